@@ -1,0 +1,74 @@
+# The kinds of target this project has, each with one function: rooms of core, plugins, tests.
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+add_compile_options(-Wall -Wextra $<$<COMPILE_LANGUAGE:CXX>:-Wshadow>)
+if(PLUGRAD_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(PLUGRAD_SANITIZE)
+  add_compile_options(-fsanitize=${PLUGRAD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${PLUGRAD_SANITIZE})
+endif()
+
+# plugrad_add_room(NAME SOURCES a.cpp … [LINK targets…]): one room of core, an object library plugrad_<NAME>.
+# Its sources include as "<room>/file.h", from core/src.
+function(plugrad_add_room name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  add_library(plugrad_${name} OBJECT ${arg_SOURCES})
+  target_include_directories(plugrad_${name} PUBLIC ${PROJECT_SOURCE_DIR}/core/src
+                                                    ${PROJECT_SOURCE_DIR}/core/include)
+  target_link_libraries(plugrad_${name} PUBLIC plugrad::plugin_api ${arg_LINK})
+  target_compile_definitions(plugrad_${name} PRIVATE PLUGRAD_BUILDING_CORE)
+endfunction()
+
+# plugrad_add_plugin(NAME SOURCES … [LINK …]): lib/plugrad/plugins/libplugrad_plugin_<NAME>.so with one exported
+# symbol, and manifest.json of the same folder beside it.
+function(plugrad_add_plugin name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  set(target plugrad_plugin_${name})
+  set(plugin_dir ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/plugrad/plugins)
+  add_library(${target} MODULE ${arg_SOURCES})
+  set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${plugin_dir})
+  target_link_libraries(${target} PRIVATE plugrad::plugin_api ${arg_LINK})
+  if(NOT PLUGRAD_SANITIZE)
+    target_link_options(${target} PRIVATE -Wl,--no-undefined)
+  endif()
+  set(version_script ${PROJECT_SOURCE_DIR}/cmake/plugin.map)
+  target_link_options(${target} PRIVATE -Wl,--version-script=${version_script} -Wl,--exclude-libs,ALL)
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${version_script})
+  configure_file(${CMAKE_CURRENT_SOURCE_DIR}/manifest.json ${plugin_dir}/libplugrad_plugin_${name}.json COPYONLY)
+  install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/plugrad/plugins)
+  install(FILES ${plugin_dir}/libplugrad_plugin_${name}.json
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/plugrad/plugins)
+endfunction()
+
+# plugrad_add_test(NAME SOURCES … [LINK …] [LABELS …] [TIMEOUT seconds] [ENV A=b …]): one GoogleTest program, one ctest entry.
+function(plugrad_add_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LINK;LABELS;ENV" ${ARGN})
+  find_package(GTest REQUIRED)
+  add_executable(${name} ${arg_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/core/src ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(${name} PRIVATE ${arg_LINK} GTest::gtest GTest::gmock GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}"
+    ENVIRONMENT "PLUGRAD_CACHE_DIR=${CMAKE_BINARY_DIR}/test-cache;${arg_ENV}")
+endfunction()
+
+# plugrad_add_check(NAME COMMAND … ): a script as a test.
+function(plugrad_add_check name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "COMMAND" ${ARGN})
+  add_test(NAME ${name} COMMAND ${arg_COMMAND} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS checks)
+endfunction()
