@@ -1,0 +1,56 @@
+/// The one exception that plugrad throws, and its kinds. Inside core, throw with base/check.h.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "plugrad/export.h"
+
+namespace plugrad {
+
+enum class ErrorKind : std::uint8_t {
+  User,         ///< an argument, a file or a setting is wrong: change the input
+  Unsupported,  ///< the request is sound, but this device or version cannot do it
+  Device,       ///< a plugin or its device reported a failure
+  Internal,     ///< a bug in plugrad
+};
+
+/// "user", "unsupported", "device" or "internal".
+PLUGRAD_API const char* to_string(ErrorKind kind);
+
+/// what() is "[operation] what failed, on what, and what to do".
+class PLUGRAD_API Error : public std::runtime_error {
+ public:
+  Error(ErrorKind kind, const std::string& message);
+  ErrorKind kind() const { return kind_; }
+
+ private:
+  ErrorKind kind_;
+};
+
+/// Memory of a device, or PLUGRAD_MEMORY_LIMIT, is used up. Kind: Device. Nothing was allocated.
+class PLUGRAD_API OutOfMemoryError : public Error {
+ public:
+  OutOfMemoryError(std::uint64_t size_bytes, const std::string& message);
+  std::uint64_t size_bytes() const { return size_bytes_; }
+
+ private:
+  std::uint64_t size_bytes_;
+};
+
+/// A device's compiler refused a kernel. Kind: Device. what() shows the log and the numbered source.
+class PLUGRAD_API CompileError : public Error {
+ public:
+  CompileError(const std::string& message, std::string source, std::string log);
+  ~CompileError() override;
+  CompileError(const CompileError&) = default;
+  CompileError& operator=(const CompileError&) = default;
+  const std::string& source() const { return source_; }
+  const std::string& log() const { return log_; }
+
+ private:
+  std::string source_, log_;
+};
+
+}  // namespace plugrad

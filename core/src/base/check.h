@@ -1,0 +1,64 @@
+// Throws plugrad::Error where a condition does not hold; messages are fmt format strings.
+//   require(axis < rank, "[sum] axis {} is out of range for shape {}", axis, shape);   // the user's fault
+//   ensure(node.op == Op::Range, "node {} is no range", id);                           // ours
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "plugrad/error.h"
+
+namespace plugrad {
+
+/// Place of a call in the source.
+struct Where {
+  const char* file;
+  int line;
+  static constexpr Where here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
+
+/// A format string checked at compile time that knows where it stands.
+template <class... Args>
+struct LocatedFormat {
+  fmt::format_string<Args...> text;
+  Where where;
+  template <class S>
+    requires std::is_convertible_v<const S&, fmt::string_view>
+  // NOLINTNEXTLINE: implicit, so that a literal converts.
+  consteval LocatedFormat(const S& s, Where w = Where::here(__builtin_FILE(), __builtin_LINE()))
+      : text(s), where(w) {}
+};
+
+[[noreturn]] void throw_error(ErrorKind kind, const std::string& message);
+[[noreturn]] void throw_internal(Where where, const std::string& message);
+
+/// Throws an Error of `kind` unconditionally.
+template <class... Args>
+[[noreturn]] void fail(ErrorKind kind, fmt::format_string<Args...> format, Args&&... args) {
+  throw_error(kind, fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Throws kind User unless `ok`.
+template <class... Args>
+void require(bool ok, fmt::format_string<Args...> format, Args&&... args) {
+  if (!ok) [[unlikely]]
+    throw_error(ErrorKind::User, fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Throws kind Internal with file and line unless `ok`. Kept in release builds.
+template <class... Args>
+void ensure(bool ok, LocatedFormat<std::type_identity_t<Args>...> format, Args&&... args) {
+  if (!ok) [[unlikely]]
+    throw_internal(format.where, fmt::format(format.text, std::forward<Args>(args)...));
+}
+inline void ensure(bool ok, Where where = Where::here(__builtin_FILE(), __builtin_LINE())) {
+  if (!ok) [[unlikely]]
+    throw_internal(where, "a state that must not occur");
+}
+
+}  // namespace plugrad

@@ -1,0 +1,39 @@
+// The exception classes of plugrad/error.h and the throwing half of check.h.
+#include "plugrad/error.h"
+
+#include "base/check.h"
+
+namespace plugrad {
+
+const char* to_string(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::User: return "user";
+    case ErrorKind::Unsupported: return "unsupported";
+    case ErrorKind::Device: return "device";
+    case ErrorKind::Internal: return "internal";
+  }
+  return "unknown";
+}
+
+Error::Error(ErrorKind kind, const std::string& message)
+    : std::runtime_error(message), kind_(kind) {}
+
+OutOfMemoryError::OutOfMemoryError(std::uint64_t size_bytes, const std::string& message)
+    : Error(ErrorKind::Device, message), size_bytes_(size_bytes) {}
+
+CompileError::CompileError(const std::string& message, std::string source, std::string log)
+    : Error(ErrorKind::Device, message), source_(std::move(source)), log_(std::move(log)) {}
+
+CompileError::~CompileError() = default;
+
+void throw_error(ErrorKind kind, const std::string& message) { throw Error(kind, message); }
+
+void throw_internal(Where where, const std::string& message) {
+  // Only the file's name: the folder of the machine that built this says nothing to a reader.
+  std::string file = where.file;
+  if (auto slash = file.find("core/"); slash != std::string::npos) file = file.substr(slash);
+  throw Error(ErrorKind::Internal,
+              fmt::format("{} ({}:{}); this is a bug in plugrad", message, file, where.line));
+}
+
+}  // namespace plugrad
