@@ -1,0 +1,39 @@
+// dtypes of tensors and of graph nodes, and how two of them combine.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "plugrad/export.h"
+#include "plugrad/plugin_api/kernel_ir.h"
+
+namespace plugrad {
+
+enum class DType : uint8_t {
+#define PLUGRAD_DTYPE_ENUM(NAME, Pascal, number, size, text) Pascal = number,
+  PGR_DTYPES(PLUGRAD_DTYPE_ENUM)
+#undef PLUGRAD_DTYPE_ENUM
+  // Only in graphs: never stored, never seen by a plugin.
+  Index = 64,      ///< index arithmetic and integer literals ("weak int"): wide enough for what it holds
+  WeakFloat = 65,  ///< float literals: they take the dtype of what they meet
+};
+
+PLUGRAD_API std::string_view name_of(DType dtype);
+/// Bytes of one element; 0 for Void, Index and WeakFloat.
+PLUGRAD_API uint32_t size_of(DType dtype);
+/// The dtype of that name ("f32", "float32", "i64", "int", …); Void when there is none.
+PLUGRAD_API DType dtype_from_name(std::string_view name);
+
+PLUGRAD_API bool is_float(DType dtype);     ///< floats, WeakFloat included
+PLUGRAD_API bool is_integer(DType dtype);   ///< integers, Index included; not Bool
+PLUGRAD_API bool is_unsigned(DType dtype);  ///< U8 to U64 and Bool
+
+/// The least dtype that both convert to: the promotion lattice of JAX, weak literals included.
+/// i64 with f16 is f16; u64 with i64 is WeakFloat (f32 once stored).
+PLUGRAD_API DType promote(DType a, DType b);
+/// What is stored for a weak dtype: Index is I32, WeakFloat F32; others themselves.
+PLUGRAD_API DType strong(DType dtype);
+/// The dtype that a sum accumulates and returns in: small integers widen, see semantics.
+PLUGRAD_API DType sum_dtype(DType dtype);
+
+}  // namespace plugrad

@@ -1,0 +1,51 @@
+// How it runs: one kernel AST (uop/kernel_ast.h) becomes kernel IR for a target. A function from graph to
+// bytes; it sees no device, only the capabilities of one.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "plugrad/plugin_api/device.h"
+#include "uop/graph.h"
+
+namespace plugrad::codegen {
+
+/// What a kernel does, for reports: floating-point operations and bytes that must move.
+struct Estimates {
+  int64_t flops = 0;
+  int64_t bytes = 0;
+};
+
+/// One change to a kernel's ranges, e.g. {Upcast, axis 1, 4}. Printed as "upcast(1, 4)" and parsed back.
+struct Optimisation {
+  enum class Kind : uint8_t { Upcast, Unroll, Vectorize, Local, Group, Thread, Swap };
+  Kind kind;
+  uint32_t axis = 0;
+  int64_t amount = 0;
+};
+std::string to_string(const std::vector<Optimisation>& list);
+std::vector<Optimisation> parse_optimisations(std::string_view text);
+
+struct Options {
+  bool no_opt = false;      // NOOPT
+  bool fast_math = false;   // adds the rule set `fast`
+  bool contract = true;     // a multiply-add may round once
+  const std::vector<Optimisation>* apply = nullptr;  // instead of the heuristic's choice
+};
+
+/// Everything needed to compile and launch one kernel.
+struct KernelCode {
+  std::string name;           // C identifier, unique by content: "r_128_8_16_1f3a"
+  std::string colored_name;   // sizes of the axes in their colours
+  std::vector<std::byte> ir;  // kernel IR block
+  uint64_t group_count[3] = {1, 1, 1};
+  uint32_t local_size[3] = {1, 1, 1};
+  std::vector<Optimisation> optimisations;
+  Estimates estimates;
+};
+
+/// `ast` is copied into a scratch graph; the source is not touched, so many threads may share it.
+KernelCode generate(const Graph& ast, Id sink, const pgr_device_caps& caps, const Options& options);
+
+}  // namespace plugrad::codegen

@@ -1,0 +1,94 @@
+#include "uop/facts.h"
+
+#include <algorithm>
+
+namespace plugrad {
+namespace {
+
+ListId padded_shape(Graph& g, std::span<const int64_t> shape, std::span<const int64_t> pads) {
+  std::vector<int64_t> out(shape.begin(), shape.end());
+  for (size_t i = 0; i < out.size(); ++i) out[i] += pads[2 * i] + pads[2 * i + 1];
+  return g.list(out);
+}
+
+ListId shrunk_shape(Graph& g, std::span<const int64_t> bounds) {
+  std::vector<int64_t> out(bounds.size() / 2);
+  for (size_t i = 0; i < out.size(); ++i) out[i] = bounds[2 * i + 1] - bounds[2 * i];
+  return g.list(out);
+}
+
+ListId permuted_shape(Graph& g, std::span<const int64_t> shape, std::span<const int64_t> order) {
+  std::vector<int64_t> out(order.size());
+  for (size_t i = 0; i < out.size(); ++i) out[i] = shape[static_cast<size_t>(order[i])];
+  return g.list(out);
+}
+
+ListId reduced_shape(Graph& g, std::span<const int64_t> shape, std::span<const int64_t> op_and_axes) {
+  std::vector<int64_t> out(shape.begin(), shape.end());
+  for (int64_t axis : op_and_axes.subspan(1)) out[static_cast<size_t>(axis)] = 1;
+  return g.list(out);
+}
+
+}  // namespace
+
+ListId Shapes::id(Id node) {
+  while (by_id_.size() <= node) by_id_.push_back(compute(static_cast<Id>(by_id_.size())));
+  return by_id_[node];
+}
+
+ListId Shapes::compute(Id node) {
+  const Node& n = graph_[node];
+  const auto first = [&] { return graph_.list(by_id_[graph_.sources(n)[0]]); };
+  switch (n.op) {
+    case Op::Buffer: {
+      const auto list = graph_.arg_list(node).subspan(2);
+      return graph_.list(std::vector<int64_t>(list.begin(), list.end()));
+    }
+    case Op::Reshape:
+    case Op::Expand: return static_cast<ListId>(n.arg);
+    case Op::Permute: return permuted_shape(graph_, first(), graph_.arg_list(node));
+    case Op::Pad: return padded_shape(graph_, first(), graph_.arg_list(node));
+    case Op::Shrink: return shrunk_shape(graph_, graph_.arg_list(node));
+    case Op::Reduce: return reduced_shape(graph_, first(), graph_.arg_list(node));
+    default: break;
+  }
+  const ListId scalar = graph_.list({});
+  for (Id s : graph_.sources(n))
+    if (by_id_[s] != scalar) return by_id_[s];
+  return scalar;
+}
+
+uint32_t Devices::operator[](Id node) {
+  while (by_id_.size() <= node) {
+    const Id id = static_cast<Id>(by_id_.size());
+    const Node& n = graph_[id];
+    uint32_t device = 0;
+    if (n.op == Op::Buffer) device = buffer_device(graph_, id);
+    else if (n.op == Op::Copy) device = static_cast<uint32_t>(n.arg);
+    else
+      for (Id s : graph_.sources(n))
+        if ((device = by_id_[s]) != 0) break;
+    by_id_.push_back(device);
+  }
+  return by_id_[node];
+}
+
+void Reachable::begin(uint32_t size) {
+  if (epoch_of_.size() < size) epoch_of_.resize(size, 0);
+  ++epoch_;
+  found_.clear();
+}
+
+bool Reachable::mark(Id id) {
+  if (epoch_of_[id] == epoch_) return false;
+  epoch_of_[id] = epoch_;
+  return true;
+}
+
+void Reachable::finish() { std::ranges::sort(found_); }
+
+const std::vector<Id>& Reachable::from(const Graph& graph, std::span<const Id> roots) {
+  return from(graph, roots, [](Id) { return false; });
+}
+
+}  // namespace plugrad

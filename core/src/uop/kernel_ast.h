@@ -1,0 +1,38 @@
+// The form in which schedule hands a kernel to codegen: a contract, checked by verify_kernel_ast.
+//
+//   Sink(Store…)                              one kernel; every Store has its own output loops or shares them
+//   Store(param, index, value[, gate])        runs for every combination of the Loop ranges that its index, value
+//                                             or gate mention; each element is written once
+//   Load(param, index[, gate, alt])           arg 0. Where gate is false the index may be anything, nothing is read
+//                                             and the value is alt (a constant)
+//   Param                                     dtype of an element; list: slot, PGR_PARAM_BUFFER, elem_count, flags
+//   Range(size)                               arg: axis number and kind, Loop or Reduce (uop/range.h); axis numbers are
+//                                             unique in the kernel, ascending from the outermost output axis inwards
+//   Reduce(value, range…)                     list: op. Closes its Reduce ranges, which appear nowhere outside it
+//   Const, ALU ops, Cast, Bitcast, Where, FloorDiv, FloorMod
+//
+// Indices are element offsets of dtype Index (row-major in the stored shape), built of Range, Index constants,
+// Add, Mul, FloorDiv, FloorMod, and Loads cast to Index. Conditions are Bool: CmpLt, CmpEq, CmpNe, And, Or, Xor.
+// A Range may also be cast to a stored dtype as a value. Reductions of f16 and bf16 already accumulate in f32.
+#pragma once
+
+#include "uop/graph.h"
+
+namespace plugrad {
+
+struct ParamInfo {
+  uint32_t slot;
+  int64_t elem_count;
+  uint32_t flags;  // PGR_PARAM_READ, PGR_PARAM_WRITE, PGR_PARAM_NO_ALIAS
+};
+inline ParamInfo param_info(const Graph& g, Id param) {
+  const auto list = g.arg_list(param);
+  return {static_cast<uint32_t>(list[0]), list[2], static_cast<uint32_t>(list[3])};
+}
+inline Id make_param(Graph& g, DType dtype, const ParamInfo& info) {
+  const ListId list = g.list({static_cast<int64_t>(info.slot), 0 /* PGR_PARAM_BUFFER */, info.elem_count,
+                              static_cast<int64_t>(info.flags)});
+  return g.add(Op::Param, dtype, {}, list);
+}
+
+}  // namespace plugrad
