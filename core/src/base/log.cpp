@@ -1,0 +1,91 @@
+// Lines to stderr, one write each, so that lines of many threads do not mix.
+#include "base/log.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <mutex>
+
+namespace plugrad {
+namespace {
+
+struct Sink {
+  std::mutex mutex;
+  LogSink function = nullptr;
+  void* context = nullptr;
+};
+
+Sink& sink() {
+  static Sink* instance = new Sink;  // plugins may log until the process is gone
+  return *instance;
+}
+
+void write_out(std::string_view text) {
+  Sink& s = sink();
+  std::lock_guard lock(s.mutex);
+  if (s.function) {
+    s.function(text, s.context);
+    return;
+  }
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+const char* code_of(Color color) {
+  switch (color) {
+    case Color::Plain: return "";
+    case Color::Blue: return "\033[34m";
+    case Color::BrightBlue: return "\033[94m";
+    case Color::Cyan: return "\033[36m";
+    case Color::Red: return "\033[31m";
+    case Color::Yellow: return "\033[33m";
+    case Color::Purple: return "\033[35m";
+    case Color::Green: return "\033[32m";
+    case Color::Gray: return "\033[90m";
+    case Color::Bold: return "\033[1m";
+  }
+  return "";
+}
+
+}  // namespace
+
+void log_line(LogLevel level, std::string_view text) {
+  switch (level) {
+    case LogLevel::Error: return write_out(fmt::format("plugrad: error: {}\n", text));
+    case LogLevel::Warning: return write_out(fmt::format("plugrad: warning: {}\n", text));
+    case LogLevel::Info:
+      if (debugging(1)) write_out(fmt::format("plugrad: {}\n", text));
+      return;
+    case LogLevel::Debug:
+      if (debugging(2)) write_out(fmt::format("plugrad: {}\n", text));
+      return;
+  }
+}
+
+void debug_write(std::string_view text) { write_out(text); }
+
+void set_log_sink(LogSink function, void* context) {
+  Sink& s = sink();
+  std::lock_guard lock(s.mutex);
+  s.function = function;
+  s.context = context;
+}
+
+std::string colored(std::string_view text, Color color) {
+  static const bool terminal = isatty(STDERR_FILENO) == 1;
+  if (!terminal || !settings().color || color == Color::Plain) return std::string(text);
+  return fmt::format("{}{}\033[0m", code_of(color), text);
+}
+
+std::size_t visible_width(std::string_view text) {
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\033') {
+      while (i < text.size() && text[i] != 'm') ++i;
+    } else if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) {  // not a UTF-8 continuation
+      ++width;
+    }
+  }
+  return width;
+}
+
+}  // namespace plugrad

@@ -1,0 +1,184 @@
+// Environment text -> Settings, by one table; and which Settings hold where.
+#include "base/settings.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <deque>
+#include <mutex>
+
+#include "base/check.h"
+
+namespace plugrad {
+namespace {
+
+[[noreturn]] void refuse(const char* name, std::string_view text, std::string_view expected) {
+  fail(ErrorKind::User, "[settings] {}=\"{}\" is not valid: it takes {}", name, text, expected);
+}
+
+template <class T>
+bool parse_whole(std::string_view text, T& out) {
+  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return code == std::errc() && end == text.data() + text.size();
+}
+
+template <int Settings::*field, int low, int high>
+void read_int(Settings& out, const char* name, std::string_view text) {
+  int value = 0;
+  if (!parse_whole(text, value) || value < low || value > high)
+    refuse(name, text, fmt::format("a whole number from {} to {}", low, high));
+  out.*field = value;
+}
+
+template <bool Settings::*field>
+void read_bool(Settings& out, const char* name, std::string_view text) {
+  if (text != "0" && text != "1") refuse(name, text, "0 or 1");
+  out.*field = text == "1";
+}
+
+template <std::string Settings::*field>
+void read_text(Settings& out, const char*, std::string_view text) {
+  out.*field = text;
+}
+
+void read_beam_seconds(Settings& out, const char* name, std::string_view text) {
+  double value = 0;
+  if (!parse_whole(text, value) || !(value >= 0)) refuse(name, text, "seconds, such as 2.5");
+  out.beam_seconds = value;
+}
+
+void read_memory_limit(Settings& out, const char* name, std::string_view text) {
+  constexpr std::string_view kUnits = "KMGT";
+  const char* expected = "a size in bytes, with K, M, G or T for powers of 1024, such as 512M";
+  std::string_view digits = text;
+  unsigned shift = 0;
+  if (!text.empty()) {
+    std::size_t unit = kUnits.find(static_cast<char>(std::toupper(text.back())));
+    if (unit != kUnits.npos) {
+      shift = 10 * static_cast<unsigned>(unit + 1);
+      digits.remove_suffix(1);
+    }
+  }
+  std::uint64_t value = 0;
+  if (!parse_whole(digits, value) || value > (UINT64_MAX >> shift)) refuse(name, text, expected);
+  out.memory_limit_bytes = value << shift;
+}
+
+// Any value, even an empty one, switches colour off: https://no-color.org. Present is all that counts.
+void read_no_color(Settings& out, const char*, std::string_view) { out.color = false; }
+
+// Where two rows fill one field, the later wins.
+// clang-format off
+constexpr SettingRow kRows[] = {
+    {"DEVICE",                  "alias of DEV",                                              read_text<&Settings::device>},
+    {"DEV",                     "device to run on: CPU, CUDA:1, cuda,cpu, !vulkan",          read_text<&Settings::device>},
+    {"DEBUG",                   "1 counts and times, 2 each kernel, 3 source, 4 IR, 5 memory and disassembly", read_int<&Settings::debug, 0, 9>},
+    {"NOOPT",                   "1: kernels as scheduled, with no optimisation",             read_bool<&Settings::noopt>},
+    {"BEAM",                    "width of the search for optimisations; 0 is off",           read_int<&Settings::beam, 0, 1024>},
+    {"BEAM_SECONDS",            "time that the search may take",                             read_beam_seconds},
+    {"JIT",                     "0: a jitted function runs without recording",               read_int<&Settings::jit, 0, 2>},
+    {"VIZ",                     "1: record for the viewer",                                  read_int<&Settings::viz, 0, 9>},
+    {"PLUGRAD_THREADS",         "threads of the process's pool; 0 is every core",            read_int<&Settings::threads, 0, 256>},
+    {"PLUGRAD_MEMORY_LIMIT",    "device memory that may be in use at once",                  read_memory_limit},
+    {"PLUGRAD_FAST_MATH",       "1: rewrites that may change a float's last bits",           read_bool<&Settings::fast_math>},
+    {"PLUGRAD_VERIFY",          "1: check the IR after every stage",                         read_bool<&Settings::verify>},
+    {"PLUGRAD_DUMP",            "name of a stage whose IR is printed",                       read_text<&Settings::dump>},
+    {"PLUGRAD_TRACE",           "file that receives every stage and rewrite",                read_text<&Settings::trace_path>},
+    {"PLUGRAD_DATA",            "directory that holds data sets, such as mnist/",            read_text<&Settings::data_dir>},
+    {"PLUGRAD_CACHE_DIR",       "directory of compiled kernels and downloads",               read_text<&Settings::cache_dir>},
+    {"PLUGRAD_PLUGIN_FILES",    "plugin files, joined by ':'; no other is looked for",       read_text<&Settings::plugin_files>},
+    {"PLUGRAD_PLUGIN_PATH",     "directories to look for plugins in first, joined by ':'",   read_text<&Settings::plugin_path>},
+    {"PLUGRAD_VISIBLE_DEVICES", "devices that exist for this process, renumbered",           read_text<&Settings::visible_devices>},
+    {"PLUGRAD_LAYERS",          "checking layers around plugins",                            read_text<&Settings::layers>},
+    {"NO_COLOR",                "present: no colour in output",                              read_no_color},
+};
+// clang-format on
+
+// Settings of the process: published whole, and never freed, because readers hold no lock.
+struct Process {
+  std::mutex mutex;
+  std::deque<Settings> versions;
+  std::atomic<const Settings*> current{nullptr};
+
+  const Settings& publish(Settings next) {
+    const Settings& stored = versions.emplace_back(std::move(next));
+    current.store(&stored, std::memory_order_release);
+    return stored;
+  }
+};
+
+Process& process() {
+  static Process* instance = new Process;  // outlives every thread that may still read at exit
+  return *instance;
+}
+
+thread_local const Settings* scope_of_thread = nullptr;
+
+const Settings& process_settings() {
+  Process& p = process();
+  if (const Settings* current = p.current.load(std::memory_order_acquire)) return *current;
+  std::lock_guard lock(p.mutex);
+  if (const Settings* current = p.current.load(std::memory_order_acquire)) return *current;
+  return p.publish(read_settings(environment_variable));
+}
+
+int usable_cores() {
+  cpu_set_t set;
+  int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  return std::clamp(count, 1, 256);
+}
+
+}  // namespace
+
+std::span<const SettingRow> setting_rows() { return kRows; }
+
+std::optional<std::string> environment_variable(const char* name) {
+  const char* text = secure_getenv(name);
+  return text ? std::optional<std::string>(text) : std::nullopt;
+}
+
+Settings read_settings(const Environment& environment) {
+  Settings out;
+  for (const SettingRow& row : kRows) {
+    std::optional<std::string> text = environment(row.name);
+    // An empty value reads as unset, as shells make it easy to leave one behind.
+    bool counts = text && (!text->empty() || std::string_view(row.name) == "NO_COLOR");
+    if (counts) row.parse(out, row.name, *text);
+  }
+  return out;
+}
+
+const Settings& settings() { return scope_of_thread ? *scope_of_thread : process_settings(); }
+
+void change_settings(const std::function<void(Settings&)>& change) {
+  Settings next = process_settings();
+  Process& p = process();
+  std::lock_guard lock(p.mutex);
+  next = *p.current.load(std::memory_order_acquire);
+  change(next);
+  p.publish(std::move(next));
+}
+
+int thread_count() {
+  static const int cores = usable_cores();
+  int wanted = settings().threads;
+  return wanted > 0 ? wanted : cores;
+}
+
+SettingScope::SettingScope(const std::function<void(Settings&)>& change) : outer_(scope_of_thread) {
+  auto next = std::make_unique<Settings>(settings());
+  change(*next);
+  mine_ = std::move(next);
+  scope_of_thread = mine_.get();
+}
+
+SettingScope::~SettingScope() { scope_of_thread = outer_; }
+
+const Settings* scoped_settings() { return scope_of_thread; }
+void lend_scoped_settings(const Settings* of_caller) { scope_of_thread = of_caller; }
+
+}  // namespace plugrad

@@ -1,0 +1,85 @@
+// All that a user can set: one struct, read from the environment in one place, changed in code by scope.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "plugrad/export.h"
+
+namespace plugrad {
+
+/// Each field's environment variable is in the table that setting_rows() gives.
+struct Settings {
+  std::string device;                    // DEV, DEVICE; empty: the default rule
+  int debug = 0;                         // DEBUG
+  bool noopt = false;                    // NOOPT
+  int beam = 0;                          // BEAM: width of the search, 0 is off
+  double beam_seconds = 0;               // BEAM_SECONDS: 0 is no limit
+  int jit = 1;                           // JIT
+  int viz = 0;                           // VIZ
+  int threads = 0;                       // PLUGRAD_THREADS: 0 is every core this process may use
+  std::uint64_t memory_limit_bytes = 0;  // PLUGRAD_MEMORY_LIMIT, a device: 0 is no limit
+  bool fast_math = false;                // PLUGRAD_FAST_MATH
+  bool verify = false;                   // PLUGRAD_VERIFY
+  std::string dump;                      // PLUGRAD_DUMP: name of a stage
+  std::string trace_path;                // PLUGRAD_TRACE
+  std::string data_dir;                  // PLUGRAD_DATA: parent of mnist/
+  std::string cache_dir;                 // PLUGRAD_CACHE_DIR: empty is the user's cache directory
+  std::string plugin_files;              // PLUGRAD_PLUGIN_FILES: exclusive
+  std::string plugin_path;               // PLUGRAD_PLUGIN_PATH: added
+  std::string visible_devices;           // PLUGRAD_VISIBLE_DEVICES
+  std::string layers;                    // PLUGRAD_LAYERS
+  bool color = true;                     // NO_COLOR present: false
+};
+
+/// One variable: how it is spelled, what it means, how its text enters Settings.
+struct SettingRow {
+  const char* name;
+  const char* meaning;
+  void (*parse)(Settings& out, const char* name, std::string_view text);
+};
+std::span<const SettingRow> setting_rows();
+
+/// Text of a variable, or nothing when it is not set.
+using Environment = std::function<std::optional<std::string>(const char* name)>;
+
+/// The process's environment; empty for a program that runs with elevated privileges.
+std::optional<std::string> environment_variable(const char* name);
+
+/// Errors: User, naming the variable, its text and what it may be.
+Settings read_settings(const Environment& environment);
+
+/// What holds on this thread: the innermost SettingScope, else the process's settings, which the first
+/// call reads from the environment. Valid until the scope ends or, process-wide, for ever.
+PLUGRAD_API const Settings& settings();
+
+/// Changes the process's settings. Threads inside a SettingScope keep theirs.
+PLUGRAD_API void change_settings(const std::function<void(Settings&)>& change);
+
+/// settings().threads with 0 resolved; at least 1.
+PLUGRAD_API int thread_count();
+
+/// Changes the settings of this thread, and of the pool work that it starts, until the end of the scope:
+///   SettingScope scope([](Settings& s) { s.noopt = true; });
+class PLUGRAD_API SettingScope {
+ public:
+  explicit SettingScope(const std::function<void(Settings&)>& change);
+  ~SettingScope();
+  SettingScope(const SettingScope&) = delete;
+  SettingScope& operator=(const SettingScope&) = delete;
+
+ private:
+  std::unique_ptr<const Settings> mine_;
+  const Settings* outer_;
+};
+
+/// Lends a caller's scope to a pool thread while it works for that caller; null: the process's settings.
+const Settings* scoped_settings();
+void lend_scoped_settings(const Settings* of_caller);
+
+}  // namespace plugrad
