@@ -1,0 +1,69 @@
+// Finds plugins, opens those that are selected, owns their devices. One of the project's two globals.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/device.h"
+#include "runtime/load_record.h"
+#include "runtime/selection.h"
+
+namespace plugrad::runtime {
+
+/// Where plugins are looked for, in order; a device name that came earlier wins.
+struct SearchPlace {
+  std::string path;    // a directory, or a library file
+  std::string origin;  // for records
+  bool is_file = false;
+};
+
+struct RegistryOptions {
+  std::vector<SearchPlace> places;
+  std::string selection;        // DEV; empty: the default rule
+  std::string visible_devices;  // PLUGRAD_VISIBLE_DEVICES
+  /// Text of NAME in NAME=1, for each plugin's device name; nothing: not set.
+  std::function<std::optional<std::string>(const char* name)> environment;
+};
+
+/// The settings' files and paths, the user's data directory, beside this library, the system's directories.
+RegistryOptions options_from_settings();
+
+class Registry {
+ public:
+  explicit Registry(RegistryOptions options);
+  ~Registry();
+  Registry(const Registry&) = delete;
+  Registry& operator=(const Registry&) = delete;
+
+  /// The process's registry, made from settings() on first use. After a fork the child's calls throw.
+  static Registry& instance();
+
+  /// What set_default_device chose, else DEV or NAME=1, else the highest priority whose probes pass and that has
+  /// a device that is not software; never REFERENCE. Errors: User, with every load record.
+  Device& default_device();
+  /// Takes the selection grammar; empty: back to the rule.
+  void set_default_device(std::string_view selection);
+
+  /// The first device that the selection allows; opens plugins in its order until one fits. Errors: User, with
+  /// the place, the nearest name and why plugins were refused.
+  Device& find_device(std::string_view selection, std::string_view source = "device");
+
+  /// Devices of plugins that are open.
+  std::vector<Device*> devices();
+  /// Opens every plugin whose probes pass, then as devices().
+  std::vector<Device*> open_all();
+  /// One for each candidate, in search order; the search runs on first need.
+  std::vector<LoadRecord> records();
+  /// Adds a library ahead of all others; it is opened at once. Errors: User, with its record.
+  std::vector<Device*> add_plugin(const std::string& path);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace plugrad::runtime
