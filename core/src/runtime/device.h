@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "plugrad/plugin_api/device.h"
-#include "plugrad/plugin_api/memory.h"
+#include "plugrad/plugin_api/runner.h"
 
 namespace plugrad::runtime {
 
