@@ -84,6 +84,10 @@ typedef struct pgr_struct_header {
 enum pgr_struct_number { PGR_STRUCTS(PGR_STRUCT_ENUM_) PGR_STRUCT_RESERVED_ = 0x7fffffff };
 #undef PGR_STRUCT_ENUM_
 
+/* Set in the struct_id of a chained struct: who does not know the struct answers INCOMPATIBLE. Without it
+   an unknown struct in a chain is skipped. */
+#define PGR_STRUCT_MUST_UNDERSTAND 0x40000000u
+
 /* Stamps a struct's first fields; all other bytes become 0. */
 #define PGR_INIT(variable, NAME)                                         \
   do {                                                                   \
