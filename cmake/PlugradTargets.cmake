@@ -41,7 +41,7 @@ function(plugrad_add_plugin name)
   set(version_script ${PROJECT_SOURCE_DIR}/cmake/plugin.map)
   target_link_options(${target} PRIVATE -Wl,--version-script=${version_script} -Wl,--exclude-libs,ALL)
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${version_script})
-  configure_file(${CMAKE_CURRENT_SOURCE_DIR}/manifest.json ${plugin_dir}/libplugrad_plugin_${name}.json COPYONLY)
+  configure_file(${CMAKE_CURRENT_SOURCE_DIR}/manifest.json ${plugin_dir}/libplugrad_plugin_${name}.json @ONLY)
   install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/plugrad/plugins)
   install(FILES ${plugin_dir}/libplugrad_plugin_${name}.json
           DESTINATION ${CMAKE_INSTALL_LIBDIR}/plugrad/plugins)
