@@ -1,0 +1,139 @@
+// The session: everything that lives as long as the process and that tensors share. It owns the tensor
+// graph, says which nodes have values in device memory, and turns nodes into values.
+//
+// Threads: every member may be called from any thread. Code that holds node ids of the graph across more
+// than one call (reads a state's node, adds nodes, makes a state) does so inside a Session::Lock; ids are
+// renumbered only when no Lock is held.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/report.h"
+#include "uop/facts.h"
+#include "uop/graph.h"
+
+namespace plugrad::engine {
+
+/// What a Tensor (or a UOp in user hands) denotes: a root of the session's graph. Made by Session::make;
+/// its fields are read and written under a Session::Lock.
+struct TensorState {
+  Id node = kNoId;
+  uint32_t device = 0;         ///< where constants alone would be stored; 0: on the default device
+  bool requires_grad = false;  ///< set with Session::set_requires_grad
+  bool pending = false;        ///< assigned and not realised since
+  bool release_tape = false;   ///< cut from its inputs as soon as it has a value, whatever its ancestors
+  std::shared_ptr<TensorState> grad;
+
+  TensorState* previous = nullptr;  // the session's list of live states
+  TensorState* next = nullptr;
+};
+using StatePtr = std::shared_ptr<TensorState>;
+using States = std::span<TensorState* const>;
+
+class Session {
+ public:
+  /// The process's session; made on first use, never destroyed.
+  static Session& current();
+
+  /// Exclusive use of the session by this thread; may be nested. Ids stay valid while one is held.
+  class Lock {
+   public:
+    explicit Lock(Session& session = Session::current());
+    ~Lock();
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+
+   private:
+    Session& session_;
+  };
+
+  // The graph, under a Lock.
+  Graph& graph() { return graph_; }
+  Shapes& shapes() { return *shapes_; }
+  Devices& devices() { return *devices_; }
+  std::span<const int64_t> shape(Id node) { return (*shapes_)[node]; }
+
+  // States.
+  StatePtr make(Id node, uint32_t device = 0);
+  /// From now on the state denotes `node` and is pending until it is realised.
+  void assign(TensorState& state, Id node);
+  /// Marks or unmarks a leaf of the tape.
+  void set_requires_grad(TensorState& state, bool on);
+  /// Whether a gradient can flow through the node: a marked state's node or, except through Detach, a float
+  /// node with such an ancestor.
+  bool is_tracked(Id node);
+  /// The state's value no longer leads back to its inputs: at once when it is realised, otherwise then.
+  void release_tape(TensorState& state);
+  size_t live_states() const;
+
+  // Devices. Numbers start at 1 and stay. Names follow the grammar of runtime/selection.h; a device is opened
+  // when something runs on it.
+  uint32_t device_number(std::string_view name);
+  std::string device_name(uint32_t number);  ///< 0: the default device's
+  /// What the registry says now; its plugin is looked for on first use. Errors: User, with the load records.
+  uint32_t default_device();
+  void set_default_device(std::string_view selection);  ///< empty: back to the rule
+
+  // Values from the host.
+  /// A new Buffer node that holds `bytes` (row-major). The device is not touched before the value is needed.
+  Id store_host(std::span<const int64_t> shape, DType dtype, uint32_t device, std::span<const std::byte> bytes);
+  /// The same without a copy: `owner` keeps `bytes` in place until they are on the device.
+  Id store_shared(std::span<const int64_t> shape, DType dtype, uint32_t device,
+                  std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
+
+  // Realising.
+  bool is_realized(const TensorState& state);
+  /// Computes every state that has no value yet, in one plan where devices allow. A movement of something that has a value
+  /// costs nothing. Errors leave every tensor as it was.
+  void realize(States states);
+  void realize(TensorState& state);
+  /// With all pending assignments.
+  void realize_with_pending(States states);
+  /// What an optimiser's step realises: `states`, pending assignments and the losses noted by backward, in one plan.
+  void step_realize(States states);
+  /// backward() notes its loss, so that the step's plan computes it with the gradients.
+  void note_loss(const StatePtr& loss);
+
+  /// Copies the value out, realising it first. Errors: User when `out` has another size.
+  void read(TensorState& state, std::span<std::byte> out);
+  /// The single element of a state with one element.
+  double item(TensorState& state);
+  int64_t item_int(TensorState& state);
+
+  /// The kernels that realising the states would run, compiled and not run.
+  std::vector<KernelReport> kernels_of(States states);
+
+  Statistics statistics();
+  void reset_statistics();
+
+  // Memory.
+  /// Forgets the values that no live state reaches, and renumbers the graph. Needs that this thread holds no Lock.
+  void collect();
+  /// Forgets plans and compiled kernels of this process, for tests and benchmarks.
+  void clear_caches();
+
+ private:
+  friend class Lock;
+  struct Parts;
+
+  Session();
+  ~Session() = delete;
+  void remove(TensorState* state);
+  void safe_point();
+
+  std::recursive_mutex mutex_;
+  uint32_t locks_held_ = 0;  // by the thread that owns the mutex
+  Graph graph_;
+  std::unique_ptr<Shapes> shapes_;
+  std::unique_ptr<Devices> devices_;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace plugrad::engine
