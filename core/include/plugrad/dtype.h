@@ -18,6 +18,7 @@ enum class DType : uint8_t {
   WeakFloat = 65,  ///< float literals: they take the dtype of what they meet
 };
 
+/// "f32", "i64", …: the short name, which dtype_from_name reads.
 PLUGRAD_API std::string_view name_of(DType dtype);
 /// Bytes of one element; 0 for Void, Index and WeakFloat.
 PLUGRAD_API uint32_t size_of(DType dtype);

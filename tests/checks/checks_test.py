@@ -1,0 +1,68 @@
+"""The checks themselves: what breaks a rule is found, what keeps it is not."""
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/check"))
+sys.dont_write_bytecode = True
+import docs  # noqa: E402
+import layers  # noqa: E402
+import portable  # noqa: E402
+import sizes  # noqa: E402
+
+
+class Layers(unittest.TestCase):
+    def test_arrows_point_down(self):
+        self.assertIsNone(layers.core_breach("rewrite", "uop/graph.h"))
+        self.assertIsNone(layers.core_breach("nn", "base/check.h"))
+        self.assertIn("must not enter", layers.core_breach("uop", "rewrite/rule.h"))
+        self.assertIn("must not enter", layers.core_breach("schedule", "codegen/codegen.h"))
+        self.assertIn("must not enter", layers.core_breach("codegen", "runtime/buffer.h"))
+        self.assertIn("must not enter", layers.core_breach("runtime", "uop/graph.h"))
+
+    def test_core_includes_no_sdk_and_no_device_library(self):
+        for header in ("plugrad/sdk/guard.h", "llvm/IR/Module.h", "clang/AST/Decl.h", "CL/cl.h", "cuda.h"):
+            self.assertIsNotNone(layers.core_breach("runtime", header), header)
+
+    def test_codegen_knows_the_narrow_part_of_plugin_api(self):
+        self.assertIsNone(layers.core_breach("codegen", "plugrad/plugin_api/kernel_ir.h"))
+        self.assertIsNotNone(layers.core_breach("codegen", "plugrad/plugin_api/runner.h"))
+        self.assertIsNone(layers.core_breach("runtime", "plugrad/plugin_api/runner.h"))
+
+    def test_outside_rooms(self):
+        self.assertIsNotNone(layers.outside_breach("plugins", "plugrad/tensor.h"))
+        self.assertIsNotNone(layers.outside_breach("sdk", "uop/graph.h"))
+        self.assertIsNotNone(layers.outside_breach("tests", "plugins/cpu_clang/loader.h"))
+        self.assertIsNotNone(layers.outside_breach("tools", "clang/Frontend/CompilerInstance.h"))
+        self.assertIsNone(layers.outside_breach("plugins", "plugrad/sdk/guard.h"))
+
+
+class Sizes(unittest.TestCase):
+    def lengths(self, text):
+        return [length for _, length in sizes.functions(text)]
+
+    def test_function_bodies_are_counted_and_scopes_are_not(self):
+        text = "namespace a {\nclass B {\n  int f() {\n    return 1;\n  }\n};\n}\nint g(int x) { return x; }\n"
+        self.assertEqual(self.lengths(text), [3, 1])
+
+    def test_braces_in_literals_and_comments_do_not_count(self):
+        self.assertEqual(self.lengths('void f() {\n  puts("}{"); // }\n  char c = \'}\';\n}\n'), [4])
+
+    def test_control_flow_inside_a_function_belongs_to_it(self):
+        self.assertEqual(self.lengths("void f() {\n  for (;;) {\n    if (x) {\n    }\n  }\n}\n"), [6])
+
+
+class Portable(unittest.TestCase):
+    def test_machine_paths(self):
+        slash = "/"
+        self.assertTrue(portable.MACHINE_PATH.search(f"in {slash}home{slash}someone"))
+        self.assertFalse(portable.MACHINE_PATH.search("docs/root/x and $HOME/work"))
+
+
+class Docs(unittest.TestCase):
+    def test_links(self):
+        self.assertEqual(docs.LINK.findall("see [a](docs/a.md#part) and [b](b.md)"), ["docs/a.md", "b.md"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Who may enter which room: includes and link lines against the arrows of the architecture."""
+import re
+
+import tree
+
+# A room of core and the rooms it builds on; what those may enter, it may enter too.
+BUILDS_ON = {
+    "base": [],
+    "uop": ["base"],
+    "rewrite": ["uop"],
+    "symbolic": ["rewrite"],
+    "gradient": ["symbolic"],
+    "schedule": ["symbolic"],
+    "codegen": ["symbolic"],
+    "runtime": ["base"],
+    "engine": ["schedule", "codegen", "runtime"],
+    "tensor": ["engine", "gradient"],
+    "nn": ["tensor"],
+}
+# The kernel's language and the device's capabilities are all that these two know of a plugin.
+NARROW_API = {"kernel_ir.h", "kernel_ops.h", "device.h"}
+NARROW_ROOMS = {"schedule", "codegen"}
+# uop::DType is public, and a dtype is all that runtime needs of the room above base.
+PUBLIC_ROOM = {"export.h": "base", "error.h": "base", "dtype.h": "base"}
+DEVICE_SDK = re.compile(r"^(llvm|clang|clang-c|lld|CL|vulkan|cuda|nvrtc|hip|shaderc)(/|\.h|$)")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.M)
+LLVM_LINK = re.compile(r"\b(LLVM|clang-cpp|clangBasic|libclang)\w*", re.I)
+
+
+def closure(room):
+    seen, todo = set(), [room]
+    while todo:
+        current = todo.pop()
+        if current not in seen:
+            seen.add(current)
+            todo += BUILDS_ON[current]
+    return seen
+
+
+def room_of_public_header(name):
+    """A public header belongs to the room that holds its source; tensor's where none does."""
+    if name in PUBLIC_ROOM:
+        return PUBLIC_ROOM[name]
+    stem = name.removesuffix(".h")
+    for room in BUILDS_ON:
+        folder = tree.ROOT / "core/src" / room
+        if (folder / f"{stem}.cpp").exists() or room == stem:
+            return room
+    return "tensor"
+
+
+def core_breach(room, header):
+    if header.startswith("plugrad/sdk/") or DEVICE_SDK.match(header):
+        return "core includes neither the SDK nor a device's libraries"
+    if header.startswith("plugrad/plugin_api/"):
+        if room in NARROW_ROOMS and header.rsplit("/", 1)[1] not in NARROW_API:
+            return f"{room} knows only {', '.join(sorted(NARROW_API))} of plugin_api"
+        return None
+    if header.startswith("plugrad/"):
+        target = room_of_public_header(header.removeprefix("plugrad/"))
+    else:
+        target = header.split("/", 1)[0] if "/" in header else room
+    if target in BUILDS_ON and target not in closure(room):
+        return f"{room} must not enter {target}"
+    return None
+
+
+def outside_breach(folder, header):
+    """Of plugin_api, sdk, plugins, tools, tests and bench."""
+    public = header.startswith("plugrad/")
+    part = header.split("/")[1] if public else header.split("/")[0]
+    if folder == "plugin_api" and public and part != "plugin_api":
+        return "plugin_api depends on nothing"
+    if folder in ("sdk", "plugins"):
+        if public and part not in ("plugin_api", "sdk"):
+            return f"{folder} never includes core"
+        if header.startswith("core/") or (not public and part in BUILDS_ON and "/" in header):
+            return f"{folder} never includes core"
+    if folder != "plugins" and header.startswith("plugins/"):
+        return "only a plugin enters plugins/"
+    if folder != "sdk" and DEVICE_SDK.match(header) and folder in ("tools", "tests", "bench"):
+        return f"{folder} includes no device library"
+    return None
+
+
+def include_breaches(path):
+    for match in INCLUDE.finditer(tree.read(path)):
+        header = match.group(2)
+        if path.parts[:2] == ("core", "src"):
+            why = core_breach(path.parts[2], header)
+        elif path.parts[0] == "core":
+            why = core_breach(room_of_public_header(path.name), header)
+        else:
+            why = outside_breach(path.parts[0], header)
+        if why:
+            yield f"{path}: includes {header}: {why}"
+
+
+def link_breaches(path):
+    for number, line in enumerate(tree.read(path).splitlines(), 1):
+        code = line.split("#", 1)[0]
+        if path.parts[:2] != ("sdk", "clang") and LLVM_LINK.search(code):
+            yield f"{path}:{number}: only sdk/clang links LLVM or Clang: {code.strip()}"
+        if path.parts[0] in ("sdk", "plugins") and re.search(r"plugrad(_|::)core\b", code):
+            yield f"{path}:{number}: {path.parts[0]} never links core"
+        if path.parts[0] == "core" and re.search(r"plugrad(_|::)(sdk|render|clang|plugin_)(?!api)", code):
+            yield f"{path}:{number}: core links neither the SDK nor a plugin"
+
+
+def main():
+    breaches, files = [], tree.sources("plugin_api", "sdk", "plugins", "core", "tools", "tests", "bench")
+    for path in files:
+        breaches += include_breaches(path)
+    for path in tree.tracked_files():
+        if path.name == "CMakeLists.txt" and path.parts[0] != "CMakeLists.txt":
+            breaches += link_breaches(path)
+    tree.finish("layers", breaches, f"{len(files)} files")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Which libraries a build's products link, directly or through others: usage: links.py BUILD_DIR.
+
+Core, the tools, the tests and the benchmarks link no LLVM, no Clang and no device library; a plugin
+exports exactly one symbol.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+import tree
+
+FORBIDDEN = re.compile(r"lib(LLVM|clang|OpenCL|vulkan|cuda|nvrtc|hip|amdhip|shaderc)[-.\w]*so")
+
+
+def is_elf(path):
+    with open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
+def linked(path):
+    """What the loader would bring in; only the direct entries where ldd cannot run the file."""
+    done = subprocess.run(["ldd", str(path)], capture_output=True, text=True)
+    if done.returncode == 0:
+        return done.stdout
+    return subprocess.run(["readelf", "-d", str(path)], capture_output=True, text=True, check=True).stdout
+
+
+def exported(path):
+    out = subprocess.run(["nm", "-D", "--defined-only", str(path)], capture_output=True, text=True, check=True)
+    return [line.split()[-1].split("@")[0] for line in out.stdout.splitlines()
+            if " A " not in line]
+
+
+def link_breaches(path):
+    for name in sorted(set(m.group(0) for m in FORBIDDEN.finditer(linked(path)))):
+        yield f"{path.name} links {name}"
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit("usage: links.py BUILD_DIR")
+    build = pathlib.Path(sys.argv[1]).resolve()
+    core = build / "lib/libplugrad_core.so"
+    if not core.exists():
+        sys.exit(f"links: {core} is not built")
+    programs = [core] + [p for folder in ("bin", "tests", "bench") for p in sorted((build / folder).glob("*"))
+                         if p.is_file() and is_elf(p)]
+    breaches = [b for p in programs for b in link_breaches(p)]
+    plugins = sorted((build / "lib/plugrad/plugins").glob("*.so"))
+    for plugin in plugins:
+        names = exported(plugin)
+        if len(names) != 1 or not names[0].startswith("pgr_"):
+            breaches.append(f"{plugin.name} exports {names or 'nothing'}; a plugin exports one pgr_ symbol")
+    tree.finish("links", breaches, f"{len(programs)} programs and libraries, {len(plugins)} plugins")
+
+
+if __name__ == "__main__":
+    main()
