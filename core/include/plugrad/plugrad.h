@@ -1,0 +1,10 @@
+/// All of plugrad's public interface.
+#pragma once
+
+#include "plugrad/device.h"
+#include "plugrad/dtype.h"
+#include "plugrad/error.h"
+#include "plugrad/functional.h"
+#include "plugrad/kernel.h"
+#include "plugrad/shape.h"
+#include "plugrad/tensor.h"
