@@ -1,0 +1,16 @@
+// Time for measuring.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace plugrad {
+
+/// Nanoseconds of a clock that never goes back; only differences mean something.
+inline std::uint64_t monotonic_ns() {
+  auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
+}
+
+}  // namespace plugrad

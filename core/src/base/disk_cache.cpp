@@ -1,0 +1,190 @@
+// Layout of an entry: Header, key bytes, payload bytes. The checksum covers key and payload.
+#include "base/disk_cache.h"
+
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/log.h"
+
+namespace plugrad {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kSuffix = ".entry";
+
+struct Header {
+  std::array<char, 8> magic{'P', 'G', 'R', 'C', 'A', 'C', 'H', '1'};
+  std::uint64_t key_bytes = 0, payload_bytes = 0;
+  Hash128 key_hash, payload_hash;
+};
+static_assert(sizeof(Header) == 56);
+
+Header header_of(std::span<const std::byte> key, std::span<const std::byte> payload) {
+  Header header;
+  header.key_bytes = key.size();
+  header.payload_bytes = payload.size();
+  header.key_hash = hash128(key);
+  header.payload_hash = hash128(payload);
+  return header;
+}
+
+// Where the payload starts in an intact entry; 0 for a damaged one.
+std::size_t intact_payload(std::span<const std::byte> file) {
+  Header found;
+  if (file.size() < sizeof found) return 0;
+  std::memcpy(&found, file.data(), sizeof found);
+  std::size_t rest = file.size() - sizeof found;
+  if (found.key_bytes > rest || found.payload_bytes != rest - found.key_bytes) return 0;
+  auto key = file.subspan(sizeof found, found.key_bytes);
+  auto payload = file.subspan(sizeof found + found.key_bytes);
+  Header expected = header_of(key, payload);
+  bool same = found.magic == expected.magic && found.key_hash == expected.key_hash &&
+              found.payload_hash == expected.payload_hash;
+  return same ? sizeof found + found.key_bytes : 0;
+}
+
+// A binary from the cache is run: a file that another user could have written is not taken.
+bool is_own_file(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) return false;
+  return (info.st_uid == geteuid() || info.st_uid == 0) && !(info.st_mode & S_IWOTH);
+}
+
+template <class F>
+void for_each_entry(const std::string& directory, const F& f) {
+  std::error_code error;
+  auto options = fs::directory_options::skip_permission_denied;
+  for (fs::recursive_directory_iterator it(directory, options, error), end; !error && it != end;
+       it.increment(error)) {
+    std::string name = it->path().filename().string();
+    if (name.find(kSuffix) != name.npos && it->is_regular_file(error)) f(*it);
+  }
+}
+
+std::string home_directory() {
+  if (auto home = environment_variable("HOME"); home && !home->empty()) return *home;
+  passwd* user = getpwuid(geteuid());
+  return user && user->pw_dir ? user->pw_dir : "";
+}
+
+}  // namespace
+
+DiskCache::DiskCache(std::string directory) : directory_(std::move(directory)) {}
+
+std::string DiskCache::path_of(std::span<const std::byte> key) const {
+  std::string name = hash128(key).hex();
+  return fmt::format("{}/{}/{}{}", directory_, name.substr(0, 2), name, kSuffix);
+}
+
+std::optional<std::vector<std::byte>> DiskCache::get(std::span<const std::byte> key) {
+  if (directory_.empty()) return std::nullopt;
+  std::string path = path_of(key);
+  std::optional<std::vector<std::byte>> file;
+  if (is_own_file(path)) file = read_file(path);
+  if (!file) {
+    misses_.fetch_add(1);
+    return std::nullopt;
+  }
+  std::size_t payload = intact_payload(*file);
+  if (payload == 0) {
+    log_line(LogLevel::Info, fmt::format("cache entry {} is damaged: removed", path));
+    unlink(path.c_str());
+    damaged_.fetch_add(1);
+    misses_.fetch_add(1);
+    return std::nullopt;
+  }
+  std::size_t key_bytes = payload - sizeof(Header);
+  if (key_bytes != key.size() || std::memcmp(file->data() + sizeof(Header), key.data(), key_bytes)) {
+    misses_.fetch_add(1);  // another key of the same hash: its entry stays
+    return std::nullopt;
+  }
+  hits_.fetch_add(1);
+  file->erase(file->begin(), file->begin() + static_cast<std::ptrdiff_t>(payload));
+  return file;
+}
+
+bool DiskCache::put(std::span<const std::byte> key, std::span<const std::byte> payload) {
+  if (directory_.empty()) return false;
+  std::string path = path_of(key);
+  std::error_code error;
+  fs::create_directories(fs::path(path).parent_path(), error);
+  if (error) {
+    warn_once(directory_, error.value());
+    return false;
+  }
+  Header header = header_of(key, payload);
+  std::array<std::span<const std::byte>, 3> parts{std::as_bytes(std::span(&header, 1)), key, payload};
+  if (int failed = replace_file(path, parts)) {
+    warn_once(path, failed);
+    return false;
+  }
+  stored_.fetch_add(1);
+  return true;
+}
+
+void DiskCache::remove(std::span<const std::byte> key) {
+  if (!directory_.empty()) unlink(path_of(key).c_str());
+}
+
+DiskCache::Stats DiskCache::stats() const {
+  Stats out;
+  out.hits = hits_;
+  out.misses = misses_;
+  out.damaged = damaged_;
+  out.stored = stored_;
+  for_each_entry(directory_, [&](const fs::directory_entry& entry) {
+    std::error_code error;
+    std::uintmax_t size = entry.file_size(error);
+    if (error) return;
+    ++out.entries;
+    out.bytes += size;
+  });
+  return out;
+}
+
+std::uint64_t DiskCache::clear() {
+  std::vector<fs::path> found;
+  for_each_entry(directory_, [&](const fs::directory_entry& entry) { found.push_back(entry.path()); });
+  std::uint64_t removed = 0;
+  std::error_code error;
+  for (const fs::path& path : found) removed += fs::remove(path, error) ? 1 : 0;
+  return removed;
+}
+
+void DiskCache::warn_once(const std::string& path, int error) {
+  if (warned_.exchange(true)) return;
+  log_warning("cannot write to the cache, {}: {}; kernels are compiled anew in each process "
+              "(PLUGRAD_CACHE_DIR chooses another directory)", path, std::strerror(error));
+}
+
+std::string cache_directory() {
+  if (!settings().cache_dir.empty()) return settings().cache_dir;
+  if (auto xdg = environment_variable("XDG_CACHE_HOME"); xdg && !xdg->empty()) return *xdg + "/plugrad";
+  std::string home = home_directory();
+  return home.empty() ? "" : home + "/.cache/plugrad";
+}
+
+DiskCache& disk_cache() {
+  static std::mutex mutex;
+  static auto* caches = new std::map<std::string, std::unique_ptr<DiskCache>>;  // used until exit
+  std::string directory = cache_directory();
+  if (!directory.empty()) directory += "/kernels";
+  std::lock_guard lock(mutex);
+  std::unique_ptr<DiskCache>& cache = (*caches)[directory];
+  if (!cache) cache = std::make_unique<DiskCache>(directory);
+  return *cache;
+}
+
+}  // namespace plugrad

@@ -1,0 +1,56 @@
+// Whole files: read, map, replace. Failures are values here; callers know what to say about them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace plugrad {
+
+/// Owns a file descriptor.
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd = -1) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~FileDescriptor();
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+/// All bytes of a file, or nothing with errno set.
+std::optional<std::vector<std::byte>> read_file(const std::string& path);
+
+/// Writes `parts` one after the other to a new file beside `path` and renames it: readers see the old file
+/// or the whole new one. 0, or the errno of what failed; then nothing is left behind.
+int replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts);
+
+/// A file mapped for reading; pages come in when touched. The bytes of an empty file are an empty span.
+class MappedFile {
+ public:
+  /// Errors: User, "[operation] cannot open path: reason".
+  MappedFile(const std::string& path, const std::string& operation);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  const std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace plugrad

@@ -1,0 +1,176 @@
+#include "base/disk_cache.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <thread>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "unit/base/temporary_directory.h"
+
+using namespace plugrad;
+
+namespace {
+
+std::string text_of(const std::optional<std::vector<std::byte>>& bytes) {
+  return bytes ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()) : "(miss)";
+}
+
+// Warnings that appear while it lives.
+class CapturedLog {
+ public:
+  CapturedLog() {
+    set_log_sink([](std::string_view t, void* c) { static_cast<CapturedLog*>(c)->text_ += t; }, this);
+  }
+  ~CapturedLog() { set_log_sink(nullptr, nullptr); }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+void overwrite(const std::string& path, std::size_t at, char value) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(value);
+}
+
+}  // namespace
+
+TEST(DiskCache, GivesBackWhatWasPutAndNothingElse) {
+  TemporaryDirectory directory;
+  DiskCache cache(directory / "new/deeper");
+  EXPECT_EQ(text_of(cache.get(as_bytes("key"))), "(miss)");
+  EXPECT_TRUE(cache.put(as_bytes("key"), as_bytes("payload")));
+  EXPECT_TRUE(cache.put(as_bytes("empty"), {}));
+  EXPECT_EQ(text_of(cache.get(as_bytes("key"))), "payload");
+  EXPECT_EQ(text_of(cache.get(as_bytes("empty"))), "");
+  EXPECT_EQ(text_of(cache.get(as_bytes("other"))), "(miss)");
+  EXPECT_EQ(text_of(DiskCache(directory / "new/deeper").get(as_bytes("key"))), "payload");
+}
+
+TEST(DiskCache, EveryDamagedByteIsAMissAndTheEntryIsRemoved) {
+  TemporaryDirectory directory;
+  DiskCache cache(directory.path());
+  std::string path = cache.path_of(as_bytes("key"));
+  cache.put(as_bytes("key"), as_bytes("payload"));
+  std::size_t size = read_file(path)->size();
+  for (std::size_t at = 0; at < size; ++at) {
+    cache.put(as_bytes("key"), as_bytes("payload"));
+    overwrite(path, at, '\x7f');
+    EXPECT_EQ(text_of(cache.get(as_bytes("key"))), "(miss)") << "byte " << at;
+    EXPECT_FALSE(read_file(path)) << "byte " << at;
+  }
+  EXPECT_EQ(cache.stats().damaged, size);
+}
+
+TEST(DiskCache, TruncatedAndForeignFilesAreMisses) {
+  TemporaryDirectory directory;
+  DiskCache cache(directory.path());
+  std::string path = cache.path_of(as_bytes("key"));
+  for (std::size_t size : {0u, 7u, 55u, 56u, 60u}) {
+    cache.put(as_bytes("key"), as_bytes("payload"));
+    ASSERT_EQ(truncate(path.c_str(), static_cast<off_t>(size)), 0);
+    EXPECT_EQ(text_of(cache.get(as_bytes("key"))), "(miss)") << size;
+  }
+  cache.put(as_bytes("key"), as_bytes("payload"));
+  chmod(path.c_str(), 0666);  // anyone could have written it
+  EXPECT_EQ(text_of(cache.get(as_bytes("key"))), "(miss)");
+}
+
+TEST(DiskCache, AnotherKeyInTheFileIsAMissAndStays) {
+  TemporaryDirectory directory;
+  DiskCache cache(directory.path());
+  cache.put(as_bytes("a"), as_bytes("payload of a"));
+  cache.put(as_bytes("b"), as_bytes("payload of b"));
+  std::filesystem::copy_file(cache.path_of(as_bytes("a")), cache.path_of(as_bytes("b")),
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(text_of(cache.get(as_bytes("b"))), "(miss)");
+  EXPECT_TRUE(read_file(cache.path_of(as_bytes("b"))));
+}
+
+TEST(DiskCache, ADirectoryThatCannotBeWrittenWarnsOnceAndWorksWithout) {
+  TemporaryDirectory directory;
+  std::ofstream(directory / "file") << "in the way";
+  CapturedLog log;
+  DiskCache cache(directory / "file/cache");
+  EXPECT_FALSE(cache.put(as_bytes("key"), as_bytes("payload")));
+  std::string first = log.text();
+  EXPECT_THAT(first, testing::HasSubstr("Not a directory"));
+  EXPECT_THAT(first, testing::HasSubstr("PLUGRAD_CACHE_DIR"));
+  EXPECT_FALSE(cache.put(as_bytes("key"), as_bytes("payload")));
+  EXPECT_EQ(text_of(cache.get(as_bytes("key"))), "(miss)");
+  EXPECT_EQ(log.text(), first);
+}
+
+TEST(DiskCache, AFullDiskWarnsAndLeavesNothingBehind) {
+  // /dev/full cannot hold a directory; the process's file size limit fails a write the same way.
+  TemporaryDirectory directory;
+  pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    rlimit limit{100, 100};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    DiskCache cache(directory.path());
+    std::string big(1000, 'x');
+    set_log_sink([](std::string_view, void*) {}, nullptr);
+    bool stored = cache.put(as_bytes("key"), as_bytes(big));
+    _exit(!stored && cache.stats().entries == 0 ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(DiskCache, AnEmptyDirectoryNameSwitchesItOff) {
+  DiskCache cache("");
+  EXPECT_FALSE(cache.put(as_bytes("key"), as_bytes("payload")));
+  EXPECT_EQ(text_of(cache.get(as_bytes("key"))), "(miss)");
+  EXPECT_EQ(cache.stats().entries, 0u);
+}
+
+TEST(DiskCache, CountsAndClears) {
+  TemporaryDirectory directory;
+  DiskCache cache(directory.path());
+  for (int i = 0; i < 5; ++i) cache.put(as_bytes("key" + std::to_string(i)), as_bytes("payload"));
+  std::ofstream(directory / "someone-elses-file") << "stays";
+  EXPECT_EQ(cache.stats().entries, 5u);
+  EXPECT_EQ(cache.stats().bytes, 5u * (56 + 4 + 7));
+  EXPECT_EQ(cache.clear(), 5u);
+  EXPECT_EQ(cache.stats().entries, 0u);
+  EXPECT_TRUE(read_file(directory / "someone-elses-file"));
+}
+
+TEST(DiskCache, ManyProcessesAndThreadsOnOneKeyOnlySeeWholePayloads) {
+  TemporaryDirectory directory;
+  auto run = [&](char letter) {
+    DiskCache cache(directory.path());
+    std::string payload(20000, letter);
+    for (int i = 0; i < 100; ++i) {
+      cache.put(as_bytes("key"), as_bytes(payload));
+      std::string seen = text_of(cache.get(as_bytes("key")));
+      if (seen != std::string(20000, seen[0])) return false;
+    }
+    return cache.stats().damaged == 0;
+  };
+  std::vector<pid_t> children;
+  for (char letter : {'a', 'b', 'c'})
+    if (children.push_back(fork()); children.back() == 0) _exit(run(letter) ? 0 : 1);
+  bool here = false;
+  std::thread thread([&] { here = run('d'); });
+  thread.join();
+  EXPECT_TRUE(here);
+  for (pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+}

@@ -1,0 +1,67 @@
+#include "base/trace.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "unit/base/temporary_directory.h"
+
+using namespace plugrad;
+
+TEST(Trace, EachEventIsAJsonObjectOfChromesFormat) {
+  static TemporaryDirectory directory;
+  trace_instant("rewrite", "before the path is set");
+  SettingScope scope([](Settings& s) { s.trace_path = directory / "trace.json"; });
+  ASSERT_TRUE(tracing());
+  trace_span("stage", "expand", monotonic_ns() - 5000, {{"kernel", "r_4_4"}, {"nodes", 12}});
+  trace_instant("rewrite", "mul-one", {{"from", 41}, {"to", 7}, {"at", "a\"\\\n.cpp:3"}, {"x", 0.5}});
+  flush_trace();
+  auto bytes = read_file(directory / "trace.json");
+  ASSERT_TRUE(bytes);
+  std::string text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  text.erase(text.rfind(','));
+  auto events = nlohmann::json::parse(text + "]");
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0]["name"], "expand");
+  EXPECT_EQ(events[0]["ph"], "X");
+  EXPECT_GE(events[0]["dur"].get<double>(), 5.0);
+  EXPECT_EQ(events[0]["args"]["nodes"], 12);
+  EXPECT_EQ(events[1]["cat"], "rewrite");
+  EXPECT_EQ(events[1]["args"]["at"], "a\"\\\n.cpp:3");
+  EXPECT_EQ(events[1]["args"]["x"], 0.5);
+}
+
+TEST(Log, VisibleWidthSkipsColourAndCountsCharacters) {
+  EXPECT_EQ(visible_width("\033[34mab\033[0mc"), 3u);
+  EXPECT_EQ(visible_width("µs"), 2u);
+}
+
+TEST(Log, LevelsFollowDebug) {
+  std::string seen;
+  set_log_sink([](std::string_view t, void* c) { *static_cast<std::string*>(c) += t; }, &seen);
+  log_line(LogLevel::Info, "quiet");
+  log_line(LogLevel::Warning, "always");
+  {
+    SettingScope scope([](Settings& s) { s.debug = 1; });
+    log_line(LogLevel::Info, "shown");
+    log_line(LogLevel::Debug, "still quiet");
+  }
+  set_log_sink(nullptr, nullptr);
+  EXPECT_EQ(seen, "plugrad: warning: always\nplugrad: shown\n");
+}
+
+TEST(File, MappingNamesTheFileAndTheReason) {
+  TemporaryDirectory directory;
+  try {
+    MappedFile file(directory / "absent", "load");
+    FAIL();
+  } catch (const std::exception& e) {
+    EXPECT_EQ(e.what(), "[load] cannot open " + (directory / "absent") + ": No such file or directory");
+  }
+  EXPECT_THROW(MappedFile(directory.path(), "load"), std::exception);
+}
