@@ -1,0 +1,63 @@
+#include "nn/fetch.h"
+
+#include <curl/curl.h>
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <memory>
+#include <mutex>
+
+#include "base/file.h"
+
+namespace plugrad::nn {
+namespace {
+
+size_t store(char* bytes, size_t, size_t count, void* context) {
+  static_cast<std::string*>(context)->append(bytes, count);
+  return count;
+}
+
+void configure(CURL* curl, const std::string& url, const FetchLimits& limits, std::string* body) {
+  curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
+  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
+  curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 5L);
+  curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
+  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);  // other threads run
+  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, limits.connect_seconds);
+  curl_easy_setopt(curl, CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(limits.size_bytes));
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1024L);
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, limits.idle_seconds);
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, store);
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, body);
+}
+
+// Fills `body`; an empty text, or why not.
+std::string transfer(const std::string& url, const FetchLimits& limits, std::string& body) {
+  static std::once_flag once;
+  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
+  std::unique_ptr<CURL, void (*)(CURL*)> curl(curl_easy_init(), curl_easy_cleanup);
+  if (!curl) return "libcurl cannot start";
+  char detail[CURL_ERROR_SIZE] = "";
+  curl_easy_setopt(curl.get(), CURLOPT_ERRORBUFFER, detail);
+  configure(curl.get(), url, limits, &body);
+  CURLcode code = curl_easy_perform(curl.get());
+  if (code == CURLE_OK) return {};
+  return *detail ? detail : curl_easy_strerror(code);
+}
+
+}  // namespace
+
+std::string fetch(const std::string& url, const std::filesystem::path& path, const FetchLimits& limits) {
+  std::string body;
+  if (std::string failure = transfer(url, limits, body); !failure.empty()) return failure;
+  std::error_code no_folder;
+  std::filesystem::create_directories(path.parent_path(), no_folder);
+  std::span<const std::byte> parts[] = {std::as_bytes(std::span(body))};
+  int error = no_folder ? no_folder.value() : replace_file(path.string(), parts);
+  return error ? fmt::format("cannot write {}: {}", path.string(), std::strerror(error)) : "";
+}
+
+}  // namespace plugrad::nn

@@ -1,0 +1,28 @@
+// Files in the idx format of MNIST, plain or gzipped: magic, extents, bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace plugrad::nn {
+
+struct IdxArray {
+  std::vector<int64_t> shape;
+  std::vector<uint8_t> values;  ///< row-major
+  std::string sha256;           ///< of the unpacked file, in hexadecimal digits
+};
+
+/// What the file must be; an empty `sha256` is not compared.
+struct IdxExpectation {
+  std::vector<int64_t> shape;
+  std::string sha256;
+};
+
+/// Reads a file of bytes (idx type 0x08), gzipped or not, and compares it with what is expected.
+/// Errors: User, naming the file, what is wrong (truncated, magic, size, checksum) and what to do.
+IdxArray read_idx(const std::filesystem::path& path, const IdxExpectation& expected);
+
+}  // namespace plugrad::nn
