@@ -44,6 +44,7 @@ ListId Shapes::compute(Id node) {
       const auto list = graph_.arg_list(node).subspan(2);
       return graph_.list(std::vector<int64_t>(list.begin(), list.end()));
     }
+    case Op::Iota: return graph_.list({static_cast<int64_t>(n.arg)});
     case Op::Reshape:
     case Op::Expand: return static_cast<ListId>(n.arg);
     case Op::Permute: return permuted_shape(graph_, first(), graph_.arg_list(node));
