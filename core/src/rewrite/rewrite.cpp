@@ -1,0 +1,159 @@
+// An explicit stack of nodes under way: a node waits for its sources, then for what it became.
+#include "rewrite/rewrite.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "base/check.h"
+
+namespace plugrad {
+namespace {
+
+constexpr Id kUnderWay = kNoId - 1;
+constexpr uint32_t kNoRule = UINT32_MAX;
+constexpr size_t kRecent = 64;
+
+}  // namespace
+
+Rewriter::Rewriter(Graph& graph, const RuleTable& table, RewriteOptions options)
+    : graph_(graph), table_(table), options_(options), hits_(table.size()) {}
+
+void Rewriter::cover_new_nodes() {
+  if (done_.size() < graph_.size()) done_.resize(graph_.size(), kNoId);
+}
+
+void Rewriter::finish(Id id, Id result) {
+  done_[id] = result;
+  stack_.pop_back();
+}
+
+// True when a source has to be done first. A source may be pushed twice; whoever comes second pops it.
+bool Rewriter::push_sources(Id id) {
+  bool pushed = false;
+  for (Id s : graph_.sources(id)) {
+    if (done_[s] == kUnderWay) report_cycle(s);
+    if (done_[s] != kNoId) continue;
+    push(s);
+    pushed = true;
+  }
+  return pushed;
+}
+
+Id Rewriter::rebuilt(Id id) {
+  const auto sources = graph_.sources(id);
+  const bool same = std::ranges::all_of(sources, [&](Id s) { return done_[s] == s; });
+  if (same) return id;
+  scratch_.assign(sources.begin(), sources.end());
+  for (Id& s : scratch_) s = done_[s];
+  return graph_.with_sources(id, scratch_);
+}
+
+Id Rewriter::apply(Id id, uint32_t& rule) {
+  ++visits_;
+  const Id to = table_.apply(graph_, id, options_.context, rule);
+  if (to == kNoMatch) return to;
+  ++hits_[rule];
+  if (recent_.size() < kRecent) recent_.push_back(rule);
+  else recent_[hit_count_ % kRecent] = rule;
+  if (++hit_count_ > budget_) report_budget();
+  if (RewriteTrace* trace = current_trace()) trace->events.push_back({&table_[rule], id, to});
+  return to;
+}
+
+// `frame` waits until `next` is done.
+void Rewriter::forward(Frame& frame, Id next, uint32_t rule) {
+  frame.next = next;
+  frame.rule = rule;
+  if (done_[next] == kUnderWay) report_cycle(next);
+  if (done_[next] == kNoId) push(next);  // invalidates frame
+}
+
+void Rewriter::step_children_first() {
+  Frame& frame = stack_.back();
+  const Id id = frame.id;
+  if (frame.next != kNoId) return finish(id, done_[frame.next]);
+  if (push_sources(id)) return;
+  const Id again = rebuilt(id);
+  cover_new_nodes();
+  if (again != id && options_.fixpoint) return forward(frame, again, kNoRule);
+  uint32_t rule = kNoRule;
+  const Id to = apply(again, rule);
+  cover_new_nodes();
+  if (to == kNoMatch) return finish(id, again);
+  if (!options_.fixpoint) return finish(id, to);
+  forward(frame, to, rule);
+}
+
+// Rules see a node before its sources are rewritten; then come the sources; then, for a fixpoint, the
+// rebuilt node again.
+void Rewriter::step_parents_first() {
+  Frame& frame = stack_.back();
+  const Id id = frame.id;
+  if (frame.next != kNoId) return finish(id, done_[frame.next]);
+  if (frame.body == kNoId) {
+    uint32_t rule = kNoRule;
+    const Id to = apply(id, rule);
+    cover_new_nodes();
+    if (to != kNoMatch && options_.fixpoint) return forward(frame, to, rule);
+    frame.body = to == kNoMatch ? id : to;
+    frame.rule = rule;
+  }
+  if (push_sources(frame.body)) return;
+  const Id again = rebuilt(frame.body);
+  cover_new_nodes();
+  if (again == frame.body || !options_.fixpoint) return finish(id, again);
+  forward(frame, again, kNoRule);
+}
+
+Id Rewriter::operator()(Id root) {
+  cover_new_nodes();
+  for (const Frame& f : stack_) done_[f.id] = kNoId;  // left by an error
+  stack_.clear();
+  if (done_[root] != kNoId) return done_[root];
+  budget_ = hit_count_ + 200'000 + 64 * uint64_t{graph_.size()};
+  push(root);
+  while (!stack_.empty()) {
+    const Id id = stack_.back().id;
+    if (done_[id] != kNoId && done_[id] != kUnderWay) {
+      stack_.pop_back();
+      continue;
+    }
+    done_[id] = kUnderWay;
+    if (options_.order == Order::ChildrenFirst) step_children_first();
+    else step_parents_first();
+  }
+  return done_[root];
+}
+
+void Rewriter::report_cycle(Id id) const {
+  std::set<std::string> names;
+  bool inside = false;
+  for (const Frame& f : stack_) {
+    inside = inside || f.id == id;
+    if (inside && f.rule != kNoRule) names.insert(table_[f.rule].name);
+  }
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  throw_error(ErrorKind::Internal,
+              fmt::format("[rewrite] rules undo each other at node %{} ({} {}): {}", id,
+                          op_info(graph_[id].op).name, name_of(graph_[id].dtype), list));
+}
+
+void Rewriter::report_budget() const {
+  std::set<std::string> names;
+  for (uint32_t rule : recent_) names.insert(table_[rule].name);
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  throw_error(ErrorKind::Internal,
+              fmt::format("[rewrite] {} rule applications without an end; the last were of: {}", hit_count_, list));
+}
+
+Id rewrite(Graph& g, Id root, const RuleTable& table, const RewriteOptions& options) {
+  return Rewriter(g, table, options)(root);
+}
+Id rewrite(Graph& g, Id root, std::span<const Rule> rules, const RewriteOptions& options) {
+  return rewrite(g, root, RuleTable(rules), options);
+}
+
+}  // namespace plugrad

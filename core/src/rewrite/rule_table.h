@@ -1,0 +1,58 @@
+// Rules prepared for matching: sorted by root op, both orders of commutative ops spelled out.
+#pragma once
+
+#include <initializer_list>
+#include <vector>
+
+#include "rewrite/rule.h"
+
+namespace plugrad {
+
+/// Made once a rule set (`static const RuleTable table{kAlgebra, kIndex}`), then shared by any threads.
+/// Rules are tried in the order in which they were given.
+class RuleTable {
+ public:
+  explicit RuleTable(std::span<const Rule> rules) { append(rules); }
+  RuleTable(std::initializer_list<std::span<const Rule>> tables) {
+    for (auto table : tables) append(table);
+  }
+
+  /// Applies the first rule that matches `id`. Returns the node that takes its place and sets `rule`
+  /// to the rule's number; kNoMatch when none applies or the result is `id` itself.
+  Id apply(Graph& g, Id id, const void* context, uint32_t& rule) const;
+
+  const Rule& operator[](uint32_t number) const { return *rules_[number]; }
+  uint32_t size() const { return static_cast<uint32_t>(rules_.size()); }
+
+ private:
+  // One thing to check, in the order of a walk through the pattern; step 0 is the root.
+  struct Step {
+    PatternKind kind;
+    Op op;
+    uint8_t name, classes;
+    uint8_t parent, child;  // this node is source `child` of the node of step `parent`
+    uint8_t src_count;
+    bool open, float_literal, repeated;  // repeated: the name is bound by an earlier step
+    uint64_t literal;
+  };
+  struct Variant {
+    uint64_t need;  // src_ops bits that a node must have
+    uint32_t first_step, step_count, rule;
+  };
+
+  void append(std::span<const Rule> rules);
+  void add_variant(const Pattern& left, uint32_t rule);
+  void add_orders(Pattern left, int at, uint32_t rule);
+  bool match(const Graph& g, const Variant& variant, Match& m) const;
+
+  std::vector<const Rule*> rules_;
+  std::vector<Step> steps_;
+  std::vector<Variant> by_op_[256];
+};
+
+/// The node that a right side stands for; constants are folded.
+Id build(Graph& g, const Pattern& pattern, const Match& m);
+/// Whether a guard holds.
+bool holds(const Graph& g, const RuleGuard& guard, const Match& m);
+
+}  // namespace plugrad

@@ -1,0 +1,38 @@
+// Records which rule turned which node into which; nothing is recorded unless a TraceScope is open.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rewrite/rule.h"
+
+namespace plugrad {
+
+struct TraceEvent {
+  const Rule* rule;
+  Id from, to;
+};
+
+struct RewriteTrace {
+  std::vector<TraceEvent> events;
+};
+
+/// While it lives, rewrites of this thread are recorded in `trace`. Scopes nest; the innermost records.
+class TraceScope {
+ public:
+  explicit TraceScope(RewriteTrace& trace);
+  ~TraceScope();
+  TraceScope(const TraceScope&) = delete;
+  TraceScope& operator=(const TraceScope&) = delete;
+
+ private:
+  RewriteTrace* outer_;
+};
+
+/// The open trace of this thread, or null.
+RewriteTrace* current_trace();
+
+/// "mul-zero (algebra.cpp:14): %41 -> %7"
+std::string to_string(const TraceEvent& event);
+
+}  // namespace plugrad

@@ -1,0 +1,79 @@
+// Ops on constants become constants, and so does any integer node that can only have one value.
+#include "symbolic/tables.h"
+#include "uop/fold.h"
+
+namespace plugrad {
+namespace {
+using namespace rules;
+
+Id fold_node(Graph& g, const Match& m) {
+  const Node& n = g[m.root];
+  const auto bits = fold(g, n.op, n.dtype, g.sources(n));
+  return bits ? g.add(Op::Const, n.dtype, {}, *bits) : kNoMatch;
+}
+
+// U64 is left out: its bounds are clamped.
+Id only_value(Graph& g, const Match& m) {
+  const Interval values = m.context<Algebra>().bounds[m.root];
+  const DType dtype = g[m.root].dtype;
+  return values.is_const() && dtype != DType::U64 ? g.constant(dtype, values.lo) : kNoMatch;
+}
+
+constexpr Pattern value_of(Op op) { return of_class(any_of(x, op), kIntegerClass | kBoolClass); }
+
+// clang-format off
+constexpr Rule kConstants[] = {
+    rule("fold-neg",     node(Op::Neg, c0),              fold_node),
+    rule("fold-recip",   node(Op::Recip, c0),            fold_node),
+    rule("fold-sqrt",    node(Op::Sqrt, c0),             fold_node),
+    rule("fold-trunc",   node(Op::Trunc, c0),            fold_node),
+    rule("fold-cast",    node(Op::Cast, c0),             fold_node),
+    rule("fold-bitcast", node(Op::Bitcast, c0),          fold_node),
+    rule("fold-exp2",    node(Op::Exp2, c0),             fold_node),
+    rule("fold-log2",    node(Op::Log2, c0),             fold_node),
+    rule("fold-sin",     node(Op::Sin, c0),              fold_node),
+    rule("fold-add",     node(Op::Add, c0, c1),          fold_node),
+    rule("fold-sub",     node(Op::Sub, c0, c1),          fold_node),
+    rule("fold-mul",     node(Op::Mul, c0, c1),          fold_node),
+    rule("fold-idiv",    node(Op::IDiv, c0, c1),         fold_node),
+    rule("fold-mod",     node(Op::Mod, c0, c1),          fold_node),
+    rule("fold-floordiv", node(Op::FloorDiv, c0, c1),    fold_node),
+    rule("fold-floormod", node(Op::FloorMod, c0, c1),    fold_node),
+    rule("fold-max",     node(Op::Max, c0, c1),          fold_node),
+    rule("fold-fdiv",    node(Op::FDiv, c0, c1),         fold_node),
+    rule("fold-and",     node(Op::And, c0, c1),          fold_node),
+    rule("fold-or",      node(Op::Or, c0, c1),           fold_node),
+    rule("fold-xor",     node(Op::Xor, c0, c1),          fold_node),
+    rule("fold-shl",     node(Op::Shl, c0, c1),          fold_node),
+    rule("fold-shr",     node(Op::Shr, c0, c1),          fold_node),
+    rule("fold-cmplt",   node(Op::CmpLt, c0, c1),        fold_node),
+    rule("fold-cmpeq",   node(Op::CmpEq, c0, c1),        fold_node),
+    rule("fold-cmpne",   node(Op::CmpNe, c0, c1),        fold_node),
+    rule("fold-fma",     node(Op::Fma, c0, c1, c2),      fold_node),
+    rule("fold-where",   node(Op::Where, c0, c1, c2),    fold_node),
+
+    rule("one-value-range",    value_of(Op::Range),      only_value),
+    rule("one-value-add",      value_of(Op::Add),        only_value),
+    rule("one-value-mul",      value_of(Op::Mul),        only_value),
+    rule("one-value-idiv",     value_of(Op::IDiv),       only_value),
+    rule("one-value-mod",      value_of(Op::Mod),        only_value),
+    rule("one-value-floordiv", value_of(Op::FloorDiv),   only_value),
+    rule("one-value-floormod", value_of(Op::FloorMod),   only_value),
+    rule("one-value-max",      value_of(Op::Max),        only_value),
+    rule("one-value-and",      value_of(Op::And),        only_value),
+    rule("one-value-or",       value_of(Op::Or),         only_value),
+    rule("one-value-xor",      value_of(Op::Xor),        only_value),
+    rule("one-value-shl",      value_of(Op::Shl),        only_value),
+    rule("one-value-shr",      value_of(Op::Shr),        only_value),
+    rule("one-value-cmplt",    value_of(Op::CmpLt),      only_value),
+    rule("one-value-cmpeq",    value_of(Op::CmpEq),      only_value),
+    rule("one-value-cmpne",    value_of(Op::CmpNe),      only_value),
+    rule("one-value-where",    value_of(Op::Where),      only_value),
+    rule("one-value-cast",     value_of(Op::Cast),       only_value),
+};
+// clang-format on
+}  // namespace
+
+std::span<const Rule> constant_rules() { return kConstants; }
+
+}  // namespace plugrad

@@ -1,0 +1,14 @@
+// Floor division and modulus of linear sums by a positive constant.
+#pragma once
+
+#include "symbolic/linear.h"
+
+namespace plugrad {
+
+/// A simpler node for FloorDiv or FloorMod `id` by a positive constant, or nothing.
+std::optional<Id> split_quotient(Graph& g, Id id, Bounds& bounds);
+
+/// Puts x % n and n * (x // n) together, also in the forms that division leaves behind.
+void recombine(Graph& g, Linear& sum);
+
+}  // namespace plugrad

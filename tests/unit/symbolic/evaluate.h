@@ -1,0 +1,59 @@
+// Values of integer expressions for given range values, straight from the definitions of the ops.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "uop/fold.h"
+#include "uop/range.h"
+
+namespace plugrad::testing {
+
+/// Evaluates in a graph of its own, so the one under test does not grow.
+class Evaluator {
+ public:
+  explicit Evaluator(const Graph& g) : g_(g) {}
+
+  int64_t operator()(Id root, const std::map<Id, int64_t>& values) {
+    Graph scratch;
+    std::map<Id, Id> memo;
+    return const_int(scratch, constant_of(scratch, root, values, memo));
+  }
+
+ private:
+  Id constant_of(Graph& scratch, Id id, const std::map<Id, int64_t>& values, std::map<Id, Id>& memo) {
+    if (const auto at = memo.find(id); at != memo.end()) return at->second;
+    const Node& n = g_[id];
+    Id result;
+    if (const auto at = values.find(id); at != values.end()) {
+      result = scratch.constant(n.dtype, at->second);
+    } else if (n.op == Op::Const) {
+      result = scratch.add(Op::Const, n.dtype, {}, n.arg);
+    } else {
+      std::vector<Id> sources;
+      for (Id s : g_.sources(id)) sources.push_back(constant_of(scratch, s, values, memo));
+      result = add_folded(scratch, n.op, n.dtype, sources);
+    }
+    memo[id] = result;
+    return result;
+  }
+  const Graph& g_;
+};
+
+/// Calls f with every combination of range values.
+template <class F>
+void for_all_values(const Graph& g, const std::vector<Id>& ranges, F f) {
+  std::map<Id, int64_t> values;
+  for (Id r : ranges) values[r] = 0;
+  while (true) {
+    f(values);
+    size_t i = 0;
+    for (; i < ranges.size(); ++i) {
+      if (++values[ranges[i]] < range_size(g, ranges[i])) break;
+      values[ranges[i]] = 0;
+    }
+    if (i == ranges.size()) return;
+  }
+}
+
+}  // namespace plugrad::testing
