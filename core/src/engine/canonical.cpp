@@ -1,0 +1,125 @@
+#include "engine/canonical.h"
+
+#include "base/check.h"
+
+namespace plugrad::engine {
+
+void CanonicalGraph::begin(const Graph& graph) {
+  graph_ = &graph;
+  if (walk_of_.size() < graph.size()) {
+    walk_of_.resize(graph.size() + graph.size() / 2);
+    number_of_.resize(walk_of_.size());
+  }
+  ++walk_;
+  order_.clear();
+  is_input_.clear();
+  words_.clear();
+  roots_.clear();
+  inputs_.clear();
+}
+
+void CanonicalGraph::walk(const Graph& graph, Shapes& shapes, const ValueTable& values,
+                          std::span<const Id> roots) {
+  begin(graph);
+  shapes_ = &shapes;
+  for (Id root : roots) {
+    visit_from(root, values);
+    roots_.push_back(number_of_[root]);
+  }
+  words_.push_back(roots_.size());
+  for (uint32_t number : roots_) words_.push_back(number);
+}
+
+void CanonicalGraph::visit_from(Id root, const ValueTable& values) {
+  if (is_visited(root)) return;
+  stack_.emplace_back(root, 0);
+  while (!stack_.empty()) {
+    auto& [id, next] = stack_.back();
+    if (next == 0 && values.find(id)) {
+      finish_input(id, values.share(id));
+      stack_.pop_back();
+      continue;
+    }
+    const auto sources = graph_->sources(id);
+    while (next < sources.size() && is_visited(sources[next])) ++next;
+    if (next < sources.size()) {
+      const Id source = sources[next++];
+      stack_.emplace_back(source, 0);  // `id` and `next` are dangling from here on
+    } else {
+      finish(id);
+      stack_.pop_back();
+    }
+  }
+}
+
+void CanonicalGraph::put_list(std::span<const int64_t> list) {
+  words_.push_back(list.size());
+  words_.insert(words_.end(), list.begin(), list.end());
+}
+
+void CanonicalGraph::finish(Id id) {
+  const Node& node = (*graph_)[id];
+  ensure(node.op != Op::Buffer, "buffer node {} has no value", id);
+  words_.push_back(static_cast<uint64_t>(node.op) | static_cast<uint64_t>(node.dtype) << 8 |
+                   static_cast<uint64_t>(node.src_count) << 16);
+  for (Id source : graph_->sources(node)) words_.push_back(number_of_[source]);
+  switch (op_info(node.op).arg) {
+    case ArgKind::None: break;
+    case ArgKind::Int:
+    case ArgKind::Bits: words_.push_back(node.arg); break;
+    case ArgKind::List: put_list(graph_->list(static_cast<ListId>(node.arg))); break;
+  }
+  walk_of_[id] = walk_;
+  number_of_[id] = static_cast<uint32_t>(order_.size());
+  order_.push_back(id);
+  is_input_.push_back(false);
+}
+
+// Two nodes with one value and one shape are one input: a cut tensor and the expression it was.
+void CanonicalGraph::finish_input(Id id, const ValuePtr& value) {
+  walk_of_[id] = walk_;
+  const ListId shape = shapes_->id(id);
+  if (value->walk == walk_ && value->walk_shape == shape) {
+    number_of_[id] = value->walk_number;
+    return;
+  }
+  number_of_[id] = static_cast<uint32_t>(order_.size());
+  value->walk = walk_;
+  value->walk_shape = shape;
+  value->walk_number = number_of_[id];
+  words_.push_back(static_cast<uint64_t>(Op::Buffer) | static_cast<uint64_t>(value->dtype) << 8 |
+                   static_cast<uint64_t>(value->device) << 32);
+  put_list(graph_->list(shape));
+  order_.push_back(id);
+  is_input_.push_back(true);
+  inputs_.push_back(value);
+}
+
+CanonicalGraph::Scratch CanonicalGraph::copy(const Graph& graph, Shapes& shapes) const {
+  Scratch scratch;
+  std::vector<Id> new_id(order_.size());
+  std::vector<Id> sources;
+  for (size_t number = 0; number < order_.size(); ++number) {
+    const Id id = order_[number];
+    const Node& node = graph[id];
+    if (is_input_[number]) {
+      const Value& value = *inputs_[scratch.inputs.size()];
+      std::vector<int64_t> list = {static_cast<int64_t>(scratch.inputs.size()), value.device};
+      const auto shape = shapes[id];
+      list.insert(list.end(), shape.begin(), shape.end());
+      new_id[number] = scratch.graph.add(Op::Buffer, node.dtype, {}, scratch.graph.list(list));
+      scratch.inputs.push_back(new_id[number]);
+      continue;
+    }
+    sources.clear();
+    for (Id source : graph.sources(node)) sources.push_back(new_id[number_of_[source]]);
+    const uint64_t arg = op_info(node.op).arg == ArgKind::List
+                             ? scratch.graph.list(graph.list(static_cast<ListId>(node.arg)))
+                             : node.arg;
+    new_id[number] = scratch.graph.add(node.op, node.dtype, sources, arg);
+  }
+  for (uint32_t root : roots_) scratch.roots.push_back(new_id[root]);
+  return scratch;
+}
+
+}  // namespace plugrad::engine

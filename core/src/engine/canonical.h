@@ -1,0 +1,55 @@
+// What is reachable from some roots, in an order and numbering that do not depend on ids: the key of the
+// schedule cache, and on a miss the scratch graph that is planned.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/hash.h"
+#include "engine/value.h"
+#include "uop/facts.h"
+
+namespace plugrad::engine {
+
+/// Walks depth first from the roots, sources first and in order, stopping at nodes that have values; these
+/// are the inputs, numbered by first visit. Kept between walks, so that only what is reached costs time.
+class CanonicalGraph {
+ public:
+  /// Errors: Internal when a Buffer is reached that has no value.
+  void walk(const Graph& graph, Shapes& shapes, const ValueTable& values, std::span<const Id> roots);
+
+  /// Of structure, shapes, dtypes, devices and which roots: equal graphs have equal keys.
+  Hash128 key() const { return hash128(std::as_bytes(std::span(words_))); }
+
+  /// The inputs' values, in canonical order.
+  const std::vector<ValuePtr>& inputs() const { return inputs_; }
+
+  struct Scratch {
+    Graph graph;
+    std::vector<Id> roots;
+    std::vector<Id> inputs;  // Buffer nodes 0, 1, … in canonical order
+  };
+  /// A copy with a graph of its own, where Buffers are numbered canonically.
+  Scratch copy(const Graph& graph, Shapes& shapes) const;
+
+ private:
+  bool is_visited(Id id) const { return walk_of_[id] == walk_; }
+  void begin(const Graph& graph);
+  void visit_from(Id root, const ValueTable& values);
+  void finish(Id id);
+  void finish_input(Id id, const ValuePtr& value);
+  void put_list(std::span<const int64_t> list);
+
+  const Graph* graph_ = nullptr;
+  Shapes* shapes_ = nullptr;
+  uint32_t walk_ = 0;
+  std::vector<uint32_t> walk_of_, number_of_;  // by id
+  std::vector<Id> order_;                      // by canonical number: the first id that has it
+  std::vector<bool> is_input_;
+  std::vector<uint64_t> words_;
+  std::vector<uint32_t> roots_;
+  std::vector<ValuePtr> inputs_;
+  std::vector<std::pair<Id, uint32_t>> stack_;  // node, next source
+};
+
+}  // namespace plugrad::engine

@@ -1,0 +1,92 @@
+#include "engine/devices.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace plugrad::engine {
+namespace {
+
+std::string short_name(const std::string& plugin, uint32_t index) {
+  return index == 0 ? plugin : fmt::format("{}:{}", plugin, index);
+}
+
+bool is_available(const runtime::LoadRecord& record, const std::string& plugin) {
+  using runtime::LoadState;
+  return runtime::canonical_device_name(record.manifest.device_name) == plugin &&
+         (record.state == LoadState::Available || record.state == LoadState::Loaded);
+}
+
+// The device's name where the text means exactly one plugin and index that was found; otherwise empty.
+std::string plain_name(std::string_view text) {
+  const runtime::Selection selection = runtime::parse_selection(text, "device");
+  if (selection.prefer.size() != 1 || !selection.exclude.empty()) return {};
+  const runtime::DeviceChoice& choice = selection.prefer[0];
+  if (choice.plugin.empty() || !choice.name_glob.empty() || !choice.uuid_glob.empty()) return {};
+  const auto records = runtime::Registry::instance().records();
+  const bool found =
+      std::ranges::any_of(records, [&](const auto& r) { return is_available(r, choice.plugin); });
+  return found ? short_name(choice.plugin, choice.index.value_or(0)) : std::string();
+}
+
+}  // namespace
+
+const DeviceTable::Entry& DeviceTable::entry(uint32_t number) const {
+  ensure(number >= 1 && number <= entries_.size(), "device number {} is unknown", number);
+  return entries_[number - 1];
+}
+
+uint32_t DeviceTable::number_of_name(const std::string& name) {
+  const auto found = std::ranges::find(entries_, name, &Entry::name);
+  if (found == entries_.end()) {
+    entries_.push_back({name, nullptr});
+    return static_cast<uint32_t>(entries_.size());
+  }
+  return static_cast<uint32_t>(found - entries_.begin()) + 1;
+}
+
+uint32_t DeviceTable::number(std::string_view selection) {
+  if (selection.empty()) return default_number();
+  if (const auto known = by_selection_.find(selection); known != by_selection_.end()) {
+    return known->second;
+  }
+  const std::string name = plain_name(selection);
+  const uint32_t result =
+      name.empty() ? number(runtime::Registry::instance().find_device(selection)) : number_of_name(name);
+  by_selection_.emplace(selection, result);
+  return result;
+}
+
+uint32_t DeviceTable::number(runtime::Device& device) {
+  for (uint32_t i = 0; i < entries_.size(); ++i)
+    if (entries_[i].device == &device) return i + 1;
+  const uint32_t number = number_of_name(
+      short_name(runtime::canonical_device_name(device.plugin_name()), device.index()));
+  set_device(number, device);
+  return number;
+}
+
+void DeviceTable::set_device(uint32_t number, runtime::Device& device) {
+  entries_[number - 1].device = &device;
+  if (on_open) on_open(device);
+}
+
+runtime::Device& DeviceTable::open(uint32_t number) {
+  if (runtime::Device* device = entry(number).device) return *device;
+  runtime::Device& device = runtime::Registry::instance().find_device(entry(number).name);
+  set_device(number, device);
+  return device;
+}
+
+uint32_t DeviceTable::default_number() {
+  return number(runtime::Registry::instance().default_device());
+}
+
+std::vector<runtime::Device*> DeviceTable::opened() const {
+  std::vector<runtime::Device*> devices;
+  for (const Entry& e : entries_)
+    if (e.device) devices.push_back(e.device);
+  return devices;
+}
+
+}  // namespace plugrad::engine

@@ -1,0 +1,42 @@
+// Device numbers: what stands in nodes instead of names.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/registry.h"
+
+namespace plugrad::engine {
+
+class DeviceTable {
+ public:
+  /// Called once for each device when it is opened.
+  std::function<void(runtime::Device&)> on_open;
+
+  /// Number of the device that a selection means. Where it names one plugin and index that the manifests
+  /// know, nothing is opened. Errors: User, as Registry::find_device.
+  uint32_t number(std::string_view selection);
+  uint32_t number(runtime::Device& device);
+  /// "CPU", "CUDA:1".
+  const std::string& name(uint32_t number) const { return entry(number).name; }
+  runtime::Device& open(uint32_t number);
+  uint32_t default_number();
+  /// Devices opened so far.
+  std::vector<runtime::Device*> opened() const;
+
+ private:
+  struct Entry {
+    std::string name;
+    runtime::Device* device = nullptr;
+  };
+  const Entry& entry(uint32_t number) const;
+  uint32_t number_of_name(const std::string& name);
+  void set_device(uint32_t number, runtime::Device& device);
+
+  std::vector<Entry> entries_;
+  std::map<std::string, uint32_t, std::less<>> by_selection_;
+};
+
+}  // namespace plugrad::engine

@@ -1,0 +1,60 @@
+#include "engine/kernels.h"
+
+#include "base/log.h"
+#include "base/settings.h"
+#include "base/thread_pool.h"
+
+namespace plugrad::engine {
+namespace {
+
+Hash128 key_of(const KernelRequest& request, const KernelOptions& options) {
+  const uint64_t words[] = {request.ast->hash[0], request.ast->hash[1],
+                            reinterpret_cast<uintptr_t>(request.device), options.bits()};
+  return hash128(std::as_bytes(std::span(words)));
+}
+
+std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request,
+                                         const KernelOptions& options) {
+  auto ready = std::make_shared<ReadyKernel>();
+  ready->ast = request.ast;
+  ready->code = codegen::generate(
+      request.ast->graph, request.ast->sink, request.device->caps(),
+      {.no_opt = options.no_opt, .fast_math = options.fast_math, .contract = options.contract});
+  ready->kernel = request.device->compile(ready->code.ir, ready->code.name,
+                                          {.contract = options.contract});
+  return ready;
+}
+
+}  // namespace
+
+KernelOptions KernelOptions::from_settings() {
+  return {.no_opt = settings().noopt, .fast_math = settings().fast_math};
+}
+
+std::vector<std::shared_ptr<ReadyKernel>> KernelCache::get(std::span<const KernelRequest> requests,
+                                                           const KernelOptions& options) {
+  std::vector<std::shared_ptr<ReadyKernel>*> slots(requests.size());
+  std::vector<size_t> missing;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const auto [place, is_new] = by_key_.try_emplace(key_of(requests[i], options));
+    slots[i] = &place->second;
+    if (is_new) missing.push_back(i);
+  }
+  const auto make = [&](uint64_t i) {
+    *slots[missing[i]] = make_kernel(requests[missing[i]], options);
+  };
+  try {
+    // The IR dumps of DEBUG=4 follow each other instead of mixing.
+    thread_pool().run_tasks(missing.size(),
+                            debugging(4) ? 1u : static_cast<uint32_t>(thread_count()), make);
+  } catch (...) {
+    std::erase_if(by_key_, [](const auto& entry) { return !entry.second; });
+    throw;
+  }
+  made_ += missing.size();
+  std::vector<std::shared_ptr<ReadyKernel>> ready(requests.size());
+  for (size_t i = 0; i < requests.size(); ++i) ready[i] = *slots[i];
+  return ready;
+}
+
+}  // namespace plugrad::engine

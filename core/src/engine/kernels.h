@@ -1,0 +1,51 @@
+// Kernel ASTs become loaded kernels: in parallel, identical ones once.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/hash.h"
+#include "codegen/codegen.h"
+#include "runtime/device.h"
+#include "schedule/schedule.h"
+
+namespace plugrad::engine {
+
+/// A kernel that can be launched, and what it is told about.
+struct ReadyKernel {
+  std::shared_ptr<const schedule::KernelAst> ast;
+  codegen::KernelCode code;
+  std::shared_ptr<runtime::Kernel> kernel;
+  uint32_t launches = 0;  // DEBUG marks the first
+};
+
+struct KernelRequest {
+  std::shared_ptr<const schedule::KernelAst> ast;
+  runtime::Device* device;
+};
+
+/// The settings that a kernel depends on, fixed for one plan.
+struct KernelOptions {
+  bool no_opt = false, fast_math = false, contract = true;
+  static KernelOptions from_settings();
+  uint64_t bits() const { return no_opt | fast_math << 1 | contract << 2; }
+};
+
+/// Ready kernels of this process, by AST, device and options. Used under the session's mutex.
+class KernelCache {
+ public:
+  /// One ready kernel a request. Errors: CompileError and what codegen throws; the cache stays as it was.
+  std::vector<std::shared_ptr<ReadyKernel>> get(std::span<const KernelRequest> requests,
+                                                const KernelOptions& options);
+  uint64_t made() const { return made_; }
+  void clear() { by_key_.clear(); }
+
+ private:
+  std::unordered_map<Hash128, std::shared_ptr<ReadyKernel>, Hash128Hasher> by_key_;
+  uint64_t made_ = 0;
+};
+
+}  // namespace plugrad::engine

@@ -1,0 +1,52 @@
+// Plans made ready to run, and the memory of their intermediates.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/devices.h"
+#include "engine/kernels.h"
+#include "engine/value.h"
+#include "schedule/schedule.h"
+
+namespace plugrad::engine {
+
+/// A plan with everything decided that does not change from run to run.
+struct ReadyPlan {
+  schedule::Plan plan;
+  std::vector<std::shared_ptr<ReadyKernel>> kernels;  // by step; null for copies
+  std::vector<runtime::Device*> buffer_devices;       // by plan buffer
+  // Temporaries of the last run, valid while the arenas are those of `arena_version`.
+  std::vector<std::shared_ptr<runtime::Buffer>> temporaries;
+  uint64_t arena_version = 0;
+};
+
+/// Memory for intermediates: one block a device and arena, shared by all plans, since they run one after
+/// another in the order of the device's queue. Grows to the largest plan.
+class ArenaPool {
+ public:
+  /// Sets plan.temporaries. Errors: OutOfMemoryError.
+  void provide(ReadyPlan& plan);
+  /// Gives the memory back; plans get new temporaries at their next run.
+  void release();
+  uint64_t size_bytes() const;
+
+ private:
+  std::shared_ptr<runtime::Buffer>& block(runtime::Device& device, uint32_t index);
+  struct Block {
+    runtime::Device* device;
+    uint32_t index;
+    std::shared_ptr<runtime::Buffer> buffer;
+  };
+  std::vector<Block> blocks_;
+  uint64_t version_ = 1;
+};
+
+/// Allocates the outputs, launches every step, and returns a value for each root. Nothing else changes when it throws.
+std::vector<ValuePtr> run_plan(ReadyPlan& ready, std::span<const ValuePtr> inputs, ArenaPool& arenas,
+                               DeviceTable& devices);
+
+/// The value's buffer, made of its host bytes on first need.
+runtime::Buffer& buffer_of(Value& value, DeviceTable& devices);
+
+}  // namespace plugrad::engine

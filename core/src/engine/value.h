@@ -1,0 +1,59 @@
+// Values in memory and the table that says which nodes have one.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/device.h"
+#include "uop/graph.h"
+
+namespace plugrad::engine {
+
+/// The elements of a node, row-major: in device memory, or still with the host until a kernel needs them.
+struct Value {
+  DType dtype = DType::Void;
+  uint32_t device = 0;
+  uint64_t size_bytes = 0;
+  std::shared_ptr<runtime::Buffer> buffer;
+  std::span<const std::byte> host;         // while there is no buffer
+  std::shared_ptr<const void> host_owner;  // keeps `host` in place
+
+  // Scratch of one walk: the canonical number of this value as an input (see canonical.h).
+  uint32_t walk = 0;
+  uint32_t walk_number = 0;
+  uint32_t walk_shape = 0;
+};
+using ValuePtr = std::shared_ptr<Value>;
+
+/// Node to value, by id.
+class ValueTable {
+ public:
+  Value* find(Id id) const { return id < by_id_.size() ? by_id_[id].get() : nullptr; }
+  const ValuePtr& share(Id id) const { return by_id_[id]; }
+  void set(Id id, ValuePtr value) {
+    if (by_id_.size() <= id) by_id_.resize(id + 1 + by_id_.size() / 2);
+    by_id_[id] = std::move(value);
+  }
+  /// Drops the values of ids for which keep(id) is false; returns how many.
+  template <class Keep>
+  size_t retain(Keep keep) {
+    size_t dropped = 0;
+    for (Id id = 0; id < by_id_.size(); ++id)
+      if (by_id_[id] && !keep(id)) {
+        by_id_[id].reset();
+        ++dropped;
+      }
+    return dropped;
+  }
+  template <class Visit>
+  void each(Visit visit) const {
+    for (const ValuePtr& value : by_id_)
+      if (value) visit(*value);
+  }
+
+ private:
+  std::vector<ValuePtr> by_id_;
+};
+
+}  // namespace plugrad::engine
