@@ -66,7 +66,7 @@ void CanonicalGraph::finish(Id id) {
   switch (op_info(node.op).arg) {
     case ArgKind::None: break;
     case ArgKind::Int:
-    case ArgKind::Bits: words_.push_back(node.arg); break;
+    case ArgKind::Bits: words_.push_back(node.op == Op::Contiguous ? node.arg != 0 : node.arg); break;
     case ArgKind::List: put_list(graph_->list(static_cast<ListId>(node.arg))); break;
   }
   walk_of_[id] = walk_;
@@ -95,28 +95,33 @@ void CanonicalGraph::finish_input(Id id, const ValuePtr& value) {
   inputs_.push_back(value);
 }
 
-CanonicalGraph::Scratch CanonicalGraph::copy(const Graph& graph, Shapes& shapes) const {
+// The identity of a Contiguous becomes its canonical number, so that equal graphs have equal copies.
+uint64_t CanonicalGraph::new_arg(Graph& scratch, size_t number) const {
+  const Node& node = (*graph_)[order_[number]];
+  if (node.op == Op::Contiguous) return node.arg != 0 ? number + 1 : 0;
+  if (op_info(node.op).arg != ArgKind::List) return node.arg;
+  return scratch.list(graph_->list(static_cast<ListId>(node.arg)));
+}
+
+CanonicalGraph::Scratch CanonicalGraph::copy() const {
   Scratch scratch;
   std::vector<Id> new_id(order_.size());
   std::vector<Id> sources;
   for (size_t number = 0; number < order_.size(); ++number) {
     const Id id = order_[number];
-    const Node& node = graph[id];
+    const Node& node = (*graph_)[id];
     if (is_input_[number]) {
       const Value& value = *inputs_[scratch.inputs.size()];
       std::vector<int64_t> list = {static_cast<int64_t>(scratch.inputs.size()), value.device};
-      const auto shape = shapes[id];
+      const auto shape = (*shapes_)[id];
       list.insert(list.end(), shape.begin(), shape.end());
       new_id[number] = scratch.graph.add(Op::Buffer, node.dtype, {}, scratch.graph.list(list));
       scratch.inputs.push_back(new_id[number]);
       continue;
     }
     sources.clear();
-    for (Id source : graph.sources(node)) sources.push_back(new_id[number_of_[source]]);
-    const uint64_t arg = op_info(node.op).arg == ArgKind::List
-                             ? scratch.graph.list(graph.list(static_cast<ListId>(node.arg)))
-                             : node.arg;
-    new_id[number] = scratch.graph.add(node.op, node.dtype, sources, arg);
+    for (Id source : graph_->sources(node)) sources.push_back(new_id[number_of_[source]]);
+    new_id[number] = scratch.graph.add(node.op, node.dtype, sources, new_arg(scratch.graph, number));
   }
   for (uint32_t root : roots_) scratch.roots.push_back(new_id[root]);
   return scratch;

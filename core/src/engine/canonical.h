@@ -21,16 +21,16 @@ class CanonicalGraph {
   /// Of structure, shapes, dtypes, devices and which roots: equal graphs have equal keys.
   Hash128 key() const { return hash128(std::as_bytes(std::span(words_))); }
 
-  /// The inputs' values, in canonical order.
-  const std::vector<ValuePtr>& inputs() const { return inputs_; }
+  /// The inputs' values, in canonical order; taken once.
+  std::vector<ValuePtr> take_inputs() { return std::move(inputs_); }
 
   struct Scratch {
     Graph graph;
     std::vector<Id> roots;
     std::vector<Id> inputs;  // Buffer nodes 0, 1, … in canonical order
   };
-  /// A copy with a graph of its own, where Buffers are numbered canonically.
-  Scratch copy(const Graph& graph, Shapes& shapes) const;
+  /// A copy of what was walked, in a graph of its own where Buffers are numbered canonically.
+  Scratch copy() const;
 
  private:
   bool is_visited(Id id) const { return walk_of_[id] == walk_; }
@@ -38,6 +38,7 @@ class CanonicalGraph {
   void visit_from(Id root, const ValueTable& values);
   void finish(Id id);
   void finish_input(Id id, const ValuePtr& value);
+  uint64_t new_arg(Graph& scratch, size_t number) const;
   void put_list(std::span<const int64_t> list);
 
   const Graph* graph_ = nullptr;

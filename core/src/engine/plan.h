@@ -6,19 +6,24 @@
 
 #include "engine/devices.h"
 #include "engine/kernels.h"
+#include "engine/report.h"
 #include "engine/value.h"
 #include "schedule/schedule.h"
 
 namespace plugrad::engine {
+
+/// The places of a plan's temporaries in the arenas, by plan buffer; emptied when the arenas are replaced.
+struct Temporaries {
+  std::vector<std::shared_ptr<runtime::Buffer>> buffers;
+};
 
 /// A plan with everything decided that does not change from run to run.
 struct ReadyPlan {
   schedule::Plan plan;
   std::vector<std::shared_ptr<ReadyKernel>> kernels;  // by step; null for copies
   std::vector<runtime::Device*> buffer_devices;       // by plan buffer
-  // Temporaries of the last run, valid while the arenas are those of `arena_version`.
-  std::vector<std::shared_ptr<runtime::Buffer>> temporaries;
-  uint64_t arena_version = 0;
+  std::vector<runtime::Device*> arena_devices;        // by arena
+  std::shared_ptr<Temporaries> temporaries;           // of the last run, null before
 };
 
 /// Memory for intermediates: one block a device and arena, shared by all plans, since they run one after
@@ -33,18 +38,24 @@ class ArenaPool {
 
  private:
   std::shared_ptr<runtime::Buffer>& block(runtime::Device& device, uint32_t index);
+  void grow(const ReadyPlan& plan);
+  void forget_temporaries();
   struct Block {
     runtime::Device* device;
     uint32_t index;
     std::shared_ptr<runtime::Buffer> buffer;
   };
   std::vector<Block> blocks_;
-  uint64_t version_ = 1;
+  std::vector<std::shared_ptr<Temporaries>> handed_out_;
 };
+
+/// Fills what belongs to ready.plan: opens its devices, makes its kernels. Errors: CompileError and others.
+void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
+             const KernelOptions& options);
 
 /// Allocates the outputs, launches every step, and returns a value for each root. Nothing else changes when it throws.
 std::vector<ValuePtr> run_plan(ReadyPlan& ready, std::span<const ValuePtr> inputs, ArenaPool& arenas,
-                               DeviceTable& devices);
+                               DeviceTable& devices, Statistics& statistics);
 
 /// The value's buffer, made of its host bytes on first need.
 runtime::Buffer& buffer_of(Value& value, DeviceTable& devices);

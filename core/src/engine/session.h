@@ -8,8 +8,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +20,10 @@
 #include "engine/report.h"
 #include "uop/facts.h"
 #include "uop/graph.h"
+
+namespace plugrad::schedule {
+struct Options;
+}
 
 namespace plugrad::engine {
 
@@ -34,6 +40,9 @@ struct TensorState {
   TensorState* previous = nullptr;  // the session's list of live states
   TensorState* next = nullptr;
 };
+struct KernelOptions;
+struct ReadyPlan;
+struct Value;
 using StatePtr = std::shared_ptr<TensorState>;
 using States = std::span<TensorState* const>;
 
@@ -71,7 +80,7 @@ class Session {
   bool is_tracked(Id node);
   /// The state's value no longer leads back to its inputs: at once when it is realised, otherwise then.
   void release_tape(TensorState& state);
-  size_t live_states() const;
+  size_t live_states();
 
   // Devices. Numbers start at 1 and stay. Names follow the grammar of runtime/selection.h; a device is opened
   // when something runs on it.
@@ -126,7 +135,35 @@ class Session {
   Session();
   ~Session() = delete;
   void remove(TensorState* state);
+  Id add_buffer(Graph& graph, std::span<const int64_t> shape, DType dtype, uint32_t device);
+  /// Renumbers when the graph has grown enough and no Lock is held.
   void safe_point();
+
+  // realize.cpp
+  using RootGroups = std::map<uint32_t, std::vector<Id>>;  // by the device of constants alone; 0: default
+  bool is_stored(Id base);
+  Id stored_base(Id node);
+  void make_strong(TensorState& state);
+  RootGroups missing_roots(States states);
+  std::shared_ptr<ReadyPlan> ready_plan(std::span<const Id> roots, uint32_t default_device);
+  std::shared_ptr<ReadyPlan> make_ready(uint32_t default_device, const schedule::Options& options,
+                                        const KernelOptions& kernel_options);
+  std::vector<std::shared_ptr<Value>> compute(std::span<const Id> roots, uint32_t default_device);
+  void settle(TensorState& state);
+  void cut(TensorState& state, Id base);
+
+  // read.cpp
+  std::optional<uint64_t> constant_value(Id node);
+  std::shared_ptr<Value> readable_value(TensorState& state);
+  uint64_t read_element(TensorState& state);
+
+  // memory.cpp
+  const std::vector<Id>& mark();
+  void forget_unreached();
+  void renumber();
+  void remark_leaves();
+  Id copy_node(Graph& graph, Id id, const std::vector<Id>& new_id);
+  void reclaim(bool must);
 
   std::recursive_mutex mutex_;
   uint32_t locks_held_ = 0;  // by the thread that owns the mutex

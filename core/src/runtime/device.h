@@ -59,6 +59,11 @@ class Buffer {
 void copy(Buffer& dst, std::uint64_t dst_offset_bytes, const Buffer& src,
           std::uint64_t src_offset_bytes, std::uint64_t size_bytes);
 
+/// Bytes [offset, offset + size) of `parent`, which it keeps alive; memory of its own where the device has no such
+/// ranges or the offset is not a multiple of its alignment.
+std::shared_ptr<Buffer> sub_buffer(const std::shared_ptr<Buffer>& parent, std::uint64_t offset_bytes,
+                                   std::uint64_t size_bytes);
+
 struct MemoryStats {
   std::uint64_t used_bytes = 0;    ///< in live buffers
   std::uint64_t cached_bytes = 0;  ///< freed, kept for reuse

@@ -1,0 +1,42 @@
+// What the session is made of, beside the graph.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "engine/canonical.h"
+#include "engine/plan.h"
+#include "engine/session.h"
+#include "engine/tape.h"
+
+namespace plugrad::engine {
+
+struct Session::Parts {
+  DeviceTable devices;
+  ValueTable values;
+  Tape tape;
+  uint64_t next_buffer = 1;  // number of the next Buffer node
+
+  TensorState* first_state = nullptr;
+  size_t state_count = 0;
+  std::vector<TensorState*> pending;
+  std::vector<std::weak_ptr<TensorState>> losses;
+
+  CanonicalGraph canonical;
+  std::unordered_map<Hash128, std::shared_ptr<ReadyPlan>, Hash128Hasher> plans;
+  KernelCache kernels;
+  ArenaPool arenas;
+  Statistics statistics;
+
+  Reachable reachable;
+  uint32_t renumber_above = kSmallGraph;  // nodes
+  bool maybe_garbage = false;             // a state died or moved since the last marking
+  static constexpr uint32_t kSmallGraph = 16384;
+
+  template <class Visit>
+  void each_state(Visit visit) {
+    for (TensorState* state = first_state; state; state = state->next) visit(*state);
+  }
+};
+
+}  // namespace plugrad::engine

@@ -1,0 +1,151 @@
+#include "engine/plan.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "engine/launch_log.h"
+
+namespace plugrad::engine {
+namespace {
+
+using Kind = schedule::PlannedBuffer::Kind;
+
+uint64_t size_in_bytes(const schedule::PlannedBuffer& buffer) {
+  return static_cast<uint64_t>(buffer.elem_count) * size_of(buffer.dtype);
+}
+
+ValuePtr make_output(const schedule::PlannedBuffer& planned, runtime::Device& device) {
+  auto value = std::make_shared<Value>();
+  value->dtype = planned.dtype;
+  value->device = planned.device;
+  value->size_bytes = size_in_bytes(planned);
+  value->buffer = device.allocate(value->size_bytes);
+  return value;
+}
+
+// Everything that one run binds, by plan buffer.
+struct Bindings {
+  std::vector<ValuePtr> values;  // inputs and outputs; null for temporaries
+  std::vector<runtime::Buffer*> buffers;
+};
+
+Bindings bind(ReadyPlan& ready, std::span<const ValuePtr> inputs, DeviceTable& devices) {
+  const auto& planned = ready.plan.buffers;
+  Bindings bound{std::vector<ValuePtr>(planned.size()), std::vector<runtime::Buffer*>(planned.size())};
+  for (size_t i = 0; i < planned.size(); ++i) {
+    if (planned[i].kind == Kind::Temporary) {
+      bound.buffers[i] = ready.temporaries->buffers[i].get();
+      continue;
+    }
+    bound.values[i] = planned[i].kind == Kind::Input ? inputs[planned[i].number]
+                                                     : make_output(planned[i], *ready.buffer_devices[i]);
+    bound.buffers[i] = &buffer_of(*bound.values[i], devices);
+  }
+  return bound;
+}
+
+void run_steps(ReadyPlan& ready, const Bindings& bound, Statistics& statistics) {
+  LaunchLog log(statistics);
+  std::vector<runtime::Buffer*> params;
+  for (size_t i = 0; i < ready.plan.steps.size(); ++i) {
+    const schedule::Step& step = ready.plan.steps[i];
+    if (step.kind == schedule::Step::Kind::Copy) {
+      log.copy(*bound.buffers[step.buffers[0]], *bound.buffers[step.buffers[1]]);
+      continue;
+    }
+    params.clear();
+    for (uint32_t buffer : step.buffers) params.push_back(bound.buffers[buffer]);
+    log.launch(*ready.kernels[i], params);
+  }
+}
+
+}  // namespace
+
+runtime::Buffer& buffer_of(Value& value, DeviceTable& devices) {
+  if (!value.buffer) {
+    auto buffer = devices.open(value.device).allocate(value.size_bytes);
+    buffer->copy_in(value.host.data(), value.size_bytes);
+    value.buffer = std::move(buffer);
+    value.host = {};
+    value.host_owner.reset();
+  }
+  return *value.buffer;
+}
+
+void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
+             const KernelOptions& options) {
+  const schedule::Plan& plan = ready.plan;
+  for (const auto& buffer : plan.buffers) ready.buffer_devices.push_back(&devices.open(buffer.device));
+  for (const auto& arena : plan.arenas) ready.arena_devices.push_back(&devices.open(arena.device));
+  std::vector<KernelRequest> requests;
+  for (const schedule::Step& step : plan.steps)
+    if (step.kind == schedule::Step::Kind::Kernel)
+      requests.push_back({plan.asts[step.ast], &devices.open(step.device)});
+  const auto made = kernels.get(requests, options);
+  auto next = made.begin();
+  for (const schedule::Step& step : plan.steps)
+    ready.kernels.push_back(step.kind == schedule::Step::Kind::Kernel ? *next++ : nullptr);
+}
+
+std::vector<ValuePtr> run_plan(ReadyPlan& ready, std::span<const ValuePtr> inputs,
+                               ArenaPool& arenas, DeviceTable& devices,
+                               Statistics& statistics) {
+  arenas.provide(ready);
+  Bindings bound = bind(ready, inputs, devices);
+  run_steps(ready, bound, statistics);
+  std::vector<ValuePtr> roots;
+  for (uint32_t buffer : ready.plan.root_buffers) roots.push_back(bound.values[buffer]);
+  return roots;
+}
+
+std::shared_ptr<runtime::Buffer>& ArenaPool::block(runtime::Device& device, uint32_t index) {
+  const auto same = [&](const Block& b) { return b.device == &device && b.index == index; };
+  const auto found = std::ranges::find_if(blocks_, same);
+  return found != blocks_.end() ? found->buffer : blocks_.emplace_back(&device, index, nullptr).buffer;
+}
+
+void ArenaPool::grow(const ReadyPlan& ready) {
+  for (uint32_t i = 0; i < ready.plan.arenas.size(); ++i) {
+    auto& buffer = block(*ready.arena_devices[i], i);
+    const uint64_t size_bytes = ready.plan.arenas[i].size_bytes;
+    if (buffer && buffer->size_bytes() >= size_bytes) continue;
+    forget_temporaries();
+    buffer.reset();  // first, so that its memory can serve the larger one
+    buffer = ready.arena_devices[i]->allocate(size_bytes);
+  }
+}
+
+void ArenaPool::provide(ReadyPlan& ready) {
+  grow(ready);
+  if (ready.temporaries && !ready.temporaries->buffers.empty()) return;
+  if (!ready.temporaries) {
+    ready.temporaries = std::make_shared<Temporaries>();
+    handed_out_.push_back(ready.temporaries);
+  }
+  const auto& planned = ready.plan.buffers;
+  std::vector<std::shared_ptr<runtime::Buffer>> places(planned.size());
+  for (size_t i = 0; i < planned.size(); ++i) {
+    if (planned[i].kind != Kind::Temporary) continue;
+    places[i] = runtime::sub_buffer(block(*ready.arena_devices[planned[i].arena], planned[i].arena),
+                                    planned[i].offset_bytes, size_in_bytes(planned[i]));
+  }
+  ready.temporaries->buffers = std::move(places);
+}
+
+void ArenaPool::forget_temporaries() {
+  std::erase_if(handed_out_, [](const auto& t) { return t.use_count() == 1; });
+  for (const auto& temporaries : handed_out_) temporaries->buffers.clear();
+}
+
+void ArenaPool::release() {
+  forget_temporaries();
+  blocks_.clear();
+}
+
+uint64_t ArenaPool::size_bytes() const {
+  uint64_t total = 0;
+  for (const Block& b : blocks_) total += b.buffer ? b.buffer->size_bytes() : 0;
+  return total;
+}
+
+}  // namespace plugrad::engine

@@ -1,0 +1,115 @@
+// Values back to the host.
+#include <bit>
+#include <cstring>
+
+#include "base/check.h"
+#include "engine/parts.h"
+#include "uop/round.h"
+
+namespace plugrad::engine {
+namespace {
+
+using Guard = std::lock_guard<std::recursive_mutex>;
+
+bool repeats_or_reorders(Op op) { return (is_movement(op) && op != Op::Pad) || op == Op::Detach; }
+
+// The storage form of a constant's bits, in the low bytes.
+uint64_t storage_bits(uint64_t constant, DType dtype) {
+  if (!is_float(dtype) || dtype == DType::F64) return constant;
+  const double value = std::bit_cast<double>(constant);
+  if (dtype == DType::F32) return std::bit_cast<uint32_t>(static_cast<float>(value));
+  return encode_small_float(value, dtype);
+}
+
+// The other way: what graph.h says a constant holds.
+uint64_t constant_bits(uint64_t stored, DType dtype) {
+  if (!is_float(dtype)) return static_cast<uint64_t>(round_int(static_cast<int64_t>(stored), dtype));
+  if (dtype == DType::F64) return stored;
+  if (dtype == DType::F32)
+    return std::bit_cast<uint64_t>(
+        static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(stored))));
+  return std::bit_cast<uint64_t>(decode_small_float(static_cast<uint16_t>(stored), dtype));
+}
+
+uint64_t cast_bits(uint64_t bits, DType from, DType to) {
+  if (is_float(from)) return bits_of(std::bit_cast<double>(bits), to);
+  if (from == DType::U64 && is_float(to)) return bits_of(static_cast<double>(bits), to);
+  return bits_of(static_cast<int64_t>(bits), to);
+}
+
+void fill(std::span<std::byte> out, uint64_t element, uint32_t size_bytes) {
+  for (size_t at = 0; at < out.size(); at += size_bytes)
+    std::memcpy(out.data() + at, &element, size_bytes);
+}
+
+}  // namespace
+
+// Bits of the constant that every element of the node is, where views and casts show that.
+std::optional<uint64_t> Session::constant_value(Id node) {
+  std::vector<DType> casts;
+  Id id = node;
+  for (; repeats_or_reorders(graph_[id].op) || graph_[id].op == Op::Cast; id = graph_[id].src[0])
+    if (graph_[id].op == Op::Cast) casts.push_back(graph_[id].dtype);
+  if (graph_[id].op != Op::Const) return std::nullopt;
+  DType dtype = graph_[id].dtype;
+  uint64_t bits = graph_[id].arg;
+  if (casts.empty()) casts.push_back(strong(dtype));
+  for (auto to = casts.rbegin(); to != casts.rend(); dtype = *to++) bits = cast_bits(bits, dtype, *to);
+  return bits;
+}
+
+std::shared_ptr<Value> Session::readable_value(TensorState& state) {
+  realize(state);
+  Id base = state.node;
+  while (!parts_->values.find(base) &&
+         (graph_[base].op == Op::Reshape || graph_[base].op == Op::Detach))
+    base = graph_[base].src[0];
+  if (parts_->values.find(base)) return parts_->values.share(base);
+  const Id root = graph_.add(Op::Contiguous, graph_[base].dtype, {base});
+  if (!parts_->values.find(root)) {
+    const uint32_t device = state.device == 0 ? default_device() : state.device;
+    parts_->values.set(root, compute(std::span(&root, 1), device)[0]);
+  }
+  return parts_->values.share(root);
+}
+
+void Session::read(TensorState& state, std::span<std::byte> out) {
+  const Guard guard(mutex_);
+  safe_point();
+  const DType dtype = strong(graph_[state.node].dtype);
+  const uint64_t needed = static_cast<uint64_t>(element_count(shape(state.node))) * size_of(dtype);
+  require(out.size() == needed, "[read] the value takes {} bytes, {} were given", needed, out.size());
+  if (needed == 0) return;
+  if (const auto constant = constant_value(state.node)) {
+    return fill(out, storage_bits(*constant, dtype), size_of(dtype));
+  }
+  const auto value = readable_value(state);
+  if (value->buffer) value->buffer->copy_out(out.data(), needed);
+  else std::memcpy(out.data(), value->host.data(), needed);
+}
+
+uint64_t Session::read_element(TensorState& state) {
+  const int64_t count = element_count(shape(state.node));
+  require(count == 1, "[item] the tensor has {} elements; only a tensor with one has an item", count);
+  uint64_t stored = 0;
+  const DType dtype = strong(graph_[state.node].dtype);
+  read(state, std::as_writable_bytes(std::span(&stored, 1)).first(size_of(dtype)));
+  return constant_bits(stored, dtype);
+}
+
+double Session::item(TensorState& state) {
+  const Guard guard(mutex_);
+  const uint64_t bits = read_element(state);
+  const DType dtype = strong(graph_[state.node].dtype);
+  if (is_float(dtype)) return std::bit_cast<double>(bits);
+  return dtype == DType::U64 ? static_cast<double>(bits) : static_cast<double>(static_cast<int64_t>(bits));
+}
+
+int64_t Session::item_int(TensorState& state) {
+  const Guard guard(mutex_);
+  const uint64_t bits = read_element(state);
+  const DType dtype = strong(graph_[state.node].dtype);
+  return is_float(dtype) ? float_to_int(std::bit_cast<double>(bits), DType::I64) : static_cast<int64_t>(bits);
+}
+
+}  // namespace plugrad::engine

@@ -1,0 +1,217 @@
+// From states to values: which nodes must be computed, the plan for them from the cache or made, its run.
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/trace.h"
+#include "engine/parts.h"
+
+namespace plugrad::engine {
+namespace {
+
+using Guard = std::lock_guard<std::recursive_mutex>;
+
+bool is_weak(DType dtype) { return dtype == DType::Index || dtype == DType::WeakFloat; }
+
+// Ops whose result is another look at their source's elements.
+bool is_view(Op op) { return (is_movement(op) && op != Op::Pad) || op == Op::Detach; }
+bool keeps_every_element(Op op) {
+  return op == Op::Reshape || op == Op::Permute || op == Op::Expand || op == Op::Flip || op == Op::Detach;
+}
+
+// Adds the time until its end to a counter.
+class Stopwatch {
+ public:
+  explicit Stopwatch(uint64_t& total_ns) : total_ns_(total_ns), begin_ns_(monotonic_ns()) {}
+  ~Stopwatch() { total_ns_ += monotonic_ns() - begin_ns_; }
+  uint64_t begin_ns() const { return begin_ns_; }
+
+ private:
+  uint64_t& total_ns_;
+  const uint64_t begin_ns_;
+};
+
+Hash128 plan_key(const Hash128& graph, uint32_t default_device, const schedule::Options& options,
+                 const KernelOptions& kernels) {
+  const uint64_t words[] = {graph.high, graph.low, default_device | uint64_t{options.threads} << 32,
+                            options.max_params, kernels.bits()};
+  return hash128(std::as_bytes(std::span(words)));
+}
+
+schedule::Options plan_options(const runtime::Device& device) {
+  const pgr_device_caps& caps = device.caps();
+  schedule::Options options;
+  options.fast_math = settings().fast_math;
+  options.threads = std::max(1u, caps.threads);
+  if (caps.max_params != 0) options.max_params = caps.max_params;
+  return options;
+}
+
+}  // namespace
+
+bool Session::is_stored(Id base) {
+  return parts_->values.find(base) || graph_[base].op == Op::Const;
+}
+
+// What must have a value so that `node` has one: below views that keep every element, and below all views where
+// that has a value already. Constants need none.
+Id Session::stored_base(Id node) {
+  Id bottom = node;
+  while (!is_stored(bottom) && is_view(graph_[bottom].op)) bottom = graph_[bottom].src[0];
+  if (is_stored(bottom)) return bottom;
+  Id base = node;
+  while (keeps_every_element(graph_[base].op)) base = graph_[base].src[0];
+  return base;
+}
+
+// Literals become i32 or f32 when they are stored.
+void Session::make_strong(TensorState& state) {
+  const DType dtype = graph_[state.node].dtype;
+  if (is_weak(dtype)) state.node = graph_.cast(state.node, strong(dtype));
+}
+
+bool Session::is_realized(const TensorState& state) {
+  const Guard guard(mutex_);
+  return is_stored(stored_base(state.node));
+}
+
+// The distinct nodes to compute, grouped by the device that takes those of constants alone.
+Session::RootGroups Session::missing_roots(States states) {
+  RootGroups groups;
+  for (TensorState* state : states) {
+    if (!is_stored(stored_base(state->node))) make_strong(*state);
+    const Id base = stored_base(state->node);
+    if (is_stored(base)) continue;
+    const bool free = (*devices_)[base] == 0 && state->device != 0;
+    groups[free ? state->device : 0].push_back(base);
+  }
+  for (auto& [device, roots] : groups) {  // the order is kept: it is part of the plan's key
+    std::vector<Id> distinct;
+    for (Id root : roots)
+      if (std::ranges::find(distinct, root) == distinct.end()) distinct.push_back(root);
+    roots = std::move(distinct);
+  }
+  return groups;
+}
+
+void Session::realize(States states) {
+  const Guard guard(mutex_);
+  safe_point();
+  for (const auto& [device, roots] : missing_roots(states)) {
+    const auto values = compute(roots, device == 0 ? default_device() : device);
+    for (size_t i = 0; i < roots.size(); ++i) parts_->values.set(roots[i], values[i]);
+  }
+  for (TensorState* state : states) settle(*state);
+}
+
+void Session::realize(TensorState& state) {
+  TensorState* const one[] = {&state};
+  realize(one);
+}
+
+void Session::realize_with_pending(States states) {
+  const Guard guard(mutex_);
+  std::vector<TensorState*> all(states.begin(), states.end());
+  all.insert(all.end(), parts_->pending.begin(), parts_->pending.end());
+  realize(all);
+}
+
+void Session::step_realize(States states) {
+  const Guard guard(mutex_);
+  std::vector<StatePtr> losses;
+  for (const auto& weak : parts_->losses)
+    if (StatePtr loss = weak.lock()) losses.push_back(std::move(loss));
+  std::vector<TensorState*> all(states.begin(), states.end());
+  for (const StatePtr& loss : losses) all.push_back(loss.get());
+  realize_with_pending(all);
+  parts_->losses.clear();
+}
+
+// The state has a value now: it is no longer pending, and leads back to its inputs only for a gradient.
+void Session::settle(TensorState& state) {
+  const Id base = stored_base(state.node);
+  const bool assigned_leaf = state.pending && state.requires_grad;
+  if (state.pending) std::erase(parts_->pending, &state);
+  state.pending = false;
+  if (state.release_tape || assigned_leaf || !parts_->tape.has_tracked_source(graph_, base)) {
+    cut(state, base);
+  }
+}
+
+void Session::cut(TensorState& state, Id base) {
+  const Op op = graph_[base].op;
+  if (op == Op::Buffer || op == Op::Const) return;
+  std::vector<Id> views;
+  for (Id id = state.node; id != base; id = graph_[id].src[0]) views.push_back(id);
+  const ValuePtr value = parts_->values.share(base);
+  Id node = add_buffer(graph_, std::vector<int64_t>(shape(base).begin(), shape(base).end()),
+                       value->dtype, value->device);
+  parts_->values.set(node, value);
+  for (auto view = views.rbegin(); view != views.rend(); ++view)
+    node = graph_.with_sources(*view, std::span(&node, 1));
+  state.node = node;
+  state.release_tape = false;
+  if (state.requires_grad) parts_->tape.mark_leaf(node);
+  parts_->maybe_garbage = true;
+}
+
+void Session::release_tape(TensorState& state) {
+  const Guard guard(mutex_);
+  state.release_tape = true;
+  const Id base = stored_base(state.node);
+  if (is_stored(base)) cut(state, base);
+}
+
+std::shared_ptr<ReadyPlan> Session::make_ready(uint32_t default_device, const schedule::Options& options,
+                                               const KernelOptions& kernel_options) {
+  Statistics& statistics = parts_->statistics;
+  auto ready = std::make_shared<ReadyPlan>();
+  {
+    const Stopwatch watch(statistics.schedule_ns);
+    CanonicalGraph::Scratch scratch = parts_->canonical.copy();
+    ready->plan = schedule::make_plan(scratch.graph, scratch.roots, scratch.inputs, default_device, options);
+    if (tracing()) trace_span("engine", "schedule", watch.begin_ns());
+  }
+  const Stopwatch watch(statistics.compile_ns);
+  prepare(*ready, parts_->devices, parts_->kernels, kernel_options);
+  if (tracing()) trace_span("engine", "compile", watch.begin_ns());
+  ++statistics.plans_made;
+  return ready;
+}
+
+std::shared_ptr<ReadyPlan> Session::ready_plan(std::span<const Id> roots, uint32_t default_device) {
+  Statistics& statistics = parts_->statistics;
+  const auto kernel_options = KernelOptions::from_settings();
+  const auto options = plan_options(parts_->devices.open(default_device));
+  Hash128 key;
+  {
+    const Stopwatch watch(statistics.lookup_ns);
+    parts_->canonical.walk(graph_, *shapes_, parts_->values, roots);
+    key = plan_key(parts_->canonical.key(), default_device, options, kernel_options);
+    if (const auto known = parts_->plans.find(key); known != parts_->plans.end()) {
+      ++statistics.plan_cache_hits;
+      return known->second;
+    }
+  }
+  auto ready = make_ready(default_device, options, kernel_options);
+  parts_->plans.emplace(key, ready);
+  return ready;
+}
+
+std::vector<ValuePtr> Session::compute(std::span<const Id> roots, uint32_t default_device) {
+  const auto ready = ready_plan(roots, default_device);
+  const auto inputs = parts_->canonical.take_inputs();
+  ++parts_->statistics.plans_run;
+  try {
+    return run_plan(*ready, inputs, parts_->arenas, parts_->devices, parts_->statistics);
+  } catch (const OutOfMemoryError&) {
+    // Once more with everything given back that is not needed now.
+    parts_->arenas.release();
+    reclaim(true);
+    for (runtime::Device* device : parts_->devices.opened()) device->flush_allocator_cache();
+    return run_plan(*ready, inputs, parts_->arenas, parts_->devices, parts_->statistics);
+  }
+}
+
+}  // namespace plugrad::engine

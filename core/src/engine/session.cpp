@@ -1,0 +1,183 @@
+#include "engine/session.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "engine/parts.h"
+
+namespace plugrad::engine {
+
+using Guard = std::lock_guard<std::recursive_mutex>;
+
+Session::Session() : parts_(std::make_unique<Parts>()) {
+  shapes_ = std::make_unique<Shapes>(graph_);
+  devices_ = std::make_unique<Devices>(graph_);
+  parts_->devices.on_open = [this](runtime::Device& device) {
+    device.set_reclaim([this](uint64_t, bool must) { reclaim(must); });
+  };
+}
+
+Session& Session::current() {
+  static Session* const session = new Session;  // outlives every static Tensor
+  return *session;
+}
+
+Session::Lock::Lock(Session& session) : session_(session) {
+  session_.mutex_.lock();
+  try {
+    session_.safe_point();
+  } catch (...) {
+    session_.mutex_.unlock();
+    throw;
+  }
+  ++session_.locks_held_;
+}
+
+Session::Lock::~Lock() {
+  --session_.locks_held_;
+  session_.mutex_.unlock();
+}
+
+StatePtr Session::make(Id node, uint32_t device) {
+  const Guard guard(mutex_);
+  ensure(node < graph_.size(), "node {} is not in the session's graph", node);
+  auto state = std::make_unique<TensorState>();
+  state->node = node;
+  state->device = device;
+  TensorState* const raw = state.get();
+  StatePtr shared(state.release(), [this](TensorState* dead) {
+    remove(dead);
+    delete dead;
+  });
+  raw->next = parts_->first_state;
+  if (raw->next) raw->next->previous = raw;
+  parts_->first_state = raw;
+  ++parts_->state_count;
+  return shared;
+}
+
+void Session::remove(TensorState* state) {
+  const Guard guard(mutex_);
+  (state->previous ? state->previous->next : parts_->first_state) = state->next;
+  if (state->next) state->next->previous = state->previous;
+  if (state->pending) std::erase(parts_->pending, state);
+  --parts_->state_count;
+  parts_->maybe_garbage = true;
+}
+
+void Session::assign(TensorState& state, Id node) {
+  const Guard guard(mutex_);
+  state.node = node;
+  if (state.requires_grad) parts_->tape.mark_leaf(node);
+  if (!state.pending) parts_->pending.push_back(&state);
+  state.pending = true;
+  parts_->maybe_garbage = true;
+}
+
+void Session::set_requires_grad(TensorState& state, bool on) {
+  const Guard guard(mutex_);
+  if (state.requires_grad == on) return;
+  state.requires_grad = on;
+  if (on) return parts_->tape.mark_leaf(state.node);
+  bool still_marked = false;
+  parts_->each_state([&](const TensorState& other) {
+    still_marked |= other.requires_grad && other.node == state.node;
+  });
+  if (!still_marked) parts_->tape.unmark_leaf(state.node);
+}
+
+bool Session::is_tracked(Id node) {
+  const Guard guard(mutex_);
+  return parts_->tape.is_tracked(graph_, node);
+}
+
+size_t Session::live_states() {
+  const Guard guard(mutex_);
+  return parts_->state_count;
+}
+
+uint32_t Session::device_number(std::string_view name) {
+  const Guard guard(mutex_);
+  return parts_->devices.number(name);
+}
+
+std::string Session::device_name(uint32_t number) {
+  const Guard guard(mutex_);
+  return parts_->devices.name(number == 0 ? default_device() : number);
+}
+
+uint32_t Session::default_device() {
+  const Guard guard(mutex_);
+  return parts_->devices.default_number();
+}
+
+void Session::set_default_device(std::string_view selection) {
+  runtime::Registry::instance().set_default_device(selection);
+}
+
+Id Session::store_host(std::span<const int64_t> shape, DType dtype, uint32_t device,
+                       std::span<const std::byte> bytes) {
+  auto copy = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
+  const std::span<const std::byte> kept(*copy);
+  return store_shared(shape, dtype, device, kept, std::move(copy));
+}
+
+Id Session::store_shared(std::span<const int64_t> shape, DType dtype, uint32_t device,
+                         std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
+  const Guard guard(mutex_);
+  const uint64_t needed = static_cast<uint64_t>(element_count(shape)) * size_of(dtype);
+  require(size_of(dtype) != 0, "[store] {} is no dtype that memory holds", name_of(dtype));
+  require(bytes.size() == needed, "[store] {} elements of {} take {} bytes, {} were given",
+          element_count(shape), name_of(dtype), needed, bytes.size());
+  auto value = std::make_shared<Value>();
+  value->dtype = dtype;
+  value->device = device == 0 ? default_device() : device;
+  value->size_bytes = needed;
+  value->host = bytes;
+  value->host_owner = std::move(owner);
+  const Id node = add_buffer(graph_, shape, dtype, value->device);
+  parts_->values.set(node, std::move(value));
+  return node;
+}
+
+Id Session::add_buffer(Graph& graph, std::span<const int64_t> shape, DType dtype, uint32_t device) {
+  std::vector<int64_t> list = {static_cast<int64_t>(parts_->next_buffer++), device};
+  list.insert(list.end(), shape.begin(), shape.end());
+  return graph.add(Op::Buffer, dtype, {}, graph.list(list));
+}
+
+void Session::note_loss(const StatePtr& loss) {
+  const Guard guard(mutex_);
+  parts_->losses.push_back(loss);
+}
+
+Statistics Session::statistics() {
+  const Guard guard(mutex_);
+  Statistics now = parts_->statistics;
+  now.kernels_compiled = parts_->kernels.made() - now.kernels_compiled;
+  now.graph_nodes = graph_.size();
+  now.arena_bytes = parts_->arenas.size_bytes();
+  std::vector<const Value*> distinct;  // several nodes may have one value
+  parts_->values.each([&](const Value& value) { distinct.push_back(&value); });
+  now.live_values = distinct.size();
+  std::ranges::sort(distinct);
+  const auto repeated = std::ranges::unique(distinct);
+  distinct.erase(repeated.begin(), repeated.end());
+  for (const Value* value : distinct) now.value_bytes += value->size_bytes;
+  return now;
+}
+
+void Session::reset_statistics() {
+  const Guard guard(mutex_);
+  parts_->statistics = {};
+  parts_->statistics.kernels_compiled = parts_->kernels.made();  // counted from here
+}
+
+void Session::clear_caches() {
+  const Guard guard(mutex_);
+  parts_->plans.clear();
+  parts_->kernels.clear();
+}
+
+}  // namespace plugrad::engine
