@@ -79,6 +79,7 @@ using Reclaim = std::function<void(std::uint64_t size_bytes, bool must)>;
 struct CompileOptions {
   bool contract = false;       ///< a multiply and its add may round once
   std::uint32_t optimize = 3;  ///< effort of the plugin's compiler, 0 to 3
+  bool keep = true;            ///< the device owns it too, so that it is there when asked for again
 };
 
 /// How kernels of a device came to be, since the start.
@@ -139,7 +140,7 @@ class Device {
   std::unique_ptr<DeviceState> state_;
 };
 
-/// A loaded kernel; unloaded with its last owner. The device keeps one owner of each that it compiled.
+/// A loaded kernel; unloaded with its last owner.
 class Kernel {
  public:
   const std::string& name() const;

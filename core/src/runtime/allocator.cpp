@@ -1,0 +1,182 @@
+#include "runtime/allocator.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "runtime/format_size.h"
+
+namespace plugrad::runtime {
+namespace {
+
+constexpr std::uint64_t kSmallestClass = 256;
+constexpr std::uint64_t kLeastKept = 256u << 20;
+
+}  // namespace
+
+std::uint64_t size_class(std::uint64_t size_bytes) {
+  if (size_bytes <= kSmallestClass) return kSmallestClass;
+  int top_bit = std::bit_width(size_bytes) - 1;
+  std::uint64_t step = std::uint64_t{1} << (top_bit - 4);
+  if (size_bytes > UINT64_MAX - step) return size_bytes;
+  return (size_bytes + step - 1) / step * step;
+}
+
+Allocator::Allocator(std::string device_name, const pgr_allocator_api& api, pgr_device* device,
+                     std::uint64_t device_memory_bytes)
+    : name_(std::move(device_name)),
+      api_(api),
+      device_(device),
+      keep_bytes_(std::max(device_memory_bytes / 4, kLeastKept)) {}
+
+Allocator::~Allocator() { flush(); }
+
+pgr_buffer* Allocator::take(std::uint64_t class_bytes, std::uint32_t flags) {
+  if (pgr_buffer* buffer = take_cached(class_bytes, flags)) return buffer;
+  ask_to_reclaim(class_bytes, false);
+  if (pgr_buffer* buffer = take_cached(class_bytes, flags)) return buffer;
+  if (!reserve(class_bytes)) {
+    flush();
+    ask_to_reclaim(class_bytes, true);
+    if (pgr_buffer* buffer = take_cached(class_bytes, flags)) return buffer;
+    flush();
+    if (!reserve(class_bytes)) throw_out_of_memory(class_bytes, "");
+  }
+  return take_fresh(class_bytes, flags);
+}
+
+pgr_buffer* Allocator::take_cached(std::uint64_t class_bytes, std::uint32_t flags) {
+  if (flags & PGR_ALLOC_ZERO) return nullptr;
+  std::lock_guard lock(mutex_);
+  auto found = cached_.find({flags, class_bytes});
+  if (found == cached_.end() || found->second.empty() || over_limit(class_bytes)) return nullptr;
+  pgr_buffer* buffer = found->second.back();  // the one freed last is the warmest
+  found->second.pop_back();
+  stats_.cached_bytes -= class_bytes;
+  stats_.used_bytes += class_bytes;
+  stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.used_bytes);
+  ++stats_.reuses;
+  return buffer;
+}
+
+// Counts the bytes as used before the plugin is asked, so that many threads together keep the limit.
+bool Allocator::reserve(std::uint64_t class_bytes) {
+  std::lock_guard lock(mutex_);
+  std::uint64_t limit = settings().memory_limit_bytes;
+  if (over_limit(class_bytes)) return false;
+  if (limit && stats_.used_bytes + stats_.cached_bytes + class_bytes > limit) return false;
+  stats_.used_bytes += class_bytes;
+  stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.used_bytes);
+  ++stats_.allocations;
+  return true;
+}
+
+void Allocator::unreserve(std::uint64_t class_bytes) {
+  std::lock_guard lock(mutex_);
+  stats_.used_bytes -= class_bytes;
+  --stats_.allocations;
+}
+
+bool Allocator::over_limit(std::uint64_t class_bytes) const {
+  std::uint64_t limit = settings().memory_limit_bytes;
+  return limit != 0 && (class_bytes > limit || stats_.used_bytes > limit - class_bytes);
+}
+
+// The plugin may be out of memory although the limit is not reached: try again without what is kept, and
+// once more after everything that can be reclaimed is.
+pgr_buffer* Allocator::take_fresh(std::uint64_t class_bytes, std::uint32_t flags) {
+  pgr_alloc_desc desc;
+  PGR_INIT(desc, ALLOC_DESC);
+  desc.size_bytes = class_bytes;
+  desc.flags = flags;
+  for (int attempt = 0;; ++attempt) {
+    pgr_buffer* buffer = nullptr;
+    CallError error;
+    std::string escaped;
+    pgr_status status =
+        guarded(error, escaped, [&](pgr_error* e) { return api_.alloc(device_, &desc, &buffer, e); });
+    if (status == PGR_STATUS_OK && buffer) {
+      if (debugging(5)) debug_write(fmt::format("{}: alloc {}\n", name_, format_size(class_bytes)));
+      return buffer;
+    }
+    bool exhausted = status == PGR_STATUS_OUT_OF_MEMORY || status == PGR_STATUS_OUT_OF_HOST_MEMORY;
+    std::string said = escaped.empty() ? error.message() : escaped;
+    if (!exhausted || attempt == 2) unreserve(class_bytes);
+    if (!exhausted) throw_status(name_, "alloc", status ? status : PGR_STATUS_INTERNAL, said);
+    if (attempt == 2) throw_out_of_memory(class_bytes, said);
+    if (attempt == 1) ask_to_reclaim(class_bytes, true);
+    flush();
+  }
+}
+
+void Allocator::give(pgr_buffer* buffer, std::uint64_t class_bytes, std::uint32_t flags) noexcept {
+  flags &= ~PGR_ALLOC_ZERO;  // it is as dirty as any other now
+  bool keep = false;
+  {
+    std::lock_guard lock(mutex_);
+    stats_.used_bytes -= class_bytes;
+    keep = stats_.cached_bytes + class_bytes <= keep_bytes_;
+    if (keep) {
+      try {
+        cached_[{flags, class_bytes}].push_back(buffer);
+        stats_.cached_bytes += class_bytes;
+      } catch (...) {  // no host memory for the list
+        keep = false;
+      }
+    }
+  }
+  if (!keep) api_.free(device_, buffer);
+}
+
+void Allocator::flush() {
+  std::map<Key, std::vector<pgr_buffer*>> all;
+  {
+    std::lock_guard lock(mutex_);
+    all.swap(cached_);
+    stats_.cached_bytes = 0;
+  }
+  for (auto& [key, buffers] : all)
+    for (pgr_buffer* buffer : buffers) api_.free(device_, buffer);
+}
+
+void Allocator::set_reclaim(Reclaim reclaim) {
+  std::lock_guard lock(mutex_);
+  reclaim_ = std::move(reclaim);
+}
+
+void Allocator::ask_to_reclaim(std::uint64_t class_bytes, bool must) {
+  Reclaim reclaim;
+  {
+    std::lock_guard lock(mutex_);
+    reclaim = reclaim_;
+  }
+  if (reclaim) reclaim(class_bytes, must);
+}
+
+MemoryStats Allocator::stats() const {
+  std::lock_guard lock(mutex_);
+  MemoryStats out = stats_;
+  out.limit_bytes = settings().memory_limit_bytes;
+  return out;
+}
+
+void Allocator::reset_peak() {
+  std::lock_guard lock(mutex_);
+  stats_.peak_bytes = stats_.used_bytes;
+}
+
+void Allocator::throw_out_of_memory(std::uint64_t class_bytes, const std::string& said) const {
+  MemoryStats now = stats();
+  std::string limit = now.limit_bytes
+                          ? fmt::format(", limit {} (PLUGRAD_MEMORY_LIMIT)", format_size(now.limit_bytes))
+                          : "";
+  throw OutOfMemoryError(
+      class_bytes, fmt::format("[alloc] {} is out of memory: {} wanted, {} in use{}{}{}; free tensors or use "
+                               "smaller batches{}",
+                               name_, format_size(class_bytes), format_size(now.used_bytes), limit,
+                               said.empty() ? "" : ": ", said, now.limit_bytes ? ", or raise the limit" : ""));
+}
+
+}  // namespace plugrad::runtime

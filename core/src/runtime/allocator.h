@@ -1,0 +1,58 @@
+// Keeps freed buffers of one device for reuse, by size class and flags; counts and limits what is in use.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/device.h"
+#include "runtime/tables.h"
+
+namespace plugrad::runtime {
+
+/// Sizes are rounded up to sixteen classes in each power of two: at most 1/16 is wasted, and sizes that
+/// differ a little share buffers. At least 256 bytes.
+std::uint64_t size_class(std::uint64_t size_bytes);
+
+class Allocator {
+ public:
+  /// `device_memory_bytes` bounds what is kept: a quarter of it, at least 256 MiB. 0: unknown.
+  Allocator(std::string device_name, const pgr_allocator_api& api, pgr_device* device,
+            std::uint64_t device_memory_bytes);
+  ~Allocator();
+  Allocator(const Allocator&) = delete;
+  Allocator& operator=(const Allocator&) = delete;
+
+  /// A buffer of at least `class_bytes`, a size class. Errors: OutOfMemoryError, and what the plugin reports.
+  pgr_buffer* take(std::uint64_t class_bytes, std::uint32_t flags);
+  void give(pgr_buffer* buffer, std::uint64_t class_bytes, std::uint32_t flags) noexcept;
+  void flush();
+  void set_reclaim(Reclaim reclaim);
+  MemoryStats stats() const;
+  void reset_peak();
+
+ private:
+  using Key = std::pair<std::uint32_t, std::uint64_t>;  // flags, class
+
+  pgr_buffer* take_cached(std::uint64_t class_bytes, std::uint32_t flags);
+  pgr_buffer* take_fresh(std::uint64_t class_bytes, std::uint32_t flags);
+  bool reserve(std::uint64_t class_bytes);
+  void unreserve(std::uint64_t class_bytes);
+  bool over_limit(std::uint64_t class_bytes) const;
+  void ask_to_reclaim(std::uint64_t class_bytes, bool must);
+  [[noreturn]] void throw_out_of_memory(std::uint64_t class_bytes, const std::string& said) const;
+
+  const std::string name_;
+  const pgr_allocator_api& api_;
+  pgr_device* const device_;
+  const std::uint64_t keep_bytes_;
+  mutable std::mutex mutex_;
+  std::map<Key, std::vector<pgr_buffer*>> cached_;
+  MemoryStats stats_;
+  Reclaim reclaim_;
+};
+
+}  // namespace plugrad::runtime

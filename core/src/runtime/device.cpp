@@ -1,0 +1,173 @@
+#include "runtime/device.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "runtime/device_state.h"
+#include "runtime/kernel.h"
+
+namespace plugrad::runtime {
+namespace {
+
+constexpr std::size_t kInlineBuffers = 32;
+
+Hash128 kernel_key(std::span<const std::byte> ir, std::string_view name, const CompileOptions& options) {
+  std::string text(reinterpret_cast<const char*>(ir.data()), ir.size());
+  text += name;
+  text += options.contract ? 'c' : '-';
+  text += static_cast<char>('0' + options.optimize);
+  return hash128(as_bytes(text));
+}
+
+void require_range(const Buffer& buffer, std::uint64_t offset, std::uint64_t size) {
+  ensure(size <= buffer.size_bytes() && offset <= buffer.size_bytes() - size,
+         "[copy] bytes {} to {} of a buffer of {} bytes", offset, offset + size, buffer.size_bytes());
+}
+
+}  // namespace
+
+Buffer::Buffer(Device& device, pgr_buffer* handle, std::uint64_t size_bytes, std::uint64_t class_bytes,
+               std::uint32_t flags)
+    : device_(&device), handle_(handle), size_bytes_(size_bytes), class_bytes_(class_bytes), flags_(flags) {}
+
+Buffer::~Buffer() {
+  DeviceState& d = device_->state();
+  if (d.born_after_forks == DeviceState::fork_count) d.allocator->give(handle_, class_bytes_, flags_);
+}
+
+void Buffer::copy_in(const void* src, std::uint64_t size_bytes, std::uint64_t offset_bytes) {
+  require_range(*this, offset_bytes, size_bytes);
+  DeviceState& d = device_->state();
+  d.require_usable("copy_in");
+  if (size_bytes == 0) return;
+  checked(d.name, "copy_in", [&](pgr_error* e) {
+    return d.allocator_api.copy_in(d.handle, nullptr, handle_, offset_bytes, src, size_bytes, e);
+  });
+}
+
+void Buffer::copy_out(void* dst, std::uint64_t size_bytes, std::uint64_t offset_bytes) const {
+  require_range(*this, offset_bytes, size_bytes);
+  DeviceState& d = device_->state();
+  d.require_usable("copy_out");
+  if (size_bytes == 0) return;
+  checked(d.name, "copy_out", [&](pgr_error* e) {
+    return d.allocator_api.copy_out(d.handle, nullptr, dst, handle_, offset_bytes, size_bytes, e);
+  });
+}
+
+void Buffer::fill(std::span<const std::byte> pattern) {
+  bool sized = pattern.size() == 1 || pattern.size() == 2 || pattern.size() == 4 || pattern.size() == 8;
+  ensure(sized && size_bytes_ % pattern.size() == 0, "[fill] {} bytes by a pattern of {}", size_bytes_,
+         pattern.size());
+  DeviceState& d = device_->state();
+  d.require_usable("fill");
+  if (size_bytes_ == 0) return;
+  if (offered(d.allocator_api.fill)) {
+    checked(d.name, "fill", [&](pgr_error* e) {
+      return d.allocator_api.fill(d.handle, nullptr, handle_, 0, size_bytes_, pattern.data(), pattern.size(),
+                                  e);
+    });
+    return;
+  }
+  std::vector<std::byte> host(size_bytes_);
+  for (std::size_t i = 0; i < host.size(); ++i) host[i] = pattern[i % pattern.size()];
+  copy_in(host.data(), host.size());
+}
+
+void copy(Buffer& dst, std::uint64_t dst_offset_bytes, const Buffer& src, std::uint64_t src_offset_bytes,
+          std::uint64_t size_bytes) {
+  require_range(dst, dst_offset_bytes, size_bytes);
+  require_range(src, src_offset_bytes, size_bytes);
+  if (size_bytes == 0) return;
+  DeviceState& d = dst.device().state();
+  d.require_usable("copy");
+  if (&dst.device() == &src.device() && offered(d.allocator_api.copy)) {
+    checked(d.name, "copy", [&](pgr_error* e) {
+      return d.allocator_api.copy(d.handle, nullptr, dst.handle(), dst_offset_bytes, src.handle(),
+                                  src_offset_bytes, size_bytes, e);
+    });
+    return;
+  }
+  std::vector<std::byte> host(size_bytes);
+  src.copy_out(host.data(), size_bytes, src_offset_bytes);
+  dst.copy_in(host.data(), size_bytes, dst_offset_bytes);
+}
+
+Device::Device(std::unique_ptr<DeviceState> state) : state_(std::move(state)) {}
+Device::~Device() = default;
+
+const std::string& Device::name() const { return state_->name; }
+const std::string& Device::plugin_name() const { return state_->plugin_name; }
+std::uint32_t Device::index() const { return state_->index; }
+const DeviceInfo& Device::info() const { return state_->info; }
+const pgr_device_caps& Device::caps() const { return state_->caps; }
+std::span<const std::string> Device::claims() const { return state_->claims; }
+
+std::shared_ptr<Buffer> Device::allocate(std::uint64_t size_bytes, std::uint32_t flags) {
+  state_->require_usable("alloc");
+  std::uint64_t class_bytes = size_class(size_bytes);
+  pgr_buffer* handle = state_->allocator->take(class_bytes, flags);
+  try {
+    return std::make_shared<Buffer>(*this, handle, size_bytes, class_bytes, flags);
+  } catch (...) {
+    state_->allocator->give(handle, class_bytes, flags);
+    throw;
+  }
+}
+
+MemoryStats Device::memory_stats() const { return state_->allocator->stats(); }
+void Device::reset_peak() { state_->allocator->reset_peak(); }
+void Device::flush_allocator_cache() { state_->allocator->flush(); }
+void Device::set_reclaim(Reclaim reclaim) { state_->allocator->set_reclaim(std::move(reclaim)); }
+
+std::shared_ptr<Kernel> Device::compile(std::span<const std::byte> kernel_ir, std::string_view name,
+                                        const CompileOptions& options) {
+  state_->require_usable("compile");
+  return state_->kernels.get(kernel_key(kernel_ir, name, options), options.keep,
+                             [&] { return make_kernel(*this, kernel_ir, name, options); });
+}
+
+CompileStats Device::compile_stats() const {
+  const KernelCache& k = state_->kernels;
+  return {k.compiled, k.from_disk, k.from_process, k.rejected, k.compile_ns};
+}
+
+void Device::launch(const Kernel& kernel, const Launch& launch, std::uint64_t* time_ns) {
+  DeviceState& d = *state_;
+  d.require_usable("launch");
+  ensure(&kernel.device() == this, "[launch] kernel {} is of {}, not of {}", kernel.name(),
+         kernel.device().name(), name());
+  pgr_buffer* few[kInlineBuffers];
+  std::vector<pgr_buffer*> many;
+  pgr_buffer** handles = few;
+  if (launch.buffers.size() > kInlineBuffers) {
+    many.resize(launch.buffers.size());
+    handles = many.data();
+  }
+  for (std::size_t i = 0; i < launch.buffers.size(); ++i) handles[i] = launch.buffers[i]->handle();
+  pgr_launch_desc desc;
+  PGR_INIT(desc, LAUNCH_DESC);
+  desc.buffers = handles;
+  desc.buffer_count = static_cast<std::uint32_t>(launch.buffers.size());
+  desc.scalars = launch.scalars.data();
+  desc.scalar_count = static_cast<std::uint32_t>(launch.scalars.size());
+  std::copy_n(launch.group_count.begin(), 3, desc.group_count);
+  std::copy_n(launch.local_size.begin(), 3, desc.local_size);
+  desc.timing = time_ns ? 1 : 0;
+  CallError error;
+  std::string escaped;
+  pgr_status status = guarded(error, escaped, [&](pgr_error* e) {
+    return d.runner.launch(d.handle, nullptr, kernel.handle(), &desc, time_ns, e);
+  });
+  if (status != PGR_STATUS_OK) [[unlikely]]
+    throw_status(d.name, "launch " + kernel.name(), status, escaped.empty() ? error.message() : escaped);
+}
+
+void Device::synchronize() {
+  DeviceState& d = *state_;
+  d.require_usable("synchronize");
+  if (!offered(d.device.synchronize)) return;  // synchronous: everything has finished
+  checked(d.name, "synchronize", [&](pgr_error* e) { return d.device.synchronize(d.handle, e); });
+}
+
+}  // namespace plugrad::runtime

@@ -1,0 +1,127 @@
+#include "runtime/device_state.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "runtime/plugin.h"
+
+namespace plugrad::runtime {
+namespace {
+
+constexpr std::uint32_t kMaxTensorCores = 1024;
+
+template <class Table>
+void require_interface(DeviceState& s, const char* name, std::uint32_t struct_id, Table& table) {
+  if (!s.plugin->interface(name, struct_id, table))
+    throw_status(s.name, "query_interface", PGR_STATUS_INCOMPATIBLE,
+                 fmt::format("the plugin lacks the mandatory interface {}", name));
+}
+
+template <class... Slots>
+void require_slots(const DeviceState& s, const char* interface_name, Slots... slots) {
+  if (!(offered(slots) && ...))
+    throw_status(s.name, interface_name, PGR_STATUS_INCOMPATIBLE, "a mandatory function is missing");
+}
+
+void query_interfaces(DeviceState& s) {
+  require_interface(s, "pgr.device", PGR_STRUCT_DEVICE_API, s.device);
+  require_interface(s, "pgr.allocator", PGR_STRUCT_ALLOCATOR_API, s.allocator_api);
+  require_interface(s, "pgr.runner", PGR_STRUCT_RUNNER_API, s.runner);
+  s.has_renderer = s.plugin->interface("pgr.renderer", PGR_STRUCT_RENDERER_API, s.renderer);
+  s.has_compiler = s.plugin->interface("pgr.compiler", PGR_STRUCT_COMPILER_API, s.compiler);
+  require_slots(s, "pgr.device", s.device.info, s.device.caps);
+  const pgr_allocator_api& a = s.allocator_api;
+  require_slots(s, "pgr.allocator", a.alloc, a.free, a.copy_in, a.copy_out);
+  require_slots(s, "pgr.runner", s.runner.load, s.runner.kernel, s.runner.launch);
+}
+
+void list_claims(DeviceState& s) {
+  s.claims = {"pgr.device", "pgr.allocator", "pgr.runner"};
+  if (s.has_renderer) s.claims.push_back("pgr.renderer");
+  if (s.has_compiler) s.claims.push_back("pgr.compiler");
+  const pgr_plugin_api& api = s.plugin->api();
+  for (const char* name : {"pgr.queue", "pgr.graph", "pgr.profile"}) {
+    pgr_string text = c_string(name);
+    const void* table = nullptr;
+    CallError error;
+    std::string escaped;
+    pgr_status status = guarded(error, escaped, [&](pgr_error* e) {
+      return api.query_interface(api.plugin, &text, PGR_API_MINOR, &table, e);
+    });
+    if (status == PGR_STATUS_OK && table) s.claims.push_back(name);
+  }
+}
+
+void read_info(DeviceState& s) {
+  pgr_device_info info;
+  PGR_INIT(info, DEVICE_INFO);
+  checked(s.name, "info", [&](pgr_error* e) { return s.device.info(s.handle, &info, e); });
+  s.info = {copied(info.stable_id), copied(info.name),   copied(info.arch), copied(info.vendor),
+            copied(info.driver),    info.memory_bytes, info.is_software != 0};
+}
+
+// Tensor cores are copied, because the plugin's records may be shorter or longer than ours.
+void read_caps(DeviceState& s) {
+  PGR_INIT(s.caps, DEVICE_CAPS);
+  checked(s.name, "caps", [&](pgr_error* e) { return s.device.caps(s.handle, &s.caps, e); });
+  std::uint32_t count = s.caps.tensor_cores ? std::min(s.caps.tensor_core_count, kMaxTensorCores) : 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    auto* at = reinterpret_cast<const unsigned char*>(s.caps.tensor_cores) + i * s.caps.tensor_core_stride;
+    pgr_tensor_core core;
+    if (!copy_table(at, PGR_STRUCT_TENSOR_CORE, core)) s.tensor_cores.push_back(core);
+  }
+  s.caps.tensor_cores = s.tensor_cores.data();
+  s.caps.tensor_core_count = static_cast<std::uint32_t>(s.tensor_cores.size());
+  s.caps.tensor_core_stride = sizeof(pgr_tensor_core);
+}
+
+unsigned watch_forks() {
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { ++DeviceState::fork_count; });
+  (void)registered;
+  return DeviceState::fork_count;
+}
+
+}  // namespace
+
+unsigned DeviceState::fork_count = 0;
+
+void DeviceState::refuse_after_fork(const char* call) const {
+  fail(ErrorKind::User,
+       "[{}] {} was opened before this process was forked, and a device does not survive that: use plugrad in "
+       "the child only, or start the child with exec",
+       call, name);
+}
+
+DeviceState::~DeviceState() {
+  if (born_after_forks != fork_count) return;  // its threads and driver state stayed in the parent
+  kernels.clear();
+  allocator.reset();
+  if (handle) plugin->api().device_close(plugin->api().plugin, handle);
+}
+
+std::unique_ptr<DeviceState> make_device_state(const Plugin& plugin, std::uint32_t physical_index,
+                                               std::uint32_t number) {
+  auto s = std::make_unique<DeviceState>();
+  s->plugin = &plugin;
+  s->plugin_name = plugin.device_name();
+  s->index = number;
+  s->name = fmt::format("{}:{}", plugin.device_name(), number);
+  s->born_after_forks = watch_forks();
+  query_interfaces(*s);
+  const pgr_plugin_api& api = plugin.api();
+  checked(s->name, "device_open", [&](pgr_error* e) {
+    return api.device_open(api.plugin, physical_index, nullptr, 0, sizeof(pgr_option), &s->handle, e);
+  });
+  if (!s->handle)
+    throw_status(s->name, "device_open", PGR_STATUS_INTERNAL, "it answered OK and gave no device");
+  read_info(*s);
+  read_caps(*s);
+  list_claims(*s);
+  s->allocator =
+      std::make_unique<Allocator>(s->name, s->allocator_api, s->handle, s->info.memory_bytes);
+  return s;
+}
+
+}  // namespace plugrad::runtime

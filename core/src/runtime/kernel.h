@@ -1,0 +1,27 @@
+// How a kernel comes to be: render, look in the disk cache, compile, load.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/device.h"
+#include "runtime/device_state.h"
+
+namespace plugrad::runtime {
+
+struct Kernel::State {
+  Device* device = nullptr;
+  std::string name, source;
+  std::vector<std::byte> binary;
+  pgr_program* program = nullptr;
+  pgr_kernel* handle = nullptr;
+  bool from_disk = false;
+  std::uint64_t compile_ns = 0;
+};
+
+/// Makes a kernel without looking at those that exist.
+std::shared_ptr<Kernel> make_kernel(Device& device, std::span<const std::byte> kernel_ir,
+                                    std::string_view name, const CompileOptions& options);
+
+}  // namespace plugrad::runtime

@@ -1,0 +1,148 @@
+#include "runtime/plugin.h"
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <mutex>
+
+#include "base/check.h"
+#include "runtime/device_state.h"
+#include "runtime/host_api.h"
+
+namespace plugrad::runtime {
+namespace {
+
+bool refuse(LoadRecord& record, LoadStage stage, std::string reason, std::string hint = "") {
+  record.stage = stage;
+  record.state = LoadState::Refused;
+  record.reason = std::move(reason);
+  if (!hint.empty()) record.hint = std::move(hint);
+  return false;
+}
+
+// A library without our entry may have that of another major.
+void* entry_of(LoadRecord& record) {
+  std::string reason;
+  void* entry = open_library_symbol(record.path, PGR_PLUGIN_ENTRY_NAME, reason);
+  if (entry) return entry;
+  std::string ignored;
+  for (int major = 1; major < 10 && reason.starts_with("it exports"); ++major) {
+    if (!open_library_symbol(record.path, fmt::format("pgr_plugin_entry_v{}", major).c_str(), ignored))
+      continue;
+    refuse(record, LoadStage::Entry,
+           fmt::format("it is built for plugin ABI {}.x; this host speaks {}.{}", major, PGR_API_MAJOR,
+                       PGR_API_MINOR),
+           "install a plugin that was built for this version of plugrad");
+    return nullptr;
+  }
+  refuse(record, reason.starts_with("it exports") ? LoadStage::Entry : LoadStage::Open, reason);
+  return nullptr;
+}
+
+// Empty, or what in the plugin's half of the hello does not fit.
+std::string hello_mismatch(const pgr_hello& hello) {
+  if (hello.canary_hello_offset == 0) return "its entry did not answer the hello (PGR_HELLO_ANSWER)";
+  if (hello.canary_hello_offset != offsetof(pgr_hello, plugin_minor))
+    return "its headers lay out pgr_hello differently";
+  bool newer = hello.plugin_minor > PGR_API_MINOR;  // minors only add at the end
+  if (newer ? hello.canary_error_size < sizeof(pgr_error) : hello.canary_error_size > sizeof(pgr_error))
+    return "its headers lay out pgr_error differently";
+  return "";
+}
+
+std::string need_newer_host(const pgr_hello& hello) {
+  return fmt::format("it needs a newer host: plugin ABI {}.{}; this host speaks {}.{}", PGR_API_MAJOR,
+                     hello.need_host_minor, PGR_API_MAJOR, PGR_API_MINOR);
+}
+
+const char* missing_slot(const pgr_plugin_api& t) {
+  if (!t.info) return "info";
+  if (!t.device_count) return "device_count";
+  if (!t.device_open) return "device_open";
+  if (!t.device_close) return "device_close";
+  if (!t.query_interface) return "query_interface";
+  return nullptr;
+}
+
+}  // namespace
+
+bool Plugin::start(const std::string& path, void* entry_address, LoadRecord& record) {
+  path_ = path;
+  pgr_hello hello;
+  PGR_INIT(hello, HELLO);
+  hello.host = host_api_for(path);
+  hello.plugin_path = c_string(path_);
+  const pgr_plugin_api* theirs = nullptr;
+  CallError error;
+  std::string escaped;
+  auto entry = reinterpret_cast<pgr_plugin_entry_fn>(entry_address);
+  pgr_status status = guarded(error, escaped, [&](pgr_error* e) { return entry(&hello, &theirs, e); });
+  if (status == PGR_STATUS_NEED_NEWER_HOST || hello.need_host_minor > PGR_API_MINOR)
+    return refuse(record, LoadStage::Entry, need_newer_host(hello), "install a newer plugrad");
+  if (status != PGR_STATUS_OK) {
+    std::string said = escaped.empty() ? error.message() : escaped;
+    return refuse(record, LoadStage::Entry,
+                  fmt::format("its entry answered {}{}{}", status_name(status), said.empty() ? "" : ": ",
+                              said));
+  }
+  if (std::string wrong = hello_mismatch(hello); !wrong.empty())
+    return refuse(record, LoadStage::Entry, wrong, "build the plugin with the headers of its version");
+  if (const char* wrong = copy_table(theirs, PGR_STRUCT_PLUGIN_API, api_))
+    return refuse(record, LoadStage::Table, wrong);
+  if (const char* slot = missing_slot(api_))
+    return refuse(record, LoadStage::Table, fmt::format("its table lacks the function {}", slot));
+  fill_stubs(api_);
+  return read_info(record);
+}
+
+bool Plugin::read_info(LoadRecord& record) {
+  pgr_plugin_info info;
+  PGR_INIT(info, PLUGIN_INFO);
+  try {
+    checked(record.manifest.device_name, "info", [&](pgr_error* e) { return api_.info(api_.plugin, &info, e); });
+  } catch (const Error& e) {
+    return refuse(record, LoadStage::Table, e.what());
+  }
+  device_name_ = copied(info.device_name);
+  version_ = copied(info.version);
+  if (device_name_ != record.manifest.device_name)
+    return refuse(record, LoadStage::Table,
+                  fmt::format("it says that its device name is \"{}\", its manifest \"{}\"", device_name_,
+                              record.manifest.device_name));
+  return true;
+}
+
+Plugin* Plugin::open(LoadRecord& record) {
+  static std::mutex mutex;
+  static auto* opened = new std::map<std::string, std::unique_ptr<Plugin>>;  // entry runs once a process
+  std::error_code failed;
+  std::string path = std::filesystem::canonical(record.path, failed).string();
+  std::lock_guard lock(mutex);
+  auto found = opened->find(path);
+  if (found == opened->end()) {
+    void* entry = entry_of(record);
+    if (!entry) return nullptr;
+    auto plugin = std::make_unique<Plugin>();
+    if (!plugin->start(path, entry, record)) return nullptr;
+    found = opened->emplace(path, std::move(plugin)).first;
+  }
+  record.stage = LoadStage::Table;
+  return found->second.get();
+}
+
+std::uint32_t Plugin::device_count(std::string& reason) const {
+  std::uint32_t count = 0;
+  CallError error;
+  std::string escaped;
+  pgr_status status =
+      guarded(error, escaped, [&](pgr_error* e) { return api_.device_count(api_.plugin, &count, e); });
+  reason = escaped.empty() ? error.message() : escaped;
+  if (status != PGR_STATUS_OK) throw_status(device_name_, "device_count", status, reason);
+  return count;
+}
+
+std::unique_ptr<Device> Plugin::open_device(std::uint32_t index, std::uint32_t number) const {
+  return std::make_unique<Device>(make_device_state(*this, index, number));
+}
+
+}  // namespace plugrad::runtime

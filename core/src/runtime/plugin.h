@@ -1,0 +1,62 @@
+// An opened plugin: entry called, hello settled, table copied.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/device.h"
+#include "runtime/load_record.h"
+#include "runtime/tables.h"
+
+namespace plugrad::runtime {
+
+/// One for each library and process; never closed.
+class Plugin {
+ public:
+  /// Opens the library that `record` names and moves the record on, to Loaded or to Refused with its reason.
+  /// The same library gives the same Plugin. Null when it is refused.
+  static Plugin* open(LoadRecord& record);
+
+  const pgr_plugin_api& api() const { return api_; }
+  const std::string& path() const { return path_; }
+  const std::string& device_name() const { return device_name_; }
+  const std::string& version() const { return version_; }
+
+  /// Devices present. With 0, `reason` is what the plugin says is missing. Errors: Device.
+  std::uint32_t device_count(std::string& reason) const;
+  /// Opens physical device `index` under the name "CPU:number".
+  std::unique_ptr<Device> open_device(std::uint32_t index, std::uint32_t number) const;
+  /// A table by name; false where the plugin does not offer it. Errors: Device.
+  template <class Table>
+  bool interface(const char* name, std::uint32_t struct_id, Table& out) const;
+
+ private:
+  bool start(const std::string& path, void* entry, LoadRecord& record);
+  bool read_info(LoadRecord& record);
+
+  std::string path_, device_name_, version_;
+  pgr_plugin_api api_{};
+};
+
+template <class Table>
+bool Plugin::interface(const char* name, std::uint32_t struct_id, Table& out) const {
+  pgr_string text = c_string(name);
+  const void* theirs = nullptr;
+  CallError error;
+  std::string escaped;
+  pgr_status status = guarded(error, escaped, [&](pgr_error* e) {
+    return api_.query_interface(api_.plugin, &text, PGR_API_MINOR, &theirs, e);
+  });
+  out = {};
+  fill_stubs(out);
+  if (status == PGR_STATUS_UNSUPPORTED || status == PGR_STATUS_NOT_FOUND) return false;
+  if (status != PGR_STATUS_OK)
+    throw_status(device_name_, "query_interface", status, escaped.empty() ? error.message() : escaped);
+  if (const char* wrong = copy_table(theirs, struct_id, out))
+    throw_status(device_name_, "query_interface", PGR_STATUS_INCOMPATIBLE,
+                 std::string(name) + ": " + wrong);
+  fill_stubs(out);
+  return true;
+}
+
+}  // namespace plugrad::runtime

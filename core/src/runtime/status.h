@@ -1,0 +1,90 @@
+// Status codes of plugins -> exceptions, and exceptions of the host -> status codes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include "plugrad/plugin_api/status.h"
+
+namespace plugrad::runtime {
+
+/// "OUT_OF_MEMORY"; unknown codes read as INTERNAL.
+const char* status_name(pgr_status status);
+
+/// A caller's message buffer for one call. Cheap to make: the buffer is not cleared.
+class CallError {
+ public:
+  CallError() {
+    PGR_INIT(error_, ERROR);
+    error_.message = message_;
+    error_.message_capacity = sizeof message_;
+  }
+  CallError(const CallError&) = delete;
+  CallError& operator=(const CallError&) = delete;
+  pgr_error* get() { return &error_; }
+  /// What the plugin wrote; empty where it wrote nothing.
+  std::string message() const;
+
+ private:
+  pgr_error error_;
+  char message_[1024];
+};
+
+/// Throws for a status other than OK: Unsupported for UNSUPPORTED, else Device; the message names device, call,
+/// code, and what the plugin said.
+[[noreturn]] void throw_status(std::string_view device, std::string_view call, pgr_status status,
+                               const std::string& plugin_message);
+
+/// Calls f(error) -> status. A C++ exception that a broken plugin lets out reads as INTERNAL.
+template <class F>
+pgr_status guarded(CallError& error, std::string& escaped, const F& f) {
+  try {
+    return f(error.get());
+  } catch (const std::exception& e) {
+    escaped = std::string("an exception left the plugin: ") + e.what();
+  } catch (...) {
+    escaped = "an exception left the plugin";
+  }
+  return PGR_STATUS_INTERNAL;
+}
+
+/// Calls f(error) -> status and throws unless it is OK.
+template <class F>
+void checked(std::string_view device, std::string_view call, const F& f) {
+  CallError error;
+  std::string escaped;
+  pgr_status status = guarded(error, escaped, f);
+  if (status != PGR_STATUS_OK) [[unlikely]]
+    throw_status(device, call, status, escaped.empty() ? error.message() : escaped);
+}
+
+/// Fills a plugin's error, if it gave one, and returns `code`.
+pgr_status set_error(pgr_error* error, pgr_status code, std::string_view message);
+
+inline std::string_view view(const pgr_string& s) { return {s.data, static_cast<std::size_t>(s.size)}; }
+inline pgr_string c_string(std::string_view s) { return {s.data(), s.size()}; }
+/// Copies; a string that is NULL or longer than any sane one is empty.
+std::string copied(const pgr_string& s);
+
+/// A callee's bytes, released at the end.
+class Blob {
+ public:
+  Blob() { PGR_INIT(blob_, BLOB); }
+  ~Blob() {
+    if (blob_.release) blob_.release(&blob_);
+  }
+  Blob(const Blob&) = delete;
+  Blob& operator=(const Blob&) = delete;
+  pgr_blob* get() { return &blob_; }
+  const void* data() const { return blob_.data; }
+  std::uint64_t size() const { return blob_.data ? blob_.size : 0; }
+  std::string_view text() const { return {static_cast<const char*>(blob_.data), size()}; }
+
+ private:
+  pgr_blob blob_;
+};
+
+}  // namespace plugrad::runtime
