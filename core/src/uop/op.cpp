@@ -14,7 +14,8 @@ constexpr ArgKind kernel_arg(Op op) {
     case Op::GroupId:
     case Op::LocalId:
     case Op::Load:  // lanes, 0 until vectors are made
-    case Op::Lane:
+    case Op::Vector:  // lanes of the result
+    case Op::Lane:    // first lane, and lanes of the result above bit 16
     case Op::Wmma: return ArgKind::Int;
     default: return ArgKind::None;
   }

@@ -14,6 +14,7 @@ enum class AxisKind : uint8_t {
   Group,   ///< reduce axis shared by the work-items of a group
   Upcast,  ///< an output axis that is expanded to values and vector lanes
   Unroll,  ///< a reduce axis that is expanded
+  Vector,  ///< an axis of either kind that becomes vector lanes
 };
 
 /// Axis number (unique in the kernel; smaller is further out) and kind, packed in Range's arg.

@@ -1,0 +1,79 @@
+#include "codegen/access.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "uop/facts.h"
+
+namespace plugrad::codegen {
+namespace {
+
+std::optional<int64_t> product_stride(const Graph& g, Id a, Id b, Id variable) {
+  const auto da = stride_of(g, a, variable), db = stride_of(g, b, variable);
+  if (da == 0 && db == 0) return 0;
+  if (da && db == 0 && is_const(g, b)) return *da * const_int(g, b);
+  if (db && da == 0 && is_const(g, a)) return *db * const_int(g, a);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<int64_t> stride_of(const Graph& g, Id index, Id variable) {
+  if (index == variable) return 1;
+  if (index < variable) return 0;  // made before it, so does not depend on it
+  const Node& n = g[index];
+  if (n.op == Op::Mul) return product_stride(g, n.src[0], n.src[1], variable);
+  if (n.op == Op::Add || n.op == Op::Sub) {
+    const auto a = stride_of(g, n.src[0], variable), b = stride_of(g, n.src[1], variable);
+    if (!a || !b) return std::nullopt;
+    return n.op == Op::Add ? *a + *b : *a - *b;
+  }
+  for (Id s : g.sources(n))
+    if (stride_of(g, s, variable) != 0) return std::nullopt;
+  return 0;
+}
+
+uint64_t OpenRanges::operator[](Id id) {
+  while (by_id_.size() <= id) by_id_.push_back(compute(static_cast<Id>(by_id_.size())));
+  return by_id_[id];
+}
+
+uint64_t OpenRanges::compute(Id id) {
+  const Node& n = graph_[id];
+  if (n.op == Op::Range || n.op == Op::Iota) return bit(id);
+  uint64_t open = 0;
+  for (Id s : graph_.sources(n)) open |= by_id_[s];
+  if (n.op == Op::Reduce)
+    for (Id s : graph_.sources(n))
+      if (graph_[s].op == Op::Range) open &= ~bit(s);
+  if (n.op == Op::Lane && n.arg >> 16 == 1)  // one lane of a vector no longer varies over its lanes
+    for (Id member : members(open))
+      if (graph_[member].op == Op::Iota) open &= ~bit(member);
+  return open;
+}
+
+uint64_t OpenRanges::bit(Id range) {
+  for (size_t i = 0; i < ranges_.size(); ++i)
+    if (ranges_[i] == range) return uint64_t{1} << i;
+  ensure(ranges_.size() < 64, "[codegen] a kernel has more than 64 ranges");
+  ranges_.push_back(range);
+  return uint64_t{1} << (ranges_.size() - 1);
+}
+
+std::vector<Id> OpenRanges::members(uint64_t set) const {
+  std::vector<Id> out;
+  for (size_t i = 0; i < ranges_.size(); ++i)
+    if (set >> i & 1) out.push_back(ranges_[i]);
+  std::ranges::sort(out);
+  return out;
+}
+
+std::vector<Id> nodes_of(const Graph& g, Id root, Op op) {
+  Reachable reachable;
+  std::vector<Id> out;
+  for (Id id : reachable.from(g, std::span(&root, 1)))
+    if (g[id].op == op) out.push_back(id);
+  return out;
+}
+
+}  // namespace plugrad::codegen

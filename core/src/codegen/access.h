@@ -1,0 +1,37 @@
+// How a kernel reaches memory: the stride of an index along a range, and which ranges a node is inside of.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "uop/graph.h"
+
+namespace plugrad::codegen {
+
+/// d(index)/d(variable) where the index is affine in it; 0 where it does not depend on it; nothing otherwise.
+/// `variable` is a Range or an Iota.
+std::optional<int64_t> stride_of(const Graph& g, Id index, Id variable);
+
+/// The open ranges of every node as a set of bits: a Range opens itself, a Reduce closes its own.
+/// Iotas count as ranges. A kernel has at most 64 of both; more is an Internal error.
+class OpenRanges {
+ public:
+  explicit OpenRanges(const Graph& graph) : graph_(graph) {}
+  uint64_t operator[](Id id);
+  /// The bit of a Range or Iota.
+  uint64_t bit(Id range);
+  bool depends(Id id, Id range) { return ((*this)[id] & bit(range)) != 0; }
+  /// The Ranges and Iotas of a set, by ascending id.
+  std::vector<Id> members(uint64_t set) const;
+
+ private:
+  uint64_t compute(Id id);
+  const Graph& graph_;
+  std::vector<uint64_t> by_id_;
+  std::vector<Id> ranges_;
+};
+
+/// Nodes of `op` reachable from `root`, ascending.
+std::vector<Id> nodes_of(const Graph& g, Id root, Op op);
+
+}  // namespace plugrad::codegen

@@ -1,0 +1,86 @@
+#include "codegen/kernel.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check.h"
+#include "codegen/access.h"
+#include "symbolic/symbolic.h"
+#include "uop/facts.h"
+
+namespace plugrad::codegen {
+namespace {
+
+// Output axes before reduce axes, each by axis number.
+std::vector<Id> list_axes(const Graph& g, Id sink) {
+  std::vector<Id> axes = nodes_of(g, sink, Op::Range);
+  std::ranges::sort(axes, {}, [&](Id r) {
+    return std::pair(!is_output_axis(range_kind(g[r])), range_axis(g[r]));
+  });
+  return axes;
+}
+
+int64_t lowest_int(DType dtype) {
+  if (is_unsigned(dtype)) return 0;
+  const int bits = dtype == DType::Index ? 64 : static_cast<int>(size_of(dtype)) * 8;
+  return std::numeric_limits<int64_t>::min() >> (64 - bits);
+}
+
+}  // namespace
+
+Id copy_into(Graph& to, const Graph& from, Id root) {
+  Reachable reachable;
+  const std::vector<Id>& nodes = reachable.from(from, std::span(&root, 1));
+  std::vector<Id> copy(root + 1, kNoId);
+  std::vector<Id> sources;
+  for (Id id : nodes) {
+    const Node& n = from[id];
+    sources.clear();
+    for (Id s : from.sources(n)) sources.push_back(copy[s]);
+    const uint64_t arg = op_info(n.op).arg == ArgKind::List ? to.list(from.arg_list(id)) : n.arg;
+    copy[id] = to.add(n.op, n.dtype, sources, arg);
+  }
+  return copy[root];
+}
+
+void compact(Kernel& kernel) {
+  Graph fresh;
+  kernel.sink = copy_into(fresh, kernel.graph, kernel.sink);
+  kernel.graph = std::move(fresh);
+  kernel.axes = list_axes(kernel.graph, kernel.sink);
+}
+
+void replace(Kernel& kernel, std::span<const std::pair<Id, Id>> old_to_new) {
+  kernel.sink = substitute(kernel.graph, kernel.sink, old_to_new);
+  kernel.sink = Simplifier(kernel.graph, kernel.options.fast_math)(kernel.sink);
+  compact(kernel);
+}
+
+ReduceParts reduce_parts(const Graph& g, Id reduce) {
+  const auto sources = g.sources(reduce);
+  size_t values = 0;
+  while (values < sources.size() && g[sources[values]].op != Op::Range) ++values;
+  return {static_cast<Op>(g.arg_list(reduce)[0]), sources.subspan(0, values), sources.subspan(values)};
+}
+
+Id make_reduce(Graph& g, Op op, std::span<const Id> values, std::span<const Id> ranges) {
+  const DType dtype = g[values[0]].dtype;
+  std::vector<Id> sources(values.begin(), values.end());
+  sources.insert(sources.end(), ranges.begin(), ranges.end());
+  if (ranges.empty()) {
+    Id sum = values[0];
+    for (Id v : values.subspan(1)) sum = g.add(op, dtype, {sum, v});
+    return sum;
+  }
+  return g.add(Op::Reduce, dtype, sources, g.list({static_cast<int64_t>(op)}));
+}
+
+Id reduce_identity(Graph& g, Op op, DType dtype) {
+  if (op == Op::Add) return g.constant(dtype, int64_t{0});
+  if (op == Op::Mul) return g.constant(dtype, int64_t{1});
+  ensure(op == Op::Max, "[codegen] no reduction by {}", op_info(op).name);
+  return is_float(dtype) ? g.constant(dtype, -std::numeric_limits<double>::infinity())
+                         : g.constant(dtype, lowest_int(dtype));
+}
+
+}  // namespace plugrad::codegen

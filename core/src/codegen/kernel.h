@@ -1,0 +1,45 @@
+// A kernel on its way through codegen: its graph, its root and what has been decided so far.
+#pragma once
+
+#include <vector>
+
+#include "codegen/codegen.h"
+#include "uop/kernel_ast.h"
+#include "uop/range.h"
+
+namespace plugrad::codegen {
+
+struct Kernel {
+  Graph graph;
+  Id sink = kNoId;
+  const pgr_device_caps* caps = nullptr;
+  Options options;
+  std::vector<Id> axes;  // ranges in loop order: output axes, outermost first, then reduce axes
+  std::vector<Optimisation> applied;
+};
+
+/// Copies what is reachable from `root` of `from` into `to` and returns its id there.
+Id copy_into(Graph& to, const Graph& from, Id root);
+
+/// Leaves only what is reachable from the sink and lists the axes again.
+void compact(Kernel& kernel);
+
+/// The sink rebuilt after `old_to_new` replaced nodes; simplified and with axes listed again.
+void replace(Kernel& kernel, std::span<const std::pair<Id, Id>> old_to_new);
+
+inline bool is_output_axis(AxisKind kind) {
+  return kind == AxisKind::Loop || kind == AxisKind::Global || kind == AxisKind::Local;
+}
+inline bool is_reduce_axis(AxisKind kind) { return kind == AxisKind::Reduce || kind == AxisKind::Group; }
+
+/// The value op (Add, Mul or Max) of a Reduce, how many of its sources are values (the others are ranges).
+struct ReduceParts {
+  Op op;
+  std::span<const Id> values, ranges;
+};
+ReduceParts reduce_parts(const Graph& g, Id reduce);
+Id make_reduce(Graph& g, Op op, std::span<const Id> values, std::span<const Id> ranges);
+/// What a reduction over nothing gives: +0, 1, or the lowest value of the dtype.
+Id reduce_identity(Graph& g, Op op, DType dtype);
+
+}  // namespace plugrad::codegen

@@ -1,0 +1,314 @@
+// Every node is placed in the innermost loop that it depends on. Stores that need the same loops share
+// them; so do reductions over the same ranges that do not need each other. A nest is emitted level by level:
+// what its first loop's surroundings allow, then the loop, then what that loop allows, and so on.
+#include "codegen/linearise.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+
+#include "base/check.h"
+#include "codegen/access.h"
+#include "codegen/lanes.h"
+#include "uop/facts.h"
+
+namespace plugrad::codegen {
+namespace {
+
+constexpr uint32_t kNone = UINT32_MAX;
+
+// A constant's bits as kernel IR wants them.
+uint64_t ir_bits(const Graph& g, Id id);
+
+class Lineariser {
+ public:
+  Lineariser(Kernel& kernel, LaunchSize& size) : kernel_(kernel), size_(size) {
+    value_.assign(graph_.size(), kNone);
+    acc_.assign(graph_.size(), kNone);
+  }
+
+  std::vector<std::byte> run(std::string_view name) {
+    params();
+    ids();
+    for (const auto& [loops, stores] : stores_by_loops()) store_nest(loops, stores);
+    return writer_.finish(name, size_, kernel_.options.contract ? PGR_IR_FLAG_CONTRACT : 0);
+  }
+
+ private:
+  using Nodes = std::vector<Id>;
+
+  uint16_t op_number(Op op) const { return static_cast<uint16_t>(op); }
+
+  void params() {
+    Nodes found = nodes_of(graph_, kernel_.sink, Op::Param);
+    std::ranges::sort(found, {}, [&](Id id) { return param_info(graph_, id).slot; });
+    for (Id id : found) {
+      const ParamInfo info = param_info(graph_, id);
+      // A parameter that optimisation made unused keeps its slot.
+      while (param_count_ < info.slot) add_param({.slot = param_count_, .elem_count = 0, .flags = 0}, DType::U8);
+      const uint32_t number = add_param(info, graph_[id].dtype);
+      value_[id] = writer_.inst(PGR_OP_PARAM, graph_[id].dtype, 1, {}, number);
+    }
+  }
+
+  uint32_t add_param(const ParamInfo& info, DType dtype) {
+    ++param_count_;
+    return writer_.param({PGR_PARAM_BUFFER, static_cast<uint32_t>(dtype), info.flags | PGR_PARAM_NO_ALIAS,
+                          std::max(kernel_.caps->buffer_align_bytes, 1u), static_cast<uint64_t>(info.elem_count), 0, 0});
+  }
+
+  // Global and Local axes: the innermost axis of each kind is axis 0.
+  void ids() {
+    uint32_t global = 0, local = 0;
+    for (auto it = kernel_.axes.rbegin(); it != kernel_.axes.rend(); ++it) {
+      const AxisKind kind = range_kind(graph_[*it]);
+      const auto count = static_cast<uint64_t>(const_int(graph_, graph_[*it].src[0]));
+      if (kind == AxisKind::Global) {
+        ensure(global < 3, "[codegen] more than 3 group axes");
+        value_[*it] = writer_.inst(PGR_OP_GROUP_ID, graph_[*it].dtype, 1, {}, global);
+        size_.group_count[global++] = count;
+      } else if (kind == AxisKind::Local) {
+        ensure(local < 3, "[codegen] more than 3 local axes");
+        value_[*it] = writer_.inst(PGR_OP_LOCAL_ID, graph_[*it].dtype, 1, {}, local);
+        size_.local_size[local++] = static_cast<uint32_t>(count);
+      }
+    }
+  }
+
+  bool is_loop(Id range) const {
+    const AxisKind kind = range_kind(graph_[range]);
+    return kind != AxisKind::Global && kind != AxisKind::Local;
+  }
+
+  // Loops of a set in nest order.
+  Nodes loops_of(uint64_t set) {
+    Nodes loops;
+    for (Id r : open_.members(set))
+      if (is_loop(r)) loops.push_back(r);
+    std::ranges::sort(loops, {}, [&](Id r) { return range_axis(graph_[r]); });
+    return loops;
+  }
+
+  // Stores with the same loops, in the order in which the first of each group stands in the sink.
+  std::vector<std::pair<Nodes, Nodes>> stores_by_loops() {
+    std::vector<std::pair<Nodes, Nodes>> groups;
+    for (Id store : graph_.sources(kernel_.sink)) {
+      const Nodes loops = loops_of(open_[store]);
+      auto it = std::ranges::find(groups, loops, &std::pair<Nodes, Nodes>::first);
+      if (it == groups.end()) it = groups.insert(it, {loops, {}});
+      it->second.push_back(store);
+    }
+    return groups;
+  }
+
+  void store_nest(const Nodes& loops, const Nodes& stores) {
+    Nodes roots;
+    for (Id store : stores)
+      for (Id s : graph_.sources(store)) roots.push_back(s);
+    // A gate that only ids decide encloses the whole nest.
+    const Id gate = common_gate(stores);
+    uint32_t block = kNone;
+    const size_t scope = begin_scope();
+    if (gate != kNoId) {
+      emit_level({&gate, 1}, 0);
+      block = writer_.inst(PGR_OP_IF, DType::Void, 1, {value_[gate]});
+    }
+    nest(loops, roots, [&] {
+      for (Id store : stores) emit_store(store, gate);
+    });
+    if (block != kNone) writer_.inst(PGR_OP_END_IF, DType::Void, 1, {block});
+    end_scope(scope);
+  }
+
+  Id common_gate(const Nodes& stores) {
+    Id gate = kNoId;
+    for (Id store : stores) {
+      const auto sources = graph_.sources(store);
+      if (sources.size() < 4 || (gate != kNoId && sources[3] != gate)) return kNoId;
+      gate = sources[3];
+    }
+    return loops_of(open_[gate]).empty() && lanes_[gate] == 1 ? gate : kNoId;
+  }
+
+  // Opens the loops one after the other, emitting before each what does not depend on it, then the body.
+  template <class Body>
+  void nest(const Nodes& loops, std::span<const Id> roots, Body body) {
+    const size_t scope = begin_scope();
+    std::vector<uint32_t> opened;
+    uint64_t inside = 0;
+    for (Id loop : loops) inside |= open_.bit(loop);
+    for (Id loop : loops) {
+      emit_level(roots, inside);
+      opened.push_back(open_loop(loop));
+      inside &= ~open_.bit(loop);
+    }
+    emit_level(roots, inside);
+    body();
+    for (auto it = opened.rbegin(); it != opened.rend(); ++it)
+      writer_.inst(PGR_OP_END_LOOP, DType::Void, 1, {*it});
+    end_scope(scope);
+  }
+
+  uint32_t open_loop(Id loop) {
+    const DType dtype = graph_[loop].dtype;
+    const Id end = graph_[loop].src[0];
+    if (value_[end] == kNone) emit(end);
+    const uint32_t zero = writer_.inst(PGR_OP_CONST, dtype, 1, {}, 0);
+    const uint32_t number = writer_.inst(PGR_OP_LOOP, dtype, 1, {zero, value_[end]});
+    define(loop, number);
+    return number;
+  }
+
+  // Emits everything that the roots need and that depends on none of the ranges `not_open`.
+  void emit_level(std::span<const Id> roots, uint64_t not_open) {
+    std::map<uint32_t, Nodes> phases;  // by how many reductions must come first
+    for (Id id : needed(roots)) {
+      if (value_[id] == kNone && (open_[id] & not_open) == 0 && ready_here(id)) phases[phase(id)].push_back(id);
+    }
+    for (auto& [number, nodes] : phases) {
+      Nodes reduces;
+      for (Id id : nodes)
+        if (graph_[id].op == Op::Reduce) reduces.push_back(id);
+      emit_reduces(reduces);
+      for (Id id : nodes)
+        if (value_[id] == kNone) emit(id);
+    }
+  }
+
+  // Nodes that must have values for the roots to have them; bodies of reductions are not entered.
+  const Nodes& needed(std::span<const Id> roots) {
+    return reachable_.from(graph_, roots, [&](Id id) { return graph_[id].op == Op::Reduce || value_[id] != kNone; });
+  }
+
+  // Whether all ranges that the node depends on have values.
+  bool ready_here(Id id) {
+    for (Id r : open_.members(open_[id]))
+      if (graph_[r].op == Op::Range && value_[r] == kNone) return false;
+    return graph_[id].op != Op::Range;
+  }
+
+  // Reductions on the longest way down, this one included: those of one phase do not need each other.
+  uint32_t phase(Id id) {
+    while (phase_.size() <= id) {
+      const Id at = static_cast<Id>(phase_.size());
+      uint32_t deepest = 0;
+      for (Id s : graph_.sources(at)) deepest = std::max(deepest, phase_[s]);
+      phase_.push_back(deepest + (graph_[at].op == Op::Reduce));
+    }
+    return phase_[id];
+  }
+
+  void emit_reduces(const Nodes& reduces) {
+    std::vector<std::pair<Nodes, Nodes>> groups;  // loops, reductions
+    for (Id reduce : reduces) {
+      Nodes loops(reduce_parts(graph_, reduce).ranges.begin(), reduce_parts(graph_, reduce).ranges.end());
+      std::ranges::sort(loops, {}, [&](Id r) { return range_axis(graph_[r]); });
+      auto it = std::ranges::find(groups, loops, &std::pair<Nodes, Nodes>::first);
+      if (it == groups.end()) it = groups.insert(it, {loops, {}});
+      it->second.push_back(reduce);
+    }
+    for (const auto& [loops, members] : groups) reduce_nest(loops, members);
+  }
+
+  void reduce_nest(const Nodes& loops, const Nodes& reduces) {
+    Nodes roots;
+    for (Id reduce : reduces) {
+      start_accumulator(reduce);
+      for (Id v : reduce_parts(graph_, reduce).values) roots.push_back(v);
+    }
+    nest(loops, roots, [&] {
+      for (Id reduce : reduces) update_accumulator(reduce);
+    });
+    for (Id reduce : reduces) define(reduce, load_accumulator(reduce));
+  }
+
+  void start_accumulator(Id reduce) {
+    const DType dtype = graph_[reduce].dtype;
+    const uint32_t lanes = lanes_[reduce];
+    const uint32_t array = writer_.array({PGR_SPACE_PRIVATE, static_cast<uint32_t>(dtype), size_of(dtype) * lanes, lanes, lanes});
+    acc_[reduce] = writer_.inst(PGR_OP_ARRAY, dtype, 1, {}, array);
+    const Id identity = reduce_identity(graph_, reduce_parts(graph_, reduce).op, dtype);
+    uint32_t start = writer_.inst(PGR_OP_CONST, dtype, 1, {}, ir_bits(graph_, identity));
+    if (lanes > 1) start = writer_.inst(PGR_OP_VECTOR, dtype, lanes, {start});
+    writer_.inst(PGR_OP_STORE, dtype, lanes, {acc_[reduce], zero(), start});
+  }
+
+  uint32_t load_accumulator(Id reduce) {
+    return writer_.inst(PGR_OP_LOAD, graph_[reduce].dtype, lanes_[reduce], {acc_[reduce], zero()});
+  }
+
+  void update_accumulator(Id reduce) {
+    const ReduceParts parts = reduce_parts(graph_, reduce);
+    const DType dtype = graph_[reduce].dtype;
+    uint32_t sum = load_accumulator(reduce);
+    for (Id v : parts.values) sum = writer_.inst(op_number(parts.op), dtype, lanes_[reduce], {sum, value_[v]});
+    writer_.inst(PGR_OP_STORE, dtype, lanes_[reduce], {acc_[reduce], zero(), sum});
+  }
+
+  uint32_t zero() { return writer_.inst(PGR_OP_CONST, DType::I32, 1, {}, 0); }
+
+  void emit_store(Id store, Id enclosing_gate) {
+    std::vector<uint32_t> sources;
+    const auto ids = graph_.sources(store);
+    for (size_t i = 0; i < ids.size(); ++i)
+      if (i != 3 || ids[i] != enclosing_gate) sources.push_back(value_[ids[i]]);
+    writer_.inst(PGR_OP_STORE, graph_[ids[2]].dtype, lanes_[ids[2]], sources);
+  }
+
+  void emit(Id id) {
+    const Node& n = graph_[id];
+    if (n.op == Op::Const) return define(id, writer_.inst(PGR_OP_CONST, n.dtype, 1, {}, ir_bits(graph_, id)));
+    if (n.op == Op::Iota) return emit_iota(id);
+    std::vector<uint32_t> sources;
+    for (Id s : graph_.sources(n)) {
+      ensure(value_[s] != kNone, "[codegen] a value is used before it is made");
+      sources.push_back(value_[s]);
+    }
+    const uint64_t arg = n.op == Op::Lane ? n.arg & 0xffff : n.op == Op::Load || n.op == Op::Vector ? 0 : n.arg;
+    define(id, writer_.inst(op_number(n.op), n.dtype, lanes_[id], sources, arg));
+  }
+
+  void emit_iota(Id id) {
+    std::vector<uint32_t> lanes;
+    for (uint64_t i = 0; i < graph_[id].arg; ++i) lanes.push_back(writer_.inst(PGR_OP_CONST, graph_[id].dtype, 1, {}, i));
+    define(id, writer_.inst(PGR_OP_VECTOR, graph_[id].dtype, static_cast<uint32_t>(lanes.size()), lanes));
+  }
+
+  // Values made inside a block are forgotten when it closes.
+  void define(Id id, uint32_t number) {
+    value_[id] = number;
+    defined_.push_back(id);
+  }
+  size_t begin_scope() const { return defined_.size(); }
+  void end_scope(size_t scope) {
+    for (; defined_.size() > scope; defined_.pop_back()) value_[defined_.back()] = kNone;
+  }
+
+  Kernel& kernel_;
+  LaunchSize& size_;
+  Graph& graph_ = kernel_.graph;
+  IrWriter writer_;
+  OpenRanges open_{graph_};
+  Lanes lanes_{graph_};
+  Reachable reachable_;
+  uint32_t param_count_ = 0;
+  std::vector<uint32_t> value_, acc_, phase_;  // by node
+  Nodes defined_;
+};
+
+uint64_t ir_bits(const Graph& g, Id id) {
+  const DType dtype = g[id].dtype;
+  if (!is_float(dtype)) return g[id].arg;
+  const double value = const_float(g, id);
+  if (dtype == DType::F64) return std::bit_cast<uint64_t>(value);
+  if (dtype == DType::F32) return std::bit_cast<uint32_t>(static_cast<float>(value));
+  return encode_small_float(value, dtype);
+}
+
+}  // namespace
+
+std::vector<std::byte> linearise(Kernel& kernel, std::string_view name, LaunchSize& size) {
+  return Lineariser(kernel, size).run(name);
+}
+
+}  // namespace plugrad::codegen

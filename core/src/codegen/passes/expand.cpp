@@ -1,0 +1,192 @@
+// Upcast and unroll ranges become copies of what depends on them, vector ranges become lanes.
+// Copies share all that does not depend on the range, because nodes are interned.
+//   before   store %c[%i*4 + %u], (reduce add %x[%k*2 + %v], %k, %v)        %u = range 2 upcast, %v = range 2 unroll
+//   after    store %c[%i*4 + 0], (reduce add %x[%k*2], %x[%k*2 + 1], %k)
+//            store %c[%i*4 + 1], (reduce add %x[%k*2], %x[%k*2 + 1], %k)
+// A vector range of n becomes pieces of as many lanes as the device has, then smaller powers of two: 20 = 16 + 4.
+// Afterwards Range nodes are Loop, Reduce, Global, Local or Group; a Reduce may have several values, which
+// are combined in order into one accumulator.
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+#include "codegen/access.h"
+#include "codegen/lanes.h"
+#include "codegen/passes/passes.h"
+#include "symbolic/symbolic.h"
+#include "uop/facts.h"
+
+namespace plugrad::codegen {
+namespace {
+
+using Map = std::vector<std::pair<Id, Id>>;
+
+struct Piece {
+  int64_t first;
+  uint32_t lanes;
+};
+
+std::vector<Piece> pieces_of(int64_t size, uint32_t widest) {
+  std::vector<Piece> out;
+  for (int64_t at = 0; at < size;) {
+    const auto lanes = static_cast<uint32_t>(
+        std::min<uint64_t>(widest, std::bit_floor(static_cast<uint64_t>(size - at))));
+    out.push_back({at, lanes});
+    at += lanes;
+  }
+  return out;
+}
+
+Id piece_index(Graph& g, const Piece& piece) {
+  if (piece.lanes == 1) return g.index(piece.first);
+  const Id iota = g.add(Op::Iota, DType::Index, {}, piece.lanes);
+  return piece.first == 0 ? iota : g.binary(Op::Add, iota, g.index(piece.first));
+}
+
+// Widest vector that all stored and loaded dtypes of the kernel can take.
+uint32_t widest_vector(const Kernel& kernel) {
+  uint32_t lanes = 64;
+  Reachable reachable;
+  for (Id id : reachable.from(kernel.graph, std::span(&kernel.sink, 1))) {
+    const DType dtype = kernel.graph[id].dtype;
+    if (kernel.graph[id].op == Op::Load || kernel.graph[id].op == Op::Reduce)
+      lanes = std::min(lanes, std::max(1u, kernel.caps->vector_lanes[static_cast<size_t>(dtype)]));
+  }
+  return lanes == 64 ? std::max(1u, kernel.caps->vector_lanes[PGR_DTYPE_F32]) : lanes;
+}
+
+// All combinations of the ranges' values, the last range running fastest. Vector ranges run over their pieces.
+std::vector<Map> combinations(Graph& g, const std::vector<Id>& ranges, uint32_t widest) {
+  std::vector<Map> out = {{}};
+  for (Id range : ranges) {
+    std::vector<Id> values;
+    if (range_kind(g[range]) == AxisKind::Vector)
+      for (const Piece& piece : pieces_of(range_size(g, range), widest)) values.push_back(piece_index(g, piece));
+    else
+      for (int64_t i = 0; i < range_size(g, range); ++i) values.push_back(g.index(i));
+    std::vector<Map> next;
+    for (const Map& map : out)
+      for (Id value : values) {
+        next.push_back(map);
+        next.back().emplace_back(range, value);
+      }
+    out = std::move(next);
+  }
+  return out;
+}
+
+bool is_expanded(AxisKind kind) {
+  return kind == AxisKind::Upcast || kind == AxisKind::Unroll || kind == AxisKind::Vector;
+}
+
+// The lanes of a vector, combined by halves: pairs far apart first, as the hardware shuffles.
+Id combine_lanes(Graph& g, Op op, Id vector, uint32_t lanes) {
+  for (; lanes > 1; lanes /= 2) {
+    const DType dtype = g[vector].dtype;
+    const Id low = g.add(Op::Lane, dtype, {vector}, lane_arg(0, lanes / 2));
+    const Id high = g.add(Op::Lane, dtype, {vector}, lane_arg(lanes / 2, lanes / 2));
+    vector = g.binary(op, low, high);
+  }
+  return vector;
+}
+
+struct Expander {
+  Kernel& kernel;
+  Graph& g = kernel.graph;
+  uint32_t widest = widest_vector(kernel);
+
+  Id simplified(Id id) { return simplify(id); }
+  Simplifier simplify{g, kernel.options.fast_math};
+
+  // One accumulator for every width of vector; unrolled values share theirs.
+  Id reduce(Id id) {
+    const ReduceParts parts = reduce_parts(g, id);
+    const Op op = parts.op;
+    std::vector<Id> values(parts.values.begin(), parts.values.end()), loops, expanded;
+    Id vector = kNoId;
+    for (Id r : parts.ranges) {
+      const AxisKind kind = range_kind(g[r]);
+      if (kind == AxisKind::Vector) vector = r;
+      else (is_expanded(kind) ? expanded : loops).push_back(r);
+    }
+    if (vector == kNoId) {
+      if (expanded.empty()) return id;
+      return make_reduce(g, op, all_values(values, combinations(g, expanded, widest)), loops);
+    }
+    std::vector<Id> sums;  // one for each piece
+    std::vector<uint32_t> lanes;
+    for (const Piece& piece : pieces_of(range_size(g, vector), widest)) {
+      const Map at_piece = {{vector, piece_index(g, piece)}};
+      std::vector<Id> in_piece;
+      for (Id v : values) in_piece.push_back(widened(v, vector, at_piece, piece.lanes));
+      sums.push_back(make_reduce(g, op, all_values(in_piece, combinations(g, expanded, widest)), loops));
+      lanes.push_back(piece.lanes);
+    }
+    return combine_pieces(op, sums, lanes);
+  }
+
+  // The value with lanes for the vector range; one that does not depend on it is repeated.
+  Id widened(Id value, Id vector, const Map& at_piece, uint32_t lanes) {
+    OpenRanges open(g);
+    if (open.depends(value, vector) || lanes == 1) return simplified(substitute(g, value, at_piece));
+    return g.add(Op::Vector, g[value].dtype, {value}, lanes);
+  }
+
+  std::vector<Id> all_values(const std::vector<Id>& values, const std::vector<Map>& maps) {
+    std::vector<Id> out;
+    for (const Map& map : maps)
+      for (Id v : values) out.push_back(map.empty() ? v : simplified(substitute(g, v, map)));
+    return out;
+  }
+
+  Id combine_pieces(Op op, std::vector<Id> sums, std::vector<uint32_t> lanes) {
+    Id total = kNoId;
+    for (size_t i = 0; i < sums.size();) {
+      Id sum = sums[i];
+      size_t j = i + 1;
+      for (; j < sums.size() && lanes[j] == lanes[i]; ++j) sum = g.binary(op, sum, sums[j]);
+      const Id scalar = combine_lanes(g, op, sum, lanes[i]);
+      total = total == kNoId ? scalar : g.binary(op, total, scalar);
+      i = j;
+    }
+    return total;
+  }
+
+  void reduces() {
+    Reachable reachable;
+    const std::vector<Id> nodes = reachable.from(g, std::span(&kernel.sink, 1));
+    std::vector<Id> now(kernel.sink + 1, kNoId), sources;
+    for (Id id : nodes) {
+      sources.clear();
+      for (Id s : g.sources(id)) sources.push_back(now[s]);
+      now[id] = g.with_sources(id, sources);
+      if (g[id].op == Op::Reduce) now[id] = reduce(now[id]);
+    }
+    kernel.sink = now[kernel.sink];
+  }
+
+  void stores() {
+    OpenRanges open(g);
+    std::vector<Id> out;
+    const std::vector<Id> before(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end());
+    for (Id store : before) {
+      std::vector<Id> expanded;
+      for (Id r : open.members(open[store]))
+        if (g[r].op == Op::Range && is_expanded(range_kind(g[r]))) expanded.push_back(r);
+      for (const Map& map : combinations(g, expanded, widest))
+        out.push_back(map.empty() ? store : simplified(substitute(g, store, map)));
+    }
+    kernel.sink = g.add(Op::Sink, DType::Void, out);
+  }
+};
+
+}  // namespace
+
+void expand(Kernel& kernel) {
+  Expander expander{kernel};
+  expander.reduces();
+  expander.stores();
+  compact(kernel);
+}
+
+}  // namespace plugrad::codegen

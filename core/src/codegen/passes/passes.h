@@ -1,0 +1,16 @@
+// The passes of codegen, in the order of pipeline.cpp. Each turns a kernel into one that means the same.
+#pragma once
+
+#include "codegen/kernel.h"
+
+namespace plugrad::codegen {
+
+void collapse_loops(Kernel& kernel);    // reductions that are closed forms or single loads lose their loop
+void simplify_ranges(Kernel& kernel);   // adjacent ranges merge, divided ranges split
+void choose(Kernel& kernel);            // optimisations: the heuristic's, or those given
+void expand(Kernel& kernel);            // upcast, unroll and vector ranges are gone
+void vectorise(Kernel& kernel);         // loads and stores have scalar indices and a width
+void decompose(Kernel& kernel);         // only ops that the device claims
+void lower_indices(Kernel& kernel);     // no Index, FloorDiv or FloorMod: plain i32 or i64
+
+}  // namespace plugrad::codegen

@@ -1,0 +1,110 @@
+// Loads and stores whose index holds lanes become accesses of a width: consecutive elements in one access,
+// anything else lane by lane.
+//   before   load %x[%i*16 + iota 4]          load %x[(iota 4)*7]
+//   after    load.x4 %x[%i*16]                vector(load %x[0], load %x[7], load %x[14], load %x[21])
+// Afterwards no index holds an Iota; Lanes tells the width of every value.
+#include "base/check.h"
+#include "codegen/access.h"
+#include "codegen/lanes.h"
+#include "codegen/passes/passes.h"
+#include "symbolic/symbolic.h"
+#include "uop/facts.h"
+
+namespace plugrad::codegen {
+namespace {
+
+struct Vectoriser {
+  Kernel& kernel;
+  Graph& g = kernel.graph;
+  Simplifier simplify{g, kernel.options.fast_math};
+  OpenRanges open{g};
+  std::vector<Id> now = std::vector<Id>(kernel.sink + 1, kNoId);  // what stands for a node
+
+  // The Iota that a node depends on, outside of what it loads through vectors already made; kNoId for none.
+  Id iota_of(Id id) {
+    for (Id member : open.members(open[id]))
+      if (g[member].op == Op::Iota) return member;
+    return kNoId;
+  }
+
+  Id at_lane(Id id, Id iota, int64_t lane) {
+    const std::pair<Id, Id> map[] = {{iota, g.index(lane)}};
+    return simplify(substitute(g, id, map));
+  }
+
+  Id lane_of(Id value, uint32_t lane, Lanes& lanes) {
+    return lanes[value] == 1 ? value : g.add(Op::Lane, g[value].dtype, {value}, lane_arg(lane, 1));
+  }
+
+  Id load(Id id) {
+    const Node n = g[id];
+    const std::vector<Id> sources(g.sources(id).begin(), g.sources(id).end());
+    const Id iota = iota_of(id);
+    if (iota == kNoId) return scalar_sources(id);
+    const auto width = static_cast<uint32_t>(g[iota].arg);
+    const auto stride = stride_of(g, sources[1], iota);
+    if (stride == 1 && !gate_varies(sources, 2, iota)) {
+      std::vector<Id> wide = sources;
+      wide[1] = at_lane(sources[1], iota, 0);
+      for (size_t i = 2; i < sources.size(); ++i) wide[i] = now[sources[i]];
+      return g.add(Op::Load, n.dtype, wide, width);
+    }
+    std::vector<Id> lanes;
+    for (uint32_t lane = 0; lane < width; ++lane) lanes.push_back(at_lane(id, iota, lane));
+    return g.add(Op::Vector, n.dtype, lanes, width);
+  }
+
+  bool gate_varies(const std::vector<Id>& sources, size_t gate, Id iota) {
+    return sources.size() > gate && open.depends(sources[gate], iota);
+  }
+
+  Id scalar_sources(Id id) {
+    std::vector<Id> sources;
+    for (Id s : g.sources(id)) sources.push_back(now[s]);
+    return g.with_sources(id, sources);
+  }
+
+  // Appends the stores that do the work of one.
+  void store(Id id, std::vector<Id>& out) {
+    std::vector<Id> sources(g.sources(id).begin(), g.sources(id).end());
+    const Id iota = iota_of(id);
+    if (iota == kNoId) return out.push_back(scalar_sources(id));
+    const auto width = static_cast<uint32_t>(g[iota].arg);
+    const Id value = now[sources[2]];
+    Lanes lanes(g);
+    if (stride_of(g, sources[1], iota) == 1 && !gate_varies(sources, 3, iota)) {
+      std::vector<Id> wide = {sources[0], at_lane(sources[1], iota, 0), value};
+      if (lanes[value] == 1) wide[2] = g.add(Op::Vector, g[value].dtype, {value}, width);
+      if (sources.size() == 4) wide.push_back(now[sources[3]]);
+      return out.push_back(g.add(Op::Store, g[id].dtype, wide));
+    }
+    for (uint32_t lane = 0; lane < width; ++lane) {
+      std::vector<Id> one = {sources[0], at_lane(sources[1], iota, lane), lane_of(value, lane, lanes)};
+      if (sources.size() == 4) one.push_back(at_lane(sources[3], iota, lane));
+      out.push_back(g.add(Op::Store, g[id].dtype, one));
+    }
+  }
+
+  void run() {
+    Reachable reachable;
+    const std::vector<Id> nodes = reachable.from(g, std::span(&kernel.sink, 1));
+    std::vector<Id> stores;
+    for (Id id : nodes) {
+      const Op op = g[id].op;
+      if (op == Op::Load) now[id] = load(id);
+      else if (op != Op::Sink && op != Op::Store) now[id] = scalar_sources(id);
+    }
+    const std::vector<Id> before(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end());
+    for (Id id : before) store(id, stores);
+    kernel.sink = g.add(Op::Sink, DType::Void, stores);
+  }
+};
+
+}  // namespace
+
+void vectorise(Kernel& kernel) {
+  Vectoriser{kernel}.run();
+  compact(kernel);
+}
+
+}  // namespace plugrad::codegen

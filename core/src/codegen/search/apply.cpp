@@ -1,0 +1,214 @@
+// A split replaces range r of n by outer*amount + inner. Where amount does not divide n the rest is peeled: a
+// second copy of the store (or of the reduction) runs over the last n mod amount elements, so that the main
+// part needs no gates.
+//   before   store %out[%r], f(%r)                        %r = range 35
+//   after    store %out[%o*16 + %i], f(%o*16 + %i)        %o = range 2, %i = range 16 vector
+//            store %out[32 + %t], f(32 + %t)              %t = range 3 vector
+#include "codegen/search/apply.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "codegen/access.h"
+#include "symbolic/symbolic.h"
+#include "uop/facts.h"
+
+namespace plugrad::codegen {
+namespace {
+
+using Kind = Optimisation::Kind;
+
+struct Split {
+  Id main_index = kNoId, tail_index = kNoId;       // what stands for the range; tail: kNoId when it divides
+  std::vector<Id> main_ranges, tail_ranges;
+};
+
+// The inner ranges take new axis numbers; the outer one keeps the number, and so the place, of the range.
+Split split_range(Graph& g, Id range, int64_t amount, AxisKind inner_kind, uint32_t inner_axis) {
+  const int64_t size = range_size(g, range), outer = size / amount, rest = size % amount;
+  const uint32_t axis = range_axis(g[range]);
+  Split split;
+  if (outer > 0) {
+    const Id inner = make_range(g, amount, inner_axis, inner_kind);
+    split.main_ranges = {inner};
+    split.main_index = inner;
+    if (outer > 1) {
+      const Id outer_range = make_range(g, outer, axis, range_kind(g[range]));
+      split.main_ranges.insert(split.main_ranges.begin(), outer_range);
+      split.main_index = g.binary(Op::Add, g.binary(Op::Mul, outer_range, g.index(amount)), inner);
+    }
+  }
+  if (rest > 0) {
+    const Id inner = make_range(g, rest, inner_axis + 1, inner_kind);
+    split.tail_ranges = {inner};
+    split.tail_index = outer == 0 ? inner : g.binary(Op::Add, inner, g.index(outer * amount));
+    if (outer == 0) {
+      split.main_ranges.swap(split.tail_ranges);
+      std::swap(split.main_index, split.tail_index);
+    }
+  }
+  return split;
+}
+
+Id at(Graph& g, Id root, Id range, Id index) {
+  const std::pair<Id, Id> map[] = {{range, index}};
+  return substitute(g, root, map);
+}
+
+void split_output(Kernel& kernel, Id range, const Split& split) {
+  Graph& g = kernel.graph;
+  OpenRanges open(g);
+  std::vector<Id> stores;
+  for (Id store : g.sources(kernel.sink)) {
+    if (!open.depends(store, range)) {
+      stores.push_back(store);
+      continue;
+    }
+    stores.push_back(at(g, store, range, split.main_index));
+    if (split.tail_index != kNoId) stores.push_back(at(g, store, range, split.tail_index));
+  }
+  kernel.sink = g.add(Op::Sink, DType::Void, stores);
+}
+
+Id split_one_reduce(Graph& g, Id reduce, Id range, const Split& split) {
+  const ReduceParts parts = reduce_parts(g, reduce);
+  const std::vector<Id> values(parts.values.begin(), parts.values.end());
+  const std::vector<Id> ranges(parts.ranges.begin(), parts.ranges.end());
+  const Op op = parts.op;
+  const auto part = [&](Id index, const std::vector<Id>& instead) {
+    std::vector<Id> new_values, new_ranges;
+    for (Id v : values) new_values.push_back(at(g, v, range, index));
+    for (Id r : ranges)
+      if (r != range) new_ranges.push_back(r);
+    new_ranges.insert(new_ranges.end(), instead.begin(), instead.end());
+    return make_reduce(g, op, new_values, new_ranges);
+  };
+  const Id main = part(split.main_index, split.main_ranges);
+  if (split.tail_index == kNoId) return main;
+  return g.binary(op, main, part(split.tail_index, split.tail_ranges));
+}
+
+void split_reduce(Kernel& kernel, Id range, const Split& split) {
+  Graph& g = kernel.graph;
+  Reachable reachable;
+  const std::vector<Id> nodes = reachable.from(g, std::span(&kernel.sink, 1));
+  std::vector<Id> now(kernel.sink + 1, kNoId);
+  std::vector<Id> sources;
+  for (Id id : nodes) {
+    sources.clear();
+    for (Id s : g.sources(id)) sources.push_back(now[s]);
+    Id rebuilt = g.with_sources(id, sources);
+    if (g[rebuilt].op == Op::Reduce && std::ranges::contains(reduce_parts(g, rebuilt).ranges, range))
+      rebuilt = split_one_reduce(g, rebuilt, range, split);
+    now[id] = rebuilt;
+  }
+  kernel.sink = now[kernel.sink];
+}
+
+AxisKind inner_kind(const Optimisation& change) {
+  switch (change.kind) {
+    case Kind::Upcast: return AxisKind::Upcast;
+    case Kind::Unroll: return AxisKind::Unroll;
+    case Kind::Vectorize: return AxisKind::Vector;
+    case Kind::Local: return AxisKind::Local;
+    default: return AxisKind::Group;
+  }
+}
+
+void check_split(const Kernel& kernel, const Optimisation& change) {
+  const Graph& g = kernel.graph;
+  const Id range = kernel.axes[change.axis];
+  const AxisKind kind = range_kind(g[range]);
+  const std::string text = to_string({change});
+  require(change.amount >= 1 && change.amount <= range_size(g, range), "[codegen] {}: axis {} has size {}",
+          text, change.axis, range_size(g, range));
+  if (change.kind == Kind::Upcast || change.kind == Kind::Local)
+    require(kind == AxisKind::Loop, "[codegen] {}: axis {} is no output loop", text, change.axis);
+  if (change.kind == Kind::Unroll || change.kind == Kind::Group)
+    require(kind == AxisKind::Reduce, "[codegen] {}: axis {} is no reduce loop", text, change.axis);
+  if (change.kind == Kind::Vectorize) {
+    require(kind == AxisKind::Loop || kind == AxisKind::Reduce, "[codegen] {}: axis {} is no loop", text,
+            change.axis);
+    for (Id axis : kernel.axes)
+      require(range_kind(g[axis]) != AxisKind::Vector, "[codegen] {}: the kernel has a vector axis already", text);
+  }
+  if (change.kind == Kind::Local)
+    require(kernel.caps->has_local != 0 && range_size(g, range) % change.amount == 0,
+            "[codegen] {}: needs a device with local ids and an axis that it divides", text);
+}
+
+void split(Kernel& kernel, const Optimisation& change) {
+  check_split(kernel, change);
+  const Id range = kernel.axes[change.axis];
+  const bool output = range_kind(kernel.graph[range]) == AxisKind::Loop;
+  // New numbers are larger than all others, so they are unique.
+  uint32_t last = 0;
+  for (Id axis : kernel.axes) last = std::max(last, range_axis(kernel.graph[axis]));
+  const Split parts = split_range(kernel.graph, range, change.amount, inner_kind(change), last + 1);
+  if (output) split_output(kernel, range, parts);
+  else split_reduce(kernel, range, parts);
+  replace(kernel, {});
+}
+
+// Gives the axes the numbers of their places in `order`.
+void renumber(Kernel& kernel, const std::vector<Id>& order) {
+  Graph& g = kernel.graph;
+  std::vector<std::pair<Id, Id>> map;
+  for (uint32_t i = 0; i < order.size(); ++i) {
+    const Id now = make_range(g, range_size(g, order[i]), i, range_kind(g[order[i]]));
+    if (now != order[i]) map.emplace_back(order[i], now);
+  }
+  replace(kernel, map);
+}
+
+void swap_axes(Kernel& kernel, const Optimisation& change) {
+  const auto other = static_cast<size_t>(change.amount);
+  require(change.amount >= 0 && other < kernel.axes.size(), "[codegen] {}: there are {} axes",
+          to_string({change}), kernel.axes.size());
+  const Graph& g = kernel.graph;
+  require(is_output_axis(range_kind(g[kernel.axes[change.axis]])) ==
+              is_output_axis(range_kind(g[kernel.axes[other]])),
+          "[codegen] {}: an output axis and a reduce axis cannot change places", to_string({change}));
+  std::vector<Id> order = kernel.axes;
+  std::swap(order[change.axis], order[other]);
+  renumber(kernel, order);
+}
+
+// The axis becomes a group id. Stores that do not depend on it run in its first group only.
+void make_global(Kernel& kernel, const Optimisation& change) {
+  Graph& g = kernel.graph;
+  const Id range = kernel.axes[change.axis];
+  require(range_kind(g[range]) == AxisKind::Loop, "[codegen] {}: axis {} is no output loop", to_string({change}),
+          change.axis);
+  const Id global = make_range(g, range_size(g, range), range_axis(g[range]), AxisKind::Global);
+  OpenRanges open(g);
+  std::vector<Id> stores;
+  for (Id store : g.sources(kernel.sink)) {
+    if (open.depends(store, range)) {
+      stores.push_back(at(g, store, range, global));
+      continue;
+    }
+    std::vector<Id> sources(g.sources(store).begin(), g.sources(store).end());
+    const Id first = g.binary(Op::CmpEq, global, g.index(0));
+    if (sources.size() == 4) sources[3] = g.binary(Op::And, sources[3], first);
+    else sources.push_back(first);
+    stores.push_back(g.add(Op::Store, g[store].dtype, sources));
+  }
+  kernel.sink = g.add(Op::Sink, DType::Void, stores);
+  compact(kernel);
+}
+
+}  // namespace
+
+void apply(Kernel& kernel, const Optimisation& change) {
+  require(change.axis < kernel.axes.size(), "[codegen] {}: the kernel has {} axes", to_string({change}),
+          kernel.axes.size());
+  switch (change.kind) {
+    case Kind::Swap: swap_axes(kernel, change); break;
+    case Kind::Thread: make_global(kernel, change); break;
+    default: split(kernel, change); break;
+  }
+  kernel.applied.push_back(change);
+}
+
+}  // namespace plugrad::codegen
