@@ -52,8 +52,32 @@ void compact(Kernel& kernel) {
 
 void replace(Kernel& kernel, std::span<const std::pair<Id, Id>> old_to_new) {
   kernel.sink = substitute(kernel.graph, kernel.sink, old_to_new);
-  kernel.sink = Simplifier(kernel.graph, kernel.options.fast_math)(kernel.sink);
+  kernel.sink = Simplifier(kernel.graph, kernel.rules())(kernel.sink);
   compact(kernel);
+}
+
+Id replace_ranges(Graph& g, Id root, std::span<const RangeReplacement> replacements) {
+  Reachable reachable;
+  const std::vector<Id> nodes = reachable.from(g, std::span(&root, 1));
+  std::vector<Id> now(root + 1, kNoId), sources;
+  for (Id id : nodes) {
+    const auto it = std::ranges::find(replacements, id, &RangeReplacement::range);
+    if (it != replacements.end()) {
+      now[id] = it->index;
+      continue;
+    }
+    sources.clear();
+    for (Id s : g.sources(id)) {
+      const auto closed = g[id].op == Op::Reduce ? std::ranges::find(replacements, s, &RangeReplacement::range)
+                                                 : replacements.end();
+      if (closed == replacements.end()) sources.push_back(now[s]);
+      else
+        for (Id r : closed->ranges)
+          if (std::ranges::find(sources, r) == sources.end()) sources.push_back(r);
+    }
+    now[id] = g.with_sources(id, sources);
+  }
+  return now[root];
 }
 
 ReduceParts reduce_parts(const Graph& g, Id reduce) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "codegen/codegen.h"
+#include "symbolic/symbolic.h"
 #include "uop/kernel_ast.h"
 #include "uop/range.h"
 
@@ -16,6 +17,8 @@ struct Kernel {
   Options options;
   std::vector<Id> axes;  // ranges in loop order: output axes, outermost first, then reduce axes
   std::vector<Optimisation> applied;
+
+  RuleSet rules() const { return options.fast_math ? RuleSet::Fast : RuleSet::Strict; }
 };
 
 /// Copies what is reachable from `root` of `from` into `to` and returns its id there.
@@ -26,6 +29,14 @@ void compact(Kernel& kernel);
 
 /// The sink rebuilt after `old_to_new` replaced nodes; simplified and with axes listed again.
 void replace(Kernel& kernel, std::span<const std::pair<Id, Id>> old_to_new);
+
+/// `range` becomes `index`, an expression over `ranges`, which take its place where a Reduce closes it.
+struct RangeReplacement {
+  Id range;
+  Id index;
+  std::vector<Id> ranges;
+};
+Id replace_ranges(Graph& g, Id root, std::span<const RangeReplacement> replacements);
 
 inline bool is_output_axis(AxisKind kind) {
   return kind == AxisKind::Loop || kind == AxisKind::Global || kind == AxisKind::Local;

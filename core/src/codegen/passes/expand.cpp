@@ -96,7 +96,7 @@ struct Expander {
   uint32_t widest = widest_vector(kernel);
 
   Id simplified(Id id) { return simplify(id); }
-  Simplifier simplify{g, kernel.options.fast_math};
+  Simplifier simplify{g, kernel.rules()};
 
   // One accumulator for every width of vector; unrolled values share theirs.
   Id reduce(Id id) {

@@ -16,7 +16,7 @@ namespace {
 struct Vectoriser {
   Kernel& kernel;
   Graph& g = kernel.graph;
-  Simplifier simplify{g, kernel.options.fast_math};
+  Simplifier simplify{g, kernel.rules()};
   OpenRanges open{g};
   std::vector<Id> now = std::vector<Id>(kernel.sink + 1, kNoId);  // what stands for a node
 

@@ -1,0 +1,16 @@
+// Decides the optimisations of a kernel: those given, none, or the heuristic's.
+#include "codegen/passes/passes.h"
+#include "codegen/search/apply.h"
+#include "codegen/search/heuristic.h"
+
+namespace plugrad::codegen {
+
+void choose(Kernel& kernel) {
+  if (kernel.options.apply != nullptr) {
+    for (const Optimisation& change : *kernel.options.apply) apply(kernel, change);
+  } else if (!kernel.options.no_opt) {
+    apply_heuristic(kernel);
+  }
+}
+
+}  // namespace plugrad::codegen

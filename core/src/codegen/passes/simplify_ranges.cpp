@@ -1,0 +1,103 @@
+// Loops that are walked as one become one, and a loop that is taken apart by a division becomes two. A change is
+// kept when it does not add (merge) or when it saves (split) divisions in the indices.
+//   before   load %x[%i*4 + %j]            %i = range 3, %j = range 4       after   load %x[%k]      %k = range 12
+//   before   load %x[%i % 4], %y[%i // 4]  %i = range 12                    after   load %x[%b], %y[%a]
+#include <algorithm>
+
+#include "codegen/access.h"
+#include "codegen/passes/passes.h"
+#include "symbolic/symbolic.h"
+#include "uop/facts.h"
+
+namespace plugrad::codegen {
+namespace {
+
+size_t division_count(const Graph& g, Id root) {
+  return nodes_of(g, root, Op::FloorDiv).size() + nodes_of(g, root, Op::FloorMod).size();
+}
+
+// Takes the changed sink when it has at most `limit` divisions.
+bool accept(Kernel& kernel, std::span<const RangeReplacement> change, size_t limit) {
+  Graph& g = kernel.graph;
+  const Id changed = Simplifier(g, kernel.rules())(replace_ranges(g, kernel.sink, change));
+  if (division_count(g, changed) > limit) return false;
+  kernel.sink = changed;
+  compact(kernel);
+  return true;
+}
+
+// Whether the two axes always run together: in the same stores, closed by the same reductions.
+bool run_together(const Kernel& kernel, Id a, Id b) {
+  const Graph& g = kernel.graph;
+  if (range_kind(g[a]) != range_kind(g[b])) return false;
+  if (range_kind(g[a]) == AxisKind::Loop) {
+    OpenRanges open(g);
+    return std::ranges::all_of(g.sources(kernel.sink),
+                               [&](Id store) { return open.depends(store, a) == open.depends(store, b); });
+  }
+  return std::ranges::all_of(nodes_of(g, kernel.sink, Op::Reduce), [&](Id reduce) {
+    const auto ranges = reduce_parts(g, reduce).ranges;
+    return (std::ranges::find(ranges, a) != ranges.end()) == (std::ranges::find(ranges, b) != ranges.end());
+  });
+}
+
+bool merge_pair(Kernel& kernel, Id outer, Id inner) {
+  if (!run_together(kernel, outer, inner)) return false;
+  Graph& g = kernel.graph;
+  const int64_t size = range_size(g, inner);
+  const Id merged = make_range(g, range_size(g, outer) * size, range_axis(g[outer]), range_kind(g[outer]));
+  const RangeReplacement change[] = {{outer, g.binary(Op::FloorDiv, merged, g.index(size)), {merged}},
+                                     {inner, g.binary(Op::FloorMod, merged, g.index(size)), {merged}}};
+  return accept(kernel, change, division_count(g, kernel.sink));
+}
+
+bool merge_any(Kernel& kernel) {
+  for (size_t i = 0; i + 1 < kernel.axes.size(); ++i)
+    if (merge_pair(kernel, kernel.axes[i], kernel.axes[i + 1])) return true;
+  return false;
+}
+
+// A divisor by which the index divides the range, kNoId's place taken by 0.
+int64_t divisor_of(const Graph& g, Id division) {
+  const Node& n = g[division];
+  if (g[n.src[0]].op != Op::Range || !is_const(g, n.src[1])) return 0;
+  const int64_t divisor = const_int(g, n.src[1]), size = range_size(g, n.src[0]);
+  return divisor > 1 && divisor < size && size % divisor == 0 ? divisor : 0;
+}
+
+bool split_at(Kernel& kernel, Id division) {
+  Graph& g = kernel.graph;
+  const int64_t divisor = divisor_of(g, division);
+  if (divisor == 0) return false;
+  const Id range = g[division].src[0];
+  const AxisKind kind = range_kind(g[range]);
+  // Axis numbers double, so that the inner part finds a free one right behind its outer part.
+  std::vector<RangeReplacement> change;
+  for (Id r : kernel.axes) {
+    const uint32_t axis = range_axis(g[r]) * 2;
+    const Id same = make_range(g, range_size(g, r), axis, range_kind(g[r]));
+    if (r != range) {
+      change.push_back({r, same, {same}});
+      continue;
+    }
+    const Id outer = make_range(g, range_size(g, r) / divisor, axis, kind), inner = make_range(g, divisor, axis + 1, kind);
+    change.push_back({r, g.binary(Op::Add, g.binary(Op::Mul, outer, g.index(divisor)), inner), {outer, inner}});
+  }
+  return accept(kernel, change, division_count(g, kernel.sink) - 1);
+}
+
+bool split_any(Kernel& kernel) {
+  for (Op op : {Op::FloorMod, Op::FloorDiv})
+    for (Id division : nodes_of(kernel.graph, kernel.sink, op))
+      if (split_at(kernel, division)) return true;
+  return false;
+}
+
+}  // namespace
+
+void simplify_ranges(Kernel& kernel) {
+  while (split_any(kernel)) continue;
+  while (merge_any(kernel)) continue;
+}
+
+}  // namespace plugrad::codegen

@@ -1,0 +1,100 @@
+// Polynomials after argument reduction. Errors measured against correctly rounded values are in docs/accuracy.md.
+// Source of the methods: Muller, Elementary Functions (2016), chapters 5 and 11.
+#include "codegen/passes/transcendental.h"
+
+#include <cmath>
+#include <limits>
+#include <span>
+
+namespace plugrad::codegen {
+namespace {
+
+// Expressions over one float dtype and its integer of the same size.
+struct Math {
+  Graph& g;
+  DType real, integer;
+  int mantissa_bits, bias;
+
+  Math(Graph& graph, DType dtype)
+      : g(graph), real(dtype), integer(dtype == DType::F64 ? DType::I64 : DType::I32),
+        mantissa_bits(dtype == DType::F64 ? 52 : 23), bias(dtype == DType::F64 ? 1023 : 127) {}
+
+  Id c(double v) { return g.constant(real, v); }
+  Id i(int64_t v) { return g.constant(integer, v); }
+  Id add(Id a, Id b) { return g.binary(Op::Add, a, b); }
+  Id sub(Id a, Id b) { return g.binary(Op::Sub, a, b); }
+  Id mul(Id a, Id b) { return g.binary(Op::Mul, a, b); }
+  Id less(Id a, Id b) { return g.binary(Op::CmpLt, a, b); }
+
+  // Horner's rule, highest coefficient first.
+  Id polynomial(Id x, std::span<const double> coefficients) {
+    Id sum = c(coefficients[0]);
+    for (double k : coefficients.subspan(1)) sum = add(mul(sum, x), c(k));
+    return sum;
+  }
+  // 2^n for an integer n within the exponents of normal numbers.
+  Id power_of_two(Id n) {
+    const Id bits = g.binary(Op::Shl, add(n, i(bias)), i(mantissa_bits));
+    return g.add(Op::Bitcast, real, {bits});
+  }
+};
+
+}  // namespace
+
+// 2^x = 2^n * 2^f with n the nearest integer and |f| <= 1/2; 2^f is its Taylor series. 2^n is applied as two
+// factors, so that results below the smallest normal number round once.
+Id make_exp2(Graph& g, Id x) {
+  Math m(g, g[x].dtype);
+  const bool wide = m.real == DType::F64;
+  const double highest = m.bias + 1, lowest = -(m.bias + m.mantissa_bits + 1);
+  // Outside [lowest, highest] the result is 0 or infinity; NaN goes through the polynomial.
+  const Id too_low = m.less(x, m.c(lowest)), too_high = g.binary(Op::Xor, m.less(x, m.c(highest)), g.constant(DType::Bool, int64_t{1}));
+  const Id is_nan = g.binary(Op::CmpNe, x, x);
+  const Id safe = g.where(g.binary(Op::Or, too_low, too_high), m.c(0.0), x);
+  const Id half = g.where(m.less(safe, m.c(0.0)), m.c(-0.5), m.c(0.5));
+  const Id nearest = g.unary(Op::Trunc, m.add(safe, half));
+  double series[16];
+  const int degree = wide ? 13 : 7;
+  double coefficient = 1;
+  for (int k = 0; k <= degree; ++k, coefficient *= std::log(2.0) / k) series[degree - k] = coefficient;
+  const Id fraction = m.polynomial(m.sub(safe, nearest), std::span(series, static_cast<size_t>(degree) + 1));
+  const Id n = g.cast(nearest, m.integer);
+  const Id n1 = g.binary(Op::Shr, n, m.i(1)), n2 = m.sub(n, n1);
+  const Id scaled = m.mul(m.mul(fraction, m.power_of_two(n1)), m.power_of_two(n2));
+  const Id infinity = m.c(std::numeric_limits<double>::infinity());
+  const Id bounded = g.where(too_low, m.c(0.0), g.where(too_high, infinity, scaled));
+  return g.where(is_nan, x, bounded);
+}
+
+// log2 x = e + log2 m with x = 2^e * m and m in [sqrt(1/2), sqrt(2)); log2 m from s = (m-1)/(m+1) by the series of
+// artanh. Numbers below the smallest normal one are scaled up first.
+Id make_log2(Graph& g, Id x) {
+  Math m(g, g[x].dtype);
+  const bool wide = m.real == DType::F64;
+  const double smallest_normal = std::ldexp(1.0, 1 - m.bias);
+  const Id tiny = m.less(x, m.c(smallest_normal));
+  const Id scaled = g.where(tiny, m.mul(x, m.c(std::ldexp(1.0, m.mantissa_bits))), x);
+  const Id bits = g.add(Op::Bitcast, m.integer, {scaled});
+  // Adding this puts the step between exponents at sqrt(1/2) instead of 1.
+  const int64_t one = int64_t{m.bias} << m.mantissa_bits;
+  const int64_t root_half = wide ? 0x3fe6a09e667f3bcdll : 0x3f3504f3;
+  const Id shifted = m.add(bits, m.i(one - root_half));
+  const Id exponent = m.sub(g.binary(Op::Shr, shifted, m.i(m.mantissa_bits)), m.i(m.bias));
+  const Id mantissa_bits = m.sub(bits, g.binary(Op::Shl, exponent, m.i(m.mantissa_bits)));
+  const Id mantissa = g.add(Op::Bitcast, m.real, {mantissa_bits});
+  const Id s = g.binary(Op::FDiv, m.sub(mantissa, m.c(1.0)), m.add(mantissa, m.c(1.0)));
+  const Id s2 = m.mul(s, s);
+  double series[16];
+  const int terms = wide ? 11 : 5;  // of s^(2k+1) * 2 / ((2k+1) ln 2)
+  for (int k = 0; k < terms; ++k) series[terms - 1 - k] = 2 / ((2 * k + 1) * std::log(2.0));
+  const Id log_mantissa = m.mul(s, m.polynomial(s2, std::span(series, static_cast<size_t>(terms))));
+  const Id offset = g.where(tiny, m.c(-m.mantissa_bits), m.c(0.0));
+  const Id sum = m.add(m.add(g.cast(exponent, m.real), offset), log_mantissa);
+  const Id infinity = m.c(std::numeric_limits<double>::infinity());
+  const Id positive = g.where(g.binary(Op::CmpEq, x, infinity), x, sum);
+  const Id at_zero = g.where(g.binary(Op::CmpEq, x, m.c(0.0)), m.c(-std::numeric_limits<double>::infinity()), positive);
+  const Id negative = g.where(m.less(x, m.c(0.0)), m.c(std::numeric_limits<double>::quiet_NaN()), at_zero);
+  return g.where(g.binary(Op::CmpNe, x, x), x, negative);
+}
+
+}  // namespace plugrad::codegen

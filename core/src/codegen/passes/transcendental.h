@@ -1,0 +1,13 @@
+// exp2, log2 and sin from basic arithmetic, for devices that do not claim them.
+#pragma once
+
+#include "uop/graph.h"
+
+namespace plugrad::codegen {
+
+// Each takes a node of dtype F32 or F64 and gives one of the same dtype that uses only Add, Sub, Mul, FDiv, Trunc,
+// Where, comparisons, casts, bitcasts, shifts and integer arithmetic.
+Id make_exp2(Graph& g, Id x);
+Id make_log2(Graph& g, Id x);
+
+}  // namespace plugrad::codegen

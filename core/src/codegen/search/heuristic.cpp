@@ -1,0 +1,159 @@
+// First the axis of lanes, then the register tile, then unrolling, then what runs in parallel. Each step takes
+// what TileModel finds cheapest among a few candidates.
+#include "codegen/search/heuristic.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "codegen/search/apply.h"
+#include "codegen/search/tile_model.h"
+
+namespace plugrad::codegen {
+namespace {
+
+using Kind = Optimisation::Kind;
+
+constexpr double kMostCode = 160;            // copies of one instruction
+constexpr double kParallelWork = 32 * 1024;  // iterations below which waking a thread costs more than it saves
+constexpr int64_t kUpcasts[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16};
+
+AxisKind kind_of(const Kernel& kernel, size_t axis) { return range_kind(kernel.graph[kernel.axes[axis]]); }
+int64_t size_of_axis(const Kernel& kernel, size_t axis) { return range_size(kernel.graph, kernel.axes[axis]); }
+
+// How many elements of the vector axis to expand: whole short axes, otherwise a few vectors.
+std::vector<int64_t> vector_amounts(int64_t size, int64_t lanes) {
+  std::vector<int64_t> amounts;
+  for (int64_t n = 1; n <= 4; ++n)
+    if (n * lanes < size) amounts.push_back(n * lanes);
+  if (size <= 4 * lanes) amounts.push_back(size);
+  return amounts;
+}
+
+Tile best_vector_axis(const Kernel& kernel, const TileModel& model) {
+  Tile best{std::vector<int64_t>(kernel.axes.size(), 1), SIZE_MAX};
+  double best_cost = model.cost(best);
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
+    for (int64_t amount : vector_amounts(size_of_axis(kernel, axis), model.lanes())) {
+      Tile tile{std::vector<int64_t>(kernel.axes.size(), 1), axis};
+      tile.amounts[axis] = amount;
+      const double cost = model.cost(tile);
+      if (cost < best_cost * 0.98 && model.code_size(tile) <= kMostCode) {
+        best = tile;
+        best_cost = cost;
+      }
+    }
+  }
+  return best;
+}
+
+// Output axes along which some load can be reused, those with most reuse to gain first; at most two.
+std::vector<size_t> tile_axes(const Kernel& kernel, const TileModel& model, const Tile& tile) {
+  std::vector<size_t> axes;
+  if (!model.has_reduce()) return axes;
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
+    if (axis != tile.vector_axis && kind_of(kernel, axis) == AxisKind::Loop && model.reuses(axis)) axes.push_back(axis);
+  std::ranges::stable_sort(axes, std::greater{}, [&](size_t axis) { return std::min<int64_t>(size_of_axis(kernel, axis), 16); });
+  if (axes.size() > 3) axes.resize(3);
+  return axes;
+}
+
+// An upcast that leaves a rest pays for it with a second copy of the kernel, which only long axes are worth.
+bool fits(int64_t size, int64_t amount) { return size % amount == 0 || size >= 8 * amount; }
+
+void search_tile(const Kernel& kernel, const TileModel& model, std::span<const size_t> axes, Tile tile, Tile& best,
+                 double& best_cost) {
+  if (axes.empty()) {
+    const double cost = model.cost(tile);
+    if (cost < best_cost * 0.99 && model.code_size(tile) <= kMostCode) {
+      best = tile;
+      best_cost = cost;
+    }
+    return;
+  }
+  const int64_t size = size_of_axis(kernel, axes[0]);
+  for (int64_t amount : kUpcasts) {
+    if (amount > size || !fits(size, amount)) continue;
+    tile.amounts[axes[0]] = amount;
+    search_tile(kernel, model, axes.subspan(1), tile, best, best_cost);
+  }
+}
+
+Tile best_tile(const Kernel& kernel, const TileModel& model) {
+  Tile best = best_vector_axis(kernel, model);
+  const Tile start = best;
+  double best_cost = model.cost(best);
+  const std::vector<size_t> axes = tile_axes(kernel, model, start);
+  std::vector<int64_t> amounts = {1};
+  if (start.vector_axis != SIZE_MAX) amounts = vector_amounts(size_of_axis(kernel, start.vector_axis), model.lanes());
+  for (int64_t amount : amounts) {
+    Tile tile = start;
+    if (tile.vector_axis != SIZE_MAX) tile.amounts[tile.vector_axis] = amount;
+    search_tile(kernel, model, axes, tile, best, best_cost);
+  }
+  return best;
+}
+
+// Short reduce loops around little code are unrolled whole, longer ones by 4.
+void add_unrolling(const Kernel& kernel, const TileModel& model, Tile& tile) {
+  for (size_t axis = kernel.axes.size(); axis-- > 0;) {
+    if (axis == tile.vector_axis || kind_of(kernel, axis) != AxisKind::Reduce) continue;
+    const int64_t size = size_of_axis(kernel, axis);
+    Tile unrolled = tile;
+    unrolled.amounts[axis] = size <= 8 ? size : size % 4 == 0 ? 4 : 1;
+    if (model.code_size(unrolled) > 32) return;
+    tile = unrolled;
+  }
+}
+
+// Everything expanded where that is little code: short kernels have no loop at all.
+bool expand_wholly(const Kernel& kernel, const TileModel& model, Tile& tile) {
+  Tile whole = tile;
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis) whole.amounts[axis] = size_of_axis(kernel, axis);
+  if (model.iterations() > 64 || model.code_size(whole) > 16) return false;
+  tile = whole;
+  return true;
+}
+
+void apply_tile(Kernel& kernel, const Tile& tile) {
+  // By axis identity, because applying a split moves and renames later axes.
+  std::vector<std::pair<uint32_t, Optimisation>> changes;
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
+    if (tile.amounts[axis] == 1 && axis != tile.vector_axis) continue;
+    const Kind kind = axis == tile.vector_axis                         ? Kind::Vectorize
+                      : kind_of(kernel, axis) == AxisKind::Reduce ? Kind::Unroll
+                                                                  : Kind::Upcast;
+    changes.emplace_back(range_axis(kernel.graph[kernel.axes[axis]]), Optimisation{kind, 0, tile.amounts[axis]});
+  }
+  for (auto& [number, change] : changes) {
+    const auto it = std::ranges::find(kernel.axes, number, [&](Id r) { return range_axis(kernel.graph[r]); });
+    if (it == kernel.axes.end()) continue;
+    change.axis = static_cast<uint32_t>(it - kernel.axes.begin());
+    apply(kernel, change);
+  }
+}
+
+// The outermost output loops become group ids until there are enough groups for every thread.
+void add_threads(Kernel& kernel, double iterations) {
+  if (iterations < kParallelWork || kernel.caps->threads < 2) return;
+  const double enough = 8.0 * kernel.caps->threads;
+  double groups = 1;
+  for (size_t axis = 0, used = 0; axis < kernel.axes.size() && used < 3 && groups < enough; ++axis) {
+    if (kind_of(kernel, axis) != AxisKind::Loop) continue;
+    groups *= static_cast<double>(size_of_axis(kernel, axis));
+    apply(kernel, {Kind::Thread, static_cast<uint32_t>(axis), 0});
+    ++used;
+  }
+}
+
+}  // namespace
+
+void apply_heuristic(Kernel& kernel) {
+  const TileModel model(kernel);
+  const double iterations = model.iterations();
+  Tile tile = best_tile(kernel, model);
+  if (!expand_wholly(kernel, model, tile)) add_unrolling(kernel, model, tile);
+  apply_tile(kernel, tile);
+  add_threads(kernel, iterations);
+}
+
+}  // namespace plugrad::codegen

@@ -1,0 +1,140 @@
+// The unit is one vector instruction. An instruction is issued once for every element (or vector of elements)
+// of the axes that it depends on, and again for every pass of the loops around it that it does not depend on;
+// expanding such a loop by n divides those passes by n. That is all there is to reuse in registers.
+#include "codegen/search/tile_model.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "uop/facts.h"
+
+namespace plugrad::codegen {
+namespace {
+
+constexpr double kLoadCost = 0.5;        // two loads a cycle beside the arithmetic
+constexpr double kLaneCost = 1.5;        // a scalar load and its insertion into a vector
+constexpr double kLoopCost = 1.5;        // counting, comparing, addressing
+constexpr double kLatency = 4;           // an accumulator's add cannot follow its last one sooner
+constexpr double kHorizontalCost = 3;    // one halving of a vector
+
+}  // namespace
+
+TileModel::TileModel(Kernel& kernel) : kernel_(kernel), open_(kernel.graph) {
+  const Graph& g = kernel.graph;
+  for (Id axis : kernel.axes) sizes_.push_back(range_size(g, axis));
+  uint32_t widest_bytes = 1;
+  Reachable reachable;
+  for (Id id : reachable.from(g, std::span(&kernel.sink, 1))) {
+    const Node& n = g[id];
+    if (n.op == Op::Load) add_item(Item::Kind::Load, id, n.src[1]);
+    else if (n.op == Op::Store) add_item(Item::Kind::Store, id, g.sources(n)[1]);
+    else if (n.op == Op::Reduce) add_item(Item::Kind::Accumulate, n.src[0], kNoId);
+    else if (is_alu(n.op) && n.dtype != DType::Index) add_item(Item::Kind::Alu, id, kNoId);
+    if (n.op == Op::Load || n.op == Op::Reduce) widest_bytes = std::max(widest_bytes, size_of(n.dtype));
+    has_reduce_ |= n.op == Op::Reduce;
+  }
+  const DType widest = widest_bytes == 8 ? DType::F64 : DType::F32;
+  lanes_ = std::max(1u, kernel.caps->vector_lanes[static_cast<size_t>(widest)]);
+}
+
+void TileModel::add_item(Item::Kind kind, Id id, Id index) {
+  const Graph& g = kernel_.graph;
+  Item item{kind, {}, 0};
+  for (size_t a = 0; a < kernel_.axes.size(); ++a) {
+    int64_t stride = open_.depends(id, kernel_.axes[a]) ? 1 : 0;
+    if (index != kNoId) {
+      stride = stride_of(g, index, kernel_.axes[a]).value_or(kIrregular);
+      // A value or a gate may vary along an axis that the address does not.
+      if (stride == 0 && open_.depends(id, kernel_.axes[a])) stride = kIrregular;
+    }
+    item.stride.push_back(stride);
+    if (stride != 0) item.last = a + 1;
+  }
+  items_.push_back(std::move(item));
+}
+
+int64_t TileModel::pieces(int64_t amount) const {
+  return amount / lanes_ + std::popcount(static_cast<uint64_t>(amount % lanes_));
+}
+
+int64_t TileModel::vectors_of_axis(size_t axis, int64_t amount) const {
+  const int64_t rest = sizes_[axis] % amount;
+  return sizes_[axis] / amount * pieces(amount) + pieces(rest);
+}
+
+double TileModel::instructions(const Item& item, const Tile& tile) const {
+  double count = 1;
+  for (size_t a = 0; a < item.last; ++a) {
+    if (item.stride[a] == 0) count *= std::ceil(static_cast<double>(sizes_[a]) / static_cast<double>(tile.amounts[a]));
+    else if (a != tile.vector_axis) count *= static_cast<double>(sizes_[a]);
+    else if (item.stride[a] == 1) count *= static_cast<double>(vectors_of_axis(a, tile.amounts[a]));
+    else count *= static_cast<double>(sizes_[a]) * kLaneCost;
+  }
+  const bool memory = item.kind == Item::Kind::Load || item.kind == Item::Kind::Store;
+  return memory ? count * kLoadCost : count;
+}
+
+double TileModel::accumulators(const Tile& tile) const {
+  double total = 0;
+  for (const Item& item : items_) {
+    if (item.kind != Item::Kind::Accumulate) continue;
+    double count = 1;
+    for (size_t a = 0; a < sizes_.size(); ++a) {
+      if (a == tile.vector_axis) count *= static_cast<double>(pieces(tile.amounts[a]));
+      else if (!is_reduce(a) && item.stride[a] != 0) count *= static_cast<double>(tile.amounts[a]);
+    }
+    total += count;
+  }
+  return total;
+}
+
+double TileModel::code_size(const Tile& tile) const {
+  double largest = 1;
+  for (const Item& item : items_) {
+    double count = 1;
+    for (size_t a = 0; a < sizes_.size(); ++a) {
+      if (item.stride[a] == 0) continue;
+      const bool lanes_apart = item.stride[a] != 1;
+      count *= static_cast<double>(a == tile.vector_axis && !lanes_apart ? pieces(tile.amounts[a]) : tile.amounts[a]);
+    }
+    largest = std::max(largest, count);
+  }
+  return largest;
+}
+
+double TileModel::cost(const Tile& tile) const {
+  const double registers = std::max(8u, kernel_.caps->vector_registers);
+  const double live = accumulators(tile);
+  if (live > registers * 0.8) return std::numeric_limits<double>::infinity();
+  double issued = 0, passes = 1;
+  for (const Item& item : items_) issued += instructions(item, tile);
+  for (size_t a = 0; a < sizes_.size(); ++a)
+    passes *= std::ceil(static_cast<double>(sizes_[a]) / static_cast<double>(tile.amounts[a]));
+  if (has_reduce_) issued = std::max(issued, passes * kLatency);
+  if (tile.vector_axis != SIZE_MAX && is_reduce(tile.vector_axis)) {
+    double results = 1;
+    for (size_t a = 0; a < sizes_.size(); ++a)
+      if (!is_reduce(a)) results *= static_cast<double>(sizes_[a]);
+    const double halvings = std::log2(static_cast<double>(std::min(lanes_, tile.amounts[tile.vector_axis])));
+    issued += results * halvings * kHorizontalCost;
+  }
+  return issued + passes * kLoopCost;
+}
+
+double TileModel::iterations() const {
+  double count = 1;
+  for (int64_t size : sizes_) count *= static_cast<double>(size);
+  return count;
+}
+
+bool TileModel::reuses(size_t axis) const {
+  size_t deepest = 0;
+  for (const Item& item : items_) deepest = std::max(deepest, item.last);
+  return std::ranges::any_of(items_, [&](const Item& item) {
+    return item.kind == Item::Kind::Load && item.stride[axis] == 0 && item.last == deepest;
+  });
+}
+
+}  // namespace plugrad::codegen

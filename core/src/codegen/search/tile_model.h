@@ -1,0 +1,58 @@
+// What a register tile costs: the instructions that a kernel issues when some of its axes are expanded, and
+// how many accumulators that takes.
+#pragma once
+
+#include <vector>
+
+#include "codegen/access.h"
+#include "codegen/kernel.h"
+
+namespace plugrad::codegen {
+
+/// How many values of each axis are expanded; amounts[i] belongs to kernel.axes[i].
+struct Tile {
+  std::vector<int64_t> amounts;
+  size_t vector_axis = SIZE_MAX;  // the axis that becomes lanes; SIZE_MAX for none
+};
+
+class TileModel {
+ public:
+  explicit TileModel(Kernel& kernel);
+  /// Vector instructions issued by the whole kernel; infinity where the tile does not fit the registers.
+  double cost(const Tile& tile) const;
+  /// Accumulators that are live at once.
+  double accumulators(const Tile& tile) const;
+  /// Copies of the most copied instruction: how much code the tile makes.
+  double code_size(const Tile& tile) const;
+  /// Lanes of a vector register for the kernel's dtypes.
+  int64_t lanes() const { return lanes_; }
+  bool has_reduce() const { return has_reduce_; }
+  /// Iterations of all axes.
+  double iterations() const;
+  /// Whether some load of the innermost loops does not change along the axis: expanding it saves loads.
+  bool reuses(size_t axis) const;
+
+ private:
+  struct Item {
+    enum class Kind : uint8_t { Load, Store, Alu, Accumulate };
+    Kind kind;
+    std::vector<int64_t> stride;  // by axis: 0 where it does not depend on it, kIrregular where not affine
+    size_t last = 0;              // one past the innermost axis that it depends on
+  };
+  static constexpr int64_t kIrregular = INT64_MIN;
+
+  void add_item(Item::Kind kind, Id id, Id index);
+  double instructions(const Item& item, const Tile& tile) const;
+  int64_t pieces(int64_t amount) const;  // vectors that hold `amount` elements
+  int64_t vectors_of_axis(size_t axis, int64_t amount) const;
+  bool is_reduce(size_t axis) const { return is_reduce_axis(range_kind(kernel_.graph[kernel_.axes[axis]])); }
+
+  const Kernel& kernel_;
+  OpenRanges open_;
+  std::vector<Item> items_;
+  std::vector<int64_t> sizes_;  // by axis
+  int64_t lanes_ = 1;
+  bool has_reduce_ = false;
+};
+
+}  // namespace plugrad::codegen
