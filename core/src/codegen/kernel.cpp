@@ -76,6 +76,8 @@ Id replace_ranges(Graph& g, Id root, std::span<const RangeReplacement> replaceme
           if (std::ranges::find(sources, r) == sources.end()) sources.push_back(r);
     }
     now[id] = g.with_sources(id, sources);
+    if (g[id].op == Op::Reduce && reduce_parts(g, now[id]).ranges.empty())
+      now[id] = make_reduce(g, static_cast<Op>(g.arg_list(id)[0]), sources, {});
   }
   return now[root];
 }

@@ -11,6 +11,7 @@
 #include "codegen/access.h"
 #include "codegen/lanes.h"
 #include "uop/facts.h"
+#include "uop/round.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -230,7 +231,7 @@ class Lineariser {
     const Id identity = reduce_identity(graph_, reduce_parts(graph_, reduce).op, dtype);
     uint32_t start = writer_.inst(PGR_OP_CONST, dtype, 1, {}, ir_bits(graph_, identity));
     if (lanes > 1) start = writer_.inst(PGR_OP_VECTOR, dtype, lanes, {start});
-    writer_.inst(PGR_OP_STORE, dtype, lanes, {acc_[reduce], zero(), start});
+    writer_.inst(PGR_OP_STORE, DType::Void, lanes, {acc_[reduce], zero(), start});
   }
 
   uint32_t load_accumulator(Id reduce) {
@@ -242,7 +243,7 @@ class Lineariser {
     const DType dtype = graph_[reduce].dtype;
     uint32_t sum = load_accumulator(reduce);
     for (Id v : parts.values) sum = writer_.inst(op_number(parts.op), dtype, lanes_[reduce], {sum, value_[v]});
-    writer_.inst(PGR_OP_STORE, dtype, lanes_[reduce], {acc_[reduce], zero(), sum});
+    writer_.inst(PGR_OP_STORE, DType::Void, lanes_[reduce], {acc_[reduce], zero(), sum});
   }
 
   uint32_t zero() { return writer_.inst(PGR_OP_CONST, DType::I32, 1, {}, 0); }
@@ -252,7 +253,7 @@ class Lineariser {
     const auto ids = graph_.sources(store);
     for (size_t i = 0; i < ids.size(); ++i)
       if (i != 3 || ids[i] != enclosing_gate) sources.push_back(value_[ids[i]]);
-    writer_.inst(PGR_OP_STORE, graph_[ids[2]].dtype, lanes_[ids[2]], sources);
+    writer_.inst(PGR_OP_STORE, DType::Void, lanes_[ids[2]], sources);
   }
 
   void emit(Id id) {

@@ -1,13 +1,10 @@
 // The stages of codegen as a list, and the one loop that runs it.
+#include <algorithm>
 #include <array>
 
-#include "base/clock.h"
-#include "base/hash.h"
-#include "base/settings.h"
 #include "codegen/linearise.h"
 #include "codegen/passes/passes.h"
 #include "codegen/report.h"
-#include "uop/structural_hash.h"
 
 namespace plugrad::codegen {
 namespace {

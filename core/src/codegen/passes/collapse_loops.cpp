@@ -4,10 +4,21 @@
 #include "symbolic/symbolic.h"
 
 namespace plugrad::codegen {
+namespace {
+
+// A loop that runs once is no loop.
+void drop_single_ranges(Kernel& kernel) {
+  std::vector<RangeReplacement> single;
+  for (Id axis : kernel.axes)
+    if (range_size(kernel.graph, axis) == 1) single.push_back({axis, kernel.graph.index(0), {}});
+  kernel.sink = replace_ranges(kernel.graph, kernel.sink, single);
+}
+
+}  // namespace
 
 void collapse_loops(Kernel& kernel) {
+  drop_single_ranges(kernel);
   kernel.sink = Simplifier(kernel.graph, kernel.rules())(kernel.sink);
-  kernel.sink = collapse_reduces(kernel.graph, kernel.sink, kernel.rules());
   compact(kernel);
 }
 

@@ -88,6 +88,11 @@ Id split_one_reduce(Graph& g, Id reduce, Id range, const Split& split) {
   return g.binary(op, main, part(split.tail_index, split.tail_ranges));
 }
 
+bool closes(const Graph& g, Id reduce, Id range) {
+  const auto ranges = reduce_parts(g, reduce).ranges;
+  return std::ranges::find(ranges, range) != ranges.end();
+}
+
 void split_reduce(Kernel& kernel, Id range, const Split& split) {
   Graph& g = kernel.graph;
   Reachable reachable;
@@ -98,7 +103,7 @@ void split_reduce(Kernel& kernel, Id range, const Split& split) {
     sources.clear();
     for (Id s : g.sources(id)) sources.push_back(now[s]);
     Id rebuilt = g.with_sources(id, sources);
-    if (g[rebuilt].op == Op::Reduce && std::ranges::contains(reduce_parts(g, rebuilt).ranges, range))
+    if (g[rebuilt].op == Op::Reduce && closes(g, rebuilt, range))
       rebuilt = split_one_reduce(g, rebuilt, range, split);
     now[id] = rebuilt;
   }

@@ -57,8 +57,11 @@ std::vector<size_t> tile_axes(const Kernel& kernel, const TileModel& model, cons
   return axes;
 }
 
-// An upcast that leaves a rest pays for it with a second copy of the kernel, which only long axes are worth.
-bool fits(int64_t size, int64_t amount) { return size % amount == 0 || size >= 8 * amount; }
+// An upcast that leaves a rest pays for it with a second copy of the kernel: only for long axes that no
+// useful amount divides.
+bool fits(int64_t size, int64_t amount) {
+  return size % amount == 0 || (size >= 16 * amount && size % 4 != 0 && size % 6 != 0);
+}
 
 void search_tile(const Kernel& kernel, const TileModel& model, std::span<const size_t> axes, Tile tile, Tile& best,
                  double& best_cost) {

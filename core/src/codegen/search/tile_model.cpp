@@ -28,9 +28,9 @@ TileModel::TileModel(Kernel& kernel) : kernel_(kernel), open_(kernel.graph) {
   Reachable reachable;
   for (Id id : reachable.from(g, std::span(&kernel.sink, 1))) {
     const Node& n = g[id];
-    if (n.op == Op::Load) add_item(Item::Kind::Load, id, n.src[1]);
+    if (n.op == Op::Load) add_item(Item::Kind::Load, id, g.sources(n)[1]);
     else if (n.op == Op::Store) add_item(Item::Kind::Store, id, g.sources(n)[1]);
-    else if (n.op == Op::Reduce) add_item(Item::Kind::Accumulate, n.src[0], kNoId);
+    else if (n.op == Op::Reduce) add_item(Item::Kind::Accumulate, g.sources(n)[0], kNoId);
     else if (is_alu(n.op) && n.dtype != DType::Index) add_item(Item::Kind::Alu, id, kNoId);
     if (n.op == Op::Load || n.op == Op::Reduce) widest_bytes = std::max(widest_bytes, size_of(n.dtype));
     has_reduce_ |= n.op == Op::Reduce;

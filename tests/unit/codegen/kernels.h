@@ -1,0 +1,84 @@
+// Kernel ASTs for tests, written by hand in the form of uop/kernel_ast.h.
+#pragma once
+
+#include "uop/kernel_ast.h"
+#include "uop/range.h"
+
+namespace plugrad::test {
+
+struct Ast {
+  Graph graph;
+  Id sink = kNoId;
+};
+
+inline Id param(Graph& g, uint32_t slot, int64_t elem_count, bool written, DType dtype = DType::F32) {
+  return make_param(g, dtype, {slot, elem_count, written ? PGR_PARAM_WRITE : PGR_PARAM_READ});
+}
+inline Id load(Graph& g, Id from, Id index) { return g.add(Op::Load, g[from].dtype, {from, index}); }
+inline Id affine(Graph& g, Id a, int64_t stride, Id b) {
+  return g.binary(Op::Add, g.binary(Op::Mul, a, g.index(stride)), b);
+}
+inline void store(Ast& ast, Id to, Id index, Id value) {
+  const Id store = ast.graph.add(Op::Store, DType::Void, {to, index, value});
+  ast.sink = ast.graph.add(Op::Sink, DType::Void, {store});
+}
+inline Id reduce(Graph& g, Op op, Id value, std::initializer_list<Id> ranges) {
+  std::vector<Id> sources = {value};
+  sources.insert(sources.end(), ranges.begin(), ranges.end());
+  return g.add(Op::Reduce, g[value].dtype, sources, g.list({static_cast<int64_t>(op)}));
+}
+
+/// out[i] = a[i] + b[i]
+inline Ast add(int64_t n, DType dtype = DType::F32) {
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id i = make_range(g, n, 0, AxisKind::Loop);
+  const Id a = load(g, param(g, 1, n, false, dtype), i), b = load(g, param(g, 2, n, false, dtype), i);
+  store(ast, param(g, 0, n, true, dtype), i, g.binary(Op::Add, a, b));
+  return ast;
+}
+
+/// c[i, j] = sum over k of a[i, k] * b[k, j]
+inline Ast matmul(int64_t m, int64_t n, int64_t k) {
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id i = make_range(g, m, 0, AxisKind::Loop), j = make_range(g, n, 1, AxisKind::Loop);
+  const Id l = make_range(g, k, 2, AxisKind::Reduce);
+  const Id a = load(g, param(g, 1, m * k, false), affine(g, i, k, l));
+  const Id b = load(g, param(g, 2, k * n, false), affine(g, l, n, j));
+  store(ast, param(g, 0, m * n, true), affine(g, i, n, j), reduce(g, Op::Add, g.binary(Op::Mul, a, b), {l}));
+  return ast;
+}
+
+/// out[0] = sum over i of max(a[i], 0)
+inline Ast relu_sum(int64_t n) {
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id i = make_range(g, n, 0, AxisKind::Reduce);
+  const Id a = g.binary(Op::Max, load(g, param(g, 1, n, false), i), g.constant(DType::F32, 0.0));
+  store(ast, param(g, 0, 1, true), g.index(0), reduce(g, Op::Add, a, {i}));
+  return ast;
+}
+
+/// out[n, o, y, x] = sum over c, r, s of in[n, c, y + r, x + s] * w[o, c, r, s]
+struct ConvShape {
+  int64_t n, c, h, w, o, k;
+};
+inline Ast conv2d(const ConvShape& s) {
+  Ast ast;
+  Graph& g = ast.graph;
+  const int64_t oh = s.h - s.k + 1, ow = s.w - s.k + 1;
+  const Id n = make_range(g, s.n, 0, AxisKind::Loop), o = make_range(g, s.o, 1, AxisKind::Loop);
+  const Id y = make_range(g, oh, 2, AxisKind::Loop), x = make_range(g, ow, 3, AxisKind::Loop);
+  const Id c = make_range(g, s.c, 4, AxisKind::Reduce);
+  const Id p = make_range(g, s.k, 5, AxisKind::Reduce), q = make_range(g, s.k, 6, AxisKind::Reduce);
+  const Id in = affine(g, affine(g, affine(g, n, s.c, c), s.h, g.binary(Op::Add, y, p)), s.w, g.binary(Op::Add, x, q));
+  const Id weight = affine(g, affine(g, affine(g, o, s.c, c), s.k, p), s.k, q);
+  const Id out = affine(g, affine(g, affine(g, n, s.o, o), oh, y), ow, x);
+  const Id a = load(g, param(g, 1, s.n * s.c * s.h * s.w, false), in);
+  const Id b = load(g, param(g, 2, s.o * s.c * s.k * s.k, false), weight);
+  store(ast, param(g, 0, s.n * s.o * oh * ow, true), out, reduce(g, Op::Add, g.binary(Op::Mul, a, b), {c, p, q}));
+  return ast;
+}
+
+}  // namespace plugrad::test
