@@ -36,7 +36,7 @@ def undocumented(path):
     """Free functions of a public header without a comment in the lines directly above their group."""
     lines = tree.read(path).splitlines()
     for number, line in enumerate(lines):
-        if not DECLARATION.match(line):
+        if not DECLARATION.match(line) or " operator" in line:  # an operator's name says what it does
             continue
         above = number - 1
         # A group of declarations without a blank line shares the comment above it.

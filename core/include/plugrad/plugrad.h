@@ -1,10 +1,14 @@
 /// All of plugrad's public interface.
 #pragma once
 
+#include "plugrad/data.h"
 #include "plugrad/device.h"
 #include "plugrad/dtype.h"
 #include "plugrad/error.h"
 #include "plugrad/functional.h"
 #include "plugrad/kernel.h"
+#include "plugrad/nn.h"
+#include "plugrad/optim.h"
+#include "plugrad/progress.h"
 #include "plugrad/shape.h"
 #include "plugrad/tensor.h"

@@ -1,0 +1,98 @@
+/// Data sets in host memory, and batches of them as tensors.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plugrad/tensor.h"
+
+namespace plugrad::data {
+
+/// Samples and their labels. x: (n, 1, height, width) f32 in [0, 1]; y: (n) i32.
+struct Batch {
+  Tensor x, y;
+};
+
+struct BatchOptions {
+  bool shuffle = false;       ///< a new order for each pass over the data
+  uint64_t seed = 0;          ///< of the orders; equal seeds give equal batches everywhere
+  int64_t steps = 0;          ///< batches in all, over as many passes as needed; 0: one pass
+  bool keep_partial = false;  ///< the last batch of a pass may be smaller; otherwise its samples are left out
+};
+
+class Batches;
+
+/// Images of one channel with one label each; a cheap handle.
+class PLUGRAD_API Dataset {
+ public:
+  /// Errors: User unless there are height * width values a label.
+  Dataset(std::vector<uint8_t> images, std::vector<uint8_t> labels, int64_t height, int64_t width);
+  int64_t size() const;
+  const std::vector<uint8_t>& images() const;
+  const std::vector<uint8_t>& labels() const;
+  /// The samples with these numbers as a batch on the default device.
+  Batch gather(const std::vector<int64_t>& samples) const;
+  /// For `for (auto [x, y] : set.batches(512, {.shuffle = true}))`. Errors: User unless 1 <= size <= size().
+  Batches batches(int64_t batch_size, const BatchOptions& options = {}) const;
+
+ private:
+  struct Storage;
+  std::shared_ptr<const Storage> storage_;
+};
+
+/// The batches of a data set, one after the other; each is made when the loop reaches it.
+class PLUGRAD_API Batches {
+ public:
+  class PLUGRAD_API Iterator {
+   public:
+    using difference_type = std::ptrdiff_t;
+    using value_type = Batch;
+    explicit Iterator(const Batches& batches);
+    Batch operator*() const;
+    Iterator& operator++();
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const { return step_ == batches_->size(); }
+
+   private:
+    void start_pass();
+    const Batches* batches_;
+    int64_t step_ = 0, pass_ = 0, within_pass_ = 0;
+    std::vector<int64_t> order_;
+  };
+
+  Batches(Dataset set, int64_t batch_size, const BatchOptions& options);
+  int64_t size() const;        ///< batches
+  int64_t batch_size() const { return batch_size_; }
+  Iterator begin() const { return Iterator(*this); }
+  std::default_sentinel_t end() const { return {}; }
+
+ private:
+  int64_t batches_per_pass() const;
+  Dataset set_;
+  int64_t batch_size_;
+  BatchOptions options_;
+};
+
+/// Where the files of a data set may come from, and who hears about it.
+struct SourceOptions {
+  std::string folder;                               ///< looked at alone when not empty
+  bool download = true;                             ///< from public mirrors, when no folder has the files
+  std::function<void(std::string_view line)> say;   ///< told what happens; a line on stderr when empty
+};
+
+/// 60,000 and 10,000 images of handwritten digits, 28 x 28. LeCun et al. 1998.
+struct Mnist {
+  Dataset train, test;
+};
+/// Looks in `folder`, else PLUGRAD_DATA, the cache and public mirrors, and verifies checksums.
+/// Errors: User, naming the places that were tried, or the file that is damaged, and what to do.
+PLUGRAD_API Mnist mnist(const SourceOptions& options = {});
+/// The folder of the cache that mnist() looks in and downloads to.
+PLUGRAD_API std::string mnist_cache_folder();
+
+}  // namespace plugrad::data
