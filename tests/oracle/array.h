@@ -1,0 +1,28 @@
+// An n-dimensional array of exact values: what the evaluator of tensor graphs computes with.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "plugrad/dtype.h"
+
+namespace plugrad::oracle {
+
+/// Row-major. Each element is kept as graph.h keeps a constant of the dtype: an int64_t, or a double.
+struct Array {
+  DType dtype = DType::Void;
+  std::vector<int64_t> shape;
+  std::vector<uint64_t> bits;
+
+  size_t size() const { return bits.size(); }
+  int64_t integer(size_t i) const { return static_cast<int64_t>(bits[i]); }
+  double real(size_t i) const;  ///< of any dtype
+};
+
+/// From and to storage form: what device memory holds.
+Array from_bytes(DType dtype, std::vector<int64_t> shape, std::span<const std::byte> bytes);
+std::vector<std::byte> to_bytes(const Array& array);
+
+}  // namespace plugrad::oracle

@@ -1,0 +1,23 @@
+// Movement of elements between arrays, and where reductions put them. Lists are as in ops.def.
+#pragma once
+
+#include "oracle/array.h"
+#include "uop/op.h"
+
+namespace plugrad::oracle {
+
+using List = std::span<const int64_t>;
+
+Array permute(const Array& x, List order);
+Array expand(const Array& x, List shape);
+Array pad(const Array& x, List before_after);
+Array shrink(const Array& x, List begin_end);
+Array flip(const Array& x, List flipped);
+
+/// For each element of `shape`, its place in `reduced`, whose reduced axes have size 1.
+std::vector<size_t> places_when_reduced(List shape, List reduced);
+
+/// What an empty reduction gives, as bits of the dtype: +0, 1, or the lowest value.
+uint64_t identity_of(Op op, DType dtype);
+
+}  // namespace plugrad::oracle
