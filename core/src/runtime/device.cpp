@@ -10,6 +10,7 @@ namespace plugrad::runtime {
 namespace {
 
 constexpr std::size_t kInlineBuffers = 32;
+constexpr std::uint64_t kPartOfAnother = 0;  // as a size class, whose least is 256
 
 Hash128 kernel_key(std::span<const std::byte> ir, std::string_view name, const CompileOptions& options) {
   std::string text(reinterpret_cast<const char*>(ir.data()), ir.size());
@@ -32,7 +33,9 @@ Buffer::Buffer(Device& device, pgr_buffer* handle, std::uint64_t size_bytes, std
 
 Buffer::~Buffer() {
   DeviceState& d = device_->state();
-  if (d.born_after_forks == DeviceState::fork_count) d.allocator->give(handle_, class_bytes_, flags_);
+  if (d.born_after_forks != DeviceState::fork_count) return;
+  if (class_bytes_ == kPartOfAnother) d.allocator_api.free(d.handle, handle_);
+  else d.allocator->give(handle_, class_bytes_, flags_);
 }
 
 void Buffer::copy_in(const void* src, std::uint64_t size_bytes, std::uint64_t offset_bytes) {
@@ -91,6 +94,28 @@ void copy(Buffer& dst, std::uint64_t dst_offset_bytes, const Buffer& src, std::u
   std::vector<std::byte> host(size_bytes);
   src.copy_out(host.data(), size_bytes, src_offset_bytes);
   dst.copy_in(host.data(), size_bytes, dst_offset_bytes);
+}
+
+std::shared_ptr<Buffer> sub_buffer(const std::shared_ptr<Buffer>& parent, std::uint64_t offset_bytes,
+                                   std::uint64_t size_bytes) {
+  require_range(*parent, offset_bytes, size_bytes);
+  DeviceState& d = parent->device().state();
+  d.require_usable("sub_buffer");
+  const std::uint64_t align = std::max(1u, d.caps.buffer_align_bytes);
+  if (!offered(d.allocator_api.sub_buffer) || offset_bytes % align != 0 || size_bytes == 0) {
+    return parent->device().allocate(size_bytes);
+  }
+  struct Part {
+    std::shared_ptr<Buffer> parent;
+    Buffer buffer;  // goes first
+  };
+  pgr_buffer* handle = nullptr;
+  checked(d.name, "sub_buffer", [&](pgr_error* e) {
+    return d.allocator_api.sub_buffer(d.handle, parent->handle(), offset_bytes, size_bytes, &handle, e);
+  });
+  auto* part = new Part{parent, {parent->device(), handle, size_bytes, kPartOfAnother, 0}};
+  const std::shared_ptr<Part> owner(part);
+  return {owner, &part->buffer};
 }
 
 Device::Device(std::unique_ptr<DeviceState> state) : state_(std::move(state)) {}
