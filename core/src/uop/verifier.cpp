@@ -1,0 +1,284 @@
+// A row an op: where it may stand, and a check that returns what is wrong, or null.
+#include "uop/verifier.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <vector>
+
+#include "base/check.h"
+#include "uop/facts.h"
+#include "uop/printer.h"
+#include "uop/range.h"
+
+namespace plugrad {
+namespace {
+
+struct Subject {
+  Graph& g;
+  Id id;
+  const Node& n;
+  std::span<const Id> sources;
+  Spec spec;
+  DType type(size_t i) const { return g[sources[i]].dtype; }
+};
+using Check = const char* (*)(const Subject&);
+
+const char* anything(const Subject&) { return nullptr; }
+
+const char* same_dtypes(const Subject& s) {
+  for (size_t i = 0; i < s.sources.size(); ++i)
+    if (s.type(i) != s.n.dtype) return "sources and result must have one dtype";
+  return nullptr;
+}
+const char* float_op(const Subject& s) { return is_float(s.n.dtype) ? same_dtypes(s) : "the op takes floats only"; }
+const char* integer_op(const Subject& s) {
+  return is_integer(s.n.dtype) ? same_dtypes(s) : "the op takes integers only";
+}
+const char* number_op(const Subject& s) {
+  return s.n.dtype != DType::Void ? same_dtypes(s) : "the op needs a value";
+}
+const char* bitwise_op(const Subject& s) {
+  return is_float(s.n.dtype) ? "the op takes integers and bool only" : same_dtypes(s);
+}
+const char* compare(const Subject& s) {
+  if (s.n.dtype != DType::Bool) return "a comparison is bool";
+  return s.type(0) == s.type(1) ? nullptr : "a comparison needs sources of one dtype";
+}
+const char* where_op(const Subject& s) {
+  if (s.type(0) != DType::Bool) return "the condition must be bool";
+  return s.type(1) == s.n.dtype && s.type(2) == s.n.dtype ? nullptr : "both arms must have the result's dtype";
+}
+const char* cast_op(const Subject& s) {
+  return s.type(0) != DType::Void && s.n.dtype != DType::Void ? nullptr : "a cast needs a value";
+}
+const char* bitcast_op(const Subject& s) {
+  return size_of(s.type(0)) == size_of(s.n.dtype) ? nullptr : "a bitcast keeps the size";
+}
+const char* constant(const Subject& s) {
+  if (is_float(s.n.dtype)) return nullptr;
+  const auto value = static_cast<int64_t>(s.n.arg);
+  return bits_of(value, s.n.dtype) == s.n.arg ? nullptr : "the constant does not fit its dtype";
+}
+const char* first_source_dtype(const Subject& s) {
+  return s.type(0) == s.n.dtype ? nullptr : "the result has the dtype of the source";
+}
+const char* range_op(const Subject& s) {
+  if (!is_integer(s.n.dtype)) return "a range is an integer";
+  if (s.type(0) != s.n.dtype) return "the size has the range's dtype";
+  if (is_const(s.g, s.sources[0]) && const_int(s.g, s.sources[0]) < 0) return "the size is negative";
+  return nullptr;
+}
+const char* reduce_op(const Subject& s) {
+  const auto list = s.g.arg_list(s.id);
+  if (list.empty()) return "the list must name the op";
+  const auto op = static_cast<Op>(list[0]);
+  if (op != Op::Add && op != Op::Mul && op != Op::Max) return "reductions are by add, mul or max";
+  if (s.type(0) != s.n.dtype) return "the result has the dtype of the source";
+  if (s.spec == Spec::Tensor) return s.sources.size() == 1 ? nullptr : "a tensor reduction has axes, not ranges";
+  for (Id range : s.sources.subspan(1))
+    if (s.g[range].op != Op::Range) return "sources after the value must be ranges";
+  return s.sources.size() > 1 ? nullptr : "a reduction needs ranges";
+}
+bool is_memory(const Node& n) { return n.op == Op::Param || n.op == Op::Array; }
+const char* load_op(const Subject& s) {
+  if (!is_memory(s.g[s.sources[0]])) return "the source must be a param or an array";
+  if (!is_integer(s.type(1))) return "the index must be an integer";
+  if (s.sources.size() == 3) return "a gate needs the value that stands for what is not read";
+  if (s.sources.size() == 4 && s.type(2) != DType::Bool) return "the gate must be bool";
+  if (s.sources.size() == 4 && s.type(3) != s.n.dtype) return "the alternative must have the load's dtype";
+  return s.type(0) == s.n.dtype ? nullptr : "the load has the dtype of the memory";
+}
+const char* store_op(const Subject& s) {
+  if (!is_memory(s.g[s.sources[0]])) return "the target must be a param or an array";
+  if (!is_integer(s.type(1))) return "the index must be an integer";
+  if (s.type(2) != s.type(0)) return "the value must have the dtype of the memory";
+  return s.sources.size() < 4 || s.type(3) == DType::Bool ? nullptr : "the gate must be bool";
+}
+const char* sink(const Subject& s) {
+  if (s.spec == Spec::Tensor) return nullptr;
+  const bool stores = std::ranges::all_of(s.sources, [&](Id id) { return s.g[id].dtype == DType::Void; });
+  return stores ? nullptr : "a kernel's sink has stores below it";
+}
+
+// Shapes, for ops of tensor graphs.
+struct ShapeSubject {
+  const Subject& s;
+  Shapes& shapes;
+  std::span<const int64_t> list() const { return s.g.arg_list(s.id); }
+  std::vector<int64_t> source(size_t i = 0) const {
+    const auto shape = shapes[s.sources[i]];
+    return {shape.begin(), shape.end()};
+  }
+};
+
+const char* check_pairs(const ShapeSubject& s, bool inside) {
+  const auto list = s.list();
+  const auto shape = s.source();
+  if (list.size() != 2 * shape.size()) return "the list needs two numbers an axis";
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const int64_t a = list[2 * i], b = list[2 * i + 1];
+    if (inside ? (a < 0 || b < a || b > shape[i]) : (a < 0 || b < 0)) return "the list leaves the source's shape";
+  }
+  return nullptr;
+}
+
+const char* check_permute(const ShapeSubject& s) {
+  std::vector<int64_t> order(s.list().begin(), s.list().end());
+  std::ranges::sort(order);
+  for (size_t i = 0; i < order.size(); ++i)
+    if (order[i] != static_cast<int64_t>(i)) return "the list is no permutation";
+  return order.size() == s.source().size() ? nullptr : "the list has another rank than the source";
+}
+
+const char* check_expand(const ShapeSubject& s) {
+  const auto from = s.source();
+  const auto to = s.list();
+  if (from.size() != to.size()) return "an expand keeps the rank";
+  for (size_t i = 0; i < to.size(); ++i)
+    if (from[i] != to[i] && from[i] != 1) return "only axes of size 1 expand";
+  return nullptr;
+}
+
+const char* check_axes(const ShapeSubject& s) {
+  for (int64_t axis : s.list().subspan(1))
+    if (axis < 0 || axis >= static_cast<int64_t>(s.source().size())) return "an axis is out of range";
+  return nullptr;
+}
+
+const char* check_equal_shapes(const ShapeSubject& s) {
+  const auto result = s.shapes[s.s.id];
+  const std::vector<int64_t> shape(result.begin(), result.end());
+  for (size_t i = 0; i < s.s.sources.size(); ++i) {
+    const auto other = s.source(i);
+    if (!other.empty() && other != shape) return "sources must have one shape";
+  }
+  return nullptr;
+}
+
+const char* check_shapes(const Subject& subject, Shapes& shapes) {
+  const ShapeSubject s{subject, shapes};
+  switch (subject.n.op) {
+    case Op::Reshape:
+      return element_count(s.source()) == element_count(s.list()) ? nullptr : "a reshape keeps the number of elements";
+    case Op::Permute: return check_permute(s);
+    case Op::Expand: return check_expand(s);
+    case Op::Pad: return check_pairs(s, false);
+    case Op::Shrink: return check_pairs(s, true);
+    case Op::Flip: return s.list().size() == s.source().size() ? nullptr : "the list has another rank than the source";
+    case Op::Reduce: return check_axes(s);
+    default: return is_alu(subject.n.op) ? check_equal_shapes(s) : nullptr;
+  }
+}
+
+constexpr uint8_t T = 1, K = 2, P = 4;
+struct Row {
+  Op op;
+  uint8_t specs;
+  Check check;
+};
+// clang-format off
+constexpr Row kRows[] = {
+    {Op::Sink, T | K | P, sink},          {Op::Const, T | K | P, constant},
+    {Op::Buffer, T, anything},            {Op::Iota, T | K | P, anything},
+    {Op::Reshape, T, first_source_dtype}, {Op::Permute, T, first_source_dtype},
+    {Op::Expand, T, first_source_dtype},  {Op::Pad, T, first_source_dtype},
+    {Op::Shrink, T, first_source_dtype},  {Op::Flip, T, first_source_dtype},
+    {Op::Contiguous, T, first_source_dtype}, {Op::Detach, T, first_source_dtype},
+    {Op::Copy, T, first_source_dtype},    {Op::Reduce, T | K, reduce_op},
+    {Op::Range, K | P, range_op},         {Op::Param, K | P, anything},
+    {Op::Array, K | P, anything},         {Op::GroupId, K | P, anything},
+    {Op::LocalId, K | P, anything},       {Op::Loop, K | P, anything},
+    {Op::EndLoop, K | P, anything},       {Op::If, K | P, anything},
+    {Op::EndIf, K | P, anything},         {Op::Load, K | P, load_op},
+    {Op::Store, K | P, store_op},         {Op::AtomicAdd, K | P, store_op},
+    {Op::Barrier, K | P, anything},       {Op::Vector, K | P, anything},
+    {Op::Lane, K | P, anything},          {Op::Wmma, K | P, anything},
+    {Op::Add, T | K | P, number_op},      {Op::Sub, T | K | P, number_op},
+    {Op::Mul, T | K | P, number_op},      {Op::Neg, T | K | P, number_op},
+    {Op::IDiv, T | K | P, integer_op},    {Op::Mod, T | K | P, integer_op},
+    {Op::FloorDiv, T | K, integer_op},    {Op::FloorMod, T | K, integer_op},
+    {Op::Max, T | K | P, number_op},      {Op::Recip, T | K | P, float_op},
+    {Op::FDiv, T | K | P, float_op},      {Op::Sqrt, T | K | P, float_op},
+    {Op::Fma, T | K | P, number_op},      {Op::Trunc, T | K | P, float_op},
+    {Op::And, T | K | P, bitwise_op},     {Op::Or, T | K | P, bitwise_op},
+    {Op::Xor, T | K | P, bitwise_op},     {Op::Shl, T | K | P, bitwise_op},
+    {Op::Shr, T | K | P, bitwise_op},     {Op::CmpLt, T | K | P, compare},
+    {Op::CmpEq, T | K | P, compare},      {Op::CmpNe, T | K | P, compare},
+    {Op::Where, T | K | P, where_op},     {Op::Cast, T | K | P, cast_op},
+    {Op::Bitcast, T | K | P, bitcast_op}, {Op::Exp2, T | K | P, float_op},
+    {Op::Log2, T | K | P, float_op},      {Op::Sin, T | K | P, float_op},
+};
+// clang-format on
+
+constexpr std::array<Row, 256> by_op() {
+  std::array<Row, 256> table{};
+  for (const Row& row : kRows) table[static_cast<uint8_t>(row.op)] = row;
+  return table;
+}
+constexpr std::array<Row, 256> kByOp = by_op();
+
+const char* check_node(const Subject& s) {
+  const OpInfo& info = op_info(s.n.op);
+  if (!info.known) return "there is no such op";
+  const Row& row = kByOp[static_cast<uint8_t>(s.n.op)];
+  if ((row.specs & static_cast<uint8_t>(s.spec)) == 0) return "the op does not belong to this stage";
+  if (s.sources.size() < info.min_sources || (info.max_sources != 255 && s.sources.size() > info.max_sources))
+    return "the number of sources is wrong";
+  if (s.spec == Spec::Program && (s.n.dtype == DType::Index || s.n.dtype == DType::WeakFloat))
+    return "weak dtypes must be gone";
+  return row.check(s);
+}
+
+[[noreturn]] void complain(const Graph& g, Id id, const char* what, const char* stage) {
+  std::string text = fmt::format("[verify] {}{}{}: {}", stage, *stage ? ": " : "", what, print_node(g, id));
+  for (Id s : g.sources(id)) text += "\n  source " + print_node(g, s);
+  throw_error(ErrorKind::Internal, text);
+}
+
+}  // namespace
+
+void verify(Graph& graph, std::span<const Id> roots, Spec spec, const char* stage) {
+  Reachable reachable;
+  Shapes shapes(graph);
+  for (Id id : reachable.from(graph, roots)) {
+    const Subject s{graph, id, graph[id], graph.sources(id), spec};
+    const char* wrong = check_node(s);
+    if (wrong == nullptr && spec == Spec::Tensor) wrong = check_shapes(s, shapes);
+    if (wrong != nullptr) complain(graph, id, wrong, stage);
+  }
+}
+
+void verify_kernel_ast(Graph& graph, Id sink) {
+  const char* stage = "kernel";
+  verify(graph, sink, Spec::Kernel, stage);
+  if (graph[sink].op != Op::Sink) complain(graph, sink, "the root must be a sink", stage);
+  Reachable reachable;
+  std::map<uint32_t, Id> axes;
+  std::map<Id, Id> closed_by;
+  for (Id id : reachable.from(graph, std::span<const Id>(&sink, 1))) {
+    const Node& n = graph[id];
+    if (n.op == Op::Range && !axes.emplace(range_axis(n), id).second)
+      complain(graph, id, "two ranges have one axis number", stage);
+    if (n.op != Op::Reduce) continue;
+    for (Id range : graph.sources(id).subspan(1)) {
+      if (range_kind(graph[range]) != AxisKind::Reduce) complain(graph, id, "only reduce ranges are closed", stage);
+      if (!closed_by.emplace(range, id).second) complain(graph, id, "a range is closed twice", stage);
+    }
+  }
+  // A reduce range is open at a store when some path to it passes no Reduce that closes it.
+  std::vector<Id> stack{sink};
+  std::vector<bool> seen(graph.size());
+  while (!stack.empty()) {
+    const Id id = stack.back();
+    stack.pop_back();
+    if (seen[id]) continue;
+    seen[id] = true;
+    if (graph[id].op == Op::Range && range_kind(graph[id]) == AxisKind::Reduce)
+      complain(graph, id, "a reduce range is open at a store", stage);
+    if (graph[id].op == Op::Reduce) continue;
+    for (Id s : graph.sources(id)) stack.push_back(s);
+  }
+}
+
+}  // namespace plugrad
