@@ -1,0 +1,106 @@
+// What one C-like language looks like: the tables that the renderer's one loop reads.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "plugrad/plugin_api/kernel_ir.h"
+
+namespace plugrad::render {
+
+// How tightly an expression holds together; an operand that is looser than its place gets parentheses.
+enum class Prec : uint8_t { Atom, Unary, Product, Sum, Loose };
+
+// Which sources a row is for. Bits.
+inline constexpr uint8_t kBools = 1, kSigned = 2, kUnsigned = 4, kFloats = 8;
+inline constexpr uint8_t kInts = kSigned | kUnsigned, kNumbers = kInts | kFloats;
+inline constexpr uint8_t kAll = kBools | kNumbers;
+
+// A further condition on the sources.
+enum class When : uint8_t {
+  Always,
+  SafeDivisor,  // source 1 is a constant, neither 0 nor -1
+  SafeCount,    // source 1 is a constant, at least 0 and less than the bits of the type
+};
+
+// A function that is written before the kernel when it is needed. In the text $T is the type of the
+// first argument, $R the result's, $E an element, $N the lanes, $M and $J the mask types of $T and $R,
+// $L and $H its lowest and highest value, $C the bits of it less 1, $U u32 with the lanes of $T;
+// $X and $Y: every float from $Y to below $X fits $R.
+struct Helper {
+  const char* name;
+  const char* scalar;
+  const char* vector;  // nullptr: as for scalars
+};
+
+// How an ALU op is written: the first row whose op, classes and condition fit.
+struct AluRow {
+  uint16_t op;
+  uint8_t classes;  // of source 0 (of source 1 for WHERE)
+  When when;
+  Prec prec;        // of the whole
+  Prec first, rest; // the loosest that source 0 and the other sources may be
+  const char* pattern;   // $0, $1, $2: the sources; $T: their type; nullptr: the language lacks it
+  const Helper* helper;  // written before the kernel, and called as its name, "_" and the type
+};
+
+// A dtype in the language; nullptr: absent.
+struct TypeRow {
+  const char* name;        // of a value
+  const char* definition;  // of the name, where the language lacks it
+  const char* suffix;      // of an integer or float literal
+};
+
+struct Dialect {
+  const char* name;
+  const TypeRow* types;  // by dtype number
+  std::span<const AluRow> alu;
+  const char* vector_type;     // $T $E $N: defines a vector type
+  const char* unaligned_type;  // $U $T $A: the same, aligned like an element
+  const char* splat;           // $T $0
+  const char* convert_scalar;  // $T $0
+  const char* convert_vector;
+  const char* bits_scalar;  // the same bits as another type; $T $0
+  const char* bits_vector;
+  const char* load_scalar;  // $P pointer, $I index, $U unaligned vector type
+  const char* load_vector;
+  const char* store_scalar;  // $0 value
+  const char* store_vector;
+  const char* vector_literal;  // $T $0: elements joined by ", "
+  const char* lane;            // $0 $1
+  const char* shuffle;         // $0 $1 the two vectors (or one, twice), $2 lane numbers
+  const char* array;           // $E $0 name, $N elements, $A alignment
+  const char* atomic_add;      // $P $I $0
+  const char* barrier;
+  const char* contract_on;
+  const char* contract_off;
+  const Helper* masked_load;
+  const Helper* masked_store;
+  const Helper* to_int;     // float to integer: saturates, NaN is 0
+  const Helper* bf16_to_f32;
+  const Helper* f32_to_bf16;
+  const Helper* f64_to_f32_odd;  // rounds to odd, so that a second rounding is right
+  const char* helper_prefix;
+  bool has_groups;  // LOCAL_ID, local arrays and BARRIER work
+};
+
+// nullptr where there is no dialect of the name.
+const Dialect* find_dialect(const char* name, uint64_t size);
+extern const Dialect kDialectC;
+
+// Whether the rows hold every ALU op: adding an op without a row does not compile.
+constexpr bool covers_every_alu_op(std::span<const AluRow> rows) {
+  const auto has_row = [&](uint16_t op) {
+    for (const AluRow& row : rows)
+      if (row.op == op) return true;
+    return false;
+  };
+  bool all = true;
+#define PLUGRAD_CHECK_ROW(NAME, Pascal, number, lo, hi, op_class, meaning) \
+  all = all && (op_class != PGR_OP_CLASS_ALU || has_row(number));
+  PGR_KERNEL_OPS(PLUGRAD_CHECK_ROW)
+#undef PLUGRAD_CHECK_ROW
+  return all;
+}
+
+}  // namespace plugrad::render

@@ -1,0 +1,219 @@
+// C with Clang's vector extensions: what cpu_clang compiles.
+#include <string_view>
+
+#include "render/dialect.h"
+
+namespace plugrad::render {
+namespace {
+
+// clang-format off
+constexpr TypeRow kTypes[16] = {
+    {"void", nullptr, ""},
+    {"bool", nullptr, ""},
+    {"i8", "signed char", ""},
+    {"u8", "unsigned char", ""},
+    {"i16", "short", ""},
+    {"u16", "unsigned short", ""},
+    {"i32", "int", ""},
+    {"u32", "unsigned", "u"},
+    {"i64", "long", "l"},
+    {"u64", "unsigned long", "ul"},
+    {"f16", "_Float16", "f16"},
+    {"bf16", "unsigned short", ""},
+    {"f32", "float", "f"},
+    {"f64", "double", ""},
+    {"f8e4m3", "unsigned char", ""},
+    {"f8e5m2", "unsigned char", ""},
+};
+// clang-format on
+
+constexpr Helper kIDivSigned = {
+    "idiv",
+    "$T idiv_$T($T a, $T b) {\n"
+    "  const $T safe = ((b == ($T)0) | ((b == ($T)-1) & (a == ($T)$L))) ? ($T)1 : b;\n"
+    "  return b == ($T)0 ? ($T)0 : a / safe;\n}\n",
+    nullptr};
+constexpr Helper kIDivUnsigned = {"idiv",
+                                  "$T idiv_$T($T a, $T b) {\n"
+                                  "  return b == ($T)0 ? ($T)0 : a / (b == ($T)0 ? ($T)1 : b);\n}\n",
+                                  nullptr};
+constexpr Helper kModSigned = {
+    "mod",
+    "$T mod_$T($T a, $T b) {\n"
+    "  const $T safe = ((b == ($T)0) | ((b == ($T)-1) & (a == ($T)$L))) ? ($T)1 : b;\n"
+    "  return b == ($T)0 ? a : a % safe;\n}\n",
+    nullptr};
+constexpr Helper kModUnsigned = {"mod",
+                                 "$T mod_$T($T a, $T b) {\n"
+                                 "  return b == ($T)0 ? a : a % (b == ($T)0 ? ($T)1 : b);\n}\n",
+                                 nullptr};
+constexpr Helper kShlSigned = {"shl",
+                               "$T shl_$T($T a, $T b) {\n"
+                               "  return (b < ($T)0) | (b > ($T)$C) ? ($T)0 : a << (b & ($T)$C);\n}\n",
+                               nullptr};
+constexpr Helper kShlUnsigned = {"shl",
+                                 "$T shl_$T($T a, $T b) {\n"
+                                 "  return b > ($T)$C ? ($T)0 : a << (b & ($T)$C);\n}\n",
+                                 nullptr};
+constexpr Helper kShrSigned = {"shr",
+                               "$T shr_$T($T a, $T b) {\n"
+                               "  return a >> ((b < ($T)0) | (b > ($T)$C) ? ($T)$C : b);\n}\n",
+                               nullptr};
+constexpr Helper kShrUnsigned = {"shr",
+                                 "$T shr_$T($T a, $T b) {\n"
+                                 "  return b > ($T)$C ? ($T)0 : a >> (b & ($T)$C);\n}\n",
+                                 nullptr};
+constexpr Helper kMaxInt = {"max", "$T max_$T($T a, $T b) { return a > b ? a : b; }\n", nullptr};
+constexpr Helper kMaxFloat = {
+    "max", "$T max_$T($T a, $T b) { return (a > b) | (a != a) ? a : b; } // NaN if either is\n",
+    nullptr};
+constexpr Helper kMaskedLoad = {
+    "masked_load", nullptr,
+    "$T masked_load_$T(const $E *p, $M gate, $T other) {\n"
+    "#pragma clang loop unroll(full)\n"
+    "  for (int lane = 0; lane < $N; ++lane)\n"
+    "    if (gate[lane]) other[lane] = p[lane];\n"
+    "  return other;\n}\n"};
+constexpr Helper kMaskedStore = {"masked_store", nullptr,
+                                 "void masked_store_$T($E *p, $M gate, $T value) {\n"
+                                 "#pragma clang loop unroll(full)\n"
+                                 "  for (int lane = 0; lane < $N; ++lane)\n"
+                                 "    if (gate[lane]) p[lane] = value[lane];\n}\n"};
+constexpr Helper kToInt = {
+    "to",
+    "$R to_$R_$T($T x) { // saturates; NaN gives 0\n"
+    "  return x >= ($T)$X ? ($R)$H : x < ($T)$Y ? ($R)$L : x != x ? ($R)0 : ($R)x;\n}\n",
+    "$R to_$R_$T($T x) { // saturates; NaN gives 0\n"
+    "  const $M above = x >= ($T)$X, below = x < ($T)$Y;\n"
+    "  const $R inside = __builtin_convertvector(above | below | (x != x) ? ($T)0 : x, $R);\n"
+    "  return __builtin_convertvector(above, $J)   ? ($R)$H\n"
+    "         : __builtin_convertvector(below, $J) ? ($R)$L\n"
+    "                                              : inside;\n}\n"};
+constexpr Helper kBf16ToF32 = {
+    "to",
+    "$R to_$R_$T($T x) { return __builtin_bit_cast($R, ($U)x << 16); }\n",
+    "$R to_$R_$T($T x) { return ($R)(__builtin_convertvector(x, $U) << 16); }\n"};
+constexpr Helper kF32ToBf16 = {
+    "to",
+    "$R to_$R_$T($T x) { // to nearest, ties to even\n"
+    "  const $U bits = __builtin_bit_cast($U, x);\n"
+    "  return (x != x ? bits | 0x400000u : bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;\n}\n",
+    "$R to_$R_$T($T x) { // to nearest, ties to even\n"
+    "  const $U bits = ($U)x;\n"
+    "  const $U rounded = bits + 0x7fffu + ((bits >> 16) & 1u);\n"
+    "  return __builtin_convertvector((x != x ? bits | 0x400000u : rounded) >> 16, $R);\n}\n"};
+constexpr Helper kF64ToF32Odd = {
+    "odd",
+    "$R odd_$R_$T($T x) { // to odd: a later rounding to fewer bits is then right\n"
+    "  const $R near = ($R)x;\n"
+    "  const $U bits = __builtin_bit_cast($U, near);\n"
+    "  const bool outward = __builtin_elementwise_abs(($T)near) > __builtin_elementwise_abs(x);\n"
+    "  const $U odd = (outward ? bits - 1u : bits) | 1u;\n"
+    "  return ($T)near == x ? near : __builtin_bit_cast($R, odd);\n}\n",
+    "$R odd_$R_$T($T x) { // to odd: a later rounding to fewer bits is then right\n"
+    "  const $R near = __builtin_convertvector(x, $R);\n"
+    "  const $T back = __builtin_convertvector(near, $T);\n"
+    "  const $M outward = __builtin_elementwise_abs(back) > __builtin_elementwise_abs(x);\n"
+    "  const $U bits = ($U)near;\n"
+    "  const $U odd = (bits - (__builtin_convertvector(outward, $U) & 1u)) | 1u;\n"
+    "  return __builtin_convertvector(back == x, $J) ? near : ($R)odd;\n}\n"};
+
+constexpr AluRow sum(uint16_t op, const char* pattern) {
+  return {op, kNumbers, When::Always, Prec::Sum, Prec::Sum, Prec::Product, pattern, nullptr};
+}
+constexpr AluRow product(uint16_t op, uint8_t classes, When when, const char* pattern) {
+  return {op, classes, when, Prec::Product, Prec::Product, Prec::Unary, pattern, nullptr};
+}
+constexpr AluRow infix(uint16_t op, uint8_t classes, const char* pattern,
+                       When when = When::Always) {
+  return {op, classes, when, Prec::Loose, Prec::Unary, Prec::Unary, pattern, nullptr};
+}
+constexpr AluRow call(uint16_t op, uint8_t classes, const char* pattern,
+                      const Helper* helper = nullptr) {
+  return {op, classes, When::Always, Prec::Atom, Prec::Loose, Prec::Loose, pattern, helper};
+}
+constexpr AluRow absent(uint16_t op) { return call(op, kAll, nullptr); }
+
+// clang-format off
+constexpr AluRow kAlu[] = {
+    sum(PGR_OP_ADD, "$0 + $1"),
+    sum(PGR_OP_SUB, "$0 - $1"),
+    product(PGR_OP_MUL, kNumbers, When::Always, "$0 * $1"),
+    {PGR_OP_NEG, kNumbers, When::Always, Prec::Unary, Prec::Atom, Prec::Atom, "-$0", nullptr},
+    product(PGR_OP_IDIV, kInts, When::SafeDivisor, "$0 / $1"),
+    call(PGR_OP_IDIV, kSigned, "idiv_$T($0, $1)", &kIDivSigned),
+    call(PGR_OP_IDIV, kUnsigned, "idiv_$T($0, $1)", &kIDivUnsigned),
+    product(PGR_OP_MOD, kInts, When::SafeDivisor, "$0 % $1"),
+    call(PGR_OP_MOD, kSigned, "mod_$T($0, $1)", &kModSigned),
+    call(PGR_OP_MOD, kUnsigned, "mod_$T($0, $1)", &kModUnsigned),
+    infix(PGR_OP_MAX, kBools, "$0 | $1"),
+    call(PGR_OP_MAX, kInts, "max_$T($0, $1)", &kMaxInt),
+    call(PGR_OP_MAX, kFloats, "max_$T($0, $1)", &kMaxFloat),
+    product(PGR_OP_RECIP, kFloats, When::Always, "($T)1 / $0"),
+    product(PGR_OP_FDIV, kFloats, When::Always, "$0 / $1"),
+    call(PGR_OP_SQRT, kFloats, "__builtin_elementwise_sqrt($0)"),
+    call(PGR_OP_FMA, kFloats, "__builtin_elementwise_fma($0, $1, $2)"),
+    call(PGR_OP_TRUNC, kFloats, "__builtin_elementwise_trunc($0)"),
+    infix(PGR_OP_AND, kBools | kInts, "$0 & $1"),
+    infix(PGR_OP_OR, kBools | kInts, "$0 | $1"),
+    infix(PGR_OP_XOR, kBools | kInts, "$0 ^ $1"),
+    infix(PGR_OP_SHL, kInts, "$0 << $1", When::SafeCount),
+    call(PGR_OP_SHL, kSigned, "shl_$T($0, $1)", &kShlSigned),
+    call(PGR_OP_SHL, kUnsigned, "shl_$T($0, $1)", &kShlUnsigned),
+    infix(PGR_OP_SHR, kInts, "$0 >> $1", When::SafeCount),
+    call(PGR_OP_SHR, kSigned, "shr_$T($0, $1)", &kShrSigned),
+    call(PGR_OP_SHR, kUnsigned, "shr_$T($0, $1)", &kShrUnsigned),
+    infix(PGR_OP_CMPLT, kBools, "($0 ^ $1) & $1"),
+    infix(PGR_OP_CMPLT, kNumbers, "$0 < $1"),
+    infix(PGR_OP_CMPEQ, kAll, "$0 == $1"),
+    infix(PGR_OP_CMPNE, kAll, "$0 != $1"),
+    infix(PGR_OP_WHERE, kAll, "$0 ? $1 : $2"),
+    call(PGR_OP_CAST, kAll, ""),     // by Dialect::convert_… and its helpers
+    call(PGR_OP_BITCAST, kAll, ""),  // by Dialect::bits_…
+    absent(PGR_OP_EXP2),
+    absent(PGR_OP_LOG2),
+    absent(PGR_OP_SIN),
+};
+// clang-format on
+static_assert(covers_every_alu_op(kAlu), "an op of kernel_ops.h has no row in dialect c");
+
+}  // namespace
+
+constinit const Dialect kDialectC = {
+    .name = "c",
+    .types = kTypes,
+    .alu = kAlu,
+    .vector_type = "typedef $E $T __attribute__((ext_vector_type($N)));\n",
+    .unaligned_type = "typedef $T $U __attribute__((aligned($A)));\n",
+    .splat = "($T)$0",
+    .convert_scalar = "($T)$0",
+    .convert_vector = "__builtin_convertvector($0, $T)",
+    .bits_scalar = "__builtin_bit_cast($T, $0)",
+    .bits_vector = "($T)$0",
+    .load_scalar = "$P[$I]",
+    .load_vector = "*(const $U *)($P + $I)",
+    .store_scalar = "$P[$I] = $0;",
+    .store_vector = "*($U *)($P + $I) = $0;",
+    .vector_literal = "($T){$0}",
+    .lane = "$0[$1]",
+    .shuffle = "__builtin_shufflevector($0, $1, $2)",
+    .array = "$E $0[$N] __attribute__((aligned($A)));",
+    .atomic_add = "__atomic_fetch_add($P + $I, $0, __ATOMIC_RELAXED);",
+    .barrier = nullptr,
+    .contract_on = "#pragma clang fp contract(fast)\n",
+    .contract_off = "#pragma clang fp contract(off)\n",
+    .masked_load = &kMaskedLoad,
+    .masked_store = &kMaskedStore,
+    .to_int = &kToInt,
+    .bf16_to_f32 = &kBf16ToF32,
+    .f32_to_bf16 = &kF32ToBf16,
+    .f64_to_f32_odd = &kF64ToF32Odd,
+    .helper_prefix = "static inline __attribute__((always_inline)) ",
+    .has_groups = false,
+};
+
+const Dialect* find_dialect(const char* name, uint64_t size) {
+  return std::string_view(name, size) == kDialectC.name ? &kDialectC : nullptr;
+}
+
+}  // namespace plugrad::render

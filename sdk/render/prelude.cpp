@@ -1,0 +1,165 @@
+#include "render/prelude.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cmath>
+
+#include "plugrad/sdk/float_bits.h"
+#include "plugrad/sdk/guard.h"
+#include "plugrad/sdk/op_info.h"
+#include "render/text.h"
+
+namespace plugrad::render {
+namespace {
+
+template <typename Number>
+std::string shortest(Number value) {
+  char buffer[40];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  std::string text(buffer, end);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+std::string hex(uint64_t bits) {
+  char buffer[20];
+  return "0x" + std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, bits, 16).ptr);
+}
+
+// The integer dtype of the same size whose value is the bits of a float.
+uint32_t bits_dtype(uint32_t dtype) {
+  const uint32_t bits = bits_of(dtype);
+  return bits == 64 ? PGR_DTYPE_U64 : bits == 32 ? PGR_DTYPE_U32 : PGR_DTYPE_U16;
+}
+
+std::string lowest(uint32_t dtype) {
+  if (!sdk::dtype_info(dtype)->is_signed) return "0";
+  const uint32_t bits = bits_of(dtype);
+  const int64_t highest = static_cast<int64_t>(~uint64_t{0} >> (65 - bits));
+  return "(-" + std::to_string(highest) + (bits == 64 ? "l" : "") + " - 1)";
+}
+
+std::string highest(uint32_t dtype) {
+  const uint32_t bits = bits_of(dtype);
+  const bool is_signed = sdk::dtype_info(dtype)->is_signed;
+  const uint64_t value = ~uint64_t{0} >> (64 - bits + (is_signed ? 1 : 0));
+  return std::to_string(value) + (is_signed ? "" : "u") + (bits == 64 ? "l" : "");
+}
+
+// The power of two just above the highest value, and the lowest value, as a double's text.
+std::string end_of(uint32_t dtype) {
+  const bool is_signed = sdk::dtype_info(dtype)->is_signed;
+  return shortest(std::ldexp(1.0, static_cast<int>(bits_of(dtype)) - (is_signed ? 1 : 0)));
+}
+std::string begin_of(uint32_t dtype) {
+  if (!sdk::dtype_info(dtype)->is_signed) return "0.0";
+  return shortest(-std::ldexp(1.0, static_cast<int>(bits_of(dtype)) - 1));
+}
+
+}  // namespace
+
+uint32_t bits_of(uint32_t dtype) { return sdk::dtype_size(dtype) * 8; }
+
+uint32_t mask_dtype(uint32_t bits) {
+  switch (bits) {
+    case 8: return PGR_DTYPE_I8;
+    case 16: return PGR_DTYPE_I16;
+    case 32: return PGR_DTYPE_I32;
+    default: return PGR_DTYPE_I64;
+  }
+}
+
+std::string Prelude::type(Type type) {
+  const TypeRow& row = dialect_.types[type.dtype];
+  sdk::require(row.name != nullptr, PGR_STATUS_UNSUPPORTED,
+               std::string("dialect ") + dialect_.name + " has no type " +
+                   std::string(sdk::dtype_name(type.dtype)));
+  used_[type.dtype][0] |= 1;
+  if (type.lanes == 1) return row.name;
+  used_[type.dtype][static_cast<size_t>(std::countr_zero(type.lanes))] |= 1;
+  return row.name + ("x" + std::to_string(type.lanes));
+}
+
+std::string Prelude::unaligned(Type type) {
+  std::string name = this->type(type);
+  used_[type.dtype][static_cast<size_t>(std::countr_zero(type.lanes))] |= 2;
+  return name + "u";
+}
+
+std::string Prelude::literal(uint32_t dtype, uint64_t bits) {
+  const sdk::DtypeInfo& info = *sdk::dtype_info(dtype);
+  const std::string suffix = dialect_.types[dtype].suffix;
+  if (dtype == PGR_DTYPE_BOOL) return bits ? "true" : "false";
+  if (dtype == PGR_DTYPE_BF16 || dtype >= PGR_DTYPE_F8E4M3) return hex(bits);
+  if (!info.is_float) {
+    if (!info.is_signed) return std::to_string(bits) + suffix;
+    const int64_t value = static_cast<int64_t>(bits);
+    const bool is_lowest = bits_of(dtype) >= 32 && bits == ~uint64_t{0} << (bits_of(dtype) - 1);
+    return is_lowest ? lowest(dtype) : std::to_string(value) + suffix;
+  }
+  const double value = sdk::decode_float(dtype, bits);
+  if (!std::isfinite(value))
+    return expand(dialect_.bits_scalar,
+                  {{'T', type({dtype, 1})},
+                   {'0', "(" + type({bits_dtype(dtype), 1}) + ")" + hex(bits)}});
+  return (dtype == PGR_DTYPE_F64 ? shortest(value) : shortest(static_cast<float>(value))) + suffix;
+}
+
+std::string Prelude::helper(const Helper& helper, Type from, Type to) {
+  std::string name = std::string(helper.name) + "_";
+  if (from.dtype != to.dtype) name += type(to) + "_";
+  name += type(from);
+  if (std::find(helper_names_.begin(), helper_names_.end(), name) == helper_names_.end()) {
+    helper_names_.push_back(name);
+    helper_texts_ += dialect_.helper_prefix + helper_text(helper, from, to);
+  }
+  return name;
+}
+
+std::string Prelude::helper_text(const Helper& helper, Type from, Type to) {
+  const bool is_vector = from.lanes > 1 && helper.vector;
+  const std::string pattern = is_vector ? helper.vector : helper.scalar;
+  const auto uses = [&](const char* letter) { return pattern.find(letter) != std::string::npos; };
+  const auto type_if = [&](const char* letter, Type wanted) {
+    return uses(letter) ? type(wanted) : std::string();
+  };
+  const uint32_t lanes = from.lanes;
+  const bool to_int = sdk::dtype_info(to.dtype)->is_int;
+  return expand(pattern,
+                {{'T', type(from)},
+                 {'R', type_if("$R", to)},
+                 {'E', type_if("$E", {from.dtype == PGR_DTYPE_BOOL ? PGR_DTYPE_U8 : from.dtype, 1})},
+                 {'N', std::to_string(lanes)},
+                 {'M', type_if("$M", {mask_dtype(bits_of(from.dtype)), lanes})},
+                 {'J', type_if("$J", {mask_dtype(bits_of(to.dtype)), lanes})},
+                 {'U', type_if("$U", {PGR_DTYPE_U32, lanes})},
+                 {'C', std::to_string(bits_of(to.dtype) - 1)},
+                 {'L', to_int ? lowest(to.dtype) : std::string()},
+                 {'H', to_int ? highest(to.dtype) : std::string()},
+                 {'X', to_int ? end_of(to.dtype) : std::string()},
+                 {'Y', to_int ? begin_of(to.dtype) : std::string()}});
+}
+
+std::string Prelude::text() const {
+  std::string out;
+  for (uint32_t dtype = 1; dtype < PGR_DTYPE_COUNT; ++dtype) {
+    const TypeRow& row = dialect_.types[dtype];
+    if (used_[dtype][0] && row.definition)
+      out += std::string("typedef ") + row.definition + " " + row.name + ";\n";
+  }
+  for (uint32_t dtype = 1; dtype < PGR_DTYPE_COUNT; ++dtype) {
+    const std::string elem = dialect_.types[dtype].name ? dialect_.types[dtype].name : "";
+    for (uint32_t log = 1; log < 7; ++log) {
+      if (!used_[dtype][log]) continue;
+      const std::string lanes = std::to_string(1u << log), name = elem + "x" + lanes;
+      out += expand(dialect_.vector_type, {{'E', elem}, {'T', name}, {'N', lanes}});
+      if (used_[dtype][log] & 2)
+        out += expand(dialect_.unaligned_type,
+                      {{'T', name}, {'U', name + "u"}, {'A', std::to_string(bits_of(dtype) / 8)}});
+    }
+  }
+  return out + helper_texts_;
+}
+
+}  // namespace plugrad::render

@@ -1,0 +1,50 @@
+// What stands before the kernel: the types and helper functions that it uses, and no others.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "render/dialect.h"
+
+namespace plugrad::render {
+
+// An element type and a number of lanes.
+struct Type {
+  uint32_t dtype;
+  uint32_t lanes;
+};
+
+class Prelude {
+ public:
+  explicit Prelude(const Dialect& dialect) : dialect_(dialect) {}
+
+  // The type's name; it will be defined.
+  std::string type(Type type);
+  // The same type for memory that is aligned only like an element.
+  std::string unaligned(Type type);
+  // A constant of `type`, lanes 1.
+  std::string literal(uint32_t dtype, uint64_t bits);
+  // Name of the helper for arguments of `from` and a result of `to`; it will be defined.
+  // `mask_bits` is the width of its mask arguments.
+  std::string helper(const Helper& helper, Type from, Type to);
+
+  // Everything asked for, in an order that depends on nothing but the requests.
+  std::string text() const;
+
+ private:
+  std::string helper_text(const Helper& helper, Type from, Type to);
+
+  const Dialect& dialect_;
+  std::array<std::array<uint8_t, 7>, PGR_DTYPE_COUNT> used_{};  // 1 plain, 2 unaligned; by log2 lanes
+  std::vector<std::string> helper_names_;
+  std::string helper_texts_;
+};
+
+// Bits of an element of the dtype.
+uint32_t bits_of(uint32_t dtype);
+// The signed integer dtype of so many bits: what a comparison of vectors gives.
+uint32_t mask_dtype(uint32_t bits);
+
+}  // namespace plugrad::render

@@ -1,0 +1,96 @@
+// Arithmetic by the dialect's rows.
+#include "plugrad/sdk/guard.h"
+#include "plugrad/sdk/op_info.h"
+#include "render/kernel_writer.h"
+#include "render/text.h"
+
+namespace plugrad::render {
+namespace {
+
+uint8_t class_of(uint32_t dtype) {
+  const sdk::DtypeInfo& info = *sdk::dtype_info(dtype);
+  if (dtype == PGR_DTYPE_BOOL) return kBools;
+  return info.is_float ? kFloats : info.is_signed ? kSigned : kUnsigned;
+}
+
+bool names_twice(const char* pattern, char operand) {
+  int count = 0;
+  for (const char* at = pattern; *at; ++at) count += at[0] == '$' && at[1] == operand;
+  return count > 1;
+}
+
+// C computes with int where its operands are narrower.
+bool is_narrow(Type type) {
+  return type.lanes == 1 && sdk::dtype_info(type.dtype)->is_int && bits_of(type.dtype) < 32;
+}
+
+}  // namespace
+
+bool KernelWriter::fits(const AluRow& row, uint32_t number) const {
+  const pgr_ir_inst& self = inst(number);
+  if (row.op != self.op || !(row.classes & class_of(source(number, 0).dtype))) return false;
+  if (row.when == When::Always) return true;
+  const pgr_ir_inst& right = source(number, 1);
+  if (right.op != PGR_OP_CONST) return false;
+  if (row.when == When::SafeDivisor) {
+    const bool is_signed = sdk::dtype_info(right.dtype)->is_signed;
+    return right.arg != 0 && !(is_signed && right.arg == ~uint64_t{0});
+  }
+  return right.arg < bits_of(self.dtype);
+}
+
+const AluRow& KernelWriter::row_for(uint32_t number) const {
+  for (const AluRow& row : dialect_.alu)
+    if (row.pattern && fits(row, number)) return row;
+  throw sdk::StatusError(PGR_STATUS_UNSUPPORTED,
+                         std::string("dialect ") + dialect_.name + " has no " +
+                             std::string(sdk::op_info(inst(number).op)->name) + " of " +
+                             std::string(sdk::dtype_name(source(number, 0).dtype)));
+}
+
+void KernelWriter::write_alu(uint32_t number) {
+  const AluRow& row = row_for(number);
+  const uint32_t lanes = inst(number).lanes;
+  const bool is_mask_result = is_mask(number);
+  if (is_mask_result) values_[number].mask_bits = static_cast<uint16_t>(mask_bits_for(number));
+  const uint32_t mask_bits = values_[number].mask_bits;
+  std::string operands[3];
+  for (uint32_t i = 0; i < inst(number).src_count; ++i) {
+    const uint32_t from = ir_.source(number, i);
+    if (names_twice(row.pattern, static_cast<char>('0' + i)) && values_[from].is_pending)
+      settle(from);
+    operands[i] = operand(from, lanes, mask_bits, i == 0 ? row.first : row.rest);
+  }
+  const Type from{source(number, 0).dtype, lanes};
+  if (row.helper) prelude_.helper(*row.helper, from, from);
+  const bool uses_type = std::string_view(row.pattern).find("$T") != std::string_view::npos;
+  std::string text = expand(row.pattern, {{'0', operands[0]},
+                                          {'1', operands[1]},
+                                          {'2', operands[2]},
+                                          {'T', uses_type ? prelude_.type(from) : ""}});
+  Prec prec = row.prec;
+  if (is_narrow(type_of(number)) && prec != Prec::Atom) {
+    text = "(" + prelude_.type(type_of(number)) + ")(" + text + ")";
+    prec = Prec::Unary;
+  }
+  define(number, std::move(text), prec);
+}
+
+void KernelWriter::write_where(uint32_t number) {
+  const AluRow& row = row_for(number);
+  const uint32_t lanes = inst(number).lanes;
+  const uint32_t condition = ir_.source(number, 0);
+  uint32_t mask_bits = bits_of(inst(number).dtype);
+  if (is_mask(number)) {
+    mask_bits = mask_bits_for(number);
+    values_[number].mask_bits = static_cast<uint16_t>(mask_bits);
+  }
+  const std::string gate = is_mask(condition)
+                               ? mask_operand(condition, lanes, mask_bits, Prec::Unary)
+                               : use(condition, Prec::Unary);
+  const std::string yes = operand(ir_.source(number, 1), lanes, mask_bits, Prec::Unary);
+  const std::string no = operand(ir_.source(number, 2), lanes, mask_bits, Prec::Unary);
+  define(number, expand(row.pattern, {{'0', gate}, {'1', yes}, {'2', no}}), row.prec);
+}
+
+}  // namespace plugrad::render

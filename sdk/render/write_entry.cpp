@@ -1,0 +1,134 @@
+// The kernel's frame: parameters, group loop, blocks, and the entry that the runner calls.
+#include "plugrad/sdk/guard.h"
+#include "plugrad/sdk/op_info.h"
+#include "render/kernel_writer.h"
+#include "render/text.h"
+
+namespace plugrad::render {
+
+void KernelWriter::write_nothing(uint32_t) {}
+
+std::string KernelWriter::param_name(uint32_t index) const {
+  const bool is_buffer = ir_.params()[index].kind == PGR_PARAM_BUFFER;
+  return (is_buffer ? "data" : "arg") + std::to_string(index);
+}
+
+void KernelWriter::write_param(uint32_t number) {
+  values_[number].text = param_name(static_cast<uint32_t>(inst(number).arg));
+}
+
+void KernelWriter::write_const(uint32_t number) {
+  std::string text = prelude_.literal(inst(number).dtype, inst(number).arg);
+  values_[number].prec = text[0] == '-' ? Prec::Unary : Prec::Atom;
+  values_[number].text = std::move(text);
+}
+
+std::string KernelWriter::group_id_text(uint32_t axis) const {
+  const auto& counts = ir_.header().group_count;
+  if (counts[axis] <= 1) return "0";
+  std::string text = "group";
+  uint64_t below = 1;
+  for (uint32_t i = 0; i < axis; ++i) below *= counts[i];
+  bool is_last = true;
+  for (uint32_t i = axis + 1; i < 3; ++i) is_last = is_last && counts[i] <= 1;
+  if (below > 1) text += " / " + std::to_string(below);
+  if (!is_last) text += " % " + std::to_string(counts[axis]);
+  return text;
+}
+
+void KernelWriter::write_group_id(uint32_t number) {
+  const uint32_t axis = static_cast<uint32_t>(inst(number).arg);
+  const std::string text = group_id_text(axis), type = prelude_.type(type_of(number));
+  define(number, text == "0" ? text : "(" + type + ")(" + text + ")",
+         text == "0" ? Prec::Atom : Prec::Unary);
+  if (values_[number].is_pending && text != "0") settle(number);
+}
+
+void KernelWriter::write_local_id(uint32_t number) { values_[number].text = "0"; }
+
+void KernelWriter::write_loop(uint32_t number) {
+  const std::string begin = use(ir_.source(number, 0), Prec::Loose);
+  const std::string end = use(ir_.source(number, 1), Prec::Unary);
+  settle_all();
+  const std::string name = "idx" + std::to_string(next_loop_++);
+  line("for (" + prelude_.type(type_of(number)) + " " + name + " = " + begin + "; " + name +
+       " < " + end + "; ++" + name + ") {");
+  ++depth_;
+  values_[number].text = name;
+}
+
+void KernelWriter::write_if(uint32_t number) {
+  const std::string condition = use(ir_.source(number, 0), Prec::Loose);
+  settle_all();
+  line("if (" + condition + ") {");
+  ++depth_;
+}
+
+void KernelWriter::write_end(uint32_t) {
+  settle_all();
+  --depth_;
+  line("}");
+}
+
+std::string KernelWriter::param_text(uint32_t index) {
+  const pgr_ir_param& param = ir_.params()[index];
+  if (param.kind == PGR_PARAM_SCALAR)
+    return "const " + prelude_.type({param.dtype, 1}) + " " + param_name(index);
+  const uint32_t elem = param.dtype == PGR_DTYPE_BOOL ? uint32_t{PGR_DTYPE_U8} : param.dtype;
+  std::string text = param.flags & PGR_PARAM_WRITE ? "" : "const ";
+  text += prelude_.type({elem, 1}) + " *";
+  if (param.flags & PGR_PARAM_NO_ALIAS) text += "restrict ";
+  return text + param_name(index);
+}
+
+// What the IR knows and C does not say.
+std::string KernelWriter::assumptions() {
+  std::string out;
+  for (uint32_t i = 0; i < ir_.params().size(); ++i) {
+    const pgr_ir_param& param = ir_.params()[i];
+    const std::string name = param_name(i);
+    const bool is_buffer = param.kind == PGR_PARAM_BUFFER;
+    if (is_buffer && param.align_bytes > bits_of(param.dtype) / 8)
+      out += "  " + name + " = __builtin_assume_aligned(" + name + ", " +
+             std::to_string(param.align_bytes) + ");\n";
+    const bool is_bounded = !is_buffer && (param.dtype == PGR_DTYPE_I32 || param.dtype == PGR_DTYPE_I64);
+    if (is_bounded)
+      out += "  __builtin_assume(" + name + " >= " +
+             prelude_.literal(PGR_DTYPE_I64, static_cast<uint64_t>(param.min)) + " && " + name +
+             " <= " + prelude_.literal(PGR_DTYPE_I64, static_cast<uint64_t>(param.max)) + ");\n";
+  }
+  return out;
+}
+
+// All groups of a span: one call, so that parameters are unpacked once.
+std::string KernelWriter::group_function() {
+  std::string params;
+  for (uint32_t i = 0; i < ir_.params().size(); ++i) params += param_text(i) + ", ";
+  const std::string counter = prelude_.type({PGR_DTYPE_U64, 1});
+  std::string arrays;
+  arrays.swap(body_);
+  for (uint32_t i = 0; i < ir_.arrays().size(); ++i) declare_array(i);
+  arrays.swap(body_);
+  return "static __attribute__((noinline)) void " + ir_.name() + "_groups(" + params + counter +
+         " begin, " + counter + " end) {\n" + assumptions() + "  for (" + counter +
+         " group = begin; group < end; ++group) {\n" + arrays + body_ + "  }\n}\n\n";
+}
+
+std::string KernelWriter::entry_function() {
+  const std::string counter = prelude_.type({PGR_DTYPE_U64, 1});
+  std::string arguments;
+  uint32_t buffers = 0, scalars = 0;
+  for (uint32_t i = 0; i < ir_.params().size(); ++i) {
+    const pgr_ir_param& param = ir_.params()[i];
+    if (param.kind == PGR_PARAM_BUFFER)
+      arguments += "buffers[" + std::to_string(buffers++) + "], ";
+    else
+      arguments += "*(const " + prelude_.type({param.dtype, 1}) + " *)(scalars + " +
+                   std::to_string(scalars++) + "), ";
+  }
+  return "void " + ir_.name() + "(void *const *buffers, const " + counter + " *scalars, " +
+         counter + " begin, " + counter + " end) {\n  " + ir_.name() + "_groups(" + arguments +
+         "begin, end);\n}\n";
+}
+
+}  // namespace plugrad::render

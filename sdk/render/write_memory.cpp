@@ -1,0 +1,200 @@
+// LOAD, STORE, ATOMIC_ADD, vectors' making and taking apart, arrays.
+#include "plugrad/sdk/guard.h"
+#include "render/kernel_writer.h"
+#include "render/text.h"
+
+namespace plugrad::render {
+namespace {
+
+// Bool is a byte in memory, 0 or not.
+uint32_t memory_dtype(uint32_t dtype) { return dtype == PGR_DTYPE_BOOL ? PGR_DTYPE_U8 : dtype; }
+
+constexpr uint64_t kMostPrivateBytes = uint64_t{2} << 20;  // of a thread's stack
+constexpr uint32_t kArrayAlign = 64;
+
+}  // namespace
+
+// An array that is always read and written whole is a variable, so that it lives in registers.
+bool KernelWriter::is_variable(const pgr_ir_array& array) const {
+  return array.elem_count == array.lanes;
+}
+
+bool KernelWriter::may_overlap(uint32_t one, uint32_t other) const {
+  if (one == other) return true;
+  const auto params = ir_.params();
+  if (one >= params.size() || other >= params.size()) return false;
+  return !(params[one].flags & PGR_PARAM_NO_ALIAS) && !(params[other].flags & PGR_PARAM_NO_ALIAS);
+}
+
+void KernelWriter::declare_array(uint32_t index) {
+  const pgr_ir_array& array = ir_.arrays()[index];
+  const std::string name = (is_variable(array) ? "acc" : "buf") + std::to_string(index);
+  if (is_variable(array)) {
+    const bool is_mask = array.dtype == PGR_DTYPE_BOOL && array.lanes > 1;
+    return line(prelude_.type({is_mask ? uint32_t{PGR_DTYPE_I8} : array.dtype, array.lanes}) +
+                " " + name + ";");
+  }
+  const uint64_t elem_bytes = bits_of(array.dtype) / 8;
+  sdk::require(array.elem_count <= kMostPrivateBytes / elem_bytes, PGR_STATUS_UNSUPPORTED,
+               "array " + std::to_string(index) + " has " + std::to_string(array.elem_count) +
+                   " elements; private arrays of up to " + std::to_string(kMostPrivateBytes) +
+                   " bytes fit the stack");
+  const std::string count = std::to_string(array.elem_count ? array.elem_count : 1);
+  line(expand(dialect_.array, {{'E', prelude_.type({memory_dtype(array.dtype), 1})},
+                               {'0', name},
+                               {'N', count},
+                               {'A', std::to_string(std::max(array.align_bytes, kArrayAlign))}}));
+}
+
+void KernelWriter::write_array(uint32_t number) {
+  const uint64_t index = inst(number).arg;
+  const bool is_named = is_variable(ir_.arrays()[index]);
+  values_[number].text = (is_named ? "acc" : "buf") + std::to_string(index);
+}
+
+KernelWriter::Access KernelWriter::access(uint32_t number) {
+  const uint32_t pointer = ir_.source(number, 0);
+  const pgr_ir_inst& self = inst(pointer);
+  const uint32_t index = static_cast<uint32_t>(self.arg);
+  const bool is_array = self.op == PGR_OP_ARRAY;
+  Access at;
+  at.memory = is_array ? static_cast<uint32_t>(ir_.params().size()) + index : index;
+  at.is_variable = is_array && is_variable(ir_.arrays()[index]);
+  at.pointer = values_[pointer].text;
+  const bool is_vector = inst(number).lanes > 1;
+  at.index = use(ir_.source(number, 1), is_vector ? Prec::Product : Prec::Loose);
+  return at;
+}
+
+std::string KernelWriter::load_text(uint32_t number, const Access& at, Prec& prec) {
+  const Type type = type_of(number);
+  const Type stored{memory_dtype(type.dtype), type.lanes};
+  prec = Prec::Atom;
+  if (type.dtype == PGR_DTYPE_BOOL) values_[number].mask_bits = 8;
+  if (at.is_variable) return at.pointer;
+  const bool is_vector = type.lanes > 1;
+  std::string text = expand(is_vector ? dialect_.load_vector : dialect_.load_scalar,
+                            {{'P', at.pointer},
+                             {'I', at.index},
+                             {'U', is_vector ? prelude_.unaligned(stored) : std::string()}});
+  if (is_vector) prec = Prec::Unary;
+  if (type.dtype != PGR_DTYPE_BOOL) return text;
+  prec = Prec::Loose;
+  return text + " != " + (is_vector ? "(" + prelude_.type(stored) + ")0" : "0");
+}
+
+void KernelWriter::write_load(uint32_t number) {
+  const Access at = access(number);
+  Prec prec = Prec::Atom;
+  std::string text = inst(number).src_count == 2 ? load_text(number, at, prec)
+                                                 : gated_load_text(number, at, prec);
+  reads_.push_back(at.memory);
+  define(number, std::move(text), prec, "val");
+}
+
+std::string KernelWriter::gated_load_text(uint32_t number, const Access& at, Prec& prec) {
+  const Type type = type_of(number);
+  const uint32_t gate = ir_.source(number, 2), other = ir_.source(number, 3);
+  if (!is_mask(gate) || at.is_variable) {
+    const std::string loaded = load_text(number, at, prec);
+    const uint32_t bits = is_mask(number) ? 8 : bits_of(type.dtype);
+    const std::string whether = is_mask(gate) ? mask_operand(gate, type.lanes, bits, Prec::Unary)
+                                              : use(gate, Prec::Unary);
+    const std::string yes = prec > Prec::Unary ? "(" + loaded + ")" : loaded;
+    prec = Prec::Loose;
+    return whether + " ? " + yes + " : " + operand(other, type.lanes, 8, Prec::Unary);
+  }
+  const Type stored{memory_dtype(type.dtype), type.lanes};
+  std::string closed = operand(other, type.lanes, 8, Prec::Unary);
+  const bool is_bool = type.dtype == PGR_DTYPE_BOOL;
+  if (is_bool) closed = "(" + prelude_.type(stored) + ")" + closed;
+  const std::string name = prelude_.helper(*dialect_.masked_load, stored, stored);
+  const std::string text =
+      name + "(" + at.pointer + " + " + at.index + ", " +
+      mask_operand(gate, type.lanes, bits_of(stored.dtype), Prec::Loose) + ", " + closed + ")";
+  prec = is_bool ? Prec::Loose : Prec::Atom;
+  if (!is_bool) return text;
+  values_[number].mask_bits = 8;
+  return text + " != (" + prelude_.type(stored) + ")0";
+}
+
+// `value` as it stands in memory.
+void KernelWriter::store_to(const Access& at, Type type, const std::string& value) {
+  settle_readers(at.memory);
+  if (at.is_variable) return line(at.pointer + " = " + value + ";");
+  const bool is_vector = type.lanes > 1;
+  line(expand(is_vector ? dialect_.store_vector : dialect_.store_scalar,
+              {{'P', at.pointer},
+               {'I', at.index},
+               {'0', value},
+               {'U', is_vector ? prelude_.unaligned(type) : std::string()}}));
+}
+
+void KernelWriter::write_store(uint32_t number) {
+  const Access at = access(number);
+  const uint32_t from = ir_.source(number, 2);
+  const Type type{memory_dtype(inst(from).dtype), inst(from).lanes};
+  std::string value;
+  if (is_mask(from)) {
+    value = mask_operand(from, type.lanes, 8, Prec::Unary);
+    if (!at.is_variable) value = "(" + prelude_.type(type) + ")" + value + " & 1";
+  } else {
+    value = use(from, Prec::Loose);
+  }
+  if (inst(number).src_count == 3) {
+    reads_.clear();
+    return store_to(at, type, value);
+  }
+  masked_store(number, at, type, value);
+}
+
+void KernelWriter::masked_store(uint32_t number, const Access& at, Type type,
+                                const std::string& value) {
+  const uint32_t gate = ir_.source(number, 3);
+  const std::string whether = is_mask(gate)
+                                  ? mask_operand(gate, type.lanes, bits_of(type.dtype), Prec::Unary)
+                                  : use(gate, Prec::Loose);
+  reads_.clear();
+  settle_readers(at.memory);
+  if (!is_mask(gate)) {
+    line("if (" + whether + ") {");
+    ++depth_;
+    store_to(at, type, value);
+    --depth_;
+    return line("}");
+  }
+  if (at.is_variable) return line(at.pointer + " = " + whether + " ? " + value + " : " + at.pointer + ";");
+  line(prelude_.helper(*dialect_.masked_store, type, type) + "(" + at.pointer + " + " + at.index +
+       ", " + whether + ", " + value + ");");
+}
+
+void KernelWriter::write_atomic_add(uint32_t number) {
+  const Access at = access(number);
+  const uint32_t from = ir_.source(number, 2);
+  const uint32_t lanes = inst(number).lanes;
+  sdk::require(!at.is_variable, PGR_STATUS_UNSUPPORTED, "ATOMIC_ADD to an array in registers");
+  const std::string value = use_name(from);
+  const bool is_gated = inst(number).src_count == 4;
+  const uint32_t gate = is_gated ? ir_.source(number, 3) : 0;
+  const std::string whether = is_gated ? use_name(gate) : std::string();
+  reads_.clear();
+  settle_readers(at.memory);
+  for (uint32_t lane = 0; lane < lanes; ++lane) {
+    const std::string which = std::to_string(lane);
+    const auto of_lane = [&](const std::string& vector) {
+      return lanes == 1 ? vector : expand(dialect_.lane, {{'0', vector}, {'1', which}});
+    };
+    const std::string index = lane == 0 ? at.index : at.index + " + " + which;
+    const std::string condition =
+        !is_gated ? "" : "if (" + (is_mask(gate) ? of_lane(whether) : whether) + ") ";
+    line(condition +
+         expand(dialect_.atomic_add, {{'P', at.pointer}, {'I', index}, {'0', of_lane(value)}}));
+  }
+}
+
+void KernelWriter::write_barrier(uint32_t) {
+  settle_all();
+  if (dialect_.barrier) line(dialect_.barrier);
+}
+
+}  // namespace plugrad::render

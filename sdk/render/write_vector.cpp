@@ -1,0 +1,79 @@
+// VECTOR and LANE.
+#include "plugrad/sdk/guard.h"
+#include "render/kernel_writer.h"
+#include "render/text.h"
+
+namespace plugrad::render {
+namespace {
+
+std::string lane_numbers(uint32_t first, uint32_t count) {
+  std::string out;
+  for (uint32_t i = 0; i < count; ++i)
+    out += (i ? ", " : "") + std::to_string(first + i);
+  return out;
+}
+
+}  // namespace
+
+void KernelWriter::write_vector(uint32_t number) {
+  const auto sources = ir_.sources(number);
+  const Type type = type_of(number);
+  const bool is_bool = type.dtype == PGR_DTYPE_BOOL;
+  if (is_mask(number)) values_[number].mask_bits = static_cast<uint16_t>(mask_bits_for(number));
+  const uint32_t bits = values_[number].mask_bits;
+  if (sources.size() == 1)
+    return define(number, operand(sources[0], type.lanes, bits, Prec::Unary), Prec::Unary);
+  const uint32_t elem = is_bool ? mask_dtype(bits) : type.dtype;
+  if (sources.size() == 2 && inst(sources[0]).lanes == inst(sources[1]).lanes &&
+      inst(sources[0]).lanes > 1) {
+    const uint32_t half = type.lanes / 2;
+    const std::string low = operand(sources[0], half, bits, Prec::Loose);
+    const std::string high = operand(sources[1], half, bits, Prec::Loose);
+    return define(number,
+                  expand(dialect_.shuffle,
+                         {{'0', low}, {'1', high}, {'2', lane_numbers(0, type.lanes)}}),
+                  Prec::Atom);
+  }
+  std::string elements;
+  for (uint32_t source : sources) {
+    const bool is_scalar = inst(source).lanes == 1;
+    const std::string name = is_scalar ? use(source, Prec::Unary) : use_name(source);
+    for (uint32_t lane = 0; lane < inst(source).lanes; ++lane) {
+      if (!elements.empty()) elements += ", ";
+      if (!is_scalar)
+        elements += expand(dialect_.lane, {{'0', name}, {'1', std::to_string(lane)}});
+      else
+        elements += is_bool ? name + " ? -1 : 0" : name;
+    }
+  }
+  define(number,
+         expand(dialect_.vector_literal,
+                {{'T', prelude_.type({elem, type.lanes})}, {'0', elements}}),
+         Prec::Atom);
+}
+
+void KernelWriter::write_lane(uint32_t number) {
+  const uint32_t source = ir_.source(number, 0);
+  const Type type = type_of(number);
+  const uint32_t first = static_cast<uint32_t>(inst(number).arg);
+  values_[number].mask_bits = values_[source].mask_bits;
+  if (inst(source).lanes == type.lanes)
+    return define(number, use(source, Prec::Unary), Prec::Unary);
+  const std::string vector = use_name(source);
+  if (type.lanes > 1)
+    return define(number,
+                  expand(dialect_.shuffle, {{'0', vector},
+                                            {'1', vector},
+                                            {'2', lane_numbers(first, type.lanes)}}),
+                  Prec::Atom);
+  std::string text = expand(dialect_.lane, {{'0', vector}, {'1', std::to_string(first)}});
+  if (type.dtype == PGR_DTYPE_BOOL) return define(number, text + " != 0", Prec::Loose);
+  define(number, std::move(text), Prec::Atom);
+}
+
+void KernelWriter::write_wmma(uint32_t) {
+  throw sdk::StatusError(PGR_STATUS_UNSUPPORTED,
+                         std::string("dialect ") + dialect_.name + " has no WMMA");
+}
+
+}  // namespace plugrad::render
