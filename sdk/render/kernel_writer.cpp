@@ -125,7 +125,7 @@ std::string KernelWriter::use_name(uint32_t number) {
   return use(number, Prec::Unary);
 }
 
-void KernelWriter::define(uint32_t number, std::string text, Prec prec, const char* stem) {
+void KernelWriter::define(uint32_t number, std::string text, Prec prec) {
   Value& value = values_[number];
   value.text = std::move(text);
   value.prec = prec;
@@ -134,9 +134,7 @@ void KernelWriter::define(uint32_t number, std::string text, Prec prec, const ch
   if (use_counts_[number] == 0) return;
   value.is_pending = true;
   pending_.push_back(number);
-  const bool is_load = std::string_view(stem) == "val";
   if (use_counts_[number] > 1 || value.text.size() > kLongestInline) settle(number);
-  (void)is_load;
 }
 
 std::string KernelWriter::value_type(uint32_t number) {

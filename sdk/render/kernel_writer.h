@@ -66,7 +66,7 @@ class KernelWriter {
   // values (kernel_writer.cpp)
   std::string use(uint32_t number, Prec loosest);
   std::string use_name(uint32_t number);
-  void define(uint32_t number, std::string text, Prec prec, const char* stem = "alu");
+  void define(uint32_t number, std::string text, Prec prec);
   void settle(uint32_t number);
   void settle_all();
   void settle_readers(uint32_t memory);

@@ -61,6 +61,10 @@ std::string begin_of(uint32_t dtype) {
 
 uint32_t bits_of(uint32_t dtype) { return sdk::dtype_size(dtype) * 8; }
 
+uint32_t memory_dtype(uint32_t dtype) {
+  return dtype == PGR_DTYPE_BOOL ? uint32_t{PGR_DTYPE_U8} : dtype;
+}
+
 uint32_t mask_dtype(uint32_t bits) {
   switch (bits) {
     case 8: return PGR_DTYPE_I8;
@@ -129,7 +133,7 @@ std::string Prelude::helper_text(const Helper& helper, Type from, Type to) {
   return expand(pattern,
                 {{'T', type(from)},
                  {'R', type_if("$R", to)},
-                 {'E', type_if("$E", {from.dtype == PGR_DTYPE_BOOL ? PGR_DTYPE_U8 : from.dtype, 1})},
+                 {'E', type_if("$E", {memory_dtype(from.dtype), 1})},
                  {'N', std::to_string(lanes)},
                  {'M', type_if("$M", {mask_dtype(bits_of(from.dtype)), lanes})},
                  {'J', type_if("$J", {mask_dtype(bits_of(to.dtype)), lanes})},

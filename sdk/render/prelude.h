@@ -44,6 +44,8 @@ class Prelude {
 
 // Bits of an element of the dtype.
 uint32_t bits_of(uint32_t dtype);
+// The dtype of an element in memory: a bool is a byte there, 0 or not.
+uint32_t memory_dtype(uint32_t dtype);
 // The signed integer dtype of so many bits: what a comparison of vectors gives.
 uint32_t mask_dtype(uint32_t bits);
 

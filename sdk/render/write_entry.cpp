@@ -74,9 +74,8 @@ std::string KernelWriter::param_text(uint32_t index) {
   const pgr_ir_param& param = ir_.params()[index];
   if (param.kind == PGR_PARAM_SCALAR)
     return "const " + prelude_.type({param.dtype, 1}) + " " + param_name(index);
-  const uint32_t elem = param.dtype == PGR_DTYPE_BOOL ? uint32_t{PGR_DTYPE_U8} : param.dtype;
   std::string text = param.flags & PGR_PARAM_WRITE ? "" : "const ";
-  text += prelude_.type({elem, 1}) + " *";
+  text += prelude_.type({memory_dtype(param.dtype), 1}) + " *";
   if (param.flags & PGR_PARAM_NO_ALIAS) text += "restrict ";
   return text + param_name(index);
 }

@@ -1,13 +1,12 @@
 // LOAD, STORE, ATOMIC_ADD, vectors' making and taking apart, arrays.
+#include <algorithm>
+
 #include "plugrad/sdk/guard.h"
 #include "render/kernel_writer.h"
 #include "render/text.h"
 
 namespace plugrad::render {
 namespace {
-
-// Bool is a byte in memory, 0 or not.
-uint32_t memory_dtype(uint32_t dtype) { return dtype == PGR_DTYPE_BOOL ? PGR_DTYPE_U8 : dtype; }
 
 constexpr uint64_t kMostPrivateBytes = uint64_t{2} << 20;  // of a thread's stack
 constexpr uint32_t kArrayAlign = 64;
@@ -89,7 +88,7 @@ void KernelWriter::write_load(uint32_t number) {
   std::string text = inst(number).src_count == 2 ? load_text(number, at, prec)
                                                  : gated_load_text(number, at, prec);
   reads_.push_back(at.memory);
-  define(number, std::move(text), prec, "val");
+  define(number, std::move(text), prec);
 }
 
 std::string KernelWriter::gated_load_text(uint32_t number, const Access& at, Prec& prec) {

@@ -1,0 +1,97 @@
+#include "cpu_facts.h"
+
+#include <unistd.h>
+
+#include "plugrad/sdk/guard.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace plugrad::cpu_clang {
+
+#if defined(__x86_64__)
+namespace {
+
+std::string text_of(const unsigned* words, size_t count) {
+  std::string text(reinterpret_cast<const char*>(words), count * sizeof(unsigned));
+  text.resize(text.find('\0') == std::string::npos ? text.size() : text.find('\0'));
+  const size_t first = text.find_first_not_of(' ');
+  if (first == std::string::npos) return {};
+  return text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+std::string read_vendor() {
+  unsigned highest = 0, words[3] = {0, 0, 0};
+  __get_cpuid(0, &highest, &words[0], &words[2], &words[1]);
+  return text_of(words, 3);
+}
+
+std::string read_model() {
+  unsigned words[12] = {};
+  for (unsigned i = 0; i < 3; ++i)
+    if (!__get_cpuid(0x80000002u + i, &words[4 * i], &words[4 * i + 1], &words[4 * i + 2],
+                     &words[4 * i + 3]))
+      return "x86-64 processor";
+  return text_of(words, 12);
+}
+
+// Each feature is asked for by itself: a virtual machine may hide some of a processor's.
+std::string read_features() {
+  std::string list;
+#define PLUGRAD_ASK(name) \
+  if (__builtin_cpu_supports(name)) list += list.empty() ? "+" name : ",+" name;
+  PLUGRAD_ASK("sse3") PLUGRAD_ASK("ssse3") PLUGRAD_ASK("sse4.1") PLUGRAD_ASK("sse4.2")
+  PLUGRAD_ASK("popcnt") PLUGRAD_ASK("lzcnt") PLUGRAD_ASK("bmi") PLUGRAD_ASK("bmi2")
+  PLUGRAD_ASK("movbe") PLUGRAD_ASK("avx") PLUGRAD_ASK("f16c") PLUGRAD_ASK("fma")
+  PLUGRAD_ASK("avx2") PLUGRAD_ASK("avx512f") PLUGRAD_ASK("avx512cd") PLUGRAD_ASK("avx512dq")
+  PLUGRAD_ASK("avx512bw") PLUGRAD_ASK("avx512vl") PLUGRAD_ASK("avx512vbmi")
+#undef PLUGRAD_ASK
+  return list;
+}
+
+bool has_all_of_avx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+}
+
+std::string choose_tune(const std::string& vendor, bool has_avx512) {
+  if (!__builtin_cpu_supports("avx2")) return "generic";
+  if (vendor == "AuthenticAMD") return has_avx512 ? "znver4" : "znver3";
+  return has_avx512 ? "icelake-server" : "haswell";
+}
+
+uint64_t ask_system(int what) {
+  const long value = ::sysconf(what);
+  return value > 0 ? static_cast<uint64_t>(value) : 0;
+}
+
+}  // namespace
+
+CpuFacts detect_cpu() {
+  __builtin_cpu_init();
+  CpuFacts facts;
+  facts.vendor = read_vendor();
+  facts.model = read_model();
+  facts.features = read_features();
+  const bool has_avx512 = has_all_of_avx512();
+  facts.tune = choose_tune(facts.vendor, has_avx512);
+  facts.has_f16c = __builtin_cpu_supports("f16c");
+  facts.has_fma = __builtin_cpu_supports("fma");
+  facts.has_sse41 = __builtin_cpu_supports("sse4.1");
+  facts.vector_bytes = has_avx512 ? 64 : __builtin_cpu_supports("avx2") ? 32 : 16;
+  facts.vector_registers = has_avx512 ? 32 : 16;
+  facts.cache_bytes[0] = ask_system(_SC_LEVEL1_DCACHE_SIZE);
+  facts.cache_bytes[1] = ask_system(_SC_LEVEL2_CACHE_SIZE);
+  facts.cache_bytes[2] = ask_system(_SC_LEVEL3_CACHE_SIZE);
+  facts.memory_bytes = ask_system(_SC_PHYS_PAGES) * ask_system(_SC_PAGESIZE);
+  return facts;
+}
+#else
+CpuFacts detect_cpu() {
+  throw sdk::StatusError(PGR_STATUS_UNSUPPORTED,
+                         "cpu_clang generates x86-64 code only, and this is another processor");
+}
+#endif
+
+}  // namespace plugrad::cpu_clang

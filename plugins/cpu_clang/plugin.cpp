@@ -1,0 +1,92 @@
+// cpu_clang: kernels become C, Clang makes machine code of it in memory, the host's threads run it.
+#include "plugin.h"
+
+#include "plugrad/sdk/guard.h"
+
+namespace plugrad::cpu_clang {
+namespace {
+
+pgr_status info(pgr_plugin*, pgr_plugin_info* out, pgr_error* error) {
+  return sdk::guard(error, [&] {
+    pgr_plugin_info own;
+    PGR_INIT(own, PLUGIN_INFO);
+    own.name = sdk::to_pgr("cpu_clang");
+    own.device_name = sdk::to_pgr("CPU");
+    own.version = sdk::to_pgr("0.9.0");
+    own.vendor = sdk::to_pgr("plugrad");
+    sdk::fill(out, own);
+  });
+}
+
+pgr_status device_count(pgr_plugin*, uint32_t* out_count, pgr_error* error) {
+  return sdk::guard(error, [&] {
+    sdk::require(out_count != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out_count is NULL");
+    *out_count = 1;
+  });
+}
+
+pgr_status device_open(pgr_plugin* plugin, uint32_t index, const pgr_option*, uint32_t option_count,
+                       uint32_t, pgr_device** out, pgr_error* error) {
+  return sdk::guard(error, [&] {
+    sdk::require(out != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out is NULL");
+    sdk::require(index == 0, PGR_STATUS_NOT_FOUND,
+                 "no CPU device " + std::to_string(index) + "; there is device 0");
+    sdk::require(option_count == 0, PGR_STATUS_INVALID_ARGUMENT, "a CPU device has no options");
+    auto device = std::make_unique<pgr_device>();
+    device->plugin = plugin;
+    *out = device.release();
+  });
+}
+
+void device_close(pgr_plugin*, pgr_device* device) { delete device; }
+
+const void* table_named(std::string_view name) {
+  if (name == "pgr.device") return device_table();
+  if (name == "pgr.allocator") return allocator_table();
+  if (name == "pgr.renderer") return renderer_table();
+  if (name == "pgr.compiler") return compiler_table();
+  if (name == "pgr.runner") return runner_table();
+  return nullptr;
+}
+
+pgr_status query_interface(pgr_plugin*, const pgr_string* name, uint32_t, const void** out_table,
+                           pgr_error* error) {
+  return sdk::guard(error, [&] {
+    sdk::require(out_table != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out_table is NULL");
+    const void* table = table_named(sdk::to_view(name));
+    sdk::require(table != nullptr, PGR_STATUS_UNSUPPORTED,
+                 "cpu_clang does not offer " + std::string(sdk::to_view(name)));
+    *out_table = table;
+  });
+}
+
+pgr_plugin_api make_api(pgr_plugin* plugin) {
+  pgr_plugin_api api;
+  PGR_INIT(api, PLUGIN_API);
+  api.plugin = plugin;
+  api.info = info;
+  api.device_count = device_count;
+  api.device_open = device_open;
+  api.device_close = device_close;
+  api.query_interface = query_interface;
+  return api;
+}
+
+}  // namespace
+}  // namespace plugrad::cpu_clang
+
+extern "C" PGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(pgr_hello* hello, const pgr_plugin_api** out_api,
+                                                  pgr_error* error) {
+  using namespace plugrad;
+  constexpr uint32_t kLowestHostMinor = 9;
+  return sdk::guard(error, [&] {
+    PGR_HELLO_ANSWER(hello, kLowestHostMinor);
+    sdk::require(hello->host->api_minor >= kLowestHostMinor, PGR_STATUS_NEED_NEWER_HOST,
+                 "cpu_clang needs a host of API 0.9 or newer");
+    static pgr_plugin plugin;
+    plugin.host = hello->host;
+    plugin.cpu = cpu_clang::detect_cpu();
+    static const pgr_plugin_api api = cpu_clang::make_api(&plugin);
+    *out_api = &api;
+  });
+}

@@ -1,0 +1,46 @@
+#include "clang/crash_guard.h"
+
+#include <llvm/Support/CrashRecoveryContext.h>
+#include <llvm/Support/ErrorHandling.h>
+
+#include <mutex>
+
+namespace plugrad::clang_component {
+namespace {
+
+// LLVM calls this before it would end the process.
+void on_fatal_error(void*, const char*, bool) {
+  if (llvm::CrashRecoveryContext* context = llvm::CrashRecoveryContext::GetCurrent())
+    context->HandleExit(1);
+}
+
+// LLVM's signal handlers stand only while something compiles: they are the whole process's.
+class RecoveryScope {
+ public:
+  RecoveryScope() {
+    const std::lock_guard lock(mutex_);
+    if (users_++ > 0) return;
+    llvm::CrashRecoveryContext::Enable();
+    llvm::install_fatal_error_handler(on_fatal_error);
+  }
+  ~RecoveryScope() {
+    const std::lock_guard lock(mutex_);
+    if (--users_ > 0) return;
+    llvm::remove_fatal_error_handler();
+    llvm::CrashRecoveryContext::Disable();
+  }
+
+ private:
+  static inline std::mutex mutex_;
+  static inline int users_ = 0;
+};
+
+}  // namespace
+
+bool run_guarded(const std::function<void()>& body) {
+  const RecoveryScope scope;
+  llvm::CrashRecoveryContext context;
+  return context.RunSafely([&] { body(); });
+}
+
+}  // namespace plugrad::clang_component

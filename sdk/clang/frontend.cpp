@@ -1,0 +1,80 @@
+#include "clang/frontend.h"
+
+#include <clang/Basic/DiagnosticOptions.h>
+#include <clang/CodeGen/CodeGenAction.h>
+#include <clang/Frontend/CompilerInstance.h>
+#include <clang/Frontend/CompilerInvocation.h>
+#include <clang/Frontend/TextDiagnosticPrinter.h>
+#include <llvm/Support/VirtualFileSystem.h>
+
+#include <vector>
+
+namespace plugrad::clang_component {
+namespace {
+
+constexpr const char* kFileName = "kernel.c";
+
+// Everything that costs time and gives nothing is off: headers, unwind tables, Clang's own run of
+// LLVM's passes (backend.cpp has ours).
+std::vector<std::string> arguments(const CompileOptions& options) {
+  std::vector<std::string> args = {
+      "-triple", options.target, "-target-cpu", options.cpu, "-std=gnu23", "-x", "c",
+      "-O" + std::to_string(options.optimize), "-disable-llvm-passes", "-disable-free",
+      "-ffreestanding", "-fno-builtin", "-fwrapv", "-relaxed-aliasing", "-fno-signed-char",
+      "-nostdsysteminc", "-nobuiltininc", "-w", "-mrelocation-model", "static",
+      "-mframe-pointer=none", "-fcolor-diagnostics",
+      options.contract ? "-ffp-contract=fast" : "-ffp-contract=off"};
+  if (!options.tune.empty()) {
+    args.push_back("-tune-cpu");
+    args.push_back(options.tune);
+  }
+  if (options.vector_bits)
+    args.push_back("-mprefer-vector-width=" + std::to_string(options.vector_bits));
+  std::string_view rest = options.features;
+  while (!rest.empty()) {
+    const size_t comma = std::min(rest.find(','), rest.size());
+    if (comma > 0) {
+      args.push_back("-target-feature");
+      args.emplace_back(rest.substr(0, comma));
+    }
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  args.push_back(kFileName);
+  return args;
+}
+
+}  // namespace
+
+std::unique_ptr<llvm::Module> parse_c(std::string_view source, const CompileOptions& options,
+                                      llvm::LLVMContext& context, std::string& log) {
+  llvm::raw_string_ostream log_stream(log);
+  llvm::IntrusiveRefCntPtr<clang::DiagnosticOptions> diagnostic_options(
+      new clang::DiagnosticOptions());
+  diagnostic_options->ShowColors = false;
+  auto* printer = new clang::TextDiagnosticPrinter(log_stream, diagnostic_options.get());
+  clang::DiagnosticsEngine parse_diagnostics(
+      llvm::IntrusiveRefCntPtr<clang::DiagnosticIDs>(new clang::DiagnosticIDs()),
+      diagnostic_options, printer, false);
+
+  const std::vector<std::string> args = arguments(options);
+  std::vector<const char*> pointers;
+  for (const std::string& arg : args) pointers.push_back(arg.c_str());
+  clang::CompilerInstance instance;
+  if (!clang::CompilerInvocation::CreateFromArgs(instance.getInvocation(), pointers,
+                                                 parse_diagnostics))
+    return nullptr;
+
+  auto files = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
+  files->addFile(kFileName, 0, llvm::MemoryBuffer::getMemBufferCopy(
+                                   llvm::StringRef(source.data(), source.size()), kFileName));
+  instance.createDiagnostics(printer, false);
+  instance.createFileManager(files);
+  clang::EmitLLVMOnlyAction action(&context);
+  const bool ok = instance.ExecuteAction(action);
+  std::unique_ptr<llvm::Module> module = ok ? action.takeModule() : nullptr;
+  instance.setDiagnostics(nullptr);
+  delete printer;
+  return module;
+}
+
+}  // namespace plugrad::clang_component

@@ -1,0 +1,17 @@
+// The Clang half: source to LLVM's module.
+#pragma once
+
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+
+#include <memory>
+
+#include "clang/compile.h"
+
+namespace plugrad::clang_component {
+
+// nullptr where the source is wrong; `log` says why.
+std::unique_ptr<llvm::Module> parse_c(std::string_view source, const CompileOptions& options,
+                                      llvm::LLVMContext& context, std::string& log);
+
+}  // namespace plugrad::clang_component

@@ -1,0 +1,96 @@
+// Kernels from IR to machine code, run, and compared with values worked out here.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "unit/cpu_clang/cpu_device.h"
+
+namespace plugrad::testing {
+namespace {
+
+using sdk::IrBuilder;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr uint32_t kRead = PGR_PARAM_READ | PGR_PARAM_NO_ALIAS;
+constexpr uint32_t kWrite = PGR_PARAM_WRITE | PGR_PARAM_NO_ALIAS;
+
+std::vector<float> counting(size_t count) {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), 1.0f);
+  return values;
+}
+
+TEST(CpuKernels, AddOfVectors_OverGroups_TouchesEveryElement) {
+  CpuDevice cpu;
+  constexpr uint64_t kCount = 16 * 10;
+  IrBuilder b("add");
+  b.set_groups(10);
+  const auto out = b.buffer(PGR_DTYPE_F32, kCount, kWrite);
+  const auto left = b.buffer(PGR_DTYPE_F32, kCount, kRead);
+  const auto right = b.buffer(PGR_DTYPE_F32, kCount, kRead);
+  const auto at = b.alu(PGR_OP_MUL, {b.group_id(0), b.constant_int(PGR_DTYPE_I32, 16)});
+  b.store(out, at, b.alu(PGR_OP_ADD, {b.load(left, at, 16), b.load(right, at, 16)}));
+  Buffer<float> result(cpu, std::vector<float>(kCount, -1)), x(cpu, counting(kCount)),
+      y(cpu, counting(kCount));
+  Program(cpu, b, "add").run({result.handle, x.handle, y.handle}, {}, 10);
+  for (size_t i = 0; i < kCount; ++i) EXPECT_EQ(result.values()[i], 2.0f * float(i + 1));
+}
+
+TEST(CpuKernels, Reduction_KeepsItsSumInARegister) {
+  CpuDevice cpu;
+  IrBuilder b("sum");
+  const auto out = b.buffer(PGR_DTYPE_F32, 1, kWrite), in = b.buffer(PGR_DTYPE_F32, 1000, kRead);
+  const auto zero = b.constant_int(PGR_DTYPE_I64, 0);
+  const auto acc = b.array(PGR_SPACE_PRIVATE, PGR_DTYPE_F32, 1);
+  b.store(acc, zero, b.constant_float(PGR_DTYPE_F32, 0));
+  const auto i = b.loop(zero, b.constant_int(PGR_DTYPE_I64, 1000));
+  b.store(acc, zero, b.alu(PGR_OP_ADD, {b.load(acc, zero), b.load(in, i)}));
+  b.end_loop(i);
+  b.store(out, zero, b.load(acc, zero));
+  Buffer<float> result(cpu, {0}), x(cpu, counting(1000));
+  Program(cpu, b, "sum").run({result.handle, x.handle});
+  EXPECT_EQ(result.values()[0], 500500.0f);
+}
+
+TEST(CpuKernels, Groups_OverThreeAxes_SeeTheirIds) {
+  CpuDevice cpu;
+  IrBuilder b("ids");
+  b.set_groups(2, 3, 4);
+  const auto out = b.buffer(PGR_DTYPE_I32, 24, kWrite);
+  const auto number = [&](int64_t value) { return b.constant_int(PGR_DTYPE_I32, value); };
+  const auto x = b.group_id(0), y = b.group_id(1), z = b.group_id(2);
+  const auto row = b.alu(PGR_OP_ADD, {b.alu(PGR_OP_MUL, {z, number(3)}), y});
+  const auto at = b.alu(PGR_OP_ADD, {b.alu(PGR_OP_MUL, {row, number(2)}), x});
+  const auto tens = b.alu(PGR_OP_ADD, {b.alu(PGR_OP_MUL, {y, number(10)}), x});
+  b.store(out, at, b.alu(PGR_OP_ADD, {b.alu(PGR_OP_MUL, {z, number(100)}), tens}));
+  Buffer<int32_t> result(cpu, std::vector<int32_t>(24, -1));
+  Program(cpu, b, "ids").run({result.handle}, {}, 2, 3, 4);
+  for (int i = 0; i < 24; ++i)
+    EXPECT_EQ(result.values()[size_t(i)], i / 6 * 100 + i / 2 % 3 * 10 + i % 2);
+}
+
+TEST(CpuKernels, CompileError_ComesWithTheCompilersLog) {
+  CpuDevice cpu;
+  std::string binary, log;
+  EXPECT_EQ(cpu.try_compile("void k(void) { return wrong; }", false, binary, log),
+            PGR_STATUS_COMPILE_FAILED);
+  EXPECT_THAT(log, HasSubstr("undeclared identifier 'wrong'"));
+  EXPECT_THAT(cpu.error.text(), HasSubstr("undeclared identifier 'wrong'"));
+}
+
+TEST(CpuKernels, ALibmCall_IsRefusedByName) {
+  CpuDevice cpu;
+  const std::string binary = cpu.compile("float sinf(float); void k(float* p) { *p = sinf(*p); }");
+  try {
+    Program program(cpu, binary, "k");
+    FAIL() << "the object was loaded";
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("\"sinf\""));
+  }
+}
+
+}  // namespace
+}  // namespace plugrad::testing
