@@ -85,6 +85,7 @@ constexpr SettingRow kRows[] = {
     {"PLUGRAD_THREADS",         "threads of the process's pool; 0 is every core",            read_int<&Settings::threads, 0, 256>},
     {"PLUGRAD_MEMORY_LIMIT",    "device memory that may be in use at once",                  read_memory_limit},
     {"PLUGRAD_FAST_MATH",       "1: rewrites that may change a float's last bits",           read_bool<&Settings::fast_math>},
+    {"PLUGRAD_CONTRACT",        "0: a multiply and its add always round separately",         read_bool<&Settings::contract>},
     {"PLUGRAD_VERIFY",          "1: check the IR after every stage",                         read_bool<&Settings::verify>},
     {"PLUGRAD_DUMP",            "name of a stage whose IR is printed",                       read_text<&Settings::dump>},
     {"PLUGRAD_TRACE",           "file that receives every stage and rewrite",                read_text<&Settings::trace_path>},

@@ -28,7 +28,8 @@ std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request,
 }  // namespace
 
 KernelOptions KernelOptions::from_settings() {
-  return {.no_opt = settings().noopt, .fast_math = settings().fast_math};
+  const Settings& now = settings();
+  return {.no_opt = now.noopt, .fast_math = now.fast_math, .contract = now.contract};
 }
 
 std::vector<std::shared_ptr<ReadyKernel>> KernelCache::get(std::span<const KernelRequest> requests,

@@ -1,0 +1,119 @@
+#include "engine/canonical.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plugrad/error.h"
+
+using namespace plugrad;
+using engine::CanonicalGraph;
+
+namespace {
+
+class CanonicalTest : public testing::Test {
+ protected:
+  Id leaf(std::initializer_list<int64_t> shape, DType dtype = DType::F32, uint32_t device = 1) {
+    std::vector<int64_t> list = {next_buffer++, device};
+    list.insert(list.end(), shape);
+    const Id id = g.add(Op::Buffer, dtype, {}, g.list(list));
+    set_value(id, device);
+    return id;
+  }
+  void set_value(Id id, uint32_t device = 1) {
+    auto value = std::make_shared<engine::Value>();
+    value->dtype = g[id].dtype;
+    value->device = device;
+    values.set(id, value);
+  }
+  Hash128 key(std::vector<Id> roots) {
+    canonical.walk(g, shapes, values, roots);
+    return canonical.key();
+  }
+  Id add(Id a, Id b) { return g.binary(Op::Add, a, b); }
+  Id mul(Id a, Id b) { return g.binary(Op::Mul, a, b); }
+
+  Graph g;
+  Shapes shapes{g};
+  engine::ValueTable values;
+  CanonicalGraph canonical;
+  int64_t next_buffer = 1;
+};
+
+TEST_F(CanonicalTest, TheSameShapeOfGraphOnOtherBuffersHasTheSameKey) {
+  const Id a = leaf({4}), b = leaf({4});
+  const Hash128 first = key({mul(add(a, b), a)});
+  leaf({7});  // other ids in between
+  const Id c = leaf({4}), d = leaf({4});
+  EXPECT_EQ(key({mul(add(c, d), c)}), first);
+}
+
+TEST_F(CanonicalTest, WhatTellsPlansApartChangesTheKey) {
+  const Id a = leaf({4}), b = leaf({4});
+  const Hash128 base = key({add(a, b)});
+  EXPECT_NE(key({add(a, a)}), base) << "one input twice";
+  EXPECT_NE(key({mul(a, b)}), base) << "op";
+  EXPECT_NE(key({add(leaf({5}), leaf({5}))}), base) << "shape";
+  EXPECT_NE(key({add(leaf({4}, DType::I32), leaf({4}, DType::I32))}), base) << "dtype";
+  EXPECT_NE(key({add(leaf({4}, DType::F32, 2), leaf({4}, DType::F32, 2))}), base) << "device";
+  EXPECT_NE(key({add(a, b), mul(a, b)}), base) << "roots";
+  EXPECT_NE(key({mul(a, g.constant(DType::F32, 2.0))}), key({mul(a, g.constant(DType::F32, 3.0))}));
+  const Id grid = leaf({2, 2});
+  const auto moved = [&](std::initializer_list<int64_t> order) {
+    return g.add(Op::Permute, DType::F32, {grid}, g.list(order));
+  };
+  EXPECT_NE(key({moved({0, 1})}), key({moved({1, 0})})) << "list argument";
+}
+
+TEST_F(CanonicalTest, TheWalkStopsAtValues) {
+  const Id a = leaf({4}), b = leaf({4});
+  const Id sum = add(a, b);
+  set_value(sum);
+  const Hash128 over_value = key({mul(sum, g.constant(DType::F32, 2.0))});
+  EXPECT_EQ(canonical.take_inputs().size(), 1u);
+  EXPECT_EQ(key({mul(leaf({4}), g.constant(DType::F32, 2.0))}), over_value);
+}
+
+TEST_F(CanonicalTest, NodesThatShareAValueAreOneInput) {
+  const Id a = leaf({4}), cut = leaf({4});
+  values.set(cut, values.share(a));
+  key({add(mul(a, a), cut)});
+  EXPECT_EQ(canonical.take_inputs().size(), 1u);
+}
+
+TEST_F(CanonicalTest, TheCopyIsTheGraphWithCanonicalBuffers) {
+  leaf({9});
+  const Id a = leaf({4}), b = leaf({4}, DType::F32, 3);
+  key({g.add(Op::Sub, DType::F32, {a, b}), b});
+  const auto scratch = canonical.copy();
+  ASSERT_EQ(scratch.inputs.size(), 2u);
+  EXPECT_THAT(scratch.graph.arg_list(scratch.inputs[0]), testing::ElementsAre(0, 1, 4));
+  EXPECT_THAT(scratch.graph.arg_list(scratch.inputs[1]), testing::ElementsAre(1, 3, 4));
+  EXPECT_EQ(scratch.graph[scratch.roots[0]].op, Op::Sub);
+  EXPECT_THAT(scratch.graph.sources(scratch.roots[0]), testing::ElementsAreArray(scratch.inputs));
+  EXPECT_EQ(scratch.roots[1], scratch.inputs[1]);
+}
+
+TEST_F(CanonicalTest, IdentitiesOfContiguousDoNotChangeTheKeyAndStayApart) {
+  const Id a = leaf({4});
+  const auto stored = [&](uint64_t identity) { return g.add(Op::Contiguous, DType::F32, {a}, identity); };
+  const Hash128 first = key({add(stored(17), stored(18))});
+  const auto scratch = canonical.copy();
+  const auto sources = scratch.graph.sources(scratch.roots[0]);
+  EXPECT_NE(sources[0], sources[1]);
+  EXPECT_EQ(key({add(stored(99), stored(100))}), first);
+  EXPECT_NE(key({add(stored(5), stored(5))}), first);
+}
+
+TEST_F(CanonicalTest, ABufferWithoutAValueIsAnInternalError) {
+  const Id lost = g.add(Op::Buffer, DType::F32, {}, g.list({99, 1, 4}));
+  EXPECT_THROW(key({add(lost, lost)}), Error);
+}
+
+TEST_F(CanonicalTest, ALongChainNeedsNoRecursion) {
+  Id x = leaf({1});
+  for (int i = 0; i < 100000; ++i) x = add(x, g.constant(DType::F32, static_cast<double>(i)));
+  key({x});
+  EXPECT_EQ(canonical.copy().graph.size(), g.size());
+}
+
+}  // namespace
