@@ -43,7 +43,7 @@ class Maker {
     if (!take_from(disk, key)) {
       compile();
       load_fresh();
-      disk.put(as_bytes(key), kernel_.binary);
+      if (d_.has_compiler) disk.put(as_bytes(key), kernel_.binary);
     }
     kernel_.compile_ns = monotonic_ns() - start;
     d_.kernels.compile_ns.fetch_add(kernel_.compile_ns);

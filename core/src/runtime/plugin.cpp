@@ -44,8 +44,11 @@ std::string hello_mismatch(const pgr_hello& hello) {
   if (hello.canary_hello_offset == 0) return "its entry did not answer the hello (PGR_HELLO_ANSWER)";
   if (hello.canary_hello_offset != offsetof(pgr_hello, plugin_minor))
     return "its headers lay out pgr_hello differently";
-  bool newer = hello.plugin_minor > PGR_API_MINOR;  // minors only add at the end
-  if (newer ? hello.canary_error_size < sizeof(pgr_error) : hello.canary_error_size > sizeof(pgr_error))
+  // Minors only add at the end.
+  bool may_be_longer = hello.plugin_minor > PGR_API_MINOR, may_be_shorter = hello.plugin_minor < PGR_API_MINOR;
+  bool longer = hello.canary_error_size > sizeof(pgr_error);
+  bool shorter = hello.canary_error_size < sizeof(pgr_error);
+  if ((longer && !may_be_longer) || (shorter && !may_be_shorter))
     return "its headers lay out pgr_error differently";
   return "";
 }

@@ -1,0 +1,107 @@
+// Which device a selection, the environment and the default rule choose.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plugrad/error.h"
+#include "unit/runtime/fake_plugins.h"
+
+using namespace plugrad::runtime;
+using testing::HasSubstr;
+
+namespace {
+
+class Choosing : public testing::Test {
+ protected:
+  void SetUp() override {
+    plugins.add("low", R"(, "priority": 100)");
+    plugins.add("high", R"(, "priority": 300)");
+    plugins.add("never", R"(, "priority": 0)");
+    plugins.add("software", R"(, "priority": 900)");
+    plugins.add("absent", R"(, "priority": 950, "probes": ["/nonexistent"])");
+  }
+  std::string default_with(const std::string& selection, const std::string& visible = "") {
+    return Registry(plugins.options(selection, visible)).default_device().name();
+  }
+  std::string refusal(const std::string& selection) {
+    return message_of([&] { default_with(selection); });
+  }
+  FakePlugins plugins;
+};
+
+}  // namespace
+
+TEST_F(Choosing, TheRuleTakesTheHighestPriorityThatIsNotSoftware) { EXPECT_EQ(default_with(""), "HIGH:0"); }
+
+TEST_F(Choosing, SelectionsByExample) {
+  EXPECT_EQ(default_with("low"), "LOW:0");
+  EXPECT_EQ(default_with("low:1"), "LOW:1");
+  EXPECT_EQ(default_with("absent,low"), "LOW:0");
+  EXPECT_EQ(default_with("cuda,low"), "LOW:0") << "a plugin of ours that is not installed is no mistake";
+  EXPECT_EQ(default_with("!high"), "LOW:0");
+  EXPECT_EQ(default_with("!high:0"), "HIGH:1");
+  EXPECT_EQ(default_with("high:name=*one"), "HIGH:1");
+  EXPECT_EQ(default_with("low:uuid=FAKE-b*"), "LOW:1");
+  EXPECT_EQ(default_with("software"), "SOFTWARE:0") << "asked for, it may be software";
+  EXPECT_EQ(default_with("never"), "NEVER:0");
+}
+
+TEST_F(Choosing, AnUnknownNameIsAnErrorWithTheNearest) {
+  EXPECT_THAT(refusal("hihg"), testing::StartsWith("unknown device \"hihg\" in DEV\n"
+                                                   "       hihg\n"
+                                                   "       ^~~~ did you mean HIGH? plugins found:"));
+  EXPECT_THAT(refusal("low,banana"), HasSubstr("\n       low,banana\n           ^~~~~~ plugins found:"));
+}
+
+TEST_F(Choosing, AFailedSelectionShowsTheRecords) {
+  EXPECT_THAT(refusal("absent"), HasSubstr("ABSENT"));
+  EXPECT_THAT(refusal("absent"), HasSubstr("none of /nonexistent exists"));
+  EXPECT_THAT(refusal("high:7"), HasSubstr("HIGH has 2 devices"));
+  EXPECT_THAT(refusal("cuda"), HasSubstr("no device is available for \"cuda\""));
+}
+
+TEST_F(Choosing, NoPluginAtAllSaysWhereToLook) {
+  RegistryOptions options;
+  options.places = {{"/nonexistent", "test"}};
+  EXPECT_THAT(message_of([&] { Registry(options).default_device(); }), HasSubstr("PLUGRAD_PLUGIN_PATH"));
+}
+
+TEST_F(Choosing, NameEqualsOneChoosesAndTwoOfThemConflict) {
+  RegistryOptions options = plugins.options();
+  options.environment = [](const char* name) {
+    return std::string(name) == "LOW" ? std::optional<std::string>("1") : std::nullopt;
+  };
+  EXPECT_EQ(Registry(options).default_device().name(), "LOW:0");
+  options.selection = "high";
+  EXPECT_EQ(Registry(options).default_device().name(), "HIGH:0") << "DEV wins";
+  options.selection = "";
+  options.environment = [](const char* name) {
+    bool set = std::string(name) == "LOW" || std::string(name) == "HIGH";
+    return set ? std::optional<std::string>("1") : std::nullopt;
+  };
+  EXPECT_THAT(message_of([&] { Registry(options).default_device(); }), HasSubstr("both choose a device"));
+}
+
+TEST_F(Choosing, VisibleDevicesFilterAndRenumber) {
+  Registry one(plugins.options("", "high:1,low"));
+  EXPECT_EQ(one.default_device().name(), "HIGH:0");
+  EXPECT_EQ(one.default_device().info().name, "Fake One");
+  EXPECT_EQ(one.find_device("low:1").info().name, "Fake One");
+  EXPECT_THAT(message_of([&] { one.find_device("high:1"); }), HasSubstr("HIGH has 1 device"));
+  EXPECT_THAT(message_of([&] { one.find_device("never"); }), HasSubstr("hides its devices"));
+  Registry swapped(plugins.options("", "high:1,high:0"));
+  EXPECT_EQ(swapped.find_device("high:1").info().name, "Fake Zero");
+  Registry without(plugins.options("", "!high"));
+  EXPECT_EQ(without.default_device().name(), "LOW:0");
+  Registry by_identity(plugins.options("", "uuid=FAKE-b*"));
+  EXPECT_EQ(by_identity.default_device().info().name, "Fake One");
+}
+
+TEST_F(Choosing, TheDefaultCanBeSetInCodeAndUnset) {
+  Registry registry(plugins.options());
+  registry.set_default_device("low:1");
+  EXPECT_EQ(registry.default_device().name(), "LOW:1");
+  EXPECT_THAT(message_of([&] { registry.set_default_device("banana"); }), HasSubstr("unknown device"));
+  EXPECT_EQ(registry.default_device().name(), "LOW:1") << "a failed choice changes nothing";
+  registry.set_default_device("");
+  EXPECT_EQ(registry.default_device().name(), "HIGH:0");
+}

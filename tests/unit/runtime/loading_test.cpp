@@ -1,0 +1,199 @@
+// What becomes of plugins good and bad: their records, and that the process survives them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "plugrad/error.h"
+#include "unit/runtime/fake_plugins.h"
+
+using namespace plugrad::runtime;
+using testing::HasSubstr;
+
+namespace {
+
+LoadRecord record_of(Registry& registry, const std::string& name) {
+  for (const LoadRecord& r : registry.records())
+    if (r.path.ends_with("libplugrad_plugin_" + name + ".so")) return r;
+  return {};
+}
+
+// The record after everything that can be opened has been.
+LoadRecord opened_record(FakePlugins& plugins, const std::string& name) {
+  Registry registry(plugins.options());
+  registry.open_all();
+  return record_of(registry, name);
+}
+
+struct Bad {
+  const char* name;
+  LoadStage stage;
+  const char* reason;
+};
+
+}  // namespace
+
+TEST(Loading, AGoodPluginIsOnlyOpenedWhenSelected) {
+  FakePlugins plugins;
+  plugins.add("good");
+  Registry registry(plugins.options());
+  EXPECT_EQ(record_of(registry, "good").state, LoadState::Available);
+  EXPECT_EQ(record_of(registry, "good").stage, LoadStage::Probes);
+  Device& device = registry.find_device("good");
+  EXPECT_EQ(device.name(), "GOOD:0");
+  EXPECT_EQ(device.info().name, "Fake Zero");
+  EXPECT_EQ(device.caps().threads, 3u);
+  EXPECT_EQ(device.caps().cache_line_bytes, 0u);
+  EXPECT_THAT(device.claims(), testing::ElementsAre("pgr.device", "pgr.allocator", "pgr.runner",
+                                                    "pgr.renderer", "pgr.compiler"));
+  EXPECT_EQ(record_of(registry, "good").state, LoadState::Loaded);
+  EXPECT_EQ(record_of(registry, "good").stage, LoadStage::Devices);
+}
+
+TEST(Loading, EachBadPluginIsRefusedWithItsReason) {
+  const Bad bad[] = {
+      {"throws", LoadStage::Entry, "an exception left the plugin: thrown by entry"},
+      {"fails", LoadStage::Entry, "its entry answered IO_ERROR: its firmware file is missing"},
+      {"newer", LoadStage::Entry, "it needs a newer host: plugin ABI 0.42; this host speaks 0.9"},
+      {"silent", LoadStage::Entry, "did not answer the hello"},
+      {"other_layout", LoadStage::Entry, "its headers lay out pgr_error differently"},
+      {"null_table", LoadStage::Table, "the table is NULL"},
+      {"wrong_id", LoadStage::Table, "the table is of another kind"},
+      {"null_slot", LoadStage::Table, "its table lacks the function device_open"},
+      {"short_table", LoadStage::Table, "its table lacks the function device_count"},
+      {"lies", LoadStage::Table, "it says that its device name is \"LIAR\", its manifest \"LIES\""},
+  };
+  FakePlugins plugins;
+  for (const Bad& b : bad) plugins.add(b.name);
+  plugins.add("good");
+  Registry registry(plugins.options());
+  EXPECT_EQ(registry.open_all().size(), 2u) << "the good one's two devices";
+  for (const Bad& b : bad) {
+    LoadRecord r = record_of(registry, b.name);
+    EXPECT_EQ(r.state, LoadState::Refused) << b.name;
+    EXPECT_EQ(r.stage, b.stage) << b.name << " at " << to_string(r.stage);
+    EXPECT_THAT(r.reason, HasSubstr(b.reason)) << b.name;
+  }
+}
+
+TEST(Loading, LibrariesWithoutTheEntryAreRefused) {
+  FakePlugins plugins;
+  plugins.add("major", "", "fake_v1");
+  plugins.add("empty", "", "fake_empty");
+  std::filesystem::create_directory(plugins.path() + "/libplugrad_plugin_directory.so");
+  std::ofstream(plugins.path() + "/libplugrad_plugin_text.so") << "not a library";
+  std::ofstream(plugins.path() + "/libplugrad_plugin_text.json")
+      << R"({"name": "text", "device_name": "TEXT", "abi": {"major": 0, "minor_low": 9, "minor_high": 9}})";
+  Registry registry(plugins.options());
+  registry.open_all();
+  EXPECT_THAT(record_of(registry, "major").reason, HasSubstr("built for plugin ABI 1.x"));
+  EXPECT_EQ(record_of(registry, "empty").reason, "it exports no symbol pgr_plugin_entry_v0");
+  EXPECT_EQ(record_of(registry, "directory").reason, "it is not a file");
+  EXPECT_EQ(record_of(registry, "text").stage, LoadStage::Open);
+  EXPECT_THAT(record_of(registry, "text").reason, HasSubstr("file too short"));
+}
+
+TEST(Loading, ManifestsAreReadFirstAndCheckedStrictly) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"", "it has no manifest"},
+      {"{", "not valid JSON"},
+      {"[]", "not a JSON object"},
+      {R"({"name": "bad"})", "\"device_name\" is missing"},
+      {R"({"name": "bad", "device_name": 3})", "\"device_name\" is not text"},
+      {R"({"name": "bad", "device_name": "BAD"})", "\"abi\" is missing"},
+      {R"({"name": "bad", "device_name": "BAD", "abi": 9})", "\"abi\" is not an object"},
+      {R"({"name": "bad", "device_name": "BAD", "abi": {"major": 0}})", "\"abi.minor_low\" is missing"},
+      {R"({"name": "bad", "device_name": "BAD", "abi": {"major": 1, "minor_low": 0, "minor_high": 3}})",
+       "built for plugin ABI 1.x"},
+      {R"({"name": "bad", "device_name": "BAD", "abi": {"major": 0, "minor_low": 10, "minor_high": 12}})",
+       "needs a newer host"},
+      {R"({"name": "bad", "device_name": "b d", "abi": {"major": 0, "minor_low": 9, "minor_high": 9}})",
+       "not upper case"},
+      {R"({"name": "bad", "device_name": "BAD", "priority": -5, "abi": {"major": 0, "minor_low": 9, "minor_high": 9}})",
+       "\"priority\" is -5"},
+      {R"({"name": "bad", "device_name": "BAD", "probes": [1], "abi": {"major": 0, "minor_low": 9, "minor_high": 9}})",
+       "\"probes\" holds something that is no text"},
+      {R"({"name": "bad", "device_name": "BAD", "sanitizer": "memory", "abi": {"major": 0, "minor_low": 9, "minor_high": 9}})",
+       "built with the sanitizer \"memory\""},
+  };
+  for (auto& [manifest, reason] : cases) {
+    FakePlugins plugins;
+    plugins.add_with_manifest("bad", manifest);
+    LoadRecord r = opened_record(plugins, "bad");
+    EXPECT_EQ(r.state, LoadState::Refused) << manifest;
+    EXPECT_EQ(r.stage, LoadStage::Manifest) << manifest;
+    EXPECT_THAT(r.reason, HasSubstr(reason)) << manifest;
+  }
+}
+
+TEST(Loading, AWorldWritableFileOrDirectoryIsRefused) {
+  for (const char* part : {"/libplugrad_plugin_good.so", "/libplugrad_plugin_good.json", ""}) {
+    FakePlugins plugins;
+    plugins.add("good");
+    ASSERT_EQ(chmod((plugins.path() + part).c_str(), 0777), 0);
+    LoadRecord r = opened_record(plugins, "good");
+    EXPECT_EQ(r.state, LoadState::Refused) << part;
+    EXPECT_EQ(r.stage, LoadStage::Permissions) << part;
+    EXPECT_THAT(r.reason, HasSubstr("can be written by everybody")) << part;
+    EXPECT_THAT(r.hint, HasSubstr("chmod o-w"));
+  }
+}
+
+TEST(Loading, AbsentHardwareIsAbsentNotBroken) {
+  FakePlugins plugins;
+  plugins.add("probed", R"(, "probes": ["/nonexistent/*"], "probe_hint": "install the fake driver")");
+  plugins.add("found", R"(, "probes": ["/nonexistent/*", "/dev/nul?"])");
+  plugins.add("no_devices");
+  Registry registry(plugins.options());
+  registry.open_all();
+  EXPECT_EQ(record_of(registry, "probed").state, LoadState::Absent);
+  EXPECT_EQ(record_of(registry, "probed").hint, "install the fake driver");
+  EXPECT_EQ(record_of(registry, "found").state, LoadState::Loaded);
+  EXPECT_EQ(record_of(registry, "no_devices").state, LoadState::Absent);
+  EXPECT_EQ(record_of(registry, "no_devices").reason, "libfake.so.1 was not found");
+}
+
+TEST(Loading, ADeviceThatLacksAMandatoryInterfaceIsAnErrorThatNamesIt) {
+  FakePlugins plugins;
+  plugins.add("no_allocator");
+  plugins.add("unopenable");
+  Registry registry(plugins.options());
+  EXPECT_THAT(message_of([&] { registry.find_device("no_allocator"); }),
+              HasSubstr("lacks the mandatory interface pgr.allocator"));
+  EXPECT_EQ(message_of([&] { registry.find_device("unopenable"); }),
+            "[device_open] UNOPENABLE:0: /dev/fake0 is locked (PERMISSION_DENIED)");
+}
+
+TEST(Loading, TheFirstOfTwoPluginsOfOneNameWins) {
+  FakePlugins first, second;
+  first.add("good");
+  second.add("good");
+  RegistryOptions options = first.options();
+  options.places.push_back({second.path(), "later"});
+  Registry registry(options);
+  registry.open_all();
+  EXPECT_EQ(registry.records()[0].state, LoadState::Loaded);
+  EXPECT_EQ(registry.records()[1].state, LoadState::Shadowed);
+}
+
+TEST(Loading, ARefusedPluginGivesItsPlaceToTheNextOfItsName) {
+  FakePlugins first, second;
+  first.add_with_manifest(
+      "throws", R"({"name": "throws", "device_name": "GOOD", "abi": {"major": 0, "minor_low": 9, "minor_high": 9}})");
+  second.add("good");
+  RegistryOptions options = first.options();
+  options.places.push_back({second.path(), "later"});
+  Registry registry(options);
+  EXPECT_EQ(registry.find_device("good").name(), "GOOD:0");
+  EXPECT_EQ(registry.records()[0].state, LoadState::Refused);
+  EXPECT_EQ(registry.records()[1].state, LoadState::Loaded);
+}
+
+TEST(Loading, APluginCanBeAddedByPath) {
+  FakePlugins plugins, extra;
+  plugins.add("good");
+  Registry registry(plugins.options());
+  EXPECT_EQ(registry.add_plugin(extra.add("added")).size(), 2u);
+  EXPECT_EQ(registry.find_device("added:1").info().name, "Fake One");
+  EXPECT_THAT(message_of([&] { registry.add_plugin(extra.add("throws")); }), HasSubstr("thrown by entry"));
+  EXPECT_THAT(message_of([&] { registry.add_plugin("/nonexistent/lib.so"); }), HasSubstr("/nonexistent/lib.so"));
+}

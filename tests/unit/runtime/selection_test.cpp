@@ -1,0 +1,78 @@
+#include "runtime/selection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plugrad/error.h"
+
+using namespace plugrad::runtime;
+
+namespace {
+
+std::string printed(const DeviceChoice& c) {
+  std::string out = c.plugin.empty() ? "*" : c.plugin;
+  if (c.index) out += ":" + std::to_string(*c.index);
+  if (!c.name_glob.empty()) out += ":name=" + c.name_glob;
+  if (!c.uuid_glob.empty()) out += ":uuid=" + c.uuid_glob;
+  return out;
+}
+
+std::string printed(std::string_view text) {
+  Selection s = parse_selection(text, "DEV");
+  std::string out;
+  for (const DeviceChoice& c : s.prefer) out += printed(c) + " ";
+  for (const DeviceChoice& c : s.exclude) out += "!" + printed(c) + " ";
+  return out;
+}
+
+std::string refusal(std::string_view text) {
+  try {
+    parse_selection(text, "DEV");
+  } catch (const plugrad::Error& e) {
+    EXPECT_EQ(e.kind(), plugrad::ErrorKind::User);
+    return e.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST(Selection, TheGrammarByExample) {
+  EXPECT_EQ(printed("cuda:1"), "CUDA:1 ");
+  EXPECT_EQ(printed("cuda,vulkan,cpu"), "CUDA VULKAN CPU ");
+  EXPECT_EQ(printed(" cuda : 1 , ! vulkan "), "CUDA:1 !VULKAN ");
+  EXPECT_EQ(printed("!vulkan,!cuda:0"), "!VULKAN !CUDA:0 ");
+  EXPECT_EQ(printed("cuda:name=*A100*"), "CUDA:name=*A100* ");
+  EXPECT_EQ(printed("uuid=GPU-4f:1*"), "*:uuid=GPU-4f:1* ");
+  EXPECT_EQ(printed("name=*Xeon*,cpu"), "*:name=*Xeon* CPU ");
+  EXPECT_EQ(printed("1"), "*:1 ");
+  EXPECT_EQ(printed("clang,gpu:2,Acme_2"), "CPU OPENCL:2 ACME_2 ");
+}
+
+TEST(Selection, ErrorsPointAtTheirPlace) {
+  EXPECT_THAT(refusal("cuda:x"), testing::StartsWith("\"x\" is neither a number, name=... nor uuid=... in DEV\n"
+                                                     "       cuda:x\n"
+                                                     "            ^ DEV takes a list such as"));
+  EXPECT_THAT(refusal("cpu,,cuda"), testing::StartsWith("an empty item in DEV\n       cpu,,cuda\n           ^"));
+  EXPECT_THAT(refusal("c*da"), testing::HasSubstr("\n       c*da\n       ^~~~ "));
+  for (const char* bad : {"", "cpu,", ",", "!", "cuda:", ":1", "cuda:-1", "cuda:99999999999", "cuda:1:2",
+                          "name=", "cuda:uuid=", "cu da", "cuda:1x", "!!cuda", "/dev/x"})
+    EXPECT_NE(refusal(bad), "accepted") << bad;
+}
+
+TEST(Selection, NearestNameIsOneThatIsLikelyMeant) {
+  std::vector<std::string> known = {"CPU", "CUDA", "VULKAN", "OPENCL"};
+  EXPECT_EQ(nearest_name("cudda", known), "CUDA");
+  EXPECT_EQ(nearest_name("vulcan", known), "VULKAN");
+  EXPECT_EQ(nearest_name("cp", known), "CPU");
+  EXPECT_EQ(nearest_name("banana", known), "");
+}
+
+TEST(Selection, Globs) {
+  EXPECT_TRUE(matches_glob("NVIDIA A100-SXM4", "*a100*"));
+  EXPECT_TRUE(matches_glob("abc", "a?c"));
+  EXPECT_TRUE(matches_glob("", "*"));
+  EXPECT_TRUE(matches_glob("aXbXc", "*X*c"));
+  EXPECT_FALSE(matches_glob("abc", "a?"));
+  EXPECT_FALSE(matches_glob("abc", "b*"));
+}
