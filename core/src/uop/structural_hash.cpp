@@ -15,12 +15,12 @@ uint64_t fold_product(uint64_t a, uint64_t b) {
 }
 
 struct Mixer {
-  Hash128 state{{0x243f6a8885a308d3ull, 0x13198a2e03707344ull}};  // digits of pi
+  NodeHash state{{0x243f6a8885a308d3ull, 0x13198a2e03707344ull}};  // digits of pi
   void absorb(uint64_t value) {
     state.word[0] = fold_product(state.word[0] ^ value ^ 0xa4093822299f31d0ull, 0x9e3779b97f4a7c15ull | 1) + value;
     state.word[1] = fold_product(state.word[1] + value, 0xc2b2ae3d27d4eb4full) ^ (value << 32 | value >> 32);
   }
-  void absorb(const Hash128& h) {
+  void absorb(const NodeHash& h) {
     absorb(h.word[0]);
     absorb(h.word[1]);
   }
@@ -30,7 +30,7 @@ constexpr uint64_t kNamed = 0xffff;  // stands where op and dtype do for named n
 
 }  // namespace
 
-std::string to_string(const Hash128& hash) { return fmt::format("{:016x}{:016x}", hash.word[0], hash.word[1]); }
+std::string to_string(const NodeHash& hash) { return fmt::format("{:016x}{:016x}", hash.word[0], hash.word[1]); }
 
 void StructuralHash::name(Id node, uint64_t number) {
   if (known_.size() < graph_.size()) known_.resize(graph_.size());
@@ -42,7 +42,7 @@ void StructuralHash::name(Id node, uint64_t number) {
   known_[node] = true;
 }
 
-Hash128 StructuralHash::compute(Id id) const {
+NodeHash StructuralHash::compute(Id id) const {
   const Node& n = graph_[id];
   Mixer mixer;
   mixer.absorb(static_cast<uint64_t>(n.op) << 8 | static_cast<uint64_t>(n.dtype) | uint64_t{n.src_count} << 32);
@@ -65,7 +65,7 @@ Hash128 StructuralHash::compute(Id id) const {
   return mixer.state;
 }
 
-Hash128 StructuralHash::operator()(std::span<const Id> roots) {
+NodeHash StructuralHash::operator()(std::span<const Id> roots) {
   if (known_.size() < graph_.size()) known_.resize(graph_.size());
   if (by_id_.size() < graph_.size()) by_id_.resize(graph_.size());
   const auto stop = [this](Id id) { return known_[id]; };

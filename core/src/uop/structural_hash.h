@@ -9,14 +9,14 @@
 
 namespace plugrad {
 
-struct Hash128 {
+struct NodeHash {
   uint64_t word[2] = {};
-  friend bool operator==(const Hash128&, const Hash128&) = default;
-  friend auto operator<=>(const Hash128&, const Hash128&) = default;
+  friend bool operator==(const NodeHash&, const NodeHash&) = default;
+  friend auto operator<=>(const NodeHash&, const NodeHash&) = default;
 };
 
 /// 32 hexadecimal digits.
-std::string to_string(const Hash128& hash);
+std::string to_string(const NodeHash& hash);
 
 /// Hashes what is reachable from `roots`, in the order of the roots; sources of commutative ops count in
 /// either order, lists by content. Keeps its memory between calls, and for one graph its results too.
@@ -31,28 +31,28 @@ class StructuralHash {
   /// From now on `node` counts with this arg instead of its own: for numbers that only tell nodes apart.
   void rename_arg(Id node, uint64_t arg) { args_.emplace_back(node, arg); }
 
-  Hash128 operator()(std::span<const Id> roots);
-  Hash128 operator()(Id root) { return (*this)(std::span<const Id>(&root, 1)); }
+  NodeHash operator()(std::span<const Id> roots);
+  NodeHash operator()(Id root) { return (*this)(std::span<const Id>(&root, 1)); }
   /// Hash of one node that an earlier call reached.
-  const Hash128& of(Id node) const { return by_id_[node]; }
+  const NodeHash& of(Id node) const { return by_id_[node]; }
 
  private:
-  Hash128 compute(Id id) const;
+  NodeHash compute(Id id) const;
   const Graph& graph_;
   Reachable reachable_;
-  std::vector<Hash128> by_id_;
+  std::vector<NodeHash> by_id_;
   std::vector<bool> known_;
   std::vector<std::pair<Id, uint64_t>> args_;
 };
 
-inline Hash128 structural_hash(const Graph& graph, std::span<const Id> roots) {
+inline NodeHash structural_hash(const Graph& graph, std::span<const Id> roots) {
   return StructuralHash(graph)(roots);
 }
-inline Hash128 structural_hash(const Graph& graph, Id root) { return StructuralHash(graph)(root); }
+inline NodeHash structural_hash(const Graph& graph, Id root) { return StructuralHash(graph)(root); }
 
 }  // namespace plugrad
 
 template <>
-struct std::hash<plugrad::Hash128> {
-  size_t operator()(const plugrad::Hash128& h) const noexcept { return static_cast<size_t>(h.word[0]); }
+struct std::hash<plugrad::NodeHash> {
+  size_t operator()(const plugrad::NodeHash& h) const noexcept { return static_cast<size_t>(h.word[0]); }
 };
