@@ -1,0 +1,81 @@
+// A kernel decoded for running: values in a flat array of slots (one a lane), one step for each
+// instruction that does something at run time. Private to the interpreter.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plugrad/sdk/interpreter.h"
+
+namespace plugrad::sdk {
+
+struct Step;
+
+// Computes slots from slots.
+using AluFn = void (*)(const Step& step, uint64_t* slots);
+// Moves one lane between memory and a slot.
+using LoadFn = uint64_t (*)(const std::byte* at);
+using StoreFn = void (*)(std::byte* at, uint64_t bits);
+
+enum class StepKind : uint8_t {
+  Alu,
+  Load,
+  Store,
+  AtomicAdd,
+  GroupId,
+  LocalId,
+  Loop,
+  EndLoop,
+  If,
+  Barrier,
+  End,
+};
+
+struct Step {
+  StepKind kind = StepKind::End;
+  uint16_t lanes = 1;
+  uint16_t stride[4] = {};  // of each source in slots: 0 repeats a single lane
+  uint32_t dst = 0;         // first slot of the result
+  uint32_t src[4] = {};     // first slot of each source; of a pointer: its region
+  uint32_t number = 0;      // of the instruction, for messages
+  uint32_t target = 0;      // step to jump to: behind the block, or back to its first step
+  uint32_t elem_size = 0;
+  uint32_t group_lanes = 1;  // memory: the index must be a multiple
+  bool is_gated = false;
+  uint64_t arg = 0;
+  AluFn alu = nullptr;
+  LoadFn load = nullptr;
+  StoreFn store = nullptr;
+  std::vector<uint32_t> parts;  // VECTOR: the slot of every lane
+};
+
+// Memory that a pointer names: a buffer, or one work-item's or group's array.
+struct Region {
+  std::byte* base = nullptr;
+  uint64_t elem_count = 0;
+};
+
+struct Interpreter::Program {
+  explicit Program(IrView view);
+
+  IrView ir;
+  std::vector<Step> steps;
+  std::vector<uint64_t> initial;   // slots with the constants in place
+  std::vector<uint32_t> slot_of;   // by instruction: its first slot, or its region for a pointer
+  std::vector<uint32_t> scalar_slots;   // every slot that holds a scalar parameter
+  std::vector<uint32_t> scalar_params;  // and the number of that parameter
+  uint64_t private_bytes = 0, local_bytes = 0;
+  std::vector<uint64_t> array_offsets;  // by array, within the private or the local area
+};
+
+// nullptr where the verifier would have refused the instruction.
+AluFn find_alu(uint32_t op, uint32_t dtype);
+AluFn find_fma(uint32_t dtype);
+AluFn find_cast(uint32_t from, uint32_t to);
+AluFn find_bitcast(uint32_t to);
+LoadFn find_load(uint32_t dtype);
+StoreFn find_store(uint32_t dtype);
+
+}  // namespace plugrad::sdk
