@@ -28,6 +28,8 @@ uint64_t literal_bits(bool is_double, uint64_t literal, DType dtype) {
 
 bool literal_matches(const Node& n, bool is_double, uint64_t literal) {
   if (n.op != Op::Const || (is_double && class_of(n.dtype) != kFloatClass)) return false;
+  // A number that the dtype cannot hold (f8e4m3 has no infinity) is not the value of any constant.
+  if (is_double && bits_of(std::bit_cast<double>(literal), n.dtype) != literal) return false;
   return n.arg == literal_bits(is_double, literal, n.dtype);
 }
 

@@ -3,7 +3,9 @@
 namespace plugrad {
 
 const RuleTable& strict_table() {
-  static const RuleTable table{constant_rules(), identity_rules(), associativity_rules(), index_rules()};
+  static const RuleTable table{constant_rules(), identity_rules(), boolean_rules(), where_rules(),
+                               cast_rules(),     compare_rules(),  associativity_rules(), float_rules(),
+                               index_rules()};
   return table;
 }
 

@@ -22,6 +22,9 @@ std::span<const Rule> compare_rules();
 std::span<const Rule> boolean_rules();
 std::span<const Rule> index_rules();          ///< linear sums, floor division and modulus
 
+/// Whether a cast of `id` to dtype `to` keeps every value that it can have.
+bool keeps_values(const Graph& g, Id id, DType to, Bounds& bounds);
+
 const RuleTable& strict_table();
 const RuleTable& fast_table();
 
