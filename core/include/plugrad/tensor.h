@@ -128,9 +128,9 @@ class PLUGRAD_API Tensor {
 
   // ---- What it is. None of these runs anything. ----
   bool defined() const { return state_ != nullptr; }
-  const Shape& shape() const;
+  Shape shape() const;
   int64_t size(int64_t axis) const;
-  int64_t ndim() const { return static_cast<int64_t>(shape().size()); }
+  int64_t ndim() const;
   int64_t numel() const;
   DType dtype() const;
   std::string device() const;

@@ -1,0 +1,125 @@
+// The walk: from the loss down, each node's gradient is complete when it is reached, because everything that
+// reads a node has a larger id.
+#include "gradient/gradient.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "gradient/convolution.h"
+#include "gradient/rules.h"
+
+namespace plugrad::autodiff {
+namespace {
+
+/// Nodes between the loss and the targets, by place in an ascending list, and what has flowed to each.
+class Tape {
+ public:
+  /// `targets` are sorted.
+  Tape(Context& context, Id loss, std::span<const Id> targets) : context_(context) {
+    Reachable reachable;
+    const Graph& g = context.graph;
+    nodes_ = reachable.from(g, std::span(&loss, 1), [&](Id id) { return g[id].op == Op::Detach; });
+    active_.assign(nodes_.size(), false);
+    gradient_.assign(nodes_.size(), kNoId);
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      const Node& n = g[nodes_[i]];
+      active_[i] = std::ranges::binary_search(targets, nodes_[i]);
+      if (active_[i] || n.op == Op::Detach || !is_float(n.dtype)) continue;
+      for (Id s : g.sources(n)) active_[i] = active_[i] || is_active(s);
+    }
+  }
+
+  size_t size() const { return nodes_.size(); }
+  Id node(size_t place) const { return nodes_[place]; }
+  Id gradient(size_t place) const { return gradient_[place]; }
+  bool is_active(Id id) const {
+    const size_t place = find(id);
+    return place < nodes_.size() && active_[place];
+  }
+
+  /// `of` was computed for a use of `id` in a node of shape `used_as`.
+  void flow(Id id, Id of, ListId used_as) {
+    if (of == kNoId || !is_active(id)) return;
+    of = fold(id, of, used_as);
+    Id& sum = gradient_[find(id)];
+    sum = sum == kNoId ? of : context_.graph.binary(Op::Add, sum, of);
+  }
+
+  /// The gradient of `id` in its full shape.
+  Id result(Id id) {
+    if (!is_active(id) || gradient_[find(id)] == kNoId) return kNoId;
+    Step step(context_, id, gradient_[find(id)]);
+    return step.full_g();
+  }
+
+ private:
+  size_t find(Id id) const {
+    const auto at = std::ranges::lower_bound(nodes_, id);
+    return at != nodes_.end() && *at == id ? static_cast<size_t>(at - nodes_.begin()) : nodes_.size();
+  }
+
+  /// A source of shape () was used once for every element: the sum of what flows to each.
+  Id fold(Id id, Id of, ListId used_as) {
+    Graph& g = context_.graph;
+    const ListId scalar = g.list({});
+    if (context_.shapes.id(id) != scalar || used_as == scalar) return of;
+    const ListId shape = context_.shapes.id(of);
+    if (shape == scalar) {
+      const int64_t count = element_count(g.list(used_as));
+      return g.binary(Op::Mul, of, g.constant(g[of].dtype, count));
+    }
+    Step step(context_, id, of);
+    std::vector<int64_t> axes(g.list(shape).size());
+    std::iota(axes.begin(), axes.end(), 0);
+    return step.move(Op::Reshape, step.sum(of, axes), {});
+  }
+
+  Context& context_;
+  std::vector<Id> nodes_;
+  std::vector<bool> active_;
+  std::vector<Id> gradient_;
+};
+
+/// Sources of elementwise ops are used in the node's shape; others as they are.
+void flow_to_sources(Context& context, Tape& tape, Id node, Id gradient) {
+  const Graph& g = context.graph;
+  const Rule rule = rule_of(g[node].op);
+  if (rule == nullptr) return;
+  Step step(context, node, gradient);
+  rule(step);
+  const bool elementwise = is_alu(g[node].op);
+  for (size_t i = 0; i < g[node].src_count && i < 3; ++i) {
+    const Id source = step.x(i);
+    tape.flow(source, step.out(i), context.shapes.id(elementwise ? node : source));
+  }
+}
+
+bool flow_through_convolution(Context& context, Tape& tape, Id node, Id gradient) {
+  const std::optional<Convolution> c = match_convolution(context, node);
+  if (!c) return false;
+  const bool to_image = tape.is_active(c->image), to_weight = tape.is_active(c->weight);
+  const ConvolutionGradient flows = convolution_gradient(context, *c, node, gradient, to_image, to_weight);
+  tape.flow(c->image, flows.image, context.shapes.id(c->image));
+  tape.flow(c->weight, flows.weight, context.shapes.id(c->weight));
+  return true;
+}
+
+}  // namespace
+
+std::vector<Id> gradient(Context& context, Id loss, Id seed, std::span<const Id> targets) {
+  std::vector<Id> sorted(targets.begin(), targets.end());
+  std::ranges::sort(sorted);
+  Tape tape(context, loss, sorted);
+  tape.flow(loss, seed, context.shapes.id(loss));
+  for (size_t i = tape.size(); i-- > 0;) {
+    const Id node = tape.node(i), flowing = tape.gradient(i);
+    if (flowing == kNoId) continue;
+    if (!flow_through_convolution(context, tape, node, flowing)) flow_to_sources(context, tape, node, flowing);
+  }
+  std::vector<Id> results;
+  for (Id target : targets) results.push_back(tape.result(target));
+  return results;
+}
+
+}  // namespace plugrad::autodiff

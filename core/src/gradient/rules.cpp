@@ -1,0 +1,194 @@
+#include "gradient/rules.h"
+
+#include <numbers>
+
+#include "base/check.h"
+
+namespace plugrad::autodiff {
+
+std::vector<int64_t> Step::shape(Id id) {
+  const auto sizes = context_.shapes[id];
+  return {sizes.begin(), sizes.end()};
+}
+
+std::vector<int64_t> Step::arg() const {
+  const auto list = graph.arg_list(node_);
+  return {list.begin(), list.end()};
+}
+
+Id Step::move(Op op, Id a, const std::vector<int64_t>& list) {
+  return graph.add(op, graph[a].dtype, {a}, graph.list(list));
+}
+
+Id Step::sum(Id a, const std::vector<int64_t>& axes) {
+  if (axes.empty()) return a;
+  std::vector<int64_t> list = {static_cast<int64_t>(Op::Add)};
+  list.insert(list.end(), axes.begin(), axes.end());
+  return move(Op::Reduce, a, list);
+}
+
+Id Step::spread(Id a, const std::vector<int64_t>& to) {
+  const std::vector<int64_t> from = shape(a);
+  if (from == to) return a;
+  if (from.empty()) a = move(Op::Reshape, a, std::vector<int64_t>(to.size(), 1));
+  return shape(a) == to ? a : move(Op::Expand, a, to);
+}
+
+namespace {
+
+// ---- Arithmetic ----
+void add(Step& s) {
+  s.flow(0, s.g());
+  s.flow(1, s.g());
+}
+
+void sub(Step& s) {
+  s.flow(0, s.g());
+  s.flow(1, s.neg(s.g()));
+}
+
+void mul(Step& s) {
+  s.flow(0, s.mul(s.g(), s.x(1)));
+  s.flow(1, s.mul(s.g(), s.x(0)));
+}
+
+void negate(Step& s) { s.flow(0, s.neg(s.g())); }
+
+void divide(Step& s) {
+  const Id by = s.graph.binary(Op::FDiv, s.g(), s.x(1));
+  s.flow(0, by);
+  s.flow(1, s.neg(s.mul(by, s.y())));
+}
+
+void reciprocal(Step& s) { s.flow(0, s.neg(s.mul(s.g(), s.mul(s.y(), s.y())))); }
+
+/// The larger source takes it; equal ones take half each.
+void maximum(Step& s) {
+  Graph& g = s.graph;
+  const Id half = s.mul(s.g(), s.number(0.5)), zero = s.number(0.0);
+  const Id tie = g.where(g.binary(Op::CmpEq, s.x(0), s.x(1)), half, zero);
+  s.flow(0, g.where(g.binary(Op::CmpLt, s.x(1), s.x(0)), s.g(), tie));
+  s.flow(1, g.where(g.binary(Op::CmpLt, s.x(0), s.x(1)), s.g(), tie));
+}
+
+void square_root(Step& s) {
+  s.flow(0, s.graph.binary(Op::FDiv, s.mul(s.g(), s.number(0.5)), s.y()));
+}
+
+void exp2(Step& s) { s.flow(0, s.mul(s.g(), s.mul(s.y(), s.number(std::numbers::ln2)))); }
+
+void log2(Step& s) {
+  s.flow(0, s.graph.binary(Op::FDiv, s.g(), s.mul(s.x(0), s.number(std::numbers::ln2))));
+}
+
+void sine(Step& s) {
+  const Id quarter = s.number(std::numbers::pi / 2);
+  s.flow(0, s.mul(s.g(), s.graph.unary(Op::Sin, s.graph.binary(Op::Sub, quarter, s.x(0)))));
+}
+
+void choose(Step& s) {
+  s.flow(1, s.graph.where(s.x(0), s.g(), s.number(0.0)));
+  s.flow(2, s.graph.where(s.x(0), s.number(0.0), s.g()));
+}
+
+void cast(Step& s) { s.flow(0, s.graph.cast(s.g(), s.graph[s.x(0)].dtype)); }
+void pass(Step& s) { s.flow(0, s.g()); }
+void copy(Step& s) { s.flow(0, s.graph.add(Op::Copy, s.dtype(), {s.g()}, s.device(s.x(0)))); }
+
+// ---- Movement: the transposed movement ----
+void reshape(Step& s) { s.flow(0, s.shape(s.g()).empty() && !s.shape(s.y()).empty()
+                                      ? s.g() : s.move(Op::Reshape, s.g(), s.shape(s.x(0)))); }
+
+void permute(Step& s) {
+  const std::vector<int64_t> order = s.arg();
+  std::vector<int64_t> inverse(order.size());
+  for (size_t i = 0; i < order.size(); ++i) inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  s.flow(0, s.move(Op::Permute, s.full_g(), inverse));
+}
+
+void expand(Step& s) {
+  const std::vector<int64_t> from = s.shape(s.x(0)), to = s.shape(s.y());
+  std::vector<int64_t> repeated;
+  for (size_t i = 0; i < to.size(); ++i)
+    if (from[i] != to[i]) repeated.push_back(static_cast<int64_t>(i));
+  s.flow(0, s.sum(s.full_g(), repeated));
+}
+
+void pad(Step& s) {
+  const std::vector<int64_t> pads = s.arg(), inner = s.shape(s.x(0));
+  std::vector<int64_t> box;
+  for (size_t i = 0; i < inner.size(); ++i) box.insert(box.end(), {pads[2 * i], pads[2 * i] + inner[i]});
+  s.flow(0, s.move(Op::Shrink, s.full_g(), box));
+}
+
+void shrink(Step& s) {
+  const std::vector<int64_t> box = s.arg(), outer = s.shape(s.x(0));
+  std::vector<int64_t> pads;
+  for (size_t i = 0; i < outer.size(); ++i) pads.insert(pads.end(), {box[2 * i], outer[i] - box[2 * i + 1]});
+  s.flow(0, s.move(Op::Pad, s.full_g(), pads));
+}
+
+void flip(Step& s) { s.flow(0, s.move(Op::Flip, s.full_g(), s.arg())); }
+
+// ---- Reductions ----
+/// All equal maxima share it.
+void reduce_max(Step& s, const std::vector<int64_t>& axes) {
+  Graph& g = s.graph;
+  const std::vector<int64_t> shape = s.shape(s.x(0));
+  const Id is_max = g.binary(Op::CmpEq, s.x(0), s.spread(s.y(), shape));
+  const Id count = s.sum(g.cast(is_max, s.dtype()), axes);
+  const Id share = s.spread(g.binary(Op::FDiv, s.g(), count), shape);
+  s.flow(0, g.where(is_max, share, s.number(0.0)));
+}
+
+/// The product of the others: the whole over the element, unless the element or one of the others is 0.
+void reduce_product(Step& s, const std::vector<int64_t>& axes) {
+  Graph& g = s.graph;
+  const std::vector<int64_t> shape = s.shape(s.x(0));
+  const Id zero = s.number(0.0), one = s.number(1.0);
+  const Id is_zero = g.binary(Op::CmpEq, s.x(0), zero);
+  const Id nonzero = g.where(is_zero, one, s.x(0));
+  std::vector<int64_t> list = {static_cast<int64_t>(Op::Mul)};
+  list.insert(list.end(), axes.begin(), axes.end());
+  const Id product = s.move(Op::Reduce, nonzero, list);
+  const Id zeros = s.sum(g.cast(is_zero, s.dtype()), axes);
+  const auto others = [&](double count) {  // of zeros, for this product to count
+    return s.spread(s.mul(s.g(), g.where(g.binary(Op::CmpEq, zeros, s.number(count)), product, zero)), shape);
+  };
+  s.flow(0, g.where(is_zero, others(1.0), g.binary(Op::FDiv, others(0.0), nonzero)));
+}
+
+void reduce(Step& s) {
+  const std::vector<int64_t> list = s.arg(), axes(list.begin() + 1, list.end());
+  switch (static_cast<Op>(list[0])) {
+    case Op::Add: return s.flow(0, s.spread(s.g(), s.shape(s.x(0))));
+    case Op::Max: return reduce_max(s, axes);
+    case Op::Mul: return reduce_product(s, axes);
+    default: fail(ErrorKind::Internal, "a reduction by {} has no derivative", op_info(static_cast<Op>(list[0])).name);
+  }
+}
+
+struct Row {
+  Op op;
+  Rule rule;
+};
+// clang-format off
+constexpr Row kRules[] = {
+    {Op::Add, add},             {Op::Sub, sub},         {Op::Mul, mul},       {Op::Neg, negate},
+    {Op::FDiv, divide},         {Op::Recip, reciprocal},{Op::Max, maximum},   {Op::Sqrt, square_root},
+    {Op::Exp2, exp2},           {Op::Log2, log2},       {Op::Sin, sine},      {Op::Where, choose},
+    {Op::Cast, cast},           {Op::Contiguous, pass}, {Op::Copy, copy},
+    {Op::Reshape, reshape},     {Op::Permute, permute}, {Op::Expand, expand}, {Op::Pad, pad},
+    {Op::Shrink, shrink},       {Op::Flip, flip},       {Op::Reduce, reduce},
+};
+// clang-format on
+
+}  // namespace
+
+Rule rule_of(Op op) {
+  for (const Row& row : kRules)
+    if (row.op == op) return row.rule;
+  return nullptr;
+}
+
+}  // namespace plugrad::autodiff

@@ -1,0 +1,48 @@
+// The derivative of each op: one row an op.
+#pragma once
+
+#include <array>
+
+#include "gradient/gradient.h"
+
+namespace plugrad::autodiff {
+
+/// What a rule sees of one node, and where it leaves what flows to the sources.
+class Step {
+ public:
+  Step(Context& context, Id node, Id gradient)
+      : graph(context.graph), context_(context), node_(node), gradient_(gradient) {}
+
+  Graph& graph;
+  Id y() const { return node_; }                                    // the node's own value
+  Id x(size_t i) const { return graph.sources(node_)[i]; }          // a source
+  Id g() const { return gradient_; }                                // what flows in; may have shape ()
+  DType dtype() const { return graph[node_].dtype; }
+  uint32_t device(Id id) { return context_.devices[id]; }
+  std::vector<int64_t> shape(Id id);
+  std::vector<int64_t> arg() const;                                 // the node's list
+  void flow(size_t source, Id gradient) { out_[source] = gradient; }
+  Id out(size_t source) const { return out_[source]; }
+
+  // Nodes.
+  Id number(double value) { return graph.constant(dtype(), value); }
+  Id mul(Id a, Id b) { return graph.binary(Op::Mul, a, b); }
+  Id neg(Id a) { return graph.unary(Op::Neg, a); }
+  Id move(Op op, Id a, const std::vector<int64_t>& list);
+  Id sum(Id a, const std::vector<int64_t>& axes);                   // axes become size 1
+  Id spread(Id a, const std::vector<int64_t>& shape);               // shape (), or 1 where it is to repeat
+  /// g in the full shape of y.
+  Id full_g() { return spread(gradient_, shape(node_)); }
+
+ private:
+  Context& context_;
+  Id node_, gradient_;
+  std::array<Id, 3> out_{kNoId, kNoId, kNoId};
+};
+
+using Rule = void (*)(Step&);
+
+/// The rule of an op; null where no gradient flows (comparisons, rounding, Detach, leaves).
+Rule rule_of(Op op);
+
+}  // namespace plugrad::autodiff

@@ -1,0 +1,125 @@
+// Operands of primitives: devices, dtypes and shapes are brought together here and nowhere else.
+#include "tensor/record.h"
+
+#include <algorithm>
+#include <atomic>
+
+namespace plugrad {
+
+std::string to_string(const Shape& shape) {
+  if (shape.size() == 1) return fmt::format("({},)", shape[0]);
+  return fmt::format("({})", fmt::join(shape, ", "));
+}
+
+namespace tensor {
+
+Recorder::Recorder(std::string_view function)
+    : session_(engine::Session::current()), lock_(session_), function_(function) {}
+
+Id Recorder::use(const Tensor& tensor) {
+  require(tensor.defined(), "[{}] a tensor is undefined; assign it a value first", function_);
+  const engine::TensorState& state = *tensor.state();
+  const uint32_t device = session_.devices()[state.node];
+  if (device != 0 && device_ != 0 && device != device_)
+    fail(ErrorKind::User, "[{}] tensors are on {} and on {}; move one with to(\"{}\")", function_,
+         session_.device_name(device_), session_.device_name(device), session_.device_name(device_));
+  if (device != 0) device_ = device;
+  if (hint_ == 0) hint_ = state.device;
+  return state.node;
+}
+
+Tensor Recorder::done(Id node) { return Tensor(session_.make(node, device_ != 0 ? device_ : hint_)); }
+
+Shape Recorder::shape(Id node) const {
+  const auto sizes = session_.shape(node);
+  return {sizes.begin(), sizes.end()};
+}
+
+void Recorder::match(std::vector<Id>& nodes, Takes takes) {
+  match_dtypes(nodes, takes);
+  match_shapes(nodes);
+}
+
+void Recorder::match_dtypes(std::vector<Id>& nodes, Takes takes) {
+  DType common = dtype(nodes[0]);
+  for (Id node : nodes) common = promote(common, dtype(node));
+  common = strong(common);
+  if (takes == Takes::Floats) common = real_dtype(common);
+  if (takes == Takes::Numbers && common == DType::Bool)
+    fail(ErrorKind::User, "[{}] takes numbers, not bool; cast it, or use &, | and ^", function_);
+  if (takes == Takes::Bits && is_float(common))
+    fail(ErrorKind::User, "[{}] takes integers or bool, not {}; cast it", function_, name_of(common));
+  for (Id& node : nodes) node = cast(node, common);
+}
+
+void Recorder::match_shapes(std::vector<Id>& nodes) {
+  Shape common;
+  std::vector<Shape> shapes;
+  for (Id node : nodes) shapes.push_back(shape(node));
+  for (const Shape& s : shapes)
+    if (s.size() > common.size()) common.insert(common.begin(), s.size() - common.size(), 1);
+  for (const Shape& s : shapes)
+    for (size_t i = 0; i < s.size(); ++i) {
+      int64_t& size = common[common.size() - s.size() + i];
+      if (size == 1) size = s[i];
+      if (s[i] == size || s[i] == 1) continue;
+      std::string text;
+      for (const Shape& each : shapes) text += (text.empty() ? "" : " and ") + to_string(each);
+      fail(ErrorKind::User, "[{}] shapes {} do not broadcast: sizes must be equal or 1, counted from the last axis",
+           function_, text);
+    }
+  for (size_t i = 0; i < nodes.size(); ++i)
+    if (!shapes[i].empty()) nodes[i] = broadcast_to(nodes[i], common);
+}
+
+Id Recorder::cast(Id node, DType to) {
+  Graph& g = graph();
+  const Node& n = g[node];
+  if (n.dtype == to) return node;
+  if (n.op != Op::Const) return g.cast(node, to);
+  return is_float(n.dtype) ? g.constant(to, const_float(g, node)) : g.constant(to, const_int(g, node));
+}
+
+Id Recorder::reshape(Id node, const Shape& to) {
+  return shape(node) == to ? node : graph().add(Op::Reshape, dtype(node), {node}, graph().list(to));
+}
+
+Id Recorder::expand(Id node, const Shape& to) {
+  return shape(node) == to ? node : graph().add(Op::Expand, dtype(node), {node}, graph().list(to));
+}
+
+Id Recorder::permute(Id node, const std::vector<int64_t>& order) {
+  return std::ranges::is_sorted(order) ? node
+                                       : graph().add(Op::Permute, dtype(node), {node}, graph().list(order));
+}
+
+Id Recorder::broadcast_to(Id node, const Shape& to) {
+  Shape from = shape(node);
+  from.insert(from.begin(), to.size() - from.size(), 1);
+  return expand(reshape(node, from), to);
+}
+
+int64_t checked_axis(std::string_view function, int64_t axis, int64_t rank) {
+  require(axis >= -rank && axis < rank, "[{}] axis {} is out of range for {} axes: allowed are {} to {}",
+          function, axis, rank, -rank, rank - 1);
+  return axis < 0 ? axis + rank : axis;
+}
+
+std::vector<int64_t> checked_axes(std::string_view function, const Axes& axes, int64_t rank) {
+  std::vector<int64_t> result;
+  for (int64_t axis : axes.list()) result.push_back(checked_axis(function, axis, rank));
+  if (result.empty())
+    for (int64_t axis = 0; axis < rank; ++axis) result.push_back(axis);
+  std::ranges::sort(result);
+  require(std::ranges::adjacent_find(result) == result.end(), "[{}] an axis is named twice in ({})",
+          function, fmt::join(axes.list(), ", "));
+  return result;
+}
+
+uint64_t new_identity() {
+  static std::atomic<uint64_t> next{1};
+  return next++;
+}
+
+}  // namespace tensor
+}  // namespace plugrad

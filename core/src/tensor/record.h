@@ -1,0 +1,73 @@
+// What every primitive tensor function starts with: exclusive use of the session, operands whose devices
+// are checked, and short forms of the nodes that broadcasting and movement need. Functions that are
+// composed of others are written with Tensor alone and need none of this.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/check.h"
+#include "engine/session.h"
+#include "plugrad/tensor.h"
+
+namespace plugrad::tensor {
+
+/// Which operands a function takes, and what becomes of them.
+enum class Takes : uint8_t {
+  Any,      ///< every dtype
+  Numbers,  ///< no bool
+  Floats,   ///< integers and bool are taken as f32
+  Bits,     ///< integers and bool
+};
+
+class Recorder {
+ public:
+  /// `function` is what error messages begin with; it must outlive the recorder.
+  explicit Recorder(std::string_view function);
+
+  Graph& graph() { return session_.graph(); }
+  engine::Session& session() { return session_; }
+  std::string_view function() const { return function_; }
+
+  /// The node of a tensor. Errors: User when it is undefined or on another device than those before it.
+  Id use(const Tensor& tensor);
+  /// A new tensor on the device of those used.
+  Tensor done(Id node);
+  /// Constants alone are to live there.
+  void place(uint32_t device) { hint_ = device; }
+
+  Shape shape(Id node) const;  // by value: spans of lists move when lists are added
+  DType dtype(Id node) { return graph()[node].dtype; }
+
+  /// One dtype for all and one shape (or ()) for all. Errors: User for shapes that do not broadcast and
+  /// dtypes that are not taken.
+  void match(std::vector<Id>& nodes, Takes takes);
+  void match_dtypes(std::vector<Id>& nodes, Takes takes);
+  void match_shapes(std::vector<Id>& nodes);
+
+  // Nodes; none of these adds one that changes nothing.
+  Id cast(Id node, DType dtype);
+  Id reshape(Id node, const Shape& shape);
+  Id expand(Id node, const Shape& shape);
+  Id permute(Id node, const std::vector<int64_t>& order);
+  Id broadcast_to(Id node, const Shape& shape);
+
+ private:
+  engine::Session& session_;
+  engine::Session::Lock lock_;
+  std::string_view function_;
+  uint32_t device_ = 0, hint_ = 0;
+};
+
+/// `axis` counted from the front. Errors: User, naming the function, when it is outside [-rank, rank).
+int64_t checked_axis(std::string_view function, int64_t axis, int64_t rank);
+/// As checked_axis for each, ascending; none given: all. Errors: User for an axis named twice.
+std::vector<int64_t> checked_axes(std::string_view function, const Axes& axes, int64_t rank);
+
+/// Dtype that values of `dtype` have in functions of real analysis.
+inline DType real_dtype(DType dtype) { return is_float(dtype) ? strong(dtype) : DType::F32; }
+
+/// A number that no other stored value carries.
+uint64_t new_identity();
+
+}  // namespace plugrad::tensor

@@ -1,0 +1,217 @@
+// The handle itself: what it is, its values on the host, assignment, printing.
+#include "plugrad/tensor.h"
+
+#include <cstring>
+#include <ostream>
+
+#include "engine/report.h"
+#include "plugrad/device.h"
+#include "tensor/record.h"
+#include "uop/round.h"
+
+namespace plugrad {
+
+using engine::Session;
+using tensor::Recorder;
+
+// ---- Small public types ----
+
+Index::Index(const Tensor& rows) : kind(Kind::Tensor), tensor(std::make_shared<Tensor>(rows)) {}
+
+const std::string& Kernel::name() const { return report_->name; }
+const std::string& Kernel::colored_name() const { return report_->colored_name; }
+const std::string& Kernel::device() const { return report_->device; }
+const std::string& Kernel::source() const { return report_->source; }
+const std::string& Kernel::ast() const { return report_->ast; }
+const std::string& Kernel::optimisations() const { return report_->optimisations; }
+int64_t Kernel::flops() const { return report_->flops; }
+int64_t Kernel::bytes() const { return report_->bytes; }
+
+std::string Device::default_device() {
+  Session& session = Session::current();
+  return session.device_name(session.default_device());
+}
+
+void Device::set_default_device(std::string_view name) { Session::current().set_default_device(name); }
+
+// ---- What it is ----
+
+Tensor::Tensor(Literal, Number value) {
+  Recorder r("Tensor");
+  Graph& g = r.graph();
+  const bool real = value.dtype == DType::WeakFloat;
+  *this = r.done(real ? g.constant(value.dtype, value.real) : g.constant(value.dtype, value.integer));
+}
+
+Shape Tensor::shape() const {
+  Recorder r("shape");
+  return r.shape(r.use(*this));
+}
+
+int64_t Tensor::ndim() const {
+  Recorder r("ndim");
+  return static_cast<int64_t>(r.session().shape(r.use(*this)).size());
+}
+
+int64_t Tensor::size(int64_t axis) const {
+  const Shape s = shape();
+  return s[static_cast<size_t>(tensor::checked_axis("size", axis, static_cast<int64_t>(s.size())))];
+}
+
+int64_t Tensor::numel() const {
+  Recorder r("numel");
+  return element_count(r.session().shape(r.use(*this)));
+}
+
+DType Tensor::dtype() const {
+  Recorder r("dtype");
+  return strong(r.dtype(r.use(*this)));
+}
+
+std::string Tensor::device() const {
+  Recorder r("device");
+  const uint32_t device = r.session().devices()[r.use(*this)];
+  return r.session().device_name(device != 0 ? device : state_->device);
+}
+
+bool Tensor::is_realized() const {
+  Recorder r("is_realized");
+  r.use(*this);
+  return r.session().is_realized(*state_);
+}
+
+std::ostream& operator<<(std::ostream& out, const Tensor& t) {
+  if (!t.defined()) return out << "Tensor(undefined)";
+  const std::string shape = to_string(t.shape());
+  out << "Tensor" << (t.ndim() == 1 ? fmt::format("({})", t.size(0)) : shape) << ' ' << name_of(t.dtype());
+  return out << " on " << t.device() << ", " << (t.is_realized() ? "realized" : "lazy");
+}
+
+// ---- Values ----
+
+const Tensor& Tensor::realize() const {
+  realize(std::span(this, 1));
+  return *this;
+}
+
+void Tensor::realize(std::span<const Tensor> tensors) {
+  Recorder r("realize");
+  std::vector<engine::TensorState*> states;
+  for (const Tensor& t : tensors) {
+    require(t.defined(), "[realize] a tensor is undefined; assign it a value first");
+    states.push_back(t.state().get());
+  }
+  r.session().realize(states);
+}
+
+std::vector<std::byte> Tensor::to_bytes() const {
+  std::vector<std::byte> bytes(static_cast<size_t>(numel()) * size_of(dtype()));
+  Session::current().read(*state_, bytes);
+  return bytes;
+}
+
+std::vector<Kernel> Tensor::schedule() const {
+  require(defined(), "[schedule] the tensor is undefined; assign it a value first");
+  engine::TensorState* const state = state_.get();
+  std::vector<Kernel> kernels;
+  for (engine::KernelReport& report : Session::current().kernels_of(std::span(&state, 1)))
+    kernels.emplace_back(std::make_shared<const engine::KernelReport>(std::move(report)));
+  return kernels;
+}
+
+namespace {
+
+/// One stored element as the bits of a graph constant (an int64_t or a double).
+uint64_t load_element(const std::byte* at, DType dtype) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, at, size_of(dtype));
+  if (dtype == DType::F64) return bits;
+  if (dtype == DType::F32) return bits_of(static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits))), DType::F64);
+  if (is_float(dtype)) return bits_of(decode_small_float(static_cast<uint16_t>(bits), dtype), DType::F64);
+  return static_cast<uint64_t>(round_int(static_cast<int64_t>(bits), dtype));
+}
+
+/// The other way; `to` is the dtype of a C++ type.
+void store_element(uint64_t bits, DType from, DType to, std::byte* at) {
+  if (is_float(from)) bits = bits_of(std::bit_cast<double>(bits), to);
+  else if (from == DType::U64 && is_float(to)) bits = bits_of(static_cast<double>(bits), to);
+  else bits = bits_of(static_cast<int64_t>(bits), to);
+  if (to == DType::F32) bits = std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(bits)));
+  std::memcpy(at, &bits, size_of(to));
+}
+
+}  // namespace
+
+void Tensor::read_as(void* out, size_t count, DType wanted) const {
+  const int64_t expected = numel();
+  require(static_cast<int64_t>(count) == expected, "[copy_to] {} elements of space for the {} of {}", count,
+          expected, to_string(shape()));
+  auto* to = static_cast<std::byte*>(out);
+  const DType own = dtype();
+  if (own == wanted) return Session::current().read(*state_, std::span(to, count * size_of(own)));
+  const std::vector<std::byte> bytes = to_bytes();
+  for (size_t i = 0; i < count; ++i)
+    store_element(load_element(bytes.data() + i * size_of(own), own), own, wanted, to + i * size_of(wanted));
+}
+
+void Tensor::read_item(void* out, DType wanted) const {
+  require(numel() == 1, "[item] a tensor of shape {} has {} elements; only one element is an item",
+          to_string(shape()), numel());
+  read_as(out, 1, wanted);
+}
+
+// ---- Changing ----
+
+Tensor& Tensor::assign(const Tensor& value) {
+  Recorder r("assign");
+  const Id old = r.use(*this);
+  Id node = r.use(value);
+  const Shape shape = r.shape(old), given = r.shape(node);
+  const DType own = strong(r.dtype(old));
+  bool fits = given.size() <= shape.size();
+  for (size_t i = 0; fits && i < given.size(); ++i) {
+    const int64_t size = given[given.size() - 1 - i];
+    fits = size == 1 || size == shape[shape.size() - 1 - i];
+  }
+  require(fits, "[assign] {} does not broadcast to {}", to_string(given), to_string(shape));
+  require(is_float(own) || !is_float(r.dtype(node)), "[assign] a {} value into a {} tensor; cast it first",
+          name_of(value.dtype()), name_of(own));
+  node = r.broadcast_to(r.cast(node, own), shape);
+  // A leaf has a node of its own, and its new value is no function of other leaves.
+  if (state_->requires_grad) {
+    node = r.graph().add(Op::Detach, own, {node});
+    node = r.graph().add(Op::Contiguous, own, {node}, tensor::new_identity());
+  }
+  r.session().assign(*state_, node);
+  return *this;
+}
+
+Tensor& Tensor::operator+=(const Tensor& other) { return assign(*this + other); }
+Tensor& Tensor::operator-=(const Tensor& other) { return assign(*this - other); }
+Tensor& Tensor::operator*=(const Tensor& other) { return assign(*this * other); }
+Tensor& Tensor::operator/=(const Tensor& other) { return assign(*this / other); }
+
+// ---- Representation ----
+
+Tensor Tensor::contiguous() const {
+  Recorder r("contiguous");
+  const Id node = r.use(*this);
+  const Op op = r.graph()[node].op;
+  return op == Op::Buffer || op == Op::Contiguous ? *this : r.done(r.graph().unary(Op::Contiguous, node));
+}
+
+Tensor Tensor::detach() const {
+  Recorder r("detach");
+  return r.done(r.graph().unary(Op::Detach, r.use(*this)));
+}
+
+Tensor Tensor::to(std::string_view name) const {
+  Recorder r("to");
+  const Id node = r.use(*this);
+  const uint32_t device = r.session().device_number(name), from = r.session().devices()[node];
+  if (from == device) return *this;
+  if (from == 0) return Tensor(r.session().make(node, device));  // constants are anywhere
+  return Tensor(r.session().make(r.graph().add(Op::Copy, r.dtype(node), {node}, device), device));
+}
+
+}  // namespace plugrad
