@@ -87,6 +87,15 @@ void Session::set_requires_grad(TensorState& state, bool on) {
   if (!still_marked) parts_->tape.unmark_leaf(state.node);
 }
 
+std::vector<TensorState*> Session::marked_states() {
+  const Guard guard(mutex_);
+  std::vector<TensorState*> marked;
+  parts_->each_state([&](TensorState& state) {
+    if (state.requires_grad) marked.push_back(&state);
+  });
+  return marked;
+}
+
 bool Session::is_tracked(Id node) {
   const Guard guard(mutex_);
   return parts_->tape.is_tracked(graph_, node);

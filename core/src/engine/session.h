@@ -46,6 +46,12 @@ struct Value;
 using StatePtr = std::shared_ptr<TensorState>;
 using States = std::span<TensorState* const>;
 
+/// What random numbers are drawn from: the next word is number `counter` of the stream of `seed`.
+struct RandomState {
+  uint64_t seed = 0;
+  uint64_t counter = 0;
+};
+
 class Session {
  public:
   /// The process's session; made on first use, never destroyed.
@@ -67,6 +73,7 @@ class Session {
   Graph& graph() { return graph_; }
   Shapes& shapes() { return *shapes_; }
   Devices& devices() { return *devices_; }
+  RandomState& random() { return random_; }
   std::span<const int64_t> shape(Id node) { return (*shapes_)[node]; }
 
   // States.
@@ -75,6 +82,8 @@ class Session {
   void assign(TensorState& state, Id node);
   /// Marks or unmarks a leaf of the tape.
   void set_requires_grad(TensorState& state, bool on);
+  /// Live states that are marked.
+  std::vector<TensorState*> marked_states();
   /// Whether a gradient can flow through the node: a marked state's node or, except through Detach, a float
   /// node with such an ancestor.
   bool is_tracked(Id node);
@@ -170,6 +179,7 @@ class Session {
   Graph graph_;
   std::unique_ptr<Shapes> shapes_;
   std::unique_ptr<Devices> devices_;
+  RandomState random_;
   std::unique_ptr<Parts> parts_;
 };
 
