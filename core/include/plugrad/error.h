@@ -39,7 +39,8 @@ class PLUGRAD_API OutOfMemoryError : public Error {
   std::uint64_t size_bytes_;
 };
 
-/// A device's compiler refused a kernel. Kind: Device. what() shows the log and the numbered source.
+/// A device's compiler refused a kernel. Kind: Device. what() shows the log and the numbered
+/// source.
 class PLUGRAD_API CompileError : public Error {
  public:
   CompileError(const std::string& message, std::string source, std::string log);

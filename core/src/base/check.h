@@ -1,6 +1,6 @@
 // Throws plugrad::Error where a condition does not hold; messages are fmt format strings.
-//   require(axis < rank, "[sum] axis {} is out of range for shape {}", axis, shape);   // the user's fault
-//   ensure(node.op == Op::Range, "node {} is no range", id);                           // ours
+//   require(axis < rank, "[sum] axis {} is out of range for shape {}", axis, shape);   // the
+//   user's fault ensure(node.op == Op::Range, "node {} is no range", id); // ours
 #pragma once
 
 #include <fmt/format.h>

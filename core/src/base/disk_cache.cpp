@@ -106,7 +106,8 @@ std::optional<std::vector<std::byte>> DiskCache::get(std::span<const std::byte> 
     return std::nullopt;
   }
   std::size_t key_bytes = payload - sizeof(Header);
-  if (key_bytes != key.size() || std::memcmp(file->data() + sizeof(Header), key.data(), key_bytes)) {
+  if (key_bytes != key.size() ||
+      std::memcmp(file->data() + sizeof(Header), key.data(), key_bytes)) {
     misses_.fetch_add(1);  // another key of the same hash: its entry stays
     return std::nullopt;
   }
@@ -125,7 +126,8 @@ bool DiskCache::put(std::span<const std::byte> key, std::span<const std::byte> p
     return false;
   }
   Header header = header_of(key, payload);
-  std::array<std::span<const std::byte>, 3> parts{std::as_bytes(std::span(&header, 1)), key, payload};
+  std::array<std::span<const std::byte>, 3> parts{std::as_bytes(std::span(&header, 1)), key,
+                                                  payload};
   if (int failed = replace_file(path, parts)) {
     warn_once(path, failed);
     return false;
@@ -156,7 +158,8 @@ DiskCache::Stats DiskCache::stats() const {
 
 std::uint64_t DiskCache::clear() {
   std::vector<fs::path> found;
-  for_each_entry(directory_, [&](const fs::directory_entry& entry) { found.push_back(entry.path()); });
+  for_each_entry(directory_,
+                 [&](const fs::directory_entry& entry) { found.push_back(entry.path()); });
   std::uint64_t removed = 0;
   std::error_code error;
   for (const fs::path& path : found) removed += fs::remove(path, error) ? 1 : 0;
@@ -165,13 +168,16 @@ std::uint64_t DiskCache::clear() {
 
 void DiskCache::warn_once(const std::string& path, int error) {
   if (warned_.exchange(true)) return;
-  log_warning("cannot write to the cache, {}: {}; kernels are compiled anew in each process "
-              "(PLUGRAD_CACHE_DIR chooses another directory)", path, std::strerror(error));
+  log_warning(
+      "cannot write to the cache, {}: {}; kernels are compiled anew in each process "
+      "(PLUGRAD_CACHE_DIR chooses another directory)",
+      path, std::strerror(error));
 }
 
 std::string cache_directory() {
   if (!settings().cache_dir.empty()) return settings().cache_dir;
-  if (auto xdg = environment_variable("XDG_CACHE_HOME"); xdg && !xdg->empty()) return *xdg + "/plugrad";
+  if (auto xdg = environment_variable("XDG_CACHE_HOME"); xdg && !xdg->empty())
+    return *xdg + "/plugrad";
   std::string home = home_directory();
   return home.empty() ? "" : home + "/.cache/plugrad";
 }

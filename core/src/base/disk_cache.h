@@ -1,4 +1,5 @@
-// Bytes by key on disk, shared by any number of processes. Never trusted: what does not check out is a miss.
+// Bytes by key on disk, shared by any number of processes. Never trusted: what does not check out
+// is a miss.
 #pragma once
 
 #include <atomic>
@@ -11,9 +12,9 @@
 
 namespace plugrad {
 
-/// One file an entry, named by the hash of its key: magic, sizes, checksum, key, payload. Entries are written
-/// whole and renamed into place. A directory that is missing, read-only or full costs one warning, and then
-/// everything is a miss.
+/// One file an entry, named by the hash of its key: magic, sizes, checksum, key, payload. Entries
+/// are written whole and renamed into place. A directory that is missing, read-only or full costs
+/// one warning, and then everything is a miss.
 class DiskCache {
  public:
   /// Empty: switched off.
@@ -26,7 +27,7 @@ class DiskCache {
   void remove(std::span<const std::byte> key);
 
   struct Stats {
-    std::uint64_t entries = 0, bytes = 0;                    // on disk now
+    std::uint64_t entries = 0, bytes = 0;                         // on disk now
     std::uint64_t hits = 0, misses = 0, damaged = 0, stored = 0;  // by this process
   };
   Stats stats() const;
@@ -44,7 +45,8 @@ class DiskCache {
   std::atomic<std::uint64_t> hits_{0}, misses_{0}, damaged_{0}, stored_{0};
 };
 
-/// PLUGRAD_CACHE_DIR, else $XDG_CACHE_HOME/plugrad, else ~/.cache/plugrad; empty when there is none.
+/// PLUGRAD_CACHE_DIR, else $XDG_CACHE_HOME/plugrad, else ~/.cache/plugrad; empty when there is
+/// none.
 std::string cache_directory();
 
 /// The cache of compiled kernels in cache_directory().

@@ -7,10 +7,14 @@ namespace plugrad {
 
 const char* to_string(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::User: return "user";
-    case ErrorKind::Unsupported: return "unsupported";
-    case ErrorKind::Device: return "device";
-    case ErrorKind::Internal: return "internal";
+    case ErrorKind::User:
+      return "user";
+    case ErrorKind::Unsupported:
+      return "unsupported";
+    case ErrorKind::Device:
+      return "device";
+    case ErrorKind::Internal:
+      return "internal";
   }
   return "unknown";
 }
@@ -26,7 +30,9 @@ CompileError::CompileError(const std::string& message, std::string source, std::
 
 CompileError::~CompileError() = default;
 
-void throw_error(ErrorKind kind, const std::string& message) { throw Error(kind, message); }
+void throw_error(ErrorKind kind, const std::string& message) {
+  throw Error(kind, message);
+}
 
 void throw_internal(Where where, const std::string& message) {
   // Only the file's name: the folder of the machine that built this says nothing to a reader.

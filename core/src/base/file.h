@@ -32,11 +32,12 @@ class FileDescriptor {
 /// All bytes of a file, or nothing with errno set.
 std::optional<std::vector<std::byte>> read_file(const std::string& path);
 
-/// Writes `parts` one after the other to a new file beside `path` and renames it: readers see the old file
-/// or the whole new one. 0, or the errno of what failed; then nothing is left behind.
+/// Writes `parts` one after the other to a new file beside `path` and renames it: readers see the
+/// old file or the whole new one. 0, or the errno of what failed; then nothing is left behind.
 int replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts);
 
-/// A file mapped for reading; pages come in when touched. The bytes of an empty file are an empty span.
+/// A file mapped for reading; pages come in when touched. The bytes of an empty file are an empty
+/// span.
 class MappedFile {
  public:
   /// Errors: User, "[operation] cannot open path: reason".

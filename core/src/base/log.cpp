@@ -32,16 +32,26 @@ void write_out(std::string_view text) {
 
 const char* code_of(Color color) {
   switch (color) {
-    case Color::Plain: return "";
-    case Color::Blue: return "\033[34m";
-    case Color::BrightBlue: return "\033[94m";
-    case Color::Cyan: return "\033[36m";
-    case Color::Red: return "\033[31m";
-    case Color::Yellow: return "\033[33m";
-    case Color::Purple: return "\033[35m";
-    case Color::Green: return "\033[32m";
-    case Color::Gray: return "\033[90m";
-    case Color::Bold: return "\033[1m";
+    case Color::Plain:
+      return "";
+    case Color::Blue:
+      return "\033[34m";
+    case Color::BrightBlue:
+      return "\033[94m";
+    case Color::Cyan:
+      return "\033[36m";
+    case Color::Red:
+      return "\033[31m";
+    case Color::Yellow:
+      return "\033[33m";
+    case Color::Purple:
+      return "\033[35m";
+    case Color::Green:
+      return "\033[32m";
+    case Color::Gray:
+      return "\033[90m";
+    case Color::Bold:
+      return "\033[1m";
   }
   return "";
 }
@@ -50,8 +60,10 @@ const char* code_of(Color color) {
 
 void log_line(LogLevel level, std::string_view text) {
   switch (level) {
-    case LogLevel::Error: return write_out(fmt::format("plugrad: error: {}\n", text));
-    case LogLevel::Warning: return write_out(fmt::format("plugrad: warning: {}\n", text));
+    case LogLevel::Error:
+      return write_out(fmt::format("plugrad: error: {}\n", text));
+    case LogLevel::Warning:
+      return write_out(fmt::format("plugrad: warning: {}\n", text));
     case LogLevel::Info:
       if (debugging(1)) write_out(fmt::format("plugrad: {}\n", text));
       return;
@@ -61,7 +73,9 @@ void log_line(LogLevel level, std::string_view text) {
   }
 }
 
-void debug_write(std::string_view text) { write_out(text); }
+void debug_write(std::string_view text) {
+  write_out(text);
+}
 
 void set_log_sink(LogSink function, void* context) {
   Sink& s = sink();

@@ -25,9 +25,12 @@ void log_warning(fmt::format_string<Args...> format, Args&&... args) {
 }
 
 /// Whether the user asked for at least this much output.
-inline bool debugging(int level) { return settings().debug >= level; }
+inline bool debugging(int level) {
+  return settings().debug >= level;
+}
 
-/// Receives what would go to stderr; for tests and programs with a log of their own. Null: stderr again.
+/// Receives what would go to stderr; for tests and programs with a log of their own. Null: stderr
+/// again.
 using LogSink = void (*)(std::string_view text, void* context);
 PLUGRAD_API void set_log_sink(LogSink sink, void* context);
 

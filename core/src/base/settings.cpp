@@ -26,7 +26,7 @@ bool parse_whole(std::string_view text, T& out) {
   return code == std::errc() && end == text.data() + text.size();
 }
 
-template <int Settings::*field, int low, int high>
+template <int Settings::* field, int low, int high>
 void read_int(Settings& out, const char* name, std::string_view text) {
   int value = 0;
   if (!parse_whole(text, value) || value < low || value > high)
@@ -34,13 +34,13 @@ void read_int(Settings& out, const char* name, std::string_view text) {
   out.*field = value;
 }
 
-template <bool Settings::*field>
+template <bool Settings::* field>
 void read_bool(Settings& out, const char* name, std::string_view text) {
   if (text != "0" && text != "1") refuse(name, text, "0 or 1");
   out.*field = text == "1";
 }
 
-template <std::string Settings::*field>
+template <std::string Settings::* field>
 void read_text(Settings& out, const char*, std::string_view text) {
   out.*field = text;
 }
@@ -68,34 +68,59 @@ void read_memory_limit(Settings& out, const char* name, std::string_view text) {
   out.memory_limit_bytes = value << shift;
 }
 
-// Any value, even an empty one, switches colour off: https://no-color.org. Present is all that counts.
-void read_no_color(Settings& out, const char*, std::string_view) { out.color = false; }
+// Any value, even an empty one, switches colour off: https://no-color.org. Present is all that
+// counts.
+void read_no_color(Settings& out, const char*, std::string_view) {
+  out.color = false;
+}
 
 // Where two rows fill one field, the later wins.
 // clang-format off
 constexpr SettingRow kRows[] = {
-    {"DEVICE",                  "alias of DEV",                                              read_text<&Settings::device>},
-    {"DEV",                     "device to run on: CPU, CUDA:1, cuda,cpu, !vulkan",          read_text<&Settings::device>},
-    {"DEBUG",                   "1 counts and times, 2 each kernel, 3 source, 4 IR, 5 memory and disassembly", read_int<&Settings::debug, 0, 9>},
-    {"NOOPT",                   "1: kernels as scheduled, with no optimisation",             read_bool<&Settings::noopt>},
-    {"BEAM",                    "width of the search for optimisations; 0 is off",           read_int<&Settings::beam, 0, 1024>},
-    {"BEAM_SECONDS",            "time that the search may take",                             read_beam_seconds},
-    {"JIT",                     "0: a jitted function runs without recording",               read_int<&Settings::jit, 0, 2>},
-    {"VIZ",                     "1: record for the viewer",                                  read_int<&Settings::viz, 0, 9>},
-    {"PLUGRAD_THREADS",         "threads of the process's pool; 0 is every core",            read_int<&Settings::threads, 0, 256>},
-    {"PLUGRAD_MEMORY_LIMIT",    "device memory that may be in use at once",                  read_memory_limit},
-    {"PLUGRAD_FAST_MATH",       "1: rewrites that may change a float's last bits",           read_bool<&Settings::fast_math>},
-    {"PLUGRAD_CONTRACT",        "0: a multiply and its add always round separately",         read_bool<&Settings::contract>},
-    {"PLUGRAD_VERIFY",          "1: check the IR after every stage",                         read_bool<&Settings::verify>},
-    {"PLUGRAD_DUMP",            "name of a stage whose IR is printed",                       read_text<&Settings::dump>},
-    {"PLUGRAD_TRACE",           "file that receives every stage and rewrite",                read_text<&Settings::trace_path>},
-    {"PLUGRAD_DATA",            "directory that holds data sets, such as mnist/",            read_text<&Settings::data_dir>},
-    {"PLUGRAD_CACHE_DIR",       "directory of compiled kernels and downloads",               read_text<&Settings::cache_dir>},
-    {"PLUGRAD_PLUGIN_FILES",    "plugin files, joined by ':'; no other is looked for",       read_text<&Settings::plugin_files>},
-    {"PLUGRAD_PLUGIN_PATH",     "directories to look for plugins in first, joined by ':'",   read_text<&Settings::plugin_path>},
-    {"PLUGRAD_VISIBLE_DEVICES", "devices that exist for this process, renumbered",           read_text<&Settings::visible_devices>},
-    {"PLUGRAD_LAYERS",          "checking layers around plugins",                            read_text<&Settings::layers>},
-    {"NO_COLOR",                "present: no colour in output",                              read_no_color},
+    {"DEVICE", "alias of DEV",
+     read_text<&Settings::device>},
+    {"DEV", "device to run on: CPU, CUDA:1, cuda,cpu, !vulkan",
+     read_text<&Settings::device>},
+    {"DEBUG", "1 counts and times, 2 each kernel, 3 source, 4 IR, 5 memory and disassembly",
+     read_int<&Settings::debug, 0, 9>},
+    {"NOOPT", "1: kernels as scheduled, with no optimisation",
+     read_bool<&Settings::noopt>},
+    {"BEAM", "width of the search for optimisations; 0 is off",
+     read_int<&Settings::beam, 0, 1024>},
+    {"BEAM_SECONDS", "time that the search may take",
+     read_beam_seconds},
+    {"JIT", "0: a jitted function runs without recording",
+     read_int<&Settings::jit, 0, 2>},
+    {"VIZ", "1: record for the viewer",
+     read_int<&Settings::viz, 0, 9>},
+    {"PLUGRAD_THREADS", "threads of the process's pool; 0 is every core",
+     read_int<&Settings::threads, 0, 256>},
+    {"PLUGRAD_MEMORY_LIMIT", "device memory that may be in use at once",
+     read_memory_limit},
+    {"PLUGRAD_FAST_MATH", "1: rewrites that may change a float's last bits",
+     read_bool<&Settings::fast_math>},
+    {"PLUGRAD_CONTRACT", "0: a multiply and its add always round separately",
+     read_bool<&Settings::contract>},
+    {"PLUGRAD_VERIFY", "1: check the IR after every stage",
+     read_bool<&Settings::verify>},
+    {"PLUGRAD_DUMP", "name of a stage whose IR is printed",
+     read_text<&Settings::dump>},
+    {"PLUGRAD_TRACE", "file that receives every stage and rewrite",
+     read_text<&Settings::trace_path>},
+    {"PLUGRAD_DATA", "directory that holds data sets, such as mnist/",
+     read_text<&Settings::data_dir>},
+    {"PLUGRAD_CACHE_DIR", "directory of compiled kernels and downloads",
+     read_text<&Settings::cache_dir>},
+    {"PLUGRAD_PLUGIN_FILES", "plugin files, joined by ':'; no other is looked for",
+     read_text<&Settings::plugin_files>},
+    {"PLUGRAD_PLUGIN_PATH", "directories to look for plugins in first, joined by ':'",
+     read_text<&Settings::plugin_path>},
+    {"PLUGRAD_VISIBLE_DEVICES", "devices that exist for this process, renumbered",
+     read_text<&Settings::visible_devices>},
+    {"PLUGRAD_LAYERS", "checking layers around plugins",
+     read_text<&Settings::layers>},
+    {"NO_COLOR", "present: no colour in output",
+     read_no_color},
 };
 // clang-format on
 
@@ -135,7 +160,9 @@ int usable_cores() {
 
 }  // namespace
 
-std::span<const SettingRow> setting_rows() { return kRows; }
+std::span<const SettingRow> setting_rows() {
+  return kRows;
+}
 
 std::optional<std::string> environment_variable(const char* name) {
   const char* text = secure_getenv(name);
@@ -153,7 +180,9 @@ Settings read_settings(const Environment& environment) {
   return out;
 }
 
-const Settings& settings() { return scope_of_thread ? *scope_of_thread : process_settings(); }
+const Settings& settings() {
+  return scope_of_thread ? *scope_of_thread : process_settings();
+}
 
 void change_settings(const std::function<void(Settings&)>& change) {
   Settings next = process_settings();
@@ -177,9 +206,15 @@ SettingScope::SettingScope(const std::function<void(Settings&)>& change) : outer
   scope_of_thread = mine_.get();
 }
 
-SettingScope::~SettingScope() { scope_of_thread = outer_; }
+SettingScope::~SettingScope() {
+  scope_of_thread = outer_;
+}
 
-const Settings* scoped_settings() { return scope_of_thread; }
-void lend_scoped_settings(const Settings* of_caller) { scope_of_thread = of_caller; }
+const Settings* scoped_settings() {
+  return scope_of_thread;
+}
+void lend_scoped_settings(const Settings* of_caller) {
+  scope_of_thread = of_caller;
+}
 
 }  // namespace plugrad

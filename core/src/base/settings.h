@@ -1,4 +1,5 @@
-// All that a user can set: one struct, read from the environment in one place, changed in code by scope.
+// All that a user can set: one struct, read from the environment in one place, changed in code by
+// scope.
 #pragma once
 
 #include <cstdint>
@@ -55,8 +56,8 @@ std::optional<std::string> environment_variable(const char* name);
 /// Errors: User, naming the variable, its text and what it may be.
 Settings read_settings(const Environment& environment);
 
-/// What holds on this thread: the innermost SettingScope, else the process's settings, which the first
-/// call reads from the environment. Valid until the scope ends or, process-wide, for ever.
+/// What holds on this thread: the innermost SettingScope, else the process's settings, which the
+/// first call reads from the environment. Valid until the scope ends or, process-wide, for ever.
 PLUGRAD_API const Settings& settings();
 
 /// Changes the process's settings. Threads inside a SettingScope keep theirs.
@@ -65,7 +66,8 @@ PLUGRAD_API void change_settings(const std::function<void(Settings&)>& change);
 /// settings().threads with 0 resolved; at least 1.
 PLUGRAD_API int thread_count();
 
-/// Changes the settings of this thread, and of the pool work that it starts, until the end of the scope:
+/// Changes the settings of this thread, and of the pool work that it starts, until the end of the
+/// scope:
 ///   SettingScope scope([](Settings& s) { s.noopt = true; });
 class PLUGRAD_API SettingScope {
  public:
@@ -79,7 +81,8 @@ class PLUGRAD_API SettingScope {
   const Settings* outer_;
 };
 
-/// Lends a caller's scope to a pool thread while it works for that caller; null: the process's settings.
+/// Lends a caller's scope to a pool thread while it works for that caller; null: the process's
+/// settings.
 const Settings* scoped_settings();
 void lend_scoped_settings(const Settings* of_caller);
 

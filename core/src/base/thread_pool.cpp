@@ -1,5 +1,6 @@
-// A gate word says whether a job takes workers and how many are inside; spans are taken from slots, one for
-// each participant, by fetch_add. A caller closes the gate when no span is left and waits for those inside.
+// A gate word says whether a job takes workers and how many are inside; spans are taken from slots,
+// one for each participant, by fetch_add. A caller closes the gate when no span is left and waits
+// for those inside.
 #include "base/thread_pool.h"
 
 #include <pthread.h>
@@ -43,7 +44,9 @@ void spin_then_sleep(const Done& done, const Sleep& sleep) {
 
 }  // namespace
 
-ThreadPool::ThreadPool() : slots_(new Slot[kMaxThreads]) { workers_.reserve(kMaxThreads); }
+ThreadPool::ThreadPool() : slots_(new Slot[kMaxThreads]) {
+  workers_.reserve(kMaxThreads);
+}
 
 ThreadPool::~ThreadPool() {
   stop_.store(true, std::memory_order_release);
@@ -84,7 +87,8 @@ void ThreadPool::worker_loop(std::uint32_t id, std::atomic<std::uint32_t>& signa
   }
 }
 
-// A worker that wakes late finds the gate closed, or open for a later job that wants fewer participants.
+// A worker that wakes late finds the gate closed, or open for a later job that wants fewer
+// participants.
 bool ThreadPool::join_job(std::uint32_t id) {
   std::uint32_t gate = gate_.load(std::memory_order_relaxed);
   do {
@@ -197,7 +201,8 @@ namespace {
 
 std::atomic<ThreadPool*> the_pool{nullptr};
 
-// Threads do not survive a fork: the child leaves the parent's pool alone and makes its own when needed.
+// Threads do not survive a fork: the child leaves the parent's pool alone and makes its own when
+// needed.
 void forget_pool_in_child() {
   the_pool.store(nullptr, std::memory_order_relaxed);
   worker_of_thread = kOutside;
@@ -209,14 +214,16 @@ ThreadPool& thread_pool() {
   if (ThreadPool* pool = the_pool.load(std::memory_order_acquire)) return *pool;
   static const int registered = pthread_atfork(nullptr, nullptr, forget_pool_in_child);
   (void)registered;
-  auto made = std::make_unique<ThreadPool>();  // has no threads yet, so losing the race costs nothing
+  auto made =
+      std::make_unique<ThreadPool>();  // has no threads yet, so losing the race costs nothing
   ThreadPool* expected = nullptr;
   if (the_pool.compare_exchange_strong(expected, made.get(), std::memory_order_acq_rel))
     return *made.release();
   return *expected;
 }
 
-void parallel_for(std::uint64_t count, std::uint64_t min_span, SpanFunction function, void* context) {
+void parallel_for(std::uint64_t count, std::uint64_t min_span, SpanFunction function,
+                  void* context) {
   thread_pool().parallel_for(count, min_span, static_cast<std::uint32_t>(thread_count()), function,
                              context);
 }

@@ -1,4 +1,5 @@
-// The process's one pool of threads. Kernels reach it through the ABI's parallel_for; compilation by run_tasks.
+// The process's one pool of threads. Kernels reach it through the ABI's parallel_for; compilation
+// by run_tasks.
 #pragma once
 
 #include <atomic>
@@ -14,13 +15,15 @@
 
 namespace plugrad {
 
-/// Works on [begin, end). `worker` is below the thread count of the call; 0 is the caller. Must not throw.
+/// Works on [begin, end). `worker` is below the thread count of the call; 0 is the caller. Must not
+/// throw.
 using SpanFunction = void (*)(void* context, std::uint64_t begin, std::uint64_t end,
                               std::uint32_t worker);
 
-/// One job at a time; a job's caller works too, and takes over what late workers have not begun, so it never
-/// waits for a thread that the system has not scheduled. Idle workers spin for 100 us and then sleep. A call
-/// made inside a job, or while another thread's job runs, runs on its own caller.
+/// One job at a time; a job's caller works too, and takes over what late workers have not begun, so
+/// it never waits for a thread that the system has not scheduled. Idle workers spin for 100 us and
+/// then sleep. A call made inside a job, or while another thread's job runs, runs on its own
+/// caller.
 class ThreadPool {
  public:
   static constexpr std::uint32_t kMaxThreads = 256;
@@ -30,13 +33,14 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  /// Cuts [0, count) into consecutive spans of at least `min_span` (0 reads as 1); returns when all have run.
-  /// `threads` bounds who takes part, the caller included. Threads are made when first wanted.
+  /// Cuts [0, count) into consecutive spans of at least `min_span` (0 reads as 1); returns when all
+  /// have run. `threads` bounds who takes part, the caller included. Threads are made when first
+  /// wanted.
   void parallel_for(std::uint64_t count, std::uint64_t min_span, std::uint32_t threads,
                     SpanFunction function, void* context);
 
-  /// Runs task(i) for each i in [0, count), one at a time to whoever is free: for few, uneven, long tasks.
-  /// The first exception is thrown again here, after all tasks have ended.
+  /// Runs task(i) for each i in [0, count), one at a time to whoever is free: for few, uneven, long
+  /// tasks. The first exception is thrown again here, after all tasks have ended.
   void run_tasks(std::uint64_t count, std::uint32_t threads,
                  const std::function<void(std::uint64_t)>& task);
 
@@ -71,7 +75,8 @@ class ThreadPool {
 
   std::mutex busy_;  // held for the length of a job
   Job job_;
-  // Bit 31: the job takes workers. Below: how many are inside. Job fields only change while this is 0.
+  // Bit 31: the job takes workers. Below: how many are inside. Job fields only change while this is
+  // 0.
   alignas(64) std::atomic<std::uint32_t> gate_{0};
   std::unique_ptr<Slot[]> slots_;
   std::vector<std::unique_ptr<Worker>> workers_;
@@ -82,7 +87,8 @@ class ThreadPool {
 ThreadPool& thread_pool();
 
 /// parallel_for on the process's pool with thread_count() threads.
-void parallel_for(std::uint64_t count, std::uint64_t min_span, SpanFunction function, void* context);
+void parallel_for(std::uint64_t count, std::uint64_t min_span, SpanFunction function,
+                  void* context);
 
 /// As above for a callable f(begin, end, worker); the first exception is thrown again here.
 template <class F>
@@ -113,7 +119,8 @@ void parallel_for(std::uint64_t count, std::uint64_t min_span, const F& f) {
     const F* function;
     FirstException error;
   } call{&f, {}};
-  SpanFunction run = [](void* context, std::uint64_t begin, std::uint64_t end, std::uint32_t worker) {
+  SpanFunction run = [](void* context, std::uint64_t begin, std::uint64_t end,
+                        std::uint32_t worker) {
     Call& c = *static_cast<Call*>(context);
     try {
       (*c.function)(begin, end, worker);

@@ -32,7 +32,8 @@ Trace& trace() {
       std::setvbuf(made->file, nullptr, _IOFBF, 1 << 18);
       std::fputs("[\n", made->file);
     } else {
-      log_warning("cannot write PLUGRAD_TRACE={}: {}; nothing is traced", path, std::strerror(errno));
+      log_warning("cannot write PLUGRAD_TRACE={}: {}; nothing is traced", path,
+                  std::strerror(errno));
     }
     return made;
   }();
@@ -65,8 +66,10 @@ void append_value(std::string& out, const TraceArg& arg) {
   if (auto* number = std::get_if<std::int64_t>(&arg.value)) {
     fmt::format_to(to, "{}", *number);
   } else if (auto* real = std::get_if<double>(&arg.value)) {
-    if (std::isfinite(*real)) fmt::format_to(to, "{}", *real);
-    else out += "null";  // JSON has no infinity
+    if (std::isfinite(*real))
+      fmt::format_to(to, "{}", *real);
+    else
+      out += "null";  // JSON has no infinity
   } else {
     append_string(out, std::get<std::string_view>(arg.value));
   }
@@ -95,11 +98,15 @@ void write_event(std::string_view category, std::string_view name, std::string_v
   std::fwrite(line.data(), 1, line.size(), t.file);
 }
 
-double microseconds(std::uint64_t ns) { return static_cast<double>(ns) / 1000; }
+double microseconds(std::uint64_t ns) {
+  return static_cast<double>(ns) / 1000;
+}
 
 }  // namespace
 
-bool tracing() { return !settings().trace_path.empty(); }
+bool tracing() {
+  return !settings().trace_path.empty();
+}
 
 void trace_span(std::string_view category, std::string_view name, std::uint64_t start_ns,
                 std::initializer_list<TraceArg> args) {
@@ -114,7 +121,8 @@ void trace_instant(std::string_view category, std::string_view name,
                    std::initializer_list<TraceArg> args) {
   if (!tracing()) return;
   write_event(category, name,
-              fmt::format("\"ph\":\"i\",\"s\":\"t\",\"ts\":{:.3f}", microseconds(monotonic_ns())), args);
+              fmt::format("\"ph\":\"i\",\"s\":\"t\",\"ts\":{:.3f}", microseconds(monotonic_ns())),
+              args);
 }
 
 void flush_trace() {

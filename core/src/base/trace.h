@@ -1,5 +1,6 @@
-// The file that PLUGRAD_TRACE names: what every stage and rewrite did, and when. One JSON object a line after an
-// opening "[", each ending in ",": Chrome's trace format, so that its viewers open it as it is.
+// The file that PLUGRAD_TRACE names: what every stage and rewrite did, and when. One JSON object a
+// line after an opening "[", each ending in ",": Chrome's trace format, so that its viewers open it
+// as it is.
 #pragma once
 
 #include <cstdint>

@@ -31,7 +31,9 @@ Allocator::Allocator(std::string device_name, const pgr_allocator_api& api, pgr_
       device_(device),
       keep_bytes_(std::max(device_memory_bytes / 4, kLeastKept)) {}
 
-Allocator::~Allocator() { flush(); }
+Allocator::~Allocator() {
+  flush();
+}
 
 pgr_buffer* Allocator::take(std::uint64_t class_bytes, std::uint32_t flags) {
   if (pgr_buffer* buffer = take_cached(class_bytes, flags)) return buffer;
@@ -61,7 +63,8 @@ pgr_buffer* Allocator::take_cached(std::uint64_t class_bytes, std::uint32_t flag
   return buffer;
 }
 
-// Counts the bytes as used before the plugin is asked, so that many threads together keep the limit.
+// Counts the bytes as used before the plugin is asked, so that many threads together keep the
+// limit.
 bool Allocator::reserve(std::uint64_t class_bytes) {
   std::lock_guard lock(mutex_);
   std::uint64_t limit = settings().memory_limit_bytes;
@@ -84,8 +87,8 @@ bool Allocator::over_limit(std::uint64_t class_bytes) const {
   return limit != 0 && (class_bytes > limit || stats_.used_bytes > limit - class_bytes);
 }
 
-// The plugin may be out of memory although the limit is not reached: try again without what is kept, and
-// once more after everything that can be reclaimed is.
+// The plugin may be out of memory although the limit is not reached: try again without what is
+// kept, and once more after everything that can be reclaimed is.
 pgr_buffer* Allocator::take_fresh(std::uint64_t class_bytes, std::uint32_t flags) {
   pgr_alloc_desc desc;
   PGR_INIT(desc, ALLOC_DESC);
@@ -95,8 +98,8 @@ pgr_buffer* Allocator::take_fresh(std::uint64_t class_bytes, std::uint32_t flags
     pgr_buffer* buffer = nullptr;
     CallError error;
     std::string escaped;
-    pgr_status status =
-        guarded(error, escaped, [&](pgr_error* e) { return api_.alloc(device_, &desc, &buffer, e); });
+    pgr_status status = guarded(
+        error, escaped, [&](pgr_error* e) { return api_.alloc(device_, &desc, &buffer, e); });
     if (status == PGR_STATUS_OK && buffer) {
       if (debugging(5)) debug_write(fmt::format("{}: alloc {}\n", name_, format_size(class_bytes)));
       return buffer;
@@ -169,14 +172,15 @@ void Allocator::reset_peak() {
 
 void Allocator::throw_out_of_memory(std::uint64_t class_bytes, const std::string& said) const {
   MemoryStats now = stats();
-  std::string limit = now.limit_bytes
-                          ? fmt::format(", limit {} (PLUGRAD_MEMORY_LIMIT)", format_size(now.limit_bytes))
-                          : "";
+  std::string limit = now.limit_bytes ? fmt::format(", limit {} (PLUGRAD_MEMORY_LIMIT)",
+                                                    format_size(now.limit_bytes))
+                                      : "";
   throw OutOfMemoryError(
-      class_bytes, fmt::format("[alloc] {} is out of memory: {} wanted, {} in use{}{}{}; free tensors or use "
-                               "smaller batches{}",
-                               name_, format_size(class_bytes), format_size(now.used_bytes), limit,
-                               said.empty() ? "" : ": ", said, now.limit_bytes ? ", or raise the limit" : ""));
+      class_bytes,
+      fmt::format("[alloc] {} is out of memory: {} wanted, {} in use{}{}{}; free tensors or use "
+                  "smaller batches{}",
+                  name_, format_size(class_bytes), format_size(now.used_bytes), limit,
+                  said.empty() ? "" : ": ", said, now.limit_bytes ? ", or raise the limit" : ""));
 }
 
 }  // namespace plugrad::runtime

@@ -1,4 +1,5 @@
-// Keeps freed buffers of one device for reuse, by size class and flags; counts and limits what is in use.
+// Keeps freed buffers of one device for reuse, by size class and flags; counts and limits what is
+// in use.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@
 
 namespace plugrad::runtime {
 
-/// Sizes are rounded up to sixteen classes in each power of two: at most 1/16 is wasted, and sizes that
-/// differ a little share buffers. At least 256 bytes.
+/// Sizes are rounded up to sixteen classes in each power of two: at most 1/16 is wasted, and sizes
+/// that differ a little share buffers. At least 256 bytes.
 std::uint64_t size_class(std::uint64_t size_bytes);
 
 class Allocator {
@@ -26,7 +27,8 @@ class Allocator {
   Allocator(const Allocator&) = delete;
   Allocator& operator=(const Allocator&) = delete;
 
-  /// A buffer of at least `class_bytes`, a size class. Errors: OutOfMemoryError, and what the plugin reports.
+  /// A buffer of at least `class_bytes`, a size class. Errors: OutOfMemoryError, and what the
+  /// plugin reports.
   pgr_buffer* take(std::uint64_t class_bytes, std::uint32_t flags);
   void give(pgr_buffer* buffer, std::uint64_t class_bytes, std::uint32_t flags) noexcept;
   void flush();

@@ -12,7 +12,8 @@ namespace {
 constexpr std::size_t kInlineBuffers = 32;
 constexpr std::uint64_t kPartOfAnother = 0;  // as a size class, whose least is 256
 
-Hash128 kernel_key(std::span<const std::byte> ir, std::string_view name, const CompileOptions& options) {
+Hash128 kernel_key(std::span<const std::byte> ir, std::string_view name,
+                   const CompileOptions& options) {
   std::string text(reinterpret_cast<const char*>(ir.data()), ir.size());
   text += name;
   text += options.contract ? 'c' : '-';
@@ -22,20 +23,27 @@ Hash128 kernel_key(std::span<const std::byte> ir, std::string_view name, const C
 
 void require_range(const Buffer& buffer, std::uint64_t offset, std::uint64_t size) {
   ensure(size <= buffer.size_bytes() && offset <= buffer.size_bytes() - size,
-         "[copy] bytes {} to {} of a buffer of {} bytes", offset, offset + size, buffer.size_bytes());
+         "[copy] bytes {} to {} of a buffer of {} bytes", offset, offset + size,
+         buffer.size_bytes());
 }
 
 }  // namespace
 
-Buffer::Buffer(Device& device, pgr_buffer* handle, std::uint64_t size_bytes, std::uint64_t class_bytes,
-               std::uint32_t flags)
-    : device_(&device), handle_(handle), size_bytes_(size_bytes), class_bytes_(class_bytes), flags_(flags) {}
+Buffer::Buffer(Device& device, pgr_buffer* handle, std::uint64_t size_bytes,
+               std::uint64_t class_bytes, std::uint32_t flags)
+    : device_(&device),
+      handle_(handle),
+      size_bytes_(size_bytes),
+      class_bytes_(class_bytes),
+      flags_(flags) {}
 
 Buffer::~Buffer() {
   DeviceState& d = device_->state();
   if (d.born_after_forks != DeviceState::fork_count) return;
-  if (class_bytes_ == kPartOfAnother) d.allocator_api.free(d.handle, handle_);
-  else d.allocator->give(handle_, class_bytes_, flags_);
+  if (class_bytes_ == kPartOfAnother)
+    d.allocator_api.free(d.handle, handle_);
+  else
+    d.allocator->give(handle_, class_bytes_, flags_);
 }
 
 void Buffer::copy_in(const void* src, std::uint64_t size_bytes, std::uint64_t offset_bytes) {
@@ -59,16 +67,17 @@ void Buffer::copy_out(void* dst, std::uint64_t size_bytes, std::uint64_t offset_
 }
 
 void Buffer::fill(std::span<const std::byte> pattern) {
-  bool sized = pattern.size() == 1 || pattern.size() == 2 || pattern.size() == 4 || pattern.size() == 8;
-  ensure(sized && size_bytes_ % pattern.size() == 0, "[fill] {} bytes by a pattern of {}", size_bytes_,
-         pattern.size());
+  bool sized =
+      pattern.size() == 1 || pattern.size() == 2 || pattern.size() == 4 || pattern.size() == 8;
+  ensure(sized && size_bytes_ % pattern.size() == 0, "[fill] {} bytes by a pattern of {}",
+         size_bytes_, pattern.size());
   DeviceState& d = device_->state();
   d.require_usable("fill");
   if (size_bytes_ == 0) return;
   if (offered(d.allocator_api.fill)) {
     checked(d.name, "fill", [&](pgr_error* e) {
-      return d.allocator_api.fill(d.handle, nullptr, handle_, 0, size_bytes_, pattern.data(), pattern.size(),
-                                  e);
+      return d.allocator_api.fill(d.handle, nullptr, handle_, 0, size_bytes_, pattern.data(),
+                                  pattern.size(), e);
     });
     return;
   }
@@ -77,8 +86,8 @@ void Buffer::fill(std::span<const std::byte> pattern) {
   copy_in(host.data(), host.size());
 }
 
-void copy(Buffer& dst, std::uint64_t dst_offset_bytes, const Buffer& src, std::uint64_t src_offset_bytes,
-          std::uint64_t size_bytes) {
+void copy(Buffer& dst, std::uint64_t dst_offset_bytes, const Buffer& src,
+          std::uint64_t src_offset_bytes, std::uint64_t size_bytes) {
   require_range(dst, dst_offset_bytes, size_bytes);
   require_range(src, src_offset_bytes, size_bytes);
   if (size_bytes == 0) return;
@@ -96,8 +105,8 @@ void copy(Buffer& dst, std::uint64_t dst_offset_bytes, const Buffer& src, std::u
   dst.copy_in(host.data(), size_bytes, dst_offset_bytes);
 }
 
-std::shared_ptr<Buffer> sub_buffer(const std::shared_ptr<Buffer>& parent, std::uint64_t offset_bytes,
-                                   std::uint64_t size_bytes) {
+std::shared_ptr<Buffer> sub_buffer(const std::shared_ptr<Buffer>& parent,
+                                   std::uint64_t offset_bytes, std::uint64_t size_bytes) {
   require_range(*parent, offset_bytes, size_bytes);
   DeviceState& d = parent->device().state();
   d.require_usable("sub_buffer");
@@ -111,7 +120,8 @@ std::shared_ptr<Buffer> sub_buffer(const std::shared_ptr<Buffer>& parent, std::u
   };
   pgr_buffer* handle = nullptr;
   checked(d.name, "sub_buffer", [&](pgr_error* e) {
-    return d.allocator_api.sub_buffer(d.handle, parent->handle(), offset_bytes, size_bytes, &handle, e);
+    return d.allocator_api.sub_buffer(d.handle, parent->handle(), offset_bytes, size_bytes, &handle,
+                                      e);
   });
   auto* part = new Part{parent, {parent->device(), handle, size_bytes, kPartOfAnother, 0}};
   const std::shared_ptr<Part> owner(part);
@@ -121,12 +131,24 @@ std::shared_ptr<Buffer> sub_buffer(const std::shared_ptr<Buffer>& parent, std::u
 Device::Device(std::unique_ptr<DeviceState> state) : state_(std::move(state)) {}
 Device::~Device() = default;
 
-const std::string& Device::name() const { return state_->name; }
-const std::string& Device::plugin_name() const { return state_->plugin_name; }
-std::uint32_t Device::index() const { return state_->index; }
-const DeviceInfo& Device::info() const { return state_->info; }
-const pgr_device_caps& Device::caps() const { return state_->caps; }
-std::span<const std::string> Device::claims() const { return state_->claims; }
+const std::string& Device::name() const {
+  return state_->name;
+}
+const std::string& Device::plugin_name() const {
+  return state_->plugin_name;
+}
+std::uint32_t Device::index() const {
+  return state_->index;
+}
+const DeviceInfo& Device::info() const {
+  return state_->info;
+}
+const pgr_device_caps& Device::caps() const {
+  return state_->caps;
+}
+std::span<const std::string> Device::claims() const {
+  return state_->claims;
+}
 
 std::shared_ptr<Buffer> Device::allocate(std::uint64_t size_bytes, std::uint32_t flags) {
   state_->require_usable("alloc");
@@ -140,10 +162,18 @@ std::shared_ptr<Buffer> Device::allocate(std::uint64_t size_bytes, std::uint32_t
   }
 }
 
-MemoryStats Device::memory_stats() const { return state_->allocator->stats(); }
-void Device::reset_peak() { state_->allocator->reset_peak(); }
-void Device::flush_allocator_cache() { state_->allocator->flush(); }
-void Device::set_reclaim(Reclaim reclaim) { state_->allocator->set_reclaim(std::move(reclaim)); }
+MemoryStats Device::memory_stats() const {
+  return state_->allocator->stats();
+}
+void Device::reset_peak() {
+  state_->allocator->reset_peak();
+}
+void Device::flush_allocator_cache() {
+  state_->allocator->flush();
+}
+void Device::set_reclaim(Reclaim reclaim) {
+  state_->allocator->set_reclaim(std::move(reclaim));
+}
 
 std::shared_ptr<Kernel> Device::compile(std::span<const std::byte> kernel_ir, std::string_view name,
                                         const CompileOptions& options) {
@@ -185,7 +215,8 @@ void Device::launch(const Kernel& kernel, const Launch& launch, std::uint64_t* t
     return d.runner.launch(d.handle, nullptr, kernel.handle(), &desc, time_ns, e);
   });
   if (status != PGR_STATUS_OK) [[unlikely]]
-    throw_status(d.name, "launch " + kernel.name(), status, escaped.empty() ? error.message() : escaped);
+    throw_status(d.name, "launch " + kernel.name(), status,
+                 escaped.empty() ? error.message() : escaped);
 }
 
 void Device::synchronize() {

@@ -1,5 +1,6 @@
-// A device of an opened plugin behind checks: every failing call throws plugrad::Error (kind Device) that names
-// the device, the call and the plugin's message. All functions may be called from any thread.
+// A device of an opened plugin behind checks: every failing call throws plugrad::Error (kind
+// Device) that names the device, the call and the plugin's message. All functions may be called
+// from any thread.
 #pragma once
 
 #include <array>
@@ -27,8 +28,8 @@ struct DeviceInfo {
   bool is_software = false;
 };
 
-/// Memory of one device; goes back to the device's allocator cache with its last owner. Contents are unspecified
-/// when made. Copies are in order with launches.
+/// Memory of one device; goes back to the device's allocator cache with its last owner. Contents
+/// are unspecified when made. Copies are in order with launches.
 class Buffer {
  public:
   Buffer(Device& device, pgr_buffer* handle, std::uint64_t size_bytes, std::uint64_t class_bytes,
@@ -59,21 +60,23 @@ class Buffer {
 void copy(Buffer& dst, std::uint64_t dst_offset_bytes, const Buffer& src,
           std::uint64_t src_offset_bytes, std::uint64_t size_bytes);
 
-/// Bytes [offset, offset + size) of `parent`, which it keeps alive; memory of its own where the device has no such
-/// ranges or the offset is not a multiple of its alignment.
-std::shared_ptr<Buffer> sub_buffer(const std::shared_ptr<Buffer>& parent, std::uint64_t offset_bytes,
-                                   std::uint64_t size_bytes);
+/// Bytes [offset, offset + size) of `parent`, which it keeps alive; memory of its own where the
+/// device has no such ranges or the offset is not a multiple of its alignment.
+std::shared_ptr<Buffer> sub_buffer(const std::shared_ptr<Buffer>& parent,
+                                   std::uint64_t offset_bytes, std::uint64_t size_bytes);
 
 struct MemoryStats {
   std::uint64_t used_bytes = 0;    ///< in live buffers
   std::uint64_t cached_bytes = 0;  ///< freed, kept for reuse
   std::uint64_t peak_bytes = 0;    ///< most that was used at once, since reset_peak
   std::uint64_t limit_bytes = 0;   ///< PLUGRAD_MEMORY_LIMIT; 0: none
-  std::uint64_t allocations = 0, reuses = 0;  ///< buffers made by the plugin, and taken from the cache
+  std::uint64_t allocations = 0,
+                reuses = 0;  ///< buffers made by the plugin, and taken from the cache
 };
 
-/// Asked to free buffers when the cache cannot serve an allocation. `must`: memory is used up, and the
-/// allocation fails unless something is freed. Called with no lock held, on the allocating thread.
+/// Asked to free buffers when the cache cannot serve an allocation. `must`: memory is used up, and
+/// the allocation fails unless something is freed. Called with no lock held, on the allocating
+/// thread.
 using Reclaim = std::function<void(std::uint64_t size_bytes, bool must)>;
 
 struct CompileOptions {
@@ -110,7 +113,7 @@ class Device {
   const std::string& plugin_name() const;  ///< "CPU": what a user types
   std::uint32_t index() const;
   const DeviceInfo& info() const;
-  const pgr_device_caps& caps() const;     ///< absent fields are 0
+  const pgr_device_caps& caps() const;          ///< absent fields are 0
   std::span<const std::string> claims() const;  ///< interfaces offered: "pgr.renderer", …
 
   /// Errors: OutOfMemoryError with size, use and limit.
@@ -122,14 +125,15 @@ class Device {
   /// The one reclaimer; replaces the one before.
   void set_reclaim(Reclaim reclaim);
 
-  /// Kernel IR in; a kernel that can be launched out. Renders, looks in the disk cache, compiles, loads. Equal
-  /// blocks and options give the same kernel; many threads may ask at once, equal ones compile once.
-  /// Errors: CompileError with source and log; Unsupported; Device.
+  /// Kernel IR in; a kernel that can be launched out. Renders, looks in the disk cache, compiles,
+  /// loads. Equal blocks and options give the same kernel; many threads may ask at once, equal ones
+  /// compile once. Errors: CompileError with source and log; Unsupported; Device.
   std::shared_ptr<Kernel> compile(std::span<const std::byte> kernel_ir, std::string_view name,
                                   const CompileOptions& options = {});
   CompileStats compile_stats() const;
 
-  /// In order with earlier launches and copies. With time_ns it waits for the kernel and measures it.
+  /// In order with earlier launches and copies. With time_ns it waits for the kernel and measures
+  /// it.
   void launch(const Kernel& kernel, const Launch& launch, std::uint64_t* time_ns = nullptr);
   /// Returns when all work given so far is done.
   void synchronize();

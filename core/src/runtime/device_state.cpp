@@ -22,7 +22,8 @@ void require_interface(DeviceState& s, const char* name, std::uint32_t struct_id
 template <class... Slots>
 void require_slots(const DeviceState& s, const char* interface_name, Slots... slots) {
   if (!(offered(slots) && ...))
-    throw_status(s.name, interface_name, PGR_STATUS_INCOMPATIBLE, "a mandatory function is missing");
+    throw_status(s.name, interface_name, PGR_STATUS_INCOMPATIBLE,
+                 "a mandatory function is missing");
 }
 
 void query_interfaces(DeviceState& s) {
@@ -58,7 +59,7 @@ void read_info(DeviceState& s) {
   pgr_device_info info;
   PGR_INIT(info, DEVICE_INFO);
   checked(s.name, "info", [&](pgr_error* e) { return s.device.info(s.handle, &info, e); });
-  s.info = {copied(info.stable_id), copied(info.name),   copied(info.arch), copied(info.vendor),
+  s.info = {copied(info.stable_id), copied(info.name), copied(info.arch),    copied(info.vendor),
             copied(info.driver),    info.memory_bytes, info.is_software != 0};
 }
 
@@ -66,9 +67,11 @@ void read_info(DeviceState& s) {
 void read_caps(DeviceState& s) {
   PGR_INIT(s.caps, DEVICE_CAPS);
   checked(s.name, "caps", [&](pgr_error* e) { return s.device.caps(s.handle, &s.caps, e); });
-  std::uint32_t count = s.caps.tensor_cores ? std::min(s.caps.tensor_core_count, kMaxTensorCores) : 0;
+  std::uint32_t count =
+      s.caps.tensor_cores ? std::min(s.caps.tensor_core_count, kMaxTensorCores) : 0;
   for (std::uint32_t i = 0; i < count; ++i) {
-    auto* at = reinterpret_cast<const unsigned char*>(s.caps.tensor_cores) + i * s.caps.tensor_core_stride;
+    auto* at =
+        reinterpret_cast<const unsigned char*>(s.caps.tensor_cores) + i * s.caps.tensor_core_stride;
     pgr_tensor_core core;
     if (!copy_table(at, PGR_STRUCT_TENSOR_CORE, core)) s.tensor_cores.push_back(core);
   }
@@ -89,7 +92,8 @@ unsigned DeviceState::fork_count = 0;
 
 void DeviceState::refuse_after_fork(const char* call) const {
   fail(ErrorKind::User,
-       "[{}] {} was opened before this process was forked, and a device does not survive that: use plugrad in "
+       "[{}] {} was opened before this process was forked, and a device does not survive that: use "
+       "plugrad in "
        "the child only, or start the child with exec",
        call, name);
 }
@@ -112,7 +116,8 @@ std::unique_ptr<DeviceState> make_device_state(const Plugin& plugin, std::uint32
   query_interfaces(*s);
   const pgr_plugin_api& api = plugin.api();
   checked(s->name, "device_open", [&](pgr_error* e) {
-    return api.device_open(api.plugin, physical_index, nullptr, 0, sizeof(pgr_option), &s->handle, e);
+    return api.device_open(api.plugin, physical_index, nullptr, 0, sizeof(pgr_option), &s->handle,
+                           e);
   });
   if (!s->handle)
     throw_status(s->name, "device_open", PGR_STATUS_INTERNAL, "it answered OK and gave no device");

@@ -56,9 +56,13 @@ void* host_alloc(pgr_host*, std::uint64_t size_bytes, std::uint64_t align_bytes)
   return posix_memalign(&pointer, align, size_bytes) == 0 ? pointer : nullptr;
 }
 
-void host_free(pgr_host*, void* pointer) { std::free(pointer); }
+void host_free(pgr_host*, void* pointer) {
+  std::free(pointer);
+}
 
-std::uint32_t host_thread_count(pgr_host*) { return static_cast<std::uint32_t>(thread_count()); }
+std::uint32_t host_thread_count(pgr_host*) {
+  return static_cast<std::uint32_t>(thread_count());
+}
 
 void host_parallel_for(pgr_host*, std::uint64_t count, std::uint64_t min_span, pgr_span_fn fn,
                        void* context) {
@@ -91,15 +95,16 @@ pgr_status host_cache_get(pgr_host* host, const pgr_string* key, pgr_blob* out, 
   });
 }
 
-pgr_status host_cache_put(pgr_host* host, const pgr_string* key, const void* data, std::uint64_t size,
-                          pgr_error* error) {
+pgr_status host_cache_put(pgr_host* host, const pgr_string* key, const void* data,
+                          std::uint64_t size, pgr_error* error) {
   return no_throw(error, [&] {
     disk_cache().put(as_bytes(plugin_key(host, key)), {static_cast<const std::byte*>(data), size});
     return PGR_STATUS_OK;  // a cache that cannot be written has warned already
   });
 }
 
-// Beside the library that asks, in the library directory above a plugins directory, beside this library.
+// Beside the library that asks, in the library directory above a plugins directory, beside this
+// library.
 std::string find_component(pgr_host* host, std::string_view name) {
   fs::path asking = fs::path(host->library_path).parent_path();
   fs::path own = own_directory();
@@ -118,14 +123,15 @@ struct Components {
   std::map<std::tuple<std::string, std::string, std::uint32_t>, const void*> tables;
 };
 
-pgr_status open_table(const std::string& path, const pgr_string* interface_name, std::uint32_t minor,
-                      const void** out, pgr_error* error) {
+pgr_status open_table(const std::string& path, const pgr_string* interface_name,
+                      std::uint32_t minor, const void** out, pgr_error* error) {
   static auto* components = new Components;  // plugins may ask until the process is gone
   std::lock_guard lock(components->mutex);
   const void*& table = components->tables[{path, copied(*interface_name), minor}];
   if (!table) {
     std::string reason = unsafe_permissions(path);
-    void* symbol = reason.empty() ? open_library_symbol(path, PGR_COMPONENT_ENTRY_NAME, reason) : nullptr;
+    void* symbol =
+        reason.empty() ? open_library_symbol(path, PGR_COMPONENT_ENTRY_NAME, reason) : nullptr;
     if (!symbol) return set_error(error, PGR_STATUS_IO_ERROR, path + ": " + reason);
     auto entry = reinterpret_cast<pgr_component_entry_fn>(symbol);
     pgr_status status = entry(host_api_for(path), interface_name, minor, &table, error);
@@ -141,12 +147,13 @@ pgr_status host_open_component(pgr_host* host, const pgr_string* library,
   return no_throw(error, [&]() -> pgr_status {
     std::string name = copied(*library);
     if (name.empty() || name.find('/') != name.npos)
-      return set_error(error, PGR_STATUS_INVALID_ARGUMENT, "a component is named without a directory");
+      return set_error(error, PGR_STATUS_INVALID_ARGUMENT,
+                       "a component is named without a directory");
     std::string path = find_component(host, name);
     if (path.empty())
       return set_error(error, PGR_STATUS_NOT_FOUND,
-                       fmt::format("lib{}.so is neither beside {} nor in the library directory", name,
-                                   host->library_path));
+                       fmt::format("lib{}.so is neither beside {} nor in the library directory",
+                                   name, host->library_path));
     return open_table(path, interface_name, interface_minor, out_table, error);
   });
 }

@@ -1,4 +1,5 @@
-// The table of everything that a plugin may use of its host: log, memory, threads, disk cache, components.
+// The table of everything that a plugin may use of its host: log, memory, threads, disk cache,
+// components.
 #pragma once
 
 #include <string>
@@ -8,17 +9,19 @@
 
 namespace plugrad::runtime {
 
-/// A table for the library at `library_path` (a plugin or a component), valid until the process ends. Where
-/// its components are looked for depends on it.
+/// A table for the library at `library_path` (a plugin or a component), valid until the process
+/// ends. Where its components are looked for depends on it.
 const pgr_host_api* host_api_for(const std::string& library_path);
 
 /// Directory of the library or program that holds this code; empty when it cannot be told.
 std::string own_directory();
 
-/// Opens a library with RTLD_NOW | RTLD_LOCAL, for ever, and gives the address of `symbol`; null with a reason.
+/// Opens a library with RTLD_NOW | RTLD_LOCAL, for ever, and gives the address of `symbol`; null
+/// with a reason.
 void* open_library_symbol(const std::string& path, const char* symbol, std::string& reason);
 
-/// Empty, or why a library at `path` is not safe to open: it or its directory is writable by everybody.
+/// Empty, or why a library at `path` is not safe to open: it or its directory is writable by
+/// everybody.
 std::string unsafe_permissions(const std::string& path);
 
 }  // namespace plugrad::runtime

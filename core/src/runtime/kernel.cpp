@@ -61,9 +61,8 @@ class Maker {
     desc.ir_bytes = ir_.size();
     desc.option_stride = sizeof(pgr_option);
     Blob source;
-    checked(d_.name, "render", [&](pgr_error* e) {
-      return d_.renderer.render(d_.handle, &desc, source.get(), e);
-    });
+    checked(d_.name, "render",
+            [&](pgr_error* e) { return d_.renderer.render(d_.handle, &desc, source.get(), e); });
     kernel_.source = source.text();
   }
 
@@ -79,8 +78,9 @@ class Maker {
       checked(d_.name, "cache_identity", [&](pgr_error* e) {
         return d_.compiler.cache_identity(d_.handle, identity.get(), e);
       });
-    std::string key = fmt::format("kernel/{}/{}/{}/contract {}/optimize {}/{}", d_.plugin_name, d_.info.arch,
-                                  identity.text(), options_.contract, options_.optimize, kernel_.name);
+    std::string key =
+        fmt::format("kernel/{}/{}/{}/contract {}/optimize {}/{}", d_.plugin_name, d_.info.arch,
+                    identity.text(), options_.contract, options_.optimize, kernel_.name);
     key += '\0';
     key.append(reinterpret_cast<const char*>(input().data()), input().size());
     return key;
@@ -100,8 +100,9 @@ class Maker {
     }
     d_.kernels.rejected.fetch_add(1);
     disk.remove(as_bytes(key));
-    log_line(LogLevel::Info, fmt::format("{}: cached binary of {} is not usable, compiling anew{}{}", d_.name,
-                                         kernel_.name, reason.empty() ? "" : ": ", reason));
+    log_line(LogLevel::Info,
+             fmt::format("{}: cached binary of {} is not usable, compiling anew{}{}", d_.name,
+                         kernel_.name, reason.empty() ? "" : ": ", reason));
     return false;
   }
 
@@ -111,7 +112,8 @@ class Maker {
     CallError error;
     std::string escaped;
     pgr_status status = guarded(error, escaped, [&](pgr_error* e) {
-      return d_.compiler.validate(d_.handle, kernel_.binary.data(), kernel_.binary.size(), &verdict, e);
+      return d_.compiler.validate(d_.handle, kernel_.binary.data(), kernel_.binary.size(), &verdict,
+                                  e);
     });
     return status == PGR_STATUS_OK && verdict == PGR_BINARY_GOOD;
   }
@@ -143,9 +145,10 @@ class Maker {
   }
 
   [[noreturn]] void throw_compile_error(const std::string& said, const std::string& log) const {
-    std::string source = kernel_.source.empty() ? "(kernel IR, no source text)\n" : numbered(kernel_.source);
-    throw CompileError(fmt::format("[compile] {}: the compiler refused kernel {}{}{}\n{}{}{}", d_.name,
-                                   kernel_.name, said.empty() ? "" : ": ", said, log,
+    std::string source =
+        kernel_.source.empty() ? "(kernel IR, no source text)\n" : numbered(kernel_.source);
+    throw CompileError(fmt::format("[compile] {}: the compiler refused kernel {}{}{}\n{}{}{}",
+                                   d_.name, kernel_.name, said.empty() ? "" : ": ", said, log,
                                    log.empty() || log.ends_with('\n') ? "" : "\n", source),
                        kernel_.source, log);
   }
@@ -201,19 +204,32 @@ Kernel::~Kernel() {
   if (d.born_after_forks == DeviceState::fork_count) d.runner.unload(d.handle, state_->program);
 }
 
-const std::string& Kernel::name() const { return state_->name; }
-Device& Kernel::device() const { return *state_->device; }
-const std::string& Kernel::source() const { return state_->source; }
-std::span<const std::byte> Kernel::binary() const { return state_->binary; }
-bool Kernel::from_disk_cache() const { return state_->from_disk; }
-std::uint64_t Kernel::compile_ns() const { return state_->compile_ns; }
+const std::string& Kernel::name() const {
+  return state_->name;
+}
+Device& Kernel::device() const {
+  return *state_->device;
+}
+const std::string& Kernel::source() const {
+  return state_->source;
+}
+std::span<const std::byte> Kernel::binary() const {
+  return state_->binary;
+}
+bool Kernel::from_disk_cache() const {
+  return state_->from_disk;
+}
+std::uint64_t Kernel::compile_ns() const {
+  return state_->compile_ns;
+}
 
 std::string Kernel::disassemble() const {
   DeviceState& d = state_->device->state();
   if (!d.has_compiler || !offered(d.compiler.disassemble)) return "";
   Blob text;
   checked(d.name, "disassemble", [&](pgr_error* e) {
-    return d.compiler.disassemble(d.handle, state_->binary.data(), state_->binary.size(), text.get(), e);
+    return d.compiler.disassemble(d.handle, state_->binary.data(), state_->binary.size(),
+                                  text.get(), e);
   });
   return std::string(text.text());
 }

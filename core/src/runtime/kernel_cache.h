@@ -1,5 +1,5 @@
-// Kernels of one device by their kernel IR: identical ones are compiled once, whoever asks and from how many
-// threads.
+// Kernels of one device by their kernel IR: identical ones are compiled once, whoever asks and from
+// how many threads.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,8 @@ class KernelCache {
  public:
   using Make = std::function<std::shared_ptr<Kernel>()>;
 
-  /// The kernel under `key`; the first to ask makes it while the others wait. A failed make leaves nothing.
+  /// The kernel under `key`; the first to ask makes it while the others wait. A failed make leaves
+  /// nothing.
   std::shared_ptr<Kernel> get(const Hash128& key, bool keep, const Make& make);
   void clear();
 

@@ -32,8 +32,10 @@ void* open_library_symbol(const std::string& path, const char* symbol, std::stri
     return nullptr;
   }
   void* address = nullptr;
-  if (library->has(symbol)) address = reinterpret_cast<void*>(&library->get<char>(symbol));
-  else reason = std::string("it exports no symbol ") + symbol;
+  if (library->has(symbol))
+    address = reinterpret_cast<void*>(&library->get<char>(symbol));
+  else
+    reason = std::string("it exports no symbol ") + symbol;
   (void)library.release();
   return address;
 }

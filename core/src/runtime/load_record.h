@@ -8,7 +8,16 @@
 namespace plugrad::runtime {
 
 /// How far a candidate got; each includes those before it.
-enum class LoadStage : std::uint8_t { Found, Permissions, Manifest, Probes, Open, Entry, Table, Devices };
+enum class LoadStage : std::uint8_t {
+  Found,
+  Permissions,
+  Manifest,
+  Probes,
+  Open,
+  Entry,
+  Table,
+  Devices
+};
 const char* to_string(LoadStage stage);
 
 enum class LoadState : std::uint8_t {
@@ -26,16 +35,18 @@ struct Manifest {
   std::string device_name;  ///< "CPU"
   std::string version, vendor;
   std::uint32_t abi_major = 0, abi_minor_low = 0, abi_minor_high = 0;
-  int priority = 0;         ///< of the default-device rule; 0 is never
-  bool software = false;    ///< emulates a device: never the default
-  std::string sanitizer;    ///< "" or "address", "thread": must be the host's
-  std::vector<std::string> probes;      ///< "file:/dev/nvidiactl", or a glob; one must exist; none: always passes
-  std::string probe_hint;   ///< what to do when none does: "install the NVIDIA driver"
+  int priority = 0;       ///< of the default-device rule; 0 is never
+  bool software = false;  ///< emulates a device: never the default
+  std::string sanitizer;  ///< "" or "address", "thread": must be the host's
+  std::vector<std::string>
+      probes;  ///< "file:/dev/nvidiactl", or a glob; one must exist; none: always passes
+  std::string probe_hint;  ///< what to do when none does: "install the NVIDIA driver"
 };
 
 struct LoadRecord {
   std::string path;    ///< of the library
-  std::string origin;  ///< which tier of the search found it: "PLUGRAD_PLUGIN_PATH", "relative to the library"
+  std::string origin;  ///< which tier of the search found it: "PLUGRAD_PLUGIN_PATH", "relative to
+                       ///< the library"
   LoadStage stage = LoadStage::Found;
   LoadState state = LoadState::Refused;
   std::string reason;  ///< why it is not Loaded; empty when it is

@@ -42,8 +42,10 @@ class Reader {
     const json* v = find(key, false, &json::is_array, "a list of texts");
     if (!v) return;
     for (const json& item : *v) {
-      if (item.is_string()) out.push_back(item.get<std::string>());
-      else reason_ = fmt::format("\"{}{}\" holds something that is no text", prefix_, key);
+      if (item.is_string())
+        out.push_back(item.get<std::string>());
+      else
+        reason_ = fmt::format("\"{}{}\" holds something that is no text", prefix_, key);
     }
   }
   const json* object(const char* key) { return find(key, true, &json::is_object, "an object"); }
@@ -125,16 +127,16 @@ std::string manifest_refusal(const Manifest& m, std::string& hint) {
   if (m.abi_minor_low > PGR_API_MINOR) {
     hint = fmt::format("install a plugrad that speaks plugin ABI {}.{} or later", m.abi_major,
                        m.abi_minor_low);
-    return fmt::format("it needs a newer host: plugin ABI {}.{}; this host speaks {}.{}", m.abi_major,
-                       m.abi_minor_low, PGR_API_MAJOR, PGR_API_MINOR);
+    return fmt::format("it needs a newer host: plugin ABI {}.{}; this host speaks {}.{}",
+                       m.abi_major, m.abi_minor_low, PGR_API_MAJOR, PGR_API_MINOR);
   }
   // A library with a sanitizer in it ends a host without the same one inside dlopen.
   for (const char* kind : {"address", "thread", "memory"}) {
     bool plugin_has = m.sanitizer.find(kind) != std::string::npos;
     if (plugin_has && host_sanitizer() != kind) {
       hint = "build plugin and host with the same sanitizers";
-      return fmt::format("it is built with the sanitizer \"{}\", this host with \"{}\"", m.sanitizer,
-                         host_sanitizer());
+      return fmt::format("it is built with the sanitizer \"{}\", this host with \"{}\"",
+                         m.sanitizer, host_sanitizer());
     }
   }
   return "";
@@ -142,12 +144,14 @@ std::string manifest_refusal(const Manifest& m, std::string& hint) {
 
 bool probes_pass(const Manifest& manifest) {
   if (manifest.probes.empty()) return true;
-  return std::any_of(manifest.probes.begin(), manifest.probes.end(), [](const std::string& pattern) {
-    glob_t found{};
-    bool exists = pattern.starts_with('/') && glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0;
-    globfree(&found);
-    return exists;
-  });
+  return std::any_of(
+      manifest.probes.begin(), manifest.probes.end(), [](const std::string& pattern) {
+        glob_t found{};
+        bool exists =
+            pattern.starts_with('/') && glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0;
+        globfree(&found);
+        return exists;
+      });
 }
 
 }  // namespace plugrad::runtime

@@ -12,7 +12,8 @@ namespace plugrad::runtime {
 /// Fills `out` as far as it gets. Empty, or why the text is no manifest.
 std::string parse_manifest(std::string_view json, Manifest& out);
 
-/// Empty, or why a plugin of this manifest cannot be opened by this host; `hint` says what would help.
+/// Empty, or why a plugin of this manifest cannot be opened by this host; `hint` says what would
+/// help.
 std::string manifest_refusal(const Manifest& manifest, std::string& hint);
 
 /// Whether the hardware or driver that the plugin needs seems to be there.

@@ -27,11 +27,12 @@ void* entry_of(LoadRecord& record) {
   if (entry) return entry;
   std::string ignored;
   for (int major = 1; major < 10 && reason.starts_with("it exports"); ++major) {
-    if (!open_library_symbol(record.path, fmt::format("pgr_plugin_entry_v{}", major).c_str(), ignored))
+    if (!open_library_symbol(record.path, fmt::format("pgr_plugin_entry_v{}", major).c_str(),
+                             ignored))
       continue;
     refuse(record, LoadStage::Entry,
-           fmt::format("it is built for plugin ABI {}.x; this host speaks {}.{}", major, PGR_API_MAJOR,
-                       PGR_API_MINOR),
+           fmt::format("it is built for plugin ABI {}.x; this host speaks {}.{}", major,
+                       PGR_API_MAJOR, PGR_API_MINOR),
            "install a plugin that was built for this version of plugrad");
     return nullptr;
   }
@@ -41,11 +42,13 @@ void* entry_of(LoadRecord& record) {
 
 // Empty, or what in the plugin's half of the hello does not fit.
 std::string hello_mismatch(const pgr_hello& hello) {
-  if (hello.canary_hello_offset == 0) return "its entry did not answer the hello (PGR_HELLO_ANSWER)";
+  if (hello.canary_hello_offset == 0)
+    return "its entry did not answer the hello (PGR_HELLO_ANSWER)";
   if (hello.canary_hello_offset != offsetof(pgr_hello, plugin_minor))
     return "its headers lay out pgr_hello differently";
   // Minors only add at the end.
-  bool may_be_longer = hello.plugin_minor > PGR_API_MINOR, may_be_shorter = hello.plugin_minor < PGR_API_MINOR;
+  bool may_be_longer = hello.plugin_minor > PGR_API_MINOR,
+       may_be_shorter = hello.plugin_minor < PGR_API_MINOR;
   bool longer = hello.canary_error_size > sizeof(pgr_error);
   bool shorter = hello.canary_error_size < sizeof(pgr_error);
   if ((longer && !may_be_longer) || (shorter && !may_be_shorter))
@@ -54,8 +57,8 @@ std::string hello_mismatch(const pgr_hello& hello) {
 }
 
 std::string need_newer_host(const pgr_hello& hello) {
-  return fmt::format("it needs a newer host: plugin ABI {}.{}; this host speaks {}.{}", PGR_API_MAJOR,
-                     hello.need_host_minor, PGR_API_MAJOR, PGR_API_MINOR);
+  return fmt::format("it needs a newer host: plugin ABI {}.{}; this host speaks {}.{}",
+                     PGR_API_MAJOR, hello.need_host_minor, PGR_API_MAJOR, PGR_API_MINOR);
 }
 
 const char* missing_slot(const pgr_plugin_api& t) {
@@ -79,17 +82,19 @@ bool Plugin::start(const std::string& path, void* entry_address, LoadRecord& rec
   CallError error;
   std::string escaped;
   auto entry = reinterpret_cast<pgr_plugin_entry_fn>(entry_address);
-  pgr_status status = guarded(error, escaped, [&](pgr_error* e) { return entry(&hello, &theirs, e); });
+  pgr_status status =
+      guarded(error, escaped, [&](pgr_error* e) { return entry(&hello, &theirs, e); });
   if (status == PGR_STATUS_NEED_NEWER_HOST || hello.need_host_minor > PGR_API_MINOR)
     return refuse(record, LoadStage::Entry, need_newer_host(hello), "install a newer plugrad");
   if (status != PGR_STATUS_OK) {
     std::string said = escaped.empty() ? error.message() : escaped;
     return refuse(record, LoadStage::Entry,
-                  fmt::format("its entry answered {}{}{}", status_name(status), said.empty() ? "" : ": ",
-                              said));
+                  fmt::format("its entry answered {}{}{}", status_name(status),
+                              said.empty() ? "" : ": ", said));
   }
   if (std::string wrong = hello_mismatch(hello); !wrong.empty())
-    return refuse(record, LoadStage::Entry, wrong, "build the plugin with the headers of its version");
+    return refuse(record, LoadStage::Entry, wrong,
+                  "build the plugin with the headers of its version");
   if (const char* wrong = copy_table(theirs, PGR_STRUCT_PLUGIN_API, api_))
     return refuse(record, LoadStage::Table, wrong);
   if (const char* slot = missing_slot(api_))
@@ -102,7 +107,8 @@ bool Plugin::read_info(LoadRecord& record) {
   pgr_plugin_info info;
   PGR_INIT(info, PLUGIN_INFO);
   try {
-    checked(record.manifest.device_name, "info", [&](pgr_error* e) { return api_.info(api_.plugin, &info, e); });
+    checked(record.manifest.device_name, "info",
+            [&](pgr_error* e) { return api_.info(api_.plugin, &info, e); });
   } catch (const Error& e) {
     return refuse(record, LoadStage::Table, e.what());
   }
@@ -110,14 +116,15 @@ bool Plugin::read_info(LoadRecord& record) {
   version_ = copied(info.version);
   if (device_name_ != record.manifest.device_name)
     return refuse(record, LoadStage::Table,
-                  fmt::format("it says that its device name is \"{}\", its manifest \"{}\"", device_name_,
-                              record.manifest.device_name));
+                  fmt::format("it says that its device name is \"{}\", its manifest \"{}\"",
+                              device_name_, record.manifest.device_name));
   return true;
 }
 
 Plugin* Plugin::open(LoadRecord& record) {
   static std::mutex mutex;
-  static auto* opened = new std::map<std::string, std::unique_ptr<Plugin>>;  // entry runs once a process
+  static auto* opened =
+      new std::map<std::string, std::unique_ptr<Plugin>>;  // entry runs once a process
   std::error_code failed;
   std::string path = std::filesystem::canonical(record.path, failed).string();
   std::lock_guard lock(mutex);
@@ -137,8 +144,8 @@ std::uint32_t Plugin::device_count(std::string& reason) const {
   std::uint32_t count = 0;
   CallError error;
   std::string escaped;
-  pgr_status status =
-      guarded(error, escaped, [&](pgr_error* e) { return api_.device_count(api_.plugin, &count, e); });
+  pgr_status status = guarded(
+      error, escaped, [&](pgr_error* e) { return api_.device_count(api_.plugin, &count, e); });
   reason = escaped.empty() ? error.message() : escaped;
   if (status != PGR_STATUS_OK) throw_status(device_name_, "device_count", status, reason);
   return count;

@@ -13,8 +13,8 @@ namespace plugrad::runtime {
 /// One for each library and process; never closed.
 class Plugin {
  public:
-  /// Opens the library that `record` names and moves the record on, to Loaded or to Refused with its reason.
-  /// The same library gives the same Plugin. Null when it is refused.
+  /// Opens the library that `record` names and moves the record on, to Loaded or to Refused with
+  /// its reason. The same library gives the same Plugin. Null when it is refused.
   static Plugin* open(LoadRecord& record);
 
   const pgr_plugin_api& api() const { return api_; }
@@ -51,7 +51,8 @@ bool Plugin::interface(const char* name, std::uint32_t struct_id, Table& out) co
   fill_stubs(out);
   if (status == PGR_STATUS_UNSUPPORTED || status == PGR_STATUS_NOT_FOUND) return false;
   if (status != PGR_STATUS_OK)
-    throw_status(device_name_, "query_interface", status, escaped.empty() ? error.message() : escaped);
+    throw_status(device_name_, "query_interface", status,
+                 escaped.empty() ? error.message() : escaped);
   if (const char* wrong = copy_table(theirs, struct_id, out))
     throw_status(device_name_, "query_interface", PGR_STATUS_INCOMPATIBLE,
                  std::string(name) + ": " + wrong);

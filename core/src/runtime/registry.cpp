@@ -6,23 +6,15 @@
 
 #include "base/check.h"
 #include "base/settings.h"
-#include "runtime/device_state.h"
-#include "runtime/plugin.h"
+#include "runtime/plugin_entry.h"
 #include "runtime/search.h"
 
 namespace plugrad::runtime {
 namespace {
 
-// Names that this project's own plugins have: asking for one that is not installed is no spelling mistake.
+// Names that this project's own plugins have: asking for one that is not installed is no spelling
+// mistake.
 constexpr const char* kOwnNames[] = {"CPU", "REFERENCE", "OPENCL", "VULKAN", "CUDA"};
-
-// A plugin of the search and, once it is opened, its devices.
-struct Entry {
-  LoadRecord record;
-  Plugin* plugin = nullptr;
-  std::vector<std::uint32_t> physical;           // of each visible device
-  std::vector<std::unique_ptr<Device>> devices;  // opened so far; by visible number
-};
 
 }  // namespace
 
@@ -32,10 +24,10 @@ struct Registry::State {
   RegistryOptions options;
   std::recursive_mutex mutex;
   bool searched = false;
-  std::vector<std::unique_ptr<Entry>> entries;
+  std::vector<std::unique_ptr<PluginEntry>> entries;
   std::optional<Selection> visible;
-  std::string chosen;         // by set_default_device
-  Device* fallback = nullptr; // what the default rule gave
+  std::string chosen;          // by set_default_device
+  Device* fallback = nullptr;  // what the default rule gave
 
   void search() {
     if (std::exchange(searched, true)) return;
@@ -44,8 +36,8 @@ struct Registry::State {
     for (LoadRecord& record : search_plugins(options.places)) add(std::move(record));
   }
 
-  Entry& add(LoadRecord record) {
-    entries.push_back(std::make_unique<Entry>());
+  PluginEntry& add(LoadRecord record) {
+    entries.push_back(std::make_unique<PluginEntry>());
     entries.back()->record = std::move(record);
     return *entries.back();
   }
@@ -56,7 +48,7 @@ struct Registry::State {
     return out;
   }
 
-  Entry* available(const std::string& name) {
+  PluginEntry* available(const std::string& name) {
     for (auto& entry : entries) {
       LoadState state = entry->record.state;
       bool usable = state == LoadState::Available || state == LoadState::Loaded;
@@ -71,18 +63,19 @@ struct Registry::State {
     for (auto& entry : entries)
       if (available(entry->record.manifest.device_name) == entry.get())
         found.push_back(&entry->record.manifest);
-    std::stable_sort(found.begin(), found.end(),
-                     [](const Manifest* a, const Manifest* b) { return a->priority > b->priority; });
+    std::stable_sort(found.begin(), found.end(), [](const Manifest* a, const Manifest* b) {
+      return a->priority > b->priority;
+    });
     std::vector<std::string> out;
     for (const Manifest* manifest : found) out.push_back(manifest->device_name);
     return out;
   }
 
-  // The opened plugin of that device name with at least one visible device; null when there is none. A plugin
-  // that is refused on the way gives its place to the next of the same name.
-  Entry* open(const std::string& name) {
-    while (Entry* entry = available(name)) {
-      if (entry->record.state == LoadState::Loaded || start(*entry)) return entry;
+  // The opened plugin of that device name with at least one visible device; null when there is
+  // none. A plugin that is refused on the way gives its place to the next of the same name.
+  PluginEntry* open(const std::string& name) {
+    while (PluginEntry* entry = available(name)) {
+      if (entry->record.state == LoadState::Loaded || entry->start(visible)) return entry;
       lift_shadow(name);
     }
     return nullptr;
@@ -98,92 +91,29 @@ struct Registry::State {
     }
   }
 
-  bool start(Entry& entry) {
-    LoadRecord& record = entry.record;
-    entry.plugin = Plugin::open(record);
-    if (!entry.plugin) return false;
-    try {
-      std::string missing;
-      std::uint32_t count = entry.plugin->device_count(missing);
-      record.stage = LoadStage::Devices;
-      record.state = count ? LoadState::Loaded : LoadState::Absent;
-      if (count == 0) record.reason = missing.empty() ? "it reports no device" : missing;
-      if (count) choose_visible(entry, count);
-    } catch (const Error& e) {
-      record.state = LoadState::Refused;
-      record.reason = e.what();
-    }
-    return record.state == LoadState::Loaded;
-  }
-
-  void choose_visible(Entry& entry, std::uint32_t count) {
-    std::vector<std::uint32_t> all(count);
-    for (std::uint32_t i = 0; i < count; ++i) all[i] = i;
-    entry.physical = visible ? filtered(entry, all) : all;
-    entry.devices.resize(entry.physical.size());
-    if (!entry.physical.empty()) return;
-    entry.record.state = LoadState::Absent;
-    entry.record.reason = "PLUGRAD_VISIBLE_DEVICES hides its devices";
-  }
-
-  // In the order of the list, each once, without what is excluded.
-  std::vector<std::uint32_t> filtered(Entry& entry, const std::vector<std::uint32_t>& all) {
-    std::vector<std::uint32_t> out;
-    auto excluded = [&](std::uint32_t i) {
-      return std::any_of(visible->exclude.begin(), visible->exclude.end(),
-                         [&](const DeviceChoice& c) { return physical_matches(entry, c, i); });
-    };
-    auto take = [&](std::uint32_t i) {
-      if (std::find(out.begin(), out.end(), i) == out.end() && !excluded(i)) out.push_back(i);
-    };
-    if (visible->prefer.empty()) std::for_each(all.begin(), all.end(), take);
-    for (const DeviceChoice& choice : visible->prefer)
-      for (std::uint32_t i : all)
-        if (physical_matches(entry, choice, i)) take(i);
-    return out;
-  }
-
-  // A name or identity is only known of an opened device, which is closed again.
-  bool physical_matches(Entry& entry, const DeviceChoice& choice, std::uint32_t i) {
-    if (!choice.plugin.empty() && choice.plugin != entry.record.manifest.device_name) return false;
-    if (choice.index && *choice.index != i) return false;
-    if (choice.name_glob.empty() && choice.uuid_glob.empty()) return true;
-    return facts_match(*entry.plugin->open_device(i, i), choice);
-  }
-
-  static bool facts_match(const Device& device, const DeviceChoice& choice) {
-    const DeviceInfo& info = device.info();
-    if (!choice.name_glob.empty() && !matches_glob(info.name, choice.name_glob)) return false;
-    return choice.uuid_glob.empty() || matches_glob(info.stable_id, choice.uuid_glob);
-  }
-
-  Device& device(Entry& entry, std::uint32_t number) {
-    std::unique_ptr<Device>& slot = entry.devices[number];
-    if (!slot) slot = entry.plugin->open_device(entry.physical[number], number);
-    return *slot;
-  }
-
   bool is_excluded(const Selection& selection, const Device& device) {
-    return std::any_of(selection.exclude.begin(), selection.exclude.end(), [&](const DeviceChoice& c) {
-      return (c.plugin.empty() || c.plugin == device.plugin_name()) &&
-             (!c.index || *c.index == device.index()) && facts_match(device, c);
-    });
+    return std::any_of(selection.exclude.begin(), selection.exclude.end(),
+                       [&](const DeviceChoice& c) {
+                         return (c.plugin.empty() || c.plugin == device.plugin_name()) &&
+                                (!c.index || *c.index == device.index()) && facts_match(device, c);
+                       });
   }
 
   static bool excludes_plugin(const Selection& selection, const std::string& name) {
-    return std::any_of(selection.exclude.begin(), selection.exclude.end(), [&](const DeviceChoice& c) {
-      return c.plugin == name && !c.index && c.name_glob.empty() && c.uuid_glob.empty();
-    });
+    return std::any_of(
+        selection.exclude.begin(), selection.exclude.end(), [&](const DeviceChoice& c) {
+          return c.plugin == name && !c.index && c.name_glob.empty() && c.uuid_glob.empty();
+        });
   }
 
   // The first device of one plugin that `choice` allows; null when none.
   Device* match(const std::string& name, const DeviceChoice& choice, const Selection& selection) {
     if (excludes_plugin(selection, name)) return nullptr;
-    Entry* entry = open(name);
+    PluginEntry* entry = open(name);
     if (!entry) return nullptr;
     for (std::uint32_t i = 0; i < entry->devices.size(); ++i) {
       if (choice.index && *choice.index != i) continue;
-      Device& found = device(*entry, i);
+      Device& found = entry->device(i);
       if (facts_match(found, choice) && !is_excluded(selection, found)) return &found;
     }
     return nullptr;
@@ -195,8 +125,7 @@ struct Registry::State {
     if (choice.plugin.empty() || std::count(known.begin(), known.end(), choice.plugin)) return;
     std::string nearest = nearest_name(choice.plugin, known);
     std::string advice = nearest.empty() ? "" : fmt::format("did you mean {}? ", nearest);
-    std::string_view typed =
-        std::string_view(selection.text).substr(choice.offset, choice.length);
+    std::string_view typed = std::string_view(selection.text).substr(choice.offset, choice.length);
     refuse_selection(selection.text, choice.offset, choice.length,
                      fmt::format("unknown device \"{}\" in {}", typed, selection.source),
                      advice + describe_records(records()));
@@ -217,9 +146,10 @@ struct Registry::State {
     for (const DeviceChoice& choice : selection.prefer)
       if (Device* found = match_any(choice, selection)) return *found;
     const DeviceChoice& first = selection.prefer.front();
-    refuse_selection(selection.text, first.offset, first.length,
-                     fmt::format("no device is available for \"{}\" in {}", selection.text, selection.source),
-                     describe_devices() + describe_records(records()));
+    refuse_selection(
+        selection.text, first.offset, first.length,
+        fmt::format("no device is available for \"{}\" in {}", selection.text, selection.source),
+        describe_devices() + describe_records(records()));
   }
 
   // "CPU has 1 device": says why an index that is too large found nothing.
@@ -227,8 +157,8 @@ struct Registry::State {
     std::string out;
     for (const auto& entry : entries)
       if (entry->record.state == LoadState::Loaded)
-        out += fmt::format("{} has {} device{}; ", entry->record.manifest.device_name, entry->devices.size(),
-                           entry->devices.size() == 1 ? "" : "s");
+        out += fmt::format("{} has {} device{}; ", entry->record.manifest.device_name,
+                           entry->devices.size(), entry->devices.size() == 1 ? "" : "s");
     return out;
   }
 
@@ -238,9 +168,9 @@ struct Registry::State {
     for (const std::string& name : names_by_priority()) {
       const Manifest& manifest = available(name)->record.manifest;
       if (manifest.priority == 0 || manifest.software || excludes_plugin(selection, name)) continue;
-      Entry* entry = open(name);
+      PluginEntry* entry = open(name);
       for (std::uint32_t i = 0; entry && i < entry->devices.size(); ++i) {
-        Device& found = device(*entry, i);
+        Device& found = entry->device(i);
         if (!found.info().is_software && !is_excluded(selection, found)) return found;
       }
     }
@@ -259,8 +189,8 @@ struct Registry::State {
       auto value = name.empty() ? std::nullopt : options.environment(name.c_str());
       std::string device = canonical_device_name(name);
       if (!value || *value != "1" || device == found) continue;
-      require(found.empty(), "{}=1 and {}=1 both choose a device: set one, or DEV={},{}", found, device, found,
-              device);
+      require(found.empty(), "{}=1 and {}=1 both choose a device: set one, or DEV={},{}", found,
+              device, found, device);
       found = device;
     }
     return found;
@@ -276,7 +206,8 @@ Registry::Registry(RegistryOptions options) : state_(std::make_unique<State>(std
 Registry::~Registry() = default;
 
 Registry& Registry::instance() {
-  static Registry* instance = new Registry(options_from_settings());  // devices live until the process ends
+  static Registry* instance =
+      new Registry(options_from_settings());  // devices live until the process ends
   return *instance;
 }
 
@@ -298,7 +229,8 @@ Device& Registry::default_device() {
 
 void Registry::set_default_device(std::string_view selection) {
   std::lock_guard lock(state_->mutex);
-  Device* found = selection.empty() ? nullptr : &state_->find(parse_selection(selection, "the default device"));
+  Device* found =
+      selection.empty() ? nullptr : &state_->find(parse_selection(selection, "the default device"));
   state_->chosen = selection;
   state_->fallback = found;
 }
@@ -321,9 +253,9 @@ std::vector<Device*> Registry::open_all() {
   std::lock_guard lock(state_->mutex);
   state_->search();
   for (const std::string& name : state_->names_by_priority()) {
-    Entry* entry = state_->open(name);
+    PluginEntry* entry = state_->open(name);
     try {
-      for (std::uint32_t i = 0; entry && i < entry->devices.size(); ++i) state_->device(*entry, i);
+      for (std::uint32_t i = 0; entry && i < entry->devices.size(); ++i) entry->device(i);
     } catch (const Error& e) {
       entry->record.reason = e.what();  // devices that opened stay
     }
@@ -346,19 +278,19 @@ std::vector<Device*> Registry::add_plugin(const std::string& path) {
   if (record.state == LoadState::Available) {
     require(!s.available(name) || s.available(name)->record.state != LoadState::Loaded,
             "[add_plugin] {}: a plugin for {} is open already", path, name);
-    if (Entry* other = s.available(name)) {
+    if (PluginEntry* other = s.available(name)) {
       other->record.state = LoadState::Shadowed;
       other->record.reason = "the program added a plugin of the same device name";
     }
   }
-  s.entries.insert(s.entries.begin(), std::make_unique<Entry>());
-  Entry& entry = *s.entries.front();
+  s.entries.insert(s.entries.begin(), std::make_unique<PluginEntry>());
+  PluginEntry& entry = *s.entries.front();
   entry.record = std::move(record);
-  bool good = entry.record.state == LoadState::Available && s.start(entry);
-  require(good, "[add_plugin] {}: {}{}{}", path, entry.record.reason, entry.record.hint.empty() ? "" : "; ",
-          entry.record.hint);
+  bool good = entry.record.state == LoadState::Available && entry.start(s.visible);
+  require(good, "[add_plugin] {}: {}{}{}", path, entry.record.reason,
+          entry.record.hint.empty() ? "" : "; ", entry.record.hint);
   std::vector<Device*> out;
-  for (std::uint32_t i = 0; i < entry.devices.size(); ++i) out.push_back(&s.device(entry, i));
+  for (std::uint32_t i = 0; i < entry.devices.size(); ++i) out.push_back(&entry.device(i));
   return out;
 }
 

@@ -1,4 +1,5 @@
-// Finds plugins, opens those that are selected, owns their devices. One of the project's two globals.
+// Finds plugins, opens those that are selected, owns their devices. One of the project's two
+// globals.
 #pragma once
 
 #include <functional>
@@ -29,7 +30,8 @@ struct RegistryOptions {
   std::function<std::optional<std::string>(const char* name)> environment;
 };
 
-/// The settings' files and paths, the user's data directory, beside this library, the system's directories.
+/// The settings' files and paths, the user's data directory, beside this library, the system's
+/// directories.
 RegistryOptions options_from_settings();
 
 class Registry {
@@ -39,17 +41,19 @@ class Registry {
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  /// The process's registry, made from settings() on first use. After a fork the child's calls throw.
+  /// The process's registry, made from settings() on first use. After a fork the child's calls
+  /// throw.
   static Registry& instance();
 
-  /// What set_default_device chose, else DEV or NAME=1, else the highest priority whose probes pass and that has
-  /// a device that is not software; never REFERENCE. Errors: User, with every load record.
+  /// What set_default_device chose, else DEV or NAME=1, else the highest priority whose probes pass
+  /// and that has a device that is not software; never REFERENCE. Errors: User, with every load
+  /// record.
   Device& default_device();
   /// Takes the selection grammar; empty: back to the rule.
   void set_default_device(std::string_view selection);
 
-  /// The first device that the selection allows; opens plugins in its order until one fits. Errors: User, with
-  /// the place, the nearest name and why plugins were refused.
+  /// The first device that the selection allows; opens plugins in its order until one fits. Errors:
+  /// User, with the place, the nearest name and why plugins were refused.
   Device& find_device(std::string_view selection, std::string_view source = "device");
 
   /// Devices of plugins that are open.

@@ -127,11 +127,13 @@ std::vector<LoadRecord> search_plugins(const std::vector<SearchPlace>& places) {
   std::vector<LoadRecord> records;
   std::set<std::string> seen, names;
   for (const SearchPlace& place : places) {
-    std::vector<std::string> found = place.is_file ? std::vector{place.path} : libraries_in(place.path);
+    std::vector<std::string> found =
+        place.is_file ? std::vector{place.path} : libraries_in(place.path);
     for (const std::string& path : found) {
       LoadRecord record = examine_plugin(path, place.origin);
       if (!seen.insert(record.path).second) continue;
-      bool first = record.state != LoadState::Available || names.insert(record.manifest.device_name).second;
+      bool first =
+          record.state != LoadState::Available || names.insert(record.manifest.device_name).second;
       if (!first) {
         record.state = LoadState::Shadowed;
         record.reason = "a plugin of the same device name was found before it";
@@ -148,7 +150,8 @@ std::vector<SearchPlace> search_places() {
   if (!s.plugin_files.empty()) {
     for (const std::string& file : split_paths(s.plugin_files))
       // A bare name would be looked up in places that nobody named.
-      out.push_back({file.find('/') == file.npos ? file : absolute(file), "PLUGRAD_PLUGIN_FILES", true});
+      out.push_back(
+          {file.find('/') == file.npos ? file : absolute(file), "PLUGRAD_PLUGIN_FILES", true});
     return out;
   }
   for (const std::string& directory : split_paths(s.plugin_path))

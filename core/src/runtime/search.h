@@ -9,8 +9,8 @@
 
 namespace plugrad::runtime {
 
-/// A record for each candidate of `places`: permissions, manifest and probes looked at; of those that could be opened
-/// under one device name only the first is Available.
+/// A record for each candidate of `places`: permissions, manifest and probes looked at; of those
+/// that could be opened under one device name only the first is Available.
 std::vector<LoadRecord> search_plugins(const std::vector<SearchPlace>& places);
 
 /// One candidate.

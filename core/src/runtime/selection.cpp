@@ -12,9 +12,12 @@ namespace plugrad::runtime {
 namespace {
 
 constexpr std::string_view kGrammar =
-    "a list such as \"cuda:1\", \"cuda,vulkan,cpu\", \"!vulkan\", \"cuda:name=*A100*\" or \"uuid=GPU-4f*\"";
+    "a list such as \"cuda:1\", \"cuda,vulkan,cpu\", \"!vulkan\", \"cuda:name=*A100*\" or "
+    "\"uuid=GPU-4f*\"";
 
-char upper(char c) { return static_cast<char>(std::toupper(static_cast<unsigned char>(c))); }
+char upper(char c) {
+  return static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+}
 
 struct Place {
   std::size_t begin, end;
@@ -40,7 +43,9 @@ class Parser {
   }
 
  private:
-  std::string_view text(Place p) const { return std::string_view(out_.text).substr(p.begin, p.size()); }
+  std::string_view text(Place p) const {
+    return std::string_view(out_.text).substr(p.begin, p.size());
+  }
 
   Place trimmed(Place p) const {
     while (p.begin < p.end && out_.text[p.begin] == ' ') ++p.begin;
@@ -65,8 +70,10 @@ class Parser {
 
   void where(Place p, DeviceChoice& out) {
     std::size_t colon = text(p).find(':');
-    bool bare_which = text(p).find('=') < colon ||
-                      std::all_of(text(p).begin(), text(p).end(), [](unsigned char c) { return std::isdigit(c); });
+    bool bare_which =
+        text(p).find('=') < colon ||
+        std::all_of(
+            text(p).begin(), text(p).end(), [](unsigned char c) { return std::isdigit(c); });
     out.offset = p.begin;
     out.length = p.size();
     if (bare_which) return which(p, out);
@@ -130,7 +137,8 @@ Selection parse_selection(std::string_view text, std::string_view source) {
 
 void refuse_selection(std::string_view text, std::size_t offset, std::size_t length,
                       std::string_view message, std::string_view advice) {
-  constexpr std::string_view kIndent = "       ";  // as wide as the "error: " that tools print first
+  constexpr std::string_view kIndent =
+      "       ";  // as wide as the "error: " that tools print first
   std::string caret(offset, ' ');
   caret += '^';
   if (length > 1) caret.append(length - 1, '~');
@@ -160,7 +168,8 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
 bool matches_glob(std::string_view text, std::string_view glob) {
   std::size_t t = 0, g = 0, star = glob.npos, retry = 0;
   while (t < text.size()) {
-    if (g < glob.size() && (glob[g] == '?' || (glob[g] != '*' && upper(glob[g]) == upper(text[t])))) {
+    if (g < glob.size() &&
+        (glob[g] == '?' || (glob[g] != '*' && upper(glob[g]) == upper(text[t])))) {
       ++t;
       ++g;
     } else if (g < glob.size() && glob[g] == '*') {

@@ -1,4 +1,5 @@
-// The one grammar by which devices are named: DEV, PLUGRAD_VISIBLE_DEVICES, Tensor::to and the command line.
+// The one grammar by which devices are named: DEV, PLUGRAD_VISIBLE_DEVICES, Tensor::to and the
+// command line.
 //   list  := item (',' item)*            ordered by preference
 //   item  := ['!'] where                 '!' excludes
 //   where := plugin [':' which] | which  plugin: a device name as users type it, in any case
@@ -32,7 +33,8 @@ struct Selection {
 /// Errors: User, with the text, a caret line under the place, and what is valid there.
 Selection parse_selection(std::string_view text, std::string_view source);
 
-/// Throws User: message, the selection's text, a caret line under [offset, offset + length), then `advice`.
+/// Throws User: message, the selection's text, a caret line under [offset, offset + length), then
+/// `advice`.
 [[noreturn]] void refuse_selection(std::string_view text, std::size_t offset, std::size_t length,
                                    std::string_view message, std::string_view advice);
 

@@ -15,10 +15,12 @@ constexpr std::uint64_t kLongestString = 1 << 20;
 const char* meaning(pgr_status status) {
   switch (status) {
 #define PLUGRAD_ROW(NAME, number, text) \
-  case number: return text;
+  case number:                          \
+    return text;
     PGR_STATUSES(PLUGRAD_ROW)
 #undef PLUGRAD_ROW
-    default: return "a code that this host does not know";
+    default:
+      return "a code that this host does not know";
   }
 }
 
@@ -27,10 +29,12 @@ const char* meaning(pgr_status status) {
 const char* status_name(pgr_status status) {
   switch (status) {
 #define PLUGRAD_ROW(NAME, number, text) \
-  case number: return #NAME;
+  case number:                          \
+    return #NAME;
     PGR_STATUSES(PLUGRAD_ROW)
 #undef PLUGRAD_ROW
-    default: return "INTERNAL";
+    default:
+      return "INTERNAL";
   }
 }
 

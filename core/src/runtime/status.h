@@ -33,8 +33,8 @@ class CallError {
   char message_[1024];
 };
 
-/// Throws for a status other than OK: Unsupported for UNSUPPORTED, else Device; the message names device, call,
-/// code, and what the plugin said.
+/// Throws for a status other than OK: Unsupported for UNSUPPORTED, else Device; the message names
+/// device, call, code, and what the plugin said.
 [[noreturn]] void throw_status(std::string_view device, std::string_view call, pgr_status status,
                                const std::string& plugin_message);
 
@@ -64,8 +64,12 @@ void checked(std::string_view device, std::string_view call, const F& f) {
 /// Fills a plugin's error, if it gave one, and returns `code`.
 pgr_status set_error(pgr_error* error, pgr_status code, std::string_view message);
 
-inline std::string_view view(const pgr_string& s) { return {s.data, static_cast<std::size_t>(s.size)}; }
-inline pgr_string c_string(std::string_view s) { return {s.data(), s.size()}; }
+inline std::string_view view(const pgr_string& s) {
+  return {s.data, static_cast<std::size_t>(s.size)};
+}
+inline pgr_string c_string(std::string_view s) {
+  return {s.data(), s.size()};
+}
 /// Copies; a string that is NULL or longer than any sane one is empty.
 std::string copied(const pgr_string& s);
 

@@ -13,12 +13,20 @@ void fill(Slots&... slots) {
 void fill_stubs(pgr_plugin_api& t) {
   fill(t.info, t.device_count, t.device_open, t.device_close, t.query_interface, t.shutdown);
 }
-void fill_stubs(pgr_device_api& t) { fill(t.info, t.caps, t.memory_stats, t.health, t.synchronize); }
+void fill_stubs(pgr_device_api& t) {
+  fill(t.info, t.caps, t.memory_stats, t.health, t.synchronize);
+}
 void fill_stubs(pgr_allocator_api& t) {
   fill(t.alloc, t.free, t.copy_in, t.copy_out, t.copy, t.fill, t.map, t.unmap, t.sub_buffer);
 }
-void fill_stubs(pgr_renderer_api& t) { fill(t.render); }
-void fill_stubs(pgr_compiler_api& t) { fill(t.compile, t.cache_identity, t.validate, t.disassemble); }
-void fill_stubs(pgr_runner_api& t) { fill(t.load, t.kernel, t.limits, t.launch, t.unload); }
+void fill_stubs(pgr_renderer_api& t) {
+  fill(t.render);
+}
+void fill_stubs(pgr_compiler_api& t) {
+  fill(t.compile, t.cache_identity, t.validate, t.disassemble);
+}
+void fill_stubs(pgr_runner_api& t) {
+  fill(t.load, t.kernel, t.limits, t.launch, t.unload);
+}
 
 }  // namespace plugrad::runtime

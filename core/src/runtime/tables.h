@@ -1,5 +1,5 @@
-// A plugin's tables as the host sees them: clamped to what the plugin filled, every absent slot a stub that
-// answers UNSUPPORTED, so that nothing ever calls NULL.
+// A plugin's tables as the host sees them: clamped to what the plugin filled, every absent slot a
+// stub that answers UNSUPPORTED, so that nothing ever calls NULL.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +45,8 @@ template <class Table>
 const char* copy_table(const void* theirs, std::uint32_t struct_id, Table& out) {
   std::memset(&out, 0, sizeof out);
   if (!theirs) return "the table is NULL";
-  if (reinterpret_cast<std::uintptr_t>(theirs) % alignof(void*) != 0) return "the table is misaligned";
+  if (reinterpret_cast<std::uintptr_t>(theirs) % alignof(void*) != 0)
+    return "the table is misaligned";
   pgr_struct_header header;
   std::memcpy(&header, theirs, sizeof header);
   if (header.struct_id != struct_id) return "the table is of another kind";

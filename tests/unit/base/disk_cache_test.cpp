@@ -21,14 +21,16 @@ using namespace plugrad;
 namespace {
 
 std::string text_of(const std::optional<std::vector<std::byte>>& bytes) {
-  return bytes ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()) : "(miss)";
+  return bytes ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size())
+               : "(miss)";
 }
 
 // Warnings that appear while it lives.
 class CapturedLog {
  public:
   CapturedLog() {
-    set_log_sink([](std::string_view t, void* c) { static_cast<CapturedLog*>(c)->text_ += t; }, this);
+    set_log_sink([](std::string_view t, void* c) { static_cast<CapturedLog*>(c)->text_ += t; },
+                 this);
   }
   ~CapturedLog() { set_log_sink(nullptr, nullptr); }
   const std::string& text() const { return text_; }

@@ -24,12 +24,20 @@ TEST(Check, ConditionsThatHoldThrowNothing) {
 }
 
 TEST(Check, EnsureNamesItsOwnPlace) {
-  std::string plain, formatted;
-  int line = __LINE__;
-  try { ensure(false); } catch (const Error& e) { plain = e.what(); EXPECT_EQ(e.kind(), ErrorKind::Internal); }
-  try { ensure(false, "id {}", 7); } catch (const Error& e) { formatted = e.what(); }
-  EXPECT_THAT(plain, testing::HasSubstr(fmt::format("error_test.cpp:{}", line + 1)));
-  EXPECT_THAT(formatted, testing::HasSubstr(fmt::format("error_test.cpp:{}", line + 2)));
+  auto message_of = [](auto f) -> std::string {
+    try {
+      f();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::Internal);
+      return e.what();
+    }
+    return "no error";
+  };
+  int line = __LINE__ + 1;
+  std::string plain = message_of([] { ensure(false); });
+  std::string formatted = message_of([] { ensure(false, "id {}", 7); });
+  EXPECT_THAT(plain, testing::HasSubstr(fmt::format("error_test.cpp:{}", line)));
+  EXPECT_THAT(formatted, testing::HasSubstr(fmt::format("error_test.cpp:{}", line + 1)));
   EXPECT_THAT(formatted, testing::HasSubstr("id 7"));
 }
 

@@ -32,16 +32,26 @@ std::string refusal(const std::map<std::string, std::string>& variables) {
 }  // namespace
 
 TEST(Settings, EveryVariableReachesItsField) {
-  Settings s = read({{"DEV", "CUDA:1"},      {"DEBUG", "4"},
-                     {"NOOPT", "1"},         {"BEAM", "8"},
-                     {"BEAM_SECONDS", "2.5"}, {"JIT", "0"},
-                     {"VIZ", "1"},           {"PLUGRAD_THREADS", "3"},
-                     {"PLUGRAD_MEMORY_LIMIT", "512M"}, {"PLUGRAD_FAST_MATH", "1"},
-                     {"PLUGRAD_VERIFY", "1"}, {"PLUGRAD_DUMP", "expand"},
-                     {"PLUGRAD_TRACE", "t.json"}, {"PLUGRAD_DATA", "/d"},
-                     {"PLUGRAD_CACHE_DIR", "/c"}, {"PLUGRAD_PLUGIN_FILES", "/a.so"},
-                     {"PLUGRAD_PLUGIN_PATH", "/p"}, {"PLUGRAD_VISIBLE_DEVICES", "cpu"},
-                     {"PLUGRAD_LAYERS", "check"}, {"NO_COLOR", ""}});
+  Settings s = read({{"DEV", "CUDA:1"},
+                     {"DEBUG", "4"},
+                     {"NOOPT", "1"},
+                     {"BEAM", "8"},
+                     {"BEAM_SECONDS", "2.5"},
+                     {"JIT", "0"},
+                     {"VIZ", "1"},
+                     {"PLUGRAD_THREADS", "3"},
+                     {"PLUGRAD_MEMORY_LIMIT", "512M"},
+                     {"PLUGRAD_FAST_MATH", "1"},
+                     {"PLUGRAD_VERIFY", "1"},
+                     {"PLUGRAD_DUMP", "expand"},
+                     {"PLUGRAD_TRACE", "t.json"},
+                     {"PLUGRAD_DATA", "/d"},
+                     {"PLUGRAD_CACHE_DIR", "/c"},
+                     {"PLUGRAD_PLUGIN_FILES", "/a.so"},
+                     {"PLUGRAD_PLUGIN_PATH", "/p"},
+                     {"PLUGRAD_VISIBLE_DEVICES", "cpu"},
+                     {"PLUGRAD_LAYERS", "check"},
+                     {"NO_COLOR", ""}});
   EXPECT_EQ(s.device, "CUDA:1");
   EXPECT_EQ(s.debug, 4);
   EXPECT_TRUE(s.noopt);
@@ -80,7 +90,10 @@ TEST(SettingScope, HoldsOnItsThreadAndEndsWithIt) {
     SettingScope outer([](Settings& s) { s.noopt = true; });
     EXPECT_TRUE(settings().noopt);
     {
-      SettingScope inner([](Settings& s) { s.noopt = false; s.beam = 5; });
+      SettingScope inner([](Settings& s) {
+        s.noopt = false;
+        s.beam = 5;
+      });
       EXPECT_FALSE(settings().noopt);
       EXPECT_EQ(settings().beam, 5);
     }

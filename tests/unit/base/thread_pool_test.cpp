@@ -121,17 +121,23 @@ TEST(ThreadPool, TheFirstExceptionComesBackAfterAllTasksEnded) {
                          }),
                std::runtime_error);
   EXPECT_EQ(ended, 16);
-  EXPECT_THROW(parallel_for(4, 1, [](std::uint64_t, std::uint64_t, std::uint32_t) {
-                 throw std::logic_error("span");
-               }),
+  EXPECT_THROW(parallel_for(4, 1,
+                            [](std::uint64_t, std::uint64_t, std::uint32_t) {
+                              throw std::logic_error("span");
+                            }),
                std::logic_error);
 }
 
 TEST(ThreadPool, WorkersSeeTheCallersSettingScope) {
-  SettingScope scope([](Settings& s) { s.threads = 4; s.beam = 123; });
+  SettingScope scope([](Settings& s) {
+    s.threads = 4;
+    s.beam = 123;
+  });
   std::atomic<int> wrong{0};
   for (int round = 0; round < 50; ++round)
-    run_tasks(8, [&](std::uint64_t) { if (settings().beam != 123) ++wrong; });
+    run_tasks(8, [&](std::uint64_t) {
+      if (settings().beam != 123) ++wrong;
+    });
   EXPECT_EQ(wrong, 0);
 }
 

@@ -19,7 +19,8 @@ TEST(Trace, EachEventIsAJsonObjectOfChromesFormat) {
   SettingScope scope([](Settings& s) { s.trace_path = directory / "trace.json"; });
   ASSERT_TRUE(tracing());
   trace_span("stage", "expand", monotonic_ns() - 5000, {{"kernel", "r_4_4"}, {"nodes", 12}});
-  trace_instant("rewrite", "mul-one", {{"from", 41}, {"to", 7}, {"at", "a\"\\\n.cpp:3"}, {"x", 0.5}});
+  trace_instant("rewrite", "mul-one",
+                {{"from", 41}, {"to", 7}, {"at", "a\"\\\n.cpp:3"}, {"x", 0.5}});
   flush_trace();
   auto bytes = read_file(directory / "trace.json");
   ASSERT_TRUE(bytes);
@@ -61,7 +62,8 @@ TEST(File, MappingNamesTheFileAndTheReason) {
     MappedFile file(directory / "absent", "load");
     FAIL();
   } catch (const std::exception& e) {
-    EXPECT_EQ(e.what(), "[load] cannot open " + (directory / "absent") + ": No such file or directory");
+    EXPECT_EQ(e.what(),
+              "[load] cannot open " + (directory / "absent") + ": No such file or directory");
   }
   EXPECT_THROW(MappedFile(directory.path(), "load"), std::exception);
 }

@@ -30,13 +30,16 @@ class Choosing : public testing::Test {
 
 }  // namespace
 
-TEST_F(Choosing, TheRuleTakesTheHighestPriorityThatIsNotSoftware) { EXPECT_EQ(default_with(""), "HIGH:0"); }
+TEST_F(Choosing, TheRuleTakesTheHighestPriorityThatIsNotSoftware) {
+  EXPECT_EQ(default_with(""), "HIGH:0");
+}
 
 TEST_F(Choosing, SelectionsByExample) {
   EXPECT_EQ(default_with("low"), "LOW:0");
   EXPECT_EQ(default_with("low:1"), "LOW:1");
   EXPECT_EQ(default_with("absent,low"), "LOW:0");
-  EXPECT_EQ(default_with("cuda,low"), "LOW:0") << "a plugin of ours that is not installed is no mistake";
+  EXPECT_EQ(default_with("cuda,low"), "LOW:0")
+      << "a plugin of ours that is not installed is no mistake";
   EXPECT_EQ(default_with("!high"), "LOW:0");
   EXPECT_EQ(default_with("!high:0"), "HIGH:1");
   EXPECT_EQ(default_with("high:name=*one"), "HIGH:1");
@@ -46,10 +49,12 @@ TEST_F(Choosing, SelectionsByExample) {
 }
 
 TEST_F(Choosing, AnUnknownNameIsAnErrorWithTheNearest) {
-  EXPECT_THAT(refusal("hihg"), testing::StartsWith("unknown device \"hihg\" in DEV\n"
-                                                   "       hihg\n"
-                                                   "       ^~~~ did you mean HIGH? plugins found:"));
-  EXPECT_THAT(refusal("low,banana"), HasSubstr("\n       low,banana\n           ^~~~~~ plugins found:"));
+  EXPECT_THAT(refusal("hihg"),
+              testing::StartsWith("unknown device \"hihg\" in DEV\n"
+                                  "       hihg\n"
+                                  "       ^~~~ did you mean HIGH? plugins found:"));
+  EXPECT_THAT(refusal("low,banana"),
+              HasSubstr("\n       low,banana\n           ^~~~~~ plugins found:"));
 }
 
 TEST_F(Choosing, AFailedSelectionShowsTheRecords) {
@@ -62,7 +67,8 @@ TEST_F(Choosing, AFailedSelectionShowsTheRecords) {
 TEST_F(Choosing, NoPluginAtAllSaysWhereToLook) {
   RegistryOptions options;
   options.places = {{"/nonexistent", "test"}};
-  EXPECT_THAT(message_of([&] { Registry(options).default_device(); }), HasSubstr("PLUGRAD_PLUGIN_PATH"));
+  EXPECT_THAT(message_of([&] { Registry(options).default_device(); }),
+              HasSubstr("PLUGRAD_PLUGIN_PATH"));
 }
 
 TEST_F(Choosing, NameEqualsOneChoosesAndTwoOfThemConflict) {
@@ -78,7 +84,8 @@ TEST_F(Choosing, NameEqualsOneChoosesAndTwoOfThemConflict) {
     bool set = std::string(name) == "LOW" || std::string(name) == "HIGH";
     return set ? std::optional<std::string>("1") : std::nullopt;
   };
-  EXPECT_THAT(message_of([&] { Registry(options).default_device(); }), HasSubstr("both choose a device"));
+  EXPECT_THAT(message_of([&] { Registry(options).default_device(); }),
+              HasSubstr("both choose a device"));
 }
 
 TEST_F(Choosing, VisibleDevicesFilterAndRenumber) {
@@ -100,7 +107,8 @@ TEST_F(Choosing, TheDefaultCanBeSetInCodeAndUnset) {
   Registry registry(plugins.options());
   registry.set_default_device("low:1");
   EXPECT_EQ(registry.default_device().name(), "LOW:1");
-  EXPECT_THAT(message_of([&] { registry.set_default_device("banana"); }), HasSubstr("unknown device"));
+  EXPECT_THAT(message_of([&] { registry.set_default_device("banana"); }),
+              HasSubstr("unknown device"));
   EXPECT_EQ(registry.default_device().name(), "LOW:1") << "a failed choice changes nothing";
   registry.set_default_device("");
   EXPECT_EQ(registry.default_device().name(), "HIGH:0");

@@ -41,7 +41,9 @@ class FakeDevice : public testing::Test {
   std::unique_ptr<Registry> made;
 };
 
-std::span<const std::byte> ir(std::string_view text) { return as_bytes(text); }
+std::span<const std::byte> ir(std::string_view text) {
+  return as_bytes(text);
+}
 
 }  // namespace
 
@@ -94,15 +96,18 @@ TEST_F(FakeDevice, FreedBuffersAreReusedBySizeClassAndFlags) {
 }
 
 TEST_F(FakeDevice, MemoryThatIsOnlyKeptIsGivenBackWhenTheDeviceRunsOut) {
-  for (int i = 0; i < 3; ++i) device().allocate(16 << 20);  // three sizes would not fit beside each other
+  for (int i = 0; i < 3; ++i)
+    device().allocate(16 << 20);  // three sizes would not fit beside each other
   device().allocate(20 << 20);
   device().allocate(30 << 20);
   auto big = device().allocate(60 << 20);
   std::string message = message_of([&] { device().allocate(8 << 20); });
   EXPECT_EQ(message,
-            "[alloc] GOOD:0 is out of memory: 8.0 MiB wanted, 60.0 MiB in use: the fake's 64 MiB are used up; free "
+            "[alloc] GOOD:0 is out of memory: 8.0 MiB wanted, 60.0 MiB in use: the fake's 64 MiB "
+            "are used up; free "
             "tensors or use smaller batches");
-  EXPECT_EQ(device().memory_stats().used_bytes, size_class(60 << 20)) << "a failed request is not counted";
+  EXPECT_EQ(device().memory_stats().used_bytes, size_class(60 << 20))
+      << "a failed request is not counted";
   big.reset();
   EXPECT_NO_THROW(device().allocate(8 << 20));
 }
@@ -110,8 +115,9 @@ TEST_F(FakeDevice, MemoryThatIsOnlyKeptIsGivenBackWhenTheDeviceRunsOut) {
 TEST_F(FakeDevice, TheMemoryLimitIsKeptAndNamed) {
   SettingScope limited([](Settings& s) { s.memory_limit_bytes = 1 << 20; });
   auto half = device().allocate(512 << 10);
-  EXPECT_THAT(message_of([&] { device().allocate(768 << 10); }),
-              HasSubstr("768.0 KiB wanted, 512.0 KiB in use, limit 1.0 MiB (PLUGRAD_MEMORY_LIMIT)"));
+  EXPECT_THAT(
+      message_of([&] { device().allocate(768 << 10); }),
+      HasSubstr("768.0 KiB wanted, 512.0 KiB in use, limit 1.0 MiB (PLUGRAD_MEMORY_LIMIT)"));
   EXPECT_NO_THROW(device().allocate(512 << 10));
   half.reset();
   EXPECT_NO_THROW(device().allocate(768 << 10)) << "kept buffers make room";
@@ -133,7 +139,8 @@ TEST_F(FakeDevice, AllocatingFromManyThreadsKeepsTheBooks) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {
-      for (int i = 0; i < 300; ++i) auto b = device().allocate(static_cast<std::uint64_t>(t * 100 + i % 7 * 1000));
+      for (int i = 0; i < 300; ++i)
+        auto b = device().allocate(static_cast<std::uint64_t>(t * 100 + i % 7 * 1000));
     });
   for (auto& t : threads) t.join();
   EXPECT_EQ(device().memory_stats().used_bytes, 0u);
@@ -150,7 +157,8 @@ TEST_F(FakeDevice, AKernelIsRenderedCompiledAndRun) {
   b->copy_in("\4\5\6", 3);
   Buffer* buffers[] = {out.get(), a.get(), b.get()};
   std::uint64_t scalars[] = {10}, time_ns = 0;
-  device().launch(*kernel, {.buffers = buffers, .scalars = scalars, .group_count = {3, 1, 1}}, &time_ns);
+  device().launch(*kernel, {.buffers = buffers, .scalars = scalars, .group_count = {3, 1, 1}},
+                  &time_ns);
   device().synchronize();
   char got[3];
   out->copy_out(got, 3);
@@ -180,8 +188,10 @@ TEST_F(FakeDevice, FailuresNameDeviceCallAndReason) {
     return message_of([&] { device().launch(*device().compile(ir("x"), name), {}); });
   };
   EXPECT_EQ(launch("fails"), "[launch fails] GOOD:0: watchdog after 2 s (LAUNCH_FAILED)");
-  EXPECT_EQ(launch("throws"), "[launch throws] GOOD:0: an exception left the plugin: thrown by launch (INTERNAL)");
-  EXPECT_EQ(launch("odd_code"), "[launch odd_code] GOOD:0: a code that this host does not know (INTERNAL)");
+  EXPECT_EQ(launch("throws"),
+            "[launch throws] GOOD:0: an exception left the plugin: thrown by launch (INTERNAL)");
+  EXPECT_EQ(launch("odd_code"),
+            "[launch odd_code] GOOD:0: a code that this host does not know (INTERNAL)");
   EXPECT_EQ(launch("absent"), "[load] GOOD:0: no kernel of that name (NOT_FOUND)");
 }
 

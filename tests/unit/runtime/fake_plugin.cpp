@@ -1,6 +1,7 @@
-// A plugin for tests of the loader. How it behaves is told by the name of its file: libplugrad_plugin_throws.so
-// throws from entry, and so on; every other name behaves well. Its kernels are words: the renderer puts "source "
-// before the kernel IR's bytes, the compiler "binary " before that, and a launch does what the kernel's name says.
+// A plugin for tests of the loader. How it behaves is told by the name of its file:
+// libplugrad_plugin_throws.so throws from entry, and so on; every other name behaves well. Its
+// kernels are words: the renderer puts "source " before the kernel IR's bytes, the compiler "binary
+// " before that, and a launch does what the kernel's name says.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -37,12 +38,17 @@ constexpr std::uint64_t kMemoryBytes = 64 << 20;
 std::uint64_t used_bytes = 0;
 pgr_plugin plugin;
 
-pgr_string text(std::string_view s) { return {s.data(), s.size()}; }
-std::string_view view(const pgr_string& s) { return {s.data, s.size}; }
+pgr_string text(std::string_view s) {
+  return {s.data(), s.size()};
+}
+std::string_view view(const pgr_string& s) {
+  return {s.data, s.size};
+}
 
 pgr_status answer(pgr_error* error, pgr_status code, std::string_view message) {
   if (error && error->message) {
-    std::uint64_t size = message.size() < error->message_capacity ? message.size() : error->message_capacity;
+    std::uint64_t size =
+        message.size() < error->message_capacity ? message.size() : error->message_capacity;
     std::memcpy(error->message, message.data(), size);
     error->message_size = size;
     error->code = code;
@@ -108,7 +114,8 @@ pgr_status render(pgr_device*, const pgr_render_desc* desc, pgr_blob* out, pgr_e
   give(out, "source " + std::string(static_cast<const char*>(desc->ir), desc->ir_bytes));
   return PGR_STATUS_OK;
 }
-pgr_status compile(pgr_device*, const pgr_compile_desc* desc, pgr_blob* out, pgr_blob* log, pgr_error* error) {
+pgr_status compile(pgr_device*, const pgr_compile_desc* desc, pgr_blob* out, pgr_blob* log,
+                   pgr_error* error) {
   std::string source(static_cast<const char*>(desc->input), desc->input_bytes);
   if (source.find("slow") != source.npos) usleep(20000);
   if (source.find("#error") != source.npos) {
@@ -122,13 +129,15 @@ pgr_status cache_identity(pgr_device*, pgr_blob* out, pgr_error*) {
   give(out, "fake compiler 1");
   return PGR_STATUS_OK;
 }
-pgr_status disassemble(pgr_device*, const void* binary, std::uint64_t size, pgr_blob* out, pgr_error*) {
+pgr_status disassemble(pgr_device*, const void* binary, std::uint64_t size, pgr_blob* out,
+                       pgr_error*) {
   give(out, "disassembly of " + std::string(static_cast<const char*>(binary), size));
   return PGR_STATUS_OK;
 }
 
 // pgr.runner
-pgr_status load(pgr_device*, const void* binary, std::uint64_t size, pgr_program** out, pgr_error* error) {
+pgr_status load(pgr_device*, const void* binary, std::uint64_t size, pgr_program** out,
+                pgr_error* error) {
   std::string_view bytes(static_cast<const char*>(binary), size);
   if (plugin.variant != "minimal" && !bytes.starts_with("binary "))
     return answer(error, PGR_STATUS_BAD_BINARY, "not made by the fake compiler");
@@ -151,13 +160,16 @@ pgr_status launch(pgr_device*, pgr_queue*, pgr_kernel* kernel, const pgr_launch_
   for (std::uint64_t i = 0; i < desc->group_count[0]; ++i) {
     unsigned sum = 0;
     for (std::uint32_t b = 1; b < desc->buffer_count; ++b) sum += desc->buffers[b]->data[i];
-    for (std::uint32_t s = 0; s < desc->scalar_count; ++s) sum += static_cast<unsigned>(desc->scalars[s]);
+    for (std::uint32_t s = 0; s < desc->scalar_count; ++s)
+      sum += static_cast<unsigned>(desc->scalars[s]);
     desc->buffers[0]->data[i] = static_cast<unsigned char>(sum);
   }
   if (time_ns) *time_ns = 77;
   return PGR_STATUS_OK;
 }
-void unload(pgr_device*, pgr_program* program) { delete program; }
+void unload(pgr_device*, pgr_program* program) {
+  delete program;
+}
 
 // The plugin's table.
 pgr_status plugin_info(pgr_plugin* self, pgr_plugin_info* out, pgr_error*) {
@@ -171,13 +183,16 @@ pgr_status device_count(pgr_plugin* self, std::uint32_t* out, pgr_error* error) 
   if (*out == 0) answer(error, PGR_STATUS_OK, "libfake.so.1 was not found");
   return PGR_STATUS_OK;
 }
-pgr_status device_open(pgr_plugin* self, std::uint32_t index, const pgr_option*, std::uint32_t, std::uint32_t,
-                       pgr_device** out, pgr_error* error) {
-  if (self->variant == "unopenable") return answer(error, PGR_STATUS_PERMISSION_DENIED, "/dev/fake0 is locked");
+pgr_status device_open(pgr_plugin* self, std::uint32_t index, const pgr_option*, std::uint32_t,
+                       std::uint32_t, pgr_device** out, pgr_error* error) {
+  if (self->variant == "unopenable")
+    return answer(error, PGR_STATUS_PERMISSION_DENIED, "/dev/fake0 is locked");
   *out = new pgr_device{index};
   return PGR_STATUS_OK;
 }
-void device_close(pgr_plugin*, pgr_device* device) { delete device; }
+void device_close(pgr_plugin*, pgr_device* device) {
+  delete device;
+}
 
 template <class Table>
 Table stamped(std::uint32_t id) {
@@ -237,12 +252,15 @@ std::string variant_of(std::string_view path) {
 #define FAKE_ENTRY pgr_plugin_entry_v0
 #endif
 
-extern "C" PGR_EXPORT pgr_status FAKE_ENTRY(pgr_hello* hello, const pgr_plugin_api** out, pgr_error* error) {
+extern "C" PGR_EXPORT pgr_status FAKE_ENTRY(pgr_hello* hello, const pgr_plugin_api** out,
+                                            pgr_error* error) {
   plugin.variant = variant_of(view(hello->plugin_path));
   plugin.device_name = plugin.variant == "lies" ? "LIAR" : plugin.variant;
-  for (char& c : plugin.device_name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  for (char& c : plugin.device_name)
+    c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   if (plugin.variant == "throws") throw std::runtime_error("thrown by entry");
-  if (plugin.variant == "fails") return answer(error, PGR_STATUS_IO_ERROR, "its firmware file is missing");
+  if (plugin.variant == "fails")
+    return answer(error, PGR_STATUS_IO_ERROR, "its firmware file is missing");
   PGR_HELLO_ANSWER(hello, plugin.variant == "newer" ? 42u : 9u);
   if (plugin.variant == "newer") return PGR_STATUS_NEED_NEWER_HOST;
   if (plugin.variant == "silent") hello->canary_hello_offset = 0;

@@ -1,4 +1,5 @@
-// Directories of fake plugins: the library fake_plugin.cpp under names of the test's choice, with manifests.
+// Directories of fake plugins: the library fake_plugin.cpp under names of the test's choice, with
+// manifests.
 #pragma once
 
 #include <filesystem>
@@ -13,22 +14,26 @@ namespace plugrad::runtime {
 class FakePlugins {
  public:
   /// Adds libplugrad_plugin_NAME.so; `extra` are more keys of its manifest, each after a comma.
-  std::string add(const std::string& name, const std::string& extra = "", const std::string& library = "fake") {
+  std::string add(const std::string& name, const std::string& extra = "",
+                  const std::string& library = "fake") {
     std::string device = name;
     for (char& c : device) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     std::string manifest = R"({"name": ")" + name + R"(", "device_name": ")" + device +
-                           R"(", "abi": {"major": 0, "minor_low": 9, "minor_high": 9})" + extra + "}";
+                           R"(", "abi": {"major": 0, "minor_low": 9, "minor_high": 9})" + extra +
+                           "}";
     return add_with_manifest(name, manifest, library);
   }
   std::string add_with_manifest(const std::string& name, const std::string& manifest,
                                 const std::string& library = "fake") {
     std::string path = directory_ / ("libplugrad_plugin_" + name + ".so");
     std::filesystem::copy_file(std::string(PLUGRAD_FAKE_PLUGINS) + "/" + library + ".so", path);
-    if (!manifest.empty()) std::ofstream(directory_ / ("libplugrad_plugin_" + name + ".json")) << manifest;
+    if (!manifest.empty())
+      std::ofstream(directory_ / ("libplugrad_plugin_" + name + ".json")) << manifest;
     return path;
   }
 
-  RegistryOptions options(const std::string& selection = "", const std::string& visible = "") const {
+  RegistryOptions options(const std::string& selection = "",
+                          const std::string& visible = "") const {
     RegistryOptions out;
     out.places = {{directory_.path(), "test"}};
     out.selection = selection;

@@ -101,7 +101,8 @@ TEST(Loading, ManifestsAreReadFirstAndCheckedStrictly) {
       {R"({"name": "bad", "device_name": 3})", "\"device_name\" is not text"},
       {R"({"name": "bad", "device_name": "BAD"})", "\"abi\" is missing"},
       {R"({"name": "bad", "device_name": "BAD", "abi": 9})", "\"abi\" is not an object"},
-      {R"({"name": "bad", "device_name": "BAD", "abi": {"major": 0}})", "\"abi.minor_low\" is missing"},
+      {R"({"name": "bad", "device_name": "BAD", "abi": {"major": 0}})",
+       "\"abi.minor_low\" is missing"},
       {R"({"name": "bad", "device_name": "BAD", "abi": {"major": 1, "minor_low": 0, "minor_high": 3}})",
        "built for plugin ABI 1.x"},
       {R"({"name": "bad", "device_name": "BAD", "abi": {"major": 0, "minor_low": 10, "minor_high": 12}})",
@@ -140,7 +141,8 @@ TEST(Loading, AWorldWritableFileOrDirectoryIsRefused) {
 
 TEST(Loading, AbsentHardwareIsAbsentNotBroken) {
   FakePlugins plugins;
-  plugins.add("probed", R"(, "probes": ["/nonexistent/*"], "probe_hint": "install the fake driver")");
+  plugins.add("probed",
+              R"(, "probes": ["/nonexistent/*"], "probe_hint": "install the fake driver")");
   plugins.add("found", R"(, "probes": ["/nonexistent/*", "/dev/nul?"])");
   plugins.add("no_devices");
   Registry registry(plugins.options());
@@ -178,7 +180,8 @@ TEST(Loading, TheFirstOfTwoPluginsOfOneNameWins) {
 TEST(Loading, ARefusedPluginGivesItsPlaceToTheNextOfItsName) {
   FakePlugins first, second;
   first.add_with_manifest(
-      "throws", R"({"name": "throws", "device_name": "GOOD", "abi": {"major": 0, "minor_low": 9, "minor_high": 9}})");
+      "throws",
+      R"({"name": "throws", "device_name": "GOOD", "abi": {"major": 0, "minor_low": 9, "minor_high": 9}})");
   second.add("good");
   RegistryOptions options = first.options();
   options.places.push_back({second.path(), "later"});
@@ -194,6 +197,8 @@ TEST(Loading, APluginCanBeAddedByPath) {
   Registry registry(plugins.options());
   EXPECT_EQ(registry.add_plugin(extra.add("added")).size(), 2u);
   EXPECT_EQ(registry.find_device("added:1").info().name, "Fake One");
-  EXPECT_THAT(message_of([&] { registry.add_plugin(extra.add("throws")); }), HasSubstr("thrown by entry"));
-  EXPECT_THAT(message_of([&] { registry.add_plugin("/nonexistent/lib.so"); }), HasSubstr("/nonexistent/lib.so"));
+  EXPECT_THAT(message_of([&] { registry.add_plugin(extra.add("throws")); }),
+              HasSubstr("thrown by entry"));
+  EXPECT_THAT(message_of([&] { registry.add_plugin("/nonexistent/lib.so"); }),
+              HasSubstr("/nonexistent/lib.so"));
 }

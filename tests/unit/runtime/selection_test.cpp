@@ -50,13 +50,16 @@ TEST(Selection, TheGrammarByExample) {
 }
 
 TEST(Selection, ErrorsPointAtTheirPlace) {
-  EXPECT_THAT(refusal("cuda:x"), testing::StartsWith("\"x\" is neither a number, name=... nor uuid=... in DEV\n"
-                                                     "       cuda:x\n"
-                                                     "            ^ DEV takes a list such as"));
-  EXPECT_THAT(refusal("cpu,,cuda"), testing::StartsWith("an empty item in DEV\n       cpu,,cuda\n           ^"));
+  EXPECT_THAT(refusal("cuda:x"),
+              testing::StartsWith("\"x\" is neither a number, name=... nor uuid=... in DEV\n"
+                                  "       cuda:x\n"
+                                  "            ^ DEV takes a list such as"));
+  EXPECT_THAT(refusal("cpu,,cuda"),
+              testing::StartsWith("an empty item in DEV\n       cpu,,cuda\n           ^"));
   EXPECT_THAT(refusal("c*da"), testing::HasSubstr("\n       c*da\n       ^~~~ "));
-  for (const char* bad : {"", "cpu,", ",", "!", "cuda:", ":1", "cuda:-1", "cuda:99999999999", "cuda:1:2",
-                          "name=", "cuda:uuid=", "cu da", "cuda:1x", "!!cuda", "/dev/x"})
+  for (const char* bad :
+       {"", "cpu,", ",", "!", "cuda:", ":1", "cuda:-1", "cuda:99999999999", "cuda:1:2",
+        "name=", "cuda:uuid=", "cu da", "cuda:1x", "!!cuda", "/dev/x"})
     EXPECT_NE(refusal(bad), "accepted") << bad;
 }
 
