@@ -1,0 +1,74 @@
+// What the stages of the scheduler work on: one tensor graph on its way to a plan.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "schedule/schedule.h"
+#include "uop/facts.h"
+
+namespace plugrad::schedule {
+
+using Dims = std::vector<int64_t>;
+
+/// Consumers of every node among the live ones, as one array of ids and an offset a node.
+struct Consumers {
+  std::vector<uint32_t> begin;
+  std::vector<Id> ids;
+  std::span<const Id> of(Id id) const {
+    return {ids.data() + begin[id], ids.data() + begin[id + 1]};
+  }
+};
+
+/// Facts are vectors by id of `graph`, in which ascending ids are a topological order.
+struct Draft {
+  // What was asked for.
+  const Graph& source;
+  std::span<const Id> source_roots, source_inputs;
+  uint32_t default_device = 0;
+  const Options& options;
+
+  // simplify_tensors
+  Graph graph;
+  Shapes shapes{graph};
+  std::vector<Id> roots;           // of `graph`: nodes that are stored, or Buffers
+  std::vector<Id> inputs;          // of `graph`, by input number; kNoId where no root needs it
+  std::vector<uint8_t> requested;  // a root, or made contiguous
+
+  // link_consumers
+  std::vector<Id> live;  // ascending
+  Consumers consumers;
+  std::vector<int64_t> counts;    // elements of each node
+  std::vector<uint32_t> devices;  // 0 where only constants lie below
+
+  // choose_stored
+  std::vector<uint8_t> stored;  // has memory of its own: computed by a kernel or copy, or a Buffer
+
+  // assemble
+  std::vector<uint32_t> buffer_of;  // index into plan.buffers, by id; kNoBuffer when none
+  Plan plan;
+
+  Draft(const Graph& from, std::span<const Id> root_ids, std::span<const Id> input_ids,
+        uint32_t device, const Options& opts)
+      : source(from), source_roots(root_ids), source_inputs(input_ids), default_device(device),
+        options(opts) {}
+  Draft(const Draft&) = delete;
+  Draft& operator=(const Draft&) = delete;
+
+  bool live_stored(Id id) const { return stored[id] != 0; }
+};
+inline constexpr uint32_t kNoBuffer = UINT32_MAX;
+
+// The stages, in order (pipeline.cpp).
+void simplify_tensors(Draft& draft);
+void split_large_reductions(Draft& draft);
+void link_consumers(Draft& draft);
+void choose_stored(Draft& draft);
+void assemble(Draft& draft);
+void plan_memory(Draft& draft);
+
+/// A reshape, permutation, flip or shrink: reads each element of its source at most once.
+bool is_plain_view(Op op);
+
+}  // namespace plugrad::schedule

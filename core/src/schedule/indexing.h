@@ -1,0 +1,36 @@
+// Where the elements of a view lie in its source: index arithmetic on the ranges of one kernel.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "uop/graph.h"
+
+namespace plugrad::schedule {
+
+/// Index expressions of dtype Index, kept small while they are made.
+class Indexing {
+ public:
+  explicit Indexing(Graph& graph) : g_(graph) {}
+
+  Id add(Id a, Id b);
+  Id add(Id a, int64_t b) { return add(a, g_.index(b)); }
+  Id mul(Id a, int64_t factor);
+  Id quotient(Id a, int64_t divisor);
+  Id remainder(Id a, int64_t divisor);
+  /// low <= a < high, leaving out the sides that `from`, `to` (the bounds of a) already give; kNoId: always.
+  Id within(Id a, int64_t low, int64_t high, int64_t size);
+  Id both(Id a, Id b);  ///< conjunction; kNoId is "always"
+
+  /// Row-major place of `index` in `shape`.
+  Id flatten(std::span<const Id> index, std::span<const int64_t> shape);
+  /// The index into a source of shape `from` whose reshape to `to` is read at `index`.
+  std::vector<Id> reshape(std::span<const Id> index, std::span<const int64_t> to,
+                          std::span<const int64_t> from);
+
+ private:
+  std::vector<Id> split(Id flat, std::span<const int64_t> shape);
+  Graph& g_;
+};
+
+}  // namespace plugrad::schedule

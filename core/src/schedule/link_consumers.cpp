@@ -1,0 +1,47 @@
+// Facts that the choices need: who reads each node, how many elements it has, on which device it is.
+#include "base/check.h"
+#include "schedule/draft.h"
+
+namespace plugrad::schedule {
+namespace {
+
+void check_devices(const Draft& draft, Id id) {
+  if (draft.graph[id].op == Op::Copy) return;
+  for (Id s : draft.graph.sources(id)) {
+    const uint32_t have = draft.devices[s], want = draft.devices[id];
+    require(have == 0 || have == want,
+            "[{}] sources are on devices number {} and {}; move one with to(device)",
+            op_info(draft.graph[id].op).name, want, have);
+  }
+}
+
+}  // namespace
+
+bool is_plain_view(Op op) {
+  return op == Op::Reshape || op == Op::Permute || op == Op::Flip || op == Op::Shrink;
+}
+
+void link_consumers(Draft& draft) {
+  const Graph& g = draft.graph;
+  Reachable reachable;
+  draft.live = reachable.from(g, draft.roots);
+  draft.counts.assign(g.size(), 0);
+  draft.devices.assign(g.size(), 0);
+  draft.requested.resize(g.size(), 0);
+  auto& begin = draft.consumers.begin;
+  begin.assign(g.size() + 1, 0);
+  Devices devices(g);
+  for (Id id : draft.live) {
+    draft.counts[id] = element_count(draft.shapes[id]);
+    draft.devices[id] = devices[id];
+    check_devices(draft, id);
+    for (Id s : g.sources(id)) ++begin[s + 1];
+  }
+  for (size_t i = 1; i < begin.size(); ++i) begin[i] += begin[i - 1];
+  draft.consumers.ids.assign(begin.back(), kNoId);
+  std::vector<uint32_t> at(begin.begin(), begin.end() - 1);
+  for (Id id : draft.live)
+    for (Id s : g.sources(id)) draft.consumers.ids[at[s]++] = id;
+}
+
+}  // namespace plugrad::schedule

@@ -1,0 +1,250 @@
+#include "schedule/lower_kernel.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "plugrad/plugin_api/kernel_ir.h"
+#include "symbolic/symbolic.h"
+#include "uop/kernel_ast.h"
+#include "uop/range.h"
+
+namespace plugrad::schedule {
+
+void KernelLowering::begin() {
+  for (Id id : touched_) first_[id] = kNone;
+  first_.resize(draft_.graph.size(), kNone);
+  touched_.clear();
+  places_.clear();
+  loops_.assign(1, Loops{0, 0, {}});
+  params_.clear();
+  next_axis_ = 0;
+}
+
+LoweredKernel KernelLowering::lower(Id root) {
+  begin();
+  auto ast = std::make_shared<KernelAst>();
+  Graph& g = ast->graph;
+  graph_ = &g;
+  indexing_ = std::make_unique<Indexing>(g);
+  Simplifier simplifier(g, draft_.options.fast_math ? RuleSet::Fast : RuleSet::Strict);
+  simplify_ = [&](Id id) { return simplifier(id); };
+  root_ = root;
+  device_ = device_of_[root];
+
+  const Dims shape(draft_.shapes[root].begin(), draft_.shapes[root].end());
+  std::vector<Id> index;
+  for (int64_t size : shape)
+    index.push_back(size == 1 ? g.index(0) : make_range(g, size, next_axis_++, AxisKind::Loop));
+  const Id out = param(root);
+  const Id value = lower_value(root, index_list(index));
+  const Id store = g.add(Op::Store, DType::Void, {out, indexing_->flatten(index, shape), value});
+  ast->sink = g.add(Op::Sink, DType::Void, {store});
+  ast->param_count = static_cast<uint32_t>(params_.size());
+  return {std::move(ast), params_};
+}
+
+/// Walks down from the root with a stack of places; a place is finished when its sources are.
+Id KernelLowering::lower_value(Id root, ListId index) {
+  const uint32_t top = place(root, index, kNoId, 0);
+  stack_.assign(1, top);
+  while (!stack_.empty()) {
+    const uint32_t at = stack_.back();
+    if (places_[at].value != kNoId) {
+      stack_.pop_back();
+      continue;
+    }
+    if (!places_[at].entered) {
+      Place entered = places_[at];
+      enter(entered);
+      entered.entered = true;
+      entered.next = places_[at].next;
+      places_[at] = entered;
+      if (is_leaf(entered.node)) continue;
+      for (Id s : draft_.graph.sources(entered.node)) {
+        const uint32_t below = source_place(entered, s);
+        if (places_[below].value == kNoId) stack_.push_back(below);
+      }
+      continue;
+    }
+    const Place done = places_[at];
+    places_[at].value = finish(done);
+    stack_.pop_back();
+  }
+  return places_[top].value;
+}
+
+uint32_t KernelLowering::place(Id node, ListId index, Id gate, uint32_t loops) {
+  for (uint32_t at = first_[node]; at != kNone; at = places_[at].next) {
+    const Place& p = places_[at];
+    if (p.index == index && p.gate == gate && p.loops == loops) return at;
+  }
+  if (first_[node] == kNone) touched_.push_back(node);
+  places_.push_back({.node = node, .index = index, .gate = gate, .loops = loops, .next = first_[node]});
+  return first_[node] = static_cast<uint32_t>(places_.size() - 1);
+}
+
+uint32_t KernelLowering::source_place(const Place& at, Id source) {
+  const bool scalar = draft_.shapes[source].empty();
+  return place(source, scalar ? graph_->list({}) : at.inner_index, at.inner_gate, at.inner_loops);
+}
+
+/// Read from memory rather than computed here.
+bool KernelLowering::is_leaf(Id node) const {
+  if (draft_.graph[node].op == Op::Const) return true;
+  return node != root_ && draft_.stored[node] != 0 && device_of_[node] == device_;
+}
+
+void KernelLowering::enter(Place& at) {
+  at.inner_index = at.index;
+  at.inner_gate = at.gate;
+  at.inner_loops = at.loops;
+  if (is_leaf(at.node)) {
+    at.value = load(at);
+    return;
+  }
+  const Op op = draft_.graph[at.node].op;
+  if (is_movement(op)) enter_movement(at);
+  if (op == Op::Reduce) enter_reduce(at);
+}
+
+void KernelLowering::enter_movement(Place& at) {
+  const Graph& tensors = draft_.graph;
+  const auto list = tensors.arg_list(at.node);
+  const auto to = draft_.shapes[at.node], from = draft_.shapes[tensors[at.node].src[0]];
+  std::vector<Id> index = index_of(at.index), inner = index;
+  switch (tensors[at.node].op) {
+    case Op::Reshape: inner = indexing_->reshape(index, to, from); break;
+    case Op::Permute:
+      for (size_t i = 0; i < list.size(); ++i) inner[static_cast<size_t>(list[i])] = index[i];
+      break;
+    case Op::Expand:
+      for (size_t i = 0; i < inner.size(); ++i)
+        if (from[i] == 1) inner[i] = graph_->index(0);
+      break;
+    case Op::Shrink:
+      for (size_t i = 0; i < inner.size(); ++i) inner[i] = indexing_->add(index[i], list[2 * i]);
+      break;
+    case Op::Flip:
+      for (size_t i = 0; i < inner.size(); ++i)
+        if (list[i] != 0) inner[i] = indexing_->add(indexing_->mul(index[i], -1), from[i] - 1);
+      break;
+    default:
+      for (size_t i = 0; i < inner.size(); ++i) {
+        inner[i] = indexing_->add(index[i], -list[2 * i]);
+        const Id valid = indexing_->within(index[i], list[2 * i], list[2 * i] + from[i], to[i]);
+        at.valid = indexing_->both(at.valid, valid);
+      }
+      at.valid = simplify_(at.valid);
+      at.inner_gate = indexing_->both(at.gate, at.valid);
+      break;
+  }
+  for (Id& i : inner) i = simplify_(i);
+  at.inner_index = index_list(inner);
+}
+
+void KernelLowering::enter_reduce(Place& at) {
+  const auto list = draft_.graph.arg_list(at.node);
+  const auto from = draft_.shapes[draft_.graph[at.node].src[0]];
+  Dims sizes;
+  for (int64_t axis : list.subspan(1)) sizes.push_back(from[static_cast<size_t>(axis)]);
+  at.inner_loops = loops_for(at.loops, sizes);
+  std::vector<Id> index = index_of(at.index);
+  for (size_t i = 1; i < list.size(); ++i)
+    index[static_cast<size_t>(list[i])] = loops_[at.inner_loops].ranges[i - 1];
+  at.inner_index = index_list(index);
+}
+
+uint32_t KernelLowering::loops_for(uint32_t outer, const Dims& sizes) {
+  const ListId key = graph_->list(sizes);
+  for (uint32_t i = 1; i < loops_.size(); ++i)
+    if (loops_[i].outer == outer && loops_[i].sizes == key) return i;
+  Loops loops{outer, key, {}};
+  for (int64_t size : sizes) loops.ranges.push_back(make_range(*graph_, size, next_axis_++, AxisKind::Reduce));
+  loops_.push_back(std::move(loops));
+  return static_cast<uint32_t>(loops_.size() - 1);
+}
+
+Id KernelLowering::finish(const Place& at) {
+  const Node& n = draft_.graph[at.node];
+  std::vector<Id> src;
+  for (Id s : draft_.graph.sources(at.node)) src.push_back(places_[source_place(at, s)].value);
+  if (n.op == Op::Pad) return padded(at, src[0]);
+  if (n.op == Op::Reduce) return reduced(at, src[0]);
+  if (is_alu(n.op)) return graph_->add(n.op, n.dtype, src, n.arg);
+  return src[0];  // a view
+}
+
+Id KernelLowering::load(const Place& at) {
+  const Node& n = draft_.graph[at.node];
+  if (n.op == Op::Const) return graph_->add(Op::Const, n.dtype, {}, n.arg);
+  const std::vector<Id> index = index_of(at.index);
+  const Id flat = simplify_(indexing_->flatten(index, draft_.shapes[at.node]));
+  const Id from = param(at.node);
+  if (at.gate == kNoId) return graph_->add(Op::Load, n.dtype, {from, flat});
+  return graph_->add(Op::Load, n.dtype, {from, flat, at.gate, graph_->constant(n.dtype, int64_t{0})});
+}
+
+/// Whether `value` is +0 wherever `gate` is false because it is made of loads that are.
+bool KernelLowering::zero_outside(Id value, Id gate) const {
+  const Graph& g = *graph_;
+  const Node* n = &g[value];
+  while (n->op == Op::Cast) n = &g[n->src[0]];
+  if (n->op == Op::Mul) return zero_outside(n->src[0], gate) && zero_outside(n->src[1], gate);
+  return n->op == Op::Load && n->src_count == 4 && g.sources(*n)[2] == gate;
+}
+
+Id KernelLowering::padded(const Place& at, Id value) {
+  Graph& g = *graph_;
+  if (at.valid == kNoId || zero_outside(value, at.inner_gate)) return value;
+  if (g[value].op == Op::Reduce && static_cast<Op>(g.arg_list(value)[0]) == Op::Add) {
+    // The sum is 0 where each term is: then the loops of a sum around can merge with these.
+    const Node n = g[value];
+    std::vector<Id> src(g.sources(n).begin(), g.sources(n).end());
+    src[0] = padded(at, src[0]);
+    return g.add(Op::Reduce, n.dtype, src, n.arg);
+  }
+  return g.where(at.valid, value, g.constant(g[value].dtype, int64_t{0}));
+}
+
+Id KernelLowering::reduced(const Place& at, Id value) {
+  Graph& g = *graph_;
+  const Op op = static_cast<Op>(draft_.graph.arg_list(at.node)[0]);
+  const DType dtype = g[value].dtype;
+  // Small floats would lose too much; a bool has no sum.
+  const DType wide = dtype == DType::Bool ? DType::I32 : is_float(dtype) && size_of(dtype) < 4 ? DType::F32 : dtype;
+  value = g.cast(value, wide);
+  std::vector<Id> src = {value};
+  const auto& ranges = loops_[at.inner_loops].ranges;
+  src.insert(src.end(), ranges.begin(), ranges.end());
+  const ListId list = g.list({static_cast<int64_t>(op)});
+  const Node inner = g[value];
+  if (inner.op == Op::Reduce && inner.arg == list) {
+    const auto below = g.sources(inner);
+    src[0] = below[0];
+    src.insert(src.end(), below.begin() + 1, below.end());
+  }
+  const Id sum = g.add(Op::Reduce, wide, src, list);
+  if (dtype == DType::Bool) return g.binary(Op::CmpNe, sum, g.constant(wide, int64_t{0}));
+  return g.cast(sum, dtype);
+}
+
+Id KernelLowering::param(Id node) {
+  uint32_t slot = 0;
+  while (slot < params_.size() && params_[slot] != node) ++slot;
+  if (slot == params_.size()) params_.push_back(node);
+  const uint32_t access = slot == 0 ? PGR_PARAM_WRITE : PGR_PARAM_READ;
+  return make_param(*graph_, draft_.graph[node].dtype,
+                    {slot, draft_.counts[node], access | PGR_PARAM_NO_ALIAS});
+}
+
+ListId KernelLowering::index_list(std::span<const Id> index) {
+  const Dims values(index.begin(), index.end());
+  return graph_->list(values);
+}
+
+std::vector<Id> KernelLowering::index_of(ListId list) const {
+  const auto values = graph_->list(list);
+  return {values.begin(), values.end()};
+}
+
+}  // namespace plugrad::schedule

@@ -1,0 +1,87 @@
+// One stored value as loops over scalars (uop/kernel_ast.h).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "schedule/draft.h"
+#include "schedule/indexing.h"
+
+namespace plugrad::schedule {
+
+/// A kernel and the stored nodes of the draft behind its params, in param order.
+struct LoweredKernel {
+  std::shared_ptr<KernelAst> ast;
+  std::vector<Id> params;
+};
+
+/// Lowers kernels one after the other; keeps its working memory between them.
+class KernelLowering {
+ public:
+  /// `device_of` is the device of every stored node: a stored value of another device is computed again.
+  KernelLowering(Draft& draft, const std::vector<uint32_t>& device_of)
+      : draft_(draft), device_of_(device_of) {}
+
+  /// The kernel that computes stored node `root`.
+  LoweredKernel lower(Id root);
+
+ private:
+  // A node read at one index under one validity, inside one set of reduce loops.
+  struct Place {
+    Id node;
+    ListId index;        // one index expression an axis
+    Id gate;             // a condition outside of which the value does not matter; kNoId: none
+    uint32_t loops;      // the reduce loops around it
+    uint32_t next;       // another place of the same node, or kNone
+    Id value = kNoId;    // what it became
+    bool entered = false;
+    // How the sources are read.
+    ListId inner_index = 0;
+    Id inner_gate = kNoId;
+    uint32_t inner_loops = 0;
+    Id valid = kNoId;    // of a Pad
+  };
+  // The loops of Reduces over the same sizes in the same surroundings: they are shared.
+  struct Loops {
+    uint32_t outer;
+    ListId sizes;
+    std::vector<Id> ranges;
+  };
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  void begin();
+  Id lower_value(Id root, ListId index);
+  uint32_t place(Id node, ListId index, Id gate, uint32_t loops);
+  uint32_t source_place(const Place& at, Id source);
+  void enter(Place& at);
+  void enter_movement(Place& at);
+  void enter_reduce(Place& at);
+  Id finish(const Place& at);
+  Id load(const Place& at);
+  Id padded(const Place& at, Id value);
+  Id reduced(const Place& at, Id value);
+  bool zero_outside(Id value, Id gate) const;
+  bool is_leaf(Id node) const;
+  uint32_t loops_for(uint32_t outer, const Dims& sizes);
+  Id param(Id node);
+  ListId index_list(std::span<const Id> index);
+  std::vector<Id> index_of(ListId list) const;
+
+  Draft& draft_;
+  const std::vector<uint32_t>& device_of_;
+  Id root_ = kNoId;
+  uint32_t device_ = 0;
+  uint32_t next_axis_ = 0;
+  Graph* graph_ = nullptr;
+  std::unique_ptr<Indexing> indexing_;
+  std::function<Id(Id)> simplify_;
+  std::vector<uint32_t> first_;  // by draft node: its places
+  std::vector<Id> touched_;
+  std::vector<Place> places_;
+  std::vector<uint32_t> stack_;
+  std::vector<Loops> loops_;
+  std::vector<Id> params_;
+};
+
+}  // namespace plugrad::schedule

@@ -1,0 +1,112 @@
+// Copies what the roots need into the draft's own graph, in its simplest form: views merge, Detach and needless
+// Contiguous and Copy vanish, uniform values are computed once, empty tensors become constants.
+#include "base/check.h"
+#include "schedule/draft.h"
+#include "schedule/tensor_builder.h"
+
+namespace plugrad::schedule {
+namespace {
+
+bool is_compute(Op op) { return is_alu(op) || op == Op::Reduce; }
+
+class Copier {
+ public:
+  explicit Copier(Draft& draft)
+      : draft_(draft), build_(draft.graph, draft.shapes), new_id_(draft.source.size(), kNoId) {}
+
+  void run() {
+    draft_.inputs.assign(draft_.source_inputs.size(), kNoId);
+    Reachable reachable;
+    for (Id id : reachable.from(draft_.source, draft_.source_roots)) new_id_[id] = copy(id);
+    for (size_t i = 0; i < draft_.source_inputs.size(); ++i)
+      draft_.inputs[i] = new_id_[draft_.source_inputs[i]];
+    for (Id root : draft_.source_roots) draft_.roots.push_back(request(new_id_[root]));
+    draft_.requested.resize(draft_.graph.size(), 0);
+  }
+
+ private:
+  /// Marks what must be in memory for `x` to be readable in row-major order; a reshape reads its source's.
+  Id request(Id x) {
+    Graph& g = draft_.graph;
+    while (g[x].op == Op::Reshape || g[x].op == Op::Contiguous) x = g[x].src[0];
+    if (draft_.requested.size() <= x) draft_.requested.resize(g.size() * 2, 0);
+    draft_.requested[x] = 1;
+    return x;
+  }
+
+  Dims list(Id id) const {
+    const auto values = draft_.source.arg_list(id);
+    return {values.begin(), values.end()};
+  }
+
+  Id buffer(Id id) { return draft_.graph.add(Op::Buffer, draft_.source[id].dtype, {}, draft_.graph.list(list(id))); }
+
+  /// What is computed is stored where it is; a view needs a copy of its own.
+  Id contiguous(Id x) {
+    Graph& g = draft_.graph;
+    Id base = x;
+    while (g[base].op == Op::Reshape) base = g[base].src[0];
+    const Op op = g[base].op;
+    if (op == Op::Buffer || op == Op::Contiguous || op == Op::Copy || op == Op::Const) return x;
+    if (is_compute(op)) {
+      request(base);
+      return x;
+    }
+    return g.add(Op::Contiguous, g[x].dtype, {x});
+  }
+
+  /// A copy to where the value already is, or of constants, is the value.
+  Id device_copy(Id x, uint64_t device) {
+    Graph& g = draft_.graph;
+    const uint32_t from = devices_[x];
+    if (from == 0 || from == device) return x;
+    Id base = x;
+    while (g[base].op == Op::Reshape || g[base].op == Op::Contiguous) base = g[base].src[0];
+    request(base);
+    const auto dims = draft_.shapes[x];
+    return build_.reshape(g.add(Op::Copy, g[base].dtype, {base}, device), Dims(dims.begin(), dims.end()));
+  }
+
+  Id copy(Id id) {
+    const Node& n = draft_.source[id];
+    std::vector<Id> src;
+    for (Id s : draft_.source.sources(n)) src.push_back(new_id_[s]);
+    switch (n.op) {
+      case Op::Buffer: return buffer(id);
+      case Op::Const: return draft_.graph.add(n.op, n.dtype, {}, n.arg);
+      case Op::Detach: return src[0];
+      case Op::Contiguous: return contiguous(src[0]);
+      case Op::Copy: return device_copy(src[0], n.arg);
+      case Op::Reduce: {
+        const Dims values = list(id);
+        return build_.reduce(static_cast<Op>(values[0]), src[0], Dims(values.begin() + 1, values.end()));
+      }
+      default: break;
+    }
+    if (is_movement(n.op)) return move(n.op, src[0], list(id));
+    ensure(is_alu(n.op), "[schedule] {} has no place in a tensor graph", op_info(n.op).name);
+    return build_.elementwise(n, src);
+  }
+
+  Id move(Op op, Id x, const Dims& values) {
+    switch (op) {
+      case Op::Reshape: return build_.reshape(x, values);
+      case Op::Permute: return build_.permute(x, values);
+      case Op::Expand: return build_.expand(x, values);
+      case Op::Pad: return build_.pad(x, values);
+      case Op::Shrink: return build_.shrink(x, values);
+      default: return build_.flip(x, values);
+    }
+  }
+
+  Draft& draft_;
+  TensorBuilder build_;
+  Devices devices_{draft_.graph};
+  std::vector<Id> new_id_;
+};
+
+}  // namespace
+
+void simplify_tensors(Draft& draft) { Copier(draft).run(); }
+
+}  // namespace plugrad::schedule

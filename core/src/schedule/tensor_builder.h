@@ -1,0 +1,55 @@
+// Makes nodes of a tensor graph in their simplest form: a movement op merges with the one below it, what is
+// the same everywhere is computed once, and empty tensors vanish.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "uop/facts.h"
+
+namespace plugrad::schedule {
+
+class TensorBuilder {
+ public:
+  using Dims = std::vector<int64_t>;
+  TensorBuilder(Graph& graph, Shapes& shapes) : graph_(graph), shapes_(shapes) {}
+
+  Id reshape(Id x, const Dims& shape);
+  Id permute(Id x, const Dims& order);
+  Id expand(Id x, const Dims& shape);
+  Id pad(Id x, const Dims& pads);
+  Id shrink(Id x, const Dims& bounds);
+  Id flip(Id x, const Dims& flags);
+  Id reduce(Op op, Id x, const Dims& axes);
+  /// An elementwise op; sources of shape () stand for the same value everywhere.
+  Id elementwise(const Node& like, std::span<const Id> sources);
+
+  /// `scalar`, of shape (), in every element of `shape`.
+  Id filled(Id scalar, const Dims& shape);
+  Id zeros(DType dtype, const Dims& shape) {
+    return filled(graph_.constant(dtype, int64_t{0}), shape);
+  }
+  Dims shape(Id x) {
+    const auto s = shapes_[x];
+    return {s.begin(), s.end()};
+  }
+  int64_t count(Id x) { return element_count(shapes_[x]); }
+
+ private:
+  Id one_value(Id x);
+  Id as_scalar(Id x);
+  Id hoisted(const Node& like, std::span<const Id> sources);
+  Id folded(Id node);
+  Dims list(Id x) const {
+    const auto l = graph_.arg_list(x);
+    return {l.begin(), l.end()};
+  }
+  Id move(Op op, Id x, const Dims& values) {
+    return graph_.add(op, graph_[x].dtype, {x}, graph_.list(values));
+  }
+  Graph& graph_;
+  Shapes& shapes_;
+  std::vector<Id> one_value_;  // by id; the node of one element that a value repeats, or kNoId
+};
+
+}  // namespace plugrad::schedule
