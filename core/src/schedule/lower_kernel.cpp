@@ -170,6 +170,7 @@ Id KernelLowering::finish(const Place& at) {
   for (Id s : draft_.graph.sources(at.node)) src.push_back(places_[source_place(at, s)].value);
   if (n.op == Op::Pad) return padded(at, src[0]);
   if (n.op == Op::Reduce) return reduced(at, src[0]);
+  if (n.op == Op::Iota) return graph_->cast(index_of(at.index)[0], n.dtype);
   if (is_alu(n.op)) return graph_->add(n.op, n.dtype, src, n.arg);
   return src[0];  // a view
 }

@@ -64,9 +64,9 @@ struct Plan {
 };
 
 /// Plans the computation of `roots` (nodes of `graph`, each to be stored contiguously in its own shape,
-/// row-major). `graph` is a scratch graph that the planner may add to. Buffer nodes are inputs: Input i is
+/// row-major). Buffer nodes are inputs: Input i is
 /// the i-th distinct Buffer node in the order of `inputs`.
-Plan make_plan(Graph& graph, std::span<const Id> roots, std::span<const Id> inputs,
+Plan make_plan(const Graph& graph, std::span<const Id> roots, std::span<const Id> inputs,
                uint32_t default_device, const Options& options);
 
 }  // namespace plugrad::schedule

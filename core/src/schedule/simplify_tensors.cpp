@@ -28,7 +28,7 @@ class Copier {
   /// Marks what must be in memory for `x` to be readable in row-major order; a reshape reads its source's.
   Id request(Id x) {
     Graph& g = draft_.graph;
-    while (g[x].op == Op::Reshape || g[x].op == Op::Contiguous) x = g[x].src[0];
+    while (g[x].op == Op::Reshape) x = g[x].src[0];
     if (draft_.requested.size() <= x) draft_.requested.resize(g.size() * 2, 0);
     draft_.requested[x] = 1;
     return x;
@@ -41,9 +41,10 @@ class Copier {
 
   Id buffer(Id id) { return draft_.graph.add(Op::Buffer, draft_.source[id].dtype, {}, draft_.graph.list(list(id))); }
 
-  /// What is computed is stored where it is; a view needs a copy of its own.
-  Id contiguous(Id x) {
+  /// What is computed is stored where it is; a view, or a value with an identity, needs memory of its own.
+  Id contiguous(Id x, uint64_t identity) {
     Graph& g = draft_.graph;
+    if (identity != 0) return g.add(Op::Contiguous, g[x].dtype, {x}, identity);
     Id base = x;
     while (g[base].op == Op::Reshape) base = g[base].src[0];
     const Op op = g[base].op;
@@ -61,7 +62,7 @@ class Copier {
     const uint32_t from = devices_[x];
     if (from == 0 || from == device) return x;
     Id base = x;
-    while (g[base].op == Op::Reshape || g[base].op == Op::Contiguous) base = g[base].src[0];
+    while (g[base].op == Op::Reshape) base = g[base].src[0];
     request(base);
     const auto dims = draft_.shapes[x];
     return build_.reshape(g.add(Op::Copy, g[base].dtype, {base}, device), Dims(dims.begin(), dims.end()));
@@ -73,9 +74,10 @@ class Copier {
     for (Id s : draft_.source.sources(n)) src.push_back(new_id_[s]);
     switch (n.op) {
       case Op::Buffer: return buffer(id);
+      case Op::Iota:
       case Op::Const: return draft_.graph.add(n.op, n.dtype, {}, n.arg);
       case Op::Detach: return src[0];
-      case Op::Contiguous: return contiguous(src[0]);
+      case Op::Contiguous: return contiguous(src[0], n.arg);
       case Op::Copy: return device_copy(src[0], n.arg);
       case Op::Reduce: {
         const Dims values = list(id);

@@ -1,0 +1,14 @@
+// Runs a plan on the host: every kernel loop by loop as uop/kernel_ast.h says, in exact values.
+#pragma once
+
+#include <vector>
+
+#include "oracle/array.h"
+#include "schedule/schedule.h"
+
+namespace plugrad::test {
+
+/// Values of the roots. Fails the test where a kernel reads or writes out of bounds, or an element twice.
+std::vector<std::vector<uint64_t>> run_plan(const schedule::Plan& plan, const std::vector<oracle::Array>& inputs);
+
+}  // namespace plugrad::test
