@@ -93,7 +93,7 @@ class Assembler {
   }
 
   uint32_t intern(std::shared_ptr<KernelAst> ast) {
-    const Hash128 hash = structural_hash(ast->graph, ast->sink);
+    const NodeHash hash = structural_hash(ast->graph, ast->sink);
     ast->hash[0] = hash.word[0];
     ast->hash[1] = hash.word[1];
     const auto [at, fresh] = known_.try_emplace(hash, static_cast<uint32_t>(plan_.asts.size()));
@@ -104,7 +104,7 @@ class Assembler {
   Draft& draft_;
   Plan& plan_;
   std::vector<uint32_t> device_of_;
-  std::map<Hash128, uint32_t> known_;
+  std::map<NodeHash, uint32_t> known_;
 };
 
 }  // namespace
