@@ -102,7 +102,7 @@ pgr_status compile(pgr_device* device, const pgr_compile_desc* desc, pgr_blob* o
 
 pgr_status cache_identity(pgr_device* device, pgr_blob* out, pgr_error* error) {
   return sdk::guard(error, [&] {
-    sdk::give_blob(out, "cpu_clang " PLUGRAD_CLANG_VERSION " " + machine_text(device->plugin->cpu));
+    sdk::give_blob(out, "cpu_clang " PLUGRAD_COMPILER_VERSION " " + machine_text(device->plugin->cpu));
   });
 }
 

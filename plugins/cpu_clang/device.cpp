@@ -73,7 +73,7 @@ pgr_status info(pgr_device* device, pgr_device_info* out, pgr_error* error) {
     own.name = sdk::to_pgr(cpu.model);
     own.arch = sdk::to_pgr(arch);
     own.vendor = sdk::to_pgr(cpu.vendor);
-    own.driver = sdk::to_pgr("Clang " PLUGRAD_CLANG_VERSION);
+    own.driver = sdk::to_pgr("Clang " PLUGRAD_COMPILER_VERSION);
     own.memory_bytes = cpu.memory_bytes;
     sdk::fill(out, own);
   });

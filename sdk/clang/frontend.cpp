@@ -20,7 +20,7 @@ std::vector<std::string> arguments(const CompileOptions& options) {
   std::vector<std::string> args = {
       "-triple", options.target, "-target-cpu", options.cpu, "-std=gnu23", "-x", "c",
       "-O" + std::to_string(options.optimize), "-disable-llvm-passes", "-disable-free",
-      "-ffreestanding", "-fno-builtin", "-fwrapv", "-relaxed-aliasing", "-fno-signed-char",
+      "-ffreestanding", "-fno-builtin", "-fwrapv", "-relaxed-aliasing",
       "-nostdsysteminc", "-nobuiltininc", "-w", "-mrelocation-model", "static",
       "-mframe-pointer=none", "-fcolor-diagnostics",
       options.contract ? "-ffp-contract=fast" : "-ffp-contract=off"};
@@ -67,6 +67,7 @@ std::unique_ptr<llvm::Module> parse_c(std::string_view source, const CompileOpti
   auto files = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
   files->addFile(kFileName, 0, llvm::MemoryBuffer::getMemBufferCopy(
                                    llvm::StringRef(source.data(), source.size()), kFileName));
+  instance.setVerboseOutputStream(log_stream);
   instance.createDiagnostics(printer, false);
   instance.createFileManager(files);
   clang::EmitLLVMOnlyAction action(&context);

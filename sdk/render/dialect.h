@@ -80,6 +80,7 @@ struct Dialect {
   const Helper* bf16_to_f32;
   const Helper* f32_to_bf16;
   const Helper* f64_to_f32_odd;  // rounds to odd, so that a second rounding is right
+  const Helper* i64_to_f64_odd;
   const char* helper_prefix;
   bool has_groups;  // LOCAL_ID, local arrays and BARRIER work
 };

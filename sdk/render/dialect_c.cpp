@@ -10,7 +10,7 @@ namespace {
 constexpr TypeRow kTypes[16] = {
     {"void", nullptr, ""},
     {"bool", nullptr, ""},
-    {"i8", "signed char", ""},
+    {"i8", "char", ""},  // signed, by the compiler's flags: what comparing vectors of bytes gives
     {"u8", "unsigned char", ""},
     {"i16", "short", ""},
     {"u16", "unsigned short", ""},
@@ -118,6 +118,18 @@ constexpr Helper kF64ToF32Odd = {
     "  const $U odd = (bits - (__builtin_convertvector(outward, $U) & 1u)) | 1u;\n"
     "  return __builtin_convertvector(back == x, $J) ? near : ($R)odd;\n}\n"};
 
+// The low bits of a large number become one bit, which is all that a later rounding needs of them.
+constexpr Helper kI64ToF64Odd = {
+    "odd",
+    "$R odd_$R_$T($T x) { // to odd, as far as a rounding to 11 bits sees\n"
+    "  const $T large = x >> 32, low = x & 4095;\n"
+    "  const $T merged = (x & ~($T)4095) | (low != 0 ? ($T)2048 : ($T)0);\n"
+    "  return ($R)(large != 0 && large != ($T)-1 ? merged : x);\n}\n",
+    "$R odd_$R_$T($T x) { // to odd, as far as a rounding to 11 bits sees\n"
+    "  const $T large = x >> 32, low = x & 4095;\n"
+    "  const $T merged = (x & ~($T)4095) | (low != 0 ? ($T)2048 : ($T)0);\n"
+    "  return __builtin_convertvector((large != 0) & (large != ($T)-1) ? merged : x, $R);\n}\n"};
+
 constexpr AluRow sum(uint16_t op, const char* pattern) {
   return {op, kNumbers, When::Always, Prec::Sum, Prec::Sum, Prec::Product, pattern, nullptr};
 }
@@ -208,6 +220,7 @@ constinit const Dialect kDialectC = {
     .bf16_to_f32 = &kBf16ToF32,
     .f32_to_bf16 = &kF32ToBf16,
     .f64_to_f32_odd = &kF64ToF32Odd,
+    .i64_to_f64_odd = &kI64ToF64Odd,
     .helper_prefix = "static inline __attribute__((always_inline)) ",
     .has_groups = false,
 };

@@ -125,6 +125,12 @@ std::string KernelWriter::use_name(uint32_t number) {
   return use(number, Prec::Unary);
 }
 
+// Where C converts to 64 bits anyway: an index or a bound.
+std::string KernelWriter::use_index(uint32_t number, Prec loosest) {
+  const bool is_literal = inst(number).op == PGR_OP_CONST;
+  return is_literal ? without_suffix(use(number, loosest)) : use(number, loosest);
+}
+
 void KernelWriter::define(uint32_t number, std::string text, Prec prec) {
   Value& value = values_[number];
   value.text = std::move(text);

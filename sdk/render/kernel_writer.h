@@ -1,6 +1,7 @@
 // One kernel, instruction by instruction, as statements of a dialect.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,6 +67,7 @@ class KernelWriter {
   // values (kernel_writer.cpp)
   std::string use(uint32_t number, Prec loosest);
   std::string use_name(uint32_t number);
+  std::string use_index(uint32_t number, Prec loosest);
   void define(uint32_t number, std::string text, Prec prec);
   void settle(uint32_t number);
   void settle_all();
@@ -90,11 +92,13 @@ class KernelWriter {
 
   // casts (write_cast.cpp)
   std::string cast_text(std::string text, Type from, Type to, Prec& prec);
-  std::string cast_to_bf16(std::string text, Type from, Type to);
+  void cast_to_bool(uint32_t number, uint32_t source);
+  void cast_from_bool(uint32_t number, uint32_t source);
 
   // ALU (write_alu.cpp)
   const AluRow& row_for(uint32_t number) const;
   bool fits(const AluRow& row, uint32_t number) const;
+  bool is_plain_literal(uint32_t number, uint32_t which) const;
 
   // around the kernel (write_entry.cpp)
   std::string param_name(uint32_t index) const;
@@ -111,6 +115,7 @@ class KernelWriter {
   std::vector<uint32_t> use_counts_;
   std::vector<uint32_t> pending_;  // numbers of pending values, ascending
   std::vector<uint32_t> reads_;    // memories read by the expressions used since the last define
+  std::set<std::string> group_names_;
   std::string body_;
   uint32_t depth_ = 1;
   uint32_t next_val_ = 0, next_alu_ = 0, next_loop_ = 0;

@@ -61,6 +61,11 @@ std::string begin_of(uint32_t dtype) {
 
 uint32_t bits_of(uint32_t dtype) { return sdk::dtype_size(dtype) * 8; }
 
+std::string without_suffix(std::string literal) {
+  while (literal.size() > 1 && (literal.back() == 'l' || literal.back() == 'u')) literal.pop_back();
+  return literal;
+}
+
 uint32_t memory_dtype(uint32_t dtype) {
   return dtype == PGR_DTYPE_BOOL ? uint32_t{PGR_DTYPE_U8} : dtype;
 }

@@ -42,6 +42,9 @@ class Prelude {
   std::string helper_texts_;
 };
 
+// An integer literal where its place gives it the type.
+std::string without_suffix(std::string literal);
+
 // Bits of an element of the dtype.
 uint32_t bits_of(uint32_t dtype);
 // The dtype of an element in memory: a bool is a byte there, 0 or not.

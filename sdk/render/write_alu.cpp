@@ -39,6 +39,19 @@ bool KernelWriter::fits(const AluRow& row, uint32_t number) const {
   return right.arg < bits_of(self.dtype);
 }
 
+bool KernelWriter::is_plain_literal(uint32_t number, uint32_t which) const {
+  const pgr_ir_inst& self = inst(number);
+  const pgr_ir_inst& literal = source(number, which);
+  const bool is_left_of_shift = which == 0 && (self.op == PGR_OP_SHL || self.op == PGR_OP_SHR);
+  if (literal.op != PGR_OP_CONST || !sdk::dtype_info(literal.dtype)->is_int || is_left_of_shift)
+    return false;
+  if (self.lanes > 1 || static_cast<int64_t>(literal.arg) != static_cast<int32_t>(literal.arg))
+    return false;
+  for (uint32_t i = 0; i < self.src_count; ++i)
+    if (source(number, i).op != PGR_OP_CONST) return true;
+  return false;
+}
+
 const AluRow& KernelWriter::row_for(uint32_t number) const {
   for (const AluRow& row : dialect_.alu)
     if (row.pattern && fits(row, number)) return row;
@@ -60,6 +73,7 @@ void KernelWriter::write_alu(uint32_t number) {
     if (names_twice(row.pattern, static_cast<char>('0' + i)) && values_[from].is_pending)
       settle(from);
     operands[i] = operand(from, lanes, mask_bits, i == 0 ? row.first : row.rest);
+    if (is_plain_literal(number, i)) operands[i] = without_suffix(operands[i]);
   }
   const Type from{source(number, 0).dtype, lanes};
   if (row.helper) prelude_.helper(*row.helper, from, from);

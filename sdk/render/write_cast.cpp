@@ -32,7 +32,10 @@ std::string KernelWriter::cast_text(std::string text, Type from, Type to, Prec& 
     // f32 holds an integer exactly, or it is too large for f16 anyway; bf16 reaches further.
     const bool is_exact = to.dtype == PGR_DTYPE_F16 || bits_of(from.dtype) < 32;
     const Type middle = is_exact ? f32 : f64;
-    text = cast_text(text, from, middle, prec);
+    if (!is_exact && bits_of(from.dtype) == 64)
+      call(*dialect_.i64_to_f64_odd, middle);
+    else
+      text = cast_text(text, from, middle, prec);
     return cast_text(text, middle, to, prec);
   }
   if (to.dtype == PGR_DTYPE_BF16) return call(*dialect_.f32_to_bf16, to);
@@ -42,50 +45,47 @@ std::string KernelWriter::cast_text(std::string text, Type from, Type to, Prec& 
   return convert(text, from, to);
 }
 
+void KernelWriter::cast_to_bool(uint32_t number, uint32_t source) {
+  const Type from{inst(source).dtype, inst(number).lanes};
+  values_[number].mask_bits = static_cast<uint16_t>(bits_of(from.dtype));
+  std::string text = operand(source, from.lanes, 0, Prec::Unary);
+  const bool is_bits = from.dtype == PGR_DTYPE_BF16;  // an integer in C: its -0 is not 0
+  if (is_bits) text = "(" + text + " & 0x7fff)";
+  const uint32_t zero_dtype = is_bits ? uint32_t{PGR_DTYPE_U16} : from.dtype;
+  const std::string zero = from.lanes == 1 ? prelude_.literal(zero_dtype, 0)
+                                           : "(" + prelude_.type(from) + ")0";
+  define(number, text + " != " + zero, Prec::Loose);
+}
+
+void KernelWriter::cast_from_bool(uint32_t number, uint32_t source) {
+  const Type to = type_of(number);
+  const std::string type = "(" + prelude_.type(to) + ")";
+  const bool is_bits = to.dtype == PGR_DTYPE_BF16;
+  const std::string condition =
+      is_mask(source) ? mask_operand(source, to.lanes, bits_of(to.dtype), Prec::Unary)
+                      : use(source, Prec::Unary);
+  if (to.lanes == 1 && !is_bits) return define(number, type + condition, Prec::Unary);
+  define(number, condition + " ? " + type + (is_bits ? "0x3f80" : "1") + " : " + type + "0",
+         Prec::Loose);
+}
+
 void KernelWriter::write_cast(uint32_t number) {
   const uint32_t source = ir_.source(number, 0);
-  const Type to = type_of(number), from{inst(source).dtype, to.lanes};
-  if (to.dtype == PGR_DTYPE_BOOL && from.dtype != PGR_DTYPE_BOOL) {
-    const uint64_t zero = 0;
-    std::string text = operand(source, to.lanes, 0, Prec::Unary);
-    const bool is_bits = from.dtype == PGR_DTYPE_BF16;  // an integer in C: -0 is not 0
-    if (is_bits) text = "(" + text + " & 0x7fff)";
-    values_[number].mask_bits = static_cast<uint16_t>(bits_of(from.dtype));
-    const std::string none =
-        to.lanes == 1 ? prelude_.literal(is_bits ? uint32_t{PGR_DTYPE_U16} : from.dtype, zero)
-                      : "(" + prelude_.type(from) + ")0";
-    return define(number, text + " != " + none, Prec::Loose);
-  }
-  if (from.dtype == PGR_DTYPE_BOOL && to.dtype != PGR_DTYPE_BOOL) {
-    const bool is_bits = to.dtype == PGR_DTYPE_BF16;
-    const std::string one = is_bits ? "0x3f80" : "1", type = prelude_.type(to);
-    if (to.lanes == 1)
-      return define(number, is_bits ? use(source, Prec::Unary) + " ? 0x3f80 : 0"
-                                    : "(" + type + ")" + use(source, Prec::Unary),
-                    is_bits ? Prec::Loose : Prec::Unary);
-    const std::string mask = inst(source).lanes == 1
-                                 ? use(source, Prec::Unary)
-                                 : mask_operand(source, to.lanes, bits_of(to.dtype), Prec::Unary);
-    return define(number, mask + " ? (" + type + ")" + one + " : (" + type + ")0", Prec::Loose);
-  }
-  if (to.dtype == PGR_DTYPE_BOOL)
-    values_[number].mask_bits = static_cast<uint16_t>(mask_bits_for(number));
-  // Of one lane and many: the cast is done once, and its result repeated.
-  const bool is_repeated = inst(source).lanes == 1 && to.lanes > 1;
-  if (is_repeated && to.dtype != PGR_DTYPE_BOOL) {
-    Prec prec = values_[source].prec;
-    std::string text = cast_text(use(source, Prec::Loose), {from.dtype, 1}, {to.dtype, 1}, prec);
-    if (prec != Prec::Atom) text = "(" + text + ")";
-    return define(number, expand(dialect_.splat, {{'T', prelude_.type(to)}, {'0', text}}),
+  const Type to = type_of(number), from{inst(source).dtype, inst(source).lanes};
+  const bool is_from_bool = from.dtype == PGR_DTYPE_BOOL;
+  if (to.dtype == PGR_DTYPE_BOOL && !is_from_bool) return cast_to_bool(number, source);
+  if (to.dtype != PGR_DTYPE_BOOL && is_from_bool) return cast_from_bool(number, source);
+  if (from.dtype == to.dtype) {
+    if (is_mask(number)) values_[number].mask_bits = static_cast<uint16_t>(mask_bits_for(number));
+    return define(number, operand(source, to.lanes, values_[number].mask_bits, Prec::Unary),
                   Prec::Unary);
   }
-  Prec prec = Prec::Loose;
-  std::string text = operand(source, to.lanes, values_[number].mask_bits, Prec::Loose);
-  if (to.dtype != PGR_DTYPE_BOOL) {
-    prec = values_[source].prec;
-    text = cast_text(std::move(text), from, to, prec);
-  }
-  define(number, std::move(text), prec);
+  // Of one lane and many: the cast is done once, and its result repeated.
+  Prec prec = values_[source].prec;
+  std::string text = cast_text(use(source, Prec::Loose), from, {to.dtype, from.lanes}, prec);
+  if (from.lanes == to.lanes) return define(number, std::move(text), prec);
+  if (prec != Prec::Atom) text = "(" + text + ")";
+  define(number, expand(dialect_.splat, {{'T', prelude_.type(to)}, {'0', text}}), Prec::Unary);
 }
 
 void KernelWriter::write_bitcast(uint32_t number) {

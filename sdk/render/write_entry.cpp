@@ -37,18 +37,21 @@ std::string KernelWriter::group_id_text(uint32_t axis) const {
 }
 
 void KernelWriter::write_group_id(uint32_t number) {
-  const uint32_t axis = static_cast<uint32_t>(inst(number).arg);
-  const std::string text = group_id_text(axis), type = prelude_.type(type_of(number));
-  define(number, text == "0" ? text : "(" + type + ")(" + text + ")",
-         text == "0" ? Prec::Atom : Prec::Unary);
-  if (values_[number].is_pending && text != "0") settle(number);
+  const std::string axis = std::to_string(inst(number).arg);
+  const std::string text = group_id_text(static_cast<uint32_t>(inst(number).arg));
+  Value& value = values_[number];
+  value.text = text;
+  if (text == "0" || use_counts_[number] == 0) return;
+  const bool is_new = group_names_.insert("gidx" + axis).second;
+  value.text = "gidx" + axis + (is_new ? "" : "_" + std::to_string(number));
+  line("const " + prelude_.type(type_of(number)) + " " + value.text + " = " + text + ";");
 }
 
 void KernelWriter::write_local_id(uint32_t number) { values_[number].text = "0"; }
 
 void KernelWriter::write_loop(uint32_t number) {
-  const std::string begin = use(ir_.source(number, 0), Prec::Loose);
-  const std::string end = use(ir_.source(number, 1), Prec::Unary);
+  const std::string begin = use_index(ir_.source(number, 0), Prec::Loose);
+  const std::string end = use_index(ir_.source(number, 1), Prec::Unary);
   settle_all();
   const std::string name = "idx" + std::to_string(next_loop_++);
   line("for (" + prelude_.type(type_of(number)) + " " + name + " = " + begin + "; " + name +

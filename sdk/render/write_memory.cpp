@@ -61,7 +61,7 @@ KernelWriter::Access KernelWriter::access(uint32_t number) {
   at.is_variable = is_array && is_variable(ir_.arrays()[index]);
   at.pointer = values_[pointer].text;
   const bool is_vector = inst(number).lanes > 1;
-  at.index = use(ir_.source(number, 1), is_vector ? Prec::Product : Prec::Loose);
+  at.index = use_index(ir_.source(number, 1), is_vector ? Prec::Product : Prec::Loose);
   return at;
 }
 
