@@ -1,0 +1,26 @@
+// What the device claims: everything that the interpreter runs, less what the option `withdraw` names.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "plugrad/plugin_api/device.h"
+#include "plugrad/sdk/ir_view.h"
+
+namespace plugrad::reference {
+
+struct Claims {
+  uint32_t op_dtypes[64] = {};  // as in pgr_device_caps
+  uint32_t lanes_bytes = 16;    // size of a vector register
+  bool has_local = true;
+  std::string withdrawn;
+};
+
+// `withdraw` is a list with commas: an op ("exp2"), a dtype ("f16": every arithmetic op on it; it can still be
+// stored), a pair ("sqrt:f64"), "lanes" or "local". Throws StatusError (INVALID_ARGUMENT) for other words.
+Claims make_claims(std::string_view withdraw);
+
+// Throws StatusError (UNSUPPORTED) naming the first instruction that uses what is not claimed.
+void require_claimed(const Claims& claims, const sdk::IrView& ir);
+
+}  // namespace plugrad::reference

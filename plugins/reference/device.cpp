@@ -1,0 +1,91 @@
+// What the device says of itself.
+#include <unistd.h>
+
+#include "plugin.h"
+#include "plugrad/sdk/guard.h"
+
+namespace plugrad::reference {
+namespace {
+
+uint64_t memory_bytes() {
+  return static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<uint64_t>(::sysconf(_SC_PAGE_SIZE));
+}
+
+pgr_device_caps make_caps(const Claims& claims) {
+  pgr_device_caps caps;
+  PGR_INIT(caps, DEVICE_CAPS);
+  for (int op = 0; op < 64; ++op) caps.op_dtypes[op] = claims.op_dtypes[op];
+  caps.storage_dtypes = claims.op_dtypes[PGR_OP_LOAD] & claims.op_dtypes[PGR_OP_STORE];
+  caps.denormals = PGR_DENORMALS_PRESERVE;
+  for (uint32_t d = PGR_DTYPE_BOOL; d < PGR_DTYPE_COUNT; ++d)
+    caps.vector_lanes[d] = std::max(1u, claims.lanes_bytes / sdk::dtype_size(d));
+  caps.vector_registers = 16;
+  caps.subgroup_size = 1;
+  caps.has_local = claims.has_local;
+  caps.threads = 1;
+  const uint32_t most_items = claims.has_local ? 256 : 1;
+  for (uint32_t& size : caps.max_local_size) size = most_items;
+  caps.max_local_total = most_items;
+  for (uint64_t& count : caps.max_groups) count = uint64_t{1} << 40;
+  caps.local_bytes = claims.has_local ? 64 << 10 : 0;
+  caps.private_bytes = 64 << 10;
+  caps.cache_bytes[0] = 32 << 10;
+  caps.cache_bytes[1] = caps.cache_bytes[2] = 1 << 20;
+  caps.cache_line_bytes = 64;
+  caps.max_buffer_bytes = memory_bytes();
+  caps.max_params = 1024;
+  caps.buffer_align_bytes = kBufferAlign;
+  caps.unified_memory = 1;
+  return caps;
+}
+
+pgr_status info(pgr_device*, pgr_device_info* out, pgr_error* error) {
+  return sdk::guard(error, [&] {
+    pgr_device_info own;
+    PGR_INIT(own, DEVICE_INFO);
+    own.stable_id = sdk::to_pgr("reference-0");
+    own.name = sdk::to_pgr("Kernel IR interpreter");
+    own.arch = sdk::to_pgr("kernel_ir");
+    own.vendor = sdk::to_pgr("plugrad");
+    own.driver = sdk::to_pgr("0.9.0");
+    own.memory_bytes = memory_bytes();
+    own.is_software = 1;
+    sdk::fill(out, own);
+  });
+}
+
+pgr_status caps(pgr_device* device, pgr_device_caps* out, pgr_error* error) {
+  return sdk::guard(error, [&] { sdk::fill(out, make_caps(device->claims)); });
+}
+
+pgr_status memory_stats(pgr_device* device, pgr_memory_stats* out, pgr_error* error) {
+  return sdk::guard(error, [&] {
+    pgr_memory_stats own;
+    PGR_INIT(own, MEMORY_STATS);
+    own.total_bytes = memory_bytes();
+    own.used_bytes = device->used_bytes.load();
+    own.free_bytes = own.total_bytes > own.used_bytes ? own.total_bytes - own.used_bytes : 0;
+    sdk::fill(out, own);
+  });
+}
+
+// Every launch and copy has finished when it returns.
+pgr_status synchronize(pgr_device*, pgr_error*) { return PGR_STATUS_OK; }
+
+}  // namespace
+
+const pgr_device_api* device_table() {
+  static const pgr_device_api table = [] {
+    pgr_device_api made;
+    PGR_INIT(made, DEVICE_API);
+    made.info = info;
+    made.caps = caps;
+    made.memory_stats = memory_stats;
+    made.synchronize = synchronize;
+    return made;
+  }();
+  return &table;
+}
+
+}  // namespace plugrad::reference

@@ -1,0 +1,121 @@
+// reference: a device that interprets kernel IR. Slow and exact; what other backends are compared with.
+#include "plugin.h"
+
+#include <memory>
+
+#include "plugrad/sdk/guard.h"
+#include "plugrad/sdk/options.h"
+
+namespace plugrad::reference {
+namespace {
+
+pgr_option_schema make_schema() {
+  pgr_option_schema schema;
+  PGR_INIT(schema, OPTION_SCHEMA);
+  schema.key = sdk::to_pgr("withdraw");
+  schema.type = sdk::to_pgr("string");
+  schema.default_value = sdk::to_pgr("");
+  schema.help =
+      sdk::to_pgr("Claims to drop, separated by commas: op, dtype, op:dtype, lanes or local.");
+  return schema;
+}
+
+pgr_status info(pgr_plugin*, pgr_plugin_info* out, pgr_error* error) {
+  return sdk::guard(error, [&] {
+    static const pgr_option_schema schema = make_schema();
+    pgr_plugin_info own;
+    PGR_INIT(own, PLUGIN_INFO);
+    own.name = sdk::to_pgr("reference");
+    own.device_name = sdk::to_pgr("REFERENCE");
+    own.version = sdk::to_pgr("0.9.0");
+    own.vendor = sdk::to_pgr("plugrad");
+    own.options = &schema;
+    own.option_count = 1;
+    own.option_stride = sizeof schema;
+    sdk::fill(out, own);
+  });
+}
+
+pgr_status device_count(pgr_plugin*, uint32_t* out_count, pgr_error* error) {
+  return sdk::guard(error, [&] {
+    sdk::require(out_count != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out_count is NULL");
+    *out_count = 1;
+  });
+}
+
+std::string read_withdraw(const pgr_option* options, uint32_t count, uint32_t stride,
+                          std::string_view fallback) {
+  const auto pairs = sdk::read_options(options, count, stride);
+  for (const auto& [key, value] : pairs)
+    sdk::require(key == "withdraw", PGR_STATUS_NOT_FOUND,
+                 "reference has no option \"" + std::string(key) + "\", it has \"withdraw\"");
+  return std::string(sdk::find_option(pairs, "withdraw", fallback));
+}
+
+pgr_status device_open(pgr_plugin* plugin, uint32_t index, const pgr_option* options,
+                       uint32_t option_count, uint32_t option_stride, pgr_device** out,
+                       pgr_error* error) {
+  return sdk::guard(error, [&] {
+    sdk::require(out != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out is NULL");
+    sdk::require(index == 0, PGR_STATUS_NOT_FOUND,
+                 "no REFERENCE device " + std::to_string(index) + "; there is device 0");
+    auto device = std::make_unique<pgr_device>();
+    device->plugin = plugin;
+    device->claims =
+        make_claims(read_withdraw(options, option_count, option_stride, plugin->withdraw));
+    *out = device.release();
+  });
+}
+
+void device_close(pgr_plugin*, pgr_device* device) { delete device; }
+
+const void* table_named(std::string_view name) {
+  if (name == "pgr.device") return device_table();
+  if (name == "pgr.allocator") return allocator_table();
+  if (name == "pgr.compiler") return compiler_table();
+  if (name == "pgr.runner") return runner_table();
+  return nullptr;
+}
+
+pgr_status query_interface(pgr_plugin*, const pgr_string* name, uint32_t, const void** out_table,
+                           pgr_error* error) {
+  return sdk::guard(error, [&] {
+    sdk::require(out_table != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out_table is NULL");
+    const void* table = table_named(sdk::to_view(name));
+    sdk::require(table != nullptr, PGR_STATUS_UNSUPPORTED,
+                 "reference does not offer " + std::string(sdk::to_view(name)));
+    *out_table = table;
+  });
+}
+
+pgr_plugin_api make_api(pgr_plugin* plugin) {
+  pgr_plugin_api api;
+  PGR_INIT(api, PLUGIN_API);
+  api.plugin = plugin;
+  api.info = info;
+  api.device_count = device_count;
+  api.device_open = device_open;
+  api.device_close = device_close;
+  api.query_interface = query_interface;
+  return api;
+}
+
+}  // namespace
+}  // namespace plugrad::reference
+
+extern "C" PGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(pgr_hello* hello, const pgr_plugin_api** out_api,
+                                                  pgr_error* error) {
+  using namespace plugrad;
+  constexpr uint32_t kLowestHostMinor = 9;
+  return sdk::guard(error, [&] {
+    PGR_HELLO_ANSWER(hello, kLowestHostMinor);
+    sdk::require(hello->host->api_minor >= kLowestHostMinor, PGR_STATUS_NEED_NEWER_HOST,
+                 "reference needs a host of API 0.9 or newer");
+    static pgr_plugin plugin;
+    plugin.host = hello->host;
+    plugin.withdraw = reference::read_withdraw(hello->options, hello->option_count,
+                                               hello->option_stride, "");
+    static const pgr_plugin_api api = reference::make_api(&plugin);
+    *out_api = &api;
+  });
+}
