@@ -81,4 +81,35 @@ inline Ast conv2d(const ConvShape& s) {
   return ast;
 }
 
+/// The gradient of conv2d by its weight: out[o, c, p, q] = sum over n, y, x of grad[n, o, y, x] * in[n, c, y + p, x + q]
+inline Ast conv2d_weight_gradient(const ConvShape& s) {
+  Ast ast;
+  Graph& g = ast.graph;
+  const int64_t oh = s.h - s.k + 1, ow = s.w - s.k + 1;
+  const Id o = make_range(g, s.o, 0, AxisKind::Loop), c = make_range(g, s.c, 1, AxisKind::Loop);
+  const Id p = make_range(g, s.k, 2, AxisKind::Loop), q = make_range(g, s.k, 3, AxisKind::Loop);
+  const Id n = make_range(g, s.n, 4, AxisKind::Reduce);
+  const Id y = make_range(g, oh, 5, AxisKind::Reduce), x = make_range(g, ow, 6, AxisKind::Reduce);
+  const Id in = affine(g, affine(g, affine(g, n, s.c, c), s.h, g.binary(Op::Add, y, p)), s.w, g.binary(Op::Add, x, q));
+  const Id grad = affine(g, affine(g, affine(g, n, s.o, o), oh, y), ow, x);
+  const Id out = affine(g, affine(g, affine(g, o, s.c, c), s.k, p), s.k, q);
+  const Id a = load(g, param(g, 1, s.n * s.c * s.h * s.w, false), in);
+  const Id b = load(g, param(g, 2, s.n * s.o * oh * ow, false), grad);
+  store(ast, param(g, 0, s.o * s.c * s.k * s.k, true), out, reduce(g, Op::Add, g.binary(Op::Mul, a, b), {n, y, x}));
+  return ast;
+}
+
+/// out[n, y, x] = max over p, q of in[n, 2 y + p, 2 x + q]
+inline Ast max_pool2(int64_t n_size, int64_t h, int64_t w) {
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id n = make_range(g, n_size, 0, AxisKind::Loop), y = make_range(g, h / 2, 1, AxisKind::Loop);
+  const Id x = make_range(g, w / 2, 2, AxisKind::Loop);
+  const Id p = make_range(g, 2, 3, AxisKind::Reduce), q = make_range(g, 2, 4, AxisKind::Reduce);
+  const Id in = affine(g, affine(g, n, h, affine(g, y, 2, p)), w, affine(g, x, 2, q));
+  const Id a = load(g, param(g, 1, n_size * h * w, false), in);
+  store(ast, param(g, 0, n_size * h * w / 4, true), affine(g, affine(g, n, h / 2, y), w / 2, x), reduce(g, Op::Max, a, {p, q}));
+  return ast;
+}
+
 }  // namespace plugrad::test

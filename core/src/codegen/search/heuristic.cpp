@@ -24,7 +24,7 @@ int64_t size_of_axis(const Kernel& kernel, size_t axis) { return range_size(kern
 std::vector<int64_t> vector_amounts(int64_t size, int64_t lanes) {
   std::vector<int64_t> amounts;
   for (int64_t n = 1; n <= 4; ++n)
-    if (n * lanes < size) amounts.push_back(n * lanes);
+    if (2 * n * lanes <= size) amounts.push_back(n * lanes);
   if (size <= 4 * lanes) amounts.push_back(size);
   return amounts;
 }
