@@ -1,0 +1,169 @@
+// Kernels come out right whatever was done to their loops: each is compared with plain nested loops.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "kernels.h"
+#include "plugrad/error.h"
+#include "run.h"
+
+namespace plugrad::test {
+namespace {
+
+using codegen::generate;
+using Floats = std::vector<float>;
+
+codegen::KernelCode build(const Ast& ast, codegen::Options options = {}, uint32_t lanes = 4) {
+  const pgr_device_caps caps = small_cpu(lanes);
+  return generate(ast.graph, ast.sink, caps, options);
+}
+
+Floats matmul_loops(const Floats& a, const Floats& b, int64_t m, int64_t n, int64_t k) {
+  Floats c(static_cast<size_t>(m * n));
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j)
+      for (int64_t l = 0; l < k; ++l) c[i * n + j] += a[i * k + l] * b[l * n + j];
+  return c;
+}
+
+Floats conv_loops(const Floats& in, const Floats& w, const ConvShape& s) {
+  const int64_t oh = s.h - s.k + 1, ow = s.w - s.k + 1;
+  Floats out(static_cast<size_t>(s.n * s.o * oh * ow));
+  for (int64_t at = 0; at < static_cast<int64_t>(out.size()); ++at) {
+    const int64_t x = at % ow, y = at / ow % oh, o = at / ow / oh % s.o, n = at / ow / oh / s.o;
+    for (int64_t c = 0; c < s.c; ++c)
+      for (int64_t p = 0; p < s.k; ++p)
+        for (int64_t q = 0; q < s.k; ++q)
+          out[at] += in[((n * s.c + c) * s.h + y + p) * s.w + x + q] * w[((o * s.c + c) * s.k + p) * s.k + q];
+  }
+  return out;
+}
+
+class Elementwise : public testing::TestWithParam<int64_t> {};
+
+TEST_P(Elementwise, add_is_right_for_any_length_and_writes_nothing_else) {
+  const int64_t n = GetParam();
+  const Ast ast = add(n);
+  for (bool no_opt : {false, true}) {
+    const auto code = build(ast, {.no_opt = no_opt});
+    Floats out(static_cast<size_t>(n), -99), a = small_integers(n, 1), b = small_integers(n, 2);
+    run(code, {&out, &a, &b});
+    for (int64_t i = 0; i < n; ++i) ASSERT_EQ(out[i], a[i] + b[i]) << "element " << i << " of " << n;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(lengths, Elementwise, testing::Values(1, 2, 3, 4, 5, 7, 15, 16, 17, 31, 64, 65, 127, 1003, 65537));
+
+struct Sizes {
+  int64_t m, n, k;
+};
+class Matmul : public testing::TestWithParam<Sizes> {};
+
+TEST_P(Matmul, equals_three_loops) {
+  const auto [m, n, k] = GetParam();
+  Floats a = small_integers(m * k, 1), b = small_integers(k * n, 2);
+  const Floats expected = matmul_loops(a, b, m, n, k);
+  for (uint32_t lanes : {1u, 4u, 16u}) {
+    Floats c(static_cast<size_t>(m * n));
+    run(build(matmul(m, n, k), {}, lanes), {&c, &a, &b});
+    EXPECT_EQ(c, expected) << lanes << " lanes";
+  }
+}
+INSTANTIATE_TEST_SUITE_P(sizes, Matmul,
+                         testing::Values(Sizes{1, 1, 1}, Sizes{1, 7, 3}, Sizes{7, 1, 5}, Sizes{16, 16, 16}, Sizes{24, 48, 10},
+                                         Sizes{17, 19, 23}, Sizes{64, 64, 64}, Sizes{67, 129, 31}, Sizes{2, 300, 5}));
+
+TEST(Convolution, forward_equals_seven_loops) {
+  for (const ConvShape& s : {ConvShape{2, 3, 9, 9, 4, 3}, ConvShape{1, 1, 12, 28, 8, 5}, ConvShape{3, 4, 7, 7, 6, 1}}) {
+    Floats in = small_integers(s.n * s.c * s.h * s.w, 3), w = small_integers(s.o * s.c * s.k * s.k, 4);
+    const Floats expected = conv_loops(in, w, s);
+    Floats out(expected.size());
+    run(build(conv2d(s)), {&out, &in, &w});
+    EXPECT_EQ(out, expected);
+  }
+}
+
+TEST(Convolution, weight_gradient_equals_seven_loops) {
+  const ConvShape s{3, 2, 9, 13, 4, 3};
+  const int64_t oh = s.h - s.k + 1, ow = s.w - s.k + 1;
+  Floats in = small_integers(s.n * s.c * s.h * s.w, 3), grad = small_integers(s.n * s.o * oh * ow, 4);
+  Floats expected(static_cast<size_t>(s.o * s.c * s.k * s.k)), out(expected.size());
+  for (int64_t at = 0; at < static_cast<int64_t>(expected.size()); ++at) {
+    const int64_t q = at % s.k, p = at / s.k % s.k, c = at / s.k / s.k % s.c, o = at / s.k / s.k / s.c;
+    for (int64_t n = 0; n < s.n; ++n)
+      for (int64_t y = 0; y < oh; ++y)
+        for (int64_t x = 0; x < ow; ++x)
+          expected[at] += in[((n * s.c + c) * s.h + y + p) * s.w + x + q] * grad[((n * s.o + o) * oh + y) * ow + x];
+  }
+  run(build(conv2d_weight_gradient(s)), {&out, &in, &grad});
+  EXPECT_EQ(out, expected);
+}
+
+TEST(Pooling, maximum_of_2_by_2_windows) {
+  Floats in = small_integers(2 * 6 * 10, 5), out(2 * 3 * 5);
+  run(build(max_pool2(2, 6, 10)), {&out, &in});
+  for (int64_t n = 0; n < 2; ++n)
+    for (int64_t y = 0; y < 3; ++y)
+      for (int64_t x = 0; x < 5; ++x) {
+        const float* corner = &in[(n * 6 + 2 * y) * 10 + 2 * x];
+        EXPECT_EQ(out[(n * 3 + y) * 5 + x], std::max({corner[0], corner[1], corner[10], corner[11]}));
+      }
+}
+
+TEST(Reduction, sum_of_relu_over_lengths_that_lanes_do_not_divide) {
+  for (int64_t n : {1, 3, 16, 67, 1000, 4099}) {
+    Floats a = small_integers(n, 6), out(1, -1);
+    float expected = 0;
+    for (float v : a) expected += std::max(v, 0.0f);
+    run(build(relu_sum(n)), {&out, &a});
+    EXPECT_EQ(out[0], expected) << n;
+  }
+}
+
+TEST(Optimisations, any_legal_list_gives_the_same_numbers_and_is_reported) {
+  Floats a = small_integers(24 * 10, 1), b = small_integers(10 * 48, 2);
+  const Floats expected = matmul_loops(a, b, 24, 48, 10);
+  for (const char* text : {"upcast(0, 5)", "vectorize(1, 48)", "vectorize(1, 20) upcast(0, 7)", "unroll(2, 3)",
+                           "vectorize(2, 4)", "vectorize(2, 10) upcast(0, 2) upcast(1, 3)", "swap(0, 1) vectorize(0, 16)",
+                           "thread(0, 0) thread(1, 0)", "upcast(0, 5) thread(0, 0)", "thread(1, 0) vectorize(0, 4)"}) {
+    const auto list = codegen::parse_optimisations(text);
+    const auto code = build(matmul(24, 48, 10), {.apply = &list});
+    Floats c(expected.size());
+    run(code, {&c, &a, &b});
+    EXPECT_EQ(c, expected) << text;
+    EXPECT_EQ(codegen::to_string(code.optimisations), text);
+  }
+}
+
+TEST(Optimisations, an_illegal_change_names_itself_and_the_axis) {
+  const auto message = [](const char* text) -> std::string {
+    try {
+      const auto list = codegen::parse_optimisations(text);
+      build(matmul(24, 48, 10), {.apply = &list});
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::User);
+      return e.what();
+    }
+    return "no error";
+  };
+  EXPECT_THAT(message("upcast(7, 2)"), testing::HasSubstr("upcast(7, 2): the kernel has 3 axes"));
+  EXPECT_THAT(message("upcast(0, 25)"), testing::HasSubstr("axis 0 has size 24"));
+  EXPECT_THAT(message("unroll(0, 2)"), testing::HasSubstr("axis 0 is no reduce loop"));
+  EXPECT_THAT(message("vectorize(0, 4) vectorize(1, 4)"), testing::HasSubstr("has a vector axis already"));
+  EXPECT_THAT(message("swap(0, 2)"), testing::HasSubstr("cannot change places"));
+  EXPECT_THAT(message("upcats(0, 2)"), testing::HasSubstr("unknown optimisation \"upcats\""));
+}
+
+TEST(Names, tell_reduction_and_axes) {
+  EXPECT_EQ(build(add(4)).name, "E_4");
+  EXPECT_EQ(build(matmul(24, 48, 10), {.no_opt = true}).name, "r_24_48_10");
+}
+
+TEST(Estimates, count_operations_and_bytes_once) {
+  const auto code = build(matmul(24, 48, 10));
+  EXPECT_EQ(code.estimates.flops, 2 * 24 * 48 * 10);
+  EXPECT_EQ(code.estimates.bytes, 4 * (24 * 10 + 10 * 48 + 24 * 48));
+}
+
+}  // namespace
+}  // namespace plugrad::test
