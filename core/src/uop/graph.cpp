@@ -26,8 +26,8 @@ uint32_t hash_of(Op op, DType dtype, std::span<const Id> sources, uint64_t arg) 
 }  // namespace
 
 struct Graph::Lists {
-  std::vector<int64_t> values;
-  std::vector<std::pair<uint32_t, uint32_t>> spans;  // begin, size
+  SpanArena<int64_t> values;
+  std::vector<std::pair<uint32_t, uint32_t>> spans;  // place, size
   std::vector<uint32_t> table = std::vector<uint32_t>(64);
 
   static uint32_t hash(std::span<const int64_t> list) {
@@ -36,7 +36,7 @@ struct Graph::Lists {
     return mix(h);
   }
   std::span<const int64_t> get(uint32_t id) const {
-    return {values.data() + spans[id].first, spans[id].second};
+    return {values.at(spans[id].first), spans[id].second};
   }
   uint32_t* slot(std::span<const int64_t> list) {
     const uint32_t mask = static_cast<uint32_t>(table.size()) - 1;
@@ -51,9 +51,7 @@ struct Graph::Lists {
       for (uint32_t i = 0; i < spans.size(); ++i) *slot(get(i)) = i + 1;
     }
     *slot(list) = static_cast<uint32_t>(spans.size()) + 1;
-    const std::vector<int64_t> copy(list.begin(), list.end());  // `list` may point into `values`
-    spans.emplace_back(static_cast<uint32_t>(values.size()), static_cast<uint32_t>(copy.size()));
-    values.insert(values.end(), copy.begin(), copy.end());
+    spans.emplace_back(values.add(list), static_cast<uint32_t>(list.size()));
     return static_cast<uint32_t>(spans.size()) - 1;
   }
 };
@@ -113,9 +111,7 @@ Id Graph::add(Op op, DType dtype, std::span<const Id> sources, uint64_t arg) {
   if (sources.size() <= 3) {
     std::ranges::copy(sources, n.src);
   } else {
-    n.src[0] = static_cast<Id>(long_src_.size());
-    const std::vector<Id> copy(sources.begin(), sources.end());  // may point into long_src_
-    long_src_.insert(long_src_.end(), copy.begin(), copy.end());
+    n.src[0] = long_src_.add(sources);
   }
   return size_++;
 }

@@ -9,6 +9,7 @@
 
 #include "plugrad/dtype.h"
 #include "uop/op.h"
+#include "uop/span_arena.h"
 
 namespace plugrad {
 
@@ -27,7 +28,7 @@ struct Node {
 };
 static_assert(sizeof(Node) == 32);
 
-/// Nodes live in blocks, so references stay valid while the graph grows. One thread at a time.
+/// Nodes, sources and lists live in blocks, so references and spans stay valid while the graph grows. One thread at a time.
 class Graph {
  public:
   Graph();
@@ -53,7 +54,7 @@ class Graph {
   std::span<const Id> sources(Id id) const { return sources(operator[](id)); }
   std::span<const Id> sources(const Node& node) const {
     return node.src_count <= 3 ? std::span<const Id>(node.src, node.src_count)
-                               : std::span<const Id>(long_src_.data() + node.src[0], node.src_count);
+                               : std::span<const Id>(long_src_.at(node.src[0]), node.src_count);
   }
   /// The list of a node whose arg is one.
   std::span<const int64_t> arg_list(Id id) const { return list(static_cast<ListId>(operator[](id).arg)); }
@@ -83,7 +84,7 @@ class Graph {
   void grow_table();
 
   std::vector<std::unique_ptr<Node[]>> blocks_;
-  std::vector<Id> long_src_;
+  SpanArena<Id> long_src_;
   std::vector<uint32_t> table_;   // open addressing; id + 1, 0 is empty
   std::vector<uint32_t> hashes_;  // by id
   uint32_t size_ = 0;

@@ -38,7 +38,9 @@ Split split_range(Graph& g, Id range, int64_t amount, AxisKind inner_kind, uint3
       split.main_index = g.binary(Op::Add, g.binary(Op::Mul, outer_range, g.index(amount)), inner);
     }
   }
-  if (rest > 0) {
+  if (rest == 1 && outer > 0) {
+    split.tail_index = g.index(outer * amount);
+  } else if (rest > 0) {
     const Id inner = make_range(g, rest, inner_axis + 1, inner_kind);
     split.tail_ranges = {inner};
     split.tail_index = outer == 0 ? inner : g.binary(Op::Add, inner, g.index(outer * amount));

@@ -1,0 +1,34 @@
+// Storage for short runs of values that never move, so that spans into it stay valid while it grows.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace plugrad {
+
+template <class T>
+class SpanArena {
+ public:
+  /// Copies the values in; `at` of the result finds them.
+  uint32_t add(std::span<const T> values) {
+    if (blocks_.empty() || used_ >= kBlockSize || used_ + values.size() > kBlockSize) {
+      blocks_.push_back(std::make_unique_for_overwrite<T[]>(std::max<size_t>(kBlockSize, values.size())));
+      used_ = 0;
+    }
+    std::ranges::copy(values, blocks_.back().get() + used_);
+    const auto place = static_cast<uint32_t>((blocks_.size() - 1) << kBlockBits | used_);
+    used_ += values.size();
+    return place;
+  }
+  const T* at(uint32_t place) const { return blocks_[place >> kBlockBits].get() + (place & (kBlockSize - 1)); }
+
+ private:
+  static constexpr uint32_t kBlockBits = 12, kBlockSize = 1u << kBlockBits;
+  std::vector<std::unique_ptr<T[]>> blocks_;
+  size_t used_ = 0;  // of the last block; an oversized run fills a block of its own
+};
+
+}  // namespace plugrad
