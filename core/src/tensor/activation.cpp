@@ -26,7 +26,7 @@ Tensor polynomial(const Tensor& x, std::initializer_list<double> coefficients) {
 }  // namespace
 
 // Zero or less gives 0 (with gradient 0); NaN compares false and stays.
-Tensor Tensor::relu() const { return plugrad::where((*this < 0) | (*this == 0), 0, *this); }
+Tensor Tensor::relu() const { return plugrad::where(*this <= 0, 0, *this); }
 
 Tensor Tensor::clamp(std::optional<double> low, std::optional<double> high) const {
   require(low || high, "[clamp] give a lower bound, an upper bound, or both");
@@ -39,8 +39,12 @@ Tensor Tensor::clamp(std::optional<double> low, std::optional<double> high) cons
   return x;
 }
 
-Tensor Tensor::relu6() const { return clamp(0.0, 6.0); }
-Tensor Tensor::hardtanh(double low, double high) const { return clamp(low, high); }
+// As clamp, with gradient 0 at the bounds themselves.
+Tensor Tensor::hardtanh(double low, double high) const {
+  const Tensor x = plugrad::where(*this <= low, low, *this);
+  return plugrad::where(*this >= high, high, x);
+}
+Tensor Tensor::relu6() const { return hardtanh(0.0, 6.0); }
 Tensor Tensor::leaky_relu(double slope) const { return plugrad::where(*this > 0.0, *this, *this * slope); }
 
 Tensor Tensor::sigmoid() const {
@@ -120,16 +124,18 @@ Tensor integer_power(const Tensor& x, const Tensor& exponent) {
   return where(exponent < 0, inverse, result);
 }
 
-/// |x|^y = 2^(y log2|x|), then the cases that this does not cover: x of 0, 1 or below 0, y of 0.
+/// |x|^y = 2^(y log2|x|), then the cases that this does not cover. Where it does cover x or y of 0 or 1 they
+/// are left to it, for the sake of the gradients.
 Tensor real_power(const Tensor& x, const Tensor& y) {
   const Tensor is_zero = x == 0.0;
   const Tensor safe = where(is_zero, 1.0, magnitude(x));
   const Tensor size = (y * safe.log2()).exp2();
   const Tensor whole = y.trunc() == y, odd = whole & ((y * 0.5).trunc() * 2.0 != y);
   const Tensor negative = where(whole, where(odd, -size, size), NAN);
-  const Tensor at_zero = where(y < 0.0, INFINITY, where(y == 1.0, x, 0.0));
+  const Tensor at_zero = where(y < 0.0, INFINITY, where(y == 0.0, 1.0, where(y == 1.0, x, 0.0)));
   const Tensor general = where(is_zero, at_zero, where(x < 0.0, negative, size));
-  return where((y == 0.0) | (x == 1.0), 1.0, general);
+  const Tensor always_one = ((y == 0.0) & !x.isfinite()) | ((x == 1.0) & !y.isfinite());
+  return where(always_one, 1.0, general);
 }
 
 /// The exponent when it is a literal: those are worth better code.

@@ -1,0 +1,66 @@
+// Values of tensors in tests: by the evaluator, which needs no device.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "oracle/evaluator.h"
+#include "plugrad/plugrad.h"
+
+namespace plugrad {
+
+inline std::vector<double> values(const Tensor& t) {
+  const oracle::Array array = oracle::evaluate(*t.state());
+  std::vector<double> result;
+  for (size_t i = 0; i < array.size(); ++i) result.push_back(array.real(i));
+  return result;
+}
+
+/// Equal up to absolute + relative * |expected|; infinities and NaN must agree.
+inline void expect_near(const std::vector<double>& actual, const std::vector<double>& expected,
+                        double absolute = 1e-6, double relative = 1e-5, const std::string& what = {}) {
+  ASSERT_EQ(actual.size(), expected.size()) << what;
+  for (size_t i = 0; i < actual.size(); ++i) {
+    if (std::isnan(expected[i]) || std::isinf(expected[i])) {
+      EXPECT_EQ(std::isnan(actual[i]), std::isnan(expected[i])) << what << " at " << i << ": " << actual[i];
+      if (std::isinf(expected[i])) {
+        EXPECT_EQ(actual[i], expected[i]) << what << " at " << i;
+      }
+    } else {
+      const double difference = std::abs(actual[i] - expected[i]);
+      EXPECT_TRUE(difference <= absolute + relative * std::abs(expected[i]))
+          << what << " at " << i << ": " << actual[i] << ", expected " << expected[i];
+    }
+  }
+}
+
+inline void expect_values(const Tensor& t, const std::vector<double>& expected, double absolute = 1e-6,
+                          double relative = 1e-5) {
+  expect_near(values(t), expected, absolute, relative);
+}
+
+/// Runs `f` and returns the message of the Error it throws, which must be of `kind`.
+template <class F>
+std::string error_of(F f, ErrorKind kind = ErrorKind::User) {
+  try {
+    f();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), kind) << e.what();
+    return e.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {};
+}
+
+/// A tensor of this shape counting up from `first` by `step`.
+inline Tensor counting(const Shape& shape, double first = 0.0, double step = 1.0) {
+  std::vector<float> list(static_cast<size_t>(Tensor::zeros(shape).numel()));
+  for (size_t i = 0; i < list.size(); ++i) list[i] = static_cast<float>(first + step * static_cast<double>(i));
+  return Tensor::from(list, shape);
+}
+
+}  // namespace plugrad
