@@ -1,0 +1,99 @@
+// plugrad devices: plugins that were found, devices that they offer, the default.
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "base/settings.h"
+#include "command.h"
+#include "plugrad/error.h"
+#include "runtime/runtime.h"
+
+namespace plugrad::tools {
+namespace {
+
+using runtime::Registry;
+using Json = nlohmann::ordered_json;
+
+struct Found {
+  std::vector<runtime::Device*> devices;
+  std::vector<runtime::LoadRecord> records;
+  std::optional<std::string> default_name;
+};
+
+Found find() {
+  Found found;
+  found.devices = Registry::instance().open_all();
+  found.records = Registry::instance().records();
+  try {
+    found.default_name = Registry::instance().default_device().name();
+  } catch (const Error&) {
+    // A machine without any device is worth a listing; a selection that fits none is an error.
+    if (!found.devices.empty()) throw;
+  }
+  return found;
+}
+
+std::string abi_range(const runtime::Manifest& manifest) {
+  return fmt::format("{}.{}-{}.{}", manifest.abi_major, manifest.abi_minor_low, manifest.abi_major,
+                     manifest.abi_minor_high);
+}
+
+Json to_json(const Found& found) {
+  Json document = {{"default", nullptr}, {"plugins", Json::array()}, {"devices", Json::array()}};
+  if (found.default_name) document["default"] = *found.default_name;
+  for (const runtime::LoadRecord& record : found.records)
+    document["plugins"].push_back({{"name", record.manifest.device_name},
+                                   {"path", record.path},
+                                   {"version", record.manifest.version},
+                                   {"abi", abi_range(record.manifest)},
+                                   {"state", to_string(record.state)},
+                                   {"stage", to_string(record.stage)},
+                                   {"origin", record.origin},
+                                   {"reason", record.reason},
+                                   {"hint", record.hint}});
+  for (const runtime::Device* device : found.devices)
+    document["devices"].push_back({{"name", device->name()},
+                                   {"plugin", device->plugin_name()},
+                                   {"arch", device->info().arch},
+                                   {"memory_bytes", device->info().memory_bytes},
+                                   {"claims", device->claims()}});
+  return document;
+}
+
+std::string in_gib(uint64_t bytes) { return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1u << 30)); }
+
+void print_text(const Found& found, bool why) {
+  fmt::print("default device: {}\n\n", found.default_name.value_or("none"));
+  fmt::print("{:<14}{:<34}{:<22}{:>10}\n", "DEVICE", "NAME", "ARCHITECTURE", "MEMORY");
+  for (const runtime::Device* device : found.devices) {
+    const runtime::DeviceInfo& info = device->info();
+    fmt::print("{:<14}{:<34}{:<22}{:>10}\n", device->name(), info.name, info.arch, in_gib(info.memory_bytes));
+    if (why) fmt::print("{:<14}{}\n", "", fmt::join(device->claims(), " "));
+  }
+  fmt::print("\n{:<14}{:<11}{}\n", "PLUGIN", "STATE", "FROM");
+  for (const runtime::LoadRecord& record : found.records) {
+    std::string name = record.manifest.device_name.empty() ? "?" : record.manifest.device_name;
+    fmt::print("{:<14}{:<11}{} ({})\n", name, to_string(record.state), record.path, record.origin);
+    if (!why && record.state != runtime::LoadState::Refused) continue;
+    if (!record.reason.empty()) fmt::print("{:<25}{} (at: {})\n", "", record.reason, to_string(record.stage));
+    if (!record.hint.empty()) fmt::print("{:<25}{}\n", "", record.hint);
+  }
+}
+
+}  // namespace
+
+int run_devices(const Arguments& arguments) {
+  boost::program_options::options_description options("Options");
+  options.add_options()("why", "also say what each device offers, and why a plugin is not used");
+  options.add_options()("json", "one JSON document");
+  Parsed parsed = parse(arguments, "plugrad devices [--why] [--json]", options);
+  if (parsed.help) return kSuccess;
+  Found found = find();
+  if (parsed.has("json"))
+    print_json(to_json(found), true);
+  else
+    print_text(found, parsed.has("why"));
+  return kSuccess;
+}
+
+}  // namespace plugrad::tools

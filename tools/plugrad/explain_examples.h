@@ -1,0 +1,21 @@
+// The built-in programs of `plugrad explain`.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "plugrad/tensor.h"
+
+namespace plugrad::tools {
+
+struct Example {
+  const char* name;
+  const char* meaning;
+  std::vector<Tensor> (*make)();  ///< the tensors whose realising is explained
+};
+
+std::span<const Example> explain_examples();
+const Example* find_example(std::string_view name);
+
+}  // namespace plugrad::tools

@@ -1,0 +1,29 @@
+// The networks of `plugrad train mnist`.
+#pragma once
+
+#include "plugrad/nn.h"
+
+namespace plugrad::tools {
+
+/// 5x5x32, 5x5x32, batchnorm, pool, 3x3x64, 3x3x64, batchnorm, pool, linear: 98% in 120 steps.
+struct MnistCnn {
+  nn::Conv2d c1{1, 32, 5}, c2{32, 32, 5}, c3{32, 64, 3}, c4{64, 64, 3};
+  nn::BatchNorm n1{32}, n2{64};
+  nn::Linear out{576, 10};
+  PLUGRAD_FIELDS(c1, c2, c3, c4, n1, n2, out)
+
+  Tensor operator()(const Tensor& x) {
+    Tensor h = n1(relu(c2(relu(c1(x))))).max_pool2d(2);
+    return out(n2(relu(c4(relu(c3(h))))).max_pool2d(2).flatten(1));
+  }
+};
+
+/// One hidden layer: for slow devices and quick tests.
+struct MnistSmall {
+  nn::Linear hidden{784, 32}, out{32, 10};
+  PLUGRAD_FIELDS(hidden, out)
+
+  Tensor operator()(const Tensor& x) { return out(relu(hidden(x.flatten(1)))); }
+};
+
+}  // namespace plugrad::tools

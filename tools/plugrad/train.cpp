@@ -1,0 +1,146 @@
+// plugrad train mnist: trains a network, shows progress on stderr, ends with one JSON line on stdout.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "command.h"
+#include "engine/session.h"
+#include "mnist_networks.h"
+#include "plugrad/plugrad.h"
+
+namespace plugrad::tools {
+namespace {
+
+constexpr char kUsage[] =
+    "plugrad train mnist [--device D] [--model cnn|small] [--steps N] [--data DIR] [--save F] [--load F] [--json]";
+
+struct Request {
+  std::string model, data, save, load;
+  int64_t steps = 0, batch = 0;
+  double learning_rate = 0;
+  uint64_t seed = 0;
+  bool json = false;
+};
+
+struct Outcome {
+  double seconds = 0, compile_seconds = 0, step_ms = 0, loss = 0, accuracy = 0;
+};
+
+double seconds_since(uint64_t start_ns) { return static_cast<double>(monotonic_ns() - start_ns) * 1e-9; }
+
+double compile_seconds() {
+  return static_cast<double>(engine::Session::current().statistics().compile_ns) * 1e-9;
+}
+
+// The first step makes and compiles the kernels; the steady time is the median of the others.
+double steady_ms(std::vector<double> step_ms) {
+  if (step_ms.size() > 1) step_ms.erase(step_ms.begin());
+  if (step_ms.empty()) return 0;
+  auto middle = step_ms.begin() + static_cast<std::ptrdiff_t>(step_ms.size() / 2);
+  std::nth_element(step_ms.begin(), middle, step_ms.end());
+  return *middle;
+}
+
+template <class Net>
+void train_steps(Net& net, const data::Dataset& set, const Request& request, Outcome& outcome) {
+  if (request.steps == 0) return;
+  optim::Adam opt(nn::parameters(net), {.lr = request.learning_rate});
+  ProgressBar bar(request.steps, {.label = "train", .unit = "images", .units_a_step = request.batch});
+  std::vector<double> step_ms;
+  uint64_t start = monotonic_ns(), step_start = start;
+  double compiled_before = compile_seconds();
+  for (auto [x, y] : set.batches(request.batch, {.shuffle = true, .seed = request.seed, .steps = request.steps})) {
+    opt.zero_grad();
+    Tensor loss = sparse_categorical_crossentropy(net(x), y);
+    loss.backward();
+    opt.step();
+    outcome.loss = loss.item<double>();
+    require(std::isfinite(outcome.loss), "[train] the loss is {} after {} steps; lower --lr", outcome.loss,
+            step_ms.size() + 1);
+    uint64_t now = monotonic_ns();
+    step_ms.push_back(static_cast<double>(now - step_start) * 1e-6);
+    step_start = now;
+    bar.update(static_cast<int64_t>(step_ms.size()), fmt::format("loss {:.4f}", outcome.loss));
+  }
+  outcome.seconds = seconds_since(start);
+  outcome.compile_seconds = compile_seconds() - compiled_before;
+  outcome.step_ms = steady_ms(step_ms);
+}
+
+template <class Net>
+Outcome run_network(const Request& request) {
+  data::SourceOptions source;
+  source.folder = request.data;
+  auto [train, test] = data::mnist(source);
+  Tensor::manual_seed(request.seed);
+  Net net;
+  if (!request.load.empty()) nn::load(net, request.load);
+  Outcome outcome;
+  train_steps(net, train, request, outcome);
+  if (!request.save.empty()) nn::save(net, request.save);
+  outcome.accuracy = nn::accuracy(net, test);
+  return outcome;
+}
+
+nlohmann::ordered_json to_json(const Request& request, const Outcome& outcome) {
+  double rate = outcome.step_ms > 0 ? static_cast<double>(request.batch) * 1e3 / outcome.step_ms : 0;
+  return {{"device", Device::default_device()}, {"model", request.model},
+          {"steps", request.steps},             {"batch", request.batch},
+          {"seconds", outcome.seconds},         {"compile_seconds", outcome.compile_seconds},
+          {"step_ms", outcome.step_ms},         {"images_per_second", rate},
+          {"loss", outcome.loss},               {"test_accuracy", outcome.accuracy}};
+}
+
+Request read_request(const Parsed& parsed) {
+  Request request;
+  request.model = parsed.get<std::string>("model");
+  request.data = parsed.get<std::string>("data");
+  request.save = parsed.get<std::string>("save");
+  request.load = parsed.get<std::string>("load");
+  request.steps = parsed.get<int64_t>("steps");
+  request.batch = parsed.get<int64_t>("batch");
+  request.learning_rate = parsed.get<double>("lr");
+  request.seed = parsed.get<uint64_t>("seed");
+  request.json = parsed.has("json");
+  if (request.model != "cnn" && request.model != "small")
+    throw UsageError(fmt::format("there is no model {}; it is cnn or small\nusage: {}", request.model, kUsage));
+  if (request.steps < 0 || request.batch < 1)
+    throw UsageError(fmt::format("--steps must be 0 or more and --batch 1 or more\nusage: {}", kUsage));
+  return request;
+}
+
+}  // namespace
+
+int run_train(const Arguments& arguments) {
+  namespace po = boost::program_options;
+  po::options_description options("Options");
+  auto text = [] { return po::value<std::string>()->default_value(""); };
+  options.add_options()("device", text(), "device to train on, such as CPU; default: as DEV says")  //
+      ("model", po::value<std::string>()->default_value("cnn"), "cnn or small")                     //
+      ("steps", po::value<int64_t>()->default_value(120), "optimiser steps; 0: only measure accuracy")
+      ("batch", po::value<int64_t>()->default_value(512), "images a step")                          //
+      ("lr", po::value<double>()->default_value(1e-3, "0.001"), "learning rate of Adam")            //
+      ("seed", po::value<uint64_t>()->default_value(1), "of the weights and of the batches")        //
+      ("data", text(), "folder that holds the four files of MNIST")                                 //
+      ("save", text(), "safetensors file to write the trained network to")                          //
+      ("load", text(), "safetensors file to begin with")                                            //
+      ("json", "nothing but the JSON line on stdout");
+  Parsed parsed = parse(arguments, kUsage, options, "set");
+  if (parsed.help) return kSuccess;
+  if (parsed.get<std::vector<std::string>>("set") != Arguments{"mnist"})
+    throw UsageError(fmt::format("the data set is mnist\nusage: {}", kUsage));
+  Request request = read_request(parsed);
+  choose_device(parsed.get<std::string>("device"));
+  if (!request.json) fmt::print("training {} on {}\n", request.model, Device::default_device());
+  std::fflush(stdout);
+  Outcome outcome = request.model == "cnn" ? run_network<MnistCnn>(request) : run_network<MnistSmall>(request);
+  if (!request.json) fmt::print("test accuracy {:.2f}%\n", outcome.accuracy * 100);
+  print_json(to_json(request, outcome), false);
+  return kSuccess;
+}
+
+}  // namespace plugrad::tools
