@@ -1,0 +1,123 @@
+// What the framework itself costs: nodes, rewrites, plans, a call, a compilation.
+#include <algorithm>
+
+#include "base/clock.h"
+#include "bench/harness.h"
+#include "bench/mnist_step.h"
+#include "bench/suites.h"
+#include "engine/session.h"
+#include "plugrad/functional.h"
+#include "symbolic/symbolic.h"
+
+namespace plugrad::bench {
+namespace {
+
+constexpr int kNodes = 400'000;
+
+// A chain of distinct additions: the least a node can be.
+uint32_t build_nodes(Graph& graph) {
+  Id x = graph.constant(DType::F32, 1.0), y = graph.constant(DType::F32, 2.0);
+  for (int i = 0; i < kNodes; ++i) {
+    Id next = graph.add(i % 2 ? Op::Mul : Op::Add, DType::F32, {x, y});
+    y = x;
+    x = next;
+  }
+  return x;
+}
+
+// Index arithmetic like that of kernels, over four ranges, with something to simplify in each term.
+Id build_index_expression(Graph& graph, std::vector<Id>& roots, int terms) {
+  std::vector<Id> variables;
+  for (int i = 0; i < 4; ++i) variables.push_back(graph.add(Op::Range, DType::Index, {graph.index(64 + i)}, static_cast<uint64_t>(i)));
+  for (int i = 0; i < terms; ++i) {
+    Id v = variables[static_cast<size_t>(i % 4)], w = variables[static_cast<size_t>((i + 1) % 4)];
+    Id scaled = graph.binary(Op::Mul, v, graph.index(i % 97 + 2));
+    Id shifted = graph.binary(Op::Add, graph.binary(Op::Add, scaled, w), graph.index(i));
+    Id masked = graph.binary(Op::Add, graph.binary(Op::Mul, shifted, graph.index(1)), graph.index(0));
+    roots.push_back(graph.binary(Op::Max, masked, graph.index(-i)));
+  }
+  return roots.back();
+}
+
+void report_nodes(const Report& report) {
+  Timing timing = measure([] {
+    Graph graph;
+    return time_of([&] { build_nodes(graph); });
+  });
+  report({.name = "nodes built", .value = kNodes / timing.best * 1e-6, .unit = "million/s"});
+}
+
+void report_rewriting(const Report& report) {
+  double best = 0;
+  for (int repeat = 0; repeat < 5; ++repeat) {
+    Graph graph;
+    std::vector<Id> roots;
+    build_index_expression(graph, roots, 40'000);
+    Simplifier simplify(graph);
+    double seconds = time_of([&] {
+      for (Id root : roots) simplify(root);
+    });
+    best = std::max(best, static_cast<double>(simplify.rewriter().visits()) / seconds);
+  }
+  report({.name = "node visits through the algebra table", .value = best * 1e-6, .unit = "million/s"});
+}
+
+void report_call(const Report& report) {
+  Tensor a = Tensor::from<float>({1, 2, 3, 4}), b = Tensor::from<float>({5, 6, 7, 8});
+  Tensor::realize(std::vector{a, b});
+  Round round = [&] {
+    std::vector<float> out(4);
+    double seconds = time_of([&] { (a + b).copy_to(std::span<float>(out)); });
+    engine::Session::current().collect();
+    return seconds;
+  };
+  Timing timing = measure(round, {.warm_up = 200, .least = 2000});
+  report({.name = "a + b of 4 floats, call to value", .value = timing.median * 1e6, .unit = "us",
+          .higher_is_better = false});
+}
+
+// Kernels that no cache has seen: their constant is the time of day.
+void report_compile(const Report& report) {
+  engine::Session& session = engine::Session::current();
+  Tensor a = Tensor::from<float>({1, 2, 3, 4}).realize();
+  std::vector<double> milliseconds;
+  double salt = static_cast<double>(monotonic_ns() % 1'000'000'007);
+  for (int i = 0; i < 21; ++i) {
+    uint64_t before = session.statistics().compile_ns;
+    (a * (salt + i)).realize();
+    if (i > 0) milliseconds.push_back(static_cast<double>(session.statistics().compile_ns - before) * 1e-6);
+  }
+  std::sort(milliseconds.begin(), milliseconds.end());
+  report({.name = "compile of a small kernel, median", .value = milliseconds[milliseconds.size() / 2], .unit = "ms",
+          .higher_is_better = false});
+}
+
+// Planning and code generation of the MNIST step: the first time, and when the same graph shape comes again.
+void report_planning(const Report& report) {
+  engine::Session& session = engine::Session::current();
+  MnistStep step(512);
+  auto cost_ms = [&] {
+    engine::Statistics before = session.statistics();
+    step.run();
+    engine::Statistics after = session.statistics();
+    return static_cast<double>(after.schedule_ns + after.codegen_ns + after.lookup_ns - before.schedule_ns -
+                               before.codegen_ns - before.lookup_ns) * 1e-6;
+  };
+  double cold = cost_ms();
+  std::vector<double> warm = {cost_ms(), cost_ms(), cost_ms(), cost_ms(), cost_ms()};
+  report({.name = "schedule and codegen of the MNIST step, cold", .value = cold, .unit = "ms", .higher_is_better = false});
+  report({.name = "the same graph shape again", .value = *std::min_element(warm.begin(), warm.end()), .unit = "ms",
+          .higher_is_better = false});
+}
+
+}  // namespace
+
+void run_framework(const Report& report) {
+  report_nodes(report);
+  report_rewriting(report);
+  report_call(report);
+  report_compile(report);
+  report_planning(report);
+}
+
+}  // namespace plugrad::bench

@@ -1,0 +1,58 @@
+#include "bench/harness.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/settings.h"
+#include "engine/session.h"
+
+namespace plugrad::bench {
+namespace {
+
+Timing summary(std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  return {times.front(), times[times.size() / 2]};
+}
+
+void set_threads(int count) {
+  change_settings([&](Settings& s) { s.threads = count; });
+}
+
+}  // namespace
+
+std::vector<Timing> measure(const std::vector<Round>& contenders, const Rounds& rounds) {
+  for (int i = 0; i < rounds.warm_up; ++i)
+    for (const Round& round : contenders) round();
+  std::vector<std::vector<double>> times(contenders.size());
+  uint64_t start = monotonic_ns();
+  auto enough = [&] {
+    return times[0].size() >= static_cast<size_t>(rounds.least) &&
+           static_cast<double>(monotonic_ns() - start) * 1e-9 > rounds.seconds;
+  };
+  while (!enough())
+    for (size_t i = 0; i < contenders.size(); ++i) times[i].push_back(contenders[i]());
+  std::vector<Timing> timings;
+  for (auto& t : times) timings.push_back(summary(std::move(t)));
+  return timings;
+}
+
+Timing measure(const Round& round, const Rounds& rounds) { return measure(std::vector{round}, rounds)[0]; }
+
+double time_of(const std::function<void()>& call) {
+  uint64_t start = monotonic_ns();
+  call();
+  return static_cast<double>(monotonic_ns() - start) * 1e-9;
+}
+
+Round realizing(std::function<Tensor()> make) {
+  return [make = std::move(make)] {
+    double seconds = time_of([&] { make().realize(); });
+    engine::Session::current().collect();
+    return seconds;
+  };
+}
+
+ThreadScope::ThreadScope(int count) : outer_(settings().threads) { set_threads(count); }
+ThreadScope::~ThreadScope() { set_threads(outer_); }
+
+}  // namespace plugrad::bench
