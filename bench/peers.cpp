@@ -17,20 +17,17 @@ namespace {
 typedef float Lanes __attribute__((vector_size(64)));
 
 // Loads without asking for alignment.
-Lanes load(const float* at) {
-  Lanes lanes;
-  __builtin_memcpy(&lanes, at, sizeof lanes);
-  return lanes;
-}
+typedef float Unaligned __attribute__((vector_size(64), aligned(4), may_alias));
+#define LOAD(at) (*reinterpret_cast<const Unaligned*>(at))
 
 __attribute__((target_clones("avx512f", "avx2", "default"))) float read_range(const float* a, const float* b,
                                                                               const float* c, size_t begin,
                                                                               size_t end) {
   Lanes s0{}, s1{}, s2{}, s3{}, s4{}, s5{};
   for (size_t i = begin; i + 32 <= end; i += 32) {
-    s0 += load(a + i), s1 += load(a + i + 16);
-    s2 += load(b + i), s3 += load(b + i + 16);
-    s4 += load(c + i), s5 += load(c + i + 16);
+    s0 += LOAD(a + i), s1 += LOAD(a + i + 16);
+    s2 += LOAD(b + i), s3 += LOAD(b + i + 16);
+    s4 += LOAD(c + i), s5 += LOAD(c + i + 16);
   }
   Lanes sum = s0 + s1 + s2 + s3 + s4 + s5;
   float total = 0;
@@ -55,6 +52,8 @@ void on_threads(int count, const std::function<void(int)>& work) {
   work(0);
   for (std::thread& thread : threads) thread.join();
 }
+
+#undef LOAD
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 #include "engine/kernels.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/thread_pool.h"
@@ -17,9 +18,11 @@ std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request,
                                          const KernelOptions& options) {
   auto ready = std::make_shared<ReadyKernel>();
   ready->ast = request.ast;
+  const uint64_t start_ns = monotonic_ns();
   ready->code = codegen::generate(
       request.ast->graph, request.ast->sink, request.device->caps(),
       {.no_opt = options.no_opt, .fast_math = options.fast_math, .contract = options.contract});
+  ready->codegen_ns = monotonic_ns() - start_ns;
   ready->kernel = request.device->compile(ready->code.ir, ready->code.name,
                                           {.contract = options.contract});
   return ready;
@@ -53,6 +56,7 @@ std::vector<std::shared_ptr<ReadyKernel>> KernelCache::get(std::span<const Kerne
     throw;
   }
   made_ += missing.size();
+  for (size_t i : missing) codegen_ns_ += (*slots[i])->codegen_ns;
   std::vector<std::shared_ptr<ReadyKernel>> ready(requests.size());
   for (size_t i = 0; i < requests.size(); ++i) ready[i] = *slots[i];
   return ready;

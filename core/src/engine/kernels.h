@@ -19,6 +19,7 @@ struct ReadyKernel {
   std::shared_ptr<const schedule::KernelAst> ast;
   codegen::KernelCode code;
   std::shared_ptr<runtime::Kernel> kernel;
+  uint64_t codegen_ns = 0;
   uint32_t launches = 0;  // DEBUG marks the first
 };
 
@@ -41,11 +42,12 @@ class KernelCache {
   std::vector<std::shared_ptr<ReadyKernel>> get(std::span<const KernelRequest> requests,
                                                 const KernelOptions& options);
   uint64_t made() const { return made_; }
+  uint64_t codegen_ns() const { return codegen_ns_; }
   void clear() { by_key_.clear(); }
 
  private:
   std::unordered_map<Hash128, std::shared_ptr<ReadyKernel>, Hash128Hasher> by_key_;
-  uint64_t made_ = 0;
+  uint64_t made_ = 0, codegen_ns_ = 0;
 };
 
 }  // namespace plugrad::engine

@@ -30,6 +30,7 @@ struct Statistics {
   uint64_t kernels_compiled = 0;  // distinct kernels made in this process
   uint64_t collections = 0;
   uint64_t compile_ns = 0;        // wall time of code generation and compiling
+  uint64_t codegen_ns = 0;        // of that, code generation alone, summed over threads
   uint64_t schedule_ns = 0;       // wall time of planning
   uint64_t lookup_ns = 0;         // wall time of copying out, hashing and looking up plans
   uint64_t run_ns = 0;            // wall time of launching and running

@@ -165,6 +165,7 @@ Statistics Session::statistics() {
   const Guard guard(mutex_);
   Statistics now = parts_->statistics;
   now.kernels_compiled = parts_->kernels.made() - now.kernels_compiled;
+  now.codegen_ns = parts_->kernels.codegen_ns() - now.codegen_ns;
   now.graph_nodes = graph_.size();
   now.arena_bytes = parts_->arenas.size_bytes();
   std::vector<const Value*> distinct;  // several nodes may have one value
@@ -181,6 +182,7 @@ void Session::reset_statistics() {
   const Guard guard(mutex_);
   parts_->statistics = {};
   parts_->statistics.kernels_compiled = parts_->kernels.made();  // counted from here
+  parts_->statistics.codegen_ns = parts_->kernels.codegen_ns();
 }
 
 void Session::clear_caches() {
