@@ -1,11 +1,114 @@
-#include "schedule/draft.h"
+// Which values get memory. Stored are: roots, what is made contiguous, both ends of a copy, one value for each
+// Reduce (place_reductions), and what costs more to compute again than to store.
+#include "schedule/cost.h"
+
 namespace plugrad::schedule {
+namespace {
+
+// Computing again in several kernels: at most this much weight, reading at most so many values.
+constexpr uint32_t kCheapWeight = 16, kCheapLeaves = 3;
+// Computing again for every reading of an operand of matmul or convolution.
+constexpr float kManyReadings = 8, kVeryManyReadings = 32;
+constexpr uint32_t kOperandWeight = 24, kTrivialWeight = 2;
+// A padded operand read so often in all is worth a padded copy: its kernel's loops then need no conditions.
+constexpr float kPaddingPays = 1 << 20;
+constexpr float kRepeated = 1.01f;  // more than once, whatever the rounding
+constexpr int kRounds = 4;
+
+class Chooser {
+ public:
+  explicit Chooser(Draft& draft)
+      : draft_(draft), like_matmul_(draft.graph.size(), 0), demand_(draft.graph.size()), regions_(draft) {}
+
+  void run() {
+    store_what_must();
+    place_reductions(draft_, like_matmul_);
+    for (int round = 0; round < kRounds; ++round) {
+      bool changed = store_operands();
+      changed = store_shared() || changed;
+      if (!changed) break;
+    }
+    // What is stored to keep kernels within limits may leave a Reduce to several kernels.
+    while (limit_kernels(draft_) | store_shared_reductions()) {
+    }
+  }
+
+ private:
+  void store_what_must() {
+    for (Id id : draft_.live) {
+      const Op op = draft_.graph[id].op;
+      if (op == Op::Buffer || op == Op::Contiguous || op == Op::Copy || draft_.requested[id] != 0)
+        draft_.stored[id] = 1;
+    }
+  }
+
+  /// Consumers first, so that storing one value changes what those below it cost.
+  bool store_operands() {
+    bool changed = false;
+    for (size_t i = draft_.live.size(); i-- > 0;) {
+      const Id id = draft_.live[i];
+      demand_.update(draft_, like_matmul_, id);
+      if (draft_.stored[id] != 0 || !pays_as_operand(id)) continue;
+      draft_.stored[id] = 1;
+      demand_.update(draft_, like_matmul_, id);
+      changed = true;
+    }
+    return changed;
+  }
+
+  bool pays_as_operand(Id id) {
+    const float ratio = demand_.ratio[id];
+    const Op op = draft_.graph[id].op;
+    if (ratio < kManyReadings || (op != Op::Pad && !is_alu(op))) return false;
+    const Region region = regions_.below(id);
+    if (region.leaf_count == 0 && region.weight <= kCheapWeight) return false;
+    if (demand_.operand[id] == 0) return is_alu(op) && region.weight > kCheapWeight;
+    if (op == Op::Pad) return ratio * static_cast<float>(draft_.counts[id]) >= kPaddingPays;
+    if (region.has_iota && region.leaf_count <= 1 && region.weight <= kCheapWeight) return false;
+    if (ratio >= kVeryManyReadings) return region.weight > kTrivialWeight || region.leaf_count > 1;
+    return region.weight > kOperandWeight || region.leaf_count > kCheapLeaves;
+  }
+
+  /// Sources first: what is stored makes those above it cheap.
+  bool store_shared() {
+    bool changed = false;
+    for (Id id : draft_.live) {
+      if (draft_.stored[id] != 0 || demand_.kernel[id] != Demand::kMany || !is_compute(id)) continue;
+      const Region region = regions_.below(id);
+      if (region.weight <= kCheapWeight && region.leaf_count <= kCheapLeaves) continue;
+      draft_.stored[id] = 1;
+      changed = true;
+    }
+    return changed;
+  }
+
+  bool store_shared_reductions() {
+    bool changed = false;
+    for (size_t i = draft_.live.size(); i-- > 0;) {
+      const Id id = draft_.live[i];
+      demand_.update(draft_, like_matmul_, id);
+      if (draft_.stored[id] != 0 || draft_.graph[id].op != Op::Reduce) continue;
+      if (demand_.kernel[id] != Demand::kMany && demand_.ratio[id] < kRepeated) continue;
+      draft_.stored[id] = 1;
+      demand_.update(draft_, like_matmul_, id);
+      changed = true;
+    }
+    return changed;
+  }
+
+  bool is_compute(Id id) const { return is_alu(draft_.graph[id].op) || draft_.graph[id].op == Op::Reduce; }
+
+  Draft& draft_;
+  std::vector<uint8_t> like_matmul_;  // by id, of Reduces
+  Demand demand_;
+  RegionFinder regions_;
+};
+
+}  // namespace
+
 void choose_stored(Draft& draft) {
   draft.stored.assign(draft.graph.size(), 0);
-  for (Id id : draft.live) {
-    const Op op = draft.graph[id].op;
-    if (op == Op::Buffer || op == Op::Contiguous || op == Op::Copy || op == Op::Reduce || draft.requested[id] != 0)
-      draft.stored[id] = 1;
-  }
+  Chooser(draft).run();
 }
+
 }  // namespace plugrad::schedule

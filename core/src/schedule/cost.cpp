@@ -1,0 +1,70 @@
+#include "schedule/cost.h"
+
+#include <algorithm>
+
+namespace plugrad::schedule {
+namespace {
+
+uint32_t weight_of(const Graph& g, const Node& n) {
+  switch (n.op) {
+    case Op::Exp2:
+    case Op::Log2:
+    case Op::Sin: return 8;
+    case Op::Sqrt:
+    case Op::Recip:
+    case Op::FDiv: return 4;
+    case Op::IDiv:
+    case Op::Mod:
+    case Op::FloorDiv:
+    case Op::FloorMod: return is_const(g, n.src[1]) ? 2 : 8;
+    case Op::Bitcast: return 0;
+    case Op::Reduce: return RegionFinder::kTooHeavy;
+    default: return is_alu(n.op) ? 1 : 0;
+  }
+}
+
+}  // namespace
+
+Region RegionFinder::below(Id node) {
+  ++epoch_;
+  Region region;
+  stack_.assign(1, node);
+  epoch_of_[node] = epoch_;
+  const Graph& g = draft_.graph;
+  while (!stack_.empty() && region.weight <= kTooHeavy) {
+    const Id id = stack_.back();
+    stack_.pop_back();
+    if (id != node && draft_.stored[id] != 0) {
+      ++region.leaf_count;
+      continue;
+    }
+    const Node& n = g[id];
+    region.weight += weight_of(g, n);
+    region.has_iota = region.has_iota || n.op == Op::Iota;
+    for (Id s : g.sources(n))
+      if (epoch_of_[s] != epoch_) {
+        epoch_of_[s] = epoch_;
+        stack_.push_back(s);
+      }
+  }
+  return region;
+}
+
+void Demand::update(const Draft& draft, const std::vector<uint8_t>& like_matmul, Id node) {
+  ratio[node] = draft.requested[node] != 0 ? 1.0f : 0.0f;
+  operand[node] = 0;
+  kernel[node] = kNoId;
+  const float own = static_cast<float>(std::max<int64_t>(draft.counts[node], 1));
+  for (Id c : draft.consumers.of(node)) {
+    const bool ends = draft.stored[c] != 0, reduces = draft.graph[c].op == Op::Reduce;
+    const bool once = reduces || draft.graph[c].op == Op::Pad;  // the padding needs no evaluation
+    const float grows = once ? 1.0f : static_cast<float>(draft.counts[c]) / own;
+    ratio[node] = std::max(ratio[node], (ends ? 1.0f : ratio[c]) * grows);
+    operand[node] |= reduces ? like_matmul[c] : (ends ? uint8_t{0} : operand[c]);
+    const Id by = ends ? c : kernel[c];
+    kernel[node] = kernel[node] == kNoId || kernel[node] == by ? by : kMany;
+  }
+  if (draft.stored[node] != 0) kernel[node] = node;
+}
+
+}  // namespace plugrad::schedule

@@ -1,0 +1,122 @@
+// Where the value of each Reduce is stored. It flows on through elementwise ops and views that read each of its
+// elements once, because those can be computed in its own loops:
+//   matmul -> + bias -> relu -> [store]       sum -> * 1/n -> [store] -> expand …
+// It stops at a view that repeats elements, at paths that part and do not meet again, and mostly at another Reduce.
+#include <algorithm>
+#include <functional>
+
+#include "schedule/cost.h"
+
+namespace plugrad::schedule {
+namespace {
+
+constexpr size_t kMostPartedNodes = 64;  // looked at to find where parted paths meet
+constexpr int64_t kEnoughOutputs = 1024;  // of a sum that takes the loops of a convolution into its own
+constexpr int64_t kLargeReduction = 32768;
+
+class Placement {
+ public:
+  Placement(Draft& draft, std::vector<uint8_t>& like_matmul)
+      : draft_(draft), g_(draft.graph), like_matmul_(like_matmul), largest_leaf_(draft.graph.size(), 0) {}
+
+  void run() {
+    for (Id id : draft_.live) {
+      int64_t leaf = 0;
+      for (Id s : g_.sources(id))
+        leaf = std::max(leaf, draft_.stored[s] != 0 ? draft_.counts[s] : largest_leaf_[s]);
+      largest_leaf_[id] = leaf;
+      if (g_[id].op != Op::Reduce) continue;
+      const int64_t reads = draft_.counts[g_[id].src[0]];
+      like_matmul_[id] = leaf != 0 && reads >= 2 * leaf;
+      store_end_of_flow(id);
+    }
+  }
+
+ private:
+  void store_end_of_flow(Id reduce) {
+    reduce_ = reduce;
+    views_only_ = true;
+    Id at = reduce;
+    while (draft_.stored[at] == 0) {
+      const Id next = advance(at);
+      if (next == kNoId) break;
+      views_only_ = views_only_ && (is_movement(g_[next].op) || g_[next].op == Op::Reduce);
+      at = next;
+    }
+    while (g_[at].op == Op::Reshape && draft_.stored[at] == 0) at = g_[at].src[0];
+    draft_.stored[at] = 1;
+  }
+
+  /// Where the value at `at` goes if it can flow on there, kNoId if not.
+  Id advance(Id at) const {
+    const auto consumers = draft_.consumers.of(at);
+    if (consumers.empty()) return kNoId;
+    const bool one = std::ranges::all_of(consumers, [&](Id c) { return c == consumers[0]; });
+    if (!one) return meeting_point(at);
+    const Id c = consumers[0];
+    switch (g_[c].op) {
+      case Op::Copy: return kNoId;
+      case Op::Reduce: return nests_in(c) ? c : kNoId;
+      case Op::Pad: return !like_matmul_[reduce_] || reaches_sum(c) ? c : kNoId;
+      default: break;
+    }
+    if (is_plain_view(g_[c].op) || g_[c].op == Op::Contiguous) return c;
+    return draft_.counts[c] == draft_.counts[at] ? c : kNoId;
+  }
+
+  /// Whether the loops of the Reduce can stand inside those of the Reduce `outer`.
+  bool nests_in(Id outer) const {
+    const int64_t work = draft_.counts[g_[reduce_].src[0]], outputs = draft_.counts[outer];
+    const int64_t threads = draft_.options.threads;
+    if (threads > 1 && outputs < 4 * threads && work >= kLargeReduction) return false;
+    if (!like_matmul_[reduce_]) return true;
+    const auto is_sum = [&](Id r) { return static_cast<Op>(g_.arg_list(r)[0]) == Op::Add; };
+    return views_only_ && is_sum(reduce_) && is_sum(outer) && outputs >= kEnoughOutputs;
+  }
+
+  /// Whether only views lie between `view` and a sum that the Reduce nests in: the gradient of a convolution.
+  bool reaches_sum(Id view) const {
+    while (is_plain_view(g_[view].op) || g_[view].op == Op::Pad) {
+      const auto consumers = draft_.consumers.of(view);
+      if (consumers.size() != 1 || draft_.stored[view] != 0) return false;
+      view = consumers[0];
+    }
+    return g_[view].op == Op::Reduce && nests_in(view);
+  }
+
+  /// The elementwise op in which all paths from `at` meet again, on which only elementwise ops lie.
+  Id meeting_point(Id at) const {
+    std::vector<Id> front;  // a heap with the earliest node on top
+    const auto add_consumers = [&](Id id) {
+      for (Id c : draft_.consumers.of(id)) {
+        if (std::ranges::find(front, c) != front.end()) continue;
+        front.push_back(c);
+        std::ranges::push_heap(front, std::greater<>());
+      }
+    };
+    add_consumers(at);
+    for (size_t looked_at = 0; looked_at < kMostPartedNodes; ++looked_at) {
+      const Id first = front.front();
+      if (!is_alu(g_[first].op) || draft_.counts[first] != draft_.counts[at]) return kNoId;
+      if (front.size() == 1) return first;
+      if (draft_.stored[first] != 0) return kNoId;
+      std::ranges::pop_heap(front, std::greater<>());
+      front.pop_back();
+      add_consumers(first);
+    }
+    return kNoId;
+  }
+
+  Draft& draft_;
+  const Graph& g_;
+  std::vector<uint8_t>& like_matmul_;
+  std::vector<int64_t> largest_leaf_;  // elements of the largest stored value below
+  Id reduce_ = kNoId;                  // whose value flows
+  bool views_only_ = true;             // since it left
+};
+
+}  // namespace
+
+void place_reductions(Draft& draft, std::vector<uint8_t>& like_matmul) { Placement(draft, like_matmul).run(); }
+
+}  // namespace plugrad::schedule

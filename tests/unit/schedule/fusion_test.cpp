@@ -1,0 +1,181 @@
+// The most kernels that each graph may take: the promises of docs/promises.md that raw nodes can express.
+#include "check.h"
+
+namespace plugrad::test {
+namespace {
+
+size_t kernels(Tensors& t, std::vector<Id> roots) { return kernel_count(check(t, std::move(roots))); }
+
+TEST(Fusion, Elementwise) {
+  Tensors t;
+  const Id a = t.buffer({4, 4}), b = t.buffer({4, 4}), c = t.buffer({4, 4});
+  EXPECT_EQ(kernels(t, {t.add(t.add(a, b), c)}), 1u);
+  EXPECT_EQ(kernels(t, {t.relu(t.add(t.mul(a, b), c))}), 1u);
+  EXPECT_EQ(kernels(t, {t.relu(t.plus(t.times(a, 2), 1))}), 1u);
+  const Id d = t.plus(a, 1);
+  EXPECT_EQ(kernels(t, {t.add(t.times(d, 2), t.times(d, 3))}), 1u);
+}
+
+TEST(Fusion, ReductionTakesWhatFeedsIt) {
+  Tensors t;
+  const Id a = t.buffer({1024}), b = t.buffer({1024});
+  EXPECT_EQ(kernels(t, {t.sum(t.relu(t.add(a, b)), {0})}), 1u);
+}
+
+TEST(Fusion, ViewsOfValuesThatNothingReadsCostNothing) {
+  Tensors t;
+  const Id a = t.buffer({4, 6});
+  EXPECT_EQ(kernels(t, {t.reshape(a, {24})}), 0u);
+  EXPECT_EQ(kernels(t, {t.contiguous(a)}), 0u);
+}
+
+TEST(Fusion, MovementIntoOneKernel) {
+  Tensors t;
+  const Id a = t.buffer({4, 6}), b = t.buffer({2, 6});
+  EXPECT_EQ(kernels(t, {t.plus(t.pad(a, {1, 1, 2, 0}), 1)}), 1u);
+  EXPECT_EQ(kernels(t, {t.add(t.pad(a, {0, 2, 0, 0}), t.pad(b, {4, 0, 0, 0}))}), 1u);
+  EXPECT_EQ(kernels(t, {t.contiguous(t.transpose(a))}), 1u);
+}
+
+TEST(Fusion, Reductions) {
+  Tensors t;
+  const Id x = t.buffer({16, 16}), y = t.buffer({16, 16});
+  EXPECT_EQ(kernels(t, {t.sum(x, {1})}), 1u);
+  const Id two = t.add(t.sum(x, {0}), t.sum(y, {0}));
+  const auto plan = check(t, {two});
+  EXPECT_EQ(kernel_count(plan), 1u);
+  size_t ranges = 0;
+  for (Id id = 0; id < plan.asts[0]->graph.size(); ++id) ranges += plan.asts[0]->graph[id].op == Op::Range;
+  EXPECT_EQ(ranges, 2u);  // both sums use the same loop
+  EXPECT_EQ(kernels(t, {t.div(x, t.sum(x, {0}))}), 2u);
+}
+
+TEST(Fusion, VarianceSoftmaxLayernorm) {
+  Tensors t;
+  const Id x = t.buffer({32, 64}), w = t.buffer({1, 64}), b = t.buffer({1, 64});
+  const Id centred = t.sub(x, t.mean(x, {1})), var = t.times(t.sum(t.mul(centred, centred), {1}), 1.0 / 63);
+  EXPECT_EQ(kernels(t, {var}), 2u);
+  EXPECT_EQ(kernels(t, {t.softmax(x)}), 3u);
+  EXPECT_EQ(kernels(t, {t.log_softmax(x)}), 3u);
+  const Id scale = t.g.unary(Op::Recip, t.g.unary(Op::Sqrt, t.plus(t.mean(t.mul(centred, centred), {1}), 1e-5)));
+  EXPECT_EQ(kernels(t, {t.add(t.mul(t.mul(centred, scale), w), b)}), 3u);
+}
+
+TEST(Fusion, Argmax) {
+  Tensors t;
+  const Id x = t.buffer({32, 64});
+  const Id is_max = t.op(Op::CmpEq, x, t.max(x, {1}));
+  const Id left = t.g.binary(Op::Sub, t.g.constant(DType::I32, int64_t{64}), t.iota(64));
+  const Id place = t.expand(t.reshape(left, {1, 64}), {32, 64});
+  const Id best = t.max(t.g.binary(Op::Mul, t.g.cast(is_max, DType::I32), place), {1});
+  EXPECT_EQ(kernels(t, {t.g.binary(Op::Sub, t.g.constant(DType::I32, int64_t{64}), best)}), 2u);
+}
+
+TEST(Fusion, MatmulWithEpilogue) {
+  Tensors t;
+  const Id a = t.buffer({16, 24}), b = t.buffer({24, 8}), bias = t.buffer({1, 8});
+  EXPECT_EQ(kernels(t, {t.matmul(a, b)}), 1u);
+  EXPECT_EQ(kernels(t, {t.relu(t.add(t.matmul(a, b), bias))}), 1u);
+  const Id y = t.matmul(a, b);
+  EXPECT_EQ(kernels(t, {t.mul(y, t.g.unary(Op::Recip, t.plus(t.exp(y), 1)))}), 1u);
+}
+
+TEST(Fusion, Convolution) {
+  Tensors t;
+  const Id x = t.buffer({2, 3, 8, 8}), w = t.buffer({4, 3, 3, 3}), b = t.buffer({1, 4, 1, 1});
+  const Id mean = t.buffer({1, 4, 1, 1}), scale = t.buffer({1, 4, 1, 1});
+  const Id y = t.add(t.conv2d(x, w), b);
+  EXPECT_EQ(kernels(t, {t.relu(y)}), 1u);
+  EXPECT_EQ(kernels(t, {t.relu(t.add(t.conv2d(x, w, 1), b))}), 1u);
+  EXPECT_EQ(kernels(t, {t.relu(t.add(t.mul(t.sub(y, mean), scale), b))}), 1u);
+}
+
+TEST(Fusion, ConvolutionBatchnormRelu) {
+  Tensors t;
+  const Id x = t.buffer({2, 3, 6, 6}), w = t.buffer({4, 3, 3, 3}), gain = t.buffer({1, 4, 1, 1});
+  const Id y = t.conv2d(x, w), centred = t.sub(y, t.mean(y, {0, 2, 3}));
+  const Id var = t.mean(t.mul(centred, centred), {0, 2, 3});
+  const Id scale = t.g.unary(Op::Recip, t.g.unary(Op::Sqrt, t.plus(var, 1e-5)));
+  EXPECT_EQ(kernels(t, {t.relu(t.mul(t.mul(centred, scale), gain))}), 4u);
+}
+
+TEST(Fusion, Pooling) {
+  Tensors t;
+  const Id x = t.buffer({2, 3, 8, 8});
+  EXPECT_EQ(kernels(t, {t.max(t.windows(x, 2, 2), {4, 5})}), 1u);
+  EXPECT_EQ(kernels(t, {t.mean(t.windows(x, 2, 2), {4, 5})}), 1u);
+}
+
+TEST(Fusion, Attention) {
+  for (const bool causal : {false, true}) {
+    Tensors t;
+    const Id q = t.buffer({2, 4, 16, 8}), k = t.buffer({2, 4, 16, 8}), v = t.buffer({2, 4, 16, 8});
+    Id scores = t.times(t.matmul(q, t.transpose(k)), 0.35);
+    if (causal) {
+      const Id row = t.expand(t.reshape(t.iota(16), {1, 1, 16, 1}), {2, 4, 16, 16});
+      const Id column = t.expand(t.reshape(t.iota(16), {1, 1, 1, 16}), {2, 4, 16, 16});
+      scores = t.g.where(t.g.binary(Op::CmpLt, row, column), t.number(-INFINITY), scores);
+    }
+    EXPECT_EQ(kernels(t, {t.matmul(t.softmax(scores), v)}), 4u) << causal;
+  }
+}
+
+TEST(Fusion, Lookups) {
+  Tensors t;
+  const Id index = t.buffer({5}, DType::I32), table = t.buffer({7, 3}), a = t.buffer({4, 4});
+  const Id places = t.expand(t.reshape(t.iota(7), {1, 7}), {5, 7});
+  const Id picked = t.g.cast(t.g.binary(Op::CmpEq, t.expand(t.reshape(index, {5, 1}), {5, 7}), places), DType::F32);
+  EXPECT_EQ(kernels(t, {t.matmul(picked, table)}), 1u);
+  EXPECT_EQ(kernels(t, {t.sum(picked, {0})}), 1u);
+  EXPECT_EQ(kernels(t, {t.g.binary(Op::Add, t.iota(10), t.g.constant(DType::I32, int64_t{1}))}), 1u);
+  const Id rows = t.expand(t.reshape(t.iota(4), {4, 1}), {4, 4}), columns = t.expand(t.reshape(t.iota(4), {1, 4}), {4, 4});
+  EXPECT_EQ(kernels(t, {t.mul(t.g.cast(t.g.binary(Op::CmpEq, rows, columns), DType::F32), a)}), 1u);
+}
+
+TEST(Fusion, SparseCrossEntropy) {
+  Tensors t;
+  const Id logits = t.buffer({32, 10}), label = t.buffer({32, 1}, DType::I32);
+  const Id places = t.expand(t.reshape(t.iota(10), {1, 10}), {32, 10});
+  const Id picked = t.g.cast(t.g.binary(Op::CmpEq, t.expand(label, {32, 10}), places), DType::F32);
+  const Id losses = t.sum(t.mul(t.log_softmax(logits), picked), {1});
+  EXPECT_EQ(kernels(t, {t.times(t.mean(losses, {0}), -1)}), 3u);
+}
+
+TEST(Fusion, OptimizerSteps) {
+  Tensors t;
+  const Id p = t.buffer({20}), g = t.buffer({20}), m = t.buffer({20}), v = t.buffer({20}), c1 = t.buffer({}), c2 = t.buffer({});
+  const Id momentum = t.add(t.times(m, 0.9), g);
+  EXPECT_EQ(kernels(t, {momentum, t.sub(p, t.times(momentum, 0.1))}), 2u);
+  const Id m2 = t.add(t.times(m, 0.9), t.times(g, 0.1)), v2 = t.add(t.times(v, 0.999), t.times(t.mul(g, g), 0.001));
+  const Id b1 = t.g.binary(Op::Mul, c1, t.number(0.9)), b2 = t.g.binary(Op::Mul, c2, t.number(0.999));
+  const Id one = t.number(1);
+  const Id up = t.op(Op::FDiv, m2, t.g.binary(Op::Sub, one, b1)), down = t.op(Op::FDiv, v2, t.g.binary(Op::Sub, one, b2));
+  const Id step = t.div(up, t.plus(t.g.unary(Op::Sqrt, t.relu(down)), 1e-8));
+  EXPECT_LE(kernels(t, {m2, v2, t.sub(p, t.times(step, 0.001)), b1, b2}), 5u);
+}
+
+TEST(Fusion, ConvolutionGradientIsOneKernel) {
+  // The gradient of overlapping windows is a sum over padded, skewed copies of a sum over output channels.
+  Tensors t;
+  const Id dy = t.buffer({8, 4, 6}), w = t.buffer({4, 5, 3});  // (n, o, i), (o, c, k)
+  const Id taps = t.sum(t.mul(t.reshape(dy, {8, 4, 1, 6, 1}), t.reshape(w, {1, 4, 5, 1, 3})), {1});  // n 1 c i k
+  const Id skewed = t.permute(t.reshape(taps, {8, 5, 6, 3}), {0, 1, 3, 2});                            // n c k i
+  const Id flat = t.shrink(t.reshape(t.pad(skewed, {0, 0, 0, 0, 0, 0, 0, 3}), {8, 5, 27}), {0, 8, 0, 5, 0, 24});
+  const Id dx = t.sum(t.reshape(flat, {8, 5, 3, 8}), {2});
+  const auto narrow = check(t, {dx});
+  EXPECT_LE(kernel_count(narrow), 2u);
+  Tensors wide;
+  const Id dy2 = wide.buffer({32, 4, 6}), w2 = wide.buffer({4, 5, 3});
+  const Id taps2 = wide.sum(wide.mul(wide.reshape(dy2, {32, 4, 1, 6, 1}), wide.reshape(w2, {1, 4, 5, 1, 3})), {1});
+  const Id skewed2 = wide.permute(wide.reshape(taps2, {32, 5, 6, 3}), {0, 1, 3, 2});
+  const Id flat2 = wide.shrink(wide.reshape(wide.pad(skewed2, {0, 0, 0, 0, 0, 0, 0, 3}), {32, 5, 27}), {0, 32, 0, 5, 0, 24});
+  const auto plan = check(wide, {wide.sum(wide.reshape(flat2, {32, 5, 3, 8}), {2})});
+  EXPECT_EQ(kernel_count(plan), 1u);
+  size_t reduces = 0;
+  for (Id id = 0; id < plan.asts[0]->graph.size(); ++id)
+    reduces += plan.asts[0]->graph[id].op == Op::Store && plan.asts[0]->graph[plan.asts[0]->graph.sources(id)[2]].src_count == 3;
+  EXPECT_EQ(reduces, 1u);  // one Reduce over taps and channels
+}
+
+}  // namespace
+}  // namespace plugrad::test
