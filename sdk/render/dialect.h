@@ -68,7 +68,7 @@ struct Dialect {
   const char* store_vector;
   const char* vector_literal;  // $T $0: elements joined by ", "
   const char* lane;            // $0 $1
-  const char* shuffle;         // $0 $1 the two vectors (or one, twice), $2 lane numbers
+  const char* shuffle;         // $T; $0 $1: the two vectors (or one, twice), $2: lane numbers
   const char* array;           // $E $0 name, $N elements, $A alignment
   const char* atomic_add;      // $P $I $0
   const char* barrier;

@@ -208,7 +208,7 @@ constinit const Dialect kDialectC = {
     .store_vector = "*($U *)($P + $I) = $0;",
     .vector_literal = "($T){$0}",
     .lane = "$0[$1]",
-    .shuffle = "__builtin_shufflevector($0, $1, $2)",
+    .shuffle = "($T)__builtin_shufflevector($0, $1, $2)",
     .array = "$E $0[$N] __attribute__((aligned($A)));",
     .atomic_add = "__atomic_fetch_add($P + $I, $0, __ATOMIC_RELAXED);",
     .barrier = nullptr,

@@ -31,8 +31,11 @@ void KernelWriter::write_vector(uint32_t number) {
     const std::string high = operand(sources[1], half, bits, Prec::Loose);
     return define(number,
                   expand(dialect_.shuffle,
-                         {{'0', low}, {'1', high}, {'2', lane_numbers(0, type.lanes)}}),
-                  Prec::Atom);
+                         {{'T', prelude_.type({elem, type.lanes})},
+                          {'0', low},
+                          {'1', high},
+                          {'2', lane_numbers(0, type.lanes)}}),
+                  Prec::Unary);
   }
   std::string elements;
   for (uint32_t source : sources) {
@@ -62,10 +65,11 @@ void KernelWriter::write_lane(uint32_t number) {
   const std::string vector = use_name(source);
   if (type.lanes > 1)
     return define(number,
-                  expand(dialect_.shuffle, {{'0', vector},
+                  expand(dialect_.shuffle, {{'T', value_type(number)},
+                                            {'0', vector},
                                             {'1', vector},
                                             {'2', lane_numbers(first, type.lanes)}}),
-                  Prec::Atom);
+                  Prec::Unary);
   std::string text = expand(dialect_.lane, {{'0', vector}, {'1', std::to_string(first)}});
   if (type.dtype == PGR_DTYPE_BOOL) return define(number, text + " != 0", Prec::Loose);
   define(number, std::move(text), Prec::Atom);
