@@ -31,7 +31,7 @@ struct PatternNode {
   Op op = Op::Nop;
   uint8_t name = kNoName;
   uint8_t child_count = 0;
-  uint8_t child[3] = {};
+  uint8_t child[4] = {};
   uint8_t classes = kAnyClass;
   bool open = false;           // further sources than child_count may follow
   bool float_literal = false;  // literal holds a double

@@ -53,6 +53,8 @@ Id Rewriter::apply(Id id, uint32_t& rule) {
   ++visits_;
   const Id to = table_.apply(graph_, id, options_.context, rule);
   if (to == kNoMatch) return to;
+  ensure(graph_[to].dtype == graph_[id].dtype, "[rewrite] rule {} turned {} %{} into {} %{}", table_[rule].name,
+         name_of(graph_[id].dtype), id, name_of(graph_[to].dtype), to);
   ++hits_[rule];
   if (recent_.size() < kRecent) recent_.push_back(rule);
   else recent_[hit_count_ % kRecent] = rule;

@@ -88,7 +88,7 @@ DType result_dtype(const Graph& g, Op op, std::span<const Id> sources, DType wan
 
 // Literals have the dtype of their first sibling that is none.
 Id build_op(Graph& g, const Pattern& p, const PatternNode& n, const Match& m, DType wanted) {
-  Id sources[3] = {};
+  Id sources[4] = {};
   DType sibling = wanted;
   for (int pass = 0; pass < 2; ++pass) {
     for (int i = 0; i < n.child_count; ++i) {

@@ -17,6 +17,9 @@ class RuleTable {
     for (auto table : tables) append(table);
   }
 
+  /// Adds rules behind those given before; not while others use the table.
+  void append(std::span<const Rule> rules);
+
   /// Applies the first rule that matches `id`. Returns the node that takes its place and sets `rule`
   /// to the rule's number; kNoMatch when none applies or the result is `id` itself.
   Id apply(Graph& g, Id id, const void* context, uint32_t& rule) const;
@@ -40,7 +43,6 @@ class RuleTable {
     uint32_t first_step, step_count, rule;
   };
 
-  void append(std::span<const Rule> rules);
   void add_variant(const Pattern& left, uint32_t rule);
   void add_orders(Pattern left, int at, uint32_t rule);
   bool match(const Graph& g, const Variant& variant, Match& m) const;

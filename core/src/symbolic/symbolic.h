@@ -73,4 +73,12 @@ class RangeSets {
 /// Whether `id` is or contains `node`. Walks `id`; for many questions about ranges use RangeSets.
 bool depends_on(const Graph& graph, Id id, Id node);
 
+/// Simplifies, and replaces reductions (in loop form) by arithmetic where that keeps the value:
+///   a value that does not change in the loop          value * size  (floats: only where that is exact)
+///   a sum of comparisons (arange, counts)             clamped differences of their bounds
+///   a sum that picks one element (one-hot, gather)    that element; its loads are gated where the index may
+///                                                     lie outside the loop
+/// The set Fast also multiplies floats by the size, and takes a product with a one-hot factor for a choice.
+Id collapse_reduces(Graph& graph, Id root, RuleSet sets = RuleSet::Strict);
+
 }  // namespace plugrad

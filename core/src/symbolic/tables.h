@@ -9,7 +9,9 @@ namespace plugrad {
 /// Context of every rule function of this room.
 struct Algebra {
   Bounds bounds;
-  explicit Algebra(const Graph& graph) : bounds(graph) {}
+  RangeSets ranges;
+  bool fast;
+  Algebra(const Graph& graph, RuleSet sets) : bounds(graph), ranges(graph), fast(sets == RuleSet::Fast) {}
 };
 
 std::span<const Rule> constant_rules();       ///< ops on constants, and nodes whose bounds leave one value
@@ -22,10 +24,16 @@ std::span<const Rule> compare_rules();
 std::span<const Rule> boolean_rules();
 std::span<const Rule> index_rules();          ///< linear sums, floor division and modulus
 
+std::span<const Rule> reduce_rules();         ///< reductions over nothing; part of the strict set
+std::span<const Rule> fast_rules();           ///< the opt-in set
+std::span<const Rule> collapse_rules();       ///< for collapse_reduces
+
 /// Whether a cast of `id` to dtype `to` keeps every value that it can have.
 bool keeps_values(const Graph& g, Id id, DType to, Bounds& bounds);
 
-const RuleTable& strict_table();
-const RuleTable& fast_table();
+/// The rules of a set, followed by `more`.
+RuleTable table_of(RuleSet sets, std::initializer_list<std::span<const Rule>> more = {});
+/// What a Simplifier applies.
+const RuleTable& simplifier_table(RuleSet sets);
 
 }  // namespace plugrad

@@ -1,0 +1,46 @@
+// Reductions in loop form that have nothing to do: ranges that became constants, and empty loops.
+#include <cmath>
+
+#include "symbolic/reduction.h"
+#include "symbolic/tables.h"
+#include "uop/range.h"
+
+namespace plugrad {
+namespace {
+using namespace rules;
+
+// A range of one iteration is simplified to 0; the Reduce forgets it.
+Id drop_constant_ranges(Graph& g, const Match& m) {
+  const auto sources = g.sources(m.root);
+  std::vector<Id> kept{sources[0]};
+  for (Id range : sources.subspan(1))
+    if (!is_const(g, range)) kept.push_back(range);
+  if (kept.size() == sources.size() || sources.size() == 1) return kNoMatch;
+  return kept.size() == 1 ? kept[0] : g.with_sources(m.root, kept);
+}
+
+Id reduce_of_nothing(Graph& g, const Match& m) {
+  for (Id range : g.sources(m.root).subspan(1))
+    if (g[range].op == Op::Range && range_size(g, range) == 0)
+      return identity_of(g, reduce_op(g, m.root), g[m.root].dtype);
+  return kNoMatch;
+}
+
+// clang-format off
+constexpr Rule kReduces[] = {
+    rule("reduce-nothing",        any_of(x, Op::Reduce), reduce_of_nothing),
+    rule("reduce-constant-range", any_of(x, Op::Reduce), drop_constant_ranges),
+};
+// clang-format on
+}  // namespace
+
+Id identity_of(Graph& g, Op op, DType dtype) {
+  if (op == Op::Add) return g.constant(dtype, int64_t{0});
+  if (op == Op::Mul) return g.constant(dtype, int64_t{1});
+  if (is_float(dtype)) return g.constant(dtype, -INFINITY);
+  return g.constant(dtype, is_unsigned(dtype) ? 0 : dtype_interval(dtype).lo);
+}
+
+std::span<const Rule> reduce_rules() { return kReduces; }
+
+}  // namespace plugrad
