@@ -54,6 +54,17 @@ pgr_status report_current_exception(pgr_error* error) noexcept {
   }
 }
 
+void check_chain(const void* next) {
+  while (next) {
+    const auto* header = static_cast<const pgr_struct_header*>(next);
+    require(!(header->struct_id & PGR_STRUCT_MUST_UNDERSTAND), PGR_STATUS_INCOMPATIBLE,
+            "extension struct " +
+                std::to_string(header->struct_id & ~PGR_STRUCT_MUST_UNDERSTAND) +
+                " must be understood, and is unknown");
+    next = header->next;
+  }
+}
+
 void give_blob(pgr_blob* out, std::string bytes) {
   if (!out) return;
   auto owner = std::make_unique<std::string>(std::move(bytes));

@@ -66,7 +66,7 @@ TEST(Fill, WritesOnlyWhatTheCallerHolds) {
   PGR_INIT(out, MEMORY_STATS);
   out.used_bytes = 77;
   out.struct_size = offsetof(pgr_memory_stats, used_bytes);
-  const int chained = 0;
+  const pgr_struct_header chained = {sizeof chained, 1000, nullptr};
   out.next = &chained;
   fill(&out, full);
   EXPECT_EQ(out.total_bytes, 1u);
@@ -101,6 +101,20 @@ TEST(Read, FieldsBehindTheCallersEndAreZero) {
   const pgr_memory_stats own = read(&in);
   EXPECT_EQ(own.free_bytes, 2u);
   EXPECT_EQ(own.used_bytes, 0u);
+}
+
+TEST(Chain, UnknownStructsAreSkippedUnlessTheyMustBeUnderstood) {
+  pgr_struct_header second = {sizeof second, 1001, nullptr};
+  pgr_struct_header first = {sizeof first, 1000, &second};
+  pgr_memory_stats in;
+  PGR_INIT(in, MEMORY_STATS);
+  in.next = &first;
+  EXPECT_NO_THROW(read(&in));
+  second.struct_id |= PGR_STRUCT_MUST_UNDERSTAND;
+  Error e;
+  EXPECT_EQ(guard(&e.error, [&] { read(&in); }), PGR_STATUS_INCOMPATIBLE);
+  EXPECT_STREQ(e.error.message, "extension struct 1001 must be understood, and is unknown");
+  EXPECT_EQ(guard(nullptr, [&] { fill(&in, pgr_memory_stats{}); }), PGR_STATUS_INCOMPATIBLE);
 }
 
 TEST(Blob, ReleaseMayBeCalledTwice) {

@@ -58,11 +58,16 @@ inline std::string_view to_view(const pgr_string* text) {
 // The bytes must outlive the use of the result.
 inline pgr_string to_pgr(std::string_view text) { return {text.data(), text.size()}; }
 
+// Throws StatusError (INCOMPATIBLE) where a struct behind `next` must be understood: this SDK knows no
+// extension yet, and skips the others.
+void check_chain(const void* next);
+
 // Copies `value` into a caller's struct: the fields behind the 16-byte header, as far as both sides
 // know them. The caller's size, id and chain stay as they are.
 template <typename Struct>
 void fill(Struct* out, const Struct& value) {
   require(out != nullptr, PGR_STATUS_INVALID_ARGUMENT, "the struct to fill is NULL");
+  check_chain(out->next);
   constexpr size_t kHeader = sizeof(pgr_struct_header);
   const size_t size = std::min<size_t>(out->struct_size, sizeof(Struct));
   if (size <= kHeader) return;
@@ -74,6 +79,7 @@ void fill(Struct* out, const Struct& value) {
 template <typename Struct>
 Struct read(const Struct* in) {
   require(in != nullptr, PGR_STATUS_INVALID_ARGUMENT, "a struct argument is NULL");
+  check_chain(in->next);
   Struct own{};
   std::memcpy(static_cast<void*>(&own), in, std::min<size_t>(in->struct_size, sizeof(Struct)));
   return own;
