@@ -28,6 +28,15 @@ std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request,
   return ready;
 }
 
+// DEBUG=3 shows the source, DEBUG=5 the machine code.
+void tell(const ReadyKernel& ready) {
+  if (!debugging(3)) return;
+  std::string text = fmt::format("{} on {}: {}\n{}\n", ready.code.colored_name, ready.kernel->device().name(),
+                                 codegen::to_string(ready.code.optimisations), ready.kernel->source());
+  if (debugging(5)) text += ready.kernel->disassemble() + "\n";
+  debug_write(text);
+}
+
 }  // namespace
 
 KernelOptions KernelOptions::from_settings() {
@@ -56,7 +65,10 @@ std::vector<std::shared_ptr<ReadyKernel>> KernelCache::get(std::span<const Kerne
     throw;
   }
   made_ += missing.size();
-  for (size_t i : missing) codegen_ns_ += (*slots[i])->codegen_ns;
+  for (size_t i : missing) {
+    codegen_ns_ += (*slots[i])->codegen_ns;
+    tell(**slots[i]);
+  }
   std::vector<std::shared_ptr<ReadyKernel>> ready(requests.size());
   for (size_t i = 0; i < requests.size(); ++i) ready[i] = *slots[i];
   return ready;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "engine/parts.h"
+#include "uop/printer.h"
 
 namespace plugrad::engine {
 namespace {
@@ -13,6 +14,7 @@ KernelReport report_of(const ReadyKernel& ready) {
   report.name = code.name;
   report.colored_name = code.colored_name;
   report.optimisations = codegen::to_string(code.optimisations);
+  report.ast = print(ready.ast->graph, ready.ast->sink, Numbering::FromZero);
   report.source = ready.kernel->source();
   std::ranges::copy(code.group_count, report.group_count);
   std::ranges::copy(code.local_size, report.local_size);
