@@ -1,4 +1,5 @@
 // Random small graphs on every built device against the evaluator: fixed seeds, and a new one each run, which is printed.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -91,6 +92,6 @@ TEST_P(RandomGraphs, AgreeWithoutOptimisations) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Device, RandomGraphs, testing::Values("CPU", "REFERENCE"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& device) { return std::string(device.param); });
 
 }  // namespace
