@@ -46,7 +46,7 @@ struct ConvOptions {
   int64_t groups = 1;
 };
 struct PoolOptions {
-  std::optional<Pair> stride;  ///< the kernel's size when not given
+  std::optional<Pair> stride = {};  ///< the kernel's size when not given
   Padding padding = 0;
   Pair dilation = 1;
   bool ceil_mode = false;          ///< windows that begin inside the padded image count, even if they leave it
