@@ -16,6 +16,12 @@ std::vector<int64_t> Step::arg() const {
   return {list.begin(), list.end()};
 }
 
+Id Step::mul(Id a, Id b) {
+  const Id one = number(1.0);
+  if (a == one) return b;
+  return b == one ? a : graph.binary(Op::Mul, a, b);
+}
+
 Id Step::move(Op op, Id a, const std::vector<int64_t>& list) {
   return graph.add(op, graph[a].dtype, {a}, graph.list(list));
 }

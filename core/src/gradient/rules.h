@@ -26,7 +26,7 @@ class Step {
 
   // Nodes.
   Id number(double value) { return graph.constant(dtype(), value); }
-  Id mul(Id a, Id b) { return graph.binary(Op::Mul, a, b); }
+  Id mul(Id a, Id b);  // x * 1 is x
   Id neg(Id a) { return graph.unary(Op::Neg, a); }
   Id move(Op op, Id a, const std::vector<int64_t>& list);
   Id sum(Id a, const std::vector<int64_t>& axes);                   // axes become size 1

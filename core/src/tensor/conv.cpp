@@ -111,9 +111,14 @@ void require_image(std::string_view function, const Tensor& x) {
   require(x.ndim() >= 2, "[{}] shape {} has fewer than two axes", function, to_string(x.shape()));
 }
 
-/// Ones in the size of an image with padding `p`.
-Tensor ones_of_plane(const Tensor& x, const Padding& p) {
-  return Tensor::ones({x.size(-2) + p.top + p.bottom, x.size(-1) + p.left + p.right}, x.dtype());
+/// How many elements of each window of an axis lie in [low, high), where window i begins at i * stride - before.
+Tensor window_counts(const Windows& w, size_t axis, int64_t count, int64_t before, int64_t low, int64_t high) {
+  const int64_t kernel = w.kernel[axis], dilation = w.dilation[axis];
+  const Tensor start = Tensor::arange(count) * w.stride[axis] - before;
+  const auto elements_below = [&](int64_t end) {
+    return (end - start + (dilation - 1)).floor_div(dilation).maximum(0).minimum(kernel);
+  };
+  return elements_below(high) - elements_below(low);
 }
 
 double lowest(DType dtype) {
@@ -143,12 +148,10 @@ Tensor Tensor::avg_pool2d(Pair kernel, const PoolOptions& o) const {
   const bool reaches_over = all.bottom != own.bottom || all.right != own.right;
   if (!reaches_over && (o.count_include_pad || !padded_at_all))
     return (sum / static_cast<double>(kernel.height * kernel.width)).cast(tensor::real_dtype(dtype()));
-  // Elements that count, by window: those of the image, and its own padding if that is wanted.
-  const Tensor ones = ones_of_plane(x, o.count_include_pad ? own : Padding(0));
-  const Padding rest = o.count_include_pad
-      ? Padding(0, all.right - own.right, 0, all.bottom - own.bottom) : all;
-  const Tensor count = window_view(pad_image(ones, rest), w).sum({-2, -1});
-  return (sum / count).cast(tensor::real_dtype(dtype()));
+  const Padding counted = o.count_include_pad ? own : Padding(0);
+  const Tensor rows = window_counts(w, 0, sum.size(-2), own.top, -counted.top, size(-2) + counted.bottom);
+  const Tensor columns = window_counts(w, 1, sum.size(-1), own.left, -counted.left, size(-1) + counted.right);
+  return (sum / (rows.reshape({-1, 1}) * columns)).cast(tensor::real_dtype(dtype()));
 }
 
 }  // namespace plugrad

@@ -108,20 +108,29 @@ Tensor Tensor::operator[](std::initializer_list<Index> indices) const {
   return x;
 }
 
-Tensor Tensor::index_select(int64_t axis, const Tensor& places) const {
-  require_places("index_select", places);
-  const auto at = static_cast<size_t>(checked_axis("index_select", axis, ndim()));
-  const Shape from = shape(), chosen = places.shape();
-  const int64_t count = from[at];
+namespace {
+
+/// Elements of an axis at `places`, whose own axes take its place; those outside are 0.
+Tensor select(const Tensor& x, int64_t axis, const Tensor& places) {
+  const auto at = static_cast<size_t>(axis);
+  const Shape from = x.shape(), chosen = places.shape();
   // (lead…, places…, axis, tail…), where axis is summed away.
-  Shape data(from.begin(), from.begin() + static_cast<int64_t>(at)), rows(at, 1);
+  Shape data(from.begin(), from.begin() + axis), rows(at, 1);
   data.insert(data.end(), chosen.size(), 1);
   rows.insert(rows.end(), chosen.begin(), chosen.end());
-  data.insert(data.end(), from.begin() + static_cast<int64_t>(at), from.end());
+  data.insert(data.end(), from.begin() + axis, from.end());
   rows.insert(rows.end(), from.size() - at, 1);
-  const Tensor counter = arange(count).reshape(counter_shape(data.size(), at + chosen.size(), count));
-  const Tensor hit = wrapped(places, count).reshape(rows) == counter;
-  return pick(hit, reshape(data), static_cast<int64_t>(at + chosen.size()));
+  const size_t summed = at + chosen.size();
+  const Tensor counter = Tensor::arange(from[at]).reshape(counter_shape(data.size(), summed, from[at]));
+  return pick(places.reshape(rows) == counter, x.reshape(data), static_cast<int64_t>(summed));
+}
+
+}  // namespace
+
+Tensor Tensor::index_select(int64_t axis, const Tensor& places) const {
+  require_places("index_select", places);
+  const int64_t at = checked_axis("index_select", axis, ndim());
+  return select(*this, at, wrapped(places, size(at)));
 }
 
 Tensor Tensor::gather(int64_t axis, const Tensor& places) const {
@@ -151,7 +160,8 @@ Tensor Tensor::one_hot(int64_t classes) const {
 
 Tensor embedding(const Tensor& table, const Tensor& places) {
   require(table.ndim() == 2, "[embedding] the table has shape {}, not (rows, width)", to_string(table.shape()));
-  return table.index_select(0, places);
+  require_places("embedding", places);
+  return select(table, 0, places);
 }
 
 namespace {

@@ -117,7 +117,7 @@ Tensor Tensor::pad(const Pairs& before_after, double value) const {
   }
   node = shrink_node(r, node, bounds);
   const Tensor padded = r.done(pad_node(r, node, pads));
-  if (value == 0.0) return padded;
+  if (value == 0.0 || r.shape(node) == padded.shape()) return padded;
   const Id inside = r.expand(r.reshape(r.graph().constant(DType::Bool, int64_t{1}), Shape(shape.size(), 1)), r.shape(node));
   const Tensor fill = is_float(dtype()) ? Tensor(value) : Tensor(static_cast<int64_t>(value));
   return plugrad::where(r.done(pad_node(r, inside, pads)), padded, fill);
