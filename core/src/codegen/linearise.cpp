@@ -76,7 +76,9 @@ class Lineariser {
     }
   }
 
+  // An Iota among the values is lanes, not a loop.
   bool is_loop(Id range) const {
+    if (graph_[range].op != Op::Range) return false;
     const AxisKind kind = range_kind(graph_[range]);
     return kind != AxisKind::Global && kind != AxisKind::Local;
   }
