@@ -25,7 +25,7 @@ NARROW_ROOMS = {"schedule", "codegen"}
 PUBLIC_ROOM = {"export.h": "base", "error.h": "base", "dtype.h": "base", "plugrad.h": "nn"}
 DEVICE_SDK = re.compile(r"^(llvm|clang|clang-c|lld|CL|vulkan|cuda|nvrtc|hip|shaderc)(/|\.h|$)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.M)
-LLVM_LINK = re.compile(r"\b(LLVM|clang-cpp|clangBasic|libclang)\w*", re.I)
+LLVM_LINK = re.compile(r"\b(LLVM\w*|clang-cpp|clang[A-Z]\w*|libclang)\b")
 
 
 def closure(room):
@@ -97,14 +97,19 @@ def include_breaches(path):
             yield f"{path}: includes {header}: {why}"
 
 
+LINK_CALL = re.compile(r"\b(target_link_libraries|plugrad_add_\w+)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
+
+
 def link_breaches(path):
-    for number, line in enumerate(tree.read(path).splitlines(), 1):
-        code = line.split("#", 1)[0]
-        if path.parts[:2] != ("sdk", "clang") and LLVM_LINK.search(code):
-            yield f"{path}:{number}: only sdk/clang links LLVM or Clang: {code.strip()}"
-        if path.parts[0] in ("sdk", "plugins") and re.search(r"plugrad(_|::)core\b", code):
-            yield f"{path}:{number}: {path.parts[0]} never links core"
-        if path.parts[0] == "core" and re.search(r"plugrad(_|::)(sdk|render|clang|plugin_)(?!api)", code):
+    code = "\n".join(line.split("#", 1)[0] for line in tree.read(path).splitlines())
+    for call in LINK_CALL.finditer(code):
+        linked, folder = call.group(2), path.parts[0]
+        number = code.count("\n", 0, call.start()) + 1
+        if path.parts[:2] != ("sdk", "clang") and LLVM_LINK.search(linked):
+            yield f"{path}:{number}: only sdk/clang links LLVM or Clang"
+        if folder in ("sdk", "plugins") and re.search(r"plugrad(_|::)core\b", linked):
+            yield f"{path}:{number}: {folder} never links core"
+        if folder == "core" and re.search(r"plugrad(_|::)(sdk|render|clang|plugin_(?!api))", linked):
             yield f"{path}:{number}: core links neither the SDK nor a plugin"
 
 
