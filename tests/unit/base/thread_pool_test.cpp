@@ -142,6 +142,9 @@ TEST(ThreadPool, WorkersSeeTheCallersSettingScope) {
 }
 
 TEST(ThreadPool, AForkedChildHasAPoolOfItsOwn) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer cannot make threads in a forked child";
+#endif
   SettingScope scope([](Settings& s) { s.threads = 2; });
   run_tasks(4, [](std::uint64_t) {});
   pid_t child = fork();

@@ -136,11 +136,12 @@ TEST_F(FakeDevice, TheReclaimerIsAskedBeforeAnAllocationFails) {
 }
 
 TEST_F(FakeDevice, AllocatingFromManyThreadsKeepsTheBooks) {
+  Device& d = device();
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
-    threads.emplace_back([&, t] {
+    threads.emplace_back([&d, t] {
       for (int i = 0; i < 300; ++i)
-        auto b = device().allocate(static_cast<std::uint64_t>(t * 100 + i % 7 * 1000));
+        auto b = d.allocate(static_cast<std::uint64_t>(t * 100 + i % 7 * 1000));
     });
   for (auto& t : threads) t.join();
   EXPECT_EQ(device().memory_stats().used_bytes, 0u);
@@ -211,12 +212,13 @@ TEST_F(FakeDevice, ACompileErrorShowsLogAndNumberedSource) {
 }
 
 TEST_F(FakeDevice, IdenticalKernelsCompileOnceFromManyThreads) {
+  Device& d = device();
   std::vector<std::thread> threads;
   std::vector<std::shared_ptr<Kernel>> kernels(8);
   for (int t = 0; t < 8; ++t)
     threads.emplace_back([&, t] {
       SettingScope mine([&](Settings& s) { s.cache_dir = cache.path(); });
-      kernels[t] = device().compile(ir(t % 2 ? "slow one" : "slow two"), "k");
+      kernels[t] = d.compile(ir(t % 2 ? "slow one" : "slow two"), "k");
     });
   for (auto& t : threads) t.join();
   EXPECT_EQ(device().compile_stats().compiled, 2u);
