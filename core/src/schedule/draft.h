@@ -55,14 +55,11 @@ struct Draft {
         options(opts) {}
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;
-
-  bool live_stored(Id id) const { return stored[id] != 0; }
 };
 inline constexpr uint32_t kNoBuffer = UINT32_MAX;
 
 // The stages, in order (pipeline.cpp).
 void simplify_tensors(Draft& draft);
-void split_large_reductions(Draft& draft);
 void link_consumers(Draft& draft);
 void choose_stored(Draft& draft);
 void assemble(Draft& draft);

@@ -38,7 +38,7 @@ LoweredKernel KernelLowering::lower(Id root) {
   const Id out = param(root);
   const Id value = lower_value(root, index_list(index));
   const Id store = g.add(Op::Store, DType::Void, {out, indexing_->flatten(index, shape), value});
-  ast->sink = g.add(Op::Sink, DType::Void, {store});
+  ast->sink = simplifier(g.add(Op::Sink, DType::Void, {store}));
   ast->param_count = static_cast<uint32_t>(params_.size());
   return {std::move(ast), params_};
 }

@@ -1,10 +1,10 @@
-// The stages of the scheduler as a list, and the one loop that runs it.
+// The stages of the scheduler as a list, and the one loop that runs it: times, checks, prints and records each.
 #include <array>
-#include <cstdio>
-#include <string>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/trace.h"
+#include "rewrite/trace.h"
 #include "schedule/draft.h"
 #include "uop/printer.h"
 #include "uop/verifier.h"
@@ -12,30 +12,65 @@
 namespace plugrad::schedule {
 namespace {
 
+enum class Result : uint8_t { TensorGraph, Plan };
+
 struct Stage {
   const char* name;
   void (*run)(Draft&);
-  enum class Holds { TensorGraph, Kernels } holds;  // what is verified after it
+  Result result;  // what is checked and printed after it
   const char* meaning;
 };
 
+// clang-format off
 constexpr std::array<Stage, 5> kSchedule = {{
-    {"simplify tensors", simplify_tensors, Stage::Holds::TensorGraph, "views merge; uniform values and empty tensors fold"},
-    {"link consumers", link_consumers, Stage::Holds::TensorGraph, "who reads what, how large, on which device"},
-    {"choose stored", choose_stored, Stage::Holds::TensorGraph, "which values get memory; the rest is computed where it is read"},
-    {"assemble", assemble, Stage::Holds::Kernels, "each stored value is a kernel of loops, or a copy"},
-    {"plan memory", plan_memory, Stage::Holds::Kernels, "temporaries share arenas"},
+    {"simplify tensors", simplify_tensors, Result::TensorGraph, "views merge, uniform values and empty tensors fold, large reductions split"},
+    {"link consumers",   link_consumers,   Result::TensorGraph, "who reads what, how large, on which device"},
+    {"choose stored",    choose_stored,    Result::TensorGraph, "which values get memory; the rest is computed where it is read"},
+    {"assemble",         assemble,         Result::Plan,        "each stored value is a kernel of loops, or a copy"},
+    {"plan memory",      plan_memory,      Result::Plan,        "temporaries share arenas"},
 }};
+// clang-format on
+
+void check(Draft& draft, const Stage& stage) {
+  if (stage.result == Result::TensorGraph) return verify(draft.graph, draft.roots, Spec::Tensor, stage.name);
+  for (const auto& ast : draft.plan.asts) verify_kernel_ast(const_cast<Graph&>(ast->graph), ast->sink);
+}
+
+std::string dump(const Draft& draft, const Stage& stage) {
+  const std::string body =
+      stage.result == Result::Plan ? to_string(draft.plan) : print(draft.graph, draft.roots) + "\n";
+  return fmt::format("--- schedule: {} ({})\n{}", stage.name, stage.meaning, body);
+}
+
+void record(const Stage& stage, uint64_t start_ns, const RewriteTrace& rewrites) {
+  trace_span("schedule", stage.name, start_ns, {{"meaning", std::string_view(stage.meaning)}});
+  for (const TraceEvent& e : rewrites.events)
+    trace_instant("rewrite", "rule",
+                  {{"stage", std::string_view(stage.name)}, {"rule", std::string_view(e.rule->name)},
+                   {"from", int64_t{e.from}}, {"to", int64_t{e.to}}});
+}
+
+void run_traced(Draft& draft, const Stage& stage) {
+  RewriteTrace rewrites;
+  const uint64_t start = monotonic_ns();
+  {
+    const TraceScope scope(rewrites);
+    stage.run(draft);
+  }
+  record(stage, start, rewrites);
+}
 
 }  // namespace
 
 Plan make_plan(const Graph& graph, std::span<const Id> roots, std::span<const Id> inputs,
                uint32_t default_device, const Options& options) {
   Draft draft(graph, roots, inputs, default_device, options);
+  const bool print_all = debugging(4);
   for (const Stage& stage : kSchedule) {
-    const uint64_t start = monotonic_ns();
-    stage.run(draft);
-    if (tracing()) trace_span("schedule", stage.name, start, {{"meaning", std::string_view(stage.meaning)}});
+    if (tracing()) run_traced(draft, stage);
+    else stage.run(draft);
+    if (settings().verify) check(draft, stage);
+    if (print_all || settings().dump == stage.name) debug_write(dump(draft, stage));
   }
   return std::move(draft.plan);
 }

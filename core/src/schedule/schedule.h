@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "uop/graph.h"
@@ -68,5 +69,8 @@ struct Plan {
 /// the i-th distinct Buffer node in the order of `inputs`.
 Plan make_plan(const Graph& graph, std::span<const Id> roots, std::span<const Id> inputs,
                uint32_t default_device, const Options& options);
+
+/// The steps with their buffers, the buffers with their places, and each kernel's AST: for people.
+std::string to_string(const Plan& plan);
 
 }  // namespace plugrad::schedule

@@ -2,6 +2,7 @@
 // Contiguous and Copy vanish, uniform values are computed once, empty tensors become constants.
 #include "base/check.h"
 #include "schedule/draft.h"
+#include "schedule/split_reduction.h"
 #include "schedule/tensor_builder.h"
 
 namespace plugrad::schedule {
@@ -12,7 +13,9 @@ bool is_compute(Op op) { return is_alu(op) || op == Op::Reduce; }
 class Copier {
  public:
   explicit Copier(Draft& draft)
-      : draft_(draft), build_(draft.graph, draft.shapes), new_id_(draft.source.size(), kNoId) {}
+      : draft_(draft),
+        build_(draft.graph, draft.shapes, draft.options.fast_math ? RuleSet::Fast : RuleSet::Strict),
+        new_id_(draft.source.size(), kNoId) {}
 
   void run() {
     draft_.inputs.assign(draft_.source_inputs.size(), kNoId);
@@ -79,15 +82,20 @@ class Copier {
       case Op::Detach: return src[0];
       case Op::Contiguous: return contiguous(src[0], n.arg);
       case Op::Copy: return device_copy(src[0], n.arg);
-      case Op::Reduce: {
-        const Dims values = list(id);
-        return build_.reduce(static_cast<Op>(values[0]), src[0], Dims(values.begin() + 1, values.end()));
-      }
+      case Op::Reduce: return reduce(src[0], list(id));
       default: break;
     }
     if (is_movement(n.op)) return move(n.op, src[0], list(id));
     ensure(is_alu(n.op), "[schedule] {} has no place in a tensor graph", op_info(n.op).name);
     return build_.elementwise(n, src);
+  }
+
+  Id reduce(Id x, const Dims& op_and_axes) {
+    const Op op = static_cast<Op>(op_and_axes[0]);
+    const Dims axes(op_and_axes.begin() + 1, op_and_axes.end());
+    const SplitReduction split = split_reduction(build_, op, x, axes, draft_.options.threads);
+    if (split.first != kNoId) request(split.first);
+    return split.result;
   }
 
   Id move(Op op, Id x, const Dims& values) {

@@ -210,9 +210,14 @@ Id TensorBuilder::elementwise(const Node& like, std::span<const Id> sources) {
   if (!varies && (!single || constant) && !whole.empty())
     return filled(elementwise(like, src), whole);
   if (const Id done = hoisted(like, src); done != kNoId) return done;
-  return folded(graph_.add(like.op, like.dtype, src, like.arg));
+  return simplified(graph_.add(like.op, like.dtype, src, like.arg));
 }
 
-Id TensorBuilder::folded(Id node) { return node; }
+/// Algebra sees values, not shapes: where only a constant or a scalar is left, it is repeated.
+Id TensorBuilder::simplified(Id node) {
+  const Id value = simplify_(node);
+  if (shapes_.id(value) == shapes_.id(node)) return value;
+  return filled(value, shape(node));
+}
 
 }  // namespace plugrad::schedule

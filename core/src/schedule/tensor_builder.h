@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "symbolic/symbolic.h"
 #include "uop/facts.h"
 
 namespace plugrad::schedule {
@@ -12,7 +13,8 @@ namespace plugrad::schedule {
 class TensorBuilder {
  public:
   using Dims = std::vector<int64_t>;
-  TensorBuilder(Graph& graph, Shapes& shapes) : graph_(graph), shapes_(shapes) {}
+  TensorBuilder(Graph& graph, Shapes& shapes, RuleSet rules)
+      : graph_(graph), shapes_(shapes), simplify_(graph, rules) {}
 
   Id reshape(Id x, const Dims& shape);
   Id permute(Id x, const Dims& order);
@@ -39,7 +41,7 @@ class TensorBuilder {
   Id one_value(Id x);
   Id as_scalar(Id x);
   Id hoisted(const Node& like, std::span<const Id> sources);
-  Id folded(Id node);
+  Id simplified(Id node);
   Dims list(Id x) const {
     const auto l = graph_.arg_list(x);
     return {l.begin(), l.end()};
@@ -49,6 +51,7 @@ class TensorBuilder {
   }
   Graph& graph_;
   Shapes& shapes_;
+  Simplifier simplify_;
   std::vector<Id> one_value_;  // by id; the node of one element that a value repeats, or kNoId
 };
 

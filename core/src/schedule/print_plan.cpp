@@ -1,0 +1,41 @@
+// Plans as text.
+#include <fmt/format.h>
+
+#include "schedule/schedule.h"
+#include "uop/printer.h"
+
+namespace plugrad::schedule {
+namespace {
+
+std::string place_of(const PlannedBuffer& b) {
+  switch (b.kind) {
+    case PlannedBuffer::Kind::Input: return fmt::format("input {}", b.number);
+    case PlannedBuffer::Kind::Output: return fmt::format("output {}", b.number);
+    default: return fmt::format("arena {} at {}", b.arena, b.offset_bytes);
+  }
+}
+
+std::string step_line(const Step& step) {
+  std::string line = step.kind == Step::Kind::Copy ? "copy" : fmt::format("kernel {}", step.ast);
+  line += fmt::format(" on device {}: b{} =", step.device, step.buffers[0]);
+  for (size_t i = 1; i < step.buffers.size(); ++i) line += fmt::format(" b{}", step.buffers[i]);
+  return line + "\n";
+}
+
+}  // namespace
+
+std::string to_string(const Plan& plan) {
+  std::string out;
+  for (size_t i = 0; i < plan.buffers.size(); ++i) {
+    const PlannedBuffer& b = plan.buffers[i];
+    out += fmt::format("b{}: {} x {} on device {}, {}\n", i, b.elem_count, name_of(b.dtype), b.device, place_of(b));
+  }
+  for (size_t i = 0; i < plan.arenas.size(); ++i)
+    out += fmt::format("arena {}: {} bytes on device {}\n", i, plan.arenas[i].size_bytes, plan.arenas[i].device);
+  for (const Step& step : plan.steps) out += step_line(step);
+  for (size_t i = 0; i < plan.asts.size(); ++i)
+    out += fmt::format("kernel {}:\n{}\n", i, print(plan.asts[i]->graph, plan.asts[i]->sink, Numbering::FromZero));
+  return out;
+}
+
+}  // namespace plugrad::schedule

@@ -1,0 +1,17 @@
+// Large reductions with few results, in two steps, so that every thread has work.
+#pragma once
+
+#include "schedule/tensor_builder.h"
+
+namespace plugrad::schedule {
+
+struct SplitReduction {
+  Id result;
+  Id first = kNoId;  // the partial results, to be stored; kNoId when the reduction stays whole
+};
+
+/// Reduces `x`. A reduction of at least 32768 elements into fewer results than 4 a thread becomes one over
+/// equal contiguous chunks and one over their results.
+SplitReduction split_reduction(TensorBuilder& build, Op op, Id x, const TensorBuilder::Dims& axes, uint32_t threads);
+
+}  // namespace plugrad::schedule
