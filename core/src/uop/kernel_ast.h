@@ -8,7 +8,8 @@
 //   Param                                     dtype of an element; list: slot, PGR_PARAM_BUFFER, elem_count, flags
 //   Range(size)                               arg: axis number and kind, Loop or Reduce (uop/range.h); axis numbers are
 //                                             unique in the kernel, ascending from the outermost output axis inwards
-//   Reduce(value, range…)                     list: op. Closes its Reduce ranges, which appear nowhere outside it
+//   Reduce(value, range…)                     list: op. Closes its Reduce ranges, which appear nowhere outside it. Reduces of which
+//                                             neither contains the other may close the same ranges: they share loops
 //   Const, ALU ops, Cast, Bitcast, Where, FloorDiv, FloorMod
 //
 // Indices are element offsets of dtype Index (row-major in the stored shape), built of Range, Index constants,

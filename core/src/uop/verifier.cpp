@@ -249,13 +249,25 @@ void verify(Graph& graph, std::span<const Id> roots, Spec spec, const char* stag
   }
 }
 
+namespace {
+
+/// Whether the value that `reduce` sums contains the Reduce `other`.
+bool contains(const Graph& graph, Id reduce, Id other) {
+  Reachable reachable;
+  const Id value = graph.sources(reduce)[0];
+  const auto& inside = reachable.from(graph, std::span<const Id>(&value, 1));
+  return std::ranges::binary_search(inside, other);
+}
+
+}  // namespace
+
 void verify_kernel_ast(Graph& graph, Id sink) {
   const char* stage = "kernel";
   verify(graph, sink, Spec::Kernel, stage);
   if (graph[sink].op != Op::Sink) complain(graph, sink, "the root must be a sink", stage);
   Reachable reachable;
   std::map<uint32_t, Id> axes;
-  std::map<Id, Id> closed_by;
+  std::multimap<Id, Id> closed_by;
   for (Id id : reachable.from(graph, std::span<const Id>(&sink, 1))) {
     const Node& n = graph[id];
     if (n.op == Op::Range && !axes.emplace(range_axis(n), id).second)
@@ -263,7 +275,10 @@ void verify_kernel_ast(Graph& graph, Id sink) {
     if (n.op != Op::Reduce) continue;
     for (Id range : graph.sources(id).subspan(1)) {
       if (range_kind(graph[range]) != AxisKind::Reduce) complain(graph, id, "only reduce ranges are closed", stage);
-      if (!closed_by.emplace(range, id).second) complain(graph, id, "a range is closed twice", stage);
+      const auto [begin, end] = closed_by.equal_range(range);
+      if (std::any_of(begin, end, [&](const auto& by) { return contains(graph, id, by.second); }))
+        complain(graph, id, "a range is closed twice", stage);
+      closed_by.emplace(range, id);
     }
   }
   // A reduce range is open at a store when some path to it passes no Reduce that closes it.

@@ -23,7 +23,7 @@ inline void verify(Graph& graph, Id root, Spec spec, const char* stage = "") {
 }
 
 /// As verify with Spec::Kernel, and what uop/kernel_ast.h promises: Sink over Stores, axis numbers unique,
-/// each Reduce range closed once and not open at any Store.
+/// each Reduce range closed once on every path and not open at any Store.
 void verify_kernel_ast(Graph& graph, Id sink);
 
 }  // namespace plugrad

@@ -55,8 +55,12 @@ TEST_F(KernelAstTest, OpenReduceRangeIsRejected) {
   EXPECT_THROW(verify_kernel_ast(g, kernel(load)), Error);
 }
 
+TEST_F(KernelAstTest, ReducesSideBySideShareLoops) {
+  verify_kernel_ast(g, kernel(reduce(Op::Add, load, {r}) + reduce(Op::Max, load, {r})));
+}
+
 TEST_F(KernelAstTest, RangeClosedTwiceIsRejected) {
-  EXPECT_THROW(verify_kernel_ast(g, kernel(reduce(Op::Add, load, {r}) + reduce(Op::Max, load, {r}))), Error);
+  EXPECT_THROW(verify_kernel_ast(g, kernel(reduce(Op::Add, load + reduce(Op::Max, load, {r}), {r}))), Error);
 }
 
 }  // namespace
