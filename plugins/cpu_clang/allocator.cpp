@@ -1,5 +1,5 @@
-// Buffers are host memory. Large ones stand on huge pages: a first touch of small pages costs more than
-// the kernel that fills them.
+// Buffers are host memory. Large ones stand on huge pages: a first touch of small pages costs more
+// than the kernel that fills them.
 #include <sys/mman.h>
 
 #include <cstring>
@@ -100,8 +100,9 @@ void copy_bytes(pgr_device* device, char* dst, const char* src, uint64_t size) {
     if (size > 0) std::memcpy(dst, src, size);
     return;
   }
-  for_spans(device, size, kSpanBytes,
-            [=](uint64_t begin, uint64_t end) { std::memcpy(dst + begin, src + begin, end - begin); });
+  for_spans(device, size, kSpanBytes, [=](uint64_t begin, uint64_t end) {
+    std::memcpy(dst + begin, src + begin, end - begin);
+  });
 }
 
 pgr_status alloc(pgr_device* device, const pgr_alloc_desc* desc, pgr_buffer** out,
@@ -111,16 +112,17 @@ pgr_status alloc(pgr_device* device, const pgr_alloc_desc* desc, pgr_buffer** ou
     sdk::require(out != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out is NULL");
     sdk::require((own.align_bytes & (own.align_bytes - 1)) == 0, PGR_STATUS_INVALID_ARGUMENT,
                  "alignment " + std::to_string(own.align_bytes) + " is not a power of two");
-    auto memory =
-        std::make_shared<Memory>(*device, own.size_bytes,
-                                 std::max<uint64_t>(own.align_bytes, kBufferAlign),
-                                 (own.flags & PGR_ALLOC_ZERO) != 0);
+    auto memory = std::make_shared<Memory>(*device, own.size_bytes,
+                                           std::max<uint64_t>(own.align_bytes, kBufferAlign),
+                                           (own.flags & PGR_ALLOC_ZERO) != 0);
     char* data = memory->data();
     *out = new pgr_buffer{std::move(memory), data, own.size_bytes};
   });
 }
 
-void free_buffer(pgr_device*, pgr_buffer* buffer) { delete buffer; }
+void free_buffer(pgr_device*, pgr_buffer* buffer) {
+  delete buffer;
+}
 
 pgr_status copy_in(pgr_device* device, pgr_queue*, pgr_buffer* dst, uint64_t offset,
                    const void* src, uint64_t size, pgr_error* error) {
@@ -159,7 +161,8 @@ pgr_status fill(pgr_device* device, pgr_queue*, pgr_buffer* dst, uint64_t offset
                  "size " + std::to_string(size) + " is not a multiple of the pattern's " +
                      std::to_string(pattern_bytes));
     char eight[8];
-    for (uint64_t i = 0; i < 8; ++i) eight[i] = static_cast<const char*>(pattern)[i % pattern_bytes];
+    for (uint64_t i = 0; i < 8; ++i)
+      eight[i] = static_cast<const char*>(pattern)[i % pattern_bytes];
     char* to = dst->data + offset;
     for_spans(device, (size + 7) / 8, kSpanBytes / 8, [&](uint64_t begin, uint64_t end) {
       for (uint64_t i = begin; i < end; ++i)
@@ -196,7 +199,9 @@ pgr_status sub_buffer(pgr_device*, pgr_buffer* parent, uint64_t offset, uint64_t
 
 }  // namespace
 
-void* address_of(const pgr_buffer* buffer) { return buffer->data; }
+void* address_of(const pgr_buffer* buffer) {
+  return buffer->data;
+}
 
 const pgr_allocator_api* allocator_table() {
   static const pgr_allocator_api table = [] {

@@ -78,7 +78,7 @@ pgr_status compile(pgr_device* device, const pgr_compile_desc* desc, pgr_blob* o
                    pgr_blob* out_log, pgr_error* error) {
   pgr_status status = PGR_STATUS_OK;
   const pgr_status outer = sdk::guard(error, [&] {
-    const CpuFacts& cpu = device->plugin->cpu;
+    const CpuFacts& cpu = device->cpu;
     const std::string bits = std::to_string(cpu.vector_bytes * 8);
     pgr_compile_desc own = sdk::read(desc);
     sdk::require(own.option_count == 0, PGR_STATUS_INVALID_ARGUMENT,
@@ -102,7 +102,7 @@ pgr_status compile(pgr_device* device, const pgr_compile_desc* desc, pgr_blob* o
 
 pgr_status cache_identity(pgr_device* device, pgr_blob* out, pgr_error* error) {
   return sdk::guard(error, [&] {
-    sdk::give_blob(out, "cpu_clang " PLUGRAD_COMPILER_VERSION " " + machine_text(device->plugin->cpu));
+    sdk::give_blob(out, "cpu_clang " PLUGRAD_COMPILER_VERSION " " + machine_text(device->cpu));
   });
 }
 
@@ -111,8 +111,8 @@ pgr_status validate(pgr_device* device, const void* binary, uint64_t size, uint3
   return sdk::guard(error, [&] {
     sdk::require(out != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out is NULL");
     std::string_view object;
-    const BinaryState state = unwrap_object({static_cast<const char*>(binary), size},
-                                            machine_text(device->plugin->cpu), &object);
+    const BinaryState state =
+        unwrap_object({static_cast<const char*>(binary), size}, machine_text(device->cpu), &object);
     *out = state == BinaryState::Good      ? PGR_BINARY_GOOD
            : state == BinaryState::Foreign ? PGR_BINARY_FOREIGN
                                            : PGR_BINARY_RECOMPILE;
@@ -124,7 +124,7 @@ pgr_status disassemble(pgr_device* device, const void* binary, uint64_t size, pg
   pgr_status status = PGR_STATUS_OK;
   const pgr_status outer = sdk::guard(error, [&] {
     const std::string_view object =
-        require_object({static_cast<const char*>(binary), size}, device->plugin->cpu);
+        require_object({static_cast<const char*>(binary), size}, device->cpu);
     status = compiler_of(*device->plugin)
                  .disassemble(nullptr, object.data(), object.size(), out_text, error);
   });
@@ -141,9 +141,9 @@ std::string machine_text(const CpuFacts& cpu) {
 std::string_view require_object(std::string_view binary, const CpuFacts& cpu) {
   std::string_view object;
   const BinaryState state = unwrap_object(binary, machine_text(cpu), &object);
-  sdk::require(state != BinaryState::Damaged, PGR_STATUS_BAD_BINARY,
-               "a binary of " + std::to_string(binary.size()) +
-                   " bytes is damaged, or not of cpu_clang");
+  sdk::require(
+      state != BinaryState::Damaged, PGR_STATUS_BAD_BINARY,
+      "a binary of " + std::to_string(binary.size()) + " bytes is damaged, or not of cpu_clang");
   sdk::require(state != BinaryState::Foreign, PGR_STATUS_BAD_BINARY,
                "the binary was compiled for another processor");
   return object;

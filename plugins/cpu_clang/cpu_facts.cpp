@@ -41,13 +41,15 @@ std::string read_features() {
   std::string list;
 #define PLUGRAD_ASK(name) \
   if (__builtin_cpu_supports(name)) list += list.empty() ? "+" name : ",+" name;
-  PLUGRAD_ASK("sse3") PLUGRAD_ASK("ssse3") PLUGRAD_ASK("sse4.1") PLUGRAD_ASK("sse4.2")
-  PLUGRAD_ASK("popcnt") PLUGRAD_ASK("lzcnt") PLUGRAD_ASK("bmi") PLUGRAD_ASK("bmi2")
-  PLUGRAD_ASK("movbe") PLUGRAD_ASK("avx") PLUGRAD_ASK("f16c") PLUGRAD_ASK("fma")
-  PLUGRAD_ASK("avx2") PLUGRAD_ASK("avx512f") PLUGRAD_ASK("avx512cd") PLUGRAD_ASK("avx512dq")
-  PLUGRAD_ASK("avx512bw") PLUGRAD_ASK("avx512vl") PLUGRAD_ASK("avx512vbmi")
+  PLUGRAD_ASK("sse3")
+  PLUGRAD_ASK("ssse3")
+  PLUGRAD_ASK("sse4.1") PLUGRAD_ASK("sse4.2") PLUGRAD_ASK("popcnt") PLUGRAD_ASK("lzcnt")
+      PLUGRAD_ASK("bmi") PLUGRAD_ASK("bmi2") PLUGRAD_ASK("movbe") PLUGRAD_ASK("avx")
+          PLUGRAD_ASK("f16c") PLUGRAD_ASK("fma") PLUGRAD_ASK("avx2") PLUGRAD_ASK("avx512f")
+              PLUGRAD_ASK("avx512cd") PLUGRAD_ASK("avx512dq") PLUGRAD_ASK("avx512bw")
+                  PLUGRAD_ASK("avx512vl") PLUGRAD_ASK("avx512vbmi")
 #undef PLUGRAD_ASK
-  return list;
+                      return list;
 }
 
 bool has_all_of_avx512() {
@@ -76,6 +78,7 @@ CpuFacts detect_cpu() {
   facts.features = read_features();
   const bool has_avx512 = has_all_of_avx512();
   facts.tune = choose_tune(facts.vendor, has_avx512);
+  facts.arch = "x86_64-" + facts.tune;
   facts.has_f16c = __builtin_cpu_supports("f16c");
   facts.has_fma = __builtin_cpu_supports("fma");
   facts.has_sse41 = __builtin_cpu_supports("sse4.1");
@@ -93,5 +96,22 @@ CpuFacts detect_cpu() {
                          "cpu_clang generates x86-64 code only, and this is another processor");
 }
 #endif
+
+CpuFacts restrict_cpu(CpuFacts cpu, std::string_view isa) {
+  if (isa == "native") return cpu;
+  const bool is_avx2 = isa == "avx2";
+  sdk::require(is_avx2 || isa == "sse2", PGR_STATUS_INVALID_ARGUMENT,
+               "option isa is \"" + std::string(isa) + "\"; allowed are native, avx2 and sse2");
+  sdk::require(!is_avx2 || (cpu.vector_bytes >= 32 && cpu.has_fma && cpu.has_f16c),
+               PGR_STATUS_UNSUPPORTED, "this processor has no AVX2");
+  cpu.arch = "x86_64-" + std::string(isa);
+  cpu.tune = is_avx2 ? "haswell" : "generic";
+  cpu.features =
+      is_avx2 ? "+sse3,+ssse3,+sse4.1,+sse4.2,+popcnt,+avx,+avx2,+fma,+f16c,+bmi,+bmi2" : "+sse2";
+  cpu.has_f16c = cpu.has_fma = cpu.has_sse41 = is_avx2;
+  cpu.vector_bytes = is_avx2 ? 32 : 16;
+  cpu.vector_registers = 16;
+  return cpu;
+}
 
 }  // namespace plugrad::cpu_clang

@@ -3,13 +3,14 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
+#include <string_view>
 
 namespace plugrad::cpu_clang {
 
 struct CpuFacts {
   std::string model;     // "AMD EPYC", for people
   std::string vendor;    // "AuthenticAMD"
+  std::string arch;      // "x86_64-znver4"
   std::string tune;      // LLVM's name of the processor to schedule for
   std::string features;  // what the compiler may use: "+avx2,+fma,…"
   bool has_f16c = false, has_fma = false, has_sse41 = false;
@@ -20,5 +21,9 @@ struct CpuFacts {
 };
 
 CpuFacts detect_cpu();
+
+// The same processor used as one of an older kind: "native", "avx2" or "sse2". Throws StatusError
+// for any other name, and where the processor lacks it.
+CpuFacts restrict_cpu(CpuFacts cpu, std::string_view isa);
 
 }  // namespace plugrad::cpu_clang

@@ -1,12 +1,15 @@
 // What the device says of itself.
-#include "plugin.h"
 #include "plugrad/plugin_api/device.h"
+
+#include "plugin.h"
 #include "plugrad/sdk/guard.h"
 
 namespace plugrad::cpu_clang {
 namespace {
 
-constexpr uint32_t bit(uint32_t dtype) { return 1u << dtype; }
+constexpr uint32_t bit(uint32_t dtype) {
+  return 1u << dtype;
+}
 constexpr uint32_t kBool = bit(PGR_DTYPE_BOOL);
 constexpr uint32_t kInts = bit(PGR_DTYPE_I8) | bit(PGR_DTYPE_U8) | bit(PGR_DTYPE_I16) |
                            bit(PGR_DTYPE_U16) | bit(PGR_DTYPE_I32) | bit(PGR_DTYPE_U32) |
@@ -32,13 +35,14 @@ void claim_ops(const CpuFacts& cpu, uint32_t* ops) {
   for (uint32_t op : {PGR_OP_RECIP, PGR_OP_FDIV, PGR_OP_SQRT}) ops[op] = kFloats;
   ops[PGR_OP_FMA] = cpu.has_fma ? kFloats : 0;
   ops[PGR_OP_TRUNC] = cpu.has_sse41 ? kFloats : 0;
-  ops[PGR_OP_CAST] = kBool | kInts | kFloats | bit(PGR_DTYPE_BF16) |
-                     (cpu.has_f16c ? bit(PGR_DTYPE_F16) : 0);
+  ops[PGR_OP_CAST] =
+      kBool | kInts | kFloats | bit(PGR_DTYPE_BF16) | (cpu.has_f16c ? bit(PGR_DTYPE_F16) : 0);
   ops[PGR_OP_BITCAST] = kStorage & ~kBool;
 }
 
-pgr_device_caps make_caps(const pgr_plugin& plugin) {
-  const CpuFacts& cpu = plugin.cpu;
+pgr_device_caps make_caps(const pgr_device& device) {
+  const pgr_plugin& plugin = *device.plugin;
+  const CpuFacts& cpu = device.cpu;
   pgr_device_caps caps;
   PGR_INIT(caps, DEVICE_CAPS);
   claim_ops(cpu, caps.op_dtypes);
@@ -65,13 +69,12 @@ pgr_device_caps make_caps(const pgr_plugin& plugin) {
 
 pgr_status info(pgr_device* device, pgr_device_info* out, pgr_error* error) {
   return sdk::guard(error, [&] {
-    const CpuFacts& cpu = device->plugin->cpu;
-    static const std::string arch = "x86_64-" + cpu.tune;
+    const CpuFacts& cpu = device->cpu;
     pgr_device_info own;
     PGR_INIT(own, DEVICE_INFO);
     own.stable_id = sdk::to_pgr("cpu-0");
     own.name = sdk::to_pgr(cpu.model);
-    own.arch = sdk::to_pgr(arch);
+    own.arch = sdk::to_pgr(cpu.arch);
     own.vendor = sdk::to_pgr(cpu.vendor);
     own.driver = sdk::to_pgr("Clang " PLUGRAD_COMPILER_VERSION);
     own.memory_bytes = cpu.memory_bytes;
@@ -80,14 +83,14 @@ pgr_status info(pgr_device* device, pgr_device_info* out, pgr_error* error) {
 }
 
 pgr_status caps(pgr_device* device, pgr_device_caps* out, pgr_error* error) {
-  return sdk::guard(error, [&] { sdk::fill(out, make_caps(*device->plugin)); });
+  return sdk::guard(error, [&] { sdk::fill(out, make_caps(*device)); });
 }
 
 pgr_status memory_stats(pgr_device* device, pgr_memory_stats* out, pgr_error* error) {
   return sdk::guard(error, [&] {
     pgr_memory_stats own;
     PGR_INIT(own, MEMORY_STATS);
-    own.total_bytes = device->plugin->cpu.memory_bytes;
+    own.total_bytes = device->cpu.memory_bytes;
     own.used_bytes = device->used_bytes.load();
     own.free_bytes = own.total_bytes > own.used_bytes ? own.total_bytes - own.used_bytes : 0;
     sdk::fill(out, own);
@@ -95,7 +98,9 @@ pgr_status memory_stats(pgr_device* device, pgr_memory_stats* out, pgr_error* er
 }
 
 // Every launch and copy has finished when it returns.
-pgr_status synchronize(pgr_device*, pgr_error*) { return PGR_STATUS_OK; }
+pgr_status synchronize(pgr_device*, pgr_error*) {
+  return PGR_STATUS_OK;
+}
 
 }  // namespace
 

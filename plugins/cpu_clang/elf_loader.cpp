@@ -13,13 +13,15 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kMostBytes = uint64_t{1} << 30;  // 32-bit distances reach everything
-constexpr uint64_t kStubBytes = 16;  // an address, and a jump to it
+constexpr uint64_t kStubBytes = 16;                 // an address, and a jump to it
 
 [[noreturn]] void refuse(const std::string& what) {
   throw sdk::StatusError(PGR_STATUS_BAD_BINARY, "object: " + what);
 }
 
-uint64_t round_up(uint64_t value, uint64_t align) { return (value + align - 1) / align * align; }
+uint64_t round_up(uint64_t value, uint64_t align) {
+  return (value + align - 1) / align * align;
+}
 
 // What compilers call without being asked to.
 const void* runtime_function(std::string_view name) {
@@ -121,7 +123,8 @@ class ElfReader {
 
   void map_memory() {
     object_.reset(new LoadedObject());
-    void* memory = ::mmap(nullptr, total_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* memory =
+        ::mmap(nullptr, total_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     sdk::require(memory != MAP_FAILED, PGR_STATUS_OUT_OF_HOST_MEMORY,
                  "cannot map " + std::to_string(total_) + " bytes for code");
     object_->memory_ = static_cast<char*>(memory);
@@ -151,7 +154,8 @@ class ElfReader {
     if (symbol.st_shndx == SHN_ABS) return symbol.st_value;
     if (symbol.st_shndx >= sections_.size() || !is_loaded(symbol.st_shndx))
       refuse("a symbol is in a section that is not loaded");
-    if (symbol.st_value > sections_[symbol.st_shndx].sh_size) refuse("a symbol is outside its section");
+    if (symbol.st_value > sections_[symbol.st_shndx].sh_size)
+      refuse("a symbol is outside its section");
     return base() + offsets_[symbol.st_shndx] + symbol.st_value;
   }
 
@@ -176,7 +180,8 @@ class ElfReader {
     const uint64_t type = ELF64_R_TYPE(entry.r_info), symbol = ELF64_R_SYM(entry.r_info);
     const uint64_t width = type == R_X86_64_64 ? 8 : 4;
     const uint64_t size = sections_[section].sh_size;
-    if (size < width || entry.r_offset > size - width) refuse("a relocation is outside its section");
+    if (size < width || entry.r_offset > size - width)
+      refuse("a relocation is outside its section");
     char* place = object_->memory_ + offsets_[section] + entry.r_offset;
     const uint64_t addend = static_cast<uint64_t>(entry.r_addend);
     const uint64_t here = reinterpret_cast<uint64_t>(place);
@@ -218,8 +223,8 @@ class ElfReader {
   void list_functions() {
     for (size_t i = 0; i < symbols_.size(); ++i) {
       const Elf64_Sym& symbol = symbols_[i];
-      const bool is_function = ELF64_ST_TYPE(symbol.st_info) == STT_FUNC &&
-                               ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL;
+      const bool is_function =
+          ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL;
       if (!is_function || symbol.st_shndx == SHN_UNDEF) continue;
       object_->functions_.emplace(name_of(symbol), reinterpret_cast<const void*>(address(i)));
     }

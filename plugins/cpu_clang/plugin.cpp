@@ -2,6 +2,7 @@
 #include "plugin.h"
 
 #include "plugrad/sdk/guard.h"
+#include "plugrad/sdk/options.h"
 
 namespace plugrad::cpu_clang {
 namespace {
@@ -14,6 +15,18 @@ pgr_status info(pgr_plugin*, pgr_plugin_info* out, pgr_error* error) {
     own.device_name = sdk::to_pgr("CPU");
     own.version = sdk::to_pgr("0.9.0");
     own.vendor = sdk::to_pgr("plugrad");
+    static const pgr_option_schema isa = [] {
+      pgr_option_schema schema;
+      PGR_INIT(schema, OPTION_SCHEMA);
+      schema.key = sdk::to_pgr("isa");
+      schema.type = sdk::to_pgr("native|avx2|sse2");
+      schema.default_value = sdk::to_pgr("native");
+      schema.help = sdk::to_pgr("the newest instructions that kernels may use");
+      return schema;
+    }();
+    own.options = &isa;
+    own.option_count = 1;
+    own.option_stride = sizeof isa;
     sdk::fill(out, own);
   });
 }
@@ -25,20 +38,28 @@ pgr_status device_count(pgr_plugin*, uint32_t* out_count, pgr_error* error) {
   });
 }
 
-pgr_status device_open(pgr_plugin* plugin, uint32_t index, const pgr_option*, uint32_t option_count,
-                       uint32_t, pgr_device** out, pgr_error* error) {
+pgr_status device_open(pgr_plugin* plugin, uint32_t index, const pgr_option* options,
+                       uint32_t option_count, uint32_t option_stride, pgr_device** out,
+                       pgr_error* error) {
   return sdk::guard(error, [&] {
     sdk::require(out != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out is NULL");
     sdk::require(index == 0, PGR_STATUS_NOT_FOUND,
                  "no CPU device " + std::to_string(index) + "; there is device 0");
-    sdk::require(option_count == 0, PGR_STATUS_INVALID_ARGUMENT, "a CPU device has no options");
     auto device = std::make_unique<pgr_device>();
     device->plugin = plugin;
+    device->cpu = plugin->cpu;
+    for (const auto& [key, value] : sdk::read_options(options, option_count, option_stride)) {
+      sdk::require(key == "isa", PGR_STATUS_INVALID_ARGUMENT,
+                   "a CPU device has no option \"" + std::string(key) + "\"; it has isa");
+      device->cpu = restrict_cpu(plugin->cpu, value);
+    }
     *out = device.release();
   });
 }
 
-void device_close(pgr_plugin*, pgr_device* device) { delete device; }
+void device_close(pgr_plugin*, pgr_device* device) {
+  delete device;
+}
 
 const void* table_named(std::string_view name) {
   if (name == "pgr.device") return device_table();

@@ -21,6 +21,7 @@ struct pgr_plugin {
 
 struct pgr_device {
   pgr_plugin* plugin = nullptr;
+  plugrad::cpu_clang::CpuFacts cpu;  // as its options restrict it
   std::atomic<uint64_t> used_bytes{0};
 };
 

@@ -45,8 +45,8 @@ pgr_status load(pgr_device* device, const void* binary, uint64_t size, pgr_progr
     sdk::require(binary != nullptr && out != nullptr, PGR_STATUS_INVALID_ARGUMENT,
                  "load: binary or out is NULL");
     auto program = std::make_unique<pgr_program>();
-    program->object = LoadedObject::load(
-        require_object({static_cast<const char*>(binary), size}, device->plugin->cpu));
+    program->object =
+        LoadedObject::load(require_object({static_cast<const char*>(binary), size}, device->cpu));
     for (const auto& [name, address] : program->object->functions())
       program->kernels[name].function = reinterpret_cast<KernelFn>(const_cast<void*>(address));
     *out = program.release();
@@ -83,7 +83,8 @@ struct Launch {
 // Runs all groups; returns about how long they would have taken one thread.
 void run(const pgr_host_api& host, pgr_kernel& kernel, const Launch& launch, uint64_t groups) {
   const uint64_t begin = now_ns();
-  const bool is_tiny = groups == 1 || kernel.recent_ns.load(std::memory_order_relaxed) < kWorthThreadsNs;
+  const bool is_tiny =
+      groups == 1 || kernel.recent_ns.load(std::memory_order_relaxed) < kWorthThreadsNs;
   if (is_tiny) {
     launch.function(launch.buffers, launch.scalars, 0, groups);
   } else {
@@ -104,7 +105,8 @@ uint64_t count_groups(const pgr_launch_desc& desc) {
   for (int axis = 0; axis < 3; ++axis) {
     sdk::require(desc.local_size[axis] == 1, PGR_STATUS_LIMIT_EXCEEDED,
                  "local_size along axis " + std::to_string(axis) + " is " +
-                     std::to_string(desc.local_size[axis]) + "; the CPU has groups of one work-item");
+                     std::to_string(desc.local_size[axis]) +
+                     "; the CPU has groups of one work-item");
     const uint64_t count = desc.group_count[axis];
     sdk::require(count == 0 || groups <= (uint64_t{1} << 62) / count, PGR_STATUS_LIMIT_EXCEEDED,
                  "more than 2^62 groups");
@@ -135,7 +137,9 @@ pgr_status launch(pgr_device* device, pgr_queue*, pgr_kernel* kernel, const pgr_
   });
 }
 
-void unload(pgr_device*, pgr_program* program) { delete program; }
+void unload(pgr_device*, pgr_program* program) {
+  delete program;
+}
 
 }  // namespace
 

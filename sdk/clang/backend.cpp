@@ -28,9 +28,9 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const CompileOptions& options)
   llvm::TargetOptions target_options;
   target_options.AllowFPOpFusion =
       options.contract ? llvm::FPOpFusion::Standard : llvm::FPOpFusion::Strict;
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      options.target, options.cpu, options.features, target_options, llvm::Reloc::PIC_,
-      llvm::CodeModel::Small, level));
+  return std::unique_ptr<llvm::TargetMachine>(
+      target->createTargetMachine(options.target, options.cpu, options.features, target_options,
+                                  llvm::Reloc::PIC_, llvm::CodeModel::Small, level));
 }
 
 // The source may allow contraction by pragma; the option has the last word.

@@ -1,9 +1,10 @@
 #include "clang/compile.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <exception>
 #include <fstream>
-#include <unistd.h>
 
 #include "clang/backend.h"
 #include "clang/crash_guard.h"

@@ -40,9 +40,10 @@ void set_option(CompileOptions& options, std::string_view key, std::string_view 
   } else if (key == "failure_dir") {
     options.failure_dir = value;
   } else {
-    throw sdk::StatusError(PGR_STATUS_INVALID_ARGUMENT,
-                           "the compiler has no option \"" + std::string(key) +
-                               "\"; it has language, target, cpu, tune, features, vector_bits, failure_dir");
+    throw sdk::StatusError(
+        PGR_STATUS_INVALID_ARGUMENT,
+        "the compiler has no option \"" + std::string(key) +
+            "\"; it has language, target, cpu, tune, features, vector_bits, failure_dir");
   }
 }
 
@@ -68,7 +69,8 @@ pgr_status compile(pgr_device*, const pgr_compile_desc* desc, pgr_blob* out_bina
         compile_c({static_cast<const char*>(own.input), own.input_bytes}, options);
     const std::string first_line = result.log.substr(0, result.log.find('\n'));
     sdk::give_blob(out_log, std::move(result.log));
-    sdk::require(result.ok, PGR_STATUS_COMPILE_FAILED, "kernel " + options.name + ": " + first_line);
+    sdk::require(result.ok, PGR_STATUS_COMPILE_FAILED,
+                 "kernel " + options.name + ": " + first_line);
     sdk::give_blob(out_binary, std::move(result.object));
   });
 }

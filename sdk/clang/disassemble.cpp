@@ -31,14 +31,14 @@ std::string hex_offset(uint64_t offset) {
   return text;
 }
 
-void append_function(LLVMDisasmContextRef disassembler, llvm::StringRef name,
-                     llvm::StringRef code, std::string& out) {
+void append_function(LLVMDisasmContextRef disassembler, llvm::StringRef name, llvm::StringRef code,
+                     std::string& out) {
   out += name.str() + ":\n";
   char text[256];
   for (uint64_t at = 0; at < code.size();) {
     auto* bytes = reinterpret_cast<uint8_t*>(const_cast<char*>(code.data())) + at;
-    const size_t length = LLVMDisasmInstruction(disassembler, bytes, code.size() - at, at, text,
-                                                sizeof text);
+    const size_t length =
+        LLVMDisasmInstruction(disassembler, bytes, code.size() - at, at, text, sizeof text);
     out += hex_offset(at) + (length ? text : "\t(bad)") + "\n";
     at += std::max<size_t>(length, 1);
   }
@@ -49,7 +49,8 @@ void append_function(LLVMDisasmContextRef disassembler, llvm::StringRef name,
 std::string disassemble_object(std::string_view object) {
   initialize_targets();
   const llvm::StringRef bytes(object.data(), object.size());
-  const auto file = value_of(ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(bytes, "object")));
+  const auto file =
+      value_of(ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(bytes, "object")));
   const std::unique_ptr<void, decltype(&LLVMDisasmDispose)> disassembler(
       LLVMCreateDisasm(file->makeTriple().str().c_str(), nullptr, 0, nullptr, nullptr),
       LLVMDisasmDispose);

@@ -17,13 +17,28 @@ constexpr const char* kFileName = "kernel.c";
 // Everything that costs time and gives nothing is off: headers, unwind tables, Clang's own run of
 // LLVM's passes (backend.cpp has ours).
 std::vector<std::string> arguments(const CompileOptions& options) {
-  std::vector<std::string> args = {
-      "-triple", options.target, "-target-cpu", options.cpu, "-std=gnu23", "-x", "c",
-      "-O" + std::to_string(options.optimize), "-disable-llvm-passes", "-disable-free",
-      "-ffreestanding", "-fno-builtin", "-fwrapv", "-relaxed-aliasing",
-      "-nostdsysteminc", "-nobuiltininc", "-w", "-mrelocation-model", "static",
-      "-mframe-pointer=none", "-fcolor-diagnostics",
-      options.contract ? "-ffp-contract=fast" : "-ffp-contract=off"};
+  std::vector<std::string> args = {"-triple",
+                                   options.target,
+                                   "-target-cpu",
+                                   options.cpu,
+                                   "-std=gnu23",
+                                   "-x",
+                                   "c",
+                                   "-O" + std::to_string(options.optimize),
+                                   "-disable-llvm-passes",
+                                   "-disable-free",
+                                   "-ffreestanding",
+                                   "-fno-builtin",
+                                   "-fwrapv",
+                                   "-relaxed-aliasing",
+                                   "-nostdsysteminc",
+                                   "-nobuiltininc",
+                                   "-w",
+                                   "-mrelocation-model",
+                                   "static",
+                                   "-mframe-pointer=none",
+                                   "-fcolor-diagnostics",
+                                   options.contract ? "-ffp-contract=fast" : "-ffp-contract=off"};
   if (!options.tune.empty()) {
     args.push_back("-tune-cpu");
     args.push_back(options.tune);
@@ -65,8 +80,9 @@ std::unique_ptr<llvm::Module> parse_c(std::string_view source, const CompileOpti
     return nullptr;
 
   auto files = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
-  files->addFile(kFileName, 0, llvm::MemoryBuffer::getMemBufferCopy(
-                                   llvm::StringRef(source.data(), source.size()), kFileName));
+  files->addFile(kFileName, 0,
+                 llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(source.data(), source.size()),
+                                                      kFileName));
   instance.setVerboseOutputStream(log_stream);
   instance.createDiagnostics(printer, false);
   instance.createFileManager(files);

@@ -8,7 +8,8 @@
 
 namespace plugrad::render {
 
-// How tightly an expression holds together; an operand that is looser than its place gets parentheses.
+// How tightly an expression holds together; an operand that is looser than its place gets
+// parentheses.
 enum class Prec : uint8_t { Atom, Unary, Product, Sum, Loose };
 
 // Which sources a row is for. Bits.
@@ -24,9 +25,9 @@ enum class When : uint8_t {
 };
 
 // A function that is written before the kernel when it is needed. In the text $T is the type of the
-// first argument, $R the result's, $E an element, $N the lanes, $M and $J the mask types of $T and $R,
-// $L and $H its lowest and highest value, $C the bits of it less 1, $U u32 with the lanes of $T;
-// $X and $Y: every float from $Y to below $X fits $R.
+// first argument, $R the result's, $E an element, $N the lanes, $M and $J the mask types of $T and
+// $R, $L and $H its lowest and highest value, $C the bits of it less 1, $U u32 with the lanes of
+// $T; $X and $Y: every float from $Y to below $X fits $R.
 struct Helper {
   const char* name;
   const char* scalar;
@@ -38,8 +39,8 @@ struct AluRow {
   uint16_t op;
   uint8_t classes;  // of source 0 (of source 1 for WHERE)
   When when;
-  Prec prec;        // of the whole
-  Prec first, rest; // the loosest that source 0 and the other sources may be
+  Prec prec;             // of the whole
+  Prec first, rest;      // the loosest that source 0 and the other sources may be
   const char* pattern;   // $0, $1, $2: the sources; $T: their type; nullptr: the language lacks it
   const Helper* helper;  // written before the kernel, and called as its name, "_" and the type
 };
@@ -75,8 +76,10 @@ struct Dialect {
   const char* contract_on;
   const char* contract_off;
   const Helper* masked_load;
+  const Helper* masked_load_register;  // of vectors of 16, 32 or 64 bytes
   const Helper* masked_store;
-  const Helper* to_int;     // float to integer: saturates, NaN is 0
+  const Helper* masked_store_register;
+  const Helper* to_int;  // float to integer: saturates, NaN is 0
   const Helper* bf16_to_f32;
   const Helper* f32_to_bf16;
   const Helper* f64_to_f32_odd;  // rounds to odd, so that a second rounding is right

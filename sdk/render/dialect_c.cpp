@@ -33,10 +33,11 @@ constexpr Helper kIDivSigned = {
     "  const $T safe = ((b == ($T)0) | ((b == ($T)-1) & (a == ($T)$L))) ? ($T)1 : b;\n"
     "  return b == ($T)0 ? ($T)0 : a / safe;\n}\n",
     nullptr};
-constexpr Helper kIDivUnsigned = {"idiv",
-                                  "$T idiv_$T($T a, $T b) {\n"
-                                  "  return b == ($T)0 ? ($T)0 : a / (b == ($T)0 ? ($T)1 : b);\n}\n",
-                                  nullptr};
+constexpr Helper kIDivUnsigned = {
+    "idiv",
+    "$T idiv_$T($T a, $T b) {\n"
+    "  return b == ($T)0 ? ($T)0 : a / (b == ($T)0 ? ($T)1 : b);\n}\n",
+    nullptr};
 constexpr Helper kModSigned = {
     "mod",
     "$T mod_$T($T a, $T b) {\n"
@@ -47,10 +48,11 @@ constexpr Helper kModUnsigned = {"mod",
                                  "$T mod_$T($T a, $T b) {\n"
                                  "  return b == ($T)0 ? a : a % (b == ($T)0 ? ($T)1 : b);\n}\n",
                                  nullptr};
-constexpr Helper kShlSigned = {"shl",
-                               "$T shl_$T($T a, $T b) {\n"
-                               "  return (b < ($T)0) | (b > ($T)$C) ? ($T)0 : a << (b & ($T)$C);\n}\n",
-                               nullptr};
+constexpr Helper kShlSigned = {
+    "shl",
+    "$T shl_$T($T a, $T b) {\n"
+    "  return (b < ($T)0) | (b > ($T)$C) ? ($T)0 : a << (b & ($T)$C);\n}\n",
+    nullptr};
 constexpr Helper kShlUnsigned = {"shl",
                                  "$T shl_$T($T a, $T b) {\n"
                                  "  return b > ($T)$C ? ($T)0 : a << (b & ($T)$C);\n}\n",
@@ -67,18 +69,42 @@ constexpr Helper kMaxInt = {"max", "$T max_$T($T a, $T b) { return a > b ? a : b
 constexpr Helper kMaxFloat = {
     "max", "$T max_$T($T a, $T b) { return (a > b) | (a != a) ? a : b; } // NaN if either is\n",
     nullptr};
-constexpr Helper kMaskedLoad = {
-    "masked_load", nullptr,
-    "$T masked_load_$T(const $E *p, $M gate, $T other) {\n"
-    "#pragma clang loop unroll(full)\n"
-    "  for (int lane = 0; lane < $N; ++lane)\n"
-    "    if (gate[lane]) other[lane] = p[lane];\n"
-    "  return other;\n}\n"};
+// Lane by lane, for vectors that no register has.
+constexpr Helper kMaskedLoad = {"masked_load", nullptr,
+                                "$T masked_load_$T(const $E *p, $M gate, $T other) {\n"
+                                "#pragma clang loop unroll(full)\n"
+                                "  for (int lane = 0; lane < $N; ++lane)\n"
+                                "    if (gate[lane]) other[lane] = p[lane];\n"
+                                "  return other;\n}\n"};
 constexpr Helper kMaskedStore = {"masked_store", nullptr,
                                  "void masked_store_$T($E *p, $M gate, $T value) {\n"
                                  "#pragma clang loop unroll(full)\n"
                                  "  for (int lane = 0; lane < $N; ++lane)\n"
                                  "    if (gate[lane]) p[lane] = value[lane];\n}\n"};
+// The instructions of x86 where the vector is as wide as a register.
+constexpr Helper kMaskedLoadRegister = {
+    "masked_load", nullptr,
+    "$T masked_load_$T(const $E *p, $M gate, $T other) {\n"
+    "#if defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)\n"
+    "  return ($T)__builtin_ia32_loaddqu$Qi$B_mask((const void *)p, ($M)other,\n"
+    "                                               __builtin_ia32_cvt$K2mask$B(gate));\n"
+    "#else\n"
+    "#pragma clang loop unroll(full)\n"
+    "  for (int lane = 0; lane < $N; ++lane)\n"
+    "    if (gate[lane]) other[lane] = p[lane];\n"
+    "  return other;\n"
+    "#endif\n}\n"};
+constexpr Helper kMaskedStoreRegister = {
+    "masked_store", nullptr,
+    "void masked_store_$T($E *p, $M gate, $T value) {\n"
+    "#if defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)\n"
+    "  __builtin_ia32_storedqu$Qi$B_mask((void *)p, ($M)value,\n"
+    "                                     __builtin_ia32_cvt$K2mask$B(gate));\n"
+    "#else\n"
+    "#pragma clang loop unroll(full)\n"
+    "  for (int lane = 0; lane < $N; ++lane)\n"
+    "    if (gate[lane]) p[lane] = value[lane];\n"
+    "#endif\n}\n"};
 constexpr Helper kToInt = {
     "to",
     "$R to_$R_$T($T x) { // saturates; NaN gives 0\n"
@@ -90,8 +116,7 @@ constexpr Helper kToInt = {
     "         : __builtin_convertvector(below, $J) ? ($R)$L\n"
     "                                              : inside;\n}\n"};
 constexpr Helper kBf16ToF32 = {
-    "to",
-    "$R to_$R_$T($T x) { return __builtin_bit_cast($R, ($U)x << 16); }\n",
+    "to", "$R to_$R_$T($T x) { return __builtin_bit_cast($R, ($U)x << 16); }\n",
     "$R to_$R_$T($T x) { return ($R)(__builtin_convertvector(x, $U) << 16); }\n"};
 constexpr Helper kF32ToBf16 = {
     "to",
@@ -144,7 +169,9 @@ constexpr AluRow call(uint16_t op, uint8_t classes, const char* pattern,
                       const Helper* helper = nullptr) {
   return {op, classes, When::Always, Prec::Atom, Prec::Loose, Prec::Loose, pattern, helper};
 }
-constexpr AluRow absent(uint16_t op) { return call(op, kAll, nullptr); }
+constexpr AluRow absent(uint16_t op) {
+  return call(op, kAll, nullptr);
+}
 
 // clang-format off
 constexpr AluRow kAlu[] = {
@@ -215,7 +242,9 @@ constinit const Dialect kDialectC = {
     .contract_on = "#pragma clang fp contract(fast)\n",
     .contract_off = "#pragma clang fp contract(off)\n",
     .masked_load = &kMaskedLoad,
+    .masked_load_register = &kMaskedLoadRegister,
     .masked_store = &kMaskedStore,
+    .masked_store_register = &kMaskedStoreRegister,
     .to_int = &kToInt,
     .bf16_to_f32 = &kBf16ToF32,
     .f32_to_bf16 = &kF32ToBf16,

@@ -1,4 +1,5 @@
-// The loop over the instructions, and how values get from where they are made to where they are used.
+// The loop over the instructions, and how values get from where they are made to where they are
+// used.
 #include "render/kernel_writer.h"
 
 #include <algorithm>
@@ -83,16 +84,19 @@ PGR_KERNEL_OPS(PLUGRAD_CHECK_WRITER)
 }  // namespace
 
 KernelWriter::KernelWriter(const sdk::IrView& ir, const Dialect& dialect)
-    : ir_(ir), dialect_(dialect), prelude_(dialect), values_(ir.insts().size()),
+    : ir_(ir),
+      dialect_(dialect),
+      prelude_(dialect),
+      values_(ir.insts().size()),
       use_counts_(ir.insts().size()) {
   for (uint32_t i = 0; i < ir.insts().size(); ++i)
     for (uint32_t source : ir.sources(i)) ++use_counts_[source];
 }
 
 std::string KernelWriter::write() {
-  const bool has_local_size = std::any_of(std::begin(ir_.header().local_size),
-                                          std::end(ir_.header().local_size),
-                                          [](uint32_t size) { return size != 1; });
+  const bool has_local_size =
+      std::any_of(std::begin(ir_.header().local_size), std::end(ir_.header().local_size),
+                  [](uint32_t size) { return size != 1; });
   sdk::require(!has_local_size || dialect_.has_groups, PGR_STATUS_UNSUPPORTED,
                std::string("dialect ") + dialect_.name + " has groups of one work-item only");
   depth_ = 2;
@@ -153,8 +157,8 @@ std::string KernelWriter::value_type(uint32_t number) {
 void KernelWriter::settle(uint32_t number) {
   Value& value = values_[number];
   const bool is_load = inst(number).op == PGR_OP_LOAD;
-  std::string name = is_load ? "val" + std::to_string(next_val_++)
-                             : "alu" + std::to_string(next_alu_++);
+  std::string name =
+      is_load ? "val" + std::to_string(next_val_++) : "alu" + std::to_string(next_alu_++);
   line("const " + value_type(number) + " " + name + " = " + value.text + ";");
   value.text = std::move(name);
   value.prec = Prec::Atom;
@@ -171,9 +175,8 @@ void KernelWriter::settle_all() {
 void KernelWriter::settle_readers(uint32_t memory) {
   for (size_t i = 0; i < pending_.size();) {
     const std::vector<uint32_t>& reads = values_[pending_[i]].reads;
-    const bool is_reader = std::any_of(reads.begin(), reads.end(), [&](uint32_t read) {
-      return may_overlap(read, memory);
-    });
+    const bool is_reader = std::any_of(reads.begin(), reads.end(),
+                                       [&](uint32_t read) { return may_overlap(read, memory); });
     if (is_reader)
       settle(pending_[i]);
     else
@@ -200,8 +203,8 @@ std::string KernelWriter::operand(uint32_t number, uint32_t lanes, uint32_t mask
   if (type.dtype == PGR_DTYPE_BOOL && lanes > 1)
     return mask_operand(number, lanes, mask_bits, loosest);
   if (type.lanes == lanes) return use(number, loosest);
-  std::string text = expand(dialect_.splat, {{'T', prelude_.type({type.dtype, lanes})},
-                                             {'0', use(number, Prec::Atom)}});
+  std::string text = expand(
+      dialect_.splat, {{'T', prelude_.type({type.dtype, lanes})}, {'0', use(number, Prec::Atom)}});
   return Prec::Unary > loosest ? "(" + text + ")" : text;
 }
 

@@ -45,8 +45,8 @@ class KernelWriter {
   struct Value {
     std::string text;
     Prec prec = Prec::Atom;
-    uint16_t mask_bits = 0;  // of a lane of a bool vector, which is a vector of 0 and -1
-    bool is_pending = false; // not yet written down
+    uint16_t mask_bits = 0;       // of a lane of a bool vector, which is a vector of 0 and -1
+    bool is_pending = false;      // not yet written down
     std::vector<uint32_t> reads;  // memories that a pending expression reads
   };
   struct Access {  // of a LOAD, STORE or ATOMIC_ADD

@@ -47,6 +47,20 @@ std::string highest(uint32_t dtype) {
   return std::to_string(value) + (is_signed ? "" : "u") + (bits == 64 ? "l" : "");
 }
 
+// How x86 calls elements of the size, in names of mask and of vector instructions.
+std::string_view size_letters(uint32_t dtype) {
+  switch (bits_of(dtype)) {
+    case 8:
+      return "bq";
+    case 16:
+      return "wh";
+    case 32:
+      return "ds";
+    default:
+      return "qd";
+  }
+}
+
 // The power of two just above the highest value, and the lowest value, as a double's text.
 std::string end_of(uint32_t dtype) {
   const bool is_signed = sdk::dtype_info(dtype)->is_signed;
@@ -59,7 +73,9 @@ std::string begin_of(uint32_t dtype) {
 
 }  // namespace
 
-uint32_t bits_of(uint32_t dtype) { return sdk::dtype_size(dtype) * 8; }
+uint32_t bits_of(uint32_t dtype) {
+  return sdk::dtype_size(dtype) * 8;
+}
 
 std::string without_suffix(std::string literal) {
   while (literal.size() > 1 && (literal.back() == 'l' || literal.back() == 'u')) literal.pop_back();
@@ -72,10 +88,14 @@ uint32_t memory_dtype(uint32_t dtype) {
 
 uint32_t mask_dtype(uint32_t bits) {
   switch (bits) {
-    case 8: return PGR_DTYPE_I8;
-    case 16: return PGR_DTYPE_I16;
-    case 32: return PGR_DTYPE_I32;
-    default: return PGR_DTYPE_I64;
+    case 8:
+      return PGR_DTYPE_I8;
+    case 16:
+      return PGR_DTYPE_I16;
+    case 32:
+      return PGR_DTYPE_I32;
+    default:
+      return PGR_DTYPE_I64;
   }
 }
 
@@ -109,9 +129,9 @@ std::string Prelude::literal(uint32_t dtype, uint64_t bits) {
   }
   const double value = sdk::decode_float(dtype, bits);
   if (!std::isfinite(value))
-    return expand(dialect_.bits_scalar,
-                  {{'T', type({dtype, 1})},
-                   {'0', "(" + type({bits_dtype(dtype), 1}) + ")" + hex(bits)}});
+    return expand(
+        dialect_.bits_scalar,
+        {{'T', type({dtype, 1})}, {'0', "(" + type({bits_dtype(dtype), 1}) + ")" + hex(bits)}});
   return (dtype == PGR_DTYPE_F64 ? shortest(value) : shortest(static_cast<float>(value))) + suffix;
 }
 
@@ -135,19 +155,21 @@ std::string Prelude::helper_text(const Helper& helper, Type from, Type to) {
   };
   const uint32_t lanes = from.lanes;
   const bool to_int = sdk::dtype_info(to.dtype)->is_int;
-  return expand(pattern,
-                {{'T', type(from)},
-                 {'R', type_if("$R", to)},
-                 {'E', type_if("$E", {memory_dtype(from.dtype), 1})},
-                 {'N', std::to_string(lanes)},
-                 {'M', type_if("$M", {mask_dtype(bits_of(from.dtype)), lanes})},
-                 {'J', type_if("$J", {mask_dtype(bits_of(to.dtype)), lanes})},
-                 {'U', type_if("$U", {PGR_DTYPE_U32, lanes})},
-                 {'C', std::to_string(bits_of(to.dtype) - 1)},
-                 {'L', to_int ? lowest(to.dtype) : std::string()},
-                 {'H', to_int ? highest(to.dtype) : std::string()},
-                 {'X', to_int ? end_of(to.dtype) : std::string()},
-                 {'Y', to_int ? begin_of(to.dtype) : std::string()}});
+  return expand(pattern, {{'T', type(from)},
+                          {'R', type_if("$R", to)},
+                          {'E', type_if("$E", {memory_dtype(from.dtype), 1})},
+                          {'N', std::to_string(lanes)},
+                          {'B', std::to_string(bits_of(from.dtype) * lanes)},
+                          {'K', size_letters(from.dtype).substr(0, 1)},
+                          {'Q', size_letters(from.dtype).substr(1)},
+                          {'M', type_if("$M", {mask_dtype(bits_of(from.dtype)), lanes})},
+                          {'J', type_if("$J", {mask_dtype(bits_of(to.dtype)), lanes})},
+                          {'U', type_if("$U", {PGR_DTYPE_U32, lanes})},
+                          {'C', std::to_string(bits_of(to.dtype) - 1)},
+                          {'L', to_int ? lowest(to.dtype) : std::string()},
+                          {'H', to_int ? highest(to.dtype) : std::string()},
+                          {'X', to_int ? end_of(to.dtype) : std::string()},
+                          {'Y', to_int ? begin_of(to.dtype) : std::string()}});
 }
 
 std::string Prelude::text() const {

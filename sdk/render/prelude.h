@@ -37,7 +37,8 @@ class Prelude {
   std::string helper_text(const Helper& helper, Type from, Type to);
 
   const Dialect& dialect_;
-  std::array<std::array<uint8_t, 7>, PGR_DTYPE_COUNT> used_{};  // 1 plain, 2 unaligned; by log2 lanes
+  std::array<std::array<uint8_t, 7>, PGR_DTYPE_COUNT>
+      used_{};  // 1 plain, 2 unaligned; by log2 lanes
   std::vector<std::string> helper_names_;
   std::string helper_texts_;
 };

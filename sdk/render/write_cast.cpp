@@ -6,8 +6,12 @@
 namespace plugrad::render {
 namespace {
 
-bool is_float(uint32_t dtype) { return sdk::dtype_info(dtype)->is_float; }
-bool is_small_float(uint32_t dtype) { return dtype == PGR_DTYPE_F16 || dtype == PGR_DTYPE_BF16; }
+bool is_float(uint32_t dtype) {
+  return sdk::dtype_info(dtype)->is_float;
+}
+bool is_small_float(uint32_t dtype) {
+  return dtype == PGR_DTYPE_F16 || dtype == PGR_DTYPE_BF16;
+}
 
 }  // namespace
 
@@ -52,8 +56,8 @@ void KernelWriter::cast_to_bool(uint32_t number, uint32_t source) {
   const bool is_bits = from.dtype == PGR_DTYPE_BF16;  // an integer in C: its -0 is not 0
   if (is_bits) text = "(" + text + " & 0x7fff)";
   const uint32_t zero_dtype = is_bits ? uint32_t{PGR_DTYPE_U16} : from.dtype;
-  const std::string zero = from.lanes == 1 ? prelude_.literal(zero_dtype, 0)
-                                           : "(" + prelude_.type(from) + ")0";
+  const std::string zero =
+      from.lanes == 1 ? prelude_.literal(zero_dtype, 0) : "(" + prelude_.type(from) + ")0";
   define(number, text + " != " + zero, Prec::Loose);
 }
 
@@ -61,9 +65,9 @@ void KernelWriter::cast_from_bool(uint32_t number, uint32_t source) {
   const Type to = type_of(number);
   const std::string type = "(" + prelude_.type(to) + ")";
   const bool is_bits = to.dtype == PGR_DTYPE_BF16;
-  const std::string condition =
-      is_mask(source) ? mask_operand(source, to.lanes, bits_of(to.dtype), Prec::Unary)
-                      : use(source, Prec::Unary);
+  const std::string condition = is_mask(source)
+                                    ? mask_operand(source, to.lanes, bits_of(to.dtype), Prec::Unary)
+                                    : use(source, Prec::Unary);
   if (to.lanes == 1 && !is_bits) return define(number, type + condition, Prec::Unary);
   define(number, condition + " ? " + type + (is_bits ? "0x3f80" : "1") + " : " + type + "0",
          Prec::Loose);

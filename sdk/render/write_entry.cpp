@@ -47,15 +47,17 @@ void KernelWriter::write_group_id(uint32_t number) {
   line("const " + prelude_.type(type_of(number)) + " " + value.text + " = " + text + ";");
 }
 
-void KernelWriter::write_local_id(uint32_t number) { values_[number].text = "0"; }
+void KernelWriter::write_local_id(uint32_t number) {
+  values_[number].text = "0";
+}
 
 void KernelWriter::write_loop(uint32_t number) {
   const std::string begin = use_index(ir_.source(number, 0), Prec::Loose);
   const std::string end = use_index(ir_.source(number, 1), Prec::Unary);
   settle_all();
   const std::string name = "idx" + std::to_string(next_loop_++);
-  line("for (" + prelude_.type(type_of(number)) + " " + name + " = " + begin + "; " + name +
-       " < " + end + "; ++" + name + ") {");
+  line("for (" + prelude_.type(type_of(number)) + " " + name + " = " + begin + "; " + name + " < " +
+       end + "; ++" + name + ") {");
   ++depth_;
   values_[number].text = name;
 }
@@ -93,11 +95,13 @@ std::string KernelWriter::assumptions() {
     if (is_buffer && param.align_bytes > bits_of(param.dtype) / 8)
       out += "  " + name + " = __builtin_assume_aligned(" + name + ", " +
              std::to_string(param.align_bytes) + ");\n";
-    const bool is_bounded = !is_buffer && (param.dtype == PGR_DTYPE_I32 || param.dtype == PGR_DTYPE_I64);
+    const bool is_bounded =
+        !is_buffer && (param.dtype == PGR_DTYPE_I32 || param.dtype == PGR_DTYPE_I64);
     if (is_bounded)
-      out += "  __builtin_assume(" + name + " >= " +
-             prelude_.literal(PGR_DTYPE_I64, static_cast<uint64_t>(param.min)) + " && " + name +
-             " <= " + prelude_.literal(PGR_DTYPE_I64, static_cast<uint64_t>(param.max)) + ");\n";
+      out += "  __builtin_assume(" + name +
+             " >= " + prelude_.literal(PGR_DTYPE_I64, static_cast<uint64_t>(param.min)) + " && " +
+             name + " <= " + prelude_.literal(PGR_DTYPE_I64, static_cast<uint64_t>(param.max)) +
+             ");\n";
   }
   return out;
 }

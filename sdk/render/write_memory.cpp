@@ -11,6 +11,11 @@ namespace {
 constexpr uint64_t kMostPrivateBytes = uint64_t{2} << 20;  // of a thread's stack
 constexpr uint32_t kArrayAlign = 64;
 
+bool fills_register(Type type) {
+  const uint32_t bits = bits_of(type.dtype) * type.lanes;
+  return bits == 128 || bits == 256 || bits == 512;
+}
+
 }  // namespace
 
 // An array that is always read and written whole is a variable, so that it lives in registers.
@@ -30,8 +35,8 @@ void KernelWriter::declare_array(uint32_t index) {
   const std::string name = (is_variable(array) ? "acc" : "buf") + std::to_string(index);
   if (is_variable(array)) {
     const bool is_mask = array.dtype == PGR_DTYPE_BOOL && array.lanes > 1;
-    return line(prelude_.type({is_mask ? uint32_t{PGR_DTYPE_I8} : array.dtype, array.lanes}) +
-                " " + name + ";");
+    return line(prelude_.type({is_mask ? uint32_t{PGR_DTYPE_I8} : array.dtype, array.lanes}) + " " +
+                name + ";");
   }
   const uint64_t elem_bytes = bits_of(array.dtype) / 8;
   sdk::require(array.elem_count <= kMostPrivateBytes / elem_bytes, PGR_STATUS_UNSUPPORTED,
@@ -85,8 +90,8 @@ std::string KernelWriter::load_text(uint32_t number, const Access& at, Prec& pre
 void KernelWriter::write_load(uint32_t number) {
   const Access at = access(number);
   Prec prec = Prec::Atom;
-  std::string text = inst(number).src_count == 2 ? load_text(number, at, prec)
-                                                 : gated_load_text(number, at, prec);
+  std::string text =
+      inst(number).src_count == 2 ? load_text(number, at, prec) : gated_load_text(number, at, prec);
   reads_.push_back(at.memory);
   define(number, std::move(text), prec);
 }
@@ -97,8 +102,8 @@ std::string KernelWriter::gated_load_text(uint32_t number, const Access& at, Pre
   if (!is_mask(gate) || at.is_variable) {
     const std::string loaded = load_text(number, at, prec);
     const uint32_t bits = is_mask(number) ? 8 : bits_of(type.dtype);
-    const std::string whether = is_mask(gate) ? mask_operand(gate, type.lanes, bits, Prec::Unary)
-                                              : use(gate, Prec::Unary);
+    const std::string whether =
+        is_mask(gate) ? mask_operand(gate, type.lanes, bits, Prec::Unary) : use(gate, Prec::Unary);
     const std::string yes = prec > Prec::Unary ? "(" + loaded + ")" : loaded;
     prec = Prec::Loose;
     return whether + " ? " + yes + " : " + operand(other, type.lanes, 8, Prec::Unary);
@@ -107,10 +112,12 @@ std::string KernelWriter::gated_load_text(uint32_t number, const Access& at, Pre
   std::string closed = operand(other, type.lanes, 8, Prec::Unary);
   const bool is_bool = type.dtype == PGR_DTYPE_BOOL;
   if (is_bool) closed = "(" + prelude_.type(stored) + ")" + closed;
-  const std::string name = prelude_.helper(*dialect_.masked_load, stored, stored);
-  const std::string text =
-      name + "(" + at.pointer + " + " + at.index + ", " +
-      mask_operand(gate, type.lanes, bits_of(stored.dtype), Prec::Loose) + ", " + closed + ")";
+  const std::string name = prelude_.helper(
+      *(fills_register(stored) ? dialect_.masked_load_register : dialect_.masked_load), stored,
+      stored);
+  const std::string text = name + "(" + at.pointer + " + " + at.index + ", " +
+                           mask_operand(gate, type.lanes, bits_of(stored.dtype), Prec::Loose) +
+                           ", " + closed + ")";
   prec = is_bool ? Prec::Loose : Prec::Atom;
   if (!is_bool) return text;
   values_[number].mask_bits = 8;
@@ -162,9 +169,12 @@ void KernelWriter::masked_store(uint32_t number, const Access& at, Type type,
     --depth_;
     return line("}");
   }
-  if (at.is_variable) return line(at.pointer + " = " + whether + " ? " + value + " : " + at.pointer + ";");
-  line(prelude_.helper(*dialect_.masked_store, type, type) + "(" + at.pointer + " + " + at.index +
-       ", " + whether + ", " + value + ");");
+  if (at.is_variable)
+    return line(at.pointer + " = " + whether + " ? " + value + " : " + at.pointer + ";");
+  line(prelude_.helper(
+           *(fills_register(type) ? dialect_.masked_store_register : dialect_.masked_store), type,
+           type) +
+       "(" + at.pointer + " + " + at.index + ", " + whether + ", " + value + ");");
 }
 
 void KernelWriter::write_atomic_add(uint32_t number) {

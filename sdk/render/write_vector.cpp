@@ -8,8 +8,7 @@ namespace {
 
 std::string lane_numbers(uint32_t first, uint32_t count) {
   std::string out;
-  for (uint32_t i = 0; i < count; ++i)
-    out += (i ? ", " : "") + std::to_string(first + i);
+  for (uint32_t i = 0; i < count; ++i) out += (i ? ", " : "") + std::to_string(first + i);
   return out;
 }
 
@@ -30,11 +29,10 @@ void KernelWriter::write_vector(uint32_t number) {
     const std::string low = operand(sources[0], half, bits, Prec::Loose);
     const std::string high = operand(sources[1], half, bits, Prec::Loose);
     return define(number,
-                  expand(dialect_.shuffle,
-                         {{'T', prelude_.type({elem, type.lanes})},
-                          {'0', low},
-                          {'1', high},
-                          {'2', lane_numbers(0, type.lanes)}}),
+                  expand(dialect_.shuffle, {{'T', prelude_.type({elem, type.lanes})},
+                                            {'0', low},
+                                            {'1', high},
+                                            {'2', lane_numbers(0, type.lanes)}}),
                   Prec::Unary);
   }
   std::string elements;
@@ -49,10 +47,10 @@ void KernelWriter::write_vector(uint32_t number) {
         elements += is_bool ? name + " ? -1 : 0" : name;
     }
   }
-  define(number,
-         expand(dialect_.vector_literal,
-                {{'T', prelude_.type({elem, type.lanes})}, {'0', elements}}),
-         Prec::Atom);
+  define(
+      number,
+      expand(dialect_.vector_literal, {{'T', prelude_.type({elem, type.lanes})}, {'0', elements}}),
+      Prec::Atom);
 }
 
 void KernelWriter::write_lane(uint32_t number) {

@@ -17,26 +17,49 @@ using sdk::IrBuilder;
 
 template <typename T>
 constexpr uint32_t kDtype = 0;
-template <> constexpr uint32_t kDtype<int8_t> = PGR_DTYPE_I8;
-template <> constexpr uint32_t kDtype<uint8_t> = PGR_DTYPE_U8;
-template <> constexpr uint32_t kDtype<int16_t> = PGR_DTYPE_I16;
-template <> constexpr uint32_t kDtype<uint16_t> = PGR_DTYPE_U16;
-template <> constexpr uint32_t kDtype<int32_t> = PGR_DTYPE_I32;
-template <> constexpr uint32_t kDtype<uint32_t> = PGR_DTYPE_U32;
-template <> constexpr uint32_t kDtype<int64_t> = PGR_DTYPE_I64;
-template <> constexpr uint32_t kDtype<uint64_t> = PGR_DTYPE_U64;
-template <> constexpr uint32_t kDtype<float> = PGR_DTYPE_F32;
-template <> constexpr uint32_t kDtype<double> = PGR_DTYPE_F64;
+template <>
+constexpr uint32_t kDtype<int8_t> = PGR_DTYPE_I8;
+template <>
+constexpr uint32_t kDtype<uint8_t> = PGR_DTYPE_U8;
+template <>
+constexpr uint32_t kDtype<int16_t> = PGR_DTYPE_I16;
+template <>
+constexpr uint32_t kDtype<uint16_t> = PGR_DTYPE_U16;
+template <>
+constexpr uint32_t kDtype<int32_t> = PGR_DTYPE_I32;
+template <>
+constexpr uint32_t kDtype<uint32_t> = PGR_DTYPE_U32;
+template <>
+constexpr uint32_t kDtype<int64_t> = PGR_DTYPE_I64;
+template <>
+constexpr uint32_t kDtype<uint64_t> = PGR_DTYPE_U64;
+template <>
+constexpr uint32_t kDtype<float> = PGR_DTYPE_F32;
+template <>
+constexpr uint32_t kDtype<double> = PGR_DTYPE_F64;
 
 template <typename T>
 std::vector<T> edges() {
   using Limits = std::numeric_limits<T>;
   if constexpr (std::is_floating_point_v<T>)
-    return {T(0), T(-0.0), T(1), T(-1), T(1.5), T(-2.75), T(100), T(1e10), T(-3e9),
-            Limits::max(), Limits::lowest(), Limits::min(), Limits::denorm_min(),
-            Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN()};
-  return {T(0), T(1), T(2), T(3), T(7), T(8), T(31), T(63), T(64), T(100), T(-1), T(-2), T(-7),
-          Limits::max(), Limits::min(), T(Limits::max() - 1)};
+    return {T(0),
+            T(-0.0),
+            T(1),
+            T(-1),
+            T(1.5),
+            T(-2.75),
+            T(100),
+            T(1e10),
+            T(-3e9),
+            Limits::max(),
+            Limits::lowest(),
+            Limits::min(),
+            Limits::denorm_min(),
+            Limits::infinity(),
+            -Limits::infinity(),
+            Limits::quiet_NaN()};
+  return {T(0),  T(1),   T(2),  T(3),  T(7),  T(8),          T(31),         T(63),
+          T(64), T(100), T(-1), T(-2), T(-7), Limits::max(), Limits::min(), T(Limits::max() - 1)};
 }
 
 // All pairs of edges, in two columns.
@@ -83,12 +106,12 @@ std::vector<Out> run_pairs(CpuDevice& cpu, uint32_t out_dtype, uint32_t in_dtype
 }
 
 template <typename T, typename Out = T>
-void expect_op(CpuDevice& cpu, uint32_t op, uint32_t sources, const std::type_identity_t<std::function<Out(T, T)>>& want,
-               uint32_t out_dtype = 0) {
+void expect_op(CpuDevice& cpu, uint32_t op, uint32_t sources,
+               const std::type_identity_t<std::function<Out(T, T)>>& want, uint32_t out_dtype = 0) {
   const auto [a, b] = pairs<T>();
   for (uint32_t lanes : {1u, 4u, 16u}) {
-    const auto got = run_pairs<Out, T>(cpu, out_dtype ? out_dtype : kDtype<T>, kDtype<T>, a, b, lanes,
-                                       [&](IrBuilder& ir, auto x, auto y) {
+    const auto got = run_pairs<Out, T>(cpu, out_dtype ? out_dtype : kDtype<T>, kDtype<T>, a, b,
+                                       lanes, [&](IrBuilder& ir, auto x, auto y) {
                                          return sources == 1 ? ir.alu(op, {x}) : ir.alu(op, {x, y});
                                        });
     for (size_t i = 0; i < a.size(); ++i)
@@ -100,7 +123,8 @@ void expect_op(CpuDevice& cpu, uint32_t op, uint32_t sources, const std::type_id
 
 template <typename T>
 class CpuIntegers : public ::testing::Test {};
-using Integers = ::testing::Types<int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t>;
+using Integers =
+    ::testing::Types<int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t>;
 TYPED_TEST_SUITE(CpuIntegers, Integers);
 
 TYPED_TEST(CpuIntegers, Arithmetic_Wraps) {
@@ -130,7 +154,8 @@ TYPED_TEST(CpuIntegers, Shifts_BeyondTheWidth_AreDefined) {
   using T = TypeParam;
   CpuDevice cpu;
   const auto is_outside = [](T b) { return b < 0 || uint64_t(b) >= sizeof(T) * 8; };
-  expect_op<T>(cpu, PGR_OP_SHL, 2, [&](T a, T b) { return is_outside(b) ? T(0) : T(uint64_t(a) << b); });
+  expect_op<T>(cpu, PGR_OP_SHL, 2,
+               [&](T a, T b) { return is_outside(b) ? T(0) : T(uint64_t(a) << b); });
   expect_op<T>(cpu, PGR_OP_SHR, 2,
                [&](T a, T b) { return is_outside(b) ? T(a < 0 ? -1 : 0) : T(a >> b); });
 }
@@ -141,8 +166,10 @@ TYPED_TEST(CpuIntegers, BitsAndComparisons) {
   expect_op<T>(cpu, PGR_OP_AND, 2, [](T a, T b) { return T(a & b); });
   expect_op<T>(cpu, PGR_OP_OR, 2, [](T a, T b) { return T(a | b); });
   expect_op<T>(cpu, PGR_OP_XOR, 2, [](T a, T b) { return T(a ^ b); });
-  expect_op<T, uint8_t>(cpu, PGR_OP_CMPLT, 2, [](T a, T b) { return uint8_t(a < b); }, PGR_DTYPE_BOOL);
-  expect_op<T, uint8_t>(cpu, PGR_OP_CMPEQ, 2, [](T a, T b) { return uint8_t(a == b); }, PGR_DTYPE_BOOL);
+  expect_op<T, uint8_t>(
+      cpu, PGR_OP_CMPLT, 2, [](T a, T b) { return uint8_t(a < b); }, PGR_DTYPE_BOOL);
+  expect_op<T, uint8_t>(
+      cpu, PGR_OP_CMPEQ, 2, [](T a, T b) { return uint8_t(a == b); }, PGR_DTYPE_BOOL);
 }
 
 template <typename T>
@@ -169,9 +196,10 @@ TYPED_TEST(CpuFloats, Max_PropagatesNan) {
   // The sign of a zero is free: adding +0 hides it.
   const auto [a, b] = pairs<T>();
   for (uint32_t lanes : {1u, 8u}) {
-    const auto got = run_pairs<T, T>(cpu, kDtype<T>, kDtype<T>, a, b, lanes, [](IrBuilder& ir, auto x, auto y) {
-      return ir.alu(PGR_OP_ADD, {ir.alu(PGR_OP_MAX, {x, y}), ir.constant_float(kDtype<T>, 0)});
-    });
+    const auto got =
+        run_pairs<T, T>(cpu, kDtype<T>, kDtype<T>, a, b, lanes, [](IrBuilder& ir, auto x, auto y) {
+          return ir.alu(PGR_OP_ADD, {ir.alu(PGR_OP_MAX, {x, y}), ir.constant_float(kDtype<T>, 0)});
+        });
     for (size_t i = 0; i < a.size(); ++i) {
       const T want = a[i] != a[i] || b[i] != b[i] ? T(NAN) : std::max(a[i], b[i]) + T(0);
       EXPECT_TRUE(same(got[i], want)) << a[i] << ", " << b[i] << ": " << got[i];
@@ -182,9 +210,12 @@ TYPED_TEST(CpuFloats, Max_PropagatesNan) {
 TYPED_TEST(CpuFloats, Comparisons_WithNan) {
   using T = TypeParam;
   CpuDevice cpu;
-  expect_op<T, uint8_t>(cpu, PGR_OP_CMPLT, 2, [](T a, T b) { return uint8_t(a < b); }, PGR_DTYPE_BOOL);
-  expect_op<T, uint8_t>(cpu, PGR_OP_CMPEQ, 2, [](T a, T b) { return uint8_t(a == b); }, PGR_DTYPE_BOOL);
-  expect_op<T, uint8_t>(cpu, PGR_OP_CMPNE, 2, [](T a, T b) { return uint8_t(a != b); }, PGR_DTYPE_BOOL);
+  expect_op<T, uint8_t>(
+      cpu, PGR_OP_CMPLT, 2, [](T a, T b) { return uint8_t(a < b); }, PGR_DTYPE_BOOL);
+  expect_op<T, uint8_t>(
+      cpu, PGR_OP_CMPEQ, 2, [](T a, T b) { return uint8_t(a == b); }, PGR_DTYPE_BOOL);
+  expect_op<T, uint8_t>(
+      cpu, PGR_OP_CMPNE, 2, [](T a, T b) { return uint8_t(a != b); }, PGR_DTYPE_BOOL);
 }
 
 // Saturates, NaN is 0; the bits of a bool are 0 and 1.
@@ -192,7 +223,8 @@ template <typename To, typename From>
 To cast_to(From x) {
   if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     if (x != x) return 0;
-    if (x >= std::ldexp(From(1), std::numeric_limits<To>::digits)) return std::numeric_limits<To>::max();
+    if (x >= std::ldexp(From(1), std::numeric_limits<To>::digits))
+      return std::numeric_limits<To>::max();
     if (x <= From(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
   }
   return static_cast<To>(x);
@@ -202,8 +234,9 @@ template <typename From, typename To>
 void expect_cast(CpuDevice& cpu) {
   std::vector<From> in = edges<From>();
   for (uint32_t lanes : {1u, 2u, 16u}) {
-    const auto got = run_pairs<To, From>(cpu, kDtype<To>, kDtype<From>, in, in, lanes,
-                                         [](IrBuilder& ir, auto x, auto) { return ir.cast(x, kDtype<To>); });
+    const auto got =
+        run_pairs<To, From>(cpu, kDtype<To>, kDtype<From>, in, in, lanes,
+                            [](IrBuilder& ir, auto x, auto) { return ir.cast(x, kDtype<To>); });
     for (size_t i = 0; i < in.size(); ++i)
       EXPECT_TRUE(same(got[i], cast_to<To>(in[i])))
           << sdk::dtype_name(kDtype<From>) << " to " << sdk::dtype_name(kDtype<To>) << " x" << lanes

@@ -13,14 +13,18 @@ namespace plugrad::testing {
 
 class CpuDevice {
  public:
-  CpuDevice() : host(PLUGRAD_LIBRARY_DIR) {
+  explicit CpuDevice(const char* isa = "native") : host(PLUGRAD_LIBRARY_DIR) {
     const auto entry = reinterpret_cast<pgr_plugin_entry_fn>(
         ::dlsym(open_library(PLUGRAD_CPU_PLUGIN), PGR_PLUGIN_ENTRY_NAME));
     pgr_hello hello;
     PGR_INIT(hello, HELLO);
     hello.host = &host.api;
     check(entry(&hello, &plugin, &error.error));
-    check(plugin->device_open(plugin->plugin, 0, nullptr, 0, 0, &device, &error.error));
+    pgr_option option;
+    PGR_INIT(option, OPTION);
+    option.key = sdk::to_pgr("isa");
+    option.value = sdk::to_pgr(isa);
+    check(plugin->device_open(plugin->plugin, 0, &option, 1, sizeof option, &device, &error.error));
     device_api = table<pgr_device_api>("pgr.device");
     allocator = table<pgr_allocator_api>("pgr.allocator");
     renderer = table<pgr_renderer_api>("pgr.renderer");
@@ -40,6 +44,12 @@ class CpuDevice {
     return static_cast<const Table*>(out);
   }
 
+  pgr_device_caps caps() {
+    pgr_device_caps caps;
+    PGR_INIT(caps, DEVICE_CAPS);
+    check(device_api->caps(device, &caps, &error.error));
+    return caps;
+  }
   std::string render(const std::vector<std::byte>& block) {
     pgr_render_desc desc;
     PGR_INIT(desc, RENDER_DESC);
@@ -99,8 +109,8 @@ class Buffer {
     PGR_INIT(desc, ALLOC_DESC);
     desc.size_bytes = count_ * sizeof(T);
     cpu.check(cpu.allocator->alloc(cpu.device, &desc, &handle, &cpu.error.error));
-    cpu.check(cpu.allocator->copy_in(cpu.device, nullptr, handle, 0, values.data(),
-                                     desc.size_bytes, &cpu.error.error));
+    cpu.check(cpu.allocator->copy_in(cpu.device, nullptr, handle, 0, values.data(), desc.size_bytes,
+                                     &cpu.error.error));
   }
   ~Buffer() { cpu_.allocator->free(cpu_.device, handle); }
   std::vector<T> values() const {
@@ -120,7 +130,8 @@ class Buffer {
 class Program {
  public:
   Program(CpuDevice& cpu, const std::string& binary, const std::string& name) : cpu_(cpu) {
-    cpu.check(cpu.runner->load(cpu.device, binary.data(), binary.size(), &program_, &cpu.error.error));
+    cpu.check(
+        cpu.runner->load(cpu.device, binary.data(), binary.size(), &program_, &cpu.error.error));
     const pgr_string text = sdk::to_pgr(name);
     cpu.check(cpu.runner->kernel(cpu.device, program_, &text, &kernel_, &cpu.error.error));
   }
@@ -144,7 +155,8 @@ class Program {
     for (uint32_t& size : desc.local_size) size = 1;
     desc.timing = 1;
     uint64_t time_ns = 0;
-    cpu_.check(cpu_.runner->launch(cpu_.device, nullptr, kernel_, &desc, &time_ns, &cpu_.error.error));
+    cpu_.check(
+        cpu_.runner->launch(cpu_.device, nullptr, kernel_, &desc, &time_ns, &cpu_.error.error));
     return time_ns;
   }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 
+#include "plugrad/plugin_api/device.h"
 #include "plugrad/sdk/float_bits.h"
 #include "plugrad/sdk/ir_builder.h"
 #include "plugrad/sdk/op_info.h"
@@ -17,7 +18,8 @@ class RandomKernel {
   static constexpr uint64_t kElems = 256;  // in every buffer
   static constexpr uint32_t kFirst = PGR_DTYPE_BOOL, kLast = PGR_DTYPE_F64;
 
-  explicit RandomKernel(uint32_t seed) : random_(seed), ir_("k") {
+  // Of ops that `caps` claims.
+  RandomKernel(uint32_t seed, const pgr_device_caps& caps) : random_(seed), caps_(caps), ir_("k") {
     for (uint32_t d = kFirst; d <= kLast; ++d) {
       inputs_[d] = ir_.buffer(d, kElems, PGR_PARAM_READ | PGR_PARAM_NO_ALIAS);
       outputs_[d] = ir_.buffer(d, kElems, PGR_PARAM_WRITE | PGR_PARAM_READ | PGR_PARAM_NO_ALIAS);
@@ -47,9 +49,11 @@ class RandomKernel {
   };
 
   uint32_t below(uint32_t count) { return static_cast<uint32_t>(random_() % count); }
+  bool is_claimed(uint32_t op, uint32_t dtype) const { return caps_.op_dtypes[op] >> dtype & 1; }
   bool one_in(uint32_t count) { return below(count) == 0; }
   uint32_t any_dtype() {
-    static constexpr uint32_t kCommon[] = {PGR_DTYPE_F32, PGR_DTYPE_F32, PGR_DTYPE_I32, PGR_DTYPE_BOOL};
+    static constexpr uint32_t kCommon[] = {PGR_DTYPE_F32, PGR_DTYPE_F32, PGR_DTYPE_I32,
+                                           PGR_DTYPE_BOOL};
     return one_in(3) ? kCommon[below(4)] : kFirst + below(kLast - kFirst + 1);
   }
   uint32_t any_lanes() { return 1u << below(5); }
@@ -66,9 +70,12 @@ class RandomKernel {
     const double edges[] = {0, 1, -1, 2, 1.5, -2.5, 100, 1e-8, 7, 65504, INFINITY, NAN, NAN, 3e9};
     for (uint64_t i = 0; i < kElems; ++i) {
       uint64_t bits = random_();
-      if (d == PGR_DTYPE_BOOL) bits &= 1;
-      else if (sdk::dtype_info(d)->is_float && !one_in(4)) bits = sdk::encode_float(d, edges[below(14)]);
-      else if (!sdk::dtype_info(d)->is_float && one_in(3)) bits = uint64_t(int64_t(below(9)) - 4);
+      if (d == PGR_DTYPE_BOOL)
+        bits &= 1;
+      else if (sdk::dtype_info(d)->is_float && !one_in(4))
+        bits = sdk::encode_float(d, edges[below(14)]);
+      else if (!sdk::dtype_info(d)->is_float && one_in(3))
+        bits = uint64_t(int64_t(below(9)) - 4);
       std::memcpy(&bytes[i * size], &bits, size);
     }
     return bytes;
@@ -123,10 +130,12 @@ class RandomKernel {
   }
 
   void add_alu() {
-    static constexpr uint32_t kNumberOps[] = {PGR_OP_ADD, PGR_OP_SUB, PGR_OP_MUL, PGR_OP_MAX, PGR_OP_NEG};
+    static constexpr uint32_t kNumberOps[] = {PGR_OP_ADD, PGR_OP_SUB, PGR_OP_MUL, PGR_OP_MAX,
+                                              PGR_OP_NEG};
     static constexpr uint32_t kIntOps[] = {PGR_OP_IDIV, PGR_OP_MOD, PGR_OP_AND, PGR_OP_OR,
-                                           PGR_OP_XOR, PGR_OP_SHL, PGR_OP_SHR};
-    static constexpr uint32_t kFloatOps[] = {PGR_OP_RECIP, PGR_OP_FDIV, PGR_OP_SQRT, PGR_OP_FMA, PGR_OP_TRUNC};
+                                           PGR_OP_XOR,  PGR_OP_SHL, PGR_OP_SHR};
+    static constexpr uint32_t kFloatOps[] = {PGR_OP_RECIP, PGR_OP_FDIV, PGR_OP_SQRT, PGR_OP_FMA,
+                                             PGR_OP_TRUNC};
     static constexpr uint32_t kBoolOps[] = {PGR_OP_AND, PGR_OP_OR, PGR_OP_XOR, PGR_OP_MAX};
     const uint32_t d = any_dtype(), lanes = any_lanes();
     if (is_half(d)) return;
@@ -134,6 +143,7 @@ class RandomKernel {
     uint32_t op = kNumberOps[below(5)];
     if (one_in(2)) op = is_float ? kFloatOps[below(5)] : kIntOps[below(7)];
     if (d == PGR_DTYPE_BOOL) op = kBoolOps[below(4)];
+    if (!is_claimed(op, d)) return;
     const uint32_t count = sdk::op_info(op)->min_sources;
     std::vector<Value> sources = {get(d, lanes)};
     while (sources.size() < count) sources.push_back(get(d, lanes));
@@ -141,7 +151,8 @@ class RandomKernel {
     sources[below(count)] = get_exact(d, lanes);
     Value value = ir_.emit(op, d, lanes, sources);
     // Which zero max gives is free.
-    if (op == PGR_OP_MAX && is_float) value = ir_.alu(PGR_OP_ADD, {value, ir_.constant_float(d, 0)});
+    if (op == PGR_OP_MAX && is_float)
+      value = ir_.alu(PGR_OP_ADD, {value, ir_.constant_float(d, 0)});
     put({value, d, lanes, false});
   }
   void add_compare() {
@@ -157,13 +168,15 @@ class RandomKernel {
     put({ir_.emit(PGR_OP_WHERE, d, lanes, {get(PGR_DTYPE_BOOL, lanes), yes, no}), d, lanes, false});
   }
   void add_cast() {
-    const uint32_t lanes = any_lanes(), to = any_dtype();
-    put({ir_.cast(get_exact(any_dtype(), lanes), to), to, lanes, false});
+    const uint32_t lanes = any_lanes(), from = any_dtype(), to = any_dtype();
+    if (!is_claimed(PGR_OP_CAST, from) || !is_claimed(PGR_OP_CAST, to)) return;
+    put({ir_.cast(get_exact(from, lanes), to), to, lanes, false});
   }
   // Of loaded values only: the bits of a computed NaN are free.
   void add_bitcast() {
     const uint32_t lanes = any_lanes(), from = any_dtype(), to = any_dtype();
-    if (from == PGR_DTYPE_BOOL || to == PGR_DTYPE_BOOL || sdk::dtype_size(from) != sdk::dtype_size(to))
+    if (from == PGR_DTYPE_BOOL || to == PGR_DTYPE_BOOL ||
+        sdk::dtype_size(from) != sdk::dtype_size(to))
       return;
     const Value loaded = ir_.load(inputs_[from], index(lanes), lanes);
     put({ir_.bitcast(loaded, to), to, lanes, false});
@@ -208,16 +221,30 @@ class RandomKernel {
   void add_some(uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) {
       switch (below(10)) {
-        case 0: add_compare(); break;
-        case 1: add_where(); break;
+        case 0:
+          add_compare();
+          break;
+        case 1:
+          add_where();
+          break;
         case 2:
-        case 3: add_cast(); break;
-        case 4: add_bitcast(); break;
-        case 5: add_lanes(); break;
-        case 6: if (!in_loop_) add_accumulator(); break;
-        default: add_alu();
+        case 3:
+          add_cast();
+          break;
+        case 4:
+          add_bitcast();
+          break;
+        case 5:
+          add_lanes();
+          break;
+        case 6:
+          if (!in_loop_) add_accumulator();
+          break;
+        default:
+          add_alu();
       }
-      if (!pool_.empty() && !one_in(3)) add_store(one_in(3) ? below(uint32_t(pool_.size())) : uint32_t(pool_.size()) - 1);
+      if (!pool_.empty() && !one_in(3))
+        add_store(one_in(3) ? below(uint32_t(pool_.size())) : uint32_t(pool_.size()) - 1);
     }
   }
 
@@ -241,6 +268,7 @@ class RandomKernel {
   }
 
   std::mt19937_64 random_;
+  pgr_device_caps caps_;
   sdk::IrBuilder ir_;
   std::map<uint32_t, Value> inputs_, outputs_;
   std::vector<Typed> pool_;

@@ -55,10 +55,13 @@ std::string difference(const Contents& want, const Contents& got) {
   return {};
 }
 
-TEST(CpuRandomKernels, AgreeWithTheInterpreter) {
-  CpuDevice cpu;
+class CpuRandomKernels : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(CpuRandomKernels, AgreeWithTheInterpreter) {
+  CpuDevice cpu(GetParam());
+  const pgr_device_caps caps = cpu.caps();
   for (uint32_t seed = 1; seed <= PLUGRAD_RANDOM_KERNELS; ++seed) {
-    RandomKernel kernel(seed);
+    RandomKernel kernel(seed, caps);
     const auto block = kernel.block();
     Contents want = kernel.contents(), got = want;
     std::string source;
@@ -69,10 +72,12 @@ TEST(CpuRandomKernels, AgreeWithTheInterpreter) {
     } catch (const std::exception& error) {
       FAIL() << "seed " << seed << ": " << error.what() << "\n" << source;
     }
-    const std::string where = difference(want, got);
-    ASSERT_EQ(where, "") << "seed " << seed << "\n" << sdk::print_ir(sdk::decode_ir(block)) << source;
+    ASSERT_EQ(difference(want, got), "") << "seed " << seed << "\n"
+                                         << sdk::print_ir(sdk::decode_ir(block)) << source;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Isa, CpuRandomKernels, ::testing::Values("native", "avx2", "sse2"));
 
 }  // namespace
 }  // namespace plugrad::testing

@@ -84,9 +84,9 @@ class StubHost {
     auto* self = reinterpret_cast<StubHost*>(host);
     return sdk::guard(error, [&] {
       ++self->components_opened;
-      *out_table = open_component(
-          self->library_dir_ + "/lib" + std::string(sdk::to_view(library)) + ".so",
-          std::string(sdk::to_view(name)).c_str());
+      *out_table =
+          open_component(self->library_dir_ + "/lib" + std::string(sdk::to_view(library)) + ".so",
+                         std::string(sdk::to_view(name)).c_str());
     });
   }
   std::string library_dir_;
