@@ -1,6 +1,7 @@
 // Rules as data: a name, a left pattern, a right side, a guard, and where they were written.
 #pragma once
 
+#include <concepts>
 #include <span>
 
 #include "rewrite/pattern.h"
@@ -60,6 +61,7 @@ constexpr Rule check(const Rule& r) {
   if (r.left.count == 0) throw "rule has no left side";
   if (r.left.root().kind != PatternKind::Op && r.left.root().kind != PatternKind::OpAny)
     throw "the left side of a rule starts with an op";
+  if ((r.right.count == 0) == (r.function == nullptr)) throw "rule needs one right side";
   check_names(r.right, r.left);
   check_names(r.guard.pattern, r.left);
   return r;
@@ -72,6 +74,13 @@ consteval Rule rule(const char* name, const Pattern& left, const Pattern& right,
 consteval Rule rule(const char* name, const Pattern& left, RuleFunction right, const RuleGuard& guard = {},
                     const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   return check({name, left, {}, right, guard, file, line});
+}
+
+// A plain 0 would convert to a null function.
+template <std::same_as<int> Number>
+consteval Rule rule(const char* name, const Pattern& left, Number right, const RuleGuard& guard = {},
+                    const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  return check({name, left, Pattern(right), nullptr, guard, file, line});
 }
 
 }  // namespace rules

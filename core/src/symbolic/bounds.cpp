@@ -191,6 +191,9 @@ Interval Bounds::compute(Id id) const {
   const Interval result = arithmetic(n.op, source(0), n.src_count > 1 ? source(1) : Interval{0, 0}, n.dtype, all);
   // U64 intervals are clamped, so arithmetic on their ends proves nothing once it reaches the end.
   if (n.dtype == DType::U64 && (result.hi == kHighest || source(0).hi == kHighest)) return all;
+  // An end of int64_t may be a saturated one; only Index keeps those, because it does not wrap.
+  const bool saturated = result.lo == kLowest || result.hi == kHighest;
+  if (saturated && n.dtype == DType::I64) return all;
   return inside(result, all) ? result : all;
 }
 

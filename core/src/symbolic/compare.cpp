@@ -125,6 +125,13 @@ Id compare_casts(Graph& g, const Match& m) {
   return g.binary(g[m.root].op, a, b);
 }
 
+// -127 of i8 and 4294967169 of u32 have the same low bits, and are not the same number.
+bool same_number(const Graph& g, Id a, Id b) {
+  if (is_float(g[a].dtype) || is_float(g[b].dtype)) return const_float(g, a) == const_float(g, b);
+  const auto above = [&](Id id) { return g[id].dtype == DType::U64 && const_int(g, id) < 0; };
+  return const_int(g, a) == const_int(g, b) && above(a) == above(b);
+}
+
 // A cast against a constant: against the same number in the dtype before, when it has that number.
 Id compare_cast_constant(Graph& g, const Match& m) {
   Bounds& bounds = m.context<Algebra>().bounds;
@@ -132,14 +139,11 @@ Id compare_cast_constant(Graph& g, const Match& m) {
   const DType from = g[m[x]].dtype, to = g[m[c0]].dtype;
   if (!keeps_values(g, m[x], to, bounds)) return kNoMatch;
   const Id before = add_folded(g, Op::Cast, from, {m[c0]});
-  if (!is_const(g, before)) return kNoMatch;
-  if (add_folded(g, Op::Cast, to, {before}) == m[c0]) {
+  if (same_number(g, before, m[c0])) {
     const bool constant_left = g[n.src[0]].op == Op::Const;
     return constant_left ? g.binary(n.op, before, m[x]) : g.binary(n.op, m[x], before);
   }
-  if (n.op == Op::CmpLt) return kNoMatch;
-  // -0.0 does not come back from an integer, yet equals 0.
-  return const_float(g, m[c0]) == const_float(g, before) ? kNoMatch : truth(g, n.op == Op::CmpNe);
+  return n.op == Op::CmpLt ? kNoMatch : truth(g, n.op == Op::CmpNe);
 }
 
 // clang-format off

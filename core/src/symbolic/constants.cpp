@@ -12,11 +12,12 @@ Id fold_node(Graph& g, const Match& m) {
   return bits ? g.add(Op::Const, n.dtype, {}, *bits) : kNoMatch;
 }
 
-// U64 is left out: its bounds are clamped.
+// U64 is left out: its bounds are clamped. So are the ends of int64_t, which may be saturated.
 Id only_value(Graph& g, const Match& m) {
   const Interval values = m.context<Algebra>().bounds[m.root];
   const DType dtype = g[m.root].dtype;
-  return values.is_const() && dtype != DType::U64 ? g.constant(dtype, values.lo) : kNoMatch;
+  const bool exact = values.lo != INT64_MIN && values.hi != INT64_MAX && dtype != DType::U64;
+  return values.is_const() && exact ? g.constant(dtype, values.lo) : kNoMatch;
 }
 
 constexpr Pattern value_of(Op op) { return of_class(any_of(x, op), kIntegerClass | kBoolClass); }

@@ -8,6 +8,9 @@ using namespace rules;
 // x // x is 0 for x == 0.
 bool never_zero(const Graph&, const Match& m) { return !m.context<Algebra>().bounds[m[x]].contains(0); }
 
+// The literal -1 is the highest number of an unsigned dtype.
+bool is_signed(const Graph& g, const Match& m) { return !is_unsigned(g[m.root].dtype); }
+
 Id larger_by_bounds(Graph&, const Match& m) {
   Bounds& bounds = m.context<Algebra>().bounds;
   const Interval a = bounds[m[x]], b = bounds[m[y]];
@@ -25,11 +28,11 @@ constexpr Rule kIdentities[] = {
     rule("sub-is-add",     x - y,                    x + y * -1,              when(is_int(x))),
     rule("neg-is-mul",     -x,                       x * -1,                  when(is_int(x))),
     rule("idiv-one",       idiv(x, 1),               x),
-    rule("idiv-minus-one", idiv(x, -1),              x * -1,                  when(is_int(x))),
+    rule("idiv-minus-one", idiv(x, -1),              x * -1,                  when(is_signed)),
     rule("mod-one",        imod(x, 1),               0),
     rule("div-one",        x / 1,                    x),
     rule("floormod-one",   x % 1,                    0),
-    rule("div-minus-one",  x / -1,                   x * -1,                  when(is_int(x))),
+    rule("div-minus-one",  x / -1,                   x * -1,                  when(is_signed)),
     rule("zero-idiv",      idiv(0, x),               0),
     rule("zero-mod",       imod(0, x),               0),
     rule("zero-div",       0 / x,                    0),

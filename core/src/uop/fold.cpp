@@ -110,7 +110,17 @@ std::optional<bool> fold_compare(const Graph& g, Op op, Id a, Id b) {
   return op == Op::CmpLt ? less(x, y, dtype) : op == Op::CmpEq ? x == y : x != y;
 }
 
-std::optional<uint64_t> fold_cast(const Graph& g, Id source, DType to) {
+// An integer as a double whose last bit says whether anything was cut off: rounding that to a few bits is
+// rounding the integer itself.
+double rounded_to_odd(int64_t value, bool is_u64) {
+  const bool negative = value < 0 && !is_u64;
+  uint64_t magnitude = negative ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+  constexpr uint64_t kCut = (uint64_t{1} << 11) - 1;
+  if (magnitude >> 53 != 0 && (magnitude & kCut) != 0) magnitude = (magnitude & ~kCut) | (kCut + 1);
+  return negative ? -static_cast<double>(magnitude) : static_cast<double>(magnitude);
+}
+
+uint64_t fold_cast(const Graph& g, Id source, DType to) {
   if (is_float(g[source].dtype)) return bits_of(const_float(g, source), to);
   if (!is_float(to)) return bits_of(const_int(g, source), to);
   // One rounding from 64-bit integers: to f32 directly, not by way of double.
@@ -119,9 +129,8 @@ std::optional<uint64_t> fold_cast(const Graph& g, Id source, DType to) {
                                                       : static_cast<float>(const_int(g, source));
     return std::bit_cast<uint64_t>(static_cast<double>(value));
   }
-  const double value = const_float(g, source);
-  if (to != DType::F64 && std::fabs(value) > 0x1p53) return std::nullopt;
-  return bits_of(value, to);
+  if (to == DType::F64) return bits_of(const_float(g, source), to);
+  return bits_of(rounded_to_odd(const_int(g, source), g[source].dtype == DType::U64), to);
 }
 
 // Storage bits of a constant, zero-extended, and back.
