@@ -47,7 +47,7 @@ PLUGRAD_API Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k
 
 struct CrossEntropyOptions {
   double label_smoothing = 0.0;
-  std::optional<int64_t> ignore_index;  ///< samples of this class count for nothing
+  std::optional<int64_t> ignore_index = {};  ///< samples of this class count for nothing
   Reduction reduction = Reduction::Mean;
 };
 /// -log softmax(logits)[label]. Shape: logits (…, classes), labels (…) of integers. Errors: User for labels

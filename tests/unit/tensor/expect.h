@@ -56,11 +56,19 @@ std::string error_of(F f, ErrorKind kind = ErrorKind::User) {
   return {};
 }
 
-/// A tensor of this shape counting up from `first` by `step`.
-inline Tensor counting(const Shape& shape, double first = 0.0, double step = 1.0) {
-  std::vector<float> list(static_cast<size_t>(Tensor::zeros(shape).numel()));
-  for (size_t i = 0; i < list.size(); ++i) list[i] = static_cast<float>(first + step * static_cast<double>(i));
+/// f64: function(first + step * i) for i = 0, 1, …
+inline Tensor wave(double (*function)(double), const Shape& shape, double first, double step) {
+  std::vector<double> list(static_cast<size_t>(Tensor::zeros(shape).numel()));
+  for (size_t i = 0; i < list.size(); ++i) list[i] = function(first + step * static_cast<double>(i));
   return Tensor::from(list, shape);
+}
+inline Tensor cosine(const Shape& shape) { return wave(std::cos, shape, 0.3, 0.5); }
+inline Tensor sine(const Shape& shape) { return wave(std::sin, shape, 0.2, 0.3); }
+inline Tensor labels() { return Tensor::from({2, 0, 3}); }
+
+/// f32: first, first + step, …
+inline Tensor counting(const Shape& shape, double first = 0.0, double step = 1.0) {
+  return wave([](double x) { return x; }, shape, first, step).cast(DType::F32);
 }
 
 }  // namespace plugrad
