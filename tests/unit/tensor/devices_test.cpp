@@ -12,7 +12,12 @@ TEST(OnTheDevice, ElementwiseFunctions) {
   for (const vectors::Unary& v : vectors::kUnary) {
     SCOPED_TRACE(v.text);
     const Tensor x = Tensor::from(v.x), y = v.function(x), flow = gradient(y.sum(), {x})[0];
-    ASSERT_NO_THROW(Tensor::realize(std::vector{y, flow}));
+    try {
+      Tensor::realize(std::vector{y, flow});
+    } catch (const Error& e) {
+      ADD_FAILURE() << e.what();
+      continue;
+    }
     expect_near(computed(y), v.y, 2e-6, 5e-5, v.text);
     expect_near(computed(flow), v.gradient, 3e-6, 1e-4, std::string("gradient of ") + v.text);
   }
@@ -23,7 +28,12 @@ TEST(OnTheDevice, Functions) {
     SCOPED_TRACE(v.text);
     const Tensor x = wave(std::sin, v.x, 0.1, 0.7).cast(DType::F32).realize(), y = v.function(x);
     const Tensor flow = gradient((y * cosine(y.shape())).sum(), {x})[0];
-    ASSERT_NO_THROW(Tensor::realize(std::vector{y, flow}));
+    try {
+      Tensor::realize(std::vector{y, flow});
+    } catch (const Error& e) {
+      ADD_FAILURE() << e.what();
+      continue;
+    }
     expect_near(computed(y), v.y, 3e-6, 1e-5, v.text);
     expect_near(computed(flow), v.gradient, 1e-5, 1e-4, std::string("gradient of ") + v.text);
   }
