@@ -188,7 +188,8 @@ constexpr AluRow kAlu[] = {
     infix(PGR_OP_MAX, kBools, "$0 | $1"),
     call(PGR_OP_MAX, kInts, "max_$T($0, $1)", &kMaxInt),
     call(PGR_OP_MAX, kFloats, "max_$T($0, $1)", &kMaxFloat),
-    product(PGR_OP_RECIP, kFloats, When::Always, "($T)1 / $0"),
+    // The source stands on the right of the division: a product there needs its brackets.
+    {PGR_OP_RECIP, kFloats, When::Always, Prec::Product, Prec::Unary, Prec::Unary, "($T)1 / $0", nullptr},
     product(PGR_OP_FDIV, kFloats, When::Always, "$0 / $1"),
     call(PGR_OP_SQRT, kFloats, "__builtin_elementwise_sqrt($0)"),
     call(PGR_OP_FMA, kFloats, "__builtin_elementwise_fma($0, $1, $2)"),
