@@ -19,6 +19,11 @@ namespace {
 
 constexpr int kGraphs = 60, kOps = 24;
 
+int number_from(const char* variable, int otherwise) {
+  const char* given = std::getenv(variable);
+  return given ? std::atoi(given) : otherwise;
+}
+
 bool agrees(double want, double got, double error) {
   if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got);
   return error == 0 ? want == got : std::fabs(want - got) <= 2 * error;
@@ -50,7 +55,7 @@ void check_graph(const char* device, uint64_t seed) {
   std::string text;
   {
     const Session::Lock lock(session);
-    roots = e2e::RandomGraph(session, session.device_number(device), seed).build(kOps);
+    roots = e2e::RandomGraph(session, session.device_number(device), seed).build(number_from("PLUGRAD_TEST_OPS", kOps));
     std::vector<Id> ids;
     for (const Known& root : roots) {
       states.push_back(session.make(root.node));
@@ -83,7 +88,8 @@ TEST_P(RandomGraphs, AgreeWithTheEvaluatorForANewSeed) {
   const char* given = std::getenv("PLUGRAD_TEST_SEED");
   const uint64_t base = given ? std::strtoull(given, nullptr, 10) : std::random_device{}();
   std::printf("PLUGRAD_TEST_SEED=%llu repeats this\n", static_cast<unsigned long long>(base));
-  for (uint64_t i = 0; i < 20 && !HasFailure(); ++i) check_graph(GetParam(), base + i);
+  const auto count = static_cast<uint64_t>(number_from("PLUGRAD_TEST_GRAPHS", 20));
+  for (uint64_t i = 0; i < count && !HasFailure(); ++i) check_graph(GetParam(), base + i);
 }
 
 TEST_P(RandomGraphs, AgreeWithoutOptimisations) {
