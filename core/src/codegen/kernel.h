@@ -17,6 +17,7 @@ struct Kernel {
   Options options;
   std::vector<Id> axes;  // ranges in loop order: output axes, outermost first, then reduce axes
   std::vector<Optimisation> applied;
+  uint32_t param_count = 0;  // of the AST; those that became unused keep their places
 
   RuleSet rules() const { return options.fast_math ? RuleSet::Fast : RuleSet::Strict; }
 };

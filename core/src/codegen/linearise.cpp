@@ -45,11 +45,16 @@ class Lineariser {
     std::ranges::sort(found, {}, [&](Id id) { return param_info(graph_, id).slot; });
     for (Id id : found) {
       const ParamInfo info = param_info(graph_, id);
-      // A parameter that optimisation made unused keeps its slot.
-      while (param_count_ < info.slot) add_param({.slot = param_count_, .elem_count = 0, .flags = 0}, DType::U8);
+      unused_params(info.slot);
       const uint32_t number = add_param(info, graph_[id].dtype);
       value_[id] = writer_.inst(PGR_OP_PARAM, graph_[id].dtype, 1, {}, number);
     }
+    unused_params(kernel_.param_count);
+  }
+
+  // Parameters below `end` that optimisation made unused keep their slots: launches still give their buffers.
+  void unused_params(uint32_t end) {
+    while (param_count_ < end) add_param({.slot = param_count_, .elem_count = 0, .flags = 0}, DType::U8);
   }
 
   uint32_t add_param(const ParamInfo& info, DType dtype) {

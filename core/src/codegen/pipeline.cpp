@@ -32,6 +32,9 @@ KernelCode generate(const Graph& ast, Id sink, const pgr_device_caps& caps, cons
   kernel.caps = &caps;
   kernel.options = options;
   kernel.sink = copy_into(kernel.graph, ast, sink);
+  for (Id id = 0; id < kernel.graph.size(); ++id)
+    if (kernel.graph[id].op == Op::Param)
+      kernel.param_count = std::max(kernel.param_count, param_info(kernel.graph, id).slot + 1);
   compact(kernel);
   KernelCode code;
   code.estimates = estimate(kernel);
