@@ -92,7 +92,7 @@ class Lineariser {
   Nodes loops_of(uint64_t set) {
     Nodes loops;
     for (Id r : open_.members(set))
-      if (is_loop(r)) loops.push_back(r);
+      if (graph_[r].op == Op::Range && is_loop(r)) loops.push_back(r);
     std::ranges::sort(loops, {}, [&](Id r) { return range_axis(graph_[r]); });
     return loops;
   }

@@ -5,6 +5,9 @@
 #include "codegen/linearise.h"
 #include "codegen/passes/passes.h"
 #include "codegen/report.h"
+#include "rewrite/stage.h"
+#include "uop/printer.h"
+#include "uop/verifier.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -12,17 +15,18 @@ namespace {
 struct Stage {
   const char* name;
   void (*run)(Kernel&);
+  Spec holds;  // after it
   const char* meaning;
 };
 
 constexpr std::array<Stage, 7> kCodegen = {{
-    {"collapse loops", collapse_loops, "reductions that are closed forms or single loads lose their loop"},
-    {"simplify ranges", simplify_ranges, "adjacent ranges merge, divided ranges split"},
-    {"choose", choose, "ranges become lanes, register tiles, group ids"},
-    {"expand", expand, "upcast, unroll and vector ranges are copies and lanes"},
-    {"vectorise", vectorise, "loads and stores have scalar indices and a width"},
-    {"lower indices", lower_indices, "index arithmetic is i32 or i64"},
-    {"decompose", decompose, "only ops that the device claims remain"},
+    {"collapse loops", collapse_loops, Spec::Kernel, "reductions that are closed forms or single loads lose their loop"},
+    {"simplify ranges", simplify_ranges, Spec::Kernel, "adjacent ranges merge, divided ranges split"},
+    {"choose", choose, Spec::Kernel, "ranges become lanes, register tiles, group ids"},
+    {"expand", expand, Spec::Kernel, "upcast, unroll and vector ranges are copies and lanes"},
+    {"vectorise", vectorise, Spec::Kernel, "loads and stores have scalar indices and a width"},
+    {"lower indices", lower_indices, Spec::Kernel, "index arithmetic is i32 or i64"},
+    {"decompose", decompose, Spec::Kernel, "only ops that the device claims remain"},
 }};
 
 }  // namespace
@@ -39,7 +43,9 @@ KernelCode generate(const Graph& ast, Id sink, const pgr_device_caps& caps, cons
   KernelCode code;
   code.estimates = estimate(kernel);
   for (const Stage& stage : kCodegen) {
-    stage.run(kernel);
+    run_stage({"codegen", stage.name, [&] { stage.run(kernel); },
+               [&] { verify(kernel.graph, kernel.sink, stage.holds, stage.name); },
+               [&] { return print(kernel.graph, kernel.sink); }});
     if (stage.run == choose) {
       code.colored_name = kernel_name(kernel, true);
       code.name = kernel_name(kernel, false);

@@ -9,17 +9,17 @@
 namespace plugrad::codegen {
 namespace {
 
-// ANSI colour of an axis: semantics.md's table.
-const char* color_of(AxisKind kind) {
+// semantics.md's colours.
+Color color_of(AxisKind kind) {
   switch (kind) {
-    case AxisKind::Global: return "\033[34m";
-    case AxisKind::Local: return "\033[36m";
-    case AxisKind::Reduce: return "\033[31m";
+    case AxisKind::Global: return Color::Blue;
+    case AxisKind::Local: return Color::Cyan;
+    case AxisKind::Reduce: return Color::Red;
     case AxisKind::Upcast:
-    case AxisKind::Vector: return "\033[33m";
-    case AxisKind::Unroll: return "\033[35m";
-    case AxisKind::Group: return "\033[32m";
-    default: return "\033[37m";
+    case AxisKind::Vector: return Color::Yellow;
+    case AxisKind::Unroll: return Color::Purple;
+    case AxisKind::Group: return Color::Green;
+    default: return Color::Plain;
   }
 }
 
@@ -31,7 +31,7 @@ double iterations_of(const Graph& g, OpenRanges& open, Id id) {
 
 }  // namespace
 
-std::string kernel_name(const Kernel& kernel, bool colored) {
+std::string kernel_name(const Kernel& kernel, bool in_color) {
   const Graph& g = kernel.graph;
   const bool reduces = !nodes_of(g, kernel.sink, Op::Reduce).empty() ||
                        std::ranges::any_of(kernel.axes, [&](Id r) { return range_kind(g[r]) == AxisKind::Reduce; });
@@ -39,7 +39,7 @@ std::string kernel_name(const Kernel& kernel, bool colored) {
   for (Id r : kernel.axes) {
     const std::string size = std::to_string(range_size(g, r));
     name += '_';
-    name += colored ? color_of(range_kind(g[r])) + size + "\033[0m" : size;
+    name += in_color ? colored(size, color_of(range_kind(g[r]))) : size;
   }
   return name;
 }

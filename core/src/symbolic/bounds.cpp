@@ -172,6 +172,7 @@ Interval Bounds::compute(Id id) const {
       if (n.dtype == DType::U64 && static_cast<int64_t>(n.arg) < 0) return all;
       return {static_cast<int64_t>(n.arg), static_cast<int64_t>(n.arg)};
     }
+    case Op::Iota: return {0, std::max<int64_t>(static_cast<int64_t>(graph_[id].arg) - 1, 0)};
     case Op::Range: return {0, std::max<int64_t>(source(0).hi - 1, 0)};
     case Op::Where: return {std::min(source(1).lo, source(2).lo), std::max(source(1).hi, source(2).hi)};
     case Op::CmpLt:
