@@ -16,6 +16,18 @@ std::optional<int64_t> product_stride(const Graph& g, Id a, Id b, Id variable) {
   return std::nullopt;
 }
 
+// id = rest + constant; simplified sums keep their constant last.
+struct SumParts {
+  Id rest = kNoId;
+  int64_t constant = 0;
+};
+SumParts sum_parts(const Graph& g, Id id) {
+  if (is_const(g, id)) return {kNoId, const_int(g, id)};
+  const Node& n = g[id];
+  if (n.op == Op::Add && is_const(g, n.src[1])) return {n.src[0], const_int(g, n.src[1])};
+  return {id, 0};
+}
+
 }  // namespace
 
 std::optional<int64_t> stride_of(const Graph& g, Id index, Id variable) {
@@ -31,6 +43,23 @@ std::optional<int64_t> stride_of(const Graph& g, Id index, Id variable) {
   for (Id s : g.sources(n))
     if (stride_of(g, s, variable) != 0) return std::nullopt;
   return 0;
+}
+
+std::optional<std::vector<int64_t>> index_steps(Graph& g, Simplifier& simplify, Id index, Id variable, int64_t count) {
+  std::vector<int64_t> steps;
+  const auto stride = stride_of(g, index, variable);
+  SumParts first{};
+  for (int64_t value = 0; value < count; ++value) {
+    if (stride) {
+      steps.push_back(value * *stride);
+      continue;
+    }
+    const SumParts parts = sum_parts(g, simplify(substitute(g, index, {{variable, g.index(value)}})));
+    if (value == 0) first = parts;
+    if (parts.rest != first.rest) return std::nullopt;
+    steps.push_back(parts.constant - first.constant);
+  }
+  return steps;
 }
 
 uint64_t OpenRanges::operator[](Id id) {

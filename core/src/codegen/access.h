@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "symbolic/symbolic.h"
 #include "uop/graph.h"
 
 namespace plugrad::codegen {
@@ -11,6 +12,10 @@ namespace plugrad::codegen {
 /// d(index)/d(variable) where the index is affine in it; 0 where it does not depend on it; nothing otherwise.
 /// `variable` is a Range or an Iota.
 std::optional<int64_t> stride_of(const Graph& g, Id index, Id variable);
+
+/// By how much the index moves, from value 0 of `variable` to each of its values below `count`, where these are
+/// numbers: 0, 1, 2, … for consecutive elements, 0, 0, 1, 1, … for (variable // 2). Nothing otherwise.
+std::optional<std::vector<int64_t>> index_steps(Graph& g, Simplifier& simplify, Id index, Id variable, int64_t count);
 
 /// The open ranges of every node as a set of bits: a Range opens itself, a Reduce closes its own.
 /// Iotas count as ranges. A kernel has at most 64 of both; more is an Internal error.

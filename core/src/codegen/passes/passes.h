@@ -7,6 +7,7 @@ namespace plugrad::codegen {
 
 void collapse_loops(Kernel& kernel);    // reductions that are closed forms or single loads lose their loop
 void simplify_ranges(Kernel& kernel);   // adjacent ranges merge, divided ranges split
+void split_borders(Kernel& kernel);     // padding is stores of its own instead of conditions
 void choose(Kernel& kernel);            // optimisations: the heuristic's, or those given
 void expand(Kernel& kernel);            // upcast, unroll and vector ranges are gone
 void vectorise(Kernel& kernel);         // loads and stores have scalar indices and a width

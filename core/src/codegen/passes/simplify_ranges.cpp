@@ -57,6 +57,18 @@ bool merge_any(Kernel& kernel) {
   return false;
 }
 
+// Whether the range is also used as it is, in an address or a value: then it stays whole, because whoever walks
+// it in vectors wants those addresses consecutive.
+bool used_whole(const Graph& g, Id sink, Id range) {
+  Reachable reachable;
+  return std::ranges::any_of(reachable.from(g, std::span(&sink, 1)), [&](Id id) {
+    const Op op = g[id].op;
+    if (op == Op::FloorDiv || op == Op::FloorMod || op == Op::Reduce) return false;
+    const auto sources = g.sources(id);
+    return std::ranges::find(sources, range) != sources.end();
+  });
+}
+
 // A divisor by which the index divides the range, kNoId's place taken by 0.
 int64_t divisor_of(const Graph& g, Id division) {
   const Node& n = g[division];
@@ -70,6 +82,7 @@ bool split_at(Kernel& kernel, Id division) {
   const int64_t divisor = divisor_of(g, division);
   if (divisor == 0) return false;
   const Id range = g[division].src[0];
+  if (used_whole(g, kernel.sink, range)) return false;
   const AxisKind kind = range_kind(g[range]);
   // Axis numbers double, so that the inner part finds a free one right behind its outer part.
   std::vector<RangeReplacement> change;

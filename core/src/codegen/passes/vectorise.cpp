@@ -1,8 +1,11 @@
 // Loads and stores whose index holds lanes become accesses of a width: consecutive elements in one access,
-// anything else lane by lane.
+// elements close together picked from vectors, anything else lane by lane.
 //   before   load %x[%i*16 + iota 4]          load %x[(iota 4)*7]
 //   after    load.x4 %x[%i*16]                vector(load %x[0], load %x[7], load %x[14], load %x[21])
 // Afterwards no index holds an Iota; Lanes tells the width of every value.
+#include <algorithm>
+#include <bit>
+
 #include "base/check.h"
 #include "codegen/access.h"
 #include "codegen/lanes.h"
@@ -49,9 +52,35 @@ struct Vectoriser {
       for (size_t i = 2; i < sources.size(); ++i) wide[i] = now[sources[i]];
       return g.add(Op::Load, n.dtype, wide, width);
     }
+    if (sources.size() == 2)
+      if (const auto steps = index_steps(g, simplify, sources[1], iota, width))
+        if (const Id near = pick_lanes(id, iota, *steps); near != kNoId) return near;
     std::vector<Id> lanes;
     for (uint32_t lane = 0; lane < width; ++lane) lanes.push_back(at_lane(id, iota, lane));
     return g.add(Op::Vector, n.dtype, lanes, width);
+  }
+
+  // Elements that lie close together are loaded as whole vectors, from which the lanes are picked: strides of 2 to
+  // 4, repeated elements, reversed order. No load leaves the window between the first and the last element.
+  Id pick_lanes(Id load, Id iota, const std::vector<int64_t>& steps) {
+    const auto [low, high] = std::ranges::minmax(steps);
+    const auto width = static_cast<int64_t>(steps.size());
+    if (high - low >= 4 * width) return kNoId;
+    const DType dtype = g[load].dtype;
+    const Id param = g.sources(load)[0];
+    const Id first = simplify(g.binary(Op::Add, at_lane(g.sources(load)[1], iota, 0), g.index(low)));
+    std::vector<Id> element;  // each of the window
+    for (int64_t at = 0; at <= high - low;) {
+      const auto lanes = static_cast<int64_t>(std::min<uint64_t>(width, std::bit_floor(static_cast<uint64_t>(high - low + 1 - at))));
+      const Id index = simplify(g.binary(Op::Add, first, g.index(at)));
+      const Id vector = g.add(Op::Load, dtype, {param, index}, lanes == 1 ? 0 : static_cast<uint64_t>(lanes));
+      for (int64_t lane = 0; lane < lanes; ++lane)
+        element.push_back(lanes == 1 ? vector : g.add(Op::Lane, dtype, {vector}, lane_arg(static_cast<uint32_t>(lane), 1)));
+      at += lanes;
+    }
+    std::vector<Id> picked;
+    for (int64_t step : steps) picked.push_back(element[static_cast<size_t>(step - low)]);
+    return g.add(Op::Vector, dtype, picked, steps.size());
   }
 
   bool gate_varies(const std::vector<Id>& sources, size_t gate, Id iota) {

@@ -14,14 +14,15 @@ namespace plugrad::codegen {
 namespace {
 
 constexpr double kLoadCost = 0.5;        // two loads a cycle beside the arithmetic
-constexpr double kLaneCost = 1.5;        // a scalar load and its insertion into a vector
+constexpr double kLaneCost = 3;          // a scalar load and its insertion into a vector
+constexpr double kPickCost = 8;          // some loads and shuffles for each vector
 constexpr double kLoopCost = 1.5;        // counting, comparing, addressing
 constexpr double kLatency = 4;           // an accumulator's add cannot follow its last one sooner
 constexpr double kHorizontalCost = 3;    // one halving of a vector
 
 }  // namespace
 
-TileModel::TileModel(Kernel& kernel) : kernel_(kernel), open_(kernel.graph) {
+TileModel::TileModel(Kernel& kernel) : kernel_(kernel), open_(kernel.graph), simplify_(kernel.graph, kernel.rules()) {
   const Graph& g = kernel.graph;
   for (Id axis : kernel.axes) sizes_.push_back(range_size(g, axis));
   uint32_t widest_bytes = 1;
@@ -44,15 +45,26 @@ void TileModel::add_item(Item::Kind kind, Id id, Id index) {
   Item item{kind, {}, 0};
   for (size_t a = 0; a < kernel_.axes.size(); ++a) {
     int64_t stride = open_.depends(id, kernel_.axes[a]) ? 1 : 0;
-    if (index != kNoId) {
-      stride = stride_of(g, index, kernel_.axes[a]).value_or(kIrregular);
-      // A value or a gate may vary along an axis that the address does not.
-      if (stride == 0 && open_.depends(id, kernel_.axes[a])) stride = kIrregular;
-    }
+    if (index != kNoId) stride = memory_stride(kind, id, index, kernel_.axes[a]);
     item.stride.push_back(stride);
     if (stride != 0) item.last = a + 1;
   }
   items_.push_back(std::move(item));
+}
+
+int64_t TileModel::memory_stride(Item::Kind kind, Id id, Id index, Id axis) {
+  Graph& g = kernel_.graph;
+  const int64_t stride = stride_of(g, index, axis).value_or(kIrregular);
+  const size_t gate = kind == Item::Kind::Load ? 2 : 3;
+  const bool gated = g.sources(id).size() > gate && open_.depends(g.sources(id)[gate], axis);
+  // A value or a gate may vary along an axis that the address does not.
+  if (gated || (stride == 0 && open_.depends(id, axis))) return kIrregular;
+  if (kind == Item::Kind::Store || stride == 0 || stride == 1) return stride;
+  const int64_t count = std::min<int64_t>(range_size(g, axis), 8);
+  const auto steps = index_steps(g, simplify_, index, axis, count);
+  if (!steps) return stride;
+  const auto [low, high] = std::ranges::minmax(*steps);
+  return high - low < 4 * count ? kNear : stride;
 }
 
 int64_t TileModel::pieces(int64_t amount) const {
@@ -70,6 +82,7 @@ double TileModel::instructions(const Item& item, const Tile& tile) const {
     if (item.stride[a] == 0) count *= std::ceil(static_cast<double>(sizes_[a]) / static_cast<double>(tile.amounts[a]));
     else if (a != tile.vector_axis) count *= static_cast<double>(sizes_[a]);
     else if (item.stride[a] == 1) count *= static_cast<double>(vectors_of_axis(a, tile.amounts[a]));
+    else if (item.stride[a] == kNear) count *= static_cast<double>(vectors_of_axis(a, tile.amounts[a])) * kPickCost;
     else count *= static_cast<double>(sizes_[a]) * kLaneCost;
   }
   const bool memory = item.kind == Item::Kind::Load || item.kind == Item::Kind::Store;
@@ -96,7 +109,7 @@ double TileModel::code_size(const Tile& tile) const {
     double count = 1;
     for (size_t a = 0; a < sizes_.size(); ++a) {
       if (item.stride[a] == 0) continue;
-      const bool lanes_apart = item.stride[a] != 1;
+      const bool lanes_apart = item.stride[a] != 1 && item.stride[a] != kNear;
       count *= static_cast<double>(a == tile.vector_axis && !lanes_apart ? pieces(tile.amounts[a]) : tile.amounts[a]);
     }
     largest = std::max(largest, count);

@@ -36,10 +36,12 @@ class TileModel {
   struct Item {
     enum class Kind : uint8_t { Load, Store, Alu, Accumulate };
     Kind kind;
-    std::vector<int64_t> stride;  // by axis: 0 where it does not depend on it, kIrregular where not affine
+    std::vector<int64_t> stride;  // by axis: 0 where it does not depend on it; or kNear, kIrregular
     size_t last = 0;              // one past the innermost axis that it depends on
   };
   static constexpr int64_t kIrregular = INT64_MIN;
+  static constexpr int64_t kNear = INT64_MAX;  // not consecutive, but within a few vectors (index_steps)
+  int64_t memory_stride(Item::Kind kind, Id id, Id index, Id axis);
 
   void add_item(Item::Kind kind, Id id, Id index);
   double instructions(const Item& item, const Tile& tile) const;
@@ -47,8 +49,9 @@ class TileModel {
   int64_t vectors_of_axis(size_t axis, int64_t amount) const;
   bool is_reduce(size_t axis) const { return is_reduce_axis(range_kind(kernel_.graph[kernel_.axes[axis]])); }
 
-  const Kernel& kernel_;
+  Kernel& kernel_;
   OpenRanges open_;
+  Simplifier simplify_;
   std::vector<Item> items_;
   std::vector<int64_t> sizes_;  // by axis
   int64_t lanes_ = 1;
