@@ -151,9 +151,10 @@ void link_blocks(Program& p, const std::vector<uint32_t>& step_of) {
   }
 }
 
+constexpr uint64_t kMostBytes = uint64_t{1} << 32;  // of a group
+
 void place_arrays(Program& p) {
   constexpr uint64_t kAlign = 64;
-  constexpr uint64_t kMostBytes = uint64_t{1} << 32;
   for (size_t i = 0; i < p.ir.arrays().size(); ++i) {
     const pgr_ir_array& array = p.ir.arrays()[i];
     uint64_t& area = array.space == PGR_SPACE_LOCAL ? p.local_bytes : p.private_bytes;
@@ -166,11 +167,22 @@ void place_arrays(Program& p) {
   }
 }
 
+void check_group_bytes(const Program& p) {
+  const uint32_t* size = p.ir.header().local_size;
+  const uint64_t items = uint64_t{size[0]} * size[1] * size[2];  // the verifier keeps it below 2^32
+  const uint64_t item_bytes = p.initial.size() * sizeof(uint64_t) + p.private_bytes + 512;
+  require(items <= kMostBytes / item_bytes && p.local_bytes <= kMostBytes,
+          PGR_STATUS_LIMIT_EXCEEDED,
+          "a group of " + std::to_string(items) + " work-items of " + std::to_string(item_bytes) +
+              " bytes; the interpreter holds at most " + std::to_string(kMostBytes));
+}
+
 }  // namespace
 
 Interpreter::Program::Program(IrView view) : ir(std::move(view)) {
   assign_slots(*this);
   place_arrays(*this);
+  check_group_bytes(*this);
   const uint32_t count = static_cast<uint32_t>(ir.insts().size());
   std::vector<uint32_t> step_of(count + 1);  // the first step at or behind each instruction
   for (uint32_t i = 0; i < count; ++i) {

@@ -31,12 +31,14 @@ class GroupRunner {
   void store(WorkItem& item, const Step& step) const;
   void atomic_add(WorkItem& item, const Step& step) const;
   void check_barrier() const;
-  [[noreturn]] void fail(const Step& step, const std::string& what) const;
+  [[noreturn]] void fail(const Step& step, const std::string& what,
+                         pgr_status status = PGR_STATUS_LAUNCH_FAILED) const;
 
   const Program& program_;
   std::vector<WorkItem> items_;
   std::vector<std::byte> local_memory_;
   uint64_t group_id_[3] = {};
+  uint64_t iterations_left_;
 };
 
 WorkItem make_item(const Program& p, const InterpreterLaunch& launch, std::byte* local_memory) {
@@ -67,7 +69,9 @@ WorkItem make_item(const Program& p, const InterpreterLaunch& launch, std::byte*
 }
 
 GroupRunner::GroupRunner(const Program& program, const InterpreterLaunch& launch)
-    : program_(program), local_memory_(program.local_bytes) {
+    : program_(program),
+      local_memory_(program.local_bytes),
+      iterations_left_(launch.iteration_limit) {
   const auto& size = launch.local_size;
   for (uint32_t z = 0; z < size[2]; ++z)
     for (uint32_t y = 0; y < size[1]; ++y)
@@ -150,6 +154,7 @@ void GroupRunner::run_item(WorkItem& item) {
         break;
       case StepKind::EndLoop:
         if (as_signed(++slots[step.dst]) < as_signed(slots[step.src[1]])) {
+          if (iterations_left_-- == 0) fail(step, "more iterations than the limit", PGR_STATUS_TIMED_OUT);
           at = step.target;
           continue;
         }
@@ -220,11 +225,11 @@ void GroupRunner::atomic_add(WorkItem& item, const Step& step) const {
   }
 }
 
-void GroupRunner::fail(const Step& step, const std::string& what) const {
+void GroupRunner::fail(const Step& step, const std::string& what, pgr_status status) const {
   std::string where;
   for (uint64_t id : group_id_) where += (where.empty() ? "" : ", ") + std::to_string(id);
   const OpInfo* op = op_info(program_.ir.inst(step.number).op);
-  throw StatusError(PGR_STATUS_LAUNCH_FAILED,
+  throw StatusError(status,
                     "kernel " + program_.ir.name() + ", group (" + where + "), instruction " +
                         std::to_string(step.number) + " (" + std::string(op->name) + "): " + what);
 }

@@ -21,11 +21,14 @@ struct InterpreterLaunch {
   std::span<const uint64_t> scalars;           // one for each scalar parameter, bits as in a CONST
   std::array<uint64_t, 3> group_count{1, 1, 1};
   std::array<uint32_t, 3> local_size{1, 1, 1};
+  // Loop iterations of all work-items together before the launch ends with TIMED_OUT.
+  uint64_t iteration_limit = UINT64_MAX;
 };
 
 class Interpreter {
  public:
-  // Throws StatusError: INVALID_ARGUMENT for a block that does not decode, UNSUPPORTED for WMMA.
+  // Throws StatusError: INVALID_ARGUMENT for a block that does not decode, UNSUPPORTED for WMMA,
+  // LIMIT_EXCEEDED for a group whose values and arrays need more than 4 GiB.
   explicit Interpreter(IrView ir);
   ~Interpreter();
   Interpreter(Interpreter&&) noexcept;
