@@ -101,7 +101,7 @@ void read_steps(Context& c, Id operand, Id image, Convolution& v, const Windows&
       if (shape.size() == 8 && shape[2] == kernel.kernel[0] && shape[5] == kernel.kernel[1])
         v.stride[i] = shape[4 + 3 * i];
       if (shape.size() == 6 && shape[2] == kernel.kernel[0] && shape[4] == kernel.kernel[1] &&
-          shape[3 + 2 * i] > size[2 + i])
+          shape[3 + 2 * i] > size[2 + i] && kernel.kernel[i] > 1)
         v.dilation[i] = shape[3 + 2 * i] % size[2 + i];
     }
   }
@@ -169,7 +169,10 @@ Id flipped_weight(Context& c, const Convolution& v) {
 
 }  // namespace
 
-Id window_view(Context& c, Id image, const Windows& w) {
+Id window_view(Context& c, Id image, const Windows& windows) {
+  Windows w = windows;
+  for (size_t i = 0; i < 2; ++i)
+    if (w.kernel[i] == 1) w.dilation[i] = 1;  // it means nothing, and one form is found again more easily
   const List from = shape_of(c, image);
   const List lead(from.begin(), from.end() - 2);
   const int64_t o[2] = {w.count(0, from[lead.size()]), w.count(1, from[lead.size() + 1])};
