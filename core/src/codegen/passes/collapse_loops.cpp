@@ -19,6 +19,7 @@ void drop_single_ranges(Kernel& kernel) {
 void collapse_loops(Kernel& kernel) {
   drop_single_ranges(kernel);
   kernel.sink = Simplifier(kernel.graph, kernel.rules())(kernel.sink);
+  kernel.sink = collapse_reduces(kernel.graph, kernel.sink, kernel.rules());
   compact(kernel);
 }
 

@@ -4,43 +4,10 @@
 
 #include <cmath>
 #include <limits>
-#include <span>
+
+#include "codegen/passes/float_math.h"
 
 namespace plugrad::codegen {
-namespace {
-
-// Expressions over one float dtype and its integer of the same size.
-struct Math {
-  Graph& g;
-  DType real, integer;
-  int mantissa_bits, bias;
-
-  Math(Graph& graph, DType dtype)
-      : g(graph), real(dtype), integer(dtype == DType::F64 ? DType::I64 : DType::I32),
-        mantissa_bits(dtype == DType::F64 ? 52 : 23), bias(dtype == DType::F64 ? 1023 : 127) {}
-
-  Id c(double v) { return g.constant(real, v); }
-  Id i(int64_t v) { return g.constant(integer, v); }
-  Id add(Id a, Id b) { return g.binary(Op::Add, a, b); }
-  Id sub(Id a, Id b) { return g.binary(Op::Sub, a, b); }
-  Id mul(Id a, Id b) { return g.binary(Op::Mul, a, b); }
-  Id less(Id a, Id b) { return g.binary(Op::CmpLt, a, b); }
-
-  // Horner's rule, highest coefficient first.
-  Id polynomial(Id x, std::span<const double> coefficients) {
-    Id sum = c(coefficients[0]);
-    for (double k : coefficients.subspan(1)) sum = add(mul(sum, x), c(k));
-    return sum;
-  }
-  // 2^n for an integer n within the exponents of normal numbers.
-  Id power_of_two(Id n) {
-    const Id bits = g.binary(Op::Shl, add(n, i(bias)), i(mantissa_bits));
-    return g.add(Op::Bitcast, real, {bits});
-  }
-};
-
-}  // namespace
-
 // 2^x = 2^n * 2^f with n the nearest integer and |f| <= 1/2; 2^f is its Taylor series. 2^n is applied as two
 // factors, so that results below the smallest normal number round once.
 Id make_exp2(Graph& g, Id x) {
@@ -95,6 +62,19 @@ Id make_log2(Graph& g, Id x) {
   const Id at_zero = g.where(g.binary(Op::CmpEq, x, m.c(0.0)), m.c(-std::numeric_limits<double>::infinity()), positive);
   const Id negative = g.where(m.less(x, m.c(0.0)), m.c(std::numeric_limits<double>::quiet_NaN()), at_zero);
   return g.where(g.binary(Op::CmpNe, x, x), x, negative);
+}
+
+// Numbers of 2^mantissa_bits and more have no fraction; smaller ones fit the integer of the same size.
+Id make_trunc(Graph& g, Id x) {
+  Math m(g, g[x].dtype);
+  const Id magnitude = g.where(m.less(x, m.c(0.0)), m.sub(m.c(0.0), x), x);
+  const Id small = m.less(magnitude, m.c(std::ldexp(1.0, m.mantissa_bits)));
+  const Id whole = g.cast(g.cast(g.where(small, x, m.c(0.0)), m.integer), m.real);
+  // The integer has no -0: the sign comes from x.
+  const Id sign_bit = g.binary(Op::Shl, m.i(1), m.i(m.mantissa_bits == 52 ? 63 : 31));
+  const Id sign = g.binary(Op::And, g.add(Op::Bitcast, m.integer, {x}), sign_bit);
+  const Id bits = g.binary(Op::Or, g.add(Op::Bitcast, m.integer, {whole}), sign);
+  return g.where(small, g.add(Op::Bitcast, m.real, {bits}), x);
 }
 
 }  // namespace plugrad::codegen

@@ -6,8 +6,10 @@
 namespace plugrad::codegen {
 
 // Each takes a node of dtype F32 or F64 and gives one of the same dtype that uses only Add, Sub, Mul, FDiv, Trunc,
-// Where, comparisons, casts, bitcasts, shifts and integer arithmetic.
+// Where, comparisons, casts, bitcasts, shifts and integer arithmetic. make_trunc does without Trunc.
 Id make_exp2(Graph& g, Id x);
 Id make_log2(Graph& g, Id x);
+Id make_sin(Graph& g, Id x);
+Id make_trunc(Graph& g, Id x);
 
 }  // namespace plugrad::codegen

@@ -1,0 +1,40 @@
+// Shorthand for float expressions: constants, Horner's rule, powers of two.
+#pragma once
+
+#include <span>
+
+#include "uop/graph.h"
+
+namespace plugrad::codegen {
+
+// Expressions over one float dtype and its integer of the same size.
+struct Math {
+  Graph& g;
+  DType real, integer;
+  int mantissa_bits, bias;
+
+  Math(Graph& graph, DType dtype)
+      : g(graph), real(dtype), integer(dtype == DType::F64 ? DType::I64 : DType::I32),
+        mantissa_bits(dtype == DType::F64 ? 52 : 23), bias(dtype == DType::F64 ? 1023 : 127) {}
+
+  Id c(double v) { return g.constant(real, v); }
+  Id i(int64_t v) { return g.constant(integer, v); }
+  Id add(Id a, Id b) { return g.binary(Op::Add, a, b); }
+  Id sub(Id a, Id b) { return g.binary(Op::Sub, a, b); }
+  Id mul(Id a, Id b) { return g.binary(Op::Mul, a, b); }
+  Id less(Id a, Id b) { return g.binary(Op::CmpLt, a, b); }
+
+  // Horner's rule, highest coefficient first.
+  Id polynomial(Id x, std::span<const double> coefficients) {
+    Id sum = c(coefficients[0]);
+    for (double k : coefficients.subspan(1)) sum = add(mul(sum, x), c(k));
+    return sum;
+  }
+  // 2^n for an integer n within the exponents of normal numbers.
+  Id power_of_two(Id n) {
+    const Id bits = g.binary(Op::Shl, add(n, i(bias)), i(mantissa_bits));
+    return g.add(Op::Bitcast, real, {bits});
+  }
+};
+
+}  // namespace plugrad::codegen

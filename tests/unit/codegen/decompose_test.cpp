@@ -1,0 +1,149 @@
+// Ops that a device does not claim come out right from those it does: against libm in double, on the interpreter,
+// over all exponents, signs and the edges.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "kernels.h"
+#include "run.h"
+#include "uop/round.h"
+
+namespace plugrad::test {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+// out[i] = op(a[i]), on a device that does not claim op for any dtype.
+std::vector<float> unary_without_claim(Op op, const std::vector<float>& in, bool fma_claimed = true) {
+  Ast ast;
+  Graph& g = ast.graph;
+  const auto n = static_cast<int64_t>(in.size());
+  const Id i = make_range(g, n, 0, AxisKind::Loop);
+  store(ast, param(g, 0, n, true), i, g.unary(op, load(g, param(g, 1, n, false), i)));
+  pgr_device_caps caps = small_cpu();
+  caps.op_dtypes[static_cast<size_t>(op)] = 0;
+  if (!fma_claimed) caps.op_dtypes[PGR_OP_FMA] = 0;
+  std::vector<float> out(in.size()), copy = in;
+  run(codegen::generate(g, ast.sink, caps, {.contract = false}), {&out, &copy});
+  return out;
+}
+
+// Every exponent with several mantissas, both signs, and the edges.
+std::vector<float> all_magnitudes() {
+  std::vector<float> out = {0.0f, -0.0f, kInfinity, -kInfinity, kNaN, 1.0f, -1.0f, 0.5f, 1e-45f, 3.4e38f, 0.70710678f, 0.70710677f};
+  for (uint32_t exponent = 0; exponent < 255; ++exponent)
+    for (uint32_t mantissa : {0u, 1u, 0x1234u, 0x3504f3u, 0x490fdbu, 0x7fffffu})
+      for (uint32_t sign : {0u, 0x80000000u}) out.push_back(std::bit_cast<float>(sign | exponent << 23 | mantissa));
+  return out;
+}
+
+double ulp_error(float got, double exact) {
+  if (std::isnan(exact)) return std::isnan(got) ? 0 : 1e9;
+  const auto rounded = static_cast<float>(exact);
+  if (std::isinf(rounded) || std::isinf(got)) return got == rounded ? 0 : 1e9;
+  int exponent;
+  std::frexp(rounded, &exponent);
+  const double ulp = std::ldexp(1.0, std::max(exponent - 24, -149));
+  return std::fabs(got - exact) / ulp;
+}
+
+void expect_within(Op op, double (*exact)(double), double limit, const std::vector<float>& in) {
+  const std::vector<float> out = unary_without_claim(op, in);
+  double worst = 0;
+  for (size_t i = 0; i < in.size(); ++i) {
+    const double error = ulp_error(out[i], exact(in[i]));
+    EXPECT_LE(error, limit) << op_info(op).name << "(" << in[i] << ") gave " << out[i] << ", exact " << exact(in[i]);
+    worst = std::max(worst, error);
+  }
+  testing::Test::RecordProperty("worst_ulp", std::to_string(worst));
+}
+
+TEST(Exp2, within_2_ulp_over_all_magnitudes) {
+  std::vector<float> in = all_magnitudes();
+  for (int i = -1600; i < 1300; ++i) in.push_back(static_cast<float>(i) * 0.1f);
+  expect_within(Op::Exp2, [](double x) { return std::exp2(x); }, 2, in);
+}
+
+TEST(Log2, within_3_ulp_over_all_magnitudes) {
+  std::vector<float> in = all_magnitudes();
+  for (int i = 1; i < 4000; ++i) in.push_back(static_cast<float>(i) * 0.0005f);
+  expect_within(Op::Log2, [](double x) { return std::log2(x); }, 3, in);
+}
+
+TEST(Sin, within_2_ulp_over_all_magnitudes) {
+  std::vector<float> in = all_magnitudes();
+  for (int i = -3000; i < 3000; ++i) in.push_back(static_cast<float>(i) * 0.7853981f);
+  expect_within(Op::Sin, [](double x) { return std::sin(x); }, 2, in);
+}
+
+TEST(Sin, keeps_the_sign_of_zero) {
+  const std::vector<float> out = unary_without_claim(Op::Sin, {0.0f, -0.0f});
+  EXPECT_FALSE(std::signbit(out[0]));
+  EXPECT_TRUE(std::signbit(out[1]));
+}
+
+TEST(Trunc, equals_libm_bit_for_bit) {
+  const std::vector<float> in = all_magnitudes(), out = unary_without_claim(Op::Trunc, in);
+  for (size_t i = 0; i < in.size(); ++i)
+    if (!std::isnan(in[i])) {
+      EXPECT_EQ(std::bit_cast<uint32_t>(out[i]), std::bit_cast<uint32_t>(std::trunc(in[i]))) << in[i];
+    }
+}
+
+TEST(Recip, comes_from_a_division) {
+  const std::vector<float> out = unary_without_claim(Op::Recip, {2.0f, -4.0f, 0.0f, kInfinity});
+  EXPECT_EQ(out[0], 0.5f);
+  EXPECT_EQ(out[1], -0.25f);
+  EXPECT_EQ(out[2], kInfinity);
+  EXPECT_EQ(out[3], 0.0f);
+}
+
+// out[i] = f32 of (small float of a[i]), on a device that claims no casts of small floats.
+class SmallFloat : public testing::TestWithParam<DType> {};
+
+TEST_P(SmallFloat, conversions_round_to_nearest_even_both_ways) {
+  const DType dtype = GetParam();
+  std::vector<float> in = all_magnitudes();
+  for (int i = -5000; i < 5000; ++i) in.push_back(static_cast<float>(i) * 0.013f);
+  Ast ast;
+  Graph& g = ast.graph;
+  const auto n = static_cast<int64_t>(in.size());
+  const Id i = make_range(g, n, 0, AxisKind::Loop);
+  const Id narrow = g.cast(load(g, param(g, 1, n, false), i), dtype);
+  // A bitcast between keeps the simplifier from folding the pair.
+  const DType bits = size_of(dtype) == 2 ? DType::U16 : DType::U8;
+  const Id opaque = g.add(Op::Bitcast, dtype, {g.binary(Op::Or, g.add(Op::Bitcast, bits, {narrow}), g.constant(bits, int64_t{0}))});
+  store(ast, param(g, 0, n, true), i, g.cast(opaque, DType::F32));
+  pgr_device_caps caps = small_cpu();
+  caps.op_dtypes[PGR_OP_CAST] &= ~(1u << static_cast<uint32_t>(dtype));
+  std::vector<float> out(in.size()), copy = in;
+  run(codegen::generate(g, ast.sink, caps, {}), {&out, &copy});
+  for (size_t k = 0; k < in.size(); ++k) {
+    const double expected = round_float(in[k], dtype);
+    if (std::isnan(expected)) EXPECT_TRUE(std::isnan(out[k])) << in[k] << " gave " << out[k];
+    else EXPECT_EQ(out[k], static_cast<float>(expected)) << in[k] << " in " << name_of(dtype);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(formats, SmallFloat, testing::Values(DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2),
+                         [](const auto& info) { return std::string(name_of(info.param)); });
+
+TEST(Max, takes_nan_from_either_side_without_the_claim) {
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id i = make_range(g, 4, 0, AxisKind::Loop);
+  store(ast, param(g, 0, 4, true), i, g.binary(Op::Max, load(g, param(g, 1, 4, false), i), load(g, param(g, 2, 4, false), i)));
+  pgr_device_caps caps = small_cpu();
+  caps.op_dtypes[PGR_OP_MAX] = 0;
+  std::vector<float> out(4), a = {1, kNaN, 3, -1}, b = {2, 1, kNaN, -2};
+  run(codegen::generate(g, ast.sink, caps, {}), {&out, &a, &b});
+  EXPECT_EQ(out[0], 2);
+  EXPECT_TRUE(std::isnan(out[1]));
+  EXPECT_TRUE(std::isnan(out[2]));
+  EXPECT_EQ(out[3], -1);
+}
+
+}  // namespace
+}  // namespace plugrad::test
