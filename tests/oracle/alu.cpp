@@ -126,13 +126,14 @@ uint64_t apply(Op op, DType dtype, DType source, std::span<const uint64_t> args)
 
 uint64_t cast_value(uint64_t bits, DType from, DType to) {
   if (is_float(from)) return bits_of(std::bit_cast<double>(bits), to);
-  if (to == DType::F32) {  // at once: by way of double it would be rounded twice
-    const float value = from == DType::U64 ? static_cast<float>(bits)
-                                           : static_cast<float>(static_cast<int64_t>(bits));
-    return std::bit_cast<uint64_t>(static_cast<double>(value));
-  }
-  if (from == DType::U64 && is_float(to)) return bits_of(static_cast<double>(bits), to);
-  return bits_of(static_cast<int64_t>(bits), to);
+  if (!is_float(to)) return bits_of(static_cast<int64_t>(bits), to);
+  // Rounded once: by way of double a 64-bit integer would be rounded twice, so what double cannot hold goes into
+  // the last bit that it can.
+  const bool negative = from != DType::U64 && static_cast<int64_t>(bits) < 0;
+  uint64_t magnitude = negative ? 0 - bits : bits;
+  if (to != DType::F64 && magnitude >> 53 != 0) magnitude = (magnitude & ~uint64_t{0x7ff}) | ((magnitude & 0x7ff) != 0) << 11;
+  const double value = static_cast<double>(magnitude);
+  return bits_of(negative ? -value : value, to);
 }
 
 uint64_t bitcast_value(uint64_t bits, DType from, DType to) {

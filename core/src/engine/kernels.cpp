@@ -1,5 +1,7 @@
 #include "engine/kernels.h"
 
+#include <cstring>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/settings.h"
@@ -23,6 +25,9 @@ std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request,
       request.ast->graph, request.ast->sink, request.device->caps(),
       {.no_opt = options.no_opt, .fast_math = options.fast_math, .contract = options.contract});
   ready->codegen_ns = monotonic_ns() - start_ns;
+  pgr_ir_header header;
+  std::memcpy(&header, ready->code.ir.data(), sizeof header);
+  ready->param_count = header.param_count;
   ready->kernel = request.device->compile(ready->code.ir, ready->code.name,
                                           {.contract = options.contract});
   return ready;

@@ -19,6 +19,7 @@ struct ReadyKernel {
   std::shared_ptr<const schedule::KernelAst> ast;
   codegen::KernelCode code;
   std::shared_ptr<runtime::Kernel> kernel;
+  uint32_t param_count = 0;  // buffers it takes: those of its AST, less unused ones at the end
   uint64_t codegen_ns = 0;
   uint32_t launches = 0;  // DEBUG marks the first
 };

@@ -49,7 +49,7 @@ LaunchLog::~LaunchLog() {
 void LaunchLog::launch(ReadyKernel& ready, std::span<runtime::Buffer* const> params) {
   const codegen::KernelCode& code = ready.code;
   const runtime::Launch launch{
-      .buffers = params,
+      .buffers = params.first(ready.param_count),
       .scalars = {},
       .group_count = {code.group_count[0], code.group_count[1], code.group_count[2]},
       .local_size = {code.local_size[0], code.local_size[1], code.local_size[2]}};
