@@ -1,5 +1,8 @@
 // The layers: how their state begins, and what they compute of x.
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include "base/check.h"
 #include "plugrad/nn.h"
@@ -13,7 +16,15 @@ Tensor trained_uniform(const Shape& shape, double bound) {
   return Tensor::uniform(shape, -bound, bound).requires_grad_();
 }
 
-Tensor trained_constant(const Shape& shape, double value) { return Tensor::full(shape, value).requires_grad_(); }
+// Buffers of their own: two tensors made of equal constants would be one node until the first step writes them,
+// and that step a graph of its own.
+Tensor filled(const Shape& shape, float value) {
+  for (int64_t size : shape) require(size >= 0, "[nn] {} is no shape", to_string(shape));
+  auto count = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  return Tensor::from(std::vector<float>(static_cast<size_t>(count), value), shape);
+}
+
+Tensor trained_constant(const Shape& shape, float value) { return filled(shape, value).requires_grad_(); }
 
 }  // namespace
 
@@ -52,11 +63,11 @@ Tensor Conv2d::operator()(const Tensor& x) const { return conv2d(x, weight, bias
 BatchNorm::BatchNorm(int64_t channels, BatchNormOptions options_) : options(options_) {
   require(channels > 0, "[BatchNorm] {} channels; there must be one at least", channels);
   if (options.affine) {
-    weight = trained_constant({channels}, 1.0);
-    bias = trained_constant({channels}, 0.0);
+    weight = trained_constant({channels}, 1.0f);
+    bias = trained_constant({channels}, 0.0f);
   }
-  running_mean = Tensor::zeros({channels});
-  running_var = Tensor::ones({channels});
+  running_mean = filled({channels}, 0.0f);
+  running_var = filled({channels}, 1.0f);
 }
 
 Tensor BatchNorm::operator()(const Tensor& x) {
@@ -79,12 +90,13 @@ Tensor BatchNorm::operator()(const Tensor& x) {
 }
 
 LayerNorm::LayerNorm(const Shape& shape, double eps_)
-    : weight(trained_constant(shape, 1.0)), bias(trained_constant(shape, 0.0)), eps(eps_) {}
+    : weight(trained_constant(shape, 1.0f)), bias(trained_constant(shape, 0.0f)), eps(eps_) {}
 
 Tensor LayerNorm::operator()(const Tensor& x) const {
-  int64_t ndim = weight.ndim();
-  bool fits = x.ndim() >= ndim && std::equal(weight.shape().rbegin(), weight.shape().rend(), x.shape().rbegin());
-  require(fits, "[LayerNorm] x is {}, but its last axes must be {}", to_string(x.shape()), to_string(weight.shape()));
+  const Shape shape = x.shape(), last = weight.shape();
+  auto ndim = static_cast<int64_t>(last.size());
+  bool fits = shape.size() >= last.size() && std::equal(last.rbegin(), last.rend(), shape.rbegin());
+  require(fits, "[LayerNorm] x is {}, but its last axes must be {}", to_string(shape), to_string(last));
   std::vector<int64_t> axes;
   for (int64_t axis = -ndim; axis < 0; ++axis) axes.push_back(axis);
   return layernorm(x, axes, eps) * weight + bias;

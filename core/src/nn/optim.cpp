@@ -2,6 +2,8 @@
 #include "plugrad/optim.h"
 
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include "base/check.h"
 #include "engine/session.h"
@@ -13,6 +15,14 @@ std::vector<Tensor> joined(const std::vector<const std::vector<Tensor>*>& lists)
   std::vector<Tensor> all;
   for (const auto* list : lists) all.insert(all.end(), list->begin(), list->end());
   return all;
+}
+
+// A buffer of its own: equal constants would be one node until the first step writes them, and that step a
+// graph of its own.
+Tensor zeros(const Shape& shape, DType dtype, const std::string& device) {
+  auto count = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  std::vector<std::byte> bytes(static_cast<size_t>(count) * size_of(dtype));
+  return Tensor::from_bytes(bytes, shape, dtype, device);
 }
 
 }  // namespace
@@ -44,10 +54,9 @@ void Optimizer::require_gradients() const {
 }
 
 std::vector<Tensor> Optimizer::zeros_like_parameters() const {
-  std::vector<Tensor> zeros;
-  for (const Tensor& p : parameters_) zeros.push_back(Tensor::empty(p.shape(), p.dtype(), p.device()));
-  Tensor::realize(zeros);
-  return zeros;
+  std::vector<Tensor> tensors;
+  for (const Tensor& p : parameters_) tensors.push_back(zeros(p.shape(), p.dtype(), p.device()));
+  return tensors;
 }
 
 void Optimizer::realize_step(const std::vector<const std::vector<Tensor>*>& state) const {
@@ -89,10 +98,10 @@ Adam::Adam(std::vector<Tensor> parameters, const AdamOptions& options, bool deco
   mean_ = zeros_like_parameters();
   variance_ = zeros_like_parameters();
   const std::string device = parameters_.front().device();
-  correction_ = {Tensor::empty({2}, DType::F32, device)};
-  Tensor::realize(correction_);
   betas_ = Tensor::from<float>({static_cast<float>(options.beta1), static_cast<float>(options.beta2)}, device);
   gains_ = Tensor::from<float>({static_cast<float>(1 - options.beta1), static_cast<float>(1 - options.beta2)}, device);
+  // After what it is multiplied with, as in every later step: the order of sources is part of a graph's shape.
+  correction_ = {zeros({2}, DType::F32, device)};
 }
 
 void Adam::step() {
