@@ -100,7 +100,6 @@ Adam::Adam(std::vector<Tensor> parameters, const AdamOptions& options, bool deco
   const std::string device = parameters_.front().device();
   betas_ = Tensor::from<float>({static_cast<float>(options.beta1), static_cast<float>(options.beta2)}, device);
   gains_ = Tensor::from<float>({static_cast<float>(1 - options.beta1), static_cast<float>(1 - options.beta2)}, device);
-  // After what it is multiplied with, as in every later step: the order of sources is part of a graph's shape.
   correction_ = {zeros({2}, DType::F32, device)};
 }
 
