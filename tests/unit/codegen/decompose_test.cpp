@@ -1,5 +1,6 @@
 // Ops that a device does not claim come out right from those it does: against libm in double, on the interpreter,
 // over all exponents, signs and the edges.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -7,6 +8,7 @@
 #include <limits>
 
 #include "kernels.h"
+#include "plugrad/error.h"
 #include "run.h"
 #include "uop/round.h"
 
@@ -143,6 +145,19 @@ TEST(Max, takes_nan_from_either_side_without_the_claim) {
   EXPECT_TRUE(std::isnan(out[1]));
   EXPECT_TRUE(std::isnan(out[2]));
   EXPECT_EQ(out[3], -1);
+}
+
+TEST(Unsupported, names_op_and_dtype) {
+  const Ast ast = add(4, DType::I64);
+  pgr_device_caps caps = small_cpu();
+  caps.op_dtypes[PGR_OP_ADD] &= ~(1u << PGR_DTYPE_I64);
+  try {
+    codegen::generate(ast.graph, ast.sink, caps, {});
+    FAIL() << "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::Unsupported);
+    EXPECT_THAT(e.what(), testing::HasSubstr("the device has no Add for i64"));
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Ops that the device does not claim for a dtype become ops that it does.
 //   before   exp2 f32 %x        after   a polynomial, where the device has no exp2
 //   before   add f16 %a, %b     after   cast f16 (add f32 (cast f32 %a), (cast f32 %b)), where it has no f16 arithmetic
+#include "base/check.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/small_floats.h"
 #include "codegen/passes/transcendental.h"
@@ -64,7 +65,11 @@ class Decomposer {
     const DType dtype = is_compare(n.op) ? g_[n.src[0]].dtype : n.op == Op::Where ? n.dtype : n.dtype;
     if (n.op == Op::Bitcast || claims(n.op, dtype)) return id;
     if (is_small_float(dtype) && n.op != Op::Where) return in_f32(id);
-    return by_op(id, dtype);
+    const Id replaced = by_op(id, dtype);
+    if (replaced == id)
+      fail(ErrorKind::Unsupported, "[codegen] the device has no {} for {} and nothing to make it of; cast to another dtype",
+           op_info(n.op).name, name_of(dtype));
+    return replaced;
   }
 
   Id by_op(Id id, DType dtype) {
