@@ -84,10 +84,24 @@ void set_log_sink(LogSink function, void* context) {
   s.context = context;
 }
 
-std::string colored(std::string_view text, Color color) {
+bool shows_color() {
   static const bool terminal = isatty(STDERR_FILENO) == 1;
-  if (!terminal || !settings().color || color == Color::Plain) return std::string(text);
+  return terminal && settings().color;
+}
+
+std::string colored(std::string_view text, Color color) {
+  if (!shows_color() || color == Color::Plain) return std::string(text);
   return fmt::format("{}{}\033[0m", code_of(color), text);
+}
+
+std::string as_shown(std::string_view text) {
+  if (shows_color()) return std::string(text);
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\033') plain += text[i];
+    else while (i < text.size() && text[i] != 'm') ++i;
+  }
+  return plain;
 }
 
 std::size_t visible_width(std::string_view text) {

@@ -40,6 +40,9 @@ enum class Color { Plain, Blue, BrightBlue, Cyan, Red, Yellow, Purple, Green, Gr
 /// `text` in `color`; as it is when stderr is no terminal or NO_COLOR is set.
 PLUGRAD_API std::string colored(std::string_view text, Color color);
 
+/// Text that has colours already, without them where `colored` would give none.
+PLUGRAD_API std::string as_shown(std::string_view text);
+
 /// Characters of `text` that show, without escape sequences: what padding must count.
 PLUGRAD_API std::size_t visible_width(std::string_view text);
 

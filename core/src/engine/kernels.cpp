@@ -36,7 +36,7 @@ std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request,
 // DEBUG=3 shows the source, DEBUG=5 the machine code.
 void tell(const ReadyKernel& ready) {
   if (!debugging(3)) return;
-  std::string text = fmt::format("{} on {}: {}\n{}\n", ready.code.colored_name, ready.kernel->device().name(),
+  std::string text = fmt::format("{} on {}: {}\n{}\n", as_shown(ready.code.colored_name), ready.kernel->device().name(),
                                  codegen::to_string(ready.code.optimisations), ready.kernel->source());
   if (debugging(5)) text += ready.kernel->disassemble() + "\n";
   debug_write(text);

@@ -41,9 +41,15 @@ LaunchLog::~LaunchLog() {
   const uint64_t time_ns = monotonic_ns() - begin_ns_;
   statistics_.run_ns += time_ns;
   if (debug_ < 1) return;
-  debug_write(fmt::format("ran {} kernels, {} copies in {:.3f} ms\n",
-                          statistics_.kernels_launched - kernels_before_,
-                          statistics_.copies - copies_before_, static_cast<double>(time_ns) * 1e-6));
+  std::string memory;
+  if (last_device_) {
+    const runtime::MemoryStats now = last_device_->memory_stats();
+    memory = fmt::format(", {} uses {:.2f} MB, at most {:.2f}", last_device_->name(),
+                         megabytes(now.used_bytes), megabytes(now.peak_bytes));
+  }
+  debug_write(fmt::format("ran {} kernels and {} copies in {:.3f} ms{}\n",
+                          statistics_.kernels_launched - kernels_before_, statistics_.copies - copies_before_,
+                          static_cast<double>(time_ns) * 1e-6, memory));
 }
 
 void LaunchLog::launch(ReadyKernel& ready, std::span<runtime::Buffer* const> params) {
@@ -54,6 +60,7 @@ void LaunchLog::launch(ReadyKernel& ready, std::span<runtime::Buffer* const> par
       .group_count = {code.group_count[0], code.group_count[1], code.group_count[2]},
       .local_size = {code.local_size[0], code.local_size[1], code.local_size[2]}};
   runtime::Device& device = ready.kernel->device();
+  last_device_ = &device;
   ++statistics_.kernels_launched;
   if (!timed_) return device.launch(*ready.kernel, launch);
   const uint64_t start_ns = monotonic_ns();
@@ -79,7 +86,7 @@ void LaunchLog::tell_launch(const ReadyKernel& ready, size_t params, uint64_t ti
   debug_write(fmt::format(
       "{:<8} {} {} arg {:2} mem {:8.2f} MB {} ({:8.2f} GFLOP/s {:7.2f} GB/s)\n", device.name(),
       colored(number, ready.launches == 0 ? Color::Green : Color::Plain),
-      padded(ready.code.colored_name, 42), params, megabytes(device.memory_stats().used_bytes),
+      padded(as_shown(ready.code.colored_name), 42), params, megabytes(device.memory_stats().used_bytes),
       timing(time_ns, total_ns += time_ns), rate(static_cast<double>(work.flops), time_ns),
       rate(static_cast<double>(work.bytes), time_ns)));
 }

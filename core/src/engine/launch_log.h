@@ -29,6 +29,7 @@ class LaunchLog {
   const bool timed_;
   const uint64_t begin_ns_;
   const uint64_t kernels_before_, copies_before_;
+  const runtime::Device* last_device_ = nullptr;
 };
 
 }  // namespace plugrad::engine

@@ -69,6 +69,7 @@ std::shared_ptr<Value> Session::readable_value(TensorState& state) {
   if (!parts_->values.find(root)) {
     const uint32_t device = state.device == 0 ? default_device() : state.device;
     parts_->values.set(root, compute(std::span(&root, 1), device)[0]);
+    parts_->maybe_garbage = true;  // no state holds it
   }
   return parts_->values.share(root);
 }

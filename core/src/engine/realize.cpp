@@ -195,6 +195,8 @@ std::shared_ptr<ReadyPlan> Session::ready_plan(std::span<const Id> roots, uint32
     }
   }
   auto ready = make_ready(default_device, options, kernel_options);
+  if (debugging(1))
+    debug_write(fmt::format("planned {} steps for {} results\n", ready->plan.steps.size(), roots.size()));
   parts_->plans.emplace(key, ready);
   return ready;
 }
