@@ -95,13 +95,12 @@ const Tensor& Tensor::realize() const {
 }
 
 void Tensor::realize(std::span<const Tensor> tensors) {
-  Recorder r("realize");
   std::vector<engine::TensorState*> states;
   for (const Tensor& t : tensors) {
     require(t.defined(), "[realize] a tensor is undefined; assign it a value first");
     states.push_back(t.state().get());
   }
-  r.session().realize(states);
+  Session::current().realize(states);  // not under a Lock: dead values may be dropped when memory is short
 }
 
 std::vector<std::byte> Tensor::to_bytes() const {
