@@ -25,9 +25,9 @@ pgr_status alloc(pgr_device* device, const pgr_alloc_desc* desc, pgr_buffer** ou
     auto buffer =
         std::unique_ptr<pgr_buffer>(new pgr_buffer{device, nullptr, own.size_bytes, nullptr, 1});
     const pgr_host_api& host = *device->plugin->host;
-    buffer->data = static_cast<char*>(
-        host.alloc(host.host, std::max<uint64_t>(own.size_bytes, 1),
-                   std::max<uint64_t>(own.align_bytes, kBufferAlign)));
+    buffer->data =
+        static_cast<char*>(host.alloc(host.host, std::max<uint64_t>(own.size_bytes, 1),
+                                      std::max<uint64_t>(own.align_bytes, kBufferAlign)));
     sdk::require(buffer->data != nullptr, PGR_STATUS_OUT_OF_MEMORY,
                  "cannot allocate " + std::to_string(own.size_bytes) + " bytes");
     if (own.flags & PGR_ALLOC_ZERO) std::memset(buffer->data, 0, own.size_bytes);

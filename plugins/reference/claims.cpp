@@ -7,12 +7,14 @@
 namespace plugrad::reference {
 namespace {
 
-constexpr uint32_t bit(uint32_t dtype) { return 1u << dtype; }
+constexpr uint32_t bit(uint32_t dtype) {
+  return 1u << dtype;
+}
 constexpr uint32_t kAll = 0xfffeu;  // every dtype but void
 constexpr uint32_t kBool = bit(PGR_DTYPE_BOOL);
 constexpr uint32_t kInts = bit(PGR_DTYPE_U64 + 1) - bit(PGR_DTYPE_I8);
-constexpr uint32_t kFloats = bit(PGR_DTYPE_F16) | bit(PGR_DTYPE_BF16) | bit(PGR_DTYPE_F32) |
-                             bit(PGR_DTYPE_F64);
+constexpr uint32_t kFloats =
+    bit(PGR_DTYPE_F16) | bit(PGR_DTYPE_BF16) | bit(PGR_DTYPE_F32) | bit(PGR_DTYPE_F64);
 constexpr uint32_t kIndex = bit(PGR_DTYPE_I32) | bit(PGR_DTYPE_I64);
 
 uint32_t alu_dtypes(uint32_t op) {
@@ -97,9 +99,10 @@ void withdraw_dtype(Claims& claims, uint32_t dtype) {
 }
 
 [[noreturn]] void refuse(const std::string& word) {
-  throw sdk::StatusError(PGR_STATUS_INVALID_ARGUMENT,
-                         "withdraw: \"" + word +
-                             "\" is not an op (exp2), a dtype (f16), a pair (sqrt:f64), lanes or local");
+  throw sdk::StatusError(
+      PGR_STATUS_INVALID_ARGUMENT,
+      "withdraw: \"" + word +
+          "\" is not an op (exp2), a dtype (f16), a pair (sqrt:f64), lanes or local");
 }
 
 void withdraw(Claims& claims, const std::string& word) {

@@ -1,4 +1,5 @@
-// What the device claims: everything that the interpreter runs, less what the option `withdraw` names.
+// What the device claims: everything that the interpreter runs, less what the option `withdraw`
+// names.
 #pragma once
 
 #include <string>
@@ -16,8 +17,9 @@ struct Claims {
   std::string withdrawn;
 };
 
-// `withdraw` is a list with commas: an op ("exp2"), a dtype ("f16": every arithmetic op on it; it can still be
-// stored), a pair ("sqrt:f64"), "lanes" or "local". Throws StatusError (INVALID_ARGUMENT) for other words.
+// `withdraw` is a list with commas: an op ("exp2"), a dtype ("f16": every arithmetic op on it; it
+// can still be stored), a pair ("sqrt:f64"), "lanes" or "local". Throws StatusError
+// (INVALID_ARGUMENT) for other words.
 Claims make_claims(std::string_view withdraw);
 
 // Throws StatusError (UNSUPPORTED) naming the first instruction that uses what is not claimed.

@@ -1,4 +1,5 @@
-// The "binary" is the kernel IR block itself: compiling checks it, and that it uses only what is claimed.
+// The "binary" is the kernel IR block itself: compiling checks it, and that it uses only what is
+// claimed.
 #include "plugin.h"
 #include "plugrad/sdk/guard.h"
 

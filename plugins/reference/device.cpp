@@ -71,7 +71,9 @@ pgr_status memory_stats(pgr_device* device, pgr_memory_stats* out, pgr_error* er
 }
 
 // Every launch and copy has finished when it returns.
-pgr_status synchronize(pgr_device*, pgr_error*) { return PGR_STATUS_OK; }
+pgr_status synchronize(pgr_device*, pgr_error*) {
+  return PGR_STATUS_OK;
+}
 
 }  // namespace
 

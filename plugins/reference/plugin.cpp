@@ -1,4 +1,5 @@
-// reference: a device that interprets kernel IR. Slow and exact; what other backends are compared with.
+// reference: a device that interprets kernel IR. Slow and exact; what other backends are compared
+// with.
 #include "plugin.h"
 
 #include <memory>
@@ -67,7 +68,9 @@ pgr_status device_open(pgr_plugin* plugin, uint32_t index, const pgr_option* opt
   });
 }
 
-void device_close(pgr_plugin*, pgr_device* device) { delete device; }
+void device_close(pgr_plugin*, pgr_device* device) {
+  delete device;
+}
 
 const void* table_named(std::string_view name) {
   if (name == "pgr.device") return device_table();
@@ -113,8 +116,8 @@ extern "C" PGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(pgr_hello* hello, const pgr_pl
                  "reference needs a host of API 0.9 or newer");
     static pgr_plugin plugin;
     plugin.host = hello->host;
-    plugin.withdraw = reference::read_withdraw(hello->options, hello->option_count,
-                                               hello->option_stride, "");
+    plugin.withdraw =
+        reference::read_withdraw(hello->options, hello->option_count, hello->option_stride, "");
     static const pgr_plugin_api api = reference::make_api(&plugin);
     *out_api = &api;
   });

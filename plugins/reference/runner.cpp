@@ -89,12 +89,14 @@ pgr_status launch(pgr_device*, pgr_queue*, pgr_kernel* kernel, const pgr_launch_
     kernel->interpreter.run(make_launch(own, buffers));
     const auto time = std::chrono::steady_clock::now() - begin;
     if (out_time_ns)
-      *out_time_ns = static_cast<uint64_t>(
-          std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+      *out_time_ns =
+          static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
   });
 }
 
-void unload(pgr_device*, pgr_program* program) { delete program; }
+void unload(pgr_device*, pgr_program* program) {
+  delete program;
+}
 
 }  // namespace
 

@@ -233,7 +233,9 @@ AluFn pick(uint32_t dtype) {
   return dtype < PGR_DTYPE_COUNT ? kTable[dtype] : nullptr;
 }
 
-AluFn pick_where(uint32_t) { return run_where; }
+AluFn pick_where(uint32_t) {
+  return run_where;
+}
 
 struct OpRow {
   uint16_t op;

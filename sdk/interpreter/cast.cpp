@@ -10,8 +10,8 @@
 namespace plugrad::sdk {
 namespace {
 
-// The value in a double whose last bit is set where bits were lost, so that rounding it to a shorter
-// format gives what rounding the integer itself would.
+// The value in a double whose last bit is set where bits were lost, so that rounding it to a
+// shorter format gives what rounding the integer itself would.
 double to_odd(uint64_t magnitude) {
   const int excess = std::bit_width(magnitude) - 53;
   if (excess > 0) {
@@ -89,8 +89,8 @@ void run_bitcast(const Step& s, uint64_t* slots) {
     if constexpr (is_int) {
       slots[s.dst + i] = NumberOf<To>::put(NumberOf<To>::get(bits));
     } else {
-      constexpr uint32_t width = To == PGR_DTYPE_F64   ? 64
-                                 : To == PGR_DTYPE_F32 ? 32
+      constexpr uint32_t width = To == PGR_DTYPE_F64    ? 64
+                                 : To == PGR_DTYPE_F32  ? 32
                                  : To <= PGR_DTYPE_BF16 ? 16
                                                         : 8;
       slots[s.dst + i] = bits & (~uint64_t{0} >> (64 - width));
@@ -111,6 +111,8 @@ AluFn find_cast(uint32_t from, uint32_t to) {
   return from < kCount && to < kCount ? kCasts[from][to] : nullptr;
 }
 
-AluFn find_bitcast(uint32_t to) { return to < kCount ? kBitcasts[to] : nullptr; }
+AluFn find_bitcast(uint32_t to) {
+  return to < kCount ? kBitcasts[to] : nullptr;
+}
 
 }  // namespace plugrad::sdk

@@ -7,8 +7,8 @@
 namespace plugrad::sdk {
 namespace {
 
-// a*b + c for 16-bit formats: the product is exact in double, the sum is rounded to odd, so that the
-// rounding to 16 bits that follows is the only one (Boldo and Melquiond 2008).
+// a*b + c for 16-bit formats: the product is exact in double, the sum is rounded to odd, so that
+// the rounding to 16 bits that follows is the only one (Boldo and Melquiond 2008).
 double fma_to_odd(double a, double b, double c) {
   const double product = a * b;
   const double sum = product + c;

@@ -8,7 +8,9 @@ namespace plugrad::sdk {
 namespace {
 
 // Memory of a bool holds 0 or 1; anything else reads as true.
-uint64_t load_bool(const std::byte* at) { return *at != std::byte{0}; }
+uint64_t load_bool(const std::byte* at) {
+  return *at != std::byte{0};
+}
 
 template <typename Raw>
 uint64_t load_raw(const std::byte* at) {
@@ -65,7 +67,11 @@ Access find_access(uint32_t dtype) {
 
 }  // namespace
 
-LoadFn find_load(uint32_t dtype) { return find_access(dtype).load; }
-StoreFn find_store(uint32_t dtype) { return find_access(dtype).store; }
+LoadFn find_load(uint32_t dtype) {
+  return find_access(dtype).load;
+}
+StoreFn find_store(uint32_t dtype) {
+  return find_access(dtype).store;
+}
 
 }  // namespace plugrad::sdk

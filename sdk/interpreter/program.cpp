@@ -24,8 +24,7 @@ std::vector<uint32_t> vector_parts(const Program& p, uint32_t number) {
   const pgr_ir_inst& inst = p.ir.inst(number);
   std::vector<uint32_t> parts;
   for (uint32_t source : p.ir.sources(number))
-    for (uint32_t i = 0; i < p.ir.inst(source).lanes; ++i)
-      parts.push_back(p.slot_of[source] + i);
+    for (uint32_t i = 0; i < p.ir.inst(source).lanes; ++i) parts.push_back(p.slot_of[source] + i);
   if (parts.size() < inst.lanes) parts.assign(inst.lanes, parts[0]);
   return parts;
 }
@@ -197,6 +196,8 @@ Interpreter::Program::Program(IrView view) : ir(std::move(view)) {
 Interpreter::Interpreter(IrView ir) : program_(std::make_unique<Program>(std::move(ir))) {}
 Interpreter::~Interpreter() = default;
 Interpreter::Interpreter(Interpreter&&) noexcept = default;
-const IrView& Interpreter::ir() const { return program_->ir; }
+const IrView& Interpreter::ir() const {
+  return program_->ir;
+}
 
 }  // namespace plugrad::sdk

@@ -62,8 +62,8 @@ struct Interpreter::Program {
 
   IrView ir;
   std::vector<Step> steps;
-  std::vector<uint64_t> initial;   // slots with the constants in place
-  std::vector<uint32_t> slot_of;   // by instruction: its first slot, or its region for a pointer
+  std::vector<uint64_t> initial;  // slots with the constants in place
+  std::vector<uint32_t> slot_of;  // by instruction: its first slot, or its region for a pointer
   std::vector<uint32_t> scalar_slots;   // every slot that holds a scalar parameter
   std::vector<uint32_t> scalar_params;  // and the number of that parameter
   uint64_t private_bytes = 0, local_bytes = 0;

@@ -1,5 +1,5 @@
-// Runs groups one after the other. The work-items of a group each run up to the next barrier in turn, which
-// gives what any order that respects barriers may give.
+// Runs groups one after the other. The work-items of a group each run up to the next barrier in
+// turn, which gives what any order that respects barriers may give.
 #include <algorithm>
 #include <cstring>
 
@@ -61,8 +61,7 @@ WorkItem make_item(const Program& p, const InterpreterLaunch& launch, std::byte*
     item.slots[p.scalar_slots[i]] = scalar_of[p.scalar_params[i]];
   for (size_t i = 0; i < p.ir.arrays().size(); ++i) {
     const pgr_ir_array& array = p.ir.arrays()[i];
-    std::byte* area =
-        array.space == PGR_SPACE_LOCAL ? local_memory : item.private_memory.data();
+    std::byte* area = array.space == PGR_SPACE_LOCAL ? local_memory : item.private_memory.data();
     item.regions.push_back({area + p.array_offsets[i], array.elem_count});
   }
   return item;
@@ -118,7 +117,9 @@ void GroupRunner::check_barrier() const {
 }
 
 // Lanes are sign-extended, so that a bound or index of either width compares as 64 bits.
-int64_t as_signed(uint64_t bits) { return static_cast<int64_t>(bits); }
+int64_t as_signed(uint64_t bits) {
+  return static_cast<int64_t>(bits);
+}
 
 void GroupRunner::run_item(WorkItem& item) {
   uint64_t* slots = item.slots.data();
@@ -154,7 +155,8 @@ void GroupRunner::run_item(WorkItem& item) {
         break;
       case StepKind::EndLoop:
         if (as_signed(++slots[step.dst]) < as_signed(slots[step.src[1]])) {
-          if (iterations_left_-- == 0) fail(step, "more iterations than the limit", PGR_STATUS_TIMED_OUT);
+          if (iterations_left_-- == 0)
+            fail(step, "more iterations than the limit", PGR_STATUS_TIMED_OUT);
           at = step.target;
           continue;
         }
@@ -198,8 +200,8 @@ void GroupRunner::load(WorkItem& item, const Step& step) const {
   const uint64_t index = slots[step.src[1]];
   for (uint32_t i = 0; i < step.lanes; ++i) {
     const bool is_open = !step.is_gated || slots[step.src[2] + i * step.stride[2]];
-    slots[step.dst + i] = is_open ? step.load(locate(item, step, index, i))
-                                  : slots[step.src[3] + i * step.stride[3]];
+    slots[step.dst + i] =
+        is_open ? step.load(locate(item, step, index, i)) : slots[step.src[3] + i * step.stride[3]];
   }
 }
 
@@ -229,9 +231,9 @@ void GroupRunner::fail(const Step& step, const std::string& what, pgr_status sta
   std::string where;
   for (uint64_t id : group_id_) where += (where.empty() ? "" : ", ") + std::to_string(id);
   const OpInfo* op = op_info(program_.ir.inst(step.number).op);
-  throw StatusError(status,
-                    "kernel " + program_.ir.name() + ", group (" + where + "), instruction " +
-                        std::to_string(step.number) + " (" + std::string(op->name) + "): " + what);
+  throw StatusError(status, "kernel " + program_.ir.name() + ", group (" + where +
+                                "), instruction " + std::to_string(step.number) + " (" +
+                                std::string(op->name) + "): " + what);
 }
 
 void refuse(const Program& p, const std::string& what) {
@@ -275,8 +277,8 @@ void check_sizes(const Program& p, const InterpreterLaunch& launch) {
   for (int axis = 0; axis < 3; ++axis) {
     const std::string where = " along axis " + std::to_string(axis);
     if (launch.local_size[axis] != h.local_size[axis])
-      refuse(p, "local size " + std::to_string(launch.local_size[axis]) + where + ", was built for " +
-                    std::to_string(h.local_size[axis]));
+      refuse(p, "local size " + std::to_string(launch.local_size[axis]) + where +
+                    ", was built for " + std::to_string(h.local_size[axis]));
     if (launch.group_count[axis] > h.group_count[axis])
       refuse(p, std::to_string(launch.group_count[axis]) + " groups" + where +
                     ", was built for at most " + std::to_string(h.group_count[axis]));

@@ -1,5 +1,5 @@
-// How a lane is kept: 64 bits as in a CONST's arg. Number<D> turns them into a C++ value of dtype D and
-// back; storing a float rounds it once to its format.
+// How a lane is kept: 64 bits as in a CONST's arg. Number<D> turns them into a C++ value of dtype D
+// and back; storing a float rounds it once to its format.
 #pragma once
 
 #include <bit>

@@ -58,8 +58,7 @@ void check_chain(const void* next) {
   while (next) {
     const auto* header = static_cast<const pgr_struct_header*>(next);
     require(!(header->struct_id & PGR_STRUCT_MUST_UNDERSTAND), PGR_STATUS_INCOMPATIBLE,
-            "extension struct " +
-                std::to_string(header->struct_id & ~PGR_STRUCT_MUST_UNDERSTAND) +
+            "extension struct " + std::to_string(header->struct_id & ~PGR_STRUCT_MUST_UNDERSTAND) +
                 " must be understood, and is unknown");
     next = header->next;
   }

@@ -51,11 +51,15 @@ Value IrBuilder::local_id(uint32_t axis, uint32_t dtype) {
 Value IrBuilder::loop(Value begin, Value end) {
   return emit(PGR_OP_LOOP, insts_[begin].dtype, 1, {begin, end});
 }
-void IrBuilder::end_loop(Value loop) { emit(PGR_OP_END_LOOP, PGR_DTYPE_VOID, 1, {loop}); }
+void IrBuilder::end_loop(Value loop) {
+  emit(PGR_OP_END_LOOP, PGR_DTYPE_VOID, 1, {loop});
+}
 Value IrBuilder::begin_if(Value condition) {
   return emit(PGR_OP_IF, PGR_DTYPE_VOID, 1, {condition});
 }
-void IrBuilder::end_if(Value opener) { emit(PGR_OP_END_IF, PGR_DTYPE_VOID, 1, {opener}); }
+void IrBuilder::end_if(Value opener) {
+  emit(PGR_OP_END_IF, PGR_DTYPE_VOID, 1, {opener});
+}
 
 Value IrBuilder::load(Value pointer, Value index, uint32_t lanes) {
   return emit(PGR_OP_LOAD, insts_[pointer].dtype, lanes, {pointer, index});
@@ -73,7 +77,9 @@ void IrBuilder::store_gated(Value pointer, Value index, Value value, Value gate)
 void IrBuilder::atomic_add(Value pointer, Value index, Value value) {
   emit(PGR_OP_ATOMIC_ADD, PGR_DTYPE_VOID, insts_[value].lanes, {pointer, index, value});
 }
-void IrBuilder::barrier() { emit(PGR_OP_BARRIER, PGR_DTYPE_VOID, 1, {}); }
+void IrBuilder::barrier() {
+  emit(PGR_OP_BARRIER, PGR_DTYPE_VOID, 1, {});
+}
 
 Value IrBuilder::vector(std::initializer_list<Value> parts) {
   uint32_t lanes = 0;

@@ -33,9 +33,8 @@ void check_bounds(const Table& table, uint64_t total_bytes) {
 template <typename Record>
 std::vector<Record> read_table(std::span<const std::byte> block, const Table& table) {
   if (table.count > 0 && table.stride < sizeof(Record))
-    fail(std::string("table of ") + table.name + " has records of " +
-         std::to_string(table.stride) + " bytes; at least " + std::to_string(sizeof(Record)) +
-         " are needed");
+    fail(std::string("table of ") + table.name + " has records of " + std::to_string(table.stride) +
+         " bytes; at least " + std::to_string(sizeof(Record)) + " are needed");
   check_bounds(table, block.size());
   std::vector<Record> records(table.count);
   for (uint64_t i = 0; i < table.count; ++i)
@@ -63,9 +62,7 @@ pgr_ir_header read_header(std::span<const std::byte> block) {
 }
 
 bool is_identifier(std::string_view text) {
-  auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
+  auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   if (text.empty() || !letter(text[0])) return false;
   for (char c : text)
     if (!letter(c) && !(c >= '0' && c <= '9')) return false;

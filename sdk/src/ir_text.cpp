@@ -1,4 +1,5 @@
-// A block as text: a head with parameters and arrays, then one line an instruction, indented by block.
+// A block as text: a head with parameters and arrays, then one line an instruction, indented by
+// block.
 #include "plugrad/sdk/float_bits.h"
 #include "plugrad/sdk/ir_view.h"
 
@@ -34,11 +35,10 @@ std::string array_text(const pgr_ir_array& array) {
 std::string arg_text(const pgr_ir_inst& inst) {
   switch (inst.op) {
     case PGR_OP_CONST:
-      return " " + (dtype_info(inst.dtype)->is_float
-                        ? print_float(decode_float(inst.dtype, inst.arg))
-                    : dtype_info(inst.dtype)->is_signed
-                        ? std::to_string(static_cast<int64_t>(inst.arg))
-                        : std::to_string(inst.arg));
+      return " " +
+             (dtype_info(inst.dtype)->is_float    ? print_float(decode_float(inst.dtype, inst.arg))
+              : dtype_info(inst.dtype)->is_signed ? std::to_string(static_cast<int64_t>(inst.arg))
+                                                  : std::to_string(inst.arg));
     case PGR_OP_PARAM:
     case PGR_OP_ARRAY:
     case PGR_OP_GROUP_ID:

@@ -16,7 +16,9 @@ bool is_index(const pgr_ir_inst& inst) {
   return inst.dtype == PGR_DTYPE_I32 || inst.dtype == PGR_DTYPE_I64;
 }
 
-bool is_storable(uint32_t dtype) { return dtype_size(dtype) > 0; }
+bool is_storable(uint32_t dtype) {
+  return dtype_size(dtype) > 0;
+}
 
 [[noreturn]] void fail_block(const std::string& what) {
   throw StatusError(PGR_STATUS_INVALID_ARGUMENT, "kernel IR: " + what);
@@ -106,9 +108,9 @@ void IrVerifier::check_sources(uint32_t number) {
          self.src_count >= op.min_sources && (any_count || self.src_count <= op.max_sources),
          "has " + std::to_string(self.src_count) + " sources, needs " +
              std::to_string(op.min_sources) +
-             (any_count                              ? " or more"
+             (any_count                          ? " or more"
               : op.max_sources != op.min_sources ? " to " + std::to_string(op.max_sources)
-                                                     : ""));
+                                                 : ""));
   if (self.src_count > 4)
     expect(number, uint64_t{self.src[0]} + self.src_count <= ir_.operands_.size(),
            "operands " + std::to_string(self.src[0]) + " to " +
@@ -141,8 +143,8 @@ void IrVerifier::check_types(uint32_t number) {
     expect(number, self.dtype == PGR_DTYPE_VOID, "has no value, so its dtype must be void");
   else
     expect(number, is_storable(self.dtype), "dtype " + std::to_string(self.dtype) + " has no size");
-  const bool is_vector_op = op >= PGR_OP_VECTOR || op == PGR_OP_LOAD || op == PGR_OP_STORE ||
-                            op == PGR_OP_ATOMIC_ADD;
+  const bool is_vector_op =
+      op >= PGR_OP_VECTOR || op == PGR_OP_LOAD || op == PGR_OP_STORE || op == PGR_OP_ATOMIC_ADD;
   if (is_vector_op)
     expect(number, is_lane_count(self.lanes),
            std::to_string(self.lanes) + " lanes; allowed are 1, 2, 4, 8, 16, 32 and 64");
@@ -156,8 +158,7 @@ void IrVerifier::check_structure(uint32_t number) {
     case PGR_OP_PARAM:
       expect(number, self.arg < ir_.params_.size(),
              "parameter " + std::to_string(self.arg) + " of " + std::to_string(ir_.params_.size()));
-      expect(number, self.dtype == ir_.params_[self.arg].dtype,
-             "its dtype is not the parameter's");
+      expect(number, self.dtype == ir_.params_[self.arg].dtype, "its dtype is not the parameter's");
       break;
     case PGR_OP_ARRAY:
       expect(number, self.arg < ir_.arrays_.size(),
@@ -284,8 +285,7 @@ void IrVerifier::check_vector(uint32_t number) {
   if (self.op == PGR_OP_WMMA) {
     expect(number, src(number, 2).dtype == self.dtype && src(number, 2).lanes == self.lanes,
            "source 2 is not of the result's type");
-    expect(number, src(number, 0).dtype == src(number, 1).dtype,
-           "sources 0 and 1 differ in dtype");
+    expect(number, src(number, 0).dtype == src(number, 1).dtype, "sources 0 and 1 differ in dtype");
     return;
   }
   uint32_t total = 0;

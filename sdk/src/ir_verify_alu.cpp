@@ -81,9 +81,9 @@ void IrVerifier::check_alu_dtypes(uint32_t number) {
   if (is_select)
     expect(number, src(number, 0).dtype == PGR_DTYPE_BOOL, "the condition is not bool");
   if (rule->shape == Shape::Same || is_select)
-    expect(number, result == operand,
-           "gives " + std::string(dtype_name(result)) + " from " +
-               std::string(dtype_name(operand)));
+    expect(
+        number, result == operand,
+        "gives " + std::string(dtype_name(result)) + " from " + std::string(dtype_name(operand)));
   if (rule->shape == Shape::Compare)
     expect(number, result == PGR_DTYPE_BOOL, "gives bool, not " + std::string(dtype_name(result)));
   if (rule->shape == Shape::Bitcast)

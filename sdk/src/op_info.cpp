@@ -23,9 +23,10 @@ constexpr DtypeInfo kDtypes[] = {PGR_DTYPES(DTYPE_ROW)};
 #undef DTYPE_ROW
 
 constexpr size_t kOpNumbers =
-    std::max_element(std::begin(kOps), std::end(kOps), [](const OpInfo& a, const OpInfo& b) {
-      return a.number < b.number;
-    })->number + 1;
+    std::max_element(std::begin(kOps), std::end(kOps),
+                     [](const OpInfo& a, const OpInfo& b) { return a.number < b.number; })
+        ->number +
+    1;
 
 constexpr auto kOpByNumber = [] {
   std::array<const OpInfo*, kOpNumbers> table{};
@@ -35,7 +36,9 @@ constexpr auto kOpByNumber = [] {
 
 }  // namespace
 
-std::span<const OpInfo> all_ops() { return kOps; }
+std::span<const OpInfo> all_ops() {
+  return kOps;
+}
 
 const OpInfo* op_info(uint32_t number) {
   return number < kOpNumbers ? kOpByNumber[number] : nullptr;

@@ -1,5 +1,5 @@
-// Whoever fills a caller's struct writes at most the caller's size: every struct that a plugin fills, at every
-// size, with a page that cannot be touched right behind it.
+// Whoever fills a caller's struct writes at most the caller's size: every struct that a plugin
+// fills, at every size, with a page that cannot be touched right behind it.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,8 +16,8 @@ class GuardedBytes {
  public:
   explicit GuardedBytes(size_t size) : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
     pages_ = (size + page_ - 1) / page_ + 1;
-    base_ = static_cast<char*>(mmap(nullptr, pages_ * page_, PROT_READ | PROT_WRITE,
-                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    base_ = static_cast<char*>(
+        mmap(nullptr, pages_ * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     mprotect(base_ + (pages_ - 1) * page_, page_, PROT_NONE);
     data_ = base_ + (pages_ - 1) * page_ - size;
   }
@@ -50,7 +50,8 @@ void check_all_sizes(const Call& call, uint32_t id) {
     EXPECT_EQ(out->struct_size, size);
     EXPECT_EQ(out->next, nullptr);
     const size_t known = std::min(size, sizeof(Struct));
-    EXPECT_EQ(std::memcmp(bytes.data() + 16, reinterpret_cast<const char*>(&full) + 16, known - 16), 0)
+    EXPECT_EQ(std::memcmp(bytes.data() + 16, reinterpret_cast<const char*>(&full) + 16, known - 16),
+              0)
         << "size " << size;
     for (size_t i = known; i < size; ++i) EXPECT_EQ(bytes.data()[i], 0x5a) << "behind our end";
   }
@@ -99,11 +100,10 @@ TEST_P(Clamp, ErrorsKeepToTheCallersSizeAndCapacity) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Plugins, Clamp, testing::ValuesIn(plugin_paths()),
-                         [](const auto& plugin) {
-                           const std::string stem = std::filesystem::path(plugin.param).stem();
-                           return stem.substr(std::strlen("libplugrad_plugin_"));
-                         });
+INSTANTIATE_TEST_SUITE_P(Plugins, Clamp, testing::ValuesIn(plugin_paths()), [](const auto& plugin) {
+  const std::string stem = std::filesystem::path(plugin.param).stem();
+  return stem.substr(std::strlen("libplugrad_plugin_"));
+});
 
 }  // namespace
 }  // namespace plugrad::abi

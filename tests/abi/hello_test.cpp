@@ -89,13 +89,14 @@ TEST_P(Hello, ADeviceThatIsNotThereIsNotFound) {
   EXPECT_THAT(error.message(), testing::HasSubstr(std::to_string(count)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Plugins, Hello, testing::ValuesIn(plugin_paths()),
-                         [](const auto& plugin) {
-                           const std::string stem = std::filesystem::path(plugin.param).stem();
-                           return stem.substr(std::strlen("libplugrad_plugin_"));
-                         });
+INSTANTIATE_TEST_SUITE_P(Plugins, Hello, testing::ValuesIn(plugin_paths()), [](const auto& plugin) {
+  const std::string stem = std::filesystem::path(plugin.param).stem();
+  return stem.substr(std::strlen("libplugrad_plugin_"));
+});
 
-TEST(Plugins, AreBuilt) { EXPECT_FALSE(plugin_paths().empty()); }
+TEST(Plugins, AreBuilt) {
+  EXPECT_FALSE(plugin_paths().empty());
+}
 
 }  // namespace
 }  // namespace plugrad::abi

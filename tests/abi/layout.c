@@ -14,12 +14,12 @@ struct row {
 };
 
 #define STRUCT_ROW(type) {#type, NULL, 0, sizeof(type)},
-#define FIELD_ROW(type, field) {#type, #field, offsetof(type, field), sizeof(((type *)0)->field)},
+#define FIELD_ROW(type, field) {#type, #field, offsetof(type, field), sizeof(((type*)0)->field)},
 static const struct row rows[] = {PGR_LAYOUT(STRUCT_ROW, FIELD_ROW)};
 
 #define ROW_COUNT (sizeof rows / sizeof rows[0])
 
-static int complain(const struct row *row, const char *what) {
+static int complain(const struct row* row, const char* what) {
   fprintf(stderr, "%s.%s: %s\n", row->type, row->field ? row->field : "", what);
   return 1;
 }
@@ -36,16 +36,18 @@ static int check_contiguous(void) {
       size = rows[i].size;
       continue;
     }
-    if (rows[i].offset != end) bad |= complain(&rows[i], "does not begin where the field before ends");
+    if (rows[i].offset != end)
+      bad |= complain(&rows[i], "does not begin where the field before ends");
     end = rows[i].offset + rows[i].size;
   }
-  if (end != size) bad |= complain(&rows[ROW_COUNT - 1], "the struct goes on behind its last field");
+  if (end != size)
+    bad |= complain(&rows[ROW_COUNT - 1], "the struct goes on behind its last field");
   return bad;
 }
 
 #define NUMBER_ROW(NAME, type, number) {#type, number, sizeof(type)},
 static const struct {
-  const char *type;
+  const char* type;
   int number;
   size_t size;
 } numbers[] = {PGR_STRUCTS(NUMBER_ROW)};

@@ -21,8 +21,12 @@ inline void* host_alloc(pgr_host*, uint64_t size, uint64_t align) {
   void* pointer = nullptr;
   return posix_memalign(&pointer, align < 8 ? 8 : align, size) == 0 ? pointer : nullptr;
 }
-inline void host_free(pgr_host*, void* pointer) { std::free(pointer); }
-inline uint32_t host_thread_count(pgr_host*) { return 1; }
+inline void host_free(pgr_host*, void* pointer) {
+  std::free(pointer);
+}
+inline uint32_t host_thread_count(pgr_host*) {
+  return 1;
+}
 inline void host_parallel_for(pgr_host*, uint64_t count, uint64_t, pgr_span_fn fn, void* context) {
   if (count > 0) fn(context, 0, count, 0);
 }
@@ -70,7 +74,9 @@ struct Error {
   std::string message() const { return text.data(); }
 };
 
-inline pgr_string to_pgr(std::string_view text) { return {text.data(), text.size()}; }
+inline pgr_string to_pgr(std::string_view text) {
+  return {text.data(), text.size()};
+}
 
 inline std::vector<std::string> plugin_paths() {
   std::vector<std::string> paths;

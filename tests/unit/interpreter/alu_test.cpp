@@ -118,7 +118,8 @@ TEST(FloatRounding, FmaRoundsOnce) {
   const double e = std::ldexp(1, -12);
   // (1+e)^2 = 1 + 2e + e^2; subtracting 1 + 2e leaves e^2, which a rounded product has lost.
   EXPECT_EQ(float_op(PGR_OP_FMA, PGR_DTYPE_F32, {1 + e, 1 + e, -(1 + 2 * e)}), e * e);
-  // 259 is half way between 258 and 260, which is even; the addend is far too small for a double sum.
+  // 259 is half way between 258 and 260, which is even; the addend is far too small for a double
+  // sum.
   EXPECT_EQ(float_op(PGR_OP_FMA, PGR_DTYPE_BF16, {7, 37, 0}), 260);
   EXPECT_EQ(float_op(PGR_OP_FMA, PGR_DTYPE_BF16, {7, 37, -std::ldexp(1, -120)}), 258);
   EXPECT_EQ(float_op(PGR_OP_FMA, PGR_DTYPE_F16, {3, 683, -std::ldexp(1, -24)}), 2048);

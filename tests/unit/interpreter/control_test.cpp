@@ -65,7 +65,8 @@ TEST(Control, GroupIdsCoverAllAxes) {
   for (int i = 0; i < 24; ++i) EXPECT_EQ(memory[i], i);
 }
 
-// Each work-item writes its id to local memory and reads its neighbour's, in both directions of a loop.
+// Each work-item writes its id to local memory and reads its neighbour's, in both directions of a
+// loop.
 IrBuilder rotate_kernel(bool with_barrier) {
   IrBuilder b("rotate");
   b.set_local(8);

@@ -1,5 +1,5 @@
-// Kernels with damaged bytes: the decoder refuses them or the interpreter runs them, and neither touches memory
-// that is not the kernel's.
+// Kernels with damaged bytes: the decoder refuses them or the interpreter runs them, and neither
+// touches memory that is not the kernel's.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,8 @@ namespace {
 constexpr uint32_t I32 = PGR_DTYPE_I32, F32 = PGR_DTYPE_F32;
 constexpr uint64_t kElements = 64;
 
-// Something of everything: lanes from the operand table, arrays, a loop, a gate, a barrier, a scalar.
+// Something of everything: lanes from the operand table, arrays, a loop, a gate, a barrier, a
+// scalar.
 std::vector<std::byte> rich_kernel() {
   IrBuilder b("rich");
   b.set_groups(2);
@@ -71,7 +72,9 @@ std::string outcome(std::span<const std::byte> block) {
   return "ran";
 }
 
-TEST(Damage, TheKernelItselfRuns) { EXPECT_EQ(outcome(rich_kernel()), "ran"); }
+TEST(Damage, TheKernelItselfRuns) {
+  EXPECT_EQ(outcome(rich_kernel()), "ran");
+}
 
 TEST(Damage, AnyDamageIsAnErrorOrRuns) {
   const std::vector<std::byte> good = rich_kernel();

@@ -66,8 +66,8 @@ TEST(Memory, ClosedGatesReadNothingAndGiveTheOtherValue) {
   IrBuilder b("k");
   auto out = b.buffer(I32, 4), in = b.buffer(I32, 2);
   auto zero = b.constant_int(I32, 0);
-  auto lanes = b.vector({zero, b.constant_int(I32, 1), b.constant_int(I32, 2),
-                         b.constant_int(I32, 3)});
+  auto lanes =
+      b.vector({zero, b.constant_int(I32, 1), b.constant_int(I32, 2), b.constant_int(I32, 3)});
   auto gate = b.alu(PGR_OP_CMPLT, {lanes, b.constant_int(I32, 2)});
   b.store(out, zero, b.load_gated(in, zero, gate, b.constant_int(I32, -5), 4));
   int32_t to[4], from[2] = {7, 8};

@@ -175,13 +175,11 @@ const BadCase kBadCases[] = {
      }},
     {"lacks the flag for this access",
      [](B& b) { b.load(b.buffer(I32, 4, PGR_PARAM_WRITE), b.constant_int(I32, 1)); }},
-    {"3 lanes; allowed are",
-     [](B& b) { b.load(b.buffer(I32, 4), b.constant_int(I32, 0), 3); }},
+    {"3 lanes; allowed are", [](B& b) { b.load(b.buffer(I32, 4), b.constant_int(I32, 0), 3); }},
     {"arg 256 is not a value of u8", [](B& b) { b.constant_bits(PGR_DTYPE_U8, 256); }},
     {"arg 255 is not a value of i8", [](B& b) { b.constant_bits(PGR_DTYPE_I8, 255); }},
     {"arg 2 is not a value of bool", [](B& b) { b.constant_bits(PGR_DTYPE_BOOL, 2); }},
-    {"its block is never closed",
-     [](B& b) { b.begin_if(b.constant_int(PGR_DTYPE_BOOL, 1)); }},
+    {"its block is never closed", [](B& b) { b.begin_if(b.constant_int(PGR_DTYPE_BOOL, 1)); }},
     {"closes %1, but the innermost open block is %2",
      [](B& b) {
        auto c = b.constant_int(PGR_DTYPE_BOOL, 1);
@@ -190,17 +188,14 @@ const BadCase kBadCases[] = {
        b.end_if(outer);
      }},
     {"axis 3", [](B& b) { b.group_id(3); }},
-    {"cannot read f32 as i64",
-     [](B& b) { b.bitcast(b.constant_float(F32, 1), PGR_DTYPE_I64); }},
-    {"2 lanes from lane 3 of 4",
-     [](B& b) { b.lane(b.splat(b.constant_int(I32, 1), 4), 3, 2); }},
+    {"cannot read f32 as i64", [](B& b) { b.bitcast(b.constant_float(F32, 1), PGR_DTYPE_I64); }},
+    {"2 lanes from lane 3 of 4", [](B& b) { b.lane(b.splat(b.constant_int(I32, 1), 4), 3, 2); }},
     {"in groups of 4",
      [](B& b) { b.load(b.array(PGR_SPACE_PRIVATE, I32, 8, 4), b.constant_int(I32, 0), 2); }},
     {"needs the value of closed lanes",
      [](B& b) {
        auto p = b.buffer(I32, 4);
-       b.emit(PGR_OP_LOAD, I32, 1,
-              {p, b.constant_int(I32, 0), b.constant_int(PGR_DTYPE_BOOL, 1)});
+       b.emit(PGR_OP_LOAD, I32, 1, {p, b.constant_int(I32, 0), b.constant_int(PGR_DTYPE_BOOL, 1)});
      }},
 };
 INSTANTIATE_TEST_SUITE_P(All, BadIr, testing::ValuesIn(kBadCases));

@@ -1,4 +1,4 @@
-/* What a device is and can do: facts that schedule and codegen decide by. Interface "pgr.device". */
+/* What a device is and can do: facts that schedule and codegen use. Interface "pgr.device". */
 #ifndef PLUGRAD_PLUGIN_API_DEVICE_H
 #define PLUGRAD_PLUGIN_API_DEVICE_H
 
@@ -39,8 +39,8 @@ typedef struct pgr_tensor_core {
 typedef struct pgr_device_caps {
   uint32_t struct_size, struct_id;
   const void *next;
-  /* op x dtype: bit d of op_dtypes[op] is set when the op works on PGR_DTYPE d (for casts and compares: as
-     the source's dtype). Ops from 64 on: in a later extension. */
+  /* op x dtype: bit d of op_dtypes[op] is set when the op works on PGR_DTYPE d (for casts and
+     compares: as the source's dtype). Ops from 64 on: in a later extension. */
   uint32_t op_dtypes[64];
   /* dtypes that memory may hold and LOAD and STORE may move, one bit each. */
   uint32_t storage_dtypes;
@@ -51,10 +51,10 @@ typedef struct pgr_device_caps {
   uint32_t vector_registers;   /* registers of that width; 0 when unknown */
   uint32_t subgroup_size;      /* work-items that run in step; 1 on a CPU */
   uint32_t has_local;          /* 1: LOCAL_ID, local arrays and BARRIER work */
-  uint32_t threads;            /* groups that run at once: hardware threads of a CPU, multiprocessors of a GPU */
+  uint32_t threads;            /* groups that run at once: CPU threads, GPU multiprocessors */
   uint32_t max_local_size[3];
   uint32_t max_local_total;    /* work-items in a group */
-  uint32_t division;           /* 0: FDIV and RECIP are correctly rounded; else their error in ulp */
+  uint32_t division;           /* error of FDIV and RECIP in ulp; 0: correctly rounded */
   uint64_t max_groups[3];
   uint64_t local_bytes;        /* local memory of a group */
   uint64_t private_bytes;      /* private arrays of a work-item, as far as they stay cheap */

@@ -1,5 +1,5 @@
-/* A list of launches and copies built once and replayed. Interface "pgr.graph"; the host emulates it
-   where it is absent. */
+/* A list of launches and copies built once and replayed. Interface "pgr.graph"; the host emulates
+   it where it is absent. */
 #ifndef PLUGRAD_PLUGIN_API_GRAPH_H
 #define PLUGRAD_PLUGIN_API_GRAPH_H
 

@@ -1,14 +1,14 @@
-/* Kernel IR: one kernel as one flat, pointer-free block of memory. The same bytes are the Renderer's
-   input, the cache key, what a bug report attaches and what a worker process is sent.
+/* Kernel IR: one kernel as one flat, pointer-free block of memory. The same bytes are the
+   Renderer's input, the cache key, what a bug report attaches and what a worker process is sent.
 
-   Layout: pgr_ir_header, then four tables of fixed-stride records (parameters, arrays, instructions,
-   operands) and a text area, each found by the offset in the header. Offsets count from the start of
-   the block and are multiples of 8. A reader walks each table by the stride in the header, so records
-   may grow at their end. All integers are little-endian.
+   Layout: pgr_ir_header, then four tables of fixed-stride records (parameters, arrays,
+   instructions, operands) and a text area, each found by the offset in the header. Offsets count
+   from the start of the block and are multiples of 8. A reader walks each table by the stride in
+   the header, so records may grow at their end. All integers are little-endian.
 
-   Instructions are in execution order; number i defines value i. A source is the number of an earlier
-   instruction that is visible (defined in the same block or an enclosing one). Blocks are opened by
-   LOOP and IF and closed by END_LOOP and END_IF. Values never change; what varies lives in arrays. */
+   Instructions are in execution order; number i defines value i. A source is an earlier, visible
+   instruction (defined in the same block or an enclosing one). Blocks are opened by LOOP and IF and
+   closed by END_LOOP and END_IF. Values never change; what varies lives in arrays. */
 #ifndef PLUGRAD_PLUGIN_API_KERNEL_IR_H
 #define PLUGRAD_PLUGIN_API_KERNEL_IR_H
 
@@ -78,7 +78,7 @@ typedef struct pgr_ir_param {
 #define PGR_PARAM_WRITE 2u    /* the kernel writes it */
 #define PGR_PARAM_NO_ALIAS 4u /* no other parameter reaches the same memory */
 
-/* An array: private to each work-item (registers or stack), or local to its group. Uninitialised. */
+/* An array: private to a work-item (registers or stack), or local to its group. Uninitialised. */
 typedef struct pgr_ir_array {
   uint32_t space; /* PGR_SPACE_PRIVATE or PGR_SPACE_LOCAL */
   uint32_t dtype;
@@ -92,12 +92,12 @@ typedef struct pgr_ir_array {
 typedef struct pgr_ir_inst {
   uint16_t op;        /* PGR_OP_* */
   uint16_t dtype;     /* PGR_DTYPE_* of the result (of a lane); VOID when there is no value */
-  uint16_t lanes;     /* lanes of the result: 1, 2, 4, 8, 16, 32 or 64; of the value stored for STORE */
+  uint16_t lanes;     /* of the result: 1, 2, 4, 8, 16, 32 or 64; STORE: of the value stored */
   uint16_t src_count;
   uint32_t src[4];    /* numbers of earlier instructions; with src_count > 4, src[0] is the first of
                          src_count entries in the operand table */
-  uint64_t arg;       /* by op; CONST: bits of the value, zero-extended (bool 0 or 1, signed integers
-                         sign-extended to 64 bits, f16/bf16/f32/f64 their own bits) */
+  uint64_t arg;       /* by op; CONST: bits of the value, zero-extended (bool 0 or 1, signed
+                         integers sign-extended to 64 bits, floats their own bits) */
 } pgr_ir_inst;
 /* A LOOP or an id has dtype I32 or I64; an index has either. A source of an ALU op with one lane
    combines with any width: it stands for the same value in every lane. A LOAD or STORE of several

@@ -5,7 +5,7 @@
 #ifndef PLUGRAD_PLUGIN_API_KERNEL_OPS_H
 #define PLUGRAD_PLUGIN_API_KERNEL_OPS_H
 
-/* Classes: how an instruction behaves, so that a reader can treat ops it does not know in groups. */
+/* Classes: how an instruction behaves, so that a reader can treat unknown ops in groups. */
 #define PGR_OP_CLASS_STRUCTURE 0u /* parameters, arrays, constants, ids, control flow */
 #define PGR_OP_CLASS_MEMORY 1u    /* reads or writes memory, or orders it */
 #define PGR_OP_CLASS_LANES 2u     /* builds vectors and takes them apart */

@@ -28,7 +28,7 @@ typedef struct pgr_allocator_api {
                       pgr_error *error);
   /* [any] Work already queued on the buffer still finishes. Accepts NULL, never fails. */
   void (*free)(pgr_device *device, pgr_buffer *buffer);
-  /* [serial per queue] Host memory may be reused when the call returns. Ranges are checked: INVALID_ARGUMENT. */
+  /* [serial per queue] Host memory may be reused on return. Bad ranges are INVALID_ARGUMENT. */
   pgr_status (*copy_in)(pgr_device *device, pgr_queue *queue, pgr_buffer *dst,
                         uint64_t dst_offset_bytes, const void *src, uint64_t size_bytes,
                         pgr_error *error);
@@ -39,11 +39,11 @@ typedef struct pgr_allocator_api {
   pgr_status (*copy)(pgr_device *device, pgr_queue *queue, pgr_buffer *dst,
                      uint64_t dst_offset_bytes, pgr_buffer *src, uint64_t src_offset_bytes,
                      uint64_t size_bytes, pgr_error *error);
-  /* [serial per queue] Repeats a pattern of 1, 2, 4 or 8 bytes; size is a multiple of it. (optional) */
+  /* [serial per queue] Repeats 1, 2, 4 or 8 bytes; size is a multiple of them. (optional) */
   pgr_status (*fill)(pgr_device *device, pgr_queue *queue, pgr_buffer *dst,
                      uint64_t dst_offset_bytes, uint64_t size_bytes, const void *pattern,
                      uint64_t pattern_bytes, pgr_error *error);
-  /* [any] Host address of the buffer's memory until unmap; waits for queued work on it. (optional) */
+  /* [any] Host address of the buffer until unmap; waits for queued work on it. (optional) */
   pgr_status (*map)(pgr_device *device, pgr_buffer *buffer, void **out_pointer, pgr_error *error);
   pgr_status (*unmap)(pgr_device *device, pgr_buffer *buffer, pgr_error *error);
   /* [any] A buffer that is a range of another one and keeps it alive. The offset is a multiple of

@@ -53,19 +53,19 @@ typedef struct pgr_host_api {
   void (*free)(pgr_host *host, void *pointer);
   /* [any] Threads that parallel_for may use at once, the caller included; at least 1. */
   uint32_t (*thread_count)(pgr_host *host);
-  /* [any] Cuts [0, count) into consecutive spans of at least min_span (0 reads as 1) and runs them on the
-     process's one pool and the calling thread; returns when all have run. May be nested: an inner call
-     runs on its caller's thread. fn must not throw. */
+  /* [any] Cuts [0, count) into consecutive spans of at least min_span (0 reads as 1) and runs them
+     on the process's one pool and the calling thread; returns when all have run. May be nested: an
+     inner call runs on its caller's thread. fn must not throw. */
   void (*parallel_for)(pgr_host *host, uint64_t count, uint64_t min_span, pgr_span_fn fn, void *context);
-  /* [any] The host's disk cache; keys are any bytes. get answers NOT_FOUND, or fills `out` with bytes that
-     were checked for damage. Both may be switched off, and then answer NOT_FOUND and OK. */
+  /* [any] The host's disk cache; keys are any bytes. get answers NOT_FOUND, or fills `out` with
+     bytes checked for damage. Both may be switched off, and then answer NOT_FOUND and OK. */
   pgr_status (*cache_get)(pgr_host *host, const pgr_string *key, pgr_blob *out, pgr_error *error);
   pgr_status (*cache_put)(pgr_host *host, const pgr_string *key, const void *data, uint64_t size,
                           pgr_error *error);
   /* [any] Opens a library that stands beside the plugin or in the host's library directory, such as
-     "plugrad_clang" or "plugrad_render", and gives the interface that it exports under `interface_name`
-     ("pgr.compiler", "pgr.renderer") at `interface_minor` or less: a pointer to its table, whose first
-     argument handles are documented with the table. The library stays open. */
+     "plugrad_clang" or "plugrad_render", and gives the interface that it exports under
+     `interface_name` ("pgr.compiler", "pgr.renderer") at `interface_minor` or less: a pointer to
+     its table, whose functions take a NULL device. The library stays open. */
   pgr_status (*open_component)(pgr_host *host, const pgr_string *library, const pgr_string *interface_name,
                                uint32_t interface_minor, const void **out_table, pgr_error *error);
 } pgr_host_api;
@@ -89,8 +89,8 @@ typedef struct pgr_plugin_api {
   pgr_plugin *plugin; /* first argument of every function below */
   /* [any] Fills `out`. */
   pgr_status (*info)(pgr_plugin *plugin, pgr_plugin_info *out, pgr_error *error);
-  /* [init] Devices present, sorted by stable identity. 0 where hardware or driver is absent; then the error's
-     message may say what is missing although the status is OK. Creates no device context. */
+  /* [init] Devices present, sorted by stable identity. 0 where hardware or driver is absent; then
+     the error's message may say what is missing although the status is OK. Creates no context. */
   pgr_status (*device_count)(pgr_plugin *plugin, uint32_t *out_count, pgr_error *error);
   /* [any] Opens device `index`; each call makes a handle of its own. */
   pgr_status (*device_open)(pgr_plugin *plugin, uint32_t index, const pgr_option *options,
@@ -99,7 +99,7 @@ typedef struct pgr_plugin_api {
   /* [serial] Closes; everything made from the device must be gone. Accepts NULL, never fails. */
   void (*device_close)(pgr_plugin *plugin, pgr_device *device);
   /* [any] A table by name: "pgr.device", "pgr.allocator", "pgr.runner" (mandatory), "pgr.renderer",
-     "pgr.compiler", "pgr.queue", "pgr.graph", "pgr.profile" and "com.vendor.x". UNSUPPORTED when not offered.
+     "pgr.compiler", "pgr.queue", "pgr.graph", "pgr.profile" and "com.vendor.x"; else UNSUPPORTED.
      The table lives as long as the plugin and is at most as new as `minor`. */
   pgr_status (*query_interface)(pgr_plugin *plugin, const pgr_string *name, uint32_t minor,
                                 const void **out_table, pgr_error *error);
@@ -107,7 +107,7 @@ typedef struct pgr_plugin_api {
   void (*shutdown)(pgr_plugin *plugin);
 } pgr_plugin_api;
 
-/* What both sides tell each other in entry. The host fills its half; the plugin answers in the rest. */
+/* What both sides tell each other in entry. The host fills its half, the plugin answers below. */
 typedef struct pgr_hello {
   uint32_t struct_size, struct_id;
   const void *next;
@@ -129,15 +129,15 @@ typedef struct pgr_hello {
     (hello_pointer)->canary_hello_offset = (uint32_t)offsetof(pgr_hello, plugin_minor);           \
   } while (0)
 
-/* The one exported symbol: `pgr_plugin_entry_v0` while the header is 0.9. Called once a process. On OK
-   *out_api points at the plugin's table, which lives until the process ends. NEED_NEWER_HOST where
-   host->api_minor is below need_host_minor. */
+/* The one exported symbol: `pgr_plugin_entry_v0` while the header is 0.9. Called once a process. On
+   OK *out_api points at the plugin's table, which lives until the process ends. NEED_NEWER_HOST
+   where host->api_minor is below need_host_minor. */
 typedef pgr_status (*pgr_plugin_entry_fn)(pgr_hello *hello, const pgr_plugin_api **out_api,
                                           pgr_error *error);
 #define PGR_PLUGIN_ENTRY pgr_plugin_entry_v0
 #define PGR_PLUGIN_ENTRY_NAME "pgr_plugin_entry_v0"
 
-/* A component library (renderer, compiler) exports `pgr_component_entry_v0`, called once by whoever opens it. */
+/* A component (renderer, compiler) exports `pgr_component_entry_v0`, called by who opens it. */
 typedef pgr_status (*pgr_component_entry_fn)(const pgr_host_api *host, const pgr_string *interface_name,
                                              uint32_t interface_minor, const void **out_table,
                                              pgr_error *error);

@@ -1,4 +1,4 @@
-/* Asynchronous in-order queues and events. Interface "pgr.queue"; a plugin without it is synchronous. */
+/* Asynchronous in-order queues and events. Interface "pgr.queue"; without it all is synchronous. */
 #ifndef PLUGRAD_PLUGIN_API_QUEUE_H
 #define PLUGRAD_PLUGIN_API_QUEUE_H
 

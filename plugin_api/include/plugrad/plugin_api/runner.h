@@ -40,8 +40,8 @@ typedef struct pgr_runner_api {
   /* [any] (optional) */
   pgr_status (*limits)(pgr_device *device, pgr_kernel *kernel, pgr_kernel_limits *out,
                        pgr_error *error);
-  /* [serial per queue] In order on the queue. Without the queue claim it has finished on return. Arguments live for the call;
-     buffers stay allocated until the work is done. out_time_ns may be NULL. */
+  /* [serial per queue] In order on the queue. Without the queue claim it is finished on return.
+     Arguments live for the call, buffers until the work is done. out_time_ns may be NULL. */
   pgr_status (*launch)(pgr_device *device, pgr_queue *queue, pgr_kernel *kernel,
                        const pgr_launch_desc *desc, uint64_t *out_time_ns, pgr_error *error);
   /* [any] Accepts NULL, never fails; waits for launches of it. */

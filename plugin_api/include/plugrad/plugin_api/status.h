@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Function types carry their calling convention by the platform's C ABI; 64-bit little-endian only. */
+/* Functions have the calling convention of the platform's C ABI; 64-bit little-endian only. */
 
 /* Every call answers with one of these. Append-only; a reader takes an unknown code as INTERNAL.
    X(NAME, number, meaning) */
@@ -37,14 +37,14 @@ enum pgr_status_number { PGR_STATUSES(PGR_STATUS_ENUM_) PGR_STATUS_COUNT = 20 };
 #undef PGR_STATUS_ENUM_
 typedef int32_t pgr_status;
 
-/* UTF-8, `size` bytes, not terminated. Lives as long as the call; the receiver copies. Fixed for ever. */
+/* UTF-8, `size` bytes, not terminated. Lives for the call; the receiver copies. Fixed for ever. */
 typedef struct pgr_string {
   const char *data;
   uint64_t size;
 } pgr_string;
 
-/* How every other struct begins. Readers read at most struct_size bytes; who fills a caller's struct
-   writes at most min(caller's size, own size). */
+/* How every other struct begins. Readers read at most struct_size bytes; who fills a caller's
+   struct writes at most min(caller's size, own size). */
 typedef struct pgr_struct_header {
   uint32_t struct_size; /* sizeof the struct as compiled */
   uint32_t struct_id;   /* PGR_STRUCT_* */
@@ -84,8 +84,8 @@ typedef struct pgr_struct_header {
 enum pgr_struct_number { PGR_STRUCTS(PGR_STRUCT_ENUM_) PGR_STRUCT_RESERVED_ = 0x7fffffff };
 #undef PGR_STRUCT_ENUM_
 
-/* Set in the struct_id of a chained struct: who does not know the struct answers INCOMPATIBLE. Without it
-   an unknown struct in a chain is skipped. */
+/* Set in the struct_id of a chained struct: who does not know the struct answers INCOMPATIBLE.
+   Without it an unknown struct in a chain is skipped. */
 #define PGR_STRUCT_MUST_UNDERSTAND 0x40000000u
 
 /* Stamps a struct's first fields; all other bytes become 0. */

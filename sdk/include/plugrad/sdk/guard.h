@@ -56,10 +56,12 @@ inline std::string_view to_view(const pgr_string* text) {
   return text ? to_view(*text) : std::string_view();
 }
 // The bytes must outlive the use of the result.
-inline pgr_string to_pgr(std::string_view text) { return {text.data(), text.size()}; }
+inline pgr_string to_pgr(std::string_view text) {
+  return {text.data(), text.size()};
+}
 
-// Throws StatusError (INCOMPATIBLE) where a struct behind `next` must be understood: this SDK knows no
-// extension yet, and skips the others.
+// Throws StatusError (INCOMPATIBLE) where a struct behind `next` must be understood: this SDK knows
+// no extension yet, and skips the others.
 void check_chain(const void* next);
 
 // Copies `value` into a caller's struct: the fields behind the 16-byte header, as far as both sides

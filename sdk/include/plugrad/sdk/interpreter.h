@@ -1,5 +1,6 @@
-// Runs a kernel IR block on the calling thread, exactly as docs/kernel-ir.md says: every operation rounds
-// once (the contract flag is ignored), and what hardware leaves undefined is an error or a fixed value.
+// Runs a kernel IR block on the calling thread, exactly as docs/kernel-ir.md says: every operation
+// rounds once (the contract flag is ignored), and what hardware leaves undefined is an error or a
+// fixed value.
 #pragma once
 
 #include <array>
@@ -35,8 +36,8 @@ class Interpreter {
 
   const IrView& ir() const;
 
-  // Any thread, any number at once. Throws StatusError: INVALID_ARGUMENT where the launch does not fit
-  // the kernel, LAUNCH_FAILED where an index leaves its buffer or array, or a barrier is not
+  // Any thread, any number at once. Throws StatusError: INVALID_ARGUMENT where the launch does not
+  // fit the kernel, LAUNCH_FAILED where an index leaves its buffer or array, or a barrier is not
   // reached by all work-items of a group; the message names instruction, index and limits.
   void run(const InterpreterLaunch& launch) const;
 

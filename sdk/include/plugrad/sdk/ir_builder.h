@@ -1,5 +1,5 @@
-// Writes kernel IR blocks instruction by instruction: for tests, and for programs that make kernels by
-// hand. What is built is not checked here; decode_ir does that.
+// Writes kernel IR blocks instruction by instruction: for tests, and for programs that make kernels
+// by hand. What is built is not checked here; decode_ir does that.
 #pragma once
 
 #include <array>

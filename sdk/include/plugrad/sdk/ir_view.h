@@ -1,5 +1,5 @@
-// A checked view of one kernel IR block: what decode_ir returns satisfies every rule of kernel_ir.h, so
-// that its readers need no checks of their own.
+// A checked view of one kernel IR block: what decode_ir returns satisfies every rule of
+// kernel_ir.h, so that its readers need no checks of their own.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +31,8 @@ class IrView {
   // Whether the instruction's value is a pointer: an ARRAY, or the PARAM of a buffer.
   bool is_pointer(uint32_t number) const;
 
-  // For END_LOOP and END_IF the number of what they close; for LOOP and IF of what closes them; else
-  // the instruction's own number.
+  // For END_LOOP and END_IF the number of what they close; for LOOP and IF of what closes them;
+  // else the instruction's own number.
   uint32_t partner(uint32_t number) const { return partners_[number]; }
 
  private:
