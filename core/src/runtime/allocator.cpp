@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "base/check.h"
 #include "base/log.h"
@@ -13,6 +14,11 @@ namespace {
 
 constexpr std::uint64_t kSmallestClass = 256;
 constexpr std::uint64_t kLeastKept = 256u << 20;
+
+void tell(const std::string& device, const char* event, std::uint64_t bytes) {
+  if (debugging(5)) [[unlikely]]
+    debug_write(fmt::format("{}: {} {}\n", device, event, format_size(bytes)));
+}
 
 }  // namespace
 
@@ -36,7 +42,10 @@ Allocator::~Allocator() {
 }
 
 pgr_buffer* Allocator::take(std::uint64_t class_bytes, std::uint32_t flags) {
-  if (pgr_buffer* buffer = take_cached(class_bytes, flags)) return buffer;
+  if (pgr_buffer* buffer = take_cached(class_bytes, flags)) {
+    tell(name_, "reuse", class_bytes);
+    return buffer;
+  }
   ask_to_reclaim(class_bytes, false);
   if (pgr_buffer* buffer = take_cached(class_bytes, flags)) return buffer;
   if (!reserve(class_bytes)) {
@@ -101,7 +110,7 @@ pgr_buffer* Allocator::take_fresh(std::uint64_t class_bytes, std::uint32_t flags
     pgr_status status = guarded(
         error, escaped, [&](pgr_error* e) { return api_.alloc(device_, &desc, &buffer, e); });
     if (status == PGR_STATUS_OK && buffer) {
-      if (debugging(5)) debug_write(fmt::format("{}: alloc {}\n", name_, format_size(class_bytes)));
+      tell(name_, "alloc", class_bytes);
       return buffer;
     }
     bool exhausted = status == PGR_STATUS_OUT_OF_MEMORY || status == PGR_STATUS_OUT_OF_HOST_MEMORY;
@@ -131,15 +140,18 @@ void Allocator::give(pgr_buffer* buffer, std::uint64_t class_bytes, std::uint32_
     }
   }
   if (!keep) api_.free(device_, buffer);
+  tell(name_, keep ? "keep" : "free", class_bytes);
 }
 
 void Allocator::flush() {
   std::map<Key, std::vector<pgr_buffer*>> all;
+  std::uint64_t bytes = 0;
   {
     std::lock_guard lock(mutex_);
     all.swap(cached_);
-    stats_.cached_bytes = 0;
+    bytes = std::exchange(stats_.cached_bytes, 0);
   }
+  if (bytes) tell(name_, "flush", bytes);
   for (auto& [key, buffers] : all)
     for (pgr_buffer* buffer : buffers) api_.free(device_, buffer);
 }

@@ -11,6 +11,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "plugrad/plugin_api/device.h"
 #include "plugrad/plugin_api/runner.h"
@@ -78,6 +80,9 @@ struct MemoryStats {
 /// the allocation fails unless something is freed. Called with no lock held, on the allocating
 /// thread.
 using Reclaim = std::function<void(std::uint64_t size_bytes, bool must)>;
+
+/// Keys and values for a plugin, as its documentation names them.
+using PluginOptions = std::vector<std::pair<std::string, std::string>>;
 
 struct CompileOptions {
   bool contract = false;       ///< a multiply and its add may round once

@@ -80,6 +80,18 @@ void read_caps(DeviceState& s) {
   s.caps.tensor_core_stride = sizeof(pgr_tensor_core);
 }
 
+std::vector<pgr_option> option_records(const PluginOptions& options) {
+  std::vector<pgr_option> out;
+  for (const auto& [key, value] : options) {
+    pgr_option option;
+    PGR_INIT(option, OPTION);
+    option.key = c_string(key);
+    option.value = c_string(value);
+    out.push_back(option);
+  }
+  return out;
+}
+
 unsigned watch_forks() {
   static const int registered = pthread_atfork(nullptr, nullptr, [] { ++DeviceState::fork_count; });
   (void)registered;
@@ -106,7 +118,7 @@ DeviceState::~DeviceState() {
 }
 
 std::unique_ptr<DeviceState> make_device_state(const Plugin& plugin, std::uint32_t physical_index,
-                                               std::uint32_t number) {
+                                               std::uint32_t number, const PluginOptions& options) {
   auto s = std::make_unique<DeviceState>();
   s->plugin = &plugin;
   s->plugin_name = plugin.device_name();
@@ -115,8 +127,10 @@ std::unique_ptr<DeviceState> make_device_state(const Plugin& plugin, std::uint32
   s->born_after_forks = watch_forks();
   query_interfaces(*s);
   const pgr_plugin_api& api = plugin.api();
+  std::vector<pgr_option> pairs = option_records(options);
   checked(s->name, "device_open", [&](pgr_error* e) {
-    return api.device_open(api.plugin, physical_index, nullptr, 0, sizeof(pgr_option), &s->handle,
+    return api.device_open(api.plugin, physical_index, pairs.data(),
+                           static_cast<std::uint32_t>(pairs.size()), sizeof(pgr_option), &s->handle,
                            e);
   });
   if (!s->handle)

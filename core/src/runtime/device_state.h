@@ -50,6 +50,6 @@ struct DeviceState {
 
 /// Opens the device and reads what it is. Errors: Device, for what the plugin reports or lacks.
 std::unique_ptr<DeviceState> make_device_state(const Plugin& plugin, std::uint32_t physical_index,
-                                               std::uint32_t number);
+                                               std::uint32_t number, const PluginOptions& options);
 
 }  // namespace plugrad::runtime

@@ -3,6 +3,9 @@
 #include <boost/dll/shared_library.hpp>
 #include <exception>
 #include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 #include "runtime/host_api.h"
 
@@ -19,11 +22,18 @@ std::string dlerror_of(const std::string& what) {
   return reason;
 }
 
+// Never unloaded: its threads, handlers and static objects may outlive any use that we know of.
+void keep_open(std::unique_ptr<boost::dll::shared_library> library) {
+  static std::mutex mutex;
+  static auto* open = new std::vector<std::unique_ptr<boost::dll::shared_library>>;
+  std::lock_guard lock(mutex);
+  open->push_back(std::move(library));
+}
+
 }  // namespace
 
 void* open_library_symbol(const std::string& path, const char* symbol, std::string& reason) {
   namespace dll = boost::dll;
-  // Never unloaded: its threads, handlers and static objects may outlive any use that we know of.
   auto library = std::make_unique<dll::shared_library>();
   try {
     library->load(path, dll::load_mode::rtld_now | dll::load_mode::rtld_local);
@@ -36,7 +46,7 @@ void* open_library_symbol(const std::string& path, const char* symbol, std::stri
     address = reinterpret_cast<void*>(&library->get<char>(symbol));
   else
     reason = std::string("it exports no symbol ") + symbol;
-  (void)library.release();
+  keep_open(std::move(library));
   return address;
 }
 

@@ -151,8 +151,9 @@ std::uint32_t Plugin::device_count(std::string& reason) const {
   return count;
 }
 
-std::unique_ptr<Device> Plugin::open_device(std::uint32_t index, std::uint32_t number) const {
-  return std::make_unique<Device>(make_device_state(*this, index, number));
+std::unique_ptr<Device> Plugin::open_device(std::uint32_t index, std::uint32_t number,
+                                            const PluginOptions& options) const {
+  return std::make_unique<Device>(make_device_state(*this, index, number, options));
 }
 
 }  // namespace plugrad::runtime

@@ -25,7 +25,8 @@ class Plugin {
   /// Devices present. With 0, `reason` is what the plugin says is missing. Errors: Device.
   std::uint32_t device_count(std::string& reason) const;
   /// Opens physical device `index` under the name "CPU:number".
-  std::unique_ptr<Device> open_device(std::uint32_t index, std::uint32_t number) const;
+  std::unique_ptr<Device> open_device(std::uint32_t index, std::uint32_t number,
+                                      const PluginOptions& options) const;
   /// A table by name; false where the plugin does not offer it. Errors: Device.
   template <class Table>
   bool interface(const char* name, std::uint32_t struct_id, Table& out) const;

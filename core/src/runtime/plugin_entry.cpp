@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/log.h"
 
 namespace plugrad::runtime {
 
@@ -58,12 +59,16 @@ bool PluginEntry::physical_matches(const DeviceChoice& choice, std::uint32_t ind
   if (!choice.plugin.empty() && choice.plugin != record.manifest.device_name) return false;
   if (choice.index && *choice.index != index) return false;
   if (choice.name_glob.empty() && choice.uuid_glob.empty()) return true;
-  return facts_match(*plugin_->open_device(index, index), choice);
+  return facts_match(*plugin_->open_device(index, index, options), choice);
 }
 
 Device& PluginEntry::device(std::uint32_t number) {
   std::unique_ptr<Device>& slot = devices[number];
-  if (!slot) slot = plugin_->open_device(physical_[number], number);
+  if (slot) return *slot;
+  slot = plugin_->open_device(physical_[number], number, options);
+  const DeviceInfo& info = slot->info();
+  log_line(LogLevel::Info, fmt::format("opened {}: {} ({}) by {}", slot->name(), info.name,
+                                       info.arch, plugin_->path()));
   return *slot;
 }
 

@@ -15,6 +15,7 @@ namespace plugrad::runtime {
 
 struct PluginEntry {
   LoadRecord record;
+  PluginOptions options;                         // for each of its devices
   std::vector<std::unique_ptr<Device>> devices;  // by visible number; null until it is opened
 
   /// Opens the library and counts its devices; without a `visible` selection all of them show.

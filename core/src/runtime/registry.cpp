@@ -39,7 +39,13 @@ struct Registry::State {
   PluginEntry& add(LoadRecord record) {
     entries.push_back(std::make_unique<PluginEntry>());
     entries.back()->record = std::move(record);
+    entries.back()->options = options_of(entries.back()->record);
     return *entries.back();
+  }
+
+  PluginOptions options_of(const LoadRecord& record) const {
+    auto found = options.plugin_options.find(record.manifest.device_name);
+    return found == options.plugin_options.end() ? PluginOptions{} : found->second;
   }
 
   std::vector<LoadRecord> records() const {
@@ -199,7 +205,7 @@ struct Registry::State {
 
 RegistryOptions options_from_settings() {
   const Settings& s = settings();
-  return {search_places(), s.device, s.visible_devices, environment_variable};
+  return {search_places(), s.device, s.visible_devices, {}, environment_variable};
 }
 
 Registry::Registry(RegistryOptions options) : state_(std::make_unique<State>(std::move(options))) {}
@@ -233,6 +239,13 @@ void Registry::set_default_device(std::string_view selection) {
       selection.empty() ? nullptr : &state_->find(parse_selection(selection, "the default device"));
   state_->chosen = selection;
   state_->fallback = found;
+}
+
+void Registry::set_plugin_options(const std::string& device_name, PluginOptions options) {
+  std::lock_guard lock(state_->mutex);
+  State& s = *state_;
+  s.options.plugin_options[device_name] = std::move(options);
+  for (auto& entry : s.entries) entry->options = s.options_of(entry->record);
 }
 
 Device& Registry::find_device(std::string_view selection, std::string_view source) {
@@ -286,6 +299,7 @@ std::vector<Device*> Registry::add_plugin(const std::string& path) {
   s.entries.insert(s.entries.begin(), std::make_unique<PluginEntry>());
   PluginEntry& entry = *s.entries.front();
   entry.record = std::move(record);
+  entry.options = s.options_of(entry.record);
   bool good = entry.record.state == LoadState::Available && entry.start(s.visible);
   require(good, "[add_plugin] {}: {}{}{}", path, entry.record.reason,
           entry.record.hint.empty() ? "" : "; ", entry.record.hint);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,8 +25,9 @@ struct SearchPlace {
 
 struct RegistryOptions {
   std::vector<SearchPlace> places;
-  std::string selection;        // DEV; empty: the default rule
-  std::string visible_devices;  // PLUGRAD_VISIBLE_DEVICES
+  std::string selection;                                // DEV; empty: the default rule
+  std::string visible_devices;                          // PLUGRAD_VISIBLE_DEVICES
+  std::map<std::string, PluginOptions> plugin_options;  // by device name, for opening its devices
   /// Text of NAME in NAME=1, for each plugin's device name; nothing: not set.
   std::function<std::optional<std::string>(const char* name)> environment;
 };
@@ -49,6 +51,9 @@ class Registry {
   /// and that has a device that is not software; never REFERENCE. Errors: User, with every load
   /// record.
   Device& default_device();
+  /// Options for the devices of a plugin that are opened from now on. Errors: from opening them,
+  /// User or Device.
+  void set_plugin_options(const std::string& device_name, PluginOptions options);
   /// Takes the selection grammar; empty: back to the rule.
   void set_default_device(std::string_view selection);
 

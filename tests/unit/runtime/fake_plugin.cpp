@@ -20,6 +20,7 @@ struct pgr_plugin {
 };
 struct pgr_device {
   std::uint32_t index;
+  std::string vendor;  // what the option "vendor" says
 };
 struct pgr_buffer {
   std::uint64_t size;
@@ -72,6 +73,7 @@ pgr_status info(pgr_device* device, pgr_device_info* out, pgr_error*) {
   out->stable_id = text(device->index == 0 ? "FAKE-aaaa" : "FAKE-bbbb");
   out->name = text(device->index == 0 ? "Fake Zero" : "Fake One");
   out->arch = text("fake1");
+  out->vendor = text(device->vendor);
   out->memory_bytes = kMemoryBytes;
   out->is_software = plugin.variant == "software";
   return PGR_STATUS_OK;
@@ -183,11 +185,18 @@ pgr_status device_count(pgr_plugin* self, std::uint32_t* out, pgr_error* error) 
   if (*out == 0) answer(error, PGR_STATUS_OK, "libfake.so.1 was not found");
   return PGR_STATUS_OK;
 }
-pgr_status device_open(pgr_plugin* self, std::uint32_t index, const pgr_option*, std::uint32_t,
-                       std::uint32_t, pgr_device** out, pgr_error* error) {
+pgr_status device_open(pgr_plugin* self, std::uint32_t index, const pgr_option* options,
+                       std::uint32_t option_count, std::uint32_t, pgr_device** out,
+                       pgr_error* error) {
   if (self->variant == "unopenable")
     return answer(error, PGR_STATUS_PERMISSION_DENIED, "/dev/fake0 is locked");
-  *out = new pgr_device{index};
+  std::string vendor;
+  for (std::uint32_t i = 0; i < option_count; ++i) {
+    if (view(options[i].key) != "vendor")
+      return answer(error, PGR_STATUS_NOT_FOUND, "no such option");
+    vendor = view(options[i].value);
+  }
+  *out = new pgr_device{index, vendor};
   return PGR_STATUS_OK;
 }
 void device_close(pgr_plugin*, pgr_device* device) {

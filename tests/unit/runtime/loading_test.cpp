@@ -191,6 +191,19 @@ TEST(Loading, ARefusedPluginGivesItsPlaceToTheNextOfItsName) {
   EXPECT_EQ(registry.records()[1].state, LoadState::Loaded);
 }
 
+TEST(Loading, OptionsReachTheDevicesThatAreOpenedAfterwards) {
+  FakePlugins plugins;
+  plugins.add("good");
+  Registry registry(plugins.options());
+  EXPECT_EQ(registry.find_device("good:0").info().vendor, "");
+  registry.set_plugin_options("GOOD", {{"vendor", "Acme"}});
+  EXPECT_EQ(registry.find_device("good:1").info().vendor, "Acme");
+  RegistryOptions wrong = plugins.options();
+  wrong.plugin_options["GOOD"] = {{"colour", "red"}};
+  EXPECT_THAT(message_of([&] { Registry(wrong).find_device("good"); }),
+              HasSubstr("no such option"));
+}
+
 TEST(Loading, APluginCanBeAddedByPath) {
   FakePlugins plugins, extra;
   plugins.add("good");
