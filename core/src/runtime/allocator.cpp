@@ -15,9 +15,10 @@ namespace {
 constexpr std::uint64_t kSmallestClass = 256;
 constexpr std::uint64_t kLeastKept = 256u << 20;
 
-void tell(const std::string& device, const char* event, std::uint64_t bytes) {
+void tell(const std::string& device, const char* event, std::uint64_t bytes) noexcept try {
   if (debugging(5)) [[unlikely]]
     debug_write(fmt::format("{}: {} {}\n", device, event, format_size(bytes)));
+} catch (...) {  // buffers are freed where nothing may throw, and a message is not worth that
 }
 
 }  // namespace
