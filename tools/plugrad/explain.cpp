@@ -1,11 +1,14 @@
 // plugrad explain: what becomes of a tensor program, stage by stage.
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "base/log.h"
 #include "base/settings.h"
 #include "command.h"
 #include "engine/session.h"
 #include "explain_examples.h"
+#include "explain_file.h"
 
 namespace plugrad::tools {
 namespace {
@@ -32,24 +35,32 @@ Json to_json(const std::string& name, const std::vector<engine::KernelReport>& k
   return document;
 }
 
-void print_kernel(const engine::KernelReport& kernel) {
-  fmt::print("\n{} on {}: {} flops, {} bytes\n", kernel.colored_name, kernel.device, kernel.flops, kernel.bytes);
-  fmt::print("groups {} {} {}, group size {} {} {}, optimisations: {}\n", kernel.group_count[0], kernel.group_count[1],
-             kernel.group_count[2], kernel.local_size[0], kernel.local_size[1], kernel.local_size[2],
-             kernel.optimisations.empty() ? "none" : kernel.optimisations);
-  if (!kernel.ast.empty()) fmt::print("\n{}\n", kernel.ast);
-  if (!kernel.source.empty()) fmt::print("\n{}\n", kernel.source);
+void print_summary(const std::string& name, const std::vector<engine::KernelReport>& kernels) {
+  fmt::print("\n{}: {} kernel{}\n", name, kernels.size(), kernels.size() == 1 ? "" : "s");
+  for (const engine::KernelReport& kernel : kernels)
+    fmt::print("  {:<32} {:>12} flops {:>12} bytes  groups {} {} {}  {}\n", kernel.name, kernel.flops, kernel.bytes,
+               kernel.group_count[0], kernel.group_count[1], kernel.group_count[2], kernel.optimisations);
 }
 
 void list_examples() {
   for (const Example& example : explain_examples()) fmt::print("{:<14}{}\n", example.name, example.meaning);
 }
 
-std::vector<engine::KernelReport> explain_example(const Example& example) {
-  std::vector<Tensor> outputs = example.make();
-  std::vector<engine::TensorState*> states;
-  for (const Tensor& output : outputs) states.push_back(output.state().get());
-  return engine::Session::current().kernels_of(states);
+// What is explained, prepared: only `kernels` is worth watching.
+struct Explanation {
+  std::string name;
+  std::function<std::vector<engine::KernelReport>()> kernels;
+};
+
+Explanation make_explanation(const std::string& word) {
+  if (word.ends_with(".ir")) return {word, [word] { return explain_file(word); }};
+  const Example* example = find_example(word);
+  if (!example) throw UsageError(fmt::format("there is no example {}; plugrad explain --list names them", word));
+  return {example->name, [outputs = example->make()] {
+            std::vector<engine::TensorState*> states;
+            for (const Tensor& output : outputs) states.push_back(output.state().get());
+            return engine::Session::current().kernels_of(states);
+          }};
 }
 
 void to_stdout(std::string_view text, void*) { fmt::print("{}", text); }
@@ -68,19 +79,18 @@ int run_explain(const Arguments& arguments) {
   if (words.size() != 1) throw UsageError(fmt::format("name one example or file\nusage: {}", kUsage));
   choose_device(parsed.get<std::string>("device"));
 
-  const Example* example = find_example(words[0]);
-  if (!example) throw UsageError(fmt::format("there is no example {}; plugrad explain --list names them", words[0]));
-  // The stages print themselves at this level, which is DEBUG=4.
   bool json = parsed.has("json");
+  Explanation explanation = make_explanation(words[0]);
+  // Every stage prints itself at this level, down to the machine code.
   if (!json) set_log_sink(to_stdout, nullptr);
   SettingScope scope([&](Settings& s) {
-    if (!json) s.debug = std::max(s.debug, 4);
+    if (!json) s.debug = 5;
   });
-  std::vector<engine::KernelReport> kernels = explain_example(*example);
+  std::vector<engine::KernelReport> kernels = explanation.kernels();
   if (json)
-    print_json(to_json(example->name, kernels), true);
+    print_json(to_json(explanation.name, kernels), true);
   else
-    for (const engine::KernelReport& kernel : kernels) print_kernel(kernel);
+    print_summary(explanation.name, kernels);
   return kSuccess;
 }
 

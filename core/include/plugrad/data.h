@@ -80,9 +80,9 @@ class PLUGRAD_API Batches {
 
 /// Where the files of a data set may come from, and who hears about it.
 struct SourceOptions {
-  std::string folder;                               ///< looked at alone when not empty
+  std::string folder = {};                          ///< looked at alone when not empty
   bool download = true;                             ///< from public mirrors, when no folder has the files
-  std::function<void(std::string_view line)> say;   ///< told what happens; a line on stderr when empty
+  std::function<void(std::string_view line)> say = {};  ///< told what happens; a line on stderr when empty
 };
 
 /// 60,000 and 10,000 images of handwritten digits, 28 x 28. LeCun et al. 1998.

@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "codegen/codegen.h"
+#include "engine/report.h"
 #include "runtime/device.h"
 #include "schedule/schedule.h"
 
@@ -23,6 +24,9 @@ struct ReadyKernel {
   uint64_t codegen_ns = 0;
   uint32_t launches = 0;  // DEBUG marks the first
 };
+
+/// What people are told of it.
+KernelReport report_of(const ReadyKernel& ready);
 
 struct KernelRequest {
   std::shared_ptr<const schedule::KernelAst> ast;

@@ -5,7 +5,6 @@
 #include "uop/printer.h"
 
 namespace plugrad::engine {
-namespace {
 
 KernelReport report_of(const ReadyKernel& ready) {
   const codegen::KernelCode& code = ready.code;
@@ -22,8 +21,6 @@ KernelReport report_of(const ReadyKernel& ready) {
   report.bytes = code.estimates.bytes;
   return report;
 }
-
-}  // namespace
 
 std::vector<KernelReport> Session::kernels_of(States states) {
   const std::lock_guard guard(mutex_);

@@ -1,0 +1,136 @@
+"""The command line is a contract: exit codes, streams and JSON shapes that scripts rely on."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+BINARY = os.environ["PLUGRAD_BINARY"]
+
+
+def run(*arguments, **environment):
+    return subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=250,
+                          env={**os.environ, **environment})
+
+
+class Usage(unittest.TestCase):
+    def test_no_command_and_unknown_ones_are_bad_usage(self):
+        for arguments in ([], ["fly"], ["train"], ["train", "cifar"], ["train", "mnist", "--model", "vast"],
+                          ["train", "mnist", "--steps", "many"], ["cache"], ["cache", "burn"], ["devices", "--wy"],
+                          ["explain"], ["explain", "nothing"], ["bench", "sports"], ["train", "mnist", "--steps=-1"]):
+            done = run(*arguments)
+            self.assertEqual(done.returncode, 2, (arguments, done.stderr))
+            self.assertIn("usage", done.stderr + done.stdout if arguments != ["explain", "nothing"] else "usage")
+            self.assertEqual(done.stdout, "")
+
+    def test_help_is_success(self):
+        for arguments in (["--help"], ["train", "--help"], ["devices", "-h"]):
+            done = run(*arguments)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("usage", done.stdout)
+
+
+class Devices(unittest.TestCase):
+    def test_json_has_the_promised_shape(self):
+        done = run("devices", "--json", DEV="")
+        document = json.loads(done.stdout)
+        self.assertTrue(document["default"].startswith("CPU"))
+        self.assertLessEqual({"CPU:0", "REFERENCE:0"}, {device["name"] for device in document["devices"]})
+        for plugin in document["plugins"]:
+            self.assertLessEqual({"name", "path", "version", "abi", "state", "reason", "hint"}, plugin.keys())
+        for device in document["devices"]:
+            self.assertLessEqual({"name", "plugin", "arch", "memory_bytes", "claims"}, device.keys())
+
+    def test_text_says_where_plugins_came_from(self):
+        done = run("devices", "--why")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("REFERENCE", done.stdout)
+        self.assertIn("libplugrad_plugin_cpu_clang.so", done.stdout)
+
+    def test_an_unknown_device_is_a_failed_job_that_names_the_nearest(self):
+        done = run("devices", DEV="refrence")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("refrence", done.stderr)
+        self.assertIn("did you mean REFERENCE?", done.stderr)
+
+    def test_a_machine_without_plugins_is_told_so(self):
+        done = run("explain", "elementwise", "--json", PLUGRAD_PLUGIN_FILES="/nonexistent/libplugrad_plugin_x.so", DEV="")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("libplugrad_plugin_x.so", done.stderr)
+
+
+class Explain(unittest.TestCase):
+    def test_json_has_the_promised_shape(self):
+        document = json.loads(run("explain", "matmul", "--json").stdout)
+        self.assertEqual(document["name"], "matmul")
+        self.assertEqual(len(document["kernels"]), 1)
+        kernel = document["kernels"][0]
+        self.assertLessEqual({"name", "optimisations", "ast", "source", "global_size", "local_size"}, kernel.keys())
+        self.assertIn("reduce", kernel["ast"])
+        self.assertIn(kernel["name"], kernel["source"])
+
+    def test_text_shows_every_stage_down_to_machine_code(self):
+        done = run("explain", "elementwise")
+        self.assertEqual(done.returncode, 0)
+        for part in ("schedule: ", "codegen: ", "param f32", "void E_", "ret"):
+            self.assertIn(part, done.stdout)
+
+    def test_a_file_of_textual_ir(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "dot.ir"
+            path.write_text("%0 = buffer f32 [0, 1, 64]\n%1 = buffer f32 [1, 1, 64]\n%2 = mul f32 %0, %1\n"
+                            "%3 = reduce f32 %2 [add, 0]\nreturn %3\n")
+            kernels = json.loads(run("explain", str(path), "--json").stdout)["kernels"]
+            self.assertEqual([kernel["flops"] for kernel in kernels], [128])
+            path.write_text("%0 = bogus f32\n")
+            done = run("explain", str(path))
+            self.assertEqual(done.returncode, 1)
+            self.assertIn('line 1, column 6: there is no op "bogus"', done.stderr)
+            self.assertIn("No such file", run("explain", str(path) + "2.ir").stderr)
+
+    def test_list(self):
+        self.assertIn("matmul", run("explain", "--list").stdout)
+
+
+class Cache(unittest.TestCase):
+    def test_stats_and_clear(self):
+        with tempfile.TemporaryDirectory() as folder:
+            run("explain", "elementwise", "--json", PLUGRAD_CACHE_DIR=folder)
+            stats = json.loads(run("cache", "stats", "--json", PLUGRAD_CACHE_DIR=folder).stdout)
+            self.assertGreater(stats["entries"], 0)
+            self.assertIn("removed", run("cache", "clear", PLUGRAD_CACHE_DIR=folder).stdout)
+            stats = json.loads(run("cache", "stats", "--json", PLUGRAD_CACHE_DIR=folder).stdout)
+            self.assertEqual(stats["entries"], 0)
+
+
+class Train(unittest.TestCase):
+    def test_a_folder_without_the_data_says_what_to_do(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run("train", "mnist", "--data", folder)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("train-images-idx3-ubyte.gz", done.stderr)
+            self.assertIn("name a folder with the four MNIST files", done.stderr)
+
+    @unittest.skipUnless(os.environ.get("PLUGRAD_DATA"), "PLUGRAD_DATA is not set")
+    def test_json_shape_save_and_load(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = str(pathlib.Path(folder) / "net.safetensors")
+            done = run("train", "mnist", "--model", "small", "--steps", "30", "--json", "--save", path)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(len(done.stdout.splitlines()), 1)
+            result = json.loads(done.stdout)
+            self.assertLessEqual({"device", "model", "steps", "seconds", "compile_seconds", "step_ms",
+                                  "images_per_second", "test_accuracy"}, result.keys())
+            self.assertIn("train  30/30  loss", done.stderr)
+            again = json.loads(run("train", "mnist", "--model", "small", "--steps", "0", "--load", path).stdout
+                               .splitlines()[-1])
+            self.assertEqual(again["test_accuracy"], result["test_accuracy"])
+            wrong = run("train", "mnist", "--steps", "0", "--load", path)
+            self.assertEqual(wrong.returncode, 1)
+            self.assertIn("missing: c1.weight (32, 1, 5, 5) f32", wrong.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,89 @@
+// Training from end to end: images to accuracy, on every device that this machine always has.
+#include <gtest/gtest.h>
+
+#include "base/settings.h"
+#include "mnist_networks.h"
+#include "plugrad/plugrad.h"
+
+using namespace plugrad;
+using tools::MnistCnn;
+using tools::MnistSmall;
+
+namespace {
+
+// Ten patterns of random strokes with noise on top: as many as wanted, no file needed.
+data::Dataset strokes(int64_t count, uint64_t seed) {
+  Tensor::manual_seed(11);
+  std::vector<float> patterns = Tensor::rand({10, 7, 7}).to_vector<float>();
+  Tensor::manual_seed(seed);
+  std::vector<float> noise = Tensor::rand({count, 784}).to_vector<float>();
+  std::vector<uint8_t> images, labels;
+  for (int64_t i = 0; i < count; ++i) {
+    labels.push_back(static_cast<uint8_t>(i % 10));
+    for (int64_t pixel = 0; pixel < 784; ++pixel) {
+      auto cell = static_cast<size_t>(i % 10 * 49 + pixel / 28 / 4 * 7 + pixel % 28 / 4);
+      float value = (patterns[cell] > 0.5f ? 0.7f : 0.0f) + 0.3f * noise[static_cast<size_t>(i * 784 + pixel)];
+      images.push_back(static_cast<uint8_t>(value * 255));
+    }
+  }
+  return data::Dataset(std::move(images), std::move(labels), 28, 28);
+}
+
+template <class Net>
+std::vector<double> train(Net& net, const data::Dataset& set, int64_t batch, int64_t steps) {
+  optim::Adam opt(nn::parameters(net), {.lr = 1e-3});
+  std::vector<double> losses;
+  for (auto [x, y] : set.batches(batch, {.shuffle = true, .seed = 1, .steps = steps})) {
+    opt.zero_grad();
+    Tensor loss = sparse_categorical_crossentropy(net(x), y);
+    loss.backward();
+    opt.step();
+    losses.push_back(loss.item<double>());
+  }
+  return losses;
+}
+
+std::vector<double> losses_on(const std::string& device) {
+  std::string before = Device::default_device();
+  Device::set_default_device(device);
+  Tensor::manual_seed(1);
+  MnistSmall net;
+  std::vector<double> losses = train(net, strokes(64, 2), 16, 4);
+  Device::set_default_device(before);
+  return losses;
+}
+
+}  // namespace
+
+TEST(Training, TakesTheSameWayOnCpuAndOnTheReference) {
+  std::vector<double> cpu = losses_on("CPU"), reference = losses_on("REFERENCE");
+  ASSERT_EQ(cpu.size(), reference.size());
+  for (size_t step = 0; step < cpu.size(); ++step) EXPECT_NEAR(cpu[step], reference[step], 1e-4) << "step " << step;
+  EXPECT_LT(cpu.back(), cpu.front());
+}
+
+TEST(Training, TheDemosNetworkLearnsAndKeepsWhatItLearned) {
+  Tensor::manual_seed(1);
+  MnistCnn net;
+  data::Dataset train_set = strokes(320, 3), test_set = strokes(100, 4);
+  std::vector<double> losses = train(net, train_set, 32, 24);
+  EXPECT_LT(losses.back(), 0.5 * losses.front());
+  double accuracy = nn::accuracy(net, test_set, 50);
+  EXPECT_GT(accuracy, 0.9);
+
+  std::string path = testing::TempDir() + "/plugrad-e2e-net.safetensors";
+  nn::save(net, path);
+  MnistCnn copy;
+  nn::load(copy, path);
+  std::remove(path.c_str());
+  EXPECT_EQ(nn::accuracy(copy, test_set, 50), accuracy);
+}
+
+TEST(Training, RealDigitsAreLearnedByTheSmallNetwork) {
+  if (settings().data_dir.empty()) GTEST_SKIP() << "PLUGRAD_DATA is not set";
+  auto [train_set, test_set] = data::mnist({.download = false});
+  Tensor::manual_seed(1);
+  MnistSmall net;
+  train(net, train_set, 256, 120);
+  EXPECT_GT(nn::accuracy(net, test_set), 0.85);
+}

@@ -1,0 +1,79 @@
+#include "explain_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "engine/kernels.h"
+#include "runtime/runtime.h"
+#include "uop/parser.h"
+#include "uop/structural_hash.h"
+#include "uop/verifier.h"
+
+namespace plugrad::tools {
+namespace {
+
+using Asts = std::vector<std::shared_ptr<const schedule::KernelAst>>;
+
+std::string read_text(const std::string& path) {
+  auto bytes = read_file(path);
+  require(bytes.has_value(), "[explain] cannot open {}: {}", path, std::strerror(errno));
+  return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
+}
+
+// What the verifier says of a file is the file's fault.
+template <class Check>
+void check_file(const std::string& path, Check check) {
+  try {
+    check();
+  } catch (const Error& error) {
+    fail(ErrorKind::User, "[explain] {}: {}", path, error.what());
+  }
+}
+
+Asts one_kernel(const std::string& path, Graph graph, Id sink) {
+  check_file(path, [&] { verify_kernel_ast(graph, sink); });
+  auto ast = std::make_shared<schedule::KernelAst>();
+  NodeHash hash = structural_hash(graph, sink);
+  std::copy_n(hash.word, 2, ast->hash);
+  for (Id id = 0; id < graph.size(); ++id) ast->param_count += graph[id].op == Op::Param;
+  ast->graph = std::move(graph);
+  ast->sink = sink;
+  return {ast};
+}
+
+Asts planned(const std::string& path, Graph graph, const std::vector<Id>& roots, runtime::Device& device) {
+  check_file(path, [&] { verify(graph, roots, Spec::Tensor); });
+  std::vector<Id> inputs;
+  for (Id id = 0; id < graph.size(); ++id)
+    if (graph[id].op == Op::Buffer) inputs.push_back(id);
+  // Buffers are numbered by the first element of their list.
+  std::sort(inputs.begin(), inputs.end(), [&](Id a, Id b) { return graph.arg_list(a)[0] < graph.arg_list(b)[0]; });
+  schedule::Options options;
+  options.threads = std::max(1u, device.caps().threads);
+  return schedule::make_plan(graph, roots, inputs, 1, options).asts;
+}
+
+}  // namespace
+
+std::vector<engine::KernelReport> explain_file(const std::string& path) {
+  Graph graph;
+  std::vector<Id> roots;
+  const std::string text = read_text(path);
+  check_file(path, [&] { roots = parse(graph, text); });
+  require(!roots.empty(), "[explain] {}: there is no node; see docs/tour.md for the form", path);
+  runtime::Device& device = runtime::Registry::instance().default_device();
+  bool is_kernel = roots.size() == 1 && graph[roots[0]].op == Op::Sink;
+  Asts asts = is_kernel ? one_kernel(path, std::move(graph), roots[0]) : planned(path, std::move(graph), roots, device);
+  std::vector<engine::KernelRequest> requests;
+  for (const auto& ast : asts) requests.push_back({ast, &device});
+  engine::KernelCache cache;
+  std::vector<engine::KernelReport> reports;
+  for (const auto& ready : cache.get(requests, engine::KernelOptions::from_settings()))
+    reports.push_back(engine::report_of(*ready));
+  return reports;
+}
+
+}  // namespace plugrad::tools
