@@ -17,7 +17,8 @@ constexpr int64_t kLargeReduction = 32768;
 class Placement {
  public:
   Placement(Draft& draft, std::vector<uint8_t>& like_matmul)
-      : draft_(draft), g_(draft.graph), like_matmul_(like_matmul), largest_leaf_(draft.graph.size(), 0) {}
+      : draft_(draft), g_(draft.graph), like_matmul_(like_matmul), largest_leaf_(draft.graph.size(), 0),
+        carries_(draft.graph.size(), 0) {}
 
   void run() {
     for (Id id : draft_.live) {
@@ -28,24 +29,33 @@ class Placement {
       if (g_[id].op != Op::Reduce) continue;
       const int64_t reads = draft_.counts[g_[id].src[0]];
       like_matmul_[id] = leaf != 0 && reads >= 2 * leaf;
-      store_end_of_flow(id);
+      if (carries_[id] == 0) store_end_of_flow(id);  // else the flow of a Reduce inside went on from here
     }
   }
 
  private:
   void store_end_of_flow(Id reduce) {
     reduce_ = reduce;
+    load_ = like_matmul_[reduce] != 0 ? 2 : 1;
     views_only_ = true;
     Id at = reduce;
-    while (draft_.stored[at] == 0) {
+    while (true) {
+      carries_[at] = std::max(carries_[at], load_);
+      if (draft_.stored[at] != 0) break;
       const Id next = advance(at);
-      if (next == kNoId) break;
+      if (next == kNoId || clashes(next)) break;
       views_only_ = views_only_ && (is_movement(g_[next].op) || g_[next].op == Op::Reduce);
+      if (g_[next].op == Op::Reduce) reduce_ = next;
       at = next;
     }
-    while (g_[at].op == Op::Reshape && draft_.stored[at] == 0) at = g_[at].src[0];
+    // Views at the end only say how the readers see the value: it is stored in the order of its own loops.
+    while (is_movement(g_[at].op) && draft_.stored[at] == 0 && 2 * draft_.counts[at] > draft_.counts[g_[at].src[0]])
+      at = g_[at].src[0];
     draft_.stored[at] = 1;
   }
+
+  /// Whether another Reduce already flows through `next` and one of the two is a matmul, which is fast alone only.
+  bool clashes(Id next) const { return carries_[next] != 0 && carries_[next] + load_ > 2; }
 
   /// Where the value at `at` goes if it can flow on there, kNoId if not.
   Id advance(Id at) const {
@@ -57,7 +67,7 @@ class Placement {
     switch (g_[c].op) {
       case Op::Copy: return kNoId;
       case Op::Reduce: return nests_in(c) ? c : kNoId;
-      case Op::Pad: return !like_matmul_[reduce_] || reaches_sum(c) ? c : kNoId;
+      case Op::Pad: return load_ == 1 || reaches_sum(c) ? c : kNoId;
       default: break;
     }
     if (is_plain_view(g_[c].op) || g_[c].op == Op::Contiguous) return c;
@@ -69,7 +79,7 @@ class Placement {
     const int64_t work = draft_.counts[g_[reduce_].src[0]], outputs = draft_.counts[outer];
     const int64_t threads = draft_.options.threads;
     if (threads > 1 && outputs < 4 * threads && work >= kLargeReduction) return false;
-    if (!like_matmul_[reduce_]) return true;
+    if (load_ == 1) return true;
     const auto is_sum = [&](Id r) { return static_cast<Op>(g_.arg_list(r)[0]) == Op::Add; };
     return views_only_ && is_sum(reduce_) && is_sum(outer) && outputs >= kEnoughOutputs;
   }
@@ -111,7 +121,9 @@ class Placement {
   const Graph& g_;
   std::vector<uint8_t>& like_matmul_;
   std::vector<int64_t> largest_leaf_;  // elements of the largest stored value below
+  std::vector<uint8_t> carries_;       // by node that a Reduce flows through: 1, or 2 for one like matmul
   Id reduce_ = kNoId;                  // whose value flows
+  uint8_t load_ = 1;                   // what it adds to carries_
   bool views_only_ = true;             // since it left
 };
 

@@ -1,5 +1,8 @@
 // The most kernels that each graph may take: the promises of docs/promises.md that raw nodes can express.
+#include <gmock/gmock.h>
+
 #include "check.h"
+#include "uop/range.h"
 
 namespace plugrad::test {
 namespace {
@@ -106,6 +109,23 @@ TEST(Fusion, Pooling) {
   const Id x = t.buffer({2, 3, 8, 8});
   EXPECT_EQ(kernels(t, {t.max(t.windows(x, 2, 2), {4, 5})}), 1u);
   EXPECT_EQ(kernels(t, {t.mean(t.windows(x, 2, 2), {4, 5})}), 1u);
+}
+
+TEST(Fusion, MatmulsAreKernelsOfTheirOwnLoops) {
+  Tensors t;
+  const Id x = t.buffer({2, 3, 10, 10}), w = t.buffer({4, 3, 3, 3}), y = t.buffer({2, 4, 8, 8});
+  // Pooling does not take the convolution into its windows, nor turn its loops.
+  const auto plan = check(t, {t.max(t.windows(t.relu(t.conv2d(x, w)), 2, 2), {4, 5})});
+  ASSERT_EQ(kernel_count(plan), 2u);
+  const Graph& g = plan.asts[plan.steps[0].ast]->graph;
+  Reachable reachable;
+  Dims loops;
+  for (Id id : reachable.from(g, std::vector<Id>{plan.asts[plan.steps[0].ast]->sink}))
+    if (g[id].op == Op::Range) loops.push_back(range_size(g, id));
+  EXPECT_THAT(loops, ::testing::UnorderedElementsAre(2, 4, 8, 8, 3, 3, 3));
+  // Nor do two loops of different kinds end in one value.
+  const Id both = t.add(t.conv2d(x, w), t.reshape(t.sum(t.windows(t.buffer({2, 4, 16, 16}), 2, 2), {4, 5}), {2, 4, 8, 8}));
+  EXPECT_EQ(kernels(t, {t.reshape(t.mul(t.reshape(both, {2, 4, 8, 8}), y), {512})}), 2u);
 }
 
 TEST(Fusion, Attention) {
