@@ -348,8 +348,9 @@ PLUGRAD_API Tensor operator>=(const Tensor& a, const Tensor& b);
 /// "Tensor(512) f32 on CPU, lazy". Runs nothing.
 PLUGRAD_API std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
-/// d loss / d target for each target, lazily; may be differentiated again. A target that the loss does not
-/// depend on gets zeros. Errors: User unless loss is one float element.
+/// d loss / d target for each target, lazily; may be differentiated again. Values that are realised forget how
+/// they were computed, unless a target was marked with requires_grad_() before.
+/// Errors: User unless loss is one float element, or where it does not depend on a target.
 PLUGRAD_API std::vector<Tensor> gradient(const Tensor& loss, const std::vector<Tensor>& targets);
 
 }  // namespace plugrad

@@ -84,8 +84,13 @@ std::vector<Tensor> gradient(const Tensor& loss, const std::vector<Tensor>& targ
   }
   const std::vector<Id> found = gradients_of(r, node, ids);
   std::vector<Tensor> results;
-  for (size_t i = 0; i < found.size(); ++i)
-    results.push_back(found[i] == kNoId ? targets[i].zeros_like() : r.done(found[i]));
+  for (size_t i = 0; i < found.size(); ++i) {
+    // Not zeros: the loss may have been cut from the target when something between them was realised.
+    require(found[i] != kNoId,
+            "[gradient] the loss does not depend on target {}, of shape {}; if something between them was realised, "
+            "mark the target with requires_grad_() before that", i, to_string(targets[i].shape()));
+    results.push_back(r.done(found[i]));
+  }
   return results;
 }
 

@@ -80,7 +80,7 @@ TEST(Conv2d, ValueAndBothGradientsAreThoseOfTheLoops) {
   };
   for (const Case& c : cases) {
     SCOPED_TRACE("x " + to_string(c.x) + " w " + to_string(c.w));
-    const Tensor x = made(c.x, image_value), w = made(c.w, weight_value);
+    const Tensor x = made(c.x, image_value).requires_grad_(), w = made(c.w, weight_value).requires_grad_();
     const Tensor y = x.conv2d(w, {}, c.o);
     ASSERT_EQ(y.shape(), out_shape(c));
     const Loops expected = loops(c);
@@ -103,15 +103,15 @@ TEST(Conv2d, GradientOfAGradient) {
     const Tensor y = x.conv2d(w, {}, {.stride = 2, .padding = 1});
     return gradient((y * y * y).sum(), {x})[0].square().sum();
   };
-  const Tensor x = made({1, 1, 5, 4}, image_value);
+  const Tensor x = made({1, 1, 5, 4}, image_value).requires_grad_();
   const std::vector<double> analytic = values(gradient(outer(x), {x})[0]);
   std::vector<double> point = values(x);
   for (size_t i = 0; i < point.size(); ++i) {
     const double at = point[i], step = 1e-5;
     point[i] = at + step;
-    const double above = values(outer(Tensor::from(point, {1, 1, 5, 4})))[0];
+    const double above = values(outer(Tensor::from(point, {1, 1, 5, 4}).requires_grad_()))[0];
     point[i] = at - step;
-    const double below = values(outer(Tensor::from(point, {1, 1, 5, 4})))[0];
+    const double below = values(outer(Tensor::from(point, {1, 1, 5, 4}).requires_grad_()))[0];
     point[i] = at;
     EXPECT_NEAR(analytic[i], (above - below) / (2 * step), 1e-5 * std::abs(analytic[i]) + 1e-5) << i;
   }
