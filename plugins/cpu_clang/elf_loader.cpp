@@ -108,17 +108,19 @@ class ElfReader {
       offsets_.push_back(0);
       if (!is_loaded(i)) continue;
       if (section.sh_flags & SHF_WRITE) refuse("kernels have no writable data");
+      if (section.sh_type == SHT_NOBITS) refuse("a section without contents");
       if (section.sh_flags & SHF_TLS) refuse("kernels have no thread-local data");
       const uint64_t align = section.sh_addralign ? section.sh_addralign : 1;
       if (align > kPage || (align & (align - 1))) refuse("a section's alignment is unknown");
       end = round_up(end, align);
       offsets_[i] = end;
-      if (section.sh_size > kMostBytes - end) refuse("larger than 1 GiB");
-      end += section.sh_size;
+      end += contents(section).size();
+      if (end > kMostBytes) refuse("larger than 1 GiB");
     }
     slots_offset_ = round_up(end, kStubBytes);
     if (symbols_.size() > (kMostBytes - slots_offset_) / kStubBytes) refuse("too many symbols");
     total_ = round_up(slots_offset_ + symbols_.size() * kStubBytes, kPage);
+    if (total_ == 0) refuse("has no code");
   }
 
   void map_memory() {
@@ -133,7 +135,7 @@ class ElfReader {
 
   void copy_sections() {
     for (size_t i = 0; i < sections_.size(); ++i) {
-      if (!is_loaded(i) || sections_[i].sh_type == SHT_NOBITS) continue;
+      if (!is_loaded(i)) continue;
       const std::string_view bytes = contents(sections_[i]);
       std::memcpy(object_->memory_ + offsets_[i], bytes.data(), bytes.size());
     }

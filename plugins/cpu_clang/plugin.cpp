@@ -106,6 +106,8 @@ extern "C" PGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(pgr_hello* hello, const pgr_pl
                  "cpu_clang needs a host of API 0.9 or newer");
     static pgr_plugin plugin;
     plugin.host = hello->host;
+    plugin.renderer = nullptr;  // another host opens its own
+    plugin.compiler = nullptr;
     plugin.cpu = cpu_clang::detect_cpu();
     static const pgr_plugin_api api = cpu_clang::make_api(&plugin);
     *out_api = &api;

@@ -36,8 +36,8 @@ CompileResult compile_c(std::string_view source, const CompileOptions& options) 
   std::exception_ptr problem;
   const bool came_back = run_guarded([&] {
     try {
-      llvm::LLVMContext context;
-      const auto module = parse_c(source, options, context, result.log);
+      const auto context = std::make_unique<llvm::LLVMContext>();
+      const auto module = parse_c(source, options, *context, result.log);
       if (!module) return;
       result.object = emit_object(*module, options);
       result.ok = true;

@@ -3,6 +3,7 @@
 #include <llvm/Support/CrashRecoveryContext.h>
 #include <llvm/Support/ErrorHandling.h>
 
+#include <memory>
 #include <mutex>
 
 namespace plugrad::clang_component {
@@ -39,8 +40,11 @@ class RecoveryScope {
 
 bool run_guarded(const std::function<void()>& body) {
   const RecoveryScope scope;
-  llvm::CrashRecoveryContext context;
-  return context.RunSafely([&] { body(); });
+  auto context = std::make_unique<llvm::CrashRecoveryContext>();
+  if (context->RunSafely([&] { body(); })) return true;
+  // Not destroyed: it would clean up objects that point into the stack that is gone.
+  static_cast<void>(context.release());
+  return false;
 }
 
 }  // namespace plugrad::clang_component

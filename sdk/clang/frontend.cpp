@@ -26,7 +26,7 @@ std::vector<std::string> arguments(const CompileOptions& options) {
                                    "c",
                                    "-O" + std::to_string(options.optimize),
                                    "-disable-llvm-passes",
-                                   "-disable-free",
+
                                    "-ffreestanding",
                                    "-fno-builtin",
                                    "-fwrapv",
@@ -58,40 +58,49 @@ std::vector<std::string> arguments(const CompileOptions& options) {
   return args;
 }
 
+// All that Clang holds pointers to. It stands on the heap: when Clang crashes, its cleanups run
+// after the stack is gone.
+struct Session {
+  explicit Session(std::string& log, llvm::LLVMContext& context)
+      : log_stream(log),
+        options(new clang::DiagnosticOptions()),
+        printer(log_stream, options.get()),
+        diagnostics(llvm::IntrusiveRefCntPtr<clang::DiagnosticIDs>(new clang::DiagnosticIDs()),
+                    options, &printer, false),
+        action(&context) {
+    options->ShowColors = false;
+  }
+  llvm::raw_string_ostream log_stream;
+  llvm::IntrusiveRefCntPtr<clang::DiagnosticOptions> options;
+  clang::TextDiagnosticPrinter printer;
+  clang::DiagnosticsEngine diagnostics;
+  clang::EmitLLVMOnlyAction action;
+  clang::CompilerInstance instance;
+};
+
+bool set_arguments(Session& session, const CompileOptions& options) {
+  const std::vector<std::string> args = arguments(options);
+  std::vector<const char*> pointers;
+  for (const std::string& arg : args) pointers.push_back(arg.c_str());
+  return clang::CompilerInvocation::CreateFromArgs(session.instance.getInvocation(), pointers,
+                                                   session.diagnostics);
+}
+
 }  // namespace
 
 std::unique_ptr<llvm::Module> parse_c(std::string_view source, const CompileOptions& options,
                                       llvm::LLVMContext& context, std::string& log) {
-  llvm::raw_string_ostream log_stream(log);
-  llvm::IntrusiveRefCntPtr<clang::DiagnosticOptions> diagnostic_options(
-      new clang::DiagnosticOptions());
-  diagnostic_options->ShowColors = false;
-  auto* printer = new clang::TextDiagnosticPrinter(log_stream, diagnostic_options.get());
-  clang::DiagnosticsEngine parse_diagnostics(
-      llvm::IntrusiveRefCntPtr<clang::DiagnosticIDs>(new clang::DiagnosticIDs()),
-      diagnostic_options, printer, false);
-
-  const std::vector<std::string> args = arguments(options);
-  std::vector<const char*> pointers;
-  for (const std::string& arg : args) pointers.push_back(arg.c_str());
-  clang::CompilerInstance instance;
-  if (!clang::CompilerInvocation::CreateFromArgs(instance.getInvocation(), pointers,
-                                                 parse_diagnostics))
-    return nullptr;
-
+  const auto session = std::make_unique<Session>(log, context);
+  if (!set_arguments(*session, options)) return nullptr;
   auto files = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
   files->addFile(kFileName, 0,
                  llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(source.data(), source.size()),
                                                       kFileName));
-  instance.setVerboseOutputStream(log_stream);
-  instance.createDiagnostics(printer, false);
-  instance.createFileManager(files);
-  clang::EmitLLVMOnlyAction action(&context);
-  const bool ok = instance.ExecuteAction(action);
-  std::unique_ptr<llvm::Module> module = ok ? action.takeModule() : nullptr;
-  instance.setDiagnostics(nullptr);
-  delete printer;
-  return module;
+  session->instance.setVerboseOutputStream(session->log_stream);
+  session->instance.createDiagnostics(&session->printer, false);
+  session->instance.createFileManager(files);
+  const bool ok = session->instance.ExecuteAction(session->action);
+  return ok ? session->action.takeModule() : nullptr;
 }
 
 }  // namespace plugrad::clang_component

@@ -1,0 +1,163 @@
+// The compiler component: objects, logs, threads, contraction, disassembly, and how long it takes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <thread>
+
+#include "unit/cpu_clang/stub_host.h"
+
+namespace plugrad::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class ClangComponent : public ::testing::Test {
+ protected:
+  using Options = std::vector<std::pair<std::string, std::string>>;
+
+  pgr_status compile(const std::string& source, const Options& options = {},
+                     uint32_t contract = PGR_CONTRACT_OFF) {
+    std::vector<pgr_option> list(options.size());
+    for (size_t i = 0; i < options.size(); ++i) {
+      PGR_INIT(list[i], OPTION);
+      list[i].key = sdk::to_pgr(options[i].first);
+      list[i].value = sdk::to_pgr(options[i].second);
+    }
+    pgr_compile_desc desc;
+    PGR_INIT(desc, COMPILE_DESC);
+    desc.input = source.data();
+    desc.input_bytes = source.size();
+    desc.name = sdk::to_pgr("E_4");
+    desc.options = list.data();
+    desc.option_count = static_cast<uint32_t>(list.size());
+    desc.option_stride = sizeof(pgr_option);
+    desc.contract = contract;
+    desc.optimize = 2;
+    pgr_blob out, out_log;
+    PGR_INIT(out, BLOB);
+    PGR_INIT(out_log, BLOB);
+    const pgr_status status = compiler_->compile(nullptr, &desc, &out, &out_log, &error_.error);
+    object_ = out.data ? take(out) : std::string();
+    log_ = out_log.data ? take(out_log) : std::string();
+    return status;
+  }
+  std::string disassembly() {
+    pgr_blob text;
+    PGR_INIT(text, BLOB);
+    EXPECT_EQ(compiler_->disassemble(nullptr, object_.data(), object_.size(), &text, &error_.error),
+              PGR_STATUS_OK);
+    return take(text);
+  }
+
+  const pgr_compiler_api* compiler_ =
+      static_cast<const pgr_compiler_api*>(open_component(PLUGRAD_CLANG_LIBRARY, "pgr.compiler"));
+  ErrorText error_;
+  std::string object_, log_;
+};
+
+const char* const kMultiplyAdd = "float k(float a, float b, float c) { return a * b + c; }\n";
+
+TEST_F(ClangComponent, Object_IsElf_AndDisassemblesByName) {
+  ASSERT_EQ(compile("int twice(int x) { return x + x; }"), PGR_STATUS_OK);
+  EXPECT_THAT(object_, StartsWith("\177ELF"));
+  EXPECT_THAT(disassembly(), HasSubstr("twice:"));
+  EXPECT_THAT(disassembly(), HasSubstr("ret"));
+}
+
+TEST_F(ClangComponent, SameInput_GivesTheSameBytes) {
+  ASSERT_EQ(compile(kMultiplyAdd), PGR_STATUS_OK);
+  const std::string first = object_;
+  ASSERT_EQ(compile(kMultiplyAdd), PGR_STATUS_OK);
+  EXPECT_EQ(object_, first);
+}
+
+TEST_F(ClangComponent, WrongSource_FailsWithItsLog) {
+  EXPECT_EQ(compile("void k(void) {\n  return missing;\n}"), PGR_STATUS_COMPILE_FAILED);
+  EXPECT_THAT(log_, HasSubstr("kernel.c:2:10: error: use of undeclared identifier 'missing'"));
+  EXPECT_THAT(error_.text(), HasSubstr("kernel E_4"));
+  EXPECT_EQ(compile("#include <math.h>\n"), PGR_STATUS_COMPILE_FAILED);
+  EXPECT_THAT(log_, HasSubstr("'math.h' file not found"));
+}
+
+TEST_F(ClangComponent, Contraction_NeedsBothTheSourceAndTheOption) {
+  const Options fma = {{"features", "+avx2,+fma"}};
+  const std::string allowed = std::string("#pragma clang fp contract(fast)\n") + kMultiplyAdd;
+  const std::string forbidden = std::string("#pragma clang fp contract(off)\n") + kMultiplyAdd;
+  ASSERT_EQ(compile(allowed, fma, PGR_CONTRACT_ALLOWED), PGR_STATUS_OK);
+  EXPECT_THAT(disassembly(), HasSubstr("vfmadd"));
+  ASSERT_EQ(compile(allowed, fma, PGR_CONTRACT_OFF), PGR_STATUS_OK);
+  EXPECT_THAT(disassembly(), Not(HasSubstr("vfmadd")));
+  ASSERT_EQ(compile(forbidden, fma, PGR_CONTRACT_ALLOWED), PGR_STATUS_OK);
+  EXPECT_THAT(disassembly(), Not(HasSubstr("vfmadd")));
+}
+
+TEST_F(ClangComponent, WrongOptions_AreNamed) {
+  EXPECT_EQ(compile("", {{"speed", "9"}}), PGR_STATUS_INVALID_ARGUMENT);
+  EXPECT_THAT(error_.text(), HasSubstr("\"speed\""));
+  EXPECT_EQ(compile("", {{"language", "fortran"}}), PGR_STATUS_UNSUPPORTED);
+  EXPECT_EQ(compile("", {{"target", "z80-unknown"}}), PGR_STATUS_COMPILE_FAILED);
+  EXPECT_THAT(log_, HasSubstr("z80-unknown"));
+  EXPECT_EQ(compile("", {{"cpu", "pentium99"}}), PGR_STATUS_COMPILE_FAILED);
+  EXPECT_THAT(log_, HasSubstr("pentium99"));
+}
+
+// A fatal error of LLVM and a crash: the process lives on, and the source is kept.
+TEST_F(ClangComponent, InternalFailure_NamesTheFileWithTheSource) {
+  for (const char* kind : {"llvm_fatal_error", "parser_crash"}) {
+    const std::string fatal = "#pragma clang __debug " + std::string(kind) + "\n";
+    EXPECT_EQ(compile(fatal, {{"failure_dir", ::testing::TempDir()}}), PGR_STATUS_INTERNAL);
+    const std::string path = error_.text().substr(error_.text().rfind(' ') + 1);
+    std::ifstream file(path);
+    const std::string kept{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_THAT(kept, HasSubstr(fatal)) << error_.text();
+    std::remove(path.c_str());
+    EXPECT_EQ(compile(kMultiplyAdd), PGR_STATUS_OK) << kind << error_.text();
+  }
+}
+
+TEST_F(ClangComponent, ManyThreads_CompileAtOnce) {
+  std::vector<std::thread> threads;
+  std::vector<std::string> objects(4);
+  for (size_t t = 0; t < objects.size(); ++t)
+    threads.emplace_back([&, t] {
+      const std::string source = "long k(long x) { return x * 7; }\n";
+      pgr_compile_desc desc;
+      PGR_INIT(desc, COMPILE_DESC);
+      desc.input = source.data();
+      desc.input_bytes = source.size();
+      desc.optimize = 2;
+      for (int round = 0; round < 20; ++round) {
+        pgr_blob out;
+        PGR_INIT(out, BLOB);
+        if (compiler_->compile(nullptr, &desc, &out, nullptr, nullptr) == PGR_STATUS_OK)
+          objects[t] = take(out);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_FALSE(objects[0].empty());
+  for (const std::string& object : objects) EXPECT_EQ(object, objects[0]);
+}
+
+// Printed, not judged: machines differ.
+TEST_F(ClangComponent, SmallKernel_TimeToCompile) {
+  std::vector<double> times_ms;
+  for (int round = 0; round < 30; ++round) {
+    const auto begin = std::chrono::steady_clock::now();
+    ASSERT_EQ(compile(kMultiplyAdd), PGR_STATUS_OK);
+    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
+    times_ms.push_back(time.count());
+  }
+  const double first = times_ms.front();
+  std::sort(times_ms.begin(), times_ms.end());
+  std::cout << "small kernel: first " << first << " ms, median " << times_ms[15] << " ms\n";
+}
+
+}  // namespace
+}  // namespace plugrad::testing
