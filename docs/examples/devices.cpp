@@ -9,7 +9,7 @@ int main() {
   Tensor there = (here.to("REFERENCE") * 2.0).to(here.device());  // computed by the interpreter
   std::cout << (here + there).to_vector<float>()[2] << "\n";       // 9
   try {
-    here + Tensor::ones({3}, DType::F32, "REFERENCE");
+    here + Tensor::from<float>({1, 1, 1}, "REFERENCE");
   } catch (const Error& error) {
     std::cout << to_string(error.kind()) << ": " << error.what() << "\n";
   }

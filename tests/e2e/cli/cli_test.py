@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -89,6 +90,14 @@ class Explain(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertIn('line 1, column 6: there is no op "bogus"', done.stderr)
             self.assertIn("No such file", run("explain", str(path) + "2.ir").stderr)
+
+    def test_the_tour_shows_what_is_printed(self):
+        root = pathlib.Path(__file__).resolve().parents[3]
+        printed = run("explain", str(root / "docs/examples/dot.ir")).stdout
+        blocks = re.findall(r"^```ir\n(.*?)^```", (root / "docs/tour.md").read_text(), re.S | re.M)
+        self.assertEqual(len(blocks), 2)
+        for block in blocks:
+            self.assertIn(block, printed)
 
     def test_list(self):
         self.assertIn("matmul", run("explain", "--list").stdout)
