@@ -99,8 +99,8 @@ std::string KernelWriter::assumptions() {
         !is_buffer && (param.dtype == PGR_DTYPE_I32 || param.dtype == PGR_DTYPE_I64);
     if (is_bounded)
       out += "  __builtin_assume(" + name +
-             " >= " + prelude_.literal(PGR_DTYPE_I64, static_cast<uint64_t>(param.min)) + " && " +
-             name + " <= " + prelude_.literal(PGR_DTYPE_I64, static_cast<uint64_t>(param.max)) +
+             " >= " + prelude_.literal(param.dtype, static_cast<uint64_t>(param.min)) + " && " +
+             name + " <= " + prelude_.literal(param.dtype, static_cast<uint64_t>(param.max)) +
              ");\n";
   }
   return out;

@@ -1,0 +1,184 @@
+// The C that a kernel becomes: users read it, so it is compared whole.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plugrad/sdk/ir_builder.h"
+#include "unit/cpu_clang/stub_host.h"
+
+namespace plugrad::testing {
+namespace {
+
+using sdk::IrBuilder;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr uint32_t kRead = PGR_PARAM_READ | PGR_PARAM_NO_ALIAS;
+constexpr uint32_t kWrite = PGR_PARAM_WRITE | PGR_PARAM_NO_ALIAS;
+
+class Renderer : public ::testing::Test {
+ protected:
+  pgr_status try_render(const std::vector<std::byte>& block, const char* dialect = "c") {
+    pgr_option option;
+    PGR_INIT(option, OPTION);
+    option.key = sdk::to_pgr("dialect");
+    option.value = sdk::to_pgr(dialect);
+    pgr_render_desc desc;
+    PGR_INIT(desc, RENDER_DESC);
+    desc.ir = block.data();
+    desc.ir_bytes = block.size();
+    desc.options = &option;
+    desc.option_count = 1;
+    desc.option_stride = sizeof option;
+    pgr_blob out;
+    PGR_INIT(out, BLOB);
+    const pgr_status status = renderer_->render(nullptr, &desc, &out, &error_.error);
+    source_ = out.data ? take(out) : std::string();
+    return status;
+  }
+  std::string render(const IrBuilder& builder) {
+    EXPECT_EQ(try_render(builder.finish()), PGR_STATUS_OK) << error_.text();
+    return source_;
+  }
+
+  const pgr_renderer_api* renderer_ =
+      static_cast<const pgr_renderer_api*>(open_component(PLUGRAD_RENDER_LIBRARY, "pgr.renderer"));
+  ErrorText error_;
+  std::string source_;
+};
+
+// out[g * 8 + 0..8] = max(a, 0) * 2, lanes at a time.
+IrBuilder scaled_relu() {
+  IrBuilder b("E_4_8");
+  b.set_groups(4);
+  const auto out = b.buffer(PGR_DTYPE_F32, 32, kWrite), in = b.buffer(PGR_DTYPE_F32, 32, kRead);
+  const auto at =
+      b.alu(PGR_OP_MUL, {b.group_id(0, PGR_DTYPE_I64), b.constant_int(PGR_DTYPE_I64, 8)});
+  const auto relu = b.alu(PGR_OP_MAX, {b.load(in, at, 8), b.constant_float(PGR_DTYPE_F32, 0)});
+  b.store(out, at, b.alu(PGR_OP_MUL, {relu, b.constant_float(PGR_DTYPE_F32, 2)}));
+  return b;
+}
+
+TEST_F(Renderer, ElementwiseKernel_IsThisText) {
+  const std::string want = R"(#pragma clang fp contract(off)
+typedef long i64;
+typedef unsigned long u64;
+typedef float f32;
+typedef f32 f32x8 __attribute__((ext_vector_type(8)));
+typedef f32x8 f32x8u __attribute__((aligned(4)));
+static inline __attribute__((always_inline)) f32x8 max_f32x8(f32x8 a, f32x8 b) { return (a > b) | (a != a) ? a : b; } // NaN if either is
+
+static __attribute__((noinline)) void E_4_8_groups(f32 *restrict data0, const f32 *restrict data1, u64 begin, u64 end) {
+  for (u64 group = begin; group < end; ++group) {
+    const i64 gidx0 = group;
+    const i64 alu0 = gidx0 * 8;
+    const f32x8 alu1 = max_f32x8(*(const f32x8u *)(data1 + alu0), (f32x8)0.0f) * (f32x8)2.0f;
+    *(f32x8u *)(data0 + alu0) = alu1;
+  }
+}
+
+void E_4_8(void *const *buffers, const u64 *scalars, u64 begin, u64 end) {
+  E_4_8_groups(buffers[0], buffers[1], begin, end);
+}
+)";
+  EXPECT_EQ(render(scaled_relu()), want);
+}
+
+TEST_F(Renderer, Accumulator_IsAVariable_AndItsSumOneLine) {
+  IrBuilder b("r_16");
+  b.set_contract(true);
+  const auto out = b.buffer(PGR_DTYPE_F32, 1, kWrite), in = b.buffer(PGR_DTYPE_F32, 16, kRead);
+  const auto zero = b.constant_int(PGR_DTYPE_I32, 0);
+  const auto acc = b.array(PGR_SPACE_PRIVATE, PGR_DTYPE_F32, 1);
+  b.store(acc, zero, b.constant_float(PGR_DTYPE_F32, 0));
+  const auto i = b.loop(zero, b.constant_int(PGR_DTYPE_I32, 16));
+  const auto x = b.load(in, i);
+  b.store(acc, zero, b.alu(PGR_OP_ADD, {b.load(acc, zero), b.alu(PGR_OP_MUL, {x, x})}));
+  b.end_loop(i);
+  b.store(out, zero, b.load(acc, zero));
+  EXPECT_THAT(render(b), HasSubstr("#pragma clang fp contract(fast)\n"));
+  EXPECT_THAT(source_, HasSubstr(R"(    f32 acc0;
+    acc0 = 0.0f;
+    for (i32 idx0 = 0; idx0 < 16; ++idx0) {
+      const f32 val0 = data1[idx0];
+      acc0 = acc0 + val0 * val0;
+    }
+    data0[0] = acc0;
+)"));
+}
+
+TEST_F(Renderer, AReadBeforeAWriteOfTheSameMemory_StaysBeforeIt) {
+  IrBuilder b("swap");
+  const auto data = b.buffer(PGR_DTYPE_I32, 2);
+  const auto zero = b.constant_int(PGR_DTYPE_I64, 0), one = b.constant_int(PGR_DTYPE_I64, 1);
+  const auto first = b.load(data, zero), second = b.load(data, one);
+  b.store(data, zero, second);
+  b.store(data, one, first);
+  EXPECT_THAT(render(b), HasSubstr(R"(    const i32 val0 = data0[0];
+    data0[0] = data0[1];
+    data0[1] = val0;
+)"));
+}
+
+TEST_F(Renderer, Constants_KeepTheirValue) {
+  IrBuilder b("constants");
+  const auto out = b.buffer(PGR_DTYPE_F32, 4, kWrite), ints = b.buffer(PGR_DTYPE_I64, 2, kWrite);
+  const auto at = [&](int64_t index) { return b.constant_int(PGR_DTYPE_I64, index); };
+  b.store(out, at(0), b.constant_float(PGR_DTYPE_F32, 0.1f));
+  b.store(out, at(1), b.constant_float(PGR_DTYPE_F32, -0.0));
+  b.store(out, at(2), b.constant_bits(PGR_DTYPE_F32, 0xff800000));
+  b.store(out, at(3), b.constant_float(PGR_DTYPE_F32, 16777216));
+  b.store(ints, at(0), b.constant_int(PGR_DTYPE_I64, INT64_MIN));
+  render(b);
+  EXPECT_THAT(source_, HasSubstr("data0[0] = 0.1f;"));
+  EXPECT_THAT(source_, HasSubstr("data0[1] = -0.0f;"));
+  EXPECT_THAT(source_, HasSubstr("data0[2] = __builtin_bit_cast(f32, (u32)0xff800000);"));
+  EXPECT_THAT(source_, HasSubstr("data0[3] = 16777216.0f;"));
+  EXPECT_THAT(source_, HasSubstr("data1[0] = (-9223372036854775807l - 1);"));
+}
+
+TEST_F(Renderer, DivisionByAConstant_NeedsNoGuard) {
+  IrBuilder b("divide");
+  const auto out = b.buffer(PGR_DTYPE_I32, 2);
+  const auto zero = b.constant_int(PGR_DTYPE_I64, 0);
+  const auto x = b.load(out, zero);
+  b.store(out, zero, b.alu(PGR_OP_IDIV, {x, b.constant_int(PGR_DTYPE_I32, 7)}));
+  EXPECT_THAT(render(b), HasSubstr("/ 7"));
+  EXPECT_THAT(source_, Not(HasSubstr("idiv")));
+  b.store(out, zero, b.alu(PGR_OP_IDIV, {x, b.constant_int(PGR_DTYPE_I32, -1)}));
+  EXPECT_THAT(render(b), HasSubstr("idiv_i32("));
+}
+
+TEST_F(Renderer, ScalarAndAlignment_AreAssumed) {
+  IrBuilder b("bounded");
+  const auto out = b.buffer(PGR_DTYPE_I32, 64, kWrite);
+  const auto n = b.scalar(PGR_DTYPE_I32, 1, 64);
+  const auto i = b.loop(b.constant_int(PGR_DTYPE_I32, 0), n);
+  b.store(out, i, i);
+  b.end_loop(i);
+  EXPECT_THAT(render(b), HasSubstr("__builtin_assume(arg1 >= 1 && arg1 <= 64);"));
+  EXPECT_THAT(source_, HasSubstr("for (i32 idx0 = 0; idx0 < arg1; ++idx0)"));
+  EXPECT_THAT(source_,
+              HasSubstr("bounded_groups(buffers[0], *(const i32 *)(scalars + 0), begin, end)"));
+}
+
+TEST_F(Renderer, SameBlock_GivesTheSameBytes) {
+  const std::string first = render(scaled_relu());
+  EXPECT_EQ(render(scaled_relu()), first);
+}
+
+TEST_F(Renderer, WhatItLacks_IsNamed) {
+  IrBuilder b("sine");
+  const auto out = b.buffer(PGR_DTYPE_F32, 1);
+  const auto zero = b.constant_int(PGR_DTYPE_I64, 0);
+  b.store(out, zero, b.alu(PGR_OP_SIN, {b.load(out, zero)}));
+  EXPECT_EQ(try_render(b.finish()), PGR_STATUS_UNSUPPORTED);
+  EXPECT_THAT(error_.text(), HasSubstr("dialect c has no SIN of f32"));
+  EXPECT_EQ(try_render(scaled_relu().finish(), "cobol"), PGR_STATUS_UNSUPPORTED);
+  EXPECT_THAT(error_.text(), HasSubstr("\"cobol\""));
+  auto block = scaled_relu().finish();
+  block.resize(block.size() / 2);
+  EXPECT_EQ(try_render(block), PGR_STATUS_INVALID_ARGUMENT);
+}
+
+}  // namespace
+}  // namespace plugrad::testing
