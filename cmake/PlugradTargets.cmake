@@ -47,6 +47,38 @@ function(plugrad_add_plugin name)
           DESTINATION ${CMAKE_INSTALL_LIBDIR}/plugrad/plugins)
 endfunction()
 
+# plugrad_add_component(NAME SOURCES … [LINK …]): lib/libplugrad_<NAME>.so with one exported symbol, opened at run
+# time by plugins and hosts (a renderer, a compiler). Templates of the standard library are weak and visible
+# whatever the visibility preset says; only a version script keeps them in.
+function(plugrad_add_component name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  set(target plugrad_${name})
+  add_library(${target} SHARED ${arg_SOURCES})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/sdk)
+  target_link_libraries(${target} PRIVATE plugrad::sdk ${arg_LINK})
+  set(version_script ${PROJECT_SOURCE_DIR}/cmake/component.map)
+  target_link_options(${target} PRIVATE -Wl,--version-script=${version_script} -Wl,--exclude-libs,ALL)
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${version_script})
+  install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()
+
+# plugrad_set_test(NAME [LABELS …] [TIMEOUT seconds] [ENV A=b …]): what every ctest entry is given: a limit of time,
+# longer under sanitizers, a kernel cache inside the build tree, and the sanitizers' options.
+function(plugrad_set_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "LABELS;ENV" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  list(APPEND arg_ENV PLUGRAD_CACHE_DIR=${CMAKE_BINARY_DIR}/test-cache)
+  if(PLUGRAD_SANITIZE)
+    math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 10")
+    list(APPEND arg_ENV UBSAN_OPTIONS=print_stacktrace=1
+      LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/asan.supp:print_suppressions=0)
+  endif()
+  set_tests_properties(${name} PROPERTIES
+    TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" ENVIRONMENT "${arg_ENV}")
+endfunction()
+
 # plugrad_add_test(NAME SOURCES … [LINK …] [LABELS …] [TIMEOUT seconds] [ENV A=b …]): one GoogleTest program, one ctest entry.
 function(plugrad_add_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LINK;LABELS;ENV" ${ARGN})
@@ -56,19 +88,12 @@ function(plugrad_add_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/core/src ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${arg_LINK} GTest::gtest GTest::gmock GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
-  if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
-  endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}"
-    ENVIRONMENT "PLUGRAD_CACHE_DIR=${CMAKE_BINARY_DIR}/test-cache;${arg_ENV}")
+  plugrad_set_test(${name} LABELS ${arg_LABELS} TIMEOUT ${arg_TIMEOUT} ENV ${arg_ENV})
 endfunction()
 
 # plugrad_add_check(NAME COMMAND … ): a script as a test.
 function(plugrad_add_check name)
   cmake_parse_arguments(arg "" "TIMEOUT" "COMMAND" ${ARGN})
   add_test(NAME ${name} COMMAND ${arg_COMMAND} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
-  endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS checks)
+  plugrad_set_test(${name} LABELS checks TIMEOUT ${arg_TIMEOUT})
 endfunction()
