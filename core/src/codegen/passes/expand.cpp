@@ -118,18 +118,24 @@ struct Expander {
     for (const Piece& piece : pieces_of(range_size(g, vector), widest)) {
       const Map at_piece = {{vector, piece_index(g, piece)}};
       std::vector<Id> in_piece;
-      for (Id v : values) in_piece.push_back(widened(v, vector, at_piece, piece.lanes));
-      sums.push_back(make_reduce(g, op, all_values(in_piece, combinations(g, expanded, widest)), loops));
+      for (Id v : values) in_piece.push_back(simplified(substitute(g, v, at_piece)));
+      std::vector<Id> terms = all_values(in_piece, combinations(g, expanded, widest));
+      repeat_to_lanes(terms, piece.lanes);
+      sums.push_back(make_reduce(g, op, terms, loops));
       lanes.push_back(piece.lanes);
     }
     return combine_pieces(op, sums, lanes);
   }
 
-  // The value with lanes for the vector range; one that does not depend on it is repeated.
-  Id widened(Id value, Id vector, const Map& at_piece, uint32_t lanes) {
+  // Values that do not depend on the vector range, or no longer do in this piece, are repeated to every lane.
+  void repeat_to_lanes(std::vector<Id>& values, uint32_t lanes) {
+    if (lanes == 1) return;
     OpenRanges open(g);
-    if (open.depends(value, vector) || lanes == 1) return simplified(substitute(g, value, at_piece));
-    return g.add(Op::Vector, g[value].dtype, {value}, lanes);
+    for (Id& value : values) {
+      const auto members = open.members(open[value]);
+      const bool varies = std::ranges::any_of(members, [&](Id m) { return g[m].op == Op::Iota; });
+      if (!varies) value = g.add(Op::Vector, g[value].dtype, {value}, lanes);
+    }
   }
 
   std::vector<Id> all_values(const std::vector<Id>& values, const std::vector<Map>& maps) {
