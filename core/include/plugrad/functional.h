@@ -1,4 +1,5 @@
-/// Functions of tensors: the free forms of methods, joining, and the functions that networks are made of.
+/// Functions of tensors: the free forms of methods, joining, and the functions that networks are
+/// made of.
 #pragma once
 
 #include "plugrad/tensor.h"
@@ -8,39 +9,41 @@ namespace plugrad {
 /// How a loss over many samples becomes one number, or does not.
 enum class Reduction : uint8_t { Mean, Sum, None };
 
-/// Elementwise choice. Shape: broadcast of all three. Dtype: promotion of yes and no. Errors: User unless
-/// `condition` is bool.
+/// Elementwise choice. Shape: broadcast of all three. Dtype: promotion of yes and no. Errors: User
+/// unless `condition` is bool.
 PLUGRAD_API Tensor where(const Tensor& condition, const Tensor& yes, const Tensor& no);
 
-/// Joins along an axis that is there already. Errors: User for no tensors or other sizes that differ.
+/// Joins along an axis that is there already. Errors: User for no tensors or other sizes that
+/// differ.
 PLUGRAD_API Tensor cat(const std::vector<Tensor>& tensors, int64_t axis = 0);
 /// Joins along a new axis. Errors: User for shapes that differ.
 PLUGRAD_API Tensor stack(const std::vector<Tensor>& tensors, int64_t axis = 0);
 
-/// Matrix product. Shape: (…, n, k) x (…, k, m) -> (…, n, m); a one-axis operand is a row on the left, a
-/// column on the right, and loses that axis; leading axes broadcast. Errors: User for inner sizes that differ.
+/// Matrix product. Shape: (…, n, k) x (…, k, m) -> (…, n, m); a one-axis operand is a row on the
+/// left, a column on the right, and loses that axis; leading axes broadcast. Errors: User for inner
+/// sizes that differ.
 PLUGRAD_API Tensor matmul(const Tensor& a, const Tensor& b);
 /// x times `weight` (k, m) plus `bias` (m).
 PLUGRAD_API Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 /// Cross-correlation. Shape: (n, c, h, w) with weight (m, c / groups, kh, kw) and bias (m) ->
-/// (n, m, (h + top + bottom - dilation (kh - 1) - 1) / stride + 1, …). Errors: User for channels that do not
-/// fit the groups, or a window larger than the padded image.
+/// (n, m, (h + top + bottom - dilation (kh - 1) - 1) / stride + 1, …). Errors: User for channels
+/// that do not fit the groups, or a window larger than the padded image.
 PLUGRAD_API Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
                           const ConvOptions& options = {});
 
 /// (x - mean) / sqrt(variance + eps) over the last axes; no scale or shift. Ba et al. 2016.
 PLUGRAD_API Tensor layernorm(const Tensor& x, const Axes& axes = -1, double eps = 1e-5);
-/// (x - mean) * inverse_std * weight + bias along `axis`; statistics have one element a channel, undefined
-/// weight or bias are left out. Ioffe and Szegedy 2015.
-PLUGRAD_API Tensor batchnorm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,
-                             const Tensor& inverse_std, int64_t axis = 1);
+/// (x - mean) * inverse_std * weight + bias along `axis`; statistics have one element a channel,
+/// undefined weight or bias are left out. Ioffe and Szegedy 2015.
+PLUGRAD_API Tensor batchnorm(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                             const Tensor& mean, const Tensor& inverse_std, int64_t axis = 1);
 
 /// Rows of `table` (n, d). Shape: places.shape + (d). Places outside read 0.
 PLUGRAD_API Tensor embedding(const Tensor& table, const Tensor& places);
 
-/// softmax(q k^T / sqrt(d) + mask) v. Shape: q (…, l, d), k and v (…, s, d). The mask is bool (true takes
-/// part) or is added; is_causal lets place i see places up to i. Vaswani et al. 2017.
+/// softmax(q k^T / sqrt(d) + mask) v. Shape: q (…, l, d), k and v (…, s, d). The mask is bool (true
+/// takes part) or is added; is_causal lets place i see places up to i. Vaswani et al. 2017.
 PLUGRAD_API Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                                 const Tensor& mask = {}, bool is_causal = false,
                                                 double dropout = 0.0);
@@ -50,8 +53,8 @@ struct CrossEntropyOptions {
   std::optional<int64_t> ignore_index = {};  ///< samples of this class count for nothing
   Reduction reduction = Reduction::Mean;
 };
-/// -log softmax(logits)[label]. Shape: logits (…, classes), labels (…) of integers. Errors: User for labels
-/// of another shape or of floats.
+/// -log softmax(logits)[label]. Shape: logits (…, classes), labels (…) of integers. Errors: User
+/// for labels of another shape or of floats.
 PLUGRAD_API Tensor sparse_categorical_crossentropy(const Tensor& logits, const Tensor& labels,
                                                    const CrossEntropyOptions& options = {});
 /// Against probabilities of all classes, in the last axis of both.
@@ -63,28 +66,68 @@ PLUGRAD_API Tensor binary_crossentropy(const Tensor& x, const Tensor& target,
 /// Of sigmoid(logits), without overflow.
 PLUGRAD_API Tensor binary_crossentropy_logits(const Tensor& logits, const Tensor& target,
                                               Reduction reduction = Reduction::Mean);
-PLUGRAD_API Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean);
-PLUGRAD_API Tensor l1_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::Mean);
+PLUGRAD_API Tensor mse_loss(const Tensor& x, const Tensor& target,
+                            Reduction reduction = Reduction::Mean);
+PLUGRAD_API Tensor l1_loss(const Tensor& x, const Tensor& target,
+                           Reduction reduction = Reduction::Mean);
 
 // Free forms.
-inline Tensor relu(const Tensor& x) { return x.relu(); }
-inline Tensor sigmoid(const Tensor& x) { return x.sigmoid(); }
-inline Tensor tanh(const Tensor& x) { return x.tanh(); }
-inline Tensor gelu(const Tensor& x, bool tanh_form = true) { return x.gelu(tanh_form); }
-inline Tensor silu(const Tensor& x) { return x.silu(); }
-inline Tensor softmax(const Tensor& x, int64_t axis = -1) { return x.softmax(axis); }
-inline Tensor log_softmax(const Tensor& x, int64_t axis = -1) { return x.log_softmax(axis); }
-inline Tensor exp(const Tensor& x) { return x.exp(); }
-inline Tensor exp2(const Tensor& x) { return x.exp2(); }
-inline Tensor log(const Tensor& x) { return x.log(); }
-inline Tensor log2(const Tensor& x) { return x.log2(); }
-inline Tensor sin(const Tensor& x) { return x.sin(); }
-inline Tensor cos(const Tensor& x) { return x.cos(); }
-inline Tensor sqrt(const Tensor& x) { return x.sqrt(); }
-inline Tensor rsqrt(const Tensor& x) { return x.rsqrt(); }
-inline Tensor abs(const Tensor& x) { return x.abs(); }
-inline Tensor pow(const Tensor& x, const Tensor& exponent) { return x.pow(exponent); }
-inline Tensor maximum(const Tensor& a, const Tensor& b) { return a.maximum(b); }
-inline Tensor minimum(const Tensor& a, const Tensor& b) { return a.minimum(b); }
+inline Tensor relu(const Tensor& x) {
+  return x.relu();
+}
+inline Tensor sigmoid(const Tensor& x) {
+  return x.sigmoid();
+}
+inline Tensor tanh(const Tensor& x) {
+  return x.tanh();
+}
+inline Tensor gelu(const Tensor& x, bool tanh_form = true) {
+  return x.gelu(tanh_form);
+}
+inline Tensor silu(const Tensor& x) {
+  return x.silu();
+}
+inline Tensor softmax(const Tensor& x, int64_t axis = -1) {
+  return x.softmax(axis);
+}
+inline Tensor log_softmax(const Tensor& x, int64_t axis = -1) {
+  return x.log_softmax(axis);
+}
+inline Tensor exp(const Tensor& x) {
+  return x.exp();
+}
+inline Tensor exp2(const Tensor& x) {
+  return x.exp2();
+}
+inline Tensor log(const Tensor& x) {
+  return x.log();
+}
+inline Tensor log2(const Tensor& x) {
+  return x.log2();
+}
+inline Tensor sin(const Tensor& x) {
+  return x.sin();
+}
+inline Tensor cos(const Tensor& x) {
+  return x.cos();
+}
+inline Tensor sqrt(const Tensor& x) {
+  return x.sqrt();
+}
+inline Tensor rsqrt(const Tensor& x) {
+  return x.rsqrt();
+}
+inline Tensor abs(const Tensor& x) {
+  return x.abs();
+}
+inline Tensor pow(const Tensor& x, const Tensor& exponent) {
+  return x.pow(exponent);
+}
+inline Tensor maximum(const Tensor& a, const Tensor& b) {
+  return a.maximum(b);
+}
+inline Tensor minimum(const Tensor& a, const Tensor& b) {
+  return a.minimum(b);
+}
 
 }  // namespace plugrad

@@ -16,7 +16,8 @@ struct KernelReport;
 /// One fused kernel as planned and compiled for its device. A cheap copy.
 class PLUGRAD_API Kernel {
  public:
-  explicit Kernel(std::shared_ptr<const engine::KernelReport> report) : report_(std::move(report)) {}
+  explicit Kernel(std::shared_ptr<const engine::KernelReport> report)
+      : report_(std::move(report)) {}
 
   const std::string& name() const;           ///< a C identifier, unique by content
   const std::string& colored_name() const;   ///< with terminal colours: one for each kind of axis

@@ -51,8 +51,8 @@ struct Padding {
   int64_t left, right, top, bottom;
 };
 
-/// Elements start, start + step, … before stop. Negative bounds count from the end and bounds outside are
-/// clipped, as in Python; a negative step walks backwards.
+/// Elements start, start + step, … before stop. Negative bounds count from the end and bounds
+/// outside are clipped, as in Python; a negative step walks backwards.
 struct Slice {
   Slice() = default;
   Slice(std::optional<int64_t> start_, std::optional<int64_t> stop_, int64_t step_ = 1)

@@ -1,9 +1,10 @@
-/// Tensor: a handle to a lazily recorded n-dimensional array. Copies denote the same tensor; nothing runs
-/// before realize() or a read. Errors thrown are plugrad::Error; the message names the function and shapes.
+/// Tensor: a handle to a lazily recorded n-dimensional array. Copies denote the same tensor;
+/// nothing runs before realize() or a read. Errors thrown are plugrad::Error; the message names the
+/// function and shapes.
 ///
-/// Unless a function says otherwise: elementwise functions broadcast their operands as NumPy does and promote
-/// their dtypes (dtype.h); numbers are weak, so that f16 + 1.5 stays f16; functions of real analysis (exp,
-/// sqrt, division, …) take integers as f32. Axes may be negative.
+/// Unless a function says otherwise: elementwise functions broadcast their operands as NumPy does
+/// and promote their dtypes (dtype.h); numbers are weak, so that f16 + 1.5 stays f16; functions of
+/// real analysis (exp, sqrt, division, …) take integers as f32. Axes may be negative.
 #pragma once
 
 #include <cstddef>
@@ -30,12 +31,18 @@ struct TensorState;
 template <class T>
   requires std::is_arithmetic_v<T>
 constexpr DType dtype_of() {
-  if constexpr (std::is_same_v<T, bool>) return DType::Bool;
-  else if constexpr (std::is_floating_point_v<T>) return sizeof(T) == 4 ? DType::F32 : DType::F64;
-  else if constexpr (sizeof(T) == 1) return std::is_signed_v<T> ? DType::I8 : DType::U8;
-  else if constexpr (sizeof(T) == 2) return std::is_signed_v<T> ? DType::I16 : DType::U16;
-  else if constexpr (sizeof(T) == 4) return std::is_signed_v<T> ? DType::I32 : DType::U32;
-  else return std::is_signed_v<T> ? DType::I64 : DType::U64;
+  if constexpr (std::is_same_v<T, bool>)
+    return DType::Bool;
+  else if constexpr (std::is_floating_point_v<T>)
+    return sizeof(T) == 4 ? DType::F32 : DType::F64;
+  else if constexpr (sizeof(T) == 1)
+    return std::is_signed_v<T> ? DType::I8 : DType::U8;
+  else if constexpr (sizeof(T) == 2)
+    return std::is_signed_v<T> ? DType::I16 : DType::U16;
+  else if constexpr (sizeof(T) == 4)
+    return std::is_signed_v<T> ? DType::I32 : DType::U32;
+  else
+    return std::is_signed_v<T> ? DType::I64 : DType::U64;
 }
 
 /// Settings of convolutions and pooling.
@@ -49,8 +56,9 @@ struct PoolOptions {
   std::optional<Pair> stride = {};  ///< the kernel's size when not given
   Padding padding = 0;
   Pair dilation = 1;
-  bool ceil_mode = false;          ///< windows that begin inside the padded image count, even if they leave it
-  bool count_include_pad = true;   ///< of averages: whether padding counts as elements
+  /// Windows that begin inside the padded image count, even if they leave it.
+  bool ceil_mode = false;
+  bool count_include_pad = true;  ///< of averages: whether padding counts as elements
 };
 
 class PLUGRAD_API Tensor {
@@ -63,15 +71,18 @@ class PLUGRAD_API Tensor {
   Tensor(T value) : Tensor(Literal{}, convert_literal(value)) {}
   explicit Tensor(std::shared_ptr<engine::TensorState> state) : state_(std::move(state)) {}
 
-  // ---- Creation. Errors: User for a negative size, an unknown device, or a wrong number of values. ----
-  static Tensor empty(const Shape&, DType = DType::F32, std::string_view device = {});  ///< holds zeros
-  static Tensor full(const Shape&, const Tensor& scalar, DType = DType::Void, std::string_view device = {});
+  // ---- Creation. Errors: User for a negative size, an unknown device, a wrong number of values ----
+  /// Holds zeros.
+  static Tensor empty(const Shape&, DType = DType::F32, std::string_view device = {});
+  static Tensor full(const Shape&, const Tensor& scalar, DType = DType::Void,
+                     std::string_view device = {});
   static Tensor zeros(const Shape&, DType = DType::F32, std::string_view device = {});
   static Tensor ones(const Shape&, DType = DType::F32, std::string_view device = {});
   Tensor full_like(const Tensor& scalar) const;
   Tensor zeros_like() const;
   Tensor ones_like() const;
-  /// start, start + step, … before stop. Dtype: I32, or F32 if an argument is a float, unless given.
+  /// start, start + step, … before stop. Dtype: I32, or F32 if an argument is a float, unless
+  /// given.
   static Tensor arange(const Tensor& stop, DType = DType::Void, std::string_view device = {});
   static Tensor arange(const Tensor& start, const Tensor& stop, const Tensor& step = 1,
                        DType = DType::Void, std::string_view device = {});
@@ -101,16 +112,20 @@ class PLUGRAD_API Tensor {
     return from(std::vector<T>(values), std::move(shape), device);
   }
   template <class T>  ///< rows, all of one length
-  static Tensor from(std::initializer_list<std::initializer_list<T>> rows, std::string_view device = {});
-  /// `bytes` in the dtype's storage form. With an owner they are not copied; the owner keeps them in place.
-  static Tensor from_bytes(std::span<const std::byte> bytes, Shape, DType, std::string_view device = {},
+  static Tensor from(std::initializer_list<std::initializer_list<T>> rows,
+                     std::string_view device = {});
+  /// `bytes` in the dtype's storage form. With an owner they are not copied; the owner keeps them
+  /// in place.
+  static Tensor from_bytes(std::span<const std::byte> bytes, Shape, DType,
+                           std::string_view device = {},
                            std::shared_ptr<const void> owner = nullptr);
 
   // ---- Random numbers: threefry-2x32, counter-based, the same bits on every device. ----
   /// Source: Salmon et al. 2011; how keys and counters are formed is in docs/tensor-guide.md.
   static void manual_seed(uint64_t seed = 0);
-  static Tensor rand(const Shape&, DType = DType::F32, std::string_view device = {});   ///< [0, 1)
-  static Tensor randn(const Shape&, DType = DType::F32, std::string_view device = {});  ///< Box-Muller
+  static Tensor rand(const Shape&, DType = DType::F32, std::string_view device = {});  ///< [0, 1)
+  /// Of mean 0 and deviation 1. Source: Box and Muller 1958.
+  static Tensor randn(const Shape&, DType = DType::F32, std::string_view device = {});
   static Tensor uniform(const Shape&, double low, double high, DType = DType::F32,
                         std::string_view device = {});
   static Tensor normal(const Shape&, double mean, double std, DType = DType::F32,
@@ -118,7 +133,8 @@ class PLUGRAD_API Tensor {
   /// Integers in [low, high).
   static Tensor randint(const Shape&, int64_t low, int64_t high, DType = DType::I32,
                         std::string_view device = {});
-  /// Uniform in ±sqrt(6 / ((1 + a²) fan_in)), fan_in = product of all sizes but the first. He et al. 2015.
+  /// Uniform in ±sqrt(6 / ((1 + a²) fan_in)), fan_in = product of all sizes but the first. He et
+  /// al. 2015.
   static Tensor kaiming_uniform(const Shape&, double a = 0.01, DType = DType::F32,
                                 std::string_view device = {});
   /// Uniform in ±sqrt(6 / (shape[0] + product of the others)). Glorot and Bengio 2010.
@@ -160,9 +176,10 @@ class PLUGRAD_API Tensor {
     read_as(out.data(), out.size(), dtype_of<T>());
   }
   std::vector<std::byte> to_bytes() const;  ///< in storage form
-  std::vector<Kernel> schedule() const;     ///< the kernels that realize() would run, compiled, not run
+  std::vector<Kernel> schedule()
+      const;  ///< the kernels that realize() would run, compiled, not run
 
-  // ---- Changing the tensor, seen through every copy. What was recorded before keeps the old value. ----
+  // ---- Changing it, seen through every copy. What was recorded before keeps the old value ----
   /// Errors: User when `value` does not broadcast to shape(), or is a float and this is not.
   Tensor& assign(const Tensor& value);
   Tensor& operator+=(const Tensor& other);
@@ -176,7 +193,8 @@ class PLUGRAD_API Tensor {
   Tensor grad() const;  ///< undefined before a backward()
   void set_grad(const Tensor& gradient);
   void zero_grad();
-  /// Adds d this / d leaf to grad() of every live marked tensor it depends on. Errors: User unless one float.
+  /// Adds d this / d leaf to grad() of every live marked tensor it depends on. Errors: User unless
+  /// one float.
   void backward(bool retain_graph = false) const;
   Tensor detach() const;
 
@@ -241,7 +259,7 @@ class PLUGRAD_API Tensor {
   Tensor masked_fill(const Tensor& mask, const Tensor& value) const;
   Tensor lerp(const Tensor& end, const Tensor& weight) const;
 
-  // ---- Reductions over `axes` (none: all). keepdim leaves axes of size 1. Errors: User for a bad axis. ----
+  // ---- Reductions over `axes` (none: all). keepdim leaves size 1. Errors: User for a bad axis ----
   /// Dtype: small integers and bool widen to i32 or u32; f16 and bf16 accumulate in f32.
   Tensor sum(const Axes& axes = {}, bool keepdim = false) const;
   Tensor prod(const Axes& axes = {}, bool keepdim = false) const;
@@ -265,7 +283,8 @@ class PLUGRAD_API Tensor {
   Tensor permute(const std::vector<int64_t>& order) const;
   Tensor transpose(int64_t axis0 = -2, int64_t axis1 = -1) const;
   Tensor expand(const Shape& shape) const;  ///< -1 keeps a size; new axes come first
-  Tensor pad(const std::vector<std::pair<int64_t, int64_t>>& before_after, double value = 0.0) const;
+  Tensor pad(const std::vector<std::pair<int64_t, int64_t>>& before_after,
+             double value = 0.0) const;
   Tensor shrink(const std::vector<std::pair<int64_t, int64_t>>& begin_end) const;
   Tensor flip(const Axes& axes) const;
   Tensor squeeze() const;
@@ -283,7 +302,7 @@ class PLUGRAD_API Tensor {
   Tensor tril(int64_t diagonal = 0) const;
   Tensor triu(int64_t diagonal = 0) const;
 
-  // ---- Indexing by data. A place outside the axis reads 0; negative places count from the end. ----
+  // ---- Indexing by data. A place outside the axis reads 0; negative ones count from the end ----
   Tensor index_select(int64_t axis, const Tensor& places) const;
   Tensor gather(int64_t axis, const Tensor& places) const;
   Tensor one_hot(int64_t classes) const;
@@ -314,9 +333,12 @@ class PLUGRAD_API Tensor {
   };
   template <class T>
   static constexpr Number convert_literal(T value) {
-    if constexpr (std::is_same_v<T, bool>) return {DType::Bool, 0.0, value};
-    else if constexpr (std::is_floating_point_v<T>) return {DType::WeakFloat, value, 0};
-    else return {DType::Index, 0.0, static_cast<int64_t>(value)};
+    if constexpr (std::is_same_v<T, bool>)
+      return {DType::Bool, 0.0, value};
+    else if constexpr (std::is_floating_point_v<T>)
+      return {DType::WeakFloat, value, 0};
+    else
+      return {DType::Index, 0.0, static_cast<int64_t>(value)};
   }
   Tensor(Literal, Number value);
   void read_as(void* out, size_t count, DType dtype) const;
@@ -348,9 +370,9 @@ PLUGRAD_API Tensor operator>=(const Tensor& a, const Tensor& b);
 /// "Tensor(512) f32 on CPU, lazy". Runs nothing.
 PLUGRAD_API std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
-/// d loss / d target for each target, lazily; may be differentiated again. Values that are realised forget how
-/// they were computed, unless a target was marked with requires_grad_() before.
-/// Errors: User unless loss is one float element, or where it does not depend on a target.
+/// d loss / d target for each target, lazily; may be differentiated again. Values that are realised
+/// forget how they were computed, unless a target was marked with requires_grad_() before. Errors:
+/// User unless loss is one float element, or where it does not depend on a target.
 PLUGRAD_API std::vector<Tensor> gradient(const Tensor& loss, const std::vector<Tensor>& targets);
 
 }  // namespace plugrad

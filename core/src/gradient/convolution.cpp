@@ -36,14 +36,17 @@ List joined(const List& lead, std::initializer_list<int64_t> rest) {
 }
 
 /// Windows that lie side by side: a cut and a split of each axis.
-Id adjacent_windows(Context& c, Id image, const Windows& w, const List& lead, const int64_t (&o)[2]) {
+Id adjacent_windows(Context& c, Id image, const Windows& w, const List& lead,
+                    const int64_t (&o)[2]) {
   const Id cut = keep(c, image, joined(lead, {o[0] * w.stride[0], o[1] * w.stride[1]}));
   return move(c, Op::Reshape, cut, joined(lead, {o[0], w.kernel[0], o[1], w.kernel[1]}));
 }
 
-/// Windows in general. Repeating the axis and reading rows that are longer than it by the dilation shifts row k
-/// by k * dilation: (k * (size * f + dilation) + o * stride) mod size = k * dilation + o * stride.
-Id shifted_windows(Context& c, Id image, const Windows& w, const List& lead, const int64_t (&o)[2]) {
+/// Windows in general. Repeating the axis and reading rows that are longer than it by the dilation
+/// shifts row k by k * dilation: (k * (size * f + dilation) + o * stride) mod size = k * dilation +
+/// o * stride.
+Id shifted_windows(Context& c, Id image, const Windows& w, const List& lead,
+                   const int64_t (&o)[2]) {
   const List from = shape_of(c, image);
   int64_t size[2], row[2], repeats[2], stride_rows[2];
   for (size_t i = 0; i < 2; ++i) {
@@ -59,19 +62,22 @@ Id shifted_windows(Context& c, Id image, const Windows& w, const List& lead, con
   x = keep(c, x, joined(lead, {w.kernel[0] * row[0], w.kernel[1] * row[1]}));
   x = move(c, Op::Reshape, x, joined(lead, {w.kernel[0], row[0], w.kernel[1], row[1]}));
   x = keep(c, x, joined(lead, {w.kernel[0], stride_rows[0], w.kernel[1], stride_rows[1]}));
-  x = move(c, Op::Reshape, x, joined(lead, {w.kernel[0], o[0], w.stride[0], w.kernel[1], o[1], w.stride[1]}));
+  x = move(c, Op::Reshape, x,
+           joined(lead, {w.kernel[0], o[0], w.stride[0], w.kernel[1], o[1], w.stride[1]}));
   x = keep(c, x, joined(lead, {w.kernel[0], o[0], 1, w.kernel[1], o[1], 1}));
   return move(c, Op::Reshape, x, joined(lead, {w.kernel[0], o[0], w.kernel[1], o[1]}));
 }
 
-/// The image of build_convolution as (n, groups, co, oh, ow, ci, kh, kw), and the weight in the same shape.
+/// The image of build_convolution as (n, groups, co, oh, ow, ci, kh, kw), and the weight in the
+/// same shape.
 struct Operands {
   Id image, weight;
 };
 
 Operands convolution_operands(Context& c, const Convolution& v) {
   const List image = shape_of(c, v.image), weight = shape_of(c, v.weight);
-  const int64_t n = image[0], g = v.groups, ci = weight[1], co = weight[0] / g, kh = weight[2], kw = weight[3];
+  const int64_t n = image[0], g = v.groups, ci = weight[1], co = weight[0] / g, kh = weight[2],
+                kw = weight[3];
   const Windows windows{{kh, kw}, v.stride, v.dilation};
   const int64_t oh = windows.count(0, image[2]), ow = windows.count(1, image[3]);
   const List full = {n, g, co, oh, ow, ci, kh, kw};
@@ -91,7 +97,8 @@ Id find_below(Context& c, Id id, Good good) {
   }
 }
 
-/// Stride and dilation of one axis, read off the window view: its row length and the split of that row.
+/// Stride and dilation of one axis, read off the window view: its row length and the split of that
+/// row.
 void read_steps(Context& c, Id operand, Id image, Convolution& v, const Windows& kernel) {
   const List size = shape_of(c, image);
   for (Id id = operand; id != image; id = c.graph[id].src[0]) {
@@ -116,7 +123,8 @@ bool proves(Context& c, const Convolution& v, const Operands& operands) {
   return built.image == operands.image && built.weight == operands.weight;
 }
 
-/// A convolution with these operands. What is read off them is a guess; only building it again proves it.
+/// A convolution with these operands. What is read off them is a guess; only building it again
+/// proves it.
 std::optional<Convolution> guess(Context& c, const Operands& operands) {
   const List full = shape_of(c, operands.image);
   const auto is_image = [&](Id id) {
@@ -129,7 +137,8 @@ std::optional<Convolution> guess(Context& c, const Operands& operands) {
   Convolution v{.weight = find_below(c, operands.weight, is_weight), .groups = full[1]};
   if (v.weight == kNoId) return std::nullopt;
   const Windows kernel{{full[6], full[7]}};
-  for (Id id = operands.image; (id = find_below(c, id, is_image)) != kNoId; id = c.graph[id].src[0]) {
+  for (Id id = operands.image; (id = find_below(c, id, is_image)) != kNoId;
+       id = c.graph[id].src[0]) {
     v.image = id;
     v.stride = v.dilation = {1, 1};
     read_steps(c, operands.image, id, v, kernel);
@@ -143,7 +152,8 @@ std::optional<Convolution> guess(Context& c, const Operands& operands) {
 }
 
 /// The gradient of y with stride - 1 zeros between its elements and `pads` zeros around, stored.
-Id padded_gradient(Context& c, Id gradient, const std::array<int64_t, 2>& stride, const std::array<int64_t, 4>& pads) {
+Id padded_gradient(Context& c, Id gradient, const std::array<int64_t, 2>& stride,
+                   const std::array<int64_t, 4>& pads) {
   const List s = shape_of(c, gradient);
   Id x = gradient;
   if (stride[0] != 1 || stride[1] != 1) {
@@ -172,17 +182,20 @@ Id flipped_weight(Context& c, const Convolution& v) {
 Id window_view(Context& c, Id image, const Windows& windows) {
   Windows w = windows;
   for (size_t i = 0; i < 2; ++i)
-    if (w.kernel[i] == 1) w.dilation[i] = 1;  // it means nothing, and one form is found again more easily
+    if (w.kernel[i] == 1)
+      w.dilation[i] = 1;  // it means nothing, and one form is found again more easily
   const List from = shape_of(c, image);
   const List lead(from.begin(), from.end() - 2);
   const int64_t o[2] = {w.count(0, from[lead.size()]), w.count(1, from[lead.size() + 1])};
   const bool adjacent = w.kernel == w.stride && w.dilation == std::array<int64_t, 2>{1, 1};
-  const Id x = adjacent ? adjacent_windows(c, image, w, lead, o) : shifted_windows(c, image, w, lead, o);
+  const Id x =
+      adjacent ? adjacent_windows(c, image, w, lead, o) : shifted_windows(c, image, w, lead, o);
   List order(lead.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
   const int64_t at = static_cast<int64_t>(lead.size());
-  return move(c, Op::Permute, x, adjacent ? joined(order, {at, at + 2, at + 1, at + 3})
-                                          : joined(order, {at + 1, at + 3, at, at + 2}));
+  return move(c, Op::Permute, x,
+              adjacent ? joined(order, {at, at + 2, at + 1, at + 3})
+                       : joined(order, {at + 1, at + 3, at, at + 2}));
 }
 
 Id build_convolution(Context& c, const Convolution& v) {
@@ -194,7 +207,8 @@ Id build_convolution(Context& c, const Convolution& v) {
 std::optional<Convolution> match_convolution(Context& c, Id node) {
   const Graph& g = c.graph;
   if (g[node].op != Op::Reduce) return std::nullopt;
-  if (!std::ranges::equal(g.arg_list(node), List{static_cast<int64_t>(Op::Add), 5, 6, 7})) return std::nullopt;
+  if (!std::ranges::equal(g.arg_list(node), List{static_cast<int64_t>(Op::Add), 5, 6, 7}))
+    return std::nullopt;
   const Id product = g[node].src[0];
   if (g[product].op != Op::Mul || shape_of(c, product).size() != 8) return std::nullopt;
   const Id a = g[product].src[0], b = g[product].src[1];
@@ -203,8 +217,8 @@ std::optional<Convolution> match_convolution(Context& c, Id node) {
   return guess(c, {b, a});
 }
 
-ConvolutionGradient convolution_gradient(Context& c, const Convolution& v, Id node, Id gradient, bool to_image,
-                                         bool to_weight) {
+ConvolutionGradient convolution_gradient(Context& c, const Convolution& v, Id node, Id gradient,
+                                         bool to_image, bool to_weight) {
   const List y = shape_of(c, node), image = shape_of(c, v.image), weight = shape_of(c, v.weight);
   if (shape_of(c, gradient) != y) {  // a number that stands for all elements
     gradient = move(c, Op::Expand, move(c, Op::Reshape, gradient, List(8, 1)), y);
@@ -219,7 +233,8 @@ ConvolutionGradient convolution_gradient(Context& c, const Convolution& v, Id no
       pads[2 * i + 1] = image[2 + i] - (y[3 + i] - 1) * v.stride[i] - 1;
     }
     const Id padded = padded_gradient(c, dy, v.stride, pads);
-    const Id back = build_convolution(c, {padded, flipped_weight(c, v), v.groups, {1, 1}, v.dilation});
+    const Id back =
+        build_convolution(c, {padded, flipped_weight(c, v), v.groups, {1, 1}, v.dilation});
     flows.image = move(c, Op::Reshape, back, image);
   }
   if (to_weight) {

@@ -1,5 +1,5 @@
-// The walk: from the loss down, each node's gradient is complete when it is reached, because everything that
-// reads a node has a larger id.
+// The walk: from the loss down, each node's gradient is complete when it is reached, because
+// everything that reads a node has a larger id.
 #include "gradient/gradient.h"
 
 #include <algorithm>
@@ -12,7 +12,8 @@
 namespace plugrad::autodiff {
 namespace {
 
-/// Nodes between the loss and the targets, by place in an ascending list, and what has flowed to each.
+/// Nodes between the loss and the targets, by place in an ascending list, and what has flowed to
+/// each.
 class Tape {
  public:
   /// `targets` are sorted.
@@ -56,7 +57,8 @@ class Tape {
  private:
   size_t find(Id id) const {
     const auto at = std::ranges::lower_bound(nodes_, id);
-    return at != nodes_.end() && *at == id ? static_cast<size_t>(at - nodes_.begin()) : nodes_.size();
+    return at != nodes_.end() && *at == id ? static_cast<size_t>(at - nodes_.begin())
+                                           : nodes_.size();
   }
 
   /// A source of shape () was used once for every element: the sum of what flows to each.
@@ -99,7 +101,8 @@ bool flow_through_convolution(Context& context, Tape& tape, Id node, Id gradient
   const std::optional<Convolution> c = match_convolution(context, node);
   if (!c) return false;
   const bool to_image = tape.is_active(c->image), to_weight = tape.is_active(c->weight);
-  const ConvolutionGradient flows = convolution_gradient(context, *c, node, gradient, to_image, to_weight);
+  const ConvolutionGradient flows =
+      convolution_gradient(context, *c, node, gradient, to_image, to_weight);
   tape.flow(c->image, flows.image, context.shapes.id(c->image));
   tape.flow(c->weight, flows.weight, context.shapes.id(c->weight));
   return true;
@@ -115,7 +118,8 @@ std::vector<Id> gradient(Context& context, Id loss, Id seed, std::span<const Id>
   for (size_t i = tape.size(); i-- > 0;) {
     const Id node = tape.node(i), flowing = tape.gradient(i);
     if (flowing == kNoId) continue;
-    if (!flow_through_convolution(context, tape, node, flowing)) flow_to_sources(context, tape, node, flowing);
+    if (!flow_through_convolution(context, tape, node, flowing))
+      flow_to_sources(context, tape, node, flowing);
   }
   std::vector<Id> results;
   for (Id target : targets) results.push_back(tape.result(target));

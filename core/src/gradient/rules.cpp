@@ -58,7 +58,9 @@ void mul(Step& s) {
   s.flow(1, s.mul(s.g(), s.x(0)));
 }
 
-void negate(Step& s) { s.flow(0, s.neg(s.g())); }
+void negate(Step& s) {
+  s.flow(0, s.neg(s.g()));
+}
 
 void divide(Step& s) {
   const Id by = s.graph.binary(Op::FDiv, s.g(), s.x(1));
@@ -66,7 +68,9 @@ void divide(Step& s) {
   s.flow(1, s.neg(s.mul(by, s.y())));
 }
 
-void reciprocal(Step& s) { s.flow(0, s.neg(s.mul(s.g(), s.mul(s.y(), s.y())))); }
+void reciprocal(Step& s) {
+  s.flow(0, s.neg(s.mul(s.g(), s.mul(s.y(), s.y()))));
+}
 
 /// The larger source takes it; equal ones take half each.
 void maximum(Step& s) {
@@ -81,7 +85,9 @@ void square_root(Step& s) {
   s.flow(0, s.graph.binary(Op::FDiv, s.mul(s.g(), s.number(0.5)), s.y()));
 }
 
-void exp2(Step& s) { s.flow(0, s.mul(s.g(), s.mul(s.y(), s.number(std::numbers::ln2)))); }
+void exp2(Step& s) {
+  s.flow(0, s.mul(s.g(), s.mul(s.y(), s.number(std::numbers::ln2))));
+}
 
 void log2(Step& s) {
   s.flow(0, s.graph.binary(Op::FDiv, s.g(), s.mul(s.x(0), s.number(std::numbers::ln2))));
@@ -97,18 +103,28 @@ void choose(Step& s) {
   s.flow(2, s.graph.where(s.x(0), s.number(0.0), s.g()));
 }
 
-void cast(Step& s) { s.flow(0, s.graph.cast(s.g(), s.graph[s.x(0)].dtype)); }
-void pass(Step& s) { s.flow(0, s.g()); }
-void copy(Step& s) { s.flow(0, s.graph.add(Op::Copy, s.dtype(), {s.g()}, s.device(s.x(0)))); }
+void cast(Step& s) {
+  s.flow(0, s.graph.cast(s.g(), s.graph[s.x(0)].dtype));
+}
+void pass(Step& s) {
+  s.flow(0, s.g());
+}
+void copy(Step& s) {
+  s.flow(0, s.graph.add(Op::Copy, s.dtype(), {s.g()}, s.device(s.x(0))));
+}
 
 // ---- Movement: the transposed movement ----
-void reshape(Step& s) { s.flow(0, s.shape(s.g()).empty() && !s.shape(s.y()).empty()
-                                      ? s.g() : s.move(Op::Reshape, s.g(), s.shape(s.x(0)))); }
+void reshape(Step& s) {
+  s.flow(0, s.shape(s.g()).empty() && !s.shape(s.y()).empty()
+                ? s.g()
+                : s.move(Op::Reshape, s.g(), s.shape(s.x(0))));
+}
 
 void permute(Step& s) {
   const std::vector<int64_t> order = s.arg();
   std::vector<int64_t> inverse(order.size());
-  for (size_t i = 0; i < order.size(); ++i) inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  for (size_t i = 0; i < order.size(); ++i)
+    inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
   s.flow(0, s.move(Op::Permute, s.full_g(), inverse));
 }
 
@@ -123,18 +139,22 @@ void expand(Step& s) {
 void pad(Step& s) {
   const std::vector<int64_t> pads = s.arg(), inner = s.shape(s.x(0));
   std::vector<int64_t> box;
-  for (size_t i = 0; i < inner.size(); ++i) box.insert(box.end(), {pads[2 * i], pads[2 * i] + inner[i]});
+  for (size_t i = 0; i < inner.size(); ++i)
+    box.insert(box.end(), {pads[2 * i], pads[2 * i] + inner[i]});
   s.flow(0, s.move(Op::Shrink, s.full_g(), box));
 }
 
 void shrink(Step& s) {
   const std::vector<int64_t> box = s.arg(), outer = s.shape(s.x(0));
   std::vector<int64_t> pads;
-  for (size_t i = 0; i < outer.size(); ++i) pads.insert(pads.end(), {box[2 * i], outer[i] - box[2 * i + 1]});
+  for (size_t i = 0; i < outer.size(); ++i)
+    pads.insert(pads.end(), {box[2 * i], outer[i] - box[2 * i + 1]});
   s.flow(0, s.move(Op::Pad, s.full_g(), pads));
 }
 
-void flip(Step& s) { s.flow(0, s.move(Op::Flip, s.full_g(), s.arg())); }
+void flip(Step& s) {
+  s.flow(0, s.move(Op::Flip, s.full_g(), s.arg()));
+}
 
 // ---- Reductions ----
 /// All equal maxima share it.
@@ -147,7 +167,8 @@ void reduce_max(Step& s, const std::vector<int64_t>& axes) {
   s.flow(0, g.where(is_max, share, s.number(0.0)));
 }
 
-/// The product of the others: the whole over the element, unless the element or one of the others is 0.
+/// The product of the others: the whole over the element, unless the element or one of the others
+/// is 0.
 void reduce_product(Step& s, const std::vector<int64_t>& axes) {
   Graph& g = s.graph;
   const std::vector<int64_t> shape = s.shape(s.x(0));
@@ -159,7 +180,8 @@ void reduce_product(Step& s, const std::vector<int64_t>& axes) {
   const Id product = s.move(Op::Reduce, nonzero, list);
   const Id zeros = s.sum(g.cast(is_zero, s.dtype()), axes);
   const auto others = [&](double count) {  // of zeros, for this product to count
-    return s.spread(s.mul(s.g(), g.where(g.binary(Op::CmpEq, zeros, s.number(count)), product, zero)), shape);
+    return s.spread(
+        s.mul(s.g(), g.where(g.binary(Op::CmpEq, zeros, s.number(count)), product, zero)), shape);
   };
   s.flow(0, g.where(is_zero, others(1.0), g.binary(Op::FDiv, others(0.0), nonzero)));
 }
@@ -167,10 +189,15 @@ void reduce_product(Step& s, const std::vector<int64_t>& axes) {
 void reduce(Step& s) {
   const std::vector<int64_t> list = s.arg(), axes(list.begin() + 1, list.end());
   switch (static_cast<Op>(list[0])) {
-    case Op::Add: return s.flow(0, s.spread(s.g(), s.shape(s.x(0))));
-    case Op::Max: return reduce_max(s, axes);
-    case Op::Mul: return reduce_product(s, axes);
-    default: fail(ErrorKind::Internal, "a reduction by {} has no derivative", op_info(static_cast<Op>(list[0])).name);
+    case Op::Add:
+      return s.flow(0, s.spread(s.g(), s.shape(s.x(0))));
+    case Op::Max:
+      return reduce_max(s, axes);
+    case Op::Mul:
+      return reduce_product(s, axes);
+    default:
+      fail(ErrorKind::Internal, "a reduction by {} has no derivative",
+           op_info(static_cast<Op>(list[0])).name);
   }
 }
 
@@ -181,7 +208,7 @@ struct Row {
 // clang-format off
 constexpr Row kRules[] = {
     {Op::Add, add},             {Op::Sub, sub},         {Op::Mul, mul},       {Op::Neg, negate},
-    {Op::FDiv, divide},         {Op::Recip, reciprocal},{Op::Max, maximum},   {Op::Sqrt, square_root},
+    {Op::FDiv, divide},         {Op::Recip, reciprocal}, {Op::Max, maximum}, {Op::Sqrt, square_root},
     {Op::Exp2, exp2},           {Op::Log2, log2},       {Op::Sin, sine},      {Op::Where, choose},
     {Op::Cast, cast},           {Op::Contiguous, pass}, {Op::Copy, copy},
     {Op::Reshape, reshape},     {Op::Permute, permute}, {Op::Expand, expand}, {Op::Pad, pad},

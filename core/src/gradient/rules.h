@@ -14,13 +14,13 @@ class Step {
       : graph(context.graph), context_(context), node_(node), gradient_(gradient) {}
 
   Graph& graph;
-  Id y() const { return node_; }                                    // the node's own value
-  Id x(size_t i) const { return graph.sources(node_)[i]; }          // a source
-  Id g() const { return gradient_; }                                // what flows in; may have shape ()
+  Id y() const { return node_; }                            // the node's own value
+  Id x(size_t i) const { return graph.sources(node_)[i]; }  // a source
+  Id g() const { return gradient_; }                        // what flows in; may have shape ()
   DType dtype() const { return graph[node_].dtype; }
   uint32_t device(Id id) { return context_.devices[id]; }
   std::vector<int64_t> shape(Id id);
-  std::vector<int64_t> arg() const;                                 // the node's list
+  std::vector<int64_t> arg() const;  // the node's list
   void flow(size_t source, Id gradient) { out_[source] = gradient; }
   Id out(size_t source) const { return out_[source]; }
 
@@ -29,8 +29,8 @@ class Step {
   Id mul(Id a, Id b);  // x * 1 is x
   Id neg(Id a) { return graph.unary(Op::Neg, a); }
   Id move(Op op, Id a, const std::vector<int64_t>& list);
-  Id sum(Id a, const std::vector<int64_t>& axes);                   // axes become size 1
-  Id spread(Id a, const std::vector<int64_t>& shape);               // shape (), or 1 where it is to repeat
+  Id sum(Id a, const std::vector<int64_t>& axes);      // axes become size 1
+  Id spread(Id a, const std::vector<int64_t>& shape);  // shape (), or 1 where it is to repeat
   /// g in the full shape of y.
   Id full_g() { return spread(gradient_, shape(node_)); }
 

@@ -1,5 +1,5 @@
-// Activation functions, composed so that neither values nor gradients become NaN at the extremes: every
-// exponential here has an argument that is not positive.
+// Activation functions, composed so that neither values nor gradients become NaN at the extremes:
+// every exponential here has an argument that is not positive.
 #include <cmath>
 #include <numbers>
 
@@ -14,7 +14,9 @@ using tensor::Takes;
 namespace {
 
 /// |x| with gradient 1 at 0, so that functions built on it keep their slope there.
-Tensor magnitude(const Tensor& x) { return where(x < 0.0, -x, x); }
+Tensor magnitude(const Tensor& x) {
+  return where(x < 0.0, -x, x);
+}
 
 /// The polynomial with these coefficients, highest power first (Horner).
 Tensor polynomial(const Tensor& x, std::initializer_list<double> coefficients) {
@@ -26,7 +28,9 @@ Tensor polynomial(const Tensor& x, std::initializer_list<double> coefficients) {
 }  // namespace
 
 // Zero or less gives 0 (with gradient 0); NaN compares false and stays.
-Tensor Tensor::relu() const { return plugrad::where(*this <= 0, 0, *this); }
+Tensor Tensor::relu() const {
+  return plugrad::where(*this <= 0, 0, *this);
+}
 
 Tensor Tensor::clamp(std::optional<double> low, std::optional<double> high) const {
   require(low || high, "[clamp] give a lower bound, an upper bound, or both");
@@ -44,8 +48,12 @@ Tensor Tensor::hardtanh(double low, double high) const {
   const Tensor x = plugrad::where(*this <= low, low, *this);
   return plugrad::where(*this >= high, high, x);
 }
-Tensor Tensor::relu6() const { return hardtanh(0.0, 6.0); }
-Tensor Tensor::leaky_relu(double slope) const { return plugrad::where(*this > 0.0, *this, *this * slope); }
+Tensor Tensor::relu6() const {
+  return hardtanh(0.0, 6.0);
+}
+Tensor Tensor::leaky_relu(double slope) const {
+  return plugrad::where(*this > 0.0, *this, *this * slope);
+}
 
 Tensor Tensor::sigmoid() const {
   const Tensor e = (-magnitude(*this)).exp();
@@ -57,19 +65,25 @@ Tensor Tensor::tanh() const {
   return plugrad::where(*this < 0.0, -t, t);
 }
 
-Tensor Tensor::sinh() const { return (exp() - (-*this).exp()) * 0.5; }
-Tensor Tensor::cosh() const { return (exp() + (-*this).exp()) * 0.5; }
+Tensor Tensor::sinh() const {
+  return (exp() - (-*this).exp()) * 0.5;
+}
+Tensor Tensor::cosh() const {
+  return (exp() + (-*this).exp()) * 0.5;
+}
 
 // Abramowitz and Stegun 7.1.26: absolute error below 1.5e-7.
 Tensor Tensor::erf() const {
   const Tensor a = magnitude(*this), t = (a * 0.3275911 + 1.0).reciprocal();
   const Tensor tail =
-      polynomial(t, {1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592, 0.0}) * (-a * a).exp();
+      polynomial(t, {1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592, 0.0}) *
+      (-a * a).exp();
   return plugrad::where(*this < 0.0, tail - 1.0, 1.0 - tail);
 }
 
 Tensor Tensor::elu(double alpha) const {
-  const Tensor negative = plugrad::where(*this > 0.0, 0.0, *this);  // exp must not overflow where it is unused
+  const Tensor negative =
+      plugrad::where(*this > 0.0, 0.0, *this);  // exp must not overflow where it is unused
   return plugrad::where(*this > 0.0, *this, (negative.exp() - 1.0) * alpha);
 }
 Tensor Tensor::celu(double alpha) const {
@@ -77,19 +91,35 @@ Tensor Tensor::celu(double alpha) const {
   return plugrad::where(*this > 0.0, *this, ((negative / alpha).exp() - 1.0) * alpha);
 }
 // Klambauer et al. 2017.
-Tensor Tensor::selu() const { return elu(1.6732632423543772) * 1.0507009873554805; }
+Tensor Tensor::selu() const {
+  return elu(1.6732632423543772) * 1.0507009873554805;
+}
 
 Tensor Tensor::softplus(double beta) const {
   const Tensor x = *this * beta;
   return (x.maximum(0.0) + (-x.abs()).exp().log1p()) / beta;
 }
-Tensor Tensor::logsigmoid() const { return -(-*this).softplus(); }
-Tensor Tensor::silu() const { return *this * sigmoid(); }
-Tensor Tensor::mish() const { return *this * softplus().tanh(); }
-Tensor Tensor::quick_gelu() const { return *this * (*this * 1.702).sigmoid(); }
-Tensor Tensor::softsign() const { return *this / (magnitude(*this) + 1.0); }
-Tensor Tensor::hardsigmoid() const { return (*this / 6.0 + 0.5).clamp(0.0, 1.0); }
-Tensor Tensor::hardswish() const { return *this * (*this + 3.0).relu6() / 6.0; }
+Tensor Tensor::logsigmoid() const {
+  return -(-*this).softplus();
+}
+Tensor Tensor::silu() const {
+  return *this * sigmoid();
+}
+Tensor Tensor::mish() const {
+  return *this * softplus().tanh();
+}
+Tensor Tensor::quick_gelu() const {
+  return *this * (*this * 1.702).sigmoid();
+}
+Tensor Tensor::softsign() const {
+  return *this / (magnitude(*this) + 1.0);
+}
+Tensor Tensor::hardsigmoid() const {
+  return (*this / 6.0 + 0.5).clamp(0.0, 1.0);
+}
+Tensor Tensor::hardswish() const {
+  return *this * (*this + 3.0).relu6() / 6.0;
+}
 
 // Hendrycks and Gimpel 2016.
 Tensor Tensor::gelu(bool tanh_form) const {
@@ -111,7 +141,8 @@ Tensor whole_power(const Tensor& x, uint64_t exponent) {
   return result;
 }
 
-/// Integers to integers, by the exponent's bits. A negative exponent gives 0 but for the bases 1 and -1.
+/// Integers to integers, by the exponent's bits. A negative exponent gives 0 but for the bases 1
+/// and -1.
 Tensor integer_power(const Tensor& x, const Tensor& exponent) {
   Tensor result = Tensor(1).cast(x.dtype()), square = x;
   const int bits = static_cast<int>(size_of(exponent.dtype())) * 8;
@@ -124,8 +155,8 @@ Tensor integer_power(const Tensor& x, const Tensor& exponent) {
   return where(exponent < 0, inverse, result);
 }
 
-/// |x|^y = 2^(y log2|x|), then the cases that this does not cover. Where it does cover x or y of 0 or 1 they
-/// are left to it, for the sake of the gradients.
+/// |x|^y = 2^(y log2|x|), then the cases that this does not cover. Where it does cover x or y of 0
+/// or 1 they are left to it, for the sake of the gradients.
 Tensor real_power(const Tensor& x, const Tensor& y) {
   const Tensor is_zero = x == 0.0;
   const Tensor safe = where(is_zero, 1.0, magnitude(x));
@@ -152,7 +183,8 @@ Tensor Tensor::pow(const Tensor& exponent) const {
   const std::optional<double> literal = literal_of(exponent);
   const bool real = is_float(dtype()) || is_float(exponent.dtype());
   if (literal && *literal == 0.5 && real) return sqrt();
-  if (literal && std::trunc(*literal) == *literal && std::abs(*literal) <= 64 && (real || *literal >= 0)) {
+  if (literal && std::trunc(*literal) == *literal && std::abs(*literal) <= 64 &&
+      (real || *literal >= 0)) {
     const Tensor x = is_float(dtype()) || !real ? *this : cast(DType::F32);
     if (*literal == 0) return x.ones_like();
     const Tensor power = whole_power(x, static_cast<uint64_t>(std::abs(*literal)));

@@ -1,9 +1,8 @@
 // Convolution and pooling: a view of windows, then one reduction over them.
-#include "gradient/convolution.h"
-
 #include <cmath>
 #include <limits>
 
+#include "gradient/convolution.h"
 #include "plugrad/functional.h"
 #include "tensor/record.h"
 
@@ -28,13 +27,16 @@ Tensor pad_image(const Tensor& x, const Padding& p, double value = 0.0) {
   return x.pad(pads, value);
 }
 
-void require_windows(std::string_view function, const Windows& w, const Tensor& x, const Tensor& padded) {
+void require_windows(std::string_view function, const Windows& w, const Tensor& x,
+                     const Tensor& padded) {
   for (size_t i = 0; i < 2; ++i) {
     require(w.kernel[i] > 0 && w.stride[i] > 0 && w.dilation[i] > 0,
             "[{}] kernel, stride and dilation must be positive", function);
-    require(w.count(i, padded.size(static_cast<int64_t>(i) - 2)) > 0,
-            "[{}] windows of ({}, {}) with dilation ({}, {}) do not fit an image of {}, padded to {}", function,
-            w.kernel[0], w.kernel[1], w.dilation[0], w.dilation[1], to_string(x.shape()), to_string(padded.shape()));
+    require(
+        w.count(i, padded.size(static_cast<int64_t>(i) - 2)) > 0,
+        "[{}] windows of ({}, {}) with dilation ({}, {}) do not fit an image of {}, padded to {}",
+        function, w.kernel[0], w.kernel[1], w.dilation[0], w.dilation[1], to_string(x.shape()),
+        to_string(padded.shape()));
   }
 }
 
@@ -44,15 +46,20 @@ Tensor window_view(const Tensor& x, const Windows& w) {
   return r.done(autodiff::window_view(context, r.use(x), w));
 }
 
-bool is_half(DType dtype) { return is_float(dtype) && size_of(dtype) < 4; }
+bool is_half(DType dtype) {
+  return is_float(dtype) && size_of(dtype) < 4;
+}
 
 void require_channels(const Tensor& x, const Tensor& weight, const ConvOptions& o) {
-  require(x.ndim() == 4 && weight.ndim() == 4, "[conv2d] image {} and weight {} must have four axes",
-          to_string(x.shape()), to_string(weight.shape()));
+  require(x.ndim() == 4 && weight.ndim() == 4,
+          "[conv2d] image {} and weight {} must have four axes", to_string(x.shape()),
+          to_string(weight.shape()));
   const int64_t in = x.size(1), out = weight.size(0);
   require(o.groups > 0 && out % o.groups == 0 && in == weight.size(1) * o.groups,
-          "[conv2d] image {} and weight {} do not fit {} groups: the weight must be (out, {} / groups, …) and out a "
-          "multiple of groups", to_string(x.shape()), to_string(weight.shape()), o.groups, in);
+          "[conv2d] image {} and weight {} do not fit {} groups: the weight must be (out, {} / "
+          "groups, …) and out a "
+          "multiple of groups",
+          to_string(x.shape()), to_string(weight.shape()), o.groups, in);
 }
 
 }  // namespace
@@ -62,7 +69,8 @@ Tensor Tensor::conv2d(const Tensor& weight, const Tensor& bias, const ConvOption
   const DType common = promote(dtype(), weight.dtype());
   const DType wide = is_half(common) ? DType::F32 : sum_dtype(common);  // as in matmul
   const Tensor image = pad_image(cast(wide), o.padding), kernel = weight.cast(wide);
-  const Windows windows{{weight.size(2), weight.size(3)}, {o.stride.height, o.stride.width},
+  const Windows windows{{weight.size(2), weight.size(3)},
+                        {o.stride.height, o.stride.width},
                         {o.dilation.height, o.dilation.width}};
   require_windows("conv2d", windows, *this, image);
   Tensor y;
@@ -71,16 +79,19 @@ Tensor Tensor::conv2d(const Tensor& weight, const Tensor& bias, const ConvOption
     autodiff::Context context = context_of(r);
     const Id node = autodiff::build_convolution(
         context, {r.use(image), r.use(kernel), o.groups, windows.stride, windows.dilation});
-    y = r.done(r.reshape(node, {size(0), weight.size(0), windows.count(0, image.size(2)), windows.count(1, image.size(3))}));
+    y = r.done(r.reshape(node, {size(0), weight.size(0), windows.count(0, image.size(2)),
+                                windows.count(1, image.size(3))}));
   }
   if (is_half(common)) y = y.cast(common);
   if (!bias.defined()) return y;
-  require(bias.shape() == Shape{weight.size(0)}, "[conv2d] bias {} does not have one value for each of {} channels",
+  require(bias.shape() == Shape{weight.size(0)},
+          "[conv2d] bias {} does not have one value for each of {} channels",
           to_string(bias.shape()), weight.size(0));
   return y + bias.reshape({1, -1, 1, 1});
 }
 
-Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options) {
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias,
+              const ConvOptions& options) {
   return x.conv2d(weight, bias, options);
 }
 
@@ -88,10 +99,13 @@ namespace {
 
 Windows pool_windows(const Pair& kernel, const PoolOptions& o) {
   const Pair stride = o.stride.value_or(kernel);
-  return {{kernel.height, kernel.width}, {stride.height, stride.width}, {o.dilation.height, o.dilation.width}};
+  return {{kernel.height, kernel.width},
+          {stride.height, stride.width},
+          {o.dilation.height, o.dilation.width}};
 }
 
-/// How far the last windows of ceil_mode reach over the padded end of an axis. Windows must begin before it.
+/// How far the last windows of ceil_mode reach over the padded end of an axis. Windows must begin
+/// before it.
 int64_t overhang(const Windows& w, size_t axis, int64_t size, int64_t before, int64_t after) {
   const int64_t span = w.dilation[axis] * (w.kernel[axis] - 1) + 1, stride = w.stride[axis];
   int64_t count = (before + size + after - span + stride - 1) / stride + 1;
@@ -111,8 +125,10 @@ void require_image(std::string_view function, const Tensor& x) {
   require(x.ndim() >= 2, "[{}] shape {} has fewer than two axes", function, to_string(x.shape()));
 }
 
-/// How many elements of each window of an axis lie in [low, high), where window i begins at i * stride - before.
-Tensor window_counts(const Windows& w, size_t axis, int64_t count, int64_t before, int64_t low, int64_t high) {
+/// How many elements of each window of an axis lie in [low, high), where window i begins at i *
+/// stride - before.
+Tensor window_counts(const Windows& w, size_t axis, int64_t count, int64_t before, int64_t low,
+                     int64_t high) {
   const int64_t kernel = w.kernel[axis], dilation = w.dilation[axis];
   const Tensor start = Tensor::arange(count) * w.stride[axis] - before;
   const auto elements_below = [&](int64_t end) {
@@ -147,10 +163,13 @@ Tensor Tensor::avg_pool2d(Pair kernel, const PoolOptions& o) const {
   const bool padded_at_all = own.top != 0 || own.bottom != 0 || own.left != 0 || own.right != 0;
   const bool reaches_over = all.bottom != own.bottom || all.right != own.right;
   if (!reaches_over && (o.count_include_pad || !padded_at_all))
-    return (sum / static_cast<double>(kernel.height * kernel.width)).cast(tensor::real_dtype(dtype()));
+    return (sum / static_cast<double>(kernel.height * kernel.width))
+        .cast(tensor::real_dtype(dtype()));
   const Padding counted = o.count_include_pad ? own : Padding(0);
-  const Tensor rows = window_counts(w, 0, sum.size(-2), own.top, -counted.top, size(-2) + counted.bottom);
-  const Tensor columns = window_counts(w, 1, sum.size(-1), own.left, -counted.left, size(-1) + counted.right);
+  const Tensor rows =
+      window_counts(w, 0, sum.size(-2), own.top, -counted.top, size(-2) + counted.bottom);
+  const Tensor columns =
+      window_counts(w, 1, sum.size(-1), own.left, -counted.left, size(-1) + counted.right);
   return (sum / (rows.reshape({-1, 1}) * columns)).cast(tensor::real_dtype(dtype()));
 }
 

@@ -1,5 +1,5 @@
-// Tensors from numbers and from the host. Constants are deviceless: only their place, should they be stored,
-// is kept.
+// Tensors from numbers and from the host. Constants are deviceless: only their place, should they
+// be stored, is kept.
 #include <cmath>
 
 #include "tensor/record.h"
@@ -22,18 +22,21 @@ void require_sizes(std::string_view function, const Shape& shape) {
 double number_of(std::string_view function, const Tensor& scalar) {
   Recorder r(function);
   const Id node = r.use(scalar);
-  require(is_const(r.graph(), node), "[{}] bounds are numbers, not tensors of computed values", function);
+  require(is_const(r.graph(), node), "[{}] bounds are numbers, not tensors of computed values",
+          function);
   return const_float(r.graph(), node);
 }
 
 }  // namespace
 
-Tensor Tensor::full(const Shape& shape, const Tensor& scalar, DType dtype, std::string_view device) {
+Tensor Tensor::full(const Shape& shape, const Tensor& scalar, DType dtype,
+                    std::string_view device) {
   Recorder r("full");
   require_sizes("full", shape);
   r.place(place_of(r, device));
   const Id value = r.use(scalar);
-  require(r.shape(value).empty(), "[full] the value has shape {}, not one number", to_string(scalar.shape()));
+  require(r.shape(value).empty(), "[full] the value has shape {}, not one number",
+          to_string(scalar.shape()));
   const DType stored = strong(dtype == DType::Void ? r.dtype(value) : dtype);
   return r.done(r.broadcast_to(r.cast(value, stored), shape));
 }
@@ -54,8 +57,12 @@ Tensor Tensor::full_like(const Tensor& scalar) const {
   r.use(*this);
   return r.done(filled.state()->node);
 }
-Tensor Tensor::zeros_like() const { return full_like(0); }
-Tensor Tensor::ones_like() const { return full_like(1); }
+Tensor Tensor::zeros_like() const {
+  return full_like(0);
+}
+Tensor Tensor::ones_like() const {
+  return full_like(1);
+}
 
 Tensor Tensor::arange(const Tensor& stop, DType dtype, std::string_view device) {
   return arange(0, stop, 1, dtype, device);
@@ -64,23 +71,29 @@ Tensor Tensor::arange(const Tensor& stop, DType dtype, std::string_view device) 
 Tensor Tensor::arange(const Tensor& start, const Tensor& stop, const Tensor& step, DType dtype,
                       std::string_view device) {
   Recorder r("arange");
-  const double first = number_of("arange", start), last = number_of("arange", stop), by = number_of("arange", step);
-  require(by != 0 && std::isfinite((last - first) / by), "[arange] from {} to {} by {} never ends", first, last, by);
+  const double first = number_of("arange", start), last = number_of("arange", stop),
+               by = number_of("arange", step);
+  require(by != 0 && std::isfinite((last - first) / by), "[arange] from {} to {} by {} never ends",
+          first, last, by);
   r.place(place_of(r, device));
   const auto count = std::max<int64_t>(static_cast<int64_t>(std::ceil((last - first) / by)), 0);
   DType stored = dtype;
-  if (stored == DType::Void) stored = strong(promote(promote(start.dtype(), stop.dtype()), step.dtype()));
+  if (stored == DType::Void)
+    stored = strong(promote(promote(start.dtype(), stop.dtype()), step.dtype()));
   const DType counter = count > INT32_MAX ? DType::I64 : DType::I32;
   Tensor places = r.done(r.graph().add(Op::Iota, counter, {}, static_cast<uint64_t>(count)));
-  if (is_float(stored)) places = places.cast(stored == DType::F64 ? DType::F64 : DType::F32);
-  else places = places.cast(promote(counter, stored));
+  if (is_float(stored))
+    places = places.cast(stored == DType::F64 ? DType::F64 : DType::F32);
+  else
+    places = places.cast(promote(counter, stored));
   const bool whole = !is_float(stored);
   if (by != 1) places = places * (whole ? Tensor(static_cast<int64_t>(by)) : Tensor(by));
   if (first != 0) places = places + (whole ? Tensor(static_cast<int64_t>(first)) : Tensor(first));
   return places.cast(stored);
 }
 
-Tensor Tensor::linspace(double start, double stop, int64_t count, DType dtype, std::string_view device) {
+Tensor Tensor::linspace(double start, double stop, int64_t count, DType dtype,
+                        std::string_view device) {
   require(count >= 0, "[linspace] count {} is negative", count);
   if (count == 1) return full({1}, start, dtype, device);
   const double step = (stop - start) / static_cast<double>(count - 1);
@@ -90,18 +103,19 @@ Tensor Tensor::linspace(double start, double stop, int64_t count, DType dtype, s
 Tensor Tensor::eye(int64_t n, int64_t m, DType dtype, std::string_view device) {
   if (m < 0) m = n;
   require(n >= 0, "[eye] size {} is negative", n);
-  const Tensor rows = arange(n, DType::I32, device).reshape({n, 1}), columns = arange(m, DType::I32, device);
+  const Tensor rows = arange(n, DType::I32, device).reshape({n, 1}),
+               columns = arange(m, DType::I32, device);
   return (rows == columns).cast(dtype);
 }
 
-Tensor Tensor::from_bytes(std::span<const std::byte> bytes, Shape shape, DType dtype, std::string_view device,
-                          std::shared_ptr<const void> owner) {
+Tensor Tensor::from_bytes(std::span<const std::byte> bytes, Shape shape, DType dtype,
+                          std::string_view device, std::shared_ptr<const void> owner) {
   Recorder r("from");
   require_sizes("from", shape);
   const uint64_t size = size_of(dtype), needed = static_cast<uint64_t>(element_count(shape)) * size;
   require(size != 0, "[from] {} is no dtype that memory holds", name_of(dtype));
-  require(bytes.size() == needed, "[from] {} values for the {} elements of shape {}", bytes.size() / size,
-          element_count(shape), to_string(shape));
+  require(bytes.size() == needed, "[from] {} values for the {} elements of shape {}",
+          bytes.size() / size, element_count(shape), to_string(shape));
   const uint32_t place = place_of(r, device);
   return r.done(owner ? r.session().store_shared(shape, dtype, place, bytes, std::move(owner))
                       : r.session().store_host(shape, dtype, place, bytes));

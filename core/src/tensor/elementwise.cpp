@@ -27,7 +27,8 @@ Tensor binary(std::string_view function, Op op, const Tensor& a, const Tensor& b
 
 /// As binary; bool operands take `logic` instead.
 Tensor arithmetic(std::string_view function, Op op, Op logic, const Tensor& a, const Tensor& b) {
-  const bool both_bool = a.defined() && b.defined() && a.dtype() == DType::Bool && b.dtype() == DType::Bool;
+  const bool both_bool =
+      a.defined() && b.defined() && a.dtype() == DType::Bool && b.dtype() == DType::Bool;
   return binary(function, both_bool ? logic : op, a, b, Takes::Any);
 }
 
@@ -36,32 +37,65 @@ Tensor shift(std::string_view function, Op op, const Tensor& a, const Tensor& b)
   std::vector<Id> nodes = {r.use(a), r.use(b)};
   const DType dtype = strong(r.dtype(nodes[0]));
   require(is_integer(dtype) && is_integer(strong(r.dtype(nodes[1]))),
-          "[{}] takes integers, not {} and {}; cast them", function, name_of(a.dtype()), name_of(b.dtype()));
+          "[{}] takes integers, not {} and {}; cast them", function, name_of(a.dtype()),
+          name_of(b.dtype()));
   for (Id& node : nodes) node = r.cast(node, dtype);
   r.match_shapes(nodes);
   return r.done(r.graph().binary(op, nodes[0], nodes[1]));
 }
 
-bool takes_reals(const Tensor& a, const Tensor& b) { return is_float(promote(a.dtype(), b.dtype())); }
+bool takes_reals(const Tensor& a, const Tensor& b) {
+  return is_float(promote(a.dtype(), b.dtype()));
+}
 
 }  // namespace
 
-Tensor operator+(const Tensor& a, const Tensor& b) { return arithmetic("add", Op::Add, Op::Or, a, b); }
-Tensor operator*(const Tensor& a, const Tensor& b) { return arithmetic("mul", Op::Mul, Op::And, a, b); }
-Tensor operator-(const Tensor& a, const Tensor& b) { return binary("sub", Op::Sub, a, b, Takes::Numbers); }
-Tensor operator/(const Tensor& a, const Tensor& b) { return binary("div", Op::FDiv, a, b, Takes::Floats); }
-Tensor operator&(const Tensor& a, const Tensor& b) { return binary("and", Op::And, a, b, Takes::Bits); }
-Tensor operator|(const Tensor& a, const Tensor& b) { return binary("or", Op::Or, a, b, Takes::Bits); }
-Tensor operator^(const Tensor& a, const Tensor& b) { return binary("xor", Op::Xor, a, b, Takes::Bits); }
-Tensor operator<<(const Tensor& a, const Tensor& b) { return shift("shl", Op::Shl, a, b); }
-Tensor operator>>(const Tensor& a, const Tensor& b) { return shift("shr", Op::Shr, a, b); }
-Tensor operator==(const Tensor& a, const Tensor& b) { return binary("eq", Op::CmpEq, a, b, Takes::Any); }
-Tensor operator!=(const Tensor& a, const Tensor& b) { return binary("ne", Op::CmpNe, a, b, Takes::Any); }
-Tensor operator<(const Tensor& a, const Tensor& b) { return binary("lt", Op::CmpLt, a, b, Takes::Any); }
-Tensor operator>(const Tensor& a, const Tensor& b) { return binary("gt", Op::CmpLt, b, a, Takes::Any); }
+Tensor operator+(const Tensor& a, const Tensor& b) {
+  return arithmetic("add", Op::Add, Op::Or, a, b);
+}
+Tensor operator*(const Tensor& a, const Tensor& b) {
+  return arithmetic("mul", Op::Mul, Op::And, a, b);
+}
+Tensor operator-(const Tensor& a, const Tensor& b) {
+  return binary("sub", Op::Sub, a, b, Takes::Numbers);
+}
+Tensor operator/(const Tensor& a, const Tensor& b) {
+  return binary("div", Op::FDiv, a, b, Takes::Floats);
+}
+Tensor operator&(const Tensor& a, const Tensor& b) {
+  return binary("and", Op::And, a, b, Takes::Bits);
+}
+Tensor operator|(const Tensor& a, const Tensor& b) {
+  return binary("or", Op::Or, a, b, Takes::Bits);
+}
+Tensor operator^(const Tensor& a, const Tensor& b) {
+  return binary("xor", Op::Xor, a, b, Takes::Bits);
+}
+Tensor operator<<(const Tensor& a, const Tensor& b) {
+  return shift("shl", Op::Shl, a, b);
+}
+Tensor operator>>(const Tensor& a, const Tensor& b) {
+  return shift("shr", Op::Shr, a, b);
+}
+Tensor operator==(const Tensor& a, const Tensor& b) {
+  return binary("eq", Op::CmpEq, a, b, Takes::Any);
+}
+Tensor operator!=(const Tensor& a, const Tensor& b) {
+  return binary("ne", Op::CmpNe, a, b, Takes::Any);
+}
+Tensor operator<(const Tensor& a, const Tensor& b) {
+  return binary("lt", Op::CmpLt, a, b, Takes::Any);
+}
+Tensor operator>(const Tensor& a, const Tensor& b) {
+  return binary("gt", Op::CmpLt, b, a, Takes::Any);
+}
 // Not the negation of the opposite: both are false with NaN.
-Tensor operator<=(const Tensor& a, const Tensor& b) { return (a < b) | (a == b); }
-Tensor operator>=(const Tensor& a, const Tensor& b) { return (b < a) | (a == b); }
+Tensor operator<=(const Tensor& a, const Tensor& b) {
+  return (a < b) | (a == b);
+}
+Tensor operator>=(const Tensor& a, const Tensor& b) {
+  return (b < a) | (a == b);
+}
 
 Tensor operator%(const Tensor& a, const Tensor& b) {
   if (!takes_reals(a, b)) return binary("mod", Op::FloorMod, a, b, Takes::Numbers);
@@ -69,12 +103,14 @@ Tensor operator%(const Tensor& a, const Tensor& b) {
 }
 
 Tensor Tensor::floor_div(const Tensor& other) const {
-  if (!takes_reals(*this, other)) return binary("floor_div", Op::FloorDiv, *this, other, Takes::Numbers);
+  if (!takes_reals(*this, other))
+    return binary("floor_div", Op::FloorDiv, *this, other, Takes::Numbers);
   return (*this / other).floor();
 }
 
 Tensor Tensor::trunc_div(const Tensor& other) const {
-  if (!takes_reals(*this, other)) return binary("trunc_div", Op::IDiv, *this, other, Takes::Numbers);
+  if (!takes_reals(*this, other))
+    return binary("trunc_div", Op::IDiv, *this, other, Takes::Numbers);
   return (*this / other).trunc();
 }
 
@@ -97,7 +133,8 @@ Tensor Tensor::minimum(const Tensor& other) const {
   if (common == DType::Bool) return r.done(g.binary(Op::And, nodes[0], nodes[1]));
   // -x reverses the order of floats; ~x that of integers, without overflow.
   const auto reversed = [&](Id x) {
-    return is_float(common) ? g.unary(Op::Neg, x) : g.binary(Op::Xor, x, g.constant(common, int64_t{-1}));
+    return is_float(common) ? g.unary(Op::Neg, x)
+                            : g.binary(Op::Xor, x, g.constant(common, int64_t{-1}));
   };
   return r.done(reversed(g.binary(Op::Max, reversed(nodes[0]), reversed(nodes[1]))));
 }
@@ -105,8 +142,8 @@ Tensor Tensor::minimum(const Tensor& other) const {
 Tensor where(const Tensor& condition, const Tensor& yes, const Tensor& no) {
   Recorder r("where");
   std::vector<Id> nodes = {r.use(condition), r.use(yes), r.use(no)};
-  require(r.dtype(nodes[0]) == DType::Bool, "[where] the condition is {}, not bool; compare it first",
-          name_of(condition.dtype()));
+  require(r.dtype(nodes[0]) == DType::Bool,
+          "[where] the condition is {}, not bool; compare it first", name_of(condition.dtype()));
   std::vector<Id> arms = {nodes[1], nodes[2]};
   r.match_dtypes(arms, Takes::Any);
   nodes = {nodes[0], arms[0], arms[1]};
@@ -114,27 +151,65 @@ Tensor where(const Tensor& condition, const Tensor& yes, const Tensor& no) {
   return r.done(r.graph().where(nodes[0], nodes[1], nodes[2]));
 }
 
-Tensor Tensor::where(const Tensor& yes, const Tensor& no) const { return plugrad::where(*this, yes, no); }
-Tensor Tensor::masked_fill(const Tensor& mask, const Tensor& value) const { return mask.where(value, *this); }
-Tensor Tensor::lerp(const Tensor& end, const Tensor& weight) const { return *this + (end - *this) * weight; }
+Tensor Tensor::where(const Tensor& yes, const Tensor& no) const {
+  return plugrad::where(*this, yes, no);
+}
+Tensor Tensor::masked_fill(const Tensor& mask, const Tensor& value) const {
+  return mask.where(value, *this);
+}
+Tensor Tensor::lerp(const Tensor& end, const Tensor& weight) const {
+  return *this + (end - *this) * weight;
+}
 
-Tensor Tensor::operator-() const { return unary("neg", Op::Neg, *this, Takes::Numbers); }
-Tensor Tensor::operator~() const { return dtype() == DType::Bool ? *this ^ Tensor(true) : *this ^ Tensor(-1); }
-Tensor Tensor::operator!() const { return logical_not(); }
-Tensor Tensor::logical_not() const { return dtype() == DType::Bool ? ~*this : *this == 0; }
+Tensor Tensor::operator-() const {
+  return unary("neg", Op::Neg, *this, Takes::Numbers);
+}
+Tensor Tensor::operator~() const {
+  return dtype() == DType::Bool ? *this ^ Tensor(true) : *this ^ Tensor(-1);
+}
+Tensor Tensor::operator!() const {
+  return logical_not();
+}
+Tensor Tensor::logical_not() const {
+  return dtype() == DType::Bool ? ~*this : *this == 0;
+}
 
-Tensor Tensor::reciprocal() const { return unary("reciprocal", Op::Recip, *this, Takes::Floats); }
-Tensor Tensor::sqrt() const { return unary("sqrt", Op::Sqrt, *this, Takes::Floats); }
-Tensor Tensor::rsqrt() const { return sqrt().reciprocal(); }
-Tensor Tensor::square() const { return *this * *this; }
-Tensor Tensor::exp2() const { return unary("exp2", Op::Exp2, *this, Takes::Floats); }
-Tensor Tensor::log2() const { return unary("log2", Op::Log2, *this, Takes::Floats); }
-Tensor Tensor::sin() const { return unary("sin", Op::Sin, *this, Takes::Floats); }
-Tensor Tensor::cos() const { return (std::numbers::pi / 2 - *this).sin(); }
-Tensor Tensor::tan() const { return sin() / cos(); }
-Tensor Tensor::exp() const { return (*this * std::numbers::log2e).exp2(); }
-Tensor Tensor::log() const { return log2() * std::numbers::ln2; }
-Tensor Tensor::log10() const { return log2() * (std::numbers::ln2 / std::numbers::ln10); }
+Tensor Tensor::reciprocal() const {
+  return unary("reciprocal", Op::Recip, *this, Takes::Floats);
+}
+Tensor Tensor::sqrt() const {
+  return unary("sqrt", Op::Sqrt, *this, Takes::Floats);
+}
+Tensor Tensor::rsqrt() const {
+  return sqrt().reciprocal();
+}
+Tensor Tensor::square() const {
+  return *this * *this;
+}
+Tensor Tensor::exp2() const {
+  return unary("exp2", Op::Exp2, *this, Takes::Floats);
+}
+Tensor Tensor::log2() const {
+  return unary("log2", Op::Log2, *this, Takes::Floats);
+}
+Tensor Tensor::sin() const {
+  return unary("sin", Op::Sin, *this, Takes::Floats);
+}
+Tensor Tensor::cos() const {
+  return (std::numbers::pi / 2 - *this).sin();
+}
+Tensor Tensor::tan() const {
+  return sin() / cos();
+}
+Tensor Tensor::exp() const {
+  return (*this * std::numbers::log2e).exp2();
+}
+Tensor Tensor::log() const {
+  return log2() * std::numbers::ln2;
+}
+Tensor Tensor::log10() const {
+  return log2() * (std::numbers::ln2 / std::numbers::ln10);
+}
 
 Tensor Tensor::log1p() const {
   const Tensor u = 1.0 + *this;
@@ -163,9 +238,15 @@ Tensor Tensor::round() const {
   return plugrad::where((rest > 0.5) | ((rest == 0.5) & odd), low + 1.0, low);
 }
 
-Tensor Tensor::isnan() const { return *this != *this; }
-Tensor Tensor::isinf() const { return abs() == std::numeric_limits<double>::infinity(); }
-Tensor Tensor::isfinite() const { return abs() < std::numeric_limits<double>::infinity(); }
+Tensor Tensor::isnan() const {
+  return *this != *this;
+}
+Tensor Tensor::isinf() const {
+  return abs() == std::numeric_limits<double>::infinity();
+}
+Tensor Tensor::isfinite() const {
+  return abs() < std::numeric_limits<double>::infinity();
+}
 
 // Zero apart, so that |-0| is +0 and the gradient there is 0.
 Tensor Tensor::abs() const {

@@ -1,5 +1,5 @@
-// Indexing: numbers and slices are movement; places that are data are a comparison with a counter and a sum,
-// which the rewriter turns into one load.
+// Indexing: numbers and slices are movement; places that are data are a comparison with a counter
+// and a sum, which the rewriter turns into one load.
 #include <algorithm>
 
 #include "plugrad/functional.h"
@@ -77,29 +77,42 @@ Tensor Tensor::slice(int64_t axis, const Slice& s) const {
   return by == 1 ? x : every(x, at, by, range.count);
 }
 
-Tensor Tensor::operator[](const Index& index) const { return (*this)[std::initializer_list<Index>{index}]; }
+Tensor Tensor::operator[](const Index& index) const {
+  return (*this)[std::initializer_list<Index>{index}];
+}
 
 Tensor Tensor::operator[](std::initializer_list<Index> indices) const {
   std::vector<Index> list(indices);
-  const auto uses_axis = [](const Index& i) { return i.kind != Index::Kind::NewAxis && i.kind != Index::Kind::Ellipsis; };
+  const auto uses_axis = [](const Index& i) {
+    return i.kind != Index::Kind::NewAxis && i.kind != Index::Kind::Ellipsis;
+  };
   const int64_t used = std::ranges::count_if(list, uses_axis);
-  require(used <= ndim(), "[index] {} indices for shape {} of {} axes", used, to_string(shape()), ndim());
-  const auto ellipses = std::ranges::count_if(list, [](const Index& i) { return i.kind == Index::Kind::Ellipsis; });
+  require(used <= ndim(), "[index] {} indices for shape {} of {} axes", used, to_string(shape()),
+          ndim());
+  const auto ellipses =
+      std::ranges::count_if(list, [](const Index& i) { return i.kind == Index::Kind::Ellipsis; });
   require(ellipses <= 1, "[index] more than one ellipsis");
   Tensor x = *this;
   int64_t axis = 0;
   for (const Index& i : list) {
     switch (i.kind) {
-      case Index::Kind::Ellipsis: axis += ndim() - used; break;
-      case Index::Kind::NewAxis: x = x.unsqueeze(axis++); break;
-      case Index::Kind::Slice: x = x.slice(axis++, i.slice); break;
+      case Index::Kind::Ellipsis:
+        axis += ndim() - used;
+        break;
+      case Index::Kind::NewAxis:
+        x = x.unsqueeze(axis++);
+        break;
+      case Index::Kind::Slice:
+        x = x.slice(axis++, i.slice);
+        break;
       case Index::Kind::Tensor:
         x = x.index_select(axis, *i.tensor);
         axis += i.tensor->ndim();
         break;
       case Index::Kind::Number: {
         const int64_t size = x.size(axis), at = i.number < 0 ? i.number + size : i.number;
-        require(at >= 0 && at < size, "[index] {} is out of range for axis {} of {}", i.number, axis, to_string(x.shape()));
+        require(at >= 0 && at < size, "[index] {} is out of range for axis {} of {}", i.number,
+                axis, to_string(x.shape()));
         x = cut(x, axis, at, at + 1).squeeze(axis);
         break;
       }
@@ -121,7 +134,8 @@ Tensor select(const Tensor& x, int64_t axis, const Tensor& places) {
   data.insert(data.end(), from.begin() + axis, from.end());
   rows.insert(rows.end(), from.size() - at, 1);
   const size_t summed = at + chosen.size();
-  const Tensor counter = Tensor::arange(from[at]).reshape(counter_shape(data.size(), summed, from[at]));
+  const Tensor counter =
+      Tensor::arange(from[at]).reshape(counter_shape(data.size(), summed, from[at]));
   return pick(places.reshape(rows) == counter, x.reshape(data), static_cast<int64_t>(summed));
 }
 
@@ -159,7 +173,8 @@ Tensor Tensor::one_hot(int64_t classes) const {
 }
 
 Tensor embedding(const Tensor& table, const Tensor& places) {
-  require(table.ndim() == 2, "[embedding] the table has shape {}, not (rows, width)", to_string(table.shape()));
+  require(table.ndim() == 2, "[embedding] the table has shape {}, not (rows, width)",
+          to_string(table.shape()));
   require_places("embedding", places);
   return select(table, 0, places);
 }
@@ -167,7 +182,8 @@ Tensor embedding(const Tensor& table, const Tensor& places) {
 namespace {
 
 Tensor triangle(const Tensor& x, int64_t diagonal, bool lower) {
-  require(x.ndim() >= 2, "[{}] shape {} has fewer than two axes", lower ? "tril" : "triu", to_string(x.shape()));
+  require(x.ndim() >= 2, "[{}] shape {} has fewer than two axes", lower ? "tril" : "triu",
+          to_string(x.shape()));
   const int64_t n = x.size(-2), m = x.size(-1);
   const Tensor rows = Tensor::arange(n).reshape({n, 1}) + diagonal, columns = Tensor::arange(m);
   return where(lower ? columns <= rows : columns >= rows, x, 0);
@@ -175,8 +191,12 @@ Tensor triangle(const Tensor& x, int64_t diagonal, bool lower) {
 
 }  // namespace
 
-Tensor Tensor::tril(int64_t diagonal) const { return triangle(*this, diagonal, true); }
-Tensor Tensor::triu(int64_t diagonal) const { return triangle(*this, diagonal, false); }
+Tensor Tensor::tril(int64_t diagonal) const {
+  return triangle(*this, diagonal, true);
+}
+Tensor Tensor::triu(int64_t diagonal) const {
+  return triangle(*this, diagonal, false);
+}
 
 Tensor Tensor::cumsum(int64_t axis) const {
   const auto at = static_cast<size_t>(checked_axis("cumsum", axis, ndim()));

@@ -9,14 +9,19 @@ namespace plugrad {
 
 namespace {
 
-bool is_half(DType dtype) { return is_float(dtype) && size_of(dtype) < 4; }
+bool is_half(DType dtype) {
+  return is_float(dtype) && size_of(dtype) < 4;
+}
 
 [[noreturn]] void fail_inner(const Tensor& a, const Tensor& b) {
   std::string hint = "the last axis of the left and the second last of the right must agree";
   const int64_t k = a.size(-1);
-  if (b.ndim() >= 2 && b.size(-1) == k) hint = "did you mean matmul(x, w.transpose())?";
-  else if (a.ndim() >= 2 && a.size(-2) == b.size(b.ndim() >= 2 ? -2 : 0)) hint = "did you mean matmul(x.transpose(), w)?";
-  fail(ErrorKind::User, "[matmul] inner sizes differ: {} x {}; {}", to_string(a.shape()), to_string(b.shape()), hint);
+  if (b.ndim() >= 2 && b.size(-1) == k)
+    hint = "did you mean matmul(x, w.transpose())?";
+  else if (a.ndim() >= 2 && a.size(-2) == b.size(b.ndim() >= 2 ? -2 : 0))
+    hint = "did you mean matmul(x.transpose(), w)?";
+  fail(ErrorKind::User, "[matmul] inner sizes differ: {} x {}; {}", to_string(a.shape()),
+       to_string(b.shape()), hint);
 }
 
 }  // namespace
@@ -30,9 +35,10 @@ Tensor Tensor::matmul(const Tensor& other) const {
   const bool row = ndim() == 1, column = other.ndim() == 1;
   Tensor a = row ? unsqueeze(0) : *this, b = column ? other.unsqueeze(1) : other;
   if (a.size(-1) != b.size(-2)) fail_inner(*this, other);
-  // Products of halves are exact in f32, and are summed there; those of small integers must not wrap.
+  // Products of halves are exact in f32, and are summed there; those of small integers must not
+  // wrap.
   const DType wide = is_half(common) ? DType::F32 : sum_dtype(common);
-  a = a.cast(wide).unsqueeze(-2);                  // (…, n, 1, k)
+  a = a.cast(wide).unsqueeze(-2);                    // (…, n, 1, k)
   b = b.cast(wide).transpose(-2, -1).unsqueeze(-3);  // (…, 1, m, k)
   Tensor y = (a * b).sum(-1);
   if (is_half(common)) y = y.cast(common);
@@ -45,14 +51,20 @@ Tensor Tensor::linear(const Tensor& weight, const Tensor& bias) const {
   return bias.defined() ? y + bias : y;
 }
 
-Tensor matmul(const Tensor& a, const Tensor& b) { return a.matmul(b); }
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) { return x.linear(weight, bias); }
+Tensor matmul(const Tensor& a, const Tensor& b) {
+  return a.matmul(b);
+}
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  return x.linear(weight, bias);
+}
 
-Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
-                                    bool is_causal, double dropout) {
-  require(q.ndim() >= 2 && k.ndim() >= 2 && v.ndim() >= 2, "[scaled_dot_product_attention] {}, {} and {} need two axes at least",
+Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                    const Tensor& mask, bool is_causal, double dropout) {
+  require(q.ndim() >= 2 && k.ndim() >= 2 && v.ndim() >= 2,
+          "[scaled_dot_product_attention] {}, {} and {} need two axes at least",
           to_string(q.shape()), to_string(k.shape()), to_string(v.shape()));
-  require(!(mask.defined() && is_causal), "[scaled_dot_product_attention] give a mask or is_causal, not both");
+  require(!(mask.defined() && is_causal),
+          "[scaled_dot_product_attention] give a mask or is_causal, not both");
   const double scale = 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
   Tensor scores = matmul(q, k.transpose()) * scale;
   const double never = -std::numeric_limits<double>::infinity();
@@ -60,7 +72,8 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
     const int64_t l = q.size(-2), s = k.size(-2);
     scores = where(Tensor::arange(s) <= Tensor::arange(l).reshape({l, 1}), scores, never);
   }
-  if (mask.defined()) scores = mask.dtype() == DType::Bool ? where(mask, scores, never) : scores + mask;
+  if (mask.defined())
+    scores = mask.dtype() == DType::Bool ? where(mask, scores, never) : scores + mask;
   return matmul(scores.softmax().dropout(dropout, dropout > 0), v);
 }
 

@@ -12,8 +12,8 @@ Tensor reduced(const Tensor& loss, Reduction reduction) {
 }
 
 void require_same(const char* function, const Tensor& x, const Tensor& target) {
-  require(x.shape() == target.shape(), "[{}] shapes {} and {} differ", function, to_string(x.shape()),
-          to_string(target.shape()));
+  require(x.shape() == target.shape(), "[{}] shapes {} and {} differ", function,
+          to_string(x.shape()), to_string(target.shape()));
 }
 
 /// The log-probability of one class, mixed with the mean over all of them.
@@ -24,17 +24,19 @@ Tensor smoothed(const Tensor& of_class, const Tensor& log_p, double smoothing) {
 
 }  // namespace
 
-Tensor sparse_categorical_crossentropy(const Tensor& logits, const Tensor& labels, const CrossEntropyOptions& o) {
+Tensor sparse_categorical_crossentropy(const Tensor& logits, const Tensor& labels,
+                                       const CrossEntropyOptions& o) {
   constexpr const char* kName = "sparse_categorical_crossentropy";
   require(logits.ndim() > 0, "[{}] logits have no axis of classes", kName);
   Shape expected = logits.shape();
   const int64_t classes = expected.back();
   expected.pop_back();
-  require(is_integer(labels.dtype()), "[{}] labels are {}, not integers; cast them", kName, name_of(labels.dtype()));
+  require(is_integer(labels.dtype()), "[{}] labels are {}, not integers; cast them", kName,
+          name_of(labels.dtype()));
   require(labels.shape() == expected, "[{}] labels {} do not fit logits {}: expected {}", kName,
           to_string(labels.shape()), to_string(logits.shape()), to_string(expected));
-  require(o.label_smoothing >= 0.0 && o.label_smoothing <= 1.0, "[{}] label_smoothing is {}, not in [0, 1]", kName,
-          o.label_smoothing);
+  require(o.label_smoothing >= 0.0 && o.label_smoothing <= 1.0,
+          "[{}] label_smoothing is {}, not in [0, 1]", kName, o.label_smoothing);
   const Tensor log_p = logits.log_softmax(-1);
   const Tensor hit = labels.unsqueeze(-1) == Tensor::arange(classes);
   Tensor loss = -smoothed(where(hit, log_p, 0.0).sum(-1), log_p, o.label_smoothing);
@@ -44,7 +46,8 @@ Tensor sparse_categorical_crossentropy(const Tensor& logits, const Tensor& label
   return o.reduction == Reduction::Mean ? loss.sum() / counts.sum() : reduced(loss, o.reduction);
 }
 
-Tensor cross_entropy(const Tensor& logits, const Tensor& probabilities, const CrossEntropyOptions& o) {
+Tensor cross_entropy(const Tensor& logits, const Tensor& probabilities,
+                     const CrossEntropyOptions& o) {
   require_same("cross_entropy", logits, probabilities);
   const Tensor log_p = logits.log_softmax(-1);
   return reduced(-smoothed((log_p * probabilities).sum(-1), log_p, o.label_smoothing), o.reduction);

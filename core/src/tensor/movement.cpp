@@ -1,4 +1,5 @@
-// Movement: shapes change, elements do not. Each function checks its arguments and records one or a few nodes.
+// Movement: shapes change, elements do not. Each function checks its arguments and records one or a
+// few nodes.
 #include <algorithm>
 #include <numeric>
 
@@ -27,10 +28,13 @@ Shape resolve_shape(const Shape& from, const Shape& wanted) {
     require(open < 0, "[reshape] {} has more than one -1", to_string(wanted));
     open = static_cast<int64_t>(i);
   }
-  if (open >= 0 && known > 0 && count % known == 0) shape[static_cast<size_t>(open)] = count / known;
-  else require(open < 0, "[reshape] {} does not fit the {} elements of {}", to_string(wanted), count, to_string(from));
-  require(element_count(shape) == count, "[reshape] {} has {} elements, {} has {}", to_string(from), count,
-          to_string(shape), element_count(shape));
+  if (open >= 0 && known > 0 && count % known == 0)
+    shape[static_cast<size_t>(open)] = count / known;
+  else
+    require(open < 0, "[reshape] {} does not fit the {} elements of {}", to_string(wanted), count,
+            to_string(from));
+  require(element_count(shape) == count, "[reshape] {} has {} elements, {} has {}", to_string(from),
+          count, to_string(shape), element_count(shape));
   return shape;
 }
 
@@ -90,14 +94,16 @@ Tensor Tensor::expand(const Shape& wanted) const {
   Recorder r("expand");
   const Id node = r.use(*this);
   const Shape from = r.shape(node);
-  require(wanted.size() >= from.size(), "[expand] {} has fewer axes than {}", to_string(wanted), to_string(from));
+  require(wanted.size() >= from.size(), "[expand] {} has fewer axes than {}", to_string(wanted),
+          to_string(from));
   Shape shape = wanted;
   for (size_t i = 0; i < shape.size(); ++i) {
     const size_t added = wanted.size() - from.size();
     const int64_t old = i < added ? 1 : from[i - added];
     if (shape[i] == -1) shape[i] = old;
     require(shape[i] >= 0 && (shape[i] == old || old == 1),
-            "[expand] {} does not expand to {}: only sizes of 1 repeat", to_string(from), to_string(wanted));
+            "[expand] {} does not expand to {}: only sizes of 1 repeat", to_string(from),
+            to_string(wanted));
   }
   return r.done(r.broadcast_to(node, shape));
 }
@@ -111,14 +117,17 @@ Tensor Tensor::pad(const Pairs& before_after, double value) const {
   for (size_t i = 0; i < shape.size(); ++i) {
     const auto [before, after] = before_after[i];
     bounds.emplace_back(std::max<int64_t>(-before, 0), shape[i] - std::max<int64_t>(-after, 0));
-    require(bounds[i].first <= bounds[i].second, "[pad] ({}, {}) removes more than axis {} of {} has", before,
-            after, i, to_string(shape));
+    require(bounds[i].first <= bounds[i].second,
+            "[pad] ({}, {}) removes more than axis {} of {} has", before, after, i,
+            to_string(shape));
     pads.emplace_back(std::max<int64_t>(before, 0), std::max<int64_t>(after, 0));
   }
   node = shrink_node(r, node, bounds);
   const Tensor padded = r.done(pad_node(r, node, pads));
   if (value == 0.0 || r.shape(node) == padded.shape()) return padded;
-  const Id inside = r.expand(r.reshape(r.graph().constant(DType::Bool, int64_t{1}), Shape(shape.size(), 1)), r.shape(node));
+  const Id inside =
+      r.expand(r.reshape(r.graph().constant(DType::Bool, int64_t{1}), Shape(shape.size(), 1)),
+               r.shape(node));
   const Tensor fill = is_float(dtype()) ? Tensor(value) : Tensor(static_cast<int64_t>(value));
   return plugrad::where(r.done(pad_node(r, inside, pads)), padded, fill);
 }
@@ -129,9 +138,10 @@ Tensor Tensor::shrink(const Pairs& begin_end) const {
   const Shape shape = r.shape(node);
   require_rank("shrink", begin_end.size(), shape);
   for (size_t i = 0; i < shape.size(); ++i)
-    require(0 <= begin_end[i].first && begin_end[i].first <= begin_end[i].second && begin_end[i].second <= shape[i],
-            "[shrink] ({}, {}) is no part of axis {} of {}", begin_end[i].first, begin_end[i].second, i,
-            to_string(shape));
+    require(0 <= begin_end[i].first && begin_end[i].first <= begin_end[i].second &&
+                begin_end[i].second <= shape[i],
+            "[shrink] ({}, {}) is no part of axis {} of {}", begin_end[i].first,
+            begin_end[i].second, i, to_string(shape));
   return r.done(shrink_node(r, node, begin_end));
 }
 
@@ -139,7 +149,8 @@ Tensor Tensor::flip(const Axes& axes) const {
   Recorder r("flip");
   const Id node = r.use(*this);
   std::vector<int64_t> flags(r.shape(node).size(), 0);
-  for (int64_t axis : checked_axes("flip", axes, static_cast<int64_t>(flags.size()))) flags[static_cast<size_t>(axis)] = 1;
+  for (int64_t axis : checked_axes("flip", axes, static_cast<int64_t>(flags.size())))
+    flags[static_cast<size_t>(axis)] = 1;
   if (flags.empty()) return *this;
   return r.done(r.graph().add(Op::Flip, r.dtype(node), {node}, r.graph().list(flags)));
 }
@@ -167,10 +178,12 @@ Tensor Tensor::unsqueeze(int64_t axis) const {
 Tensor Tensor::flatten(int64_t start, int64_t end) const {
   const Shape shape = this->shape();
   if (shape.empty()) return reshape({1});
-  const int64_t first = checked_axis("flatten", start, ndim()), last = checked_axis("flatten", end, ndim());
+  const int64_t first = checked_axis("flatten", start, ndim()),
+                last = checked_axis("flatten", end, ndim());
   require(first <= last, "[flatten] start axis {} is after end axis {}", start, end);
   Shape result(shape.begin(), shape.begin() + first);
-  result.push_back(element_count(std::span(shape).subspan(static_cast<size_t>(first), static_cast<size_t>(last - first + 1))));
+  result.push_back(element_count(
+      std::span(shape).subspan(static_cast<size_t>(first), static_cast<size_t>(last - first + 1))));
   result.insert(result.end(), shape.begin() + last + 1, shape.end());
   return reshape(result);
 }
@@ -187,8 +200,8 @@ Tensor Tensor::unflatten(int64_t axis, const Shape& sizes) const {
 std::vector<Tensor> Tensor::split(const std::vector<int64_t>& sizes, int64_t axis) const {
   const int64_t at = checked_axis("split", axis, ndim());
   const int64_t total = std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
-  require(total == size(at), "[split] sizes ({}) add up to {}, axis {} of {} has {}", fmt::join(sizes, ", "), total,
-          at, to_string(shape()), size(at));
+  require(total == size(at), "[split] sizes ({}) add up to {}, axis {} of {} has {}",
+          fmt::join(sizes, ", "), total, at, to_string(shape()), size(at));
   std::vector<Tensor> parts;
   int64_t begin = 0;
   for (int64_t part : sizes) {
@@ -203,7 +216,8 @@ std::vector<Tensor> Tensor::split(int64_t part, int64_t axis) const {
   require(part > 0, "[split] size {} is not positive", part);
   const int64_t total = size(axis);
   std::vector<int64_t> sizes;
-  for (int64_t begin = 0; begin < total; begin += part) sizes.push_back(std::min(part, total - begin));
+  for (int64_t begin = 0; begin < total; begin += part)
+    sizes.push_back(std::min(part, total - begin));
   if (sizes.empty()) sizes.push_back(0);
   return split(sizes, axis);
 }
@@ -215,8 +229,8 @@ std::vector<Tensor> Tensor::chunk(int64_t count, int64_t axis) const {
 
 Tensor Tensor::repeat(const Shape& repeats) const {
   Shape shape = this->shape();
-  require(repeats.size() >= shape.size(), "[repeat] {} has fewer entries than {} has axes", to_string(repeats),
-          to_string(shape));
+  require(repeats.size() >= shape.size(), "[repeat] {} has fewer entries than {} has axes",
+          to_string(repeats), to_string(shape));
   shape.insert(shape.begin(), repeats.size() - shape.size(), 1);
   Shape split, expanded, result;
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -231,7 +245,8 @@ Tensor Tensor::repeat(const Shape& repeats) const {
 Tensor cat(const std::vector<Tensor>& tensors, int64_t axis) {
   require(!tensors.empty(), "[cat] no tensors are given");
   const Shape first = tensors[0].shape();
-  const auto at = static_cast<size_t>(checked_axis("cat", axis, static_cast<int64_t>(first.size())));
+  const auto at =
+      static_cast<size_t>(checked_axis("cat", axis, static_cast<int64_t>(first.size())));
   int64_t total = 0;
   for (const Tensor& t : tensors) {
     Shape shape = t.shape();
@@ -250,8 +265,10 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t axis) {
     Shape along(first.size(), 1);
     along[at] = total;
     const Tensor padded = t.pad(frame);
-    if (!result.defined()) result = padded;
-    else if (end > begin) result = where(Tensor::arange(total).reshape(along) < begin, result, padded);
+    if (!result.defined())
+      result = padded;
+    else if (end > begin)
+      result = where(Tensor::arange(total).reshape(along) < begin, result, padded);
     begin = end;
   }
   return result;
@@ -261,8 +278,8 @@ Tensor stack(const std::vector<Tensor>& tensors, int64_t axis) {
   require(!tensors.empty(), "[stack] no tensors are given");
   std::vector<Tensor> rows;
   for (const Tensor& t : tensors) {
-    require(t.shape() == tensors[0].shape(), "[stack] shapes {} and {} differ", to_string(tensors[0].shape()),
-            to_string(t.shape()));
+    require(t.shape() == tensors[0].shape(), "[stack] shapes {} and {} differ",
+            to_string(tensors[0].shape()), to_string(t.shape()));
     rows.push_back(t.unsqueeze(axis));
   }
   return cat(rows, axis);

@@ -9,12 +9,15 @@ Tensor Tensor::layernorm(const Axes& axes, double eps) const {
   return centred * (centred.square().mean(axes, true) + eps).rsqrt();
 }
 
-Tensor layernorm(const Tensor& x, const Axes& axes, double eps) { return x.layernorm(axes, eps); }
+Tensor layernorm(const Tensor& x, const Axes& axes, double eps) {
+  return x.layernorm(axes, eps);
+}
 
 Tensor batchnorm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,
                  const Tensor& inverse_std, int64_t axis) {
   Shape shape(static_cast<size_t>(x.ndim()), 1);
-  require(axis >= 0 && axis < x.ndim(), "[batchnorm] axis {} is out of range for shape {}", axis, to_string(x.shape()));
+  require(axis >= 0 && axis < x.ndim(), "[batchnorm] axis {} is out of range for shape {}", axis,
+          to_string(x.shape()));
   shape[static_cast<size_t>(axis)] = x.size(axis);
   Tensor y = x - mean.reshape(shape);
   if (weight.defined()) y = y * weight.reshape(shape);

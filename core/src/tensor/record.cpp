@@ -22,13 +22,16 @@ Id Recorder::use(const Tensor& tensor) {
   const uint32_t device = session_.devices()[state.node];
   if (device != 0 && device_ != 0 && device != device_)
     fail(ErrorKind::User, "[{}] tensors are on {} and on {}; move one with to(\"{}\")", function_,
-         session_.device_name(device_), session_.device_name(device), session_.device_name(device_));
+         session_.device_name(device_), session_.device_name(device),
+         session_.device_name(device_));
   if (device != 0) device_ = device;
   if (hint_ == 0) hint_ = state.device;
   return state.node;
 }
 
-Tensor Recorder::done(Id node) { return Tensor(session_.make(node, device_ != 0 ? device_ : hint_)); }
+Tensor Recorder::done(Id node) {
+  return Tensor(session_.make(node, device_ != 0 ? device_ : hint_));
+}
 
 Shape Recorder::shape(Id node) const {
   const auto sizes = session_.shape(node);
@@ -48,7 +51,8 @@ void Recorder::match_dtypes(std::vector<Id>& nodes, Takes takes) {
   if (takes == Takes::Numbers && common == DType::Bool)
     fail(ErrorKind::User, "[{}] takes numbers, not bool; cast it, or use &, | and ^", function_);
   if (takes == Takes::Bits && is_float(common))
-    fail(ErrorKind::User, "[{}] takes integers or bool, not {}; cast it", function_, name_of(common));
+    fail(ErrorKind::User, "[{}] takes integers or bool, not {}; cast it", function_,
+         name_of(common));
   for (Id& node : nodes) node = cast(node, common);
 }
 
@@ -65,7 +69,8 @@ void Recorder::match_shapes(std::vector<Id>& nodes) {
       if (s[i] == size || s[i] == 1) continue;
       std::string text;
       for (const Shape& each : shapes) text += (text.empty() ? "" : " and ") + to_string(each);
-      fail(ErrorKind::User, "[{}] shapes {} do not broadcast: sizes must be equal or 1, counted from the last axis",
+      fail(ErrorKind::User,
+           "[{}] shapes {} do not broadcast: sizes must be equal or 1, counted from the last axis",
            function_, text);
     }
   for (size_t i = 0; i < nodes.size(); ++i)
@@ -77,7 +82,8 @@ Id Recorder::cast(Id node, DType to) {
   const Node& n = g[node];
   if (n.dtype == to) return node;
   if (n.op != Op::Const) return g.cast(node, to);
-  return is_float(n.dtype) ? g.constant(to, const_float(g, node)) : g.constant(to, const_int(g, node));
+  return is_float(n.dtype) ? g.constant(to, const_float(g, node))
+                           : g.constant(to, const_int(g, node));
 }
 
 Id Recorder::reshape(Id node, const Shape& to) {
@@ -89,8 +95,9 @@ Id Recorder::expand(Id node, const Shape& to) {
 }
 
 Id Recorder::permute(Id node, const std::vector<int64_t>& order) {
-  return std::ranges::is_sorted(order) ? node
-                                       : graph().add(Op::Permute, dtype(node), {node}, graph().list(order));
+  return std::ranges::is_sorted(order)
+             ? node
+             : graph().add(Op::Permute, dtype(node), {node}, graph().list(order));
 }
 
 Id Recorder::broadcast_to(Id node, const Shape& to) {
@@ -100,8 +107,9 @@ Id Recorder::broadcast_to(Id node, const Shape& to) {
 }
 
 int64_t checked_axis(std::string_view function, int64_t axis, int64_t rank) {
-  require(axis >= -rank && axis < rank, "[{}] axis {} is out of range for {} axes: allowed are {} to {}",
-          function, axis, rank, -rank, rank - 1);
+  require(axis >= -rank && axis < rank,
+          "[{}] axis {} is out of range for {} axes: allowed are {} to {}", function, axis, rank,
+          -rank, rank - 1);
   return axis < 0 ? axis + rank : axis;
 }
 

@@ -1,6 +1,6 @@
-// What every primitive tensor function starts with: exclusive use of the session, operands whose devices
-// are checked, and short forms of the nodes that broadcasting and movement need. Functions that are
-// composed of others are written with Tensor alone and need none of this.
+// What every primitive tensor function starts with: exclusive use of the session, operands whose
+// devices are checked, and short forms of the nodes that broadcasting and movement need. Functions
+// that are composed of others are written with Tensor alone and need none of this.
 #pragma once
 
 #include <string_view>
@@ -29,7 +29,8 @@ class Recorder {
   engine::Session& session() { return session_; }
   std::string_view function() const { return function_; }
 
-  /// The node of a tensor. Errors: User when it is undefined or on another device than those before it.
+  /// The node of a tensor. Errors: User when it is undefined or on another device than those before
+  /// it.
   Id use(const Tensor& tensor);
   /// A new tensor on the device of those used.
   Tensor done(Id node);
@@ -39,8 +40,8 @@ class Recorder {
   Shape shape(Id node) const;  // by value: spans of lists move when lists are added
   DType dtype(Id node) { return graph()[node].dtype; }
 
-  /// One dtype for all and one shape (or ()) for all. Errors: User for shapes that do not broadcast and
-  /// dtypes that are not taken.
+  /// One dtype for all and one shape (or ()) for all. Errors: User for shapes that do not broadcast
+  /// and dtypes that are not taken.
   void match(std::vector<Id>& nodes, Takes takes);
   void match_dtypes(std::vector<Id>& nodes, Takes takes);
   void match_shapes(std::vector<Id>& nodes);
@@ -59,13 +60,16 @@ class Recorder {
   uint32_t device_ = 0, hint_ = 0;
 };
 
-/// `axis` counted from the front. Errors: User, naming the function, when it is outside [-rank, rank).
+/// `axis` counted from the front. Errors: User, naming the function, when it is outside [-rank,
+/// rank).
 int64_t checked_axis(std::string_view function, int64_t axis, int64_t rank);
 /// As checked_axis for each, ascending; none given: all. Errors: User for an axis named twice.
 std::vector<int64_t> checked_axes(std::string_view function, const Axes& axes, int64_t rank);
 
 /// Dtype that values of `dtype` have in functions of real analysis.
-inline DType real_dtype(DType dtype) { return is_float(dtype) ? strong(dtype) : DType::F32; }
+inline DType real_dtype(DType dtype) {
+  return is_float(dtype) ? strong(dtype) : DType::F32;
+}
 
 /// A number that no other stored value carries.
 uint64_t new_identity();

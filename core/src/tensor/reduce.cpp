@@ -16,18 +16,22 @@ Shape without_axes(const Shape& shape, const std::vector<int64_t>& axes) {
   Shape rest;
   size_t next = 0;
   for (size_t i = 0; i < shape.size(); ++i) {
-    if (next < axes.size() && axes[next] == static_cast<int64_t>(i)) ++next;
-    else rest.push_back(shape[i]);
+    if (next < axes.size() && axes[next] == static_cast<int64_t>(i))
+      ++next;
+    else
+      rest.push_back(shape[i]);
   }
   return rest;
 }
 
 /// One Reduce node in `dtype`. Axes of size 1 need none.
-Tensor reduce(std::string_view function, Op op, const Tensor& x, DType dtype, const Axes& axes, bool keepdim) {
+Tensor reduce(std::string_view function, Op op, const Tensor& x, DType dtype, const Axes& axes,
+              bool keepdim) {
   Recorder r(function);
   Id node = r.cast(r.use(x), dtype);
   const Shape shape = r.shape(node);
-  const std::vector<int64_t> list = checked_axes(function, axes, static_cast<int64_t>(shape.size()));
+  const std::vector<int64_t> list =
+      checked_axes(function, axes, static_cast<int64_t>(shape.size()));
   std::vector<int64_t> arg = {static_cast<int64_t>(op)};
   for (int64_t axis : list)
     if (shape[static_cast<size_t>(axis)] != 1) arg.push_back(axis);
@@ -47,14 +51,18 @@ int64_t reduced_count(std::string_view function, const Tensor& x, const Axes& ax
 }
 
 /// The dtype in which averages are computed: halves would overflow in the sum.
-DType mean_dtype(DType dtype) { return dtype == DType::F64 ? DType::F64 : DType::F32; }
+DType mean_dtype(DType dtype) {
+  return dtype == DType::F64 ? DType::F64 : DType::F32;
+}
 
 Tensor mean_in(const Tensor& x, const Axes& axes, bool keepdim) {
   return x.sum(axes, keepdim) / static_cast<double>(reduced_count("mean", x, axes));
 }
 
 /// An infinite maximum is not subtracted: inf - inf would be NaN.
-Tensor finite_or_zero(const Tensor& x) { return where(x.isinf(), 0.0, x); }
+Tensor finite_or_zero(const Tensor& x) {
+  return where(x.isinf(), 0.0, x);
+}
 
 }  // namespace
 
@@ -81,7 +89,9 @@ Tensor Tensor::any(const Axes& axes, bool keepdim) const {
   return reduce("any", Op::Max, flags, DType::U8, axes, keepdim) != 0;
 }
 
-Tensor Tensor::all(const Axes& axes, bool keepdim) const { return !(logical_not().any(axes, keepdim)); }
+Tensor Tensor::all(const Axes& axes, bool keepdim) const {
+  return !(logical_not().any(axes, keepdim));
+}
 
 Tensor Tensor::mean(const Axes& axes, bool keepdim) const {
   const DType result = tensor::real_dtype(dtype());
@@ -98,7 +108,8 @@ Tensor Tensor::var(const Axes& axes, bool keepdim, int64_t correction) const {
 
 Tensor Tensor::std(const Axes& axes, bool keepdim, int64_t correction) const {
   const Tensor variance = var(axes, keepdim, correction), zero = variance == 0.0;
-  return plugrad::where(zero, 0.0, plugrad::where(zero, 1.0, variance).sqrt());  // gradient 0 at 0, not NaN
+  return plugrad::where(zero, 0.0,
+                        plugrad::where(zero, 1.0, variance).sqrt());  // gradient 0 at 0, not NaN
 }
 
 Tensor Tensor::logsumexp(const Axes& axes, bool keepdim) const {

@@ -18,21 +18,39 @@ using tensor::Recorder;
 
 Index::Index(const Tensor& rows) : kind(Kind::Tensor), tensor(std::make_shared<Tensor>(rows)) {}
 
-const std::string& Kernel::name() const { return report_->name; }
-const std::string& Kernel::colored_name() const { return report_->colored_name; }
-const std::string& Kernel::device() const { return report_->device; }
-const std::string& Kernel::source() const { return report_->source; }
-const std::string& Kernel::ast() const { return report_->ast; }
-const std::string& Kernel::optimisations() const { return report_->optimisations; }
-int64_t Kernel::flops() const { return report_->flops; }
-int64_t Kernel::bytes() const { return report_->bytes; }
+const std::string& Kernel::name() const {
+  return report_->name;
+}
+const std::string& Kernel::colored_name() const {
+  return report_->colored_name;
+}
+const std::string& Kernel::device() const {
+  return report_->device;
+}
+const std::string& Kernel::source() const {
+  return report_->source;
+}
+const std::string& Kernel::ast() const {
+  return report_->ast;
+}
+const std::string& Kernel::optimisations() const {
+  return report_->optimisations;
+}
+int64_t Kernel::flops() const {
+  return report_->flops;
+}
+int64_t Kernel::bytes() const {
+  return report_->bytes;
+}
 
 std::string Device::default_device() {
   Session& session = Session::current();
   return session.device_name(session.default_device());
 }
 
-void Device::set_default_device(std::string_view name) { Session::current().set_default_device(name); }
+void Device::set_default_device(std::string_view name) {
+  Session::current().set_default_device(name);
+}
 
 // ---- What it is ----
 
@@ -40,7 +58,8 @@ Tensor::Tensor(Literal, Number value) {
   Recorder r("Tensor");
   Graph& g = r.graph();
   const bool real = value.dtype == DType::WeakFloat;
-  *this = r.done(real ? g.constant(value.dtype, value.real) : g.constant(value.dtype, value.integer));
+  *this =
+      r.done(real ? g.constant(value.dtype, value.real) : g.constant(value.dtype, value.integer));
 }
 
 Shape Tensor::shape() const {
@@ -83,7 +102,8 @@ bool Tensor::is_realized() const {
 std::ostream& operator<<(std::ostream& out, const Tensor& t) {
   if (!t.defined()) return out << "Tensor(undefined)";
   const std::string shape = to_string(t.shape());
-  out << "Tensor" << (t.ndim() == 1 ? fmt::format("({})", t.size(0)) : shape) << ' ' << name_of(t.dtype());
+  out << "Tensor" << (t.ndim() == 1 ? fmt::format("({})", t.size(0)) : shape) << ' '
+      << name_of(t.dtype());
   return out << " on " << t.device() << ", " << (t.is_realized() ? "realized" : "lazy");
 }
 
@@ -100,7 +120,8 @@ void Tensor::realize(std::span<const Tensor> tensors) {
     require(t.defined(), "[realize] a tensor is undefined; assign it a value first");
     states.push_back(t.state().get());
   }
-  Session::current().realize(states);  // not under a Lock: dead values may be dropped when memory is short
+  Session::current().realize(
+      states);  // not under a Lock: dead values may be dropped when memory is short
 }
 
 std::vector<std::byte> Tensor::to_bytes() const {
@@ -125,17 +146,24 @@ uint64_t load_element(const std::byte* at, DType dtype) {
   uint64_t bits = 0;
   std::memcpy(&bits, at, size_of(dtype));
   if (dtype == DType::F64) return bits;
-  if (dtype == DType::F32) return bits_of(static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits))), DType::F64);
-  if (is_float(dtype)) return bits_of(decode_small_float(static_cast<uint16_t>(bits), dtype), DType::F64);
+  if (dtype == DType::F32)
+    return bits_of(static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits))),
+                   DType::F64);
+  if (is_float(dtype))
+    return bits_of(decode_small_float(static_cast<uint16_t>(bits), dtype), DType::F64);
   return static_cast<uint64_t>(round_int(static_cast<int64_t>(bits), dtype));
 }
 
 /// The other way; `to` is the dtype of a C++ type.
 void store_element(uint64_t bits, DType from, DType to, std::byte* at) {
-  if (is_float(from)) bits = bits_of(std::bit_cast<double>(bits), to);
-  else if (from == DType::U64 && is_float(to)) bits = bits_of(static_cast<double>(bits), to);
-  else bits = bits_of(static_cast<int64_t>(bits), to);
-  if (to == DType::F32) bits = std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(bits)));
+  if (is_float(from))
+    bits = bits_of(std::bit_cast<double>(bits), to);
+  else if (from == DType::U64 && is_float(to))
+    bits = bits_of(static_cast<double>(bits), to);
+  else
+    bits = bits_of(static_cast<int64_t>(bits), to);
+  if (to == DType::F32)
+    bits = std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(bits)));
   std::memcpy(at, &bits, size_of(to));
 }
 
@@ -143,14 +171,15 @@ void store_element(uint64_t bits, DType from, DType to, std::byte* at) {
 
 void Tensor::read_as(void* out, size_t count, DType wanted) const {
   const int64_t expected = numel();
-  require(static_cast<int64_t>(count) == expected, "[copy_to] {} elements of space for the {} of {}", count,
-          expected, to_string(shape()));
+  require(static_cast<int64_t>(count) == expected,
+          "[copy_to] {} elements of space for the {} of {}", count, expected, to_string(shape()));
   auto* to = static_cast<std::byte*>(out);
   const DType own = dtype();
   if (own == wanted) return Session::current().read(*state_, std::span(to, count * size_of(own)));
   const std::vector<std::byte> bytes = to_bytes();
   for (size_t i = 0; i < count; ++i)
-    store_element(load_element(bytes.data() + i * size_of(own), own), own, wanted, to + i * size_of(wanted));
+    store_element(load_element(bytes.data() + i * size_of(own), own), own, wanted,
+                  to + i * size_of(wanted));
 }
 
 void Tensor::read_item(void* out, DType wanted) const {
@@ -173,8 +202,9 @@ Tensor& Tensor::assign(const Tensor& value) {
     fits = size == 1 || size == shape[shape.size() - 1 - i];
   }
   require(fits, "[assign] {} does not broadcast to {}", to_string(given), to_string(shape));
-  require(is_float(own) || !is_float(r.dtype(node)), "[assign] a {} value into a {} tensor; cast it first",
-          name_of(value.dtype()), name_of(own));
+  require(is_float(own) || !is_float(r.dtype(node)),
+          "[assign] a {} value into a {} tensor; cast it first", name_of(value.dtype()),
+          name_of(own));
   node = r.broadcast_to(r.cast(node, own), shape);
   // A leaf has a node of its own, and its new value is no function of other leaves.
   if (state_->requires_grad) {
@@ -185,10 +215,18 @@ Tensor& Tensor::assign(const Tensor& value) {
   return *this;
 }
 
-Tensor& Tensor::operator+=(const Tensor& other) { return assign(*this + other); }
-Tensor& Tensor::operator-=(const Tensor& other) { return assign(*this - other); }
-Tensor& Tensor::operator*=(const Tensor& other) { return assign(*this * other); }
-Tensor& Tensor::operator/=(const Tensor& other) { return assign(*this / other); }
+Tensor& Tensor::operator+=(const Tensor& other) {
+  return assign(*this + other);
+}
+Tensor& Tensor::operator-=(const Tensor& other) {
+  return assign(*this - other);
+}
+Tensor& Tensor::operator*=(const Tensor& other) {
+  return assign(*this * other);
+}
+Tensor& Tensor::operator/=(const Tensor& other) {
+  return assign(*this / other);
+}
 
 // ---- Representation ----
 
@@ -196,7 +234,8 @@ Tensor Tensor::contiguous() const {
   Recorder r("contiguous");
   const Id node = r.use(*this);
   const Op op = r.graph()[node].op;
-  return op == Op::Buffer || op == Op::Contiguous ? *this : r.done(r.graph().unary(Op::Contiguous, node));
+  return op == Op::Buffer || op == Op::Contiguous ? *this
+                                                  : r.done(r.graph().unary(Op::Contiguous, node));
 }
 
 Tensor Tensor::detach() const {

@@ -32,11 +32,13 @@ TEST_F(ConvolutionTest, EveryWindowOfEveryKindReadsItsPlace) {
           const Windows w{{1, kernel}, {1, stride}, {1, dilation}};
           const int64_t count = size < dilation * (kernel - 1) + 1 ? 0 : w.count(1, size);
           if (count < 1) continue;
-          const std::vector<double> view = values(window_view(context, buffer({1, size}, upto(size)), w));
+          const std::vector<double> view =
+              values(window_view(context, buffer({1, size}, upto(size)), w));
           ASSERT_EQ(static_cast<int64_t>(view.size()), count * kernel);
           for (int64_t o = 0; o < count; ++o)
             for (int64_t k = 0; k < kernel; ++k)
-              ASSERT_EQ(view[static_cast<size_t>(o * kernel + k)], static_cast<double>(o * stride + k * dilation))
+              ASSERT_EQ(view[static_cast<size_t>(o * kernel + k)],
+                        static_cast<double>(o * stride + k * dilation))
                   << size << ' ' << kernel << ' ' << stride << ' ' << dilation;
         }
 }
@@ -84,7 +86,8 @@ TEST_F(ConvolutionTest, IsFoundBelowPaddingAndMovement) {
 }
 
 TEST_F(ConvolutionTest, OtherSumsOfProductsAreNone) {
-  const Id a = buffer({2, 1, 2, 2, 2, 1, 1, 1}, upto(16)), b = buffer({2, 1, 2, 2, 2, 1, 1, 1}, upto(16));
+  const Id a = buffer({2, 1, 2, 2, 2, 1, 1, 1}, upto(16)),
+           b = buffer({2, 1, 2, 2, 2, 1, 1, 1}, upto(16));
   EXPECT_FALSE(match_convolution(context, reduce(Op::Add, g.binary(Op::Mul, a, b), {5, 6, 7})));
   EXPECT_FALSE(match_convolution(context, reduce(Op::Add, a, {5, 6, 7})));
   EXPECT_FALSE(match_convolution(context, a));

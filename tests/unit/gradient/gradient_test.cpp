@@ -69,13 +69,16 @@ TEST_F(Gradient, OfMovementIsTheMovementTransposed) {
     const Id w = buffer({sizes.begin(), sizes.end()}, weights);
     return values(derivative(g.binary(Op::Mul, y, w), a));
   };
-  EXPECT_THAT(flow(move(Op::Permute, a, {1, 0}), {1, 2, 3, 4, 5, 6}), ElementsAre(1, 3, 5, 2, 4, 6));
+  EXPECT_THAT(flow(move(Op::Permute, a, {1, 0}), {1, 2, 3, 4, 5, 6}),
+              ElementsAre(1, 3, 5, 2, 4, 6));
   EXPECT_THAT(flow(move(Op::Reshape, a, {6}), {1, 2, 3, 4, 5, 6}), ElementsAre(1, 2, 3, 4, 5, 6));
   EXPECT_THAT(flow(move(Op::Flip, a, {0, 1}), {1, 2, 3, 4, 5, 6}), ElementsAre(3, 2, 1, 6, 5, 4));
   EXPECT_THAT(flow(move(Op::Shrink, a, {1, 2, 0, 2}), {7, 8}), ElementsAre(0, 0, 0, 7, 8, 0));
-  EXPECT_THAT(flow(move(Op::Pad, a, {1, 0, 0, 1}), {9, 9, 9, 9, 1, 2, 3, 9, 4, 5, 6, 9}), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(flow(move(Op::Pad, a, {1, 0, 0, 1}), {9, 9, 9, 9, 1, 2, 3, 9, 4, 5, 6, 9}),
+              ElementsAre(1, 2, 3, 4, 5, 6));
   const Id row = move(Op::Shrink, a, {0, 1, 0, 3});
-  EXPECT_THAT(flow(move(Op::Expand, row, {2, 3}), {1, 2, 3, 4, 5, 6}), ElementsAre(5, 7, 9, 0, 0, 0));
+  EXPECT_THAT(flow(move(Op::Expand, row, {2, 3}), {1, 2, 3, 4, 5, 6}),
+              ElementsAre(5, 7, 9, 0, 0, 0));
 }
 
 TEST_F(Gradient, ANumberUsedForEveryElementCollectsFromAll) {
@@ -83,7 +86,8 @@ TEST_F(Gradient, ANumberUsedForEveryElementCollectsFromAll) {
   EXPECT_THAT(values(derivative(g.binary(Op::Mul, a, s), s)), ElementsAre(21));
   EXPECT_THAT(values(derivative(g.binary(Op::Add, a, s), s)), ElementsAre(6));
   const Id total = move(Op::Reshape, reduce(Op::Add, a, {0, 1}), {});  // 21, of shape ()
-  EXPECT_THAT(values(derivative(g.binary(Op::Mul, a, total), a)), ElementsAre(42, 42, 42, 42, 42, 42));
+  EXPECT_THAT(values(derivative(g.binary(Op::Mul, a, total), a)),
+              ElementsAre(42, 42, 42, 42, 42, 42));
 }
 
 TEST_F(Gradient, IsInTheDtypeOfItsTarget) {
@@ -104,7 +108,8 @@ TEST_F(Gradient, GoesBackToTheDeviceItCameFrom) {
 TEST_F(Gradient, OfAGradient) {
   const Id a = buffer({2}, {3, -4});
   const Id cube = g.binary(Op::Mul, g.binary(Op::Mul, a, a), a);
-  const Id first = derivative(cube, a), second = derivative(first, a), third = derivative(second, a);
+  const Id first = derivative(cube, a), second = derivative(first, a),
+           third = derivative(second, a);
   EXPECT_THAT(values(first), ElementsAre(27, 48));
   EXPECT_THAT(values(second), ElementsAre(18, -24));
   EXPECT_THAT(values(third), ElementsAre(6, 6));

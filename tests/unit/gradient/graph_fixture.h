@@ -17,7 +17,8 @@ struct GraphFixture : testing::Test {
   Context context{g, shapes, devices};
   std::map<Id, oracle::Array> leaves;
 
-  Id buffer(std::vector<int64_t> shape, std::vector<double> values, DType dtype = DType::F64, uint32_t device = 1) {
+  Id buffer(std::vector<int64_t> shape, std::vector<double> values, DType dtype = DType::F64,
+            uint32_t device = 1) {
     std::vector<int64_t> list = {static_cast<int64_t>(leaves.size()) + 1, device};
     list.insert(list.end(), shape.begin(), shape.end());
     const Id id = g.add(Op::Buffer, dtype, {}, g.list(list));
@@ -27,13 +28,16 @@ struct GraphFixture : testing::Test {
     return id;
   }
   Id number(double value, DType dtype = DType::F64) { return g.constant(dtype, value); }
-  Id move(Op op, Id x, std::vector<int64_t> list) { return g.add(op, g[x].dtype, {x}, g.list(list)); }
+  Id move(Op op, Id x, std::vector<int64_t> list) {
+    return g.add(op, g[x].dtype, {x}, g.list(list));
+  }
   Id reduce(Op op, Id x, std::vector<int64_t> axes) {
     axes.insert(axes.begin(), static_cast<int64_t>(op));
     return move(Op::Reduce, x, axes);
   }
   std::vector<double> values(Id id) {
-    const oracle::Array array = oracle::evaluate(g, std::span(&id, 1), [&](Id leaf) { return leaves.at(leaf); })[0];
+    const oracle::Array array =
+        oracle::evaluate(g, std::span(&id, 1), [&](Id leaf) { return leaves.at(leaf); })[0];
     std::vector<double> result;
     for (size_t i = 0; i < array.size(); ++i) result.push_back(array.real(i));
     return result;

@@ -15,17 +15,26 @@ struct Case {
   ConvOptions o;
 };
 
-double image_value(int64_t i) { return std::sin(0.1 + 0.7 * static_cast<double>(i)); }
-double weight_value(int64_t i) { return std::cos(0.2 + 0.9 * static_cast<double>(i)); }
-double flow_value(int64_t i) { return std::cos(0.3 + 0.5 * static_cast<double>(i)); }
+double image_value(int64_t i) {
+  return std::sin(0.1 + 0.7 * static_cast<double>(i));
+}
+double weight_value(int64_t i) {
+  return std::cos(0.2 + 0.9 * static_cast<double>(i));
+}
+double flow_value(int64_t i) {
+  return std::cos(0.3 + 0.5 * static_cast<double>(i));
+}
 
 Shape out_shape(const Case& c) {
-  const auto count = [](int64_t size, int64_t pads, int64_t kernel, int64_t stride, int64_t dilation) {
+  const auto count = [](int64_t size, int64_t pads, int64_t kernel, int64_t stride,
+                        int64_t dilation) {
     return (size + pads - dilation * (kernel - 1) - 1) / stride + 1;
   };
   return {c.x[0], c.w[0],
-          count(c.x[2], c.o.padding.top + c.o.padding.bottom, c.w[2], c.o.stride.height, c.o.dilation.height),
-          count(c.x[3], c.o.padding.left + c.o.padding.right, c.w[3], c.o.stride.width, c.o.dilation.width)};
+          count(c.x[2], c.o.padding.top + c.o.padding.bottom, c.w[2], c.o.stride.height,
+                c.o.dilation.height),
+          count(c.x[3], c.o.padding.left + c.o.padding.right, c.w[3], c.o.stride.width,
+                c.o.dilation.width)};
 }
 
 Loops loops(const Case& c) {
@@ -69,18 +78,19 @@ TEST(Conv2d, ValueAndBothGradientsAreThoseOfTheLoops) {
       {{1, 2, 8, 7}, {4, 1, 3, 3}, {.stride = {2, 3}, .padding = {1, 2}, .groups = 2}},
       {{2, 3, 9, 9}, {3, 1, 2, 3}, {.dilation = {3, 2}, .groups = 3}},
       {{1, 2, 9, 8}, {2, 2, 3, 3}, {.stride = 2, .padding = {1, 0, 2, 1}, .dilation = 2}},
-      {{1, 2, 6, 4}, {3, 2, 2, 2}, {.stride = 2}},                // windows side by side
-      {{1, 2, 7, 5}, {3, 2, 2, 2}, {.stride = 2}},                // and a rest
-      {{2, 3, 4, 4}, {5, 3, 1, 1}, {}},                           // one element
+      {{1, 2, 6, 4}, {3, 2, 2, 2}, {.stride = 2}},  // windows side by side
+      {{1, 2, 7, 5}, {3, 2, 2, 2}, {.stride = 2}},  // and a rest
+      {{2, 3, 4, 4}, {5, 3, 1, 1}, {}},             // one element
       {{2, 3, 5, 5}, {2, 3, 1, 1}, {.stride = 2}},
-      {{1, 1, 5, 5}, {1, 1, 5, 5}, {}},                           // one window
-      {{1, 2, 6, 6}, {2, 2, 2, 2}, {.stride = 3}},                // gaps between windows
+      {{1, 1, 5, 5}, {1, 1, 5, 5}, {}},             // one window
+      {{1, 2, 6, 6}, {2, 2, 2, 2}, {.stride = 3}},  // gaps between windows
       {{1, 4, 1, 7}, {4, 2, 1, 3}, {.padding = {0, 1}, .groups = 2}},
       {{1, 1, 3, 3}, {2, 1, 2, 2}, {.stride = 2, .padding = 1}},  // stride == kernel and padding
   };
   for (const Case& c : cases) {
     SCOPED_TRACE("x " + to_string(c.x) + " w " + to_string(c.w));
-    const Tensor x = made(c.x, image_value).requires_grad_(), w = made(c.w, weight_value).requires_grad_();
+    const Tensor x = made(c.x, image_value).requires_grad_(),
+                 w = made(c.w, weight_value).requires_grad_();
     const Tensor y = x.conv2d(w, {}, c.o);
     ASSERT_EQ(y.shape(), out_shape(c));
     const Loops expected = loops(c);
@@ -92,7 +102,8 @@ TEST(Conv2d, ValueAndBothGradientsAreThoseOfTheLoops) {
 }
 
 TEST(Conv2d, BiasIsAddedByChannel) {
-  const Tensor y = Tensor::ones({1, 1, 2, 2}).conv2d(Tensor::ones({2, 1, 1, 1}), Tensor::from({1.f, -3.f}));
+  const Tensor y =
+      Tensor::ones({1, 1, 2, 2}).conv2d(Tensor::ones({2, 1, 1, 1}), Tensor::from({1.f, -3.f}));
   expect_values(y, {2, 2, 2, 2, -2, -2, -2, -2});
 }
 
@@ -113,7 +124,8 @@ TEST(Conv2d, GradientOfAGradient) {
     point[i] = at - step;
     const double below = values(outer(Tensor::from(point, {1, 1, 5, 4}).requires_grad_()))[0];
     point[i] = at;
-    EXPECT_NEAR(analytic[i], (above - below) / (2 * step), 1e-5 * std::abs(analytic[i]) + 1e-5) << i;
+    EXPECT_NEAR(analytic[i], (above - below) / (2 * step), 1e-5 * std::abs(analytic[i]) + 1e-5)
+        << i;
   }
 }
 
@@ -123,7 +135,8 @@ TEST(Pool2d, MaximumOfWindows) {
   expect_values(x.max_pool2d(3, {.stride = 1}), {10, 11, 14, 15});
   expect_values(x.max_pool2d({2, 3}, {.stride = 2, .padding = {0, 1}}), {5, 7, 13, 15});
   expect_values((-x).max_pool2d(2, {.padding = 1}), {0, -1, -3, -4, -5, -7, -12, -13, -15});
-  expect_values(counting({1, 1, 5, 5}).max_pool2d(2, {.ceil_mode = true}), {6, 8, 9, 16, 18, 19, 21, 23, 24});
+  expect_values(counting({1, 1, 5, 5}).max_pool2d(2, {.ceil_mode = true}),
+                {6, 8, 9, 16, 18, 19, 21, 23, 24});
   expect_values(counting({1, 5, 5}).max_pool2d(2, {.stride = 1, .dilation = 3}), {18, 19, 23, 24});
   const Tensor ints = Tensor::from({-5, -7, -6, -9}, {1, 1, 2, 2});
   EXPECT_EQ(ints.max_pool2d(2, {.padding = 1}).dtype(), DType::I32);
@@ -149,13 +162,17 @@ TEST(Pool2d, AverageCountsPaddingOrNot) {
 TEST(Conv2d, Errors) {
   const Tensor x = Tensor::zeros({1, 3, 8, 8});
   EXPECT_EQ(error_of([&] { x.conv2d(Tensor::zeros({4, 2, 3, 3})); }),
-            "[conv2d] image (1, 3, 8, 8) and weight (4, 2, 3, 3) do not fit 1 groups: the weight must be (out, 3 / "
+            "[conv2d] image (1, 3, 8, 8) and weight (4, 2, 3, 3) do not fit 1 groups: the weight "
+            "must be (out, 3 / "
             "groups, …) and out a multiple of groups");
   EXPECT_EQ(error_of([&] { x.conv2d(Tensor::zeros({4, 3, 9, 3})); }),
-            "[conv2d] windows of (9, 3) with dilation (1, 1) do not fit an image of (1, 3, 8, 8), padded to (1, 3, 8, 8)");
-  EXPECT_THAT(error_of([&] { x.conv2d(Tensor::zeros({4, 3, 3, 3}), Tensor::zeros({3})); }),
-              testing::HasSubstr("[conv2d] bias (3,) does not have one value for each of 4 channels"));
-  EXPECT_THAT(error_of([&] { x.max_pool2d(2, {.stride = 0}); }), testing::HasSubstr("must be positive"));
+            "[conv2d] windows of (9, 3) with dilation (1, 1) do not fit an image of (1, 3, 8, 8), "
+            "padded to (1, 3, 8, 8)");
+  EXPECT_THAT(
+      error_of([&] { x.conv2d(Tensor::zeros({4, 3, 3, 3}), Tensor::zeros({3})); }),
+      testing::HasSubstr("[conv2d] bias (3,) does not have one value for each of 4 channels"));
+  EXPECT_THAT(error_of([&] { x.max_pool2d(2, {.stride = 0}); }),
+              testing::HasSubstr("must be positive"));
 }
 
 }  // namespace

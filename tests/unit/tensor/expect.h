@@ -1,5 +1,5 @@
-// Values of tensors in tests: by the evaluator, which needs no device, or computed by the default device where
-// PLUGRAD_TEST_RUNS is set.
+// Values of tensors in tests: by the evaluator, which needs no device, or computed by the default
+// device where PLUGRAD_TEST_RUNS is set.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -26,11 +26,13 @@ inline std::vector<double> values(const Tensor& t) {
 
 /// Equal up to absolute + relative * |expected|; infinities and NaN must agree.
 inline void expect_near(const std::vector<double>& actual, const std::vector<double>& expected,
-                        double absolute = 1e-6, double relative = 1e-5, const std::string& what = {}) {
+                        double absolute = 1e-6, double relative = 1e-5,
+                        const std::string& what = {}) {
   ASSERT_EQ(actual.size(), expected.size()) << what;
   for (size_t i = 0; i < actual.size(); ++i) {
     if (std::isnan(expected[i]) || std::isinf(expected[i])) {
-      EXPECT_EQ(std::isnan(actual[i]), std::isnan(expected[i])) << what << " at " << i << ": " << actual[i];
+      EXPECT_EQ(std::isnan(actual[i]), std::isnan(expected[i]))
+          << what << " at " << i << ": " << actual[i];
       if (std::isinf(expected[i])) {
         EXPECT_EQ(actual[i], expected[i]) << what << " at " << i;
       }
@@ -42,8 +44,8 @@ inline void expect_near(const std::vector<double>& actual, const std::vector<dou
   }
 }
 
-inline void expect_values(const Tensor& t, const std::vector<double>& expected, double absolute = 1e-6,
-                          double relative = 1e-5) {
+inline void expect_values(const Tensor& t, const std::vector<double>& expected,
+                          double absolute = 1e-6, double relative = 1e-5) {
   expect_near(values(t), expected, absolute, relative);
 }
 
@@ -63,12 +65,19 @@ std::string error_of(F f, ErrorKind kind = ErrorKind::User) {
 /// f64: function(first + step * i) for i = 0, 1, …
 inline Tensor wave(double (*function)(double), const Shape& shape, double first, double step) {
   std::vector<double> list(static_cast<size_t>(Tensor::zeros(shape).numel()));
-  for (size_t i = 0; i < list.size(); ++i) list[i] = function(first + step * static_cast<double>(i));
+  for (size_t i = 0; i < list.size(); ++i)
+    list[i] = function(first + step * static_cast<double>(i));
   return Tensor::from(list, shape);
 }
-inline Tensor cosine(const Shape& shape) { return wave(std::cos, shape, 0.3, 0.5); }
-inline Tensor sine(const Shape& shape) { return wave(std::sin, shape, 0.2, 0.3); }
-inline Tensor labels() { return Tensor::from({2, 0, 3}); }
+inline Tensor cosine(const Shape& shape) {
+  return wave(std::cos, shape, 0.3, 0.5);
+}
+inline Tensor sine(const Shape& shape) {
+  return wave(std::sin, shape, 0.2, 0.3);
+}
+inline Tensor labels() {
+  return Tensor::from({2, 0, 3});
+}
 
 /// f32: first, first + step, …
 inline Tensor counting(const Shape& shape, double first = 0.0, double step = 1.0) {

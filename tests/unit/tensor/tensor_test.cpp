@@ -16,7 +16,8 @@ std::string printed(const Tensor& t) {
 TEST(Tensor, PrintsWhatItIsAndRunsNothing) {
   const Tensor a = Tensor::from({1.f, 2.f}), y = a + 1.0;
   EXPECT_EQ(printed(y), "Tensor(2) f32 on " + Device::default_device() + ", lazy");
-  EXPECT_EQ(printed(Tensor::arange(6, DType::I64).reshape({2, 3})), "Tensor(2, 3) i64 on " + Device::default_device() + ", lazy");
+  EXPECT_EQ(printed(Tensor::arange(6, DType::I64).reshape({2, 3})),
+            "Tensor(2, 3) i64 on " + Device::default_device() + ", lazy");
   EXPECT_EQ(printed(Tensor()), "Tensor(undefined)");
   EXPECT_FALSE(y.is_realized());
 }
@@ -53,15 +54,19 @@ TEST(Tensor, InPlaceOperators) {
 
 TEST(Tensor, AssignmentChecksShapeAndDtype) {
   Tensor a = Tensor::from({1, 2});
-  EXPECT_EQ(error_of([&] { a.assign(Tensor::from({1, 2, 3})); }), "[assign] (3,) does not broadcast to (2,)");
-  EXPECT_EQ(error_of([&] { a.assign(Tensor::zeros({1, 2})); }), "[assign] (1, 2) does not broadcast to (2,)");
-  EXPECT_EQ(error_of([&] { a.assign(Tensor::from({1.f, 2.f})); }), "[assign] a f32 value into a i32 tensor; cast it first");
+  EXPECT_EQ(error_of([&] { a.assign(Tensor::from({1, 2, 3})); }),
+            "[assign] (3,) does not broadcast to (2,)");
+  EXPECT_EQ(error_of([&] { a.assign(Tensor::zeros({1, 2})); }),
+            "[assign] (1, 2) does not broadcast to (2,)");
+  EXPECT_EQ(error_of([&] { a.assign(Tensor::from({1.f, 2.f})); }),
+            "[assign] a f32 value into a i32 tensor; cast it first");
   EXPECT_EQ(error_of([&] { a /= 2; }), "[assign] a f32 value into a i32 tensor; cast it first");
   expect_values(a, {1, 2});
 }
 
 TEST(Tensor, NumbersAreWeak) {
-  const Tensor half = Tensor::ones({2}, DType::F16), byte = Tensor::ones({2}, DType::U8), flag = Tensor::from({true, false});
+  const Tensor half = Tensor::ones({2}, DType::F16), byte = Tensor::ones({2}, DType::U8),
+               flag = Tensor::from({true, false});
   EXPECT_EQ((half + 1.5).dtype(), DType::F16);
   EXPECT_EQ((2 * half).dtype(), DType::F16);
   EXPECT_EQ((byte + 1).dtype(), DType::U8);
@@ -97,11 +102,15 @@ TEST(Tensor, Creation) {
 
 TEST(Tensor, CreationErrors) {
   EXPECT_EQ(error_of([] { Tensor::zeros({2, -3}); }), "[full] size -3 in (2, -3) is negative");
-  EXPECT_EQ(error_of([] { Tensor::from({1, 2, 3}, {2, 2}); }), "[from] 3 values for the 4 elements of shape (2, 2)");
-  EXPECT_EQ(error_of([] { Tensor::from({{1, 2}, {3}}); }), "[from] 3 values for the 4 elements of shape (2, 2)");
+  EXPECT_EQ(error_of([] { Tensor::from({1, 2, 3}, {2, 2}); }),
+            "[from] 3 values for the 4 elements of shape (2, 2)");
+  EXPECT_EQ(error_of([] { Tensor::from({{1, 2}, {3}}); }),
+            "[from] 3 values for the 4 elements of shape (2, 2)");
   EXPECT_EQ(error_of([] { Tensor::arange(0, 3, 0); }), "[arange] from 0 to 3 by 0 never ends");
-  EXPECT_EQ(error_of([] { Tensor::zeros({2}).cast(DType::Void); }), "[cast] void is no dtype of a tensor");
-  EXPECT_THAT(error_of([] { Tensor::zeros({2}, DType::F32, "CUDDA"); }), testing::HasSubstr("CUDDA"));
+  EXPECT_EQ(error_of([] { Tensor::zeros({2}).cast(DType::Void); }),
+            "[cast] void is no dtype of a tensor");
+  EXPECT_THAT(error_of([] { Tensor::zeros({2}, DType::F32, "CUDDA"); }),
+              testing::HasSubstr("CUDDA"));
   EXPECT_THAT(error_of([] { Tensor().sum(); }), testing::HasSubstr("a tensor is undefined"));
 }
 
@@ -166,49 +175,66 @@ TEST(Backward, StopsAtDetachAndAtAssignedLeaves) {
 
 TEST(Backward, Errors) {
   Tensor w = Tensor::from({1.f, 2.f}).requires_grad_();
-  EXPECT_EQ(error_of([&] { (w * w).backward(); }),
-            "[backward] the loss is f32 of shape (2,), not one float; reduce it with mean() or sum()");
-  EXPECT_EQ(error_of([&] { gradient(Tensor::arange(3).sum(), {w}); }),
-            "[gradient] the loss is i32 of shape (), not one float; reduce it with mean() or sum()");
+  EXPECT_EQ(
+      error_of([&] { (w * w).backward(); }),
+      "[backward] the loss is f32 of shape (2,), not one float; reduce it with mean() or sum()");
+  EXPECT_EQ(
+      error_of([&] { gradient(Tensor::arange(3).sum(), {w}); }),
+      "[gradient] the loss is i32 of shape (), not one float; reduce it with mean() or sum()");
   EXPECT_EQ(error_of([&] { gradient(w.sum(), {Tensor::arange(3)}); }),
             "[gradient] a target is i32; only floats have gradients");
   EXPECT_EQ(error_of([] { Tensor::arange(3).requires_grad_(); }),
             "[requires_grad_] the tensor is i32; only floats have gradients");
-  EXPECT_EQ(error_of([&] { w.set_grad(Tensor::zeros({3})); }), "[set_grad] (3,) is not the shape (2,) of the tensor");
+  EXPECT_EQ(error_of([&] { w.set_grad(Tensor::zeros({3})); }),
+            "[set_grad] (3,) is not the shape (2,) of the tensor");
 }
 
 TEST(GradientOf, WhatTheLossDoesNotDependOnIsAnError) {
   const Tensor a = Tensor::from({1.f, 2.f}), b = Tensor::from({{1.f}, {2.f}});
   EXPECT_EQ(error_of([&] { gradient(a.sum(), {a, b}); }),
-            "[gradient] the loss does not depend on target 1, of shape (2, 1); if something between them was realised, "
+            "[gradient] the loss does not depend on target 1, of shape (2, 1); if something "
+            "between them was realised, "
             "mark the target with requires_grad_() before that");
-  EXPECT_THAT(error_of([&] { gradient(a.detach().sum(), {a}); }), testing::HasSubstr("does not depend on target 0"));
+  EXPECT_THAT(error_of([&] { gradient(a.detach().sum(), {a}); }),
+              testing::HasSubstr("does not depend on target 0"));
 }
 
 TEST(GradientOf, AGradientOfAGradient) {
   Tensor x = Tensor::from({0.5, -1.5}).requires_grad_();
-  const Tensor first = gradient(x.exp().sum(), {x})[0], second = gradient(first.square().sum(), {x})[0];
+  const Tensor first = gradient(x.exp().sum(), {x})[0],
+               second = gradient(first.square().sum(), {x})[0];
   expect_values(second, {2 * std::exp(1.0), 2 * std::exp(-3.0)}, 1e-9, 1e-9);
 }
 
 TEST(Random, IsWhatTheDescriptionSays) {
-  // From an independent implementation in Python of threefry-2x32 and the rules in docs/tensor-guide.md.
+  // From an independent implementation in Python of threefry-2x32 and the rules in
+  // docs/tensor-guide.md.
   Tensor::manual_seed(42);
-  expect_values(Tensor::rand({5}), {0.38104248046875, 0.009775400161743164, 0.1128007173538208, 0.1176995038986206, 0.505361795425415}, 0, 0);
-  expect_values(Tensor::rand({3}), {0.8708788156509399, 0.5977052450180054, 0.6344926357269287}, 0, 0);
+  expect_values(Tensor::rand({5}),
+                {0.38104248046875, 0.009775400161743164, 0.1128007173538208, 0.1176995038986206,
+                 0.505361795425415},
+                0, 0);
+  expect_values(Tensor::rand({3}), {0.8708788156509399, 0.5977052450180054, 0.6344926357269287}, 0,
+                0);
   Tensor::manual_seed(7);
-  expect_values(Tensor::rand({5}, DType::F16), {0.0517578125, 0.43359375, 0.9326171875, 0.046875, 0.373046875}, 0, 0);
+  expect_values(Tensor::rand({5}, DType::F16),
+                {0.0517578125, 0.43359375, 0.9326171875, 0.046875, 0.373046875}, 0, 0);
   Tensor::manual_seed(7);
-  expect_values(Tensor::rand({5}, DType::BF16), {0.046875, 0.4296875, 0.9296875, 0.046875, 0.3671875}, 0, 0);
+  expect_values(Tensor::rand({5}, DType::BF16),
+                {0.046875, 0.4296875, 0.9296875, 0.046875, 0.3671875}, 0, 0);
   Tensor::manual_seed(7);
-  expect_values(Tensor::rand({3}, DType::F64), {0.03304022715205024, 0.32462644209553737, 0.8199026589312675}, 0, 0);
+  expect_values(Tensor::rand({3}, DType::F64),
+                {0.03304022715205024, 0.32462644209553737, 0.8199026589312675}, 0, 0);
   Tensor::manual_seed(42);
-  expect_values(Tensor::randn({4}), {0.6225841250536464, 0.1705761450138729, 0.8297092594460318, 0.30674063931270146}, 2e-6);
+  expect_values(Tensor::randn({4}),
+                {0.6225841250536464, 0.1705761450138729, 0.8297092594460318, 0.30674063931270146},
+                2e-6);
 }
 
 TEST(Random, ComesInItsRangesAndDiffersFromCallToCall) {
   Tensor::manual_seed(1);
-  const std::vector<double> a = values(Tensor::uniform({1000}, -2, 3)), b = values(Tensor::uniform({1000}, -2, 3));
+  const std::vector<double> a = values(Tensor::uniform({1000}, -2, 3)),
+                            b = values(Tensor::uniform({1000}, -2, 3));
   EXPECT_NE(a, b);
   EXPECT_THAT(a, testing::Each(testing::AllOf(testing::Ge(-2.0), testing::Lt(3.0))));
   double mean = 0;
@@ -221,7 +247,8 @@ TEST(Random, ComesInItsRangesAndDiffersFromCallToCall) {
   for (double v : normal) square += v * v / 2000;
   EXPECT_NEAR(square, 1.0, 0.15);
   const double bound = std::sqrt(6.0 / ((1 + 1e-4) * 50));
-  EXPECT_THAT(values(Tensor::kaiming_uniform({4, 50})), testing::Each(testing::AllOf(testing::Ge(-bound), testing::Le(bound))));
+  EXPECT_THAT(values(Tensor::kaiming_uniform({4, 50})),
+              testing::Each(testing::AllOf(testing::Ge(-bound), testing::Le(bound))));
 }
 
 TEST(Random, DropoutKeepsTheMean) {
