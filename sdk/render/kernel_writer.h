@@ -98,6 +98,7 @@ class KernelWriter {
   // ALU (write_alu.cpp)
   const AluRow& row_for(uint32_t number) const;
   bool fits(const AluRow& row, uint32_t number) const;
+  bool is_repeated_by_language(const AluRow& row, uint32_t number, uint32_t which) const;
   bool is_plain_literal(uint32_t number, uint32_t which) const;
 
   // around the kernel (write_entry.cpp)

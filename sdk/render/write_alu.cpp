@@ -39,6 +39,17 @@ bool KernelWriter::fits(const AluRow& row, uint32_t number) const {
   return right.arg < bits_of(self.dtype);
 }
 
+// Beside a vector, C takes a scalar for a vector of it; not in calls, and not left of a shift.
+bool KernelWriter::is_repeated_by_language(const AluRow& row, uint32_t number,
+                                           uint32_t which) const {
+  const pgr_ir_inst& self = inst(number);
+  const pgr_ir_inst& scalar = source(number, which);
+  const bool is_shift = self.op == PGR_OP_SHL || self.op == PGR_OP_SHR;
+  if (scalar.lanes == self.lanes || scalar.dtype == PGR_DTYPE_BOOL) return false;
+  return row.prec != Prec::Atom && self.src_count == 2 && !(is_shift && which == 0) &&
+         source(number, 1 - which).lanes == self.lanes;
+}
+
 bool KernelWriter::is_plain_literal(uint32_t number, uint32_t which) const {
   const pgr_ir_inst& self = inst(number);
   const pgr_ir_inst& literal = source(number, which);
@@ -72,7 +83,10 @@ void KernelWriter::write_alu(uint32_t number) {
     const uint32_t from = ir_.source(number, i);
     if (names_twice(row.pattern, static_cast<char>('0' + i)) && values_[from].is_pending)
       settle(from);
-    operands[i] = operand(from, lanes, mask_bits, i == 0 ? row.first : row.rest);
+    const Prec loosest = i == 0 ? row.first : row.rest;
+    operands[i] = is_repeated_by_language(row, number, i)
+                      ? use(from, loosest)
+                      : operand(from, lanes, mask_bits, loosest);
     if (is_plain_literal(number, i)) operands[i] = without_suffix(operands[i]);
   }
   const Type from{source(number, 0).dtype, lanes};

@@ -71,8 +71,7 @@ static __attribute__((noinline)) void E_4_8_groups(f32 *restrict data0, const f3
   for (u64 group = begin; group < end; ++group) {
     const i64 gidx0 = group;
     const i64 alu0 = gidx0 * 8;
-    const f32x8 alu1 = max_f32x8(*(const f32x8u *)(data1 + alu0), (f32x8)0.0f) * (f32x8)2.0f;
-    *(f32x8u *)(data0 + alu0) = alu1;
+    *(f32x8u *)(data0 + alu0) = max_f32x8(*(const f32x8u *)(data1 + alu0), (f32x8)0.0f) * 2.0f;
   }
 }
 
