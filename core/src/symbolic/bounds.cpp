@@ -152,7 +152,6 @@ Interval dtype_interval(DType dtype) {
 }
 
 void Bounds::fill(Id id) {
-  by_id_.reserve(graph_.size());
   while (by_id_.size() <= id) by_id_.push_back(compute(static_cast<Id>(by_id_.size())));
 }
 

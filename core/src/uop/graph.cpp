@@ -23,6 +23,23 @@ uint32_t hash_of(Op op, DType dtype, std::span<const Id> sources, uint64_t arg) 
   return mix(h);
 }
 
+// The slots to look at, in order: first some near the place of the newest source, because nodes that are
+// built together are looked up together; where those are taken (a source with many users), anywhere.
+class Probe {
+ public:
+  Probe(std::vector<uint32_t>& table, uint32_t hash, std::span<const Id> sources)
+      : table_(table.data()), mask_(static_cast<uint32_t>(table.size()) - 1), anywhere_(hash), at_(hash) {
+    if (!sources.empty()) at_ = 2 * std::max(sources.front(), sources.back()) + (hash & 15);
+  }
+  uint32_t* slot() const { return table_ + (at_ & mask_); }
+  void next() { at_ = ++step_ < kNear ? at_ + 1 : anywhere_ + step_ - kNear; }
+
+ private:
+  static constexpr uint32_t kNear = 8;
+  uint32_t* table_;
+  uint32_t mask_, anywhere_, at_, step_ = 0;
+};
+
 }  // namespace
 
 struct Graph::Lists {
@@ -62,26 +79,26 @@ Graph& Graph::operator=(Graph&&) noexcept = default;
 Graph::~Graph() = default;
 
 uint32_t* Graph::find_slot(uint32_t hash, Op op, DType dtype, std::span<const Id> sources, uint64_t arg) {
-  const uint32_t mask = static_cast<uint32_t>(table_.size()) - 1;
-  for (uint32_t at = hash & mask;; at = (at + 1) & mask) {
-    const uint32_t entry = table_[at];
-    if (entry == 0) return &table_[at];
-    if (hashes_[entry - 1] != hash) continue;
-    const Node& n = operator[](entry - 1);
+  for (Probe probe(table_, hash, sources);; probe.next()) {
+    uint32_t* slot = probe.slot();
+    if (*slot == 0) return slot;
+    if (hashes_[*slot - 1] != hash) continue;
+    const Node& n = operator[](*slot - 1);
     if (n.op == op && n.dtype == dtype && n.arg == arg && n.src_count == sources.size() &&
         std::ranges::equal(this->sources(n), sources))
-      return &table_[at];
+      return slot;
   }
+}
+
+uint32_t* Graph::free_slot(uint32_t hash, std::span<const Id> sources) {
+  Probe probe(table_, hash, sources);
+  while (*probe.slot() != 0) probe.next();
+  return probe.slot();
 }
 
 void Graph::grow_table() {
   table_.assign(table_.size() * 2, 0);
-  const uint32_t mask = static_cast<uint32_t>(table_.size()) - 1;
-  for (Id id = 0; id < size_; ++id) {
-    uint32_t at = hashes_[id] & mask;
-    while (table_[at] != 0) at = (at + 1) & mask;
-    table_[at] = id + 1;
-  }
+  for (Id id = 0; id < size_; ++id) *free_slot(hashes_[id], this->sources(id)) = id + 1;
 }
 
 Id Graph::add(Op op, DType dtype, std::span<const Id> sources, uint64_t arg) {
@@ -100,7 +117,7 @@ Id Graph::add(Op op, DType dtype, std::span<const Id> sources, uint64_t arg) {
   if (*slot != 0) return *slot - 1;
   if (size_ * 2 >= table_.size()) {
     grow_table();
-    slot = find_slot(hash, op, dtype, sources, arg);
+    slot = free_slot(hash, sources);
   }
   *slot = size_ + 1;
   hashes_.push_back(hash);

@@ -82,6 +82,7 @@ class Graph {
   static constexpr uint32_t kBlockBits = 12, kBlockMask = (1u << kBlockBits) - 1;
   uint32_t* find_slot(uint32_t hash, Op op, DType dtype, std::span<const Id> sources, uint64_t arg);
   void grow_table();
+  uint32_t* free_slot(uint32_t hash, std::span<const Id> sources);
 
   std::vector<std::unique_ptr<Node[]>> blocks_;
   SpanArena<Id> long_src_;
