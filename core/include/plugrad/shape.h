@@ -1,6 +1,7 @@
 /// Small argument types of tensor functions: shapes, lists of axes, pairs, slices.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -25,8 +26,8 @@ PLUGRAD_API std::string to_string(const Shape& shape);
 class Axes {
  public:
   Axes() = default;
-  Axes(int axis) : list_{axis} {}
-  Axes(int64_t axis) : list_{axis} {}
+  template <std::integral T>
+  Axes(T axis) : list_{static_cast<int64_t>(axis)} {}
   Axes(std::initializer_list<int64_t> axes) : list_(axes) {}
   Axes(std::vector<int64_t> axes) : list_(std::move(axes)) {}
   const std::vector<int64_t>& list() const { return list_; }
@@ -72,8 +73,8 @@ inline constexpr Ellipsis kEllipsis{};
 class Index {
  public:
   enum class Kind : uint8_t { Number, Slice, NewAxis, Ellipsis, Tensor };
-  Index(int number_) : kind(Kind::Number), number(number_) {}
-  Index(int64_t number_) : kind(Kind::Number), number(number_) {}
+  template <std::integral T>
+  Index(T number_) : kind(Kind::Number), number(static_cast<int64_t>(number_)) {}
   Index(Slice slice_) : kind(Kind::Slice), slice(slice_) {}
   Index(NewAxis) : kind(Kind::NewAxis) {}
   Index(Ellipsis) : kind(Kind::Ellipsis) {}

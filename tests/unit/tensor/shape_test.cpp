@@ -63,6 +63,7 @@ TEST(Joining, KeepsSignsAndEmptyParts) {
 TEST(Index, NumbersSlicesAndAxes) {
   const Tensor a = counting({3, 4});
   expect_values(a[1], {4, 5, 6, 7});
+  expect_values(a[size_t{1}].sum(size_t{0}), {22});
   expect_values(a[{-1, 2}], {10});
   expect_values(a[{Slice(1, 3), Slice({}, {}, 3)}], {4, 7, 8, 11});
   expect_values(a[{kEllipsis, 0}], {0, 4, 8});
