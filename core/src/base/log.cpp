@@ -98,8 +98,10 @@ std::string as_shown(std::string_view text) {
   if (shows_color()) return std::string(text);
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\033') plain += text[i];
-    else while (i < text.size() && text[i] != 'm') ++i;
+    if (text[i] != '\033')
+      plain += text[i];
+    else
+      while (i < text.size() && text[i] != 'm') ++i;
   }
   return plain;
 }

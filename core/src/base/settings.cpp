@@ -2,6 +2,7 @@
 #include "base/settings.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -12,6 +13,8 @@
 #include <mutex>
 
 #include "base/check.h"
+#include "base/log.h"
+#include "base/text.h"
 
 namespace plugrad {
 namespace {
@@ -149,7 +152,9 @@ const Settings& process_settings() {
   if (const Settings* current = p.current.load(std::memory_order_acquire)) return *current;
   std::lock_guard lock(p.mutex);
   if (const Settings* current = p.current.load(std::memory_order_acquire)) return *current;
-  return p.publish(read_settings(environment_variable));
+  const Settings& first = p.publish(read_settings(environment_variable));
+  for (const std::string& warning : unknown_settings(environ)) log_line(LogLevel::Warning, warning);
+  return first;
 }
 
 int usable_cores() {
@@ -167,6 +172,24 @@ std::span<const SettingRow> setting_rows() {
 std::optional<std::string> environment_variable(const char* name) {
   const char* text = secure_getenv(name);
   return text ? std::optional<std::string>(text) : std::nullopt;
+}
+
+std::vector<std::string> unknown_settings(const char* const* environment) {
+  constexpr std::string_view kPrefix = "PLUGRAD_";
+  std::vector<std::string> known, out;  // without the prefix, which says nothing about likeness
+  for (const SettingRow& row : kRows)
+    if (std::string_view name = row.name; name.starts_with(kPrefix))
+      known.emplace_back(name.substr(kPrefix.size()));
+  for (; environment && *environment; ++environment) {
+    std::string_view entry = *environment, name = entry.substr(0, entry.find('='));
+    if (!name.starts_with(kPrefix)) continue;
+    name.remove_prefix(kPrefix.size());
+    if (std::count(known.begin(), known.end(), name)) continue;
+    std::string nearest = nearest_name(name, known);
+    if (!nearest.empty()) nearest = fmt::format("; did you mean {}{}?", kPrefix, nearest);
+    out.push_back(fmt::format("{}{} is no setting of plugrad{}", kPrefix, name, nearest));
+  }
+  return out;
 }
 
 Settings read_settings(const Environment& environment) {

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "plugrad/export.h"
 
@@ -52,6 +53,10 @@ using Environment = std::function<std::optional<std::string>(const char* name)>;
 
 /// The process's environment; empty for a program that runs with elevated privileges.
 std::optional<std::string> environment_variable(const char* name);
+
+/// A warning for each "NAME=text" of `environment` that looks like a setting and is none, with what
+/// it may mean.
+std::vector<std::string> unknown_settings(const char* const* environment);
 
 /// Errors: User, naming the variable, its text and what it may be.
 Settings read_settings(const Environment& environment);

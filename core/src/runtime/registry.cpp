@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/settings.h"
+#include "base/text.h"
 #include "runtime/plugin_entry.h"
 #include "runtime/search.h"
 

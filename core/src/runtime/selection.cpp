@@ -111,24 +111,6 @@ class Parser {
   Selection out_;
 };
 
-// Letters to insert, drop, replace or swap with their neighbour.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) {
-    for (std::size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        d[i][j] = i + j;
-        continue;
-      }
-      std::size_t replace = d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      d[i][j] = std::min({replace, d[i - 1][j] + 1, d[i][j - 1] + 1});
-      bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (swapped) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-    }
-  }
-  return d[a.size()][b.size()];
-}
-
 }  // namespace
 
 Selection parse_selection(std::string_view text, std::string_view source) {
@@ -151,18 +133,6 @@ std::string canonical_device_name(std::string_view name) {
   if (out == "CLANG") return "CPU";
   if (out == "GPU") return "OPENCL";
   return out;
-}
-
-std::string nearest_name(std::string_view name, std::span<const std::string> candidates) {
-  std::string wanted = canonical_device_name(name), best;
-  std::size_t best_distance = std::max<std::size_t>(wanted.size() / 3, 1) + 1;
-  for (const std::string& candidate : candidates) {
-    std::size_t distance = edit_distance(wanted, canonical_device_name(candidate));
-    if (distance >= best_distance) continue;
-    best_distance = distance;
-    best = candidate;
-  }
-  return best;
 }
 
 bool matches_glob(std::string_view text, std::string_view glob) {

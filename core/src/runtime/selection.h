@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,9 +39,6 @@ Selection parse_selection(std::string_view text, std::string_view source);
 
 /// Upper case; CLANG is CPU and GPU is OPENCL.
 std::string canonical_device_name(std::string_view name);
-
-/// The candidate that `name` most likely means, or empty: at most a third of its letters differ.
-std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
 
 /// `*` stands for any text and `?` for one character; letter case does not count.
 bool matches_glob(std::string_view text, std::string_view glob);

@@ -6,6 +6,7 @@
 #include <map>
 #include <thread>
 
+#include "base/text.h"
 #include "plugrad/error.h"
 
 using namespace plugrad;
@@ -82,6 +83,24 @@ TEST(Settings, MalformedValuesAreErrorsThatSayWhatIsValid) {
   for (const char* bad : {"1Q", "M", "-5", "1.5G", "99999999999G", "12 M"})
     EXPECT_THAT(refusal({{"PLUGRAD_MEMORY_LIMIT", bad}}), testing::HasSubstr("512M")) << bad;
   EXPECT_THAT(refusal({{"PLUGRAD_THREADS", "100000"}}), testing::HasSubstr("256"));
+}
+
+TEST(Text, NearestNameIsOneThatIsLikelyMeant) {
+  std::vector<std::string> known = {"CPU", "CUDA", "VULKAN", "OPENCL"};
+  EXPECT_EQ(nearest_name("cudda", known), "CUDA");
+  EXPECT_EQ(nearest_name("vulcan", known), "VULKAN");
+  EXPECT_EQ(nearest_name("cp", known), "CPU");
+  EXPECT_EQ(nearest_name("OPNECL", known), "OPENCL") << "swapped letters";
+  EXPECT_EQ(nearest_name("banana", known), "");
+}
+
+TEST(Settings, AMisspeltVariableIsNoticed) {
+  const char* environment[] = {
+      "PLUGRAD_THREDS=4", "PLUGRAD_THREADS=4", "PLUGRAD_BANANA=1", "PATH=/bin", "DEB=1", nullptr};
+  EXPECT_THAT(
+      unknown_settings(environment),
+      testing::ElementsAre("PLUGRAD_THREDS is no setting of plugrad; did you mean PLUGRAD_THREADS?",
+                           "PLUGRAD_BANANA is no setting of plugrad"));
 }
 
 TEST(SettingScope, HoldsOnItsThreadAndEndsWithIt) {

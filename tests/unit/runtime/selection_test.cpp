@@ -63,14 +63,6 @@ TEST(Selection, ErrorsPointAtTheirPlace) {
     EXPECT_NE(refusal(bad), "accepted") << bad;
 }
 
-TEST(Selection, NearestNameIsOneThatIsLikelyMeant) {
-  std::vector<std::string> known = {"CPU", "CUDA", "VULKAN", "OPENCL"};
-  EXPECT_EQ(nearest_name("cudda", known), "CUDA");
-  EXPECT_EQ(nearest_name("vulcan", known), "VULKAN");
-  EXPECT_EQ(nearest_name("cp", known), "CPU");
-  EXPECT_EQ(nearest_name("banana", known), "");
-}
-
 TEST(Selection, Globs) {
   EXPECT_TRUE(matches_glob("NVIDIA A100-SXM4", "*a100*"));
   EXPECT_TRUE(matches_glob("abc", "a?c"));
