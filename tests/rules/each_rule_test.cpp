@@ -1,5 +1,5 @@
-// Every rule alone: its left side is built with random dtypes, constants and sources; what the rule makes of
-// it must have the same value for random values of the sources.
+// Every rule alone: its left side is built with random dtypes, constants and sources; what the rule
+// makes of it must have the same value for random values of the sources.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -35,7 +35,8 @@ class Instance {
     if (kind == 0) return g_.add(Op::Const, dtype, {}, random_.bits(dtype));
     if (dtype == DType::Index && kind < 5) return kind == 1 ? row_major() : range();
     if (is_integer(dtype) && kind < 5) return g_.cast(range(), dtype);
-    const Id id = g_.add(Op::Param, dtype, {}, g_.list({static_cast<int64_t>(leaves_.size()), 0, 1, 1}));
+    const Id id =
+        g_.add(Op::Param, dtype, {}, g_.list({static_cast<int64_t>(leaves_.size()), 0, 1, 1}));
     leaves_.push_back(id);
     return id;
   }
@@ -50,20 +51,29 @@ class Instance {
   }
   Id make(const Pattern& p, const PatternNode& n, DType wanted) {
     switch (n.kind) {
-      case PatternKind::Name: return leaf(wanted);
-      case PatternKind::Constant: return g_.add(Op::Const, wanted, {}, random_.bits(wanted));
+      case PatternKind::Name:
+        return leaf(wanted);
+      case PatternKind::Constant:
+        return g_.add(Op::Const, wanted, {}, random_.bits(wanted));
       case PatternKind::Literal:
         return n.float_literal ? g_.constant(wanted, std::bit_cast<double>(n.literal))
                                : g_.constant(wanted, static_cast<int64_t>(n.literal));
-      case PatternKind::OpAny: return node(n.op, wanted, [&](int, DType dtype) { return leaf(dtype); }, op_info(n.op).min_sources);
-      default: return node(n.op, wanted, [&](int i, DType dtype) { return build(p, n.child[i], dtype); }, n.child_count);
+      case PatternKind::OpAny:
+        return node(
+            n.op, wanted, [&](int, DType dtype) { return leaf(dtype); }, op_info(n.op).min_sources);
+      default:
+        return node(
+            n.op, wanted, [&](int i, DType dtype) { return build(p, n.child[i], dtype); },
+            n.child_count);
     }
   }
   template <class Source>
   Id node(Op op, DType wanted, Source source, int count) {
     std::vector<Id> sources;
-    const DType operand = is_compare(op) || op == Op::Cast || op == Op::Bitcast ? random_.dtype() : wanted;
-    for (int i = 0; i < count; ++i) sources.push_back(source(i, op == Op::Where && i == 0 ? DType::Bool : operand));
+    const DType operand =
+        is_compare(op) || op == Op::Cast || op == Op::Bitcast ? random_.dtype() : wanted;
+    for (int i = 0; i < count; ++i)
+      sources.push_back(source(i, op == Op::Where && i == 0 ? DType::Bool : operand));
     return g_.add(op, is_compare(op) ? DType::Bool : wanted, sources);
   }
 
@@ -82,10 +92,13 @@ bool well_formed(Graph& g, Id id) {
   }
 }
 
-bool contains_max(const Graph& g, Id id) { return print(g, id).find("= max") != std::string::npos; }
+bool contains_max(const Graph& g, Id id) {
+  return print(g, id).find("= max") != std::string::npos;
+}
 
 // Index arithmetic is defined where it does not overflow; the rule may then do anything.
-std::string check_values(Graph& g, const Rule& rule, Id before, Id after, const std::vector<Id>& leaves, testing::RandomValues& random) {
+std::string check_values(Graph& g, const Rule& rule, Id before, Id after,
+                         const std::vector<Id>& leaves, testing::RandomValues& random) {
   testing::Evaluator evaluate(g);
   const DType dtype = g[before].dtype;
   for (int round = 0; round < 12; ++round) {
@@ -94,11 +107,15 @@ std::string check_values(Graph& g, const Rule& rule, Id before, Id after, const 
     const uint64_t a = evaluate.bits(before, values), b = evaluate.bits(after, values);
     if (!evaluate.defined()) return "";
     if (testing::same_value(dtype, a, b)) continue;
-    if (testing::both_zero(dtype, a, b) && contains_max(g, before)) continue;  // max(-0, +0) may be either
+    if (testing::both_zero(dtype, a, b) && contains_max(g, before))
+      continue;  // max(-0, +0) may be either
     std::string text;
-    for (Id leaf : leaves) text += " %" + std::to_string(leaf) + "=" + std::to_string(static_cast<int64_t>(values[leaf]));
+    for (Id leaf : leaves)
+      text +=
+          " %" + std::to_string(leaf) + "=" + std::to_string(static_cast<int64_t>(values[leaf]));
     return std::string(rule.name) + ": " + std::to_string(static_cast<int64_t>(a)) + " became " +
-           std::to_string(static_cast<int64_t>(b)) + " for" + text + "\n" + print(g, before) + "became\n" + print(g, after);
+           std::to_string(static_cast<int64_t>(b)) + " for" + text + "\n" + print(g, before) +
+           "became\n" + print(g, after);
   }
   return "";
 }
@@ -112,7 +129,8 @@ int exercise(const Rule& rule, unsigned seed, int rounds) {
     Graph g;
     Instance instance(g, random);
     const bool compares = is_compare(rule.left.root().op);
-    const Id before = instance.build(rule.left, rule.left.count - 1, compares ? DType::Bool : random.dtype());
+    const Id before =
+        instance.build(rule.left, rule.left.count - 1, compares ? DType::Bool : random.dtype());
     if (!well_formed(g, before)) continue;
     Algebra algebra(g, RuleSet::Strict);
     uint32_t number;

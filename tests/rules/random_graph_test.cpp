@@ -1,4 +1,5 @@
-// Random graphs of all dtypes: simplified, they keep their values, and simplifying again changes nothing.
+// Random graphs of all dtypes: simplified, they keep their values, and simplifying again changes
+// nothing.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -33,8 +34,11 @@ class RandomGraph {
  private:
   // Mostly recent nodes, so that graphs get deep.
   Id any() {
-    const int back = std::min<int>(random_.pick(random_.pick(6) + 1), static_cast<int>(nodes_.size()) - 1);
-    return nodes_[nodes_.size() - 1 - static_cast<size_t>(random_.pick(3) ? back : random_.pick(static_cast<int>(nodes_.size())))];
+    const int back =
+        std::min<int>(random_.pick(random_.pick(6) + 1), static_cast<int>(nodes_.size()) - 1);
+    return nodes_[nodes_.size() - 1 -
+                  static_cast<size_t>(
+                      random_.pick(3) ? back : random_.pick(static_cast<int>(nodes_.size())))];
   }
   Id any_of(DType dtype) {
     for (int i = 0; i < 8; ++i)
@@ -57,12 +61,16 @@ class RandomGraph {
     const int choice = random_.pick(12);
     if (choice == 0) return compare();
     if (choice == 1) return g_.where(any_of(DType::Bool), a, any_of(dtype));
-    if (choice == 2) return g_.cast(a, random_.pick(4) ? numbers_[random_.pick(3)] : random_.dtype());
+    if (choice == 2)
+      return g_.cast(a, random_.pick(4) ? numbers_[random_.pick(3)] : random_.dtype());
     if (choice == 3 && dtype != DType::Bool) return g_.unary(Op::Neg, a);
     const Op floats[] = {Op::Add, Op::Sub, Op::Mul, Op::Max, Op::FDiv, Op::Add, Op::Mul};
-    const Op ints[] = {Op::Add, Op::Sub, Op::Mul, Op::Max, Op::And, Op::Or, Op::Xor, Op::IDiv, Op::Mod, Op::FloorDiv, Op::FloorMod, Op::Shl, Op::Shr};
+    const Op ints[] = {Op::Add,  Op::Sub, Op::Mul,      Op::Max,      Op::And, Op::Or, Op::Xor,
+                       Op::IDiv, Op::Mod, Op::FloorDiv, Op::FloorMod, Op::Shl, Op::Shr};
     const Op bools[] = {Op::And, Op::Or, Op::Xor, Op::Max, Op::Mul};
-    const Op op = is_float(dtype) ? random_.pick_of(floats) : dtype == DType::Bool ? random_.pick_of(bools) : random_.pick_of(ints);
+    const Op op = is_float(dtype)        ? random_.pick_of(floats)
+                  : dtype == DType::Bool ? random_.pick_of(bools)
+                                         : random_.pick_of(ints);
     return random_.pick(4) ? g_.binary(op, a, other(dtype)) : g_.binary(op, other(dtype), a);
   }
 
@@ -76,14 +84,17 @@ class RandomGraph {
 bool index_overflows(const Graph& g, Id root, const std::map<Id, uint64_t>& values) {
   testing::Evaluator evaluate(g);
   for (Id id = 0; id <= root; ++id) {
-    if (g[id].dtype != DType::Index || values.contains(id) || g[id].op == Op::Const || g[id].op == Op::Param) continue;
+    if (g[id].dtype != DType::Index || values.contains(id) || g[id].op == Op::Const ||
+        g[id].op == Op::Param)
+      continue;
     const auto value = static_cast<int64_t>(evaluate.bits(id, values));
     if (value > (int64_t{1} << 31) || value < -(int64_t{1} << 31)) return true;
   }
   return false;
 }
 
-void check(Graph& g, Id before, Id after, const std::vector<Id>& leaves, testing::RandomValues& random) {
+void check(Graph& g, Id before, Id after, const std::vector<Id>& leaves,
+           testing::RandomValues& random) {
   testing::Evaluator evaluate(g);
   const DType dtype = g[before].dtype;
   for (int round = 0; round < 10; ++round) {
@@ -93,10 +104,16 @@ void check(Graph& g, Id before, Id after, const std::vector<Id>& leaves, testing
     const uint64_t a = evaluate.bits(before, values), b = evaluate.bits(after, values);
     const bool has_max = print(g, before).find("= max") != std::string::npos;
     if (!evaluate.defined() || testing::same_value(dtype, a, b)) continue;
-    if (has_max && is_float(dtype)) continue;  // the zero that max(-0, +0) takes may grow to an infinity
+    if (has_max && is_float(dtype))
+      continue;  // the zero that max(-0, +0) takes may grow to an infinity
     std::string text;
-    for (Id leaf : leaves) text += " %" + std::to_string(leaf) + "=" + std::to_string(static_cast<int64_t>(values[leaf]));
-    FAIL() << static_cast<int64_t>(a) << " became " << static_cast<int64_t>(b) << " for" << text << "\n" << print(g, before) << "became\n" << print(g, after);
+    for (Id leaf : leaves)
+      text +=
+          " %" + std::to_string(leaf) + "=" + std::to_string(static_cast<int64_t>(values[leaf]));
+    FAIL() << static_cast<int64_t>(a) << " became " << static_cast<int64_t>(b) << " for" << text
+           << "\n"
+           << print(g, before) << "became\n"
+           << print(g, after);
   }
 }
 

@@ -1,7 +1,8 @@
 // Patterns: constexpr values that look like the algebra they match.
-//   x, y, z, w, u, v match any node; c0 to c3 match constants; the same name twice means the same node.
-//   Numbers match a constant of that value (an integer literal matches a float constant too: 0 is +0.0).
-//   Operators: + - * / % (floor division and modulus) & | ^ < == !=; other ops by name: where(x, y, z), ….
+//   x, y, z, w, u, v match any node; c0 to c3 match constants; the same name twice means the same
+//   node. Numbers match a constant of that value (an integer literal matches a float constant too:
+//   0 is +0.0). Operators: + - * / % (floor division and modulus) & | ^ < == !=; other ops by name:
+//   where(x, y, z), ….
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,13 @@
 namespace plugrad {
 
 /// Kinds of dtype that a pattern may ask for, as bits.
-enum DTypeClass : uint8_t { kBoolClass = 1, kIntClass = 2, kIndexClass = 4, kFloatClass = 8, kAnyClass = 15 };
+enum DTypeClass : uint8_t {
+  kBoolClass = 1,
+  kIntClass = 2,
+  kIndexClass = 4,
+  kFloatClass = 8,
+  kAnyClass = 15
+};
 inline constexpr uint8_t kIntegerClass = kIntClass | kIndexClass;  // what is_int() asks for
 
 enum class PatternKind : uint8_t {
@@ -46,7 +53,8 @@ struct Pattern {
 
   constexpr Pattern() = default;
   // NOLINTBEGIN(google-explicit-constructor): numbers stand in patterns as they do in algebra.
-  constexpr Pattern(int value) : Pattern(literal(static_cast<uint64_t>(static_cast<int64_t>(value)), false)) {}
+  constexpr Pattern(int value)
+      : Pattern(literal(static_cast<uint64_t>(static_cast<int64_t>(value)), false)) {}
   constexpr Pattern(double value) : Pattern(literal(__builtin_bit_cast(uint64_t, value), true)) {}
   constexpr Pattern(bool value) : Pattern(static_cast<int>(value)) {}
   // NOLINTEND(google-explicit-constructor)
@@ -56,7 +64,8 @@ struct Pattern {
 
   /// Copies the nodes of `other` behind ours; returns the place of its root.
   constexpr uint8_t append(const Pattern& other) {
-    if (count + other.count > kCapacity) throw "pattern is too large: raise Pattern::kCapacity or use a function";
+    if (count + other.count > kCapacity)
+      throw "pattern is too large: raise Pattern::kCapacity or use a function";
     for (int i = 0; i < other.count; ++i) {
       PatternNode n = other.nodes[i];
       for (int k = 0; k < n.child_count; ++k) n.child[k] = static_cast<uint8_t>(n.child[k] + count);
@@ -66,7 +75,8 @@ struct Pattern {
     return static_cast<uint8_t>(count - 1);
   }
   constexpr void push(const PatternNode& n) {
-    if (count == kCapacity) throw "pattern is too large: raise Pattern::kCapacity or use a function";
+    if (count == kCapacity)
+      throw "pattern is too large: raise Pattern::kCapacity or use a function";
     nodes[count++] = n;
   }
 
@@ -83,7 +93,8 @@ namespace rules {
 
 constexpr Pattern named(uint8_t name) {
   Pattern p;
-  p.push({.kind = name >= kFirstConstantName ? PatternKind::Constant : PatternKind::Name, .name = name});
+  p.push({.kind = name >= kFirstConstantName ? PatternKind::Constant : PatternKind::Name,
+          .name = name});
   return p;
 }
 
@@ -166,11 +177,21 @@ constexpr Pattern class_guard(const Pattern& a, uint8_t classes) {
   return p;
 }
 // Guards on the dtype of a named node.
-constexpr Pattern is_int(const Pattern& a) { return class_guard(a, kIntegerClass); }
-constexpr Pattern is_index(const Pattern& a) { return class_guard(a, kIndexClass); }
-constexpr Pattern is_float(const Pattern& a) { return class_guard(a, kFloatClass); }
-constexpr Pattern is_bool(const Pattern& a) { return class_guard(a, kBoolClass); }
-constexpr Pattern is_int_or_bool(const Pattern& a) { return class_guard(a, kIntegerClass | kBoolClass); }
+constexpr Pattern is_int(const Pattern& a) {
+  return class_guard(a, kIntegerClass);
+}
+constexpr Pattern is_index(const Pattern& a) {
+  return class_guard(a, kIndexClass);
+}
+constexpr Pattern is_float(const Pattern& a) {
+  return class_guard(a, kFloatClass);
+}
+constexpr Pattern is_bool(const Pattern& a) {
+  return class_guard(a, kBoolClass);
+}
+constexpr Pattern is_int_or_bool(const Pattern& a) {
+  return class_guard(a, kIntegerClass | kBoolClass);
+}
 
 }  // namespace rules
 }  // namespace plugrad

@@ -28,7 +28,8 @@ void Rewriter::finish(Id id, Id result) {
   stack_.pop_back();
 }
 
-// True when a source has to be done first. A source may be pushed twice; whoever comes second pops it.
+// True when a source has to be done first. A source may be pushed twice; whoever comes second pops
+// it.
 bool Rewriter::push_sources(Id id) {
   bool pushed = false;
   for (Id s : graph_.sources(id)) {
@@ -53,11 +54,13 @@ Id Rewriter::apply(Id id, uint32_t& rule) {
   ++visits_;
   const Id to = table_.apply(graph_, id, options_.context, rule);
   if (to == kNoMatch) return to;
-  ensure(graph_[to].dtype == graph_[id].dtype, "[rewrite] rule {} turned {} %{} into {} %{}", table_[rule].name,
-         name_of(graph_[id].dtype), id, name_of(graph_[to].dtype), to);
+  ensure(graph_[to].dtype == graph_[id].dtype, "[rewrite] rule {} turned {} %{} into {} %{}",
+         table_[rule].name, name_of(graph_[id].dtype), id, name_of(graph_[to].dtype), to);
   ++hits_[rule];
-  if (recent_.size() < kRecent) recent_.push_back(rule);
-  else recent_[hit_count_ % kRecent] = rule;
+  if (recent_.size() < kRecent)
+    recent_.push_back(rule);
+  else
+    recent_[hit_count_ % kRecent] = rule;
   if (++hit_count_ > budget_) report_budget();
   if (RewriteTrace* trace = current_trace()) trace->events.push_back({&table_[rule], id, to});
   return to;
@@ -87,8 +90,8 @@ void Rewriter::step_children_first() {
   forward(frame, to, rule);
 }
 
-// Rules see a node before its sources are rewritten; then come the sources; then, for a fixpoint, the
-// rebuilt node again.
+// Rules see a node before its sources are rewritten; then come the sources; then, for a fixpoint,
+// the rebuilt node again.
 void Rewriter::step_parents_first() {
   Frame& frame = stack_.back();
   const Id id = frame.id;
@@ -122,8 +125,10 @@ Id Rewriter::operator()(Id root) {
       continue;
     }
     done_[id] = kUnderWay;
-    if (options_.order == Order::ChildrenFirst) step_children_first();
-    else step_parents_first();
+    if (options_.order == Order::ChildrenFirst)
+      step_children_first();
+    else
+      step_parents_first();
   }
   return done_[root];
 }
@@ -148,7 +153,8 @@ void Rewriter::report_budget() const {
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
   throw_error(ErrorKind::Internal,
-              fmt::format("[rewrite] {} rule applications without an end; the last were of: {}", hit_count_, list));
+              fmt::format("[rewrite] {} rule applications without an end; the last were of: {}",
+                          hit_count_, list));
 }
 
 Id rewrite(Graph& g, Id root, const RuleTable& table, const RewriteOptions& options) {

@@ -16,9 +16,9 @@ struct RewriteOptions {
   const void* context = nullptr;  // Match::context
 };
 
-/// Rewrites with a memo by id that lasts as long as the object: nodes never change, so a node that was
-/// rewritten once is never visited again, whichever root reaches it.
-/// Errors: Internal, naming the rules, when rules undo each other or never end.
+/// Rewrites with a memo by id that lasts as long as the object: nodes never change, so a node that
+/// was rewritten once is never visited again, whichever root reaches it. Errors: Internal, naming
+/// the rules, when rules undo each other or never end.
 class Rewriter {
  public:
   Rewriter(Graph& graph, const RuleTable& table, RewriteOptions options = {});

@@ -44,9 +44,15 @@ struct Rule {
 
 namespace rules {
 
-constexpr RuleGuard when(const Pattern& condition) { return {condition, nullptr}; }
-constexpr RuleGuard when(RulePredicate predicate) { return {{}, predicate}; }
-constexpr RuleGuard when(const Pattern& condition, RulePredicate predicate) { return {condition, predicate}; }
+constexpr RuleGuard when(const Pattern& condition) {
+  return {condition, nullptr};
+}
+constexpr RuleGuard when(RulePredicate predicate) {
+  return {{}, predicate};
+}
+constexpr RuleGuard when(const Pattern& condition, RulePredicate predicate) {
+  return {condition, predicate};
+}
 
 // A thrown string ends constant evaluation: the compiler shows it at the rule's own line.
 constexpr void check_names(const Pattern& used, const Pattern& left) {
@@ -67,19 +73,22 @@ constexpr Rule check(const Rule& r) {
   return r;
 }
 
-consteval Rule rule(const char* name, const Pattern& left, const Pattern& right, const RuleGuard& guard = {},
-                    const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+consteval Rule rule(const char* name, const Pattern& left, const Pattern& right,
+                    const RuleGuard& guard = {}, const char* file = __builtin_FILE(),
+                    int line = __builtin_LINE()) {
   return check({name, left, right, nullptr, guard, file, line});
 }
-consteval Rule rule(const char* name, const Pattern& left, RuleFunction right, const RuleGuard& guard = {},
-                    const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+consteval Rule rule(const char* name, const Pattern& left, RuleFunction right,
+                    const RuleGuard& guard = {}, const char* file = __builtin_FILE(),
+                    int line = __builtin_LINE()) {
   return check({name, left, {}, right, guard, file, line});
 }
 
 // A plain 0 would convert to a null function.
 template <std::same_as<int> Number>
-consteval Rule rule(const char* name, const Pattern& left, Number right, const RuleGuard& guard = {},
-                    const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+consteval Rule rule(const char* name, const Pattern& left, Number right,
+                    const RuleGuard& guard = {}, const char* file = __builtin_FILE(),
+                    int line = __builtin_LINE()) {
   return check({name, left, Pattern(right), nullptr, guard, file, line});
 }
 

@@ -11,15 +11,19 @@ namespace {
 constexpr std::array<uint8_t, 256> make_classes() {
   std::array<uint8_t, 256> table{};
   table[static_cast<uint8_t>(DType::Bool)] = kBoolClass;
-  for (DType d : {DType::I8, DType::U8, DType::I16, DType::U16, DType::I32, DType::U32, DType::I64, DType::U64})
+  for (DType d : {DType::I8, DType::U8, DType::I16, DType::U16, DType::I32, DType::U32, DType::I64,
+                  DType::U64})
     table[static_cast<uint8_t>(d)] = kIntClass;
   table[static_cast<uint8_t>(DType::Index)] = kIndexClass;
-  for (DType d : {DType::F16, DType::BF16, DType::F32, DType::F64, DType::F8E4M3, DType::F8E5M2, DType::WeakFloat})
+  for (DType d : {DType::F16, DType::BF16, DType::F32, DType::F64, DType::F8E4M3, DType::F8E5M2,
+                  DType::WeakFloat})
     table[static_cast<uint8_t>(d)] = kFloatClass;
   return table;
 }
 constexpr auto kClasses = make_classes();
-uint8_t class_of(DType dtype) { return kClasses[static_cast<uint8_t>(dtype)]; }
+uint8_t class_of(DType dtype) {
+  return kClasses[static_cast<uint8_t>(dtype)];
+}
 
 uint64_t literal_bits(bool is_double, uint64_t literal, DType dtype) {
   return is_double ? bits_of(std::bit_cast<double>(literal), dtype)
@@ -54,16 +58,26 @@ int64_t evaluate_op(Op op, int64_t a, int64_t b) {
   const auto wrap = [](uint64_t value) { return static_cast<int64_t>(value); };
   const auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
   switch (op) {
-    case Op::Add: return wrap(ua + ub);
-    case Op::Sub: return wrap(ua - ub);
-    case Op::Mul: return wrap(ua * ub);
-    case Op::FloorDiv: return floor_div(a, b);
-    case Op::FloorMod: return floor_mod(a, b);
-    case Op::And: return a != 0 && b != 0;
-    case Op::Or: return a != 0 || b != 0;
-    case Op::CmpLt: return a < b;
-    case Op::CmpEq: return a == b;
-    default: return a != b;
+    case Op::Add:
+      return wrap(ua + ub);
+    case Op::Sub:
+      return wrap(ua - ub);
+    case Op::Mul:
+      return wrap(ua * ub);
+    case Op::FloorDiv:
+      return floor_div(a, b);
+    case Op::FloorMod:
+      return floor_mod(a, b);
+    case Op::And:
+      return a != 0 && b != 0;
+    case Op::Or:
+      return a != 0 || b != 0;
+    case Op::CmpLt:
+      return a < b;
+    case Op::CmpEq:
+      return a == b;
+    default:
+      return a != b;
   }
 }
 
@@ -71,10 +85,14 @@ int64_t evaluate_op(Op op, int64_t a, int64_t b) {
 int64_t evaluate(const Graph& g, const Pattern& p, int at, const Match& m) {
   const PatternNode& n = p.nodes[at];
   switch (n.kind) {
-    case PatternKind::Literal: return static_cast<int64_t>(n.literal);
-    case PatternKind::Op: return evaluate_op(n.op, evaluate(g, p, n.child[0], m), evaluate(g, p, n.child[1], m));
-    case PatternKind::ClassGuard: return class_of(g[m.bound[p.nodes[n.child[0]].name]].dtype) & n.classes;
-    default: return const_int(g, m.bound[n.name]);
+    case PatternKind::Literal:
+      return static_cast<int64_t>(n.literal);
+    case PatternKind::Op:
+      return evaluate_op(n.op, evaluate(g, p, n.child[0], m), evaluate(g, p, n.child[1], m));
+    case PatternKind::ClassGuard:
+      return class_of(g[m.bound[p.nodes[n.child[0]].name]].dtype) & n.classes;
+    default:
+      return const_int(g, m.bound[n.name]);
   }
 }
 
@@ -130,12 +148,14 @@ void RuleTable::append(std::span<const Rule> rules) {
   }
 }
 
-// The graph keeps constants right, so only two operands that may both be no constant have two orders.
+// The graph keeps constants right, so only two operands that may both be no constant have two
+// orders.
 void RuleTable::add_orders(Pattern left, int at, uint32_t rule) {
   for (; at < left.count; ++at) {
     PatternNode& n = left.nodes[at];
     if (n.kind != PatternKind::Op || n.child_count != 2 || !is_commutative(n.op)) continue;
-    const bool left_const = is_constant(left.nodes[n.child[0]]), right_const = is_constant(left.nodes[n.child[1]]);
+    const bool left_const = is_constant(left.nodes[n.child[0]]),
+               right_const = is_constant(left.nodes[n.child[1]]);
     if (left_const && !right_const) std::swap(n.child[0], n.child[1]);
     if (left_const || right_const) continue;
     Pattern swapped = left;
@@ -159,16 +179,19 @@ void RuleTable::add_variant(const Pattern& left, uint32_t rule) {
     const auto number = static_cast<uint8_t>(steps_.size() - first);
     const bool repeated = n.name != kNoName && bound[n.name];
     if (n.name != kNoName) bound[n.name] = true;
-    steps_.push_back({n.kind, n.op, n.name, n.classes, next.parent, next.child, n.child_count, n.open,
-                      n.float_literal, repeated, n.literal});
-    for (int k = n.child_count; k-- > 0;) todo.push_back({n.child[k], number, static_cast<uint8_t>(k)});
+    steps_.push_back({n.kind, n.op, n.name, n.classes, next.parent, next.child, n.child_count,
+                      n.open, n.float_literal, repeated, n.literal});
+    for (int k = n.child_count; k-- > 0;)
+      todo.push_back({n.child[k], number, static_cast<uint8_t>(k)});
   }
   Variant variant{0, first, static_cast<uint32_t>(steps_.size()) - first, rule};
   const PatternNode& root = left.root();
   for (int k = 0; k < root.child_count; ++k) {
     const PatternNode& child = left.nodes[root.child[k]];
-    if (is_constant(child)) variant.need |= op_bit(Op::Const);
-    else if (child.kind != PatternKind::Name) variant.need |= op_bit(child.op);
+    if (is_constant(child))
+      variant.need |= op_bit(Op::Const);
+    else if (child.kind != PatternKind::Name)
+      variant.need |= op_bit(child.op);
   }
   auto& list = by_op_[static_cast<uint8_t>(root.op)];
   // Equal orders of symmetric patterns (x + y) need one variant only.
@@ -203,7 +226,8 @@ bool RuleTable::match(const Graph& g, const Variant& variant, Match& m) const {
     if (s.classes != kAnyClass && (class_of(n.dtype) & s.classes) == 0) return false;
     switch (s.kind) {
       case PatternKind::Op:
-        if (n.op != s.op || (s.open ? n.src_count < s.src_count : n.src_count != s.src_count)) return false;
+        if (n.op != s.op || (s.open ? n.src_count < s.src_count : n.src_count != s.src_count))
+          return false;
         break;
       case PatternKind::OpAny:
         if (n.op != s.op) return false;
@@ -214,7 +238,8 @@ bool RuleTable::match(const Graph& g, const Variant& variant, Match& m) const {
       case PatternKind::Literal:
         if (!literal_matches(n, s.float_literal, s.literal)) return false;
         break;
-      default: break;
+      default:
+        break;
     }
     if (s.name == kNoName) continue;
     if (s.repeated && m.bound[s.name] != ids[i]) return false;
@@ -224,7 +249,8 @@ bool RuleTable::match(const Graph& g, const Variant& variant, Match& m) const {
 }
 
 bool holds(const Graph& g, const RuleGuard& guard, const Match& m) {
-  if (guard.pattern.count != 0 && evaluate(g, guard.pattern, guard.pattern.count - 1, m) == 0) return false;
+  if (guard.pattern.count != 0 && evaluate(g, guard.pattern, guard.pattern.count - 1, m) == 0)
+    return false;
   return guard.predicate == nullptr || guard.predicate(g, m);
 }
 

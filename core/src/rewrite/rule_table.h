@@ -8,8 +8,8 @@
 
 namespace plugrad {
 
-/// Made once a rule set (`static const RuleTable table{kAlgebra, kIndex}`), then shared by any threads.
-/// Rules are tried in the order in which they were given.
+/// Made once a rule set (`static const RuleTable table{kAlgebra, kIndex}`), then shared by any
+/// threads. Rules are tried in the order in which they were given.
 class RuleTable {
  public:
   explicit RuleTable(std::span<const Rule> rules) { append(rules); }
@@ -20,8 +20,8 @@ class RuleTable {
   /// Adds rules behind those given before; not while others use the table.
   void append(std::span<const Rule> rules);
 
-  /// Applies the first rule that matches `id`. Returns the node that takes its place and sets `rule`
-  /// to the rule's number; kNoMatch when none applies or the result is `id` itself.
+  /// Applies the first rule that matches `id`. Returns the node that takes its place and sets
+  /// `rule` to the rule's number; kNoMatch when none applies or the result is `id` itself.
   Id apply(Graph& g, Id id, const void* context, uint32_t& rule) const;
 
   const Rule& operator[](uint32_t number) const { return *rules_[number]; }

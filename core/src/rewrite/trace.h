@@ -17,7 +17,8 @@ struct RewriteTrace {
   std::vector<TraceEvent> events;
 };
 
-/// While it lives, rewrites of this thread are recorded in `trace`. Scopes nest; the innermost records.
+/// While it lives, rewrites of this thread are recorded in `trace`. Scopes nest; the innermost
+/// records.
 class TraceScope {
  public:
   explicit TraceScope(RewriteTrace& trace);

@@ -1,4 +1,5 @@
-// Integers and bools are rings of wrap-around arithmetic: constants move outward and meet, equal terms merge.
+// Integers and bools are rings of wrap-around arithmetic: constants move outward and meet, equal
+// terms merge.
 #include "symbolic/tables.h"
 
 namespace plugrad {
@@ -28,6 +29,8 @@ constexpr Rule kAssociativity[] = {
 // clang-format on
 }  // namespace
 
-std::span<const Rule> associativity_rules() { return kAssociativity; }
+std::span<const Rule> associativity_rules() {
+  return kAssociativity;
+}
 
 }  // namespace plugrad

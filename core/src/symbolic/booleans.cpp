@@ -1,4 +1,5 @@
-// Bool algebra. "Not" is x ^ true; equality of bools becomes xor, their product and, their maximum or.
+// Bool algebra. "Not" is x ^ true; equality of bools becomes xor, their product and, their maximum
+// or.
 #include "symbolic/tables.h"
 
 namespace plugrad {
@@ -23,7 +24,9 @@ Id negate_constant_less(Graph& g, const Match& m) {
   return g.binary(Op::CmpLt, m[x], g.constant(dtype, c + 1));
 }
 
-constexpr Pattern bools(Pattern p) { return of_class(p, kBoolClass); }
+constexpr Pattern bools(Pattern p) {
+  return of_class(p, kBoolClass);
+}
 
 // clang-format off
 constexpr Rule kBooleans[] = {
@@ -47,6 +50,8 @@ constexpr Rule kBooleans[] = {
 // clang-format on
 }  // namespace
 
-std::span<const Rule> boolean_rules() { return kBooleans; }
+std::span<const Rule> boolean_rules() {
+  return kBooleans;
+}
 
 }  // namespace plugrad

@@ -80,9 +80,12 @@ Interval compare(Op op, Interval a, Interval b, bool clamped) {
   if (clamped && (!apart || op == Op::CmpLt) && !(a.hi < b.lo)) return {0, 1};
   const bool same = a.is_const() && a == b;
   switch (op) {
-    case Op::CmpLt: return a.hi < b.lo ? Interval{1, 1} : a.lo >= b.hi ? Interval{0, 0} : Interval{0, 1};
-    case Op::CmpEq: return apart ? Interval{0, 0} : same ? Interval{1, 1} : Interval{0, 1};
-    default: return apart ? Interval{1, 1} : same ? Interval{0, 0} : Interval{0, 1};
+    case Op::CmpLt:
+      return a.hi < b.lo ? Interval{1, 1} : a.lo >= b.hi ? Interval{0, 0} : Interval{0, 1};
+    case Op::CmpEq:
+      return apart ? Interval{0, 0} : same ? Interval{1, 1} : Interval{0, 1};
+    default:
+      return apart ? Interval{1, 1} : same ? Interval{0, 0} : Interval{0, 1};
   }
 }
 
@@ -92,27 +95,43 @@ Interval negate(Interval a) {
 
 Interval arithmetic(Op op, Interval a, Interval b, DType dtype, Interval all) {
   switch (op) {
-    case Op::Add: return add(a, b);
-    case Op::Sub: return add(a, negate(b));
-    case Op::Mul: return multiply(a, b);
-    case Op::Neg: return negate(a);
-    case Op::IDiv: return divide(a, b, false);
-    case Op::FloorDiv: return divide(a, b, true);
-    case Op::Mod: return truncated_modulo(a, b);
-    case Op::FloorMod: return floor_modulo(a, b);
-    case Op::Max: return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
+    case Op::Add:
+      return add(a, b);
+    case Op::Sub:
+      return add(a, negate(b));
+    case Op::Mul:
+      return multiply(a, b);
+    case Op::Neg:
+      return negate(a);
+    case Op::IDiv:
+      return divide(a, b, false);
+    case Op::FloorDiv:
+      return divide(a, b, true);
+    case Op::Mod:
+      return truncated_modulo(a, b);
+    case Op::FloorMod:
+      return floor_modulo(a, b);
+    case Op::Max:
+      return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
     case Op::And:
     case Op::Or:
-    case Op::Xor: return bitwise(op, a, b, all);
+    case Op::Xor:
+      return bitwise(op, a, b, all);
     case Op::Shl:
-    case Op::Shr: return shift(op, a, b, dtype, all);
-    default: return all;
+    case Op::Shr:
+      return shift(op, a, b, dtype, all);
+    default:
+      return all;
   }
 }
 
-bool inside(Interval inner, Interval outer) { return outer.lo <= inner.lo && inner.hi <= outer.hi; }
+bool inside(Interval inner, Interval outer) {
+  return outer.lo <= inner.lo && inner.hi <= outer.hi;
+}
 
-bool has_interval(DType dtype) { return is_integer(dtype) || dtype == DType::Bool; }
+bool has_interval(DType dtype) {
+  return is_integer(dtype) || dtype == DType::Bool;
+}
 
 }  // namespace
 
@@ -128,9 +147,15 @@ int64_t saturating_mul(int64_t a, int64_t b) {
   return (a < 0) == (b < 0) ? kHighest : kLowest;
 }
 
-Interval add(Interval a, Interval b) { return {saturating_add(a.lo, b.lo), saturating_add(a.hi, b.hi)}; }
-Interval multiply(Interval a, Interval b) { return corners(a, b, saturating_mul); }
-Interval floor_divide(Interval a, Interval b) { return divide(a, b, true); }
+Interval add(Interval a, Interval b) {
+  return {saturating_add(a.lo, b.lo), saturating_add(a.hi, b.hi)};
+}
+Interval multiply(Interval a, Interval b) {
+  return corners(a, b, saturating_mul);
+}
+Interval floor_divide(Interval a, Interval b) {
+  return divide(a, b, true);
+}
 
 Interval floor_modulo(Interval a, Interval b) {
   if (b.contains(0)) {  // x mod 0 is x
@@ -146,7 +171,8 @@ Interval floor_modulo(Interval a, Interval b) {
 Interval dtype_interval(DType dtype) {
   if (dtype == DType::Bool) return {0, 1};
   const int bits = static_cast<int>(size_of(dtype)) * 8;
-  if (!is_integer(dtype) || bits == 0 || (bits == 64 && !is_unsigned(dtype))) return {kLowest, kHighest};
+  if (!is_integer(dtype) || bits == 0 || (bits == 64 && !is_unsigned(dtype)))
+    return {kLowest, kHighest};
   if (is_unsigned(dtype)) return {0, bits == 64 ? kHighest : (int64_t{1} << bits) - 1};
   return {-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
 }
@@ -171,24 +197,32 @@ Interval Bounds::compute(Id id) const {
       if (n.dtype == DType::U64 && static_cast<int64_t>(n.arg) < 0) return all;
       return {static_cast<int64_t>(n.arg), static_cast<int64_t>(n.arg)};
     }
-    case Op::Iota: return {0, std::max<int64_t>(static_cast<int64_t>(graph_[id].arg) - 1, 0)};
-    case Op::Range: return {0, std::max<int64_t>(source(0).hi - 1, 0)};
-    case Op::Where: return {std::min(source(1).lo, source(2).lo), std::max(source(1).hi, source(2).hi)};
+    case Op::Iota:
+      return {0, std::max<int64_t>(static_cast<int64_t>(graph_[id].arg) - 1, 0)};
+    case Op::Range:
+      return {0, std::max<int64_t>(source(0).hi - 1, 0)};
+    case Op::Where:
+      return {std::min(source(1).lo, source(2).lo), std::max(source(1).hi, source(2).hi)};
     case Op::CmpLt:
     case Op::CmpEq:
     case Op::CmpNe:
       return has_interval(graph_[n.src[0]].dtype)
-                 ? compare(n.op, source(0), source(1), source(0).hi == kHighest || source(1).hi == kHighest)
+                 ? compare(n.op, source(0), source(1),
+                           source(0).hi == kHighest || source(1).hi == kHighest)
                  : all;
     case Op::Cast: {
       if (!has_interval(graph_[n.src[0]].dtype)) return all;
-      if (n.dtype == DType::Bool) return compare(Op::CmpNe, source(0), {0, 0}, source(0).hi == kHighest);
-      return inside(source(0), all) && !(is_u64(n.src[0]) && source(0).hi == kHighest) ? source(0) : all;
+      if (n.dtype == DType::Bool)
+        return compare(Op::CmpNe, source(0), {0, 0}, source(0).hi == kHighest);
+      return inside(source(0), all) && !(is_u64(n.src[0]) && source(0).hi == kHighest) ? source(0)
+                                                                                       : all;
     }
-    default: break;
+    default:
+      break;
   }
   if (!op_info(n.op).alu || n.src_count > 2) return all;
-  const Interval result = arithmetic(n.op, source(0), n.src_count > 1 ? source(1) : Interval{0, 0}, n.dtype, all);
+  const Interval result =
+      arithmetic(n.op, source(0), n.src_count > 1 ? source(1) : Interval{0, 0}, n.dtype, all);
   // U64 intervals are clamped, so arithmetic on their ends proves nothing once it reaches the end.
   if (n.dtype == DType::U64 && (result.hi == kHighest || source(0).hi == kHighest)) return all;
   // An end of int64_t may be a saturated one; only Index keeps those, because it does not wrap.

@@ -18,8 +18,9 @@ struct Interval {
 /// Every value of an integer dtype; for other dtypes, of int64_t.
 Interval dtype_interval(DType dtype);
 
-/// Intervals of the nodes of a graph, filled on demand by one forward loop over ids. Index arithmetic
-/// saturates; other integers that may leave their dtype get all of it, because they wrap.
+/// Intervals of the nodes of a graph, filled on demand by one forward loop over ids. Index
+/// arithmetic saturates; other integers that may leave their dtype get all of it, because they
+/// wrap.
 class Bounds {
  public:
   explicit Bounds(const Graph& graph) : graph_(graph) {}
@@ -27,8 +28,8 @@ class Bounds {
     if (id >= by_id_.size()) fill(id);
     return by_id_[id];
   }
-  /// Says what is known of a node otherwise unbounded (a parameter, a hardware id). To be called before
-  /// the bounds of any later node are asked for.
+  /// Says what is known of a node otherwise unbounded (a parameter, a hardware id). To be called
+  /// before the bounds of any later node are asked for.
   void set(Id id, Interval interval);
 
  private:

@@ -1,4 +1,5 @@
-// Casts that change nothing, and casts of casts. Integers wrap when cast to integers; floats saturate.
+// Casts that change nothing, and casts of casts. Integers wrap when cast to integers; floats
+// saturate.
 #include "symbolic/tables.h"
 #include "uop/fold.h"
 
@@ -7,22 +8,31 @@ namespace {
 using namespace rules;
 
 struct FloatForm {
-  int precision, max_exponent, min_exponent;  // bits of the significand; largest and smallest powers of two
+  int precision, max_exponent,
+      min_exponent;  // bits of the significand; largest and smallest powers of two
   bool infinity;
 };
 
 FloatForm form_of(DType dtype) {
   switch (dtype) {
-    case DType::F16: return {11, 15, -24, true};
-    case DType::BF16: return {8, 127, -133, true};
-    case DType::F32: return {24, 127, -149, true};
-    case DType::F8E4M3: return {4, 8, -9, false};
-    case DType::F8E5M2: return {3, 15, -16, true};
-    default: return {53, 1023, -1074, true};
+    case DType::F16:
+      return {11, 15, -24, true};
+    case DType::BF16:
+      return {8, 127, -133, true};
+    case DType::F32:
+      return {24, 127, -149, true};
+    case DType::F8E4M3:
+      return {4, 8, -9, false};
+    case DType::F8E5M2:
+      return {3, 15, -16, true};
+    default:
+      return {53, 1023, -1074, true};
   }
 }
 
-bool integer_or_bool(DType dtype) { return is_integer(dtype) || dtype == DType::Bool; }
+bool integer_or_bool(DType dtype) {
+  return is_integer(dtype) || dtype == DType::Bool;
+}
 
 // Narrowing wraps modulo 2^bits, so only the last width counts.
 bool narrows(DType through, DType to) {
@@ -42,7 +52,9 @@ Id cast_of_cast(Graph& g, const Match& m) {
   return g.cast(inner, to);
 }
 
-Id cast_to_same(Graph& g, const Match& m) { return g[m[x]].dtype == g[m.root].dtype ? m[x] : kNoMatch; }
+Id cast_to_same(Graph& g, const Match& m) {
+  return g[m[x]].dtype == g[m.root].dtype ? m[x] : kNoMatch;
+}
 
 // clang-format off
 constexpr Rule kCasts[] = {
@@ -71,10 +83,12 @@ bool keeps_values(const Graph& g, Id id, DType to, Bounds& bounds) {
   }
   if (!is_float(from) || !is_float(to)) return false;
   const FloatForm a = form_of(from), b = form_of(to);
-  return a.precision <= b.precision && a.max_exponent <= b.max_exponent && a.min_exponent >= b.min_exponent &&
-         (b.infinity || !a.infinity);
+  return a.precision <= b.precision && a.max_exponent <= b.max_exponent &&
+         a.min_exponent >= b.min_exponent && (b.infinity || !a.infinity);
 }
 
-std::span<const Rule> cast_rules() { return kCasts; }
+std::span<const Rule> cast_rules() {
+  return kCasts;
+}
 
 }  // namespace plugrad

@@ -1,6 +1,6 @@
 // Sums over one range without a loop.
-//   before  reduce[add](where(r == idx, load(w, r*64 + j), 0), r)     idx: a loaded number, r < 1000
-//   after   load(w, idx*64 + j, gate: 0 <= idx < 1000, alt: 0) + 0
+//   before  reduce[add](where(r == idx, load(w, r*64 + j), 0), r)     idx: a loaded number, r <
+//   1000 after   load(w, idx*64 + j, gate: 0 <= idx < 1000, alt: 0) + 0
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -16,7 +16,9 @@ using namespace rules;
 
 constexpr int kMaxDepth = 8;
 
-bool is_zero(const Graph& g, Id id) { return is_const(g, id) && const_float(g, id) == 0; }
+bool is_zero(const Graph& g, Id id) {
+  return is_const(g, id) && const_float(g, id) == 0;
+}
 
 // Whether 1, 2, … count times the constant are all representable: then any sum of them is exact.
 bool multiples_are_exact(const Graph& g, Id id, int64_t count) {
@@ -33,7 +35,8 @@ bool multiples_are_exact(const Graph& g, Id id, int64_t count) {
     whole *= 2;
     ++used;
   }
-  return used <= bits && whole * static_cast<double>(count) <= std::ldexp(1.0, bits) && exponent < 64 && exponent > -64;
+  return used <= bits && whole * static_cast<double>(count) <= std::ldexp(1.0, bits) &&
+         exponent < 64 && exponent > -64;
 }
 
 // A float sum starts from +0, so a -0 that it picks becomes +0. These can be no -0.
@@ -55,27 +58,35 @@ class Sum {
     const Node n = g_[value];
     const bool integer = is_integer(n.dtype);
     switch (n.op) {
-      case Op::Add: return integer ? both(n, depth) : std::nullopt;
-      case Op::Mul: return integer ? factored(n, depth) : std::nullopt;
-      case Op::Where: return of_where(n, depth);
-      case Op::Cast: return of_cast(n, depth);
+      case Op::Add:
+        return integer ? both(n, depth) : std::nullopt;
+      case Op::Mul:
+        return integer ? factored(n, depth) : std::nullopt;
+      case Op::Where:
+        return of_where(n, depth);
+      case Op::Cast:
+        return of_cast(n, depth);
       case Op::Range:
         if (value != range_ || size_ > (int64_t{1} << 31)) return std::nullopt;
         return g_.index(size_ * (size_ - 1) / 2);
-      default: return std::nullopt;
+      default:
+        return std::nullopt;
     }
   }
 
  private:
   bool moves(Id id) { return algebra_.ranges.depends(id, range_); }
-  Id add(Op op, Id a, Id b) { return add_folded(g_, op, is_compare(op) ? DType::Bool : g_[a].dtype, {a, b}); }
+  Id add(Op op, Id a, Id b) {
+    return add_folded(g_, op, is_compare(op) ? DType::Bool : g_[a].dtype, {a, b});
+  }
   Id all(Id a, Id b) { return add(Op::And, a, b); }
   Id truth() { return g_.constant(DType::Bool, int64_t{1}); }
 
   std::optional<Id> times(Id value) {
     const DType dtype = g_[value].dtype;
     if (size_ == 1) return value;
-    if (is_float(dtype) && !algebra_.fast && !multiples_are_exact(g_, value, size_)) return std::nullopt;
+    if (is_float(dtype) && !algebra_.fast && !multiples_are_exact(g_, value, size_))
+      return std::nullopt;
     if (dtype == DType::Bool) return std::nullopt;
     return add(Op::Mul, value, g_.constant(dtype, size_));
   }
@@ -96,7 +107,8 @@ class Sum {
   std::optional<Id> of_cast(const Node& n, int depth) {
     const Node inner = g_[n.src[0]];
     if (inner.dtype == DType::Bool) {
-      return of_choice(n.src[0], g_.constant(n.dtype, int64_t{1}), g_.constant(n.dtype, int64_t{0}));
+      return of_choice(n.src[0], g_.constant(n.dtype, int64_t{1}),
+                       g_.constant(n.dtype, int64_t{0}));
     }
     if (inner.op == Op::Where) {
       const auto cast = [&](Id id) { return add_folded(g_, Op::Cast, n.dtype, {id}); };
@@ -134,9 +146,11 @@ class Sum {
     if (values.lo < 0) valid = all(valid, add(Op::CmpLt, g_.index(-1), at));
     if (values.hi >= size_) valid = all(valid, add(Op::CmpLt, at, g_.index(size_)));
     Id condition = valid;
-    for (Id lower : found.lowers) condition = all(condition, add(Op::CmpLt, lower, add(Op::Add, at, g_.index(1))));
+    for (Id lower : found.lowers)
+      condition = all(condition, add(Op::CmpLt, lower, add(Op::Add, at, g_.index(1))));
     for (Id upper : found.uppers) condition = all(condition, add(Op::CmpLt, at, upper));
-    for (Id clause : found.other) condition = all(condition, at_index(g_, clause, range_, at, valid, algebra_));
+    for (Id clause : found.other)
+      condition = all(condition, at_index(g_, clause, range_, at, valid, algebra_));
     const Id element = at_index(g_, value, range_, at, valid, algebra_);
     const DType dtype = g_[element].dtype;
     const Id zero = g_.constant(dtype, int64_t{0});
@@ -148,7 +162,8 @@ class Sum {
   std::optional<Id> counted(const RangeCondition& found, Id value) {
     if (moves(value)) return std::nullopt;
     const DType dtype = g_[value].dtype;
-    if (is_float(dtype) && !algebra_.fast && !multiples_are_exact(g_, value, size_)) return std::nullopt;
+    if (is_float(dtype) && !algebra_.fast && !multiples_are_exact(g_, value, size_))
+      return std::nullopt;
     Id condition = truth();
     for (Id clause : found.other) {
       if (moves(clause)) return std::nullopt;
@@ -171,7 +186,9 @@ class Sum {
 };
 
 // Maxima, and products and sums of bools, do not change when a value is counted twice.
-bool is_idempotent(Op op, DType dtype) { return op == Op::Max || dtype == DType::Bool; }
+bool is_idempotent(Op op, DType dtype) {
+  return op == Op::Max || dtype == DType::Bool;
+}
 
 Id collapse(Graph& g, const Match& m) {
   Algebra& algebra = m.context<Algebra>();
@@ -243,14 +260,18 @@ Id at_index(Graph& g, Id id, Id range, Id at, Id valid, Algebra& algebra) {
     std::vector<Id> changed(sources.begin(), sources.end());
     for (Id& s : changed) s = now(s);
     if (g[node].op == Op::Load && !is_const(g, valid)) {
-      if (changed.size() == 2) changed.insert(changed.end(), {valid, g.constant(g[node].dtype, int64_t{0})});
-      else changed[2] = add_folded(g, Op::And, DType::Bool, {changed[2], valid});
+      if (changed.size() == 2)
+        changed.insert(changed.end(), {valid, g.constant(g[node].dtype, int64_t{0})});
+      else
+        changed[2] = add_folded(g, Op::And, DType::Bool, {changed[2], valid});
     }
     moved.emplace_back(node, g.with_sources(node, changed));
   }
   return now(id);
 }
 
-std::span<const Rule> collapse_rules() { return kCollapse; }
+std::span<const Rule> collapse_rules() {
+  return kCollapse;
+}
 
 }  // namespace plugrad

@@ -9,7 +9,9 @@ namespace plugrad {
 namespace {
 using namespace rules;
 
-Id truth(Graph& g, bool value) { return g.constant(DType::Bool, int64_t{value}); }
+Id truth(Graph& g, bool value) {
+  return g.constant(DType::Bool, int64_t{value});
+}
 
 int64_t common_factor(const Linear& sum) {
   int64_t factor = 0;
@@ -24,10 +26,13 @@ struct Sides {
 Sides sides_of(const Linear& sum) {
   Sides s;
   for (const Term& t : sum.terms) {
-    if (t.factor > 0) s.left.terms.push_back(t);
-    else s.right.terms.push_back({t.id, -t.factor});
+    if (t.factor > 0)
+      s.left.terms.push_back(t);
+    else
+      s.right.terms.push_back({t.id, -t.factor});
   }
-  (s.left.terms.empty() ? s.left : s.right).constant = s.left.terms.empty() ? sum.constant : -sum.constant;
+  (s.left.terms.empty() ? s.left : s.right).constant =
+      s.left.terms.empty() ? sum.constant : -sum.constant;
   return s;
 }
 
@@ -45,15 +50,18 @@ std::optional<Linear> difference(Graph& g, Id a, Id b) {
   return left;
 }
 
-// f*H + S < 0, S including the constant, is H + floor(S / f) < 0: simpler when that quotient is one number.
+// f*H + S < 0, S including the constant, is H + floor(S / f) < 0: simpler when that quotient is one
+// number.
 bool drop_small_terms(Linear& sum, Bounds& bounds) {
   for (const Term& t : sum.terms) {
     const int64_t f = std::abs(t.factor);
     if (f == 1) continue;
     Linear high, low;
     for (const Term& u : sum.terms) {
-      if (u.factor % f == 0) high.terms.push_back({u.id, u.factor / f});
-      else low.terms.push_back(u);
+      if (u.factor % f == 0)
+        high.terms.push_back({u.id, u.factor / f});
+      else
+        low.terms.push_back(u);
     }
     low.constant = sum.constant;
     const Interval values = interval_of(low, bounds);
@@ -75,7 +83,8 @@ bool drop_division(const Graph& g, Linear& sum) {
   const int64_t a = const_int(g, n.src[1]);
   const auto y = linear_of(g, n.src[0]);
   int64_t constant;
-  if (a <= 0 || !y || __builtin_mul_overflow(sum.constant + (factor == 1 ? 0 : 1), a, &constant)) return false;
+  if (a <= 0 || !y || __builtin_mul_overflow(sum.constant + (factor == 1 ? 0 : 1), a, &constant))
+    return false;
   Linear result;
   result.constant = factor == 1 ? constant : constant - 1;
   for (const Term& t : y->terms) result.add(t.id, factor * t.factor);
@@ -121,7 +130,9 @@ Id compare_casts(Graph& g, const Match& m) {
   Bounds& bounds = m.context<Algebra>().bounds;
   const Id a = m[x], b = m[y];
   const DType to = g[g[m.root].src[0]].dtype;
-  if (g[a].dtype != g[b].dtype || !keeps_values(g, a, to, bounds) || !keeps_values(g, b, to, bounds)) return kNoMatch;
+  if (g[a].dtype != g[b].dtype || !keeps_values(g, a, to, bounds) ||
+      !keeps_values(g, b, to, bounds))
+    return kNoMatch;
   return g.binary(g[m.root].op, a, b);
 }
 
@@ -168,6 +179,8 @@ constexpr Rule kCompare[] = {
 // clang-format on
 }  // namespace
 
-std::span<const Rule> compare_rules() { return kCompare; }
+std::span<const Rule> compare_rules() {
+  return kCompare;
+}
 
 }  // namespace plugrad

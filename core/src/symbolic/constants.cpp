@@ -20,7 +20,9 @@ Id only_value(Graph& g, const Match& m) {
   return values.is_const() && exact ? g.constant(dtype, values.lo) : kNoMatch;
 }
 
-constexpr Pattern value_of(Op op) { return of_class(any_of(x, op), kIntegerClass | kBoolClass); }
+constexpr Pattern value_of(Op op) {
+  return of_class(any_of(x, op), kIntegerClass | kBoolClass);
+}
 
 // clang-format off
 constexpr Rule kConstants[] = {
@@ -75,6 +77,8 @@ constexpr Rule kConstants[] = {
 // clang-format on
 }  // namespace
 
-std::span<const Rule> constant_rules() { return kConstants; }
+std::span<const Rule> constant_rules() {
+  return kConstants;
+}
 
 }  // namespace plugrad

@@ -1,9 +1,9 @@
 // Each step below rewrites  x // c  and  x % c  for a sum x in unbounded integers:
 //   whole multiples   terms whose factor c divides leave the quotient, and vanish from the modulus
 //   one period        when what remains stays in [q*c, (q+1)*c) the quotient is q
-//   congruence        factors are replaced by smaller ones, equal modulo c, when that brings one period
-//   common factor     (g*a + r) // (g*d) is a // d for 0 <= r < g
-//   nested            (y // a) // b is y // (a*b);  (y % a) % b is y % b where b divides a
+//   congruence        factors are replaced by smaller ones, equal modulo c, when that brings one
+//   period common factor     (g*a + r) // (g*d) is a // d for 0 <= r < g nested            (y // a)
+//   // b is y // (a*b);  (y % a) % b is y % b where b divides a
 #include "symbolic/divmod.h"
 
 #include <numeric>
@@ -21,15 +21,18 @@ struct Split {
 Split take_multiples(const Linear& x, int64_t c) {
   Split s;
   for (const Term& t : x.terms) {
-    if (t.factor % c == 0) s.quotient.terms.push_back({t.id, t.factor / c});
-    else s.remainder.terms.push_back(t);
+    if (t.factor % c == 0)
+      s.quotient.terms.push_back({t.id, t.factor / c});
+    else
+      s.remainder.terms.push_back(t);
   }
   s.quotient.constant = floor_div(x.constant, c);
   s.remainder.constant = floor_mod(x.constant, c);
   return s;
 }
 
-// Moves multiples of c from the remainder's factors to the quotient: 13 becomes 1, 11 becomes -1 (c 12).
+// Moves multiples of c from the remainder's factors to the quotient: 13 becomes 1, 11 becomes -1 (c
+// 12).
 Split take_congruent(const Split& from, int64_t c) {
   Split s{from.quotient, {}};
   s.remainder.constant = from.remainder.constant;
@@ -42,7 +45,8 @@ Split take_congruent(const Split& from, int64_t c) {
   return s;
 }
 
-// When the remainder stays in one period of c, the quotient is known: returns x // c and leaves x % c.
+// When the remainder stays in one period of c, the quotient is known: returns x // c and leaves x %
+// c.
 std::optional<Split> in_one_period(Split s, int64_t c, Bounds& bounds) {
   const Interval values = interval_of(s.remainder, bounds);
   if (values.lo == INT64_MIN || values.hi == INT64_MAX) return std::nullopt;
@@ -66,12 +70,19 @@ Linear plus(Linear a, const Linear& b, int64_t factor = 1) {
   return a;
 }
 
-Linear term(Id id, int64_t factor = 1) { return {{{id, factor}}, 0}; }
+Linear term(Id id, int64_t factor = 1) {
+  return {{{id, factor}}, 0};
+}
 
 class Division {
  public:
   Division(Graph& g, Id id, Linear x, int64_t c, Bounds& bounds)
-      : g_(g), is_div_(g[id].op == Op::FloorDiv), dtype_(g[id].dtype), x_(std::move(x)), c_(c), bounds_(bounds) {}
+      : g_(g),
+        is_div_(g[id].op == Op::FloorDiv),
+        dtype_(g[id].dtype),
+        x_(std::move(x)),
+        c_(c),
+        bounds_(bounds) {}
 
   std::optional<Linear> simplified() {
     const auto result = simplified_sum();
@@ -81,21 +92,23 @@ class Division {
  private:
   std::optional<Linear> simplified_sum() {
     drop_inner_modulus();
-    if (const auto split = divide_exactly(x_, c_, bounds_)) return is_div_ ? split->quotient : split->remainder;
+    if (const auto split = divide_exactly(x_, c_, bounds_))
+      return is_div_ ? split->quotient : split->remainder;
     if (auto found = by_common_factor()) return found;
     if (auto found = by_multiples()) return found;
     if (auto found = by_nesting()) return found;
     return changed_ ? std::optional(whole(x_, c_)) : std::nullopt;
   }
 
-  // The sum that is the division of `x` by `c`, unsimplified. Other dtypes than Index wrap: then `x` and
-  // `c` have to fit, or the result does not hold.
+  // The sum that is the division of `x` by `c`, unsimplified. Other dtypes than Index wrap: then
+  // `x` and `c` have to fit, or the result does not hold.
   Linear whole(const Linear& x, int64_t c) {
     if (dtype_ != DType::Index) {
       const Interval all = dtype_interval(dtype_), values = interval_of(x, bounds_);
       fits_ = fits_ && all.lo <= values.lo && values.hi <= all.hi && all.contains(c);
     }
-    return term(g_.binary(is_div_ ? Op::FloorDiv : Op::FloorMod, build(g_, x, dtype_), g_.constant(dtype_, c)));
+    return term(g_.binary(is_div_ ? Op::FloorDiv : Op::FloorMod, build(g_, x, dtype_),
+                          g_.constant(dtype_, c)));
   }
 
   // a * (y % n) is a * y modulo c where c divides a * n: only the modulus may see it that way.
@@ -146,7 +159,8 @@ class Division {
   std::optional<Linear> by_nesting() {
     if (!is_div_ || x_.terms.size() != 1 || x_.terms[0].factor != 1) return std::nullopt;
     const Node& n = g_[x_.terms[0].id];
-    if ((n.op != Op::FloorDiv && n.op != Op::FloorMod) || !is_const(g_, n.src[1])) return std::nullopt;
+    if ((n.op != Op::FloorDiv && n.op != Op::FloorMod) || !is_const(g_, n.src[1]))
+      return std::nullopt;
     const int64_t a = const_int(g_, n.src[1]);
     // The sum of another dtype may have wrapped: it stays one term.
     auto y = dtype_ == DType::Index ? linear_of(g_, n.src[0]) : term(n.src[0]);
@@ -157,7 +171,8 @@ class Division {
       const Id high = g_.binary(Op::FloorDiv, n.src[0], g_.constant(dtype_, c_));
       return term(g_.binary(Op::FloorMod, high, g_.constant(dtype_, a / c_)));
     }
-    if (__builtin_mul_overflow(a, c_, &product) || __builtin_mul_overflow(x_.constant, a, &offset)) return std::nullopt;
+    if (__builtin_mul_overflow(a, c_, &product) || __builtin_mul_overflow(x_.constant, a, &offset))
+      return std::nullopt;
     y->constant += offset;
     return whole(*y, product);
   }
@@ -171,7 +186,8 @@ class Division {
   bool changed_ = false, fits_ = true;
 };
 
-// Finds a partner for t = factor * (y % n): n * factor * (y // n). What they make together is factor * y.
+// Finds a partner for t = factor * (y % n): n * factor * (y // n). What they make together is
+// factor * y.
 bool merge_pair(Graph& g, Linear& sum, const Term& t) {
   const Node n = g[t.id];
   if (n.op != Op::FloorMod || !is_const(g, n.src[1])) return false;
@@ -181,16 +197,19 @@ bool merge_pair(Graph& g, Linear& sum, const Term& t) {
   for (const Term& other : sum.terms) {
     if (other.factor != scaled) continue;
     const Node& o = g[other.id];
-    const bool constant_divisor = (o.op == Op::FloorDiv || o.op == Op::FloorMod) && is_const(g, o.src[1]);
+    const bool constant_divisor =
+        (o.op == Op::FloorDiv || o.op == Op::FloorMod) && is_const(g, o.src[1]);
     if (!constant_divisor) continue;
     const int64_t divisor = const_int(g, o.src[1]);
     Id merged = kNoId;
     if (o.op == Op::FloorDiv && o.src[0] == n.src[0] && divisor == size) {
       merged = n.src[0];
-    } else if (o.op == Op::FloorDiv && g[n.src[0]].op == Op::FloorDiv && is_const(g, g[n.src[0]].src[1])) {
+    } else if (o.op == Op::FloorDiv && g[n.src[0]].op == Op::FloorDiv &&
+               is_const(g, g[n.src[0]].src[1])) {
       // (y // a) % n with y // (a * n)
       const Node& inner = g[n.src[0]];
-      if (o.src[0] == inner.src[0] && divisor == const_int(g, inner.src[1]) * size) merged = n.src[0];
+      if (o.src[0] == inner.src[0] && divisor == const_int(g, inner.src[1]) * size)
+        merged = n.src[0];
     } else if (o.op == Op::FloorMod && divisor > 0) {
       // y % n with (y // n) % d: together y % (n * d)
       const Node& inner = g[o.src[0]];
@@ -203,8 +222,10 @@ bool merge_pair(Graph& g, Linear& sum, const Term& t) {
     const Term second = other;
     sum.add(second.id, -second.factor);
     sum.add(t.id, -t.factor);
-    if (const auto inner = linear_of(g, merged)) sum = plus(sum, *inner, t.factor);
-    else sum.add(merged, t.factor);
+    if (const auto inner = linear_of(g, merged))
+      sum = plus(sum, *inner, t.factor);
+    else
+      sum.add(merged, t.factor);
     return true;
   }
   return false;

@@ -1,5 +1,5 @@
-// The set `fast`, opt-in: as if floats were real numbers. Last bits may differ, -0 may become +0, NaN and
-// infinity may vanish.
+// The set `fast`, opt-in: as if floats were real numbers. Last bits may differ, -0 may become +0,
+// NaN and infinity may vanish.
 #include "symbolic/reduction.h"
 #include "symbolic/tables.h"
 
@@ -41,6 +41,8 @@ constexpr Rule kFast[] = {
 // clang-format on
 }  // namespace
 
-std::span<const Rule> fast_rules() { return kFast; }
+std::span<const Rule> fast_rules() {
+  return kFast;
+}
 
 }  // namespace plugrad

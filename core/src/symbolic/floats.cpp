@@ -14,12 +14,18 @@ Id divide_by_power(Graph& g, const Match& m) {
   int exponent;
   const DType dtype = g[m.root].dtype;
   if (std::fabs(std::frexp(divisor, &exponent)) != 0.5) return kNoMatch;
-  const int lowest = dtype == DType::F64 ? -1021 : dtype == DType::F32 || dtype == DType::BF16 ? -125 : -13;
-  if (dtype == DType::F8E4M3 || dtype == DType::F8E5M2 || 2 - exponent < lowest || exponent < lowest) return kNoMatch;
+  const int lowest = dtype == DType::F64                           ? -1021
+                     : dtype == DType::F32 || dtype == DType::BF16 ? -125
+                                                                   : -13;
+  if (dtype == DType::F8E4M3 || dtype == DType::F8E5M2 || 2 - exponent < lowest ||
+      exponent < lowest)
+    return kNoMatch;
   return g.binary(Op::Mul, m[x], g.constant(dtype, 1.0 / divisor));
 }
 
-bool is_float_of_int(const Graph& g, const Match& m) { return is_integer(g[m[x]].dtype); }
+bool is_float_of_int(const Graph& g, const Match& m) {
+  return is_integer(g[m[x]].dtype);
+}
 
 // clang-format off
 constexpr Rule kFloats[] = {
@@ -43,6 +49,8 @@ constexpr Rule kFloats[] = {
 // clang-format on
 }  // namespace
 
-std::span<const Rule> float_rules() { return kFloats; }
+std::span<const Rule> float_rules() {
+  return kFloats;
+}
 
 }  // namespace plugrad

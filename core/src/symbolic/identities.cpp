@@ -6,10 +6,14 @@ namespace {
 using namespace rules;
 
 // x // x is 0 for x == 0.
-bool never_zero(const Graph&, const Match& m) { return !m.context<Algebra>().bounds[m[x]].contains(0); }
+bool never_zero(const Graph&, const Match& m) {
+  return !m.context<Algebra>().bounds[m[x]].contains(0);
+}
 
 // The literal -1 is the highest number of an unsigned dtype.
-bool is_signed(const Graph& g, const Match& m) { return !is_unsigned(g[m.root].dtype); }
+bool is_signed(const Graph& g, const Match& m) {
+  return !is_unsigned(g[m.root].dtype);
+}
 
 Id larger_by_bounds(Graph&, const Match& m) {
   Bounds& bounds = m.context<Algebra>().bounds;
@@ -69,6 +73,8 @@ constexpr Rule kIdentities[] = {
 // clang-format on
 }  // namespace
 
-std::span<const Rule> identity_rules() { return kIdentities; }
+std::span<const Rule> identity_rules() {
+  return kIdentities;
+}
 
 }  // namespace plugrad

@@ -1,4 +1,5 @@
-// Index arithmetic on linear sums: one form for equal sums, floor division and modulus by constants.
+// Index arithmetic on linear sums: one form for equal sums, floor division and modulus by
+// constants.
 //   before  ((r0*28 + r1 + 28) // 28) % 28      after  (r0 + 1) % 28      (r1 < 28)
 
 #include "symbolic/divmod.h"
@@ -12,7 +13,8 @@ using namespace rules;
 Id atom_of(const Graph& g, Id id) {
   if (g[id].op == Op::Mul && is_const(g, g[id].src[1])) id = g[id].src[0];
   const Op op = g[id].op;
-  const bool sum = op == Op::Add || op == Op::Sub || op == Op::Neg || op == Op::Mul || op == Op::Const;
+  const bool sum =
+      op == Op::Add || op == Op::Sub || op == Op::Neg || op == Op::Mul || op == Op::Const;
   return sum ? kNoId : id;
 }
 
@@ -49,6 +51,8 @@ constexpr Rule kIndex[] = {
 // clang-format on
 }  // namespace
 
-std::span<const Rule> index_rules() { return kIndex; }
+std::span<const Rule> index_rules() {
+  return kIndex;
+}
 
 }  // namespace plugrad

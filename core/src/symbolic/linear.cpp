@@ -47,7 +47,8 @@ void Linear::add(Id id, int64_t factor) {
     if (factor != 0) terms.insert(at, {id, factor});
     return;
   }
-  at->factor = static_cast<int64_t>(static_cast<uint64_t>(at->factor) + static_cast<uint64_t>(factor));
+  at->factor =
+      static_cast<int64_t>(static_cast<uint64_t>(at->factor) + static_cast<uint64_t>(factor));
   if (at->factor == 0) terms.erase(at);
 }
 
@@ -63,7 +64,8 @@ std::optional<Linear> linear_of(const Graph& g, Id id) {
 
 Interval interval_of(const Linear& sum, Bounds& bounds) {
   Interval result{sum.constant, sum.constant};
-  for (const Term& t : sum.terms) result = add(result, multiply(bounds[t.id], {t.factor, t.factor}));
+  for (const Term& t : sum.terms)
+    result = add(result, multiply(bounds[t.id], {t.factor, t.factor}));
   return result;
 }
 
@@ -77,11 +79,13 @@ bool is_exact(const Graph& g, Id id, const Linear& sum, Bounds& bounds) {
 Id build(Graph& g, const Linear& sum, DType dtype) {
   Id result = kNoId;
   for (const Term& t : sum.terms) {
-    const Id term = t.factor == 1 ? t.id : g.add(Op::Mul, dtype, {t.id, g.constant(dtype, t.factor)});
+    const Id term =
+        t.factor == 1 ? t.id : g.add(Op::Mul, dtype, {t.id, g.constant(dtype, t.factor)});
     result = result == kNoId ? term : g.add(Op::Add, dtype, {result, term});
   }
   if (result == kNoId) return g.constant(dtype, sum.constant);
-  return sum.constant == 0 ? result : g.add(Op::Add, dtype, {result, g.constant(dtype, sum.constant)});
+  return sum.constant == 0 ? result
+                           : g.add(Op::Add, dtype, {result, g.constant(dtype, sum.constant)});
 }
 
 Linear divided(const Linear& sum, int64_t divisor) {

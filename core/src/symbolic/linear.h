@@ -24,16 +24,16 @@ struct Linear {
   friend bool operator==(const Linear&, const Linear&) = default;
 };
 
-/// The sum that `id` is, looking through Add, Sub, Neg and Mul by a constant; nothing when it has more
-/// than kMaxTerms terms or a number overflows. Holds in wrap-around arithmetic; see is_exact.
+/// The sum that `id` is, looking through Add, Sub, Neg and Mul by a constant; nothing when it has
+/// more than kMaxTerms terms or a number overflows. Holds in wrap-around arithmetic; see is_exact.
 inline constexpr size_t kMaxTerms = 24;
 std::optional<Linear> linear_of(const Graph& g, Id id);
 
 /// All values the sum can take (saturating).
 Interval interval_of(const Linear& sum, Bounds& bounds);
 
-/// Whether the sum in unbounded integers equals the node's value: Index does not overflow; other dtypes
-/// are exact when the sum stays inside them.
+/// Whether the sum in unbounded integers equals the node's value: Index does not overflow; other
+/// dtypes are exact when the sum stays inside them.
 bool is_exact(const Graph& g, Id id, const Linear& sum, Bounds& bounds);
 
 /// The node of a sum: terms in ascending id, the constant last.

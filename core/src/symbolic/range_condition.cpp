@@ -1,11 +1,13 @@
-// Comparisons of any integer dtype are lifted to Index, where a range and what it meets form a linear sum.
+// Comparisons of any integer dtype are lifted to Index, where a range and what it meets form a
+// linear sum.
 #include "symbolic/reduction.h"
 #include "uop/fold.h"
 
 namespace plugrad {
 namespace {
 
-// Adds factor * (value of id) in unbounded integers; false where the dtype's values have no Index form.
+// Adds factor * (value of id) in unbounded integers; false where the dtype's values have no Index
+// form.
 bool add_lifted(Graph& g, Id id, int64_t factor, Algebra& algebra, Linear& sum) {
   const DType dtype = g[id].dtype;
   auto inner = linear_of(g, id);
@@ -15,7 +17,8 @@ bool add_lifted(Graph& g, Id id, int64_t factor, Algebra& algebra, Linear& sum) 
     sum.constant += factor * inner->constant;
     return true;
   }
-  if (!is_integer(dtype) || (dtype == DType::U64 && algebra.bounds[id].hi == INT64_MAX)) return false;
+  if (!is_integer(dtype) || (dtype == DType::U64 && algebra.bounds[id].hi == INT64_MAX))
+    return false;
   if (!inner || !is_exact(g, id, *inner, algebra.bounds)) inner = Linear{{{id, 1}}, 0};
   sum.constant += factor * inner->constant;
   for (const Term& t : inner->terms) {
@@ -50,11 +53,13 @@ Linear negated_sum(Linear sum) {
 }
 
 // One comparison; false when it is none of the range.
-bool add_comparison(Graph& g, Id clause, bool negated, Id range, Algebra& algebra, RangeCondition& result) {
+bool add_comparison(Graph& g, Id clause, bool negated, Id range, Algebra& algebra,
+                    RangeCondition& result) {
   const Node n = g[clause];
   if (!is_compare(n.op)) return false;
   Linear sum;  // src0 - src1
-  if (!add_lifted(g, n.src[0], 1, algebra, sum) || !add_lifted(g, n.src[1], -1, algebra, sum)) return false;
+  if (!add_lifted(g, n.src[0], 1, algebra, sum) || !add_lifted(g, n.src[1], -1, algebra, sum))
+    return false;
   const int64_t factor = sum.factor_of(range);
   if (factor == 0) return false;
   sum.add(range, -factor);
@@ -77,7 +82,8 @@ bool add_comparison(Graph& g, Id clause, bool negated, Id range, Algebra& algebr
 
 }  // namespace
 
-bool condition_on(Graph& g, Id condition, bool negated, Id range, Algebra& algebra, RangeCondition& result) {
+bool condition_on(Graph& g, Id condition, bool negated, Id range, Algebra& algebra,
+                  RangeCondition& result) {
   if (negated) return add_comparison(g, condition, true, range, algebra, result);
   std::vector<Id> todo{condition};
   while (!todo.empty()) {

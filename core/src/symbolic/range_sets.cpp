@@ -14,7 +14,8 @@ struct RangeSets::Sets {
 
   Sets() { intern({}); }
   uint32_t intern(std::vector<Id> set) {
-    const auto [at, is_new] = numbers.try_emplace(std::move(set), static_cast<uint32_t>(by_number.size()));
+    const auto [at, is_new] =
+        numbers.try_emplace(std::move(set), static_cast<uint32_t>(by_number.size()));
     if (is_new) by_number.push_back(&at->first);
     return at->second;
   }
@@ -48,7 +49,8 @@ void RangeSets::fill(Id id) {
       set = sets_->join(by_id_[n.src[0]], sets_->intern({next}));
     } else {
       for (Id s : graph_.sources(n)) set = sets_->join(set, by_id_[s]);
-      if (n.op == Op::Reduce && n.src_count > 1) set = sets_->without(set, graph_.sources(n).subspan(1));
+      if (n.op == Op::Reduce && n.src_count > 1)
+        set = sets_->without(set, graph_.sources(n).subspan(1));
     }
     by_id_.push_back(set);
   }
@@ -59,8 +61,12 @@ uint32_t RangeSets::set_of(Id id) {
   return by_id_[id];
 }
 
-std::span<const Id> RangeSets::operator[](Id id) { return *sets_->by_number[set_of(id)]; }
+std::span<const Id> RangeSets::operator[](Id id) {
+  return *sets_->by_number[set_of(id)];
+}
 
-bool RangeSets::depends(Id id, Id range) { return std::ranges::binary_search((*this)[id], range); }
+bool RangeSets::depends(Id id, Id range) {
+  return std::ranges::binary_search((*this)[id], range);
+}
 
 }  // namespace plugrad

@@ -41,6 +41,8 @@ Id identity_of(Graph& g, Op op, DType dtype) {
   return g.constant(dtype, is_unsigned(dtype) ? 0 : dtype_interval(dtype).lo);
 }
 
-std::span<const Rule> reduce_rules() { return kReduces; }
+std::span<const Rule> reduce_rules() {
+  return kReduces;
+}
 
 }  // namespace plugrad

@@ -11,10 +11,12 @@ struct Algebra {
   Bounds bounds;
   RangeSets ranges;
   bool fast;
-  Algebra(const Graph& graph, RuleSet sets) : bounds(graph), ranges(graph), fast(sets == RuleSet::Fast) {}
+  Algebra(const Graph& graph, RuleSet sets)
+      : bounds(graph), ranges(graph), fast(sets == RuleSet::Fast) {}
 };
 
-std::span<const Rule> constant_rules();       ///< ops on constants, and nodes whose bounds leave one value
+std::span<const Rule>
+constant_rules();  ///< ops on constants, and nodes whose bounds leave one value
 std::span<const Rule> identity_rules();       ///< x * 1, x + 0, x & x, …
 std::span<const Rule> associativity_rules();  ///< constants outward; equal terms together
 std::span<const Rule> float_rules();          ///< exact float identities
@@ -22,11 +24,11 @@ std::span<const Rule> where_rules();
 std::span<const Rule> cast_rules();
 std::span<const Rule> compare_rules();
 std::span<const Rule> boolean_rules();
-std::span<const Rule> index_rules();          ///< linear sums, floor division and modulus
+std::span<const Rule> index_rules();  ///< linear sums, floor division and modulus
 
-std::span<const Rule> reduce_rules();         ///< reductions over nothing; part of the strict set
-std::span<const Rule> fast_rules();           ///< the opt-in set
-std::span<const Rule> collapse_rules();       ///< for collapse_reduces
+std::span<const Rule> reduce_rules();    ///< reductions over nothing; part of the strict set
+std::span<const Rule> fast_rules();      ///< the opt-in set
+std::span<const Rule> collapse_rules();  ///< for collapse_reduces
 
 /// Whether a cast of `id` to dtype `to` keeps every value that it can have.
 bool keeps_values(const Graph& g, Id id, DType to, Bounds& bounds);

@@ -6,7 +6,9 @@ namespace {
 using namespace rules;
 
 // `true` as a pattern is any constant 1: the result's dtype has to be asked for.
-constexpr Pattern bools(Pattern p) { return of_class(p, kBoolClass); }
+constexpr Pattern bools(Pattern p) {
+  return of_class(p, kBoolClass);
+}
 
 // clang-format off
 constexpr Rule kWhere[] = {
@@ -44,6 +46,8 @@ constexpr Rule kWhere[] = {
 // clang-format on
 }  // namespace
 
-std::span<const Rule> where_rules() { return kWhere; }
+std::span<const Rule> where_rules() {
+  return kWhere;
+}
 
 }  // namespace plugrad

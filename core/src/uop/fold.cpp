@@ -1,6 +1,6 @@
-// One function an operand kind: integers in int64 or uint64 and wrapped, f32 in float, other floats in
-// double and rounded once. For +, -, *, / and sqrt of a 24-bit or narrower float, rounding the double
-// result gives what one rounding would (53 >= 2 * 24 + 2 bits), so only fma is left out.
+// One function an operand kind: integers in int64 or uint64 and wrapped, f32 in float, other floats
+// in double and rounded once. For +, -, *, / and sqrt of a 24-bit or narrower float, rounding the
+// double result gives what one rounding would (53 >= 2 * 24 + 2 bits), so only fma is left out.
 #include "uop/fold.h"
 
 #include <bit>
@@ -49,52 +49,79 @@ bool less(int64_t a, int64_t b, DType dtype) {
 std::optional<int64_t> fold_int(Op op, DType dtype, int64_t a, int64_t b) {
   const auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
   switch (op) {
-    case Op::Add: return static_cast<int64_t>(ua + ub);
-    case Op::Sub: return static_cast<int64_t>(ua - ub);
-    case Op::Mul: return static_cast<int64_t>(ua * ub);
-    case Op::Neg: return static_cast<int64_t>(0 - ua);
+    case Op::Add:
+      return static_cast<int64_t>(ua + ub);
+    case Op::Sub:
+      return static_cast<int64_t>(ua - ub);
+    case Op::Mul:
+      return static_cast<int64_t>(ua * ub);
+    case Op::Neg:
+      return static_cast<int64_t>(0 - ua);
     case Op::IDiv:
-    case Op::FloorDiv: return quotient(op, a, b, dtype);
+    case Op::FloorDiv:
+      return quotient(op, a, b, dtype);
     case Op::Mod:
-    case Op::FloorMod: return remainder_of(op, a, b, dtype);
-    case Op::Max: return less(a, b, dtype) ? b : a;
-    case Op::And: return a & b;
-    case Op::Or: return a | b;
-    case Op::Xor: return a ^ b;
-    case Op::Shl: return shift_left(a, b, dtype);
-    case Op::Shr: return shift_right(a, b, dtype);
-    default: return std::nullopt;
+    case Op::FloorMod:
+      return remainder_of(op, a, b, dtype);
+    case Op::Max:
+      return less(a, b, dtype) ? b : a;
+    case Op::And:
+      return a & b;
+    case Op::Or:
+      return a | b;
+    case Op::Xor:
+      return a ^ b;
+    case Op::Shl:
+      return shift_left(a, b, dtype);
+    case Op::Shr:
+      return shift_right(a, b, dtype);
+    default:
+      return std::nullopt;
   }
 }
 
 template <class F>
 std::optional<double> fold_basic(Op op, F a, F b) {
   switch (op) {
-    case Op::Add: return a + b;
-    case Op::Sub: return a - b;
-    case Op::Mul: return a * b;
-    case Op::FDiv: return a / b;
-    case Op::Recip: return F{1} / a;
-    case Op::Sqrt: return std::sqrt(a);
-    case Op::Neg: return -a;
-    case Op::Trunc: return std::trunc(a);
-    case Op::Max: return std::isnan(a) || std::isnan(b) ? std::nan("") : (a < b ? b : a);
-    default: return std::nullopt;
+    case Op::Add:
+      return a + b;
+    case Op::Sub:
+      return a - b;
+    case Op::Mul:
+      return a * b;
+    case Op::FDiv:
+      return a / b;
+    case Op::Recip:
+      return F{1} / a;
+    case Op::Sqrt:
+      return std::sqrt(a);
+    case Op::Neg:
+      return -a;
+    case Op::Trunc:
+      return std::trunc(a);
+    case Op::Max:
+      return std::isnan(a) || std::isnan(b) ? std::nan("") : (a < b ? b : a);
+    default:
+      return std::nullopt;
   }
 }
 
 std::optional<double> fold_float(Op op, DType dtype, double a, double b, double c) {
   switch (op) {
-    case Op::Exp2: return std::exp2(a);
-    case Op::Log2: return std::log2(a);
-    case Op::Sin: return std::sin(a);
+    case Op::Exp2:
+      return std::exp2(a);
+    case Op::Log2:
+      return std::log2(a);
+    case Op::Sin:
+      return std::sin(a);
     case Op::Fma:
       if (dtype == DType::F32) {
         return std::fma(static_cast<float>(a), static_cast<float>(b), static_cast<float>(c));
       }
       if (dtype == DType::F64) return std::fma(a, b, c);
       return std::nullopt;
-    default: break;
+    default:
+      break;
   }
   if (dtype == DType::F32) return fold_basic(op, static_cast<float>(a), static_cast<float>(b));
   return fold_basic(op, a, b);
@@ -110,8 +137,8 @@ std::optional<bool> fold_compare(const Graph& g, Op op, Id a, Id b) {
   return op == Op::CmpLt ? less(x, y, dtype) : op == Op::CmpEq ? x == y : x != y;
 }
 
-// An integer as a double whose last bit says whether anything was cut off: rounding that to a few bits is
-// rounding the integer itself.
+// An integer as a double whose last bit says whether anything was cut off: rounding that to a few
+// bits is rounding the integer itself.
 double rounded_to_odd(int64_t value, bool is_u64) {
   const bool negative = value < 0 && !is_u64;
   uint64_t magnitude = negative ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
@@ -146,7 +173,8 @@ uint64_t storage_bits(uint64_t bits, DType dtype) {
 uint64_t from_storage_bits(uint64_t bits, DType dtype) {
   if (dtype == DType::F64) return bits;
   if (dtype == DType::F32)
-    return std::bit_cast<uint64_t>(static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits))));
+    return std::bit_cast<uint64_t>(
+        static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits))));
   if (is_float(dtype))
     return std::bit_cast<uint64_t>(decode_small_float(static_cast<uint16_t>(bits), dtype));
   return static_cast<uint64_t>(round_int(static_cast<int64_t>(bits), dtype));

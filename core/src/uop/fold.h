@@ -8,9 +8,9 @@
 
 namespace plugrad {
 
-/// Constant bits (graph.h) of `op` on constant sources, or nothing where the value is not fixed by the op's
-/// definition: fused multiply-add of 16-bit floats and what is not an ALU op. Integers wrap; floats are
-/// rounded once to `dtype`. `sources` are constants of the graph.
+/// Constant bits (graph.h) of `op` on constant sources, or nothing where the value is not fixed by
+/// the op's definition: fused multiply-add of 16-bit floats and what is not an ALU op. Integers
+/// wrap; floats are rounded once to `dtype`. `sources` are constants of the graph.
 std::optional<uint64_t> fold(const Graph& g, Op op, DType dtype, std::span<const Id> sources);
 
 /// As Graph::add, but an op whose sources are all constants becomes a constant.

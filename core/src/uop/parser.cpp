@@ -16,13 +16,16 @@
 namespace plugrad {
 namespace {
 
-bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 
 const std::map<std::string, Op, std::less<>>& ops_by_name() {
   static const auto table = [] {
     std::map<std::string, Op, std::less<>> names;
     for (int i = 0; i < 256; ++i)
-      if (op_info(static_cast<Op>(i)).known) names[printed_name(static_cast<Op>(i))] = static_cast<Op>(i);
+      if (op_info(static_cast<Op>(i)).known)
+        names[printed_name(static_cast<Op>(i))] = static_cast<Op>(i);
     return names;
   }();
   return table;
@@ -42,7 +45,8 @@ class Parser {
       if (rest_.empty() || rest_.starts_with("//")) continue;
       statement();
       spaces();
-      if (!rest_.empty() && !rest_.starts_with("//")) fail_here("the line goes on with \"{}\"", rest_);
+      if (!rest_.empty() && !rest_.starts_with("//"))
+        fail_here("the line goes on with \"{}\"", rest_);
     }
     if (!returned_ && last_ == kNoId) fail_here("no node was given");
     if (!returned_) roots_.push_back(last_);
@@ -58,7 +62,8 @@ class Parser {
   }
 
   void spaces() {
-    while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\t' || rest_[0] == '\r')) rest_.remove_prefix(1);
+    while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\t' || rest_[0] == '\r'))
+      rest_.remove_prefix(1);
   }
   bool accept(std::string_view token) {
     spaces();
@@ -83,8 +88,10 @@ class Parser {
     spaces();
     T value{};
     std::from_chars_result r{};
-    if constexpr (std::is_floating_point_v<T>) r = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
-    else r = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value, base);
+    if constexpr (std::is_floating_point_v<T>)
+      r = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    else
+      r = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value, base);
     if (r.ec != std::errc{}) fail_here("a number that fits is expected");
     rest_.remove_prefix(static_cast<size_t>(r.ptr - rest_.data()));
     return value;
@@ -121,7 +128,9 @@ class Parser {
     spaces();
     const auto before = rest_;
     std::string name(word());
-    std::ranges::transform(name, name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    std::ranges::transform(name, name.begin(), [](char c) {
+      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
     const auto at = ops_by_name().find(name);
     if (at != ops_by_name().end()) return at->second;
     rest_ = before;
@@ -150,17 +159,22 @@ class Parser {
       while (accept(","));
     }
     const OpInfo& info = op_info(o);
-    if (sources.size() < info.min_sources || (info.max_sources != 255 && sources.size() > info.max_sources))
-      fail_here("{} takes {} to {} sources, here are {}", printed_name(o), info.min_sources, info.max_sources, sources.size());
+    if (sources.size() < info.min_sources ||
+        (info.max_sources != 255 && sources.size() > info.max_sources))
+      fail_here("{} takes {} to {} sources, here are {}", printed_name(o), info.min_sources,
+                info.max_sources, sources.size());
     return graph_.add(o, type, sources, arg(o, type));
   }
 
   uint64_t arg(Op o, DType type) {
     if (o == Op::Range) return range();
     switch (op_info(o).arg) {
-      case ArgKind::Bits: return constant(type);
-      case ArgKind::List: return list(o);
-      default: return accept("#") ? number<uint64_t>() : 0;
+      case ArgKind::Bits:
+        return constant(type);
+      case ArgKind::List:
+        return list(o);
+      default:
+        return accept("#") ? number<uint64_t>() : 0;
     }
   }
 
@@ -182,7 +196,8 @@ class Parser {
     if (is_float(type)) return bits_of(number<double>(), type);
     if (type == DType::U64) return number<uint64_t>();
     const auto value = number<int64_t>();
-    if (static_cast<int64_t>(bits_of(value, type)) != value) fail_here("{} does not fit into {}", value, name_of(type));
+    if (static_cast<int64_t>(bits_of(value, type)) != value)
+      fail_here("{} does not fit into {}", value, name_of(type));
     return static_cast<uint64_t>(value);
   }
 
@@ -209,6 +224,8 @@ class Parser {
 
 }  // namespace
 
-std::vector<Id> parse(Graph& graph, std::string_view text) { return Parser(graph, text).run(); }
+std::vector<Id> parse(Graph& graph, std::string_view text) {
+  return Parser(graph, text).run();
+}
 
 }  // namespace plugrad

@@ -8,9 +8,9 @@
 
 namespace plugrad {
 
-/// Adds the nodes of `text` to the graph and returns the roots of its "return" line (of the last node, when
-/// there is none). Checks form, number of sources and dtype names; what ops mean is the verifier's business.
-/// Errors: User, "[parse] line 3, column 9: …".
+/// Adds the nodes of `text` to the graph and returns the roots of its "return" line (of the last
+/// node, when there is none). Checks form, number of sources and dtype names; what ops mean is the
+/// verifier's business. Errors: User, "[parse] line 3, column 9: …".
 std::vector<Id> parse(Graph& graph, std::string_view text);
 
 }  // namespace plugrad

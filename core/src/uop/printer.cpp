@@ -17,7 +17,8 @@ std::string constant_text(const Node& n) {
     return fmt::format("{}", static_cast<int64_t>(n.arg));
   }
   const double value = std::bit_cast<double>(n.arg);
-  if (std::isnan(value)) return n.arg == std::bit_cast<uint64_t>(std::nan("")) ? "nan" : fmt::format("bits:{:x}", n.arg);
+  if (std::isnan(value))
+    return n.arg == std::bit_cast<uint64_t>(std::nan("")) ? "nan" : fmt::format("bits:{:x}", n.arg);
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   return fmt::format("{}", value);
 }
@@ -36,13 +37,18 @@ std::string list_text(const Graph& g, Id id) {
 std::string arg_text(const Graph& g, Id id) {
   const Node& n = g[id];
   if (n.op == Op::Range) {
-    return fmt::format(" axis={} kind={}", range_axis(n), kAxisKindNames[static_cast<size_t>(range_kind(n))]);
+    return fmt::format(" axis={} kind={}", range_axis(n),
+                       kAxisKindNames[static_cast<size_t>(range_kind(n))]);
   }
   switch (op_info(n.op).arg) {
-    case ArgKind::Bits: return " " + constant_text(n);
-    case ArgKind::List: return " " + list_text(g, id);
-    case ArgKind::Int: return fmt::format(" #{}", n.arg);
-    default: return n.arg == 0 ? "" : fmt::format(" #{}", n.arg);
+    case ArgKind::Bits:
+      return " " + constant_text(n);
+    case ArgKind::List:
+      return " " + list_text(g, id);
+    case ArgKind::Int:
+      return fmt::format(" #{}", n.arg);
+    default:
+      return n.arg == 0 ? "" : fmt::format(" #{}", n.arg);
   }
 }
 
@@ -75,12 +81,14 @@ std::string print(const Graph& graph, std::span<const Id> roots, Numbering numbe
   Reachable reachable;
   const auto& ids = reachable.from(graph, roots);
   std::vector<uint32_t> place(graph.size());
-  for (size_t i = 0; i < ids.size(); ++i) place[ids[i]] = numbering == Numbering::Ids ? ids[i] : static_cast<uint32_t>(i);
+  for (size_t i = 0; i < ids.size(); ++i)
+    place[ids[i]] = numbering == Numbering::Ids ? ids[i] : static_cast<uint32_t>(i);
   const auto number = [&](Id id) { return place[id]; };
   std::string text;
   for (Id id : ids) text += line(graph, id, number) + "\n";
   text += "return";
-  for (size_t i = 0; i < roots.size(); ++i) text += fmt::format("{}%{}", i == 0 ? " " : ", ", number(roots[i]));
+  for (size_t i = 0; i < roots.size(); ++i)
+    text += fmt::format("{}%{}", i == 0 ? " " : ", ", number(roots[i]));
   return text + "\n";
 }
 

@@ -18,7 +18,8 @@ enum class Numbering : uint8_t {
   FromZero,  ///< by place in the text: equal graphs give equal text
 };
 
-std::string print(const Graph& graph, std::span<const Id> roots, Numbering numbering = Numbering::Ids);
+std::string print(const Graph& graph, std::span<const Id> roots,
+                  Numbering numbering = Numbering::Ids);
 inline std::string print(const Graph& graph, Id root, Numbering numbering = Numbering::Ids) {
   return print(graph, std::span<const Id>(&root, 1), numbering);
 }
@@ -30,6 +31,7 @@ std::string print_node(const Graph& graph, Id id);
 std::string printed_name(Op op);
 
 /// Range kinds as printed, by AxisKind.
-inline constexpr const char* kAxisKindNames[] = {"loop", "reduce", "global", "local", "group", "upcast", "unroll", "vector"};
+inline constexpr const char* kAxisKindNames[] = {"loop",  "reduce", "global", "local",
+                                                 "group", "upcast", "unroll", "vector"};
 
 }  // namespace plugrad

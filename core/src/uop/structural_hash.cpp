@@ -1,4 +1,5 @@
-// Two lanes of multiply-and-fold, each with constants of its own; a node absorbs its sources' hashes.
+// Two lanes of multiply-and-fold, each with constants of its own; a node absorbs its sources'
+// hashes.
 #include "uop/structural_hash.h"
 
 #include <fmt/format.h>
@@ -8,7 +9,8 @@
 namespace plugrad {
 namespace {
 
-// High and low half of the 128-bit product, folded. Operands are kept from being 0 by the constants.
+// High and low half of the 128-bit product, folded. Operands are kept from being 0 by the
+// constants.
 uint64_t fold_product(uint64_t a, uint64_t b) {
   const auto product = static_cast<unsigned __int128>(a) * b;
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
@@ -17,8 +19,11 @@ uint64_t fold_product(uint64_t a, uint64_t b) {
 struct Mixer {
   NodeHash state{{0x243f6a8885a308d3ull, 0x13198a2e03707344ull}};  // digits of pi
   void absorb(uint64_t value) {
-    state.word[0] = fold_product(state.word[0] ^ value ^ 0xa4093822299f31d0ull, 0x9e3779b97f4a7c15ull | 1) + value;
-    state.word[1] = fold_product(state.word[1] + value, 0xc2b2ae3d27d4eb4full) ^ (value << 32 | value >> 32);
+    state.word[0] =
+        fold_product(state.word[0] ^ value ^ 0xa4093822299f31d0ull, 0x9e3779b97f4a7c15ull | 1) +
+        value;
+    state.word[1] =
+        fold_product(state.word[1] + value, 0xc2b2ae3d27d4eb4full) ^ (value << 32 | value >> 32);
   }
   void absorb(const NodeHash& h) {
     absorb(h.word[0]);
@@ -30,7 +35,9 @@ constexpr uint64_t kNamed = 0xffff;  // stands where op and dtype do for named n
 
 }  // namespace
 
-std::string to_string(const NodeHash& hash) { return fmt::format("{:016x}{:016x}", hash.word[0], hash.word[1]); }
+std::string to_string(const NodeHash& hash) {
+  return fmt::format("{:016x}{:016x}", hash.word[0], hash.word[1]);
+}
 
 void StructuralHash::name(Id node, uint64_t number) {
   if (known_.size() < graph_.size()) known_.resize(graph_.size());
@@ -45,7 +52,8 @@ void StructuralHash::name(Id node, uint64_t number) {
 NodeHash StructuralHash::compute(Id id) const {
   const Node& n = graph_[id];
   Mixer mixer;
-  mixer.absorb(static_cast<uint64_t>(n.op) << 8 | static_cast<uint64_t>(n.dtype) | uint64_t{n.src_count} << 32);
+  mixer.absorb(static_cast<uint64_t>(n.op) << 8 | static_cast<uint64_t>(n.dtype) |
+               uint64_t{n.src_count} << 32);
   if (op_info(n.op).arg == ArgKind::List) {
     const auto list = graph_.arg_list(id);
     mixer.absorb(list.size());

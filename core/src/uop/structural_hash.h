@@ -18,17 +18,20 @@ struct NodeHash {
 /// 32 hexadecimal digits.
 std::string to_string(const NodeHash& hash);
 
-/// Hashes what is reachable from `roots`, in the order of the roots; sources of commutative ops count in
-/// either order, lists by content. Keeps its memory between calls, and for one graph its results too.
+/// Hashes what is reachable from `roots`, in the order of the roots; sources of commutative ops
+/// count in either order, lists by content. Keeps its memory between calls, and for one graph its
+/// results too.
 class StructuralHash {
  public:
   explicit StructuralHash(const Graph& graph) : graph_(graph) {}
 
-  /// From now on `node` counts as this number alone, its op, arg and sources do not: for buffers, whose own
-  /// numbers are no part of what a graph computes. Only before the first hash of a node that contains it.
+  /// From now on `node` counts as this number alone, its op, arg and sources do not: for buffers,
+  /// whose own numbers are no part of what a graph computes. Only before the first hash of a node
+  /// that contains it.
   void name(Id node, uint64_t number);
 
-  /// From now on `node` counts with this arg instead of its own: for numbers that only tell nodes apart.
+  /// From now on `node` counts with this arg instead of its own: for numbers that only tell nodes
+  /// apart.
   void rename_arg(Id node, uint64_t arg) { args_.emplace_back(node, arg); }
 
   NodeHash operator()(std::span<const Id> roots);
@@ -48,11 +51,15 @@ class StructuralHash {
 inline NodeHash structural_hash(const Graph& graph, std::span<const Id> roots) {
   return StructuralHash(graph)(roots);
 }
-inline NodeHash structural_hash(const Graph& graph, Id root) { return StructuralHash(graph)(root); }
+inline NodeHash structural_hash(const Graph& graph, Id root) {
+  return StructuralHash(graph)(root);
+}
 
 }  // namespace plugrad
 
 template <>
 struct std::hash<plugrad::NodeHash> {
-  size_t operator()(const plugrad::NodeHash& h) const noexcept { return static_cast<size_t>(h.word[0]); }
+  size_t operator()(const plugrad::NodeHash& h) const noexcept {
+    return static_cast<size_t>(h.word[0]);
+  }
 };

@@ -1,4 +1,5 @@
-// UOp: a node with its graph, for building by hand and for tests. Links inside the graph stay plain ids.
+// UOp: a node with its graph, for building by hand and for tests. Links inside the graph stay plain
+// ids.
 #pragma once
 
 #include <concepts>
@@ -13,7 +14,9 @@ struct UOp {
   Graph* graph = nullptr;
   Id id = kNoId;
 
-  operator Id() const { return id; }  // NOLINT(google-explicit-constructor): wherever an id is wanted
+  operator Id() const {
+    return id;
+  }  // NOLINT(google-explicit-constructor): wherever an id is wanted
   const Node& node() const { return (*graph)[id]; }
   DType dtype() const { return node().dtype; }
   UOp with(Id other) const { return {graph, other}; }
@@ -28,8 +31,12 @@ struct UOp {
 inline UOp uop_range(Graph& g, int64_t size, uint32_t axis, AxisKind kind = AxisKind::Loop) {
   return {&g, make_range(g, size, axis, kind)};
 }
-inline UOp uop_constant(Graph& g, DType dtype, int64_t value) { return {&g, g.constant(dtype, value)}; }
-inline UOp uop_constant(Graph& g, DType dtype, double value) { return {&g, g.constant(dtype, value)}; }
+inline UOp uop_constant(Graph& g, DType dtype, int64_t value) {
+  return {&g, g.constant(dtype, value)};
+}
+inline UOp uop_constant(Graph& g, DType dtype, double value) {
+  return {&g, g.constant(dtype, value)};
+}
 
 // Operators; / and % are FloorDiv and FloorMod on integers, / is FDiv on floats.
 // clang-format off
@@ -60,7 +67,8 @@ inline UOp equal(UOp a, int64_t b) { return equal(a, a.constant(b)); }
 inline UOp reduce(Op op, UOp value, std::initializer_list<Id> ranges) {
   std::vector<Id> sources{value.id};
   sources.insert(sources.end(), ranges.begin(), ranges.end());
-  return value.with(value.graph->add(Op::Reduce, value.dtype(), sources, value.graph->list({static_cast<int64_t>(op)})));
+  return value.with(value.graph->add(Op::Reduce, value.dtype(), sources,
+                                     value.graph->list({static_cast<int64_t>(op)})));
 }
 
 }  // namespace plugrad

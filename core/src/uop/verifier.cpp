@@ -24,14 +24,18 @@ struct Subject {
 };
 using Check = const char* (*)(const Subject&);
 
-const char* anything(const Subject&) { return nullptr; }
+const char* anything(const Subject&) {
+  return nullptr;
+}
 
 const char* same_dtypes(const Subject& s) {
   for (size_t i = 0; i < s.sources.size(); ++i)
     if (s.type(i) != s.n.dtype) return "sources and result must have one dtype";
   return nullptr;
 }
-const char* float_op(const Subject& s) { return is_float(s.n.dtype) ? same_dtypes(s) : "the op takes floats only"; }
+const char* float_op(const Subject& s) {
+  return is_float(s.n.dtype) ? same_dtypes(s) : "the op takes floats only";
+}
 const char* integer_op(const Subject& s) {
   return is_integer(s.n.dtype) ? same_dtypes(s) : "the op takes integers only";
 }
@@ -47,7 +51,9 @@ const char* compare(const Subject& s) {
 }
 const char* where_op(const Subject& s) {
   if (s.type(0) != DType::Bool) return "the condition must be bool";
-  return s.type(1) == s.n.dtype && s.type(2) == s.n.dtype ? nullptr : "both arms must have the result's dtype";
+  return s.type(1) == s.n.dtype && s.type(2) == s.n.dtype
+             ? nullptr
+             : "both arms must have the result's dtype";
 }
 const char* cast_op(const Subject& s) {
   return s.type(0) != DType::Void && s.n.dtype != DType::Void ? nullptr : "a cast needs a value";
@@ -66,7 +72,8 @@ const char* first_source_dtype(const Subject& s) {
 const char* range_op(const Subject& s) {
   if (!is_integer(s.n.dtype)) return "a range is an integer";
   if (s.type(0) != s.n.dtype) return "the size has the range's dtype";
-  if (is_const(s.g, s.sources[0]) && const_int(s.g, s.sources[0]) < 0) return "the size is negative";
+  if (is_const(s.g, s.sources[0]) && const_int(s.g, s.sources[0]) < 0)
+    return "the size is negative";
   return nullptr;
 }
 const char* reduce_op(const Subject& s) {
@@ -75,18 +82,22 @@ const char* reduce_op(const Subject& s) {
   const auto op = static_cast<Op>(list[0]);
   if (op != Op::Add && op != Op::Mul && op != Op::Max) return "reductions are by add, mul or max";
   if (s.type(0) != s.n.dtype) return "the result has the dtype of the source";
-  if (s.spec == Spec::Tensor) return s.sources.size() == 1 ? nullptr : "a tensor reduction has axes, not ranges";
+  if (s.spec == Spec::Tensor)
+    return s.sources.size() == 1 ? nullptr : "a tensor reduction has axes, not ranges";
   for (Id range : s.sources.subspan(1))
     if (s.g[range].op != Op::Range) return "sources after the value must be ranges";
   return s.sources.size() > 1 ? nullptr : "a reduction needs ranges";
 }
-bool is_memory(const Node& n) { return n.op == Op::Param || n.op == Op::Array; }
+bool is_memory(const Node& n) {
+  return n.op == Op::Param || n.op == Op::Array;
+}
 const char* load_op(const Subject& s) {
   if (!is_memory(s.g[s.sources[0]])) return "the source must be a param or an array";
   if (!is_integer(s.type(1))) return "the index must be an integer";
   if (s.sources.size() == 3) return "a gate needs the value that stands for what is not read";
   if (s.sources.size() == 4 && s.type(2) != DType::Bool) return "the gate must be bool";
-  if (s.sources.size() == 4 && s.type(3) != s.n.dtype) return "the alternative must have the load's dtype";
+  if (s.sources.size() == 4 && s.type(3) != s.n.dtype)
+    return "the alternative must have the load's dtype";
   return s.type(0) == s.n.dtype ? nullptr : "the load has the dtype of the memory";
 }
 const char* store_op(const Subject& s) {
@@ -97,7 +108,8 @@ const char* store_op(const Subject& s) {
 }
 const char* sink(const Subject& s) {
   if (s.spec == Spec::Tensor) return nullptr;
-  const bool stores = std::ranges::all_of(s.sources, [&](Id id) { return s.g[id].dtype == DType::Void; });
+  const bool stores =
+      std::ranges::all_of(s.sources, [&](Id id) { return s.g[id].dtype == DType::Void; });
   return stores ? nullptr : "a kernel's sink has stores below it";
 }
 
@@ -118,7 +130,8 @@ const char* check_pairs(const ShapeSubject& s, bool inside) {
   if (list.size() != 2 * shape.size()) return "the list needs two numbers an axis";
   for (size_t i = 0; i < shape.size(); ++i) {
     const int64_t a = list[2 * i], b = list[2 * i + 1];
-    if (inside ? (a < 0 || b < a || b > shape[i]) : (a < 0 || b < 0)) return "the list leaves the source's shape";
+    if (inside ? (a < 0 || b < a || b > shape[i]) : (a < 0 || b < 0))
+      return "the list leaves the source's shape";
   }
   return nullptr;
 }
@@ -142,7 +155,8 @@ const char* check_expand(const ShapeSubject& s) {
 
 const char* check_axes(const ShapeSubject& s) {
   for (int64_t axis : s.list().subspan(1))
-    if (axis < 0 || axis >= static_cast<int64_t>(s.source().size())) return "an axis is out of range";
+    if (axis < 0 || axis >= static_cast<int64_t>(s.source().size()))
+      return "an axis is out of range";
   return nullptr;
 }
 
@@ -160,14 +174,24 @@ const char* check_shapes(const Subject& subject, Shapes& shapes) {
   const ShapeSubject s{subject, shapes};
   switch (subject.n.op) {
     case Op::Reshape:
-      return element_count(s.source()) == element_count(s.list()) ? nullptr : "a reshape keeps the number of elements";
-    case Op::Permute: return check_permute(s);
-    case Op::Expand: return check_expand(s);
-    case Op::Pad: return check_pairs(s, false);
-    case Op::Shrink: return check_pairs(s, true);
-    case Op::Flip: return s.list().size() == s.source().size() ? nullptr : "the list has another rank than the source";
-    case Op::Reduce: return check_axes(s);
-    default: return is_alu(subject.n.op) ? check_equal_shapes(s) : nullptr;
+      return element_count(s.source()) == element_count(s.list())
+                 ? nullptr
+                 : "a reshape keeps the number of elements";
+    case Op::Permute:
+      return check_permute(s);
+    case Op::Expand:
+      return check_expand(s);
+    case Op::Pad:
+      return check_pairs(s, false);
+    case Op::Shrink:
+      return check_pairs(s, true);
+    case Op::Flip:
+      return s.list().size() == s.source().size() ? nullptr
+                                                  : "the list has another rank than the source";
+    case Op::Reduce:
+      return check_axes(s);
+    default:
+      return is_alu(subject.n.op) ? check_equal_shapes(s) : nullptr;
   }
 }
 
@@ -222,8 +246,10 @@ const char* check_node(const Subject& s) {
   const OpInfo& info = op_info(s.n.op);
   if (!info.known) return "there is no such op";
   const Row& row = kByOp[static_cast<uint8_t>(s.n.op)];
-  if ((row.specs & static_cast<uint8_t>(s.spec)) == 0) return "the op does not belong to this stage";
-  if (s.sources.size() < info.min_sources || (info.max_sources != 255 && s.sources.size() > info.max_sources))
+  if ((row.specs & static_cast<uint8_t>(s.spec)) == 0)
+    return "the op does not belong to this stage";
+  if (s.sources.size() < info.min_sources ||
+      (info.max_sources != 255 && s.sources.size() > info.max_sources))
     return "the number of sources is wrong";
   if (s.spec == Spec::Program && (s.n.dtype == DType::Index || s.n.dtype == DType::WeakFloat))
     return "weak dtypes must be gone";
@@ -231,7 +257,8 @@ const char* check_node(const Subject& s) {
 }
 
 [[noreturn]] void complain(const Graph& g, Id id, const char* what, const char* stage) {
-  std::string text = fmt::format("[verify] {}{}{}: {}", stage, *stage ? ": " : "", what, print_node(g, id));
+  std::string text =
+      fmt::format("[verify] {}{}{}: {}", stage, *stage ? ": " : "", what, print_node(g, id));
   for (Id s : g.sources(id)) text += "\n  source " + print_node(g, s);
   throw_error(ErrorKind::Internal, text);
 }
@@ -274,7 +301,8 @@ void verify_kernel_ast(Graph& graph, Id sink) {
       complain(graph, id, "two ranges have one axis number", stage);
     if (n.op != Op::Reduce) continue;
     for (Id range : graph.sources(id).subspan(1)) {
-      if (range_kind(graph[range]) != AxisKind::Reduce) complain(graph, id, "only reduce ranges are closed", stage);
+      if (range_kind(graph[range]) != AxisKind::Reduce)
+        complain(graph, id, "only reduce ranges are closed", stage);
       const auto [begin, end] = closed_by.equal_range(range);
       if (std::any_of(begin, end, [&](const auto& by) { return contains(graph, id, by.second); }))
         complain(graph, id, "a range is closed twice", stage);

@@ -10,20 +10,21 @@ namespace plugrad {
 /// Forms of the IR, as bits: an op may be allowed in several.
 enum class Spec : uint8_t {
   Tensor = 1,   ///< shapes and movement; no loops, no memory
-  Kernel = 2,   ///< loops, memory and index arithmetic (uop/kernel_ast.h), all through codegen's graph passes
+  Kernel = 2,   ///< loops, memory and index arithmetic (uop/kernel_ast.h), all through codegen's
+                ///< graph passes
   Program = 4,  ///< as Kernel, without Index, Reduce, FloorDiv and FloorMod: what kernel IR can say
 };
 
-/// Checks every node reachable from `roots`: its op belongs to the spec, sources, dtypes and arg have the
-/// form that the op demands, and in tensor graphs shapes fit.
-/// Errors: Internal, "[verify] <what is wrong>: <the node's line>", naming `stage`.
+/// Checks every node reachable from `roots`: its op belongs to the spec, sources, dtypes and arg
+/// have the form that the op demands, and in tensor graphs shapes fit. Errors: Internal, "[verify]
+/// <what is wrong>: <the node's line>", naming `stage`.
 void verify(Graph& graph, std::span<const Id> roots, Spec spec, const char* stage = "");
 inline void verify(Graph& graph, Id root, Spec spec, const char* stage = "") {
   verify(graph, std::span<const Id>(&root, 1), spec, stage);
 }
 
-/// As verify with Spec::Kernel, and what uop/kernel_ast.h promises: Sink over Stores, axis numbers unique,
-/// each Reduce range closed once on every path and not open at any Store.
+/// As verify with Spec::Kernel, and what uop/kernel_ast.h promises: Sink over Stores, axis numbers
+/// unique, each Reduce range closed once on every path and not open at any Store.
 void verify_kernel_ast(Graph& graph, Id sink);
 
 }  // namespace plugrad

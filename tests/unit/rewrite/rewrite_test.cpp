@@ -25,7 +25,8 @@ struct RewriteTest : ::testing::Test {
 };
 
 TEST_F(RewriteTest, FixpointRewritesItsResults) {
-  constexpr Rule kRules[] = {rule("shrink", x + c0, x + (c0 - 1), when(0 < c0)), rule("zero", x + 0, x)};
+  constexpr Rule kRules[] = {rule("shrink", x + c0, x + (c0 - 1), when(0 < c0)),
+                             rule("zero", x + 0, x)};
   EXPECT_EQ(rewrite(g, a + 5, kRules, {.fixpoint = true}), a.id);
   EXPECT_EQ(rewrite(g, a + 5, kRules), a + 4);
 }
@@ -53,7 +54,8 @@ TEST_F(RewriteTest, RulesThatUndoEachOtherAreNamed) {
 
 TEST_F(RewriteTest, RulesThatGrowForeverAreNamed) {
   constexpr Rule kRules[] = {rule("grow", x + c0, (x * 2) + (c0 + 1))};
-  EXPECT_THAT(error_of(kRules, a + 1, {.fixpoint = true}), ::testing::HasSubstr("without an end; the last were of: grow"));
+  EXPECT_THAT(error_of(kRules, a + 1, {.fixpoint = true}),
+              ::testing::HasSubstr("without an end; the last were of: grow"));
   constexpr Rule kWrap[] = {rule("wrap", -x, (-x) * 1)};
   EXPECT_THAT(error_of(kWrap, -a, {.fixpoint = true}), ::testing::HasSubstr("wrap"));
 }
@@ -98,7 +100,8 @@ TEST_F(RewriteTest, TraceRecordsRuleAndNodes) {
   ASSERT_EQ(trace.events.size(), 1u);
   EXPECT_EQ(trace.events[0].from, root.id);
   EXPECT_EQ(trace.events[0].to, a * -1);
-  EXPECT_THAT(to_string(trace.events[0]), ::testing::MatchesRegex("neg \\(rewrite_test.cpp:[0-9]+\\): %[0-9]+ -> %[0-9]+"));
+  EXPECT_THAT(to_string(trace.events[0]),
+              ::testing::MatchesRegex("neg \\(rewrite_test.cpp:[0-9]+\\): %[0-9]+ -> %[0-9]+"));
 }
 
 }  // namespace

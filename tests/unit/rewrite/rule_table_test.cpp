@@ -10,7 +10,8 @@ using namespace rules;
 
 struct RuleTableTest : ::testing::Test {
   Graph g;
-  Id a = g.add(Op::Param, DType::I32, {}, g.list({0, 0, 1, 1})), b = g.add(Op::Param, DType::I32, {}, g.list({1, 0, 1, 1}));
+  Id a = g.add(Op::Param, DType::I32, {}, g.list({0, 0, 1, 1})),
+     b = g.add(Op::Param, DType::I32, {}, g.list({1, 0, 1, 1}));
   UOp ua{&g, a}, ub{&g, b};
   Id apply(std::span<const Rule> rules, Id id) {
     uint32_t rule;
@@ -32,7 +33,8 @@ TEST_F(RuleTableTest, TheSameNameIsTheSameNode) {
 }
 
 TEST_F(RuleTableTest, GuardsSeeConstantsAndClasses) {
-  constexpr Rule kRules[] = {rule("exact", (x * c0) / c1, x * (c0 / c1), when(is_int(x) && c1 != 0 && c0 % c1 == 0))};
+  constexpr Rule kRules[] = {
+      rule("exact", (x * c0) / c1, x * (c0 / c1), when(is_int(x) && c1 != 0 && c0 % c1 == 0))};
   EXPECT_EQ(apply(kRules, (ua * 12) / 4), ua * 3);
   EXPECT_EQ(apply(kRules, (ua * 12) / 5), kNoMatch);
   EXPECT_EQ(apply(kRules, (ua * 12) / 0), kNoMatch);
@@ -40,7 +42,8 @@ TEST_F(RuleTableTest, GuardsSeeConstantsAndClasses) {
 
 // 1e8 + 3 + 4 is not 1e8 + 7 for floats; literals match by value, -0 is not 0.
 TEST_F(RuleTableTest, ClassesAndSignedZeros) {
-  constexpr Rule kRules[] = {rule("ints", (x + c0) + c1, x + (c0 + c1), when(is_int(x))), rule("zero", x + -0.0, x)};
+  constexpr Rule kRules[] = {rule("ints", (x + c0) + c1, x + (c0 + c1), when(is_int(x))),
+                             rule("zero", x + -0.0, x)};
   const UOp f{&g, g.add(Op::Param, DType::F32, {}, g.list({2, 0, 1, 1}))};
   EXPECT_EQ(apply(kRules, (ua + 3) + 4), ua + 7);
   EXPECT_EQ(apply(kRules, (f + f.constant(3.0)) + f.constant(4.0)), kNoMatch);

@@ -12,7 +12,8 @@ namespace {
 TEST(Bounds, LinearSumOfRanges) {
   Graph g;
   const Id i = make_range(g, 4, 0, AxisKind::Loop), j = make_range(g, 8, 1, AxisKind::Loop);
-  const Id sum = g.binary(Op::Add, g.binary(Op::Mul, i, g.index(8)), g.binary(Op::Add, j, g.index(-3)));
+  const Id sum =
+      g.binary(Op::Add, g.binary(Op::Mul, i, g.index(8)), g.binary(Op::Add, j, g.index(-3)));
   Bounds bounds(g);
   EXPECT_EQ(bounds[sum], (Interval{-3, 28}));
   EXPECT_EQ(bounds[g.binary(Op::FloorDiv, sum, g.index(8))], (Interval{-1, 3}));

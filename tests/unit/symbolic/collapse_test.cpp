@@ -12,13 +12,16 @@ namespace {
 struct CollapseTest : ::testing::Test {
   Graph g;
   UOp i = uop_range(g, 10, 0), j = uop_range(g, 64, 1), r = uop_range(g, 1000, 2, AxisKind::Reduce);
-  UOp index_param{&g, make_param(g, DType::I32, {1, 10, 1})}, table{&g, make_param(g, DType::F32, {2, 64000, 1})};
+  UOp index_param{&g, make_param(g, DType::I32, {1, 10, 1})},
+      table{&g, make_param(g, DType::F32, {2, 64000, 1})};
   UOp load(UOp param, UOp at) { return {&g, g.add(Op::Load, param.dtype(), {param, at})}; }
   UOp index_constant(int64_t value) { return {&g, g.index(value)}; }
   UOp f32(double value) { return uop_constant(g, DType::F32, value); }
   UOp i32(int64_t value) { return uop_constant(g, DType::I32, value); }
   UOp sum(UOp value) { return reduce(Op::Add, value, {r}); }
-  std::string collapsed(UOp root) { return print(g, collapse_reduces(g, root), Numbering::FromZero); }
+  std::string collapsed(UOp root) {
+    return print(g, collapse_reduces(g, root), Numbering::FromZero);
+  }
   bool has_reduce(UOp root) { return collapsed(root).find("reduce") != std::string::npos; }
 };
 
@@ -32,7 +35,8 @@ TEST_F(CollapseTest, IntegersThatStandStillAreMultiplied) {
 TEST_F(CollapseTest, FloatsOnlyWhereExact) {
   EXPECT_TRUE(has_reduce(sum(f32(0.1))));
   EXPECT_EQ(collapse_reduces(g, sum(f32(0.5))), f32(500));
-  EXPECT_EQ(collapse_reduces(g, sum(f32(0.1)), RuleSet::Fast), g.constant(DType::F32, static_cast<double>(0.1f * 1000.0f)));
+  EXPECT_EQ(collapse_reduces(g, sum(f32(0.1)), RuleSet::Fast),
+            g.constant(DType::F32, static_cast<double>(0.1f * 1000.0f)));
 }
 
 TEST_F(CollapseTest, MaximumOfWhatStandsStill) {
@@ -45,14 +49,20 @@ TEST_F(CollapseTest, CountingComparisonsIsArange) {
   const UOp counted = sum(where(less(r, i + 1), i32(1), i32(0)));
   EXPECT_EQ(collapse_reduces(g, counted), (i + 1).cast(DType::I32));
   const UOp later = sum(where(less(i, r), i32(2), i32(0)));
-  EXPECT_EQ(collapse_reduces(g, later), Simplifier(g)((index_constant(999) - i).cast(DType::I32) * 2));
-  EXPECT_EQ(collapse_reduces(g, sum(where(less(r, i + 1), f32(1), f32(0)))), (i + 1).cast(DType::F32));
+  EXPECT_EQ(collapse_reduces(g, later),
+            Simplifier(g)((index_constant(999) - i).cast(DType::I32) * 2));
+  EXPECT_EQ(collapse_reduces(g, sum(where(less(r, i + 1), f32(1), f32(0)))),
+            (i + 1).cast(DType::F32));
 }
 
 TEST_F(CollapseTest, ClampedCountsMatchTheLoop) {
   const UOp s = uop_range(g, 7, 3, AxisKind::Reduce);
-  const UOp conditions[] = {less(s, i - 2),           less(i - 2, s),          less(s * 2, i + 1),
-                            less(s, i) & less(i - 3, s), equal(s, i - 2),      not_equal(s, i),
+  const UOp conditions[] = {less(s, i - 2),
+                            less(i - 2, s),
+                            less(s * 2, i + 1),
+                            less(s, i) & less(i - 3, s),
+                            equal(s, i - 2),
+                            not_equal(s, i),
                             less(i, s * 3) & less(s, index_constant(5))};
   for (const UOp condition : conditions) {
     const UOp value = where(condition, i32(5), i32(0)), other = where(condition, i32(2), i32(7));
@@ -103,7 +113,8 @@ TEST_F(CollapseTest, OneHotOfIntegersByProduct) {
   EXPECT_FALSE(has_reduce(sum(hot * load(values, r))));
   const UOp floats = equal(idx, r.cast(DType::I32)).cast(DType::F32) * load(table, r);
   EXPECT_TRUE(has_reduce(sum(floats)));  // 0 * infinity would be NaN
-  EXPECT_EQ(print(g, collapse_reduces(g, sum(floats), RuleSet::Fast)).find("reduce"), std::string::npos);
+  EXPECT_EQ(print(g, collapse_reduces(g, sum(floats), RuleSet::Fast)).find("reduce"),
+            std::string::npos);
 }
 
 TEST_F(CollapseTest, PlainSumsStay) {

@@ -57,7 +57,8 @@ TEST_F(IndexTest, StoredIntegersMayWrap) {
   EXPECT_EQ(simplify(id), id);
 }
 
-void expect_equal_everywhere(Graph& g, const std::vector<Id>& ranges, Id before, Id after, int round) {
+void expect_equal_everywhere(Graph& g, const std::vector<Id>& ranges, Id before, Id after,
+                             int round) {
   testing::Evaluator evaluate(g);
   testing::for_all_values(g, ranges, [&](const auto& values) {
     ASSERT_EQ(evaluate(before, values), evaluate(after, values)) << "round " << round;

@@ -18,21 +18,29 @@ class RandomExpression {
   const std::vector<Id>& ranges() const { return ranges_; }
 
   Id expression(int depth) {
-    if (depth == 0) return pick(4) == 0 ? g_.index(pick(17) - 5) : ranges_[static_cast<size_t>(pick(3))];
+    if (depth == 0)
+      return pick(4) == 0 ? g_.index(pick(17) - 5) : ranges_[static_cast<size_t>(pick(3))];
     const Id a = expression(depth - 1);
     switch (pick(12)) {
       case 0:
       case 1:
-      case 2: return g_.binary(Op::Add, a, expression(depth - 1));
-      case 3: return g_.binary(Op::Add, a, g_.index(pick(21) - 8));
+      case 2:
+        return g_.binary(Op::Add, a, expression(depth - 1));
+      case 3:
+        return g_.binary(Op::Add, a, g_.index(pick(21) - 8));
       case 4:
-      case 5: return g_.binary(Op::Mul, a, g_.index(constant()));
+      case 5:
+        return g_.binary(Op::Mul, a, g_.index(constant()));
       case 6:
-      case 7: return g_.binary(Op::FloorDiv, a, g_.index(pick(10) == 0 ? -constant() : constant()));
+      case 7:
+        return g_.binary(Op::FloorDiv, a, g_.index(pick(10) == 0 ? -constant() : constant()));
       case 8:
-      case 9: return g_.binary(Op::FloorMod, a, g_.index(pick(10) == 0 ? -constant() : constant()));
-      case 10: return g_.binary(Op::Max, a, expression(depth - 1));
-      default: return g_.where(condition(depth - 1), a, expression(depth - 1));
+      case 9:
+        return g_.binary(Op::FloorMod, a, g_.index(pick(10) == 0 ? -constant() : constant()));
+      case 10:
+        return g_.binary(Op::Max, a, expression(depth - 1));
+      default:
+        return g_.where(condition(depth - 1), a, expression(depth - 1));
     }
   }
 

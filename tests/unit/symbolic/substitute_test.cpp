@@ -33,7 +33,8 @@ TEST(RangeSets, ReduceClosesItsRanges) {
   Graph g;
   const Id i = make_range(g, 4, 0, AxisKind::Loop), r = make_range(g, 8, 1, AxisKind::Reduce);
   const Id body = g.binary(Op::Add, i, r);
-  const Id sum = g.add(Op::Reduce, DType::Index, {body, r}, g.list({static_cast<int64_t>(Op::Add)}));
+  const Id sum =
+      g.add(Op::Reduce, DType::Index, {body, r}, g.list({static_cast<int64_t>(Op::Add)}));
   RangeSets open(g);
   EXPECT_TRUE(open.depends(body, r));
   EXPECT_FALSE(open.depends(sum, r));

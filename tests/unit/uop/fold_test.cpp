@@ -17,7 +17,8 @@ struct FoldTest : ::testing::Test {
   }
   double floats(Op op, DType dtype, double a, double b = 0) {
     const Id sources[] = {g.constant(dtype, a), g.constant(dtype, b)};
-    return std::bit_cast<double>(fold(g, op, dtype, std::span(sources, op_info(op).max_sources)).value());
+    return std::bit_cast<double>(
+        fold(g, op, dtype, std::span(sources, op_info(op).max_sources)).value());
   }
   int64_t cast(DType from, double value, DType to) {
     const Id source[] = {g.constant(from, value)};
@@ -76,7 +77,9 @@ TEST_F(FoldTest, BitcastsReadStorage) {
   const Id one[] = {g.constant(DType::F32, 1.0)};
   EXPECT_EQ(fold(g, Op::Bitcast, DType::U32, one), 0x3f800000u);
   const Id bits[] = {g.constant(DType::U32, int64_t{0x40490fdb})};
-  EXPECT_FLOAT_EQ(static_cast<float>(std::bit_cast<double>(*fold(g, Op::Bitcast, DType::F32, bits))), 3.14159274f);
+  EXPECT_FLOAT_EQ(
+      static_cast<float>(std::bit_cast<double>(*fold(g, Op::Bitcast, DType::F32, bits))),
+      3.14159274f);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
-#include "uop/structural_hash.h"
-
 #include <gtest/gtest.h>
 
+#include "uop/structural_hash.h"
 #include "uop/uop.h"
 
 namespace plugrad {
@@ -23,7 +22,8 @@ TEST(StructuralHash, SourcesThatDoNotCommuteKeepTheirOrder) {
   Graph g;
   const UOp i = uop_range(g, 8, 0), j = uop_range(g, 4, 1);
   EXPECT_NE(structural_hash(g, i / j), structural_hash(g, j / i));
-  EXPECT_NE(structural_hash(g, uop_constant(g, DType::F32, 0.0)), structural_hash(g, uop_constant(g, DType::F32, -0.0)));
+  EXPECT_NE(structural_hash(g, uop_constant(g, DType::F32, 0.0)),
+            structural_hash(g, uop_constant(g, DType::F32, -0.0)));
 }
 
 TEST(StructuralHash, NamedNodesCountAsTheirNumber) {

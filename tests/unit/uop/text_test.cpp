@@ -30,11 +30,12 @@ TEST(Parser, ReadsWhatThePrinterWrites) {
   Graph g;
   const Id a = g.add(Op::Buffer, DType::F32, {}, g.list({0, 1, 4, 8}));
   const Id shaped = g.add(Op::Permute, DType::F32, {a}, g.list({1, 0}));
-  const Id sum = g.add(Op::Reduce, DType::F32, {shaped}, g.list({static_cast<int64_t>(Op::Max), 0}));
-  const Id constants[] = {g.constant(DType::F64, 0.1),          g.constant(DType::F32, INFINITY),
-                          g.constant(DType::F16, -INFINITY),    g.constant(DType::F32, std::nan("")),
-                          g.constant(DType::U64, int64_t{-1}),  g.constant(DType::I64, INT64_MIN),
-                          g.constant(DType::Bool, int64_t{1}),  g.constant(DType::F64, 5e-324)};
+  const Id sum =
+      g.add(Op::Reduce, DType::F32, {shaped}, g.list({static_cast<int64_t>(Op::Max), 0}));
+  const Id constants[] = {g.constant(DType::F64, 0.1),         g.constant(DType::F32, INFINITY),
+                          g.constant(DType::F16, -INFINITY),   g.constant(DType::F32, std::nan("")),
+                          g.constant(DType::U64, int64_t{-1}), g.constant(DType::I64, INT64_MIN),
+                          g.constant(DType::Bool, int64_t{1}), g.constant(DType::F64, 5e-324)};
   std::vector<Id> roots{g.add(Op::Copy, DType::F32, {sum}, 3)};
   roots.insert(roots.end(), std::begin(constants), std::end(constants));
   const std::string text = print(g, roots);
@@ -56,11 +57,13 @@ std::string error_of(std::string_view text) {
 }
 
 TEST(Parser, ErrorsNameLineAndColumn) {
-  EXPECT_EQ(error_of("%0 = const f32 1\n%1 = adt f32 %0, %0"), "[parse] line 2, column 6: there is no op \"adt\"");
+  EXPECT_EQ(error_of("%0 = const f32 1\n%1 = adt f32 %0, %0"),
+            "[parse] line 2, column 6: there is no op \"adt\"");
   EXPECT_EQ(error_of("%1 = add f32 %0, %0"), "[parse] line 1, column 14: %0 is not defined above");
   EXPECT_EQ(error_of("%0 = const f33 1"), "[parse] line 1, column 12: there is no dtype \"f33\"");
   EXPECT_THAT(error_of("%0 = const i8 300"), ::testing::HasSubstr("300 does not fit into i8"));
-  EXPECT_THAT(error_of("%0 = const f32 1\n%1 = add f32 %0"), ::testing::HasSubstr("add takes 2 to 2 sources, here are 1"));
+  EXPECT_THAT(error_of("%0 = const f32 1\n%1 = add f32 %0"),
+              ::testing::HasSubstr("add takes 2 to 2 sources, here are 1"));
   EXPECT_THAT(error_of("%0 = const f32 1 2"), ::testing::HasSubstr("the line goes on with \"2\""));
   EXPECT_THAT(error_of("// nothing\n"), ::testing::HasSubstr("no node was given"));
 }

@@ -25,17 +25,21 @@ std::string complaint(std::string_view text, Spec spec) {
 TEST(Verifier, TensorGraphs) {
   EXPECT_EQ(complaint("%0 = buffer f32 [0, 1, 4]\n%1 = neg f32 %0", Spec::Tensor), "");
   EXPECT_THAT(complaint("%0 = buffer f32 [0, 1, 4]\n%1 = reshape f32 %0 [3]", Spec::Tensor),
-              ::testing::HasSubstr("stage: a reshape keeps the number of elements: %1 = reshape f32 %0 [3]"));
-  EXPECT_THAT(complaint("%0 = buffer f32 [0, 1, 4]\n%1 = buffer f32 [1, 1, 5]\n%2 = add f32 %0, %1", Spec::Tensor),
+              ::testing::HasSubstr(
+                  "stage: a reshape keeps the number of elements: %1 = reshape f32 %0 [3]"));
+  EXPECT_THAT(complaint("%0 = buffer f32 [0, 1, 4]\n%1 = buffer f32 [1, 1, 5]\n%2 = add f32 %0, %1",
+                        Spec::Tensor),
               ::testing::HasSubstr("sources must have one shape"));
-  EXPECT_THAT(complaint("%0 = buffer f32 [0, 1, 4]\n%1 = buffer i32 [1, 1, 4]\n%2 = add f32 %0, %1", Spec::Tensor),
+  EXPECT_THAT(complaint("%0 = buffer f32 [0, 1, 4]\n%1 = buffer i32 [1, 1, 4]\n%2 = add f32 %0, %1",
+                        Spec::Tensor),
               ::testing::HasSubstr("one dtype"));
   EXPECT_THAT(complaint("%0 = const index 4\n%1 = range index %0 axis=0 kind=loop", Spec::Tensor),
               ::testing::HasSubstr("does not belong to this stage"));
 }
 
 TEST(Verifier, ProgramsHaveNoWeakDtypes) {
-  EXPECT_THAT(complaint("%0 = const index 4", Spec::Program), ::testing::HasSubstr("weak dtypes must be gone"));
+  EXPECT_THAT(complaint("%0 = const index 4", Spec::Program),
+              ::testing::HasSubstr("weak dtypes must be gone"));
   EXPECT_EQ(complaint("%0 = const i32 4", Spec::Program), "");
 }
 
@@ -49,7 +53,9 @@ struct KernelAstTest : ::testing::Test {
   }
 };
 
-TEST_F(KernelAstTest, SumOfRowsIsSound) { verify_kernel_ast(g, kernel(reduce(Op::Add, load, {r}))); }
+TEST_F(KernelAstTest, SumOfRowsIsSound) {
+  verify_kernel_ast(g, kernel(reduce(Op::Add, load, {r})));
+}
 
 TEST_F(KernelAstTest, OpenReduceRangeIsRejected) {
   EXPECT_THROW(verify_kernel_ast(g, kernel(load)), Error);
@@ -60,7 +66,8 @@ TEST_F(KernelAstTest, ReducesSideBySideShareLoops) {
 }
 
 TEST_F(KernelAstTest, RangeClosedTwiceIsRejected) {
-  EXPECT_THROW(verify_kernel_ast(g, kernel(reduce(Op::Add, load + reduce(Op::Max, load, {r}), {r}))), Error);
+  EXPECT_THROW(
+      verify_kernel_ast(g, kernel(reduce(Op::Add, load + reduce(Op::Max, load, {r}), {r}))), Error);
 }
 
 }  // namespace
