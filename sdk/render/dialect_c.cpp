@@ -108,7 +108,9 @@ constexpr Helper kMaskedStoreRegister = {
 constexpr Helper kToInt = {
     "to",
     "$R to_$R_$T($T x) { // saturates; NaN gives 0\n"
-    "  return x >= ($T)$X ? ($R)$H : x < ($T)$Y ? ($R)$L : x != x ? ($R)0 : ($R)x;\n}\n",
+    "  const bool above = x >= ($T)$X, below = x < ($T)$Y;\n"
+    "  const $R inside = ($R)(above | below | (x != x) ? ($T)0 : x);\n"
+    "  return above ? ($R)$H : below ? ($R)$L : inside;\n}\n",
     "$R to_$R_$T($T x) { // saturates; NaN gives 0\n"
     "  const $M above = x >= ($T)$X, below = x < ($T)$Y;\n"
     "  const $R inside = __builtin_convertvector(above | below | (x != x) ? ($T)0 : x, $R);\n"

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/settings.h"
 #include "engine/session.h"
 #include "oracle/evaluator.h"
-#include "base/settings.h"
 #include "uop/parser.h"
 
 using namespace plugrad;
@@ -27,6 +27,8 @@ constexpr const char* kGraphs[] = {
     // Halves are computed in f32 and rounded after every op.
     "%0 = buffer bf16 [0, 1, 5, 3]\n%1 = add bf16 %0, %0\n%2 = mul bf16 %1, %0\nreturn %2",
     "%0 = buffer f16 [0, 1, 6]\n%1 = mul f16 %0, %0\n%2 = sqrt f16 %1\n%3 = add f16 %2, %0\nreturn %3",
+    // The compiler made a call of fmaxf of the saturating cast.
+    "%0 = buffer f16 [0, 1, 1, 1, 3]\n%1 = cast u32 %0\n%2 = neg u32 %1\n%3 = expand u32 %2 [5, 4, 3]\nreturn %3",
     // Vectors of bool in C.
     "%0 = buffer bool [0, 1, 6, 5]\n%1 = xor bool %0, %0\n%2 = and bool %0, %1\nreturn %2, %1",
 };
