@@ -1,4 +1,4 @@
-// Every stored value gets a buffer and a kernel or copy; equal kernels are one object.
+// Every stored value gets a buffer, every group of them a kernel or copy; equal kernels are one object.
 #include <map>
 
 #include "base/check.h"
@@ -17,31 +17,15 @@ class Assembler {
 
   void run() {
     draft_.buffer_of.assign(draft_.graph.size(), kNoBuffer);
-    place_constants();
     add_inputs();
     add_outputs();
     for (Id id : draft_.live)
       if (draft_.stored[id] != 0) buffer(id);
-    KernelLowering lowering(draft_, device_of_);
-    for (Id id : draft_.live)
-      if (draft_.stored[id] != 0 && draft_.counts[id] != 0) add_step(lowering, id);
+    KernelLowering lowering(draft_);
+    for (const std::vector<Id>& outputs : draft_.kernels) add_step(lowering, outputs);
   }
 
  private:
-  /// Values without a device are computed where the first that reads them is; roots on the default device.
-  void place_constants() {
-    device_of_ = draft_.devices;
-    for (Id root : draft_.roots)
-      if (device_of_[root] == 0) device_of_[root] = draft_.default_device;
-    for (size_t i = draft_.live.size(); i-- > 0;) {
-      const Id id = draft_.live[i];
-      if (device_of_[id] == 0) device_of_[id] = draft_.default_device;
-      if (draft_.graph[id].op == Op::Copy) continue;
-      for (Id s : draft_.graph.sources(id))
-        if (device_of_[s] == 0) device_of_[s] = device_of_[id];
-    }
-  }
-
   void add_inputs() {
     plan_.input_count = static_cast<uint32_t>(draft_.inputs.size());
     for (uint32_t i = 0; i < plan_.input_count; ++i) {
@@ -73,19 +57,19 @@ class Assembler {
     ensure(size_of(dtype) != 0, "[schedule] a value of dtype {} cannot be stored", name_of(dtype));
     draft_.buffer_of[id] = static_cast<uint32_t>(plan_.buffers.size());
     PlannedBuffer planned{.kind = Kind::Temporary, .dtype = dtype};
-    planned.device = device_of_[id];
+    planned.device = draft_.devices[id];
     planned.elem_count = draft_.counts[id];
     plan_.buffers.push_back(planned);
   }
 
-  void add_step(KernelLowering& lowering, Id id) {
+  void add_step(KernelLowering& lowering, const std::vector<Id>& outputs) {
+    const Id id = outputs[0];
     const Op op = draft_.graph[id].op;
-    if (op == Op::Buffer) return;
-    Step step{op == Op::Copy ? Step::Kind::Copy : Step::Kind::Kernel, device_of_[id], 0, {}};
+    Step step{op == Op::Copy ? Step::Kind::Copy : Step::Kind::Kernel, draft_.devices[id], 0, {}};
     if (op == Op::Copy) {
       step.buffers = {draft_.buffer_of[id], draft_.buffer_of[draft_.graph[id].src[0]]};
     } else {
-      LoweredKernel kernel = lowering.lower(id);
+      LoweredKernel kernel = lowering.lower(outputs);
       for (Id param : kernel.params) step.buffers.push_back(draft_.buffer_of[param]);
       step.ast = intern(std::move(kernel.ast));
     }
@@ -103,7 +87,6 @@ class Assembler {
 
   Draft& draft_;
   Plan& plan_;
-  std::vector<uint32_t> device_of_;
   std::map<NodeHash, uint32_t> known_;
 };
 

@@ -18,11 +18,11 @@ constexpr int kRounds = 4;
 class Chooser {
  public:
   explicit Chooser(Draft& draft)
-      : draft_(draft), like_matmul_(draft.graph.size(), 0), demand_(draft.graph.size()), regions_(draft) {}
+      : draft_(draft), demand_(draft.graph.size()), regions_(draft) {}
 
   void run() {
     store_what_must();
-    place_reductions(draft_, like_matmul_);
+    place_reductions(draft_);
     for (int round = 0; round < kRounds; ++round) {
       bool changed = store_operands();
       changed = store_shared() || changed;
@@ -47,10 +47,10 @@ class Chooser {
     bool changed = false;
     for (size_t i = draft_.live.size(); i-- > 0;) {
       const Id id = draft_.live[i];
-      demand_.update(draft_, like_matmul_, id);
+      demand_.update(draft_, id);
       if (draft_.stored[id] != 0 || !pays_as_operand(id)) continue;
       draft_.stored[id] = 1;
-      demand_.update(draft_, like_matmul_, id);
+      demand_.update(draft_, id);
       changed = true;
     }
     return changed;
@@ -86,11 +86,11 @@ class Chooser {
     bool changed = false;
     for (size_t i = draft_.live.size(); i-- > 0;) {
       const Id id = draft_.live[i];
-      demand_.update(draft_, like_matmul_, id);
+      demand_.update(draft_, id);
       if (draft_.stored[id] != 0 || draft_.graph[id].op != Op::Reduce) continue;
       if (demand_.kernel[id] != Demand::kMany && demand_.ratio[id] < kRepeated) continue;
       draft_.stored[id] = 1;
-      demand_.update(draft_, like_matmul_, id);
+      demand_.update(draft_, id);
       changed = true;
     }
     return changed;
@@ -99,7 +99,6 @@ class Chooser {
   bool is_compute(Id id) const { return is_alu(draft_.graph[id].op) || draft_.graph[id].op == Op::Reduce; }
 
   Draft& draft_;
-  std::vector<uint8_t> like_matmul_;  // by id, of Reduces
   Demand demand_;
   RegionFinder regions_;
 };
@@ -108,6 +107,7 @@ class Chooser {
 
 void choose_stored(Draft& draft) {
   draft.stored.assign(draft.graph.size(), 0);
+  draft.like_matmul.assign(draft.graph.size(), 0);
   Chooser(draft).run();
 }
 

@@ -50,7 +50,7 @@ Region RegionFinder::below(Id node) {
   return region;
 }
 
-void Demand::update(const Draft& draft, const std::vector<uint8_t>& like_matmul, Id node) {
+void Demand::update(const Draft& draft, Id node) {
   ratio[node] = draft.requested[node] != 0 ? 1.0f : 0.0f;
   operand[node] = 0;
   kernel[node] = kNoId;
@@ -60,7 +60,7 @@ void Demand::update(const Draft& draft, const std::vector<uint8_t>& like_matmul,
     const bool once = reduces || draft.graph[c].op == Op::Pad;  // the padding needs no evaluation
     const float grows = once ? 1.0f : static_cast<float>(draft.counts[c]) / own;
     ratio[node] = std::max(ratio[node], (ends ? 1.0f : ratio[c]) * grows);
-    operand[node] |= reduces ? like_matmul[c] : (ends ? uint8_t{0} : operand[c]);
+    operand[node] |= reduces ? draft.like_matmul[c] : (ends ? uint8_t{0} : operand[c]);
     const Id by = ends ? c : kernel[c];
     kernel[node] = kernel[node] == kNoId || kernel[node] == by ? by : kMany;
   }

@@ -38,7 +38,7 @@ struct Demand {
 
   explicit Demand(size_t size) : ratio(size), operand(size), kernel(size) {}
   /// From the consumers' entries, which stand already: nodes are visited from the last to the first.
-  void update(const Draft& draft, const std::vector<uint8_t>& like_matmul, Id node);
+  void update(const Draft& draft, Id node);
 };
 
 /// Most distinct stored values that a kernel may read: stores values inside until every kernel keeps to it.
@@ -46,7 +46,7 @@ struct Demand {
 bool limit_kernels(Draft& draft);
 
 /// Decides for every Reduce where its value is stored: it flows on through what can share its loops.
-/// Sets `like_matmul` for the Reduces that read their leaves repeatedly.
-void place_reductions(Draft& draft, std::vector<uint8_t>& like_matmul);
+/// Sets draft.like_matmul.
+void place_reductions(Draft& draft);
 
 }  // namespace plugrad::schedule

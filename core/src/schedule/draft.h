@@ -40,10 +40,14 @@ struct Draft {
   std::vector<Id> live;  // ascending
   Consumers consumers;
   std::vector<int64_t> counts;    // elements of each node
-  std::vector<uint32_t> devices;  // 0 where only constants lie below
+  std::vector<uint32_t> devices;  // that compute each node; of constants, the first that needs them
 
   // choose_stored
-  std::vector<uint8_t> stored;  // has memory of its own: computed by a kernel or copy, or a Buffer
+  std::vector<uint8_t> stored;       // has memory of its own: computed by a kernel or copy, or a Buffer
+  std::vector<uint8_t> like_matmul;  // of Reduces: reads its leaves repeatedly
+
+  // share_kernels
+  std::vector<std::vector<Id>> kernels;  // in the order of execution: the values that each stores
 
   // assemble
   std::vector<uint32_t> buffer_of;  // index into plan.buffers, by id; kNoBuffer when none
@@ -62,6 +66,7 @@ inline constexpr uint32_t kNoBuffer = UINT32_MAX;
 void simplify_tensors(Draft& draft);
 void link_consumers(Draft& draft);
 void choose_stored(Draft& draft);
+void share_kernels(Draft& draft);
 void assemble(Draft& draft);
 void plan_memory(Draft& draft);
 

@@ -15,6 +15,19 @@ void check_devices(const Draft& draft, Id id) {
   }
 }
 
+/// Values without a device are computed where the first that reads them is; roots on the default device.
+void place_constants(Draft& draft) {
+  for (Id root : draft.roots)
+    if (draft.devices[root] == 0) draft.devices[root] = draft.default_device;
+  for (size_t i = draft.live.size(); i-- > 0;) {
+    const Id id = draft.live[i];
+    if (draft.devices[id] == 0) draft.devices[id] = draft.default_device;
+    if (draft.graph[id].op == Op::Copy) continue;
+    for (Id s : draft.graph.sources(id))
+      if (draft.devices[s] == 0) draft.devices[s] = draft.devices[id];
+  }
+}
+
 }  // namespace
 
 bool is_plain_view(Op op) {
@@ -42,6 +55,7 @@ void link_consumers(Draft& draft) {
   std::vector<uint32_t> at(begin.begin(), begin.end() - 1);
   for (Id id : draft.live)
     for (Id s : g.sources(id)) draft.consumers.ids[at[s]++] = id;
+  place_constants(draft);
 }
 
 }  // namespace plugrad::schedule

@@ -17,10 +17,12 @@ void KernelLowering::begin() {
   places_.clear();
   loops_.assign(1, Loops{0, 0, {}});
   params_.clear();
+  outputs_.clear();
+  ranges_.clear();
   next_axis_ = 0;
 }
 
-LoweredKernel KernelLowering::lower(Id root) {
+LoweredKernel KernelLowering::lower(const std::vector<Id>& outputs) {
   begin();
   auto ast = std::make_shared<KernelAst>();
   Graph& g = ast->graph;
@@ -28,19 +30,34 @@ LoweredKernel KernelLowering::lower(Id root) {
   indexing_ = std::make_unique<Indexing>(g);
   Simplifier simplifier(g, draft_.options.fast_math ? RuleSet::Fast : RuleSet::Strict);
   simplify_ = [&](Id id) { return simplifier(id); };
-  root_ = root;
-  device_ = device_of_[root];
-
-  const Dims shape(draft_.shapes[root].begin(), draft_.shapes[root].end());
-  std::vector<Id> index;
-  for (int64_t size : shape)
-    index.push_back(size == 1 ? g.index(0) : make_range(g, size, next_axis_++, AxisKind::Loop));
-  const Id out = param(root);
-  const Id value = lower_value(root, index_list(index));
-  const Id store = g.add(Op::Store, DType::Void, {out, indexing_->flatten(index, shape), value});
-  ast->sink = simplifier(g.add(Op::Sink, DType::Void, {store}));
+  device_ = draft_.devices[outputs[0]];
+  for (int64_t size : draft_.shapes[outputs[0]])
+    if (size != 1) ranges_.push_back(make_range(g, size, next_axis_++, AxisKind::Loop));
+  for (Id node : outputs) {
+    outputs_.push_back({node, kNoId, kNoId});
+    params_.push_back(node);
+  }
+  std::vector<Id> stores;
+  for (Id node : outputs) stores.push_back(store(node));
+  ast->sink = simplifier(g.add(Op::Sink, DType::Void, stores));
   ast->param_count = static_cast<uint32_t>(params_.size());
   return {std::move(ast), params_};
+}
+
+std::vector<Id> KernelLowering::output_index(Id output) {
+  std::vector<Id> index;
+  size_t next = 0;
+  for (int64_t size : draft_.shapes[output]) index.push_back(size == 1 ? graph_->index(0) : ranges_[next++]);
+  return index;
+}
+
+Id KernelLowering::store(Id node) {
+  const std::vector<Id> index = output_index(node);
+  const Id value = lower_value(node, index_list(index));
+  const Id flat = simplify_(indexing_->flatten(index, draft_.shapes[node]));
+  for (Output& o : outputs_)
+    if (o.node == node) o = {node, flat, value};
+  return graph_->add(Op::Store, DType::Void, {param(node), flat, value});
 }
 
 /// Walks down from the root with a stack of places; a place is finished when its sources are.
@@ -91,7 +108,15 @@ uint32_t KernelLowering::source_place(const Place& at, Id source) {
 /// Read from memory rather than computed here.
 bool KernelLowering::is_leaf(Id node) const {
   if (draft_.graph[node].op == Op::Const) return true;
-  return node != root_ && draft_.stored[node] != 0 && device_of_[node] == device_;
+  if (draft_.stored[node] == 0 || draft_.devices[node] != device_) return false;
+  const Output* here = output(node);
+  return here == nullptr || here->value != kNoId;
+}
+
+const KernelLowering::Output* KernelLowering::output(Id node) const {
+  for (const Output& o : outputs_)
+    if (o.node == node) return &o;
+  return nullptr;
 }
 
 void KernelLowering::enter(Place& at) {
@@ -180,6 +205,10 @@ Id KernelLowering::load(const Place& at) {
   if (n.op == Op::Const) return graph_->add(Op::Const, n.dtype, {}, n.arg);
   const std::vector<Id> index = index_of(at.index);
   const Id flat = simplify_(indexing_->flatten(index, draft_.shapes[at.node]));
+  if (const Output* here = output(at.node)) {
+    ensure(here->index == flat, "[schedule] a kernel reads node {} that it stores at another index", at.node);
+    return here->value;
+  }
   const Id from = param(at.node);
   if (at.gate == kNoId) return graph_->add(Op::Load, n.dtype, {from, flat});
   return graph_->add(Op::Load, n.dtype, {from, flat, at.gate, graph_->constant(n.dtype, int64_t{0})});
@@ -233,7 +262,7 @@ Id KernelLowering::param(Id node) {
   uint32_t slot = 0;
   while (slot < params_.size() && params_[slot] != node) ++slot;
   if (slot == params_.size()) params_.push_back(node);
-  const uint32_t access = slot == 0 ? PGR_PARAM_WRITE : PGR_PARAM_READ;
+  const uint32_t access = slot < outputs_.size() ? PGR_PARAM_WRITE : PGR_PARAM_READ;
   return make_param(*graph_, draft_.graph[node].dtype,
                     {slot, draft_.counts[node], access | PGR_PARAM_NO_ALIAS});
 }

@@ -1,4 +1,4 @@
-// One stored value as loops over scalars (uop/kernel_ast.h).
+// Stored values as loops over scalars (uop/kernel_ast.h).
 #pragma once
 
 #include <functional>
@@ -19,12 +19,10 @@ struct LoweredKernel {
 /// Lowers kernels one after the other; keeps its working memory between them.
 class KernelLowering {
  public:
-  /// `device_of` is the device of every stored node: a stored value of another device is computed again.
-  KernelLowering(Draft& draft, const std::vector<uint32_t>& device_of)
-      : draft_(draft), device_of_(device_of) {}
+  explicit KernelLowering(Draft& draft) : draft_(draft) {}
 
-  /// The kernel that computes stored node `root`.
-  LoweredKernel lower(Id root);
+  /// The kernel that computes the stored nodes `outputs`, ascending, which differ in axes of size 1 only.
+  LoweredKernel lower(const std::vector<Id>& outputs);
 
  private:
   // A node read at one index under one validity, inside one set of reduce loops.
@@ -48,9 +46,15 @@ class KernelLowering {
     ListId sizes;
     std::vector<Id> ranges;
   };
+  // An output: where its element of this iteration is stored, and what it is, once known.
+  struct Output {
+    Id node, index, value;
+  };
   static constexpr uint32_t kNone = UINT32_MAX;
 
   void begin();
+  std::vector<Id> output_index(Id output);
+  Id store(Id output);
   Id lower_value(Id root, ListId index);
   uint32_t place(Id node, ListId index, Id gate, uint32_t loops);
   uint32_t source_place(const Place& at, Id source);
@@ -63,14 +67,15 @@ class KernelLowering {
   Id reduced(const Place& at, Id value);
   bool zero_outside(Id value, Id gate) const;
   bool is_leaf(Id node) const;
+  const Output* output(Id node) const;
   uint32_t loops_for(uint32_t outer, const Dims& sizes);
   Id param(Id node);
   ListId index_list(std::span<const Id> index);
   std::vector<Id> index_of(ListId list) const;
 
   Draft& draft_;
-  const std::vector<uint32_t>& device_of_;
-  Id root_ = kNoId;
+  std::vector<Output> outputs_;
+  std::vector<Id> ranges_;  // the loops of the outputs
   uint32_t device_ = 0;
   uint32_t next_axis_ = 0;
   Graph* graph_ = nullptr;

@@ -22,11 +22,12 @@ struct Stage {
 };
 
 // clang-format off
-constexpr std::array<Stage, 5> kSchedule = {{
+constexpr std::array<Stage, 6> kSchedule = {{
     {"simplify tensors", simplify_tensors, Result::TensorGraph, "views merge, uniform values and empty tensors fold, large reductions split"},
     {"link consumers",   link_consumers,   Result::TensorGraph, "who reads what, how large, on which device"},
     {"choose stored",    choose_stored,    Result::TensorGraph, "which values get memory; the rest is computed where it is read"},
-    {"assemble",         assemble,         Result::Plan,        "each stored value is a kernel of loops, or a copy"},
+    {"share kernels",    share_kernels,    Result::TensorGraph, "stored values that can be computed in the same loops share a kernel"},
+    {"assemble",         assemble,         Result::Plan,        "each kernel is loops over scalars"},
     {"plan memory",      plan_memory,      Result::Plan,        "temporaries share arenas"},
 }};
 // clang-format on

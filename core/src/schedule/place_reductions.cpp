@@ -16,8 +16,8 @@ constexpr int64_t kLargeReduction = 32768;
 
 class Placement {
  public:
-  Placement(Draft& draft, std::vector<uint8_t>& like_matmul)
-      : draft_(draft), g_(draft.graph), like_matmul_(like_matmul), largest_leaf_(draft.graph.size(), 0),
+  explicit Placement(Draft& draft)
+      : draft_(draft), g_(draft.graph), largest_leaf_(draft.graph.size(), 0),
         carries_(draft.graph.size(), 0) {}
 
   void run() {
@@ -28,7 +28,7 @@ class Placement {
       largest_leaf_[id] = leaf;
       if (g_[id].op != Op::Reduce) continue;
       const int64_t reads = draft_.counts[g_[id].src[0]];
-      like_matmul_[id] = leaf != 0 && reads >= 2 * leaf;
+      draft_.like_matmul[id] = leaf != 0 && reads >= 2 * leaf;
       if (carries_[id] == 0) store_end_of_flow(id);  // else the flow of a Reduce inside went on from here
     }
   }
@@ -36,7 +36,7 @@ class Placement {
  private:
   void store_end_of_flow(Id reduce) {
     reduce_ = reduce;
-    load_ = like_matmul_[reduce] != 0 ? 2 : 1;
+    load_ = draft_.like_matmul[reduce] != 0 ? 2 : 1;
     views_only_ = true;
     Id at = reduce;
     while (true) {
@@ -119,7 +119,6 @@ class Placement {
 
   Draft& draft_;
   const Graph& g_;
-  std::vector<uint8_t>& like_matmul_;
   std::vector<int64_t> largest_leaf_;  // elements of the largest stored value below
   std::vector<uint8_t> carries_;       // by node that a Reduce flows through: 1, or 2 for one like matmul
   Id reduce_ = kNoId;                  // whose value flows
@@ -129,6 +128,6 @@ class Placement {
 
 }  // namespace
 
-void place_reductions(Draft& draft, std::vector<uint8_t>& like_matmul) { Placement(draft, like_matmul).run(); }
+void place_reductions(Draft& draft) { Placement(draft).run(); }
 
 }  // namespace plugrad::schedule

@@ -15,6 +15,7 @@ struct Options {
   uint32_t threads = 1;       // parallelism of the devices: large reductions with few outputs are split
   uint32_t max_params = 64;   // most buffers one kernel may take
   bool plan_memory = true;    // let intermediates share storage
+  bool share_kernels = true;  // values that can be computed in the same loops share a kernel
 };
 
 /// One value in memory while a plan runs.

@@ -1,0 +1,260 @@
+// Stored values that can be computed in the same loops share a kernel: the parameter, both moments and the gradient
+// of an optimiser's step; a convolution's sum and its relu; sums over the same elements. What one reads of another at
+// its own index is passed on without memory, and needs none when nothing else reads it.
+#include <algorithm>
+#include <map>
+#include <queue>
+
+#include "schedule/cost.h"
+#include "schedule/draft.h"
+
+namespace plugrad::schedule {
+namespace {
+
+constexpr size_t kMostKernels = 1024;      // above, the dependencies between all of them cost too much to keep
+constexpr size_t kMostMembers = 8;
+constexpr uint32_t kMostOps = 1000;
+constexpr int64_t kWorthAnEpilogue = 65536;  // elements that need not be read again after a matmul-like Reduce
+
+/// A stored value read by another: at its own index only, or anywhere.
+struct Leaf {
+  Id node;
+  bool aligned;
+};
+
+/// Loops that a kernel has inside those of its outputs.
+struct Inner {
+  bool any = false, heavy = false, uniform = true;  // heavy: like matmul; uniform: all of the same sizes
+  Dims sizes;
+  void add(const Dims& other, bool is_heavy) {
+    uniform = uniform && (!any || sizes == other);
+    sizes = other;
+    any = true;
+    heavy = heavy || is_heavy;
+  }
+};
+
+struct Kernel {
+  std::vector<Id> members;
+  ListId loops = 0;  // sizes of the outputs' axes without those of size 1
+  std::vector<Leaf> leaves;
+  Inner inner;
+  bool alone = false;  // a copy, or conditions in its loops, which codegen splits best by themselves
+  std::vector<uint64_t> after;  // kernels it depends on, as bits
+  uint32_t op_count = 0;
+  bool merged = false;
+};
+
+class Sharing {
+ public:
+  explicit Sharing(Draft& draft)
+      : draft_(draft), g_(draft.graph), kernel_of_(g_.size(), kNone), seen_(2 * g_.size(), 0) {}
+
+  void run() {
+    find_loops();
+    for (Id id : draft_.live)
+      if (is_computed(id)) add_kernel(id);
+    if (kernels_.size() <= kMostKernels && draft_.options.share_kernels)
+      for (uint32_t k = 0; k < kernels_.size(); ++k) place(k);
+    emit();
+  }
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  bool is_computed(Id id) const {
+    return draft_.stored[id] != 0 && draft_.counts[id] != 0 && g_[id].op != Op::Buffer;
+  }
+  bool is_leaf(Id id, Id root) const {
+    return id != root && draft_.stored[id] != 0 && draft_.devices[id] == draft_.devices[root];
+  }
+
+  void find_loops() {
+    loops_.resize(g_.size());
+    for (Id id : draft_.live) {
+      Dims sizes;
+      for (int64_t s : draft_.shapes[id])
+        if (s != 1) sizes.push_back(s);
+      loops_[id] = draft_.graph.list(sizes);
+    }
+  }
+
+  void add_kernel(Id id) {
+    Kernel k;
+    k.members = {id};
+    k.loops = loops_[id];
+    k.alone = g_[id].op == Op::Copy;
+    if (k.alone) k.leaves = {{g_[id].src[0], false}};
+    else collect(id, k);
+    kernel_of_[id] = static_cast<uint32_t>(kernels_.size());
+    kernels_.push_back(std::move(k));
+  }
+
+  /// Walks what the kernel of `root` computes; each node at most once aligned and once not.
+  void collect(Id root, Kernel& k) {
+    ++epoch_;
+    std::vector<std::pair<Id, bool>> stack = {{root, true}};
+    while (!stack.empty()) {
+      const auto [id, aligned] = stack.back();
+      stack.pop_back();
+      if (is_leaf(id, root)) {
+        k.leaves.push_back({id, aligned});
+        continue;
+      }
+      const Op op = g_[id].op;
+      if (op == Op::Pad) k.alone = true;
+      k.op_count += is_alu(op) ? 1 : 0;
+      if (op == Op::Reduce) {
+        const auto source = draft_.shapes[g_[id].src[0]];
+        Dims sizes;
+        for (int64_t axis : g_.arg_list(id).subspan(1)) sizes.push_back(source[static_cast<size_t>(axis)]);
+        k.inner.add(sizes, draft_.like_matmul[id] != 0);
+      }
+      const bool elementwise = is_alu(op) || op == Op::Reshape || op == Op::Contiguous;
+      for (Id s : g_.sources(id)) {
+        const bool still = aligned && elementwise && loops_[s] == loops_[id];
+        const size_t mark = 2 * size_t{s} + (still ? 1 : 0);
+        if (seen_[mark] == epoch_) continue;
+        seen_[mark] = epoch_;
+        stack.emplace_back(s, still);
+      }
+    }
+    std::ranges::sort(k.leaves, {}, [](const Leaf& l) { return std::pair(l.node, l.aligned); });
+    // A value read both ways counts as not aligned.
+    const auto last = std::unique(k.leaves.begin(), k.leaves.end(), [](const Leaf& a, const Leaf& b) { return a.node == b.node; });
+    k.leaves.erase(last, k.leaves.end());
+  }
+
+  uint32_t writer_of(const Leaf& leaf) const { return kernel_of_[leaf.node]; }
+
+  bool depends(uint32_t k, uint32_t on) const { return (kernels_[k].after[on / 64] >> (on % 64) & 1) != 0; }
+
+  /// Merges kernel `k` into an earlier one where that helps, and records what it depends on.
+  void place(uint32_t k) {
+    kernels_[k].after.assign((kernels_.size() + 63) / 64, 0);
+    uint32_t into = kNone;
+    for (uint32_t candidate : candidates(k))
+      if (may_join(k, candidate)) {
+        into = candidate;
+        break;
+      }
+    std::vector<uint64_t> after = dependencies(k, into);
+    if (into == kNone) kernels_[k].after = std::move(after);
+    else join(k, into, after);
+    const uint32_t mine = into == kNone ? k : into;
+    for (const Leaf& leaf : kernels_[k].leaves) readers_[{kernels_[mine].loops, leaf.node}] = mine;
+  }
+
+  /// Earlier kernels that `k` reads or that read what it reads.
+  std::vector<uint32_t> candidates(uint32_t k) const {
+    std::vector<uint32_t> found;
+    for (const Leaf& leaf : kernels_[k].leaves)
+      if (leaf.aligned && writer_of(leaf) != kNone) found.push_back(writer_of(leaf));
+    for (const Leaf& leaf : kernels_[k].leaves) {
+      if (draft_.counts[leaf.node] < draft_.counts[kernels_[k].members[0]]) continue;
+      const auto at = readers_.find({kernels_[k].loops, leaf.node});
+      if (at != readers_.end()) found.push_back(at->second);
+    }
+    return found;
+  }
+
+  bool may_join(uint32_t k, uint32_t into) const {
+    const Kernel &a = kernels_[into], &b = kernels_[k];
+    if (a.alone || b.alone || a.loops != b.loops || a.members.size() >= kMostMembers) return false;
+    if (a.op_count + b.op_count > kMostOps) return false;
+    if (draft_.devices[a.members[0]] != draft_.devices[b.members[0]]) return false;
+    if (a.leaves.size() + b.leaves.size() + a.members.size() + 1 > draft_.options.max_params) return false;
+    bool reads_it = false;
+    for (const Leaf& leaf : b.leaves) {
+      const uint32_t from = writer_of(leaf);
+      if (from == kNone) continue;
+      if (from != into && depends(from, into)) return false;
+      if (from == into && !leaf.aligned) return false;
+      reads_it = reads_it || from == into;
+    }
+    if (!a.inner.any && !b.inner.any) return true;
+    if (b.inner.any) return a.inner.any && !a.inner.heavy && !b.inner.heavy && a.inner.uniform && b.inner.uniform &&
+                            a.inner.sizes == b.inner.sizes;
+    return reads_it && (!a.inner.heavy || draft_.counts[b.members[0]] >= kWorthAnEpilogue);
+  }
+
+  std::vector<uint64_t> dependencies(uint32_t k, uint32_t except) const {
+    std::vector<uint64_t> after((kernels_.size() + 63) / 64, 0);
+    for (const Leaf& leaf : kernels_[k].leaves) {
+      const uint32_t from = writer_of(leaf);
+      if (from == kNone || from == except) continue;
+      for (size_t w = 0; w < after.size(); ++w) after[w] |= kernels_[from].after[w];
+      after[from / 64] |= uint64_t{1} << (from % 64);
+    }
+    return after;
+  }
+
+  void join(uint32_t k, uint32_t into, const std::vector<uint64_t>& after) {
+    Kernel& a = kernels_[into];
+    Kernel& b = kernels_[k];
+    a.members.push_back(b.members[0]);
+    a.op_count += b.op_count;
+    a.leaves.insert(a.leaves.end(), b.leaves.begin(), b.leaves.end());
+    if (b.inner.any) a.inner.add(b.inner.sizes, b.inner.heavy);
+    kernel_of_[b.members[0]] = into;
+    b.merged = true;
+    for (uint32_t other = 0; other < k; ++other)
+      if (other == into || (!kernels_[other].merged && depends(other, into)))
+        for (size_t w = 0; w < after.size(); ++w) kernels_[other].after[w] |= after[w];
+  }
+
+  /// Values that only their own kernel reads need no memory.
+  void unstore_internal() {
+    std::vector<uint8_t> read(g_.size(), 0);
+    for (uint32_t k = 0; k < kernels_.size(); ++k)
+      for (const Leaf& leaf : kernels_[k].leaves)
+        if (!kernels_[k].merged && writer_of(leaf) != k) read[leaf.node] = 1;
+    for (const Kernel& k : kernels_)
+      for (Id member : k.members)
+        if (!k.merged && draft_.requested[member] == 0 && read[member] == 0) draft_.stored[member] = 0;
+  }
+
+  /// The kernels in an order in which each comes after those it reads, otherwise as the graph has them.
+  void emit() {
+    unstore_internal();
+    std::vector<std::vector<uint32_t>> readers(kernels_.size());
+    std::vector<uint32_t> waiting(kernels_.size(), 0);
+    for (uint32_t k = 0; k < kernels_.size(); ++k) {
+      if (kernels_[k].merged) continue;
+      for (const Leaf& leaf : kernels_[k].leaves) {
+        const uint32_t from = writer_of(leaf);
+        if (from == kNone || from == k) continue;
+        readers[from].push_back(k);
+        ++waiting[k];
+      }
+    }
+    std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
+    for (uint32_t k = 0; k < kernels_.size(); ++k)
+      if (!kernels_[k].merged && waiting[k] == 0) ready.push(k);
+    while (!ready.empty()) {
+      const uint32_t k = ready.top();
+      ready.pop();
+      std::vector<Id> outputs;
+      for (Id member : kernels_[k].members)
+        if (draft_.stored[member] != 0) outputs.push_back(member);
+      draft_.kernels.push_back(std::move(outputs));
+      for (uint32_t r : readers[k])
+        if (--waiting[r] == 0) ready.push(r);
+    }
+  }
+
+  Draft& draft_;
+  const Graph& g_;
+  std::vector<Kernel> kernels_;       // by first member, ascending
+  std::vector<uint32_t> kernel_of_;   // by stored node
+  std::vector<ListId> loops_;         // by node: its sizes without those of 1
+  std::map<std::pair<ListId, Id>, uint32_t> readers_;  // the last kernel with these loops that reads the node
+  std::vector<uint32_t> seen_;
+  uint32_t epoch_ = 0;
+};
+
+}  // namespace
+
+void share_kernels(Draft& draft) { Sharing(draft).run(); }
+
+}  // namespace plugrad::schedule
