@@ -31,7 +31,7 @@ class Lineariser {
   std::vector<std::byte> run(std::string_view name) {
     params();
     ids();
-    for (const auto& [loops, stores] : stores_by_loops()) store_nest(loops, stores);
+    for (const StoreGroup& group : store_groups()) store_nest(group);
     return writer_.finish(name, size_, kernel_.options.contract ? PGR_IR_FLAG_CONTRACT : 0);
   }
 
@@ -97,45 +97,46 @@ class Lineariser {
     return loops;
   }
 
-  // Stores with the same loops, in the order in which the first of each group stands in the sink.
-  std::vector<std::pair<Nodes, Nodes>> stores_by_loops() {
-    std::vector<std::pair<Nodes, Nodes>> groups;
+  struct StoreGroup {
+    Nodes loops;
+    Id gate;  // encloses the nest: a condition that only ids decide; kNoId for none
+    Nodes stores;
+  };
+
+  // Stores with the same loops and the same gate, in the order in which the first of each group stands in the sink.
+  std::vector<StoreGroup> store_groups() {
+    std::vector<StoreGroup> groups;
     for (Id store : graph_.sources(kernel_.sink)) {
       const Nodes loops = loops_of(open_[store]);
-      auto it = std::ranges::find(groups, loops, &std::pair<Nodes, Nodes>::first);
-      if (it == groups.end()) it = groups.insert(it, {loops, {}});
-      it->second.push_back(store);
+      const Id gate = uniform_gate(store);
+      auto it = std::ranges::find_if(groups, [&](const StoreGroup& g) { return g.loops == loops && g.gate == gate; });
+      if (it == groups.end()) it = groups.insert(it, {loops, gate, {}});
+      it->stores.push_back(store);
     }
     return groups;
   }
 
-  void store_nest(const Nodes& loops, const Nodes& stores) {
+  Id uniform_gate(Id store) {
+    const auto sources = graph_.sources(store);
+    if (sources.size() < 4) return kNoId;
+    return loops_of(open_[sources[3]]).empty() && lanes_[sources[3]] == 1 ? sources[3] : kNoId;
+  }
+
+  void store_nest(const StoreGroup& group) {
     Nodes roots;
-    for (Id store : stores)
+    for (Id store : group.stores)
       for (Id s : graph_.sources(store)) roots.push_back(s);
-    // A gate that only ids decide encloses the whole nest.
-    const Id gate = common_gate(stores);
     uint32_t block = kNone;
     const size_t scope = begin_scope();
-    if (gate != kNoId) {
-      emit_level({&gate, 1}, 0);
-      block = writer_.inst(PGR_OP_IF, DType::Void, 1, {value_[gate]});
+    if (group.gate != kNoId) {
+      emit_level({&group.gate, 1}, 0);
+      block = writer_.inst(PGR_OP_IF, DType::Void, 1, {value_[group.gate]});
     }
-    nest(loops, roots, [&] {
-      for (Id store : stores) emit_store(store, gate);
+    nest(group.loops, roots, [&] {
+      for (Id store : group.stores) emit_store(store, group.gate);
     });
     if (block != kNone) writer_.inst(PGR_OP_END_IF, DType::Void, 1, {block});
     end_scope(scope);
-  }
-
-  Id common_gate(const Nodes& stores) {
-    Id gate = kNoId;
-    for (Id store : stores) {
-      const auto sources = graph_.sources(store);
-      if (sources.size() < 4 || (gate != kNoId && sources[3] != gate)) return kNoId;
-      gate = sources[3];
-    }
-    return loops_of(open_[gate]).empty() && lanes_[gate] == 1 ? gate : kNoId;
   }
 
   // Opens the loops one after the other, emitting before each what does not depend on it, then the body.

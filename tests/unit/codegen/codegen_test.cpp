@@ -120,6 +120,43 @@ TEST(Reduction, sum_of_relu_over_lengths_that_lanes_do_not_divide) {
   }
 }
 
+TEST(Borders, a_padded_row_has_no_condition_in_its_loops_and_every_piece_is_in_lanes) {
+  // out[y, x] = in[y, x - 3] where 3 <= x < 203, else 0
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id y = make_range(g, 700, 0, AxisKind::Loop), x = make_range(g, 240, 1, AxisKind::Loop);
+  const Id inside = g.binary(Op::And, g.binary(Op::CmpLt, g.index(2), x), g.binary(Op::CmpLt, x, g.index(203)));
+  const Id from = param(g, 1, 700 * 200, false), zero = g.constant(DType::F32, 0.0);
+  const Id index = affine(g, y, 200, g.binary(Op::Add, x, g.index(-3)));
+  store(ast, param(g, 0, 700 * 240, true), affine(g, y, 240, x), g.add(Op::Load, DType::F32, {from, index, inside, zero}));
+  const auto code = build(ast);
+  for (const pgr_ir_inst& inst : sdk::decode_ir(code.ir).insts()) {
+    EXPECT_NE(inst.op, PGR_OP_CMPLT);
+    if (inst.op == PGR_OP_LOAD) EXPECT_LE(inst.src_count, 2);
+  }
+  Floats in = small_integers(700 * 200, 7), out(700 * 240, -99);
+  run(code, {&out, &in});
+  for (int64_t i = 0; i < 700 * 240; ++i) {
+    const int64_t row = i / 240, column = i % 240;
+    ASSERT_EQ(out[i], column >= 3 && column < 203 ? in[row * 200 + column - 3] : 0) << row << ", " << column;
+  }
+}
+
+TEST(Borders, pieces_without_a_common_loop_share_the_groups) {
+  // out[x] = x < 40001 ? in[x] : in[x] * 2, long enough for threads
+  Ast ast;
+  Graph& g = ast.graph;
+  const int64_t n = 100003;
+  const Id x = make_range(g, n, 0, AxisKind::Loop), a = load(g, param(g, 1, n, false), x);
+  const Id first = g.binary(Op::CmpLt, x, g.index(40001));
+  store(ast, param(g, 0, n, true), x, g.where(first, a, g.binary(Op::Mul, a, g.constant(DType::F32, 2.0))));
+  const auto code = build(ast);
+  EXPECT_GT(code.group_count[0], 8u);
+  Floats in = small_integers(n, 7), out(static_cast<size_t>(n), -99);
+  run(code, {&out, &in});
+  for (int64_t i = 0; i < n; ++i) ASSERT_EQ(out[i], i < 40001 ? in[i] : in[i] * 2) << i;
+}
+
 TEST(Optimisations, any_legal_list_gives_the_same_numbers_and_is_reported) {
   Floats a = small_integers(24 * 10, 1), b = small_integers(10 * 48, 2);
   const Floats expected = matmul_loops(a, b, 24, 48, 10);
@@ -149,7 +186,7 @@ TEST(Optimisations, an_illegal_change_names_itself_and_the_axis) {
   EXPECT_THAT(message("upcast(7, 2)"), testing::HasSubstr("upcast(7, 2): the kernel has 3 axes"));
   EXPECT_THAT(message("upcast(0, 25)"), testing::HasSubstr("axis 0 has size 24"));
   EXPECT_THAT(message("unroll(0, 2)"), testing::HasSubstr("axis 0 is no reduce loop"));
-  EXPECT_THAT(message("vectorize(0, 4) vectorize(1, 4)"), testing::HasSubstr("has a vector axis already"));
+  EXPECT_THAT(message("vectorize(0, 4) vectorize(1, 4)"), testing::HasSubstr("the store has a vector axis already"));
   EXPECT_THAT(message("swap(0, 2)"), testing::HasSubstr("cannot change places"));
   EXPECT_THAT(message("upcats(0, 2)"), testing::HasSubstr("unknown optimisation \"upcats\""));
 }

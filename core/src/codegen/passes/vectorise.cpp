@@ -41,7 +41,12 @@ struct Vectoriser {
 
   Id load(Id id) {
     const Node n = g[id];
-    const std::vector<Id> sources(g.sources(id).begin(), g.sources(id).end());
+    std::vector<Id> sources(g.sources(id).begin(), g.sources(id).end());
+    if (sources.size() > 2 && is_const(g, sources[2])) {
+      if (const_int(g, sources[2]) == 0) return now[sources[3]];
+      sources.resize(2);
+      id = g.add(Op::Load, n.dtype, sources);
+    }
     const Id iota = iota_of(id);
     if (iota == kNoId) return scalar_sources(id);
     const auto width = static_cast<uint32_t>(g[iota].arg);

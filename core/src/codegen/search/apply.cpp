@@ -122,6 +122,13 @@ AxisKind inner_kind(const Optimisation& change) {
   }
 }
 
+// Whether the range is a loop of the store or of a reduction below it.
+bool runs_in(const Graph& g, OpenRanges& open, Id store, Id range) {
+  if (open.depends(store, range)) return true;
+  const std::vector<Id> reduces = nodes_of(g, store, Op::Reduce);
+  return std::ranges::any_of(reduces, [&](Id reduce) { return closes(g, reduce, range); });
+}
+
 void check_split(const Kernel& kernel, const Optimisation& change) {
   const Graph& g = kernel.graph;
   const Id range = kernel.axes[change.axis];
@@ -136,8 +143,11 @@ void check_split(const Kernel& kernel, const Optimisation& change) {
   if (change.kind == Kind::Vectorize) {
     require(kind == AxisKind::Loop || kind == AxisKind::Reduce, "[codegen] {}: axis {} is no loop", text,
             change.axis);
+    OpenRanges open(g);
     for (Id axis : kernel.axes)
-      require(range_kind(g[axis]) != AxisKind::Vector, "[codegen] {}: the kernel has a vector axis already", text);
+      for (Id store : nodes_of(g, kernel.sink, Op::Store))
+        require(range_kind(g[axis]) != AxisKind::Vector || !runs_in(g, open, store, axis) || !runs_in(g, open, store, range),
+                "[codegen] {}: the store has a vector axis already", text);
   }
   if (change.kind == Kind::Local)
     require(kernel.caps->has_local != 0 && range_size(g, range) % change.amount == 0,
@@ -181,27 +191,44 @@ void swap_axes(Kernel& kernel, const Optimisation& change) {
   renumber(kernel, order);
 }
 
-// The axis becomes a group id. Stores that do not depend on it run in its first group only.
+// The outermost loop of a store; kNoId where it has none.
+Id outermost_loop(const Kernel& kernel, OpenRanges& open, Id store) {
+  for (Id axis : kernel.axes)
+    if (range_kind(kernel.graph[axis]) == AxisKind::Loop && open.depends(store, axis)) return axis;
+  return kNoId;
+}
+
+Id with_gate(Graph& g, Id store, Id gate) {
+  std::vector<Id> sources(g.sources(store).begin(), g.sources(store).end());
+  if (sources.size() == 4) sources[3] = g.binary(Op::And, sources[3], gate);
+  else sources.push_back(gate);
+  return g.add(Op::Store, g[store].dtype, sources);
+}
+
+// The axis becomes a group id. A store that does not depend on it (a rest, a border) gives its own outermost loop to
+// the same groups; one without a loop runs in the first group.
 void make_global(Kernel& kernel, const Optimisation& change) {
   Graph& g = kernel.graph;
   const Id range = kernel.axes[change.axis];
-  require(range_kind(g[range]) == AxisKind::Loop, "[codegen] {}: axis {} is no output loop", to_string({change}),
-          change.axis);
-  const Id global = make_range(g, range_size(g, range), range_axis(g[range]), AxisKind::Global);
+  require(range_kind(g[range]) == AxisKind::Loop, "[codegen] {}: axis {} is no output loop",
+          to_string({change}), change.axis);
   OpenRanges open(g);
-  std::vector<Id> stores;
-  for (Id store : g.sources(kernel.sink)) {
-    if (open.depends(store, range)) {
-      stores.push_back(at(g, store, range, global));
-      continue;
-    }
-    std::vector<Id> sources(g.sources(store).begin(), g.sources(store).end());
-    const Id first = g.binary(Op::CmpEq, global, g.index(0));
-    if (sources.size() == 4) sources[3] = g.binary(Op::And, sources[3], first);
-    else sources.push_back(first);
-    stores.push_back(g.add(Op::Store, g[store].dtype, sources));
+  const std::vector<Id> stores(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end());
+  std::vector<Id> loops;
+  int64_t groups = 1;
+  for (Id store : stores) {
+    loops.push_back(open.depends(store, range) ? range : outermost_loop(kernel, open, store));
+    if (loops.back() != kNoId) groups = std::max(groups, range_size(g, loops.back()));
   }
-  kernel.sink = g.add(Op::Sink, DType::Void, stores);
+  const Id global = make_range(g, groups, range_axis(g[range]), AxisKind::Global);
+  std::vector<Id> changed;
+  for (size_t i = 0; i < stores.size(); ++i) {
+    const int64_t size = loops[i] == kNoId ? 1 : range_size(g, loops[i]);
+    Id store = loops[i] == kNoId ? stores[i] : at(g, stores[i], loops[i], global);
+    if (size < groups) store = with_gate(g, store, g.binary(Op::CmpLt, global, g.index(size)));
+    changed.push_back(store);
+  }
+  kernel.sink = g.add(Op::Sink, DType::Void, changed);
   compact(kernel);
 }
 

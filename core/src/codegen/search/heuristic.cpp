@@ -117,16 +117,48 @@ bool expand_wholly(const Kernel& kernel, const TileModel& model, Tile& tile) {
   return true;
 }
 
-void apply_tile(Kernel& kernel, const Tile& tile) {
-  // By axis identity, because applying a split moves and renames later axes.
-  std::vector<std::pair<uint32_t, Optimisation>> changes;
-  for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
-    if (tile.amounts[axis] == 1 && axis != tile.vector_axis) continue;
-    const Kind kind = axis == tile.vector_axis                         ? Kind::Vectorize
-                      : kind_of(kernel, axis) == AxisKind::Reduce ? Kind::Unroll
-                                                                  : Kind::Upcast;
-    changes.emplace_back(range_axis(kernel.graph[kernel.axes[axis]]), Optimisation{kind, 0, tile.amounts[axis]});
+using Changes = std::vector<std::pair<uint32_t, Optimisation>>;  // by axis number, which splits keep
+
+bool decided(const Changes& changes, uint32_t axis_number) {
+  return std::ranges::find(changes, axis_number, &Changes::value_type::first) != changes.end();
+}
+
+// A kernel of one store of another.
+Kernel part_of(const Kernel& kernel, Id store) {
+  Kernel part;
+  part.caps = kernel.caps;
+  part.options = kernel.options;
+  const Id copy = copy_into(part.graph, kernel.graph, store);
+  part.sink = part.graph.add(Op::Sink, DType::Void, {copy});
+  compact(part);
+  return part;
+}
+
+double iterations_of(const Kernel& kernel) {
+  double count = 1;
+  for (Id axis : kernel.axes) count *= static_cast<double>(range_size(kernel.graph, axis));
+  return count;
+}
+
+// Adds what is best for the store to what larger stores have decided already.
+void decide(Kernel& part, Changes& changes) {
+  const TileModel model(part);
+  Tile tile = best_tile(part, model);
+  if (!expand_wholly(part, model, tile)) add_unrolling(part, model, tile);
+  const auto number = [&](size_t axis) { return range_axis(part.graph[part.axes[axis]]); };
+  bool has_vector = false;
+  for (size_t axis = 0; axis < part.axes.size(); ++axis)
+    for (const auto& [decided_number, change] : changes)
+      has_vector |= decided_number == number(axis) && change.kind == Kind::Vectorize;
+  for (size_t axis = 0; axis < part.axes.size(); ++axis) {
+    const bool vector = axis == tile.vector_axis;
+    if ((tile.amounts[axis] == 1 && !vector) || (vector && has_vector) || decided(changes, number(axis))) continue;
+    const Kind kind = vector ? Kind::Vectorize : kind_of(part, axis) == AxisKind::Reduce ? Kind::Unroll : Kind::Upcast;
+    changes.emplace_back(number(axis), Optimisation{kind, 0, tile.amounts[axis]});
   }
+}
+
+void apply_changes(Kernel& kernel, Changes& changes) {
   for (auto& [number, change] : changes) {
     const auto it = std::ranges::find(kernel.axes, number, [&](Id r) { return range_axis(kernel.graph[r]); });
     if (it == kernel.axes.end()) continue;
@@ -151,11 +183,14 @@ void add_threads(Kernel& kernel, double iterations) {
 }  // namespace
 
 void apply_heuristic(Kernel& kernel) {
-  const TileModel model(kernel);
-  const double iterations = model.iterations();
-  Tile tile = best_tile(kernel, model);
-  if (!expand_wholly(kernel, model, tile)) add_unrolling(kernel, model, tile);
-  apply_tile(kernel, tile);
+  std::vector<Kernel> parts;
+  for (Id store : kernel.graph.sources(kernel.sink)) parts.push_back(part_of(kernel, store));
+  double iterations = 0;
+  for (const Kernel& part : parts) iterations += iterations_of(part);
+  std::ranges::stable_sort(parts, std::greater{}, iterations_of);  // larger stores decide first
+  Changes changes;
+  for (Kernel& part : parts) decide(part, changes);
+  apply_changes(kernel, changes);
   add_threads(kernel, iterations);
 }
 
