@@ -117,11 +117,13 @@ bool expand_wholly(const Kernel& kernel, const TileModel& model, Tile& tile) {
   return true;
 }
 
-using Changes = std::vector<std::pair<uint32_t, Optimisation>>;  // by axis number, which splits keep
+// What the stores have decided: larger stores first, each only about the axes that no larger one runs over.
+struct Decisions {
+  std::vector<std::pair<uint32_t, Optimisation>> changes;  // by axis number, which splits keep
+  std::vector<uint32_t> taken;                             // axis numbers
 
-bool decided(const Changes& changes, uint32_t axis_number) {
-  return std::ranges::find(changes, axis_number, &Changes::value_type::first) != changes.end();
-}
+  bool is_taken(uint32_t axis_number) const { return std::ranges::find(taken, axis_number) != taken.end(); }
+};
 
 // A kernel of one store of another.
 Kernel part_of(const Kernel& kernel, Id store) {
@@ -140,26 +142,22 @@ double iterations_of(const Kernel& kernel) {
   return count;
 }
 
-// Adds what is best for the store to what larger stores have decided already.
-void decide(Kernel& part, Changes& changes) {
+void decide(Kernel& part, Decisions& decisions) {
   const TileModel model(part);
   Tile tile = best_tile(part, model);
   if (!expand_wholly(part, model, tile)) add_unrolling(part, model, tile);
   const auto number = [&](size_t axis) { return range_axis(part.graph[part.axes[axis]]); };
-  bool has_vector = false;
-  for (size_t axis = 0; axis < part.axes.size(); ++axis)
-    for (const auto& [decided_number, change] : changes)
-      has_vector |= decided_number == number(axis) && change.kind == Kind::Vectorize;
   for (size_t axis = 0; axis < part.axes.size(); ++axis) {
     const bool vector = axis == tile.vector_axis;
-    if ((tile.amounts[axis] == 1 && !vector) || (vector && has_vector) || decided(changes, number(axis))) continue;
+    if ((tile.amounts[axis] == 1 && !vector) || decisions.is_taken(number(axis))) continue;
     const Kind kind = vector ? Kind::Vectorize : kind_of(part, axis) == AxisKind::Reduce ? Kind::Unroll : Kind::Upcast;
-    changes.emplace_back(number(axis), Optimisation{kind, 0, tile.amounts[axis]});
+    decisions.changes.emplace_back(number(axis), Optimisation{kind, 0, tile.amounts[axis]});
   }
+  for (size_t axis = 0; axis < part.axes.size(); ++axis) decisions.taken.push_back(number(axis));
 }
 
-void apply_changes(Kernel& kernel, Changes& changes) {
-  for (auto& [number, change] : changes) {
+void apply_decisions(Kernel& kernel, Decisions& decisions) {
+  for (auto& [number, change] : decisions.changes) {
     const auto it = std::ranges::find(kernel.axes, number, [&](Id r) { return range_axis(kernel.graph[r]); });
     if (it == kernel.axes.end()) continue;
     change.axis = static_cast<uint32_t>(it - kernel.axes.begin());
@@ -188,9 +186,9 @@ void apply_heuristic(Kernel& kernel) {
   double iterations = 0;
   for (const Kernel& part : parts) iterations += iterations_of(part);
   std::ranges::stable_sort(parts, std::greater{}, iterations_of);  // larger stores decide first
-  Changes changes;
-  for (Kernel& part : parts) decide(part, changes);
-  apply_changes(kernel, changes);
+  Decisions decisions;
+  for (Kernel& part : parts) decide(part, decisions);
+  apply_decisions(kernel, decisions);
   add_threads(kernel, iterations);
 }
 
