@@ -4,6 +4,7 @@
 #include "command.h"
 #ifdef PLUGRAD_HAS_BENCH
 #include "bench/suites.h"
+#include "plugrad/tensor.h"
 #endif
 
 namespace plugrad::tools {
@@ -51,6 +52,8 @@ int run_bench(const Arguments& arguments) {
   for (const std::string& name : names)
     if (!bench::has_suite(name)) throw UsageError(fmt::format("there is no suite {}\nusage: {}", name, kUsage));
   choose_device(parsed.get<std::string>("device"));
+  // The device is opened with every thread; a suite that wants fewer restricts what is used of them.
+  Tensor::from<float>({1}).contiguous().realize();
 
   bool json = parsed.has("json");
   std::vector<bench::Result> results;
