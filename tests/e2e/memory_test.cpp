@@ -94,7 +94,10 @@ TEST_F(Memory, RunningOutLeavesTensorsAsTheyWere) {
   const State small = host({4}, {1, 2, 3, 4});
   const State sum_of_small = add(small, small);
   session.realize(*sum_of_small);
-  const State wide = with_list(Op::Expand, with_list(Op::Reshape, host({1 << 15}, std::vector<float>(1 << 15, 1)), {1, 1 << 15}), {64, 1 << 15});
+  const State wide = with_list(
+      Op::Expand,
+      with_list(Op::Reshape, host({1 << 15}, std::vector<float>(1 << 15, 1)), {1, 1 << 15}),
+      {64, 1 << 15});
   const State product = add(wide, constant(2));
   {
     const SettingScope tight([](Settings& s) { s.memory_limit_bytes = 4 << 20; });

@@ -78,7 +78,9 @@ TEST_F(Realize, ALongChainIsPlannedWithoutRecursion) {
   {
     const engine::Session::Lock lock(session);
     Id node = x->node;
-    for (int i = 0; i < 300; ++i) node = session.graph().binary(Op::Add, node, session.graph().constant(DType::F32, static_cast<double>(i % 3)));
+    for (int i = 0; i < 300; ++i)
+      node = session.graph().binary(
+          Op::Add, node, session.graph().constant(DType::F32, static_cast<double>(i % 3)));
     x = session.make(node);
   }
   EXPECT_THAT(values(x), ElementsAre(300, 301));

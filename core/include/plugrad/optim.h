@@ -12,7 +12,8 @@
 
 namespace plugrad::optim {
 
-/// What every optimiser has; nn::save and nn::load take its state as they take a module's. All state is in tensors, so that the graph of a step is the same each time.
+/// What every optimiser has; nn::save and nn::load take its state as they take a module's. All state is in
+/// tensors, so that the graph of a step is the same each time.
 class PLUGRAD_API Optimizer {
  public:
   void zero_grad();

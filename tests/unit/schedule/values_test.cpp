@@ -104,7 +104,9 @@ TEST(Values, MixedDevicesAreAnError) {
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), ErrorKind::User);
-    EXPECT_THAT(std::string(e.what()), ::testing::AllOf(::testing::HasSubstr("devices number "), ::testing::HasSubstr("1"), ::testing::HasSubstr("2")));
+    EXPECT_THAT(std::string(e.what()),
+                ::testing::AllOf(::testing::HasSubstr("devices number "), ::testing::HasSubstr("1"),
+                                 ::testing::HasSubstr("2")));
   }
 }
 

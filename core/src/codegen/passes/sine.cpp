@@ -73,7 +73,10 @@ Reduced reduce_far(Math& m, Id x) {
   // To the nearest quadrant, so that the rest is signed.
   const Id rounded = g.binary(Op::Add, product, u64(int64_t{1} << 61));
   const Id quadrant = g.cast(g.binary(Op::Shr, rounded, u64(62)), DType::I32);
-  const Id fraction = g.add(Op::Bitcast, DType::I64, {g.binary(Op::Sub, product, g.binary(Op::Shl, g.binary(Op::Shr, rounded, u64(62)), u64(62)))});
+  const Id fraction =
+      g.add(Op::Bitcast, DType::I64,
+            {g.binary(Op::Sub, product,
+                      g.binary(Op::Shl, g.binary(Op::Shr, rounded, u64(62)), u64(62)))});
   const Id rest = m.mul(g.cast(fraction, m.real), m.c(std::ldexp(M_PI / 2, -62)));
   const Id negative = m.less(x, m.c(0.0));
   return {g.where(negative, m.sub(m.i(0), quadrant), quadrant), g.where(negative, m.sub(m.c(0.0), rest), rest)};
