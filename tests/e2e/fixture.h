@@ -13,7 +13,8 @@ class SessionTest : public testing::Test {
  protected:
   using State = engine::StatePtr;
 
-  State host(std::vector<int64_t> shape, const std::vector<float>& values, const char* device = "") {
+  State host(std::vector<int64_t> shape, const std::vector<float>& values,
+             const char* device = "") {
     const engine::Session::Lock lock(session);
     return session.make(session.store_host(shape, DType::F32, session.device_number(device),
                                            std::as_bytes(std::span(values))));

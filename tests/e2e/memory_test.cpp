@@ -1,4 +1,5 @@
-// Memory over the life of a process: loops stay flat, dead values go, running out leaves everything as it was.
+// Memory over the life of a process: loops stay flat, dead values go, running out leaves everything
+// as it was.
 #include <gmock/gmock.h>
 
 #include "base/settings.h"
@@ -57,7 +58,8 @@ TEST_F(Memory, LargeDeadValuesServeTheNextOnes) {
     x = add(x, one);
     session.realize(*x);
   }
-  EXPECT_LT(used(), before + (5u << 22)) << "dead megabytes are found when memory is wanted, not after thousands of nodes";
+  EXPECT_LT(used(), before + (5u << 22))
+      << "dead megabytes are found when memory is wanted, not after thousands of nodes";
   EXPECT_EQ(values(x)[0], 20);
 }
 
@@ -65,7 +67,9 @@ TEST_F(Memory, CollectKeepsWhatLiveTensorsReach) {
   const State a = host({3}, {1, 2, 3});
   const State lazy = mul(add(a, a), a);
   const State view = with_list(Op::Reshape, lazy, {3, 1});
-  { const State dead = add(lazy, a); }
+  {
+    const State dead = add(lazy, a);
+  }
   session.collect();
   EXPECT_THAT(values(view), ElementsAre(2, 8, 18));
   EXPECT_THAT(values(lazy), ElementsAre(2, 8, 18));
@@ -109,7 +113,8 @@ TEST_F(Memory, RunningOutLeavesTensorsAsTheyWere) {
     }
     EXPECT_FALSE(session.is_realized(*product));
     EXPECT_THAT(values(sum_of_small), ElementsAre(2, 4, 6, 8));
-    EXPECT_THAT(values(add(small, sum_of_small)), ElementsAre(3, 6, 9, 12)) << "there is room for this one";
+    EXPECT_THAT(values(add(small, sum_of_small)), ElementsAre(3, 6, 9, 12))
+        << "there is room for this one";
   }
   EXPECT_EQ(values(product)[5], 3) << "with memory it works";
 }

@@ -9,17 +9,22 @@
 namespace plugrad::e2e {
 namespace {
 
-constexpr DType kDTypes[] = {DType::F32, DType::F32, DType::F32, DType::F32, DType::F64, DType::F16,
-                             DType::BF16, DType::I32, DType::I32, DType::I64, DType::I8, DType::U8,
-                             DType::I16, DType::U32, DType::U64, DType::Bool};
+constexpr DType kDTypes[] = {DType::F32, DType::F32, DType::F32,  DType::F32,
+                             DType::F64, DType::F16, DType::BF16, DType::I32,
+                             DType::I32, DType::I64, DType::I8,   DType::U8,
+                             DType::I16, DType::U32, DType::U64,  DType::Bool};
 constexpr int64_t kMostElements = 4096;
 
 int precision_of(DType dtype) {  // significand bits
   switch (dtype) {
-    case DType::F64: return 53;
-    case DType::F32: return 24;
-    case DType::F16: return 11;
-    default: return 8;
+    case DType::F64:
+      return 53;
+    case DType::F32:
+      return 24;
+    case DType::F16:
+      return 11;
+    default:
+      return 8;
   }
 }
 
@@ -27,16 +32,21 @@ double largest_of(DType dtype) {
   return dtype == DType::F16 ? 60000.0 : dtype == DType::F64 ? 1e300 : 1e37;
 }
 
-double half_ulp(double bound, DType dtype) { return std::ldexp(bound, -precision_of(dtype)); }
+double half_ulp(double bound, DType dtype) {
+  return std::ldexp(bound, -precision_of(dtype));
+}
 
-bool is_int(DType dtype) { return is_integer(dtype); }
+bool is_int(DType dtype) {
+  return is_integer(dtype);
+}
 
 }  // namespace
 
 RandomGraph::RandomGraph(engine::Session& session, uint32_t device, uint64_t seed)
     : session_(session), graph_(session.graph()), device_(device), random_(seed) {}
 
-// Not the standard distributions: their results differ between libraries, and seeds are written down.
+// Not the standard distributions: their results differ between libraries, and seeds are written
+// down.
 int64_t RandomGraph::pick(int64_t low, int64_t high) {
   return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1));
 }
@@ -49,7 +59,8 @@ RandomGraph::Shape RandomGraph::shape(const Known& x) {
 // Recent nodes are likelier, so that graphs become deep.
 const Known& RandomGraph::any() {
   const auto last = static_cast<int64_t>(made_.size()) - 1;
-  return made_[static_cast<size_t>(chance(60) ? pick(std::max<int64_t>(0, last - 3), last) : pick(0, last))];
+  return made_[static_cast<size_t>(chance(60) ? pick(std::max<int64_t>(0, last - 3), last)
+                                              : pick(0, last))];
 }
 
 std::optional<Known> RandomGraph::any_like(const Known& x) {
@@ -67,8 +78,11 @@ Known RandomGraph::leaf() {
   if (chance(3) && !shape.empty()) shape[0] = 0;
   oracle::Array array{dtype, shape, {}};
   for (int64_t i = element_count(shape); i > 0; --i) {
-    if (is_float(dtype)) array.bits.push_back(bits_of(0.25 * static_cast<double>(pick(-16, 16)), dtype));
-    else array.bits.push_back(bits_of(chance(80) ? pick(-9, 9) : static_cast<int64_t>(random_()), dtype));
+    if (is_float(dtype))
+      array.bits.push_back(bits_of(0.25 * static_cast<double>(pick(-16, 16)), dtype));
+    else
+      array.bits.push_back(
+          bits_of(chance(80) ? pick(-9, 9) : static_cast<int64_t>(random_()), dtype));
   }
   const Id node = session_.store_host(shape, dtype, device_, oracle::to_bytes(array));
   return {node, 4.0, 0.25, 0};
@@ -86,7 +100,8 @@ Known RandomGraph::rounded(Known x) {
 
 Known RandomGraph::sum(const Known& a, const Known& b) {
   const Id node = graph_.binary(Op::Add, a.node, b.node);
-  return rounded({node, a.bound + b.bound, a.grid != 0 && b.grid != 0 ? std::min(a.grid, b.grid) : 0, a.error + b.error});
+  return rounded({node, a.bound + b.bound,
+                  a.grid != 0 && b.grid != 0 ? std::min(a.grid, b.grid) : 0, a.error + b.error});
 }
 
 Known RandomGraph::product(const Known& a, const Known& b) {
@@ -98,8 +113,9 @@ Known RandomGraph::product(const Known& a, const Known& b) {
 // x with a constant that stands for the same value everywhere.
 Known RandomGraph::with_constant(const Known& x) {
   const double value = 0.25 * static_cast<double>(pick(-8, 8));
-  const Known constant = {is_real(x) ? graph_.constant(dtype(x), value) : graph_.constant(dtype(x), pick(-5, 5)),
-                          2.0, 0.25, 0};
+  const Known constant = {
+      is_real(x) ? graph_.constant(dtype(x), value) : graph_.constant(dtype(x), pick(-5, 5)), 2.0,
+      0.25, 0};
   if (dtype(x) == DType::Bool) return {graph_.binary(Op::Xor, x.node, constant.node), 0, 0, 0};
   return chance(50) ? sum(x, constant) : product(x, constant);
 }
@@ -110,19 +126,26 @@ std::optional<Known> RandomGraph::smooth(const Known& x) {
   const Known one = {graph_.constant(type, 1.0), 1.0, 1.0, 0};
   const Known safe = sum(product(x, x), one);
   if (safe.bound > largest_of(type)) return std::nullopt;
-  // Correctly rounded ops add no error of their own; the others a few units, with room for small dtypes.
+  // Correctly rounded ops add no error of their own; the others a few units, with room for small
+  // dtypes.
   const auto near = [&](Op op, double bound, double slope) -> Known {
-    return rounded({graph_.unary(op, safe.node), bound, 0, slope * safe.error + 8 * half_ulp(bound, type)});
+    return rounded(
+        {graph_.unary(op, safe.node), bound, 0, slope * safe.error + 8 * half_ulp(bound, type)});
   };
   switch (pick(0, 4)) {
-    case 0: return rounded({graph_.unary(Op::Recip, safe.node), 1.0, 0, safe.error});
-    case 1: return rounded({graph_.unary(Op::Sqrt, safe.node), std::sqrt(safe.bound) + 1, 0, safe.error});
-    case 2: return near(Op::Log2, std::log2(safe.bound) + 1, 1.5);
-    case 3: return safe.bound < 1e4 ? std::optional(near(Op::Sin, 1.0, 1.0)) : std::nullopt;
+    case 0:
+      return rounded({graph_.unary(Op::Recip, safe.node), 1.0, 0, safe.error});
+    case 1:
+      return rounded({graph_.unary(Op::Sqrt, safe.node), std::sqrt(safe.bound) + 1, 0, safe.error});
+    case 2:
+      return near(Op::Log2, std::log2(safe.bound) + 1, 1.5);
+    case 3:
+      return safe.bound < 1e4 ? std::optional(near(Op::Sin, 1.0, 1.0)) : std::nullopt;
     default: {
       if (x.bound > 10) return std::nullopt;
       const double bound = std::exp2(x.bound);
-      return rounded({graph_.unary(Op::Exp2, x.node), bound, 0, bound * x.error + 8 * half_ulp(bound, type)});
+      return rounded(
+          {graph_.unary(Op::Exp2, x.node), bound, 0, bound * x.error + 8 * half_ulp(bound, type)});
     }
   }
 }
@@ -131,14 +154,16 @@ std::optional<Known> RandomGraph::unary() {
   const Known x = any();
   if (dtype(x) == DType::Bool) return with_constant(x);
   if (chance(30)) return Known{graph_.unary(Op::Neg, x.node), x.bound, x.grid, x.error};
-  if (is_real(x) && chance(20) && x.error == 0) return rounded({graph_.unary(Op::Trunc, x.node), x.bound, 1.0, 0});
+  if (is_real(x) && chance(20) && x.error == 0)
+    return rounded({graph_.unary(Op::Trunc, x.node), x.bound, 1.0, 0});
   if (is_real(x) && chance(60)) return smooth(x);
   return with_constant(x);
 }
 
 std::optional<Known> RandomGraph::int_binary(const Known& a, const Known& b) {
-  static constexpr Op kOps[] = {Op::Add, Op::Sub, Op::Mul, Op::IDiv, Op::Mod, Op::Max, Op::FloorDiv,
-                                Op::FloorMod, Op::And, Op::Or, Op::Xor, Op::Shl, Op::Shr};
+  static constexpr Op kOps[] = {Op::Add, Op::Sub,      Op::Mul,      Op::IDiv, Op::Mod,
+                                Op::Max, Op::FloorDiv, Op::FloorMod, Op::And,  Op::Or,
+                                Op::Xor, Op::Shl,      Op::Shr};
   const Op op = kOps[pick(0, std::size(kOps) - 1)];
   if (op != Op::Shl && op != Op::Shr) return Known{graph_.binary(op, a.node, b.node), 0, 0, 0};
   const Id count = graph_.constant(dtype(a), pick(0, size_of(dtype(a)) * 8 - 1));
@@ -153,11 +178,14 @@ std::optional<Known> RandomGraph::binary() {
   }
   if (!is_real(a)) return int_binary(a, b);
   switch (pick(0, 3)) {
-    case 0: return sum(a, b);
-    case 1: return product(a, b);
+    case 0:
+      return sum(a, b);
+    case 1:
+      return product(a, b);
     case 2: {
       const Known difference = sum(a, {b.node, b.bound, b.grid, b.error});
-      return rounded({graph_.binary(Op::Sub, a.node, b.node), difference.bound, difference.grid, difference.error});
+      return rounded({graph_.binary(Op::Sub, a.node, b.node), difference.bound, difference.grid,
+                      difference.error});
     }
     default:
       return Known{graph_.binary(Op::Max, a.node, b.node), std::max(a.bound, b.bound),
@@ -185,13 +213,15 @@ std::optional<Known> RandomGraph::cast() {
   const Known x = any();
   const DType from = dtype(x), to = kDTypes[pick(0, std::size(kDTypes) - 1)];
   if (from == to) return std::nullopt;
-  const bool widens = is_float(from) && is_float(to) && precision_of(to) >= precision_of(from) && to != DType::F16;
+  const bool widens =
+      is_float(from) && is_float(to) && precision_of(to) >= precision_of(from) && to != DType::F16;
   if (x.error != 0 && !widens) return std::nullopt;
   Known result = {graph_.cast(x.node, to), x.bound, x.grid, x.error};
   if (is_float(from)) return rounded(result);
   result.bound = from == DType::Bool ? 1 : std::ldexp(1.0, static_cast<int>(size_of(from)) * 8);
   result.grid = 1;
-  return result.bound > largest_of(to) && is_float(to) ? std::nullopt : std::optional(rounded(result));
+  return result.bound > largest_of(to) && is_float(to) ? std::nullopt
+                                                       : std::optional(rounded(result));
 }
 
 Known RandomGraph::moved(const Known& x, Op op, std::span<const int64_t> list) {
@@ -212,17 +242,20 @@ std::optional<Known> RandomGraph::move() {
     }
     case 1: {
       for (int64_t i = 0; i < axes; ++i) list.push_back(i);
-      for (int64_t i = axes - 1; i > 0; --i) std::swap(list[static_cast<size_t>(i)], list[static_cast<size_t>(pick(0, i))]);
+      for (int64_t i = axes - 1; i > 0; --i)
+        std::swap(list[static_cast<size_t>(i)], list[static_cast<size_t>(pick(0, i))]);
       return moved(x, Op::Permute, list);
     }
     case 2: {
       for (int64_t size : sizes) list.push_back(size == 1 ? pick(1, 5) : size);
-      return element_count(list) > kMostElements ? std::nullopt : std::optional(moved(x, Op::Expand, list));
+      return element_count(list) > kMostElements ? std::nullopt
+                                                 : std::optional(moved(x, Op::Expand, list));
     }
     case 3: {
       for (int64_t i = 0; i < 2 * axes; ++i) list.push_back(pick(0, 2));
       Known padded = moved(x, Op::Pad, list);
-      return element_count(session_.shape(padded.node)) > kMostElements ? std::nullopt : std::optional(padded);
+      return element_count(session_.shape(padded.node)) > kMostElements ? std::nullopt
+                                                                        : std::optional(padded);
     }
     case 4: {
       for (int64_t size : sizes) {
@@ -259,7 +292,8 @@ std::optional<Known> RandomGraph::reduce() {
   if (result.bound > largest_of(dtype(x))) return std::nullopt;
   result.error *= n;
   const DType accumulator = precision_of(dtype(x)) < 24 ? DType::F32 : dtype(x);
-  const bool any_order_is_exact = result.grid != 0 && result.bound / result.grid <= std::ldexp(1.0, precision_of(accumulator));
+  const bool any_order_is_exact =
+      result.grid != 0 && result.bound / result.grid <= std::ldexp(1.0, precision_of(accumulator));
   if (!any_order_is_exact || result.error != 0)
     result.error += n * half_ulp(result.bound, accumulator) + half_ulp(result.bound, dtype(x));
   return rounded(result);

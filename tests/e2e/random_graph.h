@@ -1,5 +1,5 @@
-// Random small tensor graphs whose right values are known to a bound: the fuel of the tests that compare devices
-// with the evaluator.
+// Random small tensor graphs whose right values are known to a bound: the fuel of the tests that
+// compare devices with the evaluator.
 #pragma once
 
 #include <optional>
@@ -13,13 +13,14 @@ namespace plugrad::e2e {
 /// What is known of every element of a node.
 struct Known {
   Id node = kNoId;
-  double bound = 0;       // |value| is at most this; integers: not used
-  double grid = 0;        // every value is a multiple of this power of two; 0: nothing known
-  double error = 0;       // a correct device may differ from the exact value by this; 0: by nothing
+  double bound = 0;  // |value| is at most this; integers: not used
+  double grid = 0;   // every value is a multiple of this power of two; 0: nothing known
+  double error = 0;  // a correct device may differ from the exact value by this; 0: by nothing
 };
 
-/// Builds nodes in the session's graph. The same seed gives the same graph on every device. Values only pass
-/// through ops that keep the bound: nothing discontinuous is done to a value that has an error.
+/// Builds nodes in the session's graph. The same seed gives the same graph on every device. Values
+/// only pass through ops that keep the bound: nothing discontinuous is done to a value that has an
+/// error.
 class RandomGraph {
  public:
   RandomGraph(engine::Session& session, uint32_t device, uint64_t seed);

@@ -1,4 +1,5 @@
-// Random small graphs on every built device against the evaluator: fixed seeds, and a new one each run, which is printed.
+// Random small graphs on every built device against the evaluator: fixed seeds, and a new one each
+// run, which is printed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -31,9 +32,11 @@ bool agrees(double want, double got, double error) {
 
 std::string first_difference(const oracle::Array& want, const oracle::Array& got, double error) {
   for (size_t i = 0; i < want.size(); ++i) {
-    const bool good = is_float(want.dtype) ? agrees(want.real(i), got.real(i), error) : want.bits[i] == got.bits[i];
+    const bool good = is_float(want.dtype) ? agrees(want.real(i), got.real(i), error)
+                                           : want.bits[i] == got.bits[i];
     if (!good)
-      return fmt::format("element {}: {} expected, {} found (allowed error {})", i, want.real(i), got.real(i), error);
+      return fmt::format("element {}: {} expected, {} found (allowed error {})", i, want.real(i),
+                         got.real(i), error);
   }
   return {};
 }
@@ -55,7 +58,8 @@ void check_graph(const char* device, uint64_t seed) {
   std::string text;
   {
     const Session::Lock lock(session);
-    roots = e2e::RandomGraph(session, session.device_number(device), seed).build(number_from("PLUGRAD_TEST_OPS", kOps));
+    roots = e2e::RandomGraph(session, session.device_number(device), seed)
+                .build(number_from("PLUGRAD_TEST_OPS", kOps));
     std::vector<Id> ids;
     for (const Known& root : roots) {
       states.push_back(session.make(root.node));
@@ -94,7 +98,8 @@ TEST_P(RandomGraphs, AgreeWithTheEvaluatorForANewSeed) {
 
 TEST_P(RandomGraphs, AgreeWithoutOptimisations) {
   const SettingScope plain([](Settings& s) { s.noopt = true; });
-  for (uint64_t seed = 1; seed <= kGraphs / 3 && !HasFailure(); ++seed) check_graph(GetParam(), seed);
+  for (uint64_t seed = 1; seed <= kGraphs / 3 && !HasFailure(); ++seed)
+    check_graph(GetParam(), seed);
 }
 
 INSTANTIATE_TEST_SUITE_P(Device, RandomGraphs, testing::Values("CPU", "REFERENCE"),

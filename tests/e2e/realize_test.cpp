@@ -32,8 +32,9 @@ TEST_F(Realize, NothingRunsTwice) {
 
 TEST_F(Realize, MovementsOfValuesAndConstantsCostNothing) {
   const State x = host({2, 3}, {0, 1, 2, 3, 4, 5});
-  for (const State& view : {with_list(Op::Permute, x, {1, 0}), with_list(Op::Reshape, x, {6}),
-                            with_list(Op::Flip, x, {1, 0}), with_list(Op::Shrink, x, {0, 1, 0, 3}), constant(7)})
+  for (const State& view :
+       {with_list(Op::Permute, x, {1, 0}), with_list(Op::Reshape, x, {6}),
+        with_list(Op::Flip, x, {1, 0}), with_list(Op::Shrink, x, {0, 1, 0, 3}), constant(7)})
     EXPECT_EQ(kernels([&] { session.realize(*view); }), 0u);
   EXPECT_EQ(kernels([&] { EXPECT_EQ(values(constant(7))[0], 7); }), 0u);
   EXPECT_THAT(values(with_list(Op::Permute, x, {1, 0})), ElementsAre(0, 3, 1, 4, 2, 5));

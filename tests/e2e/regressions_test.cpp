@@ -1,4 +1,5 @@
-// Small graphs that some device once computed wrongly or not at all, as textual IR. Add what the random graphs find.
+// Small graphs that some device once computed wrongly or not at all, as textual IR. Add what the
+// random graphs find.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -16,19 +17,23 @@ namespace {
 constexpr const char* kGraphs[] = {
     // The reading of %0 is optimised away: the kernel has fewer parameters than the plan gives.
     "%0 = buffer i16 [0, 1, 9]\n%1 = sub i16 %0, %0\nreturn %1",
-    "%0 = buffer u64 [0, 1, 3]\n%1 = neg u64 %0\n%2 = pad u64 %1 [0, 1]\n%3 = reduce u64 %2 [max, 0]\n"
+    "%0 = buffer u64 [0, 1, 3]\n%1 = neg u64 %0\n%2 = pad u64 %1 [0, 1]\n%3 = reduce u64 %2 [max, "
+    "0]\n"
     "%4 = xor u64 %3, %3\nreturn %4",
     // A right side 0 of a rule was a null function.
     "%0 = buffer u32 [0, 1, 4]\n%1 = xor u32 %0, %0\nreturn %1",
     "%0 = buffer u8 [0, 1, 9]\n%1 = floormod u8 %0, %0\nreturn %1",
     // One piece of the reduced lanes is constant.
-    "%0 = buffer f32 [0, 1, 3, 2]\n%1 = sub f32 %0, %0\n%2 = sub f32 %0, %1\n%3 = pad f32 %2 [0, 0, 2, 2]\n"
+    "%0 = buffer f32 [0, 1, 3, 2]\n%1 = sub f32 %0, %0\n%2 = sub f32 %0, %1\n%3 = pad f32 %2 [0, "
+    "0, 2, 2]\n"
     "%4 = reduce f32 %3 [max, 0, 1]\nreturn %4",
     // Halves are computed in f32 and rounded after every op.
     "%0 = buffer bf16 [0, 1, 5, 3]\n%1 = add bf16 %0, %0\n%2 = mul bf16 %1, %0\nreturn %2",
-    "%0 = buffer f16 [0, 1, 6]\n%1 = mul f16 %0, %0\n%2 = sqrt f16 %1\n%3 = add f16 %2, %0\nreturn %3",
+    "%0 = buffer f16 [0, 1, 6]\n%1 = mul f16 %0, %0\n%2 = sqrt f16 %1\n%3 = add f16 %2, %0\nreturn "
+    "%3",
     // The compiler made a call of fmaxf of the saturating cast.
-    "%0 = buffer f16 [0, 1, 1, 1, 3]\n%1 = cast u32 %0\n%2 = neg u32 %1\n%3 = expand u32 %2 [5, 4, 3]\nreturn %3",
+    "%0 = buffer f16 [0, 1, 1, 1, 3]\n%1 = cast u32 %0\n%2 = neg u32 %1\n%3 = expand u32 %2 [5, 4, "
+    "3]\nreturn %3",
     // Vectors of bool in C.
     "%0 = buffer bool [0, 1, 6, 5]\n%1 = xor bool %0, %0\n%2 = and bool %0, %1\nreturn %2, %1",
 };
@@ -55,13 +60,15 @@ std::vector<StatePtr> import(Session& session, const char* text, uint32_t device
     const bool has_list = op_info(node.op).arg == ArgKind::List;
     if (node.op == Op::Buffer) {
       const auto shape = parsed.arg_list(id).subspan(2);
-      now[id] = session.store_host(shape, node.dtype, device,
-                                   values_for(node.dtype, static_cast<size_t>(element_count(shape))));
+      now[id] =
+          session.store_host(shape, node.dtype, device,
+                             values_for(node.dtype, static_cast<size_t>(element_count(shape))));
       continue;
     }
     std::vector<Id> sources;
     for (Id source : parsed.sources(id)) sources.push_back(now[source]);
-    now[id] = graph.add(node.op, node.dtype, sources, has_list ? graph.list(parsed.arg_list(id)) : node.arg);
+    now[id] = graph.add(node.op, node.dtype, sources,
+                        has_list ? graph.list(parsed.arg_list(id)) : node.arg);
   }
   std::vector<StatePtr> states;
   for (Id root : roots) states.push_back(session.make(now[root]));

@@ -13,7 +13,8 @@ namespace plugrad::oracle {
 namespace {
 
 [[noreturn]] void refuse(Op op, DType dtype) {
-  fail(ErrorKind::Unsupported, "[evaluate] {} does not work on {}", op_info(op).name, name_of(dtype));
+  fail(ErrorKind::Unsupported, "[evaluate] {} does not work on {}", op_info(op).name,
+       name_of(dtype));
 }
 
 double max_float(double a, double b) {
@@ -28,20 +29,34 @@ double fused(double a, double b, double c, DType dtype) {
 
 double float_alu(Op op, DType dtype, std::span<const double> x) {
   switch (op) {
-    case Op::Add: return x[0] + x[1];
-    case Op::Sub: return x[0] - x[1];
-    case Op::Mul: return x[0] * x[1];
-    case Op::FDiv: return x[0] / x[1];
-    case Op::Max: return max_float(x[0], x[1]);
-    case Op::Fma: return fused(x[0], x[1], x[2], dtype);
-    case Op::Neg: return -x[0];
-    case Op::Recip: return 1.0 / x[0];
-    case Op::Sqrt: return std::sqrt(x[0]);
-    case Op::Trunc: return std::trunc(x[0]);
-    case Op::Exp2: return std::exp2(x[0]);
-    case Op::Log2: return std::log2(x[0]);
-    case Op::Sin: return std::sin(x[0]);
-    default: refuse(op, dtype);
+    case Op::Add:
+      return x[0] + x[1];
+    case Op::Sub:
+      return x[0] - x[1];
+    case Op::Mul:
+      return x[0] * x[1];
+    case Op::FDiv:
+      return x[0] / x[1];
+    case Op::Max:
+      return max_float(x[0], x[1]);
+    case Op::Fma:
+      return fused(x[0], x[1], x[2], dtype);
+    case Op::Neg:
+      return -x[0];
+    case Op::Recip:
+      return 1.0 / x[0];
+    case Op::Sqrt:
+      return std::sqrt(x[0]);
+    case Op::Trunc:
+      return std::trunc(x[0]);
+    case Op::Exp2:
+      return std::exp2(x[0]);
+    case Op::Log2:
+      return std::log2(x[0]);
+    case Op::Sin:
+      return std::sin(x[0]);
+    default:
+      refuse(op, dtype);
   }
 }
 
@@ -75,22 +90,37 @@ uint64_t int_alu(Op op, DType dtype, std::span<const uint64_t> x) {
   const T a = static_cast<T>(x[0]), b = x.size() > 1 ? static_cast<T>(x[1]) : T{0};
   const auto rest = [&](T q) { return x[0] - static_cast<uint64_t>(q) * x[1]; };
   switch (op) {
-    case Op::Add: return x[0] + x[1];
-    case Op::Sub: return x[0] - x[1];
-    case Op::Mul: return x[0] * x[1];
-    case Op::Fma: return x[0] * x[1] + x[2];
-    case Op::Neg: return 0 - x[0];
-    case Op::Max: return a > b ? x[0] : x[1];
-    case Op::And: return x[0] & x[1];
-    case Op::Or: return x[0] | x[1];
-    case Op::Xor: return x[0] ^ x[1];
-    case Op::IDiv: return static_cast<uint64_t>(quotient(a, b));
-    case Op::Mod: return rest(quotient(a, b));
-    case Op::FloorDiv: return static_cast<uint64_t>(floor_quotient(a, b));
-    case Op::FloorMod: return rest(floor_quotient(a, b));
+    case Op::Add:
+      return x[0] + x[1];
+    case Op::Sub:
+      return x[0] - x[1];
+    case Op::Mul:
+      return x[0] * x[1];
+    case Op::Fma:
+      return x[0] * x[1] + x[2];
+    case Op::Neg:
+      return 0 - x[0];
+    case Op::Max:
+      return a > b ? x[0] : x[1];
+    case Op::And:
+      return x[0] & x[1];
+    case Op::Or:
+      return x[0] | x[1];
+    case Op::Xor:
+      return x[0] ^ x[1];
+    case Op::IDiv:
+      return static_cast<uint64_t>(quotient(a, b));
+    case Op::Mod:
+      return rest(quotient(a, b));
+    case Op::FloorDiv:
+      return static_cast<uint64_t>(floor_quotient(a, b));
+    case Op::FloorMod:
+      return rest(floor_quotient(a, b));
     case Op::Shl:
-    case Op::Shr: return shift(op, a, static_cast<int64_t>(x[1]), dtype);
-    default: refuse(op, dtype);
+    case Op::Shr:
+      return shift(op, a, static_cast<int64_t>(x[1]), dtype);
+    default:
+      refuse(op, dtype);
   }
 }
 
@@ -114,8 +144,8 @@ uint64_t apply(Op op, DType dtype, DType source, std::span<const uint64_t> args)
   if (op == Op::Cast) return cast_value(args[0], source, dtype);
   if (op == Op::Bitcast) return bitcast_value(args[0], source, dtype);
   if (!is_float(dtype)) {
-    const uint64_t wide = is_unsigned(dtype) ? int_alu<uint64_t>(op, dtype, args)
-                                             : int_alu<int64_t>(op, dtype, args);
+    const uint64_t wide =
+        is_unsigned(dtype) ? int_alu<uint64_t>(op, dtype, args) : int_alu<int64_t>(op, dtype, args);
     return static_cast<uint64_t>(round_int(static_cast<int64_t>(wide), dtype));
   }
   double real[3];
@@ -127,11 +157,12 @@ uint64_t apply(Op op, DType dtype, DType source, std::span<const uint64_t> args)
 uint64_t cast_value(uint64_t bits, DType from, DType to) {
   if (is_float(from)) return bits_of(std::bit_cast<double>(bits), to);
   if (!is_float(to)) return bits_of(static_cast<int64_t>(bits), to);
-  // Rounded once: by way of double a 64-bit integer would be rounded twice, so what double cannot hold goes into
-  // the last bit that it can.
+  // Rounded once: by way of double a 64-bit integer would be rounded twice, so what double cannot
+  // hold goes into the last bit that it can.
   const bool negative = from != DType::U64 && static_cast<int64_t>(bits) < 0;
   uint64_t magnitude = negative ? 0 - bits : bits;
-  if (to != DType::F64 && magnitude >> 53 != 0) magnitude = (magnitude & ~uint64_t{0x7ff}) | ((magnitude & 0x7ff) != 0) << 11;
+  if (to != DType::F64 && magnitude >> 53 != 0)
+    magnitude = (magnitude & ~uint64_t{0x7ff}) | ((magnitude & 0x7ff) != 0) << 11;
   const double value = static_cast<double>(magnitude);
   return bits_of(negative ? -value : value, to);
 }

@@ -1,4 +1,5 @@
-// What each arithmetic op makes of single values: in double and rounded once to the dtype, or exact integers.
+// What each arithmetic op makes of single values: in double and rounded once to the dtype, or exact
+// integers.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,9 @@
 
 namespace plugrad::oracle {
 
-/// Constant bits (graph.h) in and out. `source` is the dtype of the first source that is not a condition.
-/// Errors: Unsupported for an op that is not arithmetic, or that does not take the dtype.
+/// Constant bits (graph.h) in and out. `source` is the dtype of the first source that is not a
+/// condition. Errors: Unsupported for an op that is not arithmetic, or that does not take the
+/// dtype.
 uint64_t apply(Op op, DType dtype, DType source, std::span<const uint64_t> args);
 
 /// Cast and Bitcast.

@@ -11,7 +11,8 @@ namespace {
 
 uint64_t decode(uint64_t stored, DType dtype) {
   switch (dtype) {
-    case DType::F64: return stored;
+    case DType::F64:
+      return stored;
     case DType::F32: {
       const float value = std::bit_cast<float>(static_cast<uint32_t>(stored));
       return std::bit_cast<uint64_t>(static_cast<double>(value));
@@ -21,19 +22,23 @@ uint64_t decode(uint64_t stored, DType dtype) {
     case DType::F8E4M3:
     case DType::F8E5M2:
       return std::bit_cast<uint64_t>(decode_small_float(static_cast<uint16_t>(stored), dtype));
-    default: return static_cast<uint64_t>(round_int(static_cast<int64_t>(stored), dtype));
+    default:
+      return static_cast<uint64_t>(round_int(static_cast<int64_t>(stored), dtype));
   }
 }
 
 uint64_t encode(uint64_t bits, DType dtype) {
   const double value = std::bit_cast<double>(bits);
   switch (dtype) {
-    case DType::F32: return std::bit_cast<uint32_t>(static_cast<float>(value));
+    case DType::F32:
+      return std::bit_cast<uint32_t>(static_cast<float>(value));
     case DType::F16:
     case DType::BF16:
     case DType::F8E4M3:
-    case DType::F8E5M2: return encode_small_float(value, dtype);
-    default: return bits;
+    case DType::F8E5M2:
+      return encode_small_float(value, dtype);
+    default:
+      return bits;
   }
 }
 

@@ -10,7 +10,8 @@
 
 namespace plugrad::oracle {
 
-/// Row-major. Each element is kept as graph.h keeps a constant of the dtype: an int64_t, or a double.
+/// Row-major. Each element is kept as graph.h keeps a constant of the dtype: an int64_t, or a
+/// double.
 struct Array {
   DType dtype = DType::Void;
   std::vector<int64_t> shape;

@@ -11,7 +11,9 @@
 namespace plugrad::oracle {
 namespace {
 
-size_t count_of(std::span<const int64_t> shape) { return static_cast<size_t>(element_count(shape)); }
+size_t count_of(std::span<const int64_t> shape) {
+  return static_cast<size_t>(element_count(shape));
+}
 
 class Evaluator {
  public:
@@ -33,7 +35,9 @@ class Evaluator {
   }
 
  private:
-  const Array& source(const Node& node, size_t i) const { return arrays_.at(graph_.sources(node)[i]); }
+  const Array& source(const Node& node, size_t i) const {
+    return arrays_.at(graph_.sources(node)[i]);
+  }
 
   // An array goes with its last use, so that a long chain holds two.
   void release(Id id) {
@@ -86,7 +90,8 @@ Array Evaluator::elementwise(const Node& node) const {
   const DType operand = sources[node.op == Op::Where ? 1 : 0]->dtype;
   uint64_t args[3];
   for (size_t i = 0; i < result.size(); ++i) {
-    for (size_t s = 0; s < count; ++s) args[s] = sources[s]->bits[sources[s]->shape.empty() ? 0 : i];
+    for (size_t s = 0; s < count; ++s)
+      args[s] = sources[s]->bits[sources[s]->shape.empty() ? 0 : i];
     result.bits[i] = apply(node.op, node.dtype, operand, std::span(args, count));
   }
   return result;
@@ -101,11 +106,16 @@ Array Evaluator::move(const Node& node) const {
       ensure(count_of(result.shape) == result.size(), "a reshape changes the size");
       return result;
     }
-    case Op::Permute: return permute(source(node, 0), list);
-    case Op::Expand: return expand(source(node, 0), list);
-    case Op::Pad: return pad(source(node, 0), list);
-    case Op::Shrink: return shrink(source(node, 0), list);
-    default: return flip(source(node, 0), list);
+    case Op::Permute:
+      return permute(source(node, 0), list);
+    case Op::Expand:
+      return expand(source(node, 0), list);
+    case Op::Pad:
+      return pad(source(node, 0), list);
+    case Op::Shrink:
+      return shrink(source(node, 0), list);
+    default:
+      return flip(source(node, 0), list);
   }
 }
 
@@ -115,23 +125,76 @@ Array Evaluator::move(const Node& node) const {
 Array Evaluator::compute(Id id) {
   const Node& node = graph_[id];
   switch (node.op) {
-    case Op::Buffer: return leaves_(id);
-    case Op::Const: return {node.dtype, {}, {node.arg}};
-    case Op::Iota: return iota(node.dtype, static_cast<int64_t>(node.arg));
-    case Op::Reduce: return reduce(source(node, 0), graph_.arg_list(id), node.dtype);
-    case Op::Contiguous: case Op::Detach: case Op::Copy: return source(node, 0);
-    case Op::Reshape: case Op::Permute: case Op::Expand: case Op::Pad: case Op::Shrink: case Op::Flip:
+    case Op::Buffer:
+      return leaves_(id);
+    case Op::Const:
+      return {node.dtype, {}, {node.arg}};
+    case Op::Iota:
+      return iota(node.dtype, static_cast<int64_t>(node.arg));
+    case Op::Reduce:
+      return reduce(source(node, 0), graph_.arg_list(id), node.dtype);
+    case Op::Contiguous:
+    case Op::Detach:
+    case Op::Copy:
+      return source(node, 0);
+    case Op::Reshape:
+    case Op::Permute:
+    case Op::Expand:
+    case Op::Pad:
+    case Op::Shrink:
+    case Op::Flip:
       return move(node);
-    case Op::Add: case Op::Sub: case Op::Mul: case Op::Neg: case Op::IDiv: case Op::Mod: case Op::Max:
-    case Op::Recip: case Op::FDiv: case Op::Sqrt: case Op::Fma: case Op::Trunc: case Op::And: case Op::Or:
-    case Op::Xor: case Op::Shl: case Op::Shr: case Op::CmpLt: case Op::CmpEq: case Op::CmpNe: case Op::Where:
-    case Op::Cast: case Op::Bitcast: case Op::Exp2: case Op::Log2: case Op::Sin: case Op::FloorDiv:
-    case Op::FloorMod: return elementwise(node);
-    case Op::Nop: case Op::Param: case Op::Array: case Op::GroupId: case Op::LocalId: case Op::Loop:
-    case Op::EndLoop: case Op::If: case Op::EndIf: case Op::Load: case Op::Store: case Op::AtomicAdd:
-    case Op::Barrier: case Op::Vector: case Op::Lane: case Op::Wmma: case Op::Sink: case Op::Range: break;
+    case Op::Add:
+    case Op::Sub:
+    case Op::Mul:
+    case Op::Neg:
+    case Op::IDiv:
+    case Op::Mod:
+    case Op::Max:
+    case Op::Recip:
+    case Op::FDiv:
+    case Op::Sqrt:
+    case Op::Fma:
+    case Op::Trunc:
+    case Op::And:
+    case Op::Or:
+    case Op::Xor:
+    case Op::Shl:
+    case Op::Shr:
+    case Op::CmpLt:
+    case Op::CmpEq:
+    case Op::CmpNe:
+    case Op::Where:
+    case Op::Cast:
+    case Op::Bitcast:
+    case Op::Exp2:
+    case Op::Log2:
+    case Op::Sin:
+    case Op::FloorDiv:
+    case Op::FloorMod:
+      return elementwise(node);
+    case Op::Nop:
+    case Op::Param:
+    case Op::Array:
+    case Op::GroupId:
+    case Op::LocalId:
+    case Op::Loop:
+    case Op::EndLoop:
+    case Op::If:
+    case Op::EndIf:
+    case Op::Load:
+    case Op::Store:
+    case Op::AtomicAdd:
+    case Op::Barrier:
+    case Op::Vector:
+    case Op::Lane:
+    case Op::Wmma:
+    case Op::Sink:
+    case Op::Range:
+      break;
   }
-  fail(ErrorKind::Unsupported, "[evaluate] {} has no place in a tensor graph", op_info(node.op).name);
+  fail(ErrorKind::Unsupported, "[evaluate] {} has no place in a tensor graph",
+       op_info(node.op).name);
 }
 #pragma GCC diagnostic pop
 

@@ -1,6 +1,6 @@
-// The evaluator of tensor graphs: the first of the two oracles. It computes a graph's meaning directly: each op
-// in double and rounded to the node's dtype, integers exact, reductions accumulated in double and rounded once.
-// It knows nothing of schedule, codegen or devices.
+// The evaluator of tensor graphs: the first of the two oracles. It computes a graph's meaning
+// directly: each op in double and rounded to the node's dtype, integers exact, reductions
+// accumulated in double and rounded once. It knows nothing of schedule, codegen or devices.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,8 @@ using Leaves = std::function<Array(Id buffer)>;
 /// One array a root. Errors: Unsupported for an op that has no place in a tensor graph.
 std::vector<Array> evaluate(const Graph& graph, std::span<const Id> roots, const Leaves& leaves);
 
-/// What a tensor of the session should be, from the values of the Buffers below it. Realises nothing.
+/// What a tensor of the session should be, from the values of the Buffers below it. Realises
+/// nothing.
 Array evaluate(engine::TensorState& state);
 
 }  // namespace plugrad::oracle

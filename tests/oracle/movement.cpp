@@ -16,8 +16,8 @@ std::vector<int64_t> strides_of(List shape) {
   return strides;
 }
 
-// Calls visit(element, place) for every element of `shape` in row-major order, where place = start + the sum of
-// coordinate times step.
+// Calls visit(element, place) for every element of `shape` in row-major order, where place = start
+// + the sum of coordinate times step.
 template <class Visit>
 void each_place(List shape, int64_t start, List steps, Visit visit) {
   const int64_t count = element_count(shape);
@@ -37,7 +37,8 @@ void each_place(List shape, int64_t start, List steps, Visit visit) {
 Array read_places(const Array& x, std::vector<int64_t> shape, int64_t start, List steps) {
   Array result{x.dtype, std::move(shape), {}};
   result.bits.resize(static_cast<size_t>(element_count(result.shape)));
-  each_place(result.shape, start, steps, [&](size_t i, size_t place) { result.bits[i] = x.bits[place]; });
+  each_place(result.shape, start, steps,
+             [&](size_t i, size_t place) { result.bits[i] = x.bits[place]; });
   return result;
 }
 
@@ -62,12 +63,15 @@ Array expand(const Array& x, List shape) {
 
 Array pad(const Array& x, List before_after) {
   Array result{x.dtype, x.shape, {}};
-  for (size_t i = 0; i < x.shape.size(); ++i) result.shape[i] += before_after[2 * i] + before_after[2 * i + 1];
-  result.bits.assign(static_cast<size_t>(element_count(result.shape)), bits_of(int64_t{0}, x.dtype));
+  for (size_t i = 0; i < x.shape.size(); ++i)
+    result.shape[i] += before_after[2 * i] + before_after[2 * i + 1];
+  result.bits.assign(static_cast<size_t>(element_count(result.shape)),
+                     bits_of(int64_t{0}, x.dtype));
   const auto strides = strides_of(result.shape);
   int64_t start = 0;
   for (size_t i = 0; i < strides.size(); ++i) start += before_after[2 * i] * strides[i];
-  each_place(x.shape, start, strides, [&](size_t i, size_t place) { result.bits[place] = x.bits[i]; });
+  each_place(x.shape, start, strides,
+             [&](size_t i, size_t place) { result.bits[place] = x.bits[i]; });
   return result;
 }
 

@@ -64,10 +64,15 @@ void CanonicalGraph::finish(Id id) {
                    static_cast<uint64_t>(node.src_count) << 16);
   for (Id source : graph_->sources(node)) words_.push_back(number_of_[source]);
   switch (op_info(node.op).arg) {
-    case ArgKind::None: break;
+    case ArgKind::None:
+      break;
     case ArgKind::Int:
-    case ArgKind::Bits: words_.push_back(node.op == Op::Contiguous ? node.arg != 0 : node.arg); break;
-    case ArgKind::List: put_list(graph_->list(static_cast<ListId>(node.arg))); break;
+    case ArgKind::Bits:
+      words_.push_back(node.op == Op::Contiguous ? node.arg != 0 : node.arg);
+      break;
+    case ArgKind::List:
+      put_list(graph_->list(static_cast<ListId>(node.arg)));
+      break;
   }
   walk_of_[id] = walk_;
   number_of_[id] = static_cast<uint32_t>(order_.size());
@@ -95,7 +100,8 @@ void CanonicalGraph::finish_input(Id id, const ValuePtr& value) {
   inputs_.push_back(value);
 }
 
-// The identity of a Contiguous becomes its canonical number, so that equal graphs have equal copies.
+// The identity of a Contiguous becomes its canonical number, so that equal graphs have equal
+// copies.
 uint64_t CanonicalGraph::new_arg(Graph& scratch, size_t number) const {
   const Node& node = (*graph_)[order_[number]];
   if (node.op == Op::Contiguous) return node.arg != 0 ? number + 1 : 0;
@@ -121,7 +127,8 @@ CanonicalGraph::Scratch CanonicalGraph::copy() const {
     }
     sources.clear();
     for (Id source : graph_->sources(node)) sources.push_back(new_id[number_of_[source]]);
-    new_id[number] = scratch.graph.add(node.op, node.dtype, sources, new_arg(scratch.graph, number));
+    new_id[number] =
+        scratch.graph.add(node.op, node.dtype, sources, new_arg(scratch.graph, number));
   }
   for (uint32_t root : roots_) scratch.roots.push_back(new_id[root]);
   return scratch;

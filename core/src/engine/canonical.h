@@ -1,5 +1,5 @@
-// What is reachable from some roots, in an order and numbering that do not depend on ids: the key of the
-// schedule cache, and on a miss the scratch graph that is planned.
+// What is reachable from some roots, in an order and numbering that do not depend on ids: the key
+// of the schedule cache, and on a miss the scratch graph that is planned.
 #pragma once
 
 #include <span>
@@ -11,12 +11,14 @@
 
 namespace plugrad::engine {
 
-/// Walks depth first from the roots, sources first and in order, stopping at nodes that have values; these
-/// are the inputs, numbered by first visit. Kept between walks, so that only what is reached costs time.
+/// Walks depth first from the roots, sources first and in order, stopping at nodes that have
+/// values; these are the inputs, numbered by first visit. Kept between walks, so that only what is
+/// reached costs time.
 class CanonicalGraph {
  public:
   /// Errors: Internal when a Buffer is reached that has no value.
-  void walk(const Graph& graph, Shapes& shapes, const ValueTable& values, std::span<const Id> roots);
+  void walk(const Graph& graph, Shapes& shapes, const ValueTable& values,
+            std::span<const Id> roots);
 
   /// Of structure, shapes, dtypes, devices and which roots: equal graphs have equal keys.
   Hash128 key() const { return hash128(std::as_bytes(std::span(words_))); }

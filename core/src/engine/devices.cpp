@@ -17,7 +17,8 @@ bool is_available(const runtime::LoadRecord& record, const std::string& plugin) 
          (record.state == LoadState::Available || record.state == LoadState::Loaded);
 }
 
-// The device's name where the text means exactly one plugin and index that was found; otherwise empty.
+// The device's name where the text means exactly one plugin and index that was found; otherwise
+// empty.
 std::string plain_name(std::string_view text) {
   const runtime::Selection selection = runtime::parse_selection(text, "device");
   if (selection.prefer.size() != 1 || !selection.exclude.empty()) return {};
@@ -51,8 +52,9 @@ uint32_t DeviceTable::number(std::string_view selection) {
     return known->second;
   }
   const std::string name = plain_name(selection);
-  const uint32_t result =
-      name.empty() ? number(runtime::Registry::instance().find_device(selection)) : number_of_name(name);
+  const uint32_t result = name.empty()
+                              ? number(runtime::Registry::instance().find_device(selection))
+                              : number_of_name(name);
   by_selection_.emplace(selection, result);
   return result;
 }

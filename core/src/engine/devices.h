@@ -15,8 +15,8 @@ class DeviceTable {
   /// Called once for each device when it is opened.
   std::function<void(runtime::Device&)> on_open;
 
-  /// Number of the device that a selection means. Where it names one plugin and index that the manifests
-  /// know, nothing is opened. Errors: User, as Registry::find_device.
+  /// Number of the device that a selection means. Where it names one plugin and index that the
+  /// manifests know, nothing is opened. Errors: User, as Registry::find_device.
   uint32_t number(std::string_view selection);
   uint32_t number(runtime::Device& device);
   /// "CPU", "CUDA:1".

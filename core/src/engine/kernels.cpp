@@ -28,16 +28,17 @@ std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request,
   pgr_ir_header header;
   std::memcpy(&header, ready->code.ir.data(), sizeof header);
   ready->param_count = header.param_count;
-  ready->kernel = request.device->compile(ready->code.ir, ready->code.name,
-                                          {.contract = options.contract});
+  ready->kernel =
+      request.device->compile(ready->code.ir, ready->code.name, {.contract = options.contract});
   return ready;
 }
 
 // DEBUG=3 shows the source, DEBUG=5 the machine code.
 void tell(const ReadyKernel& ready) {
   if (!debugging(3)) return;
-  std::string text = fmt::format("{} on {}: {}\n{}\n", as_shown(ready.code.colored_name), ready.kernel->device().name(),
-                                 codegen::to_string(ready.code.optimisations), ready.kernel->source());
+  std::string text = fmt::format(
+      "{} on {}: {}\n{}\n", as_shown(ready.code.colored_name), ready.kernel->device().name(),
+      codegen::to_string(ready.code.optimisations), ready.kernel->source());
   if (debugging(5)) text += ready.kernel->disassemble() + "\n";
   debug_write(text);
 }

@@ -43,7 +43,8 @@ struct KernelOptions {
 /// Ready kernels of this process, by AST, device and options. Used under the session's mutex.
 class KernelCache {
  public:
-  /// One ready kernel a request. Errors: CompileError and what codegen throws; the cache stays as it was.
+  /// One ready kernel a request. Errors: CompileError and what codegen throws; the cache stays as
+  /// it was.
   std::vector<std::shared_ptr<ReadyKernel>> get(std::span<const KernelRequest> requests,
                                                 const KernelOptions& options);
   uint64_t made() const { return made_; }

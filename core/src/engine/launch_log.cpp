@@ -14,7 +14,9 @@ double rate(double amount, uint64_t time_ns) {
   return time_ns == 0 ? 0.0 : amount / static_cast<double>(time_ns);  // per ns: giga per second
 }
 
-double megabytes(uint64_t bytes) { return static_cast<double>(bytes) * 1e-6; }
+double megabytes(uint64_t bytes) {
+  return static_cast<double>(bytes) * 1e-6;
+}
 
 std::string padded(const std::string& text, size_t width) {
   const size_t shown = visible_width(text);
@@ -23,7 +25,8 @@ std::string padded(const std::string& text, size_t width) {
 
 std::string timing(uint64_t time_ns, uint64_t all_ns) {
   const std::string own = fmt::format("{:9.2f}us", static_cast<double>(time_ns) * 1e-3);
-  return fmt::format("tm {}/{:9.2f}ms", colored(own, time_ns > 10'000'000 ? Color::Yellow : Color::Plain),
+  return fmt::format("tm {}/{:9.2f}ms",
+                     colored(own, time_ns > 10'000'000 ? Color::Yellow : Color::Plain),
                      static_cast<double>(all_ns) * 1e-6);
 }
 
@@ -48,8 +51,9 @@ LaunchLog::~LaunchLog() {
                          megabytes(now.used_bytes), megabytes(now.peak_bytes));
   }
   debug_write(fmt::format("ran {} kernels and {} copies in {:.3f} ms{}\n",
-                          statistics_.kernels_launched - kernels_before_, statistics_.copies - copies_before_,
-                          static_cast<double>(time_ns) * 1e-6, memory));
+                          statistics_.kernels_launched - kernels_before_,
+                          statistics_.copies - copies_before_, static_cast<double>(time_ns) * 1e-6,
+                          memory));
 }
 
 void LaunchLog::launch(ReadyKernel& ready, std::span<runtime::Buffer* const> params) {
@@ -83,21 +87,23 @@ void LaunchLog::tell_launch(const ReadyKernel& ready, size_t params, uint64_t ti
   const runtime::Device& device = ready.kernel->device();
   const codegen::Estimates& work = ready.code.estimates;
   const std::string number = fmt::format("{:5}", statistics_.kernels_launched);
-  debug_write(fmt::format(
-      "{:<8} {} {} arg {:2} mem {:8.2f} MB {} ({:8.2f} GFLOP/s {:7.2f} GB/s)\n", device.name(),
-      colored(number, ready.launches == 0 ? Color::Green : Color::Plain),
-      padded(as_shown(ready.code.colored_name), 42), params, megabytes(device.memory_stats().used_bytes),
-      timing(time_ns, total_ns += time_ns), rate(static_cast<double>(work.flops), time_ns),
-      rate(static_cast<double>(work.bytes), time_ns)));
+  debug_write(
+      fmt::format("{:<8} {} {} arg {:2} mem {:8.2f} MB {} ({:8.2f} GFLOP/s {:7.2f} GB/s)\n",
+                  device.name(), colored(number, ready.launches == 0 ? Color::Green : Color::Plain),
+                  padded(as_shown(ready.code.colored_name), 42), params,
+                  megabytes(device.memory_stats().used_bytes), timing(time_ns, total_ns += time_ns),
+                  rate(static_cast<double>(work.flops), time_ns),
+                  rate(static_cast<double>(work.bytes), time_ns)));
 }
 
-void LaunchLog::tell_copy(const runtime::Buffer& dst, const runtime::Buffer& src, uint64_t time_ns) {
-  const std::string name = fmt::format("copy {} bytes from {}", dst.size_bytes(), src.device().name());
-  debug_write(fmt::format("{:<8} {:>5} {} arg  2 mem {:8.2f} MB {} ({:7.2f} GB/s)\n", dst.device().name(),
-                          "", padded(colored(name, Color::Yellow), 42),
-                          megabytes(dst.device().memory_stats().used_bytes),
-                          timing(time_ns, total_ns += time_ns),
-                          rate(static_cast<double>(dst.size_bytes()), time_ns)));
+void LaunchLog::tell_copy(const runtime::Buffer& dst, const runtime::Buffer& src,
+                          uint64_t time_ns) {
+  const std::string name =
+      fmt::format("copy {} bytes from {}", dst.size_bytes(), src.device().name());
+  debug_write(fmt::format(
+      "{:<8} {:>5} {} arg  2 mem {:8.2f} MB {} ({:7.2f} GB/s)\n", dst.device().name(), "",
+      padded(colored(name, Color::Yellow), 42), megabytes(dst.device().memory_stats().used_bytes),
+      timing(time_ns, total_ns += time_ns), rate(static_cast<double>(dst.size_bytes()), time_ns)));
 }
 
 }  // namespace plugrad::engine

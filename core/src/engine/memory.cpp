@@ -1,4 +1,5 @@
-// Which values are still wanted: marking from live states, dropping the rest, renumbering the graph.
+// Which values are still wanted: marking from live states, dropping the rest, renumbering the
+// graph.
 #include <algorithm>
 
 #include "base/check.h"
@@ -52,7 +53,8 @@ void Session::remark_leaves() {
   });
 }
 
-// A copy of the node in `graph`; a value that no gradient passes becomes a Buffer, and so leads nowhere.
+// A copy of the node in `graph`; a value that no gradient passes becomes a Buffer, and so leads
+// nowhere.
 Id Session::copy_node(Graph& graph, Id id, const std::vector<Id>& new_id) {
   const Node& node = graph_[id];
   const Value* value = parts_->values.find(id);
@@ -62,7 +64,8 @@ Id Session::copy_node(Graph& graph, Id id, const std::vector<Id>& new_id) {
   std::vector<Id> sources;
   for (Id source : graph_.sources(node)) sources.push_back(new_id[source]);
   const bool has_list = op_info(node.op).arg == ArgKind::List;
-  return graph.add(node.op, node.dtype, sources, has_list ? graph.list(graph_.arg_list(id)) : node.arg);
+  return graph.add(node.op, node.dtype, sources,
+                   has_list ? graph.list(graph_.arg_list(id)) : node.arg);
 }
 
 void Session::renumber() {

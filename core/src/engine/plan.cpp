@@ -31,14 +31,16 @@ struct Bindings {
 
 Bindings bind(ReadyPlan& ready, std::span<const ValuePtr> inputs, DeviceTable& devices) {
   const auto& planned = ready.plan.buffers;
-  Bindings bound{std::vector<ValuePtr>(planned.size()), std::vector<runtime::Buffer*>(planned.size())};
+  Bindings bound{std::vector<ValuePtr>(planned.size()),
+                 std::vector<runtime::Buffer*>(planned.size())};
   for (size_t i = 0; i < planned.size(); ++i) {
     if (planned[i].kind == Kind::Temporary) {
       bound.buffers[i] = ready.temporaries->buffers[i].get();
       continue;
     }
-    bound.values[i] = planned[i].kind == Kind::Input ? inputs[planned[i].number]
-                                                     : make_output(planned[i], *ready.buffer_devices[i]);
+    bound.values[i] = planned[i].kind == Kind::Input
+                          ? inputs[planned[i].number]
+                          : make_output(planned[i], *ready.buffer_devices[i]);
     bound.buffers[i] = &buffer_of(*bound.values[i], devices);
   }
   return bound;
@@ -75,7 +77,8 @@ runtime::Buffer& buffer_of(Value& value, DeviceTable& devices) {
 void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
              const KernelOptions& options) {
   const schedule::Plan& plan = ready.plan;
-  for (const auto& buffer : plan.buffers) ready.buffer_devices.push_back(&devices.open(buffer.device));
+  for (const auto& buffer : plan.buffers)
+    ready.buffer_devices.push_back(&devices.open(buffer.device));
   for (const auto& arena : plan.arenas) ready.arena_devices.push_back(&devices.open(arena.device));
   std::vector<KernelRequest> requests;
   for (const schedule::Step& step : plan.steps)
@@ -88,8 +91,7 @@ void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
 }
 
 std::vector<ValuePtr> run_plan(ReadyPlan& ready, std::span<const ValuePtr> inputs,
-                               ArenaPool& arenas, DeviceTable& devices,
-                               Statistics& statistics) {
+                               ArenaPool& arenas, DeviceTable& devices, Statistics& statistics) {
   arenas.provide(ready);
   Bindings bound = bind(ready, inputs, devices);
   run_steps(ready, bound, statistics);
@@ -101,7 +103,8 @@ std::vector<ValuePtr> run_plan(ReadyPlan& ready, std::span<const ValuePtr> input
 std::shared_ptr<runtime::Buffer>& ArenaPool::block(runtime::Device& device, uint32_t index) {
   const auto same = [&](const Block& b) { return b.device == &device && b.index == index; };
   const auto found = std::ranges::find_if(blocks_, same);
-  return found != blocks_.end() ? found->buffer : blocks_.emplace_back(&device, index, nullptr).buffer;
+  return found != blocks_.end() ? found->buffer
+                                : blocks_.emplace_back(&device, index, nullptr).buffer;
 }
 
 void ArenaPool::grow(const ReadyPlan& ready) {

@@ -12,7 +12,8 @@
 
 namespace plugrad::engine {
 
-/// The places of a plan's temporaries in the arenas, by plan buffer; emptied when the arenas are replaced.
+/// The places of a plan's temporaries in the arenas, by plan buffer; emptied when the arenas are
+/// replaced.
 struct Temporaries {
   std::vector<std::shared_ptr<runtime::Buffer>> buffers;
 };
@@ -26,8 +27,8 @@ struct ReadyPlan {
   std::shared_ptr<Temporaries> temporaries;           // of the last run, null before
 };
 
-/// Memory for intermediates: one block a device and arena, shared by all plans, since they run one after
-/// another in the order of the device's queue. Grows to the largest plan.
+/// Memory for intermediates: one block a device and arena, shared by all plans, since they run one
+/// after another in the order of the device's queue. Grows to the largest plan.
 class ArenaPool {
  public:
   /// Sets plan.temporaries. Errors: OutOfMemoryError.
@@ -49,13 +50,15 @@ class ArenaPool {
   std::vector<std::shared_ptr<Temporaries>> handed_out_;
 };
 
-/// Fills what belongs to ready.plan: opens its devices, makes its kernels. Errors: CompileError and others.
+/// Fills what belongs to ready.plan: opens its devices, makes its kernels. Errors: CompileError and
+/// others.
 void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
              const KernelOptions& options);
 
-/// Allocates the outputs, launches every step, and returns a value for each root. Nothing else changes when it throws.
-std::vector<ValuePtr> run_plan(ReadyPlan& ready, std::span<const ValuePtr> inputs, ArenaPool& arenas,
-                               DeviceTable& devices, Statistics& statistics);
+/// Allocates the outputs, launches every step, and returns a value for each root. Nothing else
+/// changes when it throws.
+std::vector<ValuePtr> run_plan(ReadyPlan& ready, std::span<const ValuePtr> inputs,
+                               ArenaPool& arenas, DeviceTable& devices, Statistics& statistics);
 
 /// The value's buffer, made of its host bytes on first need.
 runtime::Buffer& buffer_of(Value& value, DeviceTable& devices);

@@ -11,7 +11,9 @@ namespace {
 
 using Guard = std::lock_guard<std::recursive_mutex>;
 
-bool repeats_or_reorders(Op op) { return (is_movement(op) && op != Op::Pad) || op == Op::Detach; }
+bool repeats_or_reorders(Op op) {
+  return (is_movement(op) && op != Op::Pad) || op == Op::Detach;
+}
 
 // The storage form of a constant's bits, in the low bytes.
 uint64_t storage_bits(uint64_t constant, DType dtype) {
@@ -23,7 +25,8 @@ uint64_t storage_bits(uint64_t constant, DType dtype) {
 
 // The other way: what graph.h says a constant holds.
 uint64_t constant_bits(uint64_t stored, DType dtype) {
-  if (!is_float(dtype)) return static_cast<uint64_t>(round_int(static_cast<int64_t>(stored), dtype));
+  if (!is_float(dtype))
+    return static_cast<uint64_t>(round_int(static_cast<int64_t>(stored), dtype));
   if (dtype == DType::F64) return stored;
   if (dtype == DType::F32)
     return std::bit_cast<uint64_t>(
@@ -54,7 +57,8 @@ std::optional<uint64_t> Session::constant_value(Id node) {
   DType dtype = graph_[id].dtype;
   uint64_t bits = graph_[id].arg;
   if (casts.empty()) casts.push_back(strong(dtype));
-  for (auto to = casts.rbegin(); to != casts.rend(); dtype = *to++) bits = cast_bits(bits, dtype, *to);
+  for (auto to = casts.rbegin(); to != casts.rend(); dtype = *to++)
+    bits = cast_bits(bits, dtype, *to);
   return bits;
 }
 
@@ -79,19 +83,23 @@ void Session::read(TensorState& state, std::span<std::byte> out) {
   safe_point();
   const DType dtype = strong(graph_[state.node].dtype);
   const uint64_t needed = static_cast<uint64_t>(element_count(shape(state.node))) * size_of(dtype);
-  require(out.size() == needed, "[read] the value takes {} bytes, {} were given", needed, out.size());
+  require(out.size() == needed, "[read] the value takes {} bytes, {} were given", needed,
+          out.size());
   if (needed == 0) return;
   if (const auto constant = constant_value(state.node)) {
     return fill(out, storage_bits(*constant, dtype), size_of(dtype));
   }
   const auto value = readable_value(state);
-  if (value->buffer) value->buffer->copy_out(out.data(), needed);
-  else std::memcpy(out.data(), value->host.data(), needed);
+  if (value->buffer)
+    value->buffer->copy_out(out.data(), needed);
+  else
+    std::memcpy(out.data(), value->host.data(), needed);
 }
 
 uint64_t Session::read_element(TensorState& state) {
   const int64_t count = element_count(shape(state.node));
-  require(count == 1, "[item] the tensor has {} elements; only a tensor with one has an item", count);
+  require(count == 1, "[item] the tensor has {} elements; only a tensor with one has an item",
+          count);
   uint64_t stored = 0;
   const DType dtype = strong(graph_[state.node].dtype);
   read(state, std::as_writable_bytes(std::span(&stored, 1)).first(size_of(dtype)));
@@ -103,14 +111,16 @@ double Session::item(TensorState& state) {
   const uint64_t bits = read_element(state);
   const DType dtype = strong(graph_[state.node].dtype);
   if (is_float(dtype)) return std::bit_cast<double>(bits);
-  return dtype == DType::U64 ? static_cast<double>(bits) : static_cast<double>(static_cast<int64_t>(bits));
+  return dtype == DType::U64 ? static_cast<double>(bits)
+                             : static_cast<double>(static_cast<int64_t>(bits));
 }
 
 int64_t Session::item_int(TensorState& state) {
   const Guard guard(mutex_);
   const uint64_t bits = read_element(state);
   const DType dtype = strong(graph_[state.node].dtype);
-  return is_float(dtype) ? float_to_int(std::bit_cast<double>(bits), DType::I64) : static_cast<int64_t>(bits);
+  return is_float(dtype) ? float_to_int(std::bit_cast<double>(bits), DType::I64)
+                         : static_cast<int64_t>(bits);
 }
 
 }  // namespace plugrad::engine

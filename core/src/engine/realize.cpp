@@ -1,4 +1,5 @@
-// From states to values: which nodes must be computed, the plan for them from the cache or made, its run.
+// From states to values: which nodes must be computed, the plan for them from the cache or made,
+// its run.
 #include <algorithm>
 
 #include "base/check.h"
@@ -12,12 +13,17 @@ namespace {
 
 using Guard = std::lock_guard<std::recursive_mutex>;
 
-bool is_weak(DType dtype) { return dtype == DType::Index || dtype == DType::WeakFloat; }
+bool is_weak(DType dtype) {
+  return dtype == DType::Index || dtype == DType::WeakFloat;
+}
 
 // Ops whose result is another look at their source's elements.
-bool is_view(Op op) { return (is_movement(op) && op != Op::Pad) || op == Op::Detach; }
+bool is_view(Op op) {
+  return (is_movement(op) && op != Op::Pad) || op == Op::Detach;
+}
 bool keeps_every_element(Op op) {
-  return op == Op::Reshape || op == Op::Permute || op == Op::Expand || op == Op::Flip || op == Op::Detach;
+  return op == Op::Reshape || op == Op::Permute || op == Op::Expand || op == Op::Flip ||
+         op == Op::Detach;
 }
 
 // Adds the time until its end to a counter.
@@ -54,8 +60,8 @@ bool Session::is_stored(Id base) {
   return parts_->values.find(base) || graph_[base].op == Op::Const;
 }
 
-// What must have a value so that `node` has one: below views that keep every element, and below all views where
-// that has a value already. Constants need none.
+// What must have a value so that `node` has one: below views that keep every element, and below all
+// views where that has a value already. Constants need none.
 Id Session::stored_base(Id node) {
   Id bottom = node;
   while (!is_stored(bottom) && is_view(graph_[bottom].op)) bottom = graph_[bottom].src[0];
@@ -128,7 +134,8 @@ void Session::step_realize(States states) {
   parts_->losses.clear();
 }
 
-// The state has a value now: it is no longer pending, and leads back to its inputs only for a gradient.
+// The state has a value now: it is no longer pending, and leads back to its inputs only for a
+// gradient.
 void Session::settle(TensorState& state) {
   const Id base = stored_base(state.node);
   const bool assigned_leaf = state.pending && state.requires_grad;
@@ -163,14 +170,16 @@ void Session::release_tape(TensorState& state) {
   if (is_stored(base)) cut(state, base);
 }
 
-std::shared_ptr<ReadyPlan> Session::make_ready(uint32_t default_device, const schedule::Options& options,
+std::shared_ptr<ReadyPlan> Session::make_ready(uint32_t default_device,
+                                               const schedule::Options& options,
                                                const KernelOptions& kernel_options) {
   Statistics& statistics = parts_->statistics;
   auto ready = std::make_shared<ReadyPlan>();
   {
     const Stopwatch watch(statistics.schedule_ns);
     CanonicalGraph::Scratch scratch = parts_->canonical.copy();
-    ready->plan = schedule::make_plan(scratch.graph, scratch.roots, scratch.inputs, default_device, options);
+    ready->plan =
+        schedule::make_plan(scratch.graph, scratch.roots, scratch.inputs, default_device, options);
     if (tracing()) trace_span("engine", "schedule", watch.begin_ns());
   }
   const Stopwatch watch(statistics.compile_ns);
@@ -196,7 +205,8 @@ std::shared_ptr<ReadyPlan> Session::ready_plan(std::span<const Id> roots, uint32
   }
   auto ready = make_ready(default_device, options, kernel_options);
   if (debugging(1))
-    debug_write(fmt::format("planned {} steps for {} results\n", ready->plan.steps.size(), roots.size()));
+    debug_write(
+        fmt::format("planned {} steps for {} results\n", ready->plan.steps.size(), roots.size()));
   parts_->plans.emplace(key, ready);
   return ready;
 }

@@ -23,22 +23,22 @@ struct KernelReport {
 /// Counters since the process began or reset_statistics; gauges are of now.
 struct Statistics {
   uint64_t kernels_launched = 0;
-  uint64_t copies = 0;            // between devices
+  uint64_t copies = 0;  // between devices
   uint64_t plans_run = 0;
-  uint64_t plans_made = 0;        // schedule-cache misses
+  uint64_t plans_made = 0;  // schedule-cache misses
   uint64_t plan_cache_hits = 0;
   uint64_t kernels_compiled = 0;  // distinct kernels made in this process
   uint64_t collections = 0;
-  uint64_t compile_ns = 0;        // wall time of code generation and compiling
-  uint64_t codegen_ns = 0;        // of that, code generation alone, summed over threads
-  uint64_t schedule_ns = 0;       // wall time of planning
-  uint64_t lookup_ns = 0;         // wall time of copying out, hashing and looking up plans
-  uint64_t run_ns = 0;            // wall time of launching and running
+  uint64_t compile_ns = 0;   // wall time of code generation and compiling
+  uint64_t codegen_ns = 0;   // of that, code generation alone, summed over threads
+  uint64_t schedule_ns = 0;  // wall time of planning
+  uint64_t lookup_ns = 0;    // wall time of copying out, hashing and looking up plans
+  uint64_t run_ns = 0;       // wall time of launching and running
   // Gauges.
   uint64_t graph_nodes = 0;
-  uint64_t live_values = 0;       // nodes with a value
-  uint64_t value_bytes = 0;       // memory of those values
-  uint64_t arena_bytes = 0;       // memory for intermediates
+  uint64_t live_values = 0;  // nodes with a value
+  uint64_t value_bytes = 0;  // memory of those values
+  uint64_t arena_bytes = 0;  // memory for intermediates
 };
 
 }  // namespace plugrad::engine

@@ -1,9 +1,9 @@
-// The session: everything that lives as long as the process and that tensors share. It owns the tensor
-// graph, says which nodes have values in device memory, and turns nodes into values.
+// The session: everything that lives as long as the process and that tensors share. It owns the
+// tensor graph, says which nodes have values in device memory, and turns nodes into values.
 //
-// Threads: every member may be called from any thread. Code that holds node ids of the graph across more
-// than one call (reads a state's node, adds nodes, makes a state) does so inside a Session::Lock; ids are
-// renumbered only when no Lock is held.
+// Threads: every member may be called from any thread. Code that holds node ids of the graph across
+// more than one call (reads a state's node, adds nodes, makes a state) does so inside a
+// Session::Lock; ids are renumbered only when no Lock is held.
 #pragma once
 
 #include <cstddef>
@@ -27,14 +27,15 @@ struct Options;
 
 namespace plugrad::engine {
 
-/// What a Tensor (or a UOp in user hands) denotes: a root of the session's graph. Made by Session::make;
-/// its fields are read and written under a Session::Lock.
+/// What a Tensor (or a UOp in user hands) denotes: a root of the session's graph. Made by
+/// Session::make; its fields are read and written under a Session::Lock.
 struct TensorState {
   Id node = kNoId;
   uint32_t device = 0;         ///< where constants alone would be stored; 0: on the default device
   bool requires_grad = false;  ///< set with Session::set_requires_grad
   bool pending = false;        ///< assigned and not realised since
-  bool release_tape = false;   ///< cut from its inputs as soon as it has a value, whatever its ancestors
+  bool release_tape =
+      false;  ///< cut from its inputs as soon as it has a value, whatever its ancestors
   std::shared_ptr<TensorState> grad;
 
   TensorState* previous = nullptr;  // the session's list of live states
@@ -84,37 +85,42 @@ class Session {
   void set_requires_grad(TensorState& state, bool on);
   /// Live states that are marked.
   std::vector<TensorState*> marked_states();
-  /// Whether a gradient can flow through the node: a marked state's node or, except through Detach, a float
-  /// node with such an ancestor.
+  /// Whether a gradient can flow through the node: a marked state's node or, except through Detach,
+  /// a float node with such an ancestor.
   bool is_tracked(Id node);
-  /// The state's value no longer leads back to its inputs: at once when it is realised, otherwise then.
+  /// The state's value no longer leads back to its inputs: at once when it is realised, otherwise
+  /// then.
   void release_tape(TensorState& state);
   size_t live_states();
 
-  // Devices. Numbers start at 1 and stay. Names follow the grammar of runtime/selection.h; a device is opened
-  // when something runs on it.
+  // Devices. Numbers start at 1 and stay. Names follow the grammar of runtime/selection.h; a device
+  // is opened when something runs on it.
   uint32_t device_number(std::string_view name);
   std::string device_name(uint32_t number);  ///< 0: the default device's
-  /// What the registry says now; its plugin is looked for on first use. Errors: User, with the load records.
+  /// What the registry says now; its plugin is looked for on first use. Errors: User, with the load
+  /// records.
   uint32_t default_device();
   void set_default_device(std::string_view selection);  ///< empty: back to the rule
 
   // Values from the host.
-  /// A new Buffer node that holds `bytes` (row-major). The device is not touched before the value is needed.
-  Id store_host(std::span<const int64_t> shape, DType dtype, uint32_t device, std::span<const std::byte> bytes);
+  /// A new Buffer node that holds `bytes` (row-major). The device is not touched before the value
+  /// is needed.
+  Id store_host(std::span<const int64_t> shape, DType dtype, uint32_t device,
+                std::span<const std::byte> bytes);
   /// The same without a copy: `owner` keeps `bytes` in place until they are on the device.
   Id store_shared(std::span<const int64_t> shape, DType dtype, uint32_t device,
                   std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
 
   // Realising.
   bool is_realized(const TensorState& state);
-  /// Computes every state that has no value yet, in one plan where devices allow. A movement of something that has a value
-  /// costs nothing. Errors leave every tensor as it was.
+  /// Computes every state that has no value yet, in one plan where devices allow. A movement of
+  /// something that has a value costs nothing. Errors leave every tensor as it was.
   void realize(States states);
   void realize(TensorState& state);
   /// With all pending assignments.
   void realize_with_pending(States states);
-  /// What an optimiser's step realises: `states`, pending assignments and the losses noted by backward, in one plan.
+  /// What an optimiser's step realises: `states`, pending assignments and the losses noted by
+  /// backward, in one plan.
   void step_realize(States states);
   /// backward() notes its loss, so that the step's plan computes it with the gradients.
   void note_loss(const StatePtr& loss);
@@ -132,7 +138,8 @@ class Session {
   void reset_statistics();
 
   // Memory.
-  /// Forgets the values that no live state reaches, and renumbers the graph. Needs that this thread holds no Lock.
+  /// Forgets the values that no live state reaches, and renumbers the graph. Needs that this thread
+  /// holds no Lock.
   void collect();
   /// Forgets plans and compiled kernels of this process, for tests and benchmarks.
   void clear_caches();
@@ -149,7 +156,8 @@ class Session {
   void safe_point();
 
   // realize.cpp
-  using RootGroups = std::map<uint32_t, std::vector<Id>>;  // by the device of constants alone; 0: default
+  using RootGroups =
+      std::map<uint32_t, std::vector<Id>>;  // by the device of constants alone; 0: default
   bool is_stored(Id base);
   Id stored_base(Id node);
   void make_strong(TensorState& state);

@@ -7,7 +7,8 @@
 
 namespace plugrad::engine {
 
-/// A fact by id, filled by one forward loop on demand like Shapes; marking an old node refills from there.
+/// A fact by id, filled by one forward loop on demand like Shapes; marking an old node refills from
+/// there.
 class Tape {
  public:
   void mark_leaf(Id id);

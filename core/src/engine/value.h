@@ -10,7 +10,8 @@
 
 namespace plugrad::engine {
 
-/// The elements of a node, row-major: in device memory, or still with the host until a kernel needs them.
+/// The elements of a node, row-major: in device memory, or still with the host until a kernel needs
+/// them.
 struct Value {
   DType dtype = DType::Void;
   uint32_t device = 0;

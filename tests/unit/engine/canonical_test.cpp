@@ -95,7 +95,9 @@ TEST_F(CanonicalTest, TheCopyIsTheGraphWithCanonicalBuffers) {
 
 TEST_F(CanonicalTest, IdentitiesOfContiguousDoNotChangeTheKeyAndStayApart) {
   const Id a = leaf({4});
-  const auto stored = [&](uint64_t identity) { return g.add(Op::Contiguous, DType::F32, {a}, identity); };
+  const auto stored = [&](uint64_t identity) {
+    return g.add(Op::Contiguous, DType::F32, {a}, identity);
+  };
   const Hash128 first = key({add(stored(17), stored(18))});
   const auto scratch = canonical.copy();
   const auto sources = scratch.graph.sources(scratch.roots[0]);

@@ -9,7 +9,9 @@ namespace {
 
 class TapeTest : public testing::Test {
  protected:
-  Id leaf(DType dtype = DType::F32) { return g.add(Op::Buffer, dtype, {}, g.list({next_buffer++, 1, 4})); }
+  Id leaf(DType dtype = DType::F32) {
+    return g.add(Op::Buffer, dtype, {}, g.list({next_buffer++, 1, 4}));
+  }
   Graph g;
   Tape tape;
   int64_t next_buffer = 1;

@@ -15,7 +15,8 @@ using testing::ElementsAre;
 
 namespace {
 
-Array floats(std::vector<int64_t> shape, const std::vector<double>& values, DType dtype = DType::F32) {
+Array floats(std::vector<int64_t> shape, const std::vector<double>& values,
+             DType dtype = DType::F32) {
   Array array{dtype, std::move(shape), {}};
   for (double v : values) array.bits.push_back(bits_of(v, dtype));
   return array;
@@ -40,7 +41,9 @@ class EvaluatorTest : public testing::Test {
     return oracle::evaluate(g, std::span(&root, 1), leaves)[0];
   }
   size_t buffer_of(Id id) { return static_cast<size_t>(g.arg_list(id)[0]); }
-  Id move(Op op, Id x, std::initializer_list<int64_t> list) { return g.add(op, g[x].dtype, {x}, g.list(list)); }
+  Id move(Op op, Id x, std::initializer_list<int64_t> list) {
+    return g.add(op, g[x].dtype, {x}, g.list(list));
+  }
   Id reduce(Op op, Id x, std::vector<int64_t> axes) {
     axes.insert(axes.begin(), static_cast<int64_t>(op));
     return g.add(Op::Reduce, g[x].dtype, {x}, g.list(axes));
@@ -56,7 +59,8 @@ TEST_F(EvaluatorTest, MovementOpsPutElementsWhereTheySay) {
   EXPECT_THAT(reals(run(move(Op::Flip, x, {0, 1}))), ElementsAre(2, 1, 0, 5, 4, 3));
   EXPECT_THAT(reals(run(move(Op::Flip, x, {1, 0}))), ElementsAre(3, 4, 5, 0, 1, 2));
   EXPECT_THAT(reals(run(move(Op::Shrink, x, {0, 2, 1, 3}))), ElementsAre(1, 2, 4, 5));
-  EXPECT_THAT(reals(run(move(Op::Pad, x, {1, 0, 0, 1}))), ElementsAre(0, 0, 0, 0, 0, 1, 2, 0, 3, 4, 5, 0));
+  EXPECT_THAT(reals(run(move(Op::Pad, x, {1, 0, 0, 1}))),
+              ElementsAre(0, 0, 0, 0, 0, 1, 2, 0, 3, 4, 5, 0));
   const Id column = move(Op::Reshape, leaf(floats({2}, {7, 8})), {2, 1});
   EXPECT_THAT(reals(run(move(Op::Expand, column, {2, 3}))), ElementsAre(7, 7, 7, 8, 8, 8));
   EXPECT_THAT(run(move(Op::Reshape, x, {3, 2})).shape, ElementsAre(3, 2));
@@ -64,7 +68,8 @@ TEST_F(EvaluatorTest, MovementOpsPutElementsWhereTheySay) {
 
 TEST_F(EvaluatorTest, ReductionsRoundOnceAndHaveIdentities) {
   const Id x = leaf(floats({2, 3}, {1e8, 1, -1e8, 4, 5, 6}));
-  EXPECT_THAT(reals(run(reduce(Op::Add, x, {1}))), ElementsAre(1, 15));  // f32 sums in order would give 0
+  EXPECT_THAT(reals(run(reduce(Op::Add, x, {1}))),
+              ElementsAre(1, 15));  // f32 sums in order would give 0
   EXPECT_THAT(reals(run(reduce(Op::Max, x, {0}))), ElementsAre(1e8, 5, 6));
   EXPECT_THAT(reals(run(reduce(Op::Mul, x, {0, 1}))), ElementsAre(static_cast<float>(-1e16 * 120)));
   const Id none = leaf(floats({0, 2}, {}));
@@ -148,7 +153,8 @@ TEST(EvaluatorAlu, CastsSaturateAndFollowNaN) {
   EXPECT_EQ(cast(-1.9, DType::F32, DType::I32), -1);
   EXPECT_EQ(cast(std::nan(""), DType::F32, DType::I32), 0);
   EXPECT_EQ(cast(0.5, DType::F32, DType::Bool), 1);
-  const uint64_t near = (uint64_t{1} << 54) + (uint64_t{1} << 30) + 1;  // by way of double: rounded twice
+  const uint64_t near =
+      (uint64_t{1} << 54) + (uint64_t{1} << 30) + 1;  // by way of double: rounded twice
   EXPECT_EQ(std::bit_cast<double>(oracle::cast_value(near, DType::I64, DType::F32)),
             static_cast<double>(static_cast<float>(near)));
 }
