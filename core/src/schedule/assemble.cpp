@@ -1,4 +1,5 @@
-// Every stored value gets a buffer, every group of them a kernel or copy; equal kernels are one object.
+// Every stored value gets a buffer, every group of them a kernel or copy; equal kernels are one
+// object.
 #include <map>
 
 #include "base/check.h"
@@ -92,6 +93,8 @@ class Assembler {
 
 }  // namespace
 
-void assemble(Draft& draft) { Assembler(draft).run(); }
+void assemble(Draft& draft) {
+  Assembler(draft).run();
+}
 
 }  // namespace plugrad::schedule

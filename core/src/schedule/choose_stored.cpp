@@ -1,5 +1,5 @@
-// Which values get memory. Stored are: roots, what is made contiguous, both ends of a copy, one value for each
-// Reduce (place_reductions), and what costs more to compute again than to store.
+// Which values get memory. Stored are: roots, what is made contiguous, both ends of a copy, one
+// value for each Reduce (place_reductions), and what costs more to compute again than to store.
 #include "schedule/cost.h"
 
 namespace plugrad::schedule {
@@ -10,15 +10,15 @@ constexpr uint32_t kCheapWeight = 16, kCheapLeaves = 3;
 // Computing again for every reading of an operand of matmul or convolution.
 constexpr float kManyReadings = 8, kVeryManyReadings = 32;
 constexpr uint32_t kOperandWeight = 24, kTrivialWeight = 2;
-// A padded operand read so often in all is worth a padded copy: its kernel's loops then need no conditions.
+// A padded operand read so often in all is worth a padded copy: its kernel's loops then need no
+// conditions.
 constexpr float kPaddingPays = 1 << 20;
 constexpr float kRepeated = 1.01f;  // more than once, whatever the rounding
 constexpr int kRounds = 4;
 
 class Chooser {
  public:
-  explicit Chooser(Draft& draft)
-      : draft_(draft), demand_(draft.graph.size()), regions_(draft) {}
+  explicit Chooser(Draft& draft) : draft_(draft), demand_(draft.graph.size()), regions_(draft) {}
 
   void run() {
     store_what_must();
@@ -73,7 +73,8 @@ class Chooser {
   bool store_shared() {
     bool changed = false;
     for (Id id : draft_.live) {
-      if (draft_.stored[id] != 0 || demand_.kernel[id] != Demand::kMany || !is_compute(id)) continue;
+      if (draft_.stored[id] != 0 || demand_.kernel[id] != Demand::kMany || !is_compute(id))
+        continue;
       const Region region = regions_.below(id);
       if (region.weight <= kCheapWeight && region.leaf_count <= kCheapLeaves) continue;
       draft_.stored[id] = 1;
@@ -96,7 +97,9 @@ class Chooser {
     return changed;
   }
 
-  bool is_compute(Id id) const { return is_alu(draft_.graph[id].op) || draft_.graph[id].op == Op::Reduce; }
+  bool is_compute(Id id) const {
+    return is_alu(draft_.graph[id].op) || draft_.graph[id].op == Op::Reduce;
+  }
 
   Draft& draft_;
   Demand demand_;

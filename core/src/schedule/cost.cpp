@@ -9,17 +9,23 @@ uint32_t weight_of(const Graph& g, const Node& n) {
   switch (n.op) {
     case Op::Exp2:
     case Op::Log2:
-    case Op::Sin: return 8;
+    case Op::Sin:
+      return 8;
     case Op::Sqrt:
     case Op::Recip:
-    case Op::FDiv: return 4;
+    case Op::FDiv:
+      return 4;
     case Op::IDiv:
     case Op::Mod:
     case Op::FloorDiv:
-    case Op::FloorMod: return is_const(g, n.src[1]) ? 2 : 8;
-    case Op::Bitcast: return 0;
-    case Op::Reduce: return RegionFinder::kTooHeavy;
-    default: return is_alu(n.op) ? 1 : 0;
+    case Op::FloorMod:
+      return is_const(g, n.src[1]) ? 2 : 8;
+    case Op::Bitcast:
+      return 0;
+    case Op::Reduce:
+      return RegionFinder::kTooHeavy;
+    default:
+      return is_alu(n.op) ? 1 : 0;
   }
 }
 

@@ -11,7 +11,7 @@ namespace plugrad::schedule {
 struct Region {
   uint32_t weight = 0;      // of its operations; an add is 1
   uint32_t leaf_count = 0;  // distinct stored values read
-  bool has_iota = false;    // a comparison with it picks elements: such a sum often becomes one load
+  bool has_iota = false;  // a comparison with it picks elements: such a sum often becomes one load
 };
 
 /// Looks below single nodes; stops where the weight exceeds `kTooHeavy`.
@@ -31,22 +31,25 @@ class RegionFinder {
 
 /// How often each element of a node is computed by the kernels that read it, and for what.
 struct Demand {
-  std::vector<float> ratio;       // evaluations an element, in the kernel with most
-  std::vector<uint8_t> operand;   // of a Reduce that reads its leaves repeatedly, as matmul and convolution do
-  std::vector<Id> kernel;         // the stored node whose kernel alone computes it; kMany
+  std::vector<float> ratio;  // evaluations an element, in the kernel with most
+  std::vector<uint8_t>
+      operand;  // of a Reduce that reads its leaves repeatedly, as matmul and convolution do
+  std::vector<Id> kernel;  // the stored node whose kernel alone computes it; kMany
   static constexpr Id kMany = kNoId - 1;
 
   explicit Demand(size_t size) : ratio(size), operand(size), kernel(size) {}
-  /// From the consumers' entries, which stand already: nodes are visited from the last to the first.
+  /// From the consumers' entries, which stand already: nodes are visited from the last to the
+  /// first.
   void update(const Draft& draft, Id node);
 };
 
-/// Most distinct stored values that a kernel may read: stores values inside until every kernel keeps to it.
-/// Also cuts chains that grew too deep for one kernel. Returns whether anything was stored.
+/// Most distinct stored values that a kernel may read: stores values inside until every kernel
+/// keeps to it. Also cuts chains that grew too deep for one kernel. Returns whether anything was
+/// stored.
 bool limit_kernels(Draft& draft);
 
-/// Decides for every Reduce where its value is stored: it flows on through what can share its loops.
-/// Sets draft.like_matmul.
+/// Decides for every Reduce where its value is stored: it flows on through what can share its
+/// loops. Sets draft.like_matmul.
 void place_reductions(Draft& draft);
 
 }  // namespace plugrad::schedule

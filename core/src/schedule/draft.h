@@ -43,7 +43,7 @@ struct Draft {
   std::vector<uint32_t> devices;  // that compute each node; of constants, the first that needs them
 
   // choose_stored
-  std::vector<uint8_t> stored;       // has memory of its own: computed by a kernel or copy, or a Buffer
+  std::vector<uint8_t> stored;  // has memory of its own: computed by a kernel or copy, or a Buffer
   std::vector<uint8_t> like_matmul;  // of Reduces: reads its leaves repeatedly
 
   // share_kernels
@@ -55,7 +55,10 @@ struct Draft {
 
   Draft(const Graph& from, std::span<const Id> root_ids, std::span<const Id> input_ids,
         uint32_t device, const Options& opts)
-      : source(from), source_roots(root_ids), source_inputs(input_ids), default_device(device),
+      : source(from),
+        source_roots(root_ids),
+        source_inputs(input_ids),
+        default_device(device),
         options(opts) {}
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;

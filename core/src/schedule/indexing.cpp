@@ -54,7 +54,8 @@ Id Indexing::both(Id a, Id b) {
 Id Indexing::flatten(std::span<const Id> index, std::span<const int64_t> shape) {
   Id flat = g_.index(0);
   int64_t stride = 1;
-  for (size_t i = shape.size(); i-- > 0; stride *= shape[i]) flat = add(mul(index[i], stride), flat);
+  for (size_t i = shape.size(); i-- > 0; stride *= shape[i])
+    flat = add(mul(index[i], stride), flat);
   return flat;
 }
 
@@ -73,15 +74,18 @@ std::vector<Id> Indexing::split(Id flat, std::span<const int64_t> shape) {
 
 std::vector<Id> Indexing::reshape(std::span<const Id> index, std::span<const int64_t> to,
                                   std::span<const int64_t> from) {
-  // Runs of axes with equal products are independent of each other: only inside one are digits taken apart.
+  // Runs of axes with equal products are independent of each other: only inside one are digits
+  // taken apart.
   std::vector<Id> out;
   size_t i = 0, j = 0;
   while (i < to.size() || j < from.size()) {
     const size_t i0 = i, j0 = j;
     int64_t a = i < to.size() ? to[i++] : 1, b = j < from.size() ? from[j++] : 1;
     while (a != b) {
-      if (a < b) a *= to[i++];
-      else b *= from[j++];
+      if (a < b)
+        a *= to[i++];
+      else
+        b *= from[j++];
     }
     const Id flat = flatten(index.subspan(i0, i - i0), to.subspan(i0, i - i0));
     const auto digits = split(flat, from.subspan(j0, j - j0));

@@ -18,7 +18,8 @@ class Indexing {
   Id mul(Id a, int64_t factor);
   Id quotient(Id a, int64_t divisor);
   Id remainder(Id a, int64_t divisor);
-  /// low <= a < high, leaving out the sides that `from`, `to` (the bounds of a) already give; kNoId: always.
+  /// low <= a < high, leaving out the sides that `from`, `to` (the bounds of a) already give;
+  /// kNoId: always.
   Id within(Id a, int64_t low, int64_t high, int64_t size);
   Id both(Id a, Id b);  ///< conjunction; kNoId is "always"
 

@@ -7,8 +7,8 @@
 namespace plugrad::schedule {
 namespace {
 
-// A chain of 100,000 operations would compile for minutes as one kernel; cut here, each part still does a
-// thousand operations for one read and one write.
+// A chain of 100,000 operations would compile for minutes as one kernel; cut here, each part still
+// does a thousand operations for one read and one write.
 constexpr uint32_t kDeepestChain = 1000;
 
 class Limiter {
@@ -85,14 +85,16 @@ class Limiter {
   }
 
   Draft& draft_;
-  std::vector<uint32_t> set_of_;                // by id: index into sets_, 0 is empty
-  std::vector<std::vector<Id>> sets_ = {{}};    // sorted leaves
+  std::vector<uint32_t> set_of_;              // by id: index into sets_, 0 is empty
+  std::vector<std::vector<Id>> sets_ = {{}};  // sorted leaves
   std::vector<uint32_t> depth_;
   bool stored_any_ = false;
 };
 
 }  // namespace
 
-bool limit_kernels(Draft& draft) { return Limiter(draft).run(); }
+bool limit_kernels(Draft& draft) {
+  return Limiter(draft).run();
+}
 
 }  // namespace plugrad::schedule

@@ -1,4 +1,5 @@
-// Facts that the choices need: who reads each node, how many elements it has, on which device it is.
+// Facts that the choices need: who reads each node, how many elements it has, on which device it
+// is.
 #include "base/check.h"
 #include "schedule/draft.h"
 
@@ -15,7 +16,8 @@ void check_devices(const Draft& draft, Id id) {
   }
 }
 
-/// Values without a device are computed where the first that reads them is; roots on the default device.
+/// Values without a device are computed where the first that reads them is; roots on the default
+/// device.
 void place_constants(Draft& draft) {
   for (Id root : draft.roots)
     if (draft.devices[root] == 0) draft.devices[root] = draft.default_device;

@@ -47,7 +47,8 @@ LoweredKernel KernelLowering::lower(const std::vector<Id>& outputs) {
 std::vector<Id> KernelLowering::output_index(Id output) {
   std::vector<Id> index;
   size_t next = 0;
-  for (int64_t size : draft_.shapes[output]) index.push_back(size == 1 ? graph_->index(0) : ranges_[next++]);
+  for (int64_t size : draft_.shapes[output])
+    index.push_back(size == 1 ? graph_->index(0) : ranges_[next++]);
   return index;
 }
 
@@ -96,7 +97,8 @@ uint32_t KernelLowering::place(Id node, ListId index, Id gate, uint32_t loops) {
     if (p.index == index && p.gate == gate && p.loops == loops) return at;
   }
   if (first_[node] == kNone) touched_.push_back(node);
-  places_.push_back({.node = node, .index = index, .gate = gate, .loops = loops, .next = first_[node]});
+  places_.push_back(
+      {.node = node, .index = index, .gate = gate, .loops = loops, .next = first_[node]});
   return first_[node] = static_cast<uint32_t>(places_.size() - 1);
 }
 
@@ -138,7 +140,9 @@ void KernelLowering::enter_movement(Place& at) {
   const auto to = draft_.shapes[at.node], from = draft_.shapes[tensors[at.node].src[0]];
   std::vector<Id> index = index_of(at.index), inner = index;
   switch (tensors[at.node].op) {
-    case Op::Reshape: inner = indexing_->reshape(index, to, from); break;
+    case Op::Reshape:
+      inner = indexing_->reshape(index, to, from);
+      break;
     case Op::Permute:
       for (size_t i = 0; i < list.size(); ++i) inner[static_cast<size_t>(list[i])] = index[i];
       break;
@@ -184,7 +188,8 @@ uint32_t KernelLowering::loops_for(uint32_t outer, const Dims& sizes) {
   for (uint32_t i = 1; i < loops_.size(); ++i)
     if (loops_[i].outer == outer && loops_[i].sizes == key) return i;
   Loops loops{outer, key, {}};
-  for (int64_t size : sizes) loops.ranges.push_back(make_range(*graph_, size, next_axis_++, AxisKind::Reduce));
+  for (int64_t size : sizes)
+    loops.ranges.push_back(make_range(*graph_, size, next_axis_++, AxisKind::Reduce));
   loops_.push_back(std::move(loops));
   return static_cast<uint32_t>(loops_.size() - 1);
 }
@@ -206,12 +211,14 @@ Id KernelLowering::load(const Place& at) {
   const std::vector<Id> index = index_of(at.index);
   const Id flat = simplify_(indexing_->flatten(index, draft_.shapes[at.node]));
   if (const Output* here = output(at.node)) {
-    ensure(here->index == flat, "[schedule] a kernel reads node {} that it stores at another index", at.node);
+    ensure(here->index == flat, "[schedule] a kernel reads node {} that it stores at another index",
+           at.node);
     return here->value;
   }
   const Id from = param(at.node);
   if (at.gate == kNoId) return graph_->add(Op::Load, n.dtype, {from, flat});
-  return graph_->add(Op::Load, n.dtype, {from, flat, at.gate, graph_->constant(n.dtype, int64_t{0})});
+  return graph_->add(Op::Load, n.dtype,
+                     {from, flat, at.gate, graph_->constant(n.dtype, int64_t{0})});
 }
 
 /// Whether `value` is +0 wherever `gate` is false because it is made of loads that are.
@@ -241,7 +248,9 @@ Id KernelLowering::reduced(const Place& at, Id value) {
   const Op op = static_cast<Op>(draft_.graph.arg_list(at.node)[0]);
   const DType dtype = g[value].dtype;
   // Small floats would lose too much; a bool has no sum.
-  const DType wide = dtype == DType::Bool ? DType::I32 : is_float(dtype) && size_of(dtype) < 4 ? DType::F32 : dtype;
+  const DType wide = dtype == DType::Bool                    ? DType::I32
+                     : is_float(dtype) && size_of(dtype) < 4 ? DType::F32
+                                                             : dtype;
   value = g.cast(value, wide);
   std::vector<Id> src = {value};
   const auto& ranges = loops_[at.inner_loops].ranges;

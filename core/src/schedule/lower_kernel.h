@@ -21,24 +21,25 @@ class KernelLowering {
  public:
   explicit KernelLowering(Draft& draft) : draft_(draft) {}
 
-  /// The kernel that computes the stored nodes `outputs`, ascending, which differ in axes of size 1 only.
+  /// The kernel that computes the stored nodes `outputs`, ascending, which differ in axes of size 1
+  /// only.
   LoweredKernel lower(const std::vector<Id>& outputs);
 
  private:
   // A node read at one index under one validity, inside one set of reduce loops.
   struct Place {
     Id node;
-    ListId index;        // one index expression an axis
-    Id gate;             // a condition outside of which the value does not matter; kNoId: none
-    uint32_t loops;      // the reduce loops around it
-    uint32_t next;       // another place of the same node, or kNone
-    Id value = kNoId;    // what it became
+    ListId index;      // one index expression an axis
+    Id gate;           // a condition outside of which the value does not matter; kNoId: none
+    uint32_t loops;    // the reduce loops around it
+    uint32_t next;     // another place of the same node, or kNone
+    Id value = kNoId;  // what it became
     bool entered = false;
     // How the sources are read.
     ListId inner_index = 0;
     Id inner_gate = kNoId;
     uint32_t inner_loops = 0;
-    Id valid = kNoId;    // of a Pad
+    Id valid = kNoId;  // of a Pad
   };
   // The loops of Reduces over the same sizes in the same surroundings: they are shared.
   struct Loops {

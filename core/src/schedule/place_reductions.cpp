@@ -1,7 +1,8 @@
-// Where the value of each Reduce is stored. It flows on through elementwise ops and views that read each of its
-// elements once, because those can be computed in its own loops:
+// Where the value of each Reduce is stored. It flows on through elementwise ops and views that read
+// each of its elements once, because those can be computed in its own loops:
 //   matmul -> + bias -> relu -> [store]       sum -> * 1/n -> [store] -> expand …
-// It stops at a view that repeats elements, at paths that part and do not meet again, and mostly at another Reduce.
+// It stops at a view that repeats elements, at paths that part and do not meet again, and mostly at
+// another Reduce.
 #include <algorithm>
 #include <functional>
 
@@ -11,13 +12,16 @@ namespace plugrad::schedule {
 namespace {
 
 constexpr size_t kMostPartedNodes = 64;  // looked at to find where parted paths meet
-constexpr int64_t kEnoughOutputs = 1024;  // of a sum that takes the loops of a convolution into its own
+constexpr int64_t kEnoughOutputs =
+    1024;  // of a sum that takes the loops of a convolution into its own
 constexpr int64_t kLargeReduction = 32768;
 
 class Placement {
  public:
   explicit Placement(Draft& draft)
-      : draft_(draft), g_(draft.graph), largest_leaf_(draft.graph.size(), 0),
+      : draft_(draft),
+        g_(draft.graph),
+        largest_leaf_(draft.graph.size(), 0),
         carries_(draft.graph.size(), 0) {}
 
   void run() {
@@ -29,7 +33,8 @@ class Placement {
       if (g_[id].op != Op::Reduce) continue;
       const int64_t reads = draft_.counts[g_[id].src[0]];
       draft_.like_matmul[id] = leaf != 0 && reads >= 2 * leaf;
-      if (carries_[id] == 0) store_end_of_flow(id);  // else the flow of a Reduce inside went on from here
+      if (carries_[id] == 0)
+        store_end_of_flow(id);  // else the flow of a Reduce inside went on from here
     }
   }
 
@@ -48,13 +53,16 @@ class Placement {
       if (g_[next].op == Op::Reduce) reduce_ = next;
       at = next;
     }
-    // Views at the end only say how the readers see the value: it is stored in the order of its own loops.
-    while (is_movement(g_[at].op) && draft_.stored[at] == 0 && 2 * draft_.counts[at] > draft_.counts[g_[at].src[0]])
+    // Views at the end only say how the readers see the value: it is stored in the order of its own
+    // loops.
+    while (is_movement(g_[at].op) && draft_.stored[at] == 0 &&
+           2 * draft_.counts[at] > draft_.counts[g_[at].src[0]])
       at = g_[at].src[0];
     draft_.stored[at] = 1;
   }
 
-  /// Whether another Reduce already flows through `next` and one of the two is a matmul, which is fast alone only.
+  /// Whether another Reduce already flows through `next` and one of the two is a matmul, which is
+  /// fast alone only.
   bool clashes(Id next) const { return carries_[next] != 0 && carries_[next] + load_ > 2; }
 
   /// Where the value at `at` goes if it can flow on there, kNoId if not.
@@ -65,10 +73,14 @@ class Placement {
     if (!one) return meeting_point(at);
     const Id c = consumers[0];
     switch (g_[c].op) {
-      case Op::Copy: return kNoId;
-      case Op::Reduce: return nests_in(c) ? c : kNoId;
-      case Op::Pad: return load_ == 1 || reaches_sum(c) ? c : kNoId;
-      default: break;
+      case Op::Copy:
+        return kNoId;
+      case Op::Reduce:
+        return nests_in(c) ? c : kNoId;
+      case Op::Pad:
+        return load_ == 1 || reaches_sum(c) ? c : kNoId;
+      default:
+        break;
     }
     if (is_plain_view(g_[c].op) || g_[c].op == Op::Contiguous) return c;
     return draft_.counts[c] == draft_.counts[at] ? c : kNoId;
@@ -84,7 +96,8 @@ class Placement {
     return views_only_ && is_sum(reduce_) && is_sum(outer) && outputs >= kEnoughOutputs;
   }
 
-  /// Whether only views lie between `view` and a sum that the Reduce nests in: the gradient of a convolution.
+  /// Whether only views lie between `view` and a sum that the Reduce nests in: the gradient of a
+  /// convolution.
   bool reaches_sum(Id view) const {
     while (is_plain_view(g_[view].op) || g_[view].op == Op::Pad) {
       const auto consumers = draft_.consumers.of(view);
@@ -120,14 +133,17 @@ class Placement {
   Draft& draft_;
   const Graph& g_;
   std::vector<int64_t> largest_leaf_;  // elements of the largest stored value below
-  std::vector<uint8_t> carries_;       // by node that a Reduce flows through: 1, or 2 for one like matmul
-  Id reduce_ = kNoId;                  // whose value flows
-  uint8_t load_ = 1;                   // what it adds to carries_
-  bool views_only_ = true;             // since it left
+  std::vector<uint8_t>
+      carries_;             // by node that a Reduce flows through: 1, or 2 for one like matmul
+  Id reduce_ = kNoId;       // whose value flows
+  uint8_t load_ = 1;        // what it adds to carries_
+  bool views_only_ = true;  // since it left
 };
 
 }  // namespace
 
-void place_reductions(Draft& draft) { Placement(draft).run(); }
+void place_reductions(Draft& draft) {
+  Placement(draft).run();
+}
 
 }  // namespace plugrad::schedule

@@ -1,4 +1,5 @@
-// Temporaries share storage: each gets a place in its device's arena that no other uses while it lives.
+// Temporaries share storage: each gets a place in its device's arena that no other uses while it
+// lives.
 #include <algorithm>
 #include <map>
 
@@ -96,7 +97,8 @@ void plan_memory(Draft& draft) {
   for (const Life& life : lives) {
     for (; step < life.first; ++step)
       for (const Life* old : ending[step])
-        free[plan.buffers[old->buffer].arena].give_back(plan.buffers[old->buffer].offset_bytes, old->size_bytes);
+        free[plan.buffers[old->buffer].arena].give_back(plan.buffers[old->buffer].offset_bytes,
+                                                        old->size_bytes);
     PlannedBuffer& buffer = plan.buffers[life.buffer];
     buffer.arena = arena_on(plan, buffer.device);
     buffer.offset_bytes = free[buffer.arena].take(life.size_bytes);

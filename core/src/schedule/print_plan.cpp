@@ -9,9 +9,12 @@ namespace {
 
 std::string place_of(const PlannedBuffer& b) {
   switch (b.kind) {
-    case PlannedBuffer::Kind::Input: return fmt::format("input {}", b.number);
-    case PlannedBuffer::Kind::Output: return fmt::format("output {}", b.number);
-    default: return fmt::format("arena {} at {}", b.arena, b.offset_bytes);
+    case PlannedBuffer::Kind::Input:
+      return fmt::format("input {}", b.number);
+    case PlannedBuffer::Kind::Output:
+      return fmt::format("output {}", b.number);
+    default:
+      return fmt::format("arena {} at {}", b.arena, b.offset_bytes);
   }
 }
 
@@ -28,13 +31,16 @@ std::string to_string(const Plan& plan) {
   std::string out;
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const PlannedBuffer& b = plan.buffers[i];
-    out += fmt::format("b{}: {} x {} on device {}, {}\n", i, b.elem_count, name_of(b.dtype), b.device, place_of(b));
+    out += fmt::format("b{}: {} x {} on device {}, {}\n", i, b.elem_count, name_of(b.dtype),
+                       b.device, place_of(b));
   }
   for (size_t i = 0; i < plan.arenas.size(); ++i)
-    out += fmt::format("arena {}: {} bytes on device {}\n", i, plan.arenas[i].size_bytes, plan.arenas[i].device);
+    out += fmt::format("arena {}: {} bytes on device {}\n", i, plan.arenas[i].size_bytes,
+                       plan.arenas[i].device);
   for (const Step& step : plan.steps) out += step_line(step);
   for (size_t i = 0; i < plan.asts.size(); ++i)
-    out += fmt::format("kernel {}:\n{}\n", i, print(plan.asts[i]->graph, plan.asts[i]->sink, Numbering::FromZero));
+    out += fmt::format("kernel {}:\n{}\n", i,
+                       print(plan.asts[i]->graph, plan.asts[i]->sink, Numbering::FromZero));
   return out;
 }
 

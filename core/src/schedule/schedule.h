@@ -1,5 +1,5 @@
-// What runs: a tensor graph becomes a list of kernels and copies over numbered buffers. A function from
-// graph to plan; it sees no device, only device numbers and the limits given in its options.
+// What runs: a tensor graph becomes a list of kernels and copies over numbered buffers. A function
+// from graph to plan; it sees no device, only device numbers and the limits given in its options.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@
 namespace plugrad::schedule {
 
 struct Options {
-  bool fast_math = false;     // adds the rule set `fast`
-  uint32_t threads = 1;       // parallelism of the devices: large reductions with few outputs are split
+  bool fast_math = false;  // adds the rule set `fast`
+  uint32_t threads = 1;  // parallelism of the devices: large reductions with few outputs are split
   uint32_t max_params = 64;   // most buffers one kernel may take
   bool plan_memory = true;    // let intermediates share storage
   bool share_kernels = true;  // values that can be computed in the same loops share a kernel
@@ -22,9 +22,10 @@ struct Options {
 struct PlannedBuffer {
   enum class Kind : uint8_t { Input, Output, Temporary };
   Kind kind;
-  uint32_t number = 0;      // Input: index into Plan::inputs. Output: index into the roots given
+  uint32_t number = 0;  // Input: index into Plan::inputs. Output: index into the roots given
   DType dtype;
-  uint32_t device = 0;      // device number; 0 never occurs: constants alone take the plan's default device
+  uint32_t device =
+      0;  // device number; 0 never occurs: constants alone take the plan's default device
   int64_t elem_count = 0;
   // Temporaries share arenas: bytes [offset, offset + size) of arena `arena`.
   uint32_t arena = 0;
@@ -36,8 +37,9 @@ struct Arena {
   uint64_t size_bytes;
 };
 
-/// A kernel before codegen: a graph of its own with one Sink root over Stores; the AST form is described
-/// in uop/kernel_ast.h. Identical kernels of a plan (and across plans, by hash) are one object.
+/// A kernel before codegen: a graph of its own with one Sink root over Stores; the AST form is
+/// described in uop/kernel_ast.h. Identical kernels of a plan (and across plans, by hash) are one
+/// object.
 struct KernelAst {
   Graph graph;
   Id sink = kNoId;
@@ -48,9 +50,10 @@ struct KernelAst {
 struct Step {
   enum class Kind : uint8_t { Kernel, Copy };
   Kind kind;
-  uint32_t device;                  // that runs it; for Copy the destination's
-  uint32_t ast = 0;                 // Kernel: index into Plan::asts
-  std::vector<uint32_t> buffers;    // Kernel: buffer of each param, indices into Plan::buffers. Copy: destination, source
+  uint32_t device;                // that runs it; for Copy the destination's
+  uint32_t ast = 0;               // Kernel: index into Plan::asts
+  std::vector<uint32_t> buffers;  // Kernel: buffer of each param, indices into Plan::buffers. Copy:
+                                  // destination, source
 };
 
 struct Plan {
@@ -58,16 +61,17 @@ struct Plan {
   std::vector<Arena> arenas;
   std::vector<std::shared_ptr<const KernelAst>> asts;
   std::vector<Step> steps;  // in an order that respects every dependency
-  // For each Input, its position among the Buffer nodes of the tensor graph in canonical order (see Canonical).
+  // For each Input, its position among the Buffer nodes of the tensor graph in canonical order (see
+  // Canonical).
   uint32_t input_count = 0;
-  // For each root given: the buffer that holds it when the plan has run. A root that is a Buffer already, or a
-  // view of all of one, is that Input and costs nothing.
+  // For each root given: the buffer that holds it when the plan has run. A root that is a Buffer
+  // already, or a view of all of one, is that Input and costs nothing.
   std::vector<uint32_t> root_buffers;
 };
 
-/// Plans the computation of `roots` (nodes of `graph`, each to be stored contiguously in its own shape,
-/// row-major). Buffer nodes are inputs: Input i is
-/// the i-th distinct Buffer node in the order of `inputs`.
+/// Plans the computation of `roots` (nodes of `graph`, each to be stored contiguously in its own
+/// shape, row-major). Buffer nodes are inputs: Input i is the i-th distinct Buffer node in the
+/// order of `inputs`.
 Plan make_plan(const Graph& graph, std::span<const Id> roots, std::span<const Id> inputs,
                uint32_t default_device, const Options& options);
 

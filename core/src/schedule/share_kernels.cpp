@@ -1,6 +1,7 @@
-// Stored values that can be computed in the same loops share a kernel: the parameter, both moments and the gradient
-// of an optimiser's step; a convolution's sum and its relu; sums over the same elements. What one reads of another at
-// its own index is passed on without memory, and needs none when nothing else reads it.
+// Stored values that can be computed in the same loops share a kernel: the parameter, both moments
+// and the gradient of an optimiser's step; a convolution's sum and its relu; sums over the same
+// elements. What one reads of another at its own index is passed on without memory, and needs none
+// when nothing else reads it.
 #include <algorithm>
 #include <map>
 #include <queue>
@@ -11,10 +12,12 @@
 namespace plugrad::schedule {
 namespace {
 
-constexpr size_t kMostKernels = 1024;      // above, the dependencies between all of them cost too much to keep
+constexpr size_t kMostKernels =
+    1024;  // above, the dependencies between all of them cost too much to keep
 constexpr size_t kMostMembers = 8;
 constexpr uint32_t kMostOps = 1000;
-constexpr int64_t kWorthAnEpilogue = 65536;  // elements that need not be read again after a matmul-like Reduce
+constexpr int64_t kWorthAnEpilogue =
+    65536;  // elements that need not be read again after a matmul-like Reduce
 
 /// A stored value read by another: at its own index only, or anywhere.
 struct Leaf {
@@ -24,7 +27,8 @@ struct Leaf {
 
 /// Loops that a kernel has inside those of its outputs.
 struct Inner {
-  bool any = false, heavy = false, uniform = true;  // heavy: like matmul; uniform: all of the same sizes
+  bool any = false, heavy = false,
+       uniform = true;  // heavy: like matmul; uniform: all of the same sizes
   Dims sizes;
   void add(const Dims& other, bool is_heavy) {
     uniform = uniform && (!any || sizes == other);
@@ -39,7 +43,8 @@ struct Kernel {
   ListId loops = 0;  // sizes of the outputs' axes without those of size 1
   std::vector<Leaf> leaves;
   Inner inner;
-  bool alone = false;  // a copy, or conditions in its loops, which codegen splits best by themselves
+  bool alone =
+      false;  // a copy, or conditions in its loops, which codegen splits best by themselves
   std::vector<uint64_t> after;  // kernels it depends on, as bits
   uint32_t op_count = 0;
   bool merged = false;
@@ -84,8 +89,10 @@ class Sharing {
     k.members = {id};
     k.loops = loops_[id];
     k.alone = g_[id].op == Op::Copy;
-    if (k.alone) k.leaves = {{g_[id].src[0], false}};
-    else collect(id, k);
+    if (k.alone)
+      k.leaves = {{g_[id].src[0], false}};
+    else
+      collect(id, k);
     kernel_of_[id] = static_cast<uint32_t>(kernels_.size());
     kernels_.push_back(std::move(k));
   }
@@ -107,7 +114,8 @@ class Sharing {
       if (op == Op::Reduce) {
         const auto source = draft_.shapes[g_[id].src[0]];
         Dims sizes;
-        for (int64_t axis : g_.arg_list(id).subspan(1)) sizes.push_back(source[static_cast<size_t>(axis)]);
+        for (int64_t axis : g_.arg_list(id).subspan(1))
+          sizes.push_back(source[static_cast<size_t>(axis)]);
         k.inner.add(sizes, draft_.like_matmul[id] != 0);
       }
       const bool elementwise = is_alu(op) || op == Op::Reshape || op == Op::Contiguous;
@@ -121,13 +129,16 @@ class Sharing {
     }
     std::ranges::sort(k.leaves, {}, [](const Leaf& l) { return std::pair(l.node, l.aligned); });
     // A value read both ways counts as not aligned.
-    const auto last = std::unique(k.leaves.begin(), k.leaves.end(), [](const Leaf& a, const Leaf& b) { return a.node == b.node; });
+    const auto last = std::unique(k.leaves.begin(), k.leaves.end(),
+                                  [](const Leaf& a, const Leaf& b) { return a.node == b.node; });
     k.leaves.erase(last, k.leaves.end());
   }
 
   uint32_t writer_of(const Leaf& leaf) const { return kernel_of_[leaf.node]; }
 
-  bool depends(uint32_t k, uint32_t on) const { return (kernels_[k].after[on / 64] >> (on % 64) & 1) != 0; }
+  bool depends(uint32_t k, uint32_t on) const {
+    return (kernels_[k].after[on / 64] >> (on % 64) & 1) != 0;
+  }
 
   /// Merges kernel `k` into an earlier one where that helps, and records what it depends on.
   void place(uint32_t k) {
@@ -139,8 +150,10 @@ class Sharing {
         break;
       }
     std::vector<uint64_t> after = dependencies(k, into);
-    if (into == kNone) kernels_[k].after = std::move(after);
-    else join(k, into, after);
+    if (into == kNone)
+      kernels_[k].after = std::move(after);
+    else
+      join(k, into, after);
     const uint32_t mine = into == kNone ? k : into;
     for (const Leaf& leaf : kernels_[k].leaves) readers_[{kernels_[mine].loops, leaf.node}] = mine;
   }
@@ -163,7 +176,8 @@ class Sharing {
     if (a.alone || b.alone || a.loops != b.loops || a.members.size() >= kMostMembers) return false;
     if (a.op_count + b.op_count > kMostOps) return false;
     if (draft_.devices[a.members[0]] != draft_.devices[b.members[0]]) return false;
-    if (a.leaves.size() + b.leaves.size() + a.members.size() + 1 > draft_.options.max_params) return false;
+    if (a.leaves.size() + b.leaves.size() + a.members.size() + 1 > draft_.options.max_params)
+      return false;
     bool reads_it = false;
     for (const Leaf& leaf : b.leaves) {
       const uint32_t from = writer_of(leaf);
@@ -173,8 +187,9 @@ class Sharing {
       reads_it = reads_it || from == into;
     }
     if (!a.inner.any && !b.inner.any) return true;
-    if (b.inner.any) return a.inner.any && !a.inner.heavy && !b.inner.heavy && a.inner.uniform && b.inner.uniform &&
-                            a.inner.sizes == b.inner.sizes;
+    if (b.inner.any)
+      return a.inner.any && !a.inner.heavy && !b.inner.heavy && a.inner.uniform &&
+             b.inner.uniform && a.inner.sizes == b.inner.sizes;
     return reads_it && (!a.inner.heavy || draft_.counts[b.members[0]] >= kWorthAnEpilogue);
   }
 
@@ -211,10 +226,12 @@ class Sharing {
         if (!kernels_[k].merged && writer_of(leaf) != k) read[leaf.node] = 1;
     for (const Kernel& k : kernels_)
       for (Id member : k.members)
-        if (!k.merged && draft_.requested[member] == 0 && read[member] == 0) draft_.stored[member] = 0;
+        if (!k.merged && draft_.requested[member] == 0 && read[member] == 0)
+          draft_.stored[member] = 0;
   }
 
-  /// The kernels in an order in which each comes after those it reads, otherwise as the graph has them.
+  /// The kernels in an order in which each comes after those it reads, otherwise as the graph has
+  /// them.
   void emit() {
     unstore_internal();
     std::vector<std::vector<uint32_t>> readers(kernels_.size());
@@ -245,16 +262,19 @@ class Sharing {
 
   Draft& draft_;
   const Graph& g_;
-  std::vector<Kernel> kernels_;       // by first member, ascending
-  std::vector<uint32_t> kernel_of_;   // by stored node
-  std::vector<ListId> loops_;         // by node: its sizes without those of 1
-  std::map<std::pair<ListId, Id>, uint32_t> readers_;  // the last kernel with these loops that reads the node
+  std::vector<Kernel> kernels_;      // by first member, ascending
+  std::vector<uint32_t> kernel_of_;  // by stored node
+  std::vector<ListId> loops_;        // by node: its sizes without those of 1
+  std::map<std::pair<ListId, Id>, uint32_t>
+      readers_;  // the last kernel with these loops that reads the node
   std::vector<uint32_t> seen_;
   uint32_t epoch_ = 0;
 };
 
 }  // namespace
 
-void share_kernels(Draft& draft) { Sharing(draft).run(); }
+void share_kernels(Draft& draft) {
+  Sharing(draft).run();
+}
 
 }  // namespace plugrad::schedule

@@ -1,5 +1,6 @@
-// Copies what the roots need into the draft's own graph, in its simplest form: views merge, Detach and needless
-// Contiguous and Copy vanish, uniform values are computed once, empty tensors become constants.
+// Copies what the roots need into the draft's own graph, in its simplest form: views merge, Detach
+// and needless Contiguous and Copy vanish, uniform values are computed once, empty tensors become
+// constants.
 #include "base/check.h"
 #include "schedule/draft.h"
 #include "schedule/split_reduction.h"
@@ -8,13 +9,16 @@
 namespace plugrad::schedule {
 namespace {
 
-bool is_compute(Op op) { return is_alu(op) || op == Op::Reduce; }
+bool is_compute(Op op) {
+  return is_alu(op) || op == Op::Reduce;
+}
 
 class Copier {
  public:
   explicit Copier(Draft& draft)
       : draft_(draft),
-        build_(draft.graph, draft.shapes, draft.options.fast_math ? RuleSet::Fast : RuleSet::Strict),
+        build_(draft.graph, draft.shapes,
+               draft.options.fast_math ? RuleSet::Fast : RuleSet::Strict),
         new_id_(draft.source.size(), kNoId) {}
 
   void run() {
@@ -28,7 +32,8 @@ class Copier {
   }
 
  private:
-  /// Marks what must be in memory for `x` to be readable in row-major order; a reshape reads its source's.
+  /// Marks what must be in memory for `x` to be readable in row-major order; a reshape reads its
+  /// source's.
   Id request(Id x) {
     Graph& g = draft_.graph;
     while (g[x].op == Op::Reshape) x = g[x].src[0];
@@ -42,9 +47,12 @@ class Copier {
     return {values.begin(), values.end()};
   }
 
-  Id buffer(Id id) { return draft_.graph.add(Op::Buffer, draft_.source[id].dtype, {}, draft_.graph.list(list(id))); }
+  Id buffer(Id id) {
+    return draft_.graph.add(Op::Buffer, draft_.source[id].dtype, {}, draft_.graph.list(list(id)));
+  }
 
-  /// What is computed is stored where it is; a view, or a value with an identity, needs memory of its own.
+  /// What is computed is stored where it is; a view, or a value with an identity, needs memory of
+  /// its own.
   Id contiguous(Id x, uint64_t identity) {
     Graph& g = draft_.graph;
     if (identity != 0) return g.add(Op::Contiguous, g[x].dtype, {x}, identity);
@@ -68,7 +76,8 @@ class Copier {
     while (g[base].op == Op::Reshape) base = g[base].src[0];
     request(base);
     const auto dims = draft_.shapes[x];
-    return build_.reshape(g.add(Op::Copy, g[base].dtype, {base}, device), Dims(dims.begin(), dims.end()));
+    return build_.reshape(g.add(Op::Copy, g[base].dtype, {base}, device),
+                          Dims(dims.begin(), dims.end()));
   }
 
   Id copy(Id id) {
@@ -76,14 +85,21 @@ class Copier {
     std::vector<Id> src;
     for (Id s : draft_.source.sources(n)) src.push_back(new_id_[s]);
     switch (n.op) {
-      case Op::Buffer: return buffer(id);
+      case Op::Buffer:
+        return buffer(id);
       case Op::Iota:
-      case Op::Const: return draft_.graph.add(n.op, n.dtype, {}, n.arg);
-      case Op::Detach: return src[0];
-      case Op::Contiguous: return contiguous(src[0], n.arg);
-      case Op::Copy: return device_copy(src[0], n.arg);
-      case Op::Reduce: return reduce(src[0], list(id));
-      default: break;
+      case Op::Const:
+        return draft_.graph.add(n.op, n.dtype, {}, n.arg);
+      case Op::Detach:
+        return src[0];
+      case Op::Contiguous:
+        return contiguous(src[0], n.arg);
+      case Op::Copy:
+        return device_copy(src[0], n.arg);
+      case Op::Reduce:
+        return reduce(src[0], list(id));
+      default:
+        break;
     }
     if (is_movement(n.op)) return move(n.op, src[0], list(id));
     ensure(is_alu(n.op), "[schedule] {} has no place in a tensor graph", op_info(n.op).name);
@@ -100,12 +116,18 @@ class Copier {
 
   Id move(Op op, Id x, const Dims& values) {
     switch (op) {
-      case Op::Reshape: return build_.reshape(x, values);
-      case Op::Permute: return build_.permute(x, values);
-      case Op::Expand: return build_.expand(x, values);
-      case Op::Pad: return build_.pad(x, values);
-      case Op::Shrink: return build_.shrink(x, values);
-      default: return build_.flip(x, values);
+      case Op::Reshape:
+        return build_.reshape(x, values);
+      case Op::Permute:
+        return build_.permute(x, values);
+      case Op::Expand:
+        return build_.expand(x, values);
+      case Op::Pad:
+        return build_.pad(x, values);
+      case Op::Shrink:
+        return build_.shrink(x, values);
+      default:
+        return build_.flip(x, values);
     }
   }
 
@@ -117,6 +139,8 @@ class Copier {
 
 }  // namespace
 
-void simplify_tensors(Draft& draft) { Copier(draft).run(); }
+void simplify_tensors(Draft& draft) {
+  Copier(draft).run();
+}
 
 }  // namespace plugrad::schedule

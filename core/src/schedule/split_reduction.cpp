@@ -10,8 +10,8 @@ using Dims = TensorBuilder::Dims;
 constexpr int64_t kLargeReduction = 32768;
 constexpr int64_t kMostChunks = 4096;
 
-/// A number of equal chunks of `size` elements: best a multiple of the threads and some for each, so that
-/// a thread that is held up delays the end by one chunk only. 1 when there is none.
+/// A number of equal chunks of `size` elements: best a multiple of the threads and some for each,
+/// so that a thread that is held up delays the end by one chunk only. 1 when there is none.
 int64_t chunk_count(int64_t size, int64_t threads) {
   int64_t any = 1;
   for (int64_t c = threads; c <= std::min(size, kMostChunks); ++c) {
@@ -44,12 +44,14 @@ Merged merge(const Dims& shape, const Dims& axes) {
 
 }  // namespace
 
-SplitReduction split_reduction(TensorBuilder& build, Op op, Id x, const Dims& axes, uint32_t threads) {
+SplitReduction split_reduction(TensorBuilder& build, Op op, Id x, const Dims& axes,
+                               uint32_t threads) {
   const Dims shape = build.shape(x);
   Dims result = shape;
   for (int64_t axis : axes) result[static_cast<size_t>(axis)] = 1;
   const int64_t outputs = element_count(result), size = build.count(x);
-  if (threads <= 1 || outputs == 0 || outputs >= 4 * int64_t{threads} || size / outputs < kLargeReduction)
+  if (threads <= 1 || outputs == 0 || outputs >= 4 * int64_t{threads} ||
+      size / outputs < kLargeReduction)
     return {build.reduce(op, x, axes)};
 
   const Merged merged = merge(shape, axes);

@@ -10,8 +10,9 @@ struct SplitReduction {
   Id first = kNoId;  // the partial results, to be stored; kNoId when the reduction stays whole
 };
 
-/// Reduces `x`. A reduction of at least 32768 elements into fewer results than 4 a thread becomes one over
-/// equal contiguous chunks and one over their results.
-SplitReduction split_reduction(TensorBuilder& build, Op op, Id x, const TensorBuilder::Dims& axes, uint32_t threads);
+/// Reduces `x`. A reduction of at least 32768 elements into fewer results than 4 a thread becomes
+/// one over equal contiguous chunks and one over their results.
+SplitReduction split_reduction(TensorBuilder& build, Op op, Id x, const TensorBuilder::Dims& axes,
+                               uint32_t threads);
 
 }  // namespace plugrad::schedule

@@ -1,5 +1,5 @@
-// Makes nodes of a tensor graph in their simplest form: a movement op merges with the one below it, what is
-// the same everywhere is computed once, and empty tensors vanish.
+// Makes nodes of a tensor graph in their simplest form: a movement op merges with the one below it,
+// what is the same everywhere is computed once, and empty tensors vanish.
 #pragma once
 
 #include <span>

@@ -13,7 +13,8 @@
 
 namespace plugrad::test {
 
-inline schedule::Plan plan_of(Tensors& t, std::vector<Id> roots, const schedule::Options& options = {}) {
+inline schedule::Plan plan_of(Tensors& t, std::vector<Id> roots,
+                              const schedule::Options& options = {}) {
   return schedule::make_plan(t.g, roots, t.inputs, 1, options);
 }
 
@@ -30,7 +31,8 @@ inline oracle::Array random_array(Tensors& t, Id buffer, std::mt19937& random) {
   a.shape = t.shape(buffer);
   a.bits.resize(static_cast<size_t>(element_count(a.shape)));
   const int low = is_unsigned(a.dtype) ? 0 : -3;
-  for (auto& b : a.bits) b = bits_of(static_cast<int64_t>(low + static_cast<int>(random() % 7)), a.dtype);
+  for (auto& b : a.bits)
+    b = bits_of(static_cast<int64_t>(low + static_cast<int>(random() % 7)), a.dtype);
   return a;
 }
 
@@ -41,7 +43,8 @@ inline bool close(uint64_t have, uint64_t want, DType dtype) {
 }
 
 /// Plans `roots`, runs the plan, compares with the oracle; returns the plan.
-inline schedule::Plan check(Tensors& t, std::vector<Id> roots, const schedule::Options& options = {}) {
+inline schedule::Plan check(Tensors& t, std::vector<Id> roots,
+                            const schedule::Options& options = {}) {
   std::mt19937 random(7);
   std::vector<oracle::Array> inputs;
   for (Id b : t.inputs) inputs.push_back(random_array(t, b, random));
@@ -53,8 +56,8 @@ inline schedule::Plan check(Tensors& t, std::vector<Id> roots, const schedule::O
     EXPECT_EQ(have[r].size(), want[r].bits.size());
     for (size_t i = 0; i < std::min(have[r].size(), want[r].bits.size()); ++i)
       EXPECT_TRUE(close(have[r][i], want[r].bits[i], want[r].dtype))
-          << "root " << r << " element " << i << ": " << std::bit_cast<double>(have[r][i]) << " but should be "
-          << std::bit_cast<double>(want[r].bits[i]);
+          << "root " << r << " element " << i << ": " << std::bit_cast<double>(have[r][i])
+          << " but should be " << std::bit_cast<double>(want[r].bits[i]);
     if (::testing::Test::HasFailure()) break;
   }
   return plan;

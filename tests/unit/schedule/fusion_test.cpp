@@ -1,4 +1,5 @@
-// The most kernels that each graph may take: the promises of docs/promises.md that raw nodes can express.
+// The most kernels that each graph may take: the promises of docs/promises.md that raw nodes can
+// express.
 #include <gmock/gmock.h>
 
 #include "check.h"
@@ -7,7 +8,9 @@
 namespace plugrad::test {
 namespace {
 
-size_t kernels(Tensors& t, std::vector<Id> roots) { return kernel_count(check(t, std::move(roots))); }
+size_t kernels(Tensors& t, std::vector<Id> roots) {
+  return kernel_count(check(t, std::move(roots)));
+}
 
 TEST(Fusion, Elementwise) {
   Tensors t;
@@ -50,7 +53,8 @@ TEST(Fusion, Reductions) {
   size_t ranges = 0;
   Reachable reachable;
   const schedule::KernelAst& ast = *plan.asts[0];
-  for (Id id : reachable.from(ast.graph, std::vector<Id>{ast.sink})) ranges += ast.graph[id].op == Op::Range;
+  for (Id id : reachable.from(ast.graph, std::vector<Id>{ast.sink}))
+    ranges += ast.graph[id].op == Op::Range;
   EXPECT_EQ(ranges, 2u);  // both sums use the same loop
   EXPECT_EQ(kernels(t, {t.div(x, t.sum(x, {0}))}), 2u);
 }
@@ -58,11 +62,13 @@ TEST(Fusion, Reductions) {
 TEST(Fusion, VarianceSoftmaxLayernorm) {
   Tensors t;
   const Id x = t.buffer({32, 64}), w = t.buffer({1, 64}), b = t.buffer({1, 64});
-  const Id centred = t.sub(x, t.mean(x, {1})), var = t.times(t.sum(t.mul(centred, centred), {1}), 1.0 / 63);
+  const Id centred = t.sub(x, t.mean(x, {1})),
+           var = t.times(t.sum(t.mul(centred, centred), {1}), 1.0 / 63);
   EXPECT_EQ(kernels(t, {var}), 2u);
   EXPECT_EQ(kernels(t, {t.softmax(x)}), 3u);
   EXPECT_EQ(kernels(t, {t.log_softmax(x)}), 3u);
-  const Id scale = t.g.unary(Op::Recip, t.g.unary(Op::Sqrt, t.plus(t.mean(t.mul(centred, centred), {1}), 1e-5)));
+  const Id scale =
+      t.g.unary(Op::Recip, t.g.unary(Op::Sqrt, t.plus(t.mean(t.mul(centred, centred), {1}), 1e-5)));
   EXPECT_EQ(kernels(t, {t.add(t.mul(t.mul(centred, scale), w), b)}), 3u);
 }
 
@@ -124,7 +130,9 @@ TEST(Fusion, MatmulsAreKernelsOfTheirOwnLoops) {
     if (g[id].op == Op::Range) loops.push_back(range_size(g, id));
   EXPECT_THAT(loops, ::testing::UnorderedElementsAre(2, 4, 8, 8, 3, 3, 3));
   // Nor do two loops of different kinds end in one value.
-  const Id both = t.add(t.conv2d(x, w), t.reshape(t.sum(t.windows(t.buffer({2, 4, 16, 16}), 2, 2), {4, 5}), {2, 4, 8, 8}));
+  const Id both =
+      t.add(t.conv2d(x, w),
+            t.reshape(t.sum(t.windows(t.buffer({2, 4, 16, 16}), 2, 2), {4, 5}), {2, 4, 8, 8}));
   EXPECT_EQ(kernels(t, {t.reshape(t.mul(t.reshape(both, {2, 4, 8, 8}), y), {512})}), 2u);
 }
 
@@ -146,11 +154,14 @@ TEST(Fusion, Lookups) {
   Tensors t;
   const Id index = t.buffer({5}, DType::I32), table = t.buffer({7, 3}), a = t.buffer({4, 4});
   const Id places = t.expand(t.reshape(t.iota(7), {1, 7}), {5, 7});
-  const Id picked = t.g.cast(t.g.binary(Op::CmpEq, t.expand(t.reshape(index, {5, 1}), {5, 7}), places), DType::F32);
+  const Id picked = t.g.cast(
+      t.g.binary(Op::CmpEq, t.expand(t.reshape(index, {5, 1}), {5, 7}), places), DType::F32);
   EXPECT_EQ(kernels(t, {t.matmul(picked, table)}), 1u);
   EXPECT_EQ(kernels(t, {t.sum(picked, {0})}), 1u);
-  EXPECT_EQ(kernels(t, {t.g.binary(Op::Add, t.iota(10), t.g.constant(DType::I32, int64_t{1}))}), 1u);
-  const Id rows = t.expand(t.reshape(t.iota(4), {4, 1}), {4, 4}), columns = t.expand(t.reshape(t.iota(4), {1, 4}), {4, 4});
+  EXPECT_EQ(kernels(t, {t.g.binary(Op::Add, t.iota(10), t.g.constant(DType::I32, int64_t{1}))}),
+            1u);
+  const Id rows = t.expand(t.reshape(t.iota(4), {4, 1}), {4, 4}),
+           columns = t.expand(t.reshape(t.iota(4), {1, 4}), {4, 4});
   EXPECT_EQ(kernels(t, {t.mul(t.g.cast(t.g.binary(Op::CmpEq, rows, columns), DType::F32), a)}), 1u);
 }
 
@@ -165,13 +176,17 @@ TEST(Fusion, SparseCrossEntropy) {
 
 TEST(Fusion, OptimizerSteps) {
   Tensors t;
-  const Id p = t.buffer({20}), g = t.buffer({20}), m = t.buffer({20}), v = t.buffer({20}), c1 = t.buffer({}), c2 = t.buffer({});
+  const Id p = t.buffer({20}), g = t.buffer({20}), m = t.buffer({20}), v = t.buffer({20}),
+           c1 = t.buffer({}), c2 = t.buffer({});
   const Id momentum = t.add(t.times(m, 0.9), g);
   EXPECT_EQ(kernels(t, {momentum, t.sub(p, t.times(momentum, 0.1))}), 1u);
-  const Id m2 = t.add(t.times(m, 0.9), t.times(g, 0.1)), v2 = t.add(t.times(v, 0.999), t.times(t.mul(g, g), 0.001));
-  const Id b1 = t.g.binary(Op::Mul, c1, t.number(0.9)), b2 = t.g.binary(Op::Mul, c2, t.number(0.999));
+  const Id m2 = t.add(t.times(m, 0.9), t.times(g, 0.1)),
+           v2 = t.add(t.times(v, 0.999), t.times(t.mul(g, g), 0.001));
+  const Id b1 = t.g.binary(Op::Mul, c1, t.number(0.9)),
+           b2 = t.g.binary(Op::Mul, c2, t.number(0.999));
   const Id one = t.number(1);
-  const Id up = t.op(Op::FDiv, m2, t.g.binary(Op::Sub, one, b1)), down = t.op(Op::FDiv, v2, t.g.binary(Op::Sub, one, b2));
+  const Id up = t.op(Op::FDiv, m2, t.g.binary(Op::Sub, one, b1)),
+           down = t.op(Op::FDiv, v2, t.g.binary(Op::Sub, one, b2));
   const Id step = t.div(up, t.plus(t.g.unary(Op::Sqrt, t.relu(down)), 1e-8));
   EXPECT_EQ(kernels(t, {m2, v2, t.sub(p, t.times(step, 0.001))}), 1u);
   EXPECT_LE(kernels(t, {m2, v2, t.sub(p, t.times(step, 0.001)), b1, b2}), 3u);
@@ -180,7 +195,8 @@ TEST(Fusion, OptimizerSteps) {
 TEST(Fusion, SumsOverTheSameElementsShareLoops) {
   Tensors t;
   const Id x = t.buffer({6, 4, 5}), y = t.buffer({6, 4, 5});
-  const Id a = t.sum(t.mul(x, y), {0, 2}), b = t.sum(x, {0, 2}), c = t.max(t.reshape(x, {6, 4, 5}), {0, 2});
+  const Id a = t.sum(t.mul(x, y), {0, 2}), b = t.sum(x, {0, 2}),
+           c = t.max(t.reshape(x, {6, 4, 5}), {0, 2});
   EXPECT_EQ(kernels(t, {a, b, c}), 1u);
   EXPECT_EQ(kernels(t, {a, t.sum(x, {0})}), 2u);
 }
@@ -207,20 +223,25 @@ TEST(Fusion, ReluOfALargeConvolutionIsStoredWithIt) {
 }
 
 TEST(Fusion, ConvolutionGradientIsOneKernel) {
-  // The gradient of overlapping windows is a sum over padded, skewed copies of a sum over output channels.
+  // The gradient of overlapping windows is a sum over padded, skewed copies of a sum over output
+  // channels.
   Tensors t;
   const Id dy = t.buffer({8, 4, 6}), w = t.buffer({4, 5, 3});  // (n, o, i), (o, c, k)
-  const Id taps = t.sum(t.mul(t.reshape(dy, {8, 4, 1, 6, 1}), t.reshape(w, {1, 4, 5, 1, 3})), {1});  // n 1 c i k
-  const Id skewed = t.permute(t.reshape(taps, {8, 5, 6, 3}), {0, 1, 3, 2});                            // n c k i
-  const Id flat = t.shrink(t.reshape(t.pad(skewed, {0, 0, 0, 0, 0, 0, 0, 3}), {8, 5, 27}), {0, 8, 0, 5, 0, 24});
+  const Id taps = t.sum(t.mul(t.reshape(dy, {8, 4, 1, 6, 1}), t.reshape(w, {1, 4, 5, 1, 3})),
+                        {1});                                                // n 1 c i k
+  const Id skewed = t.permute(t.reshape(taps, {8, 5, 6, 3}), {0, 1, 3, 2});  // n c k i
+  const Id flat =
+      t.shrink(t.reshape(t.pad(skewed, {0, 0, 0, 0, 0, 0, 0, 3}), {8, 5, 27}), {0, 8, 0, 5, 0, 24});
   const Id dx = t.sum(t.reshape(flat, {8, 5, 3, 8}), {2});
   const auto narrow = check(t, {dx});
   EXPECT_LE(kernel_count(narrow), 2u);
   Tensors wide;
   const Id dy2 = wide.buffer({32, 4, 6}), w2 = wide.buffer({4, 5, 3});
-  const Id taps2 = wide.sum(wide.mul(wide.reshape(dy2, {32, 4, 1, 6, 1}), wide.reshape(w2, {1, 4, 5, 1, 3})), {1});
+  const Id taps2 = wide.sum(
+      wide.mul(wide.reshape(dy2, {32, 4, 1, 6, 1}), wide.reshape(w2, {1, 4, 5, 1, 3})), {1});
   const Id skewed2 = wide.permute(wide.reshape(taps2, {32, 5, 6, 3}), {0, 1, 3, 2});
-  const Id flat2 = wide.shrink(wide.reshape(wide.pad(skewed2, {0, 0, 0, 0, 0, 0, 0, 3}), {32, 5, 27}), {0, 32, 0, 5, 0, 24});
+  const Id flat2 = wide.shrink(
+      wide.reshape(wide.pad(skewed2, {0, 0, 0, 0, 0, 0, 0, 3}), {32, 5, 27}), {0, 32, 0, 5, 0, 24});
   const auto plan = check(wide, {wide.sum(wide.reshape(flat2, {32, 5, 3, 8}), {2})});
   EXPECT_EQ(kernel_count(plan), 1u);
   const Graph& g = plan.asts[0]->graph;

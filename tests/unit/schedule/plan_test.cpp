@@ -31,7 +31,9 @@ void expect_no_overlap(const Plan& plan) {
     EXPECT_EQ(plan.arenas[a.arena].device, a.device);
     for (size_t j = 0; j < i; ++j) {
       const PlannedBuffer& b = plan.buffers[j];
-      if (b.kind != PlannedBuffer::Kind::Temporary || b.arena != a.arena || last[i] < first[j] || last[j] < first[i]) continue;
+      if (b.kind != PlannedBuffer::Kind::Temporary || b.arena != a.arena || last[i] < first[j] ||
+          last[j] < first[i])
+        continue;
       EXPECT_TRUE(end(a) <= b.offset_bytes || end(b) <= a.offset_bytes) << i << " and " << j;
     }
   }
@@ -64,7 +66,9 @@ TEST(Plan, LiveTemporariesNeverOverlap) {
       const int64_t rows = 1 + static_cast<int64_t>(random() % 700);
       const Id fresh = t.contiguous(t.plus(t.buffer({rows, 3}), 1));
       pool.push_back(t.contiguous(t.plus(t.sum(fresh, {0}), i)));
-      if (i > 2) pool.push_back(t.contiguous(t.mul(pool[random() % pool.size()], pool[random() % pool.size()])));
+      if (i > 2)
+        pool.push_back(
+            t.contiguous(t.mul(pool[random() % pool.size()], pool[random() % pool.size()])));
     }
     Id all = pool[0];
     for (Id x : pool) all = t.contiguous(t.add(all, x));
@@ -84,7 +88,8 @@ TEST(Plan, DependsOnStructureOnly) {
   b.plus(b.buffer({3}), 4);  // numbers that differ
   const Id x = chain_of_matmuls(a, 3), y = chain_of_matmuls(b, 3);
   const Plan p = plan_of(a, {x});
-  const Plan q = schedule::make_plan(b.g, std::vector<Id>{y}, std::vector<Id>(b.inputs.begin() + 1, b.inputs.end()), 1, {});
+  const Plan q = schedule::make_plan(b.g, std::vector<Id>{y},
+                                     std::vector<Id>(b.inputs.begin() + 1, b.inputs.end()), 1, {});
   EXPECT_EQ(to_string(p), to_string(q));
 }
 

@@ -27,16 +27,27 @@ class RandomGraph {
   Id step(Tensors& t, Id x, const std::vector<Id>& pool) {
     const Dims s = t.shape(x);
     switch (pick(10)) {
-      case 0: return t.reshape(x, {element_count(s)});
-      case 1: return s.size() < 2 ? t.reshape(x, {1, element_count(s)}) : t.transpose(x);
-      case 2: return padded(t, x, s);
-      case 3: return cut(t, x, s);
-      case 4: return t.flip(x, Dims(s.size(), 1));
-      case 5: return t.reduce(pick(3) == 0 ? Op::Max : Op::Add, x, {static_cast<int64_t>(pick(s.size()))});
-      case 6: return repeated(t, x, s);
-      case 7: return t.relu(t.plus(x, -1));
-      case 8: return t.contiguous(x);
-      default: return joined(t, x, s, pool);
+      case 0:
+        return t.reshape(x, {element_count(s)});
+      case 1:
+        return s.size() < 2 ? t.reshape(x, {1, element_count(s)}) : t.transpose(x);
+      case 2:
+        return padded(t, x, s);
+      case 3:
+        return cut(t, x, s);
+      case 4:
+        return t.flip(x, Dims(s.size(), 1));
+      case 5:
+        return t.reduce(pick(3) == 0 ? Op::Max : Op::Add, x,
+                        {static_cast<int64_t>(pick(s.size()))});
+      case 6:
+        return repeated(t, x, s);
+      case 7:
+        return t.relu(t.plus(x, -1));
+      case 8:
+        return t.contiguous(x);
+      default:
+        return joined(t, x, s, pool);
     }
   }
   Id padded(Tensors& t, Id x, const Dims& s) {
@@ -81,7 +92,8 @@ TEST(RandomGraphs, ComputeWhatTheyMean) {
     const auto plan = check(t, roots, options);
     for (const auto& step : plan.steps) EXPECT_LE(step.buffers.size(), options.max_params);
     for (const auto& ast : plan.asts) verify_kernel_ast(const_cast<Graph&>(ast->graph), ast->sink);
-    if (::testing::Test::HasFailure()) FAIL() << "seed " << seed << "\n" << print(t.g, roots) << to_string(plan);
+    if (::testing::Test::HasFailure())
+      FAIL() << "seed " << seed << "\n" << print(t.g, roots) << to_string(plan);
   }
 }
 

@@ -15,7 +15,12 @@ using Memory = std::vector<std::vector<uint64_t>>;
 class KernelRun {
  public:
   KernelRun(const schedule::KernelAst& ast, const schedule::Step& step, Memory& memory)
-      : g_(ast.graph), step_(step), memory_(memory), value_(g_.size()), known_(g_.size(), 0), range_(g_.size()) {}
+      : g_(ast.graph),
+        step_(step),
+        memory_(memory),
+        value_(g_.size()),
+        known_(g_.size(), 0),
+        range_(g_.size()) {}
 
   void run(Id sink) {
     for (Id store : g_.sources(sink)) {
@@ -112,7 +117,8 @@ class KernelRun {
 
 }  // namespace
 
-std::vector<std::vector<uint64_t>> run_plan(const schedule::Plan& plan, const std::vector<oracle::Array>& inputs) {
+std::vector<std::vector<uint64_t>> run_plan(const schedule::Plan& plan,
+                                            const std::vector<oracle::Array>& inputs) {
   Memory memory(plan.buffers.size());
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const auto& b = plan.buffers[i];

@@ -8,7 +8,9 @@
 
 namespace plugrad::test {
 
-/// Values of the roots. Fails the test where a kernel reads or writes out of bounds, or an element twice.
-std::vector<std::vector<uint64_t>> run_plan(const schedule::Plan& plan, const std::vector<oracle::Array>& inputs);
+/// Values of the roots. Fails the test where a kernel reads or writes out of bounds, or an element
+/// twice.
+std::vector<std::vector<uint64_t>> run_plan(const schedule::Plan& plan,
+                                            const std::vector<oracle::Array>& inputs);
 
 }  // namespace plugrad::test

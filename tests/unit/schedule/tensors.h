@@ -32,7 +32,9 @@ struct Tensors {
   Id pad(Id x, const Dims& pads) { return list(Op::Pad, x, pads); }
   Id shrink(Id x, const Dims& bounds) { return list(Op::Shrink, x, bounds); }
   Id flip(Id x, const Dims& flags) { return list(Op::Flip, x, flags); }
-  Id contiguous(Id x, uint64_t identity = 0) { return g.add(Op::Contiguous, g[x].dtype, {x}, identity); }
+  Id contiguous(Id x, uint64_t identity = 0) {
+    return g.add(Op::Contiguous, g[x].dtype, {x}, identity);
+  }
   Id copy(Id x, uint64_t device) { return g.add(Op::Copy, g[x].dtype, {x}, device); }
 
   Id reduce(Op op, Id x, const Dims& axes) {

@@ -22,10 +22,11 @@ TEST(Values, Reductions) {
 TEST(Values, MovementInEveryCombination) {
   Tensors t;
   const Id a = t.buffer({4, 6});
-  const Id p = t.pad(t.permute(a, {1, 0}), {1, 2, 0, 1});                       // 9, 5
-  const Id s = t.shrink(t.flip(p, {1, 0}), {2, 8, 1, 4});                       // 6, 3
+  const Id p = t.pad(t.permute(a, {1, 0}), {1, 2, 0, 1});  // 9, 5
+  const Id s = t.shrink(t.flip(p, {1, 0}), {2, 8, 1, 4});  // 6, 3
   const Id e = t.expand(t.reshape(s, {2, 1, 9}), {2, 3, 9});
-  check(t, {t.plus(p, 1), t.plus(s, 1), t.times(t.reshape(e, {6, 9}), 2), t.contiguous(t.reshape(e, {9, 6}))});
+  check(t, {t.plus(p, 1), t.plus(s, 1), t.times(t.reshape(e, {6, 9}), 2),
+            t.contiguous(t.reshape(e, {9, 6}))});
 }
 
 TEST(Values, PadOfValuesThatAreNotZeroOutside) {
@@ -36,8 +37,10 @@ TEST(Values, PadOfValuesThatAreNotZeroOutside) {
 
 TEST(Values, MatmulConvolutionSoftmax) {
   Tensors t;
-  const Id a = t.buffer({5, 7}), b = t.buffer({7, 3}), x = t.buffer({2, 3, 6, 6}), w = t.buffer({4, 3, 3, 3});
-  check(t, {t.matmul(a, b), t.softmax(a), t.conv2d(x, w), t.conv2d(x, w, 1), t.max(t.windows(x, 2, 2), {4, 5})});
+  const Id a = t.buffer({5, 7}), b = t.buffer({7, 3}), x = t.buffer({2, 3, 6, 6}),
+           w = t.buffer({4, 3, 3, 3});
+  check(t, {t.matmul(a, b), t.softmax(a), t.conv2d(x, w), t.conv2d(x, w, 1),
+            t.max(t.windows(x, 2, 2), {4, 5})});
 }
 
 TEST(Values, SmallFloatsAccumulateInF32) {
@@ -60,7 +63,8 @@ TEST(Values, BoolReductions) {
 TEST(Values, IotaAndScalars) {
   Tensors t;
   const Id a = t.buffer({4, 4}), s = t.buffer({});
-  const Id rows = t.expand(t.reshape(t.iota(4), {4, 1}), {4, 4}), columns = t.expand(t.reshape(t.iota(4), {1, 4}), {4, 4});
+  const Id rows = t.expand(t.reshape(t.iota(4), {4, 1}), {4, 4}),
+           columns = t.expand(t.reshape(t.iota(4), {1, 4}), {4, 4});
   const Id eye = t.g.cast(t.g.binary(Op::CmpEq, rows, columns), DType::F32);
   const Id scaled = t.g.binary(Op::Mul, a, s);
   EXPECT_EQ(kernel_count(check(t, {t.mul(eye, a)})), 1u);
@@ -70,9 +74,10 @@ TEST(Values, IotaAndScalars) {
 TEST(Values, SizesZeroAndOne) {
   Tensors t;
   const Id empty = t.buffer({0, 3}), one = t.buffer({1, 1}), row = t.buffer({1, 3});
-  const auto plan = check(t, {t.plus(empty, 1), t.sum(empty, {0}), t.max(empty, {0}), t.reduce(Op::Mul, empty, {0, 1}),
-                              t.pad(empty, {1, 1, 0, 0}), t.add(t.pad(empty, {2, 0, 0, 0}), t.expand(row, {2, 3})),
-                              t.sum(one, {0, 1}), t.relu(one), t.matmul(t.transpose(empty), empty)});
+  const auto plan = check(
+      t, {t.plus(empty, 1), t.sum(empty, {0}), t.max(empty, {0}), t.reduce(Op::Mul, empty, {0, 1}),
+          t.pad(empty, {1, 1, 0, 0}), t.add(t.pad(empty, {2, 0, 0, 0}), t.expand(row, {2, 3})),
+          t.sum(one, {0, 1}), t.relu(one), t.matmul(t.transpose(empty), empty)});
   EXPECT_EQ(plan.buffers[plan.root_buffers[0]].elem_count, 0);
 }
 
