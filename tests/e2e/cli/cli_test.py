@@ -19,11 +19,20 @@ class Usage(unittest.TestCase):
     def test_no_command_and_unknown_ones_are_bad_usage(self):
         for arguments in ([], ["fly"], ["train"], ["train", "cifar"], ["train", "mnist", "--model", "vast"],
                           ["train", "mnist", "--steps", "many"], ["cache"], ["cache", "burn"], ["devices", "--wy"],
-                          ["explain"], ["explain", "nothing"], ["bench", "sports"], ["train", "mnist", "--steps=-1"]):
+                          ["explain"], ["explain", "nothing"], ["train", "mnist", "--steps=-1"]):
             done = run(*arguments)
             self.assertEqual(done.returncode, 2, (arguments, done.stderr))
             self.assertIn("usage", done.stderr + done.stdout if arguments != ["explain", "nothing"] else "usage")
             self.assertEqual(done.stdout, "")
+
+    def test_an_unknown_suite_is_bad_usage_where_there_are_benchmarks(self):
+        done = run("bench", "sports")
+        self.assertEqual(done.stdout, "")
+        if "PLUGRAD_BUILD_BENCH=ON" in done.stderr:  # sanitizer builds have none
+            self.assertEqual(done.returncode, 1)
+        else:
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("usage", done.stderr)
 
     def test_help_is_success(self):
         for arguments in (["--help"], ["train", "--help"], ["devices", "-h"]):
