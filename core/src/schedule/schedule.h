@@ -24,8 +24,7 @@ struct PlannedBuffer {
   Kind kind;
   uint32_t number = 0;  // Input: index into Plan::inputs. Output: index into the roots given
   DType dtype;
-  uint32_t device =
-      0;  // device number; 0 never occurs: constants alone take the plan's default device
+  uint32_t device = 0;  // device number, never 0: constants alone take the plan's default device
   int64_t elem_count = 0;
   // Temporaries share arenas: bytes [offset, offset + size) of arena `arena`.
   uint32_t arena = 0;

@@ -254,7 +254,7 @@ class Sharing {
       std::vector<Id> outputs;
       for (Id member : kernels_[k].members)
         if (draft_.stored[member] != 0) outputs.push_back(member);
-      draft_.kernels.push_back(std::move(outputs));
+      if (!outputs.empty()) draft_.kernels.push_back(std::move(outputs));
       for (uint32_t r : readers[k])
         if (--waiting[r] == 0) ready.push(r);
     }

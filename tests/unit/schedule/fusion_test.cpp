@@ -1,5 +1,4 @@
-// The most kernels that each graph may take: the promises of docs/promises.md that raw nodes can
-// express.
+// The most kernels that each graph may take: what raw nodes can express of the promised table.
 #include <gmock/gmock.h>
 
 #include "check.h"
