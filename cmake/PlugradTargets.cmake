@@ -72,8 +72,7 @@ function(plugrad_set_test name)
   list(APPEND arg_ENV PLUGRAD_CACHE_DIR=${CMAKE_BINARY_DIR}/test-cache)
   if(PLUGRAD_SANITIZE)
     math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 10")
-    list(APPEND arg_ENV UBSAN_OPTIONS=print_stacktrace=1
-      LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/asan.supp:print_suppressions=0)
+    list(APPEND arg_ENV UBSAN_OPTIONS=print_stacktrace=1)
   endif()
   set_tests_properties(${name} PROPERTIES
     TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" ENVIRONMENT "${arg_ENV}")
