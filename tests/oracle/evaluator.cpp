@@ -122,6 +122,7 @@ Array Evaluator::move(const Node& node) const {
 // Every op of the table has a place here; the compiler says so when one is missing.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
+// clang-format off: the labels are a table
 Array Evaluator::compute(Id id) {
   const Node& node = graph_[id];
   switch (node.op) {
@@ -137,65 +138,25 @@ Array Evaluator::compute(Id id) {
     case Op::Detach:
     case Op::Copy:
       return source(node, 0);
-    case Op::Reshape:
-    case Op::Permute:
-    case Op::Expand:
-    case Op::Pad:
-    case Op::Shrink:
+    case Op::Reshape: case Op::Permute: case Op::Expand: case Op::Pad: case Op::Shrink:
     case Op::Flip:
       return move(node);
-    case Op::Add:
-    case Op::Sub:
-    case Op::Mul:
-    case Op::Neg:
-    case Op::IDiv:
-    case Op::Mod:
-    case Op::Max:
-    case Op::Recip:
-    case Op::FDiv:
-    case Op::Sqrt:
-    case Op::Fma:
-    case Op::Trunc:
-    case Op::And:
-    case Op::Or:
-    case Op::Xor:
-    case Op::Shl:
-    case Op::Shr:
-    case Op::CmpLt:
-    case Op::CmpEq:
-    case Op::CmpNe:
-    case Op::Where:
-    case Op::Cast:
-    case Op::Bitcast:
-    case Op::Exp2:
-    case Op::Log2:
-    case Op::Sin:
-    case Op::FloorDiv:
-    case Op::FloorMod:
+    case Op::Add: case Op::Sub: case Op::Mul: case Op::Neg: case Op::IDiv: case Op::Mod:
+    case Op::Max: case Op::Recip: case Op::FDiv: case Op::Sqrt: case Op::Fma: case Op::Trunc:
+    case Op::And: case Op::Or: case Op::Xor: case Op::Shl: case Op::Shr: case Op::CmpLt:
+    case Op::CmpEq: case Op::CmpNe: case Op::Where: case Op::Cast: case Op::Bitcast: case Op::Exp2:
+    case Op::Log2: case Op::Sin: case Op::FloorDiv: case Op::FloorMod:
       return elementwise(node);
-    case Op::Nop:
-    case Op::Param:
-    case Op::Array:
-    case Op::GroupId:
-    case Op::LocalId:
-    case Op::Loop:
-    case Op::EndLoop:
-    case Op::If:
-    case Op::EndIf:
-    case Op::Load:
-    case Op::Store:
-    case Op::AtomicAdd:
-    case Op::Barrier:
-    case Op::Vector:
-    case Op::Lane:
-    case Op::Wmma:
-    case Op::Sink:
-    case Op::Range:
+    case Op::Nop: case Op::Param: case Op::Array: case Op::GroupId: case Op::LocalId:
+    case Op::Loop: case Op::EndLoop: case Op::If: case Op::EndIf: case Op::Load: case Op::Store:
+    case Op::AtomicAdd: case Op::Barrier: case Op::Vector: case Op::Lane: case Op::Wmma:
+    case Op::Sink: case Op::Range:
       break;
   }
   fail(ErrorKind::Unsupported, "[evaluate] {} has no place in a tensor graph",
        op_info(node.op).name);
 }
+// clang-format on
 #pragma GCC diagnostic pop
 
 }  // namespace

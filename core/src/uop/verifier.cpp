@@ -84,8 +84,13 @@ const char* reduce_op(const Subject& s) {
   if (s.type(0) != s.n.dtype) return "the result has the dtype of the source";
   if (s.spec == Spec::Tensor)
     return s.sources.size() == 1 ? nullptr : "a tensor reduction has axes, not ranges";
-  for (Id range : s.sources.subspan(1))
-    if (s.g[range].op != Op::Range) return "sources after the value must be ranges";
+  bool ranges = false;  // codegen unrolls into several values, which come first
+  for (Id source : s.sources.subspan(1)) {
+    const bool is_range = s.g[source].op == Op::Range;
+    if (ranges && !is_range) return "sources after the values must be ranges";
+    ranges |= is_range;
+  }
+  if (!ranges) return "a loop reduction closes at least one range";
   return s.sources.size() > 1 ? nullptr : "a reduction needs ranges";
 }
 bool is_memory(const Node& n) {

@@ -130,7 +130,7 @@ TEST_P(SmallFloat, conversions_round_to_nearest_even_both_ways) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(formats, SmallFloat, testing::Values(DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2),
-                         [](const auto& info) { return std::string(name_of(info.param)); });
+                         [](const auto& row) { return std::string(name_of(row.param)); });
 
 TEST(Max, takes_nan_from_either_side_without_the_claim) {
   Ast ast;

@@ -28,7 +28,8 @@ inline void run(const codegen::KernelCode& code, std::vector<std::vector<float>*
   const sdk::Interpreter interpreter(sdk::decode_ir(code.ir));
   std::vector<sdk::InterpreterBuffer> memory;
   for (std::vector<float>* b : buffers) memory.push_back({b->data(), b->size() * sizeof(float)});
-  sdk::InterpreterLaunch launch{.buffers = memory};
+  sdk::InterpreterLaunch launch;
+  launch.buffers = memory;
   std::copy_n(code.group_count, 3, launch.group_count.begin());
   std::copy_n(code.local_size, 3, launch.local_size.begin());
   interpreter.run(launch);

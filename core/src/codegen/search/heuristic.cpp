@@ -122,6 +122,11 @@ struct Decisions {
   std::vector<std::pair<uint32_t, Optimisation>> changes;  // by axis number, which splits keep
   std::vector<uint32_t> taken;                             // axis numbers
 
+  bool has_lanes(uint32_t axis_number) const {
+    return std::ranges::any_of(changes, [&](const auto& entry) {
+      return entry.first == axis_number && entry.second.kind == Kind::Vectorize;
+    });
+  }
   bool is_taken(uint32_t axis_number) const { return std::ranges::find(taken, axis_number) != taken.end(); }
 };
 
@@ -147,9 +152,12 @@ void decide(Kernel& part, Decisions& decisions) {
   Tile tile = best_tile(part, model);
   if (!expand_wholly(part, model, tile)) add_unrolling(part, model, tile);
   const auto number = [&](size_t axis) { return range_axis(part.graph[part.axes[axis]]); };
+  bool has_lanes = false;  // of an axis that it shares with a larger store
+  for (size_t axis = 0; axis < part.axes.size(); ++axis) has_lanes |= decisions.has_lanes(number(axis));
   for (size_t axis = 0; axis < part.axes.size(); ++axis) {
     const bool vector = axis == tile.vector_axis;
-    if ((tile.amounts[axis] == 1 && !vector) || decisions.is_taken(number(axis))) continue;
+    if ((tile.amounts[axis] == 1 && !vector) || (vector && has_lanes)) continue;
+    if (decisions.is_taken(number(axis))) continue;
     const Kind kind = vector ? Kind::Vectorize : kind_of(part, axis) == AxisKind::Reduce ? Kind::Unroll : Kind::Upcast;
     decisions.changes.emplace_back(number(axis), Optimisation{kind, 0, tile.amounts[axis]});
   }

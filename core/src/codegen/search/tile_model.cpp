@@ -41,7 +41,6 @@ TileModel::TileModel(Kernel& kernel) : kernel_(kernel), open_(kernel.graph), sim
 }
 
 void TileModel::add_item(Item::Kind kind, Id id, Id index) {
-  const Graph& g = kernel_.graph;
   Item item{kind, {}, 0};
   for (size_t a = 0; a < kernel_.axes.size(); ++a) {
     int64_t stride = open_.depends(id, kernel_.axes[a]) ? 1 : 0;
