@@ -130,7 +130,8 @@ TEST(Borders, a_padded_row_has_no_condition_in_its_loops_and_every_piece_is_in_l
   const Id index = affine(g, y, 200, g.binary(Op::Add, x, g.index(-3)));
   store(ast, param(g, 0, 700 * 240, true), affine(g, y, 240, x), g.add(Op::Load, DType::F32, {from, index, inside, zero}));
   const auto code = build(ast);
-  for (const pgr_ir_inst& inst : sdk::decode_ir(code.ir).insts()) {
+  const sdk::IrView ir = sdk::decode_ir(code.ir);
+  for (const pgr_ir_inst& inst : ir.insts()) {
     EXPECT_NE(inst.op, PGR_OP_CMPLT);
     EXPECT_TRUE(inst.op != PGR_OP_LOAD || inst.src_count <= 2);
   }
