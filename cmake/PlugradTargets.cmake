@@ -73,8 +73,8 @@ function(plugrad_set_test name)
   if(PLUGRAD_SANITIZE)
     math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 10")
     list(APPEND arg_ENV UBSAN_OPTIONS=print_stacktrace=1)
-    # The leak checker of GCC 12 misreads the thread-local storage of libraries that a pool thread opened
-    # (libplugrad_clang.so, on a cache miss) and crashes at exit; it does without.
+    # GCC 12's leak checker crashed at exit on a pool thread's thread-local storage, at an address that is none, after
+    # kernels were compiled on it. Without looking there it finishes, at the price of fewer roots.
     if(NOT "${arg_ENV}" MATCHES "LSAN_OPTIONS")
       list(APPEND arg_ENV LSAN_OPTIONS=use_tls=0)
     endif()
