@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 #include "plugrad/export.h"
 #include "plugrad/plugin_api/kernel_ir.h"
@@ -36,5 +37,23 @@ PLUGRAD_API DType promote(DType a, DType b);
 PLUGRAD_API DType strong(DType dtype);
 /// The dtype that a sum accumulates and returns in: small integers widen, see semantics.
 PLUGRAD_API DType sum_dtype(DType dtype);
+
+/// The dtype that holds values of the C++ type T.
+template <class T>
+  requires std::is_arithmetic_v<T>
+constexpr DType dtype_of() {
+  if constexpr (std::is_same_v<T, bool>)
+    return DType::Bool;
+  else if constexpr (std::is_floating_point_v<T>)
+    return sizeof(T) == 4 ? DType::F32 : DType::F64;
+  else if constexpr (sizeof(T) == 1)
+    return std::is_signed_v<T> ? DType::I8 : DType::U8;
+  else if constexpr (sizeof(T) == 2)
+    return std::is_signed_v<T> ? DType::I16 : DType::U16;
+  else if constexpr (sizeof(T) == 4)
+    return std::is_signed_v<T> ? DType::I32 : DType::U32;
+  else
+    return std::is_signed_v<T> ? DType::I64 : DType::U64;
+}
 
 }  // namespace plugrad

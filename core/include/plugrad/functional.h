@@ -6,9 +6,6 @@
 
 namespace plugrad {
 
-/// How a loss over many samples becomes one number, or does not.
-enum class Reduction : uint8_t { Mean, Sum, None };
-
 /// Elementwise choice. Shape: broadcast of all three. Dtype: promotion of yes and no. Errors: User
 /// unless `condition` is bool.
 PLUGRAD_API Tensor where(const Tensor& condition, const Tensor& yes, const Tensor& no);
@@ -47,29 +44,6 @@ PLUGRAD_API Tensor embedding(const Tensor& table, const Tensor& places);
 PLUGRAD_API Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                                 const Tensor& mask = {}, bool is_causal = false,
                                                 double dropout = 0.0);
-
-struct CrossEntropyOptions {
-  double label_smoothing = 0.0;
-  std::optional<int64_t> ignore_index = {};  ///< samples of this class count for nothing
-  Reduction reduction = Reduction::Mean;
-};
-/// -log softmax(logits)[label]. Shape: logits (…, classes), labels (…) of integers. Errors: User
-/// for labels of another shape or of floats.
-PLUGRAD_API Tensor sparse_categorical_crossentropy(const Tensor& logits, const Tensor& labels,
-                                                   const CrossEntropyOptions& options = {});
-/// Against probabilities of all classes, in the last axis of both.
-PLUGRAD_API Tensor cross_entropy(const Tensor& logits, const Tensor& probabilities,
-                                 const CrossEntropyOptions& options = {});
-/// Of probabilities in [0, 1]; the logarithm is kept above -100.
-PLUGRAD_API Tensor binary_crossentropy(const Tensor& x, const Tensor& target,
-                                       Reduction reduction = Reduction::Mean);
-/// Of sigmoid(logits), without overflow.
-PLUGRAD_API Tensor binary_crossentropy_logits(const Tensor& logits, const Tensor& target,
-                                              Reduction reduction = Reduction::Mean);
-PLUGRAD_API Tensor mse_loss(const Tensor& x, const Tensor& target,
-                            Reduction reduction = Reduction::Mean);
-PLUGRAD_API Tensor l1_loss(const Tensor& x, const Tensor& target,
-                           Reduction reduction = Reduction::Mean);
 
 // Free forms.
 inline Tensor relu(const Tensor& x) {

@@ -18,6 +18,7 @@
 
 #include "plugrad/data.h"
 #include "plugrad/functional.h"
+#include "plugrad/loss.h"
 #include "plugrad/progress.h"
 #include "plugrad/tensor.h"
 

@@ -36,22 +36,6 @@ class Axes {
   std::vector<int64_t> list_;
 };
 
-/// A setting of a two-dimensional window: one number for both axes, or {height, width}.
-struct Pair {
-  Pair(int64_t both) : height(both), width(both) {}
-  Pair(int64_t height_, int64_t width_) : height(height_), width(width_) {}
-  int64_t height, width;
-};
-
-/// Zeros around an image: one number for all sides, {height, width}, or {left, right, top, bottom}.
-struct Padding {
-  Padding(int64_t all) : left(all), right(all), top(all), bottom(all) {}
-  Padding(int64_t height, int64_t width) : left(width), right(width), top(height), bottom(height) {}
-  Padding(int64_t left_, int64_t right_, int64_t top_, int64_t bottom_)
-      : left(left_), right(right_), top(top_), bottom(bottom_) {}
-  int64_t left, right, top, bottom;
-};
-
 /// Elements start, start + step, … before stop. Negative bounds count from the end and bounds
 /// outside are clipped, as in Python; a negative step walks backwards.
 struct Slice {

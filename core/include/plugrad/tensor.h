@@ -20,46 +20,13 @@
 #include "plugrad/error.h"
 #include "plugrad/kernel.h"
 #include "plugrad/shape.h"
+#include "plugrad/window.h"
 
 namespace plugrad {
 
 namespace engine {
 struct TensorState;
 }
-
-/// The dtype that holds values of the C++ type T.
-template <class T>
-  requires std::is_arithmetic_v<T>
-constexpr DType dtype_of() {
-  if constexpr (std::is_same_v<T, bool>)
-    return DType::Bool;
-  else if constexpr (std::is_floating_point_v<T>)
-    return sizeof(T) == 4 ? DType::F32 : DType::F64;
-  else if constexpr (sizeof(T) == 1)
-    return std::is_signed_v<T> ? DType::I8 : DType::U8;
-  else if constexpr (sizeof(T) == 2)
-    return std::is_signed_v<T> ? DType::I16 : DType::U16;
-  else if constexpr (sizeof(T) == 4)
-    return std::is_signed_v<T> ? DType::I32 : DType::U32;
-  else
-    return std::is_signed_v<T> ? DType::I64 : DType::U64;
-}
-
-/// Settings of convolutions and pooling.
-struct ConvOptions {
-  Pair stride = 1;
-  Padding padding = 0;
-  Pair dilation = 1;
-  int64_t groups = 1;
-};
-struct PoolOptions {
-  std::optional<Pair> stride = {};  ///< the kernel's size when not given
-  Padding padding = 0;
-  Pair dilation = 1;
-  /// Windows that begin inside the padded image count, even if they leave it.
-  bool ceil_mode = false;
-  bool count_include_pad = true;  ///< of averages: whether padding counts as elements
-};
 
 class PLUGRAD_API Tensor {
  public:

@@ -1,6 +1,7 @@
 // Losses.
 #include "base/check.h"
 #include "plugrad/functional.h"
+#include "plugrad/loss.h"
 
 namespace plugrad {
 
