@@ -1,0 +1,61 @@
+"""package_test.py BUILD_TREE CXX [SANITIZERS]: installs the build tree, moves the prefix, and uses it from another CMake project.
+
+The moved tree must need nothing of the place it was installed to: docs/examples/project is configured, built and run
+against the new path alone, with an environment that names no plugin path, and the command finds its plugins there too.
+"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+
+
+def run(*command, **options):
+    done = subprocess.run([str(part) for part in command], text=True, capture_output=True, **options)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}\nexited with {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def expect(what, condition, seen):
+    if not condition:
+        sys.exit(f"{what}\nseen: {seen}")
+
+
+def places_named(prefix, text):
+    """Files of the package that a user's build reads and that name `text`."""
+    readable = [p for p in prefix.rglob("*") if p.suffix in (".cmake", ".json", ".h")]
+    return [str(p) for p in readable if text in p.read_text(encoding="utf-8")]
+
+
+def main(build_tree, compiler, sanitizers=""):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        installed, prefix = folder / "installed", folder / "some where" / "else"
+        run("cmake", "--install", build_tree, "--prefix", installed)
+        prefix.parent.mkdir()
+        shutil.move(installed, prefix)
+        for path in (str(installed), str(build_tree), str(SOURCE)):
+            expect(f"the package names {path}", not places_named(prefix, path + "/"), places_named(prefix, path + "/"))
+
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("PLUGRAD_PLUGIN", "DEV"))}
+        environment["PLUGRAD_CACHE_DIR"] = str(folder / "cache")
+        flags = f"-fsanitize={sanitizers}" if sanitizers else ""
+        run("cmake", "-S", SOURCE / "docs/examples/project", "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={prefix}",
+            f"-DCMAKE_CXX_COMPILER={compiler}", f"-DCMAKE_CXX_FLAGS={flags}", env=environment)
+        run("cmake", "--build", folder / "build", env=environment)
+        printed = run(folder / "build" / "uses_plugrad", env=environment)
+        expect("the program's output", printed == "CPU 1 9\n" or printed == "CPU:0 1 9\n", printed)
+
+        devices = json.loads(run(prefix / "bin" / "plugrad", "devices", "--json", env=environment))
+        outside = [p["path"] for p in devices["plugins"] if not p["path"].startswith(str(prefix))]
+        expect("every plugin comes from the moved prefix", devices["plugins"] and not outside, devices["plugins"])
+        listed = run(prefix / "bin" / "plugrad", "explain", "--list", env=environment)
+        expect("explain --list", "matmul" in listed, listed)
+
+
+main(*sys.argv[1:])
