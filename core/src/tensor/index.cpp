@@ -71,8 +71,13 @@ Tensor Tensor::slice(int64_t axis, const Slice& s) const {
   const Range range = resolve(s, size(at));
   if (range.count == 0) return cut(*this, at, 0, 0);
   const int64_t by = std::abs(range.step), reach = (range.count - 1) * by;
-  const int64_t low = range.step > 0 ? range.start : range.start - reach;
-  Tensor x = cut(*this, at, low, low + reach + 1);
+  int64_t low = range.step > 0 ? range.start : range.start - reach, high = low + reach + 1;
+  // Whole steps where the axis has them: a view without padding.
+  if (range.step > 0)
+    high = std::min(high + by - 1, size(at));
+  else
+    low = std::max<int64_t>(low - (by - 1), 0);
+  Tensor x = cut(*this, at, low, high);
   if (range.step < 0) x = x.flip(at);
   return by == 1 ? x : every(x, at, by, range.count);
 }
