@@ -184,6 +184,7 @@ std::vector<std::string> unknown_settings(const char* const* environment) {
     std::string_view entry = *environment, name = entry.substr(0, entry.find('='));
     if (!name.starts_with(kPrefix)) continue;
     name.remove_prefix(kPrefix.size());
+    if (name.starts_with("TEST_")) continue;  // the test programs' own
     if (std::count(known.begin(), known.end(), name)) continue;
     std::string nearest = nearest_name(name, known);
     if (!nearest.empty()) nearest = fmt::format("; did you mean {}{}?", kPrefix, nearest);
