@@ -7,6 +7,7 @@
 #include "plugrad/error.h"
 #include "plugrad/functional.h"
 #include "plugrad/kernel.h"
+#include "plugrad/linalg.h"
 #include "plugrad/loss.h"
 #include "plugrad/nn.h"
 #include "plugrad/optim.h"
