@@ -160,9 +160,11 @@ class PLUGRAD_API Tensor {
   Tensor grad() const;  ///< undefined before a backward()
   void set_grad(const Tensor& gradient);
   void zero_grad();
-  /// Adds d this / d leaf to grad() of every live marked tensor it depends on. Errors: User unless
-  /// one float.
+  /// Adds d this / d leaf to grad() of every live marked tensor it depends on, and releases the
+  /// graph. Errors: User unless one float, if no marked tensor is found, or once released.
   void backward(bool retain_graph = false) const;
+  /// The same for any shape: `gradient` is that of each element of this.
+  void backward(const Tensor& gradient, bool retain_graph = false) const;
   Tensor detach() const;
 
   // ---- Elementwise, one operand ----
@@ -339,8 +341,10 @@ PLUGRAD_API std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
 /// d loss / d target for each target, lazily; may be differentiated again. Values that are realised
 /// forget how they were computed, unless a target was marked with requires_grad_() before. Errors:
-/// User unless loss is one float element, or where it does not depend on a target.
-PLUGRAD_API std::vector<Tensor> gradient(const Tensor& loss, const std::vector<Tensor>& targets);
+/// User unless loss is one float element or `seed`, the gradient of each of its elements, is given;
+/// or where it does not depend on a target.
+PLUGRAD_API std::vector<Tensor> gradient(const Tensor& loss, const std::vector<Tensor>& targets,
+                                         const Tensor& seed = {});
 
 }  // namespace plugrad
 

@@ -1,4 +1,6 @@
 // Gradients of tensors: the marked leaves, backward() and the functional form, over gradient/.
+#include <algorithm>
+
 #include "gradient/gradient.h"
 #include "tensor/record.h"
 
@@ -8,13 +10,31 @@ using tensor::Recorder;
 
 namespace {
 
-std::vector<Id> gradients_of(Recorder& r, Id loss, std::span<const Id> targets) {
-  require(element_count(r.session().shape(loss)) == 1 && is_float(r.dtype(loss)),
-          "[{}] the loss is {} of shape {}, not one float; reduce it with mean() or sum()",
-          r.function(), name_of(strong(r.dtype(loss))), to_string(r.shape(loss)));
+/// The gradient of the loss itself: one, or what the caller gives in the loss's shape and dtype.
+Id seed_of(Recorder& r, Id loss, const Tensor& given) {
+  const Shape shape = r.shape(loss);
+  require(is_float(r.dtype(loss)), "[{}] the loss is {}; only floats have gradients", r.function(),
+          name_of(strong(r.dtype(loss))));
+  if (!given.defined()) {
+    require(element_count(shape) == 1,
+            "[{}] the loss has shape {}, not one element; reduce it with mean() or sum(), or give "
+            "the gradient of each element",
+            r.function(), to_string(shape));
+    return r.graph().constant(r.dtype(loss), int64_t{1});
+  }
+  const Id seed = r.use(given);
+  require(r.shape(seed) == shape && (is_float(r.dtype(seed)) || r.dtype(seed) == DType::Index),
+          "[{}] a gradient {} of shape {} is given for a loss of shape {}; it must be a float of "
+          "the loss's shape",
+          r.function(), name_of(given.dtype()), to_string(given.shape()), to_string(shape));
+  return r.cast(seed, r.dtype(loss));
+}
+
+std::vector<Id> gradients_of(Recorder& r, Id loss, const Tensor& given,
+                             std::span<const Id> targets) {
+  const Id seed = seed_of(r, loss, given);
   autodiff::Context context{r.graph(), r.session().shapes(), r.session().devices()};
-  const Id one = r.graph().constant(r.dtype(loss), int64_t{1});
-  return autodiff::gradient(context, loss, one, targets);
+  return autodiff::gradient(context, loss, seed, targets);
 }
 
 }  // namespace
@@ -59,24 +79,35 @@ void Tensor::zero_grad() {
 }
 
 void Tensor::backward(bool retain_graph) const {
+  backward(Tensor(), retain_graph);
+}
+
+void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
   Recorder r("backward");
   const Id loss = r.use(*this);
+  require(!state_->release_tape,
+          "[backward] an earlier backward() released the graph of this loss; call "
+          "backward(true) first when it is needed again");
   const std::vector<engine::TensorState*> leaves = r.session().marked_states();
   std::vector<Id> targets;
   for (const engine::TensorState* leaf : leaves) targets.push_back(leaf->node);
-  const std::vector<Id> gradients = gradients_of(r, loss, targets);
+  const std::vector<Id> gradients = gradients_of(r, loss, gradient, targets);
+  require(std::ranges::any_of(gradients, [](Id id) { return id != kNoId; }),
+          "[backward] the loss depends on no tensor that is marked with requires_grad_(); mark "
+          "leaves before what depends on them is realised, and backward() before the graph is "
+          "released by another");
   for (size_t i = 0; i < leaves.size(); ++i) {
     if (gradients[i] == kNoId) continue;
-    Id gradient =
-        r.graph().unary(Op::Detach, gradients[i]);  // a value, not a function of the leaves
-    if (leaves[i]->grad) gradient = r.graph().binary(Op::Add, leaves[i]->grad->node, gradient);
-    leaves[i]->grad = r.session().make(gradient, leaves[i]->device);
+    Id sum = r.graph().unary(Op::Detach, gradients[i]);  // a value, not a function of the leaves
+    if (leaves[i]->grad) sum = r.graph().binary(Op::Add, leaves[i]->grad->node, sum);
+    leaves[i]->grad = r.session().make(sum, leaves[i]->device);
   }
   r.session().note_loss(state_);
   if (!retain_graph) r.session().release_tape(*state_);
 }
 
-std::vector<Tensor> gradient(const Tensor& loss, const std::vector<Tensor>& targets) {
+std::vector<Tensor> gradient(const Tensor& loss, const std::vector<Tensor>& targets,
+                             const Tensor& seed) {
   Recorder r("gradient");
   const Id node = r.use(loss);
   std::vector<Id> ids;
@@ -85,7 +116,7 @@ std::vector<Tensor> gradient(const Tensor& loss, const std::vector<Tensor>& targ
     require(is_float(r.dtype(ids.back())), "[gradient] a target is {}; only floats have gradients",
             name_of(target.dtype()));
   }
-  const std::vector<Id> found = gradients_of(r, node, ids);
+  const std::vector<Id> found = gradients_of(r, node, seed, ids);
   std::vector<Tensor> results;
   for (size_t i = 0; i < found.size(); ++i) {
     // Not zeros: the loss may have been cut from the target when something between them was
