@@ -1,6 +1,7 @@
 #include "engine/kernels.h"
 
 #include <cstring>
+#include <unordered_map>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -52,31 +53,30 @@ KernelOptions KernelOptions::from_settings() {
 
 std::vector<std::shared_ptr<ReadyKernel>> KernelCache::get(std::span<const KernelRequest> requests,
                                                            const KernelOptions& options) {
-  std::vector<std::shared_ptr<ReadyKernel>*> slots(requests.size());
+  std::vector<std::shared_ptr<ReadyKernel>> ready(requests.size());
+  std::vector<Hash128> keys;
+  std::unordered_map<Hash128, size_t, Hash128Hasher> first;  // the request that is made, by key
   std::vector<size_t> missing;
   for (size_t i = 0; i < requests.size(); ++i) {
-    const auto [place, is_new] = by_key_.try_emplace(key_of(requests[i], options));
-    slots[i] = &place->second;
-    if (is_new) missing.push_back(i);
+    keys.push_back(key_of(requests[i], options));
+    if (const auto* known = recent_.find(keys[i]))
+      ready[i] = *known;
+    else if (first.try_emplace(keys[i], i).second)
+      missing.push_back(i);
   }
-  const auto make = [&](uint64_t i) {
-    *slots[missing[i]] = make_kernel(requests[missing[i]], options);
-  };
-  try {
-    // The IR dumps of DEBUG=4 follow each other instead of mixing.
-    thread_pool().run_tasks(missing.size(),
-                            debugging(4) ? 1u : static_cast<uint32_t>(thread_count()), make);
-  } catch (...) {
-    std::erase_if(by_key_, [](const auto& entry) { return !entry.second; });
-    throw;
-  }
+  // The IR dumps of DEBUG=4 follow each other instead of mixing.
+  const uint32_t threads = debugging(4) ? 1u : static_cast<uint32_t>(thread_count());
+  thread_pool().run_tasks(missing.size(), threads, [&](uint64_t i) {
+    ready[missing[i]] = make_kernel(requests[missing[i]], options);
+  });
   made_ += missing.size();
   for (size_t i : missing) {
-    codegen_ns_ += (*slots[i])->codegen_ns;
-    tell(**slots[i]);
+    codegen_ns_ += ready[i]->codegen_ns;
+    recent_.insert(keys[i], ready[i]);
+    tell(*ready[i]);
   }
-  std::vector<std::shared_ptr<ReadyKernel>> ready(requests.size());
-  for (size_t i = 0; i < requests.size(); ++i) ready[i] = *slots[i];
+  for (size_t i = 0; i < requests.size(); ++i)
+    if (!ready[i]) ready[i] = ready[first.at(keys[i])];
   return ready;
 }
 

@@ -4,11 +4,11 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "base/hash.h"
 #include "codegen/codegen.h"
+#include "engine/recent_cache.h"
 #include "engine/report.h"
 #include "runtime/device.h"
 #include "schedule/schedule.h"
@@ -40,7 +40,7 @@ struct KernelOptions {
   uint64_t bits() const { return no_opt | fast_math << 1 | contract << 2; }
 };
 
-/// Ready kernels of this process, by AST, device and options. Used under the session's mutex.
+/// Ready kernels that this process used lately, by AST, device and options. Used under the session's mutex.
 class KernelCache {
  public:
   /// One ready kernel a request. Errors: CompileError and what codegen throws; the cache stays as
@@ -49,10 +49,10 @@ class KernelCache {
                                                 const KernelOptions& options);
   uint64_t made() const { return made_; }
   uint64_t codegen_ns() const { return codegen_ns_; }
-  void clear() { by_key_.clear(); }
+  void clear() { recent_.clear(); }
 
  private:
-  std::unordered_map<Hash128, std::shared_ptr<ReadyKernel>, Hash128Hasher> by_key_;
+  RecentCache<std::shared_ptr<ReadyKernel>> recent_{4096};
   uint64_t made_ = 0, codegen_ns_ = 0;
 };
 

@@ -1,11 +1,11 @@
 // What the session is made of, beside the graph.
 #pragma once
 
-#include <unordered_map>
 #include <vector>
 
 #include "engine/canonical.h"
 #include "engine/plan.h"
+#include "engine/recent_cache.h"
 #include "engine/session.h"
 #include "engine/tape.h"
 
@@ -23,7 +23,7 @@ struct Session::Parts {
   std::vector<std::weak_ptr<TensorState>> losses;
 
   CanonicalGraph canonical;
-  std::unordered_map<Hash128, std::shared_ptr<ReadyPlan>, Hash128Hasher> plans;
+  RecentCache<std::shared_ptr<ReadyPlan>> plans{1024};
   KernelCache kernels;
   ArenaPool arenas;
   Statistics statistics;

@@ -122,6 +122,7 @@ void ArenaPool::provide(ReadyPlan& ready) {
   grow(ready);
   if (ready.temporaries && !ready.temporaries->buffers.empty()) return;
   if (!ready.temporaries) {
+    drop_those_of_dead_plans();
     ready.temporaries = std::make_shared<Temporaries>();
     handed_out_.push_back(ready.temporaries);
   }
@@ -135,8 +136,12 @@ void ArenaPool::provide(ReadyPlan& ready) {
   ready.temporaries->buffers = std::move(places);
 }
 
-void ArenaPool::forget_temporaries() {
+void ArenaPool::drop_those_of_dead_plans() {
   std::erase_if(handed_out_, [](const auto& t) { return t.use_count() == 1; });
+}
+
+void ArenaPool::forget_temporaries() {
+  drop_those_of_dead_plans();
   for (const auto& temporaries : handed_out_) temporaries->buffers.clear();
 }
 

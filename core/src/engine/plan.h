@@ -40,6 +40,7 @@ class ArenaPool {
  private:
   std::shared_ptr<runtime::Buffer>& block(runtime::Device& device, uint32_t index);
   void grow(const ReadyPlan& plan);
+  void drop_those_of_dead_plans();
   void forget_temporaries();
   struct Block {
     runtime::Device* device;

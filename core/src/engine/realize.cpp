@@ -198,16 +198,16 @@ std::shared_ptr<ReadyPlan> Session::ready_plan(std::span<const Id> roots, uint32
     const Stopwatch watch(statistics.lookup_ns);
     parts_->canonical.walk(graph_, *shapes_, parts_->values, roots);
     key = plan_key(parts_->canonical.key(), default_device, options, kernel_options);
-    if (const auto known = parts_->plans.find(key); known != parts_->plans.end()) {
+    if (const auto* known = parts_->plans.find(key)) {
       ++statistics.plan_cache_hits;
-      return known->second;
+      return *known;
     }
   }
   auto ready = make_ready(default_device, options, kernel_options);
   if (debugging(1))
     debug_write(
         fmt::format("planned {} steps for {} results\n", ready->plan.steps.size(), roots.size()));
-  parts_->plans.emplace(key, ready);
+  parts_->plans.insert(key, ready);
   return ready;
 }
 
