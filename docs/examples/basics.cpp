@@ -20,6 +20,8 @@ int main() {
   std::cout << b[{1, 2}].item<float>() << "\n";  // 42
   b.realize();
   std::cout << b << ", " << b.schedule().size() << "\n";  // … realized, 0
+  std::cout << to_string(b) << "\n";                      // [[12, 24, 36],
+                                                          //  [18, 30, 42]]
 
   // Numbers are weak: they take the dtype of what they meet. Dtypes promote without losing range.
   Tensor bytes = Tensor::from<uint8_t>({250, 251, 252});

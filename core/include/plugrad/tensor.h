@@ -338,6 +338,9 @@ PLUGRAD_API Tensor operator>=(const Tensor& a, const Tensor& b);
 
 /// "Tensor(512) f32 on CPU, lazy". Runs nothing.
 PLUGRAD_API std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
+/// The values, in nested rows: "[[1, 2],\n [3, 4]]"; of more than 1000, the ends of each axis.
+/// Realises the tensor.
+PLUGRAD_API std::string to_string(const Tensor& tensor);
 
 /// d loss / d target for each target, lazily; may be differentiated again. Values that are realised
 /// forget how they were computed, unless a target was marked with requires_grad_() before. Errors:
