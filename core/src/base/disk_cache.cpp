@@ -1,10 +1,12 @@
 // Layout of an entry: Header, key bytes, payload bytes. The checksum covers key and payload.
 #include "base/disk_cache.h"
 
+#include <fcntl.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -73,6 +75,37 @@ void for_each_entry(const std::string& directory, const F& f) {
   }
 }
 
+constexpr std::uint64_t kFolders = 256;  // entries are spread over them by hash
+constexpr std::uint64_t kPutsBetweenTrims = 4;
+
+/// Removes the entries of one folder that were not used for longest, down to three quarters of its
+/// share, when it exceeds that.
+void trim(const std::string& folder, std::uint64_t limit_bytes) {
+  struct Entry {
+    fs::file_time_type used;
+    std::uint64_t bytes;
+    fs::path path;
+  };
+  std::vector<Entry> entries;
+  std::uint64_t total = 0;
+  for_each_entry(folder, [&](const fs::directory_entry& entry) {
+    std::error_code error;
+    const std::uint64_t bytes = entry.file_size(error);
+    const fs::file_time_type used = entry.last_write_time(error);
+    if (error) return;  // another process removed it
+    entries.push_back({used, bytes, entry.path()});
+    total += bytes;
+  });
+  if (total <= limit_bytes) return;
+  std::ranges::sort(entries, {}, &Entry::used);
+  for (const Entry& entry : entries) {
+    if (total <= limit_bytes / 4 * 3) return;
+    std::error_code error;
+    fs::remove(entry.path, error);
+    total -= entry.bytes;
+  }
+}
+
 std::string home_directory() {
   if (auto home = environment_variable("HOME"); home && !home->empty()) return *home;
   passwd* user = getpwuid(geteuid());
@@ -81,7 +114,8 @@ std::string home_directory() {
 
 }  // namespace
 
-DiskCache::DiskCache(std::string directory) : directory_(std::move(directory)) {}
+DiskCache::DiskCache(std::string directory, std::uint64_t limit_bytes)
+    : directory_(std::move(directory)), limit_bytes_(limit_bytes) {}
 
 std::string DiskCache::path_of(std::span<const std::byte> key) const {
   std::string name = hash128(key).hex();
@@ -112,6 +146,7 @@ std::optional<std::vector<std::byte>> DiskCache::get(std::span<const std::byte> 
     return std::nullopt;
   }
   hits_.fetch_add(1);
+  utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // used now; a failure only makes it look older
   file->erase(file->begin(), file->begin() + static_cast<std::ptrdiff_t>(payload));
   return file;
 }
@@ -132,7 +167,8 @@ bool DiskCache::put(std::span<const std::byte> key, std::span<const std::byte> p
     warn_once(path, failed);
     return false;
   }
-  stored_.fetch_add(1);
+  if (stored_.fetch_add(1) % kPutsBetweenTrims == 0)
+    trim(fs::path(path).parent_path().string(), limit_bytes_ / kFolders);
   return true;
 }
 

@@ -13,12 +13,14 @@
 namespace plugrad {
 
 /// One file an entry, named by the hash of its key: magic, sizes, checksum, key, payload. Entries
-/// are written whole and renamed into place. A directory that is missing, read-only or full costs
+/// are written whole and renamed into place. What was not used for longest goes when the directory
+/// exceeds its limit. A directory that is missing, read-only or full costs
 /// one warning, and then everything is a miss.
 class DiskCache {
  public:
-  /// Empty: switched off.
-  explicit DiskCache(std::string directory);
+  static constexpr std::uint64_t kDefaultLimitBytes = std::uint64_t{2} << 30;
+  /// Empty: switched off. The limit is kept roughly.
+  explicit DiskCache(std::string directory, std::uint64_t limit_bytes = kDefaultLimitBytes);
 
   std::optional<std::vector<std::byte>> get(std::span<const std::byte> key);
   /// Whether the entry is stored now.
@@ -41,6 +43,7 @@ class DiskCache {
   void warn_once(const std::string& path, int error);
 
   std::string directory_;
+  std::uint64_t limit_bytes_;
   std::atomic<bool> warned_{false};
   std::atomic<std::uint64_t> hits_{0}, misses_{0}, damaged_{0}, stored_{0};
 };
