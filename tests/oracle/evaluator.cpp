@@ -136,6 +136,7 @@ Array Evaluator::compute(Id id) {
       return reduce(source(node, 0), graph_.arg_list(id), node.dtype);
     case Op::Contiguous:
     case Op::Detach:
+    case Op::Function:
     case Op::Copy:
       return source(node, 0);
     case Op::Reshape: case Op::Permute: case Op::Expand: case Op::Pad: case Op::Shrink:
@@ -147,6 +148,9 @@ Array Evaluator::compute(Id id) {
     case Op::CmpEq: case Op::CmpNe: case Op::Where: case Op::Cast: case Op::Bitcast: case Op::Exp2:
     case Op::Log2: case Op::Sin: case Op::FloorDiv: case Op::FloorMod:
       return elementwise(node);
+    case Op::UserKernel:
+      fail(ErrorKind::Unsupported, "[evaluate] a user's kernel is not evaluated: compare its "
+                                   "values with those of tensor functions");
     case Op::Nop: case Op::Param: case Op::Array: case Op::GroupId: case Op::LocalId:
     case Op::Loop: case Op::EndLoop: case Op::If: case Op::EndIf: case Op::Load: case Op::Store:
     case Op::AtomicAdd: case Op::Barrier: case Op::Vector: case Op::Lane: case Op::Wmma:

@@ -5,6 +5,7 @@
 #include "plugrad/device.h"
 #include "plugrad/dtype.h"
 #include "plugrad/error.h"
+#include "plugrad/function.h"
 #include "plugrad/functional.h"
 #include "plugrad/kernel.h"
 #include "plugrad/linalg.h"

@@ -40,7 +40,8 @@ void CanonicalGraph::visit_from(Id root, const ValueTable& values) {
       stack_.pop_back();
       continue;
     }
-    const auto sources = graph_->sources(id);
+    auto sources = graph_->sources(id);
+    if ((*graph_)[id].op == Op::Function) sources = sources.first(1);
     while (next < sources.size() && is_visited(sources[next])) ++next;
     if (next < sources.size()) {
       const Id source = sources[next++];
@@ -60,6 +61,11 @@ void CanonicalGraph::put_list(std::span<const int64_t> list) {
 void CanonicalGraph::finish(Id id) {
   const Node& node = (*graph_)[id];
   ensure(node.op != Op::Buffer, "buffer node {} has no value", id);
+  if (node.op == Op::Function) {  // is its value: what else it names is for gradients
+    walk_of_[id] = walk_;
+    number_of_[id] = number_of_[graph_->sources(id)[0]];
+    return;
+  }
   words_.push_back(static_cast<uint64_t>(node.op) | static_cast<uint64_t>(node.dtype) << 8 |
                    static_cast<uint64_t>(node.src_count) << 16);
   for (Id source : graph_->sources(node)) words_.push_back(number_of_[source]);

@@ -20,9 +20,19 @@ const std::vector<Id>& Session::mark() {
   });
 }
 
+// What a dead call of a user's function held may have been the last use of other calls.
+const std::vector<Id>& Session::mark_without_dead_calls() {
+  while (true) {
+    const size_t states = parts_->state_count;
+    const std::vector<Id>& reached = mark();
+    functions_.retain(graph_, reached);
+    if (parts_->state_count == states) return reached;
+  }
+}
+
 void Session::forget_unreached() {
   std::vector<bool> reached(graph_.size());
-  for (Id id : mark()) reached[id] = true;
+  for (Id id : mark_without_dead_calls()) reached[id] = true;
   const size_t dropped = parts_->values.retain([&](Id id) { return reached[id]; });
   parts_->maybe_garbage = false;
   ++parts_->statistics.collections;
@@ -74,7 +84,7 @@ void Session::renumber() {
   Graph graph;
   ValueTable values;
   std::vector<Id> new_id(old_size, kNoId);
-  for (Id id : mark()) {
+  for (Id id : mark_without_dead_calls()) {
     new_id[id] = copy_node(graph, id, new_id);
     if (parts_->values.find(id)) values.set(new_id[id], parts_->values.share(id));
   }

@@ -12,7 +12,7 @@ namespace {
 using Guard = std::lock_guard<std::recursive_mutex>;
 
 bool repeats_or_reorders(Op op) {
-  return (is_movement(op) && op != Op::Pad) || op == Op::Detach;
+  return (is_movement(op) && op != Op::Pad) || op == Op::Detach || op == Op::Function;
 }
 
 // The storage form of a constant's bits, in the low bytes.
@@ -51,7 +51,8 @@ void fill(std::span<std::byte> out, uint64_t element, uint32_t size_bytes) {
 std::optional<uint64_t> Session::constant_value(Id node) {
   std::vector<DType> casts;
   Id id = node;
-  for (; repeats_or_reorders(graph_[id].op) || graph_[id].op == Op::Cast; id = graph_[id].src[0])
+  for (; repeats_or_reorders(graph_[id].op) || graph_[id].op == Op::Cast;
+       id = graph_.sources(id)[0])
     if (graph_[id].op == Op::Cast) casts.push_back(graph_[id].dtype);
   if (graph_[id].op != Op::Const) return std::nullopt;
   DType dtype = graph_[id].dtype;
@@ -66,8 +67,9 @@ std::shared_ptr<Value> Session::readable_value(TensorState& state) {
   realize(state);
   Id base = state.node;
   while (!parts_->values.find(base) &&
-         (graph_[base].op == Op::Reshape || graph_[base].op == Op::Detach))
-    base = graph_[base].src[0];
+         (graph_[base].op == Op::Reshape || graph_[base].op == Op::Detach ||
+          graph_[base].op == Op::Function))
+    base = graph_.sources(base)[0];
   if (parts_->values.find(base)) return parts_->values.share(base);
   const Id root = graph_.add(Op::Contiguous, graph_[base].dtype, {base});
   if (!parts_->values.find(root)) {

@@ -19,11 +19,11 @@ bool is_weak(DType dtype) {
 
 // Ops whose result is another look at their source's elements.
 bool is_view(Op op) {
-  return (is_movement(op) && op != Op::Pad) || op == Op::Detach;
+  return (is_movement(op) && op != Op::Pad) || op == Op::Detach || op == Op::Function;
 }
 bool keeps_every_element(Op op) {
   return op == Op::Reshape || op == Op::Permute || op == Op::Expand || op == Op::Flip ||
-         op == Op::Detach;
+         op == Op::Detach || op == Op::Function;
 }
 
 // Adds the time until its end to a counter.
@@ -64,10 +64,10 @@ bool Session::is_stored(Id base) {
 // views where that has a value already. Constants need none.
 Id Session::stored_base(Id node) {
   Id bottom = node;
-  while (!is_stored(bottom) && is_view(graph_[bottom].op)) bottom = graph_[bottom].src[0];
+  while (!is_stored(bottom) && is_view(graph_[bottom].op)) bottom = graph_.sources(bottom)[0];
   if (is_stored(bottom)) return bottom;
   Id base = node;
-  while (keeps_every_element(graph_[base].op)) base = graph_[base].src[0];
+  while (keeps_every_element(graph_[base].op)) base = graph_.sources(base)[0];
   return base;
 }
 
@@ -141,7 +141,7 @@ void Session::settle(TensorState& state) {
   const bool assigned_leaf = state.pending && state.requires_grad;
   if (state.pending) std::erase(parts_->pending, &state);
   state.pending = false;
-  if (state.release_tape || assigned_leaf || !parts_->tape.has_tracked_source(graph_, base)) {
+  if (state.release_tape || assigned_leaf || !parts_->tape.has_tracked_source(graph_, state.node)) {
     cut(state, base);
   }
 }
@@ -150,7 +150,8 @@ void Session::cut(TensorState& state, Id base) {
   const Op op = graph_[base].op;
   if (op == Op::Buffer || op == Op::Const) return;
   std::vector<Id> views;
-  for (Id id = state.node; id != base; id = graph_[id].src[0]) views.push_back(id);
+  for (Id id = state.node; id != base; id = graph_.sources(id)[0])
+    if (graph_[id].op != Op::Function) views.push_back(id);  // it is there for a gradient only
   const ValuePtr value = parts_->values.share(base);
   Id node = add_buffer(graph_, std::vector<int64_t>(shape(base).begin(), shape(base).end()),
                        value->dtype, value->device);

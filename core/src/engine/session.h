@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/functions.h"
 #include "engine/report.h"
 #include "uop/facts.h"
 #include "uop/graph.h"
@@ -75,6 +76,7 @@ class Session {
   Shapes& shapes() { return *shapes_; }
   Devices& devices() { return *devices_; }
   RandomState& random() { return random_; }
+  FunctionTable& functions() { return functions_; }
   std::span<const int64_t> shape(Id node) { return (*shapes_)[node]; }
 
   // States.
@@ -176,6 +178,7 @@ class Session {
 
   // memory.cpp
   const std::vector<Id>& mark();
+  const std::vector<Id>& mark_without_dead_calls();
   void forget_unreached();
   void renumber();
   void remark_leaves();
@@ -188,6 +191,7 @@ class Session {
   std::unique_ptr<Shapes> shapes_;
   std::unique_ptr<Devices> devices_;
   RandomState random_;
+  FunctionTable functions_;
   std::unique_ptr<Parts> parts_;
 };
 

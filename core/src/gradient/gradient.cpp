@@ -3,11 +3,13 @@
 #include "gradient/gradient.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
 
 #include "gradient/convolution.h"
 #include "gradient/rules.h"
+#include "uop/user.h"
 
 namespace plugrad::autodiff {
 namespace {
@@ -108,6 +110,40 @@ bool flow_through_convolution(Context& context, Tape& tape, Id node, Id gradient
   return true;
 }
 
+/// Calls of functions with their own derivative. All outputs of a call are newer than what they
+/// were computed of, so what flows to them is complete when the oldest is reached.
+class Calls {
+ public:
+  explicit Calls(const Graph& g, const Tape& tape) {
+    for (size_t place = 0; place < tape.size(); ++place) {
+      const Node& n = g[tape.node(place)];
+      if (n.op == Op::Function) places_[function_call(n.arg)].push_back(place);
+    }
+  }
+
+  /// The function of the node at `place` gives its gradient, once for all outputs.
+  void flow(Context& context, Tape& tape, size_t place) {
+    const Graph& g = context.graph;
+    const Id first = tape.node(place);
+    const auto& outputs = places_.at(function_call(g[first].arg));
+    if (outputs.front() != place) return;
+    std::vector<FunctionStep::Flow> flows;
+    for (size_t output : outputs)
+      if (tape.gradient(output) != kNoId)
+        flows.push_back({tape.node(output), tape.result(tape.node(output))});
+    if (flows.empty()) return;
+    FunctionStep step{flows, {}};
+    const std::vector<Id> sources(g.sources(first).begin(), g.sources(first).end());
+    for (Id source : sources) step.wanted.push_back(tape.is_active(source));
+    const std::vector<Id> to = context.function(step);
+    for (size_t i = 0; i < to.size(); ++i)
+      tape.flow(sources[i + 1], to[i], context.shapes.id(sources[i + 1]));
+  }
+
+ private:
+  std::map<uint64_t, std::vector<size_t>> places_;  // ascending
+};
+
 }  // namespace
 
 std::vector<Id> gradient(Context& context, Id loss, Id seed, std::span<const Id> targets) {
@@ -115,8 +151,13 @@ std::vector<Id> gradient(Context& context, Id loss, Id seed, std::span<const Id>
   std::ranges::sort(sorted);
   Tape tape(context, loss, sorted);
   tape.flow(loss, seed, context.shapes.id(loss));
+  Calls calls(context.graph, tape);
   for (size_t i = tape.size(); i-- > 0;) {
     const Id node = tape.node(i), flowing = tape.gradient(i);
+    if (context.graph[node].op == Op::Function) {
+      calls.flow(context, tape, i);
+      continue;
+    }
     if (flowing == kNoId) continue;
     if (!flow_through_convolution(context, tape, node, flowing))
       flow_to_sources(context, tape, node, flowing);

@@ -91,6 +91,7 @@ class Copier {
       case Op::Const:
         return draft_.graph.add(n.op, n.dtype, {}, n.arg);
       case Op::Detach:
+      case Op::Function:
         return src[0];
       case Op::Contiguous:
         return contiguous(src[0], n.arg);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "gradient/gradient.h"
+#include "tensor/function_gradient.h"
 #include "tensor/record.h"
 
 namespace plugrad {
@@ -33,7 +34,8 @@ Id seed_of(Recorder& r, Id loss, const Tensor& given) {
 std::vector<Id> gradients_of(Recorder& r, Id loss, const Tensor& given,
                              std::span<const Id> targets) {
   const Id seed = seed_of(r, loss, given);
-  autodiff::Context context{r.graph(), r.session().shapes(), r.session().devices()};
+  autodiff::Context context{r.graph(), r.session().shapes(), r.session().devices(),
+                            tensor::function_gradient(r)};
   return autodiff::gradient(context, loss, seed, targets);
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "uop/user.h"
+
 namespace plugrad {
 namespace {
 
@@ -43,6 +45,12 @@ ListId Shapes::compute(Id node) {
     case Op::Buffer: {
       const auto list = graph_.arg_list(node).subspan(2);
       return graph_.list(std::vector<int64_t>(list.begin(), list.end()));
+    }
+    case Op::Function: return by_id_[graph_.sources(n)[0]];
+    case Op::UserKernel: {
+      const UserKernelArg arg(graph_.arg_list(node));
+      const auto shape = arg.form(arg.output()).shape;
+      return graph_.list(std::vector<int64_t>(shape.begin(), shape.end()));
     }
     case Op::Iota: return graph_.list({static_cast<int64_t>(n.arg)});
     case Op::Reshape:

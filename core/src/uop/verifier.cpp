@@ -10,6 +10,7 @@
 #include "uop/facts.h"
 #include "uop/printer.h"
 #include "uop/range.h"
+#include "uop/user.h"
 
 namespace plugrad {
 namespace {
@@ -110,6 +111,13 @@ const char* store_op(const Subject& s) {
   if (!is_integer(s.type(1))) return "the index must be an integer";
   if (s.type(2) != s.type(0)) return "the value must have the dtype of the memory";
   return s.sources.size() < 4 || s.type(3) == DType::Bool ? nullptr : "the gate must be bool";
+}
+const char* user_kernel(const Subject& s) {
+  const auto list = s.g.arg_list(s.id);
+  if (list.size() < 3 || list[1] < 0 || list[1] >= list[2]) return "the list names no output";
+  const UserKernelArg arg(list);
+  return arg.form(arg.output()).dtype == s.n.dtype ? nullptr
+                                                   : "the result has the dtype of the output";
 }
 const char* sink(const Subject& s) {
   if (s.spec == Spec::Tensor) return nullptr;
@@ -214,6 +222,7 @@ constexpr Row kRows[] = {
     {Op::Expand, T, first_source_dtype},  {Op::Pad, T, first_source_dtype},
     {Op::Shrink, T, first_source_dtype},  {Op::Flip, T, first_source_dtype},
     {Op::Contiguous, T, first_source_dtype}, {Op::Detach, T, first_source_dtype},
+    {Op::Function, T, first_source_dtype}, {Op::UserKernel, T, user_kernel},
     {Op::Copy, T, first_source_dtype},    {Op::Reduce, T | K, reduce_op},
     {Op::Range, K | P, range_op},         {Op::Param, K | P, anything},
     {Op::Array, K | P, anything},         {Op::GroupId, K | P, anything},

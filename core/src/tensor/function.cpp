@@ -1,0 +1,182 @@
+// Functions with the user's own backward: forward runs on detached inputs, each float output
+// becomes a Function node over its value, and the gradient walk comes back here.
+#include "plugrad/function.h"
+
+#include "tensor/function_gradient.h"
+#include "uop/user.h"
+
+namespace plugrad {
+
+using engine::FunctionCall;
+using tensor::Recorder;
+
+/// From the nodes of a call to what the user's functions see, and back.
+class FunctionCaller {
+ public:
+  FunctionCaller(Recorder& r, Id node)
+      : r_(r),
+        arg_(r.graph()[node].arg),
+        call_(r.session().functions()[function_call(arg_)]),
+        sources_(r.graph().sources(node).begin(), r.graph().sources(node).end()) {}
+
+  std::vector<Id> gradients(const autodiff::FunctionStep& step) {
+    const auto& function = *static_cast<const CustomFunction*>(call_->function.get());
+    FunctionContext context;
+    for (uint32_t i = 0; i < call_->input_count; ++i) {
+      context.inputs_.push_back(tensor(sources_[1 + i]));
+      context.needed_.push_back(step.wanted[1 + i]);
+    }
+    for (uint32_t i = 0; i < call_->saved_count; ++i)
+      context.saved_.push_back(tensor(sources_[1 + call_->input_count + i]));
+    std::vector<Tensor> flowing;
+    for (uint32_t i = 0; i < call_->output_count; ++i) {
+      context.outputs_.push_back(tensor(output(i)));
+      flowing.push_back(flowing_to(i, step));
+    }
+    return checked(context, function.backward(context, flowing));
+  }
+
+ private:
+  Tensor tensor(Id node) { return Tensor(r_.session().make(node)); }
+
+  Id value(uint32_t output) const {
+    return sources_[1 + call_->input_count + call_->saved_count + output];
+  }
+
+  /// The node of an output, made again where nothing else held it.
+  Id output(uint32_t number) {
+    const Id own = value(number);
+    if (!is_float(r_.dtype(own))) return own;
+    std::vector<Id> sources = sources_;
+    sources[0] = own;
+    return r_.graph().add(Op::Function, r_.dtype(own), sources,
+                          function_arg(function_call(arg_), number));
+  }
+
+  Tensor flowing_to(uint32_t number, const autodiff::FunctionStep& step) {
+    for (const auto& flow : step.outputs)
+      if (function_output(r_.graph()[flow.node].arg) == number) return tensor(flow.gradient);
+    const Id own = value(number);
+    if (!is_float(r_.dtype(own))) return {};
+    return tensor(r_.broadcast_to(r_.graph().constant(r_.dtype(own), 0.0), r_.shape(own)));
+  }
+
+  std::vector<Id> checked(const FunctionContext& context, const std::vector<Tensor>& given) {
+    require(given.size() == call_->input_count,
+            "[{}] backward returned {} gradients for {} inputs; return one an input, undefined "
+            "where there is none",
+            call_->name, given.size(), call_->input_count);
+    std::vector<Id> nodes;
+    for (size_t i = 0; i < given.size(); ++i)
+      nodes.push_back(given[i].defined() ? checked(i, context.inputs()[i], given[i]) : kNoId);
+    return nodes;
+  }
+
+  Id checked(size_t number, const Tensor& input, const Tensor& gradient) {
+    Graph& g = r_.graph();
+    Id node = gradient.state()->node;
+    const Id source = input.state()->node;
+    const DType wanted = g[source].dtype;
+    require(is_float(wanted),
+            "[{}] backward returned a gradient for input {}, which is {}; only "
+            "floats have one, return an undefined Tensor",
+            call_->name, number, name_of(wanted));
+    const bool literal = g[node].op == Op::Const && r_.shape(node).empty();
+    if (literal) node = r_.cast(node, wanted);
+    require(g[node].dtype == wanted && (literal || r_.shape(node) == r_.shape(source)),
+            "[{}] backward returned {} {} as the gradient of input {}, which is {} {}; return that "
+            "shape and dtype, with reshape(), sum() or cast()",
+            call_->name, name_of(strong(g[node].dtype)), to_string(r_.shape(node)), number,
+            name_of(wanted), to_string(r_.shape(source)));
+    return node;
+  }
+
+  Recorder& r_;
+  const uint64_t arg_;
+  const engine::FunctionCallPtr call_;  // kept while the user's code runs
+  const std::vector<Id> sources_;
+};
+
+autodiff::FunctionGradient tensor::function_gradient(Recorder& recorder) {
+  return [&recorder](const autodiff::FunctionStep& step) {
+    return FunctionCaller(recorder, step.outputs[0].node).gradients(step);
+  };
+}
+
+namespace {
+
+void require_defined(const std::string& name, const char* what,
+                     const std::vector<Tensor>& tensors) {
+  for (size_t i = 0; i < tensors.size(); ++i)
+    require(tensors[i].defined(), "[{}] {} {} is undefined", name, what, i);
+}
+
+/// Nodes of literals are given the dtype in which they are stored.
+std::vector<Id> nodes_of(Recorder& r, const std::vector<Tensor>& tensors) {
+  std::vector<Id> nodes;
+  for (const Tensor& t : tensors) {
+    const Id node = t.state()->node;
+    nodes.push_back(r.cast(node, strong(r.dtype(node))));
+  }
+  return nodes;
+}
+
+/// The same tensors of their own: what is assigned to those given later does not show.
+std::vector<Tensor> aliases(const std::string& name, const std::vector<Tensor>& tensors) {
+  Recorder r(name);
+  std::vector<Tensor> result;
+  for (const Tensor& t : tensors)
+    result.emplace_back(r.session().make(t.state()->node, t.state()->device));
+  return result;
+}
+
+/// The outputs as nodes that know the call: over their values, what backward is given, and all
+/// values, so that any of them leads to the others.
+std::vector<Tensor> bind_outputs(const std::shared_ptr<const CustomFunction>& function,
+                                 const std::vector<Tensor>& inputs,
+                                 const std::vector<Tensor>& saved,
+                                 const std::vector<Tensor>& outputs) {
+  Recorder r(function->name);
+  auto call = std::make_shared<FunctionCall>();
+  call->name = function->name;
+  call->input_count = static_cast<uint32_t>(inputs.size());
+  call->saved_count = static_cast<uint32_t>(saved.size());
+  call->output_count = static_cast<uint32_t>(outputs.size());
+  call->function = function;
+  const std::vector<Id> values = nodes_of(r, outputs);
+  std::vector<Id> sources = {kNoId};
+  for (const auto& part : {nodes_of(r, inputs), nodes_of(r, saved), values})
+    sources.insert(sources.end(), part.begin(), part.end());
+  const uint64_t number = r.session().functions().add(std::move(call));
+  std::vector<Tensor> results;
+  for (uint32_t i = 0; i < outputs.size(); ++i) {
+    sources[0] = values[i];
+    const DType dtype = r.dtype(values[i]);
+    const Id node = is_float(dtype)
+                        ? r.graph().add(Op::Function, dtype, sources, function_arg(number, i))
+                        : values[i];
+    results.emplace_back(r.session().make(node, outputs[i].state()->device));
+  }
+  return results;
+}
+
+}  // namespace
+
+std::vector<Tensor> CustomFunction::operator()(const std::vector<Tensor>& given) const {
+  require(forward && backward, "[{}] the function needs a forward and a backward", name);
+  require_defined(name, "input", given);
+  const std::vector<Tensor> inputs = aliases(name, given);
+  FunctionContext context;
+  for (const Tensor& t : inputs) context.inputs_.push_back(is_float(t.dtype()) ? t.detach() : t);
+  const std::vector<Tensor> outputs = forward(context, context.inputs_);
+  require(!outputs.empty(), "[{}] forward returned no tensors", name);
+  require_defined(name, "output", outputs);
+  require_defined(name, "saved tensor", context.saved_);
+  require(inputs.size() + context.saved_.size() + outputs.size() < kMostOutputs - 1,
+          "[{}] {} inputs, saved tensors and outputs are more than {}", name,
+          inputs.size() + context.saved_.size() + outputs.size(), kMostOutputs - 2);
+  return bind_outputs(std::make_shared<const CustomFunction>(*this), inputs, context.saved_,
+                      outputs);
+}
+
+}  // namespace plugrad

@@ -1,0 +1,48 @@
+// The args of the two ops that stand for what a user wrote.
+//   Function    call << 16 | output. Sources: the output's value, then what the gradient needs: the
+//               function's inputs first. All outputs of a call have one call number.
+//   UserKernel  list: kernel number, output, number of outputs, then dtype, rank, sizes… of each
+//               output. The outputs of one launch are the nodes that differ in `output` alone.
+#pragma once
+
+#include "uop/graph.h"
+
+namespace plugrad {
+
+inline constexpr uint32_t kMostOutputs = 1 << 16;
+
+inline uint64_t function_arg(uint64_t call, uint32_t output) {
+  return call << 16 | output;
+}
+inline uint64_t function_call(uint64_t arg) {
+  return arg >> 16;
+}
+inline uint32_t function_output(uint64_t arg) {
+  return static_cast<uint32_t>(arg & 0xffff);
+}
+
+/// A stored array as a kernel writes it.
+struct OutputForm {
+  DType dtype;
+  std::span<const int64_t> shape;
+};
+
+/// Reads the list of a UserKernel node.
+class UserKernelArg {
+ public:
+  explicit UserKernelArg(std::span<const int64_t> list) : list_(list) {}
+  uint32_t kernel() const { return static_cast<uint32_t>(list_[0]); }
+  uint32_t output() const { return static_cast<uint32_t>(list_[1]); }
+  uint32_t output_count() const { return static_cast<uint32_t>(list_[2]); }
+  OutputForm form(uint32_t output) const {
+    size_t at = 3;
+    for (; output > 0; --output) at += 2 + static_cast<size_t>(list_[at + 1]);
+    return {static_cast<DType>(list_[at]),
+            list_.subspan(at + 2, static_cast<size_t>(list_[at + 1]))};
+  }
+
+ private:
+  std::span<const int64_t> list_;
+};
+
+}  // namespace plugrad
