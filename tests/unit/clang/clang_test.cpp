@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -143,20 +142,6 @@ TEST_F(ClangComponent, ManyThreads_CompileAtOnce) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_FALSE(objects[0].empty());
   for (const std::string& object : objects) EXPECT_EQ(object, objects[0]);
-}
-
-// Printed, not judged: machines differ.
-TEST_F(ClangComponent, SmallKernel_TimeToCompile) {
-  std::vector<double> times_ms;
-  for (int round = 0; round < 30; ++round) {
-    const auto begin = std::chrono::steady_clock::now();
-    ASSERT_EQ(compile(kMultiplyAdd), PGR_STATUS_OK);
-    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
-    times_ms.push_back(time.count());
-  }
-  const double first = times_ms.front();
-  std::sort(times_ms.begin(), times_ms.end());
-  std::cout << "small kernel: first " << first << " ms, median " << times_ms[15] << " ms\n";
 }
 
 }  // namespace

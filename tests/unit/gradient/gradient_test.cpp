@@ -1,6 +1,5 @@
 #include <gmock/gmock.h>
 
-#include <chrono>
 #include <numbers>
 
 #include "graph_fixture.h"
@@ -115,16 +114,15 @@ TEST_F(Gradient, OfAGradient) {
   EXPECT_THAT(values(third), ElementsAre(6, 6));
 }
 
-TEST_F(Gradient, OfAChainOf100000OpsTakesLinearTime) {
+// In quadratic time it would exceed the limit of the test.
+TEST_F(Gradient, OfAChainOf100000Ops) {
   const Id a = buffer({1}, {1});
   Id y = a;
   for (int i = 0; i < 50000; ++i) {
     y = g.binary(Op::Mul, y, number(1.0 + 1e-9 * (i + 1)));
     y = g.binary(Op::Add, y, number(1e-9 * (i + 1)));
   }
-  const auto begin = std::chrono::steady_clock::now();
   const Id d = derivative(y, a);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
   EXPECT_NEAR(values(d)[0], std::exp(1e-9 * 50000.0 * 50001.0 / 2), 1e-3);
 }
 

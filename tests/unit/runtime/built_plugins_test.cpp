@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <chrono>
 
 #include "base/settings.h"
 #include "base/thread_pool.h"
@@ -74,21 +73,6 @@ TEST_P(BuiltPlugin, KernelsCompileInParallelAndComeFromDiskNextTime) {
                                      testing::Contains("pgr.compiler"));
   EXPECT_EQ(kernel->from_disk_cache(), has_compiler);
   EXPECT_EQ(kernel->disassemble().empty(), !has_compiler);
-}
-
-TEST_P(BuiltPlugin, ALaunchCostsLittle) {
-  auto kernel = device().compile(multiply_add("axpy"), "axpy");
-  auto out = device().allocate(256), a = device().allocate(256), b = device().allocate(256);
-  Buffer* buffers[] = {out.get(), a.get(), b.get()};
-  std::uint64_t scalars[] = {3};
-  Launch nothing{.buffers = buffers, .scalars = scalars, .group_count = {0, 1, 1}};
-  constexpr int kRounds = 10000;
-  auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < kRounds; ++i) device().launch(*kernel, nothing);
-  double ns =
-      std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
-  RecordProperty("launch_ns", std::to_string(ns / kRounds));
-  EXPECT_LT(ns / kRounds, 20000) << "bench/ holds the real number; this only notices a blunder";
 }
 
 INSTANTIATE_TEST_SUITE_P(Plugins, BuiltPlugin, testing::Values(PLUGRAD_BUILT_DEVICES),

@@ -1,7 +1,6 @@
 // The form of plans: memory, limits, split reductions, shared kernels, printing.
 #include <gmock/gmock.h>
 
-#include <chrono>
 
 #include "check.h"
 
@@ -111,12 +110,9 @@ TEST(Plan, LongChainsAreCut) {
   Id x = t.buffer({4});
   const Id y = t.buffer({4});
   for (int i = 0; i < 100000; ++i) x = i % 2 == 0 ? t.relu(x) : t.add(x, y);
-  const auto start = std::chrono::steady_clock::now();
   const Plan plan = plan_of(t, {x});
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   EXPECT_EQ(kernel_count(plan), 100u);
   EXPECT_LE(plan.asts.size(), 3u);
-  EXPECT_LT(took.count(), 5) << "seconds";
 }
 
 TEST(Plan, LargeReductionsWithFewResultsAreSplit) {
