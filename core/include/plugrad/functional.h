@@ -2,6 +2,7 @@
 /// made of.
 #pragma once
 
+#include "plugrad/conv.h"
 #include "plugrad/tensor.h"
 
 namespace plugrad {
@@ -22,12 +23,6 @@ PLUGRAD_API Tensor stack(const std::vector<Tensor>& tensors, int64_t axis = 0);
 PLUGRAD_API Tensor matmul(const Tensor& a, const Tensor& b);
 /// x times `weight` (k, m) plus `bias` (m).
 PLUGRAD_API Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
-
-/// Cross-correlation. Shape: (n, c, h, w) with weight (m, c / groups, kh, kw) and bias (m) ->
-/// (n, m, (h + top + bottom - dilation (kh - 1) - 1) / stride + 1, …). Errors: User for channels
-/// that do not fit the groups, or a window larger than the padded image.
-PLUGRAD_API Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
-                          const ConvOptions& options = {});
 
 /// (x - mean) / sqrt(variance + eps) over the last axes; no scale or shift. Ba et al. 2016.
 PLUGRAD_API Tensor layernorm(const Tensor& x, const Axes& axes = -1, double eps = 1e-5);

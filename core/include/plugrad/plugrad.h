@@ -1,6 +1,7 @@
 /// All of plugrad's public interface.
 #pragma once
 
+#include "plugrad/conv.h"
 #include "plugrad/data.h"
 #include "plugrad/device.h"
 #include "plugrad/dtype.h"

@@ -1,4 +1,5 @@
 // Values back to the host.
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -96,6 +97,24 @@ void Session::read(TensorState& state, std::span<std::byte> out) {
     value->buffer->copy_out(out.data(), needed);
   else
     std::memcpy(out.data(), value->host.data(), needed);
+}
+
+std::optional<std::vector<std::byte>> Session::peek(const TensorState& state) {
+  const Guard guard(mutex_);
+  const DType dtype = strong(graph_[state.node].dtype);
+  std::vector<std::byte> bytes(static_cast<size_t>(element_count(shape(state.node))) *
+                               size_of(dtype));
+  if (const auto constant = constant_value(state.node)) {
+    fill(bytes, storage_bits(*constant, dtype), size_of(dtype));
+    return bytes;
+  }
+  Id base = state.node;
+  while (graph_[base].op == Op::Reshape || graph_[base].op == Op::Detach)
+    base = graph_[base].src[0];
+  const Value* value = parts_->values.find(base);
+  if (value == nullptr || value->buffer || value->host.size() != bytes.size()) return std::nullopt;
+  std::ranges::copy(value->host, bytes.begin());
+  return bytes;
 }
 
 uint64_t Session::read_element(TensorState& state) {

@@ -129,6 +129,9 @@ class Session {
 
   /// Copies the value out, realising it first. Errors: User when `out` has another size.
   void read(TensorState& state, std::span<std::byte> out);
+  /// The value where the host has it, converted to the dtype's storage form: a constant, or values
+  /// from the host that no kernel has read yet. Nothing runs.
+  std::optional<std::vector<std::byte>> peek(const TensorState& state);
   /// The single element of a state with one element.
   double item(TensorState& state);
   int64_t item_int(TensorState& state);

@@ -1,4 +1,5 @@
-// Convolution as nodes: how its window view is written, how it is found again, and its derivatives.
+// Convolution as nodes: how it is written over its window view, how it is found again, and its
+// derivatives. Any number of spatial axes.
 //
 // The view of windows repeats rows of the image (reshape, expand, shrink), so the generic rules
 // would give a data gradient that adds many overlapping views. Here it is a convolution of the
@@ -6,40 +7,48 @@
 // width).
 #pragma once
 
-#include <array>
 #include <optional>
 
-#include "gradient/gradient.h"
+#include "gradient/windows.h"
 
 namespace plugrad::autodiff {
-
-/// Windows over the last two axes.
-struct Windows {
-  std::array<int64_t, 2> kernel, stride{1, 1}, dilation{1, 1};
-  /// How many windows fit an axis of `size`; below 1 when none does.
-  int64_t count(size_t axis, int64_t size) const {
-    return (size - dilation[axis] * (kernel[axis] - 1) - 1) / stride[axis] + 1;
-  }
-};
-
-/// (…, h, w) -> (…, oh, ow, kh, kw): element (o, k) of an axis is o * stride + k * dilation of the
-/// source.
-Id window_view(Context& context, Id image, const Windows& windows);
 
 /// Cross-correlation without padding: image (n, groups * ci, h, w), weight (groups * co, ci, kh,
 /// kw).
 struct Convolution {
   Id image = kNoId, weight = kNoId;
   int64_t groups = 1;
-  std::array<int64_t, 2> stride{1, 1}, dilation{1, 1};
+  List stride, dilation;
 };
 
-/// One Reduce over the last three axes of (n, groups, co, oh, ow, ci, kh, kw), which stay with
-/// size 1.
+/// The image of a convolution as (n, groups, co, oh, ow, ci, kh, kw), and the weight in the same
+/// shape.
+struct Operands {
+  Id image, weight;
+};
+Operands convolution_operands(Context& context, const Convolution& convolution);
+
+/// One Reduce over the last axes of (n, groups, co, oh, ow, ci, kh, kw), ci and after, which stay
+/// with size 1.
 Id build_convolution(Context& context, const Convolution& convolution);
 
 /// The convolution that build_convolution turned into this node, if it is one.
 std::optional<Convolution> match_convolution(Context& context, Id node);
+
+/// What an element of the output adds to each element of the image it was computed from: y (n,
+/// groups * co, oh, ow), weight as in Convolution -> (n, groups * ci, image…).
+struct Transposed {
+  Id y = kNoId, weight = kNoId;
+  int64_t groups = 1;
+  List stride, dilation;
+  List image;  // its sizes; (oh - 1) * stride + dilation * (kh - 1) + 1 at least
+  /// A stride that does not divide the kernel gives either weights that are padded with zeros
+  /// (fewer multiplications; an infinite y turns them into NaN) or a y with zeros between its
+  /// elements.
+  bool pad_weight = true;
+  bool store_padded = true;  // padded operands become values of their own
+};
+Id transposed_convolution(Context& context, const Transposed& transposed);
 
 struct ConvolutionGradient {
   Id image = kNoId, weight = kNoId;  // kNoId where not asked for

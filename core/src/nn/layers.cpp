@@ -51,10 +51,12 @@ Conv2d::Conv2d(int64_t in, int64_t out, Pair kernel, ConvOptions options_, bool 
   int64_t groups = options.groups;
   require(in > 0 && out > 0 && groups > 0 && in % groups == 0 && out % groups == 0,
           "[Conv2d] {} channels to {} in {} groups; both must be multiples of the groups", in, out, groups);
-  require(kernel.height > 0 && kernel.width > 0, "[Conv2d] a kernel of {} x {}; sizes must be positive",
-          kernel.height, kernel.width);
-  double bound = 1.0 / std::sqrt(static_cast<double>(in / groups * kernel.height * kernel.width));
-  weight = trained_uniform({out, in / groups, kernel.height, kernel.width}, bound);
+  std::vector<int64_t> size = kernel.list();
+  if (size.size() == 1) size.push_back(size[0]);
+  require(size.size() == 2 && size[0] > 0 && size[1] > 0, "[Conv2d] a kernel of {}; it has a positive height and width",
+          to_string(size));
+  double bound = 1.0 / std::sqrt(static_cast<double>(in / groups * size[0] * size[1]));
+  weight = trained_uniform({out, in / groups, size[0], size[1]}, bound);
   if (with_bias) bias = trained_uniform({out}, bound);
 }
 

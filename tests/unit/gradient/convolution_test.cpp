@@ -46,7 +46,7 @@ TEST_F(ConvolutionTest, EveryWindowOfEveryKindReadsItsPlace) {
 struct Sizes {
   std::vector<int64_t> image, weight;
   int64_t groups = 1;
-  std::array<int64_t, 2> stride{1, 1}, dilation{1, 1};
+  List stride{1, 1}, dilation{1, 1};
 };
 
 const Sizes kSizes[] = {
@@ -60,12 +60,18 @@ const Sizes kSizes[] = {
     {{1, 3, 7, 7}, {3, 1, 3, 3}, 3, {2, 2}, {2, 2}},
     {{4, 1, 1, 1}, {1, 1, 1, 1}},
     {{1, 2, 5, 7}, {4, 2, 1, 3}, 1, {1, 1}, {3, 2}},
+    {{2, 3, 8}, {4, 3, 3}, 1, {1}, {1}},
+    {{2, 4, 9}, {6, 2, 2}, 2, {3}, {2}},
+    {{1, 2, 8}, {2, 2, 4}, 1, {4}, {1}},
+    {{1, 2, 5, 6, 7}, {4, 2, 3, 2, 1}, 1, {1, 1, 1}, {1, 1, 1}},
+    {{2, 4, 7, 8, 6}, {4, 2, 2, 3, 2}, 2, {2, 1, 3}, {1, 2, 2}},
+    {{1, 1, 4, 4, 4}, {2, 1, 2, 2, 2}, 1, {2, 2, 2}, {1, 1, 1}},
 };
 
 TEST_F(ConvolutionTest, IsFoundAgain) {
   for (const Sizes& s : kSizes) {
-    const Id image = buffer(s.image, upto(s.image[0] * s.image[1] * s.image[2] * s.image[3]));
-    const Id weight = buffer(s.weight, upto(s.weight[0] * s.weight[1] * s.weight[2] * s.weight[3]));
+    const Id image = buffer(s.image, upto(element_count(s.image)));
+    const Id weight = buffer(s.weight, upto(element_count(s.weight)));
     const Id node = build_convolution(context, {image, weight, s.groups, s.stride, s.dilation});
     const std::optional<Convolution> found = match_convolution(context, node);
     ASSERT_TRUE(found) << testing::PrintToString(s.weight);
@@ -79,7 +85,7 @@ TEST_F(ConvolutionTest, IsFoundBelowPaddingAndMovement) {
   const Id source = buffer({1, 2, 36}, upto(72)), weight = buffer({9, 2, 2}, upto(36));
   const Id image = move(Op::Pad, move(Op::Reshape, source, {1, 2, 6, 6}), {0, 0, 0, 0, 1, 1, 1, 1});
   const Id kernel = move(Op::Permute, move(Op::Reshape, weight, {3, 3, 2, 2}), {2, 3, 0, 1});
-  const auto found = match_convolution(context, build_convolution(context, {image, kernel}));
+  const auto found = match_convolution(context, build_convolution(context, {image, kernel, 1, {1, 1}, {1, 1}}));
   ASSERT_TRUE(found);
   EXPECT_EQ(found->image, image);
   EXPECT_EQ(found->weight, kernel);
@@ -103,7 +109,7 @@ size_t count_ops(const Graph& g, Id root, Op op) {
 TEST_F(ConvolutionTest, TheDataGradientIsAConvolutionAndBothAreOneSum) {
   const Id image = buffer({2, 3, 8, 8}, upto(384)), weight = buffer({4, 3, 3, 3}, upto(108));
   const Id dy = buffer({2, 1, 4, 6, 6, 1, 1, 1}, upto(288));
-  const Id y = g.binary(Op::Mul, build_convolution(context, {image, weight}), dy);
+  const Id y = g.binary(Op::Mul, build_convolution(context, {image, weight, 1, {1, 1}, {1, 1}}), dy);
   const Id targets[] = {image, weight};
   const std::vector<Id> found = gradient(context, y, number(1), targets);
   const Id sum = g[found[0]].src[0];  // below the reshape to the image

@@ -10,9 +10,18 @@ struct Loops {
   std::vector<double> y, dx, dw;
 };
 
+/// Padding is {top, bottom} and {left, right}.
 struct Case {
   Shape x, w;
-  ConvOptions o;
+  std::array<int64_t, 2> stride{1, 1}, dilation{1, 1};
+  std::pair<int64_t, int64_t> rows{0, 0}, columns{0, 0};
+  int64_t groups = 1;
+  ConvOptions options() const {
+    return {.stride = {stride[0], stride[1]},
+            .padding = {rows, columns},
+            .dilation = {dilation[0], dilation[1]},
+            .groups = groups};
+  }
 };
 
 double image_value(int64_t i) {
@@ -31,10 +40,8 @@ Shape out_shape(const Case& c) {
     return (size + pads - dilation * (kernel - 1) - 1) / stride + 1;
   };
   return {c.x[0], c.w[0],
-          count(c.x[2], c.o.padding.top + c.o.padding.bottom, c.w[2], c.o.stride.height,
-                c.o.dilation.height),
-          count(c.x[3], c.o.padding.left + c.o.padding.right, c.w[3], c.o.stride.width,
-                c.o.dilation.width)};
+          count(c.x[2], c.rows.first + c.rows.second, c.w[2], c.stride[0], c.dilation[0]),
+          count(c.x[3], c.columns.first + c.columns.second, c.w[3], c.stride[1], c.dilation[1])};
 }
 
 Loops loops(const Case& c) {
@@ -42,7 +49,7 @@ Loops loops(const Case& c) {
   Loops r{std::vector<double>(static_cast<size_t>(y[0] * y[1] * y[2] * y[3])),
           std::vector<double>(static_cast<size_t>(c.x[0] * c.x[1] * c.x[2] * c.x[3])),
           std::vector<double>(static_cast<size_t>(c.w[0] * c.w[1] * c.w[2] * c.w[3]))};
-  const int64_t out_per_group = c.w[0] / c.o.groups;
+  const int64_t out_per_group = c.w[0] / c.groups;
   for (int64_t n = 0; n < y[0]; ++n)
     for (int64_t m = 0; m < y[1]; ++m)
       for (int64_t i = 0; i < y[2]; ++i)
@@ -50,8 +57,8 @@ Loops loops(const Case& c) {
           for (int64_t k = 0; k < c.w[1]; ++k)
             for (int64_t a = 0; a < c.w[2]; ++a)
               for (int64_t b = 0; b < c.w[3]; ++b) {
-                const int64_t h = i * c.o.stride.height + a * c.o.dilation.height - c.o.padding.top;
-                const int64_t w = j * c.o.stride.width + b * c.o.dilation.width - c.o.padding.left;
+                const int64_t h = i * c.stride[0] + a * c.dilation[0] - c.rows.first;
+                const int64_t w = j * c.stride[1] + b * c.dilation[1] - c.columns.first;
                 if (h < 0 || h >= c.x[2] || w < 0 || w >= c.x[3]) continue;
                 const int64_t channel = m / out_per_group * c.w[1] + k;
                 const int64_t at_x = ((n * c.x[1] + channel) * c.x[2] + h) * c.x[3] + w;
@@ -72,26 +79,29 @@ Tensor made(const Shape& shape, double (*value)(int64_t)) {
 
 TEST(Conv2d, ValueAndBothGradientsAreThoseOfTheLoops) {
   const Case cases[] = {
-      {{1, 2, 4, 5}, {3, 2, 2, 3}, {}},
-      {{2, 1, 6, 6}, {2, 1, 3, 3}, {.padding = 1}},
-      {{1, 2, 7, 6}, {2, 2, 3, 2}, {.stride = 2}},
-      {{1, 2, 8, 7}, {4, 1, 3, 3}, {.stride = {2, 3}, .padding = {1, 2}, .groups = 2}},
-      {{2, 3, 9, 9}, {3, 1, 2, 3}, {.dilation = {3, 2}, .groups = 3}},
-      {{1, 2, 9, 8}, {2, 2, 3, 3}, {.stride = 2, .padding = {1, 0, 2, 1}, .dilation = 2}},
-      {{1, 2, 6, 4}, {3, 2, 2, 2}, {.stride = 2}},  // windows side by side
-      {{1, 2, 7, 5}, {3, 2, 2, 2}, {.stride = 2}},  // and a rest
-      {{2, 3, 4, 4}, {5, 3, 1, 1}, {}},             // one element
-      {{2, 3, 5, 5}, {2, 3, 1, 1}, {.stride = 2}},
-      {{1, 1, 5, 5}, {1, 1, 5, 5}, {}},             // one window
-      {{1, 2, 6, 6}, {2, 2, 2, 2}, {.stride = 3}},  // gaps between windows
-      {{1, 4, 1, 7}, {4, 2, 1, 3}, {.padding = {0, 1}, .groups = 2}},
-      {{1, 1, 3, 3}, {2, 1, 2, 2}, {.stride = 2, .padding = 1}},  // stride == kernel and padding
+      {{1, 2, 4, 5}, {3, 2, 2, 3}},
+      {{2, 1, 6, 6}, {2, 1, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+      {{1, 2, 7, 6}, {2, 2, 3, 2}, {2, 2}},
+      {{1, 2, 8, 7}, {4, 1, 3, 3}, {2, 3}, {1, 1}, {1, 1}, {2, 2}, 2},
+      {{2, 3, 9, 9}, {3, 1, 2, 3}, {1, 1}, {3, 2}, {0, 0}, {0, 0}, 3},
+      {{1, 2, 9, 8}, {2, 2, 3, 3}, {2, 2}, {2, 2}, {2, 1}, {1, 0}},
+      {{1, 2, 6, 4}, {3, 2, 2, 2}, {2, 2}},  // windows side by side
+      {{1, 2, 7, 5}, {3, 2, 2, 2}, {2, 2}},  // and a rest
+      {{2, 3, 4, 4}, {5, 3, 1, 1}},          // one element
+      {{2, 3, 5, 5}, {2, 3, 1, 1}, {2, 2}},
+      {{1, 1, 5, 5}, {1, 1, 5, 5}},          // one window
+      {{1, 2, 6, 6}, {2, 2, 2, 2}, {3, 3}},  // gaps between windows
+      {{1, 4, 1, 7}, {4, 2, 1, 3}, {1, 1}, {1, 1}, {0, 0}, {1, 1}, 2},
+      {{1, 1, 3, 3}, {2, 1, 2, 2}, {2, 2}, {1, 1}, {1, 1}, {1, 1}},  // stride == kernel and padding
+      {{1, 2, 9, 8}, {2, 2, 4, 5}, {2, 3}},          // a stride of half the kernel, and less
+      {{1, 2, 8, 9}, {2, 2, 3, 1}, {2, 3}, {2, 4}},  // dilated in one axis
+      {{1, 2, 6, 7}, {2, 2, 2, 3}, {1, 1}, {1, 1}, {-1, 1}, {0, -2}},  // cut
   };
   for (const Case& c : cases) {
     SCOPED_TRACE("x " + to_string(c.x) + " w " + to_string(c.w));
     const Tensor x = made(c.x, image_value).requires_grad_(),
                  w = made(c.w, weight_value).requires_grad_();
-    const Tensor y = x.conv2d(w, {}, c.o);
+    const Tensor y = x.conv2d(w, {}, c.options());
     ASSERT_EQ(y.shape(), out_shape(c));
     const Loops expected = loops(c);
     expect_values(y, expected.y, 1e-12, 1e-10);
@@ -172,7 +182,7 @@ TEST(Conv2d, Errors) {
       error_of([&] { x.conv2d(Tensor::zeros({4, 3, 3, 3}), Tensor::zeros({3})); }),
       testing::HasSubstr("[conv2d] bias (3,) does not have one value for each of 4 channels"));
   EXPECT_THAT(error_of([&] { x.max_pool2d(2, {.stride = 0}); }),
-              testing::HasSubstr("must be positive"));
+              testing::HasSubstr("[max_pool2d] stride (0, 0) must be 1 or more"));
 }
 
 }  // namespace

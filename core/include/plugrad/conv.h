@@ -1,0 +1,79 @@
+/// Convolution, pooling and resizing of images (n, channels, sizes…) with one axis of sizes or
+/// more; the numbered forms take that many. Settings are in window.h: one number for all axes, or a
+/// list.
+#pragma once
+
+#include <utility>
+
+#include "plugrad/tensor.h"
+
+namespace plugrad {
+
+/// Cross-correlation. Shape: (n, c, h, w) with weight (m, c / groups, kh, kw) and bias (m) ->
+/// (n, m, (h + begin + end - dilation (kh - 1) - 1) / stride + 1, …). Dtype: the operands' common
+/// one; halves are summed in f32; options.dtype says otherwise. Errors: User for ranks that differ,
+/// channels that do not fit the groups, or a window larger than the padded image.
+PLUGRAD_API Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
+                        const ConvOptions& options = {});
+PLUGRAD_API Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
+                          const ConvOptions& options = {});
+PLUGRAD_API Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
+                          const ConvOptions& options = {});
+PLUGRAD_API Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
+                          const ConvOptions& options = {});
+
+/// The gradient of conv as a function of its own: each element of x is spread over a window of the
+/// result. Shape: (n, c, h, w) with weight (c, m / groups, kh, kw) and bias (m) -> (n, m, (h - 1)
+/// stride - begin - end + dilation (kh - 1) + output_padding + 1, …). Dtype and errors as in conv;
+/// User for an output_padding not below stride or dilation. Zeiler et al. 2010.
+PLUGRAD_API Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
+                                  const ConvTransposeOptions& options = {});
+PLUGRAD_API Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
+                                    const ConvTransposeOptions& options = {});
+PLUGRAD_API Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
+                                    const ConvTransposeOptions& options = {});
+PLUGRAD_API Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
+                                    const ConvTransposeOptions& options = {});
+
+/// The largest element of each window of the last axes; other axes stay. Padding never wins, NaN
+/// does; equal elements share the gradient. Dtype: that of x. Errors: User for windows that do not
+/// fit, or padding as large as a window.
+PLUGRAD_API Tensor max_pool1d(const Tensor& x, const PerAxis& kernel = 2, const PoolOptions& = {});
+PLUGRAD_API Tensor max_pool2d(const Tensor& x, const PerAxis& kernel = 2, const PoolOptions& = {});
+PLUGRAD_API Tensor max_pool3d(const Tensor& x, const PerAxis& kernel = 2, const PoolOptions& = {});
+
+/// The largest elements and their places (i32): row-major in the axes that are pooled, without
+/// padding; the first of equal ones.
+using ValuesAndPlaces = std::pair<Tensor, Tensor>;
+PLUGRAD_API ValuesAndPlaces max_pool1d_with_places(const Tensor& x, const PerAxis& kernel = 2,
+                                                   const PoolOptions& = {});
+PLUGRAD_API ValuesAndPlaces max_pool2d_with_places(const Tensor& x, const PerAxis& kernel = 2,
+                                                   const PoolOptions& = {});
+PLUGRAD_API ValuesAndPlaces max_pool3d_with_places(const Tensor& x, const PerAxis& kernel = 2,
+                                                   const PoolOptions& = {});
+
+/// Puts each element at its place of an image of zeros, the last one where several have the same.
+/// Shape: (…, sizes…) -> (…, options.output_size). Places outside are dropped. Errors: User for
+/// places of another shape or of floats, for places outside that the host knows, or an output_size
+/// that pooling would not bring to these sizes.
+PLUGRAD_API Tensor max_unpool1d(const Tensor& x, const Tensor& places, const PerAxis& kernel = 2,
+                                const UnpoolOptions& = {});
+PLUGRAD_API Tensor max_unpool2d(const Tensor& x, const Tensor& places, const PerAxis& kernel = 2,
+                                const UnpoolOptions& = {});
+PLUGRAD_API Tensor max_unpool3d(const Tensor& x, const Tensor& places, const PerAxis& kernel = 2,
+                                const UnpoolOptions& = {});
+
+/// The mean of each window of the last axes; other axes stay. Dtype: that of x, integers as f32;
+/// halves are summed in f32. Errors as for max_pool.
+PLUGRAD_API Tensor avg_pool1d(const Tensor& x, const PerAxis& kernel = 2, const PoolOptions& = {});
+PLUGRAD_API Tensor avg_pool2d(const Tensor& x, const PerAxis& kernel = 2, const PoolOptions& = {});
+PLUGRAD_API Tensor avg_pool3d(const Tensor& x, const PerAxis& kernel = 2, const PoolOptions& = {});
+
+/// Resizes the last axes to options.size, or by options.scale (rounded down). Element i is read at
+/// (i + 1/2) old / new - 1/2, or at i (old - 1) / (new - 1) with align_corners; a scale that is
+/// given stands for new / old. Dtype: that of x; Linear takes other integers than u8 as f32. u8 is
+/// weighed in whole numbers and rounded after each axis, last axis first. Errors: User unless size
+/// or scale is given for each axis and positive.
+PLUGRAD_API Tensor interpolate(const Tensor& x, const InterpolateOptions& options);
+
+}  // namespace plugrad

@@ -1,0 +1,31 @@
+// The public settings of windows (plugrad/window.h) with one entry an axis, checked.
+#pragma once
+
+#include <string_view>
+
+#include "gradient/windows.h"
+#include "plugrad/window.h"
+#include "tensor/record.h"
+
+namespace plugrad::tensor {
+
+autodiff::Context context_of(Recorder& recorder);
+
+/// One number an axis, each at least `least`. Errors: User, naming the setting.
+std::vector<int64_t> each_axis(std::string_view function, std::string_view setting,
+                               const PerAxis& given, size_t axes, int64_t least);
+/// {begin, end} of each axis. Errors: User for other counts, unknown names, "same" with a stride.
+Padding::Sides sides_of(std::string_view function, const Padding& padding,
+                        const autodiff::Windows& windows);
+
+/// The last axes padded with `value`.
+Tensor pad_image(const Tensor& x, const Padding::Sides& sides, double value = 0.0);
+
+/// Errors: User where no window fits an axis of the padded image.
+void require_windows(std::string_view function, const autodiff::Windows& windows, const Tensor& x,
+                     const Tensor& padded);
+
+/// (…, image…) -> (…, windows…, kernel…).
+Tensor window_view(const Tensor& x, const autodiff::Windows& windows);
+
+}  // namespace plugrad::tensor
