@@ -4,7 +4,6 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -73,7 +72,7 @@ struct ConvTransposeOptions {
 
 /// Settings of pooling.
 struct PoolOptions {
-  std::optional<PerAxis> stride = {};  ///< the kernel's size when not given
+  PerAxis stride = {};  ///< the kernel's size when not given
   Padding padding = 0;
   PerAxis dilation = 1;
   /// Windows that begin inside the padded image count, even if they leave it.
@@ -83,10 +82,10 @@ struct PoolOptions {
 
 /// Settings of unpooling: those of the pooling that it undoes.
 struct UnpoolOptions {
-  std::optional<PerAxis> stride = {};  ///< the kernel's size when not given
+  PerAxis stride = {};  ///< the kernel's size when not given
   Padding padding = 0;
   /// Sizes of the image. Not given: (size - 1) stride + kernel - padding of each axis.
-  std::optional<std::vector<int64_t>> output_size = {};
+  std::vector<int64_t> output_size = {};
 };
 
 /// How interpolate reads between elements.

@@ -75,7 +75,9 @@ std::optional<Convolution> guess(Context& c, const Operands& operands) {
   };
   const List weight = joined({full[1] * full[2], ci}, kernel);
   const auto is_weight = [&](Id id) { return shape_of(c, id) == weight; };
-  Convolution v{.weight = find_below(c, operands.weight, is_weight), .groups = full[1]};
+  Convolution v;
+  v.weight = find_below(c, operands.weight, is_weight);
+  v.groups = full[1];
   if (v.weight == kNoId) return std::nullopt;
   for (Id id = operands.image; (id = find_below(c, id, is_image)) != kNoId;
        id = c.graph[id].src[0]) {

@@ -48,7 +48,8 @@ Pooling pooling(std::string_view function, const Tensor& x, int64_t axes, const 
   const auto n = static_cast<size_t>(axes);
   Pooling p{.function = function, .windows = {}, .own = {}, .all = {}};
   p.windows.kernel = each_axis(function, "kernel", kernel, n, 1);
-  p.windows.stride = each_axis(function, "stride", o.stride.value_or(kernel), n, 1);
+  p.windows.stride =
+      each_axis(function, "stride", o.stride.list().empty() ? kernel : o.stride, n, 1);
   p.windows.dilation = each_axis(function, "dilation", o.dilation, n, 1);
   p.own = tensor::sides_of(function, o.padding, p.windows);
   p.all = p.own;

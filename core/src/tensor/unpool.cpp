@@ -14,9 +14,10 @@ namespace {
 Shape unpooled_sizes(std::string_view function, const Tensor& x, int64_t axes,
                      const PerAxis& kernel, const UnpoolOptions& o) {
   const auto n = static_cast<size_t>(axes);
-  autodiff::Windows w{each_axis(function, "kernel", kernel, n, 1),
-                      each_axis(function, "stride", o.stride.value_or(kernel), n, 1),
-                      std::vector<int64_t>(n, 1)};
+  autodiff::Windows w{
+      each_axis(function, "kernel", kernel, n, 1),
+      each_axis(function, "stride", o.stride.list().empty() ? kernel : o.stride, n, 1),
+      std::vector<int64_t>(n, 1)};
   const Padding::Sides sides = tensor::sides_of(function, o.padding, w);
   Shape sizes;
   for (size_t i = 0; i < n; ++i) {
@@ -25,8 +26,8 @@ Shape unpooled_sizes(std::string_view function, const Tensor& x, int64_t axes,
         (count - 1) * w.stride[i] + w.kernel[i] - sides[i].first - sides[i].second;
     sizes.push_back(std::max<int64_t>(usual, 0));
   }
-  if (!o.output_size) return sizes;
-  const Shape& given = *o.output_size;
+  const Shape& given = o.output_size;
+  if (given.empty()) return sizes;
   require(given.size() == n, "[{}] output_size {} does not have {} sizes", function,
           to_string(given), n);
   for (size_t i = 0; i < n; ++i)
