@@ -39,6 +39,11 @@ uint32_t IrWriter::inst(uint16_t op, DType dtype, uint32_t lanes, std::span<cons
   return static_cast<uint32_t>(insts_.size()) - 1;
 }
 
+std::span<const uint32_t> IrWriter::sources(uint32_t number) const {
+  const pgr_ir_inst& row = insts_[number];
+  return {row.src_count <= 4 ? row.src : operands_.data() + row.src[0], row.src_count};
+}
+
 uint32_t IrWriter::param(const pgr_ir_param& row) {
   params_.push_back(row);
   return static_cast<uint32_t>(params_.size()) - 1;

@@ -28,6 +28,12 @@ class IrWriter {
   uint32_t array(const pgr_ir_array& row);
   uint32_t inst_count() const { return static_cast<uint32_t>(insts_.size()); }
 
+  // What has been written so far.
+  std::span<const pgr_ir_inst> insts() const { return insts_; }
+  std::span<const pgr_ir_param> params() const { return params_; }
+  std::span<const pgr_ir_array> arrays() const { return arrays_; }
+  std::span<const uint32_t> sources(uint32_t number) const;
+
   std::vector<std::byte> finish(std::string_view name, const LaunchSize& size, uint32_t flags) const;
 
  private:

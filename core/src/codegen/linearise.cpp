@@ -9,7 +9,9 @@
 
 #include "base/check.h"
 #include "codegen/access.h"
+#include "codegen/claims.h"
 #include "codegen/lanes.h"
+#include "codegen/wide_integers.h"
 #include "uop/facts.h"
 #include "uop/round.h"
 
@@ -32,6 +34,7 @@ class Lineariser {
     params();
     ids();
     for (const StoreGroup& group : store_groups()) store_nest(group);
+    if (needs_pairs(writer_, *kernel_.caps)) writer_ = split_into_pairs(writer_, *kernel_.caps);
     return writer_.finish(name, size_, kernel_.options.contract ? PGR_IR_FLAG_CONTRACT : 0);
   }
 
@@ -250,8 +253,18 @@ class Lineariser {
     const ReduceParts parts = reduce_parts(graph_, reduce);
     const DType dtype = graph_[reduce].dtype;
     uint32_t sum = load_accumulator(reduce);
-    for (Id v : parts.values) sum = writer_.inst(op_number(parts.op), dtype, lanes_[reduce], {sum, value_[v]});
+    for (Id v : parts.values) sum = combined(parts.op, dtype, lanes_[reduce], sum, value_[v]);
     writer_.inst(PGR_OP_STORE, DType::Void, lanes_[reduce], {acc_[reduce], zero(), sum});
+  }
+
+  // A maximum where the device has none is a choice: NaN is unequal to itself and wins.
+  uint32_t combined(Op op, DType dtype, uint32_t lanes, uint32_t sum, uint32_t value) {
+    if (op != Op::Max || claims(*kernel_.caps, op, dtype)) return writer_.inst(op_number(op), dtype, lanes, {sum, value});
+    uint32_t take = writer_.inst(PGR_OP_CMPLT, DType::Bool, lanes, {sum, value});
+    uint32_t result = writer_.inst(PGR_OP_WHERE, dtype, lanes, {take, value, sum});
+    if (!is_float(dtype)) return result;
+    take = writer_.inst(PGR_OP_CMPEQ, DType::Bool, lanes, {value, value});
+    return writer_.inst(PGR_OP_WHERE, dtype, lanes, {take, result, value});
   }
 
   uint32_t zero() { return writer_.inst(PGR_OP_CONST, DType::I32, 1, {}, 0); }

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/settings.h"
@@ -17,14 +18,23 @@ Hash128 key_of(const KernelRequest& request, const KernelOptions& options) {
   return hash128(std::as_bytes(std::span(words)));
 }
 
+codegen::KernelCode generate_code(const KernelRequest& request, const KernelOptions& options) {
+  try {
+    return codegen::generate(
+        request.ast->graph, request.ast->sink, request.device->caps(),
+        {.no_opt = options.no_opt, .fast_math = options.fast_math, .contract = options.contract});
+  } catch (const Error& e) {  // codegen sees capabilities, not the device that has them
+    if (e.kind() != ErrorKind::Unsupported) throw;
+    fail(e.kind(), "{} (device {})", e.what(), request.device->name());
+  }
+}
+
 std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request,
                                          const KernelOptions& options) {
   auto ready = std::make_shared<ReadyKernel>();
   ready->ast = request.ast;
   const uint64_t start_ns = monotonic_ns();
-  ready->code = codegen::generate(
-      request.ast->graph, request.ast->sink, request.device->caps(),
-      {.no_opt = options.no_opt, .fast_math = options.fast_math, .contract = options.contract});
+  ready->code = generate_code(request, options);
   ready->codegen_ns = monotonic_ns() - start_ns;
   pgr_ir_header header;
   std::memcpy(&header, ready->code.ir.data(), sizeof header);

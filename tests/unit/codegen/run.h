@@ -23,16 +23,21 @@ inline pgr_device_caps small_cpu(uint32_t f32_lanes = 4) {
   return caps;
 }
 
-/// Runs `code` over buffers of floats, in the order of its parameters.
-inline void run(const codegen::KernelCode& code, std::vector<std::vector<float>*> buffers) {
+/// Runs `code` over memory of any dtype, in the order of its parameters.
+inline void run_buffers(const codegen::KernelCode& code, const std::vector<sdk::InterpreterBuffer>& memory) {
   const sdk::Interpreter interpreter(sdk::decode_ir(code.ir));
-  std::vector<sdk::InterpreterBuffer> memory;
-  for (std::vector<float>* b : buffers) memory.push_back({b->data(), b->size() * sizeof(float)});
   sdk::InterpreterLaunch launch;
   launch.buffers = memory;
   std::copy_n(code.group_count, 3, launch.group_count.begin());
   std::copy_n(code.local_size, 3, launch.local_size.begin());
   interpreter.run(launch);
+}
+
+/// The same over buffers of floats.
+inline void run(const codegen::KernelCode& code, const std::vector<std::vector<float>*>& buffers) {
+  std::vector<sdk::InterpreterBuffer> memory;
+  for (std::vector<float>* b : buffers) memory.push_back({b->data(), b->size() * sizeof(float)});
+  run_buffers(code, memory);
 }
 
 /// Small integers, so that sums are exact in any order.

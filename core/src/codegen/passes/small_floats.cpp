@@ -53,6 +53,21 @@ Id small_to_f32(Graph& g, Id x) {
   return b.as_float(g.binary(Op::Or, value, sign));
 }
 
+// The nearest f32, moved by one towards x where it is not x and its last bit is 0. The way back may be out of range of
+// an integer dtype, for f32 values that no smaller format tells from their neighbours.
+Id to_odd_f32(Graph& g, Id x) {
+  Bits b{g};
+  const DType dtype = g[x].dtype;
+  const Id nearest = g.cast(x, DType::F32), back = g.cast(nearest, dtype), bits = b.as_bits(nearest);
+  const Id below = g.binary(Op::CmpLt, back, x), above = g.binary(Op::CmpLt, x, back);
+  const Id negative = b.op(Op::CmpNe, b.op(Op::Shr, bits, 31), 0);
+  const Id grow = g.where(g.where(negative, above, below), b.c(1), b.c(0));
+  const Id shrink = g.where(g.where(negative, below, above), b.c(1), b.c(0));
+  const Id moved = g.binary(Op::Sub, g.binary(Op::Add, bits, grow), shrink);
+  const Id is_odd = b.op(Op::CmpNe, b.op(Op::And, bits, 1), 0);
+  return b.as_float(g.where(is_odd, bits, moved));
+}
+
 Id f32_to_small(Graph& g, Id x, DType dtype) {
   const Format f = format_of(dtype);
   Bits b{g};
