@@ -226,7 +226,7 @@ class Decomposer {
       refuse(Op::Cast, from);
     }
     if (is_small_float(to)) return f32_to_small(g_, fits_f32(from) ? g_.cast(x, DType::F32) : to_odd_f32(g_, x), to);
-    if (is_small_integer(to)) return narrowed(g_.cast(x, is_unsigned(to) ? DType::U32 : DType::I32), to);
+    if (is_small_integer(to)) return narrowed(is_float(from) ? saturated(x, to) : g_.cast(x, DType::U32), to);
     refuse(Op::Cast, to);
   }
 
@@ -247,6 +247,13 @@ class Decomposer {
     if (is_unsigned(dtype)) return g_.binary(Op::And, word, g_.constant(DType::U32, (int64_t{1} << bits) - 1));
     const Id shift = g_.constant(DType::I32, 32 - bits);
     return g_.binary(Op::Shr, g_.binary(Op::Shl, word, shift), shift);
+  }
+  // Out of range is unspecified, but most devices saturate.
+  Id saturated(Id x, DType dtype) {
+    const int64_t low = is_unsigned(dtype) ? 0 : -(int64_t{1} << (size_of(dtype) * 8 - 1));
+    const Id word = g_.cast(x, DType::I32), least = g_.constant(DType::I32, low);
+    const Id most = g_.constant(DType::I32, low + (int64_t{1} << size_of(dtype) * 8) - 1);
+    return g_.where(g_.binary(Op::CmpLt, word, least), least, g_.where(g_.binary(Op::CmpLt, most, word), most, word));
   }
   Id narrowed(Id word, DType dtype) { return g_.add(Op::Bitcast, dtype, {g_.cast(word, castable_sibling(dtype))}); }
 

@@ -21,6 +21,7 @@ struct Vectoriser {
   Graph& g = kernel.graph;
   Simplifier simplify{g, kernel.rules()};
   OpenRanges open{g};
+  Lanes lane_count{g};
   std::vector<Id> now = std::vector<Id>(kernel.sink + 1, kNoId);  // what stands for a node
 
   // The Iota that a node depends on, outside of what it loads through vectors already made; kNoId for none.
@@ -43,7 +44,10 @@ struct Vectoriser {
     const Node n = g[id];
     std::vector<Id> sources(g.sources(id).begin(), g.sources(id).end());
     if (sources.size() > 2 && is_const(g, sources[2])) {
-      if (const_int(g, sources[2]) == 0) return now[sources[3]];
+      if (const_int(g, sources[2]) == 0) {  // nothing is read, in any lane
+        const Id lanes = iota_of(id);
+        return lanes == kNoId ? now[sources[3]] : g.add(Op::Vector, n.dtype, {now[sources[3]]}, g[lanes].arg);
+      }
       sources.resize(2);
       id = g.add(Op::Load, n.dtype, sources);
     }
@@ -92,9 +96,11 @@ struct Vectoriser {
     return sources.size() > gate && open.depends(sources[gate], iota);
   }
 
+  // A value that lost its lanes when it was simplified is the same in every lane.
   Id scalar_sources(Id id) {
     std::vector<Id> sources;
     for (Id s : g.sources(id)) sources.push_back(now[s]);
+    if (g[id].op == Op::Lane && lane_count[sources[0]] == 1) return sources[0];
     return g.with_sources(id, sources);
   }
 
