@@ -16,4 +16,6 @@
 #include "plugrad/progress.h"
 #include "plugrad/shape.h"
 #include "plugrad/tensor.h"
+#include "plugrad/uop.h"
+#include "plugrad/user_kernel.h"
 #include "plugrad/window.h"

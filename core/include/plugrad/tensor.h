@@ -27,6 +27,9 @@ namespace plugrad {
 namespace engine {
 struct TensorState;
 }
+namespace ir {
+class UOp;
+}
 
 class PLUGRAD_API Tensor {
  public:
@@ -145,6 +148,8 @@ class PLUGRAD_API Tensor {
   std::vector<std::byte> to_bytes() const;  ///< in storage form
   std::vector<Kernel> schedule()
       const;  ///< the kernels that realize() would run, compiled, not run
+  std::vector<Kernel> kernelize() const;  ///< the same before code generation: AST and ranges only
+  ir::UOp uop() const;                    ///< the node that it denotes now; see uop.h
 
   // ---- Changing it, seen through every copy. What was recorded before keeps the old value ----
   /// Errors: User when `value` does not broadcast to shape(), or is a float and this is not.

@@ -32,6 +32,7 @@ struct Options {
   bool fast_math = false;   // adds the rule set `fast`
   bool contract = true;     // a multiply-add may round once
   const std::vector<Optimisation>* apply = nullptr;  // instead of the heuristic's choice
+  std::string_view name = {};  // a C identifier; empty: one that says the axes
 };
 
 /// Everything needed to compile and launch one kernel.
@@ -44,6 +45,9 @@ struct KernelCode {
   std::vector<Optimisation> optimisations;
   Estimates estimates;
 };
+
+/// Name and estimates of a kernel before code generation.
+KernelCode describe(const Graph& ast, Id sink);
 
 /// `ast` is copied into a scratch graph; the source is not touched, so many threads may share it.
 KernelCode generate(const Graph& ast, Id sink, const pgr_device_caps& caps, const Options& options);

@@ -32,6 +32,17 @@ constexpr std::array<Stage, 8> kCodegen = {{
 
 }  // namespace
 
+KernelCode describe(const Graph& ast, Id sink) {
+  Kernel kernel;
+  kernel.sink = copy_into(kernel.graph, ast, sink);
+  compact(kernel);
+  KernelCode code;
+  code.name = kernel_name(kernel, false);
+  code.colored_name = kernel_name(kernel, true);
+  code.estimates = estimate(kernel);
+  return code;
+}
+
 KernelCode generate(const Graph& ast, Id sink, const pgr_device_caps& caps, const Options& options) {
   Kernel kernel;
   kernel.caps = &caps;
@@ -48,8 +59,8 @@ KernelCode generate(const Graph& ast, Id sink, const pgr_device_caps& caps, cons
                [&] { verify(kernel.graph, kernel.sink, stage.holds, stage.name); },
                [&] { return print(kernel.graph, kernel.sink); }});
     if (stage.run == choose) {
-      code.colored_name = kernel_name(kernel, true);
-      code.name = kernel_name(kernel, false);
+      code.colored_name = options.name.empty() ? kernel_name(kernel, true) : options.name;
+      code.name = options.name.empty() ? kernel_name(kernel, false) : options.name;
     }
   }
   LaunchSize size;

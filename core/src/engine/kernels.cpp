@@ -13,8 +13,14 @@ namespace plugrad::engine {
 namespace {
 
 Hash128 key_of(const KernelRequest& request, const KernelOptions& options) {
-  const uint64_t words[] = {request.ast->hash[0], request.ast->hash[1],
-                            reinterpret_cast<uintptr_t>(request.device), options.bits()};
+  const Hash128 user = request.user ? request.user->hash() : Hash128{};
+  const uint64_t* ast = request.ast ? request.ast->hash : nullptr;
+  const uint64_t words[] = {ast ? ast[0] : 0,
+                            ast ? ast[1] : 0,
+                            user.high,
+                            user.low,
+                            reinterpret_cast<uintptr_t>(request.device),
+                            options.bits()};
   return hash128(std::as_bytes(std::span(words)));
 }
 
@@ -22,7 +28,10 @@ codegen::KernelCode generate_code(const KernelRequest& request, const KernelOpti
   try {
     return codegen::generate(
         request.ast->graph, request.ast->sink, request.device->caps(),
-        {.no_opt = options.no_opt, .fast_math = options.fast_math, .contract = options.contract});
+        {.no_opt = options.no_opt,
+         .fast_math = options.fast_math,
+         .contract = options.contract,
+         .name = request.user ? std::string_view(request.user->name) : std::string_view()});
   } catch (const Error& e) {  // codegen sees capabilities, not the device that has them
     if (e.kind() != ErrorKind::Unsupported) throw;
     fail(e.kind(), "{} (device {})", e.what(), request.device->name());
@@ -31,6 +40,7 @@ codegen::KernelCode generate_code(const KernelRequest& request, const KernelOpti
 
 std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request,
                                          const KernelOptions& options) {
+  if (!request.ast) return make_user_kernel(*request.user, *request.device, options);
   auto ready = std::make_shared<ReadyKernel>();
   ready->ast = request.ast;
   const uint64_t start_ns = monotonic_ns();

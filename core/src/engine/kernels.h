@@ -10,6 +10,7 @@
 #include "codegen/codegen.h"
 #include "engine/recent_cache.h"
 #include "engine/report.h"
+#include "engine/user_kernels.h"
 #include "runtime/device.h"
 #include "schedule/schedule.h"
 
@@ -29,8 +30,9 @@ struct ReadyKernel {
 KernelReport report_of(const ReadyKernel& ready);
 
 struct KernelRequest {
-  std::shared_ptr<const schedule::KernelAst> ast;
+  std::shared_ptr<const schedule::KernelAst> ast;  // null where `user` says all
   runtime::Device* device;
+  UserKernelPtr user = nullptr;
 };
 
 /// The settings that a kernel depends on, fixed for one plan.
@@ -40,7 +42,13 @@ struct KernelOptions {
   uint64_t bits() const { return no_opt | fast_math << 1 | contract << 2; }
 };
 
-/// Ready kernels that this process used lately, by AST, device and options. Used under the session's mutex.
+/// A user's kernel as source or kernel IR. Errors: User where neither fits the device;
+/// CompileError.
+std::shared_ptr<ReadyKernel> make_user_kernel(const UserKernelCode& kernel, runtime::Device& device,
+                                              const KernelOptions& options);
+
+/// Ready kernels that this process used lately, by AST, device and options. Used under the
+/// session's mutex.
 class KernelCache {
  public:
   /// One ready kernel a request. Errors: CompileError and what codegen throws; the cache stays as

@@ -74,8 +74,22 @@ runtime::Buffer& buffer_of(Value& value, DeviceTable& devices) {
   return *value.buffer;
 }
 
+namespace {
+
+// A user's AST goes the way of all kernels, unless the user wrote for that device.
+KernelRequest request_of(UserKernelPtr user, runtime::Device& device) {
+  const bool as_given = !user->ast || !user->ir.empty() ||
+                        std::ranges::find(user->sources, device.plugin_name(),
+                                          &UserKernelCode::Source::device) != user->sources.end();
+  KernelRequest request{as_given ? nullptr : user->ast, &device};
+  request.user = std::move(user);
+  return request;
+}
+
+}  // namespace
+
 void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
-             const KernelOptions& options) {
+             const UserKernelTable& user_kernels, const KernelOptions& options) {
   const schedule::Plan& plan = ready.plan;
   for (const auto& buffer : plan.buffers)
     ready.buffer_devices.push_back(&devices.open(buffer.device));
@@ -84,10 +98,12 @@ void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
   for (const schedule::Step& step : plan.steps)
     if (step.kind == schedule::Step::Kind::Kernel)
       requests.push_back({plan.asts[step.ast], &devices.open(step.device)});
+    else if (step.kind == schedule::Step::Kind::User)
+      requests.push_back(request_of(user_kernels[step.ast], devices.open(step.device)));
   const auto made = kernels.get(requests, options);
   auto next = made.begin();
   for (const schedule::Step& step : plan.steps)
-    ready.kernels.push_back(step.kind == schedule::Step::Kind::Kernel ? *next++ : nullptr);
+    ready.kernels.push_back(step.kind == schedule::Step::Kind::Copy ? nullptr : *next++);
 }
 
 std::vector<ValuePtr> run_plan(ReadyPlan& ready, std::span<const ValuePtr> inputs,

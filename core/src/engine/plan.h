@@ -54,7 +54,7 @@ class ArenaPool {
 /// Fills what belongs to ready.plan: opens its devices, makes its kernels. Errors: CompileError and
 /// others.
 void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
-             const KernelOptions& options);
+             const UserKernelTable& user_kernels, const KernelOptions& options);
 
 /// Allocates the outputs, launches every step, and returns a value for each root. Nothing else
 /// changes when it throws.

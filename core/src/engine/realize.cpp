@@ -171,6 +171,14 @@ void Session::release_tape(TensorState& state) {
   if (is_stored(base)) cut(state, base);
 }
 
+schedule::Plan Session::planned(std::span<const Id> roots, uint32_t default_device) {
+  parts_->canonical.walk(graph_, *shapes_, parts_->values, roots);
+  CanonicalGraph::Scratch scratch = parts_->canonical.copy();
+  parts_->canonical.take_inputs();
+  return schedule::make_plan(scratch.graph, scratch.roots, scratch.inputs, default_device,
+                             plan_options(parts_->devices.open(default_device)));
+}
+
 std::shared_ptr<ReadyPlan> Session::make_ready(uint32_t default_device,
                                                const schedule::Options& options,
                                                const KernelOptions& kernel_options) {
@@ -184,7 +192,7 @@ std::shared_ptr<ReadyPlan> Session::make_ready(uint32_t default_device,
     if (tracing()) trace_span("engine", "schedule", watch.begin_ns());
   }
   const Stopwatch watch(statistics.compile_ns);
-  prepare(*ready, parts_->devices, parts_->kernels, kernel_options);
+  prepare(*ready, parts_->devices, parts_->kernels, user_kernels_, kernel_options);
   if (tracing()) trace_span("engine", "compile", watch.begin_ns());
   ++statistics.plans_made;
   return ready;

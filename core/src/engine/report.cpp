@@ -3,22 +3,46 @@
 
 #include "engine/parts.h"
 #include "uop/printer.h"
+#include "uop/range.h"
 
 namespace plugrad::engine {
 
-KernelReport report_of(const ReadyKernel& ready) {
-  const codegen::KernelCode& code = ready.code;
+namespace {
+
+std::vector<KernelRange> ranges_of(const schedule::KernelAst& ast) {
+  std::vector<KernelRange> ranges;
+  Reachable reachable;
+  for (Id id : reachable.from(ast.graph, std::span(&ast.sink, 1)))
+    if (const Node& n = ast.graph[id]; n.op == Op::Range)
+      ranges.push_back(
+          {range_axis(n), range_size(ast.graph, id), range_kind(n) == AxisKind::Reduce});
+  std::ranges::sort(ranges, {}, &KernelRange::axis);
+  return ranges;
+}
+
+KernelReport report_of(const schedule::KernelAst* ast, const codegen::KernelCode& code,
+                       std::string device) {
   KernelReport report;
-  report.device = ready.kernel->device().name();
+  report.device = std::move(device);
   report.name = code.name;
   report.colored_name = code.colored_name;
   report.optimisations = codegen::to_string(code.optimisations);
-  report.ast = print(ready.ast->graph, ready.ast->sink, Numbering::FromZero);
-  report.source = ready.kernel->source();
+  if (ast) {
+    report.ast = print(ast->graph, ast->sink, Numbering::FromZero);
+    report.ranges = ranges_of(*ast);
+  }
   std::ranges::copy(code.group_count, report.group_count);
   std::ranges::copy(code.local_size, report.local_size);
   report.flops = code.estimates.flops;
   report.bytes = code.estimates.bytes;
+  return report;
+}
+
+}  // namespace
+
+KernelReport report_of(const ReadyKernel& ready) {
+  KernelReport report = report_of(ready.ast.get(), ready.code, ready.kernel->device().name());
+  report.source = ready.kernel->source();
   return report;
 }
 
@@ -31,6 +55,28 @@ std::vector<KernelReport> Session::kernels_of(States states) {
     parts_->canonical.take_inputs();
     for (const auto& kernel : ready->kernels)
       if (kernel) reports.push_back(report_of(*kernel));
+  }
+  return reports;
+}
+
+std::vector<KernelReport> Session::planned_kernels_of(States states) {
+  const std::lock_guard guard(mutex_);
+  safe_point();
+  std::vector<KernelReport> reports;
+  for (const auto& [device, roots] : missing_roots(states)) {
+    const schedule::Plan plan = planned(roots, device == 0 ? default_device() : device);
+    for (const schedule::Step& step : plan.steps) {
+      const std::string& name = parts_->devices.name(step.device);
+      if (step.kind == schedule::Step::Kind::Kernel) {
+        const schedule::KernelAst& ast = *plan.asts[step.ast];
+        reports.push_back(report_of(&ast, codegen::describe(ast.graph, ast.sink), name));
+      } else if (step.kind == schedule::Step::Kind::User) {
+        const UserKernelCode& kernel = *user_kernels_[step.ast];
+        codegen::KernelCode code;
+        code.name = code.colored_name = kernel.name;
+        reports.push_back(report_of(kernel.ast.get(), code, name));
+      }
+    }
   }
   return reports;
 }

@@ -5,16 +5,19 @@
 #include <string>
 #include <vector>
 
+#include "plugrad/kernel.h"
+
 namespace plugrad::engine {
 
 /// One kernel of a plan.
 struct KernelReport {
   std::string device;
-  std::string name;           // C identifier
-  std::string colored_name;   // axis sizes in their colours
-  std::string optimisations;  // printed list, can be given back
-  std::string ast;            // textual IR
-  std::string source;         // rendered text; empty where the plugin compiles kernel IR itself
+  std::string name;                 // C identifier
+  std::string colored_name;         // axis sizes in their colours
+  std::string optimisations;        // printed list, can be given back
+  std::string ast;                  // textual IR
+  std::vector<KernelRange> ranges;  // of the AST
+  std::string source;  // rendered text; empty where the plugin compiles kernel IR itself
   uint64_t group_count[3] = {1, 1, 1};
   uint32_t local_size[3] = {1, 1, 1};
   int64_t flops = 0, bytes = 0;

@@ -19,12 +19,14 @@
 
 #include "engine/functions.h"
 #include "engine/report.h"
+#include "engine/user_kernels.h"
 #include "uop/facts.h"
 #include "uop/graph.h"
 
 namespace plugrad::schedule {
 struct Options;
-}
+struct Plan;
+}  // namespace plugrad::schedule
 
 namespace plugrad::engine {
 
@@ -77,6 +79,7 @@ class Session {
   Devices& devices() { return *devices_; }
   RandomState& random() { return random_; }
   FunctionTable& functions() { return functions_; }
+  UserKernelTable& user_kernels() { return user_kernels_; }
   std::span<const int64_t> shape(Id node) { return (*shapes_)[node]; }
 
   // States.
@@ -138,6 +141,8 @@ class Session {
 
   /// The kernels that realising the states would run, compiled and not run.
   std::vector<KernelReport> kernels_of(States states);
+  /// The same as planned: without what code generation and compiling would add.
+  std::vector<KernelReport> planned_kernels_of(States states);
 
   Statistics statistics();
   void reset_statistics();
@@ -168,6 +173,7 @@ class Session {
   void make_strong(TensorState& state);
   RootGroups missing_roots(States states);
   std::shared_ptr<ReadyPlan> ready_plan(std::span<const Id> roots, uint32_t default_device);
+  schedule::Plan planned(std::span<const Id> roots, uint32_t default_device);
   std::shared_ptr<ReadyPlan> make_ready(uint32_t default_device, const schedule::Options& options,
                                         const KernelOptions& kernel_options);
   std::vector<std::shared_ptr<Value>> compute(std::span<const Id> roots, uint32_t default_device);
@@ -195,6 +201,7 @@ class Session {
   std::unique_ptr<Devices> devices_;
   RandomState random_;
   FunctionTable functions_;
+  UserKernelTable user_kernels_;
   std::unique_ptr<Parts> parts_;
 };
 

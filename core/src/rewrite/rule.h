@@ -8,11 +8,14 @@
 
 namespace plugrad {
 
+struct Rule;
+
 /// What the names of a pattern stand for.
 struct Match {
-  Id root;               // the node that matched
-  Id bound[kNameCount];  // by name; kNoId where the pattern does not have it
-  const void* user;      // RewriteOptions::context
+  Id root;                     // the node that matched
+  Id bound[kNameCount];        // by name; kNoId where the pattern does not have it
+  const void* user;            // RewriteOptions::context
+  const Rule* rule = nullptr;  // whose left side matched
 
   Id operator[](const Pattern& name) const { return bound[name.root().name]; }
   template <class T>

@@ -266,6 +266,7 @@ Id RuleTable::apply(Graph& g, Id id, const void* context, uint32_t& rule) const 
   for (const Variant& variant : by_op_[static_cast<uint8_t>(n.op)]) {
     if ((variant.need & ~n.src_ops) != 0 || !match(g, variant, m)) continue;
     const Rule& r = *rules_[variant.rule];
+    m.rule = &r;
     if (!holds(g, r.guard, m)) continue;
     const Id result = r.function ? r.function(g, m) : build(g, r.right, m);
     if (result == kNoMatch || result == id) continue;

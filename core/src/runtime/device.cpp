@@ -182,6 +182,17 @@ std::shared_ptr<Kernel> Device::compile(std::span<const std::byte> kernel_ir, st
                              [&] { return make_kernel(*this, kernel_ir, name, options); });
 }
 
+std::shared_ptr<Kernel> Device::compile_source(std::string_view source, std::string_view name,
+                                               const CompileOptions& options) {
+  state_->require_usable("compile");
+  require(state_->has_renderer,
+          "[{}] {} compiles kernel IR, not source text; give the kernel as IR or as an AST", name,
+          this->name());
+  return state_->kernels.get(
+      kernel_key(as_bytes(source), name, options), options.keep,
+      [&] { return make_kernel_of_source(*this, source, name, options); });
+}
+
 CompileStats Device::compile_stats() const {
   const KernelCache& k = state_->kernels;
   return {k.compiled, k.from_disk, k.from_process, k.rejected, k.compile_ns};

@@ -135,6 +135,10 @@ class Device {
   /// compile once. Errors: CompileError with source and log; Unsupported; Device.
   std::shared_ptr<Kernel> compile(std::span<const std::byte> kernel_ir, std::string_view name,
                                   const CompileOptions& options = {});
+  /// The same of source text as the device's compiler takes it, in which the kernel is called
+  /// `name`. Errors: User where the compiler takes kernel IR itself.
+  std::shared_ptr<Kernel> compile_source(std::string_view source, std::string_view name,
+                                         const CompileOptions& options = {});
   CompileStats compile_stats() const;
 
   /// In order with earlier launches and copies. With time_ns it waits for the kernel and measures

@@ -35,9 +35,14 @@ class Maker {
     kernel_.name = name;
   }
 
+  std::shared_ptr<Kernel> make_of(std::string_view source) {
+    kernel_.source = source;
+    return make();
+  }
+
   std::shared_ptr<Kernel> make() {
     std::uint64_t start = monotonic_ns();
-    render();
+    if (kernel_.source.empty()) render();
     DiskCache& disk = disk_cache();
     std::string key = cache_key();
     if (!take_from(disk, key)) {
@@ -195,6 +200,12 @@ class Maker {
 std::shared_ptr<Kernel> make_kernel(Device& device, std::span<const std::byte> kernel_ir,
                                     std::string_view name, const CompileOptions& options) {
   return Maker(device, kernel_ir, name, options).make();
+}
+
+std::shared_ptr<Kernel> make_kernel_of_source(Device& device, std::string_view source,
+                                              std::string_view name,
+                                              const CompileOptions& options) {
+  return Maker(device, {}, name, options).make_of(source);
 }
 
 Kernel::Kernel(std::unique_ptr<State> state) : handle_(state->handle), state_(std::move(state)) {}

@@ -24,4 +24,8 @@ struct Kernel::State {
 std::shared_ptr<Kernel> make_kernel(Device& device, std::span<const std::byte> kernel_ir,
                                     std::string_view name, const CompileOptions& options);
 
+/// The same of source text, which is not rendered.
+std::shared_ptr<Kernel> make_kernel_of_source(Device& device, std::string_view source,
+                                              std::string_view name, const CompileOptions& options);
+
 }  // namespace plugrad::runtime

@@ -1,11 +1,13 @@
 // Every stored value gets a buffer, every group of them a kernel or copy; equal kernels are one
 // object.
+#include <algorithm>
 #include <map>
 
 #include "base/check.h"
 #include "schedule/draft.h"
 #include "schedule/lower_kernel.h"
 #include "uop/structural_hash.h"
+#include "uop/user.h"
 
 namespace plugrad::schedule {
 namespace {
@@ -66,6 +68,7 @@ class Assembler {
   void add_step(KernelLowering& lowering, const std::vector<Id>& outputs) {
     const Id id = outputs[0];
     const Op op = draft_.graph[id].op;
+    if (op == Op::UserKernel) return add_user_step(outputs);
     Step step{op == Op::Copy ? Step::Kind::Copy : Step::Kind::Kernel, draft_.devices[id], 0, {}};
     if (op == Op::Copy) {
       step.buffers = {draft_.buffer_of[id], draft_.buffer_of[draft_.graph[id].src[0]]};
@@ -75,6 +78,32 @@ class Assembler {
       step.ast = intern(std::move(kernel.ast));
     }
     plan_.steps.push_back(std::move(step));
+  }
+
+  /// All outputs get memory, those too that nobody reads.
+  void add_user_step(const std::vector<Id>& outputs) {
+    const Graph& g = draft_.graph;
+    const UserKernelArg arg(g.arg_list(outputs[0]));
+    Step step{Step::Kind::User, draft_.devices[outputs[0]], arg.kernel(), {}};
+    for (uint32_t i = 0; i < arg.output_count(); ++i) {
+      const auto at = std::ranges::find_if(
+          outputs, [&](Id id) { return UserKernelArg(g.arg_list(id)).output() == i; });
+      step.buffers.push_back(at != outputs.end() ? draft_.buffer_of[*at]
+                                                 : unread(arg.form(i), step.device));
+    }
+    for (Id s : g.sources(outputs[0])) step.buffers.push_back(draft_.buffer_of[s]);
+    require(step.buffers.size() <= draft_.options.max_params,
+            "[schedule] a user's kernel takes {} buffers, the device {} at most",
+            step.buffers.size(), draft_.options.max_params);
+    plan_.steps.push_back(std::move(step));
+  }
+
+  uint32_t unread(const OutputForm& form, uint32_t device) {
+    PlannedBuffer planned{.kind = Kind::Temporary, .dtype = form.dtype};
+    planned.device = device;
+    planned.elem_count = element_count(form.shape);
+    plan_.buffers.push_back(planned);
+    return static_cast<uint32_t>(plan_.buffers.size() - 1);
   }
 
   uint32_t intern(std::shared_ptr<KernelAst> ast) {

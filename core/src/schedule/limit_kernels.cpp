@@ -18,7 +18,8 @@ class Limiter {
 
   bool run() {
     for (Id id : draft_.live) {
-      if (draft_.graph[id].op == Op::Buffer) continue;
+      const Op op = draft_.graph[id].op;
+      if (op == Op::Buffer || op == Op::UserKernel) continue;
       while (!fits(id)) store_widest_source(id);
       if (depth_[id] >= kDeepestChain && draft_.stored[id] == 0) store(id);
     }

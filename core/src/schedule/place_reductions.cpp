@@ -74,6 +74,7 @@ class Placement {
     const Id c = consumers[0];
     switch (g_[c].op) {
       case Op::Copy:
+      case Op::UserKernel:
         return kNoId;
       case Op::Reduce:
         return nests_in(c) ? c : kNoId;

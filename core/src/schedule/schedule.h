@@ -47,12 +47,13 @@ struct KernelAst {
 };
 
 struct Step {
-  enum class Kind : uint8_t { Kernel, Copy };
+  enum class Kind : uint8_t { Kernel, Copy, User };
   Kind kind;
-  uint32_t device;                // that runs it; for Copy the destination's
-  uint32_t ast = 0;               // Kernel: index into Plan::asts
+  uint32_t device;  // that runs it; for Copy the destination's
+  uint32_t ast =
+      0;  // Kernel: index into Plan::asts. User: number of the user's kernel (uop/user.h)
   std::vector<uint32_t> buffers;  // Kernel: buffer of each param, indices into Plan::buffers. Copy:
-                                  // destination, source
+                                  // destination, source. User: outputs, inputs
 };
 
 struct Plan {

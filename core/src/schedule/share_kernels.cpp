@@ -8,6 +8,7 @@
 
 #include "schedule/cost.h"
 #include "schedule/draft.h"
+#include "uop/user.h"
 
 namespace plugrad::schedule {
 namespace {
@@ -58,7 +59,7 @@ class Sharing {
   void run() {
     find_loops();
     for (Id id : draft_.live)
-      if (is_computed(id)) add_kernel(id);
+      if (is_computed(id) && !joins_launch(id)) add_kernel(id);
     if (kernels_.size() <= kMostKernels && draft_.options.share_kernels)
       for (uint32_t k = 0; k < kernels_.size(); ++k) place(k);
     emit();
@@ -84,13 +85,25 @@ class Sharing {
     }
   }
 
+  /// Whether another output of the same user's kernel is there already: one launch writes all.
+  bool joins_launch(Id id) {
+    if (g_[id].op != Op::UserKernel) return false;
+    std::vector<Id> key(g_.sources(id).begin(), g_.sources(id).end());
+    key.push_back(UserKernelArg(g_.arg_list(id)).kernel());
+    const auto [at, is_new] = launches_.try_emplace(key, static_cast<uint32_t>(kernels_.size()));
+    if (is_new) return false;
+    kernels_[at->second].members.push_back(id);
+    kernel_of_[id] = at->second;
+    return true;
+  }
+
   void add_kernel(Id id) {
     Kernel k;
     k.members = {id};
     k.loops = loops_[id];
-    k.alone = g_[id].op == Op::Copy;
+    k.alone = g_[id].op == Op::Copy || g_[id].op == Op::UserKernel;
     if (k.alone)
-      k.leaves = {{g_[id].src[0], false}};
+      for (Id s : g_.sources(id)) k.leaves.push_back({s, false});
     else
       collect(id, k);
     kernel_of_[id] = static_cast<uint32_t>(kernels_.size());
@@ -226,7 +239,8 @@ class Sharing {
         if (!kernels_[k].merged && writer_of(leaf) != k) read[leaf.node] = 1;
     for (const Kernel& k : kernels_)
       for (Id member : k.members)
-        if (!k.merged && draft_.requested[member] == 0 && read[member] == 0)
+        if (!k.merged && g_[member].op != Op::UserKernel && draft_.requested[member] == 0 &&
+            read[member] == 0)
           draft_.stored[member] = 0;
   }
 
@@ -262,9 +276,10 @@ class Sharing {
 
   Draft& draft_;
   const Graph& g_;
-  std::vector<Kernel> kernels_;      // by first member, ascending
-  std::vector<uint32_t> kernel_of_;  // by stored node
-  std::vector<ListId> loops_;        // by node: its sizes without those of 1
+  std::vector<Kernel> kernels_;                   // by first member, ascending
+  std::vector<uint32_t> kernel_of_;               // by stored node
+  std::map<std::vector<Id>, uint32_t> launches_;  // of users' kernels, by sources and kernel
+  std::vector<ListId> loops_;                     // by node: its sizes without those of 1
   std::map<std::pair<ListId, Id>, uint32_t>
       readers_;  // the last kernel with these loops that reads the node
   std::vector<uint32_t> seen_;

@@ -59,7 +59,9 @@ class Copier {
     Id base = x;
     while (g[base].op == Op::Reshape) base = g[base].src[0];
     const Op op = g[base].op;
-    if (op == Op::Buffer || op == Op::Contiguous || op == Op::Copy || op == Op::Const) return x;
+    if (op == Op::Buffer || op == Op::Contiguous || op == Op::Copy || op == Op::UserKernel ||
+        op == Op::Const)
+      return x;
     if (is_compute(op)) {
       request(base);
       return x;
@@ -80,6 +82,17 @@ class Copier {
                           Dims(dims.begin(), dims.end()));
   }
 
+  /// Its sources are in memory in row-major order, whatever their shape.
+  Id user_kernel(Id id, std::vector<Id> src) {
+    Graph& g = draft_.graph;
+    for (Id& s : src) {
+      s = contiguous(s, 0);
+      while (g[s].op == Op::Reshape) s = g[s].src[0];
+      if (g[s].op == Op::Const) s = g.add(Op::Contiguous, g[s].dtype, {s});
+    }
+    return g.add(Op::UserKernel, draft_.source[id].dtype, src, g.list(list(id)));
+  }
+
   Id copy(Id id) {
     const Node& n = draft_.source[id];
     std::vector<Id> src;
@@ -97,6 +110,8 @@ class Copier {
         return contiguous(src[0], n.arg);
       case Op::Copy:
         return device_copy(src[0], n.arg);
+      case Op::UserKernel:
+        return user_kernel(id, std::move(src));
       case Op::Reduce:
         return reduce(src[0], list(id));
       default:

@@ -175,8 +175,8 @@ std::vector<Tensor> CustomFunction::operator()(const std::vector<Tensor>& given)
   require(inputs.size() + context.saved_.size() + outputs.size() < kMostOutputs - 1,
           "[{}] {} inputs, saved tensors and outputs are more than {}", name,
           inputs.size() + context.saved_.size() + outputs.size(), kMostOutputs - 2);
-  return bind_outputs(std::make_shared<const CustomFunction>(*this), inputs, context.saved_,
-                      outputs);
+  const auto kept = std::make_shared<const CustomFunction>(CustomFunction{name, {}, backward});
+  return bind_outputs(kept, inputs, context.saved_, outputs);
 }
 
 }  // namespace plugrad

@@ -36,11 +36,21 @@ const std::string& Kernel::ast() const {
 const std::string& Kernel::optimisations() const {
   return report_->optimisations;
 }
+std::span<const KernelRange> Kernel::ranges() const {
+  return report_->ranges;
+}
 int64_t Kernel::flops() const {
   return report_->flops;
 }
 int64_t Kernel::bytes() const {
   return report_->bytes;
+}
+
+std::ostream& operator<<(std::ostream& out, const Kernel& kernel) {
+  out << kernel.name() << " on " << kernel.device();
+  if (!kernel.optimisations().empty()) out << ": " << kernel.optimisations();
+  out << "\n" << kernel.ast();
+  return kernel.source().empty() ? out : out << kernel.source();
 }
 
 std::string Device::default_device() {
@@ -130,13 +140,27 @@ std::vector<std::byte> Tensor::to_bytes() const {
   return bytes;
 }
 
+namespace {
+
+std::vector<Kernel> as_kernels(std::vector<engine::KernelReport> reports) {
+  std::vector<Kernel> kernels;
+  for (engine::KernelReport& report : reports)
+    kernels.emplace_back(std::make_shared<const engine::KernelReport>(std::move(report)));
+  return kernels;
+}
+
+}  // namespace
+
 std::vector<Kernel> Tensor::schedule() const {
   require(defined(), "[schedule] the tensor is undefined; assign it a value first");
   engine::TensorState* const state = state_.get();
-  std::vector<Kernel> kernels;
-  for (engine::KernelReport& report : Session::current().kernels_of(std::span(&state, 1)))
-    kernels.emplace_back(std::make_shared<const engine::KernelReport>(std::move(report)));
-  return kernels;
+  return as_kernels(Session::current().kernels_of(std::span(&state, 1)));
+}
+
+std::vector<Kernel> Tensor::kernelize() const {
+  require(defined(), "[kernelize] the tensor is undefined; assign it a value first");
+  engine::TensorState* const state = state_.get();
+  return as_kernels(Session::current().planned_kernels_of(std::span(&state, 1)));
 }
 
 namespace {

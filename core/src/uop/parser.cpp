@@ -224,6 +224,11 @@ class Parser {
 
 }  // namespace
 
+std::optional<Op> op_from_name(std::string_view name) {
+  const auto at = ops_by_name().find(name);
+  return at == ops_by_name().end() ? std::nullopt : std::optional(at->second);
+}
+
 std::vector<Id> parse(Graph& graph, std::string_view text) {
   return Parser(graph, text).run();
 }

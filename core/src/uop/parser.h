@@ -1,6 +1,7 @@
 // Reads the textual IR that printer.h describes. Lines that start with "//" are comments.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -12,5 +13,8 @@ namespace plugrad {
 /// node, when there is none). Checks form, number of sources and dtype names; what ops mean is the
 /// verifier's business. Errors: User, "[parse] line 3, column 9: …".
 std::vector<Id> parse(Graph& graph, std::string_view text);
+
+/// The op that is printed so ("add"); nothing when there is none.
+std::optional<Op> op_from_name(std::string_view name);
 
 }  // namespace plugrad

@@ -17,10 +17,10 @@ namespace {
 
 struct Subject {
   Graph& g;
-  Id id;
-  const Node& n;
+  const Node& n;  // perhaps not in the graph yet: its sources are those below
   std::span<const Id> sources;
   Spec spec;
+  std::span<const int64_t> list() const { return g.list(static_cast<ListId>(n.arg)); }
   DType type(size_t i) const { return g[sources[i]].dtype; }
 };
 using Check = const char* (*)(const Subject&);
@@ -78,7 +78,7 @@ const char* range_op(const Subject& s) {
   return nullptr;
 }
 const char* reduce_op(const Subject& s) {
-  const auto list = s.g.arg_list(s.id);
+  const auto list = s.list();
   if (list.empty()) return "the list must name the op";
   const auto op = static_cast<Op>(list[0]);
   if (op != Op::Add && op != Op::Mul && op != Op::Max) return "reductions are by add, mul or max";
@@ -113,7 +113,7 @@ const char* store_op(const Subject& s) {
   return s.sources.size() < 4 || s.type(3) == DType::Bool ? nullptr : "the gate must be bool";
 }
 const char* user_kernel(const Subject& s) {
-  const auto list = s.g.arg_list(s.id);
+  const auto list = s.list();
   if (list.size() < 3 || list[1] < 0 || list[1] >= list[2]) return "the list names no output";
   const UserKernelArg arg(list);
   return arg.form(arg.output()).dtype == s.n.dtype ? nullptr
@@ -130,7 +130,7 @@ const char* sink(const Subject& s) {
 struct ShapeSubject {
   const Subject& s;
   Shapes& shapes;
-  std::span<const int64_t> list() const { return s.g.arg_list(s.id); }
+  std::span<const int64_t> list() const { return s.list(); }
   std::vector<int64_t> source(size_t i = 0) const {
     const auto shape = shapes[s.sources[i]];
     return {shape.begin(), shape.end()};
@@ -174,11 +174,11 @@ const char* check_axes(const ShapeSubject& s) {
 }
 
 const char* check_equal_shapes(const ShapeSubject& s) {
-  const auto result = s.shapes[s.s.id];
-  const std::vector<int64_t> shape(result.begin(), result.end());
+  std::vector<int64_t> shape;
   for (size_t i = 0; i < s.s.sources.size(); ++i) {
     const auto other = s.source(i);
-    if (!other.empty() && other != shape) return "sources must have one shape";
+    if (!other.empty() && !shape.empty() && other != shape) return "sources must have one shape";
+    if (!other.empty()) shape = other;
   }
   return nullptr;
 }
@@ -256,18 +256,17 @@ constexpr std::array<Row, 256> by_op() {
 }
 constexpr std::array<Row, 256> kByOp = by_op();
 
-const char* check_node(const Subject& s) {
+const char* check_node(const Subject& s, Shapes& shapes) {
   const OpInfo& info = op_info(s.n.op);
   if (!info.known) return "there is no such op";
-  const Row& row = kByOp[static_cast<uint8_t>(s.n.op)];
-  if ((row.specs & static_cast<uint8_t>(s.spec)) == 0)
-    return "the op does not belong to this stage";
+  if (!belongs(s.n.op, s.spec)) return "the op does not belong to this stage";
   if (s.sources.size() < info.min_sources ||
       (info.max_sources != 255 && s.sources.size() > info.max_sources))
     return "the number of sources is wrong";
   if (s.spec == Spec::Program && (s.n.dtype == DType::Index || s.n.dtype == DType::WeakFloat))
     return "weak dtypes must be gone";
-  return row.check(s);
+  const char* wrong = kByOp[static_cast<uint8_t>(s.n.op)].check(s);
+  return wrong == nullptr && s.spec == Spec::Tensor ? check_shapes(s, shapes) : wrong;
 }
 
 [[noreturn]] void complain(const Graph& g, Id id, const char* what, const char* stage) {
@@ -283,11 +282,19 @@ void verify(Graph& graph, std::span<const Id> roots, Spec spec, const char* stag
   Reachable reachable;
   Shapes shapes(graph);
   for (Id id : reachable.from(graph, roots)) {
-    const Subject s{graph, id, graph[id], graph.sources(id), spec};
-    const char* wrong = check_node(s);
-    if (wrong == nullptr && spec == Spec::Tensor) wrong = check_shapes(s, shapes);
+    const char* wrong = check_node({graph, graph[id], graph.sources(id), spec}, shapes);
     if (wrong != nullptr) complain(graph, id, wrong, stage);
   }
+}
+
+const char* node_problem(Graph& graph, Shapes& shapes, Spec spec, Op op, DType dtype,
+                         std::span<const Id> sources, uint64_t arg) {
+  const Node node{op, dtype, static_cast<uint16_t>(sources.size()), {}, 0, arg};
+  return check_node({graph, node, sources, spec}, shapes);
+}
+
+bool belongs(Op op, Spec spec) {
+  return (kByOp[static_cast<uint8_t>(op)].specs & static_cast<uint8_t>(spec)) != 0;
 }
 
 namespace {

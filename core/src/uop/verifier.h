@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "uop/graph.h"
+#include "uop/facts.h"
 
 namespace plugrad {
 
@@ -22,6 +22,12 @@ void verify(Graph& graph, std::span<const Id> roots, Spec spec, const char* stag
 inline void verify(Graph& graph, Id root, Spec spec, const char* stage = "") {
   verify(graph, std::span<const Id>(&root, 1), spec, stage);
 }
+
+/// What would be wrong with a node of these parts, null when nothing is. `shapes` are those of
+/// `graph`.
+const char* node_problem(Graph& graph, Shapes& shapes, Spec spec, Op op, DType dtype,
+                         std::span<const Id> sources, uint64_t arg);
+bool belongs(Op op, Spec spec);
 
 /// As verify with Spec::Kernel, and what uop/kernel_ast.h promises: Sink over Stores, axis numbers
 /// unique, each Reduce range closed once on every path and not open at any Store.

@@ -6,6 +6,7 @@
 
 #include "engine/session.h"
 #include "oracle/evaluator.h"
+#include "unit/custom/message.h"
 
 namespace plugrad {
 namespace {
@@ -16,6 +17,7 @@ using testing::FloatNear;
 using testing::HasSubstr;
 using Tensors = std::vector<Tensor>;
 using Context = FunctionContext;
+using test::message_of;
 
 CustomFunction make(CustomFunction::Forward forward, CustomFunction::Backward backward,
                     std::string name = "mine") {
@@ -34,16 +36,6 @@ CustomFunction cube() {
 CustomFunction tenfold() {
   return make([](Context&, const Tensors& x) { return x; },
               [](const Context&, const Tensors& g) { return Tensors{g[0] * 10}; }, "tenfold");
-}
-
-std::string message_of(const std::function<void()>& run, ErrorKind kind = ErrorKind::User) {
-  try {
-    run();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.kind(), kind) << e.what();
-    return e.what();
-  }
-  return "nothing was thrown";
 }
 
 TEST(Function, its_backward_is_the_gradient_of_both_forms) {
