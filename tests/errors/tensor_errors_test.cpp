@@ -28,7 +28,7 @@ TEST(TensorErrors, DtypesThatAFunctionDoesNotTake) {
   EXPECT_EQ(error_of([&] { where(real, 1, 2); }),
             "[where] the condition is f32, not bool; compare it first");
   EXPECT_EQ(error_of([&] { real.bitcast(DType::I64); }),
-            "[bitcast] f32 and i64 have elements of different size");
+            "[bitcast] the last axis of (1,) does not divide into i64 of 2 f32 each");
   EXPECT_EQ(error_of([&] { real.index_select(0, real); }),
             "[index_select] places are f32, not integers; cast them");
   EXPECT_EQ(error_of([&] { Tensor::rand({2}, DType::I32); }),

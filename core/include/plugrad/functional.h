@@ -11,6 +11,11 @@ namespace plugrad {
 /// unless `condition` is bool.
 PLUGRAD_API Tensor where(const Tensor& condition, const Tensor& yes, const Tensor& no);
 
+/// Coordinates of a grid: tensor i has the values of axis i, repeated along the others. Axes have
+/// one axis or none; indexing "xy" swaps the first two. Errors: User for another indexing.
+PLUGRAD_API std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes,
+                                         std::string_view indexing = "ij");
+
 /// Joins along an axis that is there already. Errors: User for no tensors or other sizes that
 /// differ.
 PLUGRAD_API Tensor cat(const std::vector<Tensor>& tensors, int64_t axis = 0);

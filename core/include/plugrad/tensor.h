@@ -31,6 +31,9 @@ namespace ir {
 class UOp;
 }
 
+/// What becomes of a quotient's fraction.
+enum class Rounding : uint8_t { None, Trunc, Floor };
+
 class PLUGRAD_API Tensor {
  public:
   /// No tensor: only assignment and defined() are allowed.
@@ -41,16 +44,19 @@ class PLUGRAD_API Tensor {
   Tensor(T value) : Tensor(Literal{}, convert_literal(value)) {}
   explicit Tensor(std::shared_ptr<engine::TensorState> state) : state_(std::move(state)) {}
 
-  // ---- Creation. Errors: User for a negative size, an unknown device, a wrong number of values ----
+  // ---- Creation. Errors: User for a negative size, an unknown device, a wrong number of values
+  // ----
   /// Holds zeros.
   static Tensor empty(const Shape&, DType = DType::F32, std::string_view device = {});
   static Tensor full(const Shape&, const Tensor& scalar, DType = DType::Void,
                      std::string_view device = {});
   static Tensor zeros(const Shape&, DType = DType::F32, std::string_view device = {});
   static Tensor ones(const Shape&, DType = DType::F32, std::string_view device = {});
-  Tensor full_like(const Tensor& scalar) const;
-  Tensor zeros_like() const;
-  Tensor ones_like() const;
+  // Of the shape and device of this, and of its dtype unless given.
+  Tensor full_like(const Tensor& scalar, DType = DType::Void) const;
+  Tensor zeros_like(DType = DType::Void) const;
+  Tensor ones_like(DType = DType::Void) const;
+  Tensor empty_like(DType = DType::Void) const;
   /// start, start + step, … before stop. Dtype: I32, or F32 if an argument is a float, unless
   /// given.
   static Tensor arange(const Tensor& stop, DType = DType::Void, std::string_view device = {});
@@ -100,7 +106,7 @@ class PLUGRAD_API Tensor {
                         std::string_view device = {});
   static Tensor normal(const Shape&, double mean, double std, DType = DType::F32,
                        std::string_view device = {});
-  /// Integers in [low, high).
+  /// Integers in [low, high). Errors: User where the dtype does not hold them.
   static Tensor randint(const Shape&, int64_t low, int64_t high, DType = DType::I32,
                         std::string_view device = {});
   /// Uniform in ±sqrt(6 / ((1 + a²) fan_in)), fan_in = product of all sizes but the first. He et
@@ -109,8 +115,19 @@ class PLUGRAD_API Tensor {
                                 std::string_view device = {});
   /// Uniform in ±sqrt(6 / (shape[0] + product of the others)). Glorot and Bengio 2010.
   static Tensor glorot_uniform(const Shape&, DType = DType::F32, std::string_view device = {});
-  Tensor rand_like() const;
-  Tensor randn_like() const;
+  /// Normal, of deviation sqrt(2 / ((1 + a²) fan_in)). He et al. 2015.
+  static Tensor kaiming_normal(const Shape&, double a = 0.01, DType = DType::F32,
+                               std::string_view device = {});
+  /// Uniform in ±1 / sqrt(number of elements).
+  static Tensor scaled_uniform(const Shape&, DType = DType::F32, std::string_view device = {});
+  /// 0 to n - 1 in random order. Errors: User for a dtype that does not hold n - 1.
+  static Tensor randperm(int64_t n, DType = DType::I32, std::string_view device = {});
+  Tensor rand_like(DType = DType::Void) const;
+  Tensor randn_like(DType = DType::Void) const;
+  /// `count` places (i32) of the last axis for each row, drawn with probabilities in proportion to
+  /// this. Shape: (n) -> (count), (m, n) -> (m, count). Without replacement, places of weight 0
+  /// come last. Weights must not be negative. Errors: User for more draws than places.
+  Tensor multinomial(int64_t count, bool replacement = false) const;
 
   // ---- What it is. None of these runs anything. ----
   bool defined() const { return state_ != nullptr; }
@@ -158,6 +175,12 @@ class PLUGRAD_API Tensor {
   Tensor& operator-=(const Tensor& other);
   Tensor& operator*=(const Tensor& other);
   Tensor& operator/=(const Tensor& other);
+  Tensor& operator%=(const Tensor& other);
+  Tensor& operator&=(const Tensor& other);
+  Tensor& operator|=(const Tensor& other);
+  Tensor& operator^=(const Tensor& other);
+  Tensor& operator<<=(const Tensor& other);
+  Tensor& operator>>=(const Tensor& other);
 
   // ---- Gradients ----
   Tensor& requires_grad_(bool on = true);  ///< marks a leaf. Errors: User unless a float
@@ -186,14 +209,21 @@ class PLUGRAD_API Tensor {
   Tensor log() const;
   Tensor log2() const;
   Tensor log10() const;
-  Tensor log1p() const;
+  Tensor log1p() const;  ///< log(1 + x), exact to the last digits near 0
+  Tensor expm1() const;  ///< exp(x) - 1, exact to the last digits near 0
   Tensor sin() const;
   Tensor cos() const;
   Tensor tan() const;
+  Tensor asin() const;  ///< NaN outside [-1, 1], as acos
+  Tensor acos() const;
+  Tensor atan() const;
   Tensor sinh() const;
   Tensor cosh() const;
   Tensor tanh() const;
-  Tensor erf() const;
+  Tensor asinh() const;
+  Tensor acosh() const;  ///< NaN below 1
+  Tensor atanh() const;  ///< NaN outside [-1, 1], infinite at its ends
+  Tensor erf() const;    ///< Abramowitz and Stegun 1964, 7.1.26 (Cody 1969 for f64)
   Tensor abs() const;
   Tensor sign() const;
   Tensor trunc() const;
@@ -212,45 +242,87 @@ class PLUGRAD_API Tensor {
   Tensor sigmoid() const;
   Tensor logsigmoid() const;
   Tensor silu() const;
+  Tensor swish() const { return silu(); }
   Tensor mish() const;
   Tensor gelu(bool tanh_form = true) const;
   Tensor quick_gelu() const;
-  Tensor hardsigmoid() const;
+  Tensor hardsigmoid(double slope = 1.0 / 6.0, double offset = 0.5) const;
   Tensor hardswish() const;
   Tensor hardtanh(double low = -1.0, double high = 1.0) const;
   Tensor softplus(double beta = 1.0) const;
   Tensor softsign() const;
-  Tensor clamp(std::optional<double> low, std::optional<double> high) const;
+  /// x * weight below 0; `weight` has one element, or one for each place of axis 1. He 2015.
+  Tensor prelu(const Tensor& weight) const;
+  /// Bounds broadcast; one of them may be left out as {}. Where low > high: high.
+  Tensor clamp(const Tensor& low, const Tensor& high = {}) const;
+  Tensor clip(const Tensor& low, const Tensor& high = {}) const { return clamp(low, high); }
 
   // ---- Elementwise, two or three operands; the operators are below the class ----
+  /// IEEE powr-like edges of C's pow. Integers stay integers; a negative exponent gives 0 but for
+  /// bases 1 and -1. Errors: User for an integer to a negative number.
   Tensor pow(const Tensor& exponent) const;
+  /// Floats (integers as f32) unless rounded: then integers stay integers.
+  Tensor div(const Tensor& other, Rounding = Rounding::None) const;
   Tensor maximum(const Tensor& other) const;  ///< NaN if either is
   Tensor minimum(const Tensor& other) const;
   Tensor floor_div(const Tensor& other) const;  ///< rounds down; integer x / 0 is 0
   Tensor trunc_div(const Tensor& other) const;  ///< rounds towards zero
-  Tensor fmod(const Tensor& other) const;       ///< has the sign of this; % has the sign of `other`
+  Tensor mod(const Tensor& other) const;        ///< as %: has the sign of `other`
+  Tensor fmod(const Tensor& other) const;       ///< has the sign of this
+  Tensor copysign(const Tensor& sign) const;    ///< |x| with the sign bit of `sign`
+  Tensor logaddexp(const Tensor& other) const;  ///< log(exp(x) + exp(y)), without overflow
+  /// |x - other| <= atol + rtol |other|; infinities are near themselves, NaN only if asked.
+  Tensor isclose(const Tensor& other, double rtol = 1e-5, double atol = 1e-8,
+                 bool equal_nan = false) const;
+  /// Whether isclose holds everywhere. Computes it.
+  bool allclose(const Tensor& other, double rtol = 1e-5, double atol = 1e-8,
+                bool equal_nan = false) const;
   Tensor where(const Tensor& yes, const Tensor& no) const;  ///< this is the condition
   Tensor masked_fill(const Tensor& mask, const Tensor& value) const;
   Tensor lerp(const Tensor& end, const Tensor& weight) const;
 
-  // ---- Reductions over `axes` (none: all). keepdim leaves size 1. Errors: User for a bad axis ----
-  /// Dtype: small integers and bool widen to i32 or u32; f16 and bf16 accumulate in f32.
-  Tensor sum(const Axes& axes = {}, bool keepdim = false) const;
-  Tensor prod(const Axes& axes = {}, bool keepdim = false) const;
+  // ---- Reductions over `axes` (none: all). keepdim leaves size 1. Errors: User for a bad axis
+  // ---- One number counts as an axis of size 1 wherever functions take one axis.
+  /// Dtype: the one given; else small integers and bool widen to i32 or u32, f16 and bf16
+  /// accumulate in f32.
+  Tensor sum(const Axes& axes = {}, bool keepdim = false, DType = DType::Void) const;
+  Tensor prod(const Axes& axes = {}, bool keepdim = false, DType = DType::Void) const;
   Tensor mean(const Axes& axes = {}, bool keepdim = false) const;
   Tensor max(const Axes& axes = {}, bool keepdim = false) const;  ///< NaN if any is
   Tensor min(const Axes& axes = {}, bool keepdim = false) const;
   Tensor any(const Axes& axes = {}, bool keepdim = false) const;
   Tensor all(const Axes& axes = {}, bool keepdim = false) const;
+  /// Sum of squared distances from the mean over (count - correction), which is at least 0.
   Tensor var(const Axes& axes = {}, bool keepdim = false, int64_t correction = 1) const;
   Tensor std(const Axes& axes = {}, bool keepdim = false, int64_t correction = 1) const;
+  std::pair<Tensor, Tensor> var_mean(const Axes& axes = {}, bool keepdim = false,
+                                     int64_t correction = 1) const;
+  std::pair<Tensor, Tensor> std_mean(const Axes& axes = {}, bool keepdim = false,
+                                     int64_t correction = 1) const;
   Tensor logsumexp(const Axes& axes = {}, bool keepdim = false) const;
   /// Place of the first maximum (i32); without an axis, in row-major order.
   Tensor argmax(std::optional<int64_t> axis = {}, bool keepdim = false) const;
   Tensor argmin(std::optional<int64_t> axis = {}, bool keepdim = false) const;
-  Tensor cumsum(int64_t axis) const;
   Tensor softmax(int64_t axis = -1) const;
   Tensor log_softmax(int64_t axis = -1) const;
+  Tensor softmin(int64_t axis = -1) const;
+  /// x / max(||x||, eps), with the p-norm along `axis`.
+  Tensor normalize(double p = 2.0, int64_t axis = 1, double eps = 1e-12) const;
+
+  // ---- Scans: each place has the reduction of those up to it. Blelloch 1990 ----
+  Tensor cumsum(int64_t axis, DType = DType::Void) const;  ///< dtype as in sum
+  Tensor cumprod(int64_t axis, DType = DType::Void) const;
+  Tensor logcumsumexp(int64_t axis) const;
+  /// Values, and where (i32) they lie: the last of equal ones. NaN wins, the last of those.
+  std::pair<Tensor, Tensor> cummax(int64_t axis) const;
+  std::pair<Tensor, Tensor> cummin(int64_t axis) const;
+
+  // ---- Order: stable, NaN above all numbers. Batcher 1968 ----
+  /// Values in order, and the places (i32) they come from.
+  std::pair<Tensor, Tensor> sort(int64_t axis = -1, bool descending = false) const;
+  Tensor argsort(int64_t axis = -1, bool descending = false) const;
+  /// The first k of sort. Errors: User when the axis has fewer.
+  std::pair<Tensor, Tensor> topk(int64_t k, int64_t axis = -1, bool largest = true) const;
 
   // ---- Movement: views, no copies. Errors: User, with both shapes. ----
   Tensor reshape(const Shape& shape) const;  ///< one size may be -1
@@ -294,8 +366,10 @@ class PLUGRAD_API Tensor {
 
   // ---- Representation ----
   Tensor cast(DType dtype) const;
-  Tensor bitcast(DType dtype) const;  ///< of the same element size
-  Tensor contiguous() const;          ///< stored as its own value when realised
+  /// The same bits. Between sizes the last axis grows or shrinks, low bytes first. Errors: User
+  /// when it does not divide, or for bool and a dtype of another size.
+  Tensor bitcast(DType dtype) const;
+  Tensor contiguous() const;  ///< stored as its own value when realised
   Tensor to(std::string_view device) const;
 
  private:

@@ -93,9 +93,23 @@ void log2(Step& s) {
   s.flow(0, s.graph.binary(Op::FDiv, s.g(), s.mul(s.x(0), s.number(std::numbers::ln2))));
 }
 
+/// cos x as 1 - 2 sin²(x/2): pi/2 - x would lose what a large x has before its point.
 void sine(Step& s) {
-  const Id quarter = s.number(std::numbers::pi / 2);
-  s.flow(0, s.mul(s.g(), s.graph.unary(Op::Sin, s.graph.binary(Op::Sub, quarter, s.x(0)))));
+  Graph& g = s.graph;
+  const Id half = g.unary(Op::Sin, s.mul(s.x(0), s.number(0.5)));
+  const Id square = g.binary(Op::Mul, half, half);
+  const Id cosine = g.binary(Op::Sub, s.number(1.0), s.mul(square, s.number(2.0)));
+  s.flow(0, s.mul(s.g(), cosine));
+}
+
+void fused_multiply_add(Step& s) {
+  s.flow(0, s.mul(s.g(), s.x(1)));
+  s.flow(1, s.mul(s.g(), s.x(0)));
+  s.flow(2, s.g());
+}
+
+void truncate(Step& s) {
+  s.flow(0, s.number(0.0));
 }
 
 void choose(Step& s) {
@@ -210,6 +224,7 @@ constexpr Row kRules[] = {
     {Op::Add, add},             {Op::Sub, sub},         {Op::Mul, mul},       {Op::Neg, negate},
     {Op::FDiv, divide},         {Op::Recip, reciprocal}, {Op::Max, maximum}, {Op::Sqrt, square_root},
     {Op::Exp2, exp2},           {Op::Log2, log2},       {Op::Sin, sine},      {Op::Where, choose},
+    {Op::Fma, fused_multiply_add}, {Op::Trunc, truncate},
     {Op::Cast, cast},           {Op::Contiguous, pass}, {Op::Copy, copy},
     {Op::Reshape, reshape},     {Op::Permute, permute}, {Op::Expand, expand}, {Op::Pad, pad},
     {Op::Shrink, shrink},       {Op::Flip, flip},       {Op::Reduce, reduce},

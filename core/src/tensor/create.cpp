@@ -2,6 +2,7 @@
 // be stored, is kept.
 #include <cmath>
 
+#include "plugrad/functional.h"
 #include "tensor/record.h"
 
 namespace plugrad {
@@ -51,17 +52,20 @@ Tensor Tensor::empty(const Shape& shape, DType dtype, std::string_view device) {
   return full(shape, 0, dtype, device);
 }
 
-Tensor Tensor::full_like(const Tensor& scalar) const {
+Tensor Tensor::full_like(const Tensor& scalar, DType dtype) const {
   Recorder r("full_like");
-  const Tensor filled = full(shape(), scalar, dtype());
+  const Tensor filled = full(shape(), scalar, dtype == DType::Void ? this->dtype() : dtype);
   r.use(*this);
   return r.done(filled.state()->node);
 }
-Tensor Tensor::zeros_like() const {
-  return full_like(0);
+Tensor Tensor::zeros_like(DType dtype) const {
+  return full_like(0, dtype);
 }
-Tensor Tensor::ones_like() const {
-  return full_like(1);
+Tensor Tensor::ones_like(DType dtype) const {
+  return full_like(1, dtype);
+}
+Tensor Tensor::empty_like(DType dtype) const {
+  return full_like(0, dtype);
 }
 
 Tensor Tensor::arange(const Tensor& stop, DType dtype, std::string_view device) {
@@ -75,6 +79,10 @@ Tensor Tensor::arange(const Tensor& start, const Tensor& stop, const Tensor& ste
                by = number_of("arange", step);
   require(by != 0 && std::isfinite((last - first) / by), "[arange] from {} to {} by {} never ends",
           first, last, by);
+  const bool to_whole = dtype != DType::Void && !is_float(dtype);
+  require(!to_whole || (std::trunc(first) == first && std::trunc(by) == by),
+          "[arange] {} holds no steps of {} from {}; take a float dtype, or cast", name_of(dtype),
+          by, first);
   r.place(place_of(r, device));
   const auto count = std::max<int64_t>(static_cast<int64_t>(std::ceil((last - first) / by)), 0);
   DType stored = dtype;
@@ -92,12 +100,17 @@ Tensor Tensor::arange(const Tensor& start, const Tensor& stop, const Tensor& ste
   return places.cast(stored);
 }
 
+// From the nearer end, so that both ends are exact.
 Tensor Tensor::linspace(double start, double stop, int64_t count, DType dtype,
                         std::string_view device) {
   require(count >= 0, "[linspace] count {} is negative", count);
-  if (count == 1) return full({1}, start, dtype, device);
+  require(dtype != DType::Bool && size_of(dtype) != 0, "[linspace] values are numbers, not {}",
+          name_of(dtype));
+  if (count == 1) return full({1}, start, DType::F64, device).cast(dtype);
   const double step = (stop - start) / static_cast<double>(count - 1);
-  return (arange(0, count, 1, DType::F32, device) * step + start).cast(dtype);
+  const DType counter = dtype == DType::F64 ? DType::F64 : DType::F32;
+  const Tensor place = arange(0, count, 1, counter, device), to_end = count - 1 - place;
+  return plugrad::where(place < count / 2, place * step + start, stop - to_end * step).cast(dtype);
 }
 
 Tensor Tensor::eye(int64_t n, int64_t m, DType dtype, std::string_view device) {
@@ -106,6 +119,28 @@ Tensor Tensor::eye(int64_t n, int64_t m, DType dtype, std::string_view device) {
   const Tensor rows = arange(n, DType::I32, device).reshape({n, 1}),
                columns = arange(m, DType::I32, device);
   return (rows == columns).cast(dtype);
+}
+
+std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes, std::string_view indexing) {
+  require(indexing == "ij" || indexing == "xy",
+          "[meshgrid] indexing is \"{}\"; known are \"ij\" and \"xy\"", indexing);
+  const size_t rank = axes.size();
+  const bool swapped = indexing == "xy" && rank > 1;
+  const auto place = [&](size_t i) { return swapped && i < 2 ? 1 - i : i; };
+  Shape shape(rank, 1);
+  for (size_t i = 0; i < rank; ++i) {
+    require(axes[i].defined() && axes[i].ndim() <= 1,
+            "[meshgrid] tensor {} has shape {}; one axis or none is wanted", i,
+            axes[i].defined() ? to_string(axes[i].shape()) : "none");
+    shape[place(i)] = axes[i].numel();
+  }
+  std::vector<Tensor> grid;
+  for (size_t i = 0; i < rank; ++i) {
+    Shape along(rank, 1);
+    along[place(i)] = axes[i].numel();
+    grid.push_back(axes[i].reshape(along).expand(shape));
+  }
+  return grid;
 }
 
 Tensor Tensor::from_bytes(std::span<const std::byte> bytes, Shape shape, DType dtype,

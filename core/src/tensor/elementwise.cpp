@@ -1,5 +1,5 @@
-// Elementwise functions: those that are one op, and short compositions that are not activations.
-#include <numbers>
+// Elementwise functions: those that are one op, and those that choose between their operands.
+#include <cmath>
 
 #include "plugrad/functional.h"
 #include "tensor/record.h"
@@ -42,10 +42,6 @@ Tensor shift(std::string_view function, Op op, const Tensor& a, const Tensor& b)
   for (Id& node : nodes) node = r.cast(node, dtype);
   r.match_shapes(nodes);
   return r.done(r.graph().binary(op, nodes[0], nodes[1]));
-}
-
-bool takes_reals(const Tensor& a, const Tensor& b) {
-  return is_float(promote(a.dtype(), b.dtype()));
 }
 
 }  // namespace
@@ -97,28 +93,6 @@ Tensor operator>=(const Tensor& a, const Tensor& b) {
   return (b < a) | (a == b);
 }
 
-Tensor operator%(const Tensor& a, const Tensor& b) {
-  if (!takes_reals(a, b)) return binary("mod", Op::FloorMod, a, b, Takes::Numbers);
-  return a - (a / b).floor() * b;
-}
-
-Tensor Tensor::floor_div(const Tensor& other) const {
-  if (!takes_reals(*this, other))
-    return binary("floor_div", Op::FloorDiv, *this, other, Takes::Numbers);
-  return (*this / other).floor();
-}
-
-Tensor Tensor::trunc_div(const Tensor& other) const {
-  if (!takes_reals(*this, other))
-    return binary("trunc_div", Op::IDiv, *this, other, Takes::Numbers);
-  return (*this / other).trunc();
-}
-
-Tensor Tensor::fmod(const Tensor& other) const {
-  if (!takes_reals(*this, other)) return binary("fmod", Op::Mod, *this, other, Takes::Numbers);
-  return *this - (*this / other).trunc() * other;
-}
-
 Tensor Tensor::maximum(const Tensor& other) const {
   const bool both_bool = dtype() == DType::Bool && other.dtype() == DType::Bool;
   return binary("maximum", both_bool ? Op::Or : Op::Max, *this, other, Takes::Any);
@@ -157,8 +131,10 @@ Tensor Tensor::where(const Tensor& yes, const Tensor& no) const {
 Tensor Tensor::masked_fill(const Tensor& mask, const Tensor& value) const {
   return mask.where(value, *this);
 }
+// From the nearer end, so that the weights 0 and 1 give the ends themselves.
 Tensor Tensor::lerp(const Tensor& end, const Tensor& weight) const {
-  return *this + (end - *this) * weight;
+  const Tensor way = end - *this;
+  return plugrad::where(weight < 0.5, *this + weight * way, end - way * (1.0 - weight));
 }
 
 Tensor Tensor::operator-() const {
@@ -195,27 +171,6 @@ Tensor Tensor::log2() const {
 Tensor Tensor::sin() const {
   return unary("sin", Op::Sin, *this, Takes::Floats);
 }
-Tensor Tensor::cos() const {
-  return (std::numbers::pi / 2 - *this).sin();
-}
-Tensor Tensor::tan() const {
-  return sin() / cos();
-}
-Tensor Tensor::exp() const {
-  return (*this * std::numbers::log2e).exp2();
-}
-Tensor Tensor::log() const {
-  return log2() * std::numbers::ln2;
-}
-Tensor Tensor::log10() const {
-  return log2() * (std::numbers::ln2 / std::numbers::ln10);
-}
-
-Tensor Tensor::log1p() const {
-  const Tensor u = 1.0 + *this;
-  return u.log() + (*this - (u - 1.0)) / u;  // the second term is what rounding 1 + x has lost
-}
-
 Tensor Tensor::trunc() const {
   return is_float(dtype()) ? unary("trunc", Op::Trunc, *this, Takes::Numbers) : *this;
 }
@@ -232,44 +187,34 @@ Tensor Tensor::ceil() const {
   return plugrad::where(*this > t, t + 1.0, t);
 }
 
+// By what is cut off, so that the sign of a zero stays.
 Tensor Tensor::round() const {
   if (!is_float(dtype())) return *this;
-  const Tensor low = floor(), rest = *this - low, odd = (low * 0.5).floor() * 2.0 != low;
-  return plugrad::where((rest > 0.5) | ((rest == 0.5) & odd), low + 1.0, low);
+  const Tensor t = trunc(), rest = (*this - t).abs(), odd = (t * 0.5).trunc() * 2.0 != t;
+  const Tensor away = plugrad::where(*this < 0, t - 1.0, t + 1.0);
+  return plugrad::where((rest > 0.5) | ((rest == 0.5) & odd), away, t);
 }
 
 Tensor Tensor::isnan() const {
   return *this != *this;
 }
 Tensor Tensor::isinf() const {
-  return abs() == std::numeric_limits<double>::infinity();
+  return is_float(dtype()) ? abs() == INFINITY : *this != *this;
 }
 Tensor Tensor::isfinite() const {
-  return abs() < std::numeric_limits<double>::infinity();
+  return is_float(dtype()) ? abs() < INFINITY : *this == *this;
 }
 
 // Zero apart, so that |-0| is +0 and the gradient there is 0.
 Tensor Tensor::abs() const {
+  if (dtype() == DType::Bool || is_unsigned(dtype())) return *this;
   return plugrad::where(*this == 0, 0, plugrad::where(*this < 0, -*this, *this));
 }
 
 Tensor Tensor::sign() const {
+  if (dtype() == DType::Bool) return *this;
   const Tensor negative = plugrad::where(*this < 0, -1, *this * 0);  // x * 0 keeps NaN
   return plugrad::where(*this > 0, 1, negative);
-}
-
-Tensor Tensor::cast(DType to) const {
-  Recorder r("cast");
-  require(to != DType::Void, "[cast] void is no dtype of a tensor");
-  return r.done(r.cast(r.use(*this), strong(to)));
-}
-
-Tensor Tensor::bitcast(DType to) const {
-  Recorder r("bitcast");
-  const Id node = r.cast(r.use(*this), dtype());
-  require(size_of(to) == size_of(dtype()), "[bitcast] {} and {} have elements of different size",
-          name_of(dtype()), name_of(to));
-  return r.done(r.dtype(node) == to ? node : r.graph().add(Op::Bitcast, to, {node}));
 }
 
 }  // namespace plugrad

@@ -203,15 +203,4 @@ Tensor Tensor::triu(int64_t diagonal) const {
   return triangle(*this, diagonal, false);
 }
 
-Tensor Tensor::cumsum(int64_t axis) const {
-  const auto at = static_cast<size_t>(checked_axis("cumsum", axis, ndim()));
-  const int64_t count = size(static_cast<int64_t>(at));
-  // (…, axis, 1, …) at and after each place, of (…, 1, axis, …).
-  const Tensor source = unsqueeze(static_cast<int64_t>(at));
-  const size_t rank = source.shape().size();
-  const Tensor upto = arange(count).reshape(counter_shape(rank, at, count));
-  const Tensor from = arange(count).reshape(counter_shape(rank, at + 1, count));
-  return plugrad::where(from <= upto, source, 0).sum(static_cast<int64_t>(at) + 1);
-}
-
 }  // namespace plugrad

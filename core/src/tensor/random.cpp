@@ -9,6 +9,7 @@
 
 #include "plugrad/functional.h"
 #include "tensor/record.h"
+#include "uop/round.h"
 
 namespace plugrad {
 
@@ -65,10 +66,11 @@ Tensor word_at(const Tensor& key, const Tensor& place, uint64_t count) {
   return where(high, x1, x0);
 }
 
-/// Random bits as wide as an element of the float dtype, in its unsigned integer.
-Tensor random_bits(int64_t count, DType dtype, std::string_view device) {
-  Recorder r("rand");
-  const uint64_t width = size_of(dtype), words = (static_cast<uint64_t>(count) * width + 3) / 4;
+/// Random unsigned integers of `width` bytes.
+Tensor random_bits(std::string_view function, int64_t count, uint64_t width,
+                   std::string_view device) {
+  Recorder r(function);
+  const uint64_t words = (static_cast<uint64_t>(count) * width + 3) / 4;
   const Tensor key = next_key(r, words, device);
   const Tensor place = Tensor::arange(count, DType::U32);
   if (width == 4) return word_at(key, place, words);
@@ -78,6 +80,22 @@ Tensor random_bits(int64_t count, DType dtype, std::string_view device) {
   }
   const Tensor low = word_at(key, place * 2, words), high = word_at(key, place * 2 + 1, words);
   return low.cast(DType::U64) | (high.cast(DType::U64) << 32);
+}
+
+void require_sizes(std::string_view function, const Shape& shape) {
+  for (int64_t size : shape)
+    require(size >= 0, "[{}] size {} in {} is negative", function, size, to_string(shape));
+}
+
+bool holds(DType dtype, int64_t value) {
+  return round_int(value, dtype) == value && (value >= 0 || !is_unsigned(dtype));
+}
+
+/// The elements that go into one element of the first axis.
+double fan_in(std::string_view function, const Shape& shape) {
+  require(!shape.empty(), "[{}] the shape has no axes", function);
+  require_sizes(function, shape);
+  return static_cast<double>(std::max<int64_t>(element_count(std::span(shape).subspan(1)), 1));
 }
 
 struct Layout {
@@ -103,9 +121,8 @@ void Tensor::manual_seed(uint64_t seed) {
 Tensor Tensor::rand(const Shape& shape, DType dtype, std::string_view device) {
   for (const Layout& layout : kLayouts) {
     if (layout.dtype != dtype) continue;
-    for (int64_t size : shape)
-      require(size >= 0, "[rand] size {} in {} is negative", size, to_string(shape));
-    const Tensor bits = random_bits(element_count(shape), dtype, device);
+    require_sizes("rand", shape);
+    const Tensor bits = random_bits("rand", element_count(shape), size_of(dtype), device);
     const int shift = static_cast<int>(size_of(dtype)) * 8 - layout.mantissa;
     return (((bits >> shift) | layout.one).bitcast(dtype) - 1.0).reshape(shape);
   }
@@ -114,6 +131,7 @@ Tensor Tensor::rand(const Shape& shape, DType dtype, std::string_view device) {
 }
 
 Tensor Tensor::randn(const Shape& shape, DType dtype, std::string_view device) {
+  require(is_float(dtype), "[randn] draws floats, not {}", name_of(dtype));
   Shape both = shape;
   both.insert(both.begin(), 2);
   const Tensor u = rand(both, DType::F32, device);
@@ -122,27 +140,50 @@ Tensor Tensor::randn(const Shape& shape, DType dtype, std::string_view device) {
 
 Tensor Tensor::uniform(const Shape& shape, double low, double high, DType dtype,
                        std::string_view device) {
+  require(low <= high && std::isfinite(high - low), "[uniform] there is no number in [{}, {})", low,
+          high);
+  require(is_float(dtype), "[uniform] draws floats, not {}; use randint", name_of(dtype));
   const DType drawn = dtype == DType::F64 ? DType::F64 : DType::F32;
   return (rand(shape, drawn, device) * (high - low) + low).cast(dtype);
 }
 
 Tensor Tensor::normal(const Shape& shape, double mean, double std, DType dtype,
                       std::string_view device) {
+  require(std >= 0.0, "[normal] the deviation is {}", std);
+  require(is_float(dtype), "[normal] draws floats, not {}", name_of(dtype));
   return (randn(shape, DType::F32, device) * std + mean).cast(dtype);
 }
 
+// Wide ranges have more integers than f32 has numbers; there 64 bits modulo the width are as good.
 Tensor Tensor::randint(const Shape& shape, int64_t low, int64_t high, DType dtype,
                        std::string_view device) {
   require(is_integer(dtype), "[randint] draws integers, not {}", name_of(dtype));
   require(low < high, "[randint] there is no integer in [{}, {})", low, high);
-  return (rand(shape, DType::F32, device) * static_cast<double>(high - low)).cast(dtype) + low;
+  require(holds(dtype, low) && holds(dtype, high - 1), "[randint] {} does not hold [{}, {})",
+          name_of(dtype), low, high);
+  require_sizes("randint", shape);
+  const uint64_t width = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  if (width <= uint64_t{1} << 23)
+    return (rand(shape, DType::F32, device) * static_cast<double>(width)).cast(dtype) + low;
+  const Tensor bits = random_bits("randint", element_count(shape), 8, device);
+  const Tensor drawn = bits % Tensor(width).cast(DType::U64) + Tensor(low).cast(DType::U64);
+  return drawn.cast(dtype).reshape(shape);
 }
 
 Tensor Tensor::kaiming_uniform(const Shape& shape, double a, DType dtype, std::string_view device) {
-  require(!shape.empty(), "[kaiming_uniform] the shape has no axes");
-  const auto fan_in =
-      static_cast<double>(std::max<int64_t>(element_count(std::span(shape).subspan(1)), 1));
-  const double bound = std::sqrt(6.0 / ((1.0 + a * a) * fan_in));
+  const double bound = std::sqrt(6.0 / ((1.0 + a * a) * fan_in("kaiming_uniform", shape)));
+  return uniform(shape, -bound, bound, dtype, device);
+}
+
+Tensor Tensor::kaiming_normal(const Shape& shape, double a, DType dtype, std::string_view device) {
+  const double deviation = std::sqrt(2.0 / ((1.0 + a * a) * fan_in("kaiming_normal", shape)));
+  return normal(shape, 0.0, deviation, dtype, device);
+}
+
+Tensor Tensor::scaled_uniform(const Shape& shape, DType dtype, std::string_view device) {
+  require_sizes("scaled_uniform", shape);
+  const int64_t count = std::max<int64_t>(element_count(shape), 1);
+  const double bound = 1.0 / std::sqrt(static_cast<double>(count));
   return uniform(shape, -bound, bound, dtype, device);
 }
 
@@ -153,11 +194,41 @@ Tensor Tensor::glorot_uniform(const Shape& shape, DType dtype, std::string_view 
   return uniform(shape, -bound, bound, dtype, device);
 }
 
-Tensor Tensor::rand_like() const {
-  return rand(shape(), dtype(), device());
+Tensor Tensor::rand_like(DType wanted) const {
+  return rand(shape(), wanted == DType::Void ? dtype() : wanted, device());
 }
-Tensor Tensor::randn_like() const {
-  return randn(shape(), dtype(), device());
+Tensor Tensor::randn_like(DType wanted) const {
+  return randn(shape(), wanted == DType::Void ? dtype() : wanted, device());
+}
+
+// Random keys, put in order: equal ones keep the order of their places.
+Tensor Tensor::randperm(int64_t n, DType dtype, std::string_view device) {
+  require(n >= 0, "[randperm] the length {} is negative", n);
+  require(is_integer(dtype) && n <= INT32_MAX && (n == 0 || holds(dtype, n - 1)),
+          "[randperm] {} does not hold 0 to {}", name_of(dtype), n - 1);
+  return random_bits("randperm", n, 4, device).argsort().cast(dtype);
+}
+
+Tensor Tensor::multinomial(int64_t count, bool replacement) const {
+  require(ndim() == 1 || ndim() == 2, "[multinomial] weights have shape {}, not one or two axes",
+          to_string(shape()));
+  const int64_t places = size(-1);
+  require(count >= 0 && (replacement ? count == 0 || places > 0 : count <= places),
+          "[multinomial] {} draws{} of the {} places of {}", count,
+          replacement ? "" : " without replacement", places, to_string(shape()));
+  const Tensor weights = cast(DType::F32);
+  if (!replacement) {
+    // The order of w / E, E exponential, is that of drawing one after the other (Efraimidis and
+    // Spirakis 2006).
+    const Tensor exponential = -(1.0 - rand(shape(), DType::F32, device())).log();
+    return (weights / exponential.maximum(1e-30)).topk(count).second;
+  }
+  Shape drawn = shape();
+  drawn.back() = count;
+  const Tensor upto = weights.cumsum(-1).contiguous();
+  const Tensor total = upto.slice(-1, Slice(-1, {}));
+  const Tensor point = (rand(drawn, DType::F32, device()) * total).contiguous();
+  return (upto.unsqueeze(-2) <= point.unsqueeze(-1)).sum(-1);
 }
 
 }  // namespace plugrad

@@ -1,8 +1,9 @@
 // Reductions over lists of axes, and the functions that are made of them.
-#include <limits>
+#include <cmath>
 
 #include "plugrad/functional.h"
 #include "tensor/record.h"
+#include "tensor/wide.h"
 
 namespace plugrad {
 
@@ -24,14 +25,22 @@ Shape without_axes(const Shape& shape, const std::vector<int64_t>& axes) {
   return rest;
 }
 
+/// The axes that are reduced, ascending; one number has the axes 0 and -1, of size 1.
+std::vector<int64_t> reduced_axes(std::string_view function, const Axes& axes, const Shape& shape) {
+  const bool imagined = shape.empty() && axes.list().size() == 1;
+  std::vector<int64_t> list =
+      checked_axes(function, axes, imagined ? 1 : static_cast<int64_t>(shape.size()));
+  if (imagined) list.clear();
+  return list;
+}
+
 /// One Reduce node in `dtype`. Axes of size 1 need none.
 Tensor reduce(std::string_view function, Op op, const Tensor& x, DType dtype, const Axes& axes,
               bool keepdim) {
   Recorder r(function);
   Id node = r.cast(r.use(x), dtype);
   const Shape shape = r.shape(node);
-  const std::vector<int64_t> list =
-      checked_axes(function, axes, static_cast<int64_t>(shape.size()));
+  const std::vector<int64_t> list = reduced_axes(function, axes, shape);
   std::vector<int64_t> arg = {static_cast<int64_t>(op)};
   for (int64_t axis : list)
     if (shape[static_cast<size_t>(axis)] != 1) arg.push_back(axis);
@@ -45,18 +54,39 @@ Tensor reduce(std::string_view function, Op op, const Tensor& x, DType dtype, co
 int64_t reduced_count(std::string_view function, const Tensor& x, const Axes& axes) {
   const Shape shape = x.shape();
   int64_t count = 1;
-  for (int64_t axis : checked_axes(function, axes, static_cast<int64_t>(shape.size())))
+  for (int64_t axis : reduced_axes(function, axes, shape))
     count *= shape[static_cast<size_t>(axis)];
   return count;
 }
 
-/// The dtype in which averages are computed: halves would overflow in the sum.
-DType mean_dtype(DType dtype) {
-  return dtype == DType::F64 ? DType::F64 : DType::F32;
+/// The dtype of a sum: f16, bf16 and smaller are added up in f32 before they are rounded.
+Tensor accumulate(std::string_view function, Op op, const Tensor& x, const Axes& axes, bool keepdim,
+                  DType wanted) {
+  require(wanted == DType::Void || size_of(wanted) != 0, "[{}] {} is no dtype of a result",
+          function, name_of(wanted));
+  if (wanted == DType::Bool) return (x != 0).any(axes, keepdim);
+  const DType result = wanted == DType::Void ? sum_dtype(x.dtype()) : wanted;
+  return reduce(function, op, x, result, axes, keepdim);
 }
 
 Tensor mean_in(const Tensor& x, const Axes& axes, bool keepdim) {
   return x.sum(axes, keepdim) / static_cast<double>(reduced_count("mean", x, axes));
+}
+
+/// Variance and mean in the wide dtype.
+std::pair<Tensor, Tensor> moments(std::string_view function, const Tensor& x, const Axes& axes,
+                                  bool keepdim, int64_t correction) {
+  const int64_t count = reduced_count(function, x, axes);
+  const Tensor mean = mean_in(x, axes, true);
+  const Tensor squares = (x - mean).square().sum(axes, keepdim);
+  const int64_t by = std::max<int64_t>(count - correction, 0);
+  return {squares / static_cast<double>(by), mean.reshape(squares.shape())};
+}
+
+/// With gradient 0 at 0, not NaN.
+Tensor deviation(const Tensor& variance) {
+  const Tensor zero = variance == 0.0;
+  return where(zero, 0.0, where(zero, 1.0, variance).sqrt());
 }
 
 /// An infinite maximum is not subtracted: inf - inf would be NaN.
@@ -64,14 +94,20 @@ Tensor finite_or_zero(const Tensor& x) {
   return where(x.isinf(), 0.0, x);
 }
 
-}  // namespace
-
-Tensor Tensor::sum(const Axes& axes, bool keepdim) const {
-  return reduce("sum", Op::Add, *this, sum_dtype(dtype()), axes, keepdim);
+/// x in the wide dtype.
+Tensor wide(const Tensor& x) {
+  return x.cast(tensor::wide_dtype(x.dtype()));
 }
 
-Tensor Tensor::prod(const Axes& axes, bool keepdim) const {
-  return reduce("prod", Op::Mul, *this, sum_dtype(dtype()), axes, keepdim);
+}  // namespace
+
+Tensor Tensor::sum(const Axes& axes, bool keepdim, DType wanted) const {
+  return accumulate("sum", Op::Add, *this, axes, keepdim, wanted);
+}
+
+Tensor Tensor::prod(const Axes& axes, bool keepdim, DType wanted) const {
+  if (wanted == DType::Bool) return all(axes, keepdim);
+  return accumulate("prod", Op::Mul, *this, axes, keepdim, wanted);
 }
 
 Tensor Tensor::max(const Axes& axes, bool keepdim) const {
@@ -94,43 +130,83 @@ Tensor Tensor::all(const Axes& axes, bool keepdim) const {
 }
 
 Tensor Tensor::mean(const Axes& axes, bool keepdim) const {
-  const DType result = tensor::real_dtype(dtype());
-  return mean_in(cast(mean_dtype(dtype())), axes, keepdim).cast(result);
+  return mean_in(wide(*this), axes, keepdim).cast(tensor::real_dtype(dtype()));
 }
 
 Tensor Tensor::var(const Axes& axes, bool keepdim, int64_t correction) const {
-  const DType result = tensor::real_dtype(dtype());
-  const Tensor x = cast(mean_dtype(dtype()));
-  const Tensor squares = (x - mean_in(x, axes, true)).square().sum(axes, keepdim);
-  const int64_t count = std::max<int64_t>(reduced_count("var", x, axes) - correction, 0);
-  return (squares / static_cast<double>(count)).cast(result);
+  const Tensor variance = moments("var", wide(*this), axes, keepdim, correction).first;
+  return variance.cast(tensor::real_dtype(dtype()));
 }
 
 Tensor Tensor::std(const Axes& axes, bool keepdim, int64_t correction) const {
-  const Tensor variance = var(axes, keepdim, correction), zero = variance == 0.0;
-  return plugrad::where(zero, 0.0,
-                        plugrad::where(zero, 1.0, variance).sqrt());  // gradient 0 at 0, not NaN
+  const Tensor variance = moments("std", wide(*this), axes, keepdim, correction).first;
+  return deviation(variance).cast(tensor::real_dtype(dtype()));
+}
+
+std::pair<Tensor, Tensor> Tensor::var_mean(const Axes& axes, bool keepdim,
+                                           int64_t correction) const {
+  const auto [variance, mean] = moments("var_mean", wide(*this), axes, keepdim, correction);
+  const DType result = tensor::real_dtype(dtype());
+  return {variance.cast(result), mean.cast(result)};
+}
+
+std::pair<Tensor, Tensor> Tensor::std_mean(const Axes& axes, bool keepdim,
+                                           int64_t correction) const {
+  const auto [variance, mean] = moments("std_mean", wide(*this), axes, keepdim, correction);
+  const DType result = tensor::real_dtype(dtype());
+  return {deviation(variance).cast(result), mean.cast(result)};
 }
 
 Tensor Tensor::logsumexp(const Axes& axes, bool keepdim) const {
-  const Tensor top = finite_or_zero(max(axes, true).detach());
-  const Tensor sum = (*this - top).exp().sum(axes, true).log() + top;
-  const Shape shape = this->shape();
-  return keepdim ? sum : sum.reshape(without_axes(shape, checked_axes("logsumexp", axes, ndim())));
+  return tensor::widened(*this, [&](const Tensor& x) {
+    const Tensor top = finite_or_zero(x.max(axes, true).detach());
+    const Tensor sum = (x - top).exp().sum(axes, true).log() + top;
+    const Shape shape = x.shape();
+    return keepdim ? sum : sum.reshape(without_axes(shape, reduced_axes("logsumexp", axes, shape)));
+  });
 }
 
 Tensor Tensor::softmax(int64_t axis) const {
-  const Tensor e = (*this - max(axis, true).detach()).exp();
-  return e / e.sum(axis, true);
+  return tensor::widened(*this, [&](const Tensor& x) {
+    const Tensor e = (x - x.max(axis, true).detach()).exp();
+    return e / e.sum(axis, true);
+  });
 }
 
 Tensor Tensor::log_softmax(int64_t axis) const {
-  const Tensor shifted = *this - max(axis, true).detach();
-  return shifted - shifted.exp().sum(axis, true).log();
+  return tensor::widened(*this, [&](const Tensor& x) {
+    const Tensor shifted = x - x.max(axis, true).detach();
+    return shifted - shifted.exp().sum(axis, true).log();
+  });
+}
+
+Tensor Tensor::softmin(int64_t axis) const {
+  return (-*this).softmax(axis);
+}
+
+Tensor Tensor::normalize(double p, int64_t axis, double eps) const {
+  require(p >= 0.0, "[normalize] the norm's order is {}", p);
+  require(eps >= 0.0, "[normalize] eps is {}", eps);
+  return tensor::widened(*this, [&](const Tensor& x) {
+    const Tensor size = x.abs();
+    Tensor norm;
+    if (std::isinf(p))
+      norm = size.max(axis, true);
+    else if (p == 0.0)
+      norm = (size != 0.0).cast(x.dtype()).sum(axis, true);
+    else if (p == 1.0)
+      norm = size.sum(axis, true);
+    else if (p == 2.0)
+      norm = deviation(x.square().sum(axis, true));
+    else
+      norm = size.pow(p).sum(axis, true).pow(1.0 / p);
+    return x / plugrad::where(norm < eps, eps, norm);
+  });
 }
 
 Tensor Tensor::argmax(std::optional<int64_t> axis, bool keepdim) const {
-  if (!axis) {
+  if (!axis || ndim() == 0) {
+    if (axis) reduced_axes("argmax", *axis, {});
     const Tensor place = flatten().argmax(0);
     return keepdim ? place.reshape(Shape(static_cast<size_t>(ndim()), 1)) : place;
   }

@@ -251,6 +251,24 @@ Tensor& Tensor::operator*=(const Tensor& other) {
 Tensor& Tensor::operator/=(const Tensor& other) {
   return assign(*this / other);
 }
+Tensor& Tensor::operator%=(const Tensor& other) {
+  return assign(*this % other);
+}
+Tensor& Tensor::operator&=(const Tensor& other) {
+  return assign(*this & other);
+}
+Tensor& Tensor::operator|=(const Tensor& other) {
+  return assign(*this | other);
+}
+Tensor& Tensor::operator^=(const Tensor& other) {
+  return assign(*this ^ other);
+}
+Tensor& Tensor::operator<<=(const Tensor& other) {
+  return assign(*this << other);
+}
+Tensor& Tensor::operator>>=(const Tensor& other) {
+  return assign(*this >> other);
+}
 
 // ---- Representation ----
 

@@ -19,13 +19,14 @@ TEST_F(Gradient, OfArithmetic) {
   EXPECT_THAT(values(derivative(g.binary(Op::Mul, a, a), a)), ElementsAre(6, -8));
   EXPECT_THAT(values(derivative(g.unary(Op::Recip, b), b)), ElementsAre(-0.25, -0.015625));
   EXPECT_THAT(values(derivative(g.unary(Op::Neg, b), b)), ElementsAre(-1, -1));
+  EXPECT_THAT(values(derivative(g.unary(Op::Trunc, b), b)), ElementsAre(0, 0));
+  EXPECT_THAT(values(derivative(g.add(Op::Fma, DType::F64, {a, b, a}), b)), ElementsAre(3, -4));
 }
 
 TEST_F(Gradient, WithoutDependenceThereIsNone) {
   const Id a = buffer({2}, {3, -4}), b = buffer({2}, {2, 8});
   EXPECT_EQ(derivative(g.unary(Op::Neg, a), b), kNoId);
   EXPECT_EQ(derivative(g.unary(Op::Detach, a), a), kNoId);
-  EXPECT_EQ(derivative(g.unary(Op::Trunc, a), a), kNoId);
   EXPECT_EQ(derivative(g.cast(g.cast(a, DType::I32), DType::F64), a), kNoId);
 }
 

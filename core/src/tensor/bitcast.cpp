@@ -1,0 +1,81 @@
+// Values and bits in other dtypes.
+#include "plugrad/functional.h"
+#include "tensor/record.h"
+
+namespace plugrad {
+
+using tensor::Recorder;
+
+namespace {
+
+DType unsigned_of(uint32_t size_bytes) {
+  switch (size_bytes) {
+    case 1:
+      return DType::U8;
+    case 2:
+      return DType::U16;
+    case 4:
+      return DType::U32;
+    default:
+      return DType::U64;
+  }
+}
+
+/// To another dtype of the same size. Bool is 0 and 1 as bits, and true for all bits but 0.
+Tensor same_size(const Tensor& x, DType to) {
+  if (x.dtype() == to) return x;
+  if (to == DType::Bool) return same_size(x, DType::U8) != 0;
+  if (x.dtype() == DType::Bool) return same_size(x.cast(DType::U8), to);
+  Recorder r("bitcast");
+  const Id node = r.cast(r.use(x), x.dtype());
+  return r.done(r.graph().add(Op::Bitcast, to, {node}));
+}
+
+/// Each word of the last axis as parts of `size` bytes, the lowest first.
+Tensor split_words(const Tensor& words, uint32_t size) {
+  std::vector<Tensor> parts;
+  for (uint32_t at = 0; at < size_of(words.dtype()); at += size)
+    parts.push_back((words >> (8 * at)).cast(unsigned_of(size)));
+  return stack(parts, -1).flatten(-2);
+}
+
+/// Parts of the last axis as words of `size` bytes.
+Tensor join_words(const Tensor& parts, uint32_t size) {
+  const uint32_t part = size_of(parts.dtype());
+  const int64_t count = size / part;
+  const Tensor groups = parts.unflatten(-1, {-1, count}).cast(unsigned_of(size));
+  const int64_t axis = groups.ndim() - 1;
+  Tensor words;
+  for (int64_t i = 0; i < count; ++i) {
+    const Tensor one = groups.slice(axis, Slice(i, i + 1)).squeeze(axis) << (8 * part * i);
+    words = words.defined() ? words | one : one;
+  }
+  return words;
+}
+
+}  // namespace
+
+Tensor Tensor::cast(DType to) const {
+  Recorder r("cast");
+  require(to != DType::Void, "[cast] void is no dtype of a tensor");
+  return r.done(r.cast(r.use(*this), strong(to)));
+}
+
+Tensor Tensor::bitcast(DType wanted) const {
+  const DType to = strong(wanted);
+  require(to != DType::Void, "[bitcast] void is no dtype of a tensor");
+  const uint32_t from_size = size_of(dtype()), to_size = size_of(to);
+  if (from_size == to_size) return same_size(*this, to);
+  require(ndim() > 0,
+          "[bitcast] {} and {} have elements of different size, and there is no axis to change",
+          name_of(dtype()), name_of(to));
+  const Tensor bits = same_size(*this, unsigned_of(from_size));
+  if (from_size > to_size) return same_size(split_words(bits, to_size), to);
+  const int64_t count = to_size / from_size;
+  require(size(-1) % count == 0,
+          "[bitcast] the last axis of {} does not divide into {} of {} {} each", to_string(shape()),
+          name_of(to), count, name_of(dtype()));
+  return same_size(join_words(bits, to_size), to);
+}
+
+}  // namespace plugrad

@@ -1,0 +1,210 @@
+// Functions of real analysis, composed of exp2, log2, sin and sqrt. Where a formula is of no use
+// for some x it is given another x there, so that its gradient is no NaN.
+#include <cmath>
+#include <numbers>
+
+#include "plugrad/functional.h"
+#include "tensor/wide.h"
+
+namespace plugrad {
+
+using tensor::magnitude;
+using tensor::polynomial;
+using tensor::widened;
+
+namespace tensor {
+
+Tensor magnitude(const Tensor& x) {
+  return where(x < 0.0, -x, x);
+}
+
+Tensor polynomial(const Tensor& x, std::initializer_list<double> coefficients) {
+  Tensor sum = *coefficients.begin();
+  for (const double* c = coefficients.begin() + 1; c != coefficients.end(); ++c) sum = sum * x + *c;
+  return sum;
+}
+
+Tensor constant_in(const Tensor& x, const Tensor& value) {
+  return where(Tensor(false), x, value.detach());
+}
+
+}  // namespace tensor
+
+Tensor Tensor::exp() const {
+  return widened(*this, [](const Tensor& x) { return (x * std::numbers::log2e).exp2(); });
+}
+Tensor Tensor::log() const {
+  return widened(*this, [](const Tensor& x) { return x.log2() * std::numbers::ln2; });
+}
+Tensor Tensor::log10() const {
+  constexpr double scale = std::numbers::ln2 / std::numbers::ln10;
+  return widened(*this, [](const Tensor& x) { return x.log2() * scale; });
+}
+
+// log(1 + x), and what rounding 1 + x has lost; at -1 and infinity there is nothing to lose.
+Tensor Tensor::log1p() const {
+  return widened(*this, [](const Tensor& x) {
+    const Tensor u = 1.0 + x, usual = (u != 0.0) & (u < INFINITY);
+    const Tensor lost = plugrad::where(usual, x - (u - 1.0), 0.0);
+    return u.log() + lost / plugrad::where(usual, u, 1.0);
+  });
+}
+
+// Below 1/2 by its series, to as many terms as the dtype has digits for.
+Tensor Tensor::expm1() const {
+  return widened(*this, [](const Tensor& x) {
+    const Tensor small = (x < 0.5) & (x > -0.5), s = plugrad::where(small, x, 0.0);
+    Tensor sum = 1.0;
+    for (int n = x.dtype() == DType::F64 ? 15 : 8; n > 1; --n) sum = sum * s / n + 1.0;
+    return plugrad::where(small, s * sum, x.exp() - 1.0);
+  });
+}
+
+// By half the angle, which is exact: pi/2 - x would lose what x has before its point.
+Tensor Tensor::cos() const {
+  return widened(*this, [](const Tensor& x) { return 1.0 - (x * 0.5).sin().square() * 2.0; });
+}
+Tensor Tensor::tan() const {
+  return widened(*this, [](const Tensor& x) { return x.sin() / x.cos(); });
+}
+
+namespace {
+
+/// atan of what lies in [-1, 1]: twice that of half the angle, which lies in ±0.4143.
+Tensor atan_of_unit(const Tensor& x) {
+  const Tensor t = x / ((x * x + 1.0).sqrt() + 1.0), u = t * t;
+  if (x.dtype() != DType::F64)
+    return t *
+           polynomial(u, {-0.060263052276584591, 0.10569828806414448, -0.14239532669648975,
+                          0.19998183041083206, -0.33333306893048513, 1.0}) *
+           2.0;
+  return t *
+         polynomial(u, {0.015113765096600925, -0.033387824501211952, 0.04499500728984032,
+                        -0.05217312574061591, 0.058768340046141607, -0.066662052599765262,
+                        0.076922810999377433, -0.09090908059031191, 0.11111111085322109,
+                        -0.14285714285329708, 0.19999999999997014, -0.33333333333333324, 1.0}) *
+         2.0;
+}
+
+}  // namespace
+
+Tensor Tensor::atan() const {
+  return widened(*this, [](const Tensor& x) {
+    const Tensor large = (x > 1.0) | (x < -1.0);
+    const Tensor inverse = plugrad::where(large, x, 1.0).reciprocal();
+    const Tensor a = atan_of_unit(plugrad::where(large, inverse, x));
+    const Tensor right = x.full_like(std::numbers::pi / 2);
+    const Tensor quarter = plugrad::where(x < 0.0, -right, right);
+    return plugrad::where(large, quarter - a, a);
+  });
+}
+
+Tensor Tensor::asin() const {
+  return widened(*this, [](const Tensor& x) {
+    return atan_of_unit(x / ((1.0 - x).sqrt() * (x + 1.0).sqrt() + 1.0)) * 2.0;
+  });
+}
+
+Tensor Tensor::acos() const {
+  return widened(*this, [](const Tensor& x) {
+    const Tensor a = magnitude(x);
+    const Tensor angle = atan_of_unit((1.0 - a).sqrt() / (a + 1.0).sqrt()) * 2.0;
+    return plugrad::where(x < 0.0, std::numbers::pi - angle, angle);
+  });
+}
+
+// Small ones without cancellation; large ones by half of x, whose exponential does not overflow
+// before they do.
+Tensor Tensor::sinh() const {
+  return widened(*this, [](const Tensor& x) {
+    const Tensor a = magnitude(x), small = a < 20.0;
+    const Tensor e = plugrad::where(small, a, 0.0).expm1(), h = (a * 0.5).exp();
+    const Tensor y = plugrad::where(small, (e + e / (e + 1.0)) * 0.5, h * 0.5 * h);
+    return plugrad::where(x < 0.0, -y, y);
+  });
+}
+
+Tensor Tensor::cosh() const {
+  return widened(*this, [](const Tensor& x) {
+    const Tensor h = (magnitude(x) * 0.5).exp(), inverse = h.reciprocal();
+    return h * 0.5 * h + inverse * 0.5 * inverse;
+  });
+}
+
+Tensor Tensor::tanh() const {
+  return widened(*this, [](const Tensor& x) {
+    const Tensor e = (magnitude(x) * -2.0).expm1(), t = e / (e + 2.0);
+    return plugrad::where(x < 0.0, t, -t);
+  });
+}
+
+// Above 1e8, x² + 1 is x² and log(2x) is all that is left.
+Tensor Tensor::asinh() const {
+  return widened(*this, [](const Tensor& x) {
+    const Tensor a = magnitude(x), large = a > 1e8, s = plugrad::where(large, 1.0, a);
+    const Tensor small = (s + s * s / ((s * s + 1.0).sqrt() + 1.0)).log1p();
+    const Tensor big = plugrad::where(large, a, 1.0).log() + std::numbers::ln2;
+    const Tensor y = plugrad::where(large, big, small);
+    return plugrad::where(x < 0.0, -y, y);
+  });
+}
+
+Tensor Tensor::acosh() const {
+  return widened(*this, [](const Tensor& x) {
+    const Tensor large = x > 1e8, t = plugrad::where(large, 2.0, x) - 1.0;
+    const Tensor small = (t + t.sqrt() * (t + 2.0).sqrt()).log1p();
+    return plugrad::where(large, plugrad::where(large, x, 1.0).log() + std::numbers::ln2, small);
+  });
+}
+
+Tensor Tensor::atanh() const {
+  return widened(*this, [](const Tensor& x) { return (x.log1p() - (-x).log1p()) * 0.5; });
+}
+
+namespace {
+
+// Cody 1969, "Rational Chebyshev approximations for the error function".
+Tensor erf_f64(const Tensor& x) {
+  const Tensor a = magnitude(x), small = a <= 0.46875;
+  const Tensor s = where(small, x, 0.0), u = s * s;
+  const Tensor near_zero =
+      s *
+      polynomial(u, {1.85777706184603153e-1, 3.16112374387056560e0, 1.13864154151050156e2,
+                     3.77485237685302021e2, 3.20937758913846947e3}) /
+      polynomial(u, {1.0, 2.36012909523441209e1, 2.44024637934444173e2, 1.28261652607737228e3,
+                     2.84423683343917062e3});
+  const Tensor y = where(a > 6.0, 6.0, a);  // beyond, only its slope would suffer
+  const Tensor tail =
+      (-y * y).exp() *
+      polynomial(y, {2.15311535474403846e-8, 5.64188496988670089e-1, 8.88314979438837594e0,
+                     6.61191906371416295e1, 2.98635138197400131e2, 8.81952221241769090e2,
+                     1.71204761263407058e3, 2.05107837782607147e3, 1.23033935479799725e3}) /
+      polynomial(y, {1.0, 1.57449261107098347e1, 1.17693950891312499e2, 5.37181101862009858e2,
+                     1.62138957456669019e3, 3.29079923573345963e3, 4.36261909014324716e3,
+                     3.43936767414372164e3, 1.23033935480374942e3});
+  return where(small, near_zero, where(x < 0.0, tail - 1.0, 1.0 - tail));
+}
+
+// A polynomial below 1; above, Abramowitz and Stegun 7.1.26, whose error of 1.5e-7 is one of the
+// last digit there.
+Tensor erf_f32(const Tensor& x) {
+  const Tensor a = magnitude(x), small = a < 1.0;
+  const Tensor s = where(small, x, 0.0);
+  const Tensor near_zero =
+      s * polynomial(s * s, {7.87587506269e-5, -0.000801686428717, 0.00518908742343,
+                             -0.0268542120106, 0.112835947152, -0.376126266667, 1.12837916585});
+  const Tensor y = where(a > 9.0, 9.0, a), t = (y * 0.3275911 + 1.0).reciprocal();
+  const Tensor tail =
+      polynomial(t, {1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592, 0.0}) *
+      (-y * y).exp();
+  return where(small, near_zero, where(x < 0.0, tail - 1.0, 1.0 - tail));
+}
+
+}  // namespace
+
+Tensor Tensor::erf() const {
+  return widened(*this,
+                 [](const Tensor& x) { return x.dtype() == DType::F64 ? erf_f64(x) : erf_f32(x); });
+}
+
+}  // namespace plugrad

@@ -1,0 +1,146 @@
+// Scans: rows of 64 by a masked reduction, and each row after the scan of the rows' totals. A scan
+// of n does 64 n steps in a kernel or two for every factor of 64.
+#include <limits>
+
+#include "plugrad/functional.h"
+#include "tensor/record.h"
+#include "tensor/wide.h"
+
+namespace plugrad {
+
+using tensor::checked_axis;
+
+namespace {
+
+constexpr int64_t kRow = 64;
+
+enum class Kind : uint8_t { Sum, Product, Max, LogSumExp };
+
+double identity(Kind kind, DType dtype) {
+  if (kind == Kind::Sum) return 0.0;
+  if (kind == Kind::Product) return 1.0;
+  if (is_float(dtype)) return -std::numeric_limits<double>::infinity();
+  return is_unsigned(dtype) ? 0.0 : -std::ldexp(1.0, static_cast<int>(size_of(dtype)) * 8 - 1);
+}
+
+Tensor literal(double value, DType dtype) {
+  return is_float(dtype) ? Tensor(value) : Tensor(static_cast<int64_t>(value));
+}
+
+/// Of the last axis.
+Tensor reduced(const Tensor& x, Kind kind) {
+  switch (kind) {
+    case Kind::Sum:
+      return x.sum(-1);
+    case Kind::Product:
+      return x.prod(-1);
+    case Kind::Max:
+      return x.max(-1);
+    default:
+      return x.logsumexp(-1);
+  }
+}
+
+Tensor combined(const Tensor& a, const Tensor& b, Kind kind) {
+  switch (kind) {
+    case Kind::Sum:
+      return a + b;
+    case Kind::Product:
+      return a * b;
+    case Kind::Max:
+      return a.maximum(b);
+    default:
+      return a.logaddexp(b);
+  }
+}
+
+/// (…, n) as one reduction of (…, n, n), whose last axis shows the places up to the other's.
+Tensor scan_row(const Tensor& x, Kind kind) {
+  const int64_t n = x.size(-1);
+  const Tensor place = Tensor::arange(n), is_before = place <= place.reshape({n, 1});
+  return reduced(where(is_before, x.unsqueeze(-2), literal(identity(kind, x.dtype()), x.dtype())),
+                 kind);
+}
+
+/// The last axis with `before` and `after` places more, or fewer.
+Tensor extended(const Tensor& x, int64_t before, int64_t after, Kind kind) {
+  std::vector<std::pair<int64_t, int64_t>> pads(static_cast<size_t>(x.ndim()));
+  pads.back() = {before, after};
+  return x.pad(pads, identity(kind, x.dtype()));
+}
+
+Tensor scan_last(const Tensor& x, Kind kind) {
+  const int64_t n = x.size(-1), rows = (n + kRow - 1) / kRow;
+  if (n == 0) return x;
+  if (rows == 1) return scan_row(x, kind);
+  const Tensor grid = extended(x, 0, rows * kRow - n, kind).unflatten(-1, {rows, kRow});
+  const Tensor totals = scan_last(reduced(grid, kind), kind);
+  const Tensor before = extended(totals, 1, -1, kind).unsqueeze(-1);
+  return extended(combined(before, scan_row(grid, kind), kind).flatten(-2), 0, n - rows * kRow,
+                  kind);
+}
+
+Tensor scan(std::string_view function, const Tensor& x, int64_t axis, Kind kind) {
+  if (x.ndim() == 0) {
+    checked_axis(function, axis, 1);
+    return x;
+  }
+  const int64_t at = checked_axis(function, axis, x.ndim());
+  if (at == x.ndim() - 1) return scan_last(x, kind);
+  return scan_last(x.transpose(at, -1), kind).transpose(at, -1);
+}
+
+Tensor accumulated(std::string_view function, const Tensor& x, int64_t axis, DType wanted,
+                   Kind kind) {
+  require(wanted == DType::Void || (size_of(wanted) != 0 && wanted != DType::Bool),
+          "[{}] {} is no dtype to add up in", function, name_of(wanted));
+  const DType result = wanted == DType::Void ? sum_dtype(x.dtype()) : wanted;
+  const DType wide = is_float(result) ? tensor::wide_dtype(result) : result;
+  return scan(function, x.cast(result).cast(wide), axis, kind).cast(result);
+}
+
+/// Values, and the last place at or before each that has its value.
+std::pair<Tensor, Tensor> running_maximum(std::string_view function, const Tensor& x,
+                                          int64_t axis) {
+  const Tensor values = scan(function, x, axis, Kind::Max);
+  if (x.ndim() == 0) return {values, Tensor(0).cast(DType::I32)};
+  const int64_t at = checked_axis(function, axis, x.ndim());
+  Shape along(static_cast<size_t>(x.ndim()), 1);
+  along[static_cast<size_t>(at)] = x.size(at);
+  const Tensor place = Tensor::arange(x.size(at)).reshape(along);
+  const Tensor is_new = (x == values) | x.isnan();
+  return {values, scan(function, where(is_new, place, 0), axis, Kind::Max)};
+}
+
+}  // namespace
+
+Tensor Tensor::cumsum(int64_t axis, DType wanted) const {
+  return accumulated("cumsum", *this, axis, wanted, Kind::Sum);
+}
+
+Tensor Tensor::cumprod(int64_t axis, DType wanted) const {
+  return accumulated("cumprod", *this, axis, wanted, Kind::Product);
+}
+
+Tensor Tensor::logcumsumexp(int64_t axis) const {
+  return tensor::widened(
+      *this, [&](const Tensor& x) { return scan("logcumsumexp", x, axis, Kind::LogSumExp); });
+}
+
+std::pair<Tensor, Tensor> Tensor::cummax(int64_t axis) const {
+  if (dtype() != DType::Bool) return running_maximum("cummax", *this, axis);
+  auto [values, places] = running_maximum("cummax", cast(DType::U8), axis);
+  return {values != 0, places};
+}
+
+// -x reverses the order of floats; ~x that of integers, without overflow.
+std::pair<Tensor, Tensor> Tensor::cummin(int64_t axis) const {
+  const bool real = is_float(dtype()), logic = dtype() == DType::Bool;
+  const Tensor reversed = real ? -*this : ~*this;
+  auto [values, places] =
+      running_maximum("cummin", logic ? reversed.cast(DType::U8) : reversed, axis);
+  if (logic) return {values == 0, places};
+  return {real ? -values : ~values, places};
+}
+
+}  // namespace plugrad

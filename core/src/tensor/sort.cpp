@@ -1,0 +1,132 @@
+// Sorting by keys, unsigned integers in the order of the values. Short axes are sorted by counting
+// how many keys lie before each; long ones by Batcher's bitonic network over words of a key and its
+// place, which makes it stable.
+#include <bit>
+
+#include "plugrad/functional.h"
+#include "tensor/record.h"
+
+namespace plugrad {
+
+using tensor::checked_axis;
+
+namespace {
+
+/// Axes up to here are sorted by counting: n² steps, but two kernels.
+constexpr int64_t kCounted = 256;
+/// Rows that counting sorts before the network merges them.
+constexpr int64_t kBlock = 64;
+/// Steps of the network that one kernel does: 2^n elements are read for each.
+constexpr int kStepsAKernel = 2;
+
+/// NaN above all, zeros equal: by the bits, which devices do not change.
+Tensor float_key(const Tensor& bits, int64_t sign, int64_t infinity) {
+  const Tensor size = bits & (sign - 1), is_negative = (bits & sign) != 0;
+  const Tensor number = where(is_negative, ~bits, bits | sign);
+  return where(size > infinity, -1, where(size == 0, sign, number));
+}
+
+/// u32, or u64 for dtypes of 64 bits.
+Tensor ascending_key(const Tensor& x) {
+  const DType dtype = x.dtype();
+  const bool wide = size_of(dtype) == 8;
+  const DType bits = wide ? DType::U64 : DType::U32;
+  const int64_t sign = wide ? std::numeric_limits<int64_t>::min() : int64_t{1} << 31;
+  if (dtype == DType::Bool || is_unsigned(dtype)) return x.cast(bits);
+  if (is_integer(dtype)) return x.cast(wide ? DType::I64 : DType::I32).bitcast(bits) ^ sign;
+  if (wide) return float_key(x.bitcast(bits), sign, 0x7ff0000000000000);
+  return float_key(x.cast(DType::F32).bitcast(bits), sign, 0x7f800000);
+}
+
+/// How many keys of the last axis come before each.
+Tensor ranks(const Tensor& key) {
+  const int64_t n = key.size(-1);
+  const Tensor mine = key.unsqueeze(-1), other = key.unsqueeze(-2), place = Tensor::arange(n);
+  const Tensor first = (other < mine) | ((other == mine) & (place < place.reshape({n, 1})));
+  return first.sum(-1).contiguous();
+}
+
+/// `values` of the last axis put where their ranks say.
+Tensor placed(const Tensor& rank, const Tensor& values) {
+  const Tensor place = Tensor::arange(rank.size(-1)).unsqueeze(-1);
+  return where(rank.unsqueeze(-2) == place, values.unsqueeze(-2), 0).sum(-1);
+}
+
+/// One step of the network: elements `distance` apart, or each with its mirror image in its block
+/// of twice that, exchanged where the first is the larger.
+Tensor exchanged(const Tensor& x, int64_t distance, bool mirrored) {
+  const Shape shape = x.shape();
+  const Tensor pairs = x.unflatten(-1, {-1, 2, distance});
+  const Tensor other = pairs.flip(mirrored ? Axes{-2, -1} : Axes{-2});
+  const Tensor is_second = Tensor::arange(2).reshape({2, 1}) == 1;
+  return where((pairs < other) ^ is_second, pairs, other).reshape(shape);
+}
+
+/// Places in the order of keys of 32 bits, by words that hold a key above its place: no two are
+/// equal.
+Tensor network_order(const Tensor& key) {
+  const int64_t n = key.size(-1);
+  const auto padded = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
+  std::vector<std::pair<int64_t, int64_t>> pads(static_cast<size_t>(key.ndim()));
+  pads.back() = {0, padded - n};
+  const Tensor keys = key.pad(pads, 0xffffffffp0).cast(DType::U64);
+  Tensor words = ((keys << 32) | Tensor::arange(padded, DType::U64)).contiguous();
+  const Tensor blocks = words.unflatten(-1, {-1, kBlock});
+  words = placed(ranks(blocks), blocks).flatten(-2).contiguous();
+  int steps = 0;
+  for (int64_t sorted = kBlock; sorted < padded; sorted *= 2)
+    for (int64_t distance = sorted; distance > 0; distance /= 2) {
+      words = exchanged(words, distance, distance == sorted);
+      if (++steps % kStepsAKernel == 0) words = words.contiguous();
+    }
+  std::vector<std::pair<int64_t, int64_t>> bounds;
+  for (int64_t size : words.shape()) bounds.emplace_back(0, size);
+  bounds.back() = {0, n};
+  return words.shrink(bounds).cast(DType::U32).cast(DType::I32).contiguous();
+}
+
+/// Places of the last axis in the order of the keys.
+Tensor order_of(const Tensor& key) {
+  const int64_t n = key.size(-1);
+  if (n <= 1) return Tensor::zeros(key.shape(), DType::I32, key.device());
+  if (n <= kCounted) return placed(ranks(key), Tensor::arange(n)).contiguous();
+  if (key.dtype() == DType::U32) return network_order(key);
+  // The low halves first; then the high ones, which keeps the order of the low among equals.
+  const Tensor low = network_order(key.cast(DType::U32));
+  const Tensor high = (key >> 32).cast(DType::U32).gather(-1, low);
+  return low.gather(-1, network_order(high));
+}
+
+Tensor moved_order(std::string_view function, const Tensor& x, int64_t axis, bool descending) {
+  require(x.size(axis) <= INT32_MAX, "[{}] axis {} of {} is longer than places of i32 count",
+          function, axis, to_string(x.shape()));
+  const Tensor key = ascending_key(x.detach().transpose(axis, -1));
+  return order_of(descending ? ~key : key).transpose(axis, -1);
+}
+
+}  // namespace
+
+Tensor Tensor::argsort(int64_t axis, bool descending) const {
+  if (ndim() == 0) return reshape({1}).argsort(axis, descending).reshape({});
+  return moved_order("argsort", *this, checked_axis("argsort", axis, ndim()), descending);
+}
+
+std::pair<Tensor, Tensor> Tensor::sort(int64_t axis, bool descending) const {
+  if (ndim() == 0) {
+    auto [values, places] = reshape({1}).sort(axis, descending);
+    return {values.reshape({}), places.reshape({})};
+  }
+  const int64_t at = checked_axis("sort", axis, ndim());
+  const Tensor places = moved_order("sort", *this, at, descending);
+  return {gather(at, places), places};
+}
+
+std::pair<Tensor, Tensor> Tensor::topk(int64_t k, int64_t axis, bool largest) const {
+  const int64_t at = checked_axis("topk", axis, ndim());
+  require(k >= 0 && k <= size(at), "[topk] {} elements of axis {} of {}", k, at,
+          to_string(shape()));
+  const Tensor places = moved_order("topk", *this, at, largest).slice(at, Slice(0, k));
+  return {gather(at, places), places};
+}
+
+}  // namespace plugrad
