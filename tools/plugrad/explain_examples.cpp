@@ -35,13 +35,47 @@ std::vector<Tensor> mnist_forward() {
   return {net(leaf({32, 1, 28, 28}))};
 }
 
+std::vector<Tensor> relu_affine() { return {(leaf({1024}) * 2 + 1).relu()}; }
+std::vector<Tensor> integers() { return {Tensor::from({1, 2, 3, 4}).realize() + 3 + 4}; }
+std::vector<Tensor> reduce_rows() { return {leaf({256, 256}).sum(1)}; }
+std::vector<Tensor> variance() { return {leaf({256, 256}).var(1)}; }
+std::vector<Tensor> gather_rows() {
+  return {leaf({64, 16}).gather(0, Tensor::randint({32, 16}, 0, 64).realize())};
+}
+std::vector<Tensor> views() { return {leaf({8, 4, 16}).permute({2, 0, 1}).reshape({64, 8}) + 1}; }
+std::vector<Tensor> gelu_erf() { return {leaf({1024}).gelu(false)}; }
+std::vector<Tensor> rms_norm_rows() {
+  const Tensor x = leaf({32, 64});
+  return {x * (x.square().mean(-1, true) + 1e-6).rsqrt() * leaf({64})};
+}
+std::vector<Tensor> swiglu() {
+  const Tensor x = leaf({32, 64});
+  return {x.matmul(leaf({64, 64})).silu() * x.matmul(leaf({64, 64}))};
+}
+std::vector<Tensor> random_numbers() { return {Tensor::rand({1024})}; }
+std::vector<Tensor> square_gradient() {
+  Tensor x = leaf({32, 64});
+  return gradient((x * x).sigmoid().mean(), {x});
+}
+
 constexpr Example kExamples[] = {
+    {"relu", "relu(x * 2 + 1) of 1024 floats", relu_affine},
+    {"integers", "t + 3 + 4 of 4 integers: one addition of 7", integers},
     {"elementwise", "relu(a * b + c) of 1024 floats", elementwise},
     {"sum", "sum(relu(a * b + c)) of a million floats", sum},
+    {"reduce", "sums of 256 rows", reduce_rows},
+    {"variance", "variances of 256 rows", variance},
+    {"gather", "elements of columns at places that are data", gather_rows},
+    {"views", "a permutation, a reshape, and + 1", views},
     {"matmul", "relu(a b + bias), 256 x 256", matmul_bias_relu},
     {"conv2d", "relu(conv2d(x, w) + bias), 3 x 3", convolution},
     {"softmax", "softmax of 32 rows", softmax_rows},
     {"layernorm", "layernorm of 32 rows", layer_norm},
+    {"gelu", "x (1 + erf(x / sqrt 2)) / 2", gelu_erf},
+    {"rms_norm", "x / sqrt(mean x^2) * weight of 32 rows", rms_norm_rows},
+    {"swiglu", "silu(x gate) * (x up)", swiglu},
+    {"rand", "1024 random numbers", random_numbers},
+    {"gradient", "the gradient of mean(sigmoid(x * x))", square_gradient},
     {"attention", "scaled dot-product attention", attention},
     {"mnist", "the forward pass of the MNIST network", mnist_forward},
 };
