@@ -138,7 +138,7 @@ class PLUGRAD_API Pattern {
 PLUGRAD_API Pattern operator+(const Pattern& a, const Pattern& b);
 PLUGRAD_API Pattern operator-(const Pattern& a, const Pattern& b);
 PLUGRAD_API Pattern operator*(const Pattern& a, const Pattern& b);
-PLUGRAD_API Pattern operator/(const Pattern& a, const Pattern& b);  ///< floordiv; see op("fdiv", …)
+PLUGRAD_API Pattern operator/(const Pattern& a, const Pattern& b);  ///< floordiv
 PLUGRAD_API Pattern operator%(const Pattern& a, const Pattern& b);
 PLUGRAD_API Pattern operator<(const Pattern& a, const Pattern& b);
 PLUGRAD_API Pattern operator-(const Pattern& a);

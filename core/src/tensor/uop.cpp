@@ -1,7 +1,7 @@
 // UOp handles: nodes of the session's graph, checked before they are added.
 #include "plugrad/uop.h"
 
-#include <ostream>
+#include <algorithm>
 
 #include "codegen/kernel.h"
 #include "symbolic/symbolic.h"
@@ -54,6 +54,28 @@ std::string described(Op op, DType dtype, std::span<const Id> sources) {
   return text;
 }
 
+constexpr int64_t kMostElements = int64_t{1} << 60;
+
+const char* sizes_problem(std::span<const int64_t> sizes) {
+  int64_t count = 1;
+  for (int64_t size : sizes) {
+    if (size < 0) return "a size is negative";
+    if (size != 0 && count > kMostElements / size) return "it has more than 2^60 elements";
+    count *= std::max<int64_t>(size, 1);
+  }
+  return nullptr;
+}
+
+const char* padded_problem(std::span<const int64_t> shape, std::span<const int64_t> pads) {
+  std::vector<int64_t> sizes(shape.begin(), shape.end());
+  for (size_t i = 0; i < pads.size(); ++i)
+    if (pads[i] > kMostElements)
+      return "it has more than 2^60 elements";
+    else if (i / 2 < sizes.size() && sizes[i / 2] <= kMostElements)
+      sizes[i / 2] += std::max<int64_t>(pads[i], 0);
+  return sizes_problem(sizes);
+}
+
 // What the verifier leaves to those who make nodes inside.
 const char* form_problem(Op op, uint64_t arg) {
   const auto list = [&] { return graph().list(static_cast<ListId>(arg)); };
@@ -65,9 +87,7 @@ const char* form_problem(Op op, uint64_t arg) {
       return "tensors make this op: take Tensor::uop()";
     case Op::Reshape:
     case Op::Expand:
-      return std::ranges::any_of(list(), [](int64_t size) { return size < 0; })
-                 ? "a size is negative"
-                 : nullptr;
+      return sizes_problem(list());
     case Op::Iota:
       return arg >> 40 == 0 ? nullptr : "the count is negative or above 2^40";
     case Op::Param:
@@ -84,6 +104,8 @@ Id checked_add(Op op, DType dtype, std::span<const Id> sources, uint64_t arg) {
   const bool closes_ranges = op == Op::Reduce && sources.size() > 1;
   const Spec spec = belongs(op, Spec::Tensor) && !closes_ranges ? Spec::Tensor : Spec::Kernel;
   const char* problem = form_problem(op, arg);
+  if (op == Op::Pad && sources.size() == 1)
+    problem = padded_problem(session().shape(sources[0]), graph().list(static_cast<ListId>(arg)));
   if (problem == nullptr)
     problem = node_problem(graph(), session().shapes(), spec, op, dtype, sources, arg);
   if (problem != nullptr)
@@ -226,89 +248,6 @@ UOp UOp::reduce(std::string_view op, const std::vector<UOp>& ranges) const {
   std::vector<UOp> sources = {*this};
   sources.insert(sources.end(), ranges.begin(), ranges.end());
   return make("reduce", sources, DType::Void, {static_cast<int64_t>(op_named(op))});
-}
-
-// ---- Looking ----
-
-std::string UOp::op() const {
-  const Lock lock;
-  return printed_name(graph()[node_of(*this, "op")].op);
-}
-
-DType UOp::dtype() const {
-  const Lock lock;
-  return graph()[node_of(*this, "dtype")].dtype;
-}
-
-std::vector<UOp> UOp::sources() const {
-  const Lock lock;
-  std::vector<UOp> result;
-  for (Id s : graph().sources(node_of(*this, "sources"))) result.push_back(handle(s));
-  return result;
-}
-
-std::vector<int64_t> UOp::arg() const {
-  const Lock lock;
-  const Node& n = graph()[node_of(*this, "arg")];
-  switch (op_info(n.op).arg) {
-    case ArgKind::List: {
-      const auto list = graph().list(static_cast<ListId>(n.arg));
-      return {list.begin(), list.end()};
-    }
-    case ArgKind::Int:
-      return {static_cast<int64_t>(n.arg)};
-    default:
-      return {};
-  }
-}
-
-Shape UOp::shape() const {
-  const Lock lock;
-  const auto sizes = session().shape(node_of(*this, "shape"));
-  return {sizes.begin(), sizes.end()};
-}
-
-bool UOp::is_constant() const {
-  const Lock lock;
-  return is_const(graph(), node_of(*this, "is_constant"));
-}
-
-int64_t UOp::integer() const {
-  const Lock lock;
-  const Id id = node_of(*this, "integer");
-  require(is_const(graph(), id) && !is_float(graph()[id].dtype),
-          "[integer] {} is no integer constant", print_node(graph(), id));
-  return const_int(graph(), id);
-}
-
-double UOp::number() const {
-  const Lock lock;
-  const Id id = node_of(*this, "number");
-  require(is_const(graph(), id), "[number] {} is no constant", print_node(graph(), id));
-  return const_float(graph(), id);
-}
-
-size_t UOp::size() const {
-  const Lock lock;
-  const Id id = node_of(*this, "size");
-  Reachable reachable;
-  return reachable.from(graph(), std::span(&id, 1)).size();
-}
-
-std::string UOp::to_string() const {
-  if (!defined()) return "UOp(undefined)\n";
-  const Lock lock;
-  return print(graph(), state_->node, Numbering::FromZero);
-}
-
-bool operator==(const UOp& a, const UOp& b) {
-  if (!a.defined() || !b.defined()) return a.defined() == b.defined();
-  const Lock lock;
-  return a.state()->node == b.state()->node;
-}
-
-std::ostream& operator<<(std::ostream& out, const UOp& node) {
-  return out << node.to_string();
 }
 
 // ---- Changing ----

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "codegen/kernel.h"
+#include "runtime/selection.h"
 #include "schedule/schedule.h"
 #include "symbolic/bounds.h"
 #include "tensor/record.h"
@@ -198,11 +199,8 @@ engine::UserKernelCode code_of(const UserKernel& kernel, Recorder& r,
                                const std::vector<Form>& forms) {
   engine::UserKernelCode code;
   code.name = kernel.name;
-  for (const KernelSource& source : kernel.sources) {
-    code.sources.push_back({source.device, source.text});
-    std::ranges::transform(code.sources.back().device, code.sources.back().device.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  }
+  for (const KernelSource& source : kernel.sources)
+    code.sources.push_back({runtime::canonical_device_name(source.device), source.text});
   std::ranges::copy(kernel.groups, code.group_count);
   std::ranges::copy(kernel.local, code.local_size);
   code.param_count = static_cast<uint32_t>(forms.size());

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "engine/session.h"
 #include "oracle/evaluator.h"
 #include "unit/custom/message.h"
@@ -144,6 +146,21 @@ TEST(Function, a_number_is_a_gradient_and_empty_tensors_have_one) {
   EXPECT_THAT(gradient(one({x})[0].sum(), {x})[0].to_vector<float>(), ElementsAre(1, 1));
   const Tensor none = Tensor::zeros({0, 3}).requires_grad_();
   EXPECT_EQ(gradient(cube()({none})[0].sum(), {none})[0].shape(), (Shape{0, 3}));
+}
+
+TEST(Function, forward_may_compute_on_the_host) {
+  const auto host_exp = make(
+      [](Context&, const Tensors& in) {
+        std::vector<float> values = in[0].to_vector<float>();
+        for (float& v : values) v = std::exp(v);
+        return Tensors{Tensor::from(values)};
+      },
+      [](const Context& c, const Tensors& g) { return Tensors{g[0] * c.outputs()[0]}; });
+  const Tensor x = Tensor::from({0.f, 1.f}).requires_grad_();
+  const Tensor y = host_exp({x * 2})[0];
+  EXPECT_TRUE(y.is_realized());
+  EXPECT_THAT(gradient(y.realize().sum(), {x})[0].to_vector<float>(),
+              ElementsAre(FloatEq(2), FloatEq(2 * std::exp(2.f))));
 }
 
 TEST(Function, adds_no_kernel) {

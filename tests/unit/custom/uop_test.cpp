@@ -148,6 +148,12 @@ TEST(UOpErrors, say_what_a_node_needs) {
               HasSubstr("number of elements"));
   EXPECT_THAT(message_of([&] { UOp::make("reshape", {t.uop()}, DType::Void, {-1, -3}); }),
               HasSubstr("negative"));
+  EXPECT_THAT(message_of([&] { UOp::make("pad", {t.uop()}, DType::Void, {int64_t{1} << 62, 1}); }),
+              HasSubstr("2^60"));
+  const UOp one = t.reshape({3, 1, 1, 1}).uop();
+  EXPECT_THAT(
+      message_of([&] { UOp::make("expand", {one}, DType::Void, {3, 1 << 30, 1 << 30, 1 << 30}); }),
+      HasSubstr("2^60"));
   EXPECT_THAT(message_of([&] { t.uop() + Tensor::from({1.f, 2.f}).uop(); }),
               HasSubstr("one shape"));
   EXPECT_THAT(message_of([&] { UOp::make("buffer", {}, DType::F32, {1, 1, 4}); }),
@@ -159,6 +165,43 @@ TEST(UOpErrors, say_what_a_node_needs) {
   EXPECT_THAT(message_of([] { UOp::parse("nonsense"); }), HasSubstr("line 1, column 1"));
   EXPECT_THAT(message_of([&] { i.integer(); }), HasSubstr("no integer constant"));
   EXPECT_THAT(message_of([&] { i.tensor(); }), HasSubstr("range"));
+}
+
+// Text with parts changed, moved or cut is read or refused.
+TEST(UOpErrors, damaged_text_is_refused_or_read) {
+  const std::string text = (Tensor::arange(12).reshape({3, 4}).permute({1, 0}) * 2)
+                               .pad({{1, 1}, {0, 2}})
+                               .sum(0)
+                               .uop()
+                               .to_string();
+  uint32_t seed = 1;
+  const auto next = [&](size_t below) {
+    seed = seed * 1664525u + 1013904223u;
+    return (seed >> 8) % below;
+  };
+  size_t read = 0;
+  for (int round = 0; round < 4000; ++round) {
+    std::string damaged = text;
+    for (size_t k = 0; k <= next(3); ++k) {
+      const size_t at = next(damaged.size()), other = next(damaged.size());
+      switch (next(3)) {
+        case 0:
+          damaged[at] = static_cast<char>('0' + next(10));
+          break;
+        case 1:
+          std::swap(damaged[at], damaged[other]);
+          break;
+        default:
+          damaged.erase(at, next(4));
+      }
+    }
+    try {
+      for (const UOp& node : UOp::parse(damaged)) read += node.size() != 0;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::User) << error.what() << damaged;
+    }
+  }
+  EXPECT_GT(read, 0u);
 }
 
 TEST(UOpLives, handles_keep_nodes_through_collections) {

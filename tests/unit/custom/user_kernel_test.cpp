@@ -169,6 +169,19 @@ TEST(UserKernel, empty_arrays_and_kernels_without_inputs) {
   EXPECT_THAT(squares({}, {{{3}, DType::I32}})[0].to_vector<int>(), ElementsAre(0, 1, 4));
 }
 
+TEST(UserKernel, runs_where_its_inputs_are) {
+  for (const char* device : {"REFERENCE", "CPU"}) {
+    const Tensor x = Tensor::from({1.f, 2.f}, device).realize();
+    const Tensor y = as_ast(2)({x}, {{{2}}})[0];
+    EXPECT_EQ(y.device(), device);
+    EXPECT_THAT((y.to(on_cpu() ? "REFERENCE" : "CPU") * 2).to_vector<float>(), ElementsAre(6, 10));
+  }
+  const Tensor here = Tensor::from({1}, "CPU"), there = Tensor::from({1}, "REFERENCE");
+  EXPECT_THAT(
+      message_of([&] { two_outputs(1)({here, there}, {{{1}, DType::I32}, {{1}, DType::I32}}); }),
+      HasSubstr("[sum_and_difference] tensors are on"));
+}
+
 TEST(UserKernel, the_evaluator_says_that_it_does_not_know_it) {
   const Tensor y = as_ast(4)({Tensor::zeros({4})}, {{{4}}})[0];
   EXPECT_THAT(message_of([&] { oracle::evaluate(*y.state()); }, ErrorKind::Unsupported),
