@@ -2,6 +2,8 @@
 /// made of.
 #pragma once
 
+#include <functional>
+
 #include "plugrad/conv.h"
 #include "plugrad/tensor.h"
 
@@ -29,21 +31,42 @@ PLUGRAD_API Tensor matmul(const Tensor& a, const Tensor& b);
 /// x times `weight` (k, m) plus `bias` (m).
 PLUGRAD_API Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
-/// (x - mean) / sqrt(variance + eps) over the last axes; no scale or shift. Ba et al. 2016.
+/// (x - mean) / sqrt(variance + eps) over `axes`; no scale or shift. Dtype: that of x; halves are
+/// computed in f32. Ba et al. 2016.
 PLUGRAD_API Tensor layernorm(const Tensor& x, const Axes& axes = -1, double eps = 1e-5);
+/// x / sqrt(mean of x² + eps) * weight over the last axes. Zhang and Sennrich 2019.
+PLUGRAD_API Tensor rmsnorm(const Tensor& x, const Tensor& weight = {}, double eps = 1e-6,
+                           const Axes& axes = -1);
+/// As layernorm over the channels of each group and the axes after them, then times weight plus
+/// bias of each channel. Shape: x (n, channels, …). Errors: User for channels that the groups do
+/// not divide. Wu and He 2018.
+PLUGRAD_API Tensor groupnorm(const Tensor& x, int64_t groups, const Tensor& weight = {},
+                             const Tensor& bias = {}, double eps = 1e-5);
+/// groupnorm with a group a channel. Shape: x (n, channels, sizes…). Ulyanov et al. 2016.
+PLUGRAD_API Tensor instancenorm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {},
+                                double eps = 1e-5);
 /// (x - mean) * inverse_std * weight + bias along `axis`; statistics have one element a channel,
-/// undefined weight or bias are left out. Ioffe and Szegedy 2015.
+/// undefined weight or bias are left out. Dtype: that of x. Ioffe and Szegedy 2015.
 PLUGRAD_API Tensor batchnorm(const Tensor& x, const Tensor& weight, const Tensor& bias,
                              const Tensor& mean, const Tensor& inverse_std, int64_t axis = 1);
+
+/// The layers applied one after the other.
+PLUGRAD_API Tensor sequential(const Tensor& x,
+                              const std::vector<std::function<Tensor(const Tensor&)>>& layers);
 
 /// Rows of `table` (n, d). Shape: places.shape + (d). Places outside read 0.
 PLUGRAD_API Tensor embedding(const Tensor& table, const Tensor& places);
 
-/// softmax(q k^T / sqrt(d) + mask) v. Shape: q (…, l, d), k and v (…, s, d). The mask is bool (true
-/// takes part) or is added; is_causal lets place i see places up to i. Vaswani et al. 2017.
+/// softmax(q k^T scale + mask) v. Shape: q (…, l, d), k (…, s, d), v (…, s, e) -> (…, l, e). The
+/// mask (…, l, s) is bool (true takes part) or is added; rows in which nothing takes part give 0.
+/// is_causal lets place i see places up to i. With enable_gqa the heads of k and v (axis -3) are
+/// shared by groups of those of q. `scale` is 1 / sqrt(d) unless given. Dtype: the common one;
+/// halves are computed in f32. Errors: User for sizes, heads or masks that do not fit. Vaswani et
+/// al. 2017; Ainslie et al. 2023.
 PLUGRAD_API Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                                 const Tensor& mask = {}, bool is_causal = false,
-                                                double dropout = 0.0);
+                                                double dropout = 0.0, bool enable_gqa = false,
+                                                std::optional<double> scale = {});
 
 // Free forms.
 inline Tensor relu(const Tensor& x) {

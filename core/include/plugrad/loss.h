@@ -1,4 +1,6 @@
-/// Losses: how far predictions are from targets, as one number or one a sample.
+/// Losses: how far predictions are from targets, as one number or one a sample. Shapes of both are
+/// equal unless a loss says otherwise. Dtype: that of the predictions (integers as f32); halves are
+/// computed in f32. Errors: User for shapes that differ.
 #pragma once
 
 #include "plugrad/tensor.h"
@@ -9,26 +11,69 @@ namespace plugrad {
 enum class Reduction : uint8_t { Mean, Sum, None };
 
 struct CrossEntropyOptions {
-  double label_smoothing = 0.0;
+  double label_smoothing = 0.0;  ///< this part of each target is spread over all classes
   std::optional<int64_t> ignore_index = {};  ///< samples of this class count for nothing
-  Reduction reduction = Reduction::Mean;
+  Reduction reduction = Reduction::Mean;     ///< the mean is that of samples, each with its weight
+  Tensor weight = {};                        ///< of each class; none: 1
 };
 /// -log softmax(logits)[label]. Shape: logits (…, classes), labels (…) of integers. Errors: User
-/// for labels of another shape or of floats.
+/// for labels of another shape or of floats, or known to the host and no class.
 PLUGRAD_API Tensor sparse_categorical_crossentropy(const Tensor& logits, const Tensor& labels,
                                                    const CrossEntropyOptions& options = {});
-/// Against probabilities of all classes, in the last axis of both.
-PLUGRAD_API Tensor cross_entropy(const Tensor& logits, const Tensor& probabilities,
+/// The same with classes in axis 1 (0 if it is the only one), as PyTorch has it. Shape: logits (n,
+/// classes, …); targets are labels (n, …) of integers, or probabilities as floats in the shape of
+/// logits, whose mean is that of samples whatever their weight.
+PLUGRAD_API Tensor cross_entropy(const Tensor& logits, const Tensor& targets,
                                  const CrossEntropyOptions& options = {});
-/// Of probabilities in [0, 1]; the logarithm is kept above -100.
+/// -log_p[label], of logarithms of probabilities. Shape and errors as in cross_entropy with labels;
+/// no smoothing.
+PLUGRAD_API Tensor nll_loss(const Tensor& log_p, const Tensor& labels,
+                            const CrossEntropyOptions& options = {});
+
+struct BinaryCrossentropyOptions {
+  Tensor weight = {};      ///< of each element, broadcast
+  Tensor pos_weight = {};  ///< of the positive part, broadcast; logits only
+  Reduction reduction = Reduction::Mean;
+};
+/// -target log x - (1 - target) log(1 - x) of probabilities in [0, 1]; logarithms are kept above
+/// -100, with a slope of 1e12 where they are cut.
 PLUGRAD_API Tensor binary_crossentropy(const Tensor& x, const Tensor& target,
-                                       Reduction reduction = Reduction::Mean);
+                                       const BinaryCrossentropyOptions& options = {});
+PLUGRAD_API Tensor binary_crossentropy(const Tensor& x, const Tensor& target, Reduction reduction);
 /// Of sigmoid(logits), without overflow.
 PLUGRAD_API Tensor binary_crossentropy_logits(const Tensor& logits, const Tensor& target,
-                                              Reduction reduction = Reduction::Mean);
+                                              const BinaryCrossentropyOptions& options = {});
+PLUGRAD_API Tensor binary_crossentropy_logits(const Tensor& logits, const Tensor& target,
+                                              Reduction reduction);
+
+/// (x - target)².
 PLUGRAD_API Tensor mse_loss(const Tensor& x, const Tensor& target,
                             Reduction reduction = Reduction::Mean);
+/// |x - target|.
 PLUGRAD_API Tensor l1_loss(const Tensor& x, const Tensor& target,
                            Reduction reduction = Reduction::Mean);
+/// (x - target)² / 2 up to a distance of delta, and delta (|x - target| - delta / 2) beyond: value
+/// and slope agree at the kink. Errors: User unless delta is positive. Huber 1964.
+PLUGRAD_API Tensor huber_loss(const Tensor& x, const Tensor& target, double delta = 1.0,
+                              Reduction reduction = Reduction::Mean);
+/// huber_loss / beta; l1_loss for a beta of 0. Errors: User for a negative beta. Girshick 2015.
+PLUGRAD_API Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, double beta = 1.0,
+                                  Reduction reduction = Reduction::Mean);
+/// target (log target - log_q), 0 where target is 0. Both are logarithms with `log_target`. Mean is
+/// over all elements: for one a sample, take the Sum and divide. Kullback and Leibler 1951.
+PLUGRAD_API Tensor kl_div(const Tensor& log_q, const Tensor& target,
+                          Reduction reduction = Reduction::Mean, bool log_target = false);
+
+/// max(0, margin - target (a - b)), with targets of 1 and -1. The three broadcast.
+PLUGRAD_API Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& target,
+                                       double margin = 0.0, Reduction reduction = Reduction::Mean);
+/// x where the target is 1, max(0, margin - x) where it is -1.
+PLUGRAD_API Tensor hinge_embedding_loss(const Tensor& x, const Tensor& target, double margin = 1.0,
+                                        Reduction reduction = Reduction::Mean);
+
+/// The cosine of the angle between vectors along `axis`, whose lengths count as eps at least.
+/// Shape: the broadcast of both without the axis.
+PLUGRAD_API Tensor cosine_similarity(const Tensor& a, const Tensor& b, int64_t axis = 1,
+                                     double eps = 1e-8);
 
 }  // namespace plugrad

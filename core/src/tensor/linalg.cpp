@@ -1,7 +1,4 @@
 // Matrix products: one multiplication of expanded operands and one sum, which becomes one kernel.
-#include <cmath>
-#include <limits>
-
 #include "plugrad/functional.h"
 #include "tensor/record.h"
 
@@ -56,25 +53,6 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 }
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   return x.linear(weight, bias);
-}
-
-Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
-                                    const Tensor& mask, bool is_causal, double dropout) {
-  require(q.ndim() >= 2 && k.ndim() >= 2 && v.ndim() >= 2,
-          "[scaled_dot_product_attention] {}, {} and {} need two axes at least",
-          to_string(q.shape()), to_string(k.shape()), to_string(v.shape()));
-  require(!(mask.defined() && is_causal),
-          "[scaled_dot_product_attention] give a mask or is_causal, not both");
-  const double scale = 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
-  Tensor scores = matmul(q, k.transpose()) * scale;
-  const double never = -std::numeric_limits<double>::infinity();
-  if (is_causal) {
-    const int64_t l = q.size(-2), s = k.size(-2);
-    scores = where(Tensor::arange(s) <= Tensor::arange(l).reshape({l, 1}), scores, never);
-  }
-  if (mask.defined())
-    scores = mask.dtype() == DType::Bool ? where(mask, scores, never) : scores + mask;
-  return matmul(scores.softmax().dropout(dropout, dropout > 0), v);
 }
 
 }  // namespace plugrad
