@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <sys/mman.h>
 
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -23,11 +24,21 @@ uint64_t round_up(uint64_t value, uint64_t align) {
   return (value + align - 1) / align * align;
 }
 
-// What compilers call without being asked to.
+float greater(float a, float b) {
+  return std::fmax(a, b);
+}
+float lesser(float a, float b) {
+  return std::fmin(a, b);
+}
+
+// What compilers call without being asked to. LLVM makes the two of floats of choices between f16
+// values.
 const void* runtime_function(std::string_view name) {
   if (name == "memcpy") return reinterpret_cast<const void*>(&std::memcpy);
   if (name == "memmove") return reinterpret_cast<const void*>(&std::memmove);
   if (name == "memset") return reinterpret_cast<const void*>(&std::memset);
+  if (name == "fmaxf") return reinterpret_cast<const void*>(&greater);
+  if (name == "fminf") return reinterpret_cast<const void*>(&lesser);
   return nullptr;
 }
 

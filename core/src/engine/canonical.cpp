@@ -18,10 +18,12 @@ void CanonicalGraph::begin(const Graph& graph) {
   inputs_.clear();
 }
 
-void CanonicalGraph::walk(const Graph& graph, Shapes& shapes, const ValueTable& values,
-                          std::span<const Id> roots) {
+void CanonicalGraph::walk(const Graph& graph, Shapes& shapes, Devices& devices, uint32_t device,
+                          const ValueTable& values, std::span<const Id> roots) {
   begin(graph);
   shapes_ = &shapes;
+  devices_ = &devices;
+  device_ = device;
   for (Id root : roots) {
     visit_from(root, values);
     roots_.push_back(number_of_[root]);
@@ -30,12 +32,17 @@ void CanonicalGraph::walk(const Graph& graph, Shapes& shapes, const ValueTable& 
   for (uint32_t number : roots_) words_.push_back(number);
 }
 
+bool CanonicalGraph::is_input(Id id, const ValueTable& values) {
+  const Value* value = values.find(id);
+  return value && ((*devices_)[id] != 0 || value->device == device_);
+}
+
 void CanonicalGraph::visit_from(Id root, const ValueTable& values) {
   if (is_visited(root)) return;
   stack_.emplace_back(root, 0);
   while (!stack_.empty()) {
     auto& [id, next] = stack_.back();
-    if (next == 0 && values.find(id)) {
+    if (next == 0 && is_input(id, values)) {
       finish_input(id, values.share(id));
       stack_.pop_back();
       continue;

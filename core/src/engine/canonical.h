@@ -17,8 +17,10 @@ namespace plugrad::engine {
 class CanonicalGraph {
  public:
   /// Errors: Internal when a Buffer is reached that has no value.
-  void walk(const Graph& graph, Shapes& shapes, const ValueTable& values,
-            std::span<const Id> roots);
+  /// Values of constants alone are taken where they are on `device`, and otherwise made again: they
+  /// may be used on any device.
+  void walk(const Graph& graph, Shapes& shapes, Devices& devices, uint32_t device,
+            const ValueTable& values, std::span<const Id> roots);
 
   /// Of structure, shapes, dtypes, devices and which roots: equal graphs have equal keys.
   Hash128 key() const { return hash128(std::as_bytes(std::span(words_))); }
@@ -37,6 +39,7 @@ class CanonicalGraph {
  private:
   bool is_visited(Id id) const { return walk_of_[id] == walk_; }
   void begin(const Graph& graph);
+  bool is_input(Id id, const ValueTable& values);
   void visit_from(Id root, const ValueTable& values);
   void finish(Id id);
   void finish_input(Id id, const ValuePtr& value);
@@ -45,6 +48,8 @@ class CanonicalGraph {
 
   const Graph* graph_ = nullptr;
   Shapes* shapes_ = nullptr;
+  Devices* devices_ = nullptr;
+  uint32_t device_ = 0;
   uint32_t walk_ = 0;
   std::vector<uint32_t> walk_of_, number_of_;  // by id
   std::vector<Id> order_;                      // by canonical number: the first id that has it

@@ -144,8 +144,11 @@ void ArenaPool::provide(ReadyPlan& ready) {
   }
   const auto& planned = ready.plan.buffers;
   std::vector<std::shared_ptr<runtime::Buffer>> places(planned.size());
+  std::vector<bool> used(planned.size());  // what no step reads or writes has no place
+  for (const schedule::Step& step : ready.plan.steps)
+    for (uint32_t buffer : step.buffers) used[buffer] = true;
   for (size_t i = 0; i < planned.size(); ++i) {
-    if (planned[i].kind != Kind::Temporary) continue;
+    if (planned[i].kind != Kind::Temporary || !used[i]) continue;
     places[i] = runtime::sub_buffer(block(*ready.arena_devices[planned[i].arena], planned[i].arena),
                                     planned[i].offset_bytes, size_in_bytes(planned[i]));
   }

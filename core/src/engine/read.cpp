@@ -66,14 +66,17 @@ std::optional<uint64_t> Session::constant_value(Id node) {
 
 std::shared_ptr<Value> Session::readable_value(TensorState& state) {
   realize(state);
+  const auto has_value = [&](Id id) {
+    return parts_->values.find(id) && is_stored(id, state.device);
+  };
   Id base = state.node;
-  while (!parts_->values.find(base) &&
+  while (!has_value(base) &&
          (graph_[base].op == Op::Reshape || graph_[base].op == Op::Detach ||
           graph_[base].op == Op::Function))
     base = graph_.sources(base)[0];
-  if (parts_->values.find(base)) return parts_->values.share(base);
+  if (has_value(base)) return parts_->values.share(base);
   const Id root = graph_.add(Op::Contiguous, graph_[base].dtype, {base});
-  if (!parts_->values.find(root)) {
+  if (!has_value(root)) {
     const uint32_t device = state.device == 0 ? default_device() : state.device;
     parts_->values.set(root, compute(std::span(&root, 1), device)[0]);
     parts_->maybe_garbage = true;  // no state holds it

@@ -56,16 +56,20 @@ schedule::Options plan_options(const runtime::Device& device) {
 
 }  // namespace
 
-bool Session::is_stored(Id base) {
-  return parts_->values.find(base) || graph_[base].op == Op::Const;
+// Constants alone have a value for each device that they were computed on; the last is kept.
+bool Session::is_stored(Id base, uint32_t device) {
+  const Value* value = parts_->values.find(base);
+  if (!value || graph_[base].op == Op::Const) return graph_[base].op == Op::Const;
+  if ((*devices_)[base] != 0) return true;
+  return value->device == (device == 0 ? default_device() : device);
 }
 
 // What must have a value so that `node` has one: below views that keep every element, and below all
 // views where that has a value already. Constants need none.
-Id Session::stored_base(Id node) {
+Id Session::stored_base(Id node, uint32_t device) {
   Id bottom = node;
-  while (!is_stored(bottom) && is_view(graph_[bottom].op)) bottom = graph_.sources(bottom)[0];
-  if (is_stored(bottom)) return bottom;
+  while (!is_stored(bottom, device) && is_view(graph_[bottom].op)) bottom = graph_.sources(bottom)[0];
+  if (is_stored(bottom, device)) return bottom;
   Id base = node;
   while (keeps_every_element(graph_[base].op)) base = graph_.sources(base)[0];
   return base;
@@ -79,16 +83,17 @@ void Session::make_strong(TensorState& state) {
 
 bool Session::is_realized(const TensorState& state) {
   const Guard guard(mutex_);
-  return is_stored(stored_base(state.node));
+  return is_stored(stored_base(state.node, state.device), state.device);
 }
 
 // The distinct nodes to compute, grouped by the device that takes those of constants alone.
 Session::RootGroups Session::missing_roots(States states) {
   RootGroups groups;
   for (TensorState* state : states) {
-    if (!is_stored(stored_base(state->node))) make_strong(*state);
-    const Id base = stored_base(state->node);
-    if (is_stored(base)) continue;
+    const auto base_of = [&] { return stored_base(state->node, state->device); };
+    if (!is_stored(base_of(), state->device)) make_strong(*state);
+    const Id base = base_of();
+    if (is_stored(base, state->device)) continue;
     const bool free = (*devices_)[base] == 0 && state->device != 0;
     groups[free ? state->device : 0].push_back(base);
   }
@@ -137,7 +142,7 @@ void Session::step_realize(States states) {
 // The state has a value now: it is no longer pending, and leads back to its inputs only for a
 // gradient.
 void Session::settle(TensorState& state) {
-  const Id base = stored_base(state.node);
+  const Id base = stored_base(state.node, state.device);
   const bool assigned_leaf = state.pending && state.requires_grad;
   if (state.pending) std::erase(parts_->pending, &state);
   state.pending = false;
@@ -167,12 +172,13 @@ void Session::cut(TensorState& state, Id base) {
 void Session::release_tape(TensorState& state) {
   const Guard guard(mutex_);
   state.release_tape = true;
-  const Id base = stored_base(state.node);
-  if (is_stored(base)) cut(state, base);
+  const Id base = stored_base(state.node, state.device);
+  if (is_stored(base, state.device)) cut(state, base);
 }
 
 schedule::Plan Session::planned(std::span<const Id> roots, uint32_t default_device) {
-  parts_->canonical.walk(graph_, *shapes_, parts_->values, roots);
+  parts_->canonical.walk(graph_, *shapes_, *devices_, only_device(roots, default_device),
+                         parts_->values, roots);
   CanonicalGraph::Scratch scratch = parts_->canonical.copy();
   parts_->canonical.take_inputs();
   return schedule::make_plan(scratch.graph, scratch.roots, scratch.inputs, default_device,
@@ -198,6 +204,17 @@ std::shared_ptr<ReadyPlan> Session::make_ready(uint32_t default_device,
   return ready;
 }
 
+// 0 where roots are on several devices.
+uint32_t Session::only_device(std::span<const Id> roots, uint32_t default_device) {
+  uint32_t only = 0;
+  for (Id root : roots) {
+    const uint32_t own = (*devices_)[root] == 0 ? default_device : (*devices_)[root];
+    if (only != 0 && only != own) return 0;
+    only = own;
+  }
+  return only;
+}
+
 std::shared_ptr<ReadyPlan> Session::ready_plan(std::span<const Id> roots, uint32_t default_device) {
   Statistics& statistics = parts_->statistics;
   const auto kernel_options = KernelOptions::from_settings();
@@ -205,7 +222,8 @@ std::shared_ptr<ReadyPlan> Session::ready_plan(std::span<const Id> roots, uint32
   Hash128 key;
   {
     const Stopwatch watch(statistics.lookup_ns);
-    parts_->canonical.walk(graph_, *shapes_, parts_->values, roots);
+    parts_->canonical.walk(graph_, *shapes_, *devices_, only_device(roots, default_device),
+                           parts_->values, roots);
     key = plan_key(parts_->canonical.key(), default_device, options, kernel_options);
     if (const auto* known = parts_->plans.find(key)) {
       ++statistics.plan_cache_hits;

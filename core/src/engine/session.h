@@ -168,10 +168,11 @@ class Session {
   // realize.cpp
   using RootGroups =
       std::map<uint32_t, std::vector<Id>>;  // by the device of constants alone; 0: default
-  bool is_stored(Id base);
-  Id stored_base(Id node);
+  bool is_stored(Id base, uint32_t device);
+  Id stored_base(Id node, uint32_t device);
   void make_strong(TensorState& state);
   RootGroups missing_roots(States states);
+  uint32_t only_device(std::span<const Id> roots, uint32_t default_device);
   std::shared_ptr<ReadyPlan> ready_plan(std::span<const Id> roots, uint32_t default_device);
   schedule::Plan planned(std::span<const Id> roots, uint32_t default_device);
   std::shared_ptr<ReadyPlan> make_ready(uint32_t default_device, const schedule::Options& options,

@@ -276,8 +276,9 @@ Tensor Tensor::contiguous() const {
   Recorder r("contiguous");
   const Id node = r.use(*this);
   const Op op = r.graph()[node].op;
-  return op == Op::Buffer || op == Op::Contiguous ? *this
-                                                  : r.done(r.graph().unary(Op::Contiguous, node));
+  return r.done(op == Op::Buffer || op == Op::Contiguous
+                    ? node
+                    : r.graph().unary(Op::Contiguous, node));
 }
 
 Tensor Tensor::detach() const {

@@ -26,7 +26,7 @@ class CanonicalTest : public testing::Test {
     values.set(id, value);
   }
   Hash128 key(std::vector<Id> roots) {
-    canonical.walk(g, shapes, values, roots);
+    canonical.walk(g, shapes, devices, 1, values, roots);
     return canonical.key();
   }
   Id add(Id a, Id b) { return g.binary(Op::Add, a, b); }
@@ -34,6 +34,7 @@ class CanonicalTest : public testing::Test {
 
   Graph g;
   Shapes shapes{g};
+  Devices devices{g};
   engine::ValueTable values;
   CanonicalGraph canonical;
   int64_t next_buffer = 1;
