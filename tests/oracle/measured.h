@@ -1,0 +1,26 @@
+// The evaluator with an error analysis: beside each value, how far a correct device may be from it.
+// Devices round each op as the graph says (multiply-adds not contracted), so what is made of
+// correctly rounded ops is exact; only the order of reductions, exp2, log2 and sin are theirs.
+#pragma once
+
+#include "oracle/evaluator.h"
+
+namespace plugrad::oracle {
+
+/// Every |device - value| is at most the element's error; infinity: nothing is known. No errors at
+/// all: every element is exact, up to the sign of zero.
+struct Measured {
+  Array value;
+  std::vector<double> error;
+
+  double error_of(size_t i) const { return error.empty() ? 0.0 : error[i]; }
+};
+
+/// One a root, as evaluate() gives the values.
+std::vector<Measured> evaluate_measured(const Graph& graph, std::span<const Id> roots,
+                                        const Leaves& leaves);
+
+/// Of tensors of the session, from the values of the Buffers below them.
+std::vector<Measured> evaluate_measured(std::span<engine::TensorState* const> states);
+
+}  // namespace plugrad::oracle

@@ -1,0 +1,30 @@
+// How errors pass through single ops: the arithmetic of measured.h.
+#pragma once
+
+#include <span>
+
+#include "plugrad/dtype.h"
+#include "uop/op.h"
+
+namespace plugrad::oracle {
+
+int precision_of(DType dtype);    ///< significand bits of a float
+double largest_of(DType dtype);   ///< finite
+/// Distance of neighbouring floats at the magnitude.
+double spacing(double magnitude, DType dtype);
+
+/// One operand of an op: its value (of any dtype) and its error.
+struct Term {
+  double value, error;
+};
+
+/// Error of a float result of an elementwise op, its own rounding included.
+double float_error(Op op, DType dtype, double result, std::span<const Term> terms);
+/// Of an integer or bool result: 0, or infinity where another value is possible.
+double whole_error(Op op, DType dtype, DType source, std::span<const Term> terms);
+
+/// Of the reduction of `terms` in any order.
+double sum_error(DType dtype, std::span<const Term> terms);
+double product_error(DType dtype, std::span<const Term> terms);
+
+}  // namespace plugrad::oracle

@@ -1,0 +1,54 @@
+#include "programs/perform.h"
+
+#include <string_view>
+
+#include "plugrad/error.h"
+
+namespace plugrad::programs {
+namespace {
+
+constexpr int64_t kMostElements = 2500, kMostAxes = 5;
+
+void alias(World& world, Args& args, int id) {
+  const World::Slot source = args.slot();
+  World::Slot copy = source;
+  if (!world.pure) copy.tensor = std::make_shared<Tensor>(*source.tensor);
+  copy.leaf = false;
+  world.slots[{id, 0}] = copy;
+}
+
+void add_results(World& world, const Step& step, const std::vector<Tensor>& results) {
+  for (const Tensor& result : results) {
+    require_fit(result.numel() <= kMostElements && result.ndim() <= kMostAxes);
+    for (const auto& [variable, slot] : world.slots)  // as pow(1) does: a handle, not a value
+      require_fit(slot.tensor->state() != result.state());
+  }
+  int output = 0;
+  for (const Tensor& result : results) {
+    const std::string_view name = step.operation->name;
+    const bool leaf = (name == "leaf" || name == "given_leaf") && is_float(result.dtype());
+    World::Slot slot{std::make_shared<Tensor>(result), leaf, leaf};
+    if (leaf && !world.pure) slot.tensor->requires_grad_();
+    world.slots[{step.id, output++}] = slot;
+  }
+}
+
+}  // namespace
+
+bool perform(World& world, Step& step, std::mt19937_64* random) {
+  Args args(world, step, random);
+  try {
+    if (!step.operation->apply)
+      alias(world, args, step.id);
+    else
+      add_results(world, step, step.operation->apply(args));
+    return true;
+  } catch (const Rejected&) {
+    return false;
+  } catch (const Error& error) {
+    if (!world.pure || error.kind() != ErrorKind::User) throw;
+    return false;
+  }
+}
+
+}  // namespace plugrad::programs

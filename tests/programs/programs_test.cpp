@@ -1,0 +1,97 @@
+// Random tensor programs against the evaluator. Settings of a run, from the environment:
+//   PLUGRAD_TEST_PROGRAMS=n    how many (2,000 in all shards together when not set)
+//   PLUGRAD_TEST_SHARD=i/n     this process runs every n-th, from number i
+//   PLUGRAD_TEST_SEED=s        the first program's seed; a failure says what repeats it
+//   PLUGRAD_TEST_PRINT=1       prints each program before it runs
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "engine/session.h"
+#include "programs/run.h"
+
+namespace plugrad::programs {
+namespace {
+
+constexpr uint64_t kPrograms = 2000, kMostFailures = 5;
+
+uint64_t number_from(const char* variable, uint64_t otherwise) {
+  const char* given = std::getenv(variable);
+  return given ? std::strtoull(given, nullptr, 10) : otherwise;
+}
+
+struct Shard {
+  uint64_t first = 0, step = 1;
+};
+
+Shard shard() {
+  Shard result;
+  if (const char* given = std::getenv("PLUGRAD_TEST_SHARD"))
+    if (std::sscanf(given, "%lu/%lu", &result.first, &result.step) != 2 || result.step == 0)
+      ADD_FAILURE() << "PLUGRAD_TEST_SHARD=" << given << ": write i/n";
+  return result;
+}
+
+volatile uint64_t running_seed = 0;
+
+// A crash names the program, too.
+void on_crash(int signal) {
+  char text[96];
+  const int size = std::snprintf(text, sizeof text, "crashed in program PLUGRAD_TEST_SEED=%llu\n",
+                                 static_cast<unsigned long long>(running_seed));
+  if (size > 0) (void)!fwrite(text, 1, static_cast<size_t>(size), stderr);
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+void report(const Program& program, const std::string& fault) {
+  const Program small = shrink(program);
+  const auto again = run(small);
+  ADD_FAILURE() << fmt::format(
+      "PLUGRAD_TEST_SEED={} PLUGRAD_TEST_PROGRAMS=1 repeats this: {}\nshrunk: {}\n{}",
+      program.seed, fault, again ? *again : "(no longer fails)", to_text(small));
+}
+
+TEST(Programs, AgreeWithTheEvaluator) {
+  for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGILL}) std::signal(signal, on_crash);
+  const uint64_t seed = number_from("PLUGRAD_TEST_SEED", 1);
+  const uint64_t count = number_from("PLUGRAD_TEST_PROGRAMS", kPrograms);
+  const Shard part = shard();
+  Coverage coverage;
+  uint64_t steps = 0, failures = 0, ran = 0;
+  for (uint64_t i = part.first; i < count && failures < kMostFailures; i += part.step) {
+    running_seed = seed + i;
+    const Program program = make_program(seed + i);
+    steps += program.steps.size();
+    if (std::getenv("PLUGRAD_TEST_PRINT")) {
+      std::printf("seed %llu %s", static_cast<unsigned long long>(seed + i),
+                  to_text(program).c_str());
+      std::fflush(stdout);
+    }
+    if (++ran % 200 == 0) {  // as many programs would in processes of their own
+      engine::Session::current().clear_caches();
+      engine::Session::current().collect();
+    }
+    if (const auto fault = run(program, &coverage)) {
+      report(program, *fault);
+      ++failures;
+    }
+  }
+  std::printf("%llu programs of %.1f steps; of %llu elements %.1f%% had to be equal, %.1f%% near, "
+              "%.1f%% could not be known\n",
+              static_cast<unsigned long long>(ran),
+              static_cast<double>(steps) / static_cast<double>(ran ? ran : 1),
+              static_cast<unsigned long long>(coverage.elements),
+              100.0 * static_cast<double>(coverage.exact) / static_cast<double>(coverage.elements),
+              100.0 * static_cast<double>(coverage.elements - coverage.exact - coverage.unknown) /
+                  static_cast<double>(coverage.elements),
+              100.0 * static_cast<double>(coverage.unknown) /
+                  static_cast<double>(coverage.elements));
+}
+
+}  // namespace
+}  // namespace plugrad::programs

@@ -1,0 +1,55 @@
+// What random programs found, each as small as it became.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plugrad/plugrad.h"
+
+namespace plugrad::programs {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+
+TEST(Regressions, AContiguousCopyIsATensorOfItsOwn) {
+  Tensor x = Tensor::from({1.0f, 2.0f}).realize();
+  const Tensor copy = x.contiguous();
+  x -= 1;
+  EXPECT_THAT(copy.to_vector<float>(), ElementsAre(1, 2));
+  EXPECT_THAT(x.to_vector<float>(), ElementsAre(0, 1));
+}
+
+TEST(Regressions, ABorderOfZerosCanBeSummedByVectors) {
+  const Tensor x = Tensor::full({7, 6}, 1.0f).contiguous().pad({{2, 2}, {0, 0}});
+  EXPECT_NEAR(mse_loss(x.zeros_like(), x).item<float>(), 42.0 / 66.0, 1e-6);
+}
+
+TEST(Regressions, AnEmptyValueThatNothingReadsNeedsNoPlace) {
+  Tensor x = Tensor::from(std::vector<float>{}, Shape{0, 5});
+  x /= x;
+  const Tensor both[] = {x.cast(DType::I64).expand({3, 0, 5}),
+                         Tensor::full({4}, 4.0f).reciprocal().cast(DType::I64)};
+  EXPECT_NO_THROW(Tensor::realize(both));
+}
+
+TEST(Regressions, AChoiceBetweenHalvesIsWidenedOnTheCpu) {
+  const Tensor c = Tensor::from({2}).cast(DType::F16).realize().reshape({});
+  const Tensor zeros = Tensor::zeros({3, 3}).cast(DType::F64);
+  EXPECT_THAT((c > 0).where(c, zeros * 2).to_vector<double>(), Each(2.0));
+}
+
+// A node of constants alone is the same whatever device its tensor asks for.
+TEST(Regressions, ConstantsOfSeveralDevicesDoNotMix) {
+  const auto doubled = [](const char* device) {
+    return (Tensor::arange(5, DType::Void, device) * 2).contiguous();
+  };
+  const Tensor there = doubled("REFERENCE").realize(), x = Tensor::from({1, 2, 3, 4, 5}, "CPU");
+  EXPECT_THAT((doubled("CPU") + x).to_vector<int>(), ElementsAre(1, 4, 7, 10, 13));
+  const Tensor here = doubled("CPU").realize();
+  EXPECT_EQ(here.device(), "CPU");
+  EXPECT_EQ(there.device(), "REFERENCE");
+  EXPECT_THAT((doubled("CPU") + there.to("CPU")).to_vector<int>(), ElementsAre(0, 4, 8, 12, 16));
+  EXPECT_THAT((there + x.to("REFERENCE")).to_vector<int>(), ElementsAre(1, 4, 7, 10, 13));
+}
+
+}  // namespace
+}  // namespace plugrad::programs

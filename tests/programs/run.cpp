@@ -1,0 +1,135 @@
+// A program in both worlds, and the comparison.
+#include "programs/run.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+#include "base/settings.h"
+#include "engine/session.h"
+#include "oracle/measured.h"
+#include "plugrad/device.h"
+#include "plugrad/error.h"
+#include "programs/perform.h"
+
+namespace plugrad::programs {
+namespace {
+
+std::string name_of(Variable v) {
+  return v.output == 0 ? fmt::format("v{}", v.step) : fmt::format("v{}.{}", v.step, v.output);
+}
+
+// Steps that do not fit are left out, in both worlds alike.
+World pure_world(const Program& program, std::vector<Step>* kept) {
+  World world(true);
+  for (Step step : program.steps)
+    if (perform(world, step, nullptr)) kept->push_back(step);
+  return world;
+}
+
+std::vector<oracle::Measured> expected_of(const World& world) {
+  std::vector<engine::TensorState*> states;
+  for (const auto& [variable, slot] : world.slots) states.push_back(slot.tensor->state().get());
+  return oracle::evaluate_measured(states);
+}
+
+bool agrees(double want, double got, double error) {
+  if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got);
+  return error == 0 ? want == got : std::fabs(want - got) <= 2 * error;
+}
+
+std::string first_difference(const Tensor& tensor, const oracle::Measured& want,
+                             Coverage* coverage) {
+  const Shape shape = tensor.shape();
+  if (tensor.dtype() != want.value.dtype || shape != want.value.shape)
+    return fmt::format("{} {} instead of {} {}", to_string(shape), plugrad::name_of(tensor.dtype()),
+                       to_string(want.value.shape), plugrad::name_of(want.value.dtype));
+  const oracle::Array got = oracle::from_bytes(tensor.dtype(), shape, tensor.to_bytes());
+  for (size_t i = 0; i < got.size(); ++i) {
+    const double error = want.error_of(i);
+    if (coverage) {
+      ++coverage->elements;
+      coverage->exact += error == 0;
+      coverage->unknown += std::isinf(error);
+    }
+    if (std::isinf(error)) continue;
+    const bool good = is_float(tensor.dtype())
+                          ? agrees(want.value.real(i), got.real(i), error)
+                          : want.value.bits[i] == got.bits[i];
+    if (!good)
+      return fmt::format("element {}: {} expected, {} found (allowed error {})", i,
+                         want.value.real(i), got.real(i), error);
+  }
+  return {};
+}
+
+std::optional<std::string> run_real(const Program& program, const std::vector<Step>& steps,
+                                    const World& pure,
+                                    const std::vector<oracle::Measured>& expected,
+                                    Coverage* coverage) {
+  World world(false);
+  const Step* current = nullptr;
+  try {
+    for (const Step& step : steps) {
+      current = &step;
+      Step copy = step;
+      if (!perform(world, copy, nullptr))
+        return fmt::format("step v{} fits in the pure world only", step.id);
+    }
+    current = nullptr;
+    if (program.together) {
+      std::vector<Tensor> all;
+      for (const auto& [variable, slot] : world.slots) all.push_back(*slot.tensor);
+      Tensor::realize(all);
+    }
+    size_t i = 0;
+    for (const auto& [variable, slot] : pure.slots) {
+      const std::string fault =
+          first_difference(*world.slots.at(variable).tensor, expected[i++], coverage);
+      if (!fault.empty()) return fmt::format("{}: {}", name_of(variable), fault);
+    }
+  } catch (const Error& error) {
+    return fmt::format("{}: {}", current ? fmt::format("v{}", current->id) : "at the end",
+                       error.what());
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> run(const Program& program, Coverage* coverage) {
+  std::vector<Step> steps;
+  Device::set_default_device(program.device);
+  const SettingScope scope([&](Settings& s) {
+    s.contract = false;
+    s.noopt = program.noopt;
+  });
+  try {
+    const World pure = pure_world(program, &steps);
+    return run_real(program, steps, pure, expected_of(pure), coverage);
+  } catch (const std::exception& error) {
+    return fmt::format("while recording: {}", error.what());
+  }
+}
+
+std::string to_text(const Program& program) {
+  std::string text = fmt::format("on {}{}{}\n", program.device, program.noopt ? ", NOOPT" : "",
+                                 program.together ? ", read together" : "");
+  World world(true);
+  for (Step step : program.steps) {
+    if (!perform(world, step, nullptr)) continue;
+    std::vector<std::string> inputs;
+    for (Variable v : step.inputs) inputs.push_back(name_of(v));
+    text += fmt::format("  v{} = {}({}) {}", step.id, step.operation->name,
+                        fmt::join(inputs, ", "), step.numbers);
+    for (auto at = world.slots.lower_bound({step.id, 0});
+         at != world.slots.end() && at->first.step == step.id; ++at)
+      text += fmt::format("  {} {}", to_string(at->second.tensor->shape()),
+                          plugrad::name_of(at->second.tensor->dtype()));
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace plugrad::programs
