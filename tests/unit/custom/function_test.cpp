@@ -124,6 +124,16 @@ TEST(Function, the_gradient_survives_realising_and_collecting) {
               ElementsAre(FloatEq(3.4f), FloatEq(3.4f)));
 }
 
+// Of plain views too: the leaf below is not computed of anything, but is what the gradient is for.
+TEST(Function, a_realised_view_of_a_leaf_still_leads_to_it) {
+  Tensor w = Tensor::from({1.f, 2.f}) * 2;
+  w.requires_grad_();
+  const Tensor view = w.reshape({2, 1});
+  view.realize();
+  (view * 3).sum().backward();
+  EXPECT_THAT(w.grad().to_vector<float>(), ElementsAre(3, 3));
+}
+
 TEST(Function, inputs_of_other_dtypes_have_no_gradient) {
   const auto take =
       make([](Context&, const Tensors& in) { return Tensors{in[0].gather(0, in[1])}; },
