@@ -3,6 +3,7 @@
 // place, which makes it stable.
 #include <bit>
 
+#include "plugrad/function.h"
 #include "plugrad/functional.h"
 #include "tensor/record.h"
 
@@ -104,6 +105,22 @@ Tensor moved_order(std::string_view function, const Tensor& x, int64_t axis, boo
   return order_of(descending ? ~key : key).transpose(axis, -1);
 }
 
+/// x in the order of `places`, each of which is there once. The gradient of a gather compares all
+/// pairs of places; that of a long permutation is the inverse permutation.
+Tensor in_order(const Tensor& x, const Tensor& places, int64_t axis) {
+  if (x.size(axis) <= kCounted || !is_float(x.dtype())) return x.gather(axis, places);
+  const CustomFunction permute{
+      "sort",
+      [axis](FunctionContext&, const std::vector<Tensor>& in) {
+        return std::vector{in[0].gather(axis, in[1])};
+      },
+      [axis](const FunctionContext& context, const std::vector<Tensor>& gradients) {
+        return std::vector{in_order(gradients[0], context.inputs()[1].argsort(axis), axis),
+                           Tensor()};
+      }};
+  return permute({x, places})[0];
+}
+
 }  // namespace
 
 Tensor Tensor::argsort(int64_t axis, bool descending) const {
@@ -118,15 +135,15 @@ std::pair<Tensor, Tensor> Tensor::sort(int64_t axis, bool descending) const {
   }
   const int64_t at = checked_axis("sort", axis, ndim());
   const Tensor places = moved_order("sort", *this, at, descending);
-  return {gather(at, places), places};
+  return {in_order(*this, places, at), places};
 }
 
 std::pair<Tensor, Tensor> Tensor::topk(int64_t k, int64_t axis, bool largest) const {
   const int64_t at = checked_axis("topk", axis, ndim());
   require(k >= 0 && k <= size(at), "[topk] {} elements of axis {} of {}", k, at,
           to_string(shape()));
-  const Tensor places = moved_order("topk", *this, at, largest).slice(at, Slice(0, k));
-  return {gather(at, places), places};
+  const Tensor places = moved_order("topk", *this, at, largest);
+  return {in_order(*this, places, at).slice(at, Slice(0, k)), places.slice(at, Slice(0, k))};
 }
 
 }  // namespace plugrad

@@ -25,5 +25,61 @@ TEST(Functions, ValuesAndGradientsAgreeWithPyTorch) {
   }
 }
 
+/// The n-th derivative of the sum of f.
+template <class F>
+Tensor derivative(F f, const Tensor& x, int order) {
+  Tensor y = f(x);
+  for (int i = 0; i < order; ++i) y = gradient(y.sum(), {x})[0];
+  return y;
+}
+
+TEST(Elementwise, HigherDerivatives) {
+  const std::vector<double> at = {0.3, 0.8, 1.7};
+  const Tensor x = Tensor::from(at).requires_grad_();
+  const auto expect = [&](auto f, int order, double (*expected)(double)) {
+    std::vector<double> list;
+    for (double v : at) list.push_back(expected(v));
+    expect_near(values(derivative(f, x, order)), list, 1e-9, 1e-9);
+  };
+  expect([](const Tensor& t) { return t.pow(3); }, 2, [](double v) { return 6 * v; });
+  expect([](const Tensor& t) { return t.pow(3); }, 3, [](double) { return 6.0; });
+  expect([](const Tensor& t) { return t.square().sin(); }, 2,
+         [](double v) { return 2 * std::cos(v * v) - 4 * v * v * std::sin(v * v); });
+  expect([](const Tensor& t) { return t.pow(2.5); }, 2,
+         [](double v) { return 3.75 * std::sqrt(v); });
+  expect([](const Tensor& t) { return t.pow(t); }, 2,
+         [](double v) { return std::pow(v, v) * (std::pow(std::log(v) + 1, 2) + 1 / v); });
+  expect([](const Tensor& t) { return t.tanh(); }, 2,
+         [](double v) { return -2 * std::tanh(v) * (1 - std::tanh(v) * std::tanh(v)); });
+  expect([](const Tensor& t) { return t.log1p(); }, 3,
+         [](double v) { return 2 / std::pow(1 + v, 3); });
+  expect([](const Tensor& t) { return t.expm1(); }, 3, [](double v) { return std::exp(v); });
+  expect([](const Tensor& t) { return t.atan(); }, 2,
+         [](double v) { return -2 * v / std::pow(1 + v * v, 2); });
+  expect([](const Tensor& t) { return t.asinh(); }, 2,
+         [](double v) { return -v / std::pow(1 + v * v, 1.5); });
+  expect([](const Tensor& t) { return t.erf(); }, 2,
+         [](double v) { return -4 * v / std::sqrt(std::acos(-1.0)) * std::exp(-v * v); });
+  expect([](const Tensor& t) { return t.sigmoid(); }, 2,
+         [](double v) {
+           const double s = 1 / (1 + std::exp(-v));
+           return s * (1 - s) * (1 - 2 * s);
+         });
+}
+
+// Names that PyTorch's users know give what the others give.
+TEST(Elementwise, Aliases) {
+  const Tensor x = Tensor::from({-2.5, 0.4, 3.0}), y = Tensor::from({2.0, -0.3, 0.7});
+  EXPECT_EQ(values(x.clip(-1, 1)), values(x.clamp(-1, 1)));
+  EXPECT_EQ(values(x.swish()), values(x.silu()));
+  EXPECT_EQ(values(x.mod(y)), values(x % y));
+  EXPECT_EQ(values(x.div(y)), values(x / y));
+  EXPECT_EQ(values(x.empty_like(DType::I32)), values(x.zeros_like(DType::I32)));
+  EXPECT_TRUE(x.allclose(x + 1e-9));
+  EXPECT_FALSE(x.allclose(x + 1e-3));
+  EXPECT_FALSE(Tensor::from({NAN}).allclose(NAN));
+  EXPECT_TRUE(Tensor::from({NAN}).allclose(NAN, 0, 0, true));
+}
+
 }  // namespace
 }  // namespace plugrad

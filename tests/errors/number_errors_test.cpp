@@ -1,0 +1,108 @@
+// Bad arguments of creation, elementwise functions and reductions; that their edges are no errors.
+#include <functional>
+
+#include "unit/tensor/expect.h"
+
+namespace plugrad {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(NumberErrors, Creation) {
+  EXPECT_EQ(error_of([] { Tensor::linspace(0, 1, -1); }), "[linspace] count -1 is negative");
+  EXPECT_EQ(error_of([] { Tensor::linspace(0, 1, 3, DType::Bool); }),
+            "[linspace] values are numbers, not bool");
+  EXPECT_EQ(error_of([] { Tensor::eye(-2); }), "[eye] size -2 is negative");
+  EXPECT_EQ(error_of([] { Tensor::arange(0, 5, 0.5, DType::I32); }),
+            "[arange] i32 holds no steps of 0.5 from 0; take a float dtype, or cast");
+  EXPECT_EQ(error_of([] { Tensor::arange(0, NAN); }), "[arange] from 0 to nan by 1 never ends");
+  EXPECT_EQ(error_of([] { Tensor::arange(0, Tensor::zeros({2}).realize()); }),
+            "[arange] bounds are numbers, not tensors of computed values");
+  EXPECT_EQ(error_of([] { Tensor::full({2}, Tensor::zeros({3})); }),
+            "[full] the value has shape (3,), not one number");
+  EXPECT_EQ(error_of([] { meshgrid({Tensor::zeros({2})}, "yx"); }),
+            "[meshgrid] indexing is \"yx\"; known are \"ij\" and \"xy\"");
+  EXPECT_EQ(error_of([] { meshgrid({Tensor::zeros({2}), Tensor::zeros({2, 2})}); }),
+            "[meshgrid] tensor 1 has shape (2, 2); one axis or none is wanted");
+  EXPECT_EQ(error_of([] { meshgrid({Tensor()}); }),
+            "[meshgrid] tensor 0 has shape none; one axis or none is wanted");
+  EXPECT_TRUE(meshgrid({}).empty());
+  EXPECT_EQ(error_of([] { Tensor::zeros({3}).one_hot(4); }),
+            "[one_hot] places are f32, not integers; cast them");
+  EXPECT_EQ(error_of([] { Tensor::from({1}).one_hot(-1); }),
+            "[one_hot] the number of classes is -1");
+  EXPECT_EQ(error_of([] { Tensor::zeros({3}).tril(); }),
+            "[tril] shape (3,) has fewer than two axes");
+}
+
+TEST(NumberErrors, Elementwise) {
+  const Tensor real = Tensor::zeros({2, 3}), whole = Tensor::from({1, 2, 3}),
+               flag = Tensor::from({true, false, true}), four = Tensor::zeros({4});
+  EXPECT_EQ(error_of([&] { whole.pow(-2); }),
+            "[pow] i32 to -2: integers have no negative powers; cast to a float");
+  EXPECT_EQ(error_of([&] { real.clamp({}); }),
+            "[clamp] give a lower bound, an upper bound, or both");
+  EXPECT_EQ(
+      error_of([&] { real.prelu(four); }),
+      "[prelu] the weight has shape (4,); one element or the 3 of axis 1 of (2, 3) are wanted");
+  EXPECT_EQ(error_of([&] { real.isclose(real, -1.0); }),
+            "[isclose] rtol -1 or atol 1e-08 is negative");
+  EXPECT_EQ(error_of([&] { real.celu(0.0); }), "[celu] alpha is 0");
+  EXPECT_EQ(error_of([&] { real.softplus(0.0); }), "[softplus] beta is 0");
+  EXPECT_EQ(error_of([&] { flag % flag; }),
+            "[mod] takes numbers, not bool; cast it, or use &, | and ^");
+  EXPECT_EQ(error_of([&] { flag.floor_div(flag); }),
+            "[floor_div] takes numbers, not bool; cast it, or use &, | and ^");
+  EXPECT_EQ(error_of([&] { -flag; }), "[neg] takes numbers, not bool; cast it, or use &, | and ^");
+  EXPECT_EQ(error_of([&] { whole << 1.5; }), "[shl] takes integers, not i32 and f32; cast them");
+  EXPECT_EQ(error_of([&] { real.masked_fill(real, 1.0); }),
+            "[where] the condition is f32, not bool; compare it first");
+  for (const auto& function : std::initializer_list<std::function<void()>>{
+           [&] { real.fmod(four); }, [&] { real.div(four, Rounding::Floor); },
+           [&] { real.copysign(four); }, [&] { real.logaddexp(four); }, [&] { real.isclose(four); },
+           [&] { real.maximum(four); }, [&] { real.lerp(four, 0.5); }, [&] { real.clamp(four); },
+           [&] { real % four; }})
+    EXPECT_THAT(error_of(function), HasSubstr("do not broadcast"));
+  EXPECT_THAT(error_of([&] { real.maximum(Tensor()); }), HasSubstr("a tensor is undefined"));
+  EXPECT_THAT(error_of([&] { Tensor().tanh(); }), HasSubstr("a tensor is undefined"));
+}
+
+TEST(NumberErrors, InPlaceOperatorsLeaveTheTensorAsItWas) {
+  Tensor whole = Tensor::from({5, 6, 7});
+  EXPECT_EQ(error_of([&] { whole %= 1.5; }),
+            "[assign] a f32 value into a i32 tensor; cast it first");
+  EXPECT_EQ(error_of([&] { whole &= 1.5; }), "[and] takes integers or bool, not f32; cast it");
+  EXPECT_THAT(error_of([&] { whole |= Tensor::from({1, 2}); }), HasSubstr("do not broadcast"));
+  expect_values(whole, {5, 6, 7});
+  whole %= 4;
+  expect_values(whole, {1, 2, 3});
+  whole <<= 3;
+  whole |= 1;
+  expect_values(whole, {9, 17, 25});
+  whole >>= 1;
+  whole ^= 5;
+  whole &= 13;
+  expect_values(whole, {1, 13, 9});
+}
+
+TEST(NumberErrors, Reductions) {
+  const Tensor x = Tensor::zeros({2, 3}), one = Tensor(1.0);
+  EXPECT_EQ(error_of([&] { x.var(2); }),
+            "[var] axis 2 is out of range for 2 axes: allowed are -2 to 1");
+  EXPECT_EQ(error_of([&] { x.std_mean({0, 0}); }), "[std_mean] an axis is named twice in (0, 0)");
+  EXPECT_EQ(error_of([&] { x.prod(-3); }),
+            "[prod] axis -3 is out of range for 2 axes: allowed are -2 to 1");
+  EXPECT_EQ(error_of([&] { x.any(4); }),
+            "[any] axis 4 is out of range for 2 axes: allowed are -2 to 1");
+  EXPECT_EQ(error_of([&] { x.normalize(-1.0); }), "[normalize] the norm's order is -1");
+  EXPECT_EQ(error_of([&] { x.sum({}, false, DType::Index); }),
+            "[sum] index is no dtype of a result");
+  EXPECT_EQ(error_of([&] { one.sum(1); }),
+            "[sum] axis 1 is out of range for 1 axes: allowed are -1 to 0");
+  EXPECT_EQ(error_of([] { Tensor::zeros({0}).argmax(); }),
+            "[argmax] axis 0 of shape (0,) is empty");
+  expect_values(one.sum(0) + one.max(-1) + one.softmax(0), {3});
+}
+
+}  // namespace
+}  // namespace plugrad

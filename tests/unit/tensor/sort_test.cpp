@@ -1,0 +1,122 @@
+// Order on axes that the network sorts, with gradients; and what sorting and scanning cost.
+#include <algorithm>
+#include <numeric>
+
+#include "expect.h"
+
+namespace plugrad {
+namespace {
+
+/// What the evaluator and the interpreter do not do in seconds is left to fast devices.
+int64_t many() {
+  const bool fast =
+      std::getenv("PLUGRAD_TEST_RUNS") != nullptr && Device::default_device() == "CPU";
+  return fast ? 100000 : 1500;
+}
+
+/// Whole numbers with many ties, in no order.
+std::vector<double> scattered(int64_t count) {
+  std::vector<double> list(static_cast<size_t>(count));
+  for (size_t i = 0; i < list.size(); ++i)
+    list[i] = static_cast<double>((i * 2654435761u >> 7) % (list.size() / 2));
+  return list;
+}
+
+std::vector<double> stable_order(const std::vector<double>& list) {
+  std::vector<double> order(list.size());
+  std::iota(order.begin(), order.end(), 0.0);
+  std::ranges::stable_sort(order, {}, [&](double i) { return list[static_cast<size_t>(i)]; });
+  return order;
+}
+
+TEST(Sort, LongAxesAreSortedStably) {
+  const std::vector<double> list = scattered(many());
+  std::vector<double> sorted = list;
+  std::ranges::sort(sorted);
+  for (const DType dtype : {DType::F32, DType::F64, DType::I64}) {
+    const auto [values_of, places] = Tensor::from(list).cast(dtype).sort();
+    EXPECT_EQ(values(places), stable_order(list)) << name_of(dtype);
+    EXPECT_EQ(values(values_of), sorted) << name_of(dtype);
+  }
+}
+
+// The lowest and highest halves of 64-bit keys both count.
+TEST(Sort, WideKeys) {
+  std::vector<int64_t> list(600);
+  for (size_t i = 0; i < list.size(); ++i)
+    list[i] = static_cast<int64_t>(i * 0x9E3779B97F4A7C15u) >> (i % 3 == 0 ? 30 : 0);
+  list[7] = INT64_MIN;
+  list[8] = INT64_MAX;
+  const Tensor places = Tensor::from(list).argsort();
+  std::vector<double> order(list.size());
+  std::iota(order.begin(), order.end(), 0.0);
+  std::ranges::stable_sort(order, {}, [&](double i) { return list[static_cast<size_t>(i)]; });
+  EXPECT_EQ(values(places), order);
+}
+
+TEST(Sort, GradientsGoBackWhereValuesCameFrom) {
+  const std::vector<double> list = scattered(700), order = stable_order(list);
+  const Tensor x = Tensor::from(list).requires_grad_();
+  const Tensor weights = Tensor::arange(700).cast(DType::F64);
+  const Tensor y = x.sort().first;
+  const Tensor first = gradient((y * y * weights).sum(), {x})[0];
+  std::vector<double> expected(700), second(700);
+  for (size_t i = 0; i < 700; ++i) {
+    const auto at = static_cast<size_t>(order[i]);
+    expected[at] = 2 * list[at] * static_cast<double>(i);
+    second[at] = 2 * static_cast<double>(i);
+  }
+  expect_near(values(first), expected, 0, 0);
+  expect_near(values(gradient(first.sum(), {x})[0]), second, 0, 0);
+  const std::vector<double> top = values(gradient(x.topk(3).first.sum(), {x})[0]);
+  EXPECT_EQ(std::accumulate(top.begin(), top.end(), 0.0), 3);
+}
+
+TEST(Sort, RunsFewKernels) {
+  const auto kernels = [](const Tensor& t) { return t.schedule().size(); };
+  const auto stored = [](int64_t n) { return Tensor::arange(n).cast(DType::F32).sin().realize(); };
+  EXPECT_LE(kernels(stored(200).argsort()), 3u);
+  EXPECT_LE(kernels(stored(4096).argsort()), 32u);
+  EXPECT_LE(kernels(stored(64).cumsum(0)), 1u);
+  EXPECT_LE(kernels(stored(4096).cumsum(0)), 3u);
+  EXPECT_LE(kernels(stored(100000).cumsum(0)), 6u);
+}
+
+TEST(Sort, RefusesWhatIsNotThere) {
+  const Tensor x = Tensor::zeros({2, 3});
+  EXPECT_EQ(error_of([&] { x.sort(2); }),
+            "[sort] axis 2 is out of range for 2 axes: allowed are -2 to 1");
+  EXPECT_EQ(error_of([&] { x.argsort(-3); }),
+            "[argsort] axis -3 is out of range for 2 axes: allowed are -2 to 1");
+  EXPECT_EQ(error_of([&] { x.topk(4); }), "[topk] 4 elements of axis 1 of (2, 3)");
+  EXPECT_EQ(error_of([&] { x.topk(-1, 0); }), "[topk] -1 elements of axis 0 of (2, 3)");
+  EXPECT_EQ(error_of([&] { x.cumsum(2); }),
+            "[cumsum] axis 2 is out of range for 2 axes: allowed are -2 to 1");
+  EXPECT_EQ(error_of([&] { x.cumprod(0, DType::Bool); }),
+            "[cumprod] bool is no dtype to add up in");
+  EXPECT_EQ(error_of([&] { x.cummax(5); }),
+            "[cummax] axis 5 is out of range for 2 axes: allowed are -2 to 1");
+  EXPECT_EQ(error_of([&] { x.sum()[0].logcumsumexp(1); }, ErrorKind::User).substr(0, 7), "[index]");
+}
+
+TEST(Scan, LongAxesAgreeWithAddingOneByOne) {
+  const int64_t n = many();
+  std::vector<double> list(static_cast<size_t>(n)), sums(list.size()), tops(list.size()),
+      places(list.size());
+  for (size_t i = 0; i < list.size(); ++i)
+    list[i] = std::sin(static_cast<double>(i) * 0.7) + static_cast<double>(i % 1000) / 1000;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const bool is_new = i == 0 || list[i] >= tops[i - 1];
+    sums[i] = list[i] + (i == 0 ? 0 : sums[i - 1]);
+    tops[i] = is_new ? list[i] : tops[i - 1];
+    places[i] = is_new ? static_cast<double>(i) : places[i - 1];
+  }
+  const Tensor x = Tensor::from(list);
+  expect_near(values(x.cumsum(0)), sums, 1e-9, 1e-12);
+  const auto [largest, at] = x.cummax(0);
+  EXPECT_EQ(values(largest), tops);
+  EXPECT_EQ(values(at), places);
+}
+
+}  // namespace
+}  // namespace plugrad
