@@ -228,7 +228,8 @@ Tensor Tensor::multinomial(int64_t count, bool replacement) const {
   const Tensor upto = weights.cumsum(-1).contiguous();
   const Tensor total = upto.slice(-1, Slice(-1, {}));
   const Tensor point = (rand(drawn, DType::F32, device()) * total).contiguous();
-  return (upto.unsqueeze(-2) <= point.unsqueeze(-1)).sum(-1);
+  const Tensor passed = (upto.unsqueeze(-2) <= point.unsqueeze(-1)).sum(-1);
+  return passed.minimum(places - 1);  // of weights that are all 0: the last
 }
 
 }  // namespace plugrad
