@@ -188,6 +188,74 @@ TEST(UserKernel, the_evaluator_says_that_it_does_not_know_it) {
               HasSubstr("a user's kernel is not evaluated"));
 }
 
+// ---- Random programs: kernels of the user's among other ops, against the same ops alone ----
+
+// A program over 4 x 4 integers; what a kernel would compute is composed when `alone`.
+class RandomProgram {
+ public:
+  RandomProgram(uint32_t seed, bool alone) : seed_(seed), alone_(alone) {
+    for (int k = 0; k < 3; ++k) {
+      std::vector<int> values(16);
+      for (int& v : values) v = static_cast<int>(next(9)) - 4;
+      made_.push_back(Tensor::from(values, {4, 4}).realize());
+    }
+    for (int step = 0; step < 14; ++step) made_.push_back(grown());
+  }
+  const Tensors& results() const { return made_; }
+
+ private:
+  uint32_t next(uint32_t below) {
+    seed_ = seed_ * 1664525u + 1013904223u;
+    return (seed_ >> 8) % below;
+  }
+  const Tensor& any() { return made_[next(static_cast<uint32_t>(made_.size()))]; }
+
+  Tensor grown() {
+    const Tensor a = any(), b = any();
+    switch (next(8)) {
+      case 0:
+        return a + b;
+      case 1:
+        return a.transpose();
+      case 2:
+        return a.sum(0, true) - b;
+      case 3:
+        return a.shrink({{1, 4}, {0, 4}}).pad({{0, 1}, {0, 0}}) * 2;
+      case 4:
+        return a.flip({1}).maximum(b);
+      case 5:
+        return kernels(a.sum(1, true).expand({4, 4}), b)[next(2)];
+      case 6:
+        return kernels(a, Tensor::full({4, 4}, static_cast<int>(next(5))))[next(2)];
+      default: {
+        const Tensors both = kernels(a, b);
+        return both[0] - both[1].reshape({4, 4}).transpose();
+      }
+    }
+  }
+
+  // Sum and difference.
+  Tensors kernels(const Tensor& a, const Tensor& b) const {
+    if (alone_) return {a + b, a - b};
+    return two_outputs(16)({a, b}, {{{4, 4}, DType::I32}, {{4, 4}, DType::I32}});
+  }
+
+  uint32_t seed_;
+  const bool alone_;
+  Tensors made_;
+};
+
+TEST(UserKernel, in_random_programs_computes_what_ops_alone_do) {
+  for (uint32_t seed = 0; seed < (on_cpu() ? 40u : 150u); ++seed) {
+    const RandomProgram with(seed, false), without(seed, true);
+    const size_t first = seed % 2 == 0 ? with.results().size() - 1 : 8;  // one result, or many
+    Tensor::realize(std::span(with.results()).subspan(first));
+    for (size_t i = 0; i < with.results().size(); ++i)
+      ASSERT_EQ(with.results()[i].to_vector<int>(), without.results()[i].to_vector<int>())
+          << "seed " << seed << ", result " << i;
+  }
+}
+
 // ---- Bad input ----
 
 std::string refused(const UserKernel& kernel, const Tensors& inputs,
