@@ -1,0 +1,26 @@
+// Textual IR from anywhere: it is parsed or refused with an Error, and what is parsed can be
+// verified and printed and read again.
+#include <cstdint>
+#include <string_view>
+
+#include "plugrad/error.h"
+#include "uop/parser.h"
+#include "uop/printer.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace plugrad;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  std::string printed;
+  try {
+    Graph graph;
+    const auto roots = parse(graph, text);
+    if (roots.empty()) return 0;
+    printed = print(graph, roots, Numbering::FromZero);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::Internal) __builtin_trap();
+    return 0;
+  }
+  Graph again;  // what was printed must parse, and print the same
+  if (print(again, parse(again, printed), Numbering::FromZero) != printed) __builtin_trap();
+  return 0;
+}
