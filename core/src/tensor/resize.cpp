@@ -16,6 +16,10 @@ struct Step {
   int64_t from, to;
   double scale;
 
+  /// Whether each element repeats as often as every other.
+  bool repeats() const {
+    return to % from == 0 && (scale <= 0 || scale == static_cast<double>(to / from));
+  }
   template <class Real>
   Real ratio() const {
     return scale > 0 ? static_cast<Real>(1.0 / scale)
@@ -29,8 +33,22 @@ Tensor along(const Tensor& x, int64_t axis, Tensor list) {
   return list.reshape(shape);
 }
 
+/// The elements of an axis at places that are all inside. As index_select, which would look for
+/// negative ones in a kernel of its own.
+Tensor read(const Tensor& x, int64_t axis, const std::vector<int32_t>& places) {
+  const auto at = static_cast<size_t>(axis);
+  Shape data = x.shape(), counter(data.size() + 1, 1), rows = counter;
+  counter[at + 1] = data[at];
+  rows[at] = static_cast<int64_t>(places.size());
+  const Tensor hit =
+      Tensor::from(places).reshape(rows) == Tensor::arange(data[at]).reshape(counter);
+  data.insert(data.begin() + axis, 1);
+  const Tensor values = x.dtype() == DType::Bool ? x.cast(DType::U8) : x;
+  return where(hit, values.reshape(data), 0).sum(axis + 1).cast(x.dtype());
+}
+
 Tensor nearest(const Tensor& x, int64_t axis, const Step& s, bool exact) {
-  if (s.to % s.from == 0 && s.scale <= 0) {  // each element repeats
+  if (s.repeats()) {
     Shape split = x.shape(), repeated, merged = split;
     split.insert(split.begin() + axis + 1, 1);
     repeated = split;
@@ -45,7 +63,7 @@ Tensor nearest(const Tensor& x, int64_t axis, const Step& s, bool exact) {
     const auto place = static_cast<int64_t>(std::floor(at * s.ratio<float>()));
     places.push_back(static_cast<int32_t>(std::min(place, s.from - 1)));
   }
-  return x.index_select(axis, Tensor::from(places));
+  return read(x, axis, places);
 }
 
 /// The two neighbours of each element, and the weight of the second.
@@ -90,8 +108,7 @@ Tensor weigh_bytes(const Tensor& low, const Tensor& high, int64_t axis,
 Tensor linear(const Tensor& x, int64_t axis, const Step& s, bool align_corners) {
   if (s.from == s.to && s.scale <= 0) return x;
   const Neighbours n = neighbours_of(s, align_corners);
-  const Tensor low = x.index_select(axis, Tensor::from(n.low)),
-               high = x.index_select(axis, Tensor::from(n.high));
+  const Tensor low = read(x, axis, n.low), high = read(x, axis, n.high);
   if (x.dtype() == DType::U8) return weigh_bytes(low, high, axis, n.weight);
   std::vector<double> rest;
   for (double w : n.weight) rest.push_back(1.0 - w);

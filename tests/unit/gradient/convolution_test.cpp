@@ -85,7 +85,8 @@ TEST_F(ConvolutionTest, IsFoundBelowPaddingAndMovement) {
   const Id source = buffer({1, 2, 36}, upto(72)), weight = buffer({9, 2, 2}, upto(36));
   const Id image = move(Op::Pad, move(Op::Reshape, source, {1, 2, 6, 6}), {0, 0, 0, 0, 1, 1, 1, 1});
   const Id kernel = move(Op::Permute, move(Op::Reshape, weight, {3, 3, 2, 2}), {2, 3, 0, 1});
-  const auto found = match_convolution(context, build_convolution(context, {image, kernel, 1, {1, 1}, {1, 1}}));
+  const auto found =
+      match_convolution(context, build_convolution(context, {image, kernel, 1, {1, 1}, {1, 1}}));
   ASSERT_TRUE(found);
   EXPECT_EQ(found->image, image);
   EXPECT_EQ(found->weight, kernel);
@@ -109,7 +110,8 @@ size_t count_ops(const Graph& g, Id root, Op op) {
 TEST_F(ConvolutionTest, TheDataGradientIsAConvolutionAndBothAreOneSum) {
   const Id image = buffer({2, 3, 8, 8}, upto(384)), weight = buffer({4, 3, 3, 3}, upto(108));
   const Id dy = buffer({2, 1, 4, 6, 6, 1, 1, 1}, upto(288));
-  const Id y = g.binary(Op::Mul, build_convolution(context, {image, weight, 1, {1, 1}, {1, 1}}), dy);
+  const Id y =
+      g.binary(Op::Mul, build_convolution(context, {image, weight, 1, {1, 1}, {1, 1}}), dy);
   const Id targets[] = {image, weight};
   const std::vector<Id> found = gradient(context, y, number(1), targets);
   const Id sum = g[found[0]].src[0];  // below the reshape to the image
@@ -121,6 +123,22 @@ TEST_F(ConvolutionTest, TheDataGradientIsAConvolutionAndBothAreOneSum) {
   EXPECT_EQ(count_ops(g, found[0], Op::Contiguous), 1u);  // the padded gradient
   EXPECT_EQ(count_ops(g, found[1], Op::Reduce), 1u);
   EXPECT_EQ(count_ops(g, found[1], Op::Pad), 0u);
+}
+
+TEST_F(ConvolutionTest, AStrideOfTheDataGradientIsOutChannelsNotZeros) {
+  const Id image = buffer({1, 3, 8, 9}, upto(216)), weight = buffer({4, 3, 4, 3}, upto(144));
+  const Convolution strided{image, weight, 1, {2, 3}, {1, 1}};
+  const Id node = build_convolution(context, strided);
+  const Id dy = buffer(List(shapes[node].begin(), shapes[node].end()), upto(36));
+  const Id flow = convolution_gradient(context, strided, node, dy, true, false).image;
+  EXPECT_THAT(shapes[flow], ElementsAre(1, 3, 8, 9));
+  Id sum = flow;
+  while (g[sum].op != Op::Reduce) sum = g[sum].src[0];
+  const auto back = match_convolution(context, sum);
+  ASSERT_TRUE(back);
+  EXPECT_THAT(back->stride, ElementsAre(1, 1));
+  EXPECT_THAT(shapes[back->image], ElementsAre(1, 4, 5, 3));    // (3, 3) and the edges alone
+  EXPECT_THAT(shapes[back->weight], ElementsAre(18, 4, 2, 1));  // 3 channels of 2 x 3 rests
 }
 
 }  // namespace
