@@ -10,6 +10,7 @@
 #include "plugrad/functional.h"
 #include "plugrad/kernel.h"
 #include "plugrad/linalg.h"
+#include "plugrad/learning_rate.h"
 #include "plugrad/loss.h"
 #include "plugrad/nn.h"
 #include "plugrad/optim.h"

@@ -13,6 +13,7 @@ using Guard = std::lock_guard<std::recursive_mutex>;
 Session::Session() : parts_(std::make_unique<Parts>()) {
   shapes_ = std::make_unique<Shapes>(graph_);
   devices_ = std::make_unique<Devices>(graph_);
+  graph_.order_by_structure();
   parts_->devices.on_open = [this](runtime::Device& device) {
     device.set_reclaim([this](uint64_t, bool must) { reclaim(must); });
   };

@@ -1,10 +1,11 @@
-// The layers: how their state begins, and what they compute of x.
-#include <algorithm>
+// The layers that hold one table of weights or none: how their state begins, and what they compute
+// of x.
 #include <cmath>
 #include <functional>
 #include <numeric>
 
 #include "base/check.h"
+#include "nn/initial.h"
 #include "plugrad/nn.h"
 
 namespace plugrad::nn {
@@ -12,28 +13,35 @@ namespace {
 
 thread_local bool training_on_this_thread = true;
 
+}  // namespace
+
+bool is_training() {
+  return training_on_this_thread;
+}
+
+TrainingScope::TrainingScope(bool training) : outer_(training_on_this_thread) {
+  training_on_this_thread = training;
+}
+TrainingScope::~TrainingScope() {
+  training_on_this_thread = outer_;
+}
+
 Tensor trained_uniform(const Shape& shape, double bound) {
   return Tensor::uniform(shape, -bound, bound).requires_grad_();
 }
 
-// Buffers of their own: two tensors made of equal constants would be one node until the first step writes them,
-// and that step a graph of its own.
 Tensor filled(const Shape& shape, float value) {
   for (int64_t size : shape) require(size >= 0, "[nn] {} is no shape", to_string(shape));
   auto count = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
   return Tensor::from(std::vector<float>(static_cast<size_t>(count), value), shape);
 }
 
-Tensor trained_constant(const Shape& shape, float value) { return filled(shape, value).requires_grad_(); }
+Tensor trained_constant(const Shape& shape, float value) {
+  return filled(shape, value).requires_grad_();
+}
 
-}  // namespace
-
-bool is_training() { return training_on_this_thread; }
-
-TrainingScope::TrainingScope(bool training) : outer_(training_on_this_thread) { training_on_this_thread = training; }
-TrainingScope::~TrainingScope() { training_on_this_thread = outer_; }
-
-// Weights as kaiming_uniform with a = sqrt(5), which is 1/sqrt(fan in): the field's default since Torch.
+// Weights as kaiming_uniform with a = sqrt(5), which is 1/sqrt(fan in): the field's default since
+// Torch.
 Linear::Linear(int64_t in, int64_t out, bool with_bias) {
   require(in > 0 && out > 0, "[Linear] {} inputs to {} outputs; both must be positive", in, out);
   double bound = 1.0 / std::sqrt(static_cast<double>(in));
@@ -43,11 +51,13 @@ Linear::Linear(int64_t in, int64_t out, bool with_bias) {
 
 Tensor Linear::operator()(const Tensor& x) const {
   require(x.ndim() >= 1 && x.shape().back() == weight.size(1),
-          "[Linear] x is {}, but the layer takes {} values in the last axis", to_string(x.shape()), weight.size(1));
+          "[Linear] x is {}, but the layer takes {} values in the last axis", to_string(x.shape()),
+          weight.size(1));
   return linear(x, weight.transpose(), bias);
 }
 
-Conv2d::Conv2d(int64_t in, int64_t out, Pair kernel, ConvOptions options_, bool with_bias) : options(options_) {
+Conv2d::Conv2d(int64_t in, int64_t out, Pair kernel, ConvOptions options_, bool with_bias)
+    : options(options_) {
   int64_t groups = options.groups;
   require(in > 0 && out > 0 && groups > 0 && in % groups == 0 && out % groups == 0,
           "[Conv2d] {} channels to {} in {} groups; both must be multiples of the groups", in, out, groups);
@@ -60,61 +70,25 @@ Conv2d::Conv2d(int64_t in, int64_t out, Pair kernel, ConvOptions options_, bool 
   if (with_bias) bias = trained_uniform({out}, bound);
 }
 
-Tensor Conv2d::operator()(const Tensor& x) const { return conv2d(x, weight, bias, options); }
-
-BatchNorm::BatchNorm(int64_t channels, BatchNormOptions options_) : options(options_) {
-  require(channels > 0, "[BatchNorm] {} channels; there must be one at least", channels);
-  if (options.affine) {
-    weight = trained_constant({channels}, 1.0f);
-    bias = trained_constant({channels}, 0.0f);
-  }
-  running_mean = filled({channels}, 0.0f);
-  running_var = filled({channels}, 1.0f);
-}
-
-Tensor BatchNorm::operator()(const Tensor& x) {
-  int64_t channels = running_mean.numel();
-  require(x.ndim() >= 2 && x.size(1) == channels, "[BatchNorm] x is {}, but the layer has {} channels on axis 1",
-          to_string(x.shape()), channels);
-  if (!is_training())
-    return batchnorm(x, weight, bias, running_mean, (running_var + options.eps).rsqrt());
-  std::vector<int64_t> others;
-  for (int64_t axis = 0; axis < x.ndim(); ++axis)
-    if (axis != 1) others.push_back(axis);
-  int64_t count = x.numel() / channels;
-  require(count > 1, "[BatchNorm] x is {}: one value a channel has no variance to train with", to_string(x.shape()));
-  Tensor mean = x.mean(others), variance = x.var(others, false, 0);
-  double momentum = options.momentum;
-  double unbiased = momentum * static_cast<double>(count) / static_cast<double>(count - 1);
-  running_mean.assign(running_mean * (1 - momentum) + mean.detach() * momentum);
-  running_var.assign(running_var * (1 - momentum) + variance.detach() * unbiased);
-  return batchnorm(x, weight, bias, mean, (variance + options.eps).rsqrt());
-}
-
-LayerNorm::LayerNorm(const Shape& shape, double eps_)
-    : weight(trained_constant(shape, 1.0f)), bias(trained_constant(shape, 0.0f)), eps(eps_) {}
-
-Tensor LayerNorm::operator()(const Tensor& x) const {
-  const Shape shape = x.shape(), last = weight.shape();
-  auto ndim = static_cast<int64_t>(last.size());
-  bool fits = shape.size() >= last.size() && std::equal(last.rbegin(), last.rend(), shape.rbegin());
-  require(fits, "[LayerNorm] x is {}, but its last axes must be {}", to_string(shape), to_string(last));
-  std::vector<int64_t> axes;
-  for (int64_t axis = -ndim; axis < 0; ++axis) axes.push_back(axis);
-  return layernorm(x, axes, eps) * weight + bias;
+Tensor Conv2d::operator()(const Tensor& x) const {
+  return conv2d(x, weight, bias, options);
 }
 
 Dropout::Dropout(double p_) : p(p_) {
   require(p >= 0.0 && p < 1.0, "[Dropout] p is {}; it must be in [0, 1)", p);
 }
 
-Tensor Dropout::operator()(const Tensor& x) const { return x.dropout(p, is_training()); }
+Tensor Dropout::operator()(const Tensor& x) const {
+  return x.dropout(p, is_training());
+}
 
 Embedding::Embedding(int64_t count, int64_t width) {
   require(count > 0 && width > 0, "[Embedding] {} rows of {}; both must be positive", count, width);
   weight = Tensor::randn({count, width}).requires_grad_();
 }
 
-Tensor Embedding::operator()(const Tensor& places) const { return embedding(weight, places); }
+Tensor Embedding::operator()(const Tensor& places) const {
+  return embedding(weight, places);
+}
 
 }  // namespace plugrad::nn

@@ -1,36 +1,44 @@
-// The optimisers: each records the next values of its tensors and realises them in one plan.
+// The optimisers: each records the next values of its tensors, which are realised in one plan.
 #include "plugrad/optim.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <numeric>
 
 #include "base/check.h"
 #include "engine/session.h"
+#include "plugrad/functional.h"
+#include "plugrad/linalg.h"
 
 namespace plugrad::optim {
 namespace {
 
-std::vector<Tensor> joined(const std::vector<const std::vector<Tensor>*>& lists) {
-  std::vector<Tensor> all;
-  for (const auto* list : lists) all.insert(all.end(), list->begin(), list->end());
-  return all;
-}
-
-// A buffer of its own: equal constants would be one node until the first step writes them, and that step a
-// graph of its own.
+// A buffer of its own: equal constants would be one node until the first step writes them, and that
+// step a graph of its own.
 Tensor zeros(const Shape& shape, DType dtype, const std::string& device) {
   auto count = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
   std::vector<std::byte> bytes(static_cast<size_t>(count) * size_of(dtype));
   return Tensor::from_bytes(bytes, shape, dtype, device);
 }
 
+// Of the state that belongs to a parameter: squares of halves would underflow.
+DType state_dtype(const Tensor& parameter) {
+  return parameter.dtype() == DType::F64 ? DType::F64 : DType::F32;
+}
+
+Tensor norm(const Tensor& x) {
+  return x.square().sum().sqrt();
+}
+
 }  // namespace
 
-Optimizer::Optimizer(std::vector<Tensor> parameters, double lr) : parameters_(std::move(parameters)) {
+Optimizer::Optimizer(std::vector<Tensor> parameters, double lr)
+    : parameters_(std::move(parameters)) {
   require(!parameters_.empty(), "[optim] there are no parameters; pass nn::parameters(net)");
   for (const Tensor& p : parameters_)
-    require(p.requires_grad(), "[optim] a parameter {} does not require gradients; call requires_grad_() on it",
+    require(p.requires_grad(),
+            "[optim] a parameter {} does not require gradients; call requires_grad_() on it",
             to_string(p.shape()));
   set_learning_rate(lr);
   // Initial values have plans of their own, so that the first step has the same graph as all others.
@@ -42,88 +50,187 @@ void Optimizer::zero_grad() {
 }
 
 void Optimizer::set_learning_rate(double lr) {
-  require(std::isfinite(lr) && lr >= 0, "[optim] the learning rate is {}; it must be a number from 0 on", lr);
+  require(std::isfinite(lr) && lr >= 0,
+          "[optim] the learning rate is {}; it must be a number from 0 on", lr);
+  if (lr == learning_rate_) return;
   learning_rate_ = lr;
-  lr_ = Tensor::from<float>({static_cast<float>(lr)}, parameters_.front().device());
+  lr_ = numbers({lr}).reshape({});
+}
+
+bool Optimizer::has_gradients() const {
+  return std::ranges::any_of(parameters_, [](const Tensor& p) { return p.grad().defined(); });
 }
 
 void Optimizer::require_gradients() const {
-  for (const Tensor& p : parameters_)
-    if (p.grad().defined()) return;
-  fail(ErrorKind::User, "[optim] no parameter has a gradient; call loss.backward() before step()");
+  require(has_gradients(),
+          "[optim] no parameter has a gradient; call loss.backward() before step()");
 }
 
 std::vector<Tensor> Optimizer::zeros_like_parameters() const {
   std::vector<Tensor> tensors;
-  for (const Tensor& p : parameters_) tensors.push_back(zeros(p.shape(), p.dtype(), p.device()));
+  for (const Tensor& p : parameters_)
+    tensors.push_back(zeros(p.shape(), state_dtype(p), p.device()));
   return tensors;
 }
 
-void Optimizer::realize_step(const std::vector<const std::vector<Tensor>*>& state) const {
-  std::vector<const std::vector<Tensor>*> lists = state;
-  lists.push_back(&parameters_);
-  std::vector<engine::TensorState*> states;
-  for (const Tensor& tensor : joined(lists)) states.push_back(tensor.state().get());
-  engine::Session::current().step_realize(states);
+DType Optimizer::rate_dtype() const {
+  const bool wide = std::ranges::any_of(
+      parameters_, [](const Tensor& p) { return state_dtype(p) == DType::F64; });
+  return wide ? DType::F64 : DType::F32;
+}
+
+Tensor Optimizer::numbers(const std::vector<double>& values) const {
+  const std::string device = parameters_.front().device();
+  if (rate_dtype() == DType::F64) return Tensor::from(values, device);
+  return Tensor::from(std::vector<float>(values.begin(), values.end()), device);
+}
+
+Tensor Optimizer::value(size_t i) const {
+  return parameters_[i].detach().cast(state_dtype(parameters_[i]));
+}
+
+Tensor Optimizer::gradient(size_t i) const {
+  return parameters_[i].grad().detach().cast(state_dtype(parameters_[i]));
+}
+
+void Optimizer::realize_recorded() {
+  engine::Session::current().step_realize({});
 }
 
 SGD::SGD(std::vector<Tensor> parameters, const SGDOptions& options)
     : Optimizer(std::move(parameters), options.lr), options_(options) {
-  require(!options.nesterov || options.momentum > 0, "[SGD] nesterov needs momentum, which is {}", options.momentum);
+  require(!options.nesterov || options.momentum > 0, "[SGD] nesterov needs momentum, which is {}",
+          options.momentum);
   if (options.momentum != 0) velocity_ = zeros_like_parameters();
 }
 
 void SGD::step() {
   require_gradients();
+  record_step();
+  realize_recorded();
+}
+
+void SGD::record_step() {
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    Tensor& p = parameters_[i];
-    if (!p.grad().defined()) continue;
-    Tensor g = p.grad().detach();
-    if (options_.weight_decay != 0) g = g + p.detach() * options_.weight_decay;
+    if (!parameters_[i].grad().defined()) continue;
+    Tensor g = gradient(i);
+    if (options_.weight_decay != 0) g = g + value(i) * options_.weight_decay;
     if (options_.momentum != 0) {
       velocity_[i].assign(velocity_[i] * options_.momentum + g);
       g = options_.nesterov ? g + velocity_[i] * options_.momentum : velocity_[i];
     }
-    p.assign(p.detach() - g * lr_);
+    parameters_[i].assign(value(i) - g * rate());
   }
-  realize_step({&velocity_});
 }
 
-Adam::Adam(std::vector<Tensor> parameters, const AdamOptions& options) : Adam(std::move(parameters), options, false) {}
+Adam::Adam(std::vector<Tensor> parameters, const AdamOptions& options)
+    : Adam(std::move(parameters), options, Decay::Gradient) {}
 
-Adam::Adam(std::vector<Tensor> parameters, const AdamOptions& options, bool decoupled)
-    : Optimizer(std::move(parameters), options.lr), options_(options), decoupled_(decoupled) {
+Adam::Adam(std::vector<Tensor> parameters, const AdamOptions& options, Decay decay)
+    : Optimizer(std::move(parameters), options.lr), options_(options), decay_(decay) {
   for (double beta : {options.beta1, options.beta2})
     require(beta >= 0 && beta < 1, "[Adam] a beta is {}; both must be in [0, 1)", beta);
   mean_ = zeros_like_parameters();
   variance_ = zeros_like_parameters();
-  const std::string device = parameters_.front().device();
-  betas_ = Tensor::from<float>({static_cast<float>(options.beta1), static_cast<float>(options.beta2)}, device);
-  gains_ = Tensor::from<float>({static_cast<float>(1 - options.beta1), static_cast<float>(1 - options.beta2)}, device);
-  correction_ = {zeros({2}, DType::F32, device)};
+  betas_ = numbers({options.beta1, options.beta2});
+  gains_ = numbers({1 - options.beta1, 1 - options.beta2});
+  correction_ = numbers({0, 0});
 }
 
 void Adam::step() {
   require_gradients();
-  correction_[0].assign(correction_[0] * betas_ + gains_);
-  for (size_t i = 0; i < parameters_.size(); ++i)
-    if (parameters_[i].grad().defined()) record_update(i);
-  realize_step({&mean_, &variance_, &correction_});
+  record_step();
+  realize_recorded();
 }
 
-void Adam::record_update(size_t i) {
-  Tensor& p = parameters_[i];
-  Tensor value = p.detach(), g = p.grad().detach();
-  if (decoupled_)
-    value = value - value * lr_ * options_.weight_decay;
-  else if (options_.weight_decay != 0)
-    g = g + value * options_.weight_decay;
+void Adam::record_correction() {
+  correction_.assign(correction_ * betas_ + gains_);
+}
+
+Tensor Adam::direction(size_t i, const Tensor& g) {
   mean_[i].assign(mean_[i] * options_.beta1 + g * (1 - options_.beta1));
   variance_[i].assign(variance_[i] * options_.beta2 + g * g * (1 - options_.beta2));
-  Tensor m = mean_[i] / correction_[0][0], v = variance_[i] / correction_[0][1];
-  p.assign(value - m / (v.sqrt() + options_.eps) * lr_);
+  const Tensor m = mean_[i] / correction_[0], v = variance_[i] / correction_[1];
+  return m / (v.sqrt() + options_.eps);
 }
 
-AdamW::AdamW(std::vector<Tensor> parameters, AdamOptions options) : Adam(std::move(parameters), options, true) {}
+void Adam::record_step() {
+  record_correction();
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (!parameters_[i].grad().defined()) continue;
+    Tensor p = value(i), g = gradient(i);
+    if (options_.weight_decay != 0) {
+      if (decay_ == Decay::Parameter)
+        p = p - p * rate() * options_.weight_decay;
+      else
+        g = g + p * options_.weight_decay;
+    }
+    parameters_[i].assign(p - direction(i, g) * rate());
+  }
+}
+
+AdamW::AdamW(std::vector<Tensor> parameters, AdamOptions options)
+    : Adam(std::move(parameters), options, Decay::Parameter) {}
+
+LAMB::LAMB(std::vector<Tensor> parameters, const LAMBOptions& o)
+    : Adam(std::move(parameters), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay},
+           Decay::Parameter) {}
+
+void LAMB::step() {
+  require_gradients();
+  record_step();
+  realize_recorded();
+}
+
+void LAMB::record_step() {
+  record_correction();
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (!parameters_[i].grad().defined()) continue;
+    const Tensor p = value(i);
+    Tensor r = direction(i, gradient(i));
+    if (options().weight_decay != 0) r = r + p * options().weight_decay;
+    const Tensor length = norm(p), step = norm(r);
+    const Tensor trust = where((length > 0) & (step > 0), length / step, 1.0);
+    parameters_[i].assign(p - r * (trust * rate()));
+  }
+}
+
+Muon::Muon(std::vector<Tensor> parameters, const MuonOptions& options)
+    : Optimizer(std::move(parameters), options.lr), options_(options) {
+  for (const Tensor& p : parameters_)
+    require(p.ndim() >= 2,
+            "[Muon] a parameter {} is no matrix; give biases and scales to Adam, in an "
+            "OptimizerGroup",
+            to_string(p.shape()));
+  require(options.momentum >= 0 && options.momentum < 1,
+          "[Muon] the momentum is {}; it must be in [0, 1)", options.momentum);
+  velocity_ = zeros_like_parameters();
+}
+
+void Muon::step() {
+  require_gradients();
+  record_step();
+  realize_recorded();
+}
+
+void Muon::record_step() {
+  const std::vector<double> coefficients(options_.coefficients.begin(),
+                                         options_.coefficients.end());
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (!parameters_[i].grad().defined()) continue;
+    const double m = options_.momentum;
+    const Tensor g = gradient(i);
+    velocity_[i].assign(velocity_[i] * m + g * (1 - m));
+    const Tensor along = options_.nesterov ? velocity_[i] * m + g * (1 - m) : velocity_[i];
+    const Tensor matrix = along.flatten(1);
+    const Tensor even = newton_schulz(matrix, options_.iterations, coefficients);
+    const auto rows = static_cast<double>(matrix.size(0));
+    const auto columns = static_cast<double>(std::max<int64_t>(matrix.size(1), 1));
+    const double scale = std::sqrt(std::max(1.0, rows / columns));
+    const Tensor p = value(i);
+    parameters_[i].assign(p - p * rate() * options_.weight_decay -
+                          even.reshape(p.shape()) * scale * rate());
+  }
+}
 
 }  // namespace plugrad::optim

@@ -1,5 +1,9 @@
 // State dictionaries: collecting, comparing, reading and writing them.
+#include <algorithm>
+#include <array>
 #include <map>
+#include <set>
+#include <span>
 
 #include "base/check.h"
 #include "nn/safetensors.h"
@@ -10,26 +14,49 @@ namespace {
 
 bool both_floats(const Tensor& a, const Tensor& b) { return is_float(a.dtype()) && is_float(b.dtype()); }
 
-/// What keeps `source` from filling `target`, a line each; empty when nothing does.
-std::string differences(const StateDict& target, const std::map<std::string, Tensor>& source) {
-  std::string lines;
-  std::map<std::string, Tensor> wanted(target.begin(), target.end());
+std::string describe(const Tensor& tensor) {
+  return fmt::format("{} {}", to_string(tensor.shape()), name_of(tensor.dtype()));
+}
+
+using Kind = StateDifference::Kind;
+
+/// What keeps `source` from filling `target`.
+std::vector<StateDifference> differences(const StateDict& target,
+                                         const std::map<std::string, Tensor>& source) {
+  std::vector<StateDifference> found;
+  std::set<std::string> wanted;
   for (const auto& [name, tensor] : target) {
-    auto found = source.find(name);
-    if (found == source.end()) {
-      lines += fmt::format("\n  missing: {} {} {}", name, to_string(tensor.shape()), name_of(tensor.dtype()));
-    } else if (found->second.shape() != tensor.shape()) {
-      lines += fmt::format("\n  shape of {}: {} is given, {} is needed", name, to_string(found->second.shape()),
-                           to_string(tensor.shape()));
-    } else if (found->second.dtype() != tensor.dtype() && !both_floats(found->second, tensor)) {
-      lines += fmt::format("\n  dtype of {}: {} is given, {} is needed", name, name_of(found->second.dtype()),
-                           name_of(tensor.dtype()));
+    wanted.insert(name);
+    const auto given = source.find(name);
+    if (given == source.end()) {
+      found.push_back({Kind::Missing, name, describe(tensor), {}});
+      continue;
     }
+    const Tensor& other = given->second;
+    if (other.shape() != tensor.shape())
+      found.push_back({Kind::Shape, name, describe(tensor), describe(other)});
+    else if (other.dtype() != tensor.dtype() && !both_floats(other, tensor))
+      found.push_back({Kind::DType, name, describe(tensor), describe(other)});
   }
   for (const auto& [name, tensor] : source)
-    if (!wanted.contains(name))
-      lines += fmt::format("\n  unknown: {} {} {}", name, to_string(tensor.shape()), name_of(tensor.dtype()));
-  return lines;
+    if (!wanted.contains(name)) found.push_back({Kind::Unexpected, name, {}, describe(tensor)});
+  return found;
+}
+
+constexpr size_t kRows = 40;  // of a table; the rest is counted
+
+const char* name_of_kind(Kind kind) {
+  switch (kind) {
+    case Kind::Missing:
+      return "missing";
+    case Kind::Unexpected:
+      return "unexpected";
+    case Kind::Shape:
+      return "shape";
+    case Kind::DType:
+      return "dtype";
+  }
+  return "";
 }
 
 std::string_view trim(std::string_view text) {
@@ -62,16 +89,43 @@ std::vector<Tensor> trained(const StateDict& state) {
   return tensors;
 }
 
-void load_state(const StateDict& target, const StateDict& source) {
-  std::map<std::string, Tensor> given(source.begin(), source.end());
-  std::string lines = differences(target, given);
-  require(lines.empty(), "[load_state_dict] the state does not fit the module:{}\nnothing was loaded", lines);
+std::string describe(const std::vector<StateDifference>& differences) {
+  const size_t rows = std::min(differences.size(), kRows);
+  std::vector<std::array<std::string, 4>> table = {
+      {"difference", "name", "in the module", "in the state"}};
+  for (const StateDifference& row : std::span(differences).first(rows))
+    table.push_back({name_of_kind(row.kind), row.name, row.in_module.empty() ? "-" : row.in_module,
+                     row.in_state.empty() ? "-" : row.in_state});
+  size_t widths[3] = {};
+  for (const auto& row : table)
+    for (size_t i = 0; i < 3; ++i) widths[i] = std::max(widths[i], row[i].size());
+  std::string text;
+  for (const auto& row : table)
+    text += fmt::format("\n  {:{}}  {:{}}  {:{}}  {}", row[0], widths[0], row[1], widths[1], row[2],
+                        widths[2], row[3]);
+  if (differences.size() > rows)
+    text += fmt::format("\n  and {} more", differences.size() - rows);
+  return text;
+}
+
+std::vector<StateDifference> load_state(const StateDict& target, const StateDict& source,
+                                        Loading loading) {
+  const std::map<std::string, Tensor> given(source.begin(), source.end());
+  std::vector<StateDifference> found = differences(target, given);
+  require(loading == Loading::NotStrict || found.empty(),
+          "[load_state_dict] the state does not fit the module:{}\nnothing was loaded; "
+          "Loading::NotStrict skips what differs",
+          describe(found));
+  std::set<std::string> skipped;
+  for (const StateDifference& row : found) skipped.insert(row.name);
   std::vector<Tensor> tensors;
   for (const auto& [name, tensor] : target) {
+    if (skipped.contains(name)) continue;
     Tensor& destination = tensors.emplace_back(tensor);
     destination.assign(given.at(name).cast(tensor.dtype()).to(tensor.device()).detach());
   }
   Tensor::realize(tensors);
+  return found;
 }
 
 void save_state(const StateDict& state, const std::string& path) {

@@ -101,16 +101,31 @@ void Graph::grow_table() {
   for (Id id = 0; id < size_; ++id) *free_slot(hashes_[id], this->sources(id)) = id + 1;
 }
 
+bool Graph::in_order(Id left, Id right) const {
+  const bool left_const = operator[](left).op == Op::Const, right_const = operator[](right).op == Op::Const;
+  if (left_const != right_const) return right_const;
+  if (by_structure_ && structure_[left] != structure_[right]) return structure_[left] < structure_[right];
+  return left <= right;
+}
+
+// Identities of stored values are left out.
+uint32_t Graph::structure_of(Op op, DType dtype, std::span<const Id> sources, uint64_t arg) const {
+  uint64_t content = op == Op::Contiguous ? arg != 0 : arg;
+  if (op_info(op).arg == ArgKind::List) {
+    const auto values = list(static_cast<ListId>(arg));
+    content = Lists::hash(op == Op::Buffer ? values.subspan(1) : values);
+  }
+  uint64_t h = hash_of(op, dtype, {}, content);
+  for (Id s : sources) h = (h ^ structure_[s]) * 0xc4ceb9fe1a85ec53ull + (h >> 29);
+  return mix(h);
+}
+
 Id Graph::add(Op op, DType dtype, std::span<const Id> sources, uint64_t arg) {
   Id ordered[2];
-  if (sources.size() == 2 && is_commutative(op)) {
-    const bool left_const = operator[](sources[0]).op == Op::Const;
-    const bool right_const = operator[](sources[1]).op == Op::Const;
-    if (left_const != right_const ? left_const : sources[0] > sources[1]) {
-      ordered[0] = sources[1];
-      ordered[1] = sources[0];
-      sources = ordered;
-    }
+  if (sources.size() == 2 && is_commutative(op) && !in_order(sources[0], sources[1])) {
+    ordered[0] = sources[1];
+    ordered[1] = sources[0];
+    sources = ordered;
   }
   const uint32_t hash = hash_of(op, dtype, sources, arg);
   uint32_t* slot = find_slot(hash, op, dtype, sources, arg);
@@ -121,6 +136,7 @@ Id Graph::add(Op op, DType dtype, std::span<const Id> sources, uint64_t arg) {
   }
   *slot = size_ + 1;
   hashes_.push_back(hash);
+  if (by_structure_) structure_.push_back(structure_of(op, dtype, sources, arg));
   if ((size_ & kBlockMask) == 0) blocks_.push_back(std::make_unique_for_overwrite<Node[]>(kBlockMask + 1));
   Node& n = blocks_[size_ >> kBlockBits][size_ & kBlockMask];
   n = {op, dtype, static_cast<uint16_t>(sources.size()), {}, 0, arg};

@@ -1,0 +1,42 @@
+/// Attention as a layer.
+#pragma once
+
+#include <cstdint>
+
+#include "plugrad/nn/layers.h"
+
+namespace plugrad::nn {
+
+struct AttentionOptions {
+  int64_t kv_heads = 0;  ///< heads of keys and values, each shared by heads / kv_heads; 0: as many
+  double dropout = 0.0;  ///< of the weights, in training
+  bool bias = true;
+  int64_t key_width = 0, value_width = 0;  ///< of the inputs; 0: the width
+};
+/// What one call looks at.
+struct AttentionMask {
+  Tensor mask = {};     ///< bool (true takes part) or added; broadcasts to (…, heads, l, s)
+  bool causal = false;  ///< place i sees places up to i
+};
+/// Scaled dot-product attention with `heads` heads between four Linear layers. Shape: query
+/// (…, l, width), key and value (…, s, width) -> (…, l, width). Projections begin Glorot uniform and
+/// out_proj as Linear does, biases as zeros. PyTorch's in_proj_weight is q_proj, k_proj and v_proj
+/// stacked. Vaswani et al. 2017; grouped heads: Ainslie et al. 2023.
+struct PLUGRAD_API MultiHeadAttention {
+  MultiHeadAttention(int64_t width, int64_t heads, AttentionOptions options = {});
+  /// Self-attention.
+  Tensor operator()(const Tensor& x, const AttentionMask& mask = {}) const;
+  /// Cross-attention.
+  Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value,
+                    const AttentionMask& mask = {}) const;
+  Linear q_proj, k_proj, v_proj, out_proj;
+  int64_t heads;
+  AttentionOptions options;
+  PLUGRAD_FIELDS(q_proj, k_proj, v_proj, out_proj)
+
+ private:
+  struct Checked {};
+  MultiHeadAttention(int64_t width, int64_t heads, AttentionOptions options, Checked);
+};
+
+}  // namespace plugrad::nn

@@ -1,0 +1,133 @@
+/// What every module has: its fields by name, parameters, and files of them.
+///
+/// A module is any struct that names its fields once:
+///   struct Net {
+///     nn::Conv2d conv{1, 32, 5};
+///     nn::Linear out{576, 10};
+///     PLUGRAD_FIELDS(conv, out)
+///     Tensor operator()(const Tensor& x) { … }
+///   };
+/// Fields are tensors, modules, or vectors and optionals of modules; the state dictionary calls them
+/// "conv.weight", "blocks.0.bias".
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "plugrad/tensor.h"
+
+namespace plugrad::nn {
+
+/// Tensors by name, in the order in which the fields are named.
+using StateDict = std::vector<std::pair<std::string, Tensor>>;
+
+/// Receives a module's fields; PLUGRAD_FIELDS writes the calls.
+class PLUGRAD_API StateVisitor {
+ public:
+  explicit StateVisitor(StateDict& out) : out_(out) {}
+
+  template <class... Fields>
+  void visit([[maybe_unused]] std::string_view comma_separated_names, const Fields&... fields) {
+    (field(next_name(comma_separated_names), fields), ...);
+  }
+
+  // One field, for modules that make up their names.
+  void field(std::string_view name, const Tensor& tensor);
+  template <class Module>
+  void field(std::string_view name, const Module& module) {
+    enter(name);
+    module.visit_fields(*this);
+    leave(name);
+  }
+  template <class Module>
+  void field(std::string_view name, const std::vector<Module>& modules) {
+    enter(name);
+    for (size_t i = 0; i < modules.size(); ++i) field(std::to_string(i), modules[i]);
+    leave(name);
+  }
+  template <class Module>
+  void field(std::string_view name, const std::optional<Module>& module) {
+    if (module) field(name, *module);
+  }
+
+ private:
+  static std::string_view next_name(std::string_view& names);
+  void enter(std::string_view name);
+  void leave(std::string_view name);
+
+  StateDict& out_;
+  std::string prefix_;
+};
+
+/// Names the fields of a module that hold its state, once; nothing else needs to be registered.
+#define PLUGRAD_FIELDS(...)                                       \
+  void visit_fields(::plugrad::nn::StateVisitor& visitor) const { \
+    visitor.visit(#__VA_ARGS__ __VA_OPT__(, ) __VA_ARGS__);       \
+  }
+
+/// Every tensor of the module, trained or not, by name. The handles denote the module's own tensors.
+template <class Module>
+StateDict state_dict(const Module& module) {
+  StateDict state;
+  StateVisitor visitor(state);
+  module.visit_fields(visitor);
+  return state;
+}
+
+/// Those of `state` that require gradients.
+PLUGRAD_API std::vector<Tensor> trained(const StateDict& state);
+template <class Module>
+std::vector<Tensor> parameters(const Module& module) {
+  return trained(state_dict(module));
+}
+
+/// One tensor that a state and a module do not agree on.
+struct StateDifference {
+  enum class Kind : uint8_t {
+    Missing,     ///< only the module has it
+    Unexpected,  ///< only the state has it
+    Shape,
+    DType,  ///< floats are cast to floats; anything else differs
+  };
+  Kind kind;
+  std::string name;
+  std::string in_module, in_state;  ///< "(3, 4) f32", or empty
+};
+/// The differences as a table, a line each.
+PLUGRAD_API std::string describe(const std::vector<StateDifference>& differences);
+
+/// Whether a state must fit a module exactly.
+enum class Loading : uint8_t { Strict, NotStrict };
+
+/// Gives the tensors of `target` the values that `source` has under their names, cast where both are
+/// floats. Returns what was skipped, which is nothing when Strict. Errors: User when Strict and
+/// anything differs, with the table of differences; then nothing changed.
+PLUGRAD_API std::vector<StateDifference> load_state(const StateDict& target,
+                                                    const StateDict& source,
+                                                    Loading loading = Loading::Strict);
+template <class Module>
+std::vector<StateDifference> load_state_dict(const Module& module, const StateDict& source,
+                                             Loading loading = Loading::Strict) {
+  return load_state(state_dict(module), source, loading);
+}
+
+/// Writes a safetensors file, which the `safetensors` package reads too; the file appears whole or
+/// not at all. Errors: User, naming the file and the reason.
+PLUGRAD_API void save_state(const StateDict& state, const std::string& path);
+/// The tensors of a safetensors file; it stays mapped until their values are on the device.
+/// Errors: User, naming the file, the tensor and what is wrong with it; nothing is loaded then.
+PLUGRAD_API StateDict read_state(const std::string& path, std::string_view device = {});
+template <class Module>
+void save(const Module& module, const std::string& path) {
+  save_state(state_dict(module), path);
+}
+template <class Module>
+std::vector<StateDifference> load(const Module& module, const std::string& path,
+                                  Loading loading = Loading::Strict) {
+  return load_state(state_dict(module), read_state(path), loading);
+}
+
+}  // namespace plugrad::nn

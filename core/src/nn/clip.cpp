@@ -1,0 +1,48 @@
+// Gradients kept within bounds.
+#include <cmath>
+
+#include "base/check.h"
+#include "plugrad/functional.h"
+#include "plugrad/optim.h"
+
+namespace plugrad::optim {
+namespace {
+
+std::vector<Tensor> with_gradients(const std::vector<Tensor>& parameters) {
+  std::vector<Tensor> found;
+  for (const Tensor& p : parameters)
+    if (p.grad().defined()) found.push_back(p);
+  return found;
+}
+
+Tensor wide_gradient(const Tensor& parameter) {
+  const Tensor g = parameter.grad().detach();
+  return g.dtype() == DType::F64 ? g : g.cast(DType::F32);
+}
+
+}  // namespace
+
+Tensor clip_grad_norm(const std::vector<Tensor>& parameters, double max_norm, double order) {
+  require(max_norm >= 0, "[clip_grad_norm] the bound is {}; it must be 0 or more", max_norm);
+  require(order >= 1, "[clip_grad_norm] the order is {}; it must be 1 or more", order);
+  const bool largest = std::isinf(order);
+  Tensor total;
+  for (const Tensor& p : with_gradients(parameters)) {
+    const Tensor g = wide_gradient(p);
+    Tensor part = largest ? g.abs().max() : order == 2 ? g.square().sum() : g.abs().pow(order).sum();
+    total = !total.defined() ? part : largest ? total.maximum(part) : total + part;
+  }
+  if (!total.defined()) return Tensor::zeros({});
+  if (!largest) total = order == 2 ? total.sqrt() : total.pow(1 / order);
+  const Tensor scale = (max_norm / (total + 1e-6)).minimum(1.0);
+  for (Tensor p : with_gradients(parameters))
+    p.set_grad((wide_gradient(p) * scale).cast(p.grad().dtype()));
+  return total;
+}
+
+void clip_grad_value(const std::vector<Tensor>& parameters, double bound) {
+  require(bound >= 0, "[clip_grad_value] the bound is {}; it must be 0 or more", bound);
+  for (Tensor p : with_gradients(parameters)) p.set_grad(p.grad().detach().clamp(-bound, bound));
+}
+
+}  // namespace plugrad::optim
