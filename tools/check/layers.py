@@ -40,7 +40,9 @@ def closure(room):
 
 
 def room_of_public_header(name):
-    """A public header belongs to the room that holds its source; tensor's where none does."""
+    """A public header belongs to the room that its folder names or that holds its source; tensor's where none does."""
+    if "/" in name:
+        return name.split("/")[0]
     if name in PUBLIC_ROOM:
         return PUBLIC_ROOM[name]
     stem = name.removesuffix(".h")
@@ -91,7 +93,7 @@ def include_breaches(path):
         if path.parts[:2] == ("core", "src"):
             why = core_breach(path.parts[2], header)
         elif path.parts[0] == "core":
-            why = core_breach(room_of_public_header(path.name), header)
+            why = core_breach(room_of_public_header(str(path).split("include/plugrad/")[1]), header)
         else:
             why = outside_breach(path.parts[0], header)
         if why:

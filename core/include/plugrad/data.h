@@ -13,7 +13,7 @@
 
 namespace plugrad::data {
 
-/// Samples and their labels. x: (n, 1, height, width) f32 in [0, 1]; y: (n) i32.
+/// Samples and their labels. x: (n, channels, height, width) f32 in [0, 1]; y: (n) i32.
 struct Batch {
   Tensor x, y;
 };
@@ -27,11 +27,15 @@ struct BatchOptions {
 
 class Batches;
 
-/// Images of one channel with one label each; a cheap handle.
+/// Images with one label each; a cheap handle.
 class PLUGRAD_API Dataset {
  public:
-  /// Errors: User unless there are height * width values a label.
+  /// Images of one channel. Errors: User unless there are height * width values a label.
   Dataset(std::vector<uint8_t> images, std::vector<uint8_t> labels, int64_t height, int64_t width);
+  /// `sample` is (channels, height, width), the width innermost. Errors: User unless there are as many
+  /// values a label.
+  Dataset(std::vector<uint8_t> images, std::vector<uint8_t> labels, const Shape& sample);
+  const Shape& sample_shape() const;  ///< (channels, height, width)
   int64_t size() const;
   const std::vector<uint8_t>& images() const;
   const std::vector<uint8_t>& labels() const;
@@ -85,13 +89,24 @@ struct SourceOptions {
   std::function<void(std::string_view line)> say = {};  ///< told what happens; a line on stderr when empty
 };
 
-/// 60,000 and 10,000 images of handwritten digits, 28 x 28. LeCun et al. 1998.
-struct Mnist {
+/// Samples to learn from, and others to judge by.
+struct Split {
   Dataset train, test;
 };
-/// Looks in `folder`, else PLUGRAD_DATA, the cache and public mirrors, and verifies checksums.
-/// Errors: User, naming the places that were tried, or the file that is damaged, and what to do.
-PLUGRAD_API Mnist mnist(const SourceOptions& options = {});
+using Mnist = Split;
+
+// Each looks in `folder`, else PLUGRAD_DATA, the cache and public mirrors, and verifies checksums.
+// In each place the files lie in a folder of the set's name, or there. Errors: User, naming the places
+// that were tried, or the file that is damaged, and what to do.
+
+/// 60,000 and 10,000 images of handwritten digits, 28 x 28; "mnist". LeCun et al. 1998.
+PLUGRAD_API Split mnist(const SourceOptions& options = {});
+/// As many images of clothes, in the same form and under the same file names; "fashion-mnist". Xiao
+/// et al. 2017.
+PLUGRAD_API Split fashion_mnist(const SourceOptions& options = {});
+/// 50,000 and 10,000 colour images of ten kinds of things, 32 x 32; "cifar-10": the binary version,
+/// cifar-10-binary.tar.gz or its folder cifar-10-batches-bin. Krizhevsky 2009.
+PLUGRAD_API Split cifar10(const SourceOptions& options = {});
 /// The folder of the cache that mnist() looks in and downloads to.
 PLUGRAD_API std::string mnist_cache_folder();
 

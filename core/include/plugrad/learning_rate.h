@@ -30,6 +30,7 @@ class PLUGRAD_API Schedule {
 // Errors of all: User for a rate or factor that is negative or not finite, or a count that is not
 // positive.
 
+/// lr, whatever the step.
 PLUGRAD_API Schedule constant_rate(double lr);
 /// lr times `factor` after every `every` steps.
 PLUGRAD_API Schedule step_rate(double lr, int64_t every, double factor = 0.1);

@@ -13,6 +13,7 @@
 #include "plugrad/learning_rate.h"
 #include "plugrad/loss.h"
 #include "plugrad/nn.h"
+#include "plugrad/numpy.h"
 #include "plugrad/optim.h"
 #include "plugrad/progress.h"
 #include "plugrad/shape.h"

@@ -1,35 +1,40 @@
 // Data sets and their batches.
 #include "plugrad/data.h"
 
-#include <fmt/format.h>
-
 #include <numeric>
 #include <random>
 
 #include "base/check.h"
-#include "base/log.h"
-#include "base/settings.h"
-#include "nn/mnist_files.h"
 
 namespace plugrad::data {
 
 struct Dataset::Storage {
   std::vector<uint8_t> images, labels;
-  int64_t height, width;
+  Shape sample;
 };
 
-Dataset::Dataset(std::vector<uint8_t> images, std::vector<uint8_t> labels, int64_t height, int64_t width) {
-  require(height > 0 && width > 0 && images.size() == labels.size() * static_cast<size_t>(height * width),
-          "[Dataset] {} values are not {} images of {} x {}", images.size(), labels.size(), height, width);
-  storage_ = std::make_shared<Storage>(Storage{std::move(images), std::move(labels), height, width});
+Dataset::Dataset(std::vector<uint8_t> images, std::vector<uint8_t> labels, int64_t height,
+                 int64_t width)
+    : Dataset(std::move(images), std::move(labels), Shape{1, height, width}) {}
+
+Dataset::Dataset(std::vector<uint8_t> images, std::vector<uint8_t> labels, const Shape& sample) {
+  require(sample.size() == 3 && sample[0] > 0 && sample[1] > 0 && sample[2] > 0,
+          "[Dataset] samples of shape {}; give (channels, height, width)", to_string(sample));
+  const auto values = static_cast<size_t>(sample[0] * sample[1] * sample[2]);
+  require(images.size() == labels.size() * values,
+          "[Dataset] {} values are not {} images of {} x {} x {}", images.size(), labels.size(),
+          sample[0], sample[1], sample[2]);
+  storage_ = std::make_shared<Storage>(Storage{std::move(images), std::move(labels), sample});
 }
 
+const Shape& Dataset::sample_shape() const { return storage_->sample; }
 int64_t Dataset::size() const { return static_cast<int64_t>(storage_->labels.size()); }
 const std::vector<uint8_t>& Dataset::images() const { return storage_->images; }
 const std::vector<uint8_t>& Dataset::labels() const { return storage_->labels; }
 
 Batch Dataset::gather(const std::vector<int64_t>& samples) const {
-  auto pixels = static_cast<size_t>(storage_->height * storage_->width);
+  const Shape& sample = storage_->sample;
+  const auto pixels = static_cast<size_t>(sample[0] * sample[1] * sample[2]);
   std::vector<float> x(samples.size() * pixels);
   std::vector<int32_t> y(samples.size());
   for (size_t i = 0; i < samples.size(); ++i) {
@@ -39,7 +44,7 @@ Batch Dataset::gather(const std::vector<int64_t>& samples) const {
     y[i] = storage_->labels[static_cast<size_t>(samples[i])];
   }
   auto count = static_cast<int64_t>(samples.size());
-  return {Tensor::from(x, Shape{count, 1, storage_->height, storage_->width}), Tensor::from(y)};
+  return {Tensor::from(x, Shape{count, sample[0], sample[1], sample[2]}), Tensor::from(y)};
 }
 
 Batches Dataset::batches(int64_t batch_size, const BatchOptions& options) const {
@@ -91,17 +96,5 @@ Batches::Iterator& Batches::Iterator::operator++() {
   }
   return *this;
 }
-
-Mnist mnist(const SourceOptions& options) {
-  nn::MnistSources sources{.given = options.folder, .data_dir = settings().data_dir};
-  sources.cache = nn::mnist_cache_folder();
-  if (options.download) sources.mirrors = nn::mnist_mirrors();
-  nn::Say say = options.say ? nn::Say(options.say) : [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
-  std::vector<nn::IdxArray> arrays = nn::load_mnist(nn::mnist_files(), sources, say);
-  return {Dataset(std::move(arrays[0].values), std::move(arrays[1].values), 28, 28),
-          Dataset(std::move(arrays[2].values), std::move(arrays[3].values), 28, 28)};
-}
-
-std::string mnist_cache_folder() { return nn::mnist_cache_folder().string(); }
 
 }  // namespace plugrad::data

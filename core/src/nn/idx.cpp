@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "base/file.h"
 
 namespace plugrad::nn {
 namespace {
@@ -17,7 +18,7 @@ constexpr char kAdvice[] = "delete it so that it is fetched again, or point --da
 
 template <class... Args>
 [[noreturn]] void refuse(const std::filesystem::path& path, fmt::format_string<Args...> format, Args&&... args) {
-  fail(ErrorKind::User, "[mnist] {}: {}; {}", path.string(), fmt::format(format, std::forward<Args>(args)...),
+  fail(ErrorKind::User, "[data] {}: {}; {}", path.string(), fmt::format(format, std::forward<Args>(args)...),
        kAdvice);
 }
 
@@ -42,7 +43,9 @@ std::vector<uint8_t> unpack(const std::filesystem::path& path, size_t limit) {
   return bytes;
 }
 
-std::string sha256_hex(const std::vector<uint8_t>& bytes) {
+}  // namespace
+
+std::string sha256_hex(std::span<const uint8_t> bytes) {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned size = 0;
   ensure(EVP_Digest(bytes.data(), bytes.size(), digest, &size, EVP_sha256(), nullptr) == 1,
@@ -51,6 +54,8 @@ std::string sha256_hex(const std::vector<uint8_t>& bytes) {
   for (unsigned i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
   return text;
 }
+
+namespace {
 
 uint32_t big_endian(const uint8_t* at) {
   return uint32_t{at[0]} << 24 | uint32_t{at[1]} << 16 | uint32_t{at[2]} << 8 | at[3];
@@ -73,6 +78,16 @@ size_t check_header(const std::filesystem::path& path, const std::vector<uint8_t
   return header_bytes;
 }
 
+// Compares the file as it is on disk, if it is packed.
+void check_packed(const std::filesystem::path& path, const std::string& expected) {
+  const auto file = read_file(path.string());
+  if (!file) refuse(path, "cannot be read: {}", std::strerror(errno));
+  const auto* bytes = reinterpret_cast<const uint8_t*>(file->data());
+  if (file->size() < 2 || bytes[0] != 0x1f || bytes[1] != 0x8b) return;
+  const std::string found = sha256_hex({bytes, file->size()});
+  if (found != expected) refuse(path, "the SHA-256 checksum is {}, not {}", found, expected);
+}
+
 }  // namespace
 
 IdxArray read_idx(const std::filesystem::path& path, const IdxExpectation& expected) {
@@ -86,6 +101,7 @@ IdxArray read_idx(const std::filesystem::path& path, const IdxExpectation& expec
   IdxArray array{.shape = expected.shape, .values = {}, .sha256 = sha256_hex(bytes)};
   if (!expected.sha256.empty() && array.sha256 != expected.sha256)
     refuse(path, "the SHA-256 checksum is {}, not {}", array.sha256, expected.sha256);
+  if (!expected.packed_sha256.empty()) check_packed(path, expected.packed_sha256);
   bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(header_bytes));
   array.values = std::move(bytes);
   return array;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,15 @@ struct IdxArray {
   std::string sha256;           ///< of the unpacked file, in hexadecimal digits
 };
 
-/// What the file must be; an empty `sha256` is not compared.
+/// What the file must be; empty checksums are not compared.
 struct IdxExpectation {
   std::vector<int64_t> shape;
-  std::string sha256;
+  std::string sha256;              ///< of the unpacked file
+  std::string packed_sha256 = {};  ///< of the gzipped file, where it is gzipped
 };
+
+/// In hexadecimal digits.
+std::string sha256_hex(std::span<const uint8_t> bytes);
 
 /// Reads a file of bytes (idx type 0x08), gzipped or not, and compares it with what is expected.
 /// Errors: User, naming the file, what is wrong (truncated, magic, size, checksum) and what to do.

@@ -1,0 +1,117 @@
+// Tensors in and out of NumPy's files.
+#include "plugrad/numpy.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <set>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "nn/npy.h"
+#include "nn/zip.h"
+
+namespace plugrad {
+namespace {
+
+using nn::NpyArray;
+using Owner = std::shared_ptr<const void>;
+
+bool is_aligned(const NpyArray& array) {
+  return reinterpret_cast<uintptr_t>(array.bytes.data()) % size_of(array.dtype) == 0;
+}
+
+// A copy in this machine's byte order; bool as 0 and 1, whatever the file has.
+std::shared_ptr<std::vector<std::byte>> in_order(const NpyArray& array) {
+  auto copy = std::make_shared<std::vector<std::byte>>(array.bytes.begin(), array.bytes.end());
+  const size_t width = size_of(array.dtype);
+  if (array.swapped)
+    for (size_t at = 0; at + width <= copy->size(); at += width)
+      std::reverse(copy->data() + at, copy->data() + at + width);
+  if (array.dtype == DType::Bool)
+    for (std::byte& value : *copy) value = std::byte(value != std::byte{0});
+  return copy;
+}
+
+Tensor tensor_of(const NpyArray& array, const Owner& owner, std::string_view device) {
+  std::vector<int64_t> shape = array.shape, order;
+  if (array.fortran) {
+    std::ranges::reverse(shape);
+    for (size_t axis = shape.size(); axis-- > 0;) order.push_back(static_cast<int64_t>(axis));
+  }
+  Tensor tensor;
+  if (array.swapped || array.dtype == DType::Bool || !is_aligned(array)) {
+    const auto copy = in_order(array);
+    tensor = Tensor::from_bytes(*copy, shape, array.dtype, device, copy);
+  } else {
+    tensor = Tensor::from_bytes(array.bytes, shape, array.dtype, device, owner);
+  }
+  return array.fortran ? tensor.permute(order) : tensor;
+}
+
+// What NumPy can hold: the header and the bytes of a tensor.
+std::pair<std::string, std::vector<std::byte>> npy_parts(const Tensor& tensor) {
+  DType dtype = strong(tensor.dtype());
+  const bool lacks = is_float(dtype) && size_of(dtype) < 4 && dtype != DType::F16;
+  if (lacks) dtype = DType::F32;
+  const Tensor stored = tensor.detach().cast(dtype);
+  return {nn::npy_header(dtype, stored.shape()), stored.to_bytes()};
+}
+
+void write(const char* function, const std::string& path,
+           std::initializer_list<std::span<const std::byte>> parts) {
+  const std::vector<std::span<const std::byte>> list(parts);
+  const int error = replace_file(path, list);
+  require(error == 0, "[{}] cannot write {}: {}; the file, if there was one, is as before", function,
+          path, std::strerror(error));
+}
+
+constexpr std::string_view kEnding = ".npy";
+
+}  // namespace
+
+Tensor load_npy(const std::string& path, std::string_view device) {
+  const auto file = std::make_shared<MappedFile>(path, "load_npy");
+  return tensor_of(nn::parse_npy(file->bytes(), "[load_npy] " + path), file, device);
+}
+
+void save_npy(const Tensor& tensor, const std::string& path) {
+  require(tensor.defined(), "[save_npy] the tensor is undefined");
+  const auto [header, bytes] = npy_parts(tensor);
+  write("save_npy", path, {std::as_bytes(std::span(header)), bytes});
+}
+
+nn::StateDict load_npz(const std::string& path, std::string_view device) {
+  const auto file = std::make_shared<MappedFile>(path, "load_npz");
+  const std::string name = "[load_npz] " + path;
+  nn::StateDict arrays;
+  std::set<std::string> names;
+  for (const nn::ZipEntry& entry : nn::read_zip(file->bytes(), name)) {
+    require(entry.name.ends_with(kEnding), "{}: it holds \"{}\", which is no .npy array", name,
+            entry.name);
+    const std::string key = entry.name.substr(0, entry.name.size() - kEnding.size());
+    require(names.insert(key).second, "{}: it holds \"{}\" twice", name, key);
+    const auto bytes = std::make_shared<std::vector<std::byte>>(nn::unpack(entry, name));
+    const std::string array_name = name + ": \"" + key + "\"";
+    arrays.emplace_back(key, tensor_of(nn::parse_npy(*bytes, array_name), bytes, device));
+  }
+  return arrays;
+}
+
+void save_npz(const nn::StateDict& arrays, const std::string& path, bool compressed) {
+  nn::ZipWriter archive;
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : arrays) {
+    require(tensor.defined(), "[save_npz] \"{}\" is undefined", name);
+    require(!name.empty() && names.insert(name).second,
+            "[save_npz] the name \"{}\" is empty or occurs twice; give each array a name of its own",
+            name);
+    auto [header, bytes] = npy_parts(tensor);
+    const auto begin = std::as_bytes(std::span(header));
+    bytes.insert(bytes.begin(), begin.begin(), begin.end());
+    archive.add(name + std::string(kEnding), bytes, compressed);
+  }
+  write("save_npz", path, {archive.finish()});
+}
+
+}  // namespace plugrad
