@@ -129,7 +129,7 @@ class Train(unittest.TestCase):
             done = run("train", "mnist", "--data", folder)
             self.assertEqual(done.returncode, 1)
             self.assertIn("train-images-idx3-ubyte.gz", done.stderr)
-            self.assertIn("name a folder with the four MNIST files", done.stderr)
+            self.assertIn("name a folder with the files of the data set", done.stderr)
 
     @unittest.skipUnless(os.environ.get("PLUGRAD_DATA"), "PLUGRAD_DATA is not set")
     def test_json_shape_save_and_load(self):
