@@ -56,24 +56,6 @@ Tensor Linear::operator()(const Tensor& x) const {
   return linear(x, weight.transpose(), bias);
 }
 
-Conv2d::Conv2d(int64_t in, int64_t out, Pair kernel, ConvOptions options_, bool with_bias)
-    : options(options_) {
-  int64_t groups = options.groups;
-  require(in > 0 && out > 0 && groups > 0 && in % groups == 0 && out % groups == 0,
-          "[Conv2d] {} channels to {} in {} groups; both must be multiples of the groups", in, out, groups);
-  std::vector<int64_t> size = kernel.list();
-  if (size.size() == 1) size.push_back(size[0]);
-  require(size.size() == 2 && size[0] > 0 && size[1] > 0, "[Conv2d] a kernel of {}; it has a positive height and width",
-          to_string(size));
-  double bound = 1.0 / std::sqrt(static_cast<double>(in / groups * size[0] * size[1]));
-  weight = trained_uniform({out, in / groups, size[0], size[1]}, bound);
-  if (with_bias) bias = trained_uniform({out}, bound);
-}
-
-Tensor Conv2d::operator()(const Tensor& x) const {
-  return conv2d(x, weight, bias, options);
-}
-
 Dropout::Dropout(double p_) : p(p_) {
   require(p >= 0.0 && p < 1.0, "[Dropout] p is {}; it must be in [0, 1)", p);
 }

@@ -56,6 +56,13 @@ TEST(Conv2d, HasOneWeightAGroup) {
   EXPECT_THAT(user_error([] { nn::Conv2d(4, 6, 3, {.groups = 3}); }), HasSubstr("4 channels to 6 in 3 groups"));
 }
 
+TEST(ConvLayers, SayWhatIsWrong) {
+  EXPECT_THAT(user_error([] { nn::Conv3d(1, 1, {2, 2}); }), HasSubstr("[Conv3d] a kernel of (2, 2); give one positive size, or 3"));
+  EXPECT_THAT(user_error([] { nn::Conv1d(1, 1, 0); }), HasSubstr("[Conv1d] a kernel of (0,)"));
+  EXPECT_THAT(user_error([] { nn::ConvTranspose2d(3, 4, 2, {.groups = 2}); }), HasSubstr("[ConvTranspose2d] 3 channels to 4 in 2 groups"));
+  EXPECT_THAT(user_error([] { nn::Conv2d(1, 1, 2)(Tensor::ones({1, 2, 2})); }), HasSubstr("takes (n, channels) and 2 more axes"));
+}
+
 TEST(BatchNorm, TrainsWithTheBatchAndFollowsItsStatistics) {
   nn::BatchNorm layer(3);
   set(layer.weight, {1, 2, -1});

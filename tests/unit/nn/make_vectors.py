@@ -56,6 +56,17 @@ SQUARE = [(4, 4), (4,)] * 4
 GROUPED = [(4, 4), (4,), (2, 4), (2,), (2, 4), (2,), (4, 4), (4,)]
 MASK = torch.tensor([[True, False, True], [True, True, False], [False, True, True]])
 LAYERS = [  # C++ layer, C++ call, torch, shape of x, shapes of weights
+    ("nn::Conv1d(2, 4, 3, {.stride = 2, .padding = 1, .groups = 2})", "layer(x)",
+     lambda x, w, b: F.conv1d(x, w, b, 2, 1, 1, 2), (2, 2, 7), [(4, 1, 3), (4,)]),
+    ("nn::Conv2d(2, 3, {2, 3}, {.padding = 1, .dilation = {1, 2}}, false)", "layer(x)",
+     lambda x, w: F.conv2d(x, w, None, 1, 1, (1, 2)), (1, 2, 4, 5), [(3, 2, 2, 3)]),
+    ("nn::Conv3d(2, 2, 2)", "layer(x)", lambda x, w, b: F.conv3d(x, w, b), (1, 2, 3, 3, 2), [(2, 2, 2, 2, 2), (2,)]),
+    ("nn::ConvTranspose1d(2, 4, 3, {.stride = 2, .padding = 1, .output_padding = 1, .groups = 2})", "layer(x)",
+     lambda x, w, b: F.conv_transpose1d(x, w, b, 2, 1, 1, 2), (2, 2, 4), [(2, 2, 3), (4,)]),
+    ("nn::ConvTranspose2d(2, 3, {2, 3}, {.stride = {1, 2}}, false)", "layer(x)",
+     lambda x, w: F.conv_transpose2d(x, w, None, (1, 2)), (1, 2, 3, 2), [(2, 3, 2, 3)]),
+    ("nn::ConvTranspose3d(2, 2, 2)", "layer(x)", lambda x, w, b: F.conv_transpose3d(x, w, b), (1, 2, 2, 2, 2),
+     [(2, 2, 2, 2, 2), (2,)]),
     ("nn::GroupNorm(2, 4)", "layer(x)", lambda x, w, b: F.group_norm(x, 2, w, b), (2, 4, 3), [(4,), (4,)]),
     ("nn::GroupNorm(4, 4, 1e-3, false)", "layer(x)", lambda x: F.group_norm(x, 4, eps=1e-3), (2, 4, 3, 2), []),
     ("nn::InstanceNorm(3)", "layer(x)", lambda x: F.instance_norm(x), (2, 3, 5), []),

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "plugrad/nn/state.h"
-#include "plugrad/window.h"
 
 namespace plugrad::nn {
 
@@ -15,16 +14,6 @@ struct PLUGRAD_API Linear {
   Linear(int64_t in, int64_t out, bool with_bias = true);
   Tensor operator()(const Tensor& x) const;
   Tensor weight, bias;
-  PLUGRAD_FIELDS(weight, bias)
-};
-
-/// Cross-correlation of images. Shape: (n, in, h, w) -> (n, out, …), see conv2d. Weight
-/// (out, in / groups, kh, kw) and bias (out) begin uniform in ±1/sqrt(in / groups * kh * kw).
-struct PLUGRAD_API Conv2d {
-  Conv2d(int64_t in, int64_t out, Pair kernel, ConvOptions options = {}, bool with_bias = true);
-  Tensor operator()(const Tensor& x) const;
-  Tensor weight, bias;
-  ConvOptions options;
   PLUGRAD_FIELDS(weight, bias)
 };
 

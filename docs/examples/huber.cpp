@@ -1,0 +1,33 @@
+// A loss of one's own, its gradient, and how to check it.
+//
+// Huber's loss is a square near 0 and a straight line beyond delta, so that single wild samples do not
+// dominate. It is written with ordinary functions; autograd needs nothing else. Huber 1964.
+#include <plugrad/plugrad.h>
+
+#include <cmath>
+#include <iostream>
+using namespace plugrad;
+
+Tensor huber(const Tensor& error, double delta) {
+  const Tensor size = error.abs();
+  return where(size <= delta, error.square() * 0.5, (size - 0.5 * delta) * delta);
+}
+
+int main() {
+  const std::vector<double> errors = {-3.0, -1.0, -0.4, 0.0, 0.7, 1.5, 20.0};
+  const double delta = 1.0, step = 1e-6;
+  Tensor x = Tensor::from(errors).requires_grad_();
+  const Tensor loss = huber(x, delta).sum();
+  std::cout << "kernels of the loss: " << loss.schedule().size() << "\n";
+  loss.backward();
+
+  // The slope by central differences, in f64: (f(x + h) - f(x - h)) / 2h is off by about h².
+  const Tensor plus = huber(Tensor::from(errors) + step, delta);
+  const Tensor minus = huber(Tensor::from(errors) - step, delta);
+  const Tensor slope = (plus - minus) / (2 * step);
+  for (size_t i = 0; i < errors.size(); ++i)
+    std::cout << errors[i] << ": " << x.grad()[i].item<double>() << "\n";
+  const double off = (x.grad() - slope).abs().max().item<double>();
+  std::cout << "agrees with differences: " << (off < 1e-6) << "\n";
+  return off < 1e-6 ? 0 : 1;
+}
