@@ -57,11 +57,11 @@ Tensor ConvLayer<Options, Rank>::operator()(const Tensor& x) const {
   return apply(x, weight, bias, options);
 }
 
-template struct ConvLayer<ConvOptions, 1>;
-template struct ConvLayer<ConvOptions, 2>;
-template struct ConvLayer<ConvOptions, 3>;
-template struct ConvLayer<ConvTransposeOptions, 1>;
-template struct ConvLayer<ConvTransposeOptions, 2>;
-template struct ConvLayer<ConvTransposeOptions, 3>;
+template struct PLUGRAD_API ConvLayer<ConvOptions, 1>;
+template struct PLUGRAD_API ConvLayer<ConvOptions, 2>;
+template struct PLUGRAD_API ConvLayer<ConvOptions, 3>;
+template struct PLUGRAD_API ConvLayer<ConvTransposeOptions, 1>;
+template struct PLUGRAD_API ConvLayer<ConvTransposeOptions, 2>;
+template struct PLUGRAD_API ConvLayer<ConvTransposeOptions, 3>;
 
 }  // namespace plugrad::nn
