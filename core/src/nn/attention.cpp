@@ -26,15 +26,6 @@ Tensor split_heads(const Tensor& x, int64_t heads) {
   return x.unflatten(-1, {heads, x.size(-1) / heads}).transpose(-3, -2);
 }
 
-// Each head `times` times in a row. Shape: (…, heads, l, d) -> (…, heads * times, l, d)
-Tensor shared_heads(const Tensor& x, int64_t times) {
-  if (times == 1) return x;
-  Shape shape = x.shape();
-  shape.insert(shape.end() - 2, times);
-  const int64_t axis = x.ndim() - 3;
-  return x.unsqueeze(-3).expand(shape).flatten(axis, axis + 1);
-}
-
 int64_t checked_heads(int64_t width, int64_t heads, const AttentionOptions& options) {
   require(width > 0 && heads > 0 && width % heads == 0,
           "[MultiHeadAttention] width {} in {} heads; the width must be a multiple of the heads",
@@ -79,12 +70,12 @@ Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, co
   require(query.ndim() >= 2 && key.ndim() >= 2 && value.ndim() >= 2,
           "[MultiHeadAttention] {}, {} and {} need two axes at least, place and width",
           to_string(query.shape()), to_string(key.shape()), to_string(value.shape()));
-  const int64_t times = heads / options.kv_heads;
   const Tensor q = split_heads(q_proj(query), heads);
-  const Tensor k = shared_heads(split_heads(k_proj(key), options.kv_heads), times);
-  const Tensor v = shared_heads(split_heads(v_proj(value), options.kv_heads), times);
+  const Tensor k = split_heads(k_proj(key), options.kv_heads);
+  const Tensor v = split_heads(v_proj(value), options.kv_heads);
   const double dropout = is_training() ? options.dropout : 0.0;
-  const Tensor y = scaled_dot_product_attention(q, k, v, mask.mask, mask.causal, dropout);
+  const Tensor y = scaled_dot_product_attention(q, k, v, mask.mask, mask.causal, dropout,
+                                                options.kv_heads != heads);
   return out_proj(y.transpose(-3, -2).flatten(-2));
 }
 

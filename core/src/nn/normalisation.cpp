@@ -31,19 +31,6 @@ void require_shape(const char* layer, const Shape& shape) {
           layer);
 }
 
-// x with mean 0 and deviation 1 over each of `groups` parts of a sample's channels, then scaled and
-// shifted by channel.
-Tensor normalised_groups(const Tensor& x, int64_t groups, double eps, const Tensor& weight,
-                         const Tensor& bias) {
-  const Shape shape = x.shape();
-  const Tensor y =
-      layernorm(x.reshape({shape[0], groups, x.numel() == 0 ? 0 : -1}), -1, eps).reshape(shape);
-  if (!weight.defined()) return y;
-  Shape channel(shape.size(), 1);
-  channel[1] = shape[1];
-  return y * weight.reshape(channel) + bias.reshape(channel);
-}
-
 }  // namespace
 
 BatchNorm::BatchNorm(int64_t channels, BatchNormOptions options_) : options(options_) {
@@ -101,7 +88,7 @@ GroupNorm::GroupNorm(int64_t groups_, int64_t channels_, double eps_, bool affin
 
 Tensor GroupNorm::operator()(const Tensor& x) const {
   require_channels("GroupNorm", x, channels);
-  return normalised_groups(x, groups, eps, weight, bias);
+  return groupnorm(x, groups, weight, bias, eps);
 }
 
 InstanceNorm::InstanceNorm(int64_t channels_, double eps_, bool affine)
@@ -114,7 +101,7 @@ InstanceNorm::InstanceNorm(int64_t channels_, double eps_, bool affine)
 
 Tensor InstanceNorm::operator()(const Tensor& x) const {
   require_channels("InstanceNorm", x, channels);
-  return normalised_groups(x, channels, eps, weight, bias);
+  return instancenorm(x, weight, bias, eps);
 }
 
 RMSNorm::RMSNorm(const Shape& shape_, double eps_, bool affine) : shape(shape_), eps(eps_) {
@@ -123,13 +110,7 @@ RMSNorm::RMSNorm(const Shape& shape_, double eps_, bool affine) : shape(shape_),
 }
 
 Tensor RMSNorm::operator()(const Tensor& x) const {
-  const std::vector<int64_t> axes = last_axes("RMSNorm", x, shape);
-  // Squares of halves overflow; they are taken in f32.
-  const bool half = size_of(x.dtype()) < 4 && is_float(x.dtype());
-  const Tensor wide = half ? x.cast(DType::F32) : x;
-  const Tensor y = wide * (wide.square().mean(axes, true) + eps).rsqrt();
-  const Tensor narrow = half ? y.cast(x.dtype()) : y;
-  return weight.defined() ? narrow * weight : narrow;
+  return rmsnorm(x, weight, eps, last_axes("RMSNorm", x, shape));
 }
 
 }  // namespace plugrad::nn
