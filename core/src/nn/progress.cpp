@@ -2,6 +2,7 @@
 #include "plugrad/progress.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,8 +22,16 @@ std::string minutes(double seconds) {
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
+// A line that wraps cannot be redrawn, so it is cut before the last column.
+std::string fitted(std::string text) {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 && text.size() >= size.ws_col)
+    text.resize(size.ws_col - 1u);
+  return text;
+}
+
 std::string bar(int64_t done, int64_t total) {
-  int64_t filled = total > 0 ? kBarWidth * done / total : kBarWidth;
+  int64_t filled = total > 0 ? kBarWidth * std::clamp<int64_t>(done, 0, total) / total : kBarWidth;
   std::string text(static_cast<size_t>(filled), '=');
   if (filled < kBarWidth) text += '>';
   text.resize(kBarWidth, ' ');
@@ -41,7 +50,8 @@ struct ProgressBar::State {
   std::string line(int64_t done, std::string_view note) const {
     double seconds = static_cast<double>(monotonic_ns() - start_ns) * 1e-9;
     std::string text = options.label.empty() ? "" : options.label + "  ";
-    text += fmt::format("{}/{}", done, total);
+    const std::string of = std::to_string(total);
+    text += fmt::format("{:{}}/{}", done, terminal ? of.size() : 0, of);
     if (terminal) text += " " + bar(done, total);
     if (!note.empty()) text += fmt::format("  {}", note);
     if (done > 0 && seconds > 0 && !options.unit.empty())
@@ -70,7 +80,7 @@ void ProgressBar::update(int64_t done, std::string_view note) {
     uint64_t now = monotonic_ns();
     if (s.drawn && done < s.total && now - s.drawn_ns < kRedrawNs) return;
     s.drawn_ns = now;
-    fmt::print(stderr, "\r{}\x1b[K", s.line(done, note));
+    fmt::print(stderr, "\r{}\x1b[K", fitted(s.line(done, note)));
   } else {
     int64_t tenth = s.total > 0 ? done * kPlainLines / s.total : kPlainLines;
     if (s.drawn && tenth == s.tenth) return;
