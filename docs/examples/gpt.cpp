@@ -96,15 +96,13 @@ int main(int argc, char** argv) {
   std::cout << "loss " << first << " -> " << loss_value << "\n";
 
   // It goes on from the beginning of the text. The window always has kContext letters, so that all
-  // letters are made by the same kernels. Adding Gumbel noise to the scores before taking the largest
-  // draws a letter with the probability that softmax gives it; half the noise prefers likely ones.
+  // letters are made by the same kernels. Dividing scores by 0.5 makes likely letters likelier.
   const nn::TrainingScope evaluation(false);
   std::vector<int32_t> window(numbers.begin(), numbers.begin() + kContext);
   std::string made;
   for (int i = 0; i < 60; ++i) {
     const Tensor scores = gpt(Tensor::from(window, {1, kContext}))[{0, -1}];
-    const Tensor noise = -(-(Tensor::rand({letters}).clamp(1e-6, {}).log())).log();
-    const auto next = (scores + noise * 0.5).argmax().item<int32_t>();
+    const auto next = (scores / 0.5).softmax().multinomial(1).item<int32_t>();
     window.erase(window.begin());
     window.push_back(next);
     made += alphabet[static_cast<size_t>(next)];

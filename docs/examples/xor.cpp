@@ -13,7 +13,7 @@ int main() {
   const Tensor x = Tensor::from<float>({{0, 0}, {0, 1}, {1, 0}, {1, 1}, {0.1f, 0.1f}, {0.1f, 0.9f},
                                         {0.9f, 0.1f}, {0.9f, 0.9f}, {0, 0.2f}, {0.8f, 1}});
   const Tensor y = Tensor::from<float>({0, 1, 1, 0, 0, 1, 1, 0, 0, 0}).reshape({10, 1});
-  nn::Sequential net(nn::Linear(2, 16), tanh, nn::Linear(16, 1));
+  nn::Sequential net(nn::Linear(2, 16), relu, nn::Linear(16, 1));
   optim::Adam opt(nn::parameters(net), {.lr = 0.03});
 
   float loss_value = 1;
