@@ -58,7 +58,7 @@ struct Gpt {
 };
 
 int main(int argc, char** argv) {
-  const int64_t steps = argc > 1 ? std::atoll(argv[1]) : 120;
+  const int64_t steps = argc > 1 ? std::atoll(argv[1]) : 240;
   Tensor::manual_seed(1);
   const std::string text = rhyme();
   std::string alphabet = text;  // each letter once, in order; its place is its number
