@@ -67,6 +67,17 @@ TEST(Elementwise, HigherDerivatives) {
          });
 }
 
+// Quotients beyond the mantissa, infinite divisors, signs; expected as Python has them.
+TEST(Elementwise, RemaindersAreExact) {
+  const Tensor a = Tensor::from({1e10f, 12345678.f, 5.f, -5.f, 7.f, -7.f, 1.f});
+  const Tensor b = Tensor::from({3.f, 0.5f, INFINITY, INFINITY, -2.5f, 2.5f, 0.f});
+  expect_values(a % b, {1, 0, 5, INFINITY, -0.5, 0.5, NAN}, 0, 0);
+  expect_values(a.fmod(b), {1, 0, 5, -5, 2, -2, NAN}, 0, 0);
+  const Tensor one = Tensor::from({1.0, -1.0, 6.0}), tenth = Tensor::from({0.1, 0.1, 0.0});
+  expect_values(one.floor_div(tenth), {9, -10, INFINITY}, 0, 0);
+  expect_values(one.div(tenth, Rounding::Trunc), {10, -10, INFINITY}, 0, 0);
+}
+
 // Names that PyTorch's users know give what the others give.
 TEST(Elementwise, Aliases) {
   const Tensor x = Tensor::from({-2.5, 0.4, 3.0}), y = Tensor::from({2.0, -0.3, 0.7});

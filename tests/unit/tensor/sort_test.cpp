@@ -40,6 +40,15 @@ TEST(Sort, LongAxesAreSortedStably) {
   }
 }
 
+TEST(Sort, ShortAxesWithTiesNaNAndZeros) {
+  const Tensor x = Tensor::from<double>({2.0, NAN, -0.0, 2.0, 0.0, -INFINITY, NAN, 1.0});
+  expect_values(x.argsort(), {5, 2, 4, 7, 0, 3, 1, 6}, 0, 0);
+  expect_values(x.argsort(0, true), {1, 6, 0, 3, 7, 2, 4, 5}, 0, 0);
+  expect_values(x.topk(3, 0, false).first, {-INFINITY, 0, 0}, 0, 0);
+  expect_values(Tensor::from({true, false, true}).argsort(), {1, 0, 2});
+  expect_values(Tensor::from<uint8_t>({3, 255, 0}).argsort(-1, true), {1, 0, 2});
+}
+
 // The lowest and highest halves of 64-bit keys both count.
 TEST(Sort, WideKeys) {
   std::vector<int64_t> list(600);
@@ -97,6 +106,18 @@ TEST(Sort, RefusesWhatIsNotThere) {
   EXPECT_EQ(error_of([&] { x.cummax(5); }),
             "[cummax] axis 5 is out of range for 2 axes: allowed are -2 to 1");
   EXPECT_EQ(error_of([&] { x.sum()[0].logcumsumexp(1); }, ErrorKind::User).substr(0, 7), "[index]");
+}
+
+TEST(Scan, RunningExtremesTakeTheLastOfEqualsAndKeepNaN) {
+  const auto [largest, at] = Tensor::from<double>({1.0, 1.0, 0.0, NAN, 7.0, NAN}).cummax(0);
+  expect_values(largest, {1, 1, 1, NAN, NAN, NAN}, 0, 0);
+  expect_values(at, {0, 1, 1, 3, 3, 5}, 0, 0);
+  const auto [least, place] = Tensor::from({5, INT32_MIN, INT32_MAX, INT32_MIN}).cummin(0);
+  expect_values(least, {5, INT32_MIN, INT32_MIN, INT32_MIN}, 0, 0);
+  expect_values(place, {0, 1, 1, 3}, 0, 0);
+  expect_values(Tensor::from({2, 0, 3, 4}).cumprod(0), {2, 0, 0, 0});
+  expect_values(Tensor::from({-1000.0, 1000.0, 1000.0}).logcumsumexp(0),
+                {-1000, 1000, 1000 + std::log(2.0)}, 0, 1e-12);
 }
 
 TEST(Scan, LongAxesAgreeWithAddingOneByOne) {
