@@ -129,6 +129,28 @@ bool runs_in(const Graph& g, OpenRanges& open, Id store, Id range) {
   return std::ranges::any_of(reduces, [&](Id reduce) { return closes(g, reduce, range); });
 }
 
+size_t axes_of_kind(const Kernel& kernel, AxisKind kind) {
+  return static_cast<size_t>(std::ranges::count_if(kernel.axes, [&](Id r) { return range_kind(kernel.graph[r]) == kind; }));
+}
+
+// Every store has to run over the work-items, or all of them would write its elements.
+void check_local(const Kernel& kernel, const Optimisation& change, const std::string& text) {
+  const Graph& g = kernel.graph;
+  const Id range = kernel.axes[change.axis];
+  require(kernel.caps->has_local != 0 && range_size(g, range) % change.amount == 0,
+          "[codegen] {}: needs a device with local ids and an axis that it divides", text);
+  const size_t dimension = axes_of_kind(kernel, AxisKind::Local);
+  require(dimension < 3, "[codegen] {}: a group has at most 3 axes", text);
+  int64_t items = change.amount;
+  for (Id axis : kernel.axes)
+    if (range_kind(g[axis]) == AxisKind::Local) items *= range_size(g, axis);
+  require(change.amount <= kernel.caps->max_local_size[dimension] && items <= kernel.caps->max_local_total,
+          "[codegen] {}: a group of {} work-items, the device allows {}", text, items, kernel.caps->max_local_total);
+  OpenRanges open(g);
+  for (Id store : g.sources(kernel.sink))
+    require(open.depends(store, range), "[codegen] {}: a store does not depend on axis {}", text, change.axis);
+}
+
 void check_split(const Kernel& kernel, const Optimisation& change) {
   const Graph& g = kernel.graph;
   const Id range = kernel.axes[change.axis];
@@ -149,9 +171,7 @@ void check_split(const Kernel& kernel, const Optimisation& change) {
         require(range_kind(g[axis]) != AxisKind::Vector || !runs_in(g, open, store, axis) || !runs_in(g, open, store, range),
                 "[codegen] {}: the store has a vector axis already", text);
   }
-  if (change.kind == Kind::Local)
-    require(kernel.caps->has_local != 0 && range_size(g, range) % change.amount == 0,
-            "[codegen] {}: needs a device with local ids and an axis that it divides", text);
+  if (change.kind == Kind::Local) check_local(kernel, change, text);
 }
 
 void split(Kernel& kernel, const Optimisation& change) {
@@ -212,6 +232,7 @@ void make_global(Kernel& kernel, const Optimisation& change) {
   const Id range = kernel.axes[change.axis];
   require(range_kind(g[range]) == AxisKind::Loop, "[codegen] {}: axis {} is no output loop",
           to_string({change}), change.axis);
+  require(axes_of_kind(kernel, AxisKind::Global) < 3, "[codegen] {}: groups have at most 3 axes", to_string({change}));
   OpenRanges open(g);
   const std::vector<Id> stores(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end());
   std::vector<Id> loops;

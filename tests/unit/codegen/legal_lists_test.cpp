@@ -1,0 +1,166 @@
+// Every list of optimisations that is legal gives the same numbers: random graphs become kernels, kernels are changed
+// by random lists, and each runs on the interpreter beside the kernel that nothing was done to.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "oracle/array.h"
+#include "plugrad/error.h"
+#include "random_tensors.h"
+#include "run.h"
+#include "schedule/schedule.h"
+#include "uop/kernel_ast.h"
+#include "uop/printer.h"
+
+namespace plugrad::test {
+namespace {
+
+using codegen::Optimisation;
+using List = std::vector<Optimisation>;
+using Kind = Optimisation::Kind;
+using Memory = std::vector<std::vector<std::byte>>;
+
+constexpr int kKinds = 7;
+
+pgr_device_caps with_local(uint32_t lanes) {
+  pgr_device_caps caps = small_cpu(lanes);
+  caps.has_local = 1;
+  for (uint32_t& size : caps.max_local_size) size = 256;
+  caps.max_local_total = 256;
+  caps.local_bytes = 64 << 10;
+  return caps;
+}
+
+class Lists {
+ public:
+  explicit Lists(uint64_t seed) : random_(seed), seed_(seed) {}
+
+  // How often each kind of change was legal.
+  std::map<Kind, int> legal;
+  int kernels = 0;
+
+  void run() {
+    Tensors t;
+    const std::vector<Id> roots = RandomTensors(t, seed_).build(10);
+    const schedule::Plan plan = schedule::make_plan(t.g, roots, t.inputs, 1, {});
+    for (const auto& ast : plan.asts) {
+      check(*ast);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+
+ private:
+  uint64_t pick(uint64_t below) { return random_() % below; }
+
+  Memory contents(const schedule::KernelAst& ast) {
+    Memory memory(ast.param_count);
+    for (Id id = 0; id < ast.graph.size(); ++id) {
+      if (ast.graph[id].op != Op::Param) continue;
+      const ParamInfo info = param_info(ast.graph, id);
+      oracle::Array array{ast.graph[id].dtype, {info.elem_count}, {}};
+      const int low = is_unsigned(array.dtype) ? 0 : -3, count = array.dtype == DType::Bool ? 2 : is_unsigned(array.dtype) ? 4 : 7;
+      for (int64_t i = 0; i < info.elem_count; ++i)
+        array.bits.push_back(bits_of(static_cast<int64_t>(low + static_cast<int>(pick(static_cast<uint64_t>(count)))), array.dtype));
+      memory[info.slot] = oracle::to_bytes(array);
+    }
+    return memory;
+  }
+
+  static Memory result_of(const codegen::KernelCode& code, Memory memory) {
+    std::vector<sdk::InterpreterBuffer> buffers;
+    for (auto& bytes : memory) buffers.push_back({bytes.data(), bytes.size()});
+    buffers.resize(sdk::decode_ir(code.ir).params().size());  // the last may be unused
+    run_buffers(code, buffers);
+    return memory;
+  }
+
+  Optimisation change() {
+    static constexpr int64_t amounts[] = {1, 2, 2, 3, 4, 4, 5, 7, 8, 16, 35};
+    const auto kind = static_cast<Kind>(pick(kKinds));
+    const bool place = kind == Kind::Swap || kind == Kind::Thread;
+    return {kind, static_cast<uint32_t>(pick(5)), place ? static_cast<int64_t>(pick(5)) : amounts[pick(std::size(amounts))]};
+  }
+
+  void check(const schedule::KernelAst& ast) {
+    const pgr_device_caps caps = with_local(1u << pick(4));
+    const Memory before = contents(ast);
+    const codegen::KernelCode plain = codegen::generate(ast.graph, ast.sink, caps, {.no_opt = true, .contract = false});
+    const Memory expected = result_of(plain, before);
+    expect_same(ast, codegen::generate(ast.graph, ast.sink, caps, {.contract = false}), before, expected);
+    ++kernels;
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      List list;
+      int64_t copies = 1;
+      for (int i = 0; i < 12 && list.size() < 5; ++i) {
+        const Optimisation next = change();
+        if (copies * std::max<int64_t>(next.amount, 1) > 300) continue;
+        list.push_back(next);
+        codegen::KernelCode code;
+        try {
+          code = codegen::generate(ast.graph, ast.sink, caps, {.contract = false, .apply = &list});
+        } catch (const Error& e) {
+          ASSERT_EQ(e.kind(), ErrorKind::User) << describe(ast, list) << e.what();
+          list.pop_back();
+          continue;
+        }
+        copies *= std::max<int64_t>(next.amount, 1);
+        ++legal[next.kind];
+        ASSERT_EQ(codegen::to_string(code.optimisations), codegen::to_string(list));
+        expect_same(ast, code, before, expected);
+        if (testing::Test::HasFailure()) return;
+      }
+    }
+  }
+
+  void expect_same(const schedule::KernelAst& ast, const codegen::KernelCode& code, const Memory& before, const Memory& expected) {
+    Memory got;
+    try {
+      got = result_of(code, before);
+    } catch (const std::exception& e) {
+      FAIL() << describe(ast, code.optimisations) << e.what();
+    }
+    for (Id id = 0; id < ast.graph.size(); ++id) {
+      if (ast.graph[id].op != Op::Param) continue;
+      const ParamInfo info = param_info(ast.graph, id);
+      const oracle::Array have = oracle::from_bytes(ast.graph[id].dtype, {info.elem_count}, got[info.slot]);
+      const oracle::Array want = oracle::from_bytes(ast.graph[id].dtype, {info.elem_count}, expected[info.slot]);
+      for (size_t i = 0; i < have.size(); ++i)  // max(-0, +0) may be either
+        ASSERT_TRUE(is_float(have.dtype) ? have.real(i) == want.real(i) : have.bits[i] == want.bits[i])
+            << "buffer " << info.slot << ", element " << i << ": " << have.real(i) << ", should be " << want.real(i)
+            << describe(ast, code.optimisations);
+    }
+  }
+
+  std::string describe(const schedule::KernelAst& ast, const List& list) const {
+    return fmt::format("\nPLUGRAD_TEST_SEED={} repeats this: {}\n{}\n", seed_, codegen::to_string(list), print(ast.graph, ast.sink));
+  }
+
+  std::mt19937_64 random_;
+  uint64_t seed_;
+};
+
+void check_seeds(uint64_t first, uint64_t count) {
+  std::map<Kind, int> legal;
+  for (uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
+    Lists lists(seed);
+    lists.run();
+    for (const auto& [kind, times] : lists.legal) legal[kind] += times;
+  }
+  for (const auto& [kind, times] : legal)
+    testing::Test::RecordProperty(fmt::format("legal_{}", codegen::to_string({{kind}}).substr(0, 5)), times);
+  if (count >= 100) EXPECT_EQ(legal.size(), static_cast<size_t>(kKinds)) << "a kind of change was never legal";
+}
+
+TEST(LegalLists, give_the_same_numbers_for_fixed_seeds) { check_seeds(1, 300); }
+
+TEST(LegalLists, give_the_same_numbers_for_a_new_seed) {
+  const char* given = std::getenv("PLUGRAD_TEST_SEED");
+  const char* count = std::getenv("PLUGRAD_TEST_COUNT");
+  const uint64_t base = given ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  check_seeds(base, count ? std::strtoull(count, nullptr, 10) : given ? 1 : 50);
+}
+
+}  // namespace
+}  // namespace plugrad::test
