@@ -120,8 +120,7 @@ std::string first_unclaimed(const sdk::IrView& ir, const pgr_device_caps& caps) 
   for (uint32_t i = 0; i < ir.insts().size(); ++i) {
     const pgr_ir_inst& inst = ir.inst(i);
     const bool alu = sdk::op_info(inst.op)->op_class == PGR_OP_CLASS_ALU;
-    if (alu)
-      check(i, ir.inst(ir.source(i, inst.op == PGR_OP_WHERE ? 1 : 0)).dtype);
+    if (alu) check(i, ir.inst(ir.source(i, inst.op == PGR_OP_WHERE ? 1 : 0)).dtype);
     if (!alu || inst.op == PGR_OP_CAST) check(i, inst.dtype);
     if (inst.op == PGR_OP_STORE) check(i, ir.inst(ir.source(i, 2)).dtype);
   }

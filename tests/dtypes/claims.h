@@ -1,20 +1,21 @@
-// Devices that claim less: capabilities without what a list names, and a check that a kernel keeps to them.
+// Devices that claim less: capabilities without what a list names, and a check that a kernel keeps
+// to them.
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "plugrad/dtype.h"
 #include "plugrad/plugin_api/device.h"
 #include "plugrad/sdk/ir_view.h"
 #include "uop/op.h"
 
-#include "plugrad/dtype.h"
-
 namespace plugrad::dtypes {
 
-/// A device that claims every op on every dtype that docs/kernel-ir.md gives it, in 4 lanes, less the words of
-/// `withdrawn`, which commas separate: an op ("exp2"), a dtype ("f16": all arithmetic on it), a pair ("sqrt:f64"),
-/// or "store:f16" (memory cannot hold it). Throws std::invalid_argument for other words.
+/// A device that claims every op on every dtype that docs/kernel-ir.md gives it, in 4 lanes, less
+/// the words of `withdrawn`, which commas separate: an op ("exp2"), a dtype ("f16": all arithmetic
+/// on it), a pair ("sqrt:f64"), or "store:f16" (memory cannot hold it). Throws
+/// std::invalid_argument for other words.
 pgr_device_caps device_without(std::string_view withdrawn);
 
 /// Whether a full device claims the op on the dtype.

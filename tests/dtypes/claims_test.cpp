@@ -1,5 +1,8 @@
-// Every op on every dtype, on devices that lack some: the kernel keeps to what the device claims, and its values are
-// the evaluator's. A row a device; PLUGRAD_TEST_FULL=1 takes all values of the small dtypes instead of the edges.
+// Every op on every dtype, on devices that lack some: the kernel keeps to what the device claims,
+// and its values are the evaluator's. A row a device; PLUGRAD_TEST_FULL=1 takes all values of the
+// small dtypes instead of the edges.
+#include "dtypes/claims.h"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +13,6 @@
 #include <map>
 
 #include "codegen/codegen.h"
-#include "dtypes/claims.h"
 #include "dtypes/values.h"
 #include "oracle/alu.h"
 #include "oracle/array.h"
@@ -27,23 +29,64 @@ struct Device {
   const char* refused = "";  // dtypes of which some ops have nothing that they could be made of
 };
 
-void PrintTo(const Device& device, std::ostream* out) { *out << "a device without " << device.without; }
+void PrintTo(const Device& device, std::ostream* out) {
+  *out << "a device without " << device.without;
+}
 
 constexpr Device kDevices[] = {
-    {""}, {"i8"}, {"u8"}, {"i16"}, {"u16"}, {"i64"}, {"u64"}, {"i64,u64"}, {"f16"}, {"bf16"}, {"f8e4m3"}, {"f8e5m2"}, {"bool"},
-    {"f64", "f64"}, {"i8,u8", "i8 u8"}, {"i64,u64,store:i64,store:u64"}, {"store:i8"}, {"store:u16"}, {"store:bool"},
-    {"store:f16,f16"}, {"store:bf16,bf16"}, {"store:f8e4m3,f8e4m3"}, {"store:f8e5m2,f8e5m2"},
-    {"exp2"}, {"log2"}, {"sin"}, {"trunc"}, {"recip"}, {"fdiv"}, {"recip,fdiv"}, {"sqrt"}, {"idiv"}, {"mod"}, {"idiv,mod"},
-    {"fma", "f64"}, {"where"}, {"max"}, {"neg"}, {"sub"}, {"cmpeq"}, {"cmpne"}, {"i64,u64,idiv,mod"},
+    {""},
+    {"i8"},
+    {"u8"},
+    {"i16"},
+    {"u16"},
+    {"i64"},
+    {"u64"},
+    {"i64,u64"},
+    {"f16"},
+    {"bf16"},
+    {"f8e4m3"},
+    {"f8e5m2"},
+    {"bool"},
+    {"f64", "f64"},
+    {"i8,u8", "i8 u8"},
+    {"i64,u64,store:i64,store:u64"},
+    {"store:i8"},
+    {"store:u16"},
+    {"store:bool"},
+    {"store:f16,f16"},
+    {"store:bf16,bf16"},
+    {"store:f8e4m3,f8e4m3"},
+    {"store:f8e5m2,f8e5m2"},
+    {"exp2"},
+    {"log2"},
+    {"sin"},
+    {"trunc"},
+    {"recip"},
+    {"fdiv"},
+    {"recip,fdiv"},
+    {"sqrt"},
+    {"idiv"},
+    {"mod"},
+    {"idiv,mod"},
+    {"fma", "f64"},
+    {"where"},
+    {"max"},
+    {"neg"},
+    {"sub"},
+    {"cmpeq"},
+    {"cmpne"},
+    {"i64,u64,idiv,mod"},
     {"exp2,log2,sin,trunc,fdiv,recip,sqrt,i64,u64", "f64"},
     {"i64,u64,f64,f16,bf16,i16,i8,store:i64,store:u64", "f64"},
 };
 
-constexpr DType kDTypes[] = {DType::Bool, DType::I8,  DType::U8,   DType::I16, DType::U16, DType::I32,    DType::U32,
-                             DType::I64,  DType::U64, DType::F16,  DType::BF16, DType::F32, DType::F64, DType::F8E4M3, DType::F8E5M2};
+constexpr DType kDTypes[] = {DType::Bool, DType::I8,  DType::U8,  DType::I16,    DType::U16,
+                             DType::I32,  DType::U32, DType::I64, DType::U64,    DType::F16,
+                             DType::BF16, DType::F32, DType::F64, DType::F8E4M3, DType::F8E5M2};
 constexpr Op kUnary[] = {Op::Neg, Op::Recip, Op::Sqrt, Op::Trunc, Op::Exp2, Op::Log2, Op::Sin};
-constexpr Op kBinary[] = {Op::Add, Op::Sub, Op::Mul, Op::FDiv, Op::IDiv, Op::Mod, Op::FloorDiv, Op::FloorMod, Op::Max,
-                          Op::And, Op::Or, Op::Xor, Op::Shl, Op::Shr, Op::CmpLt, Op::CmpEq, Op::CmpNe};
+constexpr Op kBinary[] = {Op::Add,      Op::Sub,      Op::Mul,   Op::FDiv,  Op::IDiv, Op::Mod,
+                          Op::FloorDiv, Op::FloorMod, Op::Max,   Op::And,   Op::Or,   Op::Xor,
+                          Op::Shl,      Op::Shr,      Op::CmpLt, Op::CmpEq, Op::CmpNe};
 
 bool is_full() {
   static const bool full = std::getenv("PLUGRAD_TEST_FULL") != nullptr;
@@ -62,7 +105,7 @@ struct Case {
   Id sink = kNoId;
   std::vector<oracle::Array> inputs;
   oracle::Array expected;
-  double ulps = 0;             // allowed error
+  double ulps = 0;              // allowed error
   std::vector<bool> undefined;  // elements that may be anything
 };
 
@@ -71,7 +114,9 @@ class Claims : public testing::TestWithParam<Device> {
   void check(Case& c, std::initializer_list<DType> dtypes) {
     std::string refused = GetParam().refused;
     bool may_refuse = false;
-    for (DType d : dtypes) may_refuse |= (" " + refused + " ").find(fmt::format(" {} ", name_of(d))) != std::string::npos;
+    for (DType d : dtypes)
+      may_refuse |=
+          (" " + refused + " ").find(fmt::format(" {} ", name_of(d))) != std::string::npos;
     codegen::KernelCode code;
     try {
       code = codegen::generate(c.graph, c.sink, caps_, {.contract = false});
@@ -91,7 +136,8 @@ class Claims : public testing::TestWithParam<Device> {
   }
 
   static oracle::Array run(const Case& c, const codegen::KernelCode& code, sdk::IrView ir) {
-    std::vector<std::vector<std::byte>> memory = {std::vector<std::byte>(c.expected.size() * size_of(c.expected.dtype))};
+    std::vector<std::vector<std::byte>> memory = {
+        std::vector<std::byte>(c.expected.size() * size_of(c.expected.dtype))};
     for (const oracle::Array& in : c.inputs) memory.push_back(oracle::to_bytes(in));
     std::vector<sdk::InterpreterBuffer> buffers;
     for (auto& bytes : memory) buffers.push_back({bytes.data(), bytes.size()});
@@ -105,8 +151,15 @@ class Claims : public testing::TestWithParam<Device> {
 
   static double ulp_of(double value, DType dtype) {
     if (value == 0 || std::isnan(value)) return 0x1p-1074;
-    const int bits = dtype == DType::F64 ? 53 : dtype == DType::F32 ? 24 : dtype == DType::F16 ? 11 : dtype == DType::BF16 ? 8 : 3;
-    const int lowest = dtype == DType::F64 ? -1074 : dtype == DType::F16 ? -24 : dtype == DType::F32 ? -149 : -133;
+    const int bits = dtype == DType::F64    ? 53
+                     : dtype == DType::F32  ? 24
+                     : dtype == DType::F16  ? 11
+                     : dtype == DType::BF16 ? 8
+                                            : 3;
+    const int lowest = dtype == DType::F64   ? -1074
+                       : dtype == DType::F16 ? -24
+                       : dtype == DType::F32 ? -149
+                                             : -133;
     return std::ldexp(1.0, std::max(std::ilogb(value) + 1 - bits, lowest));
   }
 
@@ -114,7 +167,8 @@ class Claims : public testing::TestWithParam<Device> {
     for (size_t i = 0; i < got.size(); ++i) {
       if (!c.undefined.empty() && c.undefined[i]) continue;
       if (!is_float(got.dtype)) {
-        ASSERT_EQ(got.bits[i], c.expected.bits[i]) << c.name << ", element " << i << inputs_at(c, i);
+        ASSERT_EQ(got.bits[i], c.expected.bits[i])
+            << c.name << ", element " << i << inputs_at(c, i);
         continue;
       }
       const double want = c.expected.real(i), have = got.real(i);
@@ -123,7 +177,8 @@ class Claims : public testing::TestWithParam<Device> {
       const bool either_zero = c.name.starts_with("Max") && zeros;
       if (want == have && (std::signbit(want) == std::signbit(have) || either_zero)) continue;
       ASSERT_TRUE(c.ulps > 0 && std::fabs(want - have) <= c.ulps * ulp_of(want, got.dtype))
-          << c.name << ", element " << i << inputs_at(c, i) << ": expected " << want << ", found " << have;
+          << c.name << ", element " << i << inputs_at(c, i) << ": expected " << want << ", found "
+          << have;
     }
   }
 
@@ -135,7 +190,6 @@ class Claims : public testing::TestWithParam<Device> {
   }
 
   const pgr_device_caps caps_ = device_without(GetParam().without);
-
 };
 
 oracle::Array array_of(DType dtype, Bits bits) {
@@ -160,7 +214,9 @@ Case elementwise(Op op, DType result, std::vector<oracle::Array> inputs) {
   const Id at = make_range(g, static_cast<int64_t>(n), 0, AxisKind::Loop);
   std::vector<Id> sources;
   for (size_t i = 0; i < c.inputs.size(); ++i) {
-    const Id param = make_param(g, c.inputs[i].dtype, {static_cast<uint32_t>(i + 1), static_cast<int64_t>(n), PGR_PARAM_READ});
+    const Id param =
+        make_param(g, c.inputs[i].dtype,
+                   {static_cast<uint32_t>(i + 1), static_cast<int64_t>(n), PGR_PARAM_READ});
     sources.push_back(g.add(Op::Load, c.inputs[i].dtype, {param, at}));
   }
   const Id out = make_param(g, result, {0, static_cast<int64_t>(n), PGR_PARAM_WRITE});
@@ -222,9 +278,11 @@ TEST_P(Claims, ternary_ops) {
       third[i] = arrays[0].bits[(i * 7 + 3) % n];
       chosen[i] = i % 3 == 1;
     }
-    Case where = elementwise(Op::Where, dtype, {array_of(DType::Bool, chosen), arrays[0], arrays[1]});
+    Case where =
+        elementwise(Op::Where, dtype, {array_of(DType::Bool, chosen), arrays[0], arrays[1]});
     check(where, {dtype});
-    if (dtype != DType::F32 && dtype != DType::F64 && !is_integer(dtype)) continue;  // the evaluator's own has two roundings
+    if (dtype != DType::F32 && dtype != DType::F64 && !is_integer(dtype))
+      continue;  // the evaluator's own has two roundings
     arrays.push_back(array_of(dtype, third));
     Case fma = elementwise(Op::Fma, dtype, arrays);
     check(fma, {dtype});
@@ -258,10 +316,13 @@ Case reduction(Op op, DType dtype, const Bits& values, int64_t columns) {
     c.expected.bits[static_cast<size_t>(r)] = sum;
   }
   Graph& g = c.graph;
-  const Id row = make_range(g, rows, 0, AxisKind::Loop), column = make_range(g, columns, 1, AxisKind::Reduce);
+  const Id row = make_range(g, rows, 0, AxisKind::Loop),
+           column = make_range(g, columns, 1, AxisKind::Reduce);
   const Id index = g.binary(Op::Add, g.binary(Op::Mul, row, g.index(columns)), column);
-  const Id in = make_param(g, dtype, {1, rows * columns, PGR_PARAM_READ}), out = make_param(g, dtype, {0, rows, PGR_PARAM_WRITE});
-  const Id value = g.add(Op::Reduce, dtype, {g.add(Op::Load, dtype, {in, index}), column}, g.list({static_cast<int64_t>(op)}));
+  const Id in = make_param(g, dtype, {1, rows * columns, PGR_PARAM_READ}),
+           out = make_param(g, dtype, {0, rows, PGR_PARAM_WRITE});
+  const Id value = g.add(Op::Reduce, dtype, {g.add(Op::Load, dtype, {in, index}), column},
+                         g.list({static_cast<int64_t>(op)}));
   c.sink = g.add(Op::Sink, DType::Void, {g.add(Op::Store, DType::Void, {out, row, value})});
   return c;
 }
@@ -270,11 +331,13 @@ TEST_P(Claims, reductions) {
   for (DType dtype : kDTypes)
     for (Op op : {Op::Add, Op::Mul, Op::Max}) {
       const bool exact = !is_float(dtype) || op == Op::Max;
-      if (is_float(dtype) && size_of(dtype) < 4 && op != Op::Max) continue;  // these accumulate in f32 before codegen
+      if (is_float(dtype) && size_of(dtype) < 4 && op != Op::Max)
+        continue;  // these accumulate in f32 before codegen
       if (dtype == DType::Bool && op != Op::Max) continue;
       Bits values = exact ? edges(dtype) : Bits{};
       if (!exact)
-        for (int i = 0; i < 100; ++i) values.push_back(bits_of(i % 7 == 3 ? 1.5 : i % 2 == 0 ? 1.0 : -2.0, dtype));
+        for (int i = 0; i < 100; ++i)
+          values.push_back(bits_of(i % 7 == 3 ? 1.5 : i % 2 == 0 ? 1.0 : -2.0, dtype));
       for (int64_t columns : {1, 5, 16})
         if (static_cast<int64_t>(values.size()) >= columns) {
           Case c = reduction(op, dtype, values, columns);
@@ -283,7 +346,8 @@ TEST_P(Claims, reductions) {
     }
 }
 
-// out[r, c] = in[c, r] inside of a border of ones, on every dtype: no arithmetic, so no device refuses.
+// out[r, c] = in[c, r] inside of a border of ones, on every dtype: no arithmetic, so no device
+// refuses.
 TEST_P(Claims, moves_with_borders) {
   for (DType dtype : kDTypes) {
     const Bits values = edges(dtype);
@@ -296,12 +360,17 @@ TEST_P(Claims, moves_with_borders) {
     c.expected = {dtype, {n, 4}, Bits(static_cast<size_t>(4 * n), one)};
     for (int64_t r = 0; r < n; ++r)
       for (int64_t k = 0; k < 2; ++k)
-        c.expected.bits[static_cast<size_t>(4 * r + k + 1)] = c.inputs[0].bits[static_cast<size_t>(k * n + r)];
+        c.expected.bits[static_cast<size_t>(4 * r + k + 1)] =
+            c.inputs[0].bits[static_cast<size_t>(k * n + r)];
     Graph& g = c.graph;
-    const Id row = make_range(g, n, 0, AxisKind::Loop), column = make_range(g, 4, 1, AxisKind::Loop);
-    const Id inside = g.binary(Op::And, g.binary(Op::CmpLt, g.index(0), column), g.binary(Op::CmpLt, column, g.index(3)));
-    const Id from = g.binary(Op::Add, g.binary(Op::Mul, g.binary(Op::Add, column, g.index(-1)), g.index(n)), row);
-    const Id in = make_param(g, dtype, {1, 2 * n, PGR_PARAM_READ}), out = make_param(g, dtype, {0, 4 * n, PGR_PARAM_WRITE});
+    const Id row = make_range(g, n, 0, AxisKind::Loop),
+             column = make_range(g, 4, 1, AxisKind::Loop);
+    const Id inside = g.binary(Op::And, g.binary(Op::CmpLt, g.index(0), column),
+                               g.binary(Op::CmpLt, column, g.index(3)));
+    const Id from = g.binary(
+        Op::Add, g.binary(Op::Mul, g.binary(Op::Add, column, g.index(-1)), g.index(n)), row);
+    const Id in = make_param(g, dtype, {1, 2 * n, PGR_PARAM_READ}),
+             out = make_param(g, dtype, {0, 4 * n, PGR_PARAM_WRITE});
     const Id other = is_float(dtype) ? g.constant(dtype, 1.0) : g.constant(dtype, int64_t{1});
     const Id value = g.add(Op::Load, dtype, {in, from, inside, other});
     const Id to = g.binary(Op::Add, g.binary(Op::Mul, row, g.index(4)), column);

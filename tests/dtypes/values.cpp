@@ -13,15 +13,17 @@ namespace plugrad::dtypes {
 namespace {
 
 Bits float_edges(DType dtype) {
-  std::vector<double> values = {0.0,    0.5,     1.0,      1.5,         2.0,        2.5,       3.0,
-                                7.0,    0.1,     255.0,    256.5,       65504.0,    65519.0,   65520.0,
-                                1e-45,  1e-40,   1e-310,   5e-324,      3.4e38,     1e39,      1.7e308,
-                                448.0,  464.0,   57344.0,  61440.0,     0x1p-14,    0x1p-25,   0x1p-126,
-                                0x1p31, 0x1p32,  0x1p63,   0x1.8p52,    16777217.0, 0x1p-1022, 0x1.fffffep127,
-                                100.7,  0x1.fp7, 0x1.ffp15, INFINITY,   NAN,        12345.678, 0x1.000001p0};
+  std::vector<double> values = {
+      0.0,    0.5,     1.0,       1.5,      2.0,        2.5,       3.0,
+      7.0,    0.1,     255.0,     256.5,    65504.0,    65519.0,   65520.0,
+      1e-45,  1e-40,   1e-310,    5e-324,   3.4e38,     1e39,      1.7e308,
+      448.0,  464.0,   57344.0,   61440.0,  0x1p-14,    0x1p-25,   0x1p-126,
+      0x1p31, 0x1p32,  0x1p63,    0x1.8p52, 16777217.0, 0x1p-1022, 0x1.fffffep127,
+      100.7,  0x1.fp7, 0x1.ffp15, INFINITY, NAN,        12345.678, 0x1.000001p0};
   Bits out;
   for (const double v : values)
-    for (const double sign : {1.0, -1.0}) out.push_back(bits_of(round_float(sign * v, dtype), dtype));
+    for (const double sign : {1.0, -1.0})
+      out.push_back(bits_of(round_float(sign * v, dtype), dtype));
   return out;
 }
 
@@ -39,8 +41,9 @@ Bits int_edges(DType dtype) {
       if (place % 8 == 7) add(0 - ((uint64_t{1} << place) + static_cast<uint64_t>(nearby)));
     }
   // Halfway between floats, and just beside.
-  for (uint64_t v : {0x1000001ull, 0x1000003ull, 0x80000080ull, 0x8000008000000000ull, 0x8000008000000001ull,
-                     0x123456789abcdef0ull, 0xfedcba9876543210ull, 0x20000000000001ull, 0xffffffff00000000ull})
+  for (uint64_t v :
+       {0x1000001ull, 0x1000003ull, 0x80000080ull, 0x8000008000000000ull, 0x8000008000000001ull,
+        0x123456789abcdef0ull, 0xfedcba9876543210ull, 0x20000000000001ull, 0xffffffff00000000ull})
     add(v);
   return out;
 }

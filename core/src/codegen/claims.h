@@ -1,10 +1,9 @@
 // What a device says it can do, as codegen asks it.
 #pragma once
 
+#include "plugrad/dtype.h"
 #include "plugrad/plugin_api/device.h"
 #include "uop/op.h"
-
-#include "plugrad/dtype.h"
 
 namespace plugrad::codegen {
 
@@ -18,6 +17,8 @@ inline bool claims_storage(const pgr_device_caps& caps, DType dtype) {
   return claims(caps, Op::Load, dtype) && claims(caps, Op::Store, dtype);
 }
 
-inline bool is_wide_integer(DType dtype) { return dtype == DType::I64 || dtype == DType::U64; }
+inline bool is_wide_integer(DType dtype) {
+  return dtype == DType::I64 || dtype == DType::U64;
+}
 
 }  // namespace plugrad::codegen

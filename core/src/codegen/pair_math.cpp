@@ -44,7 +44,8 @@ Pair PairMath::sub(Pair a, Pair b) {
   return {u32(PGR_OP_SUB, a.low, b.low), u32(PGR_OP_SUB, u32(PGR_OP_SUB, a.high, b.high), borrow)};
 }
 
-// The upper half of a 32 x 32 bit product, from four products of 16-bit halves; no sum below overflows.
+// The upper half of a 32 x 32 bit product, from four products of 16-bit halves; no sum below
+// overflows.
 uint32_t PairMath::high_product(uint32_t a, uint32_t b) {
   const uint32_t mask = word(0xffff), half = word(16);
   const uint32_t a0 = u32(PGR_OP_AND, a, mask), a1 = u32(PGR_OP_SHR, a, half);
@@ -52,17 +53,19 @@ uint32_t PairMath::high_product(uint32_t a, uint32_t b) {
   const uint32_t low = u32(PGR_OP_SHR, u32(PGR_OP_MUL, a0, b0), half);
   const uint32_t middle = u32(PGR_OP_ADD, u32(PGR_OP_MUL, a1, b0), low);
   const uint32_t other = u32(PGR_OP_ADD, u32(PGR_OP_MUL, a0, b1), u32(PGR_OP_AND, middle, mask));
-  const uint32_t carries = u32(PGR_OP_ADD, u32(PGR_OP_SHR, middle, half), u32(PGR_OP_SHR, other, half));
+  const uint32_t carries =
+      u32(PGR_OP_ADD, u32(PGR_OP_SHR, middle, half), u32(PGR_OP_SHR, other, half));
   return u32(PGR_OP_ADD, u32(PGR_OP_MUL, a1, b1), carries);
 }
 
 Pair PairMath::mul(Pair a, Pair b) {
-  const uint32_t crossed = u32(PGR_OP_ADD, u32(PGR_OP_MUL, a.low, b.high), u32(PGR_OP_MUL, a.high, b.low));
+  const uint32_t crossed =
+      u32(PGR_OP_ADD, u32(PGR_OP_MUL, a.low, b.high), u32(PGR_OP_MUL, a.high, b.low));
   return {u32(PGR_OP_MUL, a.low, b.low), u32(PGR_OP_ADD, high_product(a.low, b.low), crossed)};
 }
 
-// Word shifts by 32 and more give 0, and an unsigned count below 0 is a large one, so every term is right for all
-// counts below 2^32; larger ones leave nothing.
+// Word shifts by 32 and more give 0, and an unsigned count below 0 is a large one, so every term is
+// right for all counts below 2^32; larger ones leave nothing.
 Pair PairMath::shift_left(Pair a, Pair count) {
   const uint32_t n = count.low, width = word(32);
   const uint32_t across = u32(PGR_OP_SHR, a.low, u32(PGR_OP_SUB, width, n));
@@ -110,7 +113,8 @@ uint32_t PairMath::spread(uint32_t value, uint32_t wanted) {
 
 // A private array of one value, for what changes in a loop.
 uint32_t PairMath::new_array(uint32_t lane_count, uint32_t start) {
-  const uint32_t number = writer_.array({PGR_SPACE_PRIVATE, PGR_DTYPE_U32, 4 * lane_count, lane_count, lane_count});
+  const uint32_t number =
+      writer_.array({PGR_SPACE_PRIVATE, PGR_DTYPE_U32, 4 * lane_count, lane_count, lane_count});
   const uint32_t array = writer_.inst(PGR_OP_ARRAY, DType::U32, 1, {}, number);
   const uint32_t zero = writer_.inst(PGR_OP_CONST, DType::I32, 1, {}, 0);
   writer_.inst(PGR_OP_STORE, DType::Void, lane_count, {array, zero, spread(start, lane_count)});
@@ -125,24 +129,30 @@ PairMath::Division PairMath::divide(Pair a, Pair b, bool is_signed) {
           where(is_negative(a), negate(parts.remainder), parts.remainder)};
 }
 
-// One bit of the quotient: the remainder takes the dividend's next bit, and the divisor is taken off where it fits.
-// The dividend leaves its words at the top while the quotient enters at the bottom.
+// One bit of the quotient: the remainder takes the dividend's next bit, and the divisor is taken
+// off where it fits. The dividend leaves its words at the top while the quotient enters at the
+// bottom.
 void PairMath::divide_step(Pair divisor, const uint32_t arrays[4], uint32_t lane_count) {
   const uint32_t zero = writer_.inst(PGR_OP_CONST, DType::I32, 1, {}, 0);
-  const auto load = [&](uint32_t array) { return writer_.inst(PGR_OP_LOAD, DType::U32, lane_count, {array, zero}); };
-  const Pair quotient = {load(arrays[0]), load(arrays[1])}, rest = {load(arrays[2]), load(arrays[3])};
+  const auto load = [&](uint32_t array) {
+    return writer_.inst(PGR_OP_LOAD, DType::U32, lane_count, {array, zero});
+  };
+  const Pair quotient = {load(arrays[0]), load(arrays[1])},
+             rest = {load(arrays[2]), load(arrays[3])};
   const uint32_t one = word(1), last = word(31);
   const auto doubled = [&](uint32_t a, uint32_t below) {
     return u32(PGR_OP_OR, u32(PGR_OP_SHL, a, one), u32(PGR_OP_SHR, below, last));
   };
   const Pair next = {doubled(rest.low, quotient.high), doubled(rest.high, rest.low)};
   const uint32_t overflowed = flag(PGR_OP_CMPNE, u32(PGR_OP_SHR, rest.high, last), word(0));
-  const uint32_t fits = op(PGR_OP_OR, DType::Bool, {overflowed, invert(less(next, divisor, false))});
+  const uint32_t fits =
+      op(PGR_OP_OR, DType::Bool, {overflowed, invert(less(next, divisor, false))});
   const Pair reduced = where(fits, sub(next, divisor), next);
   const uint32_t low = u32(PGR_OP_OR, u32(PGR_OP_SHL, quotient.low, one), number(fits));
   const uint32_t values[4] = {low, doubled(quotient.high, quotient.low), reduced.low, reduced.high};
   for (size_t i = 0; i < 4; ++i)
-    writer_.inst(PGR_OP_STORE, DType::Void, lane_count, {arrays[i], zero, spread(values[i], lane_count)});
+    writer_.inst(PGR_OP_STORE, DType::Void, lane_count,
+                 {arrays[i], zero, spread(values[i], lane_count)});
 }
 
 // Long division by bits; operands of one lane that both fit a word are divided as words instead.
@@ -163,7 +173,8 @@ PairMath::Division PairMath::divide_unsigned(Pair a, Pair b) {
   divide_step(b, arrays, lane_count);
   writer_.inst(PGR_OP_END_LOOP, DType::Void, 1, {loop});
   uint32_t out[4];
-  for (size_t i = 0; i < 4; ++i) out[i] = writer_.inst(PGR_OP_LOAD, DType::U32, lane_count, {arrays[i], zero});
+  for (size_t i = 0; i < 4; ++i)
+    out[i] = writer_.inst(PGR_OP_LOAD, DType::U32, lane_count, {arrays[i], zero});
   const uint32_t by_zero = equal(b, constant(0));
   return {where(by_zero, constant(0), {out[0], out[1]}), {out[2], out[3]}};
 }

@@ -1,4 +1,5 @@
-// 64-bit integer arithmetic on pairs of 32-bit words, written as kernel IR: for devices without 64-bit integers.
+// 64-bit integer arithmetic on pairs of 32-bit words, written as kernel IR: for devices without
+// 64-bit integers.
 #pragma once
 
 #include "codegen/ir_writer.h"
@@ -10,7 +11,8 @@ struct Pair {
   uint32_t low, high;
 };
 
-/// Each function appends instructions and gives the number of the result. Signedness is an argument where it matters.
+/// Each function appends instructions and gives the number of the result. Signedness is an argument
+/// where it matters.
 class PairMath {
  public:
   /// `divides_words`: u32 can be divided.
@@ -19,11 +21,17 @@ class PairMath {
   // Single words and conditions.
   uint32_t word(uint32_t value);
   uint32_t op(uint16_t op, DType dtype, std::initializer_list<uint32_t> sources);
-  uint32_t u32(uint16_t op_number, uint32_t a, uint32_t b) { return op(op_number, DType::U32, {a, b}); }
-  uint32_t flag(uint16_t compare, uint32_t a, uint32_t b) { return op(compare, DType::Bool, {a, b}); }
+  uint32_t u32(uint16_t op_number, uint32_t a, uint32_t b) {
+    return op(op_number, DType::U32, {a, b});
+  }
+  uint32_t flag(uint16_t compare, uint32_t a, uint32_t b) {
+    return op(compare, DType::Bool, {a, b});
+  }
   uint32_t cast(uint32_t a, DType dtype) { return op(PGR_OP_CAST, dtype, {a}); }
   uint32_t invert(uint32_t condition);
-  uint32_t number(uint32_t condition) { return op(PGR_OP_WHERE, DType::U32, {condition, word(1), word(0)}); }
+  uint32_t number(uint32_t condition) {
+    return op(PGR_OP_WHERE, DType::U32, {condition, word(1), word(0)});
+  }
   uint32_t lanes(uint32_t a) const { return writer_.insts()[a].lanes; }
 
   Pair constant(uint64_t value);
@@ -47,7 +55,8 @@ class PairMath {
   /// Truncating; x / 0 is 0 with remainder x.
   Division divide(Pair a, Pair b, bool is_signed);
 
-  /// To and from values of other dtypes, by the rules of docs/kernel-ir.md; floats out of range saturate, NaN gives 0.
+  /// To and from values of other dtypes, by the rules of docs/kernel-ir.md; floats out of range
+  /// saturate, NaN gives 0.
   Pair from(uint32_t value, DType dtype, bool is_signed);
   uint32_t to(Pair a, DType dtype, bool is_signed);
 

@@ -1,7 +1,9 @@
-//   before   %5 = LOAD i64 %a[%i]          after   %7 = LOAD u32 %a[2 * %i]      %9 = LOAD u32 %a[2 * %i + 1]
-//            %6 = ADD i64 %5, %5                   %10 = ADD u32 %7, %7, the carry into ADD u32 %9, %9
-// Memory is little-endian: the low word comes first. Values of 64 bits that only indices need lose their upper
-// words again, because no index exceeds i32.
+//   before   %5 = LOAD i64 %a[%i]          after   %7 = LOAD u32 %a[2 * %i]      %9 = LOAD u32 %a[2
+//   * %i + 1]
+//            %6 = ADD i64 %5, %5                   %10 = ADD u32 %7, %7, the carry into ADD u32 %9,
+//            %9
+// Memory is little-endian: the low word comes first. Values of 64 bits that only indices need lose
+// their upper words again, because no index exceeds i32.
 #include "codegen/wide_integers.h"
 
 #include <algorithm>
@@ -16,14 +18,23 @@ namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
 
-DType dtype_of_inst(const pgr_ir_inst& inst) { return static_cast<DType>(inst.dtype); }
-bool is_wide(const pgr_ir_inst& inst) { return is_wide_integer(dtype_of_inst(inst)); }
-bool is_signed(const pgr_ir_inst& inst) { return dtype_of_inst(inst) == DType::I64; }
+DType dtype_of_inst(const pgr_ir_inst& inst) {
+  return static_cast<DType>(inst.dtype);
+}
+bool is_wide(const pgr_ir_inst& inst) {
+  return is_wide_integer(dtype_of_inst(inst));
+}
+bool is_signed(const pgr_ir_inst& inst) {
+  return dtype_of_inst(inst) == DType::I64;
+}
 
 class Splitter {
  public:
   Splitter(const IrWriter& in, bool divides_words)
-      : in_(in), math_(out_, divides_words), now_(in.insts().size(), kNone), pairs_(in.insts().size()) {}
+      : in_(in),
+        math_(out_, divides_words),
+        now_(in.insts().size(), kNone),
+        pairs_(in.insts().size()) {}
 
   IrWriter run() {
     for (const pgr_ir_param& param : in_.params()) add_param(param);
@@ -40,7 +51,8 @@ class Splitter {
     constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<int32_t>::max());
     if (row.elem_count > (wide ? kMost / 2 : kMost))
       fail(ErrorKind::Unsupported,
-           "[codegen] a buffer of {} elements of {}: the device has no 64-bit integers to count them with; use smaller tensors",
+           "[codegen] a buffer of {} elements of {}: the device has no 64-bit integers to count "
+           "them with; use smaller tensors",
            row.elem_count, name_of(static_cast<DType>(row.dtype)));
     if (wide) {
       row.dtype = PGR_DTYPE_U32;
@@ -62,16 +74,27 @@ class Splitter {
   void step(uint32_t i) {
     const pgr_ir_inst& n = inst(i);
     switch (n.op) {
-      case PGR_OP_ARRAY: return array(i);
-      case PGR_OP_PARAM: now_[i] = out_.inst(n.op, is_wide(n) ? DType::U32 : dtype_of_inst(n), 1, {}, n.arg); return;
+      case PGR_OP_ARRAY:
+        return array(i);
+      case PGR_OP_PARAM:
+        now_[i] = out_.inst(n.op, is_wide(n) ? DType::U32 : dtype_of_inst(n), 1, {}, n.arg);
+        return;
       case PGR_OP_GROUP_ID:
-      case PGR_OP_LOCAL_ID: return counter(i, out_.inst(n.op, DType::I32, 1, {}, n.arg));
-      case PGR_OP_LOOP: return counter(i, out_.inst(n.op, DType::I32, 1, {index(in_.sources(i)[0]), index(in_.sources(i)[1])}));
-      case PGR_OP_LOAD: return load(i);
-      case PGR_OP_STORE: return store(i);
+      case PGR_OP_LOCAL_ID:
+        return counter(i, out_.inst(n.op, DType::I32, 1, {}, n.arg));
+      case PGR_OP_LOOP:
+        return counter(i, out_.inst(n.op, DType::I32, 1,
+                                    {index(in_.sources(i)[0]), index(in_.sources(i)[1])}));
+      case PGR_OP_LOAD:
+        return load(i);
+      case PGR_OP_STORE:
+        return store(i);
       case PGR_OP_END_LOOP:
-      case PGR_OP_END_IF: divided_ = {}; break;
-      default: break;
+      case PGR_OP_END_IF:
+        divided_ = {};
+        break;
+      default:
+        break;
     }
     if (is_wide(n)) return wide_value(i);
     now_[i] = narrow_value(i);
@@ -112,10 +135,13 @@ class Splitter {
   uint32_t constant(uint64_t value) { return out_.inst(PGR_OP_CONST, DType::I32, 1, {}, value); }
   uint32_t lane(uint32_t value, uint32_t number) {
     if (math_.lanes(value) == 1) return value;
-    return out_.inst(PGR_OP_LANE, static_cast<DType>(out_.insts()[value].dtype), 1, {value}, number);
+    return out_.inst(PGR_OP_LANE, static_cast<DType>(out_.insts()[value].dtype), 1, {value},
+                     number);
   }
   uint32_t vector(DType dtype, const std::vector<uint32_t>& lanes) {
-    return lanes.size() == 1 ? lanes[0] : out_.inst(PGR_OP_VECTOR, dtype, static_cast<uint32_t>(lanes.size()), lanes);
+    return lanes.size() == 1
+               ? lanes[0]
+               : out_.inst(PGR_OP_VECTOR, dtype, static_cast<uint32_t>(lanes.size()), lanes);
   }
 
   void load(uint32_t i) {
@@ -164,8 +190,10 @@ class Splitter {
     const Pair value = pairs_[sources[2]];
     if (inst(sources[0]).op == PGR_OP_ARRAY) {
       const Pair to = pairs_[sources[0]];
-      out_.inst(PGR_OP_STORE, DType::Void, inst(i).lanes, {to.low, at, widened(value.low, inst(i).lanes)});
-      out_.inst(PGR_OP_STORE, DType::Void, inst(i).lanes, {to.high, at, widened(value.high, inst(i).lanes)});
+      out_.inst(PGR_OP_STORE, DType::Void, inst(i).lanes,
+                {to.low, at, widened(value.low, inst(i).lanes)});
+      out_.inst(PGR_OP_STORE, DType::Void, inst(i).lanes,
+                {to.high, at, widened(value.high, inst(i).lanes)});
       return;
     }
     for (uint32_t word = 0; word < 2u * inst(i).lanes; ++word) {
@@ -177,7 +205,8 @@ class Splitter {
   }
 
   uint32_t widened(uint32_t value, uint32_t lanes) {
-    return math_.lanes(value) == lanes ? value : out_.inst(PGR_OP_VECTOR, DType::U32, lanes, {value});
+    return math_.lanes(value) == lanes ? value
+                                       : out_.inst(PGR_OP_VECTOR, DType::U32, lanes, {value});
   }
 
   // --- arithmetic
@@ -188,27 +217,57 @@ class Splitter {
     const pgr_ir_inst& n = inst(i);
     const bool sign = is_signed(n);
     switch (n.op) {
-      case PGR_OP_CONST: pairs_[i] = math_.constant(n.arg); return;
+      case PGR_OP_CONST:
+        pairs_[i] = math_.constant(n.arg);
+        return;
       case PGR_OP_VECTOR:
-      case PGR_OP_LANE: pairs_[i] = lanes_of(i); return;
-      case PGR_OP_WHERE: pairs_[i] = math_.where(now_[in_.sources(i)[0]], pair(i, 1), pair(i, 2)); return;
+      case PGR_OP_LANE:
+        pairs_[i] = lanes_of(i);
+        return;
+      case PGR_OP_WHERE:
+        pairs_[i] = math_.where(now_[in_.sources(i)[0]], pair(i, 1), pair(i, 2));
+        return;
       case PGR_OP_CAST:
-      case PGR_OP_BITCAST: pairs_[i] = converted(i); return;
-      case PGR_OP_NEG: pairs_[i] = math_.negate(pair(i, 0)); return;
-      case PGR_OP_ADD: pairs_[i] = math_.add(pair(i, 0), pair(i, 1)); return;
-      case PGR_OP_SUB: pairs_[i] = math_.sub(pair(i, 0), pair(i, 1)); return;
-      case PGR_OP_MUL: pairs_[i] = math_.mul(pair(i, 0), pair(i, 1)); return;
-      case PGR_OP_MAX: pairs_[i] = math_.max(pair(i, 0), pair(i, 1), sign); return;
+      case PGR_OP_BITCAST:
+        pairs_[i] = converted(i);
+        return;
+      case PGR_OP_NEG:
+        pairs_[i] = math_.negate(pair(i, 0));
+        return;
+      case PGR_OP_ADD:
+        pairs_[i] = math_.add(pair(i, 0), pair(i, 1));
+        return;
+      case PGR_OP_SUB:
+        pairs_[i] = math_.sub(pair(i, 0), pair(i, 1));
+        return;
+      case PGR_OP_MUL:
+        pairs_[i] = math_.mul(pair(i, 0), pair(i, 1));
+        return;
+      case PGR_OP_MAX:
+        pairs_[i] = math_.max(pair(i, 0), pair(i, 1), sign);
+        return;
       case PGR_OP_AND:
       case PGR_OP_OR:
-      case PGR_OP_XOR: pairs_[i] = math_.bitwise(n.op, pair(i, 0), pair(i, 1)); return;
-      case PGR_OP_SHL: pairs_[i] = math_.shift_left(pair(i, 0), pair(i, 1)); return;
-      case PGR_OP_SHR: pairs_[i] = math_.shift_right(pair(i, 0), pair(i, 1), sign); return;
-      case PGR_OP_IDIV: pairs_[i] = division(i).quotient; return;
-      case PGR_OP_MOD: pairs_[i] = division(i).remainder; return;
-      default: break;
+      case PGR_OP_XOR:
+        pairs_[i] = math_.bitwise(n.op, pair(i, 0), pair(i, 1));
+        return;
+      case PGR_OP_SHL:
+        pairs_[i] = math_.shift_left(pair(i, 0), pair(i, 1));
+        return;
+      case PGR_OP_SHR:
+        pairs_[i] = math_.shift_right(pair(i, 0), pair(i, 1), sign);
+        return;
+      case PGR_OP_IDIV:
+        pairs_[i] = division(i).quotient;
+        return;
+      case PGR_OP_MOD:
+        pairs_[i] = division(i).remainder;
+        return;
+      default:
+        break;
     }
-    fail(ErrorKind::Unsupported, "[codegen] op {} on {}: the device has no 64-bit integers", n.op, name_of(dtype_of_inst(n)));
+    fail(ErrorKind::Unsupported, "[codegen] op {} on {}: the device has no 64-bit integers", n.op,
+         name_of(dtype_of_inst(n)));
   }
 
   Pair lanes_of(uint32_t i) {
@@ -218,7 +277,8 @@ class Splitter {
       high.push_back(widened(pairs_[s].high, inst(s).lanes));
     }
     const pgr_ir_inst& n = inst(i);
-    return {out_.inst(n.op, DType::U32, n.lanes, low, n.arg), out_.inst(n.op, DType::U32, n.lanes, high, n.arg)};
+    return {out_.inst(n.op, DType::U32, n.lanes, low, n.arg),
+            out_.inst(n.op, DType::U32, n.lanes, high, n.arg)};
   }
 
   Pair converted(uint32_t i) {
@@ -230,7 +290,9 @@ class Splitter {
   }
 
   [[noreturn]] static void no_bits(const pgr_ir_inst& from, const pgr_ir_inst& to) {
-    fail(ErrorKind::Unsupported, "[codegen] {} is made of the bits of {}, and the device has no 64-bit integers; cast to f32 before",
+    fail(ErrorKind::Unsupported,
+         "[codegen] {} is made of the bits of {}, and the device has no 64-bit integers; cast to "
+         "f32 before",
          name_of(dtype_of_inst(to)), name_of(dtype_of_inst(from)));
   }
 
@@ -248,15 +310,23 @@ class Splitter {
     if (n.src_count == 0 || !is_wide(inst(in_.sources(i)[0]))) return copy(i);
     const bool sign = is_signed(inst(in_.sources(i)[0]));
     switch (n.op) {
-      case PGR_OP_CMPLT: return math_.less(pair(i, 0), pair(i, 1), sign);
-      case PGR_OP_CMPEQ: return math_.equal(pair(i, 0), pair(i, 1));
-      case PGR_OP_CMPNE: return math_.invert(math_.equal(pair(i, 0), pair(i, 1)));
-      case PGR_OP_CAST: return math_.to(pair(i, 0), dtype_of_inst(n), sign);
-      case PGR_OP_BITCAST: no_bits(inst(in_.sources(i)[0]), n);
-      case PGR_OP_END_LOOP: return copy(i);
-      default: break;
+      case PGR_OP_CMPLT:
+        return math_.less(pair(i, 0), pair(i, 1), sign);
+      case PGR_OP_CMPEQ:
+        return math_.equal(pair(i, 0), pair(i, 1));
+      case PGR_OP_CMPNE:
+        return math_.invert(math_.equal(pair(i, 0), pair(i, 1)));
+      case PGR_OP_CAST:
+        return math_.to(pair(i, 0), dtype_of_inst(n), sign);
+      case PGR_OP_BITCAST:
+        no_bits(inst(in_.sources(i)[0]), n);
+      case PGR_OP_END_LOOP:
+        return copy(i);
+      default:
+        break;
     }
-    fail(ErrorKind::Unsupported, "[codegen] op {} from a 64-bit integer to {}: the device has no 64-bit integers", n.op,
+    fail(ErrorKind::Unsupported,
+         "[codegen] op {} from a 64-bit integer to {}: the device has no 64-bit integers", n.op,
          name_of(dtype_of_inst(n)));
   }
 
@@ -269,20 +339,24 @@ class Splitter {
   IrWriter out_;
   PairMath math_;
   std::vector<uint32_t> now_;  // by instruction: its number in the new kernel
-  std::vector<Pair> pairs_;    // by instruction: the words of a 64-bit value, or of an array of them
+  std::vector<Pair> pairs_;  // by instruction: the words of a 64-bit value, or of an array of them
   std::vector<std::pair<uint32_t, uint32_t>> arrays_;
   Divided divided_;
 };
 
 bool uses_unclaimed(const IrWriter& kernel, uint32_t i, const pgr_device_caps& caps) {
   const pgr_ir_inst& n = kernel.insts()[i];
-  const auto lacks = [&](DType dtype) { return is_wide_integer(dtype) && !claims(caps, static_cast<Op>(n.op), dtype); };
-  const auto source = [&](size_t which) { return dtype_of_inst(kernel.insts()[kernel.sources(i)[which]]); };
+  const auto lacks = [&](DType dtype) {
+    return is_wide_integer(dtype) && !claims(caps, static_cast<Op>(n.op), dtype);
+  };
+  const auto source = [&](size_t which) {
+    return dtype_of_inst(kernel.insts()[kernel.sources(i)[which]]);
+  };
   if (n.op == PGR_OP_STORE) return lacks(source(2));
   if (is_compare(static_cast<Op>(n.op))) return lacks(source(0));
   if (n.op == PGR_OP_CAST && lacks(source(0))) return true;
-  const bool plain = n.op == PGR_OP_PARAM || n.op == PGR_OP_ARRAY || n.op == PGR_OP_CONST || n.op == PGR_OP_VECTOR ||
-                     n.op == PGR_OP_LANE;
+  const bool plain = n.op == PGR_OP_PARAM || n.op == PGR_OP_ARRAY || n.op == PGR_OP_CONST ||
+                     n.op == PGR_OP_VECTOR || n.op == PGR_OP_LANE;
   return !plain && lacks(dtype_of_inst(n));
 }
 
@@ -295,7 +369,8 @@ bool needs_pairs(const IrWriter& kernel, const pgr_device_caps& caps) {
 }
 
 IrWriter split_into_pairs(const IrWriter& kernel, const pgr_device_caps& caps) {
-  return Splitter(kernel, claims(caps, Op::IDiv, DType::U32) && claims(caps, Op::Mod, DType::U32)).run();
+  return Splitter(kernel, claims(caps, Op::IDiv, DType::U32) && claims(caps, Op::Mod, DType::U32))
+      .run();
 }
 
 }  // namespace plugrad::codegen

@@ -1,5 +1,6 @@
-// Every list of optimisations that is legal gives the same numbers: random graphs become kernels, kernels are changed
-// by random lists, and each runs on the interpreter beside the kernel that nothing was done to.
+// Every list of optimisations that is legal gives the same numbers: random graphs become kernels,
+// kernels are changed by random lists, and each runs on the interpreter beside the kernel that
+// nothing was done to.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -60,9 +61,13 @@ class Lists {
       if (ast.graph[id].op != Op::Param) continue;
       const ParamInfo info = param_info(ast.graph, id);
       oracle::Array array{ast.graph[id].dtype, {info.elem_count}, {}};
-      const int low = is_unsigned(array.dtype) ? 0 : -3, count = array.dtype == DType::Bool ? 2 : is_unsigned(array.dtype) ? 4 : 7;
+      const int low = is_unsigned(array.dtype) ? 0 : -3, count = array.dtype == DType::Bool ? 2
+                                                                 : is_unsigned(array.dtype) ? 4
+                                                                                            : 7;
       for (int64_t i = 0; i < info.elem_count; ++i)
-        array.bits.push_back(bits_of(static_cast<int64_t>(low + static_cast<int>(pick(static_cast<uint64_t>(count)))), array.dtype));
+        array.bits.push_back(bits_of(
+            static_cast<int64_t>(low + static_cast<int>(pick(static_cast<uint64_t>(count)))),
+            array.dtype));
       memory[info.slot] = oracle::to_bytes(array);
     }
     return memory;
@@ -80,15 +85,18 @@ class Lists {
     static constexpr int64_t amounts[] = {1, 2, 2, 3, 4, 4, 5, 7, 8, 16, 35};
     const auto kind = static_cast<Kind>(pick(kKinds));
     const bool place = kind == Kind::Swap || kind == Kind::Thread;
-    return {kind, static_cast<uint32_t>(pick(5)), place ? static_cast<int64_t>(pick(5)) : amounts[pick(std::size(amounts))]};
+    return {kind, static_cast<uint32_t>(pick(5)),
+            place ? static_cast<int64_t>(pick(5)) : amounts[pick(std::size(amounts))]};
   }
 
   void check(const schedule::KernelAst& ast) {
     const pgr_device_caps caps = with_local(1u << pick(4));
     const Memory before = contents(ast);
-    const codegen::KernelCode plain = codegen::generate(ast.graph, ast.sink, caps, {.no_opt = true, .contract = false});
+    const codegen::KernelCode plain =
+        codegen::generate(ast.graph, ast.sink, caps, {.no_opt = true, .contract = false});
     const Memory expected = result_of(plain, before);
-    expect_same(ast, codegen::generate(ast.graph, ast.sink, caps, {.contract = false}), before, expected);
+    expect_same(ast, codegen::generate(ast.graph, ast.sink, caps, {.contract = false}), before,
+                expected);
     ++kernels;
     for (int attempt = 0; attempt < 3; ++attempt) {
       List list;
@@ -114,7 +122,8 @@ class Lists {
     }
   }
 
-  void expect_same(const schedule::KernelAst& ast, const codegen::KernelCode& code, const Memory& before, const Memory& expected) {
+  void expect_same(const schedule::KernelAst& ast, const codegen::KernelCode& code,
+                   const Memory& before, const Memory& expected) {
     Memory got;
     try {
       got = result_of(code, before);
@@ -124,17 +133,21 @@ class Lists {
     for (Id id = 0; id < ast.graph.size(); ++id) {
       if (ast.graph[id].op != Op::Param) continue;
       const ParamInfo info = param_info(ast.graph, id);
-      const oracle::Array have = oracle::from_bytes(ast.graph[id].dtype, {info.elem_count}, got[info.slot]);
-      const oracle::Array want = oracle::from_bytes(ast.graph[id].dtype, {info.elem_count}, expected[info.slot]);
+      const oracle::Array have =
+          oracle::from_bytes(ast.graph[id].dtype, {info.elem_count}, got[info.slot]);
+      const oracle::Array want =
+          oracle::from_bytes(ast.graph[id].dtype, {info.elem_count}, expected[info.slot]);
       for (size_t i = 0; i < have.size(); ++i)  // max(-0, +0) may be either
-        ASSERT_TRUE(is_float(have.dtype) ? have.real(i) == want.real(i) : have.bits[i] == want.bits[i])
-            << "buffer " << info.slot << ", element " << i << ": " << have.real(i) << ", should be " << want.real(i)
-            << describe(ast, code.optimisations);
+        ASSERT_TRUE(is_float(have.dtype) ? have.real(i) == want.real(i)
+                                         : have.bits[i] == want.bits[i])
+            << "buffer " << info.slot << ", element " << i << ": " << have.real(i) << ", should be "
+            << want.real(i) << describe(ast, code.optimisations);
     }
   }
 
   std::string describe(const schedule::KernelAst& ast, const List& list) const {
-    return fmt::format("\nPLUGRAD_TEST_SEED={} repeats this: {}\n{}\n", seed_, codegen::to_string(list), print(ast.graph, ast.sink));
+    return fmt::format("\nPLUGRAD_TEST_SEED={} repeats this: {}\n{}\n", seed_,
+                       codegen::to_string(list), print(ast.graph, ast.sink));
   }
 
   std::mt19937_64 random_;
@@ -149,11 +162,15 @@ void check_seeds(uint64_t first, uint64_t count) {
     for (const auto& [kind, times] : lists.legal) legal[kind] += times;
   }
   for (const auto& [kind, times] : legal)
-    testing::Test::RecordProperty(fmt::format("legal_{}", codegen::to_string({{kind}}).substr(0, 5)), times);
-  if (count >= 100) EXPECT_EQ(legal.size(), static_cast<size_t>(kKinds)) << "a kind of change was never legal";
+    testing::Test::RecordProperty(
+        fmt::format("legal_{}", codegen::to_string({{kind}}).substr(0, 5)), times);
+  if (count >= 100)
+    EXPECT_EQ(legal.size(), static_cast<size_t>(kKinds)) << "a kind of change was never legal";
 }
 
-TEST(LegalLists, give_the_same_numbers_for_fixed_seeds) { check_seeds(1, 300); }
+TEST(LegalLists, give_the_same_numbers_for_fixed_seeds) {
+  check_seeds(1, 300);
+}
 
 TEST(LegalLists, give_the_same_numbers_for_a_new_seed) {
   const char* given = std::getenv("PLUGRAD_TEST_SEED");

@@ -1,4 +1,5 @@
-// Random tensor graphs whose values are exact in any order of summation: small integers, whatever the dtype.
+// Random tensor graphs whose values are exact in any order of summation: small integers, whatever
+// the dtype.
 #pragma once
 
 #include <algorithm>
@@ -34,36 +35,48 @@ class RandomTensors {
   // Values that would no longer be exact are not made.
   void add(Id id, double bound) {
     const DType dtype = t_.g[id].dtype;
-    const double most = dtype == DType::F16 || dtype == DType::BF16 ? (dtype == DType::F16 ? kMostF16 : 128) : kMostF32;
+    const double most = dtype == DType::F16 || dtype == DType::BF16
+                            ? (dtype == DType::F16 ? kMostF16 : 128)
+                            : kMostF32;
     if (is_float(dtype) && bound > most) return;
     if (element_count(t_.shape(id)) <= 4000) made_.push_back({id, bound});
   }
 
   Id leaf() {
-    static const Dims shapes[] = {{2, 3, 4}, {16, 6}, {1, 35}, {48}, {3, 1, 7}, {2, 5, 3, 2}, {17, 9}, {64}, {8, 8}};
-    static constexpr DType dtypes[] = {DType::F32, DType::F32, DType::F32, DType::F16, DType::I32, DType::I64, DType::I8, DType::U8};
+    static const Dims shapes[] = {{2, 3, 4},    {16, 6}, {1, 35}, {48},  {3, 1, 7},
+                                  {2, 5, 3, 2}, {17, 9}, {64},    {8, 8}};
+    static constexpr DType dtypes[] = {DType::F32, DType::F32, DType::F32, DType::F16,
+                                       DType::I32, DType::I64, DType::I8,  DType::U8};
     return t_.buffer(shapes[pick(std::size(shapes))], dtypes[pick(std::size(dtypes))]);
   }
 
   void step() {
     const Made m = any();
     switch (pick(12)) {
-      case 0: return add(leaf(), 3);
+      case 0:
+        return add(leaf(), 3);
       case 1:
-      case 2: return binary(m);
-      case 3: return select(m);
-      case 4: return cast(m);
+      case 2:
+        return binary(m);
+      case 3:
+        return select(m);
+      case 4:
+        return cast(m);
       case 5:
-      case 6: return reduce(m);
-      case 7: return product(m);
-      default: return move(m);
+      case 6:
+        return reduce(m);
+      case 7:
+        return product(m);
+      default:
+        return move(m);
     }
   }
 
   Made like(const Made& m) {
     std::vector<Made> fitting;
     for (const Made& other : made_)
-      if (t_.g[other.id].dtype == t_.g[m.id].dtype && shape(other) == shape(m)) fitting.push_back(other);
+      if (t_.g[other.id].dtype == t_.g[m.id].dtype && shape(other) == shape(m))
+        fitting.push_back(other);
     return fitting[pick(fitting.size())];
   }
 
@@ -72,11 +85,16 @@ class RandomTensors {
     const DType dtype = t_.g[a.id].dtype;
     if (dtype == DType::Bool) return add(t_.g.binary(Op::Xor, a.id, b.id), 1);
     switch (pick(5)) {
-      case 0: return add(t_.g.binary(Op::Add, a.id, b.id), a.bound + b.bound);
-      case 1: return add(t_.g.binary(Op::Mul, a.id, b.id), a.bound * b.bound);
-      case 2: return add(t_.g.binary(Op::Sub, a.id, b.id), a.bound + b.bound);
-      case 3: return add(t_.g.unary(Op::Neg, a.id), a.bound);
-      default: return add(t_.g.binary(Op::Max, a.id, b.id), std::max(a.bound, b.bound));
+      case 0:
+        return add(t_.g.binary(Op::Add, a.id, b.id), a.bound + b.bound);
+      case 1:
+        return add(t_.g.binary(Op::Mul, a.id, b.id), a.bound * b.bound);
+      case 2:
+        return add(t_.g.binary(Op::Sub, a.id, b.id), a.bound + b.bound);
+      case 3:
+        return add(t_.g.unary(Op::Neg, a.id), a.bound);
+      default:
+        return add(t_.g.binary(Op::Max, a.id, b.id), std::max(a.bound, b.bound));
     }
   }
 
@@ -85,13 +103,15 @@ class RandomTensors {
     if (t_.g[a.id].dtype == DType::Bool) return;
     const Id less = t_.g.binary(Op::CmpLt, a.id, b.id);
     if (pick(3) == 0) return add(less, 1);
-    add(t_.g.where(less, b.id, t_.g.constant(t_.g[a.id].dtype, int64_t{2})), std::max(b.bound, 2.0));
+    add(t_.g.where(less, b.id, t_.g.constant(t_.g[a.id].dtype, int64_t{2})),
+        std::max(b.bound, 2.0));
   }
 
   void cast(const Made& a) {
     static constexpr DType to[] = {DType::F32, DType::I32, DType::I8, DType::F64};
     const DType dtype = to[pick(std::size(to))];
-    const bool fits = real(a) ? (is_float(dtype) || (a.bound < 120)) : !is_float(dtype) || t_.g[a.id].dtype == DType::Bool;
+    const bool fits = real(a) ? (is_float(dtype) || (a.bound < 120))
+                              : !is_float(dtype) || t_.g[a.id].dtype == DType::Bool;
     if (dtype != t_.g[a.id].dtype && fits) add(t_.g.cast(a.id, dtype), a.bound);
   }
 
@@ -124,9 +144,11 @@ class RandomTensors {
     const Dims s = shape(a);
     Dims list;
     switch (pick(7)) {
-      case 0: return add(t_.reshape(a.id, {element_count(s)}), a.bound);
+      case 0:
+        return add(t_.reshape(a.id, {element_count(s)}), a.bound);
       case 1:
-        for (size_t i = 0; i < s.size(); ++i) list.push_back(static_cast<int64_t>(s.size() - 1 - i));
+        for (size_t i = 0; i < s.size(); ++i)
+          list.push_back(static_cast<int64_t>(s.size() - 1 - i));
         return add(t_.permute(a.id, list), a.bound);
       case 2:
         for (size_t i = 0; i < 2 * s.size(); ++i) list.push_back(static_cast<int64_t>(pick(3)));
@@ -134,7 +156,9 @@ class RandomTensors {
       case 3:
         for (int64_t size : s) {
           const auto begin = static_cast<int64_t>(pick(static_cast<uint64_t>(size / 2 + 1)));
-          list.insert(list.end(), {begin, begin + 1 + static_cast<int64_t>(pick(static_cast<uint64_t>(size - begin)))});
+          list.insert(
+              list.end(),
+              {begin, begin + 1 + static_cast<int64_t>(pick(static_cast<uint64_t>(size - begin)))});
         }
         return add(t_.shrink(a.id, list), a.bound);
       case 4:
@@ -143,7 +167,8 @@ class RandomTensors {
       case 5:
         for (int64_t size : s) list.push_back(size == 1 ? 1 + static_cast<int64_t>(pick(6)) : size);
         return add(t_.expand(a.id, list), a.bound);
-      default: return join(a, s);
+      default:
+        return join(a, s);
     }
   }
 
@@ -154,7 +179,8 @@ class RandomTensors {
     Dims before(2 * s.size()), behind(2 * s.size());
     const size_t axis = pick(s.size());
     behind[2 * axis + 1] = before[2 * axis] = s[axis];
-    add(t_.g.binary(Op::Add, t_.pad(a.id, behind), t_.pad(b.id, before)), std::max(a.bound, b.bound));
+    add(t_.g.binary(Op::Add, t_.pad(a.id, behind), t_.pad(b.id, before)),
+        std::max(a.bound, b.bound));
   }
 
   Tensors& t_;

@@ -1,8 +1,10 @@
 // Ops that the device does not claim for a dtype become ops that it does.
 //   before   exp2 f32 %x        after   a polynomial, where the device has no exp2
-//   before   add f16 %a, %b     after   cast f16 (add f32 (cast f32 %a), (cast f32 %b)), where it has no f16 arithmetic
-//   before   load i8 %p[%i]     after   bitcast i8 (load u8 %p[%i]), where it cannot store i8
-// What becomes of which dtype: docs/accuracy.md. 64-bit integers stay as they are: linearise splits them.
+//   before   add f16 %a, %b     after   cast f16 (add f32 (cast f32 %a), (cast f32 %b)), where it
+//   has no f16 arithmetic before   load i8 %p[%i]     after   bitcast i8 (load u8 %p[%i]), where it
+//   cannot store i8
+// What becomes of which dtype: docs/accuracy.md. 64-bit integers stay as they are: linearise splits
+// them.
 #include "base/check.h"
 #include "codegen/claims.h"
 #include "codegen/passes/passes.h"
@@ -14,21 +16,28 @@
 namespace plugrad::codegen {
 namespace {
 
-bool is_small_integer(DType dtype) { return is_integer(dtype) && size_of(dtype) < 4 && size_of(dtype) > 0; }
+bool is_small_integer(DType dtype) {
+  return is_integer(dtype) && size_of(dtype) < 4 && size_of(dtype) > 0;
+}
 
-// The dtype of the same size that stands in where one cannot be cast or stored: the other signedness, or the bits of a
-// float; Void for none.
+// The dtype of the same size that stands in where one cannot be cast or stored: the other
+// signedness, or the bits of a float; Void for none.
 DType sibling(DType dtype) {
   switch (dtype) {
     case DType::I8:
     case DType::F8E4M3:
-    case DType::F8E5M2: return DType::U8;
-    case DType::U8: return DType::I8;
+    case DType::F8E5M2:
+      return DType::U8;
+    case DType::U8:
+      return DType::I8;
     case DType::I16:
     case DType::F16:
-    case DType::BF16: return DType::U16;
-    case DType::U16: return DType::I16;
-    default: return DType::Void;
+    case DType::BF16:
+      return DType::U16;
+    case DType::U16:
+      return DType::I16;
+    default:
+      return DType::Void;
   }
 }
 
@@ -36,7 +45,8 @@ class Decomposer {
  public:
   Decomposer(Graph& graph, const pgr_device_caps& caps) : g_(graph), caps_(caps) {}
 
-  // The root of a graph that means the same in claimed ops. What replaces a node is looked at again.
+  // The root of a graph that means the same in claimed ops. What replaces a node is looked at
+  // again.
   Id operator()(Id root) {
     std::vector<Id> stack = {root};
     while (!stack.empty()) {
@@ -75,7 +85,8 @@ class Decomposer {
   }
   bool has(Op op, DType dtype) const { return claims(caps_, op, dtype); }
 
-  // One decomposition of a node whose sources are claimed already; the node itself where there is none to do.
+  // One decomposition of a node whose sources are claimed already; the node itself where there is
+  // none to do.
   Id step(Id id) {
     const Node& n = g_[id];
     if (n.op == Op::Load) return step_load(id);
@@ -95,8 +106,10 @@ class Decomposer {
   }
 
   [[noreturn]] void refuse(Op op, DType dtype) {
-    fail(ErrorKind::Unsupported, "[codegen] the device has no {} for {} and nothing to make it of; {}", op_info(op).name,
-         name_of(dtype), dtype == DType::F64 ? "cast to f32, or use a device with f64" : "cast to another dtype");
+    fail(ErrorKind::Unsupported,
+         "[codegen] the device has no {} for {} and nothing to make it of; {}", op_info(op).name,
+         name_of(dtype),
+         dtype == DType::F64 ? "cast to f32, or use a device with f64" : "cast to another dtype");
   }
 
   Id by_op(Id id, DType dtype) {
@@ -104,48 +117,75 @@ class Decomposer {
     const Id a = n.src[0], b = n.src_count > 1 ? n.src[1] : kNoId;
     if (is_float(dtype) && !has(Op::Add, dtype)) return id;
     switch (n.op) {
-      case Op::Exp2: return make_exp2(g_, a);
-      case Op::Log2: return make_log2(g_, a);
-      case Op::Sin: return make_sin(g_, a);
-      case Op::Trunc: return make_trunc(g_, a);
-      case Op::Recip: return g_.binary(Op::FDiv, g_.constant(dtype, 1.0), a);
-      case Op::FDiv: return make_fdiv(g_, a, b);
-      case Op::Sqrt: return make_sqrt(g_, a);
-      case Op::IDiv: return is_wide_integer(dtype) ? id : make_idiv(g_, a, b);
+      case Op::Exp2:
+        return make_exp2(g_, a);
+      case Op::Log2:
+        return make_log2(g_, a);
+      case Op::Sin:
+        return make_sin(g_, a);
+      case Op::Trunc:
+        return make_trunc(g_, a);
+      case Op::Recip:
+        return g_.binary(Op::FDiv, g_.constant(dtype, 1.0), a);
+      case Op::FDiv:
+        return make_fdiv(g_, a, b);
+      case Op::Sqrt:
+        return make_sqrt(g_, a);
+      case Op::IDiv:
+        return is_wide_integer(dtype) ? id : make_idiv(g_, a, b);
       case Op::Mod:
-        return is_wide_integer(dtype) ? id : g_.binary(Op::Sub, a, g_.binary(Op::Mul, b, g_.binary(Op::IDiv, a, b)));
-      case Op::Fma: return make_fma(id, dtype);
-      case Op::Sub: return has(Op::Add, dtype) ? g_.binary(Op::Add, a, g_.unary(Op::Neg, b)) : id;
-      case Op::Neg: return has(Op::Mul, dtype) ? g_.binary(Op::Mul, a, g_.constant(dtype, int64_t{-1})) : id;
-      case Op::Max: return has(Op::CmpLt, dtype) ? make_max(a, b, dtype) : id;
-      case Op::Where: return make_where(id, dtype);
-      case Op::CmpEq: return has(Op::CmpNe, dtype) ? invert(g_.binary(Op::CmpNe, a, b)) : id;
-      case Op::CmpNe: return has(Op::CmpEq, dtype) ? invert(g_.binary(Op::CmpEq, a, b)) : id;
-      default: return id;
+        return is_wide_integer(dtype)
+                   ? id
+                   : g_.binary(Op::Sub, a, g_.binary(Op::Mul, b, g_.binary(Op::IDiv, a, b)));
+      case Op::Fma:
+        return make_fma(id, dtype);
+      case Op::Sub:
+        return has(Op::Add, dtype) ? g_.binary(Op::Add, a, g_.unary(Op::Neg, b)) : id;
+      case Op::Neg:
+        return has(Op::Mul, dtype) ? g_.binary(Op::Mul, a, g_.constant(dtype, int64_t{-1})) : id;
+      case Op::Max:
+        return has(Op::CmpLt, dtype) ? make_max(a, b, dtype) : id;
+      case Op::Where:
+        return make_where(id, dtype);
+      case Op::CmpEq:
+        return has(Op::CmpNe, dtype) ? invert(g_.binary(Op::CmpNe, a, b)) : id;
+      case Op::CmpNe:
+        return has(Op::CmpEq, dtype) ? invert(g_.binary(Op::CmpEq, a, b)) : id;
+      default:
+        return id;
     }
   }
 
-  Id invert(Id condition) { return g_.binary(Op::Xor, condition, g_.constant(DType::Bool, int64_t{1})); }
+  Id invert(Id condition) {
+    return g_.binary(Op::Xor, condition, g_.constant(DType::Bool, int64_t{1}));
+  }
 
-  // NaN wins from either side: it is not less than anything, and anything that is not itself is taken.
+  // NaN wins from either side: it is not less than anything, and anything that is not itself is
+  // taken.
   Id make_max(Id a, Id b, DType dtype) {
     const Id larger = g_.where(g_.binary(Op::CmpLt, a, b), b, a);
     return is_float(dtype) ? g_.where(g_.binary(Op::CmpNe, b, b), b, larger) : larger;
   }
 
-  // In f64 the product of two f32 is exact, and their sum rounded to odd rounds to f32 as the exact sum does.
+  // In f64 the product of two f32 is exact, and their sum rounded to odd rounds to f32 as the exact
+  // sum does.
   Id make_fma(Id id, DType dtype) {
     const Node& n = g_[id];
-    if (is_integer(dtype)) return g_.binary(Op::Add, g_.binary(Op::Mul, n.src[0], n.src[1]), n.src[2]);
+    if (is_integer(dtype))
+      return g_.binary(Op::Add, g_.binary(Op::Mul, n.src[0], n.src[1]), n.src[2]);
     if (dtype != DType::F32 || !has(Op::Add, DType::F64)) return id;
     const auto wide = [&](size_t i) { return g_.cast(n.src[i], DType::F64); };
-    const Id product = g_.binary(Op::Mul, wide(0), wide(1)), addend = wide(2), sum = g_.binary(Op::Add, product, addend);
+    const Id product = g_.binary(Op::Mul, wide(0), wide(1)), addend = wide(2),
+             sum = g_.binary(Op::Add, product, addend);
     const Id added = g_.binary(Op::Sub, sum, product);
-    const Id error = g_.binary(Op::Add, g_.binary(Op::Sub, product, g_.binary(Op::Sub, sum, added)), g_.binary(Op::Sub, addend, added));
+    const Id error = g_.binary(Op::Add, g_.binary(Op::Sub, product, g_.binary(Op::Sub, sum, added)),
+                               g_.binary(Op::Sub, addend, added));
     const Id zero = g_.constant(DType::F64, 0.0), bits = g_.add(Op::Bitcast, DType::I64, {sum});
     const auto i64 = [&](int64_t v) { return g_.constant(DType::I64, v); };
-    const Id grows = g_.binary(Op::CmpEq, g_.binary(Op::CmpLt, zero, error), g_.binary(Op::CmpLt, zero, sum));
-    const Id inexact = g_.binary(Op::Or, g_.binary(Op::CmpLt, error, zero), g_.binary(Op::CmpLt, zero, error));
+    const Id grows =
+        g_.binary(Op::CmpEq, g_.binary(Op::CmpLt, zero, error), g_.binary(Op::CmpLt, zero, sum));
+    const Id inexact =
+        g_.binary(Op::Or, g_.binary(Op::CmpLt, error, zero), g_.binary(Op::CmpLt, zero, error));
     const Id even = g_.binary(Op::CmpEq, g_.binary(Op::And, bits, i64(1)), i64(0));
     const Id moved = g_.binary(Op::Add, bits, g_.where(grows, i64(1), i64(-1)));
     const Id odd = g_.where(g_.binary(Op::And, inexact, even), moved, bits);
@@ -158,28 +198,33 @@ class Decomposer {
     if (is_float(dtype)) {
       const DType bits = dtype == DType::F64 ? DType::U64 : DType::U32;
       const auto as_bits = [&](Id x) { return g_.add(Op::Bitcast, bits, {x}); };
-      return g_.add(Op::Bitcast, dtype, {g_.add(Op::Where, bits, {n.src[0], as_bits(n.src[1]), as_bits(n.src[2])})});
+      return g_.add(Op::Bitcast, dtype,
+                    {g_.add(Op::Where, bits, {n.src[0], as_bits(n.src[1]), as_bits(n.src[2])})});
     }
     if (!has(Op::And, dtype) || !has(Op::Cast, DType::Bool)) return id;
     const Id mask = g_.unary(Op::Neg, g_.cast(n.src[0], dtype));
     const Id other = g_.binary(Op::Xor, mask, g_.constant(dtype, int64_t{-1}));
-    return g_.binary(Op::Or, g_.binary(Op::And, n.src[1], mask), g_.binary(Op::And, n.src[2], other));
+    return g_.binary(Op::Or, g_.binary(Op::And, n.src[1], mask),
+                     g_.binary(Op::And, n.src[2], other));
   }
 
-  // Small integers keep their low bits whatever is above. f16 and bf16 have so few bits that add, multiply, divide
-  // and square root in f32 round correctly when the result is rounded a second time.
+  // Small integers keep their low bits whatever is above. f16 and bf16 have so few bits that add,
+  // multiply, divide and square root in f32 round correctly when the result is rounded a second
+  // time.
   Id in_wider(Id id, DType wide) {
     const Node& n = g_[id];
     if (n.op == Op::Fma && is_float(n.dtype)) refuse(n.op, n.dtype);
     std::vector<Id> sources;
-    for (Id s : g_.sources(id)) sources.push_back(g_[s].dtype == DType::Bool ? s : g_.cast(s, wide));
+    for (Id s : g_.sources(id))
+      sources.push_back(g_[s].dtype == DType::Bool ? s : g_.cast(s, wide));
     if (is_compare(n.op)) return g_.add(n.op, DType::Bool, sources, n.arg);
     return g_.cast(g_.add(n.op, wide, sources, n.arg), n.dtype);
   }
 
   // Bool ops on words that are 0 or 1.
   Id word_of(Id condition) {
-    return g_.where(condition, g_.constant(DType::U32, int64_t{1}), g_.constant(DType::U32, int64_t{0}));
+    return g_.where(condition, g_.constant(DType::U32, int64_t{1}),
+                    g_.constant(DType::U32, int64_t{0}));
   }
   Id truth_of(Id word) { return g_.binary(Op::CmpNe, word, g_.constant(DType::U32, int64_t{0})); }
   Id in_words(Id id) {
@@ -191,21 +236,27 @@ class Decomposer {
     return truth_of(g_.add(n.op, DType::U32, sources));
   }
 
-  // Accumulators are memory: reductions take a dtype that can be stored and computed with. A maximum that is no op is
-  // a choice, which linearise writes.
+  // Accumulators are memory: reductions take a dtype that can be stored and computed with. A
+  // maximum that is no op is a choice, which linearise writes.
   bool reduces(Op op, DType dtype) const {
-    const bool can = has(op, dtype) || (op == Op::Max && has(Op::CmpLt, dtype) && has(Op::Where, dtype));
+    const bool can =
+        has(op, dtype) || (op == Op::Max && has(Op::CmpLt, dtype) && has(Op::Where, dtype));
     return can && claims_storage(caps_, dtype);
   }
   Id step_reduce(Id id) {
     const ReduceParts parts = reduce_parts(g_, id);
     const DType dtype = g_[id].dtype;
     if (reduces(parts.op, dtype) || is_wide_integer(dtype)) return id;
-    if (!is_small_float(dtype) && !is_small_integer(dtype) && dtype != DType::Bool) refuse(parts.op, dtype);
-    const DType wide = is_small_float(dtype) ? DType::F32 : is_unsigned(dtype) ? DType::U32 : DType::I32;
+    if (!is_small_float(dtype) && !is_small_integer(dtype) && dtype != DType::Bool)
+      refuse(parts.op, dtype);
+    const DType wide = is_small_float(dtype) ? DType::F32
+                       : is_unsigned(dtype)  ? DType::U32
+                                             : DType::I32;
     std::vector<Id> values;
-    for (Id v : parts.values) values.push_back(dtype == DType::Bool ? word_of(v) : g_.cast(v, wide));
-    const Id reduced = make_reduce(g_, parts.op, values, std::vector<Id>(parts.ranges.begin(), parts.ranges.end()));
+    for (Id v : parts.values)
+      values.push_back(dtype == DType::Bool ? word_of(v) : g_.cast(v, wide));
+    const Id reduced = make_reduce(g_, parts.op, values,
+                                   std::vector<Id>(parts.ranges.begin(), parts.ranges.end()));
     return dtype == DType::Bool ? truth_of(reduced) : g_.cast(reduced, dtype);
   }
 
@@ -219,14 +270,17 @@ class Decomposer {
     const DType from = g_[x].dtype, to = n.dtype;
     if (casts(from) && casts(to)) return id;
     if (to == DType::Bool) return g_.binary(Op::CmpNe, x, g_.constant(from, int64_t{0}));
-    if (from == DType::Bool) return g_.where(x, g_.constant(to, int64_t{1}), g_.constant(to, int64_t{0}));
+    if (from == DType::Bool)
+      return g_.where(x, g_.constant(to, int64_t{1}), g_.constant(to, int64_t{0}));
     if (!casts(from)) {
       if (is_small_float(from)) return g_.cast(small_to_f32(g_, x), to);
       if (is_small_integer(from)) return g_.cast(widened(x), to);
       refuse(Op::Cast, from);
     }
-    if (is_small_float(to)) return f32_to_small(g_, fits_f32(from) ? g_.cast(x, DType::F32) : to_odd_f32(g_, x), to);
-    if (is_small_integer(to)) return narrowed(is_float(from) ? saturated(x, to) : g_.cast(x, DType::U32), to);
+    if (is_small_float(to))
+      return f32_to_small(g_, fits_f32(from) ? g_.cast(x, DType::F32) : to_odd_f32(g_, x), to);
+    if (is_small_integer(to))
+      return narrowed(is_float(from) ? saturated(x, to) : g_.cast(x, DType::U32), to);
     refuse(Op::Cast, to);
   }
 
@@ -242,9 +296,11 @@ class Decomposer {
   // By way of the dtype of the other signedness, whose upper bits are put right.
   Id widened(Id x) {
     const DType dtype = g_[x].dtype, other = castable_sibling(dtype);
-    const Id word = g_.cast(g_.add(Op::Bitcast, other, {x}), is_unsigned(dtype) ? DType::U32 : DType::I32);
+    const Id word =
+        g_.cast(g_.add(Op::Bitcast, other, {x}), is_unsigned(dtype) ? DType::U32 : DType::I32);
     const int64_t bits = size_of(dtype) * 8;
-    if (is_unsigned(dtype)) return g_.binary(Op::And, word, g_.constant(DType::U32, (int64_t{1} << bits) - 1));
+    if (is_unsigned(dtype))
+      return g_.binary(Op::And, word, g_.constant(DType::U32, (int64_t{1} << bits) - 1));
     const Id shift = g_.constant(DType::I32, 32 - bits);
     return g_.binary(Op::Shr, g_.binary(Op::Shl, word, shift), shift);
   }
@@ -253,9 +309,12 @@ class Decomposer {
     const int64_t low = is_unsigned(dtype) ? 0 : -(int64_t{1} << (size_of(dtype) * 8 - 1));
     const Id word = g_.cast(x, DType::I32), least = g_.constant(DType::I32, low);
     const Id most = g_.constant(DType::I32, low + (int64_t{1} << size_of(dtype) * 8) - 1);
-    return g_.where(g_.binary(Op::CmpLt, word, least), least, g_.where(g_.binary(Op::CmpLt, most, word), most, word));
+    return g_.where(g_.binary(Op::CmpLt, word, least), least,
+                    g_.where(g_.binary(Op::CmpLt, most, word), most, word));
   }
-  Id narrowed(Id word, DType dtype) { return g_.add(Op::Bitcast, dtype, {g_.cast(word, castable_sibling(dtype))}); }
+  Id narrowed(Id word, DType dtype) {
+    return g_.add(Op::Bitcast, dtype, {g_.cast(word, castable_sibling(dtype))});
+  }
 
   // Bits of bits are bits.
   Id step_bitcast(Id id) {
@@ -275,7 +334,8 @@ class Decomposer {
     const DType other = dtype == DType::Bool ? DType::U8 : sibling(dtype);
     if (claims_storage(caps_, dtype) || is_wide_integer(dtype)) return dtype;
     if (other != DType::Void && claims_storage(caps_, other)) return other;
-    fail(ErrorKind::Unsupported, "[codegen] the device cannot store {}; cast to a dtype that it stores", name_of(dtype));
+    fail(ErrorKind::Unsupported,
+         "[codegen] the device cannot store {}; cast to a dtype that it stores", name_of(dtype));
   }
   Id param_of(Id param, DType dtype) { return g_.add(Op::Param, dtype, {}, g_[param].arg); }
   Id to_stored(Id value, DType dtype) {

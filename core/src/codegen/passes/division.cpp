@@ -10,22 +10,28 @@
 namespace plugrad::codegen {
 namespace {
 
-// The parts of |x| as unsigned integers: x = mantissa * 2^(exponent - bias - mantissa_bits), the mantissa with its leading one.
+// The parts of |x| as unsigned integers: x = mantissa * 2^(exponent - bias - mantissa_bits), the
+// mantissa with its leading one.
 struct Words {
   Graph& g;
   DType real, word;
   int mantissa_bits, bias;
 
   explicit Words(Graph& graph, DType dtype)
-      : g(graph), real(dtype), word(dtype == DType::F64 ? DType::U64 : DType::U32),
-        mantissa_bits(dtype == DType::F64 ? 52 : 23), bias(dtype == DType::F64 ? 1023 : 127) {}
+      : g(graph),
+        real(dtype),
+        word(dtype == DType::F64 ? DType::U64 : DType::U32),
+        mantissa_bits(dtype == DType::F64 ? 52 : 23),
+        bias(dtype == DType::F64 ? 1023 : 127) {}
 
   Id c(int64_t v) { return g.constant(word, v); }
   // b is a node, or a number that becomes a constant.
   template <class B>
   Id op(Op o, Id a, B b) {
-    if constexpr (std::is_same_v<B, Id>) return g.binary(o, a, b);
-    else return g.binary(o, a, c(b));
+    if constexpr (std::is_same_v<B, Id>)
+      return g.binary(o, a, b);
+    else
+      return g.binary(o, a, c(b));
   }
   Id bits(Id x) { return g.add(Op::Bitcast, word, {x}); }
   Id value(Id bits) { return g.add(Op::Bitcast, real, {bits}); }
@@ -45,7 +51,8 @@ struct Words {
   // Numbers below the smallest normal one are scaled up first.
   Parts parts(Id magnitude_bits) {
     const Id tiny = op(Op::CmpLt, magnitude_bits, implicit_one());
-    const Id scaled = bits(op(Op::Mul, value(magnitude_bits), constant(std::ldexp(1.0, mantissa_bits + 1))));
+    const Id scaled =
+        bits(op(Op::Mul, value(magnitude_bits), constant(std::ldexp(1.0, mantissa_bits + 1))));
     const Id now = g.where(tiny, scaled, magnitude_bits);
     const Id exponent = op(Op::Shr, now, mantissa_bits);
     const Id mantissa = op(Op::Or, op(Op::And, now, implicit_one() - 1), implicit_one());
@@ -64,8 +71,9 @@ Id quotient_digits(Words& w, Id a, Id b, int digits) {
   return w.op(Op::Or, quotient, w.g.where(w.op(Op::CmpNe, rest, 0), w.c(1), w.c(0)));
 }
 
-// Bits of the number `digits` * 2^(exponent - bias), digits having mantissa_bits + 4 bits with the leading one set,
-// rounded to nearest even; the exponent is signed (a word whose top bit says below 0).
+// Bits of the number `digits` * 2^(exponent - bias), digits having mantissa_bits + 4 bits with the
+// leading one set, rounded to nearest even; the exponent is signed (a word whose top bit says below
+// 0).
 Id rounded_bits(Words& w, Id digits, Id exponent) {
   const DType sint = w.word == DType::U64 ? DType::I64 : DType::I32;
   const Id signed_exponent = w.g.cast(exponent, sint), one = w.g.constant(sint, int64_t{1});
@@ -78,7 +86,8 @@ Id rounded_bits(Words& w, Id digits, Id exponent) {
   const Id rounded = w.op(Op::Shr, w.op(Op::Add, w.op(Op::Add, digits, half), odd), cut);
   const Id field = w.g.where(low, w.c(0), w.op(Op::Sub, exponent, 1));
   const Id bits = w.op(Op::Add, w.op(Op::Shl, field, w.mantissa_bits), rounded);
-  const Id overflows = w.g.binary(Op::CmpLt, w.g.constant(sint, int64_t{2 * w.bias}), signed_exponent);
+  const Id overflows =
+      w.g.binary(Op::CmpLt, w.g.constant(sint, int64_t{2 * w.bias}), signed_exponent);
   return w.g.where(overflows, w.c(static_cast<int64_t>(2 * w.bias + 1) << w.mantissa_bits), bits);
 }
 
@@ -107,19 +116,21 @@ Id make_fdiv(Graph& g, Id a, Id b) {
                  w.value(w.op(Op::Or, known, sign)));
 }
 
-// The root's digits from pairs of bits of the mantissa, then from pairs of zeros. The mantissa is shifted so that the
-// exponent is even; no root is below the smallest normal number.
+// The root's digits from pairs of bits of the mantissa, then from pairs of zeros. The mantissa is
+// shifted so that the exponent is even; no root is below the smallest normal number.
 Id make_sqrt(Graph& g, Id x) {
   Words w(g, g[x].dtype);
   const Words::Parts p = w.parts(w.magnitude(x));
-  const int pairs = w.mantissa_bits == 52 ? 28 : 13, digits = w.mantissa_bits + 3, shift = 2 * pairs - 2 - w.mantissa_bits;
+  const int pairs = w.mantissa_bits == 52 ? 28 : 13, digits = w.mantissa_bits + 3,
+            shift = 2 * pairs - 2 - w.mantissa_bits;
   // 2^(exponent - offset) times the shifted mantissa; `more` is 1 where that exponent is odd.
   const int offset = w.bias + w.mantissa_bits + shift;
   const Id odd = w.op(Op::And, w.op(Op::Add, p.exponent, offset), 1);
   const Id radicand = w.op(Op::Shl, w.op(Op::Shl, p.mantissa, shift), odd);
   Id root = w.c(0), rest = w.c(0);
   for (int i = 0; i < digits; ++i) {
-    const Id pair = i < pairs ? w.op(Op::And, w.op(Op::Shr, radicand, 2 * (pairs - 1 - i)), 3) : w.c(0);
+    const Id pair =
+        i < pairs ? w.op(Op::And, w.op(Op::Shr, radicand, 2 * (pairs - 1 - i)), 3) : w.c(0);
     rest = w.op(Op::Or, w.op(Op::Shl, rest, 2), pair);
     const Id trial = w.op(Op::Or, w.op(Op::Shl, root, 2), 1);
     const Id fits = w.no(w.op(Op::CmpLt, rest, trial));
@@ -127,13 +138,15 @@ Id make_sqrt(Graph& g, Id x) {
     root = w.op(Op::Add, w.op(Op::Shl, root, 1), g.where(fits, w.c(1), w.c(0)));
   }
   root = w.op(Op::Or, root, g.where(w.op(Op::CmpNe, rest, 0), w.c(1), w.c(0)));
-  // Half the even exponent, made positive before it is shifted: (exponent - offset - odd) / 2 - (digits - pairs) + bias.
+  // Half the even exponent, made positive before it is shifted: (exponent - offset - odd) / 2 -
+  // (digits - pairs) + bias.
   const int whole = 2 * (w.bias - (digits - pairs)) - offset;
   const Id field = w.op(Op::Shr, w.op(Op::Sub, w.op(Op::Add, p.exponent, whole), odd), 1);
   const Id scale = w.value(w.op(Op::Shl, field, w.mantissa_bits));
   const Id value = w.op(Op::Mul, g.cast(root, w.real), scale);
   const Id zero = w.constant(0.0), infinity = w.constant(std::numeric_limits<double>::infinity());
-  const Id itself = g.binary(Op::Or, g.binary(Op::CmpEq, x, zero), g.binary(Op::CmpEq, x, infinity));
+  const Id itself =
+      g.binary(Op::Or, g.binary(Op::CmpEq, x, zero), g.binary(Op::CmpEq, x, infinity));
   const Id negative = g.binary(Op::Or, g.binary(Op::CmpLt, x, zero), g.binary(Op::CmpNe, x, x));
   const Id nan = w.constant(std::numeric_limits<double>::quiet_NaN());
   return g.where(itself, x, g.where(negative, nan, value));
@@ -162,7 +175,8 @@ Id make_idiv(Graph& g, Id a, Id b) {
   }
   quotient = g.where(g.binary(Op::CmpEq, d, word(0)), word(0), quotient);
   if (is_unsigned(dtype)) return quotient;
-  const Id differ = g.binary(Op::CmpNe, g.where(negative(a), word(1), word(0)), g.where(negative(b), word(1), word(0)));
+  const Id differ = g.binary(Op::CmpNe, g.where(negative(a), word(1), word(0)),
+                             g.where(negative(b), word(1), word(0)));
   return g.cast(g.where(differ, g.binary(Op::Sub, word(0), quotient), quotient), dtype);
 }
 
