@@ -1,5 +1,7 @@
 // Reductions in loop form that have nothing to do: ranges that became constants, and empty loops.
 #include <cmath>
+#include <span>
+#include <vector>
 
 #include "symbolic/reduction.h"
 #include "symbolic/tables.h"
@@ -9,14 +11,24 @@ namespace plugrad {
 namespace {
 using namespace rules;
 
-// A range of one iteration is simplified to 0; the Reduce forgets it.
+// A range of one iteration is simplified to 0; the Reduce forgets it. Expanded kernels have several values before the
+// ranges, which may be constants too: those have the dtype of the Reduce, ranges are of dtype Index.
 Id drop_constant_ranges(Graph& g, const Match& m) {
   const auto sources = g.sources(m.root);
+  const DType dtype = g[m.root].dtype;
+  const auto is_dropped = [&](Id id) { return is_const(g, id) && g[id].dtype == DType::Index; };
   std::vector<Id> kept{sources[0]};
-  for (Id range : sources.subspan(1))
-    if (!is_const(g, range)) kept.push_back(range);
+  bool loops = false;
+  for (Id source : sources.subspan(1)) {
+    if (is_dropped(source)) continue;
+    kept.push_back(source);
+    loops = loops || g[source].op == Op::Range;
+  }
   if (kept.size() == sources.size() || sources.size() == 1) return kNoMatch;
-  return kept.size() == 1 ? kept[0] : g.with_sources(m.root, kept);
+  if (loops) return g.with_sources(m.root, kept);
+  Id sum = kept[0];
+  for (Id value : std::span(kept).subspan(1)) sum = g.add(reduce_op(g, m.root), dtype, {sum, value});
+  return sum;
 }
 
 Id reduce_of_nothing(Graph& g, const Match& m) {

@@ -5,7 +5,7 @@ namespace plugrad {
 RuleTable table_of(RuleSet sets, std::initializer_list<std::span<const Rule>> more) {
   RuleTable table{constant_rules(), identity_rules(), boolean_rules(), where_rules(),
                   cast_rules(),     compare_rules(),  float_rules(),   associativity_rules(),
-                  index_rules(),    reduce_rules()};
+                  index_rules(),    validity_rules(), reduce_rules()};
   if (sets == RuleSet::Fast) table.append(fast_rules());
   for (const auto rules : more) table.append(rules);
   return table;

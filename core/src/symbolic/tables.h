@@ -26,6 +26,8 @@ std::span<const Rule> compare_rules();
 std::span<const Rule> boolean_rules();
 std::span<const Rule> index_rules();  ///< linear sums, floor division and modulus
 
+std::span<const Rule> validity_rules();  ///< conditions of accesses: implied clauses, known gates
+
 std::span<const Rule> reduce_rules();    ///< reductions over nothing; part of the strict set
 std::span<const Rule> fast_rules();      ///< the opt-in set
 std::span<const Rule> collapse_rules();  ///< for collapse_reduces
