@@ -23,6 +23,7 @@ const Operation kOperations[] = {
     UNARY(real, isfinite), UNARY(numeric, relu), UNARY(real, relu6), UNARY(real, leaky_relu), UNARY(real, elu),
     UNARY(real, selu), UNARY(real, sigmoid), UNARY(real, logsigmoid), UNARY(real, silu), UNARY(real, mish), UNARY(real, gelu),
     UNARY(real, hardsigmoid), UNARY(real, hardswish), UNARY(real, softplus), UNARY(real, softsign),
+    UNARY(real, sinh), UNARY(real, cosh), UNARY(real, atan), UNARY(real, asinh), UNARY(real, asin),
     {"unary", "int_to_float_function", [](Args& a) -> Result { return {a.whole().sqrt()}; }},
     {"unary", "clamp", [](Args& a) -> Result { const Tensor& x = a.real(); const double low = a.quarter(); return {x.clamp(low, 1 + a.quarter())}; }},
     {"unary", "pow_number", [](Args& a) -> Result { const Tensor& x = a.real(); return {x.pow(a.pick(-1, 3))}; }},
@@ -52,6 +53,9 @@ const Operation kOperations[] = {
     {"binary", "floor_div", [](Args& a) -> Result { const Tensor& x = a.whole(); return {x.floor_div(a.whole())}; }},
     {"binary", "trunc_div", [](Args& a) -> Result { const Tensor& x = a.whole(); return {x.trunc_div(a.whole())}; }},
     {"binary", "fmod", [](Args& a) -> Result { const Tensor& x = a.numeric(); return {x.fmod(a.numeric())}; }},
+    {"binary", "copysign", [](Args& a) -> Result { const Tensor& x = a.real(); return {x.copysign(a.real())}; }},
+    {"binary", "logaddexp", [](Args& a) -> Result { const Tensor& x = a.real(); return {x.logaddexp(a.real())}; }},
+    {"binary", "isclose", [](Args& a) -> Result { const Tensor& x = a.real(); return {x.isclose(a.real())}; }},
     {"binary", "where", [](Args& a) -> Result {
        const Tensor& c = a.tensor([](const Tensor& t) { return t.dtype() == DType::Bool; });
        const Tensor& x = a.tensor(); return {c.where(x, a.tensor())}; }},
