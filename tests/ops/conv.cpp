@@ -115,6 +115,8 @@ const Family kRows("conv", {
      [](const In& x) { return conv2d(x[0], x[1], {}, {.padding = "same", .dilation = {1, 3}}); }, kConv},
     {"large_image", "F.conv2d(x, y)", {{{4, 16, 64, 64}}, {{6, 16, 5, 2}}},
      [](const In& x) { return conv2d(x[0], x[1]); }, {.forward = {1e-4, 1e-3}, .backward = Bound{2e-3, 1e-3}}},
+    {"large_channels", "F.conv2d(x, y)", {{{1, 256, 64, 64}}, {{512, 256, 3, 3}}},
+     [](const In& x) { return conv2d(x[0], x[1]); }, {.forward = {1e-3, 1e-3}, .backward = std::nullopt}},
     {"large_batch", "F.conv2d(x, y)", {{{4096, 3, 3, 3}}, {{1, 3, 3, 3}}},
      [](const In& x) { return conv2d(x[0], x[1]); }, {.forward = {1e-3, 1e-3}, .backward = Bound{2e-3, 1e-3}}},
     {"empty_batch", "F.conv2d(x, y, padding=1)", {{{0, 3, 5, 6}}, {{4, 3, 3, 3}}},
