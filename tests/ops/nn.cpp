@@ -64,6 +64,10 @@ const Family kRows("nn", {
      [](const In& x) { return scaled_dot_product_attention(x[0], x[1], x[2], {}, false, 0.0, false, 0.5); }, kNorm},
     {"attention_2d", "F.scaled_dot_product_attention(x, y, z)", {Input({5, 8}), Input({6, 8}), Input({6, 4})},
      [](const In& x) { return scaled_dot_product_attention(x[0], x[1], x[2]); }, kNorm},
+    {"attention_no_width", "F.scaled_dot_product_attention(x, y, z)", {Input({2, 3, 0}), Input({2, 4, 0}), Input({2, 4, 5})},
+     [](const In& x) { return scaled_dot_product_attention(x[0], x[1], x[2]); }, kNorm},
+    {"attention_no_keys", "F.scaled_dot_product_attention(x, y, z)", {Input({2, 3, 4}), Input({2, 0, 4}), Input({2, 0, 5})},
+     [](const In& x) { return scaled_dot_product_attention(x[0], x[1], x[2]); }, kNorm},
     {"attention_half", "F.scaled_dot_product_attention(x.float(), y.float(), z.float()).half()", {Input({2, 5, 8}, -2, 2, DType::F16), Input({2, 5, 8}, -2, 2, DType::F16), Input({2, 5, 8}, -2, 2, DType::F16)},
      [](const In& x) { return scaled_dot_product_attention(x[0], x[1], x[2]); }, {.forward = {1e-3, 1e-3}, .backward = Bound{5e-3, 5e-3}, .differences = false}},
 });

@@ -1,4 +1,5 @@
 // Scaled dot-product attention.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -67,7 +68,8 @@ Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tens
   require(!(mask.defined() && is_causal), "[{}] give a mask or is_causal, not both", kName);
   const Tensor keys = enable_gqa ? shared_heads(k, q) : k,
                values = enable_gqa ? shared_heads(v, q) : v;
-  const double by = scale.value_or(1.0 / std::sqrt(static_cast<double>(q.size(-1))));
+  const double by =
+      scale.value_or(1.0 / std::sqrt(static_cast<double>(std::max<int64_t>(q.size(-1), 1))));
   Tensor scores = matmul(tensor::widened(q), tensor::widened(keys).transpose()) * by;
   if (is_causal) {
     const int64_t l = q.size(-2), s = k.size(-2);
