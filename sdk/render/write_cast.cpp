@@ -94,9 +94,11 @@ void KernelWriter::write_cast(uint32_t number) {
 
 void KernelWriter::write_bitcast(uint32_t number) {
   const uint32_t source = ir_.source(number, 0);
-  const Type to = type_of(number);
-  const bool is_vector = to.lanes > 1;
-  const std::string text = operand(source, to.lanes, 0, is_vector ? Prec::Unary : Prec::Loose);
+  const Type to = type_of(number), from{inst(source).dtype, 1};
+  const bool is_vector = to.lanes > 1, is_small = !is_vector && bits_of(from.dtype) < 32;
+  std::string text =
+      operand(source, to.lanes, 0, is_vector || is_small ? Prec::Unary : Prec::Loose);
+  if (is_small) text = "(" + prelude_.type(from) + ")" + text;  // C computes small ones as int
   define(number,
          expand(is_vector ? dialect_.bits_vector : dialect_.bits_scalar,
                 {{'T', prelude_.type(to)}, {'0', text}}),

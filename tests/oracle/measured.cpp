@@ -122,7 +122,8 @@ Measured MeasuredEvaluator::elementwise(const Node& node) const {
 double reduced_error(Op op, DType dtype, std::span<const Term> terms) {
   double most = 0;
   for (const Term& term : terms) most = std::max(most, term.error);
-  if (op == Op::Max || !is_float(dtype)) return most;
+  if (op == Op::Max || most == std::numeric_limits<double>::infinity()) return most;
+  if (!is_float(dtype)) return most == 0 ? 0 : std::numeric_limits<double>::infinity();
   return op == Op::Add ? sum_error(dtype, terms) : product_error(dtype, terms);
 }
 

@@ -37,6 +37,12 @@ TEST(Regressions, AChoiceBetweenHalvesIsWidenedOnTheCpu) {
   EXPECT_THAT((c > 0).where(c, zeros * 2).to_vector<double>(), Each(2.0));
 }
 
+TEST(Regressions, BitsOfSmallConstantsAreTheirOwn) {
+  const Tensor x = Tensor::full({}, -1, DType::I16), one = Tensor::from({1}).cast(DType::I16);
+  EXPECT_EQ((x.bitcast(DType::F16) != 0.0).item<bool>(), true);
+  EXPECT_EQ((one.realize() * 15360).bitcast(DType::F16).item<float>(), 1.0f);
+}
+
 // A node of constants alone is the same whatever device its tensor asks for.
 TEST(Regressions, ConstantsOfSeveralDevicesDoNotMix) {
   const auto doubled = [](const char* device) {

@@ -54,7 +54,7 @@ std::string first_difference(const Tensor& tensor, const oracle::Measured& want,
       coverage->unknown += std::isinf(error);
     }
     if (std::isinf(error)) continue;
-    const bool good = is_float(tensor.dtype())
+    const bool good = is_float(tensor.dtype()) || error != 0
                           ? agrees(want.value.real(i), got.real(i), error)
                           : want.value.bits[i] == got.bits[i];
     if (!good)
