@@ -1,12 +1,45 @@
-/// Linear algebra beyond matmul. Every function works on the last two axes of a tensor, each matrix
-/// of the leading axes by itself, and has a gradient.
+/// Linear algebra beyond matmul. Functions of matrices work on the last two axes of a tensor, each
+/// matrix of the leading axes by itself. All have gradients.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "plugrad/tensor.h"
 
 namespace plugrad {
+
+/// Sums of products by names of axes: einsum("bij,bjk->bik", {a, b}). A name that occurs twice in
+/// one operand takes its diagonal; names that the result leaves out are summed; "..." stands for
+/// axes that broadcast. Without "->" the result has the names that occur once, in alphabetic order.
+/// Operands are joined from the left. Dtype: as matmul. Errors: User, with a caret where the
+/// pattern is wrong, or with both sizes where they differ.
+PLUGRAD_API Tensor einsum(std::string_view pattern, const std::vector<Tensor>& operands);
+/// Products of all pairs of elements of two vectors. Shape: (n), (m) -> (n, m).
+PLUGRAD_API Tensor outer(const Tensor& a, const Tensor& b);
+/// Sums over the last axis of both. Shape: (…, k), (…', k) -> (…, …').
+PLUGRAD_API Tensor inner(const Tensor& a, const Tensor& b);
+/// Sums over the last `axes` axes of `a` and the first of `b`, or over the named ones of each.
+PLUGRAD_API Tensor tensordot(const Tensor& a, const Tensor& b, int64_t axes = 2);
+PLUGRAD_API Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int64_t>& axes_a,
+                             const std::vector<int64_t>& axes_b);
+
+/// Orthogonal and upper triangular factors, x = q r.
+struct QR {
+  Tensor q, r;
+};
+/// Shape: (…, n, m) -> q (…, n, k), r (…, k, m), k = min(n, m); full: q (…, n, n), r (…, n, m).
+/// Source: Householder 1958.
+PLUGRAD_API QR qr(const Tensor& x, bool full_matrices = false);
+
+/// Orthogonal factors and singular values, x = u diag(s) vt.
+struct SVD {
+  Tensor u, s, vt;
+};
+/// Shape: (…, n, m) -> u (…, n, n), s (…, k), vt (…, m, m), k = min(n, m); not full: u (…, n, k),
+/// vt (…, k, m). Values descend. Source: one-sided Jacobi rotations, Hestenes 1958, in the order of
+/// Brent and Luk 1985.
+PLUGRAD_API SVD svd(const Tensor& x, bool full_matrices = true);
 
 /// Nearly the closest matrix with orthonormal rows or columns: `steps` times
 /// X <- c0 X + c1 (X X^T) X + c2 (X X^T)^2 X + …, from X over its Frobenius norm + eps.

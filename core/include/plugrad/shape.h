@@ -36,6 +36,52 @@ class Axes {
   std::vector<int64_t> list_;
 };
 
+/// What padding holds: a value; the elements next to the edge, backwards and without the edge
+/// itself; the edge repeated; or the elements of the other end.
+enum class PadMode : uint8_t { Constant, Reflect, Replicate, Circular };
+
+/// What goes around the axes: {before, after} for each, or, as one list of numbers, for the last
+/// axes, the last one first: {left, right, top, bottom, …}. Negative numbers crop.
+class Pads {
+ public:
+  using Pair = std::pair<int64_t, int64_t>;
+  Pads() = default;
+  Pads(std::initializer_list<Pair> pairs) : pairs_(pairs) {}
+  Pads(std::vector<Pair> pairs) : pairs_(std::move(pairs)) {}
+  Pads(std::initializer_list<int64_t> numbers) : numbers_(numbers), is_flat_(true) {}
+  Pads(std::vector<int64_t> numbers) : numbers_(std::move(numbers)), is_flat_(true) {}
+  const std::vector<Pair>& pairs() const { return pairs_; }
+  const std::vector<int64_t>& numbers() const { return numbers_; }
+  bool is_flat() const { return is_flat_; }
+
+ private:
+  std::vector<Pair> pairs_;
+  std::vector<int64_t> numbers_;
+  bool is_flat_ = false;
+};
+
+/// The part of an axis from begin to before end; as std::nullopt, all of it.
+struct Part : std::optional<std::pair<int64_t, int64_t>> {
+  Part(std::nullopt_t = std::nullopt) {}
+  Part(int64_t begin, int64_t end) : optional(std::pair(begin, end)) {}
+  Part(const std::pair<int64_t, int64_t>& part) : optional(part) {}
+};
+/// A part of each axis: {{0, 2}, std::nullopt}.
+class Box {
+ public:
+  Box(std::initializer_list<Part> parts) : parts_(parts) {}
+  Box(std::vector<Part> parts) : parts_(std::move(parts)) {}
+  Box(const std::vector<std::pair<int64_t, int64_t>>& parts) : parts_(parts.begin(), parts.end()) {}
+  const std::vector<Part>& parts() const { return parts_; }
+
+ private:
+  std::vector<Part> parts_;
+};
+
+/// What scatter makes of an element and the values that meet there: the last of them, or their
+/// combination.
+enum class Combine : uint8_t { Replace, Sum, Prod, Mean, Max, Min };
+
 /// Elements start, start + step, … before stop. Negative bounds count from the end and bounds
 /// outside are clipped, as in Python; a negative step walks backwards.
 struct Slice {
@@ -53,21 +99,25 @@ inline constexpr NewAxis kNewAxis{};
 struct Ellipsis {};
 inline constexpr Ellipsis kEllipsis{};
 
-/// One place of an index expression: t[{0, Slice(1, 3), kEllipsis, rows}].
+/// One place of an index expression: t[{0, Slice(1, 3), kEllipsis, rows, {2, 0, 2}}].
 class Index {
  public:
-  enum class Kind : uint8_t { Number, Slice, NewAxis, Ellipsis, Tensor };
+  enum class Kind : uint8_t { Number, Slice, NewAxis, Ellipsis, Tensor, List };
   template <std::integral T>
+    requires(!std::same_as<T, bool>)
   Index(T number_) : kind(Kind::Number), number(static_cast<int64_t>(number_)) {}
   Index(Slice slice_) : kind(Kind::Slice), slice(slice_) {}
   Index(NewAxis) : kind(Kind::NewAxis) {}
   Index(Ellipsis) : kind(Kind::Ellipsis) {}
   PLUGRAD_API Index(const Tensor& rows);
+  Index(std::initializer_list<int64_t> rows) : kind(Kind::List), list(rows) {}
+  Index(std::vector<int64_t> rows) : kind(Kind::List), list(std::move(rows)) {}
 
   Kind kind;
   int64_t number = 0;
   Slice slice;
-  std::shared_ptr<const Tensor> tensor;  ///< integer tensor: takes these places of the axis
+  std::shared_ptr<const Tensor> tensor;  ///< integers: takes these places of the axis
+  std::vector<int64_t> list;             ///< the same, of numbers that are known
 };
 
 }  // namespace plugrad

@@ -30,6 +30,7 @@ struct TensorState;
 namespace ir {
 class UOp;
 }
+class IndexedTensor;
 
 /// What becomes of a quotient's fraction.
 enum class Rounding : uint8_t { None, Trunc, Floor };
@@ -43,6 +44,11 @@ class PLUGRAD_API Tensor {
     requires std::is_arithmetic_v<T>
   Tensor(T value) : Tensor(Literal{}, convert_literal(value)) {}
   explicit Tensor(std::shared_ptr<engine::TensorState> state) : state_(std::move(state)) {}
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) = default;
+  // Lets a named handle denote another tensor; a temporary one would forget it at once.
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & = default;
 
   // ---- Creation. Errors: User for a negative size, an unknown device, a wrong number of values
   // ----
@@ -171,16 +177,16 @@ class PLUGRAD_API Tensor {
   // ---- Changing it, seen through every copy. What was recorded before keeps the old value ----
   /// Errors: User when `value` does not broadcast to shape(), or is a float and this is not.
   Tensor& assign(const Tensor& value);
-  Tensor& operator+=(const Tensor& other);
-  Tensor& operator-=(const Tensor& other);
-  Tensor& operator*=(const Tensor& other);
-  Tensor& operator/=(const Tensor& other);
-  Tensor& operator%=(const Tensor& other);
-  Tensor& operator&=(const Tensor& other);
-  Tensor& operator|=(const Tensor& other);
-  Tensor& operator^=(const Tensor& other);
-  Tensor& operator<<=(const Tensor& other);
-  Tensor& operator>>=(const Tensor& other);
+  Tensor& operator+=(const Tensor& other) &;
+  Tensor& operator-=(const Tensor& other) &;
+  Tensor& operator*=(const Tensor& other) &;
+  Tensor& operator/=(const Tensor& other) &;
+  Tensor& operator%=(const Tensor& other) &;
+  Tensor& operator&=(const Tensor& other) &;
+  Tensor& operator|=(const Tensor& other) &;
+  Tensor& operator^=(const Tensor& other) &;
+  Tensor& operator<<=(const Tensor& other) &;
+  Tensor& operator>>=(const Tensor& other) &;
 
   // ---- Gradients ----
   Tensor& requires_grad_(bool on = true);  ///< marks a leaf. Errors: User unless a float
@@ -324,38 +330,81 @@ class PLUGRAD_API Tensor {
   /// The first k of sort. Errors: User when the axis has fewer.
   std::pair<Tensor, Tensor> topk(int64_t k, int64_t axis = -1, bool largest = true) const;
 
-  // ---- Movement: views, no copies. Errors: User, with both shapes. ----
+  // ---- Movement: views, no copies; joins and padding are fused into what reads them ----
+  /// Errors, of all: User, with the shapes.
   Tensor reshape(const Shape& shape) const;  ///< one size may be -1
+  Tensor view(const Shape& shape) const { return reshape(shape); }
   Tensor permute(const std::vector<int64_t>& order) const;
   Tensor transpose(int64_t axis0 = -2, int64_t axis1 = -1) const;
   Tensor expand(const Shape& shape) const;  ///< -1 keeps a size; new axes come first
-  Tensor pad(const std::vector<std::pair<int64_t, int64_t>>& before_after,
-             double value = 0.0) const;
-  Tensor shrink(const std::vector<std::pair<int64_t, int64_t>>& begin_end) const;
+  /// Reflecting takes fewer elements than the axis has, circular padding no more.
+  Tensor pad(const Pads& pads, double value = 0.0) const;
+  Tensor pad(const Pads& pads, PadMode mode, double value = 0.0) const;
+  /// Behind each axis up to `sizes`; none keeps the axis.
+  Tensor pad_to(const std::vector<std::optional<int64_t>>& sizes, double value = 0.0) const;
+  Tensor shrink(const Box& box) const;
+  Tensor shrink_to(const std::vector<std::optional<int64_t>>& sizes) const;  ///< the first ones
   Tensor flip(const Axes& axes) const;
-  Tensor squeeze() const;
-  Tensor squeeze(int64_t axis) const;
+  Tensor squeeze(const Axes& axes = {}) const;  ///< those of size 1
   Tensor unsqueeze(int64_t axis) const;
   Tensor flatten(int64_t start = 0, int64_t end = -1) const;
   Tensor unflatten(int64_t axis, const Shape& sizes) const;
+  /// By names: "b (h w) c -> b c h w" with {{"h", 4}}. … stands as "..." for any axes, 1 for a new
+  /// one. Errors: User, with a caret where the pattern is wrong. Source: Rogozhnikov 2022 (einops).
+  Tensor rearrange(std::string_view pattern,
+                   const std::vector<std::pair<std::string, int64_t>>& sizes = {}) const;
   std::vector<Tensor> split(int64_t size, int64_t axis = 0) const;
   std::vector<Tensor> split(const std::vector<int64_t>& sizes, int64_t axis = 0) const;
   std::vector<Tensor> chunk(int64_t count, int64_t axis = 0) const;
   Tensor repeat(const Shape& repeats) const;
-  Tensor operator[](const Index& index) const;
-  Tensor operator[](std::initializer_list<Index> indices) const;
-  Tensor slice(int64_t axis, const Slice& slice) const;
+  /// Each element `count` times in a row; without an axis, of all in row-major order.
+  Tensor repeat_interleave(int64_t count, std::optional<int64_t> axis = {}) const;
+  /// Elements move on by `shifts` and come in again in front; without axes, in row-major order.
+  Tensor roll(const Axes& shifts, const Axes& axes = {}) const;
+  /// A matrix with this on a diagonal, or the diagonal of a matrix. Errors: User for other ranks.
+  Tensor diag(int64_t offset = 0) const;
+  /// Shape: the other axes, then the diagonal. Positive offsets lie above the main one.
+  Tensor diagonal(int64_t offset = 0, int64_t axis0 = 0, int64_t axis1 = 1) const;
+  /// Windows of `size` elements, `step` apart, as a new last axis.
+  Tensor unfold(int64_t axis, int64_t size, int64_t step) const;
   Tensor tril(int64_t diagonal = 0) const;
   Tensor triu(int64_t diagonal = 0) const;
 
-  // ---- Indexing by data. A place outside the axis reads 0; negative ones count from the end ----
+  // ---- Indexing. A place that is data and outside its axis reads 0; negative ones count from the
+  // end. A place outside that the program knows is an error ----
+  Tensor slice(int64_t axis, const Slice& slice) const;
+  /// As in PyTorch: tensors and lists of places broadcast against each other; the axes of their
+  /// common shape come where theirs were, or first when others are between them. Errors: User for
+  /// bool; see masked_select.
+  Tensor operator[](const Index& index) const&;
+  Tensor operator[](std::initializer_list<Index> indices) const&;
+  IndexedTensor operator[](const Index& index) &;  ///< may be assigned to, see indexed.h
+  IndexedTensor operator[](std::initializer_list<Index> indices) &;
+  Tensor index(const std::vector<Index>& indices) const;
+  /// x[indices] = value. Errors: User as operator[] and assign, and for a leaf that requires a
+  /// gradient.
+  void set_index(const std::vector<Index>& indices, const Tensor& value);
   Tensor index_select(int64_t axis, const Tensor& places) const;
   Tensor gather(int64_t axis, const Tensor& places) const;
+  /// This, with `values` (of the places' shape or larger, or a number) put where `places` say along
+  /// the axis; of several the last remains, or they are combined with the element and each other.
+  Tensor scatter(int64_t axis, const Tensor& places, const Tensor& values,
+                 Combine how = Combine::Replace) const;
+  /// As scatter; without include_self the elements that are hit start afresh.
+  Tensor scatter_reduce(int64_t axis, const Tensor& places, const Tensor& values, Combine how,
+                        bool include_self = true) const;
+  /// The elements where `mask`, in row-major order: the first `size`, followed by `fill` if there
+  /// are fewer. Without a size, they are counted, which reads the mask.
+  Tensor masked_select(const Tensor& mask, std::optional<int64_t> size = {},
+                       const Tensor& fill = 0) const;
+  /// Shape: (size, ndim), a row of places (i32) for each element that is not 0; as masked_select.
+  Tensor nonzero(std::optional<int64_t> size = {}, const Tensor& fill = 0) const;
   Tensor one_hot(int64_t classes) const;
 
   // ---- Products and windows; see functional.h for shapes ----
   Tensor dot(const Tensor& other) const { return matmul(other); }
-  Tensor matmul(const Tensor& other) const;
+  /// With a dtype, multiplied, summed and returned in it.
+  Tensor matmul(const Tensor& other, DType dtype = DType::Void) const;
   Tensor linear(const Tensor& weight, const Tensor& bias = {}) const;
   Tensor conv2d(const Tensor& weight, const Tensor& bias = {}, const ConvOptions& = {}) const;
   Tensor max_pool2d(Pair kernel = 2, const PoolOptions& = {}) const;
@@ -430,4 +479,5 @@ PLUGRAD_API std::vector<Tensor> gradient(const Tensor& loss, const std::vector<T
 
 }  // namespace plugrad
 
+#include "plugrad/indexed.h"
 #include "plugrad/tensor_inline.h"

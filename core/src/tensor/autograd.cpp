@@ -121,6 +121,10 @@ std::vector<Tensor> gradient(const Tensor& loss, const std::vector<Tensor>& targ
   const std::vector<Id> found = gradients_of(r, node, seed, ids);
   std::vector<Tensor> results;
   for (size_t i = 0; i < found.size(); ++i) {
+    if (found[i] == kNoId && targets[i].numel() == 0) {  // dropped where it adds nothing
+      results.push_back(targets[i].zeros_like());
+      continue;
+    }
     // Not zeros: the loss may have been cut from the target when something between them was
     // realised.
     require(found[i] != kNoId,

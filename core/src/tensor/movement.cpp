@@ -38,29 +38,9 @@ Shape resolve_shape(const Shape& from, const Shape& wanted) {
   return shape;
 }
 
-using Pairs = std::vector<std::pair<int64_t, int64_t>>;
-
 void require_rank(std::string_view function, size_t given, const Shape& shape) {
   require(given == shape.size(), "[{}] {} entries given for shape {} of {} axes", function, given,
           to_string(shape), shape.size());
-}
-
-Id pad_node(Recorder& r, Id node, const Pairs& pads) {
-  std::vector<int64_t> list;
-  for (const auto& [before, after] : pads) list.insert(list.end(), {before, after});
-  if (std::ranges::all_of(list, [](int64_t n) { return n == 0; })) return node;
-  return r.graph().add(Op::Pad, r.dtype(node), {node}, r.graph().list(list));
-}
-
-Id shrink_node(Recorder& r, Id node, const Pairs& bounds) {
-  const Shape shape = r.shape(node);
-  std::vector<int64_t> list;
-  bool whole = true;
-  for (size_t i = 0; i < bounds.size(); ++i) {
-    list.insert(list.end(), {bounds[i].first, bounds[i].second});
-    whole &= bounds[i].first == 0 && bounds[i].second == shape[i];
-  }
-  return whole ? node : r.graph().add(Op::Shrink, r.dtype(node), {node}, r.graph().list(list));
 }
 
 }  // namespace
@@ -108,41 +88,29 @@ Tensor Tensor::expand(const Shape& wanted) const {
   return r.done(r.broadcast_to(node, shape));
 }
 
-Tensor Tensor::pad(const Pairs& before_after, double value) const {
-  Recorder r("pad");
-  Id node = r.use(*this);
-  const Shape shape = r.shape(node);
-  require_rank("pad", before_after.size(), shape);
-  Pairs pads, bounds;  // negative padding crops
-  for (size_t i = 0; i < shape.size(); ++i) {
-    const auto [before, after] = before_after[i];
-    bounds.emplace_back(std::max<int64_t>(-before, 0), shape[i] - std::max<int64_t>(-after, 0));
-    require(bounds[i].first <= bounds[i].second,
-            "[pad] ({}, {}) removes more than axis {} of {} has", before, after, i,
-            to_string(shape));
-    pads.emplace_back(std::max<int64_t>(before, 0), std::max<int64_t>(after, 0));
-  }
-  node = shrink_node(r, node, bounds);
-  const Tensor padded = r.done(pad_node(r, node, pads));
-  if (value == 0.0 || r.shape(node) == padded.shape()) return padded;
-  const Id inside =
-      r.expand(r.reshape(r.graph().constant(DType::Bool, int64_t{1}), Shape(shape.size(), 1)),
-               r.shape(node));
-  const Tensor fill = is_float(dtype()) ? Tensor(value) : Tensor(static_cast<int64_t>(value));
-  return plugrad::where(r.done(pad_node(r, inside, pads)), padded, fill);
-}
-
-Tensor Tensor::shrink(const Pairs& begin_end) const {
+Tensor Tensor::shrink(const Box& box) const {
   Recorder r("shrink");
   const Id node = r.use(*this);
   const Shape shape = r.shape(node);
-  require_rank("shrink", begin_end.size(), shape);
-  for (size_t i = 0; i < shape.size(); ++i)
-    require(0 <= begin_end[i].first && begin_end[i].first <= begin_end[i].second &&
-                begin_end[i].second <= shape[i],
-            "[shrink] ({}, {}) is no part of axis {} of {}", begin_end[i].first,
-            begin_end[i].second, i, to_string(shape));
-  return r.done(shrink_node(r, node, begin_end));
+  require_rank("shrink", box.parts().size(), shape);
+  std::vector<int64_t> list;
+  bool whole = true;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const auto [begin, end] = box.parts()[i].value_or(std::pair(int64_t{0}, shape[i]));
+    require(0 <= begin && begin <= end && end <= shape[i],
+            "[shrink] ({}, {}) is no part of axis {} of {}", begin, end, i, to_string(shape));
+    list.insert(list.end(), {begin, end});
+    whole &= begin == 0 && end == shape[i];
+  }
+  if (whole) return r.done(node);
+  return r.done(r.graph().add(Op::Shrink, r.dtype(node), {node}, r.graph().list(list)));
+}
+
+Tensor Tensor::shrink_to(const std::vector<std::optional<int64_t>>& sizes) const {
+  std::vector<Part> parts;
+  for (const std::optional<int64_t>& size : sizes)
+    parts.push_back(size ? Part(0, *size) : Part());
+  return shrink(parts);
 }
 
 Tensor Tensor::flip(const Axes& axes) const {
@@ -155,18 +123,14 @@ Tensor Tensor::flip(const Axes& axes) const {
   return r.done(r.graph().add(Op::Flip, r.dtype(node), {node}, r.graph().list(flags)));
 }
 
-Tensor Tensor::squeeze() const {
-  Shape shape = this->shape();
-  std::erase(shape, 1);
-  return reshape(shape);
-}
-
-Tensor Tensor::squeeze(int64_t axis) const {
-  Shape shape = this->shape();
-  const int64_t at = checked_axis("squeeze", axis, ndim());
-  if (shape[static_cast<size_t>(at)] != 1) return *this;
-  shape.erase(shape.begin() + at);
-  return reshape(shape);
+Tensor Tensor::squeeze(const Axes& axes) const {
+  const Shape shape = this->shape();
+  const std::vector<int64_t> list = checked_axes("squeeze", axes, ndim());
+  Shape rest;
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] != 1 || !std::ranges::binary_search(list, static_cast<int64_t>(i)))
+      rest.push_back(shape[i]);
+  return reshape(rest);
 }
 
 Tensor Tensor::unsqueeze(int64_t axis) const {
@@ -195,94 +159,6 @@ Tensor Tensor::unflatten(int64_t axis, const Shape& sizes) const {
   shape.erase(shape.begin() + at);
   shape.insert(shape.begin() + at, parts.begin(), parts.end());
   return reshape(shape);
-}
-
-std::vector<Tensor> Tensor::split(const std::vector<int64_t>& sizes, int64_t axis) const {
-  const int64_t at = checked_axis("split", axis, ndim());
-  const int64_t total = std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
-  require(total == size(at), "[split] sizes ({}) add up to {}, axis {} of {} has {}",
-          fmt::join(sizes, ", "), total, at, to_string(shape()), size(at));
-  std::vector<Tensor> parts;
-  int64_t begin = 0;
-  for (int64_t part : sizes) {
-    require(part >= 0, "[split] size {} is negative", part);
-    parts.push_back(slice(at, {begin, begin + part}));
-    begin += part;
-  }
-  return parts;
-}
-
-std::vector<Tensor> Tensor::split(int64_t part, int64_t axis) const {
-  require(part > 0, "[split] size {} is not positive", part);
-  const int64_t total = size(axis);
-  std::vector<int64_t> sizes;
-  for (int64_t begin = 0; begin < total; begin += part)
-    sizes.push_back(std::min(part, total - begin));
-  if (sizes.empty()) sizes.push_back(0);
-  return split(sizes, axis);
-}
-
-std::vector<Tensor> Tensor::chunk(int64_t count, int64_t axis) const {
-  require(count > 0, "[chunk] count {} is not positive", count);
-  return split(std::max<int64_t>((size(axis) + count - 1) / count, 1), axis);
-}
-
-Tensor Tensor::repeat(const Shape& repeats) const {
-  Shape shape = this->shape();
-  require(repeats.size() >= shape.size(), "[repeat] {} has fewer entries than {} has axes",
-          to_string(repeats), to_string(shape));
-  shape.insert(shape.begin(), repeats.size() - shape.size(), 1);
-  Shape split, expanded, result;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    require(repeats[i] >= 0, "[repeat] {} is negative", repeats[i]);
-    split.insert(split.end(), {1, shape[i]});
-    expanded.insert(expanded.end(), {repeats[i], shape[i]});
-    result.push_back(repeats[i] * shape[i]);
-  }
-  return reshape(split).expand(expanded).reshape(result);
-}
-
-Tensor cat(const std::vector<Tensor>& tensors, int64_t axis) {
-  require(!tensors.empty(), "[cat] no tensors are given");
-  const Shape first = tensors[0].shape();
-  const auto at =
-      static_cast<size_t>(checked_axis("cat", axis, static_cast<int64_t>(first.size())));
-  int64_t total = 0;
-  for (const Tensor& t : tensors) {
-    Shape shape = t.shape();
-    if (shape.size() == first.size()) shape[at] = first[at];
-    require(shape == first, "[cat] {} and {} may differ along axis {} alone", to_string(first),
-            to_string(t.shape()), at);
-    total += t.size(static_cast<int64_t>(at));
-  }
-  // Each part in a frame of zeros, chosen by where it lies: adding would turn -0 into +0.
-  Tensor result;
-  int64_t begin = 0;
-  for (const Tensor& t : tensors) {
-    std::vector<std::pair<int64_t, int64_t>> frame(first.size());
-    const int64_t end = begin + t.size(static_cast<int64_t>(at));
-    frame[at] = {begin, total - end};
-    Shape along(first.size(), 1);
-    along[at] = total;
-    const Tensor padded = t.pad(frame);
-    if (!result.defined())
-      result = padded;
-    else if (end > begin)
-      result = where(Tensor::arange(total).reshape(along) < begin, result, padded);
-    begin = end;
-  }
-  return result;
-}
-
-Tensor stack(const std::vector<Tensor>& tensors, int64_t axis) {
-  require(!tensors.empty(), "[stack] no tensors are given");
-  std::vector<Tensor> rows;
-  for (const Tensor& t : tensors) {
-    require(t.shape() == tensors[0].shape(), "[stack] shapes {} and {} differ",
-            to_string(tensors[0].shape()), to_string(t.shape()));
-    rows.push_back(t.unsqueeze(axis));
-  }
-  return cat(rows, axis);
 }
 
 }  // namespace plugrad

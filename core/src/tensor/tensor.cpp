@@ -239,34 +239,34 @@ Tensor& Tensor::assign(const Tensor& value) {
   return *this;
 }
 
-Tensor& Tensor::operator+=(const Tensor& other) {
+Tensor& Tensor::operator+=(const Tensor& other) & {
   return assign(*this + other);
 }
-Tensor& Tensor::operator-=(const Tensor& other) {
+Tensor& Tensor::operator-=(const Tensor& other) & {
   return assign(*this - other);
 }
-Tensor& Tensor::operator*=(const Tensor& other) {
+Tensor& Tensor::operator*=(const Tensor& other) & {
   return assign(*this * other);
 }
-Tensor& Tensor::operator/=(const Tensor& other) {
+Tensor& Tensor::operator/=(const Tensor& other) & {
   return assign(*this / other);
 }
-Tensor& Tensor::operator%=(const Tensor& other) {
+Tensor& Tensor::operator%=(const Tensor& other) & {
   return assign(*this % other);
 }
-Tensor& Tensor::operator&=(const Tensor& other) {
+Tensor& Tensor::operator&=(const Tensor& other) & {
   return assign(*this & other);
 }
-Tensor& Tensor::operator|=(const Tensor& other) {
+Tensor& Tensor::operator|=(const Tensor& other) & {
   return assign(*this | other);
 }
-Tensor& Tensor::operator^=(const Tensor& other) {
+Tensor& Tensor::operator^=(const Tensor& other) & {
   return assign(*this ^ other);
 }
-Tensor& Tensor::operator<<=(const Tensor& other) {
+Tensor& Tensor::operator<<=(const Tensor& other) & {
   return assign(*this << other);
 }
-Tensor& Tensor::operator>>=(const Tensor& other) {
+Tensor& Tensor::operator>>=(const Tensor& other) & {
   return assign(*this >> other);
 }
 

@@ -1,0 +1,140 @@
+// Padding: by a value, or by elements of the tensor itself.
+#include <algorithm>
+#include <cmath>
+
+#include "plugrad/functional.h"
+#include "tensor/record.h"
+
+namespace plugrad {
+
+using tensor::Recorder;
+
+namespace {
+
+using Pairs = std::vector<std::pair<int64_t, int64_t>>;
+constexpr int64_t kMost = int64_t{1} << 48;
+
+Id pad_node(Recorder& r, Id node, const Pairs& pads) {
+  std::vector<int64_t> list;
+  for (const auto& [before, after] : pads) list.insert(list.end(), {before, after});
+  if (std::ranges::all_of(list, [](int64_t n) { return n == 0; })) return node;
+  return r.graph().add(Op::Pad, r.dtype(node), {node}, r.graph().list(list));
+}
+
+/// A pair for each axis.
+Pairs by_axis(const Tensor& x, const Pads& pads) {
+  if (!pads.is_flat()) return pads.pairs();
+  const std::vector<int64_t>& numbers = pads.numbers();
+  const auto rank = static_cast<size_t>(x.ndim());
+  require(numbers.size() % 2 == 0 && numbers.size() / 2 <= rank,
+          "[pad] ({}) are {} numbers for shape {}: two for each axis, the last axis first",
+          fmt::join(numbers, ", "), numbers.size(), to_string(x.shape()));
+  Pairs pairs(rank);
+  for (size_t i = 0; i < numbers.size() / 2; ++i)
+    pairs[rank - 1 - i] = {numbers[2 * i], numbers[2 * i + 1]};
+  return pairs;
+}
+
+/// What negative numbers remove, and the rest of the padding.
+Tensor crop(const Tensor& x, const Pairs& before_after, Pairs& pads) {
+  const Shape shape = x.shape();
+  require(before_after.size() == shape.size(), "[pad] {} entries given for shape {} of {} axes",
+          before_after.size(), to_string(shape), shape.size());
+  Pairs bounds;
+  pads.clear();
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const auto [before, after] = before_after[i];
+    require(std::abs(before / 2) < kMost && std::abs(after / 2) < kMost,
+            "[pad] ({}, {}) elements around axis {} of {} are too many", before, after, i,
+            to_string(shape));
+    bounds.emplace_back(std::max<int64_t>(-before, 0), shape[i] - std::max<int64_t>(-after, 0));
+    require(bounds[i].first <= bounds[i].second,
+            "[pad] ({}, {}) removes more than axis {} of {} has", before, after, i,
+            to_string(shape));
+    pads.emplace_back(std::max<int64_t>(before, 0), std::max<int64_t>(after, 0));
+  }
+  return x.shrink(bounds);
+}
+
+Tensor pad_value(const Tensor& x, const Pairs& pads, double value) {
+  Recorder r("pad");
+  const Id node = r.use(x);
+  const Tensor padded = r.done(pad_node(r, node, pads));
+  const Shape shape = r.shape(node);
+  if ((value == 0.0 && !std::signbit(value)) || shape == padded.shape()) return padded;
+  const Id inside =
+      r.expand(r.reshape(r.graph().constant(DType::Bool, int64_t{1}), Shape(shape.size(), 1)),
+               shape);
+  const bool whole = !is_float(x.dtype());
+  require(!whole || std::abs(value) < 0x1p63, "[pad] {} is no value of a {} tensor", value,
+          name_of(x.dtype()));
+  const Tensor fill = whole ? Tensor(static_cast<int64_t>(value)) : Tensor(value);
+  return plugrad::where(r.done(pad_node(r, inside, pads)), padded, fill);
+}
+
+/// One axis continued by its own elements.
+Tensor continue_axis(const Tensor& x, int64_t axis, int64_t before, int64_t after, PadMode mode) {
+  const int64_t size = x.size(axis), longest = std::max(before, after);
+  const auto part = [&](int64_t begin, int64_t end) { return x.slice(axis, {begin, end}); };
+  Tensor front, back;
+  switch (mode) {
+    case PadMode::Reflect:
+      require(longest < size, "[pad] reflecting {} of axis {} of {}: at most {} are there", longest,
+              axis, to_string(x.shape()), std::max<int64_t>(size - 1, 0));
+      front = part(1, before + 1).flip(axis);
+      back = part(size - 1 - after, size - 1).flip(axis);
+      break;
+    case PadMode::Circular:
+      require(longest <= size, "[pad] going round {} of axis {} of {}: at most {} are there",
+              longest, axis, to_string(x.shape()), size);
+      front = part(size - before, size);
+      back = part(0, after);
+      break;
+    default: {
+      require(size > 0, "[pad] axis {} of {} has no edge to repeat", axis, to_string(x.shape()));
+      Shape wide = x.shape();
+      wide[static_cast<size_t>(axis)] = before;
+      front = part(0, 1).expand(wide);
+      wide[static_cast<size_t>(axis)] = after;
+      back = part(size - 1, size).expand(wide);
+    }
+  }
+  return cat({front, x, back}, axis);
+}
+
+}  // namespace
+
+Tensor Tensor::pad(const Pads& pads, double value) const {
+  Pairs positive;
+  const Tensor x = crop(*this, by_axis(*this, pads), positive);
+  return pad_value(x, positive, value);
+}
+
+Tensor Tensor::pad(const Pads& given, PadMode mode, double value) const {
+  if (mode == PadMode::Constant) return pad(given, value);
+  Pairs pads, crops = by_axis(*this, given);
+  const Tensor cropped = crop(*this, crops, pads);
+  // A reflection may show what is cropped; the other modes go by what is left.
+  Tensor x = mode == PadMode::Reflect ? *this : cropped;
+  for (size_t i = 0; i < pads.size(); ++i) {
+    crops[i] = {std::min<int64_t>(crops[i].first, 0), std::min<int64_t>(crops[i].second, 0)};
+    if (pads[i].first != 0 || pads[i].second != 0)
+      x = continue_axis(x, static_cast<int64_t>(i), pads[i].first, pads[i].second, mode);
+  }
+  return mode == PadMode::Reflect ? crop(x, crops, pads) : x;
+}
+
+Tensor Tensor::pad_to(const std::vector<std::optional<int64_t>>& sizes, double value) const {
+  const Shape from = shape();
+  require(sizes.size() == from.size(), "[pad_to] {} sizes given for shape {} of {} axes",
+          sizes.size(), to_string(from), from.size());
+  Pairs pads;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const int64_t to = sizes[i].value_or(from[i]);
+    require(to >= from[i], "[pad_to] {} is less than axis {} of {} has", to, i, to_string(from));
+    pads.emplace_back(0, to - from[i]);
+  }
+  return pad(pads, value);
+}
+
+}  // namespace plugrad

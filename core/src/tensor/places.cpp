@@ -1,0 +1,103 @@
+// Reading at places that are data: a comparison with a counter and a sum, which the rewriter turns
+// into one load.
+//   x[rows]  =  sum over r of where(rows == r, x[r], 0)  =  load(x, rows), 0 <= rows < size
+#include <algorithm>
+#include <numeric>
+
+#include "plugrad/functional.h"
+#include "tensor/index.h"
+#include "tensor/record.h"
+
+namespace plugrad {
+
+namespace tensor {
+
+Tensor counter(int64_t count, int64_t rank, int64_t axis) {
+  Shape shape(static_cast<size_t>(rank), 1);
+  shape[static_cast<size_t>(axis)] = count;
+  return Tensor::arange(count).reshape(shape);
+}
+
+void require_places(std::string_view function, const Tensor& places) {
+  require(is_integer(places.dtype()), "[{}] places are {}, not integers; cast them", function,
+          name_of(places.dtype()));
+}
+
+namespace {
+
+Tensor wide(const Tensor& places) {
+  const DType dtype = places.dtype();
+  return places.cast(size_of(dtype) == 8 || dtype == DType::U32 ? DType::I64 : DType::I32);
+}
+
+/// sum over `axis` of x where hit: at most one element, so no rounding, and none of it is a sum.
+Tensor pick(const Tensor& hit, const Tensor& x, int64_t axis) {
+  const Tensor values = x.dtype() == DType::Bool ? x.cast(DType::U8) : x;
+  return where(hit, values, 0).sum(axis).cast(x.dtype());
+}
+
+}  // namespace
+
+Tensor wrapped_places(const Tensor& places, int64_t size) {
+  const Tensor p = wide(places);
+  return is_unsigned(places.dtype()) ? p : where(p < 0, p + size, p);
+}
+
+Tensor select(const Tensor& x, int64_t axis, const Tensor& places) {
+  const auto at = static_cast<size_t>(axis);
+  const Shape from = x.shape(), chosen = places.shape();
+  // (lead…, places…, axis, tail…), where axis is summed away.
+  Shape data(from.begin(), from.begin() + axis), rows(at, 1);
+  data.insert(data.end(), chosen.size(), 1);
+  rows.insert(rows.end(), chosen.begin(), chosen.end());
+  data.insert(data.end(), from.begin() + axis, from.end());
+  rows.insert(rows.end(), from.size() - at, 1);
+  const auto summed = static_cast<int64_t>(at + chosen.size());
+  const Tensor hit =
+      places.reshape(rows) == counter(from[at], static_cast<int64_t>(data.size()), summed);
+  return pick(hit, x.reshape(data), summed);
+}
+
+}  // namespace tensor
+
+using tensor::checked_axis;
+
+Tensor Tensor::index_select(int64_t axis, const Tensor& places) const {
+  tensor::require_places("index_select", places);
+  const int64_t at = checked_axis("index_select", axis, ndim());
+  return tensor::select(*this, at, tensor::wrapped_places(places, size(at)));
+}
+
+Tensor Tensor::gather(int64_t axis, const Tensor& places) const {
+  tensor::require_places("gather", places);
+  const Shape from = shape(), chosen = places.shape();
+  require(from.size() == chosen.size(), "[gather] places {} and {} have different numbers of axes",
+          to_string(chosen), to_string(from));
+  if (from.empty()) return unsqueeze(0).gather(0, places.unsqueeze(0)).squeeze();
+  const auto at = static_cast<size_t>(checked_axis("gather", axis, ndim()));
+  std::vector<Part> box(from.size());
+  for (size_t i = 0; i < from.size(); ++i) {
+    require(i == at || chosen[i] <= from[i], "[gather] places {} are larger than {} along axis {}",
+            to_string(chosen), to_string(from), i);
+    if (i != at) box[i] = {0, chosen[i]};
+  }
+  // The axis goes last in the data, and the places' own axis stays where it was.
+  const Tensor x = shrink(box).unsqueeze(-1).transpose(static_cast<int64_t>(at), -1);
+  const Tensor hit = tensor::wrapped_places(places, from[at]).unsqueeze(-1) == arange(from[at]);
+  return tensor::pick(hit, x, -1);
+}
+
+Tensor Tensor::one_hot(int64_t classes) const {
+  tensor::require_places("one_hot", *this);
+  require(classes >= 0, "[one_hot] the number of classes is {}", classes);
+  return (tensor::wide(*this).unsqueeze(-1) == arange(classes)).cast(DType::I32);
+}
+
+Tensor embedding(const Tensor& table, const Tensor& places) {
+  require(table.ndim() == 2, "[embedding] the table has shape {}, not (rows, width)",
+          to_string(table.shape()));
+  tensor::require_places("embedding", places);
+  return tensor::select(table, 0, tensor::wide(places));
+}
+
+}  // namespace plugrad

@@ -1,0 +1,82 @@
+// Views that take elements of several axes together: diagonals and windows.
+#include <algorithm>
+
+#include "plugrad/functional.h"
+#include "tensor/record.h"
+
+namespace plugrad {
+
+using tensor::checked_axis;
+
+Tensor Tensor::diagonal(int64_t offset, int64_t axis0, int64_t axis1) const {
+  require(ndim() >= 2, "[diagonal] shape {} has fewer than two axes", to_string(shape()));
+  const int64_t a = checked_axis("diagonal", axis0, ndim()),
+                b = checked_axis("diagonal", axis1, ndim());
+  require(a != b, "[diagonal] axes {} and {} are the same", axis0, axis1);
+  std::vector<int64_t> order;
+  for (int64_t axis = 0; axis < ndim(); ++axis)
+    if (axis != a && axis != b) order.push_back(axis);
+  order.insert(order.end(), {a, b});
+  const int64_t n = size(a), m = size(b);
+  const int64_t row = offset < 0 ? -std::max(offset, -n) : 0,
+                column = std::clamp<int64_t>(offset, 0, m);
+  const int64_t count = std::min(n - row, m - column);
+  const Tensor square = permute(order)
+                            .slice(-2, {row, row + count})
+                            .slice(-1, {column, column + count});
+  // Rows of count + 1 elements begin on the diagonal.
+  Shape lead = square.shape();
+  lead.resize(lead.size() - 2);
+  Shape flat = lead, rows = lead;
+  flat.push_back(count * count);
+  rows.insert(rows.end(), {count, count + 1});
+  Tensor x = square.reshape(flat);
+  std::vector<std::pair<int64_t, int64_t>> pads(flat.size());
+  pads.back() = {0, count};
+  return x.pad(pads).reshape(rows).slice(-1, {0, 1}).squeeze(-1);
+}
+
+Tensor Tensor::diag(int64_t offset) const {
+  require(ndim() == 1 || ndim() == 2, "[diag] shape {}: a vector or a matrix is needed",
+          to_string(shape()));
+  if (ndim() == 2) return diagonal(offset);
+  require(std::abs(offset / 2) < (int64_t{1} << 30), "[diag] offset {} is too large", offset);
+  const int64_t count = size(0), away = std::abs(offset);
+  // The other way round: behind each element, as many as come before the next one.
+  const Tensor square = unsqueeze(1).pad({{0, 0}, {0, count}}).flatten();
+  const Tensor x = square.slice(0, {0, count * count}).reshape({count, count});
+  return offset < 0 ? x.pad({{away, 0}, {0, away}}) : x.pad({{0, away}, {away, 0}});
+}
+
+Tensor Tensor::unfold(int64_t axis, int64_t window, int64_t step) const {
+  const int64_t at = checked_axis("unfold", axis, ndim()), n = size(at);
+  require(step > 0, "[unfold] step {} is not positive", step);
+  require(window >= 0 && window <= n, "[unfold] windows of {} do not fit axis {} of {}", window, at,
+          to_string(shape()));
+  const int64_t count = (n - window) / step + 1;
+  std::vector<int64_t> order;
+  if (window == step) {  // side by side
+    for (int64_t i = 0; i <= ndim(); ++i)
+      if (i != at + 1) order.push_back(i);
+    order.push_back(at + 1);
+    return slice(at, {0, count * step}).unflatten(at, {count, step}).permute(order);
+  }
+  for (int64_t i = 0; i < ndim(); ++i)
+    if (i != at) order.push_back(i);
+  order.push_back(at);
+  const Tensor x = permute(order);  // (…, n)
+  // Row k of rows of n + 1, cut from rows of n laid end to end, begins k elements later.
+  const int64_t repeats = n == 0 ? 1 : (window * (n + 1) + n - 1) / n;
+  Shape rows = x.shape();
+  rows.insert(rows.end() - 1, repeats);
+  Tensor y = x.unsqueeze(-2).expand(rows).flatten(-2).slice(-1, {0, window * (n + 1)});
+  y = y.unflatten(-1, {window, n + 1}).slice(-1, {0, (count - 1) * step + 1, step});
+  // (…, window, count): the count goes where the axis was.
+  order.clear();
+  for (int64_t i = 0; i < ndim() - 1; ++i) order.push_back(i);
+  order.insert(order.begin() + at, ndim());
+  order.push_back(ndim() - 1);
+  return y.permute(order);
+}
+
+}  // namespace plugrad
