@@ -1,5 +1,7 @@
 // Which values get memory. Stored are: roots, what is made contiguous, both ends of a copy, one
 // value for each Reduce (place_reductions), and what costs more to compute again than to store.
+#include <algorithm>
+
 #include "schedule/cost.h"
 
 namespace plugrad::schedule {
@@ -9,7 +11,7 @@ namespace {
 constexpr uint32_t kCheapWeight = 16, kCheapLeaves = 3;
 // Computing again for every reading of an operand of matmul or convolution.
 constexpr float kManyReadings = 8, kVeryManyReadings = 32;
-constexpr uint32_t kOperandWeight = 24, kTrivialWeight = 2;
+constexpr uint32_t kOperandWeight = 24, kTrivialWeight = 2, kMaskWeight = 48;
 // A padded operand read so often in all is worth a padded copy: its kernel's loops then need no
 // conditions.
 constexpr float kPaddingPays = 1 << 20;
@@ -61,13 +63,27 @@ class Chooser {
     const float ratio = demand_.ratio[id];
     const Op op = draft_.graph[id].op;
     if (ratio < kManyReadings || (op != Op::Pad && !is_alu(op))) return false;
+    if (compares_with_counter(id)) return false;
     const Region region = regions_.below(id);
-    if (region.leaf_count == 0 && region.weight <= kCheapWeight) return false;
+    const bool is_mask = draft_.graph[id].dtype == DType::Bool;  // of places: loops compute parts
+    if (region.leaf_count == 0 && region.weight <= (is_mask ? kMaskWeight : kCheapWeight))
+      return false;
     if (demand_.operand[id] == 0) return is_alu(op) && region.weight > kCheapWeight;
     if (op == Op::Pad) return ratio * static_cast<float>(draft_.counts[id]) >= kPaddingPays;
     if (region.has_iota && region.leaf_count <= 1 && region.weight <= kCheapWeight) return false;
     if (ratio >= kVeryManyReadings) return region.weight > kTrivialWeight || region.leaf_count > 1;
     return region.weight > kOperandWeight || region.leaf_count > kCheapLeaves;
+  }
+
+  /// Whether a place is the one looked for, for all places: more than both sides hold, and a sum of
+  /// what it picks becomes one load. What it compares may be stored.
+  bool compares_with_counter(Id id) const {
+    const Graph& g = draft_.graph;
+    if (!is_compare(g[id].op)) return false;
+    return std::ranges::any_of(g.sources(id), [&](Id side) {
+      while (is_movement(g[side].op) || g[side].op == Op::Cast) side = g[side].src[0];
+      return g[side].op == Op::Iota;
+    });
   }
 
   /// Sources first: what is stored makes those above it cheap.
