@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "base/check.h"
 #include "plugrad/error.h"
 
 namespace plugrad::programs {
@@ -20,8 +21,9 @@ void alias(World& world, Args& args, int id) {
 void add_results(World& world, const Step& step, const std::vector<Tensor>& results) {
   for (const Tensor& result : results) {
     require_fit(result.numel() <= kMostElements && result.ndim() <= kMostAxes);
-    for (const auto& [variable, slot] : world.slots)  // as pow(1) does: a handle, not a value
-      require_fit(slot.tensor->state() != result.state());
+    for (const auto& [variable, slot] : world.slots)
+      ensure(slot.tensor->state() != result.state(), "{} returned its argument's handle",
+             step.operation->name);
   }
   int output = 0;
   for (const Tensor& result : results) {

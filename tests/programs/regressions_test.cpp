@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/session.h"
 #include "plugrad/plugrad.h"
 
 namespace plugrad::programs {
@@ -55,6 +56,39 @@ TEST(Regressions, ConstantsOfSeveralDevicesDoNotMix) {
   EXPECT_EQ(there.device(), "REFERENCE");
   EXPECT_THAT((doubled("CPU") + there.to("CPU")).to_vector<int>(), ElementsAre(0, 4, 8, 12, 16));
   EXPECT_THAT((there + x.to("REFERENCE")).to_vector<int>(), ElementsAre(1, 4, 7, 10, 13));
+}
+
+// Collecting made the value of such a node a stored one, on the device where it happened to be.
+TEST(Regressions, CollectingLeavesConstantsWithoutADevice) {
+  const auto doubled = [] { return Tensor::arange(5) * 2; };
+  Device::set_default_device("CPU");
+  Tensor here = doubled();
+  const Tensor reader = here + 1;  // keeps the node when `here` is cut from it
+  here.realize();
+  Device::set_default_device("REFERENCE");
+  const Tensor there = doubled() + Tensor::from({1, 2, 3, 4, 5});
+  engine::Session::current().collect();
+  EXPECT_THAT(there.to_vector<int>(), ElementsAre(1, 4, 7, 10, 13));
+  EXPECT_THAT(reader.to_vector<int>(), ElementsAre(1, 3, 5, 7, 9));
+  Device::set_default_device({});
+}
+
+TEST(Regressions, FunctionsWithNothingToDoGiveAHandleOfTheirOwn) {
+  const auto keeps_its_argument = [](auto f) {
+    Tensor x = Tensor::from({1, 2, 3});
+    Tensor y = f(x);
+    y += 10;
+    EXPECT_THAT(x.to_vector<int>(), ElementsAre(1, 2, 3));
+  };
+  keeps_its_argument([](const Tensor& x) { return x.floor(); });
+  keeps_its_argument([](const Tensor& x) { return x.trunc(); });
+  keeps_its_argument([](const Tensor& x) { return x.pow(1); });
+  keeps_its_argument([](const Tensor& x) { return x.roll(0, 0); });
+  keeps_its_argument([](const Tensor& x) { return x.dropout(0.5, false); });
+  keeps_its_argument([](const Tensor& x) { return x.bitcast(DType::I32); });
+  keeps_its_argument([](const Tensor& x) { return x.cast(DType::I32); });
+  keeps_its_argument([](const Tensor& x) { return x.reshape({3}); });
+  keeps_its_argument([](const Tensor& x) { return cat({x}); });
 }
 
 }  // namespace

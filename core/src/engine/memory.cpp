@@ -10,13 +10,23 @@ namespace plugrad::engine {
 
 using Guard = std::lock_guard<std::recursive_mutex>;
 
-// A node that has a value needs its inputs only for a gradient.
+namespace {
+
+// A node that has a value needs its inputs only for a gradient. One of constants alone keeps them:
+// it may be used on another device than that of its value.
+bool needs_no_inputs(const ValueTable& values, Tape& tape, const Graph& graph, Devices& devices,
+                     Id id) {
+  return values.find(id) && devices[id] != 0 && !tape.is_tracked(graph, id);
+}
+
+}  // namespace
+
 const std::vector<Id>& Session::mark() {
   std::vector<Id> roots;
   roots.reserve(parts_->state_count);
   parts_->each_state([&](const TensorState& state) { roots.push_back(state.node); });
   return parts_->reachable.from(graph_, roots, [&](Id id) {
-    return parts_->values.find(id) && !parts_->tape.is_tracked(graph_, id);
+    return needs_no_inputs(parts_->values, parts_->tape, graph_, *devices_, id);
   });
 }
 
@@ -63,14 +73,11 @@ void Session::remark_leaves() {
   });
 }
 
-// A copy of the node in `graph`; a value that no gradient passes becomes a Buffer, and so leads
-// nowhere.
+// A copy of the node in `graph`; one that needs no inputs becomes a Buffer, and so leads nowhere.
 Id Session::copy_node(Graph& graph, Id id, const std::vector<Id>& new_id) {
   const Node& node = graph_[id];
-  const Value* value = parts_->values.find(id);
-  if (value && node.op != Op::Buffer && !parts_->tape.is_tracked(graph_, id)) {
-    return add_buffer(graph, shape(id), node.dtype, value->device);
-  }
+  if (node.op != Op::Buffer && needs_no_inputs(parts_->values, parts_->tape, graph_, *devices_, id))
+    return add_buffer(graph, shape(id), node.dtype, parts_->values.find(id)->device);
   std::vector<Id> sources;
   for (Id source : graph_.sources(node)) sources.push_back(new_id[source]);
   const bool has_list = op_info(node.op).arg == ArgKind::List;

@@ -23,7 +23,7 @@ DType unsigned_of(uint32_t size_bytes) {
 
 /// To another dtype of the same size. Bool is 0 and 1 as bits, and true for all bits but 0.
 Tensor same_size(const Tensor& x, DType to) {
-  if (x.dtype() == to) return x;
+  if (x.dtype() == to) return tensor::own_handle(x);
   if (to == DType::Bool) return same_size(x, DType::U8) != 0;
   if (x.dtype() == DType::Bool) return same_size(x.cast(DType::U8), to);
   Recorder r("bitcast");

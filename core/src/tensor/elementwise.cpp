@@ -172,24 +172,24 @@ Tensor Tensor::sin() const {
   return unary("sin", Op::Sin, *this, Takes::Floats);
 }
 Tensor Tensor::trunc() const {
-  return is_float(dtype()) ? unary("trunc", Op::Trunc, *this, Takes::Numbers) : *this;
+  return is_float(dtype()) ? unary("trunc", Op::Trunc, *this, Takes::Numbers) : tensor::own_handle(*this);
 }
 
 Tensor Tensor::floor() const {
-  if (!is_float(dtype())) return *this;
+  if (!is_float(dtype())) return tensor::own_handle(*this);
   const Tensor t = trunc();
   return plugrad::where(*this < t, t - 1.0, t);
 }
 
 Tensor Tensor::ceil() const {
-  if (!is_float(dtype())) return *this;
+  if (!is_float(dtype())) return tensor::own_handle(*this);
   const Tensor t = trunc();
   return plugrad::where(*this > t, t + 1.0, t);
 }
 
 // By what is cut off, so that the sign of a zero stays.
 Tensor Tensor::round() const {
-  if (!is_float(dtype())) return *this;
+  if (!is_float(dtype())) return tensor::own_handle(*this);
   const Tensor t = trunc(), rest = (*this - t).abs(), odd = (t * 0.5).trunc() * 2.0 != t;
   const Tensor away = plugrad::where(*this < 0, t - 1.0, t + 1.0);
   return plugrad::where((rest > 0.5) | ((rest == 0.5) & odd), away, t);
@@ -207,12 +207,12 @@ Tensor Tensor::isfinite() const {
 
 // Zero apart, so that |-0| is +0 and the gradient there is 0.
 Tensor Tensor::abs() const {
-  if (dtype() == DType::Bool || is_unsigned(dtype())) return *this;
+  if (dtype() == DType::Bool || is_unsigned(dtype())) return tensor::own_handle(*this);
   return plugrad::where(*this == 0, 0, plugrad::where(*this < 0, -*this, *this));
 }
 
 Tensor Tensor::sign() const {
-  if (dtype() == DType::Bool) return *this;
+  if (dtype() == DType::Bool) return tensor::own_handle(*this);
   const Tensor negative = plugrad::where(*this < 0, -1, *this * 0);  // x * 0 keeps NaN
   return plugrad::where(*this > 0, 1, negative);
 }

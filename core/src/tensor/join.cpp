@@ -82,7 +82,7 @@ Tensor Tensor::roll(const Axes& shifts, const Axes& axes) const {
     const int64_t by = ((shifts.list()[i] % count) + count) % count;
     if (by != 0) x = cat({x.slice(at, {count - by, {}}), x.slice(at, {0, count - by})}, at);
   }
-  return x;
+  return tensor::own_handle(x);
 }
 
 Tensor cat(const std::vector<Tensor>& tensors, int64_t axis) {

@@ -119,7 +119,7 @@ Tensor Tensor::flip(const Axes& axes) const {
   std::vector<int64_t> flags(r.shape(node).size(), 0);
   for (int64_t axis : checked_axes("flip", axes, static_cast<int64_t>(flags.size())))
     flags[static_cast<size_t>(axis)] = 1;
-  if (flags.empty()) return *this;
+  if (flags.empty()) return r.done(node);
   return r.done(r.graph().add(Op::Flip, r.dtype(node), {node}, r.graph().list(flags)));
 }
 

@@ -70,6 +70,7 @@ std::optional<double> literal_of(const Tensor& t) {
 
 Tensor literal_power(const Tensor& x, double exponent) {
   if (exponent == 0) return tensor::constant_in(x, x.ones_like());
+  if (exponent == 1) return tensor::own_handle(x);
   const Tensor power = whole_power(x, static_cast<uint64_t>(std::abs(exponent)));
   return exponent < 0 ? power.reciprocal() : power;
 }

@@ -33,6 +33,11 @@ Tensor Recorder::done(Id node) {
   return Tensor(session_.make(node, device_ != 0 ? device_ : hint_));
 }
 
+Tensor own_handle(const Tensor& tensor) {
+  Recorder r("tensor");
+  return r.done(r.use(tensor));
+}
+
 Shape Recorder::shape(Id node) const {
   const auto sizes = session_.shape(node);
   return {sizes.begin(), sizes.end()};

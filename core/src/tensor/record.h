@@ -71,6 +71,10 @@ inline DType real_dtype(DType dtype) {
   return is_float(dtype) ? strong(dtype) : DType::F32;
 }
 
+/// The same value under a handle of its own, for functions that have nothing to do: changing their
+/// result in place must not change their argument.
+Tensor own_handle(const Tensor& tensor);
+
 /// A number that no other stored value carries.
 uint64_t new_identity();
 

@@ -71,7 +71,7 @@ Tensor extended(const Tensor& x, int64_t before, int64_t after, Kind kind) {
 
 Tensor scan_last(const Tensor& x, Kind kind) {
   const int64_t n = x.size(-1), rows = (n + kRow - 1) / kRow;
-  if (n == 0) return x;
+  if (n == 0) return tensor::own_handle(x);
   if (rows == 1) return scan_row(x, kind);
   const Tensor grid = extended(x, 0, rows * kRow - n, kind).unflatten(-1, {rows, kRow});
   const Tensor totals = scan_last(reduced(grid, kind), kind);
@@ -83,7 +83,7 @@ Tensor scan_last(const Tensor& x, Kind kind) {
 Tensor scan(std::string_view function, const Tensor& x, int64_t axis, Kind kind) {
   if (x.ndim() == 0) {
     checked_axis(function, axis, 1);
-    return x;
+    return tensor::own_handle(x);
   }
   const int64_t at = checked_axis(function, axis, x.ndim());
   if (at == x.ndim() - 1) return scan_last(x, kind);
