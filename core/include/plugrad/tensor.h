@@ -50,7 +50,7 @@ class PLUGRAD_API Tensor {
   Tensor& operator=(const Tensor&) & = default;
   Tensor& operator=(Tensor&&) & = default;
 
-  // ---- Creation. Errors: User for a negative size, an unknown device, a wrong number of values
+  // ---- Creation. Errors: User for a negative size, an unknown device, a wrong count of values
   // ----
   /// Holds zeros.
   static Tensor empty(const Shape&, DType = DType::F32, std::string_view device = {});
@@ -201,76 +201,78 @@ class PLUGRAD_API Tensor {
   void backward(const Tensor& gradient, bool retain_graph = false) const;
   Tensor detach() const;
 
-  // ---- Elementwise, one operand ----
+  // ---- Elementwise, one operand. Shape and dtype as this; functions of real analysis take
+  // integers as f32. Errors: User for bool where a number is needed ----
   Tensor operator-() const;
   Tensor operator~() const;  ///< bits of integers; logical not of bool
   Tensor operator!() const;
   Tensor logical_not() const;
-  Tensor reciprocal() const;
-  Tensor sqrt() const;
-  Tensor rsqrt() const;
-  Tensor square() const;
-  Tensor exp() const;
-  Tensor exp2() const;
-  Tensor log() const;
-  Tensor log2() const;
-  Tensor log10() const;
-  Tensor log1p() const;  ///< log(1 + x), exact to the last digits near 0
-  Tensor expm1() const;  ///< exp(x) - 1, exact to the last digits near 0
-  Tensor sin() const;
-  Tensor cos() const;
-  Tensor tan() const;
-  Tensor asin() const;  ///< NaN outside [-1, 1], as acos
-  Tensor acos() const;
-  Tensor atan() const;
-  Tensor sinh() const;
-  Tensor cosh() const;
-  Tensor tanh() const;
-  Tensor asinh() const;
-  Tensor acosh() const;  ///< NaN below 1
-  Tensor atanh() const;  ///< NaN outside [-1, 1], infinite at its ends
-  Tensor erf() const;    ///< Abramowitz and Stegun 1964, 7.1.26 (Cody 1969 for f64)
-  Tensor abs() const;
-  Tensor sign() const;
-  Tensor trunc() const;
-  Tensor floor() const;
-  Tensor ceil() const;
-  Tensor round() const;  ///< halves to even
-  Tensor isnan() const;
-  Tensor isinf() const;
-  Tensor isfinite() const;
-  Tensor relu() const;
-  Tensor relu6() const;
-  Tensor leaky_relu(double slope = 0.01) const;
-  Tensor elu(double alpha = 1.0) const;
-  Tensor celu(double alpha = 1.0) const;
-  Tensor selu() const;
-  Tensor sigmoid() const;
-  Tensor logsigmoid() const;
-  Tensor silu() const;
+  Tensor reciprocal() const;  ///< 1 / x
+  Tensor sqrt() const;        ///< correctly rounded; NaN below -0
+  Tensor rsqrt() const;       ///< 1 / sqrt(x)
+  Tensor square() const;      ///< x * x; integers wrap
+  Tensor exp() const;         ///< as 2^(x log2 e), see docs/accuracy.md
+  Tensor exp2() const;        ///< 2^x
+  Tensor log() const;         ///< NaN below 0, -inf at 0, as all logarithms
+  Tensor log2() const;        ///< base 2
+  Tensor log10() const;       ///< base 10
+  Tensor log1p() const;       ///< log(1 + x), exact to the last digits near 0
+  Tensor expm1() const;       ///< exp(x) - 1, exact to the last digits near 0
+  Tensor sin() const;         ///< of radians, as all of these; NaN of infinities
+  Tensor cos() const;         ///< keeps its digits for large x, as sin
+  Tensor tan() const;         ///< sin(x) / cos(x)
+  Tensor asin() const;        ///< NaN outside [-1, 1], as acos
+  Tensor acos() const;        ///< in [0, pi]
+  Tensor atan() const;        ///< in [-pi/2, pi/2]
+  Tensor sinh() const;        ///< (exp(x) - exp(-x)) / 2
+  Tensor cosh() const;        ///< (exp(x) + exp(-x)) / 2
+  Tensor tanh() const;        ///< sinh(x) / cosh(x); 1 and -1 far out
+  Tensor asinh() const;       ///< the x of sinh(x)
+  Tensor acosh() const;       ///< NaN below 1
+  Tensor atanh() const;       ///< NaN outside [-1, 1], infinite at its ends
+  Tensor erf() const;         ///< Abramowitz and Stegun 1964, 7.1.26 (Cody 1969 for f64)
+  Tensor abs() const;         ///< gradient 0 at 0; the lowest integer stays
+  Tensor sign() const;        ///< -1, 0 or 1; NaN of NaN; gradient 0
+  Tensor trunc() const;       ///< towards 0; gradient 0, as of the next three
+  Tensor floor() const;       ///< down; integers stay, as in all of these
+  Tensor ceil() const;        ///< up
+  Tensor round() const;       ///< halves to even
+  Tensor isnan() const;       ///< bool, as the next two
+  Tensor isinf() const;       ///< of either sign
+  Tensor isfinite() const;    ///< neither infinite nor NaN
+  Tensor relu() const;        ///< max(x, 0); NaN stays; gradient 0 at 0
+  Tensor relu6() const;       ///< min(max(x, 0), 6)
+  Tensor leaky_relu(double slope = 0.01) const;  ///< slope * x below 0
+  Tensor elu(double alpha = 1.0) const;          ///< alpha (exp(x) - 1) below 0. Clevert 2015
+  Tensor celu(double alpha = 1.0) const;  ///< alpha (exp(x / alpha) - 1) below 0. Barron 2017
+  Tensor selu() const;                    ///< scaled elu. Klambauer et al. 2017
+  Tensor sigmoid() const;                 ///< 1 / (1 + exp(-x)), without overflow
+  Tensor logsigmoid() const;              ///< log(sigmoid(x)), without overflow
+  Tensor silu() const;                    ///< x sigmoid(x). Elfwing et al. 2017
   Tensor swish() const { return silu(); }
-  Tensor mish() const;
+  Tensor mish() const;  ///< x tanh(softplus(x)). Misra 2019
   Tensor gelu(bool tanh_form = true) const;
-  Tensor quick_gelu() const;
+  Tensor quick_gelu() const;  ///< x sigmoid(1.702 x)
   Tensor hardsigmoid(double slope = 1.0 / 6.0, double offset = 0.5) const;
-  Tensor hardswish() const;
+  Tensor hardswish() const;  ///< x relu6(x + 3) / 6. Howard et al. 2019
   Tensor hardtanh(double low = -1.0, double high = 1.0) const;
-  Tensor softplus(double beta = 1.0) const;
-  Tensor softsign() const;
+  Tensor softplus(double beta = 1.0) const;  ///< log(1 + exp(beta x)) / beta, without overflow
+  Tensor softsign() const;                   ///< x / (1 + |x|)
   /// x * weight below 0; `weight` has one element, or one for each place of axis 1. He 2015.
   Tensor prelu(const Tensor& weight) const;
   /// Bounds broadcast; one of them may be left out as {}. Where low > high: high.
   Tensor clamp(const Tensor& low, const Tensor& high = {}) const;
   Tensor clip(const Tensor& low, const Tensor& high = {}) const { return clamp(low, high); }
 
-  // ---- Elementwise, two or three operands; the operators are below the class ----
-  /// IEEE powr-like edges of C's pow. Integers stay integers; a negative exponent gives 0 but for
-  /// bases 1 and -1. Errors: User for an integer to a negative number.
+  // ---- Elementwise, two or three operands: broadcast shape, promoted dtype. Errors: User for
+  // shapes that do not broadcast. The operators are below the class ----
+  /// The edges are those of C's pow. Integers stay integers; a negative exponent gives 0 but for
+  /// bases 1 and -1. Errors: User for an integer to a negative literal.
   Tensor pow(const Tensor& exponent) const;
   /// Floats (integers as f32) unless rounded: then integers stay integers.
   Tensor div(const Tensor& other, Rounding = Rounding::None) const;
-  Tensor maximum(const Tensor& other) const;  ///< NaN if either is
-  Tensor minimum(const Tensor& other) const;
+  Tensor maximum(const Tensor& other) const;    ///< NaN if either is
+  Tensor minimum(const Tensor& other) const;    ///< NaN if either is
   Tensor floor_div(const Tensor& other) const;  ///< rounds down; integer x / 0 is 0
   Tensor trunc_div(const Tensor& other) const;  ///< rounds towards zero
   Tensor mod(const Tensor& other) const;        ///< as %: has the sign of `other`
@@ -284,20 +286,22 @@ class PLUGRAD_API Tensor {
   bool allclose(const Tensor& other, double rtol = 1e-5, double atol = 1e-8,
                 bool equal_nan = false) const;
   Tensor where(const Tensor& yes, const Tensor& no) const;  ///< this is the condition
+  /// `value` where the bool mask is true
   Tensor masked_fill(const Tensor& mask, const Tensor& value) const;
+  /// x + weight (end - x); exact at both ends
   Tensor lerp(const Tensor& end, const Tensor& weight) const;
 
-  // ---- Reductions over `axes` (none: all). keepdim leaves size 1. Errors: User for a bad axis
-  // ---- One number counts as an axis of size 1 wherever functions take one axis.
+  // ---- Reductions over `axes` (none: all). keepdim leaves size 1. Errors: User for a bad axis.
+  // One number counts as an axis of size 1 wherever functions take one axis ----
   /// Dtype: the one given; else small integers and bool widen to i32 or u32, f16 and bf16
   /// accumulate in f32.
   Tensor sum(const Axes& axes = {}, bool keepdim = false, DType = DType::Void) const;
   Tensor prod(const Axes& axes = {}, bool keepdim = false, DType = DType::Void) const;
-  Tensor mean(const Axes& axes = {}, bool keepdim = false) const;
-  Tensor max(const Axes& axes = {}, bool keepdim = false) const;  ///< NaN if any is
-  Tensor min(const Axes& axes = {}, bool keepdim = false) const;
-  Tensor any(const Axes& axes = {}, bool keepdim = false) const;
-  Tensor all(const Axes& axes = {}, bool keepdim = false) const;
+  Tensor mean(const Axes& axes = {}, bool keepdim = false) const;  ///< floats; integers as f32
+  Tensor max(const Axes& axes = {}, bool keepdim = false) const;   ///< NaN if any is
+  Tensor min(const Axes& axes = {}, bool keepdim = false) const;   ///< NaN if any is
+  Tensor any(const Axes& axes = {}, bool keepdim = false) const;   ///< bool: whether one is not 0
+  Tensor all(const Axes& axes = {}, bool keepdim = false) const;   ///< bool: whether none is 0
   /// Sum of squared distances from the mean over (count - correction), which is at least 0.
   Tensor var(const Axes& axes = {}, bool keepdim = false, int64_t correction = 1) const;
   Tensor std(const Axes& axes = {}, bool keepdim = false, int64_t correction = 1) const;
@@ -305,20 +309,22 @@ class PLUGRAD_API Tensor {
                                      int64_t correction = 1) const;
   std::pair<Tensor, Tensor> std_mean(const Axes& axes = {}, bool keepdim = false,
                                      int64_t correction = 1) const;
+  /// log of the sum of exp, no overflow
   Tensor logsumexp(const Axes& axes = {}, bool keepdim = false) const;
   /// Place of the first maximum (i32); without an axis, in row-major order.
   Tensor argmax(std::optional<int64_t> axis = {}, bool keepdim = false) const;
+  /// of the first minimum
   Tensor argmin(std::optional<int64_t> axis = {}, bool keepdim = false) const;
-  Tensor softmax(int64_t axis = -1) const;
-  Tensor log_softmax(int64_t axis = -1) const;
-  Tensor softmin(int64_t axis = -1) const;
+  Tensor softmax(int64_t axis = -1) const;      ///< exp(x) over their sum
+  Tensor log_softmax(int64_t axis = -1) const;  ///< log(softmax(x)), without underflow
+  Tensor softmin(int64_t axis = -1) const;      ///< softmax(-x)
   /// x / max(||x||, eps), with the p-norm along `axis`.
   Tensor normalize(double p = 2.0, int64_t axis = 1, double eps = 1e-12) const;
 
   // ---- Scans: each place has the reduction of those up to it. Blelloch 1990 ----
   Tensor cumsum(int64_t axis, DType = DType::Void) const;  ///< dtype as in sum
   Tensor cumprod(int64_t axis, DType = DType::Void) const;
-  Tensor logcumsumexp(int64_t axis) const;
+  Tensor logcumsumexp(int64_t axis) const;  ///< without overflow
   /// Values, and where (i32) they lie: the last of equal ones. NaN wins, the last of those.
   std::pair<Tensor, Tensor> cummax(int64_t axis) const;
   std::pair<Tensor, Tensor> cummin(int64_t axis) const;
@@ -334,29 +340,31 @@ class PLUGRAD_API Tensor {
   /// Errors, of all: User, with the shapes.
   Tensor reshape(const Shape& shape) const;  ///< one size may be -1
   Tensor view(const Shape& shape) const { return reshape(shape); }
-  Tensor permute(const std::vector<int64_t>& order) const;
-  Tensor transpose(int64_t axis0 = -2, int64_t axis1 = -1) const;
+  Tensor permute(const std::vector<int64_t>& order) const;  ///< axis i is axis order[i] of this
+  Tensor transpose(int64_t axis0 = -2, int64_t axis1 = -1) const;  ///< swaps two axes
   Tensor expand(const Shape& shape) const;  ///< -1 keeps a size; new axes come first
   /// Reflecting takes fewer elements than the axis has, circular padding no more.
   Tensor pad(const Pads& pads, double value = 0.0) const;
   Tensor pad(const Pads& pads, PadMode mode, double value = 0.0) const;
   /// Behind each axis up to `sizes`; none keeps the axis.
   Tensor pad_to(const std::vector<std::optional<int64_t>>& sizes, double value = 0.0) const;
-  Tensor shrink(const Box& box) const;
+  Tensor shrink(const Box& box) const;  ///< a part {begin, end} of each axis
   Tensor shrink_to(const std::vector<std::optional<int64_t>>& sizes) const;  ///< the first ones
-  Tensor flip(const Axes& axes) const;
-  Tensor squeeze(const Axes& axes = {}) const;  ///< those of size 1
-  Tensor unsqueeze(int64_t axis) const;
-  Tensor flatten(int64_t start = 0, int64_t end = -1) const;
+  Tensor flip(const Axes& axes) const;                        ///< backwards along each
+  Tensor squeeze(const Axes& axes = {}) const;                ///< those of size 1
+  Tensor unsqueeze(int64_t axis) const;                       ///< a new axis of size 1 there
+  Tensor flatten(int64_t start = 0, int64_t end = -1) const;  ///< axes start to end in one
+  /// one axis in several; one size may be -1
   Tensor unflatten(int64_t axis, const Shape& sizes) const;
   /// By names: "b (h w) c -> b c h w" with {{"h", 4}}. … stands as "..." for any axes, 1 for a new
   /// one. Errors: User, with a caret where the pattern is wrong. Source: Rogozhnikov 2022 (einops).
   Tensor rearrange(std::string_view pattern,
                    const std::vector<std::pair<std::string, int64_t>>& sizes = {}) const;
-  std::vector<Tensor> split(int64_t size, int64_t axis = 0) const;
+  std::vector<Tensor> split(int64_t size, int64_t axis = 0) const;  ///< the last may be smaller
+  /// sizes add up to the axis
   std::vector<Tensor> split(const std::vector<int64_t>& sizes, int64_t axis = 0) const;
-  std::vector<Tensor> chunk(int64_t count, int64_t axis = 0) const;
-  Tensor repeat(const Shape& repeats) const;
+  std::vector<Tensor> chunk(int64_t count, int64_t axis = 0) const;  ///< as PyTorch: may be fewer
+  Tensor repeat(const Shape& repeats) const;  ///< whole copies along each axis
   /// Each element `count` times in a row; without an axis, of all in row-major order.
   Tensor repeat_interleave(int64_t count, std::optional<int64_t> axis = {}) const;
   /// Elements move on by `shifts` and come in again in front; without axes, in row-major order.
@@ -367,11 +375,12 @@ class PLUGRAD_API Tensor {
   Tensor diagonal(int64_t offset = 0, int64_t axis0 = 0, int64_t axis1 = 1) const;
   /// Windows of `size` elements, `step` apart, as a new last axis.
   Tensor unfold(int64_t axis, int64_t size, int64_t step) const;
-  Tensor tril(int64_t diagonal = 0) const;
-  Tensor triu(int64_t diagonal = 0) const;
+  Tensor tril(int64_t diagonal = 0) const;  ///< 0 above a diagonal of the last two axes
+  Tensor triu(int64_t diagonal = 0) const;  ///< 0 below it
 
   // ---- Indexing. A place that is data and outside its axis reads 0; negative ones count from the
   // end. A place outside that the program knows is an error ----
+  /// bounds are clipped, steps may be negative
   Tensor slice(int64_t axis, const Slice& slice) const;
   /// As in PyTorch: tensors and lists of places broadcast against each other; the axes of their
   /// common shape come where theirs were, or first when others are between them. Errors: User for
@@ -384,7 +393,9 @@ class PLUGRAD_API Tensor {
   /// x[indices] = value. Errors: User as operator[] and assign, and for a leaf that requires a
   /// gradient.
   void set_index(const std::vector<Index>& indices, const Tensor& value);
+  /// the places' axes replace the axis
   Tensor index_select(int64_t axis, const Tensor& places) const;
+  /// of the places' shape, which fits in this
   Tensor gather(int64_t axis, const Tensor& places) const;
   /// This, with `values` (of the places' shape or larger, or a number) put where `places` say along
   /// the axis; of several the last remains, or they are combined with the element and each other.
@@ -399,7 +410,7 @@ class PLUGRAD_API Tensor {
                        const Tensor& fill = 0) const;
   /// Shape: (size, ndim), a row of places (i32) for each element that is not 0; as masked_select.
   Tensor nonzero(std::optional<int64_t> size = {}, const Tensor& fill = 0) const;
-  Tensor one_hot(int64_t classes) const;
+  Tensor one_hot(int64_t classes) const;  ///< i32, with a new last axis
 
   // ---- Products and windows; see functional.h for shapes ----
   Tensor dot(const Tensor& other) const { return matmul(other); }
