@@ -48,7 +48,7 @@ class Memory {
     mapping_bytes_ = (size_ + kHugePage - 1) / kHugePage * kHugePage + align;
     if (mapping_bytes_ < size_) return false;
     mapping_ = ::mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapping_ == MAP_FAILED) return false;
     const uintptr_t begin = reinterpret_cast<uintptr_t>(mapping_);
     data_ = reinterpret_cast<char*>((begin + align - 1) / align * align);

@@ -104,5 +104,32 @@ TEST(NumberErrors, Reductions) {
   expect_values(one.sum(0) + one.max(-1) + one.softmax(0), {3});
 }
 
+TEST(Literals, ThatADtypeDoesNotHold) {
+  const Tensor bytes = Tensor::from<uint8_t>({0, 7, 250}), ints = Tensor::from({705032704});
+  expect_values(bytes < 256, {1, 1, 1});
+  expect_values(bytes > -1, {1, 1, 1});
+  expect_values(bytes == 256, {0, 0, 0});
+  expect_values(ints == 5000000000, {0});
+  expect_values(bytes + -1, {255, 6, 249});  // sums, products and bits wrap anyway
+  EXPECT_THAT(error_of([&] { bytes.maximum(-1); }),
+              HasSubstr("[maximum] u8 does not hold the number -1; cast the tensor to a wider"));
+  EXPECT_THAT(error_of([&] { ints.maximum(3000000000); }), HasSubstr("i32 does not hold"));
+  EXPECT_THAT(error_of([&] { bytes.masked_fill(bytes > 1, 1000); }), HasSubstr("1000"));
+  EXPECT_THAT(error_of([] { Tensor::full({2}, 300, DType::U8); }), HasSubstr("[full]"));
+  EXPECT_EQ(Tensor(5000000000).dtype(), DType::I64);
+  expect_values(Tensor::full({2}, 5000000000), {5e9, 5e9});
+}
+
+TEST(Shapes, WithTooManyElements) {
+  EXPECT_THAT(error_of([] { Tensor::zeros({int64_t{1} << 32, int64_t{1} << 32}); }),
+              HasSubstr("has more than 2^60 elements"));
+  EXPECT_EQ(Tensor::zeros({int64_t{1} << 40, 0, int64_t{1} << 40}).numel(), 0);
+}
+
+TEST(Rows, OfDifferentLengths) {
+  EXPECT_THAT(error_of([] { Tensor::from({{1, 2}, {3}, {4, 5, 6}}); }),
+              HasSubstr("[from] a row of 1 values after one of 2"));
+}
+
 }  // namespace
 }  // namespace plugrad

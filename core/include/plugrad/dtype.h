@@ -42,6 +42,7 @@ PLUGRAD_API DType sum_dtype(DType dtype);
 template <class T>
   requires std::is_arithmetic_v<T>
 constexpr DType dtype_of() {
+  static_assert(!std::is_same_v<T, long double>, "no dtype holds long double; use double");
   if constexpr (std::is_same_v<T, bool>)
     return DType::Bool;
   else if constexpr (std::is_floating_point_v<T>)

@@ -148,7 +148,7 @@ class PLUGRAD_API Tensor {
 
   // ---- Values ----
   /// Computes the value now. Errors: Device from the plugin; every tensor stays as it was.
-  const Tensor& realize() const;
+  Tensor realize() const;
   static void realize(std::span<const Tensor> tensors);  ///< together, in one plan
   /// The only element, converted to T. Errors: User unless numel() is 1.
   template <class T>
@@ -429,6 +429,7 @@ class PLUGRAD_API Tensor {
   /// The same bits. Between sizes the last axis grows or shrinks, low bytes first. Errors: User
   /// when it does not divide, or for bool and a dtype of another size.
   Tensor bitcast(DType dtype) const;
+  Tensor clone() const;       ///< the same value as a tensor of its own
   Tensor contiguous() const;  ///< stored as its own value when realised
   Tensor to(std::string_view device) const;
 
@@ -449,6 +450,7 @@ class PLUGRAD_API Tensor {
       return {DType::Index, 0.0, static_cast<int64_t>(value)};
   }
   Tensor(Literal, Number value);
+  static void require_row_length(int64_t length, int64_t first);
   void read_as(void* out, size_t count, DType dtype) const;
   void read_item(void* out, DType dtype) const;
 

@@ -19,7 +19,10 @@ template <class T>
 Tensor Tensor::from(std::initializer_list<std::initializer_list<T>> rows, std::string_view device) {
   std::vector<T> values;
   const int64_t width = rows.size() == 0 ? 0 : static_cast<int64_t>(rows.begin()->size());
-  for (const auto& row : rows) values.insert(values.end(), row.begin(), row.end());
+  for (const auto& row : rows) {
+    require_row_length(static_cast<int64_t>(row.size()), width);
+    values.insert(values.end(), row.begin(), row.end());
+  }
   return from(values, {static_cast<int64_t>(rows.size()), width}, device);
 }
 

@@ -77,8 +77,8 @@ Id Session::stored_base(Id node, uint32_t device) {
 
 // Literals become i32 or f32 when they are stored.
 void Session::make_strong(TensorState& state) {
-  const DType dtype = graph_[state.node].dtype;
-  if (is_weak(dtype)) state.node = graph_.cast(state.node, strong(dtype));
+  if (is_weak(graph_[state.node].dtype))
+    state.node = graph_.cast(state.node, strong_dtype(graph_, state.node));
 }
 
 bool Session::is_realized(const TensorState& state) {

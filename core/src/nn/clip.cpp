@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "engine/session.h"
 #include "plugrad/functional.h"
 #include "plugrad/optim.h"
 
@@ -37,6 +38,8 @@ Tensor clip_grad_norm(const std::vector<Tensor>& parameters, double max_norm, do
   const Tensor scale = (max_norm / (total + 1e-6)).minimum(1.0);
   for (Tensor p : with_gradients(parameters))
     p.set_grad((wide_gradient(p) * scale).cast(p.grad().dtype()));
+  // Computed with the step, as the loss is: reading it then costs nothing.
+  engine::Session::current().note_loss(total.state());
   return total;
 }
 

@@ -27,6 +27,12 @@ DType state_dtype(const Tensor& parameter) {
   return parameter.dtype() == DType::F64 ? DType::F64 : DType::F32;
 }
 
+/// Errors: User unless the option is a number from 0 on.
+void require_from_zero(std::string_view optimizer, std::string_view option, double value) {
+  require(std::isfinite(value) && value >= 0, "[{}] {} is {}; it must be a number from 0 on",
+          optimizer, option, value);
+}
+
 Tensor norm(const Tensor& x) {
   return x.square().sum().sqrt();
 }
@@ -40,8 +46,14 @@ Optimizer::Optimizer(std::vector<Tensor> parameters, double lr)
     require(p.requires_grad(),
             "[optim] a parameter {} does not require gradients; call requires_grad_() on it",
             to_string(p.shape()));
+  for (size_t i = 1; i < parameters_.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      require(parameters_[i].state() != parameters_[j].state(),
+              "[optim] parameter {}, of shape {}, is given twice", i,
+              to_string(parameters_[i].shape()));
   set_learning_rate(lr);
-  // Initial values have plans of their own, so that the first step has the same graph as all others.
+  // Initial values have plans of their own, so that the first step has the same graph as all
+  // others.
   Tensor::realize(parameters_);
 }
 
@@ -99,6 +111,8 @@ void Optimizer::realize_recorded() {
 
 SGD::SGD(std::vector<Tensor> parameters, const SGDOptions& options)
     : Optimizer(std::move(parameters), options.lr), options_(options) {
+  require_from_zero("SGD", "momentum", options.momentum);
+  require_from_zero("SGD", "weight_decay", options.weight_decay);
   require(!options.nesterov || options.momentum > 0, "[SGD] nesterov needs momentum, which is {}",
           options.momentum);
   if (options.momentum != 0) velocity_ = zeros_like_parameters();
@@ -128,6 +142,8 @@ Adam::Adam(std::vector<Tensor> parameters, const AdamOptions& options)
 
 Adam::Adam(std::vector<Tensor> parameters, const AdamOptions& options, Decay decay)
     : Optimizer(std::move(parameters), options.lr), options_(options), decay_(decay) {
+  require_from_zero("Adam", "eps", options.eps);
+  require_from_zero("Adam", "weight_decay", options.weight_decay);
   for (double beta : {options.beta1, options.beta2})
     require(beta >= 0 && beta < 1, "[Adam] a beta is {}; both must be in [0, 1)", beta);
   mean_ = zeros_like_parameters();

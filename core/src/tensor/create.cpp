@@ -38,8 +38,8 @@ Tensor Tensor::full(const Shape& shape, const Tensor& scalar, DType dtype,
   const Id value = r.use(scalar);
   require(r.shape(value).empty(), "[full] the value has shape {}, not one number",
           to_string(scalar.shape()));
-  const DType stored = strong(dtype == DType::Void ? r.dtype(value) : dtype);
-  return r.done(r.broadcast_to(r.cast(value, stored), shape));
+  const DType stored = dtype == DType::Void ? strong_dtype(r.graph(), value) : strong(dtype);
+  return r.done(r.broadcast_to(r.take(value, stored), shape));
 }
 
 Tensor Tensor::zeros(const Shape& shape, DType dtype, std::string_view device) {

@@ -81,7 +81,7 @@ IndexEntry resolve(const Tensor& x, const Index& index, int64_t axis, size_t num
     }
     default:
       require(index.tensor->dtype() != DType::Bool,
-              "[index] index {} is a bool mask: use masked_select(mask), or where(mask, …), which "
+              "[index] index {} is a bool mask: use masked_select(mask), or masked_fill and where(mask, …), which "
               "keeps the shape",
               number);
       require_places("index", *index.tensor);

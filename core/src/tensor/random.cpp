@@ -87,7 +87,7 @@ void require_sizes(std::string_view function, const Shape& shape) {
     require(size >= 0, "[{}] size {} in {} is negative", function, size, to_string(shape));
 }
 
-bool holds(DType dtype, int64_t value) {
+bool can_hold(DType dtype, int64_t value) {
   return round_int(value, dtype) == value && (value >= 0 || !is_unsigned(dtype));
 }
 
@@ -159,7 +159,7 @@ Tensor Tensor::randint(const Shape& shape, int64_t low, int64_t high, DType dtyp
                        std::string_view device) {
   require(is_integer(dtype), "[randint] draws integers, not {}", name_of(dtype));
   require(low < high, "[randint] there is no integer in [{}, {})", low, high);
-  require(holds(dtype, low) && holds(dtype, high - 1), "[randint] {} does not hold [{}, {})",
+  require(can_hold(dtype, low) && can_hold(dtype, high - 1), "[randint] {} does not hold [{}, {})",
           name_of(dtype), low, high);
   require_sizes("randint", shape);
   const uint64_t width = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
@@ -204,7 +204,7 @@ Tensor Tensor::randn_like(DType wanted) const {
 // Random keys, put in order: equal ones keep the order of their places.
 Tensor Tensor::randperm(int64_t n, DType dtype, std::string_view device) {
   require(n >= 0, "[randperm] the length {} is negative", n);
-  require(is_integer(dtype) && n <= INT32_MAX && (n == 0 || holds(dtype, n - 1)),
+  require(is_integer(dtype) && n <= INT32_MAX && (n == 0 || can_hold(dtype, n - 1)),
           "[randperm] {} does not hold 0 to {}", name_of(dtype), n - 1);
   return random_bits("randperm", n, 4, device).argsort().cast(dtype);
 }

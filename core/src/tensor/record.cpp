@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 
 namespace plugrad {
 
@@ -12,6 +13,8 @@ std::string to_string(const Shape& shape) {
 }
 
 namespace tensor {
+
+constexpr int64_t kMostElements = int64_t{1} << 60;
 
 Recorder::Recorder(std::string_view function)
     : session_(engine::Session::current()), lock_(session_), function_(function) {}
@@ -30,6 +33,15 @@ Id Recorder::use(const Tensor& tensor) {
 }
 
 Tensor Recorder::done(Id node) {
+  int64_t count = 1;
+  bool empty = false, overflows = false;
+  for (int64_t size : session_.shape(node)) {
+    empty |= size == 0;
+    overflows |= __builtin_mul_overflow(count, std::max<int64_t>(size, 1), &count);
+  }
+  require(empty || (!overflows && count <= kMostElements),
+          "[{}] a tensor of shape {} has more than 2^60 elements", function_,
+          to_string(shape(node)));
   return Tensor(session_.make(node, device_ != 0 ? device_ : hint_));
 }
 
@@ -58,7 +70,50 @@ void Recorder::match_dtypes(std::vector<Id>& nodes, Takes takes) {
   if (takes == Takes::Bits && is_float(common))
     fail(ErrorKind::User, "[{}] takes integers or bool, not {}; cast it", function_,
          name_of(common));
-  for (Id& node : nodes) node = cast(node, common);
+  common = dtype_for_literals(nodes, common);
+  for (Id& node : nodes) node = take(node, common);
+}
+
+namespace {
+
+bool is_integer_literal(const Graph& g, Id node) {
+  return g[node].op == Op::Const && g[node].dtype == DType::Index;
+}
+
+}  // namespace
+
+// Sums, products and bits are the same modulo 2^n whichever of its representatives a number is.
+bool Recorder::is_modular() const {
+  constexpr std::string_view kModular[] = {"add", "sub", "mul", "and", "or", "xor"};
+  return std::ranges::find(kModular, function_) != std::end(kModular);
+}
+
+// Numbers that meet only numbers are i64 if they must; comparisons are exact, in i64.
+DType Recorder::dtype_for_literals(std::span<const Id> nodes, DType common) {
+  if (!is_integer(common)) return common;
+  constexpr std::string_view kComparisons[] = {"eq", "ne", "lt", "gt"};
+  const bool compares = std::ranges::find(kComparisons, function_) != std::end(kComparisons);
+  const bool literals_alone =
+      std::ranges::all_of(nodes, [&](Id id) { return is_integer_literal(graph(), id); });
+  if (!(literals_alone || compares) || common == DType::U64) return common;
+  for (Id node : nodes)
+    if (is_integer_literal(graph(), node) && !holds(common, const_int(graph(), node)))
+      return DType::I64;
+  return common;
+}
+
+Id Recorder::take(Id node, DType to) {
+  // Literals are signed in the graph: for u64 they stand for the same bits.
+  if (!is_integer_literal(graph(), node) || !is_integer(to) || to == DType::U64)
+    return cast(node, to);
+  const int64_t value = const_int(graph(), node);
+  const int bits = static_cast<int>(size_of(to)) * 8;
+  const bool same_bits =
+      bits == 64 || (value >= -(int64_t{1} << (bits - 1)) && value < (int64_t{1} << bits));
+  require(holds(to, value) || (is_modular() && same_bits),
+          "[{}] {} does not hold the number {}; cast the tensor to a wider dtype", function_,
+          name_of(to), value);
+  return cast(node, to);
 }
 
 void Recorder::match_shapes(std::vector<Id>& nodes) {

@@ -3,6 +3,7 @@
 // that are composed of others are written with Tensor alone and need none of this.
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -48,12 +49,18 @@ class Recorder {
 
   // Nodes; none of these adds one that changes nothing.
   Id cast(Id node, DType dtype);
+  /// As cast, for a number that takes the dtype of what it meets. Errors: User when an integer
+  /// dtype does not hold it.
+  Id take(Id node, DType dtype);
   Id reshape(Id node, const Shape& shape);
   Id expand(Id node, const Shape& shape);
   Id permute(Id node, const std::vector<int64_t>& order);
   Id broadcast_to(Id node, const Shape& shape);
 
  private:
+  DType dtype_for_literals(std::span<const Id> nodes, DType common);
+  bool is_modular() const;
+
   engine::Session& session_;
   engine::Session::Lock lock_;
   std::string_view function_;

@@ -24,7 +24,7 @@ constexpr int kStepsAKernel = 2;
 Tensor float_key(const Tensor& bits, int64_t sign, int64_t infinity) {
   const Tensor size = bits & (sign - 1), is_negative = (bits & sign) != 0;
   const Tensor number = where(is_negative, ~bits, bits | sign);
-  return where(size > infinity, -1, where(size == 0, sign, number));
+  return where(size > infinity, Tensor(-1).cast(number.dtype()), where(size == 0, sign, number));
 }
 
 /// u32, or u64 for dtypes of 64 bits.

@@ -94,7 +94,7 @@ int64_t Tensor::numel() const {
 
 DType Tensor::dtype() const {
   Recorder r("dtype");
-  return strong(r.dtype(r.use(*this)));
+  return strong_dtype(r.graph(), r.use(*this));
 }
 
 std::string Tensor::device() const {
@@ -119,7 +119,7 @@ std::ostream& operator<<(std::ostream& out, const Tensor& t) {
 
 // ---- Values ----
 
-const Tensor& Tensor::realize() const {
+Tensor Tensor::realize() const {
   realize(std::span(this, 1));
   return *this;
 }
@@ -132,6 +132,11 @@ void Tensor::realize(std::span<const Tensor> tensors) {
   }
   Session::current().realize(
       states);  // not under a Lock: dead values may be dropped when memory is short
+}
+
+void Tensor::require_row_length(int64_t length, int64_t first) {
+  require(length == first, "[from] a row of {} values after one of {}; rows have one length",
+          length, first);
 }
 
 std::vector<std::byte> Tensor::to_bytes() const {
@@ -229,7 +234,7 @@ Tensor& Tensor::assign(const Tensor& value) {
   require(is_float(own) || !is_float(r.dtype(node)),
           "[assign] a {} value into a {} tensor; cast it first", name_of(value.dtype()),
           name_of(own));
-  node = r.broadcast_to(r.cast(node, own), shape);
+  node = r.broadcast_to(r.take(node, own), shape);
   // A leaf has a node of its own, and its new value is no function of other leaves.
   if (state_->requires_grad) {
     node = r.graph().add(Op::Detach, own, {node});
@@ -272,13 +277,16 @@ Tensor& Tensor::operator>>=(const Tensor& other) & {
 
 // ---- Representation ----
 
+Tensor Tensor::clone() const {
+  return tensor::own_handle(*this);
+}
+
 Tensor Tensor::contiguous() const {
   Recorder r("contiguous");
   const Id node = r.use(*this);
   const Op op = r.graph()[node].op;
-  return r.done(op == Op::Buffer || op == Op::Contiguous
-                    ? node
-                    : r.graph().unary(Op::Contiguous, node));
+  return r.done(op == Op::Buffer || op == Op::Contiguous ? node
+                                                         : r.graph().unary(Op::Contiguous, node));
 }
 
 Tensor Tensor::detach() const {

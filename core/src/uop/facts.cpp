@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "uop/round.h"
 #include "uop/user.h"
 
 namespace plugrad {
@@ -65,6 +66,17 @@ ListId Shapes::compute(Id node) {
   for (Id s : graph_.sources(n))
     if (by_id_[s] != scalar) return by_id_[s];
   return scalar;
+}
+
+bool holds(DType dtype, int64_t value) {
+  if (dtype == DType::U64) return value >= 0;
+  return round_int(value, dtype) == value;
+}
+
+DType strong_dtype(const Graph& g, Id id) {
+  const Node& n = g[id];
+  const bool is_literal = n.op == Op::Const && n.dtype == DType::Index;
+  return is_literal && !holds(DType::I32, const_int(g, id)) ? DType::I64 : strong(n.dtype);
 }
 
 uint32_t Devices::operator[](Id node) {

@@ -31,6 +31,11 @@ class Devices {
   std::vector<uint32_t> by_id_;
 };
 
+/// Whether an integer dtype holds the value.
+bool holds(DType dtype, int64_t value);
+/// strong(dtype) of the node, but i64 for an integer literal that i32 does not hold.
+DType strong_dtype(const Graph& g, Id id);
+
 /// Buffer nodes: list is number, device, shape….
 inline uint64_t buffer_number(const Graph& g, Id id) { return static_cast<uint64_t>(g.arg_list(id)[0]); }
 inline uint32_t buffer_device(const Graph& g, Id id) { return static_cast<uint32_t>(g.arg_list(id)[1]); }

@@ -105,7 +105,7 @@ TEST(Tensor, CreationErrors) {
   EXPECT_EQ(error_of([] { Tensor::from({1, 2, 3}, {2, 2}); }),
             "[from] 3 values for the 4 elements of shape (2, 2)");
   EXPECT_EQ(error_of([] { Tensor::from({{1, 2}, {3}}); }),
-            "[from] 3 values for the 4 elements of shape (2, 2)");
+            "[from] a row of 1 values after one of 2; rows have one length");
   EXPECT_EQ(error_of([] { Tensor::arange(0, 3, 0); }), "[arange] from 0 to 3 by 0 never ends");
   EXPECT_EQ(error_of([] { Tensor::zeros({2}).cast(DType::Void); }),
             "[cast] void is no dtype of a tensor");
