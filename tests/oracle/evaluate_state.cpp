@@ -4,17 +4,20 @@
 
 namespace plugrad::oracle {
 
-Array evaluate(engine::TensorState& state) {
-  engine::Session& session = engine::Session::current();
-  const engine::Session::Lock lock(session);
-  const auto leaf = [&](Id buffer) {
+Leaves leaves_of(engine::Session& session) {
+  return [&session](Id buffer) {
     const auto shape = session.shape(buffer);
     const DType dtype = session.graph()[buffer].dtype;
     std::vector<std::byte> bytes(static_cast<size_t>(element_count(shape)) * size_of(dtype));
     session.read(*session.make(buffer), bytes);
     return from_bytes(dtype, {shape.begin(), shape.end()}, bytes);
   };
-  Array result = evaluate(session.graph(), std::span(&state.node, 1), leaf)[0];
+}
+
+Array evaluate(engine::TensorState& state) {
+  engine::Session& session = engine::Session::current();
+  const engine::Session::Lock lock(session);
+  Array result = evaluate(session.graph(), std::span(&state.node, 1), leaves_of(session))[0];
   result.dtype = strong(result.dtype);
   return result;
 }

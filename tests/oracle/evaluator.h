@@ -10,12 +10,16 @@
 
 namespace plugrad::engine {
 struct TensorState;
+class Session;
 }
 
 namespace plugrad::oracle {
 
 /// Gives the array of a Buffer node.
 using Leaves = std::function<Array(Id buffer)>;
+
+/// The values that the session's Buffers have.
+Leaves leaves_of(engine::Session& session);
 
 /// One array a root. Errors: Unsupported for an op that has no place in a tensor graph.
 std::vector<Array> evaluate(const Graph& graph, std::span<const Id> roots, const Leaves& leaves);

@@ -188,16 +188,9 @@ std::vector<Measured> evaluate_measured(const Graph& graph, std::span<const Id> 
 std::vector<Measured> evaluate_measured(std::span<engine::TensorState* const> states) {
   engine::Session& session = engine::Session::current();
   const engine::Session::Lock lock(session);
-  const auto leaf = [&](Id buffer) {
-    const auto shape = session.shape(buffer);
-    const DType dtype = session.graph()[buffer].dtype;
-    std::vector<std::byte> bytes(static_cast<size_t>(element_count(shape)) * size_of(dtype));
-    session.read(*session.make(buffer), bytes);
-    return from_bytes(dtype, {shape.begin(), shape.end()}, bytes);
-  };
   std::vector<Id> roots;
   for (const engine::TensorState* state : states) roots.push_back(state->node);
-  auto results = evaluate_measured(session.graph(), roots, leaf);
+  auto results = evaluate_measured(session.graph(), roots, leaves_of(session));
   for (Measured& result : results) result.value.dtype = strong(result.value.dtype);
   return results;
 }

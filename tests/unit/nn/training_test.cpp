@@ -180,6 +180,16 @@ TEST(Clip, ANormThatIsNoNumberSpoilsEveryGradient) {
   EXPECT_TRUE(std::isnan(b.grad().item<float>()));
 }
 
+TEST(Clip, TheNormIsComputedWithTheStep) {
+  Tensor a = leaf({1, 2});
+  optim::SGD optimizer({a}, {.lr = 0.1});
+  a.square().sum().backward();
+  const Tensor norm = optim::clip_grad_norm({a}, 1.0);
+  optimizer.step();
+  EXPECT_TRUE(norm.is_realized());
+  expect_near(norm, {std::sqrt(20.0f)});
+}
+
 TEST(Clip, ByValueClampsEachElement) {
   Tensor a = leaf({1, 1, 1});
   (a * Tensor::from<float>({3, -0.25f, -7})).sum().backward();
@@ -189,6 +199,12 @@ TEST(Clip, ByValueClampsEachElement) {
 
 TEST(Training, SaysWhatIsWrong) {
   EXPECT_THAT(user_error([] { optim::Muon({leaf({1})}); }), HasSubstr("[Muon] a parameter (1,) is no matrix"));
+  EXPECT_THAT(user_error([] { optim::SGD({leaf({1})}, {.momentum = -1}); }), HasSubstr("[SGD] momentum is -1"));
+  EXPECT_THAT(user_error([] { optim::Adam({leaf({1})}, {.eps = -1}); }), HasSubstr("[Adam] eps is -1"));
+  EXPECT_THAT(user_error([] {
+    const Tensor p = leaf({1});
+    optim::SGD({p, p}, {});
+  }), HasSubstr("parameter 1, of shape (1,), is given twice"));
   EXPECT_THAT(user_error([] { optim::clip_grad_norm({}, -1); }), HasSubstr("the bound is -1"));
   EXPECT_THAT(user_error([] { optim::clip_grad_norm({}, 1, 0.5); }), HasSubstr("order is 0.5"));
   EXPECT_THAT(user_error([] { optim::clip_grad_value({}, -1); }), HasSubstr("the bound is -1"));
