@@ -1,5 +1,7 @@
 # The kinds of target this project has, each with one function: rooms of core, plugins, tests.
 
+include(PlugradPlugin)
+
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
   set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
@@ -24,27 +26,6 @@ function(plugrad_add_room name)
                                                     ${PROJECT_SOURCE_DIR}/core/include)
   target_link_libraries(plugrad_${name} PUBLIC plugrad::plugin_api ${arg_LINK})
   target_compile_definitions(plugrad_${name} PRIVATE PLUGRAD_BUILDING_CORE)
-endfunction()
-
-# plugrad_add_plugin(NAME SOURCES … [LINK …]): lib/plugrad/plugins/libplugrad_plugin_<NAME>.so with one exported
-# symbol, and manifest.json of the same folder beside it.
-function(plugrad_add_plugin name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
-  set(target plugrad_plugin_${name})
-  set(plugin_dir ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/plugrad/plugins)
-  add_library(${target} MODULE ${arg_SOURCES})
-  set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${plugin_dir})
-  target_link_libraries(${target} PRIVATE plugrad::plugin_api ${arg_LINK})
-  if(NOT PLUGRAD_SANITIZE)
-    target_link_options(${target} PRIVATE -Wl,--no-undefined)
-  endif()
-  set(version_script ${PROJECT_SOURCE_DIR}/cmake/plugin.map)
-  target_link_options(${target} PRIVATE -Wl,--version-script=${version_script} -Wl,--exclude-libs,ALL)
-  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${version_script})
-  configure_file(${CMAKE_CURRENT_SOURCE_DIR}/manifest.json ${plugin_dir}/libplugrad_plugin_${name}.json @ONLY)
-  install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/plugrad/plugins)
-  install(FILES ${plugin_dir}/libplugrad_plugin_${name}.json
-          DESTINATION ${CMAKE_INSTALL_LIBDIR}/plugrad/plugins)
 endfunction()
 
 # plugrad_add_component(NAME SOURCES … [LINK …]): lib/libplugrad_<NAME>.so with one exported symbol, opened at run

@@ -322,7 +322,20 @@
   F(pgr_graph_api, patch_buffer) \
   F(pgr_graph_api, patch_scalar) \
   F(pgr_graph_api, replay) \
-  F(pgr_graph_api, destroy)
+  F(pgr_graph_api, destroy) \
+  S(pgr_counter) \
+  F(pgr_counter, struct_size) \
+  F(pgr_counter, struct_id) \
+  F(pgr_counter, next) \
+  F(pgr_counter, name) \
+  F(pgr_counter, unit) \
+  F(pgr_counter, value) \
+  S(pgr_profile_api) \
+  F(pgr_profile_api, struct_size) \
+  F(pgr_profile_api, struct_id) \
+  F(pgr_profile_api, next) \
+  F(pgr_profile_api, calibrate) \
+  F(pgr_profile_api, counter)
 /* clang-format on */
 
 #endif

@@ -143,6 +143,22 @@ typedef pgr_status (*pgr_component_entry_fn)(const pgr_host_api *host, const pgr
                                              pgr_error *error);
 #define PGR_COMPONENT_ENTRY_NAME "pgr_component_entry_v0"
 
+/* The manifest inside the library: an ELF note of this name and type, which a host reads without
+   opening the library. Stands once, in one source file, and holds the same JSON as the file beside
+   the library: PGR_PLUGIN_NOTE("{...}"). The package's CMake function plugrad_add_plugin writes it
+   from manifest.json. */
+#define PGR_NOTE_NAME "plugrad"
+#define PGR_NOTE_TYPE 0x4d475250u /* "PRGM" */
+#if defined(__GNUC__)
+#define PGR_PLUGIN_NOTE(json)                                                                  \
+  static const struct {                                                                        \
+    uint32_t name_bytes, text_bytes, type;                                                     \
+    char name[8];                                                                              \
+    char text[sizeof(json)];                                                                   \
+  } pgr_plugin_note __attribute__((section(".note.plugrad"), used, aligned(4))) = {            \
+      sizeof(PGR_NOTE_NAME), sizeof(json), PGR_NOTE_TYPE, PGR_NOTE_NAME, json}
+#endif
+
 #if defined(__GNUC__)
 #define PGR_EXPORT __attribute__((visibility("default")))
 #else

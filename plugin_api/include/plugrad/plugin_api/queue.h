@@ -29,4 +29,26 @@ typedef struct pgr_queue_api {
   void (*event_destroy)(pgr_device *device, pgr_event *event);
 } pgr_queue_api;
 
+/* One number that the device counts: bytes read, cycles stalled. */
+typedef struct pgr_counter {
+  uint32_t struct_size, struct_id;
+  const void *next;
+  pgr_string name; /* lives as long as the device handle; so does unit */
+  pgr_string unit; /* "bytes", "cycles", "1" */
+  uint64_t value;  /* since the device was opened */
+} pgr_counter;
+
+/* Device time and counters. Interface "pgr.profile"; event_time of "pgr.queue" gives times of this
+   clock. */
+typedef struct pgr_profile_api {
+  uint32_t struct_size, struct_id;
+  const void *next;
+  /* [any] The device's clock and the host's CLOCK_MONOTONIC at one moment, and by how much the pair
+     may be off; all in ns. */
+  pgr_status (*calibrate)(pgr_device *device, uint64_t *out_device_ns, uint64_t *out_host_ns,
+                          uint64_t *out_error_ns, pgr_error *error);
+  /* [any] Counter number `index`; NOT_FOUND from the count on. (optional) */
+  pgr_status (*counter)(pgr_device *device, uint32_t index, pgr_counter *out, pgr_error *error);
+} pgr_profile_api;
+
 #endif

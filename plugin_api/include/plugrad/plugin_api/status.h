@@ -78,7 +78,9 @@ typedef struct pgr_struct_header {
   X(QUEUE_API,          pgr_queue_api,          22) \
   X(GRAPH_API,          pgr_graph_api,          23) \
   X(GRAPH_NODE,         pgr_graph_node,         24) \
-  X(BLOB,               pgr_blob,               25)
+  X(BLOB,               pgr_blob,               25) \
+  X(PROFILE_API,        pgr_profile_api,        26) \
+  X(COUNTER,            pgr_counter,            27)
 /* clang-format on */
 #define PGR_STRUCT_ENUM_(NAME, type, number) PGR_STRUCT_##NAME = number,
 enum pgr_struct_number { PGR_STRUCTS(PGR_STRUCT_ENUM_) PGR_STRUCT_RESERVED_ = 0x7fffffff };
