@@ -1,0 +1,92 @@
+// One test of the suite, and what it sees while it runs. Tests run in the worker process; a crash
+// there is one failed test.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conformance/device.h"
+#include "plugrad/sdk/conformance.h"
+
+namespace plugrad::conformance {
+
+// Thrown to end a test.
+struct Failed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+struct Unsupported : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+class Context {
+ public:
+  Context(Plugin& plugin, uint64_t seed, std::span<const std::byte> payload)
+      : plugin_(plugin), seed_(seed), payload_(payload) {}
+
+  // The plugin as the worker opened it: entry called, no device open.
+  Plugin& plugin() { return plugin_; }
+  // Device of the run, opened on first use and kept open by the worker from test to test. A test
+  // that wants one of its own takes plugin().open_device().
+  Device& device() { return plugin_.shared_device(); }
+
+  uint64_t seed() const { return seed_; }  // of this test: from the run's seed and the test's id
+  // What --replay or the shrinker gave: a kernel IR block to use in place of a generated one.
+  std::span<const std::byte> payload() const { return payload_; }
+
+  // Keeps the largest `value` and where it was.
+  void measure(std::string_view metric, double value, std::string_view input);
+  // The kernel that the test is about: reported with a failure, and shrunk where `shrinks`.
+  void about(std::span<const std::byte> kernel_ir);
+
+  TestResult& result() { return result_; }
+  const std::vector<std::byte>& kernel() const { return kernel_; }
+
+ private:
+  Plugin& plugin_;
+  uint64_t seed_;
+  std::span<const std::byte> payload_;
+  TestResult result_;
+  std::vector<std::byte> kernel_;
+};
+
+// Ends the test as failed unless the condition holds.
+void expect(bool condition, std::string_view message);
+
+struct Test {
+  std::string id;  // "l1.memory.alignment": level, family, what it shows; unique, never renamed
+  Level level = Level::L1;
+  bool quick = true;             // part of --quick
+  std::string op, dtype;         // of the matrix
+  std::string claim;             // "pgr.queue": unsupported where the plugin lacks it; empty: none
+  std::string unlocked_by;       // optional function that it needs: "pgr.allocator map"; empty: none
+  uint32_t limit_seconds = 20;
+  bool shrinks = false;          // takes a payload; failures are made smaller
+  std::function<void(Context&)> run;
+};
+
+// Each family adds its tests; all of them whatever the device claims, so that ids are the same for
+// every plugin. tests.cpp is the list of families.
+using Tests = std::vector<Test>;
+const Tests& all_tests();
+
+// Families.
+void add_l0_tests(Tests& tests);         // levels/
+void add_memory_tests(Tests& tests);     // levels/
+void add_error_tests(Tests& tests);      // levels/: launch limits and each documented error
+void add_core_kernel_tests(Tests& tests);  // kernels/: L1
+void add_alu_tests(Tests& tests);          // kernels/: every op x dtype
+void add_cast_tests(Tests& tests);         // kernels/
+void add_lane_tests(Tests& tests);         // kernels/: vectors, gated and atomic access, local memory
+void add_shape_tests(Tests& tests);        // kernels/: reductions, matmul, convolution, views, odd shapes
+void add_random_tests(Tests& tests);       // kernels/: random kernels against the interpreter
+void add_compile_tests(Tests& tests);      // levels/: renderer, compiler, cache identity
+void add_async_tests(Tests& tests);        // levels/: L3
+void add_perf_tests(Tests& tests);         // levels/: perf
+
+}  // namespace plugrad::conformance

@@ -1,0 +1,71 @@
+// The suite that judges a plugin through plugin_api alone: runs its tests in a worker process and
+// reports. What the levels hold is in docs/conformance.md.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace plugrad::conformance {
+
+enum class Level : uint8_t { L0, L1, L2, L3, Perf };
+const char* to_string(Level level);  // "L0", …, "perf"
+
+enum class Status : uint8_t { Pass, Fail, Unsupported, Waived, Crash, Timeout };
+const char* to_string(Status status);  // "pass", …
+
+struct TestResult {
+  std::string id;  // "l2.alu.exp2.f32"; its parts are the groups that --filter takes
+  Level level = Level::L0;
+  Status status = Status::Pass;
+  std::string message;      // why it did not pass; for Waived the waiver's reason as well
+  std::string metric;       // what `worst` counts: "ulp", "error/bound", "GB/s"; empty: none
+  double worst = 0;         // the worst value measured
+  std::string worst_input;  // where it was measured
+  double milliseconds = 0;
+  std::string replay;  // a token for --replay: runs exactly this again
+  std::string ir;      // the kernel of a failure, as small as it was made, in text
+  std::string op, dtype;  // cell of the op x dtype matrix; empty: none
+  std::string stack;      // of a crash
+};
+
+struct Totals {
+  uint64_t pass = 0, fail = 0, unsupported = 0, waived = 0, crash = 0, timeout = 0;
+};
+
+struct Report {
+  std::string device;  // "CPU: AMD EPYC …"
+  std::string plugin_path, plugin_version, suite_version;
+  std::string machine;
+  uint64_t seed = 0;
+  Totals totals;
+  std::vector<TestResult> tests;
+  std::vector<std::string> next;  // what the author would implement next, and what it unlocks
+};
+
+struct Options {
+  std::string plugin_path;                     // the library; its manifest beside it or inside
+  uint32_t device_index = 0;
+  std::map<std::string, std::string> device_options;
+  std::vector<Level> levels;                   // empty: all
+  bool full = false;                           // else the quick selection
+  std::string filter;                          // glob over ids, "l1.memory.*"; empty: all
+  uint64_t seed = 0;                           // of everything random
+  std::string replay;                          // a token: runs that one test, as it was
+  std::string waivers_path;                    // JSON; empty: none
+  std::string worker_path;                     // empty: beside this program
+  double time_limit_factor = 1;                // for slow devices and sanitizers
+  // Called after each test, on the calling thread.
+  std::function<void(const TestResult& result, size_t done, size_t total)> progress;
+};
+
+// Runs the selected tests. A failure of the plugin is a result; throws std::runtime_error where
+// there is nothing to run: no such file, an unknown filter, a bad waivers file, no worker.
+Report run_suite(const Options& options);
+
+// Ids of all tests of the suite, with their levels.
+std::vector<TestResult> list_tests(bool full);
+
+}  // namespace plugrad::conformance
