@@ -1,0 +1,65 @@
+// All tests of the suite, in the order of their levels.
+#include <algorithm>
+#include <stdexcept>
+
+#include "conformance/test.h"
+
+namespace plugrad::conformance {
+namespace {
+
+constexpr void (*kFamilies[])(Tests&) = {
+    add_l0_tests,
+    add_memory_tests,
+    add_error_tests,
+    add_core_kernel_tests,
+    add_alu_tests,
+    add_cast_tests,
+    add_lane_tests,
+    add_shape_tests,
+    add_random_tests,
+    add_compile_tests,
+    add_async_tests,
+    add_perf_tests,
+};
+
+// An id names one test in replay tokens, reports and waivers.
+void refuse_repeated_ids(const Tests& tests) {
+  std::vector<std::string_view> ids;
+  for (const Test& test : tests) ids.push_back(test.id);
+  std::sort(ids.begin(), ids.end());
+  const auto repeated = std::adjacent_find(ids.begin(), ids.end());
+  if (repeated != ids.end())
+    throw std::logic_error("two tests of the suite are named " + std::string(*repeated));
+}
+
+Tests collect() {
+  Tests tests;
+  for (const auto add_family : kFamilies) add_family(tests);
+  refuse_repeated_ids(tests);
+  std::stable_sort(tests.begin(), tests.end(),
+                   [](const Test& a, const Test& b) { return a.level < b.level; });
+  return tests;
+}
+
+}  // namespace
+
+const Tests& all_tests() {
+  static const Tests tests = collect();
+  return tests;
+}
+
+std::vector<TestResult> list_tests(bool full) {
+  std::vector<TestResult> list;
+  for (const Test& test : all_tests()) {
+    if (!full && !test.quick) continue;
+    TestResult entry;
+    entry.id = test.id;
+    entry.level = test.level;
+    entry.op = test.op;
+    entry.dtype = test.dtype;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+}  // namespace plugrad::conformance
