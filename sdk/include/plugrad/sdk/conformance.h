@@ -25,8 +25,8 @@ struct TestResult {
   double worst = 0;         // the worst value measured
   std::string worst_input;  // where it was measured
   double milliseconds = 0;
-  std::string replay;  // a token for --replay: runs exactly this again
-  std::string ir;      // the kernel of a failure, as small as it was made, in text
+  std::string replay;     // a token for --replay: runs exactly this again
+  std::string ir;         // the kernel of a failure, as small as it was made, in text
   std::string op, dtype;  // cell of the op x dtype matrix; empty: none
   std::string stack;      // of a crash
 };
@@ -42,21 +42,37 @@ struct Report {
   uint64_t seed = 0;
   Totals totals;
   std::vector<TestResult> tests;
-  std::vector<std::string> next;  // what the author would implement next, and what it unlocks
+  std::vector<std::string> next;   // what the author would implement next, and what it unlocks
+  std::vector<std::string> notes;  // waivers that have expired or that no test needed
+
+  // What was asked for: --verify-report recomputes from it which tests must be there.
+  std::vector<Level> levels;  // empty: all
+  bool full = false;
+  std::string filter;
+  std::string replay;
+};
+
+// A test that the caller of run_suite brings: it isolates it itself. Id, level, op and dtype of
+// `described` are kept; `run` gives the rest and throws nothing.
+struct ExtraTest {
+  TestResult described;
+  bool quick = true;
+  std::function<TestResult()> run;
 };
 
 struct Options {
-  std::string plugin_path;                     // the library; its manifest beside it or inside
+  std::string plugin_path;  // the library; its manifest beside it or inside
   uint32_t device_index = 0;
   std::map<std::string, std::string> device_options;
-  std::vector<Level> levels;                   // empty: all
-  bool full = false;                           // else the quick selection
-  std::string filter;                          // glob over ids, "l1.memory.*"; empty: all
-  uint64_t seed = 0;                           // of everything random
-  std::string replay;                          // a token: runs that one test, as it was
-  std::string waivers_path;                    // JSON; empty: none
-  std::string worker_path;                     // empty: beside this program
-  double time_limit_factor = 1;                // for slow devices and sanitizers
+  std::vector<Level> levels;     // empty: all
+  bool full = false;             // else the quick selection
+  std::string filter;            // glob over ids, "l1.memory.*"; empty: all
+  uint64_t seed = 0;             // of everything random
+  std::string replay;            // a token: runs that one test, as it was
+  std::string waivers_path;      // JSON; empty: none
+  std::string worker_path;       // empty: beside this program
+  double time_limit_factor = 1;  // for slow devices and sanitizers
+  std::vector<ExtraTest> extra;  // run behind the suite's, selected and waived alike
   // Called after each test, on the calling thread.
   std::function<void(const TestResult& result, size_t done, size_t total)> progress;
 };
@@ -67,5 +83,17 @@ Report run_suite(const Options& options);
 
 // Ids of all tests of the suite, with their levels.
 std::vector<TestResult> list_tests(bool full);
+
+// The report as text. JSON has the shape that docs/conformance.md gives and a digest of its own
+// content; HTML is one page that needs no other file. Bytes that are no UTF-8 are replaced.
+std::string write_json(const Report& report, bool indented = true);
+std::string write_junit(const Report& report);
+std::string write_html(const Report& report);
+// For a terminal: failures, advice, totals.
+std::string write_text(const Report& report);
+
+// Why the text of a JSON report is not one that this suite wrote: edited, incomplete, of another
+// version. Empty: it is. `extra` are tests that the caller of run_suite brought.
+std::string verify_report(const std::string& json, const std::vector<ExtraTest>& extra = {});
 
 }  // namespace plugrad::conformance
