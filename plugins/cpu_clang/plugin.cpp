@@ -1,7 +1,7 @@
 // cpu_clang: kernels become C, Clang makes machine code of it in memory, the host's threads run it.
 #include "plugin.h"
 
-#include "plugrad/sdk/guard.h"
+#include "plugrad/sdk/entry.h"
 #include "plugrad/sdk/options.h"
 
 namespace plugrad::cpu_clang {
@@ -49,7 +49,7 @@ pgr_status device_open(pgr_plugin* plugin, uint32_t index, const pgr_option* opt
     device->plugin = plugin;
     device->cpu = plugin->cpu;
     for (const auto& [key, value] : sdk::read_options(options, option_count, option_stride)) {
-      sdk::require(key == "isa", PGR_STATUS_INVALID_ARGUMENT,
+      sdk::require(key == "isa", PGR_STATUS_NOT_FOUND,
                    "a CPU device has no option \"" + std::string(key) + "\"; it has isa");
       device->cpu = restrict_cpu(plugin->cpu, value);
     }
@@ -61,23 +61,16 @@ void device_close(pgr_plugin*, pgr_device* device) {
   delete device;
 }
 
-const void* table_named(std::string_view name) {
-  if (name == "pgr.device") return device_table();
-  if (name == "pgr.allocator") return allocator_table();
-  if (name == "pgr.renderer") return renderer_table();
-  if (name == "pgr.compiler") return compiler_table();
-  if (name == "pgr.runner") return runner_table();
-  return nullptr;
-}
-
 pgr_status query_interface(pgr_plugin*, const pgr_string* name, uint32_t, const void** out_table,
                            pgr_error* error) {
   return sdk::guard(error, [&] {
-    sdk::require(out_table != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out_table is NULL");
-    const void* table = table_named(sdk::to_view(name));
-    sdk::require(table != nullptr, PGR_STATUS_UNSUPPORTED,
-                 "cpu_clang does not offer " + std::string(sdk::to_view(name)));
-    *out_table = table;
+    sdk::answer_query(name,
+                      {{"pgr.device", device_table()},
+                       {"pgr.allocator", allocator_table()},
+                       {"pgr.renderer", renderer_table()},
+                       {"pgr.compiler", compiler_table()},
+                       {"pgr.runner", runner_table()}},
+                      "cpu_clang", out_table);
   });
 }
 
@@ -99,11 +92,8 @@ pgr_plugin_api make_api(pgr_plugin* plugin) {
 extern "C" PGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(pgr_hello* hello, const pgr_plugin_api** out_api,
                                                   pgr_error* error) {
   using namespace plugrad;
-  constexpr uint32_t kLowestHostMinor = 9;
   return sdk::guard(error, [&] {
-    PGR_HELLO_ANSWER(hello, kLowestHostMinor);
-    sdk::require(hello->host->api_minor >= kLowestHostMinor, PGR_STATUS_NEED_NEWER_HOST,
-                 "cpu_clang needs a host of API 0.9 or newer");
+    sdk::answer_hello(hello, 9, "cpu_clang");
     static pgr_plugin plugin;
     plugin.host = hello->host;
     plugin.renderer = nullptr;  // another host opens its own

@@ -102,7 +102,8 @@ void withdraw_dtype(Claims& claims, uint32_t dtype) {
   throw sdk::StatusError(
       PGR_STATUS_INVALID_ARGUMENT,
       "withdraw: \"" + word +
-          "\" is not an op (exp2), a dtype (f16), a pair (sqrt:f64), lanes or local");
+          "\" is not an op (exp2), a dtype (f16), a pair (sqrt:f64), lanes, local, queue, graph or "
+          "profile");
 }
 
 void withdraw(Claims& claims, const std::string& word) {
@@ -117,6 +118,12 @@ void withdraw(Claims& claims, const std::string& word) {
   } else if (word == "local") {
     claims.has_local = false;
     claims.op_dtypes[PGR_OP_LOCAL_ID] = claims.op_dtypes[PGR_OP_BARRIER] = 0;
+  } else if (word == "queue") {
+    claims.has_queue = false;
+  } else if (word == "graph") {
+    claims.has_graph = false;
+  } else if (word == "profile") {
+    claims.has_profile = false;
   } else if (op) {
     claims.op_dtypes[op->number] = 0;
   } else if (const uint32_t dtype = find_dtype(word)) {
@@ -127,6 +134,11 @@ void withdraw(Claims& claims, const std::string& word) {
 }
 
 }  // namespace
+
+void require_interface(bool is_claimed, std::string_view name) {
+  sdk::require(is_claimed, PGR_STATUS_UNSUPPORTED,
+               "this device was opened without " + std::string(name));
+}
 
 Claims make_claims(std::string_view text) {
   Claims claims;

@@ -14,13 +14,17 @@ struct Claims {
   uint32_t op_dtypes[64] = {};  // as in pgr_device_caps
   uint32_t lanes_bytes = 16;    // size of a vector register
   bool has_local = true;
+  bool has_queue = true, has_graph = true, has_profile = true;
   std::string withdrawn;
 };
 
 // `withdraw` is a list with commas: an op ("exp2"), a dtype ("f16": every arithmetic op on it; it
-// can still be stored), a pair ("sqrt:f64"), "lanes" or "local". Throws StatusError
-// (INVALID_ARGUMENT) for other words.
+// can still be stored), a pair ("sqrt:f64"), "lanes", "local", or an interface: "queue", "graph" or
+// "profile". Throws StatusError (INVALID_ARGUMENT) for other words.
 Claims make_claims(std::string_view withdraw);
+
+// Throws StatusError (UNSUPPORTED) where the device was opened without an interface.
+void require_interface(bool is_claimed, std::string_view name);
 
 // Throws StatusError (UNSUPPORTED) naming the first instruction that uses what is not claimed.
 void require_claimed(const Claims& claims, const sdk::IrView& ir);

@@ -1,8 +1,7 @@
 // What the device says of itself.
 #include <unistd.h>
 
-#include "plugin.h"
-#include "plugrad/sdk/guard.h"
+#include "work_queue.h"
 
 namespace plugrad::reference {
 namespace {
@@ -70,9 +69,8 @@ pgr_status memory_stats(pgr_device* device, pgr_memory_stats* out, pgr_error* er
   });
 }
 
-// Every launch and copy has finished when it returns.
-pgr_status synchronize(pgr_device*, pgr_error*) {
-  return PGR_STATUS_OK;
+pgr_status synchronize(pgr_device* device, pgr_error* error) {
+  return sdk::guard(error, [&] { finish_all(*device); });
 }
 
 }  // namespace

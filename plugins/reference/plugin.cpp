@@ -4,8 +4,9 @@
 
 #include <memory>
 
-#include "plugrad/sdk/guard.h"
+#include "plugrad/sdk/entry.h"
 #include "plugrad/sdk/options.h"
+#include "work_queue.h"
 
 namespace plugrad::reference {
 namespace {
@@ -16,8 +17,9 @@ pgr_option_schema make_schema() {
   schema.key = sdk::to_pgr("withdraw");
   schema.type = sdk::to_pgr("string");
   schema.default_value = sdk::to_pgr("");
-  schema.help =
-      sdk::to_pgr("Claims to drop, separated by commas: op, dtype, op:dtype, lanes or local.");
+  schema.help = sdk::to_pgr(
+      "Claims to drop, separated by commas: op, dtype, op:dtype, lanes, local, queue, graph, "
+      "profile.");
   return schema;
 }
 
@@ -44,13 +46,13 @@ pgr_status device_count(pgr_plugin*, uint32_t* out_count, pgr_error* error) {
   });
 }
 
-std::string read_withdraw(const pgr_option* options, uint32_t count, uint32_t stride,
-                          std::string_view fallback) {
+Claims read_claims(const pgr_option* options, uint32_t count, uint32_t stride,
+                   const Claims& fallback) {
   const auto pairs = sdk::read_options(options, count, stride);
   for (const auto& [key, value] : pairs)
     sdk::require(key == "withdraw", PGR_STATUS_NOT_FOUND,
                  "reference has no option \"" + std::string(key) + "\", it has \"withdraw\"");
-  return std::string(sdk::find_option(pairs, "withdraw", fallback));
+  return pairs.empty() ? fallback : make_claims(sdk::find_option(pairs, "withdraw"));
 }
 
 pgr_status device_open(pgr_plugin* plugin, uint32_t index, const pgr_option* options,
@@ -62,8 +64,8 @@ pgr_status device_open(pgr_plugin* plugin, uint32_t index, const pgr_option* opt
                  "no REFERENCE device " + std::to_string(index) + "; there is device 0");
     auto device = std::make_unique<pgr_device>();
     device->plugin = plugin;
-    device->claims =
-        make_claims(read_withdraw(options, option_count, option_stride, plugin->withdraw));
+    device->claims = read_claims(options, option_count, option_stride, plugin->claims);
+    device->opened_ns = device_now_ns(*device);
     *out = device.release();
   });
 }
@@ -72,22 +74,21 @@ void device_close(pgr_plugin*, pgr_device* device) {
   delete device;
 }
 
-const void* table_named(std::string_view name) {
-  if (name == "pgr.device") return device_table();
-  if (name == "pgr.allocator") return allocator_table();
-  if (name == "pgr.compiler") return compiler_table();
-  if (name == "pgr.runner") return runner_table();
-  return nullptr;
-}
-
-pgr_status query_interface(pgr_plugin*, const pgr_string* name, uint32_t, const void** out_table,
-                           pgr_error* error) {
+// A device that was opened without queues has functions that answer UNSUPPORTED; a plugin without
+// them has no table.
+pgr_status query_interface(pgr_plugin* plugin, const pgr_string* name, uint32_t,
+                           const void** out_table, pgr_error* error) {
   return sdk::guard(error, [&] {
-    sdk::require(out_table != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out_table is NULL");
-    const void* table = table_named(sdk::to_view(name));
-    sdk::require(table != nullptr, PGR_STATUS_UNSUPPORTED,
-                 "reference does not offer " + std::string(sdk::to_view(name)));
-    *out_table = table;
+    const Claims& claims = plugin->claims;
+    sdk::answer_query(name,
+                      {{"pgr.device", device_table()},
+                       {"pgr.allocator", allocator_table()},
+                       {"pgr.compiler", compiler_table()},
+                       {"pgr.runner", runner_table()},
+                       {"pgr.queue", claims.has_queue ? queue_table() : nullptr},
+                       {"pgr.graph", claims.has_graph ? graph_table() : nullptr},
+                       {"pgr.profile", claims.has_profile ? profile_table() : nullptr}},
+                      "reference", out_table);
   });
 }
 
@@ -109,15 +110,12 @@ pgr_plugin_api make_api(pgr_plugin* plugin) {
 extern "C" PGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(pgr_hello* hello, const pgr_plugin_api** out_api,
                                                   pgr_error* error) {
   using namespace plugrad;
-  constexpr uint32_t kLowestHostMinor = 9;
   return sdk::guard(error, [&] {
-    PGR_HELLO_ANSWER(hello, kLowestHostMinor);
-    sdk::require(hello->host->api_minor >= kLowestHostMinor, PGR_STATUS_NEED_NEWER_HOST,
-                 "reference needs a host of API 0.9 or newer");
+    sdk::answer_hello(hello, 9, "reference");
     static pgr_plugin plugin;
     plugin.host = hello->host;
-    plugin.withdraw =
-        reference::read_withdraw(hello->options, hello->option_count, hello->option_stride, "");
+    plugin.claims = reference::read_claims(hello->options, hello->option_count,
+                                           hello->option_stride, reference::make_claims(""));
     static const pgr_plugin_api api = reference::make_api(&plugin);
     *out_api = &api;
   });

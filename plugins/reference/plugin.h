@@ -2,39 +2,63 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "claims.h"
 #include "plugrad/plugin_api/compiler.h"
-#include "plugrad/plugin_api/runner.h"
+#include "plugrad/plugin_api/graph.h"
+#include "plugrad/plugin_api/queue.h"
+#include "plugrad/sdk/host_buffers.h"
+#include "plugrad/sdk/interpreter.h"
+
+namespace plugrad::reference {
+class WorkQueue;
+}
 
 struct pgr_plugin {
   const pgr_host_api* host = nullptr;
-  std::string withdraw;  // option of the plugin; a device's own comes instead
+  plugrad::reference::Claims claims;  // by the plugin's options; a device's own come instead
 };
 
 struct pgr_device {
   pgr_plugin* plugin = nullptr;
   plugrad::reference::Claims claims;
   std::atomic<uint64_t> used_bytes{0};
+  std::atomic<uint64_t> kernels_launched{0}, bytes_copied{0};
+  uint64_t opened_ns = 0;  // the device's clock starts there
+
+  std::mutex queues_mutex;
+  std::vector<std::shared_ptr<plugrad::reference::WorkQueue>> queues;
 };
 
-struct pgr_buffer {
-  pgr_device* device;
-  char* data;
-  uint64_t size;
-  pgr_buffer* parent;             // of a sub-buffer, which keeps it alive
-  std::atomic<uint32_t> holders;  // handles and sub-buffers that need the memory
+struct pgr_buffer : plugrad::sdk::HostBuffer {};
+
+// Shared with the work that is queued on it.
+struct pgr_kernel {
+  std::shared_ptr<const plugrad::sdk::Interpreter> interpreter;
+};
+
+struct pgr_program {
+  pgr_kernel kernel;
 };
 
 namespace plugrad::reference {
 
 inline constexpr uint32_t kBufferAlign = 64;
 
+// Time of the device's clock.
+uint64_t device_now_ns(const pgr_device& device);
+
 // Tables; each lives as long as the process.
 const pgr_device_api* device_table();
 const pgr_allocator_api* allocator_table();
 const pgr_compiler_api* compiler_table();
 const pgr_runner_api* runner_table();
+const pgr_queue_api* queue_table();
+const pgr_graph_api* graph_table();
+const pgr_profile_api* profile_table();
 
 }  // namespace plugrad::reference

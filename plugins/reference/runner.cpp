@@ -1,20 +1,8 @@
-// A program is one interpreter; a launch has finished when it returns.
-#include <chrono>
-#include <memory>
+// A program is one interpreter. A launch is checked when it is called; what goes wrong inside the
+// kernel is known when it ran.
 #include <optional>
-#include <vector>
 
-#include "plugin.h"
-#include "plugrad/sdk/guard.h"
-#include "plugrad/sdk/interpreter.h"
-
-struct pgr_kernel {
-  plugrad::sdk::Interpreter interpreter;
-};
-
-struct pgr_program {
-  pgr_kernel kernel;
-};
+#include "work_queue.h"
 
 namespace plugrad::reference {
 namespace {
@@ -29,7 +17,7 @@ pgr_status load(pgr_device*, const void* binary, uint64_t size, pgr_program** ou
     } catch (const sdk::StatusError& e) {
       throw sdk::StatusError(PGR_STATUS_BAD_BINARY, e.what());
     }
-    *out = new pgr_program{{sdk::Interpreter(std::move(*ir))}};
+    *out = new pgr_program{{std::make_shared<const sdk::Interpreter>(std::move(*ir))}};
   });
 }
 
@@ -38,7 +26,7 @@ pgr_status kernel(pgr_device*, pgr_program* program, const pgr_string* name, pgr
   return sdk::guard(error, [&] {
     sdk::require(program != nullptr && out != nullptr, PGR_STATUS_INVALID_ARGUMENT,
                  "kernel: program or out is NULL");
-    const std::string& own = program->kernel.interpreter.ir().name();
+    const std::string& own = program->kernel.interpreter->ir().name();
     sdk::require(sdk::to_view(name) == own, PGR_STATUS_NOT_FOUND,
                  "the program has no kernel \"" + std::string(sdk::to_view(name)) +
                      "\", it has \"" + own + "\"");
@@ -49,7 +37,7 @@ pgr_status kernel(pgr_device*, pgr_program* program, const pgr_string* name, pgr
 pgr_status limits(pgr_device*, pgr_kernel* kernel, pgr_kernel_limits* out, pgr_error* error) {
   return sdk::guard(error, [&] {
     sdk::require(kernel != nullptr, PGR_STATUS_INVALID_ARGUMENT, "kernel is NULL");
-    const sdk::IrView& ir = kernel->interpreter.ir();
+    const sdk::IrView& ir = kernel->interpreter->ir();
     const uint32_t* size = ir.header().local_size;
     pgr_kernel_limits own;
     PGR_INIT(own, KERNEL_LIMITS);
@@ -62,39 +50,20 @@ pgr_status limits(pgr_device*, pgr_kernel* kernel, pgr_kernel_limits* out, pgr_e
   });
 }
 
-sdk::InterpreterLaunch make_launch(const pgr_launch_desc& desc,
-                                   const std::vector<sdk::InterpreterBuffer>& buffers) {
-  sdk::InterpreterLaunch launch;
-  launch.buffers = buffers;
-  launch.scalars = {desc.scalars, desc.scalars ? desc.scalar_count : 0};
-  for (int axis = 0; axis < 3; ++axis) {
-    launch.group_count[axis] = desc.group_count[axis];
-    launch.local_size[axis] = desc.local_size[axis];
-  }
-  return launch;
-}
-
-pgr_status launch(pgr_device*, pgr_queue*, pgr_kernel* kernel, const pgr_launch_desc* desc,
-                  uint64_t* out_time_ns, pgr_error* error) {
+pgr_status launch(pgr_device* device, pgr_queue* queue, pgr_kernel* kernel,
+                  const pgr_launch_desc* desc, uint64_t* out_time_ns, pgr_error* error) {
   return sdk::guard(error, [&] {
-    sdk::require(kernel != nullptr, PGR_STATUS_INVALID_ARGUMENT, "kernel is NULL");
-    const pgr_launch_desc own = sdk::read(desc);
-    std::vector<sdk::InterpreterBuffer> buffers;
-    for (uint32_t i = 0; i < own.buffer_count; ++i) {
-      sdk::require(own.buffers && own.buffers[i], PGR_STATUS_INVALID_ARGUMENT,
-                   "buffer " + std::to_string(i) + " is NULL");
-      buffers.push_back({own.buffers[i]->data, own.buffers[i]->size});
-    }
-    const auto begin = std::chrono::steady_clock::now();
-    kernel->interpreter.run(make_launch(own, buffers));
-    const auto time = std::chrono::steady_clock::now() - begin;
-    if (out_time_ns)
-      *out_time_ns =
-          static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+    LaunchWork launch = read_launch(kernel, desc);
+    uint64_t time_ns = 0;
+    const bool is_timed = out_time_ns && sdk::read(desc).timing;
+    submit(queue, make_work(*device, std::move(launch), is_timed ? &time_ns : nullptr));
+    if (is_timed && queue) queue->work->finish();
+    if (out_time_ns) *out_time_ns = time_ns;
   });
 }
 
-void unload(pgr_device*, pgr_program* program) {
+void unload(pgr_device* device, pgr_program* program) {
+  if (program) wait_for(*device, program->kernel.interpreter.get());
   delete program;
 }
 

@@ -287,9 +287,13 @@ void check_sizes(const Program& p, const InterpreterLaunch& launch) {
 
 }  // namespace
 
-void Interpreter::run(const InterpreterLaunch& launch) const {
+void Interpreter::check(const InterpreterLaunch& launch) const {
   check_arguments(*program_, launch);
   check_sizes(*program_, launch);
+}
+
+void Interpreter::run(const InterpreterLaunch& launch) const {
+  check(launch);
   const auto& count = launch.group_count;
   if (count[0] == 0 || count[1] == 0 || count[2] == 0) return;
   GroupRunner runner(*program_, launch);

@@ -36,6 +36,10 @@ class Interpreter {
 
   const IrView& ir() const;
 
+  // What `run` checks before it starts, on the calling thread: whether the launch fits the kernel.
+  // Throws StatusError (INVALID_ARGUMENT).
+  void check(const InterpreterLaunch& launch) const;
+
   // Any thread, any number at once. Throws StatusError: INVALID_ARGUMENT where the launch does not
   // fit the kernel, LAUNCH_FAILED where an index leaves its buffer or array, or a barrier is not
   // reached by all work-items of a group; the message names instruction, index and limits.

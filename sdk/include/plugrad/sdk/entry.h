@@ -1,0 +1,22 @@
+// What every plugin does with a hello and with query_interface.
+#pragma once
+
+#include <initializer_list>
+#include <string_view>
+#include <utility>
+
+#include "plugrad/sdk/guard.h"
+
+namespace plugrad::sdk {
+
+// Stamps the answer, and throws StatusError (NEED_NEWER_HOST) where the host is older than
+// `lowest_host_minor`.
+void answer_hello(pgr_hello* hello, uint32_t lowest_host_minor, std::string_view plugin_name);
+
+// Gives the table of `name`. Throws StatusError (UNSUPPORTED) where none has it; a NULL table is
+// not offered either.
+using NamedTable = std::pair<std::string_view, const void*>;
+void answer_query(const pgr_string* name, std::initializer_list<NamedTable> tables,
+                  std::string_view plugin_name, const void** out_table);
+
+}  // namespace plugrad::sdk
