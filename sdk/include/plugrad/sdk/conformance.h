@@ -81,6 +81,9 @@ struct Options {
 // there is nothing to run: no such file, an unknown filter, a bad waivers file, no worker.
 Report run_suite(const Options& options);
 
+// "0.9-1f3a5b7c": of the ABI, and of the set of tests.
+const std::string& suite_version();
+
 // Ids of all tests of the suite, with their levels.
 std::vector<TestResult> list_tests(bool full);
 
