@@ -1,6 +1,6 @@
 // A plugin and its devices as a test uses them: opened by the suite's own small host, which knows
-// nothing of plugrad's core. Calls that fail where a test expects them to work end the test (Failed)
-// with call, status and the plugin's message.
+// nothing of plugrad's core. Calls that fail where a test expects them to work end the test
+// (Failed) with call, status and the plugin's message.
 #pragma once
 
 #include <array>
@@ -14,11 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "plugrad/plugin_api/compiler.h"
-#include "plugrad/plugin_api/device.h"
-#include "plugrad/plugin_api/graph.h"
-#include "plugrad/plugin_api/queue.h"
-#include "plugrad/plugin_api/runner.h"
+#include "conformance/tables.h"
 
 namespace plugrad::conformance {
 
@@ -44,8 +40,8 @@ class Plugin {
   virtual const pgr_host_api& host() const = 0;
   virtual const pgr_plugin_api& api() const = 0;  // absent slots are stubs that answer UNSUPPORTED
 
-  // The table by name, NULL where it is not offered; clamped, absent slots stubs; lives as long as
-  // this.
+  // The table by name, NULL where it is not offered; clamped, absent slots stubs (`offered` of
+  // tables.h tells them); lives as long as this. The first three are mandatory: Failed.
   virtual const pgr_device_api* device_api() = 0;
   virtual const pgr_allocator_api* allocator_api() = 0;
   virtual const pgr_runner_api* runner_api() = 0;
@@ -59,10 +55,6 @@ class Plugin {
   // Another handle of the device of the run.
   virtual std::unique_ptr<Device> open_device() = 0;
 };
-
-// Whether a slot of one of the tables above is the plugin's own, not a stub.
-template <typename Function>
-bool offered(Function slot);
 
 class Buffer {
  public:
@@ -123,7 +115,9 @@ class Device {
 
   // All at once: allocates and fills a buffer for each parameter, compiles, launches with the
   // block's own group counts and local size, and reads every written buffer back into `buffers`.
-  // Each buffer has guard bytes on both sides, which are checked.
+  // Each buffer has guard bytes behind it, and before it where the plugin offers sub_buffer; they
+  // and the buffers that are only read must come back as they were. A buffer may be longer than its
+  // parameter, never shorter.
   void run(std::span<const std::byte> kernel_ir, std::span<std::vector<std::byte>> buffers,
            std::span<const uint64_t> scalars = {});
 };

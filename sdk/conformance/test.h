@@ -61,12 +61,12 @@ void expect(bool condition, std::string_view message);
 struct Test {
   std::string id;  // "l1.memory.alignment": level, family, what it shows; unique, never renamed
   Level level = Level::L1;
-  bool quick = true;             // part of --quick
-  std::string op, dtype;         // of the matrix
-  std::string claim;             // "pgr.queue": unsupported where the plugin lacks it; empty: none
-  std::string unlocked_by;       // optional function that it needs: "pgr.allocator map"; empty: none
+  bool quick = true;        // part of --quick
+  std::string op, dtype;    // of the matrix
+  std::string claim;        // "pgr.queue": unsupported where the plugin lacks it; empty: none
+  std::string unlocked_by;  // optional function that it needs: "pgr.allocator map"; empty: none
   uint32_t limit_seconds = 20;
-  bool shrinks = false;          // takes a payload; failures are made smaller
+  bool shrinks = false;  // takes a payload; failures are made smaller
   std::function<void(Context&)> run;
 };
 
@@ -76,17 +76,17 @@ using Tests = std::vector<Test>;
 const Tests& all_tests();
 
 // Families.
-void add_l0_tests(Tests& tests);         // levels/
-void add_memory_tests(Tests& tests);     // levels/
-void add_error_tests(Tests& tests);      // levels/: launch limits and each documented error
+void add_l0_tests(Tests& tests);           // levels/
+void add_memory_tests(Tests& tests);       // levels/
+void add_error_tests(Tests& tests);        // levels/: launch limits and each documented error
 void add_core_kernel_tests(Tests& tests);  // kernels/: L1
 void add_alu_tests(Tests& tests);          // kernels/: every op x dtype
 void add_cast_tests(Tests& tests);         // kernels/
-void add_lane_tests(Tests& tests);         // kernels/: vectors, gated and atomic access, local memory
-void add_shape_tests(Tests& tests);        // kernels/: reductions, matmul, convolution, views, odd shapes
-void add_random_tests(Tests& tests);       // kernels/: random kernels against the interpreter
-void add_compile_tests(Tests& tests);      // levels/: renderer, compiler, cache identity
-void add_async_tests(Tests& tests);        // levels/: L3
-void add_perf_tests(Tests& tests);         // levels/: perf
+void add_lane_tests(Tests& tests);   // kernels/: vectors, gated and atomic access, local memory
+void add_shape_tests(Tests& tests);  // kernels/: reductions, matmul, convolution, views, odd shapes
+void add_random_tests(Tests& tests);   // kernels/: random kernels against the interpreter
+void add_compile_tests(Tests& tests);  // levels/: renderer, compiler, cache identity
+void add_async_tests(Tests& tests);    // levels/: L3
+void add_perf_tests(Tests& tests);     // levels/: perf
 
 }  // namespace plugrad::conformance
