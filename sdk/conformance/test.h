@@ -62,6 +62,7 @@ struct Test {
   std::string id;  // "l1.memory.alignment": level, family, what it shows; unique, never renamed
   Level level = Level::L1;
   bool quick = true;        // part of --quick
+  bool on_demand = false;   // runs only where a filter names it: "l2.exhaustive.*"
   std::string op, dtype;    // of the matrix
   std::string claim;        // "pgr.queue": unsupported where the plugin lacks it; empty: none
   std::string unlocked_by;  // optional function that it needs: "pgr.allocator map"; empty: none

@@ -1,0 +1,73 @@
+// Kernels that do one thing to every element, and their buffers: what most tests of ops need.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "conformance/numbers/inputs.h"
+#include "conformance/numbers/judge.h"
+#include "conformance/test.h"
+#include "plugrad/sdk/ir_builder.h"
+
+namespace plugrad::conformance {
+
+using sdk::IrBuilder;
+using Value = IrBuilder::Value;
+using Bytes = std::vector<std::byte>;
+
+constexpr uint32_t kInput = PGR_PARAM_READ | PGR_PARAM_NO_ALIAS;
+constexpr uint32_t kOutput = PGR_PARAM_WRITE | PGR_PARAM_NO_ALIAS;
+constexpr uint32_t kBoth = PGR_PARAM_READ | PGR_PARAM_WRITE | PGR_PARAM_NO_ALIAS;
+
+// Elements as they lie in memory, from their bits and back.
+Bytes pack(uint32_t dtype, std::span<const uint64_t> values);
+std::vector<uint64_t> unpack(uint32_t dtype, std::span<const std::byte> bytes);
+
+// Vectors of C++ numbers to bytes and back.
+template <typename T>
+Bytes to_bytes(const std::vector<T>& values) {
+  const auto bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
+}
+template <typename T>
+std::vector<T> from_bytes(const Bytes& bytes) {
+  std::vector<T> values(bytes.size() / sizeof(T));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+  return values;
+}
+
+// "add", as in ids.
+std::string id_of_op(uint32_t op);
+std::string id_of_dtype(uint32_t dtype);
+
+Value index_constant(IrBuilder& ir, int64_t value, uint32_t dtype = PGR_DTYPE_I32);
+
+// out[i] = op(in0[i], in1[i], …) in vectors of `lanes`, for `count` elements: a multiple of
+// kElementsPerGroup.
+constexpr uint64_t kElementsPerGroup = 64;
+Bytes elementwise_block(const Operation& operation, uint64_t count, uint32_t lanes = 1);
+
+// Runs the kernel on the cases and judges every result; ends the test where one is wrong.
+void run_operation(Context& context, const Operation& operation, Cases cases, uint32_t lanes = 1);
+
+// Judges results, keeps the worst, and says how many were wrong and which the worst was.
+class Verdicts {
+ public:
+  Verdicts(Context& context, const Judge& judge) : context_(context), judge_(judge) {}
+  void add(std::span<const uint64_t> sources, uint64_t got);
+  void finish() const;  // ends the test where one was wrong
+
+ private:
+  Context& context_;
+  const Judge& judge_;
+  size_t count_ = 0, wrong_ = 0;
+  double worst_ = -1;
+  std::vector<uint64_t> worst_sources_;
+  uint64_t worst_got_ = 0;
+  std::string first_wrong_;
+};
+
+}  // namespace plugrad::conformance
