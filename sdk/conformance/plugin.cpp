@@ -70,6 +70,10 @@ class OpenedPlugin final : public Plugin {
 
   const std::string& path() const override { return path_; }
   const ManifestFacts& manifest() const override { return manifest_; }
+  uint32_t device_index() const override { return device_index_; }
+  const std::map<std::string, std::string>& device_options() const override {
+    return device_options_;
+  }
   pgr_plugin_entry_fn entry() const override { return entry_; }
   const pgr_host_api& host() const override { return Host::of(path_).api(); }
   const pgr_plugin_api& api() const override { return api_; }

@@ -259,8 +259,9 @@ void check_bad_patterns(Context& context) {
 }  // namespace
 
 void add_copy_tests(Tests& tests) {
-  auto add = [&](std::string id, std::function<void(Context&)> run, const char* unlocked_by = "") {
-    tests.push_back({.id = "l1.memory." + id, .unlocked_by = unlocked_by, .run = std::move(run)});
+  auto add = [&](const std::string& id, std::function<void(Context&)> run,
+                 const char* unlocked_by = "") {
+    add_test(tests, Level::L1, "l1.memory." + id, std::move(run)).unlocked_by = unlocked_by;
   };
   add("copy_in.ranges", check_copy_in);
   add("copy_in.source_reused", check_copy_in_takes_a_copy);

@@ -247,8 +247,9 @@ void leak_sub_buffers(const Tables& t) {
 }  // namespace
 
 void add_map_tests(Tests& tests) {
-  auto add = [&](std::string id, std::function<void(Context&)> run, const char* unlocked_by = "") {
-    tests.push_back({.id = "l1.memory." + id, .unlocked_by = unlocked_by, .run = std::move(run)});
+  auto add = [&](const std::string& id, std::function<void(Context&)> run,
+                 const char* unlocked_by = "") {
+    add_test(tests, Level::L1, "l1.memory." + id, std::move(run)).unlocked_by = unlocked_by;
   };
   constexpr const char *kMap = "pgr.allocator map", *kSub = "pgr.allocator sub_buffer";
   add("map.reads", check_map_reads, kMap);

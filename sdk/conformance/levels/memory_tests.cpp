@@ -227,26 +227,26 @@ void check_stats_after_failure(Context& context) {
 }  // namespace
 
 void add_memory_tests(Tests& tests) {
-  auto add = [&](const char* id, auto run, const char* unlocked_by = "") {
-    tests.push_back({.id = id, .unlocked_by = unlocked_by, .run = run});
+  auto add = [&](const std::string& id, std::function<void(Context&)> run,
+                 const char* unlocked_by = "") {
+    add_test(tests, Level::L1, "l1.memory." + id, std::move(run)).unlocked_by = unlocked_by;
   };
   for (uint64_t size : {1u, 2u, 7u, 63u, 64u, 65u, 4095u, 4096u, 4097u, 65'537u, 2'097'151u,
                         2'097'152u, 16'777'217u})
-    tests.push_back({.id = "l1.memory.size." + std::to_string(size),
-                     .run = [size](Context& context) { check_size(context, size); }});
-  add("l1.memory.size.0", check_empty);
-  add("l1.memory.alignment.claimed", check_align_is_claimed_sanely);
-  add("l1.memory.alignment.own", check_alignment, "pgr.allocator map");
-  add("l1.memory.alignment.requested", check_requested_alignment, "pgr.allocator map");
-  add("l1.memory.alignment.not_a_power", check_bad_alignment);
-  add("l1.memory.zero_flag", check_zero);
-  add("l1.memory.unknown_flags", check_unknown_flags);
-  add("l1.memory.distinct", check_distinct);
-  add("l1.memory.many", check_many);
-  add("l1.memory.free_null", check_free_null);
-  add("l1.memory.stats", check_stats);
-  add("l1.memory.stats_after_failure", check_stats_after_failure);
-  add("l1.memory.out_of_memory", check_out_of_memory);
+    add("size." + std::to_string(size), [size](Context& context) { check_size(context, size); });
+  add("size.0", check_empty);
+  add("alignment.claimed", check_align_is_claimed_sanely);
+  add("alignment.own", check_alignment, "pgr.allocator map");
+  add("alignment.requested", check_requested_alignment, "pgr.allocator map");
+  add("alignment.not_a_power", check_bad_alignment);
+  add("zero_flag", check_zero);
+  add("unknown_flags", check_unknown_flags);
+  add("distinct", check_distinct);
+  add("many", check_many);
+  add("free_null", check_free_null);
+  add("stats", check_stats);
+  add("stats_after_failure", check_stats_after_failure);
+  add("out_of_memory", check_out_of_memory);
   add_copy_tests(tests);
   add_map_tests(tests);
 }
