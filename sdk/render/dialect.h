@@ -5,6 +5,7 @@
 #include <span>
 
 #include "plugrad/plugin_api/kernel_ir.h"
+#include "render/shims.h"
 
 namespace plugrad::render {
 
@@ -73,6 +74,7 @@ struct Dialect {
   const char* array;           // $E $0 name, $N elements, $A alignment
   const char* atomic_add;      // $P $I $0
   const char* barrier;
+  const std::span<const Shim>* shims;
   const char* contract_on;
   const char* contract_off;
   const Helper* masked_load;

@@ -1,4 +1,5 @@
-// C with Clang's vector extensions: what cpu_clang compiles.
+// C with Clang's vector extensions: what cpu_clang compiles. Of one lane, any compiler of C11 with
+// GNU extensions takes it.
 #include <string_view>
 
 #include "render/dialect.h"
@@ -242,6 +243,7 @@ constinit const Dialect kDialectC = {
     .array = "$E $0[$N] __attribute__((aligned($A)));",
     .atomic_add = "__atomic_fetch_add($P + $I, $0, __ATOMIC_RELAXED);",
     .barrier = nullptr,
+    .shims = &kShimsC,
     .contract_on = "#pragma clang fp contract(fast)\n",
     .contract_off = "#pragma clang fp contract(off)\n",
     .masked_load = &kMaskedLoad,

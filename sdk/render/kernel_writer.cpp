@@ -109,8 +109,9 @@ std::string KernelWriter::write() {
   for (current_ = 0; current_ < ir_.insts().size(); ++current_)
     (this->*kWriterByOp[inst(current_).op])(current_);
   const std::string kernel = group_function() + entry_function();
-  return (ir_.contract() ? dialect_.contract_on : dialect_.contract_off) + prelude_.text() + "\n" +
-         kernel;
+  const std::string text = prelude_.text() + "\n" + kernel;
+  return (ir_.contract() ? dialect_.contract_on : dialect_.contract_off) +
+         shims_for(*dialect_.shims, text) + text;
 }
 
 void KernelWriter::line(const std::string& text) {
