@@ -38,6 +38,13 @@ std::string abi_range(const runtime::Manifest& manifest) {
                      manifest.abi_minor_high);
 }
 
+Json options_of(const runtime::Manifest& manifest) {
+  Json options = Json::array();
+  for (const runtime::ManifestOption& o : manifest.options)
+    options.push_back({{"key", o.key}, {"type", o.type}, {"default", o.default_value}, {"help", o.help}});
+  return options;
+}
+
 Json to_json(const Found& found) {
   Json document = {{"default", nullptr}, {"plugins", Json::array()}, {"devices", Json::array()}};
   if (found.default_name) document["default"] = *found.default_name;
@@ -50,7 +57,9 @@ Json to_json(const Found& found) {
                                    {"stage", to_string(record.stage)},
                                    {"origin", record.origin},
                                    {"reason", record.reason},
-                                   {"hint", record.hint}});
+                                   {"hint", record.hint},
+                                   {"renderer", record.manifest.renderer},
+                                   {"options", options_of(record.manifest)}});
   for (const runtime::Device* device : found.devices)
     document["devices"].push_back({{"name", device->name()},
                                    {"plugin", device->plugin_name()},
@@ -58,6 +67,16 @@ Json to_json(const Found& found) {
                                    {"memory_bytes", device->info().memory_bytes},
                                    {"claims", device->claims()}});
   return document;
+}
+
+void print_options(const runtime::Manifest& manifest) {
+  if (!manifest.renderer.empty())
+    fmt::print("{:<25}renders by the SDK's dialect {}\n", "", manifest.renderer);
+  for (const runtime::ManifestOption& option : manifest.options) {
+    std::string type = option.type.empty() ? "" : fmt::format(" ({})", option.type);
+    std::string usual = option.default_value.empty() ? "" : fmt::format("; default {}", option.default_value);
+    fmt::print("{:<25}option {}{}: {}{}\n", "", option.key, type, option.help, usual);
+  }
 }
 
 std::string in_gib(uint64_t bytes) { return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1u << 30)); }
@@ -77,6 +96,7 @@ void print_text(const Found& found, bool why) {
     if (!why && record.state != runtime::LoadState::Refused) continue;
     if (!record.reason.empty()) fmt::print("{:<25}{} (at: {})\n", "", record.reason, to_string(record.stage));
     if (!record.hint.empty()) fmt::print("{:<25}{}\n", "", record.hint);
+    if (why) print_options(record.manifest);
   }
 }
 

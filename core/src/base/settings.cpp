@@ -118,6 +118,8 @@ constexpr SettingRow kRows[] = {
      read_text<&Settings::plugin_files>},
     {"PLUGRAD_PLUGIN_PATH", "directories to look for plugins in first, joined by ':'",
      read_text<&Settings::plugin_path>},
+    {"PLUGRAD_TRUST_PLUGINS", "plugin files or their directories that are opened although everybody can write them",
+     read_text<&Settings::trust_plugins>},
     {"PLUGRAD_VISIBLE_DEVICES", "devices that exist for this process, renumbered",
      read_text<&Settings::visible_devices>},
     {"PLUGRAD_LAYERS", "checking layers around plugins",

@@ -35,6 +35,7 @@ struct Settings {
   std::string cache_dir;                 // PLUGRAD_CACHE_DIR: empty is the user's cache directory
   std::string plugin_files;              // PLUGRAD_PLUGIN_FILES: exclusive
   std::string plugin_path;               // PLUGRAD_PLUGIN_PATH: added
+  std::string trust_plugins;             // PLUGRAD_TRUST_PLUGINS: though everybody can write them
   std::string visible_devices;           // PLUGRAD_VISIBLE_DEVICES
   std::string layers;                    // PLUGRAD_LAYERS
   bool color = true;                     // NO_COLOR present: false

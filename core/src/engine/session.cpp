@@ -126,6 +126,10 @@ void Session::set_default_device(std::string_view selection) {
   runtime::Registry::instance().set_default_device(selection);
 }
 
+std::string Session::add_plugin(const std::string& path) {
+  return runtime::Registry::instance().add_plugin(path);
+}
+
 Id Session::store_host(std::span<const int64_t> shape, DType dtype, uint32_t device,
                        std::span<const std::byte> bytes) {
   auto copy = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());

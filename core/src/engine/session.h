@@ -106,6 +106,7 @@ class Session {
   /// records.
   uint32_t default_device();
   void set_default_device(std::string_view selection);  ///< empty: back to the rule
+  std::string add_plugin(const std::string& path);      ///< gives its device name
 
   // Values from the host.
   /// A new Buffer node that holds `bytes` (row-major). The device is not touched before the value

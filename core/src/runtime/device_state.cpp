@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "runtime/named_renderer.h"
 #include "runtime/plugin.h"
 
 namespace plugrad::runtime {
@@ -31,6 +32,7 @@ void query_interfaces(DeviceState& s) {
   require_interface(s, "pgr.allocator", PGR_STRUCT_ALLOCATOR_API, s.allocator_api);
   require_interface(s, "pgr.runner", PGR_STRUCT_RUNNER_API, s.runner);
   s.has_renderer = s.plugin->interface("pgr.renderer", PGR_STRUCT_RENDERER_API, s.renderer);
+  if (!s.has_renderer) adopt_named_renderer(s);
   s.has_compiler = s.plugin->interface("pgr.compiler", PGR_STRUCT_COMPILER_API, s.compiler);
   require_slots(s, "pgr.device", s.device.info, s.device.caps);
   const pgr_allocator_api& a = s.allocator_api;
@@ -40,7 +42,7 @@ void query_interfaces(DeviceState& s) {
 
 void list_claims(DeviceState& s) {
   s.claims = {"pgr.device", "pgr.allocator", "pgr.runner"};
-  if (s.has_renderer) s.claims.push_back("pgr.renderer");
+  if (s.has_renderer && !s.renders_by_component) s.claims.push_back("pgr.renderer");
   if (s.has_compiler) s.claims.push_back("pgr.compiler");
   const pgr_plugin_api& api = s.plugin->api();
   for (const char* name : {"pgr.queue", "pgr.graph", "pgr.profile"}) {

@@ -31,6 +31,7 @@ struct DeviceState {
   pgr_renderer_api renderer{};
   pgr_compiler_api compiler{};
   bool has_renderer = false, has_compiler = false;
+  bool renders_by_component = false;  // by the SDK's renderer, which its manifest names
 
   std::unique_ptr<Allocator> allocator;
   KernelCache kernels;

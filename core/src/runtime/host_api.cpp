@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/thread_pool.h"
 #include "runtime/status.h"
+#include "runtime/trust.h"
 
 // What `pgr_host *` points at: who is asking.
 struct pgr_host {
@@ -198,15 +199,17 @@ std::string own_directory() {
   return error ? "" : path.parent_path().string();
 }
 
-std::string unsafe_permissions(const std::string& path) {
-  for (const fs::path& p : {fs::path(path), fs::path(path).parent_path()}) {
-    std::error_code error;
-    fs::perms perms = fs::status(p, error).permissions();
-    if (error) return fmt::format("{}: {}", p.string(), error.message());
-    if ((perms & fs::perms::others_write) != fs::perms::none)
-      return fmt::format("{} can be written by everybody", p.string());
-  }
-  return "";
+const void* open_component_for(const std::string& library_path, const std::string& component,
+                               const std::string& interface_name, std::string& reason) {
+  const pgr_host_api* host = host_api_for(library_path);
+  pgr_string library = c_string(component), name = c_string(interface_name);
+  const void* table = nullptr;
+  CallError error;
+  pgr_status status =
+      host->open_component(host->host, &library, &name, PGR_API_MINOR, &table, error.get());
+  if (status == PGR_STATUS_OK && table) return table;
+  reason = fmt::format("{} ({})", error.message(), status_name(status));
+  return nullptr;
 }
 
 }  // namespace plugrad::runtime

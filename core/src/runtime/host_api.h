@@ -16,12 +16,13 @@ const pgr_host_api* host_api_for(const std::string& library_path);
 /// Directory of the library or program that holds this code; empty when it cannot be told.
 std::string own_directory();
 
+/// The table of a component's interface, as the host function open_component gives it to the
+/// library at `library_path`; null with a reason.
+const void* open_component_for(const std::string& library_path, const std::string& component,
+                               const std::string& interface_name, std::string& reason);
+
 /// Opens a library with RTLD_NOW | RTLD_LOCAL, for ever, and gives the address of `symbol`; null
 /// with a reason.
 void* open_library_symbol(const std::string& path, const char* symbol, std::string& reason);
-
-/// Empty, or why a library at `path` is not safe to open: it or its directory is writable by
-/// everybody.
-std::string unsafe_permissions(const std::string& path);
 
 }  // namespace plugrad::runtime

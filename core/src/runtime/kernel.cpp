@@ -5,6 +5,8 @@
 #include "base/disk_cache.h"
 #include "base/log.h"
 #include "base/trace.h"
+#include "runtime/named_renderer.h"
+#include "runtime/plugin.h"
 
 namespace plugrad::runtime {
 namespace {
@@ -65,9 +67,14 @@ class Maker {
     desc.ir = ir_.data();
     desc.ir_bytes = ir_.size();
     desc.option_stride = sizeof(pgr_option);
+    std::vector<pgr_option> options;
+    if (d_.renders_by_component) options = renderer_options(d_.plugin->manifest());
+    desc.options = options.data();
+    desc.option_count = static_cast<std::uint32_t>(options.size());
+    pgr_device* handle = d_.renders_by_component ? nullptr : d_.handle;
     Blob source;
     checked(d_.name, "render",
-            [&](pgr_error* e) { return d_.renderer.render(d_.handle, &desc, source.get(), e); });
+            [&](pgr_error* e) { return d_.renderer.render(handle, &desc, source.get(), e); });
     kernel_.source = source.text();
   }
 

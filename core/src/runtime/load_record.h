@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace plugrad::runtime {
@@ -11,6 +12,7 @@ namespace plugrad::runtime {
 enum class LoadStage : std::uint8_t {
   Found,
   Permissions,
+  Library,
   Manifest,
   Probes,
   Open,
@@ -29,7 +31,13 @@ enum class LoadState : std::uint8_t {
 };
 const char* to_string(LoadState state);
 
-/// A plugin's manifest: the JSON file beside it, read without opening the library.
+/// One option that the plugin's devices take, for people.
+struct ManifestOption {
+  std::string key, type, default_value, help;
+};
+
+/// A plugin's manifest: the JSON of the note inside it and of the file beside it, read without
+/// opening the library.
 struct Manifest {
   std::string name;         ///< "cpu_clang"
   std::string device_name;  ///< "CPU"
@@ -41,6 +49,9 @@ struct Manifest {
   std::vector<std::string>
       probes;  ///< "file:/dev/nvidiactl", or a glob; one must exist; none: always passes
   std::string probe_hint;  ///< what to do when none does: "install the NVIDIA driver"
+  std::string renderer;    ///< dialect of the SDK's renderer, for a plugin that has none
+  std::vector<std::pair<std::string, std::string>> renderer_options;
+  std::vector<ManifestOption> options;
 };
 
 struct LoadRecord {

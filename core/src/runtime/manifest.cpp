@@ -1,28 +1,51 @@
 #include "runtime/manifest.h"
 
 #include <fmt/format.h>
-#include <glob.h>
 
 #include <algorithm>
 #include <cctype>
 #include <nlohmann/json.hpp>
-
-#include "plugrad/plugin_api/plugin.h"
 
 namespace plugrad::runtime {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxManifestBytes = 1 << 20;
+constexpr int kMostDepth = 32;
+constexpr std::size_t kMostTextBytes = 4096;
+constexpr std::size_t kMostItems = 256;
 
-// Reads one key; a wrong type or a missing required key becomes the reason.
+// Whether brackets outside of texts nest further than any manifest does: what walks JSON recurses.
+bool nests_too_deep(std::string_view text) {
+  int depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (quoted && text[i] == '\\')
+      ++i;
+    else if (text[i] == '"')
+      quoted = !quoted;
+    else if (!quoted && (text[i] == '[' || text[i] == '{') && ++depth > kMostDepth)
+      return true;
+    else if (!quoted && (text[i] == ']' || text[i] == '}'))
+      --depth;
+  }
+  return false;
+}
+
+// Texts reach terminals and messages.
+bool is_plain(const std::string& text) {
+  return text.size() <= kMostTextBytes &&
+         std::none_of(text.begin(), text.end(),
+                      [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+}
+
+// Reads one key; a wrong type or a missing required key becomes the reason, the first one stays.
 class Reader {
  public:
   explicit Reader(const json& object, std::string prefix = "") : object_(object), prefix_(prefix) {}
 
   void text(const char* key, std::string& out, bool required = false) {
-    if (const json* v = find(key, required, &json::is_string, "text")) out = v->get<std::string>();
+    if (const json* v = find(key, required, &json::is_string, "text")) take(key, *v, out);
   }
   void flag(const char* key, bool& out) {
     if (const json* v = find(key, false, &json::is_boolean, "true or false")) out = v->get<bool>();
@@ -31,25 +54,27 @@ class Reader {
   void number(const char* key, T& out, bool required = false) {
     const json* v = find(key, required, &json::is_number_integer, "a whole number");
     if (!v) return;
-    auto value = v->get<std::int64_t>();
-    if (value < 0 || value > 1000000) {
-      reason_ = fmt::format("\"{}{}\" is {}: not from 0 to 1000000", prefix_, key, value);
-      return;
-    }
-    out = static_cast<T>(value);
+    if (*v < 0 || *v > 1000000)
+      refuse(key, fmt::format("is {}: not from 0 to 1000000", v->dump()));
+    else
+      out = v->get<T>();
   }
   void texts(const char* key, std::vector<std::string>& out) {
     const json* v = find(key, false, &json::is_array, "a list of texts");
-    if (!v) return;
+    if (!v || too_long(key, *v)) return;
     for (const json& item : *v) {
-      if (item.is_string())
-        out.push_back(item.get<std::string>());
-      else
-        reason_ = fmt::format("\"{}{}\" holds something that is no text", prefix_, key);
+      if (!item.is_string()) return refuse(key, "holds something that is no text");
+      take(key, item, out.emplace_back());
     }
   }
-  const json* object(const char* key) { return find(key, true, &json::is_object, "an object"); }
+  const json* object(const char* key, bool required) {
+    const json* v = find(key, required, &json::is_object, "an object");
+    return v && !too_long(key, *v) ? v : nullptr;
+  }
   const std::string& reason() const { return reason_; }
+  void refuse(std::string_view key, std::string_view what) {
+    if (reason_.empty()) reason_ = fmt::format("\"{}{}\" {}", prefix_, key, what);
+  }
 
  private:
   using Check = bool (json::*)() const noexcept;
@@ -57,12 +82,24 @@ class Reader {
     auto found = object_.find(key);
     if (!reason_.empty()) return nullptr;
     if (found == object_.end()) {
-      if (required) reason_ = fmt::format("\"{}{}\" is missing", prefix_, key);
+      if (required) refuse(key, "is missing");
       return nullptr;
     }
     if (((*found).*is)()) return &*found;
-    reason_ = fmt::format("\"{}{}\" is not {}", prefix_, key, what);
+    refuse(key, fmt::format("is not {}", what));
     return nullptr;
+  }
+  void take(std::string_view key, const json& value, std::string& out) {
+    std::string text = value.get<std::string>();
+    if (is_plain(text))
+      out = std::move(text);
+    else
+      refuse(key, fmt::format("holds control characters or more than {} bytes", kMostTextBytes));
+  }
+  bool too_long(std::string_view key, const json& list) {
+    if (list.size() <= kMostItems) return false;
+    refuse(key, fmt::format("has {} entries, more than {}", list.size(), kMostItems));
+    return true;
   }
 
   const json& object_;
@@ -71,28 +108,62 @@ class Reader {
 
 template <class Allowed>
 bool consists_of(const std::string& text, const Allowed& allowed) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [&](unsigned char c) {
-    return allowed(c) || std::isdigit(c) || c == '_';
-  });
+  return !text.empty() && text.size() <= 64 &&
+         std::all_of(text.begin(), text.end(),
+                     [&](unsigned char c) { return allowed(c) || std::isdigit(c) || c == '_'; });
 }
 
-std::string host_sanitizer() {
-#if defined(__SANITIZE_ADDRESS__)
-  return "address";
-#elif defined(__SANITIZE_THREAD__)
-  return "thread";
-#else
+std::string read_abi(Reader& root, Manifest& out) {
+  const json* abi = root.object("abi", true);
+  if (!abi) return root.reason();
+  Reader read(*abi, "abi.");
+  read.number("major", out.abi_major, true);
+  read.number("minor_low", out.abi_minor_low, true);
+  read.number("minor_high", out.abi_minor_high, true);
+  if (out.abi_minor_low > out.abi_minor_high)
+    read.refuse("minor_low", fmt::format("is {}, above \"abi.minor_high\", which is {}",
+                                         out.abi_minor_low, out.abi_minor_high));
+  return read.reason();
+}
+
+std::string read_renderer(Reader& root, Manifest& out) {
+  root.text("renderer", out.renderer);
+  if (!out.renderer.empty() &&
+      !consists_of(out.renderer, [](unsigned char c) { return std::islower(c); }))
+    root.refuse("renderer", fmt::format("is \"{}\": not lower case, digits and _", out.renderer));
+  const json* options = root.object("renderer_options", false);
+  if (!options) return root.reason();
+  if (out.renderer.empty()) root.refuse("renderer_options", "has no \"renderer\" to go to");
+  Reader read(*options, "renderer_options.");
+  for (auto it = options->begin(); it != options->end(); ++it)
+    read.text(it.key().c_str(), out.renderer_options.emplace_back(it.key(), "").second, true);
+  return root.reason().empty() ? read.reason() : root.reason();
+}
+
+// "key": "help", or "key": {"type": …, "default": …, "help": …}.
+std::string read_options(Reader& root, Manifest& out) {
+  const json* options = root.object("options", false);
+  if (!options) return root.reason();
+  for (auto it = options->begin(); it != options->end(); ++it) {
+    ManifestOption& option = out.options.emplace_back();
+    option.key = it.key();
+    Reader all(*options, "options.");
+    if (it->is_string()) {
+      all.text(it.key().c_str(), option.help);
+    } else if (const json* schema = all.object(it.key().c_str(), true)) {
+      Reader one(*schema, fmt::format("options.{}.", it.key()));
+      one.text("type", option.type);
+      one.text("default", option.default_value);
+      one.text("help", option.help);
+      if (!one.reason().empty()) return one.reason();
+    }
+    if (!is_plain(it.key())) all.refuse("", "has a key with control characters");
+    if (!all.reason().empty()) return all.reason();
+  }
   return "";
-#endif
 }
 
-}  // namespace
-
-std::string parse_manifest(std::string_view text, Manifest& out) {
-  if (text.size() > kMaxManifestBytes) return "the manifest is larger than 1 MiB";
-  json root = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (root.is_discarded()) return "the manifest is not valid JSON";
-  if (!root.is_object()) return "the manifest is not a JSON object";
+std::string read_keys(const json& root, Manifest& out) {
   Reader read(root);
   read.text("name", out.name, true);
   read.text("device_name", out.device_name, true);
@@ -103,55 +174,58 @@ std::string parse_manifest(std::string_view text, Manifest& out) {
   read.text("sanitizer", out.sanitizer);
   read.texts("probes", out.probes);
   read.text("probe_hint", out.probe_hint);
-  const json* abi = read.object("abi");
-  if (!read.reason().empty()) return "the manifest's " + read.reason();
-  Reader abi_read(*abi, "abi.");
-  abi_read.number("major", out.abi_major, true);
-  abi_read.number("minor_low", out.abi_minor_low, true);
-  abi_read.number("minor_high", out.abi_minor_high, true);
-  if (!abi_read.reason().empty()) return "the manifest's " + abi_read.reason();
+  std::string reason = read.reason();
+  if (reason.empty()) reason = read_abi(read, out);
+  if (reason.empty()) reason = read_renderer(read, out);
+  if (reason.empty()) reason = read_options(read, out);
+  if (!reason.empty()) return reason;
   if (!consists_of(out.name, [](unsigned char c) { return std::islower(c); }))
-    return fmt::format("the manifest's name \"{}\" is not lower case, digits and _", out.name);
+    return fmt::format("name \"{}\" is not lower case, digits and _, 64 at most", out.name);
   if (!consists_of(out.device_name, [](unsigned char c) { return std::isupper(c); }))
-    return fmt::format("the manifest's device_name \"{}\" is not upper case, digits and _",
+    return fmt::format("device_name \"{}\" is not upper case, digits and _, 64 at most",
                        out.device_name);
   return "";
 }
 
-std::string manifest_refusal(const Manifest& m, std::string& hint) {
-  if (m.abi_major != PGR_API_MAJOR) {
-    hint = "install a plugin that was built for this version of plugrad";
-    return fmt::format("it is built for plugin ABI {}.x; this host speaks {}.{}", m.abi_major,
-                       PGR_API_MAJOR, PGR_API_MINOR);
-  }
-  if (m.abi_minor_low > PGR_API_MINOR) {
-    hint = fmt::format("install a plugrad that speaks plugin ABI {}.{} or later", m.abi_major,
-                       m.abi_minor_low);
-    return fmt::format("it needs a newer host: plugin ABI {}.{}; this host speaks {}.{}",
-                       m.abi_major, m.abi_minor_low, PGR_API_MAJOR, PGR_API_MINOR);
-  }
-  // A library with a sanitizer in it ends a host without the same one inside dlopen.
-  for (const char* kind : {"address", "thread", "memory"}) {
-    bool plugin_has = m.sanitizer.find(kind) != std::string::npos;
-    if (plugin_has && host_sanitizer() != kind) {
-      hint = "build plugin and host with the same sanitizers";
-      return fmt::format("it is built with the sanitizer \"{}\", this host with \"{}\"",
-                         m.sanitizer, host_sanitizer());
-    }
+// A value as a message shows it.
+std::string shown(const json* value) {
+  if (!value) return "missing";
+  std::string text = value->dump();
+  return text.size() <= 60 ? text : text.substr(0, 57) + "...";
+}
+
+std::string difference(const json& note, const json& file, const std::string& prefix) {
+  json keys = note;
+  keys.update(file);
+  for (auto it = keys.begin(); it != keys.end(); ++it) {
+    auto in_note = note.find(it.key()), in_file = file.find(it.key());
+    const json* a = in_note == note.end() ? nullptr : &*in_note;
+    const json* b = in_file == file.end() ? nullptr : &*in_file;
+    if (a && b && *a == *b) continue;
+    if (a && b && a->is_object() && b->is_object())
+      return difference(*a, *b, prefix + it.key() + ".");
+    return fmt::format("\"{}{}\" is {} in the note, {} in the file", prefix, it.key(), shown(a),
+                       shown(b));
   }
   return "";
 }
 
-bool probes_pass(const Manifest& manifest) {
-  if (manifest.probes.empty()) return true;
-  return std::any_of(
-      manifest.probes.begin(), manifest.probes.end(), [](const std::string& pattern) {
-        glob_t found{};
-        bool exists =
-            pattern.starts_with('/') && glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0;
-        globfree(&found);
-        return exists;
-      });
+}  // namespace
+
+std::string parse_manifest(std::string_view text, Manifest& out) {
+  if (text.size() > kMostManifestBytes) return "the manifest is larger than 1 MiB";
+  if (nests_too_deep(text))
+    return fmt::format("the manifest nests more than {} levels deep", kMostDepth);
+  json root = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (root.is_discarded()) return "the manifest is not valid JSON";
+  if (!root.is_object()) return "the manifest is not a JSON object";
+  std::string reason = read_keys(root, out);
+  return reason.empty() ? "" : "the manifest's " + reason;
+}
+
+std::string manifest_difference(std::string_view note, std::string_view file) {
+  if (note == file) return "";
+  return difference(json::parse(note), json::parse(file), "");
 }
 
 }  // namespace plugrad::runtime

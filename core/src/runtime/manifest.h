@@ -1,7 +1,8 @@
-// The JSON beside a plugin -> Manifest. What each key means is in docs/plugin-manifest.md.
+// A plugin's JSON, beside it or inside -> Manifest. What each key means is in
+// docs/plugin-manifest.md.
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -9,8 +10,15 @@
 
 namespace plugrad::runtime {
 
+/// More than this is no manifest.
+constexpr std::uint64_t kMostManifestBytes = 1 << 20;
+
 /// Fills `out` as far as it gets. Empty, or why the text is no manifest.
 std::string parse_manifest(std::string_view json, Manifest& out);
+
+/// Empty where two manifests hold the same; else the first key in which they do not, and how.
+/// Takes texts that parse_manifest accepts.
+std::string manifest_difference(std::string_view note, std::string_view file);
 
 /// Empty, or why a plugin of this manifest cannot be opened by this host; `hint` says what would
 /// help.

@@ -74,6 +74,7 @@ const char* missing_slot(const pgr_plugin_api& t) {
 
 bool Plugin::start(const std::string& path, void* entry_address, LoadRecord& record) {
   path_ = path;
+  manifest_ = record.manifest;
   pgr_hello hello;
   PGR_INIT(hello, HELLO);
   hello.host = host_api_for(path);

@@ -21,6 +21,7 @@ class Plugin {
   const std::string& path() const { return path_; }
   const std::string& device_name() const { return device_name_; }
   const std::string& version() const { return version_; }
+  const Manifest& manifest() const { return manifest_; }
 
   /// Devices present. With 0, `reason` is what the plugin says is missing. Errors: Device.
   std::uint32_t device_count(std::string& reason) const;
@@ -36,6 +37,7 @@ class Plugin {
   bool read_info(LoadRecord& record);
 
   std::string path_, device_name_, version_;
+  Manifest manifest_;
   pgr_plugin_api api_{};
 };
 

@@ -44,6 +44,36 @@ struct Registry::State {
     return *entries.back();
   }
 
+  // The entry of a library that can be, or has been, opened.
+  PluginEntry* usable_from(const std::string& path) {
+    for (auto& entry : entries) {
+      LoadState state = entry->record.state;
+      bool usable = state == LoadState::Available || state == LoadState::Loaded ||
+                    state == LoadState::Shadowed;
+      if (usable && entry->record.path == path) return entry.get();
+    }
+    return nullptr;
+  }
+
+  // Puts an entry first; one that could be opened shadows others of its device name.
+  void prefer(PluginEntry& preferred) {
+    auto at = std::find_if(entries.begin(), entries.end(),
+                           [&](const auto& entry) { return entry.get() == &preferred; });
+    std::rotate(entries.begin(), at, at + 1);
+    LoadRecord& first = preferred.record;
+    if (first.state == LoadState::Shadowed) first.state = LoadState::Available;
+    if (first.state != LoadState::Available) return;
+    first.reason.clear();
+    for (auto& entry : entries) {
+      LoadRecord& r = entry->record;
+      if (&r == &first || r.state != LoadState::Available ||
+          r.manifest.device_name != first.manifest.device_name)
+        continue;
+      r.state = LoadState::Shadowed;
+      r.reason = "the program added a plugin of the same device name";
+    }
+  }
+
   PluginOptions options_of(const LoadRecord& record) const {
     auto found = options.plugin_options.find(record.manifest.device_name);
     return found == options.plugin_options.end() ? PluginOptions{} : found->second;
@@ -283,30 +313,32 @@ std::vector<LoadRecord> Registry::records() {
   return state_->records();
 }
 
-std::vector<Device*> Registry::add_plugin(const std::string& path) {
+std::string Registry::add_plugin(const std::string& path) {
   std::lock_guard lock(state_->mutex);
   State& s = *state_;
   s.search();
   LoadRecord record = examine_plugin(path, "added by the program");
   const std::string name = record.manifest.device_name;
   if (record.state == LoadState::Available) {
-    require(!s.available(name) || s.available(name)->record.state != LoadState::Loaded,
-            "[add_plugin] {}: a plugin for {} is open already", path, name);
-    if (PluginEntry* other = s.available(name)) {
-      other->record.state = LoadState::Shadowed;
-      other->record.reason = "the program added a plugin of the same device name";
+    for (auto& entry : s.entries) {
+      const LoadRecord& r = entry->record;
+      bool in_the_way = r.state == LoadState::Loaded && r.manifest.device_name == name;
+      require(
+          !in_the_way || r.path == record.path,
+          "[add_plugin] {}: {} is open already, from {}; add a plugin before its device is used",
+          path, name, r.path);
+    }
+    if (PluginEntry* same = s.usable_from(record.path)) {
+      s.prefer(*same);
+      return name;
     }
   }
-  s.entries.insert(s.entries.begin(), std::make_unique<PluginEntry>());
-  PluginEntry& entry = *s.entries.front();
-  entry.record = std::move(record);
-  entry.options = s.options_of(entry.record);
-  bool good = entry.record.state == LoadState::Available && entry.start(s.visible);
-  require(good, "[add_plugin] {}: {}{}{}", path, entry.record.reason,
-          entry.record.hint.empty() ? "" : "; ", entry.record.hint);
-  std::vector<Device*> out;
-  for (std::uint32_t i = 0; i < entry.devices.size(); ++i) out.push_back(&entry.device(i));
-  return out;
+  PluginEntry& entry = s.add(std::move(record));
+  s.prefer(entry);
+  const LoadRecord& r = entry.record;
+  require(r.state == LoadState::Available, "[add_plugin] {}: {}{}{}", path, r.reason,
+          r.hint.empty() ? "" : "; ", r.hint);
+  return name;
 }
 
 }  // namespace plugrad::runtime

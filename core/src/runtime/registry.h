@@ -21,6 +21,7 @@ struct SearchPlace {
   std::string path;    // a directory, or a library file
   std::string origin;  // for records
   bool is_file = false;
+  bool named = false;  // by the user: a directory that is not there leaves a record
 };
 
 struct RegistryOptions {
@@ -67,8 +68,9 @@ class Registry {
   std::vector<Device*> open_all();
   /// One for each candidate, in search order; the search runs on first need.
   std::vector<LoadRecord> records();
-  /// Adds a library ahead of all others; it is opened at once. Errors: User, with its record.
-  std::vector<Device*> add_plugin(const std::string& path);
+  /// Adds a library ahead of all others and gives its device name; it is opened when it is
+  /// selected. Errors: User, with its record.
+  std::string add_plugin(const std::string& path);
 
  private:
   struct State;

@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <set>
 
 #include "base/check.h"
-#include "base/file.h"
 #include "base/settings.h"
 #include "runtime/host_api.h"
 #include "runtime/manifest.h"
+#include "runtime/note.h"
+#include "runtime/regular_file.h"
+#include "runtime/trust.h"
 
 namespace plugrad::runtime {
 namespace {
@@ -25,30 +28,25 @@ void refuse(LoadRecord& record, LoadStage stage, std::string reason) {
   record.reason = std::move(reason);
 }
 
-std::vector<std::string> split_paths(const std::string& text) {
-  std::vector<std::string> out;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    std::size_t colon = std::min(text.find(':', begin), text.size());
-    if (colon > begin) out.push_back(text.substr(begin, colon - begin));
-    begin = colon + 1;
-  }
-  return out;
-}
-
-// What the user named is taken from where the program was started; nothing is found there unnamed.
 std::string absolute(const std::string& path) {
   std::error_code error;
   fs::path out = fs::absolute(path, error);
   return error ? path : out.lexically_normal().string();
 }
 
-std::vector<std::string> libraries_in(const std::string& directory) {
+// `reason`: why the directory cannot be read.
+std::vector<std::string> libraries_in(const std::string& directory, std::string& reason) {
   std::vector<std::string> out;
   std::error_code error;
+  if (is_bare_name(directory)) {
+    reason = "it is a bare name, which is looked for nowhere: write ./NAME";
+    return out;
+  }
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
     std::string name = it->path().filename().string();
     if (name.starts_with(kPrefix) && name.ends_with(kSuffix)) out.push_back(it->path().string());
   }
+  if (error) reason = error.message();
   std::sort(out.begin(), out.end());  // the order of a directory is chance
   return out;
 }
@@ -57,33 +55,77 @@ std::string manifest_path(const std::string& library) {
   return fs::path(library).replace_extension(".json").string();
 }
 
-bool read_manifest(LoadRecord& record) {
-  std::string path = manifest_path(record.path);
-  auto bytes = read_file(path);
-  if (!bytes) {
-    refuse(record, LoadStage::Manifest, fmt::format("it has no manifest {}", path));
-    record.hint = "install the JSON file that belongs to the library";
+// Refuses what everybody could have put there: the link, what it leads to, the manifest.
+bool check_permissions(LoadRecord& record, const std::string& found_as) {
+  record.stage = LoadStage::Permissions;
+  for (const std::string& path : {found_as, record.path, manifest_path(record.path)}) {
+    std::error_code error;
+    if (!fs::exists(path, error)) continue;
+    std::string unsafe = unsafe_permissions(path);
+    if (unsafe.empty()) continue;
+    refuse(record, LoadStage::Permissions, unsafe);
+    record.hint = fmt::format(
+        "take the right to write from others: chmod o-w; or trust it: PLUGRAD_TRUST_PLUGINS={}",
+        path);
     return false;
   }
-  std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-  std::string reason = parse_manifest(text, record.manifest);
-  if (reason.empty()) reason = manifest_refusal(record.manifest, record.hint);
-  if (!reason.empty()) refuse(record, LoadStage::Manifest, reason);
-  return reason.empty();
+  return true;
+}
+
+// The text beside the library; nothing where there is none, or with a reason.
+std::optional<std::string> manifest_file(const std::string& path, std::string& reason) {
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(path, error))) return std::nullopt;
+  std::optional<RegularFile> file = RegularFile::open(path, reason);
+  std::optional<std::string> text;
+  if (file) text = file->text(kMostManifestBytes, reason);
+  if (!text) reason = fmt::format("its manifest {} cannot be read: {}", path, reason);
+  return text;
+}
+
+std::string read_manifest(LoadRecord& record, const std::optional<std::string>& note) {
+  std::string path = manifest_path(record.path), reason;
+  std::optional<std::string> file = manifest_file(path, reason);
+  if (!reason.empty()) return reason;
+  if (!note && !file) {
+    record.hint =
+        "install the JSON file that belongs to the library; plugrad_add_plugin (CMake) makes "
+        "both";
+    return fmt::format("it has no manifest: no note inside it, and no file {}", path);
+  }
+  reason = parse_manifest(note ? *note : *file, record.manifest);
+  if (reason.empty() && note && file && *note != *file) {
+    Manifest other;
+    reason = parse_manifest(*file, other);
+    if (reason.empty()) {
+      reason = manifest_difference(*note, *file);
+      if (!reason.empty()) {
+        record.hint = "install library and JSON file of one build; the note alone is enough";
+        reason = fmt::format("its manifest note and {} differ: {}", path, reason);
+      }
+    }
+  }
+  return reason.empty() ? manifest_refusal(record.manifest, record.hint) : reason;
+}
+
+// A path is taken from where the program was started. A bare name stays one, and is refused: it
+// would be looked for in places that nobody named.
+std::string as_named(const std::string& path) {
+  return is_bare_name(path) ? path : absolute(path);
 }
 
 std::string user_data_directory() {
   if (getauxval(AT_SECURE)) return "";
-  if (auto xdg = environment_variable("XDG_DATA_HOME"); xdg && !xdg->empty()) return *xdg;
+  if (auto xdg = environment_variable("XDG_DATA_HOME"); xdg && xdg->starts_with('/')) return *xdg;
   auto home = environment_variable("HOME");
-  return home && !home->empty() ? *home + "/.local/share" : "";
+  return home && home->starts_with('/') ? *home + "/.local/share" : "";
 }
 
 }  // namespace
 
 const char* to_string(LoadStage stage) {
-  constexpr const char* kNames[] = {"found", "permissions", "manifest", "probes",
-                                    "open",  "entry",       "table",    "devices"};
+  constexpr const char* kNames[] = {"found", "permissions", "library", "manifest", "probes",
+                                    "open",  "entry",       "table",   "devices"};
   return kNames[static_cast<int>(stage)];
 }
 
@@ -96,22 +138,32 @@ LoadRecord examine_plugin(const std::string& library_path, const std::string& or
   LoadRecord record;
   record.path = library_path;
   record.origin = origin;
+  if (is_bare_name(library_path)) {
+    refuse(record, LoadStage::Found, "it is a bare name, which is looked for nowhere");
+    record.hint = fmt::format("write a path: ./{}", library_path);
+    return record;
+  }
+  std::string reason;
   std::error_code error;
-  if (!fs::is_regular_file(library_path, error)) {
-    refuse(record, LoadStage::Found, error ? error.message() : "it is not a file");
+  std::optional<RegularFile> file = RegularFile::open(library_path, reason);
+  if (!file) {
+    if (fs::is_symlink(library_path, error) && !fs::exists(library_path, error))
+      reason = fmt::format("it is a link to a file that is not there: {}",
+                           fs::read_symlink(library_path, error).string());
+    refuse(record, LoadStage::Found, reason);
     return record;
   }
   record.path = fs::canonical(library_path, error).string();
-  record.stage = LoadStage::Permissions;
-  for (const std::string& path : {record.path, manifest_path(record.path)}) {
-    if (!fs::exists(path, error)) continue;
-    if (std::string unsafe = unsafe_permissions(path); !unsafe.empty()) {
-      refuse(record, LoadStage::Permissions, unsafe);
-      record.hint = "take the right to write from others: chmod o-w";
-      return record;
-    }
+  if (!check_permissions(record, absolute(library_path))) return record;
+  LibraryFile library = inspect_library(file->bytes());
+  if (!library.refusal.empty()) {
+    refuse(record, LoadStage::Library, library.refusal);
+    return record;
   }
-  if (!read_manifest(record)) return record;
+  if (std::string wrong = read_manifest(record, library.manifest); !wrong.empty()) {
+    refuse(record, LoadStage::Manifest, wrong);
+    return record;
+  }
   record.stage = LoadStage::Probes;
   record.state = LoadState::Available;
   if (!probes_pass(record.manifest)) {
@@ -123,12 +175,27 @@ LoadRecord examine_plugin(const std::string& library_path, const std::string& or
   return record;
 }
 
+namespace {
+
+LoadRecord unread_place(const SearchPlace& place, const std::string& why) {
+  LoadRecord record;
+  record.path = place.path;
+  record.origin = place.origin;
+  refuse(record, LoadStage::Found, why);
+  record.hint = fmt::format("{} takes paths of directories, joined by ':'", place.origin);
+  return record;
+}
+
+}  // namespace
+
 std::vector<LoadRecord> search_plugins(const std::vector<SearchPlace>& places) {
   std::vector<LoadRecord> records;
   std::set<std::string> seen, names;
   for (const SearchPlace& place : places) {
+    std::string unread;
     std::vector<std::string> found =
-        place.is_file ? std::vector{place.path} : libraries_in(place.path);
+        place.is_file ? std::vector{place.path} : libraries_in(place.path, unread);
+    if (place.named && !unread.empty()) records.push_back(unread_place(place, unread));
     for (const std::string& path : found) {
       LoadRecord record = examine_plugin(path, place.origin);
       if (!seen.insert(record.path).second) continue;
@@ -149,13 +216,11 @@ std::vector<SearchPlace> search_places() {
   const Settings& s = settings();
   if (!s.plugin_files.empty()) {
     for (const std::string& file : split_paths(s.plugin_files))
-      // A bare name would be looked up in places that nobody named.
-      out.push_back(
-          {file.find('/') == file.npos ? file : absolute(file), "PLUGRAD_PLUGIN_FILES", true});
+      out.push_back({as_named(file), "PLUGRAD_PLUGIN_FILES", true});
     return out;
   }
   for (const std::string& directory : split_paths(s.plugin_path))
-    out.push_back({absolute(directory), "PLUGRAD_PLUGIN_PATH"});
+    out.push_back({as_named(directory), "PLUGRAD_PLUGIN_PATH", false, true});
   if (std::string data = user_data_directory(); !data.empty())
     out.push_back({data + "/plugrad/plugins", "the user's data directory"});
   if (std::string own = own_directory(); !own.empty()) {

@@ -62,6 +62,10 @@ void Device::set_default_device(std::string_view name) {
   Session::current().set_default_device(name);
 }
 
+std::string add_plugin(const std::string& path) {
+  return Session::current().add_plugin(path);
+}
+
 // ---- What it is ----
 
 Tensor::Tensor(Literal, Number value) {

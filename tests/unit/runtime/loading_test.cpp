@@ -87,9 +87,9 @@ TEST(Loading, LibrariesWithoutTheEntryAreRefused) {
   registry.open_all();
   EXPECT_THAT(record_of(registry, "major").reason, HasSubstr("built for plugin ABI 1.x"));
   EXPECT_EQ(record_of(registry, "empty").reason, "it exports no symbol pgr_plugin_entry_v0");
-  EXPECT_EQ(record_of(registry, "directory").reason, "it is not a file");
-  EXPECT_EQ(record_of(registry, "text").stage, LoadStage::Open);
-  EXPECT_THAT(record_of(registry, "text").reason, HasSubstr("file too short"));
+  EXPECT_EQ(record_of(registry, "directory").reason, "it is a directory, not a file");
+  EXPECT_EQ(record_of(registry, "text").stage, LoadStage::Library);
+  EXPECT_EQ(record_of(registry, "text").reason, "it is not a library: it is no ELF file");
 }
 
 TEST(Loading, ManifestsAreReadFirstAndCheckedStrictly) {
@@ -207,11 +207,31 @@ TEST(Loading, OptionsReachTheDevicesThatAreOpenedAfterwards) {
 TEST(Loading, APluginCanBeAddedByPath) {
   FakePlugins plugins, extra;
   plugins.add("good");
+  plugins.add("twice");
   Registry registry(plugins.options());
-  EXPECT_EQ(registry.add_plugin(extra.add("added")).size(), 2u);
+  std::string added = extra.add("added");
+  EXPECT_EQ(registry.add_plugin(added), "ADDED");
+  EXPECT_EQ(record_of(registry, "added").state, LoadState::Available) << "opened when selected";
   EXPECT_EQ(registry.find_device("added:1").info().name, "Fake One");
-  EXPECT_THAT(message_of([&] { registry.add_plugin(extra.add("throws")); }),
-              HasSubstr("thrown by entry"));
+  EXPECT_EQ(registry.add_plugin(added), "ADDED") << "again is no mistake";
+  EXPECT_EQ(registry.add_plugin(extra.add("twice")), "TWICE");
+  EXPECT_EQ(registry.records()[0].path, extra.path() + "/libplugrad_plugin_twice.so");
+  EXPECT_EQ(registry.find_device("twice").name(), "TWICE:0");
+  EXPECT_THAT(
+      message_of([&] { registry.add_plugin(plugins.path() + "/libplugrad_plugin_twice.so"); }),
+      HasSubstr("TWICE is open already, from " + extra.path()));
+}
+
+TEST(Loading, AnAddedPluginThatFailsLeavesItsRecord) {
+  FakePlugins plugins, extra;
+  plugins.add("good");
+  Registry registry(plugins.options());
+  EXPECT_EQ(registry.add_plugin(extra.add("throws")), "THROWS");
+  EXPECT_THAT(message_of([&] { registry.find_device("throws"); }), HasSubstr("thrown by entry"));
+  EXPECT_EQ(record_of(registry, "throws").state, LoadState::Refused);
   EXPECT_THAT(message_of([&] { registry.add_plugin("/nonexistent/lib.so"); }),
-              HasSubstr("/nonexistent/lib.so"));
+              HasSubstr("/nonexistent/lib.so: No such file"));
+  EXPECT_THAT(message_of([&] { registry.add_plugin("lib.so"); }), HasSubstr("bare name"));
+  EXPECT_EQ(registry.records()[0].reason, "it is a bare name, which is looked for nowhere");
+  EXPECT_EQ(registry.records()[1].path, "/nonexistent/lib.so");
 }

@@ -1,0 +1,61 @@
+// What a manifest that was read means for this host: versions, sanitizers, probes.
+#include <fmt/format.h>
+#include <glob.h>
+
+#include <algorithm>
+
+#include "plugrad/plugin_api/plugin.h"
+#include "runtime/manifest.h"
+
+namespace plugrad::runtime {
+namespace {
+
+std::string host_sanitizer() {
+#if defined(__SANITIZE_ADDRESS__)
+  return "address";
+#elif defined(__SANITIZE_THREAD__)
+  return "thread";
+#else
+  return "";
+#endif
+}
+
+}  // namespace
+
+std::string manifest_refusal(const Manifest& m, std::string& hint) {
+  if (m.abi_major != PGR_API_MAJOR) {
+    hint = "install a plugin that was built for this version of plugrad";
+    return fmt::format("it is built for plugin ABI {}.x; this host speaks {}.{}", m.abi_major,
+                       PGR_API_MAJOR, PGR_API_MINOR);
+  }
+  if (m.abi_minor_low > PGR_API_MINOR) {
+    hint = fmt::format("install a plugrad that speaks plugin ABI {}.{} or later", m.abi_major,
+                       m.abi_minor_low);
+    return fmt::format("it needs a newer host: plugin ABI {}.{}; this host speaks {}.{}",
+                       m.abi_major, m.abi_minor_low, PGR_API_MAJOR, PGR_API_MINOR);
+  }
+  // A library with a sanitizer in it ends a host without the same one inside dlopen.
+  for (const char* kind : {"address", "thread", "memory"}) {
+    bool plugin_has = m.sanitizer.find(kind) != std::string::npos;
+    if (plugin_has && host_sanitizer() != kind) {
+      hint = "build plugin and host with the same sanitizers";
+      return fmt::format("it is built with the sanitizer \"{}\", this host with \"{}\"",
+                         m.sanitizer, host_sanitizer());
+    }
+  }
+  return "";
+}
+
+bool probes_pass(const Manifest& manifest) {
+  if (manifest.probes.empty()) return true;
+  return std::any_of(
+      manifest.probes.begin(), manifest.probes.end(), [](const std::string& pattern) {
+        glob_t found{};
+        bool exists =
+            pattern.starts_with('/') && glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0;
+        globfree(&found);
+        return exists;
+      });
+}
+
+}  // namespace plugrad::runtime
