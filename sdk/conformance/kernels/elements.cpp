@@ -58,6 +58,50 @@ Value index_constant(IrBuilder& ir, int64_t value, uint32_t dtype) {
   return ir.constant_int(dtype, value);
 }
 
+void run_block(Context& context, std::span<const std::byte> block, std::span<Bytes> buffers,
+               std::span<const uint64_t> scalars) {
+  context.about(block);
+  context.device().require_claims(block);
+  context.device().run(block, buffers, scalars);
+}
+
+void expect_equal(uint32_t dtype, std::span<const uint64_t> want, std::span<const uint64_t> got,
+                  const std::string& what) {
+  expect(want.size() == got.size(), what + ": the suite expects another number of elements");
+  for (size_t i = 0; i < want.size(); ++i) {
+    if (want[i] == got[i]) continue;
+    if (is_float(dtype) && is_nan(dtype, want[i]) && is_nan(dtype, got[i])) continue;
+    throw Failed(fmt::format("{}: element {} is {}, expected {}", what, i, describe(dtype, got[i]),
+                             describe(dtype, want[i])));
+  }
+}
+
+std::vector<uint32_t> vector_widths(Context& context, std::initializer_list<uint32_t> dtypes) {
+  const pgr_device_caps& caps = context.device().caps();
+  uint32_t widest = 64;
+  for (uint32_t dtype : dtypes) widest = std::min(widest, caps.vector_lanes[dtype]);
+  std::vector<uint32_t> widths;
+  for (uint32_t width = 2; width <= widest; width *= 2) widths.push_back(width);
+  if (widths.empty())
+    throw Unsupported("the device does not claim lanes of " +
+                      std::string(sdk::dtype_name(*dtypes.begin())));
+  return widths;
+}
+
+std::vector<uint64_t> mixed_values(uint32_t dtype, size_t count, Random& random) {
+  const std::vector<uint64_t> edges = edge_values(dtype);
+  std::vector<uint64_t> values(count);
+  for (uint64_t& value : values)
+    value = random() % 3 ? any_value(dtype, random) : edges[random() % edges.size()];
+  return values;
+}
+
+std::vector<uint64_t> tame_values(uint32_t dtype, size_t count, Random& random) {
+  std::vector<uint64_t> values(count);
+  for (uint64_t& value : values) value = tame_value(dtype, random);
+  return values;
+}
+
 Bytes elementwise_block(const Operation& o, uint64_t count, uint32_t lanes) {
   IrBuilder ir(id_of_op(o.op) + "_" + id_of_dtype(o.from) + "_" + id_of_dtype(o.to));
   ir.set_groups(count / kElementsPerGroup);
@@ -107,16 +151,13 @@ void run_operation(Context& context, const Operation& o, Cases cases, uint32_t l
   const size_t count = cases.size();
   pad_to_groups(cases);
   const Bytes block = elementwise_block(o, cases.size(), lanes);
-  context.about(block);
-  Device& device = context.device();
-  device.require_claims(block);
   std::vector<Bytes> buffers;
   for (uint32_t s = 0; s < o.source_count(); ++s)
     buffers.push_back(pack(o.source_dtype(s), cases.columns[s]));
   buffers.emplace_back(cases.size() * static_cast<size_t>(width_of(o.to) / 8));
-  device.run(block, buffers);
+  run_block(context, block, buffers);
   const std::vector<uint64_t> got = unpack(o.to, buffers.back());
-  const Judge judge(o, device.caps());
+  const Judge judge(o, context.device().caps());
   Verdicts verdicts(context, judge);
   uint64_t sources[3];
   for (size_t i = 0; i < count; ++i) {

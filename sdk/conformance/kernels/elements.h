@@ -50,6 +50,23 @@ Value index_constant(IrBuilder& ir, int64_t value, uint32_t dtype = PGR_DTYPE_I3
 constexpr uint64_t kElementsPerGroup = 64;
 Bytes elementwise_block(const Operation& operation, uint64_t count, uint32_t lanes = 1);
 
+// Ends the test as unsupported where the device lacks what the block uses; runs it and leaves what
+// it wrote in `buffers`.
+void run_block(Context& context, std::span<const std::byte> block, std::span<Bytes> buffers,
+               std::span<const uint64_t> scalars = {});
+
+// Ends the test at the first element that differs; NaNs are all alike. `what` names the result.
+void expect_equal(uint32_t dtype, std::span<const uint64_t> want, std::span<const uint64_t> got,
+                  const std::string& what);
+
+// Widths of vectors, from 2 on, that the device has for all these dtypes. Ends the test as
+// unsupported where there is none.
+std::vector<uint32_t> vector_widths(Context& context, std::initializer_list<uint32_t> dtypes);
+
+// Values of a dtype: edges and any bits, or near one.
+std::vector<uint64_t> mixed_values(uint32_t dtype, size_t count, Random& random);
+std::vector<uint64_t> tame_values(uint32_t dtype, size_t count, Random& random);
+
 // Runs the kernel on the cases and judges every result; ends the test where one is wrong.
 void run_operation(Context& context, const Operation& operation, Cases cases, uint32_t lanes = 1);
 
