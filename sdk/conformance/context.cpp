@@ -14,6 +14,7 @@ void Context::measure(std::string_view metric, double value, std::string_view in
 
 void Context::about(std::span<const std::byte> kernel_ir) {
   kernel_.assign(kernel_ir.begin(), kernel_ir.end());
+  if (surroundings_.about) surroundings_.about(kernel_ir);
 }
 
 void expect(bool condition, std::string_view message) {

@@ -14,7 +14,8 @@ namespace plugrad::conformance {
 // "l1.memory.alignment".
 bool matches(std::string_view globs, std::string_view id);
 
-// Whether levels (empty: all) and filter (empty: all) take the test.
+// Whether levels (empty: all, perf only where a filter names it) and filter (empty: all) take the
+// test.
 bool selects(std::span<const Level> levels, std::string_view filter, Level level,
              std::string_view id);
 

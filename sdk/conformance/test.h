@@ -24,10 +24,17 @@ struct Unsupported : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// What the worker gives a running test.
+struct Surroundings {
+  std::function<std::string()> printed;
+  std::function<void(std::span<const std::byte> kernel_ir)> about;
+};
+
 class Context {
  public:
-  Context(Plugin& plugin, uint64_t seed, std::span<const std::byte> payload)
-      : plugin_(plugin), seed_(seed), payload_(payload) {}
+  Context(Plugin& plugin, uint64_t seed, std::span<const std::byte> payload,
+          Surroundings surroundings = {})
+      : plugin_(plugin), seed_(seed), payload_(payload), surroundings_(std::move(surroundings)) {}
 
   // The plugin as the worker opened it: entry called, no device open.
   Plugin& plugin() { return plugin_; }
@@ -44,6 +51,9 @@ class Context {
   // The kernel that the test is about: reported with a failure, and shrunk where `shrinks`.
   void about(std::span<const std::byte> kernel_ir);
 
+  // What this process printed on stdout and stderr while the plugin was opened and in this test.
+  std::string printed() const { return surroundings_.printed ? surroundings_.printed() : ""; }
+
   TestResult& result() { return result_; }
   const std::vector<std::byte>& kernel() const { return kernel_; }
 
@@ -51,6 +61,7 @@ class Context {
   Plugin& plugin_;
   uint64_t seed_;
   std::span<const std::byte> payload_;
+  Surroundings surroundings_;
   TestResult result_;
   std::vector<std::byte> kernel_;
 };

@@ -27,6 +27,7 @@ struct Command {
 
 int run_bench(const Arguments& arguments);
 int run_cache(const Arguments& arguments);
+int run_conformance(const Arguments& arguments);
 int run_data(const Arguments& arguments);
 int run_devices(const Arguments& arguments);
 int run_explain(const Arguments& arguments);

@@ -46,7 +46,7 @@ struct Report {
   std::vector<std::string> notes;  // waivers that have expired or that no test needed
 
   // What was asked for: --verify-report recomputes from it which tests must be there.
-  std::vector<Level> levels;  // empty: all
+  std::vector<Level> levels;  // empty: all, perf only where the filter names it
   bool full = false;
   std::string filter;
   std::string replay;
@@ -64,7 +64,7 @@ struct Options {
   std::string plugin_path;  // the library; its manifest beside it or inside
   uint32_t device_index = 0;
   std::map<std::string, std::string> device_options;
-  std::vector<Level> levels;     // empty: all
+  std::vector<Level> levels;     // empty: all, perf only where the filter names it
   bool full = false;             // else the quick selection
   std::string filter;            // glob over ids, "l1.memory.*"; empty: all
   uint64_t seed = 0;             // of everything random
@@ -80,6 +80,9 @@ struct Options {
 // Runs the selected tests. A failure of the plugin is a result; throws std::runtime_error where
 // there is nothing to run: no such file, an unknown filter, a bad waivers file, no worker.
 Report run_suite(const Options& options);
+
+// Which selected level executed no test, which is a failure of the run as well; empty: none.
+std::string nothing_ran(const Report& report);
 
 // "0.9-1f3a5b7c": of the ABI, and of the set of tests.
 const std::string& suite_version();

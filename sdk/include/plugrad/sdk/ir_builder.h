@@ -29,6 +29,9 @@ class IrBuilder {
                uint32_t flags = PGR_PARAM_READ | PGR_PARAM_WRITE);
   Value scalar(uint32_t dtype, int64_t min, int64_t max);
   Value array(uint32_t space, uint32_t dtype, uint64_t elem_count, uint32_t lanes = 1);
+  // The table entries alone, as they are.
+  void add_param(const pgr_ir_param& param) { params_.push_back(param); }
+  void add_array(const pgr_ir_array& array) { arrays_.push_back(array); }
 
   // One of these for each kind of dtype; `bits` takes any.
   Value constant_int(uint32_t dtype, int64_t value);  // integers and bool

@@ -1,0 +1,14 @@
+// A result as a message between processes.
+#pragma once
+
+#include <string>
+
+#include "plugrad/sdk/conformance.h"
+
+namespace plugrad::conformance {
+
+std::string encode_result(const TestResult& result);
+// Throws std::runtime_error for text that is none.
+TestResult decode_result(const std::string& text);
+
+}  // namespace plugrad::conformance

@@ -1,0 +1,74 @@
+#include "conformance/worker/crash_report.h"
+
+#include <cxxabi.h>
+#include <execinfo.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <sstream>
+
+namespace plugrad::conformance {
+namespace {
+
+constexpr int kFatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
+constexpr int kMaxFrames = 64;
+// Stands in the text behind the frames of the handler itself.
+constexpr int kHandlerFrames = 2;
+
+int crash_pipe = -1;
+
+// Only what may be called inside a signal handler; backtrace was called once before, which loads
+// what it needs.
+void on_crash(int signal) {
+  void* frames[kMaxFrames];
+  const int count = ::backtrace(frames, kMaxFrames);
+  if (count > kHandlerFrames)
+    ::backtrace_symbols_fd(frames + kHandlerFrames, count - kHandlerFrames, crash_pipe);
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+// "lib.so(_ZN1a1bEv+0x12)[0x7f…]" with the name demangled.
+std::string readable_frame(const std::string& line) {
+  const size_t open = line.find('('), end = line.find_first_of("+)", open);
+  if (open == line.npos || end == line.npos || end == open + 1) return line;
+  const std::string name = line.substr(open + 1, end - open - 1);
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> plain(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
+  return plain ? line.substr(0, open + 1) + plain.get() + line.substr(end) : line;
+}
+
+}  // namespace
+
+void report_crashes_to(int pipe) {
+  crash_pipe = pipe;
+  void* frames[1];
+  ::backtrace(frames, 1);
+  static char stack[64 << 10];
+  stack_t alternate{};
+  alternate.ss_sp = stack;
+  alternate.ss_size = sizeof stack;
+  ::sigaltstack(&alternate, nullptr);
+  struct sigaction action{};
+  action.sa_handler = on_crash;
+  action.sa_flags = SA_ONSTACK | SA_NODEFER;
+  for (const int signal : kFatal) ::sigaction(signal, &action, nullptr);
+}
+
+std::string readable_stack(const std::string& raw) {
+  std::istringstream lines(raw);
+  std::string text;
+  for (std::string line; std::getline(lines, line);) text += readable_frame(line) + "\n";
+  return text;
+}
+
+std::string signal_name(int signal) {
+  const char* name = ::sigabbrev_np(signal);
+  return name ? std::string("SIG") + name : "signal " + std::to_string(signal);
+}
+
+}  // namespace plugrad::conformance

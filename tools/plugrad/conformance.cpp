@@ -1,0 +1,279 @@
+// plugrad conformance: judges a plugin with the suite of the SDK, which knows nothing of core; core
+// only says where a device's plugin stands.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "command.h"
+#include "plugrad/sdk/conformance.h"
+#include "runtime/runtime.h"
+#include "runtime/search.h"
+
+namespace plugrad::tools {
+namespace {
+
+namespace suite = conformance;
+using suite::Level;
+
+constexpr const char* kUsage =
+    "plugrad conformance (--plugin PATH | --device D) [--level L] [--quick|--full] [--filter G]\n"
+    "                    [--seed S] [--report DIR] [--json]\n"
+    "       plugrad conformance (--plugin PATH | --device D) --replay TOKEN\n"
+    "       plugrad conformance --list [--full]\n"
+    "       plugrad conformance --verify-report FILE";
+
+struct LevelName {
+  Level level;
+  const char* name;
+  const char* title;
+};
+constexpr LevelName kLevels[] = {{Level::L0, "l0", "L0 loadable"},
+                                 {Level::L1, "l1", "L1 core"},
+                                 {Level::L2, "l2", "L2 full"},
+                                 {Level::L3, "l3", "L3 async"},
+                                 {Level::Perf, "perf", "perf"}};
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+std::string upper(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::toupper(c); });
+  return text;
+}
+
+// "L1", "l1,perf".
+std::vector<Level> parse_levels(const std::vector<std::string>& given) {
+  std::vector<Level> levels;
+  for (const std::string& list : given) {
+    std::istringstream words(lower(list));
+    for (std::string word; std::getline(words, word, ',');) {
+      const auto found = std::find_if(std::begin(kLevels), std::end(kLevels),
+                                      [&](const LevelName& level) { return word == level.name; });
+      if (found == std::end(kLevels))
+        throw UsageError(fmt::format("--level {}: the levels are L0, L1, L2, L3 and perf", word));
+      levels.push_back(found->level);
+    }
+  }
+  return levels;
+}
+
+uint64_t parse_seed(const std::string& text) {
+  uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw UsageError(fmt::format("--seed {}: not a whole number from 0 on", text));
+  return seed;
+}
+
+// "CPU" or "CPU:1": the plugin's path by the records of the search, which opens nothing.
+void resolve_device(const std::string& text, suite::Options& options) {
+  const size_t colon = std::min(text.find(':'), text.size());
+  const std::string name = upper(text.substr(0, colon));
+  if (colon < text.size()) options.device_index = static_cast<uint32_t>(parse_seed(text.substr(colon + 1)));
+  const std::vector<runtime::LoadRecord> records = runtime::Registry::instance().records();
+  for (const runtime::LoadRecord& record : records) {
+    const bool usable =
+        record.state == runtime::LoadState::Available || record.state == runtime::LoadState::Loaded;
+    if (!usable || record.manifest.device_name != name) continue;
+    options.plugin_path = record.path;
+    return;
+  }
+  throw UsageError(fmt::format("--device {}: no usable plugin has that device\n{}", text,
+                               runtime::describe_records(records)));
+}
+
+std::map<std::string, std::string> parse_device_options(const std::vector<std::string>& given) {
+  std::map<std::string, std::string> options;
+  for (const std::string& text : given) {
+    const size_t equals = text.find('=');
+    if (equals == text.npos || equals == 0)
+      throw UsageError(fmt::format("--option {}: not key=value", text));
+    options[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return options;
+}
+
+suite::Options read_options(const Parsed& parsed) {
+  if (parsed.has("plugin") == parsed.has("device"))
+    throw UsageError(fmt::format("give either --plugin or --device\nusage: {}", kUsage));
+  if (parsed.has("quick") && parsed.has("full")) throw UsageError("give --quick or --full, not both");
+  suite::Options options;
+  if (parsed.has("plugin"))
+    options.plugin_path = parsed.get<std::string>("plugin");
+  else
+    resolve_device(parsed.get<std::string>("device"), options);
+  if (!std::filesystem::is_regular_file(options.plugin_path))
+    throw UsageError(fmt::format("--plugin {}: there is no such file", options.plugin_path));
+  options.levels = parse_levels(parsed.get<std::vector<std::string>>("level"));
+  options.device_options = parse_device_options(parsed.get<std::vector<std::string>>("option"));
+  options.full = parsed.has("full");
+  options.filter = parsed.get<std::string>("filter");
+  options.seed = parse_seed(parsed.get<std::string>("seed"));
+  options.replay = parsed.get<std::string>("replay");
+  options.waivers_path = parsed.get<std::string>("waivers");
+  options.time_limit_factor = parsed.get<double>("time-limit-factor");
+  if (!(options.time_limit_factor > 0)) throw UsageError("--time-limit-factor is above 0");
+  return options;
+}
+
+// A line for each level as it ends, and where it stands while it runs.
+class Progress {
+ public:
+  explicit Progress(bool silent) : silent_(silent), moving_(!silent && isatty(STDOUT_FILENO)) {}
+
+  void operator()(const suite::TestResult& result, size_t done, size_t total) {
+    if (silent_) return;
+    if (lines_.empty() || lines_.back().level != result.level) {
+      finish_level();
+      lines_.push_back({result.level, {}});
+    }
+    ++lines_.back().counts[static_cast<size_t>(result.status)];
+    if (moving_) fmt::print("\r\033[K{}   test {} of {}: {}", text(lines_.back()), done, total, result.id);
+    std::fflush(stdout);
+  }
+
+  void finish_level() {
+    if (!lines_.empty()) fmt::print("{}{}\n", moving_ ? "\r\033[K" : "", text(lines_.back()));
+  }
+
+  // Of the first level with a failure, else of the last one.
+  std::string summary() const {
+    for (const Line& line : lines_)
+      if (failures(line)) return text(line);
+    return lines_.empty() ? "" : text(lines_.back());
+  }
+
+ private:
+  struct Line {
+    Level level;
+    uint64_t counts[6];  // by status
+  };
+  static uint64_t count(const Line& line, suite::Status status) {
+    return line.counts[static_cast<size_t>(status)];
+  }
+  static uint64_t failures(const Line& line) {
+    return count(line, suite::Status::Fail) + count(line, suite::Status::Crash) +
+           count(line, suite::Status::Timeout);
+  }
+  static std::string text(const Line& line) {
+    std::string text =
+        fmt::format("{:<12}{:>5} passed   {} failed", kLevels[static_cast<size_t>(line.level)].title,
+                    count(line, suite::Status::Pass), failures(line));
+    if (const uint64_t waived = count(line, suite::Status::Waived)) text += fmt::format("   {} waived", waived);
+    if (const uint64_t left_out = count(line, suite::Status::Unsupported))
+      text += fmt::format("   {} unsupported", left_out);
+    return text;
+  }
+
+  bool silent_, moving_;
+  std::vector<Line> lines_;
+};
+
+void write_file(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  if (!(file << text)) throw std::runtime_error(fmt::format("{} cannot be written", path.string()));
+}
+
+void write_reports(const std::string& folder, const suite::Report& report) {
+  std::filesystem::create_directories(folder);
+  write_file(std::filesystem::path(folder) / "conformance.json", suite::write_json(report));
+  write_file(std::filesystem::path(folder) / "conformance.xml", suite::write_junit(report));
+  write_file(std::filesystem::path(folder) / "conformance.html", suite::write_html(report));
+}
+
+bool passed(const suite::Report& report) {
+  const suite::Totals& totals = report.totals;
+  return totals.fail + totals.crash + totals.timeout == 0 && suite::nothing_ran(report).empty();
+}
+
+int run_and_report(const suite::Options& given, const Parsed& parsed) {
+  suite::Options options = given;
+  Progress progress(parsed.has("json"));
+  options.progress = [&](const suite::TestResult& result, size_t done, size_t total) {
+    progress(result, done, total);
+  };
+  const suite::Report report = suite::run_suite(options);
+  if (const auto folder = parsed.get<std::string>("report"); !folder.empty()) write_reports(folder, report);
+  const std::string nothing = suite::nothing_ran(report);
+  if (parsed.has("json")) {
+    fmt::print("{}\n", suite::write_json(report));
+    if (!nothing.empty()) fmt::print(stderr, "plugrad conformance: {}\n", nothing);
+    return passed(report) ? kSuccess : kFailure;
+  }
+  progress.finish_level();
+  fmt::print("\n{}", suite::write_text(report));
+  if (!nothing.empty()) fmt::print("{}\n", nothing);
+  const std::string next = report.next.empty() ? "" : "   next: " + report.next.front();
+  fmt::print("{}{}\n", progress.summary(), next.substr(0, next.find('\n')));
+  return passed(report) ? kSuccess : kFailure;
+}
+
+int verify(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw UsageError(fmt::format("--verify-report {}: the file cannot be read", path));
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string wrong = suite::verify_report(text);
+  if (wrong.empty())
+    fmt::print("{} is a report that this suite wrote\n", path);
+  else
+    fmt::print(stderr, "plugrad conformance: {}: {}\n", path, wrong);
+  return wrong.empty() ? kSuccess : kFailure;
+}
+
+int list(bool full, bool json) {
+  nlohmann::ordered_json document = nlohmann::ordered_json::array();
+  for (const suite::TestResult& test : suite::list_tests(full)) {
+    if (json)
+      document.push_back({{"id", test.id}, {"level", to_string(test.level)}});
+    else
+      fmt::print("{:<5}{}\n", to_string(test.level), test.id);
+  }
+  if (json) print_json(document, true);
+  return kSuccess;
+}
+
+boost::program_options::options_description describe_options() {
+  namespace po = boost::program_options;
+  const auto text = [] { return po::value<std::string>()->default_value("", ""); };
+  const auto texts = [] {
+    return po::value<std::vector<std::string>>()->composing()->default_value({}, "");
+  };
+  po::options_description options("Options");
+  options.add_options()("plugin", po::value<std::string>(), "the library to judge");
+  options.add_options()("device", po::value<std::string>(), "the device whose plugin to judge: CPU, CPU:1");
+  options.add_options()("level", texts(), "L0, L1, L2, L3 or perf; all but perf where none is named");
+  options.add_options()("quick", "the short selection (the default)");
+  options.add_options()("full", "every test");
+  options.add_options()("filter", text(), "globs over test ids, separated by commas: l1.memory.*");
+  options.add_options()("seed", po::value<std::string>()->default_value("0"), "of everything random");
+  options.add_options()("report", text(), "folder for conformance.json, .xml and .html");
+  options.add_options()("json", "the report as one JSON document");
+  options.add_options()("replay", text(), "runs exactly the test of this token");
+  options.add_options()("waivers", text(), "JSON file of failures that are known");
+  options.add_options()("option", texts(), "key=value for the device; may be repeated");
+  options.add_options()("time-limit-factor", po::value<double>()->default_value(1, "1"),
+                        "stretches the time limits, for slow devices");
+  options.add_options()("verify-report", po::value<std::string>(), "says whether the suite wrote this report");
+  options.add_options()("list", "the tests");
+  return options;
+}
+
+}  // namespace
+
+int run_conformance(const Arguments& arguments) {
+  const Parsed parsed = parse(arguments, kUsage, describe_options());
+  if (parsed.help) return kSuccess;
+  if (parsed.has("list")) return list(parsed.has("full"), parsed.has("json"));
+  if (parsed.has("verify-report")) return verify(parsed.get<std::string>("verify-report"));
+  return run_and_report(read_options(parsed), parsed);
+}
+
+}  // namespace plugrad::tools
