@@ -56,7 +56,7 @@ pgr_device_caps make_caps(const pgr_device& device) {
   caps.threads = plugin.host->thread_count(plugin.host->host);
   caps.max_local_total = 1;
   for (uint32_t& size : caps.max_local_size) size = 1;
-  for (uint64_t& count : caps.max_groups) count = uint64_t{1} << 40;
+  for (uint64_t& count : caps.max_groups) count = kMostGroups;
   caps.private_bytes = cpu.cache_bytes[1] ? cpu.cache_bytes[1] / 2 : 128 * 1024;
   for (int level = 0; level < 3; ++level) caps.cache_bytes[level] = cpu.cache_bytes[level];
   caps.cache_line_bytes = 64;

@@ -28,6 +28,7 @@ struct pgr_device {
 namespace plugrad::cpu_clang {
 
 inline constexpr uint32_t kBufferAlign = 64;
+inline constexpr uint64_t kMostGroups = uint64_t{1} << 40;  // along an axis
 
 // Tables; each lives as long as the process.
 const pgr_device_api* device_table();

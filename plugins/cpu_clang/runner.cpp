@@ -107,6 +107,12 @@ void refuse_local_size(int axis, uint32_t size) {
                    "; the CPU has groups of one work-item");
 }
 
+void refuse_group_count(int axis, uint64_t count) {
+  sdk::require(false, PGR_STATUS_LIMIT_EXCEEDED,
+               std::to_string(count) + " groups along axis " + std::to_string(axis) +
+                   "; the CPU takes " + std::to_string(kMostGroups));
+}
+
 void refuse_null_buffer(uint32_t index) {
   sdk::require(false, PGR_STATUS_INVALID_ARGUMENT,
                "launch: buffer " + std::to_string(index) + " is NULL");
@@ -117,6 +123,7 @@ uint64_t count_groups(const pgr_launch_desc& desc) {
   for (int axis = 0; axis < 3; ++axis) {
     if (desc.local_size[axis] != 1) refuse_local_size(axis, desc.local_size[axis]);
     const uint64_t count = desc.group_count[axis];
+    if (count > kMostGroups) refuse_group_count(axis, count);
     sdk::require(count == 0 || groups <= (uint64_t{1} << 62) / count, PGR_STATUS_LIMIT_EXCEEDED,
                  "more than 2^62 groups");
     groups *= count;

@@ -23,10 +23,9 @@ pgr_device_caps make_caps(const Claims& claims) {
   caps.subgroup_size = 1;
   caps.has_local = claims.has_local;
   caps.threads = 1;
-  const uint32_t most_items = claims.has_local ? 256 : 1;
-  for (uint32_t& size : caps.max_local_size) size = most_items;
-  caps.max_local_total = most_items;
-  for (uint64_t& count : caps.max_groups) count = uint64_t{1} << 40;
+  for (uint32_t& size : caps.max_local_size) size = most_items(claims);
+  caps.max_local_total = most_items(claims);
+  for (uint64_t& count : caps.max_groups) count = kMostGroups;
   caps.local_bytes = claims.has_local ? 64 << 10 : 0;
   caps.private_bytes = 64 << 10;
   caps.cache_bytes[0] = 32 << 10;

@@ -21,11 +21,12 @@ void check_dependencies(const pgr_graph_node& node, uint32_t number) {
                      std::to_string(node.depends[i]) + ", which is not an earlier one");
 }
 
-pgr_graph::Node read_node(const pgr_graph_node* nodes, uint32_t stride, uint32_t number) {
+pgr_graph::Node read_node(const pgr_device& device, const pgr_graph_node* nodes, uint32_t stride,
+                          uint32_t number) {
   const char* at = reinterpret_cast<const char*>(nodes) + uint64_t{number} * stride;
   const pgr_graph_node own = sdk::read(reinterpret_cast<const pgr_graph_node*>(at));
   check_dependencies(own, number);
-  if (own.kind == PGR_GRAPH_LAUNCH) return read_launch(own.kernel, own.launch);
+  if (own.kind == PGR_GRAPH_LAUNCH) return read_launch(device, own.kernel, own.launch);
   sdk::require(
       own.kind == PGR_GRAPH_COPY, PGR_STATUS_INVALID_ARGUMENT,
       "node " + std::to_string(number) + " is of unknown kind " + std::to_string(own.kind));
@@ -45,7 +46,7 @@ pgr_status build(pgr_device* device, const pgr_graph_node* nodes, uint32_t node_
                  "build: nodes or out is NULL");
     auto graph = std::make_unique<pgr_graph>();
     for (uint32_t i = 0; i < node_count; ++i)
-      graph->nodes.push_back(read_node(nodes, node_stride, i));
+      graph->nodes.push_back(read_node(*device, nodes, node_stride, i));
     *out = graph.release();
   });
 }

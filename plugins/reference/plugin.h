@@ -48,6 +48,11 @@ struct pgr_program {
 namespace plugrad::reference {
 
 inline constexpr uint32_t kBufferAlign = 64;
+inline constexpr uint64_t kMostGroups = uint64_t{1} << 40;  // along an axis
+// Work-items of a group.
+inline uint32_t most_items(const Claims& claims) {
+  return claims.has_local ? 256 : 1;
+}
 
 // Time of the device's clock.
 uint64_t device_now_ns(const pgr_device& device);

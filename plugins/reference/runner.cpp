@@ -53,7 +53,7 @@ pgr_status limits(pgr_device*, pgr_kernel* kernel, pgr_kernel_limits* out, pgr_e
 pgr_status launch(pgr_device* device, pgr_queue* queue, pgr_kernel* kernel,
                   const pgr_launch_desc* desc, uint64_t* out_time_ns, pgr_error* error) {
   return sdk::guard(error, [&] {
-    LaunchWork launch = read_launch(kernel, desc);
+    LaunchWork launch = read_launch(*device, kernel, desc);
     uint64_t time_ns = 0;
     const bool is_timed = out_time_ns && sdk::read(desc).timing;
     submit(queue, make_work(*device, std::move(launch), is_timed ? &time_ns : nullptr));

@@ -109,9 +109,30 @@ void with_launch(const LaunchWork& work, const Use& use) {
 
 }  // namespace
 
-LaunchWork read_launch(const pgr_kernel* kernel, const pgr_launch_desc* desc) {
+namespace {
+
+void check_limits(const pgr_device& device, const pgr_launch_desc& desc) {
+  const uint64_t most = most_items(device.claims);
+  uint64_t items = 1;
+  for (int axis = 0; axis < 3; ++axis) {
+    const uint64_t count = desc.group_count[axis], size = desc.local_size[axis];
+    sdk::require(count <= kMostGroups, PGR_STATUS_LIMIT_EXCEEDED,
+                 std::to_string(count) + " groups along axis " + std::to_string(axis) +
+                     "; the device takes " + std::to_string(kMostGroups));
+    if (size <= most) items *= size;
+    sdk::require(size <= most && items <= most, PGR_STATUS_LIMIT_EXCEEDED,
+                 "local size " + std::to_string(size) + " along axis " + std::to_string(axis) +
+                     "; the device takes groups of " + std::to_string(most) + " work-items");
+  }
+}
+
+}  // namespace
+
+LaunchWork read_launch(const pgr_device& device, const pgr_kernel* kernel,
+                       const pgr_launch_desc* desc) {
   sdk::require(kernel != nullptr, PGR_STATUS_INVALID_ARGUMENT, "kernel is NULL");
   const pgr_launch_desc own = sdk::read(desc);
+  check_limits(device, own);
   LaunchWork work;
   work.kernel = kernel->interpreter;
   for (uint32_t i = 0; i < own.buffer_count; ++i) {

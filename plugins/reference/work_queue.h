@@ -69,8 +69,10 @@ struct LaunchWork {
   std::array<uint64_t, 3> group_count{};
   std::array<uint32_t, 3> local_size{};
 };
-// Throws StatusError (INVALID_ARGUMENT) where the arguments do not fit the kernel.
-LaunchWork read_launch(const pgr_kernel* kernel, const pgr_launch_desc* desc);
+// Throws StatusError: INVALID_ARGUMENT where the arguments do not fit the kernel, LIMIT_EXCEEDED
+// where they do not fit the device.
+LaunchWork read_launch(const pgr_device& device, const pgr_kernel* kernel,
+                       const pgr_launch_desc* desc);
 void check_launch(const LaunchWork& launch);
 // `out_time_ns` may be NULL.
 Work make_work(pgr_device& device, LaunchWork launch, uint64_t* out_time_ns);

@@ -31,12 +31,13 @@ std::uint64_t size_class(std::uint64_t size_bytes) {
   return (size_bytes + step - 1) / step * step;
 }
 
-Allocator::Allocator(std::string device_name, const pgr_allocator_api& api, pgr_device* device,
-                     std::uint64_t device_memory_bytes)
-    : name_(std::move(device_name)),
+Allocator::Allocator(DeviceCalls& calls, const pgr_allocator_api& api, pgr_device* device,
+                     std::uint64_t device_memory_bytes, bool keep)
+    : calls_(calls),
       api_(api),
       device_(device),
-      keep_bytes_(std::max(device_memory_bytes / 4, kLeastKept)) {}
+      device_bytes_(device_memory_bytes),
+      keep_bytes_(keep ? std::max(device_memory_bytes / 4, kLeastKept) : 0) {}
 
 Allocator::~Allocator() {
   flush();
@@ -44,7 +45,7 @@ Allocator::~Allocator() {
 
 pgr_buffer* Allocator::take(std::uint64_t class_bytes, std::uint32_t flags) {
   if (pgr_buffer* buffer = take_cached(class_bytes, flags)) {
-    tell(name_, "reuse", class_bytes);
+    tell(calls_.device_name(), "reuse", class_bytes);
     return buffer;
   }
   ask_to_reclaim(class_bytes, false);
@@ -111,13 +112,14 @@ pgr_buffer* Allocator::take_fresh(std::uint64_t class_bytes, std::uint32_t flags
     pgr_status status = guarded(
         error, escaped, [&](pgr_error* e) { return api_.alloc(device_, &desc, &buffer, e); });
     if (status == PGR_STATUS_OK && buffer) {
-      tell(name_, "alloc", class_bytes);
+      tell(calls_.device_name(), "alloc", class_bytes);
       return buffer;
     }
     bool exhausted = status == PGR_STATUS_OUT_OF_MEMORY || status == PGR_STATUS_OUT_OF_HOST_MEMORY;
     std::string said = escaped.empty() ? error.message() : escaped;
     if (!exhausted || attempt == 2) unreserve(class_bytes);
-    if (!exhausted) throw_status(name_, "alloc", status ? status : PGR_STATUS_INTERNAL, said);
+    if (!exhausted)
+      calls_.fail("alloc", format_size(class_bytes), status ? status : PGR_STATUS_INTERNAL, said);
     if (attempt == 2) throw_out_of_memory(class_bytes, said);
     if (attempt == 1) ask_to_reclaim(class_bytes, true);
     flush();
@@ -140,8 +142,12 @@ void Allocator::give(pgr_buffer* buffer, std::uint64_t class_bytes, std::uint32_
       }
     }
   }
-  if (!keep) api_.free(device_, buffer);
-  tell(name_, keep ? "keep" : "free", class_bytes);
+  if (!keep) free(buffer);
+  tell(calls_.device_name(), keep ? "keep" : "free", class_bytes);
+}
+
+void Allocator::free(pgr_buffer* buffer) noexcept {
+  calls_.quietly("free", [&] { api_.free(device_, buffer); });
 }
 
 void Allocator::flush() {
@@ -152,9 +158,9 @@ void Allocator::flush() {
     all.swap(cached_);
     bytes = std::exchange(stats_.cached_bytes, 0);
   }
-  if (bytes) tell(name_, "flush", bytes);
+  if (bytes) tell(calls_.device_name(), "flush", bytes);
   for (auto& [key, buffers] : all)
-    for (pgr_buffer* buffer : buffers) api_.free(device_, buffer);
+    for (pgr_buffer* buffer : buffers) free(buffer);
 }
 
 void Allocator::set_reclaim(Reclaim reclaim) {
@@ -188,12 +194,14 @@ void Allocator::throw_out_of_memory(std::uint64_t class_bytes, const std::string
   std::string limit = now.limit_bytes ? fmt::format(", limit {} (PLUGRAD_MEMORY_LIMIT)",
                                                     format_size(now.limit_bytes))
                                       : "";
+  std::string all = device_bytes_ ? " of " + format_size(device_bytes_) : "";
   throw OutOfMemoryError(
       class_bytes,
-      fmt::format("[alloc] {} is out of memory: {} wanted, {} in use{}{}{}; free tensors or use "
+      fmt::format("[alloc] {} is out of memory: {} wanted, {}{} in use{}{}{}; free tensors or use "
                   "smaller batches{}",
-                  name_, format_size(class_bytes), format_size(now.used_bytes), limit,
-                  said.empty() ? "" : ": ", said, now.limit_bytes ? ", or raise the limit" : ""));
+                  calls_.device_name(), format_size(class_bytes), format_size(now.used_bytes), all,
+                  limit, said.empty() ? "" : ": ", said,
+                  now.limit_bytes ? ", or raise the limit" : ""));
 }
 
 }  // namespace plugrad::runtime

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/device.h"
+#include "runtime/device_calls.h"
 #include "runtime/tables.h"
 
 namespace plugrad::runtime {
@@ -21,8 +22,9 @@ std::uint64_t size_class(std::uint64_t size_bytes);
 class Allocator {
  public:
   /// `device_memory_bytes` bounds what is kept: a quarter of it, at least 256 MiB. 0: unknown.
-  Allocator(std::string device_name, const pgr_allocator_api& api, pgr_device* device,
-            std::uint64_t device_memory_bytes);
+  /// Without `keep`, nothing is kept.
+  Allocator(DeviceCalls& calls, const pgr_allocator_api& api, pgr_device* device,
+            std::uint64_t device_memory_bytes, bool keep = true);
   ~Allocator();
   Allocator(const Allocator&) = delete;
   Allocator& operator=(const Allocator&) = delete;
@@ -41,16 +43,17 @@ class Allocator {
 
   pgr_buffer* take_cached(std::uint64_t class_bytes, std::uint32_t flags);
   pgr_buffer* take_fresh(std::uint64_t class_bytes, std::uint32_t flags);
+  void free(pgr_buffer* buffer) noexcept;
   bool reserve(std::uint64_t class_bytes);
   void unreserve(std::uint64_t class_bytes);
   bool over_limit(std::uint64_t class_bytes) const;
   void ask_to_reclaim(std::uint64_t class_bytes, bool must);
   [[noreturn]] void throw_out_of_memory(std::uint64_t class_bytes, const std::string& said) const;
 
-  const std::string name_;
+  DeviceCalls& calls_;
   const pgr_allocator_api& api_;
   pgr_device* const device_;
-  const std::uint64_t keep_bytes_;
+  const std::uint64_t device_bytes_, keep_bytes_;
   mutable std::mutex mutex_;
   std::map<Key, std::vector<pgr_buffer*>> cached_;
   MemoryStats stats_;

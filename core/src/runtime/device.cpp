@@ -35,23 +35,30 @@ Buffer::Buffer(Device& device, pgr_buffer* handle, std::uint64_t size_bytes,
       handle_(handle),
       size_bytes_(size_bytes),
       class_bytes_(class_bytes),
-      flags_(flags) {}
+      flags_(flags) {
+  device.state().buffers.add(*this);
+}
 
 Buffer::~Buffer() {
   DeviceState& d = device_->state();
-  if (d.born_after_forks != DeviceState::fork_count) return;
-  if (class_bytes_ == kPartOfAnother)
-    d.allocator_api.free(d.handle, handle_);
+  d.buffers.remove(*this);
+  if (!d.calls.is_reachable()) return;
+  if (is_part())
+    d.calls.quietly("free", [&] { d.allocator_api.free(d.handle, handle_); });
   else
     d.allocator->give(handle_, class_bytes_, flags_);
+}
+
+bool Buffer::is_part() const {
+  return class_bytes_ == kPartOfAnother;
 }
 
 void Buffer::copy_in(const void* src, std::uint64_t size_bytes, std::uint64_t offset_bytes) {
   require_range(*this, offset_bytes, size_bytes);
   DeviceState& d = device_->state();
-  d.require_usable("copy_in");
+  d.calls.require_usable("copy_in");
   if (size_bytes == 0) return;
-  checked(d.name, "copy_in", [&](pgr_error* e) {
+  d.calls.check("copy_in", [&](pgr_error* e) {
     return d.allocator_api.copy_in(d.handle, nullptr, handle_, offset_bytes, src, size_bytes, e);
   });
 }
@@ -59,9 +66,9 @@ void Buffer::copy_in(const void* src, std::uint64_t size_bytes, std::uint64_t of
 void Buffer::copy_out(void* dst, std::uint64_t size_bytes, std::uint64_t offset_bytes) const {
   require_range(*this, offset_bytes, size_bytes);
   DeviceState& d = device_->state();
-  d.require_usable("copy_out");
+  d.calls.require_usable("copy_out");
   if (size_bytes == 0) return;
-  checked(d.name, "copy_out", [&](pgr_error* e) {
+  d.calls.check("copy_out", [&](pgr_error* e) {
     return d.allocator_api.copy_out(d.handle, nullptr, dst, handle_, offset_bytes, size_bytes, e);
   });
 }
@@ -72,10 +79,10 @@ void Buffer::fill(std::span<const std::byte> pattern) {
   ensure(sized && size_bytes_ % pattern.size() == 0, "[fill] {} bytes by a pattern of {}",
          size_bytes_, pattern.size());
   DeviceState& d = device_->state();
-  d.require_usable("fill");
+  d.calls.require_usable("fill");
   if (size_bytes_ == 0) return;
   if (offered(d.allocator_api.fill)) {
-    checked(d.name, "fill", [&](pgr_error* e) {
+    d.calls.check("fill", [&](pgr_error* e) {
       return d.allocator_api.fill(d.handle, nullptr, handle_, 0, size_bytes_, pattern.data(),
                                   pattern.size(), e);
     });
@@ -92,9 +99,9 @@ void copy(Buffer& dst, std::uint64_t dst_offset_bytes, const Buffer& src,
   require_range(src, src_offset_bytes, size_bytes);
   if (size_bytes == 0) return;
   DeviceState& d = dst.device().state();
-  d.require_usable("copy");
+  d.calls.require_usable("copy");
   if (&dst.device() == &src.device() && offered(d.allocator_api.copy)) {
-    checked(d.name, "copy", [&](pgr_error* e) {
+    d.calls.check("copy", [&](pgr_error* e) {
       return d.allocator_api.copy(d.handle, nullptr, dst.handle(), dst_offset_bytes, src.handle(),
                                   src_offset_bytes, size_bytes, e);
     });
@@ -109,7 +116,7 @@ std::shared_ptr<Buffer> sub_buffer(const std::shared_ptr<Buffer>& parent,
                                    std::uint64_t offset_bytes, std::uint64_t size_bytes) {
   require_range(*parent, offset_bytes, size_bytes);
   DeviceState& d = parent->device().state();
-  d.require_usable("sub_buffer");
+  d.calls.require_usable("sub_buffer");
   const std::uint64_t align = std::max(1u, d.caps.buffer_align_bytes);
   if (!offered(d.allocator_api.sub_buffer) || offset_bytes % align != 0 || size_bytes == 0) {
     return parent->device().allocate(size_bytes);
@@ -119,7 +126,7 @@ std::shared_ptr<Buffer> sub_buffer(const std::shared_ptr<Buffer>& parent,
     Buffer buffer;  // goes first
   };
   pgr_buffer* handle = nullptr;
-  checked(d.name, "sub_buffer", [&](pgr_error* e) {
+  d.calls.check("sub_buffer", [&](pgr_error* e) {
     return d.allocator_api.sub_buffer(d.handle, parent->handle(), offset_bytes, size_bytes, &handle,
                                       e);
   });
@@ -151,8 +158,9 @@ std::span<const std::string> Device::claims() const {
 }
 
 std::shared_ptr<Buffer> Device::allocate(std::uint64_t size_bytes, std::uint32_t flags) {
-  state_->require_usable("alloc");
-  std::uint64_t class_bytes = size_class(size_bytes);
+  state_->calls.require_usable("alloc");
+  const std::uint64_t class_bytes =  // layers look at the end of each buffer
+      state_->keeps_nothing() ? std::max<std::uint64_t>(size_bytes, 1) : size_class(size_bytes);
   pgr_buffer* handle = state_->allocator->take(class_bytes, flags);
   try {
     return std::make_shared<Buffer>(*this, handle, size_bytes, class_bytes, flags);
@@ -177,20 +185,19 @@ void Device::set_reclaim(Reclaim reclaim) {
 
 std::shared_ptr<Kernel> Device::compile(std::span<const std::byte> kernel_ir, std::string_view name,
                                         const CompileOptions& options) {
-  state_->require_usable("compile");
+  state_->calls.require_usable("compile");
   return state_->kernels.get(kernel_key(kernel_ir, name, options), options.keep,
                              [&] { return make_kernel(*this, kernel_ir, name, options); });
 }
 
 std::shared_ptr<Kernel> Device::compile_source(std::string_view source, std::string_view name,
                                                const CompileOptions& options) {
-  state_->require_usable("compile");
+  state_->calls.require_usable("compile");
   require(state_->has_renderer,
           "[{}] {} compiles kernel IR, not source text; give the kernel as IR or as an AST", name,
           this->name());
-  return state_->kernels.get(
-      kernel_key(as_bytes(source), name, options), options.keep,
-      [&] { return make_kernel_of_source(*this, source, name, options); });
+  return state_->kernels.get(kernel_key(as_bytes(source), name, options), options.keep,
+                             [&] { return make_kernel_of_source(*this, source, name, options); });
 }
 
 CompileStats Device::compile_stats() const {
@@ -200,7 +207,7 @@ CompileStats Device::compile_stats() const {
 
 void Device::launch(const Kernel& kernel, const Launch& launch, std::uint64_t* time_ns) {
   DeviceState& d = *state_;
-  d.require_usable("launch");
+  d.calls.require_usable("launch");
   ensure(&kernel.device() == this, "[launch] kernel {} is of {}, not of {}", kernel.name(),
          kernel.device().name(), name());
   pgr_buffer* few[kInlineBuffers];
@@ -220,21 +227,20 @@ void Device::launch(const Kernel& kernel, const Launch& launch, std::uint64_t* t
   std::copy_n(launch.group_count.begin(), 3, desc.group_count);
   std::copy_n(launch.local_size.begin(), 3, desc.local_size);
   desc.timing = time_ns ? 1 : 0;
-  CallError error;
-  std::string escaped;
-  pgr_status status = guarded(error, escaped, [&](pgr_error* e) {
+  d.calls.check("launch", kernel.name(), [&](pgr_error* e) {
     return d.runner.launch(d.handle, nullptr, kernel.handle(), &desc, time_ns, e);
   });
-  if (status != PGR_STATUS_OK) [[unlikely]]
-    throw_status(d.name, "launch " + kernel.name(), status,
-                 escaped.empty() ? error.message() : escaped);
+}
+
+void Device::shut_down() {
+  state_->shut_down();
 }
 
 void Device::synchronize() {
   DeviceState& d = *state_;
-  d.require_usable("synchronize");
+  d.calls.require_usable("synchronize");
   if (!offered(d.device.synchronize)) return;  // synchronous: everything has finished
-  checked(d.name, "synchronize", [&](pgr_error* e) { return d.device.synchronize(d.handle, e); });
+  d.calls.check("synchronize", [&](pgr_error* e) { return d.device.synchronize(d.handle, e); });
 }
 
 }  // namespace plugrad::runtime

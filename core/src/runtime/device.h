@@ -16,6 +16,7 @@
 
 #include "plugrad/plugin_api/device.h"
 #include "plugrad/plugin_api/runner.h"
+#include "runtime/live_list.h"
 
 namespace plugrad::runtime {
 
@@ -32,7 +33,7 @@ struct DeviceInfo {
 
 /// Memory of one device; goes back to the device's allocator cache with its last owner. Contents
 /// are unspecified when made. Copies are in order with launches.
-class Buffer {
+class Buffer : public LiveNode<Buffer> {
  public:
   Buffer(Device& device, pgr_buffer* handle, std::uint64_t size_bytes, std::uint64_t class_bytes,
          std::uint32_t flags);
@@ -43,6 +44,8 @@ class Buffer {
   Device& device() const { return *device_; }
   pgr_buffer* handle() const { return handle_; }
   std::uint64_t size_bytes() const { return size_bytes_; }
+  /// Whether it is a range of another buffer.
+  bool is_part() const;
 
   /// The host's bytes may be reused on return. Errors: Internal when out of range.
   void copy_in(const void* src, std::uint64_t size_bytes, std::uint64_t offset_bytes = 0);
@@ -147,6 +150,9 @@ class Device {
   /// Returns when all work given so far is done.
   void synchronize();
 
+  /// Frees all that was made of it and closes it; calls of it fail from now on. Nothing else uses
+  /// it meanwhile.
+  void shut_down();
   DeviceState& state() { return *state_; }
 
  private:
@@ -154,7 +160,7 @@ class Device {
 };
 
 /// A loaded kernel; unloaded with its last owner.
-class Kernel {
+class Kernel : public LiveNode<Kernel> {
  public:
   const std::string& name() const;
   Device& device() const;
@@ -172,6 +178,7 @@ class Kernel {
   explicit Kernel(std::unique_ptr<State> state);
   ~Kernel();
   pgr_kernel* handle() const { return handle_; }
+  pgr_program* program() const;
 
  private:
   pgr_kernel* handle_;

@@ -1,7 +1,5 @@
 #include "runtime/device_state.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 
 #include "base/check.h"
@@ -60,7 +58,7 @@ void list_claims(DeviceState& s) {
 void read_info(DeviceState& s) {
   pgr_device_info info;
   PGR_INIT(info, DEVICE_INFO);
-  checked(s.name, "info", [&](pgr_error* e) { return s.device.info(s.handle, &info, e); });
+  s.calls.check("info", [&](pgr_error* e) { return s.device.info(s.handle, &info, e); });
   s.info = {copied(info.stable_id), copied(info.name), copied(info.arch),    copied(info.vendor),
             copied(info.driver),    info.memory_bytes, info.is_software != 0};
 }
@@ -68,7 +66,7 @@ void read_info(DeviceState& s) {
 // Tensor cores are copied, because the plugin's records may be shorter or longer than ours.
 void read_caps(DeviceState& s) {
   PGR_INIT(s.caps, DEVICE_CAPS);
-  checked(s.name, "caps", [&](pgr_error* e) { return s.device.caps(s.handle, &s.caps, e); });
+  s.calls.check("caps", [&](pgr_error* e) { return s.device.caps(s.handle, &s.caps, e); });
   std::uint32_t count =
       s.caps.tensor_cores ? std::min(s.caps.tensor_core_count, kMaxTensorCores) : 0;
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -94,54 +92,60 @@ std::vector<pgr_option> option_records(const PluginOptions& options) {
   return out;
 }
 
-unsigned watch_forks() {
-  static const int registered = pthread_atfork(nullptr, nullptr, [] { ++DeviceState::fork_count; });
-  (void)registered;
-  return DeviceState::fork_count;
-}
-
 }  // namespace
 
-unsigned DeviceState::fork_count = 0;
-
-void DeviceState::refuse_after_fork(const char* call) const {
-  fail(ErrorKind::User,
-       "[{}] {} was opened before this process was forked, and a device does not survive that: use "
-       "plugrad in "
-       "the child only, or start the child with exec",
-       call, name);
+bool DeviceState::keeps_nothing() const {
+  return std::ranges::any_of(layers, [](const auto& layer) { return layer->wants_every_free(); });
 }
 
 DeviceState::~DeviceState() {
-  if (born_after_forks != fork_count) return;  // its threads and driver state stayed in the parent
+  shut_down();
+}
+
+// In a forked child its threads and driver state stayed in the parent.
+void DeviceState::shut_down() noexcept {
+  if (!calls.is_reachable()) return;
   kernels.clear();
+  loaded.each([&](Kernel& kernel) {
+    calls.quietly("unload", [&] { runner.unload(handle, kernel.program()); });
+  });
+  buffers.each([&](Buffer& buffer) {
+    calls.quietly("free", [&] { allocator_api.free(handle, buffer.handle()); });
+  });
   allocator.reset();
-  if (handle) plugin->api().device_close(plugin->api().plugin, handle);
+  calls.mark_shut_down();
+  for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer)
+    calls.quietly("close", [&] { (*layer)->closing(); });
+  if (plugin_handle)
+    calls.quietly("device_close",
+                  [&] { plugin->api().device_close(plugin->api().plugin, plugin_handle); });
 }
 
 std::unique_ptr<DeviceState> make_device_state(const Plugin& plugin, std::uint32_t physical_index,
-                                               std::uint32_t number, const PluginOptions& options) {
-  auto s = std::make_unique<DeviceState>();
+                                               std::uint32_t number, const PluginOptions& options,
+                                               const LayerList& layers) {
+  auto s = std::make_unique<DeviceState>(fmt::format("{}:{}", plugin.device_name(), number));
   s->plugin = &plugin;
   s->plugin_name = plugin.device_name();
   s->index = number;
-  s->name = fmt::format("{}:{}", plugin.device_name(), number);
-  s->born_after_forks = watch_forks();
   query_interfaces(*s);
   const pgr_plugin_api& api = plugin.api();
   std::vector<pgr_option> pairs = option_records(options);
-  checked(s->name, "device_open", [&](pgr_error* e) {
+  s->calls.check("device_open", [&](pgr_error* e) {
     return api.device_open(api.plugin, physical_index, pairs.data(),
-                           static_cast<std::uint32_t>(pairs.size()), sizeof(pgr_option), &s->handle,
-                           e);
+                           static_cast<std::uint32_t>(pairs.size()), sizeof(pgr_option),
+                           &s->plugin_handle, e);
   });
-  if (!s->handle)
+  if (!s->plugin_handle)
     throw_status(s->name, "device_open", PGR_STATUS_INTERNAL, "it answered OK and gave no device");
+  s->handle = s->plugin_handle;
+  s->renderer_handle = s->renders_by_component ? nullptr : s->plugin_handle;
+  s->layers = wrap(*s, layers, s->plugin_name, s->name);
   read_info(*s);
   read_caps(*s);
   list_claims(*s);
-  s->allocator =
-      std::make_unique<Allocator>(s->name, s->allocator_api, s->handle, s->info.memory_bytes);
+  s->allocator = std::make_unique<Allocator>(s->calls, s->allocator_api, s->handle,
+                                             s->info.memory_bytes, !s->keeps_nothing());
   return s;
 }
 

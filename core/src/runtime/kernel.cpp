@@ -43,6 +43,7 @@ class Maker {
   }
 
   std::shared_ptr<Kernel> make() {
+    const KernelIrScope scope(ir_);
     std::uint64_t start = monotonic_ns();
     if (kernel_.source.empty()) render();
     DiskCache& disk = disk_cache();
@@ -71,10 +72,10 @@ class Maker {
     if (d_.renders_by_component) options = renderer_options(d_.plugin->manifest());
     desc.options = options.data();
     desc.option_count = static_cast<std::uint32_t>(options.size());
-    pgr_device* handle = d_.renders_by_component ? nullptr : d_.handle;
     Blob source;
-    checked(d_.name, "render",
-            [&](pgr_error* e) { return d_.renderer.render(handle, &desc, source.get(), e); });
+    d_.calls.check("render", [&](pgr_error* e) {
+      return d_.renderer.render(d_.renderer_handle, &desc, source.get(), e);
+    });
     kernel_.source = source.text();
   }
 
@@ -87,7 +88,7 @@ class Maker {
   std::string cache_key() {
     Blob identity;
     if (d_.has_compiler)
-      checked(d_.name, "cache_identity", [&](pgr_error* e) {
+      d_.calls.check("cache_identity", [&](pgr_error* e) {
         return d_.compiler.cache_identity(d_.handle, identity.get(), e);
       });
     std::string key =
@@ -183,7 +184,7 @@ class Maker {
       kernel_.program = program;
       return true;
     }
-    d_.runner.unload(d_.handle, program);
+    d_.calls.quietly("unload", [&] { d_.runner.unload(d_.handle, program); });
     load_status_ = status;
     reason = escaped.empty() ? error.message() : escaped;
     return false;
@@ -191,7 +192,7 @@ class Maker {
 
   void load_fresh() {
     std::string reason;
-    if (!load(reason)) throw_status(d_.name, "load", load_status_, reason);
+    if (!load(reason)) d_.calls.fail("load", kernel_.name, load_status_, reason);
   }
 
   Device& device_;
@@ -215,11 +216,19 @@ std::shared_ptr<Kernel> make_kernel_of_source(Device& device, std::string_view s
   return Maker(device, {}, name, options).make_of(source);
 }
 
-Kernel::Kernel(std::unique_ptr<State> state) : handle_(state->handle), state_(std::move(state)) {}
+Kernel::Kernel(std::unique_ptr<State> state) : handle_(state->handle), state_(std::move(state)) {
+  state_->device->state().loaded.add(*this);
+}
+
+pgr_program* Kernel::program() const {
+  return state_->program;
+}
 
 Kernel::~Kernel() {
   DeviceState& d = state_->device->state();
-  if (d.born_after_forks == DeviceState::fork_count) d.runner.unload(d.handle, state_->program);
+  d.loaded.remove(*this);
+  if (d.calls.is_reachable())
+    d.calls.quietly("unload", [&] { d.runner.unload(d.handle, state_->program); });
 }
 
 const std::string& Kernel::name() const {
@@ -245,7 +254,7 @@ std::string Kernel::disassemble() const {
   DeviceState& d = state_->device->state();
   if (!d.has_compiler || !offered(d.compiler.disassemble)) return "";
   Blob text;
-  checked(d.name, "disassemble", [&](pgr_error* e) {
+  d.calls.check("disassemble", [&](pgr_error* e) {
     return d.compiler.disassemble(d.handle, state_->binary.data(), state_->binary.size(),
                                   text.get(), e);
   });

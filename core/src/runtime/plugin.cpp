@@ -153,8 +153,9 @@ std::uint32_t Plugin::device_count(std::string& reason) const {
 }
 
 std::unique_ptr<Device> Plugin::open_device(std::uint32_t index, std::uint32_t number,
-                                            const PluginOptions& options) const {
-  return std::make_unique<Device>(make_device_state(*this, index, number, options));
+                                            const PluginOptions& options,
+                                            const LayerList& layers) const {
+  return std::make_unique<Device>(make_device_state(*this, index, number, options, layers));
 }
 
 }  // namespace plugrad::runtime

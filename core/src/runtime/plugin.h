@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runtime/device.h"
+#include "runtime/layers/layers.h"
 #include "runtime/load_record.h"
 #include "runtime/tables.h"
 
@@ -27,7 +28,8 @@ class Plugin {
   std::uint32_t device_count(std::string& reason) const;
   /// Opens physical device `index` under the name "CPU:number".
   std::unique_ptr<Device> open_device(std::uint32_t index, std::uint32_t number,
-                                      const PluginOptions& options) const;
+                                      const PluginOptions& options,
+                                      const LayerList& layers = {}) const;
   /// A table by name; false where the plugin does not offer it. Errors: Device.
   template <class Table>
   bool interface(const char* name, std::uint32_t struct_id, Table& out) const;

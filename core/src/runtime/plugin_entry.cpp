@@ -65,7 +65,7 @@ bool PluginEntry::physical_matches(const DeviceChoice& choice, std::uint32_t ind
 Device& PluginEntry::device(std::uint32_t number) {
   std::unique_ptr<Device>& slot = devices[number];
   if (slot) return *slot;
-  slot = plugin_->open_device(physical_[number], number, options);
+  slot = plugin_->open_device(physical_[number], number, options, layers);
   const DeviceInfo& info = slot->info();
   log_line(LogLevel::Info, fmt::format("opened {}: {} ({}) by {}", slot->name(), info.name,
                                        info.arch, plugin_->path()));

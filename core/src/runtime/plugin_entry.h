@@ -16,6 +16,7 @@ namespace plugrad::runtime {
 struct PluginEntry {
   LoadRecord record;
   PluginOptions options;                         // for each of its devices
+  LayerList layers;                              // around each of them
   std::vector<std::unique_ptr<Device>> devices;  // by visible number; null until it is opened
 
   /// Opens the library and counts its devices; without a `visible` selection all of them show.

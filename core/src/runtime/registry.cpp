@@ -27,6 +27,7 @@ struct Registry::State {
   bool searched = false;
   std::vector<std::unique_ptr<PluginEntry>> entries;
   std::optional<Selection> visible;
+  LayerList layers;
   std::string chosen;          // by set_default_device
   Device* fallback = nullptr;  // what the default rule gave
 
@@ -34,6 +35,7 @@ struct Registry::State {
     if (std::exchange(searched, true)) return;
     if (!options.visible_devices.empty())
       visible = parse_selection(options.visible_devices, "PLUGRAD_VISIBLE_DEVICES");
+    layers = parse_layers(options.layers);
     for (LoadRecord& record : search_plugins(options.places)) add(std::move(record));
   }
 
@@ -41,6 +43,7 @@ struct Registry::State {
     entries.push_back(std::make_unique<PluginEntry>());
     entries.back()->record = std::move(record);
     entries.back()->options = options_of(entries.back()->record);
+    entries.back()->layers = layers;
     return *entries.back();
   }
 
@@ -236,7 +239,7 @@ struct Registry::State {
 
 RegistryOptions options_from_settings() {
   const Settings& s = settings();
-  return {search_places(), s.device, s.visible_devices, {}, environment_variable};
+  return {search_places(), s.device, s.visible_devices, {}, environment_variable, s.layers};
 }
 
 Registry::Registry(RegistryOptions options) : state_(std::make_unique<State>(std::move(options))) {}

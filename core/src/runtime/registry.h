@@ -31,6 +31,7 @@ struct RegistryOptions {
   std::map<std::string, PluginOptions> plugin_options;  // by device name, for opening its devices
   /// Text of NAME in NAME=1, for each plugin's device name; nothing: not set.
   std::function<std::optional<std::string>(const char* name)> environment;
+  std::string layers;  // PLUGRAD_LAYERS
 };
 
 /// The settings' files and paths, the user's data directory, beside this library, the system's

@@ -52,6 +52,16 @@ void throw_status(std::string_view device, std::string_view call, pgr_status sta
   throw Error(kind, text);
 }
 
+std::string describe_escaped() {
+  try {
+    throw;
+  } catch (const std::exception& e) {
+    return std::string("an exception left the plugin: ") + e.what();
+  } catch (...) {
+    return "an exception left the plugin";
+  }
+}
+
 pgr_status set_error(pgr_error* error, pgr_status code, std::string_view message) {
   if (!error || !PGR_HAS_FIELD(pgr_error, error, code)) return code;
   error->code = code;

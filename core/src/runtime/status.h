@@ -38,15 +38,16 @@ class CallError {
 [[noreturn]] void throw_status(std::string_view device, std::string_view call, pgr_status status,
                                const std::string& plugin_message);
 
+/// Within a catch block: what a broken plugin let out, for a message.
+std::string describe_escaped();
+
 /// Calls f(error) -> status. A C++ exception that a broken plugin lets out reads as INTERNAL.
 template <class F>
 pgr_status guarded(CallError& error, std::string& escaped, const F& f) {
   try {
     return f(error.get());
-  } catch (const std::exception& e) {
-    escaped = std::string("an exception left the plugin: ") + e.what();
   } catch (...) {
-    escaped = "an exception left the plugin";
+    escaped = describe_escaped();
   }
   return PGR_STATUS_INTERNAL;
 }

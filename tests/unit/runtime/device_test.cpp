@@ -103,7 +103,7 @@ TEST_F(FakeDevice, MemoryThatIsOnlyKeptIsGivenBackWhenTheDeviceRunsOut) {
   auto big = device().allocate(60 << 20);
   std::string message = message_of([&] { device().allocate(8 << 20); });
   EXPECT_EQ(message,
-            "[alloc] GOOD:0 is out of memory: 8.0 MiB wanted, 60.0 MiB in use: the fake's 64 MiB "
+            "[alloc] GOOD:0 is out of memory: 8.0 MiB wanted, 60.0 MiB of 64.0 MiB in use: the fake's 64 MiB "
             "are used up; free "
             "tensors or use smaller batches");
   EXPECT_EQ(device().memory_stats().used_bytes, size_class(60 << 20))
@@ -117,7 +117,7 @@ TEST_F(FakeDevice, TheMemoryLimitIsKeptAndNamed) {
   auto half = device().allocate(512 << 10);
   EXPECT_THAT(
       message_of([&] { device().allocate(768 << 10); }),
-      HasSubstr("768.0 KiB wanted, 512.0 KiB in use, limit 1.0 MiB (PLUGRAD_MEMORY_LIMIT)"));
+      HasSubstr("768.0 KiB wanted, 512.0 KiB of 64.0 MiB in use, limit 1.0 MiB (PLUGRAD_MEMORY_LIMIT)"));
   EXPECT_NO_THROW(device().allocate(512 << 10));
   half.reset();
   EXPECT_NO_THROW(device().allocate(768 << 10)) << "kept buffers make room";
@@ -193,7 +193,7 @@ TEST_F(FakeDevice, FailuresNameDeviceCallAndReason) {
             "[launch throws] GOOD:0: an exception left the plugin: thrown by launch (INTERNAL)");
   EXPECT_EQ(launch("odd_code"),
             "[launch odd_code] GOOD:0: a code that this host does not know (INTERNAL)");
-  EXPECT_EQ(launch("absent"), "[load] GOOD:0: no kernel of that name (NOT_FOUND)");
+  EXPECT_EQ(launch("absent"), "[load absent] GOOD:0: no kernel of that name (NOT_FOUND)");
 }
 
 TEST_F(FakeDevice, ACompileErrorShowsLogAndNumberedSource) {

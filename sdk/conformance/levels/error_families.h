@@ -1,0 +1,12 @@
+// The parts of the tests of launches and errors.
+#pragma once
+
+#include "conformance/test.h"
+
+namespace plugrad::conformance {
+
+void add_launch_tests(Tests& tests);
+void add_binary_tests(Tests& tests);  // programs, damaged binaries and kernel IR
+void add_caps_tests(Tests& tests);    // what the device says of itself
+
+}  // namespace plugrad::conformance
