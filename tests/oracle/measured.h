@@ -3,6 +3,8 @@
 // correctly rounded ops is exact; only the order of reductions, exp2, log2 and sin are theirs.
 #pragma once
 
+#include <optional>
+
 #include "oracle/evaluator.h"
 
 namespace plugrad::oracle {
@@ -16,11 +18,17 @@ struct Measured {
   double error_of(size_t i) const { return error.empty() ? 0.0 : error[i]; }
 };
 
-/// One a root, as evaluate() gives the values.
-std::vector<Measured> evaluate_measured(const Graph& graph, std::span<const Id> roots,
-                                        const Leaves& leaves);
+/// The array of a node that counts as given, or nothing.
+using Stored = std::function<std::optional<Array>(Id node)>;
 
-/// Of tensors of the session, from the values of the Buffers below them.
-std::vector<Measured> evaluate_measured(std::span<engine::TensorState* const> states);
+/// One a root, as evaluate() gives the values. What `stored` gives is exact, and not computed.
+std::vector<Measured> evaluate_measured(const Graph& graph, std::span<const Id> roots,
+                                        const Leaves& leaves, const Stored& stored = {});
+
+/// What tensors of the session are computed from: the Buffers below them, or the nearest values below
+/// them that a device keeps (theirs alone are not taken).
+enum class Leaf : uint8_t { Buffer, Kept };
+std::vector<Measured> evaluate_measured(std::span<engine::TensorState* const> states,
+                                        Leaf leaf = Leaf::Buffer);
 
 }  // namespace plugrad::oracle

@@ -28,6 +28,17 @@ double quotient_error(double result, Term above, Term below) {
   return (above.error + std::fabs(result) * below.error) / least;
 }
 
+// Whether an exact infinity rules the result, whatever the finite operand beside it is: x - inf, and
+// 2^-inf = 0, as the softmax of a masked row has them.
+bool is_certain_infinity(Op op, double result, std::span<const Term> x) {
+  if (op == Op::Exp2) return std::isinf(x[0].value) && x[0].error == 0;
+  if ((op != Op::Add && op != Op::Sub) || !std::isinf(result)) return false;
+  const bool first = std::isinf(x[0].value);
+  const Term infinite = x[first ? 0 : 1], finite = x[first ? 1 : 0];
+  return infinite.error == 0 && std::isinf(infinite.value) && std::isfinite(finite.value) &&
+         std::isfinite(finite.error);
+}
+
 // What the errors of the operands do, before the op's own rounding.
 double passed_on(Op op, double result, std::span<const Term> x) {
   const Term a = x[0], b = x.size() > 1 ? x[1] : Term{0, 0};
@@ -44,7 +55,7 @@ double passed_on(Op op, double result, std::span<const Term> x) {
     case Op::Recip:
       return quotient_error(result, {1, 0}, a);
     case Op::Max:
-      return std::max(a.error, b.error);
+      return maximum_error(x);
     case Op::Sqrt:
       if (a.error == 0) return 0;
       return least > 0 ? a.error / std::sqrt(least) : kUnknown;
@@ -112,6 +123,7 @@ double spacing(double magnitude, DType dtype) {
 }
 
 double float_error(Op op, DType dtype, double result, std::span<const Term> terms) {
+  if (is_certain_infinity(op, result, terms)) return 0;
   double error = passed_on(op, result, terms);
   if (is_approximate(op) && std::isfinite(result)) {
     // Small dtypes go through f32; underflow may flush.
@@ -144,6 +156,15 @@ double whole_error(Op op, DType dtype, DType source, std::span<const Term> x) {
   const bool same =
       float_to_int(a.value - a.error, dtype) == float_to_int(a.value + a.error, dtype);
   return same ? 0 : kUnknown;
+}
+
+double maximum_error(std::span<const Term> terms) {
+  double least = -kUnknown, error = 0;
+  for (const Term& t : terms) least = std::max(least, t.value - t.error);
+  // What stays below the largest in any case has no say.
+  for (const Term& t : terms)
+    if (!(t.value + t.error < least)) error = std::max(error, t.error);
+  return error;
 }
 
 double sum_error(DType dtype, std::span<const Term> terms) {

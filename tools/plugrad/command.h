@@ -21,13 +21,14 @@ struct UsageError : std::runtime_error {
 
 struct Command {
   const char* name;
-  const char* summary;
+  const char* summary;  // null: run by this program itself, not listed
   int (*run)(const Arguments& arguments);
 };
 
 int run_bench(const Arguments& arguments);
 int run_cache(const Arguments& arguments);
 int run_conformance(const Arguments& arguments);
+int run_conformance_model(const Arguments& arguments);
 int run_data(const Arguments& arguments);
 int run_devices(const Arguments& arguments);
 int run_explain(const Arguments& arguments);

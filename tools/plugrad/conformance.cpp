@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "command.h"
+#include "conformance_models.h"
 #include "plugrad/sdk/conformance.h"
 #include "runtime/runtime.h"
 #include "runtime/search.h"
@@ -121,6 +122,8 @@ suite::Options read_options(const Parsed& parsed) {
   options.waivers_path = parsed.get<std::string>("waivers");
   options.time_limit_factor = parsed.get<double>("time-limit-factor");
   if (!(options.time_limit_factor > 0)) throw UsageError("--time-limit-factor is above 0");
+  options.extra = model_tests({options.plugin_path, options.device_index, options.device_options,
+                               options.time_limit_factor});
   return options;
 }
 
@@ -220,7 +223,7 @@ int verify(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw UsageError(fmt::format("--verify-report {}: the file cannot be read", path));
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const std::string wrong = suite::verify_report(text);
+  const std::string wrong = suite::verify_report(text, model_tests({}));
   if (wrong.empty())
     fmt::print("{} is a report that this suite wrote\n", path);
   else
@@ -230,7 +233,9 @@ int verify(const std::string& path) {
 
 int list(bool full, bool json) {
   nlohmann::ordered_json document = nlohmann::ordered_json::array();
-  for (const suite::TestResult& test : suite::list_tests(full)) {
+  std::vector<suite::TestResult> tests = suite::list_tests(full);
+  for (const suite::ExtraTest& test : model_tests({})) tests.push_back(test.described);
+  for (const suite::TestResult& test : tests) {
     if (json)
       document.push_back({{"id", test.id}, {"level", to_string(test.level)}});
     else
@@ -249,7 +254,7 @@ boost::program_options::options_description describe_options() {
   po::options_description options("Options");
   options.add_options()("plugin", po::value<std::string>(), "the library to judge");
   options.add_options()("device", po::value<std::string>(), "the device whose plugin to judge: CPU, CPU:1");
-  options.add_options()("level", texts(), "L0, L1, L2, L3 or perf; all but perf where none is named");
+  options.add_options()("level", texts(), "L0, L1, L2, L3 or perf; all where none is named");
   options.add_options()("quick", "the short selection (the default)");
   options.add_options()("full", "every test");
   options.add_options()("filter", text(), "globs over test ids, separated by commas: l1.memory.*");

@@ -15,6 +15,7 @@ constexpr Command kCommands[] = {
     {"bench", "measure speed, next to other libraries on this machine", run_bench},
     {"cache", "show or clear the cache of compiled kernels", run_cache},
     {"conformance", "judge a plugin by the conformance suite", run_conformance},
+    {"conformance-model", nullptr, run_conformance_model},
     {"data", "find or fetch a data set", run_data},
     {"devices", "list plugins and devices, and why a plugin is not used", run_devices},
     {"explain", "show every stage from a tensor program to machine code", run_explain},
@@ -23,7 +24,8 @@ constexpr Command kCommands[] = {
 
 std::string overview() {
   std::string text = "usage: plugrad COMMAND [OPTION…]\n\n";
-  for (const Command& command : kCommands) text += fmt::format("  {:<13}{}\n", command.name, command.summary);
+  for (const Command& command : kCommands)
+    if (command.summary) text += fmt::format("  {:<13}{}\n", command.name, command.summary);
   return text + "\nplugrad COMMAND --help tells more. DEV=NAME chooses the device of any command.\n";
 }
 
