@@ -32,6 +32,8 @@ function(plugrad_add_plugin name)
     C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)
   set_source_files_properties(${note} PROPERTIES COMPILE_OPTIONS "-Wno-overlength-strings")
   target_link_libraries(${target} PRIVATE plugrad::plugin_api ${arg_LINK})
+  # The SDK's headers are there for who links nothing of it: those for C need nothing else.
+  target_include_directories(${target} PRIVATE $<TARGET_PROPERTY:plugrad::sdk,INTERFACE_INCLUDE_DIRECTORIES>)
   set(version_script ${PLUGRAD_CMAKE_DIR}/plugin.map)
   target_link_options(${target} PRIVATE -Wl,--version-script=${version_script} -Wl,--exclude-libs,ALL)
   if(NOT PLUGRAD_SANITIZE)

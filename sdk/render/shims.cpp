@@ -3,18 +3,20 @@
 namespace plugrad::render {
 namespace {
 
-#define PLUGRAD_STDBOOL                                          \
-  "#if !defined(__clang__) || __STDC_VERSION__ < 202000L\n"      \
-  "#include <stdbool.h>\n"                                       \
+#define PLUGRAD_STDBOOL                                     \
+  "#if !defined(__clang__) || __STDC_VERSION__ < 202000L\n" \
+  "#include <stdbool.h>\n"                                  \
   "#endif\n"
 
 // A function of libm with the suffix that the argument's type asks for.
-#define PLUGRAD_ELEMENTWISE(name, arguments)                                     \
-  "#if !__has_builtin(__builtin_elementwise_" #name ")\n"                        \
-  "#define __builtin_elementwise_" #name arguments                               \
-  " _Generic((x), float: __builtin_" PLUGRAD_LIBM_##name "f, default: __builtin_" \
-  PLUGRAD_LIBM_##name ")" arguments "\n"                                         \
-  "#endif\n"
+#define PLUGRAD_ELEMENTWISE(name, arguments)                     \
+  "#if !__has_builtin(__builtin_elementwise_" #name              \
+  ")\n"                                                          \
+  "#define __builtin_elementwise_" #name arguments               \
+  " _Generic((x), float: __builtin_" PLUGRAD_LIBM_##name         \
+      "f, default: __builtin_" PLUGRAD_LIBM_##name ")" arguments \
+                                                   "\n"          \
+                                                   "#endif\n"
 #define PLUGRAD_LIBM_sqrt "sqrt"
 #define PLUGRAD_LIBM_fma "fma"
 #define PLUGRAD_LIBM_trunc "trunc"

@@ -32,6 +32,7 @@ int run_conformance_model(const Arguments& arguments);
 int run_data(const Arguments& arguments);
 int run_devices(const Arguments& arguments);
 int run_explain(const Arguments& arguments);
+int run_new_plugin(const Arguments& arguments);
 int run_train(const Arguments& arguments);
 
 /// Options and positional words of one subcommand, read with Boost.Program_options.

@@ -11,7 +11,7 @@
 #include "plugrad/sdk/c_plugin.h"
 
 #define BUFFER_ALIGN 64u
-#define MAGIC "ACMEBIN1"
+#define MAGIC "acme binary 1"
 #define IDENTITY_BYTES 1024
 #define MOST_BUFFERS 256u
 #define MOST_GROUPS ((uint64_t)1 << 40)

@@ -8,7 +8,7 @@
 #include "plugrad/plugin_api/kernel_ir.h"
 #include "plugrad/sdk/op_info.h"
 
-namespace acme {
+namespace acme_plugin {
 namespace {
 
 // FILL: the memory of your device
@@ -17,7 +17,9 @@ uint64_t memory_bytes() {
          static_cast<uint64_t>(::sysconf(_SC_PAGE_SIZE));
 }
 
-constexpr uint32_t bit(uint32_t dtype) { return 1u << dtype; }
+constexpr uint32_t bit(uint32_t dtype) {
+  return 1u << dtype;
+}
 constexpr uint32_t kAll = 0xfffe;  // every dtype but void
 constexpr uint32_t kBool = bit(PGR_DTYPE_BOOL);
 constexpr uint32_t kInts = bit(PGR_DTYPE_U64 + 1) - bit(PGR_DTYPE_I8);
@@ -123,4 +125,4 @@ const pgr_device_api* device_table() {
   return &table;
 }
 
-}  // namespace acme
+}  // namespace acme_plugin

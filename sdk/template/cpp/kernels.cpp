@@ -16,7 +16,7 @@ struct pgr_program {
   pgr_kernel kernel;
 };
 
-namespace acme {
+namespace acme_plugin {
 namespace {
 
 pgr_status compile(pgr_device*, const pgr_compile_desc* desc, pgr_blob* out_binary,
@@ -112,7 +112,9 @@ pgr_status launch(pgr_device*, pgr_queue*, pgr_kernel* kernel, const pgr_launch_
   });
 }
 
-void unload(pgr_device*, pgr_program* program) { delete program; }
+void unload(pgr_device*, pgr_program* program) {
+  delete program;
+}
 
 }  // namespace
 
@@ -143,4 +145,4 @@ const pgr_runner_api* runner_table() {
   return &table;
 }
 
-}  // namespace acme
+}  // namespace acme_plugin

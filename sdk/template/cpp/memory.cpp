@@ -3,7 +3,7 @@
 
 #include "plugin.h"
 
-namespace acme {
+namespace acme_plugin {
 namespace {
 
 pgr_status alloc(pgr_device* device, const pgr_alloc_desc* desc, pgr_buffer** out,
@@ -15,7 +15,9 @@ pgr_status alloc(pgr_device* device, const pgr_alloc_desc* desc, pgr_buffer** ou
   });
 }
 
-void free_buffer(pgr_device*, pgr_buffer* buffer) { delete buffer; }
+void free_buffer(pgr_device*, pgr_buffer* buffer) {
+  delete buffer;
+}
 
 pgr_status copy_in(pgr_device*, pgr_queue*, pgr_buffer* dst, uint64_t offset, const void* src,
                    uint64_t size, pgr_error* error) {
@@ -97,4 +99,4 @@ const pgr_allocator_api* allocator_table() {
   return &table;
 }
 
-}  // namespace acme
+}  // namespace acme_plugin

@@ -8,7 +8,7 @@
 #include "plugrad/sdk/entry.h"
 #include "plugrad/sdk/options.h"
 
-namespace acme {
+namespace acme_plugin {
 namespace {
 
 pgr_status info(pgr_plugin*, pgr_plugin_info* out, pgr_error* error) {
@@ -45,7 +45,9 @@ pgr_status device_open(pgr_plugin* plugin, uint32_t index, const pgr_option* opt
   });
 }
 
-void device_close(pgr_plugin*, pgr_device* device) { delete device; }
+void device_close(pgr_plugin*, pgr_device* device) {
+  delete device;
+}
 
 // FILL: pgr.queue, pgr.graph and pgr.profile, once you have them (docs/write-a-plugin.md)
 pgr_status query_interface(pgr_plugin*, const pgr_string* name, uint32_t, const void** out,
@@ -73,16 +75,16 @@ pgr_plugin_api make_api(pgr_plugin* plugin) {
 }
 
 }  // namespace
-}  // namespace acme
+}  // namespace acme_plugin
 
 extern "C" PGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(pgr_hello* hello, const pgr_plugin_api** out_api,
                                                   pgr_error* error) {
-  return acme::sdk::guard(error, [&] {
-    acme::sdk::answer_hello(hello, PGR_API_MINOR, "acme");
-    acme::sdk::require(out_api != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out_api is NULL");
+  return acme_plugin::sdk::guard(error, [&] {
+    acme_plugin::sdk::answer_hello(hello, PGR_API_MINOR, "acme");
+    acme_plugin::sdk::require(out_api != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out_api is NULL");
     static pgr_plugin plugin;
     plugin.host = hello->host;
-    static const pgr_plugin_api api = acme::make_api(&plugin);
+    static const pgr_plugin_api api = acme_plugin::make_api(&plugin);
     *out_api = &api;
   });
 }

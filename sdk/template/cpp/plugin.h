@@ -20,7 +20,7 @@ struct pgr_device {
 // FILL: your device's memory in place of the host's
 struct pgr_buffer : plugrad::sdk::HostBuffer {};
 
-namespace acme {
+namespace acme_plugin {
 
 namespace sdk = plugrad::sdk;
 
@@ -34,4 +34,4 @@ const pgr_allocator_api* allocator_table();
 const pgr_compiler_api* compiler_table();
 const pgr_runner_api* runner_table();
 
-}  // namespace acme
+}  // namespace acme_plugin

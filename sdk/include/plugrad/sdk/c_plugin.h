@@ -273,15 +273,14 @@ PGR_HELPER uint64_t pgr_hash(const void *bytes, uint64_t size) {
 
 /* What stands before a compiler's output in a binary, so that a damaged or foreign one is known. */
 typedef struct pgr_binary_header {
-  char magic[8];
-  uint64_t bytes, hash, identity;
+  uint64_t magic, bytes, hash, identity;
 } pgr_binary_header;
 
-/* Writes the header into the room before `bytes` bytes of output. `magic` has 8 characters. */
+/* Writes the header into the room before `bytes` bytes of output. `magic` is any text of yours. */
 PGR_HELPER void pgr_seal_binary(char *binary, uint64_t bytes, const char *magic,
                                 const char *identity) {
   pgr_binary_header header;
-  memcpy(header.magic, magic, sizeof header.magic);
+  header.magic = pgr_hash(magic, strlen(magic));
   header.bytes = bytes;
   header.hash = pgr_hash(binary + sizeof header, bytes);
   header.identity = pgr_hash(identity, strlen(identity));
@@ -294,7 +293,7 @@ PGR_HELPER const char *pgr_open_binary(pgr_binary_header *out, const void *binar
   const char *output = (const char *)binary + sizeof *out;
   if (!binary || size < sizeof *out) return NULL;
   memcpy(out, binary, sizeof *out);
-  if (memcmp(out->magic, magic, sizeof out->magic) != 0) return NULL;
+  if (out->magic != pgr_hash(magic, strlen(magic))) return NULL;
   if (out->bytes != size - sizeof *out || out->hash != pgr_hash(output, out->bytes)) return NULL;
   return output;
 }

@@ -1,0 +1,154 @@
+// plugrad new-plugin: a project of one's own from the SDK's template.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+#include "command.h"
+
+namespace plugrad::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kLongestName = 32;
+constexpr std::array<std::string_view, 8> kTaken = {"cpu",     "cpu_clang", "cuda",   "opencl",
+                                                    "plugrad", "reference", "vulkan", "render"};
+// A name becomes part of file, function and namespace names.
+constexpr std::string_view kKeywords[] = {
+    "alignas",  "alignof", "and",     "asm",       "auto",     "bool",     "break",    "case",
+    "catch",    "char",    "class",   "compl",     "concept",  "const",    "continue", "default",
+    "delete",   "do",      "double",  "else",      "enum",     "explicit", "export",   "extern",
+    "false",    "float",   "for",     "friend",    "goto",     "if",       "inline",   "int",
+    "long",     "main",    "mutable", "namespace", "new",      "noexcept", "not",      "nullptr",
+    "operator", "or",      "private", "protected", "public",   "register", "requires", "restrict",
+    "return",   "short",   "signed",  "sizeof",    "static",   "std",      "struct",   "switch",
+    "template", "this",    "throw",   "true",      "try",      "typedef",  "typename", "union",
+    "unsigned", "using",   "virtual", "void",      "volatile", "while",    "xor"};
+
+void check_name(const std::string& name) {
+  const auto is_part = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  const bool starts_well = !name.empty() && name[0] >= 'a' && name[0] <= 'z';
+  if (!starts_well || !std::ranges::all_of(name, is_part) || name.back() == '_')
+    throw UsageError(
+        fmt::format("new-plugin: \"{}\" is no name for a plugin: lower-case letters, digits and "
+                    "underscores, with a letter first, such as acme_npu",
+                    name));
+  if (name.size() > kLongestName)
+    throw UsageError(fmt::format("new-plugin: \"{}\" has {} characters; {} are the most", name,
+                                 name.size(), kLongestName));
+  if (std::ranges::find(kTaken, name) != std::end(kTaken))
+    throw UsageError(fmt::format(
+        "new-plugin: \"{}\" is the name of one of plugrad's own parts; take another", name));
+  if (std::ranges::find(kKeywords, name) != std::end(kKeywords))
+    throw UsageError(
+        fmt::format("new-plugin: \"{}\" is a word of the language; take another", name));
+}
+
+// The directory that the command was installed into, or the build tree, which looks the same.
+fs::path prefix() {
+  return fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+}
+
+fs::path template_directory(const std::string& language) {
+  const fs::path path = prefix() / "share/plugrad/template" / language;
+  if (!fs::is_directory(path))
+    throw std::runtime_error(
+        fmt::format("new-plugin: the template is not at {}: install plugrad again", path.string()));
+  return path;
+}
+
+std::string replace_all(std::string text, std::string_view from, std::string_view to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+std::string upper(std::string text) {
+  for (char& c : text)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return text;
+}
+
+void copy_file(const fs::path& from, const fs::path& to, const std::string& name) {
+  std::ifstream in(from, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  text = replace_all(std::move(text), "ACME", upper(name));
+  text = replace_all(std::move(text), "acme", name);
+  text = replace_all(std::move(text), "@PLUGRAD_PREFIX@", prefix().string());
+  std::ofstream out(to, std::ios::binary);
+  out << text;
+  out.close();
+  if (!in || !out)
+    throw std::runtime_error(fmt::format("new-plugin: cannot write {}", to.string()));
+}
+
+void make_project(const std::string& name, const std::string& language, const fs::path& directory) {
+  const fs::path from = template_directory(language);
+  std::error_code error;
+  if (fs::exists(directory) && !(fs::is_directory(directory) && fs::is_empty(directory, error)))
+    throw std::runtime_error(
+        fmt::format("new-plugin: {} is there and not an empty directory; name another with --dir",
+                    directory.string()));
+  fs::create_directories(directory, error);
+  if (error)
+    throw std::runtime_error(
+        fmt::format("new-plugin: cannot make {}: {}", directory.string(), error.message()));
+  for (const fs::directory_entry& entry : fs::directory_iterator(from))
+    copy_file(entry.path(), directory / entry.path().filename(), name);
+}
+
+std::string quoted(const std::string& text) {
+  const bool is_plain = std::ranges::all_of(text, [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) ||
+           std::string_view("/._-+").find(c) != std::string_view::npos;
+  });
+  return is_plain ? text : "'" + replace_all(text, "'", "'\\''") + "'";
+}
+
+void print_next_steps(const std::string& name, const fs::path& directory) {
+  const std::string where = quoted(directory.string()),
+                    build = quoted((directory / "build").string());
+  const std::string library =
+      quoted((directory / "build" / ("libplugrad_plugin_" + name + ".so")).string());
+  fmt::print(
+      "{} holds the plugin {} for the device {}. It builds and passes level L1 as it is:\n\n"
+      "  cmake -S {} -B {} && cmake --build {}\n"
+      "  plugrad conformance --plugin {} --level L1\n\n"
+      "Then put your device in, place by place: grep -n FILL {}/*\n",
+      where, name, upper(name), where, build, build, library, where);
+}
+
+}  // namespace
+
+int run_new_plugin(const Arguments& arguments) {
+  namespace po = boost::program_options;
+  po::options_description options("options");
+  options.add_options()("lang", po::value<std::string>()->default_value("c"),
+                        "language of the project: c or cpp")("dir", po::value<std::string>(),
+                                                             "directory to make; default: ./NAME");
+  const Parsed parsed =
+      parse(arguments, "plugrad new-plugin NAME [--lang c|cpp] [--dir DIR]", options, "name");
+  if (parsed.help) return kSuccess;
+  const auto words = parsed.get<std::vector<std::string>>("name");
+  if (words.size() != 1)
+    throw UsageError("new-plugin: give one name, such as: plugrad new-plugin acme");
+  const std::string name = words[0], language = parsed.get<std::string>("lang");
+  if (language != "c" && language != "cpp")
+    throw UsageError(
+        fmt::format("new-plugin: there is no template in \"{}\"; there are c and cpp", language));
+  check_name(name);
+  const fs::path directory = parsed.has("dir") ? parsed.get<std::string>("dir") : name;
+  if (directory.empty()) throw UsageError("new-plugin: --dir is empty");
+  make_project(name, language, directory);
+  print_next_steps(name, directory);
+  return kSuccess;
+}
+
+}  // namespace plugrad::tools
