@@ -99,6 +99,7 @@ void add_shape_tests(Tests& tests);  // kernels/: reductions, matmul, convolutio
 void add_random_tests(Tests& tests);   // kernels/: random kernels against the interpreter
 void add_compile_tests(Tests& tests);  // levels/: renderer, compiler, cache identity
 void add_async_tests(Tests& tests);    // levels/: L3
-void add_perf_tests(Tests& tests);     // levels/: perf
+void add_perf_tests(Tests& tests);     // report/: perf
+void add_worker_tests(Tests& tests);   // worker/: what isolation costs
 
 }  // namespace plugrad::conformance
