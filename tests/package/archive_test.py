@@ -1,0 +1,85 @@
+"""archive_test.py BUILD_TREE: the relocatable archive, unpacked at another place, is all that a plugin's author needs.
+
+Every shared library that a file of it loads comes from the archive or is one that each system has; and with the
+archive's bin on PATH and nothing else of plugrad's, `plugrad new-plugin` makes projects in C and C++ that configure
+without an option, build, and pass level L1.
+"""
+import importlib.machinery
+import importlib.util
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+
+
+def load_packager():
+    loader = importlib.machinery.SourceFileLoader("packager", str(SOURCE / "tools/package"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("packager", loader))
+    loader.exec_module(module)
+    return module
+
+
+def run(command, environment, folder):
+    done = subprocess.run(command, text=True, capture_output=True, env=environment, cwd=folder, shell=True)
+    if done.returncode != 0:
+        sys.exit(f"{command}\nexited with {done.returncode}\n{done.stdout[-8000:]}{done.stderr[-4000:]}")
+    return done.stdout
+
+
+def check_libraries(packager, prefix):
+    files = [path for path in prefix.rglob("*") if packager.is_dynamic(path)]
+    if len(files) < 10:
+        sys.exit(f"only {len(files)} libraries and programs in the archive")
+    for path in files:
+        for name, place in packager.libraries_of(path):
+            if prefix not in place.resolve().parents and not packager.SYSTEM.match(name):
+                sys.exit(f"{path.relative_to(prefix)} takes {name} from {place}")
+        names = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True).stdout
+        if str(SOURCE) in names:
+            sys.exit(f"{path.relative_to(prefix)} names the source tree:\n{names}")
+
+
+def make_and_judge(environment, folder, language):
+    (folder / language).mkdir()
+    printed = run(
+        f"plugrad new-plugin demo --lang {language} --dir X && cmake -S X -B X/b && cmake --build X/b && "
+        "plugrad conformance --plugin X/b/libplugrad_plugin_demo.so --level L1", environment, folder / language)
+    if " passed, 0 failed, 0 crashed, 0 timed out" not in printed.splitlines()[-2] + printed.splitlines()[-1]:
+        sys.exit(f"{language}: the suite's summary: {printed[-500:]}")
+
+
+def check_refusals(environment, folder):
+    (folder / "full").mkdir()
+    (folder / "full/file").write_text("kept")
+    for arguments, code, text in (("class", 2, "word of the language"), ("Acme", 2, "no name for a plugin"),
+                                  ("cuda", 2, "own parts"), ("a" * 40, 2, "40 characters"), ("", 2, "give one name"),
+                                  ("x --lang rust", 2, "no template"), ("x --dir full", 1, "not an empty directory")):
+        done = subprocess.run(f"plugrad new-plugin {arguments}", shell=True, capture_output=True, text=True,
+                              env=environment, cwd=folder)
+        if done.returncode != code or text not in done.stderr:
+            sys.exit(f"new-plugin {arguments}: {done.returncode} {done.stderr}")
+    if [p.name for p in folder.iterdir() if p.is_dir() and p.name not in ("full", "c", "cpp", "moved here")]:
+        sys.exit(f"a refused project left something: {list(folder.iterdir())}")
+
+
+def main(build):
+    packager = load_packager()
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder).resolve()
+        packager.main(build, folder / "plugrad.tar.gz")
+        moved = folder / "moved here"
+        moved.mkdir()
+        subprocess.run(["tar", "-xf", folder / "plugrad.tar.gz", "-C", moved], check=True)
+        (folder / "plugrad.tar.gz").unlink()
+        prefix = next(moved.iterdir())
+        environment = {"PATH": f"{prefix}/bin:/usr/local/bin:/usr/bin:/bin", "HOME": str(folder)}
+        check_libraries(packager, prefix)
+        for language in ("c", "cpp"):
+            make_and_judge(environment, folder, language)
+        check_refusals(environment, folder)
+    print("archive: unpacked elsewhere it makes, builds and judges plugins in C and C++")
+
+
+main(*sys.argv[1:])
