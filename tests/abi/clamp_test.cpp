@@ -1,35 +1,14 @@
 // Whoever fills a caller's struct writes at most the caller's size: every struct that a plugin
 // fills, at every size, with a page that cannot be touched right behind it.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cstring>
 
+#include "abi/guarded.h"
 #include "abi/plugin_host.h"
 
 namespace plugrad::abi {
 namespace {
-
-// `size` bytes that end where an unreadable page begins.
-class GuardedBytes {
- public:
-  explicit GuardedBytes(size_t size) : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
-    pages_ = (size + page_ - 1) / page_ + 1;
-    base_ = static_cast<char*>(
-        mmap(nullptr, pages_ * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    mprotect(base_ + (pages_ - 1) * page_, page_, PROT_NONE);
-    data_ = base_ + (pages_ - 1) * page_ - size;
-  }
-  ~GuardedBytes() { munmap(base_, pages_ * page_); }
-  GuardedBytes(const GuardedBytes&) = delete;
-  GuardedBytes& operator=(const GuardedBytes&) = delete;
-  char* data() const { return data_; }
-
- private:
-  size_t page_, pages_;
-  char *base_, *data_;
-};
 
 // Calls `call` with a struct of each size from the bare header to longer than ours.
 template <typename Struct, typename Call>

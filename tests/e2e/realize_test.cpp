@@ -127,7 +127,7 @@ TEST_F(Realize, AnAssignedLeafIsALeafAgain) {
     const engine::Session::Lock lock(session);
     session.assign(*weight, session.graph().binary(Op::Add, weight->node, weight->node));
   }
-  session.step_realize({});
+  session.step_realize();
   EXPECT_EQ(session.graph()[weight->node].op, Op::Buffer);
   EXPECT_TRUE(session.is_tracked(weight->node));
   EXPECT_THAT(values(weight), ElementsAre(6, 8));
@@ -142,7 +142,7 @@ TEST_F(Realize, AStepComputesLossesAndAssignmentsInOnePlan) {
     session.assign(*weight, session.graph().binary(Op::Sub, weight->node, x->node));
   }
   const uint64_t plans = session.statistics().plans_run;
-  session.step_realize({});
+  session.step_realize();
   EXPECT_EQ(session.statistics().plans_run, plans + 1);
   EXPECT_EQ(kernels([&] { EXPECT_EQ(session.item(*loss), 10); }), 0u);
   EXPECT_THAT(values(weight), ElementsAre(0, -1, -2, -3));

@@ -1,6 +1,7 @@
 // What the session is made of, beside the graph.
 #pragma once
 
+#include <unordered_map>
 #include <vector>
 
 #include "engine/canonical.h"
@@ -20,6 +21,11 @@ struct Session::Parts {
   TensorState* first_state = nullptr;
   size_t state_count = 0;
   std::vector<TensorState*> pending;
+  struct Before {  // an assignment of the step that is being recorded
+    StatePtr state;
+    bool was_pending = false;
+  };
+  std::unordered_map<TensorState*, Before> step_assigned;
   std::vector<std::weak_ptr<TensorState>> losses;
 
   CanonicalGraph canonical;

@@ -14,12 +14,25 @@ uint64_t size_in_bytes(const schedule::PlannedBuffer& buffer) {
   return static_cast<uint64_t>(buffer.elem_count) * size_of(buffer.dtype);
 }
 
+// What memory was wanted for is known here, and added to the error.
+template <class Purpose>
+std::shared_ptr<runtime::Buffer> allocate_for(runtime::Device& device, uint64_t size_bytes,
+                                              const Purpose& purpose) {
+  try {
+    return device.allocate(size_bytes);
+  } catch (const OutOfMemoryError& e) {
+    throw OutOfMemoryError(e.size_bytes(), fmt::format("{}. It is for {}", e.what(), purpose()));
+  }
+}
+
 ValuePtr make_output(const schedule::PlannedBuffer& planned, runtime::Device& device) {
   auto value = std::make_shared<Value>();
   value->dtype = planned.dtype;
   value->device = planned.device;
   value->size_bytes = size_in_bytes(planned);
-  value->buffer = device.allocate(value->size_bytes);
+  value->buffer = allocate_for(device, value->size_bytes, [&] {
+    return fmt::format("{} elements of {}", planned.elem_count, name_of(planned.dtype));
+  });
   return value;
 }
 
@@ -65,7 +78,10 @@ void run_steps(ReadyPlan& ready, const Bindings& bound, Statistics& statistics) 
 
 runtime::Buffer& buffer_of(Value& value, DeviceTable& devices) {
   if (!value.buffer) {
-    auto buffer = devices.open(value.device).allocate(value.size_bytes);
+    auto buffer = allocate_for(devices.open(value.device), value.size_bytes, [&] {
+      return fmt::format("{} elements of {} that come from the host",
+                         value.size_bytes / size_of(value.dtype), name_of(value.dtype));
+    });
     buffer->copy_in(value.host.data(), value.size_bytes);
     value.buffer = std::move(buffer);
     value.host = {};
@@ -130,7 +146,9 @@ void ArenaPool::grow(const ReadyPlan& ready) {
     if (buffer && buffer->size_bytes() >= size_bytes) continue;
     forget_temporaries();
     buffer.reset();  // first, so that its memory can serve the larger one
-    buffer = ready.arena_devices[i]->allocate(size_bytes);
+    buffer = allocate_for(*ready.arena_devices[i], size_bytes, [&] {
+      return fmt::format("values between {} kernels", ready.plan.steps.size());
+    });
   }
 }
 

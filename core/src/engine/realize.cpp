@@ -68,7 +68,8 @@ bool Session::is_stored(Id base, uint32_t device) {
 // views where that has a value already. Constants need none.
 Id Session::stored_base(Id node, uint32_t device) {
   Id bottom = node;
-  while (!is_stored(bottom, device) && is_view(graph_[bottom].op)) bottom = graph_.sources(bottom)[0];
+  while (!is_stored(bottom, device) && is_view(graph_[bottom].op))
+    bottom = graph_.sources(bottom)[0];
   if (is_stored(bottom, device)) return bottom;
   Id base = node;
   while (keeps_every_element(graph_[base].op)) base = graph_.sources(base)[0];
@@ -128,17 +129,6 @@ void Session::realize_with_pending(States states) {
   realize(all);
 }
 
-void Session::step_realize(States states) {
-  const Guard guard(mutex_);
-  std::vector<StatePtr> losses;
-  for (const auto& weak : parts_->losses)
-    if (StatePtr loss = weak.lock()) losses.push_back(std::move(loss));
-  std::vector<TensorState*> all(states.begin(), states.end());
-  for (const StatePtr& loss : losses) all.push_back(loss.get());
-  realize_with_pending(all);
-  parts_->losses.clear();
-}
-
 // The state has a value now: it is no longer pending, and leads back to its inputs only for a
 // gradient.
 void Session::settle(TensorState& state) {
@@ -146,6 +136,7 @@ void Session::settle(TensorState& state) {
   const bool assigned_leaf = state.pending && state.requires_grad;
   if (state.pending) std::erase(parts_->pending, &state);
   state.pending = false;
+  parts_->step_assigned.erase(&state);
   if (state.release_tape || assigned_leaf || !parts_->tape.has_tracked_source(graph_, state.node)) {
     cut(state, base);
   }

@@ -60,6 +60,7 @@ StatePtr Session::make(Id node, uint32_t device) {
 
 void Session::remove(TensorState* state) {
   const Guard guard(mutex_);
+  const auto assigned = parts_->step_assigned.extract(state);  // what it holds goes last
   (state->previous ? state->previous->next : parts_->first_state) = state->next;
   if (state->next) state->next->previous = state->previous;
   if (state->pending) std::erase(parts_->pending, state);
@@ -69,6 +70,7 @@ void Session::remove(TensorState* state) {
 
 void Session::assign(TensorState& state, Id node) {
   const Guard guard(mutex_);
+  note_assignment(state);
   state.node = node;
   if (state.requires_grad) parts_->tape.mark_leaf(node);
   if (!state.pending) parts_->pending.push_back(&state);

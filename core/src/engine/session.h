@@ -125,9 +125,23 @@ class Session {
   void realize(TensorState& state);
   /// With all pending assignments.
   void realize_with_pending(States states);
-  /// What an optimiser's step realises: `states`, pending assignments and the losses noted by
-  /// backward, in one plan.
-  void step_realize(States states);
+  /// While one lives, this thread records an optimiser's step: what is assigned is put back when
+  /// the step cannot be recorded or computed.
+  class StepScope {
+   public:
+    StepScope();
+    ~StepScope();
+    StepScope(const StepScope&) = delete;
+    StepScope& operator=(const StepScope&) = delete;
+
+   private:
+    bool outer_;
+    int exceptions_;
+  };
+  /// Computes the recorded step: its assignments, others that are pending and the losses noted by
+  /// backward, in one plan; where memory lacks for the others, without them. Errors leave every
+  /// tensor as it was before the step.
+  void step_realize();
   /// backward() notes its loss, so that the step's plan computes it with the gradients.
   void note_loss(const StatePtr& loss);
 
@@ -181,6 +195,10 @@ class Session {
   std::vector<std::shared_ptr<Value>> compute(std::span<const Id> roots, uint32_t default_device);
   void settle(TensorState& state);
   void cut(TensorState& state, Id base);
+
+  // step.cpp
+  void note_assignment(TensorState& state);
+  void undo_step();
 
   // read.cpp
   std::optional<uint64_t> constant_value(Id node);

@@ -106,7 +106,7 @@ Tensor Optimizer::gradient(size_t i) const {
 }
 
 void Optimizer::realize_recorded() {
-  engine::Session::current().step_realize({});
+  engine::Session::current().step_realize();
 }
 
 SGD::SGD(std::vector<Tensor> parameters, const SGDOptions& options)
@@ -125,6 +125,7 @@ void SGD::step() {
 }
 
 void SGD::record_step() {
+  const engine::Session::StepScope scope;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     if (!parameters_[i].grad().defined()) continue;
     Tensor g = gradient(i);
@@ -171,6 +172,7 @@ Tensor Adam::direction(size_t i, const Tensor& g) {
 }
 
 void Adam::record_step() {
+  const engine::Session::StepScope scope;
   record_correction();
   for (size_t i = 0; i < parameters_.size(); ++i) {
     if (!parameters_[i].grad().defined()) continue;
@@ -199,6 +201,7 @@ void LAMB::step() {
 }
 
 void LAMB::record_step() {
+  const engine::Session::StepScope scope;
   record_correction();
   for (size_t i = 0; i < parameters_.size(); ++i) {
     if (!parameters_[i].grad().defined()) continue;
@@ -230,6 +233,7 @@ void Muon::step() {
 }
 
 void Muon::record_step() {
+  const engine::Session::StepScope scope;
   const std::vector<double> coefficients(options_.coefficients.begin(),
                                          options_.coefficients.end());
   for (size_t i = 0; i < parameters_.size(); ++i) {

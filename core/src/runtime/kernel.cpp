@@ -111,6 +111,8 @@ class Maker {
       d_.kernels.from_disk.fetch_add(1);
       return true;
     }
+    if (load_status_ == PGR_STATUS_DEVICE_LOST)
+      d_.calls.fail("load", kernel_.name, load_status_, reason);
     d_.kernels.rejected.fetch_add(1);
     disk.remove(as_bytes(key));
     log_line(LogLevel::Info,
@@ -153,7 +155,7 @@ class Maker {
     });
     std::string said = escaped.empty() ? error.message() : escaped;
     if (status == PGR_STATUS_COMPILE_FAILED) throw_compile_error(said, std::string(log.text()));
-    if (status != PGR_STATUS_OK) throw_status(d_.name, "compile", status, said);
+    if (status != PGR_STATUS_OK) d_.calls.fail("compile", kernel_.name, status, said);
     kernel_.binary = bytes_of(binary);
   }
 

@@ -1,0 +1,68 @@
+// An optimiser's step: recorded by assignments, computed in one plan, undone when that fails.
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "engine/parts.h"
+#include "plugrad/error.h"
+
+namespace plugrad::engine {
+namespace {
+
+using Guard = std::lock_guard<std::recursive_mutex>;
+
+thread_local bool records_step = false;
+
+}  // namespace
+
+Session::StepScope::StepScope()
+    : outer_(std::exchange(records_step, true)), exceptions_(std::uncaught_exceptions()) {}
+Session::StepScope::~StepScope() {
+  records_step = outer_;
+  if (std::uncaught_exceptions() <= exceptions_) return;
+  Session& session = Session::current();
+  const Guard guard(session.mutex_);
+  session.undo_step();
+}
+
+void Session::note_assignment(TensorState& state) {
+  if (!records_step || parts_->step_assigned.contains(&state)) return;
+  Parts::Before before{make(state.node, state.device), state.pending};
+  parts_->step_assigned.emplace(&state, std::move(before));
+}
+
+void Session::undo_step() {
+  const auto assigned = std::exchange(parts_->step_assigned, {});
+  for (const auto& [state, before] : assigned) {
+    state->node = before.state->node;
+    if (state->requires_grad) parts_->tape.mark_leaf(state->node);
+    if (state->pending && !before.was_pending) std::erase(parts_->pending, state);
+    state->pending = before.was_pending;
+  }
+  parts_->maybe_garbage = true;
+}
+
+void Session::step_realize() {
+  const Guard guard(mutex_);
+  std::vector<StatePtr> losses;
+  for (const auto& weak : parts_->losses)
+    if (StatePtr loss = weak.lock()) losses.push_back(std::move(loss));
+  std::vector<TensorState*> own;
+  for (const StatePtr& loss : losses) own.push_back(loss.get());
+  try {
+    try {
+      realize_with_pending(own);
+    } catch (const OutOfMemoryError&) {
+      for (const auto& [state, before] : parts_->step_assigned) own.push_back(state);
+      if (parts_->pending.size() <= parts_->step_assigned.size()) throw;
+      realize(own);
+    }
+  } catch (...) {
+    undo_step();
+    throw;
+  }
+  parts_->step_assigned.clear();
+  parts_->losses.clear();
+}
+
+}  // namespace plugrad::engine

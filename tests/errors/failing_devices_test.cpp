@@ -1,0 +1,182 @@
+// Devices that fail while a program runs on them: lost, out of memory, broken calls. Each error
+// names device, kernel and remedy, and the program goes on: with another device, or when there is
+// memory again.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "errors/fresh_process.h"
+#include "plugrad/optim.h"
+#include "plugrad/tensor.h"
+
+using namespace plugrad;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+namespace {
+
+using Floats = std::vector<float>;
+
+// Runs `body` with CPU as the default device and REFERENCE beside it, behind `layers`.
+Outcome run_behind(const std::string& layers, const std::function<void()>& body) {
+  return run_in_fresh_process(
+      [&](Settings& s) {
+        s.device = "CPU";
+        s.plugin_path = PLUGRAD_PLUGIN_DIRECTORY;
+        s.layers = layers;
+      },
+      [&] {
+        body();
+        if (testing::Test::HasFailure()) throw std::runtime_error("see above");
+      });
+}
+
+// "kind: message" of what f throws.
+std::string error_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return std::string(to_string(e.kind())) + ": " + e.what();
+  }
+  return "no error";
+}
+
+// A training step on two parameters, with momentum.
+struct Training {
+  Tensor weight = Tensor::from<float>({1, 2, 3}).requires_grad_();
+  Tensor bias = Tensor::from<float>({0.5f}).requires_grad_();
+  optim::SGD sgd{{weight, bias}, {.lr = 0.125, .momentum = 0.5}};
+
+  void step() {
+    sgd.zero_grad();
+    ((weight * weight + bias).sum() * 0.5).backward();
+    sgd.step();
+  }
+  Floats values() const {
+    Floats out = weight.to_vector<float>();
+    out.push_back(bias.item<float>());
+    return out;
+  }
+};
+
+}  // namespace
+
+TEST(LostDevice, IsNamedWithKernelAndRemedyAndTheProgramGoesOnElsewhere) {
+  Outcome o = run_behind("faults:device=REFERENCE:launch=2+@DEVICE_LOST", [] {
+    Tensor here = (Tensor::from<float>({1, 2}) * 2).realize();
+    Tensor there = (Tensor::from<float>({3, 4}, "REFERENCE") * 2).realize();
+    const std::string lost = error_of([&] { (there + 1).realize(); });
+    EXPECT_THAT(lost, AllOf(StartsWith("device: [launch "),
+                            HasSubstr("] REFERENCE:0 is lost since"), HasSubstr("DEVICE_LOST"),
+                            HasSubstr("go on with another device (DEV, Tensor::to)")));
+    const std::string kernel =
+        lost.substr(lost.find("launch"), lost.find(']') - lost.find("launch"));
+    for (const auto& use : std::vector<std::function<void()>>{
+             [&] { there.to_vector<float>(); }, [&] { (there * 3).realize(); },
+             [&] { there.to("CPU").realize(); },
+             [&] { (Tensor::from<float>({1}, "REFERENCE") + 1).realize(); }})
+      EXPECT_THAT(error_of(use), AllOf(StartsWith("device: ["),
+                                       HasSubstr("REFERENCE:0 is lost since"), HasSubstr(kernel)));
+    EXPECT_EQ(here.to_vector<float>(), (Floats{2, 4}));
+    EXPECT_EQ((here + 1).to_vector<float>(), (Floats{3, 5}));
+  });
+  EXPECT_TRUE(o.survived);
+  EXPECT_EQ(o.error, "");
+}
+
+TEST(LostDevice, AtEachCallInTurnTheProgramSurvivesAndGoesOn) {
+  for (int call = 1; call <= 12; ++call) {
+    Outcome o = run_behind("faults:device=REFERENCE:lost=" + std::to_string(call), [] {
+      Tensor here = (Tensor::from<float>({1, 2}) * 2).realize();
+      std::string said;
+      for (int i = 0; i < 3; ++i)
+        said = error_of([] {
+          Tensor x = Tensor::from<float>({3, 4}, "REFERENCE");
+          (x * 2 + x.sum()).to_vector<float>();
+        });
+      EXPECT_THAT(said, AllOf(StartsWith("device: "), HasSubstr("REFERENCE:0 is lost since")));
+      EXPECT_EQ((here + 1).to_vector<float>(), (Floats{3, 5}));
+    });
+    EXPECT_TRUE(o.survived) << call;
+    EXPECT_EQ(o.error, "") << call;
+  }
+}
+
+TEST(BrokenDevice, WhatItThrowsAndUnknownCodesAreErrorsThatNameIt) {
+  Outcome o = run_behind("faults:launch=1@THROW:copy=2@4711:synchronize=1@THROW", [] {
+    Tensor x = Tensor::from<float>({1, 2});
+    EXPECT_THAT(error_of([&] { (x * 2).realize(); }),
+                AllOf(StartsWith("device: [launch "),
+                      HasSubstr("CPU:0: an exception left the plugin"), HasSubstr("(INTERNAL)")));
+    EXPECT_THAT(error_of([&] { (x * 2).to_vector<float>(); }),
+                AllOf(StartsWith("device: [copy_out"), HasSubstr("(INTERNAL)")));
+    EXPECT_EQ((x * 2).to_vector<float>(), (Floats{2, 4}));
+  });
+  EXPECT_EQ(o.error, "");
+}
+
+TEST(BrokenDevice, AnAllocationThatFailsForOnceIsTriedAgain) {
+  for (int call = 1; call <= 4; ++call) {
+    Outcome o = run_behind("faults:alloc=" + std::to_string(call), [] {
+      Training training;
+      for (int i = 0; i < 3; ++i) training.step();
+      EXPECT_EQ(training.values().size(), 4u);
+    });
+    EXPECT_EQ(o.error, "") << call;
+  }
+}
+
+TEST(OutOfMemory, NamesDeviceSizeUseAndWhatTheMemoryWasFor) {
+  Outcome o = run_behind("faults:alloc=2+", [] {
+    Tensor x = Tensor::from<float>({1, 2, 3});
+    EXPECT_THAT(error_of([&] { (x.reshape({3, 1}).expand({3, 1000}) + 1).realize(); }),
+                AllOf(StartsWith("device: [alloc] CPU:0 is out of memory: 12.0 KiB wanted"),
+                      HasSubstr("in use"), HasSubstr("for 3000 elements of f32"),
+                      HasSubstr("free tensors or use smaller batches")));
+  });
+  EXPECT_EQ(o.error, "");
+}
+
+TEST(OutOfMemory, AStepThatFailsLeavesParametersAndStateAsTheyWere) {
+  Outcome o = run_behind("", [] {
+    Training plain, disturbed;
+    for (int i = 0; i < 2; ++i) {
+      plain.step();
+      disturbed.step();
+    }
+    const Floats before = disturbed.values();
+    EXPECT_EQ(before, plain.values());
+    {
+      SettingScope scope([](Settings& s) { s.memory_limit_bytes = 1; });
+      EXPECT_THAT(error_of([&] { disturbed.step(); }), HasSubstr("out of memory"));
+      EXPECT_THAT(error_of([&] { disturbed.step(); }), HasSubstr("out of memory"));
+    }
+    EXPECT_EQ(disturbed.values(), before);
+    for (int i = 0; i < 2; ++i) {
+      plain.step();
+      disturbed.step();
+    }
+    EXPECT_EQ(disturbed.values(), plain.values());
+  });
+  EXPECT_EQ(o.error, "");
+}
+
+TEST(OutOfMemory, AnAssignmentThatDoesNotFitStaysAndHindersNobody) {
+  Outcome o = run_behind("", [] {
+    Training plain, training;
+    plain.step();
+    plain.step();
+    training.step();
+    Tensor large = Tensor::from(Floats(1 << 20, 4.0f)).realize();
+    {
+      SettingScope scope([](Settings& s) { s.memory_limit_bytes = 5 << 20; });
+      large.assign(large * 3 + 2);
+      EXPECT_THAT(error_of([&] { large.realize(); }), HasSubstr("out of memory"));
+      EXPECT_EQ((Tensor::from<float>({1}) + 1).to_vector<float>(), (Floats{2}));
+      training.step();
+      EXPECT_EQ(training.values(), plain.values());
+    }
+    EXPECT_EQ(large.to_vector<float>()[12345], 14.0f) << "when there is memory, it is done";
+  });
+  EXPECT_EQ(o.error, "");
+}
