@@ -1,4 +1,4 @@
-"""archive_test.py BUILD_TREE ARCHIVE: makes the archive; the relocatable archive, unpacked at another place, is all that a plugin's author needs.
+"""archive_test.py BUILD_TREE ARCHIVE: the relocatable archive, unpacked elsewhere, is all that an author of plugins needs.
 
 Every shared library that a file of it loads comes from the archive or is one that each system has; and with the
 archive's bin on PATH and nothing else of plugrad's, `plugrad new-plugin` makes projects in C and C++ that configure
