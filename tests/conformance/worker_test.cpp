@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "conformance/suite_run.h"
@@ -45,12 +46,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Fault{"launch-exit", Status::Crash, "ended the process with exit(3)"},
                     Fault{"launch-throw", Status::Fail, "thrown by a plugin"},
                     Fault{"launch-hang", Status::Timeout, "did not return within 2 s"},
-                    Fault{"launch-print", Status::Crash, "it printed: printed by a plugin"},
-                    Fault{"before", Status::Fail, "outside"}),
-    [](const auto& info) {
-      std::string name = info.param.name;
-      for (char& c : name)
-        if (c == '-') c = '_';
+                    Fault{"launch-print", Status::Crash, "it printed: printed by a plugin"}),
+    [](const auto& tested) {
+      std::string name = tested.param.name;
+      std::replace(name.begin(), name.end(), '-', '_');
       return name;
     });
 
@@ -59,6 +58,13 @@ TEST(Worker, ACrashAndAHangGiveTheStack) {
     const Report report = run_faulty(fault);
     EXPECT_THAT(result_of(report, kLaunches).stack, HasSubstr("libplugrad_plugin_faulty.so"));
   }
+}
+
+TEST(Worker, AWriteOutsideABufferIsFoundByItsGuardBytes) {
+  const Report report = run_suite(faulty_options("before", "l1.access.gates.f32"));
+  EXPECT_EQ(report.totals.fail, 1u);
+  EXPECT_THAT(report.tests[0].message, HasSubstr("outside buffer"));
+  EXPECT_THAT(report.tests[0].message, HasSubstr("at byte -1"));
 }
 
 TEST(Worker, APluginWithoutFaultsPasses) {

@@ -32,7 +32,8 @@ static void read_fault(const pgr_option *options, uint32_t count, uint32_t strid
 }
 
 __attribute__((noinline)) static void crash_here(void) {
-  *(volatile int *)8 = 1;
+  int *volatile nowhere = (int *)8;
+  *nowhere = 1;
 }
 
 void happen(const char *fault, const char *place) {
@@ -47,7 +48,7 @@ void happen(const char *fault, const char *place) {
   if (strcmp(what, "hang") == 0)
     for (;;) usleep(1000);
   if (strcmp(what, "print") == 0) {
-    printf("printed by a plugin\n");
+    fprintf(stderr, "printed by a plugin\n");
     abort();
   }
 }
