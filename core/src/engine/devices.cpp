@@ -27,7 +27,10 @@ std::string plain_name(std::string_view text) {
   const auto records = runtime::Registry::instance().records();
   const bool found =
       std::ranges::any_of(records, [&](const auto& r) { return is_available(r, choice.plugin); });
-  return found ? short_name(choice.plugin, choice.index.value_or(0)) : std::string();
+  if (!found) return {};
+  // A number other than the first may not exist, which is told here and not when it is used.
+  if (choice.index.value_or(0) != 0) runtime::Registry::instance().require_numbers(text);
+  return short_name(choice.plugin, choice.index.value_or(0));
 }
 
 }  // namespace

@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "runtime/device_facts.h"
 #include "runtime/named_renderer.h"
 #include "runtime/plugin.h"
 
 namespace plugrad::runtime {
 namespace {
-
-constexpr std::uint32_t kMaxTensorCores = 1024;
 
 template <class Table>
 void require_interface(DeviceState& s, const char* name, std::uint32_t struct_id, Table& table) {
@@ -59,25 +58,13 @@ void read_info(DeviceState& s) {
   pgr_device_info info;
   PGR_INIT(info, DEVICE_INFO);
   s.calls.check("info", [&](pgr_error* e) { return s.device.info(s.handle, &info, e); });
-  s.info = {copied(info.stable_id), copied(info.name), copied(info.arch),    copied(info.vendor),
-            copied(info.driver),    info.memory_bytes, info.is_software != 0};
+  s.info = checked_info(s.name, info);
 }
 
-// Tensor cores are copied, because the plugin's records may be shorter or longer than ours.
 void read_caps(DeviceState& s) {
   PGR_INIT(s.caps, DEVICE_CAPS);
   s.calls.check("caps", [&](pgr_error* e) { return s.device.caps(s.handle, &s.caps, e); });
-  std::uint32_t count =
-      s.caps.tensor_cores ? std::min(s.caps.tensor_core_count, kMaxTensorCores) : 0;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    auto* at =
-        reinterpret_cast<const unsigned char*>(s.caps.tensor_cores) + i * s.caps.tensor_core_stride;
-    pgr_tensor_core core;
-    if (!copy_table(at, PGR_STRUCT_TENSOR_CORE, core)) s.tensor_cores.push_back(core);
-  }
-  s.caps.tensor_cores = s.tensor_cores.data();
-  s.caps.tensor_core_count = static_cast<std::uint32_t>(s.tensor_cores.size());
-  s.caps.tensor_core_stride = sizeof(pgr_tensor_core);
+  check_caps(s.name, s.caps, s.tensor_cores);
 }
 
 std::vector<pgr_option> option_records(const PluginOptions& options) {

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "runtime/device_state.h"
 #include "runtime/host_api.h"
+#include "runtime/trial.h"
 
 namespace plugrad::runtime {
 namespace {
@@ -122,7 +123,24 @@ bool Plugin::read_info(LoadRecord& record) {
   return true;
 }
 
-Plugin* Plugin::open(LoadRecord& record) {
+// What the child does is what comes next here, without keeping anything of it.
+bool Plugin::survives_trial(LoadRecord& record, std::uint32_t limit_ms) {
+  std::string outcome = outcome_on_trial(
+      record.path,
+      [trial = record]() mutable {
+        void* entry = entry_of(trial);
+        Plugin plugin;
+        std::string ignored;
+        if (entry && plugin.start(trial.path, entry, trial)) plugin.device_count(ignored);
+      },
+      limit_ms);
+  if (outcome.empty()) return true;
+  return refuse(
+      record, LoadStage::Open, fmt::format("opened on trial in a process of its own, {}", outcome),
+      fmt::format("ask its maker; without a trial: PLUGRAD_TRUST_PLUGINS={}", record.path));
+}
+
+Plugin* Plugin::open(LoadRecord& record, std::uint32_t trial_limit_ms) {
   static std::mutex mutex;
   static auto* opened =
       new std::map<std::string, std::unique_ptr<Plugin>>;  // entry runs once a process
@@ -131,6 +149,7 @@ Plugin* Plugin::open(LoadRecord& record) {
   std::lock_guard lock(mutex);
   auto found = opened->find(path);
   if (found == opened->end()) {
+    if (!survives_trial(record, trial_limit_ms)) return nullptr;
     void* entry = entry_of(record);
     if (!entry) return nullptr;
     auto plugin = std::make_unique<Plugin>();

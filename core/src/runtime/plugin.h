@@ -14,9 +14,9 @@ namespace plugrad::runtime {
 /// One for each library and process; never closed.
 class Plugin {
  public:
-  /// Opens the library that `record` names and moves the record on, to Loaded or to Refused with
-  /// its reason. The same library gives the same Plugin. Null when it is refused.
-  static Plugin* open(LoadRecord& record);
+  /// Opens the library that `record` names, on trial first, and moves the record on, to Loaded or
+  /// to Refused with its reason. The same library gives the same Plugin. Null when it is refused.
+  static Plugin* open(LoadRecord& record, std::uint32_t trial_limit_ms);
 
   const pgr_plugin_api& api() const { return api_; }
   const std::string& path() const { return path_; }
@@ -35,6 +35,7 @@ class Plugin {
   bool interface(const char* name, std::uint32_t struct_id, Table& out) const;
 
  private:
+  static bool survives_trial(LoadRecord& record, std::uint32_t limit_ms);
   bool start(const std::string& path, void* entry, LoadRecord& record);
   bool read_info(LoadRecord& record);
 

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "runtime/device.h"
@@ -19,19 +21,28 @@ struct PluginEntry {
   LayerList layers;                              // around each of them
   std::vector<std::unique_ptr<Device>> devices;  // by visible number; null until it is opened
 
+  std::uint32_t trial_limit_ms = 0;  // for opening the library
+
   /// Opens the library and counts its devices; without a `visible` selection all of them show.
-  /// Whether there is one now; the record says why not.
+  /// Whether there is one now; the record says why not. Errors: User, where `visible` names a
+  /// number that the plugin has not.
   bool start(const std::optional<Selection>& visible);
-  /// Opens it on first use.
+  /// Opens it on first use. Errors: as opening it, which the record keeps; User in a process that
+  /// was forked after it was opened.
   Device& device(std::uint32_t number);
 
  private:
+  void count_devices(const std::optional<Selection>& visible);
+  void open(std::uint32_t number);
+  void check_identity(std::uint32_t number);
   void choose_visible(const std::optional<Selection>& visible, std::uint32_t count);
   std::vector<std::uint32_t> filtered(const Selection& visible, std::uint32_t count) const;
   bool physical_matches(const DeviceChoice& choice, std::uint32_t index) const;
 
   Plugin* plugin_ = nullptr;
-  std::vector<std::uint32_t> physical_;  // the plugin's index of each visible device
+  std::vector<std::uint32_t> physical_;             // the plugin's index of each visible device
+  std::map<std::uint32_t, std::string> id_of_;      // by the plugin's index, of those opened so far
+  std::map<std::string, std::uint32_t> number_of_;  // visible number by id
 };
 
 /// Whether the device has the name and identity that the choice asks for.

@@ -32,6 +32,8 @@ struct RegistryOptions {
   /// Text of NAME in NAME=1, for each plugin's device name; nothing: not set.
   std::function<std::optional<std::string>(const char* name)> environment;
   std::string layers;  // PLUGRAD_LAYERS
+  /// How long a library may take when it is opened on trial, before it counts as hanging.
+  std::uint32_t trial_limit_ms = 20000;
 };
 
 /// The settings' files and paths, the user's data directory, beside this library, the system's
@@ -62,6 +64,10 @@ class Registry {
   /// The first device that the selection allows; opens plugins in its order until one fits. Errors:
   /// User, with the place, the nearest name and why plugins were refused.
   Device& find_device(std::string_view selection, std::string_view source = "device");
+
+  /// Errors: User, with the place, where a plugin has no device of a number that the selection
+  /// names. Opens plugins for it, no device.
+  void require_numbers(std::string_view selection, std::string_view source = "device");
 
   /// Devices of plugins that are open.
   std::vector<Device*> devices();

@@ -3,6 +3,8 @@
 #include <sys/auxv.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -58,6 +60,7 @@ std::string manifest_path(const std::string& library) {
 // Refuses what everybody could have put there: the link, what it leads to, the manifest.
 bool check_permissions(LoadRecord& record, const std::string& found_as) {
   record.stage = LoadStage::Permissions;
+  if (is_trusted(found_as) || is_trusted(record.path)) return true;
   for (const std::string& path : {found_as, record.path, manifest_path(record.path)}) {
     std::error_code error;
     if (!fs::exists(path, error)) continue;
@@ -66,7 +69,7 @@ bool check_permissions(LoadRecord& record, const std::string& found_as) {
     refuse(record, LoadStage::Permissions, unsafe);
     record.hint = fmt::format(
         "take the right to write from others: chmod o-w; or trust it: PLUGRAD_TRUST_PLUGINS={}",
-        path);
+        found_as);
     return false;
   }
   return true;
@@ -147,7 +150,7 @@ LoadRecord examine_plugin(const std::string& library_path, const std::string& or
   std::error_code error;
   std::optional<RegularFile> file = RegularFile::open(library_path, reason);
   if (!file) {
-    if (fs::is_symlink(library_path, error) && !fs::exists(library_path, error))
+    if (fs::is_symlink(library_path, error) && reason == std::strerror(ENOENT))
       reason = fmt::format("it is a link to a file that is not there: {}",
                            fs::read_symlink(library_path, error).string());
     refuse(record, LoadStage::Found, reason);

@@ -74,8 +74,8 @@ class Parser {
         text(p).find('=') < colon ||
         std::all_of(
             text(p).begin(), text(p).end(), [](unsigned char c) { return std::isdigit(c); });
-    out.offset = p.begin;
-    out.length = p.size();
+    out.offset = out.which_offset = p.begin;
+    out.length = out.which_length = p.size();
     if (bare_which) return which(p, out);
     Place plugin = p;
     if (colon != std::string_view::npos) plugin.end = p.begin + colon;
@@ -89,11 +89,13 @@ class Parser {
     if (name.empty()) refuse(p, "no device name before ':'");
     if (!std::all_of(name.begin(), name.end(), allowed))
       refuse(p, fmt::format("\"{}\" cannot be a device's name", name));
-    out.length = p.size();
+    out.length = out.which_length = p.size();
     out.plugin = canonical_device_name(name);
   }
 
   void which(Place p, DeviceChoice& out) {
+    out.which_offset = p.begin;
+    out.which_length = p.size();
     std::string_view value = text(p);
     if (value.starts_with("name=") && value.size() > 5) {
       out.name_glob = value.substr(5);
@@ -125,6 +127,11 @@ void refuse_selection(std::string_view text, std::size_t offset, std::size_t len
   caret += '^';
   if (length > 1) caret.append(length - 1, '~');
   fail(ErrorKind::User, "{}\n{}{}\n{}{} {}", message, kIndent, text, kIndent, caret, advice);
+}
+
+std::string device_numbers(std::size_t count) {
+  if (count == 1) return "1 device: 0";
+  return count == 0 ? "no device" : fmt::format("{} devices: 0 to {}", count, count - 1);
 }
 
 std::string canonical_device_name(std::string_view name) {

@@ -20,7 +20,9 @@ struct DeviceChoice {
   std::string plugin;  // upper case, aliases resolved: CPU
   std::optional<std::uint32_t> index;
   std::string name_glob, uuid_glob;
-  std::size_t offset = 0, length = 0;  // of the item's plugin (or which) in the text, for messages
+  // Places in the text, for messages: of the plugin (or which), and of which (or the plugin).
+  std::size_t offset = 0, length = 0;
+  std::size_t which_offset = 0, which_length = 0;
 };
 
 struct Selection {
@@ -36,6 +38,9 @@ Selection parse_selection(std::string_view text, std::string_view source);
 /// `advice`.
 [[noreturn]] void refuse_selection(std::string_view text, std::size_t offset, std::size_t length,
                                    std::string_view message, std::string_view advice);
+
+/// "1 device: 0", "3 devices: 0 to 2".
+std::string device_numbers(std::size_t count);
 
 /// Upper case; CLANG is CPU and GPU is OPENCL.
 std::string canonical_device_name(std::string_view name);

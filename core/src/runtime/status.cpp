@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "plugrad/error.h"
+#include "runtime/printable.h"
 
 namespace plugrad::runtime {
 namespace {
@@ -40,7 +41,7 @@ const char* status_name(pgr_status status) {
 
 std::string CallError::message() const {
   std::uint64_t size = std::min<std::uint64_t>(error_.message_size, sizeof message_);
-  return std::string(message_, size);
+  return printable(std::string_view(message_, size));
 }
 
 void throw_status(std::string_view device, std::string_view call, pgr_status status,
@@ -56,7 +57,7 @@ std::string describe_escaped() {
   try {
     throw;
   } catch (const std::exception& e) {
-    return std::string("an exception left the plugin: ") + e.what();
+    return "an exception left the plugin: " + printable(std::string_view(e.what()));
   } catch (...) {
     return "an exception left the plugin";
   }

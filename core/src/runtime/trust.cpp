@@ -12,16 +12,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_trusted(const fs::path& path) {
+}  // namespace
+
+bool is_trusted(const std::string& path) {
   std::vector<std::string> named = split_paths(settings().trust_plugins);
   return std::any_of(named.begin(), named.end(), [&](const std::string& item) {
     std::error_code error;
-    return !is_bare_name(item) &&
-           (fs::equivalent(item, path, error) || fs::equivalent(item, path.parent_path(), error));
+    return !is_bare_name(item) && (fs::equivalent(item, path, error) ||
+                                   fs::equivalent(item, fs::path(path).parent_path(), error));
   });
 }
-
-}  // namespace
 
 std::string unsafe_permissions(const std::string& path) {
   for (const fs::path& p : {fs::path(path), fs::path(path).parent_path()}) {

@@ -10,6 +10,9 @@ namespace plugrad::runtime {
 /// written by everybody, and PLUGRAD_TRUST_PLUGINS names neither.
 std::string unsafe_permissions(const std::string& path);
 
+/// Whether PLUGRAD_TRUST_PLUGINS names the file or the directory it stands in.
+bool is_trusted(const std::string& path);
+
 /// Parts of "a:b", without the empty ones, which in other tools mean the current directory.
 std::vector<std::string> split_paths(const std::string& text);
 

@@ -28,10 +28,11 @@ class FakeDevice : public testing::Test {
     if (!made) made = std::make_unique<Registry>(plugins.options());
     return *made;
   }
-  // The files of the disk cache.
+  // The kernels of the disk cache.
   std::vector<std::string> entries() {
     std::vector<std::string> out;
-    for (auto& e : std::filesystem::recursive_directory_iterator(cache.path()))
+    std::error_code none;
+    for (auto& e : std::filesystem::recursive_directory_iterator(cache.path() + "/kernels", none))
       if (e.is_regular_file()) out.push_back(e.path().string());
     return out;
   }

@@ -1,0 +1,93 @@
+#include "runtime/device_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "runtime/printable.h"
+#include "runtime/tables.h"
+
+namespace plugrad::runtime {
+namespace {
+
+constexpr std::uint32_t kMostTensorCores = 1024;
+constexpr std::uint64_t kMostTensorCoreStride = 1 << 16;
+constexpr std::uint32_t kWidestVector = 64;  // of kernel IR
+constexpr std::uint32_t kMostAlignment = 1 << 30;
+constexpr std::uint32_t kMostTileEdge = 1 << 16;
+
+[[noreturn]] void refuse(const std::string& device, const std::string& what) {
+  throw_status(device, "caps", PGR_STATUS_INCOMPATIBLE, "the plugin says " + what);
+}
+
+void check_lanes(const std::string& device, pgr_device_caps& caps) {
+  for (std::size_t d = 0; d < std::size(caps.vector_lanes); ++d) {
+    std::uint32_t& lanes = caps.vector_lanes[d];
+    if (lanes != 0 && !std::has_single_bit(lanes))
+      refuse(device, fmt::format("vector_lanes[{}] = {}, which is no power of two", d, lanes));
+    lanes = std::min(lanes, kWidestVector);
+  }
+}
+
+void check_groups(const std::string& device, const pgr_device_caps& caps) {
+  if (!caps.has_local) return;
+  for (int axis = 0; axis < 3; ++axis)
+    if (caps.max_local_size[axis] == 0)
+      refuse(device, fmt::format("has_local = 1 and max_local_size[{}] = 0", axis));
+  if (caps.max_local_total == 0) refuse(device, "has_local = 1 and max_local_total = 0");
+}
+
+// The plugin's records may be shorter or longer than ours. One of a dtype or kind that a later
+// minor brought is skipped.
+void read_cores(const std::string& device, const pgr_device_caps& caps,
+                std::vector<pgr_tensor_core>& out) {
+  if (caps.tensor_core_count == 0 || !caps.tensor_cores) return;
+  if (caps.tensor_core_count > kMostTensorCores)
+    refuse(device, fmt::format("tensor_core_count = {}, more than {}", caps.tensor_core_count,
+                               kMostTensorCores));
+  const std::uint64_t stride = caps.tensor_core_stride;
+  if (stride < sizeof(pgr_struct_header) || stride % alignof(void*) != 0 ||
+      stride > kMostTensorCoreStride)
+    refuse(device, fmt::format("tensor_core_stride = {}", stride));
+  for (std::uint32_t i = 0; i < caps.tensor_core_count; ++i) {
+    auto* at = reinterpret_cast<const unsigned char*>(caps.tensor_cores) + i * stride;
+    pgr_tensor_core core;
+    if (copy_table(at, PGR_STRUCT_TENSOR_CORE, core)) continue;
+    if (std::max(core.dtype_in, core.dtype_out) >= PGR_DTYPE_COUNT) continue;
+    for (std::uint32_t edge : {core.n, core.m, core.k, core.threads})
+      if (edge == 0 || edge > kMostTileEdge)
+        refuse(device, fmt::format("tensor core {} is {} x {} x {} of {} threads", i, core.n,
+                                   core.m, core.k, core.threads));
+    out.push_back(core);
+  }
+}
+
+}  // namespace
+
+DeviceInfo checked_info(const std::string& device, const pgr_device_info& theirs) {
+  DeviceInfo out{printable(theirs.stable_id), printable(theirs.name),   printable(theirs.arch),
+                 printable(theirs.vendor),    printable(theirs.driver), theirs.memory_bytes,
+                 theirs.is_software != 0};
+  if (out.stable_id.empty())
+    throw_status(device, "info", PGR_STATUS_INCOMPATIBLE,
+                 "the plugin gives no stable id, by which devices are told apart");
+  if (out.name.empty()) out.name = out.arch;
+  return out;
+}
+
+void check_caps(const std::string& device, pgr_device_caps& caps,
+                std::vector<pgr_tensor_core>& cores) {
+  check_lanes(device, caps);
+  check_groups(device, caps);
+  if (caps.denormals > PGR_DENORMALS_UNSPECIFIED) caps.denormals = PGR_DENORMALS_UNSPECIFIED;
+  const std::uint32_t align = caps.buffer_align_bytes;
+  if (align != 0 && (!std::has_single_bit(align) || align > kMostAlignment))
+    refuse(device, fmt::format("buffer_align_bytes = {}: not a power of two up to 2^30", align));
+  read_cores(device, caps, cores);
+  caps.tensor_cores = cores.data();
+  caps.tensor_core_count = static_cast<std::uint32_t>(cores.size());
+  caps.tensor_core_stride = sizeof(pgr_tensor_core);
+}
+
+}  // namespace plugrad::runtime

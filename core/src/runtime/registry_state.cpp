@@ -1,0 +1,106 @@
+#include "runtime/registry_state.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/search.h"
+
+namespace plugrad::runtime {
+
+void Registry::State::search() {
+  if (searched) return;
+  if (!options.visible_devices.empty())
+    visible = parse_selection(options.visible_devices, "PLUGRAD_VISIBLE_DEVICES");
+  layers = parse_layers(options.layers);
+  for (LoadRecord& record : search_plugins(options.places)) add(std::move(record));
+  searched = true;
+}
+
+PluginEntry& Registry::State::add(LoadRecord record) {
+  entries.push_back(std::make_unique<PluginEntry>());
+  entries.back()->record = std::move(record);
+  entries.back()->options = options_of(entries.back()->record);
+  entries.back()->layers = layers;
+  entries.back()->trial_limit_ms = options.trial_limit_ms;
+  return *entries.back();
+}
+
+std::vector<LoadRecord> Registry::State::records() const {
+  std::vector<LoadRecord> out;
+  for (const auto& entry : entries) out.push_back(entry->record);
+  return out;
+}
+
+PluginOptions Registry::State::options_of(const LoadRecord& record) const {
+  auto found = options.plugin_options.find(record.manifest.device_name);
+  return found == options.plugin_options.end() ? PluginOptions{} : found->second;
+}
+
+PluginEntry* Registry::State::available(const std::string& name) {
+  for (auto& entry : entries) {
+    LoadState state = entry->record.state;
+    bool usable = state == LoadState::Available || state == LoadState::Loaded;
+    if (usable && entry->record.manifest.device_name == name) return entry.get();
+  }
+  return nullptr;
+}
+
+PluginEntry* Registry::State::usable_from(const std::string& path) {
+  for (auto& entry : entries) {
+    LoadState state = entry->record.state;
+    bool usable =
+        state == LoadState::Available || state == LoadState::Loaded || state == LoadState::Shadowed;
+    if (usable && entry->record.path == path) return entry.get();
+  }
+  return nullptr;
+}
+
+void Registry::State::prefer(PluginEntry& preferred) {
+  auto at = std::find_if(entries.begin(), entries.end(),
+                         [&](const auto& entry) { return entry.get() == &preferred; });
+  std::rotate(entries.begin(), at, at + 1);
+  LoadRecord& first = preferred.record;
+  if (first.state == LoadState::Shadowed) first.state = LoadState::Available;
+  if (first.state != LoadState::Available) return;
+  first.reason.clear();
+  for (auto& entry : entries) {
+    LoadRecord& r = entry->record;
+    if (&r == &first || r.state != LoadState::Available ||
+        r.manifest.device_name != first.manifest.device_name)
+      continue;
+    r.state = LoadState::Shadowed;
+    r.reason = "the program added a plugin of the same device name";
+  }
+}
+
+std::vector<std::string> Registry::State::names_by_priority() {
+  std::vector<const Manifest*> found;
+  for (auto& entry : entries)
+    if (available(entry->record.manifest.device_name) == entry.get())
+      found.push_back(&entry->record.manifest);
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Manifest* a, const Manifest* b) { return a->priority > b->priority; });
+  std::vector<std::string> out;
+  for (const Manifest* manifest : found) out.push_back(manifest->device_name);
+  return out;
+}
+
+PluginEntry* Registry::State::open(const std::string& name) {
+  while (PluginEntry* entry = available(name)) {
+    if (entry->record.state == LoadState::Loaded || entry->start(visible)) return entry;
+    lift_shadow(name);
+  }
+  return nullptr;
+}
+
+void Registry::State::lift_shadow(const std::string& name) {
+  for (auto& entry : entries) {
+    LoadRecord& r = entry->record;
+    if (r.state != LoadState::Shadowed || r.manifest.device_name != name) continue;
+    r.state = LoadState::Available;
+    r.reason.clear();
+    return;
+  }
+}
+
+}  // namespace plugrad::runtime
