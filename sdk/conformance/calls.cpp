@@ -12,6 +12,17 @@ std::string Blob::text() const {
   return blob_.data ? std::string(static_cast<const char*>(blob_.data), blob_.size) : "";
 }
 
+std::vector<pgr_option> make_options(const std::map<std::string, std::string>& options) {
+  std::vector<pgr_option> made;
+  for (const auto& [key, value] : options) {
+    pgr_option& option = made.emplace_back();
+    PGR_INIT(option, OPTION);
+    option.key = sdk::to_pgr(key);
+    option.value = sdk::to_pgr(value);
+  }
+  return made;
+}
+
 std::string status_name(pgr_status status) {
   switch (status) {
 #define PLUGRAD_STATUS_CASE(NAME, number, meaning) \

@@ -1,9 +1,11 @@
 // Calls across the C line as a test makes them.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "conformance/test.h"
 #include "plugrad/plugin_api/plugin.h"
@@ -41,6 +43,9 @@ class Blob {
  private:
   pgr_blob blob_;
 };
+
+// Views of the map's texts.
+std::vector<pgr_option> make_options(const std::map<std::string, std::string>& options);
 
 // "OUT_OF_MEMORY"; an unknown code as "INTERNAL (code 77)".
 std::string status_name(pgr_status status);

@@ -82,13 +82,7 @@ class OpenedDevice final : public Device {
 };
 
 void OpenedDevice::open(uint32_t index, const std::map<std::string, std::string>& options) {
-  std::vector<pgr_option> given;
-  for (const auto& [key, value] : options) {
-    pgr_option& option = given.emplace_back();
-    PGR_INIT(option, OPTION);
-    option.key = sdk::to_pgr(key);
-    option.value = sdk::to_pgr(value);
-  }
+  const std::vector<pgr_option> given = make_options(options);
   expect_ok("plugin.device_open(" + std::to_string(index) + ")", [&](pgr_error* error) {
     return plugin_.api().device_open(plugin_.api().plugin, index, given.data(),
                                      static_cast<uint32_t>(given.size()), sizeof(pgr_option),

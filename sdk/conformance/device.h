@@ -29,9 +29,11 @@ struct ManifestFacts {
 
 class Plugin {
  public:
-  // dlopen and entry with a hello of this minor. Throws Failed.
-  static std::unique_ptr<Plugin> open(const std::string& path, uint32_t device_index,
-                                      std::map<std::string, std::string> device_options);
+  // dlopen and entry with a hello of this minor and the plugin-wide options. Throws Failed.
+  static std::unique_ptr<Plugin> open(
+      const std::string& path, uint32_t device_index,
+      std::map<std::string, std::string> device_options,
+      const std::map<std::string, std::string>& plugin_options = {});
   virtual ~Plugin() = default;
 
   virtual const std::string& path() const = 0;

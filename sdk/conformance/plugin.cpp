@@ -59,13 +59,14 @@ class Table {
 class OpenedPlugin final : public Plugin {
  public:
   OpenedPlugin(const std::string& path, uint32_t device_index,
-               std::map<std::string, std::string> device_options)
+               std::map<std::string, std::string> device_options,
+               const std::map<std::string, std::string>& plugin_options)
       : path_(std::filesystem::canonical(path).string()),
         manifest_(read_manifest(path_)),
         device_index_(device_index),
         device_options_(std::move(device_options)),
         entry_(find_entry(path_)) {
-    enter();
+    enter(make_options(plugin_options));
   }
 
   const std::string& path() const override { return path_; }
@@ -99,11 +100,13 @@ class OpenedPlugin final : public Plugin {
   }
 
  private:
-  void enter() {
+  void enter(const std::vector<pgr_option>& options) {
     pgr_hello hello;
     PGR_INIT(hello, HELLO);
     hello.host = &host();
     hello.plugin_path = sdk::to_pgr(path_);
+    hello.options = options.data();
+    hello.option_count = static_cast<uint32_t>(options.size());
     hello.option_stride = sizeof(pgr_option);
     const pgr_plugin_api* theirs = nullptr;
     expect_ok("the entry", [&](pgr_error* error) { return entry_(&hello, &theirs, error); });
@@ -133,9 +136,11 @@ class OpenedPlugin final : public Plugin {
 }  // namespace
 
 std::unique_ptr<Plugin> Plugin::open(const std::string& path, uint32_t device_index,
-                                     std::map<std::string, std::string> device_options) {
+                                     std::map<std::string, std::string> device_options,
+                                     const std::map<std::string, std::string>& plugin_options) {
   try {
-    return std::make_unique<OpenedPlugin>(path, device_index, std::move(device_options));
+    return std::make_unique<OpenedPlugin>(path, device_index, std::move(device_options),
+                                          plugin_options);
   } catch (const Failed&) {
     throw;
   } catch (const std::exception& error) {

@@ -10,24 +10,16 @@ namespace {
 const pgr_renderer_api* component = nullptr;
 std::map<std::string, std::string> dialect_options;
 
-pgr_option make_option(std::string_view key, std::string_view value) {
-  pgr_option option;
-  PGR_INIT(option, OPTION);
-  option.key = sdk::to_pgr(key);
-  option.value = sdk::to_pgr(value);
-  return option;
-}
-
 pgr_status render(pgr_device*, const pgr_render_desc* desc, pgr_blob* out, pgr_error* error) {
   pgr_status status = PGR_STATUS_OK;
   const pgr_status outer = sdk::guard(error, [&] {
     pgr_render_desc own = sdk::read(desc);
     own.struct_size = sizeof own;
-    std::vector<pgr_option> options;
-    for (const auto& [key, value] : dialect_options) options.push_back(make_option(key, value));
+    std::map<std::string, std::string> all = dialect_options;
     for (const auto& [key, value] :
          sdk::read_options(own.options, own.option_count, own.option_stride))
-      options.push_back(make_option(key, value));
+      all[std::string(key)] = value;
+    const std::vector<pgr_option> options = make_options(all);
     own.options = options.data();
     own.option_count = static_cast<uint32_t>(options.size());
     own.option_stride = sizeof(pgr_option);

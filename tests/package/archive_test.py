@@ -1,4 +1,4 @@
-"""archive_test.py BUILD_TREE: the relocatable archive, unpacked at another place, is all that a plugin's author needs.
+"""archive_test.py BUILD_TREE ARCHIVE: the relocatable archive, unpacked elsewhere, is all that an author of plugins needs.
 
 Every shared library that a file of it loads comes from the archive or is one that each system has; and with the
 archive's bin on PATH and nothing else of plugrad's, `plugrad new-plugin` makes projects in C and C++ that configure
@@ -64,15 +64,14 @@ def check_refusals(environment, folder):
         sys.exit(f"a refused project left something: {list(folder.iterdir())}")
 
 
-def main(build):
+def main(build, archive):
     packager = load_packager()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder).resolve()
-        packager.main(build, folder / "plugrad.tar.gz")
+        packager.main(build, archive)
         moved = folder / "moved here"
         moved.mkdir()
-        subprocess.run(["tar", "-xf", folder / "plugrad.tar.gz", "-C", moved], check=True)
-        (folder / "plugrad.tar.gz").unlink()
+        subprocess.run(["tar", "-xf", archive, "-C", moved], check=True)
         prefix = next(moved.iterdir())
         environment = {"PATH": f"{prefix}/bin:/usr/local/bin:/usr/bin:/bin", "HOME": str(folder)}
         check_libraries(packager, prefix)

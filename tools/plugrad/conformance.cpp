@@ -91,7 +91,7 @@ void resolve_device(const std::string& text, suite::Options& options) {
                                runtime::describe_records(records)));
 }
 
-std::map<std::string, std::string> parse_device_options(const std::vector<std::string>& given) {
+std::map<std::string, std::string> parse_key_values(const std::vector<std::string>& given) {
   std::map<std::string, std::string> options;
   for (const std::string& text : given) {
     const size_t equals = text.find('=');
@@ -114,7 +114,8 @@ suite::Options read_options(const Parsed& parsed) {
   if (!std::filesystem::is_regular_file(options.plugin_path))
     throw UsageError(fmt::format("--plugin {}: there is no such file", options.plugin_path));
   options.levels = parse_levels(parsed.get<std::vector<std::string>>("level"));
-  options.device_options = parse_device_options(parsed.get<std::vector<std::string>>("option"));
+  options.device_options = parse_key_values(parsed.get<std::vector<std::string>>("option"));
+  options.plugin_options = parse_key_values(parsed.get<std::vector<std::string>>("plugin-option"));
   options.full = parsed.has("full");
   options.filter = parsed.get<std::string>("filter");
   options.seed = parse_seed(parsed.get<std::string>("seed"));
@@ -264,6 +265,7 @@ boost::program_options::options_description describe_options() {
   options.add_options()("replay", text(), "runs exactly the test of this token");
   options.add_options()("waivers", text(), "JSON file of failures that are known");
   options.add_options()("option", texts(), "key=value for the device; may be repeated");
+  options.add_options()("plugin-option", texts(), "key=value for the plugin's entry; may be repeated");
   options.add_options()("time-limit-factor", po::value<double>()->default_value(1, "1"),
                         "stretches the time limits, for slow devices");
   options.add_options()("verify-report", po::value<std::string>(), "says whether the suite wrote this report");

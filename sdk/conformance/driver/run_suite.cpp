@@ -88,7 +88,7 @@ class Run {
     if (!fs::is_regular_file(options.plugin_path))
       throw std::runtime_error("there is no plugin " + options.plugin_path);
     return {find_worker(options.worker_path), fs::canonical(options.plugin_path).string(),
-            options.device_index, options.device_options};
+            options.device_index, options.device_options, options.plugin_options};
   }
 
   void name_plugin() {

@@ -127,7 +127,8 @@ void check_unload_waits(Context& context) {
     launch.kernel = program.kernel("slow");
     launch.start(t);
   }
-  expect_ints("a launch whose program was unloaded at once", read_ints(value),
+  const std::vector<int32_t> seen = read_ints(value);  // before the expected value takes its time
+  expect_ints("a launch whose program was unloaded at once", seen,
               std::vector<int32_t>{slow_result(3, steps)});
 }
 

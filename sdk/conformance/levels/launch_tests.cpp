@@ -62,7 +62,9 @@ void check_finished(Context& context) {
   const uint64_t steps = slow.steps_for(40);
   Buffer value = make_ints(t.device, std::vector<int32_t>{5});
   Launch(slow.kernel(), {value.handle()}, {steps}).start(t);
-  expect_ints("copy_out right behind a long launch", read_ints(value),
+  // Read before the expected value is computed, which takes as long as the launch.
+  const std::vector<int32_t> seen = read_ints(value);
+  expect_ints("copy_out right behind a long launch", seen,
               std::vector<int32_t>{slow_result(5, steps)});
 }
 
@@ -128,7 +130,8 @@ void check_copies_in_order(Context& context) {
     });
     a.write(std::as_bytes(std::span(start)));  // behind the copy
     Launch(slow.kernel(), {b.handle()}, {steps}).start(t);
-    expect_ints("launch, copy, launch", read_ints(b),
+    const std::vector<int32_t> seen = read_ints(b);  // before the expected value takes its time
+    expect_ints("launch, copy, launch", seen,
                 std::vector<int32_t>{slow_result(start[0], 2 * steps)});
     expect_ints("copy_in behind a launch", read_ints(a), start);
   }
@@ -144,7 +147,8 @@ void check_arguments_live_for_the_call(Context& context) {
   launch.buffers[0] = nullptr;
   launch.scalars[0] = 1;
   std::memset(&launch.desc, 0xff, sizeof launch.desc);
-  expect_ints("a launch whose arguments changed on return", read_ints(value),
+  const std::vector<int32_t> seen = read_ints(value);  // before the expected value takes its time
+  expect_ints("a launch whose arguments changed on return", seen,
               std::vector<int32_t>{slow_result(8, steps)});
 }
 

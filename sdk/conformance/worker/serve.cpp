@@ -42,8 +42,10 @@ class Server {
     const json request = json::parse(channel_.take().text);
     std::string refusal;
     try {
+      using Texts = std::map<std::string, std::string>;
       plugin_ = Plugin::open(request["plugin"], request["device_index"],
-                             request["device_options"].get<std::map<std::string, std::string>>());
+                             request["device_options"].get<Texts>(),
+                             request["plugin_options"].get<Texts>());
     } catch (const std::exception& error) {
       refusal = error.what();
     } catch (...) {
@@ -58,7 +60,7 @@ class Server {
     std::string text = plugin_->manifest().device_name;
     try {
       text += ": " + std::string(sdk::to_view(plugin_->shared_device().info().name));
-    } catch (const std::exception&) {
+    } catch (...) {
       // Why it does not open is for the tests to say.
     }
     channel_.put(text, {});

@@ -103,7 +103,8 @@ Worker::~Worker() {
 std::string Worker::open(std::chrono::nanoseconds limit) {
   const nlohmann::json request = {{"plugin", target_.plugin_path},
                                   {"device_index", target_.device_index},
-                                  {"device_options", target_.device_options}};
+                                  {"device_options", target_.device_options},
+                                  {"plugin_options", target_.plugin_options}};
   const std::optional<Message> reply = ask(Request::Open, request.dump(), {}, limit);
   return reply ? reply->text : "opening it " + ending_.describe();
 }

@@ -17,7 +17,7 @@ struct WorkerTarget {
   std::string program;  // plugrad-conformance-worker
   std::string plugin_path;
   uint32_t device_index = 0;
-  std::map<std::string, std::string> device_options;
+  std::map<std::string, std::string> device_options, plugin_options;
 };
 
 // How a worker came to its end.

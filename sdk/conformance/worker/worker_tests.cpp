@@ -29,10 +29,12 @@ std::vector<std::byte> twice_kernel() {
 void round_trip(Context& context) {
   using Clock = std::chrono::steady_clock;
   context.device().require_claims(twice_kernel());
-  IsolatedKernels kernels(
-      {std::filesystem::read_symlink("/proc/self/exe").string(), context.plugin().path(),
-       context.plugin().device_index(), context.plugin().device_options()},
-      20s);
+  WorkerTarget target;
+  target.program = std::filesystem::read_symlink("/proc/self/exe").string();
+  target.plugin_path = context.plugin().path();
+  target.device_index = context.plugin().device_index();
+  target.device_options = context.plugin().device_options();
+  IsolatedKernels kernels(target, 20s);
   const IsolatedLaunch launch{kernels.load(twice_kernel()),
                               {kernels.allocate(64), kernels.allocate(64)},
                               {},

@@ -63,7 +63,8 @@ struct ExtraTest {
 struct Options {
   std::string plugin_path;  // the library; its manifest beside it or inside
   uint32_t device_index = 0;
-  std::map<std::string, std::string> device_options;
+  std::map<std::string, std::string> device_options;  // given to device_open
+  std::map<std::string, std::string> plugin_options;  // given to the entry
   std::vector<Level> levels;     // empty: all, perf only where the filter names it
   bool full = false;             // else the quick selection
   std::string filter;            // glob over ids, "l1.memory.*"; empty: all

@@ -1,0 +1,7 @@
+#include <stdexcept>
+
+#include "faulty.h"
+
+void throw_something() {
+  throw std::runtime_error("thrown by a plugin");
+}

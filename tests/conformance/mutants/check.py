@@ -1,0 +1,160 @@
+"""check.py PREFIX [NAME…]: every mutant of table.py is caught by the test that it names, and by no accident.
+
+PREFIX is an installed or built plugrad. The templates as they are must pass every named test; each mutant, compiled
+from the one file that differs, must fail, crash or run out of time in exactly its test. --write-page writes
+docs/conformance-mutants.md; without it the page must say what the table says.
+"""
+import concurrent.futures
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import table  # noqa: E402
+
+SOURCE = pathlib.Path(__file__).resolve().parents[3]
+TEMPLATE = SOURCE / "sdk/template"
+PAGE = SOURCE / "docs/conformance-mutants.md"
+INCLUDES = [f"-I{SOURCE / room / 'include'}" for room in ("plugin_api", "sdk")]
+COMMON = ["-O1", "-fPIC", "-w", "-fvisibility=hidden", *INCLUDES]
+LANGUAGES = {"c": ["cc", *COMMON], "cpp": ["c++", "-std=c++20", "-O0", *COMMON[1:]]}
+CAUGHT = {"fail", "crash", "timeout"}
+# A hang costs its whole time limit, a second at most.
+TIME_FACTOR = "0.05"
+
+
+def run(*command):
+    done = subprocess.run([str(part) for part in command], text=True, capture_output=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+
+
+def note_of(manifest):
+    text = json.dumps(manifest.read_text())
+    return f'#include "plugrad/plugin_api/plugin.h"\nPGR_PLUGIN_NOTE({text});\n'
+
+
+class Builder:
+    """Compiles a template once, and after that only the file that a mutant changes."""
+
+    def __init__(self, prefix, folder):
+        self.prefix, self.folder = prefix, folder
+        self.objects = {}
+        for language in LANGUAGES:
+            (folder / language).mkdir()
+            (folder / f"{language}/note.c").write_text(note_of(TEMPLATE / language / "manifest.json"))
+        files = [(language, path) for language in LANGUAGES
+                 for path in [folder / language / "note.c", *sorted((TEMPLATE / language).glob("*.c*"))]]
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for (language, path), made in zip(files, pool.map(lambda job: self.compile(*job, folder / job[0]), files)):
+                self.objects.setdefault(language, {})[path.name] = made
+
+    def compile(self, language, path, target):
+        compiler = LANGUAGES["c" if path.suffix == ".c" else language]
+        made = target / (path.stem + ".o")
+        run(*compiler, f"-I{TEMPLATE / language}", "-c", path, "-o", made)
+        return made
+
+    def link(self, language, objects, target):
+        library = target / "libplugrad_plugin_acme.so"
+        archives = [self.prefix / f"lib/libplugrad_{name}.a" for name in ("interpreter", "sdk")] if language == "cpp" else []
+        run(LANGUAGES[language][0], "-shared", *objects.values(), *archives, "-o", library, "-Wl,--exclude-libs,ALL",
+            f"-Wl,--version-script={SOURCE / 'cmake/plugin.map'}")
+        return library
+
+    def original(self, language):
+        target = self.folder / f"{language}-original"
+        target.mkdir()
+        shutil.copy(TEMPLATE / language / "manifest.json", target / "libplugrad_plugin_acme.json")
+        return self.link(language, self.objects[language], target)
+
+    def mutant(self, name, file, replacements):
+        language, path = file.split("/")[0], TEMPLATE / file
+        text = path.read_text()
+        for old, new in replacements:
+            if text.count(old) != 1:
+                raise RuntimeError(f"the template has {text.count(old)} times:\n{old}")
+            text = text.replace(old, new)
+        target = self.folder / name
+        target.mkdir()
+        objects, manifest = dict(self.objects[language]), (TEMPLATE / language / "manifest.json").read_text()
+        if path.suffix == ".json":
+            manifest = text
+        else:
+            changed = target / path.name
+            changed.write_text(text)
+            objects[path.name] = self.compile(language, changed, target)
+        (target / "libplugrad_plugin_acme.json").write_text(manifest)
+        return self.link(language, objects, target)
+
+
+def judge(prefix, library, tests, factor="1"):
+    """Status of each test, by id."""
+    command = [prefix / "bin/plugrad", "conformance", "--plugin", library, "--filter", ",".join(tests), "--json",
+               "--time-limit-factor", factor]
+    done = subprocess.run([str(part) for part in command], text=True, capture_output=True)
+    try:
+        found = {test["id"]: test for test in json.loads(done.stdout)["tests"]}
+    except (ValueError, KeyError):
+        raise RuntimeError(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}") from None
+    return {test: found.get(test, {"status": "not among the suite's tests"}) for test in tests}
+
+
+def check_mutant(builder, row):
+    name, _, file, replacements, test = row
+    try:
+        library = builder.mutant(name, file, replacements)
+        factor = TIME_FACTOR if name == "hang" else "1"
+        result = judge(builder.prefix, library, [test], factor)[test]
+        return "" if result["status"] in CAUGHT else f"{test} gave {result['status']} {result.get('message', '')}"
+    except RuntimeError as error:
+        return str(error)
+
+
+def check_originals(builder, rows):
+    breaches = []
+    for language in LANGUAGES:
+        tests = sorted({row[4] for row in rows if row[2].startswith(language + "/")})
+        if not tests:
+            continue
+        for test, result in judge(builder.prefix, builder.original(language), tests).items():
+            # A false claim is one that the template does not make.
+            if result["status"] != "pass" and test != "l2.alu.sin.f32":
+                breaches.append(f"the {language} template itself: {test} {result['status']} {result.get('message', '')}")
+    return breaches
+
+
+def page():
+    lines = ["# Mutants: what the suite catches", "",
+             "Each row is the SDK's template broken in one way, and the test of the conformance suite that must catch it. "
+             "`tests/conformance/mutants`", "makes them, and CI runs each against its test; the template as it is passes "
+             "all of them. The page is written by", "`tests/conformance/mutants/check.py --write-page`.", "",
+             "| mutant | what is broken | template | caught by |", "|---|---|---|---|"]
+    for name, broken, file, _, test in table.ROWS:
+        lines.append(f"| {name} | {broken} | {'C++' if file.startswith('cpp') else 'C'} | `{test}` |")
+    return "\n".join(lines) + "\n"
+
+
+def main(prefix, *names):
+    if prefix == "--write-page":
+        PAGE.write_text(page())
+        return
+    rows = [row for row in table.ROWS if not names or row[0] in names]
+    with tempfile.TemporaryDirectory() as folder:
+        builder = Builder(pathlib.Path(prefix).resolve(), pathlib.Path(folder))
+        breaches = check_originals(builder, rows)
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for row, breach in zip(rows, pool.map(lambda row: check_mutant(builder, row), rows)):
+                if breach:
+                    breaches.append(f"mutant {row[0]} ({row[1]}): {breach}")
+    if not names and PAGE.read_text() != page():
+        breaches.append(f"{PAGE.name} is not what table.py says: run {pathlib.Path(__file__).name} --write-page")
+    print("\n".join(breaches) or f"mutants: {len(rows)} of {len(rows)} caught by the tests that they name")
+    sys.exit(bool(breaches))
+
+
+main(*sys.argv[1:])

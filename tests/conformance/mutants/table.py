@@ -1,0 +1,174 @@
+"""The mutants: the templates, each broken in one way, and the test of the suite that must catch it.
+
+A row: name, what is broken, file of sdk/template, what is replaced by what, test. The texts to replace stand in the
+template exactly once, so a change of the template that a row does not follow fails the check.
+"""
+
+# A function that changes the C of a kernel before cc sees it, and its use: `from` becomes `to`.
+EDIT_KERNEL = """static void edit_kernel(pgr_compile_desc *desc, const char *from, const char *to) {
+  const char *at = desc->input, *end = at + desc->input_bytes;
+  char *out = malloc(4 * desc->input_bytes + 1024), *next = out;
+  while (at < end)
+    if ((size_t)(end - at) >= strlen(from) && memcmp(at, from, strlen(from)) == 0) {
+      next = stpcpy(next, to), at += strlen(from);
+    } else {
+      *next++ = *at++;
+    }
+  desc->input = out, desc->input_bytes = (uint64_t)(next - out);
+}
+
+static pgr_status compiler_compile("""
+
+
+def edited(*pairs):
+    calls = "".join(f'  edit_kernel(&own, "{old}", "{new}");\n' for old, new in pairs)
+    return [("static pgr_status compiler_compile(", EDIT_KERNEL),
+            ("  write_identity(device, identity, sizeof identity);\n  PGR_TRY(pgr_cc_compile",
+             f"{calls}  write_identity(device, identity, sizeof identity);\n  PGR_TRY(pgr_cc_compile")]
+
+
+# Changes the decoded kernel before the interpreter gets it.
+DECODED = "      throw sdk::StatusError(PGR_STATUS_BAD_BINARY, e.what());\n    }\n"
+
+
+def decoded(statement):
+    loop = ("    for (pgr_ir_inst& inst : std::span(const_cast<pgr_ir_inst*>(ir->insts().data()), ir->insts().size())) {\n"
+            f"      {statement}\n    }}\n")
+    return [(DECODED, DECODED + loop)]
+
+
+C, KERNELS, MEMORY, DEVICE = "c/plugin.c", "cpp/kernels.cpp", "cpp/memory.cpp", "cpp/device.cpp"
+CALL = "  pgr_cc_call(kernel, addresses, own.scalars, groups); /* FILL: your launch */\n"
+
+EARLY = """struct late {
+  void *kernel, *addresses[MOST_BUFFERS];
+  uint64_t scalars[64], groups;
+};
+static void *run_late(void *context) {
+  struct late *late = context;
+  usleep(20000);
+  pgr_cc_call(late->kernel, late->addresses, late->scalars, late->groups);
+  return NULL;
+}
+#include <pthread.h>
+
+static pgr_status runner_launch("""
+EARLY_CALL = """  {
+    struct late *late = malloc(sizeof *late);
+    pthread_t thread;
+    late->kernel = kernel, late->groups = groups;
+    memcpy(late->addresses, addresses, own.buffer_count * sizeof *addresses);
+    if (own.scalar_count) memcpy(late->scalars, own.scalars, own.scalar_count * sizeof *late->scalars);
+    pthread_create(&thread, NULL, run_late, late), pthread_detach(thread);
+  }
+"""
+
+ROWS = [
+    # memory
+    ("offset-of-copy-in", "copy_in ignores the offset", C,
+     [("memcpy(dst->data + offset, src, size)", "memcpy(dst->data, src, size)")], "l1.memory.copy_in.ranges"),
+    ("offset-of-copy-out", "copy_out ignores the offset", C,
+     [("memcpy(dst, src->data + offset, size)", "memcpy(dst, src->data, size)")], "l1.memory.copy_out.ranges"),
+    ("last-byte-of-copy", "a copy leaves its last byte out", C,
+     [("memcpy(dst->data + dst_offset, src->data + src_offset, size);",
+       "memcpy(dst->data + dst_offset, src->data + src_offset, size ? size - 1 : 0);")], "l1.memory.copy.ranges"),
+    ("range-that-overflows", "a range is checked by a sum that overflows", C,
+     [('PGR_TRY(pgr_check_range(dst->size, offset, size, "copy_in: dst", error));',
+       'if (offset + size > dst->size) return pgr_fail(error, PGR_STATUS_INVALID_ARGUMENT, "range");\n'
+       '  if (offset > dst->size) return PGR_STATUS_OK;')], "l1.memory.bad_range.copy_in"),
+    ("wrong-status", "a bad range is INTERNAL", C,
+     [('PGR_TRY(pgr_check_range(src->size, offset, size, "copy_out: src", error));',
+       'if (pgr_check_range(src->size, offset, size, "copy_out: src", NULL))\n'
+       '    return pgr_fail(error, PGR_STATUS_INTERNAL, "range");')], "l1.memory.bad_range.copy_out"),
+    ("alignment-ignored", "the alignment asked for is ignored", MEMORY,
+     [("    *out = new pgr_buffer{\n        sdk::make_host_buffer(*device->plugin->host, desc,",
+       "    pgr_alloc_desc own = sdk::read(desc);\n    own.align_bytes = 0;\n"
+       "    *out = new pgr_buffer{\n        sdk::make_host_buffer(*device->plugin->host, &own,")],
+     "l1.memory.alignment.requested"),
+    ("alignment-unchecked", "an alignment that is no power of two is taken", C,
+     [("if (own.align_bytes & (own.align_bytes - 1))", "if (own.align_bytes == 1)"),
+      ("posix_memalign(&data, own.align_bytes,", "posix_memalign(&data, BUFFER_ALIGN,")],
+     "l1.memory.alignment.not_a_power"),
+    ("zero-flag-ignored", "memory asked for as zero is not", C,
+     [("memset(data, 0, own.size_bytes)", "memset(data, 0x5a, own.size_bytes)")], "l1.memory.zero_flag"),
+    ("memory-leaked", "free keeps the memory", C, [("  free(buffer->data);\n", "")], "l1.memory.leak.alloc"),
+    ("used-bytes-grow", "memory that was freed counts as used", C,
+     [("  __sync_fetch_and_sub(&device->used_bytes, buffer->size);\n", "  (void)device;\n")], "l1.memory.stats"),
+    ("null-crashes", "a NULL buffer is read", C,
+     [('if (!device || !dst || (!src && size > 0)) return pgr_null(error, "copy_in: device, dst or src");',
+       "if (!device) return PGR_STATUS_INVALID_ARGUMENT;")], "l1.memory.null_arguments"),
+    ("fill-of-half-a-pattern", "a pattern of 8 bytes repeats its first 4", MEMORY,
+     [("sdk::read_pattern(pattern, pattern_bytes, size));",
+       "sdk::read_pattern(pattern, pattern_bytes, size) % (uint64_t{1} << 32) * ((uint64_t{1} << 32) + 1));")],
+     "l1.memory.fill.pattern_8"),
+    ("map-of-a-copy", "map gives a stale copy", MEMORY,
+     [("    *out = buffer->data;\n", "    *out = std::memcpy(new char[buffer->size + 1], buffer->data, buffer->size);\n")],
+     "l1.memory.map.writes"),
+    ("sub-buffer-from-the-start", "a sub-buffer begins where its parent does", MEMORY,
+     [("sdk::make_sub_buffer(parent, offset, size, kBufferAlign)", "sdk::make_sub_buffer(parent, 0, size, kBufferAlign)")],
+     "l1.memory.sub_buffer.range"),
+    # launches
+    ("tail-skipped", "the last of many groups does not run", C,
+     [(CALL, CALL.replace("groups)", "groups - (groups > 1))"))], "l1.launch.groups.17x1x1"),
+    ("early-completion", "a launch returns before it has finished", C,
+     [("static pgr_status runner_launch(", EARLY), (CALL, EARLY_CALL)], "l1.launch.finished"),
+    ("scalars-shifted", "a kernel reads the scalar behind its own", C,
+     [(CALL, CALL.replace("own.scalars", "own.scalars + (own.scalar_count > 1)"))], "l1.launch.params.scalars"),
+    ("buffers-reversed", "buffers are bound from the last to the first", C,
+     [("addresses[i] = own.buffers[i]->data;", "addresses[own.buffer_count - 1 - i] = own.buffers[i]->data;")],
+     "l1.launch.params.buffers"),
+    ("local-size-ignored", "a group of several work-items runs as one", C,
+     [("pgr_count_groups(own.group_count, own.local_size,",
+       "pgr_count_groups(own.group_count, (const uint32_t[3]){1, 1, 1},")], "l1.error.launch.local_size.0"),
+    ("group-ids-swapped", "GROUP_ID of axis 0 and 1 are swapped", KERNELS,
+     decoded("if (inst.op == PGR_OP_GROUP_ID && inst.arg < 2) inst.arg = 1 - inst.arg;"), "l1.launch.groups.3x5x7"),
+    ("hang", "a launch of 1000 groups never returns", C,
+     [(CALL, "  while (groups == 1000) usleep(1000);\n" + CALL)], "l1.launch.groups.1000x1x1"),
+    ("crash", "a launch of 1000 groups crashes", C,
+     [(CALL, "  if (groups == 1000) *(volatile int *)8 = 1;\n" + CALL)], "l1.launch.groups.1000x1x1"),
+    # binaries and names
+    ("garbage-accepted", "bytes that are no binary of the compiler are loaded", C,
+     [('  if (!output) return pgr_fail(error, PGR_STATUS_BAD_BINARY, "load: no binary of acme, or damaged");\n',
+       "  if (!output) output = binary, header.bytes = size;\n")], "l1.error.binary.garbage"),
+    ("damage-accepted", "what is missing at the end of a binary is taken as zeros", KERNELS,
+     [("      ir = sdk::decode_ir(binary, size);\n",
+       "      std::string whole(static_cast<const char*>(binary), size);\n"
+       "      if (size >= sizeof(pgr_ir_header))\n"
+       "        whole.resize(reinterpret_cast<const pgr_ir_header*>(whole.data())->total_bytes);\n"
+       "      ir = sdk::decode_ir(whole.data(), whole.size());\n")],
+     "l1.error.binary.truncated"),
+    ("unknown-code", "a kernel that is not there is status 999", C,
+     [("return pgr_fail_text(error, PGR_STATUS_NOT_FOUND, \"no kernel", "return pgr_fail_text(error, 999, \"no kernel")],
+     "l1.error.kernel.not_found"),
+    ("message-unclamped", "a message is longer than its buffer", C,
+     [("  if (index != 0)\n",
+       "  if (index != 0 && error && error->message) error->message[error->message_capacity] = 'x';\n  if (index != 0)\n")],
+     "l1.error.message.capacity"),
+    ("program-leaked", "unload leaves the library open", C,
+     [("  dlclose(program->library.handle);\n", "")], "l1.error.program.leak"),
+    # numbers
+    ("nan-dropped", "the larger of a NaN and a number is the number", C,
+     edited(("(a > b) | (a != a) ? a : b", "a > b ? a : b")), "l2.alu.max.f32"),
+    ("bf16-truncated", "a cast to bf16 cuts the bits off", C,
+     edited(("bits + 0x7fffu + ((bits >> 16) & 1u)", "bits")), "l2.cast.f32.bf16"),
+    ("division-floored", "a negative quotient is rounded down", C,
+     edited(("a / safe", "(a / safe - (a % safe != 0 && (a < 0) != (safe < 0)))")), "l2.alu.idiv.i32"),
+    ("shift-count-masked", "a shift by 32 shifts by 0", C,
+     edited(("? (i32)0 : a <<", "? a << (b & 31) : a <<")), "l2.alu.shl.i32"),
+    ("minus-zero-lost", "the negative of 0 is +0", C, edited(("= -", "= 0.0f - ")), "l2.alu.neg.f32"),
+    ("denormals-flushed", "denormals are flushed, though claimed preserved", C,
+     [(CALL, "  __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040u);\n" + CALL +
+       "  __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() & ~0x8040u);\n")], "l2.alu.mul.f32"),
+    ("contracted", "a multiply and an add round once with contract off", KERNELS,
+     decoded("const uint32_t first = inst.src[0]; if (inst.op == PGR_OP_ADD && ir->inst(first).op == PGR_OP_MUL) "
+             "inst = {PGR_OP_FMA, inst.dtype, inst.lanes, 3, {ir->inst(first).src[0], ir->inst(first).src[1], inst.src[1]}, 0};"),
+     "l2.contract.off.f32"),
+    ("false-claim", "an op is claimed that cannot be computed", C,
+     [("{PGR_OP_TRUNC, FLOATS},", "{PGR_OP_TRUNC, FLOATS}, {PGR_OP_SIN, FLOATS},")], "l2.alu.sin.f32"),
+    ("gate-ignored", "a store writes where its gate is closed", KERNELS,
+     decoded("if (inst.op == PGR_OP_STORE && inst.src_count == 4) inst.src_count = 3;"), "l1.access.gates.i32"),
+    ("barrier-removed", "work-items do not wait for one another", KERNELS,
+     decoded("if (inst.op == PGR_OP_BARRIER) inst.op = PGR_OP_NOP;"), "l2.local.mirror.f32.32"),
+    ("write-past-the-end", "a kernel writes one element past its buffer", C,
+     edited(("  data2[alu1] = ", "  data2[alu1 + 1] = data2[alu1] = ")), "l2.alu.add.f32"),
+]

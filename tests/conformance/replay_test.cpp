@@ -1,0 +1,129 @@
+// Replay tokens, and kernels of failures made small.
+#include "conformance/driver/replay.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "conformance/driver/shrink.h"
+#include "conformance/suite_run.h"
+#include "plugrad/sdk/ir_builder.h"
+#include "plugrad/sdk/ir_view.h"
+
+namespace plugrad::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::vector<std::byte> some_bytes(size_t count) {
+  std::vector<std::byte> bytes(count);
+  for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::byte>(i * 7 + 3);
+  return bytes;
+}
+
+TEST(ReplayToken, HoldsTestSeedAndPayload) {
+  for (const size_t size : {0, 1, 2, 3, 1000}) {
+    const Replay given{"l2.random.17", 0xfedcba9876543210, some_bytes(size)};
+    const std::string token = encode_replay(given);
+    EXPECT_EQ(token.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                      "0123456789-_"),
+              token.npos);
+    const Replay got = decode_replay(token);
+    EXPECT_EQ(got.id, given.id);
+    EXPECT_EQ(got.seed, given.seed);
+    EXPECT_EQ(got.payload, given.payload);
+  }
+}
+
+TEST(ReplayToken, ALongOneIsAFile) {
+  const Replay given{"l2.random.17", 1, some_bytes(100000)};
+  const std::string token = encode_replay(given);
+  EXPECT_EQ(token.front(), '/');
+  EXPECT_EQ(decode_replay(token).payload, given.payload);
+}
+
+TEST(ReplayToken, DamageIsNoticed) {
+  std::string token = encode_replay({"l1.memory.size.1", 42, some_bytes(40)});
+  for (size_t i = 0; i < token.size(); ++i) {
+    std::string damaged = token;
+    damaged[i] = damaged[i] == 'A' ? 'Q' : 'A';
+    EXPECT_THROW(decode_replay(damaged), std::runtime_error) << "at " << i;
+  }
+  EXPECT_THROW(decode_replay(""), std::runtime_error);
+  EXPECT_THROW(decode_replay("no token!"), std::runtime_error);
+  EXPECT_THROW(decode_replay("/no/such/file"), std::runtime_error);
+}
+
+TEST(ReplayToken, SeedsOfTestsDifferAndStay) {
+  EXPECT_NE(seed_of_test(0, "l2.random.1"), seed_of_test(0, "l2.random.2"));
+  EXPECT_NE(seed_of_test(0, "l2.random.1"), seed_of_test(1, "l2.random.1"));
+  EXPECT_EQ(seed_of_test(7, "l2.random.1"), seed_of_test(7, "l2.random.1"));
+}
+
+// Sums, products and an exclusive or over loops, conditions, vectors and arrays.
+std::vector<std::byte> large_kernel() {
+  sdk::IrBuilder b("large");
+  b.set_groups(8);
+  const auto in = b.buffer(PGR_DTYPE_I32, 64, PGR_PARAM_READ);
+  const auto unrelated = b.buffer(PGR_DTYPE_I32, 64);
+  const auto out = b.buffer(PGR_DTYPE_I32, 64, PGR_PARAM_WRITE);
+  const auto sum = b.array(PGR_SPACE_PRIVATE, PGR_DTYPE_I32, 1);
+  const auto zero = b.constant_int(PGR_DTYPE_I32, 0), eight = b.constant_int(PGR_DTYPE_I32, 8);
+  const auto group = b.group_id(0);
+  const auto base = b.alu(PGR_OP_MUL, {group, eight});
+  b.store(sum, zero, zero);
+  const auto loop = b.loop(zero, eight);
+  const auto index = b.alu(PGR_OP_ADD, {base, loop});
+  const auto value = b.load(in, index);
+  const auto before = b.load(sum, zero);
+  b.store(sum, zero, b.alu(PGR_OP_ADD, {before, value}));
+  b.store(unrelated, index, b.alu(PGR_OP_MUL, {value, value}));
+  b.end_loop(loop);
+  const auto wide = b.load(in, base, 8);
+  const auto total = b.load(sum, zero);
+  const auto mixed = b.alu(PGR_OP_XOR, {wide, total});
+  const auto shifted = b.alu(PGR_OP_SHL, {mixed, b.constant_int(PGR_DTYPE_I32, 1)});
+  b.store(out, base, b.alu(PGR_OP_SUB, {shifted, wide}));
+  return b.finish();
+}
+
+bool has_op(std::span<const std::byte> block, uint32_t op) {
+  const sdk::IrView ir = sdk::decode_ir(block);
+  return std::any_of(ir.insts().begin(), ir.insts().end(),
+                     [&](const pgr_ir_inst& inst) { return inst.op == op; });
+}
+
+TEST(Shrink, KeepsWhatFailsAndLittleElse) {
+  const auto fails = [](std::span<const std::byte> block) { return has_op(block, PGR_OP_XOR); };
+  const auto start = std::chrono::steady_clock::now();
+  const std::vector<std::byte> small = shrink_kernel(large_kernel(), fails, start + 20s);
+  const sdk::IrView ir = sdk::decode_ir(small);
+  EXPECT_TRUE(has_op(small, PGR_OP_XOR));
+  // out, index, a constant, the exclusive or, the store.
+  EXPECT_LE(ir.insts().size(), 6u) << sdk::print_ir(ir);
+  EXPECT_EQ(ir.params().size(), 1u);
+  EXPECT_EQ(ir.header().group_count[0], 1u);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
+}
+
+TEST(Shrink, AKernelThatNeedsItsLoopKeepsIt) {
+  const auto fails = [](std::span<const std::byte> block) {
+    return has_op(block, PGR_OP_LOOP) && has_op(block, PGR_OP_MUL);
+  };
+  const std::vector<std::byte> small =
+      shrink_kernel(large_kernel(), fails, std::chrono::steady_clock::now() + 20s);
+  EXPECT_TRUE(has_op(small, PGR_OP_LOOP));
+  EXPECT_FALSE(has_op(small, PGR_OP_XOR));
+  EXPECT_LE(sdk::decode_ir(small).insts().size(), 10u) << sdk::print_ir(sdk::decode_ir(small));
+}
+
+TEST(Shrink, StopsAtItsDeadline) {
+  const std::vector<std::byte> kernel = large_kernel();
+  const auto never_asked = [](std::span<const std::byte>) -> bool { throw std::logic_error(""); };
+  EXPECT_EQ(shrink_kernel(kernel, never_asked, std::chrono::steady_clock::now()), kernel);
+}
+
+}  // namespace
+}  // namespace plugrad::conformance
