@@ -42,7 +42,8 @@ class ElfFile {
   }
   std::string text(const Elf64_Shdr& strings, uint64_t offset) const {
     const uint64_t from = strings.sh_offset + offset;
-    if (from >= bytes_.size()) throw std::runtime_error("the library is damaged: a name is outside");
+    if (from >= bytes_.size())
+      throw std::runtime_error("the library is damaged: a name is outside");
     return bytes_.c_str() + from;
   }
 

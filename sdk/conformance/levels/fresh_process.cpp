@@ -69,8 +69,7 @@ pid_t spawn(const std::vector<std::string>& arguments, int verdict, int output) 
   posix_spawn_file_actions_adddup2(&files, output, 2);
   posix_spawn_file_actions_adddup2(&files, verdict, kVerdictFile);
   pid_t process = -1;
-  const int error =
-      ::posix_spawn(&process, pointers[0], &files, nullptr, pointers.data(), environ);
+  const int error = ::posix_spawn(&process, pointers[0], &files, nullptr, pointers.data(), environ);
   posix_spawn_file_actions_destroy(&files);
   if (error) throw Failed(std::string("the suite cannot start a process: ") + std::strerror(error));
   return process;

@@ -15,9 +15,9 @@ using FillCall = std::function<pgr_status(Struct* out, pgr_error* error)>;
 
 template <typename Struct>
 void expect_fill(const std::string& name, const FillCall<Struct>& call, Struct* out) {
-  expect_ok_or_unsupported(name + " with a struct of " + std::to_string(out->struct_size) +
-                               " bytes",
-                           [&](pgr_error* error) { return call(out, error); });
+  expect_ok_or_unsupported(
+      name + " with a struct of " + std::to_string(out->struct_size) + " bytes",
+      [&](pgr_error* error) { return call(out, error); });
 }
 
 // The struct at every size from its bare header on. What is filled is the same at each; nothing
@@ -72,14 +72,12 @@ void with_fills(Context& context, const std::string& which, const auto& use) {
         }));
   if (which == "device_info")
     use("device.info", PGR_STRUCT_DEVICE_INFO,
-        FillCall<pgr_device_info>([&](auto* out, pgr_error* error) {
-          return t.devices.info(t.handle, out, error);
-        }));
+        FillCall<pgr_device_info>(
+            [&](auto* out, pgr_error* error) { return t.devices.info(t.handle, out, error); }));
   if (which == "device_caps")
     use("device.caps", PGR_STRUCT_DEVICE_CAPS,
-        FillCall<pgr_device_caps>([&](auto* out, pgr_error* error) {
-          return t.devices.caps(t.handle, out, error);
-        }));
+        FillCall<pgr_device_caps>(
+            [&](auto* out, pgr_error* error) { return t.devices.caps(t.handle, out, error); }));
   if (which == "memory_stats")
     use("device.memory_stats", PGR_STRUCT_MEMORY_STATS,
         FillCall<pgr_memory_stats>([&](auto* out, pgr_error* error) {
@@ -108,9 +106,8 @@ void with_fills(Context& context, const std::string& which, const auto& use) {
 }
 
 void check_sizes(Context& context, const std::string& which) {
-  with_fills(context, which, [](const char* name, uint32_t id, const auto& call) {
-    check_fill(name, id, call);
-  });
+  with_fills(context, which,
+             [](const char* name, uint32_t id, const auto& call) { check_fill(name, id, call); });
 }
 
 void check_chains(Context& context, const std::string& which) {
@@ -214,8 +211,8 @@ void check_error_struct(Context& context) {
       if (size > offsetof(pgr_error, message)) error->message = text.data();
       if (size > offsetof(pgr_error, message_capacity)) error->message_capacity = capacity;
       pgr_device* device = nullptr;
-      const pgr_status status = api.device_open(api.plugin, UINT32_MAX, nullptr, 0,
-                                                sizeof(pgr_option), &device, error);
+      const pgr_status status =
+          api.device_open(api.plugin, UINT32_MAX, nullptr, 0, sizeof(pgr_option), &device, error);
       const std::string where = "a failing call with an error struct of " + std::to_string(size) +
                                 " bytes and room for " + std::to_string(capacity);
       expect(status == PGR_STATUS_NOT_FOUND, where + " answered " + status_name(status));
@@ -240,9 +237,8 @@ void check_blob(Context& context) {
   own.struct_size = kSize;
   std::memcpy(bytes.data(), &own, sizeof own);
   auto* blob = bytes.as<pgr_blob>();
-  expect_ok("compiler.cache_identity", [&](pgr_error* error) {
-    return compiler->cache_identity(t.handle, blob, error);
-  });
+  expect_ok("compiler.cache_identity",
+            [&](pgr_error* error) { return compiler->cache_identity(t.handle, blob, error); });
   expect(blob->struct_size == kSize && blob->struct_id == PGR_STRUCT_BLOB,
          "cache_identity changed the blob's header");
   for (size_t i = sizeof own; i < kSize; ++i)
@@ -258,8 +254,8 @@ void add_clamp_tests(Tests& tests) {
   auto add = [&](const std::string& id, std::function<void(Context&)> run) {
     add_test(tests, Level::L0, "l0.clamp." + id, std::move(run));
   };
-  for (const char* which : {"plugin_info", "device_info", "device_caps", "memory_stats",
-                            "kernel_limits", "counter"}) {
+  for (const char* which :
+       {"plugin_info", "device_info", "device_caps", "memory_stats", "kernel_limits", "counter"}) {
     add(std::string(which) + ".sizes", [which](Context& context) { check_sizes(context, which); });
     add(std::string(which) + ".chain", [which](Context& context) { check_chains(context, which); });
   }

@@ -21,7 +21,8 @@ pgr_plugin_entry_fn entry_of(const std::string& path) {
 // A hello of a host of any minor, whose table and struct may be longer than today's.
 class Hello {
  public:
-  Hello(const FreshTarget& target, uint32_t minor, size_t more_bytes = 0, const void* next = nullptr)
+  Hello(const FreshTarget& target, uint32_t minor, size_t more_bytes = 0,
+        const void* next = nullptr)
       : path_(target.plugin_path),
         table_(Host::of(path_).api(), sizeof(pgr_host_api) + more_bytes),
         hello_(sizeof(pgr_hello) + more_bytes) {
@@ -101,9 +102,8 @@ void hello_older(const FreshTarget& target) {
                std::to_string(hello.hello()->need_host_minor));
     return;
   }
-  expect(status == PGR_STATUS_NEED_NEWER_HOST, "the entry answered a host of minor " +
-                                                   target.argument + " with " +
-                                                   status_name(status));
+  expect(status == PGR_STATUS_NEED_NEWER_HOST,
+         "the entry answered a host of minor " + target.argument + " with " + status_name(status));
   expect(hello.hello()->need_host_minor > minor,
          "the plugin needs a newer host than minor " + target.argument +
              ", but says that this one is new enough (need_host_minor)");
@@ -136,13 +136,11 @@ void hello_unknown_extension(const FreshTarget& target) {
 
 void hello_null_error(const FreshTarget& target) {
   Hello hello(target, 0);
-  const pgr_status status =
-      entry_of(target.plugin_path)(hello.hello(), &hello.api, nullptr);
+  const pgr_status status = entry_of(target.plugin_path)(hello.hello(), &hello.api, nullptr);
   expect(status == PGR_STATUS_OK || status == PGR_STATUS_NEED_NEWER_HOST,
          "the entry answered a host of minor 0 with " + status_name(status));
 }
 
-// No thread, no file and no device before one is opened.
 constexpr FreshCheck kChecks[] = {{"hello.current", hello_current},
                                   {"hello.older", hello_older},
                                   {"hello.newer", hello_newer},

@@ -21,8 +21,8 @@ constexpr Interface kInterfaces[] = {
     {"pgr.graph", PGR_STRUCT_GRAPH_API, sizeof(pgr_graph_api), false},
     {"pgr.profile", PGR_STRUCT_PROFILE_API, sizeof(pgr_profile_api), false}};
 
-pgr_status query(const pgr_plugin_api& api, std::string_view name, uint32_t minor,
-                 const void** out, pgr_error* error) {
+pgr_status query(const pgr_plugin_api& api, std::string_view name, uint32_t minor, const void** out,
+                 pgr_error* error) {
   const pgr_string text = sdk::to_pgr(name);
   return api.query_interface(api.plugin, &text, minor, out, error);
 }
@@ -84,12 +84,12 @@ void check_other_minors(Context& context) {
   for (uint32_t minor = 0; minor < PGR_API_MINOR; ++minor) {
     const void* table = nullptr;
     const pgr_status status = query(api, "pgr.device", minor, &table, nullptr);
-    expect(status == PGR_STATUS_UNSUPPORTED ||
-               (status == PGR_STATUS_OK && table &&
-                static_cast<const pgr_struct_header*>(table)->struct_size <=
-                    sizeof(pgr_device_api)),
-           "query_interface(pgr.device) at minor " + std::to_string(minor) + " answered " +
-               status_name(status));
+    expect(
+        status == PGR_STATUS_UNSUPPORTED ||
+            (status == PGR_STATUS_OK && table &&
+             static_cast<const pgr_struct_header*>(table)->struct_size <= sizeof(pgr_device_api)),
+        "query_interface(pgr.device) at minor " + std::to_string(minor) + " answered " +
+            status_name(status));
   }
 }
 
@@ -99,9 +99,7 @@ void check_unknown_interfaces(Context& context) {
                                 "PGR.DEVICE", "com.nobody.nothing", "pgr.future"}) {
     const void* table = &api;
     expect_status("query_interface(\"" + std::string(name) + "\")", PGR_STATUS_UNSUPPORTED,
-                  [&](pgr_error* error) {
-                    return query(api, name, PGR_API_MINOR, &table, error);
-                  });
+                  [&](pgr_error* error) { return query(api, name, PGR_API_MINOR, &table, error); });
     expect(table == &api, "a failed query_interface touched *out_table");
   }
   const void* table = nullptr;
@@ -231,8 +229,7 @@ void check_independent(Context& context) {
   first.reset();
   Buffer out = second->allocate(4000);
   second->launch(*kernel, {{out.handle(), kept.handle()}, {3}, {1000, 1, 1}, {1, 1, 1}});
-  expect_ints("out of a device whose sibling was closed", read_ints(out),
-              spread_result(values, 3));
+  expect_ints("out of a device whose sibling was closed", read_ints(out), spread_result(values, 3));
 }
 
 }  // namespace

@@ -115,7 +115,8 @@ void check_manifest(Context& context) {
     return manifest[key].get<std::string>();
   };
   expect(is_word(text("name"), false), "\"name\" is not lower case, digits and underscore");
-  expect(is_word(text("device_name"), true), "\"device_name\" is not upper case, digits, underscore");
+  expect(is_word(text("device_name"), true),
+         "\"device_name\" is not upper case, digits, underscore");
   const std::string file = std::filesystem::path(context.plugin().path()).filename();
   expect(file == "libplugrad_plugin_" + text("name") + ".so",
          "a plugin named " + text("name") + " is called " + file);
@@ -152,7 +153,8 @@ void check_info_options(Context& context) {
   const char* at = reinterpret_cast<const char*>(info.options);
   for (uint32_t i = 0; i < info.option_count; ++i, at += info.option_stride) {
     const auto* schema = reinterpret_cast<const pgr_option_schema*>(at);
-    expect(schema->struct_id == PGR_STRUCT_OPTION_SCHEMA, "an option's schema has a wrong struct_id");
+    expect(schema->struct_id == PGR_STRUCT_OPTION_SCHEMA,
+           "an option's schema has a wrong struct_id");
     expect(info.option_stride >= schema->struct_size, "info.option_stride is below struct_size");
     expect(schema->key.size > 0, "an option has no key");
     expect(schema->help.size > 0,
