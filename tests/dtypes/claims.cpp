@@ -69,6 +69,10 @@ void withdraw(pgr_device_caps& caps, std::string_view word) {
   const size_t colon = word.find(':');
   const std::string_view first = word.substr(0, colon);
   const bool pair = colon != std::string_view::npos;
+  if (word == "lanes") {
+    for (uint32_t& lanes : caps.vector_lanes) lanes = 1;
+    return;
+  }
   const DType dtype = dtype_from_name(pair ? word.substr(colon + 1) : word);
   const uint32_t kept = dtype == DType::Void ? 0 : ~bit(static_cast<uint32_t>(dtype));
   if (pair && first == "store" && kept != 0) {
@@ -97,12 +101,12 @@ pgr_device_caps device_without(std::string_view withdrawn) {
   PGR_INIT(caps, DEVICE_CAPS);
   for (const sdk::OpInfo& op : sdk::all_ops())
     caps.op_dtypes[op.number] = dtypes_of(static_cast<Op>(op.number));
+  for (uint32_t& lanes : caps.vector_lanes) lanes = 4;
   while (!withdrawn.empty()) {
     const size_t comma = std::min(withdrawn.find(','), withdrawn.size());
     withdraw(caps, withdrawn.substr(0, comma));
     withdrawn.remove_prefix(std::min(comma + 1, withdrawn.size()));
   }
-  for (uint32_t& lanes : caps.vector_lanes) lanes = 4;
   caps.vector_registers = 16;
   caps.threads = 1;
   caps.subgroup_size = 1;

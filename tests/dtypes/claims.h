@@ -14,8 +14,8 @@ namespace plugrad::dtypes {
 
 /// A device that claims every op on every dtype that docs/kernel-ir.md gives it, in 4 lanes, less
 /// the words of `withdrawn`, which commas separate: an op ("exp2"), a dtype ("f16": all arithmetic
-/// on it), a pair ("sqrt:f64"), or "store:f16" (memory cannot hold it). Throws
-/// std::invalid_argument for other words.
+/// on it), a pair ("sqrt:f64"), "store:f16" (memory cannot hold it) or "lanes" (one lane only).
+/// Throws std::invalid_argument for other words.
 pgr_device_caps device_without(std::string_view withdrawn);
 
 /// Whether a full device claims the op on the dtype.

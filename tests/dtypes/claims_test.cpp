@@ -25,20 +25,25 @@ namespace plugrad::dtypes {
 namespace {
 
 struct Device {
-  const char* without;
-  const char* refused = "";  // dtypes of which some ops have nothing that they could be made of
+  std::string without;
+  std::string refused = "";  // dtypes of which some ops have nothing that they could be made of
+  DType only = DType::Void;  // Void: every dtype is tried, else this one
 };
 
 void PrintTo(const Device& device, std::ostream* out) {
   *out << "a device without " << device.without;
 }
 
-constexpr Device kDevices[] = {
+const Device kDevices[] = {
     {""},
     {"i8"},
     {"u8"},
     {"i16"},
     {"u16"},
+    {"u32"},
+    {"u32,store:u32"},
+    {"u32,exp2,log2,sin,sqrt"},
+    {"u32,f16"},
     {"i64"},
     {"u64"},
     {"i64,u64"},
@@ -78,6 +83,7 @@ constexpr Device kDevices[] = {
     {"i64,u64,idiv,mod"},
     {"exp2,log2,sin,trunc,fdiv,recip,sqrt,i64,u64", "f64"},
     {"i64,u64,f64,f16,bf16,i16,i8,store:i64,store:u64", "f64"},
+    {"lanes"},
 };
 
 constexpr DType kDTypes[] = {DType::Bool, DType::I8,  DType::U8,  DType::I16,    DType::U16,
@@ -87,6 +93,33 @@ constexpr Op kUnary[] = {Op::Neg, Op::Recip, Op::Sqrt, Op::Trunc, Op::Exp2, Op::
 constexpr Op kBinary[] = {Op::Add,      Op::Sub,      Op::Mul,   Op::FDiv,  Op::IDiv, Op::Mod,
                           Op::FloorDiv, Op::FloorMod, Op::Max,   Op::And,   Op::Or,   Op::Xor,
                           Op::Shl,      Op::Shr,      Op::CmpLt, Op::CmpEq, Op::CmpNe};
+
+// What every device has: docs/kernel-ir.md.
+bool is_mandatory(Op op, DType dtype) {
+  constexpr Op kOptional[] = {Op::Sub, Op::FDiv, Op::Fma, Op::Trunc, Op::Exp2, Op::Log2, Op::Sin};
+  const bool core = dtype == DType::Bool || dtype == DType::I32 || dtype == DType::F32;
+  return core && std::ranges::find(kOptional, op) == std::end(kOptional);
+}
+
+// Every op that is a claim on every dtype, one pair a device.
+std::vector<Device> devices_without_a_pair() {
+  std::vector<Device> devices;
+  for (const sdk::OpInfo& info : sdk::all_ops()) {
+    const Op op = static_cast<Op>(info.number);
+    if (info.op_class != PGR_OP_CLASS_ALU || op == Op::Bitcast) continue;
+    for (DType dtype : kDTypes) {
+      if (!is_kernel_op(op, dtype) || is_mandatory(op, dtype)) continue;
+      std::string name(info.name);
+      std::ranges::transform(name, name.begin(),
+                             [](char c) { return static_cast<char>(c | 0x20); });
+      // Nothing is wider than f64, of which its arithmetic could be made.
+      const bool widest = dtype == DType::F64 || op == Op::Fma;
+      devices.push_back({fmt::format("{}:{}", name, name_of(dtype)),
+                         widest ? std::string(name_of(dtype)) : "", dtype});
+    }
+  }
+  return devices;
+}
 
 bool is_full() {
   static const bool full = std::getenv("PLUGRAD_TEST_FULL") != nullptr;
@@ -112,6 +145,8 @@ struct Case {
 class Claims : public testing::TestWithParam<Device> {
  protected:
   void check(Case& c, std::initializer_list<DType> dtypes) {
+    const DType only = GetParam().only;
+    if (only != DType::Void && std::ranges::find(dtypes, only) == dtypes.end()) return;
     std::string refused = GetParam().refused;
     bool may_refuse = false;
     for (DType d : dtypes)
@@ -379,12 +414,15 @@ TEST_P(Claims, moves_with_borders) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(without, Claims, testing::ValuesIn(kDevices), [](const auto& row) {
+std::string name_of_row(const testing::TestParamInfo<Device>& row) {
   std::string name = row.param.without;
   for (char& ch : name)
     if (ch == ',' || ch == ':') ch = '_';
   return name.empty() ? "nothing" : name;
-});
+}
+INSTANTIATE_TEST_SUITE_P(without, Claims, testing::ValuesIn(kDevices), name_of_row);
+INSTANTIATE_TEST_SUITE_P(without_pair, Claims, testing::ValuesIn(devices_without_a_pair()),
+                         name_of_row);
 
 }  // namespace
 }  // namespace plugrad::dtypes

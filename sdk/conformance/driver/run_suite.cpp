@@ -36,8 +36,8 @@ std::string machine_name() {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; cpu.empty() && std::getline(info, line);)
     if (line.starts_with("model name")) cpu = line.substr(line.find(':') + 2);
-  return fmt::format("{} ({} threads), {} {}", cpu.empty() ? names.machine : cpu,
-                     ::sysconf(_SC_NPROCESSORS_ONLN), names.sysname, names.release);
+  return fmt::format("{} ({} threads), {}", cpu.empty() ? names.machine : cpu,
+                     ::sysconf(_SC_NPROCESSORS_ONLN), names.sysname);
 }
 
 // "plugrad-conformance-worker" beside this program, or beside the library directory.

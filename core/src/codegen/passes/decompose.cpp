@@ -10,6 +10,7 @@
 #include "codegen/passes/passes.h"
 #include "codegen/passes/small_floats.h"
 #include "codegen/passes/transcendental.h"
+#include "codegen/passes/unsigned_words.h"
 #include "uop/facts.h"
 #include "uop/fold.h"
 
@@ -36,6 +37,8 @@ DType sibling(DType dtype) {
       return DType::U16;
     case DType::U16:
       return DType::I16;
+    case DType::U32:
+      return DType::I32;
     default:
       return DType::Void;
   }
@@ -100,7 +103,8 @@ class Decomposer {
     if (is_small_float(dtype)) return in_wider(id, DType::F32);
     if (is_small_integer(dtype)) return in_wider(id, is_unsigned(dtype) ? DType::U32 : DType::I32);
     if (dtype == DType::Bool) return in_words(id);
-    const Id replaced = by_op(id, dtype);
+    const Id other = dtype == DType::U32 ? u32_in_i32(g_, id) : id;
+    const Id replaced = other != id ? other : by_op(id, dtype);
     if (replaced == id && !is_wide_integer(dtype)) refuse(n.op, dtype);
     return replaced;
   }
@@ -247,17 +251,30 @@ class Decomposer {
     const ReduceParts parts = reduce_parts(g_, id);
     const DType dtype = g_[id].dtype;
     if (reduces(parts.op, dtype) || is_wide_integer(dtype)) return id;
-    if (!is_small_float(dtype) && !is_small_integer(dtype) && dtype != DType::Bool)
+    const bool words = dtype == DType::U32;
+    if (!is_small_float(dtype) && !is_small_integer(dtype) && dtype != DType::Bool && !words)
       refuse(parts.op, dtype);
-    const DType wide = is_small_float(dtype) ? DType::F32
-                       : is_unsigned(dtype)  ? DType::U32
-                                             : DType::I32;
+    if (words && parts.op == Op::Max) return ordered_maximum(parts);
+    const DType wide = is_small_float(dtype)           ? DType::F32
+                       : is_unsigned(dtype) && !words ? DType::U32
+                                                       : DType::I32;
     std::vector<Id> values;
     for (Id v : parts.values)
       values.push_back(dtype == DType::Bool ? word_of(v) : g_.cast(v, wide));
     const Id reduced = make_reduce(g_, parts.op, values,
                                    std::vector<Id>(parts.ranges.begin(), parts.ranges.end()));
     return dtype == DType::Bool ? truth_of(reduced) : g_.cast(reduced, dtype);
+  }
+
+  // The largest u32 is the largest i32 when the sign bits of all are flipped.
+  Id ordered_maximum(const ReduceParts& parts) {
+    const Id sign = g_.constant(DType::I32, int64_t{INT32_MIN});
+    std::vector<Id> values;
+    for (Id v : parts.values)
+      values.push_back(g_.binary(Op::Xor, g_.add(Op::Bitcast, DType::I32, {v}), sign));
+    const Id largest = make_reduce(g_, Op::Max, values,
+                                   std::vector<Id>(parts.ranges.begin(), parts.ranges.end()));
+    return g_.add(Op::Bitcast, DType::U32, {g_.binary(Op::Xor, largest, sign)});
   }
 
   // --- casts
@@ -273,10 +290,12 @@ class Decomposer {
     if (from == DType::Bool)
       return g_.where(x, g_.constant(to, int64_t{1}), g_.constant(to, int64_t{0}));
     if (!casts(from)) {
+      if (from == DType::U32) return cast_from_u32(g_, x, to);
       if (is_small_float(from)) return g_.cast(small_to_f32(g_, x), to);
       if (is_small_integer(from)) return g_.cast(widened(x), to);
       refuse(Op::Cast, from);
     }
+    if (to == DType::U32) return cast_to_u32(g_, x);
     if (is_small_float(to))
       return f32_to_small(g_, fits_f32(from) ? g_.cast(x, DType::F32) : to_odd_f32(g_, x), to);
     if (is_small_integer(to))
