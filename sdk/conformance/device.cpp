@@ -82,6 +82,11 @@ class OpenedDevice final : public Device {
 };
 
 void OpenedDevice::open(uint32_t index, const std::map<std::string, std::string>& options) {
+  uint32_t count = 0;
+  expect_ok("plugin.device_count", [&](pgr_error* error) {
+    return plugin_.api().device_count(plugin_.api().plugin, &count, error);
+  });
+  if (count == 0) throw Unsupported("the plugin finds no device here (device_count is 0)");
   const std::vector<pgr_option> given = make_options(options);
   expect_ok("plugin.device_open(" + std::to_string(index) + ")", [&](pgr_error* error) {
     return plugin_.api().device_open(plugin_.api().plugin, index, given.data(),

@@ -43,6 +43,10 @@ class PLUGRAD_API Tensor {
   template <class T>
     requires std::is_arithmetic_v<T>
   Tensor(T value) : Tensor(Literal{}, convert_literal(value)) {}
+  /// The values along one axis, on that device: Tensor({1, 2, 3}, "CPU"). Like from().
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  Tensor(std::initializer_list<T> values, std::string_view device) : Tensor(from(values, device)) {}
   explicit Tensor(std::shared_ptr<engine::TensorState> state) : state_(std::move(state)) {}
   Tensor(const Tensor&) = default;
   Tensor(Tensor&&) = default;

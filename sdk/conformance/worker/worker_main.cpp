@@ -8,12 +8,14 @@
 #include <cstdlib>
 #include <exception>
 
+#include "conformance/levels/fresh_process.h"
 #include "conformance/worker/crash_report.h"
 #include "conformance/worker/serve.h"
 
 int main(int argc, char** argv) {
   using namespace plugrad::conformance;
   constexpr int kChannelFile = 3, kCrashPipe = 4;
+  if (argc > 1 && argv[1] == kFreshFlag) return run_fresh_check(argc, argv);
   if (argc != 2) {
     std::fprintf(stderr, "plugrad-conformance-worker is started by plugrad conformance\n");
     return 2;

@@ -22,6 +22,15 @@ TEST(Tensor, PrintsWhatItIsAndRunsNothing) {
   EXPECT_FALSE(y.is_realized());
 }
 
+TEST(Tensor, ValuesInBracesAndADeviceAreATensorThere) {
+  const std::string device = Device::default_device();
+  const Tensor sum = Tensor({1, 2, 3}, device) + Tensor({4, 5, 6}, device);
+  EXPECT_EQ(sum.dtype(), DType::I32);
+  EXPECT_EQ(sum.device(), device);
+  expect_values(sum, {5, 7, 9});
+  expect_values(Tensor({0.5f}, device), {0.5});
+}
+
 TEST(Tensor, CopiesAreTheSameTensor) {
   Tensor a = Tensor::from({1.f, 2.f});
   const Tensor b = a;

@@ -1,0 +1,50 @@
+// Calls of renderer and compiler, for the tests of both.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "conformance/levels/kernels.h"
+
+namespace plugrad::conformance {
+
+using Bytes = std::vector<std::byte>;
+
+// Unsupported where the plugin has none.
+const pgr_renderer_api& renderer_of(Context& context);
+const pgr_compiler_api& compiler_of(Context& context);
+
+std::string render(const pgr_renderer_api& renderer, pgr_device* device, const Bytes& block);
+
+// What the compiler takes of a kernel: source, or the block itself.
+std::string input_of(Context& context, const Bytes& block);
+
+struct Compiled {
+  pgr_status status;
+  std::string binary, log, message;
+};
+Compiled try_compile(const pgr_compiler_api& compiler, pgr_device* device, const std::string& input,
+                     uint32_t optimize = 2);
+std::string compile(const pgr_compiler_api& compiler, pgr_device* device, const std::string& input,
+                    uint32_t optimize = 2);
+
+// value[0] = value[0] * factor + 1: binaries that differ in one number.
+Bytes scaled_kernel(int64_t factor, const std::string& name = "scaled");
+// Some kernels of the tests.
+std::vector<Bytes> several_blocks();
+
+// Loads the binary of a scaled kernel, runs it on one value and unloads it.
+int32_t run_binary(Device& device, const std::string& binary, int32_t value,
+                   std::string_view name = "scaled");
+void expect_scaled(Device& device, const std::string& binary, int32_t factor,
+                   const std::string& what);
+
+// Runs it on several threads at once; the first failure ends the test.
+void on_threads(int count, const std::function<void(int)>& run);
+
+// The parts of the compile tests.
+void add_render_tests(Tests& tests);
+void add_cache_tests(Tests& tests);
+
+}  // namespace plugrad::conformance

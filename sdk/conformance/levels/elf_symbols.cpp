@@ -1,0 +1,90 @@
+#include "conformance/levels/elf_symbols.h"
+
+#include <elf.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+namespace plugrad::conformance {
+namespace {
+
+class ElfFile {
+ public:
+  explicit ElfFile(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw std::runtime_error(path + " cannot be read");
+    bytes_.assign(std::istreambuf_iterator<char>(file), {});
+    header_ = at<Elf64_Ehdr>(0);
+    if (std::memcmp(header_.e_ident, ELFMAG, SELFMAG) != 0 ||
+        header_.e_ident[EI_CLASS] != ELFCLASS64 || header_.e_ident[EI_DATA] != ELFDATA2LSB)
+      throw std::runtime_error(path + " is not a 64-bit little-endian ELF file");
+  }
+
+  // The first section of the type; one of size 0 where there is none.
+  Elf64_Shdr section(uint32_t type) const {
+    for (uint16_t i = 0; i < header_.e_shnum; ++i) {
+      const auto section = section_number(i);
+      if (section.sh_type == type) return section;
+    }
+    return {};
+  }
+  Elf64_Shdr section_number(uint32_t number) const {
+    return at<Elf64_Shdr>(header_.e_shoff + uint64_t{number} * header_.e_shentsize);
+  }
+  template <typename Record>
+  std::vector<Record> table(const Elf64_Shdr& section) const {
+    std::vector<Record> records;
+    for (uint64_t i = 0; i + sizeof(Record) <= section.sh_size; i += sizeof(Record))
+      records.push_back(at<Record>(section.sh_offset + i));
+    return records;
+  }
+  std::string text(const Elf64_Shdr& strings, uint64_t offset) const {
+    const uint64_t from = strings.sh_offset + offset;
+    if (from >= bytes_.size())
+      throw std::runtime_error("the library is damaged: a name is outside");
+    return bytes_.c_str() + from;
+  }
+
+ private:
+  template <typename Record>
+  Record at(uint64_t offset) const {
+    if (offset > bytes_.size() || bytes_.size() - offset < sizeof(Record))
+      throw std::runtime_error("the library is damaged: a table reaches past the end of the file");
+    Record record;
+    std::memcpy(&record, bytes_.data() + offset, sizeof record);
+    return record;
+  }
+
+  std::string bytes_;
+  Elf64_Ehdr header_{};
+};
+
+}  // namespace
+
+LibrarySymbols read_symbols(const std::string& path) {
+  const ElfFile file(path);
+  LibrarySymbols out;
+  const Elf64_Shdr symbols = file.section(SHT_DYNSYM);
+  if (symbols.sh_size == 0) throw std::runtime_error(path + " has no dynamic symbols");
+  const Elf64_Shdr names = file.section_number(symbols.sh_link);
+  for (const auto& symbol : file.table<Elf64_Sym>(symbols)) {
+    const uint32_t binding = ELF64_ST_BIND(symbol.st_info);
+    const uint32_t visibility = ELF64_ST_VISIBILITY(symbol.st_other);
+    if (symbol.st_name == 0 || binding == STB_LOCAL) continue;
+    const std::string name = file.text(names, symbol.st_name);
+    if (symbol.st_shndx == SHN_UNDEF)
+      (binding == STB_WEAK ? out.imported_weak : out.imported).push_back(name);
+    else if (visibility == STV_DEFAULT || visibility == STV_PROTECTED)
+      out.exported.push_back(name);
+  }
+  const Elf64_Shdr dynamic = file.section(SHT_DYNAMIC);
+  if (dynamic.sh_size == 0) return out;
+  const Elf64_Shdr strings = file.section_number(dynamic.sh_link);
+  for (const auto& entry : file.table<Elf64_Dyn>(dynamic))
+    if (entry.d_tag == DT_NEEDED) out.needed.push_back(file.text(strings, entry.d_un.d_val));
+  return out;
+}
+
+}  // namespace plugrad::conformance

@@ -1,0 +1,83 @@
+// Part of the worker program, not of the library: see interposed.h.
+#include "conformance/levels/interposed.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+namespace {
+
+using plugrad::conformance::InterposedCall;
+
+constexpr size_t kMost = 4096;
+InterposedCall calls[kMost];
+std::atomic<size_t> call_count{0};
+
+// Called before any constructor has run, and from every thread.
+void note(const char* function, const void* caller, const char* argument) {
+  const size_t index = call_count.fetch_add(1);
+  if (index >= kMost) return;
+  calls[index].function = function;
+  calls[index].caller = caller;
+  if (argument) std::strncpy(calls[index].argument, argument, sizeof calls[index].argument - 1);
+}
+
+template <typename Function>
+Function next(const char* name) {
+  return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
+}
+
+char* find_variable(const char* name) {
+  const size_t size = std::strlen(name);
+  for (char** at = environ; at && *at; ++at)
+    if (std::strncmp(*at, name, size) == 0 && (*at)[size] == '=') return *at + size + 1;
+  return nullptr;
+}
+
+}  // namespace
+
+extern "C" {
+
+size_t plugrad_interposed_calls(InterposedCall* out, size_t capacity) {
+  const size_t count = std::min(call_count.load(), kMost);
+  std::copy_n(calls, std::min(count, capacity), out);
+  return count;
+}
+
+char* getenv(const char* name) noexcept {
+  note("getenv", __builtin_return_address(0), name);
+  return find_variable(name);
+}
+char* secure_getenv(const char* name) noexcept {
+  note("secure_getenv", __builtin_return_address(0), name);
+  return find_variable(name);
+}
+int setenv(const char* name, const char* value, int replace) noexcept {
+  note("setenv", __builtin_return_address(0), name);
+  return next<int (*)(const char*, const char*, int)>("setenv")(name, value, replace);
+}
+int unsetenv(const char* name) noexcept {
+  note("unsetenv", __builtin_return_address(0), name);
+  return next<int (*)(const char*)>("unsetenv")(name);
+}
+int putenv(char* text) noexcept {
+  note("putenv", __builtin_return_address(0), text);
+  return next<int (*)(char*)>("putenv")(text);
+}
+char* setlocale(int category, const char* locale) noexcept {
+  if (locale) note("setlocale", __builtin_return_address(0), locale);
+  return next<char* (*)(int, const char*)>("setlocale")(category, locale);
+}
+int fesetround(int mode) noexcept {
+  note("fesetround", __builtin_return_address(0), nullptr);
+  return next<int (*)(int)>("fesetround")(mode);
+}
+int chdir(const char* path) noexcept {
+  note("chdir", __builtin_return_address(0), path);
+  return next<int (*)(const char*)>("chdir")(path);
+}
+
+}  // extern "C"
