@@ -121,6 +121,7 @@ void run_framework(const Report& report) {
   report_call(report);
   report_compile(report);
   report_planning(report);
+  report_dispatch(report);
 }
 
 }  // namespace plugrad::bench

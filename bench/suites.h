@@ -41,4 +41,7 @@ void run_elementwise(const Report& report);
 void run_framework(const Report& report);
 void run_models(const Report& report);
 
+/// Of the framework's suite: the host's checks around a device's calls.
+void report_dispatch(const Report& report);
+
 }  // namespace plugrad::bench

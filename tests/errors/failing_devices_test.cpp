@@ -6,6 +6,7 @@
 
 #include "errors/fresh_process.h"
 #include "plugrad/optim.h"
+#include "plugrad/shutdown.h"
 #include "plugrad/tensor.h"
 
 using namespace plugrad;
@@ -100,6 +101,25 @@ TEST(LostDevice, AtEachCallInTurnTheProgramSurvivesAndGoesOn) {
     EXPECT_TRUE(o.survived) << call;
     EXPECT_EQ(o.error, "") << call;
   }
+}
+
+TEST(Shutdown, GivesEverythingBackAndTensorsLiveOn) {
+  Outcome o = run_behind("validate", [] {
+    Training training;
+    training.step();
+    Tensor there = (Tensor::from<float>({3, 4}, "REFERENCE") * 2).realize();
+    const Floats read = there.to_vector<float>();
+    shutdown();
+    for (const auto& use : std::vector<std::function<void()>>{
+             [&] { there.to_vector<float>(); }, [&] { training.values(); },
+             [&] { (Tensor::from<float>({1}) + 1).realize(); }})
+      EXPECT_THAT(error_of(use), AllOf(StartsWith("user: ["), HasSubstr("was shut down")));
+    EXPECT_EQ(read, (Floats{6, 8}));
+    shutdown();
+  });
+  EXPECT_TRUE(o.survived);
+  EXPECT_EQ(o.error, "");
+  EXPECT_THAT(o.log, testing::Not(HasSubstr("validate:"))) << "nothing is left when it is closed";
 }
 
 TEST(BrokenDevice, WhatItThrowsAndUnknownCodesAreErrorsThatNameIt) {

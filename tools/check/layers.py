@@ -101,6 +101,7 @@ def include_breaches(path):
 
 
 LINK_CALL = re.compile(r"\b(target_link_libraries|plugrad_add_\w+)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
+CORE_LINK = re.compile(rf"\bplugrad(_|::)(core\w*|foundation|{'|'.join(BUILDS_ON)})\b")
 
 
 def link_breaches(path):
@@ -110,7 +111,7 @@ def link_breaches(path):
         number = code.count("\n", 0, call.start()) + 1
         if path.parts[:2] != ("sdk", "clang") and LLVM_LINK.search(linked):
             yield f"{path}:{number}: only sdk/clang links LLVM or Clang"
-        if folder in ("sdk", "plugins") and re.search(r"plugrad(_|::)core\b", linked):
+        if folder in ("sdk", "plugins") and CORE_LINK.search(linked):
             yield f"{path}:{number}: {folder} never links core"
         if folder == "core" and re.search(r"plugrad(_|::)(sdk|render|clang|plugin_(?!api))", linked):
             yield f"{path}:{number}: core links neither the SDK nor a plugin"

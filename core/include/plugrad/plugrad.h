@@ -17,6 +17,7 @@
 #include "plugrad/optim.h"
 #include "plugrad/progress.h"
 #include "plugrad/shape.h"
+#include "plugrad/shutdown.h"
 #include "plugrad/tensor.h"
 #include "plugrad/uop.h"
 #include "plugrad/user_kernel.h"

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "base/check.h"
+#include "base/log.h"
 #include "runtime/device_state.h"
 #include "runtime/host_api.h"
 #include "runtime/trial.h"
@@ -169,6 +170,15 @@ std::uint32_t Plugin::device_count(std::string& reason) const {
   reason = escaped.empty() ? error.message() : escaped;
   if (status != PGR_STATUS_OK) throw_status(device_name_, "device_count", status, reason);
   return count;
+}
+
+void Plugin::shut_down() {
+  if (std::exchange(is_shut_down_, true)) return;
+  try {
+    api_.shutdown(api_.plugin);
+  } catch (...) {
+    log_line(LogLevel::Error, fmt::format("[shutdown] {}: {}", device_name_, describe_escaped()));
+  }
 }
 
 std::unique_ptr<Device> Plugin::open_device(std::uint32_t index, std::uint32_t number,

@@ -30,6 +30,8 @@ class Plugin {
   std::unique_ptr<Device> open_device(std::uint32_t index, std::uint32_t number,
                                       const PluginOptions& options,
                                       const LayerList& layers = {}) const;
+  /// Tells the plugin that all is closed, once; no device of it can be opened any more.
+  void shut_down();
   /// A table by name; false where the plugin does not offer it. Errors: Device.
   template <class Table>
   bool interface(const char* name, std::uint32_t struct_id, Table& out) const;
@@ -42,6 +44,7 @@ class Plugin {
   std::string path_, device_name_, version_;
   Manifest manifest_;
   pgr_plugin_api api_{};
+  bool is_shut_down_ = false;
 };
 
 template <class Table>

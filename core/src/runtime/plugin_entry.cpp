@@ -143,4 +143,10 @@ void PluginEntry::check_identity(std::uint32_t number) {
     warn(at, next);
 }
 
+void PluginEntry::shut_down() {
+  for (auto& opened : devices)
+    if (opened) opened->shut_down();
+  if (plugin_) plugin_->shut_down();
+}
+
 }  // namespace plugrad::runtime

@@ -30,6 +30,8 @@ struct PluginEntry {
   /// Opens it on first use. Errors: as opening it, which the record keeps; User in a process that
   /// was forked after it was opened.
   Device& device(std::uint32_t number);
+  /// Shuts its devices down, then the plugin.
+  void shut_down();
 
  private:
   void count_devices(const std::optional<Selection>& visible);

@@ -123,4 +123,10 @@ std::string Registry::add_plugin(const std::string& path) {
   return name;
 }
 
+void Registry::shut_down() {
+  std::lock_guard lock(state_->mutex);
+  state_->ended = true;
+  for (auto& entry : state_->entries) entry->shut_down();
+}
+
 }  // namespace plugrad::runtime

@@ -79,6 +79,9 @@ class Registry {
   /// selected. Errors: User, with its record.
   std::string add_plugin(const std::string& path);
 
+  /// Shuts down every device that is open and every plugin; none can be used any more.
+  void shut_down();
+
  private:
   struct State;
   std::unique_ptr<State> state_;

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "runtime/search.h"
 
 namespace plugrad::runtime {
 
 void Registry::State::search() {
+  require(!ended, "[device] plugrad was shut down, and no device can be used any more");
   if (searched) return;
   if (!options.visible_devices.empty())
     visible = parse_selection(options.visible_devices, "PLUGRAD_VISIBLE_DEVICES");

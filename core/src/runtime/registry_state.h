@@ -20,6 +20,7 @@ struct Registry::State {
   RegistryOptions options;
   std::recursive_mutex mutex;
   bool searched = false;
+  bool ended = false;  // by shut_down
   std::vector<std::unique_ptr<PluginEntry>> entries;
   std::optional<Selection> visible;
   LayerList layers;

@@ -286,7 +286,7 @@ static pgr_status runner_launch(pgr_device *device, pgr_queue *queue, pgr_kernel
                                 pgr_error *error) {
   void *addresses[MOST_BUFFERS];
   pgr_launch_desc own;
-  uint64_t groups, begin;
+  uint64_t groups = 0, begin;
   uint32_t i;
   (void)queue;
   if (!device || !kernel) return pgr_null(error, "launch: device or kernel");
@@ -393,7 +393,7 @@ static const pgr_plugin_api plugin_table = {
 
 PGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(pgr_hello *hello, const pgr_plugin_api **out_api,
                                        pgr_error *error) {
-  PGR_TRY(pgr_answer(hello, out_api, PGR_API_MINOR, error));
+  PGR_TRY(pgr_answer(hello, out_api, PGR_SDK_LOWEST_MINOR, error));
   plugin.host = hello->host;
   *out_api = &plugin_table;
   return PGR_STATUS_OK;

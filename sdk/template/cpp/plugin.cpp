@@ -80,7 +80,7 @@ pgr_plugin_api make_api(pgr_plugin* plugin) {
 extern "C" PGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(pgr_hello* hello, const pgr_plugin_api** out_api,
                                                   pgr_error* error) {
   return acme_plugin::sdk::guard(error, [&] {
-    acme_plugin::sdk::answer_hello(hello, PGR_API_MINOR, "acme");
+    acme_plugin::sdk::answer_hello(hello, acme_plugin::sdk::kLowestHostMinor, "acme");
     acme_plugin::sdk::require(out_api != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out_api is NULL");
     static pgr_plugin plugin;
     plugin.host = hello->host;

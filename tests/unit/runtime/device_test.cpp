@@ -1,4 +1,5 @@
 // Memory, kernels and launches of a device, through a fake plugin.
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -58,6 +59,27 @@ TEST(SizeClass, WastesAtMostASixteenth) {
   }
 }
 
+TEST_F(FakeDevice, ShutdownFreesInOrderAndEndsTheUseOfWhatLivesOn) {
+  const std::string path = plugins.add("ending");
+  Device& d = registry().find_device("ending");
+  auto buffer = d.allocate(1000);
+  d.allocate(2000);  // kept by the allocator
+  auto kernel = d.compile(ir("k"), "k");
+  registry().shut_down();
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  ASSERT_NE(library, nullptr);
+  EXPECT_EQ(*static_cast<int*>(dlsym(library, "fake_ended_clean")), 1);
+  EXPECT_THAT(message_of([&] { buffer->copy_in("x", 1); }),
+              "[copy_in] ENDING:0 was shut down, and what was on it is gone: read results before "
+              "shutdown()");
+  EXPECT_THAT(message_of([&] { d.allocate(1); }), HasSubstr("was shut down"));
+  EXPECT_THAT(message_of([&] { registry().find_device("ending"); }),
+              HasSubstr("plugrad was shut down"));
+  EXPECT_NO_THROW(registry().shut_down());
+  buffer.reset();
+  kernel.reset();
+}
+
 TEST_F(FakeDevice, BuffersHoldWhatIsCopiedIn) {
   auto a = device().allocate(5);
   a->copy_in("hello", 5);
@@ -104,7 +126,8 @@ TEST_F(FakeDevice, MemoryThatIsOnlyKeptIsGivenBackWhenTheDeviceRunsOut) {
   auto big = device().allocate(60 << 20);
   std::string message = message_of([&] { device().allocate(8 << 20); });
   EXPECT_EQ(message,
-            "[alloc] GOOD:0 is out of memory: 8.0 MiB wanted, 60.0 MiB of 64.0 MiB in use: the fake's 64 MiB "
+            "[alloc] GOOD:0 is out of memory: 8.0 MiB wanted, 60.0 MiB of 64.0 MiB in use: the "
+            "fake's 64 MiB "
             "are used up; free "
             "tensors or use smaller batches");
   EXPECT_EQ(device().memory_stats().used_bytes, size_class(60 << 20))
@@ -118,7 +141,8 @@ TEST_F(FakeDevice, TheMemoryLimitIsKeptAndNamed) {
   auto half = device().allocate(512 << 10);
   EXPECT_THAT(
       message_of([&] { device().allocate(768 << 10); }),
-      HasSubstr("768.0 KiB wanted, 512.0 KiB of 64.0 MiB in use, limit 1.0 MiB (PLUGRAD_MEMORY_LIMIT)"));
+      HasSubstr(
+          "768.0 KiB wanted, 512.0 KiB of 64.0 MiB in use, limit 1.0 MiB (PLUGRAD_MEMORY_LIMIT)"));
   EXPECT_NO_THROW(device().allocate(512 << 10));
   half.reset();
   EXPECT_NO_THROW(device().allocate(768 << 10)) << "kept buffers make room";

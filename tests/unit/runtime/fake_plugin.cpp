@@ -38,6 +38,7 @@ namespace {
 constexpr std::uint64_t kMemoryBytes = 64 << 20;
 std::uint64_t used_bytes = 0;
 pgr_plugin plugin;
+int open_devices = 0;
 
 pgr_string text(std::string_view s) {
   return {s.data(), s.size()};
@@ -197,9 +198,11 @@ pgr_status device_open(pgr_plugin* self, std::uint32_t index, const pgr_option* 
     vendor = view(options[i].value);
   }
   *out = new pgr_device{index, vendor};
+  ++open_devices;
   return PGR_STATUS_OK;
 }
 void device_close(pgr_plugin*, pgr_device* device) {
+  --open_devices;
   delete device;
 }
 
@@ -249,6 +252,12 @@ pgr_status query_interface(pgr_plugin*, const pgr_string* name, std::uint32_t, c
   return *out ? PGR_STATUS_OK : answer(error, PGR_STATUS_UNSUPPORTED, "not offered");
 }
 
+// 1 where everything was gone when the end came; a test looks at it.
+extern "C" PGR_EXPORT int fake_ended_clean = -1;
+void shut_down(pgr_plugin*) {
+  fake_ended_clean = used_bytes == 0 && open_devices == 0;
+}
+
 std::string variant_of(std::string_view path) {
   std::string_view file = path.substr(path.rfind('/') + 1);
   constexpr std::string_view kPrefix = "libplugrad_plugin_";
@@ -281,6 +290,7 @@ extern "C" PGR_EXPORT pgr_status FAKE_ENTRY(pgr_hello* hello, const pgr_plugin_a
   table.device_open = plugin.variant == "null_slot" ? nullptr : device_open;
   table.device_close = device_close;
   table.query_interface = query_interface;
+  table.shutdown = shut_down;
   if (plugin.variant == "short_table") table.struct_size = offsetof(pgr_plugin_api, device_count);
   if (plugin.variant == "wrong_id") table.struct_id = PGR_STRUCT_HELLO;
   *out = plugin.variant == "null_table" ? nullptr : &table;

@@ -184,6 +184,9 @@ PGR_HELPER pgr_status pgr_only_option(const pgr_option *options, uint32_t count,
   return PGR_STATUS_OK;
 }
 
+/* The lowest host minor that has all these helpers use. A plugin that uses more says so itself. */
+#define PGR_SDK_LOWEST_MINOR 9u
+
 /* What an entry does first: the answer to the hello, and whether the host is new enough. */
 PGR_HELPER pgr_status pgr_answer(pgr_hello *hello, const pgr_plugin_api **out_api,
                                  uint32_t lowest_host_minor, pgr_error *error) {

@@ -9,6 +9,9 @@
 
 namespace plugrad::sdk {
 
+// The lowest host minor that has all the SDK uses. A plugin that uses more says so itself.
+inline constexpr uint32_t kLowestHostMinor = 9;
+
 // Stamps the answer, and throws StatusError (NEED_NEWER_HOST) where the host is older than
 // `lowest_host_minor`.
 void answer_hello(pgr_hello* hello, uint32_t lowest_host_minor, std::string_view plugin_name);
