@@ -32,12 +32,13 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         source = pathlib.Path(directory)
         copy("kept", source)
-        json.loads((source / "manifest.json").read_text())
+        manifest = source / "libplugrad_plugin_kept.json"
+        json.loads(manifest.read_text())
         kept.mkdir(parents=True)
         library = kept / "libplugrad_plugin_kept.so"
         subprocess.run(["gcc", *FLAGS, f"-ffile-prefix-map={directory}=.", "-I", f"plugin_api/frozen/{release}",
                         "-I", "sdk/include", str(source / "plugin.c"), "-ldl", "-o", str(library)], check=True)
-        shutil.copy(source / "manifest.json", library.with_suffix(".json"))
+        shutil.copy(manifest, kept)
     shutil.copy("tests/abi/layout.golden", kept / "layout.golden")
     (kept / "README.md").write_text(
         f"# A plugin of {release}, as a binary\n\n"

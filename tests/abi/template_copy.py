@@ -8,11 +8,11 @@ TEMPLATE = pathlib.Path("sdk/template/c")
 
 def copy(name, output):
     output.mkdir(parents=True, exist_ok=True)
-    for file in ("plugin.c", "manifest.json"):
+    for file, target in (("plugin.c", "plugin.c"), ("manifest.json", f"libplugrad_plugin_{name}.json")):
         text = (TEMPLATE / file).read_text()
         text = text.replace("acme", name).replace("ACME", name.upper())
-        if not (output / file).exists() or (output / file).read_text() != text:
-            (output / file).write_text(text)
+        if not (output / target).exists() or (output / target).read_text() != text:
+            (output / target).write_text(text)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 #include "plugrad/optim.h"
 #include "plugrad/shutdown.h"
 #include "plugrad/tensor.h"
+#include "runtime/registry.h"
 
 using namespace plugrad;
 using testing::AllOf;
@@ -144,6 +145,21 @@ TEST(BrokenDevice, AnAllocationThatFailsForOnceIsTriedAgain) {
     });
     EXPECT_EQ(o.error, "") << call;
   }
+}
+
+TEST(Unsupported, NamesDeviceOpDtypeAndRemedyAndOtherDevicesGoOn) {
+  Outcome o = run_behind("", [] {
+    runtime::Registry::instance().set_plugin_options("REFERENCE", {{"withdraw", "add:f64"}});
+    Tensor there = Tensor::from<double>({1, 2}, "REFERENCE");
+    EXPECT_THAT(
+        error_of([&] { (there + there.flip({0})).realize(); }),
+        AllOf(StartsWith("unsupported: "), HasSubstr("no Add for f64"),
+              HasSubstr("cast to f32, or use a device with f64"), HasSubstr("REFERENCE:0")));
+    EXPECT_EQ((there.to("CPU") + there.to("CPU").flip({0})).to_vector<double>(),
+              (std::vector<double>{3, 3}));
+    EXPECT_EQ((there.cast(DType::F32) + 1).to_vector<float>(), (Floats{2, 3}));
+  });
+  EXPECT_EQ(o.error, "");
 }
 
 TEST(OutOfMemory, NamesDeviceSizeUseAndWhatTheMemoryWasFor) {

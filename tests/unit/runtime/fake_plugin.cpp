@@ -253,7 +253,9 @@ pgr_status query_interface(pgr_plugin*, const pgr_string* name, std::uint32_t, c
 }
 
 // 1 where everything was gone when the end came; a test looks at it.
-extern "C" PGR_EXPORT int fake_ended_clean = -1;
+extern "C" {
+PGR_EXPORT int fake_ended_clean = -1;
+}
 void shut_down(pgr_plugin*) {
   fake_ended_clean = used_bytes == 0 && open_devices == 0;
 }
