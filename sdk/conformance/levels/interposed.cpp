@@ -39,6 +39,8 @@ char* find_variable(const char* name) {
 
 }  // namespace
 
+// Visible, or a plugin would find those of the C library in their place.
+#pragma GCC visibility push(default)
 extern "C" {
 
 size_t plugrad_interposed_calls(InterposedCall* out, size_t capacity) {
@@ -81,3 +83,4 @@ int chdir(const char* path) noexcept {
 }
 
 }  // extern "C"
+#pragma GCC visibility pop

@@ -1,6 +1,6 @@
 """check.py PREFIX [NAME…]: every mutant of table.py is caught by the test that it names, and by no accident.
 
-PREFIX is an installed or built plugrad. The templates as they are must pass every named test; each mutant, compiled
+PREFIX is an installed or built plugrad. The plugins as they are must pass every named test; each mutant, compiled
 from the one file that differs, must fail, crash or run out of time in exactly its test. --write-page writes
 docs/conformance-mutants.md; without it the page must say what the table says.
 """
@@ -8,7 +8,6 @@ import concurrent.futures
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,11 +16,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import table  # noqa: E402
 
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
-TEMPLATE = SOURCE / "sdk/template"
+FOLDERS = {"c": SOURCE / "sdk/template/c", "cpp": SOURCE / "sdk/template/cpp",
+           "reference": SOURCE / "plugins/reference"}
+TITLES = {"c": "the C template", "cpp": "the C++ template", "reference": "REFERENCE"}
 PAGE = SOURCE / "docs/conformance-mutants.md"
 INCLUDES = [f"-I{SOURCE / room / 'include'}" for room in ("plugin_api", "sdk")]
 COMMON = ["-O1", "-fPIC", "-w", "-fvisibility=hidden", *INCLUDES]
-LANGUAGES = {"c": ["cc", *COMMON], "cpp": ["c++", "-std=c++20", "-O0", *COMMON[1:]]}
+CXX = ["c++", "-std=c++20", "-O0", *COMMON[1:]]
+LANGUAGES = {"c": ["cc", *COMMON], "cpp": CXX, "reference": CXX}
 CAUGHT = {"fail", "crash", "timeout"}
 # A hang costs its whole time limit, a second at most.
 TIME_FACTOR = "0.05"
@@ -33,8 +35,12 @@ def run(*command):
         raise RuntimeError(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
 
 
-def note_of(manifest):
-    text = json.dumps(manifest.read_text())
+def manifest_of(language):
+    return (FOLDERS[language] / "manifest.json").read_text().replace("@PLUGRAD_SANITIZE@", "")
+
+
+def note_of(language):
+    text = json.dumps(manifest_of(language))
     return f'#include "plugrad/plugin_api/plugin.h"\nPGR_PLUGIN_NOTE({text});\n'
 
 
@@ -46,9 +52,9 @@ class Builder:
         self.objects = {}
         for language in LANGUAGES:
             (folder / language).mkdir()
-            (folder / f"{language}/note.c").write_text(note_of(TEMPLATE / language / "manifest.json"))
+            (folder / f"{language}/note.c").write_text(note_of(language))
         files = [(language, path) for language in LANGUAGES
-                 for path in [folder / language / "note.c", *sorted((TEMPLATE / language).glob("*.c*"))]]
+                 for path in [folder / language / "note.c", *sorted(FOLDERS[language].glob("*.c*"))]]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             for (language, path), made in zip(files, pool.map(lambda job: self.compile(*job, folder / job[0]), files)):
                 self.objects.setdefault(language, {})[path.name] = made
@@ -56,12 +62,12 @@ class Builder:
     def compile(self, language, path, target):
         compiler = LANGUAGES["c" if path.suffix == ".c" else language]
         made = target / (path.stem + ".o")
-        run(*compiler, f"-I{TEMPLATE / language}", "-c", path, "-o", made)
+        run(*compiler, f"-I{FOLDERS[language]}", "-c", path, "-o", made)
         return made
 
     def link(self, language, objects, target):
         library = target / "libplugrad_plugin_acme.so"
-        archives = [self.prefix / f"lib/libplugrad_{name}.a" for name in ("interpreter", "sdk")] if language == "cpp" else []
+        archives = [self.prefix / f"lib/libplugrad_{name}.a" for name in ("interpreter", "sdk")] if language != "c" else []
         run(LANGUAGES[language][0], "-shared", *objects.values(), *archives, "-o", library, "-Wl,--exclude-libs,ALL",
             f"-Wl,--version-script={SOURCE / 'cmake/plugin.map'}")
         return library
@@ -69,19 +75,20 @@ class Builder:
     def original(self, language):
         target = self.folder / f"{language}-original"
         target.mkdir()
-        shutil.copy(TEMPLATE / language / "manifest.json", target / "libplugrad_plugin_acme.json")
+        (target / "libplugrad_plugin_acme.json").write_text(manifest_of(language))
         return self.link(language, self.objects[language], target)
 
     def mutant(self, name, file, replacements):
-        language, path = file.split("/")[0], TEMPLATE / file
-        text = path.read_text()
+        language, _, base = file.partition("/")
+        path = FOLDERS[language] / base
+        text = path.read_text() if path.suffix != ".json" else manifest_of(language)
         for old, new in replacements:
             if text.count(old) != 1:
                 raise RuntimeError(f"the template has {text.count(old)} times:\n{old}")
             text = text.replace(old, new)
         target = self.folder / name
         target.mkdir()
-        objects, manifest = dict(self.objects[language]), (TEMPLATE / language / "manifest.json").read_text()
+        objects, manifest = dict(self.objects[language]), manifest_of(language)
         if path.suffix == ".json":
             manifest = text
         else:
@@ -124,18 +131,18 @@ def check_originals(builder, rows):
         for test, result in judge(builder.prefix, builder.original(language), tests).items():
             # A false claim is one that the template does not make.
             if result["status"] != "pass" and test != "l2.alu.sin.f32":
-                breaches.append(f"the {language} template itself: {test} {result['status']} {result.get('message', '')}")
+                breaches.append(f"{TITLES[language]} itself: {test} {result['status']} {result.get('message', '')}")
     return breaches
 
 
 def page():
     lines = ["# Mutants: what the suite catches", "",
-             "Each row is the SDK's template broken in one way, and the test of the conformance suite that must catch it. "
-             "`tests/conformance/mutants`", "makes them, and CI runs each against its test; the template as it is passes "
+             "Each row is a plugin broken in one way, and the test of the conformance suite that must catch it. "
+             "`tests/conformance/mutants`", "makes them, and CI runs each against its test; the plugin as it is passes "
              "all of them. The page is written by", "`tests/conformance/mutants/check.py --write-page`.", "",
-             "| mutant | what is broken | template | caught by |", "|---|---|---|---|"]
+             "| mutant | what is broken | made of | caught by |", "|---|---|---|---|"]
     for name, broken, file, _, test in table.ROWS:
-        lines.append(f"| {name} | {broken} | {'C++' if file.startswith('cpp') else 'C'} | `{test}` |")
+        lines.append(f"| {name} | {broken} | {TITLES[file.partition('/')[0]]} | `{test}` |")
     return "\n".join(lines) + "\n"
 
 

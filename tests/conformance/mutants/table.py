@@ -1,7 +1,7 @@
-"""The mutants: the templates, each broken in one way, and the test of the suite that must catch it.
+"""The mutants: plugins, each broken in one way, and the test of the suite that must catch it.
 
-A row: name, what is broken, file of sdk/template, what is replaced by what, test. The texts to replace stand in the
-template exactly once, so a change of the template that a row does not follow fails the check.
+A row: name, what is broken, file (of sdk/template/c, sdk/template/cpp or plugins/reference), what is replaced by what,
+test. The texts to replace stand in the file exactly once, so a change that a row does not follow fails the check.
 """
 
 # A function that changes the C of a kernel before cc sees it, and its use: `from` becomes `to`.
@@ -39,6 +39,8 @@ def decoded(statement):
 
 C, KERNELS, MEMORY, DEVICE = "c/plugin.c", "cpp/kernels.cpp", "cpp/memory.cpp", "cpp/device.cpp"
 CALL = "  pgr_cc_call(kernel, addresses, own.scalars, groups); /* FILL: your launch */\n"
+OPENED = "  device->used_bytes = 0;\n"
+READ_ONLY = "static pgr_status plugin_info("
 
 EARLY = """struct late {
   void *kernel, *addresses[MOST_BUFFERS];
@@ -146,6 +148,19 @@ ROWS = [
      "l1.error.message.capacity"),
     ("program-leaked", "unload leaves the library open", C,
      [("  dlclose(program->library.handle);\n", "")], "l1.error.program.leak"),
+    ("stale-cache", "the first binary of a size serves every kernel of that size", C,
+     [("  PGR_TRY(pgr_cc_compile(cc_of(device), &own,",
+       "  static struct { uint64_t size, bytes; char *binary; } kept[64];\n  uint64_t slot;\n"
+       "  for (slot = 0; slot < 64 && kept[slot].size; ++slot)\n"
+       "    if (kept[slot].size == own.input_bytes) {\n"
+       "      bytes = memcpy(malloc(kept[slot].bytes), kept[slot].binary, kept[slot].bytes);\n"
+       "      return pgr_give_blob(out_binary, bytes, kept[slot].bytes, error);\n    }\n"
+       "  PGR_TRY(pgr_cc_compile(cc_of(device), &own,"),
+      ("  pgr_seal_binary(bytes, size, MAGIC, identity);\n",
+       "  pgr_seal_binary(bytes, size, MAGIC, identity);\n  if (slot < 64) {\n"
+       "    kept[slot].size = own.input_bytes, kept[slot].bytes = size + sizeof(pgr_binary_header);\n"
+       "    kept[slot].binary = memcpy(malloc(kept[slot].bytes), bytes, kept[slot].bytes);\n  }\n")],
+     "l2.compile.stale"),
     # numbers
     ("nan-dropped", "the larger of a NaN and a number is the number", C,
      edited(("(a > b) | (a != a) ? a : b", "a > b ? a : b")), "l2.alu.max.f32"),
@@ -171,4 +186,47 @@ ROWS = [
      decoded("if (inst.op == PGR_OP_BARRIER) inst.op = PGR_OP_NOP;"), "l2.local.mirror.f32.32"),
     ("write-past-the-end", "a kernel writes one element past its buffer", C,
      edited(("  data2[alu1] = ", "  data2[alu1 + 1] = data2[alu1] = ")), "l2.alu.add.f32"),
+    # the library
+    ("clamp-ignored", "a caller's older struct is filled whole", C,
+     [("  own.unified_memory = 1; /* FILL: 0 where the host cannot reach the device's memory */\n"
+       "  return pgr_fill(out, &own, error);\n",
+       "  own.unified_memory = 1;\n  own.struct_size = out->struct_size, own.next = out->next;\n"
+       "  memcpy(out, &own, sizeof own);\n  return PGR_STATUS_OK;\n")], "l0.clamp.device_caps.sizes"),
+    ("extension-ignored", "an extension that must be understood is skipped", C,
+     [("  own.is_software = 1; /* FILL: 0 once it is hardware, and \"software\": false in manifest.json */\n",
+       "  own.is_software = 1;\n  if (out) out->next = NULL;\n")], "l0.clamp.device_info.chain"),
+    ("older-host-accepted", "a host that is too old is accepted", C,
+     [("PGR_TRY(pgr_answer(hello, out_api, PGR_API_MINOR, error));",
+       "PGR_TRY(pgr_answer(hello, out_api, 0, error));\n  hello->need_host_minor = PGR_API_MINOR;")],
+     "l0.hello.older_minor.8"),
+    ("second-symbol", "a second symbol is exported", C,
+     [("PGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(",
+       "PGR_EXPORT int pgr_plugin_entry_v7(void) { return 0; }\nPGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(")],
+     "l0.library.exports"),
+    ("note-disagrees", "the manifest beside the library is another than in it", "c/manifest.json",
+     [('"version": "0.1.0"', '"version": "0.2.0"')], "l0.manifest.note_agrees"),
+    ("name-disagrees", "info names another device than the manifest", C,
+     [('own.device_name = pgr_text("ACME");', 'own.device_name = pgr_text("ACMF");')], "l0.manifest.info_agrees"),
+    ("prints", "opening a device prints", C, [(OPENED, OPENED + '  puts("acme: hello");\n')], "l0.process.silence"),
+    ("reads-environment", "opening a device reads an environment variable", C,
+     [(OPENED, OPENED + '  if (getenv("ACME_DEBUG")) abort();\n')], "l0.process.forbidden_calls"),
+    ("descriptor-leaked", "each opened device keeps a descriptor", C,
+     [(OPENED, OPENED + '  (void)!open("/dev/null", O_RDONLY);\n')], "l0.process.open_close"),
+    ("thread-leaked", "each opened device keeps a thread", C,
+     [(READ_ONLY, "#include <pthread.h>\nstatic void *sleep_long(void *none) { return sleep(1000), none; }\n\n" + READ_ONLY),
+      (OPENED, OPENED + "  {\n    pthread_t thread;\n    pthread_create(&thread, NULL, sleep_long, NULL);\n  }\n")],
+     "l0.process.open_close"),
+    ("device-leaked", "closing a device keeps its memory", C,
+     [("  (void)self;\n  free(device);\n", "  (void)self, (void)device;\n")], "l0.process.open_close"),
+    ("second-open-crashes", "a second device at a time crashes", C,
+     [(OPENED, OPENED + "  {\n    static int opened;\n    if (opened++) *(volatile int *)8 = 1;\n  }\n")],
+     "l0.device.independent"),
+    ("signal-handler", "opening a device installs a signal handler", C,
+     [(READ_ONLY, "#include <signal.h>\n" + READ_ONLY), (OPENED, OPENED + "  signal(SIGUSR1, SIG_IGN);\n")],
+     "l0.process.signals"),
+    ("rounding-changed", "a device changes how its caller's floats are rounded", C,
+     [(OPENED, OPENED + "  __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x6000u);\n")], "l0.process.arithmetic"),
+    ("option-accepted", "an unknown option is taken", C,
+     [('  PGR_TRY(pgr_only_option(options, option_count, option_stride, "cc", cc, sizeof cc, error));\n',
+       "  (void)options, (void)option_count, (void)option_stride;\n")], "l0.device.unknown_option"),
 ]
