@@ -36,6 +36,8 @@ void SpanPool::serve(uint32_t worker) {
   while (true) {
     job_posted_.wait(lock, [&] { return generation_ != seen; });
     seen = generation_;
+    if (!open_) continue;
+    ++at_work_;
     lock.unlock();
     take_spans(worker);
     lock.lock();
@@ -56,12 +58,13 @@ void SpanPool::run(uint64_t count, uint64_t min_span, pgr_span_fn fn, void* cont
   job_.count = count;
   job_.span = std::max(least, count / (uint64_t{thread_count_} * 4));
   job_.next = 0;
-  at_work_ = static_cast<uint32_t>(threads_.size());
+  open_ = true;
   ++generation_;
   job_posted_.notify_all();
   lock.unlock();
   take_spans(0);
   lock.lock();
+  open_ = false;
   job_done_.wait(lock, [&] { return at_work_ == 0; });
 }
 

@@ -39,7 +39,8 @@ class SpanPool {
   std::mutex mutex_;
   std::condition_variable job_posted_, job_done_;
   uint64_t generation_ = 0;  // of jobs
-  uint32_t at_work_ = 0;     // threads that have not finished this generation
+  bool open_ = false;        // threads may still join: nobody waits for those that wake late
+  uint32_t at_work_ = 0;     // threads that joined and have not finished
   Job job_;
   std::vector<std::thread> threads_;
 };

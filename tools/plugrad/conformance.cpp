@@ -66,19 +66,22 @@ std::vector<Level> parse_levels(const std::vector<std::string>& given) {
   return levels;
 }
 
-uint64_t parse_seed(const std::string& text) {
-  uint64_t seed = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+template <class Number>
+Number parse_number(const char* what, const std::string& text) {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size())
-    throw UsageError(fmt::format("--seed {}: not a whole number from 0 on", text));
-  return seed;
+    throw UsageError(fmt::format("{} {}: not a whole number from 0 on", what, text));
+  return number;
 }
+
+uint32_t parse_index(const std::string& text) { return parse_number<uint32_t>("device", text); }
 
 // "CPU" or "CPU:1": the plugin's path by the records of the search, which opens nothing.
 void resolve_device(const std::string& text, suite::Options& options) {
   const size_t colon = std::min(text.find(':'), text.size());
   const std::string name = upper(text.substr(0, colon));
-  if (colon < text.size()) options.device_index = static_cast<uint32_t>(parse_seed(text.substr(colon + 1)));
+  if (colon < text.size()) options.device_index = parse_index(text.substr(colon + 1));
   const std::vector<runtime::LoadRecord> records = runtime::Registry::instance().records();
   for (const runtime::LoadRecord& record : records) {
     const bool usable =
@@ -107,6 +110,7 @@ suite::Options read_options(const Parsed& parsed) {
     throw UsageError(fmt::format("give either --plugin or --device\nusage: {}", kUsage));
   if (parsed.has("quick") && parsed.has("full")) throw UsageError("give --quick or --full, not both");
   suite::Options options;
+  options.device_index = parse_index(parsed.get<std::string>("index"));
   if (parsed.has("plugin"))
     options.plugin_path = parsed.get<std::string>("plugin");
   else
@@ -118,7 +122,7 @@ suite::Options read_options(const Parsed& parsed) {
   options.plugin_options = parse_key_values(parsed.get<std::vector<std::string>>("plugin-option"));
   options.full = parsed.has("full");
   options.filter = parsed.get<std::string>("filter");
-  options.seed = parse_seed(parsed.get<std::string>("seed"));
+  options.seed = parse_number<uint64_t>("--seed", parsed.get<std::string>("seed"));
   options.replay = parsed.get<std::string>("replay");
   options.waivers_path = parsed.get<std::string>("waivers");
   options.time_limit_factor = parsed.get<double>("time-limit-factor");
@@ -255,6 +259,7 @@ boost::program_options::options_description describe_options() {
   po::options_description options("Options");
   options.add_options()("plugin", po::value<std::string>(), "the library to judge");
   options.add_options()("device", po::value<std::string>(), "the device whose plugin to judge: CPU, CPU:1");
+  options.add_options()("index", po::value<std::string>()->default_value("0"), "with --plugin: which of its devices");
   options.add_options()("level", texts(), "L0, L1, L2, L3 or perf; all where none is named");
   options.add_options()("quick", "the short selection (the default)");
   options.add_options()("full", "every test");

@@ -54,6 +54,27 @@ std::string find_worker(const std::string& given) {
                                          : "there is no worker " + given);
 }
 
+// A word of a command as the shell takes it.
+std::string quoted(const std::string& word) {
+  constexpr const char* kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./=:,";
+  if (!word.empty() && word.find_first_not_of(kPlain) == word.npos) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+std::string command_of(const Options& options) {
+  std::string command =
+      "plugrad conformance --plugin " + quoted(fs::canonical(options.plugin_path).string());
+  if (options.device_index) command += fmt::format(" --index {}", options.device_index);
+  for (const auto& [key, value] : options.device_options)
+    command += " --option " + quoted(key + "=" + value);
+  for (const auto& [key, value] : options.plugin_options)
+    command += " --plugin-option " + quoted(key + "=" + value);
+  return command;
+}
+
 // The run of one plugin.
 class Run {
  public:
@@ -64,6 +85,7 @@ class Run {
     report_.plugin_path = fs::canonical(options.plugin_path).string();
     report_.suite_version = suite_version();
     report_.machine = machine_name();
+    report_.command = command_of(options);
     report_.seed = options.seed;
     report_.levels = options.levels;
     report_.full = options.full;

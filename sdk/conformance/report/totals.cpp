@@ -31,8 +31,7 @@ std::string describe_measure(const TestResult& test) {
 
 std::string replay_command(const Report& report, const TestResult& test) {
   if (test.replay.empty()) return {};
-  return fmt::format("plugrad conformance --plugin {} --replay {}", report.plugin_path,
-                     test.replay);
+  return fmt::format("{} --replay {}", report.command, test.replay);
 }
 
 }  // namespace plugrad::conformance

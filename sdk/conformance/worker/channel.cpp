@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -48,6 +49,7 @@ bool Bell::wait(uint32_t old, std::chrono::nanoseconds limit) {
     if (now >= deadline) return false;
     if (now - start < kSpin) {
       for (int i = 0; i < 32 && value() == old; ++i) pause_briefly();
+      ::sched_yield();  // the other process may stand on the same processor
       continue;
     }
     const timespec rest = to_timespec(deadline - now);

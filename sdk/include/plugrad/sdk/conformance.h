@@ -39,6 +39,7 @@ struct Report {
   std::string device;  // "CPU: AMD EPYC …"
   std::string plugin_path, plugin_version, suite_version;
   std::string machine;
+  std::string command;  // that judges the same device again, as a shell takes it
   uint64_t seed = 0;
   Totals totals;
   std::vector<TestResult> tests;

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""The command line of `plugrad conformance`: exit codes, one JSON document, reports, replay, lists."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+COMMAND, FAULTY = sys.argv[1:3]
+failures = []
+
+
+def run(*arguments):
+    done = subprocess.run([COMMAND, "conformance", *arguments], capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+def check(what, condition, *facts):
+    if not condition:
+        failures.append(f"{what}: {facts}")
+
+
+def check_passing_run(folder):
+    code, out, err = run("--device", "REFERENCE", "--filter", "l1.memory.size", "--report", folder)
+    check("a passing run exits 0", code == 0, code, out, err)
+    last = out.splitlines()[-1]
+    check("the last line is the level's", last.startswith("L1 core") and "0 failed" in last, last)
+    for name in ("conformance.json", "conformance.xml", "conformance.html"):
+        check("the report is written", (pathlib.Path(folder) / name).stat().st_size > 500, name)
+
+
+def check_json(folder):
+    code, out, err = run("--device", "REFERENCE", "--filter", "l1.memory.size", "--json")
+    document = json.loads(out)
+    check("the JSON run passes", code == 0 and err == "", code, err)
+    check("its totals are its tests", document["totals"]["pass"] == len(document["tests"]) > 3, document["totals"])
+    for key in ("schema", "device", "suite_version", "seed"):
+        check("the shape that others parse", key in document, key)
+    path = pathlib.Path(folder) / "report.json"
+    path.write_text(out)
+    check("the suite knows its own report", run("--verify-report", str(path))[0] == 0)
+    path.write_text(out.replace('"status": "pass"', '"status": "waived"', 1))
+    check("an edited report is refused", run("--verify-report", str(path))[0] == 1)
+
+
+def check_failing_run():
+    which = ("--plugin", FAULTY, "--option", "fault=launch-crash")
+    code, out, _ = run(*which, "--filter", "l1.launch.groups.2x1x1", "--json")
+    document = json.loads(out)
+    check("a crash exits 1", code == 1, code)
+    check("a crash is one result", document["totals"]["crash"] == 1, document["totals"])
+    token = document["tests"][0]["replay"]
+    code, out, _ = run(*which, "--replay", token, "--json")
+    again = json.loads(out)["tests"]
+    check("the token runs that test", code == 1 and [t["id"] for t in again] == ["l1.launch.groups.2x1x1"], out)
+    code, out, _ = run("--plugin", FAULTY, "--replay", token, "--json")
+    check("without the fault it passes", code == 0, code, out)
+    check("a damaged token exits 1", run(*which, "--replay", token[:-4])[0] == 1)
+
+
+def check_usage():
+    for arguments in ((), ("--device", "REFERENCE", "--plugin", FAULTY), ("--device", "REFERENCE", "--level", "L9"),
+                      ("--device", "REFERENCE", "--seed", "x"), ("--device", "REFERENCE", "--option", "novalue"),
+                      ("--device", "REFERENCE", "--quick", "--full"), ("--device", "NONE"),
+                      ("--plugin", "/no/such/file.so"), ("--device", "REFERENCE", "--no-such-option"),
+                      ("--device", "REFERENCE", "--time-limit-factor", "0")):
+        code, out, err = run(*arguments)
+        check("bad usage exits 2 and says why", code == 2 and out == "" and err, arguments, code, out, err)
+    code, _, err = run("--device", "REFERENCE", "--filter", "l1.nothing")
+    check("a filter that takes nothing exits 1", code == 1 and "l1.nothing" in err, code, err)
+
+
+def check_list():
+    code, out, _ = run("--list")
+    ids = [line.split()[1] for line in out.splitlines()]
+    check("at least 500 quick tests", code == 0 and len(ids) >= 500, len(ids))
+    check("ids are unique", len(set(ids)) == len(ids))
+    full = run("--list", "--full")[1].splitlines()
+    check("--full has them all", len(full) >= len(ids), len(full))
+
+
+with tempfile.TemporaryDirectory() as folder:
+    check_passing_run(folder)
+    check_json(folder)
+check_failing_run()
+check_usage()
+check_list()
+for failure in failures:
+    print("conformance command:", failure)
+sys.exit(1 if failures else 0)
