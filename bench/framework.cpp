@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "bench/harness.h"
+#include "bench/loading.h"
 #include "bench/mnist_step.h"
 #include "bench/suites.h"
 #include "engine/session.h"
@@ -116,6 +117,7 @@ void report_planning(const Report& report) {
 }  // namespace
 
 void run_framework(const Report& report) {
+  report_loading(report);
   report_nodes(report);
   report_rewriting(report);
   report_call(report);

@@ -77,6 +77,13 @@ TEST(DeviceErrors, ADeviceNumberThatIsTooLargeSaysHowManyThereAre) {
   EXPECT_THAT(run_with_device("cpu:5").error, HasSubstr("CPU has 1 device"));
 }
 
+TEST(DeviceErrors, ANumberThatDoesNotExistIsToldWhereItIsNamed) {
+  Outcome o = run_in_fresh_process([](Settings&) {}, [] { Tensor::from<float>({1}, "cpu:7"); });
+  EXPECT_THAT(o.error, StartsWith("user: no device CPU:7 in device\n"
+                                  "       cpu:7\n"
+                                  "           ^ CPU has 1 device: 0"));
+}
+
 TEST(DeviceErrors, NoPluginFoundSaysWhereToLook) {
   TemporaryDirectory empty;
   Outcome o =

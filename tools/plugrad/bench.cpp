@@ -4,8 +4,8 @@
 #include "command.h"
 #ifdef PLUGRAD_HAS_BENCH
 #include "bench/suites.h"
-#include "plugrad/tensor.h"
 #endif
+#include "plugrad/tensor.h"
 
 namespace plugrad::tools {
 #ifdef PLUGRAD_HAS_BENCH
@@ -72,5 +72,11 @@ int run_bench(const Arguments&) {
   return kFailure;
 }
 #endif
+
+int run_first_kernel(const Arguments& arguments) {
+  if (arguments.size() != 1) throw UsageError("usage: plugrad first-kernel DEVICE");
+  const Tensor x = Tensor::from<float>({1, 2, 3}, arguments[0]);
+  return (x * 2 + 1).to_vector<float>() == std::vector<float>{3, 5, 7} ? kSuccess : kFailure;
+}
 
 }  // namespace plugrad::tools

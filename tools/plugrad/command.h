@@ -31,6 +31,8 @@ int run_conformance(const Arguments& arguments);
 int run_conformance_model(const Arguments& arguments);
 int run_data(const Arguments& arguments);
 int run_devices(const Arguments& arguments);
+/// One kernel in a process of its own, whose time `plugrad bench` measures.
+int run_first_kernel(const Arguments& arguments);
 int run_explain(const Arguments& arguments);
 int run_new_plugin(const Arguments& arguments);
 int run_train(const Arguments& arguments);

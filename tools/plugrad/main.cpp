@@ -19,6 +19,7 @@ constexpr Command kCommands[] = {
     {"data", "find or fetch a data set", run_data},
     {"devices", "list plugins and devices, and why a plugin is not used", run_devices},
     {"explain", "show every stage from a tensor program to machine code", run_explain},
+    {"first-kernel", nullptr, run_first_kernel},
     {"new-plugin", "make a project for a device of your own", run_new_plugin},
     {"train", "train a network", run_train},
 };

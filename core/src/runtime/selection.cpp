@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "runtime/printable.h"
 
 namespace plugrad::runtime {
 namespace {
@@ -23,6 +24,13 @@ struct Place {
   std::size_t begin, end;
   std::size_t size() const { return end - begin; }
 };
+
+// As many bytes as before, so that a caret below points at the same place.
+std::string on_one_line(std::string_view text) {
+  std::string out = printable(text);
+  std::replace_if(out.begin(), out.end(), [](char c) { return c == '\n' || c == '\t'; }, '?');
+  return out;
+}
 
 // One parse: the text and where it is.
 class Parser {
@@ -126,7 +134,8 @@ void refuse_selection(std::string_view text, std::size_t offset, std::size_t len
   std::string caret(offset, ' ');
   caret += '^';
   if (length > 1) caret.append(length - 1, '~');
-  fail(ErrorKind::User, "{}\n{}{}\n{}{} {}", message, kIndent, text, kIndent, caret, advice);
+  fail(ErrorKind::User, "{}\n{}{}\n{}{} {}", on_one_line(message), kIndent, on_one_line(text),
+       kIndent, caret, advice);
 }
 
 std::string device_numbers(std::size_t count) {

@@ -50,6 +50,7 @@ TEST(Settings, EveryVariableReachesItsField) {
                      {"PLUGRAD_CACHE_DIR", "/c"},
                      {"PLUGRAD_PLUGIN_FILES", "/a.so"},
                      {"PLUGRAD_PLUGIN_PATH", "/p"},
+                     {"PLUGRAD_TRUST_PLUGINS", "/t"},
                      {"PLUGRAD_VISIBLE_DEVICES", "cpu"},
                      {"PLUGRAD_LAYERS", "check"},
                      {"NO_COLOR", ""}});
@@ -64,7 +65,8 @@ TEST(Settings, EveryVariableReachesItsField) {
   EXPECT_EQ(s.memory_limit_bytes, 512u << 20);
   EXPECT_TRUE(s.fast_math && s.verify);
   EXPECT_EQ(s.dump + s.trace_path + s.data_dir + s.cache_dir, "expandt.json/d/c");
-  EXPECT_EQ(s.plugin_files + s.plugin_path + s.visible_devices + s.layers, "/a.so/pcpucheck");
+  EXPECT_EQ(s.plugin_files + s.plugin_path + s.trust_plugins + s.visible_devices + s.layers,
+            "/a.so/p/tcpucheck");
   EXPECT_FALSE(s.color);
 }
 

@@ -113,3 +113,51 @@ TEST_F(Choosing, TheDefaultCanBeSetInCodeAndUnset) {
   registry.set_default_device("");
   EXPECT_EQ(registry.default_device().name(), "HIGH:0");
 }
+
+TEST_F(Choosing, NamesInsideListsAndExclusionsAreCheckedToo) {
+  EXPECT_THAT(refusal("low,!hihg"), testing::StartsWith("unknown device \"hihg\" in DEV\n"
+                                                        "       low,!hihg\n"
+                                                        "            ^~~~ did you mean HIGH? "));
+  EXPECT_THAT(refusal("!banana"), HasSubstr("unknown device \"banana\""));
+  EXPECT_THAT(message_of([&] { default_with("", "high,lwo"); }),
+              HasSubstr("unknown device \"lwo\" in PLUGRAD_VISIBLE_DEVICES\n"
+                        "       high,lwo\n"
+                        "            ^~~ did you mean LOW? "));
+}
+
+TEST_F(Choosing, ANameOrIdThatNoDeviceHasShowsThoseThereAreAndTheNearest) {
+  EXPECT_THAT(
+      refusal("high:name=Fake Onne"),
+      HasSubstr("\n       high:name=Fake Onne\n            ^~~~~~~~~~~~~~ no device of HIGH "
+                "has name \"Fake Onne\"; there are: Fake Zero, Fake One; did you mean "
+                "name=Fake One? plugins found:"));
+  EXPECT_THAT(refusal("low:uuid=FAKE-bbbc"), HasSubstr("did you mean uuid=FAKE-bbbb?"));
+}
+
+TEST_F(Choosing, ANumberThatDoesNotExistIsToldBeforeADeviceIsOpened) {
+  Registry registry(plugins.options());
+  EXPECT_THAT(message_of([&] { registry.require_numbers("low:1,high:2"); }),
+              testing::StartsWith("no device HIGH:2 in device\n"
+                                  "       low:1,high:2\n"
+                                  "                  ^ HIGH has 2 devices: 0 to 1"));
+  EXPECT_TRUE(registry.devices().empty());
+  EXPECT_EQ(message_of([&] { registry.require_numbers("low:1,high,absent:7"); }), "no error");
+}
+
+TEST_F(Choosing, VisibleDevicesThatDoNotExistAreAnErrorEachTime) {
+  Registry registry(plugins.options("", "high:2,low"));
+  for (int i = 0; i < 2; ++i)
+    EXPECT_THAT(message_of([&] { registry.find_device("high"); }),
+                testing::StartsWith("no device HIGH:2 in PLUGRAD_VISIBLE_DEVICES\n"
+                                    "       high:2,low\n"
+                                    "            ^ HIGH has 2 devices: 0 to 1"));
+}
+
+TEST_F(Choosing, ADeviceThatCannotBeOpenedGivesWayInAList) {
+  plugins.add("unopenable", R"(, "priority": 999)");
+  EXPECT_EQ(default_with("unopenable,low"), "LOW:0");
+  EXPECT_EQ(default_with(""), "HIGH:0");
+  EXPECT_EQ(refusal("unopenable"),
+            "[device_open] UNOPENABLE:0: /dev/fake0 is locked (PERMISSION_DENIED)");
+  EXPECT_THAT(refusal("unopenable,absent"), HasSubstr("/dev/fake0 is locked"));
+}

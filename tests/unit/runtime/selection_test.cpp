@@ -63,6 +63,13 @@ TEST(Selection, ErrorsPointAtTheirPlace) {
     EXPECT_NE(refusal(bad), "accepted") << bad;
 }
 
+TEST(Selection, WhatCannotBePrintedIsShownAsAQuestionMark) {
+  EXPECT_THAT(refusal(std::string_view("c\0\n\x1b[2J\xff", 8)),
+              testing::StartsWith("\"c???[2J?\" cannot be a device's name in DEV\n"
+                                  "       c???[2J?\n"
+                                  "       ^~~~~~~~ "));
+}
+
 TEST(Selection, Globs) {
   EXPECT_TRUE(matches_glob("NVIDIA A100-SXM4", "*a100*"));
   EXPECT_TRUE(matches_glob("abc", "a?c"));
