@@ -37,11 +37,11 @@ bool matches(std::string_view globs, std::string_view id) {
   }
 }
 
-bool selects(std::span<const Level> levels, std::string_view filter, Level level,
+bool selects(std::span<const Level> levels, std::string_view filter, bool full, Level level,
              std::string_view id) {
-  // Speed is measured when asked for; nobody waits for it by accident.
+  // A quick run tells what is right; speed is measured when asked for.
   const bool has_level = levels.empty()
-                             ? level != Level::Perf || !filter.empty()
+                             ? level != Level::Perf || full || !filter.empty()
                              : std::find(levels.begin(), levels.end(), level) != levels.end();
   return has_level && (filter.empty() || matches(filter, id));
 }

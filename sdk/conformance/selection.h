@@ -14,9 +14,9 @@ namespace plugrad::conformance {
 // "l1.memory.alignment".
 bool matches(std::string_view globs, std::string_view id);
 
-// Whether levels (empty: all, perf only where a filter names it) and filter (empty: all) take the
-// test.
-bool selects(std::span<const Level> levels, std::string_view filter, Level level,
+// Whether levels (empty: all, but perf only in a full run or where there is a filter) and filter
+// (empty: all) take the test.
+bool selects(std::span<const Level> levels, std::string_view filter, bool full, Level level,
              std::string_view id);
 
 }  // namespace plugrad::conformance

@@ -331,6 +331,19 @@ TEST(Advice, names_what_unlocks_most_first) {
                           "implement map() of pgr.allocator to unlock 1 test"));
 }
 
+TEST(Advice, names_the_op_where_the_dtype_computes_already) {
+  const Tests tests = {described("a", Level::L2, ""), described("b", Level::L2, ""),
+                       described("c", Level::L2, "")};
+  std::vector<TestResult> results = {result("a", Level::L2, Status::Pass),
+                                     result("b", Level::L2, Status::Unsupported),
+                                     result("c", Level::L2, Status::Unsupported)};
+  for (TestResult& each : results) each.dtype = "f32", each.op = "add";
+  results[1].op = "sin";
+  results[2].dtype = "f16";
+  EXPECT_THAT(next_steps(results, tests), ElementsAre("claim arithmetic on f16 to unlock 1 test",
+                                                      "claim sin to unlock 1 test"));
+}
+
 TEST(Advice, puts_failures_of_the_lowest_level_first) {
   const std::vector<TestResult> results = {
       result("l1.x", Level::L1, Status::Fail), result("l0.y", Level::L0, Status::Timeout),
@@ -349,8 +362,10 @@ TEST(Selection, globs_take_ids_and_groups) {
   EXPECT_FALSE(matches("l0.*,*.f6?", "l2.alu.exp2.f32"));
   EXPECT_FALSE(matches("", "l0.a"));
   const Level levels[] = {Level::L0};
-  EXPECT_TRUE(selects(levels, "", Level::L0, "l0.a"));
-  EXPECT_FALSE(selects(levels, "", Level::L1, "l1.a"));
+  EXPECT_TRUE(selects(levels, "", false, Level::L0, "l0.a"));
+  EXPECT_FALSE(selects(levels, "", true, Level::L1, "l1.a"));
+  EXPECT_FALSE(selects({}, "", false, Level::Perf, "perf.a"));
+  EXPECT_TRUE(selects({}, "", true, Level::Perf, "perf.a"));
 }
 
 TEST(Text, is_well_formed_whatever_a_plugin_says) {

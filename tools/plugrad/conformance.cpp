@@ -260,7 +260,7 @@ boost::program_options::options_description describe_options() {
   options.add_options()("plugin", po::value<std::string>(), "the library to judge");
   options.add_options()("device", po::value<std::string>(), "the device whose plugin to judge: CPU, CPU:1");
   options.add_options()("index", po::value<std::string>()->default_value("0"), "with --plugin: which of its devices");
-  options.add_options()("level", texts(), "L0, L1, L2, L3 or perf; all where none is named");
+  options.add_options()("level", texts(), "L0, L1, L2, L3 or perf; all where none is named, perf with --full");
   options.add_options()("quick", "the short selection (the default)");
   options.add_options()("full", "every test");
   options.add_options()("filter", text(), "globs over test ids, separated by commas: l1.memory.*");

@@ -127,7 +127,7 @@ class Run {
   }
 
   bool selected(Level level, bool quick, const std::string& id) const {
-    return (options_.full || quick) && selects(options_.levels, options_.filter, level, id);
+    return (options_.full || quick) && selects(options_.levels, options_.filter, options_.full, level, id);
   }
 
   void run_selected() {
@@ -142,8 +142,13 @@ class Run {
       throw std::runtime_error("no test is selected by " + (options_.filter.empty()
                                                                 ? "these levels"
                                                                 : "--filter " + options_.filter));
-    for (const Test* test : tests) run_one(*test);
-    for (const ExtraTest* test : extra) run_extra(*test);
+    // Behind the suite's tests of their level.
+    for (const Level level : kLevels) {
+      for (const Test* test : tests)
+        if (test->level == level) run_one(*test);
+      for (const ExtraTest* test : extra)
+        if (test->described.level == level) run_extra(*test);
+    }
   }
 
   void run_replay(const Replay& replay) {

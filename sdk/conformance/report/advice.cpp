@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "conformance/report/report.h"
 
@@ -35,12 +36,19 @@ std::string missing_function(const std::string& unlocked_by) {
                      unlocked_by.substr(0, space));
 }
 
-std::string claim_of(const TestResult& result, const Test& test) {
+// Storing, moving and converting a dtype is not computing with it.
+bool is_arithmetic(const std::string& op) {
+  return !op.empty() && op != "cast" && op != "bitcast" && op != "where";
+}
+
+// A dtype that computes already lacks an op; another one lacks them all.
+std::string claim_of(const TestResult& result, const Test& test,
+                     const std::set<std::string>& computing) {
   if (!test.unlocked_by.empty()) return missing_function(test.unlocked_by);
   if (!test.claim.empty()) return fmt::format("offer the interface {}", test.claim);
-  if (!result.op.empty() && !result.dtype.empty())
-    return fmt::format("claim arithmetic on {}", result.dtype);
-  return {};
+  if (result.op.empty() || result.dtype.empty()) return {};
+  return computing.count(result.dtype) ? fmt::format("claim {}", result.op)
+                                       : fmt::format("claim arithmetic on {}", result.dtype);
 }
 
 }  // namespace
@@ -50,11 +58,16 @@ std::vector<std::string> next_steps(std::span<const TestResult> results, const T
   add_repairs(results, next);
   std::map<std::string_view, const Test*> by_id;
   for (const Test& test : tests) by_id[test.id] = &test;
+  std::set<std::string> computing;
+  for (const TestResult& result : results)
+    if (result.status != Status::Unsupported && is_arithmetic(result.op))
+      computing.insert(result.dtype);
   std::map<std::string, uint64_t> unlocks;
   for (const TestResult& result : results) {
     const auto test = by_id.find(result.id);
     if (result.status != Status::Unsupported || test == by_id.end()) continue;
-    if (const std::string claim = claim_of(result, *test->second); !claim.empty()) ++unlocks[claim];
+    if (const std::string claim = claim_of(result, *test->second, computing); !claim.empty())
+      ++unlocks[claim];
   }
   std::vector<std::pair<std::string, uint64_t>> sorted(unlocks.begin(), unlocks.end());
   std::stable_sort(sorted.begin(), sorted.end(),

@@ -76,8 +76,9 @@ void check_complete(const Report& report, const Known& known) {
     return;
   }
   for (const auto& [id, test] : known) {
-    const bool wanted = (report.full || test.quick) &&
-                        selects(report.levels, report.filter, test.described.level, id);
+    const bool wanted =
+        (report.full || test.quick) &&
+        selects(report.levels, report.filter, report.full, test.described.level, id);
     if (wanted && !present.count(id)) refuse(fmt::format("{} was selected and is missing", id));
     if (!wanted && present.count(id)) refuse(fmt::format("{} is there and was not selected", id));
   }
