@@ -1,4 +1,5 @@
 // L1 launch: what a launch runs, in which order with copies, and its time.
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -250,7 +251,9 @@ void check_timing(Context& context) {
                                                   std::to_string(wall_ns));
     return time_ns;
   };
-  const uint64_t brief = time_of(slow.steps_for(1)), full = time_of(slow.steps_for(30));
+  const uint64_t full = time_of(slow.steps_for(30));
+  uint64_t brief = time_of(slow.steps_for(1));  // the least: something else may run meanwhile
+  for (int i = 0; i < 9; ++i) brief = std::min(brief, time_of(slow.steps_for(1)));
   expect(full > 5 * brief, "a launch of 30 times the work is said to take " + std::to_string(full) +
                                " ns, the other " + std::to_string(brief));
 }
