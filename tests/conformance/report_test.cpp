@@ -122,6 +122,7 @@ TEST(Json, has_the_shape_that_others_parse) {
   EXPECT_EQ(json["schema"], "plugrad-conformance-1");
   EXPECT_EQ(json["device"], "ACME: model <7>");
   EXPECT_EQ(json["seed"], UINT64_MAX);
+  EXPECT_EQ(json["plugin"], "libplugrad_plugin_acme.so");
   EXPECT_EQ(json["totals"]["pass"], 3);
   EXPECT_EQ(json["totals"]["crash"], 1);
   const auto& exp2 = json["tests"][1];

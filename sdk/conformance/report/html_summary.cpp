@@ -48,7 +48,8 @@ std::string facts(const Report& report) {
   for (const TestResult& test : report.tests) milliseconds += test.milliseconds;
   std::string html = "<dl class=facts>";
   add_fact(html, "machine", report.machine);
-  add_fact(html, "plugin", fmt::format("{} {}", report.plugin_path, report.plugin_version));
+  add_fact(html, "plugin",
+           fmt::format("{} {}", file_name(report.plugin_path), report.plugin_version));
   add_fact(html, "suite", report.suite_version);
   add_fact(html, "selection", selection(report));
   add_fact(html, "seed", fmt::to_string(report.seed));

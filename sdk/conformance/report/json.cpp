@@ -72,6 +72,7 @@ std::string digest_of(Json document) {
 Json to_json(const Report& report) {
   Json json = {{"schema", kReportSchema}};
   for (const auto& [key, field] : kFacts) json[key] = clean_text(report.*field);
+  json["plugin"] = clean_text(file_name(report.plugin_path));
   json["seed"] = report.seed;
   json["selection"] = selection_of(report);
   Totals totals = report.totals;

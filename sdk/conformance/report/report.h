@@ -52,6 +52,8 @@ std::vector<std::string> next_steps(std::span<const TestResult> results, const T
 std::string counted(uint64_t count, std::string_view noun);
 // A measured value for people: "0.50 ulp", "12.3 GB/s".
 std::string describe_measure(const TestResult& test);
+// What a published report tells of a path.
+std::string file_name(const std::string& path);
 // The command that runs the test again; empty without a token.
 std::string replay_command(const Report& report, const TestResult& test);
 

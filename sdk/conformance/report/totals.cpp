@@ -29,6 +29,10 @@ std::string describe_measure(const TestResult& test) {
   return fmt::format("{:.3g} {}", test.worst, test.metric);
 }
 
+std::string file_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
 std::string replay_command(const Report& report, const TestResult& test) {
   if (test.replay.empty()) return {};
   return fmt::format("{} --replay {}", report.command, test.replay);
