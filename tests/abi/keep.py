@@ -37,7 +37,7 @@ def main():
         kept.mkdir(parents=True)
         library = kept / "libplugrad_plugin_kept.so"
         subprocess.run(["gcc", *FLAGS, f"-ffile-prefix-map={directory}=.", "-I", f"plugin_api/frozen/{release}",
-                        "-I", "sdk/include", str(source / "plugin.c"), "-ldl", "-o", str(library)], check=True)
+                        "-I", "sdk/include", str(source / "plugin.c"), str(source / "note.c"), "-ldl", "-o", str(library)], check=True)
         shutil.copy(manifest, kept)
     shutil.copy("tests/abi/layout.golden", kept / "layout.golden")
     (kept / "README.md").write_text(

@@ -1,18 +1,26 @@
 #!/usr/bin/env python3
 """The C template under another name, as `plugrad new-plugin` makes it: usage: template_copy.py NAME OUTPUT_DIR."""
+import json
 import pathlib
 import sys
 
 TEMPLATE = pathlib.Path("sdk/template/c")
 
 
+def write_if_changed(path, text):
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
 def copy(name, output):
+    """plugin.c, the manifest beside the library, and note.c, which puts it inside."""
     output.mkdir(parents=True, exist_ok=True)
     for file, target in (("plugin.c", "plugin.c"), ("manifest.json", f"libplugrad_plugin_{name}.json")):
         text = (TEMPLATE / file).read_text()
         text = text.replace("acme", name).replace("ACME", name.upper())
-        if not (output / target).exists() or (output / target).read_text() != text:
-            (output / target).write_text(text)
+        write_if_changed(output / target, text)
+    write_if_changed(output / "note.c", '#include "plugrad/plugin_api/plugin.h"\n'
+                     f"__extension__ PGR_PLUGIN_NOTE({json.dumps(text)});\n")
 
 
 if __name__ == "__main__":
