@@ -1,7 +1,11 @@
-#include "conformance/test.h"
+#include "conformance/kernels/core.h"
 
 namespace plugrad::conformance {
 
-void add_core_kernel_tests(Tests&) {}
+void add_core_kernel_tests(Tests& tests) {
+  add_mandatory_tests(tests);
+  add_control_tests(tests);
+  add_launch_tests(tests);
+}
 
 }  // namespace plugrad::conformance
