@@ -9,9 +9,10 @@
 
 namespace {
 
-// As the renderer's dialect "c" defines it: runs groups [begin, end).
+// As the renderer's dialect "c" defines it: runs groups [begin, end) of a launch of `counts` along
+// the three axes, which a kernel of one axis does not look at.
 using KernelFn = void (*)(void* const* buffers, const uint64_t* scalars, uint64_t begin,
-                          uint64_t end);
+                          uint64_t end, const uint64_t* counts);
 
 }  // namespace
 
@@ -78,6 +79,7 @@ struct Launch {
   KernelFn function;
   void* const* buffers;
   const uint64_t* scalars;
+  const uint64_t* counts;
 };
 
 // Runs all groups; returns about how long they would have taken one thread.
@@ -86,13 +88,13 @@ void run(const pgr_host_api& host, pgr_kernel& kernel, const Launch& launch, uin
   const bool is_tiny =
       groups == 1 || kernel.recent_ns.load(std::memory_order_relaxed) < kWorthThreadsNs;
   if (is_tiny) {
-    launch.function(launch.buffers, launch.scalars, 0, groups);
+    launch.function(launch.buffers, launch.scalars, 0, groups, launch.counts);
   } else {
     host.parallel_for(
         host.host, groups, 1,
         [](void* context, uint64_t from, uint64_t to, uint32_t) {
           const Launch& self = *static_cast<const Launch*>(context);
-          self.function(self.buffers, self.scalars, from, to);
+          self.function(self.buffers, self.scalars, from, to, self.counts);
         },
         const_cast<Launch*>(&launch));
   }
@@ -147,7 +149,8 @@ pgr_status launch(pgr_device* device, pgr_queue*, pgr_kernel* kernel, const pgr_
     }
     const uint64_t begin = own.timing ? now_ns() : 0;
     if (groups > 0)
-      run(*device->plugin->host, *kernel, {kernel->function, addresses, own.scalars}, groups);
+      run(*device->plugin->host, *kernel,
+          {kernel->function, addresses, own.scalars, own.group_count}, groups);
     if (out_time_ns) *out_time_ns = own.timing ? now_ns() - begin : 0;
   });
 }

@@ -105,6 +105,7 @@ class KernelWriter {
   std::string param_name(uint32_t index) const;
   std::string param_text(uint32_t index);
   std::string group_function();
+  std::string fewer_groups(const std::string& call);
   std::string entry_function();
   std::string group_id_text(uint32_t axis) const;
   std::string assumptions();

@@ -120,6 +120,19 @@ std::string KernelWriter::group_function() {
          " group = begin; group < end; ++group) {\n" + arrays + body_ + "  }\n}\n\n";
 }
 
+// Where the grid has several axes, groups are numbered along those that were planned. A launch that
+// asks for less counts its own: then each group is called by its planned number.
+std::string KernelWriter::fewer_groups(const std::string& call) {
+  const auto& planned = ir_.header().group_count;
+  const std::string counter = prelude_.type({PGR_DTYPE_U64, 1});
+  const std::string x = std::to_string(planned[0]), y = std::to_string(planned[1]);
+  return "  if (counts[0] != " + x + " || counts[1] != " + y +
+         ") { // fewer groups than planned: theirs are numbered by rows of the plan\n    for (" +
+         counter + " group = begin; group < end; ++group) {\n      const " + counter +
+         " row = group / counts[0], at = group % counts[0] + " + x + " * (row % counts[1] + " + y +
+         " * (row / counts[1]));\n      " + call + "at, at + 1);\n    }\n    return;\n  }\n";
+}
+
 std::string KernelWriter::entry_function() {
   const std::string counter = prelude_.type({PGR_DTYPE_U64, 1});
   std::string arguments;
@@ -132,9 +145,13 @@ std::string KernelWriter::entry_function() {
       arguments += "*(const " + prelude_.type({param.dtype, 1}) + " *)(scalars + " +
                    std::to_string(scalars++) + "), ";
   }
+  const auto& planned = ir_.header().group_count;
+  const bool is_flat = planned[1] <= 1 && planned[2] <= 1;
+  const std::string call = ir_.name() + "_groups(" + arguments;
   return "void " + ir_.name() + "(void *const *buffers, const " + counter + " *scalars, " +
-         counter + " begin, " + counter + " end) {\n  " + ir_.name() + "_groups(" + arguments +
-         "begin, end);\n}\n";
+         counter + " begin, " + counter + " end" +
+         (is_flat ? "" : ", const " + counter + " *counts") + ") {\n" +
+         (is_flat ? "" : fewer_groups(call)) + "  " + call + "begin, end);\n}\n";
 }
 
 }  // namespace plugrad::render

@@ -55,8 +55,8 @@ TEST(CpuKernels, Reduction_KeepsItsSumInARegister) {
   EXPECT_EQ(result.values()[0], 500500.0f);
 }
 
-TEST(CpuKernels, Groups_OverThreeAxes_SeeTheirIds) {
-  CpuDevice cpu;
+// out[x + 2 (y + 3 z)] = x + 10 y + 100 z, planned for 2 x 3 x 4 groups.
+IrBuilder make_ids() {
   IrBuilder b("ids");
   b.set_groups(2, 3, 4);
   const auto out = b.buffer(PGR_DTYPE_I32, 24, kWrite);
@@ -66,10 +66,23 @@ TEST(CpuKernels, Groups_OverThreeAxes_SeeTheirIds) {
   const auto at = b.alu(PGR_OP_ADD, {b.alu(PGR_OP_MUL, {row, number(2)}), x});
   const auto tens = b.alu(PGR_OP_ADD, {b.alu(PGR_OP_MUL, {y, number(10)}), x});
   b.store(out, at, b.alu(PGR_OP_ADD, {b.alu(PGR_OP_MUL, {z, number(100)}), tens}));
-  Buffer<int32_t> result(cpu, std::vector<int32_t>(24, -1));
-  Program(cpu, b, "ids").run({result.handle}, {}, 2, 3, 4);
-  for (int i = 0; i < 24; ++i)
-    EXPECT_EQ(result.values()[size_t(i)], i / 6 * 100 + i / 2 % 3 * 10 + i % 2);
+  return b;
+}
+
+TEST(CpuKernels, Groups_OverThreeAxes_SeeTheirIds) {
+  CpuDevice cpu;
+  Program program(cpu, make_ids(), "ids");
+  for (const auto& [counts_x, counts_y, counts_z] :
+       {std::tuple{2, 3, 4}, {2, 3, 2}, {1, 3, 4}, {2, 2, 3}, {0, 3, 4}}) {
+    Buffer<int32_t> result(cpu, std::vector<int32_t>(24, -1));
+    program.run({result.handle}, {}, uint64_t(counts_x), uint64_t(counts_y), uint64_t(counts_z));
+    for (int i = 0; i < 24; ++i) {
+      const int x = i % 2, y = i / 2 % 3, z = i / 6;
+      const bool is_launched = x < counts_x && y < counts_y && z < counts_z;
+      EXPECT_EQ(result.values()[size_t(i)], is_launched ? z * 100 + y * 10 + x : -1)
+          << counts_x << counts_y << counts_z << " groups, element " << i;
+    }
+  }
 }
 
 TEST(CpuKernels, CompileError_ComesWithTheCompilersLog) {

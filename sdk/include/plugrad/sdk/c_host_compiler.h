@@ -183,12 +183,14 @@ PGR_HELPER void *pgr_cc_symbol(const pgr_cc_library *library, const pgr_string *
 }
 
 /* Runs all groups of a kernel. As the SDK's C dialect defines it, a kernel is a function that runs
-   the groups from `begin` to below `end`. */
+   the groups from `begin` to below `end` of a launch of `counts` along the three axes, which a
+   kernel of one axis does not look at. */
 PGR_HELPER void pgr_cc_call(void *address, void *const *buffers, const uint64_t *scalars,
-                            uint64_t groups) {
-  void (*function)(void *const *buffers, const uint64_t *scalars, uint64_t begin, uint64_t end);
+                            const uint64_t *counts) {
+  void (*function)(void *const *buffers, const uint64_t *scalars, uint64_t begin, uint64_t end,
+                   const uint64_t *counts);
   memcpy(&function, &address, sizeof function);
-  function(buffers, scalars, 0, groups);
+  function(buffers, scalars, 0, counts[0] * counts[1] * counts[2], counts);
 }
 
 PGR_HELPER uint64_t pgr_cc_now_ns(void) {
