@@ -134,20 +134,23 @@ void run_scalars(Context& context) {
   ir.store(second, index_constant(ir, 0), b);
   ir.store(second, index_constant(ir, 1), ir.alu(PGR_OP_NEG, {b}));
   const Bytes block = ir.finish();
-  for (int64_t first : {int64_t{INT32_MIN}, int64_t{INT32_MAX}, int64_t{-1}, int64_t{0}})
-    for (uint64_t real : {0x3fc00000u, 0x80000000u, 0x00000001u, 0x7f800000u})
-      for (uint64_t flag : {0, 1}) {
-        const int64_t last = flag ? -5 : 5;
-        const std::vector<uint64_t> scalars = {static_cast<uint64_t>(first), real, flag,
-                                               static_cast<uint64_t>(last)};
-        std::vector<Bytes> buffers = {pack(kI32, sevens(4)), pack(kF32, sevens(2))};
-        run_block(context, block, buffers, scalars);
-        const uint64_t low = scalars[0] & 0xffffffff, high = scalars[3] & 0xffffffff;
-        expect_equal(kI32, std::vector{low, high, flag ? low : high, flag},
-                     unpack(kI32, buffers[0]), "scalars of i32 and bool");
-        expect_equal(kF32, std::vector{real, real ^ 0x80000000u}, unpack(kF32, buffers[1]),
-                     "a scalar of f32");
-      }
+  struct Row {
+    int64_t first;
+    uint64_t real, flag;
+    int64_t last;
+  };
+  for (const Row& row : {Row{INT32_MIN, 0x3fc00000, 0, -5}, Row{INT32_MAX, 0x80000000, 1, 5},
+                         Row{-1, 0x00000001, 1, 0}, Row{0, 0x7f800000, 0, 4}}) {
+    const std::vector<uint64_t> scalars = {static_cast<uint64_t>(row.first), row.real, row.flag,
+                                           static_cast<uint64_t>(row.last)};
+    std::vector<Bytes> buffers = {pack(kI32, sevens(4)), pack(kF32, sevens(2))};
+    run_block(context, block, buffers, scalars);
+    const uint64_t low = scalars[0] & 0xffffffff, high = scalars[3] & 0xffffffff;
+    expect_equal(kI32, std::vector{low, high, row.flag ? low : high, row.flag},
+                 unpack(kI32, buffers[0]), "scalars of i32 and bool");
+    expect_equal(kF32, std::vector<uint64_t>{row.real, row.real ^ 0x80000000u},
+                 unpack(kF32, buffers[1]), "a scalar of f32");
+  }
 }
 
 // Two parameters without NO_ALIAS may be one buffer: each step reads what the last one wrote.
