@@ -7,7 +7,7 @@
 namespace plugrad::conformance {
 namespace {
 
-constexpr int64_t kElements = 1024;  // of each buffer
+constexpr int64_t kElements = 2048;  // of each buffer
 constexpr int64_t kTrips = 3, kMostScalar = 5, kArray = 6;
 
 struct Typed {

@@ -243,7 +243,7 @@ void add(Tests& tests, const char* id, void (*run)(Context&)) {
 
 }  // namespace
 
-void add_launch_tests(Tests& tests) {
+void add_argument_tests(Tests& tests) {
   add(tests, "l1.launch.axes", run_axes);
   add(tests, "l1.launch.fewer_groups", run_fewer);
   add(tests, "l1.launch.tails", run_tails);

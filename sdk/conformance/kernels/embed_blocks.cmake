@@ -1,0 +1,13 @@
+# Writes OUTPUT: the blocks of FOLDER as C++ arrays, and a table of them.
+file(GLOB blocks ${FOLDER}/*.pgir)
+set(text "")
+set(table "")
+foreach(block ${blocks})
+  get_filename_component(name ${block} NAME_WE)
+  file(READ ${block} bytes HEX)
+  string(REGEX REPLACE "(................................)" "\\1\n" bytes "${bytes}")
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
+  string(APPEND text "alignas(8) constexpr uint8_t k_${name}[] = {\n${bytes}};\n")
+  string(APPEND table "    {\"${name}\", k_${name}},\n")
+endforeach()
+file(WRITE ${OUTPUT} "${text}const std::vector<FusedBlock> kFusedBlocks = {\n${table}};\n")
