@@ -1,5 +1,5 @@
 // The suite's fused kernels are what the compiler makes today for a device with the mandatory set
-// alone. With PLUGRAD_UPDATE_BLOCKS set they are written instead: see tools/update-blocks.
+// alone. With UPDATE_BLOCKS set they are written instead: see tools/update-blocks.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -72,7 +72,7 @@ const Program kPrograms[] = {
     {"transpose", [] { return std::vector{leaf({17, 23}).permute({1, 0}) + leaf({23, 17})}; }},
     {"max_pool", [] { return std::vector{max_pool2d(leaf({2, 3, 8, 8}))}; }},
     {"gelu", [] { return std::vector{leaf({101}).gelu()}; }},
-    {"sine", [] { return std::vector{leaf({67}).sin() + leaf({67}).log()}; }},
+    {"logarithm", [] { return std::vector{leaf({67}).log()}; }},
 };
 
 // A device that has what every device must have, and nothing else.
@@ -114,7 +114,11 @@ void add_kernels(const Program& program, Blocks& blocks) {
     codegen::Options options;
     options.contract = false;
     options.name = name;
-    blocks[name] = codegen::generate(graph, roots[0], caps, options).ir;
+    try {
+      blocks[name] = codegen::generate(graph, roots[0], caps, options).ir;
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << name << ": " << error.what();
+    }
   }
 }
 
@@ -138,7 +142,7 @@ TEST(FusedBlocks, AreWhatTheCompilerMakes) {
   Blocks blocks;
   for (const Program& program : kPrograms) add_kernels(program, blocks);
   const std::filesystem::path folder = PLUGRAD_BLOCKS_FOLDER;
-  if (std::getenv("PLUGRAD_UPDATE_BLOCKS")) return update(blocks, folder);
+  if (std::getenv("UPDATE_BLOCKS")) return update(blocks, folder);
   size_t kept = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     kept += entry.path().extension() == ".pgir";

@@ -168,7 +168,9 @@ class Generator {
       return;
     Value value = get_wide(from, lanes);
     if (is_float(from) && is_integer(to)) {
-      if (!claims(PGR_OP_CMPLT, from) || !is_reproducible(PGR_OP_CMPLT, from, caps_)) return;
+      if (!is_operation(PGR_OP_CMPLT, from, PGR_DTYPE_BOOL) || !claims(PGR_OP_CMPLT, from) ||
+          !is_reproducible(PGR_OP_CMPLT, from, caps_))
+        return;
       value = inside(value, from, to);
     }
     put({ir_.cast(value, to), to, lanes, false});
