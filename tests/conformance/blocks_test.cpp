@@ -11,7 +11,6 @@
 #include "codegen/codegen.h"
 #include "conformance/kernels/core.h"
 #include "engine/session.h"
-#include "plugrad/loss.h"
 #include "plugrad/plugrad.h"
 #include "plugrad/sdk/ir_view.h"
 #include "uop/parser.h"
@@ -34,6 +33,11 @@ Tensor places(int64_t count) {
   std::vector<int32_t> values(static_cast<size_t>(count));
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int32_t>(i * 5 % 8);
   return Tensor::from(values);
+}
+
+// 1 where a place is the column's number: what a device without 64-bit integers gathers by.
+Tensor one_hot(int64_t rows, int64_t columns) {
+  return (places(rows).reshape({rows, 1}) == Tensor::arange(columns, DType::I32)).cast(DType::F32);
 }
 
 std::vector<Tensor> adam() {
@@ -61,17 +65,17 @@ const Program kPrograms[] = {
        return std::vector{scaled_dot_product_attention(leaf({1, 2, 8, 4}), leaf({1, 2, 8, 4}),
                                                        leaf({1, 2, 8, 4}))};
      }},
-    {"embedding", [] { return std::vector{embedding(leaf({12, 6}), places(9))}; }},
+    {"embedding", [] { return std::vector{matmul(one_hot(9, 12), leaf({12, 6}))}; }},
     {"where",
      [] {
        const Tensor a = leaf({5, 31}), b = leaf({5, 31});
        return std::vector{where(a < b, a * 2, b - 1)};
      }},
-    {"cross_entropy", [] { return std::vector{cross_entropy(leaf({8, 10}), places(8))}; }},
+    {"cross_entropy",
+     [] { return std::vector{(leaf({8, 10}).log_softmax() * one_hot(8, 10)).sum() / -8}; }},
     {"adam", adam},
     {"transpose", [] { return std::vector{leaf({17, 23}).permute({1, 0}) + leaf({23, 17})}; }},
     {"max_pool", [] { return std::vector{max_pool2d(leaf({2, 3, 8, 8}))}; }},
-    {"gelu", [] { return std::vector{leaf({101}).gelu()}; }},
     {"logarithm", [] { return std::vector{leaf({67}).log()}; }},
 };
 
@@ -113,6 +117,9 @@ void add_kernels(const Program& program, Blocks& blocks) {
         planned.size() == 1 ? std::string(program.name) : program.name + ("_" + std::to_string(i));
     codegen::Options options;
     options.contract = false;
+    // Where a quotient is made of integers, unrolling would make it hundreds of lines many times.
+    options.no_opt = std::string_view(program.name) != "matmul_bias_relu" &&
+                     std::string_view(program.name) != "convolution";
     options.name = name;
     try {
       blocks[name] = codegen::generate(graph, roots[0], caps, options).ir;

@@ -11,10 +11,10 @@ namespace {
 constexpr size_t kCases = 1024;
 constexpr uint32_t kDtypes[] = {PGR_DTYPE_BOOL, PGR_DTYPE_I32, PGR_DTYPE_F32};
 
-constexpr uint32_t kAlu[] = {PGR_OP_ADD,   PGR_OP_MUL,   PGR_OP_NEG,   PGR_OP_IDIV, PGR_OP_MOD,
-                             PGR_OP_MAX,   PGR_OP_RECIP, PGR_OP_FDIV,  PGR_OP_SQRT, PGR_OP_AND,
-                             PGR_OP_OR,    PGR_OP_XOR,   PGR_OP_SHL,   PGR_OP_SHR,  PGR_OP_CMPLT,
-                             PGR_OP_CMPEQ, PGR_OP_CMPNE, PGR_OP_WHERE, PGR_OP_CAST, PGR_OP_BITCAST};
+constexpr uint32_t kAlu[] = {PGR_OP_ADD,   PGR_OP_MUL,   PGR_OP_NEG,  PGR_OP_IDIV,   PGR_OP_MOD,
+                             PGR_OP_MAX,   PGR_OP_RECIP, PGR_OP_SQRT, PGR_OP_AND,    PGR_OP_OR,
+                             PGR_OP_XOR,   PGR_OP_SHL,   PGR_OP_SHR,  PGR_OP_CMPLT,  PGR_OP_CMPEQ,
+                             PGR_OP_CMPNE, PGR_OP_WHERE, PGR_OP_CAST, PGR_OP_BITCAST};
 constexpr uint32_t kMoves[] = {PGR_OP_PARAM, PGR_OP_ARRAY, PGR_OP_CONST, PGR_OP_LOAD, PGR_OP_STORE};
 
 template <typename Ops>
