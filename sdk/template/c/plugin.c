@@ -303,7 +303,7 @@ static pgr_status runner_launch(pgr_device *device, pgr_queue *queue, pgr_kernel
     addresses[i] = own.buffers[i]->data;
   }
   begin = pgr_cc_now_ns();
-  pgr_cc_call(kernel, addresses, own.scalars, own.group_count); /* FILL: your launch */
+  pgr_cc_call(kernel, addresses, own.scalars, groups, own.group_count); /* FILL: your launch */
   if (out_time_ns) *out_time_ns = own.timing ? pgr_cc_now_ns() - begin : 0;
   return PGR_STATUS_OK;
 }

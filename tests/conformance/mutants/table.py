@@ -38,18 +38,18 @@ def decoded(statement):
 
 
 C, KERNELS, MEMORY, DEVICE = "c/plugin.c", "cpp/kernels.cpp", "cpp/memory.cpp", "cpp/device.cpp"
-CALL = "  pgr_cc_call(kernel, addresses, own.scalars, groups); /* FILL: your launch */\n"
+CALL = "  pgr_cc_call(kernel, addresses, own.scalars, groups, own.group_count); /* FILL: your launch */\n"
 OPENED = "  device->used_bytes = 0;\n"
 READ_ONLY = "static pgr_status plugin_info("
 
 EARLY = """struct late {
   void *kernel, *addresses[MOST_BUFFERS];
-  uint64_t scalars[64], groups;
+  uint64_t scalars[64], groups, counts[3];
 };
 static void *run_late(void *context) {
   struct late *late = context;
   usleep(20000);
-  pgr_cc_call(late->kernel, late->addresses, late->scalars, late->groups);
+  pgr_cc_call(late->kernel, late->addresses, late->scalars, late->groups, late->counts);
   return NULL;
 }
 #include <pthread.h>
@@ -59,6 +59,7 @@ EARLY_CALL = """  {
     struct late *late = malloc(sizeof *late);
     pthread_t thread;
     late->kernel = kernel, late->groups = groups;
+    memcpy(late->counts, own.group_count, sizeof late->counts);
     memcpy(late->addresses, addresses, own.buffer_count * sizeof *addresses);
     if (own.scalar_count) memcpy(late->scalars, own.scalars, own.scalar_count * sizeof *late->scalars);
     pthread_create(&thread, NULL, run_late, late), pthread_detach(thread);
@@ -111,7 +112,7 @@ ROWS = [
      "l1.memory.sub_buffer.range"),
     # launches
     ("tail-skipped", "the last of many groups does not run", C,
-     [(CALL, CALL.replace("groups)", "groups - (groups > 1))"))], "l1.launch.groups.17x1x1"),
+     [(CALL, CALL.replace("groups,", "groups - (groups > 1),"))], "l1.launch.groups.17x1x1"),
     ("early-completion", "a launch returns before it has finished", C,
      [("static pgr_status runner_launch(", EARLY), (CALL, EARLY_CALL)], "l1.launch.finished"),
     ("scalars-shifted", "a kernel reads the scalar behind its own", C,

@@ -186,11 +186,11 @@ PGR_HELPER void *pgr_cc_symbol(const pgr_cc_library *library, const pgr_string *
    the groups from `begin` to below `end` of a launch of `counts` along the three axes, which a
    kernel of one axis does not look at. */
 PGR_HELPER void pgr_cc_call(void *address, void *const *buffers, const uint64_t *scalars,
-                            const uint64_t *counts) {
+                            uint64_t groups, const uint64_t *counts) {
   void (*function)(void *const *buffers, const uint64_t *scalars, uint64_t begin, uint64_t end,
                    const uint64_t *counts);
   memcpy(&function, &address, sizeof function);
-  function(buffers, scalars, 0, counts[0] * counts[1] * counts[2], counts);
+  function(buffers, scalars, 0, groups, counts);
 }
 
 PGR_HELPER uint64_t pgr_cc_now_ns(void) {
