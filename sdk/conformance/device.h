@@ -41,6 +41,7 @@ class Plugin {
   // Of the run's device.
   virtual uint32_t device_index() const = 0;
   virtual const std::map<std::string, std::string>& device_options() const = 0;
+  virtual const std::map<std::string, std::string>& plugin_options() const = 0;
   virtual pgr_plugin_entry_fn entry() const = 0;
   virtual const pgr_host_api& host() const = 0;
   virtual const pgr_plugin_api& api() const = 0;  // absent slots are stubs that answer UNSUPPORTED

@@ -60,13 +60,14 @@ class OpenedPlugin final : public Plugin {
  public:
   OpenedPlugin(const std::string& path, uint32_t device_index,
                std::map<std::string, std::string> device_options,
-               const std::map<std::string, std::string>& plugin_options)
+               std::map<std::string, std::string> plugin_options)
       : path_(std::filesystem::canonical(path).string()),
         manifest_(read_manifest(path_)),
         device_index_(device_index),
         device_options_(std::move(device_options)),
+        plugin_options_(std::move(plugin_options)),
         entry_(find_entry(path_)) {
-    enter(make_options(plugin_options));
+    enter(make_options(plugin_options_));
   }
 
   const std::string& path() const override { return path_; }
@@ -74,6 +75,9 @@ class OpenedPlugin final : public Plugin {
   uint32_t device_index() const override { return device_index_; }
   const std::map<std::string, std::string>& device_options() const override {
     return device_options_;
+  }
+  const std::map<std::string, std::string>& plugin_options() const override {
+    return plugin_options_;
   }
   pgr_plugin_entry_fn entry() const override { return entry_; }
   const pgr_host_api& host() const override { return Host::of(path_).api(); }
@@ -119,7 +123,7 @@ class OpenedPlugin final : public Plugin {
   std::string path_;
   ManifestFacts manifest_;
   uint32_t device_index_;
-  std::map<std::string, std::string> device_options_;
+  std::map<std::string, std::string> device_options_, plugin_options_;
   pgr_plugin_entry_fn entry_;
   pgr_plugin_api api_{};
   Table<pgr_device_api> device_{"pgr.device", PGR_STRUCT_DEVICE_API};

@@ -11,7 +11,10 @@ const pgr_queue_api& queue_api_of(Device& device) {
 
 }  // namespace
 
-Queues::Queues(Device& device) : tables(device), api(queue_api_of(device)) {}
+// A device of a plugin with queues may have been opened without them.
+Queues::Queues(Device& device) : tables(device), api(queue_api_of(device)) {
+  const Queue exists(*this);
+}
 
 pgr_status Queues::try_create(pgr_queue** out, pgr_error* error) const {
   return api.create(tables.handle, out, error);

@@ -14,6 +14,10 @@ std::vector<int32_t> one(int32_t value) {
   return {value};
 }
 
+void write_one(Buffer& buffer, int32_t value) {
+  buffer.write(std::as_bytes(std::span(&value, 1)));
+}
+
 void check_order_in_queue(Context& context) {
   Queues queues(context);
   Queue queue(queues);
@@ -95,13 +99,19 @@ void check_synchronize(Context& context) {
   const SlowKernel slow(device);
   const uint64_t steps = slow.steps_for(kLongMs);
   Buffer a = make_ints(device, one(1)), b = make_ints(device, one(2));
-  first.launch(slow.kernel(), {a.handle()}, {steps});
-  second.launch(slow.kernel(), {b.handle()}, {steps / 2});
-  device.synchronize();
-  expect_ints("the first queue's value behind synchronize", read_ints(a),
-              one(slow_result(1, steps)));
-  expect_ints("the second queue's value behind synchronize", read_ints(b),
-              one(slow_result(2, steps / 2)));
+  // Each queue is the slower one once.
+  for (int32_t round = 0; round < 2; ++round) {
+    const uint64_t of_a = round ? steps : steps / 4, of_b = round ? steps / 4 : steps;
+    write_one(a, 1);
+    write_one(b, 2);
+    first.launch(slow.kernel(), {a.handle()}, {of_a});
+    second.launch(slow.kernel(), {b.handle()}, {of_b});
+    device.synchronize();
+    expect_ints("the first queue's value behind synchronize", read_ints(a),
+                one(slow_result(1, of_a)));
+    expect_ints("the second queue's value behind synchronize", read_ints(b),
+                one(slow_result(2, of_b)));
+  }
 }
 
 void check_events_order_queues(Context& context) {

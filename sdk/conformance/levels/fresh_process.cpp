@@ -50,9 +50,10 @@ std::vector<std::string> make_arguments(Context& context, std::string_view check
                                         plugin.path(),
                                         std::to_string(plugin.device_index()),
                                         argument};
-  for (const auto& [key, value] : plugin.device_options()) {
-    arguments.push_back(key);
-    arguments.push_back(value);
+  // Pairs of each kind behind their number.
+  for (const auto* options : {&plugin.device_options(), &plugin.plugin_options()}) {
+    arguments.push_back(std::to_string(options->size()));
+    for (const auto& [key, value] : *options) arguments.insert(arguments.end(), {key, value});
   }
   return arguments;
 }
@@ -108,12 +109,18 @@ std::string run_fresh(Context& context, std::string_view check, const std::strin
 
 int run_fresh_check(int argc, char** argv) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (argc < 6) return 2;
+  if (argc < 8) return 2;
   FreshTarget target;
   target.plugin_path = argv[3];
   target.device_index = static_cast<uint32_t>(std::stoul(argv[4]));
   target.argument = argv[5];
-  for (int i = 6; i + 1 < argc; i += 2) target.device_options[argv[i]] = argv[i + 1];
+  int at = 6;
+  for (auto* options : {&target.device_options, &target.plugin_options}) {
+    if (at >= argc) return 2;
+    const int end = at + 1 + 2 * std::stoi(argv[at]);
+    if (end > argc) return 2;
+    for (++at; at < end; at += 2) (*options)[argv[at]] = argv[at + 1];
+  }
   for (const FreshCheck& check : fresh_checks()) {
     if (check.name != argv[2]) continue;
     try {

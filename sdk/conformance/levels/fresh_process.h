@@ -14,7 +14,7 @@ namespace plugrad::conformance {
 struct FreshTarget {
   std::string plugin_path;
   uint32_t device_index = 0;
-  std::map<std::string, std::string> device_options;
+  std::map<std::string, std::string> device_options, plugin_options;
   std::string argument;  // of the check
 };
 
