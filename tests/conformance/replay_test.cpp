@@ -125,5 +125,27 @@ TEST(Shrink, StopsAtItsDeadline) {
   EXPECT_EQ(shrink_kernel(kernel, never_asked, std::chrono::steady_clock::now()), kernel);
 }
 
+// A device that computes every kernel with an exclusive or wrongly: found by random kernels, made
+// small, and found again by the token alone.
+TEST(Suite, ShrinksARandomKernelAndReplaysIt) {
+  Options options = faulty_options("xor", "l2.random");
+  const Report report = run_suite(options);
+  const auto failure =
+      std::find_if(report.tests.begin(), report.tests.end(),
+                   [](const TestResult& test) { return test.status == Status::Fail; });
+  ASSERT_NE(failure, report.tests.end());
+  EXPECT_NE(failure->ir.find("XOR"), std::string::npos) << failure->ir;
+  EXPECT_LE(std::count(failure->ir.begin(), failure->ir.end(), '\n'), 12) << failure->ir;
+  options.filter.clear();
+  options.replay = failure->replay;
+  options.seed = 99;  // the token's own counts
+  const Report again = run_suite(options);
+  ASSERT_EQ(again.tests.size(), 1u);
+  EXPECT_EQ(again.tests[0].id, failure->id);
+  EXPECT_EQ(again.tests[0].status, Status::Fail);
+  EXPECT_EQ(again.tests[0].message, failure->message);
+  EXPECT_EQ(again.tests[0].ir, failure->ir);
+}
+
 }  // namespace
 }  // namespace plugrad::conformance

@@ -37,6 +37,19 @@ std::vector<bool> deciding_lines(const EditableIr& ir) {
   return fixed;
 }
 
+bool is_loaded(const EditableIr& ir, uint32_t pointer) {
+  return std::any_of(ir.lines.begin(), ir.lines.end(), [&](const Line& line) {
+    return line.op == PGR_OP_LOAD && line.sources[0] == pointer;
+  });
+}
+
+// Whether no line loads what another one has stored: then nothing needs a barrier.
+bool reads_nothing_back(const EditableIr& ir) {
+  for (uint32_t i = 0; i < ir.lines.size(); ++i)
+    if (ir.writes(i) && is_loaded(ir, ir.lines[i].sources[0])) return false;
+  return true;
+}
+
 // Whether one store outside of all blocks fills the array before anything reads it.
 bool filled_at_once(const EditableIr& ir, uint32_t array) {
   uint32_t depth = 0;
@@ -63,7 +76,7 @@ bool reads_what_is_written(const EditableIr& before, const EditableIr& after) {
   };
   if (array_writes(before) == array_writes(after)) return true;
   for (uint32_t i = 0; i < after.lines.size(); ++i)
-    if (is_array(after, i) && !filled_at_once(after, i)) return false;
+    if (is_array(after, i) && is_loaded(after, i) && !filled_at_once(after, i)) return false;
   return true;
 }
 
@@ -102,6 +115,7 @@ class Steps {
 
   void shrink_launch() {
     const bool has_local_arrays =
+        !reads_nothing_back(ir_) &&
         std::any_of(ir_.arrays.begin(), ir_.arrays.end(),
                     [](const pgr_ir_array& array) { return array.space == PGR_SPACE_LOCAL; });
     for (int axis = 0; axis < 3; ++axis) {
@@ -150,7 +164,8 @@ class Steps {
   void remove_writes() {
     std::vector<uint32_t> writes;
     for (uint32_t i = 0; i < ir_.lines.size(); ++i)
-      if (ir_.writes(i) || (ir_.lines[i].op == PGR_OP_BARRIER && !ir_.is_parallel()))
+      if (ir_.writes(i) ||
+          (ir_.lines[i].op == PGR_OP_BARRIER && (!ir_.is_parallel() || reads_nothing_back(ir_))))
         writes.push_back(i);
     for (size_t run = writes.size() / 2; run > 0; run /= 2)
       for (size_t begin = 0; begin < writes.size(); begin += run) {
