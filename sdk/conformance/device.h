@@ -43,6 +43,8 @@ class Plugin {
   virtual const std::map<std::string, std::string>& device_options() const = 0;
   virtual const std::map<std::string, std::string>& plugin_options() const = 0;
   virtual pgr_plugin_entry_fn entry() const = 0;
+  // Built with headers of a later minor than the suite's: its structs go on behind ours.
+  virtual bool is_newer() const = 0;
   virtual const pgr_host_api& host() const = 0;
   virtual const pgr_plugin_api& api() const = 0;  // absent slots are stubs that answer UNSUPPORTED
 

@@ -80,6 +80,7 @@ class OpenedPlugin final : public Plugin {
     return plugin_options_;
   }
   pgr_plugin_entry_fn entry() const override { return entry_; }
+  bool is_newer() const override { return minor_ > PGR_API_MINOR; }
   const pgr_host_api& host() const override { return Host::of(path_).api(); }
   const pgr_plugin_api& api() const override { return api_; }
 
@@ -116,6 +117,7 @@ class OpenedPlugin final : public Plugin {
     expect_ok("the entry", [&](pgr_error* error) { return entry_(&hello, &theirs, error); });
     if (hello.canary_hello_offset != offsetof(pgr_hello, plugin_minor))
       throw Failed("the entry did not answer the hello with PGR_HELLO_ANSWER");
+    minor_ = hello.plugin_minor;
     if (const auto wrong = clamp_table(theirs, PGR_STRUCT_PLUGIN_API, api_); !wrong.empty())
       throw Failed("the entry's answer: " + std::string(wrong));
   }
@@ -125,6 +127,7 @@ class OpenedPlugin final : public Plugin {
   uint32_t device_index_;
   std::map<std::string, std::string> device_options_, plugin_options_;
   pgr_plugin_entry_fn entry_;
+  uint32_t minor_ = 0;
   pgr_plugin_api api_{};
   Table<pgr_device_api> device_{"pgr.device", PGR_STRUCT_DEVICE_API};
   Table<pgr_allocator_api> allocator_{"pgr.allocator", PGR_STRUCT_ALLOCATOR_API};
