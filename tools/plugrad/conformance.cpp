@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "command.h"
+#include "conformance/selection.h"
 #include "conformance_models.h"
 #include "plugrad/sdk/conformance.h"
 #include "runtime/runtime.h"
@@ -105,7 +106,35 @@ std::map<std::string, std::string> parse_key_values(const std::vector<std::strin
   return options;
 }
 
+// Something that is no library at all is a slip of the caller, not a finding of 1500 tests.
+void require_library(const std::string& path) {
+  if (!std::filesystem::is_regular_file(path))
+    throw UsageError(fmt::format("--plugin {}: there is no such file", path));
+  char magic[4] = {};
+  std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
+  if (std::string_view(magic, sizeof magic) != "\177ELF")
+    throw UsageError(fmt::format("--plugin {}: it is no shared library (ELF)", path));
+}
+
+bool is_empty(const boost::program_options::variable_value& value) {
+  if (const auto* text = boost::any_cast<std::string>(&value.value())) return text->empty();
+  const auto* texts = boost::any_cast<std::vector<std::string>>(&value.value());
+  return texts && std::any_of(texts->begin(), texts->end(), [](const auto& text) { return text.empty(); });
+}
+
+// An option that was given an empty text would mean "all" and judge what nobody asked for.
+void require_sense(const Parsed& parsed) {
+  for (const char* name : {"level", "filter", "replay", "waivers", "report", "seed"})
+    if (parsed.has(name) && !parsed.values[name].defaulted() && is_empty(parsed.values[name]))
+      throw UsageError(fmt::format("--{}: its value is empty", name));
+  if (parsed.values["replay"].defaulted()) return;
+  for (const char* name : {"level", "filter", "quick", "full"})
+    if (parsed.has(name) && !parsed.values[name].defaulted())
+      throw UsageError(fmt::format("--replay runs one test and takes no --{}", name));
+}
+
 suite::Options read_options(const Parsed& parsed) {
+  require_sense(parsed);
   if (parsed.has("plugin") == parsed.has("device"))
     throw UsageError(fmt::format("give either --plugin or --device\nusage: {}", kUsage));
   if (parsed.has("quick") && parsed.has("full")) throw UsageError("give --quick or --full, not both");
@@ -115,8 +144,7 @@ suite::Options read_options(const Parsed& parsed) {
     options.plugin_path = parsed.get<std::string>("plugin");
   else
     resolve_device(parsed.get<std::string>("device"), options);
-  if (!std::filesystem::is_regular_file(options.plugin_path))
-    throw UsageError(fmt::format("--plugin {}: there is no such file", options.plugin_path));
+  require_library(options.plugin_path);
   options.levels = parse_levels(parsed.get<std::vector<std::string>>("level"));
   options.device_options = parse_key_values(parsed.get<std::vector<std::string>>("option"));
   options.plugin_options = parse_key_values(parsed.get<std::vector<std::string>>("plugin-option"));
@@ -236,11 +264,16 @@ int verify(const std::string& path) {
   return wrong.empty() ? kSuccess : kFailure;
 }
 
-int list(bool full, bool json) {
+int list(const Parsed& parsed) {
+  const bool full = parsed.has("full"), json = parsed.has("json");
+  const std::vector<Level> levels = parse_levels(parsed.get<std::vector<std::string>>("level"));
+  const std::string filter = parsed.get<std::string>("filter");
   nlohmann::ordered_json document = nlohmann::ordered_json::array();
   std::vector<suite::TestResult> tests = suite::list_tests(full);
   for (const suite::ExtraTest& test : model_tests({})) tests.push_back(test.described);
   for (const suite::TestResult& test : tests) {
+    if (!levels.empty() && std::find(levels.begin(), levels.end(), test.level) == levels.end()) continue;
+    if (!filter.empty() && !suite::matches(filter, test.id)) continue;
     if (json)
       document.push_back({{"id", test.id}, {"level", to_string(test.level)}});
     else
@@ -260,7 +293,7 @@ boost::program_options::options_description describe_options() {
   options.add_options()("plugin", po::value<std::string>(), "the library to judge");
   options.add_options()("device", po::value<std::string>(), "the device whose plugin to judge: CPU, CPU:1");
   options.add_options()("index", po::value<std::string>()->default_value("0"), "with --plugin: which of its devices");
-  options.add_options()("level", texts(), "L0, L1, L2, L3 or perf; all where none is named, perf with --full");
+  options.add_options()("level", texts(), "a list of L0, L1, L2, L3, perf; all where none is named, perf with --full");
   options.add_options()("quick", "the short selection (the default)");
   options.add_options()("full", "every test");
   options.add_options()("filter", text(), "globs over test ids, separated by commas: l1.memory.*");
@@ -283,7 +316,7 @@ boost::program_options::options_description describe_options() {
 int run_conformance(const Arguments& arguments) {
   const Parsed parsed = parse(arguments, kUsage, describe_options());
   if (parsed.help) return kSuccess;
-  if (parsed.has("list")) return list(parsed.has("full"), parsed.has("json"));
+  if (parsed.has("list")) return list(parsed);
   if (parsed.has("verify-report")) return verify(parsed.get<std::string>("verify-report"));
   return run_and_report(read_options(parsed), parsed);
 }

@@ -132,13 +132,23 @@ bool Plugin::survives_trial(LoadRecord& record, std::uint32_t limit_ms) {
         void* entry = entry_of(trial);
         Plugin plugin;
         std::string ignored;
-        if (entry && plugin.start(trial.path, entry, trial)) plugin.device_count(ignored);
+        if (!entry || !plugin.start(trial.path, entry, trial)) return;
+        if (plugin.device_count(ignored) > 0) plugin.open_and_close_first();
       },
       limit_ms);
   if (outcome.empty()) return true;
   return refuse(
       record, LoadStage::Open, fmt::format("opened on trial in a process of its own, {}", outcome),
       fmt::format("ask its maker; without a trial: PLUGRAD_TRUST_PLUGINS={}", record.path));
+}
+
+// Its status is of no interest: only whether the process lives on.
+void Plugin::open_and_close_first() const {
+  CallError error;
+  pgr_device* device = nullptr;
+  if (api_.device_open(api_.plugin, 0, nullptr, 0, sizeof(pgr_option), &device, error.get()) ==
+      PGR_STATUS_OK)
+    api_.device_close(api_.plugin, device);
 }
 
 Plugin* Plugin::open(LoadRecord& record, std::uint32_t trial_limit_ms) {

@@ -37,6 +37,7 @@ class Plugin {
   bool interface(const char* name, std::uint32_t struct_id, Table& out) const;
 
  private:
+  void open_and_close_first() const;
   static bool survives_trial(LoadRecord& record, std::uint32_t limit_ms);
   bool start(const std::string& path, void* entry, LoadRecord& record);
   bool read_info(LoadRecord& record);

@@ -23,10 +23,16 @@ std::string whole_number_error(std::string_view, std::string_view value) {
   return !value.empty() && value.size() < 6 && digits ? "" : "it takes a number below 100000";
 }
 
+std::string guard_bytes_error(std::string_view key, std::string_view value) {
+  const std::string wrong = whole_number_error(key, value);
+  const bool is_zero = wrong.empty() && value.find_first_not_of('0') == value.npos;
+  return is_zero ? "without a guard byte nothing is seen" : wrong;
+}
+
 const std::vector<LayerKind>& kinds() {
   static const std::vector<LayerKind> all = {
       {"validate", {"backtrace"}, whole_number_error, make_validate_layer},
-      {"redzone", {"bytes"}, whole_number_error, make_redzone_layer},
+      {"redzone", {"bytes"}, guard_bytes_error, make_redzone_layer},
       {"faults",
        {"alloc", "compile", "load", "launch", "copy", "synchronize", "lost"},
        faults_value_error,
@@ -77,6 +83,10 @@ class Parser {
       key_and_value(*kind, at + 1, stop);
       at = stop;
     }
+    if (out_.back().name == "faults" && out_.back().values.empty())
+      refuse_selection(text_, begin, end - begin,
+                       fmt::format("faults without a call to fail in {}", source_),
+                       "it takes alloc=3, launch=1 and the like");
   }
 
   void key_and_value(const LayerKind& kind, std::size_t begin, std::size_t end) {
