@@ -37,7 +37,7 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
   std::string wanted = upper(name), best;
   std::size_t best_distance = std::max<std::size_t>(wanted.size() / 3, 1) + 1;
   for (const std::string& candidate : candidates) {
-    const auto [shorter, longer] = std::minmax(wanted.size(), candidate.size());
+    const auto [shorter, longer] = std::minmax({wanted.size(), candidate.size()});
     if (longer - shorter >= best_distance) continue;
     std::size_t distance = edit_distance(wanted, upper(candidate));
     if (distance >= best_distance) continue;
