@@ -76,6 +76,8 @@ constexpr Row kRows[] = {
     {"throw_count", {kDevices, kRefused, "an exception left the plugin"}, kNone},
     {"crash_count", {kOpen, kRefused, "it ended the process with signal 11"}, kNone},
     {"hang_count", {kOpen, kRefused, "it had not answered after 1 s"}, kNone},
+    {"crash_open", {kOpen, kRefused, "it ended the process with signal 11"}, kNone},
+    {"hang_open", {kOpen, kRefused, "it had not answered after 1 s"}, kNone},
     {"count_fails", {kDevices, kRefused, "the bus is gone (DEVICE_LOST)"}, kNone},
     {"count_unknown_code", {kDevices, kRefused, "a code that this host does not know (INTERNAL)"}, kNone},
     {"count_huge", {kDevices, kRefused, "it says that it has 4000000000 devices; at most 65536"}, kNone},
