@@ -56,6 +56,7 @@ def check_failing_run():
     code, out, _ = run("--plugin", FAULTY, "--replay", token, "--json")
     check("without the fault it passes", code == 0, code, out)
     check("a damaged token exits 1", run(*which, "--replay", token[:-4])[0] == 1)
+    check("so does one with a character too many", run(*which, "--replay", token + "x")[0] == 1)
 
 
 def check_usage():
@@ -68,6 +69,8 @@ def check_usage():
         check("bad usage exits 2 and says why", code == 2 and out == "" and err, arguments, code, out, err)
     code, _, err = run("--device", "REFERENCE", "--filter", "l1.nothing")
     check("a filter that takes nothing exits 1", code == 1 and "l1.nothing" in err, code, err)
+    code, _, err = run("--device", "REFERENCE", "--filter", "l1.memory.size,l1.nothing")
+    check("so does one beside a good one", code == 1 and "l1.nothing" in err, code, err)
 
 
 def check_list():

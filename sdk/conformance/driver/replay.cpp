@@ -82,6 +82,8 @@ std::string encode_replay(const Replay& replay) {
 Replay decode_replay(const std::string& given) {
   const std::string token = given.starts_with('/') ? read_token_file(given) : given;
   const std::string bytes = from_base64url(token);
+  // A character too many adds no byte.
+  if (to_base64url(bytes) != token) throw std::runtime_error("the replay token is damaged");
   const size_t end = std::min(bytes.find('\n'), bytes.size());
   const std::string_view head(bytes.data(), end);
   const size_t first = head.find(' '), second = head.rfind(' ');

@@ -137,7 +137,22 @@ class Run {
     return options_.filter.find(family) != std::string::npos && selected(test.level, true, test.id);
   }
 
+  // A misspelt glob beside a good one would select less than was asked for in silence.
+  void require_known_globs() const {
+    for (std::string_view rest = options_.filter; !rest.empty();) {
+      const std::string_view glob = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(glob.size() + 1, rest.size()));
+      const bool known =
+          glob.empty() ||
+          std::ranges::any_of(all_tests(), [&](const Test& t) { return matches(glob, t.id); }) ||
+          std::ranges::any_of(options_.extra,
+                              [&](const ExtraTest& t) { return matches(glob, t.described.id); });
+      if (!known) throw std::runtime_error(fmt::format("--filter: no test fits {}", glob));
+    }
+  }
+
   void run_selected() {
+    require_known_globs();
     std::vector<const Test*> tests;
     for (const Test& test : all_tests())
       if (selected(test)) tests.push_back(&test);
