@@ -1,4 +1,5 @@
-// The renderer behind "pgr.renderer". `device` is not used. Options: "dialect" = "c".
+// The renderer behind "pgr.renderer". `device` is not used. Options: "dialect", "c" where it is not
+// given.
 #include "plugrad/plugin_api/compiler.h"
 #include "plugrad/sdk/guard.h"
 #include "plugrad/sdk/ir_view.h"
@@ -8,15 +9,23 @@
 namespace plugrad::render {
 namespace {
 
+const Dialect& find_dialect(std::string_view name) {
+  std::string there;
+  for (const Dialect* dialect : kDialects) {
+    if (dialect->name == name) return *dialect;
+    there += (there.empty() ? "\"" : ", \"") + std::string(dialect->name) + "\"";
+  }
+  throw sdk::StatusError(PGR_STATUS_UNSUPPORTED,
+                         "no dialect \"" + std::string(name) + "\"; there is " + there);
+}
+
 const Dialect& dialect_of(const pgr_render_desc& desc) {
-  const Dialect* dialect = &kDialectC;
+  const Dialect* dialect = kDialects.front();
   for (const auto& [key, value] :
        sdk::read_options(desc.options, desc.option_count, desc.option_stride)) {
     sdk::require(key == "dialect", PGR_STATUS_INVALID_ARGUMENT,
                  "the renderer has no option \"" + std::string(key) + "\"; it has \"dialect\"");
-    dialect = find_dialect(value.data(), value.size());
-    sdk::require(dialect != nullptr, PGR_STATUS_UNSUPPORTED,
-                 "no dialect \"" + std::string(value) + "\"; there is \"c\"");
+    dialect = &find_dialect(value);
   }
   return *dialect;
 }

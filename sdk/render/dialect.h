@@ -53,9 +53,23 @@ struct TypeRow {
   const char* suffix;      // of an integer or float literal
 };
 
+// The kernel of a language whose device launches groups of work-items. A language without has the
+// C frame: one call runs a span of groups, one after the other.
+struct GroupFrame {
+  const char* entry;     // up to the opening brace; $0 name, $1 parameters joined by ", ",
+                         // $X $Y $Z the local size, $N work-items of a group
+  const char* buffer;    // a parameter: $C "const " or "", $E element, $R "restrict" or "", $0 name
+  const char* scalar;    // a parameter: $E type, $0 name
+  const char* group_id;  // $0 axis: 0, 1 or 2
+  const char* local_id;
+  const char* local_array;  // $E $0 name, $N elements, $A alignment
+};
+
 struct Dialect {
   const char* name;
-  const TypeRow* types;  // by dtype number
+  const char* header;        // before everything; may be ""
+  const GroupFrame* groups;  // nullptr: the C frame
+  const TypeRow* types;      // by dtype number
   std::span<const AluRow> alu;
   const char* vector_type;     // $T $E $N: defines a vector type
   const char* unaligned_type;  // $U $T $A: the same, aligned like an element
@@ -87,12 +101,13 @@ struct Dialect {
   const Helper* f64_to_f32_odd;  // rounds to odd, so that a second rounding is right
   const Helper* i64_to_f64_odd;
   const char* helper_prefix;
-  bool has_groups;  // LOCAL_ID, local arrays and BARRIER work
+  const char* assume_aligned;  // $0 pointer, $A bytes; nullptr: the language cannot say it
+  const char* assume_range;    // $0 scalar, $L $H its bounds; nullptr likewise
 };
 
-// nullptr where there is no dialect of the name.
-const Dialect* find_dialect(const char* name, uint64_t size);
 extern const Dialect kDialectC;
+// All of them; the first is the default.
+extern const std::span<const Dialect* const> kDialects;
 
 // Whether the rows hold every ALU op: adding an op without a row does not compile.
 constexpr bool covers_every_alu_op(std::span<const AluRow> rows) {

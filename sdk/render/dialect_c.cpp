@@ -224,6 +224,8 @@ static_assert(covers_every_alu_op(kAlu), "an op of kernel_ops.h has no row in di
 
 constinit const Dialect kDialectC = {
     .name = "c",
+    .header = "",
+    .groups = nullptr,
     .types = kTypes,
     .alu = kAlu,
     .vector_type = "typedef $E $T __attribute__((ext_vector_type($N)));\n",
@@ -256,11 +258,8 @@ constinit const Dialect kDialectC = {
     .f64_to_f32_odd = &kF64ToF32Odd,
     .i64_to_f64_odd = &kI64ToF64Odd,
     .helper_prefix = "static inline __attribute__((always_inline)) ",
-    .has_groups = false,
+    .assume_aligned = "  $0 = __builtin_assume_aligned($0, $A);\n",
+    .assume_range = "  __builtin_assume($0 >= $L && $0 <= $H);\n",
 };
-
-const Dialect* find_dialect(const char* name, uint64_t size) {
-  return std::string_view(name, size) == kDialectC.name ? &kDialectC : nullptr;
-}
 
 }  // namespace plugrad::render

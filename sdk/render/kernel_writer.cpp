@@ -103,14 +103,16 @@ std::string KernelWriter::write() {
   const bool has_local_size =
       std::any_of(std::begin(ir_.header().local_size), std::end(ir_.header().local_size),
                   [](uint32_t size) { return size != 1; });
-  sdk::require(!has_local_size || dialect_.has_groups, PGR_STATUS_UNSUPPORTED,
+  sdk::require(!has_local_size || dialect_.groups, PGR_STATUS_UNSUPPORTED,
                std::string("dialect ") + dialect_.name + " has groups of one work-item only");
-  depth_ = 2;
+  depth_ = dialect_.groups ? 1 : 2;
   for (current_ = 0; current_ < ir_.insts().size(); ++current_)
     (this->*kWriterByOp[inst(current_).op])(current_);
-  const std::string kernel = group_function() + entry_function();
+  const std::string kernel =
+      dialect_.groups ? work_item_function() : group_function() + entry_function();
   const std::string text = prelude_.text() + "\n" + kernel;
-  return (ir_.contract() ? dialect_.contract_on : dialect_.contract_off) +
+  return dialect_.header +
+         std::string(ir_.contract() ? dialect_.contract_on : dialect_.contract_off) +
          shims_for(*dialect_.shims, text) + text;
 }
 

@@ -104,10 +104,13 @@ class KernelWriter {
   // around the kernel (write_entry.cpp)
   std::string param_name(uint32_t index) const;
   std::string param_text(uint32_t index);
+  std::string array_declarations();
+  std::string work_item_function();
   std::string group_function();
   std::string fewer_groups(const std::string& call);
   std::string entry_function();
   std::string group_id_text(uint32_t axis) const;
+  void write_id(uint32_t number, const char* kind, std::string_view pattern);
   std::string assumptions();
 
   const sdk::IrView& ir_;
@@ -117,7 +120,7 @@ class KernelWriter {
   std::vector<uint32_t> use_counts_;
   std::vector<uint32_t> pending_;  // numbers of pending values, ascending
   std::vector<uint32_t> reads_;    // memories read by the expressions used since the last define
-  std::set<std::string> group_names_;
+  std::set<std::string> id_names_;
   std::string body_;
   uint32_t depth_ = 1;
   uint32_t next_val_ = 0, next_alu_ = 0, next_loop_ = 0;

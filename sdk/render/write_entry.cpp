@@ -37,18 +37,29 @@ std::string KernelWriter::group_id_text(uint32_t axis) const {
 }
 
 void KernelWriter::write_group_id(uint32_t number) {
-  const std::string axis = std::to_string(inst(number).arg);
-  const std::string text = group_id_text(static_cast<uint32_t>(inst(number).arg));
-  Value& value = values_[number];
-  value.text = text;
-  if (text == "0" || use_counts_[number] == 0) return;
-  const bool is_new = group_names_.insert("gidx" + axis).second;
-  value.text = "gidx" + axis + (is_new ? "" : "_" + std::to_string(number));
-  line("const " + prelude_.type(type_of(number)) + " " + value.text + " = " + text + ";");
+  const uint32_t axis = static_cast<uint32_t>(inst(number).arg);
+  if (dialect_.groups) return write_id(number, "gidx", dialect_.groups->group_id);
+  const std::string text = group_id_text(axis);
+  if (text == "0")
+    values_[number].text = text;
+  else
+    write_id(number, "gidx", text);
 }
 
 void KernelWriter::write_local_id(uint32_t number) {
+  if (dialect_.groups) return write_id(number, "lidx", dialect_.groups->local_id);
   values_[number].text = "0";
+}
+
+// An id as a constant of its own; a block may ask for the same one several times.
+void KernelWriter::write_id(uint32_t number, const char* kind, std::string_view pattern) {
+  if (use_counts_[number] == 0) return;
+  const std::string axis = std::to_string(inst(number).arg);
+  std::string name = kind + axis;
+  if (!id_names_.insert(name).second) name += "_" + std::to_string(number);
+  const std::string type = prelude_.type(type_of(number));
+  line("const " + type + " " + name + " = " + expand(pattern, {{'0', axis}, {'T', type}}) + ";");
+  values_[number].text = name;
 }
 
 void KernelWriter::write_loop(uint32_t number) {
@@ -77,33 +88,57 @@ void KernelWriter::write_end(uint32_t) {
 
 std::string KernelWriter::param_text(uint32_t index) {
   const pgr_ir_param& param = ir_.params()[index];
-  if (param.kind == PGR_PARAM_SCALAR)
-    return "const " + prelude_.type({param.dtype, 1}) + " " + param_name(index);
-  std::string text = param.flags & PGR_PARAM_WRITE ? "" : "const ";
-  text += prelude_.type({memory_dtype(param.dtype), 1}) + " *";
-  if (param.flags & PGR_PARAM_NO_ALIAS) text += "restrict ";
-  return text + param_name(index);
+  const std::string name = param_name(index);
+  const bool is_buffer = param.kind == PGR_PARAM_BUFFER;
+  const std::string type = prelude_.type({is_buffer ? memory_dtype(param.dtype) : param.dtype, 1});
+  const char* constant = param.flags & PGR_PARAM_WRITE ? "" : "const ";
+  const char* restricted = param.flags & PGR_PARAM_NO_ALIAS ? "restrict " : "";
+  if (dialect_.groups)
+    return expand(is_buffer ? dialect_.groups->buffer : dialect_.groups->scalar,
+                  {{'C', constant}, {'E', type}, {'R', restricted}, {'0', name}});
+  return is_buffer ? constant + type + " *" + restricted + name : "const " + type + " " + name;
 }
 
-// What the IR knows and C does not say.
+// What the IR knows and the language does not say.
 std::string KernelWriter::assumptions() {
   std::string out;
   for (uint32_t i = 0; i < ir_.params().size(); ++i) {
     const pgr_ir_param& param = ir_.params()[i];
     const std::string name = param_name(i);
     const bool is_buffer = param.kind == PGR_PARAM_BUFFER;
-    if (is_buffer && param.align_bytes > bits_of(param.dtype) / 8)
-      out += "  " + name + " = __builtin_assume_aligned(" + name + ", " +
-             std::to_string(param.align_bytes) + ");\n";
+    if (is_buffer && dialect_.assume_aligned && param.align_bytes > bits_of(param.dtype) / 8)
+      out +=
+          expand(dialect_.assume_aligned, {{'0', name}, {'A', std::to_string(param.align_bytes)}});
     const bool is_bounded =
         !is_buffer && (param.dtype == PGR_DTYPE_I32 || param.dtype == PGR_DTYPE_I64);
-    if (is_bounded)
-      out += "  __builtin_assume(" + name +
-             " >= " + prelude_.literal(param.dtype, static_cast<uint64_t>(param.min)) + " && " +
-             name + " <= " + prelude_.literal(param.dtype, static_cast<uint64_t>(param.max)) +
-             ");\n";
+    if (is_bounded && dialect_.assume_range)
+      out += expand(dialect_.assume_range,
+                    {{'0', name},
+                     {'L', prelude_.literal(param.dtype, static_cast<uint64_t>(param.min))},
+                     {'H', prelude_.literal(param.dtype, static_cast<uint64_t>(param.max))}});
   }
   return out;
+}
+
+std::string KernelWriter::array_declarations() {
+  std::string declared;
+  declared.swap(body_);
+  for (uint32_t i = 0; i < ir_.arrays().size(); ++i) declare_array(i);
+  declared.swap(body_);
+  return declared;
+}
+
+// What one work-item does; the device launches them.
+std::string KernelWriter::work_item_function() {
+  std::string params;
+  for (uint32_t i = 0; i < ir_.params().size(); ++i) params += (i ? ", " : "") + param_text(i);
+  const auto& size = ir_.header().local_size;
+  const std::string x = std::to_string(size[0]), y = std::to_string(size[1]),
+                    z = std::to_string(size[2]);
+  const std::string items = std::to_string(uint64_t{size[0]} * size[1] * size[2]);
+  return expand(dialect_.groups->entry,
+                {{'0', ir_.name()}, {'1', params}, {'X', x}, {'Y', y}, {'Z', z}, {'N', items}}) +
+         assumptions() + array_declarations() + body_ + "}\n";
 }
 
 // All groups of a span: one call, so that parameters are unpacked once.
@@ -111,10 +146,7 @@ std::string KernelWriter::group_function() {
   std::string params;
   for (uint32_t i = 0; i < ir_.params().size(); ++i) params += param_text(i) + ", ";
   const std::string counter = prelude_.type({PGR_DTYPE_U64, 1});
-  std::string arrays;
-  arrays.swap(body_);
-  for (uint32_t i = 0; i < ir_.arrays().size(); ++i) declare_array(i);
-  arrays.swap(body_);
+  const std::string arrays = array_declarations();
   return "static __attribute__((noinline)) void " + ir_.name() + "_groups(" + params + counter +
          " begin, " + counter + " end) {\n" + assumptions() + "  for (" + counter +
          " group = begin; group < end; ++group) {\n" + arrays + body_ + "  }\n}\n\n";

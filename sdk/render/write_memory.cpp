@@ -20,7 +20,7 @@ bool fills_register(Type type) {
 
 // An array that is always read and written whole is a variable, so that it lives in registers.
 bool KernelWriter::is_variable(const pgr_ir_array& array) const {
-  return array.elem_count == array.lanes;
+  return array.space == PGR_SPACE_PRIVATE && array.elem_count == array.lanes;
 }
 
 bool KernelWriter::may_overlap(uint32_t one, uint32_t other) const {
@@ -39,15 +39,18 @@ void KernelWriter::declare_array(uint32_t index) {
                 name + ";");
   }
   const uint64_t elem_bytes = bits_of(array.dtype) / 8;
-  sdk::require(array.elem_count <= kMostPrivateBytes / elem_bytes, PGR_STATUS_UNSUPPORTED,
+  const bool is_local = array.space == PGR_SPACE_LOCAL && dialect_.groups;
+  sdk::require(is_local || array.elem_count <= kMostPrivateBytes / elem_bytes,
+               PGR_STATUS_UNSUPPORTED,
                "array " + std::to_string(index) + " has " + std::to_string(array.elem_count) +
                    " elements; private arrays of up to " + std::to_string(kMostPrivateBytes) +
                    " bytes fit the stack");
   const std::string count = std::to_string(array.elem_count ? array.elem_count : 1);
-  line(expand(dialect_.array, {{'E', prelude_.type({memory_dtype(array.dtype), 1})},
-                               {'0', name},
-                               {'N', count},
-                               {'A', std::to_string(std::max(array.align_bytes, kArrayAlign))}}));
+  line(expand(is_local ? dialect_.groups->local_array : dialect_.array,
+              {{'E', prelude_.type({memory_dtype(array.dtype), 1})},
+               {'0', name},
+               {'N', count},
+               {'A', std::to_string(std::max(array.align_bytes, kArrayAlign))}}));
 }
 
 void KernelWriter::write_array(uint32_t number) {

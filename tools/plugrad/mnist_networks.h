@@ -18,12 +18,14 @@ struct MnistCnn {
   }
 };
 
-/// One hidden layer: for slow devices and quick tests.
+/// Two strided convolutions, 3x3x8 and 3x3x16, and a linear layer: for slow devices and quick
+/// tests.
 struct MnistSmall {
-  nn::Linear hidden{784, 32}, out{32, 10};
-  PLUGRAD_FIELDS(hidden, out)
+  nn::Conv2d c1{1, 8, 3, {.stride = 2}}, c2{8, 16, 3, {.stride = 2}};
+  nn::Linear out{576, 10};
+  PLUGRAD_FIELDS(c1, c2, out)
 
-  Tensor operator()(const Tensor& x) { return out(relu(hidden(x.flatten(1)))); }
+  Tensor operator()(const Tensor& x) { return out(relu(c2(relu(c1(x)))).flatten(1)); }
 };
 
 }  // namespace plugrad::tools

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "runtime/manifest.h"
 #include "runtime/registry_state.h"
 #include "runtime/search.h"
 
@@ -168,7 +169,9 @@ Device& Registry::State::by_rule(const Selection& selection) {
   std::exception_ptr failure;
   for (const std::string& name : names_by_priority()) {
     const Manifest& manifest = available(name)->record.manifest;
-    if (manifest.priority == 0 || manifest.software || excludes_plugin(selection, name)) continue;
+    if (manifest.priority == 0 || manifest.software || !probes_pass(manifest.default_probes) ||
+        excludes_plugin(selection, name))
+      continue;
     PluginEntry* entry = open(name);
     for (std::uint32_t i = 0; entry && i < entry->devices.size(); ++i) {
       if (!open_or_note(*entry, i, failure)) continue;

@@ -47,7 +47,8 @@ struct Manifest {
   bool software = false;  ///< emulates a device: never the default
   std::string sanitizer;  ///< "" or "address", "thread": must be the host's
   std::vector<std::string>
-      probes;  ///< "file:/dev/nvidiactl", or a glob; one must exist; none: always passes
+      probes;  ///< absolute paths, wildcards allowed; one must exist; none: always passes
+  std::vector<std::string> default_probes;  ///< paths, one of which must exist to be the default
   std::string probe_hint;  ///< what to do when none does: "install the NVIDIA driver"
   std::string renderer;    ///< dialect of the SDK's renderer, for a plugin that has none
   std::vector<std::pair<std::string, std::string>> renderer_options;

@@ -174,6 +174,7 @@ std::string read_keys(const json& root, Manifest& out) {
   read.text("sanitizer", out.sanitizer);
   read.texts("probes", out.probes);
   read.text("probe_hint", out.probe_hint);
+  read.texts("default_probes", out.default_probes);
   std::string reason = read.reason();
   if (reason.empty()) reason = read_abi(read, out);
   if (reason.empty()) reason = read_renderer(read, out);

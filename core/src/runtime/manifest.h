@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/load_record.h"
 
@@ -24,7 +25,8 @@ std::string manifest_difference(std::string_view note, std::string_view file);
 /// help.
 std::string manifest_refusal(const Manifest& manifest, std::string& hint);
 
-/// Whether the hardware or driver that the plugin needs seems to be there.
-bool probes_pass(const Manifest& manifest);
+/// Whether one of the paths is there, which may have wildcards; with none given, too. Tells whether
+/// the driver that a plugin needs (its probes), or hardware (its default_probes), seems to be there.
+bool probes_pass(const std::vector<std::string>& paths);
 
 }  // namespace plugrad::runtime

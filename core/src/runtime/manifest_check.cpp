@@ -46,16 +46,15 @@ std::string manifest_refusal(const Manifest& m, std::string& hint) {
   return "";
 }
 
-bool probes_pass(const Manifest& manifest) {
-  if (manifest.probes.empty()) return true;
-  return std::any_of(
-      manifest.probes.begin(), manifest.probes.end(), [](const std::string& pattern) {
-        glob_t found{};
-        bool exists =
-            pattern.starts_with('/') && glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0;
-        globfree(&found);
-        return exists;
-      });
+bool probes_pass(const std::vector<std::string>& paths) {
+  if (paths.empty()) return true;
+  return std::any_of(paths.begin(), paths.end(), [](const std::string& pattern) {
+    glob_t found{};
+    bool exists =
+        pattern.starts_with('/') && glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0;
+    globfree(&found);
+    return exists;
+  });
 }
 
 }  // namespace plugrad::runtime

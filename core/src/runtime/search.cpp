@@ -169,7 +169,7 @@ LoadRecord examine_plugin(const std::string& library_path, const std::string& or
   }
   record.stage = LoadStage::Probes;
   record.state = LoadState::Available;
-  if (!probes_pass(record.manifest)) {
+  if (!probes_pass(record.manifest.probes)) {
     record.state = LoadState::Absent;
     record.reason = fmt::format("its hardware or driver is not there: none of {} exists",
                                 fmt::join(record.manifest.probes, ", "));

@@ -17,6 +17,7 @@ class Choosing : public testing::Test {
     plugins.add("high", R"(, "priority": 300)");
     plugins.add("never", R"(, "priority": 0)");
     plugins.add("software", R"(, "priority": 900)");
+    plugins.add("emulated", R"(, "priority": 800, "default_probes": ["/nonexistent*"])");
     plugins.add("absent", R"(, "priority": 950, "probes": ["/nonexistent"])");
   }
   std::string default_with(const std::string& selection, const std::string& visible = "") {
@@ -34,6 +35,13 @@ TEST_F(Choosing, TheRuleTakesTheHighestPriorityThatIsNotSoftware) {
   EXPECT_EQ(default_with(""), "HIGH:0");
 }
 
+TEST_F(Choosing, TheRuleDoesNotOpenWhatHasNoHardwareHere) {
+  Registry registry(plugins.options("", ""));
+  EXPECT_EQ(registry.default_device().name(), "HIGH:0");
+  for (const LoadRecord& record : registry.records())
+    if (record.manifest.name == "emulated") EXPECT_EQ(record.state, LoadState::Available);
+}
+
 TEST_F(Choosing, SelectionsByExample) {
   EXPECT_EQ(default_with("low"), "LOW:0");
   EXPECT_EQ(default_with("low:1"), "LOW:1");
@@ -46,6 +54,7 @@ TEST_F(Choosing, SelectionsByExample) {
   EXPECT_EQ(default_with("low:uuid=FAKE-b*"), "LOW:1");
   EXPECT_EQ(default_with("software"), "SOFTWARE:0") << "asked for, it may be software";
   EXPECT_EQ(default_with("never"), "NEVER:0");
+  EXPECT_EQ(default_with("emulated"), "EMULATED:0") << "asked for, it needs no hardware";
 }
 
 TEST_F(Choosing, AnUnknownNameIsAnErrorWithTheNearest) {
