@@ -109,9 +109,16 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, unsigned level
 
 }  // namespace
 
-void initialize_targets() {
-  static std::once_flag once;
-  std::call_once(once, [] {
+void initialize_target(Language language) {
+  static std::once_flag x86, nvptx;
+  if (language == Language::Cuda)
+    return std::call_once(nvptx, [] {
+      LLVMInitializeNVPTXTargetInfo();
+      LLVMInitializeNVPTXTarget();
+      LLVMInitializeNVPTXTargetMC();
+      LLVMInitializeNVPTXAsmPrinter();
+    });
+  std::call_once(x86, [] {
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
@@ -120,7 +127,7 @@ void initialize_targets() {
   });
 }
 
-std::string emit_object(llvm::Module& module, const CompileOptions& options) {
+std::string emit_code(llvm::Module& module, const CompileOptions& options) {
   const std::unique_ptr<llvm::TargetMachine> machine = make_machine(options);
   module.setDataLayout(machine->createDataLayout());
   if (!options.contract) forbid_contraction(module);
@@ -128,9 +135,10 @@ std::string emit_object(llvm::Module& module, const CompileOptions& options) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager emitter;
-  sdk::require(!machine->addPassesToEmitFile(emitter, stream, nullptr,
-                                             llvm::CodeGenFileType::ObjectFile, true),
-               PGR_STATUS_INTERNAL, "LLVM cannot write objects for " + options.target);
+  const auto kind = options.language == Language::Cuda ? llvm::CodeGenFileType::AssemblyFile
+                                                       : llvm::CodeGenFileType::ObjectFile;
+  sdk::require(!machine->addPassesToEmitFile(emitter, stream, nullptr, kind, true),
+               PGR_STATUS_INTERNAL, "LLVM cannot write code for " + options.target);
   emitter.run(module);
   return std::string(bytes.begin(), bytes.end());
 }

@@ -30,16 +30,16 @@ namespace {
 
 }  // namespace
 
-CompileResult compile_c(std::string_view source, const CompileOptions& options) {
-  initialize_targets();
+CompileResult compile_source(std::string_view source, const CompileOptions& options) {
+  initialize_target(options.language);
   CompileResult result;
   std::exception_ptr problem;
   const bool came_back = run_guarded([&] {
     try {
       const auto context = std::make_unique<llvm::LLVMContext>();
-      const auto module = parse_c(source, options, *context, result.log);
+      const auto module = parse_source(source, options, *context, result.log);
       if (!module) return;
-      result.object = emit_object(*module, options);
+      result.object = emit_code(*module, options);
       result.ok = true;
     } catch (...) {
       problem = std::current_exception();

@@ -1,4 +1,4 @@
-// C source in memory to an ELF object in memory: no file, no process, no linker.
+// C or CUDA C in memory to an ELF object or PTX in memory: no file, no process, no linker.
 #pragma once
 
 #include <string>
@@ -6,7 +6,10 @@
 
 namespace plugrad::clang_component {
 
+enum class Language { C, Cuda };
+
 struct CompileOptions {
+  Language language = Language::C;
   std::string target = "x86_64-pc-linux-gnu";
   std::string cpu = "x86-64";
   std::string tune;      // processor to schedule for; empty: as cpu
@@ -20,13 +23,13 @@ struct CompileOptions {
 
 struct CompileResult {
   bool ok = false;
-  std::string object;
+  std::string object;  // of C an ELF object, of CUDA C the text of PTX
   std::string log;
 };
 
 // Any thread. Throws StatusError (INTERNAL) when Clang fails internally; the message names the file
 // that holds the source.
-CompileResult compile_c(std::string_view source, const CompileOptions& options);
+CompileResult compile_source(std::string_view source, const CompileOptions& options);
 
 // Text of an object's code, one function after the other, with addresses from the function's start.
 std::string disassemble_object(std::string_view object);

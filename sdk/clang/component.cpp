@@ -1,5 +1,5 @@
-// Clang behind "pgr.compiler". `device` is not used. Options: "language" = "c", "target", "cpu",
-// "tune", "features", "vector_bits", "failure_dir".
+// Clang behind "pgr.compiler". `device` is not used. Options: "language" = "c" or "cuda", "target",
+// "cpu", "tune", "features", "vector_bits", "failure_dir".
 #include <llvm/Config/llvm-config.h>
 
 #include <charconv>
@@ -24,10 +24,11 @@ unsigned to_number(std::string_view key, std::string_view text) {
 }
 
 void set_option(CompileOptions& options, std::string_view key, std::string_view value) {
-  if (key == "language")
-    return sdk::require(value == "c", PGR_STATUS_UNSUPPORTED,
-                        "no language \"" + std::string(value) + "\"; there is \"c\"");
-  if (key == "target") {
+  if (key == "language") {
+    sdk::require(value == "c" || value == "cuda", PGR_STATUS_UNSUPPORTED,
+                 "no language \"" + std::string(value) + "\"; there are \"c\" and \"cuda\"");
+    options.language = value == "cuda" ? Language::Cuda : Language::C;
+  } else if (key == "target") {
     options.target = value;
   } else if (key == "cpu") {
     options.cpu = value;
@@ -52,6 +53,8 @@ CompileOptions options_of(const pgr_compile_desc& desc) {
   for (const auto& [key, value] :
        sdk::read_options(desc.options, desc.option_count, desc.option_stride))
     set_option(options, key, value);
+  if (options.language == Language::Cuda && options.target == CompileOptions().target)
+    options.target = "nvptx64-nvidia-cuda";
   if (desc.name.size) options.name = sdk::to_view(desc.name);
   sdk::require(desc.optimize <= 3, PGR_STATUS_INVALID_ARGUMENT,
                "optimize is " + std::to_string(desc.optimize) + "; allowed are 0 to 3");
@@ -66,7 +69,7 @@ pgr_status compile(pgr_device*, const pgr_compile_desc* desc, pgr_blob* out_bina
     const pgr_compile_desc own = sdk::read(desc);
     const CompileOptions options = options_of(own);
     CompileResult result =
-        compile_c({static_cast<const char*>(own.input), own.input_bytes}, options);
+        compile_source({static_cast<const char*>(own.input), own.input_bytes}, options);
     const std::string first_line = result.log.substr(0, result.log.find('\n'));
     sdk::give_blob(out_log, std::move(result.log));
     sdk::require(result.ok, PGR_STATUS_COMPILE_FAILED,
@@ -81,10 +84,16 @@ pgr_status cache_identity(pgr_device*, pgr_blob* out, pgr_error* error) {
   });
 }
 
+// PTX is text already.
+bool is_ptx(std::string_view code) {
+  return code.starts_with("//") && code.find("\n.version ") != code.npos;
+}
+
 pgr_status disassemble(pgr_device*, const void* binary, uint64_t binary_bytes, pgr_blob* out_text,
                        pgr_error* error) {
   return sdk::guard(error, [&] {
-    sdk::give_blob(out_text, disassemble_object({static_cast<const char*>(binary), binary_bytes}));
+    const std::string_view code(static_cast<const char*>(binary), binary_bytes);
+    sdk::give_blob(out_text, is_ptx(code) ? std::string(code) : disassemble_object(code));
   });
 }
 

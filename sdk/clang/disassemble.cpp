@@ -47,7 +47,7 @@ void append_function(LLVMDisasmContextRef disassembler, llvm::StringRef name, ll
 }  // namespace
 
 std::string disassemble_object(std::string_view object) {
-  initialize_targets();
+  initialize_target(Language::C);
   const llvm::StringRef bytes(object.data(), object.size());
   const auto file =
       value_of(ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(bytes, "object")));

@@ -12,7 +12,18 @@
 namespace plugrad::clang_component {
 namespace {
 
-constexpr const char* kFileName = "kernel.c";
+const char* file_name(const CompileOptions& options) {
+  return options.language == Language::Cuda ? "kernel.cu" : "kernel.c";
+}
+
+// CUDA C for the device alone, without a header of the toolkit.
+void append_language(const CompileOptions& options, std::vector<std::string>& args) {
+  if (options.language == Language::Cuda)
+    args.insert(args.end(), {"-x", "cuda", "-std=gnu++20", "-fcuda-is-device", "-aux-triple",
+                             "x86_64-pc-linux-gnu"});
+  else
+    args.insert(args.end(), {"-x", "c", "-std=gnu23"});
+}
 
 // Everything that costs time and gives nothing is off: headers, unwind tables, Clang's own run of
 // LLVM's passes (backend.cpp has ours).
@@ -21,9 +32,6 @@ std::vector<std::string> arguments(const CompileOptions& options) {
                                    options.target,
                                    "-target-cpu",
                                    options.cpu,
-                                   "-std=gnu23",
-                                   "-x",
-                                   "c",
                                    "-O" + std::to_string(options.optimize),
                                    "-disable-llvm-passes",
 
@@ -54,7 +62,8 @@ std::vector<std::string> arguments(const CompileOptions& options) {
     }
     rest.remove_prefix(std::min(comma + 1, rest.size()));
   }
-  args.push_back(kFileName);
+  append_language(options, args);
+  args.push_back(file_name(options));
   return args;
 }
 
@@ -88,14 +97,14 @@ bool set_arguments(Session& session, const CompileOptions& options) {
 
 }  // namespace
 
-std::unique_ptr<llvm::Module> parse_c(std::string_view source, const CompileOptions& options,
-                                      llvm::LLVMContext& context, std::string& log) {
+std::unique_ptr<llvm::Module> parse_source(std::string_view source, const CompileOptions& options,
+                                           llvm::LLVMContext& context, std::string& log) {
   const auto session = std::make_unique<Session>(log, context);
   if (!set_arguments(*session, options)) return nullptr;
   auto files = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
-  files->addFile(kFileName, 0,
+  files->addFile(file_name(options), 0,
                  llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(source.data(), source.size()),
-                                                      kFileName));
+                                                      file_name(options)));
   session->instance.setVerboseOutputStream(session->log_stream);
   session->instance.createDiagnostics(&session->printer, false);
   session->instance.createFileManager(files);

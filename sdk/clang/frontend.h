@@ -11,7 +11,7 @@
 namespace plugrad::clang_component {
 
 // nullptr where the source is wrong; `log` says why.
-std::unique_ptr<llvm::Module> parse_c(std::string_view source, const CompileOptions& options,
-                                      llvm::LLVMContext& context, std::string& log);
+std::unique_ptr<llvm::Module> parse_source(std::string_view source, const CompileOptions& options,
+                                           llvm::LLVMContext& context, std::string& log);
 
 }  // namespace plugrad::clang_component

@@ -23,6 +23,8 @@ enum class When : uint8_t {
   Always,
   SafeDivisor,  // source 1 is a constant, neither 0 nor -1
   SafeCount,    // source 1 is a constant, at least 0 and less than the bits of the type
+  Single,       // source 0 is f32
+  Narrow,       // an integer of less than 32 bits, which C computes as int
 };
 
 // A function that is written before the kernel when it is needed. In the text $T is the type of the
@@ -42,7 +44,8 @@ struct AluRow {
   When when;
   Prec prec;             // of the whole
   Prec first, rest;      // the loosest that source 0 and the other sources may be
-  const char* pattern;   // $0, $1, $2: the sources; $T: their type; nullptr: the language lacks it
+  const char* pattern;   // $0, $1, $2: the sources; $T: their type, $V: the unsigned one of the
+                         // same size; nullptr: the language lacks it
   const Helper* helper;  // written before the kernel, and called as its name, "_" and the type
 };
 
@@ -60,7 +63,7 @@ struct GroupFrame {
                          // $X $Y $Z the local size, $N work-items of a group
   const char* buffer;    // a parameter: $C "const " or "", $E element, $R "restrict" or "", $0 name
   const char* scalar;    // a parameter: $E type, $0 name
-  const char* group_id;  // $0 axis: 0, 1 or 2
+  const char* group_id;  // $0 axis: 0, 1 or 2; $A: x, y or z
   const char* local_id;
   const char* local_array;  // $E $0 name, $N elements, $A alignment
 };
@@ -71,7 +74,7 @@ struct Dialect {
   const GroupFrame* groups;  // nullptr: the C frame
   const TypeRow* types;      // by dtype number
   std::span<const AluRow> alu;
-  const char* vector_type;     // $T $E $N: defines a vector type
+  const char* vector_type;     // $T $E $N: defines a vector type; nullptr: lanes are scalar
   const char* unaligned_type;  // $U $T $A: the same, aligned like an element
   const char* splat;           // $T $0
   const char* convert_scalar;  // $T $0
@@ -98,14 +101,18 @@ struct Dialect {
   const Helper* to_int;  // float to integer: saturates, NaN is 0
   const Helper* bf16_to_f32;
   const Helper* f32_to_bf16;
+  const Helper* f16_to_f32;  // nullptr, as the next: the language has the type
+  const Helper* f32_to_f16;
   const Helper* f64_to_f32_odd;  // rounds to odd, so that a second rounding is right
   const Helper* i64_to_f64_odd;
   const char* helper_prefix;
-  const char* assume_aligned;  // $0 pointer, $A bytes; nullptr: the language cannot say it
-  const char* assume_range;    // $0 scalar, $L $H its bounds; nullptr likewise
+  const char* assume_aligned;  // $0 pointer, $C $E what it points to, $A bytes; nullptr: the
+                               // language cannot say it
+  const char* assume_range;  // $0 scalar, $L $H its bounds; nullptr likewise
 };
 
 extern const Dialect kDialectC;
+extern const Dialect kDialectCuda;
 // All of them; the first is the default.
 extern const std::span<const Dialect* const> kDialects;
 

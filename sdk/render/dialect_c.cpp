@@ -2,6 +2,7 @@
 // GNU extensions takes it.
 #include <string_view>
 
+#include "render/c_rows.h"
 #include "render/dialect.h"
 
 namespace plugrad::render {
@@ -28,48 +29,6 @@ constexpr TypeRow kTypes[16] = {
 };
 // clang-format on
 
-constexpr Helper kIDivSigned = {
-    "idiv",
-    "$T idiv_$T($T a, $T b) {\n"
-    "  const $T safe = ((b == ($T)0) | ((b == ($T)-1) & (a == ($T)$L))) ? ($T)1 : b;\n"
-    "  return b == ($T)0 ? ($T)0 : a / safe;\n}\n",
-    nullptr};
-constexpr Helper kIDivUnsigned = {
-    "idiv",
-    "$T idiv_$T($T a, $T b) {\n"
-    "  return b == ($T)0 ? ($T)0 : a / (b == ($T)0 ? ($T)1 : b);\n}\n",
-    nullptr};
-constexpr Helper kModSigned = {
-    "mod",
-    "$T mod_$T($T a, $T b) {\n"
-    "  const $T safe = ((b == ($T)0) | ((b == ($T)-1) & (a == ($T)$L))) ? ($T)1 : b;\n"
-    "  return b == ($T)0 ? a : a % safe;\n}\n",
-    nullptr};
-constexpr Helper kModUnsigned = {"mod",
-                                 "$T mod_$T($T a, $T b) {\n"
-                                 "  return b == ($T)0 ? a : a % (b == ($T)0 ? ($T)1 : b);\n}\n",
-                                 nullptr};
-constexpr Helper kShlSigned = {
-    "shl",
-    "$T shl_$T($T a, $T b) {\n"
-    "  return (b < ($T)0) | (b > ($T)$C) ? ($T)0 : a << (b & ($T)$C);\n}\n",
-    nullptr};
-constexpr Helper kShlUnsigned = {"shl",
-                                 "$T shl_$T($T a, $T b) {\n"
-                                 "  return b > ($T)$C ? ($T)0 : a << (b & ($T)$C);\n}\n",
-                                 nullptr};
-constexpr Helper kShrSigned = {"shr",
-                               "$T shr_$T($T a, $T b) {\n"
-                               "  return a >> ((b < ($T)0) | (b > ($T)$C) ? ($T)$C : b);\n}\n",
-                               nullptr};
-constexpr Helper kShrUnsigned = {"shr",
-                                 "$T shr_$T($T a, $T b) {\n"
-                                 "  return b > ($T)$C ? ($T)0 : a >> (b & ($T)$C);\n}\n",
-                                 nullptr};
-constexpr Helper kMaxInt = {"max", "$T max_$T($T a, $T b) { return a > b ? a : b; }\n", nullptr};
-constexpr Helper kMaxFloat = {
-    "max", "$T max_$T($T a, $T b) { return (a > b) | (a != a) ? a : b; } // NaN if either is\n",
-    nullptr};
 // Lane by lane, for vectors that no register has.
 constexpr Helper kMaskedLoad = {"masked_load", nullptr,
                                 "$T masked_load_$T(const $E *p, $M gate, $T other) {\n"
@@ -106,18 +65,6 @@ constexpr Helper kMaskedStoreRegister = {
     "  for (int lane = 0; lane < $N; ++lane)\n"
     "    if (gate[lane]) p[lane] = value[lane];\n"
     "#endif\n}\n"};
-constexpr Helper kToInt = {
-    "to",
-    "$R to_$R_$T($T x) { // saturates; NaN gives 0\n"
-    "  const bool above = x >= ($T)$X, below = x < ($T)$Y;\n"
-    "  const $R inside = ($R)(above | below | (x != x) ? ($T)0 : x);\n"
-    "  return above ? ($R)$H : below ? ($R)$L : inside;\n}\n",
-    "$R to_$R_$T($T x) { // saturates; NaN gives 0\n"
-    "  const $M above = x >= ($T)$X, below = x < ($T)$Y;\n"
-    "  const $R inside = __builtin_convertvector(above | below | (x != x) ? ($T)0 : x, $R);\n"
-    "  return __builtin_convertvector(above, $J)   ? ($R)$H\n"
-    "         : __builtin_convertvector(below, $J) ? ($R)$L\n"
-    "                                              : inside;\n}\n"};
 constexpr Helper kBf16ToF32 = {
     "to", "$R to_$R_$T($T x) { return __builtin_bit_cast($R, ($U)x << 16); }\n",
     "$R to_$R_$T($T x) { return ($R)(__builtin_convertvector(x, $U) << 16); }\n"};
@@ -145,36 +92,6 @@ constexpr Helper kF64ToF32Odd = {
     "  const $U bits = ($U)near;\n"
     "  const $U odd = (bits - (__builtin_convertvector(outward, $U) & 1u)) | 1u;\n"
     "  return __builtin_convertvector(back == x, $J) ? near : ($R)odd;\n}\n"};
-
-// The low bits of a large number become one bit, which is all that a later rounding needs of them.
-constexpr Helper kI64ToF64Odd = {
-    "odd",
-    "$R odd_$R_$T($T x) { // to odd, as far as a rounding to 11 bits sees\n"
-    "  const $T large = x >> 32, low = x & 4095;\n"
-    "  const $T merged = (x & ~($T)4095) | (low != 0 ? ($T)2048 : ($T)0);\n"
-    "  return ($R)(large != 0 && large != ($T)-1 ? merged : x);\n}\n",
-    "$R odd_$R_$T($T x) { // to odd, as far as a rounding to 11 bits sees\n"
-    "  const $T large = x >> 32, low = x & 4095;\n"
-    "  const $T merged = (x & ~($T)4095) | (low != 0 ? ($T)2048 : ($T)0);\n"
-    "  return __builtin_convertvector((large != 0) & (large != ($T)-1) ? merged : x, $R);\n}\n"};
-
-constexpr AluRow sum(uint16_t op, const char* pattern) {
-  return {op, kNumbers, When::Always, Prec::Sum, Prec::Sum, Prec::Product, pattern, nullptr};
-}
-constexpr AluRow product(uint16_t op, uint8_t classes, When when, const char* pattern) {
-  return {op, classes, when, Prec::Product, Prec::Product, Prec::Unary, pattern, nullptr};
-}
-constexpr AluRow infix(uint16_t op, uint8_t classes, const char* pattern,
-                       When when = When::Always) {
-  return {op, classes, when, Prec::Loose, Prec::Unary, Prec::Unary, pattern, nullptr};
-}
-constexpr AluRow call(uint16_t op, uint8_t classes, const char* pattern,
-                      const Helper* helper = nullptr) {
-  return {op, classes, When::Always, Prec::Atom, Prec::Loose, Prec::Loose, pattern, helper};
-}
-constexpr AluRow absent(uint16_t op) {
-  return call(op, kAll, nullptr);
-}
 
 // clang-format off
 constexpr AluRow kAlu[] = {
@@ -255,6 +172,8 @@ constinit const Dialect kDialectC = {
     .to_int = &kToInt,
     .bf16_to_f32 = &kBf16ToF32,
     .f32_to_bf16 = &kF32ToBf16,
+    .f16_to_f32 = nullptr,
+    .f32_to_f16 = nullptr,
     .f64_to_f32_odd = &kF64ToF32Odd,
     .i64_to_f64_odd = &kI64ToF64Odd,
     .helper_prefix = "static inline __attribute__((always_inline)) ",

@@ -6,6 +6,7 @@ namespace {
 
 constexpr const Dialect* kList[] = {
     &kDialectC,
+    &kDialectCuda,
 };
 
 }  // namespace

@@ -106,6 +106,8 @@ std::string Prelude::type(Type type) {
                    std::string(sdk::dtype_name(type.dtype)));
   used_[type.dtype][0] |= 1;
   if (type.lanes == 1) return row.name;
+  sdk::require(dialect_.vector_type != nullptr, PGR_STATUS_UNSUPPORTED,
+               std::string("dialect ") + dialect_.name + " has no vectors");
   used_[type.dtype][static_cast<size_t>(std::countr_zero(type.lanes))] |= 1;
   return row.name + ("x" + std::to_string(type.lanes));
 }
@@ -120,7 +122,7 @@ std::string Prelude::literal(uint32_t dtype, uint64_t bits) {
   const sdk::DtypeInfo& info = *sdk::dtype_info(dtype);
   const std::string suffix = dialect_.types[dtype].suffix;
   if (dtype == PGR_DTYPE_BOOL) return bits ? "true" : "false";
-  if (dtype == PGR_DTYPE_BF16 || dtype >= PGR_DTYPE_F8E4M3) return hex(bits);
+  if (is_kept_as_bits(dtype)) return hex(bits);
   if (!info.is_float) {
     if (!info.is_signed) return std::to_string(bits) + suffix;
     const int64_t value = static_cast<int64_t>(bits);
@@ -133,6 +135,11 @@ std::string Prelude::literal(uint32_t dtype, uint64_t bits) {
         dialect_.bits_scalar,
         {{'T', type({dtype, 1})}, {'0', "(" + type({bits_dtype(dtype), 1}) + ")" + hex(bits)}});
   return (dtype == PGR_DTYPE_F64 ? shortest(value) : shortest(static_cast<float>(value))) + suffix;
+}
+
+bool Prelude::is_kept_as_bits(uint32_t dtype) const {
+  if (dtype == PGR_DTYPE_F16) return dialect_.f16_to_f32 != nullptr;
+  return dtype == PGR_DTYPE_BF16 || dtype >= PGR_DTYPE_F8E4M3;
 }
 
 std::string Prelude::helper(const Helper& helper, Type from, Type to) {

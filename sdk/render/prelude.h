@@ -26,6 +26,8 @@ class Prelude {
   std::string unaligned(Type type);
   // A constant of `type`, lanes 1.
   std::string literal(uint32_t dtype, uint64_t bits);
+  // Whether a value of the dtype is its bits, as an unsigned integer.
+  bool is_kept_as_bits(uint32_t dtype) const;
   // Name of the helper for arguments of `from` and a result of `to`; it will be defined.
   // `mask_bits` is the width of its mask arguments.
   std::string helper(const Helper& helper, Type from, Type to);

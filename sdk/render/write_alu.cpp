@@ -19,6 +19,20 @@ bool names_twice(const char* pattern, char operand) {
   return count > 1;
 }
 
+// The unsigned integer dtype of the same size.
+uint32_t unsigned_dtype(uint32_t dtype) {
+  switch (bits_of(dtype)) {
+    case 8:
+      return PGR_DTYPE_U8;
+    case 16:
+      return PGR_DTYPE_U16;
+    case 32:
+      return PGR_DTYPE_U32;
+    default:
+      return PGR_DTYPE_U64;
+  }
+}
+
 // C computes with int where its operands are narrower.
 bool is_narrow(Type type) {
   return type.lanes == 1 && sdk::dtype_info(type.dtype)->is_int && bits_of(type.dtype) < 32;
@@ -30,6 +44,8 @@ bool KernelWriter::fits(const AluRow& row, uint32_t number) const {
   const pgr_ir_inst& self = inst(number);
   if (row.op != self.op || !(row.classes & class_of(source(number, 0).dtype))) return false;
   if (row.when == When::Always) return true;
+  if (row.when == When::Single) return source(number, 0).dtype == PGR_DTYPE_F32;
+  if (row.when == When::Narrow) return is_narrow(type_of(number));
   const pgr_ir_inst& right = source(number, 1);
   if (right.op != PGR_OP_CONST) return false;
   if (row.when == When::SafeDivisor) {
@@ -91,11 +107,14 @@ void KernelWriter::write_alu(uint32_t number) {
   }
   const Type from{source(number, 0).dtype, lanes};
   if (row.helper) prelude_.helper(*row.helper, from, from);
+  const Type bits{unsigned_dtype(from.dtype), lanes};
   const bool uses_type = std::string_view(row.pattern).find("$T") != std::string_view::npos;
+  const bool uses_unsigned = std::string_view(row.pattern).find("$V") != std::string_view::npos;
   std::string text = expand(row.pattern, {{'0', operands[0]},
                                           {'1', operands[1]},
                                           {'2', operands[2]},
-                                          {'T', uses_type ? prelude_.type(from) : ""}});
+                                          {'T', uses_type ? prelude_.type(from) : ""},
+                                          {'V', uses_unsigned ? prelude_.type(bits) : ""}});
   Prec prec = row.prec;
   if (is_narrow(type_of(number)) && prec != Prec::Atom) {
     text = "(" + prelude_.type(type_of(number)) + ")(" + text + ")";

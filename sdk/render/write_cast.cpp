@@ -26,6 +26,8 @@ std::string KernelWriter::cast_text(std::string text, Type from, Type to, Prec& 
   };
   if (from.dtype == PGR_DTYPE_BF16)
     return cast_text(call(*dialect_.bf16_to_f32, f32), f32, to, prec);
+  if (from.dtype == PGR_DTYPE_F16 && dialect_.f16_to_f32)
+    return cast_text(call(*dialect_.f16_to_f32, f32), f32, to, prec);
   if (from.dtype == PGR_DTYPE_F16 && to.dtype != PGR_DTYPE_F32) {
     text = cast_text(text, from, f32, prec);
     return cast_text(text, f32, to, prec);
@@ -43,6 +45,7 @@ std::string KernelWriter::cast_text(std::string text, Type from, Type to, Prec& 
     return cast_text(text, middle, to, prec);
   }
   if (to.dtype == PGR_DTYPE_BF16) return call(*dialect_.f32_to_bf16, to);
+  if (to.dtype == PGR_DTYPE_F16 && dialect_.f32_to_f16) return call(*dialect_.f32_to_f16, to);
   if (is_float(from.dtype) && !is_float(to.dtype)) return call(*dialect_.to_int, to);
   if (to.lanes == 1 && prec > Prec::Unary) text = "(" + text + ")";
   prec = to.lanes == 1 ? Prec::Unary : Prec::Atom;
@@ -53,7 +56,7 @@ void KernelWriter::cast_to_bool(uint32_t number, uint32_t source) {
   const Type from{inst(source).dtype, inst(number).lanes};
   values_[number].mask_bits = static_cast<uint16_t>(bits_of(from.dtype));
   std::string text = operand(source, from.lanes, 0, Prec::Unary);
-  const bool is_bits = from.dtype == PGR_DTYPE_BF16;  // an integer in C: its -0 is not 0
+  const bool is_bits = prelude_.is_kept_as_bits(from.dtype);  // an integer: its -0 is not 0
   if (is_bits) text = "(" + text + " & 0x7fff)";
   const uint32_t zero_dtype = is_bits ? uint32_t{PGR_DTYPE_U16} : from.dtype;
   const std::string zero =
@@ -64,13 +67,13 @@ void KernelWriter::cast_to_bool(uint32_t number, uint32_t source) {
 void KernelWriter::cast_from_bool(uint32_t number, uint32_t source) {
   const Type to = type_of(number);
   const std::string type = "(" + prelude_.type(to) + ")";
-  const bool is_bits = to.dtype == PGR_DTYPE_BF16;
+  const bool is_bits = prelude_.is_kept_as_bits(to.dtype);
+  const char* one = !is_bits ? "1" : to.dtype == PGR_DTYPE_F16 ? "0x3c00" : "0x3f80";
   const std::string condition = is_mask(source)
                                     ? mask_operand(source, to.lanes, bits_of(to.dtype), Prec::Unary)
                                     : use(source, Prec::Unary);
   if (to.lanes == 1 && !is_bits) return define(number, type + condition, Prec::Unary);
-  define(number, condition + " ? " + type + (is_bits ? "0x3f80" : "1") + " : " + type + "0",
-         Prec::Loose);
+  define(number, condition + " ? " + type + one + " : " + type + "0", Prec::Loose);
 }
 
 void KernelWriter::write_cast(uint32_t number) {

@@ -58,7 +58,9 @@ void KernelWriter::write_id(uint32_t number, const char* kind, std::string_view 
   std::string name = kind + axis;
   if (!id_names_.insert(name).second) name += "_" + std::to_string(number);
   const std::string type = prelude_.type(type_of(number));
-  line("const " + type + " " + name + " = " + expand(pattern, {{'0', axis}, {'T', type}}) + ";");
+  const std::string letter = std::string("xyz").substr(inst(number).arg, 1);
+  line("const " + type + " " + name + " = " +
+       expand(pattern, {{'0', axis}, {'A', letter}, {'T', type}}) + ";");
   values_[number].text = name;
 }
 
@@ -107,8 +109,10 @@ std::string KernelWriter::assumptions() {
     const std::string name = param_name(i);
     const bool is_buffer = param.kind == PGR_PARAM_BUFFER;
     if (is_buffer && dialect_.assume_aligned && param.align_bytes > bits_of(param.dtype) / 8)
-      out +=
-          expand(dialect_.assume_aligned, {{'0', name}, {'A', std::to_string(param.align_bytes)}});
+      out += expand(dialect_.assume_aligned, {{'0', name},
+                                              {'C', param.flags & PGR_PARAM_WRITE ? "" : "const "},
+                                              {'E', prelude_.type({memory_dtype(param.dtype), 1})},
+                                              {'A', std::to_string(param.align_bytes)}});
     const bool is_bounded =
         !is_buffer && (param.dtype == PGR_DTYPE_I32 || param.dtype == PGR_DTYPE_I64);
     if (is_bounded && dialect_.assume_range)

@@ -107,6 +107,42 @@ TEST_F(ClangComponent, WrongOptions_AreNamed) {
   EXPECT_THAT(log_, HasSubstr("pentium99"));
 }
 
+const char* const kCudaSum =
+    "extern \"C\" __attribute__((global)) void k(float *a, const float *b, const float *c) {\n"
+    "  const int i = __nvvm_read_ptx_sreg_tid_x();\n"
+    "  a[i] = a[i] * b[i] + c[i] / b[i];\n}\n";
+
+TEST_F(ClangComponent, CudaC_BecomesPtxOfTheProcessor) {
+  for (const auto& [cpu, features] : {std::pair("sm_80", "+ptx70"), std::pair("sm_90", "+ptx78")}) {
+    ASSERT_EQ(compile(kCudaSum, {{"language", "cuda"}, {"cpu", cpu}, {"features", features}}),
+              PGR_STATUS_OK)
+        << error_.text() << log_;
+    EXPECT_THAT(object_, HasSubstr(std::string(".target ") + cpu));
+    EXPECT_THAT(object_, HasSubstr(".visible .entry k("));
+    EXPECT_THAT(object_, HasSubstr("div.rn.f32"));  // rounded, denormals kept
+    EXPECT_THAT(object_, HasSubstr("add.rn.f32"));  // .rn: the driver's assembler fuses nothing
+    EXPECT_THAT(object_, HasSubstr("ld.global"));
+    EXPECT_EQ(disassembly(), object_);
+  }
+  EXPECT_EQ(compile(kCudaSum, {{"language", "cuda"}, {"cpu", "sm_1"}}), PGR_STATUS_COMPILE_FAILED);
+  EXPECT_THAT(log_, HasSubstr("sm_1"));
+  EXPECT_EQ(compile("extern \"C\" void k(", {{"language", "cuda"}, {"cpu", "sm_80"}}),
+            PGR_STATUS_COMPILE_FAILED);
+  EXPECT_THAT(log_, HasSubstr("kernel.cu:1:"));
+}
+
+TEST_F(ClangComponent, ContractionOfCudaC_NeedsBothTheSourceAndTheOption) {
+  const Options cuda = {{"language", "cuda"}, {"cpu", "sm_80"}, {"features", "+ptx70"}};
+  const std::string allowed = std::string("#pragma clang fp contract(fast)\n") + kCudaSum;
+  const std::string forbidden = std::string("#pragma clang fp contract(off)\n") + kCudaSum;
+  ASSERT_EQ(compile(allowed, cuda, PGR_CONTRACT_ALLOWED), PGR_STATUS_OK) << log_;
+  EXPECT_THAT(object_, HasSubstr("fma.rn.f32"));
+  ASSERT_EQ(compile(allowed, cuda, PGR_CONTRACT_OFF), PGR_STATUS_OK);
+  EXPECT_THAT(object_, Not(HasSubstr("fma.rn.f32")));
+  ASSERT_EQ(compile(forbidden, cuda, PGR_CONTRACT_ALLOWED), PGR_STATUS_OK);
+  EXPECT_THAT(object_, Not(HasSubstr("fma.rn.f32")));
+}
+
 // A fatal error of LLVM and a crash: the process lives on, and the source is kept.
 TEST_F(ClangComponent, InternalFailure_NamesTheFileWithTheSource) {
   for (const char* kind : {"llvm_fatal_error", "parser_crash"}) {

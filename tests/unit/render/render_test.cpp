@@ -160,6 +160,55 @@ TEST_F(Renderer, ScalarAndAlignment_AreAssumed) {
               HasSubstr("bounded_groups(buffers[0], *(const i32 *)(scalars + 0), begin, end)"));
 }
 
+// A group of 8 sums its elements through local memory: item 0 writes the sum.
+IrBuilder group_sum() {
+  IrBuilder b("r_4_8");
+  b.set_groups(4);
+  b.set_local(8);
+  const auto out = b.buffer(PGR_DTYPE_F32, 4, kWrite), in = b.buffer(PGR_DTYPE_F32, 32, kRead);
+  const auto zero = b.constant_int(PGR_DTYPE_I32, 0), eight = b.constant_int(PGR_DTYPE_I32, 8);
+  const auto group = b.group_id(0), item = b.local_id(0);
+  const auto part = b.array(PGR_SPACE_LOCAL, PGR_DTYPE_F32, 8);
+  const auto at = b.alu(PGR_OP_ADD, {b.alu(PGR_OP_MUL, {group, eight}), item});
+  b.store(part, item, b.load(in, at));
+  b.barrier();
+  const auto acc = b.array(PGR_SPACE_PRIVATE, PGR_DTYPE_F32, 1);
+  b.store(acc, zero, b.constant_float(PGR_DTYPE_F32, 0));
+  const auto i = b.loop(zero, eight);
+  b.store(acc, zero, b.alu(PGR_OP_ADD, {b.load(acc, zero), b.load(part, i)}));
+  b.end_loop(i);
+  b.store_gated(out, group, b.load(acc, zero), b.alu(PGR_OP_CMPEQ, {item, zero}));
+  return b;
+}
+
+TEST_F(Renderer, GroupOfACudaKernel_IsThisText) {
+  ASSERT_EQ(try_render(group_sum().finish(), "cuda"), PGR_STATUS_OK) << error_.text();
+  const std::string want = R"(#pragma clang fp contract(off)
+typedef int i32;
+typedef unsigned u32;
+typedef float f32;
+
+extern "C" __global__ void __launch_bounds__(8) r_4_8(f32 *restrict data0, const f32 *restrict data1) {
+  alignas(64) __shared__ f32 buf0[8];
+  f32 acc1;
+  const i32 gidx0 = blockIdx.x;
+  const i32 lidx0 = threadIdx.x;
+  buf0[lidx0] = data1[(i32)((u32)(i32)((u32)gidx0 * 8) + lidx0)];
+  __syncthreads();
+  acc1 = 0.0f;
+  for (i32 idx0 = 0; idx0 < 8; ++idx0) {
+    acc1 = acc1 + buf0[idx0];
+  }
+  if (lidx0 == 0) {
+    data0[gidx0] = acc1;
+  }
+}
+)";
+  EXPECT_THAT(source_, HasSubstr(want));
+  EXPECT_EQ(try_render(scaled_relu().finish(), "cuda"), PGR_STATUS_UNSUPPORTED);
+  EXPECT_THAT(error_.text(), HasSubstr("dialect cuda has no vectors"));
+}
+
 TEST_F(Renderer, SameBlock_GivesTheSameBytes) {
   const std::string first = render(scaled_relu());
   EXPECT_EQ(render(scaled_relu()), first);

@@ -1,0 +1,96 @@
+// What the dialects descended from C share: helper functions with the IR's edges, and how rows of
+// ALU ops are made.
+#pragma once
+
+#include "render/dialect.h"
+
+namespace plugrad::render {
+
+inline constexpr Helper kIDivSigned = {
+    "idiv",
+    "$T idiv_$T($T a, $T b) {\n"
+    "  const $T safe = ((b == ($T)0) | ((b == ($T)-1) & (a == ($T)$L))) ? ($T)1 : b;\n"
+    "  return b == ($T)0 ? ($T)0 : a / safe;\n}\n",
+    nullptr};
+inline constexpr Helper kIDivUnsigned = {
+    "idiv",
+    "$T idiv_$T($T a, $T b) {\n"
+    "  return b == ($T)0 ? ($T)0 : a / (b == ($T)0 ? ($T)1 : b);\n}\n",
+    nullptr};
+inline constexpr Helper kModSigned = {
+    "mod",
+    "$T mod_$T($T a, $T b) {\n"
+    "  const $T safe = ((b == ($T)0) | ((b == ($T)-1) & (a == ($T)$L))) ? ($T)1 : b;\n"
+    "  return b == ($T)0 ? a : a % safe;\n}\n",
+    nullptr};
+inline constexpr Helper kModUnsigned = {
+    "mod",
+    "$T mod_$T($T a, $T b) {\n"
+    "  return b == ($T)0 ? a : a % (b == ($T)0 ? ($T)1 : b);\n}\n",
+    nullptr};
+inline constexpr Helper kShlSigned = {
+    "shl",
+    "$T shl_$T($T a, $T b) {\n"
+    "  return (b < ($T)0) | (b > ($T)$C) ? ($T)0 : a << (b & ($T)$C);\n}\n",
+    nullptr};
+inline constexpr Helper kShlUnsigned = {"shl",
+                                        "$T shl_$T($T a, $T b) {\n"
+                                        "  return b > ($T)$C ? ($T)0 : a << (b & ($T)$C);\n}\n",
+                                        nullptr};
+inline constexpr Helper kShrSigned = {
+    "shr",
+    "$T shr_$T($T a, $T b) {\n"
+    "  return a >> ((b < ($T)0) | (b > ($T)$C) ? ($T)$C : b);\n}\n",
+    nullptr};
+inline constexpr Helper kShrUnsigned = {"shr",
+                                        "$T shr_$T($T a, $T b) {\n"
+                                        "  return b > ($T)$C ? ($T)0 : a >> (b & ($T)$C);\n}\n",
+                                        nullptr};
+inline constexpr Helper kMaxInt = {"max", "$T max_$T($T a, $T b) { return a > b ? a : b; }\n",
+                                   nullptr};
+inline constexpr Helper kMaxFloat = {
+    "max", "$T max_$T($T a, $T b) { return (a > b) | (a != a) ? a : b; } // NaN if either is\n",
+    nullptr};
+inline constexpr Helper kToInt = {
+    "to",
+    "$R to_$R_$T($T x) { // saturates; NaN gives 0\n"
+    "  const bool above = x >= ($T)$X, below = x < ($T)$Y;\n"
+    "  const $R inside = ($R)(above | below | (x != x) ? ($T)0 : x);\n"
+    "  return above ? ($R)$H : below ? ($R)$L : inside;\n}\n",
+    "$R to_$R_$T($T x) { // saturates; NaN gives 0\n"
+    "  const $M above = x >= ($T)$X, below = x < ($T)$Y;\n"
+    "  const $R inside = __builtin_convertvector(above | below | (x != x) ? ($T)0 : x, $R);\n"
+    "  return __builtin_convertvector(above, $J)   ? ($R)$H\n"
+    "         : __builtin_convertvector(below, $J) ? ($R)$L\n"
+    "                                              : inside;\n}\n"};
+// The low bits of a large number become one bit, which is all that a later rounding needs of them.
+inline constexpr Helper kI64ToF64Odd = {
+    "odd",
+    "$R odd_$R_$T($T x) { // to odd, as far as a rounding to 11 bits sees\n"
+    "  const $T large = x >> 32, low = x & 4095;\n"
+    "  const $T merged = (x & ~($T)4095) | (low != 0 ? ($T)2048 : ($T)0);\n"
+    "  return ($R)(large != 0 && large != ($T)-1 ? merged : x);\n}\n",
+    "$R odd_$R_$T($T x) { // to odd, as far as a rounding to 11 bits sees\n"
+    "  const $T large = x >> 32, low = x & 4095;\n"
+    "  const $T merged = (x & ~($T)4095) | (low != 0 ? ($T)2048 : ($T)0);\n"
+    "  return __builtin_convertvector((large != 0) & (large != ($T)-1) ? merged : x, $R);\n}\n"};
+
+inline constexpr AluRow sum(uint16_t op, const char* pattern) {
+  return {op, kNumbers, When::Always, Prec::Sum, Prec::Sum, Prec::Product, pattern, nullptr};
+}
+inline constexpr AluRow product(uint16_t op, uint8_t classes, When when, const char* pattern) {
+  return {op, classes, when, Prec::Product, Prec::Product, Prec::Unary, pattern, nullptr};
+}
+inline constexpr AluRow infix(uint16_t op, uint8_t classes, const char* pattern,
+                              When when = When::Always) {
+  return {op, classes, when, Prec::Loose, Prec::Unary, Prec::Unary, pattern, nullptr};
+}
+inline constexpr AluRow call(uint16_t op, uint8_t classes, const char* pattern,
+                             const Helper* helper = nullptr) {
+  return {op, classes, When::Always, Prec::Atom, Prec::Loose, Prec::Loose, pattern, helper};
+}
+inline constexpr AluRow absent(uint16_t op) {
+  return call(op, kAll, nullptr);
+}
+
+}  // namespace plugrad::render

@@ -1,0 +1,216 @@
+// CUDA C that NVRTC and Clang take without a header of the toolkit. A warp is the vector, so lanes
+// are scalar. Signed arithmetic is written as unsigned: its overflow wraps in the IR, not in C++.
+#include "render/c_rows.h"
+#include "render/dialect.h"
+
+namespace plugrad::render {
+namespace {
+
+// clang-format off
+constexpr TypeRow kTypes[16] = {
+    {"void", nullptr, ""},
+    {"bool", nullptr, ""},
+    {"i8", "signed char", ""},
+    {"u8", "unsigned char", ""},
+    {"i16", "short", ""},
+    {"u16", "unsigned short", ""},
+    {"i32", "int", ""},
+    {"u32", "unsigned", "u"},
+    {"i64", "long", "l"},
+    {"u64", "unsigned long", "ul"},
+    {"f16", "unsigned short", ""},  // its bits
+    {"bf16", "unsigned short", ""},
+    {"f32", "float", "f"},
+    {"f64", "double", ""},
+    {"f8e4m3", "unsigned char", ""},
+    {"f8e5m2", "unsigned char", ""},
+};
+// clang-format on
+
+constexpr char kHeader[] =
+    "#define restrict __restrict__\n"
+    "#ifdef __clang__ // what NVRTC has built in\n"
+    "#define __global__ __attribute__((global))\n"
+    "#define __device__ __attribute__((device))\n"
+    "#define __shared__ __attribute__((shared))\n"
+    "#define __forceinline__ inline __attribute__((always_inline))\n"
+    "#define __launch_bounds__(items) __attribute__((launch_bounds(items)))\n"
+    "#define __syncthreads() __nvvm_barrier0()\n"
+    "struct index3 { unsigned x, y, z; };\n"
+    "#define blockIdx index3{__nvvm_read_ptx_sreg_ctaid_x(), __nvvm_read_ptx_sreg_ctaid_y(), \\\n"
+    "                        __nvvm_read_ptx_sreg_ctaid_z()}\n"
+    "#define threadIdx index3{__nvvm_read_ptx_sreg_tid_x(), __nvvm_read_ptx_sreg_tid_y(), \\\n"
+    "                         __nvvm_read_ptx_sreg_tid_z()}\n"
+    "#endif\n";
+
+#define PLUGRAD_CUDA_INLINE "static __device__ __forceinline__ "
+
+// The same instruction on f32 and f64.
+#define PLUGRAD_UNARY(name, f32_op, f64_op)                                                       \
+  PLUGRAD_CUDA_INLINE "float " name "(float x) { asm(\"" f32_op                                   \
+                      " %0, %0;\" : \"+f\"(x)); return x; }\n" PLUGRAD_CUDA_INLINE "double " name \
+                      "(double x) { asm(\"" f64_op " %0, %0;\" : \"+d\"(x)); return x; }\n"
+#define PLUGRAD_FMA(type, suffix, letter)                                                          \
+  PLUGRAD_CUDA_INLINE type " fma_rn(" type " x, " type " y, " type " z) {\n  asm(\"fma.rn." suffix \
+                           " %0, %0, %1, %2;\" : \"+" letter "\"(x) : \"" letter                   \
+                           "\"(y), \"" letter "\"(z));\n  return x;\n}\n"
+#define PLUGRAD_ATOMIC(type, suffix, letter)                                \
+  PLUGRAD_CUDA_INLINE "void atomic_add(" type " *at, " type                 \
+                      " x) {\n  asm volatile(\"red.relaxed.gpu.add." suffix \
+                      " [%0], %1;\" :: \"l\"(at), \"" letter "\"(x) : \"memory\");\n}\n"
+
+constexpr Shim kShims[] = {
+    {"bits_as<", "template <typename To, typename From>\n" PLUGRAD_CUDA_INLINE
+                 "To bits_as(From from) {\n  union { From from; To to; } both = {from};\n"
+                 "  return both.to;\n}\n"},
+    {"sqrt_rn(", PLUGRAD_UNARY("sqrt_rn", "sqrt.rn.f32", "sqrt.rn.f64")},
+    {"trunc_rz(", PLUGRAD_UNARY("trunc_rz", "cvt.rzi.f32.f32", "cvt.rzi.f64.f64")},
+    {"exp2_approx(", PLUGRAD_CUDA_INLINE
+     "float exp2_approx(float x) { asm(\"ex2.approx.f32 %0, %0;\" : \"+f\"(x)); return x; }\n"},
+    {"fma_rn(", PLUGRAD_FMA("float", "f32", "f") PLUGRAD_FMA("double", "f64", "d")},
+    {"atomic_add(",
+     PLUGRAD_ATOMIC("int", "s32", "r") PLUGRAD_ATOMIC("unsigned", "u32", "r")
+         PLUGRAD_ATOMIC("long", "u64", "l") PLUGRAD_ATOMIC("unsigned long", "u64", "l")
+             PLUGRAD_ATOMIC("float", "f32", "f") PLUGRAD_ATOMIC("double", "f64", "d")},
+};
+constexpr std::span<const Shim> kShimSpan = kShims;
+
+constexpr Helper kF16ToF32 = {
+    "to",
+    "$R to_$R_$T($T x) { $R y; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y) : \"h\"(x)); return y; }\n",
+    nullptr};
+constexpr Helper kF32ToF16 = {"to",
+                              "$R to_$R_$T($T x) { $R y; asm(\"cvt.rn.f16.f32 %0, %1;\" : "
+                              "\"=h\"(y) : \"f\"(x)); return y; }\n",
+                              nullptr};
+constexpr Helper kBf16ToF32 = {"to", "$R to_$R_$T($T x) { return bits_as<$R>(($U)x << 16); }\n",
+                               nullptr};
+constexpr Helper kF32ToBf16 = {
+    "to",
+    "$R to_$R_$T($T x) { // to nearest, ties to even\n"
+    "  const $U bits = bits_as<$U>(x);\n"
+    "  return (x != x ? bits | 0x400000u : bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;\n}\n",
+    nullptr};
+constexpr Helper kF64ToF32Odd = {
+    "odd",
+    "$R odd_$R_$T($T x) { // to odd: a later rounding to fewer bits is then right\n"
+    "  const $R near = ($R)x;\n"
+    "  const $U bits = bits_as<$U>(near);\n"
+    "  const bool outward = x < 0 ? ($T)near < x : ($T)near > x;\n"
+    "  return ($T)near == x ? near : bits_as<$R>((outward ? bits - 1u : bits) | 1u);\n}\n",
+    nullptr};
+
+constexpr AluRow wrapping(uint16_t op, const char* pattern) {
+  return {op, kSigned, When::Always, Prec::Unary, Prec::Unary, Prec::Unary, pattern, nullptr};
+}
+constexpr AluRow narrow(AluRow row) {
+  row.classes = kInts;
+  row.when = When::Narrow;
+  return row;
+}
+
+// clang-format off
+constexpr AluRow kAlu[] = {
+    narrow(sum(PGR_OP_ADD, "$0 + $1")),
+    narrow(sum(PGR_OP_SUB, "$0 - $1")),
+    narrow(product(PGR_OP_MUL, kInts, When::Always, "(u32)$0 * $1")),
+    narrow({PGR_OP_NEG, kInts, When::Always, Prec::Unary, Prec::Atom, Prec::Atom, "-$0", nullptr}),
+    wrapping(PGR_OP_ADD, "($T)(($V)$0 + $1)"),
+    wrapping(PGR_OP_SUB, "($T)(($V)$0 - $1)"),
+    wrapping(PGR_OP_MUL, "($T)(($V)$0 * $1)"),
+    wrapping(PGR_OP_NEG, "($T)-($V)$0"),
+    sum(PGR_OP_ADD, "$0 + $1"),
+    sum(PGR_OP_SUB, "$0 - $1"),
+    product(PGR_OP_MUL, kNumbers, When::Always, "$0 * $1"),
+    {PGR_OP_NEG, kNumbers, When::Always, Prec::Unary, Prec::Atom, Prec::Atom, "-$0", nullptr},
+    product(PGR_OP_IDIV, kInts, When::SafeDivisor, "$0 / $1"),
+    call(PGR_OP_IDIV, kSigned, "idiv_$T($0, $1)", &kIDivSigned),
+    call(PGR_OP_IDIV, kUnsigned, "idiv_$T($0, $1)", &kIDivUnsigned),
+    product(PGR_OP_MOD, kInts, When::SafeDivisor, "$0 % $1"),
+    call(PGR_OP_MOD, kSigned, "mod_$T($0, $1)", &kModSigned),
+    call(PGR_OP_MOD, kUnsigned, "mod_$T($0, $1)", &kModUnsigned),
+    infix(PGR_OP_MAX, kBools, "$0 | $1"),
+    call(PGR_OP_MAX, kInts, "max_$T($0, $1)", &kMaxInt),
+    call(PGR_OP_MAX, kFloats, "max_$T($0, $1)", &kMaxFloat),
+    {PGR_OP_RECIP, kFloats, When::Always, Prec::Product, Prec::Unary, Prec::Unary, "($T)1 / $0", nullptr},
+    product(PGR_OP_FDIV, kFloats, When::Always, "$0 / $1"),
+    call(PGR_OP_SQRT, kFloats, "sqrt_rn($0)"),
+    call(PGR_OP_FMA, kFloats, "fma_rn($0, $1, $2)"),
+    call(PGR_OP_TRUNC, kFloats, "trunc_rz($0)"),
+    infix(PGR_OP_AND, kBools | kInts, "$0 & $1"),
+    infix(PGR_OP_OR, kBools | kInts, "$0 | $1"),
+    infix(PGR_OP_XOR, kBools | kInts, "$0 ^ $1"),
+    infix(PGR_OP_SHL, kInts, "$0 << $1", When::SafeCount),
+    call(PGR_OP_SHL, kSigned, "shl_$T($0, $1)", &kShlSigned),
+    call(PGR_OP_SHL, kUnsigned, "shl_$T($0, $1)", &kShlUnsigned),
+    infix(PGR_OP_SHR, kInts, "$0 >> $1", When::SafeCount),
+    call(PGR_OP_SHR, kSigned, "shr_$T($0, $1)", &kShrSigned),
+    call(PGR_OP_SHR, kUnsigned, "shr_$T($0, $1)", &kShrUnsigned),
+    infix(PGR_OP_CMPLT, kBools, "($0 ^ $1) & $1"),
+    infix(PGR_OP_CMPLT, kNumbers, "$0 < $1"),
+    infix(PGR_OP_CMPEQ, kAll, "$0 == $1"),
+    infix(PGR_OP_CMPNE, kAll, "$0 != $1"),
+    infix(PGR_OP_WHERE, kAll, "$0 ? $1 : $2"),
+    call(PGR_OP_CAST, kAll, ""),     // by Dialect::convert_… and its helpers
+    call(PGR_OP_BITCAST, kAll, ""),  // by Dialect::bits_…
+    {PGR_OP_EXP2, kFloats, When::Single, Prec::Atom, Prec::Loose, Prec::Loose, "exp2_approx($0)", nullptr},
+    absent(PGR_OP_LOG2),
+    absent(PGR_OP_SIN),
+};
+// clang-format on
+static_assert(covers_every_alu_op(kAlu), "an op of kernel_ops.h has no row in dialect cuda");
+
+constexpr GroupFrame kGroups = {
+    .entry = "extern \"C\" __global__ void __launch_bounds__($N) $0($1) {\n",
+    .buffer = "$C$E *$R$0",
+    .scalar = "const $E $0",
+    .group_id = "blockIdx.$A",
+    .local_id = "threadIdx.$A",
+    .local_array = "alignas($A) __shared__ $E $0[$N];",
+};
+
+}  // namespace
+
+constinit const Dialect kDialectCuda = {
+    .name = "cuda",
+    .header = kHeader,
+    .groups = &kGroups,
+    .types = kTypes,
+    .alu = kAlu,
+    .vector_type = nullptr,
+    .unaligned_type = "",
+    .splat = "",
+    .convert_scalar = "($T)$0",
+    .convert_vector = "",
+    .bits_scalar = "bits_as<$T>($0)",
+    .bits_vector = "",
+    .load_scalar = "$P[$I]",
+    .load_vector = "",
+    .store_scalar = "$P[$I] = $0;",
+    .store_vector = "",
+    .vector_literal = "",
+    .lane = "",
+    .shuffle = "",
+    .array = "alignas($A) $E $0[$N];",
+    .atomic_add = "atomic_add($P + $I, $0);",
+    .barrier = "__syncthreads();",
+    .shims = &kShimSpan,
+    .contract_on = "#pragma clang fp contract(fast)\n",
+    .contract_off = "#pragma clang fp contract(off)\n",
+    .masked_load = nullptr,
+    .masked_load_register = nullptr,
+    .masked_store = nullptr,
+    .masked_store_register = nullptr,
+    .to_int = &kToInt,
+    .bf16_to_f32 = &kBf16ToF32,
+    .f32_to_bf16 = &kF32ToBf16,
+    .f16_to_f32 = &kF16ToF32,
+    .f32_to_f16 = &kF32ToF16,
+    .f64_to_f32_odd = &kF64ToF32Odd,
+    .i64_to_f64_odd = &kI64ToF64Odd,
+    .helper_prefix = PLUGRAD_CUDA_INLINE,
+    .assume_aligned = "  $0 = ($C$E *)__builtin_assume_aligned($0, $A);\n",
+    .assume_range = "  __builtin_assume($0 >= $L && $0 <= $H);\n",
+};
+
+}  // namespace plugrad::render
