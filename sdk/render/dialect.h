@@ -14,7 +14,8 @@ namespace plugrad::render {
 enum class Prec : uint8_t { Atom, Unary, Product, Sum, Loose };
 
 // Which sources a row is for. Bits.
-inline constexpr uint8_t kBools = 1, kSigned = 2, kUnsigned = 4, kFloats = 8;
+inline constexpr uint8_t kBools = 1, kSigned = 2, kUnsigned = 4, kHalves = 8;
+inline constexpr uint8_t kFloats = 16 | kHalves;
 inline constexpr uint8_t kInts = kSigned | kUnsigned, kNumbers = kInts | kFloats;
 inline constexpr uint8_t kAll = kBools | kNumbers;
 
@@ -25,16 +26,20 @@ enum class When : uint8_t {
   SafeCount,    // source 1 is a constant, at least 0 and less than the bits of the type
   Single,       // source 0 is f32
   Narrow,       // an integer of less than 32 bits, which C computes as int
+  Lanes,        // more than one lane
 };
 
 // A function that is written before the kernel when it is needed. In the text $T is the type of the
 // first argument, $R the result's, $E an element, $N the lanes, $M and $J the mask types of $T and
 // $R, $L and $H its lowest and highest value, $C the bits of it less 1, $U u32 with the lanes of
-// $T; $X and $Y: every float from $Y to below $X fits $R.
+// $T; $X and $Y: every float from $Y to below $X fits $R; $A the address space of its pointer, $S
+// the same in its name; $1 is per_lane for every lane, where $0 is the lane's number and $X the
+// same as one hexadecimal digit.
 struct Helper {
   const char* name;
   const char* scalar;
   const char* vector;  // nullptr: as for scalars
+  const char* per_lane = nullptr;
 };
 
 // How an ALU op is written: the first row whose op, classes and condition fit.
@@ -45,7 +50,7 @@ struct AluRow {
   Prec prec;             // of the whole
   Prec first, rest;      // the loosest that source 0 and the other sources may be
   const char* pattern;   // $0, $1, $2: the sources; $T: their type, $V: the unsigned one of the
-                         // same size; nullptr: the language lacks it
+                         // same size, $N: the lanes ("" for one); nullptr: the language lacks it
   const Helper* helper;  // written before the kernel, and called as its name, "_" and the type
 };
 
@@ -54,6 +59,20 @@ struct TypeRow {
   const char* name;        // of a value
   const char* definition;  // of the name, where the language lacks it
   const char* suffix;      // of an integer or float literal
+};
+
+// How ATOMIC_ADD is written: the first row that has the dtype.
+struct AtomicRow {
+  uint32_t dtypes;      // bits
+  const char* pattern;  // $P pointer, $I index, $0 value, $H the helper's name
+  const Helper* helper;
+};
+
+// Where the memory of a pointer is; a language may tell them apart.
+enum class Space : uint8_t { Global, Local, Private };
+struct SpaceRow {
+  const char* qualifier;  // "__global "
+  const char* in_name;    // of a helper: "global_"
 };
 
 // The kernel of a language whose device launches groups of work-items. A language without has the
@@ -74,6 +93,10 @@ struct Dialect {
   const GroupFrame* groups;  // nullptr: the C frame
   const TypeRow* types;      // by dtype number
   std::span<const AluRow> alu;
+  const char* lanes_infix;  // a vector type's name is the element's, this, and the lanes
+  uint32_t most_lanes;
+  uint32_t repeat_bits;        // beside a vector of elements so wide or wider, a scalar is repeated
+  const SpaceRow* spaces;      // by Space; nullptr: any pointer reaches all memory
   const char* vector_type;     // $T $E $N: defines a vector type; nullptr: lanes are scalar
   const char* unaligned_type;  // $U $T $A: the same, aligned like an element
   const char* splat;           // $T $0
@@ -86,10 +109,11 @@ struct Dialect {
   const char* store_scalar;  // $0 value
   const char* store_vector;
   const char* vector_literal;  // $T $0: elements joined by ", "
-  const char* lane;            // $0 $1
-  const char* shuffle;         // $T; $0 $1: the two vectors (or one, twice), $2: lane numbers
+  const char* lane;            // $0 $1; $X the same as one hexadecimal digit
+  const char* part;            // $T; lanes of $0, one after the other: $2 numbers, $X digits
+  const char* join;            // $T; $0 and $1 one behind the other, $2 all lane numbers
   const char* array;           // $E $0 name, $N elements, $A alignment
-  const char* atomic_add;      // $P $I $0
+  std::span<const AtomicRow> atomics;
   const char* barrier;
   const std::span<const Shim>* shims;
   const char* contract_on;
@@ -108,11 +132,12 @@ struct Dialect {
   const char* helper_prefix;
   const char* assume_aligned;  // $0 pointer, $C $E what it points to, $A bytes; nullptr: the
                                // language cannot say it
-  const char* assume_range;  // $0 scalar, $L $H its bounds; nullptr likewise
+  const char* assume_range;    // $0 scalar, $L $H its bounds; nullptr likewise
 };
 
 extern const Dialect kDialectC;
 extern const Dialect kDialectCuda;
+extern const Dialect kDialectOpencl;
 // All of them; the first is the default.
 extern const std::span<const Dialect* const> kDialects;
 

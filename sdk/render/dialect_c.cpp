@@ -135,6 +135,9 @@ constexpr AluRow kAlu[] = {
     absent(PGR_OP_SIN),
 };
 // clang-format on
+constexpr AtomicRow kAtomics[] = {
+    {~0u, "__atomic_fetch_add($P + $I, $0, __ATOMIC_RELAXED);", nullptr},
+};
 static_assert(covers_every_alu_op(kAlu), "an op of kernel_ops.h has no row in dialect c");
 
 }  // namespace
@@ -145,6 +148,10 @@ constinit const Dialect kDialectC = {
     .groups = nullptr,
     .types = kTypes,
     .alu = kAlu,
+    .lanes_infix = "x",
+    .most_lanes = 64,
+    .repeat_bits = 8,
+    .spaces = nullptr,
     .vector_type = "typedef $E $T __attribute__((ext_vector_type($N)));\n",
     .unaligned_type = "typedef $T $U __attribute__((aligned($A)));\n",
     .splat = "($T)$0",
@@ -158,9 +165,10 @@ constinit const Dialect kDialectC = {
     .store_vector = "*($U *)($P + $I) = $0;",
     .vector_literal = "($T){$0}",
     .lane = "$0[$1]",
-    .shuffle = "($T)__builtin_shufflevector($0, $1, $2)",
+    .part = "($T)__builtin_shufflevector($0, $0, $2)",
+    .join = "($T)__builtin_shufflevector($0, $1, $2)",
     .array = "$E $0[$N] __attribute__((aligned($A)));",
-    .atomic_add = "__atomic_fetch_add($P + $I, $0, __ATOMIC_RELAXED);",
+    .atomics = kAtomics,
     .barrier = nullptr,
     .shims = &kShimsC,
     .contract_on = "#pragma clang fp contract(fast)\n",

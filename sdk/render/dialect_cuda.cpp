@@ -158,6 +158,7 @@ constexpr AluRow kAlu[] = {
     absent(PGR_OP_SIN),
 };
 // clang-format on
+constexpr AtomicRow kAtomics[] = {{~0u, "atomic_add($P + $I, $0);", nullptr}};
 static_assert(covers_every_alu_op(kAlu), "an op of kernel_ops.h has no row in dialect cuda");
 
 constexpr GroupFrame kGroups = {
@@ -177,6 +178,10 @@ constinit const Dialect kDialectCuda = {
     .groups = &kGroups,
     .types = kTypes,
     .alu = kAlu,
+    .lanes_infix = "",
+    .most_lanes = 1,
+    .repeat_bits = 8,
+    .spaces = nullptr,
     .vector_type = nullptr,
     .unaligned_type = "",
     .splat = "",
@@ -190,9 +195,10 @@ constinit const Dialect kDialectCuda = {
     .store_vector = "",
     .vector_literal = "",
     .lane = "",
-    .shuffle = "",
+    .part = "",
+    .join = "",
     .array = "alignas($A) $E $0[$N];",
-    .atomic_add = "atomic_add($P + $I, $0);",
+    .atomics = kAtomics,
     .barrier = "__syncthreads();",
     .shims = &kShimSpan,
     .contract_on = "#pragma clang fp contract(fast)\n",

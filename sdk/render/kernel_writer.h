@@ -53,6 +53,7 @@ class KernelWriter {
     uint32_t memory;
     std::string pointer, index;
     bool is_variable;  // the memory is a named variable
+    Space space = Space::Global;
   };
 
   const pgr_ir_inst& inst(uint32_t number) const { return ir_.inst(number); }
@@ -89,6 +90,8 @@ class KernelWriter {
   bool is_variable(const pgr_ir_array& array) const;
   bool may_overlap(uint32_t one, uint32_t other) const;
   void declare_array(uint32_t index);
+  const AtomicRow& atomic_row(uint32_t dtype) const;
+  std::string lane_text(std::string_view vector, uint32_t lane) const;
 
   // casts (write_cast.cpp)
   std::string cast_text(std::string text, Type from, Type to, Prec& prec);

@@ -27,12 +27,6 @@ std::string hex(uint64_t bits) {
   return "0x" + std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, bits, 16).ptr);
 }
 
-// The integer dtype of the same size whose value is the bits of a float.
-uint32_t bits_dtype(uint32_t dtype) {
-  const uint32_t bits = bits_of(dtype);
-  return bits == 64 ? PGR_DTYPE_U64 : bits == 32 ? PGR_DTYPE_U32 : PGR_DTYPE_U16;
-}
-
 std::string lowest(uint32_t dtype) {
   if (!sdk::dtype_info(dtype)->is_signed) return "0";
   const uint32_t bits = bits_of(dtype);
@@ -77,6 +71,23 @@ uint32_t bits_of(uint32_t dtype) {
   return sdk::dtype_size(dtype) * 8;
 }
 
+uint32_t unsigned_dtype(uint32_t dtype) {
+  switch (bits_of(dtype)) {
+    case 8:
+      return PGR_DTYPE_U8;
+    case 16:
+      return PGR_DTYPE_U16;
+    case 32:
+      return PGR_DTYPE_U32;
+    default:
+      return PGR_DTYPE_U64;
+  }
+}
+
+std::string lane_digit(uint32_t lane) {
+  return lane < 16 ? std::string(1, "0123456789abcdef"[lane]) : std::string();
+}
+
 std::string without_suffix(std::string literal) {
   while (literal.size() > 1 && (literal.back() == 'l' || literal.back() == 'u')) literal.pop_back();
   return literal;
@@ -109,7 +120,11 @@ std::string Prelude::type(Type type) {
   sdk::require(dialect_.vector_type != nullptr, PGR_STATUS_UNSUPPORTED,
                std::string("dialect ") + dialect_.name + " has no vectors");
   used_[type.dtype][static_cast<size_t>(std::countr_zero(type.lanes))] |= 1;
-  return row.name + ("x" + std::to_string(type.lanes));
+  sdk::require(type.lanes <= dialect_.most_lanes, PGR_STATUS_UNSUPPORTED,
+               std::string("dialect ") + dialect_.name + " has vectors of up to " +
+                   std::to_string(dialect_.most_lanes) + " lanes, not of " +
+                   std::to_string(type.lanes));
+  return row.name + (dialect_.lanes_infix + std::to_string(type.lanes));
 }
 
 std::string Prelude::unaligned(Type type) {
@@ -120,9 +135,9 @@ std::string Prelude::unaligned(Type type) {
 
 std::string Prelude::literal(uint32_t dtype, uint64_t bits) {
   const sdk::DtypeInfo& info = *sdk::dtype_info(dtype);
-  const std::string suffix = dialect_.types[dtype].suffix;
   if (dtype == PGR_DTYPE_BOOL) return bits ? "true" : "false";
   if (is_kept_as_bits(dtype)) return hex(bits);
+  const std::string suffix = dialect_.types[dtype].suffix;
   if (!info.is_float) {
     if (!info.is_signed) return std::to_string(bits) + suffix;
     const int64_t value = static_cast<int64_t>(bits);
@@ -133,7 +148,7 @@ std::string Prelude::literal(uint32_t dtype, uint64_t bits) {
   if (!std::isfinite(value))
     return expand(
         dialect_.bits_scalar,
-        {{'T', type({dtype, 1})}, {'0', "(" + type({bits_dtype(dtype), 1}) + ")" + hex(bits)}});
+        {{'T', type({dtype, 1})}, {'0', "(" + type({unsigned_dtype(dtype), 1}) + ")" + hex(bits)}});
   return (dtype == PGR_DTYPE_F64 ? shortest(value) : shortest(static_cast<float>(value))) + suffix;
 }
 
@@ -142,18 +157,26 @@ bool Prelude::is_kept_as_bits(uint32_t dtype) const {
   return dtype == PGR_DTYPE_BF16 || dtype >= PGR_DTYPE_F8E4M3;
 }
 
-std::string Prelude::helper(const Helper& helper, Type from, Type to) {
+std::string Prelude::helper(const Helper& helper, Type from, Type to, Space space) {
   std::string name = std::string(helper.name) + "_";
+  if (space_of(helper, space)) name += space_of(helper, space)->in_name;
   if (from.dtype != to.dtype) name += type(to) + "_";
   name += type(from);
   if (std::find(helper_names_.begin(), helper_names_.end(), name) == helper_names_.end()) {
     helper_names_.push_back(name);
-    helper_texts_ += dialect_.helper_prefix + helper_text(helper, from, to);
+    helper_texts_ += dialect_.helper_prefix + helper_text(helper, from, to, space);
   }
   return name;
 }
 
-std::string Prelude::helper_text(const Helper& helper, Type from, Type to) {
+// Of the helpers that take a pointer, in languages that tell its spaces apart.
+const SpaceRow* Prelude::space_of(const Helper& helper, Space space) const {
+  const char* pattern = helper.vector ? helper.vector : helper.scalar;
+  const bool has_pointer = std::string_view(pattern).find("$S") != std::string_view::npos;
+  return dialect_.spaces && has_pointer ? &dialect_.spaces[static_cast<size_t>(space)] : nullptr;
+}
+
+std::string Prelude::helper_text(const Helper& helper, Type from, Type to, Space space) {
   const bool is_vector = from.lanes > 1 && helper.vector;
   const std::string pattern = is_vector ? helper.vector : helper.scalar;
   const auto uses = [&](const char* letter) { return pattern.find(letter) != std::string::npos; };
@@ -162,10 +185,14 @@ std::string Prelude::helper_text(const Helper& helper, Type from, Type to) {
   };
   const uint32_t lanes = from.lanes;
   const bool to_int = sdk::dtype_info(to.dtype)->is_int;
+  std::string all_lanes;
+  for (uint32_t lane = 0; helper.per_lane && lane < lanes; ++lane)
+    all_lanes += expand(helper.per_lane, {{'0', std::to_string(lane)}, {'X', lane_digit(lane)}});
+  const SpaceRow* in = space_of(helper, space);
   return expand(pattern, {{'T', type(from)},
                           {'R', type_if("$R", to)},
                           {'E', type_if("$E", {memory_dtype(from.dtype), 1})},
-                          {'N', std::to_string(lanes)},
+                          {'N', lanes > 1 ? std::to_string(lanes) : ""},
                           {'B', std::to_string(bits_of(from.dtype) * lanes)},
                           {'K', size_letters(from.dtype).substr(0, 1)},
                           {'Q', size_letters(from.dtype).substr(1)},
@@ -176,7 +203,10 @@ std::string Prelude::helper_text(const Helper& helper, Type from, Type to) {
                           {'L', to_int ? lowest(to.dtype) : std::string()},
                           {'H', to_int ? highest(to.dtype) : std::string()},
                           {'X', to_int ? end_of(to.dtype) : std::string()},
-                          {'Y', to_int ? begin_of(to.dtype) : std::string()}});
+                          {'Y', to_int ? begin_of(to.dtype) : std::string()},
+                          {'A', in ? in->qualifier : ""},
+                          {'S', in ? in->in_name : ""},
+                          {'1', all_lanes}});
 }
 
 std::string Prelude::text() const {
@@ -190,7 +220,8 @@ std::string Prelude::text() const {
     const std::string elem = dialect_.types[dtype].name ? dialect_.types[dtype].name : "";
     for (uint32_t log = 1; log < 7; ++log) {
       if (!used_[dtype][log]) continue;
-      const std::string lanes = std::to_string(1u << log), name = elem + "x" + lanes;
+      const std::string lanes = std::to_string(1u << log),
+                        name = elem + dialect_.lanes_infix + lanes;
       out += expand(dialect_.vector_type, {{'E', elem}, {'T', name}, {'N', lanes}});
       if (used_[dtype][log] & 2)
         out += expand(dialect_.unaligned_type,

@@ -30,13 +30,14 @@ class Prelude {
   bool is_kept_as_bits(uint32_t dtype) const;
   // Name of the helper for arguments of `from` and a result of `to`; it will be defined.
   // `mask_bits` is the width of its mask arguments.
-  std::string helper(const Helper& helper, Type from, Type to);
+  std::string helper(const Helper& helper, Type from, Type to, Space space = Space::Private);
 
   // Everything asked for, in an order that depends on nothing but the requests.
   std::string text() const;
 
  private:
-  std::string helper_text(const Helper& helper, Type from, Type to);
+  const SpaceRow* space_of(const Helper& helper, Space space) const;
+  std::string helper_text(const Helper& helper, Type from, Type to, Space space);
 
   const Dialect& dialect_;
   std::array<std::array<uint8_t, 7>, PGR_DTYPE_COUNT>
@@ -50,6 +51,10 @@ std::string without_suffix(std::string literal);
 
 // Bits of an element of the dtype.
 uint32_t bits_of(uint32_t dtype);
+// The unsigned integer dtype of the same size.
+uint32_t unsigned_dtype(uint32_t dtype);
+// A number below 16 as one hexadecimal digit.
+std::string lane_digit(uint32_t lane);
 // The dtype of an element in memory: a bool is a byte there, 0 or not.
 uint32_t memory_dtype(uint32_t dtype);
 // The signed integer dtype of so many bits: what a comparison of vectors gives.

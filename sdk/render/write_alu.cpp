@@ -10,27 +10,14 @@ namespace {
 uint8_t class_of(uint32_t dtype) {
   const sdk::DtypeInfo& info = *sdk::dtype_info(dtype);
   if (dtype == PGR_DTYPE_BOOL) return kBools;
-  return info.is_float ? kFloats : info.is_signed ? kSigned : kUnsigned;
+  if (dtype == PGR_DTYPE_F16) return kHalves;
+  return info.is_float ? kFloats & ~kHalves : info.is_signed ? kSigned : kUnsigned;
 }
 
 bool names_twice(const char* pattern, char operand) {
   int count = 0;
   for (const char* at = pattern; *at; ++at) count += at[0] == '$' && at[1] == operand;
   return count > 1;
-}
-
-// The unsigned integer dtype of the same size.
-uint32_t unsigned_dtype(uint32_t dtype) {
-  switch (bits_of(dtype)) {
-    case 8:
-      return PGR_DTYPE_U8;
-    case 16:
-      return PGR_DTYPE_U16;
-    case 32:
-      return PGR_DTYPE_U32;
-    default:
-      return PGR_DTYPE_U64;
-  }
 }
 
 // C computes with int where its operands are narrower.
@@ -46,6 +33,7 @@ bool KernelWriter::fits(const AluRow& row, uint32_t number) const {
   if (row.when == When::Always) return true;
   if (row.when == When::Single) return source(number, 0).dtype == PGR_DTYPE_F32;
   if (row.when == When::Narrow) return is_narrow(type_of(number));
+  if (row.when == When::Lanes) return self.lanes > 1;
   const pgr_ir_inst& right = source(number, 1);
   if (right.op != PGR_OP_CONST) return false;
   if (row.when == When::SafeDivisor) {
@@ -62,6 +50,7 @@ bool KernelWriter::is_repeated_by_language(const AluRow& row, uint32_t number,
   const pgr_ir_inst& scalar = source(number, which);
   const bool is_shift = self.op == PGR_OP_SHL || self.op == PGR_OP_SHR;
   if (scalar.lanes == self.lanes || scalar.dtype == PGR_DTYPE_BOOL) return false;
+  if (bits_of(scalar.dtype) < dialect_.repeat_bits) return false;
   return row.prec != Prec::Atom && self.src_count == 2 && !(is_shift && which == 0) &&
          source(number, 1 - which).lanes == self.lanes;
 }
@@ -107,14 +96,16 @@ void KernelWriter::write_alu(uint32_t number) {
   }
   const Type from{source(number, 0).dtype, lanes};
   if (row.helper) prelude_.helper(*row.helper, from, from);
-  const Type bits{unsigned_dtype(from.dtype), lanes};
-  const bool uses_type = std::string_view(row.pattern).find("$T") != std::string_view::npos;
-  const bool uses_unsigned = std::string_view(row.pattern).find("$V") != std::string_view::npos;
+  const auto type_if = [&](const char* letter, Type wanted) {
+    const bool is_used = std::string_view(row.pattern).find(letter) != std::string_view::npos;
+    return is_used ? prelude_.type(wanted) : std::string();
+  };
   std::string text = expand(row.pattern, {{'0', operands[0]},
                                           {'1', operands[1]},
                                           {'2', operands[2]},
-                                          {'T', uses_type ? prelude_.type(from) : ""},
-                                          {'V', uses_unsigned ? prelude_.type(bits) : ""}});
+                                          {'T', type_if("$T", from)},
+                                          {'V', type_if("$V", {unsigned_dtype(from.dtype), lanes})},
+                                          {'N', lanes > 1 ? std::to_string(lanes) : ""}});
   Prec prec = row.prec;
   if (is_narrow(type_of(number)) && prec != Prec::Atom) {
     text = "(" + prelude_.type(type_of(number)) + ")(" + text + ")";

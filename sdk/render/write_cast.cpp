@@ -57,7 +57,9 @@ void KernelWriter::cast_to_bool(uint32_t number, uint32_t source) {
   values_[number].mask_bits = static_cast<uint16_t>(bits_of(from.dtype));
   std::string text = operand(source, from.lanes, 0, Prec::Unary);
   const bool is_bits = prelude_.is_kept_as_bits(from.dtype);  // an integer: its -0 is not 0
-  if (is_bits) text = "(" + text + " & 0x7fff)";
+  if (is_bits)
+    text =
+        "(" + text + " & " + (from.lanes == 1 ? "" : "(" + prelude_.type(from) + ")") + "0x7fff)";
   const uint32_t zero_dtype = is_bits ? uint32_t{PGR_DTYPE_U16} : from.dtype;
   const std::string zero =
       from.lanes == 1 ? prelude_.literal(zero_dtype, 0) : "(" + prelude_.type(from) + ")0";

@@ -14,7 +14,14 @@ std::string KernelWriter::param_name(uint32_t index) const {
 }
 
 void KernelWriter::write_param(uint32_t number) {
-  values_[number].text = param_name(static_cast<uint32_t>(inst(number).arg));
+  const uint32_t index = static_cast<uint32_t>(inst(number).arg);
+  values_[number].text = param_name(index);
+  // Languages with groups pass a bool as a byte.
+  if (!dialect_.groups || ir_.params()[index].kind == PGR_PARAM_BUFFER ||
+      inst(number).dtype != PGR_DTYPE_BOOL)
+    return;
+  values_[number].text += " != 0";
+  values_[number].prec = Prec::Loose;
 }
 
 void KernelWriter::write_const(uint32_t number) {
@@ -92,7 +99,8 @@ std::string KernelWriter::param_text(uint32_t index) {
   const pgr_ir_param& param = ir_.params()[index];
   const std::string name = param_name(index);
   const bool is_buffer = param.kind == PGR_PARAM_BUFFER;
-  const std::string type = prelude_.type({is_buffer ? memory_dtype(param.dtype) : param.dtype, 1});
+  const bool is_stored = is_buffer || dialect_.groups;
+  const std::string type = prelude_.type({is_stored ? memory_dtype(param.dtype) : param.dtype, 1});
   const char* constant = param.flags & PGR_PARAM_WRITE ? "" : "const ";
   const char* restricted = param.flags & PGR_PARAM_NO_ALIAS ? "restrict " : "";
   if (dialect_.groups)

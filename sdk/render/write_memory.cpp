@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "plugrad/sdk/guard.h"
+#include "plugrad/sdk/op_info.h"
 #include "render/kernel_writer.h"
 #include "render/text.h"
 
@@ -67,6 +68,8 @@ KernelWriter::Access KernelWriter::access(uint32_t number) {
   Access at;
   at.memory = is_array ? static_cast<uint32_t>(ir_.params().size()) + index : index;
   at.is_variable = is_array && is_variable(ir_.arrays()[index]);
+  if (is_array)
+    at.space = ir_.arrays()[index].space == PGR_SPACE_LOCAL ? Space::Local : Space::Private;
   at.pointer = values_[pointer].text;
   const bool is_vector = inst(number).lanes > 1;
   at.index = use_index(ir_.source(number, 1), is_vector ? Prec::Product : Prec::Loose);
@@ -83,6 +86,7 @@ std::string KernelWriter::load_text(uint32_t number, const Access& at, Prec& pre
   std::string text = expand(is_vector ? dialect_.load_vector : dialect_.load_scalar,
                             {{'P', at.pointer},
                              {'I', at.index},
+                             {'N', std::to_string(type.lanes)},
                              {'U', is_vector ? prelude_.unaligned(stored) : std::string()}});
   if (is_vector) prec = Prec::Unary;
   if (type.dtype != PGR_DTYPE_BOOL) return text;
@@ -114,10 +118,10 @@ std::string KernelWriter::gated_load_text(uint32_t number, const Access& at, Pre
   const Type stored{memory_dtype(type.dtype), type.lanes};
   std::string closed = operand(other, type.lanes, 8, Prec::Unary);
   const bool is_bool = type.dtype == PGR_DTYPE_BOOL;
-  if (is_bool) closed = "(" + prelude_.type(stored) + ")" + closed;
+  if (is_bool) closed = expand(dialect_.bits_vector, {{'T', prelude_.type(stored)}, {'0', closed}});
   const std::string name = prelude_.helper(
       *(fills_register(stored) ? dialect_.masked_load_register : dialect_.masked_load), stored,
-      stored);
+      stored, at.space);
   const std::string text = name + "(" + at.pointer + " + " + at.index + ", " +
                            mask_operand(gate, type.lanes, bits_of(stored.dtype), Prec::Loose) +
                            ", " + closed + ")";
@@ -136,6 +140,7 @@ void KernelWriter::store_to(const Access& at, Type type, const std::string& valu
               {{'P', at.pointer},
                {'I', at.index},
                {'0', value},
+               {'N', std::to_string(type.lanes)},
                {'U', is_vector ? prelude_.unaligned(type) : std::string()}}));
 }
 
@@ -146,7 +151,9 @@ void KernelWriter::write_store(uint32_t number) {
   std::string value;
   if (is_mask(from)) {
     value = mask_operand(from, type.lanes, 8, Prec::Unary);
-    if (!at.is_variable) value = "(" + prelude_.type(type) + ")" + value + " & 1";
+    const std::string stored = prelude_.type(type);
+    if (!at.is_variable)
+      value = expand(dialect_.bits_vector, {{'T', stored}, {'0', value}}) + " & (" + stored + ")1";
   } else {
     value = use(from, Prec::Loose);
   }
@@ -176,8 +183,16 @@ void KernelWriter::masked_store(uint32_t number, const Access& at, Type type,
     return line(at.pointer + " = " + whether + " ? " + value + " : " + at.pointer + ";");
   line(prelude_.helper(
            *(fills_register(type) ? dialect_.masked_store_register : dialect_.masked_store), type,
-           type) +
+           type, at.space) +
        "(" + at.pointer + " + " + at.index + ", " + whether + ", " + value + ");");
+}
+
+const AtomicRow& KernelWriter::atomic_row(uint32_t dtype) const {
+  for (const AtomicRow& row : dialect_.atomics)
+    if (row.dtypes & (1u << dtype)) return row;
+  throw sdk::StatusError(PGR_STATUS_UNSUPPORTED, std::string("dialect ") + dialect_.name +
+                                                     " has no ATOMIC_ADD of " +
+                                                     std::string(sdk::dtype_name(dtype)));
 }
 
 void KernelWriter::write_atomic_add(uint32_t number) {
@@ -185,6 +200,10 @@ void KernelWriter::write_atomic_add(uint32_t number) {
   const uint32_t from = ir_.source(number, 2);
   const uint32_t lanes = inst(number).lanes;
   sdk::require(!at.is_variable, PGR_STATUS_UNSUPPORTED, "ATOMIC_ADD to an array in registers");
+  const AtomicRow& row = atomic_row(inst(from).dtype);
+  const Type type{inst(from).dtype, 1};
+  const std::string helper =
+      row.helper ? prelude_.helper(*row.helper, type, type, at.space) : std::string();
   const std::string value = use_name(from);
   const bool is_gated = inst(number).src_count == 4;
   const uint32_t gate = is_gated ? ir_.source(number, 3) : 0;
@@ -192,15 +211,15 @@ void KernelWriter::write_atomic_add(uint32_t number) {
   reads_.clear();
   settle_readers(at.memory);
   for (uint32_t lane = 0; lane < lanes; ++lane) {
-    const std::string which = std::to_string(lane);
     const auto of_lane = [&](const std::string& vector) {
-      return lanes == 1 ? vector : expand(dialect_.lane, {{'0', vector}, {'1', which}});
+      return lanes == 1 ? vector : lane_text(vector, lane);
     };
-    const std::string index = lane == 0 ? at.index : at.index + " + " + which;
+    const std::string index = lane == 0 ? at.index : at.index + " + " + std::to_string(lane);
     const std::string condition =
         !is_gated ? "" : "if (" + (is_mask(gate) ? of_lane(whether) : whether) + ") ";
     line(condition +
-         expand(dialect_.atomic_add, {{'P', at.pointer}, {'I', index}, {'0', of_lane(value)}}));
+         expand(row.pattern,
+                {{'P', at.pointer}, {'I', index}, {'0', of_lane(value)}, {'H', helper}}));
   }
 }
 

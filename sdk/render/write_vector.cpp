@@ -12,7 +12,18 @@ std::string lane_numbers(uint32_t first, uint32_t count) {
   return out;
 }
 
+std::string lane_digits(uint32_t first, uint32_t count) {
+  std::string out;
+  for (uint32_t i = 0; i < count; ++i) out += lane_digit(first + i);
+  return out;
+}
+
 }  // namespace
+
+std::string KernelWriter::lane_text(std::string_view vector, uint32_t lane) const {
+  return expand(dialect_.lane,
+                {{'0', vector}, {'1', std::to_string(lane)}, {'X', lane_digit(lane)}});
+}
 
 void KernelWriter::write_vector(uint32_t number) {
   const auto sources = ir_.sources(number);
@@ -29,10 +40,10 @@ void KernelWriter::write_vector(uint32_t number) {
     const std::string low = operand(sources[0], half, bits, Prec::Loose);
     const std::string high = operand(sources[1], half, bits, Prec::Loose);
     return define(number,
-                  expand(dialect_.shuffle, {{'T', prelude_.type({elem, type.lanes})},
-                                            {'0', low},
-                                            {'1', high},
-                                            {'2', lane_numbers(0, type.lanes)}}),
+                  expand(dialect_.join, {{'T', prelude_.type({elem, type.lanes})},
+                                         {'0', low},
+                                         {'1', high},
+                                         {'2', lane_numbers(0, type.lanes)}}),
                   Prec::Unary);
   }
   std::string elements;
@@ -42,7 +53,7 @@ void KernelWriter::write_vector(uint32_t number) {
     for (uint32_t lane = 0; lane < inst(source).lanes; ++lane) {
       if (!elements.empty()) elements += ", ";
       if (!is_scalar)
-        elements += expand(dialect_.lane, {{'0', name}, {'1', std::to_string(lane)}});
+        elements += lane_text(name, lane);
       else
         elements += is_bool ? name + " ? -1 : 0" : name;
     }
@@ -63,12 +74,12 @@ void KernelWriter::write_lane(uint32_t number) {
   const std::string vector = use_name(source);
   if (type.lanes > 1)
     return define(number,
-                  expand(dialect_.shuffle, {{'T', value_type(number)},
-                                            {'0', vector},
-                                            {'1', vector},
-                                            {'2', lane_numbers(first, type.lanes)}}),
+                  expand(dialect_.part, {{'T', value_type(number)},
+                                         {'0', vector},
+                                         {'2', lane_numbers(first, type.lanes)},
+                                         {'X', lane_digits(first, type.lanes)}}),
                   Prec::Unary);
-  std::string text = expand(dialect_.lane, {{'0', vector}, {'1', std::to_string(first)}});
+  std::string text = lane_text(vector, first);
   if (type.dtype == PGR_DTYPE_BOOL) return define(number, text + " != 0", Prec::Loose);
   define(number, std::move(text), Prec::Atom);
 }
