@@ -59,12 +59,16 @@ struct TypeRow {
   const char* name;        // of a value
   const char* definition;  // of the name, where the language lacks it
   const char* suffix;      // of an integer or float literal
+  // Of languages without implicit conversions; nullptr: as the others.
+  const char* literal = nullptr;    // $0: the plain literal
+  const char* to_bits = nullptr;    // to and from the unsigned integer of the same size; $0
+  const char* from_bits = nullptr;  // nullptr: an integer, which is converted
 };
 
 // How ATOMIC_ADD is written: the first row that has the dtype.
 struct AtomicRow {
   uint32_t dtypes;      // bits
-  const char* pattern;  // $P pointer, $I index, $0 value, $H the helper's name
+  const char* pattern;  // $P pointer, $I index, $M the element, $0 value, $H the helper's name
   const Helper* helper;
 };
 
@@ -79,12 +83,17 @@ struct SpaceRow {
 // C frame: one call runs a span of groups, one after the other.
 struct GroupFrame {
   const char* entry;     // up to the opening brace; $0 name, $1 parameters joined by ", ",
-                         // $X $Y $Z the local size, $N work-items of a group
+                         // $X $Y $Z the local size, $N work-items of a group, $B $S buffers and
+                         // scalars, $A the arrays local to a group where they stand outside
   const char* buffer;    // a parameter: $C "const " or "", $E element, $R "restrict" or "", $0 name
-  const char* scalar;    // a parameter: $E type, $0 name
+  const char* scalar;    // a parameter: $E type, $0 name; $V: the value of its slot
   const char* group_id;  // $0 axis: 0, 1 or 2; $A: x, y or z
   const char* local_id;
-  const char* local_array;  // $E $0 name, $N elements, $A alignment
+  const char* local_array;   // $E $0 name, $N elements, $A alignment
+  const char* joint = ", ";  // between parameters
+  // The unsigned 64-bit slot number $0: where parameters come as slots, first all buffers, then all
+  // scalars. A language whose entry takes parameters has none.
+  const char* slot = nullptr;
 };
 
 struct Dialect {
@@ -104,7 +113,7 @@ struct Dialect {
   const char* convert_vector;
   const char* bits_scalar;  // the same bits as another type; $T $0
   const char* bits_vector;
-  const char* load_scalar;  // $P pointer, $I index, $U unaligned vector type
+  const char* load_scalar;  // $P pointer, $I index, $U unaligned vector type; $M: the element
   const char* load_vector;
   const char* store_scalar;  // $0 value
   const char* store_vector;
@@ -133,10 +142,17 @@ struct Dialect {
   const char* assume_aligned;  // $0 pointer, $C $E what it points to, $A bytes; nullptr: the
                                // language cannot say it
   const char* assume_range;    // $0 scalar, $L $H its bounds; nullptr likewise
+  // Conversions are written as T(x) and never implied, integers are computed in their own width,
+  // and buffers are addresses of elements that are members of blocks.
+  bool is_strict = false;
+  const char* element =
+      nullptr;  // of a buffer: $D block, $P address, $I index, $A bytes of an element
+  const char* pointer_type = nullptr;  // $E element, $A bytes, $0 its dtype: defines the block P_$0
 };
 
 extern const Dialect kDialectC;
 extern const Dialect kDialectCuda;
+extern const Dialect kDialectGlsl;
 extern const Dialect kDialectOpencl;
 // All of them; the first is the default.
 extern const std::span<const Dialect* const> kDialects;

@@ -7,6 +7,7 @@ namespace {
 constexpr const Dialect* kList[] = {
     &kDialectC,
     &kDialectCuda,
+    &kDialectGlsl,
     &kDialectOpencl,
 };
 

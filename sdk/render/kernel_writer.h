@@ -52,7 +52,8 @@ class KernelWriter {
   struct Access {  // of a LOAD, STORE or ATOMIC_ADD
     uint32_t memory;
     std::string pointer, index;
-    bool is_variable;  // the memory is a named variable
+    std::string element;  // where the language is strict
+    bool is_variable;     // the memory is a named variable
     Space space = Space::Global;
   };
 
@@ -83,6 +84,7 @@ class KernelWriter {
 
   // memory (write_memory.cpp)
   Access access(uint32_t number);
+  std::string element(const Access& at);
   std::string load_text(uint32_t number, const Access& at, Prec& prec);
   std::string gated_load_text(uint32_t number, const Access& at, Prec& prec);
   void store_to(const Access& at, Type type, const std::string& value);
@@ -107,7 +109,9 @@ class KernelWriter {
   // around the kernel (write_entry.cpp)
   std::string param_name(uint32_t index) const;
   std::string param_text(uint32_t index);
-  std::string array_declarations();
+  uint32_t count_params(uint32_t kind, size_t before) const;
+  std::string slot_value(uint32_t index);
+  std::string array_declarations(bool of_group, bool of_item);
   std::string work_item_function();
   std::string group_function();
   std::string fewer_groups(const std::string& call);

@@ -133,7 +133,40 @@ std::string Prelude::unaligned(Type type) {
   return name + "u";
 }
 
+std::string Prelude::pointer(uint32_t dtype) {
+  type({dtype, 1});
+  used_[dtype][0] |= 4;
+  return "P_" + std::string(sdk::dtype_name(dtype));
+}
+
+std::string Prelude::to_bits(uint32_t dtype, const std::string& text) {
+  const char* pattern = dialect_.types[dtype].to_bits;
+  return expand(pattern ? pattern : dialect_.convert_scalar,
+                {{'T', type({unsigned_dtype(dtype), 1})}, {'0', text}});
+}
+
+std::string Prelude::from_bits(uint32_t dtype, const std::string& text) {
+  const char* pattern = dialect_.types[dtype].from_bits;
+  return expand(pattern ? pattern : dialect_.convert_scalar,
+                {{'T', type({dtype, 1})}, {'0', text}});
+}
+
 std::string Prelude::literal(uint32_t dtype, uint64_t bits) {
+  const char* pattern = dialect_.types[dtype].literal;
+  const std::string plain = plain_literal(dtype, bits);
+  return pattern ? expand(pattern, {{'0', plain}}) : plain;
+}
+
+// A float that a reader of decimal texts may get wrong is given by its bits.
+std::string Prelude::float_by_bits(uint32_t dtype, uint64_t bits) {
+  if (!dialect_.is_strict)
+    return expand(
+        dialect_.bits_scalar,
+        {{'T', type({dtype, 1})}, {'0', "(" + type({unsigned_dtype(dtype), 1}) + ")" + hex(bits)}});
+  return from_bits(dtype, hex(bits) + dialect_.types[unsigned_dtype(dtype)].suffix);
+}
+
+std::string Prelude::plain_literal(uint32_t dtype, uint64_t bits) {
   const sdk::DtypeInfo& info = *sdk::dtype_info(dtype);
   if (dtype == PGR_DTYPE_BOOL) return bits ? "true" : "false";
   if (is_kept_as_bits(dtype)) return hex(bits);
@@ -145,10 +178,8 @@ std::string Prelude::literal(uint32_t dtype, uint64_t bits) {
     return is_lowest ? lowest(dtype) : std::to_string(value) + suffix;
   }
   const double value = sdk::decode_float(dtype, bits);
-  if (!std::isfinite(value))
-    return expand(
-        dialect_.bits_scalar,
-        {{'T', type({dtype, 1})}, {'0', "(" + type({unsigned_dtype(dtype), 1}) + ")" + hex(bits)}});
+  const bool is_tiny = dialect_.is_strict && value != 0 && std::abs(value) < 0x1p-100;
+  if (!std::isfinite(value) || is_tiny) return float_by_bits(dtype, bits);
   return (dtype == PGR_DTYPE_F64 ? shortest(value) : shortest(static_cast<float>(value))) + suffix;
 }
 
@@ -215,6 +246,10 @@ std::string Prelude::text() const {
     const TypeRow& row = dialect_.types[dtype];
     if (used_[dtype][0] && row.definition)
       out += std::string("typedef ") + row.definition + " " + row.name + ";\n";
+    if (used_[dtype][0] & 4)
+      out += expand(dialect_.pointer_type, {{'0', sdk::dtype_name(dtype)},
+                                            {'E', row.name},
+                                            {'A', std::to_string(bits_of(dtype) / 8)}});
   }
   for (uint32_t dtype = 1; dtype < PGR_DTYPE_COUNT; ++dtype) {
     const std::string elem = dialect_.types[dtype].name ? dialect_.types[dtype].name : "";

@@ -24,6 +24,11 @@ class Prelude {
   std::string type(Type type);
   // The same type for memory that is aligned only like an element.
   std::string unaligned(Type type);
+  // The block through which buffers of the dtype are reached; it will be defined.
+  std::string pointer(uint32_t dtype);
+  // A value's bits as an unsigned integer of its size, and back.
+  std::string to_bits(uint32_t dtype, const std::string& text);
+  std::string from_bits(uint32_t dtype, const std::string& text);
   // A constant of `type`, lanes 1.
   std::string literal(uint32_t dtype, uint64_t bits);
   // Whether a value of the dtype is its bits, as an unsigned integer.
@@ -36,12 +41,14 @@ class Prelude {
   std::string text() const;
 
  private:
+  std::string plain_literal(uint32_t dtype, uint64_t bits);
+  std::string float_by_bits(uint32_t dtype, uint64_t bits);
   const SpaceRow* space_of(const Helper& helper, Space space) const;
   std::string helper_text(const Helper& helper, Type from, Type to, Space space);
 
   const Dialect& dialect_;
   std::array<std::array<uint8_t, 7>, PGR_DTYPE_COUNT>
-      used_{};  // 1 plain, 2 unaligned; by log2 lanes
+      used_{};  // 1 plain, 2 unaligned, 4 pointed to; by log2 lanes
   std::vector<std::string> helper_names_;
   std::string helper_texts_;
 };

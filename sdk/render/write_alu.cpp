@@ -107,7 +107,7 @@ void KernelWriter::write_alu(uint32_t number) {
                                           {'V', type_if("$V", {unsigned_dtype(from.dtype), lanes})},
                                           {'N', lanes > 1 ? std::to_string(lanes) : ""}});
   Prec prec = row.prec;
-  if (is_narrow(type_of(number)) && prec != Prec::Atom) {
+  if (is_narrow(type_of(number)) && prec != Prec::Atom && !dialect_.is_strict) {
     text = "(" + prelude_.type(type_of(number)) + ")(" + text + ")";
     prec = Prec::Unary;
   }

@@ -47,8 +47,9 @@ std::string KernelWriter::cast_text(std::string text, Type from, Type to, Prec& 
   if (to.dtype == PGR_DTYPE_BF16) return call(*dialect_.f32_to_bf16, to);
   if (to.dtype == PGR_DTYPE_F16 && dialect_.f32_to_f16) return call(*dialect_.f32_to_f16, to);
   if (is_float(from.dtype) && !is_float(to.dtype)) return call(*dialect_.to_int, to);
-  if (to.lanes == 1 && prec > Prec::Unary) text = "(" + text + ")";
-  prec = to.lanes == 1 ? Prec::Unary : Prec::Atom;
+  const bool is_cast = to.lanes == 1 && !dialect_.is_strict;
+  if (is_cast && prec > Prec::Unary) text = "(" + text + ")";
+  prec = is_cast ? Prec::Unary : Prec::Atom;
   return convert(text, from, to);
 }
 
@@ -68,14 +69,16 @@ void KernelWriter::cast_to_bool(uint32_t number, uint32_t source) {
 
 void KernelWriter::cast_from_bool(uint32_t number, uint32_t source) {
   const Type to = type_of(number);
-  const std::string type = "(" + prelude_.type(to) + ")";
+  const auto typed = [&](const std::string& text) {
+    return expand(dialect_.convert_scalar, {{'T', prelude_.type(to)}, {'0', text}});
+  };
   const bool is_bits = prelude_.is_kept_as_bits(to.dtype);
   const char* one = !is_bits ? "1" : to.dtype == PGR_DTYPE_F16 ? "0x3c00" : "0x3f80";
   const std::string condition = is_mask(source)
                                     ? mask_operand(source, to.lanes, bits_of(to.dtype), Prec::Unary)
                                     : use(source, Prec::Unary);
-  if (to.lanes == 1 && !is_bits) return define(number, type + condition, Prec::Unary);
-  define(number, condition + " ? " + type + one + " : " + type + "0", Prec::Loose);
+  if (to.lanes == 1 && !is_bits) return define(number, typed(condition), Prec::Unary);
+  define(number, condition + " ? " + typed(one) + " : " + typed("0"), Prec::Loose);
 }
 
 void KernelWriter::write_cast(uint32_t number) {
@@ -100,6 +103,10 @@ void KernelWriter::write_cast(uint32_t number) {
 void KernelWriter::write_bitcast(uint32_t number) {
   const uint32_t source = ir_.source(number, 0);
   const Type to = type_of(number), from{inst(source).dtype, 1};
+  if (dialect_.is_strict && to.lanes == 1) {
+    const std::string bits = prelude_.to_bits(from.dtype, use(source, Prec::Loose));
+    return define(number, prelude_.from_bits(to.dtype, bits), Prec::Atom);
+  }
   const bool is_vector = to.lanes > 1, is_small = !is_vector && bits_of(from.dtype) < 32;
   std::string text =
       operand(source, to.lanes, 0, is_vector || is_small ? Prec::Unary : Prec::Loose);

@@ -105,8 +105,31 @@ std::string KernelWriter::param_text(uint32_t index) {
   const char* restricted = param.flags & PGR_PARAM_NO_ALIAS ? "restrict " : "";
   if (dialect_.groups)
     return expand(is_buffer ? dialect_.groups->buffer : dialect_.groups->scalar,
-                  {{'C', constant}, {'E', type}, {'R', restricted}, {'0', name}});
+                  {{'C', constant},
+                   {'E', type},
+                   {'R', restricted},
+                   {'0', name},
+                   {'V', dialect_.groups->slot ? slot_value(index) : std::string()}});
   return is_buffer ? constant + type + " *" + restricted + name : "const " + type + " " + name;
+}
+
+uint32_t KernelWriter::count_params(uint32_t kind, size_t before) const {
+  uint32_t count = 0;
+  for (size_t i = 0; i < before; ++i) count += ir_.params()[i].kind == kind;
+  return count;
+}
+
+// The parameter as it comes in its 64-bit slot: an address, or a scalar's bits.
+std::string KernelWriter::slot_value(uint32_t index) {
+  const pgr_ir_param& param = ir_.params()[index];
+  const bool is_buffer = param.kind == PGR_PARAM_BUFFER;
+  const uint32_t number = count_params(param.kind, index) +
+                          (is_buffer ? 0 : count_params(PGR_PARAM_BUFFER, ir_.params().size()));
+  const std::string slot = expand(dialect_.groups->slot, {{'0', std::to_string(number)}});
+  if (is_buffer) return slot;
+  if (param.dtype == PGR_DTYPE_BOOL) return slot + " != " + prelude_.literal(PGR_DTYPE_U64, 0);
+  const std::string bits = prelude_.type({unsigned_dtype(param.dtype), 1}) + "(" + slot + ")";
+  return prelude_.from_bits(param.dtype, bits);
 }
 
 // What the IR knows and the language does not say.
@@ -132,10 +155,11 @@ std::string KernelWriter::assumptions() {
   return out;
 }
 
-std::string KernelWriter::array_declarations() {
+std::string KernelWriter::array_declarations(bool of_group, bool of_item) {
   std::string declared;
   declared.swap(body_);
-  for (uint32_t i = 0; i < ir_.arrays().size(); ++i) declare_array(i);
+  for (uint32_t i = 0; i < ir_.arrays().size(); ++i)
+    if (ir_.arrays()[i].space == PGR_SPACE_LOCAL ? of_group : of_item) declare_array(i);
   declared.swap(body_);
   return declared;
 }
@@ -143,14 +167,25 @@ std::string KernelWriter::array_declarations() {
 // What one work-item does; the device launches them.
 std::string KernelWriter::work_item_function() {
   std::string params;
-  for (uint32_t i = 0; i < ir_.params().size(); ++i) params += (i ? ", " : "") + param_text(i);
+  for (uint32_t i = 0; i < ir_.params().size(); ++i)
+    params += (i ? dialect_.groups->joint : "") + param_text(i);
+  const bool is_outside = std::string_view(dialect_.groups->entry).find("$A") != std::string::npos;
+  const std::string arrays = is_outside ? array_declarations(true, false) : std::string();
   const auto& size = ir_.header().local_size;
   const std::string x = std::to_string(size[0]), y = std::to_string(size[1]),
                     z = std::to_string(size[2]);
   const std::string items = std::to_string(uint64_t{size[0]} * size[1] * size[2]);
   return expand(dialect_.groups->entry,
-                {{'0', ir_.name()}, {'1', params}, {'X', x}, {'Y', y}, {'Z', z}, {'N', items}}) +
-         assumptions() + array_declarations() + body_ + "}\n";
+                {{'0', ir_.name()},
+                 {'1', params},
+                 {'X', x},
+                 {'Y', y},
+                 {'Z', z},
+                 {'N', items},
+                 {'B', std::to_string(count_params(PGR_PARAM_BUFFER, ir_.params().size()))},
+                 {'S', std::to_string(count_params(PGR_PARAM_SCALAR, ir_.params().size()))},
+                 {'A', arrays}}) +
+         assumptions() + array_declarations(!is_outside, true) + body_ + "}\n";
 }
 
 // All groups of a span: one call, so that parameters are unpacked once.
@@ -158,7 +193,7 @@ std::string KernelWriter::group_function() {
   std::string params;
   for (uint32_t i = 0; i < ir_.params().size(); ++i) params += param_text(i) + ", ";
   const std::string counter = prelude_.type({PGR_DTYPE_U64, 1});
-  const std::string arrays = array_declarations();
+  const std::string arrays = array_declarations(true, true);
   return "static __attribute__((noinline)) void " + ir_.name() + "_groups(" + params + counter +
          " begin, " + counter + " end) {\n" + assumptions() + "  for (" + counter +
          " group = begin; group < end; ++group) {\n" + arrays + body_ + "  }\n}\n\n";

@@ -73,7 +73,19 @@ KernelWriter::Access KernelWriter::access(uint32_t number) {
   at.pointer = values_[pointer].text;
   const bool is_vector = inst(number).lanes > 1;
   at.index = use_index(ir_.source(number, 1), is_vector ? Prec::Product : Prec::Loose);
+  if (is_array && dialect_.is_strict && source(number, 1).dtype == PGR_DTYPE_I64)
+    at.index = prelude_.type({PGR_DTYPE_I32, 1}) + "(" + at.index + ")";
+  if (dialect_.is_strict) at.element = is_array ? at.pointer + "[" + at.index + "]" : element(at);
   return at;
+}
+
+// Of a buffer that is reached by its address.
+std::string KernelWriter::element(const Access& at) {
+  const uint32_t dtype = memory_dtype(ir_.params()[at.memory].dtype);
+  return expand(dialect_.element, {{'D', prelude_.pointer(dtype)},
+                                   {'P', at.pointer},
+                                   {'I', at.index},
+                                   {'A', std::to_string(bits_of(dtype) / 8)}});
 }
 
 std::string KernelWriter::load_text(uint32_t number, const Access& at, Prec& prec) {
@@ -86,6 +98,7 @@ std::string KernelWriter::load_text(uint32_t number, const Access& at, Prec& pre
   std::string text = expand(is_vector ? dialect_.load_vector : dialect_.load_scalar,
                             {{'P', at.pointer},
                              {'I', at.index},
+                             {'M', at.element},
                              {'N', std::to_string(type.lanes)},
                              {'U', is_vector ? prelude_.unaligned(stored) : std::string()}});
   if (is_vector) prec = Prec::Unary;
@@ -139,6 +152,7 @@ void KernelWriter::store_to(const Access& at, Type type, const std::string& valu
   line(expand(is_vector ? dialect_.store_vector : dialect_.store_scalar,
               {{'P', at.pointer},
                {'I', at.index},
+               {'M', at.element},
                {'0', value},
                {'N', std::to_string(type.lanes)},
                {'U', is_vector ? prelude_.unaligned(type) : std::string()}}));
@@ -156,6 +170,8 @@ void KernelWriter::write_store(uint32_t number) {
       value = expand(dialect_.bits_vector, {{'T', stored}, {'0', value}}) + " & (" + stored + ")1";
   } else {
     value = use(from, Prec::Loose);
+    if (dialect_.is_strict && inst(from).dtype == PGR_DTYPE_BOOL && !at.is_variable)
+      value = expand(dialect_.convert_scalar, {{'T', prelude_.type(type)}, {'0', value}});
   }
   if (inst(number).src_count == 3) {
     reads_.clear();
@@ -217,9 +233,11 @@ void KernelWriter::write_atomic_add(uint32_t number) {
     const std::string index = lane == 0 ? at.index : at.index + " + " + std::to_string(lane);
     const std::string condition =
         !is_gated ? "" : "if (" + (is_mask(gate) ? of_lane(whether) : whether) + ") ";
-    line(condition +
-         expand(row.pattern,
-                {{'P', at.pointer}, {'I', index}, {'0', of_lane(value)}, {'H', helper}}));
+    line(condition + expand(row.pattern, {{'P', at.pointer},
+                                          {'I', index},
+                                          {'M', at.element},
+                                          {'0', of_lane(value)},
+                                          {'H', helper}}));
   }
 }
 
