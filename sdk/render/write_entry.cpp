@@ -127,9 +127,8 @@ std::string KernelWriter::slot_value(uint32_t index) {
                           (is_buffer ? 0 : count_params(PGR_PARAM_BUFFER, ir_.params().size()));
   const std::string slot = expand(dialect_.groups->slot, {{'0', std::to_string(number)}});
   if (is_buffer) return slot;
-  if (param.dtype == PGR_DTYPE_BOOL) return slot + " != " + prelude_.literal(PGR_DTYPE_U64, 0);
-  const std::string bits = prelude_.type({unsigned_dtype(param.dtype), 1}) + "(" + slot + ")";
-  return prelude_.from_bits(param.dtype, bits);
+  const uint32_t dtype = memory_dtype(param.dtype);
+  return prelude_.from_bits(dtype, prelude_.type({unsigned_dtype(dtype), 1}) + "(" + slot + ")");
 }
 
 // What the IR knows and the language does not say.
