@@ -9,8 +9,9 @@
 
 #include "base/check.h"
 #include "codegen/access.h"
-#include "codegen/claims.h"
+#include "codegen/group_reduce.h"
 #include "codegen/lanes.h"
+#include "codegen/launch_ids.h"
 #include "codegen/wide_integers.h"
 #include "uop/facts.h"
 #include "uop/round.h"
@@ -32,8 +33,15 @@ class Lineariser {
 
   std::vector<std::byte> run(std::string_view name) {
     params();
-    ids();
+    const LaunchIds ids = write_ids(kernel_, open_, writer_, size_);
+    for (const auto& [range, number] : ids.groups) value_[range] = number;
+    for (const LaunchIds::Item& item : ids.items)
+      for (Id range : item.ranges) value_[range] = item.id;
+    group_reducer_.set_items(ids.items);
+    uint32_t block = kNone;
+    if (ids.inside) block = writer_.inst(PGR_OP_IF, DType::Void, 1, {*ids.inside});
     for (const StoreGroup& group : store_groups()) store_nest(group);
+    if (block != kNone) writer_.inst(PGR_OP_END_IF, DType::Void, 1, {block});
     if (needs_pairs(writer_, *kernel_.caps)) writer_ = split_into_pairs(writer_, *kernel_.caps);
     return writer_.finish(name, size_, kernel_.options.contract ? PGR_IR_FLAG_CONTRACT : 0);
   }
@@ -66,29 +74,11 @@ class Lineariser {
                           std::max(kernel_.caps->buffer_align_bytes, 1u), static_cast<uint64_t>(info.elem_count), 0, 0});
   }
 
-  // Global and Local axes: the innermost axis of each kind is axis 0.
-  void ids() {
-    uint32_t global = 0, local = 0;
-    for (auto it = kernel_.axes.rbegin(); it != kernel_.axes.rend(); ++it) {
-      const AxisKind kind = range_kind(graph_[*it]);
-      const auto count = static_cast<uint64_t>(const_int(graph_, graph_[*it].src[0]));
-      if (kind == AxisKind::Global) {
-        ensure(global < 3, "[codegen] more than 3 group axes");
-        value_[*it] = writer_.inst(PGR_OP_GROUP_ID, graph_[*it].dtype, 1, {}, global);
-        size_.group_count[global++] = count;
-      } else if (kind == AxisKind::Local) {
-        ensure(local < 3, "[codegen] more than 3 local axes");
-        value_[*it] = writer_.inst(PGR_OP_LOCAL_ID, graph_[*it].dtype, 1, {}, local);
-        size_.local_size[local++] = static_cast<uint32_t>(count);
-      }
-    }
-  }
-
   // An Iota among the values is lanes, not a loop.
   bool is_loop(Id range) const {
     if (graph_[range].op != Op::Range) return false;
     const AxisKind kind = range_kind(graph_[range]);
-    return kind != AxisKind::Global && kind != AxisKind::Local;
+    return kind != AxisKind::Global && !is_item_axis(kind);
   }
 
   // Loops of a set in nest order.
@@ -102,7 +92,7 @@ class Lineariser {
 
   struct StoreGroup {
     Nodes loops;
-    Id gate;  // encloses the nest: a condition that only ids decide; kNoId for none
+    Id gate;  // encloses the nest; kNoId for none
     Nodes stores;
   };
 
@@ -111,18 +101,12 @@ class Lineariser {
     std::vector<StoreGroup> groups;
     for (Id store : graph_.sources(kernel_.sink)) {
       const Nodes loops = loops_of(open_[store]);
-      const Id gate = uniform_gate(store);
+      const Id gate = gate_encloses(graph_, open_, store) ? graph_.sources(store)[3] : kNoId;
       auto it = std::ranges::find_if(groups, [&](const StoreGroup& g) { return g.loops == loops && g.gate == gate; });
       if (it == groups.end()) it = groups.insert(it, {loops, gate, {}});
       it->stores.push_back(store);
     }
     return groups;
-  }
-
-  Id uniform_gate(Id store) {
-    const auto sources = graph_.sources(store);
-    if (sources.size() < 4) return kNoId;
-    return loops_of(open_[sources[3]]).empty() && lanes_[sources[3]] == 1 ? sources[3] : kNoId;
   }
 
   void store_nest(const StoreGroup& group) {
@@ -152,10 +136,12 @@ class Lineariser {
     for (Id loop : loops) {
       emit_level(roots, inside);
       opened.push_back(open_loop(loop));
+      ++loop_depth_;
       inside &= ~open_.bit(loop);
     }
     emit_level(roots, inside);
     body();
+    loop_depth_ -= opened.size();
     for (auto it = opened.rbegin(); it != opened.rend(); ++it)
       writer_.inst(PGR_OP_END_LOOP, DType::Void, 1, {*it});
     end_scope(scope);
@@ -219,7 +205,25 @@ class Lineariser {
       if (it == groups.end()) it = groups.insert(it, {loops, {}});
       it->second.push_back(reduce);
     }
-    for (const auto& [loops, members] : groups) reduce_nest(loops, members);
+    for (const auto& [loops, members] : groups) {
+      if (is_group_reduce(graph_, members[0])) reduce_items(loops, members);
+      else reduce_nest(loops, members);
+    }
+  }
+
+  // Reductions over work-items: no loop, because every item has its part already.
+  void reduce_items(const Nodes& ranges, const Nodes& reduces) {
+    Nodes values;
+    for (Id reduce : reduces) values.push_back(reduce_parts(graph_, reduce).values[0]);
+    emit_level(values, 0);
+    std::vector<GroupReducer::Partial> partials;
+    for (size_t i = 0; i < reduces.size(); ++i) {
+      const Op op = reduce_parts(graph_, reduces[i]).op;
+      const Id identity = reduce_identity(graph_, op, graph_[reduces[i]].dtype);
+      partials.push_back({op, value_[values[i]], ir_bits(graph_, identity)});
+    }
+    const std::vector<uint32_t> results = group_reducer_.reduce(partials, ranges, loop_depth_ > 0);
+    for (size_t i = 0; i < reduces.size(); ++i) define(reduces[i], results[i]);
   }
 
   void reduce_nest(const Nodes& loops, const Nodes& reduces) {
@@ -251,20 +255,9 @@ class Lineariser {
 
   void update_accumulator(Id reduce) {
     const ReduceParts parts = reduce_parts(graph_, reduce);
-    const DType dtype = graph_[reduce].dtype;
     uint32_t sum = load_accumulator(reduce);
-    for (Id v : parts.values) sum = combined(parts.op, dtype, lanes_[reduce], sum, value_[v]);
+    for (Id v : parts.values) sum = write_combined(writer_, *kernel_.caps, parts.op, sum, value_[v]);
     writer_.inst(PGR_OP_STORE, DType::Void, lanes_[reduce], {acc_[reduce], zero(), sum});
-  }
-
-  // A maximum where the device has none is a choice: NaN is unequal to itself and wins.
-  uint32_t combined(Op op, DType dtype, uint32_t lanes, uint32_t sum, uint32_t value) {
-    if (op != Op::Max || claims(*kernel_.caps, op, dtype)) return writer_.inst(op_number(op), dtype, lanes, {sum, value});
-    uint32_t take = writer_.inst(PGR_OP_CMPLT, DType::Bool, lanes, {sum, value});
-    uint32_t result = writer_.inst(PGR_OP_WHERE, dtype, lanes, {take, value, sum});
-    if (!is_float(dtype)) return result;
-    take = writer_.inst(PGR_OP_CMPEQ, DType::Bool, lanes, {value, value});
-    return writer_.inst(PGR_OP_WHERE, dtype, lanes, {take, result, value});
   }
 
   uint32_t zero() { return writer_.inst(PGR_OP_CONST, DType::I32, 1, {}, 0); }
@@ -312,6 +305,8 @@ class Lineariser {
   IrWriter writer_;
   OpenRanges open_{graph_};
   Lanes lanes_{graph_};
+  GroupReducer group_reducer_{writer_, *kernel_.caps};
+  size_t loop_depth_ = 0;
   Reachable reachable_;
   uint32_t param_count_ = 0;
   std::vector<uint32_t> value_, acc_, phase_;  // by node

@@ -34,13 +34,25 @@ pgr_device_caps with_local(uint32_t lanes) {
   return caps;
 }
 
+// Groups that few items fit into, little local memory, and few groups along an axis.
+pgr_device_caps with_tiny_limits() {
+  pgr_device_caps caps = with_local(1);
+  for (uint32_t axis = 0; axis < 3; ++axis) {
+    caps.max_local_size[axis] = 16u >> axis;
+    caps.max_groups[axis] = axis == 0 ? 5 : 7;
+  }
+  caps.max_local_total = 24;
+  caps.local_bytes = 256;
+  return caps;
+}
+
 class Lists {
  public:
   explicit Lists(uint64_t seed) : random_(seed), seed_(seed) {}
 
   // How often each kind of change was legal.
   std::map<Kind, int> legal;
-  int kernels = 0;
+  int kernels = 0, barriers = 0;
 
   void run() {
     Tensors t;
@@ -90,10 +102,10 @@ class Lists {
   }
 
   void check(const schedule::KernelAst& ast) {
-    const pgr_device_caps caps = with_local(1u << pick(4));
+    const pgr_device_caps caps = pick(3) == 0 ? with_tiny_limits() : with_local(1u << pick(4));
     const Memory before = contents(ast);
     const codegen::KernelCode plain =
-        codegen::generate(ast.graph, ast.sink, caps, {.no_opt = true, .contract = false});
+        codegen::generate(ast.graph, ast.sink, small_cpu(), {.no_opt = true, .contract = false});
     const Memory expected = result_of(plain, before);
     expect_same(ast, codegen::generate(ast.graph, ast.sink, caps, {.contract = false}), before,
                 expected);
@@ -115,9 +127,26 @@ class Lists {
         }
         copies *= std::max<int64_t>(next.amount, 1);
         ++legal[next.kind];
+        check_limits(code, caps);
         ASSERT_EQ(codegen::to_string(code.optimisations), codegen::to_string(list));
         expect_same(ast, code, before, expected);
         if (testing::Test::HasFailure()) return;
+      }
+    }
+  }
+
+  void check_limits(const codegen::KernelCode& code, const pgr_device_caps& caps) {
+    uint64_t local_bytes = 0;
+    const sdk::IrView ir = sdk::decode_ir(code.ir);
+    for (const pgr_ir_array& array : ir.arrays())
+      if (array.space == PGR_SPACE_LOCAL)
+        local_bytes += array.elem_count * sdk::dtype_size(array.dtype);
+    for (const pgr_ir_inst& inst : ir.insts()) barriers += inst.op == PGR_OP_BARRIER ? 1 : 0;
+    EXPECT_LE(local_bytes, caps.local_bytes);
+    for (size_t axis = 0; axis < 3; ++axis) {
+      EXPECT_LE(code.local_size[axis], caps.max_local_size[axis]);
+      if (caps.max_groups[axis] != 0) {
+        EXPECT_LE(code.group_count[axis], caps.max_groups[axis]);
       }
     }
   }
@@ -156,16 +185,19 @@ class Lists {
 
 void check_seeds(uint64_t first, uint64_t count) {
   std::map<Kind, int> legal;
+  int barriers = 0;
   for (uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
     Lists lists(seed);
     lists.run();
     for (const auto& [kind, times] : lists.legal) legal[kind] += times;
+    barriers += lists.barriers;
   }
   for (const auto& [kind, times] : legal)
     testing::Test::RecordProperty(
         fmt::format("legal_{}", codegen::to_string({{kind}}).substr(0, 5)), times);
-  if (count >= 100)
-    EXPECT_EQ(legal.size(), static_cast<size_t>(kKinds)) << "a kind of change was never legal";
+  if (count < 100) return;
+  EXPECT_EQ(legal.size(), static_cast<size_t>(kKinds)) << "a kind of change was never legal";
+  EXPECT_GT(barriers, 100) << "hardly any reduction over a group";
 }
 
 TEST(LegalLists, give_the_same_numbers_for_fixed_seeds) {

@@ -10,6 +10,7 @@ void simplify_ranges(Kernel& kernel);   // adjacent ranges merge, divided ranges
 void split_borders(Kernel& kernel);     // padding is stores of its own instead of conditions
 void choose(Kernel& kernel);            // optimisations: the heuristic's, or those given
 void expand(Kernel& kernel);            // upcast, unroll and vector ranges are gone
+void gate_items(Kernel& kernel);        // every element is stored by one work-item
 void vectorise(Kernel& kernel);         // loads and stores have scalar indices and a width
 void decompose(Kernel& kernel);         // only ops that the device claims
 void lower_indices(Kernel& kernel);     // no Index, FloorDiv or FloorMod: plain i32 or i64

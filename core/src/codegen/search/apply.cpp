@@ -4,12 +4,16 @@
 //   before   store %out[%r], f(%r)                        %r = range 35
 //   after    store %out[%o*16 + %i], f(%o*16 + %i)        %o = range 2, %i = range 16 vector
 //            store %out[32 + %t], f(32 + %t)              %t = range 3 vector
+// Work-items do not peel. A Local range runs past the end of its axis, where its stores are gated; in a reduction over
+// a Group range the items past the rest add nothing to it.
 #include "codegen/search/apply.h"
 
 #include <algorithm>
 
 #include "base/check.h"
 #include "codegen/access.h"
+#include "codegen/gates.h"
+#include "codegen/work_items.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
 
@@ -95,7 +99,9 @@ bool closes(const Graph& g, Id reduce, Id range) {
   return std::ranges::find(ranges, range) != ranges.end();
 }
 
-void split_reduce(Kernel& kernel, Id range, const Split& split) {
+// Every Reduce that closes the range becomes what `change` makes of it.
+template <class Change>
+void change_reduces(Kernel& kernel, Id range, Change change) {
   Graph& g = kernel.graph;
   Reachable reachable;
   const std::vector<Id> nodes = reachable.from(g, std::span(&kernel.sink, 1));
@@ -104,12 +110,73 @@ void split_reduce(Kernel& kernel, Id range, const Split& split) {
   for (Id id : nodes) {
     sources.clear();
     for (Id s : g.sources(id)) sources.push_back(now[s]);
-    Id rebuilt = g.with_sources(id, sources);
-    if (g[rebuilt].op == Op::Reduce && closes(g, rebuilt, range))
-      rebuilt = split_one_reduce(g, rebuilt, range, split);
-    now[id] = rebuilt;
+    const Id rebuilt = g.with_sources(id, sources);
+    now[id] = g[rebuilt].op == Op::Reduce && closes(g, rebuilt, range) ? change(rebuilt) : rebuilt;
   }
   kernel.sink = now[kernel.sink];
+}
+
+// The work-item's number is the inner part of the index: neighbours work on neighbouring elements.
+struct Spread {
+  Id item;
+  Id rounds = kNoId;  // a range, where the items pass over the axis more than once
+  Id index;
+};
+
+Spread spread_range(Graph& g, Id range, Id item, int64_t rounds) {
+  Spread spread{item, kNoId, item};
+  if (rounds > 1) {
+    spread.rounds = make_range(g, rounds, range_axis(g[range]), range_kind(g[range]));
+    const Id first = g.binary(Op::Mul, spread.rounds, g.index(range_size(g, item)));
+    spread.index = g.binary(Op::Add, first, item);
+  }
+  return spread;
+}
+
+void spread_output(Kernel& kernel, Id range, Id item) {
+  Graph& g = kernel.graph;
+  const int64_t size = range_size(g, range), amount = range_size(g, item);
+  const Id index = spread_range(g, range, item, (size + amount - 1) / amount).index;
+  const Id gate = size % amount == 0 ? kNoId : g.binary(Op::CmpLt, index, g.index(size));
+  OpenRanges open(g);
+  const std::vector<Id> before(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end());
+  std::vector<Id> stores;
+  for (Id store : before) {
+    const bool runs = open.depends(store, range);
+    stores.push_back(runs ? at(g, store, range, index) : store);
+    if (runs && gate != kNoId) stores.back() = with_gate(g, stores.back(), gate);
+  }
+  kernel.sink = g.add(Op::Sink, DType::Void, stores);
+}
+
+// The last elements, fewer than there are items: the items past them have the identity.
+Id rest_value(Graph& g, Op op, Id value, Id range, Id item, int64_t rest) {
+  const Id first = g.index(range_size(g, range) - rest);
+  const Id gate = g.binary(Op::CmpLt, item, g.index(rest));
+  OpenRanges open(g);
+  value = gate_loads(g, open, at(g, value, range, g.binary(Op::Add, item, first)), gate);
+  return g.where(gate, value, reduce_identity(g, op, g[value].dtype));
+}
+
+// Each item reduces its part; a Reduce over the items follows.
+Id spread_one_reduce(Graph& g, Id reduce, Id range, Id item) {
+  const ReduceParts parts = reduce_parts(g, reduce);
+  const Op op = parts.op;
+  const Id value = parts.values[0];
+  const int64_t amount = range_size(g, item), rest = range_size(g, range) % amount;
+  std::vector<Id> others;
+  for (Id r : parts.ranges)
+    if (r != range) others.push_back(r);
+  const Spread spread = spread_range(g, range, item, range_size(g, range) / amount);
+  std::vector<Id> ranges = others;
+  if (spread.rounds != kNoId) ranges.push_back(spread.rounds);
+  const Id main = at(g, value, range, spread.index);
+  Id partial = make_reduce(g, op, {&main, 1}, ranges);
+  if (rest != 0) {
+    const Id tail = rest_value(g, op, value, range, item, rest);
+    partial = g.binary(op, partial, make_reduce(g, op, {&tail, 1}, others));
+  }
+  return make_reduce(g, op, {&partial, 1}, {&item, 1});
 }
 
 AxisKind inner_kind(const Optimisation& change) {
@@ -129,26 +196,20 @@ bool runs_in(const Graph& g, OpenRanges& open, Id store, Id range) {
   return std::ranges::any_of(reduces, [&](Id reduce) { return closes(g, reduce, range); });
 }
 
-size_t axes_of_kind(const Kernel& kernel, AxisKind kind) {
-  return static_cast<size_t>(std::ranges::count_if(kernel.axes, [&](Id r) { return range_kind(kernel.graph[r]) == kind; }));
-}
-
-// Every store has to run over the work-items, or all of them would write its elements.
-void check_local(const Kernel& kernel, const Optimisation& change, const std::string& text) {
-  const Graph& g = kernel.graph;
-  const Id range = kernel.axes[change.axis];
-  require(kernel.caps->has_local != 0 && range_size(g, range) % change.amount == 0,
-          "[codegen] {}: needs a device with local ids and an axis that it divides", text);
-  const size_t dimension = axes_of_kind(kernel, AxisKind::Local);
-  require(dimension < 3, "[codegen] {}: a group has at most 3 axes", text);
-  int64_t items = change.amount;
-  for (Id axis : kernel.axes)
-    if (range_kind(g[axis]) == AxisKind::Local) items *= range_size(g, axis);
-  require(change.amount <= kernel.caps->max_local_size[dimension] && items <= kernel.caps->max_local_total,
-          "[codegen] {}: a group of {} work-items, the device allows {}", text, items, kernel.caps->max_local_total);
-  OpenRanges open(g);
-  for (Id store : g.sources(kernel.sink))
-    require(open.depends(store, range), "[codegen] {}: a store does not depend on axis {}", text, change.axis);
+// What the change made of the kernel has to fit a group of the device.
+void check_items(const Kernel& kernel, const std::string& text) {
+  const pgr_device_caps& caps = *kernel.caps;
+  OpenRanges open(kernel.graph);
+  const std::vector<ItemAxis> axes = item_axes(kernel, open);
+  require(axes.size() <= 3, "[codegen] {}: a group has at most 3 axes", text);
+  int64_t items = 1;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    items *= axes[i].size;
+    require(axes[i].size <= caps.max_local_size[i], "[codegen] {}: a group of {} work-items along axis {}, the device allows {}",
+            text, axes[i].size, i, caps.max_local_size[i]);
+  }
+  require(items <= caps.max_local_total, "[codegen] {}: a group of {} work-items, the device allows {}", text, items,
+          caps.max_local_total);
 }
 
 void check_split(const Kernel& kernel, const Optimisation& change) {
@@ -171,20 +232,37 @@ void check_split(const Kernel& kernel, const Optimisation& change) {
         require(range_kind(g[axis]) != AxisKind::Vector || !runs_in(g, open, store, axis) || !runs_in(g, open, store, range),
                 "[codegen] {}: the store has a vector axis already", text);
   }
-  if (change.kind == Kind::Local) check_local(kernel, change, text);
+  if (change.kind == Kind::Local || change.kind == Kind::Group)
+    require(kernel.caps->has_local != 0, "[codegen] {}: the device has no groups of work-items", text);
+}
+
+// New numbers are larger than all others, so they are unique.
+uint32_t new_axis(const Kernel& kernel) {
+  uint32_t last = 0;
+  for (Id axis : kernel.axes) last = std::max(last, range_axis(kernel.graph[axis]));
+  return last + 1;
 }
 
 void split(Kernel& kernel, const Optimisation& change) {
   check_split(kernel, change);
+  Graph& g = kernel.graph;
   const Id range = kernel.axes[change.axis];
-  const bool output = range_kind(kernel.graph[range]) == AxisKind::Loop;
-  // New numbers are larger than all others, so they are unique.
-  uint32_t last = 0;
-  for (Id axis : kernel.axes) last = std::max(last, range_axis(kernel.graph[axis]));
-  const Split parts = split_range(kernel.graph, range, change.amount, inner_kind(change), last + 1);
+  const bool output = range_kind(g[range]) == AxisKind::Loop;
+  const Split parts = split_range(g, range, change.amount, inner_kind(change), new_axis(kernel));
   if (output) split_output(kernel, range, parts);
-  else split_reduce(kernel, range, parts);
+  else change_reduces(kernel, range, [&](Id reduce) { return split_one_reduce(g, reduce, range, parts); });
   replace(kernel, {});
+}
+
+void spread(Kernel& kernel, const Optimisation& change) {
+  check_split(kernel, change);
+  Graph& g = kernel.graph;
+  const Id range = kernel.axes[change.axis];
+  const Id item = make_range(g, change.amount, new_axis(kernel), inner_kind(change));
+  if (change.kind == Kind::Local) spread_output(kernel, range, item);
+  else change_reduces(kernel, range, [&](Id reduce) { return spread_one_reduce(g, reduce, range, item); });
+  replace(kernel, {});
+  check_items(kernel, to_string({change}));
 }
 
 // Gives the axes the numbers of their places in `order`.
@@ -218,13 +296,6 @@ Id outermost_loop(const Kernel& kernel, OpenRanges& open, Id store) {
   return kNoId;
 }
 
-Id with_gate(Graph& g, Id store, Id gate) {
-  std::vector<Id> sources(g.sources(store).begin(), g.sources(store).end());
-  if (sources.size() == 4) sources[3] = g.binary(Op::And, sources[3], gate);
-  else sources.push_back(gate);
-  return g.add(Op::Store, g[store].dtype, sources);
-}
-
 // The axis becomes a group id. A store that does not depend on it (a rest, a border) gives its own outermost loop to
 // the same groups; one without a loop runs in the first group.
 void make_global(Kernel& kernel, const Optimisation& change) {
@@ -232,7 +303,6 @@ void make_global(Kernel& kernel, const Optimisation& change) {
   const Id range = kernel.axes[change.axis];
   require(range_kind(g[range]) == AxisKind::Loop, "[codegen] {}: axis {} is no output loop",
           to_string({change}), change.axis);
-  require(axes_of_kind(kernel, AxisKind::Global) < 3, "[codegen] {}: groups have at most 3 axes", to_string({change}));
   OpenRanges open(g);
   const std::vector<Id> stores(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end());
   std::vector<Id> loops;
@@ -261,6 +331,8 @@ void apply(Kernel& kernel, const Optimisation& change) {
   switch (change.kind) {
     case Kind::Swap: swap_axes(kernel, change); break;
     case Kind::Thread: make_global(kernel, change); break;
+    case Kind::Local:
+    case Kind::Group: spread(kernel, change); break;
     default: split(kernel, change); break;
   }
   kernel.applied.push_back(change);

@@ -1,0 +1,58 @@
+#include "codegen/gates.h"
+
+#include "symbolic/symbolic.h"
+#include "uop/facts.h"
+
+namespace plugrad::codegen {
+namespace {
+
+Id gated_load(Graph& g, Id load, Id gate) {
+  std::vector<Id> sources(g.sources(load).begin(), g.sources(load).end());
+  if (sources.size() > 2) {
+    sources[2] = g.binary(Op::And, sources[2], gate);
+  } else {
+    sources.push_back(gate);
+    sources.push_back(g.constant(g[load].dtype, int64_t{0}));
+  }
+  return g.add(Op::Load, g[load].dtype, sources, g[load].arg);
+}
+
+}  // namespace
+
+Id with_gate(Graph& g, Id store, Id gate) {
+  std::vector<Id> sources(g.sources(store).begin(), g.sources(store).end());
+  if (sources.size() == 4)
+    sources[3] = g.binary(Op::And, sources[3], gate);
+  else
+    sources.push_back(gate);
+  return g.add(Op::Store, g[store].dtype, sources);
+}
+
+std::vector<Id> conjuncts(const Graph& g, Id gate) {
+  std::vector<Id> out, stack = {gate};
+  while (!stack.empty()) {
+    const Id id = stack.back();
+    stack.pop_back();
+    if (g[id].op == Op::And && g[id].dtype == DType::Bool)
+      for (Id s : g.sources(id)) stack.push_back(s);
+    else
+      out.push_back(id);
+  }
+  return out;
+}
+
+Id gate_loads(Graph& g, OpenRanges& open, Id root, Id gate) {
+  const uint64_t needs = open[gate];
+  Reachable reachable;
+  const std::vector<Id> nodes = reachable.from(g, std::span(&root, 1));
+  std::vector<Id> now(root + 1, kNoId), sources;
+  for (Id id : nodes) {
+    sources.clear();
+    for (Id s : g.sources(id)) sources.push_back(now[s]);
+    now[id] = g.with_sources(id, sources);
+    if (g[id].op == Op::Load && (open[id] & needs) == needs) now[id] = gated_load(g, now[id], gate);
+  }
+  return now[root];
+}
+
+}  // namespace plugrad::codegen

@@ -1,0 +1,18 @@
+// Conditions on stores and loads: where a gate is closed, nothing is written and nothing is read.
+#pragma once
+
+#include "codegen/access.h"
+#include "codegen/kernel.h"
+
+namespace plugrad::codegen {
+
+/// The store, for those ranges only for which the gate holds too.
+Id with_gate(Graph& g, Id store, Id gate);
+
+/// The conditions of which all must hold for a gate to be open.
+std::vector<Id> conjuncts(const Graph& g, Id gate);
+
+/// `root` with the gate at every load below it that depends on all ranges of the gate.
+Id gate_loads(Graph& g, OpenRanges& open, Id root, Id gate);
+
+}  // namespace plugrad::codegen

@@ -1,0 +1,199 @@
+// Work-items of a group: reductions that they share, ranges that they do not divide, launches
+// larger than a device allows along one axis.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernels.h"
+#include "plugrad/error.h"
+#include "run.h"
+
+namespace plugrad::test {
+namespace {
+
+using codegen::generate;
+
+pgr_device_caps with_groups() {
+  pgr_device_caps caps = small_cpu(1);
+  caps.has_local = 1;
+  for (uint32_t& size : caps.max_local_size) size = 64;
+  caps.max_local_total = 64;
+  caps.local_bytes = 4096;
+  return caps;
+}
+
+codegen::KernelCode build(const Ast& ast, const char* text,
+                          const pgr_device_caps& caps = with_groups()) {
+  const auto list = codegen::parse_optimisations(text);
+  return generate(ast.graph, ast.sink, caps, {.apply = &list});
+}
+
+std::string message(const Ast& ast, const char* text, const pgr_device_caps& caps = with_groups()) {
+  try {
+    build(ast, text, caps);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::User);
+    return e.what();
+  }
+  return "no error";
+}
+
+template <class T>
+void run_typed(const codegen::KernelCode& code, std::vector<T>& out, std::vector<T>& in) {
+  run_buffers(code, {{out.data(), out.size() * sizeof(T)}, {in.data(), in.size() * sizeof(T)}});
+}
+
+// out[r] = in[r, 0] op in[r, 1] op …
+Ast rows(Op op, DType dtype, int64_t rows, int64_t columns) {
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id r = make_range(g, rows, 0, AxisKind::Loop),
+           k = make_range(g, columns, 1, AxisKind::Reduce);
+  const Id x = load(g, param(g, 1, rows * columns, false, dtype), affine(g, r, columns, k));
+  store(ast, param(g, 0, rows, true, dtype), r, reduce(g, op, x, {k}));
+  return ast;
+}
+
+// out[r, c] = in[r, c] - most + the sum over k of (in[r, k] - most), where most is the largest
+// in[r, k]
+Ast needs_maximum(int64_t rows, int64_t columns) {
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id r = make_range(g, rows, 0, AxisKind::Loop),
+           c = make_range(g, columns, 1, AxisKind::Loop);
+  const Id k = make_range(g, columns, 2, AxisKind::Reduce),
+           l = make_range(g, columns, 3, AxisKind::Reduce);
+  const Id in = param(g, 1, rows * columns, false);
+  const auto at = [&](Id column) { return load(g, in, affine(g, r, columns, column)); };
+  const Id most = reduce(g, Op::Max, at(k), {k});
+  const auto below = [&](Id x) { return g.binary(Op::Sub, x, most); };
+  store(ast, param(g, 0, rows * columns, true), affine(g, r, columns, c),
+        g.binary(Op::Add, below(at(c)), reduce(g, Op::Add, below(at(l)), {l})));
+  return ast;
+}
+
+template <class T>
+void check_rows(Op op, DType dtype, T (*combine)(T, T)) {
+  for (int64_t columns : {15, 16, 61, 64, 200}) {
+    std::vector<T> in, out(3, T(99));
+    for (float v : small_integers(3 * columns, 4))
+      in.push_back(static_cast<T>(op == Op::Mul ? (v < 0 ? -1 : 1) : v));
+    for (const char* text : {"group(1, 1)", "group(1, 7)", "group(1, 5) group(1, 3)",
+                             "thread(0, 0) group(1, 6)", "local(0, 2) group(2, 4)"}) {
+      run_typed(build(rows(op, dtype, 3, columns), text), out, in);
+      for (int64_t r = 0; r < 3; ++r)
+        ASSERT_EQ(out[r], std::accumulate(&in[r * columns + 1], &in[(r + 1) * columns],
+                                          in[r * columns], combine))
+            << text << ", row " << r << " of " << columns;
+    }
+  }
+}
+
+TEST(GroupReductions, combine_what_the_items_found_for_each_op_and_dtype) {
+  check_rows<float>(Op::Add, DType::F32, [](float a, float b) { return a + b; });
+  check_rows<double>(Op::Mul, DType::F64, [](double a, double b) { return a * b; });
+  check_rows<int64_t>(Op::Add, DType::I64, [](int64_t a, int64_t b) { return a + b; });
+  check_rows<int8_t>(Op::Max, DType::I8, [](int8_t a, int8_t b) { return std::max(a, b); });
+  check_rows<float>(Op::Max, DType::F32, [](float a, float b) { return std::max(a, b); });
+}
+
+TEST(GroupReductions, work_on_devices_without_64_bit_integers_and_maxima) {
+  pgr_device_caps caps = with_groups();
+  for (uint32_t& dtypes : caps.op_dtypes) dtypes &= ~(1u << PGR_DTYPE_I64 | 1u << PGR_DTYPE_U64);
+  caps.op_dtypes[PGR_OP_MAX] = 0;
+  std::vector<int64_t> in(200), out(1), most(1);
+  for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<int64_t>(i * 7919 % 200) << 33;
+  run_typed(build(rows(Op::Add, DType::I64, 1, 200), "group(0, 16)", caps), out, in);
+  run_typed(build(rows(Op::Max, DType::I64, 1, 200), "group(0, 16)", caps), most, in);
+  EXPECT_EQ(out[0], std::accumulate(in.begin(), in.end(), int64_t{0}));
+  EXPECT_EQ(most[0], int64_t{199} << 33);
+}
+
+// The second needs what the first gives to all items; in a loop over rows both use their arrays
+// again.
+TEST(GroupReductions, that_need_one_another_and_run_in_loops) {
+  const int64_t count = 5, columns = 30;
+  std::vector<float> in = small_integers(count * columns, 3), expected(in.size());
+  for (int64_t r = 0; r < count; ++r) {
+    const float* row = &in[r * columns];
+    const float most = *std::max_element(row, row + columns);
+    float sum = 0;
+    for (int64_t c = 0; c < columns; ++c) sum += row[c] - most;
+    for (int64_t c = 0; c < columns; ++c) expected[r * columns + c] = row[c] - most + sum;
+  }
+  for (const char* text :
+       {"group(2, 8)", "group(3, 8)", "group(2, 8) group(3, 8)",
+        "group(2, 8) group(3, 8) local(1, 8)", "thread(0, 0) group(2, 8) group(3, 8) local(1, 8)",
+        "local(0, 2) group(3, 8) group(4, 8)", "local(0, 2) group(3, 3) group(4, 4) upcast(1, 2)",
+        "upcast(0, 2) group(2, 8) group(3, 7)", "thread(0, 0) local(1, 8)"}) {
+    std::vector<float> out(in.size(), -99);
+    const auto code = build(needs_maximum(count, columns), text);
+    run(code, {&out, &in});
+    EXPECT_EQ(out, expected) << text;
+    EXPECT_EQ(codegen::to_string(code.optimisations), text);
+  }
+}
+
+TEST(GroupReductions, ranges_that_no_value_needs_together_share_an_axis_of_the_group) {
+  const auto code = build(needs_maximum(5, 30), "group(2, 8) group(3, 8) local(1, 8)");
+  EXPECT_THAT(code.local_size, testing::ElementsAre(8, 1, 1));
+}
+
+TEST(GroupReductions, more_than_local_memory_holds_at_once_take_turns) {
+  pgr_device_caps caps = with_groups();
+  caps.local_bytes = 300;  // one array of 64 floats
+  std::vector<float> a = small_integers(24 * 100, 1), b = small_integers(100 * 48, 2);
+  std::vector<float> c(24 * 48), expected(24 * 48);
+  run(build(matmul(24, 48, 100), ""), {&expected, &a, &b});
+  run(build(matmul(24, 48, 100), "upcast(0, 4) group(2, 64)", caps), {&c, &a, &b});
+  EXPECT_EQ(c, expected);
+  caps.local_bytes = 255;
+  EXPECT_THAT(message(matmul(24, 48, 100), "group(2, 64)", caps),
+              testing::HasSubstr("over 64 work-items of 1 lanes of f32 needs more local memory "
+                                 "than the device's 255 bytes"));
+}
+
+TEST(LocalAxes, may_run_past_the_end) {
+  std::vector<float> a = small_integers(19 * 23, 1), b = small_integers(23 * 17, 2);
+  std::vector<float> expected(19 * 17);
+  run(build(matmul(19, 17, 23), ""), {&expected, &a, &b});
+  for (const char* text :
+       {"local(1, 8)", "local(0, 4) local(1, 8)", "local(1, 8) thread(0, 0) thread(1, 0)",
+        "local(1, 8) upcast(1, 2)", "upcast(1, 4) local(0, 8) local(1, 2)",
+        "local(0, 4) local(1, 8) group(4, 2)", "upcast(0, 3) local(1, 8) group(3, 4)"}) {
+    std::vector<float> c(expected.size(), -99);
+    run(build(matmul(19, 17, 23), text), {&c, &a, &b});
+    EXPECT_EQ(c, expected) << text;
+  }
+}
+
+TEST(LocalAxes, are_refused_where_the_device_has_fewer_items) {
+  EXPECT_THAT(message(matmul(128, 128, 8), "local(0, 65)"),
+              testing::HasSubstr("a group of 65 work-items along axis 0, the device allows 64"));
+  EXPECT_THAT(message(matmul(128, 128, 8), "local(0, 16) local(1, 8)"),
+              testing::HasSubstr("a group of 128 work-items, the device allows 64"));
+  EXPECT_THAT(message(add(64), "local(0, 8)", small_cpu(1)),
+              testing::HasSubstr("the device has no groups of work-items"));
+}
+
+TEST(Groups, more_than_an_axis_counts_or_of_more_than_three_axes_are_counted_in_one_number) {
+  pgr_device_caps caps = with_groups();
+  for (uint64_t& most : caps.max_groups) most = 7;
+  const ConvShape s{2, 3, 7, 6, 4, 3};
+  std::vector<float> in = small_integers(s.n * s.c * s.h * s.w, 3),
+                     w = small_integers(s.o * s.c * s.k * s.k, 4);
+  std::vector<float> expected(2 * 4 * 5 * 4), out(expected.size(), -99);
+  run(build(conv2d(s), ""), {&expected, &in, &w});
+  const auto code =
+      build(conv2d(s), "thread(0, 0) thread(1, 0) thread(2, 0) thread(3, 0) group(4, 3)", caps);
+  for (uint64_t count : code.group_count) EXPECT_LE(count, 7u);
+  run(code, {&out, &in, &w});
+  EXPECT_EQ(out, expected);
+  EXPECT_THAT(message(add(400), "thread(0, 0)", caps),
+              testing::HasSubstr("a kernel of 400 groups; the device launches at most 7 x 7 x 7"));
+}
+
+}  // namespace
+}  // namespace plugrad::test
