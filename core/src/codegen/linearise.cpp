@@ -206,8 +206,10 @@ class Lineariser {
       it->second.push_back(reduce);
     }
     for (const auto& [loops, members] : groups) {
-      if (is_group_reduce(graph_, members[0])) reduce_items(loops, members);
-      else reduce_nest(loops, members);
+      if (is_group_reduce(graph_, members[0]))
+        reduce_items(loops, members);
+      else
+        reduce_nest(loops, members);
     }
   }
 
@@ -256,7 +258,8 @@ class Lineariser {
   void update_accumulator(Id reduce) {
     const ReduceParts parts = reduce_parts(graph_, reduce);
     uint32_t sum = load_accumulator(reduce);
-    for (Id v : parts.values) sum = write_combined(writer_, *kernel_.caps, parts.op, sum, value_[v]);
+    for (Id v : parts.values)
+      sum = write_combined(writer_, *kernel_.caps, parts.op, sum, value_[v]);
     writer_.inst(PGR_OP_STORE, DType::Void, lanes_[reduce], {acc_[reduce], zero(), sum});
   }
 

@@ -1,11 +1,11 @@
-// A split replaces range r of n by outer*amount + inner. Where amount does not divide n the rest is peeled: a
-// second copy of the store (or of the reduction) runs over the last n mod amount elements, so that the main
-// part needs no gates.
+// A split replaces range r of n by outer*amount + inner. Where amount does not divide n the rest is
+// peeled: a second copy of the store (or of the reduction) runs over the last n mod amount
+// elements, so that the main part needs no gates.
 //   before   store %out[%r], f(%r)                        %r = range 35
 //   after    store %out[%o*16 + %i], f(%o*16 + %i)        %o = range 2, %i = range 16 vector
 //            store %out[32 + %t], f(32 + %t)              %t = range 3 vector
-// Work-items do not peel. A Local range runs past the end of its axis, where its stores are gated; in a reduction over
-// a Group range the items past the rest add nothing to it.
+// Work-items do not peel. A Local range runs past the end of its axis, where its stores are gated;
+// in a reduction over a Group range the items past the rest add nothing to it.
 #include "codegen/search/apply.h"
 
 #include <algorithm>
@@ -205,10 +205,12 @@ void check_items(const Kernel& kernel, const std::string& text) {
   int64_t items = 1;
   for (size_t i = 0; i < axes.size(); ++i) {
     items *= axes[i].size;
-    require(axes[i].size <= caps.max_local_size[i], "[codegen] {}: a group of {} work-items along axis {}, the device allows {}",
-            text, axes[i].size, i, caps.max_local_size[i]);
+    require(axes[i].size <= caps.max_local_size[i],
+            "[codegen] {}: a group of {} work-items along axis {}, the device allows {}", text,
+            axes[i].size, i, caps.max_local_size[i]);
   }
-  require(items <= caps.max_local_total, "[codegen] {}: a group of {} work-items, the device allows {}", text, items,
+  require(items <= caps.max_local_total,
+          "[codegen] {}: a group of {} work-items, the device allows {}", text, items,
           caps.max_local_total);
 }
 
@@ -233,7 +235,8 @@ void check_split(const Kernel& kernel, const Optimisation& change) {
                 "[codegen] {}: the store has a vector axis already", text);
   }
   if (change.kind == Kind::Local || change.kind == Kind::Group)
-    require(kernel.caps->has_local != 0, "[codegen] {}: the device has no groups of work-items", text);
+    require(kernel.caps->has_local != 0, "[codegen] {}: the device has no groups of work-items",
+            text);
 }
 
 // New numbers are larger than all others, so they are unique.
@@ -250,7 +253,9 @@ void split(Kernel& kernel, const Optimisation& change) {
   const bool output = range_kind(g[range]) == AxisKind::Loop;
   const Split parts = split_range(g, range, change.amount, inner_kind(change), new_axis(kernel));
   if (output) split_output(kernel, range, parts);
-  else change_reduces(kernel, range, [&](Id reduce) { return split_one_reduce(g, reduce, range, parts); });
+  else
+    change_reduces(kernel, range,
+                   [&](Id reduce) { return split_one_reduce(g, reduce, range, parts); });
   replace(kernel, {});
 }
 
@@ -259,8 +264,11 @@ void spread(Kernel& kernel, const Optimisation& change) {
   Graph& g = kernel.graph;
   const Id range = kernel.axes[change.axis];
   const Id item = make_range(g, change.amount, new_axis(kernel), inner_kind(change));
-  if (change.kind == Kind::Local) spread_output(kernel, range, item);
-  else change_reduces(kernel, range, [&](Id reduce) { return spread_one_reduce(g, reduce, range, item); });
+  if (change.kind == Kind::Local)
+    spread_output(kernel, range, item);
+  else
+    change_reduces(kernel, range,
+                   [&](Id reduce) { return spread_one_reduce(g, reduce, range, item); });
   replace(kernel, {});
   check_items(kernel, to_string({change}));
 }
@@ -332,7 +340,9 @@ void apply(Kernel& kernel, const Optimisation& change) {
     case Kind::Swap: swap_axes(kernel, change); break;
     case Kind::Thread: make_global(kernel, change); break;
     case Kind::Local:
-    case Kind::Group: spread(kernel, change); break;
+    case Kind::Group:
+      spread(kernel, change);
+      break;
     default: split(kernel, change); break;
   }
   kernel.applied.push_back(change);
