@@ -54,9 +54,9 @@ constexpr char kHeader[] =
   PLUGRAD_CUDA_INLINE type " fma_rn(" type " x, " type " y, " type " z) {\n  asm(\"fma.rn." suffix \
                            " %0, %0, %1, %2;\" : \"+" letter "\"(x) : \"" letter                   \
                            "\"(y), \"" letter "\"(z));\n  return x;\n}\n"
-#define PLUGRAD_ATOMIC(type, suffix, letter)                                \
-  PLUGRAD_CUDA_INLINE "void atomic_add(" type " *at, " type                 \
-                      " x) {\n  asm volatile(\"red.relaxed.gpu.add." suffix \
+#define PLUGRAD_ATOMIC(type, suffix, letter)                    \
+  PLUGRAD_CUDA_INLINE "void atomic_add(" type " *at, " type     \
+                      " x) {\n  asm volatile(\"red.add." suffix \
                       " [%0], %1;\" :: \"l\"(at), \"" letter "\"(x) : \"memory\");\n}\n"
 
 constexpr Shim kShims[] = {

@@ -1,0 +1,55 @@
+// "pgr.profile": the device's clock beside the host's, and what was given to the device.
+#include "plugin.h"
+
+namespace plugrad::cuda {
+namespace {
+
+pgr_status calibrate(pgr_device* device, uint64_t* out_device_ns, uint64_t* out_host_ns,
+                     uint64_t* out_error_ns, pgr_error* error) {
+  return sdk::guard(error, [&] {
+    sdk::require(out_device_ns && out_host_ns && out_error_ns, PGR_STATUS_INVALID_ARGUMENT,
+                 "calibrate: an out-pointer is NULL");
+    const ContextScope scope(*device);
+    const uint64_t before_ns = host_now_ns();
+    const uint64_t device_ns = device->clock->now_ns();
+    const uint64_t after_ns = host_now_ns();
+    *out_device_ns = device_ns;
+    *out_host_ns = before_ns + (after_ns - before_ns) / 2;
+    *out_error_ns = (after_ns - before_ns + 1) / 2;
+  });
+}
+
+pgr_status counter(pgr_device* device, uint32_t index, pgr_counter* out, pgr_error* error) {
+  return sdk::guard(error, [&] {
+    struct Row {
+      const char *name, *unit;
+      const std::atomic<uint64_t>& value;
+    };
+    const Row rows[] = {{"kernels_launched", "1", device->kernels_launched},
+                        {"bytes_copied", "bytes", device->bytes_copied}};
+    sdk::require(
+        index < std::size(rows), PGR_STATUS_NOT_FOUND,
+        "no counter " + std::to_string(index) + "; there are " + std::to_string(std::size(rows)));
+    pgr_counter own;
+    PGR_INIT(own, COUNTER);
+    own.name = sdk::to_pgr(rows[index].name);
+    own.unit = sdk::to_pgr(rows[index].unit);
+    own.value = rows[index].value;
+    sdk::fill(out, own);
+  });
+}
+
+}  // namespace
+
+const pgr_profile_api* profile_table() {
+  static const pgr_profile_api table = [] {
+    pgr_profile_api made;
+    PGR_INIT(made, PROFILE_API);
+    made.calibrate = calibrate;
+    made.counter = counter;
+    return made;
+  }();
+  return &table;
+}
+
+}  // namespace plugrad::cuda
