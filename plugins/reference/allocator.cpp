@@ -29,7 +29,8 @@ pgr_status copy_in(pgr_device* device, pgr_queue* queue, pgr_buffer* dst, uint64
     device->bytes_copied += size;
     char* to = dst->data + offset;
     const char* from = static_cast<const char*>(src);
-    if (!queue) {
+    WorkQueue* const worker = work_queue_of(*device, queue);
+    if (!worker) {
       std::memcpy(to, from, size);
       return;
     }
@@ -37,7 +38,7 @@ pgr_status copy_in(pgr_device* device, pgr_queue* queue, pgr_buffer* dst, uint64
     auto run = [to, bytes = std::string(from, size)] {
       std::memcpy(to, bytes.data(), bytes.size());
     };
-    queue->work->submit({std::move(run), {dst->memory}});
+    worker->submit({std::move(run), {dst->memory}});
   });
 }
 
@@ -46,7 +47,7 @@ pgr_status copy_out(pgr_device* device, pgr_queue* queue, void* dst, pgr_buffer*
   return sdk::guard(error, [&] {
     sdk::require_range(src, offset, size, "src");
     sdk::require(dst || size == 0, PGR_STATUS_INVALID_ARGUMENT, "dst is NULL");
-    if (queue) queue->work->finish();
+    if (WorkQueue* worker = work_queue_of(*device, queue)) worker->finish();
     if (size > 0) std::memcpy(dst, src->data + offset, size);
     device->bytes_copied += size;
   });
@@ -56,7 +57,7 @@ pgr_status copy(pgr_device* device, pgr_queue* queue, pgr_buffer* dst, uint64_t 
                 pgr_buffer* src, uint64_t src_offset, uint64_t size, pgr_error* error) {
   return sdk::guard(error, [&] {
     sdk::require(dst && src, PGR_STATUS_INVALID_ARGUMENT, "copy: dst or src is NULL");
-    submit(queue, make_work(*device, CopyWork{*dst, *src, dst_offset, src_offset, size}));
+    submit(*device, queue, make_work(*device, CopyWork{*dst, *src, dst_offset, src_offset, size}));
   });
 }
 
@@ -71,7 +72,7 @@ pgr_status fill(pgr_device* device, pgr_queue* queue, pgr_buffer* dst, uint64_t 
       sdk::write_pattern(to, size, eight);
       device->bytes_copied += size;
     };
-    submit(queue, std::move(work));
+    submit(*device, queue, std::move(work));
   });
 }
 

@@ -102,8 +102,8 @@ void withdraw_dtype(Claims& claims, uint32_t dtype) {
   throw sdk::StatusError(
       PGR_STATUS_INVALID_ARGUMENT,
       "withdraw: \"" + word +
-          "\" is not an op (exp2), a dtype (f16), a pair (sqrt:f64), lanes, local, queue, graph or "
-          "profile");
+          "\" is not an op (exp2), a dtype (f16), a pair (sqrt:f64), lanes, local, queue, graph, "
+          "profile or synchrony");
 }
 
 void withdraw(Claims& claims, const std::string& word) {
@@ -124,6 +124,8 @@ void withdraw(Claims& claims, const std::string& word) {
     claims.has_graph = false;
   } else if (word == "profile") {
     claims.has_profile = false;
+  } else if (word == "synchrony") {
+    claims.is_synchronous = false;
   } else if (op) {
     claims.op_dtypes[op->number] = 0;
   } else if (const uint32_t dtype = find_dtype(word)) {

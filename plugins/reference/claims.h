@@ -15,12 +15,14 @@ struct Claims {
   uint32_t lanes_bytes = 16;    // size of a vector register
   bool has_local = true;
   bool has_queue = true, has_graph = true, has_profile = true;
+  bool is_synchronous = true;  // the NULL queue has done its work when a call returns
   std::string withdrawn;
 };
 
 // `withdraw` is a list with commas: an op ("exp2"), a dtype ("f16": every arithmetic op on it; it
-// can still be stored), a pair ("sqrt:f64"), "lanes", "local", or an interface: "queue", "graph" or
-// "profile". Throws StatusError (INVALID_ARGUMENT) for other words.
+// can still be stored), a pair ("sqrt:f64"), "lanes", "local", an interface: "queue", "graph" or
+// "profile"; or "synchrony": then launches and copies on the NULL queue return before they ran.
+// Throws StatusError (INVALID_ARGUMENT) for other words.
 Claims make_claims(std::string_view withdraw);
 
 // Throws StatusError (UNSUPPORTED) where the device was opened without an interface.

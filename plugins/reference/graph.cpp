@@ -112,9 +112,9 @@ pgr_status replay(pgr_device* device, pgr_queue* queue, pgr_graph* graph, pgr_er
     sdk::require(graph != nullptr, PGR_STATUS_INVALID_ARGUMENT, "graph is NULL");
     for (const pgr_graph::Node& node : graph->nodes) {
       if (const auto* launch = std::get_if<LaunchWork>(&node))
-        submit(queue, make_work(*device, *launch, nullptr));
+        submit(*device, queue, make_work(*device, *launch, nullptr));
       else
-        submit(queue, make_work(*device, std::get<CopyWork>(node)));
+        submit(*device, queue, make_work(*device, std::get<CopyWork>(node)));
     }
   });
 }

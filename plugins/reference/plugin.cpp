@@ -19,7 +19,7 @@ pgr_option_schema make_schema() {
   schema.default_value = sdk::to_pgr("");
   schema.help = sdk::to_pgr(
       "Claims to drop, separated by commas: op, dtype, op:dtype, lanes, local, queue, graph, "
-      "profile.");
+      "profile, synchrony.");
   return schema;
 }
 
@@ -65,6 +65,8 @@ pgr_status device_open(pgr_plugin* plugin, uint32_t index, const pgr_option* opt
     auto device = std::make_unique<pgr_device>();
     device->plugin = plugin;
     device->claims = read_claims(options, option_count, option_stride, plugin->claims);
+    if (!device->claims.is_synchronous)
+      device->queues.push_back(device->own_queue = std::make_shared<WorkQueue>());
     device->opened_ns = device_now_ns(*device);
     *out = device.release();
   });

@@ -32,6 +32,7 @@ struct pgr_device {
 
   std::mutex queues_mutex;
   std::vector<std::shared_ptr<plugrad::reference::WorkQueue>> queues;
+  std::shared_ptr<plugrad::reference::WorkQueue> own_queue;  // null: the calling thread
 };
 
 struct pgr_buffer : plugrad::sdk::HostBuffer {};

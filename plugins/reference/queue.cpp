@@ -77,7 +77,7 @@ void destroy(pgr_device* device, pgr_queue* queue) {
 pgr_status finish(pgr_device* device, pgr_queue* queue, pgr_error* error) {
   return sdk::guard(error, [&] {
     require_interface(device->claims.has_queue, "pgr.queue");
-    if (queue) queue->work->finish();
+    if (WorkQueue* worker = work_queue_of(*device, queue)) worker->finish();
   });
 }
 
@@ -87,11 +87,12 @@ pgr_status record(pgr_device* device, pgr_queue* queue, pgr_event** out, pgr_err
     sdk::require(out != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out is NULL");
     auto event = std::make_unique<pgr_event>(pgr_event{std::make_shared<EventState>()});
     // Ends before its queue does, so the queue may be named without keeping it.
-    WorkQueue* work = queue ? queue->work.get() : nullptr;
-    submit(queue, {[device, work, state = event->state] {
-                     state->mark(device_now_ns(*device), work ? work->failure() : std::nullopt);
-                   },
-                   {}});
+    WorkQueue* work = work_queue_of(*device, queue);
+    submit(*device, queue,
+           {[device, work, state = event->state] {
+              state->mark(device_now_ns(*device), work ? work->failure() : std::nullopt);
+            },
+            {}});
     *out = event.release();
   });
 }
@@ -100,7 +101,7 @@ pgr_status wait(pgr_device* device, pgr_queue* queue, pgr_event* event, pgr_erro
   return sdk::guard(error, [&] {
     require_interface(device->claims.has_queue, "pgr.queue");
     sdk::require(event != nullptr, PGR_STATUS_INVALID_ARGUMENT, "event is NULL");
-    submit(queue, {[state = event->state] { state->wait_for_ever(); }, {}});
+    submit(*device, queue, {[state = event->state] { state->wait_for_ever(); }, {}});
   });
 }
 

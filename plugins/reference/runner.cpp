@@ -56,8 +56,9 @@ pgr_status launch(pgr_device* device, pgr_queue* queue, pgr_kernel* kernel,
     LaunchWork launch = read_launch(*device, kernel, desc);
     uint64_t time_ns = 0;
     const bool is_timed = out_time_ns && sdk::read(desc).timing;
-    submit(queue, make_work(*device, std::move(launch), is_timed ? &time_ns : nullptr));
-    if (is_timed && queue) queue->work->finish();
+    submit(*device, queue, make_work(*device, std::move(launch), is_timed ? &time_ns : nullptr));
+    WorkQueue* const worker = work_queue_of(*device, queue);
+    if (is_timed && worker) worker->finish();
     if (out_time_ns) *out_time_ns = time_ns;
   });
 }

@@ -70,9 +70,13 @@ void WorkQueue::run_all() {
   }
 }
 
-void submit(pgr_queue* queue, Work work) {
-  if (queue)
-    queue->work->submit(std::move(work));
+WorkQueue* work_queue_of(pgr_device& device, pgr_queue* queue) {
+  return queue ? queue->work.get() : device.own_queue.get();
+}
+
+void submit(pgr_device& device, pgr_queue* queue, Work work) {
+  if (WorkQueue* worker = work_queue_of(device, queue))
+    worker->submit(std::move(work));
   else
     work.run();
 }

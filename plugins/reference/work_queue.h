@@ -1,5 +1,5 @@
 // Work in order on a thread of its own. Who queues work goes on at once; the NULL queue is the
-// calling thread itself.
+// calling thread itself, or a thread too where the device was opened without synchrony.
 #pragma once
 
 #include <condition_variable>
@@ -52,8 +52,9 @@ class WorkQueue {
   std::thread thread_;
 };
 
-// On the queue, or at once on the calling thread where it is NULL.
-void submit(pgr_queue* queue, Work work);
+// What works for the handle; null: the calling thread, at once.
+WorkQueue* work_queue_of(pgr_device& device, pgr_queue* queue);
+void submit(pgr_device& device, pgr_queue* queue, Work work);
 
 // Waits for the work that holds this, on any queue of the device.
 void wait_for(pgr_device& device, const void* held);

@@ -1,5 +1,7 @@
 #include "engine/canonical.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace plugrad::engine {
@@ -16,6 +18,12 @@ void CanonicalGraph::begin(const Graph& graph) {
   words_.clear();
   roots_.clear();
   inputs_.clear();
+  devices_used_.clear();
+}
+
+void CanonicalGraph::note_device(uint32_t device) {
+  if (std::ranges::find(devices_used_, device) == devices_used_.end())
+    devices_used_.push_back(device);
 }
 
 void CanonicalGraph::walk(const Graph& graph, Shapes& shapes, Devices& devices, uint32_t device,
@@ -87,6 +95,7 @@ void CanonicalGraph::finish(Id id) {
       put_list(graph_->list(static_cast<ListId>(node.arg)));
       break;
   }
+  if (node.op == Op::Copy) note_device(static_cast<uint32_t>(node.arg));
   walk_of_[id] = walk_;
   number_of_[id] = static_cast<uint32_t>(order_.size());
   order_.push_back(id);
@@ -96,6 +105,7 @@ void CanonicalGraph::finish(Id id) {
 // Two nodes with one value and one shape are one input: a cut tensor and the expression it was.
 void CanonicalGraph::finish_input(Id id, const ValuePtr& value) {
   walk_of_[id] = walk_;
+  note_device(value->device);
   const ListId shape = shapes_->id(id);
   if (value->walk == walk_ && value->walk_shape == shape) {
     number_of_[id] = value->walk_number;

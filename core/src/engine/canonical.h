@@ -25,6 +25,9 @@ class CanonicalGraph {
   /// Of structure, shapes, dtypes, devices and which roots: equal graphs have equal keys.
   Hash128 key() const { return hash128(std::as_bytes(std::span(words_))); }
 
+  /// Devices of inputs, and those that something is copied to.
+  std::span<const uint32_t> devices_used() const { return devices_used_; }
+
   /// The inputs' values, in canonical order; taken once.
   std::vector<ValuePtr> take_inputs() { return std::move(inputs_); }
 
@@ -45,6 +48,7 @@ class CanonicalGraph {
   void finish_input(Id id, const ValuePtr& value);
   uint64_t new_arg(Graph& scratch, size_t number) const;
   void put_list(std::span<const int64_t> list);
+  void note_device(uint32_t device);
 
   const Graph* graph_ = nullptr;
   Shapes* shapes_ = nullptr;
@@ -57,6 +61,7 @@ class CanonicalGraph {
   std::vector<uint64_t> words_;
   std::vector<uint32_t> roots_;
   std::vector<ValuePtr> inputs_;
+  std::vector<uint32_t> devices_used_;
   std::vector<std::pair<Id, uint32_t>> stack_;  // node, next source
 };
 

@@ -70,9 +70,8 @@ std::shared_ptr<Value> Session::readable_value(TensorState& state) {
     return parts_->values.find(id) && is_stored(id, state.device);
   };
   Id base = state.node;
-  while (!has_value(base) &&
-         (graph_[base].op == Op::Reshape || graph_[base].op == Op::Detach ||
-          graph_[base].op == Op::Function))
+  while (!has_value(base) && (graph_[base].op == Op::Reshape || graph_[base].op == Op::Detach ||
+                              graph_[base].op == Op::Function))
     base = graph_.sources(base)[0];
   if (has_value(base)) return parts_->values.share(base);
   const Id root = graph_.add(Op::Contiguous, graph_[base].dtype, {base});
@@ -84,22 +83,29 @@ std::shared_ptr<Value> Session::readable_value(TensorState& state) {
   return parts_->values.share(root);
 }
 
+// Waits for the device with the session open to others: a buffer that somebody holds stays as it
+// is.
 void Session::read(TensorState& state, std::span<std::byte> out) {
+  if (const auto buffer = read_or_find_buffer(state, out)) buffer->copy_out(out.data(), out.size());
+}
+
+// The buffer that `out` is to be filled from, unless it is filled.
+std::shared_ptr<runtime::Buffer> Session::read_or_find_buffer(TensorState& state,
+                                                              std::span<std::byte> out) {
   const Guard guard(mutex_);
   safe_point();
   const DType dtype = strong(graph_[state.node].dtype);
   const uint64_t needed = static_cast<uint64_t>(element_count(shape(state.node))) * size_of(dtype);
   require(out.size() == needed, "[read] the value takes {} bytes, {} were given", needed,
           out.size());
-  if (needed == 0) return;
+  if (needed == 0) return nullptr;
   if (const auto constant = constant_value(state.node)) {
-    return fill(out, storage_bits(*constant, dtype), size_of(dtype));
+    fill(out, storage_bits(*constant, dtype), size_of(dtype));
+    return nullptr;
   }
   const auto value = readable_value(state);
-  if (value->buffer)
-    value->buffer->copy_out(out.data(), needed);
-  else
-    std::memcpy(out.data(), value->host.data(), needed);
+  if (!value->buffer) std::memcpy(out.data(), value->host.data(), needed);
+  return value->buffer;
 }
 
 std::optional<std::vector<std::byte>> Session::peek(const TensorState& state) {
@@ -120,29 +126,29 @@ std::optional<std::vector<std::byte>> Session::peek(const TensorState& state) {
   return bytes;
 }
 
-uint64_t Session::read_element(TensorState& state) {
-  const int64_t count = element_count(shape(state.node));
-  require(count == 1, "[item] the tensor has {} elements; only a tensor with one has an item",
-          count);
+std::pair<uint64_t, DType> Session::read_element(TensorState& state) {
+  DType dtype;
+  {
+    const Guard guard(mutex_);
+    const int64_t count = element_count(shape(state.node));
+    require(count == 1, "[item] the tensor has {} elements; only a tensor with one has an item",
+            count);
+    dtype = strong(graph_[state.node].dtype);
+  }
   uint64_t stored = 0;
-  const DType dtype = strong(graph_[state.node].dtype);
   read(state, std::as_writable_bytes(std::span(&stored, 1)).first(size_of(dtype)));
-  return constant_bits(stored, dtype);
+  return {constant_bits(stored, dtype), dtype};
 }
 
 double Session::item(TensorState& state) {
-  const Guard guard(mutex_);
-  const uint64_t bits = read_element(state);
-  const DType dtype = strong(graph_[state.node].dtype);
+  const auto [bits, dtype] = read_element(state);
   if (is_float(dtype)) return std::bit_cast<double>(bits);
   return dtype == DType::U64 ? static_cast<double>(bits)
                              : static_cast<double>(static_cast<int64_t>(bits));
 }
 
 int64_t Session::item_int(TensorState& state) {
-  const Guard guard(mutex_);
-  const uint64_t bits = read_element(state);
-  const DType dtype = strong(graph_[state.node].dtype);
+  const auto [bits, dtype] = read_element(state);
   return is_float(dtype) ? float_to_int(std::bit_cast<double>(bits), DType::I64)
                          : static_cast<int64_t>(bits);
 }

@@ -45,12 +45,18 @@ Hash128 plan_key(const Hash128& graph, uint32_t default_device, const schedule::
   return hash128(std::as_bytes(std::span(words)));
 }
 
-schedule::Options plan_options(const runtime::Device& device) {
-  const pgr_device_caps& caps = device.caps();
+// What suits every device that the plan runs on: the work is cut for the one with most threads, and
+// a kernel takes what the one with the fewest parameters takes.
+schedule::Options plan_options(DeviceTable& devices, std::span<const uint32_t> used) {
   schedule::Options options;
   options.fast_math = settings().fast_math;
-  options.threads = std::max(1u, caps.threads);
-  if (caps.max_params != 0) options.max_params = caps.max_params;
+  uint32_t least_params = UINT32_MAX;
+  for (uint32_t number : used) {
+    const pgr_device_caps& caps = devices.open(number).caps();
+    options.threads = std::max(options.threads, caps.threads);
+    if (caps.max_params != 0) least_params = std::min(least_params, caps.max_params);
+  }
+  if (least_params != UINT32_MAX) options.max_params = least_params;
   return options;
 }
 
@@ -167,13 +173,19 @@ void Session::release_tape(TensorState& state) {
   if (is_stored(base, state.device)) cut(state, base);
 }
 
+// Of the graph that was just walked; constants alone are computed on the default device.
+schedule::Options Session::options_of_walk(uint32_t default_device) {
+  const auto used = parts_->canonical.devices_used();
+  return plan_options(parts_->devices, used.empty() ? std::span(&default_device, 1) : used);
+}
+
 schedule::Plan Session::planned(std::span<const Id> roots, uint32_t default_device) {
   parts_->canonical.walk(graph_, *shapes_, *devices_, only_device(roots, default_device),
                          parts_->values, roots);
+  const auto options = options_of_walk(default_device);
   CanonicalGraph::Scratch scratch = parts_->canonical.copy();
   parts_->canonical.take_inputs();
-  return schedule::make_plan(scratch.graph, scratch.roots, scratch.inputs, default_device,
-                             plan_options(parts_->devices.open(default_device)));
+  return schedule::make_plan(scratch.graph, scratch.roots, scratch.inputs, default_device, options);
 }
 
 std::shared_ptr<ReadyPlan> Session::make_ready(uint32_t default_device,
@@ -209,12 +221,13 @@ uint32_t Session::only_device(std::span<const Id> roots, uint32_t default_device
 std::shared_ptr<ReadyPlan> Session::ready_plan(std::span<const Id> roots, uint32_t default_device) {
   Statistics& statistics = parts_->statistics;
   const auto kernel_options = KernelOptions::from_settings();
-  const auto options = plan_options(parts_->devices.open(default_device));
+  schedule::Options options;
   Hash128 key;
   {
     const Stopwatch watch(statistics.lookup_ns);
     parts_->canonical.walk(graph_, *shapes_, *devices_, only_device(roots, default_device),
                            parts_->values, roots);
+    options = options_of_walk(default_device);
     key = plan_key(parts_->canonical.key(), default_device, options, kernel_options);
     if (const auto* known = parts_->plans.find(key)) {
       ++statistics.plan_cache_hits;

@@ -28,6 +28,10 @@ struct Options;
 struct Plan;
 }  // namespace plugrad::schedule
 
+namespace plugrad::runtime {
+class Buffer;
+}
+
 namespace plugrad::engine {
 
 /// What a Tensor (or a UOp in user hands) denotes: a root of the session's graph. Made by
@@ -189,6 +193,7 @@ class Session {
   RootGroups missing_roots(States states);
   uint32_t only_device(std::span<const Id> roots, uint32_t default_device);
   std::shared_ptr<ReadyPlan> ready_plan(std::span<const Id> roots, uint32_t default_device);
+  schedule::Options options_of_walk(uint32_t default_device);
   schedule::Plan planned(std::span<const Id> roots, uint32_t default_device);
   std::shared_ptr<ReadyPlan> make_ready(uint32_t default_device, const schedule::Options& options,
                                         const KernelOptions& kernel_options);
@@ -203,7 +208,10 @@ class Session {
   // read.cpp
   std::optional<uint64_t> constant_value(Id node);
   std::shared_ptr<Value> readable_value(TensorState& state);
-  uint64_t read_element(TensorState& state);
+  std::shared_ptr<runtime::Buffer> read_or_find_buffer(TensorState& state,
+                                                       std::span<std::byte> out);
+  /// The bits of the single element, and its dtype.
+  std::pair<uint64_t, DType> read_element(TensorState& state);
 
   // memory.cpp
   const std::vector<Id>& mark();

@@ -123,6 +123,7 @@ pgr_buffer* Allocator::take_fresh(std::uint64_t class_bytes, std::uint32_t flags
     if (attempt == 2) throw_out_of_memory(class_bytes, said);
     if (attempt == 1) ask_to_reclaim(class_bytes, true);
     flush();
+    if (wait_) wait_();
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -35,6 +36,8 @@ class Allocator {
   void give(pgr_buffer* buffer, std::uint64_t class_bytes, std::uint32_t flags) noexcept;
   void flush();
   void set_reclaim(Reclaim reclaim);
+  /// How to wait for the device, which may free memory only when the work on it is done.
+  void set_wait(std::function<void()> wait) { wait_ = std::move(wait); }
   MemoryStats stats() const;
   void reset_peak();
 
@@ -58,6 +61,7 @@ class Allocator {
   std::map<Key, std::vector<pgr_buffer*>> cached_;
   MemoryStats stats_;
   Reclaim reclaim_;
+  std::function<void()> wait_;
 };
 
 }  // namespace plugrad::runtime

@@ -21,10 +21,14 @@ Hash128 kernel_key(std::span<const std::byte> ir, std::string_view name,
   return hash128(as_bytes(text));
 }
 
-void require_range(const Buffer& buffer, std::uint64_t offset, std::uint64_t size) {
-  ensure(size <= buffer.size_bytes() && offset <= buffer.size_bytes() - size,
-         "[copy] bytes {} to {} of a buffer of {} bytes", offset, offset + size,
-         buffer.size_bytes());
+// What a launch asked for and what the device allows, for the error of one that it refused.
+std::string launch_sizes(const pgr_launch_desc& desc, const pgr_device_caps& caps) {
+  const auto three = [](const auto& n) { return fmt::format("{} x {} x {}", n[0], n[1], n[2]); };
+  return fmt::format(
+      "; it was launched with {} groups of {} work-items and {} buffers; the device allows {} "
+      "groups of {} work-items, {} in all, with {} bytes of local memory (0: not stated)",
+      three(desc.group_count), three(desc.local_size), desc.buffer_count, three(caps.max_groups),
+      three(caps.max_local_size), caps.max_local_total, caps.local_bytes);
 }
 
 }  // namespace
@@ -53,22 +57,29 @@ bool Buffer::is_part() const {
   return class_bytes_ == kPartOfAnother;
 }
 
+void Buffer::require_range(std::uint64_t offset_bytes, std::uint64_t size_bytes) const {
+  ensure(size_bytes <= size_bytes_ && offset_bytes <= size_bytes_ - size_bytes,
+         "[copy] bytes {} to {} of a buffer of {} bytes", offset_bytes, offset_bytes + size_bytes,
+         size_bytes_);
+}
+
 void Buffer::copy_in(const void* src, std::uint64_t size_bytes, std::uint64_t offset_bytes) {
-  require_range(*this, offset_bytes, size_bytes);
+  require_range(offset_bytes, size_bytes);
   DeviceState& d = device_->state();
   d.calls.require_usable("copy_in");
   if (size_bytes == 0) return;
-  d.calls.check("copy_in", [&](pgr_error* e) {
+  d.on_queue("copy_in", [&](pgr_error* e) {
     return d.allocator_api.copy_in(d.handle, nullptr, handle_, offset_bytes, src, size_bytes, e);
   });
 }
 
 void Buffer::copy_out(void* dst, std::uint64_t size_bytes, std::uint64_t offset_bytes) const {
-  require_range(*this, offset_bytes, size_bytes);
+  require_range(offset_bytes, size_bytes);
   DeviceState& d = device_->state();
   d.calls.require_usable("copy_out");
   if (size_bytes == 0) return;
-  d.calls.check("copy_out", [&](pgr_error* e) {
+  if (d.is_asynchronous) device_->synchronize();  // others may use the queue meanwhile
+  d.on_queue("copy_out", [&](pgr_error* e) {
     return d.allocator_api.copy_out(d.handle, nullptr, dst, handle_, offset_bytes, size_bytes, e);
   });
 }
@@ -82,7 +93,7 @@ void Buffer::fill(std::span<const std::byte> pattern) {
   d.calls.require_usable("fill");
   if (size_bytes_ == 0) return;
   if (offered(d.allocator_api.fill)) {
-    d.calls.check("fill", [&](pgr_error* e) {
+    d.on_queue("fill", [&](pgr_error* e) {
       return d.allocator_api.fill(d.handle, nullptr, handle_, 0, size_bytes_, pattern.data(),
                                   pattern.size(), e);
     });
@@ -93,28 +104,9 @@ void Buffer::fill(std::span<const std::byte> pattern) {
   copy_in(host.data(), host.size());
 }
 
-void copy(Buffer& dst, std::uint64_t dst_offset_bytes, const Buffer& src,
-          std::uint64_t src_offset_bytes, std::uint64_t size_bytes) {
-  require_range(dst, dst_offset_bytes, size_bytes);
-  require_range(src, src_offset_bytes, size_bytes);
-  if (size_bytes == 0) return;
-  DeviceState& d = dst.device().state();
-  d.calls.require_usable("copy");
-  if (&dst.device() == &src.device() && offered(d.allocator_api.copy)) {
-    d.calls.check("copy", [&](pgr_error* e) {
-      return d.allocator_api.copy(d.handle, nullptr, dst.handle(), dst_offset_bytes, src.handle(),
-                                  src_offset_bytes, size_bytes, e);
-    });
-    return;
-  }
-  std::vector<std::byte> host(size_bytes);
-  src.copy_out(host.data(), size_bytes, src_offset_bytes);
-  dst.copy_in(host.data(), size_bytes, dst_offset_bytes);
-}
-
 std::shared_ptr<Buffer> sub_buffer(const std::shared_ptr<Buffer>& parent,
                                    std::uint64_t offset_bytes, std::uint64_t size_bytes) {
-  require_range(*parent, offset_bytes, size_bytes);
+  parent->require_range(offset_bytes, size_bytes);
   DeviceState& d = parent->device().state();
   d.calls.require_usable("sub_buffer");
   const std::uint64_t align = std::max(1u, d.caps.buffer_align_bytes);
@@ -227,9 +219,16 @@ void Device::launch(const Kernel& kernel, const Launch& launch, std::uint64_t* t
   std::copy_n(launch.group_count.begin(), 3, desc.group_count);
   std::copy_n(launch.local_size.begin(), 3, desc.local_size);
   desc.timing = time_ns ? 1 : 0;
-  d.calls.check("launch", kernel.name(), [&](pgr_error* e) {
-    return d.runner.launch(d.handle, nullptr, kernel.handle(), &desc, time_ns, e);
-  });
+  const std::lock_guard lock(d.queue_mutex);
+  d.calls.check(
+      "launch", kernel.name(),
+      [&](pgr_error* e) {
+        return d.runner.launch(d.handle, nullptr, kernel.handle(), &desc, time_ns, e);
+      },
+      [&](pgr_status status) {
+        return status == PGR_STATUS_LIMIT_EXCEEDED ? launch_sizes(desc, d.caps) : "";
+      });
+  if (d.is_asynchronous && !time_ns) d.calls.underway().launched(kernel.name());
 }
 
 void Device::shut_down() {
@@ -240,7 +239,9 @@ void Device::synchronize() {
   DeviceState& d = *state_;
   d.calls.require_usable("synchronize");
   if (!offered(d.device.synchronize)) return;  // synchronous: everything has finished
+  const std::uint64_t covered = d.is_asynchronous ? d.calls.underway().count() : 0;
   d.calls.check("synchronize", [&](pgr_error* e) { return d.device.synchronize(d.handle, e); });
+  if (covered) d.calls.underway().waited(covered);
 }
 
 }  // namespace plugrad::runtime

@@ -46,6 +46,8 @@ class Buffer : public LiveNode<Buffer> {
   std::uint64_t size_bytes() const { return size_bytes_; }
   /// Whether it is a range of another buffer.
   bool is_part() const;
+  /// Errors: Internal where bytes [offset, offset + size) are not all in it.
+  void require_range(std::uint64_t offset_bytes, std::uint64_t size_bytes) const;
 
   /// The host's bytes may be reused on return. Errors: Internal when out of range.
   void copy_in(const void* src, std::uint64_t size_bytes, std::uint64_t offset_bytes = 0);
@@ -61,7 +63,8 @@ class Buffer : public LiveNode<Buffer> {
   std::uint32_t flags_;
 };
 
-/// Within a device by the device, between devices through host memory.
+/// Within a device by the device, between devices through host memory: mapped where a device shares
+/// memory with the host, else in pieces. Ordered after earlier work of both devices.
 void copy(Buffer& dst, std::uint64_t dst_offset_bytes, const Buffer& src,
           std::uint64_t src_offset_bytes, std::uint64_t size_bytes);
 

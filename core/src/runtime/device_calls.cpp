@@ -48,8 +48,28 @@ void DeviceCalls::throw_lost(std::string_view call) const {
                 call, name_, lost_because_);
 }
 
+// Whether a failure with this status can be that of work that was queued before.
+std::string DeviceCalls::earlier_kernels(pgr_status status) const {
+  switch (status) {
+    case PGR_STATUS_INVALID_ARGUMENT:
+    case PGR_STATUS_UNSUPPORTED:
+    case PGR_STATUS_OUT_OF_MEMORY:
+    case PGR_STATUS_COMPILE_FAILED:
+    case PGR_STATUS_BAD_BINARY:
+    case PGR_STATUS_LIMIT_EXCEEDED:
+      return "";
+    default:
+      break;
+  }
+  const std::string names = underway_.names();
+  return names.empty()
+             ? ""
+             : "; an earlier kernel may be what failed, launched since the last wait: " + names;
+}
+
 void DeviceCalls::fail(const char* call, std::string_view subject, pgr_status status,
-                       const std::string& said) {
+                       const std::string& plugin_said) {
+  const std::string said = plugin_said + earlier_kernels(status);
   const std::string what = with_subject(call, subject);
   if (status != PGR_STATUS_DEVICE_LOST) throw_status(name_, what, status, said);
   {

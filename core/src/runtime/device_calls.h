@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "runtime/status.h"
+#include "runtime/underway.h"
 
 namespace plugrad::runtime {
 
@@ -33,9 +34,9 @@ class DeviceCalls {
   void mark_shut_down() { gone_ = kShutDown; }
 
   /// Calls f(error) -> status and throws unless it is OK. `subject`: what it is done with, such as
-  /// the name of a kernel.
-  template <class F>
-  void check(const char* call, std::string_view subject, const F& f) {
+  /// the name of a kernel. details(status) says more of a failure.
+  template <class F, class Details>
+  void check(const char* call, std::string_view subject, const F& f, const Details& details) {
     CallError error;
     pgr_status status = PGR_STATUS_OK;
     try {
@@ -44,7 +45,11 @@ class DeviceCalls {
       fail(call, subject, PGR_STATUS_INTERNAL, describe_escaped());
     }
     if (status != PGR_STATUS_OK) [[unlikely]]
-      fail(call, subject, status, error.message());
+      fail(call, subject, status, error.message() + details(status));
+  }
+  template <class F>
+  void check(const char* call, std::string_view subject, const F& f) {
+    check(call, subject, f, [](pgr_status) { return ""; });
   }
   template <class F>
   void check(const char* call, const F& f) {
@@ -65,6 +70,9 @@ class DeviceCalls {
     }
   }
 
+  /// What an asynchronous device may still be working on.
+  Underway& underway() { return underway_; }
+
   /// Forks between the process that loaded this code and this one.
   static unsigned fork_count;
 
@@ -73,6 +81,7 @@ class DeviceCalls {
 
   [[noreturn]] void refuse(const char* call) const;
   [[noreturn]] void throw_lost(std::string_view call) const;
+  std::string earlier_kernels(pgr_status status) const;
   void log_escaped(const char* call) noexcept;
 
   const std::string name_;
@@ -80,6 +89,7 @@ class DeviceCalls {
   std::atomic<unsigned char> gone_{kThere};
   mutable std::mutex mutex_;
   std::string lost_because_;
+  Underway underway_;
 };
 
 }  // namespace plugrad::runtime

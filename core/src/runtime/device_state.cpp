@@ -31,6 +31,9 @@ void query_interfaces(DeviceState& s) {
   s.has_renderer = s.plugin->interface("pgr.renderer", PGR_STRUCT_RENDERER_API, s.renderer);
   if (!s.has_renderer) adopt_named_renderer(s);
   s.has_compiler = s.plugin->interface("pgr.compiler", PGR_STRUCT_COMPILER_API, s.compiler);
+  s.is_asynchronous = s.plugin->interface("pgr.queue", PGR_STRUCT_QUEUE_API, s.queue);
+  s.has_graph = s.plugin->interface("pgr.graph", PGR_STRUCT_GRAPH_API, s.graph);
+  s.has_profile = s.plugin->interface("pgr.profile", PGR_STRUCT_PROFILE_API, s.profile);
   require_slots(s, "pgr.device", s.device.info, s.device.caps);
   const pgr_allocator_api& a = s.allocator_api;
   require_slots(s, "pgr.allocator", a.alloc, a.free, a.copy_in, a.copy_out);
@@ -41,17 +44,9 @@ void list_claims(DeviceState& s) {
   s.claims = {"pgr.device", "pgr.allocator", "pgr.runner"};
   if (s.has_renderer && !s.renders_by_component) s.claims.push_back("pgr.renderer");
   if (s.has_compiler) s.claims.push_back("pgr.compiler");
-  const pgr_plugin_api& api = s.plugin->api();
-  for (const char* name : {"pgr.queue", "pgr.graph", "pgr.profile"}) {
-    pgr_string text = c_string(name);
-    const void* table = nullptr;
-    CallError error;
-    std::string escaped;
-    pgr_status status = guarded(error, escaped, [&](pgr_error* e) {
-      return api.query_interface(api.plugin, &text, PGR_API_MINOR, &table, e);
-    });
-    if (status == PGR_STATUS_OK && table) s.claims.push_back(name);
-  }
+  if (s.is_asynchronous) s.claims.push_back("pgr.queue");
+  if (s.has_graph) s.claims.push_back("pgr.graph");
+  if (s.has_profile) s.claims.push_back("pgr.profile");
 }
 
 void read_info(DeviceState& s) {
@@ -92,6 +87,8 @@ DeviceState::~DeviceState() {
 // In a forked child its threads and driver state stayed in the parent.
 void DeviceState::shut_down() noexcept {
   if (!calls.is_reachable()) return;
+  if (plugin_handle && is_asynchronous && offered(device.synchronize))
+    calls.quietly("synchronize", [&] { device.synchronize(handle, nullptr); });
   kernels.clear();
   loaded.each([&](Kernel& kernel) {
     calls.quietly("unload", [&] { runner.unload(handle, kernel.program()); });
@@ -133,6 +130,10 @@ std::unique_ptr<DeviceState> make_device_state(const Plugin& plugin, std::uint32
   list_claims(*s);
   s->allocator = std::make_unique<Allocator>(s->calls, s->allocator_api, s->handle,
                                              s->info.memory_bytes, !s->keeps_nothing());
+  if (s->is_asynchronous && offered(s->device.synchronize))
+    s->allocator->set_wait([d = s.get()] {
+      d->calls.quietly("synchronize", [&] { d->device.synchronize(d->handle, nullptr); });
+    });
   return s;
 }
 

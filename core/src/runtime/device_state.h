@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -35,11 +36,21 @@ struct DeviceState : DeviceTables {
   LayerStack layers;
   bool has_renderer = false, has_compiler = false;
   bool renders_by_component = false;  // by the SDK's renderer, which its manifest names
+  bool has_graph = false, has_profile = false;
+  bool is_asynchronous = false;  // has pgr.queue: launches and copies may return before they ran
+  std::mutex queue_mutex;        // the device's in-order queue takes one call at a time
 
   std::unique_ptr<Allocator> allocator;
   KernelCache kernels;
   LiveList<Buffer> buffers;
   LiveList<Kernel> loaded;
+
+  /// A call that works on the device's in-order queue: check()'s rules, one at a time.
+  template <class F>
+  void on_queue(const char* call, const F& f) {
+    const std::lock_guard lock(queue_mutex);
+    calls.check(call, f);
+  }
 
   /// Whether a layer wants to see every allocation and its end.
   bool keeps_nothing() const;

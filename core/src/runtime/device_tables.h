@@ -14,6 +14,9 @@ struct DeviceTables {
   pgr_runner_api runner{};
   pgr_renderer_api renderer{};
   pgr_compiler_api compiler{};
+  pgr_queue_api queue{};
+  pgr_graph_api graph{};
+  pgr_profile_api profile{};
 };
 
 }  // namespace plugrad::runtime

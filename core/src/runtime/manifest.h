@@ -26,7 +26,8 @@ std::string manifest_difference(std::string_view note, std::string_view file);
 std::string manifest_refusal(const Manifest& manifest, std::string& hint);
 
 /// Whether one of the paths is there, which may have wildcards; with none given, too. Tells whether
-/// the driver that a plugin needs (its probes), or hardware (its default_probes), seems to be there.
+/// the driver that a plugin needs (its probes), or hardware (its default_probes), seems to be
+/// there.
 bool probes_pass(const std::vector<std::string>& paths);
 
 }  // namespace plugrad::runtime

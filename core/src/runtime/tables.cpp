@@ -28,5 +28,15 @@ void fill_stubs(pgr_compiler_api& t) {
 void fill_stubs(pgr_runner_api& t) {
   fill(t.load, t.kernel, t.limits, t.launch, t.unload);
 }
+void fill_stubs(pgr_queue_api& t) {
+  fill(t.create, t.destroy, t.finish, t.record, t.wait, t.event_wait, t.event_time,
+       t.event_destroy);
+}
+void fill_stubs(pgr_graph_api& t) {
+  fill(t.build, t.patch_buffer, t.patch_scalar, t.replay, t.destroy);
+}
+void fill_stubs(pgr_profile_api& t) {
+  fill(t.calibrate, t.counter);
+}
 
 }  // namespace plugrad::runtime

@@ -10,6 +10,8 @@
 
 #include "plugrad/plugin_api/compiler.h"
 #include "plugrad/plugin_api/device.h"
+#include "plugrad/plugin_api/graph.h"
+#include "plugrad/plugin_api/queue.h"
 #include "plugrad/plugin_api/runner.h"
 #include "runtime/status.h"
 
@@ -62,5 +64,8 @@ void fill_stubs(pgr_allocator_api& t);
 void fill_stubs(pgr_renderer_api& t);
 void fill_stubs(pgr_compiler_api& t);
 void fill_stubs(pgr_runner_api& t);
+void fill_stubs(pgr_queue_api& t);
+void fill_stubs(pgr_graph_api& t);
+void fill_stubs(pgr_profile_api& t);
 
 }  // namespace plugrad::runtime

@@ -32,6 +32,9 @@ class MemoryDevice {
     fill_stubs(t.renderer);
     fill_stubs(t.compiler);
     fill_stubs(t.runner);
+    fill_stubs(t.queue);
+    fill_stubs(t.graph);
+    fill_stubs(t.profile);
     return t;
   }
 
