@@ -26,7 +26,7 @@ MANDATORY = {"add": INTS + FLOATS, "mul": INTS + FLOATS, "neg": INTS + FLOATS, "
 
 def words(full):
     yield ""
-    yield from ("lanes", "local")
+    yield from ("lanes", "local", "synchrony")
     yield from OPTIONAL
     yield from DTYPES
     # Memory that does not hold a dtype does not compute on it either.

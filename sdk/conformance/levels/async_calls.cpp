@@ -11,6 +11,12 @@ const pgr_queue_api& queue_api_of(Device& device) {
 
 }  // namespace
 
+Buffer settled_ints(Device& device, std::span<const int32_t> values) {
+  Buffer buffer = make_ints(device, values);
+  device.synchronize();
+  return buffer;
+}
+
 // A device of a plugin with queues may have been opened without them.
 Queues::Queues(Device& device) : tables(device), api(queue_api_of(device)) {
   const Queue exists(*this);

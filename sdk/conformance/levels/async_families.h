@@ -61,6 +61,10 @@ class Event {
   pgr_event* handle_ = nullptr;
 };
 
+// Buffers of i32 as any queue sees them: they are filled by the device's own queue, for which other
+// queues do not wait.
+Buffer settled_ints(Device& device, std::span<const int32_t> values);
+
 void add_queue_tests(Tests& tests);
 void add_graph_tests(Tests& tests);
 void add_time_tests(Tests& tests);

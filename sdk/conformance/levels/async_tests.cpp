@@ -14,8 +14,9 @@ std::vector<int32_t> one(int32_t value) {
   return {value};
 }
 
-void write_one(Buffer& buffer, int32_t value) {
+void write_one(Device& device, Buffer& buffer, int32_t value) {
   buffer.write(std::as_bytes(std::span(&value, 1)));
+  device.synchronize();
 }
 
 void check_order_in_queue(Context& context) {
@@ -23,7 +24,7 @@ void check_order_in_queue(Context& context) {
   Queue queue(queues);
   const SlowKernel slow(queues.tables.device);
   const uint64_t steps = slow.steps_for(2);
-  Buffer value = make_ints(queues.tables.device, one(1));
+  Buffer value = settled_ints(queues.tables.device, one(1));
   for (int i = 0; i < 12; ++i) queue.launch(slow.kernel(), {value.handle()}, {steps});
   expect_ints("12 launches on one queue", queue.read(value), one(slow_result(1, 12 * steps)));
 }
@@ -34,7 +35,7 @@ void check_copies_in_queue(Context& context) {
   Device& device = queues.tables.device;
   const SlowKernel slow(device);
   const uint64_t steps = slow.steps_for(4);
-  Buffer a = make_ints(device, one(0)), b = make_ints(device, one(0));
+  Buffer a = settled_ints(device, one(0)), b = settled_ints(device, one(0));
   for (int32_t round = 1; round <= 4; ++round) {
     std::vector<int32_t> start = one(round);
     queue.write(a, std::as_bytes(std::span(start)));
@@ -54,7 +55,7 @@ void check_fill_in_queue(Context& context) {
   require_offered(t.memory.fill, "pgr.allocator fill");
   const SlowKernel slow(t.device);
   const uint64_t steps = slow.steps_for(10);
-  Buffer value = make_ints(t.device, one(1));
+  Buffer value = settled_ints(t.device, one(1));
   queue.launch(slow.kernel(), {value.handle()}, {steps});
   const int32_t pattern = 77;
   expect_ok_or_unsupported("allocator.fill on a queue", [&](pgr_error* error) {
@@ -71,7 +72,7 @@ void check_finish(Context& context) {
   const SlowKernel slow(queues.tables.device);
   const uint64_t steps = slow.steps_for(kLongMs);
   for (int32_t round = 0; round < 3; ++round) {
-    Buffer value = make_ints(queues.tables.device, one(round));
+    Buffer value = settled_ints(queues.tables.device, one(round));
     queue.launch(slow.kernel(), {value.handle()}, {steps});
     queue.finish();
     expect_ints("a value behind finish", read_ints(value), one(slow_result(round, steps)));
@@ -84,7 +85,7 @@ void check_event_wait(Context& context) {
   const SlowKernel slow(queues.tables.device);
   const uint64_t steps = slow.steps_for(kLongMs);
   for (int32_t round = 0; round < 3; ++round) {
-    Buffer value = make_ints(queues.tables.device, one(round));
+    Buffer value = settled_ints(queues.tables.device, one(round));
     queue.launch(slow.kernel(), {value.handle()}, {steps});
     Event event(queues, queue);
     event.wait_for_ever();
@@ -98,12 +99,12 @@ void check_synchronize(Context& context) {
   Device& device = queues.tables.device;
   const SlowKernel slow(device);
   const uint64_t steps = slow.steps_for(kLongMs);
-  Buffer a = make_ints(device, one(1)), b = make_ints(device, one(2));
+  Buffer a = settled_ints(device, one(1)), b = settled_ints(device, one(2));
   // Each queue is the slower one once.
   for (int32_t round = 0; round < 2; ++round) {
     const uint64_t of_a = round ? steps : steps / 4, of_b = round ? steps / 4 : steps;
-    write_one(a, 1);
-    write_one(b, 2);
+    write_one(device, a, 1);
+    write_one(device, b, 2);
     first.launch(slow.kernel(), {a.handle()}, {of_a});
     second.launch(slow.kernel(), {b.handle()}, {of_b});
     device.synchronize();
@@ -120,7 +121,7 @@ void check_events_order_queues(Context& context) {
   Device& device = queues.tables.device;
   const SlowKernel slow(device);
   const uint64_t steps = slow.steps_for(15);
-  Buffer value = make_ints(device, one(3)), copy = make_ints(device, one(0));
+  Buffer value = settled_ints(device, one(3)), copy = settled_ints(device, one(0));
   for (int32_t round = 0; round < 3; ++round) {
     const std::vector<int32_t> start = one(round + 10);
     first.write(value, std::as_bytes(std::span(start)));
@@ -143,7 +144,7 @@ void check_ring(Context& context) {
   Device& device = queues.tables.device;
   const SlowKernel slow(device);
   const uint64_t steps = slow.steps_for(1.5);
-  Buffer value = make_ints(device, one(9));
+  Buffer value = settled_ints(device, one(9));
   std::vector<std::unique_ptr<Queue>> ring;
   std::vector<std::unique_ptr<Event>> events;
   for (int i = 0; i < 4; ++i) ring.push_back(std::make_unique<Queue>(queues));
@@ -162,7 +163,7 @@ void check_timeout(Context& context) {
   Queue queue(queues);
   const SlowKernel slow(queues.tables.device);
   const uint64_t steps = slow.steps_for(200);
-  Buffer value = make_ints(queues.tables.device, one(1));
+  Buffer value = settled_ints(queues.tables.device, one(1));
   queue.launch(slow.kernel(), {value.handle()}, {steps});
   Event event(queues, queue);
   for (uint64_t timeout_ns : {uint64_t{0}, uint64_t{1'000'000}}) {
@@ -183,7 +184,7 @@ void check_destroy_waits(Context& context) {
   Queues queues(context);
   const SlowKernel slow(queues.tables.device);
   const uint64_t steps = slow.steps_for(kLongMs);
-  Buffer value = make_ints(queues.tables.device, one(4));
+  Buffer value = settled_ints(queues.tables.device, one(4));
   {
     Queue queue(queues);
     queue.launch(slow.kernel(), {value.handle()}, {steps});
@@ -198,14 +199,14 @@ void check_free_while_queued(Context& context) {
   Device& device = queues.tables.device;
   const SlowKernel slow(device);
   const uint64_t steps = slow.steps_for(kLongMs);
-  Buffer result = make_ints(device, one(0));
+  Buffer result = settled_ints(device, one(0));
   {
-    Buffer value = make_ints(device, one(5));
+    Buffer value = settled_ints(device, one(5));
     queue.launch(slow.kernel(), {value.handle()}, {steps});
     queue.copy(result, value, 4);
   }
   std::vector<Buffer> others;  // would take memory that was freed too early
-  for (int i = 0; i < 64; ++i) others.push_back(make_ints(device, one(-1)));
+  for (int i = 0; i < 64; ++i) others.push_back(settled_ints(device, one(-1)));
   expect_ints("a value whose buffer was freed while work on it was queued", queue.read(result),
               one(slow_result(5, steps)));
 }
@@ -214,7 +215,7 @@ void check_unload_while_queued(Context& context) {
   Queues queues(context);
   Queue queue(queues);
   Device& device = queues.tables.device;
-  Buffer value = make_ints(device, one(6));
+  Buffer value = settled_ints(device, one(6));
   uint64_t steps = 0;
   {
     const SlowKernel slow(device);
@@ -232,7 +233,7 @@ void check_map_waits(Context& context) {
   require_offered(t.memory.map, "pgr.allocator map");
   const SlowKernel slow(t.device);
   const uint64_t steps = slow.steps_for(kLongMs);
-  Buffer value = make_ints(t.device, one(7));
+  Buffer value = settled_ints(t.device, one(7));
   queue.launch(slow.kernel(), {value.handle()}, {steps});
   void* at = nullptr;
   expect_ok_or_unsupported("allocator.map", [&](pgr_error* error) {
@@ -260,7 +261,7 @@ void check_event_destroyed_early(Context& context) {
   Queue first(queues), second(queues);
   const SlowKernel slow(queues.tables.device);
   const uint64_t steps = slow.steps_for(10);
-  Buffer value = make_ints(queues.tables.device, one(8));
+  Buffer value = settled_ints(queues.tables.device, one(8));
   first.launch(slow.kernel(), {value.handle()}, {steps});
   {
     Event event(queues, first);
@@ -285,7 +286,9 @@ void check_threads(Context& context) {
         Queue queue(queues);
         for (int round = 0; round < 15; ++round) {
           const uint64_t steps = 100 + static_cast<uint64_t>(number * 31 + round * 7);
-          Buffer value = make_ints(device, one(number));
+          Buffer value = device.allocate(4);  // the device's own queue is not this thread's
+          const std::vector<int32_t> start = one(number);
+          queue.write(value, std::as_bytes(std::span(start)));
           queue.launch(slow.kernel(), {value.handle()}, {steps});
           queue.launch(slow.kernel(), {value.handle()}, {steps});
           Event event(queues, queue);
@@ -306,7 +309,7 @@ void check_null_queue(Context& context) {
   const Tables& t = queues.tables;
   const SlowKernel slow(t.device);
   const uint64_t steps = slow.steps_for(10);
-  Buffer value = make_ints(t.device, one(9)), copy = make_ints(t.device, one(0));
+  Buffer value = settled_ints(t.device, one(9)), copy = settled_ints(t.device, one(0));
   Launch(slow.kernel(), {value.handle()}, {steps}).start(t);
   expect_ok("allocator.copy", [&](pgr_error* error) {
     return t.memory.copy(t.handle, nullptr, copy.handle(), 0, value.handle(), 0, 4, error);
@@ -333,7 +336,7 @@ void check_refusals(Context& context) {
   refused("event_wait of NULL",
           [&](pgr_error* error) { return queues.api.event_wait(device, nullptr, 0, error); });
   // Arguments are checked when the call is made.
-  Buffer value = make_ints(queues.tables.device, one(1));
+  Buffer value = settled_ints(queues.tables.device, one(1));
   std::byte byte{};
   refused("copy_in on a queue behind the buffer's end", [&](pgr_error* error) {
     return queues.tables.memory.copy_in(device, queue.handle(), value.handle(), 4, &byte, 1, error);
@@ -348,7 +351,7 @@ void check_many_queues(Context& context) {
   const auto kernel = device.compile(slow_kernel());
   std::vector<Buffer> values;
   for (int32_t i = 0; i < 32; ++i) {
-    values.push_back(make_ints(device, one(i)));
+    values.push_back(settled_ints(device, one(i)));
     all[static_cast<size_t>(i)]->launch(*kernel, {values.back().handle()}, {50});
   }
   for (int32_t i = 0; i < 32; ++i)

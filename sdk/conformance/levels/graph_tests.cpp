@@ -31,7 +31,7 @@ struct Fixture {
   std::vector<Buffer> make_buffers(size_t count, uint64_t seed) const {
     std::vector<Buffer> buffers;
     for (size_t i = 0; i < count; ++i)
-      buffers.push_back(make_ints(tables.device, random_ints(kElems, seed + i)));
+      buffers.push_back(settled_ints(tables.device, random_ints(kElems, seed + i)));
     return buffers;
   }
 
@@ -285,7 +285,7 @@ void check_patch_behind_replay(Context& context) {
   auto steps = chain();
   const Graph graph(f, steps, buffers);
   const SlowKernel slow(f.tables.device);
-  Buffer other = make_ints(f.tables.device, std::vector<int32_t>{0});
+  Buffer other = settled_ints(f.tables.device, std::vector<int32_t>{0});
   queue.launch(slow.kernel(), {other.handle()}, {slow.steps_for(30)});
   for (int32_t scalar : {3, 8, 11}) {
     steps[0].scalar = scalar;

@@ -63,7 +63,7 @@ void check_event_time_order(Context& context) {
   Queue queue(queues);
   const SlowKernel slow(queues.tables.device);
   const uint64_t steps = slow.steps_for(10);
-  Buffer value = make_ints(queues.tables.device, std::vector<int32_t>{1});
+  Buffer value = settled_ints(queues.tables.device, std::vector<int32_t>{1});
   std::vector<std::unique_ptr<Event>> events;
   for (int i = 0; i < 4; ++i) {
     events.push_back(std::make_unique<Event>(queues, queue));
@@ -83,7 +83,7 @@ void check_event_time_not_ready(Context& context) {
   Queues queues(context);
   Queue queue(queues);
   const SlowKernel slow(queues.tables.device);
-  Buffer value = make_ints(queues.tables.device, std::vector<int32_t>{1});
+  Buffer value = settled_ints(queues.tables.device, std::vector<int32_t>{1});
   require_offered(queues.api.event_time, "pgr.queue event_time");
   queue.launch(slow.kernel(), {value.handle()}, {slow.steps_for(200)});
   Event event(queues, queue);
@@ -102,7 +102,7 @@ void check_event_time_on_host_clock(Context& context) {
   Queues queues(context);
   Queue queue(queues);
   const SlowKernel slow(queues.tables.device);
-  Buffer value = make_ints(queues.tables.device, std::vector<int32_t>{1});
+  Buffer value = settled_ints(queues.tables.device, std::vector<int32_t>{1});
   const Moment moment = calibrate(context);
   const uint64_t before = host_now_ns();
   queue.launch(slow.kernel(), {value.handle()}, {slow.steps_for(10)});
@@ -121,7 +121,7 @@ void check_launch_time(Context& context) {
   Queues queues(context);
   Queue queue(queues);
   const SlowKernel slow(queues.tables.device);
-  Buffer value = make_ints(queues.tables.device, std::vector<int32_t>{1});
+  Buffer value = settled_ints(queues.tables.device, std::vector<int32_t>{1});
   Event begin(queues, queue);
   Launch launch(slow.kernel(), {value.handle()}, {slow.steps_for(20)});
   launch.desc.timing = 1;
@@ -167,7 +167,7 @@ void check_counters(Context& context) {
       expect(before[k].name != before[i].name, "two counters are named " + before[i].name);
   }
   const auto kernel = device->compile(spread_kernel(10));
-  Buffer in = make_ints(*device, random_ints(10, 1)), out = device->allocate(40);
+  Buffer in = settled_ints(*device, random_ints(10, 1)), out = device->allocate(40);
   device->launch(*kernel, {{out.handle(), in.handle()}, {1}, {10, 1, 1}, {1, 1, 1}});
   device->synchronize();
   const auto after = counters(context, *device);
