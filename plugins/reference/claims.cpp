@@ -155,6 +155,13 @@ Claims make_claims(std::string_view text) {
   return claims;
 }
 
+void take_shape(Claims& claims, std::string_view shape) {
+  sdk::require(shape == "cpu" || shape == "gpu", PGR_STATUS_INVALID_ARGUMENT,
+               "shape: \"" + std::string(shape) + "\" is not cpu or gpu");
+  claims.is_gpu = shape == "gpu";
+  if (claims.is_gpu) claims.lanes_bytes = 1;
+}
+
 namespace {
 
 void require_bit(const Claims& claims, const sdk::IrView& ir, uint32_t number, uint32_t dtype) {

@@ -14,6 +14,7 @@ struct Claims {
   uint32_t op_dtypes[64] = {};  // as in pgr_device_caps
   uint32_t lanes_bytes = 16;    // size of a vector register
   bool has_local = true;
+  bool is_gpu = false;  // groups of work-items in step, and limits, as of a small GPU
   bool has_queue = true, has_graph = true, has_profile = true;
   bool is_synchronous = true;  // the NULL queue has done its work when a call returns
   std::string withdrawn;
@@ -24,6 +25,9 @@ struct Claims {
 // "profile"; or "synchrony": then launches and copies on the NULL queue return before they ran.
 // Throws StatusError (INVALID_ARGUMENT) for other words.
 Claims make_claims(std::string_view withdraw);
+
+// `shape` is "cpu" or "gpu": what kernels the device seems made for. Throws StatusError likewise.
+void take_shape(Claims& claims, std::string_view shape);
 
 // Throws StatusError (UNSUPPORTED) where the device was opened without an interface.
 void require_interface(bool is_claimed, std::string_view name);

@@ -20,7 +20,8 @@ pgr_status compile(pgr_device* device, const pgr_compile_desc* desc, pgr_blob* o
 pgr_status cache_identity(pgr_device* device, pgr_blob* out, pgr_error* error) {
   return sdk::guard(error, [&] {
     std::string text = "reference kernel_ir " + std::to_string(PGR_IR_VERSION);
-    if (device) text += " without " + device->claims.withdrawn;
+    if (device)
+      text += " without " + device->claims.withdrawn + (device->claims.is_gpu ? " gpu" : "");
     sdk::give_blob(out, text);
   });
 }

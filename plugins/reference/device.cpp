@@ -1,6 +1,9 @@
 // What the device says of itself.
 #include <unistd.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "work_queue.h"
 
 namespace plugrad::reference {
@@ -9,6 +12,23 @@ namespace {
 uint64_t memory_bytes() {
   return static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
          static_cast<uint64_t>(::sysconf(_SC_PAGE_SIZE));
+}
+
+// Small, so that kernels of few elements meet the limits already.
+void limit_as_gpu(pgr_device_caps& caps) {
+  caps.subgroup_size = 8;
+  caps.threads = 2;
+  caps.vector_registers = 32;
+  if (caps.has_local) {
+    const uint32_t most[] = {64, 64, 16};
+    std::copy(std::begin(most), std::end(most), caps.max_local_size);
+    caps.max_local_total = 64;
+    caps.local_bytes = 4 << 10;
+  }
+  for (uint64_t& count : caps.max_groups) count = 65535;
+  caps.private_bytes = 4 << 10;
+  caps.max_params = 16;
+  caps.max_buffer_bytes = uint64_t{128} << 20;
 }
 
 pgr_device_caps make_caps(const Claims& claims) {
@@ -35,6 +55,7 @@ pgr_device_caps make_caps(const Claims& claims) {
   caps.max_params = 1024;
   caps.buffer_align_bytes = kBufferAlign;
   caps.unified_memory = 1;
+  if (claims.is_gpu) limit_as_gpu(caps);
   return caps;
 }
 

@@ -2,6 +2,7 @@
 // with.
 #include "plugin.h"
 
+#include <iterator>
 #include <memory>
 
 #include "plugrad/sdk/entry.h"
@@ -11,30 +12,32 @@
 namespace plugrad::reference {
 namespace {
 
-pgr_option_schema make_schema() {
+pgr_option_schema make_schema(const char* key, const char* fallback, const char* help) {
   pgr_option_schema schema;
   PGR_INIT(schema, OPTION_SCHEMA);
-  schema.key = sdk::to_pgr("withdraw");
+  schema.key = sdk::to_pgr(key);
   schema.type = sdk::to_pgr("string");
-  schema.default_value = sdk::to_pgr("");
-  schema.help = sdk::to_pgr(
-      "Claims to drop, separated by commas: op, dtype, op:dtype, lanes, local, queue, graph, "
-      "profile, synchrony.");
+  schema.default_value = sdk::to_pgr(fallback);
+  schema.help = sdk::to_pgr(help);
   return schema;
 }
 
 pgr_status info(pgr_plugin*, pgr_plugin_info* out, pgr_error* error) {
   return sdk::guard(error, [&] {
-    static const pgr_option_schema schema = make_schema();
+    static const pgr_option_schema schemas[] = {
+        make_schema("withdraw", "",
+                    "Claims to drop, separated by commas: op, dtype, op:dtype, lanes, local, "
+                    "queue, graph, profile, synchrony."),
+        make_schema("shape", "cpu", "gpu: work-items in step, and limits, as of a small GPU.")};
     pgr_plugin_info own;
     PGR_INIT(own, PLUGIN_INFO);
     own.name = sdk::to_pgr("reference");
     own.device_name = sdk::to_pgr("REFERENCE");
     own.version = sdk::to_pgr("0.9.0");
     own.vendor = sdk::to_pgr("plugrad");
-    own.options = &schema;
-    own.option_count = 1;
-    own.option_stride = sizeof schema;
+    own.options = schemas;
+    own.option_count = std::size(schemas);
+    own.option_stride = sizeof schemas[0];
     sdk::fill(out, own);
   });
 }
@@ -49,10 +52,17 @@ pgr_status device_count(pgr_plugin*, uint32_t* out_count, pgr_error* error) {
 Claims read_claims(const pgr_option* options, uint32_t count, uint32_t stride,
                    const Claims& fallback) {
   const auto pairs = sdk::read_options(options, count, stride);
-  for (const auto& [key, value] : pairs)
-    sdk::require(key == "withdraw", PGR_STATUS_NOT_FOUND,
-                 "reference has no option \"" + std::string(key) + "\", it has \"withdraw\"");
-  return pairs.empty() ? fallback : make_claims(sdk::find_option(pairs, "withdraw"));
+  std::string_view withdrawn, shape = "cpu";
+  for (const auto& [key, value] : pairs) {
+    sdk::require(
+        key == "withdraw" || key == "shape", PGR_STATUS_NOT_FOUND,
+        "reference has no option \"" + std::string(key) + "\", it has \"withdraw\" and \"shape\"");
+    (key == "shape" ? shape : withdrawn) = value;
+  }
+  if (pairs.empty()) return fallback;
+  Claims claims = make_claims(withdrawn);
+  take_shape(claims, shape);
+  return claims;
 }
 
 pgr_status device_open(pgr_plugin* plugin, uint32_t index, const pgr_option* options,

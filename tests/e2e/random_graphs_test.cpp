@@ -9,7 +9,7 @@
 #include "base/settings.h"
 #include "e2e/random_graph.h"
 #include "oracle/evaluator.h"
-#include "runtime/registry.h"
+#include "oracle/reference_options.h"
 #include "uop/printer.h"
 
 using namespace plugrad;
@@ -83,10 +83,7 @@ void check_graph(const char* device, uint64_t seed) {
 class RandomGraphs : public testing::TestWithParam<const char*> {
  protected:
   // A reference device that claims less: what is withdrawn has to be made of the rest.
-  static void SetUpTestSuite() {
-    if (const char* withdraw = std::getenv("PLUGRAD_TEST_WITHDRAW"))
-      runtime::Registry::instance().set_plugin_options("REFERENCE", {{"withdraw", withdraw}});
-  }
+  static void SetUpTestSuite() { oracle::set_reference_options(); }
   SettingScope strict_{[](Settings& s) { s.contract = false; }};
 };
 

@@ -12,6 +12,7 @@
 #include <cstdlib>
 
 #include "engine/session.h"
+#include "oracle/reference_options.h"
 #include "programs/run.h"
 
 namespace plugrad::programs {
@@ -58,6 +59,7 @@ void report(const Program& program, const std::string& fault) {
 
 TEST(Programs, AgreeWithTheEvaluator) {
   for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGILL}) std::signal(signal, on_crash);
+  oracle::set_reference_options();
   const uint64_t seed = number_from("PLUGRAD_TEST_SEED", 1);
   const uint64_t count = number_from("PLUGRAD_TEST_PROGRAMS", kPrograms);
   const Shard part = shard();

@@ -59,7 +59,10 @@ class IdWriter {
   // As even as the limits allow, so that few groups are without work.
   void spread_groups(uint64_t total) {
     const auto parts = [](uint64_t n, uint64_t most) { return (n + most - 1) / most; };
-    const uint64_t rows = parts(total, most_[0]), planes = parts(rows, most_[1]);
+    uint64_t rows = parts(total, most_[0]);
+    const uint64_t planes = parts(rows, most_[1]), fewest = rows;
+    for (uint64_t n = fewest; n < 2 * fewest && planes == 1 && total % rows != 0; ++n)
+      if (total % n == 0 && n <= most_[1]) rows = n;
     size_.group_count[2] = planes;
     size_.group_count[1] = parts(rows, planes);
     size_.group_count[0] = parts(total, size_.group_count[1] * planes);

@@ -29,8 +29,9 @@ std::vector<uint64_t> neighbours(const Kernel& kernel, OpenRanges& open,
 std::vector<ItemAxis> item_axes(const Kernel& kernel, OpenRanges& open) {
   const Graph& g = kernel.graph;
   std::vector<Id> ranges;
-  for (auto it = kernel.axes.rbegin(); it != kernel.axes.rend(); ++it)
-    if (is_item_axis(range_kind(g[*it]))) ranges.push_back(*it);
+  for (Id r : kernel.axes)
+    if (is_item_axis(range_kind(g[r]))) ranges.push_back(r);
+  std::ranges::sort(ranges, std::greater{}, [&](Id r) { return range_axis(g[r]); });
   const std::vector<uint64_t> together = neighbours(kernel, open, ranges);
   std::vector<ItemAxis> axes;
   for (size_t i = 0; i < ranges.size(); ++i) {

@@ -9,6 +9,7 @@
 #include "ops/runner/check.h"
 #include "ops/runner/inputs.h"
 #include "ops/runner/work.h"
+#include "oracle/reference_options.h"
 
 namespace plugrad::ops {
 namespace {
@@ -66,6 +67,7 @@ const std::vector<Entry>& all_cases() {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  plugrad::oracle::set_reference_options();
   plugrad::ops::register_rows();
   return RUN_ALL_TESTS();
 }

@@ -151,8 +151,7 @@ TEST(GroupReductions, more_than_local_memory_holds_at_once_take_turns) {
   EXPECT_EQ(c, expected);
   caps.local_bytes = 255;
   EXPECT_THAT(message(matmul(24, 48, 100), "group(2, 64)", caps),
-              testing::HasSubstr("over 64 work-items of 1 lanes of f32 needs more local memory "
-                                 "than the device's 255 bytes"));
+              testing::HasSubstr("reductions over 64 work-items need 256 bytes of local memory, the device has 255"));
 }
 
 TEST(LocalAxes, may_run_past_the_end) {

@@ -39,7 +39,7 @@ pgr_device_caps with_tiny_limits() {
   pgr_device_caps caps = with_local(1);
   for (uint32_t axis = 0; axis < 3; ++axis) {
     caps.max_local_size[axis] = 16u >> axis;
-    caps.max_groups[axis] = axis == 0 ? 5 : 7;
+    caps.max_groups[axis] = axis == 0 ? 40 : 7;
   }
   caps.max_local_total = 24;
   caps.local_bytes = 256;
@@ -102,13 +102,16 @@ class Lists {
   }
 
   void check(const schedule::KernelAst& ast) {
-    const pgr_device_caps caps = pick(3) == 0 ? with_tiny_limits() : with_local(1u << pick(4));
+    pgr_device_caps caps = pick(3) == 0 ? with_tiny_limits() : with_local(1u << pick(4));
+    caps.subgroup_size = 1u << pick(6);  // from 2 on, the heuristic for devices like GPUs
     const Memory before = contents(ast);
     const codegen::KernelCode plain =
         codegen::generate(ast.graph, ast.sink, small_cpu(), {.no_opt = true, .contract = false});
     const Memory expected = result_of(plain, before);
-    expect_same(ast, codegen::generate(ast.graph, ast.sink, caps, {.contract = false}), before,
-                expected);
+    const codegen::KernelCode chosen =
+        codegen::generate(ast.graph, ast.sink, caps, {.contract = false});
+    check_limits(chosen, caps);
+    expect_same(ast, chosen, before, expected);
     ++kernels;
     for (int attempt = 0; attempt < 3; ++attempt) {
       List list;

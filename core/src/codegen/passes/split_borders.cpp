@@ -6,6 +6,7 @@
 
 #include "codegen/access.h"
 #include "codegen/passes/passes.h"
+#include "codegen/search/heuristic.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
 
@@ -59,6 +60,7 @@ Id innermost_output(const Kernel& kernel, Id store) {
 void split_borders(Kernel& kernel) {
   Graph& g = kernel.graph;
   if (kernel.options.no_opt || kernel.options.apply != nullptr || g.sources(kernel.sink).size() != 1) return;
+  if (works_in_groups(*kernel.caps)) return;  // items in step would run the pieces one after the other
   const Id store = g.sources(kernel.sink)[0], range = innermost_output(kernel, store);
   if (range == kNoId) return;
   std::vector<int64_t> points = cuts(kernel, range);

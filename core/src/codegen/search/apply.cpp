@@ -196,22 +196,37 @@ bool runs_in(const Graph& g, OpenRanges& open, Id store, Id range) {
   return std::ranges::any_of(reduces, [&](Id reduce) { return closes(g, reduce, range); });
 }
 
-// What the change made of the kernel has to fit a group of the device.
-void check_items(const Kernel& kernel, const std::string& text) {
+// Bytes for one array of each dtype that the work-items reduce together.
+uint64_t local_bytes(const Kernel& kernel, int64_t items) {
+  std::vector<DType> dtypes;
+  for (Id reduce : nodes_of(kernel.graph, kernel.sink, Op::Reduce))
+    if (is_group_reduce(kernel.graph, reduce)) dtypes.push_back(kernel.graph[reduce].dtype);
+  std::ranges::sort(dtypes);
+  dtypes.erase(std::unique(dtypes.begin(), dtypes.end()), dtypes.end());
+  uint64_t bytes = 0;  // small dtypes may be reduced as 32 bits
+  for (DType dtype : dtypes) bytes += static_cast<uint64_t>(items) * std::max(size_of(dtype), 4u);
+  return bytes;
+}
+
+// Why the groups of the kernel are more than the device can run; empty where they are not.
+std::string excess(const Kernel& kernel) {
   const pgr_device_caps& caps = *kernel.caps;
   OpenRanges open(kernel.graph);
   const std::vector<ItemAxis> axes = item_axes(kernel, open);
-  require(axes.size() <= 3, "[codegen] {}: a group has at most 3 axes", text);
+  if (axes.size() > 3) return "a group has at most 3 axes";
   int64_t items = 1;
   for (size_t i = 0; i < axes.size(); ++i) {
     items *= axes[i].size;
-    require(axes[i].size <= caps.max_local_size[i],
-            "[codegen] {}: a group of {} work-items along axis {}, the device allows {}", text,
-            axes[i].size, i, caps.max_local_size[i]);
+    if (axes[i].size > caps.max_local_size[i])
+      return fmt::format("a group of {} work-items along axis {}, the device allows {}", axes[i].size, i,
+                         caps.max_local_size[i]);
   }
-  require(items <= caps.max_local_total,
-          "[codegen] {}: a group of {} work-items, the device allows {}", text, items,
-          caps.max_local_total);
+  if (items > caps.max_local_total)
+    return fmt::format("a group of {} work-items, the device allows {}", items, caps.max_local_total);
+  if (const uint64_t bytes = local_bytes(kernel, items); bytes > caps.local_bytes)
+    return fmt::format("reductions over {} work-items need {} bytes of local memory, the device has {}", items, bytes,
+                       caps.local_bytes);
+  return {};
 }
 
 void check_split(const Kernel& kernel, const Optimisation& change) {
@@ -270,7 +285,6 @@ void spread(Kernel& kernel, const Optimisation& change) {
     change_reduces(kernel, range,
                    [&](Id reduce) { return spread_one_reduce(g, reduce, range, item); });
   replace(kernel, {});
-  check_items(kernel, to_string({change}));
 }
 
 // Gives the axes the numbers of their places in `order`.
@@ -340,12 +354,29 @@ void apply(Kernel& kernel, const Optimisation& change) {
     case Kind::Swap: swap_axes(kernel, change); break;
     case Kind::Thread: make_global(kernel, change); break;
     case Kind::Local:
-    case Kind::Group:
+    case Kind::Group: {
       spread(kernel, change);
+      const std::string problem = excess(kernel);
+      require(problem.empty(), "[codegen] {}: {}", to_string({change}), problem);
       break;
+    }
     default: split(kernel, change); break;
   }
   kernel.applied.push_back(change);
+}
+
+void apply_if_it_fits(Kernel& kernel, const Optimisation& change) {
+  Kernel trial;
+  trial.caps = kernel.caps;
+  trial.options = kernel.options;
+  trial.param_count = kernel.param_count;
+  trial.applied = kernel.applied;
+  trial.sink = copy_into(trial.graph, kernel.graph, kernel.sink);
+  compact(trial);
+  spread(trial, change);
+  if (!excess(trial).empty()) return;
+  trial.applied.push_back(change);
+  kernel = std::move(trial);
 }
 
 }  // namespace plugrad::codegen

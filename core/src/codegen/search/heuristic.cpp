@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "codegen/search/apply.h"
-#include "codegen/search/tile_model.h"
+#include "codegen/search/tile_search.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -15,10 +15,6 @@ using Kind = Optimisation::Kind;
 
 constexpr double kMostCode = 160;            // copies of one instruction
 constexpr double kParallelWork = 32 * 1024;  // iterations below which waking a thread costs more than it saves
-constexpr int64_t kUpcasts[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16};
-
-AxisKind kind_of(const Kernel& kernel, size_t axis) { return range_kind(kernel.graph[kernel.axes[axis]]); }
-int64_t size_of_axis(const Kernel& kernel, size_t axis) { return range_size(kernel.graph, kernel.axes[axis]); }
 
 // How many elements of the vector axis to expand: whole short axes, otherwise a few vectors.
 std::vector<int64_t> vector_amounts(int64_t size, int64_t lanes) {
@@ -46,66 +42,22 @@ Tile best_vector_axis(const Kernel& kernel, const TileModel& model) {
   return best;
 }
 
-// Output axes along which some load can be reused, those with most reuse to gain first; at most two.
-std::vector<size_t> tile_axes(const Kernel& kernel, const TileModel& model, const Tile& tile) {
-  std::vector<size_t> axes;
-  if (!model.has_reduce()) return axes;
-  for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
-    if (axis != tile.vector_axis && kind_of(kernel, axis) == AxisKind::Loop && model.reuses(axis)) axes.push_back(axis);
-  std::ranges::stable_sort(axes, std::greater{}, [&](size_t axis) { return std::min<int64_t>(size_of_axis(kernel, axis), 16); });
-  if (axes.size() > 3) axes.resize(3);
-  return axes;
-}
-
-// An upcast that leaves a rest pays for it with a second copy of the kernel: only for long axes that no
-// useful amount divides.
-bool fits(int64_t size, int64_t amount) {
-  return size % amount == 0 || (size >= 16 * amount && size % 4 != 0 && size % 6 != 0);
-}
-
-void search_tile(const Kernel& kernel, const TileModel& model, std::span<const size_t> axes, Tile tile, Tile& best,
-                 double& best_cost) {
-  if (axes.empty()) {
-    const double cost = model.cost(tile);
-    if (cost < best_cost * 0.99 && model.code_size(tile) <= kMostCode) {
-      best = tile;
-      best_cost = cost;
-    }
-    return;
-  }
-  const int64_t size = size_of_axis(kernel, axes[0]);
-  for (int64_t amount : kUpcasts) {
-    if (amount > size || !fits(size, amount)) continue;
-    tile.amounts[axes[0]] = amount;
-    search_tile(kernel, model, axes.subspan(1), tile, best, best_cost);
-  }
-}
-
 Tile best_tile(const Kernel& kernel, const TileModel& model) {
   Tile best = best_vector_axis(kernel, model);
   const Tile start = best;
   double best_cost = model.cost(best);
   const std::vector<size_t> axes = tile_axes(kernel, model, start);
+  const TileCost cost = [&](const Tile& tile) {
+    return model.code_size(tile) <= kMostCode ? model.cost(tile) : std::numeric_limits<double>::infinity();
+  };
   std::vector<int64_t> amounts = {1};
   if (start.vector_axis != SIZE_MAX) amounts = vector_amounts(size_of_axis(kernel, start.vector_axis), model.lanes());
   for (int64_t amount : amounts) {
     Tile tile = start;
     if (tile.vector_axis != SIZE_MAX) tile.amounts[tile.vector_axis] = amount;
-    search_tile(kernel, model, axes, tile, best, best_cost);
+    search_tile(kernel, cost, axes, tile, best, best_cost);
   }
   return best;
-}
-
-// Short reduce loops around little code are unrolled whole, longer ones by 4.
-void add_unrolling(const Kernel& kernel, const TileModel& model, Tile& tile) {
-  for (size_t axis = kernel.axes.size(); axis-- > 0;) {
-    if (axis == tile.vector_axis || kind_of(kernel, axis) != AxisKind::Reduce) continue;
-    const int64_t size = size_of_axis(kernel, axis);
-    Tile unrolled = tile;
-    unrolled.amounts[axis] = size <= 8 ? size : size % 4 == 0 ? 4 : 1;
-    if (model.code_size(unrolled) > 32) return;
-    tile = unrolled;
-  }
 }
 
 // Everything expanded where that is little code: short kernels have no loop at all.
@@ -129,23 +81,6 @@ struct Decisions {
   }
   bool is_taken(uint32_t axis_number) const { return std::ranges::find(taken, axis_number) != taken.end(); }
 };
-
-// A kernel of one store of another.
-Kernel part_of(const Kernel& kernel, Id store) {
-  Kernel part;
-  part.caps = kernel.caps;
-  part.options = kernel.options;
-  const Id copy = copy_into(part.graph, kernel.graph, store);
-  part.sink = part.graph.add(Op::Sink, DType::Void, {copy});
-  compact(part);
-  return part;
-}
-
-double iterations_of(const Kernel& kernel) {
-  double count = 1;
-  for (Id axis : kernel.axes) count *= static_cast<double>(range_size(kernel.graph, axis));
-  return count;
-}
 
 void decide(Kernel& part, Decisions& decisions) {
   const TileModel model(part);
@@ -189,6 +124,7 @@ void add_threads(Kernel& kernel, double iterations) {
 }  // namespace
 
 void apply_heuristic(Kernel& kernel) {
+  if (works_in_groups(*kernel.caps)) return apply_group_heuristic(kernel);
   std::vector<Kernel> parts;
   for (Id store : kernel.graph.sources(kernel.sink)) parts.push_back(part_of(kernel, store));
   double iterations = 0;

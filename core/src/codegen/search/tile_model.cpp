@@ -36,6 +36,7 @@ TileModel::TileModel(Kernel& kernel) : kernel_(kernel), open_(kernel.graph), sim
     if (n.op == Op::Load || n.op == Op::Reduce) widest_bytes = std::max(widest_bytes, size_of(n.dtype));
     has_reduce_ |= n.op == Op::Reduce;
   }
+  element_bytes_ = widest_bytes;
   const DType widest = widest_bytes == 8 ? DType::F64 : DType::F32;
   lanes_ = std::max(1u, kernel.caps->vector_lanes[static_cast<size_t>(widest)]);
 }
@@ -147,6 +148,34 @@ bool TileModel::reuses(size_t axis) const {
   return std::ranges::any_of(items_, [&](const Item& item) {
     return item.kind == Item::Kind::Load && item.stride[axis] == 0 && item.last == deepest;
   });
+}
+
+// For one subgroup in every iteration: one line for each item where they are apart.
+double TileModel::lines_moved(const Item& item, size_t axis) const {
+  if (item.kind != Item::Kind::Load && item.kind != Item::Kind::Store) return 0;
+  double count = 1;
+  for (size_t a = 0; a < item.last; ++a) count *= static_cast<double>(sizes_[a]);
+  const int64_t stride = axis < item.stride.size() ? item.stride[axis] : 0;
+  if (stride == 0 || stride == 1) return count;
+  return count * (stride == kNear ? 4.0 : static_cast<double>(kernel_.caps->subgroup_size));
+}
+
+size_t TileModel::cheapest_lanes(bool reduces) const {
+  size_t best = SIZE_MAX;
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t axis = sizes_.size(); axis-- > 0;) {
+    if (is_reduce(axis) && !reduces) continue;
+    double lines = 0;
+    for (const Item& item : items_) lines += lines_moved(item, axis);
+    // Few items along an axis leave most of the subgroup without neighbours.
+    const auto items = static_cast<double>(std::min<int64_t>(sizes_[axis], kernel_.caps->subgroup_size));
+    lines *= kernel_.caps->subgroup_size / items;
+    if (lines < least * (is_reduce(axis) ? 0.5 : 1.0)) {
+      best = axis;
+      least = lines;
+    }
+  }
+  return best;
 }
 
 }  // namespace plugrad::codegen

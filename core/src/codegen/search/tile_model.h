@@ -31,6 +31,11 @@ class TileModel {
   double iterations() const;
   /// Whether some load of the innermost loops does not change along the axis: expanding it saves loads.
   bool reuses(size_t axis) const;
+  /// The axis for work-items that run in step: that along which they move fewest cache lines. Reduce axes are looked
+  /// at too where `reduces` says so. SIZE_MAX for a kernel without axes.
+  size_t cheapest_lanes(bool reduces) const;
+  /// Of the widest dtype.
+  int64_t element_bytes() const { return element_bytes_; }
 
  private:
   struct Item {
@@ -45,6 +50,7 @@ class TileModel {
 
   void add_item(Item::Kind kind, Id id, Id index);
   double instructions(const Item& item, const Tile& tile) const;
+  double lines_moved(const Item& item, size_t axis) const;
   int64_t pieces(int64_t amount) const;  // vectors that hold `amount` elements
   int64_t vectors_of_axis(size_t axis, int64_t amount) const;
   bool is_reduce(size_t axis) const { return is_reduce_axis(range_kind(kernel_.graph[kernel_.axes[axis]])); }
@@ -54,7 +60,7 @@ class TileModel {
   Simplifier simplify_;
   std::vector<Item> items_;
   std::vector<int64_t> sizes_;  // by axis
-  int64_t lanes_ = 1;
+  int64_t lanes_ = 1, element_bytes_ = 1;
   bool has_reduce_ = false;
 };
 

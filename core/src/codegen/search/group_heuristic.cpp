@@ -1,0 +1,270 @@
+// The choice for devices whose work-items run in step. First the axis along which neighbouring
+// items work, then a register tile, then whether items share a reduction, how large a group is, and
+// every loop left over is group ids.
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "codegen/search/apply.h"
+#include "codegen/search/heuristic.h"
+#include "codegen/search/tile_search.h"
+
+namespace plugrad::codegen {
+namespace {
+
+using Kind = Optimisation::Kind;
+
+constexpr double kMostCode = 64;         // copies of one instruction
+constexpr int64_t kItems = 256;          // of a group, where there is work for them
+constexpr int64_t kStepsToFill = 8;      // subgroups that keep a multiprocessor busy
+constexpr int64_t kShortestShare = 4;    // iterations that an item does of a shared reduction
+constexpr int64_t kShortReduction = 64;  // shorter ones are not worth the barriers
+constexpr int64_t kElementwise = 4;      // elements of an item where nothing is reused
+
+int64_t floor_power(int64_t n) {
+  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(n, 1))));
+}
+int64_t parts(int64_t size, int64_t amount) {
+  return (size + amount - 1) / amount;
+}
+
+// The items, at most `most`, that leave fewest without work at the axis' end; rather whole
+// subgroups.
+int64_t fitting_items(int64_t size, int64_t most, int64_t subgroup) {
+  if (size <= most) return size;
+  int64_t best = most;
+  double best_share = 0;
+  for (int64_t items = most; items > most / 2; --items) {
+    const double used = static_cast<double>(size) / static_cast<double>(parts(size, items) * items);
+    const double share = items % std::min(subgroup, most) == 0 ? used : used * 0.9;
+    if (share > best_share * 1.001) {
+      best = items;
+      best_share = share;
+    }
+  }
+  return best;
+}
+
+// What is decided about one store, by axis numbers, which changes keep.
+class StoreChooser {
+ public:
+  StoreChooser(Kernel& part, const std::vector<uint32_t>& taken)
+      : part_(part),
+        caps_(*part.caps),
+        model_(part),
+        taken_(taken),
+        tile_{std::vector<int64_t>(part.axes.size(), 1)} {}
+
+  std::vector<std::pair<uint32_t, Optimisation>> run() {
+    is_short_ = outputs() < enough();
+    find_tile();
+    lanes_ = model_.cheapest_lanes(!has_reuse_ || outputs() * 4 < enough());
+    const int64_t team = team_size();
+    if (!lanes_reduce()) share_reductions(team);
+    spread_outputs(std::max(group_size(team) / team, neighbours()));
+    if (lanes_reduce()) share_reductions(team);
+    upcast();
+    unroll();
+    return std::move(changes_);
+  }
+
+ private:
+  int64_t subgroup() const { return caps_.subgroup_size; }
+  int64_t enough() const { return kStepsToFill * subgroup() * std::max(1u, caps_.threads); }
+  uint32_t number(size_t axis) const { return range_axis(part_.graph[part_.axes[axis]]); }
+  int64_t size(size_t axis) const { return size_of_axis(part_, axis); }
+  bool is_output(size_t axis) const { return kind_of(part_, axis) == AxisKind::Loop; }
+  void change(Kind kind, size_t axis, int64_t amount) {
+    const bool is_taken = std::ranges::find(taken_, number(axis)) != taken_.end();
+    if (amount > 1 && !is_taken) changes_.emplace_back(number(axis), Optimisation{kind, 0, amount});
+  }
+
+  int64_t product(bool outputs, const Tile& tile) const {
+    int64_t count = 1;
+    for (size_t axis = 0; axis < part_.axes.size(); ++axis)
+      if (is_output(axis) == outputs) count *= parts(size(axis), tile.amounts[axis]);
+    return count;
+  }
+  int64_t outputs() const { return product(true, tile_); }
+
+  bool lanes_reduce() const { return lanes_ < part_.axes.size() && !is_output(lanes_); }
+
+  // Items along an output axis that work in step.
+  int64_t neighbours() const {
+    const int64_t most = std::min<int64_t>(subgroup(), caps_.max_local_total);
+    return lanes_ < part_.axes.size() && !lanes_reduce() ? std::min(size(lanes_), most) : 1;
+  }
+
+  // By how much too few work-items a tile leaves. Items that share a reduction make up for outputs
+  // that are few by themselves, not for a tile that is too large.
+  double idle(const Tile& tile) const {
+    const int64_t most = is_short_ ? kItems : 1;
+    const int64_t shared = std::clamp<int64_t>(product(false, tile) / kShortestShare, 1, most);
+    return std::max(
+        1.0, static_cast<double>(enough()) / static_cast<double>(product(true, tile) * shared));
+  }
+
+  void find_tile() {
+    std::vector<size_t> axes = tile_axes(part_, model_, tile_);
+    has_reuse_ = !axes.empty();
+    if (axes.size() > 2) axes.resize(2);
+    const TileCost cost = [&](const Tile& tile) {
+      return model_.code_size(tile) <= kMostCode ? model_.cost(tile) * idle(tile)
+                                                 : std::numeric_limits<double>::infinity();
+    };
+    Tile best = tile_;
+    double best_cost = cost(tile_);
+    search_tile(part_, cost, axes, tile_, best, best_cost);
+    tile_ = best;
+  }
+
+  // Items that share one reduction: as many as the outputs are too few, or a subgroup where its
+  // items then read neighbouring elements.
+  int64_t team_size() const {
+    const int64_t length = product(false, tile_),
+                  most = std::min<int64_t>(kItems, caps_.max_local_total);
+    if (!model_.has_reduce() || length < kShortReduction) return 1;
+    const int64_t longest = std::min(floor_power(length / kShortestShare), floor_power(most));
+    int64_t team = is_short_ ? floor_power(parts(enough(), outputs())) : 1;
+    team = std::min(team, floor_power(most / neighbours()));
+    if (lanes_reduce() && subgroup() * model_.element_bytes() >=
+                              static_cast<int64_t>(std::max<uint64_t>(caps_.cache_line_bytes, 64)))
+      team = std::max(team, subgroup());
+    team = std::min(team, longest);
+    return team < 4 ? 1 : team;
+  }
+
+  // Items of a group: fewer than usual where every multiprocessor would not get one.
+  int64_t group_size(int64_t team) const {
+    const int64_t most = std::min<int64_t>(kItems, caps_.max_local_total);
+    const int64_t even = floor_power(outputs() * team / std::max(1u, caps_.threads));
+    return std::min(std::max({even, team, subgroup()}), most);
+  }
+
+  // Reduce axes, the one that neighbours read along first, then the longest.
+  void share_reductions(int64_t team) {
+    std::vector<size_t> axes;
+    for (size_t axis = 0; axis < part_.axes.size(); ++axis)
+      if (!is_output(axis)) axes.push_back(axis);
+    std::ranges::stable_sort(axes, std::greater{},
+                             [&](size_t axis) { return std::pair(axis == lanes_, size(axis)); });
+    std::reverse(axes.begin(), axes.end());
+    std::vector<std::pair<size_t, int64_t>> shares;
+    while (!axes.empty() && team > 1) {
+      const size_t axis = axes.back();
+      axes.pop_back();
+      const int64_t items = std::min(team, floor_power(size(axis)));
+      if (items < 2) continue;
+      shares.emplace_back(axis, items);
+      tile_.amounts[axis] = items;  // what is left to unroll
+      team /= items;
+    }
+    for (auto it = shares.rbegin(); it != shares.rend(); ++it)
+      change(Kind::Group, it->first, it->second);
+  }
+
+  // The axis of neighbours, which is spread last and so is axis 0 of the group; where registers are
+  // tiled its items are one subgroup and the rest go along the other axis.
+  void spread_outputs(int64_t items) {
+    std::vector<size_t> axes;
+    for (size_t axis = 0; axis < part_.axes.size(); ++axis)
+      if (is_output(axis) && axis != lanes_) axes.push_back(axis);
+    std::ranges::stable_sort(axes, {}, [&](size_t axis) { return tile_.amounts[axis] > 1; });
+    if (lanes_ < part_.axes.size() && is_output(lanes_)) axes.push_back(lanes_);
+    std::vector<std::pair<size_t, int64_t>> locals;
+    for (; !axes.empty() && locals.size() < 3 && items > 1; axes.pop_back()) {
+      const size_t axis = axes.back();
+      const bool first_of_tile = locals.empty() && has_reuse_ && axes.size() > 1;
+      const int64_t most =
+          first_of_tile ? std::min(items, std::max<int64_t>(subgroup(), 16)) : items;
+      const int64_t taken = fitting_items(parts(size(axis), tile_.amounts[axis]), most, subgroup());
+      locals.emplace_back(axis, taken);
+      items /= taken;
+    }
+    for (auto it = locals.rbegin(); it != locals.rend(); ++it) {
+      const auto [axis, taken] = *it;
+      change(Kind::Local, axis, taken);
+      rounds_.emplace_back(axis, parts(size(axis), taken));
+    }
+  }
+
+  int64_t rounds(size_t axis) const {
+    const auto it = std::ranges::find(rounds_, axis, &std::pair<size_t, int64_t>::first);
+    return it == rounds_.end() ? size(axis) : it->second;
+  }
+
+  // After the items, so that neighbours stay neighbours; only amounts that leave no rest.
+  void upcast() {
+    if (!model_.has_reduce() && lanes_ < part_.axes.size()) {
+      const int64_t left = outputs() / std::max<int64_t>(enough(), 1);
+      tile_.amounts[lanes_] = std::clamp<int64_t>(left / 4, 1, kElementwise);
+    }
+    for (size_t axis = 0; axis < part_.axes.size(); ++axis) {
+      if (!is_output(axis)) continue;
+      int64_t amount = std::min(tile_.amounts[axis], rounds(axis));
+      while (rounds(axis) % amount != 0) --amount;
+      tile_.amounts[axis] = amount;
+      change(Kind::Upcast, axis, amount);
+    }
+  }
+
+  void unroll() {
+    for (size_t axis = part_.axes.size(); axis-- > 0;) {
+      if (is_output(axis)) continue;
+      const int64_t left = size(axis) / tile_.amounts[axis];
+      tile_.amounts[axis] = left <= 8 ? left : left % 4 == 0 ? 4 : 1;
+      if (model_.code_size(tile_) > kMostCode) return;
+      change(Kind::Unroll, axis, tile_.amounts[axis]);
+    }
+  }
+
+  Kernel& part_;
+  const pgr_device_caps& caps_;
+  const TileModel model_;
+  const std::vector<uint32_t>& taken_;
+  Tile tile_;
+  bool has_reuse_ = false;
+  bool is_short_ = false;                           // of outputs
+  size_t lanes_ = SIZE_MAX;                         // the axis along which neighbouring items work
+  std::vector<std::pair<size_t, int64_t>> rounds_;  // by axis: iterations that its items leave
+  std::vector<std::pair<uint32_t, Optimisation>> changes_;
+};
+
+void apply_by_number(Kernel& kernel, uint32_t axis_number, Optimisation change) {
+  const auto it = std::ranges::find(kernel.axes, axis_number,
+                                    [&](Id r) { return range_axis(kernel.graph[r]); });
+  if (it == kernel.axes.end()) return;
+  change.axis = static_cast<uint32_t>(it - kernel.axes.begin());
+  if (change.kind == Kind::Local || change.kind == Kind::Group)
+    apply_if_it_fits(kernel, change);
+  else
+    apply(kernel, change);
+}
+
+void add_groups(Kernel& kernel) {
+  for (size_t axis = 0; axis < kernel.axes.size();) {
+    if (kind_of(kernel, axis) != AxisKind::Loop) {
+      ++axis;
+      continue;
+    }
+    apply(kernel, {Kind::Thread, static_cast<uint32_t>(axis), 0});
+    axis = 0;
+  }
+}
+
+}  // namespace
+
+void apply_group_heuristic(Kernel& kernel) {
+  std::vector<Kernel> stores;
+  for (Id store : kernel.graph.sources(kernel.sink)) stores.push_back(part_of(kernel, store));
+  std::ranges::stable_sort(stores, std::greater{}, iterations_of);  // larger stores decide first
+  std::vector<uint32_t> taken;
+  for (Kernel& store : stores) {
+    for (const auto& [number, change] : StoreChooser(store, taken).run())
+      apply_by_number(kernel, number, change);
+    for (Id axis : store.axes) taken.push_back(range_axis(store.graph[axis]));
+  }
+  add_groups(kernel);
+}
+
+}  // namespace plugrad::codegen

@@ -1,0 +1,76 @@
+#include "codegen/search/tile_search.h"
+
+#include <algorithm>
+
+namespace plugrad::codegen {
+namespace {
+
+constexpr int64_t kUpcasts[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16};
+
+// An upcast that leaves a rest pays for it with a second copy of the kernel: only for long axes
+// that no useful amount divides.
+bool fits(int64_t size, int64_t amount) {
+  return size % amount == 0 || (size >= 16 * amount && size % 4 != 0 && size % 6 != 0);
+}
+
+}  // namespace
+
+Kernel part_of(const Kernel& kernel, Id store) {
+  Kernel part;
+  part.caps = kernel.caps;
+  part.options = kernel.options;
+  const Id copy = copy_into(part.graph, kernel.graph, store);
+  part.sink = part.graph.add(Op::Sink, DType::Void, {copy});
+  compact(part);
+  return part;
+}
+
+double iterations_of(const Kernel& kernel) {
+  double count = 1;
+  for (Id axis : kernel.axes) count *= static_cast<double>(range_size(kernel.graph, axis));
+  return count;
+}
+
+std::vector<size_t> tile_axes(const Kernel& kernel, const TileModel& model, const Tile& tile) {
+  std::vector<size_t> axes;
+  if (!model.has_reduce()) return axes;
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
+    if (axis != tile.vector_axis && kind_of(kernel, axis) == AxisKind::Loop && model.reuses(axis))
+      axes.push_back(axis);
+  std::ranges::stable_sort(axes, std::greater{}, [&](size_t axis) {
+    return std::min<int64_t>(size_of_axis(kernel, axis), 16);
+  });
+  if (axes.size() > 3) axes.resize(3);
+  return axes;
+}
+
+void search_tile(const Kernel& kernel, const TileCost& cost, std::span<const size_t> axes,
+                 Tile tile, Tile& best, double& best_cost) {
+  if (axes.empty()) {
+    const double now = cost(tile);
+    if (now < best_cost * 0.99) {
+      best = tile;
+      best_cost = now;
+    }
+    return;
+  }
+  const int64_t size = size_of_axis(kernel, axes[0]);
+  for (int64_t amount : kUpcasts) {
+    if (amount > size || !fits(size, amount)) continue;
+    tile.amounts[axes[0]] = amount;
+    search_tile(kernel, cost, axes.subspan(1), tile, best, best_cost);
+  }
+}
+
+void add_unrolling(const Kernel& kernel, const TileModel& model, Tile& tile) {
+  for (size_t axis = kernel.axes.size(); axis-- > 0;) {
+    if (axis == tile.vector_axis || kind_of(kernel, axis) != AxisKind::Reduce) continue;
+    const int64_t size = size_of_axis(kernel, axis);
+    Tile unrolled = tile;
+    unrolled.amounts[axis] = size <= 8 ? size : size % 4 == 0 ? 4 : 1;
+    if (model.code_size(unrolled) > 32) return;
+    tile = unrolled;
+  }
+}
+
+}  // namespace plugrad::codegen

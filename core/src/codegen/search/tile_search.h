@@ -1,0 +1,36 @@
+// The steps that both heuristics take to find a register tile.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "codegen/search/tile_model.h"
+
+namespace plugrad::codegen {
+
+inline AxisKind kind_of(const Kernel& kernel, size_t axis) {
+  return range_kind(kernel.graph[kernel.axes[axis]]);
+}
+inline int64_t size_of_axis(const Kernel& kernel, size_t axis) {
+  return range_size(kernel.graph, kernel.axes[axis]);
+}
+
+/// A kernel of one store of another.
+Kernel part_of(const Kernel& kernel, Id store);
+
+/// Iterations of all axes.
+double iterations_of(const Kernel& kernel);
+
+/// Output axes along which some load can be reused, those with most reuse to gain first.
+std::vector<size_t> tile_axes(const Kernel& kernel, const TileModel& model, const Tile& tile);
+
+/// The cheapest amounts for `axes`, the others as in `tile`, where that is clearly cheaper than
+/// `best`.
+using TileCost = std::function<double(const Tile&)>;
+void search_tile(const Kernel& kernel, const TileCost& cost, std::span<const size_t> axes,
+                 Tile tile, Tile& best, double& best_cost);
+
+/// Short reduce loops around little code are unrolled whole, longer ones by 4.
+void add_unrolling(const Kernel& kernel, const TileModel& model, Tile& tile);
+
+}  // namespace plugrad::codegen

@@ -1,0 +1,150 @@
+// What is chosen for devices whose work-items run in step, by made-up capabilities: a large GPU and
+// a small one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "kernels.h"
+#include "run.h"
+
+namespace plugrad::test {
+namespace {
+
+using codegen::KernelCode;
+
+pgr_device_caps gpu(uint32_t subgroup, uint32_t threads, uint32_t registers) {
+  pgr_device_caps caps = small_cpu(1);
+  caps.has_local = 1;
+  for (uint32_t& size : caps.max_local_size) size = 1024;
+  caps.max_local_total = 1024;
+  caps.local_bytes = 48 << 10;
+  caps.subgroup_size = subgroup;
+  caps.threads = threads;
+  caps.vector_registers = registers;
+  caps.cache_line_bytes = 128;
+  for (uint64_t& most : caps.max_groups) most = 65535;
+  return caps;
+}
+pgr_device_caps large_gpu() {
+  return gpu(32, 132, 255);
+}
+pgr_device_caps small_gpu() {
+  return gpu(8, 2, 16);
+}
+
+KernelCode build(const Ast& ast, const pgr_device_caps& caps) {
+  return codegen::generate(ast.graph, ast.sink, caps, {});
+}
+
+int64_t amount_of(const KernelCode& code, codegen::Optimisation::Kind kind) {
+  int64_t amount = 1;
+  for (const codegen::Optimisation& change : code.optimisations)
+    if (change.kind == kind) amount *= change.amount;
+  return amount;
+}
+uint64_t groups_of(const KernelCode& code) {
+  return code.group_count[0] * code.group_count[1] * code.group_count[2];
+}
+uint32_t items_of(const KernelCode& code) {
+  return code.local_size[0] * code.local_size[1] * code.local_size[2];
+}
+bool has_op(const KernelCode& code, uint16_t op) {
+  const sdk::IrView ir = sdk::decode_ir(code.ir);
+  return std::ranges::any_of(ir.insts(), [&](const pgr_ir_inst& inst) { return inst.op == op; });
+}
+
+// out[r] = the sum over k of in[r, k], or of in[k, r]
+Ast sums(int64_t rows, int64_t length, bool of_columns) {
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id r = make_range(g, rows, 0, AxisKind::Loop),
+           k = make_range(g, length, 1, AxisKind::Reduce);
+  const Id index = of_columns ? affine(g, k, rows, r) : affine(g, r, length, k);
+  const Id x = load(g, param(g, 1, rows * length, false), index);
+  store(ast, param(g, 0, rows, true), r, reduce(g, Op::Add, x, {k}));
+  return ast;
+}
+
+TEST(GroupHeuristic, elementwise_kernels_have_full_groups_for_every_multiprocessor) {
+  for (const pgr_device_caps& caps : {large_gpu(), small_gpu()})
+    for (int64_t n : {1 << 17, 1 << 20, 1'000'003}) {
+      const KernelCode code = build(add(n), caps);
+      EXPECT_EQ(items_of(code), 256u) << n;
+      EXPECT_GE(groups_of(code), caps.threads) << n;
+      EXPECT_GE(groups_of(code) * 256 *
+                    static_cast<uint64_t>(amount_of(code, codegen::Optimisation::Kind::Upcast)),
+                static_cast<uint64_t>(n));
+    }
+  EXPECT_EQ(items_of(build(add(5), large_gpu())), 5u);
+}
+
+TEST(GroupHeuristic, large_grids_keep_to_the_groups_of_an_axis) {
+  const KernelCode code = build(add(int64_t{1} << 28), large_gpu());
+  for (uint64_t count : code.group_count) EXPECT_LE(count, 65535u);
+  EXPECT_EQ(groups_of(code) * 256 * 4, uint64_t{1} << 28);
+}
+
+TEST(GroupHeuristic, matmul_and_convolution_are_tiled_in_registers_and_in_groups) {
+  for (const pgr_device_caps& caps : {large_gpu(), small_gpu()})
+    for (const Ast& ast : {matmul(512, 512, 512), conv2d({64, 32, 24, 24, 64, 3})}) {
+      const KernelCode code = build(ast, caps);
+      EXPECT_GE(amount_of(code, codegen::Optimisation::Kind::Upcast), 8);
+      EXPECT_GE(items_of(code), 64u);
+      EXPECT_GE(groups_of(code), caps.threads);
+      EXPECT_GT(code.local_size[0], 1u);
+      EXPECT_GT(code.local_size[1], 1u);
+      EXPECT_FALSE(has_op(code, PGR_OP_BARRIER));
+    }
+}
+
+TEST(GroupHeuristic, long_reductions_with_few_results_are_shared) {
+  const KernelCode one = build(sums(1, 1 << 20, false), large_gpu());
+  EXPECT_EQ(items_of(one), 256u);
+  EXPECT_TRUE(has_op(one, PGR_OP_BARRIER));
+  const KernelCode rows = build(sums(256, 1000, false), large_gpu());
+  EXPECT_EQ(amount_of(rows, codegen::Optimisation::Kind::Group), 128);
+  EXPECT_EQ(groups_of(rows), 256u);
+  EXPECT_FALSE(has_op(build(sums(100'000, 1000, true), large_gpu()), PGR_OP_BARRIER));
+}
+
+TEST(GroupHeuristic, neighbouring_items_read_neighbouring_elements) {
+  const KernelCode columns = build(sums(1000, 100'000, true), large_gpu());
+  EXPECT_EQ(columns.local_size[0], 32u);
+  EXPECT_EQ(amount_of(columns, codegen::Optimisation::Kind::Local), 32);
+  EXPECT_EQ(amount_of(columns, codegen::Optimisation::Kind::Group), 8);
+  const KernelCode rows = build(sums(65536, 512, false), large_gpu());
+  EXPECT_EQ(rows.local_size[0], 32u);
+  EXPECT_EQ(amount_of(rows, codegen::Optimisation::Kind::Group), 32);
+}
+
+TEST(GroupHeuristic, stays_away_from_devices_of_single_items) {
+  pgr_device_caps caps = small_gpu();
+  caps.subgroup_size = 1;
+  for (const Ast& ast : {add(1 << 20), matmul(512, 512, 512), sums(1, 1 << 20, false)})
+    EXPECT_EQ(items_of(build(ast, caps)), 1u);
+}
+
+TEST(GroupHeuristic, keeps_to_limits_however_small_and_stays_right) {
+  for (uint32_t most : {1u, 3u, 8u, 20u}) {
+    pgr_device_caps caps = small_gpu();
+    for (uint32_t& size : caps.max_local_size) size = std::max(most / 2, 1u);
+    caps.max_local_total = most;
+    caps.local_bytes = 4 * most;
+    caps.threads = 64;
+    std::vector<float> a = small_integers(24 * 100, 1), b = small_integers(100 * 48, 2);
+    std::vector<float> c(24 * 48), expected(24 * 48);
+    const KernelCode code = build(matmul(24, 48, 100), caps);
+    EXPECT_LE(items_of(code), most);
+    run(code, {&c, &a, &b});
+    run(build(matmul(24, 48, 100), small_cpu()), {&expected, &a, &b});
+    EXPECT_EQ(c, expected);
+    std::vector<float> sum(1), all(1);
+    run(build(relu_sum(2400), caps), {&sum, &a});
+    run(build(relu_sum(2400), small_cpu()), {&all, &a});
+    EXPECT_EQ(sum, all);
+  }
+}
+
+}  // namespace
+}  // namespace plugrad::test
