@@ -79,6 +79,9 @@ struct Test {
   std::string unlocked_by;  // optional function that it needs: "pgr.allocator map"; empty: none
   uint32_t limit_seconds = 20;
   bool shrinks = false;  // takes a payload; failures are made smaller
+  // Measures time or memory, or fills the device: no other test runs meanwhile. Set for all tests
+  // of L0, L3 and perf.
+  bool alone = false;
   std::function<void(Context&)> run;
 };
 

@@ -1,4 +1,4 @@
-// All tests of the suite, in the order of their levels.
+// All tests of the suite, in the order of their levels; of each, those that run alone come last.
 #include <algorithm>
 #include <stdexcept>
 
@@ -27,8 +27,11 @@ Tests collect() {
   Tests tests;
   for (const auto add_family : kFamilies) add_family(tests);
   refuse_repeated_ids(tests);
-  std::stable_sort(tests.begin(), tests.end(),
-                   [](const Test& a, const Test& b) { return a.level < b.level; });
+  for (Test& test : tests)
+    test.alone |= test.level == Level::L0 || test.level == Level::L3 || test.level == Level::Perf;
+  std::stable_sort(tests.begin(), tests.end(), [](const Test& a, const Test& b) {
+    return std::pair(a.level, a.alone) < std::pair(b.level, b.alone);
+  });
   return tests;
 }
 

@@ -2,9 +2,11 @@
 """The command line of `plugrad conformance`: exit codes, one JSON document, reports, replay, lists."""
 import json
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 COMMAND, FAULTY = sys.argv[1:3]
 failures = []
@@ -59,12 +61,40 @@ def check_failing_run():
     check("so does one with a character too many", run(*which, "--replay", token + "x")[0] == 1)
 
 
+def check_nothing_to_judge():
+    for arguments, told in ((("--device", "REFERENCE:9"), "device 9"),
+                            (("--device", "REFERENCE", "--option", "withdraw=nothing"), "nothing"),
+                            (("--device", "REFERENCE", "--plugin-option", "colour=red"), "colour"),
+                            (("--plugin", FAULTY, "--plugin-option", "fault=entry-crash"), "SIGSEGV")):
+        code, out, err = run(*arguments, "--json")
+        check("what cannot be opened is one error, no report", code == 1 and out == "" and told in err, arguments, code,
+              out, err)
+    code, _, err = run("--device", "REFERENCE", "--filter", "l1.memory.size", "--report", "/proc/no/folder")
+    check("a folder that cannot be made is named", code == 1 and "--report /proc/no/folder: the folder cannot be made" in err,
+          code, err)
+
+
+def check_interruption(folder):
+    started = subprocess.Popen([COMMAND, "conformance", "--plugin", FAULTY, "--option", "fault=launch-hang", "--filter",
+                                "l1.memory.size,l1.launch", "--json", "--report", folder], text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(3)
+    started.send_signal(signal.SIGINT)
+    out, err = started.communicate(timeout=20)
+    document = json.loads(out)
+    check("an interrupted run exits 1 and says so", started.returncode == 1 and "interrupted" in err, err)
+    check("its report holds what ran", document["interrupted"] and document["totals"]["pass"] == len(document["tests"]) > 3,
+          document["totals"])
+    check("no interrupted report is verified", run("--verify-report", f"{folder}/conformance.json")[0] == 1)
+
+
 def check_usage():
     for arguments in ((), ("--device", "REFERENCE", "--plugin", FAULTY), ("--device", "REFERENCE", "--level", "L9"),
                       ("--device", "REFERENCE", "--seed", "x"), ("--device", "REFERENCE", "--option", "novalue"),
                       ("--device", "REFERENCE", "--quick", "--full"), ("--device", "NONE"),
                       ("--plugin", "/no/such/file.so"), ("--device", "REFERENCE", "--no-such-option"),
-                      ("--device", "REFERENCE", "--time-limit-factor", "0")):
+                      ("--device", "REFERENCE", "--time-limit-factor", "0"), ("--device", "REFERENCE", "--jobs", "0"),
+                      ("--device", "REFERENCE", "--jobs", "x")):
         code, out, err = run(*arguments)
         check("bad usage exits 2 and says why", code == 2 and out == "" and err, arguments, code, out, err)
     code, _, err = run("--device", "REFERENCE", "--filter", "l1.nothing")
@@ -85,7 +115,9 @@ def check_list():
 with tempfile.TemporaryDirectory() as folder:
     check_passing_run(folder)
     check_json(folder)
+    check_interruption(folder)
 check_failing_run()
+check_nothing_to_judge()
 check_usage()
 check_list()
 for failure in failures:

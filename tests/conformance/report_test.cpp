@@ -320,6 +320,12 @@ Test described(const char* id, Level level, const char* claim, const char* unloc
   return test;
 }
 
+std::vector<std::string> advice(std::span<const TestResult> results, const Tests& tests) {
+  std::vector<std::string> texts;
+  for (const NextStep& step : next_steps(results, tests)) texts.push_back(step.text);
+  return texts;
+}
+
 TEST(Advice, names_what_unlocks_most_first) {
   const Tests tests = {described("a", Level::L1, "", "pgr.allocator map"),
                        described("b", Level::L3, "pgr.queue"),
@@ -327,7 +333,7 @@ TEST(Advice, names_what_unlocks_most_first) {
   const std::vector<TestResult> results = {result("a", Level::L1, Status::Unsupported),
                                            result("b", Level::L3, Status::Unsupported),
                                            result("c", Level::L3, Status::Unsupported)};
-  EXPECT_THAT(next_steps(results, tests),
+  EXPECT_THAT(advice(results, tests),
               ElementsAre("offer the interface pgr.queue to unlock 2 tests",
                           "implement map() of pgr.allocator to unlock 1 test"));
 }
@@ -341,17 +347,42 @@ TEST(Advice, names_the_op_where_the_dtype_computes_already) {
   for (TestResult& each : results) each.dtype = "f32", each.op = "add";
   results[1].op = "sin";
   results[2].dtype = "f16";
-  EXPECT_THAT(next_steps(results, tests), ElementsAre("claim arithmetic on f16 to unlock 1 test",
-                                                      "claim sin to unlock 1 test"));
+  EXPECT_THAT(advice(results, tests), ElementsAre("claim arithmetic on f16 to unlock 1 test",
+                                                  "claim sin on f32 to unlock 1 test"));
+}
+
+// The test is of a cast from f32, and what is missing is its other side.
+TEST(Advice, names_the_dtypes_that_a_message_names) {
+  const Tests tests = {described("l2.cast.f32.bf16", Level::L2, ""),
+                       described("l2.cast.f32.f16", Level::L2, "")};
+  std::vector<TestResult> results = {result("l2.cast.f32.bf16", Level::L2, Status::Unsupported),
+                                     result("l2.cast.f32.f16", Level::L2, Status::Unsupported)};
+  for (TestResult& each : results) each.op = "cast", each.dtype = "f32";
+  results[0].message = "the device does not claim CAST on bf16";
+  results[1].message = "the device does not claim CAST on f16";
+  EXPECT_THAT(advice(results, tests), ElementsAre("claim cast on bf16, f16 to unlock 2 tests"));
 }
 
 TEST(Advice, puts_failures_of_the_lowest_level_first) {
   const std::vector<TestResult> results = {
       result("l1.x", Level::L1, Status::Fail), result("l0.y", Level::L0, Status::Timeout),
       result("l0.z", Level::L0, Status::Fail), result("l2.w", Level::L2, Status::Fail)};
-  EXPECT_THAT(next_steps(results, {}),
+  EXPECT_THAT(advice(results, {}),
               ElementsAre("mend l0.y first (timeout; 2 failures of L0 in all): reason of l0.y"));
-  EXPECT_TRUE(next_steps(std::span(results).last(1), {}).empty());
+  const auto of_l2 = next_steps(std::span(results).last(1), {});
+  ASSERT_EQ(of_l2.size(), 1u);
+  EXPECT_EQ(of_l2[0].level, Level::L2);
+}
+
+// A kernel that does nothing fails tests that use it, of lower levels too.
+TEST(Advice, puts_a_cause_before_its_consequences) {
+  const std::vector<TestResult> results = {
+      result("l0.process.exit_open", Level::L0, Status::Fail),
+      result("l1.memory.leak", Level::L1, Status::Pass),
+      result("l1.ops.add.f32", Level::L1, Status::Fail),
+      result("l1.launch.groups.1x1x1", Level::L1, Status::Fail)};
+  EXPECT_THAT(advice(results, {}),
+              ElementsAre(testing::StartsWith("mend l1.launch.groups.1x1x1 first")));
 }
 
 TEST(Selection, globs_take_ids_and_groups) {

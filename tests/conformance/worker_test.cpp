@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 
 #include "conformance/suite_run.h"
@@ -56,7 +57,10 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Worker, ACrashAndAHangGiveTheStack) {
   for (const char* fault : {"launch-crash", "launch-hang"}) {
     const Report report = run_faulty(fault);
-    EXPECT_THAT(result_of(report, kLaunches).stack, HasSubstr("libplugrad_plugin_faulty.so"));
+    const std::string& stack = result_of(report, kLaunches).stack;
+    EXPECT_THAT(stack, HasSubstr("libplugrad_plugin_faulty.so "));
+    EXPECT_THAT(stack, HasSubstr("launch")) << "a function that is not exported has its name";
+    EXPECT_THAT(write_text(report), HasSubstr("libplugrad_plugin_faulty.so "));
   }
 }
 
@@ -73,29 +77,116 @@ TEST(Worker, APluginWithoutFaultsPasses) {
   EXPECT_EQ(report.device, "FAULTY: Kernel IR interpreter");
 }
 
-// A plugin that cannot be opened fails every test, and costs the time of two.
-TEST(Worker, APluginThatDiesInItsEntryFailsEveryTest) {
-  for (const char* fault : {"entry-crash", "entry-hang", "entry-throw"}) {
+std::string refusal_of(const Options& options) {
+  try {
+    run_suite(options);
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// One error in place of a report full of failures.
+TEST(Worker, APluginThatDiesInItsEntryEndsTheRun) {
+  const std::pair<const char*, const char*> kFaults[] = {
+      {"entry-crash", "crashed with"}, {"entry-hang", "did not return"}, {"entry-throw", "thrown"}};
+  for (const auto& [fault, told] : kFaults) {
     Options options = faulty_options("", "l1.launch");
     options.plugin_options["fault"] = fault;
     options.time_limit_factor = 0.05;
-    const auto start = std::chrono::steady_clock::now();
-    const Report report = run_suite(options);
-    EXPECT_GT(report.tests.size(), 10u);
-    EXPECT_EQ(report.totals.pass, 0u) << fault;
-    EXPECT_EQ(report.totals.unsupported, 0u) << fault;
-    EXPECT_THAT(report.tests.back().message, HasSubstr("not run: the plugin cannot be opened"));
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(15)) << fault;
+    const std::string refusal = refusal_of(options);
+    EXPECT_THAT(refusal, HasSubstr("the plugin cannot be opened"));
+    EXPECT_THAT(refusal, HasSubstr(told));
   }
 }
 
+TEST(Worker, ADeviceOrOptionThatIsNotThereEndsTheRun) {
+  Options options = faulty_options("", "l1.launch");
+  options.device_index = 7;
+  EXPECT_THAT(refusal_of(options), HasSubstr("device 7 of the plugin cannot be opened"));
+  options = faulty_options("", "l1.launch");
+  options.device_options["fault"] = "open-throw";
+  EXPECT_THAT(refusal_of(options), HasSubstr("device 0 of the plugin cannot be opened"));
+}
+
 TEST(Worker, ADeviceThatHangsInEveryLaunchIsGivenUp) {
-  Options options = faulty_options("launch-hang", "l1.launch.groups");
-  options.time_limit_factor = 0.02;
+  for (const uint32_t jobs : {1, 3}) {
+    Options options = faulty_options("launch-hang", "l1.launch.groups");
+    options.time_limit_factor = 0.02;
+    options.jobs = jobs;
+    const Report report = run_suite(options);
+    EXPECT_EQ(report.totals.timeout, 5u);
+    EXPECT_THAT(report.tests.back().message, HasSubstr("5 tests of L1 in a row timed out"));
+    EXPECT_EQ(report.totals.pass, 0u);
+  }
+}
+
+TEST(Worker, BehindAHangTheTestsOfItsFamilyHaveLessTime) {
+  Options options = faulty_options("launch-hang", "l1.launch.groups.*");
+  options.time_limit_factor = 0.05;
+  options.jobs = 1;
   const Report report = run_suite(options);
-  EXPECT_EQ(report.totals.timeout, 5u);
-  EXPECT_THAT(report.tests.back().message, HasSubstr("5 tests of L1 in a row timed out"));
-  EXPECT_EQ(report.totals.pass, 0u);
+  EXPECT_THAT(report.tests[0].message, HasSubstr("within 1 s"));
+  EXPECT_THAT(report.tests[1].message, HasSubstr("within 0.2 s, shortened"));
+}
+
+std::vector<std::string> facts_of(const Report& report) {
+  std::vector<std::string> facts;
+  for (const TestResult& test : report.tests)
+    facts.push_back(test.id + " " + to_string(test.status) + " " + test.replay);
+  return facts;
+}
+
+TEST(SideBySide, OrderAndResultsAreThoseOfOneWorker) {
+  Options options = faulty_options("xor", "l1.memory,l1.ops,l2.alu.xor.*");
+  options.jobs = 1;
+  const Report one = run_suite(options);
+  std::vector<size_t> places;
+  options.progress = [&](const TestResult&, size_t done, size_t) { places.push_back(done); };
+  options.jobs = 4;
+  const Report four = run_suite(options);
+  EXPECT_GT(one.totals.fail, 0u);
+  EXPECT_EQ(facts_of(one), facts_of(four));
+  ASSERT_EQ(places.size(), four.tests.size());
+  EXPECT_TRUE(std::is_sorted(places.begin(), places.end()));
+}
+
+TEST(SideBySide, ACrashIsTheResultOfItsTestAlone) {
+  Options options = faulty_options("launch-crash", "l1.launch.groups,l1.memory.size");
+  options.jobs = 3;
+  const Report report = run_suite(options);
+  EXPECT_GT(report.totals.crash, 5u);
+  for (const TestResult& test : report.tests)
+    EXPECT_TRUE(test.id.starts_with("l1.launch") || test.status == Status::Pass) << test.id;
+}
+
+TEST(RunSuite, AnInterruptedRunReportsWhatRan) {
+  for (const uint32_t jobs : {1, 2}) {
+    Options options = faulty_options("", "l1.memory");
+    options.jobs = jobs;
+    std::atomic<size_t> seen = 0;
+    options.progress = [&](const TestResult&, size_t, size_t) { ++seen; };
+    options.interrupted = [&] { return seen >= 3; };
+    const Report report = run_suite(options);
+    EXPECT_TRUE(report.interrupted);
+    EXPECT_GE(report.tests.size(), 3u);
+    EXPECT_LT(report.tests.size(), 20u);
+    EXPECT_EQ(report.totals.pass, report.tests.size());
+    EXPECT_THAT(write_text(report), HasSubstr("the run was interrupted"));
+    EXPECT_THAT(verify_report(write_json(report)), HasSubstr("interrupted"));
+  }
+}
+
+TEST(RunSuite, AnInterruptionEndsATestThatHangs) {
+  Options options = faulty_options("launch-hang", "l1.launch.groups.2x1x1");
+  const auto start = std::chrono::steady_clock::now();
+  options.interrupted = [&] {
+    return std::chrono::steady_clock::now() - start > std::chrono::seconds(1);
+  };
+  const Report report = run_suite(options);
+  EXPECT_TRUE(report.interrupted);
+  EXPECT_TRUE(report.tests.empty());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
 TEST(RunSuite, RefusesWhatCannotBeRun) {

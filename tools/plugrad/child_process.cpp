@@ -6,15 +6,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <system_error>
 #include <utility>
 
+#include "interruption.h"
+
 namespace plugrad::tools {
 namespace {
 
 constexpr size_t kMostErrors = 4096;
+constexpr int kLookMs = 100;  // between looks for an interruption
 
 [[noreturn]] void fail(const char* what) {
   throw std::system_error(errno, std::generic_category(), what);
@@ -80,15 +84,16 @@ bool read_some(int file, std::string& text) {
   return size > 0 || (size < 0 && errno == EINTR);
 }
 
-// False when the time is over.
+// False when the time is over, or the run was interrupted.
 bool collect(const Pipe& result, const Pipe& errors, double seconds, ChildOutcome& outcome) {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::duration<double>(seconds);
   pollfd files[] = {{result.read, POLLIN, 0}, {errors.read, POLLIN, 0}};
   while (files[0].fd >= 0 || files[1].fd >= 0) {
     const std::chrono::duration<double, std::milli> left = end - Clock::now();
-    if (left.count() <= 0) return false;
-    if (poll(files, 2, static_cast<int>(left.count()) + 1) < 0 && errno != EINTR) fail("poll");
+    if (left.count() <= 0 || is_interrupted()) return false;
+    const int wait_ms = std::min(static_cast<int>(left.count()) + 1, kLookMs);
+    if (poll(files, 2, wait_ms) < 0 && errno != EINTR) fail("poll");
     if (files[0].revents && !read_some(result.read, outcome.output)) files[0].fd = -1;
     if (files[1].revents && !read_some(errors.read, outcome.errors)) files[1].fd = -1;
     if (outcome.errors.size() > 2 * kMostErrors)

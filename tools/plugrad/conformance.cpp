@@ -1,11 +1,12 @@
 // plugrad conformance: judges a plugin with the suite of the SDK, which knows nothing of core; core
 // only says where a device's plugin stands.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -14,6 +15,8 @@
 #include "command.h"
 #include "conformance/selection.h"
 #include "conformance_models.h"
+#include "conformance_progress.h"
+#include "interruption.h"
 #include "plugrad/sdk/conformance.h"
 #include "runtime/runtime.h"
 #include "runtime/search.h"
@@ -26,21 +29,10 @@ using suite::Level;
 
 constexpr const char* kUsage =
     "plugrad conformance (--plugin PATH | --device D) [--level L] [--quick|--full] [--filter G]\n"
-    "                    [--seed S] [--report DIR] [--json]\n"
+    "                    [--seed S] [--jobs N] [--report DIR] [--json]\n"
     "       plugrad conformance (--plugin PATH | --device D) --replay TOKEN\n"
     "       plugrad conformance --list [--full]\n"
     "       plugrad conformance --verify-report FILE";
-
-struct LevelName {
-  Level level;
-  const char* name;
-  const char* title;
-};
-constexpr LevelName kLevels[] = {{Level::L0, "l0", "L0 loadable"},
-                                 {Level::L1, "l1", "L1 core"},
-                                 {Level::L2, "l2", "L2 full"},
-                                 {Level::L3, "l3", "L3 async"},
-                                 {Level::Perf, "perf", "perf"}};
 
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -76,6 +68,14 @@ Number parse_number(const char* what, const std::string& text) {
   return number;
 }
 
+// 0 where nothing was said: the suite's default.
+uint32_t parse_jobs(const std::string& text) {
+  if (text.empty()) return 0;
+  const auto jobs = parse_number<uint32_t>("--jobs", text);
+  if (jobs < 1 || jobs > 64) throw UsageError(fmt::format("--jobs {}: from 1 to 64", text));
+  return jobs;
+}
+
 uint32_t parse_index(const std::string& text) { return parse_number<uint32_t>("device", text); }
 
 // "CPU" or "CPU:1": the plugin's path by the records of the search, which opens nothing.
@@ -108,7 +108,8 @@ std::map<std::string, std::string> parse_key_values(const std::vector<std::strin
 
 // Something that is no library at all is a slip of the caller, not a finding of 1500 tests.
 void require_library(const std::string& path) {
-  if (!std::filesystem::is_regular_file(path))
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored))
     throw UsageError(fmt::format("--plugin {}: there is no such file", path));
   char magic[4] = {};
   std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
@@ -153,6 +154,7 @@ suite::Options read_options(const Parsed& parsed) {
   options.seed = parse_number<uint64_t>("--seed", parsed.get<std::string>("seed"));
   options.replay = parsed.get<std::string>("replay");
   options.waivers_path = parsed.get<std::string>("waivers");
+  options.jobs = parse_jobs(parsed.get<std::string>("jobs"));
   options.time_limit_factor = parsed.get<double>("time-limit-factor");
   if (!(options.time_limit_factor > 0)) throw UsageError("--time-limit-factor is above 0");
   options.extra = model_tests({options.plugin_path, options.device_index, options.device_options,
@@ -160,66 +162,23 @@ suite::Options read_options(const Parsed& parsed) {
   return options;
 }
 
-// A line for each level as it ends, and where it stands while it runs.
-class Progress {
- public:
-  explicit Progress(bool silent) : silent_(silent), moving_(!silent && isatty(STDOUT_FILENO)) {}
-
-  void operator()(const suite::TestResult& result, size_t done, size_t total) {
-    if (silent_) return;
-    if (lines_.empty() || lines_.back().level != result.level) {
-      finish_level();
-      lines_.push_back({result.level, {}});
-    }
-    ++lines_.back().counts[static_cast<size_t>(result.status)];
-    if (moving_) fmt::print("\r\033[K{}   test {} of {}: {}", text(lines_.back()), done, total, result.id);
-    std::fflush(stdout);
-  }
-
-  void finish_level() {
-    if (!lines_.empty()) fmt::print("{}{}\n", moving_ ? "\r\033[K" : "", text(lines_.back()));
-  }
-
-  // Of the first level with a failure, else of the last one.
-  std::string summary() const {
-    for (const Line& line : lines_)
-      if (failures(line)) return text(line);
-    return lines_.empty() ? "" : text(lines_.back());
-  }
-
- private:
-  struct Line {
-    Level level;
-    uint64_t counts[6];  // by status
-  };
-  static uint64_t count(const Line& line, suite::Status status) {
-    return line.counts[static_cast<size_t>(status)];
-  }
-  static uint64_t failures(const Line& line) {
-    return count(line, suite::Status::Fail) + count(line, suite::Status::Crash) +
-           count(line, suite::Status::Timeout);
-  }
-  static std::string text(const Line& line) {
-    std::string text =
-        fmt::format("{:<12}{:>5} passed   {} failed", kLevels[static_cast<size_t>(line.level)].title,
-                    count(line, suite::Status::Pass), failures(line));
-    if (const uint64_t waived = count(line, suite::Status::Waived)) text += fmt::format("   {} waived", waived);
-    if (const uint64_t left_out = count(line, suite::Status::Unsupported))
-      text += fmt::format("   {} unsupported", left_out);
-    return text;
-  }
-
-  bool silent_, moving_;
-  std::vector<Line> lines_;
-};
-
 void write_file(const std::filesystem::path& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary);
-  if (!(file << text)) throw std::runtime_error(fmt::format("{} cannot be written", path.string()));
+  if (!(file << text).flush())
+    throw std::runtime_error(
+        fmt::format("--report: {} cannot be written: {}", path.string(), std::strerror(errno)));
+}
+
+// Before the run, which may take minutes.
+void make_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    throw std::runtime_error(
+        fmt::format("--report {}: the folder cannot be made: {}", folder, error.message()));
 }
 
 void write_reports(const std::string& folder, const suite::Report& report) {
-  std::filesystem::create_directories(folder);
   write_file(std::filesystem::path(folder) / "conformance.json", suite::write_json(report));
   write_file(std::filesystem::path(folder) / "conformance.xml", suite::write_junit(report));
   write_file(std::filesystem::path(folder) / "conformance.html", suite::write_html(report));
@@ -227,28 +186,41 @@ void write_reports(const std::string& folder, const suite::Report& report) {
 
 bool passed(const suite::Report& report) {
   const suite::Totals& totals = report.totals;
-  return totals.fail + totals.crash + totals.timeout == 0 && suite::nothing_ran(report).empty();
+  return totals.fail + totals.crash + totals.timeout == 0 && !report.interrupted &&
+         suite::nothing_ran(report).empty();
+}
+
+// The line of the level that the first advice is about.
+std::string last_line(const Progress& progress, const suite::Report& report) {
+  if (report.next.empty()) return progress.line_of(progress.telling_level());
+  const suite::NextStep& next = report.next.front();
+  return progress.line_of(next.level) + "   next: " + next.text.substr(0, next.text.find('\n'));
 }
 
 int run_and_report(const suite::Options& given, const Parsed& parsed) {
   suite::Options options = given;
-  Progress progress(parsed.has("json"));
+  const bool json = parsed.has("json");
+  const auto folder = parsed.get<std::string>("report");
+  if (!folder.empty()) make_folder(folder);
+  Progress progress(json);
   options.progress = [&](const suite::TestResult& result, size_t done, size_t total) {
     progress(result, done, total);
   };
+  catch_interruption();
+  options.interrupted = is_interrupted;
   const suite::Report report = suite::run_suite(options);
-  if (const auto folder = parsed.get<std::string>("report"); !folder.empty()) write_reports(folder, report);
+  if (!folder.empty()) write_reports(folder, report);
   const std::string nothing = suite::nothing_ran(report);
-  if (parsed.has("json")) {
+  if (json) {
     fmt::print("{}\n", suite::write_json(report));
     if (!nothing.empty()) fmt::print(stderr, "plugrad conformance: {}\n", nothing);
+    if (report.interrupted) fmt::print(stderr, "plugrad conformance: {}\n", report.notes.front());
     return passed(report) ? kSuccess : kFailure;
   }
   progress.finish_level();
   fmt::print("\n{}", suite::write_text(report));
   if (!nothing.empty()) fmt::print("{}\n", nothing);
-  const std::string next = report.next.empty() ? "" : "   next: " + report.next.front();
-  fmt::print("{}{}\n", progress.summary(), next.substr(0, next.find('\n')));
+  fmt::print("{}\n", last_line(progress, report));
   return passed(report) ? kSuccess : kFailure;
 }
 
@@ -304,6 +276,7 @@ boost::program_options::options_description describe_options() {
   options.add_options()("waivers", text(), "JSON file of failures that are known");
   options.add_options()("option", texts(), "key=value for the device; may be repeated");
   options.add_options()("plugin-option", texts(), "key=value for the plugin's entry; may be repeated");
+  options.add_options()("jobs", text(), "tests that run side by side; one a core unless given");
   options.add_options()("time-limit-factor", po::value<double>()->default_value(1, "1"),
                         "stretches the time limits, for slow devices");
   options.add_options()("verify-report", po::value<std::string>(), "says whether the suite wrote this report");

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -29,9 +30,13 @@ constexpr double kLimitSeconds = 60;
 // A cache of its own, so that no kernel comes from another build of the plugin.
 class ScratchCache {
  public:
-  ScratchCache() : path_(std::filesystem::temp_directory_path() / "plugrad-models-XXXXXX") {
-    std::string name = path_.string();
-    if (!mkdtemp(name.data())) throw std::runtime_error("no folder can be made: " + name);
+  ScratchCache() {
+    std::error_code error;
+    std::string name =
+        (std::filesystem::temp_directory_path(error) / "plugrad-models-XXXXXX").string();
+    if (error) throw std::runtime_error("there is no temporary directory: " + error.message());
+    if (!mkdtemp(name.data()))
+      throw std::runtime_error(name + " cannot be made: " + std::strerror(errno));
     path_ = name;
   }
   ~ScratchCache() {

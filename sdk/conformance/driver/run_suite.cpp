@@ -1,4 +1,4 @@
-// The driver: chooses tests, has each run in the worker, makes failures small, and reports.
+// The driver: chooses tests, has them run in workers, and reports.
 #include <fmt/format.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -7,25 +7,23 @@
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <thread>
 
 #include "conformance/driver/replay.h"
 #include "conformance/driver/session.h"
-#include "conformance/driver/shrink.h"
+#include "conformance/driver/side_by_side.h"
+#include "conformance/driver/test_runner.h"
 #include "conformance/manifest.h"
 #include "conformance/report/report.h"
 #include "conformance/run_test.h"
 #include "conformance/selection.h"
-#include "plugrad/sdk/ir_view.h"
 
 namespace plugrad::conformance {
 namespace {
 
 namespace fs = std::filesystem;
-using namespace std::chrono_literals;
-
-constexpr auto kShrinkTime = 20s;
-// Of each candidate while a hang is made smaller.
-constexpr auto kShrunkHangLimit = 2s;
+// More gain nothing that was seen, and each holds the device open.
+constexpr uint32_t kMostDefaultLanes = 8;
 // From then on the rest of a level is not run: a device that hangs would take hours.
 constexpr uint32_t kMostTimeoutsInARow = 5;
 
@@ -75,18 +73,41 @@ std::string command_of(const Options& options) {
   return command;
 }
 
+uint32_t default_lanes() {
+  return std::clamp(std::thread::hardware_concurrency(), 1u, kMostDefaultLanes);
+}
+
+// A test of the suite, or one of the caller's.
+struct Job {
+  const Test* test;
+  const ExtraTest* extra;
+  Level level() const { return test ? test->level : extra->described.level; }
+  bool alone() const { return test && test->alone; }
+  TestResult described() const {
+    if (extra) return extra->described;
+    TestResult result;
+    result.id = test->id;
+    result.level = test->level;
+    result.op = test->op;
+    result.dtype = test->dtype;
+    return result;
+  }
+};
+
 // The run of one plugin.
 class Run {
  public:
   explicit Run(const Options& options)
       : options_(options),
-        session_(target_of(options), options.time_limit_factor),
+        target_(target_of(options)),
+        lanes_(options.jobs ? options.jobs : default_lanes()),
         waivers_(options.waivers_path.empty() ? Waivers() : Waivers::read(options.waivers_path)) {
     report_.plugin_path = fs::canonical(options.plugin_path).string();
     report_.suite_version = suite_version();
     report_.machine = machine_name();
     report_.command = command_of(options);
     report_.seed = options.seed;
+    report_.jobs = lanes_;
     report_.levels = options.levels;
     report_.full = options.full;
     report_.filter = options.filter;
@@ -94,6 +115,7 @@ class Run {
   }
 
   Report finish() {
+    const auto start = std::chrono::steady_clock::now();
     name_plugin();
     if (options_.replay.empty())
       run_selected();
@@ -102,15 +124,26 @@ class Run {
     report_.totals = count(report_.tests);
     report_.next = next_steps(report_.tests, all_tests());
     report_.notes = waivers_.notes();
+    if (report_.interrupted)
+      report_.notes.insert(report_.notes.begin(),
+                           fmt::format("the run was interrupted: {} of {} tests ran",
+                                       report_.tests.size(), jobs_.size()));
+    report_.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return std::move(report_);
   }
 
  private:
   static WorkerTarget target_of(const Options& options) {
-    if (!fs::is_regular_file(options.plugin_path))
+    std::error_code ignored;
+    if (!fs::is_regular_file(options.plugin_path, ignored))
       throw std::runtime_error("there is no plugin " + options.plugin_path);
-    return {find_worker(options.worker_path), fs::canonical(options.plugin_path).string(),
-            options.device_index, options.device_options, options.plugin_options};
+    return {find_worker(options.worker_path),
+            fs::canonical(options.plugin_path).string(),
+            options.device_index,
+            options.device_options,
+            options.plugin_options,
+            options.interrupted};
   }
 
   void name_plugin() {
@@ -122,19 +155,22 @@ class Run {
     } catch (const std::exception&) {
       // L0 says what is wrong with it.
     }
-    report_.device = session_.describe_device();
-    if (report_.device.empty()) report_.device = name;
+    const Trial trial = try_device(target_, options_.time_limit_factor);
+    if (!trial.refusal.empty()) throw std::runtime_error(trial.refusal);
+    report_.driver = trial.driver;
+    report_.device = trial.device.empty() ? name : trial.device;
   }
 
   bool selected(Level level, bool quick, const std::string& id) const {
-    return (options_.full || quick) && selects(options_.levels, options_.filter, options_.full, level, id);
+    return (options_.full || quick) &&
+           selects(options_.levels, options_.filter, options_.full, level, id);
   }
 
   bool selected(const Test& test) const {
     if (!test.on_demand) return selected(test.level, test.quick, test.id);
     // Hours: only where the filter says "l2.exhaustive" in full.
-    const std::string family = test.id.substr(0, test.id.find('.', test.id.find('.') + 1));
-    return options_.filter.find(family) != std::string::npos && selected(test.level, true, test.id);
+    return options_.filter.find(family_of(test.id)) != std::string::npos &&
+           selected(test.level, true, test.id);
   }
 
   // A misspelt glob beside a good one would select less than was asked for in silence.
@@ -151,124 +187,117 @@ class Run {
     }
   }
 
+  // In the order of the report: the tests of a level that run side by side, those that run alone,
+  // and behind them the caller's.
+  std::vector<Job> select_jobs() const {
+    std::vector<Job> jobs;
+    for (const Level level : kLevels) {
+      for (const Test& test : all_tests())
+        if (test.level == level && selected(test)) jobs.push_back({&test, nullptr});
+      for (const ExtraTest& test : options_.extra)
+        if (test.described.level == level && selected(level, test.quick, test.described.id))
+          jobs.push_back({nullptr, &test});
+    }
+    return jobs;
+  }
+
   void run_selected() {
     require_known_globs();
-    std::vector<const Test*> tests;
-    for (const Test& test : all_tests())
-      if (selected(test)) tests.push_back(&test);
-    std::vector<const ExtraTest*> extra;
-    for (const ExtraTest& test : options_.extra)
-      if (selected(test.described.level, test.quick, test.described.id)) extra.push_back(&test);
-    total_ = tests.size() + extra.size();
-    if (total_ == 0)
+    jobs_ = select_jobs();
+    if (jobs_.empty())
       throw std::runtime_error("no test is selected by " + (options_.filter.empty()
                                                                 ? "these levels"
                                                                 : "--filter " + options_.filter));
-    // Behind the suite's tests of their level.
-    for (const Level level : kLevels) {
-      for (const Test* test : tests)
-        if (test->level == level) run_one(*test);
-      for (const ExtraTest* test : extra)
-        if (test->described.level == level) run_extra(*test);
+    for (size_t begin = 0; begin < jobs_.size() && !interrupted();) {
+      size_t end = begin + 1;
+      while (end < jobs_.size() && jobs_[end].level() == jobs_[begin].level() &&
+             jobs_[end].alone() == jobs_[begin].alone())
+        ++end;
+      run_section(begin, end);
+      begin = end;
     }
+    report_.interrupted = report_.tests.size() < jobs_.size();
+  }
+
+  // Tests of one level, in workers of their own.
+  void run_section(size_t begin, size_t end) {
+    if (begin == 0 || jobs_[begin - 1].level() != jobs_[begin].level()) timeouts_in_a_row_ = 0;
+    const auto make_lane = [this, begin]() -> RunOne {
+      const auto runner = std::make_shared<TestRunner>(target_, options_, hangs_);
+      return [this, begin, runner](size_t number) { return run_job(*runner, begin + number); };
+    };
+    const auto take = [this](TestResult result) {
+      timeouts_in_a_row_ = result.status == Status::Timeout ? timeouts_in_a_row_ + 1 : 0;
+      add(std::move(result));
+      return timeouts_in_a_row_ < kMostTimeoutsInARow;
+    };
+    if (timeouts_in_a_row_ < kMostTimeoutsInARow)
+      run_side_by_side(end - begin, jobs_[begin].alone() ? 1 : lanes_, make_lane, take);
+    if (timeouts_in_a_row_ < kMostTimeoutsInARow) return;
+    for (size_t place = report_.tests.size(); place < end; ++place) add(not_run(jobs_[place]));
+  }
+
+  std::optional<TestResult> run_job(TestRunner& runner, size_t place) {
+    const Job& job = jobs_[place];
+    return job.test ? runner.run(*job.test, place) : run_extra(*job.extra);
   }
 
   void run_replay(const Replay& replay) {
+    std::optional<TestResult> result;
+    const auto extra = std::ranges::find_if(
+        options_.extra, [&](const ExtraTest& test) { return test.described.id == replay.id; });
     const Test* test = find_test(replay.id);
-    total_ = 1;
-    for (const ExtraTest& extra : options_.extra)
-      if (extra.described.id == replay.id) return run_extra(extra);
-    if (!test)
+    if (extra != options_.extra.end()) {
+      jobs_.push_back({nullptr, &*extra});
+      result = run_extra(*extra);
+    } else if (test) {
+      jobs_.push_back({test, nullptr});
+      result = TestRunner(target_, options_, hangs_).replay(*test, replay);
+    } else {
       throw std::runtime_error("the replay token names no test of this suite: " + replay.id);
-    TestResult result = session_.run(*test, replay.seed, replay.payload);
-    if (is_failure(result.status)) show_kernel(result, session_.kernel());
-    result.replay = options_.replay;
-    add(std::move(result));
+    }
+    report_.interrupted = !result;
+    if (result) add(std::move(*result));
   }
 
-  void run_one(const Test& test) {
-    if (report_.tests.empty() || report_.tests.back().level != test.level) {
-      session_.end_worker();
-      timeouts_in_a_row_ = 0;
-    }
-    const uint64_t seed = seed_of_test(options_.seed, test.id);
-    TestResult result =
-        timeouts_in_a_row_ < kMostTimeoutsInARow ? session_.run(test, seed) : not_run(test);
-    timeouts_in_a_row_ = result.status == Status::Timeout           ? timeouts_in_a_row_ + 1
-                         : timeouts_in_a_row_ < kMostTimeoutsInARow ? 0
-                                                                    : timeouts_in_a_row_;
-    Replay replay{test.id, seed, {}};
-    if (is_failure(result.status)) {
-      std::vector<std::byte> kernel = session_.kernel();
-      if (test.shrinks && !kernel.empty())
-        replay.payload = kernel = shrunk(test, seed, result, kernel);
-      show_kernel(result, kernel);
-    }
-    result.replay = encode_replay(replay);
-    add(std::move(result));
-  }
-
-  static TestResult not_run(const Test& test) {
-    TestResult result;
-    result.id = test.id;
-    result.level = test.level;
-    result.op = test.op;
-    result.dtype = test.dtype;
+  TestResult not_run(const Job& job) const {
+    TestResult result = job.described();
     result.status = Status::Fail;
     result.message = fmt::format("not run: {} tests of {} in a row timed out", kMostTimeoutsInARow,
-                                 to_string(test.level));
+                                 to_string(job.level()));
+    const uint64_t seed = job.test ? seed_of_test(options_.seed, result.id) : options_.seed;
+    result.replay = encode_replay({result.id, seed, {}});
     return result;
   }
 
-  void run_extra(const ExtraTest& test) {
+  std::optional<TestResult> run_extra(const ExtraTest& test) const {
+    if (interrupted()) return std::nullopt;
     TestResult result = test.run();
+    if (interrupted()) return std::nullopt;
     result.id = test.described.id;
     result.level = test.described.level;
     result.op = test.described.op;
     result.dtype = test.described.dtype;
     result.replay = encode_replay({result.id, options_.seed, {}});
-    add(std::move(result));
-  }
-
-  // The kernel of the failure, as small as it still fails in the same way.
-  std::vector<std::byte> shrunk(const Test& test, uint64_t seed, TestResult& result,
-                                const std::vector<std::byte>& kernel) {
-    const std::chrono::nanoseconds limit = result.status == Status::Timeout
-                                               ? std::chrono::nanoseconds(kShrunkHangLimit)
-                                               : std::chrono::seconds(test.limit_seconds);
-    const auto fails = [&](std::span<const std::byte> candidate) {
-      const TestResult again = session_.run_within(limit, test, seed, candidate);
-      if (again.status != result.status) return false;
-      result.message = again.message;  // of the smaller kernel, with its values
-      result.stack = again.stack;
-      return true;
-    };
-    // A test that does not fail on the kernel it named itself cannot be made smaller.
-    if (!fails(kernel)) return {};
-    return shrink_kernel(kernel, fails, std::chrono::steady_clock::now() + kShrinkTime);
-  }
-
-  static void show_kernel(TestResult& result, std::span<const std::byte> kernel) {
-    if (kernel.empty()) return;
-    try {
-      result.ir = sdk::print_ir(sdk::decode_ir(kernel));
-    } catch (const std::exception& error) {
-      result.ir =
-          fmt::format("a block of {} bytes that does not decode: {}", kernel.size(), error.what());
-    }
+    return result;
   }
 
   void add(TestResult result) {
     waivers_.apply(result);
     report_.tests.push_back(std::move(result));
-    if (options_.progress) options_.progress(report_.tests.back(), report_.tests.size(), total_);
+    if (options_.progress)
+      options_.progress(report_.tests.back(), report_.tests.size(), jobs_.size());
   }
 
+  bool interrupted() const { return options_.interrupted && options_.interrupted(); }
+
   const Options& options_;
-  Session session_;
+  WorkerTarget target_;
+  uint32_t lanes_;
+  Hangs hangs_;
   Waivers waivers_;
   Report report_;
-  size_t total_ = 0;
+  std::vector<Job> jobs_;
   uint32_t timeouts_in_a_row_ = 0;
 };
 

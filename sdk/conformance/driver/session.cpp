@@ -50,16 +50,16 @@ std::string Session::prepare(TestResult& result) {
   return result.message;
 }
 
-void Session::take_ending(const Test& test, TestResult& result) {
+void Session::take_ending(const Test& test, std::chrono::nanoseconds limit, TestResult& result) {
   const Ending& ending = worker_->ending();
-  result.message = ending.timed_out ? fmt::format("{} did not return within {} s", test.id,
-                                                  test.limit_seconds * factor_)
-                                    : test.id + " " + ending.describe();
+  const std::chrono::duration<double> seconds = stretched(limit);
+  result.message = test.id + " " + ending.describe();
+  if (ending.timed_out) {
+    result.message = fmt::format("{} did not return within {:.3g} s", test.id, seconds.count());
+    if (limit < std::chrono::seconds(test.limit_seconds))
+      result.message += ", shortened because another test of its family hung";
+  }
   take(ending, result);
-}
-
-TestResult Session::run(const Test& test, uint64_t seed, std::span<const std::byte> payload) {
-  return run_within(std::chrono::seconds(test.limit_seconds), test, seed, payload);
 }
 
 TestResult Session::run_within(std::chrono::nanoseconds limit, const Test& test, uint64_t seed,
@@ -78,9 +78,9 @@ TestResult Session::run_within(std::chrono::nanoseconds limit, const Test& test,
     if (reply)
       result = decode_result(reply->text);
     else
-      take_ending(test, result);
+      take_ending(test, limit, result);
     // What a failure leaves behind is no other test's business.
-    if (result.status != Status::Pass && result.status != Status::Unsupported) end_worker();
+    if (result.status != Status::Pass && result.status != Status::Unsupported) worker_.reset();
   }
   if (result.milliseconds == 0)
     result.milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
@@ -91,11 +91,28 @@ TestResult Session::run_within(std::chrono::nanoseconds limit, const Test& test,
   return result;
 }
 
-std::string Session::describe_device() {
-  Worker worker(target_);
-  if (!worker.open(stretched(kOpenLimit)).empty()) return "";
-  const auto reply = worker.ask(Request::Describe, "", {}, stretched(kOpenLimit));
-  return reply ? reply->text : "";
+Trial try_device(const WorkerTarget& target, double factor) {
+  const std::chrono::nanoseconds limit(
+      static_cast<int64_t>(std::chrono::nanoseconds(kOpenLimit).count() * factor));
+  Worker worker(target);
+  Trial trial;
+  const auto ended = [&](const char* what) {
+    return fmt::format("{} {}\n{}", what, worker.ending().describe(), worker.ending().stack);
+  };
+  if (std::string refusal = worker.open(limit); !refusal.empty()) {
+    trial.refusal =
+        "the plugin cannot be opened: " + (worker.alive() ? refusal : ended("opening it"));
+    return trial;
+  }
+  const auto reply = worker.ask(Request::TryDevice, "", {}, limit);
+  const auto answer = reply ? nlohmann::json::parse(reply->text) : nlohmann::json::object();
+  trial.device = answer.value("device", "");
+  trial.driver = answer.value("driver", "");
+  trial.refusal = reply ? answer.value("refusal", "") : ended("opening the device");
+  if (!trial.refusal.empty())
+    trial.refusal = fmt::format("device {} of the plugin cannot be opened: {}", target.device_index,
+                                trial.refusal);
+  return trial;
 }
 
 }  // namespace plugrad::conformance

@@ -92,6 +92,7 @@ void add_large_tests(Tests& tests) {
   large.level = Level::L2;
   large.quick = false;
   large.limit_seconds = 120;
+  large.alone = true;
   large.run = run_large;
   tests.push_back(std::move(large));
 }

@@ -317,7 +317,7 @@ void check_ir_garbage(Context& context) {
 
 void add_binary_tests(Tests& tests) {
   auto add = [&](const std::string& id, std::function<void(Context&)> run) {
-    add_test(tests, Level::L1, "l1.error." + id, std::move(run));
+    add_test(tests, Level::L1, "l1.error." + id, std::move(run)).alone = id.ends_with(".leak");
   };
   add("kernel.not_found", check_kernel_names);
   add("kernel.name_is_counted", check_name_is_counted);

@@ -175,6 +175,7 @@ void add_compile_tests(Tests& tests) {
   auto add = [&](const std::string& id, std::function<void(Context&)> run) {
     Test& test = add_test(tests, Level::L2, "l2.compile." + id, std::move(run));
     test.claim = "pgr.compiler";
+    test.alone = id == "leak";
   };
   add("twice", check_compile_twice);
   add("stale", check_stale);

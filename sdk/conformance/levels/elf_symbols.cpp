@@ -1,21 +1,43 @@
 #include "conformance/levels/elf_symbols.h"
 
 #include <elf.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
+#include <string_view>
 
 namespace plugrad::conformance {
 namespace {
 
+// With debug information a library is large, and little of it is looked at.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::string& path) {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat facts{};
+    void* memory = MAP_FAILED;
+    if (file >= 0 && ::fstat(file, &facts) == 0 && facts.st_size > 0)
+      memory = ::mmap(nullptr, static_cast<size_t>(facts.st_size), PROT_READ, MAP_PRIVATE, file, 0);
+    if (file >= 0) ::close(file);
+    if (memory == MAP_FAILED) throw std::runtime_error(path + " cannot be read");
+    bytes_ = {static_cast<const char*>(memory), static_cast<size_t>(facts.st_size)};
+  }
+  ~MappedFile() { ::munmap(const_cast<char*>(bytes_.data()), bytes_.size()); }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  std::string_view bytes() const { return bytes_; }
+
+ private:
+  std::string_view bytes_;
+};
+
 class ElfFile {
  public:
-  explicit ElfFile(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw std::runtime_error(path + " cannot be read");
-    bytes_.assign(std::istreambuf_iterator<char>(file), {});
+  explicit ElfFile(const std::string& path) : file_(path), bytes_(file_.bytes()) {
     header_ = at<Elf64_Ehdr>(0);
     if (std::memcmp(header_.e_ident, ELFMAG, SELFMAG) != 0 ||
         header_.e_ident[EI_CLASS] != ELFCLASS64 || header_.e_ident[EI_DATA] != ELFDATA2LSB)
@@ -44,7 +66,7 @@ class ElfFile {
     const uint64_t from = strings.sh_offset + offset;
     if (from >= bytes_.size())
       throw std::runtime_error("the library is damaged: a name is outside");
-    return bytes_.c_str() + from;
+    return std::string(bytes_.substr(from, bytes_.find('\0', from) - from));
   }
 
  private:
@@ -57,7 +79,8 @@ class ElfFile {
     return record;
   }
 
-  std::string bytes_;
+  MappedFile file_;
+  std::string_view bytes_;
   Elf64_Ehdr header_{};
 };
 
@@ -85,6 +108,22 @@ LibrarySymbols read_symbols(const std::string& path) {
   for (const auto& entry : file.table<Elf64_Dyn>(dynamic))
     if (entry.d_tag == DT_NEEDED) out.needed.push_back(file.text(strings, entry.d_un.d_val));
   return out;
+}
+
+std::string function_at(const std::string& path, uint64_t address) {
+  try {
+    const ElfFile file(path);
+    const Elf64_Shdr symbols = file.section(SHT_SYMTAB);
+    if (symbols.sh_size == 0) return "";
+    const Elf64_Shdr names = file.section_number(symbols.sh_link);
+    for (const auto& symbol : file.table<Elf64_Sym>(symbols))
+      if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && address >= symbol.st_value &&
+          address - symbol.st_value < symbol.st_size)
+        return file.text(names, symbol.st_name);
+  } catch (const std::exception&) {
+    // The frame keeps its offset.
+  }
+  return "";
 }
 
 }  // namespace plugrad::conformance

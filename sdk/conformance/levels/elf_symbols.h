@@ -1,6 +1,7 @@
 // The dynamic symbols of a library, read from the file.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,10 @@ struct LibrarySymbols {
   std::vector<std::string> imported_weak;  // that may be absent
   std::vector<std::string> needed;         // libraries: "libc.so.6"
 };
+
+// The function of the full symbol table that holds the address; empty where there is none, or the
+// file was stripped or cannot be read.
+std::string function_at(const std::string& path, uint64_t address);
 
 // Throws std::runtime_error for a file that is no 64-bit little-endian ELF library, or is damaged.
 LibrarySymbols read_symbols(const std::string& path);

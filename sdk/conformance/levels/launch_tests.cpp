@@ -303,7 +303,9 @@ void check_threads(Context& context) {
 void add_launch_tests(Tests& tests) {
   auto add = [&](const std::string& id, std::function<void(Context&)> run,
                  const char* unlocked_by = "") {
-    add_test(tests, Level::L1, "l1.launch." + id, std::move(run)).unlocked_by = unlocked_by;
+    Test& test = add_test(tests, Level::L1, "l1.launch." + id, std::move(run));
+    test.unlocked_by = unlocked_by;
+    test.alone = id == "timing";
   };
   constexpr std::array<uint64_t, 3> kGroups[] = {{1, 1, 1},  {2, 1, 1},    {17, 1, 1},
                                                  {1, 13, 1}, {1, 1, 11},   {3, 5, 7},

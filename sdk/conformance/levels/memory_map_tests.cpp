@@ -249,7 +249,9 @@ void leak_sub_buffers(const Tables& t) {
 void add_map_tests(Tests& tests) {
   auto add = [&](const std::string& id, std::function<void(Context&)> run,
                  const char* unlocked_by = "") {
-    add_test(tests, Level::L1, "l1.memory." + id, std::move(run)).unlocked_by = unlocked_by;
+    Test& test = add_test(tests, Level::L1, "l1.memory." + id, std::move(run));
+    test.unlocked_by = unlocked_by;
+    test.alone = id.starts_with("leak");
   };
   constexpr const char *kMap = "pgr.allocator map", *kSub = "pgr.allocator sub_buffer";
   add("map.reads", check_map_reads, kMap);

@@ -65,6 +65,7 @@ void add_render_tests(Tests& tests) {
     Test& test = add_test(tests, Level::L2, "l2.compile." + id, std::move(run));
     test.claim = "pgr.renderer";
     test.unlocked_by = unlocked_by;
+    test.alone = id == "render.leak";
   };
   add("render.repeats", check_render_repeats);
   add("render.depends_on_input", check_render_depends_on_input);

@@ -10,22 +10,34 @@
 namespace plugrad::conformance {
 namespace {
 
-// Failures of the lower levels make what is above them meaningless: they come first.
-void add_repairs(std::span<const TestResult> results, std::vector<std::string>& next) {
-  for (Level level : {Level::L0, Level::L1}) {
-    uint64_t failures = 0;
-    const TestResult* first = nullptr;
-    for (const TestResult& result : results) {
-      if (result.level != level || !is_failure(result.status)) continue;
-      if (++failures == 1) first = &result;
-    }
-    if (!first) continue;
-    const std::string message = first->message.substr(0, first->message.find('\n'));
-    next.push_back(fmt::format("mend {} first ({}; {} of {} in all): {}", first->id,
-                               to_string(first->status), counted(failures, "failure"),
-                               to_string(level), message));
-    return;
+// What later families stand on, from the ground up: a kernel that computes nothing fails tests of
+// L0 as well, which use a device and then look at the process.
+constexpr std::string_view kGround[] = {"l0.library", "l0.manifest",  "l0.hello",
+                                        "l0.info",    "l0.interface", "l1.device",
+                                        "l1.memory",  "l1.launch",    "l0"};
+
+size_t rank_of(const TestResult& result) {
+  const auto is_of = [&](std::string_view family) {
+    return result.id.starts_with(family) && result.id[family.size()] == '.';
+  };
+  const size_t rank = static_cast<size_t>(std::ranges::find_if(kGround, is_of) - kGround);
+  return rank < std::size(kGround) ? rank : rank + static_cast<size_t>(result.level);
+}
+
+void add_repair(std::span<const TestResult> results, std::vector<NextStep>& next) {
+  const TestResult* first = nullptr;
+  std::map<Level, uint64_t> failures;
+  for (const TestResult& result : results) {
+    if (!is_failure(result.status)) continue;
+    ++failures[result.level];
+    if (!first || rank_of(result) < rank_of(*first)) first = &result;
   }
+  if (!first) return;
+  next.push_back(
+      {first->level,
+       fmt::format("mend {} first ({}; {} of {} in all): {}", first->id, to_string(first->status),
+                   counted(failures[first->level], "failure"), to_string(first->level),
+                   first->message.substr(0, first->message.find('\n')))});
 }
 
 // "pgr.allocator map" as a sentence's object.
@@ -41,39 +53,77 @@ bool is_arithmetic(const std::string& op) {
   return !op.empty() && op != "cast" && op != "bitcast" && op != "where";
 }
 
-// A dtype that computes already lacks an op; another one lacks them all.
-std::string claim_of(const TestResult& result, const Test& test,
-                     const std::set<std::string>& computing) {
-  if (!test.unlocked_by.empty()) return missing_function(test.unlocked_by);
-  if (!test.claim.empty()) return fmt::format("offer the interface {}", test.claim);
-  if (result.op.empty() || result.dtype.empty()) return {};
-  return computing.count(result.dtype) ? fmt::format("claim {}", result.op)
-                                       : fmt::format("claim arithmetic on {}", result.dtype);
+// What a plugin may add: "claim sin" on these dtypes, where it is about dtypes.
+struct Addition {
+  Level level = Level::Perf;  // the lowest that it unlocks tests of
+  uint64_t unlocks = 0;
+  std::set<std::string> dtypes;
+};
+
+constexpr std::string_view kLacks = "the device does not claim ";
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
 }
 
-}  // namespace
+// What to add, and the dtype that it is about. A dtype that computes already lacks an op; another
+// one lacks them all. What exactly is missing, a cast to or from it, the message says.
+std::pair<std::string, std::string> addition_of(const TestResult& result, const Test& test,
+                                                const std::set<std::string>& computing) {
+  if (!test.unlocked_by.empty()) return {missing_function(test.unlocked_by), ""};
+  if (!test.claim.empty()) return {fmt::format("offer the interface {}", test.claim), ""};
+  if (result.op.empty() || result.dtype.empty()) return {};
+  if (is_arithmetic(result.op) && !computing.count(result.dtype))
+    return {"claim arithmetic", result.dtype};
+  if (!result.message.starts_with(kLacks)) return {"claim " + result.op, result.dtype};
+  const std::string lacking = lower(std::string_view(result.message).substr(kLacks.size()));
+  const size_t on = lacking.find(" on ");
+  if (on == lacking.npos) return {"claim " + lacking, ""};
+  return {"claim " + lacking.substr(0, on), lacking.substr(on + 4)};
+}
 
-std::vector<std::string> next_steps(std::span<const TestResult> results, const Tests& tests) {
-  std::vector<std::string> next;
-  add_repairs(results, next);
+std::string text_of(const std::string& what, const Addition& addition) {
+  std::string text = what;
+  for (const std::string& dtype : addition.dtypes)
+    text += (dtype == *addition.dtypes.begin() ? " on " : ", ") + dtype;
+  return fmt::format("{} to unlock {}", text, counted(addition.unlocks, "test"));
+}
+
+std::map<std::string, Addition> additions(std::span<const TestResult> results, const Tests& tests) {
   std::map<std::string_view, const Test*> by_id;
   for (const Test& test : tests) by_id[test.id] = &test;
   std::set<std::string> computing;
   for (const TestResult& result : results)
     if (result.status != Status::Unsupported && is_arithmetic(result.op))
       computing.insert(result.dtype);
-  std::map<std::string, uint64_t> unlocks;
+  std::map<std::string, Addition> all;
   for (const TestResult& result : results) {
     const auto test = by_id.find(result.id);
     if (result.status != Status::Unsupported || test == by_id.end()) continue;
-    if (const std::string claim = claim_of(result, *test->second, computing); !claim.empty())
-      ++unlocks[claim];
+    const auto [what, dtype] = addition_of(result, *test->second, computing);
+    if (what.empty()) continue;
+    Addition& addition = all[what];
+    addition.level = std::min(addition.level, result.level);
+    ++addition.unlocks;
+    if (!dtype.empty()) addition.dtypes.insert(dtype);
   }
-  std::vector<std::pair<std::string, uint64_t>> sorted(unlocks.begin(), unlocks.end());
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
-  for (const auto& [claim, count] : sorted)
-    next.push_back(fmt::format("{} to unlock {}", claim, counted(count, "test")));
+  return all;
+}
+
+}  // namespace
+
+std::vector<NextStep> next_steps(std::span<const TestResult> results, const Tests& tests) {
+  std::vector<NextStep> next;
+  add_repair(results, next);
+  const std::map<std::string, Addition> all = additions(results, tests);
+  std::vector<std::pair<std::string, Addition>> sorted(all.begin(), all.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    return a.second.unlocks > b.second.unlocks;
+  });
+  for (const auto& [what, addition] : sorted)
+    next.push_back({addition.level, text_of(what, addition)});
   return next;
 }
 

@@ -27,6 +27,7 @@ std::string verdict(const Report& report) {
   if (all > 0)
     return fmt::format("<p class=\"verdict fail\">{}{}</p>", counted(all, "failure"),
                        reached ? fmt::format("; everything up to {} passes", reached) : "");
+  if (report.interrupted) return "<p class=\"verdict fail\">interrupted: no verdict</p>";
   if (totals.pass == 0) return "<p class=\"verdict fail\">no test passed</p>";
   return fmt::format("<p class=\"verdict pass\">all {} passed{}</p>", counted(totals.pass, "test"),
                      totals.waived ? fmt::format(", {} waived", totals.waived) : "");
@@ -47,13 +48,16 @@ std::string facts(const Report& report) {
   double milliseconds = 0;
   for (const TestResult& test : report.tests) milliseconds += test.milliseconds;
   std::string html = "<dl class=facts>";
+  add_fact(html, "driver", report.driver);
   add_fact(html, "machine", report.machine);
   add_fact(html, "plugin",
            fmt::format("{} {}", file_name(report.plugin_path), report.plugin_version));
   add_fact(html, "suite", report.suite_version);
   add_fact(html, "selection", selection(report));
   add_fact(html, "seed", fmt::to_string(report.seed));
-  add_fact(html, "time in tests", fmt::format("{:.1f} s", milliseconds * 1e-3));
+  add_fact(html, "time",
+           fmt::format("{:.1f} s, {:.1f} s in tests, {} at a time", report.seconds,
+                       milliseconds * 1e-3, report.jobs));
   return html + "</dl>";
 }
 
@@ -120,8 +124,8 @@ std::string summary(const Report& report) {
 
 std::string next_steps(const Report& report) {
   std::string html;
-  for (const std::string& line : report.next)
-    html += fmt::format("<li>{}</li>", escape_markup(line));
+  for (const NextStep& step : report.next)
+    html += fmt::format("<li>{}</li>", escape_markup(step.text));
   return section("next", "What to do next", html.empty() ? html : "<ol>" + html + "</ol>");
 }
 
@@ -145,7 +149,7 @@ std::string waived(const Report& report) {
         html + "</tbody></table></div>";
   for (const std::string& note : report.notes)
     html += fmt::format("<p>{}</p>", escape_markup(note));
-  return section("waived", "Waivers", html);
+  return section("waived", "Notes and waivers", html);
 }
 
 }  // namespace plugrad::conformance::html

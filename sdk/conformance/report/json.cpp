@@ -22,6 +22,7 @@ constexpr std::pair<const char*, std::string TestResult::*> kTexts[] = {
 };
 constexpr std::pair<const char*, std::string Report::*> kFacts[] = {
     {"device", &Report::device},
+    {"driver", &Report::driver},
     {"plugin", &Report::plugin_path},
     {"plugin_version", &Report::plugin_version},
     {"suite_version", &Report::suite_version},
@@ -74,10 +75,14 @@ Json to_json(const Report& report) {
   for (const auto& [key, field] : kFacts) json[key] = clean_text(report.*field);
   json["plugin"] = clean_text(file_name(report.plugin_path));
   json["seed"] = report.seed;
+  json["jobs"] = report.jobs;
+  json["seconds"] = std::round(report.seconds * 1000) / 1000;
   json["selection"] = selection_of(report);
   Totals totals = report.totals;
   for (Status status : kStatuses) json["totals"][to_string(status)] = total_of(totals, status);
-  json["next"] = to_json(report.next);
+  if (report.interrupted) json["interrupted"] = true;
+  json["next"] = Json::array();
+  for (const NextStep& step : report.next) json["next"].push_back(clean_text(step.text));
   json["notes"] = to_json(report.notes);
   json["tests"] = Json::array();
   for (const TestResult& test : report.tests) json["tests"].push_back(to_json(test));
@@ -189,11 +194,14 @@ ReadReport read_report(const std::string& text) {
   for (const auto& [key, field] : kFacts)
     report.*field = value<std::string>(json, key, "the report");
   report.seed = value<uint64_t>(json, "seed", "the report");
+  report.jobs = static_cast<uint32_t>(value<uint64_t>(json, "jobs", "the report"));
+  report.seconds = value<double>(json, "seconds", "the report");
   read_selection(json, report);
   const Json& totals = member(json, "totals", "the report");
   for (Status status : kStatuses)
     total_of(report.totals, status) = value<uint64_t>(totals, to_string(status), "the totals");
-  report.next = read_lines(json, "next");
+  report.interrupted = json.value("interrupted", false);
+  for (std::string& line : read_lines(json, "next")) report.next.push_back({{}, std::move(line)});
   report.notes = read_lines(json, "notes");
   const Json& tests = member(json, "tests", "the report");
   if (!tests.is_array()) throw std::runtime_error("\"tests\" is no list");

@@ -44,9 +44,10 @@ class Waivers {
   std::vector<Waiver> waivers_;
 };
 
-// What the plugin's author would do next: the first failure of L0, then of L1; then what plugins
-// may leave out and this one does, most tests unlocked first. `tests` say what each needs.
-std::vector<std::string> next_steps(std::span<const TestResult> results, const Tests& tests);
+// What the plugin's author would do next: the failure that others are likely to follow from; then
+// what plugins may leave out and this one does, most tests unlocked first. `tests` say what each
+// needs.
+std::vector<NextStep> next_steps(std::span<const TestResult> results, const Tests& tests);
 
 // "3 tests", "1 test".
 std::string counted(uint64_t count, std::string_view noun);

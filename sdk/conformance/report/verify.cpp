@@ -103,6 +103,7 @@ std::string verify_report(const std::string& json, const std::vector<ExtraTest>&
           fmt::format("it was changed after the suite wrote it: its digest is {}, its content's {}",
                       read.digest, read.expected_digest));
     check_version(read.report);
+    if (read.report.interrupted) refuse("it is of a run that was interrupted");
     check_totals(read.report);
     const Known known = known_tests(extra);
     for (const TestResult& test : read.report.tests) {

@@ -13,7 +13,7 @@
 
 namespace plugrad::conformance {
 
-enum class Request : uint32_t { Open, Describe, RunTest, LoadKernel, Launch };
+enum class Request : uint32_t { Open, TryDevice, RunTest, LoadKernel, Launch };
 
 // Text and bytes, in either direction.
 struct Message {

@@ -10,6 +10,8 @@
 #include <memory>
 #include <sstream>
 
+#include "conformance/levels/elf_symbols.h"
+
 namespace plugrad::conformance {
 namespace {
 
@@ -31,15 +33,36 @@ void on_crash(int signal) {
   ::raise(signal);
 }
 
-// "lib.so(_ZN1a1bEv+0x12)[0x7f…]" with the name demangled.
-std::string readable_frame(const std::string& line) {
-  const size_t open = line.find('('), end = line.find_first_of("+)", open);
-  if (open == line.npos || end == line.npos || end == open + 1) return line;
-  const std::string name = line.substr(open + 1, end - open - 1);
+// "a::b(int)" as "a::b".
+std::string without_parameters(const std::string& name) {
+  if (!name.ends_with(')')) return name;
+  size_t at = name.size();
+  for (int depth = 0; at-- > 0;) {
+    depth += (name[at] == ')') - (name[at] == '(');
+    if (depth == 0) break;
+  }
+  return at == 0 || at == name.npos ? name : name.substr(0, at);
+}
+
+std::string demangled(const std::string& name) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> plain(
       abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
-  return plain ? line.substr(0, open + 1) + plain.get() + line.substr(end) : line;
+  return plain ? without_parameters(plain.get()) : name;
+}
+
+// "/…/lib.so(_ZN1a1bEv+0x12)[0x7f…]" as "lib.so a::b+0x12". A function that is not exported has
+// an offset alone, and a name where the library keeps its symbol table.
+std::string readable_frame(const std::string& line) {
+  const size_t open = line.rfind('('), plus = line.find('+', open), close = line.find(')', open);
+  if (open == line.npos || plus == line.npos || close == line.npos || plus > close) return line;
+  const std::string path = line.substr(0, open), offset = line.substr(plus, close - plus);
+  std::string name = line.substr(open + 1, plus - open - 1), where = offset;
+  if (name.empty()) {
+    name = function_at(path, std::strtoull(offset.c_str() + 1, nullptr, 16));
+    if (!name.empty()) where = " (" + offset + ")";
+  }
+  return path.substr(path.rfind('/') + 1) + " " + demangled(name) + where;
 }
 
 }  // namespace

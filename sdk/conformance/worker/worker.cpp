@@ -70,6 +70,7 @@ class SpawnPlan {
 }  // namespace
 
 std::string Ending::describe() const {
+  if (interrupted) return "was interrupted";
   if (timed_out) return "did not return within its time limit";
   if (signal) return "crashed with " + signal_name(signal);
   return "ended the process with exit(" + std::to_string(exit_code) + ")";
@@ -126,8 +127,10 @@ bool Worker::exchange(Request kind, std::chrono::nanoseconds limit) {
   channel_.asked().ring(before + 1);
   while (!channel_.answered().wait(before, 10ms)) {
     if (has_ended()) return false;
-    if (Clock::now() < deadline) continue;
-    end_for_timeout();
+    ending_.interrupted = target_.interrupted && target_.interrupted();
+    ending_.timed_out = !ending_.interrupted && Clock::now() >= deadline;
+    if (!ending_.interrupted && !ending_.timed_out) continue;
+    end_with_stack();
     return false;
   }
   return true;
@@ -141,8 +144,7 @@ bool Worker::has_ended() {
 }
 
 // SIGABRT first: its handler writes down where the worker is.
-void Worker::end_for_timeout() {
-  ending_.timed_out = true;
+void Worker::end_with_stack() {
   ::kill(process_, SIGABRT);
   for (int i = 0; i < 50; ++i) {
     if (has_ended()) return;

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,11 +19,12 @@ struct WorkerTarget {
   std::string plugin_path;
   uint32_t device_index = 0;
   std::map<std::string, std::string> device_options, plugin_options;
+  std::function<bool()> interrupted = {};  // true ends whatever the worker does
 };
 
 // How a worker came to its end.
 struct Ending {
-  bool timed_out = false;
+  bool timed_out = false, interrupted = false;
   int signal = 0;                // 0: it ended by itself
   int exit_code = 0;             // of its own ending
   std::string stack;             // where it crashed or hung
@@ -55,7 +57,7 @@ class Worker {
 
  private:
   void start();
-  void end_for_timeout();
+  void end_with_stack();
   bool has_ended();
   void bury(int status);
 

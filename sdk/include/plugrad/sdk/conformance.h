@@ -35,26 +35,36 @@ struct Totals {
   uint64_t pass = 0, fail = 0, unsupported = 0, waived = 0, crash = 0, timeout = 0;
 };
 
+// What the author would do next, and the level that it is about.
+struct NextStep {
+  Level level = Level::L0;
+  std::string text;  // "implement map() of pgr.allocator to unlock 8 tests"
+};
+
 struct Report {
   std::string device;  // "CPU: AMD EPYC …"
+  std::string driver;  // as the device names it
   std::string plugin_path, plugin_version, suite_version;
   std::string machine;
   std::string command;  // that judges the same device again, as a shell takes it
   uint64_t seed = 0;
+  uint32_t jobs = 1;   // tests that ran side by side
+  double seconds = 0;  // that the run took
   Totals totals;
   std::vector<TestResult> tests;
-  std::vector<std::string> next;   // what the author would implement next, and what it unlocks
-  std::vector<std::string> notes;  // waivers that have expired or that no test needed
+  std::vector<NextStep> next;      // repairs first, then what unlocks most tests
+  std::vector<std::string> notes;  // that the run was interrupted; waivers that nothing needed
 
   // What was asked for: --verify-report recomputes from it which tests must be there.
   std::vector<Level> levels;  // empty: all, perf only where the filter names it
   bool full = false;
   std::string filter;
   std::string replay;
+  bool interrupted = false;  // before all of them ran: those that did not are left out
 };
 
 // A test that the caller of run_suite brings: it isolates it itself. Id, level, op and dtype of
-// `described` are kept; `run` gives the rest and throws nothing.
+// `described` are kept; `run` gives the rest, throws nothing, and may be called on any thread.
 struct ExtraTest {
   TestResult described;
   bool quick = true;
@@ -74,13 +84,17 @@ struct Options {
   std::string waivers_path;      // JSON; empty: none
   std::string worker_path;       // empty: beside this program
   double time_limit_factor = 1;  // for slow devices and sanitizers
+  uint32_t jobs = 0;             // tests that run side by side; 0: one a core, a few at most
   std::vector<ExtraTest> extra;  // run behind the suite's, selected and waived alike
   // Called after each test, on the calling thread.
   std::function<void(const TestResult& result, size_t done, size_t total)> progress;
+  // Asked now and then, on any thread: true ends the run; what ran is reported.
+  std::function<bool()> interrupted;
 };
 
 // Runs the selected tests. A failure of the plugin is a result; throws std::runtime_error where
-// there is nothing to run: no such file, an unknown filter, a bad waivers file, no worker.
+// there is nothing to run: no such file, a plugin, device or option that cannot be opened, an
+// unknown filter, a bad waivers file, no worker.
 Report run_suite(const Options& options);
 
 // Which selected level executed no test, which is a failure of the run as well; empty: none.

@@ -1,0 +1,48 @@
+// One test after the other in a session: failures with their kernels made small, and tokens.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "conformance/driver/replay.h"
+#include "conformance/driver/session.h"
+
+namespace plugrad::conformance {
+
+// The place of the first test of each family that hung. Tests behind it get less time: a device
+// that hangs in one of them hangs in most, and would take minutes to judge.
+class Hangs {
+ public:
+  std::chrono::nanoseconds limit_of(const Test& test, size_t place) const;
+  void add(const Test& test, size_t place);
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, size_t> first_;
+};
+
+class TestRunner {
+ public:
+  TestRunner(WorkerTarget target, const Options& options, Hangs& hangs)
+      : session_(std::move(target), options.time_limit_factor), options_(options), hangs_(hangs) {}
+
+  // Nothing where the run was interrupted. `place` is the test's in the order of the run.
+  std::optional<TestResult> run(const Test& test, size_t place);
+  std::optional<TestResult> replay(const Test& test, const Replay& replay);
+
+ private:
+  std::vector<std::byte> shrunk(const Test& test, uint64_t seed, TestResult& result,
+                                const std::vector<std::byte>& kernel);
+  bool interrupted() const { return options_.interrupted && options_.interrupted(); }
+
+  Session session_;
+  const Options& options_;
+  Hangs& hangs_;
+};
+
+// "l1.memory" of "l1.memory.size.1".
+std::string family_of(const std::string& id);
+
+}  // namespace plugrad::conformance

@@ -1,0 +1,45 @@
+// What `plugrad conformance` shows while it runs: a line for each level.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plugrad/sdk/conformance.h"
+
+namespace plugrad::tools {
+
+struct LevelName {
+  conformance::Level level;
+  const char* name;
+  const char* title;
+};
+inline constexpr LevelName kLevels[] = {{conformance::Level::L0, "l0", "L0 loadable"},
+                                        {conformance::Level::L1, "l1", "L1 core"},
+                                        {conformance::Level::L2, "l2", "L2 full"},
+                                        {conformance::Level::L3, "l3", "L3 async"},
+                                        {conformance::Level::Perf, "perf", "perf"}};
+
+class Progress {
+ public:
+  explicit Progress(bool silent);
+
+  void operator()(const conformance::TestResult& result, size_t done, size_t total);
+  void finish_level();
+
+  /// The line of that level, without advice: "L1 core  185 passed   0 failed".
+  std::string line_of(conformance::Level level) const;
+  /// The first level with a failure, else the last one.
+  conformance::Level telling_level() const;
+
+ private:
+  struct Line {
+    conformance::Level level;
+    uint64_t counts[6];  // by status
+  };
+  static std::string text(const Line& line);
+
+  bool silent_, moving_;
+  std::vector<Line> lines_;
+};
+
+}  // namespace plugrad::tools
