@@ -89,6 +89,8 @@ void print_text(const Found& found, bool why) {
     fmt::print("{:<14}{:<34}{:<22}{:>10}\n", device->name(), info.name, info.arch, in_gib(info.memory_bytes));
     if (why) fmt::print("{:<14}{}\n", "", fmt::join(device->claims(), " "));
   }
+  if (const std::string& visible = settings().visible_devices; found.devices.empty() && !visible.empty())
+    fmt::print("no device fits PLUGRAD_VISIBLE_DEVICES={}\n", visible);
   fmt::print("\n{:<14}{:<11}{}\n", "PLUGIN", "STATE", "FROM");
   for (const runtime::LoadRecord& record : found.records) {
     std::string name = record.manifest.device_name.empty() ? "?" : record.manifest.device_name;

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "conformance/calls.h"
 #include "conformance/result_text.h"
 #include "conformance/run_test.h"
 #include "conformance/worker/launches.h"
@@ -62,35 +61,20 @@ class Server {
   void try_device() {
     json reply = {{"device", plugin_->manifest().device_name}};
     try {
-      reply["refusal"] = refusal_of_device();
       const std::unique_ptr<Device> device = plugin_->open_device();
       reply["driver"] = std::string(sdk::to_view(device->info().driver));
       reply["device"] =
           plugin_->manifest().device_name + ": " + std::string(sdk::to_view(device->info().name));
+    } catch (const Unsupported&) {
+    } catch (const Failed& failed) {
+      if (std::string_view(failed.what()).starts_with("plugin.device_open"))
+        reply["refusal"] = failed.what();
+    } catch (const std::exception& error) {
+      reply["refusal"] = std::string("an exception came out of it: ") + error.what();
     } catch (...) {
+      reply["refusal"] = "an exception of unknown type came out of it";
     }
     channel_.put(reply.dump(-1, ' ', false, json::error_handler_t::replace), {});
-  }
-
-  std::string refusal_of_device() {
-    const pgr_plugin_api& api = plugin_->api();
-    uint32_t count = 0;
-    if (api.device_count(api.plugin, &count, nullptr) != PGR_STATUS_OK || count == 0) return "";
-    const std::vector<pgr_option> options = make_options(plugin_->device_options());
-    pgr_device* device = nullptr;
-    CallError error;
-    pgr_status status = PGR_STATUS_OK;
-    try {
-      status = api.device_open(api.plugin, plugin_->device_index(), options.data(),
-                               static_cast<uint32_t>(options.size()), sizeof(pgr_option), &device,
-                               error.get());
-    } catch (...) {
-      return "an exception came out of device_open";
-    }
-    if (status != PGR_STATUS_OK)
-      return "device_open answered " + status_name(status) + ": " + error.message();
-    api.device_close(api.plugin, device);
-    return "";
   }
 
   void run() {
