@@ -1,0 +1,86 @@
+// The functions of the OpenCL loader, which is opened at run time, and what its codes become.
+#pragma once
+
+#define CL_TARGET_OPENCL_VERSION 300
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS  // clCreateCommandQueue, which every version has
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
+
+#include <string>
+
+#include "plugrad/sdk/guard.h"
+
+namespace plugrad::opencl {
+
+// All of OpenCL 1.2 that is used; a loader that lacks one of them is refused.
+#define PLUGRAD_CL_FUNCTIONS(X)       \
+  X(clGetPlatformIDs)                 \
+  X(clGetPlatformInfo)                \
+  X(clGetDeviceIDs)                   \
+  X(clGetDeviceInfo)                  \
+  X(clCreateContext)                  \
+  X(clReleaseContext)                 \
+  X(clCreateCommandQueue)             \
+  X(clReleaseCommandQueue)            \
+  X(clCreateBuffer)                   \
+  X(clCreateSubBuffer)                \
+  X(clReleaseMemObject)               \
+  X(clRetainMemObject)                \
+  X(clSetMemObjectDestructorCallback) \
+  X(clEnqueueReadBuffer)              \
+  X(clEnqueueWriteBuffer)             \
+  X(clEnqueueCopyBuffer)              \
+  X(clEnqueueFillBuffer)              \
+  X(clEnqueueMapBuffer)               \
+  X(clEnqueueUnmapMemObject)          \
+  X(clCreateProgramWithSource)        \
+  X(clCreateProgramWithBinary)        \
+  X(clBuildProgram)                   \
+  X(clGetProgramInfo)                 \
+  X(clGetProgramBuildInfo)            \
+  X(clReleaseProgram)                 \
+  X(clCreateKernel)                   \
+  X(clReleaseKernel)                  \
+  X(clSetKernelArg)                   \
+  X(clGetKernelInfo)                  \
+  X(clGetKernelArgInfo)               \
+  X(clGetKernelWorkGroupInfo)         \
+  X(clCreateKernelsInProgram)         \
+  X(clEnqueueNDRangeKernel)           \
+  X(clEnqueueMarkerWithWaitList)      \
+  X(clEnqueueBarrierWithWaitList)     \
+  X(clWaitForEvents)                  \
+  X(clGetEventInfo)                   \
+  X(clGetEventProfilingInfo)          \
+  X(clSetEventCallback)               \
+  X(clReleaseEvent)                   \
+  X(clFlush)                          \
+  X(clFinish)                         \
+  X(clGetExtensionFunctionAddressForPlatform)
+
+struct Api {
+#define PLUGRAD_CL_MEMBER(name) decltype(&::name) name = nullptr;
+  PLUGRAD_CL_FUNCTIONS(PLUGRAD_CL_MEMBER)
+#undef PLUGRAD_CL_MEMBER
+  std::string missing;  // why the loader cannot be used; empty: it can
+};
+
+// Opened at the first call; lives as long as the process.
+const Api& api();
+
+// "CL_OUT_OF_RESOURCES"
+std::string code_name(cl_int code);
+
+// The plugin's status for a code: what the caller can do about it.
+pgr_status status_of(cl_int code);
+
+// Whether a device that answers so can no longer be used.
+bool is_lost(cl_int code);
+
+// Throws StatusError where the code is a failure: "what failed: CL_…".
+inline void require_success(cl_int code, const std::string& what) {
+  if (code != CL_SUCCESS)
+    throw sdk::StatusError(status_of(code), what + ": " + code_name(code), code);
+}
+
+}  // namespace plugrad::opencl

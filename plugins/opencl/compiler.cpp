@@ -1,0 +1,201 @@
+// The driver's compiler: source in, its binary out, with the parameters of each kernel beside it.
+#include "compiler.h"
+
+#include <cstring>
+
+#include "plugrad/sdk/options.h"
+
+namespace plugrad::opencl {
+namespace {
+
+// Changes when this plugin builds the same source in another way.
+#define PLUGRAD_OPENCL_REVISION "1"
+
+std::string build_options(const DeviceFacts& facts) {
+  std::string options = "-cl-std=CL1.2 -cl-kernel-arg-info -w";
+  if (facts.has_rounded_division) options += " -cl-fp32-correctly-rounded-divide-sqrt";
+  return options;
+}
+
+// The source allows contraction by a pragma; the option has the last word.
+std::string with_contraction(std::string source, bool is_allowed) {
+  constexpr std::string_view kOn = "#pragma OPENCL FP_CONTRACT ON",
+                             kOff = "#pragma OPENCL FP_CONTRACT OFF";
+  const size_t at = source.find(kOn);
+  if (!is_allowed && at != std::string::npos) source.replace(at, kOn.size(), kOff);
+  return source;
+}
+
+std::string log_of(const pgr_device& device, cl_program program) {
+  size_t size = 0;
+  const cl_device_id id = device.facts.id;
+  if (api().clGetProgramBuildInfo(program, id, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size) !=
+      CL_SUCCESS)
+    return {};
+  std::string log(size, '\0');
+  api().clGetProgramBuildInfo(program, id, CL_PROGRAM_BUILD_LOG, size, log.data(), nullptr);
+  log.resize(std::strlen(log.c_str()));
+  return log;
+}
+
+std::string code_of(pgr_device& device, cl_program program) {
+  size_t size = 0;
+  device.check(
+      api().clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr),
+      "CL_PROGRAM_BINARY_SIZES");
+  std::string code(size, '\0');
+  char* to = code.data();
+  device.check(api().clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof to, &to, nullptr),
+               "CL_PROGRAM_BINARIES");
+  return code;
+}
+
+std::string arg_type(cl_kernel kernel, cl_uint index) {
+  char text[64] = {};
+  if (api().clGetKernelArgInfo(kernel, index, CL_KERNEL_ARG_TYPE_NAME, sizeof text - 1, text,
+                               nullptr) != CL_SUCCESS)
+    return {};
+  return text;
+}
+
+// Bytes of a scalar parameter; 0 for a buffer.
+uint8_t param_bytes(pgr_device& device, cl_kernel kernel, cl_uint index) {
+  cl_kernel_arg_address_qualifier space = 0;
+  device.check(api().clGetKernelArgInfo(kernel, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER,
+                                        sizeof space, &space, nullptr),
+               "CL_KERNEL_ARG_ADDRESS_QUALIFIER");
+  if (space != CL_KERNEL_ARG_ADDRESS_PRIVATE) return 0;
+  static constexpr struct {
+    const char* name;
+    uint8_t bytes;
+  } kScalars[] = {{"char", 1}, {"uchar", 1}, {"short", 2}, {"ushort", 2}, {"int", 4},
+                  {"uint", 4}, {"long", 8},  {"ulong", 8}, {"float", 4},  {"double", 8}};
+  const std::string type = arg_type(kernel, index);
+  for (const auto& scalar : kScalars)
+    if (type == scalar.name) return scalar.bytes;
+  throw sdk::StatusError(PGR_STATUS_COMPILE_FAILED,
+                         "parameter " + std::to_string(index) + " is a " + type +
+                             "; kernels take buffers and scalars of OpenCL C");
+}
+
+KernelShape shape_of(pgr_device& device, cl_kernel kernel) {
+  KernelShape shape;
+  char name[1024] = {};
+  cl_uint count = 0;
+  device.check(
+      api().clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, sizeof name - 1, name, nullptr),
+      "CL_KERNEL_FUNCTION_NAME");
+  device.check(api().clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof count, &count, nullptr),
+               "CL_KERNEL_NUM_ARGS");
+  shape.name = name;
+  for (cl_uint i = 0; i < count; ++i) shape.param_bytes.push_back(param_bytes(device, kernel, i));
+  return shape;
+}
+
+std::vector<KernelShape> shapes_of(pgr_device& device, cl_program program) {
+  cl_uint count = 0;
+  device.check(api().clCreateKernelsInProgram(program, 0, nullptr, &count),
+               "clCreateKernelsInProgram");
+  std::vector<cl_kernel> kernels(count);
+  if (count > 0)
+    device.check(api().clCreateKernelsInProgram(program, count, kernels.data(), nullptr),
+                 "clCreateKernelsInProgram");
+  std::vector<KernelShape> shapes;
+  try {
+    for (cl_kernel kernel : kernels) shapes.push_back(shape_of(device, kernel));
+  } catch (...) {
+    for (cl_kernel kernel : kernels) api().clReleaseKernel(kernel);
+    throw;
+  }
+  for (cl_kernel kernel : kernels) api().clReleaseKernel(kernel);
+  return shapes;
+}
+
+std::string compile_source(pgr_device& device, const pgr_compile_desc& desc, std::string& log) {
+  const std::string source = with_contraction(
+      {static_cast<const char*>(desc.input), desc.input_bytes}, desc.contract != PGR_CONTRACT_OFF);
+  const char* text = source.c_str();
+  const size_t size = source.size();
+  cl_int code = CL_SUCCESS;
+  ProgramOwner program(api().clCreateProgramWithSource(device.context, 1, &text, &size, &code));
+  device.check(code, "clCreateProgramWithSource");
+  build(device, program.handle, build_options(device.facts), &log);
+  Binary binary;
+  binary.kernels = shapes_of(device, program.handle);
+  binary.code = code_of(device, program.handle);
+  return wrap_binary(binary, identity_text(device.facts));
+}
+
+pgr_status compile(pgr_device* device, const pgr_compile_desc* desc, pgr_blob* out_binary,
+                   pgr_blob* out_log, pgr_error* error) {
+  std::string log;
+  const pgr_status status = sdk::guard(error, [&] {
+    const pgr_compile_desc own = sdk::read(desc);
+    sdk::require(device != nullptr, PGR_STATUS_INVALID_ARGUMENT,
+                 "an OpenCL driver compiles for a device: device is NULL");
+    sdk::require(own.input != nullptr, PGR_STATUS_INVALID_ARGUMENT, "input is NULL");
+    sdk::require(own.option_count == 0, PGR_STATUS_INVALID_ARGUMENT,
+                 "OPENCL's compiler takes no options; it compiles for its device");
+    sdk::give_blob(out_binary, compile_source(*device, own, log));
+  });
+  sdk::guard(nullptr, [&] { sdk::give_blob(out_log, log); });
+  return status;
+}
+
+pgr_status cache_identity(pgr_device* device, pgr_blob* out, pgr_error* error) {
+  return sdk::guard(error, [&] { sdk::give_blob(out, identity_text(device->facts)); });
+}
+
+pgr_status validate(pgr_device* device, const void* bytes, uint64_t size, uint32_t* out,
+                    pgr_error* error) {
+  return sdk::guard(error, [&] {
+    sdk::require(out != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out is NULL");
+    const BinaryState state = unwrap_binary({static_cast<const char*>(bytes), size},
+                                            identity_text(device->facts), nullptr);
+    *out = state == BinaryState::Good      ? PGR_BINARY_GOOD
+           : state == BinaryState::Foreign ? PGR_BINARY_FOREIGN
+                                           : PGR_BINARY_RECOMPILE;
+  });
+}
+
+}  // namespace
+
+std::string identity_text(const DeviceFacts& facts) {
+  return "opencl revision " PLUGRAD_OPENCL_REVISION " platform " + facts.platform_name + ", " +
+         facts.platform_version + " device " + facts.name + ", " + facts.version + " driver " +
+         facts.driver + " options " + build_options(facts);
+}
+
+Binary require_binary(std::string_view bytes, const DeviceFacts& facts) {
+  Binary binary;
+  const BinaryState state = unwrap_binary(bytes, identity_text(facts), &binary);
+  sdk::require(
+      state != BinaryState::Damaged, PGR_STATUS_BAD_BINARY,
+      "a binary of " + std::to_string(bytes.size()) + " bytes is damaged, or not of opencl");
+  sdk::require(state != BinaryState::Foreign, PGR_STATUS_BAD_BINARY,
+               "the binary was compiled by another driver or for another device than " +
+                   facts.name + ", driver " + facts.driver + ": compile it again");
+  return binary;
+}
+
+void build(pgr_device& device, cl_program program, const std::string& options, std::string* log) {
+  const cl_int code =
+      api().clBuildProgram(program, 1, &device.facts.id, options.c_str(), nullptr, nullptr);
+  const std::string text = log_of(device, program);
+  if (log) *log = text;
+  device.check(code, "clBuildProgram" + (code == CL_SUCCESS || text.empty() ? "" : ": " + text));
+}
+
+const pgr_compiler_api* compiler_table() {
+  static const pgr_compiler_api table = [] {
+    pgr_compiler_api made;
+    PGR_INIT(made, COMPILER_API);
+    made.compile = compile;
+    made.cache_identity = cache_identity;
+    made.validate = validate;
+    return made;
+  }();
+  return &table;
+}
+
+}  // namespace plugrad::opencl

@@ -1,0 +1,30 @@
+// What the runner needs of the compiler.
+#pragma once
+
+#include "binary.h"
+#include "plugin.h"
+
+namespace plugrad::opencl {
+
+// Changes exactly when the driver may give another binary for the same source.
+std::string identity_text(const DeviceFacts& facts);
+
+// The binary's content. Throws StatusError (BAD_BINARY) where it is damaged or another driver's.
+Binary require_binary(std::string_view bytes, const DeviceFacts& facts);
+
+// Releases the driver's program.
+struct ProgramOwner {
+  cl_program handle = nullptr;
+  ProgramOwner() = default;
+  explicit ProgramOwner(cl_program program) : handle(program) {}
+  ProgramOwner(const ProgramOwner&) = delete;
+  ProgramOwner& operator=(const ProgramOwner&) = delete;
+  ~ProgramOwner() {
+    if (handle) api().clReleaseProgram(handle);
+  }
+};
+
+// Throws StatusError with the driver's log in the message.
+void build(pgr_device& device, cl_program program, const std::string& options, std::string* log);
+
+}  // namespace plugrad::opencl

@@ -1,0 +1,165 @@
+// "pgr.graph": launches and copies, checked once and queued again at each replay in the order
+// given, which every node's dependencies allow.
+#include <variant>
+
+#include "runner.h"
+
+namespace plugrad::opencl {
+namespace {
+
+struct LaunchNode {
+  pgr_kernel* kernel = nullptr;
+  LaunchSize size;
+  std::vector<std::shared_ptr<Range>> buffers;
+  std::vector<uint64_t> scalars;
+};
+using Node = std::variant<LaunchNode, CopyWork>;
+
+}  // namespace
+}  // namespace plugrad::opencl
+
+struct pgr_graph {
+  std::vector<plugrad::opencl::Node> nodes;
+};
+
+namespace plugrad::opencl {
+namespace {
+
+void check_dependencies(const pgr_graph_node& node, uint32_t number) {
+  sdk::require(node.depends || node.depends_count == 0, PGR_STATUS_INVALID_ARGUMENT,
+               "node " + std::to_string(number) + ": depends is NULL");
+  for (uint32_t i = 0; i < node.depends_count; ++i)
+    sdk::require(node.depends[i] < number, PGR_STATUS_INVALID_ARGUMENT,
+                 "node " + std::to_string(number) + " depends on node " +
+                     std::to_string(node.depends[i]) + ", which is not an earlier one");
+}
+
+LaunchNode read_launch(const pgr_device& device, const pgr_graph_node& node, uint32_t number) {
+  sdk::require(node.kernel != nullptr, PGR_STATUS_INVALID_ARGUMENT,
+               "node " + std::to_string(number) + ": kernel is NULL");
+  const pgr_launch_desc desc = sdk::read(node.launch);
+  LaunchNode launch;
+  launch.kernel = node.kernel;
+  launch.size = check_launch(device, *node.kernel, desc);
+  for (uint32_t i = 0; i < desc.buffer_count; ++i) launch.buffers.push_back(desc.buffers[i]->range);
+  launch.scalars.assign(desc.scalars, desc.scalars + desc.scalar_count);
+  return launch;
+}
+
+Node read_node(const pgr_device& device, const pgr_graph_node* nodes, uint32_t stride,
+               uint32_t number) {
+  const char* at = reinterpret_cast<const char*>(nodes) + uint64_t{number} * stride;
+  const pgr_graph_node own = sdk::read(reinterpret_cast<const pgr_graph_node*>(at));
+  check_dependencies(own, number);
+  if (own.kind == PGR_GRAPH_LAUNCH) return read_launch(device, own, number);
+  sdk::require(
+      own.kind == PGR_GRAPH_COPY, PGR_STATUS_INVALID_ARGUMENT,
+      "node " + std::to_string(number) + " is of unknown kind " + std::to_string(own.kind));
+  sdk::require(own.dst && own.src, PGR_STATUS_INVALID_ARGUMENT,
+               "node " + std::to_string(number) + ": dst or src is NULL");
+  const CopyWork copy{own.dst->range, own.src->range, own.dst_offset_bytes, own.src_offset_bytes,
+                      own.size_bytes};
+  check_copy(copy);
+  return copy;
+}
+
+pgr_status build_graph(pgr_device* device, const pgr_graph_node* nodes, uint32_t node_count,
+                       uint32_t node_stride, pgr_graph** out, pgr_error* error) {
+  return sdk::guard(error, [&] {
+    sdk::require(out && (nodes || node_count == 0), PGR_STATUS_INVALID_ARGUMENT,
+                 "build: nodes or out is NULL");
+    auto graph = std::make_unique<pgr_graph>();
+    for (uint32_t i = 0; i < node_count; ++i)
+      graph->nodes.push_back(read_node(*device, nodes, node_stride, i));
+    *out = graph.release();
+  });
+}
+
+Node& node_of(pgr_graph* graph, uint32_t number) {
+  sdk::require(graph != nullptr, PGR_STATUS_INVALID_ARGUMENT, "graph is NULL");
+  sdk::require(
+      number < graph->nodes.size(), PGR_STATUS_INVALID_ARGUMENT,
+      "node " + std::to_string(number) + " of a graph of " + std::to_string(graph->nodes.size()));
+  return graph->nodes[number];
+}
+
+[[noreturn]] void refuse_slot(const char* what, uint32_t slot, uint32_t node) {
+  throw sdk::StatusError(PGR_STATUS_INVALID_ARGUMENT, "node " + std::to_string(node) + " has no " +
+                                                          what + " " + std::to_string(slot));
+}
+
+pgr_status patch_buffer(pgr_device*, pgr_graph* graph, uint32_t number, uint32_t slot,
+                        pgr_buffer* buffer, pgr_error* error) {
+  return sdk::guard(error, [&] {
+    sdk::require(buffer != nullptr, PGR_STATUS_INVALID_ARGUMENT, "buffer is NULL");
+    Node& node = node_of(graph, number);
+    if (auto* launch = std::get_if<LaunchNode>(&node)) {
+      if (slot >= launch->buffers.size()) refuse_slot("buffer", slot, number);
+      launch->buffers[slot] = buffer->range;
+      return;
+    }
+    if (slot >= 2) refuse_slot("buffer", slot, number);
+    // A copy of the node is changed first, so that a refused patch leaves the graph as it was.
+    CopyWork changed = std::get<CopyWork>(node);
+    (slot == 0 ? changed.dst : changed.src) = buffer->range;
+    check_copy(changed);
+    node = std::move(changed);
+  });
+}
+
+pgr_status patch_scalar(pgr_device*, pgr_graph* graph, uint32_t number, uint32_t slot,
+                        uint64_t bits, pgr_error* error) {
+  return sdk::guard(error, [&] {
+    auto* launch = std::get_if<LaunchNode>(&node_of(graph, number));
+    if (!launch || slot >= launch->scalars.size()) refuse_slot("scalar", slot, number);
+    launch->scalars[slot] = bits;
+  });
+}
+
+void enqueue(pgr_device& device, cl_command_queue queue, const LaunchNode& launch) {
+  if (launch.size.is_empty) return;
+  pgr_kernel& kernel = *launch.kernel;
+  const std::lock_guard lock(kernel.arguments_mutex);
+  set_arguments(
+      device, kernel, [&](uint32_t i) { return launch.buffers[i]->handle; }, launch.scalars.data());
+  device.check(api().clEnqueueNDRangeKernel(queue, kernel.handle, launch.size.axes, nullptr,
+                                            launch.size.global.data(), launch.size.local.data(), 0,
+                                            nullptr, nullptr),
+               "clEnqueueNDRangeKernel");
+  ++device.kernels_launched;
+}
+
+pgr_status replay(pgr_device* device, pgr_queue* queue, pgr_graph* graph, pgr_error* error) {
+  return sdk::guard(error, [&] {
+    sdk::require(graph != nullptr, PGR_STATUS_INVALID_ARGUMENT, "graph is NULL");
+    const cl_command_queue on = queue_of(*device, queue);
+    for (const Node& node : graph->nodes) {
+      if (const auto* launch = std::get_if<LaunchNode>(&node))
+        enqueue(*device, on, *launch);
+      else
+        enqueue_copy(*device, on, std::get<CopyWork>(node));
+    }
+  });
+}
+
+void destroy(pgr_device*, pgr_graph* graph) {
+  delete graph;
+}
+
+}  // namespace
+
+const pgr_graph_api* graph_table() {
+  static const pgr_graph_api table = [] {
+    pgr_graph_api made;
+    PGR_INIT(made, GRAPH_API);
+    made.build = build_graph;
+    made.patch_buffer = patch_buffer;
+    made.patch_scalar = patch_scalar;
+    made.replay = replay;
+    made.destroy = destroy;
+    return made;
+  }();
+  return &table;
+}
+
+}  // namespace plugrad::opencl

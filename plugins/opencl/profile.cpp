@@ -1,0 +1,86 @@
+// "pgr.profile": the clock of the driver's profiling events, and counters.
+#include <time.h>
+
+#include "plugin.h"
+
+namespace plugrad::opencl {
+namespace {
+
+constexpr int kTries = 8;  // of which the tightest counts
+
+uint64_t host_now_ns() {
+  timespec now;
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+struct Pair {
+  uint64_t device_ns = 0, host_ns = 0, error_ns = UINT64_MAX;
+};
+
+// The marker ends between the two looks at the host's clock.
+Pair one_pair(pgr_device& device, cl_command_queue queue) {
+  const uint64_t before_ns = host_now_ns();
+  cl_event event = nullptr;
+  device.check(api().clEnqueueMarkerWithWaitList(queue, 0, nullptr, &event),
+               "clEnqueueMarkerWithWaitList");
+  const std::unique_ptr<_cl_event, cl_int (*)(cl_event)> owner(event, api().clReleaseEvent);
+  device.check(api().clWaitForEvents(1, &event), "clWaitForEvents");
+  const uint64_t after_ns = host_now_ns();
+  return {event_ns(device, event, CL_PROFILING_COMMAND_END), before_ns + (after_ns - before_ns) / 2,
+          (after_ns - before_ns + 1) / 2};
+}
+
+// On a queue of its own: the others may have work to do.
+pgr_status calibrate(pgr_device* device, uint64_t* out_device_ns, uint64_t* out_host_ns,
+                     uint64_t* out_error_ns, pgr_error* error) {
+  return sdk::guard(error, [&] {
+    sdk::require(out_device_ns && out_host_ns && out_error_ns, PGR_STATUS_INVALID_ARGUMENT,
+                 "calibrate: an out-pointer is NULL");
+    const std::unique_ptr<_cl_command_queue, cl_int (*)(cl_command_queue)> queue(
+        make_queue(*device), api().clReleaseCommandQueue);
+    Pair best;
+    for (int i = 0; i < kTries; ++i) {
+      const Pair pair = one_pair(*device, queue.get());
+      if (pair.error_ns < best.error_ns) best = pair;
+    }
+    *out_device_ns = best.device_ns;
+    *out_host_ns = best.host_ns;
+    *out_error_ns = best.error_ns;
+  });
+}
+
+pgr_status counter(pgr_device* device, uint32_t index, pgr_counter* out, pgr_error* error) {
+  return sdk::guard(error, [&] {
+    struct Row {
+      const char *name, *unit;
+      const std::atomic<uint64_t>& value;
+    };
+    const Row rows[] = {{"kernels_launched", "1", device->kernels_launched},
+                        {"bytes_copied", "bytes", device->bytes_copied}};
+    sdk::require(
+        index < std::size(rows), PGR_STATUS_NOT_FOUND,
+        "no counter " + std::to_string(index) + "; there are " + std::to_string(std::size(rows)));
+    pgr_counter own;
+    PGR_INIT(own, COUNTER);
+    own.name = sdk::to_pgr(rows[index].name);
+    own.unit = sdk::to_pgr(rows[index].unit);
+    own.value = rows[index].value;
+    sdk::fill(out, own);
+  });
+}
+
+}  // namespace
+
+const pgr_profile_api* profile_table() {
+  static const pgr_profile_api table = [] {
+    pgr_profile_api made;
+    PGR_INIT(made, PROFILE_API);
+    made.calibrate = calibrate;
+    made.counter = counter;
+    return made;
+  }();
+  return &table;
+}
+
+}  // namespace plugrad::opencl
