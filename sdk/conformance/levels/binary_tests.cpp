@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "conformance/levels/error_families.h"
+#include "conformance/levels/heap_slack.h"
 #include "conformance/levels/kernels.h"
 
 namespace plugrad::conformance {
@@ -227,8 +228,9 @@ void check_load_leak(Context& context) {
   for (int i = 0; i < kRounds; ++i) round();
   const struct mallinfo2 after = ::mallinfo2();
   const uint64_t now = after.uordblks + after.hblkhd, then = before.uordblks + before.hblkhd;
-  expect(now <= then + kRounds * 8, "loading and unloading 500 times left " +
-                                        std::to_string(now - then) + " bytes of the heap behind");
+  expect(now <= then + kRounds * heap_slack_a_round(), "loading and unloading 500 times left " +
+                                                           std::to_string(now - then) +
+                                                           " bytes of the heap behind");
 }
 
 void check_launch_leak(Context& context) {
@@ -246,7 +248,7 @@ void check_launch_leak(Context& context) {
   for (int i = 0; i < kRounds; ++i) round();
   const struct mallinfo2 after = ::mallinfo2();
   const uint64_t now = after.uordblks + after.hblkhd, then = before.uordblks + before.hblkhd;
-  expect(now <= then + kRounds * 8,
+  expect(now <= then + kRounds * heap_slack_a_round(),
          "2,000 launches left " + std::to_string(now - then) + " bytes of the heap behind");
 }
 

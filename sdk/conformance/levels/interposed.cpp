@@ -2,6 +2,8 @@
 #include "conformance/levels/interposed.h"
 
 #include <dlfcn.h>
+#include <execinfo.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,6 +32,41 @@ Function next(const char* name) {
   return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
 }
 
+// Of the language's own libraries, or of this program.
+bool is_runtime(const char* path) {
+  const char* slash = std::strrchr(path, '/');
+  const char* name = slash ? slash + 1 : path;
+  for (const char* own : {"libc.so", "libc-", "libstdc++", "libgcc_s", "libpthread", "libasan",
+                          "libtsan", "libubsan", "plugrad-conformance-worker"})
+    if (std::strncmp(name, own, std::strlen(own)) == 0) return true;
+  return false;
+}
+
+struct Culprit {
+  const void* address;
+  const char* path;
+};
+
+// The innermost caller that no library of the language is; nullptr where there is none.
+Culprit find_culprit() {
+  void* frames[64];
+  const int count = ::backtrace(frames, 64);
+  for (int i = 0; i < count; ++i) {
+    Dl_info info{};
+    if (::dladdr(frames[i], &info) && info.dli_fname && !is_runtime(info.dli_fname))
+      return {frames[i], info.dli_fname};
+  }
+  return {nullptr, nullptr};
+}
+
+char muted_except[4096];
+
+bool is_muted(int file) {
+  if (!muted_except[0] || (file != STDOUT_FILENO && file != STDERR_FILENO)) return false;
+  const Culprit culprit = find_culprit();
+  return culprit.path && std::strcmp(culprit.path, muted_except) != 0;
+}
+
 char* find_variable(const char* name) {
   const size_t size = std::strlen(name);
   for (char** at = environ; at && *at; ++at)
@@ -49,6 +86,21 @@ size_t plugrad_interposed_calls(InterposedCall* out, size_t capacity) {
   return count;
 }
 
+void plugrad_mute_drivers(const char* plugin) {
+  std::strncpy(muted_except, plugin, sizeof muted_except - 1);
+}
+
+ssize_t write(int file, const void* bytes, size_t size) {
+  static const auto real = next<ssize_t (*)(int, const void*, size_t)>("write");
+  return is_muted(file) ? static_cast<ssize_t>(size) : real(file, bytes, size);
+}
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
+                   void* argument) noexcept {
+  static const auto real =
+      next<int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>("pthread_create");
+  note("pthread_create", find_culprit().address, nullptr);
+  return real(thread, attributes, run, argument);
+}
 char* getenv(const char* name) noexcept {
   note("getenv", __builtin_return_address(0), name);
   return find_variable(name);

@@ -5,6 +5,7 @@
 
 #include "conformance/host.h"
 #include "conformance/levels/expect.h"
+#include "conformance/levels/heap_slack.h"
 #include "conformance/levels/memory_families.h"
 
 namespace plugrad::conformance {
@@ -222,7 +223,7 @@ void check_leak(Context& context, const std::function<void(const Tables&)>& roun
                                                 std::to_string(host.live_allocations() - blocks) +
                                                 " blocks of host.alloc were not given back");
   const uint64_t now = after.uordblks + after.hblkhd, then = before.uordblks + before.hblkhd;
-  expect(now <= then + kRounds * 8,
+  expect(now <= then + kRounds * heap_slack_a_round(),
          "1,000 rounds left " + std::to_string(now - then) + " bytes of the heap behind");
 }
 
