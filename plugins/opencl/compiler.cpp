@@ -9,7 +9,7 @@ namespace plugrad::opencl {
 namespace {
 
 // Changes when this plugin builds the same source in another way.
-#define PLUGRAD_OPENCL_REVISION "1"
+#define PLUGRAD_OPENCL_REVISION "2"
 
 std::string build_options(const DeviceFacts& facts) {
   std::string options = "-cl-std=CL1.2 -cl-kernel-arg-info -w";
@@ -88,6 +88,7 @@ KernelShape shape_of(pgr_device& device, cl_kernel kernel) {
   device.check(api().clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof count, &count, nullptr),
                "CL_KERNEL_NUM_ARGS");
   shape.name = name;
+  if (shape.name.starts_with(kKernelPrefix)) shape.name.erase(0, kKernelPrefix.size());
   for (cl_uint i = 0; i < count; ++i) shape.param_bytes.push_back(param_bytes(device, kernel, i));
   return shape;
 }

@@ -6,6 +6,9 @@
 
 namespace plugrad::opencl {
 
+// What the renderer puts before a kernel's name.
+inline constexpr std::string_view kKernelPrefix = "k_";
+
 // Changes exactly when the driver may give another binary for the same source.
 std::string identity_text(const DeviceFacts& facts);
 

@@ -28,7 +28,8 @@ Number kernel_number(pgr_device& device, cl_kernel kernel, cl_kernel_work_group_
 void open_kernel(pgr_device& device, cl_program program, const KernelShape& shape,
                  pgr_kernel& kernel) {
   cl_int code = CL_SUCCESS;
-  kernel.handle = api().clCreateKernel(program, shape.name.c_str(), &code);
+  const std::string name = std::string(kKernelPrefix) + shape.name;
+  kernel.handle = api().clCreateKernel(program, name.c_str(), &code);
   device.check(code, "clCreateKernel " + shape.name);
   kernel.shape = shape;
   for (uint8_t bytes : shape.param_bytes) ++(bytes ? kernel.scalar_count : kernel.buffer_count);

@@ -28,7 +28,8 @@ constexpr TypeRow kTypes[16] = {
 // clang-format on
 
 constexpr GroupFrame kGroups = {
-    .entry = "__kernel __attribute__((reqd_work_group_size($X, $Y, $Z))) void $0($1) {\n",
+    // Not the bare name, which may be that of a function of the language, such as rotate.
+    .entry = "__kernel __attribute__((reqd_work_group_size($X, $Y, $Z))) void k_$0($1) {\n",
     .buffer = "__global $C$E *$R$0",
     .scalar = "const $E $0",
     .group_id = "get_group_id($0)",
