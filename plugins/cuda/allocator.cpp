@@ -22,9 +22,9 @@ pgr_status alloc(pgr_device* device, const pgr_alloc_desc* desc, pgr_buffer** ou
   return sdk::guard(error, [&] {
     sdk::require(out != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out is NULL");
     const pgr_alloc_desc own = sdk::read(desc);
-    const uint64_t align = std::max<uint64_t>(own.align_bytes, kBufferAlign);
-    sdk::require((align & (align - 1)) == 0, PGR_STATUS_INVALID_ARGUMENT,
+    sdk::require((own.align_bytes & (own.align_bytes - 1)) == 0, PGR_STATUS_INVALID_ARGUMENT,
                  "align_bytes is " + std::to_string(own.align_bytes) + ", no power of two");
+    const uint64_t align = std::max<uint64_t>(own.align_bytes, kBufferAlign);
     const ContextScope scope(*device);
     auto buffer = std::make_unique<pgr_buffer>();
     buffer->memory = std::make_shared<Memory>(*device, own.size_bytes, align);
@@ -55,6 +55,8 @@ pgr_status copy_in(pgr_device* device, pgr_queue* queue, pgr_buffer* dst, uint64
     const ContextScope scope(*device);
     pgr_queue& on = queue_of(*device, queue);
     on.staging.copy_in(on.stream, to, static_cast<const char*>(src), size);
+    // Without a queue there is no event that another queue could wait for.
+    if (!queue) check(*device, device->driver->stream_synchronize(on.stream), "cuStreamSynchronize");
     device->bytes_copied += size;
   });
 }
