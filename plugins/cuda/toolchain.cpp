@@ -62,22 +62,17 @@ std::string nvrtc_arch(const Nvrtc& nvrtc, const ToolchainChoice& choice,
          std::to_string(target);
 }
 
-// NVRTC takes no pragma for it, so the source's own word is read here.
-bool allows_contraction(std::string_view source) {
-  return source.find("#pragma clang fp contract(fast)") != source.npos;
-}
-
 void compile_by_nvrtc(const Nvrtc& nvrtc, const ToolchainChoice& choice, const CompileJob& job,
                       CompiledCode& out) {
   const std::string arch = nvrtc_arch(nvrtc, choice, job.compute_capability);
-  const bool fmad = job.contract && allows_contraction(job.source);
   std::vector<std::string> options = {"--gpu-architecture=" + arch,
                                       "--std=c++17",
-                                      std::string("--fmad=") + (fmad ? "true" : "false"),
+                                      "--fmad=false",  // the source says where
                                       "--ftz=false",
                                       "--prec-div=true",
                                       "--prec-sqrt=true",
                                       "--disable-warnings"};
+  if (job.contract) options.push_back("--define-macro=PLUGRAD_CONTRACT");
   out.is_ptx = arch.starts_with("compute_");
   const bool ok = nvrtc.compile(std::string(job.source), std::string(job.name), options, out.is_ptx,
                                 out.code, out.log);

@@ -21,8 +21,9 @@ void append_language(const CompileOptions& options, std::vector<std::string>& ar
   if (options.language == Language::Cuda)
     args.insert(args.end(), {"-x", "cuda", "-std=gnu++20", "-fcuda-is-device", "-aux-triple",
                              "x86_64-pc-linux-gnu"});
-  else
-    args.insert(args.end(), {"-x", "c", "-std=gnu23"});
+  if (options.language == Language::Cuda && options.contract)
+    args.insert(args.end(), {"-D", "PLUGRAD_CONTRACT"});
+  if (options.language == Language::C) args.insert(args.end(), {"-x", "c", "-std=gnu23"});
 }
 
 // Everything that costs time and gives nothing is off: headers, unwind tables, Clang's own run of

@@ -148,6 +148,9 @@ struct Dialect {
   const char* element =
       nullptr;  // of a buffer: $D block, $P address, $I index, $A bytes of an element
   const char* pointer_type = nullptr;  // $E element, $A bytes, $0 its dtype: defines the block P_$0
+  // $0 * $1 + $2 where the IR allows one rounding, for languages in which only a function can say
+  // so; nullptr: contract_on says it.
+  const char* mul_add = nullptr;
 };
 
 extern const Dialect kDialectC;

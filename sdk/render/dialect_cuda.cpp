@@ -53,6 +53,12 @@ constexpr char kHeader[] =
   PLUGRAD_CUDA_INLINE type " fma_rn(" type " x, " type " y, " type " z) {\n  asm(\"fma.rn." suffix \
                            " %0, %0, %1, %2;\" : \"+" letter "\"(x) : \"" letter                   \
                            "\"(y), \"" letter "\"(z));\n  return x;\n}\n"
+// The compile option `contract` is a macro: neither compiler's own contraction asks whether the
+// product has another use.
+#define PLUGRAD_MUL_ADD(type)                                                            \
+  PLUGRAD_CUDA_INLINE type " mul_add(" type " x, " type " y, " type                      \
+                           " z) {\n#ifdef PLUGRAD_CONTRACT\n  return fma_rn(x, y, z);\n" \
+                           "#else\n  return x * y + z;\n#endif\n}\n"
 #define PLUGRAD_ATOMIC(type, suffix, letter)                    \
   PLUGRAD_CUDA_INLINE "void atomic_add(" type " *at, " type     \
                       " x) {\n  asm volatile(\"red.add." suffix \
@@ -67,6 +73,8 @@ constexpr Shim kShims[] = {
     {"exp2_approx(", PLUGRAD_CUDA_INLINE
      "float exp2_approx(float x) { asm(\"ex2.approx.f32 %0, %0;\" : \"+f\"(x)); return x; }\n"},
     {"fma_rn(", PLUGRAD_FMA("float", "f32", "f") PLUGRAD_FMA("double", "f64", "d")},
+    {"mul_add(", PLUGRAD_FMA("float", "f32", "f") PLUGRAD_FMA("double", "f64", "d")},
+    {"mul_add(", PLUGRAD_MUL_ADD("float") PLUGRAD_MUL_ADD("double")},
     {"atomic_add(",
      PLUGRAD_ATOMIC("int", "s32", "r") PLUGRAD_ATOMIC("unsigned", "u32", "r")
          PLUGRAD_ATOMIC("long", "u64", "l") PLUGRAD_ATOMIC("unsigned long", "u64", "l")
@@ -200,7 +208,7 @@ constinit const Dialect kDialectCuda = {
     .atomics = kAtomics,
     .barrier = "__syncthreads();",
     .shims = &kShimSpan,
-    .contract_on = "#pragma clang fp contract(fast)\n",
+    .contract_on = "#pragma clang fp contract(off)\n",
     .contract_off = "#pragma clang fp contract(off)\n",
     .masked_load = nullptr,
     .masked_load_register = nullptr,
@@ -216,6 +224,7 @@ constinit const Dialect kDialectCuda = {
     .helper_prefix = PLUGRAD_CUDA_INLINE,
     .assume_aligned = "  $0 = ($C$E *)__builtin_assume_aligned($0, $A);\n",
     .assume_range = "  __builtin_assume($0 >= $L && $0 <= $H);\n",
+    .mul_add = "mul_add($0, $1, $2)",
 };
 
 }  // namespace plugrad::render

@@ -97,6 +97,7 @@ KernelWriter::KernelWriter(const sdk::IrView& ir, const Dialect& dialect)
       use_counts_(ir.insts().size()) {
   for (uint32_t i = 0; i < ir.insts().size(); ++i)
     for (uint32_t source : ir.sources(i)) ++use_counts_[source];
+  if (ir.contract() && dialect.mul_add) find_mul_adds();
 }
 
 std::string KernelWriter::write() {

@@ -1,6 +1,7 @@
 // One kernel, instruction by instruction, as statements of a dialect.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -103,6 +104,8 @@ class KernelWriter {
   // ALU (write_alu.cpp)
   const AluRow& row_for(uint32_t number) const;
   bool fits(const AluRow& row, uint32_t number) const;
+  void find_mul_adds();
+  void write_mul_add(uint32_t number, uint32_t product);
   bool is_repeated_by_language(const AluRow& row, uint32_t number, uint32_t which) const;
   bool is_plain_literal(uint32_t number, uint32_t which) const;
 
@@ -125,6 +128,8 @@ class KernelWriter {
   Prelude prelude_;
   std::vector<Value> values_;
   std::vector<uint32_t> use_counts_;
+  std::map<uint32_t, uint32_t> products_;  // by a sum's number, which writes its product too
+  std::set<uint32_t> written_by_sums_;
   std::vector<uint32_t> pending_;  // numbers of pending values, ascending
   std::vector<uint32_t> reads_;    // memories read by the expressions used since the last define
   std::set<std::string> id_names_;

@@ -77,7 +77,32 @@ const AluRow& KernelWriter::row_for(uint32_t number) const {
                              std::string(sdk::dtype_name(source(number, 0).dtype)));
 }
 
+// Sums with a product that nothing else uses: the two may round once.
+void KernelWriter::find_mul_adds() {
+  for (uint32_t i = 0; i < ir_.insts().size(); ++i) {
+    if (inst(i).op != PGR_OP_ADD || !(class_of(inst(i).dtype) & kFloats)) continue;
+    for (uint32_t from : ir_.sources(i)) {
+      if (inst(from).op != PGR_OP_MUL || use_counts_[from] != 1) continue;
+      products_[i] = from;
+      written_by_sums_.insert(from);
+      break;
+    }
+  }
+}
+
+void KernelWriter::write_mul_add(uint32_t number, uint32_t product) {
+  const uint32_t lanes = inst(number).lanes;
+  const bool is_first = ir_.source(number, 0) == product;
+  const std::string a = operand(ir_.source(product, 0), lanes, 0, Prec::Loose);
+  const std::string b = operand(ir_.source(product, 1), lanes, 0, Prec::Loose);
+  const std::string c = operand(ir_.source(number, is_first ? 1 : 0), lanes, 0, Prec::Loose);
+  define(number, expand(dialect_.mul_add, {{'0', a}, {'1', b}, {'2', c}}), Prec::Atom);
+}
+
 void KernelWriter::write_alu(uint32_t number) {
+  if (written_by_sums_.contains(number)) return;
+  if (const auto found = products_.find(number); found != products_.end())
+    return write_mul_add(number, found->second);
   const AluRow& row = row_for(number);
   const uint32_t lanes = inst(number).lanes;
   const bool is_mask_result = is_mask(number);

@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "cuda/double/state.h"
+#include "double/state.h"
 
 using namespace plugrad::cuda_double;
 
@@ -46,12 +46,12 @@ DOUBLE_EXPORT CUresult cuDriverGetVersion(int* out) {
 }
 DOUBLE_EXPORT CUresult cuGetErrorName(CUresult result, const char** out) {
   static const std::map<CUresult, const char*> names = {
-      {1, "CUDA_ERROR_INVALID_VALUE"},    {2, "CUDA_ERROR_OUT_OF_MEMORY"},
+      {1, "CUDA_ERROR_INVALID_VALUE"},       {2, "CUDA_ERROR_OUT_OF_MEMORY"},
       {46, "CUDA_ERROR_DEVICE_UNAVAILABLE"}, {100, "CUDA_ERROR_NO_DEVICE"},
-      {201, "CUDA_ERROR_INVALID_CONTEXT"}, {214, "CUDA_ERROR_ECC_UNCORRECTABLE"},
-      {218, "CUDA_ERROR_INVALID_PTX"},    {304, "CUDA_ERROR_OPERATING_SYSTEM"},
-      {400, "CUDA_ERROR_INVALID_HANDLE"}, {500, "CUDA_ERROR_NOT_FOUND"},
-      {700, "CUDA_ERROR_ILLEGAL_ADDRESS"}, {716, "CUDA_ERROR_MISALIGNED_ADDRESS"},
+      {201, "CUDA_ERROR_INVALID_CONTEXT"},   {214, "CUDA_ERROR_ECC_UNCORRECTABLE"},
+      {218, "CUDA_ERROR_INVALID_PTX"},       {304, "CUDA_ERROR_OPERATING_SYSTEM"},
+      {400, "CUDA_ERROR_INVALID_HANDLE"},    {500, "CUDA_ERROR_NOT_FOUND"},
+      {700, "CUDA_ERROR_ILLEGAL_ADDRESS"},   {716, "CUDA_ERROR_MISALIGNED_ADDRESS"},
       {719, "CUDA_ERROR_LAUNCH_FAILED"}};
   const auto found = names.find(result);
   if (found == names.end()) return kInvalidValue;
@@ -83,8 +83,8 @@ DOUBLE_EXPORT CUresult cuDeviceGetAttribute(int* out, int which, CUdevice device
   DOUBLE_ENTER(false);
   if (device != 7) return kInvalidDevice;
   static const std::map<int, int> attributes = {
-      {1, 1024}, {2, 1024}, {3, 1024}, {4, 64},    {5, 2147483647}, {6, 65535},   {7, 65535},
-      {8, 49152}, {10, 32}, {12, 65536}, {16, 4}, {38, 4 << 20},    {81, 102400}};
+      {1, 1024},  {2, 1024}, {3, 1024},   {4, 64}, {5, 2147483647}, {6, 65535},  {7, 65535},
+      {8, 49152}, {10, 32},  {12, 65536}, {16, 4}, {38, 4 << 20},   {81, 102400}};
   const auto found = attributes.find(which);
   *out = which == 75 ? arch() / 10 : which == 76 ? arch() % 10 : 0;
   if (found != attributes.end()) *out = found->second;

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "cuda/double/state.h"
+#include "double/state.h"
 
 using namespace plugrad::cuda_double;
 
@@ -42,12 +42,10 @@ void fill_columns(char* to, size_t pitch, size_t step, const void* value, size_t
 // For ptxas, which the tests call where there is one.
 void keep_ptx(const char* text) {
   static std::mutex mutex;
-  static int number = 0;
   const char* folder = std::getenv("PLUGRAD_CUDA_DOUBLE_PTX");
   if (!folder) return;
   const std::lock_guard lock(mutex);
   const size_t digest = std::hash<std::string_view>()(text);
-  (void)number;
   const std::string path = std::string(folder) + "/" + std::to_string(digest) + ".ptx";
   if (std::FILE* file = std::fopen(path.c_str(), "w")) {
     std::fputs(text, file);
@@ -205,7 +203,8 @@ DOUBLE_EXPORT CUresult cuModuleLoadDataEx(Module** out, const void* image, unsig
     for (unsigned i = 0; i < count; ++i)
       if (keys[i] == 6) room = reinterpret_cast<size_t>(values[i]);
     for (unsigned i = 0; i < count; ++i)
-      if (keys[i] == 5 && room) std::snprintf(static_cast<char*>(values[i]), room, "%s", error.what());
+      if (keys[i] == 5 && room)
+        std::snprintf(static_cast<char*>(values[i]), room, "%s", error.what());
     return kInvalidPtx;
   }
 }
@@ -260,10 +259,10 @@ struct CopyParams {
 };
 
 std::function<void()> work_of(const KernelNodeParams& node) {
-  return make_launch(*node.kernel,
-                     {{node.grid[0], node.grid[1], node.grid[2]},
-                      {node.block[0], node.block[1], node.block[2]}},
-                     node.params);
+  return make_launch(
+      *node.kernel,
+      {{node.grid[0], node.grid[1], node.grid[2]}, {node.block[0], node.block[1], node.block[2]}},
+      node.params);
 }
 std::function<void()> work_of(const CopyParams& copy) {
   if (copy.from.type != 2 || copy.to.type != 2 || copy.height != 1 || copy.depth != 1)

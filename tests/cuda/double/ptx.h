@@ -1,5 +1,5 @@
-// PTX text to a program that the host can run, one work-item after the other: enough of PTX for what
-// compilers make of plugrad's kernels. What is not understood is refused, never guessed.
+// PTX text to a program that the host can run, one work-item after the other: enough of PTX for
+// what compilers make of plugrad's kernels. What is not understood is refused, never guessed.
 #pragma once
 
 #include <array>
@@ -39,7 +39,7 @@ struct Kernel {
   std::array<uint32_t, 3> max_block{1024, 1, 1};
   uint64_t max_items = 1024;
   std::vector<Inst> code;
-  std::vector<uint64_t> slots;  // as an item begins
+  std::vector<uint64_t> slots;          // as an item begins
   std::array<uint32_t, 12> specials{};  // slots of tid, ntid, ctaid, nctaid by axis; 0: not used
   std::vector<Symbol> params, shared, local;
   uint64_t params_size = 0, shared_size = 0, local_size = 0;

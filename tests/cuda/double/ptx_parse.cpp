@@ -3,7 +3,7 @@
 #include <charconv>
 #include <stdexcept>
 
-#include "cuda/double/ptx.h"
+#include "double/ptx.h"
 
 namespace plugrad::cuda_double {
 namespace {
@@ -48,10 +48,10 @@ uint64_t number_in(std::string_view text, std::string_view before) {
 }
 
 uint32_t size_of_type(std::string_view declaration) {
-  for (const auto& [name, size] : {std::pair(".u64", 8), std::pair(".s64", 8), std::pair(".b64", 8),
-                                   std::pair(".f64", 8), std::pair(".u16", 2), std::pair(".s16", 2),
-                                   std::pair(".b16", 2), std::pair(".u8", 1), std::pair(".s8", 1),
-                                   std::pair(".b8", 1)})
+  for (const auto& [name, size] :
+       {std::pair(".u64", 8), std::pair(".s64", 8), std::pair(".b64", 8), std::pair(".f64", 8),
+        std::pair(".u16", 2), std::pair(".s16", 2), std::pair(".b16", 2), std::pair(".u8", 1),
+        std::pair(".s8", 1), std::pair(".b8", 1)})
     if (declaration.find(name) != declaration.npos) return static_cast<uint32_t>(size);
   return 4;
 }
@@ -60,8 +60,8 @@ class KernelParser {
  public:
   KernelParser(Kernel& kernel, std::map<std::string, uint64_t> outer_shared) : kernel_(kernel) {
     kernel_.slots.push_back(0);  // slot 0 is nothing
-    for (const auto& [name, size] : outer_shared) declare(kernel_.shared, kernel_.shared_size,
-                                                          name, size, 64);
+    for (const auto& [name, size] : outer_shared)
+      declare(kernel_.shared, kernel_.shared_size, name, size, 64);
   }
 
   void param(std::string_view text) {
@@ -120,7 +120,7 @@ class KernelParser {
     const auto [found, is_new] = names_.try_emplace(name, kernel_.slots.size());
     if (!is_new) return found->second;
     kernel_.slots.push_back(0);
-    constexpr const char* kSpecials[] = {"%tid.",  "%ntid.", "%ctaid.", "%nctaid."};
+    constexpr const char* kSpecials[] = {"%tid.", "%ntid.", "%ctaid.", "%nctaid."};
     for (size_t kind = 0; kind < 4; ++kind)
       if (name.starts_with(kSpecials[kind]) && name.size() == std::strlen(kSpecials[kind]) + 1)
         kernel_.specials[kind * 3 + static_cast<size_t>(name.back() - 'x')] = found->second;
@@ -201,8 +201,8 @@ class KernelParser {
     if (!mnemonic.starts_with("mov.") || operands.size() != 2) return false;
     const bool packs = operands[1].starts_with('{'), unpacks = operands[0].starts_with('{');
     if (!packs && !unpacks) return false;
-    const size_t parts =
-        split((packs ? operands[1] : operands[0]).substr(1, (packs ? operands[1] : operands[0]).size() - 2), ',').size();
+    const std::string_view braced = packs ? operands[1] : operands[0];
+    const size_t parts = split(braced.substr(1, braced.size() - 2), ',').size();
     inst.step = find_step((packs ? "pack" : "unpack") + std::to_string(parts) + mnemonic.substr(3),
                           inst.lanes);
     if (!inst.step) refuse(mnemonic);
@@ -230,7 +230,8 @@ class KernelParser {
                root != "membar" && root != "fence") {
       if (place_pack(mnemonic, operands, inst)) return;
       inst.to[0] = operand(operands.at(0));
-      for (size_t i = 1; i < operands.size() && i <= 4; ++i) inst.from[i - 1] = operand(operands[i]);
+      for (size_t i = 1; i < operands.size() && i <= 4; ++i)
+        inst.from[i - 1] = operand(operands[i]);
     }
   }
 

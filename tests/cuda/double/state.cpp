@@ -1,4 +1,4 @@
-#include "cuda/double/state.h"
+#include "double/state.h"
 
 #include <time.h>
 #include <unistd.h>
@@ -157,8 +157,6 @@ void run_work(const std::function<void()>& work) {
 void check_device_memory(const void* at, uint64_t size) {
   thread_local const char* last_begin = nullptr;
   thread_local uint64_t last_size = 0;
-  thread_local uint64_t last_generation = 0;
-  (void)last_generation;
   const char* begin = static_cast<const char*>(at);
   State& state = State::get();
   const std::lock_guard lock(state.mutex);

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "cuda/double/ptx.h"
+#include "double/ptx.h"
 
 // cuda.h is not there: the few types, as the driver's users declare them.
 using CUresult = int;
@@ -79,9 +79,6 @@ class Stream {
 struct Module {
   Program program;
 };
-struct Function {
-  const Kernel* kernel;
-};
 
 struct GraphNode {
   std::function<void()> work;
@@ -106,7 +103,7 @@ class State {
   int context_users = 0;
   std::map<const char*, uint64_t> memory, pinned;  // begin and size of live ones
   uint64_t used_bytes = 0;
-  std::map<void*, std::string> handles;  // live ones and their kind
+  std::map<void*, std::string> handles;                // live ones and their kind
   std::map<Stream*, std::shared_ptr<Stream>> streams;  // kept by who waits
 
   // Faults to inject: the nth next call of a function, or the next work of a stream.
@@ -143,10 +140,9 @@ std::function<void()> make_launch(const Kernel& kernel, const Grid& grid, void**
 }  // namespace plugrad::cuda_double
 
 // The start of a driver's function: answers where the call fails before it begins.
-#define DOUBLE_ENTER(needs_context)                                                        \
-  do {                                                                                     \
-    const CUresult entered_ =                                                              \
-        plugrad::cuda_double::State::get().enter(__func__, needs_context);                 \
-    if (entered_ != plugrad::cuda_double::kSuccess) return entered_;                       \
+#define DOUBLE_ENTER(needs_context)                                                              \
+  do {                                                                                           \
+    const CUresult entered_ = plugrad::cuda_double::State::get().enter(__func__, needs_context); \
+    if (entered_ != plugrad::cuda_double::kSuccess) return entered_;                             \
   } while (0)
 #define DOUBLE_EXPORT extern "C" __attribute__((visibility("default")))
