@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""The suite on the CUDA plugin with the double of libcuda: each kernel is rendered, compiled to PTX for the architecture and run
+by the double, which also says what was done wrong with handles and memory. Where ptxas is found, it assembles all of that PTX.
+
+usage: on_double.py PLUGRAD PLUGIN FOLDER_OF_THE_DOUBLE ARCH [LEVEL ...]    ARCH: 80, 90
+"""
+import glob
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+LEAST_KERNELS = 900  # of a run of L1 and L2
+
+
+def run(tool, plugin, environment, *more):
+    command = [tool, "conformance", "--plugin", plugin, "--option", "compiler=clang", "--json", *more]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if not done.stdout.strip():
+        sys.exit(f"{' '.join(command)}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def failed(report):
+    return [test for test in report["tests"] if test["status"] not in ("pass", "unsupported", "waived")]
+
+
+def find_ptxas():
+    return shutil.which("ptxas") or next(iter(glob.glob("/usr/local/cuda*/bin/ptxas")), None)
+
+
+def assemble(folder, arch):
+    """How many of the PTX files ptxas took; None where there is no ptxas."""
+    ptxas = find_ptxas()
+    if not ptxas:
+        return None
+    files = sorted(glob.glob(f"{folder}/*.ptx"))
+    for path in files:
+        done = subprocess.run([ptxas, f"-arch=sm_{arch}", path, "-o", "/dev/null"], capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"ptxas refuses {path}:\n{done.stdout}{done.stderr}\n{open(path).read()}")
+    return len(files)
+
+
+def main():
+    tool, plugin, folder, arch, *levels = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as scratch:
+        log = os.path.join(scratch, "violations")
+        environment = dict(os.environ, LD_LIBRARY_PATH=folder, PLUGRAD_CUDA_DOUBLE_ARCH=arch,
+                           PLUGRAD_CUDA_DOUBLE_LOG=log, PLUGRAD_CUDA_DOUBLE_PTX=scratch)
+        report = run(tool, plugin, environment, *(word for level in levels for word in ("--level", level)))
+        bad = failed(report)
+        # What is timed fails on a machine that is busy with something else: once more, alone.
+        if bad and len(bad) < 5:
+            bad = failed(run(tool, plugin, environment, "--filter", ",".join(test["id"] for test in bad)))
+        for test in bad:
+            print(f"{test['status']} {test['id']}\n    {test.get('message', '')}")
+        if os.path.exists(log):
+            bad.append("violations")
+            print("done wrong with the driver:\n" + open(log).read())
+        kernels = len(glob.glob(f"{scratch}/*.ptx"))
+        assembled = assemble(scratch, arch)
+        totals = report["totals"]
+        print(f"sm_{arch}: {totals['pass']} tests passed, {totals['unsupported']} unsupported, {kernels} kernels compiled; " +
+              (f"ptxas assembled {assembled}" if assembled is not None else "not assembled: SKIPPED, no ptxas was found"))
+        if kernels < LEAST_KERNELS and {"L1", "L2"} <= set(levels):
+            sys.exit(f"only {kernels} kernels were compiled")
+        if bad:
+            sys.exit(f"{len(bad)} failures")
+
+
+if __name__ == "__main__":
+    main()
