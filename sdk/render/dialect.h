@@ -84,7 +84,7 @@ struct SpaceRow {
 struct GroupFrame {
   const char* entry;     // up to the opening brace; $0 name, $1 parameters joined by ", ",
                          // $X $Y $Z the local size, $N work-items of a group, $B $S buffers and
-                         // scalars, $A the arrays local to a group where they stand outside
+                         // scalars, $L bytes of local arrays, $A the arrays local to a group where they stand outside
   const char* buffer;    // a parameter: $C "const " or "", $E element, $R "restrict" or "", $0 name
   const char* scalar;    // a parameter: $E type, $0 name; $V: the value of its slot
   const char* group_id;  // $0 axis: 0, 1 or 2; $A: x, y or z

@@ -226,10 +226,11 @@ constexpr uint32_t kAtomicDtypes = 1u << PGR_DTYPE_I32 | 1u << PGR_DTYPE_U32 | 1
                                    1u << PGR_DTYPE_U64 | 1u << PGR_DTYPE_F32 | 1u << PGR_DTYPE_F64;
 constexpr AtomicRow kAtomics[] = {{kAtomicDtypes, "atomicAdd($M, $0);", nullptr}};
 
-// The pragma tells the plugin what the module does not: the kernel's name, buffers and scalars.
+// The pragma tells the plugin what the module does not: the kernel's name, buffers, scalars and
+// bytes of local arrays.
 constexpr GroupFrame kFrame = {
     .entry =
-        "#pragma kernel($0, $B, $S)\n"
+        "#pragma kernel($0, $B, $S, $L)\n"
         "layout(local_size_x = $X, local_size_y = $Y, local_size_z = $Z) in;\n"
         "#if $B + $S > 16\n"
         "layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Slots { "

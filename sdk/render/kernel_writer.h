@@ -114,6 +114,7 @@ class KernelWriter {
   std::string param_text(uint32_t index);
   uint32_t count_params(uint32_t kind, size_t before) const;
   std::string slot_value(uint32_t index);
+  uint64_t local_bytes() const;
   std::string array_declarations(bool of_group, bool of_item);
   std::string work_item_function();
   std::string group_function();

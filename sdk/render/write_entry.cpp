@@ -119,6 +119,13 @@ uint32_t KernelWriter::count_params(uint32_t kind, size_t before) const {
   return count;
 }
 
+uint64_t KernelWriter::local_bytes() const {
+  uint64_t bytes = 0;
+  for (const pgr_ir_array& array : ir_.arrays())
+    if (array.space == PGR_SPACE_LOCAL) bytes += array.elem_count * (bits_of(array.dtype) / 8);
+  return bytes;
+}
+
 // The parameter as it comes in its 64-bit slot: an address, or a scalar's bits.
 std::string KernelWriter::slot_value(uint32_t index) {
   const pgr_ir_param& param = ir_.params()[index];
@@ -183,6 +190,7 @@ std::string KernelWriter::work_item_function() {
                  {'N', items},
                  {'B', std::to_string(count_params(PGR_PARAM_BUFFER, ir_.params().size()))},
                  {'S', std::to_string(count_params(PGR_PARAM_SCALAR, ir_.params().size()))},
+                 {'L', std::to_string(local_bytes())},
                  {'A', arrays}}) +
          assumptions() + array_declarations(!is_outside, true) + body_ + "}\n";
 }

@@ -1,0 +1,60 @@
+// The functions of Vulkan that the plugin calls, fetched at run time: the loader is not linked.
+#pragma once
+
+#define VK_NO_PROTOTYPES
+#include <vulkan/vulkan.h>
+
+#include <string>
+
+namespace plugrad::vulkan {
+
+// clang-format off
+#define PLUGRAD_VK_GLOBAL_FUNCTIONS(X) \
+  X(vkCreateInstance) X(vkEnumerateInstanceLayerProperties) X(vkEnumerateInstanceVersion)
+#define PLUGRAD_VK_INSTANCE_FUNCTIONS(X) \
+  X(vkCreateDevice) X(vkDestroyInstance) X(vkEnumerateDeviceExtensionProperties) \
+  X(vkEnumeratePhysicalDevices) X(vkGetDeviceProcAddr) X(vkGetPhysicalDeviceFeatures2) \
+  X(vkGetPhysicalDeviceMemoryProperties) X(vkGetPhysicalDeviceProperties) \
+  X(vkGetPhysicalDeviceProperties2) X(vkGetPhysicalDeviceQueueFamilyProperties)
+#define PLUGRAD_VK_DEVICE_FUNCTIONS(X) \
+  X(vkAllocateCommandBuffers) X(vkAllocateMemory) X(vkBeginCommandBuffer) X(vkBindBufferMemory) \
+  X(vkCmdBindPipeline) X(vkCmdCopyBuffer) X(vkCmdDispatch) X(vkCmdFillBuffer) \
+  X(vkCmdPipelineBarrier) X(vkCmdPushConstants) X(vkCmdResetQueryPool) X(vkCmdWriteTimestamp) \
+  X(vkCreateBuffer) X(vkCreateCommandPool) X(vkCreateComputePipelines) X(vkCreatePipelineCache) \
+  X(vkCreatePipelineLayout) X(vkCreateQueryPool) X(vkCreateSemaphore) X(vkCreateShaderModule) \
+  X(vkDestroyBuffer) X(vkDestroyCommandPool) X(vkDestroyDevice) X(vkDestroyPipeline) \
+  X(vkDestroyPipelineCache) X(vkDestroyPipelineLayout) X(vkDestroyQueryPool) \
+  X(vkDestroySemaphore) X(vkDestroyShaderModule) X(vkEndCommandBuffer) X(vkFreeCommandBuffers) \
+  X(vkFreeMemory) X(vkGetBufferMemoryRequirements) X(vkGetDeviceQueue) X(vkGetQueryPoolResults) \
+  X(vkMapMemory) X(vkQueueSubmit) X(vkResetCommandBuffer)
+// Of Vulkan 1.2, or of extensions to 1.1 under the same name with KHR behind it.
+#define PLUGRAD_VK_DEVICE_FUNCTIONS_1_2(X) \
+  X(vkGetBufferDeviceAddress) X(vkGetSemaphoreCounterValue) X(vkWaitSemaphores)
+// clang-format on
+
+#define PLUGRAD_VK_MEMBER(name) PFN_##name name = nullptr;
+
+struct InstanceApi {
+  VkInstance handle = VK_NULL_HANDLE;
+  PFN_vkGetInstanceProcAddr get = nullptr;
+  PLUGRAD_VK_INSTANCE_FUNCTIONS(PLUGRAD_VK_MEMBER)
+};
+
+struct DeviceApi {
+  VkDevice handle = VK_NULL_HANDLE;
+  PLUGRAD_VK_DEVICE_FUNCTIONS(PLUGRAD_VK_MEMBER)
+  PLUGRAD_VK_DEVICE_FUNCTIONS_1_2(PLUGRAD_VK_MEMBER)
+  PFN_vkGetCalibratedTimestampsEXT vkGetCalibratedTimestampsEXT = nullptr;  // may stay absent
+};
+
+// Fills the table from the handles in it. Throws StatusError where a function is missing.
+void load_functions(InstanceApi& api);
+void load_functions(const InstanceApi& instance, DeviceApi& api);
+
+// The name of a code: "VK_ERROR_DEVICE_LOST".
+std::string result_name(VkResult result);
+
+// Throws StatusError with the code's name where `result` is a failure; `what` failed.
+void check(VkResult result, const std::string& what);
+
+}  // namespace plugrad::vulkan
