@@ -26,7 +26,7 @@ FloatModes modes_of(const Facts& facts) {
   modes.keep_denormals[1] = floats.shaderDenormPreserveFloat32;
   modes.keep_denormals[2] = floats.shaderDenormPreserveFloat64;
   // Where one width cannot have a mode of its own, all have the same or none.
-  const auto agree = [](VkShaderFloatControlsIndependence independence, bool(&modes)[3]) {
+  const auto agree = [](VkShaderFloatControlsIndependence independence, bool(&wanted)[3]) {
     if (independence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL) return;
     const bool all = wanted[0] && wanted[1] && wanted[2];
     const bool is_free = independence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY;

@@ -26,6 +26,8 @@ shaderc_compile_options_t options() {
     shaderc_compile_options_set_target_env(own, shaderc_target_env_vulkan,
                                            shaderc_env_version_vulkan_1_1);
     shaderc_compile_options_set_target_spirv(own, shaderc_spirv_version_1_3);
+    // Of a source without #version glslang would not find its own functions, and abort.
+    shaderc_compile_options_set_forced_version_profile(own, 460, shaderc_profile_core);
     shaderc_compile_options_set_optimization_level(own, shaderc_optimization_level_zero);
     return own;
   }();
@@ -43,7 +45,7 @@ std::vector<uint32_t> compile_glsl(std::string_view source, const std::string& n
                                    std::string& log) {
   const std::unique_ptr<shaderc_compilation_result, decltype(&shaderc_result_release)> result(
       shaderc_compile_into_spv(compiler(), source.data(), source.size(), shaderc_compute_shader,
-                               name.c_str(), "main", options()),
+                               "kernel", "main", options()),
       shaderc_result_release);
   sdk::require(result != nullptr, PGR_STATUS_OUT_OF_HOST_MEMORY, "shaderc gave no result");
   log = shaderc_result_get_error_message(result.get());

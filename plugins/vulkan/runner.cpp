@@ -186,6 +186,12 @@ void unload(pgr_device* device, pgr_program* program) {
   if (!program) return;
   sdk::guard(nullptr, [&] { finish_all(*device); });
   device->api.vkDestroyPipeline(device->api.handle, program->kernel.pipeline, nullptr);
+  // llvmpipe frees a pipeline when it next runs something.
+  if (device->facts.driver_id == VK_DRIVER_ID_MESA_LLVMPIPE)
+    sdk::guard(nullptr, [&] {
+      device->streams.front()->submit({});
+      device->streams.front()->finish();
+    });
   delete program;
 }
 
