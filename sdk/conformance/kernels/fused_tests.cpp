@@ -54,7 +54,8 @@ void expect_near(uint32_t dtype, const std::vector<uint64_t>& want,
     if (std::isfinite(numbers[0][i])) most = std::max(most, std::fabs(numbers[0][i]));
   }
   for (size_t i = 0; i < want.size(); ++i)
-    expect(want[i] == got[i] || std::fabs(numbers[0][i] - numbers[1][i]) <= kPart * most,
+    expect(want[i] == got[i] || (std::isnan(numbers[0][i]) && std::isnan(numbers[1][i])) ||
+               std::fabs(numbers[0][i] - numbers[1][i]) <= kPart * most,
            fmt::format("{}: element {} is {}, expected about {}", what, i, describe(dtype, got[i]),
                        describe(dtype, want[i])));
 }

@@ -10,6 +10,9 @@ namespace {
 
 using sdk::IrBuilder;
 constexpr uint32_t I32 = PGR_DTYPE_I32;
+// A step is slow by itself, for the sake of drivers that end loops after 65,535 turns: a chain of
+// divisions by a 1 that the compiler does not know.
+constexpr int kPartsOfStep = 128;
 constexpr int32_t kFactor = 1664525, kIncrement = 1013904223;
 
 int32_t wrap(uint64_t bits) {
@@ -46,16 +49,23 @@ std::vector<std::byte> slow_kernel() {
   auto zero = b.constant_int(I32, 0);
   auto state = b.array(PGR_SPACE_PRIVATE, I32, 1);
   auto factor = b.constant_int(I32, kFactor), increment = b.constant_int(I32, kIncrement);
+  auto one = b.alu(PGR_OP_ADD,
+                   {b.alu(PGR_OP_SHR, {steps, b.constant_int(I32, 31)}), b.constant_int(I32, 1)});
   b.store(state, zero, b.load(value, zero));
   auto loop = b.loop(zero, steps);
-  auto product = b.alu(PGR_OP_MUL, {b.load(state, zero), factor});
-  b.store(state, zero, b.alu(PGR_OP_ADD, {product, increment}));
+  auto next = b.load(state, zero);
+  for (int i = 0; i < kPartsOfStep; ++i) {
+    auto sum = b.alu(PGR_OP_ADD, {b.alu(PGR_OP_MUL, {next, factor}), increment});
+    next = b.alu(PGR_OP_IDIV, {sum, one});
+  }
+  b.store(state, zero, next);
   b.end_loop(loop);
   b.store(value, zero, b.load(state, zero));
   return b.finish();
 }
 
 int32_t slow_result(int32_t value, uint64_t steps) {
+  steps *= kPartsOfStep;
   // By squaring the step: in no time, or a launch would be done before anybody looked.
   uint32_t state = static_cast<uint32_t>(value);
   uint32_t factor = static_cast<uint32_t>(kFactor), increment = static_cast<uint32_t>(kIncrement);
