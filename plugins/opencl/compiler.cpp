@@ -2,14 +2,16 @@
 #include "compiler.h"
 
 #include <cstring>
+#include <optional>
 
 #include "plugrad/sdk/options.h"
+#include "pocl.h"
 
 namespace plugrad::opencl {
 namespace {
 
 // Changes when this plugin builds the same source in another way.
-#define PLUGRAD_OPENCL_REVISION "2"
+#define PLUGRAD_OPENCL_REVISION "3"
 
 std::string build_options(const DeviceFacts& facts) {
   std::string options = "-cl-std=CL1.2 -cl-kernel-arg-info -w";
@@ -112,19 +114,50 @@ std::vector<KernelShape> shapes_of(pgr_device& device, cl_program program) {
   return shapes;
 }
 
-std::string compile_source(pgr_device& device, const pgr_compile_desc& desc, std::string& log) {
-  const std::string source = with_contraction(
-      {static_cast<const char*>(desc.input), desc.input_bytes}, desc.contract != PGR_CONTRACT_OFF);
+// Throws StatusError where the driver refuses the source; `out` owns the program.
+void build_source(pgr_device& device, const std::string& source, const std::string& options,
+                  ProgramOwner& out, std::string& log) {
   const char* text = source.c_str();
   const size_t size = source.size();
   cl_int code = CL_SUCCESS;
-  ProgramOwner program(api().clCreateProgramWithSource(device.context, 1, &text, &size, &code));
+  out.handle = api().clCreateProgramWithSource(device.context, 1, &text, &size, &code);
   device.check(code, "clCreateProgramWithSource");
-  build(device, program.handle, build_options(device.facts), &log);
+  build(device, out.handle, options, &log);
+}
+
+Binary content_of(pgr_device& device, cl_program program) {
   Binary binary;
-  binary.kernels = shapes_of(device, program.handle);
-  binary.code = code_of(device, program.handle);
-  return wrap_binary(binary, identity_text(device.facts));
+  binary.kernels = shapes_of(device, program);
+  binary.code = code_of(device, program);
+  return binary;
+}
+
+// Without PoCL's own header. Nothing where it refuses that: then its log would name the wrong
+// lines.
+std::optional<Binary> build_for_pocl(pgr_device& device, const std::string& source) {
+  try {
+    ProgramOwner program;
+    std::string log;
+    build_source(device, pocl_declarations(source) + source,
+                 build_options(device.facts) + kPoclWithoutHeader, program, log);
+    return content_of(device, program.handle);
+  } catch (const sdk::StatusError& failure) {
+    if (failure.status() != PGR_STATUS_COMPILE_FAILED) throw;
+    return std::nullopt;
+  }
+}
+
+std::string compile_source(pgr_device& device, const pgr_compile_desc& desc, std::string& log) {
+  const std::string source = with_contraction(
+      {static_cast<const char*>(desc.input), desc.input_bytes}, desc.contract != PGR_CONTRACT_OFF);
+  std::optional<Binary> binary;
+  if (device.facts.is_pocl) binary = build_for_pocl(device, source);
+  if (!binary) {
+    ProgramOwner program;
+    build_source(device, source, build_options(device.facts), program, log);
+    binary = content_of(device, program.handle);
+  }
+  return wrap_binary(*binary, identity_text(device.facts));
 }
 
 pgr_status compile(pgr_device* device, const pgr_compile_desc* desc, pgr_blob* out_binary,

@@ -131,8 +131,8 @@ DeviceFacts read_device(cl_platform_id platform, cl_device_id id) {
   facts.driver = device_text(id, CL_DRIVER_VERSION);
   facts.extensions = device_text(id, CL_DEVICE_EXTENSIONS);
   facts.is_cpu = (device_number<cl_device_type>(id, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
-  facts.is_software =
-      facts.is_cpu || facts.platform_name.find("Portable Computing Language") != std::string::npos;
+  facts.is_pocl = facts.platform_name == "Portable Computing Language";
+  facts.is_software = facts.is_cpu || facts.is_pocl;
   facts.is_unified = device_number<cl_bool>(id, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0;
   facts.has_compiler = device_number<cl_bool>(id, CL_DEVICE_COMPILER_AVAILABLE) != 0;
   read_sizes(facts);

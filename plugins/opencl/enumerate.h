@@ -14,6 +14,7 @@ struct DeviceFacts {
   std::string stable_id, name, vendor, platform_name, platform_version, version, driver, extensions;
   bool is_cpu = false;  // its work-items run on the host's processor
   bool is_software = false;
+  bool is_pocl = false;
   bool has_fp64 = false, has_fp16 = false, has_fma = false, has_int64_atomics = false;
   bool has_rounded_division = false, keeps_denormals = false, is_unified = false;
   bool has_compiler = false;

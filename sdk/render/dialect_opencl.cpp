@@ -181,7 +181,7 @@ constexpr AluRow kAlu[] = {
     call(PGR_OP_MOD, kSigned, "mod_$T($0, $1)", &kModSigned),
     call(PGR_OP_MOD, kUnsigned, "mod_$T($0, $1)", &kModUnsigned),
     infix(PGR_OP_MAX, kBools, "$0 | $1"),
-    call(PGR_OP_MAX, kInts, "max($0, $1)"),
+    call(PGR_OP_MAX, kInts, "max_$T($0, $1)", &kMaxInt),
     call(PGR_OP_MAX, kHalves, "max_half_$T($0, $1)", &kMaxHalf),
     call(PGR_OP_MAX, kFloats, "max_$T($0, $1)", &kMaxFloat),
     call(PGR_OP_RECIP, kHalves, "as_$T((half$N)1 / as_half$N($0))"),
