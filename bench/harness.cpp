@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "base/settings.h"
 #include "engine/session.h"
+#include "runtime/device.h"
+#include "runtime/registry.h"
 
 namespace plugrad::bench {
 namespace {
@@ -45,8 +47,12 @@ double time_of(const std::function<void()>& call) {
 }
 
 Round realizing(std::function<Tensor()> make) {
-  return [make = std::move(make)] {
-    double seconds = time_of([&] { make().realize(); });
+  runtime::Device& device = runtime::Registry::instance().default_device();
+  return [make = std::move(make), &device] {
+    double seconds = time_of([&] {
+      const Tensor made = make().realize();
+      device.synchronize();  // realize returns when the work is given to the device
+    });
     engine::Session::current().collect();
     return seconds;
   };
