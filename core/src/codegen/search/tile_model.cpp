@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "codegen/search/heuristic.h"
 #include "uop/facts.h"
 
 namespace plugrad::codegen {
@@ -103,6 +104,15 @@ double TileModel::accumulators(const Tile& tile) const {
   return total;
 }
 
+// Where items work in step their private memory is registers too, and how many there are is rarely told.
+double TileModel::most_accumulators() const {
+  const pgr_device_caps& caps = *kernel_.caps;
+  if (!works_in_groups(caps)) return 0.8 * std::max(8u, caps.vector_registers);
+  const double most = 0.8 * (caps.vector_registers == 0 ? 80 : caps.vector_registers);
+  const double room = static_cast<double>(caps.private_bytes) / static_cast<double>(element_bytes_);
+  return caps.private_bytes == 0 ? most : std::max(1.0, std::min(most, room));
+}
+
 double TileModel::code_size(const Tile& tile) const {
   double largest = 1;
   for (const Item& item : items_) {
@@ -118,9 +128,7 @@ double TileModel::code_size(const Tile& tile) const {
 }
 
 double TileModel::cost(const Tile& tile) const {
-  const double registers = std::max(8u, kernel_.caps->vector_registers);
-  const double live = accumulators(tile);
-  if (live > registers * 0.8) return std::numeric_limits<double>::infinity();
+  if (accumulators(tile) > most_accumulators()) return std::numeric_limits<double>::infinity();
   double issued = 0, passes = 1;
   for (const Item& item : items_) issued += instructions(item, tile);
   for (size_t a = 0; a < sizes_.size(); ++a)

@@ -50,6 +50,7 @@ class TileModel {
 
   void add_item(Item::Kind kind, Id id, Id index);
   double instructions(const Item& item, const Tile& tile) const;
+  double most_accumulators() const;
   double lines_moved(const Item& item, size_t axis) const;
   int64_t pieces(int64_t amount) const;  // vectors that hold `amount` elements
   int64_t vectors_of_axis(size_t axis, int64_t amount) const;
