@@ -1,5 +1,6 @@
-// Each item writes what it has to its place in an array. Then, a barrier after each step, the first
-// items of an axis take over the values of up to seven others each, until item 0 has them all.
+// Each item writes what it has to its place in an array, one row for each reduction. Then, a
+// barrier after each step, the first items of an axis take over the values of up to seven others
+// each, until item 0 has them all.
 #include "codegen/group_reduce.h"
 
 #include <algorithm>
@@ -31,27 +32,23 @@ uint32_t write_combined(IrWriter& writer, const pgr_device_caps& caps, Op op, ui
   return writer.inst(PGR_OP_WHERE, dtype, lanes, {take, result, value});
 }
 
+void GroupReducer::start(std::vector<LaunchIds::Item> items, size_t types) {
+  items_ = std::move(items);
+  share_bytes_ = caps_.local_bytes / std::max<size_t>(types, 1);
+}
+
 std::vector<uint32_t> GroupReducer::reduce(std::span<const Partial> partials,
                                            std::span<const Id> ranges, bool again) {
   const std::vector<size_t> axes = axes_of(ranges);
-  std::vector<uint32_t> out;
-  for (const Partial& partial : partials) {
-    if (start(partial)) continue;
-    if (!work_.empty()) finish(axes, again, out);
-    const auto& value = writer_.insts()[partial.value];
-    require(start(partial),
-            "[codegen] a reduction over {} work-items of {} lanes of {} needs more local memory "
-            "than the device's {} bytes",
-            item_count(), value.lanes, name_of(static_cast<DType>(value.dtype)), caps_.local_bytes);
+  std::vector<uint32_t> out(partials.size());
+  for (size_t at = 0, count; at < partials.size(); at += count) {
+    count = 1;
+    while (at + count < partials.size() && is_like(partials[at], partials[at + count])) ++count;
+    const Array& array = array_for(writer_.insts()[partials[at].value], count);
+    count = std::min<size_t>(count, array.rows);
+    reduce_batch(partials.subspan(at, count), axes, again, std::span(out).subspan(at, count));
   }
-  finish(axes, again, out);
   return out;
-}
-
-uint64_t GroupReducer::item_count() const {
-  uint64_t count = 1;
-  for (const LaunchIds::Item& item : items_) count *= static_cast<uint64_t>(item.size);
-  return count;
 }
 
 std::vector<size_t> GroupReducer::axes_of(std::span<const Id> ranges) const {
@@ -68,56 +65,93 @@ int64_t GroupReducer::stride(size_t axis) const {
   return stride;
 }
 
-// Takes the reduction into hand, if there is memory for it.
-bool GroupReducer::start(const Partial& partial) {
-  const pgr_ir_inst value = writer_.insts()[partial.value];
+bool GroupReducer::is_like(const Partial& a, const Partial& b) const {
+  const pgr_ir_inst &x = writer_.insts()[a.value], &y = writer_.insts()[b.value];
+  return a.op == b.op && x.dtype == y.dtype && x.lanes == y.lanes;
+}
+
+// As many rows as are wanted and fit; an array made before keeps its size.
+const GroupReducer::Array& GroupReducer::array_for(const pgr_ir_inst& value, uint64_t rows) {
   const auto dtype = static_cast<DType>(value.dtype);
-  const Array* array = take_array(dtype, value.lanes);
-  if (array == nullptr) return false;
-  work_.push_back({partial, dtype, value.lanes, array->row, 0});
-  return true;
+  const uint32_t lanes = value.lanes;
+  for (const Array& array : arrays_)
+    if (array.dtype == dtype && array.lanes == lanes) return array;
+  const uint64_t row = static_cast<uint64_t>(item_count()) * lanes;
+  const uint64_t fitting = std::min(rows, share_bytes_ / (row * size_of(dtype)));
+  require(fitting > 0,
+          "[codegen] a reduction over {} work-items of {} lanes of {} needs more local memory than "
+          "the {} bytes there are for it",
+          item_count(), lanes, name_of(dtype), share_bytes_);
+  const uint32_t number = writer_.array({PGR_SPACE_LOCAL, static_cast<uint32_t>(dtype),
+                                         size_of(dtype) * lanes, lanes, row * fitting});
+  arrays_.push_back({dtype, lanes, number, fitting});
+  return arrays_.back();
 }
 
-const GroupReducer::Array* GroupReducer::take_array(DType dtype, uint32_t lanes) {
-  for (Array& array : arrays_)
-    if (!array.taken && array.dtype == dtype && array.lanes == lanes) {
-      array.taken = true;
-      return &array;
-    }
-  const uint64_t count = item_count() * lanes, bytes = count * size_of(dtype);
-  if (local_bytes_ + bytes > caps_.local_bytes) return nullptr;
-  local_bytes_ += bytes;
-  const uint32_t row = writer_.array(
-      {PGR_SPACE_LOCAL, static_cast<uint32_t>(dtype), size_of(dtype) * lanes, lanes, count});
-  arrays_.push_back({dtype, lanes, row, true});
-  return &arrays_.back();
-}
-
-void GroupReducer::finish(std::span<const size_t> axes, bool again, std::vector<uint32_t>& out) {
+void GroupReducer::reduce_batch(std::span<const Partial> partials, std::span<const size_t> axes,
+                                bool again, std::span<uint32_t> out) {
   if (used_ || again) barrier();
   used_ = true;
-  const uint32_t own = place({});
-  for (Work& work : work_) {
-    work.array = writer_.inst(PGR_OP_ARRAY, work.dtype, 1, {}, work.array);
-    work.place = scaled(own, work.lanes);
-    writer_.inst(PGR_OP_STORE, DType::Void, work.lanes,
-                 {work.array, work.place, work.partial.value});
-  }
+  Batch batch{array_for(writer_.insts()[partials[0].value], partials.size()),
+              partials[0].op,
+              partials[0].identity,
+              0,
+              0,
+              static_cast<int64_t>(partials.size())};
+  const auto [dtype, lanes, number, rows] = batch.array;
+  batch.pointer = writer_.inst(PGR_OP_ARRAY, dtype, 1, {}, number);
+  batch.place = scaled(place({}), lanes);
+  for (int64_t row = 0; row < batch.rows; ++row)
+    writer_.inst(
+        PGR_OP_STORE, DType::Void, lanes,
+        {batch.pointer, row_of(batch, batch.place, row), partials[static_cast<size_t>(row)].value});
   barrier();
   for (size_t axis : axes)
     for (int64_t n = items_[axis].size, to; n > 1; n = to) {
       to = (n + kValuesPerStep - 1) / kValuesPerStep;
-      step(axis, n, to);
+      step(batch, axis, n, to);
     }
-  const uint32_t first = place(axes);
-  for (const Work& work : work_)
-    out.push_back(
-        writer_.inst(PGR_OP_LOAD, work.dtype, work.lanes, {work.array, scaled(first, work.lanes)}));
-  work_.clear();
-  for (Array& array : arrays_) array.taken = false;
+  const uint32_t first = scaled(place(axes), lanes);
+  for (int64_t row = 0; row < batch.rows; ++row)
+    out[static_cast<size_t>(row)] =
+        writer_.inst(PGR_OP_LOAD, dtype, lanes, {batch.pointer, row_of(batch, first, row)});
 }
 
-// The place of this item, with number 0 along some axes.
+// Of `from` values along the axis `to` remain, in each row.
+void GroupReducer::step(const Batch& batch, size_t axis, int64_t from, int64_t to) {
+  const uint32_t works = op(PGR_OP_CMPLT, items_[axis].id, constant(to));
+  const uint32_t block = writer_.inst(PGR_OP_IF, DType::Void, 1, {works});
+  if (batch.rows == 1) {
+    combine_places(batch, batch.place, axis, from, to);
+  } else {
+    const uint32_t row =
+        writer_.inst(PGR_OP_LOOP, index_dtype(), 1, {constant(0), constant(batch.rows)});
+    const uint32_t offset = scaled(row, item_count() * batch.array.lanes);
+    combine_places(batch, op(PGR_OP_ADD, batch.place, offset), axis, from, to);
+    writer_.inst(PGR_OP_END_LOOP, DType::Void, 1, {row});
+  }
+  writer_.inst(PGR_OP_END_IF, DType::Void, 1, {block});
+  barrier();
+}
+
+void GroupReducer::combine_places(const Batch& batch, uint32_t place, size_t axis, int64_t from,
+                                  int64_t to) {
+  const auto [dtype, lanes, number, rows] = batch.array;
+  uint32_t sum = writer_.inst(PGR_OP_LOAD, dtype, lanes, {batch.pointer, place});
+  for (int64_t at = to; at < from; at += to) {
+    const uint32_t offset = constant(at * stride(axis) * lanes);
+    std::vector<uint32_t> sources = {batch.pointer, op(PGR_OP_ADD, place, offset)};
+    if (at + to > from) {
+      sources.push_back(op(PGR_OP_CMPLT, items_[axis].id, constant(from - at)));
+      sources.push_back(writer_.inst(PGR_OP_CONST, dtype, 1, {}, batch.identity));
+    }
+    const uint32_t other = writer_.inst(PGR_OP_LOAD, dtype, lanes, sources);
+    sum = write_combined(writer_, caps_, batch.op, sum, other);
+  }
+  writer_.inst(PGR_OP_STORE, DType::Void, lanes, {batch.pointer, place, sum});
+}
+
+// The element of this item in a row, with number 0 along some axes.
 uint32_t GroupReducer::place(std::span<const size_t> without) {
   uint32_t sum = UINT32_MAX;
   for (size_t axis = 0; axis < items_.size(); ++axis) {
@@ -125,36 +159,19 @@ uint32_t GroupReducer::place(std::span<const size_t> without) {
     const uint32_t part = scaled(items_[axis].id, stride(axis));
     sum = sum == UINT32_MAX ? part : op(PGR_OP_ADD, sum, part);
   }
-  return sum == UINT32_MAX ? constant(index_dtype(), 0) : sum;
+  return sum == UINT32_MAX ? constant(0) : sum;
 }
 
-// Of `from` values along the axis `to` remain.
-void GroupReducer::step(size_t axis, int64_t from, int64_t to) {
-  const uint32_t id = items_[axis].id;
-  const uint32_t works = op(PGR_OP_CMPLT, id, constant(index_dtype(), to));
-  const uint32_t block = writer_.inst(PGR_OP_IF, DType::Void, 1, {works});
-  for (const Work& work : work_) combine_places(work, axis, from, to);
-  writer_.inst(PGR_OP_END_IF, DType::Void, 1, {block});
-  barrier();
-}
-
-void GroupReducer::combine_places(const Work& work, size_t axis, int64_t from, int64_t to) {
-  uint32_t sum = writer_.inst(PGR_OP_LOAD, work.dtype, work.lanes, {work.array, work.place});
-  for (int64_t at = to; at < from; at += to) {
-    const uint32_t offset = constant(index_dtype(), at * stride(axis) * work.lanes);
-    std::vector<uint32_t> sources = {work.array, op(PGR_OP_ADD, work.place, offset)};
-    if (at + to > from) {
-      sources.push_back(op(PGR_OP_CMPLT, items_[axis].id, constant(index_dtype(), from - at)));
-      sources.push_back(writer_.inst(PGR_OP_CONST, work.dtype, 1, {}, work.partial.identity));
-    }
-    const uint32_t other = writer_.inst(PGR_OP_LOAD, work.dtype, work.lanes, sources);
-    sum = write_combined(writer_, caps_, work.partial.op, sum, other);
-  }
-  writer_.inst(PGR_OP_STORE, DType::Void, work.lanes, {work.array, work.place, sum});
+uint32_t GroupReducer::row_of(const Batch& batch, uint32_t place, int64_t row) {
+  return row == 0 ? place : op(PGR_OP_ADD, place, constant(row * item_count() * batch.array.lanes));
 }
 
 uint32_t GroupReducer::scaled(uint32_t index, int64_t factor) {
-  return factor == 1 ? index : op(PGR_OP_MUL, index, constant(index_dtype(), factor));
+  return factor == 1 ? index : op(PGR_OP_MUL, index, constant(factor));
+}
+
+uint32_t GroupReducer::constant(int64_t value) {
+  return writer_.inst(PGR_OP_CONST, index_dtype(), 1, {}, static_cast<uint64_t>(value));
 }
 
 uint32_t GroupReducer::op(uint16_t number, uint32_t a, uint32_t b) {

@@ -23,7 +23,10 @@ class GroupReducer {
   };
 
   GroupReducer(IrWriter& writer, const pgr_device_caps& caps) : writer_(writer), caps_(caps) {}
-  void set_items(std::vector<LaunchIds::Item> items) { items_ = std::move(items); }
+
+  /// `types`: how many dtypes of how many lanes the kernel reduces so; each gets its share of local
+  /// memory.
+  void start(std::vector<LaunchIds::Item> items, size_t types);
 
   /// Each value combined over the items that the Group ranges number, the same for all of them.
   /// Every item of the group must come here. `again`: this code runs more than once, in a loop.
@@ -31,43 +34,46 @@ class GroupReducer {
                                bool again);
 
  private:
+  // Rows of one element for each item of the group.
   struct Array {
     DType dtype;
     uint32_t lanes;
-    uint32_t row;  // in the table of arrays
-    bool taken;    // by a reduction at hand
+    uint32_t number;  // in the table of arrays
+    uint64_t rows;
   };
-  // A reduction at hand: its array and this item's place in it.
-  struct Work {
-    Partial partial;
-    DType dtype;
-    uint32_t lanes, array, place;
+  // Reductions of one kind at hand.
+  struct Batch {
+    Array array;
+    Op op;
+    uint64_t identity;
+    uint32_t pointer, place;  // instructions: the array, this item's element of the first row
+    int64_t rows;
   };
 
-  uint64_t item_count() const;
   std::vector<size_t> axes_of(std::span<const Id> ranges) const;
-  uint32_t place(std::span<const size_t> without);
-  const Array* take_array(DType dtype, uint32_t lanes);
-  bool start(const Partial& partial);
-  void finish(std::span<const size_t> axes, bool again, std::vector<uint32_t>& out);
-  void step(size_t axis, int64_t from, int64_t to);
-  void combine_places(const Work& work, size_t axis, int64_t from, int64_t to);
-  uint32_t scaled(uint32_t index, int64_t factor);
-  uint32_t constant(DType dtype, int64_t value) {
-    return writer_.inst(PGR_OP_CONST, dtype, 1, {}, static_cast<uint64_t>(value));
-  }
-  uint32_t op(uint16_t number, uint32_t a, uint32_t b);
-  void barrier() { writer_.inst(PGR_OP_BARRIER, DType::Void, 1, {}); }
-  DType index_dtype() const { return static_cast<DType>(writer_.insts()[items_[0].id].dtype); }
   int64_t stride(size_t axis) const;
+  int64_t item_count() const { return stride(items_.size()); }
+  bool is_like(const Partial& a, const Partial& b) const;
+  const Array& array_for(const pgr_ir_inst& value, uint64_t rows);
+  void reduce_batch(std::span<const Partial> partials, std::span<const size_t> axes, bool again,
+                    std::span<uint32_t> out);
+  void step(const Batch& batch, size_t axis, int64_t from, int64_t to);
+  void combine_places(const Batch& batch, uint32_t place, size_t axis, int64_t from, int64_t to);
+  uint32_t place(std::span<const size_t> without);
+  uint32_t row_of(const Batch& batch, uint32_t place, int64_t row);
+
+  void barrier() { writer_.inst(PGR_OP_BARRIER, DType::Void, 1, {}); }
+  uint32_t op(uint16_t number, uint32_t a, uint32_t b);
+  uint32_t scaled(uint32_t index, int64_t factor);
+  uint32_t constant(int64_t value);
+  DType index_dtype() const { return static_cast<DType>(writer_.insts()[items_[0].id].dtype); }
 
   IrWriter& writer_;
   const pgr_device_caps& caps_;
   std::vector<LaunchIds::Item> items_;
   std::vector<Array> arrays_;
-  std::vector<Work> work_;
-  uint64_t local_bytes_ = 0;
-  bool used_ = false;  // other items may still read the arrays
+  uint64_t share_bytes_ = 0;  // of local memory for each array
+  bool used_ = false;         // other items may still read the arrays
 };
 
 }  // namespace plugrad::codegen

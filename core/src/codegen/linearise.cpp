@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <set>
 
 #include "base/check.h"
 #include "codegen/access.h"
@@ -37,7 +38,7 @@ class Lineariser {
     for (const auto& [range, number] : ids.groups) value_[range] = number;
     for (const LaunchIds::Item& item : ids.items)
       for (Id range : item.ranges) value_[range] = item.id;
-    group_reducer_.set_items(ids.items);
+    group_reducer_.start(ids.items, group_reduced_types());
     uint32_t block = kNone;
     if (ids.inside) block = writer_.inst(PGR_OP_IF, DType::Void, 1, {*ids.inside});
     for (const StoreGroup& group : store_groups()) store_nest(group);
@@ -72,6 +73,14 @@ class Lineariser {
     ++param_count_;
     return writer_.param({PGR_PARAM_BUFFER, static_cast<uint32_t>(dtype), info.flags | PGR_PARAM_NO_ALIAS,
                           std::max(kernel_.caps->buffer_align_bytes, 1u), static_cast<uint64_t>(info.elem_count), 0, 0});
+  }
+
+  // How many dtypes, with their lanes, work-items reduce together.
+  size_t group_reduced_types() {
+    std::set<std::pair<DType, uint32_t>> types;
+    for (Id reduce : nodes_of(graph_, kernel_.sink, Op::Reduce))
+      if (is_group_reduce(graph_, reduce)) types.emplace(graph_[reduce].dtype, lanes_[reduce]);
+    return types.size();
   }
 
   // An Iota among the values is lanes, not a loop.

@@ -9,6 +9,7 @@
 #include "codegen/search/apply.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/check.h"
 #include "codegen/access.h"
@@ -196,16 +197,14 @@ bool runs_in(const Graph& g, OpenRanges& open, Id store, Id range) {
   return std::ranges::any_of(reduces, [&](Id reduce) { return closes(g, reduce, range); });
 }
 
-// Bytes for one array of each dtype that the work-items reduce together.
+// Bytes that hold one row for each dtype that the work-items reduce together: each gets the same share.
 uint64_t local_bytes(const Kernel& kernel, int64_t items) {
-  std::vector<DType> dtypes;
+  std::set<DType> dtypes;
   for (Id reduce : nodes_of(kernel.graph, kernel.sink, Op::Reduce))
-    if (is_group_reduce(kernel.graph, reduce)) dtypes.push_back(kernel.graph[reduce].dtype);
-  std::ranges::sort(dtypes);
-  dtypes.erase(std::unique(dtypes.begin(), dtypes.end()), dtypes.end());
-  uint64_t bytes = 0;  // small dtypes may be reduced as 32 bits
-  for (DType dtype : dtypes) bytes += static_cast<uint64_t>(items) * std::max(size_of(dtype), 4u);
-  return bytes;
+    if (is_group_reduce(kernel.graph, reduce)) dtypes.insert(kernel.graph[reduce].dtype);
+  uint64_t widest = 4;  // small dtypes may be reduced as 32 bits
+  for (DType dtype : dtypes) widest = std::max<uint64_t>(widest, size_of(dtype));
+  return dtypes.size() * widest * static_cast<uint64_t>(items);
 }
 
 // Why the groups of the kernel are more than the device can run; empty where they are not.

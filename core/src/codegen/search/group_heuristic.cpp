@@ -19,6 +19,7 @@ constexpr int64_t kItems = 256;          // of a group, where there is work for 
 constexpr int64_t kStepsToFill = 8;      // subgroups that keep a multiprocessor busy
 constexpr int64_t kShortestShare = 4;    // iterations that an item does of a shared reduction
 constexpr int64_t kShortReduction = 64;  // shorter ones are not worth the barriers
+constexpr double kShareCost = 8;         // of what an item adds to a shared reduction
 constexpr int64_t kElementwise = 4;      // elements of an item where nothing is reused
 
 int64_t floor_power(int64_t n) {
@@ -53,10 +54,10 @@ class StoreChooser {
         caps_(*part.caps),
         model_(part),
         taken_(taken),
-        tile_{std::vector<int64_t>(part.axes.size(), 1)} {}
+        none_{std::vector<int64_t>(part.axes.size(), 1)},
+        tile_(none_) {}
 
   std::vector<std::pair<uint32_t, Optimisation>> run() {
-    is_short_ = outputs() < enough();
     find_tile();
     lanes_ = model_.cheapest_lanes(!has_reuse_ || outputs() * 4 < enough());
     const int64_t team = team_size();
@@ -95,49 +96,54 @@ class StoreChooser {
     return lanes_ < part_.axes.size() && !lanes_reduce() ? std::min(size(lanes_), most) : 1;
   }
 
-  // By how much too few work-items a tile leaves. Items that share a reduction make up for outputs
-  // that are few by themselves, not for a tile that is too large.
-  double idle(const Tile& tile) const {
-    const int64_t most = is_short_ ? kItems : 1;
-    const int64_t shared = std::clamp<int64_t>(product(false, tile) / kShortestShare, 1, most);
-    return std::max(
-        1.0, static_cast<double>(enough()) / static_cast<double>(product(true, tile) * shared));
+  // Items that share one reduction: as many as a tile leaves too few outputs.
+  int64_t team_for(const Tile& tile) const {
+    const int64_t length = product(false, tile),
+                  most = std::min<int64_t>(kItems, caps_.max_local_total);
+    if (!model_.has_reduce() || length < kShortReduction) return 1;
+    const int64_t longest = std::min(floor_power(length / kShortestShare), floor_power(most));
+    const auto wanted = static_cast<uint64_t>(parts(enough(), product(true, tile)));
+    return std::min(static_cast<int64_t>(std::bit_ceil(wanted)), longest);
+  }
+
+  // Instructions, those of sharing included, and more where too few items are left to fill the
+  // device.
+  double cost(const Tile& tile) const {
+    if (model_.code_size(tile) > kMostCode) return std::numeric_limits<double>::infinity();
+    const auto team = static_cast<double>(team_for(tile));
+    const double shared =
+        team > 1 ? static_cast<double>(product(true, none_)) * team * kShareCost : 0;
+    const double items = static_cast<double>(product(true, tile)) * team;
+    return (model_.cost(tile) + shared) * std::max(1.0, static_cast<double>(enough()) / items);
   }
 
   void find_tile() {
     std::vector<size_t> axes = tile_axes(part_, model_, tile_);
     has_reuse_ = !axes.empty();
     if (axes.size() > 2) axes.resize(2);
-    const TileCost cost = [&](const Tile& tile) {
-      return model_.code_size(tile) <= kMostCode ? model_.cost(tile) * idle(tile)
-                                                 : std::numeric_limits<double>::infinity();
-    };
     Tile best = tile_;
     double best_cost = cost(tile_);
-    search_tile(part_, cost, axes, tile_, best, best_cost);
+    search_tile(part_, [&](const Tile& tile) { return cost(tile); }, axes, tile_, best, best_cost);
     tile_ = best;
   }
 
-  // Items that share one reduction: as many as the outputs are too few, or a subgroup where its
-  // items then read neighbouring elements.
+  // At least a subgroup where its items then read neighbouring elements, and room for neighbours.
   int64_t team_size() const {
-    const int64_t length = product(false, tile_),
-                  most = std::min<int64_t>(kItems, caps_.max_local_total);
-    if (!model_.has_reduce() || length < kShortReduction) return 1;
-    const int64_t longest = std::min(floor_power(length / kShortestShare), floor_power(most));
-    int64_t team = is_short_ ? floor_power(parts(enough(), outputs())) : 1;
-    team = std::min(team, floor_power(most / neighbours()));
-    if (lanes_reduce() && subgroup() * model_.element_bytes() >=
-                              static_cast<int64_t>(std::max<uint64_t>(caps_.cache_line_bytes, 64)))
-      team = std::max(team, subgroup());
-    team = std::min(team, longest);
+    int64_t team = team_for(tile_);
+    const int64_t line = static_cast<int64_t>(std::max<uint64_t>(caps_.cache_line_bytes, 64));
+    if (lanes_reduce() && subgroup() * model_.element_bytes() >= line) {
+      const int64_t most = floor_power(product(false, tile_) / kShortestShare);
+      team = std::max(team, std::min(subgroup(), most));
+    }
+    team = std::min(team,
+                    floor_power(std::min<int64_t>(kItems, caps_.max_local_total) / neighbours()));
     return team < 4 ? 1 : team;
   }
 
-  // Items of a group: fewer than usual where every multiprocessor would not get one.
+  // Items of a group: fewer than usual where some multiprocessors would end much later than others.
   int64_t group_size(int64_t team) const {
     const int64_t most = std::min<int64_t>(kItems, caps_.max_local_total);
-    const int64_t even = floor_power(outputs() * team / std::max(1u, caps_.threads));
+    const int64_t even = floor_power(outputs() * team / (4 * std::max(1u, caps_.threads)));
     return std::min(std::max({even, team, subgroup()}), most);
   }
 
@@ -222,6 +228,7 @@ class StoreChooser {
   const pgr_device_caps& caps_;
   const TileModel model_;
   const std::vector<uint32_t>& taken_;
+  const Tile none_;
   Tile tile_;
   bool has_reuse_ = false;
   bool is_short_ = false;                           // of outputs
