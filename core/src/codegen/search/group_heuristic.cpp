@@ -143,7 +143,7 @@ class StoreChooser {
   // Items of a group: fewer than usual where some multiprocessors would end much later than others.
   int64_t group_size(int64_t team) const {
     const int64_t most = std::min<int64_t>(kItems, caps_.max_local_total);
-    const int64_t even = floor_power(outputs() * team / (4 * std::max(1u, caps_.threads)));
+    const int64_t even = floor_power(outputs() * team / (2 * std::max(1u, caps_.threads)));
     return std::min(std::max({even, team, subgroup()}), most);
   }
 
