@@ -1,0 +1,22 @@
+"""The quick conformance of OPENCL; exit code 77, a skipped test, where there is no such device.
+
+usage: quick.py PLUGRAD
+"""
+import json
+import subprocess
+import sys
+
+SKIPPED = 77
+
+
+def main():
+    plugrad = sys.argv[1]
+    shown = subprocess.run([plugrad, "devices", "--json"], capture_output=True, text=True, check=True)
+    if not any(d["name"].startswith("OPENCL") for d in json.loads(shown.stdout)["devices"]):
+        print("no OPENCL device: install pocl-opencl-icd to run this test")
+        return SKIPPED
+    return subprocess.run([plugrad, "conformance", "--device", "OPENCL", "--quick"]).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
