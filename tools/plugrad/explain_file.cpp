@@ -6,7 +6,10 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "engine/kernels.h"
+#include "plugrad/sdk/guard.h"
+#include "plugrad/sdk/ir_view.h"
 #include "runtime/runtime.h"
 #include "uop/parser.h"
 #include "uop/structural_hash.h"
@@ -56,12 +59,39 @@ Asts planned(const std::string& path, Graph graph, const std::vector<Id>& roots,
   return schedule::make_plan(graph, roots, inputs, 1, options).asts;
 }
 
+bool is_block(const std::string& bytes) {
+  uint32_t magic = 0;
+  if (bytes.size() < sizeof(pgr_ir_header)) return false;
+  std::memcpy(&magic, bytes.data(), sizeof magic);
+  return magic == PGR_IR_MAGIC;
+}
+
+// A block of kernel IR as text, and the source that the device makes of it.
+engine::KernelReport explain_block(const std::string& path, const std::string& bytes, runtime::Device& device) {
+  engine::KernelReport report;
+  report.device = device.name();
+  const auto block = std::as_bytes(std::span(bytes));
+  try {
+    const sdk::IrView ir = sdk::decode_ir(block);
+    report.name = report.colored_name = ir.name();
+    report.ast = sdk::print_ir(ir);
+    std::copy_n(ir.header().local_size, 3, report.local_size);
+  } catch (const sdk::StatusError& error) {
+    fail(ErrorKind::User, "[explain] {}: {}", path, error.what());
+  }
+  debug_write(report.ast + "\n");
+  report.source = device.compile(block, report.name)->source();
+  debug_write(report.source + "\n");
+  return report;
+}
+
 }  // namespace
 
 std::vector<engine::KernelReport> explain_file(const std::string& path) {
   Graph graph;
   std::vector<Id> roots;
   const std::string text = read_text(path);
+  if (is_block(text)) return {explain_block(path, text, runtime::Registry::instance().default_device())};
   check_file(path, [&] { roots = parse(graph, text); });
   require(!roots.empty(), "[explain] {}: there is no node; see docs/tour.md for the form", path);
   runtime::Device& device = runtime::Registry::instance().default_device();

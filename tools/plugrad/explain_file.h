@@ -1,4 +1,4 @@
-// Kernels of a textual-IR file.
+// Kernels of a file of textual IR, or of one block of kernel IR.
 #pragma once
 
 #include <string>

@@ -42,7 +42,8 @@ class PLUGRAD_API Optimizer {
   /// A parameter and its gradient in the dtype of the state, without their past.
   Tensor value(size_t i) const;
   Tensor gradient(size_t i) const;
-  const Tensor& rate() const { return lr_; }
+  /// The learning rate where parameter `i` is.
+  Tensor rate(size_t i) const { return lr_.to(parameters_[i].device()); }
   /// Numbers as data, in the widest dtype of the state.
   Tensor numbers(const std::vector<double>& values) const;
 

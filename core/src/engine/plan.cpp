@@ -102,13 +102,25 @@ KernelRequest request_of(UserKernelPtr user, runtime::Device& device) {
   return request;
 }
 
+// A device may lack a dtype altogether: nothing of it can be brought there.
+void require_storable(const schedule::PlannedBuffer& buffer, const runtime::Device& device) {
+  const uint32_t held = device.caps().storage_dtypes;
+  if (held == 0 || held >> static_cast<uint32_t>(buffer.dtype) & 1) return;
+  fail(ErrorKind::Unsupported,
+       "[realize] {} ({}) does not hold {}: cast to a dtype that it holds before the values go "
+       "there, or use another device",
+       device.name(), device.info().name, name_of(buffer.dtype));
+}
+
 }  // namespace
 
 void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
              const UserKernelTable& user_kernels, const KernelOptions& options) {
   const schedule::Plan& plan = ready.plan;
-  for (const auto& buffer : plan.buffers)
+  for (const auto& buffer : plan.buffers) {
     ready.buffer_devices.push_back(&devices.open(buffer.device));
+    require_storable(buffer, *ready.buffer_devices.back());
+  }
   for (const auto& arena : plan.arenas) ready.arena_devices.push_back(&devices.open(arena.device));
   std::vector<KernelRequest> requests;
   for (const schedule::Step& step : plan.steps)

@@ -30,14 +30,21 @@ Tensor clip_grad_norm(const std::vector<Tensor>& parameters, double max_norm, do
   Tensor total;
   for (const Tensor& p : with_gradients(parameters)) {
     const Tensor g = wide_gradient(p);
-    Tensor part = largest ? g.abs().max() : order == 2 ? g.square().sum() : g.abs().pow(order).sum();
-    total = !total.defined() ? part : largest ? total.maximum(part) : total + part;
+    const Tensor part = largest      ? g.abs().max()
+                        : order == 2 ? g.square().sum()
+                                     : g.abs().pow(order).sum();
+    if (!total.defined()) {
+      total = part;
+      continue;
+    }
+    const Tensor here = part.to(total.device());
+    total = largest ? total.maximum(here) : total + here;
   }
   if (!total.defined()) return Tensor::zeros({});
   if (!largest) total = order == 2 ? total.sqrt() : total.pow(1 / order);
   const Tensor scale = (max_norm / (total + 1e-6)).minimum(1.0);
   for (Tensor p : with_gradients(parameters))
-    p.set_grad((wide_gradient(p) * scale).cast(p.grad().dtype()));
+    p.set_grad((wide_gradient(p) * scale.to(p.device())).cast(p.grad().dtype()));
   // Computed with the step, as the loss is: reading it then costs nothing.
   engine::Session::current().note_loss(total.state());
   return total;

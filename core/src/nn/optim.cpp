@@ -134,7 +134,7 @@ void SGD::record_step() {
       velocity_[i].assign(velocity_[i] * options_.momentum + g);
       g = options_.nesterov ? g + velocity_[i] * options_.momentum : velocity_[i];
     }
-    parameters_[i].assign(value(i) - g * rate());
+    parameters_[i].assign(value(i) - g * rate(i));
   }
 }
 
@@ -167,7 +167,8 @@ void Adam::record_correction() {
 Tensor Adam::direction(size_t i, const Tensor& g) {
   mean_[i].assign(mean_[i] * options_.beta1 + g * (1 - options_.beta1));
   variance_[i].assign(variance_[i] * options_.beta2 + g * g * (1 - options_.beta2));
-  const Tensor m = mean_[i] / correction_[0], v = variance_[i] / correction_[1];
+  const Tensor correction = correction_.to(parameters_[i].device());
+  const Tensor m = mean_[i] / correction[0], v = variance_[i] / correction[1];
   return m / (v.sqrt() + options_.eps);
 }
 
@@ -179,11 +180,11 @@ void Adam::record_step() {
     Tensor p = value(i), g = gradient(i);
     if (options_.weight_decay != 0) {
       if (decay_ == Decay::Parameter)
-        p = p - p * rate() * options_.weight_decay;
+        p = p - p * rate(i) * options_.weight_decay;
       else
         g = g + p * options_.weight_decay;
     }
-    parameters_[i].assign(p - direction(i, g) * rate());
+    parameters_[i].assign(p - direction(i, g) * rate(i));
   }
 }
 
@@ -210,7 +211,7 @@ void LAMB::record_step() {
     if (options().weight_decay != 0) r = r + p * options().weight_decay;
     const Tensor length = norm(p), step = norm(r);
     const Tensor trust = where((length > 0) & (step > 0), length / step, 1.0);
-    parameters_[i].assign(p - r * (trust * rate()));
+    parameters_[i].assign(p - r * (trust * rate(i)));
   }
 }
 
@@ -248,8 +249,8 @@ void Muon::record_step() {
     const auto columns = static_cast<double>(std::max<int64_t>(matrix.size(1), 1));
     const double scale = std::sqrt(std::max(1.0, rows / columns));
     const Tensor p = value(i);
-    parameters_[i].assign(p - p * rate() * options_.weight_decay -
-                          even.reshape(p.shape()) * scale * rate());
+    parameters_[i].assign(p - p * rate(i) * options_.weight_decay -
+                          even.reshape(p.shape()) * scale * rate(i));
   }
 }
 

@@ -1,8 +1,12 @@
 #include "runtime/kernel.h"
 
+#include <cstring>
+#include <filesystem>
+
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/disk_cache.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/trace.h"
 #include "runtime/named_renderer.h"
@@ -25,6 +29,20 @@ std::string numbered(const std::string& source) {
     begin = end + 1;
   }
   return out;
+}
+
+// Writes the block to a file of the cache directory; empty where it is none or cannot be written.
+std::string keep_refused(std::span<const std::byte> ir, const std::string& name) {
+  pgr_ir_header header;
+  const std::string& cache = disk_cache().directory();
+  if (cache.empty() || ir.size() < sizeof header) return "";
+  std::memcpy(&header, ir.data(), sizeof header);
+  if (header.magic != PGR_IR_MAGIC) return "";
+  std::error_code failed;
+  std::filesystem::create_directories(cache + "/refused", failed);
+  const std::string path = fmt::format("{}/refused/{}-{:016x}.ir", cache, name, hash128(ir).low);
+  const std::span<const std::byte> parts[] = {ir};
+  return replace_file(path, parts) == 0 ? path : "";
 }
 
 // One kernel under way.
@@ -162,6 +180,8 @@ class Maker {
   [[noreturn]] void throw_compile_error(const std::string& said, const std::string& log) const {
     std::string source =
         kernel_.source.empty() ? "(kernel IR, no source text)\n" : numbered(kernel_.source);
+    if (const std::string path = keep_refused(ir_, kernel_.name); !path.empty())
+      source += fmt::format("its kernel IR is in {} (plugrad explain prints it)\n", path);
     throw CompileError(fmt::format("[compile] {}: the compiler refused kernel {}{}{}\n{}{}{}",
                                    d_.name, kernel_.name, said.empty() ? "" : ": ", said, log,
                                    log.empty() || log.ends_with('\n') ? "" : "\n", source),

@@ -1,0 +1,166 @@
+// What shows in a process of its own alone: which compiler is loaded first, a device that goes on
+// working while another one is waited for, a process that ends with work under way.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <sstream>
+#include <thread>
+
+#include "devices/at_hand.h"
+#include "errors/fresh_process.h"
+#include "plugrad/functional.h"
+#include "plugrad/shutdown.h"
+#include "plugrad/tensor.h"
+#include "unit/base/temporary_directory.h"
+
+using namespace plugrad;
+using testing::HasSubstr;
+
+namespace {
+
+// Opens none in this process: a device does not survive a fork.
+const std::vector<std::string>& devices_of_a_fresh_process() {
+  static const std::vector<std::string> names = [] {
+    std::istringstream listed(run_in_fresh_process([](Settings&) {},
+                                                   [] {
+                                                     std::string text;
+                                                     for (const auto& name : devices_at_hand())
+                                                       text += name + " ";
+                                                     throw Error(ErrorKind::User, text);
+                                                   })
+                                  .error);
+    std::vector<std::string> out;
+    std::string word;
+    for (listed >> word; listed >> word;) out.push_back(word);
+    return out;
+  }();
+  return names;
+}
+
+Outcome run(const std::function<void(Settings&)>& change, const std::function<void()>& body) {
+  return run_in_fresh_process(change, [&] {
+    body();
+    if (testing::Test::HasFailure()) throw std::runtime_error("see above");
+  });
+}
+
+void compute_on(const std::string& device) {
+  const Tensor x = Tensor::from<float>({1, 2, 3}, device);
+  EXPECT_EQ((x * 2 + 1).to_vector<float>(), (std::vector<float>{3, 5, 7})) << device;
+  EXPECT_EQ((x.exp2() + x.sum()).to_vector<float>(), (std::vector<float>{8, 10, 14})) << device;
+}
+
+class LoadOrder : public testing::TestWithParam<std::string> {};
+
+// Several of them bring an LLVM of their own.
+TEST_P(LoadOrder, CompilersOfBothKindsWorkInOneProcess) {
+  const std::string device = GetParam();
+  for (const bool cpu_first : {true, false}) {
+    TemporaryDirectory cache;
+    const Outcome o = run([&](Settings& s) { s.cache_dir = cache.path(); },
+                          [&] {
+                            compute_on(cpu_first ? "CPU" : device);
+                            compute_on(cpu_first ? device : "CPU");
+                            compute_on(cpu_first ? "CPU" : device);
+                          });
+    EXPECT_TRUE(o.survived) << "CPU first: " << cpu_first;
+    EXPECT_EQ(o.error, "") << "CPU first: " << cpu_first;
+  }
+}
+
+// The end of a process that did not wait, with and without the explicit end.
+TEST_P(LoadOrder, AProcessEndsWithWorkUnderWay) {
+  for (const bool explicitly : {false, true}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      Tensor x = Tensor::full({120, 120}, 0.5f, DType::F32, GetParam()).contiguous();
+      for (int i = 0; i < 4; ++i) x = matmul(x, x).contiguous();
+      x.realize();
+      if (explicitly) shutdown();
+      std::exit(7);  // with destructors and everything that was registered for it
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status << " " << explicitly;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, LoadOrder, testing::ValuesIn(devices_of_a_fresh_process()),
+                         [](const auto& tested) { return test_name(tested.param); });
+
+// REFERENCE with a queue of its own: slow, and asynchronous.
+void use_asynchronous_reference() {
+  runtime::Registry::instance().set_plugin_options("REFERENCE", {{"withdraw", "synchrony"}});
+}
+
+double seconds(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+Tensor slow_value() {
+  const Tensor x = Tensor::ones({160, 160}, DType::F32, "REFERENCE").contiguous();
+  return matmul(matmul(x, x).contiguous(), x);
+}
+
+TEST(Asynchronous, WhileOneThreadWaitsForADeviceAnotherUsesTheNext) {
+  const Outcome o = run([](Settings& s) { s.device = "CPU"; },
+                        [] {
+                          use_asynchronous_reference();
+                          compute_on("CPU");
+                          (slow_value() + 3).to_vector<float>();
+                          Tensor slow = slow_value() + 1;
+                          slow.realize();
+                          double waited = 0;
+                          std::thread waiting([&] {
+                            waited =
+                                seconds([&] { EXPECT_EQ(slow.to_vector<float>()[0], 25601.0f); });
+                          });
+                          std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                          const double computed = seconds([] { compute_on("CPU"); });
+                          waiting.join();
+                          EXPECT_LT(computed * 3, waited) << "the CPU was not held up";
+                        });
+  EXPECT_EQ(o.error, "");
+}
+
+TEST(Asynchronous, ALaunchReturnsBeforeTheKernelHasRun) {
+  const Outcome o = run([](Settings& s) { s.device = "CPU"; },
+                        [] {
+                          use_asynchronous_reference();
+                          (slow_value() + 1).to_vector<float>();
+                          Tensor slow = slow_value() + 2;
+                          const double launched = seconds([&] { slow.realize(); });
+                          const double waited = seconds([&] { slow.to_vector<float>(); });
+                          EXPECT_LT(launched * 3, waited);
+                        });
+  EXPECT_EQ(o.error, "");
+}
+
+// The device fails when it is waited for: the error says which kernels it may be about.
+TEST(Asynchronous, ALateErrorNamesTheKernelsThatWereUnderWay) {
+  const Outcome o = run(
+      [](Settings& s) {
+        s.device = "CPU";
+        s.layers = "faults:device=REFERENCE:synchronize=1@DEVICE_LOST";
+      },
+      [] {
+        use_asynchronous_reference();
+        Tensor x = (Tensor::from<float>({1, 2}, "REFERENCE") + 1).contiguous();
+        x.realize();
+        std::string said;
+        try {
+          x.to_vector<float>();
+        } catch (const Error& error) {
+          said = error.what();
+        }
+        EXPECT_THAT(said, HasSubstr("REFERENCE:0 is lost since"));
+        EXPECT_THAT(said, HasSubstr("launched since the last wait: E_2"));
+        compute_on("CPU");
+      });
+  EXPECT_EQ(o.error, "");
+}
+
+}  // namespace
