@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "runtime/device_state.h"
+#include "runtime/exit_wait.h"
 #include "runtime/kernel.h"
 
 namespace plugrad::runtime {
@@ -228,7 +229,9 @@ void Device::launch(const Kernel& kernel, const Launch& launch, std::uint64_t* t
       [&](pgr_status status) {
         return status == PGR_STATUS_LIMIT_EXCEEDED ? launch_sizes(desc, d.caps) : "";
       });
-  if (d.is_asynchronous && !time_ns) d.calls.underway().launched(kernel.name());
+  if (!d.is_asynchronous) return;
+  prepare_thread_for_exit();
+  if (!time_ns) d.calls.underway().launched(kernel.name());
 }
 
 void Device::shut_down() {

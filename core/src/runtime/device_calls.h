@@ -31,6 +31,7 @@ class DeviceCalls {
   bool is_reachable() const {
     return born_after_forks_ == fork_count && gone_.load(std::memory_order_relaxed) != kShutDown;
   }
+  bool is_lost() const { return gone_.load(std::memory_order_relaxed) == kLost; }
   void mark_shut_down() { gone_ = kShutDown; }
 
   /// Calls f(error) -> status and throws unless it is OK. `subject`: what it is done with, such as

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "runtime/device_facts.h"
+#include "runtime/exit_wait.h"
 #include "runtime/named_renderer.h"
 #include "runtime/plugin.h"
 
@@ -86,6 +87,7 @@ DeviceState::~DeviceState() {
 
 // In a forked child its threads and driver state stayed in the parent.
 void DeviceState::shut_down() noexcept {
+  forget_at_exit(*this);
   if (!calls.is_reachable()) return;
   if (plugin_handle && is_asynchronous && offered(device.synchronize))
     calls.quietly("synchronize", [&] { device.synchronize(handle, nullptr); });
@@ -130,6 +132,7 @@ std::unique_ptr<DeviceState> make_device_state(const Plugin& plugin, std::uint32
   list_claims(*s);
   s->allocator = std::make_unique<Allocator>(s->calls, s->allocator_api, s->handle,
                                              s->info.memory_bytes, !s->keeps_nothing());
+  if (s->is_asynchronous) wait_at_exit(*s);
   if (s->is_asynchronous && offered(s->device.synchronize))
     s->allocator->set_wait([d = s.get()] {
       d->calls.quietly("synchronize", [&] { d->device.synchronize(d->handle, nullptr); });
