@@ -126,6 +126,7 @@ pgr_status copy_out(pgr_device* device, pgr_queue* queue, void* dst, pgr_buffer*
     sdk::require(dst || size == 0, PGR_STATUS_INVALID_ARGUMENT, "dst is NULL");
     Stream& stream = stream_of(*device, queue);
     stream.finish();
+    report_cut_loops(*device);
     if (size == 0) return;
     device->bytes_copied += size;
     if (src->mapped()) {
@@ -195,6 +196,7 @@ pgr_status map(pgr_device* device, pgr_buffer* buffer, void** out, pgr_error* er
     sdk::require(buffer != nullptr && out != nullptr, PGR_STATUS_INVALID_ARGUMENT,
                  "map: buffer or out is NULL");
     finish_all(*device);
+    report_cut_loops(*device);
     if (buffer->mapped() || !buffer->memory) {
       *out = buffer->mapped();
       return;

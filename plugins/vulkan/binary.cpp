@@ -12,9 +12,10 @@ struct BinaryHeader {
   uint32_t buffers, scalars;
   uint32_t local_size[3];
   uint32_t name_bytes;
+  uint32_t checks_loops, reserved;
 };
-static_assert(sizeof(BinaryHeader) == 64);
-constexpr char kMagic[8] = {'P', 'G', 'R', 'V', 'K', '0', '9', '1'};
+static_assert(sizeof(BinaryHeader) == 72);
+constexpr char kMagic[8] = {'P', 'G', 'R', 'V', 'K', '0', '9', '2'};
 constexpr uint32_t kSpirvMagic = 0x07230203, kSpirvHeaderWords = 5;
 
 // FNV-1a: it guards against damage, not against malice.
@@ -43,6 +44,7 @@ std::string wrap_module(const KernelNote& note, const std::vector<uint32_t>& wor
   header.target_hash = hash_bytes(target);
   header.local_bytes = note.local_bytes;
   header.buffers = note.buffers;
+  header.checks_loops = note.checks_loops;
   header.scalars = note.scalars;
   std::memcpy(header.local_size, note.local_size, sizeof header.local_size);
   header.name_bytes = static_cast<uint32_t>(note.name.size());
@@ -67,6 +69,7 @@ BinaryState unwrap_module(std::string_view binary, std::string_view target, Kern
     return BinaryState::Damaged;
   note->name = body.substr(module_bytes);
   note->buffers = header.buffers;
+  note->checks_loops = header.checks_loops;
   note->scalars = header.scalars;
   note->local_bytes = header.local_bytes;
   std::memcpy(note->local_size, header.local_size, sizeof header.local_size);

@@ -14,6 +14,7 @@ struct KernelNote {
   uint32_t buffers = 0, scalars = 0;
   uint32_t local_size[3] = {1, 1, 1};
   uint64_t local_bytes = 0;
+  uint32_t checks_loops = 0;  // 1: its last slot is where it tells of a loop that was cut short
 };
 
 // `target` is what the module depends on: device facts and the compiler.

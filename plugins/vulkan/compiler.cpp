@@ -11,7 +11,7 @@ namespace plugrad::vulkan {
 namespace {
 
 // Of the text that this plugin makes of a source.
-constexpr const char* kRevision = "1";
+constexpr const char* kRevision = "2";
 
 FloatModes modes_of(const Facts& facts) {
   const VkPhysicalDeviceFloatControlsProperties& floats = facts.floats;
@@ -47,10 +47,10 @@ std::string target_of(const pgr_device* device) {
   throw sdk::StatusError(
       PGR_STATUS_COMPILE_FAILED,
       "the source of kernel " + name +
-          " has no line \"#pragma kernel(name, buffers, scalars, local bytes)\"");
+          " has no line \"#pragma kernel(name, buffers, scalars, local bytes, checks)\"");
 }
 
-// The renderer's "#pragma kernel(name, buffers, scalars, local bytes)".
+// The renderer's "#pragma kernel(name, buffers, scalars, local bytes, checks)".
 KernelNote read_note(std::string_view source, const std::string& name) {
   constexpr std::string_view kPragma = "#pragma kernel(";
   const size_t begin = source.find(kPragma);
@@ -61,7 +61,7 @@ KernelNote read_note(std::string_view source, const std::string& name) {
   const size_t comma = rest.find(',');
   note.name = rest.substr(0, comma);
   rest.remove_prefix(std::min(comma, rest.size()));
-  uint64_t numbers[3] = {};
+  uint64_t numbers[4] = {};
   for (uint64_t& number : numbers) {
     if (!rest.starts_with(", ")) refuse_source(name);
     rest.remove_prefix(2);
@@ -72,6 +72,7 @@ KernelNote read_note(std::string_view source, const std::string& name) {
   note.buffers = static_cast<uint32_t>(numbers[0]);
   note.scalars = static_cast<uint32_t>(numbers[1]);
   note.local_bytes = numbers[2];
+  note.checks_loops = static_cast<uint32_t>(numbers[3]);
   return note;
 }
 

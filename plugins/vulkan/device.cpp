@@ -1,6 +1,7 @@
 // A logical device: opened, asked for its facts, waited for, closed.
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 #include "plugin.h"
 
@@ -121,18 +122,22 @@ void create_objects(pgr_device& device) {
         "vkCreatePipelineCache");
   device.memory = std::make_unique<Memory>(api, device.facts);
   device.streams.push_back(std::make_unique<Stream>(device, *device.hardware_queues.front()));
+  device.cut_loops =
+      device.memory->take(device.facts.host_memory, sizeof(uint64_t), sizeof(uint64_t));
+  std::memset(device.cut_loops.mapped(), 0, sizeof(uint64_t));
 }
 
-void use_validation(pgr_device& device) {
-  device.own_instance = std::make_unique<Instance>([&device](const std::string& message) {
-    const pgr_string text = sdk::to_pgr(message);
-    const pgr_host_api& host = *device.plugin->host;
-    host.log(host.host, PGR_LOG_ERROR, &text);
-    const std::lock_guard lock(device.mutex);
-    if (device.validation_message.empty()) device.validation_message = message;
-    device.has_message = true;
-  });
-  device.instance = device.own_instance.get();
+const Instance& validating_instance(pgr_plugin& plugin) {
+  const std::lock_guard lock(plugin.mutex);
+  if (!plugin.validating)
+    plugin.validating = std::make_unique<Instance>([&plugin](const std::string& message) {
+      const pgr_string text = sdk::to_pgr(message);
+      plugin.host->log(plugin.host->host, PGR_LOG_ERROR, &text);
+      const std::lock_guard message_lock(plugin.messages_mutex);
+      if (plugin.validation_message.empty()) plugin.validation_message = message;
+      plugin.has_message = true;
+    });
+  return *plugin.validating;
 }
 
 }  // namespace
@@ -141,8 +146,8 @@ std::unique_ptr<pgr_device> open_device(pgr_plugin& plugin, uint32_t index, bool
   auto device = std::make_unique<pgr_device>();
   device->plugin = &plugin;
   const std::string uuid = plugin.instance->devices()[index].uuid;
-  device->instance = plugin.instance.get();
-  if (validates) use_validation(*device);
+  device->validates = validates;
+  device->instance = validates ? &validating_instance(plugin) : plugin.instance.get();
   for (const Facts& facts : device->instance->devices())
     if (facts.uuid == uuid) device->facts = facts;
   sdk::require(device->facts.handle != VK_NULL_HANDLE, PGR_STATUS_DEVICE_LOST,
@@ -164,12 +169,13 @@ void before_call(pgr_device& device) {
 }
 
 void after_call(pgr_device& device) {
-  if (!device.has_message) return;
+  pgr_plugin& plugin = *device.plugin;
+  if (!device.validates || !plugin.has_message) return;
   std::string message;
   {
-    const std::lock_guard lock(device.mutex);
-    message.swap(device.validation_message);
-    device.has_message = false;
+    const std::lock_guard lock(plugin.messages_mutex);
+    message.swap(plugin.validation_message);
+    plugin.has_message = false;
   }
   throw sdk::StatusError(PGR_STATUS_INTERNAL, "the validation layer: " + message);
 }
@@ -178,6 +184,17 @@ void check_device(pgr_device& device, VkResult result, const char* what) {
   if (result >= 0) return;
   if (result == VK_ERROR_DEVICE_LOST) device.is_lost = true;
   check(result, what + (" on " + device.facts.name));
+}
+
+void report_cut_loops(pgr_device& device) {
+  volatile uint32_t& word = *reinterpret_cast<volatile uint32_t*>(device.cut_loops.mapped());
+  if (word == 0) return;
+  word = 0;
+  throw sdk::StatusError(
+      PGR_STATUS_LAUNCH_FAILED,
+      "a kernel did not finish: the driver (" + device.facts.driver +
+          ") ended a loop of it too early. llvmpipe does so after 65,535 turns of "
+          "a work-item; give the kernel more work-items");
 }
 
 void finish_all(pgr_device& device) {
@@ -271,7 +288,10 @@ pgr_status health(pgr_device* device, uint32_t* out, pgr_error* error) {
 }
 
 pgr_status synchronize(pgr_device* device, pgr_error* error) {
-  return call(device, error, [&] { finish_all(*device); });
+  return call(device, error, [&] {
+    finish_all(*device);
+    report_cut_loops(*device);
+  });
 }
 
 }  // namespace

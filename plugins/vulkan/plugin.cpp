@@ -116,6 +116,7 @@ pgr_status query_interface(pgr_plugin*, const pgr_string* name, uint32_t, const 
 
 void shutdown(pgr_plugin* plugin) {
   const std::lock_guard lock(plugin->mutex);
+  plugin->validating.reset();
   plugin->instance.reset();
 }
 

@@ -21,11 +21,16 @@ struct pgr_plugin {
   bool validates = false;  // where a device does not say
   std::mutex mutex;
   std::unique_ptr<plugrad::vulkan::Instance> instance;  // made when devices are counted
+  // With the validation layer, made when a device asks for it; and what the layer said first.
+  std::unique_ptr<plugrad::vulkan::Instance> validating;
+  std::mutex messages_mutex;
+  std::string validation_message;
+  std::atomic<bool> has_message{false};
 };
 
 struct pgr_device {
   pgr_plugin* plugin = nullptr;
-  std::unique_ptr<plugrad::vulkan::Instance> own_instance;  // with the validation layer
+  bool validates = false;
   const plugrad::vulkan::Instance* instance = nullptr;
   plugrad::vulkan::Facts facts;
   pgr_device_caps caps{};
@@ -53,9 +58,9 @@ struct pgr_device {
     uint64_t work;
   };
   std::vector<RetiredQuery> retired_queries;
-  std::string validation_message;  // the first since the last call
 
-  std::atomic<bool> is_lost{false}, has_message{false};
+  std::atomic<bool> is_lost{false};
+  plugrad::vulkan::MemoryRange cut_loops;  // a word that kernels set when a loop was cut short
   std::atomic<uint64_t> kernels_launched{0}, bytes_copied{0};
 
   pgr_device() = default;
@@ -110,6 +115,9 @@ std::unique_ptr<pgr_device> open_device(pgr_plugin& plugin, uint32_t index, bool
 inline Stream& stream_of(pgr_device& device, pgr_queue* queue) {
   return queue ? *queue->stream : *device.streams.front();
 }
+// Throws StatusError (LAUNCH_FAILED) where work that was waited for had a loop that the driver cut
+// short.
+void report_cut_loops(pgr_device& device);
 // Waits for all work of the device.
 void finish_all(pgr_device& device);
 // Gives memory back when the work queued so far is done.

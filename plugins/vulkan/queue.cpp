@@ -44,7 +44,10 @@ void destroy(pgr_device* device, pgr_queue* queue) {
 }
 
 pgr_status finish(pgr_device* device, pgr_queue* queue, pgr_error* error) {
-  return call(device, error, [&] { stream_of(*device, queue).finish(); });
+  return call(device, error, [&] {
+    stream_of(*device, queue).finish();
+    report_cut_loops(*device);
+  });
 }
 
 pgr_status record(pgr_device* device, pgr_queue* queue, pgr_event** out, pgr_error* error) {
@@ -68,7 +71,7 @@ pgr_status wait(pgr_device* device, pgr_queue* queue, pgr_event* event, pgr_erro
 pgr_status event_wait(pgr_device* device, pgr_event* event, uint64_t timeout_ns, pgr_error* error) {
   return call(device, error, [&] {
     sdk::require(event != nullptr, PGR_STATUS_INVALID_ARGUMENT, "event is NULL");
-    if (event->stream->wait(event->work, timeout_ns)) return;
+    if (event->stream->wait(event->work, timeout_ns)) return report_cut_loops(*device);
     throw sdk::StatusError(PGR_STATUS_TIMED_OUT, "the event was not reached within " +
                                                      std::to_string(timeout_ns) + " ns");
   });

@@ -175,6 +175,7 @@ pgr_status launch(pgr_device* device, pgr_queue* queue, pgr_kernel* kernel,
     ++device->kernels_launched;
     if (out_time_ns && sdk::read(desc).timing && device->facts.timestamp_bits > 0) {
       *out_time_ns = launch_timed(*device, stream, launch, pushed);
+      report_cut_loops(*device);
       return;
     }
     stream.dispatch(
@@ -213,12 +214,13 @@ void prepare_launch(const pgr_device& device, const pgr_kernel* kernel, const pg
       refuse_local_size(device, *kernel, axis, own.local_size[axis]);
     out.groups[axis] = static_cast<uint32_t>(count);
   }
-  out.slots.resize(own.buffer_count + own.scalar_count);
+  out.slots.resize(own.buffer_count + own.scalar_count + kernel->note.checks_loops);
   for (uint32_t i = 0; i < own.buffer_count; ++i) {
     if (!own.buffers[i]) refuse_buffer(*kernel, i);
     out.slots[i] = own.buffers[i]->address();
   }
   std::copy_n(own.scalars, own.scalar_count, out.slots.begin() + own.buffer_count);
+  if (kernel->note.checks_loops) out.slots.back() = device.cut_loops.address();
 }
 
 const pgr_runner_api* runner_table() {

@@ -84,7 +84,9 @@ struct SpaceRow {
 struct GroupFrame {
   const char* entry;     // up to the opening brace; $0 name, $1 parameters joined by ", ",
                          // $X $Y $Z the local size, $N work-items of a group, $B $S buffers and
-                         // scalars, $L bytes of local arrays, $A the arrays local to a group where they stand outside
+                         // scalars, $L bytes of local arrays,
+                         // $T whether loops are checked, $A the arrays local to a group where they
+                         // stand outside
   const char* buffer;    // a parameter: $C "const " or "", $E element, $R "restrict" or "", $0 name
   const char* scalar;    // a parameter: $E type, $0 name; $V: the value of its slot
   const char* group_id;  // $0 axis: 0, 1 or 2; $A: x, y or z
@@ -94,6 +96,10 @@ struct GroupFrame {
   // The unsigned 64-bit slot number $0: where parameters come as slots, first all buffers, then all
   // scalars. A language whose entry takes parameters has none.
   const char* slot = nullptr;
+  // A driver may end loops that a work-item turns more often, all its loops together; 0: none does.
+  // Where a kernel may, what follows each loop tells the runner: $0 counter, $1 end, $2 address.
+  uint64_t most_turns = 0;
+  const char* loop_check = nullptr;
 };
 
 struct Dialect {

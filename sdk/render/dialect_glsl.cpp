@@ -152,6 +152,10 @@ constexpr Shim kShims[] = {
      "  return uintBitsToFloat((uint(half_exponent - 1) << 23) + uint(root));\n"
      "}\n"
      "#define exact_sqrt_float16_t(x) float16_t(exact_sqrt_float(float(x)))\n"},
+    {"trunc_float(", "#define trunc_float(x) trunc(x)\n"},
+    {"trunc_double(", "#define trunc_double(x) trunc(x)\n"},
+    // The functions of GLSL want a capability for f16 that glslang forgets.
+    {"trunc_float16_t(", "#define trunc_float16_t(x) float16_t(trunc(float(x)))\n"},
     // Only where the device claims it, whose driver rounds right.
     {"exact_sqrt_double", "#define exact_sqrt_double(x) sqrt(x)\n"},
 };
@@ -195,7 +199,7 @@ constexpr AluRow kAlu[] = {
     product(PGR_OP_FDIV, kFloats, When::Always, "$0 / $1"),
     call(PGR_OP_SQRT, kFloats, "exact_sqrt_$T($0)"),
     absent(PGR_OP_FMA),
-    call(PGR_OP_TRUNC, kFloats, "trunc($0)"),
+    call(PGR_OP_TRUNC, kFloats, "trunc_$T($0)"),
     infix(PGR_OP_AND, kBools, "$0 && $1"),
     infix(PGR_OP_AND, kInts, "$0 & $1"),
     infix(PGR_OP_OR, kBools, "$0 || $1"),
@@ -226,13 +230,14 @@ constexpr uint32_t kAtomicDtypes = 1u << PGR_DTYPE_I32 | 1u << PGR_DTYPE_U32 | 1
                                    1u << PGR_DTYPE_U64 | 1u << PGR_DTYPE_F32 | 1u << PGR_DTYPE_F64;
 constexpr AtomicRow kAtomics[] = {{kAtomicDtypes, "atomicAdd($M, $0);", nullptr}};
 
-// The pragma tells the plugin what the module does not: the kernel's name, buffers, scalars and
-// bytes of local arrays.
+// The pragma tells the plugin what the module does not: the kernel's name, buffers, scalars,
+// bytes of local arrays, and whether the last slot is the address where a loop that was cut short
+// is told.
 constexpr GroupFrame kFrame = {
     .entry =
-        "#pragma kernel($0, $B, $S, $L)\n"
+        "#pragma kernel($0, $B, $S, $L, $T)\n"
         "layout(local_size_x = $X, local_size_y = $Y, local_size_z = $Z) in;\n"
-        "#if $B + $S > 16\n"
+        "#if $B + $S + $T > 16\n"
         "layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Slots { "
         "uint64_t slots[]; };\n"
         "layout(push_constant) uniform Params { Slots params; };\n"
@@ -249,6 +254,8 @@ constexpr GroupFrame kFrame = {
     .local_array = "shared $E $0[$N];",
     .joint = "",
     .slot = "params.slots[$0]",
+    .most_turns = 60'000,  // llvmpipe of Mesa 22.3 ends loops after 65,535
+    .loop_check = "if ($0 < $1) P_u32($2).v = 1u;  // the driver ended the loop",
 };
 
 }  // namespace

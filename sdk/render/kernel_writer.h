@@ -114,6 +114,9 @@ class KernelWriter {
   std::string param_text(uint32_t index);
   uint32_t count_params(uint32_t kind, size_t before) const;
   std::string slot_value(uint32_t index);
+  uint64_t turns_of(uint32_t loop) const;
+  bool needs_loop_checks() const;
+  void write_checked_loop(uint32_t number);
   uint64_t local_bytes() const;
   std::string array_declarations(bool of_group, bool of_item);
   std::string work_item_function();
@@ -134,6 +137,8 @@ class KernelWriter {
   std::vector<uint32_t> pending_;  // numbers of pending values, ascending
   std::vector<uint32_t> reads_;    // memories read by the expressions used since the last define
   std::set<std::string> id_names_;
+  bool checks_loops_ = false;
+  std::vector<std::string> loop_ends_;  // of the open blocks: what follows them
   std::string body_;
   uint32_t depth_ = 1;
   uint32_t next_val_ = 0, next_alu_ = 0, next_loop_ = 0;
