@@ -1,0 +1,124 @@
+// The plugin on the driver at hand, through the runtime: what the conformance suite does not ask.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <numeric>
+
+#include "base/settings.h"
+#include "plugrad/error.h"
+#include "plugrad/sdk/ir_builder.h"
+#include "runtime/runtime.h"
+#include "unit/base/temporary_directory.h"
+
+using namespace plugrad;
+using namespace plugrad::runtime;
+using sdk::IrBuilder;
+using testing::HasSubstr;
+
+namespace {
+
+class Vulkan : public testing::Test {
+ protected:
+  Device& device() { return registry.find_device("VULKAN"); }
+  std::shared_ptr<Buffer> ints(std::vector<std::int32_t> values) {
+    auto buffer = device().allocate(values.size() * sizeof(std::int32_t));
+    buffer->copy_in(values.data(), values.size() * sizeof(std::int32_t));
+    return buffer;
+  }
+  TemporaryDirectory cache;
+  SettingScope scope{[this](Settings& s) { s.cache_dir = cache.path(); }};
+  Registry registry{options_from_settings()};
+};
+
+// out[0] = the sum of `turns` ones, one after the other.
+std::vector<std::byte> count_kernel(std::int64_t turns) {
+  IrBuilder b("count");
+  auto out = b.buffer(PGR_DTYPE_I32, 1);
+  auto zero = b.constant_int(PGR_DTYPE_I32, 0);
+  auto acc = b.array(PGR_SPACE_PRIVATE, PGR_DTYPE_I32, 1);
+  b.store(acc, zero, zero);
+  auto i = b.loop(zero, b.constant_int(PGR_DTYPE_I32, turns));
+  auto other = b.alu(PGR_OP_XOR, {i, b.load(acc, zero)});  // no closed form
+  b.store(acc, zero, b.alu(PGR_OP_ADD, {other, b.constant_int(PGR_DTYPE_I32, 1)}));
+  b.end_loop(i);
+  b.store(out, zero, b.load(acc, zero));
+  return b.finish();
+}
+
+std::int32_t counted(std::int64_t turns) {
+  std::uint32_t acc = 0;
+  for (std::uint32_t i = 0; i < turns; ++i) acc = (i ^ acc) + 1;
+  return static_cast<std::int32_t>(acc);
+}
+
+}  // namespace
+
+// llvmpipe of Mesa 22.3 ends loops after 65,535 turns. A wrong number must not come of it.
+TEST_F(Vulkan, ALongLoop_IsRightOrAnError) {
+  for (std::int64_t turns : {50'000, 200'000}) {
+    auto kernel = device().compile(count_kernel(turns), "count");
+    auto out = ints({-1});
+    Buffer* buffers[] = {out.get()};
+    std::int32_t got = -1;
+    try {
+      device().launch(*kernel, {.buffers = buffers, .scalars = {}});
+      out->copy_out(&got, sizeof got);
+      EXPECT_EQ(got, counted(turns));
+    } catch (const Error& e) {
+      EXPECT_GT(turns, 65'535);
+      EXPECT_THAT(e.what(), HasSubstr("ended a loop"));
+    }
+  }
+  auto after = ints({7});
+  std::int32_t got = 0;
+  after->copy_out(&got, sizeof got);
+  EXPECT_EQ(got, 7) << "the error is told once";
+}
+
+// More parameters than push constants hold.
+TEST_F(Vulkan, ManyParameters_AllArrive) {
+  constexpr std::uint32_t kBuffers = 40;
+  IrBuilder b("many");
+  auto zero = b.constant_int(PGR_DTYPE_I32, 0);
+  auto out = b.buffer(PGR_DTYPE_I32, 1);
+  std::vector<IrBuilder::Value> terms;
+  for (std::uint32_t i = 1; i < kBuffers; ++i)
+    terms.push_back(b.load(b.buffer(PGR_DTYPE_I32, 1), zero));
+  terms.push_back(b.scalar(PGR_DTYPE_I32, -1000000, 1000000));
+  auto sum = terms[0];
+  for (std::size_t i = 1; i < terms.size(); ++i)
+    sum = b.alu(PGR_OP_SUB, {b.alu(PGR_OP_MUL, {sum, b.constant_int(PGR_DTYPE_I32, 3)}), terms[i]});
+  b.store(out, zero, sum);
+  auto kernel = device().compile(b.finish(), "many");
+  for (std::int32_t round = 0; round < 300; ++round) {
+    std::vector<std::shared_ptr<Buffer>> held;
+    std::vector<Buffer*> buffers;
+    std::uint32_t want = 0;
+    for (std::uint32_t i = 0; i < kBuffers; ++i) {
+      const std::int32_t value = static_cast<std::int32_t>(i * 17) + round;
+      held.push_back(ints({value}));
+      buffers.push_back(held.back().get());
+      if (i > 0) want = i == 1 ? static_cast<std::uint32_t>(value) : want * 3 - value;
+    }
+    std::uint64_t scalars[] = {static_cast<std::uint64_t>(std::int64_t{-5} * round)};
+    want = want * 3 - static_cast<std::uint32_t>(-5 * round);
+    device().launch(*kernel, {.buffers = buffers, .scalars = scalars});
+    std::int32_t got = 0;
+    held[0]->copy_out(&got, sizeof got);
+    ASSERT_EQ(got, static_cast<std::int32_t>(want)) << round;
+  }
+}
+
+TEST_F(Vulkan, ASourceThatIsRefused_SaysWhere) {
+  IrBuilder b("too_large");
+  b.set_local(100'000);
+  b.store(b.buffer(PGR_DTYPE_I32, 1), b.constant_int(PGR_DTYPE_I32, 0), b.local_id(0));
+  try {
+    auto kernel = device().compile(b.finish(), "too_large");
+    FAIL() << "groups of 100,000 work-items";
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("too_large"));
+    EXPECT_THAT(e.what(), HasSubstr("100000"));
+  }
+}
