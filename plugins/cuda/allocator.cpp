@@ -56,7 +56,8 @@ pgr_status copy_in(pgr_device* device, pgr_queue* queue, pgr_buffer* dst, uint64
     pgr_queue& on = queue_of(*device, queue);
     on.staging.copy_in(on.stream, to, static_cast<const char*>(src), size);
     // Without a queue there is no event that another queue could wait for.
-    if (!queue) check(*device, device->driver->stream_synchronize(on.stream), "cuStreamSynchronize");
+    if (!queue)
+      check(*device, device->driver->stream_synchronize(on.stream), "cuStreamSynchronize");
     device->bytes_copied += size;
   });
 }

@@ -191,8 +191,10 @@ std::vector<DeviceFacts> list_devices(const Driver& driver) {
 }
 
 ContextScope::ContextScope(pgr_device& device) : driver_(*device.driver) {
-  sdk::require(!device.is_lost, PGR_STATUS_DEVICE_LOST,
-               device.facts.name + " is lost: close it and open it again");
+  if (device.is_lost)
+    throw sdk::StatusError(
+        PGR_STATUS_DEVICE_LOST,
+        device.facts.name + " is lost since " + device.lost_by + "; close it and open it again");
   check(device, driver_.push_context(device.context), "cuCtxPushCurrent");
 }
 
@@ -204,7 +206,10 @@ ContextScope::~ContextScope() {
 void fail(pgr_device& device, CUresult result, const std::string& what) {
   std::string message = what + ": " + device.driver->name_of(result);
   if (is_sticky(result)) {
-    device.is_lost = true;
+    std::call_once(device.lost_once, [&] {
+      device.lost_by = message;
+      device.is_lost = true;
+    });
     message += " (of this call or of work queued before it); " + device.facts.name +
                " is lost: close it and open it again";
   }

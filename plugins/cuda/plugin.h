@@ -63,6 +63,8 @@ struct pgr_device {
   std::unique_ptr<plugrad::cuda::DeviceClock> clock;
   std::unique_ptr<pgr_queue> queue;  // what a NULL queue stands for
 
+  std::once_flag lost_once;
+  std::string lost_by;  // written before is_lost is set
   std::atomic<bool> is_lost{false};
   std::atomic<uint64_t> used_bytes{0}, kernels_launched{0}, bytes_copied{0};
 

@@ -117,7 +117,9 @@ DOUBLE_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) {
   state.sticky = kSuccess;
   state.handles.clear();
   for (const auto& [begin, size] : state.memory) std::free(const_cast<char*>(begin));
+  for (const auto& [begin, size] : state.pinned) std::free(const_cast<char*>(begin));
   state.memory.clear();
+  state.pinned.clear();
   state.used_bytes = 0;
   return kSuccess;
 }

@@ -15,9 +15,9 @@ char* pointer(CUdeviceptr at) {
 }
 
 // Device memory is checked when the work runs, as on a GPU.
-CUresult submit(Stream* stream, std::function<void()> work) {
+CUresult submit(Stream* stream, std::function<void()> work, bool is_mark = false) {
   if (!State::get().is_live(stream, "stream")) return kInvalidHandle;
-  stream->submit(std::move(work));
+  stream->submit(std::move(work), is_mark);
   return kSuccess;
 }
 
@@ -109,7 +109,7 @@ DOUBLE_EXPORT CUresult cuEventRecord(Event* event, Stream* stream) {
   DOUBLE_ENTER(true);
   if (!State::get().is_live(event, "event")) return kInvalidHandle;
   event->mark = std::make_shared<Mark>();
-  return submit(stream, [mark = event->mark] { mark->reach(); });
+  return submit(stream, [mark = event->mark] { mark->reach(); }, true);
 }
 DOUBLE_EXPORT CUresult cuEventQuery(Event* event) {
   DOUBLE_ENTER(true);

@@ -206,6 +206,16 @@ void bit_field(Item& item, const Inst& inst) {  // bfe
   const uint32_t drop = kBits - kept;
   item.set<T>(inst.to[0], static_cast<T>(static_cast<T>(bits << drop) >> drop));
 }
+template <typename T>
+void insert_bits(Item& item, const Inst& inst) {  // bfi
+  const uint32_t begin = item.get<uint32_t>(inst.from[2]) & 255;
+  const uint32_t count = item.get<uint32_t>(inst.from[3]) & 255;
+  constexpr uint32_t kBits = sizeof(T) * 8;
+  const T field = count >= kBits ? ~T{0} : static_cast<T>((T{1} << count) - 1);
+  const T mask = begin >= kBits ? T{0} : static_cast<T>(field << begin);
+  const T bits = begin >= kBits ? T{0} : static_cast<T>(item.get<T>(inst.from[0]) << begin);
+  item.set<T>(inst.to[0], (item.get<T>(inst.from[1]) & ~mask) | (bits & mask));
+}
 void permute(Item& item, const Inst& inst) {  // prmt
   const uint64_t both =
       uint64_t{item.get<uint32_t>(inst.from[1])} << 32 | item.get<uint32_t>(inst.from[0]);
@@ -276,6 +286,7 @@ void add_bits(Steps& steps) {
     steps["shl" + type] = shift_left<T>;
     steps["shr" + type] = shift_right<T>;
     if constexpr (sizeof(T) > 2) {
+      steps["bfi" + type] = insert_bits<T>;
       steps["popc" + type] = unary<T, Popc>;
       steps["clz" + type] = unary<T, Clz>;
     }

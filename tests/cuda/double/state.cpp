@@ -40,10 +40,10 @@ Stream::~Stream() {
   changed_.notify_all();
   thread_.join();
 }
-void Stream::submit(std::function<void()> work) {
+void Stream::submit(std::function<void()> work, bool is_mark) {
   {
     const std::lock_guard lock(mutex_);
-    pending_.push_back(std::move(work));
+    pending_.push_back({std::move(work), is_mark});
   }
   changed_.notify_all();
 }
@@ -57,7 +57,7 @@ void Stream::run() {
     changed_.wait(lock, [&] { return is_ending_ || !pending_.empty(); });
     if (pending_.empty()) return;
     lock.unlock();
-    run_work(pending_.front());
+    run_work(pending_.front().run, pending_.front().is_mark);
     lock.lock();
     pending_.pop_front();
     if (pending_.empty()) changed_.notify_all();
@@ -138,8 +138,9 @@ std::vector<void*>& context_stack() {
   return stack;
 }
 
-void run_work(const std::function<void()>& work) {
+void run_work(const std::function<void()>& work, bool is_mark) {
   State& state = State::get();
+  if (is_mark) return work();
   ::usleep(20);
   CUresult injected = kSuccess;
   {

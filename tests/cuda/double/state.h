@@ -64,14 +64,19 @@ class Stream {
  public:
   Stream();
   ~Stream();  // waits
-  void submit(std::function<void()> work);
+  // A mark is reached whatever failed before it.
+  void submit(std::function<void()> work, bool is_mark = false);
   void wait();
 
  private:
   void run();
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::function<void()>> pending_;  // the front one runs
+  struct Work {
+    std::function<void()> run;
+    bool is_mark;
+  };
+  std::deque<Work> pending_;  // the front one runs
   bool is_ending_ = false;
   std::thread thread_;
 };
@@ -131,7 +136,7 @@ class State {
 std::vector<void*>& context_stack();
 
 // On a stream: what a fault of it does to the context.
-void run_work(const std::function<void()>& work);
+void run_work(const std::function<void()>& work, bool is_mark);
 // Throws Fault unless the bytes lie in live memory of the device.
 void check_device_memory(const void* at, uint64_t size);
 // nullptr where the launch is not one the kernel takes.
