@@ -8,6 +8,7 @@
 #include "base/thread_pool.h"
 #include "plugrad/error.h"
 #include "plugrad/sdk/ir_builder.h"
+#include "runtime/device_state.h"
 #include "runtime/runtime.h"
 #include "unit/base/temporary_directory.h"
 
@@ -73,6 +74,65 @@ TEST_P(BuiltPlugin, KernelsCompileInParallelAndComeFromDiskNextTime) {
                                      testing::Contains("pgr.compiler"));
   EXPECT_EQ(kernel->from_disk_cache(), has_compiler);
   EXPECT_EQ(kernel->disassemble().empty(), !has_compiler);
+}
+
+// Queues, events and graphs through all layers at once: right calls pass, wrong ones are told.
+TEST_P(BuiltPlugin, QueuesAndGraphsWorkBehindLayers) {
+  RegistryOptions options = options_from_settings();
+  options.layers = "validate,redzone,faults:synchronize=2@TIMED_OUT";
+  Registry layered(std::move(options));
+  DeviceState& d = layered.find_device(GetParam()).state();
+  if (!d.is_asynchronous || !d.has_graph) GTEST_SKIP() << "without queues or graphs";
+  auto kernel = layered.find_device(GetParam()).compile(multiply_add("queued"), "queued");
+  std::array<float, 64> ones;
+  ones.fill(1);
+  std::vector<std::shared_ptr<Buffer>> owned;
+  std::vector<pgr_buffer*> handles;
+  for (int i = 0; i < 3; ++i) {
+    owned.push_back(layered.find_device(GetParam()).allocate(sizeof ones));
+    owned.back()->copy_in(ones.data(), sizeof ones);
+    handles.push_back(owned.back()->handle());
+  }
+  const std::uint64_t scalar = 3;
+  pgr_launch_desc launch;
+  PGR_INIT(launch, LAUNCH_DESC);
+  launch.buffers = handles.data();
+  launch.buffer_count = 3;
+  launch.scalars = &scalar;
+  launch.scalar_count = 1;
+  launch.group_count[0] = 64;
+  launch.group_count[1] = launch.group_count[2] = 1;
+  for (auto& size : launch.local_size) size = 1;
+  pgr_graph_node node;
+  PGR_INIT(node, GRAPH_NODE);
+  node.kind = PGR_GRAPH_LAUNCH;
+  node.kernel = kernel->handle();
+  node.launch = &launch;
+
+  pgr_graph* graph = nullptr;
+  pgr_event* event = nullptr;
+  ASSERT_EQ(d.graph.build(d.handle, &node, 1, sizeof node, &graph, nullptr), PGR_STATUS_OK);
+  EXPECT_EQ(d.graph.patch_scalar(d.handle, graph, 0, 0, 5, nullptr), PGR_STATUS_OK);
+  EXPECT_EQ(d.graph.replay(d.handle, nullptr, graph, nullptr), PGR_STATUS_OK);
+  ASSERT_EQ(d.queue.record(d.handle, nullptr, &event, nullptr), PGR_STATUS_OK);
+  EXPECT_EQ(d.queue.event_wait(d.handle, event, UINT64_MAX, nullptr), PGR_STATUS_OK);
+  EXPECT_EQ(d.queue.event_wait(d.handle, event, UINT64_MAX, nullptr), PGR_STATUS_TIMED_OUT);
+  std::array<float, 64> got;
+  owned[0]->copy_out(got.data(), sizeof got);
+  EXPECT_EQ(got[63], 6.0f);
+
+  d.queue.event_destroy(d.handle, event);
+  EXPECT_EQ(d.queue.event_wait(d.handle, event, 0, nullptr), PGR_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(d.graph.patch_buffer(d.handle, graph, 0, 0, nullptr, nullptr),
+            PGR_STATUS_INVALID_ARGUMENT);
+  EXPECT_THAT(d.layers.back()->findings(),
+              testing::ElementsAre("event_wait: the event was destroyed already",
+                                   "patch_buffer: the buffer is NULL"));
+  owned.clear();
+  kernel.reset();
+  d.shut_down();
+  EXPECT_THAT(d.layers.back()->findings(),
+              testing::Contains("it is being closed, and not everything is gone: 1 graph"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Plugins, BuiltPlugin, testing::Values(PLUGRAD_BUILT_DEVICES),

@@ -138,6 +138,19 @@ class Faults final : public Layer {
     return status ? status : Layer::launch(queue, kernel, desc, out_time_ns, error);
   }
 
+  pgr_status queue_finish(pgr_queue* queue, pgr_error* error) override {
+    const pgr_status status = fault_of(synchronize_, error);
+    return status ? status : Layer::queue_finish(queue, error);
+  }
+  pgr_status event_wait(pgr_event* event, uint64_t timeout_ns, pgr_error* error) override {
+    const pgr_status status = fault_of(synchronize_, error);
+    return status ? status : Layer::event_wait(event, timeout_ns, error);
+  }
+  pgr_status replay(pgr_queue* queue, pgr_graph* graph, pgr_error* error) override {
+    const pgr_status status = fault_of(launch_, error);
+    return status ? status : Layer::replay(queue, graph, error);
+  }
+
  private:
   // OK where the call goes on to the device. What is lost stays so.
   pgr_status fault_of(Point& point, pgr_error* error) {

@@ -25,6 +25,28 @@ void lead_through(Slot& slot) {
 Layer::Layer(std::string name, std::string device_name, const DeviceTables& inner)
     : name_(std::move(name)), device_name_(std::move(device_name)), inner_(inner) {}
 
+namespace {
+
+void lead_to_queues(DeviceTables& t) {
+  lead_through<&Layer::queue_create>(t.queue.create);
+  lead_through<&Layer::queue_finish>(t.queue.finish);
+  lead_through<&Layer::record>(t.queue.record);
+  lead_through<&Layer::queue_wait>(t.queue.wait);
+  lead_through<&Layer::event_wait>(t.queue.event_wait);
+  lead_through<&Layer::event_time>(t.queue.event_time);
+  lead_through<&Layer::graph_build>(t.graph.build);
+  lead_through<&Layer::patch_buffer>(t.graph.patch_buffer);
+  lead_through<&Layer::patch_scalar>(t.graph.patch_scalar);
+  lead_through<&Layer::replay>(t.graph.replay);
+  lead_through<&Layer::calibrate>(t.profile.calibrate);
+  lead_through<&Layer::counter>(t.profile.counter);
+  lead_through<&Layer::queue_destroy>(t.queue.destroy);
+  lead_through<&Layer::event_destroy>(t.queue.event_destroy);
+  lead_through<&Layer::graph_destroy>(t.graph.destroy);
+}
+
+}  // namespace
+
 DeviceTables Layer::outer() {
   DeviceTables t = inner_;
   t.handle = t.renderer_handle = reinterpret_cast<pgr_device*>(this);
@@ -52,6 +74,7 @@ DeviceTables Layer::outer() {
   lead_through<&Layer::limits>(t.runner.limits);
   lead_through<&Layer::launch>(t.runner.launch);
   lead_through<&Layer::unload>(t.runner.unload);
+  lead_to_queues(t);
   return t;
 }
 
@@ -157,6 +180,56 @@ pgr_status Layer::launch(pgr_queue* queue, pgr_kernel* kernel, const pgr_launch_
 }
 void Layer::unload(pgr_program* program) {
   inner_.runner.unload(inner_.handle, program);
+}
+
+pgr_status Layer::queue_create(pgr_queue** out, pgr_error* error) {
+  return inner_.queue.create(inner_.handle, out, error);
+}
+pgr_status Layer::queue_finish(pgr_queue* queue, pgr_error* error) {
+  return inner_.queue.finish(inner_.handle, queue, error);
+}
+pgr_status Layer::record(pgr_queue* queue, pgr_event** out, pgr_error* error) {
+  return inner_.queue.record(inner_.handle, queue, out, error);
+}
+pgr_status Layer::queue_wait(pgr_queue* queue, pgr_event* event, pgr_error* error) {
+  return inner_.queue.wait(inner_.handle, queue, event, error);
+}
+pgr_status Layer::event_wait(pgr_event* event, uint64_t timeout_ns, pgr_error* error) {
+  return inner_.queue.event_wait(inner_.handle, event, timeout_ns, error);
+}
+pgr_status Layer::event_time(pgr_event* event, uint64_t* out_ns, pgr_error* error) {
+  return inner_.queue.event_time(inner_.handle, event, out_ns, error);
+}
+pgr_status Layer::graph_build(const pgr_graph_node* nodes, uint32_t count, uint32_t stride,
+                              pgr_graph** out, pgr_error* error) {
+  return inner_.graph.build(inner_.handle, nodes, count, stride, out, error);
+}
+pgr_status Layer::patch_buffer(pgr_graph* graph, uint32_t node, uint32_t slot, pgr_buffer* buffer,
+                               pgr_error* error) {
+  return inner_.graph.patch_buffer(inner_.handle, graph, node, slot, buffer, error);
+}
+pgr_status Layer::patch_scalar(pgr_graph* graph, uint32_t node, uint32_t slot, uint64_t bits,
+                               pgr_error* error) {
+  return inner_.graph.patch_scalar(inner_.handle, graph, node, slot, bits, error);
+}
+pgr_status Layer::replay(pgr_queue* queue, pgr_graph* graph, pgr_error* error) {
+  return inner_.graph.replay(inner_.handle, queue, graph, error);
+}
+pgr_status Layer::calibrate(uint64_t* device_ns, uint64_t* host_ns, uint64_t* error_ns,
+                            pgr_error* error) {
+  return inner_.profile.calibrate(inner_.handle, device_ns, host_ns, error_ns, error);
+}
+pgr_status Layer::counter(uint32_t index, pgr_counter* out, pgr_error* error) {
+  return inner_.profile.counter(inner_.handle, index, out, error);
+}
+void Layer::queue_destroy(pgr_queue* queue) {
+  inner_.queue.destroy(inner_.handle, queue);
+}
+void Layer::event_destroy(pgr_event* event) {
+  inner_.queue.event_destroy(inner_.handle, event);
+}
+void Layer::graph_destroy(pgr_graph* graph) {
+  inner_.graph.destroy(inner_.handle, graph);
 }
 
 pgr_device_caps caps_of(const DeviceTables& tables) {

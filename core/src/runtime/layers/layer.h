@@ -67,6 +67,26 @@ class Layer {
                             uint64_t* out_time_ns, pgr_error* error);
   virtual void unload(pgr_program* program);
 
+  virtual pgr_status queue_create(pgr_queue** out, pgr_error* error);
+  virtual pgr_status queue_finish(pgr_queue* queue, pgr_error* error);
+  virtual pgr_status record(pgr_queue* queue, pgr_event** out, pgr_error* error);
+  virtual pgr_status queue_wait(pgr_queue* queue, pgr_event* event, pgr_error* error);
+  virtual pgr_status event_wait(pgr_event* event, uint64_t timeout_ns, pgr_error* error);
+  virtual pgr_status event_time(pgr_event* event, uint64_t* out_ns, pgr_error* error);
+  virtual pgr_status graph_build(const pgr_graph_node* nodes, uint32_t count, uint32_t stride,
+                                 pgr_graph** out, pgr_error* error);
+  virtual pgr_status patch_buffer(pgr_graph* graph, uint32_t node, uint32_t slot,
+                                  pgr_buffer* buffer, pgr_error* error);
+  virtual pgr_status patch_scalar(pgr_graph* graph, uint32_t node, uint32_t slot, uint64_t bits,
+                                  pgr_error* error);
+  virtual pgr_status replay(pgr_queue* queue, pgr_graph* graph, pgr_error* error);
+  virtual pgr_status calibrate(uint64_t* device_ns, uint64_t* host_ns, uint64_t* error_ns,
+                               pgr_error* error);
+  virtual pgr_status counter(uint32_t index, pgr_counter* out, pgr_error* error);
+  virtual void queue_destroy(pgr_queue* queue);
+  virtual void event_destroy(pgr_event* event);
+  virtual void graph_destroy(pgr_graph* graph);
+
  protected:
   /// Notes what is wrong and logs it as "LAYER: DEVICE: what".
   void report(const std::string& what);

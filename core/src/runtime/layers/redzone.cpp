@@ -39,6 +39,7 @@ class Redzone final : public Layer {
   pgr_status copy_in(pgr_queue* queue, pgr_buffer* dst, uint64_t offset, const void* src,
                      uint64_t size, pgr_error* error) override {
     if (auto bad = outside(dst, offset, size, "copy_in", error)) return bad;
+    const auto turn = turn_on(queue);
     return Layer::copy_in(queue, dst, offset, src, size, error);
   }
   pgr_status copy_out(pgr_queue* queue, void* dst, pgr_buffer* src, uint64_t offset, uint64_t size,
@@ -46,17 +47,20 @@ class Redzone final : public Layer {
     if (auto bad = outside(src, offset, size, "copy_out", error)) return bad;
     const std::string found = check(src);
     if (!found.empty()) return report(error, PGR_STATUS_INTERNAL, found);
+    const auto turn = turn_on(queue);
     return Layer::copy_out(queue, dst, src, offset, size, error);
   }
   pgr_status copy(pgr_queue* queue, pgr_buffer* dst, uint64_t dst_offset, pgr_buffer* src,
                   uint64_t src_offset, uint64_t size, pgr_error* error) override {
     if (auto bad = outside(dst, dst_offset, size, "copy", error)) return bad;
     if (auto bad = outside(src, src_offset, size, "copy", error)) return bad;
+    const auto turn = turn_on(queue);
     return Layer::copy(queue, dst, dst_offset, src, src_offset, size, error);
   }
   pgr_status fill(pgr_queue* queue, pgr_buffer* dst, uint64_t offset, uint64_t size,
                   const void* pattern, uint64_t pattern_bytes, pgr_error* error) override {
     if (auto bad = outside(dst, offset, size, "fill", error)) return bad;
+    const auto turn = turn_on(queue);
     return Layer::fill(queue, dst, offset, size, pattern, pattern_bytes, error);
   }
   pgr_status sub_buffer(pgr_buffer* parent, uint64_t offset, uint64_t size, pgr_buffer** out,
@@ -66,6 +70,18 @@ class Redzone final : public Layer {
                     pgr_error* error) override;
   pgr_status launch(pgr_queue* queue, pgr_kernel* kernel, const pgr_launch_desc* desc,
                     uint64_t* out_time_ns, pgr_error* error) override;
+  pgr_status record(pgr_queue* queue, pgr_event** out, pgr_error* error) override {
+    const auto turn = turn_on(queue);
+    return Layer::record(queue, out, error);
+  }
+  pgr_status queue_wait(pgr_queue* queue, pgr_event* event, pgr_error* error) override {
+    const auto turn = turn_on(queue);
+    return Layer::queue_wait(queue, event, error);
+  }
+  pgr_status replay(pgr_queue* queue, pgr_graph* graph, pgr_error* error) override {
+    const auto turn = turn_on(queue);
+    return Layer::replay(queue, graph, error);
+  }
   void closing() override {
     for (const std::string& found : check_all()) report(found);
   }
@@ -75,6 +91,12 @@ class Redzone final : public Layer {
     pgr_buffer* root;  // the host's buffer that it is a range of
     uint64_t size;
   };
+
+  // Guards are written and read on the device's own queue, which takes one call at a time, by calls
+  // that need no turn of their own: alloc and free.
+  std::unique_lock<std::mutex> turn_on(const pgr_queue* queue) {
+    return queue ? std::unique_lock<std::mutex>() : std::unique_lock(own_queue_);
+  }
 
   pgr_status outside(pgr_buffer* buffer, uint64_t offset, uint64_t size, const char* call,
                      pgr_error* error);
@@ -89,7 +111,7 @@ class Redzone final : public Layer {
   std::vector<std::string> check_all();
 
   const uint64_t guard_bytes_, device_align_;
-  std::mutex mutex_;
+  std::mutex mutex_, own_queue_;  // taken in this order
   uint64_t made_ = 0;
   std::unordered_map<pgr_buffer*, Guarded> buffers_;  // by what the host holds
   std::unordered_map<pgr_buffer*, Part> parts_;
@@ -134,6 +156,7 @@ pgr_status Redzone::write_guard(pgr_buffer* whole, uint64_t begin, uint64_t size
   if (size == 0) return PGR_STATUS_OK;
   std::vector<unsigned char> bytes(size);
   for (uint64_t i = 0; i < size; ++i) bytes[i] = guard_byte(begin + i);
+  const auto turn = turn_on(nullptr);
   return Layer::copy_in(nullptr, whole, begin, bytes.data(), size, error);
 }
 
@@ -206,6 +229,7 @@ std::string Redzone::check_guards(const Guarded& g) {
 std::string Redzone::damage(const Guarded& g, uint64_t begin, uint64_t size) {
   if (size == 0) return "";
   std::vector<unsigned char> bytes(size);
+  const auto turn = turn_on(nullptr);
   if (Layer::copy_out(nullptr, bytes.data(), g.whole, begin, size, nullptr) != PGR_STATUS_OK)
     return "";  // a device that is lost answers nothing
   uint64_t bad = 0;
@@ -253,6 +277,7 @@ pgr_status Redzone::launch(pgr_queue* queue, pgr_kernel* kernel, const pgr_launc
     for (uint32_t i = 0; i < desc->buffer_count; ++i)
       if (Guarded* g = root_of(desc->buffers[i])) g->last_kernel = kernel_names_[kernel];
   }
+  const auto turn = turn_on(queue);
   return Layer::launch(queue, kernel, desc, out_time_ns, error);
 }
 

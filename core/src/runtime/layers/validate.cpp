@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "runtime/layers/launch_rules.h"
 #include "runtime/layers/layers.h"
+#include "runtime/layers/live_handles.h"
 #include "runtime/layers/live_objects.h"
 
 namespace plugrad::runtime {
@@ -25,6 +26,9 @@ class Validate final : public Layer {
     const LiveObjects::Lock guard;
     for (const std::string& leak : live_.leaks())
       report(fmt::format("it is being closed, and not everything is gone: {}", leak));
+    for (const LiveHandles* handles : {&queues_, &events_, &graphs_})
+      if (const std::string left = handles->left(); !left.empty())
+        report(fmt::format("it is being closed, and not everything is gone: {}", left));
   }
 
   pgr_status synchronize(pgr_error* error) override {
@@ -81,7 +85,89 @@ class Validate final : public Layer {
                     uint64_t* out_time_ns, pgr_error* error) override;
   void unload(pgr_program* program) override;
 
+  pgr_status queue_create(pgr_queue** out, pgr_error* error) override {
+    return made(queues_, "queue.create", Layer::queue_create(out, error), out, error);
+  }
+  void queue_destroy(pgr_queue* queue) override {
+    if (ends(queues_, "queue.destroy", queue)) Layer::queue_destroy(queue);
+  }
+  pgr_status queue_finish(pgr_queue* queue, pgr_error* error) override {
+    if (auto bad = unknown("queue.finish", queue, error)) return bad;
+    return answered("queue.finish", Layer::queue_finish(queue, error), error);
+  }
+  pgr_status record(pgr_queue* queue, pgr_event** out, pgr_error* error) override {
+    if (auto bad = unknown("queue.record", queue, error)) return bad;
+    return made(events_, "queue.record", Layer::record(queue, out, error), out, error);
+  }
+  pgr_status queue_wait(pgr_queue* queue, pgr_event* event, pgr_error* error) override {
+    if (auto bad = unknown("queue.wait", queue, error)) return bad;
+    if (auto bad = dead(events_, "queue.wait", event, error)) return bad;
+    return answered("queue.wait", Layer::queue_wait(queue, event, error), error);
+  }
+  pgr_status event_wait(pgr_event* event, uint64_t timeout_ns, pgr_error* error) override {
+    if (auto bad = dead(events_, "event_wait", event, error)) return bad;
+    return answered("event_wait", Layer::event_wait(event, timeout_ns, error), error);
+  }
+  pgr_status event_time(pgr_event* event, uint64_t* out_ns, pgr_error* error) override {
+    if (auto bad = dead(events_, "event_time", event, error)) return bad;
+    return answered("event_time", Layer::event_time(event, out_ns, error), error);
+  }
+  void event_destroy(pgr_event* event) override {
+    if (ends(events_, "event_destroy", event)) Layer::event_destroy(event);
+  }
+  pgr_status graph_build(const pgr_graph_node* nodes, uint32_t count, uint32_t stride,
+                         pgr_graph** out, pgr_error* error) override {
+    return made(graphs_, "graph.build", Layer::graph_build(nodes, count, stride, out, error), out,
+                error);
+  }
+  pgr_status patch_buffer(pgr_graph* graph, uint32_t node, uint32_t slot, pgr_buffer* buffer,
+                          pgr_error* error) override {
+    if (auto bad = dead(graphs_, "patch_buffer", graph, error)) return bad;
+    if (const std::string wrong = range_error("the buffer", buffer, 0, 0); !wrong.empty())
+      return refuse("patch_buffer", wrong, error);
+    return answered("patch_buffer", Layer::patch_buffer(graph, node, slot, buffer, error), error);
+  }
+  pgr_status patch_scalar(pgr_graph* graph, uint32_t node, uint32_t slot, uint64_t bits,
+                          pgr_error* error) override {
+    if (auto bad = dead(graphs_, "patch_scalar", graph, error)) return bad;
+    return answered("patch_scalar", Layer::patch_scalar(graph, node, slot, bits, error), error);
+  }
+  pgr_status replay(pgr_queue* queue, pgr_graph* graph, pgr_error* error) override {
+    if (auto bad = unknown("replay", queue, error)) return bad;
+    if (auto bad = dead(graphs_, "replay", graph, error)) return bad;
+    return answered("replay", Layer::replay(queue, graph, error), error);
+  }
+  void graph_destroy(pgr_graph* graph) override {
+    if (ends(graphs_, "graph.destroy", graph)) Layer::graph_destroy(graph);
+  }
+
  private:
+  // NULL is the device's own queue.
+  pgr_status unknown(const char* call, pgr_queue* queue, pgr_error* error) {
+    return queue ? dead(queues_, call, queue, error) : PGR_STATUS_OK;
+  }
+  pgr_status dead(const LiveHandles& handles, const char* call, const void* handle,
+                  pgr_error* error) {
+    const std::string wrong = handles.why_not(handle);
+    return wrong.empty() ? PGR_STATUS_OK : refuse(call, wrong, error);
+  }
+  template <class Handle>
+  pgr_status made(LiveHandles& handles, const char* call, pgr_status status, Handle** out,
+                  pgr_error* error) {
+    if (answered(call, status, error) != PGR_STATUS_OK) return status;
+    if (!out || !*out)
+      return report(error, PGR_STATUS_INTERNAL, fmt::format("{} answered OK and gave none", call));
+    handles.add(*out);
+    return status;
+  }
+  // Whether the plugin is to destroy it; NULL is allowed.
+  bool ends(LiveHandles& handles, const char* call, const void* handle) {
+    if (!handle) return true;
+    const std::string wrong = handles.why_not(handle);
+    if (!wrong.empty()) report(fmt::format("{}: {}", call, wrong));
+    return wrong.empty() && handles.remove(handle);
+  }
+
   static std::span<const std::byte> block(const void* data, uint64_t size) {
     return {static_cast<const std::byte*>(data), data ? static_cast<std::size_t>(size) : 0};
   }
@@ -124,6 +210,7 @@ class Validate final : public Layer {
   }
 
   LiveObjects live_;
+  LiveHandles queues_{"queue"}, events_{"event"}, graphs_{"graph"};
   const pgr_device_caps caps_;
 };
 
