@@ -129,7 +129,7 @@ class Lineariser {
       block = writer_.inst(PGR_OP_IF, DType::Void, 1, {value_[group.gate]});
     }
     nest(group.loops, roots, [&] {
-      for (Id store : group.stores) emit_store(store, group.gate);
+      emit_stores(group);
     });
     if (block != kNone) writer_.inst(PGR_OP_END_IF, DType::Void, 1, {block});
     end_scope(scope);
@@ -273,6 +273,35 @@ class Lineariser {
   }
 
   uint32_t zero() { return writer_.inst(PGR_OP_CONST, DType::I32, 1, {}, 0); }
+
+  // Stores that the same items make stand in one block.
+  void emit_stores(const StoreGroup& group) {
+    Id gate = kNoId;
+    uint32_t block = kNone;
+    for (Id store : group.stores) {
+      const Id own = item_gate(store);
+      if (block != kNone && own != gate) {
+        writer_.inst(PGR_OP_END_IF, DType::Void, 1, {block});
+        block = kNone;
+      }
+      if (block == kNone && own != kNoId && own != group.gate)
+        block = writer_.inst(PGR_OP_IF, DType::Void, 1, {value_[own]});
+      gate = own;
+      emit_store(store, block == kNone ? group.gate : own);
+    }
+    if (block != kNone) writer_.inst(PGR_OP_END_IF, DType::Void, 1, {block});
+  }
+
+  // A store's gate that tells work-items apart; kNoId for another or none.
+  Id item_gate(Id store) {
+    const auto sources = graph_.sources(store);
+    if (sources.size() < 4 || lanes_[sources[3]] != 1) return kNoId;
+    const std::vector<Id> members = open_.members(open_[sources[3]]);
+    const bool by_items = std::ranges::any_of(members, [&](Id r) {
+      return graph_[r].op == Op::Range && is_item_axis(range_kind(graph_[r]));
+    });
+    return by_items ? sources[3] : kNoId;
+  }
 
   void emit_store(Id store, Id enclosing_gate) {
     std::vector<uint32_t> sources;

@@ -102,7 +102,7 @@ TEST(GroupHeuristic, long_reductions_with_few_results_are_shared) {
   EXPECT_EQ(items_of(one), 256u);
   EXPECT_TRUE(has_op(one, PGR_OP_BARRIER));
   const KernelCode rows = build(sums(256, 1000, false), large_gpu());
-  EXPECT_EQ(amount_of(rows, codegen::Optimisation::Kind::Group), 128);
+  EXPECT_EQ(amount_of(rows, codegen::Optimisation::Kind::Group), 125);
   EXPECT_EQ(groups_of(rows), 256u);
   EXPECT_FALSE(has_op(build(sums(100'000, 1000, true), large_gpu()), PGR_OP_BARRIER));
 }

@@ -46,6 +46,15 @@ int64_t fitting_items(int64_t size, int64_t most, int64_t subgroup) {
   return best;
 }
 
+// The items, at most `most`, that share a loop: whole short loops, otherwise a number that leaves
+// no rest, because the rest is a second copy of the loop's body.
+int64_t sharing_items(int64_t size, int64_t most) {
+  if (size <= most) return size;
+  for (int64_t items = most; items > most / 2; --items)
+    if (size % items == 0) return items;
+  return floor_power(most);
+}
+
 // What is decided about one store, by axis numbers, which changes keep.
 class StoreChooser {
  public:
@@ -159,7 +168,7 @@ class StoreChooser {
     while (!axes.empty() && team > 1) {
       const size_t axis = axes.back();
       axes.pop_back();
-      const int64_t items = std::min(team, floor_power(size(axis)));
+      const int64_t items = sharing_items(size(axis), team);
       if (items < 2) continue;
       shares.emplace_back(axis, items);
       tile_.amounts[axis] = items;  // what is left to unroll
