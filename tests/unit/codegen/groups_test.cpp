@@ -141,6 +141,20 @@ TEST(GroupReductions, ranges_that_no_value_needs_together_share_an_axis_of_the_g
   EXPECT_THAT(code.local_size, testing::ElementsAre(8, 1, 1));
 }
 
+TEST(GroupReductions, over_two_axes_of_items_are_one) {
+  const ConvShape s{2, 3, 7, 6, 4, 3};
+  std::vector<float> in = small_integers(s.n * s.c * s.h * s.w, 3),
+                     w = small_integers(s.o * s.c * s.k * s.k, 4);
+  std::vector<float> expected(2 * 4 * 5 * 4), out(expected.size(), -99);
+  run(build(conv2d(s), ""), {&expected, &in, &w});
+  const auto code = build(conv2d(s), "group(4, 3) group(4, 3) group(4, 3)");
+  EXPECT_THAT(code.local_size, testing::ElementsAre(3, 3, 3));
+  const sdk::IrView ir = sdk::decode_ir(code.ir);
+  EXPECT_EQ(std::ranges::count(ir.insts(), PGR_OP_BARRIER, &pgr_ir_inst::op), 4);
+  run(code, {&out, &in, &w});
+  EXPECT_EQ(out, expected);
+}
+
 TEST(GroupReductions, more_than_local_memory_holds_at_once_take_turns) {
   pgr_device_caps caps = with_groups();
   caps.local_bytes = 300;  // one array of 64 floats

@@ -100,6 +100,20 @@ bool closes(const Graph& g, Id reduce, Id range) {
   return std::ranges::find(ranges, range) != ranges.end();
 }
 
+// A Reduce over items of a Reduce over other items is one over both.
+Id with_inner_items(Graph& g, Id reduce) {
+  if (!is_group_reduce(g, reduce)) return reduce;
+  const ReduceParts outer = reduce_parts(g, reduce);
+  if (!is_group_reduce(g, outer.values[0])) return reduce;
+  const ReduceParts inner = reduce_parts(g, outer.values[0]);
+  if (inner.op != outer.op) return reduce;
+  const Op op = outer.op;
+  std::vector<Id> ranges(outer.ranges.begin(), outer.ranges.end());
+  ranges.insert(ranges.end(), inner.ranges.begin(), inner.ranges.end());
+  const Id value = inner.values[0];
+  return make_reduce(g, op, {&value, 1}, ranges);
+}
+
 // Every Reduce that closes the range becomes what `change` makes of it.
 template <class Change>
 void change_reduces(Kernel& kernel, Id range, Change change) {
@@ -112,7 +126,8 @@ void change_reduces(Kernel& kernel, Id range, Change change) {
     sources.clear();
     for (Id s : g.sources(id)) sources.push_back(now[s]);
     const Id rebuilt = g.with_sources(id, sources);
-    now[id] = g[rebuilt].op == Op::Reduce && closes(g, rebuilt, range) ? change(rebuilt) : rebuilt;
+    const bool changes = g[rebuilt].op == Op::Reduce && closes(g, rebuilt, range);
+    now[id] = changes ? change(rebuilt) : with_inner_items(g, rebuilt);
   }
   kernel.sink = now[kernel.sink];
 }
