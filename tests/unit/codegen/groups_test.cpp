@@ -150,7 +150,7 @@ TEST(GroupReductions, over_two_axes_of_items_are_one) {
   const auto code = build(conv2d(s), "group(4, 3) group(4, 3) group(4, 3)");
   EXPECT_THAT(code.local_size, testing::ElementsAre(3, 3, 3));
   const sdk::IrView ir = sdk::decode_ir(code.ir);
-  EXPECT_EQ(std::ranges::count(ir.insts(), PGR_OP_BARRIER, &pgr_ir_inst::op), 4);
+  EXPECT_EQ(std::ranges::count(ir.insts(), PGR_OP_BARRIER, &pgr_ir_inst::op), 5);
   run(code, {&out, &in, &w});
   EXPECT_EQ(out, expected);
 }

@@ -29,15 +29,23 @@ int64_t parts(int64_t size, int64_t amount) {
   return (size + amount - 1) / amount;
 }
 
-// The items, at most `most`, that leave fewest without work at the axis' end; rather whole
-// subgroups.
-int64_t fitting_items(int64_t size, int64_t most, int64_t subgroup) {
-  if (size <= most) return size;
+// The largest number up to `amount` that divides `size`.
+int64_t divisor(int64_t size, int64_t amount) {
+  while (size % amount != 0) --amount;
+  return amount;
+}
+
+// The items of an axis, at most `most`, that leave fewest without work at its end, and rounds that
+// the upcast by `amount` divides; rather whole subgroups.
+int64_t fitting_items(int64_t size, int64_t amount, int64_t most, int64_t subgroup) {
+  if (parts(size, amount) <= most) return parts(size, amount);
   int64_t best = most;
   double best_share = 0;
   for (int64_t items = most; items > most / 2; --items) {
-    const double used = static_cast<double>(size) / static_cast<double>(parts(size, items) * items);
-    const double share = items % std::min(subgroup, most) == 0 ? used : used * 0.9;
+    const int64_t rounds = parts(size, items), upcast = divisor(rounds, amount);
+    double share = static_cast<double>(size) / static_cast<double>(rounds * items);
+    share *= static_cast<double>(upcast) / static_cast<double>(amount);
+    if (items % std::min(subgroup, most) != 0) share *= 0.9;
     if (share > best_share * 1.001) {
       best = items;
       best_share = share;
@@ -192,7 +200,7 @@ class StoreChooser {
       const bool first_of_tile = locals.empty() && has_reuse_ && axes.size() > 1;
       const int64_t most =
           first_of_tile ? std::min(items, std::max<int64_t>(subgroup(), 16)) : items;
-      const int64_t taken = fitting_items(parts(size(axis), tile_.amounts[axis]), most, subgroup());
+      const int64_t taken = fitting_items(size(axis), tile_.amounts[axis], most, subgroup());
       locals.emplace_back(axis, taken);
       items /= taken;
     }
@@ -216,8 +224,7 @@ class StoreChooser {
     }
     for (size_t axis = 0; axis < part_.axes.size(); ++axis) {
       if (!is_output(axis)) continue;
-      int64_t amount = std::min(tile_.amounts[axis], rounds(axis));
-      while (rounds(axis) % amount != 0) --amount;
+      const int64_t amount = divisor(rounds(axis), std::min(tile_.amounts[axis], rounds(axis)));
       tile_.amounts[axis] = amount;
       change(Kind::Upcast, axis, amount);
     }
