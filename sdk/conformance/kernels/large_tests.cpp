@@ -1,6 +1,8 @@
 // 64-bit indices, and elements past the 2^31st where the device has the memory.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "conformance/kernels/shapes.h"
 
 namespace plugrad::conformance {
@@ -79,6 +81,70 @@ void run_large(Context& context) {
   }
 }
 
+// Of f32, reached at the ends and on both sides of each place where a driver's range may end.
+std::vector<uint64_t> places_of(uint64_t elements) {
+  std::vector<uint64_t> places = {0, elements - 1};
+  for (const uint64_t bytes : {uint64_t{1} << 27, uint64_t{1} << 30, uint64_t{1} << 31,
+                               uint64_t{1} << 32, uint64_t{5} << 30})
+    if (bytes / 4 < elements) places.insert(places.end(), {bytes / 4 - 1, bytes / 4});
+  return places;
+}
+
+// out[place[g]] = in[place[g]] * 3 in buffers of that size.
+void run_far_places(Context& context, uint64_t bytes) {
+  constexpr uint32_t f32 = PGR_DTYPE_F32;
+  Device& device = context.device();
+  const uint64_t elements = bytes / 4;
+  const std::vector<uint64_t> places = places_of(elements);
+  IrBuilder ir("far_places");
+  ir.set_groups(places.size());
+  const Value input = ir.buffer(f32, elements, kInput), output = ir.buffer(f32, elements, kOutput);
+  const Value where = ir.buffer(kI64, places.size(), kInput);
+  const Value at = ir.load(where, ir.group_id(0));
+  ir.store(output, at, ir.alu(PGR_OP_MUL, {ir.load(input, at), ir.constant_float(f32, 3)}));
+  const Bytes block = ir.finish();
+  context.about(block);
+  device.require_claims(block);
+  Buffer in = allocate_large(device, bytes), out = allocate_large(device, bytes);
+  Buffer list = device.allocate(places.size() * 8);
+  list.write(std::as_bytes(std::span(places)));
+  const auto value = [](size_t i) { return static_cast<float>(i) + 0.5f; };
+  for (size_t i = 0; i < places.size(); ++i) {
+    const float before[2] = {value(i), -1};
+    in.write(std::as_bytes(std::span(before, 1)), places[i] * 4);
+    out.write(std::as_bytes(std::span(before + 1, 1)), places[i] * 4);
+  }
+  const auto kernel = device.compile(block);
+  KernelLaunch launch;
+  launch.buffers = {in.handle(), out.handle(), list.handle()};
+  launch.group_count = {places.size(), 1, 1};
+  device.launch(*kernel, launch);
+  for (size_t i = 0; i < places.size(); ++i) {
+    float got = 0;
+    out.read(std::as_writable_bytes(std::span(&got, 1)), places[i] * 4);
+    expect(got == 3 * value(i), fmt::format("element {} of {} is {}, expected {}", places[i],
+                                            elements, got, 3 * value(i)));
+  }
+}
+
+// As far as the device, a third of its memory and the patience of whoever waits allow.
+void run_largest(Context& context) {
+  const uint64_t most =
+      std::min(context.device().caps().max_buffer_bytes, context.device().info().memory_bytes / 3);
+  run_far_places(context, std::min(most, (uint64_t{5} << 30) + 64) / 64 * 64);
+}
+
+void add_large(Tests& tests, const char* id, bool quick, std::function<void(Context&)> run) {
+  Test test;
+  test.id = id;
+  test.level = Level::L2;
+  test.quick = quick;
+  test.alone = true;  // it takes the memory of many
+  test.limit_seconds = 120;
+  test.run = std::move(run);
+  tests.push_back(std::move(test));
+}
+
 }  // namespace
 
 void add_large_tests(Tests& tests) {
@@ -87,14 +153,11 @@ void add_large_tests(Tests& tests) {
   wide.level = Level::L2;
   wide.run = run_wide_indices;
   tests.push_back(std::move(wide));
-  Test large;
-  large.id = "l2.index.past_2_31";
-  large.level = Level::L2;
-  large.quick = false;
-  large.limit_seconds = 120;
-  large.alone = true;
-  large.run = run_large;
-  tests.push_back(std::move(large));
+  // The range of a storage buffer that many drivers have.
+  add_large(tests, "l2.index.past_128_mib", true,
+            [](Context& context) { run_far_places(context, (uint64_t{128} << 20) + 4096); });
+  add_large(tests, "l2.index.past_2_31", false, run_large);
+  add_large(tests, "l2.index.largest_buffer", false, run_largest);
 }
 
 }  // namespace plugrad::conformance

@@ -1,5 +1,9 @@
 // Work-items of a group that meet: local ids, local arrays, barriers. Each of these gives other
 // results when a barrier is dropped.
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "conformance/kernels/elements.h"
 #include "conformance/kernels/lanes.h"
 
@@ -186,6 +190,67 @@ void run_local_atomic(Context& context, uint32_t dtype, int64_t size) {
                "atomic sums in local memory");
 }
 
+// Groups as large as the device says along one axis, each item at its place in a buffer.
+void run_largest_group(Context& context, uint32_t axis) {
+  const pgr_device_caps& caps = context.device().caps();
+  if (!caps.has_local) throw Unsupported("the device does not claim groups of work-items");
+  const uint32_t items = std::min({caps.max_local_size[axis], caps.max_local_total, 1u << 16});
+  if (items < 2) throw Unsupported("groups have one work-item along this axis");
+  uint32_t size[3] = {1, 1, 1};
+  size[axis] = items;
+  IrBuilder ir("largest_group");
+  ir.set_groups(2);
+  ir.set_local(size[0], size[1], size[2]);
+  const Value output = ir.buffer(PGR_DTYPE_I32, uint64_t{items} * 2, kOutput);
+  const Value base = ir.alu(PGR_OP_MUL, {ir.group_id(0), index_constant(ir, items)});
+  const Value index = ir.alu(PGR_OP_ADD, {base, ir.local_id(axis)});
+  ir.barrier();
+  ir.store(output, index, ir.alu(PGR_OP_MUL, {index, index_constant(ir, 5)}));
+  std::vector<uint64_t> want(uint64_t{items} * 2);
+  for (uint64_t i = 0; i < want.size(); ++i) want[i] = 5 * i;
+  std::vector<Bytes> buffers = {pack(PGR_DTYPE_I32, std::vector<uint64_t>(want.size(), 7))};
+  run_block(context, ir.finish(), buffers);
+  expect_equal(PGR_DTYPE_I32, want, unpack(PGR_DTYPE_I32, buffers[0]),
+               fmt::format("groups of {} along axis {}", items, axis));
+}
+
+// All the local memory that there is, filled by the group and read mirrored.
+void run_whole_local_memory(Context& context) {
+  const pgr_device_caps& caps = context.device().caps();
+  if (!caps.has_local) throw Unsupported("the device does not claim groups of work-items");
+  const int64_t items = std::min({caps.max_local_size[0], caps.max_local_total, 32u});
+  const int64_t rounds =
+      static_cast<int64_t>(std::min(caps.local_bytes, uint64_t{1} << 20)) / 4 / items;
+  const int64_t count = items * rounds;
+  IrBuilder ir("whole_local_memory");
+  ir.set_groups(2);
+  ir.set_local(static_cast<uint32_t>(items));
+  const Value output = ir.buffer(PGR_DTYPE_I32, static_cast<uint64_t>(count) * 2, kOutput);
+  const Value array = ir.array(PGR_SPACE_LOCAL, PGR_DTYPE_I32, static_cast<uint64_t>(count));
+  const Value local = ir.local_id(0), step = index_constant(ir, items);
+  const Value base = ir.alu(PGR_OP_MUL, {ir.group_id(0), index_constant(ir, count)});
+  const auto place = [&](Value round) {
+    return ir.alu(PGR_OP_ADD, {ir.alu(PGR_OP_MUL, {round, step}), local});
+  };
+  const Value fill = ir.loop(index_constant(ir, 0), index_constant(ir, rounds));
+  const Value at = place(fill);
+  ir.store(array, at, ir.alu(PGR_OP_ADD, {base, at}));
+  ir.end_loop(fill);
+  ir.barrier();
+  const Value drain = ir.loop(index_constant(ir, 0), index_constant(ir, rounds));
+  const Value to = place(drain);
+  const Value from = ir.alu(PGR_OP_SUB, {index_constant(ir, count - 1), to});
+  ir.store(output, ir.alu(PGR_OP_ADD, {base, to}), ir.load(array, from));
+  ir.end_loop(drain);
+  std::vector<uint64_t> want(static_cast<size_t>(count) * 2);
+  for (int64_t i = 0; i < 2 * count; ++i)
+    want[static_cast<size_t>(i)] = static_cast<uint64_t>(i / count * count + count - 1 - i % count);
+  std::vector<Bytes> buffers = {pack(PGR_DTYPE_I32, std::vector<uint64_t>(want.size(), 7))};
+  run_block(context, ir.finish(), buffers);
+  expect_equal(PGR_DTYPE_I32, want, unpack(PGR_DTYPE_I32, buffers[0]),
+               fmt::format("{} bytes of local memory, mirrored", count * 4));
+}
+
 using LocalTest = void (*)(Context&, uint32_t dtype, int64_t size);
 
 void add_local(Tests& tests, const char* name, uint32_t dtype, int64_t size, LocalTest run) {
@@ -209,11 +274,17 @@ void add_local_tests(Tests& tests) {
     }
   for (uint32_t dtype = PGR_DTYPE_BOOL; dtype < PGR_DTYPE_COUNT; ++dtype)
     add_local(tests, "mirror", dtype, 61, run_mirror);
-  Test axes;
-  axes.id = "l2.local.axes";
-  axes.level = Level::L2;
-  axes.run = run_axes;
-  tests.push_back(std::move(axes));
+  const auto add = [&](std::string id, std::function<void(Context&)> run) {
+    Test& test = tests.emplace_back();
+    test.id = "l2.local." + std::move(id);
+    test.level = Level::L2;
+    test.run = std::move(run);
+  };
+  add("axes", run_axes);
+  for (const uint32_t axis : {0, 1, 2})
+    add("largest_group." + std::to_string(axis),
+        [axis](Context& context) { run_largest_group(context, axis); });
+  add("whole_memory", run_whole_local_memory);
 }
 
 }  // namespace plugrad::conformance

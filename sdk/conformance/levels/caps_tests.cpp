@@ -1,4 +1,6 @@
 // L1: what the device says of itself is complete, does not change, and holds.
+#include <algorithm>
+
 #include "conformance/levels/error_families.h"
 #include "conformance/levels/kernels.h"
 #include "plugrad/sdk/op_info.h"
@@ -83,7 +85,9 @@ void check_limits(Context& context) {
   expect(caps.threads >= 1, "caps.threads is 0");
   expect(caps.max_params >= 8, "caps.max_params is below 8");
   expect(caps.max_buffer_bytes >= 1u << 20, "caps.max_buffer_bytes is below 1 MiB");
-  expect(!caps.has_local || caps.max_local_total > 1,
+  const uint64_t items = uint64_t{caps.max_local_size[0]} * caps.max_local_size[1] *
+                         std::max(caps.max_local_size[2], 1u);
+  expect(!caps.has_local || (caps.max_local_total > 1 && items > 1),
          "caps.has_local is set, and groups have one work-item");
   expect(!caps.has_local || caps.local_bytes > 0, "caps.has_local is set, and local_bytes is 0");
   expect(caps.tensor_core_count == 0 || (caps.tensor_cores && caps.tensor_core_stride >= 56),

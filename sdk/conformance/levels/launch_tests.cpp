@@ -307,9 +307,19 @@ void add_launch_tests(Tests& tests) {
     test.unlocked_by = unlocked_by;
     test.alone = id == "timing";
   };
-  constexpr std::array<uint64_t, 3> kGroups[] = {{1, 1, 1},  {2, 1, 1},    {17, 1, 1},
-                                                 {1, 13, 1}, {1, 1, 11},   {3, 5, 7},
-                                                 {64, 2, 1}, {1000, 1, 1}, {40'009, 1, 1}};
+  constexpr std::array<uint64_t, 3> kGroups[] = {{1, 1, 1},
+                                                 {2, 1, 1},
+                                                 {17, 1, 1},
+                                                 {1, 13, 1},
+                                                 {1, 1, 11},
+                                                 {3, 5, 7},
+                                                 {64, 2, 1},
+                                                 {1000, 1, 1},
+                                                 {40'009, 1, 1},
+                                                 // What every device must take along an axis.
+                                                 {65'535, 1, 1},
+                                                 {1, 65'535, 1},
+                                                 {1, 1, 65'535}};
   for (const auto& groups : kGroups)
     add("groups." + std::to_string(groups[0]) + "x" + std::to_string(groups[1]) + "x" +
             std::to_string(groups[2]),
