@@ -394,7 +394,7 @@ static const pgr_plugin_api plugin_table = {
 PGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(pgr_hello *hello, const pgr_plugin_api **out_api,
                                        pgr_error *error) {
   PGR_TRY(pgr_answer(hello, out_api, PGR_SDK_LOWEST_MINOR, error));
+  PGR_TRY(pgr_no_options(hello, error)); /* FILL: options of the plugin as a whole */
   plugin.host = hello->host;
-  *out_api = &plugin_table;
-  return PGR_STATUS_OK;
+  return *out_api = &plugin_table, PGR_STATUS_OK;
 }

@@ -38,7 +38,8 @@ pgr_status device_open(pgr_plugin* plugin, uint32_t index, const pgr_option* opt
     sdk::require(index == 0, PGR_STATUS_NOT_FOUND,
                  "no ACME device " + std::to_string(index) + "; there is device 0");
     for (const auto& [key, value] : sdk::read_options(options, option_count, option_stride))
-      throw sdk::StatusError(PGR_STATUS_NOT_FOUND, "there is no option " + std::string(key));
+      throw sdk::StatusError(PGR_STATUS_NOT_FOUND,
+                             "there is no option " + std::string(key) + "; the device takes none");
     auto device = std::make_unique<pgr_device>();
     device->plugin = plugin;
     *out = device.release();
@@ -82,6 +83,11 @@ extern "C" PGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(pgr_hello* hello, const pgr_pl
   return acme_plugin::sdk::guard(error, [&] {
     acme_plugin::sdk::answer_hello(hello, acme_plugin::sdk::kLowestHostMinor, "acme");
     acme_plugin::sdk::require(out_api != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out_api is NULL");
+    for (const auto& [key, value] :
+         acme_plugin::sdk::read_options(hello->options, hello->option_count, hello->option_stride))
+      throw acme_plugin::sdk::StatusError(
+          PGR_STATUS_NOT_FOUND,
+          "there is no option " + std::string(key) + "; the plugin as a whole takes none");
     static pgr_plugin plugin;
     plugin.host = hello->host;
     static const pgr_plugin_api api = acme_plugin::make_api(&plugin);

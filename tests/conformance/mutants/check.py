@@ -122,13 +122,23 @@ def check_mutant(builder, row):
         return str(error)
 
 
+def check_unknown_option(prefix, library):
+    """An option of the plugin as a whole that nobody knows is refused by name."""
+    done = subprocess.run([str(prefix / "bin/plugrad"), "conformance", "--plugin", str(library), "--plugin-option",
+                           "colour=red"], text=True, capture_output=True)
+    told = "NOT_FOUND" in done.stderr and "colour" in done.stderr
+    return [] if done.returncode == 1 and told else [f"{library}: --plugin-option colour=red: {done.stderr}"]
+
+
 def check_originals(builder, rows):
     breaches = []
     for language in LANGUAGES:
         tests = sorted({row[4] for row in rows if row[2].startswith(language + "/")})
         if not tests:
             continue
-        for test, result in judge(builder.prefix, builder.original(language), tests).items():
+        library = builder.original(language)
+        breaches += check_unknown_option(builder.prefix, library)
+        for test, result in judge(builder.prefix, library, tests).items():
             # A false claim is one that the template does not make.
             if result["status"] != "pass" and test != "l2.alu.sin.f32":
                 breaches.append(f"{TITLES[language]} itself: {test} {result['status']} {result.get('message', '')}")

@@ -167,6 +167,22 @@ PGR_HELPER pgr_status pgr_read_option(pgr_option *own, const pgr_option *options
   return pgr_read(own, (const char *)options + (size_t)index * stride, error);
 }
 
+/* NOT_FOUND for an option that there is not, naming those that there are: "cc, flags". */
+PGR_HELPER pgr_status pgr_unknown_option(pgr_error *error, const pgr_string *key,
+                                         const char *known) {
+  char format[256] = "there is no option \"$\"; there is ";
+  strncat(format, known, sizeof format - strlen(format) - 1);
+  return pgr_fail_text(error, PGR_STATUS_NOT_FOUND, format, key);
+}
+
+/* For an entry of a plugin without plugin-wide options. */
+PGR_HELPER pgr_status pgr_no_options(const pgr_hello *hello, pgr_error *error) {
+  pgr_option option;
+  if (hello->option_count == 0) return PGR_STATUS_OK;
+  PGR_TRY(pgr_read_option(&option, hello->options, 0, hello->option_stride, error));
+  return pgr_unknown_option(error, &option.key, "none for the plugin as a whole");
+}
+
 /* For a plugin with one option: its value, copied into `out`, if it is among the options given. */
 PGR_HELPER pgr_status pgr_only_option(const pgr_option *options, uint32_t count, uint32_t stride,
                                       const char *key, char *out, size_t capacity,
@@ -176,7 +192,7 @@ PGR_HELPER pgr_status pgr_only_option(const pgr_option *options, uint32_t count,
     pgr_option option;
     PGR_TRY(pgr_read_option(&option, options, i, stride, error));
     if (!pgr_text_is(&option.key, key))
-      return pgr_fail_text(error, PGR_STATUS_NOT_FOUND, "there is no option \"$\"", &option.key);
+      return pgr_unknown_option(error, &option.key, key);
     if (!pgr_copy_text(out, capacity, &option.value))
       return pgr_fail_text(error, PGR_STATUS_INVALID_ARGUMENT, "option $: empty or too long",
                            &option.key);
