@@ -31,11 +31,10 @@ pgr_status alloc(pgr_device* device, const pgr_alloc_desc* desc, pgr_buffer** ou
     buffer->address = buffer->memory->begin();
     buffer->size = own.size_bytes;
     if (own.flags & PGR_ALLOC_ZERO && own.size_bytes > 0) {
-      // Any queue may use it at once.
-      const CUstream stream = device->queue->stream;
-      check(*device, device->driver->fill8(buffer->address, 0, own.size_bytes, stream),
+      check(*device,
+            device->driver->fill8(buffer->address, 0, own.size_bytes, device->queue->stream),
             "cuMemsetD8Async");
-      check(*device, device->driver->stream_synchronize(stream), "cuStreamSynchronize");
+      settle_own_queue(*device);
     }
     *out = buffer.release();
   });
@@ -55,9 +54,7 @@ pgr_status copy_in(pgr_device* device, pgr_queue* queue, pgr_buffer* dst, uint64
     const ContextScope scope(*device);
     pgr_queue& on = queue_of(*device, queue);
     on.staging.copy_in(on.stream, to, static_cast<const char*>(src), size);
-    // Without a queue there is no event that another queue could wait for.
-    if (!queue)
-      check(*device, device->driver->stream_synchronize(on.stream), "cuStreamSynchronize");
+    if (!queue) settle_own_queue(*device);
     device->bytes_copied += size;
   });
 }

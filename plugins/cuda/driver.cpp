@@ -56,7 +56,12 @@ std::string Driver::name_of(CUresult result) const {
 }
 
 bool open_driver(const std::string& path, Driver& out, std::string& reason) {
-  const sdk::DynamicLibrary library({path.empty() ? "libcuda.so.1" : path.c_str()});
+  // The last three are where containers, WSL and NixOS have it, outside of the loader's path.
+  const sdk::DynamicLibrary library =
+      path.empty() ? sdk::DynamicLibrary({"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1",
+                                          "/usr/lib/wsl/lib/libcuda.so.1",
+                                          "/run/opengl-driver/lib/libcuda.so.1"})
+                   : sdk::DynamicLibrary({path.c_str()});
   if (!library) {
     reason = library.reason() + "; install NVIDIA's driver";
     return false;

@@ -7,6 +7,8 @@
 namespace plugrad::cuda {
 namespace {
 
+constexpr uint64_t kMostPitch = INT32_MAX;  // of a row; one row alone needs none
+
 struct CopyNode {
   pgr_buffer dst, src;
   uint64_t dst_offset = 0, src_offset = 0, size = 0;
@@ -15,8 +17,9 @@ struct CopyNode {
     copy.src_type = copy.dst_type = kMemoryTypeDevice;
     copy.src_device = address_of(&src, src_offset, size, "src");
     copy.dst_device = address_of(&dst, dst_offset, size, "dst");
-    copy.width = copy.src_pitch = copy.dst_pitch = size;
-    copy.height = copy.depth = copy.src_height = copy.dst_height = 1;
+    copy.width = size;
+    if (size <= kMostPitch) copy.src_pitch = copy.dst_pitch = size;
+    copy.height = copy.depth = 1;
     return copy;
   }
 };

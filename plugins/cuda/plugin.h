@@ -61,7 +61,8 @@ struct pgr_device {
   plugrad::cuda::CUcontext context = nullptr;
   plugrad::cuda::ToolchainChoice toolchain;
   std::unique_ptr<plugrad::cuda::DeviceClock> clock;
-  std::unique_ptr<pgr_queue> queue;  // what a NULL queue stands for
+  std::unique_ptr<pgr_queue> queue;       // what a NULL queue stands for
+  std::atomic<uint32_t> other_queues{0};  // that live beside it
 
   std::once_flag lost_once;
   std::string lost_by;  // written before is_lost is set
@@ -141,6 +142,10 @@ std::vector<DeviceFacts> list_devices(const Driver& driver);
 // Throws StatusError (INVALID_ARGUMENT) where the range is not inside the buffer.
 CUdeviceptr address_of(const pgr_buffer* buffer, uint64_t offset_bytes, uint64_t size_bytes,
                        const char* what);
+
+// Behind a write without a queue: there is no event that other queues, where there are any, could
+// wait for.
+void settle_own_queue(pgr_device& device);
 
 inline pgr_queue& queue_of(pgr_device& device, pgr_queue* queue) {
   return queue ? *queue : *device.queue;

@@ -32,11 +32,15 @@ pgr_status create(pgr_device* device, pgr_queue** out, pgr_error* error) {
   return sdk::guard(error, [&] {
     sdk::require(out != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out is NULL");
     const ContextScope scope(*device);
-    *out = new pgr_queue(*device);
+    auto queue = std::make_unique<pgr_queue>(*device);
+    ++device->other_queues;
+    settle_own_queue(*device);
+    *out = queue.release();
   });
 }
 
-void destroy(pgr_device*, pgr_queue* queue) {
+void destroy(pgr_device* device, pgr_queue* queue) {
+  if (queue) --device->other_queues;
   delete queue;
 }
 
@@ -121,6 +125,11 @@ void event_destroy(pgr_device*, pgr_event* event) {
 }
 
 }  // namespace
+
+void settle_own_queue(pgr_device& device) {
+  if (device.other_queues > 0)
+    check(device, device.driver->stream_synchronize(device.queue->stream), "cuStreamSynchronize");
+}
 
 const pgr_queue_api* queue_table() {
   static const pgr_queue_api table = [] {
