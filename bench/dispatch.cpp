@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bench/harness.h"
+#include "bench/raw_launch.h"
 #include "bench/suites.h"
 #include "plugrad/sdk/ir_builder.h"
 #include "runtime/device_state.h"
@@ -14,6 +15,7 @@ namespace plugrad::bench {
 namespace {
 
 constexpr int kCalls = 200'000;
+constexpr int kWaits = 200;  // launches that are waited for one by one
 
 // out[0] = a[0] + b[0]
 std::vector<std::byte> small_kernel() {
@@ -47,10 +49,38 @@ void compare(const Report& report, const std::string& name, const Checked& check
           .higher_is_better = false});
 }
 
+// One launch and the wait for it, by plugrad and by the driver's own functions, in turns.
+void report_launch(const Report& report, runtime::Device& device) {
+  const RawLaunch raw = device.plugin_name() == "OPENCL"   ? raw_opencl_launch()
+                        : device.plugin_name() == "VULKAN" ? raw_vulkan_launch()
+                                                           : RawLaunch{};
+  const auto kernel = device.compile(sdk::IrBuilder("empty").finish(), "empty");
+  const runtime::Launch one{.buffers = {}, .scalars = {}};
+  const auto many = [](const auto& call) -> Round {
+    return [call] {
+      return time_of([&] {
+        for (int i = 0; i < kWaits; ++i) call();
+      });
+    };
+  };
+  std::vector<Round> contenders = {many([&] {
+    device.launch(*kernel, one);
+    device.synchronize();
+  })};
+  if (raw.launch) contenders.push_back(many(raw.launch));
+  const auto timings = measure(contenders, {.least = 41});
+  const auto us = [](const Timing& t) { return t.median / kWaits * 1e6; };
+  Result result{.name = "launch of an empty kernel and wait", .value = us(timings[0]), .unit = "us"};
+  if (raw.launch) result.peer = Peer{raw.name, us(timings[1])};
+  result.higher_is_better = false;
+  report(result);
+}
+
 }  // namespace
 
 void report_dispatch(const Report& report) {
   runtime::Device& device = runtime::Registry::instance().default_device();
+  report_launch(report, device);
   runtime::DeviceState& d = device.state();
   const auto kernel = device.compile(small_kernel(), "small");
   std::vector<std::shared_ptr<runtime::Buffer>> owned;

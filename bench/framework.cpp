@@ -122,8 +122,8 @@ void run_framework(const Report& report) {
   report_rewriting(report);
   report_call(report);
   report_compile(report);
-  report_planning(report);
   report_dispatch(report);
+  report_planning(report);
 }
 
 }  // namespace plugrad::bench

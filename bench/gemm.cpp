@@ -4,13 +4,14 @@
 #include "bench/harness.h"
 #include "bench/peers.h"
 #include "bench/suites.h"
+#include "plugrad/device.h"
 #include "plugrad/functional.h"
 
 namespace plugrad::bench {
 namespace {
 
-Tensor random_square(int64_t n) {
-  Tensor tensor = Tensor::rand({n, n});
+Tensor random_square(int64_t n, const std::string& device = {}) {
+  Tensor tensor = Tensor::rand({n, n}, DType::F32, device);
   tensor.realize();
   return tensor;
 }
@@ -38,9 +39,25 @@ double measure_size(int64_t n, int threads, const Report& report) {
   return result.value;
 }
 
+Round product(int64_t n, const std::string& device) {
+  return realizing([a = random_square(n, device), b = random_square(n, device)] { return matmul(a, b); });
+}
+
+// A device that does not work on the host's threads, against the one that does.
+void measure_beside_cpu(int64_t n, const std::string& device, const Report& report) {
+  const auto timings = measure({product(n, device), product(n, "CPU")});
+  report({.name = fmt::format("sgemm/{}", n), .value = gflops(n, timings[0].best), .unit = "GFLOP/s",
+          .peer = Peer{"plugrad on CPU", gflops(n, timings[1].best)}});
+}
+
 }  // namespace
 
 void run_gemm(const Report& report) {
+  const std::string device = Device::default_device();
+  if (device != "CPU") {
+    for (int64_t n : {256, 512}) measure_beside_cpu(n, device, report);
+    return;
+  }
   for (int64_t n : {256, 512}) {
     double one = measure_size(n, 1, report), two = measure_size(n, 2, report);
     report({.name = fmt::format("sgemm/{}/two threads over one", n), .value = two, .unit = "GFLOP/s",
