@@ -90,6 +90,9 @@ def outside_breach(folder, header):
 def include_breaches(path):
     for match in INCLUDE.finditer(tree.read(path)):
         header = match.group(2)
+        # What a driver's own functions cost is measured by calling them; the driver is opened at run time.
+        if path.parts[0] == "bench" and path.name.startswith("raw_") and DEVICE_SDK.match(header):
+            continue
         if path.parts[:2] == ("core", "src"):
             why = core_breach(path.parts[2], header)
         elif path.parts[0] == "core":
