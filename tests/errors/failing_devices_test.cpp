@@ -162,6 +162,18 @@ TEST(Unsupported, NamesDeviceOpDtypeAndRemedyAndOtherDevicesGoOn) {
   EXPECT_EQ(o.error, "");
 }
 
+TEST(Unsupported, NamesTheLargestBufferAndOtherDevicesGoOn) {
+  Outcome o = run_behind("", [] {
+    runtime::Registry::instance().set_plugin_options("REFERENCE", {{"shape", "gpu"}});
+    const Tensor large = Tensor::from<float>({1, 2}, "REFERENCE").reshape({2, 1});
+    EXPECT_THAT(error_of([&] { (large.expand({2, 20'000'000}) + 1).realize(); }),
+                AllOf(StartsWith("unsupported: [alloc] REFERENCE:0: a buffer of 152.6 MiB"),
+                      HasSubstr("the device's largest is 128.0 MiB; use smaller tensors")));
+    EXPECT_EQ((large + 1).to_vector<float>(), (Floats{2, 3}));
+  });
+  EXPECT_EQ(o.error, "");
+}
+
 TEST(OutOfMemory, NamesDeviceSizeUseAndWhatTheMemoryWasFor) {
   Outcome o = run_behind("faults:alloc=2+", [] {
     Tensor x = Tensor::from<float>({1, 2, 3});

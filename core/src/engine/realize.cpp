@@ -41,7 +41,8 @@ class Stopwatch {
 Hash128 plan_key(const Hash128& graph, uint32_t default_device, const schedule::Options& options,
                  const KernelOptions& kernels) {
   const uint64_t words[] = {graph.high, graph.low, default_device | uint64_t{options.threads} << 32,
-                            options.max_params, kernels.bits()};
+                            options.max_params | uint64_t{options.subgroup} << 32,
+                            options.max_buffer_bytes, kernels.bits()};
   return hash128(std::as_bytes(std::span(words)));
 }
 
@@ -54,7 +55,10 @@ schedule::Options plan_options(DeviceTable& devices, std::span<const uint32_t> u
   for (uint32_t number : used) {
     const pgr_device_caps& caps = devices.open(number).caps();
     options.threads = std::max(options.threads, caps.threads);
+    if (caps.has_local != 0) options.subgroup = std::max(options.subgroup, caps.subgroup_size);
     if (caps.max_params != 0) least_params = std::min(least_params, caps.max_params);
+    if (caps.max_buffer_bytes != 0)
+      options.max_buffer_bytes = std::min(options.max_buffer_bytes, caps.max_buffer_bytes);
   }
   if (least_params != UINT32_MAX) options.max_params = least_params;
   return options;

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "runtime/device_state.h"
 #include "runtime/exit_wait.h"
+#include "runtime/format_size.h"
 #include "runtime/kernel.h"
 
 namespace plugrad::runtime {
@@ -152,8 +153,15 @@ std::span<const std::string> Device::claims() const {
 
 std::shared_ptr<Buffer> Device::allocate(std::uint64_t size_bytes, std::uint32_t flags) {
   state_->calls.require_usable("alloc");
-  const std::uint64_t class_bytes =  // layers look at the end of each buffer
+  const std::uint64_t most = state_->caps.max_buffer_bytes;
+  if (most != 0 && size_bytes > most)
+    fail(ErrorKind::Unsupported,
+         "[alloc] {}: a buffer of {}, and the device's largest is {}; use smaller tensors, or "
+         "another device",
+         name(), format_size(size_bytes), format_size(most));
+  std::uint64_t class_bytes =  // layers look at the end of each buffer
       state_->keeps_nothing() ? std::max<std::uint64_t>(size_bytes, 1) : size_class(size_bytes);
+  if (most != 0) class_bytes = std::min(class_bytes, std::max<std::uint64_t>(most, 1));
   pgr_buffer* handle = state_->allocator->take(class_bytes, flags);
   try {
     return std::make_shared<Buffer>(*this, handle, size_bytes, class_bytes, flags);

@@ -72,6 +72,10 @@ class FreeList {
     gaps_.erase(at);
   }
 
+  bool fits(uint64_t size, uint64_t most) const {
+    if (size <= most && end_ <= most - size) return true;
+    return std::ranges::any_of(gaps_, [&](const auto& gap) { return gap.second >= size; });
+  }
   uint64_t end() const { return end_; }
 
  private:
@@ -79,9 +83,11 @@ class FreeList {
   uint64_t end_ = 0;
 };
 
-uint32_t arena_on(Plan& plan, uint32_t device) {
+/// The first arena of the device that has room, or a new one.
+uint32_t arena_for(Plan& plan, std::map<uint32_t, FreeList>& free, uint32_t device, uint64_t size,
+                   uint64_t most) {
   for (uint32_t i = 0; i < plan.arenas.size(); ++i)
-    if (plan.arenas[i].device == device) return i;
+    if (plan.arenas[i].device == device && free[i].fits(size, most)) return i;
   plan.arenas.push_back({device, 0});
   return static_cast<uint32_t>(plan.arenas.size() - 1);
 }
@@ -100,7 +106,8 @@ void plan_memory(Draft& draft) {
         free[plan.buffers[old->buffer].arena].give_back(plan.buffers[old->buffer].offset_bytes,
                                                         old->size_bytes);
     PlannedBuffer& buffer = plan.buffers[life.buffer];
-    buffer.arena = arena_on(plan, buffer.device);
+    buffer.arena =
+        arena_for(plan, free, buffer.device, life.size_bytes, draft.options.max_buffer_bytes);
     buffer.offset_bytes = free[buffer.arena].take(life.size_bytes);
     if (draft.options.plan_memory) ending[life.last].push_back(&life);
   }

@@ -125,7 +125,7 @@ class Copier {
   Id reduce(Id x, const Dims& op_and_axes) {
     const Op op = static_cast<Op>(op_and_axes[0]);
     const Dims axes(op_and_axes.begin() + 1, op_and_axes.end());
-    const SplitReduction split = split_reduction(build_, op, x, axes, draft_.options.threads);
+    const SplitReduction split = split_reduction(build_, op, x, axes, draft_.options);
     if (split.first != kNoId) request(split.first);
     return split.result;
   }

@@ -45,12 +45,15 @@ Merged merge(const Dims& shape, const Dims& axes) {
 }  // namespace
 
 SplitReduction split_reduction(TensorBuilder& build, Op op, Id x, const Dims& axes,
-                               uint32_t threads) {
+                               const Options& options) {
   const Dims shape = build.shape(x);
   Dims result = shape;
   for (int64_t axis : axes) result[static_cast<size_t>(axis)] = 1;
-  const int64_t outputs = element_count(result), size = build.count(x);
-  if (threads <= 1 || outputs == 0 || outputs >= 4 * int64_t{threads} ||
+  const int64_t outputs = element_count(result), size = build.count(x), threads = options.threads;
+  // Of rows one is a thread's work at a time, of columns as many as its subgroup has items.
+  const bool columns = !shape.empty() && result.back() == shape.back();
+  const int64_t together = columns ? options.subgroup : 1;
+  if (threads <= 1 || outputs == 0 || outputs >= 4 * threads * together ||
       size / outputs < kLargeReduction)
     return {build.reduce(op, x, axes)};
 

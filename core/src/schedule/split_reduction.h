@@ -1,6 +1,7 @@
 // Large reductions with few results, in two steps, so that every thread has work.
 #pragma once
 
+#include "schedule/schedule.h"
 #include "schedule/tensor_builder.h"
 
 namespace plugrad::schedule {
@@ -13,6 +14,6 @@ struct SplitReduction {
 /// Reduces `x`. A reduction of at least 32768 elements into fewer results than 4 a thread becomes
 /// one over equal contiguous chunks and one over their results.
 SplitReduction split_reduction(TensorBuilder& build, Op op, Id x, const TensorBuilder::Dims& axes,
-                               uint32_t threads);
+                               const Options& options);
 
 }  // namespace plugrad::schedule

@@ -129,6 +129,17 @@ TEST(Plan, LargeReductionsWithFewResultsAreSplit) {
   EXPECT_EQ(kernel_count(check(t, {t.sum(x, {0, 1})}, options)), 1u);
 }
 
+TEST(Plan, SumsOfColumnsAreSplitWhereAThreadTakesManyAtOnce) {
+  Tensors t;
+  const Id x = t.buffer({40000, 9});
+  schedule::Options options;
+  options.threads = 2;
+  EXPECT_EQ(kernel_count(check(t, {t.sum(x, {0})}, options)), 1u);
+  options.subgroup = 8;
+  EXPECT_EQ(kernel_count(check(t, {t.sum(x, {0})}, options)), 2u);
+  EXPECT_EQ(kernel_count(check(t, {t.sum(t.buffer({9, 40000}), {1})}, options)), 1u);
+}
+
 TEST(Plan, PaddedOperandsOfLargeConvolutionsAreStored) {
   Tensors t;
   const Id x = t.buffer({8, 16, 28, 28}), w = t.buffer({32, 16, 3, 3});

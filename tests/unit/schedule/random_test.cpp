@@ -89,7 +89,14 @@ TEST(RandomGraphs, ComputeWhatTheyMean) {
     const auto roots = RandomGraph(seed).make(t);
     schedule::Options options;
     options.max_params = seed % 3 == 0 ? 3 : 64;
+    if (seed % 4 == 0) options.max_buffer_bytes = 512;
     const auto plan = check(t, roots, options);
+    uint64_t largest = 512;
+    for (const auto& buffer : plan.buffers)
+      largest = std::max(largest,
+                         (static_cast<uint64_t>(buffer.elem_count) * size_of(buffer.dtype) + 255) / 256 * 256);
+    for (const auto& arena : plan.arenas)
+      EXPECT_LE(arena.size_bytes, std::max(options.max_buffer_bytes, largest));
     for (const auto& step : plan.steps) EXPECT_LE(step.buffers.size(), options.max_params);
     for (const auto& ast : plan.asts) verify_kernel_ast(const_cast<Graph&>(ast->graph), ast->sink);
     if (::testing::Test::HasFailure())
