@@ -40,9 +40,12 @@ class Stopwatch {
 
 Hash128 plan_key(const Hash128& graph, uint32_t default_device, const schedule::Options& options,
                  const KernelOptions& kernels) {
-  const uint64_t words[] = {graph.high, graph.low, default_device | uint64_t{options.threads} << 32,
+  const uint64_t words[] = {graph.high,
+                            graph.low,
+                            default_device | uint64_t{options.threads} << 32,
                             options.max_params | uint64_t{options.subgroup} << 32,
-                            options.max_buffer_bytes, kernels.bits()};
+                            options.max_buffer_bytes,
+                            kernels.bits()};
   return hash128(std::as_bytes(std::span(words)));
 }
 

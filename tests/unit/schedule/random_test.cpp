@@ -93,8 +93,9 @@ TEST(RandomGraphs, ComputeWhatTheyMean) {
     const auto plan = check(t, roots, options);
     uint64_t largest = 512;
     for (const auto& buffer : plan.buffers)
-      largest = std::max(largest,
-                         (static_cast<uint64_t>(buffer.elem_count) * size_of(buffer.dtype) + 255) / 256 * 256);
+      largest = std::max(
+          largest,
+          (static_cast<uint64_t>(buffer.elem_count) * size_of(buffer.dtype) + 255) / 256 * 256);
     for (const auto& arena : plan.arenas)
       EXPECT_LE(arena.size_bytes, std::max(options.max_buffer_bytes, largest));
     for (const auto& step : plan.steps) EXPECT_LE(step.buffers.size(), options.max_params);
