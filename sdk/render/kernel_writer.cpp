@@ -107,7 +107,7 @@ std::string KernelWriter::write() {
   sdk::require(!has_local_size || dialect_.groups, PGR_STATUS_UNSUPPORTED,
                std::string("dialect ") + dialect_.name + " has groups of one work-item only");
   depth_ = dialect_.groups ? 1 : 2;
-  checks_loops_ = needs_loop_checks();
+  loops_ = plan_loops(ir_, dialect_.groups ? dialect_.groups->most_turns : 0);
   for (current_ = 0; current_ < ir_.insts().size(); ++current_)
     (this->*kWriterByOp[inst(current_).op])(current_);
   const std::string kernel =

@@ -9,6 +9,7 @@
 
 #include "plugrad/sdk/ir_view.h"
 #include "render/dialect.h"
+#include "render/loop_plan.h"
 #include "render/prelude.h"
 
 namespace plugrad::render {
@@ -56,6 +57,12 @@ class KernelWriter {
     std::string element;  // where the language is strict
     bool is_variable;     // the memory is a named variable
     Space space = Space::Global;
+  };
+
+  struct OpenLoop {
+    uint32_t number = 0;
+    std::string name, type, begin, end;
+    size_t body_at = 0;  // where its text begins
   };
 
   const pgr_ir_inst& inst(uint32_t number) const { return ir_.inst(number); }
@@ -109,14 +116,16 @@ class KernelWriter {
   bool is_repeated_by_language(const AluRow& row, uint32_t number, uint32_t which) const;
   bool is_plain_literal(uint32_t number, uint32_t which) const;
 
+  // loops (write_loop.cpp)
+  void write_loop_head(const OpenLoop& loop, const std::string& counter, const std::string& step);
+  void write_turns(const OpenLoop& loop, const std::string& first);
+  void write_loop_end();
+
   // around the kernel (write_entry.cpp)
   std::string param_name(uint32_t index) const;
   std::string param_text(uint32_t index);
   uint32_t count_params(uint32_t kind, size_t before) const;
   std::string slot_value(uint32_t index);
-  uint64_t turns_of(uint32_t loop) const;
-  bool needs_loop_checks() const;
-  void write_checked_loop(uint32_t number);
   uint64_t local_bytes() const;
   std::string array_declarations(bool of_group, bool of_item);
   std::string work_item_function();
@@ -137,8 +146,8 @@ class KernelWriter {
   std::vector<uint32_t> pending_;  // numbers of pending values, ascending
   std::vector<uint32_t> reads_;    // memories read by the expressions used since the last define
   std::set<std::string> id_names_;
-  bool checks_loops_ = false;
-  std::vector<std::string> loop_ends_;  // of the open blocks: what follows them
+  LoopPlan loops_;
+  std::vector<OpenLoop> open_loops_;
   std::string body_;
   uint32_t depth_ = 1;
   uint32_t next_val_ = 0, next_alu_ = 0, next_loop_ = 0;

@@ -71,77 +71,6 @@ void KernelWriter::write_id(uint32_t number, const char* kind, std::string_view 
   values_[number].text = name;
 }
 
-// At most so often the loop turns each time; UINT64_MAX where that is not known.
-uint64_t KernelWriter::turns_of(uint32_t loop) const {
-  const pgr_ir_inst &begin = source(loop, 0), &end = source(loop, 1);
-  int64_t most = INT64_MAX;
-  if (end.op == PGR_OP_CONST) most = static_cast<int64_t>(end.arg);
-  if (end.op == PGR_OP_PARAM) most = ir_.params()[end.arg].max;
-  if (begin.op != PGR_OP_CONST || most == INT64_MAX) return UINT64_MAX;
-  const int64_t first = static_cast<int64_t>(begin.arg);
-  return most > first ? static_cast<uint64_t>(most) - static_cast<uint64_t>(first) : 0;
-}
-
-bool KernelWriter::needs_loop_checks() const {
-  if (!dialect_.groups || dialect_.groups->most_turns == 0) return false;
-  const uint64_t most = dialect_.groups->most_turns;
-  std::vector<uint64_t> around = {1};  // turns of the open blocks, multiplied
-  uint64_t all = 0;
-  for (uint32_t i = 0; i < ir_.insts().size() && all <= most; ++i) {
-    const uint16_t op = inst(i).op;
-    if (op == PGR_OP_IF) around.push_back(around.back());
-    if (op == PGR_OP_END_IF || op == PGR_OP_END_LOOP) around.pop_back();
-    if (op != PGR_OP_LOOP) continue;
-    const uint64_t turns = turns_of(i);
-    around.push_back(turns > most ? most + 1 : std::min(around.back() * turns, most + 1));
-    all += around.back();
-  }
-  return all > most;
-}
-
-void KernelWriter::write_checked_loop(uint32_t number) {
-  const std::string end = use_name(ir_.source(number, 1));
-  const std::string begin = use_index(ir_.source(number, 0), Prec::Loose);
-  settle_all();
-  const std::string name = "idx" + std::to_string(next_loop_++);
-  line(prelude_.type(type_of(number)) + " " + name + " = " + begin + ";");
-  line("for (; " + name + " < " + end + "; ++" + name + ") {");
-  ++depth_;
-  values_[number].text = name;
-  prelude_.pointer(PGR_DTYPE_U32);
-  const std::string slot =
-      expand(dialect_.groups->slot, {{'0', std::to_string(ir_.params().size())}});
-  loop_ends_.push_back(expand(dialect_.groups->loop_check, {{'0', name}, {'1', end}, {'2', slot}}));
-}
-
-void KernelWriter::write_loop(uint32_t number) {
-  if (checks_loops_) return write_checked_loop(number);
-  const std::string begin = use_index(ir_.source(number, 0), Prec::Loose);
-  const std::string end = use_index(ir_.source(number, 1), Prec::Unary);
-  settle_all();
-  const std::string name = "idx" + std::to_string(next_loop_++);
-  line("for (" + prelude_.type(type_of(number)) + " " + name + " = " + begin + "; " + name + " < " +
-       end + "; ++" + name + ") {");
-  ++depth_;
-  values_[number].text = name;
-}
-
-void KernelWriter::write_if(uint32_t number) {
-  const std::string condition = use(ir_.source(number, 0), Prec::Loose);
-  settle_all();
-  line("if (" + condition + ") {");
-  ++depth_;
-}
-
-void KernelWriter::write_end(uint32_t number) {
-  settle_all();
-  --depth_;
-  line("}");
-  if (inst(number).op != PGR_OP_END_LOOP || !checks_loops_) return;
-  line(loop_ends_.back());
-  loop_ends_.pop_back();
-}
-
 std::string KernelWriter::param_text(uint32_t index) {
   const pgr_ir_param& param = ir_.params()[index];
   const std::string name = param_name(index);
@@ -238,7 +167,7 @@ std::string KernelWriter::work_item_function() {
                  {'B', std::to_string(count_params(PGR_PARAM_BUFFER, ir_.params().size()))},
                  {'S', std::to_string(count_params(PGR_PARAM_SCALAR, ir_.params().size()))},
                  {'L', std::to_string(local_bytes())},
-                 {'T', checks_loops_ ? "1" : "0"},
+                 {'T', loops_.may_turn_too_often ? "1" : "0"},
                  {'A', arrays}}) +
          assumptions() + array_declarations(!is_outside, true) + body_ + "}\n";
 }

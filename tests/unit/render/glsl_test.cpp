@@ -117,26 +117,44 @@ TEST_F(Glsl, SignedRemainder_IsNotTheOperator_WhichIsUndefinedBelowZero) {
   EXPECT_THAT(render(b), HasSubstr("% 7"));
 }
 
-TEST_F(Glsl, LoopsThatMayTurnTooOften_AreChecked) {
-  const auto sum = [](int64_t turns) {
-    IrBuilder b("sum");
-    const auto out = b.buffer(PGR_DTYPE_I32, 1);
-    const auto zero = b.constant_int(PGR_DTYPE_I32, 0);
-    const auto acc = b.array(PGR_SPACE_PRIVATE, PGR_DTYPE_I32, 1);
-    b.store(acc, zero, zero);
-    const auto i = b.loop(zero, b.constant_int(PGR_DTYPE_I32, turns));
-    const auto j = b.loop(zero, b.constant_int(PGR_DTYPE_I32, 100));
-    b.store(acc, zero, b.alu(PGR_OP_ADD, {b.load(acc, zero), j}));
-    b.end_loop(j);
-    b.end_loop(i);
-    b.store(out, zero, b.load(acc, zero));
-    return b;
-  };
-  EXPECT_THAT(render(sum(500)), HasSubstr("#pragma kernel(sum, 1, 0, 0, 0)"));
-  EXPECT_THAT(source_, Not(HasSubstr("params.slots[1]")));
-  EXPECT_THAT(render(sum(5000)), HasSubstr("#pragma kernel(sum, 1, 0, 0, 1)"));
-  EXPECT_THAT(source_, HasSubstr("if (idx1 < 100) P_u32(params.slots[1]).v = 1u;"));
-  EXPECT_THAT(source_, HasSubstr("if (idx0 < 5000) P_u32(params.slots[1]).v = 1u;"));
+// out[0] = a sum over `turns` (a scalar where 0) times 100.
+IrBuilder nested_sum(int64_t turns) {
+  IrBuilder b("sum");
+  const auto out = b.buffer(PGR_DTYPE_I32, 1);
+  const auto zero = b.constant_int(PGR_DTYPE_I32, 0);
+  const auto end = turns ? b.constant_int(PGR_DTYPE_I32, turns) : b.scalar(PGR_DTYPE_I32, 0, 9999);
+  const auto acc = b.array(PGR_SPACE_PRIVATE, PGR_DTYPE_I32, 1);
+  b.store(acc, zero, zero);
+  const auto i = b.loop(zero, end);
+  const auto j = b.loop(zero, b.constant_int(PGR_DTYPE_I32, 100));
+  b.store(acc, zero, b.alu(PGR_OP_ADD, {b.load(acc, zero), j}));
+  b.end_loop(j);
+  b.end_loop(i);
+  b.store(out, zero, b.load(acc, zero));
+  return b;
+}
+
+TEST_F(Glsl, LoopsThatTurnTooOften_AreUnrolled) {
+  EXPECT_THAT(render(nested_sum(500)), HasSubstr("for (int idx1 = 0; idx1 < 100; ++idx1) {"));
+  EXPECT_THAT(render(nested_sum(5000)), HasSubstr(R"(
+    for (int idx1_0 = 0; idx1_0 < 100; idx1_0 += 50) {
+      {
+      const int idx1 = idx1_0;
+      acc0 = acc0 + idx1;
+      }
+      {
+      const int idx1 = idx1_0 + 1;
+      acc0 = acc0 + idx1;
+      }
+)"));
+  EXPECT_THAT(source_, HasSubstr("#pragma kernel(sum, 1, 0, 0, 0)"));
+}
+
+TEST_F(Glsl, LoopsThatMayTurnTooOftenStill_AreChecked) {
+  EXPECT_THAT(render(nested_sum(90'000'000)), HasSubstr("#pragma kernel(sum, 1, 0, 0, 1)"));
+  EXPECT_THAT(source_, HasSubstr("if (idx0 < 90000000) P_u32(params.slots[1]).v = 1u;"));
+  // A bound that a scalar gives: with 100 turns unrolled, 9999 are few enough.
+  EXPECT_THAT(render(nested_sum(0)), HasSubstr("#pragma kernel(sum, 1, 1, 0, 0)"));
 }
 
 TEST_F(Glsl, Contraction_IsAPragma) {
