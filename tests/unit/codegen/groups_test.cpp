@@ -168,6 +168,10 @@ TEST(GroupReductions, more_than_local_memory_holds_at_once_take_turns) {
               testing::HasSubstr("reductions over 64 work-items need 256 bytes of local memory, the device has 255"));
 }
 
+TEST(LocalAxes, and_shared_reductions_are_in_the_name_of_the_kernel) {
+  EXPECT_EQ(build(matmul(16, 16, 64), "local(1, 4) group(3, 8)").name, "r_16_4_4_8_8");
+}
+
 TEST(LocalAxes, may_run_past_the_end) {
   std::vector<float> a = small_integers(19 * 23, 1), b = small_integers(23 * 17, 2);
   std::vector<float> expected(19 * 17);

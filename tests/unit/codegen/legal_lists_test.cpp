@@ -144,7 +144,10 @@ class Lists {
     for (const pgr_ir_array& array : ir.arrays())
       if (array.space == PGR_SPACE_LOCAL)
         local_bytes += array.elem_count * sdk::dtype_size(array.dtype);
-    for (const pgr_ir_inst& inst : ir.insts()) barriers += inst.op == PGR_OP_BARRIER ? 1 : 0;
+    for (const pgr_ir_inst& inst : ir.insts()) {
+      barriers += inst.op == PGR_OP_BARRIER ? 1 : 0;
+      ASSERT_LE(inst.lanes, caps.vector_lanes[PGR_DTYPE_F32]);
+    }
     EXPECT_LE(local_bytes, caps.local_bytes);
     for (size_t axis = 0; axis < 3; ++axis) {
       EXPECT_LE(code.local_size[axis], caps.max_local_size[axis]);
