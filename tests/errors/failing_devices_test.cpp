@@ -4,11 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "errors/fresh_process.h"
 #include "plugrad/optim.h"
 #include "plugrad/shutdown.h"
 #include "plugrad/tensor.h"
 #include "runtime/registry.h"
+#include "unit/base/temporary_directory.h"
 
 using namespace plugrad;
 using testing::AllOf;
@@ -132,6 +135,38 @@ TEST(BrokenDevice, WhatItThrowsAndUnknownCodesAreErrorsThatNameIt) {
     EXPECT_THAT(error_of([&] { (x * 2).to_vector<float>(); }),
                 AllOf(StartsWith("device: [copy_out"), HasSubstr("(INTERNAL)")));
     EXPECT_EQ((x * 2).to_vector<float>(), (Floats{2, 4}));
+  });
+  EXPECT_EQ(o.error, "");
+}
+
+TEST(BrokenDevice, ASourceThatItsCompilerRefusesIsShownWithItsIr) {
+  TemporaryDirectory cache;
+  Outcome o = run_in_fresh_process(
+      [&](Settings& s) {
+        s.device = "CPU";
+        s.cache_dir = cache.path();
+        s.layers = "faults:compile=1";
+      },
+      [] { (Tensor::from<float>({1, 2}) * 2.5).realize(); });
+  EXPECT_THAT(o.error, AllOf(HasSubstr("[compile] CPU:0: the compiler refused kernel E_2"),
+                             HasSubstr("1 | "), HasSubstr("its kernel IR is in ")));
+  const std::string path = o.error.substr(o.error.find(cache.path()));
+  std::ifstream block(path.substr(0, path.find(" (")));
+  EXPECT_TRUE(block.good()) << path;
+}
+
+// What is freed may be free only when the device has done the work on it.
+TEST(BrokenDevice, AnAsynchronousDeviceIsWaitedForBeforeMemoryIsAskedForAgain) {
+  Outcome o = run_behind("faults:device=REFERENCE:alloc=4:synchronize=1+", [] {
+    runtime::Registry::instance().set_plugin_options("REFERENCE", {{"withdraw", "synchrony"}});
+    runtime::Device& device = runtime::Registry::instance().find_device("REFERENCE");
+    for (int i = 0; i < 6; ++i) {
+      Tensor x = Tensor::full({100 + 100 * i}, 1.0f, DType::F32, "REFERENCE").contiguous();
+      (x + 1).realize();
+    }
+    EXPECT_GT(device.memory_stats().allocations, 4u);
+    EXPECT_THAT(error_of([&] { device.synchronize(); }), HasSubstr("synchronize number 2 fails"))
+        << "the first was within the allocation that failed, and is of no consequence there";
   });
   EXPECT_EQ(o.error, "");
 }

@@ -76,6 +76,26 @@ TEST_P(BuiltPlugin, KernelsCompileInParallelAndComeFromDiskNextTime) {
   EXPECT_EQ(kernel->disassemble().empty(), !has_compiler);
 }
 
+TEST_P(BuiltPlugin, ALaunchBeyondALimitIsToldWithItsSizesAndTheLimits) {
+  auto kernel = device().compile(multiply_add("large"), "large");
+  auto buffer = device().allocate(256);
+  Buffer* buffers[] = {buffer.get(), buffer.get(), buffer.get()};
+  const std::uint64_t scalars[] = {3};
+  try {
+    device().launch(*kernel, {.buffers = buffers,
+                              .scalars = scalars,
+                              .group_count = {64, 1, 1},
+                              .local_size = {1u << 20, 1, 1}});
+    ADD_FAILURE() << "it was launched";
+  } catch (const Error& error) {
+    const std::string said = error.what();
+    EXPECT_THAT(said, testing::HasSubstr("[launch large] " + device().name()));
+    if (said.find("LIMIT_EXCEEDED") != said.npos) {
+      EXPECT_THAT(said, testing::HasSubstr("64 x 1 x 1 groups of 1048576 x 1 x 1 work-items"));
+    }
+  }
+}
+
 // Queues, events and graphs through all layers at once: right calls pass, wrong ones are told.
 TEST_P(BuiltPlugin, QueuesAndGraphsWorkBehindLayers) {
   RegistryOptions options = options_from_settings();
