@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/settings.h"
+#include "devices/at_hand.h"
 #include "e2e/random_graph.h"
 #include "oracle/evaluator.h"
 #include "oracle/reference_options.h"
@@ -103,6 +104,15 @@ TEST_P(RandomGraphs, AgreeWithoutOptimisations) {
   const SettingScope plain([](Settings& s) { s.noopt = true; });
   for (uint64_t seed = 1; seed <= kGraphs / 3 && !HasFailure(); ++seed)
     check_graph(GetParam(), seed);
+}
+
+// Few graphs: a driver's compiler takes long for each kernel.
+TEST(OtherDevices, AgreeWithTheEvaluatorForAFewSeeds) {
+  const SettingScope strict([](Settings& s) { s.contract = false; });
+  for (const std::string& device : devices_at_hand()) {
+    if (device == "CPU:0" || device == "REFERENCE:0") continue;  // tested above, with more
+    for (uint64_t seed = 1; seed <= kGraphs / 10; ++seed) check_graph(device.c_str(), seed);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Device, RandomGraphs, testing::Values("CPU", "REFERENCE"),

@@ -146,12 +146,16 @@ Device& Registry::State::find(const Selection& selection) {
       why + describe_records(records()));
 }
 
-// What plugins that are open have instead of what the choice asks for.
+// What plugins that are open have instead of what the choice asks for, and why the one that it
+// names has nothing.
 std::string Registry::State::why_nothing(const DeviceChoice& choice) {
   std::string out;
   for (const auto& entry : entries) {
     const std::string& name = entry->record.manifest.device_name;
     bool meant = choice.plugin.empty() || choice.plugin == name;
+    if (choice.plugin == name && entry->record.state == LoadState::Absent)
+      out += fmt::format("{}: {}{}{}; ", name, entry->record.reason,
+                         entry->record.hint.empty() ? "" : ": ", entry->record.hint);
     if (entry->record.state != LoadState::Loaded || !meant) continue;
     if (choice.index)
       out += fmt::format("{} has {}; ", name, device_numbers(entry->devices.size()));
