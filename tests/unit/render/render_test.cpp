@@ -209,6 +209,28 @@ extern "C" __global__ void __launch_bounds__(8) r_4_8(f32 *restrict data0, const
   EXPECT_THAT(error_.text(), HasSubstr("dialect cuda has no vectors"));
 }
 
+// out[0] = a * b + c, and where the product has a second use, out[1] = a * b.
+IrBuilder product_and_sum(bool contract, bool has_second_use) {
+  IrBuilder b("fused");
+  b.set_contract(contract);
+  const auto out = b.buffer(PGR_DTYPE_F32, 2, kWrite), in = b.buffer(PGR_DTYPE_F32, 3, kRead);
+  const auto at = [&](int64_t index) { return b.constant_int(PGR_DTYPE_I64, index); };
+  const auto product = b.alu(PGR_OP_MUL, {b.load(in, at(0)), b.load(in, at(1))});
+  b.store(out, at(0), b.alu(PGR_OP_ADD, {b.load(in, at(2)), product}));
+  if (has_second_use) b.store(out, at(1), product);
+  return b;
+}
+
+TEST_F(Renderer, ProductOfACudaSum_MayRoundWithIt_WhereNothingElseUsesIt) {
+  ASSERT_EQ(try_render(product_and_sum(true, false).finish(), "cuda"), PGR_STATUS_OK);
+  EXPECT_THAT(source_, HasSubstr("data0[0] = mul_add(data1[0], data1[1], data1[2]);"));
+  for (const bool contract : {true, false}) {
+    ASSERT_EQ(try_render(product_and_sum(contract, contract).finish(), "cuda"), PGR_STATUS_OK);
+    EXPECT_THAT(source_, Not(HasSubstr("mul_add")));
+    EXPECT_THAT(source_, HasSubstr("#pragma clang fp contract(off)"));
+  }
+}
+
 TEST_F(Renderer, SameBlock_GivesTheSameBytes) {
   const std::string first = render(scaled_relu());
   EXPECT_EQ(render(scaled_relu()), first);
