@@ -6,6 +6,7 @@ namespace plugrad::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -188,7 +189,8 @@ TEST_F(CudaDevice, AnErrorOfTheHardware_ShowsInEveryKindOfWait) {
     pgr_event* event = nullptr;
     ASSERT_EQ(queues_.create(device_, &queue, &error_.error), PGR_STATUS_OK);
     double_.fail_work(kEccUncorrectable);
-    ASSERT_EQ(write(buffer, {1, 2}, queue), PGR_STATUS_OK) << error_.text();
+    // The failure may come before the call returns.
+    EXPECT_THAT(write(buffer, {1, 2}, queue), AnyOf(PGR_STATUS_OK, PGR_STATUS_DEVICE_LOST));
     queues_.record(device_, queue, &event, &error_.error);
     std::vector<int32_t> seen(2);
     const pgr_status status = kind == 0   ? queues_.finish(device_, queue, &error_.error)

@@ -22,7 +22,7 @@ char* pointer(CUdeviceptr at) {
 
 void report_leaks(State& state) {
   std::map<std::string, int> live;
-  for (const auto& [handle, kind] : state.handles) ++live[kind];
+  for (const auto& [handle, of] : state.handles) ++live[of.kind];
   if (!state.memory.empty()) live["allocation"] = static_cast<int>(state.memory.size());
   if (!state.pinned.empty()) live["pinned allocation"] = static_cast<int>(state.pinned.size());
   for (const auto& [kind, count] : live)
@@ -115,6 +115,7 @@ DOUBLE_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) {
   if (state.sticky == kSuccess) report_leaks(state);
   const std::lock_guard lock(state.mutex);
   state.sticky = kSuccess;
+  for (const auto& [handle, of] : state.handles) of.end();
   state.handles.clear();
   for (const auto& [begin, size] : state.memory) std::free(const_cast<char*>(begin));
   for (const auto& [begin, size] : state.pinned) std::free(const_cast<char*>(begin));
@@ -234,7 +235,7 @@ DOUBLE_EXPORT int cuda_double_live(const char* kind) {
   State& state = State::get();
   const std::lock_guard lock(state.mutex);
   int count = 0;
-  for (const auto& [handle, of_kind] : state.handles) count += of_kind == kind;
+  for (const auto& [handle, of] : state.handles) count += of.kind == kind;
   if (!std::strcmp(kind, "allocation")) count = static_cast<int>(state.memory.size());
   if (!std::strcmp(kind, "pinned")) count = static_cast<int>(state.pinned.size());
   return count;

@@ -55,7 +55,7 @@ void keep_ptx(const char* text) {
 
 template <typename T>
 T* make(const char* kind, T* made) {
-  State::get().add(made, kind);
+  State::get().add(made, kind, [made] { delete made; });
   return made;
 }
 
@@ -64,8 +64,9 @@ T* make(const char* kind, T* made) {
 DOUBLE_EXPORT CUresult cuStreamCreate(Stream** out, unsigned) {
   DOUBLE_ENTER(true);
   auto stream = std::make_shared<Stream>();
-  *out = make("stream", stream.get());
+  *out = stream.get();
   State& state = State::get();
+  state.add(*out, "stream", [handle = *out] { State::get().streams.erase(handle); });
   const std::lock_guard lock(state.mutex);
   state.streams[*out] = std::move(stream);
   return kSuccess;
@@ -139,6 +140,7 @@ DOUBLE_EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, si
   DOUBLE_ENTER(true);
   expect_pinned(from, size);
   return submit(stream, [=] {
+    linger();
     check_device_memory(pointer(to), size);
     std::memcpy(pointer(to), from, size);
   });
@@ -148,6 +150,7 @@ DOUBLE_EXPORT CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t s
   DOUBLE_ENTER(true);
   expect_pinned(to, size);
   return submit(stream, [=] {
+    linger();
     check_device_memory(pointer(from), size);
     std::memcpy(to, pointer(from), size);
   });

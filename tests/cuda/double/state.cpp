@@ -100,15 +100,15 @@ bool State::is_live(void* handle, const char* kind) {
   {
     const std::lock_guard lock(mutex);
     const auto found = handles.find(handle);
-    if (found != handles.end() && found->second == kind) return true;
+    if (found != handles.end() && found->second.kind == kind) return true;
   }
   violate(std::string("a handle that is no live ") + kind);
   return false;
 }
 
-void State::add(void* handle, const char* kind) {
+void State::add(void* handle, const char* kind, std::function<void()> end) {
   const std::lock_guard lock(mutex);
-  handles[handle] = kind;
+  handles[handle] = {kind, std::move(end)};
 }
 
 bool State::remove(void* handle, const char* kind) {
@@ -138,10 +138,13 @@ std::vector<void*>& context_stack() {
   return stack;
 }
 
+void linger() {
+  ::usleep(20);
+}
+
 void run_work(const std::function<void()>& work, bool is_mark) {
   State& state = State::get();
   if (is_mark) return work();
-  ::usleep(20);
   CUresult injected = kSuccess;
   {
     const std::lock_guard lock(state.mutex);

@@ -59,7 +59,7 @@ struct Event {
   std::shared_ptr<Mark> mark;  // nullptr: never recorded
 };
 
-// Work in order on a thread of its own, each piece a little late: who does not wait sees old bytes.
+// Work in order on a thread of its own.
 class Stream {
  public:
   Stream();
@@ -108,7 +108,11 @@ class State {
   int context_users = 0;
   std::map<const char*, uint64_t> memory, pinned;  // begin and size of live ones
   uint64_t used_bytes = 0;
-  std::map<void*, std::string> handles;                // live ones and their kind
+  struct Handle {
+    std::string kind;
+    std::function<void()> end;  // with its context
+  };
+  std::map<void*, Handle> handles;                     // live ones
   std::map<Stream*, std::shared_ptr<Stream>> streams;  // kept by who waits
 
   // Faults to inject: the nth next call of a function, or the next work of a stream.
@@ -125,7 +129,7 @@ class State {
   // Before a call does its work: the injected failure, or the one that the context is in.
   CUresult enter(const char* function, bool needs_context);
   bool is_live(void* handle, const char* kind);
-  void add(void* handle, const char* kind);
+  void add(void* handle, const char* kind, std::function<void()> end);
   // False, and a violation, where it is none of ours.
   bool remove(void* handle, const char* kind);
   void set_sticky(CUresult result, const std::string& why);
@@ -135,6 +139,8 @@ class State {
 // Of the calling thread.
 std::vector<void*>& context_stack();
 
+// A copy takes a little while, so that who does not wait for it sees old bytes.
+void linger();
 // On a stream: what a fault of it does to the context.
 void run_work(const std::function<void()>& work, bool is_mark);
 // Throws Fault unless the bytes lie in live memory of the device.
