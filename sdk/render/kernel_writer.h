@@ -110,6 +110,7 @@ class KernelWriter {
 
   // ALU (write_alu.cpp)
   const AluRow& row_for(uint32_t number) const;
+  bool has_zero(uint32_t number) const;
   bool fits(const AluRow& row, uint32_t number) const;
   void find_mul_adds();
   void write_mul_add(uint32_t number, uint32_t product);

@@ -27,6 +27,15 @@ bool is_narrow(Type type) {
 
 }  // namespace
 
+bool KernelWriter::has_zero(uint32_t number) const {
+  for (uint32_t i = 0; i < inst(number).src_count; ++i) {
+    const pgr_ir_inst& one = source(number, i);
+    const uint64_t magnitude = ~uint64_t{0} >> (65 - bits_of(one.dtype));
+    if (one.op == PGR_OP_CONST && (one.arg & magnitude) == 0) return true;
+  }
+  return false;
+}
+
 bool KernelWriter::fits(const AluRow& row, uint32_t number) const {
   const pgr_ir_inst& self = inst(number);
   if (row.op != self.op || !(row.classes & class_of(source(number, 0).dtype))) return false;
@@ -34,6 +43,7 @@ bool KernelWriter::fits(const AluRow& row, uint32_t number) const {
   if (row.when == When::Single) return source(number, 0).dtype == PGR_DTYPE_F32;
   if (row.when == When::Narrow) return is_narrow(type_of(number));
   if (row.when == When::Lanes) return self.lanes > 1;
+  if (row.when == When::WithZero) return has_zero(number);
   const pgr_ir_inst& right = source(number, 1);
   if (right.op != PGR_OP_CONST) return false;
   if (row.when == When::SafeDivisor) {

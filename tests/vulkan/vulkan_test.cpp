@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <numeric>
 
 #include "base/settings.h"
@@ -138,4 +139,29 @@ TEST_F(Vulkan, ASourceThatIsRefused_SaysWhere) {
     EXPECT_THAT(e.what(), HasSubstr("too_large"));
     EXPECT_THAT(e.what(), HasSubstr("100000"));
   }
+}
+
+// llvmpipe simplifies sums and products with a constant 0, as no float may be.
+TEST_F(Vulkan, AConstantZero_IsAFloatLikeAnyOther) {
+  IrBuilder b("zeros");
+  b.set_groups(4);
+  auto in = b.buffer(PGR_DTYPE_F32, 4), product = b.buffer(PGR_DTYPE_F32, 4),
+       sum = b.buffer(PGR_DTYPE_F32, 4);
+  auto id = b.group_id(0), zero = b.constant_float(PGR_DTYPE_F32, 0), x = b.load(in, id);
+  b.store(product, id, b.alu(PGR_OP_MUL, {zero, x}));
+  b.store(sum, id, b.alu(PGR_OP_ADD, {x, zero}));
+  auto kernel = device().compile(b.finish(), "zeros");
+  const std::array<float, 4> x_values = {-1, INFINITY, -0.0f, 3};
+  std::array<float, 4> products{}, sums{};
+  auto given = device().allocate(16), first = device().allocate(16), second = device().allocate(16);
+  given->copy_in(x_values.data(), 16);
+  Buffer* buffers[] = {given.get(), first.get(), second.get()};
+  device().launch(*kernel, {.buffers = buffers, .scalars = {}, .group_count = {4, 1, 1}});
+  first->copy_out(products.data(), 16);
+  second->copy_out(sums.data(), 16);
+  EXPECT_TRUE(products[0] == 0 && std::signbit(products[0]));
+  EXPECT_TRUE(std::isnan(products[1]));
+  EXPECT_TRUE(products[3] == 0 && !std::signbit(products[3]));
+  EXPECT_TRUE(sums[2] == 0 && !std::signbit(sums[2]));
+  EXPECT_EQ(sums[3], 3);
 }
