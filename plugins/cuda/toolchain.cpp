@@ -34,7 +34,8 @@ const ClangTarget& clang_target(unsigned compute_capability) {
   return *best;
 }
 
-const Nvrtc* find_nvrtc(const ToolchainChoice& choice) {
+// nullptr: Clang is to be taken, also where NVRTC has no architecture for an old GPU any more.
+const Nvrtc* find_nvrtc(const ToolchainChoice& choice, unsigned compute_capability) {
   using Compiler = ToolchainChoice::Compiler;
   if (choice.compiler == Compiler::Clang) return nullptr;
   std::string reason;
@@ -43,6 +44,7 @@ const Nvrtc* find_nvrtc(const ToolchainChoice& choice) {
   sdk::require(nvrtc || !is_needed, PGR_STATUS_NOT_FOUND,
                "NVRTC cannot be opened: " + reason +
                    "; install the CUDA toolkit's libnvrtc, or leave the option compiler at auto");
+  if (nvrtc && !is_needed && nvrtc->target_for(compute_capability) == 0) return nullptr;
   return nvrtc;
 }
 
@@ -135,7 +137,7 @@ bool read_option(ToolchainChoice& choice, std::string_view key, std::string_view
 
 void compile(pgr_plugin& plugin, const ToolchainChoice& choice, const CompileJob& job,
              CompiledCode& out) {
-  if (const Nvrtc* nvrtc = find_nvrtc(choice))
+  if (const Nvrtc* nvrtc = find_nvrtc(choice, job.compute_capability))
     compile_by_nvrtc(*nvrtc, choice, job, out);
   else
     compile_by_clang(plugin, job, out);
@@ -143,7 +145,7 @@ void compile(pgr_plugin& plugin, const ToolchainChoice& choice, const CompileJob
 
 std::string toolchain_text(const ToolchainChoice& choice, unsigned compute_capability) {
   const std::string revision = std::string("cuda ") + kRevision + " ";
-  if (const Nvrtc* nvrtc = find_nvrtc(choice))
+  if (const Nvrtc* nvrtc = find_nvrtc(choice, compute_capability))
     return revision + "NVRTC " + nvrtc->version() + " " +
            nvrtc_arch(*nvrtc, choice, compute_capability);
   const ClangTarget& target = clang_target(compute_capability);
