@@ -31,9 +31,9 @@ shaderc_compile_options_t options() {
     shaderc_compile_options_set_forced_version_profile(own, 460, shaderc_profile_core);
     shaderc_compile_options_set_optimization_level(own, shaderc_optimization_level_zero);
     // Which groups fit is the device's to say, by its limits; 64 along z is glslang's idea.
-    for (const shaderc_limit limit : {shaderc_limit_max_compute_work_group_size_x,
-                                      shaderc_limit_max_compute_work_group_size_y,
-                                      shaderc_limit_max_compute_work_group_size_z})
+    for (const shaderc_limit limit :
+         {shaderc_limit_max_compute_work_group_size_x, shaderc_limit_max_compute_work_group_size_y,
+          shaderc_limit_max_compute_work_group_size_z})
       shaderc_compile_options_set_limit(own, limit, INT_MAX);
     return own;
   }();
