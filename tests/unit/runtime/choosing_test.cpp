@@ -38,8 +38,11 @@ TEST_F(Choosing, TheRuleTakesTheHighestPriorityThatIsNotSoftware) {
 TEST_F(Choosing, TheRuleDoesNotOpenWhatHasNoHardwareHere) {
   Registry registry(plugins.options("", ""));
   EXPECT_EQ(registry.default_device().name(), "HIGH:0");
-  for (const LoadRecord& record : registry.records())
-    if (record.manifest.name == "emulated") EXPECT_EQ(record.state, LoadState::Available);
+  for (const LoadRecord& record : registry.records()) {
+    if (record.manifest.name == "emulated") {
+      EXPECT_EQ(record.state, LoadState::Available);
+    }
+  }
 }
 
 TEST_F(Choosing, SelectionsByExample) {
