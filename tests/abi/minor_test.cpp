@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 
 #include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "abi/minor_host.h"
 #include "plugrad/sdk/ir_builder.h"
@@ -29,20 +31,26 @@ std::vector<std::byte> addition() {
 struct Plugin {
   std::string path;
   uint32_t minor;       // of its headers
-  bool needs_renderer;  // "renderer": "c" in its manifest
+  std::string renderer;  // the SDK's dialect that its manifest names; empty: it has its own
 };
 
 void PrintTo(const Plugin& plugin, std::ostream* out) {
   *out << plugin.path;
 }
 
+std::string renderer_in_manifest_of(std::filesystem::path plugin) {
+  std::ifstream manifest(plugin.replace_extension(".json"));
+  return nlohmann::json::parse(manifest).value("renderer", "");
+}
+
 std::vector<Plugin> plugins() {
-  std::vector<Plugin> out = {{FROZEN_PLUGIN, PGR_API_MINOR - 1, true},
-                             {NEXT_PLUGIN, PGR_API_MINOR, true}};
+  std::vector<Plugin> out = {{FROZEN_PLUGIN, PGR_API_MINOR - 1, "c"},
+                             {NEXT_PLUGIN, PGR_API_MINOR, "c"}};
   for (const auto& entry : std::filesystem::directory_iterator(PLUGIN_DIRECTORY))
-    if (entry.path().extension() == ".so") out.push_back({entry.path(), PGR_API_MINOR - 1, false});
+    if (entry.path().extension() == ".so")
+      out.push_back({entry.path(), PGR_API_MINOR - 1, renderer_in_manifest_of(entry.path())});
   for (const auto& entry : std::filesystem::recursive_directory_iterator(KEPT_PLUGINS))
-    if (entry.path().extension() == ".so") out.push_back({entry.path(), 0, true});
+    if (entry.path().extension() == ".so") out.push_back({entry.path(), 0, "c"});
   return out;
 }
 
@@ -108,6 +116,12 @@ class Session {
     query("pgr.runner", PGR_STRUCT_RUNNER_API, runner_);
     query("pgr.compiler", PGR_STRUCT_COMPILER_API, compiler_);
     find_renderer();
+    uint32_t count = 0;
+    ok(api_.device_count(api_.plugin, &count, error_.get()));
+    if (count == 0) {  // no hardware here, which is no error and has a reason
+      EXPECT_GT(error_->message_size, 0u);
+      return false;
+    }
     ok(api_.device_open(api_.plugin, 0, nullptr, 0, 0, &device_, error_.get()));
     return device_ != nullptr;
   }
@@ -123,7 +137,7 @@ class Session {
   void find_renderer() {
     const pgr_string name = to_pgr("pgr.renderer"), library = to_pgr("plugrad_render");
     const void* theirs = nullptr;
-    if (plugin_.needs_renderer)
+    if (!plugin_.renderer.empty())
       ok(MinorHost::open_component(host_.table()->host, &library, &name, minor_, &theirs,
                                    error_.get()));
     else
@@ -161,14 +175,14 @@ class Session {
     desc->ir_bytes = ir.size();
     Cut_OPTION dialect(minor_);
     dialect->key = to_pgr("dialect");
-    dialect->value = to_pgr("c");
-    if (plugin_.needs_renderer) {
+    dialect->value = to_pgr(plugin_.renderer);
+    if (!plugin_.renderer.empty()) {
       desc->options = dialect.get();
       desc->option_count = 1;
     }
     desc->option_stride = dialect->struct_size;
     Cut_BLOB source(minor_);
-    ok(renderer_.render(plugin_.needs_renderer ? nullptr : device_, desc.get(), source.get(),
+    ok(renderer_.render(plugin_.renderer.empty() ? device_ : nullptr, desc.get(), source.get(),
                         error_.get()));
     std::string out(static_cast<const char*>(source->data), source->size);
     if (source->release) source->release(source.get());

@@ -102,10 +102,13 @@ KernelRequest request_of(UserKernelPtr user, runtime::Device& device) {
   return request;
 }
 
-// A device may lack a dtype altogether: nothing of it can be brought there.
+// A device may lack a dtype altogether: nothing of it can be brought there. Integers of 64 bits are
+// pairs of words where it has no better.
 void require_storable(const schedule::PlannedBuffer& buffer, const runtime::Device& device) {
   const uint32_t held = device.caps().storage_dtypes;
-  if (held == 0 || held >> static_cast<uint32_t>(buffer.dtype) & 1) return;
+  const auto holds = [&](DType dtype) { return held >> static_cast<uint32_t>(dtype) & 1; };
+  const bool is_wide = buffer.dtype == DType::I64 || buffer.dtype == DType::U64;
+  if (held == 0 || holds(buffer.dtype) || (is_wide && holds(DType::U32))) return;
   fail(ErrorKind::Unsupported,
        "[realize] {} ({}) does not hold {}: cast to a dtype that it holds before the values go "
        "there, or use another device",

@@ -30,8 +30,9 @@ data::Dataset strokes(int64_t count, uint64_t seed) {
 }
 
 template <class Net>
-std::vector<double> train(Net& net, const data::Dataset& set, int64_t batch, int64_t steps) {
-  optim::Adam opt(nn::parameters(net), {.lr = 1e-3});
+std::vector<double> train(Net& net, const data::Dataset& set, int64_t batch, int64_t steps,
+                          double learning_rate = 1e-3) {
+  optim::Adam opt(nn::parameters(net), {.lr = learning_rate});
   std::vector<double> losses;
   for (auto [x, y] : set.batches(batch, {.shuffle = true, .seed = 1, .steps = steps})) {
     opt.zero_grad();
@@ -48,7 +49,7 @@ std::vector<double> losses_on(const std::string& device) {
   Device::set_default_device(device);
   Tensor::manual_seed(1);
   MnistSmall net;
-  std::vector<double> losses = train(net, strokes(64, 2), 16, 4);
+  std::vector<double> losses = train(net, strokes(64, 2), 16, 8, 1e-2);
   Device::set_default_device(before);
   return losses;
 }
