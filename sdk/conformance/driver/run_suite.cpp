@@ -62,9 +62,15 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
+// From the current directory where the file lies below it, so that a report names no machine.
+std::string as_typed(const std::string& path) {
+  const fs::path whole = fs::canonical(path);
+  const fs::path below = whole.lexically_relative(fs::current_path());
+  return (below.empty() || *below.begin() == ".." ? whole : below).string();
+}
+
 std::string command_of(const Options& options) {
-  std::string command =
-      "plugrad conformance --plugin " + quoted(fs::canonical(options.plugin_path).string());
+  std::string command = "plugrad conformance --plugin " + quoted(as_typed(options.plugin_path));
   if (options.device_index) command += fmt::format(" --index {}", options.device_index);
   for (const auto& [key, value] : options.device_options)
     command += " --option " + quoted(key + "=" + value);
