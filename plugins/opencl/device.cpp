@@ -26,7 +26,9 @@ pgr_status info(pgr_device* device, pgr_device_info* out, pgr_error* error) {
     PGR_INIT(own, DEVICE_INFO);
     own.stable_id = sdk::to_pgr(facts.stable_id);
     own.name = sdk::to_pgr(facts.name);
-    own.arch = sdk::to_pgr(facts.version);
+    // "OpenCL 3.0"; vendors write a sentence behind it.
+    own.arch = sdk::to_pgr(
+        std::string_view(facts.version).substr(0, facts.version.find(' ', sizeof "OpenCL")));
     own.vendor = sdk::to_pgr(facts.vendor);
     own.driver = sdk::to_pgr(facts.driver);
     own.memory_bytes = facts.memory_bytes;

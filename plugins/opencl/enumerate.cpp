@@ -181,7 +181,7 @@ std::vector<DeviceFacts> enumerate_devices(std::string& why) {
   if (code != CL_SUCCESS || count == 0) {
     why = "the OpenCL loader knows no platform (" + code_name(code) +
           "): install the OpenCL driver (ICD) of your GPU's vendor, or pocl-opencl-icd, which runs "
-          "on the CPU; its .icd file belongs in /etc/OpenCL/vendors";
+          "on the CPU; its .icd file belongs in /etc/OpenCL/vendors, or where OCL_ICD_VENDORS says";
     return devices;
   }
   std::vector<cl_platform_id> platforms(count);

@@ -4,6 +4,7 @@
 #include <shaderc/shaderc.h>
 #include <spirv-tools/libspirv.h>
 
+#include <algorithm>
 #include <climits>
 #include <memory>
 
@@ -55,9 +56,11 @@ std::vector<uint32_t> compile_glsl(std::string_view source, const std::string& n
       shaderc_result_release);
   sdk::require(result != nullptr, PGR_STATUS_OUT_OF_HOST_MEMORY, "shaderc gave no result");
   log = shaderc_result_get_error_message(result.get());
+  const size_t fault = std::min(log.find("error:"), log.size());
   sdk::require(
       shaderc_result_get_compilation_status(result.get()) == shaderc_compilation_status_success,
-      PGR_STATUS_COMPILE_FAILED, "shaderc refuses kernel " + name + ": " + log.substr(0, 300));
+      PGR_STATUS_COMPILE_FAILED,
+      "shaderc refuses kernel " + name + ": " + log.substr(fault, log.find('\n', fault) - fault));
   const auto* words = reinterpret_cast<const uint32_t*>(shaderc_result_get_bytes(result.get()));
   return {words, words + shaderc_result_get_length(result.get()) / sizeof(uint32_t)};
 }

@@ -62,7 +62,9 @@ pgr_status device_count(pgr_plugin* plugin, uint32_t* out_count, pgr_error* erro
       const bool has_no_driver = e.native_code() == VK_ERROR_INCOMPATIBLE_DRIVER;
       sdk::report(error, PGR_STATUS_OK,
                   has_no_driver ? std::string(e.what()) +
-                                      ": no Vulkan driver is installed (/usr/share/vulkan/icd.d); "
+                                      ": no Vulkan driver is installed (/usr/share/vulkan/icd.d), "
+                                      "or VK_DRIVER_FILES or "
+                                      "VK_ICD_FILENAMES hides it; "
                                       "install mesa-vulkan-drivers or the card's own"
                                 : e.what(),
                   e.native_code());

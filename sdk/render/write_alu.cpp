@@ -71,8 +71,11 @@ bool KernelWriter::is_plain_literal(uint32_t number, uint32_t which) const {
   const bool is_left_of_shift = which == 0 && (self.op == PGR_OP_SHL || self.op == PGR_OP_SHR);
   if (literal.op != PGR_OP_CONST || !sdk::dtype_info(literal.dtype)->is_int || is_left_of_shift)
     return false;
-  if (self.lanes > 1 || static_cast<int64_t>(literal.arg) != static_cast<int32_t>(literal.arg))
-    return false;
+  const bool is_signed = sdk::dtype_info(literal.dtype)->is_signed;
+  const bool fits_int = is_signed
+                            ? static_cast<int64_t>(literal.arg) == static_cast<int32_t>(literal.arg)
+                            : literal.arg <= INT32_MAX;
+  if (self.lanes > 1 || !fits_int) return false;
   for (uint32_t i = 0; i < self.src_count; ++i)
     if (source(number, i).op != PGR_OP_CONST) return true;
   return false;

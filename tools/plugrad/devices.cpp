@@ -27,8 +27,9 @@ Found find() {
   try {
     found.default_name = Registry::instance().default_device().name();
   } catch (const Error&) {
-    // A machine without any device is worth a listing; a selection that fits none is an error.
-    if (!found.devices.empty()) throw;
+    // Without any device, or where those that are left are never a default, the list says enough; a
+    // selection that fits none is an error.
+    if (!found.devices.empty() && !settings().device.empty()) throw;
   }
   return found;
 }
@@ -63,6 +64,10 @@ Json to_json(const Found& found) {
   for (const runtime::Device* device : found.devices)
     document["devices"].push_back({{"name", device->name()},
                                    {"plugin", device->plugin_name()},
+                                   {"model", device->info().name},
+                                   {"uuid", device->info().stable_id},
+                                   {"driver", device->info().driver},
+                                   {"software", device->info().is_software},
                                    {"arch", device->info().arch},
                                    {"memory_bytes", device->info().memory_bytes},
                                    {"claims", device->claims()}});

@@ -113,7 +113,7 @@ class Decomposer {
     fail(ErrorKind::Unsupported,
          "[codegen] the device has no {} for {} and nothing to make it of; {}", op_info(op).name,
          name_of(dtype),
-         dtype == DType::F64 ? "cast to f32, or use a device with f64" : "cast to another dtype");
+         dtype == DType::F64 ? "cast to f32, or use a device that has it, such as CPU" : "cast to another dtype");
   }
 
   Id by_op(Id id, DType dtype) {
