@@ -65,6 +65,18 @@ struct Api {
   std::string missing;  // why the loader cannot be used; empty: it can
 };
 
+// The functions of cl_khr_command_buffer; the driver has them, not the loader.
+struct CommandBufferApi {
+  clCreateCommandBufferKHR_fn create = nullptr;
+  clReleaseCommandBufferKHR_fn release = nullptr;
+  clFinalizeCommandBufferKHR_fn finalize = nullptr;
+  clEnqueueCommandBufferKHR_fn enqueue = nullptr;
+  clCommandNDRangeKernelKHR_fn launch = nullptr;
+  void* copy = nullptr;                // its parameters depend on the version
+  bool copy_takes_properties = false;  // from 0.9.5 on
+  bool is_simultaneous = false;        // replayed again before the former replay is done
+};
+
 // Opened at the first call; lives as long as the process.
 const Api& api();
 

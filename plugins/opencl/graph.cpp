@@ -1,25 +1,11 @@
 // "pgr.graph": launches and copies, checked once and queued again at each replay in the order
-// given, which every node's dependencies allow.
-#include <variant>
-
-#include "runner.h"
-
-namespace plugrad::opencl {
-namespace {
-
-struct LaunchNode {
-  pgr_kernel* kernel = nullptr;
-  LaunchSize size;
-  std::vector<std::shared_ptr<Range>> buffers;
-  std::vector<uint64_t> scalars;
-};
-using Node = std::variant<LaunchNode, CopyWork>;
-
-}  // namespace
-}  // namespace plugrad::opencl
+// given, which every node's dependencies allow: as a command buffer or one by one.
+#include "command_buffer.h"
 
 struct pgr_graph {
   std::vector<plugrad::opencl::Node> nodes;
+  std::unique_ptr<plugrad::opencl::CommandBuffer> recorded;  // of the nodes as they are
+  bool is_refused = false;  // the driver did not take it as a command buffer
 };
 
 namespace plugrad::opencl {
@@ -96,6 +82,7 @@ pgr_status patch_buffer(pgr_device*, pgr_graph* graph, uint32_t number, uint32_t
     if (auto* launch = std::get_if<LaunchNode>(&node)) {
       if (slot >= launch->buffers.size()) refuse_slot("buffer", slot, number);
       launch->buffers[slot] = buffer->range;
+      graph->recorded.reset();
       return;
     }
     if (slot >= 2) refuse_slot("buffer", slot, number);
@@ -104,6 +91,7 @@ pgr_status patch_buffer(pgr_device*, pgr_graph* graph, uint32_t number, uint32_t
     (slot == 0 ? changed.dst : changed.src) = buffer->range;
     check_copy(changed);
     node = std::move(changed);
+    graph->recorded.reset();
   });
 }
 
@@ -113,6 +101,7 @@ pgr_status patch_scalar(pgr_device*, pgr_graph* graph, uint32_t number, uint32_t
     auto* launch = std::get_if<LaunchNode>(&node_of(graph, number));
     if (!launch || slot >= launch->scalars.size()) refuse_slot("scalar", slot, number);
     launch->scalars[slot] = bits;
+    graph->recorded.reset();
   });
 }
 
@@ -121,7 +110,8 @@ void enqueue(pgr_device& device, cl_command_queue queue, const LaunchNode& launc
   pgr_kernel& kernel = *launch.kernel;
   const std::lock_guard lock(kernel.arguments_mutex);
   set_arguments(
-      device, kernel, [&](uint32_t i) { return launch.buffers[i]->handle; }, launch.scalars.data());
+      device, kernel.handle, kernel.shape, [&](uint32_t i) { return launch.buffers[i]->handle; },
+      launch.scalars.data());
   device.check(api().clEnqueueNDRangeKernel(queue, kernel.handle, launch.size.axes, nullptr,
                                             launch.size.global.data(), launch.size.local.data(), 0,
                                             nullptr, nullptr),
@@ -129,10 +119,28 @@ void enqueue(pgr_device& device, cl_command_queue queue, const LaunchNode& launc
   ++device.kernels_launched;
 }
 
+// Whether the graph is queued. Where the driver refuses, the list will say what is wrong, if
+// anything is.
+bool enqueue_recorded(pgr_device& device, cl_command_queue queue, pgr_graph& graph) {
+  if (!device.command_buffers || graph.is_refused) return false;
+  try {
+    if (!graph.recorded)
+      graph.recorded =
+          std::make_unique<CommandBuffer>(device, *device.command_buffers, graph.nodes);
+    graph.recorded->enqueue(queue);
+    return true;
+  } catch (const sdk::StatusError&) {
+    graph.recorded.reset();
+    graph.is_refused = true;
+    return false;
+  }
+}
+
 pgr_status replay(pgr_device* device, pgr_queue* queue, pgr_graph* graph, pgr_error* error) {
   return sdk::guard(error, [&] {
     sdk::require(graph != nullptr, PGR_STATUS_INVALID_ARGUMENT, "graph is NULL");
     const cl_command_queue on = queue_of(*device, queue);
+    if (enqueue_recorded(*device, on, *graph)) return;
     for (const Node& node : graph->nodes) {
       if (const auto* launch = std::get_if<LaunchNode>(&node))
         enqueue(*device, on, *launch);

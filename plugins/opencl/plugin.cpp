@@ -1,6 +1,5 @@
 // opencl: kernels become OpenCL C, which the driver of any vendor compiles and runs.
-#include "plugin.h"
-
+#include "command_buffer.h"
 #include "plugrad/sdk/entry.h"
 #include "plugrad/sdk/options.h"
 
@@ -43,6 +42,7 @@ std::unique_ptr<pgr_device> open(pgr_plugin& plugin, const DeviceFacts& facts) {
   device->context = api().clCreateContext(properties, 1, &facts.id, nullptr, nullptr, &code);
   device->check(code, "cannot open " + facts.name + " (clCreateContext)");
   device->queue = make_queue(*device);
+  device->command_buffers = find_command_buffers(facts);
   return device;
 }
 

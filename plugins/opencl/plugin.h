@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,9 +27,10 @@ struct pgr_device {
   plugrad::opencl::DeviceFacts facts;
   cl_context context = nullptr;
   cl_command_queue queue = nullptr;  // what a NULL pgr_queue stands for
+  std::optional<plugrad::opencl::CommandBufferApi> command_buffers;  // where graphs use them
   std::atomic<bool> is_lost{false};
   std::atomic<uint64_t> used_bytes{0};
-  std::atomic<uint64_t> kernels_launched{0}, bytes_copied{0};
+  std::atomic<uint64_t> kernels_launched{0}, bytes_copied{0}, command_buffers_replayed{0};
 
   std::mutex queues_mutex;
   std::set<pgr_queue*> queues;

@@ -57,7 +57,8 @@ pgr_status counter(pgr_device* device, uint32_t index, pgr_counter* out, pgr_err
       const std::atomic<uint64_t>& value;
     };
     const Row rows[] = {{"kernels_launched", "1", device->kernels_launched},
-                        {"bytes_copied", "bytes", device->bytes_copied}};
+                        {"bytes_copied", "bytes", device->bytes_copied},
+                        {"command_buffers_replayed", "1", device->command_buffers_replayed}};
     sdk::require(
         index < std::size(rows), PGR_STATUS_NOT_FOUND,
         "no counter " + std::to_string(index) + "; there are " + std::to_string(std::size(rows)));

@@ -136,7 +136,8 @@ pgr_status launch(pgr_device* device, pgr_queue* queue, pgr_kernel* kernel,
     {
       const std::lock_guard lock(kernel->arguments_mutex);
       set_arguments(
-          *device, *kernel, [&](uint32_t i) { return own.buffers[i]->range->handle; }, own.scalars);
+          *device, kernel->handle, kernel->shape,
+          [&](uint32_t i) { return own.buffers[i]->range->handle; }, own.scalars);
       device->check(
           api().clEnqueueNDRangeKernel(queue_of(*device, queue), kernel->handle, size.axes, nullptr,
                                        size.global.data(), size.local.data(), 0, nullptr,

@@ -29,19 +29,19 @@ struct LaunchSize {
 LaunchSize check_launch(const pgr_device& device, const pgr_kernel& kernel,
                         const pgr_launch_desc& desc);
 
-// The caller holds the kernel's arguments_mutex. A NULL buffer handle is one of size 0.
+// Nobody else sets this kernel's arguments meanwhile. A NULL buffer handle is one of size 0.
 template <typename HandleOf>
-void set_arguments(pgr_device& device, pgr_kernel& kernel, const HandleOf& handle_of,
-                   const uint64_t* scalars) {
+void set_arguments(pgr_device& device, cl_kernel kernel, const KernelShape& shape,
+                   const HandleOf& handle_of, const uint64_t* scalars) {
   cl_uint buffers = 0, scalar = 0;
-  for (cl_uint i = 0; i < kernel.shape.param_bytes.size(); ++i) {
-    const uint8_t bytes = kernel.shape.param_bytes[i];
+  for (cl_uint i = 0; i < shape.param_bytes.size(); ++i) {
+    const uint8_t bytes = shape.param_bytes[i];
     cl_int code = CL_SUCCESS;
     if (bytes > 0) {
-      code = api().clSetKernelArg(kernel.handle, i, bytes, scalars + scalar++);
+      code = api().clSetKernelArg(kernel, i, bytes, scalars + scalar++);
     } else {
       const cl_mem memory = handle_of(buffers++);
-      code = api().clSetKernelArg(kernel.handle, i, sizeof memory, memory ? &memory : nullptr);
+      code = api().clSetKernelArg(kernel, i, sizeof memory, memory ? &memory : nullptr);
     }
     device.check(code, "clSetKernelArg");
   }

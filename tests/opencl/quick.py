@@ -1,6 +1,6 @@
 """The quick conformance of OPENCL; exit code 77, a skipped test, where there is no such device.
 
-usage: quick.py PLUGRAD
+usage: quick.py PLUGRAD [PLUGIN [OPTION ...]]    PLUGIN: a library to judge in place of OPENCL's
 """
 import json
 import subprocess
@@ -15,7 +15,8 @@ def main():
     if not any(d["name"].startswith("OPENCL") for d in json.loads(shown.stdout)["devices"]):
         print("no OPENCL device: install pocl-opencl-icd to run this test")
         return SKIPPED
-    return subprocess.run([plugrad, "conformance", "--device", "OPENCL", "--quick"]).returncode
+    judged = ["--plugin", *sys.argv[2:]] if len(sys.argv) > 2 else ["--device", "OPENCL"]
+    return subprocess.run([plugrad, "conformance", "--quick", *judged]).returncode
 
 
 if __name__ == "__main__":
