@@ -4,6 +4,7 @@
 // " before that, and a launch does what the kernel's name says.
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -36,9 +37,9 @@ struct pgr_program {
 namespace {
 
 constexpr std::uint64_t kMemoryBytes = 64 << 20;
-std::uint64_t used_bytes = 0;
+std::atomic<std::uint64_t> used_bytes = 0;
 pgr_plugin plugin;
-int open_devices = 0;
+std::atomic<int> open_devices = 0;
 
 pgr_string text(std::string_view s) {
   return {s.data(), s.size()};
@@ -87,9 +88,10 @@ pgr_status caps(pgr_device*, pgr_device_caps* out, pgr_error*) {
 
 // pgr.allocator
 pgr_status alloc(pgr_device*, const pgr_alloc_desc* desc, pgr_buffer** out, pgr_error* error) {
-  if (desc->size_bytes > kMemoryBytes - used_bytes)
+  if (used_bytes.fetch_add(desc->size_bytes) + desc->size_bytes > kMemoryBytes) {
+    used_bytes -= desc->size_bytes;
     return answer(error, PGR_STATUS_OUT_OF_MEMORY, "the fake's 64 MiB are used up");
-  used_bytes += desc->size_bytes;
+  }
   auto* data = static_cast<unsigned char*>(std::malloc(desc->size_bytes));
   std::memset(data, desc->flags & PGR_ALLOC_ZERO ? 0 : 0xCD, desc->size_bytes);
   *out = new pgr_buffer{desc->size_bytes, data};
