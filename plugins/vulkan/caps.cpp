@@ -83,7 +83,6 @@ pgr_device_caps make_caps(const Facts& facts) {
   caps.storage_dtypes = groups.storage;
   caps.denormals =
       facts.floats.shaderDenormPreserveFloat32 ? PGR_DENORMALS_PRESERVE : PGR_DENORMALS_UNSPECIFIED;
-  caps.contract_supported = !facts.is_software();
   for (uint32_t d = PGR_DTYPE_BOOL; d < PGR_DTYPE_COUNT; ++d) caps.vector_lanes[d] = 1;
   caps.subgroup_size = facts.subgroup_size;
   caps.has_local = 1;

@@ -93,10 +93,7 @@ pgr_status compile(pgr_device* device, const pgr_compile_desc* desc, pgr_blob* o
       throw;
     }
     KernelNote note = read_note(source, name);
-    FloatModes modes = device ? modes_of(device->facts) : FloatModes();
-    modes.contract =
-        own.contract == PGR_CONTRACT_ALLOWED && source.find("#pragma contract(on)") != source.npos;
-    words = with_float_modes(words, modes);
+    words = with_float_modes(words, device ? modes_of(device->facts) : FloatModes());
     sdk::require(read_local_size(words, note.local_size), PGR_STATUS_COMPILE_FAILED,
                  "the source of kernel " + name + " names no local size");
     sdk::give_blob(out_binary, wrap_module(note, words, target_of(device)));

@@ -138,8 +138,7 @@ std::vector<uint32_t> with_float_modes(const std::vector<uint32_t>& words,
                                 (one.op >= 19 && one.op <= kOpFunction);
     if (!has_decorations && has_modes && is_after_names) {
       has_decorations = true;
-      if (!modes.contract)
-        for (uint32_t id : module.math) out.add(kOpDecorate, {id, kNoContraction});
+      for (uint32_t id : module.math) out.add(kOpDecorate, {id, kNoContraction});
     }
     const auto begin = words.begin() + static_cast<ptrdiff_t>(one.at);
     out.words.insert(out.words.end(), begin, begin + one.words);
