@@ -15,7 +15,8 @@ struct FloatModes {
 
 // Adds execution modes for the widths that the module has, and NoContraction to its arithmetic on
 // floats, also where contraction is allowed: without it Mesa's drivers reorder far more than a
-// product and its sum. The words are a module of glslang's; one that is cut short comes back as it is.
+// product and its sum. The words are a module of glslang's; one that is cut short comes back as it
+// is.
 std::vector<uint32_t> with_float_modes(const std::vector<uint32_t>& words, const FloatModes& modes);
 
 // The size of a group, from the module; false where it does not say.
