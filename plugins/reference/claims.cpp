@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plugrad/sdk/guard.h"
+#include "plugrad/sdk/tensor_core.h"
 
 namespace plugrad::reference {
 namespace {
@@ -62,8 +63,9 @@ uint32_t claimed_dtypes(const sdk::OpInfo& op) {
       return kBool;
     case PGR_OP_ATOMIC_ADD:
       return kInts | kFloats;
-    case PGR_OP_NOP:
     case PGR_OP_WMMA:
+      return bit(PGR_DTYPE_F16) | bit(PGR_DTYPE_BF16) | bit(PGR_DTYPE_F32);
+    case PGR_OP_NOP:
       return 0;
     default:
       return kAll;
@@ -155,6 +157,13 @@ Claims make_claims(std::string_view text) {
   return claims;
 }
 
+std::vector<pgr_tensor_core> tensor_cores_of(const Claims& claims) {
+  std::vector<pgr_tensor_core> cores;
+  for (uint32_t dtype : {PGR_DTYPE_F16, PGR_DTYPE_BF16, PGR_DTYPE_F32})
+    if (claims.dtypes_of(PGR_OP_WMMA) & bit(dtype)) cores.push_back(sdk::make_warp_core(dtype));
+  return cores;
+}
+
 void take_shape(Claims& claims, std::string_view shape) {
   sdk::require(shape == "cpu" || shape == "gpu", PGR_STATUS_INVALID_ARGUMENT,
                "shape: \"" + std::string(shape) + "\" is not cpu or gpu");
@@ -166,7 +175,7 @@ namespace {
 
 void require_bit(const Claims& claims, const sdk::IrView& ir, uint32_t number, uint32_t dtype) {
   const uint16_t op = ir.inst(number).op;
-  if (claims.op_dtypes[op] & bit(dtype)) return;
+  if (claims.dtypes_of(op) & bit(dtype)) return;
   throw sdk::StatusError(PGR_STATUS_UNSUPPORTED,
                          "kernel " + ir.name() + ", instruction " + std::to_string(number) + ": " +
                              std::string(sdk::op_info(op)->name) + " on " +
@@ -184,6 +193,8 @@ void require_claimed(const Claims& claims, const sdk::IrView& ir) {
       const uint32_t operand = inst.op == PGR_OP_WHERE ? 1 : 0;
       require_bit(claims, ir, i, ir.inst(ir.source(i, operand)).dtype);
       if (inst.op == PGR_OP_CAST) require_bit(claims, ir, i, inst.dtype);
+    } else if (inst.op == PGR_OP_WMMA) {
+      require_bit(claims, ir, i, ir.inst(ir.source(i, 0)).dtype);
     } else if (inst.dtype != PGR_DTYPE_VOID) {
       require_bit(claims, ir, i, inst.dtype);
     } else if (inst.op == PGR_OP_BARRIER) {

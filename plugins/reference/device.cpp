@@ -34,7 +34,7 @@ void limit_as_gpu(pgr_device_caps& caps) {
 pgr_device_caps make_caps(const Claims& claims) {
   pgr_device_caps caps;
   PGR_INIT(caps, DEVICE_CAPS);
-  for (int op = 0; op < 64; ++op) caps.op_dtypes[op] = claims.op_dtypes[op];
+  for (uint32_t op = 0; op < 64; ++op) caps.op_dtypes[op] = claims.dtypes_of(op);
   caps.storage_dtypes = claims.op_dtypes[PGR_OP_LOAD] & claims.op_dtypes[PGR_OP_STORE];
   caps.denormals = PGR_DENORMALS_PRESERVE;
   for (uint32_t d = PGR_DTYPE_BOOL; d < PGR_DTYPE_COUNT; ++d)
@@ -75,7 +75,13 @@ pgr_status info(pgr_device*, pgr_device_info* out, pgr_error* error) {
 }
 
 pgr_status caps(pgr_device* device, pgr_device_caps* out, pgr_error* error) {
-  return sdk::guard(error, [&] { sdk::fill(out, make_caps(device->claims)); });
+  return sdk::guard(error, [&] {
+    pgr_device_caps own = make_caps(device->claims);
+    own.tensor_cores = device->tensor_cores.data();
+    own.tensor_core_count = static_cast<uint32_t>(device->tensor_cores.size());
+    own.tensor_core_stride = sizeof(pgr_tensor_core);
+    sdk::fill(out, own);
+  });
 }
 
 pgr_status memory_stats(pgr_device* device, pgr_memory_stats* out, pgr_error* error) {

@@ -75,6 +75,7 @@ pgr_status device_open(pgr_plugin* plugin, uint32_t index, const pgr_option* opt
     auto device = std::make_unique<pgr_device>();
     device->plugin = plugin;
     device->claims = read_claims(options, option_count, option_stride, plugin->claims);
+    device->tensor_cores = tensor_cores_of(device->claims);
     if (!device->claims.is_synchronous)
       device->queues.push_back(device->own_queue = std::make_shared<WorkQueue>());
     device->opened_ns = device_now_ns(*device);

@@ -26,6 +26,7 @@ struct pgr_plugin {
 struct pgr_device {
   pgr_plugin* plugin = nullptr;
   plugrad::reference::Claims claims;
+  std::vector<pgr_tensor_core> tensor_cores;
   std::atomic<uint64_t> used_bytes{0};
   std::atomic<uint64_t> kernels_launched{0}, bytes_copied{0};
   uint64_t opened_ns = 0;  // the device's clock starts there

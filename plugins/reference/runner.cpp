@@ -7,7 +7,7 @@
 namespace plugrad::reference {
 namespace {
 
-pgr_status load(pgr_device*, const void* binary, uint64_t size, pgr_program** out,
+pgr_status load(pgr_device* device, const void* binary, uint64_t size, pgr_program** out,
                 pgr_error* error) {
   return sdk::guard(error, [&] {
     sdk::require(out != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out is NULL");
@@ -17,7 +17,8 @@ pgr_status load(pgr_device*, const void* binary, uint64_t size, pgr_program** ou
     } catch (const sdk::StatusError& e) {
       throw sdk::StatusError(PGR_STATUS_BAD_BINARY, e.what());
     }
-    *out = new pgr_program{{std::make_shared<const sdk::Interpreter>(std::move(*ir))}};
+    *out = new pgr_program{
+        {std::make_shared<const sdk::Interpreter>(std::move(*ir), device->tensor_cores)}};
   });
 }
 

@@ -1,7 +1,10 @@
 // What a block uses against what a device claims.
+#include <algorithm>
+
 #include "conformance/device.h"
 #include "conformance/test.h"
 #include "plugrad/sdk/ir_view.h"
+#include "plugrad/sdk/tensor_core.h"
 
 namespace plugrad::conformance {
 namespace {
@@ -25,10 +28,22 @@ void require_alu(const Device& device, const sdk::IrView& ir, uint32_t number) {
   if (inst.op == PGR_OP_CAST) require_op(device, inst.op, inst.dtype);
 }
 
+// The widest operand of this dtype that a tensor core has: it may be moved, whatever the vectors.
+uint32_t operand_lanes(const pgr_device_caps& caps, const pgr_ir_inst& inst) {
+  uint32_t widest = 1;
+  if (sdk::op_info(inst.op)->op_class == PGR_OP_CLASS_ALU) return widest;
+  for (const pgr_tensor_core& core : sdk::tensor_cores_of(caps)) {
+    if (core.dtype_in == inst.dtype) widest = std::max({widest, core.elems_a, core.elems_b});
+    if (core.dtype_out == inst.dtype) widest = std::max(widest, core.elems_c);
+  }
+  return widest;
+}
+
 void require_inst(const Device& device, const sdk::IrView& ir, uint32_t number) {
   const pgr_ir_inst& inst = ir.inst(number);
   const pgr_device_caps& caps = device.caps();
-  if (inst.lanes > 1 && inst.dtype != PGR_DTYPE_VOID && inst.lanes > caps.vector_lanes[inst.dtype])
+  if (inst.lanes > 1 && inst.dtype != PGR_DTYPE_VOID &&
+      inst.lanes > caps.vector_lanes[inst.dtype] && inst.lanes > operand_lanes(caps, inst))
     lacks(std::to_string(inst.lanes) + " lanes of " + std::string(sdk::dtype_name(inst.dtype)));
   if ((inst.op == PGR_OP_LOCAL_ID || inst.op == PGR_OP_BARRIER) && !caps.has_local)
     lacks("groups of work-items that meet (has_local)");
@@ -36,6 +51,8 @@ void require_inst(const Device& device, const sdk::IrView& ir, uint32_t number) 
     require_alu(device, ir, number);
   else if (inst.op == PGR_OP_ATOMIC_ADD || inst.op == PGR_OP_STORE)
     require_op(device, inst.op, ir.inst(ir.source(number, 2)).dtype);
+  else if (inst.op == PGR_OP_WMMA)
+    require_op(device, inst.op, ir.inst(ir.source(number, 0)).dtype);
   else if (inst.dtype != PGR_DTYPE_VOID)
     require_op(device, inst.op, inst.dtype);
 }

@@ -68,6 +68,8 @@ StepKind kind_of(uint16_t op) {
       return StepKind::If;
     case PGR_OP_BARRIER:
       return StepKind::Barrier;
+    case PGR_OP_WMMA:
+      return StepKind::Wmma;
     default:
       return StepKind::Alu;
   }
@@ -101,6 +103,10 @@ Step make_step(Program& p, uint32_t number) {
   for (size_t i = 0; i < sources.size() && i < 4; ++i) {
     step.src[i] = p.slot_of[sources[i]];
     step.stride[i] = p.ir.inst(sources[i]).lanes > 1 ? 1 : 0;
+  }
+  if (step.kind == StepKind::Wmma) {
+    check_wmma(p, number);
+    p.team = p.tensor_cores[inst.arg].threads;
   }
   if (inst.op == PGR_OP_VECTOR) step.parts = vector_parts(p, number);
   if (step.kind == StepKind::Alu) {
@@ -178,7 +184,8 @@ void check_group_bytes(const Program& p) {
 
 }  // namespace
 
-Interpreter::Program::Program(IrView view) : ir(std::move(view)) {
+Interpreter::Program::Program(IrView view, std::span<const pgr_tensor_core> cores)
+    : ir(std::move(view)), tensor_cores(cores.begin(), cores.end()) {
   assign_slots(*this);
   place_arrays(*this);
   check_group_bytes(*this);
@@ -193,7 +200,8 @@ Interpreter::Program::Program(IrView view) : ir(std::move(view)) {
   link_blocks(*this, step_of);
 }
 
-Interpreter::Interpreter(IrView ir) : program_(std::make_unique<Program>(std::move(ir))) {}
+Interpreter::Interpreter(IrView ir, std::span<const pgr_tensor_core> tensor_cores)
+    : program_(std::make_unique<Program>(std::move(ir), tensor_cores)) {}
 Interpreter::~Interpreter() = default;
 Interpreter::Interpreter(Interpreter&&) noexcept = default;
 const IrView& Interpreter::ir() const {

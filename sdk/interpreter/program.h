@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plugrad/sdk/interpreter.h"
+#include "plugrad/sdk/tensor_core.h"
 
 namespace plugrad::sdk {
 
@@ -30,6 +31,7 @@ enum class StepKind : uint8_t {
   EndLoop,
   If,
   Barrier,
+  Wmma,
   End,
 };
 
@@ -58,7 +60,7 @@ struct Region {
 };
 
 struct Interpreter::Program {
-  explicit Program(IrView view);
+  Program(IrView view, std::span<const pgr_tensor_core> cores);
 
   IrView ir;
   std::vector<Step> steps;
@@ -68,7 +70,15 @@ struct Interpreter::Program {
   std::vector<uint32_t> scalar_params;  // and the number of that parameter
   uint64_t private_bytes = 0, local_bytes = 0;
   std::vector<uint64_t> array_offsets;  // by array, within the private or the local area
+  std::vector<pgr_tensor_core> tensor_cores;
+  uint32_t team = 1;  // work-items, one after the other, that share each WMMA
 };
+
+// Throws StatusError (UNSUPPORTED) unless the kernel's WMMA is as its tensor core says, and
+// StatusError (INVALID_ARGUMENT) where the group is no whole number of teams.
+void check_wmma(const Interpreter::Program& program, uint32_t number);
+// D = A * B + C for one team; `slots` has the slots of each of its items.
+void run_wmma(const pgr_tensor_core& core, const Step& step, std::span<uint64_t* const> slots);
 
 // nullptr where the verifier would have refused the instruction.
 AluFn find_alu(uint32_t op, uint32_t dtype);

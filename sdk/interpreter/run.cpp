@@ -1,5 +1,6 @@
 // Runs groups one after the other. The work-items of a group each run up to the next barrier in
-// turn, which gives what any order that respects barriers may give.
+// turn, which gives what any order that respects barriers may give. Those that share a tensor core
+// meet at each WMMA, too.
 #include <algorithm>
 #include <cstring>
 
@@ -16,7 +17,7 @@ struct WorkItem {
   std::vector<Region> regions;  // parameters, then arrays
   std::vector<std::byte> private_memory;
   uint32_t local_id[3] = {};
-  uint32_t step = 0;  // where it stopped: at a BARRIER, or at End
+  uint32_t step = 0;  // where it stopped: at a BARRIER, a WMMA, or at End
 };
 
 class GroupRunner {
@@ -25,6 +26,7 @@ class GroupRunner {
   void run_group(const uint64_t (&group_id)[3]);
 
  private:
+  void run_team(std::span<WorkItem> team);
   void run_item(WorkItem& item);
   std::byte* locate(const WorkItem& item, const Step& step, uint64_t index, uint32_t lane) const;
   void load(WorkItem& item, const Step& step) const;
@@ -96,7 +98,8 @@ void GroupRunner::run_group(const uint64_t (&group_id)[3]) {
   }
   const uint32_t end = static_cast<uint32_t>(program_.steps.size()) - 1;
   do {
-    for (WorkItem& item : items_) run_item(item);
+    for (size_t first = 0; first < items_.size(); first += program_.team)
+      run_team(std::span(items_).subspan(first, program_.team));
     check_barrier();
     // All stopped at one step: behind a barrier they go on together.
     if (items_[0].step != end)
@@ -104,6 +107,27 @@ void GroupRunner::run_group(const uint64_t (&group_id)[3]) {
     else
       return;
   } while (true);
+}
+
+// Until all items stand at a barrier or at the end.
+void GroupRunner::run_team(std::span<WorkItem> team) {
+  for (;;) {
+    for (WorkItem& item : team) run_item(item);
+    const Step& step = program_.steps[team[0].step];
+    const auto is_at_wmma = [&](const WorkItem& item) {
+      return program_.steps[item.step].kind == StepKind::Wmma;
+    };
+    const auto other =
+        std::ranges::find_if(team, [&](const WorkItem& item) { return item.step != team[0].step; });
+    if (other != team.end() && (is_at_wmma(*other) || is_at_wmma(team[0])))
+      fail(is_at_wmma(team[0]) ? step : program_.steps[other->step],
+           "the work-items that share a tensor core do not all reach it");
+    if (!is_at_wmma(team[0])) return;
+    std::vector<uint64_t*> slots;
+    for (WorkItem& item : team) slots.push_back(item.slots.data());
+    run_wmma(program_.tensor_cores[step.arg], step, slots);
+    for (WorkItem& item : team) ++item.step;
+  }
 }
 
 void GroupRunner::check_barrier() const {
@@ -168,6 +192,7 @@ void GroupRunner::run_item(WorkItem& item) {
         }
         break;
       case StepKind::Barrier:
+      case StepKind::Wmma:
       case StepKind::End:
         item.step = at;
         return;

@@ -286,6 +286,8 @@ void IrVerifier::check_vector(uint32_t number) {
     expect(number, src(number, 2).dtype == self.dtype && src(number, 2).lanes == self.lanes,
            "source 2 is not of the result's type");
     expect(number, src(number, 0).dtype == src(number, 1).dtype, "sources 0 and 1 differ in dtype");
+    expect(number, src(number, 0).dtype != PGR_DTYPE_BOOL && self.dtype != PGR_DTYPE_BOOL,
+           "bool is not multiplied");
     return;
   }
   uint32_t total = 0;

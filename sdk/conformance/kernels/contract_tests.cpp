@@ -91,22 +91,4 @@ void add_contract_tests(Tests& tests) {
   }
 }
 
-// No lane layout of WMMA is published, so that a claim of one could not be tested.
-void add_tensor_core_tests(Tests& tests) {
-  Test test;
-  test.id = "l2.wmma.layout";
-  test.op = "wmma";
-  test.level = Level::L2;
-  test.run = [](Context& context) {
-    const pgr_device_caps& caps = context.device().caps();
-    if (caps.tensor_core_count == 0 && caps.op_dtypes[PGR_OP_WMMA] == 0)
-      throw Unsupported("the device does not claim tensor cores");
-    throw Failed(
-        fmt::format("the device claims {} tensor cores; this version publishes no lane "
-                    "layout, so that none may be claimed (docs/kernel-ir.md)",
-                    caps.tensor_core_count));
-  };
-  tests.push_back(std::move(test));
-}
-
 }  // namespace plugrad::conformance

@@ -139,7 +139,7 @@ TEST(Control, WmmaIsUnsupported) {
     FAIL();
   } catch (const StatusError& e) {
     EXPECT_EQ(e.status(), PGR_STATUS_UNSUPPORTED);
-    EXPECT_STREQ(e.what(), "the interpreter does not run WMMA on f32");
+    EXPECT_STREQ(e.what(), "kernel k, instruction 1: WMMA by tensor core 0 of a device that has 0");
   }
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 
+#include "plugrad/plugin_api/device.h"
 #include "plugrad/sdk/ir_view.h"
 
 namespace plugrad::sdk {
@@ -28,9 +29,10 @@ struct InterpreterLaunch {
 
 class Interpreter {
  public:
-  // Throws StatusError: INVALID_ARGUMENT for a block that does not decode, UNSUPPORTED for WMMA,
+  // `tensor_cores` is the table that WMMA numbers; it is copied. Throws StatusError: INVALID_ARGUMENT
+  // for a block that does not decode, UNSUPPORTED for a WMMA that is not as its tensor core,
   // LIMIT_EXCEEDED for a group whose values and arrays need more than 4 GiB.
-  explicit Interpreter(IrView ir);
+  explicit Interpreter(IrView ir, std::span<const pgr_tensor_core> tensor_cores = {});
   ~Interpreter();
   Interpreter(Interpreter&&) noexcept;
 
@@ -41,8 +43,8 @@ class Interpreter {
   void check(const InterpreterLaunch& launch) const;
 
   // Any thread, any number at once. Throws StatusError: INVALID_ARGUMENT where the launch does not
-  // fit the kernel, LAUNCH_FAILED where an index leaves its buffer or array, or a barrier is not
-  // reached by all work-items of a group; the message names instruction, index and limits.
+  // fit the kernel, LAUNCH_FAILED where an index leaves its buffer or array, a barrier is not
+  // reached by all work-items of a group, or a WMMA by all that share it; the message names instruction, index and limits.
   void run(const InterpreterLaunch& launch) const;
 
   struct Program;
