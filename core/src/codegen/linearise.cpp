@@ -41,7 +41,7 @@ class Lineariser {
     group_reducer_.start(ids.items, group_reduced_types());
     uint32_t block = kNone;
     if (ids.inside) block = writer_.inst(PGR_OP_IF, DType::Void, 1, {*ids.inside});
-    for (const StoreGroup& group : store_groups()) store_nest(group);
+    store_nests(store_groups(), 0);
     if (block != kNone) writer_.inst(PGR_OP_END_IF, DType::Void, 1, {block});
     if (needs_pairs(writer_, *kernel_.caps)) writer_ = split_into_pairs(writer_, *kernel_.caps);
     return writer_.finish(name, size_, kernel_.options.contract ? PGR_IR_FLAG_CONTRACT : 0);
@@ -118,17 +118,60 @@ class Lineariser {
     return groups;
   }
 
-  void store_nest(const StoreGroup& group) {
+  static Nodes roots_of(const Graph& g, std::span<const StoreGroup> groups) {
     Nodes roots;
-    for (Id store : group.stores)
-      for (Id s : graph_.sources(store)) roots.push_back(s);
+    for (const StoreGroup& group : groups)
+      for (Id store : group.stores)
+        for (Id s : g.sources(store)) roots.push_back(s);
+    return roots;
+  }
+
+  // Reductions that several of the groups need, and that none of their loops from `depth` on repeats.
+  Nodes shared_reduces(std::span<const StoreGroup> groups, size_t depth) {
+    std::map<Id, uint32_t> users;
+    uint64_t inside = 0;
+    for (const StoreGroup& group : groups) {
+      if (group.gate != kNoId) return {};
+      for (size_t i = depth; i < group.loops.size(); ++i) inside |= open_.bit(group.loops[i]);
+      const Nodes roots = roots_of(graph_, {&group, 1});
+      for (Id id : needed(roots))
+        if (graph_[id].op == Op::Reduce && value_[id] == kNone) ++users[id];
+    }
+    Nodes shared;
+    for (const auto& [id, count] : users)
+      if (count > 1 && (open_[id] & inside) == 0) shared.push_back(id);
+    return shared;
+  }
+
+  // Groups of which the first `depth` loops are open. What several need of the loops around them, as a row's main
+  // part and its rest do, is made once.
+  void store_nests(std::span<const StoreGroup> groups, size_t depth) {
+    const size_t scope = begin_scope();
+    if (groups.size() > 1) emit_level(shared_reduces(groups, depth), 0);
+    for (size_t first = 0, end = 0; first < groups.size(); first = end) {
+      end = first + 1;
+      const auto next_loop = [&](const StoreGroup& g) { return depth < g.loops.size() ? g.loops[depth] : kNoId; };
+      const Id loop = next_loop(groups[first]);
+      while (loop != kNoId && end < groups.size() && next_loop(groups[end]) == loop) ++end;
+      const auto together = groups.subspan(first, end - first);
+      if (together.size() > 1 && !shared_reduces(together, depth + 1).empty()) {
+        nest({loop}, {}, [&] { store_nests(together, depth + 1); });
+        continue;
+      }
+      for (const StoreGroup& group : together) store_nest(group, depth);
+    }
+    end_scope(scope);
+  }
+
+  void store_nest(const StoreGroup& group, size_t depth) {
+    const Nodes roots = roots_of(graph_, {&group, 1});
     uint32_t block = kNone;
     const size_t scope = begin_scope();
     if (group.gate != kNoId) {
       emit_level({&group.gate, 1}, 0);
       block = writer_.inst(PGR_OP_IF, DType::Void, 1, {value_[group.gate]});
     }
-    nest(group.loops, roots, [&] {
+    nest({group.loops.begin() + static_cast<ptrdiff_t>(depth), group.loops.end()}, roots, [&] {
       emit_stores(group);
     });
     if (block != kNone) writer_.inst(PGR_OP_END_IF, DType::Void, 1, {block});

@@ -30,6 +30,7 @@ class Chooser {
       changed = store_shared() || changed;
       if (!changed) break;
     }
+    compute_with_rows();
     // What is stored to keep kernels within limits may leave a Reduce to several kernels.
     while (limit_kernels(draft_) | store_shared_reductions()) {
     }
@@ -86,6 +87,18 @@ class Chooser {
     });
   }
 
+  /// Consumers first: what the kernel of a row's sum computes moves with it.
+  void compute_with_rows() {
+    for (size_t i = draft_.live.size(); i-- > 0;) {
+      const Id id = draft_.live[i];
+      demand_.update(draft_, id);
+      if (draft_.stored[id] == 0 || !computes_once(draft_, demand_, id)) continue;
+      draft_.stored[id] = 0;
+      draft_.of_rows[id] = 1;
+      demand_.update(draft_, id);
+    }
+  }
+
   /// Sources first: what is stored makes those above it cheap.
   bool store_shared() {
     bool changed = false;
@@ -128,6 +141,7 @@ class Chooser {
 void choose_stored(Draft& draft) {
   draft.stored.assign(draft.graph.size(), 0);
   draft.like_matmul.assign(draft.graph.size(), 0);
+  draft.of_rows.assign(draft.graph.size(), 0);
   Chooser(draft).run();
 }
 

@@ -70,6 +70,7 @@ void Demand::update(const Draft& draft, Id node) {
     const Id by = ends ? c : kernel[c];
     kernel[node] = kernel[node] == kNoId || kernel[node] == by ? by : kMany;
   }
+  if (draft.of_rows[node] != 0) ratio[node] = std::min(ratio[node], 1.0f);
   if (draft.stored[node] != 0) kernel[node] = node;
 }
 

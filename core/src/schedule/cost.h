@@ -43,6 +43,10 @@ struct Demand {
   void update(const Draft& draft, Id node);
 };
 
+/// Whether the one kernel that reads the stored value can compute it outside of its inner loops, as
+/// the maximum of each row in the kernel that reads the row again. `demand` holds for its consumers.
+bool computes_once(Draft& draft, const Demand& demand, Id node);
+
 /// Most distinct stored values that a kernel may read: stores values inside until every kernel
 /// keeps to it. Also cuts chains that grew too deep for one kernel. Returns whether anything was
 /// stored.

@@ -15,7 +15,8 @@ void KernelLowering::begin() {
   first_.resize(draft_.graph.size(), kNone);
   touched_.clear();
   places_.clear();
-  loops_.assign(1, Loops{0, 0, {}});
+  loops_.assign(1, Loops{0, 0, 0, {}});
+  runs_.clear();
   params_.clear();
   outputs_.clear();
   ranges_.clear();
@@ -37,6 +38,7 @@ LoweredKernel KernelLowering::lower(const std::vector<Id>& outputs) {
     outputs_.push_back({node, kNoId, kNoId});
     params_.push_back(node);
   }
+  find_phases(outputs);
   std::vector<Id> stores;
   for (Id node : outputs) stores.push_back(store(node));
   ast->sink = simplifier(g.add(Op::Sink, DType::Void, stores));
@@ -91,7 +93,47 @@ Id KernelLowering::lower_value(Id root, ListId index) {
   return places_[top].value;
 }
 
+void KernelLowering::find_phases(const std::vector<Id>& outputs) {
+  const Graph& g = draft_.graph;
+  phase_.resize(g.size(), 0);
+  Reachable reachable;
+  const auto is_read = [&](Id id) { return output(id) == nullptr && is_leaf(id); };
+  for (Id id : reachable.from(g, outputs, is_read)) {
+    phase_[id] = 0;
+    if (is_read(id)) continue;
+    for (Id s : g.sources(id)) phase_[id] = std::max(phase_[id], phase_[s]);
+    phase_[id] += g[id].op == Op::Reduce ? 1 : 0;
+  }
+}
+
+/// The reduce loops along which a node of the kernel runs, as bits.
+uint64_t KernelLowering::runs_along(Id id) {
+  for (Id at = static_cast<Id>(runs_.size()); at <= id; ++at) {
+    uint64_t runs = 0;
+    for (Id s : graph_->sources(at)) runs |= runs_[s];
+    if ((*graph_)[at].op == Op::Range)
+      for (size_t i = 1; i < loops_.size(); ++i)
+        if (std::ranges::find(loops_[i].ranges, at) != loops_[i].ranges.end())
+          runs |= uint64_t{1} << std::min<size_t>(i, 63);
+    runs_.push_back(runs);
+  }
+  return runs_[id];
+}
+
+/// Of the reduce loops `loops` and those around them, the innermost that the index or the gate runs
+/// along: a maximum of a row that is needed for each element of a sum over the row is the same for
+/// all of them.
+uint32_t KernelLowering::loops_around(ListId index, Id gate, uint32_t loops) {
+  if (loops == 0) return 0;
+  uint64_t runs = gate == kNoId ? 0 : runs_along(gate);
+  for (Id i : index_of(index)) runs |= runs_along(i);
+  while (loops != 0 && (runs >> std::min<uint32_t>(loops, 63) & 1) == 0)
+    loops = loops_[loops].outer;
+  return loops;
+}
+
 uint32_t KernelLowering::place(Id node, ListId index, Id gate, uint32_t loops) {
+  loops = loops_around(index, gate, loops);
   for (uint32_t at = first_[node]; at != kNone; at = places_[at].next) {
     const Place& p = places_[at];
     if (p.index == index && p.gate == gate && p.loops == loops) return at;
@@ -176,18 +218,18 @@ void KernelLowering::enter_reduce(Place& at) {
   const auto from = draft_.shapes[draft_.graph[at.node].src[0]];
   Dims sizes;
   for (int64_t axis : list.subspan(1)) sizes.push_back(from[static_cast<size_t>(axis)]);
-  at.inner_loops = loops_for(at.loops, sizes);
+  at.inner_loops = loops_for(at.loops, sizes, phase_[at.node]);
   std::vector<Id> index = index_of(at.index);
   for (size_t i = 1; i < list.size(); ++i)
     index[static_cast<size_t>(list[i])] = loops_[at.inner_loops].ranges[i - 1];
   at.inner_index = index_list(index);
 }
 
-uint32_t KernelLowering::loops_for(uint32_t outer, const Dims& sizes) {
+uint32_t KernelLowering::loops_for(uint32_t outer, const Dims& sizes, uint32_t phase) {
   const ListId key = graph_->list(sizes);
   for (uint32_t i = 1; i < loops_.size(); ++i)
-    if (loops_[i].outer == outer && loops_[i].sizes == key) return i;
-  Loops loops{outer, key, {}};
+    if (loops_[i].outer == outer && loops_[i].sizes == key && loops_[i].phase == phase) return i;
+  Loops loops{outer, key, phase, {}};
   for (int64_t size : sizes)
     loops.ranges.push_back(make_range(*graph_, size, next_axis_++, AxisKind::Reduce));
   loops_.push_back(std::move(loops));

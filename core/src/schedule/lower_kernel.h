@@ -45,6 +45,7 @@ class KernelLowering {
   struct Loops {
     uint32_t outer;
     ListId sizes;
+    uint32_t phase;  // Reduces inside one another have different ones
     std::vector<Id> ranges;
   };
   // An output: where its element of this iteration is stored, and what it is, once known.
@@ -69,7 +70,10 @@ class KernelLowering {
   bool zero_outside(Id value, Id gate) const;
   bool is_leaf(Id node) const;
   const Output* output(Id node) const;
-  uint32_t loops_for(uint32_t outer, const Dims& sizes);
+  uint32_t loops_for(uint32_t outer, const Dims& sizes, uint32_t phase);
+  uint32_t loops_around(ListId index, Id gate, uint32_t loops);
+  uint64_t runs_along(Id id);
+  void find_phases(const std::vector<Id>& outputs);
   Id param(Id node);
   ListId index_list(std::span<const Id> index);
   std::vector<Id> index_of(ListId list) const;
@@ -87,6 +91,8 @@ class KernelLowering {
   std::vector<Place> places_;
   std::vector<uint32_t> stack_;
   std::vector<Loops> loops_;
+  std::vector<uint32_t> phase_;  // by draft node of this kernel: Reduces on the longest way down
+  std::vector<uint64_t> runs_;  // by node of the kernel
   std::vector<Id> params_;
 };
 

@@ -31,8 +31,13 @@ struct Vectoriser {
     return kNoId;
   }
 
+  // What a reduction over lanes of its own makes stays as it is: its Iota is the same node.
   Id at_lane(Id id, Id iota, int64_t lane) {
-    const std::pair<Id, Id> map[] = {{iota, g.index(lane)}};
+    std::vector<std::pair<Id, Id>> map = {{iota, g.index(lane)}};
+    Reachable reachable;
+    const auto is_still = [&](Id node) { return !open.depends(node, iota); };
+    for (Id node : reachable.from(g, std::span(&id, 1), is_still))
+      if (is_still(node)) map.emplace_back(node, node);
     return simplify(substitute(g, id, map));
   }
 

@@ -205,11 +205,14 @@ AxisKind inner_kind(const Optimisation& change) {
   }
 }
 
-// Whether the range is a loop of the store or of a reduction below it.
-bool runs_in(const Graph& g, OpenRanges& open, Id store, Id range) {
-  if (open.depends(store, range)) return true;
-  const std::vector<Id> reduces = nodes_of(g, store, Op::Reduce);
-  return std::ranges::any_of(reduces, [&](Id reduce) { return closes(g, reduce, range); });
+// Whether some value runs along both ranges, so that they cannot both be its lanes.
+bool run_together(const Kernel& kernel, OpenRanges& open, Id a, Id b) {
+  Reachable reachable;
+  const uint64_t both = open.bit(a) | open.bit(b);
+  return std::ranges::any_of(reachable.from(kernel.graph, std::span(&kernel.sink, 1)), [&](Id id) {
+    const Op op = kernel.graph[id].op;
+    return op != Op::Sink && (open[id] & both) == both;
+  });
 }
 
 // Bytes that hold one row for each dtype that the work-items reduce together: each gets the same share.
@@ -259,9 +262,8 @@ void check_split(const Kernel& kernel, const Optimisation& change) {
             change.axis);
     OpenRanges open(g);
     for (Id axis : kernel.axes)
-      for (Id store : nodes_of(g, kernel.sink, Op::Store))
-        require(range_kind(g[axis]) != AxisKind::Vector || !runs_in(g, open, store, axis) || !runs_in(g, open, store, range),
-                "[codegen] {}: the store has a vector axis already", text);
+      require(range_kind(g[axis]) != AxisKind::Vector || !run_together(kernel, open, axis, range),
+              "[codegen] {}: what runs along the axis has a vector axis already", text);
   }
   if (change.kind == Kind::Local || change.kind == Kind::Group)
     require(kernel.caps->has_local != 0, "[codegen] {}: the device has no groups of work-items",

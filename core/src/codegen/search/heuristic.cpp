@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "codegen/search/apply.h"
+#include "codegen/search/rows.h"
 #include "codegen/search/tile_search.h"
 
 namespace plugrad::codegen {
@@ -108,13 +109,27 @@ void apply_decisions(Kernel& kernel, Decisions& decisions) {
   }
 }
 
+// What is not the same in every store's rows cannot be shared out: each group would reduce all rows.
+struct Threading {
+  double iterations = 0;
+  std::vector<RowParts> rows;  // of the stores that have any
+
+  bool allows(uint32_t axis_number) const {
+    return std::ranges::all_of(rows, [&](const RowParts& parts) {
+      return std::ranges::find(parts.row_axes, axis_number) != parts.row_axes.end();
+    });
+  }
+};
+
 // The outermost output loops become group ids until there are enough groups for every thread.
-void add_threads(Kernel& kernel, double iterations) {
+void add_threads(Kernel& kernel, const Threading& work) {
+  const double iterations = work.iterations;
   if (iterations < kParallelWork || kernel.caps->threads < 2) return;
   const double enough = 8.0 * kernel.caps->threads;
   double groups = 1;
   for (size_t axis = 0, used = 0; axis < kernel.axes.size() && used < 3 && groups < enough; ++axis) {
     if (kind_of(kernel, axis) != AxisKind::Loop) continue;
+    if (!work.allows(range_axis(kernel.graph[kernel.axes[axis]]))) continue;
     groups *= static_cast<double>(size_of_axis(kernel, axis));
     apply(kernel, {Kind::Thread, static_cast<uint32_t>(axis), 0});
     ++used;
@@ -126,14 +141,23 @@ void add_threads(Kernel& kernel, double iterations) {
 void apply_heuristic(Kernel& kernel) {
   if (works_in_groups(*kernel.caps)) return apply_group_heuristic(kernel);
   std::vector<Kernel> parts;
-  for (Id store : kernel.graph.sources(kernel.sink)) parts.push_back(part_of(kernel, store));
-  double iterations = 0;
-  for (const Kernel& part : parts) iterations += iterations_of(part);
+  Threading work;
+  for (Id store : kernel.graph.sources(kernel.sink)) {
+    Kernel part = part_of(kernel, store);
+    RowParts rows = row_parts(part);
+    work.iterations += rows.parts.empty() ? iterations_of(part) : rows.iterations;
+    if (rows.parts.empty())
+      parts.push_back(std::move(part));
+    else {
+      std::ranges::move(rows.parts, std::back_inserter(parts));
+      work.rows.push_back(std::move(rows));
+    }
+  }
   std::ranges::stable_sort(parts, std::greater{}, iterations_of);  // larger stores decide first
   Decisions decisions;
   for (Kernel& part : parts) decide(part, decisions);
   apply_decisions(kernel, decisions);
-  add_threads(kernel, iterations);
+  add_threads(kernel, work);
 }
 
 }  // namespace plugrad::codegen

@@ -1,0 +1,23 @@
+// Kernels that reduce each row and then run along it again: their loops over a row are chosen one by
+// one, as if each were a kernel of its own.
+#pragma once
+
+#include <vector>
+
+#include "codegen/kernel.h"
+
+namespace plugrad::codegen {
+
+struct RowParts {
+  /// Each reduction that is made outside of loops of the store, then the store; for one row. What
+  /// an earlier part makes is loaded. Empty where the store has no such reduction.
+  std::vector<Kernel> parts;
+  /// Numbers of the axes that all of those reductions stand inside of: what may run in parallel.
+  std::vector<uint32_t> row_axes;
+  double iterations = 0;  // of all parts, for all rows
+};
+
+/// `kernel` has one store, and gets nodes that it does not need.
+RowParts row_parts(Kernel& kernel);
+
+}  // namespace plugrad::codegen
