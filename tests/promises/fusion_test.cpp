@@ -73,11 +73,11 @@ const Row kReductions[] = {
        const Tensor x = stored({256, 256});
        return x / x.sum(0);
      }},
-    {"x.var(1)", 2, [] { return stored({256, 256}).var(1); }},
-    {"softmax", 3, [] { return stored({32, 64}).softmax(1); }},
-    {"log_softmax", 3, [] { return stored({32, 64}).log_softmax(1); }},
-    {"layernorm", 3, [] { return stored({32, 64}).layernorm(1); }},
-    {"argmax", 2, [] { return stored({32, 64}).argmax(1); }},
+    {"x.var(1)", 1, [] { return stored({256, 256}).var(1); }},
+    {"softmax", 1, [] { return stored({32, 64}).softmax(1); }},
+    {"log_softmax", 1, [] { return stored({32, 64}).log_softmax(1); }},
+    {"layernorm", 1, [] { return stored({32, 64}).layernorm(1); }},
+    {"argmax", 1, [] { return stored({32, 64}).argmax(1); }},
     {"one_hot(i).sum(0)", 1, [] { return Tensor::from({3, 1, 9}).realize().one_hot(10).sum(0); }},
     {"embedding", 1, [] { return embedding(stored({10, 4}), Tensor::from({3, 1, 9}).realize()); }},
     {"sparse_categorical_crossentropy", 3,

@@ -40,8 +40,8 @@ class Chooser {
   void store_what_must() {
     for (Id id : draft_.live) {
       const Op op = draft_.graph[id].op;
-      if (op == Op::Buffer || op == Op::Contiguous || op == Op::Copy ||
-          op == Op::UserKernel || draft_.requested[id] != 0)
+      if (op == Op::Buffer || op == Op::Contiguous || op == Op::Copy || op == Op::UserKernel ||
+          draft_.requested[id] != 0)
         draft_.stored[id] = 1;
     }
   }

@@ -44,7 +44,8 @@ struct Demand {
 };
 
 /// Whether the one kernel that reads the stored value can compute it outside of its inner loops, as
-/// the maximum of each row in the kernel that reads the row again. `demand` holds for its consumers.
+/// the maximum of each row in the kernel that reads the row again. `demand` holds for its
+/// consumers.
 bool computes_once(Draft& draft, const Demand& demand, Id node);
 
 /// Most distinct stored values that a kernel may read: stores values inside until every kernel

@@ -45,7 +45,8 @@ struct Draft {
   // choose_stored
   std::vector<uint8_t> stored;  // has memory of its own: computed by a kernel or copy, or a Buffer
   std::vector<uint8_t> like_matmul;  // of Reduces: reads its leaves repeatedly
-  std::vector<uint8_t> of_rows;  // not stored, and yet computed once: outside of its reader's inner loops
+  std::vector<uint8_t>
+      of_rows;  // not stored, and yet computed once: outside of its reader's inner loops
 
   // share_kernels
   std::vector<std::vector<Id>> kernels;  // in the order of execution: the values that each stores

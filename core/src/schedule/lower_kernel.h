@@ -92,7 +92,7 @@ class KernelLowering {
   std::vector<uint32_t> stack_;
   std::vector<Loops> loops_;
   std::vector<uint32_t> phase_;  // by draft node of this kernel: Reduces on the longest way down
-  std::vector<uint64_t> runs_;  // by node of the kernel
+  std::vector<uint64_t> runs_;   // by node of the kernel
   std::vector<Id> params_;
 };
 

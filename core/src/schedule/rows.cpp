@@ -33,7 +33,6 @@ class Reading {
       if (id == value) {
         for (uint64_t axis : at) read_ |= axis;
       } else if (id == reader_ || draft_.stored[id] == 0) {
-        if (draft_.like_matmul[id] != 0) return kInner;
         enter(id, at, value);
       }
     }
@@ -54,7 +53,9 @@ class Reading {
       if (shape_of(s).empty())
         visit(s, {});
       else
-        visit(s, is_movement(g_[id].op) ? moved(id, at) : g_[id].op == Op::Reduce ? inside(id, at) : at);
+        visit(s, is_movement(g_[id].op)    ? moved(id, at)
+                 : g_[id].op == Op::Reduce ? inside(id, at)
+                                           : at);
     }
   }
 
@@ -117,18 +118,22 @@ Id only_reader(const Draft& draft, const Demand& demand, Id node) {
   return loops && draft.devices[reader] == draft.devices[node] ? reader : kNoId;
 }
 
-/// Elements that the reductions of the value's kernel run over; 0 where there is none, or one that
-/// is fast alone only.
-int64_t reduced_elements(const Draft& draft, Id node) {
-  int64_t most = 0;
+/// What the reductions of a value's kernel are.
+struct Reductions {
+  bool like_matmul = false;  // fast alone only
+  int64_t elements = 0;      // that the longest runs over
+};
+
+Reductions reductions_of(const Draft& draft, Id node) {
+  Reductions out;
   Reachable reachable;
   const auto is_read = [&](Id id) { return id != node && draft.stored[id] != 0; };
   for (Id id : reachable.from(draft.graph, std::span(&node, 1), is_read)) {
     if (is_read(id) || draft.graph[id].op != Op::Reduce) continue;
-    if (draft.like_matmul[id] != 0) return 0;
-    most = std::max(most, draft.counts[draft.graph[id].src[0]]);
+    out.like_matmul = out.like_matmul || draft.like_matmul[id] != 0;
+    out.elements = std::max(out.elements, draft.counts[draft.graph[id].src[0]]);
   }
-  return most;
+  return out;
 }
 
 }  // namespace
@@ -140,8 +145,11 @@ bool computes_once(Draft& draft, const Demand& demand, Id node) {
   if (!is_alu(op) && op != Op::Reduce && !is_movement(op)) return false;
   const Id reader = only_reader(draft, demand, node);
   if (reader == kNoId) return false;
-  const int64_t rows = draft.counts[node], work = reduced_elements(draft, node);
-  if (work == 0 || (work >= kFewRowsWork && rows < 4 * int64_t{draft.options.threads})) return false;
+  const Reductions own = reductions_of(draft, node);
+  if (own.elements == 0 || own.like_matmul || reductions_of(draft, reader).like_matmul)
+    return false;
+  const int64_t rows = draft.counts[node];
+  if (own.elements >= kFewRowsWork && rows < 4 * int64_t{draft.options.threads}) return false;
   const uint64_t runs = Reading(draft, reader).of(node);
   if ((runs & kInner) != 0) return false;
   // The outermost loops of the reader, all of them up to one, and nothing else.

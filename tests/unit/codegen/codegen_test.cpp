@@ -187,7 +187,7 @@ TEST(Optimisations, an_illegal_change_names_itself_and_the_axis) {
   EXPECT_THAT(message("upcast(7, 2)"), testing::HasSubstr("upcast(7, 2): the kernel has 3 axes"));
   EXPECT_THAT(message("upcast(0, 25)"), testing::HasSubstr("axis 0 has size 24"));
   EXPECT_THAT(message("unroll(0, 2)"), testing::HasSubstr("axis 0 is no reduce loop"));
-  EXPECT_THAT(message("vectorize(0, 4) vectorize(1, 4)"), testing::HasSubstr("the store has a vector axis already"));
+  EXPECT_THAT(message("vectorize(0, 4) vectorize(1, 4)"), testing::HasSubstr("what runs along the axis has a vector axis already"));
   EXPECT_THAT(message("swap(0, 2)"), testing::HasSubstr("cannot change places"));
   EXPECT_THAT(message("upcats(0, 2)"), testing::HasSubstr("unknown optimisation \"upcats\""));
 }

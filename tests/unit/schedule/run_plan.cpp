@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 #include "oracle/alu.h"
 #include "uop/facts.h"
 #include "uop/kernel_ast.h"
@@ -20,7 +23,16 @@ class KernelRun {
         memory_(memory),
         value_(g_.size()),
         known_(g_.size(), 0),
-        range_(g_.size()) {}
+        changed_(g_.size(), 0),
+        range_(g_.size()),
+        open_(g_.size()) {
+    for (Id id = 0; id < g_.size(); ++id) {
+      if (g_[id].op == Op::Range) open_[id] = {id};
+      for (Id s : g_.sources(id)) open_[id].insert(open_[s].begin(), open_[s].end());
+      if (g_[id].op != Op::Reduce) continue;
+      for (Id s : g_.sources(id).subspan(1)) open_[id].erase(s);
+    }
+  }
 
   void run(Id sink) {
     for (Id store : g_.sources(sink)) {
@@ -40,12 +52,11 @@ class KernelRun {
   void outer(Id store, size_t depth) {
     if (depth < loops_.size()) {
       for (int64_t i = 0; i < range_size(g_, loops_[depth]); ++i) {
-        range_[loops_[depth]] = i;
+        set(loops_[depth], i);
         outer(store, depth + 1);
       }
       return;
     }
-    ++epoch_;
     const auto src = g_.sources(store);
     const int64_t at = integer(src[1]);
     auto& to = memory_[buffer(src[0])];
@@ -57,10 +68,17 @@ class KernelRun {
 
   int64_t integer(Id id) { return static_cast<int64_t>(eval(id)); }
 
+  void set(Id range, int64_t value) {
+    range_[range] = value;
+    changed_[range] = ++now_;
+  }
+
+  /// What is known holds until a range that it runs along has another value.
   uint64_t eval(Id id) {
-    if (known_[id] == epoch_) return value_[id];
+    const auto holds = [&](Id range) { return changed_[range] <= known_[id]; };
+    if (known_[id] != 0 && std::ranges::all_of(open_[id], holds)) return value_[id];
     const uint64_t v = compute(id);
-    known_[id] = epoch_;
+    known_[id] = now_;
     return value_[id] = v;
   }
 
@@ -88,19 +106,15 @@ class KernelRun {
 
   uint64_t reduce(Id id, size_t depth) {
     const auto src = g_.sources(id);
-    if (depth == src.size()) {
-      ++epoch_;
-      return eval(src[0]);
-    }
+    if (depth == src.size()) return eval(src[0]);
     const Op op = static_cast<Op>(g_.arg_list(id)[0]);
     uint64_t total = 0;
     for (int64_t i = 0; i < range_size(g_, src[depth]); ++i) {
-      range_[src[depth]] = i;
+      set(src[depth], i);
       const uint64_t v = reduce(id, depth + 1);
       const std::vector<uint64_t> both = {total, v};
       total = i == 0 ? v : oracle::apply(op, g_[id].dtype, g_[id].dtype, both);
     }
-    ++epoch_;
     return total;
   }
 
@@ -108,11 +122,12 @@ class KernelRun {
   const schedule::Step& step_;
   Memory& memory_;
   std::vector<uint64_t> value_;
-  std::vector<uint32_t> known_;
+  std::vector<uint64_t> known_, changed_;  // when
   std::vector<int64_t> range_;
+  std::vector<std::set<Id>> open_;
   std::vector<Id> loops_;
   std::vector<int> written_;
-  uint32_t epoch_ = 0;
+  uint64_t now_ = 1;
 };
 
 }  // namespace

@@ -9,28 +9,25 @@
 
 namespace plugrad::codegen {
 // 2^x = 2^n * 2^f with n the nearest integer and |f| <= 1/2; 2^f is its Taylor series. 2^n is applied as two
-// factors, so that results below the smallest normal number round once.
+// factors, so that results below the smallest normal number round once. The sum with 1.5 * 2^mantissa_bits has n in
+// its lowest bits. Outside [lowest, highest] the result is 0 or infinity; NaN passes both bounds and the polynomial.
 Id make_exp2(Graph& g, Id x) {
   Math m(g, g[x].dtype);
   const bool wide = m.real == DType::F64;
-  const double highest = m.bias + 1, lowest = -(m.bias + m.mantissa_bits + 1);
-  // Outside [lowest, highest] the result is 0 or infinity; NaN goes through the polynomial.
-  const Id too_low = m.less(x, m.c(lowest)), too_high = g.binary(Op::Xor, m.less(x, m.c(highest)), g.constant(DType::Bool, int64_t{1}));
-  const Id is_nan = g.binary(Op::CmpNe, x, x);
-  const Id safe = g.where(g.binary(Op::Or, too_low, too_high), m.c(0.0), x);
-  const Id half = g.where(m.less(safe, m.c(0.0)), m.c(-0.5), m.c(0.5));
-  const Id nearest = g.unary(Op::Trunc, m.add(safe, half));
+  const double highest = m.bias + 2, lowest = -(m.bias + m.mantissa_bits + 1);
+  const Id above = g.where(m.less(x, m.c(lowest)), m.c(lowest), x);
+  const Id safe = g.where(m.less(m.c(highest), above), m.c(highest), above);
+  const Id rounded = m.add(safe, m.c(std::ldexp(1.5, m.mantissa_bits)));
+  const int64_t zero = (int64_t{m.bias + m.mantissa_bits} << m.mantissa_bits) + (int64_t{1} << (m.mantissa_bits - 1));
+  const Id n = m.sub(g.add(Op::Bitcast, m.integer, {rounded}), m.i(zero));
   double series[16];
   const int degree = wide ? 13 : 7;
   double coefficient = 1;
   for (int k = 0; k <= degree; ++k, coefficient *= std::log(2.0) / k) series[degree - k] = coefficient;
-  const Id fraction = m.polynomial(m.sub(safe, nearest), std::span(series, static_cast<size_t>(degree) + 1));
-  const Id n = g.cast(nearest, m.integer);
+  const Id fraction = m.sub(safe, g.cast(n, m.real));
+  const Id power = m.polynomial(fraction, std::span(series, static_cast<size_t>(degree) + 1));
   const Id n1 = g.binary(Op::Shr, n, m.i(1)), n2 = m.sub(n, n1);
-  const Id scaled = m.mul(m.mul(fraction, m.power_of_two(n1)), m.power_of_two(n2));
-  const Id infinity = m.c(std::numeric_limits<double>::infinity());
-  const Id bounded = g.where(too_low, m.c(0.0), g.where(too_high, infinity, scaled));
-  return g.where(is_nan, x, bounded);
+  return m.mul(m.mul(power, m.power_of_two(n1)), m.power_of_two(n2));
 }
 
 // log2 x = e + log2 m with x = 2^e * m and m in [sqrt(1/2), sqrt(2)); log2 m from s = (m-1)/(m+1) by the series of
