@@ -38,7 +38,6 @@ std::vector<std::string> arguments(const CompileOptions& options) {
 
                                    "-ffreestanding",
                                    "-fno-builtin",
-                                   "-fwrapv",
                                    "-relaxed-aliasing",
                                    "-nostdsysteminc",
                                    "-nobuiltininc",

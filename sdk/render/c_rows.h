@@ -81,6 +81,12 @@ inline constexpr AluRow sum(uint16_t op, const char* pattern) {
 inline constexpr AluRow product(uint16_t op, uint8_t classes, When when, const char* pattern) {
   return {op, classes, when, Prec::Product, Prec::Product, Prec::Unary, pattern, nullptr};
 }
+// Signed integers, in the language's own arithmetic.
+inline constexpr AluRow exact(AluRow row) {
+  row.classes = kSigned;
+  row.when = When::Exact;
+  return row;
+}
 inline constexpr AluRow infix(uint16_t op, uint8_t classes, const char* pattern,
                               When when = When::Always) {
   return {op, classes, when, Prec::Loose, Prec::Unary, Prec::Unary, pattern, nullptr};

@@ -28,6 +28,7 @@ enum class When : uint8_t {
   Narrow,       // an integer of less than 32 bits, which C computes as int
   WithZero,     // a source is a constant 0, of which some drivers forget what 0 * x and 0 + x are
   Lanes,        // more than one lane
+  Exact,        // integers whose exact result always fits the type
 };
 
 // A function that is written before the kernel when it is needed. In the text $T is the type of the

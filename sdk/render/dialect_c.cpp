@@ -93,8 +93,30 @@ constexpr Helper kF64ToF32Odd = {
     "  const $U odd = (bits - (__builtin_convertvector(outward, $U) & 1u)) | 1u;\n"
     "  return __builtin_convertvector(back == x, $J) ? near : ($R)odd;\n}\n"};
 
+// Signed overflow is undefined in C and wraps in the IR.
+constexpr AluRow wraps(uint16_t op, const char* pattern) {
+  return {op, kSigned, When::Always, Prec::Unary, Prec::Unary, Prec::Unary, pattern, nullptr};
+}
+constexpr AluRow narrow(AluRow row) {
+  row.classes = kInts;
+  row.when = When::Narrow;
+  return row;
+}
+
 // clang-format off
 constexpr AluRow kAlu[] = {
+    exact(sum(PGR_OP_ADD, "$0 + $1")),
+    exact(sum(PGR_OP_SUB, "$0 - $1")),
+    exact(product(PGR_OP_MUL, kSigned, When::Exact, "$0 * $1")),
+    exact({PGR_OP_NEG, kSigned, When::Exact, Prec::Unary, Prec::Atom, Prec::Atom, "-$0", nullptr}),
+    narrow(sum(PGR_OP_ADD, "$0 + $1")),
+    narrow(sum(PGR_OP_SUB, "$0 - $1")),
+    narrow(product(PGR_OP_MUL, kInts, When::Narrow, "(unsigned)$0 * $1")),
+    narrow({PGR_OP_NEG, kInts, When::Narrow, Prec::Unary, Prec::Atom, Prec::Atom, "-$0", nullptr}),
+    wraps(PGR_OP_ADD, "($T)(($V)$0 + ($V)$1)"),
+    wraps(PGR_OP_SUB, "($T)(($V)$0 - ($V)$1)"),
+    wraps(PGR_OP_MUL, "($T)(($V)$0 * ($V)$1)"),
+    wraps(PGR_OP_NEG, "($T)-($V)$0"),
     sum(PGR_OP_ADD, "$0 + $1"),
     sum(PGR_OP_SUB, "$0 - $1"),
     product(PGR_OP_MUL, kNumbers, When::Always, "$0 * $1"),

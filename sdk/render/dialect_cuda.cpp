@@ -118,6 +118,9 @@ constexpr AluRow narrow(AluRow row) {
 
 // clang-format off
 constexpr AluRow kAlu[] = {
+    exact(sum(PGR_OP_ADD, "$0 + $1")),
+    exact(sum(PGR_OP_SUB, "$0 - $1")),
+    exact(product(PGR_OP_MUL, kSigned, When::Exact, "$0 * $1")),
     narrow(sum(PGR_OP_ADD, "$0 + $1")),
     narrow(sum(PGR_OP_SUB, "$0 - $1")),
     narrow(product(PGR_OP_MUL, kInts, When::Always, "(u32)$0 * $1")),

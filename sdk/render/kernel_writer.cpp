@@ -94,7 +94,8 @@ KernelWriter::KernelWriter(const sdk::IrView& ir, const Dialect& dialect)
       dialect_(dialect),
       prelude_(dialect),
       values_(ir.insts().size()),
-      use_counts_(ir.insts().size()) {
+      use_counts_(ir.insts().size()),
+      never_overflows_(operations_without_overflow(ir)) {
   for (uint32_t i = 0; i < ir.insts().size(); ++i)
     for (uint32_t source : ir.sources(i)) ++use_counts_[source];
   if (ir.contract() && dialect.mul_add) find_mul_adds();

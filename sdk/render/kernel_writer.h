@@ -9,6 +9,7 @@
 
 #include "plugrad/sdk/ir_view.h"
 #include "render/dialect.h"
+#include "render/integer_ranges.h"
 #include "render/loop_plan.h"
 #include "render/prelude.h"
 
@@ -142,6 +143,7 @@ class KernelWriter {
   Prelude prelude_;
   std::vector<Value> values_;
   std::vector<uint32_t> use_counts_;
+  std::vector<bool> never_overflows_;
   std::map<uint32_t, uint32_t> products_;  // by a sum's number, which writes its product too
   std::set<uint32_t> written_by_sums_;
   std::vector<uint32_t> pending_;  // numbers of pending values, ascending

@@ -44,6 +44,7 @@ bool KernelWriter::fits(const AluRow& row, uint32_t number) const {
   if (row.when == When::Narrow) return is_narrow(type_of(number));
   if (row.when == When::Lanes) return self.lanes > 1;
   if (row.when == When::WithZero) return has_zero(number);
+  if (row.when == When::Exact) return never_overflows_[number];
   const pgr_ir_inst& right = source(number, 1);
   if (right.op != PGR_OP_CONST) return false;
   if (row.when == When::SafeDivisor) {

@@ -60,7 +60,7 @@ static inline float8 max_float8(float8 a, float8 b) { return (a > b) | (a != a) 
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void k_E_4_8(__global float *restrict data0, __global const float *restrict data1) {
   const long gidx0 = get_group_id(0);
-  const long alu0 = (long)((ulong)gidx0 * 8);
+  const long alu0 = gidx0 * 8;
   vstore8(max_float8(vload8(0, data1 + alu0), (float8)0.0f) * 2.0f, 0, data0 + alu0);
 }
 )";

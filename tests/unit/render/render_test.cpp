@@ -135,6 +135,32 @@ TEST_F(Renderer, Constants_KeepTheirValue) {
   EXPECT_THAT(source_, HasSubstr("data1[0] = (-9223372036854775807l - 1);"));
 }
 
+// Sums of i32 over a grid of `groups`: of ids, and of what memory holds.
+IrBuilder integer_sums(uint64_t groups) {
+  IrBuilder b("sums");
+  b.set_groups(groups);
+  const auto out = b.buffer(PGR_DTYPE_I32, 4096, kWrite), in = b.buffer(PGR_DTYPE_I32, 4096, kRead);
+  const auto at = b.alu(PGR_OP_MUL, {b.group_id(0), b.constant_int(PGR_DTYPE_I32, 4)});
+  const auto i = b.loop(b.constant_int(PGR_DTYPE_I32, 0), b.constant_int(PGR_DTYPE_I32, 4));
+  const auto index = b.alu(PGR_OP_ADD, {at, i});
+  b.store(out, index, b.alu(PGR_OP_ADD, {b.load(in, index), b.constant_int(PGR_DTYPE_I32, 1)}));
+  b.end_loop(i);
+  return b;
+}
+
+// Overflow is undefined in C: only where it cannot happen may C's own arithmetic stand.
+TEST_F(Renderer, SumsOfIndices_ArePlain_AndThoseOfDataWrap) {
+  EXPECT_THAT(render(integer_sums(1024)), HasSubstr("gidx0 * 4;"));
+  EXPECT_THAT(source_, HasSubstr("alu0 + idx0;"));
+  EXPECT_THAT(source_, HasSubstr("(i32)((u32)data1[alu1] + (u32)1);"));
+}
+
+TEST_F(Renderer, IndexThatMayOverflow_Wraps) {
+  EXPECT_THAT(render(integer_sums(uint64_t{1} << 29)), HasSubstr("gidx0 * 4;"));
+  EXPECT_THAT(render(integer_sums((uint64_t{1} << 29) + 1)),
+              HasSubstr("(i32)((u32)gidx0 * (u32)4)"));
+}
+
 TEST_F(Renderer, DivisionByAConstant_NeedsNoGuard) {
   IrBuilder b("divide");
   const auto out = b.buffer(PGR_DTYPE_I32, 2);
@@ -185,7 +211,6 @@ TEST_F(Renderer, GroupOfACudaKernel_IsThisText) {
   ASSERT_EQ(try_render(group_sum().finish(), "cuda"), PGR_STATUS_OK) << error_.text();
   const std::string want = R"(#pragma clang fp contract(off)
 typedef int i32;
-typedef unsigned u32;
 typedef float f32;
 
 extern "C" __global__ void __launch_bounds__(8) r_4_8(f32 *restrict data0, const f32 *restrict data1) {
@@ -193,7 +218,7 @@ extern "C" __global__ void __launch_bounds__(8) r_4_8(f32 *restrict data0, const
   f32 acc1;
   const i32 gidx0 = blockIdx.x;
   const i32 lidx0 = threadIdx.x;
-  buf0[lidx0] = data1[(i32)((u32)(i32)((u32)gidx0 * 8) + lidx0)];
+  buf0[lidx0] = data1[gidx0 * 8 + lidx0];
   __syncthreads();
   acc1 = 0.0f;
   for (i32 idx0 = 0; idx0 < 8; ++idx0) {
