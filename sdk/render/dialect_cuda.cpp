@@ -123,7 +123,7 @@ constexpr AluRow kAlu[] = {
     exact(product(PGR_OP_MUL, kSigned, When::Exact, "$0 * $1")),
     narrow(sum(PGR_OP_ADD, "$0 + $1")),
     narrow(sum(PGR_OP_SUB, "$0 - $1")),
-    narrow(product(PGR_OP_MUL, kInts, When::Always, "(u32)$0 * $1")),
+    narrow(product(PGR_OP_MUL, kInts, When::Always, "(unsigned)$0 * $1")),
     narrow({PGR_OP_NEG, kInts, When::Always, Prec::Unary, Prec::Atom, Prec::Atom, "-$0", nullptr}),
     wrapping(PGR_OP_ADD, "($T)(($V)$0 + $1)"),
     wrapping(PGR_OP_SUB, "($T)(($V)$0 - $1)"),
