@@ -8,6 +8,7 @@
 #include "plugrad/error.h"
 #include "plugrad/function.h"
 #include "plugrad/functional.h"
+#include "plugrad/jit.h"
 #include "plugrad/kernel.h"
 #include "plugrad/linalg.h"
 #include "plugrad/learning_rate.h"

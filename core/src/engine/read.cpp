@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "engine/jit_trace.h"
 #include "engine/parts.h"
 #include "uop/round.h"
 
@@ -103,6 +104,7 @@ std::shared_ptr<runtime::Buffer> Session::read_or_find_buffer(TensorState& state
     fill(out, storage_bits(*constant, dtype), size_of(dtype));
     return nullptr;
   }
+  if (JitTrace::active()) JitTrace::refuse_read("read");
   const auto value = readable_value(state);
   if (!value->buffer) std::memcpy(out.data(), value->host.data(), needed);
   return value->buffer;

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/trace.h"
+#include "engine/jit_trace.h"
 #include "engine/parts.h"
 
 namespace plugrad::engine {
@@ -252,15 +253,21 @@ std::shared_ptr<ReadyPlan> Session::ready_plan(std::span<const Id> roots, uint32
 std::vector<ValuePtr> Session::compute(std::span<const Id> roots, uint32_t default_device) {
   const auto ready = ready_plan(roots, default_device);
   const auto inputs = parts_->canonical.take_inputs();
+  auto values = run_ready(*ready, inputs);
+  if (JitTrace* trace = JitTrace::active()) trace->ran(ready, inputs, values);
+  return values;
+}
+
+std::vector<ValuePtr> Session::run_ready(ReadyPlan& ready, std::span<const ValuePtr> inputs) {
   ++parts_->statistics.plans_run;
   try {
-    return run_plan(*ready, inputs, parts_->arenas, parts_->devices, parts_->statistics);
+    return run_plan(ready, inputs, parts_->arenas, parts_->devices, parts_->statistics);
   } catch (const OutOfMemoryError&) {
     // Once more with everything given back that is not needed now.
     parts_->arenas.release();
     reclaim(true);
     for (runtime::Device* device : parts_->devices.opened()) device->flush_allocator_cache();
-    return run_plan(*ready, inputs, parts_->arenas, parts_->devices, parts_->statistics);
+    return run_plan(ready, inputs, parts_->arenas, parts_->devices, parts_->statistics);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "engine/jit_trace.h"
 #include "engine/parts.h"
 
 namespace plugrad::engine {
@@ -46,6 +47,7 @@ StatePtr Session::make(Id node, uint32_t device) {
   auto state = std::make_unique<TensorState>();
   state->node = node;
   state->device = device;
+  if (const JitTrace* trace = JitTrace::active()) state->call = trace->call();
   TensorState* const raw = state.get();
   StatePtr shared(state.release(), [this](TensorState* dead) {
     remove(dead);
@@ -153,6 +155,7 @@ Id Session::store_shared(std::span<const int64_t> shape, DType dtype, uint32_t d
   value->host = bytes;
   value->host_owner = std::move(owner);
   const Id node = add_buffer(graph_, shape, dtype, value->device);
+  if (JitTrace* trace = JitTrace::active()) trace->brought_from_host(value);
   parts_->values.set(node, std::move(value));
   return node;
 }

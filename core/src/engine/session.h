@@ -36,7 +36,7 @@ namespace plugrad::engine {
 
 /// What a Tensor (or a UOp in user hands) denotes: a root of the session's graph. Made by
 /// Session::make; its fields are read and written under a Session::Lock.
-struct TensorState {
+struct TensorState : std::enable_shared_from_this<TensorState> {
   Id node = kNoId;
   uint32_t device = 0;         ///< where constants alone would be stored; 0: on the default device
   bool requires_grad = false;  ///< set with Session::set_requires_grad
@@ -44,6 +44,7 @@ struct TensorState {
   bool release_tape =
       false;  ///< cut from its inputs as soon as it has a value, whatever its ancestors
   std::shared_ptr<TensorState> grad;
+  uint64_t call = 0;  ///< of a jitted function that made it (jit_trace.h)
 
   TensorState* previous = nullptr;  // the session's list of live states
   TensorState* next = nullptr;
@@ -175,6 +176,8 @@ class Session {
 
  private:
   friend class Lock;
+  friend class JitTrace;
+  friend class JitReplay;
   struct Parts;
 
   Session();
@@ -198,6 +201,8 @@ class Session {
   std::shared_ptr<ReadyPlan> make_ready(uint32_t default_device, const schedule::Options& options,
                                         const KernelOptions& kernel_options);
   std::vector<std::shared_ptr<Value>> compute(std::span<const Id> roots, uint32_t default_device);
+  std::vector<std::shared_ptr<Value>> run_ready(ReadyPlan& ready,
+                                                std::span<const std::shared_ptr<Value>> inputs);
   void settle(TensorState& state);
   void cut(TensorState& state, Id base);
 

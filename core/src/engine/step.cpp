@@ -3,6 +3,7 @@
 #include <exception>
 #include <utility>
 
+#include "engine/jit_trace.h"
 #include "engine/parts.h"
 #include "plugrad/error.h"
 
@@ -44,6 +45,7 @@ void Session::undo_step() {
 
 void Session::step_realize() {
   const Guard guard(mutex_);
+  if (JitTrace* trace = JitTrace::active()) trace->step_done();
   std::vector<StatePtr> losses;
   for (const auto& weak : parts_->losses)
     if (StatePtr loss = weak.lock()) losses.push_back(std::move(loss));

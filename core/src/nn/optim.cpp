@@ -66,7 +66,11 @@ void Optimizer::set_learning_rate(double lr) {
           "[optim] the learning rate is {}; it must be a number from 0 on", lr);
   if (lr == learning_rate_) return;
   learning_rate_ = lr;
-  lr_ = numbers({lr}).reshape({});
+  const Tensor rate = numbers({lr}).reshape({});
+  if (lr_.defined())
+    lr_.assign(rate);  // a jitted step reads the tensor that it saw first
+  else
+    lr_ = rate;
 }
 
 bool Optimizer::has_gradients() const {

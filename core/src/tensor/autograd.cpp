@@ -1,6 +1,7 @@
 // Gradients of tensors: the marked leaves, backward() and the functional form, over gradient/.
 #include <algorithm>
 
+#include "engine/jit_trace.h"
 #include "gradient/gradient.h"
 #include "tensor/function_gradient.h"
 #include "tensor/record.h"
@@ -62,6 +63,7 @@ bool Tensor::requires_grad() const {
 Tensor Tensor::grad() const {
   Recorder r("grad");
   r.use(*this);
+  if (engine::JitTrace* trace = engine::JitTrace::active()) trace->use_gradient(*state_);
   return state_->grad ? Tensor(state_->grad) : Tensor();
 }
 
@@ -71,6 +73,7 @@ void Tensor::set_grad(const Tensor& gradient) {
   require(!gradient.defined() || gradient.shape() == shape(),
           "[set_grad] {} is not the shape {} of the tensor", to_string(gradient.shape()),
           to_string(shape()));
+  if (gradient.defined()) r.use(gradient);
   state_->grad = gradient.state();
 }
 
@@ -86,6 +89,8 @@ void Tensor::backward(bool retain_graph) const {
 
 void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
   Recorder r("backward");
+  engine::JitTrace* const trace = engine::JitTrace::active();
+  if (trace) trace->take_gradients("backward");
   const Id loss = r.use(*this);
   require(!state_->release_tape,
           "[backward] an earlier backward() released the graph of this loss; call "
@@ -101,6 +106,7 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
   for (size_t i = 0; i < leaves.size(); ++i) {
     if (gradients[i] == kNoId) continue;
     Id sum = r.graph().unary(Op::Detach, gradients[i]);  // a value, not a function of the leaves
+    if (trace) trace->use_gradient(*leaves[i]);
     if (leaves[i]->grad) sum = r.graph().binary(Op::Add, leaves[i]->grad->node, sum);
     leaves[i]->grad = r.session().make(sum, leaves[i]->device);
   }
@@ -111,6 +117,7 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
 std::vector<Tensor> gradient(const Tensor& loss, const std::vector<Tensor>& targets,
                              const Tensor& seed) {
   Recorder r("gradient");
+  if (engine::JitTrace* trace = engine::JitTrace::active()) trace->take_gradients("gradient");
   const Id node = r.use(loss);
   std::vector<Id> ids;
   for (const Tensor& target : targets) {

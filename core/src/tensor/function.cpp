@@ -2,6 +2,7 @@
 // becomes a Function node over its value, and the gradient walk comes back here.
 #include "plugrad/function.h"
 
+#include "engine/jit_trace.h"
 #include "tensor/function_gradient.h"
 #include "uop/user.h"
 
@@ -111,10 +112,15 @@ void require_defined(const std::string& name, const char* what,
     require(tensors[i].defined(), "[{}] {} {} is undefined", name, what, i);
 }
 
+void note_use(const Tensor& t) {
+  if (engine::JitTrace* trace = engine::JitTrace::active()) trace->use(*t.state());
+}
+
 /// Nodes of literals are given the dtype in which they are stored.
 std::vector<Id> nodes_of(Recorder& r, const std::vector<Tensor>& tensors) {
   std::vector<Id> nodes;
   for (const Tensor& t : tensors) {
+    note_use(t);
     const Id node = t.state()->node;
     nodes.push_back(r.cast(node, strong(r.dtype(node))));
   }
@@ -125,8 +131,10 @@ std::vector<Id> nodes_of(Recorder& r, const std::vector<Tensor>& tensors) {
 std::vector<Tensor> aliases(const std::string& name, const std::vector<Tensor>& tensors) {
   Recorder r(name);
   std::vector<Tensor> result;
-  for (const Tensor& t : tensors)
+  for (const Tensor& t : tensors) {
+    note_use(t);
     result.emplace_back(r.session().make(t.state()->node, t.state()->device));
+  }
   return result;
 }
 

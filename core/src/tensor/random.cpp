@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "engine/jit_trace.h"
 #include "plugrad/functional.h"
 #include "tensor/record.h"
 #include "uop/round.h"
@@ -44,16 +45,25 @@ void threefry(const Word& key0, const Word& key1, Word& x0, Word& x1) {
   }
 }
 
-/// The key of the next `words` words.
-Tensor next_key(Recorder& r, uint64_t words, std::string_view device) {
-  engine::RandomState& random = r.session().random();
+std::array<uint32_t, 2> key_at(const engine::RandomState& random) {
   uint32_t x0 = static_cast<uint32_t>(random.counter),
            x1 = static_cast<uint32_t>(random.counter >> 32);
   threefry<uint32_t>(kStream ^ static_cast<uint32_t>(random.seed >> 32),
                      static_cast<uint32_t>(random.seed), x0, x1);
+  return {x0, x1};
+}
+
+/// The key of the next `words` words.
+Tensor next_key(Recorder& r, uint64_t words, std::string_view device) {
+  engine::RandomState& random = r.session().random();
+  const engine::RandomState before = random;
   random.counter += words;
-  const std::array<uint32_t, 2> key = {x0, x1};
-  return Tensor::from_bytes(std::as_bytes(std::span(key)), {2}, DType::U32, device);
+  const std::array<uint32_t, 2> words_of_key = key_at(before);
+  const Tensor key =
+      Tensor::from_bytes(std::as_bytes(std::span(words_of_key)), {2}, DType::U32, device);
+  if (engine::JitTrace* trace = engine::JitTrace::active())
+    trace->drew_random(key.state()->node, before, key_at);
+  return key;
 }
 
 /// Word number `place` of a draw of `count` words: the first half are the low words of the counter
@@ -114,6 +124,9 @@ constexpr Layout kLayouts[] = {
 
 void Tensor::manual_seed(uint64_t seed) {
   Recorder r("manual_seed");
+  require(!engine::JitTrace::active(),
+          "[manual_seed] inside a jitted function it would hold for the calls alone that are not "
+          "replays; seed before the call");
   r.session().random() = {seed, 0};
 }
 

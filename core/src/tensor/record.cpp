@@ -5,6 +5,8 @@
 #include <atomic>
 #include <iterator>
 
+#include "engine/jit_trace.h"
+
 namespace plugrad {
 
 std::string to_string(const Shape& shape) {
@@ -21,7 +23,8 @@ Recorder::Recorder(std::string_view function)
 
 Id Recorder::use(const Tensor& tensor) {
   require(tensor.defined(), "[{}] a tensor is undefined; assign it a value first", function_);
-  const engine::TensorState& state = *tensor.state();
+  engine::TensorState& state = *tensor.state();
+  if (engine::JitTrace* trace = engine::JitTrace::active()) trace->use(state);
   const uint32_t device = session_.devices()[state.node];
   if (device != 0 && device_ != 0 && device != device_)
     fail(ErrorKind::User, "[{}] tensors are on {} and on {}; move one with to(\"{}\")", function_,

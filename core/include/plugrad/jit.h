@@ -1,0 +1,197 @@
+/// jit(): a function of tensors that is run twice, recorded, and replayed from then on.
+///
+///   auto step = jit([&](const Tensor& x, const Tensor& y) {
+///     opt.zero_grad();
+///     Tensor loss = sparse_categorical_crossentropy(net(x), y);
+///     loss.backward();
+///     opt.step();
+///     return loss;
+///   });
+///   for (auto [x, y] : batches) step(x, y);
+///
+/// A replay launches the recorded kernels on the new arguments and does not run the function; what
+/// that means for tensors, random numbers and numbers of the host is in docs/jit.md. JIT=0 runs the
+/// function each time.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "plugrad/nn/state.h"
+#include "plugrad/tensor.h"
+
+namespace plugrad {
+
+namespace engine {
+class JitCalls;
+}
+
+namespace jit_detail {
+
+/// Tensors in order, and what stands between them: sizes of vectors, numbers.
+struct Flat {
+  std::vector<Tensor> tensors;
+  std::vector<uint64_t> words;
+};
+
+PLUGRAD_API uint64_t hash_of(std::string_view text);
+
+template <class T>
+concept Container = requires(const T& t) {
+  t.begin();
+  t.end();
+  t.size();
+};
+template <class T>
+concept TupleLike = requires { std::tuple_size<T>::value; };
+template <class T>
+concept Module = requires(const T& t, nn::StateVisitor& visitor) { t.visit_fields(visitor); };
+template <class T>
+concept Number = std::is_arithmetic_v<T> || std::is_enum_v<T>;
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+
+template <class T>
+void put_argument(Flat& flat, const T& value) {
+  if constexpr (std::same_as<T, Tensor>) {
+    flat.tensors.push_back(value);
+  } else if constexpr (Number<T>) {
+    uint64_t bits = 0;
+    static_assert(sizeof value <= sizeof bits);
+    std::memcpy(&bits, &value, sizeof value);
+    flat.words.push_back(bits);
+  } else if constexpr (std::convertible_to<const T&, std::string_view>) {
+    flat.words.push_back(hash_of(value));
+  } else if constexpr (Module<T>) {
+    const nn::StateDict state = nn::state_dict(value);
+    flat.words.push_back(state.size());
+    for (const auto& [name, tensor] : state) flat.tensors.push_back(tensor);
+  } else if constexpr (is_optional<T>) {
+    flat.words.push_back(value.has_value());
+    if (value) put_argument(flat, *value);
+  } else if constexpr (TupleLike<T>) {
+    std::apply([&](const auto&... each) { (put_argument(flat, each), ...); }, value);
+  } else {
+    static_assert(Container<T>,
+                  "arguments of a jitted function are tensors, numbers, strings, structs with "
+                  "PLUGRAD_FIELDS, and vectors, tuples and optionals of these");
+    flat.words.push_back(value.size());
+    for (const auto& each : value) put_argument(flat, each);
+  }
+}
+
+template <class T>
+void put_result(Flat& flat, const T& value) {
+  if constexpr (std::same_as<T, Tensor>) {
+    flat.tensors.push_back(value);
+  } else if constexpr (TupleLike<T>) {
+    std::apply([&](const auto&... each) { (put_result(flat, each), ...); }, value);
+  } else {
+    static_assert(Container<T>,
+                  "a jitted function returns tensors, vectors and tuples of them, or nothing: a "
+                  "number would be that of the recorded call for ever");
+    flat.words.push_back(value.size());
+    for (const auto& each : value) put_result(flat, each);
+  }
+}
+
+/// The other way.
+struct Reader {
+  const Flat& flat;
+  size_t tensor = 0, word = 0;
+
+  template <class T>
+  T take() {
+    if constexpr (std::same_as<T, Tensor>) {
+      return flat.tensors[tensor++];
+    } else if constexpr (TupleLike<T>) {
+      T value;
+      std::apply([&](auto&... each) { ((each = take<std::decay_t<decltype(each)>>()), ...); },
+                 value);
+      return value;
+    } else {
+      T value;
+      for (uint64_t left = flat.words[word++]; left > 0; --left)
+        value.insert(value.end(), take<typename T::value_type>());
+      return value;
+    }
+  }
+};
+
+/// The recordings of one function.
+class PLUGRAD_API Calls {
+ public:
+  Calls();
+  ~Calls();
+  Calls(const Calls&) = delete;
+  Calls& operator=(const Calls&) = delete;
+  Flat call(const Flat& arguments, const std::function<Flat()>& function);
+  size_t recordings() const;
+
+ private:
+  std::unique_ptr<engine::JitCalls> calls_;
+};
+
+}  // namespace jit_detail
+
+/// What jit() returns. Copies share their recordings. Calls may come from any thread and run one
+/// after another.
+template <class Function>
+class Jit {
+ public:
+  explicit Jit(Function function) : shared_(std::make_shared<Shared>(std::move(function))) {}
+
+  /// What the function returns. Errors: User, for what a replay could not do again (see
+  /// docs/jit.md); what the function throws.
+  template <class... Arguments>
+  auto operator()(Arguments&&... arguments) const {
+    using Result = std::decay_t<std::invoke_result_t<Function&, Arguments...>>;
+    jit_detail::Flat given;
+    (jit_detail::put_argument(given, std::as_const(arguments)), ...);
+    const auto invoke = [&]() -> decltype(auto) {
+      return std::invoke(shared_->function, std::forward<Arguments>(arguments)...);
+    };
+    if constexpr (std::is_void_v<Result>) {
+      shared_->calls.call(given, [&] { return invoke(), jit_detail::Flat(); });
+    } else {
+      std::optional<Result> direct;  // of a call that ran
+      const jit_detail::Flat results = shared_->calls.call(given, [&] {
+        jit_detail::Flat flat;
+        jit_detail::put_result(flat, direct.emplace(invoke()));
+        return flat;
+      });
+      return direct ? std::move(*direct) : jit_detail::Reader{results}.template take<Result>();
+    }
+  }
+
+  /// Kinds of calls that are replayed by now: shapes, dtypes, devices and numbers of the arguments.
+  size_t recordings() const { return shared_->calls.recordings(); }
+
+ private:
+  struct Shared {
+    explicit Shared(Function f) : function(std::move(f)) {}
+    Function function;
+    jit_detail::Calls calls;
+  };
+  std::shared_ptr<Shared> shared_;
+};
+
+/// The function, recorded at its second call with arguments of some shapes and replayed at later
+/// ones.
+template <class Function>
+Jit<std::decay_t<Function>> jit(Function&& function) {
+  return Jit<std::decay_t<Function>>(std::forward<Function>(function));
+}
+
+}  // namespace plugrad

@@ -1,0 +1,73 @@
+// One jitted function: what its calls did, by what they were given, and their replays.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "engine/jit_trace.h"
+
+namespace plugrad::engine {
+
+/// Calls may come from any thread; they run one after another.
+class JitCalls {
+ public:
+  using Function = std::function<JitOutput()>;
+
+  /// Runs `function`, or replays what it did with arguments like these. `key`: what else the call
+  /// depends on. Errors: User, for what a replay could not do again; what the function and its
+  /// kernels throw.
+  JitOutput call(std::span<const StatePtr> arguments, std::span<const uint64_t> key,
+                 const Function& function);
+  /// How many kinds of calls can be replayed now.
+  size_t recordings() const;
+
+ private:
+  struct Entry {
+    std::vector<uint64_t> key{};
+    std::shared_ptr<JitRecording> recording{};  // of the last call
+    bool is_ready = false;                    // two calls in a row did this
+    int calls = 0;                            // that were not replays
+    uint64_t last_used = 0;
+  };
+  static constexpr size_t kMostEntries = 32;
+  static constexpr int kMostCalls = 4;
+
+  Entry& entry_of(std::vector<uint64_t> key);
+  JitOutput record(Entry& entry, std::span<const StatePtr> arguments, const Function& function);
+  void keep(Entry& entry, JitRecording made);
+
+  mutable std::mutex mutex_;
+  std::vector<Entry> entries_;
+  uint64_t uses_ = 0;
+};
+
+/// The recording's runs on other values.
+class JitReplay {
+ public:
+  JitReplay(Session& session, JitRecording& recording, std::span<const StatePtr> arguments);
+  /// Whether what it captured is still there.
+  bool is_valid();
+  /// Errors leave every tensor as it was.
+  JitOutput run();
+
+ private:
+  void require_no_tape();
+  TensorState& source_of(const JitValue& value);
+  ValuePtr quick_value(const TensorState& state);
+  void bind();
+  ValuePtr random_key(const JitValue& value);
+  void run_plans();
+  Id node_of(const JitResult& result);
+  void update(const JitUpdate& update);
+  JitOutput results();
+
+  Session& session_;
+  JitRecording& recording_;
+  std::vector<StatePtr> states_;  // by tensor
+  std::vector<ValuePtr> values_;  // by number
+};
+
+}  // namespace plugrad::engine

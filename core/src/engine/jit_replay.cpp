@@ -1,0 +1,171 @@
+#include <algorithm>
+
+#include "base/check.h"
+#include "engine/jit.h"
+#include "engine/parts.h"
+
+namespace plugrad::engine {
+namespace {
+
+using Guard = std::lock_guard<std::recursive_mutex>;
+
+bool shows_the_same_elements(Op op) {
+  return op == Op::Reshape || op == Op::Detach || op == Op::Function;
+}
+
+}  // namespace
+
+JitReplay::JitReplay(Session& session, JitRecording& recording, std::span<const StatePtr> arguments)
+    : session_(session), recording_(recording) {
+  states_.reserve(recording.tensors.size());
+  for (const JitTensor& tensor : recording.tensors)
+    states_.push_back(tensor.argument == JitTensor::kCaptured ? tensor.state.lock()
+                                                              : arguments[tensor.argument]);
+}
+
+bool JitReplay::is_valid() {
+  const Guard guard(session_.mutex_);
+  for (size_t i = 0; i < states_.size(); ++i) {
+    const JitTensor& tensor = recording_.tensors[i];
+    if (!states_[i]) return false;
+    if (tensor.is_number && states_[i]->node != tensor.number->node) return false;
+  }
+  return std::ranges::all_of(recording_.values, [&](const JitValue& value) {
+    return value.kind != JitValue::Kind::Gradient || states_[value.tensor]->grad;
+  });
+}
+
+JitOutput JitReplay::run() {
+  const Guard guard(session_.mutex_);
+  session_.safe_point();
+  require_no_tape();
+  bind();
+  run_plans();
+  session_.random().counter += recording_.random_words;
+  for (uint32_t tensor : recording_.marked) session_.set_requires_grad(*states_[tensor], true);
+  JitOutput output = results();
+  for (const JitUpdate& each : recording_.updates) update(each);
+  session_.parts_->maybe_garbage = true;
+  return output;
+}
+
+void JitReplay::require_no_tape() {
+  if (!recording_.takes_gradients) return;
+  for (const StatePtr& state : states_)
+    require(state->requires_grad || !session_.is_tracked(state->node),
+            "[jit] an argument of shape ({}) was computed of tensors that are marked with "
+            "requires_grad_(), and gradients do not flow out of a jitted call; detach() it",
+            fmt::join(session_.shape(state->node), ", "));
+}
+
+TensorState& JitReplay::source_of(const JitValue& value) {
+  TensorState& state = *states_[value.tensor];
+  return value.kind == JitValue::Kind::Gradient ? *state.grad : state;
+}
+
+// The value of a state that is stored whole, in its own order.
+ValuePtr JitReplay::quick_value(const TensorState& state) {
+  const Graph& graph = session_.graph_;
+  Id base = state.node;
+  while (!session_.parts_->values.find(base) && shows_the_same_elements(graph[base].op))
+    base = graph.sources(base)[0];
+  const Value* value = session_.parts_->values.find(base);
+  return value && session_.devices()[base] != 0 ? session_.parts_->values.share(base) : nullptr;
+}
+
+void JitReplay::bind() {
+  values_.resize(recording_.values.size());
+  std::vector<TensorState*> missing;
+  std::vector<uint32_t> missing_numbers;
+  for (uint32_t i = 0; i < values_.size(); ++i) {
+    const JitValue& value = recording_.values[i];
+    if (value.kind == JitValue::Kind::Fixed) values_[i] = value.value;
+    if (value.kind == JitValue::Kind::Random) values_[i] = random_key(value);
+    if (value.kind != JitValue::Kind::Tensor && value.kind != JitValue::Kind::Gradient) continue;
+    TensorState& source = source_of(value);
+    if ((values_[i] = quick_value(source))) continue;
+    missing.push_back(&source);
+    missing_numbers.push_back(i);
+  }
+  if (missing.empty()) return;
+  session_.realize(missing);
+  for (size_t i = 0; i < missing.size(); ++i)
+    values_[missing_numbers[i]] = session_.readable_value(*missing[i]);
+}
+
+ValuePtr JitReplay::random_key(const JitValue& recorded) {
+  const RandomState& now = session_.random();
+  auto key = std::make_shared<std::array<uint32_t, 2>>(
+      recorded.key({now.seed, now.counter + recorded.counter}));
+  auto value = std::make_shared<Value>();
+  value->dtype = DType::U32;
+  value->device = recorded.device;
+  value->size_bytes = sizeof *key;
+  value->host = std::as_bytes(std::span(*key));
+  value->host_owner = std::move(key);
+  return value;
+}
+
+void JitReplay::run_plans() {
+  std::vector<ValuePtr> inputs;
+  for (const JitRun& run : recording_.runs) {
+    inputs.clear();
+    for (uint32_t number : run.inputs) inputs.push_back(values_[number]);
+    const auto roots = session_.run_ready(*run.ready, inputs);
+    for (size_t i = 0; i < roots.size(); ++i) values_[run.roots[i]] = roots[i];
+  }
+}
+
+// What a tensor denotes from now on.
+Id JitReplay::node_of(const JitResult& result) {
+  if (result.kind == JitResult::Kind::Constant) return result.constant->node;
+  const ValuePtr& value = values_[result.number];
+  const Id node = session_.add_buffer(session_.graph_, result.shape, value->dtype, value->device);
+  session_.parts_->values.set(node, value);
+  return node;
+}
+
+JitOutput JitReplay::results() {
+  JitOutput output{{}, recording_.structure};
+  for (const JitResult& result : recording_.results) {
+    switch (result.kind) {
+      case JitResult::Kind::Undefined:
+        output.tensors.push_back(nullptr);
+        break;
+      case JitResult::Kind::Tensor:
+        output.tensors.push_back(states_[result.number]);
+        break;
+      case JitResult::Kind::Same:
+        output.tensors.push_back(output.tensors[result.number]);
+        break;
+      case JitResult::Kind::Value:
+      case JitResult::Kind::Constant:
+        output.tensors.push_back(
+            session_.make(node_of(result), result.constant ? result.constant->device : 0));
+    }
+  }
+  return output;
+}
+
+void JitReplay::update(const JitUpdate& update) {
+  TensorState& state = *states_[update.tensor];
+  if (update.is_gradient) {
+    switch (update.to.kind) {
+      case JitResult::Kind::Undefined:
+        state.grad = nullptr;
+        return;
+      case JitResult::Kind::Tensor:
+        state.grad = states_[update.to.number];
+        return;
+      default:
+        state.grad = session_.make(node_of(update.to), state.device);
+        return;
+    }
+  }
+  state.node = node_of(update.to);
+  if (state.requires_grad) session_.parts_->tape.mark_leaf(state.node);
+  if (state.pending) std::erase(session_.parts_->pending, &state);
+  state.pending = false;
+}
+
+}  // namespace plugrad::engine

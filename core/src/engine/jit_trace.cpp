@@ -1,0 +1,437 @@
+#include "engine/jit_trace.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "base/check.h"
+#include "engine/parts.h"
+
+namespace plugrad::engine {
+namespace {
+
+thread_local JitTrace* active_trace = nullptr;
+
+constexpr uint64_t kNoCall = UINT64_MAX;  // of handles that only a trace or a recording holds
+
+uint64_t next_call() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
+// What is computed within belongs to no call.
+class Suspended {
+ public:
+  Suspended() : trace_(std::exchange(active_trace, nullptr)) {}
+  ~Suspended() { active_trace = trace_; }
+  Suspended(const Suspended&) = delete;
+  Suspended& operator=(const Suspended&) = delete;
+
+ private:
+  JitTrace* trace_;
+};
+
+bool shows_the_same_elements(Op op) {
+  return op == Op::Reshape || op == Op::Detach || op == Op::Function;
+}
+
+template <class T>
+bool is_same_owner(const std::weak_ptr<T>& a, const std::weak_ptr<T>& b) {
+  return !a.owner_before(b) && !b.owner_before(a);
+}
+
+std::string listed(std::span<const std::vector<int64_t>> shapes) {
+  std::string text;
+  for (const auto& shape : shapes)
+    text += fmt::format("{}({})", text.empty() ? "" : ", ", fmt::join(shape, ", "));
+  return text;
+}
+
+}  // namespace
+
+JitTrace* JitTrace::active() {
+  return active_trace;
+}
+
+JitTrace::JitTrace(Session& session, std::span<const StatePtr> arguments)
+    : session_(session), outer_(active_trace), call_(next_call()), random_(session.random()) {
+  const Session::Lock lock(session_);
+  for (uint32_t i = 0; i < arguments.size(); ++i)
+    if (arguments[i] && !tensor_of_.contains(arguments[i].get())) add_tensor(*arguments[i], i);
+  active_trace = this;
+}
+
+// Tensors that were not assigned denote again what they did, with its past.
+JitTrace::~JitTrace() {
+  active_trace = outer_;
+  const Session::Lock lock(session_);
+  for (const Seen& seen : seen_) {
+    const StatePtr state = seen.state.lock();
+    if (!state || state->node != seen.during->node) continue;
+    state->node = seen.before->node;
+    if (state->requires_grad) session_.parts_->tape.mark_leaf(state->node);
+  }
+}
+
+StatePtr JitTrace::handle(Id node, uint32_t device) {
+  StatePtr made = session_.make(node, device);
+  made->call = kNoCall;
+  return made;
+}
+
+void JitTrace::use(TensorState& state) {
+  if (!is_before(state) || state.call == kNoCall || tensor_of_.contains(&state) ||
+      gradient_of_.contains(&state))
+    return;
+  add_tensor(state, JitTensor::kCaptured);
+}
+
+void JitTrace::use_gradient(TensorState& leaf) {
+  use(leaf);
+  if (!leaf.grad || !is_before(*leaf.grad) || tensor_of_.contains(leaf.grad.get())) return;
+  const uint32_t tensor = tensor_of_.at(&leaf);
+  if (!gradient_of_.emplace(leaf.grad.get(), tensor).second) return;
+  cut_off(*leaf.grad, {.kind = JitValue::Kind::Gradient, .tensor = tensor});
+}
+
+// A number has no device to be stored on. So has what is computed of numbers alone, but a program
+// that uses one device stores it there: it may be a state that is about to be assigned.
+bool JitTrace::is_number(const TensorState& state) {
+  const Id node = state.node;
+  const DType dtype = session_.graph()[node].dtype;
+  if (dtype == DType::Index || dtype == DType::WeakFloat) return true;
+  return session_.devices()[node] == 0 && state.device == 0 &&
+         session_.parts_->devices.opened().size() > 1;
+}
+
+void JitTrace::add_tensor(TensorState& state, uint32_t argument) {
+  const auto number = static_cast<uint32_t>(recording_.tensors.size());
+  tensor_of_.emplace(&state, number);
+  JitTensor tensor{.argument = argument, .state = state.weak_from_this()};
+  const auto shape = session_.shape(state.node);
+  tensor.shape.assign(shape.begin(), shape.end());
+  tensor.dtype = session_.graph()[state.node].dtype;
+  tensor.is_number = is_number(state);
+  if (!tensor.is_number) {
+    recording_.tensors.push_back(tensor);
+    return cut_off(state, {.kind = JitValue::Kind::Tensor, .tensor = number});
+  }
+  tensor.number = handle(state.node, state.device);
+  recording_.tensors.push_back(tensor);
+  seen_.push_back(
+      {state.weak_from_this(), tensor.number, tensor.number, state.grad, state.requires_grad});
+  seen_of_.push_back(seen_.size() - 1);
+}
+
+// The elements of the state under a Value of its own, which no other state shares.
+ValuePtr JitTrace::own_value(TensorState& state) {
+  const Suspended suspended;
+  auto own = std::make_shared<Value>();
+  if (session_.constant_value(state.node)) {
+    auto bytes = std::make_shared<std::vector<std::byte>>(*session_.peek(state));
+    own->dtype = strong(session_.graph()[state.node].dtype);
+    own->device = state.device == 0 ? session_.default_device() : state.device;
+    own->size_bytes = bytes->size();
+    own->host = *bytes;
+    own->host_owner = bytes;
+    buffer_of(*own, session_.parts_->devices);
+    return own;
+  }
+  const ValuePtr value = session_.readable_value(state);
+  buffer_of(*value, session_.parts_->devices);
+  *own = *value;
+  return own;
+}
+
+void JitTrace::cut_off(TensorState& state, JitValue origin) {
+  Session::Parts& parts = *session_.parts_;
+  if (parts.tape.is_tracked(session_.graph(), state.node) && !state.requires_grad) {
+    const auto shape = session_.shape(state.node);
+    cut_.emplace_back(shape.begin(), shape.end());
+  }
+  const ValuePtr value = own_value(state);
+  const auto shape = session_.shape(state.node);
+  Seen seen{state.weak_from_this(), handle(state.node, state.device), nullptr, state.grad,
+            state.requires_grad};
+  const Id node =
+      session_.add_buffer(session_.graph(), std::vector<int64_t>(shape.begin(), shape.end()),
+                          value->dtype, value->device);
+  parts.values.set(node, value);
+  state.node = node;
+  if (state.requires_grad) parts.tape.mark_leaf(node);
+  seen.during = handle(node, value->device);
+  if (origin.kind == JitValue::Kind::Tensor) {
+    recording_.tensors.back().dtype = value->dtype;
+    recording_.tensors.back().device = value->device;
+    seen_of_.push_back(seen_.size());
+  }
+  seen_.push_back(std::move(seen));
+  add_value(value, std::move(origin));
+}
+
+uint32_t JitTrace::add_value(const ValuePtr& value, JitValue made) {
+  const auto number = static_cast<uint32_t>(recording_.values.size());
+  made.value = value;
+  recording_.values.push_back(std::move(made));
+  value_of_.emplace(value.get(), number);
+  return number;
+}
+
+void JitTrace::take_gradients(std::string_view function) {
+  recording_.takes_gradients = true;
+  require(cut_.empty(),
+          "[{}] in a jitted function: its arguments or captured tensors of shapes {} were computed "
+          "of tensors that are marked with requires_grad_(), and gradients do not flow out of a "
+          "jitted call; detach() them, or compute them inside of it",
+          function, listed(cut_));
+}
+
+bool JitTrace::is_of_constants(const Value& value) {
+  for (Id id = 0; id < session_.graph().size(); ++id)
+    if (session_.parts_->values.find(id) == &value && session_.devices()[id] == 0) return true;
+  return false;
+}
+
+uint32_t JitTrace::number_of(const ValuePtr& value) {
+  if (const auto known = value_of_.find(value.get()); known != value_of_.end())
+    return known->second;
+  if (!is_of_constants(*value)) recording_.has_strangers = true;
+  return add_value(value, {.kind = JitValue::Kind::Fixed});
+}
+
+void JitTrace::ran(const std::shared_ptr<ReadyPlan>& ready, std::span<const ValuePtr> inputs,
+                   std::span<const ValuePtr> roots) {
+  JitRun run{ready, {}, {}};
+  for (const ValuePtr& input : inputs) run.inputs.push_back(number_of(input));
+  for (const ValuePtr& root : roots) {
+    const auto known = value_of_.find(root.get());
+    run.roots.push_back(known != value_of_.end() ? known->second
+                                                 : add_value(root, {.kind = JitValue::Kind::Made}));
+  }
+  recording_.runs.push_back(std::move(run));
+}
+
+void JitTrace::brought_from_host(const ValuePtr& value) {
+  add_value(value,
+            {.kind = JitValue::Kind::Fixed, .host = value->host, .host_owner = value->host_owner});
+}
+
+void JitTrace::drew_random(Id key_node, const RandomState& at, RandomKey key) {
+  const auto known = value_of_.find(session_.parts_->values.find(key_node));
+  ensure(known != value_of_.end(), "a random key is no value of the call");
+  JitValue& value = recording_.values[known->second];
+  value.kind = JitValue::Kind::Random;
+  value.counter = at.counter - random_.counter;
+  value.key = key;
+  value.device = value.value->device;
+  value.host = {};
+  value.host_owner.reset();
+}
+
+// What the step made of them is stored; a replay does not compute them apart.
+void JitTrace::step_done() {
+  for (const auto& [state, tensor] : tensor_of_) {
+    const Seen& seen = seen_[seen_of_[tensor]];
+    const StatePtr leaf = seen.state.lock();
+    if (leaf && leaf->grad && !is_before(*leaf->grad) && leaf->node != seen.during->node)
+      used_up_.push_back(leaf->grad.get());
+  }
+}
+
+void JitTrace::refuse_read(std::string_view function) {
+  fail(ErrorKind::User,
+       "[{}] a value is read inside a jitted function: what the host does with it would not be "
+       "done again by a replay; return the tensor and read it outside, or compute with it as a "
+       "tensor (where() instead of if)",
+       function);
+}
+
+bool JitTrace::is_kept_gradient(const TensorState& leaf) const {
+  if (!leaf.grad || is_before(*leaf.grad)) return false;
+  if (std::ranges::find(used_up_, leaf.grad.get()) == used_up_.end()) return true;
+  const uint32_t tensor = tensor_of_.at(&leaf);  // it is summed over calls
+  return std::ranges::any_of(gradient_of_, [&](const auto& g) { return g.second == tensor; });
+}
+
+std::vector<TensorState*> JitTrace::left_behind(const JitOutput& output) {
+  std::vector<TensorState*> left;
+  for (const StatePtr& state : output.tensors)
+    if (state) left.push_back(state.get());
+  for (const auto& [state, tensor] : tensor_of_)
+    if (const StatePtr leaf = recording_.tensors[tensor].state.lock())
+      if (is_kept_gradient(*leaf)) left.push_back(leaf->grad.get());
+  // The order is part of the plan's key.
+  std::ranges::sort(left, {}, [](const TensorState* state) { return state->node; });
+  return left;
+}
+
+// Of a state that has a value. A view of something else is copied: a replay makes whole values.
+JitResult JitTrace::result_of(TensorState& state) {
+  using Kind = JitResult::Kind;
+  if (session_.constant_value(state.node))
+    return {.kind = Kind::Constant, .constant = handle(state.node, state.device)};
+  const auto base_of = [&] {
+    Id base = state.node;
+    while (!session_.parts_->values.find(base) &&
+           shows_the_same_elements(session_.graph()[base].op))
+      base = session_.graph().sources(base)[0];
+    return base;
+  };
+  if (!session_.parts_->values.find(base_of())) {
+    const Id node = state.node;
+    state.node = session_.graph().add(Op::Contiguous, session_.graph()[node].dtype, {node});
+    if (state.requires_grad) session_.parts_->tape.mark_leaf(state.node);
+    session_.realize(state);
+  }
+  const auto shape = session_.shape(state.node);
+  return {.kind = Kind::Value,
+          .number = number_of(session_.parts_->values.share(base_of())),
+          .shape = {shape.begin(), shape.end()}};
+}
+
+JitResult JitTrace::tensor_itself(TensorState& state) {
+  use(state);
+  if (gradient_of_.contains(&state)) return result_of(state);
+  return {.kind = JitResult::Kind::Tensor, .number = tensor_of_.at(&state)};
+}
+
+void JitTrace::note_gradients(uint32_t tensor, TensorState& leaf) {
+  const Seen& seen = seen_[seen_of_[tensor]];
+  if (is_same_owner(seen.gradient, std::weak_ptr<TensorState>(leaf.grad))) return;
+  JitUpdate update{.tensor = tensor, .is_gradient = true};
+  if (leaf.grad && is_before(*leaf.grad))
+    update.to = tensor_itself(*leaf.grad);
+  else if (is_kept_gradient(leaf))
+    update.to = result_of(*leaf.grad);
+  recording_.updates.push_back(std::move(update));
+}
+
+void JitTrace::note_updates() {
+  for (uint32_t tensor = 0; tensor < recording_.tensors.size(); ++tensor) {
+    const Seen& seen = seen_[seen_of_[tensor]];
+    const StatePtr state = seen.state.lock();
+    if (!state) continue;
+    if (state->node != seen.during->node)
+      recording_.updates.push_back({.tensor = tensor, .to = result_of(*state)});
+    note_gradients(tensor, *state);
+  }
+}
+
+void JitTrace::note_results(const JitOutput& output) {
+  for (size_t i = 0; i < output.tensors.size(); ++i) {
+    const StatePtr& state = output.tensors[i];
+    const auto first = std::ranges::find(output.tensors, state) - output.tensors.begin();
+    JitResult result;
+    if (!state) {
+      result.kind = JitResult::Kind::Undefined;
+    } else if (static_cast<size_t>(first) < i) {
+      result = {.kind = JitResult::Kind::Same, .number = static_cast<uint32_t>(first)};
+    } else if (is_before(*state)) {
+      result = tensor_itself(*state);
+    } else {
+      result = result_of(*state);
+      if (!state->requires_grad) session_.release_tape(*state);
+    }
+    recording_.results.push_back(std::move(result));
+  }
+}
+
+std::vector<std::vector<int64_t>> JitTrace::kept_shapes(const JitOutput& output) {
+  std::vector<std::vector<int64_t>> kept;
+  const auto is_known = [&](const TensorState& state) {
+    if (std::ranges::find(output.tensors, &state, &StatePtr::get) != output.tensors.end())
+      return true;
+    bool is_gradient = false;
+    session_.parts_->each_state(
+        [&](const TensorState& other) { is_gradient |= other.grad.get() == &state; });
+    return is_gradient || session_.constant_value(state.node).has_value();
+  };
+  session_.parts_->each_state([&](const TensorState& state) {
+    if (state.call != call_ || is_known(state)) return;
+    const auto shape = session_.shape(state.node);
+    kept.emplace_back(shape.begin(), shape.end());
+  });
+  return kept;
+}
+
+// A tensor of the call that lives on elsewhere would go stale. Calls of a user's function that are
+// dead may hold some until they are swept.
+void JitTrace::require_nothing_kept(const JitOutput& output) {
+  auto kept = kept_shapes(output);
+  if (!kept.empty()) {
+    session_.forget_unreached();
+    kept = kept_shapes(output);
+  }
+  require(kept.empty(),
+          "[jit] the function keeps tensors that it made (of shapes {}) somewhere outside of it, "
+          "where a replay cannot renew them; return them, or assign() them to tensors that are "
+          "there before the call",
+          listed(kept));
+}
+
+JitRecording JitTrace::finish(const JitOutput& output, bool keeps) {
+  session_.realize_with_pending(left_behind(output));
+  const Session::Lock lock(session_);
+  note_updates();
+  note_results(output);
+  if (keeps) require_nothing_kept(output);
+  recording_.structure = output.structure;
+  recording_.random_words = session_.random().counter - random_.counter;
+  for (uint32_t tensor = 0; tensor < recording_.tensors.size(); ++tensor)
+    if (const StatePtr state = seen_[seen_of_[tensor]].state.lock())
+      if (state->requires_grad && !seen_[seen_of_[tensor]].required_grad)
+        recording_.marked.push_back(tensor);
+  for (JitValue& value : recording_.values)
+    if (value.kind != JitValue::Kind::Fixed) value.value.reset();
+  return std::move(recording_);
+}
+
+namespace {
+
+bool is_same(const JitTensor& a, const JitTensor& b) {
+  const bool same_state = a.argument != JitTensor::kCaptured || is_same_owner(a.state, b.state);
+  return same_state && a.argument == b.argument && a.shape == b.shape && a.dtype == b.dtype &&
+         a.device == b.device && a.is_number == b.is_number &&
+         (!a.is_number || a.number->node == b.number->node);
+}
+
+bool is_same(const JitResult& a, const JitResult& b) {
+  return a.kind == b.kind && a.number == b.number && a.shape == b.shape &&
+         (!a.constant || a.constant->node == b.constant->node);
+}
+
+bool is_same(const JitUpdate& a, const JitUpdate& b) {
+  return a.tensor == b.tensor && a.is_gradient == b.is_gradient && is_same(a.to, b.to);
+}
+
+bool is_same(const JitValue& a, const JitValue& b) {
+  return a.kind == b.kind && a.tensor == b.tensor && a.counter == b.counter && a.key == b.key;
+}
+
+bool is_same(const JitRun& a, const JitRun& b) {
+  return a.ready == b.ready && a.inputs == b.inputs && a.roots == b.roots;
+}
+
+template <class T>
+bool all_same(const std::vector<T>& a, const std::vector<T>& b) {
+  return std::ranges::equal(a, b, [](const T& x, const T& y) { return is_same(x, y); });
+}
+
+}  // namespace
+
+std::string JitRecording::difference_from(const JitRecording& other) const {
+  if (!all_same(tensors, other.tensors)) return "it used other tensors";
+  if (!all_same(values, other.values) || !all_same(runs, other.runs))
+    return "it computed something else, as a number of the host that changes would make it do";
+  for (size_t i = 0; i < values.size(); ++i)
+    if (!std::ranges::equal(values[i].host, other.values[i].host))
+      return "it brought other values from the host";
+  if (random_words != other.random_words) return "it drew more or fewer random numbers";
+  if (!all_same(results, other.results) || structure != other.structure)
+    return "it returned something else";
+  if (!all_same(updates, other.updates) || marked != other.marked)
+    return "it changed other tensors";
+  return "";
+}
+
+}  // namespace plugrad::engine

@@ -1,0 +1,45 @@
+// jit() for tensors: their states, and the settings of this thread that a function may ask for, go
+// to the engine.
+#include "plugrad/jit.h"
+
+#include "base/hash.h"
+#include "engine/jit.h"
+#include "plugrad/nn/training.h"
+
+namespace plugrad::jit_detail {
+namespace {
+
+std::vector<engine::StatePtr> states_of(const std::vector<Tensor>& tensors) {
+  std::vector<engine::StatePtr> states;
+  states.reserve(tensors.size());
+  for (const Tensor& t : tensors) states.push_back(t.state());
+  return states;
+}
+
+}  // namespace
+
+uint64_t hash_of(std::string_view text) {
+  return hash128(std::as_bytes(std::span(text))).low;
+}
+
+Calls::Calls() : calls_(std::make_unique<engine::JitCalls>()) {}
+Calls::~Calls() = default;
+
+Flat Calls::call(const Flat& arguments, const std::function<Flat()>& function) {
+  std::vector<uint64_t> key = arguments.words;
+  key.push_back(nn::is_training());
+  engine::JitOutput output = calls_->call(states_of(arguments.tensors), key, [&] {
+    const Flat made = function();
+    return engine::JitOutput{states_of(made.tensors), made.words};
+  });
+  Flat results{{}, std::move(output.structure)};
+  for (engine::StatePtr& state : output.tensors)
+    results.tensors.push_back(state ? Tensor(std::move(state)) : Tensor());
+  return results;
+}
+
+size_t Calls::recordings() const {
+  return calls_->recordings();
+}
+
+}  // namespace plugrad::jit_detail

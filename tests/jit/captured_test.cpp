@@ -1,0 +1,141 @@
+// What a function captures: tensors that it reads, assigns, loses; random numbers; modes.
+#include "jit/jit_test.h"
+#include "plugrad/nn/training.h"
+
+using namespace plugrad;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace {
+
+TEST(JitCaptured, AssignmentsShowThroughEveryHandle) {
+  int runs = 0;
+  Tensor total = Tensor::zeros({2});
+  const Tensor copy = total;
+  auto f = jit([&](const Tensor& x) {
+    ++runs;
+    total += x;
+  });
+  for (int i = 1; i <= 5; ++i) {
+    const Tensor before = total * 1;
+    f(Tensor::from<float>({1, 10}));
+    EXPECT_THAT(floats(copy), ElementsAre(i, 10 * i));
+    EXPECT_THAT(floats(before), ElementsAre(i - 1, 10 * (i - 1)));
+  }
+  EXPECT_EQ(runs, 2);
+}
+
+TEST(JitCaptured, WhatIsAssignedOutsideIsSeen) {
+  Tensor weight = Tensor::from<float>({2, 3});
+  auto f = jit([&](const Tensor& x) { return x * weight; });
+  const Tensor x = Tensor::from<float>({1, 1});
+  for (int i = 0; i < 3; ++i) f(x);
+  weight.assign(Tensor::from<float>({5, 6}));
+  EXPECT_THAT(floats(f(x)), ElementsAre(5, 6));
+  weight.assign(weight.flip(0) + 1);  // lazy
+  EXPECT_THAT(floats(f(x)), ElementsAre(7, 6));
+  weight.assign(4);
+  EXPECT_THAT(floats(f(x)), ElementsAre(4, 4));
+}
+
+TEST(JitCaptured, TwoTensorsWithOneValueAreTold) {
+  Tensor a = Tensor::from<float>({1}).realize(), b = a.clone();
+  auto f = jit([&](const Tensor& x) { return x + a * 10 + b * 100; });
+  const Tensor x = Tensor::from<float>({0});
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(f(x).item<int>(), 110);
+  b.assign(Tensor::from<float>({2}));
+  EXPECT_EQ(f(x).item<int>(), 210);
+}
+
+TEST(JitCaptured, NumbersAndLazyTensors) {
+  Tensor number = 2.0;
+  Tensor lazy = Tensor::arange(3) * 2 + 1;
+  auto f = jit([&](const Tensor& x) { return x * number + lazy; });
+  const Tensor x = Tensor::from<float>({1, 1, 1});
+  for (int i = 0; i < 4; ++i) EXPECT_THAT(floats(f(x)), ElementsAre(3, 5, 7));
+  number.assign(3);
+  for (int i = 0; i < 4; ++i) EXPECT_THAT(floats(f(x)), ElementsAre(4, 6, 8));
+}
+
+TEST(JitCaptured, AHandleThatIsReboundIsRecordedAnew) {
+  Tensor weight = Tensor::from<float>({2});
+  auto f = jit([&](const Tensor& x) { return x * weight; });
+  const Tensor x = Tensor::from<float>({1});
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(f(x).item<int>(), 2);
+  weight = Tensor::from<float>({7});
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(f(x).item<int>(), 7);
+}
+
+TEST(JitCaptured, ATensorKeptOutsideIsAnError) {
+  Tensor kept;
+  auto f = jit([&](const Tensor& x) {
+    kept = x * 2;
+    return x + 1;
+  });
+  const Tensor x = Tensor::from<float>({1, 2, 3});
+  f(x);
+  EXPECT_THAT(message_of([&] { f(x); }),
+              HasSubstr("[jit] the function keeps tensors that it made (of shapes (3))"));
+}
+
+TEST(JitCaptured, RandomNumbersGoOnAsWithoutJit) {
+  const auto draws = [](auto& f) {
+    Tensor::manual_seed(5);
+    std::vector<float> all;
+    const Tensor x = Tensor::from<float>({1, 2, 3});
+    for (int i = 0; i < 5; ++i) {
+      for (const float v : floats(f(x))) all.push_back(v);
+      all.push_back(Tensor::rand({1}).item<float>());
+    }
+    return all;
+  };
+  const auto plain = [](const Tensor& x) {
+    return x + Tensor::rand({3}) + Tensor::randn({2, 3}).sum(0);
+  };
+  const auto jitted = jit(plain);
+  EXPECT_EQ(draws(jitted), draws(plain));
+  EXPECT_EQ(jitted.recordings(), 1u);
+  EXPECT_EQ(draws(jitted), draws(plain));
+}
+
+TEST(JitCaptured, SeedingInsideIsRefused) {
+  auto f = jit([] {
+    Tensor::manual_seed(1);
+    return Tensor::rand({2});
+  });
+  EXPECT_THAT(message_of([&] { f(); }), HasSubstr("[manual_seed] inside a jitted function"));
+}
+
+TEST(JitCaptured, TrainingAndEvaluationAreRecordedApart) {
+  nn::BatchNorm norm(2);
+  auto f = jit([&](const Tensor& x) { return norm(x); });
+  const Tensor x = Tensor::from<float>({{1, 10}, {3, 30}});
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_NEAR(floats(f(x))[0], -1, 1e-3);
+    const nn::TrainingScope evaluation(false);
+    EXPECT_GT(floats(f(x))[0], -0.9f);
+  }
+  const double kept = 0.9 * 0.9 * 0.9 * 0.9;
+  EXPECT_NEAR(floats(norm.running_mean)[0], 2 * (1 - kept), 1e-5);
+}
+
+TEST(JitCaptured, MemoryDoesNotGrow) {
+  Tensor total = Tensor::zeros({1000}).contiguous();
+  auto f = jit([&](const Tensor& x) {
+    total += x;
+    return total * 2;
+  });
+  const Tensor x = Tensor::ones({1000}).contiguous().realize();
+  engine::Session& session = engine::Session::current();
+  for (int i = 0; i < 10; ++i) f(x);
+  session.collect();
+  const auto before = session.statistics();
+  for (int i = 0; i < 3000; ++i) f(x);
+  session.collect();
+  const auto after = session.statistics();
+  EXPECT_EQ(after.value_bytes, before.value_bytes);
+  EXPECT_EQ(after.graph_nodes, before.graph_nodes);
+  EXPECT_EQ(total.to_vector<float>()[0], 3010);
+}
+
+}  // namespace

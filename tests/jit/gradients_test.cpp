@@ -1,0 +1,147 @@
+// Gradients and optimisers in jitted functions: the same numbers as without jit.
+#include "jit/jit_test.h"
+
+using namespace plugrad;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace {
+
+struct Net {
+  nn::Linear hidden{2, 8}, out{8, 2};
+  nn::BatchNorm norm{8};
+  PLUGRAD_FIELDS(hidden, out, norm)
+  Tensor operator()(const Tensor& x) { return out(norm(relu(hidden(x))).dropout(0.1)); }
+};
+
+template <class Optimizer, class Options>
+std::vector<float> train(bool jitted, const Options& options) {
+  Tensor::manual_seed(3);
+  Net net;
+  Optimizer opt(nn::parameters(net), options);
+  const auto step = [&](const Tensor& x, const Tensor& y) {
+    opt.zero_grad();
+    Tensor loss = sparse_categorical_crossentropy(net(x), y);
+    loss.backward();
+    opt.step();
+    return loss;
+  };
+  const auto fast = jit(step);
+  std::vector<float> losses;
+  const auto rate = optim::cosine_rate(0.05, 8);
+  for (int i = 0; i < 8; ++i) {
+    opt.set_learning_rate(rate(i));
+    const Tensor x = Tensor::rand({4, 2}), y = Tensor::from<int>({0, 1, 1, i % 2});
+    losses.push_back((jitted ? fast(x, y) : step(x, y)).template item<float>());
+  }
+  for (const auto& [name, tensor] : nn::state_dict(net))
+    for (const float value : floats(tensor)) losses.push_back(value);
+  EXPECT_EQ(fast.recordings(), jitted ? 1u : 0u);
+  return losses;
+}
+
+TEST(JitGradients, TrainingIsBitForBitThatWithoutJit) {
+  EXPECT_EQ(train<optim::Adam>(true, optim::AdamOptions{.lr = 0.05}),
+            train<optim::Adam>(false, optim::AdamOptions{.lr = 0.05}));
+  EXPECT_EQ(train<optim::SGD>(true, optim::SGDOptions{.lr = 0.05, .momentum = 0.9}),
+            train<optim::SGD>(false, optim::SGDOptions{.lr = 0.05, .momentum = 0.9}));
+}
+
+TEST(JitGradients, GradientsThatNoStepUsedAreKept) {
+  Tensor w = Tensor::from<float>({1, 2}).requires_grad_();
+  auto f = jit([&](const Tensor& x) { (w * x).sum().backward(); });
+  for (int i = 1; i <= 5; ++i) {
+    w.zero_grad();
+    f(Tensor::from<float>({static_cast<float>(i), 3}));
+    EXPECT_THAT(floats(w.grad()), ElementsAre(i, 3));
+  }
+}
+
+TEST(JitGradients, GradientsAddUpOverCalls) {
+  Tensor w = Tensor::from<float>({1, 2}).requires_grad_();
+  auto f = jit([&](const Tensor& x) { (w * x).sum().backward(); });
+  for (int i = 1; i <= 6; ++i) {
+    f(Tensor::from<float>({1, 3}));
+    EXPECT_THAT(floats(w.grad()), ElementsAre(i, 3 * i));
+  }
+  w.zero_grad();
+  f(Tensor::from<float>({1, 3}));
+  EXPECT_THAT(floats(w.grad()), ElementsAre(1, 3));
+}
+
+TEST(JitGradients, GradientsOfArguments) {
+  auto f = jit([](Tensor x) {
+    x.requires_grad_();
+    x.zero_grad();
+    (x * x).sum().backward();
+    return x.grad();
+  });
+  for (int i = 1; i <= 4; ++i) {
+    Tensor x = Tensor::from<float>({static_cast<float>(i)});
+    EXPECT_EQ(f(x).item<int>(), 2 * i);
+    EXPECT_EQ(x.grad().item<int>(), 2 * i);
+    EXPECT_TRUE(x.requires_grad());
+  }
+}
+
+TEST(JitGradients, TheFunctionalFormAndItsDerivative) {
+  auto f = jit([](const Tensor& x) {
+    const Tensor first = gradient((x * x * x).sum(), {x})[0];
+    return gradient(first.sum(), {x})[0];
+  });
+  for (int i = 1; i <= 4; ++i)
+    EXPECT_EQ(f(Tensor::from<float>({static_cast<float>(i)})).item<int>(), 6 * i);
+}
+
+TEST(JitGradients, ATapeDoesNotCrossTheCall) {
+  Tensor w = Tensor::from<float>({2}).requires_grad_();
+  auto forward = jit([&](const Tensor& x) { return (w * x).sum(); });
+  const Tensor x = Tensor::from<float>({3});
+  for (int i = 0; i < 3; ++i) {
+    const Tensor loss = forward(x);
+    EXPECT_EQ(loss.item<int>(), 6);
+    EXPECT_THAT(message_of([&] { loss.backward(); }), HasSubstr("[backward]"));
+  }
+  auto step = jit([&](const Tensor& h) { (w * h).sum().backward(); });
+  EXPECT_THAT(message_of([&] { step(w * x); }), HasSubstr("gradients do not flow out of a jitted"));
+  for (int i = 0; i < 3; ++i) {
+    w.zero_grad();
+    step((w * x).detach());
+    EXPECT_EQ(w.grad().item<int>(), 6);
+  }
+  EXPECT_THAT(message_of([&] { step(w * x); }), HasSubstr("gradients do not flow out of a jitted"));
+}
+
+TEST(JitGradients, AnErrorInsideAStepUndoesIt) {
+  Tensor w = Tensor::from<float>({2}).requires_grad_();
+  optim::SGD opt({w}, {.lr = 1});
+  bool fails = false;
+  auto step = jit([&](const Tensor& x) {
+    opt.zero_grad();
+    (w * x).sum().backward();
+    if (fails) throw std::runtime_error("mine");
+    opt.step();
+  });
+  const Tensor x = Tensor::from<float>({1});
+  step(x);
+  fails = true;
+  EXPECT_THROW(step(x), std::runtime_error);
+  EXPECT_EQ(w.item<int>(), 1);
+  fails = false;
+  for (int i = 0; i < 4; ++i) step(x);
+  EXPECT_EQ(w.item<int>(), -3);
+}
+
+TEST(JitGradients, ParametersMayAlsoBeArguments) {
+  Tensor w = Tensor::from<float>({2}).requires_grad_();
+  optim::SGD opt({w}, {.lr = 1});
+  auto step = jit([&](const Tensor& p, const Tensor& x) {
+    opt.zero_grad();
+    (p * x).sum().backward();
+    opt.step();
+    return p * 1;
+  });
+  for (int i = 1; i <= 4; ++i) EXPECT_EQ(step(w, Tensor::from<float>({1})).item<int>(), 2 - i);
+}
+
+}  // namespace
