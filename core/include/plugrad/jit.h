@@ -43,6 +43,7 @@ struct Flat {
   std::vector<uint64_t> words;
 };
 
+/// Stands for the text in a key.
 PLUGRAD_API uint64_t hash_of(std::string_view text);
 
 template <class T>

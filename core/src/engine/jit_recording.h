@@ -19,7 +19,7 @@ using RandomKey = std::array<uint32_t, 2> (*)(const RandomState& at);
 /// A tensor that was there before the call: an argument, or one that the function captures.
 struct JitTensor {
   static constexpr uint32_t kCaptured = UINT32_MAX;
-  uint32_t argument = kCaptured;     // its number
+  uint32_t argument = kCaptured;       // its number
   std::weak_ptr<TensorState> state{};  // of a captured one
   std::vector<int64_t> shape{};
   DType dtype = DType::Void;

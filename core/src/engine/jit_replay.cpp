@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "engine/jit.h"
+#include "engine/jit_calls.h"
 #include "engine/parts.h"
 
 namespace plugrad::engine {

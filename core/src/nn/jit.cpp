@@ -3,7 +3,7 @@
 #include "plugrad/jit.h"
 
 #include "base/hash.h"
-#include "engine/jit.h"
+#include "engine/jit_calls.h"
 #include "plugrad/nn/training.h"
 
 namespace plugrad::jit_detail {

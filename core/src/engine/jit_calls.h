@@ -28,8 +28,8 @@ class JitCalls {
   struct Entry {
     std::vector<uint64_t> key{};
     std::shared_ptr<JitRecording> recording{};  // of the last call
-    bool is_ready = false;                    // two calls in a row did this
-    int calls = 0;                            // that were not replays
+    bool is_ready = false;                      // two calls in a row did this
+    int calls = 0;                              // that were not replays
     uint64_t last_used = 0;
   };
   static constexpr size_t kMostEntries = 32;

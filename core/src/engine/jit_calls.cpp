@@ -1,4 +1,4 @@
-#include "engine/jit.h"
+#include "engine/jit_calls.h"
 
 #include <algorithm>
 
