@@ -46,6 +46,7 @@ Hash128 plan_key(const Hash128& graph, uint32_t default_device, const schedule::
                             default_device | uint64_t{options.threads} << 32,
                             options.max_params | uint64_t{options.subgroup} << 32,
                             options.max_buffer_bytes,
+                            options.lanes,
                             kernels.bits()};
   return hash128(std::as_bytes(std::span(words)));
 }
@@ -55,10 +56,14 @@ Hash128 plan_key(const Hash128& graph, uint32_t default_device, const schedule::
 schedule::Options plan_options(DeviceTable& devices, std::span<const uint32_t> used) {
   schedule::Options options;
   options.fast_math = settings().fast_math;
+  options.lanes = 0;
   uint32_t least_params = UINT32_MAX;
   for (uint32_t number : used) {
     const pgr_device_caps& caps = devices.open(number).caps();
     options.threads = std::max(options.threads, caps.threads);
+    const bool in_step = caps.has_local != 0 && caps.subgroup_size > 1;
+    const uint32_t lanes = in_step ? 1 : caps.vector_lanes[static_cast<size_t>(DType::F32)];
+    options.lanes = options.lanes == 0 ? lanes : std::min(options.lanes, lanes);
     if (caps.has_local != 0) options.subgroup = std::max(options.subgroup, caps.subgroup_size);
     if (caps.max_params != 0) least_params = std::min(least_params, caps.max_params);
     if (caps.max_buffer_bytes != 0)

@@ -1,6 +1,7 @@
 // What the stages of the scheduler work on: one tensor graph on its way to a plan.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -48,6 +49,10 @@ struct Draft {
   std::vector<uint8_t>
       of_rows;  // not stored, and yet computed once: outside of its reader's inner loops
 
+  // choose_layouts
+  std::map<Id, Dims> order;  // of stored values that are not row-major: their axes, outermost first
+  std::map<Id, Dims> loop_order;  // of Reduces: numbers of their axes, the outermost loop first
+
   // share_kernels
   std::vector<std::vector<Id>> kernels;  // in the order of execution: the values that each stores
 
@@ -71,6 +76,7 @@ inline constexpr uint32_t kNoBuffer = UINT32_MAX;
 void simplify_tensors(Draft& draft);
 void link_consumers(Draft& draft);
 void choose_stored(Draft& draft);
+void choose_layouts(Draft& draft);
 void share_kernels(Draft& draft);
 void assemble(Draft& draft);
 void plan_memory(Draft& draft);

@@ -59,6 +59,17 @@ Id Indexing::flatten(std::span<const Id> index, std::span<const int64_t> shape) 
   return flat;
 }
 
+Id Indexing::flatten(std::span<const Id> index, std::span<const int64_t> shape,
+                     std::span<const int64_t> order) {
+  std::vector<Id> moved;
+  std::vector<int64_t> sizes;
+  for (int64_t axis : order) {
+    moved.push_back(index[static_cast<size_t>(axis)]);
+    sizes.push_back(shape[static_cast<size_t>(axis)]);
+  }
+  return flatten(moved, sizes);
+}
+
 std::vector<Id> Indexing::split(Id flat, std::span<const int64_t> shape) {
   std::vector<Id> index(shape.size());
   int64_t stride = element_count(shape), outer = stride;

@@ -25,6 +25,9 @@ class Indexing {
 
   /// Row-major place of `index` in `shape`.
   Id flatten(std::span<const Id> index, std::span<const int64_t> shape);
+  /// As above, with the axes in another order, outermost first.
+  Id flatten(std::span<const Id> index, std::span<const int64_t> shape,
+             std::span<const int64_t> order);
   /// The index into a source of shape `from` whose reshape to `to` is read at `index`.
   std::vector<Id> reshape(std::span<const Id> index, std::span<const int64_t> to,
                           std::span<const int64_t> from);

@@ -1,6 +1,7 @@
 #include "schedule/lower_kernel.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/check.h"
 #include "plugrad/plugin_api/kernel_ir.h"
@@ -32,8 +33,7 @@ LoweredKernel KernelLowering::lower(const std::vector<Id>& outputs) {
   Simplifier simplifier(g, draft_.options.fast_math ? RuleSet::Fast : RuleSet::Strict);
   simplify_ = [&](Id id) { return simplifier(id); };
   device_ = draft_.devices[outputs[0]];
-  for (int64_t size : draft_.shapes[outputs[0]])
-    if (size != 1) ranges_.push_back(make_range(g, size, next_axis_++, AxisKind::Loop));
+  make_output_loops(outputs[0]);
   for (Id node : outputs) {
     outputs_.push_back({node, kNoId, kNoId});
     params_.push_back(node);
@@ -44,6 +44,31 @@ LoweredKernel KernelLowering::lower(const std::vector<Id>& outputs) {
   ast->sink = simplifier(g.add(Op::Sink, DType::Void, stores));
   ast->param_count = static_cast<uint32_t>(params_.size());
   return {std::move(ast), params_};
+}
+
+/// One for each axis, the outermost in memory first.
+void KernelLowering::make_output_loops(Id output) {
+  const auto shape = draft_.shapes[output];
+  Dims order(shape.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (const auto own = draft_.order.find(output); own != draft_.order.end()) order = own->second;
+  std::vector<Id> by_axis(shape.size(), kNoId);
+  for (int64_t axis : order) {
+    const int64_t size = shape[static_cast<size_t>(axis)];
+    if (size != 1)
+      by_axis[static_cast<size_t>(axis)] =
+          make_range(*graph_, size, next_axis_++, AxisKind::Loop);
+  }
+  for (Id range : by_axis)
+    if (range != kNoId) ranges_.push_back(range);
+}
+
+/// Where the element of a stored value lies.
+Id KernelLowering::element(Id node, std::span<const Id> index) {
+  const auto own = draft_.order.find(node);
+  const auto shape = draft_.shapes[node];
+  return simplify_(own == draft_.order.end() ? indexing_->flatten(index, shape)
+                                             : indexing_->flatten(index, shape, own->second));
 }
 
 std::vector<Id> KernelLowering::output_index(Id output) {
@@ -57,7 +82,7 @@ std::vector<Id> KernelLowering::output_index(Id output) {
 Id KernelLowering::store(Id node) {
   const std::vector<Id> index = output_index(node);
   const Id value = lower_value(node, index_list(index));
-  const Id flat = simplify_(indexing_->flatten(index, draft_.shapes[node]));
+  const Id flat = element(node, index);
   for (Output& o : outputs_)
     if (o.node == node) o = {node, flat, value};
   return graph_->add(Op::Store, DType::Void, {param(node), flat, value});
@@ -218,20 +243,26 @@ void KernelLowering::enter_reduce(Place& at) {
   const auto from = draft_.shapes[draft_.graph[at.node].src[0]];
   Dims sizes;
   for (int64_t axis : list.subspan(1)) sizes.push_back(from[static_cast<size_t>(axis)]);
-  at.inner_loops = loops_for(at.loops, sizes, phase_[at.node]);
+  Dims order(sizes.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (const auto own = draft_.loop_order.find(at.node); own != draft_.loop_order.end())
+    order = own->second;
+  at.inner_loops = loops_for(at.loops, sizes, order, phase_[at.node]);
   std::vector<Id> index = index_of(at.index);
   for (size_t i = 1; i < list.size(); ++i)
     index[static_cast<size_t>(list[i])] = loops_[at.inner_loops].ranges[i - 1];
   at.inner_index = index_list(index);
 }
 
-uint32_t KernelLowering::loops_for(uint32_t outer, const Dims& sizes, uint32_t phase) {
+uint32_t KernelLowering::loops_for(uint32_t outer, const Dims& sizes, const Dims& order,
+                                   uint32_t phase) {
   const ListId key = graph_->list(sizes);
   for (uint32_t i = 1; i < loops_.size(); ++i)
     if (loops_[i].outer == outer && loops_[i].sizes == key && loops_[i].phase == phase) return i;
-  Loops loops{outer, key, phase, {}};
-  for (int64_t size : sizes)
-    loops.ranges.push_back(make_range(*graph_, size, next_axis_++, AxisKind::Reduce));
+  Loops loops{outer, key, phase, std::vector<Id>(sizes.size())};
+  for (int64_t i : order)
+    loops.ranges[static_cast<size_t>(i)] =
+        make_range(*graph_, sizes[static_cast<size_t>(i)], next_axis_++, AxisKind::Reduce);
   loops_.push_back(std::move(loops));
   return static_cast<uint32_t>(loops_.size() - 1);
 }
@@ -251,7 +282,7 @@ Id KernelLowering::load(const Place& at) {
   const Node& n = draft_.graph[at.node];
   if (n.op == Op::Const) return graph_->add(Op::Const, n.dtype, {}, n.arg);
   const std::vector<Id> index = index_of(at.index);
-  const Id flat = simplify_(indexing_->flatten(index, draft_.shapes[at.node]));
+  const Id flat = element(at.node, index);
   if (const Output* here = output(at.node)) {
     ensure(here->index == flat, "[schedule] a kernel reads node {} that it stores at another index",
            at.node);

@@ -55,7 +55,9 @@ class KernelLowering {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   void begin();
+  void make_output_loops(Id output);
   std::vector<Id> output_index(Id output);
+  Id element(Id node, std::span<const Id> index);
   Id store(Id output);
   Id lower_value(Id root, ListId index);
   uint32_t place(Id node, ListId index, Id gate, uint32_t loops);
@@ -70,7 +72,7 @@ class KernelLowering {
   bool zero_outside(Id value, Id gate) const;
   bool is_leaf(Id node) const;
   const Output* output(Id node) const;
-  uint32_t loops_for(uint32_t outer, const Dims& sizes, uint32_t phase);
+  uint32_t loops_for(uint32_t outer, const Dims& sizes, const Dims& order, uint32_t phase);
   uint32_t loops_around(ListId index, Id gate, uint32_t loops);
   uint64_t runs_along(Id id);
   void find_phases(const std::vector<Id>& outputs);

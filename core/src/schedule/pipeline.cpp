@@ -23,13 +23,15 @@ struct Stage {
 };
 
 // clang-format off
-constexpr std::array<Stage, 6> kSchedule = {{
+constexpr std::array<Stage, 7> kSchedule = {{
     {"simplify tensors", simplify_tensors, Result::TensorGraph,
      "views merge, uniform values and empty tensors fold, large reductions split"},
     {"link consumers", link_consumers, Result::TensorGraph,
      "who reads what, how large, on which device"},
     {"choose stored", choose_stored, Result::TensorGraph,
      "which values get memory; the rest is computed where it is read"},
+    {"choose layouts", choose_layouts, Result::TensorGraph,
+     "in which order the elements of each stored value lie, and which operands are packed"},
     {"share kernels", share_kernels, Result::TensorGraph,
      "stored values that can be computed in the same loops share a kernel"},
     {"assemble", assemble, Result::Plan, "each kernel is loops over scalars"},

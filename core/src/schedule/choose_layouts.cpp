@@ -1,0 +1,242 @@
+// The order in which the elements of stored values lie in memory. Values that live on are
+// row-major; of the others the axis goes innermost along which the kernels that write and read them
+// can take vectors at least cost: an axis that all of them index plainly, as channels are. Axes that
+// kernels run over with one loop are one class, and a class goes innermost in all values at once.
+// Small operands that are read over and over are packed: stored once more, the kernel's vectors
+// innermost and the rest in the order of its loops.
+#include <algorithm>
+#include <numeric>
+
+#include "schedule/layout_cost.h"
+
+namespace plugrad::schedule {
+namespace {
+
+constexpr double kPays = 0.97;  // of the cost before
+constexpr int kRounds = 2;
+
+class LayoutChooser {
+ public:
+  explicit LayoutChooser(Draft& draft) : draft_(draft), innermost_(draft.graph.size(), kNoAxis) {}
+
+  void run() {
+    find_nests();
+    find_classes();
+    for (int round = 0; round < kRounds; ++round) {
+      bool changed = false;
+      for (const Class* c : by_size()) changed = try_innermost(*c) || changed;
+      if (!changed) break;
+    }
+    for (const LoopNest& nest : nests_) order_reductions(nest);
+    for (const LoopNest& nest : nests_) pack_operands(nest);
+  }
+
+ private:
+  using AxisKey = std::pair<Id, uint32_t>;
+  struct Class {
+    std::vector<AxisKey> movable;
+    std::vector<uint32_t> nests;
+    int64_t elements = 0;
+  };
+
+  std::span<const int64_t> shape(Id node) { return draft_.shapes[node]; }
+
+  void find_nests() {
+    for (Id id : draft_.live) {
+      if (draft_.stored[id] == 0) continue;
+      innermost_[id] = last_axis(id);
+      const Op op = draft_.graph[id].op;
+      if (op == Op::Buffer || op == Op::Copy || op == Op::UserKernel || draft_.counts[id] == 0)
+        continue;
+      nests_.push_back(loop_nest(draft_, id));
+      if (is_free(id)) make_class_of_axes(id);
+    }
+  }
+
+  uint32_t last_axis(Id id) {
+    const auto sizes = shape(id);
+    for (size_t i = sizes.size(); i-- > 0;)
+      if (sizes[i] != 1) return static_cast<uint32_t>(i);
+    return kNoAxis;
+  }
+
+  /// Whether nobody outside the plan's kernels sees how the value lies.
+  bool is_free(Id id) const {
+    const auto raw = [&](Id c) {
+      const Op op = draft_.graph[c].op;
+      return op == Op::Copy || op == Op::UserKernel;
+    };
+    return std::ranges::find(draft_.roots, id) == draft_.roots.end() &&
+           std::ranges::none_of(draft_.consumers.of(id), raw);
+  }
+
+  /// Every axis but the outermost, which threads share, of values of three axes or more.
+  void make_class_of_axes(Id id) {
+    const auto sizes = shape(id);
+    std::vector<uint32_t> long_axes;
+    for (uint32_t i = 0; i < sizes.size(); ++i)
+      if (sizes[i] != 1) long_axes.push_back(i);
+    if (long_axes.size() < 3) return;
+    for (size_t i = 1; i < long_axes.size(); ++i) movable_.insert({id, long_axes[i]});
+  }
+
+  AxisKey root_of(AxisKey key) {
+    for (auto it = parent_.find(key); it != parent_.end(); it = parent_.find(key)) key = it->second;
+    return key;
+  }
+
+  void unite(AxisKey a, AxisKey b) {
+    a = root_of(a);
+    b = root_of(b);
+    if (a != b) parent_[a] = b;
+  }
+
+  void find_classes() {
+    for (const LoopNest& nest : nests_)
+      for (const Reading& r : nest.readings)
+        for (uint32_t i = 0; i < r.axes.size(); ++i) {
+          if (!r.axes[i].plain || r.axes[i].loops == 0) continue;
+          const Loop& loop =
+              nest.loops[static_cast<size_t>(std::countr_zero(r.axes[i].loops))];
+          unite({r.node, i}, {loop.owner, loop.axis});
+        }
+    std::map<Id, uint32_t> nest_of;
+    for (const AxisKey& key : movable_) {
+      Class& c = classes_[root_of(key)];
+      c.movable.push_back(key);
+      c.elements += draft_.counts[key.first];
+    }
+    for (auto& [root, c] : classes_) find_nests_of(c);
+  }
+
+  void find_nests_of(Class& c) {
+    std::set<Id> values;
+    for (const AxisKey& key : c.movable) values.insert(key.first);
+    for (uint32_t n = 0; n < nests_.size(); ++n) {
+      const auto reads = [&](const Reading& r) { return values.contains(r.node); };
+      if (values.contains(nests_[n].output) || std::ranges::any_of(nests_[n].readings, reads))
+        c.nests.push_back(n);
+    }
+  }
+
+  std::vector<const Class*> by_size() const {
+    std::vector<const Class*> all;
+    for (const auto& [root, c] : classes_) all.push_back(&c);
+    std::ranges::stable_sort(all, std::greater{}, &Class::elements);
+    return all;
+  }
+
+  LayoutCost cost_of(const LoopNest& nest) const {
+    const bool packs = std::ranges::any_of(nest.bodies, [&](LoopSet b) { return b != nest.bodies[0]; });
+    return {nest, innermost_, draft_.options.lanes, packs};
+  }
+
+  double total(const Class& c) const {
+    double cost = 0;
+    for (uint32_t n : c.nests) cost += cost_of(nests_[n]).least();
+    return cost;
+  }
+
+  bool try_innermost(const Class& c) {
+    const double before = total(c);
+    std::vector<uint32_t> old;
+    bool moves = false;
+    for (const auto& [node, axis] : c.movable) {
+      old.push_back(innermost_[node]);
+      moves = moves || innermost_[node] != axis;
+      innermost_[node] = axis;
+    }
+    if (moves && total(c) < before * kPays) {
+      for (const auto& [node, axis] : c.movable) move_inwards(node, axis);
+      return true;
+    }
+    for (size_t i = 0; i < old.size(); ++i) innermost_[c.movable[i].first] = old[i];
+    return false;
+  }
+
+  Dims row_major(Id node) {
+    Dims order(shape(node).size());
+    std::iota(order.begin(), order.end(), 0);
+    return order;
+  }
+
+  void move_inwards(Id node, uint32_t axis) {
+    Dims order = row_major(node);
+    std::erase(order, int64_t{axis});
+    order.push_back(axis);
+    draft_.order[node] = order;
+  }
+
+  /// The loop along which the largest value read has its neighbours becomes the inner one.
+  void order_reductions(const LoopNest& nest) {
+    std::map<Id, std::pair<int64_t, uint32_t>> inner;  // by Reduce: elements, axis
+    for (const Reading& r : nest.readings) {
+      const uint32_t at = innermost_[r.node];
+      if (at == kNoAxis || !r.axes[at].plain || r.axes[at].loops == 0) continue;
+      const Loop& loop = nest.loops[static_cast<size_t>(std::countr_zero(r.axes[at].loops))];
+      auto& most = inner[loop.owner];
+      if (loop.reduces && draft_.counts[r.node] > most.first)
+        most = {draft_.counts[r.node], loop.axis};
+    }
+    for (const auto& [reduce, most] : inner) {
+      if (most.first == 0) continue;
+      const auto list = draft_.graph.arg_list(reduce).subspan(1);
+      Dims order;
+      for (size_t i = 0; i < list.size(); ++i)
+        if (list[i] != most.second) order.push_back(static_cast<int64_t>(i));
+      for (size_t i = 0; i < list.size(); ++i)
+        if (list[i] == most.second) order.push_back(static_cast<int64_t>(i));
+      draft_.loop_order[reduce] = order;
+    }
+  }
+
+  void pack_operands(const LoopNest& nest) {
+    const LayoutCost cost = cost_of(nest);
+    const size_t lane = cost.best_loop();
+    if (lane == nest.loops.size()) return;
+    for (const Reading& r : nest.readings) {
+      if (draft_.stored[r.view] != 0 || !cost.pays_packed(r, lane)) continue;
+      draft_.stored[r.view] = 1;
+      draft_.order[r.view] = packed_order(nest, r, lane);
+    }
+  }
+
+  /// Axes in the order of the loops that run over them, the one of vectors innermost.
+  Dims packed_order(const LoopNest& nest, const Reading& r, size_t lane) {
+    const auto place = [&](int64_t axis) -> int64_t {
+      const LoopSet loops = r.view_axes[static_cast<size_t>(axis)].loops;
+      if (loops == 0) return -1;
+      const auto number = static_cast<size_t>(std::countr_zero(loops));
+      return number == lane ? INT64_MAX : place_of_loop(nest, number);
+    };
+    Dims order(r.view_axes.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, {}, place);
+    return order;
+  }
+
+  int64_t place_of_loop(const LoopNest& nest, size_t number) {
+    const Loop& loop = nest.loops[number];
+    const auto order = draft_.loop_order.find(loop.owner);
+    if (!loop.reduces || order == draft_.loop_order.end()) return static_cast<int64_t>(number);
+    const auto list = draft_.graph.arg_list(loop.owner).subspan(1);
+    const auto position = std::ranges::find(list, int64_t{loop.axis}) - list.begin();
+    const auto rank = std::ranges::find(order->second, position) - order->second.begin();
+    return static_cast<int64_t>(nest.loops.size()) + rank;
+  }
+
+  Draft& draft_;
+  Innermost innermost_;
+  std::vector<LoopNest> nests_;
+  std::set<AxisKey> movable_;
+  std::map<AxisKey, AxisKey> parent_;
+  std::map<AxisKey, Class> classes_;
+};
+
+}  // namespace
+
+void choose_layouts(Draft& draft) {
+  if (draft.options.lanes > 1) LayoutChooser(draft).run();
+}
+
+}  // namespace plugrad::schedule

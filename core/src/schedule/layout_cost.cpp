@@ -1,0 +1,128 @@
+#include "schedule/layout_cost.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace plugrad::schedule {
+namespace {
+
+constexpr double kLaneCost = 3;   // a scalar access and its way into or out of a vector
+constexpr double kTile = 6;       // a register tile's length along a loop that a load does not depend on
+constexpr double kUnaligned = 1.2;  // of vectors that start anywhere
+constexpr double kHorizontal = 16;  // the sum of a vector's lanes
+constexpr int64_t kFewReadings = 64;  // of each element: below, a packed copy does not pay
+
+bool has(LoopSet set, size_t loop) {
+  return (set >> loop & 1) != 0;
+}
+
+LoopSet loops_of(const std::vector<AxisIndex>& axes) {
+  LoopSet all = 0;
+  for (const AxisIndex& a : axes) all |= a.loops;
+  return all;
+}
+
+}  // namespace
+
+double LayoutCost::vectors(int64_t size) const {
+  return static_cast<double>(size / lanes_ + std::popcount(static_cast<uint64_t>(size % lanes_)));
+}
+
+double LayoutCost::least() const {
+  return total(best_loop());
+}
+
+size_t LayoutCost::best_loop() const {
+  size_t best = nest_.loops.size();
+  double least = total(best);
+  for (size_t lane = 0; lane < nest_.loops.size(); ++lane) {
+    const double cost = total(lane);
+    if (cost >= least) continue;
+    least = cost;
+    best = lane;
+  }
+  return best;
+}
+
+double LayoutCost::total(size_t lane) const {
+  double cost = store(lane);
+  for (LoopSet around : nest_.bodies) cost += body(around, lane);
+  for (const Reading& reading : nest_.readings) cost += access(reading, lane);
+  return cost;
+}
+
+double LayoutCost::body(LoopSet around, size_t lane) const {
+  double count = 1;
+  for (size_t l = 0; l < nest_.loops.size(); ++l) {
+    if (!has(around, l)) continue;
+    const int64_t size = nest_.loops[l].size;
+    count *= l == lane ? vectors(size) : static_cast<double>(size);
+  }
+  return count;
+}
+
+double LayoutCost::store(size_t lane) const {
+  double count = 1;
+  for (size_t l = 0; l < nest_.loops.size(); ++l) {
+    if (nest_.loops[l].reduces) continue;
+    const int64_t size = nest_.loops[l].size;
+    const bool unit = nest_.loops[l].axis == innermost_[nest_.output];
+    if (l == lane && unit) count *= vectors(size);
+    else count *= static_cast<double>(size) * (l == lane ? kLaneCost : 1);
+  }
+  const bool sums_lanes = lane < nest_.loops.size() && nest_.loops[lane].reduces;
+  return sums_lanes ? count * kHorizontal : count;
+}
+
+bool LayoutCost::gathers(const Reading& reading, size_t lane) const {
+  if (!has(loops_of(reading.axes), lane)) return false;
+  const uint32_t inner = innermost_[reading.node];
+  return inner == kNoAxis || !has(reading.axes[inner].loops, lane);
+}
+
+double LayoutCost::loads(const Reading& reading, size_t lane, bool gathers) const {
+  const LoopSet own = loops_of(reading.axes);
+  double count = 1;
+  for (size_t l = 0; l < nest_.loops.size(); ++l) {
+    if (!has(reading.around, l)) continue;
+    const int64_t size = nest_.loops[l].size;
+    if (l == lane) count *= gathers ? static_cast<double>(size) * kLaneCost : vectors(size);
+    else if (has(own, l)) count *= static_cast<double>(size);
+    else count *= std::ceil(static_cast<double>(size) / kTile);
+  }
+  const uint32_t inner = innermost_[reading.node];
+  const bool shifted = !gathers && has(own, lane) && inner != kNoAxis && !reading.axes[inner].plain;
+  return shifted ? count * kUnaligned : count;
+}
+
+double LayoutCost::packed(const Reading& reading, size_t lane) const {
+  double elements = 1;
+  for (const AxisIndex& a : reading.view_axes)
+    for (size_t l = 0; l < nest_.loops.size(); ++l)
+      if (has(a.loops, l)) elements *= static_cast<double>(nest_.loops[l].size);
+  return elements * kLaneCost + loads(reading, lane, false);
+}
+
+double LayoutCost::access(const Reading& reading, size_t lane) const {
+  const bool apart = gathers(reading, lane);
+  const double cost = loads(reading, lane, apart);
+  return apart && pays_packed(reading, lane) ? std::min(cost, packed(reading, lane)) : cost;
+}
+
+bool LayoutCost::pays_packed(const Reading& reading, size_t lane) const {
+  if (!packs_ || reading.view == reading.node || !gathers(reading, lane)) return false;
+  double readings = 1;
+  const LoopSet own = loops_of(reading.axes);
+  bool lane_is_plain = false;
+  for (const AxisIndex& a : reading.view_axes) {
+    if (!a.plain && a.loops != 0) return false;
+    lane_is_plain = lane_is_plain || (a.plain && has(a.loops, lane));
+  }
+  for (size_t l = 0; l < nest_.loops.size(); ++l)
+    if (has(reading.around, l) && !has(own, l)) readings *= static_cast<double>(nest_.loops[l].size);
+  return lane_is_plain && readings >= kFewReadings &&
+         packed(reading, lane) < loads(reading, lane, true);
+}
+
+}  // namespace plugrad::schedule

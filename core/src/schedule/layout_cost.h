@@ -1,0 +1,40 @@
+// What it costs to run a kernel's loops with vectors along one of them, in vector instructions.
+#pragma once
+
+#include "schedule/readings.h"
+
+namespace plugrad::schedule {
+
+/// The axis of each stored value whose neighbours are neighbours in memory.
+using Innermost = std::vector<uint32_t>;
+inline constexpr uint32_t kNoAxis = UINT32_MAX;  // a value of one element
+
+class LayoutCost {
+ public:
+  LayoutCost(const LoopNest& nest, const Innermost& innermost, int64_t lanes, bool packs)
+      : nest_(nest), innermost_(innermost), lanes_(lanes), packs_(packs) {}
+
+  /// With vectors along the loop for which it is least.
+  double least() const;
+  /// That loop; the number of loops where none helps.
+  size_t best_loop() const;
+  /// Whether the value read is worth a copy in which its elements along loop `lane` are neighbours.
+  bool pays_packed(const Reading& reading, size_t lane) const;
+
+ private:
+  double total(size_t lane) const;
+  double body(LoopSet around, size_t lane) const;
+  double store(size_t lane) const;
+  double access(const Reading& reading, size_t lane) const;
+  double loads(const Reading& reading, size_t lane, bool gathers) const;
+  bool gathers(const Reading& reading, size_t lane) const;
+  double packed(const Reading& reading, size_t lane) const;
+  double vectors(int64_t size) const;
+
+  const LoopNest& nest_;
+  const Innermost& innermost_;
+  int64_t lanes_;
+  bool packs_;  // operands may be copied
+};
+
+}  // namespace plugrad::schedule

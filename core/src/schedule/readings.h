@@ -1,0 +1,48 @@
+// How a kernel reads stored values: which of its loops run along each axis of each.
+#pragma once
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "schedule/draft.h"
+
+namespace plugrad::schedule {
+
+/// Loops as bits: the first ones are the axes of the kernel's output, then those of its Reduces.
+using LoopSet = uint64_t;
+
+struct AxisIndex {
+  LoopSet loops = 0;
+  bool plain = false;  // the index is the one loop, over the whole axis
+};
+
+/// One value read from memory.
+struct Reading {
+  Id node;
+  Id view;  // the last node above it that has all of its elements and no more: what a copy would store
+  std::vector<AxisIndex> axes;       // of node
+  std::vector<AxisIndex> view_axes;  // of view
+  LoopSet around;                    // the loops that run around it
+};
+
+/// A loop: an axis of the kernel's output, or one that a Reduce closes.
+struct Loop {
+  Id owner;  // the kernel's output, or the Reduce
+  uint32_t axis;
+  int64_t size;
+  bool reduces;
+};
+
+struct LoopNest {
+  Id output;
+  std::vector<Loop> loops;
+  std::vector<Reading> readings;
+  std::vector<LoopSet> bodies;  // of the output and of each Reduce: the loops around one evaluation
+};
+
+/// The loops of the kernel that computes the stored value `output` alone. No readings where it has
+/// more loops than a LoopSet holds.
+LoopNest loop_nest(Draft& draft, Id output);
+
+}  // namespace plugrad::schedule
