@@ -79,6 +79,7 @@ class KernelWriter {
   std::string use(uint32_t number, Prec loosest);
   std::string use_name(uint32_t number);
   std::string use_index(uint32_t number, Prec loosest);
+  std::string wide_sum(uint32_t number, Prec loosest);
   void define(uint32_t number, std::string text, Prec prec);
   void settle(uint32_t number);
   void settle_all();

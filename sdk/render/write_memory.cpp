@@ -72,11 +72,25 @@ KernelWriter::Access KernelWriter::access(uint32_t number) {
     at.space = ir_.arrays()[index].space == PGR_SPACE_LOCAL ? Space::Local : Space::Private;
   at.pointer = values_[pointer].text;
   const bool is_vector = inst(number).lanes > 1;
-  at.index = use_index(ir_.source(number, 1), is_vector ? Prec::Product : Prec::Loose);
+  at.index = wide_sum(ir_.source(number, 1), is_vector ? Prec::Product : Prec::Loose);
   if (is_array && dialect_.is_strict && source(number, 1).dtype == PGR_DTYPE_I64)
     at.index = prelude_.type({PGR_DTYPE_I32, 1}) + "(" + at.index + ")";
   if (dialect_.is_strict) at.element = is_array ? at.pointer + "[" + at.index + "]" : element(at);
   return at;
+}
+
+// A named index plus a constant, in 64 bits: neighbours of an element then share its address and
+// differ in a displacement, while a sum in 32 bits might wrap and is widened each time.
+std::string KernelWriter::wide_sum(uint32_t number, Prec loosest) {
+  const bool is_sum = !dialect_.groups && inst(number).op == PGR_OP_ADD &&
+                      inst(number).dtype == PGR_DTYPE_I32 && values_[number].is_pending;
+  if (!is_sum || source(number, 1).op != PGR_OP_CONST) return use_index(number, loosest);
+  const Value& left = values_[ir_.source(number, 0)];
+  if (left.prec != Prec::Atom || left.is_pending) return use_index(number, loosest);
+  const std::string base = "(" + prelude_.type({PGR_DTYPE_I64, 1}) + ")" + left.text;
+  use(number, loosest);
+  const std::string sum = base + " + " + std::to_string(static_cast<int32_t>(source(number, 1).arg));
+  return loosest < Prec::Sum ? "(" + sum + ")" : sum;
 }
 
 // Of a buffer that is reached by its address.

@@ -1,9 +1,9 @@
 // The order in which the elements of stored values lie in memory. Values that live on are
 // row-major; of the others the axis goes innermost along which the kernels that write and read them
-// can take vectors at least cost: an axis that all of them index plainly, as channels are. Axes that
-// kernels run over with one loop are one class, and a class goes innermost in all values at once.
-// Small operands that are read over and over are packed: stored once more, the kernel's vectors
-// innermost and the rest in the order of its loops.
+// can take vectors at least cost: an axis that all of them index plainly, as channels are. Axes
+// that kernels run over with one loop are one class, and a class goes innermost in all values at
+// once. Small operands that are read over and over are packed: stored once more, the kernel's
+// vectors innermost and the rest in the order of its loops.
 #include <algorithm>
 #include <numeric>
 
@@ -96,8 +96,7 @@ class LayoutChooser {
       for (const Reading& r : nest.readings)
         for (uint32_t i = 0; i < r.axes.size(); ++i) {
           if (!r.axes[i].plain || r.axes[i].loops == 0) continue;
-          const Loop& loop =
-              nest.loops[static_cast<size_t>(std::countr_zero(r.axes[i].loops))];
+          const Loop& loop = nest.loops[static_cast<size_t>(std::countr_zero(r.axes[i].loops))];
           unite({r.node, i}, {loop.owner, loop.axis});
         }
     std::map<Id, uint32_t> nest_of;
@@ -127,7 +126,8 @@ class LayoutChooser {
   }
 
   LayoutCost cost_of(const LoopNest& nest) const {
-    const bool packs = std::ranges::any_of(nest.bodies, [&](LoopSet b) { return b != nest.bodies[0]; });
+    const bool packs =
+        std::ranges::any_of(nest.bodies, [&](LoopSet b) { return b != nest.bodies[0]; });
     return {nest, innermost_, draft_.options.lanes, packs};
   }
 

@@ -7,10 +7,12 @@
 namespace plugrad::schedule {
 namespace {
 
-constexpr double kLaneCost = 3;   // a scalar access and its way into or out of a vector
-constexpr double kTile = 6;       // a register tile's length along a loop that a load does not depend on
-constexpr double kUnaligned = 1.2;  // of vectors that start anywhere
-constexpr double kHorizontal = 16;  // the sum of a vector's lanes
+constexpr double kLaneCost = 3;       // a scalar access and its way into or out of a vector
+constexpr double kLoadCost = 0.5;     // two loads a cycle beside the arithmetic
+constexpr double kVectorsInTile = 2;  // of a register tile
+constexpr double kTile = 6;  // a register tile's length along a loop that a load does not depend on
+constexpr double kUnaligned = 1.2;    // of vectors that start anywhere
+constexpr double kHorizontal = 16;    // the sum of a vector's lanes
 constexpr int64_t kFewReadings = 64;  // of each element: below, a packed copy does not pay
 
 bool has(LoopSet set, size_t loop) {
@@ -68,8 +70,10 @@ double LayoutCost::store(size_t lane) const {
     if (nest_.loops[l].reduces) continue;
     const int64_t size = nest_.loops[l].size;
     const bool unit = nest_.loops[l].axis == innermost_[nest_.output];
-    if (l == lane && unit) count *= vectors(size);
-    else count *= static_cast<double>(size) * (l == lane ? kLaneCost : 1);
+    if (l == lane && unit)
+      count *= vectors(size);
+    else
+      count *= static_cast<double>(size) * (l == lane ? kLaneCost : 1);
   }
   const bool sums_lanes = lane < nest_.loops.size() && nest_.loops[lane].reduces;
   return sums_lanes ? count * kHorizontal : count;
@@ -83,13 +87,18 @@ bool LayoutCost::gathers(const Reading& reading, size_t lane) const {
 
 double LayoutCost::loads(const Reading& reading, size_t lane, bool gathers) const {
   const LoopSet own = loops_of(reading.axes);
-  double count = 1;
+  double count = kLoadCost;
   for (size_t l = 0; l < nest_.loops.size(); ++l) {
     if (!has(reading.around, l)) continue;
     const int64_t size = nest_.loops[l].size;
-    if (l == lane) count *= gathers ? static_cast<double>(size) * kLaneCost : vectors(size);
-    else if (has(own, l)) count *= static_cast<double>(size);
-    else count *= std::ceil(static_cast<double>(size) / kTile);
+    if (l == lane && !has(own, l))
+      count *= std::ceil(vectors(size) / kVectorsInTile);
+    else if (l == lane)
+      count *= gathers ? static_cast<double>(size) * kLaneCost : vectors(size);
+    else if (has(own, l))
+      count *= static_cast<double>(size);
+    else
+      count *= std::ceil(static_cast<double>(size) / kTile);
   }
   const uint32_t inner = innermost_[reading.node];
   const bool shifted = !gathers && has(own, lane) && inner != kNoAxis && !reading.axes[inner].plain;
@@ -120,7 +129,8 @@ bool LayoutCost::pays_packed(const Reading& reading, size_t lane) const {
     lane_is_plain = lane_is_plain || (a.plain && has(a.loops, lane));
   }
   for (size_t l = 0; l < nest_.loops.size(); ++l)
-    if (has(reading.around, l) && !has(own, l)) readings *= static_cast<double>(nest_.loops[l].size);
+    if (has(reading.around, l) && !has(own, l))
+      readings *= static_cast<double>(nest_.loops[l].size);
   return lane_is_plain && readings >= kFewReadings &&
          packed(reading, lane) < loads(reading, lane, true);
 }

@@ -56,8 +56,7 @@ void KernelLowering::make_output_loops(Id output) {
   for (int64_t axis : order) {
     const int64_t size = shape[static_cast<size_t>(axis)];
     if (size != 1)
-      by_axis[static_cast<size_t>(axis)] =
-          make_range(*graph_, size, next_axis_++, AxisKind::Loop);
+      by_axis[static_cast<size_t>(axis)] = make_range(*graph_, size, next_axis_++, AxisKind::Loop);
   }
   for (Id range : by_axis)
     if (range != kNoId) ranges_.push_back(range);

@@ -50,9 +50,8 @@ class Walk {
     const Node& n = g_[at.node];
     const bool leaf = at.node != nest_.output && draft_.stored[at.node] != 0;
     if (leaf) {
-      nest_.readings.push_back(
-          {at.node, at.view == kNoId ? at.node : at.view, at.axes,
-           at.view == kNoId ? at.axes : at.view_axes, at.around});
+      nest_.readings.push_back({at.node, at.view == kNoId ? at.node : at.view, at.axes,
+                                at.view == kNoId ? at.axes : at.view_axes, at.around});
       return;
     }
     for (Id s : g_.sources(n)) {

@@ -20,7 +20,8 @@ struct AxisIndex {
 /// One value read from memory.
 struct Reading {
   Id node;
-  Id view;  // the last node above it that has all of its elements and no more: what a copy would store
+  Id view;  // the last node above it that has all of its elements and no more: what a copy would
+            // store
   std::vector<AxisIndex> axes;       // of node
   std::vector<AxisIndex> view_axes;  // of view
   LoopSet around;                    // the loops that run around it

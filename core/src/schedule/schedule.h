@@ -12,12 +12,12 @@ namespace plugrad::schedule {
 
 struct Options {
   bool fast_math = false;  // adds the rule set `fast`
-  uint32_t threads = 1;  // parallelism of the devices: large reductions with few outputs are split
-  uint32_t subgroup = 1;      // outputs side by side that a thread computes at once, as GPUs do
-  uint32_t lanes = 1;         // of a vector of f32; above 1, layouts are chosen for vectors
-  uint32_t max_params = 64;   // most buffers one kernel may take
+  uint32_t threads = 1;   // parallelism of the devices: large reductions with few outputs are split
+  uint32_t subgroup = 1;  // outputs side by side that a thread computes at once, as GPUs do
+  uint32_t lanes = 1;     // of a vector of f32; above 1, layouts are chosen for vectors
+  uint32_t max_params = 64;                // most buffers one kernel may take
   uint64_t max_buffer_bytes = UINT64_MAX;  // largest arena, unless one value alone is larger
-  bool plan_memory = true;    // let intermediates share storage
+  bool plan_memory = true;                 // let intermediates share storage
   bool share_kernels = true;  // values that can be computed in the same loops share a kernel
 };
 
