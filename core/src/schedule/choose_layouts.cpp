@@ -5,7 +5,9 @@
 // once. Small operands that are read over and over are packed: stored once more, the kernel's
 // vectors innermost and the rest in the order of its loops.
 #include <algorithm>
+#include <bit>
 #include <numeric>
+#include <random>
 
 #include "schedule/layout_cost.h"
 
@@ -21,6 +23,7 @@ class LayoutChooser {
 
   void run() {
     find_nests();
+    if (draft_.options.layout_seed != 0) return draw_lots();
     find_classes();
     for (int round = 0; round < kRounds; ++round) {
       bool changed = false;
@@ -28,6 +31,7 @@ class LayoutChooser {
       if (!changed) break;
     }
     for (const LoopNest& nest : nests_) order_reductions(nest);
+    if (!has_room()) return;
     for (const LoopNest& nest : nests_) pack_operands(nest);
   }
 
@@ -50,6 +54,27 @@ class LayoutChooser {
         continue;
       nests_.push_back(loop_nest(draft_, id));
       if (is_free(id)) make_class_of_axes(id);
+    }
+  }
+
+  void draw_lots() {
+    std::mt19937 lots(draft_.options.layout_seed);
+    const auto shuffled = [&](size_t size) {
+      Dims order(size);
+      std::iota(order.begin(), order.end(), 0);
+      std::ranges::shuffle(order, lots);
+      return order;
+    };
+    for (const LoopNest& nest : nests_) {
+      if (is_free(nest.output)) draft_.order[nest.output] = shuffled(shape(nest.output).size());
+      for (const Loop& loop : nest.loops)
+        if (loop.reduces)
+          draft_.loop_order[loop.owner] = shuffled(draft_.graph.arg_list(loop.owner).size() - 1);
+      for (const Reading& r : nest.readings) {
+        if (draft_.stored[r.view] != 0 || !has_room() || lots() % 2 == 0) continue;
+        draft_.stored[r.view] = 1;
+        draft_.order[r.view] = shuffled(shape(r.view).size());
+      }
     }
   }
 
@@ -201,6 +226,15 @@ class LayoutChooser {
     }
   }
 
+  /// Whether every kernel may take a few buffers more: one may read a value packed and as it was.
+  bool has_room() const {
+    return std::ranges::all_of(nests_, [&](const LoopNest& nest) {
+      std::set<Id> values;
+      for (const Reading& r : nest.readings) values.insert(r.node);
+      return 2 * values.size() + 2 <= draft_.options.max_params;
+    });
+  }
+
   /// Axes in the order of the loops that run over them, the one of vectors innermost.
   Dims packed_order(const LoopNest& nest, const Reading& r, size_t lane) {
     const auto place = [&](int64_t axis) -> int64_t {
@@ -236,7 +270,7 @@ class LayoutChooser {
 }  // namespace
 
 void choose_layouts(Draft& draft) {
-  if (draft.options.lanes > 1) LayoutChooser(draft).run();
+  if (draft.options.lanes > 1 || draft.options.layout_seed != 0) LayoutChooser(draft).run();
 }
 
 }  // namespace plugrad::schedule

@@ -1,7 +1,6 @@
 // The form of plans: memory, limits, split reductions, shared kernels, printing.
 #include <gmock/gmock.h>
 
-
 #include "check.h"
 
 namespace plugrad::test {

@@ -83,6 +83,20 @@ class RandomGraph {
   std::mt19937 random_;
 };
 
+TEST(RandomGraphs, ComputeTheSameInEveryLayout) {
+  for (uint32_t seed = 1; seed < 400; ++seed) {
+    Tensors t;
+    const auto roots = RandomGraph(seed).make(t);
+    schedule::Options options;
+    options.layout_seed = seed;
+    options.max_params = seed % 5 == 0 ? 3 : 64;
+    const auto plan = check(t, roots, options);
+    for (const auto& ast : plan.asts) verify_kernel_ast(const_cast<Graph&>(ast->graph), ast->sink);
+    if (::testing::Test::HasFailure())
+      FAIL() << "seed " << seed << "\n" << print(t.g, roots) << to_string(plan);
+  }
+}
+
 TEST(RandomGraphs, ComputeWhatTheyMean) {
   for (uint32_t seed = 0; seed < 600; ++seed) {
     Tensors t;

@@ -1,0 +1,97 @@
+// Layouts of stored values by cost: channels lie innermost between convolutions, what is asked for
+// stays row-major, and operands that are read over and over are packed.
+#include "check.h"
+#include "uop/kernel_ast.h"
+#include "uop/range.h"
+
+namespace plugrad::test {
+namespace {
+
+constexpr int64_t kImages = 3, kChannels = 16, kPixels = 7, kResults = 24;
+
+/// x (n, c, p) with w (o, c): (n, o, p).
+Id convolution(Tensors& t, Id x, Id w) {
+  const Dims image = t.shape(x), weight = t.shape(w);
+  const Id by_pixel = t.reshape(x, {image[0], 1, image[1], image[2]});
+  const Id by_channel = t.reshape(w, {1, weight[0], weight[1], 1});
+  return t.reshape(t.sum(t.mul(by_pixel, by_channel), {2}), {image[0], weight[0], image[2]});
+}
+
+/// By kernel that stores `count` elements: the strides of its store along its loops, outermost
+/// first.
+std::vector<std::vector<int64_t>> strides_of_stores(const schedule::Plan& plan, int64_t count) {
+  std::vector<std::vector<int64_t>> all;
+  for (const auto& ast : plan.asts)
+    for (Id store : ast->graph.sources(ast->sink)) {
+      const Graph& g = ast->graph;
+      if (param_info(g, g[store].src[0]).elem_count != count) continue;
+      all.emplace_back();
+      std::vector<Id> terms = {g[store].src[1]};
+      std::map<uint32_t, int64_t> by_loop;
+      while (!terms.empty()) {
+        const Id term = terms.back();
+        terms.pop_back();
+        const Node& n = g[term];
+        if (n.op == Op::Add) terms.insert(terms.end(), {n.src[0], n.src[1]});
+        if (n.op == Op::Mul) by_loop[range_axis(g[n.src[0]])] = const_int(g, n.src[1]);
+        if (n.op == Op::Range) by_loop[range_axis(n)] = 1;
+      }
+      for (const auto& [axis, stride] : by_loop) all.back().push_back(stride);
+    }
+  return all;
+}
+
+schedule::Options vectors_of(uint32_t lanes) {
+  schedule::Options options;
+  options.lanes = lanes;
+  return options;
+}
+
+struct Chain {
+  Tensors t;
+  Id root;
+  Chain() {
+    const Id x = t.buffer({kImages, kChannels, kPixels});
+    const Id v = t.buffer({kChannels, kChannels}), w = t.buffer({kResults, kChannels});
+    root = convolution(t, t.relu(convolution(t, x, v)), w);
+  }
+};
+
+}  // namespace
+
+TEST(Layouts, ChannelsLieInnermostBetweenConvolutions) {
+  Chain chain;
+  const auto plan = check(chain.t, {chain.root}, vectors_of(8));
+  const auto between = strides_of_stores(plan, kImages * kChannels * kPixels);
+  ASSERT_FALSE(between.empty()) << to_string(plan);
+  for (const auto& strides : between)
+    EXPECT_EQ(strides, (std::vector<int64_t>{kChannels * kPixels, kChannels, 1}))
+        << to_string(plan);
+}
+
+TEST(Layouts, WhatIsAskedForIsRowMajor) {
+  Chain chain;
+  const auto plan = check(chain.t, {chain.root}, vectors_of(8));
+  const auto out = strides_of_stores(plan, kImages * kResults * kPixels);
+  ASSERT_EQ(out.size(), 1u) << to_string(plan);
+  EXPECT_EQ(out[0], (std::vector<int64_t>{kResults * kPixels, kPixels, 1})) << to_string(plan);
+}
+
+TEST(Layouts, DevicesWithoutVectorsKeepRowMajor) {
+  Chain chain;
+  const auto plan = check(chain.t, {chain.root}, vectors_of(1));
+  const auto between = strides_of_stores(plan, kImages * kChannels * kPixels);
+  ASSERT_FALSE(between.empty()) << to_string(plan);
+  for (const auto& strides : between)
+    EXPECT_EQ(strides, (std::vector<int64_t>{kChannels * kPixels, kPixels, 1})) << to_string(plan);
+}
+
+TEST(Layouts, OperandReadOverAndOverIsPacked) {
+  Tensors t;
+  const Id a = t.buffer({256, 16}), b = t.buffer({16, 16});
+  const auto plan = check(t, {t.matmul(a, t.transpose(b))}, vectors_of(8));
+  ASSERT_EQ(kernel_count(plan), 2u) << to_string(plan);
+  EXPECT_FALSE(strides_of_stores(plan, 256).empty()) << to_string(plan);
+}
+
+}  // namespace plugrad::test
