@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "plugin.h"
+#include "plugrad/sdk/tensor_core.h"
 
 namespace plugrad::cuda {
 namespace {
@@ -91,6 +92,23 @@ void claim_ops(uint32_t* ops) {
   ops[PGR_OP_ATOMIC_ADD] = kWideInts | kFloats;
 }
 
+// Of capability 8.0 on, where a warp multiplies tiles of 16 x 8.
+constexpr uint32_t kTensorCoreDtypes[] = {PGR_DTYPE_F16, PGR_DTYPE_BF16, PGR_DTYPE_F32};
+constexpr unsigned kLeastForTensorCores = 80;
+
+void claim_tensor_cores(pgr_device_caps& caps) {
+  static const std::vector<pgr_tensor_core> cores = [] {
+    std::vector<pgr_tensor_core> made;
+    for (uint32_t dtype : kTensorCoreDtypes) made.push_back(sdk::make_warp_core(dtype));
+    return made;
+  }();
+  for (uint32_t op : {PGR_OP_WMMA, PGR_OP_VECTOR, PGR_OP_LANE})
+    for (uint32_t dtype : kTensorCoreDtypes) caps.op_dtypes[op] |= bit(dtype);
+  caps.tensor_cores = cores.data();
+  caps.tensor_core_count = static_cast<uint32_t>(cores.size());
+  caps.tensor_core_stride = sizeof(pgr_tensor_core);
+}
+
 pgr_device_caps make_caps(const DeviceFacts& facts) {
   pgr_device_caps caps;
   PGR_INIT(caps, DEVICE_CAPS);
@@ -117,6 +135,7 @@ pgr_device_caps make_caps(const DeviceFacts& facts) {
   caps.max_buffer_bytes = facts.memory_bytes;
   caps.max_params = kMostParams;
   caps.buffer_align_bytes = kBufferAlign;
+  if (facts.compute_capability >= kLeastForTensorCores) claim_tensor_cores(caps);
   return caps;
 }
 

@@ -74,6 +74,13 @@ struct AtomicRow {
   const Helper* helper;
 };
 
+// How WMMA is written: the first row whose operands fit.
+struct WmmaRow {
+  uint32_t dtype_in, dtype_out;
+  uint32_t lanes_a, lanes_b, lanes_c;
+  const char* pattern;  // $0, $1, $2: the sources
+};
+
 // Where the memory of a pointer is; a language may tell them apart.
 enum class Space : uint8_t { Global, Local, Private };
 struct SpaceRow {
@@ -159,6 +166,8 @@ struct Dialect {
   // $0 * $1 + $2 where the IR allows one rounding, for languages in which only a function can say
   // so; nullptr: contract_on says it.
   const char* mul_add = nullptr;
+  std::span<const WmmaRow> wmma = {};
+  bool only_moves_lanes = false;  // vectors are operands of WMMA, and no ALU op takes them
 };
 
 extern const Dialect kDialectC;

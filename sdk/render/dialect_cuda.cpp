@@ -1,5 +1,6 @@
 // CUDA C that NVRTC and Clang take without a header of the toolkit. A warp is the vector, so lanes
-// are scalar. Signed arithmetic is written as unsigned: its overflow wraps in the IR, not in C++.
+// are scalar but for the operands of tensor cores, which are structs. Signed arithmetic is written
+// as unsigned: its overflow wraps in the IR, not in C++.
 #include "render/c_rows.h"
 #include "render/dialect.h"
 
@@ -64,10 +65,51 @@ constexpr char kHeader[] =
                       " x) {\n  asm volatile(\"red.add." suffix \
                       " [%0], %1;\" :: \"l\"(at), \"" letter "\"(x) : \"memory\");\n}\n"
 
+// C += A * B on the registers of a warp, which hold two elements of 16 bits each.
+#define PLUGRAD_MMA_PAIRS(dtype)                                                          \
+  "template <typename A, typename B, typename C>\n" PLUGRAD_CUDA_INLINE "C mma_" dtype    \
+  "(const A &a, const B &b, C c) {\n"                                                     \
+  "  struct four { unsigned at[4]; };\n  struct two { unsigned at[2]; };\n"               \
+  "  const four x = bits_as<four>(a);\n  const two y = bits_as<two>(b);\n"                \
+  "  asm volatile(\"mma.sync.aligned.m16n8k16.row.col.f32." dtype "." dtype               \
+  ".f32 \"\n"                                                                             \
+  "               \"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"  \
+  "               : \"+f\"(c.at[0]), \"+f\"(c.at[1]), \"+f\"(c.at[2]), \"+f\"(c.at[3])\n" \
+  "               : \"r\"(x.at[0]), \"r\"(x.at[1]), \"r\"(x.at[2]), \"r\"(x.at[3]),\n"    \
+  "                 \"r\"(y.at[0]), \"r\"(y.at[1]));\n  return c;\n}\n"
+constexpr char kMmaSingles[] = PLUGRAD_CUDA_INLINE
+    "unsigned to_tf32(float x) {\n  unsigned y;\n"
+    "  asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(y) : \"f\"(x));\n  return y;\n}\n"
+    "template <typename A, typename B, typename C>\n" PLUGRAD_CUDA_INLINE
+    "C mma_tf32(const A &a, const B &b, C c) {\n"
+    "  asm volatile(\"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 \"\n"
+    "               \"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
+    "               : \"+f\"(c.at[0]), \"+f\"(c.at[1]), \"+f\"(c.at[2]), \"+f\"(c.at[3])\n"
+    "               : \"r\"(to_tf32(a.at[0])), \"r\"(to_tf32(a.at[1])),\n"
+    "                 \"r\"(to_tf32(a.at[2])), \"r\"(to_tf32(a.at[3])),\n"
+    "                 \"r\"(to_tf32(b.at[0])), \"r\"(to_tf32(b.at[1])));\n  return c;\n}\n";
+
+constexpr char kBitsAs[] =
+    "template <typename To, typename From>\n" PLUGRAD_CUDA_INLINE
+    "To bits_as(From from) {\n  union { From from; To to; } both = {from};\n  return both.to;\n}\n";
+
 constexpr Shim kShims[] = {
-    {"bits_as<", "template <typename To, typename From>\n" PLUGRAD_CUDA_INLINE
-                 "To bits_as(From from) {\n  union { From from; To to; } both = {from};\n"
-                 "  return both.to;\n}\n"},
+    {"bits_as<", kBitsAs},
+    {"mma_", kBitsAs},
+    {"mma_f16(", PLUGRAD_MMA_PAIRS("f16")},
+    {"mma_bf16(", PLUGRAD_MMA_PAIRS("bf16")},
+    {"mma_tf32(", kMmaSingles},
+    {"splat_of<", "template <typename To, typename From>\n" PLUGRAD_CUDA_INLINE
+                  "To splat_of(From from) {\n  To to;\n  for (auto &lane : to.at) lane = from;\n"
+                  "  return to;\n}\n"},
+    {"part_of<",
+     "template <typename To, typename From, typename... Lanes>\n" PLUGRAD_CUDA_INLINE
+     "To part_of(const From &from, Lanes... lanes) { return To{{from.at[lanes]...}}; }\n"},
+    {"join_of<", "template <typename To, typename Half>\n" PLUGRAD_CUDA_INLINE
+                 "To join_of(const Half &low, const Half &high) {\n"
+                 "  constexpr unsigned lanes = sizeof low.at / sizeof low.at[0];\n  To to;\n"
+                 "  for (unsigned i = 0; i < lanes; ++i) to.at[i] = low.at[i], to.at[lanes + i] = "
+                 "high.at[i];\n  return to;\n}\n"},
     {"sqrt_rn(", PLUGRAD_UNARY("sqrt_rn", "sqrt.rn.f32", "sqrt.rn.f64")},
     {"trunc_rz(", PLUGRAD_UNARY("trunc_rz", "cvt.rzi.f32.f32", "cvt.rzi.f64.f64")},
     {"exp2_approx(", PLUGRAD_CUDA_INLINE
@@ -171,6 +213,13 @@ constexpr AluRow kAlu[] = {
 constexpr AtomicRow kAtomics[] = {{~0u, "atomic_add($P + $I, $0);", nullptr}};
 static_assert(covers_every_alu_op(kAlu), "an op of kernel_ops.h has no row in dialect cuda");
 
+// Capability 8.0 on; the device's table of tensor cores says which are there.
+constexpr WmmaRow kWmma[] = {
+    {PGR_DTYPE_F16, PGR_DTYPE_F32, 8, 4, 4, "mma_f16($0, $1, $2)"},
+    {PGR_DTYPE_BF16, PGR_DTYPE_F32, 8, 4, 4, "mma_bf16($0, $1, $2)"},
+    {PGR_DTYPE_F32, PGR_DTYPE_F32, 4, 2, 4, "mma_tf32($0, $1, $2)"},
+};
+
 constexpr GroupFrame kGroups = {
     .entry = "extern \"C\" __global__ void __launch_bounds__($N) $0($1) {\n",
     .buffer = "$C$E *$R$0",
@@ -188,25 +237,25 @@ constinit const Dialect kDialectCuda = {
     .groups = &kGroups,
     .types = kTypes,
     .alu = kAlu,
-    .lanes_infix = "",
-    .most_lanes = 1,
+    .lanes_infix = "x",
+    .most_lanes = 64,
     .repeat_bits = 8,
     .spaces = nullptr,
-    .vector_type = nullptr,
-    .unaligned_type = "",
-    .splat = "",
+    .vector_type = "struct $T { $E at[$N]; };\n",
+    .unaligned_type = "typedef $T $U;\n",
+    .splat = "splat_of<$T>($0)",
     .convert_scalar = "($T)$0",
     .convert_vector = "",
     .bits_scalar = "bits_as<$T>($0)",
     .bits_vector = "",
     .load_scalar = "$P[$I]",
-    .load_vector = "",
+    .load_vector = "*(const $U *)($P + $I)",
     .store_scalar = "$P[$I] = $0;",
-    .store_vector = "",
-    .vector_literal = "",
-    .lane = "",
-    .part = "",
-    .join = "",
+    .store_vector = "*($U *)($P + $I) = $0;",
+    .vector_literal = "$T{{$0}}",
+    .lane = "$0.at[$1]",
+    .part = "part_of<$T>($0, $2)",
+    .join = "join_of<$T>($0, $1)",
     .array = "alignas($A) $E $0[$N];",
     .atomics = kAtomics,
     .barrier = "__syncthreads();",
@@ -228,6 +277,8 @@ constinit const Dialect kDialectCuda = {
     .assume_aligned = "  $0 = ($C$E *)__builtin_assume_aligned($0, $A);\n",
     .assume_range = "  __builtin_assume($0 >= $L && $0 <= $H);\n",
     .mul_add = "mul_add($0, $1, $2)",
+    .wmma = kWmma,
+    .only_moves_lanes = true,
 };
 
 }  // namespace plugrad::render

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "plugrad/sdk/guard.h"
+#include "plugrad/sdk/op_info.h"
 #include "render/text.h"
 
 namespace plugrad::render {
@@ -109,14 +110,24 @@ std::string KernelWriter::write() {
                std::string("dialect ") + dialect_.name + " has groups of one work-item only");
   depth_ = dialect_.groups ? 1 : 2;
   loops_ = plan_loops(ir_, dialect_.groups ? dialect_.groups->most_turns : 0);
-  for (current_ = 0; current_ < ir_.insts().size(); ++current_)
+  for (current_ = 0; current_ < ir_.insts().size(); ++current_) {
+    require_lanes();
     (this->*kWriterByOp[inst(current_).op])(current_);
+  }
   const std::string kernel =
       dialect_.groups ? work_item_function() : group_function() + entry_function();
   const std::string text = prelude_.text() + "\n" + kernel;
   return dialect_.header +
          std::string(ir_.contract() ? dialect_.contract_on : dialect_.contract_off) +
          shims_for(*dialect_.shims, text) + text;
+}
+
+void KernelWriter::require_lanes() const {
+  const bool is_alu = sdk::op_info(inst(current_).op)->op_class == PGR_OP_CLASS_ALU;
+  sdk::require(!is_alu || !dialect_.only_moves_lanes || inst(current_).lanes == 1,
+               PGR_STATUS_UNSUPPORTED,
+               std::string("dialect ") + dialect_.name + " has no " +
+                   std::string(sdk::op_info(inst(current_).op)->name) + " of several lanes");
 }
 
 void KernelWriter::line(const std::string& text) {

@@ -91,6 +91,7 @@ class KernelWriter {
   uint32_t mask_bits_for(uint32_t number) const;
   std::string convert(std::string text, Type from, Type to);
   void line(const std::string& text);
+  void require_lanes() const;  // of the current instruction
 
   // memory (write_memory.cpp)
   Access access(uint32_t number);
@@ -99,6 +100,7 @@ class KernelWriter {
   std::string gated_load_text(uint32_t number, const Access& at, Prec& prec);
   void store_to(const Access& at, Type type, const std::string& value);
   void masked_store(uint32_t number, const Access& at, Type type, const std::string& value);
+  void require_masks() const;
   bool is_variable(const pgr_ir_array& array) const;
   bool may_overlap(uint32_t one, uint32_t other) const;
   void declare_array(uint32_t index);

@@ -130,6 +130,11 @@ void KernelWriter::write_load(uint32_t number) {
   define(number, std::move(text), prec);
 }
 
+void KernelWriter::require_masks() const {
+  sdk::require(dialect_.masked_load != nullptr, PGR_STATUS_UNSUPPORTED,
+               std::string("dialect ") + dialect_.name + " has no gate of several lanes");
+}
+
 std::string KernelWriter::gated_load_text(uint32_t number, const Access& at, Prec& prec) {
   const Type type = type_of(number);
   const uint32_t gate = ir_.source(number, 2), other = ir_.source(number, 3);
@@ -142,6 +147,7 @@ std::string KernelWriter::gated_load_text(uint32_t number, const Access& at, Pre
     prec = Prec::Loose;
     return whether + " ? " + yes + " : " + operand(other, type.lanes, 8, Prec::Unary);
   }
+  require_masks();
   const Type stored{memory_dtype(type.dtype), type.lanes};
   std::string closed = operand(other, type.lanes, 8, Prec::Unary);
   const bool is_bool = type.dtype == PGR_DTYPE_BOOL;
@@ -211,6 +217,7 @@ void KernelWriter::masked_store(uint32_t number, const Access& at, Type type,
   }
   if (at.is_variable)
     return line(at.pointer + " = " + whether + " ? " + value + " : " + at.pointer + ";");
+  require_masks();
   line(prelude_.helper(
            *(fills_register(type) ? dialect_.masked_store_register : dialect_.masked_store), type,
            type, at.space) +

@@ -1,5 +1,6 @@
-// VECTOR and LANE.
+// VECTOR, LANE and WMMA.
 #include "plugrad/sdk/guard.h"
+#include "plugrad/sdk/op_info.h"
 #include "render/kernel_writer.h"
 #include "render/text.h"
 
@@ -84,9 +85,24 @@ void KernelWriter::write_lane(uint32_t number) {
   define(number, std::move(text), Prec::Atom);
 }
 
-void KernelWriter::write_wmma(uint32_t) {
-  throw sdk::StatusError(PGR_STATUS_UNSUPPORTED,
-                         std::string("dialect ") + dialect_.name + " has no WMMA");
+void KernelWriter::write_wmma(uint32_t number) {
+  const Type a = {source(number, 0).dtype, source(number, 0).lanes};
+  const uint32_t lanes_b = source(number, 1).lanes, lanes_c = inst(number).lanes;
+  for (const WmmaRow& row : dialect_.wmma) {
+    if (row.dtype_in != a.dtype || row.dtype_out != inst(number).dtype) continue;
+    if (row.lanes_a != a.lanes || row.lanes_b != lanes_b || row.lanes_c != lanes_c) continue;
+    std::string text = expand(row.pattern, {{'0', use(ir_.source(number, 0), Prec::Loose)},
+                                            {'1', use(ir_.source(number, 1), Prec::Loose)},
+                                            {'2', use(ir_.source(number, 2), Prec::Loose)}});
+    define(number, std::move(text), Prec::Atom);
+    if (values_[number].is_pending) settle(number);  // all items are here, and perhaps not later
+    return;
+  }
+  throw sdk::StatusError(PGR_STATUS_UNSUPPORTED, std::string("dialect ") + dialect_.name +
+                                                     " has no WMMA of " + std::to_string(a.lanes) +
+                                                     ", " + std::to_string(lanes_b) + " and " +
+                                                     std::to_string(lanes_c) + " lanes on " +
+                                                     std::string(sdk::dtype_name(a.dtype)));
 }
 
 }  // namespace plugrad::render

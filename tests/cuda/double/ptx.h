@@ -20,10 +20,11 @@ using Step = void (*)(Item&, const Inst&);
 struct Inst {
   Step step = nullptr;
   std::array<uint32_t, 4> to{}, from{};
-  uint32_t lanes = 1;   // of a load or store
-  int64_t offset = 0;   // of its address, which is from[0] of a load, to[0] of a store
-  uint32_t target = 0;  // of a branch
-  int guard = -1;       // slot of the predicate
+  std::vector<uint32_t> tile;  // of an mma: A, then B, then C
+  uint32_t lanes = 1;          // of a load or store
+  int64_t offset = 0;          // of its address, which is from[0] of a load, to[0] of a store
+  uint32_t target = 0;         // of a branch
+  int guard = -1;              // slot of the predicate
   bool is_guard_negated = false;
   std::string text;  // for messages
 };
@@ -63,6 +64,7 @@ struct Item {
   std::vector<char> local;
   uint32_t at = 0;
   bool is_done = false, is_waiting = false;
+  bool is_at_mma = false;  // behind it already, without its result
 
   template <typename T>
   T get(uint32_t slot) const {
@@ -83,6 +85,9 @@ struct Fault {
   int code;
   std::string what;
 };
+
+// D = A * B + C on the registers of a warp, all of whose items are at the instruction.
+void multiply_tiles(std::vector<Item*> warp, const Inst& inst);
 
 // Throws Fault unless the bytes are memory of the device.
 using CheckAccess = void (*)(const void* at, uint64_t size);

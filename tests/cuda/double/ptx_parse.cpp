@@ -226,6 +226,11 @@ class KernelParser {
       inst.to[1] = operand(operands.at(0));
       address(operands.at(1), inst, inst.to[0]);
       list(operands.at(2), inst.from);
+    } else if (root == "mma") {
+      list(operands.at(0), inst.to);
+      for (size_t i = 1; i < operands.size(); ++i)
+        for (std::string_view name : split(operands[i].substr(1, operands[i].size() - 2), ','))
+          inst.tile.push_back(operand(name));
     } else if (root != "bar" && root != "barrier" && root != "ret" && root != "exit" &&
                root != "membar" && root != "fence") {
       if (place_pack(mnemonic, operands, inst)) return;

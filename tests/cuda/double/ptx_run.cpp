@@ -1,5 +1,6 @@
 // The loops over groups and items, and which step an instruction is.
 #include <algorithm>
+#include <span>
 
 #include "double/ptx_steps.h"
 
@@ -24,6 +25,7 @@ Steps make_steps() {
   add_memory(steps);
   add_comparisons(steps);
   add_conversions(steps);
+  add_tiles(steps);
   steps["bra"] = branch;
   steps["ret"] = steps["exit"] = leave;
   steps["bar"] = steps["barrier"] = barrier;
@@ -70,7 +72,7 @@ Step find_step(const std::string& mnemonic, uint32_t& lanes) {
 namespace {
 
 void run_item(const Kernel& kernel, Item& item) {
-  while (!item.is_done && !item.is_waiting) {
+  while (!item.is_done && !item.is_waiting && !item.is_at_mma) {
     const Inst& inst = kernel.code[item.at++];
     if (inst.guard >= 0) {
       const bool holds = item.get<uint8_t>(static_cast<uint32_t>(inst.guard)) != 0;
@@ -86,7 +88,7 @@ void begin_item(const Kernel& kernel, Item& item, const std::vector<char>& param
   item.local.assign(kernel.local_size + 64, '\x7e');
   item.at = 0;
   item.is_done = kernel.code.empty();
-  item.is_waiting = false;
+  item.is_waiting = item.is_at_mma = false;
   const auto point = [&](const std::vector<Symbol>& symbols, const char* base) {
     for (const Symbol& symbol : symbols)
       item.slots[symbol.slot] = reinterpret_cast<uint64_t>(base) + symbol.offset;
@@ -99,6 +101,29 @@ void begin_item(const Kernel& kernel, Item& item, const std::vector<char>& param
   point(kernel.local, align(item.local.data()));
   for (size_t i = 0; i < specials.size(); ++i)
     if (kernel.specials[i]) item.slots[kernel.specials[i]] = specials[i];
+}
+
+constexpr size_t kWarp = 32;
+
+// Until each item waits or is done; at an mma all of the warp meet.
+void run_warp(const Kernel& kernel, std::span<Item> warp) {
+  for (Item& item : warp) item.is_waiting = false;
+  for (;;) {
+    std::vector<Item*> meeting;
+    for (Item& item : warp) {
+      reach().local = {item.local.data(), item.local.size()};
+      run_item(kernel, item);
+      if (item.is_at_mma) meeting.push_back(&item);
+    }
+    if (meeting.empty()) return;
+    const uint32_t at = meeting[0]->at;
+    const Inst& inst = kernel.code[at - 1];
+    if (meeting.size() != kWarp ||
+        std::ranges::any_of(meeting, [&](const Item* item) { return item->at != at; }))
+      throw Fault{719, "not all of a warp reach " + inst.text};
+    multiply_tiles(meeting, inst);
+    for (Item* item : meeting) item->is_at_mma = false;
+  }
 }
 
 void run_group(const Kernel& kernel, const Grid& grid, const std::array<uint32_t, 3>& group,
@@ -114,12 +139,9 @@ void run_group(const Kernel& kernel, const Grid& grid, const std::array<uint32_t
                     group[2], grid.groups[0], grid.groups[1], grid.groups[2]});
   for (bool any = true; any;) {
     any = false;
-    for (Item& item : items) {
-      item.is_waiting = false;
-      reach().local = {item.local.data(), item.local.size()};
-      run_item(kernel, item);
-      any = any || !item.is_done;
-    }
+    for (size_t first = 0; first < items.size(); first += kWarp)
+      run_warp(kernel, std::span(items).subspan(first, std::min(kWarp, items.size() - first)));
+    for (const Item& item : items) any = any || !item.is_done;
   }
 }
 

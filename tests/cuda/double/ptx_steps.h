@@ -35,6 +35,7 @@ void add_bits(Steps& steps);
 void add_comparisons(Steps& steps);
 void add_conversions(Steps& steps);
 void add_memory(Steps& steps);
+void add_tiles(Steps& steps);
 
 // The calling thread's item may touch these beside the device's memory.
 struct Own {
