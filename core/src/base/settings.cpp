@@ -104,6 +104,8 @@ constexpr SettingRow kRows[] = {
      read_bool<&Settings::fast_math>},
     {"PLUGRAD_CONTRACT", "0: a multiply and its add always round separately",
      read_bool<&Settings::contract>},
+    {"TF32", "1: tensor cores may round factors in f32 to 10 bits of fraction",
+     read_bool<&Settings::tf32>},
     {"PLUGRAD_VERIFY", "1: check the IR after every stage",
      read_bool<&Settings::verify>},
     {"PLUGRAD_DUMP", "name of a stage whose IR is printed",

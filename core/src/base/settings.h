@@ -28,6 +28,7 @@ struct Settings {
   std::uint64_t memory_limit_bytes = 0;  // PLUGRAD_MEMORY_LIMIT, a device: 0 is no limit
   bool fast_math = false;                // PLUGRAD_FAST_MATH
   bool contract = true;                  // PLUGRAD_CONTRACT: a multiply and its add may round once
+  bool tf32 = false;                     // TF32: tensor cores may round f32 factors to 10 bits of fraction
   bool verify = false;                   // PLUGRAD_VERIFY
   std::string dump;                      // PLUGRAD_DUMP: name of a stage
   std::string trace_path;                // PLUGRAD_TRACE

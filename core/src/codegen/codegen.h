@@ -19,7 +19,7 @@ struct Estimates {
 
 /// One change to a kernel's ranges, e.g. {Upcast, axis 1, 4}. Printed as "upcast(1, 4)" and parsed back.
 struct Optimisation {
-  enum class Kind : uint8_t { Upcast, Unroll, Vectorize, Local, Group, Thread, Swap };
+  enum class Kind : uint8_t { Upcast, Unroll, Vectorize, Local, Group, Thread, Swap, TensorCore };
   Kind kind;
   uint32_t axis = 0;
   int64_t amount = 0;
@@ -31,6 +31,7 @@ struct Options {
   bool no_opt = false;      // NOOPT
   bool fast_math = false;   // adds the rule set `fast`
   bool contract = true;     // a multiply-add may round once
+  bool tf32 = false;        // TF32: products of f32 may be of their leading 10 bits of fraction
   const std::vector<Optimisation>* apply = nullptr;  // instead of the heuristic's choice
   std::string_view name = {};  // a C identifier; empty: one that says the axes
 };

@@ -1,7 +1,10 @@
 #include "codegen/gates.h"
 
+#include <algorithm>
+
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
+#include "uop/range.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -15,6 +18,12 @@ Id gated_load(Graph& g, Id load, Id gate) {
     sources.push_back(g.constant(g[load].dtype, int64_t{0}));
   }
   return g.add(Op::Load, g[load].dtype, sources, g[load].arg);
+}
+
+bool depends_on_team(const Graph& g, OpenRanges& open, Id gate) {
+  return std::ranges::any_of(open.members(open[gate]), [&](Id r) {
+    return g[r].op == Op::Range && range_kind(g[r]) == AxisKind::Warp;
+  });
 }
 
 }  // namespace
@@ -44,9 +53,14 @@ std::vector<Id> conjuncts(const Graph& g, Id gate) {
 Id gate_loads(Graph& g, OpenRanges& open, Id root, Id gate) {
   const uint64_t needs = open[gate];
   Reachable reachable;
-  const std::vector<Id> nodes = reachable.from(g, std::span(&root, 1));
+  // What a tensor core takes of a work-item is not what it gives to it.
+  const bool stops = depends_on_team(g, open, gate);
+  const auto is_end = [&](Id id) { return stops && g[id].op == Op::Wmma; };
+  const std::vector<Id> nodes = reachable.from(g, std::span(&root, 1), is_end);
   std::vector<Id> now(root + 1, kNoId), sources;
   for (Id id : nodes) {
+    now[id] = id;
+    if (is_end(id)) continue;
     sources.clear();
     for (Id s : g.sources(id)) sources.push_back(now[s]);
     now[id] = g.with_sources(id, sources);

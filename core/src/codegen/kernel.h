@@ -40,7 +40,8 @@ struct RangeReplacement {
 Id replace_ranges(Graph& g, Id root, std::span<const RangeReplacement> replacements);
 
 inline bool is_output_axis(AxisKind kind) {
-  return kind == AxisKind::Loop || kind == AxisKind::Global || kind == AxisKind::Local;
+  return kind == AxisKind::Loop || kind == AxisKind::Global || kind == AxisKind::Local ||
+         kind == AxisKind::Warp;
 }
 inline bool is_reduce_axis(AxisKind kind) { return kind == AxisKind::Reduce || kind == AxisKind::Group; }
 

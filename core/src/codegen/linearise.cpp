@@ -284,7 +284,9 @@ class Lineariser {
     Nodes roots;
     for (Id reduce : reduces) {
       start_accumulator(reduce);
-      for (Id v : reduce_parts(graph_, reduce).values) roots.push_back(v);
+      for (Id v : reduce_parts(graph_, reduce).values)
+        if (is_tile(v)) roots.insert(roots.end(), graph_.sources(v).begin(), graph_.sources(v).begin() + 2);
+        else roots.push_back(v);
     }
     nest(loops, roots, [&] {
       for (Id reduce : reduces) update_accumulator(reduce);
@@ -311,8 +313,20 @@ class Lineariser {
     const ReduceParts parts = reduce_parts(graph_, reduce);
     uint32_t sum = load_accumulator(reduce);
     for (Id v : parts.values)
-      sum = write_combined(writer_, *kernel_.caps, parts.op, sum, value_[v]);
+      sum = is_tile(v) ? add_tile(v, sum) : write_combined(writer_, *kernel_.caps, parts.op, sum, value_[v]);
     writer_.inst(PGR_OP_STORE, DType::Void, lanes_[reduce], {acc_[reduce], zero(), sum});
+  }
+
+  // A tensor core adds to a sum what it multiplies.
+  bool is_tile(Id id) const {
+    if (graph_[id].op != Op::Wmma) return false;
+    const Id start = graph_.sources(id)[2];
+    return graph_[start].op == Op::Vector && is_const(graph_, graph_.sources(start)[0]);
+  }
+  uint32_t add_tile(Id id, uint32_t sum) {
+    const auto sources = graph_.sources(id);
+    return writer_.inst(PGR_OP_WMMA, graph_[id].dtype, lanes_[id], {value_[sources[0]], value_[sources[1]], sum},
+                        graph_[id].arg);
   }
 
   uint32_t zero() { return writer_.inst(PGR_OP_CONST, DType::I32, 1, {}, 0); }

@@ -10,8 +10,8 @@
 namespace plugrad::codegen {
 namespace {
 
-constexpr std::array<std::string_view, 7> kNames = {"upcast", "unroll", "vectorize", "local",
-                                                    "group",  "thread", "swap"};
+constexpr std::array<std::string_view, 8> kNames = {"upcast", "unroll", "vectorize", "local",
+                                                    "group",  "thread", "swap",   "tensor_core"};
 
 // Reads one number after leading blanks and an optional comma.
 template <class Number>

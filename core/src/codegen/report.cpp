@@ -13,6 +13,7 @@ namespace {
 Color color_of(AxisKind kind) {
   switch (kind) {
     case AxisKind::Global: return Color::Blue;
+    case AxisKind::Warp:
     case AxisKind::Local: return Color::Cyan;
     case AxisKind::Reduce: return Color::Red;
     case AxisKind::Upcast:

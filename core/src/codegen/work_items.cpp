@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codegen/tensor_core.h"
 #include "uop/facts.h"
 
 namespace plugrad::codegen {
@@ -31,7 +32,9 @@ std::vector<ItemAxis> item_axes(const Kernel& kernel, OpenRanges& open) {
   std::vector<Id> ranges;
   for (Id r : kernel.axes)
     if (is_item_axis(range_kind(g[r]))) ranges.push_back(r);
-  std::ranges::sort(ranges, std::greater{}, [&](Id r) { return range_axis(g[r]); });
+  std::ranges::sort(ranges, std::greater{}, [&](Id r) {
+    return std::pair(range_kind(g[r]) == AxisKind::Warp, range_axis(g[r]));
+  });
   const std::vector<uint64_t> together = neighbours(kernel, open, ranges);
   std::vector<ItemAxis> axes;
   for (size_t i = 0; i < ranges.size(); ++i) {
@@ -64,6 +67,7 @@ bool gate_encloses(const Graph& g, OpenRanges& open, Id store) {
     by_item |= item;
   }
   if (!by_item) return true;
+  if (has_wmma(g, store)) return false;
   return std::ranges::none_of(nodes_of(g, store, Op::Reduce),
                               [&](Id reduce) { return is_group_reduce(g, reduce); });
 }

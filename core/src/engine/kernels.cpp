@@ -31,6 +31,7 @@ codegen::KernelCode generate_code(const KernelRequest& request, const KernelOpti
         {.no_opt = options.no_opt,
          .fast_math = options.fast_math,
          .contract = options.contract,
+         .tf32 = options.tf32,
          .name = request.user ? std::string_view(request.user->name) : std::string_view()});
   } catch (const Error& e) {  // codegen sees capabilities, not the device that has them
     if (e.kind() != ErrorKind::Unsupported) throw;
@@ -68,7 +69,10 @@ void tell(const ReadyKernel& ready) {
 
 KernelOptions KernelOptions::from_settings() {
   const Settings& now = settings();
-  return {.no_opt = now.noopt, .fast_math = now.fast_math, .contract = now.contract};
+  return {.no_opt = now.noopt,
+          .fast_math = now.fast_math,
+          .contract = now.contract,
+          .tf32 = now.tf32};
 }
 
 std::vector<std::shared_ptr<ReadyKernel>> KernelCache::get(std::span<const KernelRequest> requests,

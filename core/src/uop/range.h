@@ -15,6 +15,7 @@ enum class AxisKind : uint8_t {
   Upcast,  ///< an output axis that is expanded to values and vector lanes
   Unroll,  ///< a reduce axis that is expanded
   Vector,  ///< an axis of either kind that becomes vector lanes
+  Warp,    ///< the work-items that share a tensor core's tile, along axis 0 of a group
 };
 
 /// Axis number (unique in the kernel; smaller is further out) and kind, packed in Range's arg.

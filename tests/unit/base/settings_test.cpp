@@ -43,6 +43,7 @@ TEST(Settings, EveryVariableReachesItsField) {
                      {"PLUGRAD_THREADS", "3"},
                      {"PLUGRAD_MEMORY_LIMIT", "512M"},
                      {"PLUGRAD_FAST_MATH", "1"},
+                     {"TF32", "1"},
                      {"PLUGRAD_VERIFY", "1"},
                      {"PLUGRAD_DUMP", "expand"},
                      {"PLUGRAD_TRACE", "t.json"},
@@ -57,6 +58,7 @@ TEST(Settings, EveryVariableReachesItsField) {
   EXPECT_EQ(s.device, "CUDA:1");
   EXPECT_EQ(s.debug, 4);
   EXPECT_TRUE(s.noopt);
+  EXPECT_TRUE(s.tf32);
   EXPECT_EQ(s.beam, 8);
   EXPECT_EQ(s.beam_seconds, 2.5);
   EXPECT_EQ(s.jit, 0);

@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "codegen/access.h"
 #include "codegen/gates.h"
+#include "codegen/search/tensor_core.h"
 #include "codegen/work_items.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
@@ -366,8 +367,15 @@ void make_global(Kernel& kernel, const Optimisation& change) {
 void apply(Kernel& kernel, const Optimisation& change) {
   require(change.axis < kernel.axes.size(), "[codegen] {}: the kernel has {} axes", to_string({change}),
           kernel.axes.size());
+  check_beside_tensor_core(kernel, change);
   switch (change.kind) {
     case Kind::Swap: swap_axes(kernel, change); break;
+    case Kind::TensorCore: {
+      use_tensor_core(kernel, change);
+      const std::string problem = excess(kernel);
+      require(problem.empty(), "[codegen] {}: {}", to_string({change}), problem);
+      break;
+    }
     case Kind::Thread: make_global(kernel, change); break;
     case Kind::Local:
     case Kind::Group: {

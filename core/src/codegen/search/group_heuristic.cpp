@@ -278,6 +278,7 @@ void add_groups(Kernel& kernel) {
 }  // namespace
 
 void apply_group_heuristic(Kernel& kernel) {
+  if (apply_tensor_core_heuristic(kernel)) return add_groups(kernel);
   std::vector<Kernel> stores;
   for (Id store : kernel.graph.sources(kernel.sink)) stores.push_back(part_of(kernel, store));
   std::ranges::stable_sort(stores, std::greater{}, iterations_of);  // larger stores decide first

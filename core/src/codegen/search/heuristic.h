@@ -15,4 +15,7 @@ inline bool works_in_groups(const pgr_device_caps& caps) {
 /// The choice for such devices.
 void apply_group_heuristic(Kernel& kernel);
 
+/// Gives a product of matrices to a tensor core of the device; false where there is none for it.
+bool apply_tensor_core_heuristic(Kernel& kernel);
+
 }  // namespace plugrad::codegen

@@ -1,0 +1,248 @@
+// tensor_core(axis, n) on made-up capabilities: the same numbers as without, in every shape, and
+// what is refused.
+#include "codegen/search/tensor_core.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "base/check.h"
+#include "kernels.h"
+#include "plugrad/sdk/float_bits.h"
+#include "plugrad/sdk/tensor_core.h"
+#include "run.h"
+
+namespace plugrad::test {
+namespace {
+
+using codegen::KernelCode;
+using ::testing::HasSubstr;
+
+const std::vector<pgr_tensor_core>& cores() {
+  static const std::vector<pgr_tensor_core> all = {sdk::make_warp_core(PGR_DTYPE_F16),
+                                                   sdk::make_warp_core(PGR_DTYPE_BF16),
+                                                   sdk::make_warp_core(PGR_DTYPE_F32)};
+  return all;
+}
+
+// No vectors, as on a GPU: only the operands of tensor cores have lanes.
+pgr_device_caps gpu() {
+  pgr_device_caps caps = small_cpu(1);
+  caps.has_local = 1;
+  for (uint32_t& size : caps.max_local_size) size = 1024;
+  caps.max_local_total = 1024;
+  caps.local_bytes = 48 << 10;
+  caps.subgroup_size = 32;
+  caps.threads = 4;
+  caps.vector_registers = 128;
+  caps.cache_line_bytes = 128;
+  for (uint64_t& most : caps.max_groups) most = 65535;
+  caps.tensor_cores = cores().data();
+  caps.tensor_core_count = static_cast<uint32_t>(cores().size());
+  caps.tensor_core_stride = sizeof(pgr_tensor_core);
+  return caps;
+}
+
+struct Shape {
+  int64_t batch = 1, m, n, k;
+  bool a_transposed = false, b_transposed = false;
+};
+
+// c[b, i, j] = relu(sum over l of a[b, i, l] * b[b, l, j]) + j; products are rounded to `dtype`
+// where asked to.
+Ast product(const Shape& s, DType dtype, bool rounds = false) {
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id batch = make_range(g, s.batch, 0, AxisKind::Loop);
+  const Id i = make_range(g, s.m, 1, AxisKind::Loop), j = make_range(g, s.n, 2, AxisKind::Loop);
+  const Id l = make_range(g, s.k, 3, AxisKind::Reduce);
+  const Id at_a = s.a_transposed ? affine(g, affine(g, batch, s.k, l), s.m, i)
+                                 : affine(g, affine(g, batch, s.m, i), s.k, l);
+  const Id at_b = s.b_transposed ? affine(g, affine(g, batch, s.n, j), s.k, l)
+                                 : affine(g, affine(g, batch, s.k, l), s.n, j);
+  const Id a = load(g, param(g, 1, s.batch * s.m * s.k, false, dtype), at_a);
+  const Id b = load(g, param(g, 2, s.batch * s.k * s.n, false, dtype), at_b);
+  const Id value = dtype == DType::F32 ? g.binary(Op::Mul, a, b)
+                   : rounds            ? g.cast(g.binary(Op::Mul, a, b), DType::F32)
+                            : g.binary(Op::Mul, g.cast(a, DType::F32), g.cast(b, DType::F32));
+  const Id relu = g.binary(Op::Max, reduce(g, Op::Add, value, {l}), g.constant(DType::F32, 0.0));
+  store(ast, param(g, 0, s.batch * s.m * s.n, true), affine(g, affine(g, batch, s.m, i), s.n, j),
+        g.binary(Op::Add, relu, g.cast(j, DType::F32)));
+  return ast;
+}
+
+std::vector<std::byte> packed(const std::vector<float>& values, DType dtype) {
+  std::vector<std::byte> out(values.size() * size_of(dtype));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const uint64_t bits = sdk::encode_float(static_cast<uint32_t>(dtype), values[i]);
+    std::memcpy(&out[i * size_of(dtype)], &bits, size_of(dtype));
+  }
+  return out;
+}
+
+std::vector<float> run_product(const KernelCode& code, const Shape& s, DType dtype) {
+  std::vector<std::byte> a = packed(small_integers(s.batch * s.m * s.k, 1), dtype);
+  std::vector<std::byte> b = packed(small_integers(s.batch * s.k * s.n, 2), dtype);
+  std::vector<float> c(static_cast<size_t>(s.batch * s.m * s.n), -1);
+  const std::vector<sdk::InterpreterBuffer> memory = {
+      {c.data(), c.size() * 4}, {a.data(), a.size()}, {b.data(), b.size()}};
+  sdk::InterpreterLaunch launch;
+  launch.buffers = memory;
+  std::copy_n(code.group_count, 3, launch.group_count.begin());
+  std::copy_n(code.local_size, 3, launch.local_size.begin());
+  sdk::Interpreter(sdk::decode_ir(code.ir), cores()).run(launch);
+  return c;
+}
+
+size_t count_wmma(const KernelCode& code) {
+  const sdk::IrView ir = sdk::decode_ir(code.ir);
+  return static_cast<size_t>(std::ranges::count_if(
+      ir.insts(), [](const pgr_ir_inst& inst) { return inst.op == PGR_OP_WMMA; }));
+}
+
+KernelCode build(const Ast& ast, std::string_view changes, bool tf32 = false,
+                 bool contract = true) {
+  const auto list = codegen::parse_optimisations(changes);
+  EXPECT_EQ(codegen::to_string(list), changes);
+  return codegen::generate(ast.graph, ast.sink, gpu(),
+                           {.contract = contract, .tf32 = tf32, .apply = &list});
+}
+
+void expect_same(const Shape& s, DType dtype, std::string_view changes) {
+  const Ast ast = product(s, dtype);
+  const KernelCode plain = codegen::generate(ast.graph, ast.sink, gpu(), {.no_opt = true});
+  const KernelCode tiled = build(ast, changes, dtype == DType::F32);
+  EXPECT_GT(count_wmma(tiled), 0u) << changes;
+  EXPECT_EQ(run_product(tiled, s, dtype), run_product(plain, s, dtype)) << changes;
+}
+
+TEST(TensorCores, have_the_layouts_of_the_sdk) {
+  EXPECT_EQ(std::size(codegen::kLaneLayouts), sdk::tensor_core_layouts().size());
+  for (const codegen::LaneLayout& layout : codegen::kLaneLayouts) {
+    const sdk::TensorCoreLayout* published = sdk::find_layout(layout.number);
+    ASSERT_NE(published, nullptr);
+    EXPECT_EQ(layout.a, published->a);
+    EXPECT_EQ(layout.b, published->b);
+    EXPECT_EQ(layout.c, published->c);
+  }
+}
+
+TEST(TensorCores, multiply_in_every_dtype) {
+  const Shape s{.batch = 1, .m = 32, .n = 16, .k = 32};
+  expect_same(s, DType::F16, "tensor_core(2, 0)");
+  expect_same(s, DType::BF16, "tensor_core(2, 1)");
+  expect_same(s, DType::F32, "tensor_core(2, 2)");
+}
+
+TEST(TensorCores, multiply_every_transposition_batches_and_ragged_sizes) {
+  for (const bool a_transposed : {false, true})
+    for (const bool b_transposed : {false, true}) {
+      expect_same({1, 32, 24, 48, a_transposed, b_transposed}, DType::F16,
+                  "tensor_core(2, 0) upcast(0, 2) upcast(0, 3)");
+      expect_same({3, 19, 13, 21, a_transposed, b_transposed}, DType::F16, "tensor_core(3, 0)");
+      expect_same({2, 33, 40, 8, a_transposed, b_transposed}, DType::BF16,
+                  "tensor_core(3, 1) local(1, 2) thread(0, 0)");
+    }
+  expect_same({1, 5, 3, 2}, DType::F16, "tensor_core(2, 0)");
+  expect_same({1, 50, 70, 100}, DType::F16,
+              "tensor_core(2, 0) upcast(0, 2) upcast(1, 3) local(1, 2) thread(0, 0)");
+}
+
+TEST(TensorCores, add_to_their_sums) {
+  const KernelCode code =
+      build(product({1, 64, 32, 64}, DType::F16), "tensor_core(2, 0) upcast(0, 2) upcast(1, 2)");
+  EXPECT_EQ(count_wmma(code), 4u);
+  const sdk::IrView ir = sdk::decode_ir(code.ir);
+  for (uint32_t i = 0; i < ir.insts().size(); ++i)
+    if (ir.inst(i).op == PGR_OP_WMMA) {
+      EXPECT_EQ(ir.inst(ir.source(i, 2)).op, PGR_OP_LOAD);
+    }
+}
+
+std::string refusal(const Ast& ast, std::string_view changes, bool tf32 = false,
+                    bool contract = true) {
+  try {
+    build(ast, changes, tf32, contract);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+TEST(TensorCores, are_refused_where_they_do_not_fit) {
+  const Ast halves = product({1, 16, 8, 16}, DType::F16),
+            singles = product({1, 16, 8, 16}, DType::F32);
+  EXPECT_THAT(refusal(halves, "tensor_core(1, 0)"),
+              HasSubstr("tensor_core(1, 0): axis 1 is no reduce loop"));
+  EXPECT_THAT(refusal(halves, "tensor_core(2, 3)"),
+              HasSubstr("the device has no such tensor core"));
+  EXPECT_THAT(refusal(halves, "tensor_core(2, -1)"),
+              HasSubstr("the device has no such tensor core"));
+  EXPECT_THAT(refusal(halves, "tensor_core(2, 1)"),
+              HasSubstr("no product of the tensor core's dtype"));
+  EXPECT_THAT(refusal(singles, "tensor_core(2, 2)"), HasSubstr("TF32=1"));
+  EXPECT_EQ(refusal(singles, "tensor_core(2, 2)", true), "no error");
+  const Ast rounded = product({1, 16, 8, 16}, DType::F16, true);
+  EXPECT_EQ(refusal(rounded, "tensor_core(2, 0)"), "no error");
+  EXPECT_THAT(refusal(rounded, "tensor_core(2, 0)", false, false), HasSubstr("no product"));
+  const Ast deep = product({1, 64, 64, 48}, DType::F16);
+  EXPECT_THAT(refusal(deep, "tensor_core(2, 0) unroll(3, 2)"), HasSubstr("leaves a rest"));
+  EXPECT_THAT(refusal(deep, "tensor_core(2, 0) group(3, 3)"),
+              HasSubstr("not behind a tensor_core"));
+  EXPECT_THAT(refusal(deep, "tensor_core(2, 0) vectorize(0, 2)"),
+              HasSubstr("not behind a tensor_core"));
+}
+
+// Whatever is legal behind it gives the same numbers.
+TEST(TensorCores, random_lists_give_the_same_numbers) {
+  std::mt19937 random(7);
+  const auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  int legal = 0;
+  for (int round = 0; round < 150; ++round) {
+    const Shape s{1 + pick(2),  1 + pick(70), 1 + pick(50),
+                  1 + pick(60), pick(2) == 0, pick(2) == 0};
+    const DType dtype = pick(2) ? DType::F16 : DType::BF16;
+    const Ast ast = product(s, dtype);
+    std::string changes =
+        fmt::format("tensor_core({}, {})", s.batch > 1 ? 3 : 2, dtype == DType::F16 ? 0 : 1);
+    const char* kinds[] = {"upcast", "unroll", "local", "thread", "swap"};
+    for (int i = pick(5); i-- > 0;)
+      changes += fmt::format(" {}({}, {})", kinds[pick(5)], pick(5), 1 + pick(4));
+    KernelCode tiled;
+    try {
+      tiled = build(ast, changes);
+    } catch (const Error& e) {
+      ASSERT_EQ(e.kind(), ErrorKind::User) << changes << ": " << e.what();
+      continue;
+    }
+    ++legal;
+    const KernelCode plain = codegen::generate(ast.graph, ast.sink, gpu(), {.no_opt = true});
+    ASSERT_EQ(run_product(tiled, s, dtype), run_product(plain, s, dtype))
+        << changes << " of " << s.batch << " x " << s.m << " x " << s.n << " x " << s.k;
+  }
+  EXPECT_GT(legal, 40);
+}
+
+TEST(TensorCores, are_chosen_for_large_products) {
+  const auto chosen = [](const Ast& ast, bool tf32 = false) {
+    return codegen::generate(ast.graph, ast.sink, gpu(), {.tf32 = tf32});
+  };
+  const Shape large{1, 256, 256, 128};
+  const KernelCode code = chosen(product(large, DType::F16));
+  EXPECT_EQ(count_wmma(code), 16u);
+  EXPECT_EQ(code.local_size[0], 32u);
+  EXPECT_EQ(code.local_size[1] * code.local_size[2], 4u);
+  const Ast ast = product(large, DType::F16);
+  EXPECT_EQ(run_product(code, large, DType::F16),
+            run_product(codegen::generate(ast.graph, ast.sink, gpu(), {.no_opt = true}), large,
+                        DType::F16));
+  EXPECT_GT(count_wmma(chosen(product({4, 100, 90, 70}, DType::BF16))), 0u);
+  EXPECT_EQ(count_wmma(chosen(product(large, DType::F32))), 0u);
+  EXPECT_GT(count_wmma(chosen(product(large, DType::F32), true)), 0u);
+  EXPECT_EQ(count_wmma(chosen(product({1, 4, 4, 4}, DType::F16))), 0u);
+}
+
+}  // namespace
+}  // namespace plugrad::test
