@@ -132,7 +132,7 @@ struct Dialect {
   const char* load_vector;
   const char* store_scalar;  // $0 value
   const char* store_vector;
-  const char* vector_literal;  // $T $0: elements joined by ", "
+  const char* vector_literal;  // $T $E $0: elements joined by ", "
   const char* lane;            // $0 $1; $X the same as one hexadecimal digit
   const char* part;            // $T; lanes of $0, one after the other: $2 numbers, $X digits
   const char* join;            // $T; $0 and $1 one behind the other, $2 all lane numbers

@@ -99,6 +99,8 @@ constexpr Shim kShims[] = {
     {"mma_f16(", PLUGRAD_MMA_PAIRS("f16")},
     {"mma_bf16(", PLUGRAD_MMA_PAIRS("bf16")},
     {"mma_tf32(", kMmaSingles},
+    {"lanes_of<", "template <typename To, typename E, typename... Lanes>\n" PLUGRAD_CUDA_INLINE
+                  "To lanes_of(Lanes... lanes) { return To{{(E)lanes...}}; }\n"},
     {"splat_of<", "template <typename To, typename From>\n" PLUGRAD_CUDA_INLINE
                   "To splat_of(From from) {\n  To to;\n  for (auto &lane : to.at) lane = from;\n"
                   "  return to;\n}\n"},
@@ -252,7 +254,7 @@ constinit const Dialect kDialectCuda = {
     .load_vector = "*(const $U *)($P + $I)",
     .store_scalar = "$P[$I] = $0;",
     .store_vector = "*($U *)($P + $I) = $0;",
-    .vector_literal = "$T{{$0}}",
+    .vector_literal = "lanes_of<$T, $E>($0)",
     .lane = "$0.at[$1]",
     .part = "part_of<$T>($0, $2)",
     .join = "join_of<$T>($0, $1)",

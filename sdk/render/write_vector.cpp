@@ -59,10 +59,11 @@ void KernelWriter::write_vector(uint32_t number) {
         elements += is_bool ? name + " ? -1 : 0" : name;
     }
   }
-  define(
-      number,
-      expand(dialect_.vector_literal, {{'T', prelude_.type({elem, type.lanes})}, {'0', elements}}),
-      Prec::Atom);
+  define(number,
+         expand(dialect_.vector_literal, {{'T', prelude_.type({elem, type.lanes})},
+                                          {'E', prelude_.type({elem, 1})},
+                                          {'0', elements}}),
+         Prec::Atom);
 }
 
 void KernelWriter::write_lane(uint32_t number) {

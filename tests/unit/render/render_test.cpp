@@ -231,7 +231,32 @@ extern "C" __global__ void __launch_bounds__(8) r_4_8(f32 *restrict data0, const
 )";
   EXPECT_THAT(source_, HasSubstr(want));
   EXPECT_EQ(try_render(scaled_relu().finish(), "cuda"), PGR_STATUS_UNSUPPORTED);
-  EXPECT_THAT(error_.text(), HasSubstr("dialect cuda has no vectors"));
+  EXPECT_THAT(error_.text(), HasSubstr("dialect cuda has no MAX of several lanes"));
+}
+
+// out[item] = lane 0 of A * B + C, with the item's lanes all alike.
+IrBuilder tile_product(uint32_t dtype, uint32_t lanes_a, uint32_t lanes_b) {
+  IrBuilder b("tile");
+  b.set_local(32);
+  const auto out = b.buffer(PGR_DTYPE_F32, 32), in = b.buffer(dtype, 32);
+  const auto item = b.local_id(0), x = b.load(in, item);
+  const auto c = b.splat(b.constant_float(PGR_DTYPE_F32, 1), 4);
+  const auto d =
+      b.emit(PGR_OP_WMMA, PGR_DTYPE_F32, 4, {b.splat(x, lanes_a), b.splat(x, lanes_b), c});
+  b.store(out, item, b.lane(d, 0));
+  return b;
+}
+
+TEST_F(Renderer, TensorCoresOfCuda_AreFoundByTheirOperands) {
+  ASSERT_EQ(try_render(tile_product(PGR_DTYPE_F16, 8, 4).finish(), "cuda"), PGR_STATUS_OK);
+  EXPECT_THAT(source_, HasSubstr("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"));
+  ASSERT_EQ(try_render(tile_product(PGR_DTYPE_F32, 4, 2).finish(), "cuda"), PGR_STATUS_OK);
+  EXPECT_THAT(source_, HasSubstr("mma_tf32("));
+  EXPECT_EQ(try_render(tile_product(PGR_DTYPE_F16, 4, 4).finish(), "cuda"), PGR_STATUS_UNSUPPORTED);
+  EXPECT_THAT(error_.text(), HasSubstr("dialect cuda has no WMMA of 4, 4 and 4 lanes on f16"));
+  EXPECT_EQ(try_render(tile_product(PGR_DTYPE_F16, 8, 4).finish(), "opencl"),
+            PGR_STATUS_UNSUPPORTED);
+  EXPECT_THAT(error_.text(), HasSubstr("dialect opencl has no WMMA"));
 }
 
 // out[0] = a * b + c, and where the product has a second use, out[1] = a * b.

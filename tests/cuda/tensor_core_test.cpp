@@ -1,0 +1,62 @@
+// Through core, on the double of libcuda: large products go to tensor cores, and come out right.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <plugrad/plugrad.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace plugrad {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Sizes {
+  int64_t m, n, k;
+};
+
+std::vector<float> small_integers(int64_t count, uint32_t state) {
+  std::vector<float> out(static_cast<size_t>(count));
+  for (float& value : out) {
+    state = state * 1664525u + 1013904223u;
+    value = static_cast<float>(static_cast<int>(state >> 29) - 4);
+  }
+  return out;
+}
+
+// Exact, since sums of small integers are.
+void expect_product(const Sizes& s, DType dtype) {
+  const std::vector<float> a = small_integers(s.m * s.k, 1), b = small_integers(s.k * s.n, 2);
+  const Tensor left = Tensor::from(a, {s.m, s.k}).cast(dtype).contiguous();
+  const Tensor right = Tensor::from(b, {s.k, s.n}).cast(dtype).contiguous();
+  left.realize();
+  right.realize();
+  const Tensor product = left.matmul(right).relu().cast(DType::F32);
+  EXPECT_THAT(product.schedule().back().optimisations(), HasSubstr("tensor_core("));
+  const std::vector<float> got = product.to_vector<float>();
+  for (int64_t i = 0; i < s.m; ++i)
+    for (int64_t j = 0; j < s.n; ++j) {
+      float sum = 0;
+      for (int64_t l = 0; l < s.k; ++l)
+        sum += a[static_cast<size_t>(i * s.k + l)] * b[static_cast<size_t>(l * s.n + j)];
+      ASSERT_EQ(got[static_cast<size_t>(i * s.n + j)], std::max(sum, 0.0f)) << i << ", " << j;
+    }
+}
+
+TEST(CudaTensorCores, MultiplyHalves) {
+  expect_product({64, 48, 64}, DType::F16);
+  expect_product({64, 48, 64}, DType::BF16);
+}
+
+TEST(CudaTensorCores, MultiplyRaggedSizes) {
+  expect_product({50, 37, 45}, DType::F16);
+}
+
+TEST(CudaTensorCores, LeaveSinglesAlone) {
+  const Tensor a = Tensor::from(small_integers(64 * 64, 1), {64, 64});
+  EXPECT_THAT(a.matmul(a).schedule().back().optimisations(), Not(HasSubstr("tensor_core(")));
+}
+
+}  // namespace
+}  // namespace plugrad
