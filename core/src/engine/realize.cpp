@@ -46,7 +46,7 @@ Hash128 plan_key(const Hash128& graph, uint32_t default_device, const schedule::
                             default_device | uint64_t{options.threads} << 32,
                             options.max_params | uint64_t{options.subgroup} << 32,
                             options.max_buffer_bytes,
-                            options.lanes,
+                            options.lanes | options.cache_bytes << 16,
                             kernels.bits()};
   return hash128(std::as_bytes(std::span(words)));
 }
@@ -63,6 +63,7 @@ schedule::Options plan_options(DeviceTable& devices, std::span<const uint32_t> u
     options.threads = std::max(options.threads, caps.threads);
     const bool in_step = caps.has_local != 0 && caps.subgroup_size > 1;
     const uint32_t lanes = in_step ? 1 : caps.vector_lanes[static_cast<size_t>(DType::F32)];
+    options.cache_bytes = in_step ? 0 : std::max(options.cache_bytes, caps.cache_bytes[1]);
     options.lanes = options.lanes == 0 ? lanes : std::min(options.lanes, lanes);
     if (caps.has_local != 0) options.subgroup = std::max(options.subgroup, caps.subgroup_size);
     if (caps.max_params != 0) least_params = std::min(least_params, caps.max_params);

@@ -9,6 +9,8 @@ using Dims = TensorBuilder::Dims;
 
 constexpr int64_t kLargeReduction = 32768;
 constexpr int64_t kMostChunks = 4096;
+constexpr int64_t kVectorsInTile = 20;  // of the results that one pass over the terms makes
+constexpr int64_t kFewTerms = 4;        // times the terms must be as many as the results
 
 /// A number of equal chunks of `size` elements: best a multiple of the threads and some for each,
 /// so that a thread that is held up delays the end by one chunk only. 1 when there is none.
@@ -42,6 +44,32 @@ Merged merge(const Dims& shape, const Dims& axes) {
   return out;
 }
 
+/// Elements in memory that a value is a view of.
+int64_t elements_below(TensorBuilder& build, Id x) {
+  const Graph& g = build.graph();
+  while (is_movement(g[x].op)) x = g[x].src[0];
+  return build.count(x);
+}
+
+/// Into how many chunks a sum of products is cut so that what one reads stays in the cache; 1 where
+/// it is read too seldom, or where the results of the chunks would be as much again.
+int64_t chunks_for_cache(TensorBuilder& build, Op op, Id x, int64_t outputs, int64_t axis_size,
+                         const Options& options) {
+  const Graph& g = build.graph();
+  const auto cache = static_cast<int64_t>(options.cache_bytes), threads = int64_t{options.threads};
+  if (cache == 0 || op != Op::Add || g[x].op != Op::Mul) return 1;
+  const int64_t element = size_of(g[x].dtype);
+  int64_t read = 0;
+  for (Id s : g.sources(x)) read += elements_below(build, s) * element;
+  const int64_t tile = kVectorsInTile * options.lanes, terms = build.count(x) / outputs;
+  if (read <= 2 * cache || 2 * outputs * element > cache || outputs < 2 * tile ||
+      kFewTerms * terms < outputs)
+    return 1;
+  for (int64_t c = threads; c <= axis_size; c += threads)
+    if (axis_size % c == 0 && 2 * read <= c * cache) return c;
+  return 1;
+}
+
 }  // namespace
 
 SplitReduction split_reduction(TensorBuilder& build, Op op, Id x, const Dims& axes,
@@ -50,18 +78,21 @@ SplitReduction split_reduction(TensorBuilder& build, Op op, Id x, const Dims& ax
   Dims result = shape;
   for (int64_t axis : axes) result[static_cast<size_t>(axis)] = 1;
   const int64_t outputs = element_count(result), size = build.count(x), threads = options.threads;
+  if (threads <= 1 || outputs == 0 || axes.empty()) return {build.reduce(op, x, axes)};
   // Of rows one is a thread's work at a time, of columns as many as its subgroup has items.
   const bool columns = !shape.empty() && result.back() == shape.back();
   const int64_t together = columns ? options.subgroup : 1;
-  if (threads <= 1 || outputs == 0 || outputs >= 4 * threads * together ||
-      size / outputs < kLargeReduction)
-    return {build.reduce(op, x, axes)};
+  const bool few = outputs < 4 * threads * together && size / outputs >= kLargeReduction;
 
   const Merged merged = merge(shape, axes);
   int64_t chunks = 1;
   size_t at = 0;
-  for (size_t i = 0; i < merged.shape.size() && chunks == 1; ++i)
-    if (merged.reduced[i] && (chunks = chunk_count(merged.shape[i], threads)) != 1) at = i;
+  for (size_t i = 0; i < merged.shape.size() && chunks == 1; ++i) {
+    if (!merged.reduced[i]) continue;
+    chunks = few ? chunk_count(merged.shape[i], threads)
+                 : chunks_for_cache(build, op, x, outputs, merged.shape[i], options);
+    if (chunks != 1) at = i;
+  }
   if (chunks == 1) return {build.reduce(op, x, axes)};
 
   Dims cut, inner;

@@ -35,6 +35,7 @@ class TensorBuilder {
     const auto s = shapes_[x];
     return {s.begin(), s.end()};
   }
+  const Graph& graph() const { return graph_; }
   int64_t count(Id x) { return element_count(shapes_[x]); }
 
  private:

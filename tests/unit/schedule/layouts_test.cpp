@@ -94,4 +94,20 @@ TEST(Layouts, OperandReadOverAndOverIsPacked) {
   EXPECT_FALSE(strides_of_stores(plan, 256).empty()) << to_string(plan);
 }
 
+// A weight gradient reads its terms once for each register tile of its results: in chunks that stay
+// in the cache.
+TEST(Layouts, SumOfManyProductsIsCutToTheCache) {
+  Tensors t;
+  const Id dy = t.buffer({1024, 32}), x = t.buffer({1024, 32});
+  const Id root = t.matmul(t.transpose(dy), x);
+  schedule::Options options = vectors_of(8);
+  options.threads = 2;
+  options.cache_bytes = 1 << 16;
+  const auto plan = check(t, {root}, options);
+  EXPECT_EQ(kernel_count(plan), 2u) << to_string(plan);
+  EXPECT_FALSE(strides_of_stores(plan, 8 * 1024).empty()) << to_string(plan);
+  options.cache_bytes = 1 << 20;
+  EXPECT_EQ(kernel_count(check(t, {root}, options)), 1u);
+}
+
 }  // namespace plugrad::test
