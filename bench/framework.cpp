@@ -1,4 +1,6 @@
 // What the framework itself costs: nodes, rewrites, plans, a call, a compilation.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/clock.h"
@@ -8,13 +10,14 @@
 #include "bench/suites.h"
 #include "engine/session.h"
 #include "plugrad/functional.h"
+#include "plugrad/jit.h"
 #include "symbolic/symbolic.h"
 #include "uop/range.h"
 
 namespace plugrad::bench {
 namespace {
 
-constexpr int kNodes = 400'000;
+constexpr int kNodes = 400'000, kTinyKernels = 100;
 
 // A chain of distinct additions: the least a node can be.
 uint32_t build_nodes(Graph& graph) {
@@ -80,6 +83,25 @@ void report_call(const Report& report) {
           .higher_is_better = false});
 }
 
+// A chain of kernels of four floats each: none can run in the loops of the one before.
+Tensor tiny_chain(Tensor x) {
+  for (int i = 0; i < kTinyKernels; ++i) x = (x.flip(0) + 1.0).contiguous();
+  return x;
+}
+
+void report_replay(const Report& report) {
+  engine::Session& session = engine::Session::current();
+  const Tensor x = Tensor::from<float>({1, 2, 3, 4}).realize();
+  const auto chain = jit(tiny_chain);
+  for (int i = 0; i < 3; ++i) chain(x);
+  const uint64_t before = session.statistics().kernels_launched;
+  chain(x);
+  const auto kernels = static_cast<double>(session.statistics().kernels_launched - before);
+  const Timing timing = measure([&] { return time_of([&] { chain(x); }); }, {.warm_up = 200, .least = 2000});
+  report({.name = fmt::format("jitted replay a kernel ({:.0f} tiny kernels)", kernels),
+          .value = timing.median / kernels * 1e6, .unit = "us", .higher_is_better = false});
+}
+
 // Kernels that no cache has seen: their constant is the time of day.
 void report_compile(const Report& report) {
   engine::Session& session = engine::Session::current();
@@ -121,6 +143,7 @@ void run_framework(const Report& report) {
   report_nodes(report);
   report_rewriting(report);
   report_call(report);
+  report_replay(report);
   report_compile(report);
   report_dispatch(report);
   report_planning(report);

@@ -19,12 +19,14 @@ int main() {
   auto [train, test] = data::mnist();  // finds, fetches, checks; says what it does
   Net net;
   optim::Adam opt(nn::parameters(net), {.lr = 1e-3});
-  for (auto [x, y] : progress(train.batches(512, {.shuffle = true, .seed = 1}))) {
+  auto step = jit([&](const Tensor& x, const Tensor& y) {
     opt.zero_grad();
     Tensor loss = sparse_categorical_crossentropy(net(x), y);
     loss.backward();
     opt.step();
-  }
+    return loss;
+  });
+  for (auto [x, y] : progress(train.batches(512, {.shuffle = true, .seed = 1}))) step(x, y);
   nn::save(net, "net.safetensors");
   std::cout << nn::accuracy(net, test) << "\n";
 }

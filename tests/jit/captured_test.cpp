@@ -119,6 +119,33 @@ TEST(JitCaptured, TrainingAndEvaluationAreRecordedApart) {
   EXPECT_NEAR(floats(norm.running_mean)[0], 2 * (1 - kept), 1e-5);
 }
 
+TEST(JitCaptured, OneRecordingDecodesAtEveryLength) {
+  constexpr int64_t kMost = 16, kWidth = 4;
+  const Variable length("length", 1, kMost);
+  const auto token = [](int64_t n) {
+    return (Tensor::arange(kWidth) * 0.1 + 0.3 * n).contiguous();
+  };
+  Tensor cache = Tensor::zeros({kMost, kWidth});
+  auto decode = jit([&](const Tensor& x, const Tensor& n) {
+    const Tensor place = Tensor::arange(kMost).reshape({kMost, 1});
+    cache.assign(where(place == n - 1, x, cache));
+    const Tensor scores = where(place < n, matmul(cache, x.reshape({kWidth, 1})), -1e30);
+    return (scores.softmax(0) * cache).sum(0);
+  });
+  for (int64_t n = 1; n <= kMost; ++n) {
+    std::vector<Tensor> rows;
+    for (int64_t i = 1; i <= n; ++i) rows.push_back(token(i).reshape({1, kWidth}));
+    const Tensor whole = cat(rows, 0);
+    const Tensor want = (matmul(whole, token(n).reshape({kWidth, 1})).softmax(0) * whole).sum(0);
+    EXPECT_THAT(floats(decode(token(n), length.bind(n))),
+                testing::Pointwise(testing::FloatNear(1e-5f), floats(want)));
+  }
+  EXPECT_EQ(decode.recordings(), 1u);
+  EXPECT_THAT(message_of([&] { length.bind(17); }),
+              HasSubstr("[Variable] length is 17; it is bound to 1 to 16"));
+  EXPECT_THAT(message_of([&] { Variable("n", 3, 2); }), HasSubstr("[Variable] n has the bounds"));
+}
+
 TEST(JitCaptured, MemoryDoesNotGrow) {
   Tensor total = Tensor::zeros({1000}).contiguous();
   auto f = jit([&](const Tensor& x) {

@@ -132,6 +132,24 @@ TEST(JitGradients, AnErrorInsideAStepUndoesIt) {
   EXPECT_EQ(w.item<int>(), -3);
 }
 
+TEST(JitGradients, AParameterThatIsFrozenStays) {
+  Tensor w = Tensor::from<float>({2}).requires_grad_(),
+         v = Tensor::from<float>({2}).requires_grad_();
+  auto f = jit([&](const Tensor& x) {
+    w.zero_grad();
+    v.zero_grad();
+    (w * v * x).sum().backward();
+    return w.grad();
+  });
+  const Tensor x = Tensor::from<float>({1});
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(f(x).item<int>(), 2);
+  v.requires_grad_(false);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(f(x).item<int>(), 2);
+    EXPECT_FALSE(v.grad().defined());
+  }
+}
+
 TEST(JitGradients, ParametersMayAlsoBeArguments) {
   Tensor w = Tensor::from<float>({2}).requires_grad_();
   optim::SGD opt({w}, {.lr = 1});

@@ -61,12 +61,15 @@ void train_steps(Net& net, const data::Dataset& set, const Request& request, Out
   std::vector<double> step_ms;
   uint64_t start = monotonic_ns(), step_start = start;
   double compiled_before = compile_seconds();
-  for (auto [x, y] : set.batches(request.batch, {.shuffle = true, .seed = request.seed, .steps = request.steps})) {
+  const auto step = jit([&](const Tensor& x, const Tensor& y) {
     opt.zero_grad();
     Tensor loss = sparse_categorical_crossentropy(net(x), y);
     loss.backward();
     opt.step();
-    outcome.loss = loss.item<double>();
+    return loss;
+  });
+  for (auto [x, y] : set.batches(request.batch, {.shuffle = true, .seed = request.seed, .steps = request.steps})) {
+    outcome.loss = step(x, y).template item<double>();
     require(std::isfinite(outcome.loss), "[train] the loss is {} after {} steps; lower --lr", outcome.loss,
             step_ms.size() + 1);
     uint64_t now = monotonic_ns();

@@ -20,6 +20,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -145,6 +146,26 @@ class PLUGRAD_API Calls {
 };
 
 }  // namespace jit_detail
+
+/// A whole number of the host that may differ in every call of a jitted function, within bounds: a
+/// length, a position. As a tensor it costs no recording of its own.
+///
+///   const Variable length("length", 1, 4096);
+///   step(x, length.bind(17));
+class PLUGRAD_API Variable {
+ public:
+  /// Errors: User where there is no number in [low, high], or i32 does not hold them.
+  Variable(std::string name, int64_t low, int64_t high);
+  const std::string& name() const { return name_; }
+  int64_t low() const { return low_; }
+  int64_t high() const { return high_; }
+  /// The value, i32 of shape (). Errors: User, naming the variable, outside of [low, high].
+  Tensor bind(int64_t value, std::string_view device = {}) const;
+
+ private:
+  std::string name_;
+  int64_t low_, high_;
+};
 
 /// What jit() returns. Copies share their recordings. Calls may come from any thread and run one
 /// after another.

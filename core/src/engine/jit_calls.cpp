@@ -105,6 +105,7 @@ void JitCalls::keep(Entry& entry, JitRecording made) {
   entry.recording = std::make_shared<JitRecording>(std::move(made));
   if (entry.is_ready) {
     for (JitValue& value : entry.recording->values) value.host_owner.reset();
+    for (JitRun& run : entry.recording->runs) run.ready->is_recorded = true;
     if (debugging(1))
       debug_write(fmt::format("jit: recorded {} plans on {} values\n", entry.recording->runs.size(),
                               entry.recording->values.size()));

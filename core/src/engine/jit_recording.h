@@ -24,6 +24,7 @@ struct JitTensor {
   std::vector<int64_t> shape{};
   DType dtype = DType::Void;
   uint32_t device = 0;
+  bool requires_grad = false;  // when the call began
   // Of a number that takes its dtype and device from what it meets: part of the recorded graph.
   bool is_number = false;
   StatePtr number{};  // what it denoted

@@ -27,7 +27,7 @@ bool JitReplay::is_valid() {
   const Guard guard(session_.mutex_);
   for (size_t i = 0; i < states_.size(); ++i) {
     const JitTensor& tensor = recording_.tensors[i];
-    if (!states_[i]) return false;
+    if (!states_[i] || states_[i]->requires_grad != tensor.requires_grad) return false;
     if (tensor.is_number && states_[i]->node != tensor.number->node) return false;
   }
   return std::ranges::all_of(recording_.values, [&](const JitValue& value) {

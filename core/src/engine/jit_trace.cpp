@@ -111,6 +111,7 @@ void JitTrace::add_tensor(TensorState& state, uint32_t argument) {
   const auto shape = session_.shape(state.node);
   tensor.shape.assign(shape.begin(), shape.end());
   tensor.dtype = session_.graph()[state.node].dtype;
+  tensor.requires_grad = state.requires_grad;
   tensor.is_number = is_number(state);
   if (!tensor.is_number) {
     recording_.tensors.push_back(tensor);
@@ -118,8 +119,7 @@ void JitTrace::add_tensor(TensorState& state, uint32_t argument) {
   }
   tensor.number = handle(state.node, state.device);
   recording_.tensors.push_back(tensor);
-  seen_.push_back(
-      {state.weak_from_this(), tensor.number, tensor.number, state.grad, state.requires_grad});
+  seen_.push_back({state.weak_from_this(), tensor.number, tensor.number, state.grad});
   seen_of_.push_back(seen_.size() - 1);
 }
 
@@ -151,8 +151,7 @@ void JitTrace::cut_off(TensorState& state, JitValue origin) {
   }
   const ValuePtr value = own_value(state);
   const auto shape = session_.shape(state.node);
-  Seen seen{state.weak_from_this(), handle(state.node, state.device), nullptr, state.grad,
-            state.requires_grad};
+  Seen seen{state.weak_from_this(), handle(state.node, state.device), nullptr, state.grad};
   const Id node =
       session_.add_buffer(session_.graph(), std::vector<int64_t>(shape.begin(), shape.end()),
                           value->dtype, value->device);
@@ -379,7 +378,7 @@ JitRecording JitTrace::finish(const JitOutput& output, bool keeps) {
   recording_.random_words = session_.random().counter - random_.counter;
   for (uint32_t tensor = 0; tensor < recording_.tensors.size(); ++tensor)
     if (const StatePtr state = seen_[seen_of_[tensor]].state.lock())
-      if (state->requires_grad && !seen_[seen_of_[tensor]].required_grad)
+      if (state->requires_grad && !recording_.tensors[tensor].requires_grad)
         recording_.marked.push_back(tensor);
   for (JitValue& value : recording_.values)
     if (value.kind != JitValue::Kind::Fixed) value.value.reset();
@@ -391,7 +390,7 @@ namespace {
 bool is_same(const JitTensor& a, const JitTensor& b) {
   const bool same_state = a.argument != JitTensor::kCaptured || is_same_owner(a.state, b.state);
   return same_state && a.argument == b.argument && a.shape == b.shape && a.dtype == b.dtype &&
-         a.device == b.device && a.is_number == b.is_number &&
+         a.device == b.device && a.requires_grad == b.requires_grad && a.is_number == b.is_number &&
          (!a.is_number || a.number->node == b.number->node);
 }
 

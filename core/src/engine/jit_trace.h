@@ -52,7 +52,6 @@ class JitTrace {
     std::weak_ptr<TensorState> state;
     StatePtr before, during;  // handles of what it denoted, and denotes unless assigned
     std::weak_ptr<TensorState> gradient;
-    bool required_grad = false;
   };
   void add_tensor(TensorState& state, uint32_t argument);
   bool is_number(const TensorState& state);

@@ -80,6 +80,12 @@ void LaunchLog::launch(ReadyKernel& ready, std::span<runtime::Buffer* const> par
   ++ready.launches;
 }
 
+void LaunchLog::launch(runtime::LaunchList& list, bool as_graph) {
+  last_device_ = &list.device();
+  statistics_.kernels_launched += list.size();
+  list.run(as_graph);
+}
+
 void LaunchLog::copy(runtime::Buffer& dst, const runtime::Buffer& src) {
   ++statistics_.copies;
   if (timed_) wait_for(dst, src);  // for what they still have to do, which is not the copy's time

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "engine/kernels.h"
 #include "engine/report.h"
+#include "runtime/launch_list.h"
 
 namespace plugrad::engine {
 
@@ -17,7 +18,10 @@ class LaunchLog {
   LaunchLog(const LaunchLog&) = delete;
   LaunchLog& operator=(const LaunchLog&) = delete;
 
+  /// Whether each launch is measured and told, so that they are to be given one by one.
+  bool is_timed() const { return timed_; }
   void launch(ReadyKernel& kernel, std::span<runtime::Buffer* const> params);
+  void launch(runtime::LaunchList& list, bool as_graph);
   void copy(runtime::Buffer& dst, const runtime::Buffer& src);
 
  private:

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "engine/launch_log.h"
+#include "engine/prepared_steps.h"
 
 namespace plugrad::engine {
 namespace {
@@ -61,6 +62,10 @@ Bindings bind(ReadyPlan& ready, std::span<const ValuePtr> inputs, DeviceTable& d
 
 void run_steps(ReadyPlan& ready, const Bindings& bound, Statistics& statistics) {
   LaunchLog log(statistics);
+  if (!log.is_timed()) {
+    if (!ready.prepared) ready.prepared = std::make_shared<PreparedSteps>(ready);
+    return ready.prepared->run(ready, bound.buffers, log);
+  }
   std::vector<runtime::Buffer*> params;
   for (size_t i = 0; i < ready.plan.steps.size(); ++i) {
     const schedule::Step& step = ready.plan.steps[i];
@@ -186,6 +191,7 @@ void ArenaPool::provide(ReadyPlan& ready) {
                                     planned[i].offset_bytes, size_in_bytes(planned[i]));
   }
   ready.temporaries->buffers = std::move(places);
+  ++ready.temporaries->version;
 }
 
 void ArenaPool::drop_those_of_dead_plans() {

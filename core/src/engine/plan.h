@@ -16,7 +16,10 @@ namespace plugrad::engine {
 /// replaced.
 struct Temporaries {
   std::vector<std::shared_ptr<runtime::Buffer>> buffers;
+  uint64_t version = 0;  ///< counts how often they were placed
 };
+
+class PreparedSteps;
 
 /// A plan with everything decided that does not change from run to run.
 struct ReadyPlan {
@@ -25,6 +28,8 @@ struct ReadyPlan {
   std::vector<runtime::Device*> buffer_devices;       // by plan buffer
   std::vector<runtime::Device*> arena_devices;        // by arena
   std::shared_ptr<Temporaries> temporaries;           // of the last run, null before
+  bool is_recorded = false;                           // it will run again and again
+  std::shared_ptr<PreparedSteps> prepared;            // null before the first run
 };
 
 /// Memory for intermediates: one block a device and arena, shared by all plans, since they run one

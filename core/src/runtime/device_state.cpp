@@ -91,6 +91,7 @@ void DeviceState::shut_down() noexcept {
   if (!calls.is_reachable()) return;
   if (plugin_handle && is_asynchronous && offered(device.synchronize))
     calls.quietly("synchronize", [&] { device.synchronize(handle, nullptr); });
+  lists.each([](LaunchList& list) { list.forget_graph(); });
   kernels.clear();
   loaded.each([&](Kernel& kernel) {
     calls.quietly("unload", [&] { runner.unload(handle, kernel.program()); });

@@ -12,6 +12,7 @@
 #include "runtime/device_calls.h"
 #include "runtime/device_tables.h"
 #include "runtime/kernel_cache.h"
+#include "runtime/launch_list.h"
 #include "runtime/layers/layers.h"
 
 namespace plugrad::runtime {
@@ -44,6 +45,7 @@ struct DeviceState : DeviceTables {
   KernelCache kernels;
   LiveList<Buffer> buffers;
   LiveList<Kernel> loaded;
+  LiveList<LaunchList> lists;
 
   /// A call that works on the device's in-order queue: check()'s rules, one at a time.
   template <class F>

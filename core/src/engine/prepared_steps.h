@@ -1,0 +1,37 @@
+// The steps of a plan as lists of launches, one for each stretch on one device, and the copies
+// between them: all that a run does is to say which buffers they work on.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/launch_log.h"
+#include "runtime/launch_list.h"
+
+namespace plugrad::engine {
+
+struct ReadyPlan;
+struct Temporaries;
+
+class PreparedSteps {
+ public:
+  explicit PreparedSteps(const ReadyPlan& ready);
+
+  /// `buffers`: by plan buffer; null for those that no step uses. As graphs where a recording runs
+  /// the plan.
+  void run(const ReadyPlan& ready, std::span<runtime::Buffer* const> buffers, LaunchLog& log);
+
+ private:
+  struct Part {
+    std::unique_ptr<runtime::LaunchList> launches;  // null: a copy
+    std::vector<uint32_t> places;                   // plan buffers that change from run to run
+    uint32_t copy_to = 0, copy_from = 0;
+  };
+  void set_temporaries(const ReadyPlan& ready);
+
+  std::vector<Part> parts_;
+  uint64_t version_ = 0;  // of the temporaries that are set
+};
+
+}  // namespace plugrad::engine
