@@ -7,8 +7,8 @@ int main() {
   int runs = 0;
   Tensor total = Tensor::zeros({2});
   auto step = jit([&](const Tensor& x, double scale) {
-    ++runs;        // runs twice for each scale, then no more
-    total += x;    // every replay does this
+    ++runs;      // runs twice for each scale, then no more
+    total += x;  // every replay does this
     return (x * scale).sum();
   });
   for (int i = 1; i <= 5; ++i) {
@@ -27,7 +27,8 @@ int main() {
     return (where(place < n, scores, -1e30).softmax(0) * cache).sum(0);
   });
   Tensor last;
-  for (int n = 1; n <= 10; ++n) last = decode(Tensor::full({8}, 0.1 * n).contiguous(), length.bind(n));
+  for (int n = 1; n <= 10; ++n)
+    last = decode(Tensor::full({8}, 0.1 * n).contiguous(), length.bind(n));
   std::cout << decode.recordings() << " recording, " << last.to_vector<float>()[0] << "\n";
   try {
     decode(Tensor::zeros({8}), length.bind(65));
