@@ -167,6 +167,9 @@ struct Dialect {
   // so; nullptr: contract_on says it.
   const char* mul_add = nullptr;
   std::span<const WmmaRow> wmma = {};
+  // A load of several lanes whose place is a multiple of its size: $T $P $I, $A bytes; nullptr: as
+  // any other.
+  const char* load_aligned = nullptr;
   bool only_moves_lanes = false;  // vectors are operands of WMMA, and no ALU op takes them
 };
 

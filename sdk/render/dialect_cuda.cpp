@@ -99,6 +99,8 @@ constexpr Shim kShims[] = {
     {"mma_f16(", PLUGRAD_MMA_PAIRS("f16")},
     {"mma_bf16(", PLUGRAD_MMA_PAIRS("bf16")},
     {"mma_tf32(", kMmaSingles},
+    {"aligned<",
+     "template <typename T, unsigned bytes> struct alignas(bytes) aligned { T value; };\n"},
     {"lanes_of<", "template <typename To, typename E, typename... Lanes>\n" PLUGRAD_CUDA_INLINE
                   "To lanes_of(Lanes... lanes) { return To{{(E)lanes...}}; }\n"},
     {"splat_of<", "template <typename To, typename From>\n" PLUGRAD_CUDA_INLINE
@@ -280,6 +282,7 @@ constinit const Dialect kDialectCuda = {
     .assume_range = "  __builtin_assume($0 >= $L && $0 <= $H);\n",
     .mul_add = "mul_add($0, $1, $2)",
     .wmma = kWmma,
+    .load_aligned = "((const aligned<$T, $A> *)($P + $I))->value",
     .only_moves_lanes = true,
 };
 

@@ -89,7 +89,8 @@ std::string KernelWriter::wide_sum(uint32_t number, Prec loosest) {
   if (left.prec != Prec::Atom || left.is_pending) return use_index(number, loosest);
   const std::string base = "(" + prelude_.type({PGR_DTYPE_I64, 1}) + ")" + left.text;
   use(number, loosest);
-  const std::string sum = base + " + " + std::to_string(static_cast<int32_t>(source(number, 1).arg));
+  const std::string sum =
+      base + " + " + std::to_string(static_cast<int32_t>(source(number, 1).arg));
   return loosest < Prec::Sum ? "(" + sum + ")" : sum;
 }
 
@@ -109,6 +110,12 @@ std::string KernelWriter::load_text(uint32_t number, const Access& at, Prec& pre
   if (type.dtype == PGR_DTYPE_BOOL) values_[number].mask_bits = 8;
   if (at.is_variable) return at.pointer;
   const bool is_vector = type.lanes > 1;
+  if (is_vector && dialect_.load_aligned && is_aligned(number))
+    return expand(dialect_.load_aligned,
+                  {{'T', prelude_.type(stored)},
+                   {'P', at.pointer},
+                   {'I', at.index},
+                   {'A', std::to_string(bits_of(stored.dtype) / 8 * stored.lanes)}});
   std::string text = expand(is_vector ? dialect_.load_vector : dialect_.load_scalar,
                             {{'P', at.pointer},
                              {'I', at.index},
@@ -119,6 +126,42 @@ std::string KernelWriter::load_text(uint32_t number, const Access& at, Prec& pre
   if (type.dtype != PGR_DTYPE_BOOL) return text;
   prec = Prec::Loose;
   return text + " != " + (is_vector ? "(" + prelude_.type(stored) + ")0" : "0");
+}
+
+// A power of two that divides the value, as far as its arithmetic shows.
+uint64_t KernelWriter::known_divisor(uint32_t number, uint32_t depth) const {
+  constexpr uint64_t kMost = 64;
+  if (depth == 0) return 1;
+  const auto of = [&](uint32_t which) {
+    return known_divisor(ir_.source(number, which), depth - 1);
+  };
+  switch (inst(number).op) {
+    case PGR_OP_CONST:
+      return std::min(kMost, inst(number).arg ? inst(number).arg & (~inst(number).arg + 1) : kMost);
+    case PGR_OP_ADD:
+    case PGR_OP_SUB:
+      return std::min(of(0), of(1));
+    case PGR_OP_MUL:
+      return std::min(kMost, of(0) * of(1));
+    case PGR_OP_SHL:
+      return source(number, 1).op == PGR_OP_CONST && source(number, 1).arg < 6
+                 ? std::min(kMost, of(0) << source(number, 1).arg)
+                 : of(0);
+    default:
+      return 1;
+  }
+}
+
+// Whether a load's place is a multiple of its size, which is that of a register at most.
+bool KernelWriter::is_aligned(uint32_t number) const {
+  constexpr uint32_t kMostBytes = 16, kDepth = 12;
+  const pgr_ir_inst& pointer = source(number, 0);
+  const uint32_t bytes = bits_of(inst(number).dtype) / 8 * inst(number).lanes;
+  const uint32_t base = pointer.op == PGR_OP_ARRAY
+                            ? std::max(ir_.arrays()[pointer.arg].align_bytes, kArrayAlign)
+                            : ir_.params()[pointer.arg].align_bytes;
+  return bytes <= kMostBytes && base >= bytes && base % bytes == 0 &&
+         known_divisor(ir_.source(number, 1), kDepth) % inst(number).lanes == 0;
 }
 
 void KernelWriter::write_load(uint32_t number) {

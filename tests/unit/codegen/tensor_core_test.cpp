@@ -154,11 +154,28 @@ TEST(TensorCores, add_to_their_sums) {
   const KernelCode code =
       build(product({1, 64, 32, 64}, DType::F16), "tensor_core(2, 0) upcast(0, 2) upcast(1, 2)");
   EXPECT_EQ(count_wmma(code), 4u);
+  EXPECT_EQ(count_wmma(build(product({1, 60, 32, 64}, DType::F16), "tensor_core(2, 0)")), 1u);
   const sdk::IrView ir = sdk::decode_ir(code.ir);
   for (uint32_t i = 0; i < ir.insts().size(); ++i)
     if (ir.inst(i).op == PGR_OP_WMMA) {
       EXPECT_EQ(ir.inst(ir.source(i, 2)).op, PGR_OP_LOAD);
     }
+}
+
+// A's rows run along k, in memory as in pairs of lanes; B's columns only where it is transposed.
+TEST(TensorCores, load_neighbours_together) {
+  const auto pairs = [](const Shape& s) {
+    const KernelCode code = build(product(s, DType::F16), "tensor_core(2, 0)");
+    const sdk::IrView ir = sdk::decode_ir(code.ir);
+    return std::ranges::count_if(ir.insts(), [](const pgr_ir_inst& inst) {
+      return inst.op == PGR_OP_LOAD && inst.dtype == PGR_DTYPE_F16 && inst.lanes == 2;
+    });
+  };
+  EXPECT_EQ(pairs({1, 64, 32, 64}), 4);
+  EXPECT_EQ(pairs({1, 64, 32, 64, false, true}), 6);
+  EXPECT_EQ(pairs({1, 64, 32, 64, true, false}), 0);
+  EXPECT_EQ(pairs({1, 60, 32, 64}), 2);  // the others are behind gates
+  EXPECT_EQ(pairs({1, 64, 32, 60}), 2);
 }
 
 std::string refusal(const Ast& ast, std::string_view changes, bool tf32 = false,

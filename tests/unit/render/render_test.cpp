@@ -247,6 +247,22 @@ IrBuilder tile_product(uint32_t dtype, uint32_t lanes_a, uint32_t lanes_b) {
   return b;
 }
 
+// A place that is a multiple of the load's size is read at once.
+TEST_F(Renderer, LanesOfCuda_AreLoadedTogetherWhereTheyAreAligned) {
+  for (const int64_t stride : {2, 3}) {
+    IrBuilder b("pairs");
+    b.set_local(8);
+    const auto out = b.buffer(PGR_DTYPE_F16, 64);
+    b.add_param({PGR_PARAM_BUFFER, PGR_DTYPE_F16, PGR_PARAM_READ, 256, 64, 0, 0});
+    const auto in = b.emit(PGR_OP_PARAM, PGR_DTYPE_F16, 1, {}, 1);
+    const auto item = b.local_id(0);
+    const auto at = b.alu(PGR_OP_MUL, {item, b.constant_int(PGR_DTYPE_I32, stride)});
+    b.store(out, item, b.lane(b.load(in, at, 2), 1));
+    ASSERT_EQ(try_render(b.finish(), "cuda"), PGR_STATUS_OK) << error_.text();
+    EXPECT_EQ(source_.find("aligned<f16x2, 4>") != source_.npos, stride == 2) << source_;
+  }
+}
+
 TEST_F(Renderer, TensorCoresOfCuda_AreFoundByTheirOperands) {
   ASSERT_EQ(try_render(tile_product(PGR_DTYPE_F16, 8, 4).finish(), "cuda"), PGR_STATUS_OK);
   EXPECT_THAT(source_, HasSubstr("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"));

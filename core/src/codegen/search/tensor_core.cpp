@@ -14,6 +14,7 @@
 #include "codegen/access.h"
 #include "codegen/gates.h"
 #include "codegen/lanes.h"
+#include "symbolic/linear.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
 
@@ -111,8 +112,11 @@ class Tiler {
     const Id first = g_.binary(Op::Mul, t.tile, g_.index(t.size));
     return g_.binary(Op::Add, first, place_along(g_, fragment, axis, item_, lane));
   }
+  // kNoId where all is inside.
   Id inside(const Tiled& t, Id index) {
-    return t.count % t.size == 0 ? kNoId : g_.binary(Op::CmpLt, index, g_.index(t.count));
+    if (t.count % t.size == 0) return kNoId;
+    const Id gate = simplify_(g_.binary(Op::CmpLt, index, g_.index(t.count)));
+    return is_const(g_, gate) && const_int(g_, gate) == 1 ? kNoId : gate;
   }
 
   // Rows and columns outside are not stored, so that only what lies outside along k must be 0.
@@ -129,7 +133,30 @@ class Tiler {
         element = g_.where(gate, element, g_.constant(g_[element].dtype, 0.0));
       elements.push_back(element);
     }
-    return g_.add(Op::Vector, core_.input, elements, lanes);
+    return g_.add(Op::Vector, core_.input, in_pairs(elements), lanes);
+  }
+
+  // Two lanes that are neighbours in memory are one load.
+  std::vector<Id> in_pairs(const std::vector<Id>& elements) {
+    std::vector<Id> out;
+    for (size_t i = 0; i < elements.size(); ++i) {
+      if (i % 2 == 0 && i + 1 < elements.size() && are_neighbours(elements[i], elements[i + 1])) {
+        const auto sources = g_.sources(elements[i]);
+        out.push_back(g_.add(Op::Load, core_.input, {sources[0], sources[1]}, 2));
+        ++i;
+      } else {
+        out.push_back(elements[i]);
+      }
+    }
+    return out;
+  }
+  bool are_neighbours(Id one, Id other) const {
+    if (g_[one].op != Op::Load || g_[other].op != Op::Load) return false;
+    const auto a = g_.sources(one), b = g_.sources(other);
+    if (a.size() != 2 || b.size() != 2 || a[0] != b[0]) return false;
+    const auto first = linear_of(g_, a[1]), second = linear_of(g_, b[1]);
+    return first && second && first->terms == second->terms &&
+           second->constant == first->constant + 1;
   }
 
   Id sum_of_tiles() {
@@ -146,6 +173,7 @@ class Tiler {
 
   Kernel& kernel_;
   Graph& g_ = kernel_.graph;
+  Simplifier simplify_{g_, kernel_.rules()};
   const TensorCore& core_;
   const MatrixProduct& product_;
   Id item_;
