@@ -26,11 +26,26 @@ std::vector<int64_t> vector_amounts(int64_t size, int64_t lanes) {
   return amounts;
 }
 
+// Of an axis. Where no other output loop is long enough for the threads, those that leave it to them: the sums of
+// few columns, as channels are.
+std::vector<int64_t> amounts_of(const Kernel& kernel, const TileModel& model, size_t vector_axis) {
+  const int64_t size = size_of_axis(kernel, vector_axis), threads = kernel.caps->threads;
+  std::vector<int64_t> amounts = vector_amounts(size, model.lanes());
+  int64_t others = 1;
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
+    if (axis != vector_axis && kind_of(kernel, axis) == AxisKind::Loop) others *= size_of_axis(kernel, axis);
+  if (others >= threads || model.iterations() < kParallelWork || kind_of(kernel, vector_axis) != AxisKind::Loop)
+    return amounts;
+  const auto starves = [&](int64_t amount) { return size / amount * others < threads; };
+  if (!std::ranges::all_of(amounts, starves)) std::erase_if(amounts, starves);
+  return amounts;
+}
+
 Tile best_vector_axis(const Kernel& kernel, const TileModel& model) {
   Tile best{std::vector<int64_t>(kernel.axes.size(), 1), SIZE_MAX};
   double best_cost = model.cost(best);
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
-    for (int64_t amount : vector_amounts(size_of_axis(kernel, axis), model.lanes())) {
+    for (int64_t amount : amounts_of(kernel, model, axis)) {
       Tile tile{std::vector<int64_t>(kernel.axes.size(), 1), axis};
       tile.amounts[axis] = amount;
       const double cost = model.cost(tile);
@@ -52,7 +67,7 @@ Tile best_tile(const Kernel& kernel, const TileModel& model) {
     return model.code_size(tile) <= kMostCode ? model.cost(tile) : std::numeric_limits<double>::infinity();
   };
   std::vector<int64_t> amounts = {1};
-  if (start.vector_axis != SIZE_MAX) amounts = vector_amounts(size_of_axis(kernel, start.vector_axis), model.lanes());
+  if (start.vector_axis != SIZE_MAX) amounts = amounts_of(kernel, model, start.vector_axis);
   for (int64_t amount : amounts) {
     Tile tile = start;
     if (tile.vector_axis != SIZE_MAX) tile.amounts[tile.vector_axis] = amount;
