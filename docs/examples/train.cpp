@@ -16,9 +16,9 @@ int main() {
   Tensor y = Tensor::from<int>({0, 1, 1, 0});  // exclusive or
   Net net;
   optim::Adam opt(nn::parameters(net), {.lr = 0.05});
-  auto step = jit([&](const Tensor& x, const Tensor& y) {  // runs twice, and is replayed from then on
+  auto step = jit([&](const Tensor& in, const Tensor& out) {  // runs twice, then it is replayed
     opt.zero_grad();
-    Tensor loss = sparse_categorical_crossentropy(net(x), y);
+    Tensor loss = sparse_categorical_crossentropy(net(in), out);
     loss.backward();
     opt.step();
     return loss;

@@ -16,6 +16,11 @@ namespace plugrad::engine {
 /// Makes the eight bytes of a random key of a state of the generator.
 using RandomKey = std::array<uint32_t, 2> (*)(const RandomState& at);
 
+template <class T>
+bool is_same_owner(const std::weak_ptr<T>& a, const std::weak_ptr<T>& b) {
+  return !a.owner_before(b) && !b.owner_before(a);
+}
+
 /// A tensor that was there before the call: an argument, or one that the function captures.
 struct JitTensor {
   static constexpr uint32_t kCaptured = UINT32_MAX;

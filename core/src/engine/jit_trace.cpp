@@ -35,11 +35,6 @@ bool shows_the_same_elements(Op op) {
   return op == Op::Reshape || op == Op::Detach || op == Op::Function;
 }
 
-template <class T>
-bool is_same_owner(const std::weak_ptr<T>& a, const std::weak_ptr<T>& b) {
-  return !a.owner_before(b) && !b.owner_before(a);
-}
-
 std::string listed(std::span<const std::vector<int64_t>> shapes) {
   std::string text;
   for (const auto& shape : shapes)
@@ -383,54 +378,6 @@ JitRecording JitTrace::finish(const JitOutput& output, bool keeps) {
   for (JitValue& value : recording_.values)
     if (value.kind != JitValue::Kind::Fixed) value.value.reset();
   return std::move(recording_);
-}
-
-namespace {
-
-bool is_same(const JitTensor& a, const JitTensor& b) {
-  const bool same_state = a.argument != JitTensor::kCaptured || is_same_owner(a.state, b.state);
-  return same_state && a.argument == b.argument && a.shape == b.shape && a.dtype == b.dtype &&
-         a.device == b.device && a.requires_grad == b.requires_grad && a.is_number == b.is_number &&
-         (!a.is_number || a.number->node == b.number->node);
-}
-
-bool is_same(const JitResult& a, const JitResult& b) {
-  return a.kind == b.kind && a.number == b.number && a.shape == b.shape &&
-         (!a.constant || a.constant->node == b.constant->node);
-}
-
-bool is_same(const JitUpdate& a, const JitUpdate& b) {
-  return a.tensor == b.tensor && a.is_gradient == b.is_gradient && is_same(a.to, b.to);
-}
-
-bool is_same(const JitValue& a, const JitValue& b) {
-  return a.kind == b.kind && a.tensor == b.tensor && a.counter == b.counter && a.key == b.key;
-}
-
-bool is_same(const JitRun& a, const JitRun& b) {
-  return a.ready == b.ready && a.inputs == b.inputs && a.roots == b.roots;
-}
-
-template <class T>
-bool all_same(const std::vector<T>& a, const std::vector<T>& b) {
-  return std::ranges::equal(a, b, [](const T& x, const T& y) { return is_same(x, y); });
-}
-
-}  // namespace
-
-std::string JitRecording::difference_from(const JitRecording& other) const {
-  if (!all_same(tensors, other.tensors)) return "it used other tensors";
-  if (!all_same(values, other.values) || !all_same(runs, other.runs))
-    return "it computed something else, as a number of the host that changes would make it do";
-  for (size_t i = 0; i < values.size(); ++i)
-    if (!std::ranges::equal(values[i].host, other.values[i].host))
-      return "it brought other values from the host";
-  if (random_words != other.random_words) return "it drew more or fewer random numbers";
-  if (!all_same(results, other.results) || structure != other.structure)
-    return "it returned something else";
-  if (!all_same(updates, other.updates) || marked != other.marked)
-    return "it changed other tensors";
-  return "";
 }
 
 }  // namespace plugrad::engine
