@@ -1,12 +1,13 @@
 // What the host's checks cost: calls of a device through runtime::Device against the same calls of
 // the plugin's own functions, in turns.
+#include "bench/dispatch.h"
+
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "bench/harness.h"
 #include "bench/raw_launch.h"
-#include "bench/suites.h"
 #include "plugrad/sdk/ir_builder.h"
 #include "runtime/device_state.h"
 #include "runtime/registry.h"
@@ -70,7 +71,8 @@ void report_launch(const Report& report, runtime::Device& device) {
   if (raw.launch) contenders.push_back(many(raw.launch));
   const auto timings = measure(contenders, {.least = 41});
   const auto us = [](const Timing& t) { return t.median / kWaits * 1e6; };
-  Result result{.name = "launch of an empty kernel and wait", .value = us(timings[0]), .unit = "us"};
+  Result result{
+      .name = "launch of an empty kernel and wait", .value = us(timings[0]), .unit = "us"};
   if (raw.launch) result.peer = Peer{raw.name, us(timings[1])};
   result.higher_is_better = false;
   report(result);

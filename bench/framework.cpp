@@ -4,10 +4,11 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "bench/dispatch.h"
 #include "bench/harness.h"
 #include "bench/loading.h"
 #include "bench/mnist_step.h"
-#include "bench/suites.h"
+#include "bench/row.h"
 #include "engine/session.h"
 #include "plugrad/functional.h"
 #include "plugrad/jit.h"
@@ -30,17 +31,20 @@ uint32_t build_nodes(Graph& graph) {
   return x;
 }
 
-// Kernel-like expressions over four ranges: an index with something to simplify in one of sixteen, and floats
-// computed of it.
+// Kernel-like expressions over four ranges: an index with something to simplify in one of sixteen,
+// and floats computed of it.
 std::vector<Id> build_expressions(Graph& graph, int count) {
   std::vector<Id> ranges, roots;
-  for (uint32_t axis = 0; axis < 4; ++axis) ranges.push_back(make_range(graph, 64 + axis, axis, AxisKind::Loop));
+  for (uint32_t axis = 0; axis < 4; ++axis)
+    ranges.push_back(make_range(graph, 64 + axis, axis, AxisKind::Loop));
   for (int i = 0; i < count; ++i) {
     Id v = ranges[static_cast<size_t>(i % 4)], w = ranges[static_cast<size_t>((i + 1) % 4)];
     Id scaled = graph.binary(Op::Mul, v, graph.index(i % 97 + 2));
     Id index = graph.binary(Op::Add, graph.binary(Op::Add, scaled, w), graph.index(i));
-    if (i % 16 == 0) index = graph.binary(Op::Add, graph.binary(Op::Mul, index, graph.index(1)), graph.index(0));
-    Id x = graph.binary(Op::Mul, graph.cast(index, DType::F32), graph.constant(DType::F32, 0.5 + i));
+    if (i % 16 == 0)
+      index = graph.binary(Op::Add, graph.binary(Op::Mul, index, graph.index(1)), graph.index(0));
+    Id x =
+        graph.binary(Op::Mul, graph.cast(index, DType::F32), graph.constant(DType::F32, 0.5 + i));
     Id y = graph.binary(Op::Add, x, graph.cast(w, DType::F32));
     roots.push_back(graph.binary(Op::Mul, graph.binary(Op::Max, x, y), y));
   }
@@ -66,7 +70,8 @@ void report_rewriting(const Report& report) {
     });
     best = std::max(best, static_cast<double>(simplify.rewriter().visits()) / seconds);
   }
-  report({.name = "node visits through the algebra table", .value = best * 1e-6, .unit = "million/s"});
+  report(
+      {.name = "node visits through the algebra table", .value = best * 1e-6, .unit = "million/s"});
 }
 
 void report_call(const Report& report) {
@@ -79,7 +84,9 @@ void report_call(const Report& report) {
     return seconds;
   };
   Timing timing = measure(round, {.warm_up = 200, .least = 2000});
-  report({.name = "a + b of 4 floats, call to value", .value = timing.median * 1e6, .unit = "us",
+  report({.name = "a + b of 4 floats, call to value",
+          .value = timing.median * 1e6,
+          .unit = "us",
           .higher_is_better = false});
 }
 
@@ -107,18 +114,23 @@ void report_compile(const Report& report) {
   engine::Session& session = engine::Session::current();
   Tensor a = Tensor::from<float>({1, 2, 3, 4}).realize();
   std::vector<double> milliseconds;
-  double salt = static_cast<double>(monotonic_ns() % 1'000'003) / 7;  // small enough that f32 tells them apart
+  double salt = static_cast<double>(monotonic_ns() % 1'000'003) /
+                7;  // small enough that f32 tells them apart
   for (int i = 0; i < 21; ++i) {
     uint64_t before = session.statistics().compile_ns;
     (a * (salt + i)).realize();
-    if (i > 0) milliseconds.push_back(static_cast<double>(session.statistics().compile_ns - before) * 1e-6);
+    if (i > 0)
+      milliseconds.push_back(static_cast<double>(session.statistics().compile_ns - before) * 1e-6);
   }
   std::sort(milliseconds.begin(), milliseconds.end());
-  report({.name = "compile of a small kernel, median", .value = milliseconds[milliseconds.size() / 2], .unit = "ms",
+  report({.name = "compile of a small kernel, median",
+          .value = milliseconds[milliseconds.size() / 2],
+          .unit = "ms",
           .higher_is_better = false});
 }
 
-// Planning and code generation of the MNIST step: the first time, and when the same graph shape comes again.
+// Planning and code generation of the MNIST step: the first time, and when the same graph shape
+// comes again.
 void report_planning(const Report& report) {
   engine::Session& session = engine::Session::current();
   MnistStep step(512);
@@ -126,27 +138,40 @@ void report_planning(const Report& report) {
     engine::Statistics before = session.statistics();
     step.run();
     engine::Statistics after = session.statistics();
-    return static_cast<double>(after.schedule_ns + after.codegen_ns + after.lookup_ns - before.schedule_ns -
-                               before.codegen_ns - before.lookup_ns) * 1e-6;
+    return static_cast<double>(after.schedule_ns + after.codegen_ns + after.lookup_ns -
+                               before.schedule_ns - before.codegen_ns - before.lookup_ns) *
+           1e-6;
   };
   double cold = cost_ms();
   std::vector<double> warm = {cost_ms(), cost_ms(), cost_ms(), cost_ms(), cost_ms()};
-  report({.name = "schedule and codegen of the MNIST step, cold", .value = cold, .unit = "ms", .higher_is_better = false});
-  report({.name = "the same graph shape again", .value = *std::min_element(warm.begin(), warm.end()), .unit = "ms",
+  report({.name = "schedule and codegen of the MNIST step, cold",
+          .value = cold,
+          .unit = "ms",
+          .higher_is_better = false});
+  report({.name = "the same graph shape again",
+          .value = *std::min_element(warm.begin(), warm.end()),
+          .unit = "ms",
           .higher_is_better = false});
 }
 
 }  // namespace
 
-void run_framework(const Report& report) {
-  report_loading(report);
-  report_nodes(report);
-  report_rewriting(report);
-  report_call(report);
-  report_replay(report);
-  report_compile(report);
-  report_dispatch(report);
-  report_planning(report);
+std::vector<Row> framework_rows() {
+  return {
+      reporting({"discovery/plugins:20"}, report_discovery),
+      reporting({"first kernel of a process/warm cache"}, report_first_kernel),
+      reporting({"nodes built"}, report_nodes),
+      reporting({"node visits through the algebra table"}, report_rewriting),
+      reporting({"a + b of 4 floats, call to value"}, report_call),
+      reporting({"jitted replay a kernel (100 tiny kernels)"}, report_replay),
+      reporting({"compile of a small kernel, median"}, report_compile),
+      reporting({"launch of an empty kernel and wait",
+                 "dispatch: launch of a kernel with three buffers and no groups",
+                 "dispatch: copy_in of 4 bytes", "dispatch: synchronize"},
+                report_dispatch),
+      reporting({"schedule and codegen of the MNIST step, cold", "the same graph shape again"},
+                report_planning),
+  };
 }
 
 }  // namespace plugrad::bench

@@ -38,7 +38,9 @@ std::vector<Timing> measure(const std::vector<Round>& contenders, const Rounds& 
   return timings;
 }
 
-Timing measure(const Round& round, const Rounds& rounds) { return measure(std::vector{round}, rounds)[0]; }
+Timing measure(const Round& round, const Rounds& rounds) {
+  return measure(std::vector{round}, rounds)[0];
+}
 
 double time_of(const std::function<void()>& call) {
   uint64_t start = monotonic_ns();
@@ -46,19 +48,24 @@ double time_of(const std::function<void()>& call) {
   return static_cast<double>(monotonic_ns() - start) * 1e-9;
 }
 
-Round realizing(std::function<Tensor()> make) {
-  runtime::Device& device = runtime::Registry::instance().default_device();
-  return [make = std::move(make), &device] {
+Round realizing(std::function<std::vector<Tensor>()> make) {
+  return [make = std::move(make), device = static_cast<runtime::Device*>(nullptr)]() mutable {
+    if (!device) device = &runtime::Registry::instance().find_device(make()[0].device());
     double seconds = time_of([&] {
-      const Tensor made = make().realize();
-      device.synchronize();  // realize returns when the work is given to the device
+      const std::vector<Tensor> made = make();
+      Tensor::realize(made);
+      device->synchronize();  // realize returns when the work is given to the device
     });
     engine::Session::current().collect();
     return seconds;
   };
 }
 
-ThreadScope::ThreadScope(int count) : outer_(settings().threads) { set_threads(count); }
-ThreadScope::~ThreadScope() { set_threads(outer_); }
+ThreadScope::ThreadScope(int count) : outer_(settings().threads) {
+  set_threads(count);
+}
+ThreadScope::~ThreadScope() {
+  set_threads(outer_);
+}
 
 }  // namespace plugrad::bench

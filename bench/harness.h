@@ -29,9 +29,10 @@ Timing measure(const Round& round, const Rounds& rounds = {});
 /// Seconds of one call.
 double time_of(const std::function<void()>& call);
 
-/// Times recording, planning (a cache hit when warm) and running what `make` returns. A value that lived
-/// on would be found again instead of computed, so dead values are collected outside the time.
-Round realizing(std::function<Tensor()> make);
+/// Times recording, planning (a cache hit when warm) and running what `make` returns. A value that
+/// lived on would be found again instead of computed, so dead values are collected outside the
+/// time.
+Round realizing(std::function<std::vector<Tensor>()> make);
 
 /// Uses `count` threads until the end of the scope.
 class ThreadScope {

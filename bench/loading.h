@@ -5,7 +5,7 @@
 
 namespace plugrad::bench {
 
-/// Of the framework's suite.
-void report_loading(const Report& report);
+void report_discovery(const Report& report);
+void report_first_kernel(const Report& report);
 
 }  // namespace plugrad::bench

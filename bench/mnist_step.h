@@ -9,8 +9,11 @@ namespace plugrad::bench {
 class MnistStep {
  public:
   explicit MnistStep(int64_t batch)
-      : x_(Tensor::rand({batch, 1, 28, 28})), y_(Tensor::randint({batch}, 0, 10)), opt_(nn::parameters(net_)) {
+      : x_(Tensor::rand({batch, 1, 28, 28})),
+        y_(Tensor::randint({batch}, 0, 10)),
+        opt_(nn::parameters(net_)) {
     Tensor::realize(std::vector{x_, y_});
+    Tensor::realize(nn::parameters(net_));
   }
   double run() {
     opt_.zero_grad();
@@ -18,6 +21,12 @@ class MnistStep {
     loss.backward();
     opt_.step();
     return loss.item<double>();
+  }
+  /// Images, labels and parameters.
+  std::vector<Tensor> inputs() const {
+    std::vector<Tensor> all = {x_, y_};
+    for (const Tensor& parameter : nn::parameters(net_)) all.push_back(parameter);
+    return all;
   }
 
  private:

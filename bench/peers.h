@@ -1,35 +1,39 @@
-// What we are measured against, as far as this machine has it.
+// The peers that this machine has: which there are, how each is started, and what to install.
 #pragma once
 
-#include <cstddef>
-#include <optional>
+#include <map>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/peer_process.h"
 
 namespace plugrad::bench {
 
-/// OpenBLAS, opened when it is asked for. Null where it is not installed.
-class OpenBlas {
+struct PeerProgram {
+  const char* name;    ///< "openblas"
+  const char* title;   ///< "OpenBLAS"
+  const char* remedy;  ///< what to install where it is missing
+  const char* script;  ///< in bench/peers; null: this program itself
+  const char* python;  ///< environment variable that names its interpreter
+  std::vector<std::string> environment;
+};
+const std::vector<PeerProgram>& peer_programs();
+
+/// Processes of peers, each started when it is first asked for and kept for the rows that follow.
+class Peers {
  public:
-  static const OpenBlas* find();
-  void set_threads(int count) const { set_threads_(count); }
-  /// c = a b, row-major, n x n.
-  void sgemm(int n, const float* a, const float* b, float* c) const;
+  /// Those of `names` only.
+  explicit Peers(std::vector<std::string> names) : names_(std::move(names)) {}
+  /// Null where it is not wanted or not installed.
+  PeerProcess* open(const PeerProgram& program, int threads);
+  /// A new one, for the caller alone.
+  std::unique_ptr<PeerProcess> start(const PeerProgram& program, int threads) const;
 
  private:
-  using Sgemm = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
-  void (*set_threads_)(int) = nullptr;
-  Sgemm sgemm_ = nullptr;
+  std::vector<std::string> names_;
+  std::map<std::pair<std::string, int>, std::unique_ptr<PeerProcess>> running_;
 };
-
-/// Reads `count` floats of three arrays once with `threads` threads and adds them up, as fast as plain C with
-/// vector types does: the time that moving the data costs.
-double read_loop(const float* a, const float* b, const float* c, size_t count, int threads);
-
-/// Multiply-adds of f32 that this machine's widest vectors do with `threads` threads, in FLOP/s.
-double peak_flops(int threads);
-
-/// Seconds that a program of bench/peers takes for one round under PyTorch, or nothing where
-/// PLUGRAD_PEER_PYTHON (else python3) has no PyTorch.
-std::optional<double> torch_seconds(const std::string& program, int threads);
 
 }  // namespace plugrad::bench

@@ -1,4 +1,4 @@
-// The measurements behind `plugrad bench` and docs/performance.md.
+// The measurements behind `plugrad bench` and docs/performance.md: suites of named rows.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 namespace plugrad::bench {
 
 struct Peer {
-  std::string name;  ///< "OpenBLAS", "C read loop", …
+  std::string name;  ///< "OpenBLAS", "C", …
   double value;      ///< in the unit of the result, measured in the same run, in turns with ours
 };
 
@@ -17,8 +17,12 @@ struct Result {
   std::string name;  ///< "sgemm/512/threads:1"
   double value = 0;
   std::string unit;
-  std::optional<Peer> peer = {};
+  std::optional<Peer> peer = {};  ///< the best of those that the row is held against
   bool higher_is_better = true;
+  std::vector<Peer> peers = {};  ///< all that were measured
+  int threads = 0;
+  double flops = 0, bytes = 0,
+         seconds = 0;  ///< of one call, where the row has a place in the roofline
 
   /// Ours over the peer's, so that more is better in either unit.
   double ratio() const { return higher_is_better ? value / peer->value : peer->value / value; }
@@ -27,21 +31,19 @@ struct Result {
 /// Receives each result when it is there.
 using Report = std::function<void(const Result&)>;
 
+struct Choice {
+  std::vector<std::string> suites;  ///< empty: all
+  std::string filter;               ///< part of the names of the rows that are wanted
+  int threads = 0;                  ///< rows of so many threads only; 0: of any number
+  std::vector<std::string> peers;   ///< names of peer programs
+};
+
 std::vector<std::string> suite_names();
-bool has_suite(const std::string& name);
-/// Runs one suite on the default device.
-void run_suite(const std::string& name, const Report& report);
+/// Of all rows that would be measured on the default device, in their order.
+std::vector<std::string> row_names(const Choice& choice);
+/// Measures them. False when a row was left out because its result was wrong.
+bool run_rows(const Choice& choice, const Report& report);
 /// Processor, cores, memory.
 std::string describe_machine();
-
-// The suites, a file each.
-void run_gemm(const Report& report);
-void run_conv(const Report& report);
-void run_elementwise(const Report& report);
-void run_framework(const Report& report);
-void run_models(const Report& report);
-
-/// Of the framework's suite: the host's checks around a device's calls.
-void report_dispatch(const Report& report);
 
 }  // namespace plugrad::bench

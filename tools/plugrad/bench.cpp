@@ -1,8 +1,20 @@
 // plugrad bench: measures this machine; the measurements themselves live in bench/.
 #include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
 
 #include "command.h"
 #ifdef PLUGRAD_HAS_BENCH
+#include "base/settings.h"
+#include "bench/first_steps.h"
+#include "bench/library_peer.h"
+#include "bench/limits.h"
+#include "bench/peers.h"
+#include "bench/roofline.h"
 #include "bench/suites.h"
 #endif
 #include "plugrad/tensor.h"
@@ -12,30 +24,80 @@ namespace plugrad::tools {
 namespace {
 
 constexpr char kUsage[] =
-    "plugrad bench [gemm|conv|elementwise|framework|models]… [--device D] [--json]";
+    "plugrad bench [gemm|conv|elementwise|framework|models]… [--filter TEXT] [--threads N] "
+    "[--peers NAME…] [--device D] "
+    "[--roofline FILE.svg] [--list] [--json]";
 
-nlohmann::ordered_json to_json(const std::vector<bench::Result>& results, const std::string& suites) {
-  nlohmann::ordered_json document = {
-      {"machine", bench::describe_machine()}, {"suite", suites}, {"results", nlohmann::ordered_json::array()}};
-  for (const bench::Result& result : results) {
-    nlohmann::ordered_json row = {{"name", result.name}, {"value", result.value}, {"unit", result.unit}};
-    row["peer"] = nullptr;
-    row["peer_value"] = row["ratio"] = nullptr;
-    if (result.peer) {
-      row["peer"] = result.peer->name;
-      row["peer_value"] = result.peer->value;
-      row["ratio"] = result.ratio();
-    }
-    document["results"].push_back(row);
-  }
+nlohmann::ordered_json to_json(const bench::Result& result) {
+  nlohmann::ordered_json row = {
+      {"name", result.name}, {"value", result.value}, {"unit", result.unit}};
+  row["peer"] = result.peer ? nlohmann::ordered_json(result.peer->name) : nullptr;
+  row["peer_value"] = result.peer ? nlohmann::ordered_json(result.peer->value) : nullptr;
+  row["ratio"] = result.peer ? nlohmann::ordered_json(result.ratio()) : nullptr;
+  if (!result.peers.empty()) row["peers"] = nlohmann::ordered_json::object();
+  for (const bench::Peer& peer : result.peers) row["peers"][peer.name] = peer.value;
+  return row;
+}
+
+nlohmann::ordered_json to_json(const std::vector<bench::Result>& results,
+                               const std::string& suites) {
+  nlohmann::ordered_json document = {{"machine", bench::describe_machine()},
+                                     {"suite", suites},
+                                     {"results", nlohmann::ordered_json::array()}};
+  for (const bench::Result& result : results) document["results"].push_back(to_json(result));
   return document;
 }
 
 void print_result(const bench::Result& result) {
-  fmt::print("{:<44}{:>12.4g} {:<14}", result.name, result.value, result.unit);
-  if (result.peer) fmt::print("{:<22}{:>10.4g}   ratio {:.2f}", result.peer->name, result.peer->value, result.ratio());
+  fmt::print("{:<44}{:>10.4g} {:<10}", result.name, result.value, result.unit);
+  if (result.peer)
+    fmt::print("ratio {:5.2f}   {} {:.4g}", result.ratio(), result.peer->name, result.peer->value);
+  std::string others;
+  for (const bench::Peer& peer : result.peers)
+    if (!result.peer || peer.name != result.peer->name)
+      others += fmt::format(", {} {:.4g}", peer.name, peer.value);
+  if (!others.empty()) fmt::print("{}({})", result.peer ? " " : "", others.substr(2));
   fmt::print("\n");
   std::fflush(stdout);
+}
+
+bench::Choice read_choice(const Parsed& parsed) {
+  bench::Choice choice{.suites = parsed.get<Arguments>("suite"),
+                       .filter = parsed.get<std::string>("filter"),
+                       .threads = parsed.get<int>("threads"),
+                       .peers = {}};
+  const auto known_suites = bench::suite_names();
+  for (const std::string& name : choice.suites)
+    if (std::find(known_suites.begin(), known_suites.end(), name) == known_suites.end())
+      throw UsageError(fmt::format("there is no suite {}\nusage: {}", name, kUsage));
+  Arguments known_peers;
+  for (const bench::PeerProgram& program : bench::peer_programs())
+    known_peers.emplace_back(program.name);
+  choice.peers = parsed.has("peers") ? parsed.get<Arguments>("peers") : known_peers;
+  for (const std::string& name : choice.peers)
+    if (name != "none" &&
+        std::find(known_peers.begin(), known_peers.end(), name) == known_peers.end())
+      throw UsageError(fmt::format("there is no peer {}; there are none (of them), {}", name,
+                                   fmt::join(known_peers, ", ")));
+  return choice;
+}
+
+void print_peers(const bench::Choice& choice) {
+  const bench::Peers peers(choice.peers);
+  for (const bench::PeerProgram& program : bench::peer_programs()) {
+    const bool found = peers.start(program, 1) != nullptr;
+    fmt::print("{:<16}{:<24}{}\n", program.name, program.title,
+               found ? "installed" : fmt::format("not found: {}", program.remedy));
+  }
+}
+
+void write_roofline(const std::string& path, const std::vector<bench::Result>& results) {
+  std::vector<bench::Roof> roofs;
+  for (const int threads : std::set<int>{1, thread_count()})
+    roofs.push_back({threads, bench::peak_flops(threads), bench::read_bandwidth(threads)});
+  std::ofstream file(path);
+  file << bench::roofline_svg(bench::describe_machine(), roofs, results);
+  if (!file.flush()) throw std::runtime_error("cannot write " + path);
 }
 
 }  // namespace
@@ -43,33 +105,75 @@ void print_result(const bench::Result& result) {
 int run_bench(const Arguments& arguments) {
   namespace po = boost::program_options;
   po::options_description options("Options");
-  options.add_options()("device", po::value<std::string>()->default_value(""), "device to measure")(
-      "json", "one JSON document");
+  auto text = [] { return po::value<std::string>()->default_value(""); };
+  options.add_options()("device", text(), "device to measure")(
+      "filter", text(), "only rows whose name contains this text")(
+      "threads", po::value<int>()->default_value(0), "only rows that use so many threads")(
+      "peers", po::value<Arguments>()->multitoken(),
+      "peers to measure beside; default: all that are installed")(
+      "roofline", text(), "draw the rows into this SVG file")(
+      "list", "names of the rows, without measuring")(
+      "list-peers", "peers that are installed, and how to install the others")("json",
+                                                                               "one JSON document");
   Parsed parsed = parse(arguments, kUsage, options, "suite");
   if (parsed.help) return kSuccess;
-  auto names = parsed.get<Arguments>("suite");
-  if (names.empty()) names = bench::suite_names();
-  for (const std::string& name : names)
-    if (!bench::has_suite(name)) throw UsageError(fmt::format("there is no suite {}\nusage: {}", name, kUsage));
+  const bench::Choice choice = read_choice(parsed);
   choose_device(parsed.get<std::string>("device"));
-  // The device is opened with every thread; a suite that wants fewer restricts what is used of them.
+  if (parsed.has("list")) {
+    for (const std::string& name : bench::row_names(choice)) fmt::print("{}\n", name);
+    return kSuccess;
+  }
+  if (parsed.has("list-peers")) {
+    print_peers(choice);
+    return kSuccess;
+  }
+  signal(SIGPIPE, SIG_IGN);  // a peer that dies is noticed when it does not answer
+  // The device is opened with every thread; a row that wants fewer restricts what is used of them.
   Tensor::from<float>({1}).contiguous().realize();
 
-  bool json = parsed.has("json");
+  const bool json = parsed.has("json");
   std::vector<bench::Result> results;
-  for (const std::string& name : names)
-    bench::run_suite(name, [&](const bench::Result& result) {
-      results.push_back(result);
-      if (!json) print_result(result);
-    });
-  nlohmann::ordered_json document = to_json(results, fmt::format("{}", fmt::join(names, ",")));
-  print_json(document, json);
+  const bool right = bench::run_rows(choice, [&](const bench::Result& result) {
+    results.push_back(result);
+    if (!json) print_result(result);
+  });
+  if (const auto path = parsed.get<std::string>("roofline"); !path.empty())
+    write_roofline(path, results);
+  const auto suites = choice.suites.empty() ? bench::suite_names() : choice.suites;
+  print_json(to_json(results, fmt::format("{}", fmt::join(suites, ","))), json);
+  return right ? kSuccess : kFailure;
+}
+
+int run_bench_peer(const Arguments& arguments) {
+  if (arguments.size() != 1) throw UsageError("usage: plugrad bench-peer NAME");
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a stopped process would outlive its parent
+  return bench::run_library_peer(arguments[0]);
+}
+
+int run_bench_steps(const Arguments& arguments) {
+  if (arguments.size() != 1) throw UsageError("usage: plugrad bench-steps DEVICE");
+  fmt::print("{}\n", bench::run_first_steps(arguments[0]).dump());
   return kSuccess;
 }
 #else
-int run_bench(const Arguments&) {
-  fmt::print(stderr, "plugrad: this build has no benchmarks; configure with PLUGRAD_BUILD_BENCH=ON\n");
+namespace {
+
+int no_bench() {
+  fmt::print(stderr,
+             "plugrad: this build has no benchmarks; configure with PLUGRAD_BUILD_BENCH=ON\n");
   return kFailure;
+}
+
+}  // namespace
+
+int run_bench(const Arguments&) {
+  return no_bench();
+}
+int run_bench_peer(const Arguments&) {
+  return no_bench();
+}
+int run_bench_steps(const Arguments&) {
+  return no_bench();
 }
 #endif
 

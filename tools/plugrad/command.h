@@ -31,6 +31,10 @@ int run_conformance(const Arguments& arguments);
 int run_conformance_model(const Arguments& arguments);
 int run_data(const Arguments& arguments);
 int run_devices(const Arguments& arguments);
+/// Processes that `plugrad bench` starts: a peer that takes turns with it, a training's first
+/// steps.
+int run_bench_peer(const Arguments& arguments);
+int run_bench_steps(const Arguments& arguments);
 /// One kernel in a process of its own, whose time `plugrad bench` measures.
 int run_first_kernel(const Arguments& arguments);
 int run_explain(const Arguments& arguments);
@@ -49,12 +53,13 @@ struct Parsed {
   }
 };
 
-/// Adds --help; prints `usage` and the options when it is given. `words` names the positional argument that
-/// collects what is no option; empty: there is none. Errors: UsageError.
+/// Adds --help; prints `usage` and the options when it is given. `words` names the positional
+/// argument that collects what is no option; empty: there is none. Errors: UsageError.
 Parsed parse(const Arguments& arguments, const std::string& usage,
              boost::program_options::options_description options, const char* words = "");
 
-/// Makes `selection` the default device; nothing for an empty one. Errors: User, with what is there.
+/// Makes `selection` the default device; nothing for an empty one. Errors: User, with what is
+/// there.
 void choose_device(const std::string& selection);
 
 /// One document and nothing else on stdout.

@@ -19,6 +19,8 @@ constexpr Command kCommands[] = {
     {"data", "find or fetch a data set", run_data},
     {"devices", "list plugins and devices, and why a plugin is not used", run_devices},
     {"explain", "show every stage from a tensor program to machine code", run_explain},
+    {"bench-peer", nullptr, run_bench_peer},
+    {"bench-steps", nullptr, run_bench_steps},
     {"first-kernel", nullptr, run_first_kernel},
     {"new-plugin", "make a project for a device of your own", run_new_plugin},
     {"train", "train a network", run_train},
@@ -28,7 +30,8 @@ std::string overview() {
   std::string text = "usage: plugrad COMMAND [OPTION…]\n\n";
   for (const Command& command : kCommands)
     if (command.summary) text += fmt::format("  {:<13}{}\n", command.name, command.summary);
-  return text + "\nplugrad COMMAND --help tells more. DEV=NAME chooses the device of any command.\n";
+  return text +
+         "\nplugrad COMMAND --help tells more. DEV=NAME chooses the device of any command.\n";
 }
 
 const Command* find_command(const std::string& name) {
@@ -44,7 +47,8 @@ int run(const Arguments& arguments) {
     return kSuccess;
   }
   const Command* command = find_command(arguments[0]);
-  if (!command) throw UsageError(fmt::format("there is no command {}\n{}", arguments[0], overview()));
+  if (!command)
+    throw UsageError(fmt::format("there is no command {}\n{}", arguments[0], overview()));
   return command->run({arguments.begin() + 1, arguments.end()});
 }
 
@@ -64,8 +68,9 @@ Parsed parse(const Arguments& arguments, const std::string& usage,
   try {
     // Abbreviations would turn a new option into a breach of the command line's contract.
     int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
-    po::store(po::command_line_parser(arguments).options(all).positional(positional).style(style).run(),
-              parsed.values);
+    po::store(
+        po::command_line_parser(arguments).options(all).positional(positional).style(style).run(),
+        parsed.values);
     po::notify(parsed.values);
   } catch (const po::error& error) {
     throw UsageError(fmt::format("{}\nusage: {}", error.what(), usage));

@@ -188,7 +188,8 @@ std::vector<std::string> unknown_settings(const char* const* environment) {
     std::string_view entry = *environment, name = entry.substr(0, entry.find('='));
     if (!name.starts_with(kPrefix)) continue;
     name.remove_prefix(kPrefix.size());
-    if (name.starts_with("TEST_")) continue;  // the test programs' own
+    // The test programs' own, and where `plugrad bench` finds its peers.
+    if (name.starts_with("TEST_") || name.starts_with("PEER_")) continue;
     if (std::count(known.begin(), known.end(), name)) continue;
     std::string nearest = nearest_name(name, known);
     if (!nearest.empty()) nearest = fmt::format("; did you mean {}{}?", kPrefix, nearest);

@@ -1,4 +1,5 @@
 """The command line is a contract: exit codes, streams and JSON shapes that scripts rely on."""
+import importlib.machinery
 import json
 import os
 import pathlib
@@ -13,6 +14,52 @@ BINARY = os.environ["PLUGRAD_BINARY"]
 def run(*arguments, **environment):
     return subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=250,
                           env={**os.environ, **environment})
+
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+def bench_rows():
+    """The names of the rows that `plugrad bench` measures on CPU; none in a build without benchmarks."""
+    return set(run("bench", "--list", "--device", "CPU").stdout.splitlines())
+
+
+class Performance(unittest.TestCase):
+    """docs/performance.md and its floors speak of rows that exist."""
+
+    def test_recorded_rows_are_rows_of_bench(self):
+        rows = bench_rows()
+        if not rows:
+            self.skipTest("this build has no benchmarks")
+        text = (ROOT / "docs/performance.md").read_text().split("measured: begin")[1].split("measured: end")[0]
+        recorded = re.findall(r"^\| (?!what|---|MNIST demo)(.*?) \|", text, re.M)
+        self.assertGreater(len(recorded), 20)
+        self.assertEqual([name for name in recorded if name not in rows], [])
+
+    def test_floors_and_headlines_are_of_rows_of_bench(self):
+        rows = bench_rows()
+        if not rows:
+            self.skipTest("this build has no benchmarks")
+        script = importlib.machinery.SourceFileLoader("record", str(ROOT / "tools/record-performance")).load_module()
+        self.assertEqual([f for f in script.FLOORS if not any(re.fullmatch(f, name) for name in rows)], [])
+        self.assertEqual([name for name in script.HEADLINES if name not in rows], [])
+
+    def test_a_filter_and_a_number_of_threads_choose_rows(self):
+        if not bench_rows():
+            self.skipTest("this build has no benchmarks")
+        done = run("bench", "gemm", "--filter", "sgemm/512", "--threads", "2", "--list")
+        self.assertEqual((done.returncode, done.stdout), (0, "sgemm/512/threads:2\n"))
+
+    def test_a_row_has_the_shape_of_the_contract(self):
+        done = run("bench", "gemm", "--filter", "sgemm/256/threads:1", "--peers", "none", "--json")
+        if "PLUGRAD_BUILD_BENCH=ON" in done.stderr:
+            self.skipTest("this build has no benchmarks")
+        document = json.loads(done.stdout)
+        self.assertEqual(list(document), ["machine", "suite", "results"])
+        [row] = document["results"]
+        self.assertEqual(list(row), ["name", "value", "unit", "peer", "peer_value", "ratio"])
+        self.assertEqual((row["name"], row["unit"], row["ratio"]), ("sgemm/256/threads:1", "GFLOP/s", None))
+        self.assertGreater(row["value"], 0)
 
 
 class Usage(unittest.TestCase):
@@ -33,6 +80,12 @@ class Usage(unittest.TestCase):
         else:
             self.assertEqual(done.returncode, 2)
             self.assertIn("usage", done.stderr)
+
+    def test_a_peer_that_does_not_exist_is_bad_usage(self):
+        done = run("bench", "--peers", "abacus")
+        if "PLUGRAD_BUILD_BENCH=ON" not in done.stderr:
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("openblas", done.stderr)
 
     def test_help_is_success(self):
         for arguments in (["--help"], ["train", "--help"], ["devices", "-h"]):

@@ -1,0 +1,39 @@
+// Kernels written by hand with explicit vectors: what a careful C programmer reaches on this
+// machine. Each does the rows or elements [begin, end), so that threads can share the work.
+#pragma once
+
+#include <cstddef>
+
+namespace plugrad::bench {
+
+struct HandKernels {
+  /// Sum of relu(a b + c).
+  float (*map_reduce)(const float* a, const float* b, const float* c, size_t begin, size_t end);
+  void (*softmax)(const float* x, float* y, size_t columns, size_t begin, size_t end);
+  void (*layernorm)(const float* x, float* y, size_t columns, size_t begin, size_t end);
+  /// y = m x, for rows of m.
+  void (*matvec)(const float* m, const float* x, float* y, size_t columns, size_t begin,
+                 size_t end);
+  /// The sum of x: what reading memory costs.
+  float (*read)(const float* x, size_t begin, size_t end);
+  /// Independent chains of multiply-adds, `rounds` long: what arithmetic costs. `flops` gets their
+  /// number.
+  float (*multiply_add)(long rounds, double& flops);
+  int lanes;  ///< floats a vector
+};
+
+/// Those of the widest vectors that this processor has.
+const HandKernels& hand_kernels();
+
+// The same file, compiled for each of them.
+namespace generic {
+HandKernels kernels();
+}
+namespace avx2 {
+HandKernels kernels();
+}
+namespace avx512 {
+HandKernels kernels();
+}
+
+}  // namespace plugrad::bench

@@ -1,0 +1,43 @@
+// A peer in a process of its own, which takes turns with us: it is stopped while others run, so
+// that its waiting threads cost them nothing.
+//
+// It says {"found": bool} when it starts and answers each line on stdin with a line on stdout:
+//   {"do": "setup", "kind", "shapes", "threads", "input", "output", …}   ->   {"variants": [names]}
+//       reads the f32 inputs from one file; writes what each variant computes to "OUTPUT.number"
+//   {"do": "turn", "variant", "seconds"}   ->   {"times": [seconds of each call after the first]}
+#pragma once
+
+#include <sys/types.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace plugrad::bench {
+
+class PeerProcess {
+ public:
+  /// Starts it with these words and "NAME=text" added to the environment. Errors:
+  /// std::system_error.
+  PeerProcess(std::vector<std::string> words, const std::vector<std::string>& environment);
+  ~PeerProcess();
+  PeerProcess(const PeerProcess&) = delete;
+  PeerProcess& operator=(const PeerProcess&) = delete;
+
+  /// It is there and its library or module was found.
+  bool found() const { return found_; }
+  /// Nothing when it has died or does not answer in time.
+  std::optional<nlohmann::json> ask(const nlohmann::json& request);
+
+ private:
+  std::optional<nlohmann::json> read_answer();
+  void end();
+
+  pid_t process_ = -1;
+  int in_ = -1, out_ = -1;  // its stdin and stdout
+  std::string read_;        // behind the last whole line
+  bool found_ = false;
+};
+
+}  // namespace plugrad::bench

@@ -1,0 +1,56 @@
+"""What peers in Python share: the requests of bench/peer_process.h on stdin, answers on stdout."""
+import array
+import ctypes
+import json
+import math
+import os
+import signal
+import sys
+import time
+
+
+def read_inputs(request):
+    """The f32 inputs as (shape, bytes) pairs."""
+    with open(request["input"], "rb") as file:
+        return [(shape, bytearray(file.read(4 * math.prod(shape)))) for shape in request["shapes"]]
+
+
+def take_turn(run, seconds):
+    run()
+    times, total = [], 0.0
+    while len(times) < 2 or total < seconds:
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+        total += times[-1]
+    return times
+
+
+def serve(prepare):
+    """`prepare(request)` gives [(name, run, first)]: run() computes once, first() does so too and gives
+    the values as floats' bytes, or None when there is nothing to compare."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: a stopped process would outlive its parent
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what the library prints is no answer
+    say(answers, {"found": True})
+    variants = []
+    for line in sys.stdin:
+        request = json.loads(line)
+        if request["do"] == "setup":
+            variants = prepare(request)
+            for number, (_, _, first) in enumerate(variants):
+                values = first()
+                if values is not None:
+                    with open(f"{request['output']}.{number}", "wb") as file:
+                        file.write(values)
+            say(answers, {"variants": [name for name, _, _ in variants]})
+        elif request["do"] == "turn":
+            say(answers, {"times": take_turn(variants[request["variant"]][1], request["seconds"])})
+
+
+def say(file, answer):
+    print(json.dumps(answer), file=file, flush=True)
+
+
+def floats(values):
+    return array.array("f", values).tobytes()

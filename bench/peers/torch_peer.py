@@ -1,0 +1,175 @@
+"""PyTorch as a peer: usage: torch_peer.py LABEL. Threads, malloc and waiting are set in the environment."""
+import os
+import sys
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import protocol
+
+LABEL = sys.argv[1]
+FORMATS = (("channels-first", torch.contiguous_format), ("channels-last", torch.channels_last))
+
+
+def values(*tensors):
+    return b"".join(t.detach().contiguous().numpy().tobytes() for t in tensors)
+
+
+def simple(run):
+    def call():
+        with torch.no_grad():
+            return run()
+    return [(LABEL, call, lambda: values(call()))]
+
+
+def conv2d(request, inputs):
+    options = {name: request.get(name, default) for name, default in (("stride", 1), ("padding", 0), ("groups", 1))}
+    variants = []
+    for name, memory_format in FORMATS:
+        x, w, *seed = [t.clone().contiguous(memory_format=memory_format) for t in inputs]
+        if seed:
+            x.requires_grad_(), w.requires_grad_()
+
+        def forward(x=x, w=w):
+            with torch.no_grad():
+                return F.conv2d(x, w, **options)
+
+        def both(x=x, w=w, seed=seed):
+            y = F.conv2d(x, w, **options)
+            return (y, *torch.autograd.grad(y, (x, w), seed))
+
+        run, first = (both, lambda both=both: values(*both())) if seed else (forward, lambda f=forward: values(f()))
+        variants.append((f"{LABEL} {name}", run, first))
+    return variants
+
+
+class MnistCnn(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.c1, self.c2, self.c3, self.c4 = nn.Conv2d(1, 32, 5), nn.Conv2d(32, 32, 5), nn.Conv2d(32, 64, 3), nn.Conv2d(64, 64, 3)
+        self.n1, self.n2 = nn.BatchNorm2d(32), nn.BatchNorm2d(64)
+        self.out = nn.Linear(576, 10)
+
+    def forward(self, x):
+        h = F.max_pool2d(self.n1(F.relu(self.c2(F.relu(self.c1(x))))), 2)
+        h = F.max_pool2d(self.n2(F.relu(self.c4(F.relu(self.c3(h))))), 2)
+        return self.out(h.contiguous().flatten(1))
+
+
+class Block(nn.Module):
+    """Norm first; the projections of query, key and value are one matrix, which is faster here."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.n1 = nn.LayerNorm(width)
+        self.projection, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.n2 = nn.LayerNorm(width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.heads = heads
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        q, k, v = self.projection(self.n1(x)).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        attended = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(batch, length, width)
+        x = x + self.out(attended)
+        return x + self.down(F.gelu(self.up(self.n2(x)), approximate="tanh"))
+
+
+def load(net, inputs):
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parts = []
+            while sum(p.shape[0] for p in parts) < parameter.shape[0]:  # a stacked matrix takes several
+                parts.append(inputs.pop(0))
+            parameter.copy_(torch.cat(parts))
+
+
+def training(net, loss_of, name):
+    optimiser = torch.optim.Adam(net.parameters(), lr=1e-3, fused=True)
+
+    def step():
+        optimiser.zero_grad()
+        loss = loss_of()
+        loss.backward()
+        optimiser.step()
+        return loss.item()
+
+    return name, step, lambda: protocol.floats([step() for _ in range(3)])
+
+
+def mnist_step(request, inputs):
+    variants = []
+    for name, memory_format in FORMATS:
+        x, y, *parameters = inputs
+        net = MnistCnn()
+        load(net, parameters)
+        net = net.to(memory_format=memory_format)
+        x, y = x.clone().contiguous(memory_format=memory_format), y.long()
+        variants.append(training(net, lambda net=net, x=x, y=y: F.cross_entropy(net(x), y), f"{LABEL} {name}"))
+    return variants
+
+
+def resident(field):
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith(field))
+
+
+def peak_memory(request, inputs):
+    """Bytes by which the training step's peak lies above what is resident before it."""
+    memory_format = dict(FORMATS)[request["format"]]
+    x = torch.rand(request["batch"], 1, 28, 28).contiguous(memory_format=memory_format)
+    y = torch.randint(0, 10, (request["batch"],))
+    net = MnistCnn().to(memory_format=memory_format)
+    _, step, _ = training(net, lambda: F.cross_entropy(net(x), y), "")
+
+    def growth():
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")
+        before = resident("VmRSS:")
+        for _ in range(6):
+            step()
+        return protocol.floats([resident("VmHWM:") - before])
+
+    return [(f"{LABEL} {request['format']}", step, growth)]
+
+
+def transformer_step(request, inputs):
+    x, y, *parameters = inputs
+    net = Block(x.shape[-1], request["heads"])
+    load(net, parameters)
+    return [training(net, lambda: F.mse_loss(net(x), y), LABEL)]
+
+
+def matmul(request, inputs):
+    a, b = inputs
+    a = a.mT if "a" in request.get("transpose", "") else a
+    b = b.mT if "b" in request.get("transpose", "") else b
+    return simple(lambda: a @ b)
+
+
+KINDS = {
+    "conv2d": conv2d,
+    "mnist_step": mnist_step,
+    "peak_memory": peak_memory,
+    "transformer_step": transformer_step,
+    "matmul": matmul,
+    "matvec": matmul,
+    "map_reduce": lambda request, inputs: simple(lambda: (inputs[0] * inputs[1] + inputs[2]).relu().sum().view(1)),
+    "softmax": lambda request, inputs: simple(lambda: inputs[0].softmax(-1)),
+    "layernorm": lambda request, inputs: simple(lambda: F.layer_norm(inputs[0], inputs[0].shape[-1:])),
+    "attention": lambda request, inputs: simple(lambda: F.scaled_dot_product_attention(*inputs)),
+}
+
+
+def prepare(request):
+    torch.manual_seed(0)
+    if request["kind"] not in KINDS:
+        return []
+    inputs = [torch.frombuffer(data, dtype=torch.float32).view(shape).clone()
+              for shape, data in protocol.read_inputs(request)]
+    return KINDS[request["kind"]](request, inputs)
+
+
+torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+protocol.serve(prepare)

@@ -1,0 +1,36 @@
+// One measurement of a suite, which gives one row or several.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/peers.h"
+#include "bench/suites.h"
+
+namespace plugrad::bench {
+
+struct Row {
+  std::vector<std::string> names;
+  int threads = 0;  ///< 0: not a matter of threads
+  /// False when a result was wrong.
+  std::function<bool(Peers& peers, const Report& report)> run;
+};
+
+/// One that has no peer of another process.
+inline Row reporting(std::vector<std::string> names, void (*measure)(const Report& report)) {
+  return {std::move(names), 0, [measure](Peers&, const Report& report) {
+            measure(report);
+            return true;
+          }};
+}
+
+// The suites, for the default device.
+std::vector<Row> gemm_rows();
+std::vector<Row> conv_rows();
+std::vector<Row> elementwise_rows();
+std::vector<Row> framework_rows();
+std::vector<Row> model_rows();
+std::vector<Row> step_rows();  ///< those of the models that have peers
+
+}  // namespace plugrad::bench
