@@ -154,7 +154,7 @@ std::vector<Case> model_cases() {
              .flops = 40e9,
              .unit = "ms",
              .judges = kTorch};
-  mnist.tolerance = 2e-3;
+  mnist.tolerance = 1e-2;  // PyTorch's two formats differ by half of it
   mnist.turn_seconds = 0.4;
   Case transformer{.name = "transformer_step",
                    .kind = "transformer_step",
@@ -163,7 +163,7 @@ std::vector<Case> model_cases() {
                    .flops = 10.5e9,
                    .unit = "ms",
                    .judges = kTorch};
-  transformer.tolerance = 2e-3;
+  transformer.tolerance = 1e-3;
   transformer.turn_seconds = 0.2;
   return {mnist, transformer};
 }

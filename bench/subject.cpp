@@ -88,20 +88,30 @@ Subject tensor_subject(const Case& row, const std::string& device) {
   return subject;
 }
 
-// The losses of the first three steps tell whether forward, backward and the optimiser are right.
+std::vector<float> host_values(const Tensor& tensor) {
+  return tensor.cast(DType::F32).to_vector<float>();
+}
+
 template <class Step>
 Subject training_subject(std::shared_ptr<Step> step) {
   Subject subject;
-  for (const Tensor& tensor : step->inputs()) {
+  std::vector<Tensor> inputs = step->data(), parameters = step->parameters();
+  inputs.insert(inputs.end(), parameters.begin(), parameters.end());
+  for (const Tensor& tensor : inputs) {
     const auto shape = tensor.shape();
     subject.shapes.emplace_back(shape.begin(), shape.end());
-    subject.inputs.push_back(tensor.cast(DType::F32).template to_vector<float>());
+    subject.inputs.push_back(host_values(tensor));
   }
   subject.round = [step] { return time_of([&] { step->run(); }); };
-  subject.result = [step] {
-    std::vector<float> losses;
-    for (int i = 0; i < 3; ++i) losses.push_back(static_cast<float>(step->run()));
-    return losses;
+  // The first loss and all gradients: later losses differ as soon as Adam has divided a gradient
+  // near zero by itself.
+  subject.result = [step, parameters] {
+    std::vector<float> all = {static_cast<float>(step->run())};
+    for (const Tensor& parameter : parameters) {
+      const auto values = host_values(parameter.grad());
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    return all;
   };
   return subject;
 }

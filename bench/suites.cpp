@@ -22,25 +22,38 @@ constexpr Suite kSuites[] = {
     {"framework", framework_rows}, {"models", model_rows},
 };
 
-bool wanted(const Choice& choice, const std::string& name) {
-  return name.find(choice.filter) != std::string::npos;
+bool listed(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-std::vector<Row> chosen_rows(const Choice& choice) {
-  std::vector<Row> chosen;
-  for (const Suite& suite : kSuites) {
-    const auto& names = choice.suites;
-    if (!names.empty() && std::find(names.begin(), names.end(), suite.name) == names.end())
-      continue;
-    for (Row& row : suite.rows()) {
-      if (choice.threads != 0 && row.threads != choice.threads) continue;
-      if (std::any_of(row.names.begin(), row.names.end(),
-                      [&](auto& n) { return wanted(choice, n); }))
-        chosen.push_back(std::move(row));
+// Rows that are chosen, and which of their names are.
+class Chosen {
+ public:
+  explicit Chosen(const Choice& choice) : filter_(choice.filter) {
+    for (const Suite& suite : kSuites) {
+      if (!choice.suites.empty() && !listed(choice.suites, suite.name)) continue;
+      for (Row& row : suite.rows()) {
+        if (choice.threads != 0 && row.threads != choice.threads) continue;
+        one_ |= listed(row.names, filter_);
+        rows_.push_back(std::move(row));
+      }
     }
+    std::erase_if(rows_, [&](const Row& row) {
+      return std::none_of(row.names.begin(), row.names.end(), [&](auto& n) { return wanted(n); });
+    });
   }
-  return chosen;
-}
+
+  const std::vector<Row>& rows() const { return rows_; }
+  /// A filter that is the whole name of a row means that row alone.
+  bool wanted(const std::string& name) const {
+    return one_ ? name == filter_ : name.find(filter_) != std::string::npos;
+  }
+
+ private:
+  std::string filter_;
+  bool one_ = false;
+  std::vector<Row> rows_;
+};
 
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
@@ -58,21 +71,23 @@ std::vector<std::string> suite_names() {
 }
 
 std::vector<std::string> row_names(const Choice& choice) {
+  const Chosen chosen(choice);
   std::vector<std::string> names;
-  for (const Row& row : chosen_rows(choice))
+  for (const Row& row : chosen.rows())
     for (const std::string& name : row.names)
-      if (wanted(choice, name)) names.push_back(name);
+      if (chosen.wanted(name)) names.push_back(name);
   return names;
 }
 
 bool run_rows(const Choice& choice, const Report& report) {
+  const Chosen chosen(choice);
   Peers peers(choice.peers);
   bool right = true;
-  for (const Row& row : chosen_rows(choice))
+  for (const Row& row : chosen.rows())
     right &= row.run(peers, [&](const Result& result) {
-      if (std::find(row.names.begin(), row.names.end(), result.name) == row.names.end())
+      if (!listed(row.names, result.name))
         throw std::logic_error("bench: the row " + result.name + " is in no list");
-      if (wanted(choice, result.name)) report(result);
+      if (chosen.wanted(result.name)) report(result);
     });
   return right;
 }

@@ -33,7 +33,7 @@ using Report = std::function<void(const Result&)>;
 
 struct Choice {
   std::vector<std::string> suites;  ///< empty: all
-  std::string filter;               ///< part of the names of the rows that are wanted
+  std::string filter;               ///< the name of the row that is wanted, or part of names
   int threads = 0;                  ///< rows of so many threads only; 0: of any number
   std::vector<std::string> peers;   ///< names of peer programs
 };

@@ -1,6 +1,9 @@
 // One training step of a transformer block, norm first, on random data.
 #pragma once
 
+#include <functional>
+
+#include "plugrad/jit.h"
 #include "plugrad/nn.h"
 #include "plugrad/optim.h"
 
@@ -35,18 +38,15 @@ class TransformerStep {
     Tensor::realize(std::vector{x_, y_});
     Tensor::realize(nn::parameters(net_));
   }
-  double run() {
-    opt_.zero_grad();
-    Tensor loss = mse_loss(net_(x_), y_);
-    loss.backward();
-    opt_.step();
-    return loss.item<double>();
-  }
-  /// Sequences, targets and parameters: those of the projections of query, key and value first all
-  /// weights, then all biases, as the peer's one stacked matrix takes them.
-  std::vector<Tensor> inputs() const {
+  TransformerStep(const TransformerStep&) = delete;
+  TransformerStep& operator=(const TransformerStep&) = delete;
+  double run() { return step_(x_, y_).item<double>(); }
+  std::vector<Tensor> data() const { return {x_, y_}; }
+  /// Of the projections of query, key and value first all weights, then all biases, as the peer's
+  /// one stacked matrix takes them.
+  std::vector<Tensor> parameters() const {
     const nn::MultiHeadAttention& a = net_.attention;
-    std::vector<Tensor> all = {x_, y_, net_.n1.weight, net_.n1.bias};
+    std::vector<Tensor> all = {net_.n1.weight, net_.n1.bias};
     for (const nn::Linear* p : {&a.q_proj, &a.k_proj, &a.v_proj}) all.push_back(p->weight);
     for (const nn::Linear* p : {&a.q_proj, &a.k_proj, &a.v_proj}) all.push_back(p->bias);
     for (const Tensor& t : {a.out_proj.weight, a.out_proj.bias, net_.n2.weight, net_.n2.bias,
@@ -56,9 +56,19 @@ class TransformerStep {
   }
 
  private:
+  Tensor record(const Tensor& x, const Tensor& y) {
+    opt_.zero_grad();
+    Tensor loss = mse_loss(net_(x), y);
+    loss.backward();
+    opt_.step();
+    return loss;
+  }
+
   TransformerBlock net_;
   Tensor x_, y_;
   optim::Adam opt_;
+  std::function<Tensor(const Tensor&, const Tensor&)> step_ =
+      jit([this](const Tensor& x, const Tensor& y) { return record(x, y); });
 };
 
 }  // namespace plugrad::bench

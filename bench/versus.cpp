@@ -17,8 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kTurns = 9;
-constexpr double kSlowTurn = 1.5;  // seconds; who takes longer has two turns
+constexpr int kTurns = 7;
+constexpr int kTurnsOfTheSlow = 3;
+constexpr double kSlow = 6;  // times the seconds of a turn
 
 // Where inputs and results are exchanged.
 class Folder {
@@ -79,17 +80,21 @@ std::vector<float> read_floats(const std::string& path) {
   return values;
 }
 
-// The largest difference over the largest value; infinite where sizes differ or one is no number.
-double difference(const std::vector<float>& ours, const std::vector<float>& theirs) {
-  if (ours.size() != theirs.size()) return INFINITY;
-  double largest = 1e-30, apart = 0;
+struct Difference {
+  double apart = 0;  // the largest, over the largest value; infinite where one is no number
+  size_t place = 0;
+};
+
+Difference difference(const std::vector<float>& ours, const std::vector<float>& theirs) {
+  double largest = 1e-30;
+  Difference most;
   for (size_t i = 0; i < ours.size(); ++i) {
     const double d = std::fabs(double{ours[i]} - double{theirs[i]});
-    if (!(d < INFINITY)) return INFINITY;
-    apart = std::max(apart, d);
+    if (!(d < INFINITY)) return {INFINITY, i};
+    if (d > most.apart) most = {d, i};
     largest = std::max(largest, std::fabs(double{theirs[i]}));
   }
-  return apart / largest;
+  return {most.apart / largest, most.place};
 }
 
 double median(std::vector<double> times) {
@@ -115,7 +120,7 @@ class Meeting {
   Result result() {
     for (int turn = 0; turn < kTurns; ++turn)
       for (Contender& c : contenders_) {
-        if (turn >= 2 && c.last_turn > kSlowTurn) continue;
+        if (turn >= kTurnsOfTheSlow && c.last_turn > kSlow * row_.turn_seconds) continue;
         c.last_turn = time_of([&] {
           const auto times = c.turn(row_.turn_seconds);
           c.times.insert(c.times.end(), times.begin(), times.end());
@@ -151,13 +156,18 @@ class Meeting {
   }
 
   void compare(const std::string& name, const std::vector<float>& theirs) {
-    const double apart = difference(ours_, theirs);
-    if (apart <= row_.tolerance) return;
+    if (ours_.size() == theirs.size()) {
+      const auto [apart, place] = difference(ours_, theirs);
+      if (apart <= row_.tolerance) return;
+      fmt::print(stderr,
+                 "bench: {}: the result differs from that of {} by {:.2g} of its largest value: "
+                 "element {} is {} and not {}; no row\n",
+                 row_.name, name, apart, place, ours_[place], theirs[place]);
+    } else {
+      fmt::print(stderr, "bench: {}: {} gives {} values and not {}; no row\n", row_.name, name,
+                 theirs.size(), ours_.size());
+    }
     agrees_ = false;
-    fmt::print(
-        stderr,
-        "bench: {}: the result differs from that of {} by {:.2g} of its largest value; no row\n",
-        row_.name, name, apart);
   }
 
   Result summary() const {

@@ -95,7 +95,11 @@ def training(net, loss_of, name):
         optimiser.step()
         return loss.item()
 
-    return name, step, lambda: protocol.floats([step() for _ in range(3)])
+    def first():
+        """The loss and all gradients."""
+        return protocol.floats([step()]) + values(*(parameter.grad for parameter in net.parameters()))
+
+    return name, step, first
 
 
 def mnist_step(request, inputs):
@@ -118,7 +122,7 @@ def resident(field):
 def peak_memory(request, inputs):
     """Bytes by which the training step's peak lies above what is resident before it."""
     memory_format = dict(FORMATS)[request["format"]]
-    x = torch.rand(request["batch"], 1, 28, 28).contiguous(memory_format=memory_format)
+    x = torch.randn(request["batch"], 1, 28, 28).contiguous(memory_format=memory_format)
     y = torch.randint(0, 10, (request["batch"],))
     net = MnistCnn().to(memory_format=memory_format)
     _, step, _ = training(net, lambda: F.cross_entropy(net(x), y), "")

@@ -107,7 +107,7 @@ int run_bench(const Arguments& arguments) {
   po::options_description options("Options");
   auto text = [] { return po::value<std::string>()->default_value(""); };
   options.add_options()("device", text(), "device to measure")(
-      "filter", text(), "only rows whose name contains this text")(
+      "filter", text(), "only the row of this name, or those whose name contains it")(
       "threads", po::value<int>()->default_value(0), "only rows that use so many threads")(
       "peers", po::value<Arguments>()->multitoken(),
       "peers to measure beside; default: all that are installed")(
