@@ -1,9 +1,9 @@
 """The command line is a contract: exit codes, streams and JSON shapes that scripts rely on."""
-import importlib.machinery
 import json
 import os
 import pathlib
 import re
+import runpy
 import subprocess
 import tempfile
 import unittest
@@ -40,9 +40,9 @@ class Performance(unittest.TestCase):
         rows = bench_rows()
         if not rows:
             self.skipTest("this build has no benchmarks")
-        script = importlib.machinery.SourceFileLoader("record", str(ROOT / "tools/record-performance")).load_module()
-        self.assertEqual([f for f in script.FLOORS if not any(re.fullmatch(f, name) for name in rows)], [])
-        self.assertEqual([name for name in script.HEADLINES if name not in rows], [])
+        script = runpy.run_path(str(ROOT / "tools/record-performance"))
+        self.assertEqual([f for f in script["FLOORS"] if not any(re.fullmatch(f, name) for name in rows)], [])
+        self.assertEqual([name for name in script["HEADLINES"] if name not in rows], [])
 
     def test_a_filter_and_a_number_of_threads_choose_rows(self):
         if not bench_rows():
