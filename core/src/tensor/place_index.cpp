@@ -5,6 +5,7 @@
 #include "plugrad/functional.h"
 #include "tensor/index.h"
 #include "tensor/record.h"
+#include "tensor/running.h"
 
 namespace plugrad::tensor {
 
@@ -25,6 +26,21 @@ void broadcast(std::vector<Tensor>& places, Shape& common) {
 /// At least 0 and below `size`, in a form whose bounds are seen.
 Tensor clamped(const Tensor& places, int64_t size) {
   return -(-places.maximum(0)).maximum(1 - size);
+}
+
+}  // namespace
+
+namespace {
+
+/// For each of `size` rows the number of the last place that names it; -1 for none.
+Tensor last_place(const Tensor& places, int64_t count, int64_t size) {
+  if (is_long(count, size)) {
+    const Tensor none = Tensor(-1).cast(DType::I32).expand({1, size, 1});
+    return combine_at(Op::Max, none, places.reshape({1, count}), counter(count, 3, 1))
+        .reshape({size});
+  }
+  const Tensor hit = places.reshape({1, count}) == counter(size, 2, 0);
+  return where(hit, counter(count, 2, 1), -1).max(1);
 }
 
 }  // namespace
@@ -62,17 +78,15 @@ PlaceIndex::PlaceIndex(const Tensor& x, const std::vector<IndexEntry>& entries) 
 
 Tensor PlaceIndex::rows() const {
   const Tensor x = x_.permute(order_);
-  return axes_.size() == 1 ? x
-                           : x.flatten(at_, at_ + static_cast<int64_t>(axes_.size()) - 1);
+  return axes_.size() == 1 ? x : x.flatten(at_, at_ + static_cast<int64_t>(axes_.size()) - 1);
 }
 
 Tensor PlaceIndex::read() const {
   const Tensor y = select(rows(), at_, flat_);
   if (!valid_.defined()) return y;
   Shape shape(chosen_);
-  shape.resize(chosen_.size() + static_cast<size_t>(x_.ndim()) - axes_.size() -
-                   static_cast<size_t>(at_),
-               1);
+  shape.resize(
+      chosen_.size() + static_cast<size_t>(x_.ndim()) - axes_.size() - static_cast<size_t>(at_), 1);
   return where(valid_.reshape(shape), y, 0);
 }
 
@@ -85,8 +99,7 @@ Tensor PlaceIndex::written(const Tensor& value) const {
                                         std::multiplies<>());
   // The last place that names a row; none is negative.
   const Tensor places = valid_.defined() ? where(valid_, flat_, -1) : flat_;
-  const Tensor hit = places.reshape({1, count}) == counter(size, 2, 0);
-  const Tensor last = where(hit, counter(count, 2, 1), -1).max(1);
+  const Tensor last = last_place(places, count, size);
   Shape full(from.begin(), from.begin() + at_);
   full.insert(full.end(), chosen_.begin(), chosen_.end());
   full.insert(full.end(), tail, from.end());

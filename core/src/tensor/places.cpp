@@ -7,6 +7,7 @@
 #include "plugrad/functional.h"
 #include "tensor/index.h"
 #include "tensor/record.h"
+#include "tensor/running.h"
 
 namespace plugrad {
 
@@ -46,16 +47,18 @@ Tensor wrapped_places(const Tensor& places, int64_t size) {
 Tensor select(const Tensor& x, int64_t axis, const Tensor& places) {
   const auto at = static_cast<size_t>(axis);
   const Shape from = x.shape(), chosen = places.shape();
-  // (lead…, places…, axis, tail…), where axis is summed away.
-  Shape data(from.begin(), from.begin() + axis), rows(at, 1);
-  data.insert(data.end(), chosen.size(), 1);
-  rows.insert(rows.end(), chosen.begin(), chosen.end());
-  data.insert(data.end(), from.begin() + axis, from.end());
-  rows.insert(rows.end(), from.size() - at, 1);
-  const auto summed = static_cast<int64_t>(at + chosen.size());
-  const Tensor hit =
-      places.reshape(rows) == counter(from[at], static_cast<int64_t>(data.size()), summed);
-  return pick(hit, x.reshape(data), summed);
+  Shape to(from.begin(), from.begin() + axis);
+  const int64_t lead = element_count(to), rows = from[at], count = element_count(chosen);
+  to.insert(to.end(), chosen.begin(), chosen.end());
+  to.insert(to.end(), from.begin() + axis + 1, from.end());
+  if (element_count(to) == 0 || x.numel() == 0) return Tensor::zeros(to, x.dtype(), x.device());
+  const Formula read = [rows](const std::vector<Tensor>& in) {
+    return pick(in[1].unsqueeze(-1).unsqueeze(-1) == counter(rows, 4, 2), in[0].unsqueeze(1), 2);
+  };
+  const Tensor flat = x.reshape({lead, rows, -1}), flat_places = places.reshape({1, count});
+  return (is_long(count, rows) ? with_scattered_gradient(flat, flat_places, read)
+                               : read({flat, flat_places}))
+      .reshape(to);
 }
 
 }  // namespace tensor
@@ -67,6 +70,23 @@ Tensor Tensor::index_select(int64_t axis, const Tensor& places) const {
   const int64_t at = checked_axis("index_select", axis, ndim());
   return tensor::select(*this, at, tensor::wrapped_places(places, size(at)));
 }
+
+namespace {
+
+/// gather whose gradient does not compare all places with all elements.
+Tensor gather_long(const Tensor& x, int64_t axis, const Tensor& places) {
+  const Tensor rows = x.transpose(axis, -1), last = places.transpose(axis, -1);
+  const tensor::Formula read = [](const std::vector<Tensor>& in) {
+    return tensor::pick(in[1].unsqueeze(-1).unsqueeze(-1) == tensor::counter(in[0].size(1), 4, 2),
+                        in[0].unsqueeze(1), 2);
+  };
+  return tensor::with_scattered_gradient(rows.reshape({-1, rows.size(-1), 1}),
+                                         last.reshape({-1, last.size(-1)}), read)
+      .reshape(last.shape())
+      .transpose(axis, -1);
+}
+
+}  // namespace
 
 Tensor Tensor::gather(int64_t axis, const Tensor& places) const {
   tensor::require_places("gather", places);
@@ -81,10 +101,12 @@ Tensor Tensor::gather(int64_t axis, const Tensor& places) const {
             to_string(chosen), to_string(from), i);
     if (i != at) box[i] = {0, chosen[i]};
   }
+  const Tensor wrapped = tensor::wrapped_places(places, from[at]);
+  if (tensor::is_long(chosen[at], from[at]) && numel() > 0)
+    return gather_long(shrink(box), static_cast<int64_t>(at), wrapped);
   // The axis goes last in the data, and the places' own axis stays where it was.
   const Tensor x = shrink(box).unsqueeze(-1).transpose(static_cast<int64_t>(at), -1);
-  const Tensor hit = tensor::wrapped_places(places, from[at]).unsqueeze(-1) == arange(from[at]);
-  return tensor::pick(hit, x, -1);
+  return tensor::pick(wrapped.unsqueeze(-1) == arange(from[at]), x, -1);
 }
 
 Tensor Tensor::one_hot(int64_t classes) const {

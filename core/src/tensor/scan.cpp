@@ -1,9 +1,12 @@
-// Scans: rows of 64 by a masked reduction, and each row after the scan of the rows' totals. A scan
-// of n does 64 n steps in a kernel or two for every factor of 64.
+// Scans. Up to 64 elements are a masked reduction, which fuses with its surroundings. More are a
+// kernel that keeps a total a row; few long rows are cut, and each part starts from the scan of the
+// parts' totals: n steps, and 1/1024 more for the totals.
 #include <limits>
 
+#include "plugrad/function.h"
 #include "plugrad/functional.h"
 #include "tensor/record.h"
+#include "tensor/running.h"
 #include "tensor/wide.h"
 
 namespace plugrad {
@@ -13,6 +16,8 @@ using tensor::checked_axis;
 namespace {
 
 constexpr int64_t kRow = 64;
+constexpr int64_t kLongRow = 16384, kPart = 1024;
+constexpr int64_t kEnoughRows = 64;  // to run in parallel
 
 enum class Kind : uint8_t { Sum, Product, Max, LogSumExp };
 
@@ -80,12 +85,68 @@ Tensor scan_last(const Tensor& x, Kind kind) {
                   kind);
 }
 
+Op op_of(Kind kind) {
+  return kind == Kind::Sum ? Op::Add : kind == Kind::Product ? Op::Mul : Op::Max;
+}
+
+/// Axis 1 of (outer, length, inner) with `before` and `after` places more, or fewer.
+Tensor longer(const Tensor& x, int64_t before, int64_t after, Kind kind) {
+  return x.pad({{0, 0}, {before, after}, {0, 0}}, identity(kind, x.dtype()));
+}
+
+/// Axis 1 of (outer, length, inner). No gradient.
+Tensor running_totals(const Tensor& x, Kind kind) {
+  const int64_t outer = x.size(0), length = x.size(1), inner = x.size(2);
+  if (length <= kLongRow || outer * inner >= kEnoughRows)
+    return tensor::run_scan(op_of(kind), x, {});
+  const int64_t parts = (length + kPart - 1) / kPart;
+  const Tensor grid =
+      longer(x, 0, parts * kPart - length, kind).reshape({outer, parts, kPart, inner});
+  const Tensor totals = running_totals(reduced(grid.transpose(2, 3), kind), kind);
+  const Tensor before = longer(totals, 1, -1, kind);
+  const Tensor all = tensor::run_scan(op_of(kind), grid.reshape({outer * parts, kPart, inner}),
+                                      before.reshape({outer * parts, inner}));
+  return longer(all.reshape({outer, parts * kPart, inner}), 0, length - parts * kPart, kind);
+}
+
+/// running_totals with a gradient.
+Tensor long_scan(const Tensor& x, Kind kind) {
+  if (!is_float(x.dtype())) return running_totals(x, kind);
+  const CustomFunction function{
+      "scan",
+      [kind](FunctionContext&, const std::vector<Tensor>& in) {
+        return std::vector{running_totals(in[0], kind)};
+      },
+      [kind](const FunctionContext& context, const std::vector<Tensor>& gradients) {
+        const Tensor &in = context.inputs()[0], &g = gradients[0];
+        if (kind == Kind::Sum) return std::vector{long_scan(g.flip(1), kind).flip(1)};
+        const Tensor y = scan_last(in.transpose(1, 2), kind).transpose(1, 2);
+        return gradient((y * g).sum(), {in});
+      }};
+  return function({x})[0];
+}
+
+/// Dtype in which a running kernel scans, exactly; Void for none.
+DType carrier(DType dtype, Kind kind) {
+  if (kind == Kind::LogSumExp || tensor::runs_on(dtype))
+    return kind == Kind::LogSumExp ? DType::Void : dtype;
+  if (size_of(dtype) < 4) return is_float(dtype) ? DType::F32 : DType::I32;
+  return DType::Void;
+}
+
 Tensor scan(std::string_view function, const Tensor& x, int64_t axis, Kind kind) {
   if (x.ndim() == 0) {
     checked_axis(function, axis, 1);
     return tensor::own_handle(x);
   }
   const int64_t at = checked_axis(function, axis, x.ndim());
+  const DType wide = carrier(x.dtype(), kind);
+  if (x.size(at) > kRow && x.numel() > 0 && wide != DType::Void) {
+    int64_t outer = 1;
+    for (int64_t i = 0; i < at; ++i) outer *= x.size(i);
+    const Tensor rows = x.cast(wide).reshape({outer, x.size(at), -1});
+    return long_scan(rows, kind).reshape(x.shape()).cast(x.dtype());
+  }
   if (at == x.ndim() - 1) return scan_last(x, kind);
   return scan_last(x.transpose(at, -1), kind).transpose(at, -1);
 }

@@ -1,9 +1,8 @@
 // Sorting by keys, unsigned integers in the order of the values. Short axes are sorted by counting
 // how many keys lie before each; long ones by Batcher's bitonic network over words of a key and its
-// place, which makes it stable.
+// place, which makes it stable. The few first of a long axis are selected block by block.
 #include <bit>
 
-#include "plugrad/function.h"
 #include "plugrad/functional.h"
 #include "tensor/record.h"
 
@@ -98,27 +97,37 @@ Tensor order_of(const Tensor& key) {
   return low.gather(-1, network_order(high));
 }
 
-Tensor moved_order(std::string_view function, const Tensor& x, int64_t axis, bool descending) {
+/// Places of the k smallest keys of the last axis, in order. Each block of a long axis keeps its
+/// own k smallest, of which the smallest of all are then taken in the same way.
+Tensor first_places(const Tensor& key, int64_t k) {
+  const int64_t n = key.size(-1);
+  if (key.dtype() != DType::U32 || n <= 2 * kCounted || 4 * k > kCounted || k == 0)
+    return order_of(key).slice(-1, Slice(0, k));
+  const int64_t blocks = (n + kCounted - 1) / kCounted;
+  std::vector<std::pair<int64_t, int64_t>> pads(static_cast<size_t>(key.ndim()));
+  pads.back() = {0, blocks * kCounted - n};
+  const Tensor grid = key.pad(pads, 0xffffffffp0).unflatten(-1, {blocks, kCounted});
+  const Tensor rank = ranks(grid).unsqueeze(-2), nth = Tensor::arange(k).unsqueeze(-1);
+  const Tensor is_nth = rank == nth;  // (…, blocks, k, block)
+  const Tensor best = where(is_nth, grid.unsqueeze(-2), 0).sum(-1).flatten(-2).contiguous();
+  const Tensor from =
+      where(is_nth, Tensor::arange(blocks * kCounted).reshape({blocks, 1, kCounted}), 0)
+          .sum(-1)
+          .flatten(-2)
+          .contiguous();
+  return from.gather(-1, first_places(best, k));
+}
+
+/// Keys with the axis last.
+Tensor moved_key(std::string_view function, const Tensor& x, int64_t axis, bool descending) {
   require(x.size(axis) <= INT32_MAX, "[{}] axis {} of {} is longer than places of i32 count",
           function, axis, to_string(x.shape()));
   const Tensor key = ascending_key(x.detach().transpose(axis, -1));
-  return order_of(descending ? ~key : key).transpose(axis, -1);
+  return descending ? ~key : key;
 }
 
-/// x in the order of `places`, each of which is there once. The gradient of a gather compares all
-/// pairs of places; that of a long permutation is the inverse permutation.
-Tensor in_order(const Tensor& x, const Tensor& places, int64_t axis) {
-  if (x.size(axis) <= kCounted || !is_float(x.dtype())) return x.gather(axis, places);
-  const CustomFunction permute{
-      "sort",
-      [axis](FunctionContext&, const std::vector<Tensor>& in) {
-        return std::vector{in[0].gather(axis, in[1])};
-      },
-      [axis](const FunctionContext& context, const std::vector<Tensor>& gradients) {
-        return std::vector{in_order(gradients[0], context.inputs()[1].argsort(axis), axis),
-                           Tensor()};
-      }};
-  return permute({x, places})[0];
+Tensor moved_order(std::string_view function, const Tensor& x, int64_t axis, bool descending) {
+  return order_of(moved_key(function, x, axis, descending)).transpose(axis, -1);
 }
 
 }  // namespace
@@ -135,15 +144,15 @@ std::pair<Tensor, Tensor> Tensor::sort(int64_t axis, bool descending) const {
   }
   const int64_t at = checked_axis("sort", axis, ndim());
   const Tensor places = moved_order("sort", *this, at, descending);
-  return {in_order(*this, places, at), places};
+  return {gather(at, places), places};
 }
 
 std::pair<Tensor, Tensor> Tensor::topk(int64_t k, int64_t axis, bool largest) const {
   const int64_t at = checked_axis("topk", axis, ndim());
   require(k >= 0 && k <= size(at), "[topk] {} elements of axis {} of {}", k, at,
           to_string(shape()));
-  const Tensor places = moved_order("topk", *this, at, largest);
-  return {in_order(*this, places, at).slice(at, Slice(0, k)), places.slice(at, Slice(0, k))};
+  const Tensor places = first_places(moved_key("topk", *this, at, largest), k).transpose(at, -1);
+  return {gather(at, places), places};
 }
 
 }  // namespace plugrad

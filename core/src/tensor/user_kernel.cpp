@@ -11,6 +11,7 @@
 #include "schedule/schedule.h"
 #include "symbolic/bounds.h"
 #include "tensor/record.h"
+#include "tensor/running.h"
 #include "uop/kernel_ast.h"
 #include "uop/printer.h"
 #include "uop/range.h"
@@ -214,20 +215,19 @@ engine::UserKernelCode code_of(const UserKernel& kernel, Recorder& r,
   return code;
 }
 
-std::vector<Tensor> call(const UserKernel& kernel, const std::vector<Tensor>& inputs,
-                         const std::vector<KernelOutput>& outputs) {
-  Recorder r(kernel.name);
+/// Nodes of the inputs, as they are stored.
+std::vector<Id> stored_nodes(Recorder& r, const std::vector<Tensor>& inputs) {
   std::vector<Id> sources;
-  std::vector<Form> forms;
-  for (const KernelOutput& output : outputs)
-    forms.push_back({output.dtype, element_count(output.shape), true});
   for (const Tensor& input : inputs) {
     const Id node = r.use(input);
     sources.push_back(r.cast(node, strong(r.dtype(node))));
-    forms.push_back({r.dtype(sources.back()), element_count(r.session().shape(node)), false});
   }
-  const uint32_t number = r.session().user_kernels().add(code_of(kernel, r, forms));
-  std::vector<int64_t> list = {number, 0, static_cast<int64_t>(outputs.size())};
+  return sources;
+}
+
+std::vector<Tensor> launch(Recorder& r, uint32_t kernel, const std::vector<Id>& sources,
+                           const std::vector<KernelOutput>& outputs) {
+  std::vector<int64_t> list = {kernel, 0, static_cast<int64_t>(outputs.size())};
   for (const KernelOutput& output : outputs) {
     list.push_back(static_cast<int64_t>(output.dtype));
     list.push_back(static_cast<int64_t>(output.shape.size()));
@@ -240,6 +240,18 @@ std::vector<Tensor> call(const UserKernel& kernel, const std::vector<Tensor>& in
         r.done(r.graph().add(Op::UserKernel, outputs[i].dtype, sources, r.graph().list(list))));
   }
   return results;
+}
+
+std::vector<Tensor> call(const UserKernel& kernel, const std::vector<Tensor>& inputs,
+                         const std::vector<KernelOutput>& outputs) {
+  Recorder r(kernel.name);
+  const std::vector<Id> sources = stored_nodes(r, inputs);
+  std::vector<Form> forms;
+  for (const KernelOutput& output : outputs)
+    forms.push_back({output.dtype, element_count(output.shape), true});
+  for (Id node : sources)
+    forms.push_back({r.dtype(node), element_count(r.session().shape(node)), false});
+  return launch(r, r.session().user_kernels().add(code_of(kernel, r, forms)), sources, outputs);
 }
 
 }  // namespace
@@ -259,6 +271,20 @@ std::vector<Tensor> UserKernel::operator()(const std::vector<Tensor>& inputs,
   std::vector<Tensor> detached;
   for (const Tensor& input : inputs) detached.push_back(input.detach());
   return forward(none, detached);
+}
+
+Tensor tensor::run_written(const std::string& name, const codegen::KernelWriter& writer,
+                           const std::vector<Tensor>& inputs, const KernelOutput& output) {
+  Recorder r(name);
+  const std::vector<Id> sources = stored_nodes(r, inputs);
+  engine::UserKernelCode code;
+  code.name = name;
+  code.writer = writer;
+  code.param_count = static_cast<uint32_t>(inputs.size() + 1);
+  code.bytes = element_count(output.shape) * size_of(output.dtype);
+  for (Id node : sources)
+    code.bytes += element_count(r.session().shape(node)) * size_of(r.dtype(node));
+  return launch(r, r.session().user_kernels().add(std::move(code)), sources, {output})[0];
 }
 
 }  // namespace plugrad
