@@ -201,7 +201,7 @@ WrittenKernel write_scatter(const ScatterForm& f, std::string_view name,
 
 std::string name_of(const ScanForm& f) {
   return fmt::format("scan_{}_{}_{}_{}_{}{}", op_info(f.op).name, plugrad::name_of(f.dtype),
-                     f.outer, f.length, f.inner);
+                     f.outer, f.length, f.inner, f.has_before ? "_on" : "");
 }
 
 std::string name_of(const ScatterForm& f) {
