@@ -230,12 +230,14 @@ std::string cache_directory() {
 
 DiskCache& disk_cache() {
   static std::mutex mutex;
-  static auto* caches = new std::map<std::string, std::unique_ptr<DiskCache>>;  // used until exit
+  using Key = std::pair<std::string, std::uint64_t>;
+  static auto* caches = new std::map<Key, std::unique_ptr<DiskCache>>;  // used until exit
   std::string directory = cache_directory();
   if (!directory.empty()) directory += "/kernels";
+  const std::uint64_t limit_bytes = settings().cache_limit_bytes;
   std::lock_guard lock(mutex);
-  std::unique_ptr<DiskCache>& cache = (*caches)[directory];
-  if (!cache) cache = std::make_unique<DiskCache>(directory);
+  std::unique_ptr<DiskCache>& cache = (*caches)[{directory, limit_bytes}];
+  if (!cache) cache = std::make_unique<DiskCache>(directory, limit_bytes);
   return *cache;
 }
 

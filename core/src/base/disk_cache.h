@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "base/settings.h"
+
 namespace plugrad {
 
 /// One file an entry, named by the hash of its key: magic, sizes, checksum, key, payload. Entries
@@ -18,9 +20,9 @@ namespace plugrad {
 /// one warning, and then everything is a miss.
 class DiskCache {
  public:
-  static constexpr std::uint64_t kDefaultLimitBytes = std::uint64_t{2} << 30;
   /// Empty: switched off. The limit is kept roughly.
-  explicit DiskCache(std::string directory, std::uint64_t limit_bytes = kDefaultLimitBytes);
+  explicit DiskCache(std::string directory,
+                     std::uint64_t limit_bytes = Settings().cache_limit_bytes);
 
   std::optional<std::vector<std::byte>> get(std::span<const std::byte> key);
   /// Whether the entry is stored now.
@@ -52,7 +54,8 @@ class DiskCache {
 /// none.
 std::string cache_directory();
 
-/// The cache of compiled kernels in cache_directory().
+/// The cache of programs and compiled kernels in cache_directory(), of the size that the settings
+/// say.
 DiskCache& disk_cache();
 
 }  // namespace plugrad

@@ -54,7 +54,8 @@ void read_beam_seconds(Settings& out, const char* name, std::string_view text) {
   out.beam_seconds = value;
 }
 
-void read_memory_limit(Settings& out, const char* name, std::string_view text) {
+template <std::uint64_t Settings::* field>
+void read_size(Settings& out, const char* name, std::string_view text) {
   constexpr std::string_view kUnits = "KMGT";
   const char* expected = "a size in bytes, with K, M, G or T for powers of 1024, such as 512M";
   std::string_view digits = text;
@@ -68,7 +69,7 @@ void read_memory_limit(Settings& out, const char* name, std::string_view text) {
   }
   std::uint64_t value = 0;
   if (!parse_whole(digits, value) || value > (UINT64_MAX >> shift)) refuse(name, text, expected);
-  out.memory_limit_bytes = value << shift;
+  out.*field = value << shift;
 }
 
 // Any value, even an empty one, switches colour off: https://no-color.org. Present is all that
@@ -99,7 +100,7 @@ constexpr SettingRow kRows[] = {
     {"PLUGRAD_THREADS", "threads of the process's pool; 0 is every core",
      read_int<&Settings::threads, 0, 256>},
     {"PLUGRAD_MEMORY_LIMIT", "device memory that may be in use at once",
-     read_memory_limit},
+     read_size<&Settings::memory_limit_bytes>},
     {"PLUGRAD_FAST_MATH", "1: rewrites that may change a float's last bits",
      read_bool<&Settings::fast_math>},
     {"PLUGRAD_CONTRACT", "0: a multiply and its add always round separately",
@@ -116,6 +117,8 @@ constexpr SettingRow kRows[] = {
      read_text<&Settings::data_dir>},
     {"PLUGRAD_CACHE_DIR", "directory of compiled kernels and downloads",
      read_text<&Settings::cache_dir>},
+    {"PLUGRAD_CACHE_LIMIT", "size of the cache on disk, such as 512M; what was not used for longest goes",
+     read_size<&Settings::cache_limit_bytes>},
     {"PLUGRAD_PLUGIN_FILES", "plugin files, joined by ':'; no other is looked for",
      read_text<&Settings::plugin_files>},
     {"PLUGRAD_PLUGIN_PATH", "directories to look for plugins in first, joined by ':'",

@@ -34,12 +34,13 @@ struct Settings {
   std::string trace_path;                // PLUGRAD_TRACE
   std::string data_dir;                  // PLUGRAD_DATA: parent of mnist/
   std::string cache_dir;                 // PLUGRAD_CACHE_DIR: empty is the user's cache directory
-  std::string plugin_files;              // PLUGRAD_PLUGIN_FILES: exclusive
-  std::string plugin_path;               // PLUGRAD_PLUGIN_PATH: added
-  std::string trust_plugins;             // PLUGRAD_TRUST_PLUGINS: though everybody can write them
-  std::string visible_devices;           // PLUGRAD_VISIBLE_DEVICES
-  std::string layers;                    // PLUGRAD_LAYERS
-  bool color = true;                     // NO_COLOR present: false
+  std::uint64_t cache_limit_bytes = std::uint64_t{2} << 30;  // PLUGRAD_CACHE_LIMIT, kept roughly
+  std::string plugin_files;                                  // PLUGRAD_PLUGIN_FILES: exclusive
+  std::string plugin_path;                                   // PLUGRAD_PLUGIN_PATH: added
+  std::string trust_plugins;    // PLUGRAD_TRUST_PLUGINS: though everybody can write them
+  std::string visible_devices;  // PLUGRAD_VISIBLE_DEVICES
+  std::string layers;           // PLUGRAD_LAYERS
+  bool color = true;            // NO_COLOR present: false
 };
 
 /// One variable: how it is spelled, what it means, how its text enters Settings.

@@ -8,7 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
+#include <random>
 #include <thread>
 
 #include "base/file.h"
@@ -175,6 +177,49 @@ TEST(DiskCache, ManyProcessesAndThreadsOnOneKeyOnlySeeWholePayloads) {
     waitpid(child, &status, 0);
     EXPECT_EQ(status, 0);
   }
+}
+
+// Kills that a test run makes: few by default, PLUGRAD_TEST_KILLS of them where that is set.
+int kills() {
+  const char* text = std::getenv("PLUGRAD_TEST_KILLS");
+  return text ? std::atoi(text) : 40;
+}
+
+std::string payload_of(int number) {
+  std::string payload;
+  for (int i = 0; i < 3000; ++i) payload += std::to_string(number) + "/";
+  return payload;
+}
+
+// Puts entries until it is killed, over those that are there too, in a cache that overflows.
+[[noreturn]] void write_until_killed(const std::string& directory, std::uint64_t limit_bytes) {
+  DiskCache cache(directory, limit_bytes);
+  for (int i = 0;; ++i) cache.put(as_bytes(std::to_string(i % 50)), as_bytes(payload_of(i % 50)));
+}
+
+TEST(DiskCache, AKilledWriterLeavesWholeEntriesOrNone) {
+  TemporaryDirectory directory;
+  const std::uint64_t limit_bytes = 1 << 20;  // about the half of what is put
+  std::minstd_rand random(1);
+  int found = 0;
+  for (int kill_number = 0; kill_number < kills(); ++kill_number) {
+    const pid_t child = fork();
+    if (child == 0) write_until_killed(directory.path(), limit_bytes);
+    usleep(static_cast<useconds_t>(random() % 6000));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    DiskCache cache(directory.path(), limit_bytes);
+    for (int i = 0; i < 50; ++i) {
+      const auto got = cache.get(as_bytes(std::to_string(i)));
+      if (got) ASSERT_EQ(text_of(got), payload_of(i)) << "after kill " << kill_number;
+      found += got.has_value();
+    }
+    ASSERT_EQ(cache.stats().damaged, 0u) << "after kill " << kill_number;
+  }
+  EXPECT_GT(found, 0) << "the writers were killed before they wrote";
+  DiskCache cache(directory.path(), limit_bytes);
+  EXPECT_TRUE(cache.put(as_bytes("after"), as_bytes("payload")));
+  EXPECT_EQ(text_of(cache.get(as_bytes("after"))), "payload");
 }
 
 TEST(DiskCache, ForgetsWhatWasNotUsedForLongestWhenItIsFull) {

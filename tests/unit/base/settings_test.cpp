@@ -42,6 +42,7 @@ TEST(Settings, EveryVariableReachesItsField) {
                      {"VIZ", "1"},
                      {"PLUGRAD_THREADS", "3"},
                      {"PLUGRAD_MEMORY_LIMIT", "512M"},
+                     {"PLUGRAD_CACHE_LIMIT", "3G"},
                      {"PLUGRAD_FAST_MATH", "1"},
                      {"TF32", "1"},
                      {"PLUGRAD_VERIFY", "1"},
@@ -65,6 +66,7 @@ TEST(Settings, EveryVariableReachesItsField) {
   EXPECT_EQ(s.viz, 1);
   EXPECT_EQ(s.threads, 3);
   EXPECT_EQ(s.memory_limit_bytes, 512u << 20);
+  EXPECT_EQ(s.cache_limit_bytes, uint64_t{3} << 30);
   EXPECT_TRUE(s.fast_math && s.verify);
   EXPECT_EQ(s.dump + s.trace_path + s.data_dir + s.cache_dir, "expandt.json/d/c");
   EXPECT_EQ(s.plugin_files + s.plugin_path + s.trust_plugins + s.visible_devices + s.layers,
