@@ -1,8 +1,10 @@
-// A program whose kernels are in the disk cache runs without a compiler.
+// A program whose kernels are in the disk cache runs without code generation, renderer and
+// compiler.
 #include <gtest/gtest.h>
 
 #include <fstream>
 
+#include "engine/session.h"
 #include "errors/fresh_process.h"
 #include "plugrad/tensor.h"
 #include "unit/base/temporary_directory.h"
@@ -41,8 +43,11 @@ TEST(WarmStart, TheFirstKernelNeedsNoCompiler) {
       run_in_fresh_process(use_cache,
                            [] {
                              compute();
-                             for (const char* library : {"libLLVM", "libclang", "libplugrad_clang"})
+                             for (const char* library :
+                                  {"libLLVM", "libclang", "libplugrad_clang", "libplugrad_render"})
                                if (is_mapped(library)) throw std::runtime_error(library);
+                             if (engine::Session::current().statistics().codegen_ns != 0)
+                               throw std::runtime_error("code was generated");
                            })
           .error,
       "");

@@ -8,6 +8,8 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/thread_pool.h"
+#include "base/trace.h"
+#include "engine/program_cache.h"
 
 namespace plugrad::engine {
 namespace {
@@ -39,19 +41,39 @@ codegen::KernelCode generate_code(const KernelRequest& request, const KernelOpti
   }
 }
 
+// Who looks at what code generation does needs it to run.
+bool is_observed() {
+  return tracing() || debugging(4) || settings().verify || !settings().dump.empty();
+}
+
+std::string key_on_disk(const KernelRequest& request, const KernelOptions& options) {
+  const std::string told = fmt::format("options {:x} name {}", options.bits(),
+                                       request.user ? request.user->name : std::string());
+  return program_key(request.ast->hash, told, *request.device);
+}
+
 std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request,
                                          const KernelOptions& options) {
   if (!request.ast) return make_user_kernel(*request.user, *request.device, options);
   auto ready = std::make_shared<ReadyKernel>();
   ready->ast = request.ast;
-  const uint64_t start_ns = monotonic_ns();
-  ready->code = generate_code(request, options);
-  ready->codegen_ns = monotonic_ns() - start_ns;
+  const std::string key = key_on_disk(request, options);
+  std::optional<Program> known;
+  if (!is_observed()) known = find_program(key);
+  if (known) {
+    ready->code = std::move(known->code);
+  } else {
+    const uint64_t start_ns = monotonic_ns();
+    ready->code = generate_code(request, options);
+    ready->codegen_ns = monotonic_ns() - start_ns;
+  }
   pgr_ir_header header;
   std::memcpy(&header, ready->code.ir.data(), sizeof header);
   ready->param_count = header.param_count;
-  ready->kernel =
-      request.device->compile(ready->code.ir, ready->code.name, {.contract = options.contract});
+  ready->kernel = request.device->compile(
+      ready->code.ir, ready->code.name,
+      {.contract = options.contract, .source = known ? known->source : std::string_view()});
+  if (!known) keep_program(key, {ready->code, ready->kernel->source()});
   return ready;
 }
 

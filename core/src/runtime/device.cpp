@@ -206,6 +206,12 @@ CompileStats Device::compile_stats() const {
   return {k.compiled, k.from_disk, k.from_process, k.rejected, k.compile_ns};
 }
 
+const std::string& Device::code_identity() {
+  state_->calls.require_usable("cache_identity");
+  std::call_once(state_->identity_made, [&] { state_->identity = make_identity(*state_); });
+  return state_->identity;
+}
+
 void Device::launch(const Kernel& kernel, const Launch& launch, std::uint64_t* time_ns) {
   DeviceState& d = *state_;
   d.calls.require_usable("launch");

@@ -94,6 +94,7 @@ struct CompileOptions {
   bool contract = false;       ///< a multiply and its add may round once
   std::uint32_t optimize = 3;  ///< effort of the plugin's compiler, 0 to 3
   bool keep = true;            ///< the device owns it too, so that it is there when asked for again
+  std::string_view source = {};  ///< what rendering gave before; empty: render
 };
 
 /// How kernels of a device came to be, since the start.
@@ -146,6 +147,9 @@ class Device {
   std::shared_ptr<Kernel> compile_source(std::string_view source, std::string_view name,
                                          const CompileOptions& options = {});
   CompileStats compile_stats() const;
+  /// All that code made for this device depends on beside the kernel: core, plugin and renderer,
+  /// capabilities, compiler. Equal ones make equal code. Errors: Device.
+  const std::string& code_identity();
 
   /// In order with earlier launches and copies. With time_ns it waits for the kernel and measures
   /// it.

@@ -43,6 +43,8 @@ struct DeviceState : DeviceTables {
 
   std::unique_ptr<Allocator> allocator;
   KernelCache kernels;
+  std::once_flag identity_made;
+  std::string identity;  // by Device::code_identity
   LiveList<Buffer> buffers;
   LiveList<Kernel> loaded;
   LiveList<LaunchList> lists;
@@ -62,6 +64,9 @@ struct DeviceState : DeviceTables {
 
   ~DeviceState();
 };
+
+/// What Device::code_identity gives, made anew.
+std::string make_identity(DeviceState& state);
 
 /// Opens the device and reads what it is. Errors: Device, for what the plugin reports or lacks.
 std::unique_ptr<DeviceState> make_device_state(const Plugin& plugin, std::uint32_t physical_index,

@@ -106,8 +106,8 @@ pgr_status host_cache_put(pgr_host* host, const pgr_string* key, const void* dat
 
 // Beside the library that asks, in the library directory above a plugins directory, beside this
 // library.
-std::string find_component(pgr_host* host, std::string_view name) {
-  fs::path asking = fs::path(host->library_path).parent_path();
+std::string find_component(const std::string& library_path, std::string_view name) {
+  fs::path asking = fs::path(library_path).parent_path();
   fs::path own = own_directory();
   std::string file = fmt::format("lib{}.so", name);
   for (const fs::path& directory : {asking, asking / "../..", own, own / "../lib"}) {
@@ -150,7 +150,7 @@ pgr_status host_open_component(pgr_host* host, const pgr_string* library,
     if (name.empty() || name.find('/') != name.npos)
       return set_error(error, PGR_STATUS_INVALID_ARGUMENT,
                        "a component is named without a directory");
-    std::string path = find_component(host, name);
+    std::string path = find_component(host->library_path, name);
     if (path.empty())
       return set_error(error, PGR_STATUS_NOT_FOUND,
                        fmt::format("lib{}.so is neither beside {} nor in the library directory",
@@ -189,14 +189,22 @@ const pgr_host_api* host_api_for(const std::string& library_path) {
   return &host->api;
 }
 
-std::string own_directory() {
+std::string own_file() {
   Dl_info info;
-  if (!dladdr(reinterpret_cast<void*>(&own_directory), &info) || !info.dli_fname) return "";
+  if (!dladdr(reinterpret_cast<void*>(&own_file), &info) || !info.dli_fname) return "";
   std::error_code error;
   fs::path path = fs::canonical(info.dli_fname, error);
   // A program started by a bare name reports just that name.
   if (error) path = fs::canonical("/proc/self/exe", error);
-  return error ? "" : path.parent_path().string();
+  return error ? "" : path.string();
+}
+
+std::string own_directory() {
+  return fs::path(own_file()).parent_path().string();
+}
+
+std::string component_path(const std::string& library_path, std::string_view component) {
+  return find_component(library_path, component);
 }
 
 const void* open_component_for(const std::string& library_path, const std::string& component,

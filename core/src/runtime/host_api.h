@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plugrad/plugin_api/plugin.h"
@@ -13,8 +14,12 @@ namespace plugrad::runtime {
 /// ends. Where its components are looked for depends on it.
 const pgr_host_api* host_api_for(const std::string& library_path);
 
-/// Directory of the library or program that holds this code; empty when it cannot be told.
+/// The library or program that holds this code, and its directory; empty when it cannot be told.
+std::string own_file();
 std::string own_directory();
+
+/// Where the library at `library_path` finds a component; empty when it finds none.
+std::string component_path(const std::string& library_path, std::string_view component);
 
 /// The table of a component's interface, as the host function open_component gives it to the
 /// library at `library_path`; null with a reason.

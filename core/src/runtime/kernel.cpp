@@ -53,6 +53,7 @@ class Maker {
       : device_(device), d_(device.state()), ir_(ir), options_(options) {
     kernel_.device = &device;
     kernel_.name = name;
+    kernel_.source = options.source;
   }
 
   std::shared_ptr<Kernel> make_of(std::string_view source) {
