@@ -1,7 +1,8 @@
 // Temporaries share storage: each gets a place in its device's arena that no other uses while it
 // lives.
 #include <algorithm>
-#include <map>
+#include <functional>
+#include <vector>
 
 #include "schedule/draft.h"
 
@@ -35,83 +36,73 @@ std::vector<Life> lives_of(const Plan& plan) {
   return lives;
 }
 
-/// The free parts of one arena, by offset. Takes the smallest gap that fits, and grows at the end.
-class FreeList {
+/// What has a place in one arena, by offset.
+class Places {
  public:
-  uint64_t take(uint64_t size) {
-    auto best = gaps_.end();
-    for (auto gap = gaps_.begin(); gap != gaps_.end(); ++gap)
-      if (gap->second >= size && (best == gaps_.end() || gap->second < best->second)) best = gap;
-    uint64_t offset = end_;
-    if (best == gaps_.end()) {
-      if (!gaps_.empty() && gaps_.rbegin()->first + gaps_.rbegin()->second == end_) {
-        offset = gaps_.rbegin()->first;  // a gap at the end grows
-        gaps_.erase(offset);
+  /// The smallest gap between values that live at the same time, else behind all of those.
+  uint64_t offset_for(const Life& life) const {
+    uint64_t free_from = 0, best = kNone, smallest = UINT64_MAX;
+    for (const Place& place : places_) {
+      if (place.last < life.first || life.last < place.first) continue;
+      const uint64_t gap = place.begin > free_from ? place.begin - free_from : 0;
+      if (gap >= life.size_bytes && gap < smallest) {
+        best = free_from;
+        smallest = gap;
       }
-      end_ = offset + size;
-      return offset;
+      free_from = std::max(free_from, place.end);
     }
-    offset = best->first;
-    const uint64_t rest = best->second - size;
-    gaps_.erase(best);
-    if (rest != 0) gaps_[offset + size] = rest;
-    return offset;
+    return best == kNone ? free_from : best;
   }
 
-  void give_back(uint64_t offset, uint64_t size) {
-    auto at = gaps_.emplace(offset, size).first;
-    const auto next = std::next(at);
-    if (next != gaps_.end() && at->first + at->second == next->first) {
-      at->second += next->second;
-      gaps_.erase(next);
-    }
-    if (at == gaps_.begin()) return;
-    const auto before = std::prev(at);
-    if (before->first + before->second != at->first) return;
-    before->second += at->second;
-    gaps_.erase(at);
+  void put(const Life& life, uint64_t offset) {
+    const Place place{offset, offset + life.size_bytes, life.first, life.last};
+    places_.insert(std::ranges::upper_bound(places_, offset, {}, &Place::begin), place);
+    end_ = std::max(end_, place.end);
   }
 
-  bool fits(uint64_t size, uint64_t most) const {
-    if (size <= most && end_ <= most - size) return true;
-    return std::ranges::any_of(gaps_, [&](const auto& gap) { return gap.second >= size; });
-  }
   uint64_t end() const { return end_; }
 
  private:
-  std::map<uint64_t, uint64_t> gaps_;
+  static constexpr uint64_t kNone = UINT64_MAX;
+  struct Place {
+    uint64_t begin, end;
+    uint32_t first, last;
+  };
+  std::vector<Place> places_;
   uint64_t end_ = 0;
 };
 
-/// The first arena of the device that has room, or a new one.
-uint32_t arena_for(Plan& plan, std::map<uint32_t, FreeList>& free, uint32_t device, uint64_t size,
-                   uint64_t most) {
-  for (uint32_t i = 0; i < plan.arenas.size(); ++i)
-    if (plan.arenas[i].device == device && free[i].fits(size, most)) return i;
-  plan.arenas.push_back({device, 0});
-  return static_cast<uint32_t>(plan.arenas.size() - 1);
+/// Puts the value into the first arena of its device that has room, or into a new one.
+void place(Plan& plan, std::vector<Places>& places, const Life& life, uint64_t most) {
+  PlannedBuffer& buffer = plan.buffers[life.buffer];
+  for (uint32_t i = 0;; ++i) {
+    if (i == plan.arenas.size()) {
+      plan.arenas.push_back({buffer.device, 0});
+      places.emplace_back();
+    }
+    if (plan.arenas[i].device != buffer.device) continue;
+    const uint64_t offset = places[i].offset_for(life), end = offset + life.size_bytes;
+    if (offset != 0 && end > most) continue;
+    places[i].put(life, offset);
+    plan.arenas[i].size_bytes = places[i].end();
+    buffer.arena = i;
+    buffer.offset_bytes = offset;
+    return;
+  }
 }
 
 }  // namespace
 
+// Large values first: what is placed early fits best, and the small ones fill the gaps. On training
+// steps this stays within a tenth of the most that lives at once.
 void plan_memory(Draft& draft) {
   Plan& plan = draft.plan;
-  const std::vector<Life> lives = lives_of(plan);  // ascending by first step
-  std::vector<std::vector<const Life*>> ending(plan.steps.size());
-  std::map<uint32_t, FreeList> free;
-  uint32_t step = 0;
-  for (const Life& life : lives) {
-    for (; step < life.first; ++step)
-      for (const Life* old : ending[step])
-        free[plan.buffers[old->buffer].arena].give_back(plan.buffers[old->buffer].offset_bytes,
-                                                        old->size_bytes);
-    PlannedBuffer& buffer = plan.buffers[life.buffer];
-    buffer.arena =
-        arena_for(plan, free, buffer.device, life.size_bytes, draft.options.max_buffer_bytes);
-    buffer.offset_bytes = free[buffer.arena].take(life.size_bytes);
-    if (draft.options.plan_memory) ending[life.last].push_back(&life);
-  }
-  for (uint32_t i = 0; i < plan.arenas.size(); ++i) plan.arenas[i].size_bytes = free[i].end();
+  std::vector<Life> lives = lives_of(plan);
+  if (!draft.options.plan_memory)
+    for (Life& life : lives) life.first = 0, life.last = UINT32_MAX;
+  std::ranges::stable_sort(lives, std::greater(), &Life::size_bytes);
+  std::vector<Places> places;
+  for (const Life& life : lives) place(plan, places, life, draft.options.max_buffer_bytes);
 }
 
 }  // namespace plugrad::schedule
