@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/clock.h"
+#include "base/settings.h"
 #include "bench/dispatch.h"
 #include "bench/harness.h"
 #include "bench/loading.h"
