@@ -62,34 +62,35 @@ std::optional<std::vector<int64_t>> index_steps(Graph& g, Simplifier& simplify, 
   return steps;
 }
 
-uint64_t OpenRanges::operator[](Id id) {
+RangeSet OpenRanges::operator[](Id id) {
   while (by_id_.size() <= id) by_id_.push_back(compute(static_cast<Id>(by_id_.size())));
   return by_id_[id];
 }
 
-uint64_t OpenRanges::compute(Id id) {
+RangeSet OpenRanges::compute(Id id) {
   const Node& n = graph_[id];
   if (n.op == Op::Range || n.op == Op::Iota) return bit(id);
-  uint64_t open = 0;
+  RangeSet open = 0;
   for (Id s : graph_.sources(n)) open |= by_id_[s];
-  if (n.op == Op::Reduce)
+  if (n.op == Op::Reduce || n.op == Op::Filled)
     for (Id s : graph_.sources(n))
       if (graph_[s].op == Op::Range) open &= ~bit(s);
-  if (n.op == Op::Lane && n.arg >> 16 == 1)  // one lane of a vector no longer varies over its lanes
+  // One lane of a vector no longer varies over its lanes, nor does an array.
+  if ((n.op == Op::Lane && n.arg >> 16 == 1) || n.op == Op::Filled)
     for (Id member : members(open))
       if (graph_[member].op == Op::Iota) open &= ~bit(member);
   return open;
 }
 
-uint64_t OpenRanges::bit(Id range) {
+RangeSet OpenRanges::bit(Id range) {
   for (size_t i = 0; i < ranges_.size(); ++i)
-    if (ranges_[i] == range) return uint64_t{1} << i;
-  ensure(ranges_.size() < 64, "[codegen] a kernel has more than 64 ranges");
+    if (ranges_[i] == range) return RangeSet{1} << i;
+  require(ranges_.size() < 128, "[codegen] a kernel has more than 128 ranges; split fewer axes");
   ranges_.push_back(range);
-  return uint64_t{1} << (ranges_.size() - 1);
+  return RangeSet{1} << (ranges_.size() - 1);
 }
 
-std::vector<Id> OpenRanges::members(uint64_t set) const {
+std::vector<Id> OpenRanges::members(RangeSet set) const {
   std::vector<Id> out;
   for (size_t i = 0; i < ranges_.size(); ++i)
     if (set >> i & 1) out.push_back(ranges_[i]);

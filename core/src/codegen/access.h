@@ -18,21 +18,24 @@ std::optional<int64_t> stride_of(const Graph& g, Id index, Id variable);
 std::optional<std::vector<int64_t>> index_steps(Graph& g, Simplifier& simplify, Id index, Id variable, int64_t count);
 
 /// The open ranges of every node as a set of bits: a Range opens itself, a Reduce closes its own.
-/// Iotas count as ranges. A kernel has at most 64 of both; more is an Internal error.
+/// A Filled closes its own too, and all Iotas of its stores. Iotas count as ranges. A kernel has at most 128 of both;
+/// more is an error.
+__extension__ typedef unsigned __int128 RangeSet;
+
 class OpenRanges {
  public:
   explicit OpenRanges(const Graph& graph) : graph_(graph) {}
-  uint64_t operator[](Id id);
+  RangeSet operator[](Id id);
   /// The bit of a Range or Iota.
-  uint64_t bit(Id range);
+  RangeSet bit(Id range);
   bool depends(Id id, Id range) { return ((*this)[id] & bit(range)) != 0; }
   /// The Ranges and Iotas of a set, by ascending id.
-  std::vector<Id> members(uint64_t set) const;
+  std::vector<Id> members(RangeSet set) const;
 
  private:
-  uint64_t compute(Id id);
+  RangeSet compute(Id id);
   const Graph& graph_;
-  std::vector<uint64_t> by_id_;
+  std::vector<RangeSet> by_id_;
   std::vector<Id> ranges_;
 };
 

@@ -51,7 +51,7 @@ std::vector<Id> conjuncts(const Graph& g, Id gate) {
 }
 
 Id gate_loads(Graph& g, OpenRanges& open, Id root, Id gate) {
-  const uint64_t needs = open[gate];
+  const RangeSet needs = open[gate];
   Reachable reachable;
   // What a tensor core takes of a work-item is not what it gives to it.
   const bool stops = depends_on_team(g, open, gate);

@@ -41,7 +41,7 @@ Id replace_ranges(Graph& g, Id root, std::span<const RangeReplacement> replaceme
 
 inline bool is_output_axis(AxisKind kind) {
   return kind == AxisKind::Loop || kind == AxisKind::Global || kind == AxisKind::Local ||
-         kind == AxisKind::Warp;
+         kind == AxisKind::Warp || kind == AxisKind::Block;
 }
 inline bool is_reduce_axis(AxisKind kind) { return kind == AxisKind::Reduce || kind == AxisKind::Group; }
 

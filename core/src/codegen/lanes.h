@@ -25,6 +25,7 @@ class Lanes {
       case Op::Iota:
       case Op::Vector: return static_cast<uint32_t>(n.arg);
       case Op::Lane: return static_cast<uint32_t>(n.arg >> 16);
+      case Op::Filled: return 1;
       case Op::Load: return std::max<uint32_t>(1, static_cast<uint32_t>(n.arg));
       case Op::Wmma: return by_id_[n.src[2]];
       default: break;

@@ -13,14 +13,18 @@
 #include "codegen/group_reduce.h"
 #include "codegen/lanes.h"
 #include "codegen/launch_ids.h"
+#include "codegen/param_table.h"
+#include "codegen/running_totals.h"
 #include "codegen/wide_integers.h"
 #include "uop/facts.h"
 #include "uop/round.h"
+#include "uop/scratch.h"
 
 namespace plugrad::codegen {
 namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
+constexpr uint32_t kScratchAlign = 64;  // a cache line
 
 // A constant's bits as kernel IR wants them.
 uint64_t ir_bits(const Graph& g, Id id);
@@ -33,7 +37,7 @@ class Lineariser {
   }
 
   std::vector<std::byte> run(std::string_view name) {
-    params();
+    for (const auto& [param, number] : write_params(kernel_, writer_)) value_[param] = number;
     const LaunchIds ids = write_ids(kernel_, open_, writer_, size_);
     for (const auto& [range, number] : ids.groups) value_[range] = number;
     for (const LaunchIds::Item& item : ids.items)
@@ -41,7 +45,7 @@ class Lineariser {
     group_reducer_.start(ids.items, group_reduced_types());
     uint32_t block = kNone;
     if (ids.inside) block = writer_.inst(PGR_OP_IF, DType::Void, 1, {*ids.inside});
-    store_nests(store_groups(), 0);
+    for (const StoreGroup& group : store_groups()) store_nest(group);
     if (block != kNone) writer_.inst(PGR_OP_END_IF, DType::Void, 1, {block});
     if (needs_pairs(writer_, *kernel_.caps)) writer_ = split_into_pairs(writer_, *kernel_.caps);
     return writer_.finish(name, size_, kernel_.options.contract ? PGR_IR_FLAG_CONTRACT : 0);
@@ -51,29 +55,6 @@ class Lineariser {
   using Nodes = std::vector<Id>;
 
   uint16_t op_number(Op op) const { return static_cast<uint16_t>(op); }
-
-  void params() {
-    Nodes found = nodes_of(graph_, kernel_.sink, Op::Param);
-    std::ranges::sort(found, {}, [&](Id id) { return param_info(graph_, id).slot; });
-    for (Id id : found) {
-      const ParamInfo info = param_info(graph_, id);
-      unused_params(info.slot);
-      const uint32_t number = add_param(info, graph_[id].dtype);
-      value_[id] = writer_.inst(PGR_OP_PARAM, graph_[id].dtype, 1, {}, number);
-    }
-    unused_params(kernel_.param_count);
-  }
-
-  // Parameters below `end` that optimisation made unused keep their slots: launches still give their buffers.
-  void unused_params(uint32_t end) {
-    while (param_count_ < end) add_param({.slot = param_count_, .elem_count = 0, .flags = 0}, DType::U8);
-  }
-
-  uint32_t add_param(const ParamInfo& info, DType dtype) {
-    ++param_count_;
-    return writer_.param({PGR_PARAM_BUFFER, static_cast<uint32_t>(dtype), info.flags | PGR_PARAM_NO_ALIAS,
-                          std::max(kernel_.caps->buffer_align_bytes, 1u), static_cast<uint64_t>(info.elem_count), 0, 0});
-  }
 
   // How many dtypes, with their lanes, work-items reduce together.
   size_t group_reduced_types() {
@@ -91,7 +72,7 @@ class Lineariser {
   }
 
   // Loops of a set in nest order.
-  Nodes loops_of(uint64_t set) {
+  Nodes loops_of(RangeSet set) {
     Nodes loops;
     for (Id r : open_.members(set))
       if (graph_[r].op == Op::Range && is_loop(r)) loops.push_back(r);
@@ -100,82 +81,64 @@ class Lineariser {
   }
 
   struct StoreGroup {
-    Nodes loops;
     Id gate;  // encloses the nest; kNoId for none
     Nodes stores;
   };
 
-  // Stores with the same loops and the same gate, in the order in which the first of each group stands in the sink.
+  // Stores with the same gate, in the order in which the first of each group stands in the sink.
   std::vector<StoreGroup> store_groups() {
     std::vector<StoreGroup> groups;
     for (Id store : graph_.sources(kernel_.sink)) {
-      const Nodes loops = loops_of(open_[store]);
       const Id gate = gate_encloses(graph_, open_, store) ? graph_.sources(store)[3] : kNoId;
-      auto it = std::ranges::find_if(groups, [&](const StoreGroup& g) { return g.loops == loops && g.gate == gate; });
-      if (it == groups.end()) it = groups.insert(it, {loops, gate, {}});
+      auto it = std::ranges::find(groups, gate, &StoreGroup::gate);
+      if (it == groups.end()) it = groups.insert(it, {gate, {}});
       it->stores.push_back(store);
     }
     return groups;
   }
 
-  static Nodes roots_of(const Graph& g, std::span<const StoreGroup> groups) {
-    Nodes roots;
-    for (const StoreGroup& group : groups)
-      for (Id store : group.stores)
-        for (Id s : g.sources(store)) roots.push_back(s);
-    return roots;
-  }
-
-  // Reductions that several of the groups need, and that none of their loops from `depth` on repeats.
-  Nodes shared_reduces(std::span<const StoreGroup> groups, size_t depth) {
-    std::map<Id, uint32_t> users;
-    uint64_t inside = 0;
-    for (const StoreGroup& group : groups) {
-      if (group.gate != kNoId) return {};
-      for (size_t i = depth; i < group.loops.size(); ++i) inside |= open_.bit(group.loops[i]);
-      const Nodes roots = roots_of(graph_, {&group, 1});
-      for (Id id : needed(roots))
-        if (graph_[id].op == Op::Reduce && value_[id] == kNone) ++users[id];
-    }
-    Nodes shared;
-    for (const auto& [id, count] : users)
-      if (count > 1 && (open_[id] & inside) == 0) shared.push_back(id);
-    return shared;
-  }
-
-  // Groups of which the first `depth` loops are open. What several need of the loops around them, as a row's main
-  // part and its rest do, is made once.
-  void store_nests(std::span<const StoreGroup> groups, size_t depth) {
-    const size_t scope = begin_scope();
-    if (groups.size() > 1) emit_level(shared_reduces(groups, depth), 0);
-    for (size_t first = 0, end = 0; first < groups.size(); first = end) {
-      end = first + 1;
-      const auto next_loop = [&](const StoreGroup& g) { return depth < g.loops.size() ? g.loops[depth] : kNoId; };
-      const Id loop = next_loop(groups[first]);
-      while (loop != kNoId && end < groups.size() && next_loop(groups[end]) == loop) ++end;
-      const auto together = groups.subspan(first, end - first);
-      if (together.size() > 1 && !shared_reduces(together, depth + 1).empty()) {
-        nest({loop}, {}, [&] { store_nests(together, depth + 1); });
-        continue;
-      }
-      for (const StoreGroup& group : together) store_nest(group, depth);
-    }
-    end_scope(scope);
-  }
-
-  void store_nest(const StoreGroup& group, size_t depth) {
-    const Nodes roots = roots_of(graph_, {&group, 1});
+  void store_nest(const StoreGroup& group) {
     uint32_t block = kNone;
     const size_t scope = begin_scope();
     if (group.gate != kNoId) {
       emit_level({&group.gate, 1}, 0);
       block = writer_.inst(PGR_OP_IF, DType::Void, 1, {value_[group.gate]});
     }
-    nest({group.loops.begin() + static_cast<ptrdiff_t>(depth), group.loops.end()}, roots, [&] {
-      emit_stores(group);
-    });
+    emit_store_loops(group);
     if (block != kNone) writer_.inst(PGR_OP_END_IF, DType::Void, 1, {block});
     end_scope(scope);
+  }
+
+  // Opens the loops that the stores still need, which they share as far as theirs agree, and emits before each what
+  // does not depend on it.
+  void emit_store_loops(const StoreGroup& group) {
+    std::vector<std::pair<Id, StoreGroup>> by_loop;  // their next loop; kNoId for none
+    Nodes roots;
+    RangeSet inside = 0;
+    for (Id store : group.stores) {
+      roots.insert(roots.end(), graph_.sources(store).begin(), graph_.sources(store).end());
+      Nodes loops = loops_of(open_[store]);
+      std::erase_if(loops, [&](Id loop) { return value_[loop] != kNone; });
+      for (Id loop : loops) inside |= open_.bit(loop);
+      const Id next = loops.empty() ? kNoId : loops[0];
+      auto it = std::ranges::find(by_loop, next, &std::pair<Id, StoreGroup>::first);
+      if (it == by_loop.end()) it = by_loop.insert(it, {next, {group.gate, {}}});
+      it->second.stores.push_back(store);
+    }
+    emit_level(roots, inside);
+    for (const auto& [loop, part] : by_loop) {
+      if (loop == kNoId) {
+        emit_stores(part);
+        continue;
+      }
+      const size_t scope = begin_scope();
+      const uint32_t opened = open_loop(loop);
+      ++loop_depth_;
+      emit_store_loops(part);
+      --loop_depth_;
+      writer_.inst(PGR_OP_END_LOOP, DType::Void, 1, {opened});
+      end_scope(scope);
+    }
   }
 
   // Opens the loops one after the other, emitting before each what does not depend on it, then the body.
@@ -183,7 +146,7 @@ class Lineariser {
   void nest(const Nodes& loops, std::span<const Id> roots, Body body) {
     const size_t scope = begin_scope();
     std::vector<uint32_t> opened;
-    uint64_t inside = 0;
+    RangeSet inside = 0;
     for (Id loop : loops) inside |= open_.bit(loop);
     for (Id loop : loops) {
       emit_level(roots, inside);
@@ -210,7 +173,7 @@ class Lineariser {
   }
 
   // Emits everything that the roots need and that depends on none of the ranges `not_open`.
-  void emit_level(std::span<const Id> roots, uint64_t not_open) {
+  void emit_level(std::span<const Id> roots, RangeSet not_open) {
     std::map<uint32_t, Nodes> phases;  // by how many reductions must come first
     for (Id id : needed(roots)) {
       if (value_[id] == kNone && (open_[id] & not_open) == 0 && ready_here(id)) phases[phase(id)].push_back(id);
@@ -219,16 +182,19 @@ class Lineariser {
       Nodes reduces;
       for (Id id : nodes)
         if (graph_[id].op == Op::Reduce) reduces.push_back(id);
+      for (Id id : nodes)
+        if (graph_[id].op == Op::Filled) emit_filled(id);
       emit_reduces(reduces);
       for (Id id : nodes)
         if (value_[id] == kNone) emit(id);
     }
   }
 
-  // Nodes that must have values for the roots to have them; bodies of reductions are not entered.
+  // Nodes that must have values for the roots to have them; what has loops of its own is not entered.
   const Nodes& needed(std::span<const Id> roots) {
-    return reachable_.from(graph_, roots, [&](Id id) { return graph_[id].op == Op::Reduce || value_[id] != kNone; });
+    return reachable_.from(graph_, roots, [&](Id id) { return has_loops(id) || value_[id] != kNone; });
   }
+  bool has_loops(Id id) const { return graph_[id].op == Op::Reduce || graph_[id].op == Op::Filled; }
 
   // Whether all ranges that the node depends on have values.
   bool ready_here(Id id) {
@@ -237,13 +203,13 @@ class Lineariser {
     return graph_[id].op != Op::Range;
   }
 
-  // Reductions on the longest way down, this one included: those of one phase do not need each other.
+  // Reductions and arrays on the longest way down, this one included: those of one phase do not need each other.
   uint32_t phase(Id id) {
     while (phase_.size() <= id) {
       const Id at = static_cast<Id>(phase_.size());
       uint32_t deepest = 0;
       for (Id s : graph_.sources(at)) deepest = std::max(deepest, phase_[s]);
-      phase_.push_back(deepest + (graph_[at].op == Op::Reduce));
+      phase_.push_back(deepest + has_loops(at));
     }
     return phase_[id];
   }
@@ -299,9 +265,14 @@ class Lineariser {
     const uint32_t lanes = lanes_[reduce];
     const uint32_t array = writer_.array({PGR_SPACE_PRIVATE, static_cast<uint32_t>(dtype), size_of(dtype) * lanes, lanes, lanes});
     acc_[reduce] = writer_.inst(PGR_OP_ARRAY, dtype, 1, {}, array);
-    const Id identity = reduce_identity(graph_, reduce_parts(graph_, reduce).op, dtype);
-    uint32_t start = writer_.inst(PGR_OP_CONST, dtype, 1, {}, ir_bits(graph_, identity));
-    if (lanes > 1) start = writer_.inst(PGR_OP_VECTOR, dtype, lanes, {start});
+    const Id begin = totals_.begin(reduce);
+    uint32_t start = begin == kNoId ? kNone : value_[begin];
+    goes_on_[reduce] = start != kNone;
+    if (start == kNone) {
+      const Id identity = reduce_identity(graph_, reduce_parts(graph_, reduce).op, dtype);
+      start = writer_.inst(PGR_OP_CONST, dtype, 1, {}, ir_bits(graph_, identity));
+      if (lanes > 1) start = writer_.inst(PGR_OP_VECTOR, dtype, lanes, {start});
+    }
     writer_.inst(PGR_OP_STORE, DType::Void, lanes, {acc_[reduce], zero(), start});
   }
 
@@ -327,6 +298,20 @@ class Lineariser {
     const auto sources = graph_.sources(id);
     return writer_.inst(PGR_OP_WMMA, graph_[id].dtype, lanes_[id], {value_[sources[0]], value_[sources[1]], sum},
                         graph_[id].arg);
+  }
+
+  // A scratch array of its own for each Filled, declared where it is filled.
+  void emit_filled(Id filled) {
+    const FilledParts parts = filled_parts(graph_, filled);
+    const DType dtype = graph_[filled].dtype;
+    const ArrayInfo info = array_info(graph_, parts.array);
+    const uint32_t array = writer_.array({info.space, static_cast<uint32_t>(dtype), kScratchAlign, 1, static_cast<uint64_t>(info.elem_count)});
+    const size_t scope = begin_scope();
+    const uint32_t pointer = writer_.inst(PGR_OP_ARRAY, dtype, 1, {}, array);
+    define(parts.array, pointer);
+    emit_store_loops({kNoId, {parts.stores.begin(), parts.stores.end()}});
+    end_scope(scope);
+    define(filled, pointer);
   }
 
   uint32_t zero() { return writer_.inst(PGR_OP_CONST, DType::I32, 1, {}, 0); }
@@ -372,6 +357,7 @@ class Lineariser {
     const Node& n = graph_[id];
     if (n.op == Op::Const) return define(id, writer_.inst(PGR_OP_CONST, n.dtype, 1, {}, ir_bits(graph_, id)));
     if (n.op == Op::Iota) return emit_iota(id);
+    if (const Id sum = totals_.sum(id); sum != kNoId && goes_on_[sum]) return define(id, value_[sum]);
     std::vector<uint32_t> sources;
     for (Id s : graph_.sources(n)) {
       ensure(value_[s] != kNone, "[codegen] a value is used before it is made");
@@ -403,10 +389,11 @@ class Lineariser {
   IrWriter writer_;
   OpenRanges open_{graph_};
   Lanes lanes_{graph_};
+  const RunningTotals totals_{graph_, kernel_.sink, lanes_};
+  std::vector<bool> goes_on_ = std::vector<bool>(graph_.size());  // by Reduce: its accumulator began with another value
   GroupReducer group_reducer_{writer_, *kernel_.caps};
   size_t loop_depth_ = 0;
   Reachable reachable_;
-  uint32_t param_count_ = 0;
   std::vector<uint32_t> value_, acc_, phase_;  // by node
   Nodes defined_;
 };

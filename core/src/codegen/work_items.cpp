@@ -9,14 +9,14 @@ namespace plugrad::codegen {
 namespace {
 
 // For each item range, the others that some node depends on too, or that one Reduce closes with it.
-std::vector<uint64_t> neighbours(const Kernel& kernel, OpenRanges& open,
+std::vector<RangeSet> neighbours(const Kernel& kernel, OpenRanges& open,
                                  const std::vector<Id>& ranges) {
   const Graph& g = kernel.graph;
-  std::vector<uint64_t> together(ranges.size(), 0);
+  std::vector<RangeSet> together(ranges.size(), 0);
   Reachable reachable;
   for (Id id : reachable.from(g, std::span(&kernel.sink, 1))) {
     if (id == kernel.sink) continue;
-    uint64_t set = open[id];
+    RangeSet set = open[id];
     if (g[id].op == Op::Reduce)
       for (Id r : reduce_parts(g, id).ranges) set |= open.bit(r);
     for (size_t i = 0; i < ranges.size(); ++i)
@@ -35,7 +35,7 @@ std::vector<ItemAxis> item_axes(const Kernel& kernel, OpenRanges& open) {
   std::ranges::sort(ranges, std::greater{}, [&](Id r) {
     return std::pair(range_kind(g[r]) == AxisKind::Warp, range_axis(g[r]));
   });
-  const std::vector<uint64_t> together = neighbours(kernel, open, ranges);
+  const std::vector<RangeSet> together = neighbours(kernel, open, ranges);
   std::vector<ItemAxis> axes;
   for (size_t i = 0; i < ranges.size(); ++i) {
     const int64_t size = range_size(g, ranges[i]);

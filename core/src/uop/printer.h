@@ -32,6 +32,7 @@ std::string printed_name(Op op);
 
 /// Range kinds as printed, by AxisKind.
 inline constexpr const char* kAxisKindNames[] = {"loop",  "reduce", "global", "local",
-                                                 "group", "upcast", "unroll", "vector", "warp"};
+                                                 "group", "upcast", "unroll", "vector", "warp",
+                                                 "block"};
 
 }  // namespace plugrad

@@ -16,6 +16,7 @@ enum class AxisKind : uint8_t {
   Unroll,  ///< a reduce axis that is expanded
   Vector,  ///< an axis of either kind that becomes vector lanes
   Warp,    ///< the work-items that share a tensor core's tile, along axis 0 of a group
+  Block,   ///< a serial loop over parts of a reduction, outside of output loops: sums wait in memory between them
 };
 
 /// Axis number (unique in the kernel; smaller is further out) and kind, packed in Range's arg.

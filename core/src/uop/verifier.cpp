@@ -10,6 +10,7 @@
 #include "uop/facts.h"
 #include "uop/printer.h"
 #include "uop/range.h"
+#include "uop/scratch.h"
 #include "uop/user.h"
 
 namespace plugrad {
@@ -95,7 +96,22 @@ const char* reduce_op(const Subject& s) {
   return s.sources.size() > 1 ? nullptr : "a reduction needs ranges";
 }
 bool is_memory(const Node& n) {
-  return n.op == Op::Param || n.op == Op::Array;
+  return n.op == Op::Param || n.op == Op::Array || n.op == Op::Filled;
+}
+const char* filled_op(const Subject& s) {
+  const FilledParts parts = [&] {
+    size_t stores = 0;
+    while (stores < s.sources.size() && s.g[s.sources[stores]].op == Op::Store) ++stores;
+    return FilledParts{kNoId, s.sources.subspan(0, stores), s.sources.subspan(stores)};
+  }();
+  if (parts.stores.empty()) return "an array is filled by at least one store";
+  const Id array = s.g.sources(parts.stores[0])[0];
+  if (s.g[array].op != Op::Array || s.g[array].dtype != s.n.dtype) return "the stores fill an array of the result's dtype";
+  for (Id store : parts.stores)
+    if (s.g.sources(store)[0] != array) return "all stores fill one array";
+  for (Id range : parts.ranges)
+    if (s.g[range].op != Op::Range) return "sources after the stores must be ranges";
+  return nullptr;
 }
 const char* load_op(const Subject& s) {
   if (!is_memory(s.g[s.sources[0]])) return "the source must be a param or an array";
@@ -107,7 +123,8 @@ const char* load_op(const Subject& s) {
   return s.type(0) == s.n.dtype ? nullptr : "the load has the dtype of the memory";
 }
 const char* store_op(const Subject& s) {
-  if (!is_memory(s.g[s.sources[0]])) return "the target must be a param or an array";
+  const Op target = s.g[s.sources[0]].op;
+  if (target != Op::Param && target != Op::Array) return "the target must be a param or an array";
   if (!is_integer(s.type(1))) return "the index must be an integer";
   if (s.type(2) != s.type(0)) return "the value must have the dtype of the memory";
   return s.sources.size() < 4 || s.type(3) == DType::Bool ? nullptr : "the gate must be bool";
@@ -225,6 +242,7 @@ constexpr Row kRows[] = {
     {Op::Function, T, first_source_dtype}, {Op::UserKernel, T, user_kernel},
     {Op::Copy, T, first_source_dtype},    {Op::Reduce, T | K, reduce_op},
     {Op::Range, K | P, range_op},         {Op::Param, K | P, anything},
+    {Op::Filled, K | P, filled_op},
     {Op::Array, K | P, anything},         {Op::GroupId, K | P, anything},
     {Op::LocalId, K | P, anything},       {Op::Loop, K | P, anything},
     {Op::EndLoop, K | P, anything},       {Op::If, K | P, anything},

@@ -15,6 +15,7 @@
 #include "codegen/passes/passes.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
+#include "uop/scratch.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -167,14 +168,24 @@ struct Expander {
       for (Id s : g.sources(id)) sources.push_back(now[s]);
       now[id] = g.with_sources(id, sources);
       if (g[id].op == Op::Reduce) now[id] = reduce(now[id]);
+      if (g[id].op == Op::Filled) now[id] = filled(now[id]);
     }
     kernel.sink = now[kernel.sink];
   }
 
-  void stores() {
+  // An array's stores run over its ranges only, so those that the surroundings expand are never among them.
+  Id filled(Id id) {
+    const FilledParts parts = filled_parts(g, id);
+    std::vector<Id> loops;
+    for (Id r : parts.ranges)
+      if (!is_expanded(range_kind(g[r]))) loops.push_back(r);
+    return make_filled(g, expanded_stores(parts.stores), loops);
+  }
+
+  std::vector<Id> expanded_stores(std::span<const Id> stores) {
     OpenRanges open(g);
     std::vector<Id> out;
-    const std::vector<Id> before(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end());
+    const std::vector<Id> before(stores.begin(), stores.end());
     for (Id store : before) {
       std::vector<Id> expanded;
       for (Id r : open.members(open[store]))
@@ -182,8 +193,10 @@ struct Expander {
       for (const Map& map : combinations(g, expanded, widest))
         out.push_back(map.empty() ? store : simplified(substitute(g, store, map)));
     }
-    kernel.sink = g.add(Op::Sink, DType::Void, out);
+    return out;
   }
+
+  void stores() { kernel.sink = g.add(Op::Sink, DType::Void, expanded_stores(g.sources(kernel.sink))); }
 };
 
 }  // namespace

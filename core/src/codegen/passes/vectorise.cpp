@@ -12,6 +12,7 @@
 #include "codegen/passes/passes.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
+#include "uop/scratch.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -31,13 +32,13 @@ struct Vectoriser {
     return kNoId;
   }
 
-  // What a reduction over lanes of its own makes stays as it is: its Iota is the same node.
+  // What a reduction over lanes of its own makes, or an array holds, stays as it is: its Iota is the same node.
   Id at_lane(Id id, Id iota, int64_t lane) {
     std::vector<std::pair<Id, Id>> map = {{iota, g.index(lane)}};
     Reachable reachable;
     const auto is_still = [&](Id node) { return !open.depends(node, iota); };
     for (Id node : reachable.from(g, std::span(&id, 1), is_still))
-      if (is_still(node)) map.emplace_back(node, node);
+      if (is_still(node)) map.emplace_back(node, node < now.size() && now[node] != kNoId ? now[node] : node);
     return simplify(substitute(g, id, map));
   }
 
@@ -61,9 +62,9 @@ struct Vectoriser {
     const auto width = static_cast<uint32_t>(g[iota].arg);
     const auto stride = stride_of(g, sources[1], iota);
     if (stride == 1 && !gate_varies(sources, 2, iota)) {
-      std::vector<Id> wide = sources;
+      std::vector<Id> wide;
+      for (Id s : sources) wide.push_back(now[s]);
       wide[1] = at_lane(sources[1], iota, 0);
-      for (size_t i = 2; i < sources.size(); ++i) wide[i] = now[sources[i]];
       return g.add(Op::Load, n.dtype, wide, width);
     }
     if (sources.size() == 2)
@@ -81,13 +82,13 @@ struct Vectoriser {
     const auto width = static_cast<int64_t>(steps.size());
     if (high - low >= 4 * width) return kNoId;
     const DType dtype = g[load].dtype;
-    const Id param = g.sources(load)[0];
+    const Id memory = now[g.sources(load)[0]];
     const Id first = simplify(g.binary(Op::Add, at_lane(g.sources(load)[1], iota, 0), g.index(low)));
     std::vector<Id> element;  // each of the window
     for (int64_t at = 0; at <= high - low;) {
       const auto lanes = static_cast<int64_t>(std::min<uint64_t>(width, std::bit_floor(static_cast<uint64_t>(high - low + 1 - at))));
       const Id index = simplify(g.binary(Op::Add, first, g.index(at)));
-      const Id vector = g.add(Op::Load, dtype, {param, index}, lanes == 1 ? 0 : static_cast<uint64_t>(lanes));
+      const Id vector = g.add(Op::Load, dtype, {memory, index}, lanes == 1 ? 0 : static_cast<uint64_t>(lanes));
       for (int64_t lane = 0; lane < lanes; ++lane)
         element.push_back(lanes == 1 ? vector : g.add(Op::Lane, dtype, {vector}, lane_arg(static_cast<uint32_t>(lane), 1)));
       at += lanes;
@@ -130,6 +131,13 @@ struct Vectoriser {
     }
   }
 
+  Id filled(Id id) {
+    const FilledParts parts = filled_parts(g, id);
+    std::vector<Id> stores;
+    for (Id store_id : std::vector<Id>(parts.stores.begin(), parts.stores.end())) store(store_id, stores);
+    return make_filled(g, stores, std::vector<Id>(parts.ranges.begin(), parts.ranges.end()));
+  }
+
   void run() {
     Reachable reachable;
     const std::vector<Id> nodes = reachable.from(g, std::span(&kernel.sink, 1));
@@ -137,6 +145,7 @@ struct Vectoriser {
     for (Id id : nodes) {
       const Op op = g[id].op;
       if (op == Op::Load) now[id] = load(id);
+      else if (op == Op::Filled) now[id] = filled(id);
       else if (op != Op::Sink && op != Op::Store) now[id] = scalar_sources(id);
     }
     const std::vector<Id> before(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end());

@@ -1,9 +1,4 @@
-// A split replaces range r of n by outer*amount + inner. Where amount does not divide n the rest is
-// peeled: a second copy of the store (or of the reduction) runs over the last n mod amount
-// elements, so that the main part needs no gates.
-//   before   store %out[%r], f(%r)                        %r = range 35
-//   after    store %out[%o*16 + %i], f(%o*16 + %i)        %o = range 2, %i = range 16 vector
-//            store %out[32 + %t], f(32 + %t)              %t = range 3 vector
+// Dispatch, the changes of places, and those that spread ranges over work-items.
 // Work-items do not peel. A Local range runs past the end of its axis, where its stores are gated;
 // in a reduction over a Group range the items past the rest add nothing to it.
 #include "codegen/search/apply.h"
@@ -14,6 +9,7 @@
 #include "base/check.h"
 #include "codegen/access.h"
 #include "codegen/gates.h"
+#include "codegen/search/changes.h"
 #include "codegen/search/tensor_core.h"
 #include "codegen/work_items.h"
 #include "symbolic/symbolic.h"
@@ -23,115 +19,6 @@ namespace plugrad::codegen {
 namespace {
 
 using Kind = Optimisation::Kind;
-
-struct Split {
-  Id main_index = kNoId, tail_index = kNoId;       // what stands for the range; tail: kNoId when it divides
-  std::vector<Id> main_ranges, tail_ranges;
-};
-
-// The inner ranges take new axis numbers; the outer one keeps the number, and so the place, of the range.
-Split split_range(Graph& g, Id range, int64_t amount, AxisKind inner_kind, uint32_t inner_axis) {
-  const int64_t size = range_size(g, range), outer = size / amount, rest = size % amount;
-  const uint32_t axis = range_axis(g[range]);
-  Split split;
-  if (outer > 0) {
-    const Id inner = make_range(g, amount, inner_axis, inner_kind);
-    split.main_ranges = {inner};
-    split.main_index = inner;
-    if (outer > 1) {
-      const Id outer_range = make_range(g, outer, axis, range_kind(g[range]));
-      split.main_ranges.insert(split.main_ranges.begin(), outer_range);
-      split.main_index = g.binary(Op::Add, g.binary(Op::Mul, outer_range, g.index(amount)), inner);
-    }
-  }
-  if (rest == 1 && outer > 0) {
-    split.tail_index = g.index(outer * amount);
-  } else if (rest > 0) {
-    const Id inner = make_range(g, rest, inner_axis + 1, inner_kind);
-    split.tail_ranges = {inner};
-    split.tail_index = outer == 0 ? inner : g.binary(Op::Add, inner, g.index(outer * amount));
-    if (outer == 0) {
-      split.main_ranges.swap(split.tail_ranges);
-      std::swap(split.main_index, split.tail_index);
-    }
-  }
-  return split;
-}
-
-Id at(Graph& g, Id root, Id range, Id index) {
-  const std::pair<Id, Id> map[] = {{range, index}};
-  return substitute(g, root, map);
-}
-
-void split_output(Kernel& kernel, Id range, const Split& split) {
-  Graph& g = kernel.graph;
-  OpenRanges open(g);
-  std::vector<Id> stores;
-  for (Id store : g.sources(kernel.sink)) {
-    if (!open.depends(store, range)) {
-      stores.push_back(store);
-      continue;
-    }
-    stores.push_back(at(g, store, range, split.main_index));
-    if (split.tail_index != kNoId) stores.push_back(at(g, store, range, split.tail_index));
-  }
-  kernel.sink = g.add(Op::Sink, DType::Void, stores);
-}
-
-Id split_one_reduce(Graph& g, Id reduce, Id range, const Split& split) {
-  const ReduceParts parts = reduce_parts(g, reduce);
-  const std::vector<Id> values(parts.values.begin(), parts.values.end());
-  const std::vector<Id> ranges(parts.ranges.begin(), parts.ranges.end());
-  const Op op = parts.op;
-  const auto part = [&](Id index, const std::vector<Id>& instead) {
-    std::vector<Id> new_values, new_ranges;
-    for (Id v : values) new_values.push_back(at(g, v, range, index));
-    for (Id r : ranges)
-      if (r != range) new_ranges.push_back(r);
-    new_ranges.insert(new_ranges.end(), instead.begin(), instead.end());
-    return make_reduce(g, op, new_values, new_ranges);
-  };
-  const Id main = part(split.main_index, split.main_ranges);
-  if (split.tail_index == kNoId) return main;
-  return g.binary(op, main, part(split.tail_index, split.tail_ranges));
-}
-
-bool closes(const Graph& g, Id reduce, Id range) {
-  const auto ranges = reduce_parts(g, reduce).ranges;
-  return std::ranges::find(ranges, range) != ranges.end();
-}
-
-// A Reduce over items of a Reduce over other items is one over both.
-Id with_inner_items(Graph& g, Id reduce) {
-  if (!is_group_reduce(g, reduce)) return reduce;
-  const ReduceParts outer = reduce_parts(g, reduce);
-  if (!is_group_reduce(g, outer.values[0])) return reduce;
-  const ReduceParts inner = reduce_parts(g, outer.values[0]);
-  if (inner.op != outer.op) return reduce;
-  const Op op = outer.op;
-  std::vector<Id> ranges(outer.ranges.begin(), outer.ranges.end());
-  ranges.insert(ranges.end(), inner.ranges.begin(), inner.ranges.end());
-  const Id value = inner.values[0];
-  return make_reduce(g, op, {&value, 1}, ranges);
-}
-
-// Every Reduce that closes the range becomes what `change` makes of it.
-template <class Change>
-void change_reduces(Kernel& kernel, Id range, Change change) {
-  Graph& g = kernel.graph;
-  Reachable reachable;
-  const std::vector<Id> nodes = reachable.from(g, std::span(&kernel.sink, 1));
-  std::vector<Id> now(kernel.sink + 1, kNoId);
-  std::vector<Id> sources;
-  for (Id id : nodes) {
-    sources.clear();
-    for (Id s : g.sources(id)) sources.push_back(now[s]);
-    const Id rebuilt = g.with_sources(id, sources);
-    const bool changes = g[rebuilt].op == Op::Reduce && closes(g, rebuilt, range);
-    now[id] = changes ? change(rebuilt) : with_inner_items(g, rebuilt);
-  }
-  kernel.sink = now[kernel.sink];
-}
 
 // The work-item's number is the inner part of the index: neighbours work on neighbouring elements.
 struct Spread {
@@ -196,26 +83,6 @@ Id spread_one_reduce(Graph& g, Id reduce, Id range, Id item) {
   return make_reduce(g, op, {&partial, 1}, {&item, 1});
 }
 
-AxisKind inner_kind(const Optimisation& change) {
-  switch (change.kind) {
-    case Kind::Upcast: return AxisKind::Upcast;
-    case Kind::Unroll: return AxisKind::Unroll;
-    case Kind::Vectorize: return AxisKind::Vector;
-    case Kind::Local: return AxisKind::Local;
-    default: return AxisKind::Group;
-  }
-}
-
-// Whether some value runs along both ranges, so that they cannot both be its lanes.
-bool run_together(const Kernel& kernel, OpenRanges& open, Id a, Id b) {
-  Reachable reachable;
-  const uint64_t both = open.bit(a) | open.bit(b);
-  return std::ranges::any_of(reachable.from(kernel.graph, std::span(&kernel.sink, 1)), [&](Id id) {
-    const Op op = kernel.graph[id].op;
-    return op != Op::Sink && (open[id] & both) == both;
-  });
-}
-
 // Bytes that hold one row for each dtype that the work-items reduce together: each gets the same share.
 uint64_t local_bytes(const Kernel& kernel, int64_t items) {
   std::set<DType> dtypes;
@@ -247,72 +114,17 @@ std::string excess(const Kernel& kernel) {
   return {};
 }
 
-void check_split(const Kernel& kernel, const Optimisation& change) {
-  const Graph& g = kernel.graph;
-  const Id range = kernel.axes[change.axis];
-  const AxisKind kind = range_kind(g[range]);
-  const std::string text = to_string({change});
-  require(change.amount >= 1 && change.amount <= range_size(g, range), "[codegen] {}: axis {} has size {}",
-          text, change.axis, range_size(g, range));
-  if (change.kind == Kind::Upcast || change.kind == Kind::Local)
-    require(kind == AxisKind::Loop, "[codegen] {}: axis {} is no output loop", text, change.axis);
-  if (change.kind == Kind::Unroll || change.kind == Kind::Group)
-    require(kind == AxisKind::Reduce, "[codegen] {}: axis {} is no reduce loop", text, change.axis);
-  if (change.kind == Kind::Vectorize) {
-    require(kind == AxisKind::Loop || kind == AxisKind::Reduce, "[codegen] {}: axis {} is no loop", text,
-            change.axis);
-    OpenRanges open(g);
-    for (Id axis : kernel.axes)
-      require(range_kind(g[axis]) != AxisKind::Vector || !run_together(kernel, open, axis, range),
-              "[codegen] {}: what runs along the axis has a vector axis already", text);
-  }
-  if (change.kind == Kind::Local || change.kind == Kind::Group)
-    require(kernel.caps->has_local != 0, "[codegen] {}: the device has no groups of work-items",
-            text);
-}
-
-// New numbers are larger than all others, so they are unique.
-uint32_t new_axis(const Kernel& kernel) {
-  uint32_t last = 0;
-  for (Id axis : kernel.axes) last = std::max(last, range_axis(kernel.graph[axis]));
-  return last + 1;
-}
-
-void split(Kernel& kernel, const Optimisation& change) {
-  check_split(kernel, change);
-  Graph& g = kernel.graph;
-  const Id range = kernel.axes[change.axis];
-  const bool output = range_kind(g[range]) == AxisKind::Loop;
-  const Split parts = split_range(g, range, change.amount, inner_kind(change), new_axis(kernel));
-  if (output) split_output(kernel, range, parts);
-  else
-    change_reduces(kernel, range,
-                   [&](Id reduce) { return split_one_reduce(g, reduce, range, parts); });
-  replace(kernel, {});
-}
-
 void spread(Kernel& kernel, const Optimisation& change) {
   check_split(kernel, change);
   Graph& g = kernel.graph;
   const Id range = kernel.axes[change.axis];
-  const Id item = make_range(g, change.amount, new_axis(kernel), inner_kind(change));
+  const Id item = make_range(g, change.amount, new_axis(kernel), change.kind == Kind::Local ? AxisKind::Local : AxisKind::Group);
   if (change.kind == Kind::Local)
     spread_output(kernel, range, item);
   else
-    change_reduces(kernel, range,
+    change_closing(kernel, range,
                    [&](Id reduce) { return spread_one_reduce(g, reduce, range, item); });
   replace(kernel, {});
-}
-
-// Gives the axes the numbers of their places in `order`.
-void renumber(Kernel& kernel, const std::vector<Id>& order) {
-  Graph& g = kernel.graph;
-  std::vector<std::pair<Id, Id>> map;
-  for (uint32_t i = 0; i < order.size(); ++i) {
-    const Id now = make_range(g, range_size(g, order[i]), i, range_kind(g[order[i]]));
-    if (now != order[i]) map.emplace_back(order[i], now);
-  }
-  replace(kernel, map);
 }
 
 void swap_axes(Kernel& kernel, const Optimisation& change) {
@@ -340,9 +152,10 @@ Id outermost_loop(const Kernel& kernel, OpenRanges& open, Id store) {
 void make_global(Kernel& kernel, const Optimisation& change) {
   Graph& g = kernel.graph;
   const Id range = kernel.axes[change.axis];
-  require(range_kind(g[range]) == AxisKind::Loop, "[codegen] {}: axis {} is no output loop",
-          to_string({change}), change.axis);
   OpenRanges open(g);
+  const bool runs = std::ranges::any_of(g.sources(kernel.sink), [&](Id store) { return open.depends(store, range); });
+  require(runs && range_kind(g[range]) == AxisKind::Loop, "[codegen] {}: axis {} is no output loop",
+          to_string({change}), change.axis);
   const std::vector<Id> stores(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end());
   std::vector<Id> loops;
   int64_t groups = 1;
@@ -365,10 +178,12 @@ void make_global(Kernel& kernel, const Optimisation& change) {
 }  // namespace
 
 void apply(Kernel& kernel, const Optimisation& change) {
-  require(change.axis < kernel.axes.size(), "[codegen] {}: the kernel has {} axes", to_string({change}),
-          kernel.axes.size());
+  require(change.kind == Kind::Stage || change.axis < kernel.axes.size(), "[codegen] {}: the kernel has {} axes",
+          to_string({change}), kernel.axes.size());
   check_beside_tensor_core(kernel, change);
   switch (change.kind) {
+    case Kind::Stage: stage(kernel, change); break;
+    case Kind::Accumulate: accumulate(kernel, change); break;
     case Kind::Swap: swap_axes(kernel, change); break;
     case Kind::TensorCore: {
       use_tensor_core(kernel, change);

@@ -1,0 +1,35 @@
+// Parameters that optimisation made unused keep their slots: launches still give their buffers.
+#include "codegen/param_table.h"
+
+#include <algorithm>
+
+#include "codegen/access.h"
+#include "uop/kernel_ast.h"
+
+namespace plugrad::codegen {
+
+std::vector<std::pair<Id, uint32_t>> write_params(const Kernel& kernel, IrWriter& writer) {
+  const Graph& g = kernel.graph;
+  uint32_t count = 0;
+  const auto add = [&](const ParamInfo& info, DType dtype) {
+    ++count;
+    return writer.param({PGR_PARAM_BUFFER, static_cast<uint32_t>(dtype), info.flags | PGR_PARAM_NO_ALIAS,
+                         std::max(kernel.caps->buffer_align_bytes, 1u), static_cast<uint64_t>(info.elem_count), 0, 0});
+  };
+  const auto unused = [&](uint32_t end) {
+    while (count < end) add({.slot = count, .elem_count = 0, .flags = 0}, DType::U8);
+  };
+  std::vector<Id> found = nodes_of(g, kernel.sink, Op::Param);
+  std::ranges::sort(found, {}, [&](Id id) { return param_info(g, id).slot; });
+  std::vector<std::pair<Id, uint32_t>> out;
+  for (Id id : found) {
+    const ParamInfo info = param_info(g, id);
+    unused(info.slot);
+    const uint32_t number = add(info, g[id].dtype);
+    out.emplace_back(id, writer.inst(PGR_OP_PARAM, g[id].dtype, 1, {}, number));
+  }
+  unused(kernel.param_count);
+  return out;
+}
+
+}  // namespace plugrad::codegen

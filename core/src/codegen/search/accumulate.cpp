@@ -1,0 +1,104 @@
+// A reduce loop moves out of its reduction and around output loops. Between its iterations the sums wait in the
+// output, which the accumulators begin with.
+//   before   store %c[%i], (reduce add f(%i, %o, %k), %o, %k)
+//   after    store %c[%i], (reduce add f(%i, %b, %k), %k) + (load %c[%i], 0 < %b, 0)         %b = range block
+// What is done to the finished sum is done in the last iteration.
+#include <algorithm>
+
+#include "base/check.h"
+#include "codegen/access.h"
+#include "codegen/search/changes.h"
+#include "symbolic/symbolic.h"
+#include "uop/facts.h"
+
+namespace plugrad::codegen {
+namespace {
+
+// The Reduces below a store that close the range.
+std::vector<Id> closing(const Graph& g, Id store, Id range) {
+  std::vector<Id> out;
+  for (Id reduce : nodes_of(g, store, Op::Reduce)) {
+    const auto ranges = reduce_parts(g, reduce).ranges;
+    if (std::ranges::find(ranges, range) != ranges.end()) out.push_back(reduce);
+  }
+  return out;
+}
+
+// Why the sum cannot wait where the store writes; empty where it can.
+std::string obstacle(const Kernel& kernel, Id store, const std::vector<Id>& reduces) {
+  const Graph& g = kernel.graph;
+  const Id target = g.sources(store)[0];
+  if (reduces.size() != 1) return "a store needs two reductions over it";
+  if (g[reduces[0]].dtype != g[target].dtype) return "the output is of another dtype than the sum";
+  for (Id load : nodes_of(g, kernel.sink, Op::Load))
+    if (g.sources(load)[0] == target) return "the kernel reads the output";
+  // A reduction around it would take in the part that waits.
+  for (Id other : nodes_of(g, store, Op::Reduce))
+    if (other != reduces[0] && depends_on(g, other, reduces[0])) return "another reduction contains it";
+  return {};
+}
+
+Id without_range(Graph& g, Id reduce, Id range, Id block) {
+  const ReduceParts parts = reduce_parts(g, reduce);
+  const Op op = parts.op;
+  std::vector<Id> values, ranges;
+  for (Id v : parts.values) values.push_back(substitute(g, v, {{range, block}}));
+  for (Id r : parts.ranges)
+    if (r != range) ranges.push_back(r);
+  return make_reduce(g, op, values, ranges);
+}
+
+Id readable(Graph& g, Id param) {
+  ParamInfo info = param_info(g, param);
+  info.flags |= PGR_PARAM_READ;
+  return make_param(g, g[param].dtype, info);
+}
+
+Id accumulating(Graph& g, Id store, Id reduce, Id range, Id block) {
+  const Op op = reduce_parts(g, reduce).op;
+  const DType dtype = g[reduce].dtype;
+  std::vector<Id> sources(g.sources(store).begin(), g.sources(store).end());
+  const Id memory = sources[0], value = sources[2];
+  Id later = g.binary(Op::CmpLt, g.index(0), block);
+  if (sources.size() == 4) later = g.binary(Op::And, later, sources[3]);
+  const Id before = g.add(Op::Load, dtype, {memory, sources[1], later, reduce_identity(g, op, dtype)});
+  const Id sum = g.binary(op, without_range(g, reduce, range, block), before);
+  const Id finished = substitute(g, value, {{reduce, sum}});
+  const Id last = g.binary(Op::CmpEq, block, g.index(range_size(g, range) - 1));
+  sources[2] = finished == sum ? sum : g.where(last, finished, sum);
+  return g.add(Op::Store, DType::Void, sources);
+}
+
+}  // namespace
+
+void accumulate(Kernel& kernel, const Optimisation& change) {
+  Graph& g = kernel.graph;
+  const std::string text = to_string({change});
+  const Id range = kernel.axes[change.axis];
+  const auto outputs = static_cast<int64_t>(
+      std::ranges::count_if(kernel.axes, [&](Id r) { return is_output_axis(range_kind(g[r])); }));
+  require(range_kind(g[range]) == AxisKind::Reduce, "[codegen] {}: axis {} is no reduce loop", text, change.axis);
+  require(change.amount >= 0 && change.amount <= outputs, "[codegen] {}: there are {} output loops", text, outputs);
+  const Id block = make_range(g, range_size(g, range), new_axis(kernel), AxisKind::Block);
+  std::vector<Id> stores;
+  std::vector<std::pair<Id, Id>> targets;
+  for (Id store : std::vector<Id>(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end())) {
+    const std::vector<Id> reduces = closing(g, store, range);
+    if (!reduces.empty()) {
+      const std::string problem = obstacle(kernel, store, reduces);
+      require(problem.empty(), "[codegen] {}: {}", text, problem);
+      targets.emplace_back(g.sources(store)[0], readable(g, g.sources(store)[0]));
+      store = accumulating(g, store, reduces[0], range, block);
+    }
+    stores.push_back(store);
+  }
+  kernel.sink = g.add(Op::Sink, DType::Void, stores);
+  replace(kernel, targets);
+  // Its number is the largest, so it stands last among the output loops.
+  std::vector<Id> order = kernel.axes;
+  const auto end = order.begin() + outputs + 1;
+  std::rotate(order.begin() + change.amount, end - 1, end);
+  renumber(kernel, order);
+}
+
+}  // namespace plugrad::codegen

@@ -1,0 +1,72 @@
+// What the changes share.
+#include "codegen/search/changes.h"
+
+#include <algorithm>
+
+#include "codegen/work_items.h"
+#include "symbolic/symbolic.h"
+#include "uop/facts.h"
+
+namespace plugrad::codegen {
+
+uint32_t new_axis(const Kernel& kernel) {
+  uint32_t last = 0;
+  for (Id axis : kernel.axes) last = std::max(last, range_axis(kernel.graph[axis]));
+  return last + 1;
+}
+
+void renumber(Kernel& kernel, const std::vector<Id>& order) {
+  Graph& g = kernel.graph;
+  std::vector<std::pair<Id, Id>> map;
+  for (uint32_t i = 0; i < order.size(); ++i) {
+    const Id now = make_range(g, range_size(g, order[i]), i, range_kind(g[order[i]]));
+    if (now != order[i]) map.emplace_back(order[i], now);
+  }
+  replace(kernel, map);
+}
+
+Id at(Graph& g, Id root, Id range, Id index) {
+  const std::pair<Id, Id> map[] = {{range, index}};
+  return substitute(g, root, map);
+}
+
+bool closes(const Graph& g, Id node, Id range) {
+  if (g[node].op != Op::Reduce && g[node].op != Op::Filled) return false;
+  const auto sources = g.sources(node);
+  return std::ranges::find(sources, range) != sources.end();
+}
+
+namespace {
+
+// A Reduce over items of a Reduce over other items is one over both.
+Id with_inner_items(Graph& g, Id reduce) {
+  if (!is_group_reduce(g, reduce)) return reduce;
+  const ReduceParts outer = reduce_parts(g, reduce);
+  if (!is_group_reduce(g, outer.values[0])) return reduce;
+  const ReduceParts inner = reduce_parts(g, outer.values[0]);
+  if (inner.op != outer.op) return reduce;
+  const Op op = outer.op;
+  std::vector<Id> ranges(outer.ranges.begin(), outer.ranges.end());
+  ranges.insert(ranges.end(), inner.ranges.begin(), inner.ranges.end());
+  const Id value = inner.values[0];
+  return make_reduce(g, op, {&value, 1}, ranges);
+}
+
+}  // namespace
+
+void change_closing(Kernel& kernel, Id range, const std::function<Id(Id)>& change) {
+  Graph& g = kernel.graph;
+  Reachable reachable;
+  const std::vector<Id> nodes = reachable.from(g, std::span(&kernel.sink, 1));
+  std::vector<Id> now(kernel.sink + 1, kNoId);
+  std::vector<Id> sources;
+  for (Id id : nodes) {
+    sources.clear();
+    for (Id s : g.sources(id)) sources.push_back(now[s]);
+    const Id rebuilt = g.with_sources(id, sources);
+    now[id] = closes(g, rebuilt, range) ? change(rebuilt) : with_inner_items(g, rebuilt);
+  }
+  kernel.sink = now[kernel.sink];
+}
+
+}  // namespace plugrad::codegen

@@ -1,0 +1,217 @@
+// What is loaded of a parameter is copied into scratch, once for all the loops inside that read it again, in the
+// order in which they do.
+//   before   load %b[%k*512 + %j*48 + %v]              inside %i, %j, %k           %v = range 48 vector
+//   after    load (filled s[%x*48*128 + %y*48 + %w] = %b[%y*512 + %x*48 + %w], over %x, %y, %w)[%j*48*128 + %k*48 + %v]
+// The copy takes in all that is computed of the operand alone (a mask, a cast, padding). Loops that move the address
+// together, such as a row and a tap, are one coordinate of the copy: h + r, of extent H + R - 1.
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "base/check.h"
+#include "codegen/access.h"
+#include "codegen/claims.h"
+#include "codegen/search/changes.h"
+#include "codegen/search/tile_coordinates.h"
+#include "symbolic/symbolic.h"
+#include "uop/facts.h"
+#include "uop/scratch.h"
+
+namespace plugrad::codegen {
+namespace {
+
+constexpr int64_t kMostCopies = 16;  // of the copying instruction
+
+bool is_expanded(AxisKind kind) {
+  return kind == AxisKind::Upcast || kind == AxisKind::Unroll || kind == AxisKind::Vector;
+}
+
+bool is_of_slot(const Graph& g, Id load, uint32_t slot) {
+  const Id memory = g.sources(load)[0];
+  return g[memory].op == Op::Param && param_info(g, memory).slot == slot;
+}
+
+// The largest expressions that depend on the parameter and run over the same inner ranges as what is loaded of it.
+std::vector<Id> find_operands(const Kernel& kernel, OpenRanges& open, uint32_t slot, RangeSet inside) {
+  const Graph& g = kernel.graph;
+  Reachable reachable;
+  const std::vector<Id> nodes = reachable.from(g, std::span(&kernel.sink, 1), [&](Id id) { return g[id].op == Op::Filled; });
+  std::vector<uint8_t> plain(g.size()), taken(g.size()), used(g.size());
+  for (Id id : nodes) {
+    const Node& n = g[id];
+    const auto sources = g.sources(n);
+    const auto same = [&](Id s) { return taken[s] != 0 && (open[s] & inside) == (open[id] & inside); };
+    plain[id] = n.op != Op::Reduce && n.op != Op::Filled && std::ranges::all_of(sources, [&](Id s) { return plain[s] != 0; });
+    if (plain[id] == 0 || n.dtype == DType::Index) continue;
+    if (n.op == Op::Load) taken[id] = is_of_slot(g, id, slot) && (open[id] & inside) != 0;
+    else taken[id] = is_alu(n.op) && std::ranges::any_of(sources, same);
+  }
+  std::vector<Id> operands;
+  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
+    const bool storable = g[*it].dtype != DType::Bool && claims_storage(*kernel.caps, g[*it].dtype);
+    const bool copied = taken[*it] != 0 && (used[*it] == 0 || storable);
+    if (copied && used[*it] != 0) operands.push_back(*it);
+    if (!copied)
+      for (Id s : g.sources(*it)) used[s] = 1;
+  }
+  return operands;
+}
+
+// How the copy of one operand is laid out and made.
+class Copy {
+ public:
+  Copy(Kernel& kernel, Id operand, std::vector<Coordinate> coordinates, uint32_t& next_axis)
+      : kernel_(kernel), operand_(operand), coordinates_(std::move(coordinates)), next_axis_(next_axis) {
+    order();
+  }
+
+  /// Loads of it stand for the operand.
+  Id load(uint32_t number) {
+    const DType dtype = g_[operand_].dtype;
+    int64_t count = 1;
+    for (const Coordinate& c : coordinates_) count *= c.extent;
+    array_ = make_array(g_, dtype, {number, PGR_SPACE_PRIVATE, count});
+    value_ = operand_;
+    for (const Coordinate& c : coordinates_)
+      for (const auto& [range, scale] : c.parts)
+        if (range != c.base) value_ = at(g_, value_, range, g_.index(0));
+    write(0, g_.index(0));
+    return g_.add(Op::Load, dtype, {make_filled(g_, stores_, ranges_), place()});
+  }
+
+ private:
+  AxisKind kind(Id range) const { return range_kind(g_[range]); }
+  bool any(const Coordinate& c, AxisKind wanted) const {
+    return std::ranges::any_of(c.parts, [&](const auto& part) { return kind(part.first) == wanted; });
+  }
+  bool is_unrolled(const Coordinate& c) const {
+    return std::ranges::all_of(c.parts, [&](const auto& part) { return is_expanded(kind(part.first)); });
+  }
+
+  // Lanes innermost, or what is consecutive in memory where there are none; then what the tile of registers runs
+  // over; loops outside, in the order in which they run.
+  void order() {
+    const bool has_lanes = std::ranges::any_of(coordinates_, [&](const Coordinate& c) { return any(c, AxisKind::Vector); });
+    const auto rank = [&](const Coordinate& c) {
+      if (any(c, AxisKind::Vector)) return 3;
+      if (!has_lanes && c.is_consecutive) return 2;
+      return is_unrolled(c) ? 1 : 0;
+    };
+    const auto place = [&](const Coordinate& c) { return std::ranges::find(kernel_.axes, c.parts[0].first) - kernel_.axes.begin(); };
+    std::ranges::stable_sort(coordinates_, {}, [&](const Coordinate& c) { return std::pair(rank(c), place(c)); });
+  }
+
+  int64_t stride(size_t coordinate) const {
+    int64_t stride = 1;
+    for (size_t i = coordinate + 1; i < coordinates_.size(); ++i) stride *= coordinates_[i].extent;
+    return stride;
+  }
+
+  // Where the kernel finds the element.
+  Id place() {
+    Id index = g_.index(0);
+    for (size_t i = 0; i < coordinates_.size(); ++i) {
+      Id value = g_.index(coordinates_[i].offset);
+      for (const auto& [range, scale] : coordinates_[i].parts)
+        value = g_.binary(Op::Add, value, g_.binary(Op::Mul, range, g_.index(scale)));
+      index = g_.binary(Op::Add, index, g_.binary(Op::Mul, value, g_.index(stride(i))));
+    }
+    return index;
+  }
+
+  Id new_range(int64_t size, AxisKind kind) {
+    if (size == 1) return g_.index(0);
+    const Id range = make_range(g_, size, next_axis_++, kind);
+    ranges_.push_back(range);
+    return range;
+  }
+
+  // Stores for all values of the coordinates from `i` on; `index` is where those before have led.
+  void write(size_t i, Id index) {
+    if (i == coordinates_.size()) {
+      stores_.push_back(g_.add(Op::Store, DType::Void, {array_, index, value_}));
+      return;
+    }
+    const Coordinate& c = coordinates_[i];
+    const bool is_last = i + 1 == coordinates_.size();
+    if (is_last && c.is_consecutive) return write_lanes(c, index);
+    const bool copies = is_unrolled(c) && copies_ * c.extent <= kMostCopies && !any(c, AxisKind::Vector);
+    if (copies) copies_ *= c.extent;
+    write_at(i, index, new_range(c.extent, copies ? AxisKind::Upcast : AxisKind::Loop));
+  }
+
+  void write_at(size_t i, Id index, Id value) {
+    const Coordinate& c = coordinates_[i];
+    const Id before = value_;
+    value_ = at(g_, value_, c.base, g_.binary(Op::Add, value, g_.index(-c.offset)));
+    write(i + 1, g_.binary(Op::Add, index, g_.binary(Op::Mul, value, g_.index(stride(i)))));
+    value_ = before;
+  }
+
+  // A few vectors at a time, and the rest.
+  void write_lanes(const Coordinate& c, Id index) {
+    const size_t i = coordinates_.size() - 1;
+    const int64_t lanes = std::max(1u, kernel_.caps->vector_lanes[static_cast<size_t>(g_[operand_].dtype)]);
+    const int64_t width = std::min(c.extent, 4 * lanes), rest = c.extent % width;
+    const Id outer = g_.binary(Op::Mul, new_range(c.extent / width, AxisKind::Loop), g_.index(width));
+    write_at(i, index, g_.binary(Op::Add, outer, new_range(width, AxisKind::Vector)));
+    if (rest > 0) write_at(i, index, g_.binary(Op::Add, new_range(rest, AxisKind::Vector), g_.index(c.extent - rest)));
+  }
+
+  Kernel& kernel_;
+  Graph& g_ = kernel_.graph;
+  Id operand_, array_ = kNoId, value_ = kNoId;
+  std::vector<Coordinate> coordinates_;  // outermost first
+  uint32_t& next_axis_;
+  std::vector<Id> stores_, ranges_;
+  int64_t copies_ = 1;
+};
+
+uint64_t scratch_bytes(const Kernel& kernel) {
+  uint64_t bytes = 0;
+  for (Id filled : nodes_of(kernel.graph, kernel.sink, Op::Filled))
+    bytes += static_cast<uint64_t>(array_info(kernel.graph, filled_parts(kernel.graph, filled).array).elem_count) *
+             size_of(kernel.graph[filled].dtype);
+  return bytes;
+}
+
+uint32_t next_number(const Kernel& kernel) {
+  uint32_t number = 0;
+  for (Id array : nodes_of(kernel.graph, kernel.sink, Op::Array))
+    number = std::max(number, array_info(kernel.graph, array).number + 1);
+  return number;
+}
+
+}  // namespace
+
+uint64_t most_scratch_bytes(const pgr_device_caps& caps) {
+  return caps.private_bytes == 0 ? 64 << 10 : 4 * caps.private_bytes;
+}
+
+void stage(Kernel& kernel, const Optimisation& change) {
+  Graph& g = kernel.graph;
+  const std::string text = to_string({change});
+  require(change.amount >= 0 && change.amount <= static_cast<int64_t>(kernel.axes.size()),
+          "[codegen] {}: the kernel has {} axes", text, kernel.axes.size());
+  OpenRanges open(g);
+  RangeSet inside = 0;
+  for (size_t i = 0; i < kernel.axes.size(); ++i) {
+    if (static_cast<int64_t>(i) >= change.amount) inside |= open.bit(kernel.axes[i]);
+    else
+      require(!is_expanded(range_kind(g[kernel.axes[i]])), "[codegen] {}: axis {} is no loop", text, i);
+  }
+  const std::vector<Id> operands = find_operands(kernel, open, change.axis, inside);
+  require(!operands.empty(), "[codegen] {}: nothing that is loaded of parameter {} varies inside there", text, change.axis);
+  uint32_t number = next_number(kernel), axis = new_axis(kernel);
+  std::vector<std::pair<Id, Id>> map;
+  for (Id operand : operands) {
+    std::vector<Id> ranges;
+    for (Id r : open.members(open[operand] & inside)) ranges.push_back(r);
+    map.emplace_back(operand, Copy(kernel, operand, tile_coordinates(kernel, operand, change.axis, ranges), axis).load(number++));
+  }
+  replace(kernel, map);
+  const uint64_t bytes = scratch_bytes(kernel), most = most_scratch_bytes(*kernel.caps);
+  require(bytes <= most, "[codegen] {}: the kernel's arrays need {} bytes, the device has {} for them", text, bytes, most);
+}
+
+}  // namespace plugrad::codegen

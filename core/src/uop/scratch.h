@@ -1,0 +1,45 @@
+// Scratch arrays of a kernel graph, and the values that they hold.
+//
+//   Array                    arg: number, space and element count (below); unique in the kernel by its number
+//   Filled(Store…, Range…)   the array that the stores write, once they have run over every combination of the ranges.
+//                            Closes the ranges, which appear nowhere outside it. Loads take it for a pointer:
+//                            Load(Filled, index). Like a Reduce it is a value: it depends on the open ranges of its
+//                            stores, and is filled again in every iteration of those.
+#pragma once
+
+#include "plugrad/plugin_api/kernel_ir.h"
+#include "uop/graph.h"
+
+namespace plugrad {
+
+struct ArrayInfo {
+  uint32_t number;
+  uint32_t space;  // PGR_SPACE_PRIVATE or PGR_SPACE_LOCAL
+  int64_t elem_count;
+};
+inline Id make_array(Graph& g, DType dtype, const ArrayInfo& info) {
+  const uint64_t arg = static_cast<uint64_t>(info.elem_count) << 24 | uint64_t{info.space & 0xff} << 16 | (info.number & 0xffff);
+  return g.add(Op::Array, dtype, {}, arg);
+}
+inline ArrayInfo array_info(const Graph& g, Id array) {
+  const uint64_t arg = g[array].arg;
+  return {static_cast<uint32_t>(arg & 0xffff), static_cast<uint32_t>(arg >> 16 & 0xff), static_cast<int64_t>(arg >> 24)};
+}
+
+struct FilledParts {
+  Id array;
+  std::span<const Id> stores, ranges;
+};
+inline FilledParts filled_parts(const Graph& g, Id filled) {
+  const auto sources = g.sources(filled);
+  size_t stores = 0;
+  while (stores < sources.size() && g[sources[stores]].op == Op::Store) ++stores;
+  return {g.sources(sources[0])[0], sources.subspan(0, stores), sources.subspan(stores)};
+}
+inline Id make_filled(Graph& g, std::span<const Id> stores, std::span<const Id> ranges) {
+  std::vector<Id> sources(stores.begin(), stores.end());
+  sources.insert(sources.end(), ranges.begin(), ranges.end());
+  return g.add(Op::Filled, g[g.sources(stores[0])[0]].dtype, sources);
+}
+
+}  // namespace plugrad
