@@ -174,6 +174,7 @@ class Lineariser {
 
   // Emits everything that the roots need and that depends on none of the ranges `not_open`.
   void emit_level(std::span<const Id> roots, RangeSet not_open) {
+    emit_arrays(roots, not_open);
     std::map<uint32_t, Nodes> phases;  // by how many reductions must come first
     for (Id id : needed(roots)) {
       if (value_[id] == kNone && (open_[id] & not_open) == 0 && ready_here(id)) phases[phase(id)].push_back(id);
@@ -182,12 +183,19 @@ class Lineariser {
       Nodes reduces;
       for (Id id : nodes)
         if (graph_[id].op == Op::Reduce) reduces.push_back(id);
-      for (Id id : nodes)
-        if (graph_[id].op == Op::Filled) emit_filled(id);
       emit_reduces(reduces);
       for (Id id : nodes)
         if (value_[id] == kNone) emit(id);
     }
+  }
+
+  // Arrays are filled as far out as they can be, whatever loops those who read them stand in.
+  void emit_arrays(std::span<const Id> roots, RangeSet not_open) {
+    Nodes arrays;
+    for (Id id : reachable_.from(graph_, roots, [&](Id node) { return value_[node] != kNone; }))
+      if (graph_[id].op == Op::Filled && value_[id] == kNone) arrays.push_back(id);
+    for (Id id : arrays)
+      if ((open_[id] & not_open) == 0 && ready_here(id)) emit_filled(id);
   }
 
   // Nodes that must have values for the roots to have them; what has loops of its own is not entered.

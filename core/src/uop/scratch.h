@@ -1,6 +1,6 @@
 // Scratch arrays of a kernel graph, and the values that they hold.
 //
-//   Array                    arg: number, space and element count (below); unique in the kernel by its number
+//   Array                    list: number, space, element count; unique in the kernel by its number
 //   Filled(Store…, Range…)   the array that the stores write, once they have run over every combination of the ranges.
 //                            Closes the ranges, which appear nowhere outside it. Loads take it for a pointer:
 //                            Load(Filled, index). Like a Reduce it is a value: it depends on the open ranges of its
@@ -18,12 +18,11 @@ struct ArrayInfo {
   int64_t elem_count;
 };
 inline Id make_array(Graph& g, DType dtype, const ArrayInfo& info) {
-  const uint64_t arg = static_cast<uint64_t>(info.elem_count) << 24 | uint64_t{info.space & 0xff} << 16 | (info.number & 0xffff);
-  return g.add(Op::Array, dtype, {}, arg);
+  return g.add(Op::Array, dtype, {}, g.list({static_cast<int64_t>(info.number), static_cast<int64_t>(info.space), info.elem_count}));
 }
 inline ArrayInfo array_info(const Graph& g, Id array) {
-  const uint64_t arg = g[array].arg;
-  return {static_cast<uint32_t>(arg & 0xffff), static_cast<uint32_t>(arg >> 16 & 0xff), static_cast<int64_t>(arg >> 24)};
+  const auto list = g.arg_list(array);
+  return {static_cast<uint32_t>(list[0]), static_cast<uint32_t>(list[1]), list[2]};
 }
 
 struct FilledParts {
