@@ -163,6 +163,10 @@ TEST(Optimisations, any_legal_list_gives_the_same_numbers_and_is_reported) {
   const Floats expected = matmul_loops(a, b, 24, 48, 10);
   for (const char* text : {"upcast(0, 5)", "vectorize(1, 48)", "vectorize(1, 20) upcast(0, 7)", "unroll(2, 3)",
                            "vectorize(2, 4)", "vectorize(2, 10) upcast(0, 2) upcast(1, 3)", "swap(0, 1) vectorize(0, 16)",
+                           "block(1, 20) block(2, 4)", "block(2, 3) accumulate(2, 0)", "block(2, 4) accumulate(2, 1) stage(2, 2)",
+                           "stage(1, 0) stage(2, 1)", "upcast(0, 5) vectorize(1, 16) swap(0, 1) stage(2, 1) thread(0, 0)",
+                           "upcast(0, 7) vectorize(1, 20) unroll(2, 3) block(2, 2) accumulate(2, 0) stage(2, 1) block(1, 2) stage(1, 2)",
+                           "vectorize(1, 16) stage(1, 0) upcast(2, 4) stage(2, 0) vectorize(5, 8)",
                            "thread(0, 0) thread(1, 0)", "upcast(0, 5) thread(0, 0)", "thread(1, 0) vectorize(0, 4)"}) {
     const auto list = codegen::parse_optimisations(text);
     const auto code = build(matmul(24, 48, 10), {.apply = &list});
@@ -170,6 +174,44 @@ TEST(Optimisations, any_legal_list_gives_the_same_numbers_and_is_reported) {
     run(code, {&c, &a, &b});
     EXPECT_EQ(c, expected) << text;
     EXPECT_EQ(codegen::to_string(code.optimisations), text);
+  }
+}
+
+TEST(Optimisations, a_window_is_staged_once_for_all_its_taps) {
+  const ConvShape s{3, 2, 9, 11, 4, 3};
+  Floats in = small_integers(s.n * s.c * s.h * s.w, 3), w = small_integers(s.o * s.c * s.k * s.k, 4);
+  const Floats expected = conv_loops(in, w, s);
+  for (const char* text : {"stage(1, 0)", "stage(1, 1) stage(2, 0)", "upcast(3, 3) vectorize(1, 4) stage(1, 1) stage(2, 0)",
+                           "block(4, 1) accumulate(4, 1) stage(1, 2)", "upcast(0, 2) stage(1, 0) thread(1, 0)"}) {
+    const auto list = codegen::parse_optimisations(text);
+    const auto code = build(conv2d(s), {.apply = &list});
+    Floats out(expected.size());
+    run(code, {&out, &in, &w});
+    EXPECT_EQ(out, expected) << text;
+  }
+  // The whole image of a channel: 9 rows of 11 and no copy for each tap.
+  const auto list = codegen::parse_optimisations("stage(1, 2)");
+  const auto code = build(conv2d(s), {.apply = &list});
+  const sdk::IrView ir = sdk::decode_ir(code.ir);
+  uint64_t largest = 0;
+  for (const pgr_ir_array& array : ir.arrays()) largest = std::max(largest, array.elem_count);
+  EXPECT_EQ(largest, static_cast<uint64_t>(s.c * s.h * s.w));
+}
+
+TEST(Optimisations, what_is_done_to_a_blocked_sum_is_done_once) {
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id k = make_range(g, 23, 1, AxisKind::Reduce), i = make_range(g, 6, 0, AxisKind::Loop);
+  const Id sum = reduce(g, Op::Add, load(g, param(g, 1, 6 * 23, false), affine(g, i, 23, k)), {k});
+  store(ast, param(g, 0, 6, true), i, g.binary(Op::Mul, g.binary(Op::Add, sum, g.constant(DType::F32, 1.0)), g.constant(DType::F32, 2.0)));
+  const auto by_row = codegen::parse_optimisations("block(1, 5) accumulate(1, 0)");
+  const auto code = build(ast, {.apply = &by_row});
+  Floats in = small_integers(6 * 23, 5), out(6, -9);
+  run(code, {&out, &in});
+  for (int64_t row = 0; row < 6; ++row) {
+    float expected = 1;
+    for (int64_t at = 0; at < 23; ++at) expected += in[row * 23 + at];
+    EXPECT_EQ(out[row], 2 * expected) << row;
   }
 }
 
@@ -189,6 +231,11 @@ TEST(Optimisations, an_illegal_change_names_itself_and_the_axis) {
   EXPECT_THAT(message("unroll(0, 2)"), testing::HasSubstr("axis 0 is no reduce loop"));
   EXPECT_THAT(message("vectorize(0, 4) vectorize(1, 4)"), testing::HasSubstr("what runs along the axis has a vector axis already"));
   EXPECT_THAT(message("swap(0, 2)"), testing::HasSubstr("cannot change places"));
+  EXPECT_THAT(message("stage(0, 1)"), testing::HasSubstr("stage(0, 1): nothing that is loaded of parameter 0"));
+  EXPECT_THAT(message("stage(1, 9)"), testing::HasSubstr("the kernel has 3 axes"));
+  EXPECT_THAT(message("accumulate(0, 0)"), testing::HasSubstr("axis 0 is no reduce loop"));
+  EXPECT_THAT(message("accumulate(2, 3)"), testing::HasSubstr("there are 2 output loops"));
+  EXPECT_THAT(message("block(1, 49)"), testing::HasSubstr("axis 1 has size 48"));
   EXPECT_THAT(message("upcats(0, 2)"), testing::HasSubstr("unknown optimisation \"upcats\""));
 }
 

@@ -190,6 +190,8 @@ struct Expander {
       std::vector<Id> expanded;
       for (Id r : open.members(open[store]))
         if (g[r].op == Op::Range && is_expanded(range_kind(g[r]))) expanded.push_back(r);
+      // Vectors run fastest: what is repeated to all their lanes is then needed in one place.
+      std::ranges::stable_partition(expanded, [&](Id r) { return range_kind(g[r]) != AxisKind::Vector; });
       for (const Map& map : combinations(g, expanded, widest))
         out.push_back(map.empty() ? store : simplified(substitute(g, store, map)));
     }

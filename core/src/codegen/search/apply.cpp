@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/check.h"
 #include "codegen/access.h"
@@ -147,6 +148,13 @@ Id outermost_loop(const Kernel& kernel, OpenRanges& open, Id store) {
   return kNoId;
 }
 
+// Whether the store would fill an array in every iteration of the loop that it fills once.
+bool copies_again(const Kernel& kernel, OpenRanges& open, Id store, Id loop) {
+  if (loop == kNoId) return false;
+  const std::vector<Id> arrays = nodes_of(kernel.graph, store, Op::Filled);
+  return std::ranges::any_of(arrays, [&](Id filled) { return !open.depends(filled, loop); });
+}
+
 // The axis becomes a group id. A store that does not depend on it (a rest, a border) gives its own outermost loop to
 // the same groups; one without a loop runs in the first group.
 void make_global(Kernel& kernel, const Optimisation& change) {
@@ -158,14 +166,25 @@ void make_global(Kernel& kernel, const Optimisation& change) {
           to_string({change}), change.axis);
   const std::vector<Id> stores(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end());
   std::vector<Id> loops;
-  int64_t groups = 1;
+  std::vector<bool> own;  // a group of its own, behind the others
+  int64_t groups = 1, alone = 0;
   for (Id store : stores) {
     loops.push_back(open.depends(store, range) ? range : outermost_loop(kernel, open, store));
+    own.push_back(!open.depends(store, range) && copies_again(kernel, open, store, loops.back()));
+    if (own.back()) {
+      ++alone;
+      continue;
+    }
     if (loops.back() != kNoId) groups = std::max(groups, range_size(g, loops.back()));
   }
+  int64_t number = std::exchange(groups, groups + alone);
   const Id global = make_range(g, groups, range_axis(g[range]), AxisKind::Global);
   std::vector<Id> changed;
   for (size_t i = 0; i < stores.size(); ++i) {
+    if (own[i]) {
+      changed.push_back(with_gate(g, stores[i], g.binary(Op::CmpEq, global, g.index(number++))));
+      continue;
+    }
     const int64_t size = loops[i] == kNoId ? 1 : range_size(g, loops[i]);
     Id store = loops[i] == kNoId ? stores[i] : at(g, stores[i], loops[i], global);
     if (size < groups) store = with_gate(g, store, g.binary(Op::CmpLt, global, g.index(size)));

@@ -7,6 +7,7 @@
 
 #include "codegen/search/apply.h"
 #include "codegen/search/rows.h"
+#include "codegen/search/stage_heuristic.h"
 #include "codegen/search/tile_search.h"
 
 namespace plugrad::codegen {
@@ -136,13 +137,13 @@ struct Threading {
   }
 };
 
-// The outermost output loops become group ids until there are enough groups for every thread.
-void add_threads(Kernel& kernel, const Threading& work) {
+// The outermost output loops, `most` at most, become group ids until there are enough groups for every thread.
+void add_threads(Kernel& kernel, const Threading& work, size_t most) {
   const double iterations = work.iterations;
   if (iterations < kParallelWork || kernel.caps->threads < 2) return;
   const double enough = 8.0 * kernel.caps->threads;
   double groups = 1;
-  for (size_t axis = 0, used = 0; axis < kernel.axes.size() && used < 3 && groups < enough; ++axis) {
+  for (size_t axis = 0, used = 0; axis < kernel.axes.size() && used < std::min<size_t>(most, 3) && groups < enough; ++axis) {
     if (kind_of(kernel, axis) != AxisKind::Loop) continue;
     if (!work.allows(range_axis(kernel.graph[kernel.axes[axis]]))) continue;
     groups *= static_cast<double>(size_of_axis(kernel, axis));
@@ -172,7 +173,8 @@ void apply_heuristic(Kernel& kernel) {
   Decisions decisions;
   for (Kernel& part : parts) decide(part, decisions);
   apply_decisions(kernel, decisions);
-  add_threads(kernel, work);
+  // Staging gives the axes other numbers than those of the rows.
+  add_threads(kernel, work, work.rows.empty() ? stage_operands(kernel) : SIZE_MAX);
 }
 
 }  // namespace plugrad::codegen
