@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "kernels.h"
 #include "plugrad/error.h"
@@ -165,7 +166,7 @@ TEST(Optimisations, any_legal_list_gives_the_same_numbers_and_is_reported) {
                            "vectorize(2, 4)", "vectorize(2, 10) upcast(0, 2) upcast(1, 3)", "swap(0, 1) vectorize(0, 16)",
                            "block(1, 20) block(2, 4)", "block(2, 3) accumulate(2, 0)", "block(2, 4) accumulate(2, 1) stage(2, 2)",
                            "stage(1, 0) stage(2, 1)", "upcast(0, 5) vectorize(1, 16) swap(0, 1) stage(2, 1) thread(0, 0)",
-                           "upcast(0, 7) vectorize(1, 20) unroll(2, 3) block(2, 2) accumulate(2, 0) stage(2, 1) block(1, 2) stage(1, 2)",
+                           "upcast(0, 7) vectorize(1, 20) unroll(2, 2) block(2, 2) accumulate(2, 0) stage(2, 1) block(1, 2) stage(1, 2)",
                            "vectorize(1, 16) stage(1, 0) upcast(2, 4) stage(2, 0) vectorize(5, 8)",
                            "thread(0, 0) thread(1, 0)", "upcast(0, 5) thread(0, 0)", "thread(1, 0) vectorize(0, 4)"}) {
     const auto list = codegen::parse_optimisations(text);
@@ -175,6 +176,39 @@ TEST(Optimisations, any_legal_list_gives_the_same_numbers_and_is_reported) {
     EXPECT_EQ(c, expected) << text;
     EXPECT_EQ(codegen::to_string(code.optimisations), text);
   }
+}
+
+TEST(Optimisations, the_page_s_lists_give_the_same_numbers) {
+  std::ifstream page(PLUGRAD_OPTIMISATIONS_PAGE);
+  Floats a = small_integers(256 * 512, 1), b = small_integers(512 * 100, 2);
+  const Floats expected = matmul_loops(a, b, 256, 100, 512);
+  pgr_device_caps caps = small_cpu(16);
+  caps.private_bytes = 512 << 10;
+  int lists = 0;
+  for (std::string line; std::getline(page, line);) {
+    if (!line.starts_with("    ")) continue;
+    const auto list = codegen::parse_optimisations(line);
+    const Ast ast = matmul(256, 100, 512);
+    const auto code = generate(ast.graph, ast.sink, caps, {.apply = &list});
+    Floats c(expected.size());
+    run(code, {&c, &a, &b});
+    EXPECT_EQ(c, expected) << line;
+    ++lists;
+  }
+  EXPECT_EQ(lists, 2);
+}
+
+TEST(Optimisations, the_lanes_operand_of_a_large_product_is_staged_and_only_its_loop_runs_in_parallel) {
+  pgr_device_caps caps = small_cpu(16);
+  caps.vector_registers = 32;
+  caps.private_bytes = 512 << 10;
+  const Ast large = matmul(512, 500, 64), small = matmul(64, 64, 64);
+  const auto code = generate(large.graph, large.sink, caps, {});
+  EXPECT_THAT(codegen::to_string(code.optimisations), testing::HasSubstr("swap(0, 1) stage(2, 1) thread(0, 0)"));
+  EXPECT_THAT(codegen::to_string(generate(small.graph, small.sink, caps, {}).optimisations), testing::Not(testing::HasSubstr("stage")));
+  Floats a = small_integers(512 * 64, 1), b = small_integers(64 * 500, 2), c(512 * 500);
+  run(code, {&c, &a, &b});
+  EXPECT_EQ(c, matmul_loops(a, b, 512, 500, 64));
 }
 
 TEST(Optimisations, a_window_is_staged_once_for_all_its_taps) {

@@ -31,20 +31,23 @@ bool is_of_slot(const Graph& g, Id load, uint32_t slot) {
   return g[memory].op == Op::Param && param_info(g, memory).slot == slot;
 }
 
-// The largest expressions that depend on the parameter and run over the same inner ranges as what is loaded of it.
+// The largest expressions with loads of the parameter in which all that is loaded runs over the same inner ranges.
 std::vector<Id> find_operands(const Kernel& kernel, OpenRanges& open, uint32_t slot, RangeSet inside) {
   const Graph& g = kernel.graph;
   Reachable reachable;
   const std::vector<Id> nodes = reachable.from(g, std::span(&kernel.sink, 1), [&](Id id) { return g[id].op == Op::Filled; });
-  std::vector<uint8_t> plain(g.size()), taken(g.size()), used(g.size());
+  // What is loaded below a node: nothing, of other parameters, of the slot, or over ranges of its own.
+  constexpr uint8_t kNothing = 0, kLoads = 1, kSlot = 2, kOther = 3;
+  std::vector<uint8_t> below(g.size()), taken(g.size()), used(g.size());
   for (Id id : nodes) {
     const Node& n = g[id];
-    const auto sources = g.sources(n);
-    const auto same = [&](Id s) { return taken[s] != 0 && (open[s] & inside) == (open[id] & inside); };
-    plain[id] = n.op != Op::Reduce && n.op != Op::Filled && std::ranges::all_of(sources, [&](Id s) { return plain[s] != 0; });
-    if (plain[id] == 0 || n.dtype == DType::Index) continue;
-    if (n.op == Op::Load) taken[id] = is_of_slot(g, id, slot) && (open[id] & inside) != 0;
-    else taken[id] = is_alu(n.op) && std::ranges::any_of(sources, same);
+    if (n.op == Op::Reduce || n.op == Op::Filled) below[id] = kOther;
+    for (Id s : g.sources(n)) {
+      const bool even = below[s] == kNothing || (open[s] & inside) == (open[id] & inside);
+      below[id] = std::max(below[id], even ? below[s] : kOther);
+    }
+    if (n.op == Op::Load && below[id] != kOther) below[id] = is_of_slot(g, id, slot) ? kSlot : std::max(below[id], kLoads);
+    taken[id] = below[id] == kSlot && n.dtype != DType::Index && (open[id] & inside) != 0 && (n.op == Op::Load || is_alu(n.op));
   }
   std::vector<Id> operands;
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
