@@ -23,7 +23,7 @@ using List = std::vector<Optimisation>;
 using Kind = Optimisation::Kind;
 using Memory = std::vector<std::vector<std::byte>>;
 
-constexpr int kKinds = 10;
+constexpr uint64_t kKinds = 10;  // all but tensor cores
 
 pgr_device_caps with_local(uint32_t lanes) {
   pgr_device_caps caps = small_cpu(lanes);
@@ -95,7 +95,8 @@ class Lists {
 
   Optimisation change() {
     static constexpr int64_t amounts[] = {1, 2, 2, 3, 4, 4, 5, 7, 8, 16, 35};
-    const auto kind = static_cast<Kind>(pick(kKinds));
+    const uint64_t number = pick(kKinds);
+    const auto kind = static_cast<Kind>(number < static_cast<uint64_t>(Kind::TensorCore) ? number : number + 1);
     if (kind == Kind::Stage) return {kind, static_cast<uint32_t>(pick(4)), static_cast<int64_t>(pick(5))};
     const bool place = kind == Kind::Swap || kind == Kind::Thread || kind == Kind::Accumulate;
     return {kind, static_cast<uint32_t>(pick(5)),
