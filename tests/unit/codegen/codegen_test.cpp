@@ -167,7 +167,7 @@ TEST(Optimisations, any_legal_list_gives_the_same_numbers_and_is_reported) {
                            "block(1, 20) block(2, 4)", "block(2, 3) accumulate(2, 0)", "block(2, 4) accumulate(2, 1) stage(2, 2)",
                            "stage(1, 0) stage(2, 1)", "upcast(0, 5) vectorize(1, 16) swap(0, 1) stage(2, 1) thread(0, 0)",
                            "upcast(0, 7) vectorize(1, 20) unroll(2, 2) block(2, 2) accumulate(2, 0) stage(2, 1) block(1, 2) stage(1, 2)",
-                           "vectorize(1, 16) stage(1, 0) upcast(2, 4) stage(2, 0) vectorize(5, 8)",
+                           "vectorize(1, 16) stage(1, 0) upcast(2, 4) stage(2, 0)",
                            "thread(0, 0) thread(1, 0)", "upcast(0, 5) thread(0, 0)", "thread(1, 0) vectorize(0, 4)"}) {
     const auto list = codegen::parse_optimisations(text);
     const auto code = build(matmul(24, 48, 10), {.apply = &list});

@@ -8,6 +8,7 @@
 // are combined in order into one accumulator.
 #include <algorithm>
 #include <bit>
+#include <functional>
 
 #include "base/check.h"
 #include "codegen/access.h"
@@ -173,23 +174,22 @@ struct Expander {
     kernel.sink = now[kernel.sink];
   }
 
-  // An array's stores run over its ranges only, so those that the surroundings expand are never among them.
+  // An array's stores are expanded along its own ranges only: what the surroundings expand makes another array.
   Id filled(Id id) {
     const FilledParts parts = filled_parts(g, id);
-    std::vector<Id> loops;
-    for (Id r : parts.ranges)
-      if (!is_expanded(range_kind(g[r]))) loops.push_back(r);
-    return make_filled(g, expanded_stores(parts.stores), loops);
+    std::vector<Id> loops, own;
+    for (Id r : parts.ranges) (is_expanded(range_kind(g[r])) ? own : loops).push_back(r);
+    return make_filled(g, expanded_stores(parts.stores, [&](Id r) { return std::ranges::find(own, r) != own.end(); }), loops);
   }
 
-  std::vector<Id> expanded_stores(std::span<const Id> stores) {
+  std::vector<Id> expanded_stores(std::span<const Id> stores, const std::function<bool(Id)>& expands) {
     OpenRanges open(g);
     std::vector<Id> out;
     const std::vector<Id> before(stores.begin(), stores.end());
     for (Id store : before) {
       std::vector<Id> expanded;
       for (Id r : open.members(open[store]))
-        if (g[r].op == Op::Range && is_expanded(range_kind(g[r]))) expanded.push_back(r);
+        if (expands(r)) expanded.push_back(r);
       // Vectors run fastest: what is repeated to all their lanes is then needed in one place.
       std::ranges::stable_partition(expanded, [&](Id r) { return range_kind(g[r]) != AxisKind::Vector; });
       for (const Map& map : combinations(g, expanded, widest))
@@ -198,7 +198,10 @@ struct Expander {
     return out;
   }
 
-  void stores() { kernel.sink = g.add(Op::Sink, DType::Void, expanded_stores(g.sources(kernel.sink))); }
+  void stores() {
+    const auto expands = [&](Id r) { return g[r].op == Op::Range && is_expanded(range_kind(g[r])); };
+    kernel.sink = g.add(Op::Sink, DType::Void, expanded_stores(g.sources(kernel.sink), expands));
+  }
 };
 
 }  // namespace

@@ -129,9 +129,8 @@ void check_split(const Kernel& kernel, const Optimisation& change) {
     require(kind == AxisKind::Loop || kind == AxisKind::Reduce, "[codegen] {}: axis {} is no loop", text, change.axis);
   if (change.kind == Kind::Upcast || change.kind == Kind::Local)
     require(kind == AxisKind::Loop, "[codegen] {}: axis {} is no output loop", text, change.axis);
-  if (change.kind == Kind::Local)
-    require(!std::ranges::any_of(nodes_of(g, kernel.sink, Op::Filled), [&](Id filled) { return closes(g, filled, range); }),
-            "[codegen] {}: axis {} fills an array", text, change.axis);
+  if (change.kind == Kind::Local || change.kind == Kind::Group)
+    require(nodes_of(g, kernel.sink, Op::Filled).empty(), "[codegen] {}: not behind a stage", text);
   if (change.kind == Kind::Unroll || change.kind == Kind::Group)
     require(kind == AxisKind::Reduce, "[codegen] {}: axis {} is no reduce loop", text, change.axis);
   if (change.kind == Kind::Vectorize) {

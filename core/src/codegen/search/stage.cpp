@@ -13,6 +13,7 @@
 #include "codegen/claims.h"
 #include "codegen/search/changes.h"
 #include "codegen/search/tile_coordinates.h"
+#include "codegen/work_items.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
 #include "uop/scratch.h"
@@ -36,12 +37,14 @@ std::vector<Id> find_operands(const Kernel& kernel, OpenRanges& open, uint32_t s
   const Graph& g = kernel.graph;
   Reachable reachable;
   const std::vector<Id> nodes = reachable.from(g, std::span(&kernel.sink, 1), [&](Id id) { return g[id].op == Op::Filled; });
-  // What is loaded below a node: nothing, of other parameters, of the slot, or over ranges of its own.
+  std::vector<bool> written(g.size());
+  for (Id store : g.sources(kernel.sink)) written[g.sources(store)[0]] = true;
+  // What is loaded below a node: nothing, of other parameters, of the slot; or over other ranges, or what changes.
   constexpr uint8_t kNothing = 0, kLoads = 1, kSlot = 2, kOther = 3;
   std::vector<uint8_t> below(g.size()), taken(g.size()), used(g.size());
   for (Id id : nodes) {
     const Node& n = g[id];
-    if (n.op == Op::Reduce || n.op == Op::Filled) below[id] = kOther;
+    if (n.op == Op::Reduce || n.op == Op::Filled || (n.op == Op::Load && written[g.sources(n)[0]])) below[id] = kOther;
     for (Id s : g.sources(n)) {
       const bool even = below[s] == kNothing || (open[s] & inside) == (open[id] & inside);
       below[id] = std::max(below[id], even ? below[s] : kOther);
@@ -196,6 +199,9 @@ void stage(Kernel& kernel, const Optimisation& change) {
   const std::string text = to_string({change});
   require(change.amount >= 0 && change.amount <= static_cast<int64_t>(kernel.axes.size()),
           "[codegen] {}: the kernel has {} axes", text, kernel.axes.size());
+  // Private arrays would be filled by every work-item for itself.
+  require(std::ranges::none_of(kernel.axes, [&](Id r) { return is_item_axis(range_kind(g[r])); }),
+          "[codegen] {}: the kernel has work-items", text);
   OpenRanges open(g);
   RangeSet inside = 0;
   for (size_t i = 0; i < kernel.axes.size(); ++i) {
@@ -209,7 +215,11 @@ void stage(Kernel& kernel, const Optimisation& change) {
   std::vector<std::pair<Id, Id>> map;
   for (Id operand : operands) {
     std::vector<Id> ranges;
-    for (Id r : open.members(open[operand] & inside)) ranges.push_back(r);
+    for (Id r : open.members(open[operand] & inside)) {
+      ranges.push_back(r);
+      const AxisKind kind = range_kind(g[r]);  // such an axis may run past the end of what it counts
+      require(kind != AxisKind::Global, "[codegen] {}: an axis inside runs in parallel", text);
+    }
     map.emplace_back(operand, Copy(kernel, operand, tile_coordinates(kernel, operand, change.axis, ranges), axis).load(number++));
   }
   replace(kernel, map);
