@@ -313,7 +313,9 @@ class Lineariser {
     const FilledParts parts = filled_parts(graph_, filled);
     const DType dtype = graph_[filled].dtype;
     const ArrayInfo info = array_info(graph_, parts.array);
-    const uint32_t array = writer_.array({info.space, static_cast<uint32_t>(dtype), kScratchAlign, 1, static_cast<uint64_t>(info.elem_count)});
+    const auto count = static_cast<uint64_t>(info.elem_count);
+    const uint32_t array =
+        writer_.array({info.space, static_cast<uint32_t>(dtype), kScratchAlign, 1, count});
     const size_t scope = begin_scope();
     const uint32_t pointer = writer_.inst(PGR_OP_ARRAY, dtype, 1, {}, array);
     define(parts.array, pointer);

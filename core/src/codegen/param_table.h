@@ -9,7 +9,8 @@
 
 namespace plugrad::codegen {
 
-/// Writes the table and an instruction for each Param of the graph; returns those with their instructions.
+/// Writes the table and an instruction for each Param of the graph; returns those with their
+/// instructions.
 std::vector<std::pair<Id, uint32_t>> write_params(const Kernel& kernel, IrWriter& writer);
 
 }  // namespace plugrad::codegen

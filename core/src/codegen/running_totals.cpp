@@ -5,7 +5,8 @@
 
 namespace plugrad::codegen {
 
-RunningTotals::RunningTotals(const Graph& g, Id sink, Lanes& lanes) : begin_(g.size(), kNoId), sum_(g.size(), kNoId) {
+RunningTotals::RunningTotals(const Graph& g, Id sink, Lanes& lanes)
+    : begin_(g.size(), kNoId), sum_(g.size(), kNoId) {
   Reachable reachable;
   const std::vector<Id>& nodes = reachable.from(g, std::span(&sink, 1));
   std::vector<uint32_t> uses(g.size());

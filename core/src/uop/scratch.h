@@ -1,10 +1,12 @@
 // Scratch arrays of a kernel graph, and the values that they hold.
 //
 //   Array                    list: number, space, element count; unique in the kernel by its number
-//   Filled(Store…, Range…)   the array that the stores write, once they have run over every combination of the ranges.
-//                            Closes the ranges, which appear nowhere outside it. Loads take it for a pointer:
-//                            Load(Filled, index). Like a Reduce it is a value: it depends on the open ranges of its
-//                            stores, and is filled again in every iteration of those.
+//   Filled(Store…, Range…)   the array that the stores write, once they have run over every
+//   combination of the ranges.
+//                            Closes the ranges, which appear nowhere outside it. Loads take it for
+//                            a pointer: Load(Filled, index). Like a Reduce it is a value: it
+//                            depends on the open ranges of its stores, and is filled again in every
+//                            iteration of those.
 #pragma once
 
 #include "plugrad/plugin_api/kernel_ir.h"
@@ -18,7 +20,9 @@ struct ArrayInfo {
   int64_t elem_count;
 };
 inline Id make_array(Graph& g, DType dtype, const ArrayInfo& info) {
-  return g.add(Op::Array, dtype, {}, g.list({static_cast<int64_t>(info.number), static_cast<int64_t>(info.space), info.elem_count}));
+  return g.add(Op::Array, dtype, {},
+               g.list({static_cast<int64_t>(info.number), static_cast<int64_t>(info.space),
+                       info.elem_count}));
 }
 inline ArrayInfo array_info(const Graph& g, Id array) {
   const auto list = g.arg_list(array);

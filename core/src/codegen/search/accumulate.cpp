@@ -1,7 +1,8 @@
-// A reduce loop moves out of its reduction and around output loops. Between its iterations the sums wait in the
-// output, which the accumulators begin with.
+// A reduce loop moves out of its reduction and around output loops. Between its iterations the sums
+// wait in the output, which the accumulators begin with.
 //   before   store %c[%i], (reduce add f(%i, %o, %k), %o, %k)
-//   after    store %c[%i], (reduce add f(%i, %b, %k), %k) + (load %c[%i], 0 < %b, 0)         %b = range block
+//   after    store %c[%i], (reduce add f(%i, %b, %k), %k) + (load %c[%i], 0 < %b, 0)         %b =
+//   range block
 // What is done to the finished sum is done in the last iteration.
 #include <algorithm>
 
@@ -34,7 +35,8 @@ std::string obstacle(const Kernel& kernel, Id store, const std::vector<Id>& redu
     if (g.sources(load)[0] == target) return "the kernel reads the output";
   // A reduction around it would take in the part that waits.
   for (Id other : nodes_of(g, store, Op::Reduce))
-    if (other != reduces[0] && depends_on(g, other, reduces[0])) return "another reduction contains it";
+    if (other != reduces[0] && depends_on(g, other, reduces[0]))
+      return "another reduction contains it";
   return {};
 }
 
@@ -61,7 +63,8 @@ Id accumulating(Graph& g, Id store, Id reduce, Id range, Id block) {
   const Id memory = sources[0], value = sources[2];
   Id later = g.binary(Op::CmpLt, g.index(0), block);
   if (sources.size() == 4) later = g.binary(Op::And, later, sources[3]);
-  const Id before = g.add(Op::Load, dtype, {memory, sources[1], later, reduce_identity(g, op, dtype)});
+  const Id before =
+      g.add(Op::Load, dtype, {memory, sources[1], later, reduce_identity(g, op, dtype)});
   const Id sum = g.binary(op, without_range(g, reduce, range, block), before);
   const Id finished = substitute(g, value, {{reduce, sum}});
   const Id last = g.binary(Op::CmpEq, block, g.index(range_size(g, range) - 1));
@@ -77,8 +80,10 @@ void accumulate(Kernel& kernel, const Optimisation& change) {
   const Id range = kernel.axes[change.axis];
   const auto outputs = static_cast<int64_t>(
       std::ranges::count_if(kernel.axes, [&](Id r) { return is_output_axis(range_kind(g[r])); }));
-  require(range_kind(g[range]) == AxisKind::Reduce, "[codegen] {}: axis {} is no reduce loop", text, change.axis);
-  require(change.amount >= 0 && change.amount <= outputs, "[codegen] {}: there are {} output loops", text, outputs);
+  require(range_kind(g[range]) == AxisKind::Reduce, "[codegen] {}: axis {} is no reduce loop", text,
+          change.axis);
+  require(change.amount >= 0 && change.amount <= outputs, "[codegen] {}: there are {} output loops",
+          text, outputs);
   const Id block = make_range(g, range_size(g, range), new_axis(kernel), AxisKind::Block);
   std::vector<Id> stores;
   std::vector<std::pair<Id, Id>> targets;

@@ -28,7 +28,8 @@ void check_split(const Kernel& kernel, const Optimisation& change);
 /// upcast, unroll, vectorize and block: a range becomes two.
 void split(Kernel& kernel, const Optimisation& change);
 
-/// stage(slot, place): what is loaded of a parameter is copied into scratch inside the first `place` axes.
+/// stage(slot, place): what is loaded of a parameter is copied into scratch inside the first
+/// `place` axes.
 void stage(Kernel& kernel, const Optimisation& change);
 
 /// Bytes of scratch that one work-item may have.

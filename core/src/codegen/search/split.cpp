@@ -19,11 +19,13 @@ namespace {
 using Kind = Optimisation::Kind;
 
 struct Split {
-  Id main_index = kNoId, tail_index = kNoId;       // what stands for the range; tail: kNoId when it divides
+  Id main_index = kNoId,
+     tail_index = kNoId;  // what stands for the range; tail: kNoId when it divides
   std::vector<Id> main_ranges, tail_ranges;
 };
 
-// The inner ranges take new axis numbers; the outer one keeps the number, and so the place, of the range.
+// The inner ranges take new axis numbers; the outer one keeps the number, and so the place, of the
+// range.
 Split split_range(Graph& g, Id range, int64_t amount, AxisKind inner_kind, uint32_t inner_axis) {
   const int64_t size = range_size(g, range), outer = size / amount, rest = size % amount;
   const uint32_t axis = range_axis(g[range]);
@@ -97,12 +99,18 @@ Id split_one_reduce(Graph& g, Id reduce, Id range, const Split& split) {
 
 AxisKind inner_kind(const Optimisation& change, AxisKind now) {
   switch (change.kind) {
-    case Kind::Upcast: return AxisKind::Upcast;
-    case Kind::Unroll: return AxisKind::Unroll;
-    case Kind::Vectorize: return AxisKind::Vector;
-    case Kind::Local: return AxisKind::Local;
-    case Kind::Group: return AxisKind::Group;
-    default: return now;
+    case Kind::Upcast:
+      return AxisKind::Upcast;
+    case Kind::Unroll:
+      return AxisKind::Unroll;
+    case Kind::Vectorize:
+      return AxisKind::Vector;
+    case Kind::Local:
+      return AxisKind::Local;
+    case Kind::Group:
+      return AxisKind::Group;
+    default:
+      return now;
   }
 }
 
@@ -123,10 +131,11 @@ void check_split(const Kernel& kernel, const Optimisation& change) {
   const Id range = kernel.axes[change.axis];
   const AxisKind kind = range_kind(g[range]);
   const std::string text = to_string({change});
-  require(change.amount >= 1 && change.amount <= range_size(g, range), "[codegen] {}: axis {} has size {}",
-          text, change.axis, range_size(g, range));
+  require(change.amount >= 1 && change.amount <= range_size(g, range),
+          "[codegen] {}: axis {} has size {}", text, change.axis, range_size(g, range));
   if (change.kind == Kind::Block)
-    require(kind == AxisKind::Loop || kind == AxisKind::Reduce, "[codegen] {}: axis {} is no loop", text, change.axis);
+    require(kind == AxisKind::Loop || kind == AxisKind::Reduce, "[codegen] {}: axis {} is no loop",
+            text, change.axis);
   if (change.kind == Kind::Upcast || change.kind == Kind::Local)
     require(kind == AxisKind::Loop, "[codegen] {}: axis {} is no output loop", text, change.axis);
   if (change.kind == Kind::Local || change.kind == Kind::Group)
@@ -134,8 +143,8 @@ void check_split(const Kernel& kernel, const Optimisation& change) {
   if (change.kind == Kind::Unroll || change.kind == Kind::Group)
     require(kind == AxisKind::Reduce, "[codegen] {}: axis {} is no reduce loop", text, change.axis);
   if (change.kind == Kind::Vectorize) {
-    require(kind == AxisKind::Loop || kind == AxisKind::Reduce, "[codegen] {}: axis {} is no loop", text,
-            change.axis);
+    require(kind == AxisKind::Loop || kind == AxisKind::Reduce, "[codegen] {}: axis {} is no loop",
+            text, change.axis);
     OpenRanges open(g);
     const auto varies = [&](Id filled) { return open.depends(filled, range); };
     require(std::ranges::none_of(nodes_of(g, kernel.sink, Op::Filled), varies),
@@ -154,10 +163,14 @@ void split(Kernel& kernel, const Optimisation& change) {
   Graph& g = kernel.graph;
   const Id range = kernel.axes[change.axis];
   const bool output = range_kind(g[range]) == AxisKind::Loop;
-  const Split parts = split_range(g, range, change.amount, inner_kind(change, range_kind(g[range])), new_axis(kernel));
-  if (output) kernel.sink = g.add(Op::Sink, DType::Void, split_stores(g, g.sources(kernel.sink), range, parts));
+  const Split parts = split_range(g, range, change.amount, inner_kind(change, range_kind(g[range])),
+                                  new_axis(kernel));
+  if (output)
+    kernel.sink =
+        g.add(Op::Sink, DType::Void, split_stores(g, g.sources(kernel.sink), range, parts));
   change_closing(kernel, range, [&](Id id) {
-    return g[id].op == Op::Filled ? split_filled(g, id, range, parts) : split_one_reduce(g, id, range, parts);
+    return g[id].op == Op::Filled ? split_filled(g, id, range, parts)
+                                  : split_one_reduce(g, id, range, parts);
   });
   replace(kernel, {});
 }

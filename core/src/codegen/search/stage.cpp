@@ -1,9 +1,11 @@
-// What is loaded of a parameter is copied into scratch, once for all the loops inside that read it again, in the
-// order in which they do.
-//   before   load %b[%k*512 + %j*48 + %v]              inside %i, %j, %k           %v = range 48 vector
-//   after    load (filled s[%x*48*128 + %y*48 + %w] = %b[%y*512 + %x*48 + %w], over %x, %y, %w)[%j*48*128 + %k*48 + %v]
-// The copy takes in all that is computed of the operand alone (a mask, a cast, padding). Loops that move the address
-// together, such as a row and a tap, are one coordinate of the copy: h + r, of extent H + R - 1.
+// What is loaded of a parameter is copied into scratch, once for all the loops inside that read it
+// again, in the order in which they do.
+//   before   load %b[%k*512 + %j*48 + %v]              inside %i, %j, %k           %v = range 48
+//   vector after    load (filled s[%x*48*128 + %y*48 + %w] = %b[%y*512 + %x*48 + %w], over %x, %y,
+//   %w)[%j*48*128 + %k*48 + %v]
+// The copy takes in all that is computed of the operand alone (a mask, a cast, padding). Loops that
+// move the address together, such as a row and a tap, are one coordinate of the copy: h + r, of
+// extent H + R - 1.
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -32,25 +34,32 @@ bool is_of_slot(const Graph& g, Id load, uint32_t slot) {
   return g[memory].op == Op::Param && param_info(g, memory).slot == slot;
 }
 
-// The largest expressions with loads of the parameter in which all that is loaded runs over the same inner ranges.
-std::vector<Id> find_operands(const Kernel& kernel, OpenRanges& open, uint32_t slot, RangeSet inside) {
+// The largest expressions with loads of the parameter in which all that is loaded runs over the
+// same inner ranges.
+std::vector<Id> find_operands(const Kernel& kernel, OpenRanges& open, uint32_t slot,
+                              RangeSet inside) {
   const Graph& g = kernel.graph;
   Reachable reachable;
-  const std::vector<Id> nodes = reachable.from(g, std::span(&kernel.sink, 1), [&](Id id) { return g[id].op == Op::Filled; });
+  const std::vector<Id> nodes =
+      reachable.from(g, std::span(&kernel.sink, 1), [&](Id id) { return g[id].op == Op::Filled; });
   std::vector<bool> written(g.size());
   for (Id store : g.sources(kernel.sink)) written[g.sources(store)[0]] = true;
-  // What is loaded below a node: nothing, of other parameters, of the slot; or over other ranges, or what changes.
+  // What is loaded below a node: nothing, of other parameters, of the slot; or over other ranges,
+  // or what changes.
   constexpr uint8_t kNothing = 0, kLoads = 1, kSlot = 2, kOther = 3;
   std::vector<uint8_t> below(g.size()), taken(g.size()), used(g.size());
   for (Id id : nodes) {
     const Node& n = g[id];
-    if (n.op == Op::Reduce || n.op == Op::Filled || (n.op == Op::Load && written[g.sources(n)[0]])) below[id] = kOther;
+    if (n.op == Op::Reduce || n.op == Op::Filled || (n.op == Op::Load && written[g.sources(n)[0]]))
+      below[id] = kOther;
     for (Id s : g.sources(n)) {
       const bool even = below[s] == kNothing || (open[s] & inside) == (open[id] & inside);
       below[id] = std::max(below[id], even ? below[s] : kOther);
     }
-    if (n.op == Op::Load && below[id] != kOther) below[id] = is_of_slot(g, id, slot) ? kSlot : std::max(below[id], kLoads);
-    taken[id] = below[id] == kSlot && n.dtype != DType::Index && (open[id] & inside) != 0 && (n.op == Op::Load || is_alu(n.op));
+    if (n.op == Op::Load && below[id] != kOther)
+      below[id] = is_of_slot(g, id, slot) ? kSlot : std::max(below[id], kLoads);
+    taken[id] = below[id] == kSlot && n.dtype != DType::Index && (open[id] & inside) != 0 &&
+                (n.op == Op::Load || is_alu(n.op));
   }
   std::vector<Id> operands;
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
@@ -67,7 +76,10 @@ std::vector<Id> find_operands(const Kernel& kernel, OpenRanges& open, uint32_t s
 class Copy {
  public:
   Copy(Kernel& kernel, Id operand, std::vector<Coordinate> coordinates, uint32_t& next_axis)
-      : kernel_(kernel), operand_(operand), coordinates_(std::move(coordinates)), next_axis_(next_axis) {
+      : kernel_(kernel),
+        operand_(operand),
+        coordinates_(std::move(coordinates)),
+        next_axis_(next_axis) {
     order();
   }
 
@@ -88,23 +100,29 @@ class Copy {
  private:
   AxisKind kind(Id range) const { return range_kind(g_[range]); }
   bool any(const Coordinate& c, AxisKind wanted) const {
-    return std::ranges::any_of(c.parts, [&](const auto& part) { return kind(part.first) == wanted; });
+    return std::ranges::any_of(c.parts,
+                               [&](const auto& part) { return kind(part.first) == wanted; });
   }
   bool is_unrolled(const Coordinate& c) const {
-    return std::ranges::all_of(c.parts, [&](const auto& part) { return is_expanded(kind(part.first)); });
+    return std::ranges::all_of(c.parts,
+                               [&](const auto& part) { return is_expanded(kind(part.first)); });
   }
 
-  // Lanes innermost, or what is consecutive in memory where there are none; then what the tile of registers runs
-  // over; loops outside, in the order in which they run.
+  // Lanes innermost, or what is consecutive in memory where there are none; then what the tile of
+  // registers runs over; loops outside, in the order in which they run.
   void order() {
-    const bool has_lanes = std::ranges::any_of(coordinates_, [&](const Coordinate& c) { return any(c, AxisKind::Vector); });
+    const bool has_lanes = std::ranges::any_of(
+        coordinates_, [&](const Coordinate& c) { return any(c, AxisKind::Vector); });
     const auto rank = [&](const Coordinate& c) {
       if (any(c, AxisKind::Vector)) return 3;
       if (!has_lanes && c.is_consecutive) return 2;
       return is_unrolled(c) ? 1 : 0;
     };
-    const auto place = [&](const Coordinate& c) { return std::ranges::find(kernel_.axes, c.parts[0].first) - kernel_.axes.begin(); };
-    std::ranges::stable_sort(coordinates_, {}, [&](const Coordinate& c) { return std::pair(rank(c), place(c)); });
+    const auto place = [&](const Coordinate& c) {
+      return std::ranges::find(kernel_.axes, c.parts[0].first) - kernel_.axes.begin();
+    };
+    std::ranges::stable_sort(coordinates_, {},
+                             [&](const Coordinate& c) { return std::pair(rank(c), place(c)); });
   }
 
   int64_t stride(size_t coordinate) const {
@@ -141,7 +159,8 @@ class Copy {
     const Coordinate& c = coordinates_[i];
     const bool is_last = i + 1 == coordinates_.size();
     if (is_last && c.is_consecutive) return write_lanes(c, index);
-    const bool copies = is_unrolled(c) && copies_ * c.extent <= kMostCopies && !any(c, AxisKind::Vector);
+    const bool copies =
+        is_unrolled(c) && copies_ * c.extent <= kMostCopies && !any(c, AxisKind::Vector);
     if (copies) copies_ *= c.extent;
     write_at(i, index, new_range(c.extent, copies ? AxisKind::Upcast : AxisKind::Loop));
   }
@@ -157,11 +176,15 @@ class Copy {
   // A few vectors at a time, and the rest.
   void write_lanes(const Coordinate& c, Id index) {
     const size_t i = coordinates_.size() - 1;
-    const int64_t lanes = std::max(1u, kernel_.caps->vector_lanes[static_cast<size_t>(g_[operand_].dtype)]);
+    const int64_t lanes =
+        std::max(1u, kernel_.caps->vector_lanes[static_cast<size_t>(g_[operand_].dtype)]);
     const int64_t width = std::min(c.extent, 4 * lanes), rest = c.extent % width;
-    const Id outer = g_.binary(Op::Mul, new_range(c.extent / width, AxisKind::Loop), g_.index(width));
+    const Id outer =
+        g_.binary(Op::Mul, new_range(c.extent / width, AxisKind::Loop), g_.index(width));
     write_at(i, index, g_.binary(Op::Add, outer, new_range(width, AxisKind::Vector)));
-    if (rest > 0) write_at(i, index, g_.binary(Op::Add, new_range(rest, AxisKind::Vector), g_.index(c.extent - rest)));
+    if (rest > 0)
+      write_at(i, index,
+               g_.binary(Op::Add, new_range(rest, AxisKind::Vector), g_.index(c.extent - rest)));
   }
 
   Kernel& kernel_;
@@ -176,7 +199,8 @@ class Copy {
 uint64_t scratch_bytes(const Kernel& kernel) {
   uint64_t bytes = 0;
   for (Id filled : nodes_of(kernel.graph, kernel.sink, Op::Filled))
-    bytes += static_cast<uint64_t>(array_info(kernel.graph, filled_parts(kernel.graph, filled).array).elem_count) *
+    bytes += static_cast<uint64_t>(
+                 array_info(kernel.graph, filled_parts(kernel.graph, filled).array).elem_count) *
              size_of(kernel.graph[filled].dtype);
   return bytes;
 }
@@ -205,26 +229,35 @@ void stage(Kernel& kernel, const Optimisation& change) {
   OpenRanges open(g);
   RangeSet inside = 0;
   for (size_t i = 0; i < kernel.axes.size(); ++i) {
-    if (static_cast<int64_t>(i) >= change.amount) inside |= open.bit(kernel.axes[i]);
+    if (static_cast<int64_t>(i) >= change.amount)
+      inside |= open.bit(kernel.axes[i]);
     else
-      require(!is_expanded(range_kind(g[kernel.axes[i]])), "[codegen] {}: axis {} is no loop", text, i);
+      require(!is_expanded(range_kind(g[kernel.axes[i]])), "[codegen] {}: axis {} is no loop", text,
+              i);
   }
   const std::vector<Id> operands = find_operands(kernel, open, change.axis, inside);
-  require(!operands.empty(), "[codegen] {}: nothing that is loaded of parameter {} varies inside there", text, change.axis);
+  require(!operands.empty(),
+          "[codegen] {}: nothing that is loaded of parameter {} varies inside there", text,
+          change.axis);
   uint32_t number = next_number(kernel), axis = new_axis(kernel);
   std::vector<std::pair<Id, Id>> map;
   for (Id operand : operands) {
     std::vector<Id> ranges;
     for (Id r : open.members(open[operand] & inside)) {
       ranges.push_back(r);
-      const AxisKind kind = range_kind(g[r]);  // such an axis may run past the end of what it counts
+      const AxisKind kind =
+          range_kind(g[r]);  // such an axis may run past the end of what it counts
       require(kind != AxisKind::Global, "[codegen] {}: an axis inside runs in parallel", text);
     }
-    map.emplace_back(operand, Copy(kernel, operand, tile_coordinates(kernel, operand, change.axis, ranges), axis).load(number++));
+    map.emplace_back(
+        operand, Copy(kernel, operand, tile_coordinates(kernel, operand, change.axis, ranges), axis)
+                     .load(number++));
   }
   replace(kernel, map);
   const uint64_t bytes = scratch_bytes(kernel), most = most_scratch_bytes(*kernel.caps);
-  require(bytes <= most, "[codegen] {}: the kernel's arrays need {} bytes, the device has {} for them", text, bytes, most);
+  require(bytes <= most,
+          "[codegen] {}: the kernel's arrays need {} bytes, the device has {} for them", text,
+          bytes, most);
 }
 
 }  // namespace plugrad::codegen

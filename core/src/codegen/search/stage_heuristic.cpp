@@ -1,5 +1,6 @@
-// The operand that the lanes run over is read row by row, far apart; packed, the panel that one column of register
-// tiles reads again and again is one stream. The loops that the panel depends on go outside, the others inside.
+// The operand that the lanes run over is read row by row, far apart; packed, the panel that one
+// column of register tiles reads again and again is one stream. The loops that the panel depends on
+// go outside, the others inside.
 #include "codegen/search/stage_heuristic.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace {
 
 using Kind = Optimisation::Kind;
 
-constexpr double kEnoughReuse = 48;     // of consecutive elements
+constexpr double kEnoughReuse = 48;      // of consecutive elements
 constexpr double kEnoughGatherings = 4;  // of elements that lie apart
 
 // What one column of tiles reads of an operand.
@@ -26,11 +27,13 @@ struct Panel {
   double elements = 1, span = 1;
   bool is_consecutive = false;
   uint64_t bytes = 0;
-  int64_t longest = 0;      // iterations of its longest serial reduce loop
+  int64_t longest = 0;  // iterations of its longest serial reduce loop
   size_t longest_place = 0;
 };
 
-bool is_serial_output(const Graph& g, Id r) { return range_kind(g[r]) == AxisKind::Loop; }
+bool is_serial_output(const Graph& g, Id r) {
+  return range_kind(g[r]) == AxisKind::Loop;
+}
 
 Panel panel_of(const Kernel& kernel, OpenRanges& open, Id store, Id load, Id lanes) {
   const Graph& g = kernel.graph;
@@ -45,10 +48,13 @@ Panel panel_of(const Kernel& kernel, OpenRanges& open, Id store, Id load, Id lan
         continue;
       }
       panel.elements *= size;
-      panel.span += std::abs(static_cast<double>(stride_of(g, g.sources(load)[1], r).value_or(1 << 20))) * (size - 1);
+      panel.span +=
+          std::abs(static_cast<double>(stride_of(g, g.sources(load)[1], r).value_or(1 << 20))) *
+          (size - 1);
       if (range_kind(g[r]) == AxisKind::Reduce && range_size(g, r) > panel.longest) {
         panel.longest = range_size(g, r);
-        panel.longest_place = static_cast<size_t>(std::ranges::find(kernel.axes, r) - kernel.axes.begin());
+        panel.longest_place =
+            static_cast<size_t>(std::ranges::find(kernel.axes, r) - kernel.axes.begin());
       }
     } else if (is_serial_output(g, r) && open.depends(store, r)) {
       panel.reuse *= size;
@@ -73,7 +79,8 @@ void put_first(Kernel& kernel, const std::vector<Id>& first) {
   std::vector<uint32_t> numbers;
   for (Id r : kernel.axes) numbers.push_back(range_axis(kernel.graph[r]));
   for (size_t place = 0; place < wanted.size(); ++place) {
-    const auto at = static_cast<size_t>(std::ranges::find(numbers, wanted[place]) - numbers.begin());
+    const auto at =
+        static_cast<size_t>(std::ranges::find(numbers, wanted[place]) - numbers.begin());
     if (at == place) continue;
     // Moves it there past those between, which keep their order.
     for (size_t i = at; i > place; --i) {

@@ -1,5 +1,5 @@
-// Every index and condition of the operand is a sum of factor * range. Two ranges whose factors are in proportion
-// everywhere can only be told apart by the sum of both.
+// Every index and condition of the operand is a sum of factor * range. Two ranges whose factors are
+// in proportion everywhere can only be told apart by the sum of both.
 #include "codegen/search/tile_coordinates.h"
 
 #include <algorithm>
@@ -15,10 +15,12 @@ namespace {
 bool is_sum(const Graph& g, Id id) {
   const Node& n = g[id];
   if (n.dtype != DType::Index) return false;
-  return n.op == Op::Add || n.op == Op::Sub || n.op == Op::Neg || (n.op == Op::Mul && is_const(g, n.src[1]));
+  return n.op == Op::Add || n.op == Op::Sub || n.op == Op::Neg ||
+         (n.op == Op::Mul && is_const(g, n.src[1]));
 }
 
-// The integers that the operand is computed of: what indices, comparisons, divisions and casts take.
+// The integers that the operand is computed of: what indices, comparisons, divisions and casts
+// take.
 std::vector<Id> leaves_of(const Graph& g, Id operand) {
   Reachable reachable;
   std::vector<Id> leaves;
@@ -58,7 +60,8 @@ int64_t scale_of(const Direction& a, const Direction& b) {
 
 }  // namespace
 
-std::vector<Coordinate> tile_coordinates(const Kernel& kernel, Id operand, uint32_t slot, const std::vector<Id>& ranges) {
+std::vector<Coordinate> tile_coordinates(const Kernel& kernel, Id operand, uint32_t slot,
+                                         const std::vector<Id>& ranges) {
   const Graph& g = kernel.graph;
   const std::vector<Id> leaves = leaves_of(g, operand);
   std::vector<Direction> directions;
@@ -88,7 +91,8 @@ std::vector<Coordinate> tile_coordinates(const Kernel& kernel, Id operand, uint3
     for (Id load : nodes_of(g, operand, Op::Load))
       if (g[g.sources(load)[0]].op == Op::Param && param_info(g, g.sources(load)[0]).slot == slot)
         c.is_consecutive |= stride_of(g, g.sources(load)[1], base.range) == 1;
-    std::ranges::stable_sort(c.parts, {}, [&](const auto& part) { return std::ranges::find(kernel.axes, part.first); });
+    std::ranges::stable_sort(
+        c.parts, {}, [&](const auto& part) { return std::ranges::find(kernel.axes, part.first); });
     out.push_back(std::move(c));
   }
   return out;

@@ -16,8 +16,10 @@ struct Coordinate {
   bool is_consecutive = false;  // neighbours are neighbours in memory too
 };
 
-/// The coordinates that the operand, an expression over `ranges` with loads of parameter `slot`, depends on: a range
-/// each, but ranges that move all its indices and conditions in proportion, and overlap, make one together.
-std::vector<Coordinate> tile_coordinates(const Kernel& kernel, Id operand, uint32_t slot, const std::vector<Id>& ranges);
+/// The coordinates that the operand, an expression over `ranges` with loads of parameter `slot`,
+/// depends on: a range each, but ranges that move all its indices and conditions in proportion, and
+/// overlap, make one together.
+std::vector<Coordinate> tile_coordinates(const Kernel& kernel, Id operand, uint32_t slot,
+                                         const std::vector<Id>& ranges);
 
 }  // namespace plugrad::codegen
