@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <deque>
 #include <mutex>
@@ -50,7 +51,8 @@ void read_text(Settings& out, const char*, std::string_view text) {
 
 void read_beam_seconds(Settings& out, const char* name, std::string_view text) {
   double value = 0;
-  if (!parse_whole(text, value) || !(value >= 0)) refuse(name, text, "seconds, such as 2.5");
+  if (!parse_whole(text, value) || !(value > 0) || !std::isfinite(value))
+    refuse(name, text, "seconds above 0, such as 2.5; BEAM=0 switches the search off");
   out.beam_seconds = value;
 }
 
@@ -91,8 +93,10 @@ constexpr SettingRow kRows[] = {
      read_bool<&Settings::noopt>},
     {"BEAM", "width of the search for optimisations; 0 is off",
      read_int<&Settings::beam, 0, 1024>},
-    {"BEAM_SECONDS", "time that the search may take",
+    {"BEAM_SECONDS", "time that the search for one kernel may take; 10 unless told",
      read_beam_seconds},
+    {"PLUGRAD_SEARCH_DB", "file of what searches found",
+     read_text<&Settings::search_db>},
     {"JIT", "0: a jitted function runs without recording",
      read_int<&Settings::jit, 0, 2>},
     {"VIZ", "1: record for the viewer",

@@ -21,7 +21,8 @@ struct Settings {
   int debug = 0;                         // DEBUG
   bool noopt = false;                    // NOOPT
   int beam = 0;                          // BEAM: width of the search, 0 is off
-  double beam_seconds = 0;               // BEAM_SECONDS: 0 is no limit
+  double beam_seconds = 10;              // BEAM_SECONDS: of the search for one kernel; above 0
+  std::string search_db;                 // PLUGRAD_SEARCH_DB: empty is search.tsv in the cache directory
   int jit = 1;                           // JIT
   int viz = 0;                           // VIZ
   int threads = 0;                       // PLUGRAD_THREADS: 0 is every core this process may use

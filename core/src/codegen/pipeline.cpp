@@ -31,6 +31,18 @@ constexpr std::array<Stage, 9> kCodegen = {{
     {"decompose", decompose, Spec::Kernel, "only ops that the device claims remain"},
 }};
 
+Kernel kernel_of(const Graph& ast, Id sink, const pgr_device_caps& caps, const Options& options) {
+  Kernel kernel;
+  kernel.caps = &caps;
+  kernel.options = options;
+  kernel.sink = copy_into(kernel.graph, ast, sink);
+  for (Id id = 0; id < kernel.graph.size(); ++id)
+    if (kernel.graph[id].op == Op::Param)
+      kernel.param_count = std::max(kernel.param_count, param_info(kernel.graph, id).slot + 1);
+  compact(kernel);
+  return kernel;
+}
+
 }  // namespace
 
 KernelCode describe(const Graph& ast, Id sink) {
@@ -44,15 +56,17 @@ KernelCode describe(const Graph& ast, Id sink) {
   return code;
 }
 
+Kernel kernel_before_choice(const Graph& ast, Id sink, const pgr_device_caps& caps, const Options& options) {
+  Kernel kernel = kernel_of(ast, sink, caps, options);
+  for (const Stage& stage : kCodegen) {
+    if (stage.run == choose) break;
+    stage.run(kernel);
+  }
+  return kernel;
+}
+
 KernelCode generate(const Graph& ast, Id sink, const pgr_device_caps& caps, const Options& options) {
-  Kernel kernel;
-  kernel.caps = &caps;
-  kernel.options = options;
-  kernel.sink = copy_into(kernel.graph, ast, sink);
-  for (Id id = 0; id < kernel.graph.size(); ++id)
-    if (kernel.graph[id].op == Op::Param)
-      kernel.param_count = std::max(kernel.param_count, param_info(kernel.graph, id).slot + 1);
-  compact(kernel);
+  Kernel kernel = kernel_of(ast, sink, caps, options);
   KernelCode code;
   code.estimates = estimate(kernel);
   for (const Stage& stage : kCodegen) {

@@ -1,6 +1,7 @@
 #include "engine/kernels.h"
 
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 
 #include "base/check.h"
@@ -10,6 +11,7 @@
 #include "base/thread_pool.h"
 #include "base/trace.h"
 #include "engine/program_cache.h"
+#include "engine/tune.h"
 
 namespace plugrad::engine {
 namespace {
@@ -26,15 +28,22 @@ Hash128 key_of(const KernelRequest& request, const KernelOptions& options) {
   return hash128(std::as_bytes(std::span(words)));
 }
 
-codegen::KernelCode generate_code(const KernelRequest& request, const KernelOptions& options) {
+codegen::Options codegen_options(const KernelRequest& request, const KernelOptions& options) {
+  return {.no_opt = options.no_opt,
+          .fast_math = options.fast_math,
+          .contract = options.contract,
+          .tf32 = options.tf32,
+          .name = request.user ? std::string_view(request.user->name) : std::string_view()};
+}
+
+using Tuned = std::optional<std::vector<codegen::Optimisation>>;
+
+codegen::KernelCode generate_code(const KernelRequest& request, const KernelOptions& options,
+                                  const Tuned& tuned) {
   try {
-    return codegen::generate(
-        request.ast->graph, request.ast->sink, request.device->caps(),
-        {.no_opt = options.no_opt,
-         .fast_math = options.fast_math,
-         .contract = options.contract,
-         .tf32 = options.tf32,
-         .name = request.user ? std::string_view(request.user->name) : std::string_view()});
+    codegen::Options now = codegen_options(request, options);
+    if (tuned) now.apply = &*tuned;
+    return codegen::generate(request.ast->graph, request.ast->sink, request.device->caps(), now);
   } catch (const Error& e) {  // codegen sees capabilities, not the device that has them
     if (e.kind() != ErrorKind::Unsupported) throw;
     fail(e.kind(), "{} (device {})", e.what(), request.device->name());
@@ -46,25 +55,27 @@ bool is_observed() {
   return tracing() || debugging(4) || settings().verify || !settings().dump.empty();
 }
 
-std::string key_on_disk(const KernelRequest& request, const KernelOptions& options) {
-  const std::string told = fmt::format("options {:x} name {}", options.bits(),
+std::string key_on_disk(const KernelRequest& request, const KernelOptions& options,
+                        const Tuned& tuned) {
+  const std::string told = fmt::format("options {:x} list {} name {}", options.bits(),
+                                       tuned ? codegen::to_string(*tuned) : "of the heuristic",
                                        request.user ? request.user->name : std::string());
   return program_key(request.ast->hash, told, *request.device);
 }
 
 std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request,
-                                         const KernelOptions& options) {
+                                         const KernelOptions& options, const Tuned& tuned) {
   if (!request.ast) return make_user_kernel(*request.user, *request.device, options);
   auto ready = std::make_shared<ReadyKernel>();
   ready->ast = request.ast;
-  const std::string key = key_on_disk(request, options);
+  const std::string key = key_on_disk(request, options, tuned);
   std::optional<Program> known;
   if (!is_observed()) known = find_program(key);
   if (known) {
     ready->code = std::move(known->code);
   } else {
     const uint64_t start_ns = monotonic_ns();
-    ready->code = generate_code(request, options);
+    ready->code = generate_code(request, options, tuned);
     ready->codegen_ns = monotonic_ns() - start_ns;
   }
   pgr_ir_header header;
@@ -94,7 +105,8 @@ KernelOptions KernelOptions::from_settings() {
   return {.no_opt = now.noopt,
           .fast_math = now.fast_math,
           .contract = now.contract,
-          .tf32 = now.tf32};
+          .tf32 = now.tf32,
+          .beam = static_cast<uint32_t>(now.beam)};
 }
 
 std::vector<std::shared_ptr<ReadyKernel>> KernelCache::get(std::span<const KernelRequest> requests,
@@ -110,10 +122,16 @@ std::vector<std::shared_ptr<ReadyKernel>> KernelCache::get(std::span<const Kerne
     else if (first.try_emplace(keys[i], i).second)
       missing.push_back(i);
   }
+  std::vector<Tuned> tuned(missing.size());  // one after another: a search needs the machine
+  for (size_t i = 0; i < missing.size(); ++i) {
+    const KernelRequest& request = requests[missing[i]];
+    if (request.ast)
+      tuned[i] = tuned_list(*request.ast, *request.device, codegen_options(request, options));
+  }
   // The IR dumps of DEBUG=4 follow each other instead of mixing.
   const uint32_t threads = debugging(4) ? 1u : static_cast<uint32_t>(thread_count());
   thread_pool().run_tasks(missing.size(), threads, [&](uint64_t i) {
-    ready[missing[i]] = make_kernel(requests[missing[i]], options);
+    ready[missing[i]] = make_kernel(requests[missing[i]], options, tuned[i]);
   });
   made_ += missing.size();
   for (size_t i : missing) {

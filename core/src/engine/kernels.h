@@ -38,8 +38,11 @@ struct KernelRequest {
 /// The settings that a kernel depends on, fixed for one plan.
 struct KernelOptions {
   bool no_opt = false, fast_math = false, contract = true, tf32 = false;
+  uint32_t beam = 0;
   static KernelOptions from_settings();
-  uint64_t bits() const { return no_opt | fast_math << 1 | contract << 2 | tf32 << 3; }
+  uint64_t bits() const {
+    return no_opt | fast_math << 1 | contract << 2 | tf32 << 3 | uint64_t{beam} << 4;
+  }
 };
 
 /// A user's kernel as source or kernel IR. Errors: User where neither fits the device;

@@ -201,6 +201,10 @@ std::shared_ptr<Kernel> Device::compile_source(std::string_view source, std::str
                              [&] { return make_kernel_of_source(*this, source, name, options); });
 }
 
+std::string Device::compiler_identity() {
+  return runtime::compiler_identity(*state_);
+}
+
 CompileStats Device::compile_stats() const {
   const KernelCache& k = state_->kernels;
   return {k.compiled, k.from_disk, k.from_process, k.rejected, k.compile_ns};

@@ -146,6 +146,8 @@ class Device {
   /// `name`. Errors: User where the compiler takes kernel IR itself.
   std::shared_ptr<Kernel> compile_source(std::string_view source, std::string_view name,
                                          const CompileOptions& options = {});
+  /// What binaries depend on beside source and architecture; empty where the device has no compiler.
+  std::string compiler_identity();
   CompileStats compile_stats() const;
   /// All that code made for this device depends on beside the kernel: core, plugin and renderer,
   /// capabilities, compiler. Equal ones make equal code. Errors: Device.

@@ -105,14 +105,9 @@ class Maker {
 
   // Everything that the binary depends on.
   std::string cache_key() {
-    Blob identity;
-    if (d_.has_compiler)
-      d_.calls.check("cache_identity", [&](pgr_error* e) {
-        return d_.compiler.cache_identity(d_.handle, identity.get(), e);
-      });
     std::string key =
         fmt::format("kernel/{}/{}/{}/contract {}/optimize {}/{}", d_.plugin_name, d_.info.arch,
-                    identity.text(), options_.contract, options_.optimize, kernel_.name);
+                    compiler_identity(d_), options_.contract, options_.optimize, kernel_.name);
     key += '\0';
     key.append(reinterpret_cast<const char*>(input().data()), input().size());
     return key;
@@ -227,6 +222,15 @@ class Maker {
 };
 
 }  // namespace
+
+std::string compiler_identity(DeviceState& device) {
+  if (!device.has_compiler) return "";
+  Blob identity;
+  device.calls.check("cache_identity", [&](pgr_error* e) {
+    return device.compiler.cache_identity(device.handle, identity.get(), e);
+  });
+  return std::string(identity.text());
+}
 
 std::shared_ptr<Kernel> make_kernel(Device& device, std::span<const std::byte> kernel_ir,
                                     std::string_view name, const CompileOptions& options) {

@@ -20,6 +20,9 @@ struct Kernel::State {
   std::uint64_t compile_ns = 0;
 };
 
+/// Of the device's compiler; empty where it has none. Errors: Device.
+std::string compiler_identity(DeviceState& device);
+
 /// Makes a kernel without looking at those that exist.
 std::shared_ptr<Kernel> make_kernel(Device& device, std::span<const std::byte> kernel_ir,
                                     std::string_view name, const CompileOptions& options);

@@ -1,0 +1,354 @@
+// Lists are edited in a form that survives edits: axes by their numbers, which splits keep, and the
+// threads at its end as a count, since which loops are outermost depends on what came before.
+#include "codegen/search/actions.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "base/thread_pool.h"
+#include "codegen/access.h"
+#include "codegen/search/apply.h"
+#include "codegen/search/heuristic.h"
+#include "codegen/search/tile_search.h"
+#include "plugrad/error.h"
+
+namespace plugrad::codegen {
+namespace {
+
+using Kind = Optimisation::Kind;
+
+constexpr double kMostCopies =
+    1024;  // of an instruction: a list from outside may ask for any number
+constexpr size_t kLongestList = 32;
+
+struct Step {
+  uint32_t number;  // of the axis
+  Optimisation change;
+  int64_t size = 0;  // of the axis when the change was made
+};
+
+struct Draft {
+  std::vector<Step> steps;
+  size_t threads = 0;
+};
+
+Kernel copy_of(const Kernel& kernel) {
+  Kernel copy;
+  copy.caps = kernel.caps;
+  copy.options = kernel.options;
+  copy.param_count = kernel.param_count;
+  copy.applied = kernel.applied;
+  copy.sink = copy_into(copy.graph, kernel.graph, kernel.sink);
+  compact(copy);
+  return copy;
+}
+
+size_t place_of(const Kernel& kernel, uint32_t number) {
+  const auto it =
+      std::ranges::find(kernel.axes, number, [&](Id r) { return range_axis(kernel.graph[r]); });
+  return static_cast<size_t>(it - kernel.axes.begin());
+}
+
+size_t outermost_loop(const Kernel& kernel) {
+  size_t axis = 0;
+  while (axis < kernel.axes.size() && kind_of(kernel, axis) != AxisKind::Loop) ++axis;
+  return axis;
+}
+
+uint32_t number_at(const Kernel& kernel, size_t axis) {
+  return range_axis(kernel.graph[kernel.axes[axis]]);
+}
+
+bool is_expanded(AxisKind kind) {
+  return kind == AxisKind::Upcast || kind == AxisKind::Unroll || kind == AxisKind::Vector;
+}
+
+// The kernel of one store with its axes as they were before the changes, and the tile that the
+// changes made.
+double cost_of_store(const Kernel& kernel, Id store) {
+  Kernel part = part_of(kernel, store);
+  std::set<uint32_t> expanded;
+  uint32_t vector = UINT32_MAX;
+  std::vector<std::pair<Id, Id>> plain;
+  std::set<Id> closed;
+  for (Id reduce : nodes_of(part.graph, part.sink, Op::Reduce))
+    for (Id range : reduce_parts(part.graph, reduce).ranges) closed.insert(range);
+  for (Id axis : part.axes) {
+    const AxisKind kind = range_kind(part.graph[axis]);
+    const uint32_t number = range_axis(part.graph[axis]);
+    if (is_expanded(kind)) expanded.insert(number);
+    if (kind == AxisKind::Vector) vector = number;
+    const AxisKind before = closed.contains(axis) ? AxisKind::Reduce : AxisKind::Loop;
+    const Id range = make_range(part.graph, range_size(part.graph, axis), number, before);
+    if (range != axis) plain.emplace_back(axis, range);
+  }
+  replace(part, plain);
+  const TileModel model(part);
+  Tile tile;
+  for (size_t axis = 0; axis < part.axes.size(); ++axis) {
+    const uint32_t number = number_at(part, axis);
+    tile.amounts.push_back(expanded.contains(number) ? size_of_axis(part, axis) : 1);
+    if (number == vector) tile.vector_axis = axis;
+  }
+  return model.code_size(tile) <= kMostCopies ? model.cost(tile)
+                                              : std::numeric_limits<double>::infinity();
+}
+
+// How many times over the device could do the kernel's work at once if there were more of it.
+double idle_share(const Kernel& kernel) {
+  double items = 1;
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
+    const AxisKind kind = kind_of(kernel, axis);
+    if (kind == AxisKind::Global || kind == AxisKind::Local || kind == AxisKind::Group)
+      items *= static_cast<double>(size_of_axis(kernel, axis));
+  }
+  const double enough = std::max(1u, kernel.caps->threads) *
+                        (works_in_groups(*kernel.caps) ? 8.0 * kernel.caps->subgroup_size : 1.0);
+  return std::max(1.0, enough / items);
+}
+
+double predicted_cost(const Kernel& kernel) {
+  double cost = 0;
+  for (Id store : kernel.graph.sources(kernel.sink)) cost += cost_of_store(kernel, store);
+  return cost * idle_share(kernel);
+}
+
+// How often the largest expansion of the list copies the kernel, before anything is expanded.
+bool is_too_much(const OptimisationList& list) {
+  double copies = 1;
+  for (const Optimisation& change : list)
+    if (change.kind == Kind::Upcast || change.kind == Kind::Unroll ||
+        change.kind == Kind::Vectorize)
+      copies *= static_cast<double>(std::max<int64_t>(change.amount, 1));
+  return list.size() > kLongestList || copies > 16 * kMostCopies;
+}
+
+std::optional<Prospect> as_prospect(const Kernel& kernel) {
+  Prospect prospect{kernel.applied, predicted_cost(kernel)};
+  return prospect.cost < std::numeric_limits<double>::infinity()
+             ? std::optional(std::move(prospect))
+             : std::nullopt;
+}
+
+// Nothing where a change is not legal.
+template <class Change>
+std::optional<Prospect> prospect_of(const Kernel& start, const Change& change) {
+  try {
+    Kernel kernel = copy_of(start);
+    change(kernel);
+    return as_prospect(kernel);
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::User && e.kind() != ErrorKind::Unsupported) throw;
+    return std::nullopt;
+  }
+}
+
+Draft draft_of(const Kernel& start, const OptimisationList& list) {
+  Draft draft;
+  size_t length = list.size();
+  while (length > 0 && list[length - 1].kind == Kind::Thread) --length;
+  draft.threads = list.size() - length;
+  Kernel kernel = copy_of(start);
+  for (size_t i = 0; i < length; ++i) {
+    Step step{number_at(kernel, list[i].axis), list[i], size_of_axis(kernel, list[i].axis)};
+    if (list[i].kind == Kind::Swap)
+      step.change.amount = number_at(kernel, static_cast<size_t>(list[i].amount));
+    draft.steps.push_back(step);
+    apply(kernel, list[i]);
+  }
+  return draft;
+}
+
+// Axes that are gone lose their changes.
+void apply_draft(Kernel& kernel, const Draft& draft) {
+  for (const Step& step : draft.steps) {
+    Optimisation change = step.change;
+    const size_t place = place_of(kernel, step.number);
+    if (place == kernel.axes.size()) continue;
+    change.axis = static_cast<uint32_t>(place);
+    if (change.kind == Kind::Swap)
+      change.amount =
+          static_cast<int64_t>(place_of(kernel, static_cast<uint32_t>(step.change.amount)));
+    apply(kernel, change);
+  }
+  const bool all = works_in_groups(*kernel.caps);
+  for (size_t i = 0; all || i < draft.threads; ++i) {
+    const size_t axis = outermost_loop(kernel);
+    if (axis == kernel.axes.size()) return;
+    apply(kernel, {Kind::Thread, static_cast<uint32_t>(axis), 0});
+  }
+}
+
+// Amounts worth trying for an axis; the rest of a split is a second copy of the kernel.
+std::vector<int64_t> amounts_for(Kind kind, int64_t size, int64_t lanes,
+                                 const pgr_device_caps& caps) {
+  std::vector<int64_t> out;
+  const auto add = [&](int64_t amount) {
+    if (amount > 1 && amount <= size && std::ranges::find(out, amount) == out.end())
+      out.push_back(amount);
+  };
+  switch (kind) {
+    case Kind::Upcast:
+      for (int64_t amount : {2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16})
+        if (size % amount == 0 || size >= 8 * amount) add(amount);
+      if (size <= 8) add(size);
+      break;
+    case Kind::Unroll:
+      for (int64_t amount : {2, 4, 8, 16})
+        if (size % amount == 0 || size >= 8 * amount) add(amount);
+      if (size <= 32) add(size);
+      break;
+    case Kind::Vectorize:
+      for (int64_t vectors : {1, 2, 3, 4, 6}) add(vectors * lanes);
+      add(lanes / 2);
+      if (size <= 4 * lanes) add(size);
+      break;
+    case Kind::Local:
+    case Kind::Group:
+      for (int64_t items = 2; items <= caps.max_local_total; items *= 2) add(items);
+      break;
+    case Kind::Thread:
+    case Kind::Swap:
+      break;
+  }
+  return out;
+}
+
+// Every draft near one.
+class Neighbours {
+ public:
+  Neighbours(const Kernel& start, Draft draft) : start_(start), draft_(std::move(draft)) {
+    Kernel copy = copy_of(start);
+    for (Id store : copy.graph.sources(copy.sink)) {
+      Kernel part = part_of(copy, store);
+      lanes_ = std::max(lanes_, TileModel(part).lanes());
+    }
+  }
+
+  std::vector<Draft> run() {
+    for (size_t i = 0; i < draft_.steps.size(); ++i) change_step(i);
+    for (size_t i = 0; i < draft_.steps.size(); ++i)
+      for (size_t j = i + 1; j < draft_.steps.size(); ++j) change_two(i, j);
+    for (size_t axis = 0; axis < start_.axes.size(); ++axis) add_step(axis);
+    add_swaps();
+    if (draft_.threads > 0) add([&](Draft& d) { --d.threads; });
+    if (draft_.threads < 3) add([&](Draft& d) { ++d.threads; });
+    return std::move(out_);
+  }
+
+ private:
+  template <class Edit>
+  void add(const Edit& edit) {
+    out_.push_back(draft_);
+    edit(out_.back());
+  }
+  std::vector<int64_t> amounts(const Step& step) const {
+    return amounts_for(step.change.kind, step.size, lanes_, *start_.caps);
+  }
+
+  void change_step(size_t i) {
+    const Step& step = draft_.steps[i];
+    add([&](Draft& d) { d.steps.erase(d.steps.begin() + static_cast<std::ptrdiff_t>(i)); });
+    for (int64_t amount : amounts(step))
+      if (amount != step.change.amount) add([&](Draft& d) { d.steps[i].change.amount = amount; });
+    if (i + 1 < draft_.steps.size()) add([&](Draft& d) { std::swap(d.steps[i], d.steps[i + 1]); });
+    if (step.change.kind != Kind::Vectorize) return;
+    for (size_t axis = 0; axis < start_.axes.size(); ++axis) {
+      if (number_at(start_, axis) == step.number) continue;
+      for (int64_t amount :
+           amounts_for(Kind::Vectorize, size_of_axis(start_, axis), lanes_, *start_.caps))
+        add([&](Draft& d) {
+          d.steps[i].number = number_at(start_, axis);
+          d.steps[i].change.amount = amount;
+        });
+    }
+  }
+
+  void change_two(size_t i, size_t j) {
+    for (int64_t first : amounts(draft_.steps[i]))
+      for (int64_t second : amounts(draft_.steps[j]))
+        if (first != draft_.steps[i].change.amount && second != draft_.steps[j].change.amount)
+          add([&](Draft& d) {
+            d.steps[i].change.amount = first;
+            d.steps[j].change.amount = second;
+          });
+  }
+
+  bool has(Kind kind, uint32_t number) const {
+    return std::ranges::any_of(
+        draft_.steps, [&](const Step& s) { return s.change.kind == kind && s.number == number; });
+  }
+
+  // Before the swaps, which give all axes new numbers.
+  void add_step(size_t axis) {
+    const uint32_t number = number_at(start_, axis);
+    const auto swap =
+        std::ranges::find(draft_.steps, Kind::Swap, [](const Step& s) { return s.change.kind; });
+    const std::ptrdiff_t place = swap - draft_.steps.begin();
+    for (Kind kind : {Kind::Upcast, Kind::Unroll, Kind::Vectorize, Kind::Local, Kind::Group}) {
+      const bool reduce = kind == Kind::Unroll || kind == Kind::Group;
+      const bool either = kind == Kind::Vectorize;
+      if (!either && reduce != is_reduce_axis(kind_of(start_, axis))) continue;
+      if ((kind == Kind::Local || kind == Kind::Group) && start_.caps->has_local == 0) continue;
+      if (has(kind, number)) continue;
+      const int64_t size = size_of_axis(start_, axis);
+      for (int64_t amount : amounts_for(kind, size, lanes_, *start_.caps))
+        add([&](Draft& d) {
+          d.steps.insert(d.steps.begin() + place, Step{number, {kind, 0, amount}, size});
+        });
+    }
+  }
+
+  void add_swaps() {
+    for (size_t a = 0; a < start_.axes.size(); ++a)
+      for (size_t b = a + 1; b < start_.axes.size(); ++b) {
+        if (is_output_axis(kind_of(start_, a)) != is_output_axis(kind_of(start_, b))) continue;
+        const Step step{number_at(start_, a), {Kind::Swap, 0, number_at(start_, b)}, 0};
+        add([&](Draft& d) { d.steps.push_back(step); });
+      }
+  }
+
+  const Kernel& start_;
+  Draft draft_;
+  int64_t lanes_ = 1;
+  std::vector<Draft> out_;
+};
+
+}  // namespace
+
+SearchSpace::SearchSpace(const Graph& ast, Id sink, const pgr_device_caps& caps,
+                         const Options& options)
+    : start_(kernel_before_choice(ast, sink, caps, options)) {}
+
+Prospect SearchSpace::heuristic() const {
+  Kernel kernel = copy_of(start_);
+  apply_heuristic(kernel);
+  return {kernel.applied, predicted_cost(kernel)};
+}
+
+std::optional<Prospect> SearchSpace::look(const OptimisationList& list) const {
+  if (is_too_much(list)) return std::nullopt;
+  return prospect_of(start_, [&](Kernel& kernel) {
+    for (const Optimisation& change : list) apply(kernel, change);
+  });
+}
+
+std::vector<Prospect> SearchSpace::near(const OptimisationList& list) const {
+  const std::vector<Draft> drafts = Neighbours(start_, draft_of(start_, list)).run();
+  std::vector<std::optional<Prospect>> found(drafts.size());
+  run_tasks(drafts.size(), [&](uint64_t i) {
+    OptimisationList changes;
+    for (const Step& step : drafts[i].steps) changes.push_back(step.change);
+    if (is_too_much(changes)) return;
+    found[i] = prospect_of(start_, [&](Kernel& kernel) { apply_draft(kernel, drafts[i]); });
+  });
+  std::vector<Prospect> out;
+  std::set<std::string> seen = {to_string(list)};
+  for (auto& prospect : found)
+    if (prospect && seen.insert(to_string(prospect->list)).second)
+      out.push_back(std::move(*prospect));
+  return out;
+}
+
+}  // namespace plugrad::codegen

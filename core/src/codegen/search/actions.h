@@ -1,0 +1,41 @@
+// What search chooses from: the lists of optimisations near a list, those that are legal for the
+// kernel, each with what it is predicted to cost.
+#pragma once
+
+#include <optional>
+
+#include "codegen/kernel.h"
+
+namespace plugrad::codegen {
+
+using OptimisationList = std::vector<Optimisation>;
+
+/// Raised when a list comes to mean another kernel than before, or kernels another speed.
+inline constexpr uint32_t kSearchVersion = 1;
+
+/// A legal list that nothing has run of yet.
+struct Prospect {
+  OptimisationList list;
+  double cost = 0;  // instructions issued one after another, by TileModel
+};
+
+/// One kernel as the stage "choose" finds it. Its functions may be called from any thread.
+class SearchSpace {
+ public:
+  /// `caps` lives as long.
+  SearchSpace(const Graph& ast, Id sink, const pgr_device_caps& caps, const Options& options);
+
+  /// What the heuristic would apply.
+  Prospect heuristic() const;
+  /// Nothing where the list is not legal for the kernel, or asks for more code than a compiler
+  /// should be given.
+  std::optional<Prospect> look(const OptimisationList& list) const;
+  /// Those one change away: another amount, a change less or more, another order, more or fewer
+  /// threads; and two amounts at once, since one register tile becomes another only so.
+  std::vector<Prospect> near(const OptimisationList& list) const;
+
+ private:
+  Kernel start_;
+};
+
+}  // namespace plugrad::codegen

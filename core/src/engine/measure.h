@@ -1,0 +1,68 @@
+// Times and checks kernels in a helper process, which is started again when a kernel takes it down.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/measure_messages.h"
+#include "runtime/device.h"
+
+namespace plugrad::engine {
+
+/// The helper's program, as it lies beside the library; empty where it is missing.
+std::string measure_helper_path();
+
+/// Environment variables of the helper, by which it opens the same device with the same settings.
+std::vector<std::pair<std::string, std::string>> helper_environment(const runtime::Device& device);
+
+class Measurer {
+ public:
+  struct Timing {
+    double seconds;  // of one launch; infinity where there is a problem or it was clearly slower
+    std::string problem;     // why it cannot run
+    bool was_fatal = false;  // it crashed, or did not end: the helper had to be started again
+  };
+
+  /// A helper for the device, started when it is first needed. `most_seconds`: that a launch or a
+  /// compilation may take.
+  Measurer(runtime::Device& device, double most_seconds);
+  ~Measurer();
+  Measurer(const Measurer&) = delete;
+  Measurer& operator=(const Measurer&) = delete;
+
+  /// What the kernels of later calls take. Nothing is sent before they need it.
+  void set_params(std::vector<ParamSpec> params);
+
+  /// Errors: Device, where the helper cannot be started or its memory does not suffice.
+  std::vector<Timing> time(std::span<const codegen::KernelCode* const> kernels,
+                           const TimeSpec& spec);
+
+  /// Empty where the values agree, otherwise how they differ or what went wrong. `whole` is used
+  /// with spec.is_sample.
+  std::string check(const codegen::KernelCode& candidate, const codegen::KernelCode& reference,
+                    const codegen::KernelCode& whole, const CheckSpec& spec);
+
+  /// How often the helper was lost.
+  uint32_t losses() const { return losses_; }
+
+ private:
+  struct Helper;
+  struct Event;
+  void start();
+  void need_helper();
+  Event next_event();
+  void lose();
+  void note(const Event& event, std::vector<uint32_t>& compiling,
+            std::optional<uint32_t>& running) const;
+
+  runtime::Device& device_;
+  double most_seconds_;
+  std::vector<ParamSpec> params_;
+  bool params_sent_ = false;
+  std::unique_ptr<Helper> helper_;
+  uint32_t losses_ = 0;
+};
+
+}  // namespace plugrad::engine

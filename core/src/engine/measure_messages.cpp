@@ -1,0 +1,94 @@
+#include "engine/measure_messages.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/clock.h"
+
+namespace plugrad::engine {
+namespace {
+
+constexpr uint64_t kLargestFrame = uint64_t{256} << 20;
+
+struct FrameHead {
+  uint32_t kind;
+  uint32_t reserved;
+  uint64_t size;
+};
+
+bool send_all(int socket, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(sent));
+  }
+  return true;
+}
+
+Heard receive_all(int socket, uint64_t deadline_ns, std::span<std::byte> into) {
+  while (!into.empty()) {
+    const uint64_t now = monotonic_ns();
+    if (now >= deadline_ns) return Heard::Nothing;
+    const uint64_t left_ms = (deadline_ns - now) / 1'000'000 + 1;
+    pollfd waited{socket, POLLIN, 0};
+    const int ready = poll(&waited, 1, static_cast<int>(std::min<uint64_t>(left_ms, 60'000)));
+    if (ready < 0 && errno != EINTR) return Heard::Gone;
+    if (ready <= 0) continue;
+    const ssize_t got = recv(socket, into.data(), into.size(), MSG_DONTWAIT);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (got <= 0) return Heard::Gone;
+    into = into.subspan(static_cast<size_t>(got));
+  }
+  return Heard::Frame;
+}
+
+}  // namespace
+
+Writer& Writer::put_kernel(const codegen::KernelCode& code) {
+  put_text(code.name);
+  put(uint64_t{code.ir.size()});
+  put_bytes(code.ir);
+  put(code.group_count);
+  return put(code.local_size);
+}
+
+std::span<const std::byte> Reader::take(uint64_t size) {
+  if (size > rest_.size()) {
+    is_whole_ = false;
+    return {};
+  }
+  const auto taken = rest_.first(size);
+  rest_ = rest_.subspan(size);
+  return taken;
+}
+
+KernelSpec Reader::get_kernel() {
+  KernelSpec kernel;
+  kernel.name = get_text();
+  const auto ir = take(get<uint64_t>());
+  kernel.ir.assign(ir.begin(), ir.end());
+  for (uint64_t& count : kernel.group_count) count = get<uint64_t>();
+  for (uint32_t& size : kernel.local_size) size = get<uint32_t>();
+  return kernel;
+}
+
+bool say(int socket, Said kind, std::span<const std::byte> bytes) {
+  const FrameHead head{static_cast<uint32_t>(kind), 0, bytes.size()};
+  return send_all(socket, std::as_bytes(std::span(&head, 1))) && send_all(socket, bytes);
+}
+
+Heard hear(int socket, uint64_t deadline_ns, Said& kind, std::vector<std::byte>& bytes) {
+  FrameHead head{};
+  const Heard heard = receive_all(socket, deadline_ns, std::as_writable_bytes(std::span(&head, 1)));
+  if (heard != Heard::Frame) return heard;
+  if (head.size > kLargestFrame) return Heard::Gone;
+  kind = static_cast<Said>(head.kind);
+  bytes.resize(head.size);
+  return receive_all(socket, deadline_ns, bytes);
+}
+
+}  // namespace plugrad::engine

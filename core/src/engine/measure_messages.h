@@ -1,0 +1,115 @@
+// What the process and its measuring helper say to each other over a socket: frames of a kind, a
+// size and bytes. Both ends are of one build, so the form may change with any version.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "codegen/codegen.h"
+
+namespace plugrad::engine {
+
+enum class Said : uint32_t {
+  // to the helper
+  Params,  // the buffers that the kernels of later requests take
+  Time,    // kernels to be timed side by side
+  Check,   // a kernel to be compared with another one
+  // from it
+  Ready,      // a request begins, or the params are there
+  Compiling,  // number of a kernel
+  Compiled,   // number of a kernel
+  Refused,    // number of a kernel, why
+  Running,    // number of a kernel that is launched now
+  Times,      // seconds by kernel
+  Verdict,    // empty, or how the values differ
+  Failed,     // why the request cannot be met
+};
+
+/// One parameter and what it is filled with.
+struct ParamSpec {
+  uint64_t elem_count = 0;
+  uint32_t dtype = 0, flags = 0;  // PGR_PARAM_*
+  uint64_t below = 0;             // integers are less than this; 0: any small ones. 1: zeros
+};
+
+struct KernelSpec {
+  std::string name;
+  std::vector<std::byte> ir;
+  uint64_t group_count[3] = {1, 1, 1};
+  uint32_t local_size[3] = {1, 1, 1};
+};
+
+struct TimeSpec {
+  bool contract = true;
+  double seconds = 1;  // after which no further round begins
+  uint32_t least_rounds = 2, most_rounds = 9;
+  double slower = 3;  // than the best so far: not timed any further
+};
+
+struct CheckSpec {
+  bool contract = true;
+  bool is_sample =
+      false;  // the reference computes some elements: those it leaves are compared with `whole`
+  double tolerance = 0;  // of floats, relative to the value and to the mean magnitude
+};
+
+/// Writes numbers, texts and structs of numbers one after another.
+class Writer {
+ public:
+  template <class T>
+  Writer& put(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return put_bytes(std::as_bytes(std::span(&value, 1)));
+  }
+  Writer& put_bytes(std::span<const std::byte> from) {
+    bytes_.insert(bytes_.end(), from.begin(), from.end());
+    return *this;
+  }
+  Writer& put_text(std::string_view text) {
+    put(uint64_t{text.size()});
+    return put_bytes(std::as_bytes(std::span(text)));
+  }
+  Writer& put_kernel(const codegen::KernelCode& code);
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+/// Reads them back. What is not there reads as zeros and empties, and is_whole() is false from then
+/// on.
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
+  template <class T>
+  T get() {
+    T value{};
+    const auto from = take(sizeof value);
+    if (!from.empty()) std::memcpy(&value, from.data(), sizeof value);
+    return value;
+  }
+  std::string get_text() {
+    const auto from = take(get<uint64_t>());
+    return {reinterpret_cast<const char*>(from.data()), from.size()};
+  }
+  KernelSpec get_kernel();
+  bool is_whole() const { return is_whole_; }
+
+ private:
+  std::span<const std::byte> take(uint64_t size);
+  std::span<const std::byte> rest_;
+  bool is_whole_ = true;
+};
+
+/// False when the other end is gone.
+bool say(int socket, Said kind, std::span<const std::byte> bytes = {});
+enum class Heard { Frame, Nothing, Gone };
+/// Waits for one whole frame until `deadline_ns` of the monotonic clock.
+Heard hear(int socket, uint64_t deadline_ns, Said& kind, std::vector<std::byte>& bytes);
+
+}  // namespace plugrad::engine

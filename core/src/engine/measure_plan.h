@@ -1,0 +1,34 @@
+// What it takes to measure and check one kernel: contents for its buffers and a reference that is
+// cheap enough.
+#pragma once
+
+#include "engine/measure_messages.h"
+#include "schedule/schedule.h"
+
+namespace plugrad::engine {
+
+/// The parameters in order. What an index is computed of holds only numbers that keep the index
+/// inside its buffer.
+std::vector<ParamSpec> params_of(const schedule::KernelAst& ast);
+
+/// The kernel, or one that computes a sample of its elements where the whole takes more than
+/// `iterations` of its loops: elements spread evenly over each axis, the first and the last among
+/// them.
+struct ReferenceAst {
+  Graph graph;
+  Id sink = kNoId;
+  bool is_sample = false;
+};
+ReferenceAst reference_of(const schedule::KernelAst& ast, double iterations);
+
+/// By how much floats may differ that were added in another order, relative to their magnitude.
+double tolerance_of(const schedule::KernelAst& ast);
+
+/// Sizes of the loops, by axis number.
+std::vector<int64_t> loop_sizes(const schedule::KernelAst& ast);
+double iterations_of(const schedule::KernelAst& ast);
+
+/// Hash of the structure without sizes.
+std::string family_of(const schedule::KernelAst& ast);
+
+}  // namespace plugrad::engine

@@ -1,0 +1,242 @@
+// One search: the beam's questions are answered by a Measurer, its answers are checked and kept.
+#include "engine/tune.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <mutex>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "codegen/search/beam.h"
+#include "engine/measure.h"
+#include "engine/measure_plan.h"
+
+namespace plugrad::engine {
+namespace {
+
+using List = codegen::OptimisationList;
+
+constexpr double kReferenceIterations =
+    1 << 26;                             // of the unoptimised kernel: a few tenths of a second
+constexpr double kFewIterations = 1024;  // nothing to gain
+constexpr uint32_t kMostLosses = 8;      // of the helper, by the kernels of one search
+
+double now_seconds() {
+  return static_cast<double>(monotonic_ns()) * 1e-9;
+}
+
+std::string shown_time(double seconds) {
+  return seconds < 1e-3 ? fmt::format("{:.1f} us", seconds * 1e6)
+                        : fmt::format("{:.3f} ms", seconds * 1e3);
+}
+
+// One line that is written over until the search ends.
+class ProgressLine {
+ public:
+  explicit ProgressLine(std::string name)
+      : name_(std::move(name)), shows_(isatty(STDERR_FILENO) != 0) {}
+  ~ProgressLine() {
+    if (shows_ && !text_.empty()) debug_write("\r\033[K");
+  }
+  void update(const codegen::BeamProgress& p) {
+    text_ = fmt::format("BEAM {}: {} tried, best {}, {:.2f}x", as_shown(name_), p.tried,
+                        shown_time(p.best_seconds), p.first_seconds / p.best_seconds);
+    if (shows_) debug_write(fmt::format("\r\033[K{}, {:.0f} s left", text_, p.seconds_left));
+  }
+  void finish(const codegen::BeamResult& result) {
+    if (shows_) debug_write("\r\033[K");
+    shows_ = false;
+    if (!debugging(1)) return;
+    debug_write(fmt::format("BEAM {}: {} tried, {} -> {}, {:.2f}x: {}\n", as_shown(name_),
+                            result.tried, shown_time(result.first_seconds),
+                            shown_time(result.seconds), result.first_seconds / result.seconds,
+                            codegen::to_string(result.list)));
+  }
+
+ private:
+  std::string name_, text_;
+  bool shows_;
+};
+
+class Search {
+ public:
+  Search(const schedule::KernelAst& ast, runtime::Device& device, const codegen::Options& options,
+         SearchRecord key)
+      : ast_(ast),
+        device_(device),
+        options_(options),
+        key_(std::move(key)),
+        seconds_(settings().beam_seconds),
+        measurer_(device, std::max(10.0, 2 * seconds_)),
+        reference_(reference_of(ast, kReferenceIterations)),
+        tolerance_(tolerance_of(ast)) {
+    measurer_.set_params(params_of(ast));
+    codegen::Options plain = options;
+    plain.no_opt = true;
+    reference_code_ = codegen::generate(reference_.graph, reference_.sink, device.caps(), plain);
+    heuristic_code_ = codegen::generate(ast.graph, ast.sink, device.caps(), options);
+  }
+
+  List run() {
+    ProgressLine line(codegen::describe(ast_.graph, ast_.sink).colored_name);
+    codegen::BeamOptions beam;
+    beam.width = static_cast<uint32_t>(settings().beam);
+    beam.seconds = seconds_;
+    beam.batch = std::max(8u, 2 * beam.width);
+    beam.seeds = seeds();
+    beam.now = now_seconds;
+    beam.measure = [&](auto kernels) { return measure(kernels); };
+    beam.accept = [&](const codegen::Timed& timed) { return accept(timed); };
+    beam.report = [&](const codegen::BeamProgress& p) {
+      first_seconds_ = p.first_seconds;
+      line.update(p);
+    };
+    device_.synchronize();
+    const codegen::BeamResult result =
+        codegen::beam_search(ast_.graph, ast_.sink, device_.caps(), options_, beam);
+    line.finish(result);
+    keep(result.list, result.seconds, result.first_seconds, beam.width);
+    return result.list;
+  }
+
+ private:
+  // What was found for near shapes; legal or not is for the beam to see.
+  std::vector<List> seeds() {
+    std::vector<List> out;
+    for (const SearchRecord& record : search_db().near(key_, 6)) {
+      try {
+        out.push_back(codegen::parse_optimisations(record.list));
+      } catch (const Error&) {  // of a version with other optimisations
+      }
+    }
+    return out;
+  }
+
+  std::vector<double> measure(std::span<const codegen::KernelCode* const> kernels) {
+    TimeSpec spec;
+    spec.contract = options_.contract;
+    spec.seconds = std::min(1.0, std::max(0.05, seconds_ / 10));
+    const auto timings = measurer_.time(kernels, spec);
+    std::vector<double> seconds;
+    for (size_t i = 0; i < timings.size(); ++i) {
+      seconds.push_back(timings[i].seconds);
+      if (!timings[i].problem.empty() && (timings[i].was_fatal || debugging(2)))
+        log_warning("[search] {} on {}: {} is not used: {}", kernels[i]->name, device_.name(),
+                    codegen::to_string(kernels[i]->optimisations), timings[i].problem);
+    }
+    if (measurer_.losses() > kMostLosses)
+      fail(ErrorKind::Device, "{} of its kernels crashed or did not end", measurer_.losses());
+    return seconds;
+  }
+
+  bool accept(const codegen::Timed& timed) {
+    const CheckSpec spec{options_.contract, reference_.is_sample, tolerance_};
+    const std::string problem = measurer_.check(timed.code, reference_code_, heuristic_code_, spec);
+    if (problem.empty()) {
+      keep(timed.list, timed.seconds, first_seconds_, 0);
+      return true;
+    }
+    log_warning(
+        "[search] {} on {}: {} gives other values than the kernel without optimisations and is not "
+        "used: {}",
+        timed.code.name, device_.name(), codegen::to_string(timed.list), problem);
+    return false;
+  }
+
+  void keep(const List& list, double seconds, double first_seconds, uint32_t width) {
+    if (!std::isfinite(seconds) || !std::isfinite(first_seconds)) return;
+    SearchRecord record = key_;
+    record.list = codegen::to_string(list);
+    record.seconds = seconds;
+    record.first_seconds = first_seconds;
+    record.width = width;
+    search_db().add(record);
+  }
+
+  const schedule::KernelAst& ast_;
+  runtime::Device& device_;
+  const codegen::Options options_;
+  const SearchRecord key_;
+  const double seconds_;
+  Measurer measurer_;
+  ReferenceAst reference_;
+  double tolerance_;
+  codegen::KernelCode reference_code_, heuristic_code_;
+  double first_seconds_ = std::numeric_limits<double>::infinity();
+};
+
+// The record's list where the kernel allows it; one warning a process where not.
+std::optional<List> usable(const SearchRecord& record, const schedule::KernelAst& ast,
+                           runtime::Device& device, const codegen::Options& options) {
+  static std::atomic<bool> was_warned{false};
+  std::string problem = "it is not legal for the kernel";
+  try {
+    List list = codegen::parse_optimisations(record.list);
+    if (codegen::SearchSpace(ast.graph, ast.sink, device.caps(), options).look(list)) return list;
+  } catch (const Error& e) {
+    problem = e.what();
+  }
+  if (!was_warned.exchange(true))
+    log_warning("search database {}: the list \"{}\" is not used: {}", search_db().path(),
+                record.list, problem);
+  return std::nullopt;
+}
+
+void require_budget() {
+  const Settings& now = settings();
+  require(now.beam_seconds > 0 && std::isfinite(now.beam_seconds),
+          "[search] beam_seconds is {}: the search for a kernel takes a time above 0; beam = 0 "
+          "switches it off",
+          now.beam_seconds);
+  require(now.beam <= 1024, "[search] beam is {}: at most 1024", now.beam);
+}
+
+}  // namespace
+
+SearchRecord search_key(const schedule::KernelAst& ast, runtime::Device& device,
+                        const codegen::Options& options) {
+  const pgr_device_caps& caps = device.caps();
+  SearchRecord key;
+  key.version = codegen::kSearchVersion;
+  key.device = fmt::format("{} {} threads {} lanes {} subgroup {} local {}", device.plugin_name(),
+                           device.info().arch, caps.threads, caps.vector_lanes[PGR_DTYPE_F32],
+                           caps.subgroup_size, caps.local_bytes);
+  key.compiler = hash128(as_bytes(device.compiler_identity())).hex();
+  key.kernel = fmt::format("{:016x}{:016x}{}{}", ast.hash[0], ast.hash[1],
+                           options.fast_math ? "-fast" : "", options.contract ? "" : "-strict");
+  key.family = family_of(ast);
+  key.sizes = loop_sizes(ast);
+  return key;
+}
+
+std::optional<List> tuned_list(const schedule::KernelAst& ast, runtime::Device& device,
+                               const codegen::Options& options) {
+  if (options.no_opt) return std::nullopt;
+  const bool searches = settings().beam > 0;
+  if (searches) require_budget();
+  SearchRecord key = search_key(ast, device, options);
+  const auto known = search_db().find(key);
+  if (known && (!searches || known->width >= static_cast<uint32_t>(settings().beam)))
+    if (auto list = usable(*known, ast, device, options)) return list;
+  if (!searches || iterations_of(ast) < kFewIterations) return std::nullopt;
+  try {
+    return Search(ast, device, options, std::move(key)).run();
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::Device) throw;
+    static std::atomic<bool> was_warned{false};
+    if (!was_warned.exchange(true))
+      log_warning("the search for {} was given up, the heuristic's kernel is used: {}",
+                  codegen::describe(ast.graph, ast.sink).name, e.what());
+    const auto found = search_db().find(search_key(ast, device, options));
+    return found ? usable(*found, ast, device, options) : std::nullopt;
+  }
+}
+
+}  // namespace plugrad::engine

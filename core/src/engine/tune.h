@@ -1,0 +1,24 @@
+// Which optimisations a kernel gets: what a search finds, or has found before.
+#pragma once
+
+#include <optional>
+
+#include "codegen/codegen.h"
+#include "engine/search_db.h"
+#include "runtime/device.h"
+#include "schedule/schedule.h"
+
+namespace plugrad::engine {
+
+/// What of a kernel, its device and the options is looked up.
+SearchRecord search_key(const schedule::KernelAst& ast, runtime::Device& device,
+                        const codegen::Options& options);
+
+/// The list for the kernel: with BEAM that of a search, unless one of that width has ended before;
+/// without, what the database says. Nothing: the heuristic's. A failed search is a warning. Errors:
+/// User, for a budget that is none.
+std::optional<std::vector<codegen::Optimisation>> tuned_list(const schedule::KernelAst& ast,
+                                                             runtime::Device& device,
+                                                             const codegen::Options& options);
+
+}  // namespace plugrad::engine
