@@ -40,6 +40,7 @@ int run_first_kernel(const Arguments& arguments);
 int run_explain(const Arguments& arguments);
 int run_new_plugin(const Arguments& arguments);
 int run_train(const Arguments& arguments);
+int run_tune(const Arguments& arguments);
 
 /// Options and positional words of one subcommand, read with Boost.Program_options.
 struct Parsed {

@@ -24,6 +24,7 @@ constexpr Command kCommands[] = {
     {"first-kernel", nullptr, run_first_kernel},
     {"new-plugin", "make a project for a device of your own", run_new_plugin},
     {"train", "train a network", run_train},
+    {"tune", "show, export or import what searches (BEAM) found", run_tune},
 };
 
 std::string overview() {

@@ -141,6 +141,7 @@ void SearchDb::refresh() {
   records_.clear();
   by_kernel_.clear();
   by_family_.clear();
+  if (S_ISCHR(info.st_mode)) return;  // /dev/null: no database
   if (!S_ISREG(info.st_mode) || info.st_size > kLargestFile)
     return warn(
         fmt::format("it is no regular file of at most {} MiB and is ignored", kLargestFile >> 20));
@@ -204,6 +205,7 @@ bool SearchDb::add(const SearchRecord& record) {
   if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
   const FileDescriptor file(open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
   struct stat info;
+  if (file && fstat(file.get(), &info) == 0 && S_ISCHR(info.st_mode)) return false;
   if (!file || flock(file.get(), LOCK_EX) != 0 || fstat(file.get(), &info) != 0 ||
       !S_ISREG(info.st_mode)) {
     warn(fmt::format("it cannot be written: {}; what searches find is lost with the process",

@@ -76,7 +76,7 @@ class Search {
         seconds_(settings().beam_seconds),
         measurer_(device, std::max(10.0, 2 * seconds_)),
         reference_(reference_of(ast, kReferenceIterations)),
-        tolerance_(tolerance_of(ast)) {
+        tolerance_(tolerance_of(ast) + (options.tf32 ? 0x1p-9 : 0)) {
     measurer_.set_params(params_of(ast));
     codegen::Options plain = options;
     plain.no_opt = true;
@@ -209,8 +209,8 @@ SearchRecord search_key(const schedule::KernelAst& ast, runtime::Device& device,
                            device.info().arch, caps.threads, caps.vector_lanes[PGR_DTYPE_F32],
                            caps.subgroup_size, caps.local_bytes);
   key.compiler = hash128(as_bytes(device.compiler_identity())).hex();
-  key.kernel = fmt::format("{:016x}{:016x}{}{}", ast.hash[0], ast.hash[1],
-                           options.fast_math ? "-fast" : "", options.contract ? "" : "-strict");
+  key.kernel = fmt::format("{:016x}{:016x}{}{}{}", ast.hash[0], ast.hash[1],
+                           options.fast_math ? "-fast" : "", options.contract ? "" : "-strict", options.tf32 ? "-tf32" : "");
   key.family = family_of(ast);
   key.sizes = loop_sizes(ast);
   return key;

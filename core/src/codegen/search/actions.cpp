@@ -210,6 +210,7 @@ std::vector<int64_t> amounts_for(Kind kind, int64_t size, int64_t lanes,
       break;
     case Kind::Thread:
     case Kind::Swap:
+    case Kind::TensorCore:
       break;
   }
   return out;
@@ -232,6 +233,7 @@ class Neighbours {
       for (size_t j = i + 1; j < draft_.steps.size(); ++j) change_two(i, j);
     for (size_t axis = 0; axis < start_.axes.size(); ++axis) add_step(axis);
     add_swaps();
+    add_tensor_cores();
     if (draft_.threads > 0) add([&](Draft& d) { --d.threads; });
     if (draft_.threads < 3) add([&](Draft& d) { ++d.threads; });
     return std::move(out_);
@@ -307,6 +309,15 @@ class Neighbours {
         const Step step{number_at(start_, a), {Kind::Swap, 0, number_at(start_, b)}, 0};
         add([&](Draft& d) { d.steps.push_back(step); });
       }
+  }
+
+  void add_tensor_cores() {
+    for (size_t axis = 0; axis < start_.axes.size(); ++axis)
+      for (uint32_t core = 0; core < start_.caps->tensor_core_count; ++core)
+        add([&](Draft& d) {
+          const Step step{number_at(start_, axis), {Kind::TensorCore, 0, core}, 0};
+          d.steps.insert(d.steps.begin(), step);
+        });
   }
 
   const Kernel& start_;

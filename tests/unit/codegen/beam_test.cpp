@@ -1,0 +1,169 @@
+// The search over lists with times that the test makes up.
+#include "codegen/search/beam.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "kernels.h"
+#include "plugrad/error.h"
+#include "run.h"
+
+namespace plugrad::test {
+namespace {
+
+using codegen::KernelCode;
+using codegen::Optimisation;
+using List = codegen::OptimisationList;
+using Kind = Optimisation::Kind;
+
+int64_t amount_of(const List& list, Kind kind) {
+  for (const Optimisation& change : list)
+    if (change.kind == kind) return change.amount;
+  return 1;
+}
+
+// Fastest with lanes of 8 and an upcast by 2: 1 s, and a second more for each doubling away.
+double made_up_seconds(const KernelCode& code) {
+  const auto away = [&](Kind kind, double best) {
+    return std::abs(std::log2(static_cast<double>(amount_of(code.optimisations, kind)) / best));
+  };
+  return 1 + away(Kind::Vectorize, 8) + away(Kind::Upcast, 2) + away(Kind::Unroll, 1);
+}
+
+class BeamSearch : public testing::Test {
+ protected:
+  BeamSearch() {
+    beam.width = 2;
+    beam.seconds = 1000;
+    beam.now = [this] { return time; };
+    beam.measure = [this](std::span<const KernelCode* const> kernels) {
+      ++calls;
+      time += 1;
+      std::vector<double> seconds;
+      for (const KernelCode* kernel : kernels) {
+        seconds.push_back(seconds_of(*kernel));
+        measured.push_back(codegen::to_string(kernel->optimisations));
+      }
+      return seconds;
+    };
+    beam.accept = [this](const codegen::Timed& timed) {
+      accepted.push_back(codegen::to_string(timed.list));
+      return true;
+    };
+  }
+  codegen::BeamResult run() { return codegen::beam_search(ast.graph, ast.sink, caps, {}, beam); }
+  bool was_measured(const std::string& list) const {
+    return std::ranges::find(measured, list) != measured.end();
+  }
+
+  Ast ast = matmul(64, 64, 64);
+  const pgr_device_caps caps = small_cpu();
+  codegen::BeamOptions beam;
+  std::function<double(const KernelCode&)> seconds_of = made_up_seconds;
+  double time = 0;
+  int calls = 0;
+  std::vector<std::string> measured, accepted;
+};
+
+TEST_F(BeamSearch, finds_the_list_that_is_fastest) {
+  const codegen::BeamResult result = run();
+  EXPECT_TRUE(result.is_better);
+  EXPECT_EQ(amount_of(result.list, Kind::Vectorize), 8) << codegen::to_string(result.list);
+  EXPECT_EQ(amount_of(result.list, Kind::Upcast), 2) << codegen::to_string(result.list);
+  EXPECT_EQ(amount_of(result.list, Kind::Unroll), 1) << codegen::to_string(result.list);
+  EXPECT_EQ(result.seconds, 1);
+  EXPECT_GT(result.first_seconds, 1);
+}
+
+TEST_F(BeamSearch, is_the_same_each_time) {
+  run();
+  const std::vector<std::string> first = std::exchange(measured, {});
+  run();
+  EXPECT_EQ(measured, first);
+}
+
+TEST_F(BeamSearch, measures_no_list_twice) {
+  run();
+  const std::string heuristic = measured[0];
+  std::set<std::string> seen;
+  size_t repeated = 0;
+  for (const std::string& list : measured) repeated += seen.insert(list).second ? 0 : 1;
+  EXPECT_LE(repeated, static_cast<size_t>(calls) + 1);  // the best so far beside each round
+}
+
+TEST_F(BeamSearch, ends_with_its_budget_and_keeps_what_it_found) {
+  beam.seconds = 3;
+  const codegen::BeamResult result = run();
+  EXPECT_LE(calls, 4);  // and once more for the result
+  EXPECT_FALSE(accepted.empty());
+  EXPECT_EQ(codegen::to_string(result.list), accepted.back());
+}
+
+TEST_F(BeamSearch, never_gives_a_list_with_wrong_values) {
+  beam.accept = [](const codegen::Timed&) { return false; };
+  const codegen::BeamResult result = run();
+  EXPECT_FALSE(result.is_better);
+  EXPECT_EQ(codegen::to_string(result.list), measured[0]);
+}
+
+TEST_F(BeamSearch, survives_kernels_that_cannot_be_timed) {
+  seconds_of = [](const KernelCode& code) {
+    return amount_of(code.optimisations, Kind::Vectorize) == 8
+               ? std::numeric_limits<double>::infinity()
+               : made_up_seconds(code);
+  };
+  EXPECT_NE(amount_of(run().list, Kind::Vectorize), 8);
+}
+
+TEST_F(BeamSearch, a_faster_machine_is_no_faster_kernel) {
+  seconds_of = [this](const KernelCode&) { return 1 / (1.0 + calls); };
+  EXPECT_FALSE(run().is_better);
+  EXPECT_TRUE(accepted.empty());
+}
+
+TEST_F(BeamSearch, tries_seeds_first_and_ignores_those_that_are_not_legal) {
+  beam.seeds = {codegen::parse_optimisations("upcast(7, 4)"),
+                codegen::parse_optimisations("vectorize(1, 12) upcast(0, 2)")};
+  beam.seconds = 2;
+  run();
+  EXPECT_TRUE(was_measured("vectorize(1, 12) upcast(0, 2)"));
+  EXPECT_FALSE(was_measured("upcast(7, 4)"));
+}
+
+TEST_F(BeamSearch, hands_on_what_measuring_throws) {
+  beam.measure = [](auto) -> std::vector<double> { throw std::runtime_error("interrupted"); };
+  EXPECT_THROW(run(), std::runtime_error);
+}
+
+TEST_F(BeamSearch, refuses_lists_that_ask_for_endless_code) {
+  const Ast large = matmul(1 << 20, 1 << 20, 64);
+  const codegen::SearchSpace space(large.graph, large.sink, caps, {});
+  EXPECT_FALSE(space.look(codegen::parse_optimisations("upcast(0, 1048576)")));
+  EXPECT_FALSE(space.look(codegen::parse_optimisations("upcast(0, 1024) upcast(1, 1024)")));
+  EXPECT_FALSE(space.look(List(100, Optimisation{Kind::Swap, 0, 1})));
+  EXPECT_TRUE(space.look(codegen::parse_optimisations("upcast(0, 4) vectorize(1, 4)")));
+}
+
+TEST_F(BeamSearch, every_neighbour_is_legal) {
+  const Ast conv = conv2d({2, 3, 10, 10, 8, 3});
+  pgr_device_caps groups = small_cpu(8);
+  groups.has_local = 1;
+  groups.subgroup_size = 16;
+  for (uint32_t& size : groups.max_local_size) size = 64;
+  groups.max_local_total = 64;
+  groups.local_bytes = 4096;
+  for (const pgr_device_caps& device : {caps, groups}) {
+    const codegen::SearchSpace space(conv.graph, conv.sink, device, {});
+    const auto near = space.near(space.heuristic().list);
+    EXPECT_GT(near.size(), 20u);
+    for (size_t i = 0; i < near.size(); i += 7)
+      EXPECT_NO_THROW(codegen::generate(conv.graph, conv.sink, device, {.apply = &near[i].list}))
+          << codegen::to_string(near[i].list);
+  }
+}
+
+}  // namespace
+}  // namespace plugrad::test

@@ -1,0 +1,134 @@
+// What the kernels of a search are run on and compared with.
+#include "engine/measure_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "codegen/codegen.h"
+#include "engine/measure_contents.h"
+#include "unit/codegen/kernels.h"
+#include "unit/codegen/run.h"
+
+namespace plugrad::engine {
+namespace {
+
+using test::affine;
+using test::load;
+using test::param;
+
+schedule::KernelAst kernel_of(test::Ast ast, uint32_t params) {
+  schedule::KernelAst kernel;
+  kernel.graph = std::move(ast.graph);
+  kernel.sink = ast.sink;
+  kernel.param_count = params;
+  return kernel;
+}
+
+// out[i] = table[rows[i] * 8 + columns[i]] of a table of 10 x 8
+schedule::KernelAst gather() {
+  test::Ast ast;
+  Graph& g = ast.graph;
+  const Id i = make_range(g, 100, 0, AxisKind::Loop);
+  const Id row = g.cast(load(g, param(g, 2, 100, false, DType::I32), i), DType::Index);
+  const Id column = g.cast(load(g, param(g, 3, 100, false, DType::I64), i), DType::Index);
+  test::store(ast, param(g, 0, 100, true), i,
+              load(g, param(g, 1, 80, false), affine(g, row, 8, column)));
+  return kernel_of(std::move(ast), 4);
+}
+
+TEST(MeasuredKernel, is_given_indices_that_stay_inside) {
+  const std::vector<ParamSpec> params = params_of(gather());
+  ASSERT_EQ(params.size(), 4u);
+  EXPECT_EQ(params[1].below, 0u);
+  int64_t highest[2] = {};
+  for (uint32_t slot : {2u, 3u}) {
+    EXPECT_GT(params[slot].below, 0u);
+    const std::vector<std::byte> bytes = contents_of(params[slot], slot);
+    const size_t size = slot == 2 ? 4 : 8;
+    for (size_t at = 0; at < bytes.size(); at += size) {
+      int64_t value = 0;
+      std::memcpy(&value, bytes.data() + at, size);
+      highest[slot - 2] = std::max(highest[slot - 2], value);
+    }
+  }
+  EXPECT_LT(highest[0] * 8 + highest[1], 80);
+  EXPECT_GT(highest[0] * 8 + highest[1], 20);  // and not all in one place
+}
+
+TEST(MeasuredKernel, has_a_family_that_sizes_do_not_change) {
+  const auto family = [](int64_t m, int64_t n, int64_t k) {
+    return family_of(kernel_of(test::matmul(m, n, k), 3));
+  };
+  EXPECT_EQ(family(64, 64, 64), family(1000, 37, 5));
+  EXPECT_NE(family(64, 64, 64), family_of(kernel_of(test::relu_sum(64), 2)));
+  EXPECT_EQ(loop_sizes(kernel_of(test::matmul(3, 4, 5), 3)), (std::vector<int64_t>{3, 4, 5}));
+}
+
+TEST(MeasuredKernel, has_a_reference_of_first_and_last_elements_where_all_take_too_long) {
+  const schedule::KernelAst ast = kernel_of(test::matmul(64, 48, 16), 3);
+  EXPECT_FALSE(reference_of(ast, 64 * 48 * 16).is_sample);
+  const ReferenceAst sample = reference_of(ast, 64 * 48 * 16 / 32);
+  ASSERT_TRUE(sample.is_sample);
+  const auto code =
+      codegen::generate(sample.graph, sample.sink, test::small_cpu(), {.no_opt = true});
+  std::vector<float> out(64 * 48, -1), a(64 * 16, 1), b(16 * 48, 1);
+  test::run(code, {&out, &a, &b});
+  const auto computed = std::ranges::count(out, 16.0f);
+  EXPECT_EQ(computed + std::ranges::count(out, -1.0f), 64 * 48);
+  EXPECT_GE(computed, 64 * 48 / 64);
+  EXPECT_LE(computed, 64 * 48 / 8);
+  EXPECT_EQ(out.front(), 16);
+  EXPECT_EQ(out.back(), 16);
+}
+
+class Differences : public testing::Test {
+ protected:
+  std::string of(std::vector<float> want, std::vector<float> have, double tolerance = 1e-5) {
+    const ParamSpec spec{want.size(), static_cast<uint32_t>(DType::F32), PGR_PARAM_WRITE, 0};
+    return difference(
+        spec, {std::as_bytes(std::span(want)), std::as_bytes(std::span(have)), {}, tolerance});
+  }
+};
+
+TEST_F(Differences, of_floats_are_those_beyond_the_tolerance) {
+  const float nan = std::numeric_limits<float>::quiet_NaN(),
+              infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(of({1, -2, 0}, {1.000001f, -2, -0.0f}), "");
+  EXPECT_EQ(of({nan, infinity}, {-nan, infinity}), "");
+  EXPECT_NE(of({1, 2}, {1, 2.001f}), "");
+  EXPECT_NE(of({nan, 1}, {0, 1}), "");
+  EXPECT_NE(of({infinity, 1}, {1e30f, 1}), "");
+  EXPECT_NE(of({1, 1}, {1, nan}), "");
+}
+
+TEST_F(Differences, of_integers_are_all) {
+  const std::vector<int32_t> want = {1, 2, 3}, have = {1, 2, 4};
+  const ParamSpec spec{3, static_cast<uint32_t>(DType::I32), PGR_PARAM_WRITE, 0};
+  const auto text =
+      difference(spec, {std::as_bytes(std::span(want)), std::as_bytes(std::span(have)), {}, 1});
+  EXPECT_EQ(text, "element 2 is 0x4, should be 0x3");
+  EXPECT_EQ(
+      difference(spec, {std::as_bytes(std::span(want)), std::as_bytes(std::span(want)), {}, 0}),
+      "");
+}
+
+TEST(MeasuredContents, are_the_same_each_time_and_short_floats) {
+  for (DType dtype : {DType::F64, DType::F32, DType::F16, DType::BF16}) {
+    const ParamSpec spec{1000, static_cast<uint32_t>(dtype), PGR_PARAM_READ, 0};
+    EXPECT_EQ(contents_of(spec, 1), contents_of(spec, 1));
+    EXPECT_NE(contents_of(spec, 1), contents_of(spec, 2));
+  }
+  const std::vector<std::byte> bytes =
+      contents_of({100, static_cast<uint32_t>(DType::F32), 0, 0}, 0);
+  for (size_t i = 0; i < 100; ++i) {
+    float value;
+    std::memcpy(&value, bytes.data() + 4 * i, 4);
+    EXPECT_EQ(value * 8, std::trunc(value * 8));
+    EXPECT_NE(value, 0);
+    EXPECT_LE(std::abs(value), 2);
+  }
+}
+
+}  // namespace
+}  // namespace plugrad::engine

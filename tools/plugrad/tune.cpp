@@ -1,0 +1,80 @@
+// plugrad tune: the database of what searches found: what is in it, one record a kernel to a file,
+// records of a file added to it.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "command.h"
+#include "engine/search_db.h"
+
+namespace plugrad::tools {
+namespace {
+
+using engine::SearchDb;
+using engine::SearchRecord;
+
+void export_to(const std::vector<SearchRecord>& records, const std::string& path) {
+  std::string text;
+  for (const SearchRecord& record : records) text += engine::to_line(record) + '\n';
+  const std::span<const std::byte> parts[] = {std::as_bytes(std::span(text))};
+  if (const int failed = replace_file(path, parts))
+    fail(ErrorKind::User, "[tune] {} cannot be written: {}", path, std::strerror(failed));
+}
+
+uint64_t import_from(const std::string& path, SearchDb& db) {
+  require(read_file(path).has_value(), "[tune] {} cannot be read: {}", path, std::strerror(errno));
+  uint64_t added = 0;
+  for (const SearchRecord& record : SearchDb(path).all()) added += db.add(record) ? 1 : 0;
+  return added;
+}
+
+nlohmann::ordered_json as_json(const SearchDb& db, const std::vector<SearchRecord>& records) {
+  auto list = nlohmann::ordered_json::array();
+  for (const SearchRecord& r : records)
+    list.push_back({{"device", r.device},
+                    {"kernel", r.kernel},
+                    {"sizes", r.sizes},
+                    {"beam", r.width},
+                    {"seconds", r.seconds},
+                    {"heuristic_seconds", r.first_seconds},
+                    {"optimisations", r.list}});
+  return {{"path", db.path()}, {"records", list}};
+}
+
+}  // namespace
+
+int run_tune(const Arguments& arguments) {
+  const std::string usage = "plugrad tune (show | export FILE | import FILE) [--json]";
+  boost::program_options::options_description options("Options");
+  options.add_options()("json", "one JSON document");
+  Parsed parsed = parse(arguments, usage, options, "action");
+  if (parsed.help) return kSuccess;
+  const auto words = parsed.get<std::vector<std::string>>("action");
+  const bool shows = words.size() == 1 && words[0] == "show";
+  if (!shows && (words.size() != 2 || (words[0] != "export" && words[0] != "import")))
+    throw UsageError("say show, export FILE or import FILE\nusage: " + usage);
+
+  SearchDb& db = engine::search_db();
+  if (!shows && words[0] == "import") {
+    const uint64_t added = import_from(words[1], db);
+    if (!parsed.has("json")) fmt::print("added {} records to {}\n", added, db.path());
+  }
+  const std::vector<SearchRecord> records = db.all();
+  if (!shows && words[0] == "export") {
+    export_to(records, words[1]);
+    if (!parsed.has("json")) fmt::print("wrote {} records to {}\n", records.size(), words[1]);
+  }
+  if (parsed.has("json"))
+    print_json(as_json(db, records), true);
+  else if (shows)
+    for (const SearchRecord& r : records)
+      fmt::print("{:9.3f} ms {:6.2f}x  beam {}  ({})  {}\n", r.seconds * 1e3,
+                 r.first_seconds / r.seconds, r.width, fmt::join(r.sizes, ", "), r.list);
+  return kSuccess;
+}
+
+}  // namespace plugrad::tools
