@@ -13,6 +13,7 @@
 #include "engine/measure_plan.h"
 #include "engine/search_db.h"
 #include "fixture.h"
+#include "plugrad/error.h"
 #include "runtime/registry.h"
 #include "unit/base/temporary_directory.h"
 #include "unit/codegen/kernels.h"
