@@ -67,7 +67,7 @@ class MeasuredKernels : public testing::Test {
   }
 
   runtime::Device& device = runtime::Registry::instance().find_device("CPU");
-  Measurer measurer{device, 2};
+  Measurer measurer{device, {2, 30}};
 };
 
 TEST_F(MeasuredKernels, are_timed_though_others_crash_and_hang) {
@@ -80,7 +80,7 @@ TEST_F(MeasuredKernels, are_timed_though_others_crash_and_hang) {
   EXPECT_TRUE(std::isfinite(timings[3].seconds)) << timings[3].problem;
   EXPECT_LT(timings[0].seconds, 0.1);
   EXPECT_THAT(timings[1].problem, testing::HasSubstr("signal"));
-  EXPECT_TRUE(timings[1].was_fatal);
+  EXPECT_TRUE(timings[1].is_dangerous);
   EXPECT_THAT(timings[2].problem, testing::HasSubstr("had not ended after 2.0 s"));
   EXPECT_EQ(measurer.losses(), 2u);
 }
@@ -157,7 +157,7 @@ TEST_F(Beam, finds_a_list_within_its_budget_that_is_used_without_it_too) {
   const uint64_t begin = monotonic_ns();
   EXPECT_EQ(product(2), expected);
   EXPECT_LT(static_cast<double>(monotonic_ns() - begin) * 1e-9,
-            20);  // with the helper's start, on a busy machine
+            30);  // with the helper's start, on a busy machine
   ASSERT_GE(db().all().size(), 1u);
   EXPECT_EQ(db().all()[0].width, 2u);
   EXPECT_EQ(report.optimisations, db().all()[0].list);

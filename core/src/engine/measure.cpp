@@ -29,6 +29,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kStartSeconds = 60;  // a driver may take long to come up
+constexpr double kCheckSeconds = 60;  // of compiling and running a kernel without optimisations
 
 // The environment of this process with some variables set.
 std::vector<std::string> environment_with(
@@ -107,12 +108,12 @@ struct Measurer::Event {
   Said kind{};
   std::vector<std::byte> bytes;
   std::string loss;
+  bool is_end = false;  // of the process
 
   uint32_t number() const { return Reader(bytes).get<uint32_t>(); }
 };
 
-Measurer::Measurer(runtime::Device& device, double most_seconds)
-    : device_(device), most_seconds_(most_seconds) {}
+Measurer::Measurer(runtime::Device& device, Limits limits) : device_(device), limits_(limits) {}
 Measurer::~Measurer() = default;
 
 void Measurer::set_params(std::vector<ParamSpec> params) {
@@ -160,9 +161,8 @@ void Measurer::start() {
 }
 
 // The next frame; a loss where none comes in time.
-Measurer::Event Measurer::next_event() {
+Measurer::Event Measurer::next_event(double limit) {
   Event event;
-  const double limit = params_sent_ ? most_seconds_ : kStartSeconds;
   const uint64_t deadline = monotonic_ns() + static_cast<uint64_t>(limit * 1e9);
   switch (hear(helper_->socket.get(), deadline, event.kind, event.bytes)) {
     case Heard::Frame:
@@ -172,6 +172,7 @@ Measurer::Event Measurer::next_event() {
       break;
     case Heard::Gone:
       event.loss = helper_->end();
+      event.is_end = true;
       break;
   }
   if (event.loss.empty() && event.kind == Said::Failed)
@@ -186,7 +187,7 @@ void Measurer::lose() {
 
 void Measurer::need_helper() {
   const auto ready = [&](const char* what) {
-    const Event event = next_event();
+    const Event event = next_event(kStartSeconds);
     if (event.loss.empty() && event.kind == Said::Ready) return;
     lose();
     fail(ErrorKind::Device, "[search] the helper for {} {}: {}", device_.name(), what, event.loss);
@@ -226,10 +227,11 @@ std::vector<Measurer::Timing> Measurer::time(std::span<const codegen::KernelCode
     std::vector<uint32_t> compiling, guilty;
     std::optional<uint32_t> running;
     for (;;) {
-      const Event event = next_event();
+      const Event event = next_event(running ? limits_.launch : limits_.compile);
       if (!event.loss.empty()) {
         guilty = running ? std::vector{*running} : compiling;
-        for (uint32_t at : guilty) timings[left[at]] = {kInfinity, event.loss, true};
+        for (uint32_t at : guilty)
+          timings[left[at]] = {kInfinity, event.loss, running || event.is_end};
         lose();
         break;
       }
@@ -259,7 +261,7 @@ std::string Measurer::check(const codegen::KernelCode& candidate,
   out.put(spec).put_kernel(candidate).put_kernel(reference).put_kernel(whole);
   say(helper_->socket.get(), Said::Check, out.bytes());
   for (;;) {
-    const Event event = next_event();
+    const Event event = next_event(kCheckSeconds);
     if (!event.loss.empty()) {
       lose();
       return event.loss;

@@ -21,16 +21,18 @@ class Measurer {
  public:
   struct Timing {
     double seconds;  // of one launch; infinity where there is a problem or it was clearly slower
-    std::string problem;     // why it cannot run
-    bool was_fatal = false;  // it crashed, or did not end: the helper had to be started again
+    std::string problem;        // why it cannot run
+    bool is_dangerous = false;  // it crashed, or its launch did not end
   };
 
-  /// A helper for the device, started when it is first needed. `most_seconds`: that a launch or a
-  /// compilation may take.
-  Measurer(runtime::Device& device, double most_seconds);
+  /// A helper for the device, started when it is first needed. `launch_seconds`: that a launch may
+  /// take.
+  Measurer(runtime::Device& device, double launch_seconds);
   ~Measurer();
   Measurer(const Measurer&) = delete;
   Measurer& operator=(const Measurer&) = delete;
+
+  void set_launch_limit(double seconds) { limits_.launch = seconds; }
 
   /// What the kernels of later calls take. Nothing is sent before they need it.
   void set_params(std::vector<ParamSpec> params);
@@ -52,13 +54,13 @@ class Measurer {
   struct Event;
   void start();
   void need_helper();
-  Event next_event();
+  Event next_event(double limit);
   void lose();
   void note(const Event& event, std::vector<uint32_t>& compiling,
             std::optional<uint32_t>& running) const;
 
   runtime::Device& device_;
-  double most_seconds_;
+  Limits limits_;
   std::vector<ParamSpec> params_;
   bool params_sent_ = false;
   std::unique_ptr<Helper> helper_;

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -26,6 +27,7 @@ using List = codegen::OptimisationList;
 constexpr double kReferenceIterations =
     1 << 26;                             // of the unoptimised kernel: a few tenths of a second
 constexpr double kFewIterations = 1024;  // nothing to gain
+constexpr double kLongLaunch = 30;       // seconds; once a time is known, of what is not far slower
 constexpr uint32_t kMostLosses = 8;      // of the helper, by the kernels of one search
 
 double now_seconds() {
@@ -74,7 +76,7 @@ class Search {
         options_(options),
         key_(std::move(key)),
         seconds_(settings().beam_seconds),
-        measurer_(device, std::max(10.0, 2 * seconds_)),
+        measurer_(device, {kLongLaunch, std::clamp(2 * seconds_, 3.0, 10.0)}),
         reference_(reference_of(ast, kReferenceIterations)),
         tolerance_(tolerance_of(ast) + (options.tf32 ? 0x1p-9 : 0)) {
     measurer_.set_params(params_of(ast));
@@ -96,6 +98,7 @@ class Search {
     beam.accept = [&](const codegen::Timed& timed) { return accept(timed); };
     beam.report = [&](const codegen::BeamProgress& p) {
       first_seconds_ = p.first_seconds;
+      measurer_.set_launch_limit(std::clamp(50 * p.best_seconds, 3.0, kLongLaunch));
       line.update(p);
     };
     device_.synchronize();
@@ -127,7 +130,7 @@ class Search {
     std::vector<double> seconds;
     for (size_t i = 0; i < timings.size(); ++i) {
       seconds.push_back(timings[i].seconds);
-      if (!timings[i].problem.empty() && (timings[i].was_fatal || debugging(2)))
+      if (!timings[i].problem.empty() && (timings[i].is_dangerous || debugging(2)))
         log_warning("[search] {} on {}: {} is not used: {}", kernels[i]->name, device_.name(),
                     codegen::to_string(kernels[i]->optimisations), timings[i].problem);
     }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "base/log.h"
 #include "base/thread_pool.h"
 #include "codegen/access.h"
 #include "codegen/search/apply.h"
@@ -139,7 +140,7 @@ std::optional<Prospect> prospect_of(const Kernel& start, const Change& change) {
     change(kernel);
     return as_prospect(kernel);
   } catch (const Error& e) {
-    if (e.kind() != ErrorKind::User && e.kind() != ErrorKind::Unsupported) throw;
+    note_refusal(e);
     return std::nullopt;
   }
 }
@@ -327,6 +328,12 @@ class Neighbours {
 };
 
 }  // namespace
+
+// What codegen cannot do with a list that is legal is a bug, but not one that ends a search.
+void note_refusal(const Error& e) {
+  if (e.kind() == ErrorKind::Internal)
+    log_line(LogLevel::Info, fmt::format("[search] a list is left out: {}", e.what()));
+}
 
 SearchSpace::SearchSpace(const Graph& ast, Id sink, const pgr_device_caps& caps,
                          const Options& options)

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "codegen/kernel.h"
+#include "plugrad/error.h"
 
 namespace plugrad::codegen {
 
@@ -12,6 +13,9 @@ using OptimisationList = std::vector<Optimisation>;
 
 /// Raised when a list comes to mean another kernel than before, or kernels another speed.
 inline constexpr uint32_t kSearchVersion = 1;
+
+/// A list could not be applied or generated: to be left out. DEBUG tells where that is a bug.
+void note_refusal(const Error& error);
 
 /// A legal list that nothing has run of yet.
 struct Prospect {

@@ -15,8 +15,9 @@
 namespace plugrad::codegen {
 namespace {
 
-constexpr double kGain = 0.99;              // of the time that a better one may take at most
-constexpr size_t kMostIrBytes = 512 << 10;  // larger kernels take seconds to compile
+constexpr double kGain = 0.99;  // of the time that a better one may take at most
+constexpr size_t kMostIrBytes =
+    96 << 10;  // or four times the heuristic's: larger kernels compile for seconds
 
 // The predicted cost relative to a neighbour whose time is known; models are never as sure as they
 // look.
@@ -101,6 +102,8 @@ class Beam {
     std::ranges::stable_sort(frontier_, {}, &Candidate::predicted);
   }
 
+  size_t most_ir_bytes() const { return std::max(kMostIrBytes, 4 * first_.code.ir.size()); }
+
   // Generates the most promising, as many as a round takes.
   std::vector<Timed> next_round() {
     std::vector<Timed> round;
@@ -113,12 +116,12 @@ class Beam {
         try {
           made[i].code = generate(ast_, sink_, caps_, with(made[i].list));
         } catch (const Error& e) {
-          if (e.kind() != ErrorKind::User && e.kind() != ErrorKind::Unsupported) throw;
+          note_refusal(e);
         }
       });
       frontier_.erase(frontier_.begin(), frontier_.begin() + static_cast<std::ptrdiff_t>(count));
       for (Timed& timed : made)
-        if (!timed.code.ir.empty() && timed.code.ir.size() <= kMostIrBytes && is_new(timed))
+        if (!timed.code.ir.empty() && timed.code.ir.size() <= most_ir_bytes() && is_new(timed))
           round.push_back(std::move(timed));
     }
     return round;
