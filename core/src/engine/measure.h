@@ -25,9 +25,13 @@ class Measurer {
     bool is_dangerous = false;  // it crashed, or its launch did not end
   };
 
-  /// A helper for the device, started when it is first needed. `launch_seconds`: that a launch may
-  /// take.
-  Measurer(runtime::Device& device, double launch_seconds);
+  /// Seconds that a launch or compiling may take; what takes longer is a problem.
+  struct Limits {
+    double launch = 30, compile = 10;
+  };
+
+  /// A helper for the device, started when it is first needed.
+  Measurer(runtime::Device& device, Limits limits);
   ~Measurer();
   Measurer(const Measurer&) = delete;
   Measurer& operator=(const Measurer&) = delete;
