@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
   product(4, seconds, n, a, b);
   if (!with_mnist) return 0;
   const Tensor x = Tensor::randn({512, 1, 28, 28}).realize(),
-               y = Tensor::randint(0, 10, {512}).realize();
+               y = Tensor::randint({512}, 0, 10).realize();
   const double before = step(0, 2, x, y), after = step(2, 2, x, y);
   std::printf("MNIST step, BEAM=0: %.1f ms, BEAM=2: %.1f ms\n", before, after);
 }
