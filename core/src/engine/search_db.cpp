@@ -182,6 +182,12 @@ std::vector<SearchRecord> SearchDb::near(const SearchRecord& wanted, size_t most
   return out;
 }
 
+bool SearchDb::is_empty() {
+  const std::lock_guard lock(mutex_);
+  refresh();
+  return records_.empty();
+}
+
 std::vector<SearchRecord> SearchDb::all() {
   const std::lock_guard lock(mutex_);
   refresh();

@@ -48,6 +48,8 @@ class SearchDb {
   std::vector<SearchRecord> near(const SearchRecord& wanted, size_t most);
   /// One warning where the file cannot be written.
   bool add(const SearchRecord& record);
+  /// Whether there is nothing to look up.
+  bool is_empty();
   /// One record a key, in the order of their first appearance.
   std::vector<SearchRecord> all();
 

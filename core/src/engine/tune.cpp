@@ -213,7 +213,8 @@ SearchRecord search_key(const schedule::KernelAst& ast, runtime::Device& device,
                            caps.subgroup_size, caps.local_bytes);
   key.compiler = hash128(as_bytes(device.compiler_identity())).hex();
   key.kernel = fmt::format("{:016x}{:016x}{}{}{}", ast.hash[0], ast.hash[1],
-                           options.fast_math ? "-fast" : "", options.contract ? "" : "-strict", options.tf32 ? "-tf32" : "");
+                           options.fast_math ? "-fast" : "", options.contract ? "" : "-strict",
+                           options.tf32 ? "-tf32" : "");
   key.family = family_of(ast);
   key.sizes = loop_sizes(ast);
   return key;
@@ -223,7 +224,10 @@ std::optional<List> tuned_list(const schedule::KernelAst& ast, runtime::Device& 
                                const codegen::Options& options) {
   if (options.no_opt) return std::nullopt;
   const bool searches = settings().beam > 0;
-  if (searches) require_budget();
+  if (searches)
+    require_budget();
+  else if (search_db().is_empty())
+    return std::nullopt;
   SearchRecord key = search_key(ast, device, options);
   const auto known = search_db().find(key);
   if (known && (!searches || known->width >= static_cast<uint32_t>(settings().beam)))

@@ -209,9 +209,14 @@ std::vector<int64_t> amounts_for(Kind kind, int64_t size, int64_t lanes,
     case Kind::Group:
       for (int64_t items = 2; items <= caps.max_local_total; items *= 2) add(items);
       break;
+    case Kind::Block:
+      for (int64_t amount : {16, 32, 64, 96, 128, 192, 256, 384, 512, 1024}) add(amount);
+      break;
     case Kind::Thread:
     case Kind::Swap:
     case Kind::TensorCore:
+    case Kind::Accumulate:
+    case Kind::Stage:
       break;
   }
   return out;
