@@ -152,7 +152,11 @@ Draft draft_of(const Kernel& start, const OptimisationList& list) {
   draft.threads = list.size() - length;
   Kernel kernel = copy_of(start);
   for (size_t i = 0; i < length; ++i) {
-    Step step{number_at(kernel, list[i].axis), list[i], size_of_axis(kernel, list[i].axis)};
+    Step step{0, list[i], 0};
+    if (list[i].kind != Kind::Stage) {  // whose first number is a parameter's
+      step.number = number_at(kernel, list[i].axis);
+      step.size = size_of_axis(kernel, list[i].axis);
+    }
     if (list[i].kind == Kind::Swap)
       step.change.amount = number_at(kernel, static_cast<size_t>(list[i].amount));
     draft.steps.push_back(step);
@@ -165,9 +169,11 @@ Draft draft_of(const Kernel& start, const OptimisationList& list) {
 void apply_draft(Kernel& kernel, const Draft& draft) {
   for (const Step& step : draft.steps) {
     Optimisation change = step.change;
-    const size_t place = place_of(kernel, step.number);
-    if (place == kernel.axes.size()) continue;
-    change.axis = static_cast<uint32_t>(place);
+    if (change.kind != Kind::Stage) {
+      const size_t place = place_of(kernel, step.number);
+      if (place == kernel.axes.size()) continue;
+      change.axis = static_cast<uint32_t>(place);
+    }
     if (change.kind == Kind::Swap)
       change.amount =
           static_cast<int64_t>(place_of(kernel, static_cast<uint32_t>(step.change.amount)));
@@ -240,6 +246,7 @@ class Neighbours {
     for (size_t axis = 0; axis < start_.axes.size(); ++axis) add_step(axis);
     add_swaps();
     add_tensor_cores();
+    add_stages();
     if (draft_.threads > 0) add([&](Draft& d) { --d.threads; });
     if (draft_.threads < 3) add([&](Draft& d) { ++d.threads; });
     return std::move(out_);
@@ -315,6 +322,23 @@ class Neighbours {
         const Step step{number_at(start_, a), {Kind::Swap, 0, number_at(start_, b)}, 0};
         add([&](Draft& d) { d.steps.push_back(step); });
       }
+  }
+
+  // Of each operand, at each place; one that is staged already moves.
+  void add_stages() {
+    for (uint32_t slot = 1; slot < start_.param_count; ++slot) {
+      const auto staged = std::ranges::find_if(draft_.steps, [&](const Step& s) {
+        return s.change.kind == Kind::Stage && s.change.axis == slot;
+      });
+      const auto at = static_cast<size_t>(staged - draft_.steps.begin());
+      for (int64_t place = 0; place <= static_cast<int64_t>(start_.axes.size()) + 1; ++place)
+        add([&](Draft& d) {
+          if (at == d.steps.size())
+            d.steps.push_back({0, {Kind::Stage, slot, place}, 0});
+          else
+            d.steps[at].change.amount = place;
+        });
+    }
   }
 
   void add_tensor_cores() {
