@@ -51,7 +51,9 @@ Tensor select(const Tensor& x, int64_t axis, const Tensor& places) {
   const int64_t lead = element_count(to), rows = from[at], count = element_count(chosen);
   to.insert(to.end(), chosen.begin(), chosen.end());
   to.insert(to.end(), from.begin() + axis + 1, from.end());
-  if (element_count(to) == 0 || x.numel() == 0) return Tensor::zeros(to, x.dtype(), x.device());
+  // Nothing to read, but still a function of x: its gradient is zeros.
+  if (x.numel() == 0) return x.flatten().sum().cast(x.dtype()).expand(to);
+  if (element_count(to) == 0) return x.flatten().shrink({{0, 0}}).reshape(to);
   const Formula read = [rows](const std::vector<Tensor>& in) {
     return pick(in[1].unsqueeze(-1).unsqueeze(-1) == counter(rows, 4, 2), in[0].unsqueeze(1), 2);
   };

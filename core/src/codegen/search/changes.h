@@ -22,6 +22,9 @@ bool closes(const Graph& g, Id node, Id range);
 /// Every node that closes the range becomes what `change` makes of it.
 void change_closing(Kernel& kernel, Id range, const std::function<Id(Id)>& change);
 
+/// Whether something runs along the range and along a vector axis too: it cannot have lanes of both.
+bool meets_lanes(const Kernel& kernel, Id range);
+
 /// Error(User) where a split or a spread over work-items is not legal.
 void check_split(const Kernel& kernel, const Optimisation& change);
 

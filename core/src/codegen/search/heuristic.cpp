@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "codegen/search/apply.h"
+#include "codegen/search/changes.h"
 #include "codegen/search/rows.h"
 #include "codegen/search/stage_heuristic.h"
 #include "codegen/search/tile_search.h"
@@ -121,6 +122,8 @@ void apply_decisions(Kernel& kernel, Decisions& decisions) {
     const auto it = std::ranges::find(kernel.axes, number, [&](Id r) { return range_axis(kernel.graph[r]); });
     if (it == kernel.axes.end()) continue;
     change.axis = static_cast<uint32_t>(it - kernel.axes.begin());
+    // Parts that chose lanes apart may meet where one value runs along both axes.
+    if (change.kind == Kind::Vectorize && meets_lanes(kernel, *it)) continue;
     apply(kernel, change);
   }
 }

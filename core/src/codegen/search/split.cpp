@@ -126,6 +126,13 @@ bool run_together(const Kernel& kernel, OpenRanges& open, Id a, Id b) {
 
 }  // namespace
 
+bool meets_lanes(const Kernel& kernel, Id range) {
+  OpenRanges open(kernel.graph);
+  return std::ranges::any_of(kernel.axes, [&](Id axis) {
+    return range_kind(kernel.graph[axis]) == AxisKind::Vector && run_together(kernel, open, axis, range);
+  });
+}
+
 void check_split(const Kernel& kernel, const Optimisation& change) {
   const Graph& g = kernel.graph;
   const Id range = kernel.axes[change.axis];
@@ -149,9 +156,8 @@ void check_split(const Kernel& kernel, const Optimisation& change) {
     const auto varies = [&](Id filled) { return open.depends(filled, range); };
     require(std::ranges::none_of(nodes_of(g, kernel.sink, Op::Filled), varies),
             "[codegen] {}: an array is filled in each iteration of axis {}", text, change.axis);
-    for (Id axis : kernel.axes)
-      require(range_kind(g[axis]) != AxisKind::Vector || !run_together(kernel, open, axis, range),
-              "[codegen] {}: what runs along the axis has a vector axis already", text);
+    require(!meets_lanes(kernel, range),
+            "[codegen] {}: what runs along the axis has a vector axis already", text);
   }
   if (change.kind == Kind::Local || change.kind == Kind::Group)
     require(kernel.caps->has_local != 0, "[codegen] {}: the device has no groups of work-items",
