@@ -112,9 +112,30 @@ void truncate(Step& s) {
   s.flow(0, s.number(0.0));
 }
 
+bool is_const_zero(const Graph& g, Id x) {
+  while (is_movement(g[x].op) || g[x].op == Op::Cast) x = g[x].src[0];
+  return g[x].op == Op::Const && g[x].arg == 0;
+}
+
+/// Whether `node` is relu of its last source: where(x < 0 | x == 0, 0, x).
+bool is_relu(const Graph& g, Id node) {
+  const auto src = g.sources(node);
+  const auto compares = [&](Id c, Op op) {
+    return g[c].op == op && g[c].src[0] == src[2] && is_const_zero(g, g[c].src[1]);
+  };
+  const Node& c = g[src[0]];
+  if (c.op != Op::Or || !is_const_zero(g, src[1])) return false;
+  return (compares(c.src[0], Op::CmpLt) && compares(c.src[1], Op::CmpEq)) ||
+         (compares(c.src[1], Op::CmpLt) && compares(c.src[0], Op::CmpEq));
+}
+
+/// The value of a relu tells where it was cut off: then nobody needs what it was made of.
 void choose(Step& s) {
-  s.flow(1, s.graph.where(s.x(0), s.g(), s.number(0.0)));
-  s.flow(2, s.graph.where(s.x(0), s.number(0.0), s.g()));
+  Graph& g = s.graph;
+  const Id zero = s.number(0.0);
+  const Id chosen = is_relu(g, s.y()) ? g.binary(Op::CmpEq, s.y(), zero) : s.x(0);
+  s.flow(1, g.where(chosen, s.g(), zero));
+  s.flow(2, g.where(chosen, zero, s.g()));
 }
 
 void cast(Step& s) {

@@ -23,6 +23,20 @@ TEST_F(Gradient, OfArithmetic) {
   EXPECT_THAT(values(derivative(g.add(Op::Fma, DType::F64, {a, b, a}), b)), ElementsAre(3, -4));
 }
 
+TEST_F(Gradient, OfReluReadsItsValueOnly) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Id a = buffer({5}, {-2, 0, 3, -0.0, nan}), zero = number(0);
+  const Id inner = g.binary(Op::Mul, a, number(2));
+  const Id cut =
+      g.binary(Op::Or, g.binary(Op::CmpLt, inner, zero), g.binary(Op::CmpEq, inner, zero));
+  const Id y = g.where(cut, zero, inner);
+  const Id dy = derivative(y, inner);
+  EXPECT_THAT(values(dy), ElementsAre(0, 0, 1, 0, 1));
+  Reachable reachable;
+  for (Id id : reachable.from(g, std::vector{dy}, [&](Id id) { return id == y; }))
+    EXPECT_NE(id, cut);
+}
+
 TEST_F(Gradient, WithoutDependenceThereIsNone) {
   const Id a = buffer({2}, {3, -4}), b = buffer({2}, {2, 8});
   EXPECT_EQ(derivative(g.unary(Op::Neg, a), b), kNoId);
