@@ -11,6 +11,7 @@
 #include "bench/harness.h"
 #include "bench/loading.h"
 #include "bench/mnist_step.h"
+#include "bench/resnet18.h"
 #include "bench/row.h"
 #include "engine/session.h"
 #include "plugrad/functional.h"
@@ -22,6 +23,7 @@ namespace plugrad::bench {
 namespace {
 
 constexpr int kNodes = 400'000, kTinyKernels = 100;
+const std::vector<std::string> kResnetRows = {"resnet18_schedule/cold", "resnet18_schedule/cached"};
 
 // While it lives no program is on disk, so that code generation runs.
 class EmptyCache {
@@ -121,9 +123,12 @@ void report_replay(const Report& report) {
   const uint64_t before = session.statistics().kernels_launched;
   chain(x);
   const auto kernels = static_cast<double>(session.statistics().kernels_launched - before);
-  const Timing timing = measure([&] { return time_of([&] { chain(x); }); }, {.warm_up = 200, .least = 2000});
+  const Timing timing =
+      measure([&] { return time_of([&] { chain(x); }); }, {.warm_up = 200, .least = 2000});
   report({.name = fmt::format("jitted replay a kernel ({} tiny kernels)", kTinyKernels),
-          .value = timing.median / kernels * 1e6, .unit = "us", .higher_is_better = false});
+          .value = timing.median / kernels * 1e6,
+          .unit = "us",
+          .higher_is_better = false});
 }
 
 // Kernels that no cache has seen: their constant is the time of day.
@@ -172,6 +177,37 @@ void report_planning(const Report& report) {
           .higher_is_better = false});
 }
 
+// ResNet-18's forward pass from the graph to source text, nothing compiled; and how long the plan
+// of an equal graph takes to be found.
+void report_resnet(const Report& report) {
+  const nn::TrainingScope evaluation(false);
+  ResNet18 net;
+  const Tensor x = Tensor::randn({8, 3, 224, 224}).realize();
+  Tensor::realize(nn::parameters(net));
+  engine::Session& session = engine::Session::current();
+  const auto time_sources = [&] {
+    const Tensor y = net(x);
+    engine::TensorState* state = y.state().get();
+    return time_of([&] { session.sources_of(std::span(&state, 1)); });
+  };
+  const Timing cold = measure(time_sources, {.warm_up = 1, .least = 5});
+  report({.name = kResnetRows[0],
+          .value = cold.median * 1e3,
+          .unit = "ms",
+          .higher_is_better = false});
+  const auto time_cached = [&] {
+    const uint64_t before = session.statistics().lookup_ns;
+    net(x).realize();
+    session.collect();
+    return static_cast<double>(session.statistics().lookup_ns - before) * 1e-9;
+  };
+  const Timing cached = measure(time_cached, {.warm_up = 1, .least = 5});
+  report({.name = kResnetRows[1],
+          .value = cached.median * 1e3,
+          .unit = "ms",
+          .higher_is_better = false});
+}
+
 }  // namespace
 
 std::vector<Row> framework_rows() {
@@ -189,6 +225,7 @@ std::vector<Row> framework_rows() {
                 report_dispatch),
       reporting({"schedule and codegen of the MNIST step, cold", "the same graph shape again"},
                 report_planning),
+      reporting(kResnetRows, report_resnet),
   };
 }
 

@@ -63,8 +63,8 @@ std::string key_on_disk(const KernelRequest& request, const KernelOptions& optio
   return program_key(request.ast->hash, told, *request.device);
 }
 
-std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request,
-                                         const KernelOptions& options, const Tuned& tuned) {
+std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request, const KernelOptions& options,
+                                         const Tuned& tuned) {
   if (!request.ast) return make_user_kernel(*request.user, *request.device, options);
   auto ready = std::make_shared<ReadyKernel>();
   ready->ast = request.ast;
@@ -107,6 +107,20 @@ KernelOptions KernelOptions::from_settings() {
           .contract = now.contract,
           .tf32 = now.tf32,
           .beam = static_cast<uint32_t>(now.beam)};
+}
+
+std::vector<std::string> render(std::span<const KernelRequest> requests,
+                                const KernelOptions& options) {
+  std::unordered_map<Hash128, size_t, Hash128Hasher> numbers;
+  std::vector<const KernelRequest*> distinct;
+  for (const KernelRequest& request : requests)
+    if (request.ast && numbers.try_emplace(key_of(request, options), distinct.size()).second)
+      distinct.push_back(&request);
+  std::vector<std::string> sources(distinct.size());
+  thread_pool().run_tasks(distinct.size(), static_cast<uint32_t>(thread_count()), [&](uint64_t i) {
+    sources[i] = distinct[i]->device->render(generate_code(*distinct[i], options, std::nullopt).ir);
+  });
+  return sources;
 }
 
 std::vector<std::shared_ptr<ReadyKernel>> KernelCache::get(std::span<const KernelRequest> requests,

@@ -50,6 +50,11 @@ struct KernelOptions {
 std::shared_ptr<ReadyKernel> make_user_kernel(const UserKernelCode& kernel, runtime::Device& device,
                                               const KernelOptions& options);
 
+/// Source texts of the requests, generated and rendered anew and not compiled; identical kernels
+/// once. Errors: Unsupported and what codegen throws.
+std::vector<std::string> render(std::span<const KernelRequest> requests,
+                                const KernelOptions& options);
+
 /// Ready kernels that this process used lately, by AST, device and options. Used under the
 /// session's mutex.
 class KernelCache {

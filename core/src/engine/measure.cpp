@@ -110,7 +110,7 @@ struct Measurer::Event {
   std::string loss;
   bool is_end = false;  // of the process
 
-  uint32_t number() const { return Reader(bytes).get<uint32_t>(); }
+  uint32_t number() const { return ByteReader(bytes).get<uint32_t>(); }
 };
 
 Measurer::Measurer(runtime::Device& device, Limits limits) : device_(device), limits_(limits) {}
@@ -176,7 +176,7 @@ Measurer::Event Measurer::next_event(double limit) {
       break;
   }
   if (event.loss.empty() && event.kind == Said::Failed)
-    fail(ErrorKind::Device, "[search] {}: {}", device_.name(), Reader(event.bytes).get_text());
+    fail(ErrorKind::Device, "[search] {}: {}", device_.name(), ByteReader(event.bytes).get_text());
   return event;
 }
 
@@ -197,7 +197,7 @@ void Measurer::need_helper() {
     ready("did not start");
   }
   if (params_sent_) return;
-  Writer out;
+  ByteWriter out;
   out.put(static_cast<uint32_t>(params_.size()));
   for (const ParamSpec& param : params_) out.put(param);
   say(helper_->socket.get(), Said::Params, out.bytes());
@@ -220,9 +220,9 @@ std::vector<Measurer::Timing> Measurer::time(std::span<const codegen::KernelCode
   for (uint32_t i = 0; i < kernels.size(); ++i) left.push_back(i);
   while (!left.empty()) {
     need_helper();
-    Writer out;
+    ByteWriter out;
     out.put(spec).put(static_cast<uint32_t>(left.size()));
-    for (uint32_t i : left) out.put_kernel(*kernels[i]);
+    for (uint32_t i : left) put_kernel(out, *kernels[i]);
     say(helper_->socket.get(), Said::Time, out.bytes());
     std::vector<uint32_t> compiling, guilty;
     std::optional<uint32_t> running;
@@ -236,7 +236,7 @@ std::vector<Measurer::Timing> Measurer::time(std::span<const codegen::KernelCode
         break;
       }
       note(event, compiling, running);
-      Reader in(event.bytes);
+      ByteReader in(event.bytes);
       if (event.kind == Said::Refused) {
         const auto at = in.get<uint32_t>();
         if (at < left.size()) timings[left[at]].problem = in.get_text();
@@ -257,8 +257,9 @@ std::string Measurer::check(const codegen::KernelCode& candidate,
                             const codegen::KernelCode& reference, const codegen::KernelCode& whole,
                             const CheckSpec& spec) {
   need_helper();
-  Writer out;
-  out.put(spec).put_kernel(candidate).put_kernel(reference).put_kernel(whole);
+  ByteWriter out;
+  out.put(spec);
+  for (const auto* kernel : {&candidate, &reference, &whole}) put_kernel(out, *kernel);
   say(helper_->socket.get(), Said::Check, out.bytes());
   for (;;) {
     const Event event = next_event(kCheckSeconds);
@@ -266,7 +267,7 @@ std::string Measurer::check(const codegen::KernelCode& candidate,
       lose();
       return event.loss;
     }
-    if (event.kind == Said::Verdict) return Reader(event.bytes).get_text();
+    if (event.kind == Said::Verdict) return ByteReader(event.bytes).get_text();
   }
 }
 

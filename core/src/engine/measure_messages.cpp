@@ -48,31 +48,17 @@ Heard receive_all(int socket, uint64_t deadline_ns, std::span<std::byte> into) {
 
 }  // namespace
 
-Writer& Writer::put_kernel(const codegen::KernelCode& code) {
-  put_text(code.name);
-  put(uint64_t{code.ir.size()});
-  put_bytes(code.ir);
-  put(code.group_count);
-  return put(code.local_size);
+void put_kernel(ByteWriter& out, const codegen::KernelCode& code) {
+  out.put_text(code.name).put_bytes(code.ir).put(code.group_count).put(code.local_size);
 }
 
-std::span<const std::byte> Reader::take(uint64_t size) {
-  if (size > rest_.size()) {
-    is_whole_ = false;
-    return {};
-  }
-  const auto taken = rest_.first(size);
-  rest_ = rest_.subspan(size);
-  return taken;
-}
-
-KernelSpec Reader::get_kernel() {
+KernelSpec get_kernel(ByteReader& in) {
   KernelSpec kernel;
-  kernel.name = get_text();
-  const auto ir = take(get<uint64_t>());
+  kernel.name = in.get_text();
+  const auto ir = in.get_bytes();
   kernel.ir.assign(ir.begin(), ir.end());
-  for (uint64_t& count : kernel.group_count) count = get<uint64_t>();
-  for (uint32_t& size : kernel.local_size) size = get<uint32_t>();
+  for (uint64_t& count : kernel.group_count) count = in.get<uint64_t>();
+  for (uint32_t& size : kernel.local_size) size = in.get<uint32_t>();
   return kernel;
 }
 

@@ -4,12 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <vector>
 
+#include "base/bytes.h"
 #include "codegen/codegen.h"
 
 namespace plugrad::engine {
@@ -58,53 +57,8 @@ struct CheckSpec {
   double tolerance = 0;  // of floats, relative to the value and to the mean magnitude
 };
 
-/// Writes numbers, texts and structs of numbers one after another.
-class Writer {
- public:
-  template <class T>
-  Writer& put(const T& value) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    return put_bytes(std::as_bytes(std::span(&value, 1)));
-  }
-  Writer& put_bytes(std::span<const std::byte> from) {
-    bytes_.insert(bytes_.end(), from.begin(), from.end());
-    return *this;
-  }
-  Writer& put_text(std::string_view text) {
-    put(uint64_t{text.size()});
-    return put_bytes(std::as_bytes(std::span(text)));
-  }
-  Writer& put_kernel(const codegen::KernelCode& code);
-  std::span<const std::byte> bytes() const { return bytes_; }
-
- private:
-  std::vector<std::byte> bytes_;
-};
-
-/// Reads them back. What is not there reads as zeros and empties, and is_whole() is false from then
-/// on.
-class Reader {
- public:
-  explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
-  template <class T>
-  T get() {
-    T value{};
-    const auto from = take(sizeof value);
-    if (!from.empty()) std::memcpy(&value, from.data(), sizeof value);
-    return value;
-  }
-  std::string get_text() {
-    const auto from = take(get<uint64_t>());
-    return {reinterpret_cast<const char*>(from.data()), from.size()};
-  }
-  KernelSpec get_kernel();
-  bool is_whole() const { return is_whole_; }
-
- private:
-  std::span<const std::byte> take(uint64_t size);
-  std::span<const std::byte> rest_;
-  bool is_whole_ = true;
-};
+void put_kernel(ByteWriter& out, const codegen::KernelCode& code);
+KernelSpec get_kernel(ByteReader& in);
 
 /// False when the other end is gone.
 bool say(int socket, Said kind, std::span<const std::byte> bytes = {});

@@ -54,9 +54,9 @@ class Worker {
       std::vector<std::byte> bytes;
       if (hear(socket_, UINT64_MAX, kind, bytes) != Heard::Frame) return;
       try {
-        answer(kind, Reader(bytes));
+        answer(kind, ByteReader(bytes));
       } catch (const std::exception& e) {
-        say(socket_, Said::Failed, Writer().put_text(e.what()).bytes());
+        say(socket_, Said::Failed, ByteWriter().put_text(e.what()).bytes());
       }
     }
   }
@@ -70,7 +70,7 @@ class Worker {
     bool is_read() const { return (spec.flags & PGR_PARAM_READ) != 0; }
   };
 
-  void answer(Said kind, Reader in) {
+  void answer(Said kind, ByteReader in) {
     if (kind == Said::Params)
       set_params(in);
     else if (kind == Said::Time)
@@ -81,7 +81,7 @@ class Worker {
       fail(ErrorKind::Internal, "request {} is not known", static_cast<uint32_t>(kind));
   }
 
-  void set_params(Reader& in) {
+  void set_params(ByteReader& in) {
     params_.clear();
     references_.clear();
     device_.flush_allocator_cache();
@@ -96,7 +96,7 @@ class Worker {
     say(socket_, Said::Ready);
   }
 
-  void tell(Said kind, uint32_t number) { say(socket_, kind, Writer().put(number).bytes()); }
+  void tell(Said kind, uint32_t number) { say(socket_, kind, ByteWriter().put(number).bytes()); }
 
   std::shared_ptr<runtime::Kernel> compile(const KernelSpec& spec, bool contract) {
     return device_.compile(spec.ir, spec.name, {.contract = contract, .keep = false});
@@ -122,10 +122,10 @@ class Worker {
   }
 
   // Timing.
-  void time_kernels(Reader& in) {
+  void time_kernels(ByteReader& in) {
     const auto spec = in.get<TimeSpec>();
     std::vector<Entrant> entrants(in.get<uint32_t>());
-    for (Entrant& entrant : entrants) entrant.spec = in.get_kernel();
+    for (Entrant& entrant : entrants) entrant.spec = get_kernel(in);
     require(in.is_whole(), "the request is cut short");
     compile_all(entrants, spec.contract);
     const uint64_t begin_ns = monotonic_ns();
@@ -137,7 +137,7 @@ class Worker {
         sample(entrants, (i + round) % static_cast<uint32_t>(entrants.size()));
       drop_losers(entrants);
     }
-    Writer out;
+    ByteWriter out;
     for (const Entrant& entrant : entrants) out.put(entrant.median());
     say(socket_, Said::Times, out.bytes());
   }
@@ -159,7 +159,7 @@ class Worker {
       const std::lock_guard lock(mutex);
       if (entrants[i].kernel) return tell(Said::Compiled, number);
       entrants[i].is_out = true;
-      say(socket_, Said::Refused, Writer().put(number).put_text(refusal).bytes());
+      say(socket_, Said::Refused, ByteWriter().put(number).put_text(refusal).bytes());
     });
   }
 
@@ -171,7 +171,7 @@ class Worker {
     } catch (const Error& e) {
       entrant.is_out = true;
       entrant.samples.clear();
-      say(socket_, Said::Refused, Writer().put(number).put_text(e.what()).bytes());
+      say(socket_, Said::Refused, ByteWriter().put(number).put_text(e.what()).bytes());
       return kInfinity;
     }
     return static_cast<double>(std::max<uint64_t>(time_ns, 1)) * 1e-9;
@@ -260,10 +260,9 @@ class Worker {
     return {};
   }
 
-  void check(Reader& in) {
+  void check(ByteReader& in) {
     const auto spec = in.get<CheckSpec>();
-    const KernelSpec candidate = in.get_kernel(), reference = in.get_kernel(),
-                     whole = in.get_kernel();
+    const KernelSpec candidate = get_kernel(in), reference = get_kernel(in), whole = get_kernel(in);
     require(in.is_whole(), "the request is cut short");
     const Results have = results_of(candidate, spec.contract, 0);
     std::string verdict = compare(reference_results(reference, spec.contract, 1), have,
@@ -271,7 +270,7 @@ class Worker {
     if (verdict.empty() && spec.is_sample)
       verdict =
           compare(reference_results(whole, spec.contract, 2), have, false, 2 * spec.tolerance);
-    say(socket_, Said::Verdict, Writer().put_text(verdict).bytes());
+    say(socket_, Said::Verdict, ByteWriter().put_text(verdict).bytes());
   }
 
   int socket_;
@@ -312,7 +311,7 @@ int serve_measurements() {
     Worker(socket).serve();
     return 0;
   } catch (const std::exception& e) {
-    say(socket, Said::Failed, Writer().put_text(e.what()).bytes());
+    say(socket, Said::Failed, ByteWriter().put_text(e.what()).bytes());
     return 1;
   }
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/bytes.h"
 #include "base/disk_cache.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -15,57 +16,21 @@ namespace {
 
 constexpr int kFormat = 1;  // raised when the layout changes
 
-class Writer {
- public:
-  template <class T>
-    requires std::is_arithmetic_v<T>
-  void operator()(const T& value) {
-    const auto bytes = std::as_bytes(std::span(&value, 1));
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-  }
-  void operator()(std::span<const std::byte> bytes) {
-    (*this)(uint64_t{bytes.size()});
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-  }
-  void operator()(std::string_view text) { (*this)(as_bytes(text)); }
-  std::span<const std::byte> bytes() const { return bytes_; }
-
- private:
-  std::vector<std::byte> bytes_;
+struct Put {
+  ByteWriter bytes;
+  void operator()(const std::string& text) { bytes.put_text(text); }
+  void operator()(const std::vector<std::byte>& from) { bytes.put_bytes(from); }
+  void operator()(const auto& number) { bytes.put(number); }
 };
 
-// Throws std::out_of_range where the bytes end too early.
-class Reader {
- public:
-  explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
-  template <class T>
-    requires std::is_arithmetic_v<T>
-  void operator()(T& value) {
-    std::memcpy(&value, take(sizeof value).data(), sizeof value);
+struct Get {
+  ByteReader bytes;
+  void operator()(std::string& text) { text = bytes.get_text(); }
+  void operator()(std::vector<std::byte>& to) {
+    const auto from = bytes.get_bytes();
+    to.assign(from.begin(), from.end());
   }
-  void operator()(std::vector<std::byte>& out) {
-    const auto bytes = sized();
-    out.assign(bytes.begin(), bytes.end());
-  }
-  void operator()(std::string& out) {
-    const auto bytes = sized();
-    out.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  }
-  bool at_end() const { return rest_.empty(); }
-
- private:
-  std::span<const std::byte> sized() {
-    uint64_t size = 0;
-    (*this)(size);
-    return take(size);
-  }
-  std::span<const std::byte> take(uint64_t size) {
-    if (size > rest_.size()) throw std::out_of_range("a program ends too early");
-    const auto taken = rest_.first(size);
-    rest_ = rest_.subspan(size);
-    return taken;
-  }
-  std::span<const std::byte> rest_;
+  void operator()(auto& number) { number = bytes.get<std::remove_reference_t<decltype(number)>>(); }
 };
 
 // The one list of fields, for both directions.
@@ -104,9 +69,10 @@ std::optional<Program> find_program(const std::string& key) {
   try {
     Program program;
     std::string optimisations;
-    Reader read(*found);
-    each_field(read, program, optimisations);
-    if (!read.at_end() || !is_ir(program.code.ir)) throw std::out_of_range("no kernel IR");
+    Get get{ByteReader(*found)};
+    each_field(get, program, optimisations);
+    if (!get.bytes.is_whole() || !get.bytes.is_at_end() || !is_ir(program.code.ir))
+      throw std::out_of_range("no kernel IR");
     program.code.optimisations = codegen::parse_optimisations(optimisations);
     return program;
   } catch (const std::exception& e) {  // its checksum was right: it was written so
@@ -117,10 +83,10 @@ std::optional<Program> find_program(const std::string& key) {
 }
 
 void keep_program(const std::string& key, const Program& program) {
-  Writer write;
+  Put put;
   const std::string optimisations = codegen::to_string(program.code.optimisations);
-  each_field(write, program, optimisations);
-  disk_cache().put(as_bytes(key), write.bytes());
+  each_field(put, program, optimisations);
+  disk_cache().put(as_bytes(key), put.bytes.bytes());
 }
 
 }  // namespace plugrad::engine

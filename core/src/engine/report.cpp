@@ -81,4 +81,20 @@ std::vector<KernelReport> Session::planned_kernels_of(States states) {
   return reports;
 }
 
+std::vector<std::string> Session::sources_of(States states) {
+  const std::lock_guard guard(mutex_);
+  safe_point();
+  std::vector<std::string> sources;
+  for (const auto& [device, roots] : missing_roots(states)) {
+    const schedule::Plan plan = planned(roots, device == 0 ? default_device() : device);
+    std::vector<KernelRequest> requests;
+    for (const schedule::Step& step : plan.steps)
+      if (step.kind == schedule::Step::Kind::Kernel)
+        requests.push_back({plan.asts[step.ast], &parts_->devices.open(step.device)});
+    std::ranges::move(render(requests, KernelOptions::from_settings()),
+                      std::back_inserter(sources));
+  }
+  return sources;
+}
+
 }  // namespace plugrad::engine

@@ -163,6 +163,8 @@ class Session {
   std::vector<KernelReport> kernels_of(States states);
   /// The same as planned: without what code generation and compiling would add.
   std::vector<KernelReport> planned_kernels_of(States states);
+  /// Source texts of their distinct kernels, planned, generated and rendered anew and not compiled.
+  std::vector<std::string> sources_of(States states);
 
   Statistics statistics();
   void reset_statistics();

@@ -7,6 +7,7 @@
 #include "runtime/exit_wait.h"
 #include "runtime/format_size.h"
 #include "runtime/kernel.h"
+#include "runtime/layers/layers.h"
 
 namespace plugrad::runtime {
 namespace {
@@ -182,6 +183,12 @@ void Device::flush_allocator_cache() {
 }
 void Device::set_reclaim(Reclaim reclaim) {
   state_->allocator->set_reclaim(std::move(reclaim));
+}
+
+std::string Device::render(std::span<const std::byte> kernel_ir) {
+  state_->calls.require_usable("render");
+  const KernelIrScope scope(kernel_ir);
+  return runtime::render(*state_, kernel_ir);
 }
 
 std::shared_ptr<Kernel> Device::compile(std::span<const std::byte> kernel_ir, std::string_view name,

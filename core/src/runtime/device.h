@@ -137,6 +137,9 @@ class Device {
   /// The one reclaimer; replaces the one before.
   void set_reclaim(Reclaim reclaim);
 
+  /// Kernel IR in, source text out; empty where the compiler takes kernel IR itself. Errors:
+  /// Unsupported; Device.
+  std::string render(std::span<const std::byte> kernel_ir);
   /// Kernel IR in; a kernel that can be launched out. Renders, looks in the disk cache, compiles,
   /// loads. Equal blocks and options give the same kernel; many threads may ask at once, equal ones
   /// compile once. Errors: CompileError with source and log; Unsupported; Device.

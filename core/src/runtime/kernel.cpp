@@ -64,7 +64,7 @@ class Maker {
   std::shared_ptr<Kernel> make() {
     const KernelIrScope scope(ir_);
     std::uint64_t start = monotonic_ns();
-    if (kernel_.source.empty()) render();
+    if (kernel_.source.empty()) kernel_.source = render(d_, ir_);
     DiskCache& disk = disk_cache();
     std::string key = cache_key();
     if (!take_from(disk, key)) {
@@ -80,24 +80,6 @@ class Maker {
   }
 
  private:
-  void render() {
-    if (!d_.has_renderer) return;
-    pgr_render_desc desc;
-    PGR_INIT(desc, RENDER_DESC);
-    desc.ir = ir_.data();
-    desc.ir_bytes = ir_.size();
-    desc.option_stride = sizeof(pgr_option);
-    std::vector<pgr_option> options;
-    if (d_.renders_by_component) options = renderer_options(d_.plugin->manifest());
-    desc.options = options.data();
-    desc.option_count = static_cast<std::uint32_t>(options.size());
-    Blob source;
-    d_.calls.check("render", [&](pgr_error* e) {
-      return d_.renderer.render(d_.renderer_handle, &desc, source.get(), e);
-    });
-    kernel_.source = source.text();
-  }
-
   // What the compiler reads.
   std::span<const std::byte> input() const {
     return d_.has_renderer ? as_bytes(kernel_.source) : ir_;
@@ -222,6 +204,24 @@ class Maker {
 };
 
 }  // namespace
+
+std::string render(DeviceState& device, std::span<const std::byte> kernel_ir) {
+  if (!device.has_renderer) return "";
+  pgr_render_desc desc;
+  PGR_INIT(desc, RENDER_DESC);
+  desc.ir = kernel_ir.data();
+  desc.ir_bytes = kernel_ir.size();
+  desc.option_stride = sizeof(pgr_option);
+  std::vector<pgr_option> options;
+  if (device.renders_by_component) options = renderer_options(device.plugin->manifest());
+  desc.options = options.data();
+  desc.option_count = static_cast<std::uint32_t>(options.size());
+  Blob source;
+  device.calls.check("render", [&](pgr_error* e) {
+    return device.renderer.render(device.renderer_handle, &desc, source.get(), e);
+  });
+  return std::string(source.text());
+}
 
 std::string compiler_identity(DeviceState& device) {
   if (!device.has_compiler) return "";

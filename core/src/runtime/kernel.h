@@ -23,6 +23,10 @@ struct Kernel::State {
 /// Of the device's compiler; empty where it has none. Errors: Device.
 std::string compiler_identity(DeviceState& device);
 
+/// Source text of kernel IR; empty where the compiler takes kernel IR itself. Errors: Unsupported;
+/// Device.
+std::string render(DeviceState& device, std::span<const std::byte> kernel_ir);
+
 /// Makes a kernel without looking at those that exist.
 std::shared_ptr<Kernel> make_kernel(Device& device, std::span<const std::byte> kernel_ir,
                                     std::string_view name, const CompileOptions& options);

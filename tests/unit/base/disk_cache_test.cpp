@@ -179,10 +179,10 @@ TEST(DiskCache, ManyProcessesAndThreadsOnOneKeyOnlySeeWholePayloads) {
   }
 }
 
-// Kills that a test run makes: few by default, PLUGRAD_TEST_KILLS of them where that is set.
+// Kills that a test run makes: PLUGRAD_TEST_KILLS of them where that is set.
 int kills() {
   const char* text = std::getenv("PLUGRAD_TEST_KILLS");
-  return text ? std::atoi(text) : 40;
+  return text ? std::atoi(text) : 200;
 }
 
 std::string payload_of(int number) {

@@ -109,14 +109,14 @@ TEST_F(SearchDatabase, a_line_that_was_cut_short_costs_only_itself) {
 }
 
 TEST_F(SearchDatabase, survives_writers_that_are_killed) {
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < 200; ++round) {
     const pid_t writer = fork();
     if (writer == 0) {
       SearchDb db(path);
       for (int i = 0;; ++i)
         db.add(record("k" + std::to_string(i % 50), "upcast(0, " + std::to_string(i % 50) + ")"));
     }
-    usleep(static_cast<useconds_t>(1000 + 400 * round));
+    usleep(static_cast<useconds_t>(500 + 40 * round));
     kill(writer, SIGKILL);
     waitpid(writer, nullptr, 0);
   }
