@@ -34,6 +34,7 @@ std::optional<int64_t> stride_of(const Graph& g, Id index, Id variable) {
   if (index == variable) return 1;
   if (index < variable) return 0;  // made before it, so does not depend on it
   const Node& n = g[index];
+  if (n.op == Op::Range) return 0;  // its bounds may move, its values do not
   if (n.op == Op::Mul) return product_stride(g, n.src[0], n.src[1], variable);
   if (n.op == Op::Add || n.op == Op::Sub) {
     const auto a = stride_of(g, n.src[0], variable), b = stride_of(g, n.src[1], variable);
@@ -69,8 +70,7 @@ RangeSet OpenRanges::operator[](Id id) {
 
 RangeSet OpenRanges::compute(Id id) {
   const Node& n = graph_[id];
-  if (n.op == Op::Range || n.op == Op::Iota) return bit(id);
-  RangeSet open = 0;
+  RangeSet open = n.op == Op::Range || n.op == Op::Iota ? bit(id) : 0;
   for (Id s : graph_.sources(n)) open |= by_id_[s];
   if (n.op == Op::Reduce || n.op == Op::Filled)
     for (Id s : graph_.sources(n))

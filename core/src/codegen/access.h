@@ -17,7 +17,8 @@ std::optional<int64_t> stride_of(const Graph& g, Id index, Id variable);
 /// numbers: 0, 1, 2, … for consecutive elements, 0, 0, 1, 1, … for (variable // 2). Nothing otherwise.
 std::optional<std::vector<int64_t>> index_steps(Graph& g, Simplifier& simplify, Id index, Id variable, int64_t count);
 
-/// The open ranges of every node as a set of bits: a Range opens itself, a Reduce closes its own.
+/// The open ranges of every node as a set of bits: a Range opens itself and what its bounds depend on,
+/// a Reduce closes its own.
 /// A Filled closes its own too, and all Iotas of its stores. Iotas count as ranges. A kernel has at most 128 of both;
 /// more is an error.
 __extension__ typedef unsigned __int128 RangeSet;

@@ -132,6 +132,7 @@ class Lineariser {
         continue;
       }
       const size_t scope = begin_scope();
+      emit_level(graph_.sources(loop), 0);
       const uint32_t opened = open_loop(loop);
       ++loop_depth_;
       emit_store_loops(part);
@@ -150,6 +151,7 @@ class Lineariser {
     for (Id loop : loops) inside |= open_.bit(loop);
     for (Id loop : loops) {
       emit_level(roots, inside);
+      emit_level(graph_.sources(loop), 0);
       opened.push_back(open_loop(loop));
       ++loop_depth_;
       inside &= ~open_.bit(loop);
@@ -164,10 +166,9 @@ class Lineariser {
 
   uint32_t open_loop(Id loop) {
     const DType dtype = graph_[loop].dtype;
-    const Id end = graph_[loop].src[0];
-    if (value_[end] == kNone) emit(end);
-    const uint32_t zero = writer_.inst(PGR_OP_CONST, dtype, 1, {}, 0);
-    const uint32_t number = writer_.inst(PGR_OP_LOOP, dtype, 1, {zero, value_[end]});
+    const bool bounded = is_bounded(graph_[loop]);
+    const uint32_t begin = bounded ? value_[graph_[loop].src[1]] : writer_.inst(PGR_OP_CONST, dtype, 1, {}, 0);
+    const uint32_t number = writer_.inst(PGR_OP_LOOP, dtype, 1, {begin, value_[graph_[loop].src[bounded ? 2 : 0]]});
     define(loop, number);
     return number;
   }

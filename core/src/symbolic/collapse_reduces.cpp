@@ -196,7 +196,7 @@ Id collapse(Graph& g, const Match& m) {
   const Op op = reduce_op(g, m.root);
   for (size_t i = 1; i < sources.size(); ++i) {
     const Id range = sources[i];
-    if (g[range].op != Op::Range || range_size(g, range) <= 0) continue;
+    if (g[range].op != Op::Range || range_size(g, range) <= 0 || is_bounded(g[range])) continue;
     std::optional<Id> value;
     if (op == Op::Add) value = sum_over(g, sources[0], range, algebra);
     const bool still = !algebra.ranges.depends(sources[0], range);

@@ -1,6 +1,7 @@
 // Ops on constants become constants, and so does any integer node that can only have one value.
 #include "symbolic/tables.h"
 #include "uop/fold.h"
+#include "uop/range.h"
 
 namespace plugrad {
 namespace {
@@ -17,6 +18,7 @@ Id only_value(Graph& g, const Match& m) {
   const Interval values = m.context<Algebra>().bounds[m.root];
   const DType dtype = g[m.root].dtype;
   const bool exact = values.lo != INT64_MIN && values.hi != INT64_MAX && dtype != DType::U64;
+  if (g[m.root].op == Op::Range && is_bounded(g[m.root])) return kNoMatch;  // it may run over nothing
   return values.is_const() && exact ? g.constant(dtype, values.lo) : kNoMatch;
 }
 

@@ -46,7 +46,8 @@ void RangeSets::fill(Id id) {
     const Node& n = graph_[next];
     uint32_t set = 0;
     if (n.op == Op::Range) {
-      set = sets_->join(by_id_[n.src[0]], sets_->intern({next}));
+      for (Id s : graph_.sources(n)) set = sets_->join(set, by_id_[s]);
+      set = sets_->join(set, sets_->intern({next}));
     } else {
       for (Id s : graph_.sources(n)) set = sets_->join(set, by_id_[s]);
       if (n.op == Op::Reduce && n.src_count > 1)

@@ -6,7 +6,7 @@
 //   Load(param, index[, gate, alt])           arg 0. Where gate is false the index may be anything, nothing is read
 //                                             and the value is alt (a constant)
 //   Param                                     dtype of an element; list: slot, PGR_PARAM_BUFFER, elem_count, flags
-//   Range(size)                               arg: axis number and kind, Loop or Reduce (uop/range.h); axis numbers are
+//   Range(size[, begin, end])                 arg: axis number and kind, Loop or Reduce (uop/range.h); axis numbers are
 //                                             unique in the kernel, ascending from the outermost output axis inwards
 //   Reduce(value, range…)                     list: op. Closes its Reduce ranges, which appear nowhere outside it. Reduces of which
 //                                             neither contains the other may close the same ranges: they share loops

@@ -29,7 +29,20 @@ inline AxisKind range_kind(const Node& n) { return static_cast<AxisKind>(n.arg &
 inline Id make_range(Graph& g, int64_t size, uint32_t axis, AxisKind kind) {
   return g.add(Op::Range, DType::Index, {g.index(size)}, range_arg(axis, kind));
 }
-/// Number of iterations; the size source is a constant.
+/// Number of iterations, at most where the range has bounds; the size source is a constant.
 inline int64_t range_size(const Graph& g, Id range) { return const_int(g, g[range].src[0]); }
+
+/// Range(size, begin, end) runs from begin to below end alone. These are made of constants, of ranges with smaller
+/// axis numbers or of loops around them, and of scalar parameters; 0 <= begin and end <= size, and where begin >= end
+/// nothing runs. All that is known of an index holds for every value below the size, so it is not affected.
+inline bool is_bounded(const Node& range) { return range.src_count == 3; }
+inline Id bounded_range(Graph& g, Id range, Id begin, Id end) {
+  const Node& n = g[range];
+  return g.add(Op::Range, n.dtype, {n.src[0], begin, end}, n.arg);
+}
+/// The same values under another axis number and kind.
+inline Id renamed_range(Graph& g, Id range, uint32_t axis, AxisKind kind) {
+  return g.add(Op::Range, g[range].dtype, g.sources(range), range_arg(axis, kind));
+}
 
 }  // namespace plugrad

@@ -76,6 +76,14 @@ const char* range_op(const Subject& s) {
   if (s.type(0) != s.n.dtype) return "the size has the range's dtype";
   if (is_const(s.g, s.sources[0]) && const_int(s.g, s.sources[0]) < 0)
     return "the size is negative";
+  if (s.sources.size() == 1) return nullptr;
+  if (s.sources.size() == 2) return "a bounded range has a begin and an end";
+  if (s.type(1) != s.n.dtype || s.type(2) != s.n.dtype) return "the bounds have the range's dtype";
+  if (is_const(s.g, s.sources[1]) && const_int(s.g, s.sources[1]) < 0)
+    return "the range begins below 0";
+  if (is_const(s.g, s.sources[0]) && is_const(s.g, s.sources[2]) &&
+      const_int(s.g, s.sources[2]) > const_int(s.g, s.sources[0]))
+    return "the range ends behind its size";
   return nullptr;
 }
 const char* reduce_op(const Subject& s) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include "kernels.h"
@@ -109,6 +110,25 @@ TEST(Pooling, maximum_of_2_by_2_windows) {
         const float* corner = &in[(n * 6 + 2 * y) * 10 + 2 * x];
         EXPECT_EQ(out[(n * 3 + y) * 5 + x], std::max({corner[0], corner[1], corner[10], corner[11]}));
       }
+}
+
+TEST(Bounds, a_loop_runs_over_the_values_between_them_alone) {
+  for (const auto& [below, above] : {std::pair<int64_t, int64_t>{2, 3}, {0, 1}, {100, 100}, {0, -2}}) {
+    const int64_t m = 21, n = 35, k = 17;
+    Floats a = small_integers(m * k, 1), b = small_integers(k * n, 2), banded = a;
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t l = 0; l < k; ++l)
+        if (l < i - below || l >= i + above) {
+          a[i * k + l] = NAN;  // is never read
+          banded[i * k + l] = 0;
+        }
+    const Floats expected = matmul_loops(banded, b, m, n, k);
+    for (const bool no_opt : {false, true}) {
+      Floats c(static_cast<size_t>(m * n));
+      run(build(band_matmul(m, n, k, below, above), {.no_opt = no_opt}), {&c, &a, &b});
+      EXPECT_EQ(c, expected) << below << ", " << above;
+    }
+  }
 }
 
 TEST(Reduction, sum_of_relu_over_lengths_that_lanes_do_not_divide) {
@@ -270,6 +290,19 @@ TEST(Optimisations, an_illegal_change_names_itself_and_the_axis) {
   EXPECT_THAT(message("accumulate(0, 0)"), testing::HasSubstr("axis 0 is no reduce loop"));
   EXPECT_THAT(message("accumulate(2, 3)"), testing::HasSubstr("there are 2 output loops"));
   EXPECT_THAT(message("block(1, 49)"), testing::HasSubstr("axis 1 has size 48"));
+  const auto banded = [](const char* text) -> std::string {
+    try {
+      const auto list = codegen::parse_optimisations(text);
+      build(band_matmul(24, 48, 10, 2, 3), {.apply = &list});
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "no error";
+  };
+  EXPECT_THAT(banded("unroll(2, 2)"), testing::HasSubstr("unroll(2, 2): axis 2 has bounds"));
+  EXPECT_THAT(banded("upcast(0, 2)"), testing::HasSubstr("another axis is bounded by axis 0"));
+  EXPECT_THAT(banded("stage(2, 1)"), testing::HasSubstr("an axis inside has bounds"));
+  EXPECT_EQ(banded("vectorize(1, 4) swap(0, 1) thread(0, 0)"), "no error");
   EXPECT_THAT(message("upcats(0, 2)"), testing::HasSubstr("unknown optimisation \"upcats\""));
 }
 

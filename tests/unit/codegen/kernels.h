@@ -28,6 +28,21 @@ inline Id reduce(Graph& g, Op op, Id value, std::initializer_list<Id> ranges) {
   return g.add(Op::Reduce, g[value].dtype, sources, g.list({static_cast<int64_t>(op)}));
 }
 
+/// out[i, j] = sum over k of a[i, k] * b[k, j], where i - below <= k < i + above alone: a band matrix
+inline Ast band_matmul(int64_t m, int64_t n, int64_t k, int64_t below, int64_t above) {
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id i = make_range(g, m, 0, AxisKind::Loop), j = make_range(g, n, 1, AxisKind::Loop);
+  const Id zero = g.index(0), begin = g.binary(Op::Max, g.binary(Op::Add, i, g.index(-below)), zero);
+  const Id end = g.binary(Op::Add, i, g.index(above)), size = g.index(k);
+  const Id l = bounded_range(g, make_range(g, k, 2, AxisKind::Reduce), begin,
+                             g.where(g.binary(Op::CmpLt, end, size), end, size));
+  const Id a = load(g, param(g, 1, m * k, false), affine(g, i, k, l));
+  const Id b = load(g, param(g, 2, k * n, false), affine(g, l, n, j));
+  store(ast, param(g, 0, m * n, true), affine(g, i, n, j), reduce(g, Op::Add, g.binary(Op::Mul, a, b), {l}));
+  return ast;
+}
+
 /// out[i] = a[i] + b[i]
 inline Ast add(int64_t n, DType dtype = DType::F32) {
   Ast ast;

@@ -9,6 +9,7 @@
 
 #include "oracle/array.h"
 #include "plugrad/error.h"
+#include "kernels.h"
 #include "random_tensors.h"
 #include "run.h"
 #include "schedule/schedule.h"
@@ -53,6 +54,18 @@ class Lists {
   // How often each kind of change was legal.
   std::map<Kind, int> legal;
   int kernels = 0, barriers = 0;
+
+  // A kernel with a loop that is bounded by another.
+  void run_bounded() {
+    Ast ast = band_matmul(1 + static_cast<int64_t>(pick(20)), 1 + static_cast<int64_t>(pick(40)),
+                          2 + static_cast<int64_t>(pick(20)), static_cast<int64_t>(pick(4)),
+                          static_cast<int64_t>(pick(4)));
+    schedule::KernelAst kernel;
+    kernel.graph = std::move(ast.graph);
+    kernel.sink = ast.sink;
+    kernel.param_count = 3;
+    check(kernel);
+  }
 
   void run() {
     Tensors t;
@@ -210,6 +223,17 @@ void check_seeds(uint64_t first, uint64_t count) {
 
 TEST(LegalLists, give_the_same_numbers_for_fixed_seeds) {
   check_seeds(1, 300);
+}
+
+TEST(LegalLists, give_the_same_numbers_where_a_loop_bounds_another) {
+  std::map<Kind, int> legal;
+  for (uint64_t seed = 1; seed <= 60 && !testing::Test::HasFailure(); ++seed) {
+    Lists lists(seed);
+    lists.run_bounded();
+    for (const auto& [kind, times] : lists.legal) legal[kind] += times;
+  }
+  for (Kind kind : {Kind::Upcast, Kind::Vectorize, Kind::Thread, Kind::Swap, Kind::Stage})
+    EXPECT_GT(legal[kind], 0) << codegen::to_string({{kind}});
 }
 
 TEST(LegalLists, give_the_same_numbers_for_a_new_seed) {

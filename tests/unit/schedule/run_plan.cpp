@@ -51,7 +51,8 @@ class KernelRun {
 
   void outer(Id store, size_t depth) {
     if (depth < loops_.size()) {
-      for (int64_t i = 0; i < range_size(g_, loops_[depth]); ++i) {
+      const auto [begin, end] = bounds(loops_[depth]);
+      for (int64_t i = begin; i < end; ++i) {
         set(loops_[depth], i);
         outer(store, depth + 1);
       }
@@ -64,6 +65,11 @@ class KernelRun {
     ASSERT_LT(static_cast<size_t>(at), to.size());
     ++written_[static_cast<size_t>(at)];
     to[static_cast<size_t>(at)] = eval(src[2]);
+  }
+
+  std::pair<int64_t, int64_t> bounds(Id range) {
+    if (!is_bounded(g_[range])) return {0, range_size(g_, range)};
+    return {integer(g_.sources(range)[1]), integer(g_.sources(range)[2])};
   }
 
   int64_t integer(Id id) { return static_cast<int64_t>(eval(id)); }
@@ -109,11 +115,12 @@ class KernelRun {
     if (depth == src.size()) return eval(src[0]);
     const Op op = static_cast<Op>(g_.arg_list(id)[0]);
     uint64_t total = 0;
-    for (int64_t i = 0; i < range_size(g_, src[depth]); ++i) {
+    const auto [begin, end] = bounds(src[depth]);
+    for (int64_t i = begin; i < end; ++i) {
       set(src[depth], i);
       const uint64_t v = reduce(id, depth + 1);
       const std::vector<uint64_t> both = {total, v};
-      total = i == 0 ? v : oracle::apply(op, g_[id].dtype, g_[id].dtype, both);
+      total = i == begin ? v : oracle::apply(op, g_[id].dtype, g_[id].dtype, both);
     }
     return total;
   }

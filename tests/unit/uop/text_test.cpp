@@ -26,6 +26,16 @@ TEST(Printer, OneNodeALine) {
             "return %5\n");
 }
 
+TEST(Parser, ReadsBoundsOfARange) {
+  Graph g;
+  const UOp i = uop_range(g, 8, 0);
+  const UOp r = i.with(bounded_range(g, uop_range(g, 4, 1, AxisKind::Reduce), i.constant(int64_t{1}), i));
+  const std::string text = print(g, r, Numbering::FromZero);
+  EXPECT_THAT(text, testing::HasSubstr("range index %3, %2, %1 axis=1 kind=reduce"));
+  Graph again;
+  EXPECT_EQ(print(again, parse(again, text), Numbering::FromZero), text);
+}
+
 TEST(Parser, ReadsWhatThePrinterWrites) {
   Graph g;
   const Id a = g.add(Op::Buffer, DType::F32, {}, g.list({0, 1, 4, 8}));

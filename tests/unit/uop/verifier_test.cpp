@@ -1,5 +1,6 @@
 #include "uop/verifier.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,6 +36,18 @@ TEST(Verifier, TensorGraphs) {
               ::testing::HasSubstr("one dtype"));
   EXPECT_THAT(complaint("%0 = const index 4\n%1 = range index %0 axis=0 kind=loop", Spec::Tensor),
               ::testing::HasSubstr("does not belong to this stage"));
+}
+
+TEST(Verifier, BoundsOfARange) {
+  const auto bounded = [](std::string_view bounds) {
+    return complaint(fmt::format("%0 = const index 4\n%1 = const index -1\n%2 = const index 5\n%3 = const i32 1\n"
+                                 "%4 = range index %0, {} axis=0 kind=loop", bounds), Spec::Kernel);
+  };
+  EXPECT_EQ(bounded("%0, %0"), "");
+  EXPECT_THAT(bounded("%0"), ::testing::HasSubstr("a bounded range has a begin and an end"));
+  EXPECT_THAT(bounded("%3, %3"), ::testing::HasSubstr("the bounds have the range's dtype"));
+  EXPECT_THAT(bounded("%1, %0"), ::testing::HasSubstr("the range begins below 0"));
+  EXPECT_THAT(bounded("%0, %2"), ::testing::HasSubstr("the range ends behind its size"));
 }
 
 TEST(Verifier, ProgramsHaveNoWeakDtypes) {

@@ -10,7 +10,7 @@ namespace {
 void drop_single_ranges(Kernel& kernel) {
   std::vector<RangeReplacement> single;
   for (Id axis : kernel.axes)
-    if (range_size(kernel.graph, axis) == 1) single.push_back({axis, kernel.graph.index(0), {}});
+    if (range_size(kernel.graph, axis) == 1 && !is_bounded(kernel.graph[axis])) single.push_back({axis, kernel.graph.index(0), {}});
   kernel.sink = replace_ranges(kernel.graph, kernel.sink, single);
 }
 

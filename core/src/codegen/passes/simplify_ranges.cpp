@@ -29,7 +29,7 @@ bool accept(Kernel& kernel, std::span<const RangeReplacement> change, size_t lim
 // Whether the two axes always run together: in the same stores, closed by the same reductions.
 bool run_together(const Kernel& kernel, Id a, Id b) {
   const Graph& g = kernel.graph;
-  if (range_kind(g[a]) != range_kind(g[b])) return false;
+  if (range_kind(g[a]) != range_kind(g[b]) || is_bounded(g[a]) || is_bounded(g[b])) return false;
   if (range_kind(g[a]) == AxisKind::Loop) {
     OpenRanges open(g);
     return std::ranges::all_of(g.sources(kernel.sink),
@@ -100,6 +100,7 @@ bool split_at(Kernel& kernel, Id division) {
 }
 
 bool split_any(Kernel& kernel) {
+  if (std::ranges::any_of(kernel.axes, [&](Id r) { return is_bounded(kernel.graph[r]); })) return false;
   for (Op op : {Op::FloorMod, Op::FloorDiv})
     for (Id division : nodes_of(kernel.graph, kernel.sink, op))
       if (split_at(kernel, division)) return true;

@@ -51,7 +51,7 @@ std::vector<int64_t> cuts(Kernel& kernel, Id range) {
 Id innermost_output(const Kernel& kernel, Id store) {
   const Graph& g = kernel.graph;
   for (Id axis : kernel.axes)
-    if (range_kind(g[axis]) == AxisKind::Loop && stride_of(g, g.sources(store)[1], axis) == 1) return axis;
+    if (range_kind(g[axis]) == AxisKind::Loop && !is_bounded(g[axis]) && stride_of(g, g.sources(store)[1], axis) == 1) return axis;
   return kNoId;
 }
 

@@ -175,6 +175,8 @@ void make_global(Kernel& kernel, const Optimisation& change) {
       ++alone;
       continue;
     }
+    require(loops.back() == kNoId || !is_bounded(g[loops.back()]), "[codegen] {}: a loop of another store has bounds",
+            to_string({change}));
     if (loops.back() != kNoId) groups = std::max(groups, range_size(g, loops.back()));
   }
   int64_t number = std::exchange(groups, groups + alone);
@@ -194,12 +196,23 @@ void make_global(Kernel& kernel, const Optimisation& change) {
   compact(kernel);
 }
 
+// Values and copies stand for all iterations, of which a range with bounds runs some.
+void check_bounds(const Kernel& kernel, const Optimisation& change) {
+  if (change.kind == Kind::Stage || change.kind == Kind::Swap) return;
+  const std::string text = to_string({change});
+  const bool bounded = is_bounded(kernel.graph[kernel.axes[change.axis]]);
+  require(!bounded, "[codegen] {}: axis {} has bounds", text, change.axis);
+  require(change.kind == Kind::Thread || may_split(kernel, change.axis),
+          "[codegen] {}: another axis is bounded by axis {}", text, change.axis);
+}
+
 }  // namespace
 
 void apply(Kernel& kernel, const Optimisation& change) {
   require(change.kind == Kind::Stage || change.axis < kernel.axes.size(), "[codegen] {}: the kernel has {} axes",
           to_string({change}), kernel.axes.size());
   check_beside_tensor_core(kernel, change);
+  check_bounds(kernel, change);
   switch (change.kind) {
     case Kind::Stage: stage(kernel, change); break;
     case Kind::Accumulate: accumulate(kernel, change); break;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "codegen/work_items.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
@@ -15,14 +16,40 @@ uint32_t new_axis(const Kernel& kernel) {
   return last + 1;
 }
 
+namespace {
+
+// Whether `range` is outside of `around`, on which its bounds depend.
+bool runs_before(const Graph& g, Id around, Id range) {
+  if (!is_bounded(g[range]) || around == range || !depends_on(g, range, around)) return false;
+  const bool inner = is_output_axis(range_kind(g[around])) && !is_output_axis(range_kind(g[range]));
+  return !inner && range_axis(g[range]) < range_axis(g[around]);
+}
+
+}  // namespace
+
 void renumber(Kernel& kernel, const std::vector<Id>& order) {
   Graph& g = kernel.graph;
+  std::vector<std::pair<Id, uint32_t>> places;  // ascending: what bounds a range comes before it
+  for (uint32_t i = 0; i < order.size(); ++i) places.emplace_back(order[i], i);
+  std::ranges::sort(places);
   std::vector<std::pair<Id, Id>> map;
-  for (uint32_t i = 0; i < order.size(); ++i) {
-    const Id now = make_range(g, range_size(g, order[i]), i, range_kind(g[order[i]]));
-    if (now != order[i]) map.emplace_back(order[i], now);
+  for (const auto& [range, place] : places) {
+    const Id moved = substitute(g, range, map);
+    const Id now = renamed_range(g, moved, place, range_kind(g[moved]));
+    if (now != range) map.emplace_back(range, now);
   }
   replace(kernel, map);
+  for (Id range : kernel.axes)
+    for (Id around : kernel.axes)
+      require(!runs_before(kernel.graph, around, range), "[codegen] a loop cannot run outside of one that bounds it");
+}
+
+bool may_split(const Kernel& kernel, size_t axis) {
+  const Graph& g = kernel.graph;
+  const Id range = kernel.axes[axis];
+  return !is_bounded(g[range]) && std::ranges::none_of(kernel.axes, [&](Id other) {
+    return other != range && is_bounded(g[other]) && depends_on(g, other, range);
+  });
 }
 
 Id at(Graph& g, Id root, Id range, Id index) {

@@ -13,6 +13,9 @@ uint32_t new_axis(const Kernel& kernel);
 /// Gives the axes the numbers of their places in `order`.
 void renumber(Kernel& kernel, const std::vector<Id>& order);
 
+/// Whether the axis may be taken apart: it has no bounds and is in none.
+bool may_split(const Kernel& kernel, size_t axis);
+
 /// The expression with `index` for `range`.
 Id at(Graph& g, Id root, Id range, Id index);
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "codegen/search/apply.h"
+#include "codegen/search/changes.h"
 #include "codegen/search/heuristic.h"
 #include "codegen/search/tile_search.h"
 
@@ -94,7 +95,7 @@ class StoreChooser {
   bool is_output(size_t axis) const { return kind_of(part_, axis) == AxisKind::Loop; }
   void change(Kind kind, size_t axis, int64_t amount) {
     const bool is_taken = std::ranges::find(taken_, number(axis)) != taken_.end();
-    if (amount > 1 && !is_taken) changes_.emplace_back(number(axis), Optimisation{kind, 0, amount});
+    if (amount > 1 && !is_taken && may_split(part_, axis)) changes_.emplace_back(number(axis), Optimisation{kind, 0, amount});
   }
 
   int64_t product(bool outputs, const Tile& tile) const {
@@ -266,7 +267,7 @@ void apply_by_number(Kernel& kernel, uint32_t axis_number, Optimisation change) 
 
 void add_groups(Kernel& kernel) {
   for (size_t axis = 0; axis < kernel.axes.size();) {
-    if (kind_of(kernel, axis) != AxisKind::Loop) {
+    if (kind_of(kernel, axis) != AxisKind::Loop || is_bounded(kernel.graph[kernel.axes[axis]])) {
       ++axis;
       continue;
     }

@@ -47,6 +47,7 @@ Tile best_vector_axis(const Kernel& kernel, const TileModel& model) {
   Tile best{std::vector<int64_t>(kernel.axes.size(), 1), SIZE_MAX};
   double best_cost = model.cost(best);
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
+    if (!may_split(kernel, axis)) continue;
     for (int64_t amount : amounts_of(kernel, model, axis)) {
       Tile tile{std::vector<int64_t>(kernel.axes.size(), 1), axis};
       tile.amounts[axis] = amount;
@@ -81,7 +82,10 @@ Tile best_tile(const Kernel& kernel, const TileModel& model) {
 // Everything expanded where that is little code: short kernels have no loop at all.
 bool expand_wholly(const Kernel& kernel, const TileModel& model, Tile& tile) {
   Tile whole = tile;
-  for (size_t axis = 0; axis < kernel.axes.size(); ++axis) whole.amounts[axis] = size_of_axis(kernel, axis);
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
+    if (!may_split(kernel, axis)) return false;
+    whole.amounts[axis] = size_of_axis(kernel, axis);
+  }
   if (model.iterations() > 64 || model.code_size(whole) > 16) return false;
   tile = whole;
   return true;
@@ -147,7 +151,7 @@ void add_threads(Kernel& kernel, const Threading& work, size_t most) {
   const double enough = 8.0 * kernel.caps->threads;
   double groups = 1;
   for (size_t axis = 0, used = 0; axis < kernel.axes.size() && used < std::min<size_t>(most, 3) && groups < enough; ++axis) {
-    if (kind_of(kernel, axis) != AxisKind::Loop) continue;
+    if (kind_of(kernel, axis) != AxisKind::Loop || is_bounded(kernel.graph[kernel.axes[axis]])) continue;
     if (!work.allows(range_axis(kernel.graph[kernel.axes[axis]]))) continue;
     groups *= static_cast<double>(size_of_axis(kernel, axis));
     apply(kernel, {Kind::Thread, static_cast<uint32_t>(axis), 0});

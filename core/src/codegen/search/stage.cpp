@@ -248,6 +248,7 @@ void stage(Kernel& kernel, const Optimisation& change) {
       const AxisKind kind =
           range_kind(g[r]);  // such an axis may run past the end of what it counts
       require(kind != AxisKind::Global, "[codegen] {}: an axis inside runs in parallel", text);
+      require(!is_bounded(g[r]), "[codegen] {}: an axis inside has bounds", text);
     }
     map.emplace_back(
         operand, Copy(kernel, operand, tile_coordinates(kernel, operand, change.axis, ranges), axis)

@@ -46,8 +46,8 @@ std::pair<Id, Id> factors(const Kernel& kernel, Id value, DType input) {
 Id own_axis(const Kernel& kernel, OpenRanges& open, Id id, Id other) {
   Id found = kNoId;
   for (Id axis : kernel.axes)
-    if (range_kind(kernel.graph[axis]) == AxisKind::Loop && open.depends(id, axis) &&
-        !open.depends(other, axis))
+    if (range_kind(kernel.graph[axis]) == AxisKind::Loop && !is_bounded(kernel.graph[axis]) &&
+        open.depends(id, axis) && !open.depends(other, axis))
       found = axis;
   return found;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/search/apply.h"
+#include "codegen/search/changes.h"
 #include "codegen/search/heuristic.h"
 #include "codegen/search/tensor_core.h"
 #include "codegen/search/tile_search.h"
@@ -46,7 +47,7 @@ std::optional<Choice> find_choice(const Kernel& kernel, Id store) {
   int64_t longest = 0;
   const Graph& g = kernel.graph;
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
-    if (kind_of(kernel, axis) != AxisKind::Reduce || size_of_axis(kernel, axis) <= longest)
+    if (kind_of(kernel, axis) != AxisKind::Reduce || !may_split(kernel, axis) || size_of_axis(kernel, axis) <= longest)
       continue;
     for (uint32_t number = 0; number < kernel.caps->tensor_core_count; ++number) {
       const auto core = find_tensor_core(*kernel.caps, number);

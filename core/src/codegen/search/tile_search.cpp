@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "codegen/search/changes.h"
+
 namespace plugrad::codegen {
 namespace {
 
@@ -35,7 +37,8 @@ std::vector<size_t> tile_axes(const Kernel& kernel, const TileModel& model, cons
   std::vector<size_t> axes;
   if (!model.has_reduce()) return axes;
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
-    if (axis != tile.vector_axis && kind_of(kernel, axis) == AxisKind::Loop && model.reuses(axis))
+    if (axis != tile.vector_axis && kind_of(kernel, axis) == AxisKind::Loop && may_split(kernel, axis) &&
+        model.reuses(axis))
       axes.push_back(axis);
   std::ranges::stable_sort(axes, std::greater{}, [&](size_t axis) {
     return std::min<int64_t>(size_of_axis(kernel, axis), 16);
@@ -64,7 +67,7 @@ void search_tile(const Kernel& kernel, const TileCost& cost, std::span<const siz
 
 void add_unrolling(const Kernel& kernel, const TileModel& model, Tile& tile) {
   for (size_t axis = kernel.axes.size(); axis-- > 0;) {
-    if (axis == tile.vector_axis || kind_of(kernel, axis) != AxisKind::Reduce) continue;
+    if (axis == tile.vector_axis || kind_of(kernel, axis) != AxisKind::Reduce || !may_split(kernel, axis)) continue;
     const int64_t size = size_of_axis(kernel, axis);
     Tile unrolled = tile;
     unrolled.amounts[axis] = size <= 8 ? size : size % 4 == 0 ? 4 : 1;
