@@ -11,6 +11,7 @@ constexpr int64_t kLargeReduction = 32768;
 constexpr int64_t kMostChunks = 4096;
 constexpr int64_t kVectorsInTile = 20;  // of the results that one pass over the terms makes
 constexpr int64_t kFewTerms = 4;        // times the terms must be as many as the results
+constexpr int64_t kReadAgain = 16;      // times each operand is read, for a cache to help
 
 /// A number of equal chunks of `size` elements: best a multiple of the threads and some for each,
 /// so that a thread that is held up delays the end by one chunk only. 1 when there is none.
@@ -60,7 +61,11 @@ int64_t chunks_for_cache(TensorBuilder& build, Op op, Id x, int64_t outputs, int
   if (cache == 0 || op != Op::Add || g[x].op != Op::Mul) return 1;
   const int64_t element = size_of(g[x].dtype);
   int64_t read = 0;
-  for (Id s : g.sources(x)) read += elements_below(build, s) * element;
+  for (Id s : g.sources(x)) {
+    const int64_t elements = elements_below(build, s);
+    if (build.count(x) < kReadAgain * elements) return 1;
+    read += elements * element;
+  }
   const int64_t tile = kVectorsInTile * options.lanes, terms = build.count(x) / outputs;
   if (read <= 2 * cache || 2 * outputs * element > cache || outputs < 2 * tile ||
       kFewTerms * terms < outputs)

@@ -231,6 +231,36 @@ TEST(Optimisations, the_lanes_operand_of_a_large_product_is_staged_and_only_its_
   EXPECT_EQ(c, matmul_loops(a, b, 512, 500, 64));
 }
 
+TEST(Heuristic, a_matrix_that_is_read_once_is_read_along_few_rows_at_a_time) {
+  pgr_device_caps caps = small_cpu(16);
+  caps.vector_registers = 32;
+  const Ast ast = matmul(130, 1, 512);
+  const auto code = generate(ast.graph, ast.sink, caps, {});
+  for (const codegen::Optimisation& change : code.optimisations) {
+    if (change.kind != codegen::Optimisation::Kind::Upcast) continue;
+    EXPECT_LE(change.amount, 4) << codegen::to_string(code.optimisations);
+  }
+  EXPECT_THAT(codegen::to_string(code.optimisations), testing::HasSubstr("vectorize(1, 64)"));
+  Floats a = small_integers(130 * 512, 1), x = small_integers(512, 2), y(130);
+  run(code, {&y, &a, &x});
+  EXPECT_EQ(y, matmul_loops(a, x, 130, 1, 512));
+}
+
+TEST(Heuristic, sums_of_columns_wait_in_the_output_while_rows_are_added) {
+  for (const uint32_t threads : {1u, 2u}) {
+    pgr_device_caps caps = small_cpu(16);
+    caps.vector_registers = 32;
+    caps.threads = threads;
+    const Ast ast = matmul(1, 1500, 300);
+    const auto code = generate(ast.graph, ast.sink, caps, {});
+    EXPECT_THAT(codegen::to_string(code.optimisations), testing::HasSubstr("accumulate"));
+    EXPECT_EQ(code.group_count[0] > 1, threads > 1) << codegen::to_string(code.optimisations);
+    Floats x = small_integers(300, 1), a = small_integers(300 * 1500, 2), y(1500, 7.0f);
+    run(code, {&y, &x, &a});
+    EXPECT_EQ(y, matmul_loops(x, a, 1, 1500, 300)) << threads;
+  }
+}
+
 TEST(Optimisations, a_window_is_staged_once_for_all_its_taps) {
   const ConvShape s{3, 2, 9, 11, 4, 3};
   Floats in = small_integers(s.n * s.c * s.h * s.w, 3), w = small_integers(s.o * s.c * s.k * s.k, 4);

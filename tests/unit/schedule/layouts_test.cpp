@@ -110,4 +110,15 @@ TEST(Layouts, SumOfManyProductsIsCutToTheCache) {
   EXPECT_EQ(kernel_count(check(t, {root}, options)), 1u);
 }
 
+// What is read once gains nothing by it: a matrix times a vector, squares of rows.
+TEST(Layouts, SumOfProductsThatAreReadOnceIsNotCut) {
+  Tensors t;
+  const Id a = t.buffer({1024, 256}), x = t.buffer({256, 1});
+  schedule::Options options = vectors_of(8);
+  options.threads = 2;
+  options.cache_bytes = 1 << 14;
+  EXPECT_EQ(kernel_count(check(t, {t.matmul(a, x)}, options)), 1u);
+  EXPECT_EQ(kernel_count(check(t, {t.sum(t.mul(a, a), {1})}, options)), 1u);
+}
+
 }  // namespace plugrad::test

@@ -34,17 +34,6 @@ struct Draft {
   size_t threads = 0;
 };
 
-Kernel copy_of(const Kernel& kernel) {
-  Kernel copy;
-  copy.caps = kernel.caps;
-  copy.options = kernel.options;
-  copy.param_count = kernel.param_count;
-  copy.applied = kernel.applied;
-  copy.sink = copy_into(copy.graph, kernel.graph, kernel.sink);
-  compact(copy);
-  return copy;
-}
-
 size_t place_of(const Kernel& kernel, uint32_t number) {
   const auto it =
       std::ranges::find(kernel.axes, number, [&](Id r) { return range_axis(kernel.graph[r]); });

@@ -7,6 +7,7 @@
 
 #include "codegen/search/apply.h"
 #include "codegen/search/changes.h"
+#include "codegen/search/column_sums.h"
 #include "codegen/search/rows.h"
 #include "codegen/search/stage_heuristic.h"
 #include "codegen/search/tile_search.h"
@@ -17,6 +18,7 @@ namespace {
 using Kind = Optimisation::Kind;
 
 constexpr double kMostCode = 160;            // copies of one instruction
+constexpr int64_t kMostStreams = 4;  // rows read from memory at once: more are too many for prefetching
 constexpr double kParallelWork = 32 * 1024;  // iterations below which waking a thread costs more than it saves
 
 // How many elements of the vector axis to expand: whole short axes, otherwise a few vectors.
@@ -67,7 +69,8 @@ Tile best_tile(const Kernel& kernel, const TileModel& model) {
   double best_cost = model.cost(best);
   const std::vector<size_t> axes = tile_axes(kernel, model, start);
   const TileCost cost = [&](const Tile& tile) {
-    return model.code_size(tile) <= kMostCode ? model.cost(tile) : std::numeric_limits<double>::infinity();
+    const bool fits = model.code_size(tile) <= kMostCode && model.streams(tile) <= kMostStreams;
+    return fits ? model.cost(tile) : std::numeric_limits<double>::infinity();
   };
   std::vector<int64_t> amounts = {1};
   if (start.vector_axis != SIZE_MAX) amounts = amounts_of(kernel, model, start.vector_axis);
@@ -181,7 +184,9 @@ void apply_heuristic(Kernel& kernel) {
   for (Kernel& part : parts) decide(part, decisions);
   apply_decisions(kernel, decisions);
   // Staging gives the axes other numbers than those of the rows.
-  add_threads(kernel, work, work.rows.empty() ? stage_operands(kernel) : SIZE_MAX);
+  size_t most = work.rows.empty() ? sum_columns(kernel) : SIZE_MAX;
+  if (work.rows.empty() && most == SIZE_MAX) most = stage_operands(kernel);
+  add_threads(kernel, work, most);
 }
 
 }  // namespace plugrad::codegen

@@ -8,6 +8,7 @@
 
 #include "codegen/access.h"
 #include "codegen/search/apply.h"
+#include "codegen/search/tile_search.h"
 #include "plugrad/error.h"
 #include "uop/facts.h"
 
@@ -111,17 +112,6 @@ void stage_panel(Kernel& kernel, const Panel& panel) {
     ++inside;
   }
   apply(kernel, {Kind::Stage, panel.slot, inside});
-}
-
-Kernel copy_of(const Kernel& kernel) {
-  Kernel copy;
-  copy.caps = kernel.caps;
-  copy.options = kernel.options;
-  copy.param_count = kernel.param_count;
-  copy.applied = kernel.applied;
-  copy.sink = copy_into(copy.graph, kernel.graph, kernel.sink);
-  compact(copy);
-  return copy;
 }
 
 }  // namespace

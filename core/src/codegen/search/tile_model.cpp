@@ -127,6 +127,18 @@ double TileModel::code_size(const Tile& tile) const {
   return largest;
 }
 
+int64_t TileModel::streams(const Tile& tile) const {
+  int64_t most = 1;
+  for (const Item& item : items_) {
+    if (item.kind != Item::Kind::Load || std::ranges::count(item.stride, 0) != 0) continue;
+    int64_t count = 1;
+    for (size_t a = 0; a < sizes_.size(); ++a)
+      if (a != tile.vector_axis && item.stride[a] != 1 && item.stride[a] != kNear) count *= tile.amounts[a];
+    most = std::max(most, count);
+  }
+  return most;
+}
+
 double TileModel::cost(const Tile& tile) const {
   if (accumulators(tile) > most_accumulators()) return std::numeric_limits<double>::infinity();
   double issued = 0, passes = 1;

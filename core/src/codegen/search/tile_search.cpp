@@ -27,6 +27,17 @@ Kernel part_of(const Kernel& kernel, Id store) {
   return part;
 }
 
+Kernel copy_of(const Kernel& kernel) {
+  Kernel copy;
+  copy.caps = kernel.caps;
+  copy.options = kernel.options;
+  copy.param_count = kernel.param_count;
+  copy.applied = kernel.applied;
+  copy.sink = copy_into(copy.graph, kernel.graph, kernel.sink);
+  compact(copy);
+  return copy;
+}
+
 double iterations_of(const Kernel& kernel) {
   double count = 1;
   for (Id axis : kernel.axes) count *= static_cast<double>(range_size(kernel.graph, axis));

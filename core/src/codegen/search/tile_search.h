@@ -18,6 +18,9 @@ inline int64_t size_of_axis(const Kernel& kernel, size_t axis) {
 /// A kernel of one store of another.
 Kernel part_of(const Kernel& kernel, Id store);
 
+/// With what was applied to it, to try changes on.
+Kernel copy_of(const Kernel& kernel);
+
 /// Iterations of all axes.
 double iterations_of(const Kernel& kernel);
 
