@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "codegen/work_items.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
 #include "uop/range.h"
+#include "uop/scratch.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -20,9 +22,10 @@ Id gated_load(Graph& g, Id load, Id gate) {
   return g.add(Op::Load, g[load].dtype, sources, g[load].arg);
 }
 
-bool depends_on_team(const Graph& g, OpenRanges& open, Id gate) {
+template <class IsKind>
+bool depends_on(const Graph& g, OpenRanges& open, Id gate, IsKind is_kind) {
   return std::ranges::any_of(open.members(open[gate]), [&](Id r) {
-    return g[r].op == Op::Range && range_kind(g[r]) == AxisKind::Warp;
+    return g[r].op == Op::Range && is_kind(range_kind(g[r]));
   });
 }
 
@@ -53,9 +56,14 @@ std::vector<Id> conjuncts(const Graph& g, Id gate) {
 Id gate_loads(Graph& g, OpenRanges& open, Id root, Id gate) {
   const RangeSet needs = open[gate];
   Reachable reachable;
-  // What a tensor core takes of a work-item is not what it gives to it.
-  const bool stops = depends_on_team(g, open, gate);
-  const auto is_end = [&](Id id) { return stops && g[id].op == Op::Wmma; };
+  // What a tensor core takes of a work-item is not what it gives to it, and what it copies for all
+  // is not its own.
+  const bool by_team =
+      depends_on(g, open, gate, [](AxisKind kind) { return kind == AxisKind::Warp; });
+  const bool by_item = depends_on(g, open, gate, is_item_axis);
+  const auto is_end = [&](Id id) {
+    return (by_team && g[id].op == Op::Wmma) || (by_item && is_local(g, id));
+  };
   const std::vector<Id> nodes = reachable.from(g, std::span(&root, 1), is_end);
   std::vector<Id> now(root + 1, kNoId), sources;
   for (Id id : nodes) {

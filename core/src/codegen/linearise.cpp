@@ -314,14 +314,19 @@ class Lineariser {
     const FilledParts parts = filled_parts(graph_, filled);
     const DType dtype = graph_[filled].dtype;
     const ArrayInfo info = array_info(graph_, parts.array);
-    const auto count = static_cast<uint64_t>(info.elem_count);
-    const uint32_t array =
-        writer_.array({info.space, static_cast<uint32_t>(dtype), kScratchAlign, 1, count});
+    const bool is_shared = info.space == PGR_SPACE_LOCAL, is_again = local_arrays_.contains(filled);
+    const uint32_t array = is_again ? local_arrays_[filled]
+                                    : writer_.array({info.space, static_cast<uint32_t>(dtype), kScratchAlign, 1,
+                                                     static_cast<uint64_t>(info.elem_count)});
+    if (is_shared) local_arrays_[filled] = array;
+    // Others may still read what was there.
+    if (is_shared && (is_again || loop_depth_ > 0)) writer_.inst(PGR_OP_BARRIER, DType::Void, 1, {});
     const size_t scope = begin_scope();
     const uint32_t pointer = writer_.inst(PGR_OP_ARRAY, dtype, 1, {}, array);
     define(parts.array, pointer);
     emit_store_loops({kNoId, {parts.stores.begin(), parts.stores.end()}});
     end_scope(scope);
+    if (is_shared) writer_.inst(PGR_OP_BARRIER, DType::Void, 1, {});
     define(filled, pointer);
   }
 
@@ -404,6 +409,7 @@ class Lineariser {
   std::vector<bool> goes_on_ = std::vector<bool>(graph_.size());  // by Reduce: its accumulator began with another value
   GroupReducer group_reducer_{writer_, *kernel_.caps};
   size_t loop_depth_ = 0;
+  std::map<Id, uint32_t> local_arrays_;  // by Filled
   Reachable reachable_;
   std::vector<uint32_t> value_, acc_, phase_;  // by node
   Nodes defined_;

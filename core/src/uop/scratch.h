@@ -39,6 +39,10 @@ inline FilledParts filled_parts(const Graph& g, Id filled) {
   while (stores < sources.size() && g[sources[stores]].op == Op::Store) ++stores;
   return {g.sources(sources[0])[0], sources.subspan(0, stores), sources.subspan(stores)};
 }
+/// Whether work-items fill it together.
+inline bool is_local(const Graph& g, Id filled) {
+  return g[filled].op == Op::Filled && array_info(g, filled_parts(g, filled).array).space == PGR_SPACE_LOCAL;
+}
 inline Id make_filled(Graph& g, std::span<const Id> stores, std::span<const Id> ranges) {
   std::vector<Id> sources(stores.begin(), stores.end());
   sources.insert(sources.end(), ranges.begin(), ranges.end());

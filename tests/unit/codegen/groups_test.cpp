@@ -165,7 +165,7 @@ TEST(GroupReductions, more_than_local_memory_holds_at_once_take_turns) {
   EXPECT_EQ(c, expected);
   caps.local_bytes = 255;
   EXPECT_THAT(message(matmul(24, 48, 100), "group(2, 64)", caps),
-              testing::HasSubstr("reductions over 64 work-items need 256 bytes of local memory, the device has 255"));
+              testing::HasSubstr("what 64 work-items share needs 256 bytes of local memory, the device has 255"));
 }
 
 TEST(LocalAxes, and_shared_reductions_are_in_the_name_of_the_kernel) {

@@ -11,10 +11,12 @@
 #include "codegen/access.h"
 #include "codegen/gates.h"
 #include "codegen/search/changes.h"
+#include "codegen/search/heuristic.h"
 #include "codegen/search/tensor_core.h"
 #include "codegen/work_items.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
+#include "uop/scratch.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -91,7 +93,12 @@ uint64_t local_bytes(const Kernel& kernel, int64_t items) {
     if (is_group_reduce(kernel.graph, reduce)) dtypes.insert(kernel.graph[reduce].dtype);
   uint64_t widest = 4;  // small dtypes may be reduced as 32 bits
   for (DType dtype : dtypes) widest = std::max<uint64_t>(widest, size_of(dtype));
-  return dtypes.size() * widest * static_cast<uint64_t>(items);
+  uint64_t copied = 0;
+  for (Id filled : nodes_of(kernel.graph, kernel.sink, Op::Filled))
+    if (is_local(kernel.graph, filled))
+      copied += static_cast<uint64_t>(array_info(kernel.graph, filled_parts(kernel.graph, filled).array).elem_count) *
+                size_of(kernel.graph[filled].dtype);
+  return dtypes.size() * widest * static_cast<uint64_t>(items) + copied;
 }
 
 // Why the groups of the kernel are more than the device can run; empty where they are not.
@@ -110,7 +117,7 @@ std::string excess(const Kernel& kernel) {
   if (items > caps.max_local_total)
     return fmt::format("a group of {} work-items, the device allows {}", items, caps.max_local_total);
   if (const uint64_t bytes = local_bytes(kernel, items); bytes > caps.local_bytes)
-    return fmt::format("reductions over {} work-items need {} bytes of local memory, the device has {}", items, bytes,
+    return fmt::format("what {} work-items share needs {} bytes of local memory, the device has {}", items, bytes,
                        caps.local_bytes);
   return {};
 }
@@ -213,8 +220,18 @@ void apply(Kernel& kernel, const Optimisation& change) {
           to_string({change}), kernel.axes.size());
   check_beside_tensor_core(kernel, change);
   check_bounds(kernel, change);
+  check_beside_local_copies(kernel, change);
   switch (change.kind) {
-    case Kind::Stage: stage(kernel, change); break;
+    case Kind::Stage: {
+      if (!works_in_groups(*kernel.caps)) {
+        stage(kernel, change);
+        break;
+      }
+      stage_local(kernel, change);
+      const std::string problem = excess(kernel);
+      require(problem.empty(), "[codegen] {}: {}", to_string({change}), problem);
+      break;
+    }
     case Kind::Accumulate: accumulate(kernel, change); break;
     case Kind::Swap: swap_axes(kernel, change); break;
     case Kind::TensorCore: {

@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "codegen/access.h"
 #include "codegen/kernel.h"
 
 namespace plugrad::codegen {
@@ -37,6 +38,19 @@ void split(Kernel& kernel, const Optimisation& change);
 /// stage(slot, place): what is loaded of a parameter is copied into scratch inside the first
 /// `place` axes.
 void stage(Kernel& kernel, const Optimisation& change);
+
+/// The same where work-items run in step: one copy for the group, in local memory. Ranges of items and those that are
+/// expanded are inside wherever they stand.
+void stage_local(Kernel& kernel, const Optimisation& change);
+
+/// Error(User) where the change cannot follow a copy in local memory.
+void check_beside_local_copies(const Kernel& kernel, const Optimisation& change);
+
+/// The largest expressions that depend on the parameter and run over the same inner ranges as what is loaded of it.
+std::vector<Id> find_operands(const Kernel& kernel, OpenRanges& open, uint32_t slot, RangeSet inside);
+
+/// A number for an array that no other has.
+uint32_t next_array(const Kernel& kernel);
 
 /// Bytes of scratch that one work-item may have.
 uint64_t most_scratch_bytes(const pgr_device_caps& caps);

@@ -34,8 +34,8 @@ bool is_of_slot(const Graph& g, Id load, uint32_t slot) {
   return g[memory].op == Op::Param && param_info(g, memory).slot == slot;
 }
 
-// The largest expressions with loads of the parameter in which all that is loaded runs over the
-// same inner ranges.
+}  // namespace
+
 std::vector<Id> find_operands(const Kernel& kernel, OpenRanges& open, uint32_t slot,
                               RangeSet inside) {
   const Graph& g = kernel.graph;
@@ -71,6 +71,8 @@ std::vector<Id> find_operands(const Kernel& kernel, OpenRanges& open, uint32_t s
   }
   return operands;
 }
+
+namespace {
 
 // How the copy of one operand is laid out and made.
 class Copy {
@@ -205,14 +207,14 @@ uint64_t scratch_bytes(const Kernel& kernel) {
   return bytes;
 }
 
-uint32_t next_number(const Kernel& kernel) {
+}  // namespace
+
+uint32_t next_array(const Kernel& kernel) {
   uint32_t number = 0;
   for (Id array : nodes_of(kernel.graph, kernel.sink, Op::Array))
     number = std::max(number, array_info(kernel.graph, array).number + 1);
   return number;
 }
-
-}  // namespace
 
 uint64_t most_scratch_bytes(const pgr_device_caps& caps) {
   return caps.private_bytes == 0 ? 64 << 10 : 4 * caps.private_bytes;
@@ -239,7 +241,7 @@ void stage(Kernel& kernel, const Optimisation& change) {
   require(!operands.empty(),
           "[codegen] {}: nothing that is loaded of parameter {} varies inside there", text,
           change.axis);
-  uint32_t number = next_number(kernel), axis = new_axis(kernel);
+  uint32_t number = next_array(kernel), axis = new_axis(kernel);
   std::vector<std::pair<Id, Id>> map;
   for (Id operand : operands) {
     std::vector<Id> ranges;
