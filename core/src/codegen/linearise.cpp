@@ -195,8 +195,15 @@ class Lineariser {
     Nodes arrays;
     for (Id id : reachable_.from(graph_, roots, [&](Id node) { return value_[node] != kNone; }))
       if (graph_[id].op == Op::Filled && value_[id] == kNone) arrays.push_back(id);
-    for (Id id : arrays)
-      if ((open_[id] & not_open) == 0 && ready_here(id)) emit_filled(id);
+    std::erase_if(arrays, [&](Id id) { return (open_[id] & not_open) != 0 || !ready_here(id); });
+    const auto shared =
+        std::ranges::stable_partition(arrays, [&](Id id) { return !is_local(graph_, id); });
+    // Items that are behind may still read what was there; none reads what is not there yet.
+    const bool is_again = std::ranges::any_of(
+        shared, [&](Id id) { return loop_depth_ > 0 || local_arrays_.contains(id); });
+    if (is_again) writer_.inst(PGR_OP_BARRIER, DType::Void, 1, {});
+    for (Id id : arrays) emit_filled(id);
+    if (!shared.empty()) writer_.inst(PGR_OP_BARRIER, DType::Void, 1, {});
   }
 
   // Nodes that must have values for the roots to have them; what has loops of its own is not entered.
@@ -309,24 +316,23 @@ class Lineariser {
                         graph_[id].arg);
   }
 
-  // A scratch array of its own for each Filled, declared where it is filled.
+  // A scratch array of its own for each Filled, declared where it is first filled.
   void emit_filled(Id filled) {
     const FilledParts parts = filled_parts(graph_, filled);
     const DType dtype = graph_[filled].dtype;
     const ArrayInfo info = array_info(graph_, parts.array);
-    const bool is_shared = info.space == PGR_SPACE_LOCAL, is_again = local_arrays_.contains(filled);
-    const uint32_t array = is_again ? local_arrays_[filled]
-                                    : writer_.array({info.space, static_cast<uint32_t>(dtype), kScratchAlign, 1,
-                                                     static_cast<uint64_t>(info.elem_count)});
-    if (is_shared) local_arrays_[filled] = array;
-    // Others may still read what was there.
-    if (is_shared && (is_again || loop_depth_ > 0)) writer_.inst(PGR_OP_BARRIER, DType::Void, 1, {});
+    const auto before = local_arrays_.find(filled);
+    const auto count = static_cast<uint64_t>(info.elem_count);
+    const uint32_t array =
+        before != local_arrays_.end()
+            ? before->second
+            : writer_.array({info.space, static_cast<uint32_t>(dtype), kScratchAlign, 1, count});
+    if (info.space == PGR_SPACE_LOCAL) local_arrays_[filled] = array;
     const size_t scope = begin_scope();
     const uint32_t pointer = writer_.inst(PGR_OP_ARRAY, dtype, 1, {}, array);
     define(parts.array, pointer);
     emit_store_loops({kNoId, {parts.stores.begin(), parts.stores.end()}});
     end_scope(scope);
-    if (is_shared) writer_.inst(PGR_OP_BARRIER, DType::Void, 1, {});
     define(filled, pointer);
   }
 

@@ -204,18 +204,25 @@ TEST(Optimisations, the_page_s_lists_give_the_same_numbers) {
   const Floats expected = matmul_loops(a, b, 256, 100, 512);
   pgr_device_caps caps = small_cpu(16);
   caps.private_bytes = 512 << 10;
+  pgr_device_caps in_step = small_cpu(1);
+  in_step.has_local = 1;
+  in_step.subgroup_size = 8;
+  for (uint32_t& size : in_step.max_local_size) size = 64;
+  in_step.max_local_total = 64;
+  in_step.local_bytes = 32 << 10;
   int lists = 0;
   for (std::string line; std::getline(page, line);) {
     if (!line.starts_with("    ")) continue;
     const auto list = codegen::parse_optimisations(line);
     const Ast ast = matmul(256, 100, 512);
-    const auto code = generate(ast.graph, ast.sink, caps, {.apply = &list});
+    const bool has_items = line.find("local(") != std::string::npos;
+    const auto code = generate(ast.graph, ast.sink, has_items ? in_step : caps, {.apply = &list});
     Floats c(expected.size());
     run(code, {&c, &a, &b});
     EXPECT_EQ(c, expected) << line;
     ++lists;
   }
-  EXPECT_EQ(lists, 2);
+  EXPECT_EQ(lists, 3);
 }
 
 TEST(Optimisations, the_lanes_operand_of_a_large_product_is_staged_and_only_its_loop_runs_in_parallel) {

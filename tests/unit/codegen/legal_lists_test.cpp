@@ -53,7 +53,7 @@ class Lists {
 
   // How often each kind of change was legal.
   std::map<Kind, int> legal;
-  int kernels = 0, barriers = 0;
+  int kernels = 0, barriers = 0, shared_copies = 0;
 
   // A kernel with a loop that is bounded by another.
   void run_bounded() {
@@ -145,6 +145,7 @@ class Lists {
         }
         copies *= std::max<int64_t>(next.amount, 1);
         ++legal[next.kind];
+        if (next.kind == Kind::Stage && caps.subgroup_size > 1) ++shared_copies;
         check_limits(code, caps);
         ASSERT_EQ(codegen::to_string(code.optimisations), codegen::to_string(list));
         expect_same(ast, code, before, expected);
@@ -206,12 +207,13 @@ class Lists {
 
 void check_seeds(uint64_t first, uint64_t count) {
   std::map<Kind, int> legal;
-  int barriers = 0;
+  int barriers = 0, shared_copies = 0;
   for (uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
     Lists lists(seed);
     lists.run();
     for (const auto& [kind, times] : lists.legal) legal[kind] += times;
     barriers += lists.barriers;
+    shared_copies += lists.shared_copies;
   }
   for (const auto& [kind, times] : legal)
     testing::Test::RecordProperty(
@@ -219,6 +221,7 @@ void check_seeds(uint64_t first, uint64_t count) {
   if (count < 100) return;
   EXPECT_EQ(legal.size(), static_cast<size_t>(kKinds)) << "a kind of change was never legal";
   EXPECT_GT(barriers, 100) << "hardly any reduction over a group";
+  EXPECT_GT(shared_copies, 50) << "hardly any copy in local memory";
 }
 
 TEST(LegalLists, give_the_same_numbers_for_fixed_seeds) {

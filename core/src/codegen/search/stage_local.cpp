@@ -1,8 +1,8 @@
 // Work-items of a group share one copy of what they load of a parameter, in local memory, which
 // they fill together: each copies every n-th element, so that neighbours read neighbours.
-//   before   load %a[%i*512 + %b*16 + %k]                     inside %i = range 16 local, %k =
-//   range 16 after    load (filled s[%e // 16 * 17 + %e % 16] = %a[%e // 16 * 512 + %b*16 + %e %
-//   16], over %r)[%i*17 + %k]
+//   before   load %a[%i*512 + %b*16 + %k]              %i = range 16 local, %k = range 16
+//   after    load (filled s[%e // 16 * 17 + %e % 16] =
+//                             %a[%e // 16 * 512 + %b*16 + %e % 16], over %r)[%i*17 + %k]
 //            %e = %r*64 + (the number of the work-item among 64)
 // A row of even length gets one element more, so that items that read down a column meet different
 // banks.
