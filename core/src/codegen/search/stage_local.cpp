@@ -162,7 +162,10 @@ void stage_local(Kernel& kernel, const Optimisation& change) {
   for (Id operand : operands) {
     const Id gated = gated_by_stores(kernel, open, operand, text);
     std::vector<Id> ranges;
-    for (Id r : open.members(open[gated] & inside)) ranges.push_back(r);
+    for (Id r : open.members(open[gated] & inside)) {
+      require(!is_bounded(g[r]), "[codegen] {}: an axis inside has bounds", text);
+      ranges.push_back(r);
+    }
     SharedCopy copy(kernel, items, tile_coordinates(kernel, gated, change.axis, ranges));
     map.emplace_back(operand, copy.load(gated, number++, axis));
   }
