@@ -12,9 +12,9 @@
 #include "codegen/access.h"
 #include "codegen/group_reduce.h"
 #include "codegen/lanes.h"
+#include "codegen/late_loads.h"
 #include "codegen/launch_ids.h"
 #include "codegen/param_table.h"
-#include "codegen/running_totals.h"
 #include "codegen/wide_integers.h"
 #include "uop/facts.h"
 #include "uop/round.h"
@@ -178,7 +178,9 @@ class Lineariser {
     emit_arrays(roots, not_open);
     std::map<uint32_t, Nodes> phases;  // by how many reductions must come first
     for (Id id : needed(roots)) {
-      if (value_[id] == kNone && (open_[id] & not_open) == 0 && ready_here(id)) phases[phase(id)].push_back(id);
+      if (value_[id] != kNone || (open_[id] & not_open) != 0 || !ready_here(id)) continue;
+      const Id sum = late_loads_.sum(id);
+      phases[phase(sum == kNoId ? id : sum)].push_back(id);
     }
     for (auto& [number, nodes] : phases) {
       Nodes reduces;
@@ -281,14 +283,9 @@ class Lineariser {
     const uint32_t lanes = lanes_[reduce];
     const uint32_t array = writer_.array({PGR_SPACE_PRIVATE, static_cast<uint32_t>(dtype), size_of(dtype) * lanes, lanes, lanes});
     acc_[reduce] = writer_.inst(PGR_OP_ARRAY, dtype, 1, {}, array);
-    const Id begin = totals_.begin(reduce);
-    uint32_t start = begin == kNoId ? kNone : value_[begin];
-    goes_on_[reduce] = start != kNone;
-    if (start == kNone) {
-      const Id identity = reduce_identity(graph_, reduce_parts(graph_, reduce).op, dtype);
-      start = writer_.inst(PGR_OP_CONST, dtype, 1, {}, ir_bits(graph_, identity));
-      if (lanes > 1) start = writer_.inst(PGR_OP_VECTOR, dtype, lanes, {start});
-    }
+    const Id identity = reduce_identity(graph_, reduce_parts(graph_, reduce).op, dtype);
+    uint32_t start = writer_.inst(PGR_OP_CONST, dtype, 1, {}, ir_bits(graph_, identity));
+    if (lanes > 1) start = writer_.inst(PGR_OP_VECTOR, dtype, lanes, {start});
     writer_.inst(PGR_OP_STORE, DType::Void, lanes, {acc_[reduce], zero(), start});
   }
 
@@ -379,7 +376,6 @@ class Lineariser {
     const Node& n = graph_[id];
     if (n.op == Op::Const) return define(id, writer_.inst(PGR_OP_CONST, n.dtype, 1, {}, ir_bits(graph_, id)));
     if (n.op == Op::Iota) return emit_iota(id);
-    if (const Id sum = totals_.sum(id); sum != kNoId && goes_on_[sum]) return define(id, value_[sum]);
     std::vector<uint32_t> sources;
     for (Id s : graph_.sources(n)) {
       ensure(value_[s] != kNone, "[codegen] a value is used before it is made");
@@ -411,8 +407,7 @@ class Lineariser {
   IrWriter writer_;
   OpenRanges open_{graph_};
   Lanes lanes_{graph_};
-  const RunningTotals totals_{graph_, kernel_.sink, lanes_};
-  std::vector<bool> goes_on_ = std::vector<bool>(graph_.size());  // by Reduce: its accumulator began with another value
+  const LateLoads late_loads_{graph_, kernel_.sink};
   GroupReducer group_reducer_{writer_, *kernel_.caps};
   size_t loop_depth_ = 0;
   std::map<Id, uint32_t> local_arrays_;  // by Filled

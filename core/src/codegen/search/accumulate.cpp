@@ -1,5 +1,5 @@
 // A reduce loop moves out of its reduction and around output loops. Between its iterations the sums
-// wait in the output, which the accumulators begin with.
+// wait in the output.
 //   before   store %c[%i], (reduce add f(%i, %o, %k), %o, %k)
 //   after    store %c[%i], (reduce add f(%i, %b, %k), %k) + (load %c[%i], 0 < %b, 0)         %b =
 //   range block

@@ -1,12 +1,11 @@
-#include "codegen/running_totals.h"
+#include "codegen/late_loads.h"
 
 #include "codegen/kernel.h"
 #include "uop/facts.h"
 
 namespace plugrad::codegen {
 
-RunningTotals::RunningTotals(const Graph& g, Id sink, Lanes& lanes)
-    : begin_(g.size(), kNoId), sum_(g.size(), kNoId) {
+LateLoads::LateLoads(const Graph& g, Id sink) : sum_(g.size(), kNoId) {
   Reachable reachable;
   const std::vector<Id>& nodes = reachable.from(g, std::span(&sink, 1));
   std::vector<uint32_t> uses(g.size());
@@ -16,11 +15,9 @@ RunningTotals::RunningTotals(const Graph& g, Id sink, Lanes& lanes)
     const Node& n = g[id];
     if (n.src_count != 2 || (n.op != Op::Add && n.op != Op::Mul && n.op != Op::Max)) continue;
     for (int side : {0, 1}) {
-      const Id reduce = n.src[side], other = n.src[1 - side];
-      if (g[reduce].op != Op::Reduce || g[other].op != Op::Load || uses[reduce] != 1) continue;
-      if (reduce_parts(g, reduce).op != n.op || lanes[reduce] != lanes[other]) continue;
-      begin_[reduce] = other;
-      sum_[id] = reduce;
+      const Id reduce = n.src[side], load = n.src[1 - side];
+      if (g[reduce].op != Op::Reduce || g[load].op != Op::Load) continue;
+      if (uses[reduce] == 1 && uses[load] == 1) sum_[load] = reduce;
     }
   }
 }
