@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <fstream>
+
 #include "plugrad/sdk/guard.h"
 
 #if defined(__x86_64__)
@@ -69,6 +71,16 @@ uint64_t ask_system(int what) {
   return value > 0 ? static_cast<uint64_t>(value) : 0;
 }
 
+// What the cores beside this one share. In a virtual machine sysconf may tell that of the whole
+// socket.
+uint64_t shared_cache_bytes() {
+  const uint64_t told = ask_system(_SC_LEVEL3_CACHE_SIZE);
+  std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");
+  uint64_t kilobytes = 0;
+  file >> kilobytes;
+  return kilobytes > 0 && kilobytes << 10 < told ? kilobytes << 10 : told;
+}
+
 }  // namespace
 
 CpuFacts detect_cpu() {
@@ -87,7 +99,7 @@ CpuFacts detect_cpu() {
   facts.vector_registers = has_avx512 ? 32 : 16;
   facts.cache_bytes[0] = ask_system(_SC_LEVEL1_DCACHE_SIZE);
   facts.cache_bytes[1] = ask_system(_SC_LEVEL2_CACHE_SIZE);
-  facts.cache_bytes[2] = ask_system(_SC_LEVEL3_CACHE_SIZE);
+  facts.cache_bytes[2] = shared_cache_bytes();
   facts.memory_bytes = ask_system(_SC_PHYS_PAGES) * ask_system(_SC_PAGESIZE);
   return facts;
 }

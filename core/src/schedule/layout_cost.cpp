@@ -124,14 +124,17 @@ bool LayoutCost::pays_packed(const Reading& reading, size_t lane) const {
   double readings = 1;
   const LoopSet own = loops_of(reading.axes);
   bool lane_is_plain = false;
+  int64_t sums = 0;  // loops of the sum that it is read in: of a matrix codegen packs what it needs
   for (const AxisIndex& a : reading.view_axes) {
     if (!a.plain && a.loops != 0) return false;
     lane_is_plain = lane_is_plain || (a.plain && has(a.loops, lane));
   }
-  for (size_t l = 0; l < nest_.loops.size(); ++l)
+  for (size_t l = 0; l < nest_.loops.size(); ++l) {
+    sums += has(own, l) && nest_.loops[l].reduces;
     if (has(reading.around, l) && !has(own, l))
       readings *= static_cast<double>(nest_.loops[l].size);
-  return lane_is_plain && readings >= kFewReadings &&
+  }
+  return sums > 1 && lane_is_plain && readings >= kFewReadings &&
          packed(reading, lane) < loads(reading, lane, true);
 }
 

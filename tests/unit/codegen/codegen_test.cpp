@@ -238,6 +238,58 @@ TEST(Optimisations, the_lanes_operand_of_a_large_product_is_staged_and_only_its_
   EXPECT_EQ(c, matmul_loops(a, b, 512, 500, 64));
 }
 
+namespace {
+
+// The product of m x k and k x n with the heuristic's list, as the interpreter computes it.
+std::string check_product(const pgr_device_caps& caps, int64_t m, int64_t n, int64_t k, bool ta, bool tb) {
+  const Ast ast = matmul(m, n, k, ta, tb);
+  const auto code = generate(ast.graph, ast.sink, caps, {});
+  const Floats a = small_integers(m * k, 1), b = small_integers(k * n, 2);
+  Floats own_a(a.size()), own_b(b.size()), c(static_cast<size_t>(m * n));
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t l = 0; l < k; ++l) own_a[static_cast<size_t>(ta ? l * m + i : i * k + l)] = a[static_cast<size_t>(i * k + l)];
+  for (int64_t l = 0; l < k; ++l)
+    for (int64_t j = 0; j < n; ++j) own_b[static_cast<size_t>(tb ? j * k + l : l * n + j)] = b[static_cast<size_t>(l * n + j)];
+  run(code, {&c, &own_a, &own_b});
+  EXPECT_EQ(c, matmul_loops(a, b, m, n, k)) << codegen::to_string(code.optimisations);
+  return codegen::to_string(code.optimisations);
+}
+
+pgr_device_caps with_small_caches() {
+  pgr_device_caps caps = small_cpu(16);
+  caps.vector_registers = 32;
+  caps.private_bytes = 32 << 10;
+  caps.cache_bytes[0] = 8 << 10;
+  caps.cache_bytes[1] = 64 << 10;
+  caps.cache_bytes[2] = 512 << 10;
+  return caps;
+}
+
+}  // namespace
+
+TEST(Heuristic, rows_that_no_cache_holds_are_taken_block_by_block) {
+  EXPECT_EQ(check_product(with_small_caches(), 512, 100, 256, false, false),
+            "upcast(0, 8) vectorize(1, 48) block(2, 64) accumulate(2, 0) block(1, 16) stage(2, 3) thread(1, 0)");
+}
+
+TEST(Heuristic, operands_that_lie_the_other_way_round_are_staged) {
+  const auto a = check_product(with_small_caches(), 512, 144, 256, true, false);
+  EXPECT_THAT(a, testing::HasSubstr("stage(1, 2) stage(2, 3) thread(1, 0)"));
+  EXPECT_THAT(a, testing::HasSubstr("vectorize(1, 48)"));
+  const auto b = check_product(with_small_caches(), 200, 500, 64, false, true);
+  EXPECT_THAT(b, testing::HasSubstr("vectorize(1, 48) swap(0, 1) stage(2, 1) thread(0, 0)"));
+  check_product(with_small_caches(), 512, 144, 256, true, true);
+}
+
+// Sizes that no amount divides: rests of rows, of columns and of the sum.
+TEST(Heuristic, ragged_products_are_right) {
+  for (const bool ta : {false, true})
+    for (const bool tb : {false, true}) {
+      check_product(with_small_caches(), 509, 103, 251, ta, tb);
+      check_product(with_small_caches(), 103, 509, 251, ta, tb);
+    }
+}
+
 TEST(Heuristic, a_matrix_that_is_read_once_is_read_along_few_rows_at_a_time) {
   pgr_device_caps caps = small_cpu(16);
   caps.vector_registers = 32;

@@ -53,14 +53,14 @@ inline Ast add(int64_t n, DType dtype = DType::F32) {
   return ast;
 }
 
-/// c[i, j] = sum over k of a[i, k] * b[k, j]
-inline Ast matmul(int64_t m, int64_t n, int64_t k) {
+/// c[i, j] = sum over k of a[i, k] * b[k, j], or of a[k, i], of b[j, k]
+inline Ast matmul(int64_t m, int64_t n, int64_t k, bool a_transposed = false, bool b_transposed = false) {
   Ast ast;
   Graph& g = ast.graph;
   const Id i = make_range(g, m, 0, AxisKind::Loop), j = make_range(g, n, 1, AxisKind::Loop);
   const Id l = make_range(g, k, 2, AxisKind::Reduce);
-  const Id a = load(g, param(g, 1, m * k, false), affine(g, i, k, l));
-  const Id b = load(g, param(g, 2, k * n, false), affine(g, l, n, j));
+  const Id a = load(g, param(g, 1, m * k, false), a_transposed ? affine(g, l, m, i) : affine(g, i, k, l));
+  const Id b = load(g, param(g, 2, k * n, false), b_transposed ? affine(g, j, k, l) : affine(g, l, n, j));
   store(ast, param(g, 0, m * n, true), affine(g, i, n, j), reduce(g, Op::Add, g.binary(Op::Mul, a, b), {l}));
   return ast;
 }

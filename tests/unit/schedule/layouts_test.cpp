@@ -88,10 +88,18 @@ TEST(Layouts, DevicesWithoutVectorsKeepRowMajor) {
 
 TEST(Layouts, OperandReadOverAndOverIsPacked) {
   Tensors t;
-  const Id a = t.buffer({256, 16}), b = t.buffer({16, 16});
-  const auto plan = check(t, {t.matmul(a, t.transpose(b))}, vectors_of(8));
+  const Id x = t.expand(t.reshape(t.buffer({256, 16, 3}), {256, 1, 16, 3}), {256, 16, 16, 3});
+  const Id w = t.expand(t.reshape(t.buffer({16, 16, 3}), {1, 16, 16, 3}), {256, 16, 16, 3});
+  const auto plan = check(t, {t.sum(t.mul(x, w), {2, 3})}, vectors_of(8));
   ASSERT_EQ(kernel_count(plan), 2u) << to_string(plan);
-  EXPECT_FALSE(strides_of_stores(plan, 256).empty()) << to_string(plan);
+  EXPECT_FALSE(strides_of_stores(plan, 16 * 16 * 3).empty()) << to_string(plan);
+}
+
+// Codegen packs what it needs of a matrix, where it needs it.
+TEST(Layouts, MatricesAreNotPacked) {
+  Tensors t;
+  const Id a = t.buffer({256, 16}), b = t.buffer({16, 16});
+  EXPECT_EQ(kernel_count(check(t, {t.matmul(a, t.transpose(b))}, vectors_of(8))), 1u);
 }
 
 // A weight gradient reads its terms once for each register tile of its results: in chunks that stay

@@ -54,7 +54,10 @@ Tile best_vector_axis(const Kernel& kernel, const TileModel& model) {
       Tile tile{std::vector<int64_t>(kernel.axes.size(), 1), axis};
       tile.amounts[axis] = amount;
       const double cost = model.cost(tile);
-      if (cost < best_cost * 0.98 && model.code_size(tile) <= kMostCode) {
+      // Stores want neighbours more than these costs tell.
+      const bool stores = model.has_reduce() && model.stores_neighbours(axis) &&
+                          !(best.vector_axis != SIZE_MAX && model.stores_neighbours(best.vector_axis));
+      if (cost < best_cost * (stores ? 1.1 : 0.98) && model.code_size(tile) <= kMostCode) {
         best = tile;
         best_cost = cost;
       }

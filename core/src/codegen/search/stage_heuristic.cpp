@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "base/check.h"
 #include "codegen/access.h"
 #include "codegen/search/apply.h"
 #include "codegen/search/tile_search.h"
@@ -19,6 +21,7 @@ using Kind = Optimisation::Kind;
 
 constexpr double kEnoughReuse = 48;      // of consecutive elements
 constexpr double kEnoughGatherings = 4;  // of elements that lie apart
+constexpr int64_t kEnoughTiles = 6;      // of registers, in a block of rows
 
 // What one column of tiles reads of an operand.
 struct Panel {
@@ -71,25 +74,71 @@ bool pays(const Panel& panel) {
   return panel.reuse >= kEnoughReuse && panel.span > 2 * panel.elements;
 }
 
-// The changes that order the output loops, those given first.
-void put_first(Kernel& kernel, const std::vector<Id>& first) {
-  std::vector<uint32_t> wanted;
-  for (Id r : first) wanted.push_back(range_axis(kernel.graph[r]));
-  std::ranges::sort(wanted);
-  // Numbers change with every swap, so places are counted instead.
-  std::vector<uint32_t> numbers;
-  for (Id r : kernel.axes) numbers.push_back(range_axis(kernel.graph[r]));
-  for (size_t place = 0; place < wanted.size(); ++place) {
-    const auto at =
-        static_cast<size_t>(std::ranges::find(numbers, wanted[place]) - numbers.begin());
-    if (at == place) continue;
-    // Moves it there past those between, which keep their order.
-    for (size_t i = at; i > place; --i) {
-      apply(kernel, {Kind::Swap, static_cast<uint32_t>(i - 1), static_cast<int64_t>(i)});
-      std::swap(numbers[i - 1], numbers[i]);
+// What the loops that read the panel again load beside it.
+struct Rows {
+  uint32_t slot = 0;
+  size_t loop = SIZE_MAX;  // place of the outermost loop that does not change the panel
+  std::vector<bool> runs;  // by place: whether they depend on the axis
+  double bytes = 0;        // in one iteration of the panel's own loops
+  bool lie_apart = false;  // neighbours along the reduction do
+};
+
+Rows rows_beside(const Kernel& kernel, OpenRanges& open, Id store, Id lanes, const Panel& panel) {
+  const Graph& g = kernel.graph;
+  const Id reduced = kernel.axes[panel.longest_place];
+  const auto is_inner = [&](Id r) {
+    return is_serial_output(g, r) && open.depends(store, r) &&
+           std::ranges::find(panel.outside, r) == panel.outside.end();
+  };
+  Rows rows;
+  const auto loop = std::ranges::find_if(kernel.axes, is_inner);
+  if (loop == kernel.axes.end()) return rows;
+  rows.loop = static_cast<size_t>(loop - kernel.axes.begin());
+  rows.runs.assign(kernel.axes.size(), false);
+  for (Id load : nodes_of(g, store, Op::Load)) {
+    if (open.depends(load, lanes) || !open.depends(load, reduced) || !open.depends(load, *loop))
+      continue;
+    Rows now{0, rows.loop, {}, static_cast<double>(size_of(g[load].dtype)), true};
+    if (g[g.sources(load)[0]].op != Op::Param) continue;
+    now.slot = param_info(g, g.sources(load)[0]).slot;
+    for (Id r : kernel.axes) {
+      const bool runs = open.depends(load, r);
+      now.runs.push_back(runs);
+      if (runs && (is_inner(r) || !is_serial_output(g, r)))
+        now.bytes *= static_cast<double>(range_size(g, r));
+      if (is_reduce_axis(range_kind(g[r])) && stride_of(g, g.sources(load)[1], r) == 1)
+        now.lie_apart = false;
+    }
+    if (now.bytes > rows.bytes) rows = std::move(now);
+  }
+  return rows;
+}
+
+// Moves the output loops of a kernel about, and knows each by the place that it had at first.
+class LoopOrder {
+ public:
+  explicit LoopOrder(Kernel& kernel) : kernel_(kernel) {
+    for (size_t i = 0; i < kernel.axes.size(); ++i)
+      if (is_output_axis(range_kind(kernel.graph[kernel.axes[i]]))) loops_.push_back(i);
+  }
+  size_t place(size_t loop) const {
+    return static_cast<size_t>(std::ranges::find(loops_, loop) - loops_.begin());
+  }
+  /// To `to`, past those between, which keep their order.
+  void move(size_t loop, size_t to) {
+    for (size_t i = place(loop); i > to; --i) {
+      apply(kernel_, {Kind::Swap, static_cast<uint32_t>(i - 1), static_cast<int64_t>(i)});
+      std::swap(loops_[i - 1], loops_[i]);
     }
   }
-}
+  void insert(size_t place) {
+    loops_.insert(loops_.begin() + static_cast<std::ptrdiff_t>(place), SIZE_MAX);
+  }
+
+ private:
+  Kernel& kernel_;
+  std::vector<size_t> loops_;
+};
 
 // A part of the size that leaves no rest where there is one that is not much smaller.
 int64_t part_of_size(int64_t size, int64_t most) {
@@ -98,44 +147,118 @@ int64_t part_of_size(int64_t size, int64_t most) {
   return most;
 }
 
-void stage_panel(Kernel& kernel, const Panel& panel) {
-  const auto place = static_cast<int64_t>(panel.outside.size());
-  const uint64_t most = kernel.caps->private_bytes;
-  put_first(kernel, panel.outside);
-  int64_t inside = place;
-  if (panel.bytes > most) {
-    const auto longest = static_cast<uint32_t>(panel.longest_place);
-    const int64_t size = range_size(kernel.graph, kernel.axes[longest]);
-    const auto parts = static_cast<int64_t>((panel.bytes + most - 1) / most);
-    apply(kernel, {Kind::Block, longest, part_of_size(size, std::max<int64_t>(size / parts, 1))});
-    apply(kernel, {Kind::Accumulate, longest, place});
-    ++inside;
+std::vector<size_t> places_of(const Kernel& kernel, const std::vector<Id>& ranges) {
+  std::vector<size_t> places;
+  for (Id r : ranges)
+    places.push_back(static_cast<size_t>(std::ranges::find(kernel.axes, r) - kernel.axes.begin()));
+  return places;
+}
+
+// The reduce loop in blocks in which the panel has `most` bytes, outside of the output loops from
+// `place` on. Returns the iterations of one block.
+int64_t block_sum(Kernel& kernel, const Panel& panel, uint64_t most, size_t place) {
+  if (panel.bytes <= most) return panel.longest;
+  const auto longest = static_cast<uint32_t>(panel.longest_place);
+  const auto parts = static_cast<int64_t>((panel.bytes + most - 1) / most);
+  const int64_t block = part_of_size(panel.longest, std::max<int64_t>(panel.longest / parts, 1));
+  apply(kernel, {Kind::Block, longest, block});
+  apply(kernel, {Kind::Accumulate, longest, static_cast<int64_t>(place)});
+  return block;
+}
+
+// Into how many blocks of at most `most` iterations a loop is cut so that each thread has as many;
+// 0 where it cannot.
+int64_t even_parts(int64_t size, int64_t most, int64_t threads) {
+  for (int64_t parts = std::max<int64_t>(1, (size + most - 1) / most); parts <= size; ++parts)
+    if (size % parts == 0 && (parts % threads == 0 || parts >= 8 * threads)) return parts;
+  return 0;
+}
+
+// Panels outside, all rows inside. Threads share out the panels.
+size_t stage_panel(Kernel& kernel, const Panel& panel) {
+  LoopOrder order(kernel);
+  const std::vector<size_t> outside = places_of(kernel, panel.outside);
+  for (size_t i = 0; i < outside.size(); ++i) order.move(outside[i], i);
+  const int64_t block = block_sum(kernel, panel, kernel.caps->private_bytes, outside.size());
+  const auto place = static_cast<int64_t>(outside.size());
+  apply(kernel, {Kind::Stage, panel.slot, place + (block < panel.longest)});
+  return outside.size();
+}
+
+// Blocks of rows outside, which stay in a cache while panel after panel is packed for them. Threads
+// share out the rows.
+size_t stage_blocks(Kernel& kernel, const Panel& panel, const Rows& rows) {
+  const pgr_device_caps& caps = *kernel.caps;
+  const int64_t threads = std::max(1u, caps.threads), size = size_of_axis(kernel, rows.loop);
+  LoopOrder order(kernel);
+  std::vector<size_t> both, columns;
+  for (size_t place : places_of(kernel, panel.outside))
+    (rows.runs[place] ? both : columns).push_back(place);
+  for (size_t i = 0; i < both.size(); ++i) order.move(both[i], i);
+  size_t at = both.size();
+  const int64_t block = block_sum(kernel, panel, caps.private_bytes / (rows.lie_apart ? 4 : 2), at);
+  if (block < panel.longest) order.insert(at++);
+  const double most =
+      rows.lie_apart ? 2.0 * static_cast<double>(caps.private_bytes)
+                     : static_cast<double>(caps.cache_bytes[2]) / static_cast<double>(8 * threads);
+  const double bytes_of_one = rows.bytes / static_cast<double>(size) * static_cast<double>(block) /
+                              static_cast<double>(panel.longest);
+  const int64_t parts =
+      even_parts(size, std::max<int64_t>(1, static_cast<int64_t>(most / bytes_of_one)), threads);
+  if (parts == 0 || panel.reuse < static_cast<double>(parts * kEnoughTiles))
+    fail(ErrorKind::User, "[codegen] the rows cannot be shared out");
+  if (parts > 1) {
+    apply(kernel, {Kind::Block, static_cast<uint32_t>(order.place(rows.loop)), size / parts});
+    order.move(rows.loop, at++);
   }
-  apply(kernel, {Kind::Stage, panel.slot, inside});
+  if (rows.lie_apart) apply(kernel, {Kind::Stage, rows.slot, static_cast<int64_t>(at)});
+  for (size_t column : columns) order.move(column, at++);
+  apply(kernel, {Kind::Stage, panel.slot, static_cast<int64_t>(at)});
+  return both.size() + (parts > 1);
+}
+
+// Whether the rows are so many, or so far apart, that they are better taken block by block.
+bool wants_blocks(const Kernel& kernel, const Panel& panel, const Rows& rows) {
+  const pgr_device_caps& caps = *kernel.caps;
+  if (rows.loop == SIZE_MAX || rows.bytes == 0 || caps.cache_bytes[2] == 0) return false;
+  if (panel.outside.empty()) return true;
+  if (rows.lie_apart && rows.bytes > static_cast<double>(caps.private_bytes) / 2) return true;
+  return rows.bytes > static_cast<double>(caps.cache_bytes[2]) / 6;
+}
+
+// The kernel stays as it is where the change is not legal.
+template <class Change>
+std::optional<size_t> attempt(Kernel& kernel, const Change& change) {
+  Kernel trial = copy_of(kernel);
+  try {
+    const size_t result = change(trial);
+    kernel = std::move(trial);
+    return result;
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::User) throw;
+    return std::nullopt;
+  }
 }
 
 }  // namespace
 
 size_t stage_operands(Kernel& kernel) {
   if (kernel.caps->private_bytes == 0) return SIZE_MAX;
-  Kernel trial = copy_of(kernel);
-  const Graph& g = trial.graph;
+  const Graph& g = kernel.graph;
   OpenRanges open(g);
-  const Id store = g.sources(trial.sink)[0];
-  for (Id lanes : trial.axes) {
+  const Id store = g.sources(kernel.sink)[0];
+  for (Id lanes : kernel.axes) {
     if (range_kind(g[lanes]) != AxisKind::Vector || !open.depends(store, lanes)) continue;
     for (Id load : nodes_of(g, store, Op::Load)) {
-      if (!open.depends(load, lanes)) continue;
-      const Panel panel = panel_of(trial, open, store, load, lanes);
+      if (!open.depends(load, lanes) || g[g.sources(load)[0]].op != Op::Param) continue;
+      const Panel panel = panel_of(kernel, open, store, load, lanes);
       if (!pays(panel)) continue;
-      try {
-        stage_panel(trial, panel);
-      } catch (const Error& e) {
-        if (e.kind() != ErrorKind::User) throw;
-        return SIZE_MAX;  // what cannot be staged stays where it is
-      }
-      kernel = std::move(trial);
-      return panel.outside.size();
+      const Rows rows = rows_beside(kernel, open, store, lanes, panel);
+      if (wants_blocks(kernel, panel, rows))
+        if (const auto parallel =
+                attempt(kernel, [&](Kernel& k) { return stage_blocks(k, panel, rows); }))
+          return *parallel;
+      return attempt(kernel, [&](Kernel& k) { return stage_panel(k, panel); }).value_or(SIZE_MAX);
     }
   }
   return SIZE_MAX;

@@ -17,6 +17,8 @@ namespace {
 constexpr double kLoadCost = 0.5;        // two loads a cycle beside the arithmetic
 constexpr double kLaneCost = 3;          // a scalar load and its insertion into a vector
 constexpr double kPickCost = 8;          // some loads and shuffles for each vector
+constexpr double kPackCost = 3;          // a load and a store of a lane
+constexpr double kPackReuse = 32;        // of each element by other loops
 constexpr double kLoopCost = 1.5;        // counting, comparing, addressing
 constexpr double kLatency = 4;           // an accumulator's add cannot follow its last one sooner
 constexpr double kHorizontalCost = 3;    // one halving of a vector
@@ -77,16 +79,36 @@ int64_t TileModel::vectors_of_axis(size_t axis, int64_t amount) const {
   return sizes_[axis] / amount * pieces(amount) + pieces(rest);
 }
 
+// What it takes to copy an operand that is read again and again so that its elements along the lanes
+// are neighbours; infinity where that does not pay.
+double TileModel::pack_cost(const Item& item, const Tile& tile) const {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  const size_t lanes = tile.vector_axis;
+  if (item.kind != Item::Kind::Load || lanes == SIZE_MAX || lanes >= item.last || is_reduce(lanes) ||
+      kernel_.caps->private_bytes == 0 || works_in_groups(*kernel_.caps))
+    return kNever;
+  double elements = 1, reuse = 1;
+  bool sums = false;
+  for (size_t a = 0; a < sizes_.size(); ++a) {
+    if (item.stride[a] == kNear || item.stride[a] == kIrregular) return kNever;
+    (item.stride[a] == 0 ? reuse : elements) *= is_reduce(a) && item.stride[a] == 0 ? 1 : static_cast<double>(sizes_[a]);
+    sums |= is_reduce(a) && item.stride[a] != 0;
+  }
+  return sums && item.stride[lanes] > 1 && reuse >= kPackReuse ? elements * kPackCost : kNever;
+}
+
 double TileModel::instructions(const Item& item, const Tile& tile) const {
-  double count = 1;
+  double count = 1, packing = pack_cost(item, tile);
+  const bool packed = packing < std::numeric_limits<double>::infinity();
   for (size_t a = 0; a < item.last; ++a) {
     if (item.stride[a] == 0) count *= std::ceil(static_cast<double>(sizes_[a]) / static_cast<double>(tile.amounts[a]));
     else if (a != tile.vector_axis) count *= static_cast<double>(sizes_[a]);
-    else if (item.stride[a] == 1) count *= static_cast<double>(vectors_of_axis(a, tile.amounts[a]));
+    else if (item.stride[a] == 1 || packed) count *= static_cast<double>(vectors_of_axis(a, tile.amounts[a]));
     else if (item.stride[a] == kNear) count *= static_cast<double>(vectors_of_axis(a, tile.amounts[a])) * kPickCost;
     else count *= static_cast<double>(sizes_[a]) * kLaneCost;
   }
   const bool memory = item.kind == Item::Kind::Load || item.kind == Item::Kind::Store;
+  if (packed) return count * kLoadCost + packing;
   return memory ? count * kLoadCost : count;
 }
 
@@ -160,6 +182,12 @@ double TileModel::iterations() const {
   double count = 1;
   for (int64_t size : sizes_) count *= static_cast<double>(size);
   return count;
+}
+
+bool TileModel::stores_neighbours(size_t axis) const {
+  return std::ranges::all_of(items_, [&](const Item& item) {
+    return item.kind != Item::Kind::Store || (axis < item.stride.size() && item.stride[axis] == 1);
+  });
 }
 
 bool TileModel::reuses(size_t axis) const {

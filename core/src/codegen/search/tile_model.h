@@ -33,6 +33,8 @@ class TileModel {
   double iterations() const;
   /// Whether some load of the innermost loops does not change along the axis: expanding it saves loads.
   bool reuses(size_t axis) const;
+  /// Whether the stores write consecutive elements along the axis.
+  bool stores_neighbours(size_t axis) const;
   /// The axis for work-items that run in step: that along which they move fewest cache lines. Reduce axes are looked
   /// at too where `reduces` says so. SIZE_MAX for a kernel without axes.
   size_t cheapest_lanes(bool reduces) const;
@@ -52,6 +54,7 @@ class TileModel {
 
   void add_item(Item::Kind kind, Id id, Id index);
   double instructions(const Item& item, const Tile& tile) const;
+  double pack_cost(const Item& item, const Tile& tile) const;
   double most_accumulators() const;
   double lines_moved(const Item& item, size_t axis) const;
   int64_t pieces(int64_t amount) const;  // vectors that hold `amount` elements
