@@ -53,6 +53,32 @@ TEST(CudaTensorCores, MultiplyRaggedSizes) {
   expect_product({50, 37, 45}, DType::F16);
 }
 
+// The group's tiles are copied into shared memory: each operand as it is or transposed, ragged.
+TEST(CudaSharedMemory, HoldsTheTilesOfProducts) {
+  const Sizes s{72, 70, 48};
+  const std::vector<float> a = small_integers(s.m * s.k, 1), b = small_integers(s.k * s.n, 2);
+  for (int turned = 0; turned < 4; ++turned) {
+    const Tensor left =
+        (turned & 1) ? Tensor::from(a, {s.k, s.m}).permute({1, 0}) : Tensor::from(a, {s.m, s.k});
+    const Tensor right =
+        (turned & 2) ? Tensor::from(b, {s.n, s.k}).permute({1, 0}) : Tensor::from(b, {s.k, s.n});
+    const Tensor product = left.matmul(right);
+    EXPECT_THAT(product.schedule().back().optimisations(), HasSubstr("stage("));
+    const std::vector<float> got = product.to_vector<float>();
+    const auto at = [](const std::vector<float>& x, bool is_turned, int64_t i, int64_t j,
+                       int64_t rows, int64_t columns) {
+      return x[static_cast<size_t>(is_turned ? j * rows + i : i * columns + j)];
+    };
+    for (int64_t i = 0; i < s.m; ++i)
+      for (int64_t j = 0; j < s.n; ++j) {
+        float sum = 0;
+        for (int64_t l = 0; l < s.k; ++l)
+          sum += at(a, turned & 1, i, l, s.m, s.k) * at(b, turned & 2, l, j, s.k, s.n);
+        ASSERT_EQ(got[static_cast<size_t>(i * s.n + j)], sum) << turned << ": " << i << ", " << j;
+      }
+  }
+}
+
 TEST(CudaTensorCores, LeaveSinglesAlone) {
   const Tensor a = Tensor::from(small_integers(64 * 64, 1), {64, 64});
   EXPECT_THAT(a.matmul(a).schedule().back().optimisations(), Not(HasSubstr("tensor_core(")));

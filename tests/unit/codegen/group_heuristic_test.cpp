@@ -97,6 +97,71 @@ TEST(GroupHeuristic, matmul_and_convolution_are_tiled_in_registers_and_in_groups
     }
 }
 
+// c[b, i, j] = sum over k of a[b, i, k] * c[b, k, j], each operand as it is or transposed
+Ast products(int64_t batch, int64_t m, int64_t n, int64_t k, bool a_turned, bool b_turned) {
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id r = make_range(g, batch, 0, AxisKind::Loop), i = make_range(g, m, 1, AxisKind::Loop);
+  const Id j = make_range(g, n, 2, AxisKind::Loop), l = make_range(g, k, 3, AxisKind::Reduce);
+  const Id a_index = a_turned ? affine(g, l, m, i) : affine(g, i, k, l);
+  const Id b_index = b_turned ? affine(g, j, k, l) : affine(g, l, n, j);
+  const Id a = load(g, param(g, 1, batch * m * k, false), affine(g, r, m * k, a_index));
+  const Id b = load(g, param(g, 2, batch * k * n, false), affine(g, r, k * n, b_index));
+  store(ast, param(g, 0, batch * m * n, true), affine(g, r, m * n, affine(g, i, n, j)),
+        reduce(g, Op::Add, g.binary(Op::Mul, a, b), {l}));
+  return ast;
+}
+
+int stages_of(const KernelCode& code) {
+  return static_cast<int>(std::ranges::count(code.optimisations, codegen::Optimisation::Kind::Stage,
+                                             &codegen::Optimisation::kind));
+}
+
+uint64_t local_bytes_of(const KernelCode& code) {
+  uint64_t bytes = 0;
+  const sdk::IrView ir = sdk::decode_ir(code.ir);
+  for (const pgr_ir_array& array : ir.arrays())
+    if (array.space == PGR_SPACE_LOCAL) bytes += array.elem_count * sdk::dtype_size(array.dtype);
+  return bytes;
+}
+
+TEST(GroupHeuristic, products_copy_both_operands_into_local_memory_and_stay_right) {
+  struct Case {
+    int64_t batch, m, n, k;
+  };
+  for (const Case& s : {Case{1, 128, 128, 64}, Case{1, 100, 90, 70}, Case{3, 64, 96, 48},
+                        Case{1, 61, 131, 131}, Case{2, 33, 64, 40}})
+    for (int turned = 0; turned < 4; ++turned) {
+      const Ast ast = products(s.batch, s.m, s.n, s.k, turned & 1, turned & 2);
+      const KernelCode code = build(ast, gpu(32, 2, 255));
+      EXPECT_GE(stages_of(code), s.m % 2 == 0 ? 2 : 1) << codegen::to_string(code.optimisations);
+      EXPECT_LE(2 * local_bytes_of(code), 48u << 10);
+      std::vector<float> a = small_integers(s.batch * s.m * s.k, 1);
+      std::vector<float> b = small_integers(s.batch * s.k * s.n, 2);
+      std::vector<float> c(static_cast<size_t>(s.batch * s.m * s.n)), expected(c.size());
+      run(code, {&c, &a, &b});
+      run(build(ast, small_cpu()), {&expected, &a, &b});
+      EXPECT_EQ(c, expected) << codegen::to_string(code.optimisations);
+    }
+}
+
+TEST(GroupHeuristic, convolutions_copy_weights_and_windows_into_local_memory) {
+  const ConvShape s{8, 16, 12, 12, 32, 3};
+  const Ast ast = conv2d(s);
+  const KernelCode code = build(ast, gpu(32, 2, 255));
+  EXPECT_GE(stages_of(code), 1) << codegen::to_string(code.optimisations);
+  std::vector<float> in = small_integers(s.n * s.c * s.h * s.w, 1);
+  std::vector<float> weight = small_integers(s.o * s.c * s.k * s.k, 2);
+  std::vector<float> out(static_cast<size_t>(s.n * s.o * 10 * 10)), expected(out.size());
+  run(code, {&out, &in, &weight});
+  run(build(ast, small_cpu()), {&expected, &in, &weight});
+  EXPECT_EQ(out, expected);
+}
+
+TEST(GroupHeuristic, few_items_at_once_read_through_the_cache) {
+  EXPECT_EQ(stages_of(build(matmul(256, 256, 256), gpu(8, 4, 0))), 0);
+}
+
 TEST(GroupHeuristic, long_reductions_with_few_results_are_shared) {
   const KernelCode one = build(sums(1, 1 << 20, false), large_gpu());
   EXPECT_EQ(items_of(one), 256u);

@@ -40,12 +40,6 @@ size_t place_of(const Kernel& kernel, uint32_t number) {
   return static_cast<size_t>(it - kernel.axes.begin());
 }
 
-size_t outermost_loop(const Kernel& kernel) {
-  size_t axis = 0;
-  while (axis < kernel.axes.size() && kind_of(kernel, axis) != AxisKind::Loop) ++axis;
-  return axis;
-}
-
 uint32_t number_at(const Kernel& kernel, size_t axis) {
   return range_axis(kernel.graph[kernel.axes[axis]]);
 }

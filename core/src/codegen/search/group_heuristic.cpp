@@ -1,6 +1,6 @@
 // The choice for devices whose work-items run in step. First the axis along which neighbouring
-// items work, then a register tile, then whether items share a reduction, how large a group is, and
-// every loop left over is group ids.
+// items work, then a register tile, then whether items share a reduction, how large a group is, then
+// what the group copies into local memory, and every loop left over is group ids.
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -8,6 +8,7 @@
 #include "codegen/search/apply.h"
 #include "codegen/search/changes.h"
 #include "codegen/search/heuristic.h"
+#include "codegen/search/stage_heuristic.h"
 #include "codegen/search/tile_search.h"
 
 namespace plugrad::codegen {
@@ -266,14 +267,8 @@ void apply_by_number(Kernel& kernel, uint32_t axis_number, Optimisation change) 
 }
 
 void add_groups(Kernel& kernel) {
-  for (size_t axis = 0; axis < kernel.axes.size();) {
-    if (kind_of(kernel, axis) != AxisKind::Loop || is_bounded(kernel.graph[kernel.axes[axis]])) {
-      ++axis;
-      continue;
-    }
+  for (size_t axis; (axis = outermost_loop(kernel)) < kernel.axes.size();)
     apply(kernel, {Kind::Thread, static_cast<uint32_t>(axis), 0});
-    axis = 0;
-  }
 }
 
 }  // namespace
@@ -285,8 +280,14 @@ void apply_group_heuristic(Kernel& kernel) {
   std::ranges::stable_sort(stores, std::greater{}, iterations_of);  // larger stores decide first
   std::vector<uint32_t> taken;
   for (Kernel& store : stores) {
-    for (const auto& [number, change] : StoreChooser(store, taken).run())
-      apply_by_number(kernel, number, change);
+    auto changes = StoreChooser(store, taken).run();
+    const auto unrolled = std::ranges::stable_partition(
+        changes, [](const auto& entry) { return entry.second.kind != Kind::Unroll; });
+    for (auto it = changes.begin(); it != unrolled.begin(); ++it)
+      apply_by_number(kernel, it->first, it->second);
+    const bool is_staged = stores.size() == 1 && stage_tiles(kernel);
+    for (const auto& [number, change] : unrolled)
+      if (!is_staged) apply_by_number(kernel, number, change);
     for (Id axis : store.axes) taken.push_back(range_axis(store.graph[axis]));
   }
   add_groups(kernel);

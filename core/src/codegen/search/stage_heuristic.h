@@ -10,4 +10,8 @@ namespace plugrad::codegen {
 /// without copying it more than once.
 size_t stage_operands(Kernel& kernel);
 
+/// For a kernel with its groups and register tile: stages the tiles that many work-items read, and
+/// unrolls what is left of the reduction. False where there are none, or the device gains nothing.
+bool stage_tiles(Kernel& kernel);
+
 }  // namespace plugrad::codegen

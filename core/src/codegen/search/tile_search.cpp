@@ -44,6 +44,19 @@ double iterations_of(const Kernel& kernel) {
   return count;
 }
 
+size_t outermost_loop(const Kernel& kernel) {
+  OpenRanges open(kernel.graph);
+  RangeSet outputs = 0;  // not those that fill an array
+  for (Id store : kernel.graph.sources(kernel.sink)) outputs |= open[store];
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
+    const Id range = kernel.axes[axis];
+    if (kind_of(kernel, axis) == AxisKind::Loop && (open.bit(range) & outputs) != 0 &&
+        !is_bounded(kernel.graph[range]))
+      return axis;
+  }
+  return kernel.axes.size();
+}
+
 std::vector<size_t> tile_axes(const Kernel& kernel, const TileModel& model, const Tile& tile) {
   std::vector<size_t> axes;
   if (!model.has_reduce()) return axes;

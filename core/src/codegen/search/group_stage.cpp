@@ -1,0 +1,138 @@
+// Where many work-items of a group read the same elements of an operand, the group copies its tile
+// into local memory, a part of the reduction at a time:
+//   block(k, 16) stage(a, inside of the outer k) stage(b, inside of the outer k)
+#include <algorithm>
+#include <set>
+
+#include "codegen/access.h"
+#include "codegen/search/apply.h"
+#include "codegen/search/changes.h"
+#include "codegen/search/stage_heuristic.h"
+#include "codegen/search/tile_search.h"
+#include "plugrad/error.h"
+#include "uop/facts.h"
+#include "uop/scratch.h"
+
+namespace plugrad::codegen {
+namespace {
+
+using Kind = Optimisation::Kind;
+
+constexpr int64_t kItemsAtOnce = 64;  // fewer are the lanes of a processor, whose cache serves them
+constexpr int64_t kEnoughReaders = 4;  // work-items that read an element
+constexpr int64_t kLongestPart = 32;   // iterations of the reduction between two barriers
+constexpr int64_t kShortestPart = 8;
+constexpr int64_t kMostCode = 64;  // copies of one instruction
+
+struct Reuse {
+  std::set<uint32_t> slots;
+  RangeSet shared = ~RangeSet{0};  // ranges that all of their loads depend on
+};
+
+// The parameters of which many items of a group load the same elements.
+Reuse find_reuse(const Kernel& kernel, OpenRanges& open) {
+  const Graph& g = kernel.graph;
+  Reuse reuse;
+  for (Id load : nodes_of(g, kernel.sink, Op::Load)) {
+    const Id memory = g.sources(load)[0];
+    if (g[memory].op != Op::Param || (param_info(g, memory).flags & PGR_PARAM_WRITE) != 0) continue;
+    int64_t readers = 1;
+    bool is_tile = false;
+    for (Id r : kernel.axes) {
+      if (range_kind(g[r]) != AxisKind::Local) continue;
+      if (open.depends(load, r))
+        is_tile = true;
+      else
+        readers *= range_size(g, r);
+    }
+    if (!is_tile || readers < kEnoughReaders) continue;
+    reuse.slots.insert(param_info(g, memory).slot);
+    reuse.shared &= open[load];
+  }
+  return reuse;
+}
+
+// The longest reduce loop that all tiles run over; the number of axes for none.
+size_t longest_loop(const Kernel& kernel, OpenRanges& open, RangeSet shared) {
+  size_t best = kernel.axes.size();
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
+    const bool is_common = (open.bit(kernel.axes[axis]) & shared) != 0;
+    if (kind_of(kernel, axis) != AxisKind::Reduce || !is_common || !may_split(kernel, axis))
+      continue;
+    if (best == kernel.axes.size() || size_of_axis(kernel, axis) > size_of_axis(kernel, best))
+      best = axis;
+  }
+  return best;
+}
+
+// Lengths of a part that leave no rest, the longest first; for a long loop that has none, one that
+// leaves a rest.
+std::vector<int64_t> lengths_of_part(int64_t size) {
+  std::vector<int64_t> lengths;
+  for (int64_t length = std::min(size, kLongestPart); length >= kShortestPart; --length)
+    if (size % length == 0) lengths.push_back(length);
+  if (lengths.empty() && size >= 4 * kLongestPart) lengths = {kLongestPart / 2, kShortestPart};
+  return lengths;
+}
+
+uint64_t copied_bytes(const Kernel& kernel) {
+  uint64_t bytes = 0;
+  const Graph& g = kernel.graph;
+  for (Id filled : nodes_of(g, kernel.sink, Op::Filled))
+    bytes += static_cast<uint64_t>(array_info(g, filled_parts(g, filled).array).elem_count) *
+             size_of(g[filled].dtype);
+  return bytes;
+}
+
+// The innermost loop of the reduction as often as the register tile leaves room for.
+void unroll_part(Kernel& kernel) {
+  int64_t copies = 1;
+  size_t innermost = kernel.axes.size();
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
+    if (kind_of(kernel, axis) == AxisKind::Upcast) copies *= size_of_axis(kernel, axis);
+    if (kind_of(kernel, axis) == AxisKind::Reduce) innermost = axis;
+  }
+  for (int64_t amount : {8, 4, 2})
+    if (size_of_axis(kernel, innermost) % amount == 0 && copies * amount <= kMostCode)
+      return apply(kernel, {Kind::Unroll, static_cast<uint32_t>(innermost), amount});
+}
+
+void stage_parts(Kernel& kernel, size_t loop, int64_t length, const std::set<uint32_t>& slots) {
+  size_t place = 0;
+  while (kind_of(kernel, place) != AxisKind::Reduce) ++place;
+  if (loop != place)
+    apply(kernel, {Kind::Swap, static_cast<uint32_t>(place), static_cast<int64_t>(loop)});
+  if (length < size_of_axis(kernel, place)) {
+    apply(kernel, {Kind::Block, static_cast<uint32_t>(place), length});
+    ++place;
+  }
+  for (uint32_t slot : slots) apply(kernel, {Kind::Stage, slot, static_cast<int64_t>(place)});
+  unroll_part(kernel);
+}
+
+}  // namespace
+
+bool stage_tiles(Kernel& kernel) {
+  const pgr_device_caps& caps = *kernel.caps;
+  if (int64_t{caps.threads} * caps.subgroup_size < kItemsAtOnce) return false;
+  OpenRanges open(kernel.graph);
+  const Reuse reuse = find_reuse(kernel, open);
+  if (reuse.slots.empty()) return false;
+  const size_t loop = longest_loop(kernel, open, reuse.shared);
+  if (loop == kernel.axes.size()) return false;
+  for (int64_t length : lengths_of_part(size_of_axis(kernel, loop))) {
+    try {
+      Kernel trial = copy_of(kernel);
+      stage_parts(trial, loop, length, reuse.slots);
+      // Room for a second group, which computes while this one copies.
+      if (2 * copied_bytes(trial) > caps.local_bytes) continue;
+      kernel = std::move(trial);
+      return true;
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::User) throw;
+    }
+  }
+  return false;
+}
+
+}  // namespace plugrad::codegen
