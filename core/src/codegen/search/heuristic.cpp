@@ -66,21 +66,34 @@ Tile best_vector_axis(const Kernel& kernel, const TileModel& model) {
   return best;
 }
 
+// How much longer than its share the thread works that has most of the panels, of which one is narrow.
+double unevenness(const Kernel& kernel, const Tile& tile) {
+  const int64_t size = size_of_axis(kernel, tile.vector_axis), width = tile.amounts[tile.vector_axis];
+  const auto threads = static_cast<int64_t>(kernel.caps->threads), whole = size / width;
+  const double narrow = static_cast<double>(size % width) / static_cast<double>(width);
+  const double most = whole % threads == 0 ? static_cast<double>(whole / threads) + narrow
+                                           : static_cast<double>(whole / threads + 1);
+  return most * static_cast<double>(threads) / (static_cast<double>(whole) + narrow);
+}
+
 Tile best_tile(const Kernel& kernel, const TileModel& model) {
   Tile best = best_vector_axis(kernel, model);
   const Tile start = best;
   double best_cost = model.cost(best);
   const std::vector<size_t> axes = tile_axes(kernel, model, start);
+  const bool panels = start.vector_axis != SIZE_MAX && shares_out_panels(kernel, start.vector_axis);
   const TileCost cost = [&](const Tile& tile) {
     const bool fits = model.code_size(tile) <= kMostCode && model.streams(tile) <= kMostStreams;
-    return fits ? model.cost(tile) : std::numeric_limits<double>::infinity();
+    if (!fits) return std::numeric_limits<double>::infinity();
+    return model.cost(tile) * (panels ? unevenness(kernel, tile) : 1);
   };
+  if (panels) best_cost = cost(best);
   std::vector<int64_t> amounts = {1};
   if (start.vector_axis != SIZE_MAX) amounts = amounts_of(kernel, model, start.vector_axis);
   for (int64_t amount : amounts) {
     Tile tile = start;
     if (tile.vector_axis != SIZE_MAX) tile.amounts[tile.vector_axis] = amount;
-    search_tile(kernel, cost, axes, tile, best, best_cost);
+    search_tile(kernel, cost, axes, panels, tile, best, best_cost);
   }
   return best;
 }

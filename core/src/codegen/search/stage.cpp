@@ -95,7 +95,7 @@ class Copy {
     for (const Coordinate& c : coordinates_)
       for (const auto& [range, scale] : c.parts)
         if (range != c.base) value_ = at(g_, value_, range, g_.index(0));
-    write(0, g_.index(0));
+    write_all();
     return g_.add(Op::Load, dtype, {make_filled(g_, stores_, ranges_), place()});
   }
 
@@ -152,6 +152,22 @@ class Copy {
     return range;
   }
 
+  // Vectors along what is consecutive in memory: whole rows where that is innermost in the copy
+  // too, otherwise a vector of one row after the other, so that what they are spread over stays
+  // near.
+  void write_all() {
+    const auto it = std::ranges::find_if(coordinates_.rbegin(), coordinates_.rend(),
+                                         [](const Coordinate& c) { return c.is_consecutive; });
+    if (it == coordinates_.rend()) return write(0, g_.index(0));
+    const bool is_innermost = it == coordinates_.rbegin();
+    lanes_at_ = static_cast<size_t>(coordinates_.rend() - it) - 1;
+    const int64_t lanes =
+        std::max(1u, kernel_.caps->vector_lanes[static_cast<size_t>(g_[operand_].dtype)]);
+    width_ = std::min(it->extent, is_innermost ? 4 * lanes : lanes);
+    if (is_innermost) return write(0, g_.index(0));
+    write_lanes(new_range(it->extent / width_, AxisKind::Loop), 0, g_.index(0));
+  }
+
   // Stores for all values of the coordinates from `i` on; `index` is where those before have led.
   void write(size_t i, Id index) {
     if (i == coordinates_.size()) {
@@ -159,34 +175,41 @@ class Copy {
       return;
     }
     const Coordinate& c = coordinates_[i];
-    const bool is_last = i + 1 == coordinates_.size();
-    if (is_last && c.is_consecutive) return write_lanes(c, index);
+    if (i == lanes_at_) {
+      const bool is_last = i + 1 == coordinates_.size();
+      if (is_last)
+        write_lanes(new_range(c.extent / width_, AxisKind::Loop), i, index);
+      else
+        write(i + 1, index);
+      return;
+    }
     const bool copies =
         is_unrolled(c) && copies_ * c.extent <= kMostCopies && !any(c, AxisKind::Vector);
     if (copies) copies_ *= c.extent;
-    write_at(i, index, new_range(c.extent, copies ? AxisKind::Upcast : AxisKind::Loop));
+    write_at(i, i + 1, index, new_range(c.extent, copies ? AxisKind::Upcast : AxisKind::Loop));
   }
 
-  void write_at(size_t i, Id index, Id value) {
+  // Coordinate `i` is `value`; those from `next` on follow.
+  void write_at(size_t i, size_t next, Id index, Id value) {
     const Coordinate& c = coordinates_[i];
     const Id before = value_;
     value_ = at(g_, value_, c.base, g_.binary(Op::Add, value, g_.index(-c.offset)));
-    write(i + 1, g_.binary(Op::Add, index, g_.binary(Op::Mul, value, g_.index(stride(i)))));
+    write(next, g_.binary(Op::Add, index, g_.binary(Op::Mul, value, g_.index(stride(i)))));
     value_ = before;
   }
 
-  // A few vectors at a time, and the rest.
-  void write_lanes(const Coordinate& c, Id index) {
-    const size_t i = coordinates_.size() - 1;
-    const int64_t lanes =
-        std::max(1u, kernel_.caps->vector_lanes[static_cast<size_t>(g_[operand_].dtype)]);
-    const int64_t width = std::min(c.extent, 4 * lanes), rest = c.extent % width;
-    const Id outer =
-        g_.binary(Op::Mul, new_range(c.extent / width, AxisKind::Loop), g_.index(width));
-    write_at(i, index, g_.binary(Op::Add, outer, new_range(width, AxisKind::Vector)));
+  // The coordinate of the lanes, then those from `i` on: a few vectors at a time, and the rest.
+  void write_lanes(Id turn, size_t i, Id index) {
+    const int64_t extent = coordinates_[lanes_at_].extent, rest = extent % width_;
+    const size_t next = i == lanes_at_ ? i + 1 : i;
+    const Id outer = g_.binary(Op::Mul, turn, g_.index(width_));
+    const int64_t copies = copies_;
+    write_at(lanes_at_, next, index,
+             g_.binary(Op::Add, outer, new_range(width_, AxisKind::Vector)));
+    copies_ = copies;
     if (rest > 0)
-      write_at(i, index,
-               g_.binary(Op::Add, new_range(rest, AxisKind::Vector), g_.index(c.extent - rest)));
+      write_at(lanes_at_, next, index,
+               g_.binary(Op::Add, new_range(rest, AxisKind::Vector), g_.index(extent - rest)));
   }
 
   Kernel& kernel_;
@@ -195,7 +218,8 @@ class Copy {
   std::vector<Coordinate> coordinates_;  // outermost first
   uint32_t& next_axis_;
   std::vector<Id> stores_, ranges_;
-  int64_t copies_ = 1;
+  int64_t copies_ = 1, width_ = 0;
+  size_t lanes_at_ = SIZE_MAX;  // the coordinate that vectors run along
 };
 
 uint64_t scratch_bytes(const Kernel& kernel) {

@@ -21,6 +21,7 @@ using Kind = Optimisation::Kind;
 
 constexpr double kEnoughReuse = 48;      // of consecutive elements
 constexpr double kEnoughGatherings = 4;  // of elements that lie apart
+constexpr double kRowsOfTile = 8;        // about
 constexpr int64_t kEnoughTiles = 6;      // of registers, in a block of rows
 
 // What one column of tiles reads of an operand.
@@ -241,6 +242,23 @@ std::optional<size_t> attempt(Kernel& kernel, const Change& change) {
 }
 
 }  // namespace
+
+bool shares_out_panels(const Kernel& kernel, size_t axis) {
+  const Graph& g = kernel.graph;
+  const Id lanes = kernel.axes[axis], store = g.sources(kernel.sink)[0];
+  if (kernel.caps->private_bytes == 0 || kernel.caps->threads < 2 ||
+      range_kind(g[lanes]) != AxisKind::Loop)
+    return false;
+  OpenRanges open(g);
+  for (Id load : nodes_of(g, store, Op::Load)) {
+    if (!open.depends(load, lanes) || g[g.sources(load)[0]].op != Op::Param) continue;
+    Panel panel = panel_of(kernel, open, store, load, lanes);
+    panel.reuse /= kRowsOfTile;
+    if (pays(panel))
+      return !wants_blocks(kernel, panel, rows_beside(kernel, open, store, lanes, panel));
+  }
+  return false;
+}
 
 size_t stage_operands(Kernel& kernel) {
   if (kernel.caps->private_bytes == 0) return SIZE_MAX;

@@ -14,4 +14,8 @@ size_t stage_operands(Kernel& kernel);
 /// unrolls what is left of the reduction. False where there are none, or the device gains nothing.
 bool stage_tiles(Kernel& kernel);
 
+/// Whether, in a kernel of one store without a register tile, threads will share out panels of what
+/// lanes along the axis load.
+bool shares_out_panels(const Kernel& kernel, size_t axis);
+
 }  // namespace plugrad::codegen

@@ -10,9 +10,10 @@ namespace {
 constexpr int64_t kUpcasts[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16};
 
 // An upcast that leaves a rest pays for it with a second copy of the kernel: only for long axes
-// that no useful amount divides.
-bool fits(int64_t size, int64_t amount) {
-  return size % amount == 0 || (size >= 16 * amount && size % 4 != 0 && size % 6 != 0);
+// that no useful amount divides, or where it is little of all.
+bool fits(int64_t size, int64_t amount, bool rests) {
+  return size % amount == 0 || (size >= 16 * amount && size % 4 != 0 && size % 6 != 0) ||
+         (rests && size >= 64 * amount);
 }
 
 }  // namespace
@@ -72,7 +73,7 @@ std::vector<size_t> tile_axes(const Kernel& kernel, const TileModel& model, cons
 }
 
 void search_tile(const Kernel& kernel, const TileCost& cost, std::span<const size_t> axes,
-                 Tile tile, Tile& best, double& best_cost) {
+                 bool rests, Tile tile, Tile& best, double& best_cost) {
   if (axes.empty()) {
     const double now = cost(tile);
     if (now < best_cost * 0.99) {
@@ -83,9 +84,9 @@ void search_tile(const Kernel& kernel, const TileCost& cost, std::span<const siz
   }
   const int64_t size = size_of_axis(kernel, axes[0]);
   for (int64_t amount : kUpcasts) {
-    if (amount > size || !fits(size, amount)) continue;
+    if (amount > size || !fits(size, amount, rests)) continue;
     tile.amounts[axes[0]] = amount;
-    search_tile(kernel, cost, axes.subspan(1), tile, best, best_cost);
+    search_tile(kernel, cost, axes.subspan(1), rests, tile, best, best_cost);
   }
 }
 

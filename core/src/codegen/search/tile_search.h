@@ -31,10 +31,10 @@ size_t outermost_loop(const Kernel& kernel);
 std::vector<size_t> tile_axes(const Kernel& kernel, const TileModel& model, const Tile& tile);
 
 /// The cheapest amounts for `axes`, the others as in `tile`, where that is clearly cheaper than
-/// `best`.
+/// `best`. With `rests` an amount may leave a small one.
 using TileCost = std::function<double(const Tile&)>;
 void search_tile(const Kernel& kernel, const TileCost& cost, std::span<const size_t> axes,
-                 Tile tile, Tile& best, double& best_cost);
+                 bool rests, Tile tile, Tile& best, double& best_cost);
 
 /// Short reduce loops around little code are unrolled whole, longer ones by 4.
 void add_unrolling(const Kernel& kernel, const TileModel& model, Tile& tile);
