@@ -4,20 +4,20 @@
 #include "codegen/linearise.h"
 
 #include <algorithm>
-#include <bit>
 #include <map>
 #include <set>
 
 #include "base/check.h"
 #include "codegen/access.h"
+#include "codegen/accumulators.h"
 #include "codegen/group_reduce.h"
+#include "codegen/ir_bits.h"
 #include "codegen/lanes.h"
 #include "codegen/late_loads.h"
 #include "codegen/launch_ids.h"
 #include "codegen/param_table.h"
 #include "codegen/wide_integers.h"
 #include "uop/facts.h"
-#include "uop/round.h"
 #include "uop/scratch.h"
 
 namespace plugrad::codegen {
@@ -26,14 +26,10 @@ namespace {
 constexpr uint32_t kNone = UINT32_MAX;
 constexpr uint32_t kScratchAlign = 64;  // a cache line
 
-// A constant's bits as kernel IR wants them.
-uint64_t ir_bits(const Graph& g, Id id);
-
 class Lineariser {
  public:
   Lineariser(Kernel& kernel, LaunchSize& size) : kernel_(kernel), size_(size) {
     value_.assign(graph_.size(), kNone);
-    acc_.assign(graph_.size(), kNone);
   }
 
   std::vector<std::byte> run(std::string_view name) {
@@ -142,32 +138,66 @@ class Lineariser {
     }
   }
 
-  // Opens the loops one after the other, emitting before each what does not depend on it, then the body.
-  template <class Body>
-  void nest(const Nodes& loops, std::span<const Id> roots, Body body) {
+  // Opens the loops one after the other, emitting before each what does not depend on it, then updates the sums.
+  void nest(const Nodes& loops, std::span<const Id> roots, const Nodes& reduces) {
     const size_t scope = begin_scope();
+    const auto parts = parts_of_sums(graph_, loops, reduces);
     std::vector<uint32_t> opened;
+    uint32_t around = kNone;
     RangeSet inside = 0;
     for (Id loop : loops) inside |= open_.bit(loop);
-    for (Id loop : loops) {
+    for (size_t i = 0; i < loops.size(); ++i) {
       emit_level(roots, inside);
-      emit_level(graph_.sources(loop), 0);
-      opened.push_back(open_loop(loop));
+      emit_level(graph_.sources(loops[i]), 0);
+      const bool is_part = parts && parts->loop == i, is_cut = is_part && parts->step > 0;
+      if (is_cut) around = open_parts(loops[i], parts->step);
+      if (is_part) accumulators_.begin_parts(reduces);
+      opened.push_back(is_cut ? open_part(loops[i], around, parts->step) : open_loop(loops[i]));
       ++loop_depth_;
-      inside &= ~open_.bit(loop);
+      inside &= ~open_.bit(loops[i]);
     }
     emit_level(roots, inside);
-    body();
+    for (Id reduce : reduces) update_accumulator(reduce);
     loop_depth_ -= opened.size();
-    for (auto it = opened.rbegin(); it != opened.rend(); ++it)
-      writer_.inst(PGR_OP_END_LOOP, DType::Void, 1, {*it});
+    for (size_t i = loops.size(); i-- > 0;) {
+      writer_.inst(PGR_OP_END_LOOP, DType::Void, 1, {opened[i]});
+      if (!parts || parts->loop != i) continue;
+      accumulators_.end_parts(reduces);
+      if (around != kNone) writer_.inst(PGR_OP_END_LOOP, DType::Void, 1, {around});
+    }
     end_scope(scope);
+  }
+
+  uint32_t constant(DType dtype, int64_t n) {
+    return writer_.inst(PGR_OP_CONST, dtype, 1, {}, static_cast<uint64_t>(n));
+  }
+
+  // A loop over parts of a loop, of `step` iterations each, and the loop over one of them.
+  uint32_t open_parts(Id loop, int64_t step) {
+    const DType dtype = graph_[loop].dtype;
+    const int64_t count = (range_size(graph_, loop) + step - 1) / step;
+    return writer_.inst(PGR_OP_LOOP, dtype, 1, {constant(dtype, 0), constant(dtype, count)});
+  }
+  uint32_t open_part(Id loop, uint32_t part, int64_t step) {
+    const DType dtype = graph_[loop].dtype;
+    const int64_t size = range_size(graph_, loop);
+    const uint32_t width = constant(dtype, step);
+    const uint32_t begin = writer_.inst(PGR_OP_MUL, dtype, 1, {part, width});
+    uint32_t end = writer_.inst(PGR_OP_ADD, dtype, 1, {begin, width});
+    if (size % step != 0) {
+      const uint32_t last = constant(dtype, size);
+      const uint32_t fits = writer_.inst(PGR_OP_CMPLT, DType::Bool, 1, {end, last});
+      end = writer_.inst(PGR_OP_WHERE, dtype, 1, {fits, end, last});
+    }
+    const uint32_t number = writer_.inst(PGR_OP_LOOP, dtype, 1, {begin, end});
+    define(loop, number);
+    return number;
   }
 
   uint32_t open_loop(Id loop) {
     const DType dtype = graph_[loop].dtype;
     const bool bounded = is_bounded(graph_[loop]);
-    const uint32_t begin = bounded ? value_[graph_[loop].src[1]] : writer_.inst(PGR_OP_CONST, dtype, 1, {}, 0);
+    const uint32_t begin = bounded ? value_[graph_[loop].src[1]] : constant(dtype, 0);
     const uint32_t number = writer_.inst(PGR_OP_LOOP, dtype, 1, {begin, value_[graph_[loop].src[bounded ? 2 : 0]]});
     define(loop, number);
     return number;
@@ -267,38 +297,21 @@ class Lineariser {
   void reduce_nest(const Nodes& loops, const Nodes& reduces) {
     Nodes roots;
     for (Id reduce : reduces) {
-      start_accumulator(reduce);
+      accumulators_.start(reduce);
       for (Id v : reduce_parts(graph_, reduce).values)
         if (is_tile(v)) roots.insert(roots.end(), graph_.sources(v).begin(), graph_.sources(v).begin() + 2);
         else roots.push_back(v);
     }
-    nest(loops, roots, [&] {
-      for (Id reduce : reduces) update_accumulator(reduce);
-    });
-    for (Id reduce : reduces) define(reduce, load_accumulator(reduce));
-  }
-
-  void start_accumulator(Id reduce) {
-    const DType dtype = graph_[reduce].dtype;
-    const uint32_t lanes = lanes_[reduce];
-    const uint32_t array = writer_.array({PGR_SPACE_PRIVATE, static_cast<uint32_t>(dtype), size_of(dtype) * lanes, lanes, lanes});
-    acc_[reduce] = writer_.inst(PGR_OP_ARRAY, dtype, 1, {}, array);
-    const Id identity = reduce_identity(graph_, reduce_parts(graph_, reduce).op, dtype);
-    uint32_t start = writer_.inst(PGR_OP_CONST, dtype, 1, {}, ir_bits(graph_, identity));
-    if (lanes > 1) start = writer_.inst(PGR_OP_VECTOR, dtype, lanes, {start});
-    writer_.inst(PGR_OP_STORE, DType::Void, lanes, {acc_[reduce], zero(), start});
-  }
-
-  uint32_t load_accumulator(Id reduce) {
-    return writer_.inst(PGR_OP_LOAD, graph_[reduce].dtype, lanes_[reduce], {acc_[reduce], zero()});
+    nest(loops, roots, reduces);
+    for (Id reduce : reduces) define(reduce, accumulators_.load(reduce));
   }
 
   void update_accumulator(Id reduce) {
     const ReduceParts parts = reduce_parts(graph_, reduce);
-    uint32_t sum = load_accumulator(reduce);
+    uint32_t sum = accumulators_.load(reduce);
     for (Id v : parts.values)
       sum = is_tile(v) ? add_tile(v, sum) : write_combined(writer_, *kernel_.caps, parts.op, sum, value_[v]);
-    writer_.inst(PGR_OP_STORE, DType::Void, lanes_[reduce], {acc_[reduce], zero(), sum});
+    accumulators_.store(reduce, sum);
   }
 
   // A tensor core adds to a sum what it multiplies.
@@ -332,8 +345,6 @@ class Lineariser {
     end_scope(scope);
     define(filled, pointer);
   }
-
-  uint32_t zero() { return writer_.inst(PGR_OP_CONST, DType::I32, 1, {}, 0); }
 
   // Stores that the same items make stand in one block.
   void emit_stores(const StoreGroup& group) {
@@ -408,22 +419,14 @@ class Lineariser {
   OpenRanges open_{graph_};
   Lanes lanes_{graph_};
   const LateLoads late_loads_{graph_, kernel_.sink};
+  Accumulators accumulators_{graph_, writer_, lanes_, *kernel_.caps};
   GroupReducer group_reducer_{writer_, *kernel_.caps};
   size_t loop_depth_ = 0;
   std::map<Id, uint32_t> local_arrays_;  // by Filled
   Reachable reachable_;
-  std::vector<uint32_t> value_, acc_, phase_;  // by node
+  std::vector<uint32_t> value_, phase_;  // by node
   Nodes defined_;
 };
-
-uint64_t ir_bits(const Graph& g, Id id) {
-  const DType dtype = g[id].dtype;
-  if (!is_float(dtype)) return g[id].arg;
-  const double value = const_float(g, id);
-  if (dtype == DType::F64) return std::bit_cast<uint64_t>(value);
-  if (dtype == DType::F32) return std::bit_cast<uint32_t>(static_cast<float>(value));
-  return encode_small_float(value, dtype);
-}
 
 }  // namespace
 

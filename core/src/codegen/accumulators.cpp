@@ -1,0 +1,56 @@
+#include "codegen/accumulators.h"
+
+#include "codegen/group_reduce.h"
+#include "codegen/ir_bits.h"
+
+namespace plugrad::codegen {
+
+uint32_t Accumulators::load(Id reduce) {
+  const uint32_t zero = writer_.inst(PGR_OP_CONST, DType::I32, 1, {}, 0);
+  return writer_.inst(PGR_OP_LOAD, graph_[reduce].dtype, lanes_[reduce], {numbers_.at(reduce), zero});
+}
+
+void Accumulators::store(Id reduce, uint32_t value) {
+  store_at(numbers_.at(reduce), reduce, value);
+}
+
+void Accumulators::begin_parts(std::span<const Id> reduces) {
+  for (Id reduce : reduces) {
+    if (!is_float_sum(graph_, reduce)) continue;
+    totals_[reduce] = numbers_.at(reduce);
+    numbers_[reduce] = make(reduce);
+  }
+}
+
+void Accumulators::end_parts(std::span<const Id> reduces) {
+  for (Id reduce : reduces) {
+    if (!is_float_sum(graph_, reduce)) continue;
+    const uint32_t part = load(reduce);
+    numbers_[reduce] = totals_.at(reduce);
+    store(reduce, write_combined(writer_, caps_, Op::Add, load(reduce), part));
+  }
+}
+
+uint32_t Accumulators::make(Id reduce) {
+  const DType dtype = graph_[reduce].dtype;
+  const uint32_t lanes = lanes_[reduce], type = static_cast<uint32_t>(dtype);
+  const uint32_t row =
+      writer_.array({PGR_SPACE_PRIVATE, type, size_of(dtype) * lanes, lanes, lanes});
+  const uint32_t array = writer_.inst(PGR_OP_ARRAY, dtype, 1, {}, row);
+  store_at(array, reduce, identity(reduce));
+  return array;
+}
+
+uint32_t Accumulators::identity(Id reduce) {
+  const DType dtype = graph_[reduce].dtype;
+  const Id node = reduce_identity(graph_, reduce_parts(graph_, reduce).op, dtype);
+  const uint32_t one = writer_.inst(PGR_OP_CONST, dtype, 1, {}, ir_bits(graph_, node));
+  return lanes_[reduce] == 1 ? one : writer_.inst(PGR_OP_VECTOR, dtype, lanes_[reduce], {one});
+}
+
+void Accumulators::store_at(uint32_t array, Id reduce, uint32_t value) {
+  const uint32_t zero = writer_.inst(PGR_OP_CONST, DType::I32, 1, {}, 0);
+  writer_.inst(PGR_OP_STORE, DType::Void, lanes_[reduce], {array, zero, value});
+}
+
+}  // namespace plugrad::codegen

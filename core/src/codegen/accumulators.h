@@ -1,0 +1,42 @@
+// The accumulators of reductions in kernel IR: private arrays of one value each, which compilers keep
+// in registers.
+#pragma once
+
+#include <map>
+#include <span>
+
+#include "codegen/ir_writer.h"
+#include "codegen/kernel.h"
+#include "codegen/lanes.h"
+#include "codegen/long_sums.h"
+
+namespace plugrad::codegen {
+
+/// Numbers are those of instructions.
+class Accumulators {
+ public:
+  Accumulators(Graph& graph, IrWriter& writer, Lanes& lanes, const pgr_device_caps& caps)
+      : graph_(graph), writer_(writer), lanes_(lanes), caps_(caps) {}
+
+  /// Begins with what a reduction over nothing gives.
+  void start(Id reduce) { numbers_[reduce] = make(reduce); }
+  uint32_t load(Id reduce);
+  void store(Id reduce, uint32_t value);
+
+  /// Between the two, sums of floats add up a part of their own, which begins at +0.
+  void begin_parts(std::span<const Id> reduces);
+  void end_parts(std::span<const Id> reduces);
+
+ private:
+  uint32_t make(Id reduce);
+  uint32_t identity(Id reduce);
+  void store_at(uint32_t array, Id reduce, uint32_t value);
+
+  Graph& graph_;
+  IrWriter& writer_;
+  Lanes& lanes_;
+  const pgr_device_caps& caps_;
+  std::map<Id, uint32_t> numbers_, totals_;  // by Reduce; totals: while a part is added up
+};
+
+}  // namespace plugrad::codegen
