@@ -139,8 +139,7 @@ Reductions reductions_of(const Draft& draft, Id node) {
 }  // namespace
 
 bool computes_once(Draft& draft, const Demand& demand, Id node) {
-  // Work-items that run in step share a row's reduction in another way than they store the row.
-  if (draft.options.subgroup > 1 || draft.requested[node] != 0) return false;
+  if (draft.requested[node] != 0) return false;
   const Op op = draft.graph[node].op;
   if (!is_alu(op) && op != Op::Reduce && !is_movement(op)) return false;
   const Id reader = only_reader(draft, demand, node);

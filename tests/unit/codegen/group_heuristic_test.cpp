@@ -158,6 +158,42 @@ TEST(GroupHeuristic, convolutions_copy_weights_and_windows_into_local_memory) {
   EXPECT_EQ(out, expected);
 }
 
+// out[r, c] = x[r, c] - the largest of row r, over the sum of row r
+Ast rows_of(int64_t rows, int64_t length) {
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id r = make_range(g, rows, 0, AxisKind::Loop), c = make_range(g, length, 1, AxisKind::Loop);
+  const Id k = make_range(g, length, 2, AxisKind::Reduce),
+           l = make_range(g, length, 3, AxisKind::Reduce);
+  const Id x = param(g, 1, rows * length, false);
+  const auto at = [&](Id column) { return load(g, x, affine(g, r, length, column)); };
+  const Id most = reduce(g, Op::Max, at(k), {k});
+  const Id sum = reduce(g, Op::Add, g.binary(Op::Sub, at(l), most), {l});
+  const Id value = g.binary(Op::Sub, g.binary(Op::Sub, at(c), most), sum);
+  store(ast, param(g, 0, rows * length, true), affine(g, r, length, c), value);
+  return ast;
+}
+
+TEST(GroupHeuristic, a_group_takes_a_row_and_shares_every_pass_along_it) {
+  const KernelCode one = build(rows_of(4096, 4096), large_gpu());
+  EXPECT_EQ(items_of(one), 256u) << codegen::to_string(one.optimisations);
+  EXPECT_EQ(groups_of(one), 4096u);
+  const KernelCode few = build(rows_of(8192, 64), large_gpu());
+  EXPECT_EQ(few.local_size[0], 32u) << codegen::to_string(few.optimisations);
+  EXPECT_EQ(items_of(few), 256u);
+  EXPECT_EQ(groups_of(few), 1024u);
+  for (int64_t rows : {1, 3, 64, 100})
+    for (int64_t length : {2, 7, 16, 64, 100, 131, 1000}) {
+      std::vector<float> x = small_integers(rows * length, 1), out(x.size()), expected(x.size());
+      for (const pgr_device_caps& caps : {large_gpu(), small_gpu(), gpu(32, 2, 0)}) {
+        const KernelCode code = build(rows_of(rows, length), caps);
+        run(code, {&out, &x});
+        run(build(rows_of(rows, length), small_cpu()), {&expected, &x});
+        ASSERT_EQ(out, expected) << codegen::to_string(code.optimisations);
+      }
+    }
+}
+
 TEST(GroupHeuristic, few_items_at_once_read_through_the_cache) {
   EXPECT_EQ(stages_of(build(matmul(256, 256, 256), gpu(8, 4, 0))), 0);
 }

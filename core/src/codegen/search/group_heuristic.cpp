@@ -1,13 +1,15 @@
 // The choice for devices whose work-items run in step. First the axis along which neighbouring
-// items work, then a register tile, then whether items share a reduction, how large a group is, then
-// what the group copies into local memory, and every loop left over is group ids.
+// items work, then a register tile, then whether items share a reduction, how large a group is,
+// then what the group copies into local memory, and every loop left over is group ids.
 #include <algorithm>
 #include <bit>
 #include <limits>
 
 #include "codegen/search/apply.h"
 #include "codegen/search/changes.h"
+#include "codegen/search/group_rows.h"
 #include "codegen/search/heuristic.h"
+#include "codegen/search/rows.h"
 #include "codegen/search/stage_heuristic.h"
 #include "codegen/search/tile_search.h"
 
@@ -96,7 +98,8 @@ class StoreChooser {
   bool is_output(size_t axis) const { return kind_of(part_, axis) == AxisKind::Loop; }
   void change(Kind kind, size_t axis, int64_t amount) {
     const bool is_taken = std::ranges::find(taken_, number(axis)) != taken_.end();
-    if (amount > 1 && !is_taken && may_split(part_, axis)) changes_.emplace_back(number(axis), Optimisation{kind, 0, amount});
+    if (amount > 1 && !is_taken && may_split(part_, axis))
+      changes_.emplace_back(number(axis), Optimisation{kind, 0, amount});
   }
 
   int64_t product(bool outputs, const Tile& tile) const {
@@ -266,9 +269,25 @@ void apply_by_number(Kernel& kernel, uint32_t axis_number, Optimisation change) 
     apply(kernel, change);
 }
 
-void add_groups(Kernel& kernel) {
-  for (size_t axis; (axis = outermost_loop(kernel)) < kernel.axes.size();)
+// What is not the same in every store's rows stays a loop: each group would reduce all rows again.
+void add_groups(Kernel& kernel, const std::vector<std::vector<uint32_t>>& rows = {}) {
+  const auto allows = [&](uint32_t number) {
+    return std::ranges::all_of(
+        rows, [&](const auto& axes) { return std::ranges::find(axes, number) != axes.end(); });
+  };
+  for (size_t axis; (axis = outermost_loop(kernel, allows)) < kernel.axes.size();)
     apply(kernel, {Kind::Thread, static_cast<uint32_t>(axis), 0});
+}
+
+// Copies in local memory come behind what makes the group and before what expands the reductions.
+void apply_changes(Kernel& kernel, std::vector<std::pair<uint32_t, Optimisation>> changes,
+                   bool may_stage) {
+  const auto unrolled = std::ranges::stable_partition(
+      changes, [](const auto& entry) { return entry.second.kind != Kind::Unroll; });
+  for (auto it = changes.begin(); it != unrolled.begin(); ++it)
+    apply_by_number(kernel, it->first, it->second);
+  if (may_stage && stage_tiles(kernel)) return;
+  for (const auto& [number, change] : unrolled) apply_by_number(kernel, number, change);
 }
 
 }  // namespace
@@ -279,18 +298,20 @@ void apply_group_heuristic(Kernel& kernel) {
   for (Id store : kernel.graph.sources(kernel.sink)) stores.push_back(part_of(kernel, store));
   std::ranges::stable_sort(stores, std::greater{}, iterations_of);  // larger stores decide first
   std::vector<uint32_t> taken;
+  std::vector<std::vector<uint32_t>> rows;  // axes, of the stores that have rows
   for (Kernel& store : stores) {
-    auto changes = StoreChooser(store, taken).run();
-    const auto unrolled = std::ranges::stable_partition(
-        changes, [](const auto& entry) { return entry.second.kind != Kind::Unroll; });
-    for (auto it = changes.begin(); it != unrolled.begin(); ++it)
-      apply_by_number(kernel, it->first, it->second);
-    const bool is_staged = stores.size() == 1 && stage_tiles(kernel);
-    for (const auto& [number, change] : unrolled)
-      if (!is_staged) apply_by_number(kernel, number, change);
+    Kernel copy = copy_of(store);
+    const RowParts parts = row_parts(copy);
+    std::vector<std::pair<uint32_t, Optimisation>> changes;
+    if (!parts.parts.empty()) {
+      rows.push_back(parts.row_axes);
+      if (stores.size() == 1) changes = choose_row_groups(store, parts.row_axes);
+    }
+    if (changes.empty()) changes = StoreChooser(store, taken).run();
+    apply_changes(kernel, std::move(changes), stores.size() == 1 && rows.empty());
     for (Id axis : store.axes) taken.push_back(range_axis(store.graph[axis]));
   }
-  add_groups(kernel);
+  add_groups(kernel, rows);
 }
 
 }  // namespace plugrad::codegen

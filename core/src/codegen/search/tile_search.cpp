@@ -45,14 +45,14 @@ double iterations_of(const Kernel& kernel) {
   return count;
 }
 
-size_t outermost_loop(const Kernel& kernel) {
+size_t outermost_loop(const Kernel& kernel, const std::function<bool(uint32_t)>& allows) {
   OpenRanges open(kernel.graph);
   RangeSet outputs = 0;  // not those that fill an array
   for (Id store : kernel.graph.sources(kernel.sink)) outputs |= open[store];
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
     const Id range = kernel.axes[axis];
     if (kind_of(kernel, axis) == AxisKind::Loop && (open.bit(range) & outputs) != 0 &&
-        !is_bounded(kernel.graph[range]))
+        !is_bounded(kernel.graph[range]) && (!allows || allows(range_axis(kernel.graph[range]))))
       return axis;
   }
   return kernel.axes.size();

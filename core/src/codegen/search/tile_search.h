@@ -24,8 +24,9 @@ Kernel copy_of(const Kernel& kernel);
 /// Iterations of all axes.
 double iterations_of(const Kernel& kernel);
 
-/// The outermost output loop that may become group ids; the number of axes for none.
-size_t outermost_loop(const Kernel& kernel);
+/// The outermost output loop that may become group ids, of those that `allows`, where given, says by
+/// their numbers; the number of axes for none.
+size_t outermost_loop(const Kernel& kernel, const std::function<bool(uint32_t)>& allows = {});
 
 /// Output axes along which some load can be reused, those with most reuse to gain first.
 std::vector<size_t> tile_axes(const Kernel& kernel, const TileModel& model, const Tile& tile);
