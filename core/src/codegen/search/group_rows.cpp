@@ -90,8 +90,11 @@ class RowGroups {
     for (Id k : reductions_) length = std::min(length, size(k));
     if (length < kShortestRow) return 1;
     const int64_t step = std::min<int64_t>(caps_.subgroup_size, length);
-    const int64_t most = std::min<int64_t>({kItems, caps_.max_local_total, caps_.max_local_size[0],
-                                            std::max(length / kLeastShare, step)});
+    // More than run at once would only wait for each other.
+    const int64_t at_once = int64_t{caps_.subgroup_size} * std::max(caps_.threads, 1u);
+    const int64_t most =
+        std::min<int64_t>({kItems, at_once, caps_.max_local_total, caps_.max_local_size[0],
+                           std::max(length / kLeastShare, step)});
     // A number that leaves no rest, or a power of two.
     for (int64_t items = most; items > most / 2; --items)
       if (length % items == 0) return items;
