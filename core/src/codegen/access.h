@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "plugrad/plugin_api/device.h"
 #include "symbolic/symbolic.h"
 #include "uop/graph.h"
 
@@ -16,6 +17,11 @@ std::optional<int64_t> stride_of(const Graph& g, Id index, Id variable);
 /// By how much the index moves, from value 0 of `variable` to each of its values below `count`, where these are
 /// numbers: 0, 1, 2, … for consecutive elements, 0, 0, 1, 1, … for (variable // 2). Nothing otherwise.
 std::optional<std::vector<int64_t>> index_steps(Graph& g, Simplifier& simplify, Id index, Id variable, int64_t count);
+
+/// Whether a load of so many lanes may have a gate for each, which compares indices.
+inline bool gates_lanes(const pgr_device_caps& caps, uint32_t width) {
+  return width <= caps.vector_lanes[PGR_DTYPE_I32];
+}
 
 /// The open ranges of every node as a set of bits: a Range opens itself and what its bounds depend on,
 /// a Reduce closes its own.

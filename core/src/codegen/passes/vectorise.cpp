@@ -2,6 +2,7 @@
 // elements close together picked from vectors, anything else lane by lane.
 //   before   load %x[%i*16 + iota 4]          load %x[(iota 4)*7]
 //   after    load.x4 %x[%i*16]                vector(load %x[0], load %x[7], load %x[14], load %x[21])
+// Where a gate holds in some lanes alone, consecutive elements are still one load, of a gate for each lane.
 // Afterwards no index holds an Iota; Lanes tells the width of every value.
 #include <algorithm>
 #include <bit>
@@ -61,7 +62,7 @@ struct Vectoriser {
     if (iota == kNoId) return scalar_sources(id);
     const auto width = static_cast<uint32_t>(g[iota].arg);
     const auto stride = stride_of(g, sources[1], iota);
-    if (stride == 1 && !gate_varies(sources, 2, iota)) {
+    if (stride == 1 && (!gate_varies(sources, 2, iota) || gates_lanes(*kernel.caps, width))) {
       std::vector<Id> wide;
       for (Id s : sources) wide.push_back(now[s]);
       wide[1] = at_lane(sources[1], iota, 0);

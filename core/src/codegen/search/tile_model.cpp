@@ -60,6 +60,7 @@ int64_t TileModel::memory_stride(Item::Kind kind, Id id, Id index, Id axis) {
   const int64_t stride = stride_of(g, index, axis).value_or(kIrregular);
   const size_t gate = kind == Item::Kind::Load ? 2 : 3;
   const bool gated = g.sources(id).size() > gate && open_.depends(g.sources(id)[gate], axis);
+  if (gated && kind == Item::Kind::Load && stride == 1 && gates_lanes(*kernel_.caps, 2)) return 1;
   // A value or a gate may vary along an axis that the address does not.
   if (gated || (stride == 0 && open_.depends(id, axis))) return kIrregular;
   if (kind == Item::Kind::Store || stride == 0 || stride == 1) return stride;
