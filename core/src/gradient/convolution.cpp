@@ -22,6 +22,16 @@ List sum_of_axes(List first, size_t begin, size_t end) {
   return first;
 }
 
+Id padded_image(Context& c, Id image, const List& padding) {
+  if (padding.empty()) return image;
+  return move(c, Op::Pad, image, joined(List(4, 0), padding));
+}
+
+Id product_inside(Context& c, Id product, Id inside) {
+  if (inside == kNoId) return product;
+  return c.graph.where(inside, product, c.graph.constant(c.graph[product].dtype, int64_t{0}));
+}
+
 /// Below an operand, through movement ops, the first node for which `good` holds.
 template <class Good>
 Id find_below(Context& c, Id id, Good good) {
@@ -96,7 +106,8 @@ std::optional<Convolution> guess(Context& c, const Operands& operands) {
 }  // namespace
 
 Operands convolution_operands(Context& c, const Convolution& v) {
-  const List image = shape_of(c, v.image), weight = shape_of(c, v.weight);
+  const Id padded = padded_image(c, v.image, v.padding);
+  const List image = shape_of(c, padded), weight = shape_of(c, v.weight);
   const List kernel(weight.begin() + 2, weight.end());
   const size_t n = kernel.size();
   const int64_t g = v.groups, ci = weight[1], co = weight[0] / g;
@@ -105,28 +116,56 @@ Operands convolution_operands(Context& c, const Convolution& v) {
   for (size_t i = 0; i < n; ++i) out[i] = windows.count(i, image[2 + i]);
   const List taps = joined({ci}, kernel);
   const List full = joined(joined({image[0], g, co}, out), taps);
-  Id x = window_view(c, v.image, windows);
-  x = move(c, Op::Reshape, x, joined(joined({image[0], g, 1, ci}, out), kernel));
   List order(full.size());
   std::iota(order.begin(), order.end(), 0);
   std::rotate(order.begin() + kLead, order.begin() + kLead + 1,
               order.begin() + static_cast<int64_t>(kLead + 1 + n));
-  x = move(c, Op::Permute, x, order);
+  // The windows of a padded image as (batch, groups, 1, out…, channels, kernel…).
+  const auto view = [&](Id of, const List& lead) {
+    const Id x = move(c, Op::Reshape, window_view(c, of, windows),
+                      joined(joined({lead[0], lead[1], 1, lead[2]}, out), kernel));
+    return move(c, Op::Expand, move(c, Op::Permute, x, order), full);
+  };
   const Id w = move(c, Op::Reshape, v.weight, joined(joined({1, g, co}, List(n, 1)), taps));
-  return {move(c, Op::Expand, x, full), move(c, Op::Expand, w, full)};
+  Operands operands{view(padded, {image[0], g, ci}), move(c, Op::Expand, w, full)};
+  if (padded != v.image) {
+    List sizes = shape_of(c, v.image), one(sizes.size(), 1);
+    sizes[0] = sizes[1] = 1;
+    const Id everywhere = move(c, Op::Reshape, c.graph.constant(DType::Bool, int64_t{1}), one);
+    operands.inside =
+        view(padded_image(c, move(c, Op::Expand, everywhere, sizes), v.padding), {1, 1, 1});
+  }
+  return operands;
 }
 
 Id build_convolution(Context& c, const Convolution& v) {
   const Operands operands = convolution_operands(c, v);
-  const Id product = c.graph.binary(Op::Mul, operands.image, operands.weight);
+  const Id product = product_inside(
+      c, c.graph.binary(Op::Mul, operands.image, operands.weight), operands.inside);
   const List full = shape_of(c, product);
   return move(c, Op::Reduce, product, sum_of_axes({}, kLead + spatial_of(full), full.size()));
 }
 
+namespace {
+
+/// The convolution whose products are taken inside of its padding alone.
+std::optional<Convolution> with_padding(Context& c, Convolution v, Id node) {
+  const Node n = c.graph[v.image];
+  if (n.op != Op::Pad) return std::nullopt;
+  const auto list = c.graph.arg_list(v.image);
+  v.padding.assign(list.begin() + 4, list.end());
+  v.image = n.src[0];
+  return build_convolution(c, v) == node ? std::optional(v) : std::nullopt;
+}
+
+}  // namespace
+
 std::optional<Convolution> match_convolution(Context& c, Id node) {
   const Graph& g = c.graph;
   if (g[node].op != Op::Reduce) return std::nullopt;
-  const Id product = g[node].src[0];
+  Id product = g[node].src[0];
+  const bool chosen = g[product].op == Op::Where;
+  if (chosen) product = g[product].src[1];
   const List full = shape_of(c, product);
   if (g[product].op != Op::Mul || full.size() < kLead + 3 || full.size() % 2 != 0)
     return std::nullopt;
@@ -134,8 +173,9 @@ std::optional<Convolution> match_convolution(Context& c, Id node) {
     return std::nullopt;
   const Id a = g[product].src[0], b = g[product].src[1];
   if (shape_of(c, a) != shape_of(c, b)) return std::nullopt;
-  if (auto found = guess(c, {a, b})) return found;
-  return guess(c, {b, a});
+  auto found = guess(c, {a, b});
+  if (!found) found = guess(c, {b, a});
+  return found && chosen ? with_padding(c, *found, node) : found;
 }
 
 ConvolutionGradient convolution_gradient(Context& c, const Convolution& v, Id node, Id gradient,
@@ -149,14 +189,22 @@ ConvolutionGradient convolution_gradient(Context& c, const Convolution& v, Id no
   merged.insert(merged.end(), y.begin() + kLead, y.begin() + static_cast<int64_t>(kLead + n));
   const Id dy = move(c, Op::Reshape, gradient, merged);
   ConvolutionGradient flows;
-  if (to_image)
-    flows.image = transposed_convolution(
-        c, {dy, v.weight, v.groups, v.stride, v.dilation, List(image.begin() + 2, image.end())});
+  if (to_image) {
+    const List padded = shape_of(c, padded_image(c, v.image, v.padding));
+    flows.image = transposed_convolution(c, {.y = dy,
+                                             .weight = v.weight,
+                                             .groups = v.groups,
+                                             .stride = v.stride,
+                                             .dilation = v.dilation,
+                                             .image = List(padded.begin() + 2, padded.end()),
+                                             .crop = v.padding});
+  }
   if (to_weight) {
     const Operands operands = convolution_operands(c, v);
     const List full = shape_of(c, operands.image);
     const Id spread = move(c, Op::Expand, move(c, Op::Reshape, dy, y), full);
-    const Id product = c.graph.binary(Op::Mul, spread, operands.image);
+    const Id product = product_inside(c, c.graph.binary(Op::Mul, spread, operands.image),
+                                      operands.inside);
     const Id sum = move(c, Op::Reduce, product, sum_of_axes({0}, kLead, kLead + n));
     flows.weight = move(c, Op::Reshape, sum, weight);
   }

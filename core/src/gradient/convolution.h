@@ -13,18 +13,19 @@
 
 namespace plugrad::autodiff {
 
-/// Cross-correlation without padding: image (n, groups * ci, h, w), weight (groups * co, ci, kh,
-/// kw).
+/// Cross-correlation: image (n, groups * ci, h, w), weight (groups * co, ci, kh, kw). Elements of
+/// the padding are in no product, so that an infinite weight beside them does no harm.
 struct Convolution {
   Id image = kNoId, weight = kNoId;
   int64_t groups = 1;
   List stride, dilation;
+  List padding = {};  // before and after each spatial axis; empty for none
 };
 
-/// The image of a convolution as (n, groups, co, oh, ow, ci, kh, kw), and the weight in the same
-/// shape.
+/// The image of a convolution as (n, groups, co, oh, ow, ci, kh, kw), the weight in the same shape,
+/// and where the image is no padding; kNoId where it has none.
 struct Operands {
-  Id image, weight;
+  Id image, weight, inside = kNoId;
 };
 Operands convolution_operands(Context& context, const Convolution& convolution);
 
@@ -42,11 +43,12 @@ struct Transposed {
   int64_t groups = 1;
   List stride, dilation;
   List image;  // its sizes; (oh - 1) * stride + dilation * (kh - 1) + 1 at least
+  List crop = {};  // of that image, before and after each spatial axis; empty for none
   /// A stride that does not divide the kernel gives either weights that are padded with zeros
   /// (fewer multiplications; an infinite y turns them into NaN) or a y with zeros between its
   /// elements.
   bool pad_weight = true;
-  bool store_padded = true;  // padded operands become values of their own
+  bool store_padded = true;  // weights that are padded become values of their own
 };
 Id transposed_convolution(Context& context, const Transposed& transposed);
 

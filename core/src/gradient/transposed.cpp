@@ -76,14 +76,26 @@ Id interleave(Context& c, Id x, int64_t batch, int64_t channels, const Transpose
   return keep(c, x, joined({batch, channels}, t.image));
 }
 
+/// Without the elements that `crop` counts before and after each spatial axis.
+Id without_ends(Context& c, Id x, const List& crop) {
+  if (std::ranges::all_of(crop, [](int64_t n) { return n == 0; })) return x;
+  const List shape = shape_of(c, x);
+  List box = {0, shape[0], 0, shape[1]};
+  for (size_t i = 2; i < shape.size(); ++i)
+    box.insert(box.end(), {crop[2 * i - 4], shape[i] - crop[2 * i - 3]});
+  return move(c, Op::Shrink, x, box);
+}
+
 }  // namespace
 
-Id transposed_convolution(Context& c, const Transposed& t) {
+Id transposed_convolution(Context& c, const Transposed& transposed) {
+  Transposed t = transposed;
+  if (t.crop.empty()) t.crop = List(2 * t.image.size(), 0);
   const List weight = shape_of(c, t.weight);
   const int64_t batch = shape_of(c, t.y)[0];
   Id y = t.y;
   std::vector<Axis> axes;
-  List pads(4, 0), dilation;
+  List pads, dilation;
   for (size_t i = 0; i < t.image.size(); ++i) {
     Axis a{weight[2 + i], t.stride[i], t.dilation[i], 1, 1, 1};
     if (a.kernel == 1) a.dilation = 1;
@@ -95,18 +107,22 @@ Id transposed_convolution(Context& c, const Transposed& t) {
     a.rests = std::min(a.kernel, a.stride);
     a.taps = (a.kernel + a.rests - 1) / a.rests;
     a.rows = (t.image[i] + a.stride - 1) / a.stride;
-    pads.insert(pads.end(), {a.dilation * (a.taps - 1), a.rows - shape_of(c, y)[2 + i]});
+    int64_t before = a.dilation * (a.taps - 1), after = a.rows - shape_of(c, y)[2 + i];
+    const int64_t first = t.crop[2 * i], last = t.crop[2 * i + 1];
+    if (a.stride == 1 && first <= before && last <= after) {  // what is cut off is not computed
+      before -= first;
+      after -= last;
+      a.rows -= first + last;
+      t.image[i] -= first + last;
+      t.crop[2 * i] = t.crop[2 * i + 1] = 0;
+    }
+    pads.insert(pads.end(), {before, after});
     dilation.push_back(a.dilation);
     axes.push_back(a);
   }
-  const Id padded = move(c, Op::Pad, y, pads);
-  if (padded != y && t.store_padded)
-    y = c.graph.add(Op::Contiguous, c.graph[padded].dtype, {padded});
-  else
-    y = padded;
   const Id back = build_convolution(
-      c, {y, flipped_weight(c, t, axes), t.groups, List(axes.size(), 1), dilation});
-  return interleave(c, back, batch, t.groups * weight[1], t, axes);
+      c, {y, flipped_weight(c, t, axes), t.groups, List(axes.size(), 1), dilation, pads});
+  return without_ends(c, interleave(c, back, batch, t.groups * weight[1], t, axes), t.crop);
 }
 
 }  // namespace plugrad::autodiff

@@ -1,6 +1,8 @@
 // Convolution: a view of windows, then one reduction over them; and the other way.
 #include "plugrad/conv.h"
 
+#include <algorithm>
+
 #include "gradient/convolution.h"
 #include "tensor/windows.h"
 
@@ -79,19 +81,25 @@ Tensor convolve(std::string_view function, const Tensor& x, const Tensor& weight
   const Dtypes dtypes = dtypes_of(function, x, weight, o.dtype);
   require_channels(function, x, weight, o.groups, false);
   const Windows w = windows_of(function, weight, o.stride, o.dilation);
-  const Tensor image =
-      tensor::pad_image(x.cast(dtypes.wide), tensor::sides_of(function, o.padding, w));
-  const Tensor kernel = weight.cast(dtypes.wide);
-  tensor::require_windows(function, w, x, image);
+  Padding::Sides sides = tensor::sides_of(function, o.padding, w), cuts(sides.size());
+  const Tensor padded = tensor::pad_image(x.cast(dtypes.wide), sides);
+  tensor::require_windows(function, w, x, padded);
   Shape shape = {x.size(0), weight.size(0)};
-  for (size_t i = 0; i < w.axes(); ++i)
-    shape.push_back(w.count(i, image.size(static_cast<int64_t>(i) + 2)));
+  autodiff::List padding;
+  for (size_t i = 0; i < w.axes(); ++i) {
+    shape.push_back(w.count(i, padded.size(static_cast<int64_t>(i) + 2)));
+    cuts[i] = {std::min<int64_t>(sides[i].first, 0), std::min<int64_t>(sides[i].second, 0)};
+    padding.insert(padding.end(), {sides[i].first - cuts[i].first, sides[i].second - cuts[i].second});
+  }
+  if (std::ranges::all_of(padding, [](int64_t n) { return n == 0; })) padding.clear();
+  const Tensor image = tensor::pad_image(x.cast(dtypes.wide), cuts);
+  const Tensor kernel = weight.cast(dtypes.wide);
   Tensor y;
   {
     Recorder r(function);
     autodiff::Context context = tensor::context_of(r);
     const Id node = autodiff::build_convolution(
-        context, {r.use(image), r.use(kernel), o.groups, w.stride, w.dilation});
+        context, {r.use(image), r.use(kernel), o.groups, w.stride, w.dilation, padding});
     y = r.done(r.reshape(node, shape));
   }
   return with_bias(function, y.cast(dtypes.result), bias);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "codegen/loop_bounds.h"
 #include "codegen/search/heuristic.h"
 #include "uop/facts.h"
 
@@ -23,6 +24,22 @@ constexpr double kLoopCost = 1.5;        // counting, comparing, addressing
 constexpr double kLatency = 4;           // an accumulator's add cannot follow its last one sooner
 constexpr double kHorizontalCost = 3;    // one halving of a vector
 
+// Of the iterations of the range, those that the clause leaves, where it meets one other range; each clause is one of
+// a pair of borders.
+double share_of(const Graph& g, const LoopBound& b) {
+  if (b.rest.terms.size() > 1) return 1;
+  const int64_t size = range_size(g, b.range);
+  const Id other = b.rest.terms.empty() ? kNoId : b.rest.terms[0].id;
+  if (other != kNoId && g[other].op != Op::Range) return 1;
+  const int64_t count = other == kNoId ? 1 : range_size(g, other);
+  if (size * count > 4096) return 1;
+  int64_t holds = 0;
+  for (int64_t o = 0; o < count; ++o)
+    for (int64_t i = 0; i < size; ++i)
+      holds += b.factor * i + (other == kNoId ? 0 : b.rest.terms[0].factor * o) + b.rest.constant < 0;
+  return static_cast<double>(holds) / static_cast<double>(size * count);
+}
+
 }  // namespace
 
 TileModel::TileModel(Kernel& kernel) : kernel_(kernel), open_(kernel.graph), simplify_(kernel.graph, kernel.rules()) {
@@ -36,6 +53,7 @@ TileModel::TileModel(Kernel& kernel) : kernel_(kernel), open_(kernel.graph), sim
     else if (n.op == Op::Store) add_item(Item::Kind::Store, id, g.sources(n)[1]);
     else if (n.op == Op::Reduce) add_item(Item::Kind::Accumulate, g.sources(n)[0], kNoId);
     else if (is_alu(n.op) && n.dtype != DType::Index) add_item(Item::Kind::Alu, id, kNoId);
+    if (n.op == Op::Reduce) add_bounds(id);
     if (n.op == Op::Load || n.op == Op::Reduce) widest_bytes = std::max(widest_bytes, size_of(n.dtype));
     has_reduce_ |= n.op == Op::Reduce;
   }
@@ -45,7 +63,8 @@ TileModel::TileModel(Kernel& kernel) : kernel_(kernel), open_(kernel.graph), sim
 }
 
 void TileModel::add_item(Item::Kind kind, Id id, Id index) {
-  Item item{kind, {}, 0};
+  const Node& n = kernel_.graph[id];
+  Item item{kind, {}, kind == Item::Kind::Alu && (n.op == Op::Where || n.dtype == DType::Bool), 0};
   for (size_t a = 0; a < kernel_.axes.size(); ++a) {
     int64_t stride = open_.depends(id, kernel_.axes[a]) ? 1 : 0;
     if (index != kNoId) stride = memory_stride(kind, id, index, kernel_.axes[a]);
@@ -53,6 +72,29 @@ void TileModel::add_item(Item::Kind kind, Id id, Id index) {
     if (stride != 0) item.last = a + 1;
   }
   items_.push_back(std::move(item));
+}
+
+void TileModel::add_bounds(Id reduce) {
+  const auto place = [&](Id r) {
+    return static_cast<size_t>(std::ranges::find(kernel_.axes, r) - kernel_.axes.begin());
+  };
+  const std::vector<LoopBound> clauses = loop_bounds(kernel_.graph, open_, reduce);
+  for (const LoopBound& b : clauses) {
+    Bound bound{place(b.range), {}, 1};
+    for (Id r : open_.members(open_[b.clause]))
+      if (r != b.range) bound.deciding.push_back(place(r));
+    bound.share = share_of(kernel_.graph, b);
+    bounds_.push_back(std::move(bound));
+  }
+}
+
+bool TileModel::holds(const Bound& bound, const Tile& tile) const {
+  const auto expands = [&](size_t axis) { return tile.amounts[axis] > 1 || axis == tile.vector_axis; };
+  return !expands(bound.axis) && std::ranges::none_of(bound.deciding, expands);
+}
+
+bool TileModel::has_bounds(size_t axis, const Tile& tile) const {
+  return std::ranges::any_of(bounds_, [&](const Bound& b) { return b.axis == axis && holds(b, tile); });
 }
 
 int64_t TileModel::memory_stride(Item::Kind kind, Id id, Id index, Id axis) {
@@ -164,8 +206,14 @@ int64_t TileModel::streams(const Tile& tile) const {
 
 double TileModel::cost(const Tile& tile) const {
   if (accumulators(tile) > most_accumulators()) return std::numeric_limits<double>::infinity();
-  double issued = 0, passes = 1;
-  for (const Item& item : items_) issued += instructions(item, tile);
+  double issued = 0, passes = 1, share = 1;
+  bool conditions = false;
+  for (const Bound& bound : bounds_) {
+    if (holds(bound, tile)) share *= bound.share;
+    else conditions = true;
+  }
+  for (const Item& item : items_)
+    if (conditions || bounds_.empty() || !item.is_condition) issued += instructions(item, tile);
   for (size_t a = 0; a < sizes_.size(); ++a)
     passes *= std::ceil(static_cast<double>(sizes_[a]) / static_cast<double>(tile.amounts[a]));
   if (has_reduce_) issued = std::max(issued, passes * kLatency);
@@ -176,7 +224,7 @@ double TileModel::cost(const Tile& tile) const {
     const double halvings = std::log2(static_cast<double>(std::min(lanes_, tile.amounts[tile.vector_axis])));
     issued += results * halvings * kHorizontalCost;
   }
-  return issued + passes * kLoopCost;
+  return (issued + passes * kLoopCost) * share;
 }
 
 double TileModel::iterations() const {

@@ -38,6 +38,8 @@ class TileModel {
   /// The axis for work-items that run in step: that along which they move fewest cache lines. Reduce axes are looked
   /// at too where `reduces` says so. SIZE_MAX for a kernel without axes.
   size_t cheapest_lanes(bool reduces) const;
+  /// Whether a reduce axis runs over fewer iterations while it is not expanded.
+  bool has_bounds(size_t axis, const Tile& tile) const;
   /// Of the widest dtype.
   int64_t element_bytes() const { return element_bytes_; }
 
@@ -46,10 +48,20 @@ class TileModel {
     enum class Kind : uint8_t { Load, Store, Alu, Accumulate };
     Kind kind;
     std::vector<int64_t> stride;  // by axis: 0 where it does not depend on it; or kNear, kIrregular
+    bool is_condition = false;    // of a term: gone where bounds stand for it
     size_t last = 0;              // one past the innermost axis that it depends on
   };
   static constexpr int64_t kIrregular = INT64_MIN;
   static constexpr int64_t kNear = INT64_MAX;  // not consecutive, but within a few vectors (index_steps)
+  // A reduce axis that runs over the values between which its terms are not 0 alone, unless it or what decides these
+  // values is expanded.
+  struct Bound {
+    size_t axis;
+    std::vector<size_t> deciding;
+    double share;  // of its iterations
+  };
+  void add_bounds(Id reduce);
+  bool holds(const Bound& bound, const Tile& tile) const;
   int64_t memory_stride(Item::Kind kind, Id id, Id index, Id axis);
 
   void add_item(Item::Kind kind, Id id, Id index);
@@ -65,6 +77,7 @@ class TileModel {
   OpenRanges open_;
   Simplifier simplify_;
   std::vector<Item> items_;
+  std::vector<Bound> bounds_;
   std::vector<int64_t> sizes_;  // by axis
   int64_t lanes_ = 1, element_bytes_ = 1;
   bool has_reduce_ = false;

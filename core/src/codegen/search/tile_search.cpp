@@ -93,6 +93,7 @@ void search_tile(const Kernel& kernel, const TileCost& cost, std::span<const siz
 void add_unrolling(const Kernel& kernel, const TileModel& model, Tile& tile) {
   for (size_t axis = kernel.axes.size(); axis-- > 0;) {
     if (axis == tile.vector_axis || kind_of(kernel, axis) != AxisKind::Reduce || !may_split(kernel, axis)) continue;
+    if (model.has_bounds(axis, tile)) continue;
     const int64_t size = size_of_axis(kernel, axis);
     Tile unrolled = tile;
     unrolled.amounts[axis] = size <= 8 ? size : size % 4 == 0 ? 4 : 1;

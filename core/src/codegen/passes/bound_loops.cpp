@@ -1,0 +1,101 @@
+// A reduce loop runs over the values between which its terms are not 0, where loops around it decide them.
+//   before   reduce add (where (2 < %h + %r) & (%h + %r < 20), f(%r), 0), %r         %r = range 5
+//   after    reduce add f(%r), %r                          %r = range 5 from max(3 - %h, 0) to min(20 - %h, 5)
+// What still has a condition (on lanes, on copies) is the product of factors that have it each, which a multiply-add
+// takes.
+#include <algorithm>
+
+#include "codegen/loop_bounds.h"
+#include "codegen/passes/passes.h"
+#include "codegen/work_items.h"
+#include "uop/facts.h"
+
+namespace plugrad::codegen {
+namespace {
+
+class Bounder {
+ public:
+  explicit Bounder(Kernel& kernel) : g_(kernel.graph), open_(g_) {}
+
+  Id changed(Id reduce) {
+    std::vector<LoopBound> bounds = loop_bounds(g_, open_, reduce);
+    std::erase_if(bounds, [&](const LoopBound& b) { return !is_decided_outside(b); });
+    const ReduceParts parts = reduce_parts(g_, reduce);
+    const Node value = g_[parts.values[0]];
+    if (value.op != Op::Where) return reduce;
+    std::vector<std::pair<Id, Id>> map;
+    for (const LoopBound& b : bounds) map.emplace_back(b.clause, g_.constant(DType::Bool, int64_t{1}));
+    std::vector<Id> ranges(parts.ranges.begin(), parts.ranges.end());
+    std::ranges::sort(ranges, {}, [&](Id r) { return range_axis(g_[r]); });
+    for (Id& range : ranges) {
+      const Id now = between(range, bounds, map);
+      if (now != range) map.emplace_back(range, now);
+      range = now;
+    }
+    const Id condition = substitute(g_, value.src[0], map), term = substitute(g_, value.src[1], map);
+    const Id whole = choice(condition, term, value.src[2]);
+    return make_reduce(g_, parts.op, {&whole, 1}, ranges);
+  }
+
+ private:
+  // By loops around the range, not by lanes and not by work-items that run in step.
+  bool is_decided_outside(const LoopBound& b) {
+    if (range_kind(g_[b.range]) != AxisKind::Reduce || is_bounded(g_[b.range])) return false;
+    return std::ranges::all_of(open_.members(open_[b.clause]), [&](Id r) {
+      if (r == b.range) return true;
+      const AxisKind kind = range_kind(g_[r]);
+      if (kind == AxisKind::Reduce) return range_axis(g_[r]) < range_axis(g_[b.range]);
+      return kind == AxisKind::Loop || kind == AxisKind::Global || kind == AxisKind::Block;
+    });
+  }
+
+  Id least(Id a, Id b) { return g_.where(g_.binary(Op::CmpLt, a, b), a, b); }
+
+  Id between(Id range, std::span<const LoopBound> bounds, std::span<const std::pair<Id, Id>> map) {
+    Id begin = g_.index(0), end = g_.index(range_size(g_, range));
+    bool any = false;
+    for (const LoopBound& b : bounds) {
+      if (b.range != range) continue;
+      any = true;
+      const Id rest = substitute(g_, build(g_, b.rest, DType::Index), map);
+      const Id size = g_.index(std::abs(b.factor));
+      if (b.factor < 0) {  // rest // size < range
+        const Id below = g_.binary(Op::FloorDiv, rest, size);
+        begin = g_.binary(Op::Max, begin, g_.binary(Op::Add, below, g_.index(1)));
+      } else {  // range < -(rest // size)
+        end = least(end, g_.unary(Op::Neg, g_.binary(Op::FloorDiv, rest, size)));
+      }
+    }
+    return any ? bounded_range(g_, range, begin, end) : range;
+  }
+
+  Id choice(Id condition, Id term, Id zero) {
+    const Node n = g_[term];
+    if (n.op != Op::Mul) return g_.where(condition, term, zero);
+    return g_.binary(Op::Mul, g_.where(condition, n.src[0], zero), g_.where(condition, n.src[1], zero));
+  }
+
+  Graph& g_;
+  OpenRanges open_;
+};
+
+}  // namespace
+
+void bound_loops(Kernel& kernel) {
+  Graph& g = kernel.graph;
+  Bounder bounder(kernel);
+  Reachable reachable;
+  const std::vector<Id> nodes = reachable.from(g, std::span(&kernel.sink, 1));
+  std::vector<Id> now(kernel.sink + 1, kNoId), sources;
+  for (Id id : nodes) {
+    sources.clear();
+    for (Id s : g.sources(id)) sources.push_back(now[s]);
+    now[id] = g.with_sources(id, sources);
+    if (g[id].op == Op::Reduce) now[id] = bounder.changed(now[id]);
+  }
+  if (now[kernel.sink] == kernel.sink) return;
+  kernel.sink = now[kernel.sink];
+  replace(kernel, {});
+}
+
+}  // namespace plugrad::codegen
