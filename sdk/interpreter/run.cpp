@@ -204,8 +204,9 @@ void GroupRunner::run_item(WorkItem& item) {
 std::byte* GroupRunner::locate(const WorkItem& item, const Step& step, uint64_t index,
                                uint32_t lane) const {
   const Region& region = item.regions[step.src[0]];
-  // A negative index is huge as an unsigned one; index + lane cannot wrap to something allowed.
-  if (index >= region.elem_count || lane >= region.elem_count - index) {
+  // A negative index is huge as an unsigned one; only lanes before the memory may be closed, and then it wraps.
+  const uint64_t place = index + lane;
+  if (place >= region.elem_count) {
     const uint64_t param_count = program_.ir.params().size();
     const bool is_param = step.src[0] < param_count;
     fail(step, "index " + std::to_string(as_signed(index)) +
@@ -217,7 +218,7 @@ std::byte* GroupRunner::locate(const WorkItem& item, const Step& step, uint64_t 
   if (step.group_lanes > 1 && index % step.group_lanes != 0)
     fail(step, "index " + std::to_string(index) + " is not a multiple of the array's " +
                    std::to_string(step.group_lanes) + " lanes");
-  return region.base + (index + lane) * step.elem_size;
+  return region.base + place * step.elem_size;
 }
 
 void GroupRunner::load(WorkItem& item, const Step& step) const {

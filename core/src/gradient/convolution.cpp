@@ -150,6 +150,7 @@ namespace {
 
 /// The convolution whose products are taken inside of its padding alone.
 std::optional<Convolution> with_padding(Context& c, Convolution v, Id node) {
+  if (c.graph[v.image].op == Op::Shrink) v.image = c.graph[v.image].src[0];  // a rest of windows
   const Node n = c.graph[v.image];
   if (n.op != Op::Pad) return std::nullopt;
   const auto list = c.graph.arg_list(v.image);

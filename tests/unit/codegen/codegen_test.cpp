@@ -131,6 +131,39 @@ TEST(Bounds, a_loop_runs_over_the_values_between_them_alone) {
   }
 }
 
+TEST(Bounds, taps_outside_of_an_image_are_no_iterations) {
+  const ConvShape s{24, 5, 7, 6, 16, 3};
+  const int64_t pad = 2, oh = s.h + 2, ow = s.w + 2;
+  Floats in = small_integers(s.n * s.c * s.h * s.w, 3), w = small_integers(s.o * s.c * s.k * s.k, 4);
+  Floats expected(static_cast<size_t>(s.n * s.o * oh * ow)), out(expected.size());
+  for (int64_t at = 0; at < static_cast<int64_t>(out.size()); ++at) {
+    const int64_t o = at % s.o, x = at / s.o % ow, y = at / s.o / ow % oh, n = at / s.o / ow / oh;
+    for (int64_t p = 0; p < s.k; ++p)
+      for (int64_t q = 0; q < s.k; ++q) {
+        const int64_t h = y + p - pad, v = x + q - pad;
+        if (h < 0 || h >= s.h || v < 0 || v >= s.w) continue;
+        for (int64_t c = 0; c < s.c; ++c)
+          expected[at] += in[((n * s.h + h) * s.w + v) * s.c + c] * w[((p * s.k + q) * s.c + c) * s.o + o];
+      }
+  }
+  const auto code = build(padded_conv2d(s, pad));
+  const sdk::IrView ir = sdk::decode_ir(code.ir);
+  int tests = 0, gates = 0;
+  for (const pgr_ir_inst& inst : ir.insts()) {
+    tests += inst.op == PGR_OP_WHERE && sdk::dtype_size(inst.dtype) == 4 && inst.dtype == PGR_DTYPE_F32;
+    gates += inst.op == PGR_OP_LOAD && inst.src_count > 2;
+  }
+  EXPECT_EQ(tests + gates, 0) << codegen::to_string(code.optimisations);
+  run(code, {&out, &in, &w});
+  EXPECT_EQ(out, expected);
+  for (const char* text : {"", "vectorize(2, 4)", "upcast(1, 2) vectorize(3, 4)", "unroll(5, 3) upcast(0, 2)"}) {
+    const auto list = codegen::parse_optimisations(text);
+    Floats again(expected.size());
+    run(build(padded_conv2d(s, pad), {.apply = &list}), {&again, &in, &w});
+    EXPECT_EQ(again, expected) << text;
+  }
+}
+
 TEST(Reduction, sum_of_relu_over_lengths_that_lanes_do_not_divide) {
   for (int64_t n : {1, 3, 16, 67, 1000, 4099}) {
     Floats a = small_integers(n, 6), out(1, -1);

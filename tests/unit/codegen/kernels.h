@@ -96,6 +96,30 @@ inline Ast conv2d(const ConvShape& s) {
   return ast;
 }
 
+/// out[n, y, x, o] = sum over p, q, c of in[n, y + p - pad, x + q - pad, c] * w[p, q, c, o] inside of in
+inline Ast padded_conv2d(const ConvShape& s, int64_t pad) {
+  Ast ast;
+  Graph& g = ast.graph;
+  const int64_t oh = s.h + 2 * pad - s.k + 1, ow = s.w + 2 * pad - s.k + 1;
+  const Id n = make_range(g, s.n, 0, AxisKind::Loop), y = make_range(g, oh, 1, AxisKind::Loop);
+  const Id x = make_range(g, ow, 2, AxisKind::Loop), o = make_range(g, s.o, 3, AxisKind::Loop);
+  const Id p = make_range(g, s.k, 4, AxisKind::Reduce), q = make_range(g, s.k, 5, AxisKind::Reduce);
+  const Id c = make_range(g, s.c, 6, AxisKind::Reduce);
+  const Id h = g.binary(Op::Add, g.binary(Op::Add, y, p), g.index(-pad));
+  const Id w = g.binary(Op::Add, g.binary(Op::Add, x, q), g.index(-pad));
+  const auto inside = [&](Id at, int64_t size) {
+    return g.binary(Op::And, g.binary(Op::CmpLt, g.index(-1), at), g.binary(Op::CmpLt, at, g.index(size)));
+  };
+  const Id valid = g.binary(Op::And, inside(h, s.h), inside(w, s.w));
+  const Id zero = g.constant(DType::F32, 0.0);
+  const Id image = affine(g, affine(g, affine(g, n, s.h, h), s.w, w), s.c, c);
+  const Id a = g.add(Op::Load, DType::F32, {param(g, 1, s.n * s.c * s.h * s.w, false), image, valid, zero});
+  const Id b = load(g, param(g, 2, s.o * s.c * s.k * s.k, false), affine(g, affine(g, affine(g, p, s.k, q), s.c, c), s.o, o));
+  const Id sum = reduce(g, Op::Add, g.where(valid, g.binary(Op::Mul, a, b), zero), {p, q, c});
+  store(ast, param(g, 0, s.n * s.o * oh * ow, true), affine(g, affine(g, affine(g, n, oh, y), ow, x), s.o, o), sum);
+  return ast;
+}
+
 /// The gradient of conv2d by its weight: out[o, c, p, q] = sum over n, y, x of grad[n, o, y, x] * in[n, c, y + p, x + q]
 inline Ast conv2d_weight_gradient(const ConvShape& s) {
   Ast ast;

@@ -55,9 +55,11 @@ class Lists {
   std::map<Kind, int> legal;
   int kernels = 0, barriers = 0, shared_copies = 0;
 
-  // A kernel with a loop that is bounded by another.
+  // A kernel with a loop that is bounded by another, or that can be.
   void run_bounded() {
-    Ast ast = band_matmul(1 + static_cast<int64_t>(pick(20)), 1 + static_cast<int64_t>(pick(40)),
+    const auto size = [&](uint64_t below) { return 1 + static_cast<int64_t>(pick(below)); };
+    const ConvShape conv{size(5), size(4), size(6), size(6), size(20), size(4)};
+    Ast ast = seed_ % 2 == 0 ? padded_conv2d(conv, conv.k - 1) : band_matmul(1 + static_cast<int64_t>(pick(20)), 1 + static_cast<int64_t>(pick(40)),
                           2 + static_cast<int64_t>(pick(20)), static_cast<int64_t>(pick(4)),
                           static_cast<int64_t>(pick(4)));
     schedule::KernelAst kernel;

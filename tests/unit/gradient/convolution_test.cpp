@@ -81,6 +81,21 @@ TEST_F(ConvolutionTest, IsFoundAgain) {
   }
 }
 
+TEST_F(ConvolutionTest, IsFoundWithThePaddingThatIsInNoProduct) {
+  for (const Sizes& s : kSizes) {
+    const Id image = buffer(s.image, upto(element_count(s.image)));
+    const Id weight = buffer(s.weight, upto(element_count(s.weight)));
+    List padding(2 * s.stride.size());
+    for (size_t i = 0; i < padding.size(); ++i) padding[i] = static_cast<int64_t>((i + 2) % 3);
+    const Convolution padded{image, weight, s.groups, s.stride, s.dilation, padding};
+    const auto found = match_convolution(context, build_convolution(context, padded));
+    ASSERT_TRUE(found) << testing::PrintToString(s.weight);
+    EXPECT_EQ(found->image, image);
+    EXPECT_EQ(found->weight, weight);
+    EXPECT_EQ(found->padding, padding);
+  }
+}
+
 TEST_F(ConvolutionTest, IsFoundBelowPaddingAndMovement) {
   const Id source = buffer({1, 2, 36}, upto(72)), weight = buffer({9, 2, 2}, upto(36));
   const Id image = move(Op::Pad, move(Op::Reshape, source, {1, 2, 6, 6}), {0, 0, 0, 0, 1, 1, 1, 1});
@@ -117,10 +132,11 @@ TEST_F(ConvolutionTest, TheDataGradientIsAConvolutionAndBothAreOneSum) {
   const Id sum = g[found[0]].src[0];  // below the reshape to the image
   const auto back = match_convolution(context, sum);
   ASSERT_TRUE(back);
-  EXPECT_THAT(shapes[back->image], ElementsAre(2, 4, 10, 10));
+  EXPECT_THAT(shapes[back->image], ElementsAre(2, 4, 6, 6));
+  EXPECT_THAT(back->padding, ElementsAre(2, 2, 2, 2));
   EXPECT_THAT(shapes[back->weight], ElementsAre(3, 4, 3, 3));
   EXPECT_EQ(count_ops(g, found[0], Op::Reduce), 1u);
-  EXPECT_EQ(count_ops(g, found[0], Op::Contiguous), 1u);  // the padded gradient
+  EXPECT_EQ(count_ops(g, found[0], Op::Contiguous), 0u);
   EXPECT_EQ(count_ops(g, found[1], Op::Reduce), 1u);
   EXPECT_EQ(count_ops(g, found[1], Op::Pad), 0u);
 }
@@ -137,8 +153,22 @@ TEST_F(ConvolutionTest, AStrideOfTheDataGradientIsOutChannelsNotZeros) {
   const auto back = match_convolution(context, sum);
   ASSERT_TRUE(back);
   EXPECT_THAT(back->stride, ElementsAre(1, 1));
-  EXPECT_THAT(shapes[back->image], ElementsAre(1, 4, 5, 3));    // (3, 3) and the edges alone
+  EXPECT_THAT(shapes[back->image], ElementsAre(1, 4, 3, 3));
+  EXPECT_THAT(back->padding, ElementsAre(1, 1, 0, 0));          // the edges alone
   EXPECT_THAT(shapes[back->weight], ElementsAre(18, 4, 2, 1));  // 3 channels of 2 x 3 rests
+}
+
+TEST_F(ConvolutionTest, TheDataGradientOfAPaddedImageIsThatOfTheImage) {
+  const Id image = buffer({2, 3, 8, 8}, upto(384)), weight = buffer({4, 3, 3, 3}, upto(108));
+  const Convolution padded{image, weight, 1, {1, 1}, {1, 1}, {1, 1, 0, 2}};
+  const Id node = build_convolution(context, padded);
+  const Id dy = buffer(List(shapes[node].begin(), shapes[node].end()), upto(2 * 4 * 8 * 8));
+  const Id flow = convolution_gradient(context, padded, node, dy, true, false).image;
+  EXPECT_THAT(shapes[flow], ElementsAre(2, 3, 8, 8));
+  EXPECT_EQ(count_ops(g, flow, Op::Contiguous), 0u);
+  const auto back = match_convolution(context, g[flow].src[0]);
+  ASSERT_TRUE(back);
+  EXPECT_THAT(back->padding, ElementsAre(1, 1, 2, 0));
 }
 
 }  // namespace

@@ -75,6 +75,26 @@ TEST(Memory, ClosedGatesReadNothingAndGiveTheOtherValue) {
   EXPECT_EQ(std::vector(to, to + 4), (std::vector{7, 8, -5, -5}));
 }
 
+TEST(Memory, ALaneBeforeTheMemoryMayBeClosed) {
+  for (const int first : {1, 0}) {  // the first open lane
+    IrBuilder b("k");
+    auto out = b.buffer(I32, 4), in = b.buffer(I32, 3);
+    auto zero = b.constant_int(I32, 0);
+    auto lanes =
+        b.vector({zero, b.constant_int(I32, 1), b.constant_int(I32, 2), b.constant_int(I32, 3)});
+    auto gate = b.alu(PGR_OP_CMPLT, {b.constant_int(I32, first - 1), lanes});
+    b.store(out, zero, b.load_gated(in, b.constant_int(I32, -1), gate, zero, 4));
+    int32_t to[4], from[3] = {7, 8, 9};
+    const std::vector<InterpreterBuffer> memory = {{to, 16}, {from, 12}};
+    if (first == 0) {
+      EXPECT_THAT(error_of(b, memory), testing::HasSubstr("index -1 is outside [0, 3)"));
+      continue;
+    }
+    run_kernel(b, memory);
+    EXPECT_EQ(std::vector(to, to + 4), (std::vector{0, 7, 8, 9}));
+  }
+}
+
 TEST(Memory, ClosedGatesWriteNothing) {
   IrBuilder b("k");
   b.set_groups(8);

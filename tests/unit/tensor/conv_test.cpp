@@ -1,3 +1,4 @@
+#include <cmath>
 #include <tuple>
 
 #include "expect.h"
@@ -109,6 +110,19 @@ TEST(Conv2d, ValueAndBothGradientsAreThoseOfTheLoops) {
     expect_values(gradients[0], expected.dx, 1e-12, 1e-10);
     expect_values(gradients[1], expected.dw, 1e-12, 1e-10);
   }
+}
+
+TEST(Conv2d, PaddingIsInNoProduct) {
+  const double inf = INFINITY;
+  const Tensor x = Tensor::ones({1, 1, 3, 3}, DType::F64).requires_grad_();
+  const Tensor w = Tensor::from({inf, 0., 0., 0., 0., 0., 0., 0., 0.}, {1, 1, 3, 3});
+  const Tensor y = x.conv2d(w, {}, {.padding = 1});
+  expect_values(y, {0, 0, 0, 0, inf, inf, 0, inf, inf});
+  expect_values(gradient(y.sum(), {x})[0], {inf, inf, 0, inf, inf, 0, 0, 0, 0});
+  const Tensor corner = Tensor::from({inf, 0., 0., 0., 0., 0., 0., 0., 0.}, {1, 1, 3, 3});
+  const Tensor v = Tensor::ones({1, 1, 3, 3}, DType::F64).requires_grad_();
+  const Tensor z = corner.conv2d(v, {}, {.padding = 1});
+  expect_values(gradient(z.sum(), {v})[0], {inf, inf, 0, inf, inf, 0, 0, 0, 0});
 }
 
 TEST(Conv2d, BiasIsAddedByChannel) {
