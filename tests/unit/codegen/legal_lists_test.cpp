@@ -59,9 +59,9 @@ class Lists {
   void run_bounded() {
     const auto size = [&](uint64_t below) { return 1 + static_cast<int64_t>(pick(below)); };
     const ConvShape conv{size(5), size(4), size(6), size(6), size(20), size(4)};
-    Ast ast = seed_ % 2 == 0 ? padded_conv2d(conv, conv.k - 1) : band_matmul(1 + static_cast<int64_t>(pick(20)), 1 + static_cast<int64_t>(pick(40)),
-                          2 + static_cast<int64_t>(pick(20)), static_cast<int64_t>(pick(4)),
-                          static_cast<int64_t>(pick(4)));
+    const int64_t m = size(20), n = size(40), k = 1 + size(20);
+    const int64_t below = size(4) - 1, above = size(4) - 1;
+    Ast ast = seed_ % 2 == 0 ? padded_conv2d(conv, conv.k - 1) : band_matmul(m, n, k, below, above);
     schedule::KernelAst kernel;
     kernel.graph = std::move(ast.graph);
     kernel.sink = ast.sink;
