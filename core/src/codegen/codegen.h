@@ -20,7 +20,7 @@ struct Estimates {
 /// One change to a kernel's ranges, e.g. {Upcast, axis 1, 4}. Printed as "upcast(1, 4)" and parsed back.
 /// docs/optimisations.md says what each does.
 struct Optimisation {
-  enum class Kind : uint8_t { Upcast, Unroll, Vectorize, Local, Group, Thread, Swap, TensorCore, Block, Accumulate, Stage };
+  enum class Kind : uint8_t { Upcast, Unroll, Vectorize, Local, Group, Thread, Swap, TensorCore, Block, Accumulate, Stage, Keep };
   Kind kind;
   uint32_t axis = 0;
   int64_t amount = 0;

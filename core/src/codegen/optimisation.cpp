@@ -10,8 +10,8 @@
 namespace plugrad::codegen {
 namespace {
 
-constexpr std::array<std::string_view, 11> kNames = {"upcast", "unroll",      "vectorize", "local",      "group", "thread",
-                                                     "swap",   "tensor_core", "block",     "accumulate", "stage"};
+constexpr std::array<std::string_view, 12> kNames = {"upcast", "unroll",      "vectorize", "local",      "group", "thread",
+                                                     "swap",   "tensor_core", "block",     "accumulate", "stage", "keep"};
 
 // Reads one number after leading blanks and an optional comma.
 template <class Number>

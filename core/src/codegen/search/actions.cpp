@@ -206,6 +206,7 @@ std::vector<int64_t> amounts_for(Kind kind, int64_t size, int64_t lanes,
     case Kind::TensorCore:
     case Kind::Accumulate:
     case Kind::Stage:
+    case Kind::Keep:
       break;
   }
   return out;

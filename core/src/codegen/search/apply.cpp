@@ -233,6 +233,7 @@ void apply(Kernel& kernel, const Optimisation& change) {
       break;
     }
     case Kind::Accumulate: accumulate(kernel, change); break;
+    case Kind::Keep: keep(kernel, change); break;
     case Kind::Swap: swap_axes(kernel, change); break;
     case Kind::TensorCore: {
       use_tensor_core(kernel, change);

@@ -55,6 +55,21 @@ uint32_t next_array(const Kernel& kernel);
 /// Bytes of scratch that one work-item may have.
 uint64_t most_scratch_bytes(const pgr_device_caps& caps);
 
+/// Error(User) where the kernel's arrays need more than that, by the change of this text.
+void check_scratch(const Kernel& kernel, const std::string& change);
+
+/// keep(axis, place): what is computed along a reduce loop and again along others is computed once,
+/// into scratch, inside the first `place` axes.
+void keep(Kernel& kernel, const Optimisation& change);
+
+/// The largest value that is computed along the axis and again along others.
+struct Repeated {
+  std::vector<Id> values;  // each with the range that it is computed along; empty for none
+  double work = 0;         // instructions for one element, about
+};
+Repeated find_repeated(const Kernel& kernel, size_t axis);
+uint64_t bytes_to_keep(const Kernel& kernel, const Repeated& repeated, size_t place);
+
 /// accumulate(axis, place): a reduce loop runs outside of the output loops from `place` on.
 void accumulate(Kernel& kernel, const Optimisation& change);
 

@@ -19,6 +19,7 @@ using Kind = Optimisation::Kind;
 
 constexpr double kMostCode = 160;            // copies of one instruction
 constexpr int64_t kMostStreams = 4;  // rows read from memory at once: more are too many for prefetching
+constexpr double kWorthKeeping = 12;  // instructions
 constexpr double kParallelWork = 32 * 1024;  // iterations below which waking a thread costs more than it saves
 
 // How many elements of the vector axis to expand: whole short axes, otherwise a few vectors.
@@ -178,10 +179,27 @@ void add_threads(Kernel& kernel, const Threading& work, size_t most) {
   }
 }
 
+// What is computed along a row more than once and is no trifle waits in scratch, where a row fits.
+void keep_rows(Kernel& kernel) {
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
+    const Repeated repeated = find_repeated(kernel, axis);
+    if (repeated.work < kWorthKeeping) continue;
+    OpenRanges open(kernel.graph);
+    size_t place = 0;  // the row is all that the value varies over further inside
+    while (place < axis && open.depends(repeated.values[0], kernel.axes[place])) ++place;
+    const auto inside = std::span(kernel.axes).subspan(place);
+    const bool one_row = std::ranges::count_if(inside, [&](Id r) { return open.depends(repeated.values[0], r); }) == 1;
+    if (!one_row || 2 * bytes_to_keep(kernel, repeated, place) > kernel.caps->private_bytes) continue;
+    apply(kernel, {Kind::Keep, static_cast<uint32_t>(axis), static_cast<int64_t>(place)});
+    axis = SIZE_MAX;  // its axes are others now
+  }
+}
+
 }  // namespace
 
 void apply_heuristic(Kernel& kernel) {
   if (works_in_groups(*kernel.caps)) return apply_group_heuristic(kernel);
+  if (kernel.graph.sources(kernel.sink).size() == 1) keep_rows(kernel);
   std::vector<Kernel> parts;
   Threading work;
   for (Id store : kernel.graph.sources(kernel.sink)) {

@@ -6,28 +6,31 @@
 #include "codegen/search/tile_search.h"
 #include "plugrad/plugin_api/kernel_ir.h"
 #include "uop/facts.h"
+#include "uop/scratch.h"
 
 namespace plugrad::codegen {
 namespace {
 
-// Reductions over which something runs along a loop that they do not run along. Those that stand in the loops of
-// another reduction belong to it.
-std::vector<Id> row_reductions(const Kernel& kernel, OpenRanges& open) {
+// Reductions over which something runs along a loop that they do not run along, and arrays. Those that stand in the
+// loops of another reduction belong to it.
+std::vector<Id> row_values(const Kernel& kernel, OpenRanges& open) {
   const Graph& g = kernel.graph;
-  uint64_t outputs = 0;
+  RangeSet outputs = 0;
   for (Id axis : kernel.axes)
     if (is_output_axis(range_kind(g[axis]))) outputs |= open.bit(axis);
   Reachable reachable;
   const std::vector<Id>& nodes = reachable.from(g, std::span(&kernel.sink, 1));
-  std::vector<uint64_t> around(kernel.sink + 1, 0);
+  std::vector<RangeSet> around(kernel.sink + 1, 0);
   std::vector<Id> found;
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
     const Id id = *it;
-    if (g[id].op == Op::Reduce && (around[id] & ~open[id]) != 0 && (open[id] & ~outputs) == 0) found.push_back(id);
-    uint64_t mine = around[id];
+    const bool has_loops = g[id].op == Op::Reduce || g[id].op == Op::Filled;
+    if (has_loops && (around[id] & ~open[id]) != 0 && (open[id] & ~outputs) == 0) found.push_back(id);
+    RangeSet mine = around[id];
     if (g[id].op != Op::Sink) mine |= open[id];
-    if (g[id].op == Op::Reduce)
-      for (Id r : reduce_parts(g, id).ranges) mine |= open.bit(r);
+    if (has_loops)
+      for (Id s : g.sources(id))
+        if (g[s].op == Op::Range) mine |= open.bit(s);
     for (Id s : g.sources(id)) around[s] |= mine;
   }
   std::ranges::reverse(found);
@@ -50,12 +53,12 @@ Kernel in_first_row(const Kernel& kernel, Id store, std::span<const Id> row_loop
   return one;
 }
 
-// An element that no buffer of the kernel is, for the result of a reduction.
-Id place_for(Kernel& kernel, Id value, uint32_t number) {
+// Elements that no buffer of the kernel has, for the result of a reduction or of an array.
+Id place_for(Kernel& kernel, Id value, uint32_t number, int64_t count) {
   Graph& g = kernel.graph;
   uint32_t slot = number;
   for (Id id : nodes_of(g, kernel.sink, Op::Param)) slot = std::max(slot, param_info(g, id).slot + 1 + number);
-  return make_param(g, g[value].dtype, {slot, 1, PGR_PARAM_WRITE | PGR_PARAM_READ});
+  return make_param(g, g[value].dtype, {slot, count, PGR_PARAM_WRITE | PGR_PARAM_READ});
 }
 
 }  // namespace
@@ -63,13 +66,13 @@ Id place_for(Kernel& kernel, Id value, uint32_t number) {
 RowParts row_parts(Kernel& kernel) {
   Graph& g = kernel.graph;
   OpenRanges open(g);
-  const std::vector<Id> reductions = row_reductions(kernel, open);
+  const std::vector<Id> made = row_values(kernel, open);
   RowParts out;
-  if (reductions.empty()) return out;
-  uint64_t shared = ~uint64_t{0}, any = 0;
-  for (Id reduction : reductions) {
-    shared &= open[reduction];
-    any |= open[reduction];
+  if (made.empty()) return out;
+  RangeSet shared = ~RangeSet{0}, any = 0;
+  for (Id value : made) {
+    shared &= open[value];
+    any |= open[value];
   }
   const std::vector<Id> row_loops = open.members(any);
   for (Id loop : open.members(shared)) out.row_axes.push_back(range_axis(g[loop]));
@@ -80,11 +83,21 @@ RowParts row_parts(Kernel& kernel) {
     out.parts.push_back(in_first_row(kernel, store, row_loops));
     out.iterations += rows * iterations_of(out.parts.back());
   };
-  for (Id reduction : reductions) {
-    const Id value = substitute(g, reduction, loads);
-    const Id place = place_for(kernel, value, static_cast<uint32_t>(loads.size()));
-    add(g.add(Op::Store, DType::Void, {place, g.index(0), value}));
-    loads.emplace_back(reduction, g.add(Op::Load, g[value].dtype, {place, g.index(0)}));
+  uint32_t number = 0;
+  for (Id value : made) {
+    if (g[value].op == Op::Filled) {
+      const FilledParts parts = filled_parts(g, value);
+      const Id place = place_for(kernel, value, number++, array_info(g, parts.array).elem_count);
+      loads.emplace_back(parts.array, place);
+      for (Id store : std::vector<Id>(parts.stores.begin(), parts.stores.end()))
+        add(substitute(g, store, loads));
+      loads.emplace_back(value, place);
+      continue;
+    }
+    const Id now = substitute(g, value, loads);
+    const Id place = place_for(kernel, now, number++, 1);
+    add(g.add(Op::Store, DType::Void, {place, g.index(0), now}));
+    loads.emplace_back(value, g.add(Op::Load, g[now].dtype, {place, g.index(0)}));
   }
   add(substitute(g, g.sources(kernel.sink)[0], loads));
   return out;

@@ -233,6 +233,10 @@ uint64_t scratch_bytes(const Kernel& kernel) {
 
 }  // namespace
 
+uint64_t most_scratch_bytes(const pgr_device_caps& caps) {
+  return caps.private_bytes == 0 ? 64 << 10 : 4 * caps.private_bytes;
+}
+
 uint32_t next_array(const Kernel& kernel) {
   uint32_t number = 0;
   for (Id array : nodes_of(kernel.graph, kernel.sink, Op::Array))
@@ -240,8 +244,11 @@ uint32_t next_array(const Kernel& kernel) {
   return number;
 }
 
-uint64_t most_scratch_bytes(const pgr_device_caps& caps) {
-  return caps.private_bytes == 0 ? 64 << 10 : 4 * caps.private_bytes;
+void check_scratch(const Kernel& kernel, const std::string& change) {
+  const uint64_t bytes = scratch_bytes(kernel), most = most_scratch_bytes(*kernel.caps);
+  require(bytes <= most,
+          "[codegen] {}: the kernel's arrays need {} bytes, the device has {} for them", change,
+          bytes, most);
 }
 
 void stage(Kernel& kernel, const Optimisation& change) {
@@ -281,10 +288,7 @@ void stage(Kernel& kernel, const Optimisation& change) {
                      .load(number++));
   }
   replace(kernel, map);
-  const uint64_t bytes = scratch_bytes(kernel), most = most_scratch_bytes(*kernel.caps);
-  require(bytes <= most,
-          "[codegen] {}: the kernel's arrays need {} bytes, the device has {} for them", text,
-          bytes, most);
+  check_scratch(kernel, text);
 }
 
 }  // namespace plugrad::codegen
