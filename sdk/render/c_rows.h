@@ -49,7 +49,10 @@ inline constexpr Helper kShrUnsigned = {"shr",
 inline constexpr Helper kMaxInt = {"max", "$T max_$T($T a, $T b) { return a > b ? a : b; }\n",
                                    nullptr};
 inline constexpr Helper kMaxFloat = {
-    "max", "$T max_$T($T a, $T b) { return (a > b) | (a != a) ? a : b; } // NaN if either is\n",
+    "max",
+    "$T max_$T($T a, $T b) { // NaN if either is; one instruction where b is a constant\n"
+    "  const $T larger = b > a ? b : a;\n"
+    "  return b != b ? b + b : larger;\n}\n",
     nullptr};
 inline constexpr Helper kToInt = {
     "to",

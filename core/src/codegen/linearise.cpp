@@ -326,11 +326,20 @@ class Lineariser {
                         graph_[id].arg);
   }
 
-  // A scratch array of its own for each Filled, declared where it is first filled.
+  // A scratch array of its own for each Filled, declared where it is first filled; a part of the output has its place.
   void emit_filled(Id filled) {
     const FilledParts parts = filled_parts(graph_, filled);
-    const DType dtype = graph_[filled].dtype;
-    const ArrayInfo info = array_info(graph_, parts.array);
+    const size_t scope = begin_scope();
+    if (graph_[parts.array].op == Op::Array) define(parts.array, declare_array(filled, parts.array));
+    const uint32_t pointer = value_[parts.array];
+    emit_store_loops({kNoId, {parts.stores.begin(), parts.stores.end()}});
+    end_scope(scope);
+    define(filled, pointer);
+  }
+
+  uint32_t declare_array(Id filled, Id id) {
+    const DType dtype = graph_[id].dtype;
+    const ArrayInfo info = array_info(graph_, id);
     const auto before = local_arrays_.find(filled);
     const auto count = static_cast<uint64_t>(info.elem_count);
     const uint32_t array =
@@ -338,12 +347,7 @@ class Lineariser {
             ? before->second
             : writer_.array({info.space, static_cast<uint32_t>(dtype), kScratchAlign, 1, count});
     if (info.space == PGR_SPACE_LOCAL) local_arrays_[filled] = array;
-    const size_t scope = begin_scope();
-    const uint32_t pointer = writer_.inst(PGR_OP_ARRAY, dtype, 1, {}, array);
-    define(parts.array, pointer);
-    emit_store_loops({kNoId, {parts.stores.begin(), parts.stores.end()}});
-    end_scope(scope);
-    define(filled, pointer);
+    return writer_.inst(PGR_OP_ARRAY, dtype, 1, {}, array);
   }
 
   // Stores that the same items make stand in one block.

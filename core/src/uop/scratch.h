@@ -6,7 +6,8 @@
 //                            Closes the ranges, which appear nowhere outside it. Loads take it for
 //                            a pointer: Load(Filled, index). Like a Reduce it is a value: it
 //                            depends on the open ranges of its stores, and is filled again in every
-//                            iteration of those.
+//                            iteration of those. It may be a Param instead: a part of the output,
+//                            which holds other values until it is stored to.
 #pragma once
 
 #include "plugrad/plugin_api/kernel_ir.h"

@@ -354,6 +354,35 @@ TEST(Heuristic, sums_of_columns_wait_in_the_output_while_rows_are_added) {
   }
 }
 
+size_t count_of(const codegen::KernelCode& code, uint16_t op) {
+  const sdk::IrView ir = sdk::decode_ir(code.ir);
+  return static_cast<size_t>(std::ranges::count_if(ir.insts(), [&](const pgr_ir_inst& inst) { return inst.op == op; }));
+}
+
+TEST(Optimisations, what_is_kept_of_a_row_is_computed_once_and_waits_in_the_output) {
+  constexpr int64_t kRows = 5, kColumns = 37;
+  Floats x = small_integers(kRows * kColumns, 1), expected(x.size());
+  for (int64_t i = 0; i < kRows; ++i) {
+    const auto row = std::span(x).subspan(static_cast<size_t>(i * kColumns), kColumns);
+    float sum = 0;
+    for (float v : row) sum += std::exp2(v - std::ranges::max(row));
+    for (size_t j = 0; j < row.size(); ++j)
+      expected[static_cast<size_t>(i * kColumns) + j] = std::exp2(row[j] - std::ranges::max(row)) / sum;
+  }
+  const Ast ast = softmax2(kRows, kColumns);
+  for (const char* text : {"", "keep(2, 1)", "keep(2, 1) vectorize(1, 8)", "keep(2, 1) unroll(3, 4) vectorize(1, 16) thread(0, 0)"}) {
+    const auto list = codegen::parse_optimisations(text);
+    const auto code = build(ast, {.apply = &list});
+    EXPECT_EQ(codegen::to_string(code.optimisations), text);
+    if (list.size() < 2) {
+      EXPECT_EQ(count_of(code, PGR_OP_EXP2), list.empty() ? 2u : 1u) << text;
+    }
+    Floats y(x.size());
+    run(code, {&y, &x});
+    for (size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], expected[i], 1e-6 * expected[i]) << text << " at " << i;
+  }
+}
+
 TEST(Optimisations, a_window_is_staged_once_for_all_its_taps) {
   const ConvShape s{3, 2, 9, 11, 4, 3};
   Floats in = small_integers(s.n * s.c * s.h * s.w, 3), w = small_integers(s.o * s.c * s.k * s.k, 4);
@@ -410,6 +439,8 @@ TEST(Optimisations, an_illegal_change_names_itself_and_the_axis) {
   EXPECT_THAT(message("swap(0, 2)"), testing::HasSubstr("cannot change places"));
   EXPECT_THAT(message("stage(0, 1)"), testing::HasSubstr("stage(0, 1): nothing that is loaded of parameter 0"));
   EXPECT_THAT(message("stage(1, 9)"), testing::HasSubstr("the kernel has 3 axes"));
+  EXPECT_THAT(message("keep(2, 1)"), testing::HasSubstr("keep(2, 1): nothing along the axis is computed again"));
+  EXPECT_THAT(message("keep(0, 9)"), testing::HasSubstr("the kernel has 3 axes"));
   EXPECT_THAT(message("accumulate(0, 0)"), testing::HasSubstr("axis 0 is no reduce loop"));
   EXPECT_THAT(message("accumulate(2, 3)"), testing::HasSubstr("there are 2 output loops"));
   EXPECT_THAT(message("block(1, 49)"), testing::HasSubstr("axis 1 has size 48"));

@@ -65,6 +65,20 @@ inline Ast matmul(int64_t m, int64_t n, int64_t k, bool a_transposed = false, bo
   return ast;
 }
 
+/// out[i, j] = 2^(a[i, j] - m) / sum over k of 2^(a[i, k] - m), where m is the maximum over l of a[i, l]
+inline Ast softmax2(int64_t rows, int64_t n) {
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id i = make_range(g, rows, 0, AxisKind::Loop), j = make_range(g, n, 1, AxisKind::Loop);
+  const Id k = make_range(g, n, 2, AxisKind::Reduce), l = make_range(g, n, 3, AxisKind::Reduce);
+  const auto at = [&](Id column) { return load(g, param(g, 1, rows * n, false), affine(g, i, n, column)); };
+  const Id most = reduce(g, Op::Max, at(l), {l});
+  const auto power = [&](Id column) { return g.unary(Op::Exp2, g.binary(Op::Sub, at(column), most)); };
+  const Id sum = reduce(g, Op::Add, power(k), {k});
+  store(ast, param(g, 0, rows * n, true), affine(g, i, n, j), g.binary(Op::FDiv, power(j), sum));
+  return ast;
+}
+
 /// out[0] = sum over i of max(a[i], 0)
 inline Ast relu_sum(int64_t n) {
   Ast ast;

@@ -56,7 +56,10 @@ TEST_F(OpenclC, ElementwiseKernel_IsThisText) {
   const auto relu = b.alu(PGR_OP_MAX, {b.load(in, at, 8), b.constant_float(PGR_DTYPE_F32, 0)});
   b.store(out, at, b.alu(PGR_OP_MUL, {relu, b.constant_float(PGR_DTYPE_F32, 2)}));
   const std::string want = R"(#pragma OPENCL FP_CONTRACT OFF
-static inline float8 max_float8(float8 a, float8 b) { return (a > b) | (a != a) ? a : b; } // NaN if either is
+static inline float8 max_float8(float8 a, float8 b) { // NaN if either is; one instruction where b is a constant
+  const float8 larger = b > a ? b : a;
+  return b != b ? b + b : larger;
+}
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void k_E_4_8(__global float *restrict data0, __global const float *restrict data1) {
   const long gidx0 = get_group_id(0);

@@ -65,7 +65,10 @@ typedef unsigned long u64;
 typedef float f32;
 typedef f32 f32x8 __attribute__((ext_vector_type(8)));
 typedef f32x8 f32x8u __attribute__((aligned(4)));
-static inline __attribute__((always_inline)) f32x8 max_f32x8(f32x8 a, f32x8 b) { return (a > b) | (a != a) ? a : b; } // NaN if either is
+static inline __attribute__((always_inline)) f32x8 max_f32x8(f32x8 a, f32x8 b) { // NaN if either is; one instruction where b is a constant
+  const f32x8 larger = b > a ? b : a;
+  return b != b ? b + b : larger;
+}
 
 static __attribute__((noinline)) void E_4_8_groups(f32 *restrict data0, const f32 *restrict data1, u64 begin, u64 end) {
   for (u64 group = begin; group < end; ++group) {

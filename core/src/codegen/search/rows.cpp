@@ -53,6 +53,10 @@ Kernel in_first_row(const Kernel& kernel, Id store, std::span<const Id> row_loop
   return one;
 }
 
+int64_t elements_of(const Graph& g, Id array) {
+  return g[array].op == Op::Array ? array_info(g, array).elem_count : param_info(g, array).elem_count;
+}
+
 // Elements that no buffer of the kernel has, for the result of a reduction or of an array.
 Id place_for(Kernel& kernel, Id value, uint32_t number, int64_t count) {
   Graph& g = kernel.graph;
@@ -87,7 +91,7 @@ RowParts row_parts(Kernel& kernel) {
   for (Id value : made) {
     if (g[value].op == Op::Filled) {
       const FilledParts parts = filled_parts(g, value);
-      const Id place = place_for(kernel, value, number++, array_info(g, parts.array).elem_count);
+      const Id place = place_for(kernel, value, number++, elements_of(g, parts.array));
       loads.emplace_back(parts.array, place);
       for (Id store : std::vector<Id>(parts.stores.begin(), parts.stores.end()))
         add(substitute(g, store, loads));
