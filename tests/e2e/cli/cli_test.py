@@ -1,5 +1,6 @@
 """The command line is a contract: exit codes, streams and JSON shapes that scripts rely on."""
 import json
+import math
 import os
 import pathlib
 import re
@@ -7,6 +8,7 @@ import runpy
 import subprocess
 import tempfile
 import unittest
+from xml.etree import ElementTree
 
 BINARY = os.environ["PLUGRAD_BINARY"]
 
@@ -60,6 +62,26 @@ class Performance(unittest.TestCase):
         self.assertEqual(list(row), ["name", "value", "unit", "peer", "peer_value", "ratio"])
         self.assertEqual((row["name"], row["unit"], row["ratio"]), ("sgemm/256/threads:1", "GFLOP/s", None))
         self.assertGreater(row["value"], 0)
+
+    def test_a_roofline_has_each_row_where_its_speed_says(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "roofline.svg")
+            done = run("bench", "gemm", "--filter", "sgemm/256/threads:1", "--peers", "none", "--json", "--roofline", str(path))
+            if "PLUGRAD_BUILD_BENCH=ON" in done.stderr:
+                self.skipTest("this build has no benchmarks")
+            [row] = json.loads(done.stdout)["results"]
+            svg = "{http://www.w3.org/2000/svg}"
+            plot = ElementTree.parse(path).getroot()
+        roofs = [re.findall(r"[\d.]+", path.get("d")) for path in plot.iter(svg + "path") if path.get("class") == "roof"]
+        label = next(t.text for t in plot.iter(svg + "text") if (t.text or "").startswith("1 thread: "))
+        [point] = [c for c in plot.iter(svg + "circle") if c.get("class") == "point"]
+        self.assertEqual(point.find(svg + "title").text, row["name"])
+        # A roof ends flat at its speed; on the logarithmic axis the decades are equally far apart.
+        ticks = {t.text: float(t.get("y")) for t in plot.iter(svg + "text") if t.get("x") == "56.0"}
+        decade = ticks["10"] - ticks["100"]
+        of_one_thread = float(roofs[0][5])
+        expected = of_one_thread - decade * math.log10(row["value"] / float(re.search(r"(\d+) GFLOP/s", label)[1]))
+        self.assertAlmostEqual(float(point.get("cy")), expected, delta=3)
 
 
 class Usage(unittest.TestCase):
