@@ -21,6 +21,7 @@ constexpr double kPickCost = 8;          // some loads and shuffles for each vec
 constexpr double kPackCost = 3;          // a load and a store of a lane
 constexpr double kPackReuse = 32;        // of each element by other loops
 constexpr double kLoopCost = 1.5;        // counting, comparing, addressing
+constexpr double kStoreCode = 0.5;       // of what copies inside the loops weigh
 constexpr double kLatency = 4;           // an accumulator's add cannot follow its last one sooner
 constexpr double kHorizontalCost = 3;    // one halving of a vector
 
@@ -187,7 +188,8 @@ double TileModel::code_size(const Tile& tile) const {
       const bool lanes_apart = item.stride[a] != 1 && item.stride[a] != kNear;
       count *= static_cast<double>(a == tile.vector_axis && !lanes_apart ? pieces(tile.amounts[a]) : tile.amounts[a]);
     }
-    largest = std::max(largest, count);
+    // Stores follow the loops, so that many of them are less of a burden.
+    largest = std::max(largest, item.kind == Item::Kind::Store ? count * kStoreCode : count);
   }
   return largest;
 }
