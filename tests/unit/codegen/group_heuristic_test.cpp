@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "codegen/search/actions.h"
 #include "kernels.h"
 #include "run.h"
 
@@ -192,6 +193,19 @@ TEST(GroupHeuristic, a_group_takes_a_row_and_shares_every_pass_along_it) {
         ASSERT_EQ(out, expected) << codegen::to_string(code.optimisations);
       }
     }
+}
+
+TEST(GroupHeuristic, what_search_tries_of_rows_keeps_a_row_in_its_group) {
+  const Ast ast = rows_of(512, 4096);
+  const pgr_device_caps caps = large_gpu();
+  const codegen::SearchSpace space(ast.graph, ast.sink, caps, {});
+  const auto near = space.near(space.heuristic().list);
+  const auto keeps_rows = [&](const codegen::Prospect& prospect) {
+    return groups_of(codegen::generate(ast.graph, ast.sink, caps, {.apply = &prospect.list})) <=
+           512;
+  };
+  EXPECT_GT(near.size(), 10u);
+  EXPECT_GT(2 * static_cast<size_t>(std::ranges::count_if(near, keeps_rows)), near.size());
 }
 
 TEST(GroupHeuristic, few_items_at_once_read_through_the_cache) {

@@ -32,6 +32,7 @@ struct Step {
 struct Draft {
   std::vector<Step> steps;
   size_t threads = 0;
+  bool all_threads = false;  // as many as there are loops, whatever the steps make of them
 };
 
 size_t place_of(const Kernel& kernel, uint32_t number) {
@@ -145,6 +146,9 @@ Draft draft_of(const Kernel& start, const OptimisationList& list) {
     draft.steps.push_back(step);
     apply(kernel, list[i]);
   }
+  for (size_t i = length; i < list.size(); ++i) apply(kernel, list[i]);
+  draft.all_threads =
+      works_in_groups(*kernel.caps) && outermost_loop(kernel) == kernel.axes.size();
   return draft;
 }
 
@@ -162,8 +166,7 @@ void apply_draft(Kernel& kernel, const Draft& draft) {
           static_cast<int64_t>(place_of(kernel, static_cast<uint32_t>(step.change.amount)));
     apply(kernel, change);
   }
-  const bool all = works_in_groups(*kernel.caps);
-  for (size_t i = 0; all || i < draft.threads; ++i) {
+  for (size_t i = 0; draft.all_threads || i < draft.threads; ++i) {
     const size_t axis = outermost_loop(kernel);
     if (axis == kernel.axes.size()) return;
     apply(kernel, {Kind::Thread, static_cast<uint32_t>(axis), 0});
