@@ -13,6 +13,7 @@
 #include "codegen/search/heuristic.h"
 #include "codegen/search/tile_search.h"
 #include "plugrad/error.h"
+#include "uop/scratch.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -49,10 +50,31 @@ bool is_expanded(AxisKind kind) {
   return kind == AxisKind::Upcast || kind == AxisKind::Unroll || kind == AxisKind::Vector;
 }
 
+// Copies become parameters, so that the kernel reads them without making them. Returns what it
+// takes to make them.
+double without_copies(Kernel& part) {
+  constexpr double kCopyCost = 1.0 / 8;  // of an element; most are copied in vectors
+  Graph& g = part.graph;
+  OpenRanges open(g);
+  double cost = 0;
+  std::vector<std::pair<Id, Id>> params;
+  for (Id filled : nodes_of(g, part.sink, Op::Filled)) {
+    const int64_t count = array_info(g, filled_parts(g, filled).array).elem_count;
+    double turns = 1;
+    for (Id range : open.members(open[filled])) turns *= static_cast<double>(range_size(g, range));
+    cost += turns * static_cast<double>(count) * kCopyCost;
+    const auto slot = static_cast<uint32_t>(part.param_count + 1024 + params.size());
+    params.emplace_back(filled, make_param(g, g[filled].dtype, {slot, count, PGR_PARAM_READ}));
+  }
+  replace(part, params);
+  return cost;
+}
+
 // The kernel of one store with its axes as they were before the changes, and the tile that the
 // changes made.
 double cost_of_store(const Kernel& kernel, Id store) {
   Kernel part = part_of(kernel, store);
+  const double copies = without_copies(part);
   std::set<uint32_t> expanded;
   uint32_t vector = UINT32_MAX;
   std::vector<std::pair<Id, Id>> plain;
@@ -76,7 +98,7 @@ double cost_of_store(const Kernel& kernel, Id store) {
     tile.amounts.push_back(expanded.contains(number) ? size_of_axis(part, axis) : 1);
     if (number == vector) tile.vector_axis = axis;
   }
-  return model.code_size(tile) <= kMostCopies ? model.cost(tile)
+  return model.code_size(tile) <= kMostCopies ? model.cost(tile) + copies
                                               : std::numeric_limits<double>::infinity();
 }
 
@@ -234,6 +256,7 @@ class Neighbours {
     add_swaps();
     add_tensor_cores();
     add_stages();
+    add_blocks();
     if (draft_.threads > 0) add([&](Draft& d) { --d.threads; });
     if (draft_.threads < 3) add([&](Draft& d) { ++d.threads; });
     return std::move(out_);
@@ -326,6 +349,46 @@ class Neighbours {
             d.steps[at].change.amount = place;
         });
     }
+  }
+
+  // Before the first stage: output loops in blocks, and sums in blocks that run outside of output
+  // loops, one change of little use without the other.
+  void add_blocks() {
+    const auto stage =
+        std::ranges::find(draft_.steps, Kind::Stage, [](const Step& s) { return s.change.kind; });
+    const auto is_stage = [](const Step& s) { return s.change.kind == Kind::Stage; };
+    if (works_in_groups(*start_.caps) || !std::all_of(stage, draft_.steps.end(), is_stage)) return;
+    const size_t at = static_cast<size_t>(stage - draft_.steps.begin());
+    Draft before{{draft_.steps.begin(), stage}, 0};
+    Kernel kernel = copy_of(start_);
+    apply_draft(kernel, before);
+    for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
+      const uint32_t number = number_at(kernel, axis);
+      const int64_t size = size_of_axis(kernel, axis);
+      if (kind_of(kernel, axis) == AxisKind::Reduce)
+        for (int64_t amount : {256, 512, 1024})
+          for (int64_t place : {0, 1}) add_block(at, {number, size, amount, place, 1});
+      if (kind_of(kernel, axis) == AxisKind::Loop)
+        for (int64_t amount : {8, 16, 32, 64})
+          for (int64_t later : {0, 1}) add_block(at, {number, size, amount, -1, later});
+    }
+  }
+
+  struct Blocks {
+    uint32_t number;
+    int64_t size, amount;
+    int64_t place;  // of an accumulate that follows; -1 for none
+    int64_t later;  // loops by which stages move inwards
+  };
+  void add_block(size_t at, const Blocks& blocks) {
+    if (blocks.amount >= blocks.size) return;
+    add([&](Draft& d) {
+      for (size_t i = at; i < d.steps.size(); ++i) d.steps[i].change.amount += blocks.later;
+      auto place = d.steps.begin() + static_cast<std::ptrdiff_t>(at);
+      place = d.steps.insert(place, {blocks.number, {Kind::Block, 0, blocks.amount}, blocks.size});
+      if (blocks.place >= 0)
+        d.steps.insert(place + 1, {blocks.number, {Kind::Accumulate, 0, blocks.place}, 0});
+    });
   }
 
   void add_tensor_cores() {

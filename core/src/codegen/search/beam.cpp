@@ -145,6 +145,16 @@ class Beam {
     return population_[0].seconds < before * kGain;
   }
 
+  // Beside the best so far once more: luck would be the measure of all that comes later.
+  bool is_faster_again(Timed& timed) {
+    const Timed& best = population_[0];
+    const KernelCode* const both[] = {&best.code, &timed.code};
+    const std::vector<double> seconds = beam_.measure(both);
+    if (!(seconds[1] < seconds[0] * kGain)) return false;
+    timed.seconds = std::max(timed.seconds, best.seconds * seconds[1] / seconds[0]);
+    return timed.seconds < best.seconds * kGain;
+  }
+
   // Only what is faster than all before has to be right to stay: the others only lead on.
   void add(std::vector<Timed> round, double best_seconds) {
     std::ranges::stable_sort(round, {}, &Timed::seconds);
@@ -152,7 +162,7 @@ class Beam {
     for (Timed& timed : round) {
       if (!std::isfinite(timed.seconds)) continue;
       const bool is_best = timed.seconds < best_seconds * kGain && !has_new_best;
-      if (is_best && !beam_.accept(timed)) continue;
+      if (is_best && !(is_faster_again(timed) && beam_.accept(timed))) continue;
       if (!is_best && !has_new_best) timed.seconds = std::max(timed.seconds, best_seconds);
       has_new_best |= is_best;
       population_.push_back(std::move(timed));
