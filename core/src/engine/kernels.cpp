@@ -28,10 +28,14 @@ Hash128 key_of(const KernelRequest& request, const KernelOptions& options) {
   return hash128(std::as_bytes(std::span(words)));
 }
 
+bool contracts(const KernelRequest& request, const KernelOptions& options) {
+  return options.contract && !(request.ast && request.ast->is_exact);
+}
+
 codegen::Options codegen_options(const KernelRequest& request, const KernelOptions& options) {
   return {.no_opt = options.no_opt,
           .fast_math = options.fast_math,
-          .contract = options.contract,
+          .contract = contracts(request, options),
           .tf32 = options.tf32,
           .name = request.user ? std::string_view(request.user->name) : std::string_view()};
 }
@@ -81,9 +85,9 @@ std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request, const Ker
   pgr_ir_header header;
   std::memcpy(&header, ready->code.ir.data(), sizeof header);
   ready->param_count = header.param_count;
-  ready->kernel = request.device->compile(
-      ready->code.ir, ready->code.name,
-      {.contract = options.contract, .source = known ? known->source : std::string_view()});
+  ready->kernel = request.device->compile(ready->code.ir, ready->code.name,
+                                          {.contract = contracts(request, options),
+                                           .source = known ? known->source : std::string_view()});
   if (!known) keep_program(key, {ready->code, ready->kernel->source()});
   return ready;
 }

@@ -107,7 +107,8 @@ class Assembler {
   }
 
   uint32_t intern(std::shared_ptr<KernelAst> ast) {
-    const NodeHash hash = structural_hash(ast->graph, ast->sink);
+    NodeHash hash = structural_hash(ast->graph, ast->sink);
+    hash.word[0] ^= ast->is_exact ? 1 : 0;
     ast->hash[0] = hash.word[0];
     ast->hash[1] = hash.word[1];
     const auto [at, fresh] = known_.try_emplace(hash, static_cast<uint32_t>(plan_.asts.size()));

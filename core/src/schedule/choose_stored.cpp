@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedule/cost.h"
+#include "schedule/store_cost.h"
 
 namespace plugrad::schedule {
 namespace {
@@ -15,18 +16,25 @@ constexpr uint32_t kOperandWeight = 24, kTrivialWeight = 2, kMaskWeight = 48;
 // A padded operand read so often in all is worth a padded copy: its kernel's loops then need no
 // conditions.
 constexpr float kPaddingPays = 1 << 20;
+constexpr float kFewTimes = 4;  // that a light Reduce may be computed by each kernel that reads it
 constexpr float kRepeated = 1.01f;  // more than once, whatever the rounding
 constexpr int kRounds = 4;
 
 class Chooser {
  public:
-  explicit Chooser(Draft& draft) : draft_(draft), demand_(draft.graph.size()), regions_(draft) {}
+  explicit Chooser(Draft& draft)
+      : draft_(draft),
+        demand_(draft.graph.size()),
+        regions_(draft),
+        cost_(draft),
+        repeated_(draft.graph.size(), 0) {}
 
   void run() {
     store_what_must();
     place_reductions(draft_);
     for (int round = 0; round < kRounds; ++round) {
       bool changed = store_operands();
+      repeat_light_reductions();
       changed = store_shared() || changed;
       if (!changed) break;
     }
@@ -34,15 +42,32 @@ class Chooser {
     // What is stored to keep kernels within limits may leave a Reduce to several kernels.
     while (limit_kernels(draft_) | store_shared_reductions()) {
     }
+    find_exact();
   }
 
  private:
   void store_what_must() {
-    for (Id id : draft_.live) {
-      const Op op = draft_.graph[id].op;
-      if (op == Op::Buffer || op == Op::Contiguous || op == Op::Copy || op == Op::UserKernel ||
-          draft_.requested[id] != 0)
-        draft_.stored[id] = 1;
+    for (Id id : draft_.live)
+      if (must_store(id)) draft_.stored[id] = 1;
+  }
+
+  bool must_store(Id id) const {
+    const Op op = draft_.graph[id].op;
+    return op == Op::Buffer || op == Op::Contiguous || op == Op::Copy || op == Op::UserKernel ||
+           draft_.requested[id] != 0;
+  }
+
+  /// A pool's counts of equal maxima, say: four elements that the kernels read anyway.
+  void repeat_light_reductions() {
+    for (size_t i = draft_.live.size(); i-- > 0;) {
+      const Id id = draft_.live[i];
+      demand_.update(draft_, id);
+      if (draft_.stored[id] == 0 || must_store(id) || demand_.ratio[id] > kFewTimes) continue;
+      const std::vector<Id> reductions = light_reductions_below(draft_, id);
+      if (reductions.empty() || cost_.pays(id)) continue;
+      draft_.stored[id] = 0;
+      for (Id reduce : reductions) repeated_[reduce] = 1;
+      demand_.update(draft_, id);
     }
   }
 
@@ -119,6 +144,7 @@ class Chooser {
         continue;
       const Region region = regions_.below(id);
       if (region.weight <= kCheapWeight && region.leaf_count <= kCheapLeaves) continue;
+      if (!cost_.pays(id)) continue;
       draft_.stored[id] = 1;
       changed = true;
     }
@@ -130,13 +156,45 @@ class Chooser {
     for (size_t i = draft_.live.size(); i-- > 0;) {
       const Id id = draft_.live[i];
       demand_.update(draft_, id);
-      if (draft_.stored[id] != 0 || draft_.graph[id].op != Op::Reduce) continue;
+      if (draft_.stored[id] != 0 || repeated_[id] != 0 || draft_.graph[id].op != Op::Reduce)
+        continue;
       if (demand_.kernel[id] != Demand::kMany && demand_.ratio[id] < kRepeated) continue;
       draft_.stored[id] = 1;
       demand_.update(draft_, id);
       changed = true;
     }
     return changed;
+  }
+
+  /// A maximum and where it is are found by kernels that both compute what they compare: equal to
+  /// the last bit only if neither rounds a multiply-add once that the other rounds twice.
+  void find_exact() {
+    const Graph& g = draft_.graph;
+    for (Id id : draft_.live) {
+      if (g[id].op != Op::CmpEq && g[id].op != Op::CmpNe) continue;
+      if (is_const(g, g[id].src[0]) || is_const(g, g[id].src[1])) continue;
+      for (Id side : g.sources(id)) {
+        while (is_movement(g[side].op) && draft_.stored[side] == 0) side = g[side].src[0];
+        if (draft_.stored[side] == 0 && demand_.kernel[side] == Demand::kMany && may_contract(side))
+          draft_.exact[side] = 1;
+      }
+    }
+  }
+
+  /// Whether the kernel that computes `root` adds to a product that it computes.
+  bool may_contract(Id root) const {
+    const Graph& g = draft_.graph;
+    Reachable reachable;
+    const auto is_read = [&](Id id) { return draft_.stored[id] != 0; };
+    const auto is_product = [&](Id s) {
+      while (is_movement(g[s].op) && !is_read(s)) s = g[s].src[0];
+      return g[s].op == Op::Mul && !is_read(s);
+    };
+    return std::ranges::any_of(reachable.from(g, std::span(&root, 1), is_read), [&](Id id) {
+      const bool adds = g[id].op == Op::Add || g[id].op == Op::Sub;
+      return adds && is_float(g[id].dtype) && !is_read(id) &&
+             std::ranges::any_of(g.sources(id), is_product);
+    });
   }
 
   bool is_compute(Id id) const {
@@ -146,6 +204,8 @@ class Chooser {
   Draft& draft_;
   Demand demand_;
   RegionFinder regions_;
+  StoreCost cost_;
+  std::vector<uint8_t> repeated_;  // Reduces that every kernel computes that reads them
 };
 
 }  // namespace
@@ -154,6 +214,7 @@ void choose_stored(Draft& draft) {
   draft.stored.assign(draft.graph.size(), 0);
   draft.like_matmul.assign(draft.graph.size(), 0);
   draft.of_rows.assign(draft.graph.size(), 0);
+  draft.exact.assign(draft.graph.size(), 0);
   Chooser(draft).run();
 }
 

@@ -2,31 +2,13 @@
 
 #include <algorithm>
 
+#include "schedule/store_cost.h"
+
 namespace plugrad::schedule {
 namespace {
 
-uint32_t weight_of(const Graph& g, const Node& n) {
-  switch (n.op) {
-    case Op::Exp2:
-    case Op::Log2:
-    case Op::Sin:
-      return 8;
-    case Op::Sqrt:
-    case Op::Recip:
-    case Op::FDiv:
-      return 4;
-    case Op::IDiv:
-    case Op::Mod:
-    case Op::FloorDiv:
-    case Op::FloorMod:
-      return is_const(g, n.src[1]) ? 2 : 8;
-    case Op::Bitcast:
-      return 0;
-    case Op::Reduce:
-      return RegionFinder::kTooHeavy;
-    default:
-      return is_alu(n.op) ? 1 : 0;
-  }
+uint32_t region_weight(const Graph& g, const Node& n) {
+  return n.op == Op::Reduce ? RegionFinder::kTooHeavy : weight_of(g, n);
 }
 
 }  // namespace
@@ -45,7 +27,7 @@ Region RegionFinder::below(Id node) {
       continue;
     }
     const Node& n = g[id];
-    region.weight += weight_of(g, n);
+    region.weight += region_weight(g, n);
     region.has_iota = region.has_iota || n.op == Op::Iota;
     for (Id s : g.sources(n))
       if (epoch_of_[s] != epoch_) {

@@ -27,6 +27,7 @@ void KernelLowering::begin() {
 LoweredKernel KernelLowering::lower(const std::vector<Id>& outputs) {
   begin();
   auto ast = std::make_shared<KernelAst>();
+  is_exact_ = false;
   Graph& g = ast->graph;
   graph_ = &g;
   indexing_ = std::make_unique<Indexing>(g);
@@ -43,6 +44,7 @@ LoweredKernel KernelLowering::lower(const std::vector<Id>& outputs) {
   for (Id node : outputs) stores.push_back(store(node));
   ast->sink = simplifier(g.add(Op::Sink, DType::Void, stores));
   ast->param_count = static_cast<uint32_t>(params_.size());
+  ast->is_exact = is_exact_;
   return {std::move(ast), params_};
 }
 
@@ -268,6 +270,7 @@ uint32_t KernelLowering::loops_for(uint32_t outer, const Dims& sizes, const Dims
 
 Id KernelLowering::finish(const Place& at) {
   const Node& n = draft_.graph[at.node];
+  is_exact_ = is_exact_ || draft_.exact[at.node] != 0;
   std::vector<Id> src;
   for (Id s : draft_.graph.sources(at.node)) src.push_back(places_[source_place(at, s)].value);
   if (n.op == Op::Pad) return padded(at, src[0]);

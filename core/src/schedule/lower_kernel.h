@@ -96,6 +96,7 @@ class KernelLowering {
   std::vector<uint32_t> phase_;  // by draft node of this kernel: Reduces on the longest way down
   std::vector<uint64_t> runs_;   // by node of the kernel
   std::vector<Id> params_;
+  bool is_exact_ = false;
 };
 
 }  // namespace plugrad::schedule

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "schedule/cost.h"
+#include "schedule/store_cost.h"
 
 namespace plugrad::schedule {
 namespace {
@@ -84,7 +85,16 @@ class Placement {
         break;
     }
     if (is_plain_view(g_[c].op) || g_[c].op == Op::Contiguous) return c;
-    return draft_.counts[c] == draft_.counts[at] ? c : kNoId;
+    if (draft_.counts[c] != draft_.counts[at]) return kNoId;
+    return load_ == 1 || !meets_light_reduction(c, at) ? c : kNoId;
+  }
+
+  /// Whether a source of `node` other than `from` is a pool's result, say: what is read once more
+  /// in the loops of a matmul is better computed by who reads both.
+  bool meets_light_reduction(Id node, Id from) const {
+    return std::ranges::any_of(g_.sources(node), [&](Id s) {
+      return s != from && draft_.stored[s] == 0 && !light_reductions_below(draft_, s).empty();
+    });
   }
 
   /// Whether the loops of the Reduce can stand inside those of the Reduce `outer`.

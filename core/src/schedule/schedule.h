@@ -15,9 +15,9 @@ struct Options {
   uint32_t threads = 1;   // parallelism of the devices: large reductions with few outputs are split
   uint32_t subgroup = 1;  // outputs side by side that a thread computes at once, as GPUs do
   uint32_t lanes = 1;     // of a vector of f32; above 1, layouts are chosen for vectors
-  uint64_t cache_bytes = 0;   // of a thread's own: what is read again and again is cut to fit
-  uint32_t layout_seed = 0;   // for tests: other than 0, layouts are drawn by lot instead
-  uint32_t max_params = 64;                // most buffers one kernel may take
+  uint64_t cache_bytes = 0;  // of a thread's own: what is read again and again is cut to fit
+  uint32_t layout_seed = 0;  // for tests: other than 0, layouts are drawn by lot instead
+  uint32_t max_params = 64;  // most buffers one kernel may take
   uint64_t max_buffer_bytes = UINT64_MAX;  // largest arena, unless one value alone is larger
   bool plan_memory = true;                 // let intermediates share storage
   bool share_kernels = true;  // values that can be computed in the same loops share a kernel
@@ -49,6 +49,7 @@ struct KernelAst {
   Id sink = kNoId;
   uint64_t hash[2] = {};     // of its structure, independent of ids
   uint32_t param_count = 0;  // Params are numbered 0 … param_count - 1, written ones first
+  bool is_exact = false;     // no multiply-add may round once, whatever the settings
 };
 
 struct Step {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMostKernels =
     1024;  // above, the dependencies between all of them cost too much to keep
-constexpr size_t kMostMembers = 8;
+constexpr size_t kMostMembers = 16;
 constexpr uint32_t kMostOps = 1000;
 constexpr int64_t kWorthAnEpilogue =
     65536;  // elements that need not be read again after a matmul-like Reduce
@@ -54,7 +54,7 @@ struct Kernel {
 class Sharing {
  public:
   explicit Sharing(Draft& draft)
-      : draft_(draft), g_(draft.graph), kernel_of_(g_.size(), kNone), seen_(2 * g_.size(), 0) {}
+      : draft_(draft), g_(draft.graph), kernel_of_(g_.size(), kNone), seen_(4 * g_.size(), 0) {}
 
   void run() {
     find_loops();
@@ -110,12 +110,16 @@ class Sharing {
     kernels_.push_back(std::move(k));
   }
 
-  /// Walks what the kernel of `root` computes; each node at most once aligned and once not.
+  /// Walks what the kernel of `root` computes; each node at most once in each way.
   void collect(Id root, Kernel& k) {
     ++epoch_;
-    std::vector<std::pair<Id, bool>> stack = {{root, true}};
+    struct Visit {
+      Id id;
+      bool aligned, inside;  // inside: of another Reduce, whose loops count
+    };
+    std::vector<Visit> stack = {{root, true, false}};
     while (!stack.empty()) {
-      const auto [id, aligned] = stack.back();
+      const auto [id, aligned, inside] = stack.back();
       stack.pop_back();
       if (is_leaf(id, root)) {
         k.leaves.push_back({id, aligned});
@@ -129,15 +133,17 @@ class Sharing {
         Dims sizes;
         for (int64_t axis : g_.arg_list(id).subspan(1))
           sizes.push_back(source[static_cast<size_t>(axis)]);
-        k.inner.add(sizes, draft_.like_matmul[id] != 0);
+        if (!inside) k.inner.add(sizes, false);
+        k.inner.heavy = k.inner.heavy || draft_.like_matmul[id] != 0;
       }
+      const bool below = inside || op == Op::Reduce;
       const bool elementwise = is_alu(op) || op == Op::Reshape || op == Op::Contiguous;
       for (Id s : g_.sources(id)) {
         const bool still = aligned && elementwise && loops_[s] == loops_[id];
-        const size_t mark = 2 * size_t{s} + (still ? 1 : 0);
+        const size_t mark = 4 * size_t{s} + (still ? 2 : 0) + (below ? 1 : 0);
         if (seen_[mark] == epoch_) continue;
         seen_[mark] = epoch_;
-        stack.emplace_back(s, still);
+        stack.push_back({s, still, below});
       }
     }
     std::ranges::sort(k.leaves, {}, [](const Leaf& l) { return std::pair(l.node, l.aligned); });

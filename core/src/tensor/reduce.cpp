@@ -73,14 +73,18 @@ Tensor mean_in(const Tensor& x, const Axes& axes, bool keepdim) {
   return x.sum(axes, keepdim) / static_cast<double>(reduced_count("mean", x, axes));
 }
 
-/// Variance and mean in the wide dtype.
+/// Variance and mean in the wide dtype. The sum of squares is least at the mean and hardly changes
+/// beside it, so that no first derivative flows through the mean: its sum over all elements would be
+/// one more pass over them for what is 0. Derivatives of higher order come with the last term, a 0.
 std::pair<Tensor, Tensor> moments(std::string_view function, const Tensor& x, const Axes& axes,
                                   bool keepdim, int64_t correction) {
   const int64_t count = reduced_count(function, x, axes);
-  const Tensor mean = mean_in(x, axes, true);
-  const Tensor squares = (x - mean).square().sum(axes, keepdim);
+  const Tensor mean = mean_in(x, axes, true), fixed = mean.detach();
+  const Tensor squares = (x - fixed).square().sum(axes, keepdim);
+  const Tensor beside = (mean - fixed).square() * static_cast<double>(count);
   const int64_t by = std::max<int64_t>(count - correction, 0);
-  return {squares / static_cast<double>(by), mean.reshape(squares.shape())};
+  return {(squares - beside.reshape(squares.shape())) / static_cast<double>(by),
+          mean.reshape(squares.shape())};
 }
 
 /// With gradient 0 at 0, not NaN.

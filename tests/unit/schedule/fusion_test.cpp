@@ -116,6 +116,32 @@ TEST(Fusion, Pooling) {
   EXPECT_EQ(kernels(t, {t.mean(t.windows(x, 2, 2), {4, 5})}), 1u);
 }
 
+TEST(Fusion, APoolsBackwardReadsWhatThePoolRead) {
+  Tensors t;
+  const Id x = t.buffer({8, 6, 16, 16}), scale = t.buffer({1, 6, 1, 1}),
+           shift = t.buffer({1, 6, 1, 1});
+  const Id w = t.buffer({6, 6}), g = t.buffer({512, 6});
+  const Id y = t.add(t.mul(x, scale), shift);  // many kernels compute it rather than store it
+  const Id windows = t.permute(t.reshape(y, {8, 6, 8, 2, 8, 2}), {0, 1, 2, 4, 3, 5});
+  const Id top = t.max(windows, {4, 5});
+  const Id is_top = t.op(Op::CmpEq, windows, top);
+  const Id count = t.sum(t.g.cast(is_top, DType::F32), {4, 5});
+  const Id flow = t.reshape(t.matmul(g, w), {8, 6, 8, 8, 1, 1});
+  const Id share = t.expand(t.div(flow, count), {8, 6, 8, 8, 2, 2});
+  const Id back = t.permute(t.g.where(is_top, share, t.number(0)), {0, 1, 2, 4, 3, 5});
+  const Id all = t.reshape(back, {8, 6, 16, 16});
+  // The maxima; the matmul; the sums; the gradient itself.
+  const auto plan =
+      check(t, {top, t.sum(all, {0, 2, 3}), t.sum(t.mul(all, x), {0, 2, 3}), t.mul(all, scale)});
+  EXPECT_EQ(kernel_count(plan), 4u) << to_string(plan);
+  // What they compare must be equal to the last bit.
+  for (const auto& step : plan.steps) {
+    const auto& buffers = step.buffers;
+    const bool reads_x = std::ranges::find(buffers, 0u) != buffers.end();
+    EXPECT_EQ(plan.asts[step.ast]->is_exact, reads_x);
+  }
+}
+
 TEST(Fusion, MatmulsAreKernelsOfTheirOwnLoops) {
   Tensors t;
   const Id x = t.buffer({2, 3, 10, 10}), w = t.buffer({4, 3, 3, 3}), y = t.buffer({2, 4, 8, 8});
