@@ -11,6 +11,27 @@
 
 namespace plugrad::schedule {
 
+namespace {
+
+/// Whether a * b + c * d occurs where nothing else wants multiply-adds. Which of the products
+/// contracts depends on the order of the operands, and so on that in which a program was recorded:
+/// the same step would differ in its last bits from one recording to the next.
+bool adds_products(const Graph& g, Id sink) {
+  const auto is_product = [&](Id id) { return g[id].op == Op::Mul && is_float(g[id].dtype); };
+  bool found = false;
+  Reachable reachable;
+  for (Id id : reachable.from(g, std::span(&sink, 1))) {
+    const Node& n = g[id];
+    if (n.op == Op::Exp2 || n.op == Op::Log2 || n.op == Op::Sin) return false;
+    if (n.op == Op::Reduce && is_product(n.src[0])) return false;  // a matmul
+    found = found ||
+            ((n.op == Op::Add || n.op == Op::Sub) && is_product(n.src[0]) && is_product(n.src[1]));
+  }
+  return found;
+}
+
+}  // namespace
+
 void KernelLowering::begin() {
   for (Id id : touched_) first_[id] = kNone;
   first_.resize(draft_.graph.size(), kNone);
@@ -44,7 +65,7 @@ LoweredKernel KernelLowering::lower(const std::vector<Id>& outputs) {
   for (Id node : outputs) stores.push_back(store(node));
   ast->sink = simplifier(g.add(Op::Sink, DType::Void, stores));
   ast->param_count = static_cast<uint32_t>(params_.size());
-  ast->is_exact = is_exact_;
+  ast->is_exact = is_exact_ || adds_products(g, ast->sink);
   return {std::move(ast), params_};
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMostKernels =
     1024;  // above, the dependencies between all of them cost too much to keep
-constexpr size_t kMostMembers = 16;
+constexpr size_t kMostMembers = 8;
 constexpr uint32_t kMostOps = 1000;
 constexpr int64_t kWorthAnEpilogue =
     65536;  // elements that need not be read again after a matmul-like Reduce

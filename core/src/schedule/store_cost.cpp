@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kWritten = 2;              // a written line is read first
 constexpr double kBytesAnOperation = 0.25;  // of vectors, on the CPUs measured
-constexpr double kKernel = 32768;           // a launch, in bytes that could move meanwhile
+constexpr double kLarge = 65536;            // bytes, below which all is in the cache anyway
 constexpr int64_t kFewElements = 16;        // that a light Reduce takes
 constexpr size_t kMostReaders = 16;
 
@@ -113,8 +113,9 @@ bool StoreCost::pays(Id node) {
   if (!find_readers(node)) return true;
   const Below own = below(std::span(&node, 1), kNoId);
   if (own.heavy) return true;
-  double stored = kKernel + kWritten * bytes(node), repeated = 0;
+  double stored = kWritten * bytes(node), repeated = 0;
   for (Id leaf : own.leaves) stored += bytes(leaf);
+  if (stored < kLarge) return true;
   for (const auto& [loops, kernel] : readers_) {
     const Below other = below(kernel, node);
     if (other.heavy) return true;

@@ -216,6 +216,16 @@ TEST(GradientOf, AGradientOfAGradient) {
   expect_values(second, {2 * std::exp(1.0), 2 * std::exp(-3.0)}, 1e-9, 1e-9);
 }
 
+TEST(GradientOf, TheVarianceAndItsDerivatives) {
+  // d var / dx = 2 (x - mean) / n, and once more 2 (v - mean of v) / n along v.
+  const Tensor x = Tensor::from<double>({1, 2, 6}).requires_grad_();
+  const Tensor v = Tensor::from<double>({1, 0, 2});
+  const Tensor first = gradient(x.var({}, false, 0), {x})[0];
+  expect_values(first, {-4.0 / 3, -2.0 / 3, 2});
+  expect_values(gradient((first * v).sum(), {x})[0], {0, -2.0 / 3, 2.0 / 3});
+  expect_values(gradient(x.var_mean({}, false, 0).second, {x})[0], {1.0 / 3, 1.0 / 3, 1.0 / 3});
+}
+
 TEST(Random, IsWhatTheDescriptionSays) {
   // From an independent implementation in Python of threefry-2x32 and the rules in
   // docs/tensor-guide.md.
