@@ -48,7 +48,7 @@ struct Transposed {
   /// (fewer multiplications; an infinite y turns them into NaN) or a y with zeros between its
   /// elements.
   bool pad_weight = true;
-  bool store_padded = true;  // weights that are padded become values of their own
+  bool store_padded = true;  // padded operands become values of their own
 };
 Id transposed_convolution(Context& context, const Transposed& transposed);
 

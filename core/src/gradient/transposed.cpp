@@ -120,6 +120,13 @@ Id transposed_convolution(Context& c, const Transposed& transposed) {
     dilation.push_back(a.dilation);
     axes.push_back(a);
   }
+  // Few taps for each rest: loops that end at the borders would be too short to pay.
+  if (std::ranges::any_of(axes, [](const Axis& a) { return a.stride > 1; })) {
+    const Id padded = move(c, Op::Pad, y, joined(List(4, 0), pads));
+    const bool keeps = padded != y && t.store_padded;
+    y = keeps ? c.graph.add(Op::Contiguous, c.graph[padded].dtype, {padded}) : padded;
+    pads.clear();
+  }
   const Id back = build_convolution(
       c, {y, flipped_weight(c, t, axes), t.groups, List(axes.size(), 1), dilation, pads});
   return without_ends(c, interleave(c, back, batch, t.groups * weight[1], t, axes), t.crop);
