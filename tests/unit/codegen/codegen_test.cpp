@@ -302,7 +302,7 @@ pgr_device_caps with_small_caches() {
 
 TEST(Heuristic, rows_that_no_cache_holds_are_taken_block_by_block) {
   EXPECT_EQ(check_product(with_small_caches(), 512, 100, 256, false, false),
-            "upcast(0, 8) vectorize(1, 48) block(2, 64) accumulate(2, 0) block(1, 16) stage(2, 3) thread(1, 0)");
+            "upcast(0, 8) vectorize(1, 48) block(2, 64) accumulate(2, 0) block(1, 32) stage(2, 3) thread(1, 0)");
 }
 
 TEST(Heuristic, operands_that_lie_the_other_way_round_are_staged) {

@@ -199,9 +199,9 @@ size_t stage_blocks(Kernel& kernel, const Panel& panel, const Rows& rows) {
   size_t at = both.size();
   const int64_t block = block_sum(kernel, panel, caps.private_bytes / (rows.lie_apart ? 4 : 2), at);
   if (block < panel.longest) order.insert(at++);
-  const double most =
-      rows.lie_apart ? 2.0 * static_cast<double>(caps.private_bytes)
-                     : static_cast<double>(caps.cache_bytes[2]) / static_cast<double>(8 * threads);
+  const double most = rows.lie_apart ? 2.0 * static_cast<double>(caps.private_bytes)
+                                     : static_cast<double>(caps.cache_bytes[2]) /
+                                           static_cast<double>(std::max<int64_t>(8, 4 * threads));
   const double bytes_of_one = rows.bytes / static_cast<double>(size) * static_cast<double>(block) /
                               static_cast<double>(panel.longest);
   const int64_t parts =
