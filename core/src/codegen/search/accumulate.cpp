@@ -15,16 +15,6 @@
 namespace plugrad::codegen {
 namespace {
 
-// The Reduces below a store that close the range.
-std::vector<Id> closing(const Graph& g, Id store, Id range) {
-  std::vector<Id> out;
-  for (Id reduce : nodes_of(g, store, Op::Reduce)) {
-    const auto ranges = reduce_parts(g, reduce).ranges;
-    if (std::ranges::find(ranges, range) != ranges.end()) out.push_back(reduce);
-  }
-  return out;
-}
-
 // Why the sum cannot wait where the store writes; empty where it can.
 std::string obstacle(const Kernel& kernel, Id store, const std::vector<Id>& reduces) {
   const Graph& g = kernel.graph;

@@ -13,6 +13,7 @@
 #include "codegen/search/changes.h"
 #include "codegen/search/heuristic.h"
 #include "codegen/search/tensor_core.h"
+#include "codegen/search/tile_search.h"
 #include "codegen/work_items.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
@@ -255,13 +256,7 @@ void apply(Kernel& kernel, const Optimisation& change) {
 }
 
 void apply_if_it_fits(Kernel& kernel, const Optimisation& change) {
-  Kernel trial;
-  trial.caps = kernel.caps;
-  trial.options = kernel.options;
-  trial.param_count = kernel.param_count;
-  trial.applied = kernel.applied;
-  trial.sink = copy_into(trial.graph, kernel.graph, kernel.sink);
-  compact(trial);
+  Kernel trial = copy_of(kernel);
   spread(trial, change);
   if (!excess(trial).empty()) return;
   trial.applied.push_back(change);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "codegen/access.h"
 #include "codegen/work_items.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
@@ -55,6 +56,15 @@ bool may_split(const Kernel& kernel, size_t axis) {
 Id at(Graph& g, Id root, Id range, Id index) {
   const std::pair<Id, Id> map[] = {{range, index}};
   return substitute(g, root, map);
+}
+
+std::vector<Id> closing(const Graph& g, Id store, Id range) {
+  std::vector<Id> out;
+  for (Id reduce : nodes_of(g, store, Op::Reduce)) {
+    const auto ranges = reduce_parts(g, reduce).ranges;
+    if (std::ranges::find(ranges, range) != ranges.end()) out.push_back(reduce);
+  }
+  return out;
 }
 
 bool closes(const Graph& g, Id node, Id range) {

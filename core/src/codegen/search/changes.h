@@ -23,6 +23,9 @@ Id at(Graph& g, Id root, Id range, Id index);
 /// Whether the node is a Reduce or an array that closes the range.
 bool closes(const Graph& g, Id node, Id range);
 
+/// The Reduces below a store that close the range.
+std::vector<Id> closing(const Graph& g, Id store, Id range);
+
 /// Every node that closes the range becomes what `change` makes of it.
 void change_closing(Kernel& kernel, Id range, const std::function<Id(Id)>& change);
 

@@ -39,12 +39,7 @@ std::vector<Id> row_values(const Kernel& kernel, OpenRanges& open) {
 
 // What one store does, in a kernel of its own, in the first row alone.
 Kernel in_first_row(const Kernel& kernel, Id store, std::span<const Id> row_loops) {
-  Kernel one;
-  one.caps = kernel.caps;
-  one.options = kernel.options;
-  const Id copy = copy_into(one.graph, kernel.graph, store);
-  one.sink = one.graph.add(Op::Sink, DType::Void, {copy});
-  compact(one);
+  Kernel one = part_of(kernel, store);
   std::vector<std::pair<Id, Id>> first;
   for (Id axis : one.axes)
     for (Id loop : row_loops)

@@ -14,6 +14,7 @@
 #include "codegen/access.h"
 #include "codegen/gates.h"
 #include "codegen/lanes.h"
+#include "codegen/search/changes.h"
 #include "symbolic/linear.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
@@ -50,15 +51,6 @@ Id own_axis(const Kernel& kernel, OpenRanges& open, Id id, Id other) {
         open.depends(id, axis) && !open.depends(other, axis))
       found = axis;
   return found;
-}
-
-std::vector<Id> closing(const Graph& g, Id store, Id range) {
-  std::vector<Id> out;
-  for (Id reduce : nodes_of(g, store, Op::Reduce)) {
-    const auto ranges = reduce_parts(g, reduce).ranges;
-    if (std::ranges::find(ranges, range) != ranges.end()) out.push_back(reduce);
-  }
-  return out;
 }
 
 // A range in tiles of `size`: the tile's number, and the condition that tells what is inside; kNoId
