@@ -21,8 +21,7 @@ std::string obstacle(const Kernel& kernel, Id store, const std::vector<Id>& redu
   const Id target = g.sources(store)[0];
   if (reduces.size() != 1) return "a store needs two reductions over it";
   if (g[reduces[0]].dtype != g[target].dtype) return "the output is of another dtype than the sum";
-  for (Id load : nodes_of(g, kernel.sink, Op::Load))
-    if (g.sources(load)[0] == target) return "the kernel reads the output";
+  if (reads(g, kernel.sink, target)) return "the kernel reads the output";
   // A reduction around it would take in the part that waits.
   for (Id other : nodes_of(g, store, Op::Reduce))
     if (other != reduces[0] && depends_on(g, other, reduces[0]))

@@ -252,6 +252,7 @@ void apply(Kernel& kernel, const Optimisation& change) {
     }
     default: split(kernel, change); break;
   }
+  check_kept(kernel, change);
   kernel.applied.push_back(change);
 }
 

@@ -65,6 +65,12 @@ void check_scratch(const Kernel& kernel, const std::string& change);
 /// into scratch, inside the first `place` axes.
 void keep(Kernel& kernel, const Optimisation& change);
 
+/// Whether the value is made of what the parameter holds.
+bool reads(const Graph& g, Id value, Id param);
+
+/// Error(User) where what waits in the output would be written over before it was used up.
+void check_kept(const Kernel& kernel, const Optimisation& change);
+
 /// The largest value that is computed along the axis and again along others.
 struct Repeated {
   std::vector<Id> values;  // each with the range that it is computed along; empty for none

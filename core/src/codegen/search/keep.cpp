@@ -166,8 +166,7 @@ Id range_of_output(const Kernel& kernel, const Repeated& repeated) {
   if (g.sources(kernel.sink).size() != 1) return kNoId;
   const Id store = g.sources(kernel.sink)[0], target = g.sources(store)[0];
   if (g.sources(store).size() != 3 || g[target].dtype != g[repeated.values[0]].dtype) return kNoId;
-  for (Id load : nodes_of(g, store, Op::Load))
-    if (g.sources(load)[0] == target) return kNoId;
+  if (reads(g, store, target)) return kNoId;
   OpenRanges open(g);
   for (size_t i = 2; i < repeated.values.size(); i += 2) {
     const Id range = repeated.values[i + 1];
@@ -222,6 +221,32 @@ Place output_for(Kernel& kernel, std::vector<Id> dims, Id range) {
 }
 
 }  // namespace
+
+bool reads(const Graph& g, Id value, Id param) {
+  return std::ranges::any_of(nodes_of(g, value, Op::Load), [&](Id load) {
+    const Id memory = g.sources(load)[0];
+    return memory == param || (g[memory].op == Op::Filled && filled_parts(g, memory).array == param);
+  });
+}
+
+// The loops that the output is stored in and not filled in run inside those that it is filled in, one after the other.
+void check_kept(const Kernel& kernel, const Optimisation& change) {
+  const Graph& g = kernel.graph;
+  OpenRanges open(g);
+  for (Id store : g.sources(kernel.sink))
+    for (Id filled : nodes_of(g, store, Op::Filled)) {
+      if (g[filled_parts(g, filled).array].op != Op::Param) continue;
+      bool inside = false;
+      for (Id axis : kernel.axes) {
+        const AxisKind kind = range_kind(g[axis]);
+        if (!is_output_axis(kind) || !open.depends(store, axis)) continue;
+        const bool fills = open.depends(filled, axis);
+        require(fills ? !inside : kind == AxisKind::Loop,
+                "[codegen] {}: rows wait in the output, which other rows would be stored to", to_string({change}));
+        inside = inside || !fills;
+      }
+    }
+}
 
 void keep(Kernel& kernel, const Optimisation& change) {
   Graph& g = kernel.graph;
