@@ -370,7 +370,8 @@ TEST(Optimisations, what_is_kept_of_a_row_is_computed_once_and_waits_in_the_outp
       expected[static_cast<size_t>(i * kColumns) + j] = std::exp2(row[j] - std::ranges::max(row)) / sum;
   }
   const Ast ast = softmax2(kRows, kColumns);
-  for (const char* text : {"", "keep(2, 1)", "keep(2, 1) vectorize(1, 8)", "keep(2, 0)", "keep(2, 1) upcast(0, 2)", "keep(2, 1) unroll(3, 4) vectorize(1, 16) thread(0, 0)"}) {
+  for (const char* text : {"", "keep(2, 1)", "keep(2, 1) vectorize(1, 8)", "keep(2, 0)", "keep(2, 1) upcast(0, 2)",
+                           "keep(2, 1) unroll(3, 4) vectorize(1, 16) thread(0, 0)"}) {
     const auto list = codegen::parse_optimisations(text);
     const auto code = build(ast, {.apply = &list});
     EXPECT_EQ(codegen::to_string(code.optimisations), text);
@@ -384,7 +385,8 @@ TEST(Optimisations, what_is_kept_of_a_row_is_computed_once_and_waits_in_the_outp
 }
 
 TEST(Optimisations, nothing_is_stored_over_rows_that_wait_in_the_output) {
-  for (const char* text : {"keep(2, 1) swap(0, 1)", "keep(2, 1) thread(1, 0)", "keep(2, 1) block(0, 2)", "keep(2, 1) accumulate(3, 1)"}) {
+  for (const char* text : {"keep(2, 1) swap(0, 1)", "keep(2, 1) thread(1, 0)", "keep(2, 1) block(0, 2)",
+                           "keep(2, 1) accumulate(3, 1)"}) {
     const auto list = codegen::parse_optimisations(text);
     EXPECT_THROW(build(softmax2(6, 32), {.apply = &list}), Error) << text;
   }

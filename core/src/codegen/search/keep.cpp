@@ -225,11 +225,13 @@ Place output_for(Kernel& kernel, std::vector<Id> dims, Id range) {
 bool reads(const Graph& g, Id value, Id param) {
   return std::ranges::any_of(nodes_of(g, value, Op::Load), [&](Id load) {
     const Id memory = g.sources(load)[0];
-    return memory == param || (g[memory].op == Op::Filled && filled_parts(g, memory).array == param);
+    return memory == param ||
+           (g[memory].op == Op::Filled && filled_parts(g, memory).array == param);
   });
 }
 
-// The loops that the output is stored in and not filled in run inside those that it is filled in, one after the other.
+// The loops that the output is stored in and not filled in run inside those that it is filled in,
+// one after the other.
 void check_kept(const Kernel& kernel, const Optimisation& change) {
   const Graph& g = kernel.graph;
   OpenRanges open(g);
@@ -242,7 +244,8 @@ void check_kept(const Kernel& kernel, const Optimisation& change) {
         if (!is_output_axis(kind) || !open.depends(store, axis)) continue;
         const bool fills = open.depends(filled, axis);
         require(fills ? !inside : kind == AxisKind::Loop,
-                "[codegen] {}: rows wait in the output, which other rows would be stored to", to_string({change}));
+                "[codegen] {}: rows wait in the output, which other rows would be stored to",
+                to_string({change}));
         inside = inside || !fills;
       }
     }
