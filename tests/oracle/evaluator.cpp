@@ -136,6 +136,7 @@ Array Evaluator::compute(Id id) {
       return reduce(source(node, 0), graph_.arg_list(id), node.dtype);
     case Op::Contiguous:
     case Op::Detach:
+    case Op::Bounded:
     case Op::Function:
     case Op::Copy:
       return source(node, 0);

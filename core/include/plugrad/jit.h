@@ -152,6 +152,11 @@ class PLUGRAD_API Calls {
 ///
 ///   const Variable length("length", 1, 4096);
 ///   step(x, length.bind(17));
+///
+/// It may also be the size of axes: one recording then serves all of its values. See
+/// docs/variable-sizes.md.
+///
+///   for (const Tensor& x : sentences) step(length.fit(x, 0));  // (length, 256)
 class PLUGRAD_API Variable {
  public:
   /// Errors: User where there is no number in [low, high], or i32 does not hold them.
@@ -161,10 +166,21 @@ class PLUGRAD_API Variable {
   int64_t high() const { return high_; }
   /// The value, i32 of shape (). Errors: User, naming the variable, outside of [low, high].
   Tensor bind(int64_t value, std::string_view device = {}) const;
+  /// Of the axis of `x`, the first places alone, as many as `value` says (i32, of shape ()): what
+  /// lies behind them is not part of the result. No copy. Errors: User where the axis is shorter
+  /// than high(), or has a variable size already. A value of data outside of the bounds is an error
+  /// when the result is read.
+  Tensor limit(const Tensor& x, int64_t axis, const Tensor& value) const;
+  Tensor limit(const Tensor& x, int64_t axis, int64_t value) const;
+  /// `x` in memory for high() places of the axis, its size being the value: a copy by way of the
+  /// host, without a gradient. Errors: User where the size is outside of the bounds.
+  Tensor fit(const Tensor& x, int64_t axis) const;
 
  private:
+  struct Bound;
   std::string name_;
   int64_t low_, high_;
+  std::shared_ptr<Bound> bound_;  // values lately bound, each of them one tensor
 };
 
 /// What jit() returns. Copies share their recordings. Calls may come from any thread and run one

@@ -145,6 +145,9 @@ class PLUGRAD_API Tensor {
   int64_t size(int64_t axis) const;
   int64_t ndim() const;
   int64_t numel() const;
+  /// shape() with the sizes that variables are bound to (jit.h); shape() has the largest ones.
+  /// Computes these sizes where tensors give them.
+  Shape bound_shape() const;
   DType dtype() const;
   std::string device() const;
   bool is_realized() const;
@@ -162,7 +165,7 @@ class PLUGRAD_API Tensor {
     read_item(&value, dtype_of<T>());
     return value;
   }
-  /// All elements, row-major, converted to T.
+  /// All elements (of bound_shape()), row-major, converted to T.
   template <class T>
     requires std::is_arithmetic_v<T>
   std::vector<T> to_vector() const;
@@ -455,6 +458,7 @@ class PLUGRAD_API Tensor {
   }
   Tensor(Literal, Number value);
   static void require_row_length(int64_t length, int64_t first);
+  int64_t read_count() const;
   void read_as(void* out, size_t count, DType dtype) const;
   void read_item(void* out, DType dtype) const;
 

@@ -30,11 +30,11 @@ template <class T>
   requires std::is_arithmetic_v<T>
 std::vector<T> Tensor::to_vector() const {
   if constexpr (std::is_same_v<T, bool>) {
-    std::vector<uint8_t> bytes(static_cast<size_t>(numel()));
+    std::vector<uint8_t> bytes(static_cast<size_t>(read_count()));
     read_as(bytes.data(), bytes.size(), DType::Bool);
     return {bytes.begin(), bytes.end()};
   } else {
-    std::vector<T> values(static_cast<size_t>(numel()));
+    std::vector<T> values(static_cast<size_t>(read_count()));
     read_as(values.data(), values.size(), dtype_of<T>());
     return values;
   }

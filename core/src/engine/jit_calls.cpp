@@ -12,6 +12,29 @@ namespace {
 // Of two calls that run their functions at once, one could realise what the other assigned.
 std::mutex one_recording;
 
+// Which axes are counted, and which of them alike or by another argument.
+void add_counts(std::vector<uint64_t>& words, Session& session,
+                std::span<const StatePtr> arguments) {
+  if (!session.has_bounds()) return;
+  std::vector<Id> counts;
+  for (const StatePtr& argument : arguments) {
+    if (!argument || !session.is_counted(argument->node)) continue;
+    const std::vector<Extent>& extents = session.extents_of(argument->node);
+    for (size_t axis = 0; axis < extents.size(); ++axis) {
+      if (!extents[axis].is_counted()) continue;
+      const auto first = std::ranges::find(counts, extents[axis].count) - counts.begin();
+      words.push_back(static_cast<uint64_t>(&argument - arguments.data()));
+      words.push_back(axis << 32 | static_cast<uint64_t>(first));
+      words.push_back(static_cast<uint64_t>(extents[axis].least));
+      if (static_cast<size_t>(first) == counts.size()) counts.push_back(extents[axis].count);
+    }
+  }
+  for (const StatePtr& argument : arguments)
+    if (argument && !counts.empty())
+      words.push_back(
+          static_cast<uint64_t>(std::ranges::find(counts, argument->node) - counts.begin()));
+}
+
 std::vector<uint64_t> full_key(Session& session, std::span<const StatePtr> arguments,
                                std::span<const uint64_t> key) {
   std::vector<uint64_t> words(key.begin(), key.end());
@@ -30,6 +53,7 @@ std::vector<uint64_t> full_key(Session& session, std::span<const StatePtr> argum
     words.insert(words.end(), shape.begin(), shape.end());
     if (node.op == Op::Const) words.push_back(node.arg);
   }
+  add_counts(words, session, arguments);
   return words;
 }
 

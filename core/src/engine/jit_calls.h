@@ -61,6 +61,8 @@ class JitReplay {
   ValuePtr random_key(const JitValue& value);
   void run_plans();
   Id node_of(const JitResult& result);
+  bool has_the_counts();
+  Id count_node(uint32_t value);
   void update(const JitUpdate& update);
   JitOutput results();
 
@@ -68,6 +70,7 @@ class JitReplay {
   JitRecording& recording_;
   std::vector<StatePtr> states_;  // by tensor
   std::vector<ValuePtr> values_;  // by number
+  std::vector<StatePtr> counts_;  // what counts an axis, by number of the value; null for others
 };
 
 }  // namespace plugrad::engine

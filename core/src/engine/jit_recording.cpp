@@ -9,11 +9,11 @@ bool is_same(const JitTensor& a, const JitTensor& b) {
   const bool same_state = a.argument != JitTensor::kCaptured || is_same_owner(a.state, b.state);
   return same_state && a.argument == b.argument && a.shape == b.shape && a.dtype == b.dtype &&
          a.device == b.device && a.requires_grad == b.requires_grad && a.is_number == b.is_number &&
-         (!a.is_number || a.number->node == b.number->node);
+         a.counts == b.counts && (!a.is_number || a.number->node == b.number->node);
 }
 
 bool is_same(const JitResult& a, const JitResult& b) {
-  return a.kind == b.kind && a.number == b.number && a.shape == b.shape &&
+  return a.kind == b.kind && a.number == b.number && a.shape == b.shape && a.counts == b.counts &&
          (!a.constant || a.constant->node == b.constant->node);
 }
 
@@ -22,7 +22,8 @@ bool is_same(const JitUpdate& a, const JitUpdate& b) {
 }
 
 bool is_same(const JitValue& a, const JitValue& b) {
-  return a.kind == b.kind && a.tensor == b.tensor && a.counter == b.counter && a.key == b.key;
+  return a.kind == b.kind && a.tensor == b.tensor && a.axis == b.axis && a.counter == b.counter &&
+         a.key == b.key;
 }
 
 bool is_same(const JitRun& a, const JitRun& b) {

@@ -21,6 +21,15 @@ bool is_same_owner(const std::weak_ptr<T>& a, const std::weak_ptr<T>& b) {
   return !a.owner_before(b) && !b.owner_before(a);
 }
 
+/// Where the count of a counted axis (uop/extents.h) comes from: a value by number.
+struct JitCount {
+  static constexpr uint32_t kItself = UINT32_MAX;
+  uint32_t axis = 0;  // kItself: of the tensor that is such a count
+  uint32_t value = 0;
+  int64_t least = 0;
+  bool operator==(const JitCount&) const = default;
+};
+
 /// A tensor that was there before the call: an argument, or one that the function captures.
 struct JitTensor {
   static constexpr uint32_t kCaptured = UINT32_MAX;
@@ -30,6 +39,7 @@ struct JitTensor {
   DType dtype = DType::Void;
   uint32_t device = 0;
   bool requires_grad = false;  // when the call began
+  std::vector<JitCount> counts{};
   // Of a number that takes its dtype and device from what it meets: part of the recorded graph.
   bool is_number = false;
   StatePtr number{};  // what it denoted
@@ -39,6 +49,7 @@ struct JitTensor {
 struct JitValue {
   enum class Kind : uint8_t {
     Tensor,    ///< of tensor `tensor` when the call began
+    Count,     ///< of axis `axis` of that tensor when the call began
     Gradient,  ///< of the gradient of that tensor when the call began
     Random,    ///< a key of the generator, `counter` words after its state at the call's begin
     Fixed,     ///< the same in every call
@@ -46,6 +57,7 @@ struct JitValue {
   };
   Kind kind = Kind::Fixed;
   uint32_t tensor = 0;
+  uint32_t axis = 0;
   uint64_t counter = 0;
   RandomKey key = nullptr;
   uint32_t device = 0;  // Random: where the key is wanted
@@ -74,6 +86,7 @@ struct JitResult {
   uint32_t number = 0;
   std::vector<int64_t> shape{};
   StatePtr constant{};
+  std::vector<JitCount> counts{};
 };
 
 /// Tensor `tensor`, or its gradient, denotes something else after the call.

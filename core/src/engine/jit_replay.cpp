@@ -10,7 +10,7 @@ namespace {
 using Guard = std::lock_guard<std::recursive_mutex>;
 
 bool shows_the_same_elements(Op op) {
-  return op == Op::Reshape || op == Op::Detach || op == Op::Function;
+  return op == Op::Reshape || op == Op::Detach || op == Op::Bounded || op == Op::Function;
 }
 
 }  // namespace
@@ -30,9 +30,38 @@ bool JitReplay::is_valid() {
     if (!states_[i] || states_[i]->requires_grad != tensor.requires_grad) return false;
     if (tensor.is_number && states_[i]->node != tensor.number->node) return false;
   }
+  if (!has_the_counts()) return false;
   return std::ranges::all_of(recording_.values, [&](const JitValue& value) {
     return value.kind != JitValue::Kind::Gradient || states_[value.tensor]->grad;
   });
+}
+
+// Whether the tensors have the counted axes that they had, and counts in common where they had. Ids
+// may change later: handles keep the nodes.
+bool JitReplay::has_the_counts() {
+  counts_.assign(recording_.values.size(), nullptr);
+  for (size_t i = 0; i < states_.size(); ++i) {
+    const std::vector<JitCount>& counts = recording_.tensors[i].counts;
+    const Id node = states_[i]->node;
+    const auto axes = std::ranges::count_if(
+        counts, [](const JitCount& c) { return c.axis != JitCount::kItself; });
+    if (axes == 0 && session_.is_counted(node)) return false;
+    for (const JitCount& c : counts) {
+      Id count = node;
+      if (c.axis != JitCount::kItself) {
+        if (!session_.is_counted(node)) return false;
+        const std::vector<Extent>& extents = session_.extents_of(node);
+        if (!extents[c.axis].is_counted() ||
+            std::ranges::count_if(extents, &Extent::is_counted) != axes)
+          return false;
+        count = extents[c.axis].count;
+      }
+      StatePtr& known = counts_[c.value];
+      if (known && known->node != count) return false;
+      if (!known) known = session_.make(count);
+    }
+  }
+  return true;
 }
 
 JitOutput JitReplay::run() {
@@ -59,6 +88,8 @@ void JitReplay::require_no_tape() {
 }
 
 TensorState& JitReplay::source_of(const JitValue& value) {
+  if (value.kind == JitValue::Kind::Count)
+    return *counts_[static_cast<size_t>(&value - recording_.values.data())];
   TensorState& state = *states_[value.tensor];
   return value.kind == JitValue::Kind::Gradient ? *state.grad : state;
 }
@@ -81,7 +112,9 @@ void JitReplay::bind() {
     const JitValue& value = recording_.values[i];
     if (value.kind == JitValue::Kind::Fixed) values_[i] = value.value;
     if (value.kind == JitValue::Kind::Random) values_[i] = random_key(value);
-    if (value.kind != JitValue::Kind::Tensor && value.kind != JitValue::Kind::Gradient) continue;
+    if (value.kind != JitValue::Kind::Tensor && value.kind != JitValue::Kind::Gradient &&
+        value.kind != JitValue::Kind::Count)
+      continue;
     TensorState& source = source_of(value);
     if ((values_[i] = quick_value(source))) continue;
     missing.push_back(&source);
@@ -116,12 +149,26 @@ void JitReplay::run_plans() {
   }
 }
 
+// Results of one call that have a count in common have one node for it, that of the arguments where
+// it is theirs.
+Id JitReplay::count_node(uint32_t value) {
+  StatePtr& known = counts_[value];
+  if (!known) {
+    const Id node = session_.add_buffer(session_.graph_, {}, DType::I32, values_[value]->device);
+    session_.parts_->values.set(node, values_[value]);
+    known = session_.make(node);
+  }
+  return known->node;
+}
+
 // What a tensor denotes from now on.
 Id JitReplay::node_of(const JitResult& result) {
   if (result.kind == JitResult::Kind::Constant) return result.constant->node;
   const ValuePtr& value = values_[result.number];
-  const Id node = session_.add_buffer(session_.graph_, result.shape, value->dtype, value->device);
+  Id node = session_.add_buffer(session_.graph_, result.shape, value->dtype, value->device);
   session_.parts_->values.set(node, value);
+  for (const JitCount& c : result.counts)
+    node = session_.bound(node, c.axis, count_node(c.value), c.least);
   return node;
 }
 

@@ -32,7 +32,7 @@ class Suspended {
 };
 
 bool shows_the_same_elements(Op op) {
-  return op == Op::Reshape || op == Op::Detach || op == Op::Function;
+  return op == Op::Reshape || op == Op::Detach || op == Op::Bounded || op == Op::Function;
 }
 
 std::string listed(std::span<const std::vector<int64_t>> shapes) {
@@ -138,6 +138,41 @@ ValuePtr JitTrace::own_value(TensorState& state) {
   return own;
 }
 
+const JitTrace::Count* JitTrace::known_count(Id node) const {
+  const auto at = std::ranges::find(counts_, node, [](const Count& c) { return c.before->node; });
+  return at != counts_.end() ? &*at : nullptr;
+}
+
+// Tensors that have a count in common have one in common in the recording.
+const JitTrace::Count& JitTrace::cut_count(Id count, uint32_t tensor, uint32_t axis) {
+  if (const Count* known = known_count(count)) return *known;
+  const StatePtr reading = handle(count, 0);
+  Count made{handle(count, 0), nullptr, 0};
+  const ValuePtr value = own_value(*reading);
+  const Id node = session_.add_buffer(session_.graph(), {}, value->dtype, value->device);
+  session_.parts_->values.set(node, value);
+  made.during = handle(node, value->device);
+  made.value = add_value(value, {.kind = JitValue::Kind::Count, .tensor = tensor, .axis = axis});
+  return counts_.emplace_back(std::move(made));
+}
+
+// `node`, of the elements of `state`, with its counted axes.
+Id JitTrace::with_counts(Id node, const TensorState& state, uint32_t tensor, bool is_gradient) {
+  if (!session_.is_counted(state.node)) return node;
+  require(!is_gradient,
+          "[jit] a gradient of shape ({}) has an axis of a variable size and is there before the "
+          "call; clear it with zero_grad, or compute it inside of the function",
+          fmt::join(session_.shape(state.node), ", "));
+  const std::vector<Extent> extents = session_.extents_of(state.node);
+  for (uint32_t axis = 0; axis < extents.size(); ++axis) {
+    if (!extents[axis].is_counted()) continue;
+    const Count& count = cut_count(extents[axis].count, tensor, axis);
+    recording_.tensors[tensor].counts.push_back({axis, count.value, extents[axis].least});
+    node = session_.bound(node, axis, count.during->node, extents[axis].least);
+  }
+  return node;
+}
+
 void JitTrace::cut_off(TensorState& state, JitValue origin) {
   Session::Parts& parts = *session_.parts_;
   if (parts.tape.is_tracked(session_.graph(), state.node) && !state.requires_grad) {
@@ -147,10 +182,15 @@ void JitTrace::cut_off(TensorState& state, JitValue origin) {
   const ValuePtr value = own_value(state);
   const auto shape = session_.shape(state.node);
   Seen seen{state.weak_from_this(), handle(state.node, state.device), nullptr, state.grad};
-  const Id node =
-      session_.add_buffer(session_.graph(), std::vector<int64_t>(shape.begin(), shape.end()),
-                          value->dtype, value->device);
-  parts.values.set(node, value);
+  const Count* known = known_count(state.node);
+  Id node = known ? known->during->node
+                  : session_.add_buffer(session_.graph(),
+                                        std::vector<int64_t>(shape.begin(), shape.end()),
+                                        value->dtype, value->device);
+  if (!known) parts.values.set(node, value);
+  const bool is_tensor = origin.kind == JitValue::Kind::Tensor;
+  node = with_counts(node, state, origin.tensor, !is_tensor);
+  const Id before = state.node;
   state.node = node;
   if (state.requires_grad) parts.tape.mark_leaf(node);
   seen.during = handle(node, value->device);
@@ -160,7 +200,11 @@ void JitTrace::cut_off(TensorState& state, JitValue origin) {
     seen_of_.push_back(seen_.size());
   }
   seen_.push_back(std::move(seen));
-  add_value(value, std::move(origin));
+  const uint32_t tensor = origin.tensor;
+  const uint32_t number = known ? known->value : add_value(value, std::move(origin));
+  if (!is_tensor || value->dtype != DType::I32 || !session_.shape(before).empty()) return;
+  recording_.tensors[tensor].counts.push_back({JitCount::kItself, number});
+  if (!known) counts_.push_back({handle(before, 0), handle(node, value->device), number});
 }
 
 uint32_t JitTrace::add_value(const ValuePtr& value, JitValue made) {
@@ -259,10 +303,23 @@ std::vector<TensorState*> JitTrace::left_behind(const JitOutput& output) {
   return left;
 }
 
+std::vector<JitCount> JitTrace::counts_of(Id node) {
+  std::vector<JitCount> counts;
+  if (!session_.is_counted(node)) return counts;
+  const std::vector<Extent> extents = session_.extents_of(node);
+  std::vector<StatePtr> handles;
+  for (const Extent& e : extents) handles.push_back(e.is_counted() ? handle(e.count, 0) : nullptr);
+  for (uint32_t axis = 0; axis < extents.size(); ++axis)
+    if (handles[axis])
+      counts.push_back(
+          {axis, number_of(session_.readable_value(*handles[axis])), extents[axis].least});
+  return counts;
+}
+
 // Of a state that has a value. A view of something else is copied: a replay makes whole values.
 JitResult JitTrace::result_of(TensorState& state) {
   using Kind = JitResult::Kind;
-  if (session_.constant_value(state.node))
+  if (session_.constant_value(state.node) && !session_.is_counted(state.node))
     return {.kind = Kind::Constant, .constant = handle(state.node, state.device)};
   const auto base_of = [&] {
     Id base = state.node;
@@ -280,7 +337,8 @@ JitResult JitTrace::result_of(TensorState& state) {
   const auto shape = session_.shape(state.node);
   return {.kind = Kind::Value,
           .number = number_of(session_.parts_->values.share(base_of())),
-          .shape = {shape.begin(), shape.end()}};
+          .shape = {shape.begin(), shape.end()},
+          .counts = counts_of(state.node)};
 }
 
 JitResult JitTrace::tensor_itself(TensorState& state) {

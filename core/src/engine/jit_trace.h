@@ -2,6 +2,7 @@
 // leaves behind. The session and the tensor functions tell it; outside such a call nobody listens.
 #pragma once
 
+#include <deque>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -53,6 +54,14 @@ class JitTrace {
     StatePtr before, during;  // handles of what it denoted, and denotes unless assigned
     std::weak_ptr<TensorState> gradient;
   };
+  struct Count {  // what counts an axis of tensors of before
+    StatePtr before, during;
+    uint32_t value;
+  };
+  const Count* known_count(Id node) const;
+  const Count& cut_count(Id count, uint32_t tensor, uint32_t axis);
+  Id with_counts(Id node, const TensorState& state, uint32_t tensor, bool is_gradient);
+  std::vector<JitCount> counts_of(Id node);
   void add_tensor(TensorState& state, uint32_t argument);
   bool is_number(const TensorState& state);
   void cut_off(TensorState& state, JitValue origin);
@@ -79,6 +88,7 @@ class JitTrace {
   JitRecording recording_;
   std::vector<Seen> seen_;
   std::vector<size_t> seen_of_;  // by tensor
+  std::deque<Count> counts_;
   std::unordered_map<const TensorState*, uint32_t> tensor_of_;
   std::unordered_map<const TensorState*, uint32_t> gradient_of_;  // of before, to its tensor
   std::unordered_map<const Value*, uint32_t> value_of_;

@@ -12,11 +12,11 @@ using Guard = std::lock_guard<std::recursive_mutex>;
 
 namespace {
 
-// A node that has a value needs its inputs only for a gradient. One of constants alone keeps them:
-// it may be used on another device than that of its value.
-bool needs_no_inputs(const ValueTable& values, Tape& tape, const Graph& graph, Devices& devices,
-                     Id id) {
-  return values.find(id) && devices[id] != 0 && !tape.is_tracked(graph, id);
+// A node that has a value needs its inputs only for a gradient, or to know what of it counts. One
+// of constants alone keeps them: it may be used on another device than that of its value.
+bool needs_no_inputs(const ValueTable& values, Tape& tape, Session& session, Id id) {
+  return values.find(id) && session.devices()[id] != 0 && !tape.is_tracked(session.graph(), id) &&
+         !session.is_counted(id);
 }
 
 }  // namespace
@@ -26,7 +26,7 @@ const std::vector<Id>& Session::mark() {
   roots.reserve(parts_->state_count);
   parts_->each_state([&](const TensorState& state) { roots.push_back(state.node); });
   return parts_->reachable.from(graph_, roots, [&](Id id) {
-    return needs_no_inputs(parts_->values, parts_->tape, graph_, *devices_, id);
+    return needs_no_inputs(parts_->values, parts_->tape, *this, id);
   });
 }
 
@@ -76,7 +76,7 @@ void Session::remark_leaves() {
 // A copy of the node in `graph`; one that needs no inputs becomes a Buffer, and so leads nowhere.
 Id Session::copy_node(Graph& graph, Id id, const std::vector<Id>& new_id) {
   const Node& node = graph_[id];
-  if (node.op != Op::Buffer && needs_no_inputs(parts_->values, parts_->tape, graph_, *devices_, id))
+  if (node.op != Op::Buffer && needs_no_inputs(parts_->values, parts_->tape, *this, id))
     return add_buffer(graph, shape(id), node.dtype, parts_->values.find(id)->device);
   std::vector<Id> sources;
   for (Id source : graph_.sources(node)) sources.push_back(new_id[source]);
@@ -101,6 +101,7 @@ void Session::renumber() {
   parts_->values = std::move(values);
   shapes_ = std::make_unique<Shapes>(graph_);
   devices_ = std::make_unique<Devices>(graph_);
+  extents_ = std::make_unique<Extents>(graph_, *shapes_);
   remark_leaves();
   parts_->renumber_above = std::max(Parts::kSmallGraph, 2 * graph_.size());
   parts_->maybe_garbage = false;

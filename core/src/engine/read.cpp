@@ -14,7 +14,8 @@ namespace {
 using Guard = std::lock_guard<std::recursive_mutex>;
 
 bool repeats_or_reorders(Op op) {
-  return (is_movement(op) && op != Op::Pad) || op == Op::Detach || op == Op::Function;
+  return (is_movement(op) && op != Op::Pad) || op == Op::Detach || op == Op::Bounded ||
+         op == Op::Function;
 }
 
 // The storage form of a constant's bits, in the low bytes.
@@ -72,7 +73,7 @@ std::shared_ptr<Value> Session::readable_value(TensorState& state) {
   };
   Id base = state.node;
   while (!has_value(base) && (graph_[base].op == Op::Reshape || graph_[base].op == Op::Detach ||
-                              graph_[base].op == Op::Function))
+                              graph_[base].op == Op::Bounded || graph_[base].op == Op::Function))
     base = graph_.sources(base)[0];
   if (has_value(base)) return parts_->values.share(base);
   const Id root = graph_.add(Op::Contiguous, graph_[base].dtype, {base});
@@ -120,12 +121,36 @@ std::optional<std::vector<std::byte>> Session::peek(const TensorState& state) {
     return bytes;
   }
   Id base = state.node;
-  while (graph_[base].op == Op::Reshape || graph_[base].op == Op::Detach)
-    base = graph_[base].src[0];
+  while (graph_[base].op == Op::Reshape || graph_[base].op == Op::Detach ||
+         graph_[base].op == Op::Bounded)
+    base = graph_.sources(base)[0];
   const Value* value = parts_->values.find(base);
   if (value == nullptr || value->buffer || value->host.size() != bytes.size()) return std::nullopt;
   std::ranges::copy(value->host, bytes.begin());
   return bytes;
+}
+
+std::vector<int64_t> Session::counted_shape(TensorState& state) {
+  std::vector<int64_t> sizes;
+  std::vector<StatePtr> counts;  // by axis
+  {
+    const Guard guard(mutex_);
+    const auto all = shape(state.node);
+    sizes.assign(all.begin(), all.end());
+    if (!is_counted(state.node)) return sizes;
+    for (const Extent& e : (*extents_)[state.node])
+      counts.push_back(e.is_counted() ? make(e.count, state.device) : nullptr);
+  }
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (!counts[i]) continue;
+    const int64_t count = item_int(*counts[i]);
+    require(count >= 0 && count <= sizes[i],
+            "[read] axis {} of a tensor of shape ({}) has a variable size, which is {}: it lies "
+            "outside of 0 to {}",
+            i, fmt::join(sizes, ", "), count, sizes[i]);
+    sizes[i] = count;
+  }
+  return sizes;
 }
 
 std::pair<uint64_t, DType> Session::read_element(TensorState& state) {

@@ -20,11 +20,12 @@ bool is_weak(DType dtype) {
 
 // Ops whose result is another look at their source's elements.
 bool is_view(Op op) {
-  return (is_movement(op) && op != Op::Pad) || op == Op::Detach || op == Op::Function;
+  return (is_movement(op) && op != Op::Pad) || op == Op::Detach || op == Op::Bounded ||
+         op == Op::Function;
 }
 bool keeps_every_element(Op op) {
   return op == Op::Reshape || op == Op::Permute || op == Op::Expand || op == Op::Flip ||
-         op == Op::Detach || op == Op::Function;
+         op == Op::Detach || op == Op::Bounded || op == Op::Function;
 }
 
 // Adds the time until its end to a counter.
@@ -165,18 +166,20 @@ void Session::settle(TensorState& state) {
 void Session::cut(TensorState& state, Id base) {
   const Op op = graph_[base].op;
   if (op == Op::Buffer || op == Op::Const) return;
+  const std::vector<Extent> extents = has_bounds_ ? (*extents_)[state.node] : std::vector<Extent>();
   std::vector<Id> views;
   for (Id id = state.node; id != base; id = graph_.sources(id)[0])
-    if (graph_[id].op != Op::Function) views.push_back(id);  // it is there for a gradient only
+    if (graph_[id].op != Op::Function && graph_[id].op != Op::Bounded)  // there for a gradient only
+      views.push_back(id);
   const ValuePtr value = parts_->values.share(base);
   Id node = add_buffer(graph_, std::vector<int64_t>(shape(base).begin(), shape(base).end()),
                        value->dtype, value->device);
   parts_->values.set(node, value);
   for (auto view = views.rbegin(); view != views.rend(); ++view)
     node = graph_.with_sources(*view, std::span(&node, 1));
-  state.node = node;
+  state.node = with_extents(node, extents);
   state.release_tape = false;
-  if (state.requires_grad) parts_->tape.mark_leaf(node);
+  if (state.requires_grad) parts_->tape.mark_leaf(state.node);
   parts_->maybe_garbage = true;
 }
 

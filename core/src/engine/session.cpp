@@ -14,6 +14,7 @@ using Guard = std::lock_guard<std::recursive_mutex>;
 Session::Session() : parts_(std::make_unique<Parts>()) {
   shapes_ = std::make_unique<Shapes>(graph_);
   devices_ = std::make_unique<Devices>(graph_);
+  extents_ = std::make_unique<Extents>(graph_, *shapes_);
   graph_.order_by_structure();
   parts_->devices.on_open = [this](runtime::Device& device) {
     device.set_reclaim([this](uint64_t, bool must) { reclaim(must); });
@@ -164,6 +165,19 @@ Id Session::add_buffer(Graph& graph, std::span<const int64_t> shape, DType dtype
   std::vector<int64_t> list = {static_cast<int64_t>(parts_->next_buffer++), device};
   list.insert(list.end(), shape.begin(), shape.end());
   return graph.add(Op::Buffer, dtype, {}, graph.list(list));
+}
+
+Id Session::bound(Id x, int64_t axis, Id count, int64_t least) {
+  const Guard guard(mutex_);
+  has_bounds_ = true;
+  return bounded().bound(x, axis, count, least);
+}
+
+Id Session::with_extents(Id node, const std::vector<Extent>& extents) {
+  for (size_t i = 0; i < extents.size(); ++i)
+    if (extents[i].is_counted())
+      node = bound(node, static_cast<int64_t>(i), extents[i].count, extents[i].least);
+  return node;
 }
 
 void Session::note_loss(const StatePtr& loss) {

@@ -20,6 +20,7 @@
 #include "engine/functions.h"
 #include "engine/report.h"
 #include "engine/user_kernels.h"
+#include "uop/extents.h"
 #include "uop/facts.h"
 #include "uop/graph.h"
 
@@ -82,6 +83,15 @@ class Session {
   Graph& graph() { return graph_; }
   Shapes& shapes() { return *shapes_; }
   Devices& devices() { return *devices_; }
+  /// The graph with its extents; what is asked of it only where has_bounds().
+  BoundedGraph bounded() { return {graph_, *shapes_, *extents_}; }
+  Extents* bounded_extents() { return extents_.get(); }
+  /// Whether an axis of some tensor may be Counted (uop/extents.h).
+  bool has_bounds() const { return has_bounds_; }
+  bool is_counted(Id node) { return has_bounds_ && extents_->is_counted(node); }
+  const std::vector<Extent>& extents_of(Id node) { return (*extents_)[node]; }
+  /// `x` with that extent along the axis.
+  Id bound(Id x, int64_t axis, Id count, int64_t least);
   RandomState& random() { return random_; }
   FunctionTable& functions() { return functions_; }
   UserKernelTable& user_kernels() { return user_kernels_; }
@@ -158,6 +168,9 @@ class Session {
   /// The single element of a state with one element.
   double item(TensorState& state);
   int64_t item_int(TensorState& state);
+  /// The shape of what read() gives of a state with counted axes: its counts are read. Errors: User
+  /// where a count does not lie in its axis.
+  std::vector<int64_t> counted_shape(TensorState& state);
 
   /// The kernels that realising the states would run, compiled and not run.
   std::vector<KernelReport> kernels_of(States states);
@@ -207,6 +220,7 @@ class Session {
                                                 std::span<const std::shared_ptr<Value>> inputs);
   void settle(TensorState& state);
   void cut(TensorState& state, Id base);
+  Id with_extents(Id node, const std::vector<Extent>& extents);
 
   // step.cpp
   void note_assignment(TensorState& state);
@@ -234,6 +248,8 @@ class Session {
   Graph graph_;
   std::unique_ptr<Shapes> shapes_;
   std::unique_ptr<Devices> devices_;
+  std::unique_ptr<Extents> extents_;
+  bool has_bounds_ = false;
   RandomState random_;
   FunctionTable functions_;
   UserKernelTable user_kernels_;

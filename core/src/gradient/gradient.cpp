@@ -14,6 +14,14 @@
 namespace plugrad::autodiff {
 namespace {
 
+/// The gradient of a node has the node's extents: what the loss does not depend on is not summed.
+Id counted(Context& context, Id node, Id gradient) {
+  if (context.extents == nullptr || !context.extents->is_counted(node)) return gradient;
+  Step step(context, node, gradient);
+  BoundedGraph bounded{context.graph, context.shapes, *context.extents};
+  return bounded.like(step.full_g(), node);
+}
+
 /// Nodes between the loss and the targets, by place in an ascending list, and what has flowed to
 /// each.
 class Tape {
@@ -52,7 +60,8 @@ class Tape {
   /// The gradient of `id` in its full shape.
   Id result(Id id) {
     if (!is_active(id) || gradient_[find(id)] == kNoId) return kNoId;
-    Step step(context_, id, gradient_[find(id)]);
+    const Id whole = counted(context_, id, gradient_[find(id)]);
+    Step step(context_, id, whole);
     return step.full_g();
   }
 
@@ -100,6 +109,7 @@ void flow_to_sources(Context& context, Tape& tape, Id node, Id gradient) {
 }
 
 bool flow_through_convolution(Context& context, Tape& tape, Id node, Id gradient) {
+  if (context.extents != nullptr && context.extents->is_counted(node)) return false;
   const std::optional<Convolution> c = match_convolution(context, node);
   if (!c) return false;
   const bool to_image = tape.is_active(c->image), to_weight = tape.is_active(c->weight);
@@ -153,12 +163,13 @@ std::vector<Id> gradient(Context& context, Id loss, Id seed, std::span<const Id>
   tape.flow(loss, seed, context.shapes.id(loss));
   Calls calls(context.graph, tape);
   for (size_t i = tape.size(); i-- > 0;) {
-    const Id node = tape.node(i), flowing = tape.gradient(i);
+    const Id node = tape.node(i);
     if (context.graph[node].op == Op::Function) {
       calls.flow(context, tape, i);
       continue;
     }
-    if (flowing == kNoId) continue;
+    if (tape.gradient(i) == kNoId) continue;
+    const Id flowing = counted(context, node, tape.gradient(i));
     if (!flow_through_convolution(context, tape, node, flowing))
       flow_to_sources(context, tape, node, flowing);
   }

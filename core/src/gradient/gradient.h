@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "uop/extents.h"
 #include "uop/facts.h"
 
 namespace plugrad::autodiff {
@@ -26,6 +27,7 @@ struct Context {
   Shapes& shapes;
   Devices& devices;
   FunctionGradient function = {};
+  Extents* extents = nullptr;  // null: every axis is whole
 };
 
 /// d loss / d target for each target, in its shape and dtype; kNoId where the loss does not depend

@@ -26,11 +26,16 @@ Id Step::move(Op op, Id a, const std::vector<int64_t>& list) {
   return graph.add(op, graph[a].dtype, {a}, graph.list(list));
 }
 
-Id Step::sum(Id a, const std::vector<int64_t>& axes) {
+Id Step::masked(Id a, const std::vector<int64_t>& axes, Op op) {
+  if (context_.extents == nullptr) return a;
+  return BoundedGraph{graph, context_.shapes, *context_.extents}.masked(a, axes, op);
+}
+
+Id Step::reduce(Op op, Id a, const std::vector<int64_t>& axes) {
   if (axes.empty()) return a;
-  std::vector<int64_t> list = {static_cast<int64_t>(Op::Add)};
+  std::vector<int64_t> list = {static_cast<int64_t>(op)};
   list.insert(list.end(), axes.begin(), axes.end());
-  return move(Op::Reduce, a, list);
+  return move(Op::Reduce, masked(a, axes, op), list);
 }
 
 Id Step::spread(Id a, const std::vector<int64_t>& to) {
@@ -181,10 +186,17 @@ void pad(Step& s) {
 
 void shrink(Step& s) {
   const std::vector<int64_t> box = s.arg(), outer = s.shape(s.x(0));
-  std::vector<int64_t> pads;
-  for (size_t i = 0; i < outer.size(); ++i)
+  std::vector<int64_t> pads, moved;
+  for (size_t i = 0; i < outer.size(); ++i) {
     pads.insert(pads.end(), {box[2 * i], outer[i] - box[2 * i + 1]});
-  s.flow(0, s.move(Op::Pad, s.full_g(), pads));
+    if (pads[2 * i] != 0 || pads[2 * i + 1] != 0) moved.push_back(static_cast<int64_t>(i));
+  }
+  s.flow(0, s.move(Op::Pad, s.masked(s.full_g(), moved), pads));
+}
+
+/// What lies behind the extent is not read.
+void bounded(Step& s) {
+  s.flow(0, s.masked(s.full_g(), {s.arg()[0]}));
 }
 
 void flip(Step& s) {
@@ -210,9 +222,7 @@ void reduce_product(Step& s, const std::vector<int64_t>& axes) {
   const Id zero = s.number(0.0), one = s.number(1.0);
   const Id is_zero = g.binary(Op::CmpEq, s.x(0), zero);
   const Id nonzero = g.where(is_zero, one, s.x(0));
-  std::vector<int64_t> list = {static_cast<int64_t>(Op::Mul)};
-  list.insert(list.end(), axes.begin(), axes.end());
-  const Id product = s.move(Op::Reduce, nonzero, list);
+  const Id product = s.reduce(Op::Mul, nonzero, axes);
   const Id zeros = s.sum(g.cast(is_zero, s.dtype()), axes);
   const auto others = [&](double count) {  // of zeros, for this product to count
     return s.spread(
@@ -249,6 +259,7 @@ constexpr Row kRules[] = {
     {Op::Cast, cast},           {Op::Contiguous, pass}, {Op::Copy, copy},
     {Op::Reshape, reshape},     {Op::Permute, permute}, {Op::Expand, expand}, {Op::Pad, pad},
     {Op::Shrink, shrink},       {Op::Flip, flip},       {Op::Reduce, reduce},
+    {Op::Bounded, bounded},
 };
 // clang-format on
 

@@ -29,7 +29,10 @@ class Step {
   Id mul(Id a, Id b);  // x * 1 is x
   Id neg(Id a) { return graph.unary(Op::Neg, a); }
   Id move(Op op, Id a, const std::vector<int64_t>& list);
-  Id sum(Id a, const std::vector<int64_t>& axes);      // axes become size 1
+  Id reduce(Op op, Id a, const std::vector<int64_t>& axes);  // axes become size 1
+  Id sum(Id a, const std::vector<int64_t>& axes) { return reduce(Op::Add, a, axes); }
+  /// `a`, with zeros around what counts along the axes.
+  Id masked(Id a, const std::vector<int64_t>& axes, Op op = Op::Add);
   Id spread(Id a, const std::vector<int64_t>& shape);  // shape (), or 1 where it is to repeat
   /// g in the full shape of y.
   Id full_g() { return spread(gradient_, shape(node_)); }

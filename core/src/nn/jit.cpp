@@ -44,20 +44,3 @@ size_t Calls::recordings() const {
 }
 
 }  // namespace plugrad::jit_detail
-
-namespace plugrad {
-
-Variable::Variable(std::string name, int64_t low, int64_t high)
-    : name_(std::move(name)), low_(low), high_(high) {
-  require(low <= high && low >= INT32_MIN && high <= INT32_MAX,
-          "[Variable] {} has the bounds {} and {}; they are i32, the smaller one first", name_, low,
-          high);
-}
-
-Tensor Variable::bind(int64_t value, std::string_view device) const {
-  require(value >= low_ && value <= high_, "[Variable] {} is {}; it is bound to {} to {}", name_,
-          value, low_, high_);
-  return Tensor::from<int32_t>({static_cast<int32_t>(value)}, Shape{}, device);
-}
-
-}  // namespace plugrad

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "nn/initial.h"
 #include "plugrad/nn.h"
+#include "tensor/record.h"
 
 namespace plugrad::nn {
 namespace {
@@ -52,6 +53,7 @@ Tensor BatchNorm::operator()(const Tensor& x) {
   std::vector<int64_t> others;
   for (int64_t axis = 0; axis < x.ndim(); ++axis)
     if (axis != 1) others.push_back(axis);
+  tensor::require_fixed("BatchNorm", x);  // the running variance counts them
   const int64_t count = x.numel() / channels;
   require(count > 1, "[BatchNorm] x is {}: one value a channel has no variance to train with",
           to_string(x.shape()));

@@ -104,6 +104,7 @@ class Copier {
       case Op::Const:
         return draft_.graph.add(n.op, n.dtype, {}, n.arg);
       case Op::Detach:
+      case Op::Bounded:
       case Op::Function:
         return src[0];
       case Op::Contiguous:

@@ -36,7 +36,7 @@ std::vector<Id> gradients_of(Recorder& r, Id loss, const Tensor& given,
                              std::span<const Id> targets) {
   const Id seed = seed_of(r, loss, given);
   autodiff::Context context{r.graph(), r.session().shapes(), r.session().devices(),
-                            tensor::function_gradient(r)};
+                            tensor::function_gradient(r), r.extents()};
   return autodiff::gradient(context, loss, seed, targets);
 }
 

@@ -37,6 +37,9 @@ void require_channels(std::string_view function, const Tensor& x, const Tensor& 
   require(x.ndim() >= 3 && weight.ndim() == x.ndim(),
           "[{}] image {} and weight {} must have the same number of axes, three at least", function,
           to_string(x.shape()), to_string(weight.shape()));
+  for (int64_t axis = transposed ? 0 : 1; axis < x.ndim(); ++axis)
+    tensor::require_fixed(function, x, axis);
+  tensor::require_fixed(function, weight);
   const int64_t in = x.size(1);
   if (transposed)
     require(

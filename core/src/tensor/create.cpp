@@ -55,8 +55,8 @@ Tensor Tensor::empty(const Shape& shape, DType dtype, std::string_view device) {
 Tensor Tensor::full_like(const Tensor& scalar, DType dtype) const {
   Recorder r("full_like");
   const Tensor filled = full(shape(), scalar, dtype == DType::Void ? this->dtype() : dtype);
-  r.use(*this);
-  return r.done(filled.state()->node);
+  const Id own = r.use(*this);
+  return r.done(r.like(filled.state()->node, own));
 }
 Tensor Tensor::zeros_like(DType dtype) const {
   return full_like(0, dtype);

@@ -98,16 +98,25 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t axis) {
             to_string(t.shape()), at);
     total += t.size(static_cast<int64_t>(at));
   }
+  for (size_t i = 0; i + 1 < tensors.size(); ++i)
+    tensor::require_fixed("cat", tensors[i], static_cast<int64_t>(at));  // the next lies behind it
   // Each part in a frame of zeros, chosen by where it lies: adding would turn -0 into +0.
+  const auto framed = [&](const Tensor& t, int64_t begin) {
+    std::vector<std::pair<int64_t, int64_t>> frame(first.size());
+    frame[at] = {begin, total - begin - t.size(static_cast<int64_t>(at))};
+    return t.pad(frame);
+  };
+  Shape along(first.size(), 1);
+  along[at] = total;
+  const Tensor& last = tensors.back();
+  const Tensor behind = framed(last, total - last.size(static_cast<int64_t>(at)));
   Tensor result;
   int64_t begin = 0;
   for (const Tensor& t : tensors) {
-    std::vector<std::pair<int64_t, int64_t>> frame(first.size());
     const int64_t end = begin + t.size(static_cast<int64_t>(at));
-    frame[at] = {begin, total - end};
-    Shape along(first.size(), 1);
-    along[at] = total;
-    const Tensor padded = t.pad(frame);
+    const Tensor padded =
+        &t == &last ? behind
+                    : tensor::like_along(framed(t, begin), behind, static_cast<int64_t>(at));
     if (!result.defined())
       result = padded;
     else if (end > begin)

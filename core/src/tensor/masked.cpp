@@ -47,6 +47,8 @@ Tensor Tensor::masked_select(const Tensor& mask, std::optional<int64_t> size,
   require(mask.dtype() == DType::Bool, "[masked_select] the mask is {}, not bool; compare it first",
           name_of(mask.dtype()));
   require_fill("masked_select", fill, dtype());
+  tensor::require_fixed("masked_select", *this);
+  tensor::require_fixed("masked_select", mask);
   std::vector<Tensor> both;
   {
     tensor::Recorder r("masked_select");
@@ -67,6 +69,7 @@ Tensor Tensor::masked_select(const Tensor& mask, std::optional<int64_t> size,
 
 Tensor Tensor::nonzero(std::optional<int64_t> size, const Tensor& fill) const {
   require_fill("nonzero", fill, DType::I32);
+  tensor::require_fixed("nonzero", *this);
   const Shape shape = this->shape();
   const Tensor flags = (dtype() == DType::Bool ? *this : *this != 0).flatten();
   const Tensor place = true_places(flags, selected_count("nonzero", flags, size));

@@ -18,6 +18,10 @@ Id pad_node(Recorder& r, Id node, const Pairs& pads) {
   std::vector<int64_t> list;
   for (const auto& [before, after] : pads) list.insert(list.end(), {before, after});
   if (std::ranges::all_of(list, [](int64_t n) { return n == 0; })) return node;
+  std::vector<int64_t> longer;
+  for (size_t i = 0; i < pads.size(); ++i)
+    if (pads[i] != std::pair<int64_t, int64_t>()) longer.push_back(static_cast<int64_t>(i));
+  node = r.masked(node, longer, Op::Add);
   return r.graph().add(Op::Pad, r.dtype(node), {node}, r.graph().list(list));
 }
 
@@ -62,14 +66,14 @@ Tensor pad_value(const Tensor& x, const Pairs& pads, double value) {
   const Tensor padded = r.done(pad_node(r, node, pads));
   const Shape shape = r.shape(node);
   if ((value == 0.0 && !std::signbit(value)) || shape == padded.shape()) return padded;
-  const Id inside =
-      r.expand(r.reshape(r.graph().constant(DType::Bool, int64_t{1}), Shape(shape.size(), 1)),
-               shape);
+  const Id inside = r.expand(
+      r.reshape(r.graph().constant(DType::Bool, int64_t{1}), Shape(shape.size(), 1)), shape);
   const bool whole = !is_float(x.dtype());
   require(!whole || std::abs(value) < 0x1p63, "[pad] {} is no value of a {} tensor", value,
           name_of(x.dtype()));
+  const Id padded_inside = pad_node(r, r.like(inside, node), pads);
   const Tensor fill = whole ? Tensor(static_cast<int64_t>(value)) : Tensor(value);
-  return plugrad::where(r.done(pad_node(r, inside, pads)), padded, fill);
+  return plugrad::where(r.done(padded_inside), padded, fill);
 }
 
 /// One axis continued by its own elements.

@@ -45,6 +45,7 @@ Tensor wrapped_places(const Tensor& places, int64_t size) {
 }
 
 Tensor select(const Tensor& x, int64_t axis, const Tensor& places) {
+  require_fixed("index", x, axis);
   const auto at = static_cast<size_t>(axis);
   const Shape from = x.shape(), chosen = places.shape();
   Shape to(from.begin(), from.begin() + axis);
@@ -92,6 +93,8 @@ Tensor gather_long(const Tensor& x, int64_t axis, const Tensor& places) {
 
 Tensor Tensor::gather(int64_t axis, const Tensor& places) const {
   tensor::require_places("gather", places);
+  tensor::require_fixed("gather", *this);
+  tensor::require_fixed("gather", places);
   const Shape from = shape(), chosen = places.shape();
   require(from.size() == chosen.size(), "[gather] places {} and {} have different numbers of axes",
           to_string(chosen), to_string(from));

@@ -16,7 +16,9 @@ constexpr int64_t kEdge = 3;  // elements at each end of such an axis
 class Layout {
  public:
   Layout(const Tensor& t, std::vector<std::string> words)
-      : shape_(t.shape()), words_(std::move(words)), abridged_(t.numel() > kShownWhole) {
+      : shape_(t.bound_shape()),
+        words_(std::move(words)),
+        abridged_(words_.size() > static_cast<size_t>(kShownWhole)) {
     for (int64_t axis = 0; axis < rank(); ++axis) strides_.insert(strides_.begin(), 1);
     for (size_t i = shape_.size(); i-- > 1;) strides_[i - 1] = strides_[i] * shape_[i];
     for (const std::string& word : words_) width_ = std::max(width_, word.size());

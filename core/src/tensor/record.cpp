@@ -45,6 +45,7 @@ Tensor Recorder::done(Id node) {
   require(empty || (!overflows && count <= kMostElements),
           "[{}] a tensor of shape {} has more than 2^60 elements", function_,
           to_string(shape(node)));
+  if (session_.has_bounds()) require_decided(node);
   return Tensor(session_.make(node, device_ != 0 ? device_ : hint_));
 }
 

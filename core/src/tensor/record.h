@@ -3,6 +3,7 @@
 // that are composed of others are written with Tensor alone and need none of this.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -57,9 +58,21 @@ class Recorder {
   Id permute(Id node, const std::vector<int64_t>& order);
   Id broadcast_to(Id node, const Shape& shape);
 
+  // Sizes that are known when a kernel runs (uop/extents.h).
+  /// Null where no tensor has one.
+  Extents* extents() { return session_.has_bounds() ? session_.bounded_extents() : nullptr; }
+  Extent extent(Id node, int64_t axis);
+  /// `node` with the extents of `model`, of the same shape.
+  Id like(Id node, Id model);
+  /// `value`, of the shape of `old`, as what `old` becomes. Errors: User for other extents.
+  Id assigned(Id old, Id value);
+  /// `node`, with what a reduction of nothing is behind the extents of `axes`.
+  Id masked(Id node, std::span<const int64_t> axes, Op op);
+
  private:
   DType dtype_for_literals(std::span<const Id> nodes, DType common);
   bool is_modular() const;
+  void require_decided(Id node);
 
   engine::Session& session_;
   engine::Session::Lock lock_;
@@ -77,6 +90,19 @@ std::vector<int64_t> checked_axes(std::string_view function, const Axes& axes, i
 inline DType real_dtype(DType dtype) {
   return is_float(dtype) ? strong(dtype) : DType::F32;
 }
+
+/// How many elements the axes hold together, of shape () and in `dtype`: a number but for axes of a
+/// variable size.
+Tensor count_along(std::string_view function, const Tensor& x, std::span<const int64_t> axes,
+                   DType dtype);
+/// x with the variable size of `model` along the axis, if it has one; both have one shape.
+Tensor like_along(const Tensor& x, const Tensor& model, int64_t axis);
+/// count + by, or 0 if that is less; a number where the count is one.
+Tensor plus_at_least_0(const Tensor& count, int64_t by);
+/// "(≤512, 256)": a variable size shows its largest value.
+std::string shown_shape(const Tensor& x);
+/// Errors: User where the axis, or without one any, has a variable size.
+void require_fixed(std::string_view function, const Tensor& x, std::optional<int64_t> axis = {});
 
 /// The same value under a handle of its own, for functions that have nothing to do: changing their
 /// result in place must not change their argument.

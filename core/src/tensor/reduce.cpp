@@ -45,18 +45,17 @@ Tensor reduce(std::string_view function, Op op, const Tensor& x, DType dtype, co
   for (int64_t axis : list)
     if (shape[static_cast<size_t>(axis)] != 1) arg.push_back(axis);
   Graph& g = r.graph();
-  if (arg.size() > 1) node = g.add(Op::Reduce, dtype, {node}, g.list(arg));
+  if (arg.size() > 1) {
+    node = r.masked(node, std::span<const int64_t>(arg).subspan(1), op);
+    node = g.add(Op::Reduce, dtype, {node}, g.list(arg));
+  }
   if (!keepdim) node = r.reshape(node, without_axes(shape, list));
   return r.done(node);
 }
 
 /// How many elements go into one element of the result.
-int64_t reduced_count(std::string_view function, const Tensor& x, const Axes& axes) {
-  const Shape shape = x.shape();
-  int64_t count = 1;
-  for (int64_t axis : reduced_axes(function, axes, shape))
-    count *= shape[static_cast<size_t>(axis)];
-  return count;
+Tensor reduced_count(std::string_view function, const Tensor& x, const Axes& axes) {
+  return tensor::count_along(function, x, reduced_axes(function, axes, x.shape()), x.dtype());
 }
 
 /// The dtype of a sum: f16, bf16 and smaller are added up in f32 before they are rounded.
@@ -70,7 +69,7 @@ Tensor accumulate(std::string_view function, Op op, const Tensor& x, const Axes&
 }
 
 Tensor mean_in(const Tensor& x, const Axes& axes, bool keepdim) {
-  return x.sum(axes, keepdim) / static_cast<double>(reduced_count("mean", x, axes));
+  return x.sum(axes, keepdim) / reduced_count("mean", x, axes);
 }
 
 /// Variance and mean in the wide dtype. The sum of squares is least at the mean and hardly changes
@@ -78,13 +77,12 @@ Tensor mean_in(const Tensor& x, const Axes& axes, bool keepdim) {
 /// one more pass over them for what is 0. Derivatives of higher order come with the last term, a 0.
 std::pair<Tensor, Tensor> moments(std::string_view function, const Tensor& x, const Axes& axes,
                                   bool keepdim, int64_t correction) {
-  const int64_t count = reduced_count(function, x, axes);
+  const Tensor count = reduced_count(function, x, axes);
   const Tensor mean = mean_in(x, axes, true), fixed = mean.detach();
   const Tensor squares = (x - fixed).square().sum(axes, keepdim);
-  const Tensor beside = (mean - fixed).square() * static_cast<double>(count);
-  const int64_t by = std::max<int64_t>(count - correction, 0);
-  return {(squares - beside.reshape(squares.shape())) / static_cast<double>(by),
-          mean.reshape(squares.shape())};
+  const Tensor beside = (mean - fixed).square() * count;
+  const Tensor degrees = tensor::plus_at_least_0(count, -correction);
+  return {(squares - beside.reshape(squares.shape())) / degrees, mean.reshape(squares.shape())};
 }
 
 /// With gradient 0 at 0, not NaN.

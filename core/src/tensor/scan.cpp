@@ -140,6 +140,7 @@ Tensor scan(std::string_view function, const Tensor& x, int64_t axis, Kind kind)
     return tensor::own_handle(x);
   }
   const int64_t at = checked_axis(function, axis, x.ndim());
+  tensor::require_fixed(function, x, at);
   const DType wide = carrier(x.dtype(), kind);
   if (x.size(at) > kRow && x.numel() > 0 && wide != DType::Void) {
     int64_t outer = 1;

@@ -47,6 +47,7 @@ void require_values(std::string_view function, const Tensor& x, const Tensor& pl
 Hits find_hits(std::string_view function, const Tensor& x, int64_t axis, const Tensor& places,
                const Tensor& values) {
   tensor::require_places(function, places);
+  for (const Tensor* each : {&x, &places, &values}) tensor::require_fixed(function, *each);
   const Shape to = x.shape(), rows = places.shape();
   require(to.size() == rows.size(), "[{}] places {} and {} have different numbers of axes",
           function, to_string(rows), to_string(to));

@@ -122,6 +122,7 @@ Tensor first_places(const Tensor& key, int64_t k) {
 Tensor moved_key(std::string_view function, const Tensor& x, int64_t axis, bool descending) {
   require(x.size(axis) <= INT32_MAX, "[{}] axis {} of {} is longer than places of i32 count",
           function, axis, to_string(x.shape()));
+  tensor::require_fixed(function, x, axis);
   const Tensor key = ascending_key(x.detach().transpose(axis, -1));
   return descending ? ~key : key;
 }

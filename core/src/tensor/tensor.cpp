@@ -91,6 +91,11 @@ int64_t Tensor::size(int64_t axis) const {
   return s[static_cast<size_t>(tensor::checked_axis("size", axis, static_cast<int64_t>(s.size())))];
 }
 
+Shape Tensor::bound_shape() const {
+  require(defined(), "[bound_shape] the tensor is undefined; assign it a value first");
+  return Session::current().counted_shape(*state_);
+}
+
 int64_t Tensor::numel() const {
   Recorder r("numel");
   return element_count(r.session().shape(r.use(*this)));
@@ -115,8 +120,8 @@ bool Tensor::is_realized() const {
 
 std::ostream& operator<<(std::ostream& out, const Tensor& t) {
   if (!t.defined()) return out << "Tensor(undefined)";
-  const std::string shape = to_string(t.shape());
-  out << "Tensor" << (t.ndim() == 1 ? fmt::format("({})", t.size(0)) : shape) << ' '
+  const std::string shape = tensor::shown_shape(t);
+  out << "Tensor" << (t.ndim() == 1 ? shape.substr(0, shape.size() - 2) + ")" : shape) << ' '
       << name_of(t.dtype());
   return out << " on " << t.device() << ", " << (t.is_realized() ? "realized" : "lazy");
 }
@@ -143,10 +148,41 @@ void Tensor::require_row_length(int64_t length, int64_t first) {
           length, first);
 }
 
+namespace {
+
+/// Of elements in the row-major order of `all`, those in the box `part` from the first place on.
+std::vector<std::byte> first_places(std::vector<std::byte> bytes, const Shape& all,
+                                    const Shape& part, size_t element_bytes) {
+  if (part == all) return bytes;
+  size_t row = element_bytes, to = 0;  // whole inner axes move together
+  size_t outer = all.size();
+  while (outer > 0 && part[outer - 1] == all[outer - 1]) row *= static_cast<size_t>(all[--outer]);
+  // The innermost cut axis is one run of a row.
+  const auto cut = static_cast<size_t>(part[outer - 1]),
+             stride = static_cast<size_t>(all[outer - 1]);
+  const int64_t runs = element_count(std::span(part).first(outer - 1));
+  for (int64_t run = 0; run < runs; ++run) {
+    int64_t left = run, from = 0, step = 1;
+    for (size_t axis = outer - 1; axis-- > 0; step *= all[axis], left /= part[axis])
+      from += left % part[axis] * step;
+    std::memmove(bytes.data() + to, bytes.data() + static_cast<size_t>(from) * stride * row,
+                 cut * row);
+    to += cut * row;
+  }
+  bytes.resize(to);
+  return bytes;
+}
+
+}  // namespace
+
 std::vector<std::byte> Tensor::to_bytes() const {
   std::vector<std::byte> bytes(static_cast<size_t>(numel()) * size_of(dtype()));
   Session::current().read(*state_, bytes);
-  return bytes;
+  return first_places(std::move(bytes), shape(), bound_shape(), size_of(dtype()));
+}
+
+int64_t Tensor::read_count() const {
+  return element_count(bound_shape());
 }
 
 namespace {
@@ -203,12 +239,14 @@ void store_element(uint64_t bits, DType from, DType to, std::byte* at) {
 }  // namespace
 
 void Tensor::read_as(void* out, size_t count, DType wanted) const {
-  const int64_t expected = numel();
+  const Shape sizes = bound_shape();
+  const int64_t expected = element_count(sizes);
   require(static_cast<int64_t>(count) == expected,
-          "[copy_to] {} elements of space for the {} of {}", count, expected, to_string(shape()));
+          "[copy_to] {} elements of space for the {} of {}", count, expected, to_string(sizes));
   auto* to = static_cast<std::byte*>(out);
   const DType own = dtype();
-  if (own == wanted) return Session::current().read(*state_, std::span(to, count * size_of(own)));
+  if (own == wanted && sizes == shape())
+    return Session::current().read(*state_, std::span(to, count * size_of(own)));
   const std::vector<std::byte> bytes = to_bytes();
   for (size_t i = 0; i < count; ++i)
     store_element(load_element(bytes.data() + i * size_of(own), own), own, wanted,
@@ -238,7 +276,7 @@ Tensor& Tensor::assign(const Tensor& value) {
   require(is_float(own) || !is_float(r.dtype(node)),
           "[assign] a {} value into a {} tensor; cast it first", name_of(value.dtype()),
           name_of(own));
-  node = r.broadcast_to(r.take(node, own), shape);
+  node = r.assigned(old, r.broadcast_to(r.take(node, own), shape));
   // A leaf has a node of its own, and its new value is no function of other leaves.
   if (state_->requires_grad) {
     node = r.graph().add(Op::Detach, own, {node});

@@ -9,6 +9,7 @@ namespace plugrad {
 using tensor::checked_axis;
 
 Tensor Tensor::diagonal(int64_t offset, int64_t axis0, int64_t axis1) const {
+  tensor::require_fixed("diagonal", *this);
   require(ndim() >= 2, "[diagonal] shape {} has fewer than two axes", to_string(shape()));
   const int64_t a = checked_axis("diagonal", axis0, ndim()),
                 b = checked_axis("diagonal", axis1, ndim());
@@ -21,9 +22,8 @@ Tensor Tensor::diagonal(int64_t offset, int64_t axis0, int64_t axis1) const {
   const int64_t row = offset < 0 ? -std::max(offset, -n) : 0,
                 column = std::clamp<int64_t>(offset, 0, m);
   const int64_t count = std::min(n - row, m - column);
-  const Tensor square = permute(order)
-                            .slice(-2, {row, row + count})
-                            .slice(-1, {column, column + count});
+  const Tensor square =
+      permute(order).slice(-2, {row, row + count}).slice(-1, {column, column + count});
   // Rows of count + 1 elements begin on the diagonal.
   Shape lead = square.shape();
   lead.resize(lead.size() - 2);
@@ -40,6 +40,7 @@ Tensor Tensor::diag(int64_t offset) const {
   require(ndim() == 1 || ndim() == 2, "[diag] shape {}: a vector or a matrix is needed",
           to_string(shape()));
   if (ndim() == 2) return diagonal(offset);
+  tensor::require_fixed("diag", *this);
   require(std::abs(offset / 2) < (int64_t{1} << 30), "[diag] offset {} is too large", offset);
   const int64_t count = size(0), away = std::abs(offset);
   // The other way round: behind each element, as many as come before the next one.
@@ -50,6 +51,7 @@ Tensor Tensor::diag(int64_t offset) const {
 
 Tensor Tensor::unfold(int64_t axis, int64_t window, int64_t step) const {
   const int64_t at = checked_axis("unfold", axis, ndim()), n = size(at);
+  tensor::require_fixed("unfold", *this, at);
   require(step > 0, "[unfold] step {} is not positive", step);
   require(window >= 0 && window <= n, "[unfold] windows of {} do not fit axis {} of {}", window, at,
           to_string(shape()));

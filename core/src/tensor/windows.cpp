@@ -82,6 +82,7 @@ void require_windows(std::string_view function, const Windows& w, const Tensor& 
 }
 
 Tensor window_view(const Tensor& x, const Windows& w) {
+  for (int64_t axis = 2; axis < x.ndim(); ++axis) require_fixed("windows", x, axis);
   Recorder r("window_view");
   autodiff::Context context = context_of(r);
   return r.done(autodiff::window_view(context, r.use(x), w));

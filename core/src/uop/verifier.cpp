@@ -248,6 +248,7 @@ constexpr Row kRows[] = {
     {Op::Expand, T, first_source_dtype},  {Op::Pad, T, first_source_dtype},
     {Op::Shrink, T, first_source_dtype},  {Op::Flip, T, first_source_dtype},
     {Op::Contiguous, T, first_source_dtype}, {Op::Detach, T, first_source_dtype},
+    {Op::Bounded, T, first_source_dtype},
     {Op::Function, T, first_source_dtype}, {Op::UserKernel, T, user_kernel},
     {Op::Copy, T, first_source_dtype},    {Op::Reduce, T | K, reduce_op},
     {Op::Range, K | P, range_op},         {Op::Param, K | P, anything},

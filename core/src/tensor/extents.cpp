@@ -1,0 +1,125 @@
+// Tensors whose axes have variable sizes: what functions ask of them, and what they refuse.
+#include <algorithm>
+
+#include "tensor/record.h"
+
+namespace plugrad::tensor {
+namespace {
+
+std::string_view reason_of(Extent::Kind kind) {
+  switch (kind) {
+    case Extent::Kind::Different:
+      return "operands have different sizes there: that of another variable, of another binding of "
+             "it, or one that does not vary";
+    case Extent::Kind::Merged:
+      return "a variable size can be neither split nor joined with another axis";
+    case Extent::Kind::Cut:
+      return "the part may reach beyond the variable size: take what is below its least value, or "
+             "all from there on";
+    case Extent::Kind::Reversed:
+      return "an axis of a variable size has no fixed last place to begin at";
+    default:
+      return "a written kernel takes no variable sizes";
+  }
+}
+
+/// "(≤512, 256)"
+std::string shown(const Shape& shape, const std::vector<Extent>& extents) {
+  std::string text;
+  for (size_t i = 0; i < shape.size(); ++i)
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", extents[i].is_counted() ? "≤" : "",
+                        shape[i]);
+  return fmt::format("({}{})", text, shape.size() == 1 ? "," : "");
+}
+
+}  // namespace
+
+void Recorder::require_decided(Id node) {
+  const std::vector<Extent> result = (*extents())[node];
+  const auto bad = std::ranges::find_if(result, &Extent::is_undecided);
+  if (bad == result.end()) return;
+  std::string given;
+  for (Id s : graph().sources(node))
+    if (!session_.shape(s).empty())
+      given += (given.empty() ? "" : " and ") + shown(shape(s), (*extents())[s]);
+  fail(ErrorKind::User, "[{}] the size of axis {} of {} cannot be decided (of {}): {}", function_,
+       bad - result.begin(), to_string(shape(node)), given, reason_of(bad->kind));
+}
+
+Extent Recorder::extent(Id node, int64_t axis) {
+  return session_.has_bounds() ? (*extents())[node][static_cast<size_t>(axis)] : Extent{};
+}
+
+Id Recorder::like(Id node, Id model) {
+  return session_.has_bounds() ? session_.bounded().like(node, model) : node;
+}
+
+Id Recorder::assigned(Id old, Id value) {
+  if (!session_.has_bounds()) return value;
+  // Both in one node: its extents are those that fit both.
+  require_decided(graph().binary(Op::CmpEq, old, value));
+  return like(value, old);
+}
+
+Id Recorder::masked(Id node, std::span<const int64_t> axes, Op op) {
+  return session_.has_bounds() ? session_.bounded().masked(node, axes, op) : node;
+}
+
+Tensor count_along(std::string_view function, const Tensor& x, std::span<const int64_t> axes,
+                   DType dtype) {
+  Recorder r(function);
+  const Id node = r.use(x);
+  const Shape shape = r.shape(node);
+  int64_t fixed = 1;
+  Id counts = kNoId;
+  for (int64_t axis : axes) {
+    const Extent e = r.extent(node, axis);
+    if (!e.is_counted()) {
+      fixed *= shape[static_cast<size_t>(axis)];
+      continue;
+    }
+    const Id count = r.cast(e.count, dtype);
+    counts = counts == kNoId ? count : r.graph().binary(Op::Mul, counts, count);
+  }
+  if (counts == kNoId)
+    return r.done(r.graph().constant(DType::WeakFloat, static_cast<double>(fixed)));
+  return r.done(
+      r.graph().binary(Op::Mul, counts, r.graph().constant(dtype, static_cast<double>(fixed))));
+}
+
+Tensor like_along(const Tensor& x, const Tensor& model, int64_t axis) {
+  Recorder r("like");
+  const Id node = r.use(x);
+  const Extent e = r.extent(r.use(model), axis);
+  return e.is_counted() ? r.done(r.session().bound(node, axis, e.count, e.least)) : x;
+}
+
+Tensor plus_at_least_0(const Tensor& count, int64_t by) {
+  {
+    Recorder r("count");
+    const Id node = r.use(count);
+    if (is_const(r.graph(), node))
+      return Tensor(std::max(const_float(r.graph(), node) + static_cast<double>(by), 0.0));
+  }
+  return (count + by).maximum(0);
+}
+
+std::string shown_shape(const Tensor& x) {
+  Recorder r("shape");
+  const Id node = r.use(x);
+  return r.session().has_bounds() ? shown(r.shape(node), (*r.extents())[node])
+                                  : to_string(r.shape(node));
+}
+
+void require_fixed(std::string_view function, const Tensor& x, std::optional<int64_t> axis) {
+  Recorder r(function);
+  const Id node = r.use(x);
+  const Shape shape = r.shape(node);
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (!axis || *axis == static_cast<int64_t>(i))
+      require(!r.extent(node, static_cast<int64_t>(i)).is_counted(),
+              "[{}] axis {} of {} has a variable size, which this function does not take", function,
+              i, shown(shape, (*r.extents())[node]));
+}
+
+}  // namespace plugrad::tensor

@@ -1,0 +1,288 @@
+// Axes of variable sizes: the same numbers as with tensors of those sizes, from one plan and one
+// recording for all sizes, on the device of the run.
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "jit/jit_test.h"
+
+using namespace plugrad;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace {
+
+constexpr int64_t kMost = 11;
+const Variable& length() {
+  static const Variable variable("length", 1, kMost);
+  return variable;
+}
+
+/// Of changing sign and size, different for each seed.
+Tensor numbers(const Shape& shape, int seed = 0) {
+  int64_t count = 1;
+  for (int64_t size : shape) count *= size;
+  std::vector<float> values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>(std::sin(0.7 * static_cast<double>(i) + seed) * 3);
+  return Tensor::from(values, shape);
+}
+
+/// As fit(), with what breaks a sum or a maximum behind the elements.
+Tensor fit_in_nans(const Tensor& x, int64_t axis) {
+  std::vector<std::optional<int64_t>> sizes(static_cast<size_t>(x.ndim()));
+  sizes[static_cast<size_t>(axis)] = kMost;
+  const Tensor room = x.pad_to(sizes, std::numeric_limits<double>::quiet_NaN()).realize();
+  return length().limit(room, axis, x.size(axis));
+}
+
+void expect_near(const Tensor& got, const Tensor& expected, const std::string& what) {
+  ASSERT_EQ(to_string(got.bound_shape()), to_string(expected.shape())) << what;
+  const std::vector<float> a = floats(got), b = floats(expected);
+  ASSERT_EQ(a.size(), b.size()) << what;
+  for (size_t i = 0; i < a.size(); ++i)
+    ASSERT_NEAR(a[i], b[i], 1e-5f * (1 + std::abs(b[i]))) << what << " at " << i;
+}
+
+using Function = std::function<Tensor(const Tensor&)>;
+struct Case {
+  std::string name;
+  Function function;  // of x (n, 6)
+};
+
+std::vector<Case> cases() {
+  static const Tensor w = numbers({6, 4}, 5), b = numbers({6}, 6), front = numbers({2, 6}, 7);
+  return {
+      {"elementwise", [](const Tensor& x) { return (x * 2 + b).relu(); }},
+      {"sum 0", [](const Tensor& x) { return x.sum(0); }},
+      {"sum 1", [](const Tensor& x) { return x.sum(1); }},
+      {"sum", [](const Tensor& x) { return x.sum(); }},
+      {"mean 0", [](const Tensor& x) { return x.mean(0); }},
+      {"mean", [](const Tensor& x) { return x.mean(); }},
+      {"max 0", [](const Tensor& x) { return x.max(0); }},
+      {"min", [](const Tensor& x) { return x.min(); }},
+      {"prod 0", [](const Tensor& x) { return x.prod(0); }},
+      {"any", [](const Tensor& x) { return (x > 2.9).any(0).cast(DType::F32); }},
+      {"all", [](const Tensor& x) { return (x > -2.9).all(0).cast(DType::F32); }},
+      {"integers",
+       [](const Tensor& x) { return x.cast(DType::I32).max(0) + x.cast(DType::I32).sum(0); }},
+      {"argmax", [](const Tensor& x) { return x.argmax(0); }},
+      {"var of the population", [](const Tensor& x) { return x.var(0, false, 0); }},
+      {"std", [](const Tensor& x) { return x.std({}, false, 1); }},
+      {"softmax 0", [](const Tensor& x) { return x.softmax(0); }},
+      {"softmax 1", [](const Tensor& x) { return x.softmax(1); }},
+      {"log_softmax", [](const Tensor& x) { return x.log_softmax(0); }},
+      {"logsumexp", [](const Tensor& x) { return x.logsumexp(0); }},
+      {"layernorm", [](const Tensor& x) { return x.layernorm(1); }},
+      {"layernorm of the axis", [](const Tensor& x) { return x.layernorm(0); }},
+      {"rows of a product", [](const Tensor& x) { return x.matmul(w); }},
+      {"columns of a product", [](const Tensor& x) { return w.transpose().matmul(x.transpose()); }},
+      {"inner size of a product", [](const Tensor& x) { return x.transpose().matmul(x * 2); }},
+      {"square of rows",
+       [](const Tensor& x) { return x.matmul(x.transpose()).softmax(-1).matmul(x); }},
+      {"batch of products",
+       [](const Tensor& x) { return x.reshape({-1, 2, 3}).matmul(w.reshape({2, 3, 4})); }},
+      {"attention", [](const Tensor& x) { return scaled_dot_product_attention(x, x + 1, x * 2); }},
+      {"causal attention",
+       [](const Tensor& x) { return scaled_dot_product_attention(x, x, x, {}, true); }},
+      {"reshape", [](const Tensor& x) { return x.unflatten(1, {3, 2}).transpose(0, 1).sum(1); }},
+      {"flatten", [](const Tensor& x) { return x.flatten() * 3; }},
+      {"flatten and back",
+       [](const Tensor& x) { return x.flatten().softmax(0).reshape({-1, 3, 2}); }},
+      {"pad before and behind", [](const Tensor& x) { return x.pad({{2, 3}, {1, 0}}); }},
+      {"pad with a value", [](const Tensor& x) { return x.pad({{1, 2}, {0, 0}}, 7.5); }},
+      {"cat along", [](const Tensor& x) { return cat({front, x}, 0).sum(0); }},
+      {"cat beside", [](const Tensor& x) { return cat({x, x + 1}, 1); }},
+      {"first place", [](const Tensor& x) { return x[0]; }},
+      {
+          "all but the first",
+          [](const Tensor& x) { return cat({x, front}, 1).slice(0, {1, {}}); },
+      },
+      {"dropout off, triangle", [](const Tensor& x) { return x.dropout(0.5, false).tril(); }},
+      {"like", [](const Tensor& x) { return x.ones_like().sum(0) + x.zeros_like(); }},
+      {"contiguous", [](const Tensor& x) { return (x.transpose().contiguous() + 1).sum(1); }},
+      {"embedding",
+       [](const Tensor& x) { return front.index_select(0, (x.sum(1) > 0).cast(DType::I32)); }},
+  };
+}
+
+TEST(VariableSizes, GiveWhatTensorsOfThoseSizesGive) {
+  for (const Case& each : cases()) {
+    if (each.name == "all but the first") continue;
+    for (int64_t n : {int64_t{1}, int64_t{2}, int64_t{7}, kMost}) {
+      const Tensor x = numbers({n, 6}, static_cast<int>(n));
+      const std::string what = each.name + " of " + std::to_string(n);
+      expect_near(each.function(length().fit(x, 0)), each.function(x), what);
+      expect_near(each.function(fit_in_nans(x, 0)), each.function(x), what + " in NaNs");
+    }
+  }
+}
+
+TEST(VariableSizes, OneRecordingServesAllSizes) {
+  for (const Case& each : cases()) {
+    if (each.name == "all but the first") continue;
+    auto step = jit(each.function);
+    for (int64_t n : {3, 5}) step(length().fit(numbers({n, 6}), 0));
+    const auto before = engine::Session::current().statistics();
+    std::vector<Tensor> results;
+    for (int64_t n = 1; n <= kMost; ++n)
+      results.push_back(step(length().fit(numbers({n, 6}, static_cast<int>(n)), 0)));
+    const auto after = engine::Session::current().statistics();
+    EXPECT_EQ(step.recordings(), 1u) << each.name;
+    EXPECT_EQ(after.plans_made, before.plans_made) << each.name;
+    EXPECT_EQ(after.kernels_compiled, before.kernels_compiled) << each.name;
+    for (int64_t n = 1; n <= kMost; ++n)
+      expect_near(results[static_cast<size_t>(n - 1)],
+                  each.function(numbers({n, 6}, static_cast<int>(n))),
+                  each.name + " of " + std::to_string(n));
+  }
+}
+
+TEST(VariableSizes, GradientsAreThoseOfTheElements) {
+  const Tensor w = numbers({6, 4}, 1).requires_grad_(), b = numbers({4}, 2).requires_grad_();
+  const auto gradients_of = [&](const Tensor& x) {
+    const Tensor h = (x.matmul(w) + b).layernorm(-1);
+    const Tensor y = scaled_dot_product_attention(h, h, h).log_softmax(0);
+    return gradient((y * y).mean() + h.max(0).sum() + h.exp().prod(0).log().mean(), {w, b, x});
+  };
+  for (int64_t n = 1; n <= kMost; ++n) {
+    const Tensor x = numbers({n, 6}, static_cast<int>(n));
+    const std::vector<Tensor> expected = gradients_of(x);
+    for (const Tensor& in : {length().fit(x, 0), fit_in_nans(x, 0)}) {
+      const std::vector<Tensor> got = gradients_of(in);
+      for (size_t i = 0; i < 3; ++i)
+        expect_near(got[i], expected[i],
+                    "gradient " + std::to_string(i) + " at " + std::to_string(n));
+    }
+  }
+}
+
+TEST(VariableSizes, WhatIsBehindHasNoGradient) {
+  const Tensor room = numbers({kMost, 2});
+  const Tensor part = length().limit(room, 0, 4);
+  const std::vector<float> g = floats(gradient((part * part).sum(), {room})[0]), x = floats(room);
+  for (size_t i = 0; i < g.size(); ++i) EXPECT_FLOAT_EQ(g[i], i < 8 ? 2 * x[i] : 0) << i;
+}
+
+TEST(VariableSizes, TrainWithBatchesOfAllSizesInOneRecording) {
+  const auto train = [](bool fits) {
+    Tensor w = numbers({6, 3}, 4).requires_grad_();
+    optim::SGD opt({w}, {.lr = 0.1});
+    auto step = jit([&](const Tensor& x) {
+      opt.zero_grad();
+      Tensor loss = x.matmul(w).square().mean();
+      loss.backward();
+      opt.step();
+      return loss;
+    });
+    std::vector<float> losses;
+    for (int64_t n : {4, 4, 1, 9, kMost, 2}) {
+      const Tensor x = numbers({n, 6}, static_cast<int>(n));
+      losses.push_back(step(fits ? length().fit(x, 0) : x).item<float>());
+    }
+    for (float v : floats(w)) losses.push_back(v);
+    EXPECT_EQ(step.recordings(), fits ? 1u : 1u);
+    return losses;
+  };
+  EXPECT_THAT(train(true), testing::Pointwise(testing::FloatNear(1e-5f), train(false)));
+}
+
+// A cache of keys and values that grows by a place in each call.
+TEST(VariableSizes, ADecodersCacheGrowsInOneRecording) {
+  constexpr int64_t kWidth = 4;
+  const Tensor wk = numbers({kWidth, kWidth}, 1), wv = numbers({kWidth, kWidth}, 2);
+  Tensor keys = Tensor::zeros({kMost, kWidth}).contiguous().realize();
+  Tensor values = Tensor::zeros({kMost, kWidth}).contiguous().realize();
+  auto decode = jit([&](const Tensor& x, const Tensor& count) {
+    const Tensor here = Tensor::arange(kMost).reshape({kMost, 1}) == count - 1;
+    keys.assign(where(here, x.matmul(wk), keys));
+    values.assign(where(here, x.matmul(wv), values));
+    return scaled_dot_product_attention(x, length().limit(keys, 0, count),
+                                        length().limit(values, 0, count));
+  });
+  const Tensor all = numbers({kMost, kWidth}, 3);
+  for (int64_t n = 1; n <= kMost; ++n) {
+    const Tensor seen = all.slice(0, {0, n}), x = all.slice(0, {n - 1, n});
+    expect_near(decode(x, length().bind(n)),
+                scaled_dot_product_attention(x, seen.matmul(wk), seen.matmul(wv)),
+                "place " + std::to_string(n));
+  }
+  EXPECT_EQ(decode.recordings(), 1u);
+}
+
+TEST(VariableSizes, ResultsOfAReplayMeetItsArguments) {
+  auto step = jit([](const Tensor& x) { return std::pair(x * 2, x.pad({{1, 0}, {0, 0}})); });
+  for (int64_t n : {3, 4, 5, 2}) {
+    const Tensor x = length().fit(numbers({n, 2}), 0);
+    const auto [twice, longer] = step(x);
+    expect_near(twice - x, numbers({n, 2}), "twice");
+    expect_near(longer + step(x).second.zeros_like().sum(), numbers({n, 2}).pad({{1, 0}, {0, 0}}),
+                "longer");
+  }
+}
+
+TEST(VariableSizes, AnswersAboutThemselves) {
+  const Tensor x = length().fit(numbers({3, 2}), 0);
+  EXPECT_THAT(x.shape(), ElementsAre(kMost, 2));
+  EXPECT_THAT((x + 1).bound_shape(), ElementsAre(3, 2));
+  std::ostringstream text;
+  text << x;
+  EXPECT_THAT(text.str(), HasSubstr("(≤11, 2)"));
+  EXPECT_EQ(to_string(length().fit(Tensor::from<int32_t>({7, 8}), 0)), "[7, 8]");
+}
+
+TEST(VariableSizes, RefuseWhatCannotBeDecided) {
+  const Tensor x = length().fit(numbers({3, 6}), 0), y = length().fit(numbers({4, 6}), 0);
+  EXPECT_THAT(message_of([&] { x + y; }), HasSubstr("different sizes"));
+  EXPECT_THAT(message_of([&] { x + numbers({kMost, 6}); }), HasSubstr("does not vary"));
+  const Variable other("other", 1, kMost);
+  EXPECT_THAT(message_of([&] { x + other.fit(numbers({3, 6}), 0); }),
+              HasSubstr("another variable"));
+  EXPECT_THAT(message_of([&] { x.transpose().reshape({-1}); }),
+              HasSubstr("neither split nor joined"));
+  EXPECT_THAT(message_of([&] { x.slice(0, {0, 2}); }), HasSubstr("beyond the variable size"));
+  EXPECT_THAT(message_of([&] { x[-1]; }), HasSubstr("beyond the variable size"));
+  EXPECT_THAT(message_of([&] { x.flip(0); }), HasSubstr("[flip]"));
+  EXPECT_THAT(message_of([&] { x.cumsum(0); }), HasSubstr("[cumsum] axis 0 of (≤11, 6)"));
+  EXPECT_THAT(message_of([&] { x.sort(0); }), HasSubstr("[sort]"));
+  EXPECT_THAT(message_of([&] { cat({x, x}, 0); }), HasSubstr("[cat]"));
+  EXPECT_THAT(message_of([&] { x.expand({2, -1, -1}).flatten(0, 1); }),
+              HasSubstr("neither split nor joined"));
+  Tensor fixed = numbers({kMost, 6});
+  EXPECT_THAT(message_of([&] { fixed.assign(x); }), HasSubstr("[assign]"));
+}
+
+TEST(VariableSizes, RefuseSizesOutsideOfTheirBounds) {
+  EXPECT_THAT(message_of([] { length().fit(numbers({12, 2}), 0); }),
+              HasSubstr("length is 12; it is bound to 1 to 11"));
+  EXPECT_THAT(message_of([] { length().bind(0); }), HasSubstr("length is 0"));
+  EXPECT_THAT(message_of([] { length().limit(numbers({4, 2}), 0, 3); }), HasSubstr("has 4 places"));
+  EXPECT_THAT(message_of([] { length().limit(numbers({kMost, 2}), 0, Tensor(3.5)); }),
+              HasSubstr("i32 and of shape ()"));
+  const Tensor beyond = length().limit(numbers({kMost, 2}), 0, length().bind(9) + 5);
+  EXPECT_THAT(message_of([&] { beyond.to_vector<float>(); }), HasSubstr("which is 14"));
+  EXPECT_THAT(message_of([] { Variable("v", -1, 4).limit(numbers({4, 2}), 0, 3); }),
+              HasSubstr("0 or more"));
+}
+
+TEST(VariableSizes, OtherSizesInCommonAreOtherRecordings) {
+  auto sum = jit([](const Tensor& x, const Tensor& y) { return (x.sum(0) + y.sum(0)).sum(); });
+  const auto x = [](int64_t n) { return length().fit(numbers({n, 2}), 0); };
+  for (int i = 0; i < 3; ++i) sum(x(3), x(3));
+  EXPECT_EQ(sum.recordings(), 1u);
+  for (int i = 0; i < 3; ++i) sum(x(3), x(4));
+  EXPECT_EQ(sum.recordings(), 2u);
+  auto add = jit([](const Tensor& a, const Tensor& b) { return a + b; });
+  for (int64_t n : {2, 3, 4}) add(x(n), x(n));
+  EXPECT_THAT(message_of([&] { add(x(3), x(4)); }), HasSubstr("different sizes"));
+}
+
+TEST(VariableSizes, OutliveRenumberingAndBeingRealised) {
+  const Tensor x = length().fit(numbers({5, 3}), 0);
+  const Tensor y = (x * 2).realize();
+  engine::Session::current().collect();
+  expect_near(y.sum(0), numbers({5, 3}).sum(0) * 2, "sum");
+  expect_near(y - x, numbers({5, 3}), "difference");
+}
+
+}  // namespace
