@@ -421,6 +421,17 @@ void JitTrace::require_nothing_kept(const JitOutput& output) {
           listed(kept));
 }
 
+// What is left shares the counts of the tensors of before, as the results of a replay do.
+void JitTrace::give_back_counts(TensorState& state) {
+  if (!session_.is_counted(state.node)) return;
+  const std::vector<Extent> extents = session_.extents_of(state.node);
+  for (uint32_t axis = 0; axis < extents.size(); ++axis)
+    for (const Count& c : counts_)
+      if (extents[axis].count == c.during->node)
+        state.node = session_.bound(state.node, axis, c.before->node, extents[axis].least);
+  if (state.requires_grad) session_.parts_->tape.mark_leaf(state.node);
+}
+
 JitRecording JitTrace::finish(const JitOutput& output, bool keeps) {
   session_.realize_with_pending(left_behind(output));
   const Session::Lock lock(session_);
@@ -435,6 +446,14 @@ JitRecording JitTrace::finish(const JitOutput& output, bool keeps) {
         recording_.marked.push_back(tensor);
   for (JitValue& value : recording_.values)
     if (value.kind != JitValue::Kind::Fixed) value.value.reset();
+  for (const StatePtr& state : output.tensors)
+    if (state && !is_before(*state)) give_back_counts(*state);
+  for (const Seen& seen : seen_) {
+    const StatePtr state = seen.state.lock();
+    if (!state) continue;
+    if (state->node != seen.during->node) give_back_counts(*state);
+    if (state->grad && !is_before(*state->grad)) give_back_counts(*state->grad);
+  }
   return std::move(recording_);
 }
 

@@ -62,6 +62,7 @@ class JitTrace {
   const Count& cut_count(Id count, uint32_t tensor, uint32_t axis);
   Id with_counts(Id node, const TensorState& state, uint32_t tensor, bool is_gradient);
   std::vector<JitCount> counts_of(Id node);
+  void give_back_counts(TensorState& state);
   void add_tensor(TensorState& state, uint32_t argument);
   bool is_number(const TensorState& state);
   void cut_off(TensorState& state, JitValue origin);

@@ -15,7 +15,7 @@ using tensor::Recorder;
 struct Variable::Bound {
   static constexpr size_t kMost = 4096;
   std::mutex mutex;
-  std::map<std::pair<int64_t, std::string>, Tensor> tensors;  // by value and device
+  std::map<std::pair<int64_t, uint32_t>, Tensor> tensors;  // by value and device
 };
 
 Variable::Variable(std::string name, int64_t low, int64_t high)
@@ -34,8 +34,10 @@ Tensor Variable::bind(int64_t value, std::string_view device) const {
   if (engine::JitTrace::active()) return make();  // lives no longer than the call
   const std::lock_guard lock(bound_->mutex);
   if (bound_->tensors.size() >= Bound::kMost) bound_->tensors.clear();
-  Tensor& known =
-      bound_->tensors[{value, device.empty() ? Device::default_device() : std::string(device)}];
+  engine::Session& session = engine::Session::current();
+  const uint32_t number =
+      device.empty() ? session.default_device() : session.device_number(device);
+  Tensor& known = bound_->tensors[{value, number}];
   if (!known.defined()) known = make();
   return known.clone();
 }

@@ -56,8 +56,12 @@ Id Recorder::like(Id node, Id model) {
 
 Id Recorder::assigned(Id old, Id value) {
   if (!session_.has_bounds()) return value;
-  // Both in one node: its extents are those that fit both.
-  require_decided(graph().binary(Op::CmpEq, old, value));
+  const std::vector<Extent> own = (*extents())[old], given = (*extents())[value];
+  for (size_t i = 0; i < own.size(); ++i)
+    require(given[i].kind == Extent::Kind::Free || given[i].count == own[i].count,
+            "[{}] the size of axis {} differs between {} and {}: {}", function_, i,
+            shown(shape(old), own), shown(shape(value), given),
+            reason_of(Extent::Kind::Different));
   return like(value, old);
 }
 
@@ -114,12 +118,12 @@ std::string shown_shape(const Tensor& x) {
 void require_fixed(std::string_view function, const Tensor& x, std::optional<int64_t> axis) {
   Recorder r(function);
   const Id node = r.use(x);
-  const Shape shape = r.shape(node);
-  for (size_t i = 0; i < shape.size(); ++i)
-    if (!axis || *axis == static_cast<int64_t>(i))
-      require(!r.extent(node, static_cast<int64_t>(i)).is_counted(),
-              "[{}] axis {} of {} has a variable size, which this function does not take", function,
-              i, shown(shape, (*r.extents())[node]));
+  if (!r.session().is_counted(node)) return;
+  const std::vector<Extent> extents = (*r.extents())[node];
+  for (size_t i = 0; i < extents.size(); ++i)
+    if (extents[i].is_counted() && (!axis || *axis == static_cast<int64_t>(i)))
+      fail(ErrorKind::User, "[{}] axis {} of {} has a variable size, which this function does not take",
+           function, i, shown(r.shape(node), extents));
 }
 
 }  // namespace plugrad::tensor

@@ -147,7 +147,7 @@ std::vector<Step> steps_of(const Tensor& x, const InterpolateOptions& o) {
 
 Tensor interpolate(const Tensor& x, const InterpolateOptions& o) {
   const std::vector<Step> steps = steps_of(x, o);
-  tensor::require_fixed(kName, x);
+  tensor::require_fixed("interpolate", x);
   const bool weighs = o.mode == Interpolation::Linear;
   require(weighs || !o.align_corners, "[interpolate] align_corners means nothing to Nearest");
   Tensor y = x;
