@@ -145,9 +145,7 @@ class PLUGRAD_API Tensor {
   int64_t size(int64_t axis) const;
   int64_t ndim() const;
   int64_t numel() const;
-  /// shape() with the sizes that variables are bound to (jit.h); shape() has the largest ones.
-  /// Computes these sizes where tensors give them.
-  Shape bound_shape() const;
+  Shape bound_shape() const;  ///< shape() with the sizes that variables are bound to (jit.h)
   DType dtype() const;
   std::string device() const;
   bool is_realized() const;
@@ -361,8 +359,7 @@ class PLUGRAD_API Tensor {
   Tensor squeeze(const Axes& axes = {}) const;                ///< those of size 1
   Tensor unsqueeze(int64_t axis) const;                       ///< a new axis of size 1 there
   Tensor flatten(int64_t start = 0, int64_t end = -1) const;  ///< axes start to end in one
-  /// one axis in several; one size may be -1
-  Tensor unflatten(int64_t axis, const Shape& sizes) const;
+  Tensor unflatten(int64_t axis, const Shape& sizes) const;  ///< in several; one may be -1
   /// By names: "b (h w) c -> b c h w" with {{"h", 4}}. … stands as "..." for any axes, 1 for a new
   /// one. Errors: User, with a caret where the pattern is wrong. Source: Rogozhnikov 2022 (einops).
   Tensor rearrange(std::string_view pattern,
@@ -389,9 +386,8 @@ class PLUGRAD_API Tensor {
   // end. A place outside that the program knows is an error ----
   /// bounds are clipped, steps may be negative
   Tensor slice(int64_t axis, const Slice& slice) const;
-  /// As in PyTorch: tensors and lists of places broadcast against each other; the axes of their
-  /// common shape come where theirs were, or first when others are between them. Errors: User for
-  /// bool; see masked_select.
+  /// As in PyTorch: tensors and lists of places broadcast; the axes of their common shape come
+  /// where theirs were, or first when others are between. Errors: User for bool (masked_select).
   Tensor operator[](const Index& index) const&;
   Tensor operator[](std::initializer_list<Index> indices) const&;
   IndexedTensor operator[](const Index& index) &;  ///< may be assigned to, see indexed.h

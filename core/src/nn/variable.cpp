@@ -35,8 +35,7 @@ Tensor Variable::bind(int64_t value, std::string_view device) const {
   const std::lock_guard lock(bound_->mutex);
   if (bound_->tensors.size() >= Bound::kMost) bound_->tensors.clear();
   engine::Session& session = engine::Session::current();
-  const uint32_t number =
-      device.empty() ? session.default_device() : session.device_number(device);
+  const uint32_t number = device.empty() ? session.default_device() : session.device_number(device);
   Tensor& known = bound_->tensors[{value, number}];
   if (!known.defined()) known = make();
   return known.clone();

@@ -60,8 +60,7 @@ Id Recorder::assigned(Id old, Id value) {
   for (size_t i = 0; i < own.size(); ++i)
     require(given[i].kind == Extent::Kind::Free || given[i].count == own[i].count,
             "[{}] the size of axis {} differs between {} and {}: {}", function_, i,
-            shown(shape(old), own), shown(shape(value), given),
-            reason_of(Extent::Kind::Different));
+            shown(shape(old), own), shown(shape(value), given), reason_of(Extent::Kind::Different));
   return like(value, old);
 }
 
@@ -122,8 +121,9 @@ void require_fixed(std::string_view function, const Tensor& x, std::optional<int
   const std::vector<Extent> extents = (*r.extents())[node];
   for (size_t i = 0; i < extents.size(); ++i)
     if (extents[i].is_counted() && (!axis || *axis == static_cast<int64_t>(i)))
-      fail(ErrorKind::User, "[{}] axis {} of {} has a variable size, which this function does not take",
-           function, i, shown(r.shape(node), extents));
+      fail(ErrorKind::User,
+           "[{}] axis {} of {} has a variable size, which this function does not take", function, i,
+           shown(r.shape(node), extents));
 }
 
 }  // namespace plugrad::tensor
