@@ -21,6 +21,7 @@ struct Case {
   std::vector<std::string> judges;
   double tolerance = 1e-4;  ///< between results, relative to the largest value
   double turn_seconds = 0.04;
+  bool is_searched = false;  ///< kernels are searched for (BEAM), otherwise chosen by the heuristic
 
   /// Of a duration, in the unit.
   double value(double seconds) const {

@@ -103,6 +103,12 @@ std::vector<Case> gemm_cases() {
   for (int64_t n : {256, 512, 1024, 2048})
     for (int threads : {1, 2})
       rows.push_back(product(fmt::format("sgemm/{}/threads:{}", n, threads), 1, n, n, n, threads));
+  for (int64_t n : {256, 512, 1024, 2048})
+    for (int threads : {1, 2}) {
+      const std::string name = fmt::format("sgemm/{}/threads:{}/beam", n, threads);
+      rows.push_back(product(name, 1, n, n, n, threads));
+      rows.back().is_searched = true;
+    }
   for (const char* transpose : {"a", "b", "ab"})
     rows.push_back(product(fmt::format("sgemm/1024/transposed:{}/threads:2", transpose), 1, 1024,
                            1024, 1024, 2, transpose));

@@ -205,6 +205,13 @@ std::optional<Result> measure_case(const Case& row, Peers& peers) {
   Case mine = row;
   if (mine.threads == 0) mine.threads = thread_count();
   ThreadScope scope(mine.threads);
+  // What was found before, by the user or for another row, decides nothing.
+  const Folder found;
+  const SettingScope search([&](Settings& s) {
+    s.search_db = found.file("search.tsv");
+    s.beam = mine.is_searched ? 4 : 0;
+    s.beam_seconds = 15;
+  });
   Meeting meeting(mine, peers);
   if (!meeting.agrees()) return std::nullopt;
   return meeting.result();
