@@ -71,7 +71,8 @@ class Bounder {
 
   Id choice(Id condition, Id term, Id zero) {
     const Node n = g_[term];
-    if (n.op != Op::Mul) return g_.where(condition, term, zero);
+    const bool is_zero = g_[zero].op == Op::Const && g_[zero].arg == 0;  // not the -inf of a maximum
+    if (n.op != Op::Mul || !is_zero) return g_.where(condition, term, zero);
     return g_.binary(Op::Mul, g_.where(condition, n.src[0], zero), g_.where(condition, n.src[1], zero));
   }
 
