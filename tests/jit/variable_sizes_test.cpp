@@ -193,7 +193,9 @@ TEST(VariableSizes, TrainWithBatchesOfAllSizesInOneRecording) {
       losses.push_back(step(fits ? length().fit(x, 0) : x).item<float>());
     }
     for (float v : floats(w)) losses.push_back(v);
-    if (fits) EXPECT_EQ(step.recordings(), 1u);
+    if (fits) {
+      EXPECT_EQ(step.recordings(), 1u);
+    }
     return losses;
   };
   EXPECT_THAT(train(true), testing::Pointwise(testing::FloatNear(1e-5f), train(false)));

@@ -50,7 +50,7 @@ class Performance(unittest.TestCase):
         if not bench_rows():
             self.skipTest("this build has no benchmarks")
         done = run("bench", "gemm", "--filter", "sgemm/512", "--threads", "2", "--list")
-        self.assertEqual((done.returncode, done.stdout), (0, "sgemm/512/threads:2\n"))
+        self.assertEqual((done.returncode, done.stdout), (0, "sgemm/512/threads:2\nsgemm/512/threads:2/beam\n"))
 
     def test_a_row_has_the_shape_of_the_contract(self):
         done = run("bench", "gemm", "--filter", "sgemm/256/threads:1", "--peers", "none", "--json")
