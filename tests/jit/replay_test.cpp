@@ -23,6 +23,14 @@ TEST(Jit, RunsTwiceAndReplaysFromThen) {
   EXPECT_EQ(f.recordings(), 1u);
 }
 
+TEST(Jit, WhatWasMovedFromCanStillBeCalled) {
+  auto f = jit([](const Tensor& x) { return x + 1; });
+  const Tensor x = Tensor::from<float>({1, 2});
+  const auto g = std::move(f);
+  EXPECT_THAT(floats(g(x)), ElementsAre(2, 3));
+  EXPECT_THAT(floats(f(x)), ElementsAre(2, 3));
+}
+
 TEST(Jit, AReplayPlansNothingAndLaunchesTheSameKernels) {
   auto f = jit([](const Tensor& x) { return relu(x).sum(); });
   const Tensor x = Tensor::from<float>({-1, 2}).realize();

@@ -119,6 +119,10 @@ int run_bench(const Arguments& arguments) {
   if (parsed.help) return kSuccess;
   const bench::Choice choice = read_choice(parsed);
   choose_device(parsed.get<std::string>("device"));
+  if (bench::row_names(choice).empty())
+    throw UsageError(
+        "no row is of these suites, this name and so many threads; --list without "
+        "them names all");
   if (parsed.has("list")) {
     for (const std::string& name : bench::row_names(choice)) fmt::print("{}\n", name);
     return kSuccess;

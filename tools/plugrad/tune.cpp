@@ -28,7 +28,11 @@ void export_to(const std::vector<SearchRecord>& records, const std::string& path
 uint64_t import_from(const std::string& path, SearchDb& db) {
   require(read_file(path).has_value(), "[tune] {} cannot be read: {}", path, std::strerror(errno));
   uint64_t added = 0;
-  for (const SearchRecord& record : SearchDb(path).all()) added += db.add(record) ? 1 : 0;
+  for (const SearchRecord& record : SearchDb(path).all()) {
+    const auto known = db.find(record);
+    const bool is_there = known && known->list == record.list && known->seconds == record.seconds;
+    if (!is_there && db.add(record)) ++added;
+  }
   return added;
 }
 

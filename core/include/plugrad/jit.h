@@ -183,12 +183,14 @@ class PLUGRAD_API Variable {
   std::shared_ptr<Bound> bound_;  // values lately bound, each of them one tensor
 };
 
-/// What jit() returns. Copies share their recordings. Calls may come from any thread and run one
-/// after another.
+/// What jit() returns. Copies share their recordings; a move copies, so that what was moved from can
+/// still be called. Calls may come from any thread and run one after another.
 template <class Function>
 class Jit {
  public:
   explicit Jit(Function function) : shared_(std::make_shared<Shared>(std::move(function))) {}
+  Jit(const Jit&) = default;
+  Jit& operator=(const Jit&) = default;
 
   /// What the function returns. Errors: User, for what a replay could not do again (see
   /// docs/jit.md); what the function throws.

@@ -94,6 +94,13 @@ class Usage(unittest.TestCase):
             self.assertIn("usage", done.stderr + done.stdout if arguments != ["explain", "nothing"] else "usage")
             self.assertEqual(done.stdout, "")
 
+    def test_a_filter_that_names_no_row_is_bad_usage(self):
+        if not bench_rows():
+            self.skipTest("this build has no benchmarks")
+        done = run("bench", "--filter", "nosuch")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("no row", done.stderr)
+
     def test_an_unknown_suite_is_bad_usage_where_there_are_benchmarks(self):
         done = run("bench", "sports")
         self.assertEqual(done.stdout, "")
