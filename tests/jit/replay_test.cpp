@@ -31,6 +31,17 @@ TEST(Jit, WhatWasMovedFromCanStillBeCalled) {
   EXPECT_THAT(floats(f(x)), ElementsAre(2, 3));
 }
 
+TEST(Jit, TakesElementsAndSlicesAsTensors) {
+  auto f = jit([](const Tensor& row, const Tensor& factor) { return row * factor; });
+  const Tensor rows = Tensor::from<float>({{1, 2}, {3, 4}, {5, 6}, {7, 8}}),
+               factor = Tensor::from<float>({2, 3});
+  for (int64_t i = 0; i < 4; ++i)
+    EXPECT_THAT(floats(f(rows[i], factor[i % 2])),
+                ElementsAre(static_cast<float>((2 * i + 1) * (2 + i % 2)),
+                            static_cast<float>((2 * i + 2) * (2 + i % 2))));
+  EXPECT_EQ(f.recordings(), 1u);
+}
+
 TEST(Jit, AReplayPlansNothingAndLaunchesTheSameKernels) {
   auto f = jit([](const Tensor& x) { return relu(x).sum(); });
   const Tensor x = Tensor::from<float>({-1, 2}).realize();

@@ -131,6 +131,15 @@ struct Reader {
   }
 };
 
+/// x[0] is a tensor from here on, the same for the function and for its recording.
+template <class T>
+decltype(auto) as_argument(T&& value) {
+  if constexpr (std::is_same_v<std::decay_t<T>, IndexedTensor>)
+    return Tensor(value);
+  else
+    return std::forward<T>(value);
+}
+
 /// The recordings of one function.
 class PLUGRAD_API Calls {
  public:
@@ -183,8 +192,8 @@ class PLUGRAD_API Variable {
   std::shared_ptr<Bound> bound_;  // values lately bound, each of them one tensor
 };
 
-/// What jit() returns. Copies share their recordings; a move copies, so that what was moved from can
-/// still be called. Calls may come from any thread and run one after another.
+/// What jit() returns. Copies share their recordings; a move copies, so that what was moved from
+/// can still be called. Calls may come from any thread and run one after another.
 template <class Function>
 class Jit {
  public:
@@ -196,6 +205,15 @@ class Jit {
   /// docs/jit.md); what the function throws.
   template <class... Arguments>
   auto operator()(Arguments&&... arguments) const {
+    return call(jit_detail::as_argument(std::forward<Arguments>(arguments))...);
+  }
+
+  /// Kinds of calls that are replayed by now: shapes, dtypes, devices and numbers of the arguments.
+  size_t recordings() const { return shared_->calls.recordings(); }
+
+ private:
+  template <class... Arguments>
+  auto call(Arguments&&... arguments) const {
     using Result = std::decay_t<std::invoke_result_t<Function&, Arguments...>>;
     jit_detail::Flat given;
     (jit_detail::put_argument(given, std::as_const(arguments)), ...);
@@ -215,10 +233,6 @@ class Jit {
     }
   }
 
-  /// Kinds of calls that are replayed by now: shapes, dtypes, devices and numbers of the arguments.
-  size_t recordings() const { return shared_->calls.recordings(); }
-
- private:
   struct Shared {
     explicit Shared(Function f) : function(std::move(f)) {}
     Function function;
