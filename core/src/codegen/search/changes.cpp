@@ -106,4 +106,13 @@ void change_closing(Kernel& kernel, Id range, const std::function<Id(Id)>& chang
   kernel.sink = now[kernel.sink];
 }
 
+void check_private_place(const Kernel& kernel, const Optimisation& change) {
+  const Graph& g = kernel.graph;
+  const std::string text = to_string({change});
+  require(change.amount >= 0 && change.amount <= static_cast<int64_t>(kernel.axes.size()),
+          "[codegen] {}: the kernel has {} axes", text, kernel.axes.size());
+  require(std::ranges::none_of(kernel.axes, [&](Id r) { return is_item_axis(range_kind(g[r])); }),
+          "[codegen] {}: the kernel has work-items", text);
+}
+
 }  // namespace plugrad::codegen

@@ -254,10 +254,7 @@ void check_kept(const Kernel& kernel, const Optimisation& change) {
 void keep(Kernel& kernel, const Optimisation& change) {
   Graph& g = kernel.graph;
   const std::string text = to_string({change});
-  require(change.amount >= 0 && change.amount <= static_cast<int64_t>(kernel.axes.size()),
-          "[codegen] {}: the kernel has {} axes", text, kernel.axes.size());
-  require(std::ranges::none_of(kernel.axes, [&](Id r) { return is_item_axis(range_kind(g[r])); }),
-          "[codegen] {}: the kernel has work-items", text);
+  check_private_place(kernel, change);
   const Repeated repeated = find_repeated(kernel, change.axis);
   require(!repeated.values.empty(), "[codegen] {}: nothing along the axis is computed again", text);
   const std::vector<Id> dims =

@@ -135,14 +135,7 @@ class Copy {
 
   // Where the kernel finds the element.
   Id place() {
-    Id index = g_.index(0);
-    for (size_t i = 0; i < coordinates_.size(); ++i) {
-      Id value = g_.index(coordinates_[i].offset);
-      for (const auto& [range, scale] : coordinates_[i].parts)
-        value = g_.binary(Op::Add, value, g_.binary(Op::Mul, range, g_.index(scale)));
-      index = g_.binary(Op::Add, index, g_.binary(Op::Mul, value, g_.index(stride(i))));
-    }
-    return index;
+    return index_in_copy(g_, coordinates_, [&](size_t i) { return stride(i); });
   }
 
   Id new_range(int64_t size, AxisKind kind) {
@@ -252,11 +245,7 @@ void check_scratch(const Kernel& kernel, const std::string& change) {
 void stage(Kernel& kernel, const Optimisation& change) {
   Graph& g = kernel.graph;
   const std::string text = to_string({change});
-  require(change.amount >= 0 && change.amount <= static_cast<int64_t>(kernel.axes.size()),
-          "[codegen] {}: the kernel has {} axes", text, kernel.axes.size());
-  // Private arrays would be filled by every work-item for itself.
-  require(std::ranges::none_of(kernel.axes, [&](Id r) { return is_item_axis(range_kind(g[r])); }),
-          "[codegen] {}: the kernel has work-items", text);
+  check_private_place(kernel, change);
   OpenRanges open(g);
   RangeSet inside = 0;
   for (size_t i = 0; i < kernel.axes.size(); ++i) {

@@ -109,14 +109,7 @@ class SharedCopy {
 
   // Where the kernel finds the element.
   Id place() {
-    Id index = g_.index(0);
-    for (size_t i = 0; i < coordinates_.size(); ++i) {
-      Id value = g_.index(coordinates_[i].offset);
-      for (const auto& [range, scale] : coordinates_[i].parts)
-        value = g_.binary(Op::Add, value, g_.binary(Op::Mul, range, g_.index(scale)));
-      index = g_.binary(Op::Add, index, g_.binary(Op::Mul, value, g_.index(stride(i))));
-    }
-    return index;
+    return index_in_copy(g_, coordinates_, [&](size_t i) { return stride(i); });
   }
 
   Id fill(Id array, Id value, Id element) {

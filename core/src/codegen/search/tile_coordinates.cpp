@@ -98,4 +98,16 @@ std::vector<Coordinate> tile_coordinates(const Kernel& kernel, Id operand, uint3
   return out;
 }
 
+Id index_in_copy(Graph& g, std::span<const Coordinate> coordinates,
+                 const std::function<int64_t(size_t)>& stride) {
+  Id index = g.index(0);
+  for (size_t i = 0; i < coordinates.size(); ++i) {
+    Id value = g.index(coordinates[i].offset);
+    for (const auto& [range, scale] : coordinates[i].parts)
+      value = g.binary(Op::Add, value, g.binary(Op::Mul, range, g.index(scale)));
+    index = g.binary(Op::Add, index, g.binary(Op::Mul, value, g.index(stride(i))));
+  }
+  return index;
+}
+
 }  // namespace plugrad::codegen

@@ -1,6 +1,8 @@
 // What a copied operand is indexed by.
 #pragma once
 
+#include <functional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -21,5 +23,9 @@ struct Coordinate {
 /// overlap, make one together.
 std::vector<Coordinate> tile_coordinates(const Kernel& kernel, Id operand, uint32_t slot,
                                          const std::vector<Id>& ranges);
+
+/// Where the kernel finds its element in a copy of the tile; `stride` is a coordinate's, by number.
+Id index_in_copy(Graph& g, std::span<const Coordinate> coordinates,
+                 const std::function<int64_t(size_t)>& stride);
 
 }  // namespace plugrad::codegen
