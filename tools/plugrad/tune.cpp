@@ -36,6 +36,14 @@ uint64_t import_from(const std::string& path, SearchDb& db) {
   return added;
 }
 
+// What came of a search that was ended from outside is used like any other, and looked for again by the next one.
+std::string as_text(const SearchRecord& r) {
+  const std::string how = r.width > 0 ? fmt::format("beam {}", r.width) : "unfinished";
+  const std::string tried = r.tried > 0 ? fmt::format("{} tried", r.tried) : "";
+  return fmt::format("{:9.3f} ms {:6.2f}x  {:<10}  {:>10}  ({})  {}", r.seconds * 1e3,
+                     r.first_seconds / r.seconds, how, tried, fmt::join(r.sizes, ", "), r.list);
+}
+
 nlohmann::ordered_json as_json(const SearchDb& db, const std::vector<SearchRecord>& records) {
   auto list = nlohmann::ordered_json::array();
   for (const SearchRecord& r : records)
@@ -43,6 +51,8 @@ nlohmann::ordered_json as_json(const SearchDb& db, const std::vector<SearchRecor
                     {"kernel", r.kernel},
                     {"sizes", r.sizes},
                     {"beam", r.width},
+                    {"finished", r.width > 0},
+                    {"tried", r.tried},
                     {"seconds", r.seconds},
                     {"heuristic_seconds", r.first_seconds},
                     {"optimisations", r.list}});
@@ -76,8 +86,7 @@ int run_tune(const Arguments& arguments) {
     print_json(as_json(db, records), true);
   else if (shows)
     for (const SearchRecord& r : records)
-      fmt::print("{:9.3f} ms {:6.2f}x  beam {}  ({})  {}\n", r.seconds * 1e3,
-                 r.first_seconds / r.seconds, r.width, fmt::join(r.sizes, ", "), r.list);
+      fmt::print("{}\n", as_text(r));
   return kSuccess;
 }
 

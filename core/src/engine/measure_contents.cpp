@@ -18,6 +18,8 @@ uint64_t next_random(uint64_t& state) {  // splitmix64
   return z ^ (z >> 31);
 }
 
+static_assert(kContentQuantum == -3 && kLargestContent == 16 / 8.0);
+
 // The bits of n / 8 for 1 <= |n| <= 16.
 uint64_t eighths(DType dtype, int n) {
   const double value = n / 8.0;

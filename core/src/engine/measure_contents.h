@@ -8,6 +8,10 @@
 
 namespace plugrad::engine {
 
+/// Floats are multiples of 2^kContentQuantum.
+inline constexpr double kLargestContent = 2;
+inline constexpr int kContentQuantum = -3;
+
 /// The same for the same spec and slot in every process. Floats are eighths of at most 2 in
 /// magnitude, none of them 0: products and sums of them are exact in every order, as far as the
 /// dtype holds them.

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "codegen/access.h"
 #include "codegen/kernel.h"
+#include "engine/exact_values.h"
 #include "symbolic/bounds.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
@@ -158,6 +159,7 @@ ReferenceAst reference_of(const schedule::KernelAst& ast, double iterations) {
 }
 
 double tolerance_of(const schedule::KernelAst& ast) {
+  if (is_exact(ast)) return 0;
   const Graph& g = ast.graph;
   double terms = 1, stored = 0;
   for (Id reduce : nodes_of(g, ast.sink, Op::Reduce)) {

@@ -21,7 +21,8 @@ struct ReferenceAst {
 };
 ReferenceAst reference_of(const schedule::KernelAst& ast, double iterations);
 
-/// By how much floats may differ that were added in another order, relative to their magnitude.
+/// By how much floats may differ that were added in another order, relative to their magnitude: 0
+/// where they are exact (engine/exact_values.h), otherwise what rounding at random makes likely.
 double tolerance_of(const schedule::KernelAst& ast);
 
 /// Sizes of the loops, by axis number.

@@ -27,7 +27,8 @@ namespace plugrad::engine {
 namespace {
 
 constexpr std::string_view kMagic = "plugrad-search-1";
-constexpr size_t kFields = 12;
+constexpr size_t kFields = 13;
+constexpr size_t kFieldsBefore = 12;  // without how many lists were tried
 constexpr size_t kLongestLine = 16 << 10;
 constexpr int64_t kLargestFile = int64_t{256} << 20;
 
@@ -77,21 +78,24 @@ double distance(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
 
 std::string to_line(const SearchRecord& r) {
   std::string line = fmt::format(
-      "{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{:.6g}\t{:.6g}\t{}", kMagic, r.version, r.device, r.compiler,
-      r.kernel, r.family, fmt::join(r.sizes, ","), r.width, r.seconds, r.first_seconds, r.list);
+      "{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{:.6g}\t{:.6g}\t{}\t{}", kMagic, r.version, r.device, r.compiler,
+      r.kernel, r.family, fmt::join(r.sizes, ","), r.width, r.seconds, r.first_seconds, r.list,
+      r.tried);
   return line + '\t' + checksum(line);
 }
 
 std::optional<SearchRecord> parse_record(std::string_view line) {
   if (line.size() > kLongestLine) return std::nullopt;
   const std::vector<std::string_view> field = split(line, '\t');
-  if (field.size() != kFields || field[0] != kMagic) return std::nullopt;
+  if (field[0] != kMagic) return std::nullopt;
+  if (field.size() != kFields && field.size() != kFieldsBefore) return std::nullopt;
   if (field.back() != checksum(line.substr(0, line.size() - field.back().size() - 1)))
     return std::nullopt;
   SearchRecord r;
   if (!read(field[1], r.version) || !read_sizes(field[6], r.sizes) || !read(field[7], r.width))
     return std::nullopt;
   if (!read(field[8], r.seconds) || !read(field[9], r.first_seconds)) return std::nullopt;
+  if (field.size() == kFields && !read(field[11], r.tried)) return std::nullopt;
   if (!is_time(r.seconds) || !is_time(r.first_seconds)) return std::nullopt;
   r.device = field[2];
   r.compiler = field[3];

@@ -20,7 +20,8 @@ struct SearchRecord {
   std::string kernel;            // its structure with sizes, and the options that change its code
   std::string family;            // its structure without sizes
   std::vector<int64_t> sizes;    // of its loops
-  uint32_t width = 0;            // BEAM of a search that ended; 0: interrupted
+  uint32_t width = 0;            // BEAM of a search that ended; 0: of one that did not
+  uint32_t tried = 0;            // lists timed until then; 0: written before this was kept
   double seconds = 0, first_seconds = 0;  // of one launch, and of the heuristic's kernel
   std::string list;                       // codegen::parse_optimisations reads it
 

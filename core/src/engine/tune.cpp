@@ -98,6 +98,7 @@ class Search {
     beam.accept = [&](const codegen::Timed& timed) { return accept(timed); };
     beam.report = [&](const codegen::BeamProgress& p) {
       first_seconds_ = p.first_seconds;
+      tried_ = p.tried;
       measurer_.set_launch_limit(std::clamp(50 * p.best_seconds, 3.0, kLongLaunch));
       line.update(p);
     };
@@ -153,6 +154,7 @@ class Search {
     return false;
   }
 
+  // A width of 0 says that the search goes on.
   void keep(const List& list, double seconds, double first_seconds, uint32_t width) {
     if (!std::isfinite(seconds) || !std::isfinite(first_seconds)) return;
     SearchRecord record = key_;
@@ -160,6 +162,7 @@ class Search {
     record.seconds = seconds;
     record.first_seconds = first_seconds;
     record.width = width;
+    record.tried = tried_;
     search_db().add(record);
   }
 
@@ -173,6 +176,7 @@ class Search {
   double tolerance_;
   codegen::KernelCode reference_code_, heuristic_code_;
   double first_seconds_ = std::numeric_limits<double>::infinity();
+  uint32_t tried_ = 0;
 };
 
 // The record's list where the kernel allows it; one warning a process where not.

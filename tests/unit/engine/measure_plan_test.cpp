@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "codegen/codegen.h"
+#include "engine/exact_values.h"
 #include "engine/measure_contents.h"
 #include "unit/codegen/kernels.h"
 #include "unit/codegen/run.h"
@@ -83,6 +84,43 @@ TEST(MeasuredKernel, has_a_reference_of_first_and_last_elements_where_all_take_t
   EXPECT_LE(computed, 64 * 48 / 8);
   EXPECT_EQ(out.front(), 16);
   EXPECT_EQ(out.back(), 16);
+}
+
+TEST(MeasuredKernel, is_exact_as_long_as_f32_holds_every_partial_sum) {
+  const auto tolerance = [](int64_t k) { return tolerance_of(kernel_of(test::matmul(4, 4, k), 3)); };
+  EXPECT_EQ(tolerance(1), 0);
+  EXPECT_EQ(tolerance(65536), 0);  // 65536 products of up to 4 in 64ths: 2^24 of them
+  EXPECT_GT(tolerance(65537), 0);
+  EXPECT_GT(tolerance_of(kernel_of(test::softmax2(8, 8), 2)), 0);
+}
+
+// out[i] = where(square root of a[i] < b[i], a[i], b[i])
+schedule::KernelAst choice(bool is_rounded) {
+  test::Ast ast;
+  Graph& g = ast.graph;
+  const Id i = make_range(g, 64, 0, AxisKind::Loop);
+  const Id a = load(g, param(g, 1, 64, false), i), b = load(g, param(g, 2, 64, false), i);
+  const Id left = is_rounded ? g.unary(Op::Sqrt, a) : a;
+  test::store(ast, param(g, 0, 64, true), i, g.where(g.binary(Op::CmpLt, left, b), a, b));
+  return kernel_of(std::move(ast), 3);
+}
+
+TEST(MeasuredKernel, is_not_exact_where_a_rounded_value_decides_between_exact_ones) {
+  EXPECT_TRUE(is_exact(choice(false)));
+  EXPECT_FALSE(is_exact(choice(true)));
+}
+
+TEST(MeasuredKernel, is_exact_where_only_the_store_rounds) {
+  for (bool rounds_twice : {false, true}) {
+    test::Ast ast;
+    Graph& g = ast.graph;
+    const Id i = make_range(g, 64, 0, AxisKind::Loop);
+    const Id a = g.cast(load(g, param(g, 1, 64, false, DType::BF16), i), DType::F32);
+    Id value = g.cast(g.binary(Op::Mul, a, g.constant(DType::F32, 0.71875)), DType::BF16);
+    if (rounds_twice) value = g.binary(Op::Add, value, value);
+    test::store(ast, param(g, 0, 64, true, DType::BF16), i, value);
+    EXPECT_EQ(is_exact(kernel_of(std::move(ast), 2)), !rounds_twice);
+  }
 }
 
 class Differences : public testing::Test {

@@ -1,6 +1,7 @@
 #include "engine/search_db.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -9,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "unit/base/temporary_directory.h"
 
@@ -18,7 +20,7 @@ namespace {
 SearchRecord record(const std::string& kernel, const std::string& list,
                     std::vector<int64_t> sizes = {64, 64}) {
   return {1, "CPU x86", "clang 19", kernel, "family of " + kernel.substr(0, 1), std::move(sizes),
-          2, 0.001,     0.002,      list};
+          2, 17,        0.001,      0.002, list};
 }
 
 class SearchDatabase : public testing::Test {
@@ -45,6 +47,7 @@ TEST_F(SearchDatabase, gives_back_what_was_added_to_another_process_too) {
   EXPECT_EQ(found->sizes, (std::vector<int64_t>{64, 64}));
   EXPECT_EQ(found->seconds, 0.001);
   EXPECT_EQ(found->width, 2u);
+  EXPECT_EQ(found->tried, 17u);
   first.add(record("a", "unroll(1, 2)"));  // the last one counts
   EXPECT_EQ(second.find(record("a", ""))->list, "unroll(1, 2)");
   EXPECT_EQ(second.all().size(), 1u);
@@ -92,6 +95,19 @@ TEST_F(SearchDatabase, ignores_damaged_lines_with_one_warning) {
   append("more nonsense\n");
   db.find(record("a", ""));
   EXPECT_EQ(log, "");
+}
+
+// Of the version before, which did not say how many lists were tried.
+TEST_F(SearchDatabase, reads_lines_of_twelve_fields) {
+  const std::string line =
+      "plugrad-search-1\t1\tCPU x86\tclang 19\ta\tfamily of a\t64,64\t0\t0.001\t0.002\t"
+      "upcast(0, 4)";
+  append(fmt::format("{}\t{:016x}\n", line, hash64(as_bytes(line))));
+  const auto found = SearchDb(path).find(record("a", ""));
+  ASSERT_TRUE(found) << log;
+  EXPECT_EQ(found->list, "upcast(0, 4)");
+  EXPECT_EQ(found->width, 0u);
+  EXPECT_EQ(found->tried, 0u);
 }
 
 TEST_F(SearchDatabase, a_line_that_was_cut_short_costs_only_itself) {

@@ -136,6 +136,7 @@ class Beam {
     for (const Timed& timed : round) codes.push_back(&timed.code);
     const std::vector<double> seconds = beam_.measure(codes);
     tried_ += static_cast<uint32_t>(round.size());
+    tell();  // before anything is accepted, which is kept with the number tried
     const double scale =
         std::isfinite(seconds[0]) && seconds[0] > 0 ? best.seconds / seconds[0] : 1;
     for (size_t i = 0; i < round.size(); ++i) round[i].seconds = seconds[i + 1] * scale;
