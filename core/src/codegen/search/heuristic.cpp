@@ -10,6 +10,7 @@
 #include "codegen/search/column_sums.h"
 #include "codegen/search/rows.h"
 #include "codegen/search/stage_heuristic.h"
+#include "codegen/search/streams.h"
 #include "codegen/search/tile_search.h"
 
 namespace plugrad::codegen {
@@ -18,7 +19,7 @@ namespace {
 using Kind = Optimisation::Kind;
 
 constexpr double kMostCode = 160;            // copies of one instruction
-constexpr int64_t kMostStreams = 4;  // rows read from memory at once: more are too many for prefetching
+constexpr int64_t kMostStreams = 4;  // vectors of different rows read from memory at once: more are too many for prefetching
 constexpr double kWorthKeeping = 12;  // instructions
 constexpr double kParallelWork = 32 * 1024;  // iterations below which waking a thread costs more than it saves
 
@@ -111,14 +112,20 @@ bool expand_wholly(const Kernel& kernel, const TileModel& model, Tile& tile) {
   return true;
 }
 
+struct Decision {
+  uint32_t axis_number;  // which splits keep
+  Optimisation change;
+  int64_t rows_apart = 1;  // of an upcast
+};
+
 // What the stores have decided: larger stores first, each only about the axes that no larger one runs over.
 struct Decisions {
-  std::vector<std::pair<uint32_t, Optimisation>> changes;  // by axis number, which splits keep
+  std::vector<Decision> changes;
   std::vector<uint32_t> taken;                             // axis numbers
 
   bool has_lanes(uint32_t axis_number) const {
-    return std::ranges::any_of(changes, [&](const auto& entry) {
-      return entry.first == axis_number && entry.second.kind == Kind::Vectorize;
+    return std::ranges::any_of(changes, [&](const Decision& d) {
+      return d.axis_number == axis_number && d.change.kind == Kind::Vectorize;
     });
   }
   bool is_taken(uint32_t axis_number) const { return std::ranges::find(taken, axis_number) != taken.end(); }
@@ -136,19 +143,23 @@ void decide(Kernel& part, Decisions& decisions) {
     if ((tile.amounts[axis] == 1 && !vector) || (vector && has_lanes)) continue;
     if (decisions.is_taken(number(axis))) continue;
     const Kind kind = vector ? Kind::Vectorize : kind_of(part, axis) == AxisKind::Reduce ? Kind::Unroll : Kind::Upcast;
-    decisions.changes.emplace_back(number(axis), Optimisation{kind, 0, tile.amounts[axis]});
+    const int64_t apart = kind == Kind::Upcast ? rows_of_stream(part, axis, tile.amounts[axis]) : 1;
+    decisions.changes.push_back({number(axis), {kind, 0, tile.amounts[axis]}, apart});
   }
   for (size_t axis = 0; axis < part.axes.size(); ++axis) decisions.taken.push_back(number(axis));
 }
 
 void apply_decisions(Kernel& kernel, Decisions& decisions) {
-  for (auto& [number, change] : decisions.changes) {
+  for (auto& [number, change, rows_apart] : decisions.changes) {
     const auto it = std::ranges::find(kernel.axes, number, [&](Id r) { return range_axis(kernel.graph[r]); });
     if (it == kernel.axes.end()) continue;
     change.axis = static_cast<uint32_t>(it - kernel.axes.begin());
     // Parts that chose lanes apart may meet where one value runs along both axes.
     if (change.kind == Kind::Vectorize && meets_lanes(kernel, *it)) continue;
-    apply(kernel, change);
+    if (rows_apart > 1)
+      upcast_apart(kernel, change.axis, change.amount, rows_apart);
+    else
+      apply(kernel, change);
   }
 }
 

@@ -201,6 +201,7 @@ int64_t TileModel::streams(const Tile& tile) const {
     int64_t count = 1;
     for (size_t a = 0; a < sizes_.size(); ++a)
       if (a != tile.vector_axis && item.stride[a] != 1 && item.stride[a] != kNear) count *= tile.amounts[a];
+    if (count > 1 && tile.vector_axis != SIZE_MAX) count *= pieces(tile.amounts[tile.vector_axis]);
     most = std::max(most, count);
   }
   return most;

@@ -24,7 +24,8 @@ class TileModel {
   double accumulators(const Tile& tile) const;
   /// Copies of the most copied instruction: how much code the tile makes.
   double code_size(const Tile& tile) const;
-  /// Rows apart in memory that the tile walks along at once, of what is loaded once and never again.
+  /// Rows apart in memory that the tile walks along at once, of what is loaded once and never again; several vectors
+  /// of each count as so many.
   int64_t streams(const Tile& tile) const;
   /// Lanes of a vector register for the kernel's dtypes.
   int64_t lanes() const { return lanes_; }

@@ -1,0 +1,73 @@
+#include "codegen/search/streams.h"
+
+#include <algorithm>
+
+#include "codegen/access.h"
+#include "codegen/search/apply.h"
+#include "codegen/search/changes.h"
+#include "codegen/search/tile_search.h"
+#include "uop/facts.h"
+
+namespace plugrad::codegen {
+namespace {
+
+using Kind = Optimisation::Kind;
+
+constexpr int64_t kBytesOfStream = 256 << 10;  // beyond which longer ones are no faster
+constexpr int64_t kGroupsPerThread = 8;
+
+// Bytes from one value of the axis to the next, where the load takes each element once and what it
+// takes for one value are all elements up to the next; 0 otherwise.
+int64_t bytes_of_row(const Kernel& kernel, OpenRanges& open, Id load, size_t axis) {
+  const Graph& g = kernel.graph;
+  if (g[g.sources(load)[0]].op != Op::Param || g.sources(load).size() > 2) return 0;
+  const auto stride = [&](Id range) {
+    return open.depends(load, range) ? stride_of(g, g.sources(load)[1], range).value_or(0) : 0;
+  };
+  const int64_t row = stride(kernel.axes[axis]);
+  int64_t inside = 1;
+  for (Id range : kernel.axes) {
+    if (stride(range) <= 0) return 0;
+    if (stride(range) < row) inside *= range_size(g, range);
+  }
+  return inside == row ? row * size_of(g[load].dtype) : 0;
+}
+
+// A number of rows about as large that leaves no rest.
+int64_t fitting_rows(int64_t size, int64_t count, int64_t rows) {
+  for (int64_t more = rows; more < 2 * rows; ++more)
+    if (size % (count * more) == 0) return more;
+  for (int64_t fewer = rows; fewer > rows / 2; --fewer)
+    if (size % (count * fewer) == 0) return fewer;
+  return rows;
+}
+
+}  // namespace
+
+int64_t rows_of_stream(const Kernel& kernel, size_t axis, int64_t count) {
+  const int64_t size = size_of_axis(kernel, axis);
+  OpenRanges open(kernel.graph);
+  int64_t row = 0;
+  for (Id load : nodes_of(kernel.graph, kernel.sink, Op::Load))
+    row = std::max(row, bytes_of_row(kernel, open, load, axis));
+  const auto cached = static_cast<int64_t>(kernel.caps->cache_bytes[1]);
+  if (row == 0 || row >= kBytesOfStream || cached == 0 || size * row < cached) return 1;
+  const int64_t groups = kernel.caps->threads < 2 ? 1 : kGroupsPerThread * kernel.caps->threads;
+  const int64_t rows = std::min((kBytesOfStream + row - 1) / row, size / (count * groups));
+  return rows < 2 ? 1 : fitting_rows(size, count, rows);
+}
+
+void upcast_apart(Kernel& kernel, size_t axis, int64_t count, int64_t rows) {
+  auto place = static_cast<uint32_t>(axis);
+  if (size_of_axis(kernel, place) > count * rows) {
+    const uint32_t inner = new_axis(kernel);
+    apply(kernel, {Kind::Block, place, count * rows});
+    const auto it = std::ranges::find(kernel.axes, inner,
+                                      [&](Id r) { return range_axis(kernel.graph[r]); });
+    place = static_cast<uint32_t>(it - kernel.axes.begin());
+  }
+  apply(kernel, {Kind::Block, place, rows});
+  apply(kernel, {Kind::Upcast, place, count});
+}
+
+}  // namespace plugrad::codegen

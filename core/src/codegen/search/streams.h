@@ -1,0 +1,17 @@
+// Rows of a matrix that is read once, several at a time. Neighbours are short streams that end and
+// begin together, which prefetching follows badly; a run of rows that lie one behind the other is one
+// long stream.
+#pragma once
+
+#include "codegen/kernel.h"
+
+namespace plugrad::codegen {
+
+/// How many rows each of `count` streams had best walk along, where the axis' values are rows that
+/// lie one behind the other and more than the caches of a thread hold; 1 where they are not.
+int64_t rows_of_stream(const Kernel& kernel, size_t axis, int64_t count);
+
+/// upcast(axis, count) of rows that are `rows` apart.
+void upcast_apart(Kernel& kernel, size_t axis, int64_t count, int64_t rows);
+
+}  // namespace plugrad::codegen
