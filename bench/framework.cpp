@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "base/clock.h"
@@ -23,6 +24,13 @@ namespace plugrad::bench {
 namespace {
 
 constexpr int kNodes = 400'000, kTinyKernels = 100;
+constexpr int64_t kMostRows = 4096, kRowSize = 256;
+constexpr std::array<int64_t, 3> kVariableSizes = {1, kMostRows / 4, kMostRows};
+
+std::string variable_row(int64_t size) {
+  return fmt::format("variable size/bound:{}/size:{}", kMostRows, size);
+}
+
 const std::vector<std::string> kResnetRows = {"resnet18_schedule/cold", "resnet18_schedule/cached"};
 
 // While it lives no program is on disk, so that code generation runs.
@@ -131,6 +139,25 @@ void report_replay(const Report& report) {
           .higher_is_better = false});
 }
 
+// One recording over rows of a variable number: a product, a softmax over columns and over rows, sums.
+void report_variable_sizes(const Report& report) {
+  const Variable rows("rows", 1, kMostRows);
+  const Tensor w = Tensor::rand({kRowSize, kRowSize}).realize();
+  const auto step = jit([&](const Tensor& x) {
+    const Tensor h = x.matmul(w).softmax(1);
+    return h.sum(0) + x.softmax(0).max(0);
+  });
+  for (size_t i = 0; i < kVariableSizes.size(); ++i) {
+    const Tensor x = rows.fit(Tensor::rand({kVariableSizes[i], kRowSize}), 0);
+    const auto replay = [&] { return time_of([&] { step(x).to_vector<float>(); }); };
+    const Timing timing = measure(replay, {.warm_up = 3, .least = 10});
+    report({.name = variable_row(kVariableSizes[i]),
+            .value = timing.median * 1e3,
+            .unit = "ms",
+            .higher_is_better = false});
+  }
+}
+
 // Kernels that no cache has seen: their constant is the time of day.
 void report_compile(const Report& report) {
   engine::Session& session = engine::Session::current();
@@ -218,6 +245,9 @@ std::vector<Row> framework_rows() {
       reporting({"node visits through the algebra table"}, report_rewriting),
       reporting({"a + b of 4 floats, call to value"}, report_call),
       reporting({"jitted replay a kernel (100 tiny kernels)"}, report_replay),
+      reporting({variable_row(kVariableSizes[0]), variable_row(kVariableSizes[1]),
+                 variable_row(kVariableSizes[2])},
+                report_variable_sizes),
       reporting({"compile of a small kernel, median"}, report_compile),
       reporting({"launch of an empty kernel and wait",
                  "dispatch: launch of a kernel with three buffers and no groups",

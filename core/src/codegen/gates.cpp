@@ -53,6 +53,12 @@ std::vector<Id> conjuncts(const Graph& g, Id gate) {
   return out;
 }
 
+bool has_strict_gate(const Graph& g, Id store) {
+  if (g.sources(store).size() < 4) return false;
+  return std::ranges::any_of(conjuncts(g, g.sources(store)[3]),
+                             [&](Id condition) { return g[condition].op != Op::Bounded; });
+}
+
 Id gate_loads(Graph& g, OpenRanges& open, Id root, Id gate) {
   const RangeSet needs = open[gate];
   Reachable reachable;

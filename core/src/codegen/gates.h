@@ -12,6 +12,9 @@ Id with_gate(Graph& g, Id store, Id gate);
 /// The conditions of which all must hold for a gate to be open.
 std::vector<Id> conjuncts(const Graph& g, Id gate);
 
+/// Whether there are places that the store must not write, other than places that nobody looks at.
+bool has_strict_gate(const Graph& g, Id store);
+
 /// `root` with the gate at every load below it that depends on all ranges of the gate.
 Id gate_loads(Graph& g, OpenRanges& open, Id root, Id gate);
 

@@ -19,11 +19,12 @@ struct Stage {
   const char* meaning;
 };
 
-constexpr std::array<Stage, 10> kCodegen = {{
+constexpr std::array<Stage, 11> kCodegen = {{
     {"collapse loops", collapse_loops, Spec::Kernel, "reductions that are closed forms or single loads lose their loop"},
     {"simplify ranges", simplify_ranges, Spec::Kernel, "adjacent ranges merge, divided ranges split"},
     {"split borders", split_borders, Spec::Kernel, "padding is stores of its own instead of conditions"},
     {"choose", choose, Spec::Kernel, "ranges become lanes, register tiles, group ids"},
+    {"count loops", count_loops, Spec::Kernel, "loops end where sizes that are data say"},
     {"bound loops", bound_loops, Spec::Kernel, "loops run where their terms are not 0"},
     {"expand", expand, Spec::Kernel, "upcast, unroll and vector ranges are copies and lanes"},
     {"gate items", gate_items, Spec::Kernel, "every element is stored by one work-item"},

@@ -22,6 +22,13 @@ struct Consumers {
   }
 };
 
+/// Only the first `count` places along the axis of a value are ever looked at; an i32 of shape ().
+struct Limit {
+  size_t axis;
+  Id count;
+  bool operator==(const Limit&) const = default;
+};
+
 /// Facts are vectors by id of `graph`, in which ascending ids are a topological order.
 struct Draft {
   // What was asked for.
@@ -36,6 +43,9 @@ struct Draft {
   std::vector<Id> roots;           // of `graph`: nodes that are stored, or Buffers
   std::vector<Id> inputs;          // of `graph`, by input number; kNoId where no root needs it
   std::vector<uint8_t> requested;  // a root, or made contiguous
+
+  // find_limits
+  std::map<Id, std::vector<Limit>> limits;  // of nodes with axes of variable sizes
 
   // link_consumers
   std::vector<Id> live;  // ascending
@@ -75,6 +85,10 @@ inline constexpr uint32_t kNoBuffer = UINT32_MAX;
 
 // The stages, in order (pipeline.cpp).
 void simplify_tensors(Draft& draft);
+/// A part of it: `new_id` says which node of the draft each node of the source became.
+void find_limits(Draft& draft, std::span<const Id> new_id);
+/// The Buffers that a count of a Limit is made of.
+std::vector<Id> leaves_of_count(const Graph& graph, Id count);
 void link_consumers(Draft& draft);
 void choose_stored(Draft& draft);
 void choose_layouts(Draft& draft);

@@ -39,7 +39,11 @@ bool is_plain_view(Op op) {
 void link_consumers(Draft& draft) {
   const Graph& g = draft.graph;
   Reachable reachable;
-  draft.live = reachable.from(g, draft.roots);
+  std::vector<Id> needed = draft.roots;
+  for (const auto& [node, limits] : draft.limits)
+    for (const Limit& limit : limits)
+      for (Id leaf : leaves_of_count(g, limit.count)) needed.push_back(leaf);
+  draft.live = reachable.from(g, needed);
   draft.counts.assign(g.size(), 0);
   draft.devices.assign(g.size(), 0);
   draft.requested.resize(g.size(), 0);

@@ -63,20 +63,26 @@ LoweredKernel KernelLowering::lower(const std::vector<Id>& outputs) {
   find_phases(outputs);
   std::vector<Id> stores;
   for (Id node : outputs) stores.push_back(store(node));
+  for (size_t i = 0; i < stores.size(); ++i) stores[i] = with_limits(stores[i], outputs[i]);
   ast->sink = simplifier(g.add(Op::Sink, DType::Void, stores));
   ast->param_count = static_cast<uint32_t>(params_.size());
   ast->is_exact = is_exact_ || adds_products(g, ast->sink);
   return {std::move(ast), params_};
 }
 
+/// The axes of a stored value, the outermost in memory first.
+Dims KernelLowering::axis_order(Id node) const {
+  if (const auto own = draft_.order.find(node); own != draft_.order.end()) return own->second;
+  Dims order(draft_.shapes[node].size());
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
 /// One for each axis, the outermost in memory first.
 void KernelLowering::make_output_loops(Id output) {
   const auto shape = draft_.shapes[output];
-  Dims order(shape.size());
-  std::iota(order.begin(), order.end(), 0);
-  if (const auto own = draft_.order.find(output); own != draft_.order.end()) order = own->second;
   std::vector<Id> by_axis(shape.size(), kNoId);
-  for (int64_t axis : order) {
+  for (int64_t axis : axis_order(output)) {
     const int64_t size = shape[static_cast<size_t>(axis)];
     if (size != 1)
       by_axis[static_cast<size_t>(axis)] = make_range(*graph_, size, next_axis_++, AxisKind::Loop);
@@ -108,6 +114,46 @@ Id KernelLowering::store(Id node) {
   for (Output& o : outputs_)
     if (o.node == node) o = {node, flat, value};
   return graph_->add(Op::Store, DType::Void, {param(node), flat, value});
+}
+
+/// Says of the places behind an output's limits that nobody needs them. A place is counted in
+/// elements from where the axis begins, so that axes which become one loop keep one limit.
+Id KernelLowering::with_limits(Id store, Id node) {
+  const auto limits = draft_.limits.find(node);
+  if (limits == draft_.limits.end()) return store;
+  Graph& g = *graph_;
+  const std::vector<Id> index = output_index(node);
+  const auto shape = draft_.shapes[node];
+  const Dims order = axis_order(node);
+  Id gate = kNoId;
+  for (const Limit& limit : limits->second) {
+    if (shape[limit.axis] == 1 || !may_read(leaves_of_count(draft_.graph, limit.count))) continue;
+    Id place = g.index(0);
+    int64_t stride = 1;
+    for (size_t i = order.size(); i-- > 0;) {
+      const auto axis = static_cast<size_t>(order[i]);
+      place = indexing_->add(place, indexing_->mul(index[axis], stride));
+      if (axis == limit.axis) break;
+      stride *= shape[axis];
+    }
+    const Id count = g.cast(lower_value(limit.count, g.list({})), DType::Index);
+    const Id hint = g.add(Op::Bounded, DType::Bool,
+                          {simplify_(place), simplify_(indexing_->mul(count, stride))}, g.list({}));
+    gate = indexing_->both(gate, hint);
+  }
+  if (gate == kNoId) return store;
+  const auto parts = g.sources(store);
+  return g.add(Op::Store, DType::Void, {parts[0], parts[1], parts[2], gate});
+}
+
+/// Whether the kernel may take these parameters, too.
+bool KernelLowering::may_read(std::span<const Id> leaves) const {
+  size_t count = params_.size();
+  for (Id leaf : leaves) {
+    if (draft_.devices[leaf] != device_) return false;
+    count += std::ranges::find(params_, leaf) == params_.end() ? 1 : 0;
+  }
+  return count <= draft_.options.max_params;
 }
 
 /// Walks down from the root with a stack of places; a place is finished when its sources are.

@@ -55,10 +55,13 @@ class KernelLowering {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   void begin();
+  Dims axis_order(Id node) const;
   void make_output_loops(Id output);
   std::vector<Id> output_index(Id output);
   Id element(Id node, std::span<const Id> index);
   Id store(Id output);
+  Id with_limits(Id store, Id output);
+  bool may_read(std::span<const Id> leaves) const;
   Id lower_value(Id root, ListId index);
   uint32_t place(Id node, ListId index, Id gate, uint32_t loops);
   uint32_t source_place(const Place& at, Id source);

@@ -28,6 +28,7 @@ class Copier {
     for (size_t i = 0; i < draft_.source_inputs.size(); ++i)
       draft_.inputs[i] = new_id_[draft_.source_inputs[i]];
     for (Id root : draft_.source_roots) draft_.roots.push_back(request(new_id_[root]));
+    find_limits(draft_, new_id_);
     draft_.requested.resize(draft_.graph.size(), 0);
   }
 

@@ -5,6 +5,8 @@
 //                                             or gate mention; each element is written once
 //   Load(param, index[, gate, alt])           arg 0. Where gate is false the index may be anything, nothing is read
 //                                             and the value is alt (a constant)
+//   Bounded(place, limit)                     list: none. Bool, and a gate of Stores: place < limit, but it may be taken
+//                                             as true. Behind the limit nobody looks at what is stored
 //   Param                                     dtype of an element; list: slot, PGR_PARAM_BUFFER, elem_count, flags
 //   Range(size[, begin, end])                 arg: axis number and kind, Loop or Reduce (uop/range.h); axis numbers are
 //                                             unique in the kernel, ascending from the outermost output axis inwards

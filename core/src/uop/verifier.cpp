@@ -138,6 +138,11 @@ const char* store_op(const Subject& s) {
   if (s.type(2) != s.type(0)) return "the value must have the dtype of the memory";
   return s.sources.size() < 4 || s.type(3) == DType::Bool ? nullptr : "the gate must be bool";
 }
+const char* bounded_op(const Subject& s) {
+  if (s.spec == Spec::Tensor) return first_source_dtype(s);
+  const bool places = s.type(0) == DType::Index && s.type(1) == DType::Index;
+  return places && s.n.dtype == DType::Bool ? nullptr : "a hint compares two places";
+}
 const char* user_kernel(const Subject& s) {
   const auto list = s.list();
   if (list.size() < 3 || list[1] < 0 || list[1] >= list[2]) return "the list names no output";
@@ -248,7 +253,7 @@ constexpr Row kRows[] = {
     {Op::Expand, T, first_source_dtype},  {Op::Pad, T, first_source_dtype},
     {Op::Shrink, T, first_source_dtype},  {Op::Flip, T, first_source_dtype},
     {Op::Contiguous, T, first_source_dtype}, {Op::Detach, T, first_source_dtype},
-    {Op::Bounded, T, first_source_dtype},
+    {Op::Bounded, T | K, bounded_op},
     {Op::Function, T, first_source_dtype}, {Op::UserKernel, T, user_kernel},
     {Op::Copy, T, first_source_dtype},    {Op::Reduce, T | K, reduce_op},
     {Op::Range, K | P, range_op},         {Op::Param, K | P, anything},

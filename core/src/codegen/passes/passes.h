@@ -9,6 +9,7 @@ void collapse_loops(Kernel& kernel);    // reductions that are closed forms or s
 void simplify_ranges(Kernel& kernel);   // adjacent ranges merge, divided ranges split
 void split_borders(Kernel& kernel);     // padding is stores of its own instead of conditions
 void choose(Kernel& kernel);            // optimisations: the heuristic's, or those given
+void count_loops(Kernel& kernel);       // loops end where sizes that are data say
 void bound_loops(Kernel& kernel);       // loops run where their terms are not 0
 void expand(Kernel& kernel);            // upcast, unroll and vector ranges are gone
 void gate_items(Kernel& kernel);        // every element is stored by one work-item

@@ -60,7 +60,8 @@ Id gated_by_stores(Kernel& kernel, OpenRanges& open, Id operand, const std::stri
   }
   if (!gate || *gate == kNoId) return operand;
   for (Id condition : conjuncts(g, *gate))
-    if ((open[condition] & ~open[operand]) == 0) operand = gate_loads(g, open, operand, condition);
+    if (g[condition].op != Op::Bounded && (open[condition] & ~open[operand]) == 0)
+      operand = gate_loads(g, open, operand, condition);
   return operand;
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "codegen/gates.h"
 #include "codegen/loop_bounds.h"
 #include "codegen/search/heuristic.h"
 #include "uop/facts.h"
@@ -48,7 +49,8 @@ TileModel::TileModel(Kernel& kernel) : kernel_(kernel), open_(kernel.graph), sim
   for (Id axis : kernel.axes) sizes_.push_back(range_size(g, axis));
   uint32_t widest_bytes = 1;
   Reachable reachable;
-  for (Id id : reachable.from(g, std::span(&kernel.sink, 1))) {
+  const auto is_hint = [&](Id id) { return g[id].op == Op::Bounded; };
+  for (Id id : reachable.from(g, std::span(&kernel.sink, 1), is_hint)) {
     const Node& n = g[id];
     if (n.op == Op::Load) add_item(Item::Kind::Load, id, g.sources(n)[1]);
     else if (n.op == Op::Store) add_item(Item::Kind::Store, id, g.sources(n)[1]);
@@ -102,7 +104,8 @@ int64_t TileModel::memory_stride(Item::Kind kind, Id id, Id index, Id axis) {
   Graph& g = kernel_.graph;
   const int64_t stride = stride_of(g, index, axis).value_or(kIrregular);
   const size_t gate = kind == Item::Kind::Load ? 2 : 3;
-  const bool gated = g.sources(id).size() > gate && open_.depends(g.sources(id)[gate], axis);
+  const bool has_gate = kind == Item::Kind::Load ? g.sources(id).size() > gate : has_strict_gate(g, id);
+  const bool gated = has_gate && open_.depends(g.sources(id)[gate], axis);
   if (gated && kind == Item::Kind::Load && stride == 1 && gates_lanes(*kernel_.caps, 2)) return 1;
   // A value or a gate may vary along an axis that the address does not.
   if (gated || (stride == 0 && open_.depends(id, axis))) return kIrregular;

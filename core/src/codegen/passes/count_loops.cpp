@@ -1,0 +1,333 @@
+// Sizes that are data: loops end at a count that lies in memory, where nothing behind it is in a sum or looked at.
+//   before   reduce add (where %r < (load %n), f(%r), 0), %r                    %r = range 4096
+//   after    reduce add f(%r), %r                                %r = range 4096 from 0 to min(load %n, 4096)
+//   before   store %out[%i*4 + %u], f, bounded (%i*4 + %u, load %n)             %i = range 1024, %u = range 4 upcast
+//   after    store %out[%i*4 + %u], f                  %i = range 1024 from 0 to min(ceil((load %n) / 4), 1024)
+// A tile that is partly behind the count runs whole: what it adds to a sum keeps its condition. Groups that lie behind
+// it do nothing. Afterwards no hint is left.
+#include <algorithm>
+#include <numeric>
+
+#include "codegen/access.h"
+#include "codegen/gates.h"
+#include "codegen/passes/passes.h"
+#include "symbolic/linear.h"
+#include "symbolic/symbolic.h"
+#include "uop/facts.h"
+
+namespace plugrad::codegen {
+namespace {
+
+using Map = std::vector<std::pair<Id, Id>>;
+
+int64_t floor_div(int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }
+
+/// `excess` < 0: a sum of places less a count from memory.
+struct Clause {
+  Id condition;
+  Linear excess;
+  int64_t step;  // counts are multiples of it
+};
+
+class LoopCounter {
+ public:
+  explicit LoopCounter(Kernel& kernel) : kernel_(kernel), g_(kernel.graph), open_(g_), bounds_(g_) {}
+
+  void run() {
+    if (nodes_of(g_, kernel_.sink, Op::Load).empty()) return;
+    reduces();
+    stores();
+    Map hints;
+    for (Id hint : nodes_of(g_, kernel_.sink, Op::Bounded)) hints.emplace_back(hint, truth());
+    replace(kernel_, hints);
+    drop_open_gates();
+  }
+
+ private:
+  void drop_open_gates() {
+    Graph& g = kernel_.graph;
+    std::vector<Id> stores(g.sources(kernel_.sink).begin(), g.sources(kernel_.sink).end());
+    for (Id& store : stores) {
+      const auto parts = g.sources(store);
+      if (parts.size() == 4 && is_const(g, parts[3]) && const_int(g, parts[3]) != 0)
+        store = g.add(Op::Store, DType::Void, {parts[0], parts[1], parts[2]});
+    }
+    kernel_.sink = g.add(Op::Sink, DType::Void, stores);
+    compact(kernel_);
+  }
+
+  Id truth() { return g_.constant(DType::Bool, int64_t{1}); }
+
+  // What a side of a comparison is: a sum of places, or one number that is not looked into.
+  Linear side(Id id) {
+    Linear opaque;
+    opaque.add(id, 1);
+    if (g_[id].dtype == DType::Index) return linear_of(g_, id).value_or(opaque);
+    const auto sum = linear_of(g_, id);
+    if (!sum || !is_exact(g_, id, *sum, bounds_)) return opaque;
+    Linear places;
+    places.constant = sum->constant;
+    for (const Term& t : sum->terms) {
+      const Node& n = g_[t.id];
+      const bool is_place = n.op == Op::Cast && g_[n.src[0]].dtype == DType::Index;
+      const auto below = is_place && keeps(n.src[0], n.dtype) ? linear_of(g_, n.src[0]) : std::nullopt;
+      if (!below) {
+        places.add(t.id, t.factor);
+        continue;
+      }
+      for (const Term& u : below->terms) places.add(u.id, u.factor * t.factor);
+      places.constant += below->constant * t.factor;
+    }
+    return places;
+  }
+
+  bool keeps(Id place, DType dtype) {
+    const Interval values = bounds_[place], all = dtype_interval(dtype);
+    return all.lo <= values.lo && values.hi <= all.hi;
+  }
+
+  bool is_data(Id id) { return !nodes_of(g_, id, Op::Load).empty(); }
+
+  std::optional<Clause> clause_of(Id condition) {
+    const Node& n = g_[condition];
+    if (n.op != Op::CmpLt && n.op != Op::Bounded) return std::nullopt;
+    if (g_[n.src[0]].dtype != DType::Index && !is_integer(g_[n.src[0]].dtype)) return std::nullopt;
+    if (g_[n.src[0]].dtype == DType::U64) return std::nullopt;
+    const Id right = n.src[1];
+    Clause clause{condition, side(n.src[0]), 0};
+    const Linear limit = side(right);
+    for (const Term& t : limit.terms) clause.excess.add(t.id, -t.factor);
+    clause.excess.constant -= limit.constant;
+    for (const Term& t : clause.excess.terms)
+      if (is_data(t.id)) clause.step = std::gcd(clause.step, t.factor);
+    return clause.step == 0 ? std::nullopt : std::optional(clause);
+  }
+
+  template <class IsGiven>
+  bool all_given(Id id, const IsGiven& is_given) {
+    return std::ranges::all_of(open_.members(open_[id]), is_given);
+  }
+
+  // The terms that are given, and the least that the others can be; nothing where that is unknown.
+  template <class IsGiven>
+  std::optional<Linear> least(const Clause& clause, Id range, const IsGiven& is_given) {
+    Linear rest;
+    rest.constant = clause.excess.constant;
+    for (const Term& t : clause.excess.terms) {
+      if (t.id == range) continue;
+      if (all_given(t.id, is_given)) {
+        rest.add(t.id, t.factor);
+        continue;
+      }
+      const Interval values = bounds_[t.id];
+      if (is_data(t.id) || values.lo == INT64_MIN || values.hi == INT64_MAX) return std::nullopt;
+      rest.constant += t.factor * (t.factor > 0 ? values.lo : values.hi);
+    }
+    return rest;
+  }
+
+  Id built(const Linear& sum) {
+    Id total = g_.index(sum.constant);
+    for (const Term& t : sum.terms)
+      total = g_.binary(Op::Add, total, g_.binary(Op::Mul, g_.cast(t.id, DType::Index), g_.index(t.factor)));
+    return total;
+  }
+
+  // floor(sum / by).
+  Id quotient(const Linear& sum, int64_t by) {
+    Linear whole, rest;
+    whole.constant = floor_div(sum.constant, by);
+    rest.constant = sum.constant - whole.constant * by;
+    for (const Term& t : sum.terms)
+      (t.factor % by == 0 ? whole : rest).add(t.id, t.factor % by == 0 ? t.factor / by : t.factor);
+    if (rest.terms.empty()) return built(whole);
+    return g_.binary(Op::Add, built(whole), g_.binary(Op::FloorDiv, built(rest), g_.index(by)));
+  }
+
+  // Whether the count leaves all of the range wherever it leaves anything: it counts in larger steps.
+  bool is_part_of_step(const Clause& clause, Id range) {
+    const int64_t factor = clause.excess.factor_of(range);
+    int64_t span = 0;
+    for (const Term& t : clause.excess.terms) {
+      if (is_data(t.id) || t.factor % clause.step == 0) continue;
+      const Interval values = bounds_[t.id];
+      if (t.factor < 0 || values.lo != 0 || values.hi == INT64_MAX) return false;
+      span += t.factor * values.hi;
+    }
+    return factor % clause.step != 0 && span + floor_rest(clause) < clause.step;
+  }
+  static int64_t floor_rest(const Clause& clause) {
+    return clause.excess.constant - floor_div(clause.excess.constant, clause.step) * clause.step;
+  }
+
+  // By which all terms are divided, so that stores of the same places in other columns end alike.
+  static int64_t common_factor(const Linear& sum, int64_t factor) {
+    for (const Term& t : sum.terms) factor = std::gcd(factor, t.factor);
+    return factor;
+  }
+
+  // Where the range ends by the clause; kNoId where that says nothing.
+  template <class IsGiven>
+  Id end_of(const Clause& clause, Id range, const IsGiven& is_given) {
+    const int64_t factor = clause.excess.factor_of(range);
+    if (factor <= 0 || is_part_of_step(clause, range)) return kNoId;
+    auto rest = least(clause, range, is_given);
+    if (!rest) return kNoId;
+    const int64_t common = common_factor(*rest, factor);
+    for (Term& t : rest->terms) t.factor /= common;
+    rest->constant = floor_div(rest->constant, common);
+    const Id end = g_.unary(Op::Neg, quotient(*rest, factor / common)), size = g_.index(range_size(g_, range));
+    return g_.binary(Op::Max, smaller(end, size), g_.index(0));
+  }
+
+  Id smaller(Id a, Id b) { return g_.where(g_.binary(Op::CmpLt, a, b), a, b); }
+
+  Id ended(Id range, Id end) {
+    const bool bounded = is_bounded(g_[range]);
+    const Id begin = bounded ? g_[range].src[1] : g_.index(0);
+    return bounded_range(g_, range, begin, bounded ? smaller(g_[range].src[2], end) : end);
+  }
+
+  void reduces() {
+    Reachable reachable;
+    const std::vector<Id> nodes = reachable.from(g_, std::span(&kernel_.sink, 1));
+    std::vector<Id> now(kernel_.sink + 1, kNoId), sources;
+    for (Id id : nodes) {
+      sources.clear();
+      for (Id s : g_.sources(id)) sources.push_back(now[s]);
+      now[id] = g_.with_sources(id, sources);
+      if (g_[id].op == Op::Reduce) now[id] = counted(now[id]);
+    }
+    kernel_.sink = now[kernel_.sink];
+  }
+
+  // The condition under which a term is in the sum; kNoId for none.
+  Id condition_of(const ReduceParts& parts) {
+    if (parts.values.size() != 1) return kNoId;
+    Id value = parts.values[0];
+    while (g_[value].op == Op::Cast && is_float(g_[value].dtype) && is_float(g_[g_[value].src[0]].dtype))
+      value = g_[value].src[0];
+    const Node n = g_[value];
+    if (n.op != Op::Where || n.src[2] != reduce_identity(g_, parts.op, n.dtype)) return kNoId;
+    return n.src[0];
+  }
+
+  Id counted(Id reduce) {
+    const ReduceParts parts = reduce_parts(g_, reduce);
+    const Op op = parts.op;
+    const Id condition = condition_of(parts), value = parts.values[0];
+    if (condition == kNoId) return reduce;
+    std::vector<Id> ranges(parts.ranges.begin(), parts.ranges.end());
+    const std::vector<Id> own = ranges;
+    std::ranges::sort(ranges, {}, [&](Id r) { return range_axis(g_[r]); });
+    Map map;
+    for (Id part : conjuncts(g_, condition)) {
+      const auto clause = clause_of(part);
+      if (!clause) continue;
+      bool is_exact = false;
+      for (size_t i = 0; i < ranges.size(); ++i) {
+        if (range_kind(g_[ranges[i]]) != AxisKind::Reduce) continue;
+        const Id range = own_range(own, ranges[i]);
+        const auto is_given = [&](Id r) { return is_outside(r, own, range); };
+        const Id end = end_of(*clause, range, is_given);
+        if (end == kNoId) continue;
+        ranges[i] = ended(ranges[i], substitute(g_, end, map));
+        std::erase_if(map, [&](const auto& entry) { return entry.first == range; });
+        map.emplace_back(range, ranges[i]);
+        std::ranges::sort(map);
+        is_exact = is_decided(*clause, range, is_given);
+      }
+      if (is_exact) map.emplace_back(part, truth());
+      std::ranges::sort(map);
+    }
+    if (map.empty()) return reduce;
+    const Id term = substitute(g_, value, map);
+    return make_reduce(g_, op, {&term, 1}, ranges);
+  }
+
+  // The range as the reduction had it, of one that has an end by now.
+  Id own_range(std::span<const Id> own, Id range) {
+    return *std::ranges::find(own, range_axis(g_[range]), [&](Id r) { return range_axis(g_[r]); });
+  }
+
+  template <class IsGiven>
+  bool is_decided(const Clause& clause, Id range, const IsGiven& is_given) {
+    return std::ranges::all_of(clause.excess.terms,
+                               [&](const Term& t) { return t.id == range || all_given(t.id, is_given); });
+  }
+
+  // By loops around the range, not by lanes and not by work-items that run in step.
+  bool is_outside(Id r, std::span<const Id> own, Id range) {
+    if (g_[r].op != Op::Range) return false;
+    const AxisKind kind = range_kind(g_[r]);
+    if (kind == AxisKind::Reduce) return range_axis(g_[r]) < range_axis(g_[range]);
+    if (std::ranges::find(own, r) != own.end()) return false;
+    return kind == AxisKind::Loop || kind == AxisKind::Global || kind == AxisKind::Block;
+  }
+
+  std::vector<Clause> hints_of(Id store) {
+    std::vector<Clause> out;
+    if (g_.sources(store).size() < 4) return out;
+    for (Id part : conjuncts(g_, g_.sources(store)[3]))
+      if (g_[part].op == Op::Bounded)
+        if (auto clause = clause_of(part)) out.push_back(std::move(*clause));
+    return out;
+  }
+
+  // An output loop ends where all stores in it say so.
+  Id end_for_all(std::span<const Id> stores, Id range) {
+    Id common = kNoId;
+    for (Id store : stores) {
+      if (!open_.depends(store, range)) continue;
+      Id own = kNoId;
+      for (const Clause& clause : hints_of(store)) {
+        const Id end = end_of(clause, range, [&](Id r) {
+          if (g_[r].op != Op::Range) return false;
+          const AxisKind kind = range_kind(g_[r]);
+          return kind == AxisKind::Global || (kind == AxisKind::Loop && range_axis(g_[r]) < range_axis(g_[range]));
+        });
+        if (end != kNoId) own = own == kNoId ? end : smaller(own, end);
+      }
+      if (own == kNoId || (common != kNoId && common != own)) return kNoId;
+      common = own;
+    }
+    return common;
+  }
+
+  void stores() {
+    std::vector<Id> stores(g_.sources(kernel_.sink).begin(), g_.sources(kernel_.sink).end());
+    if (std::ranges::all_of(stores, [&](Id s) { return hints_of(s).empty(); })) return;
+    Map map;
+    for (Id axis : kernel_.axes) {
+      if (range_kind(g_[axis]) != AxisKind::Loop) continue;
+      const Id end = end_for_all(stores, axis);
+      if (end != kNoId) map.emplace_back(axis, ended(axis, substitute(g_, end, map)));
+      std::ranges::sort(map);
+    }
+    for (Id& store : stores) store = with_groups(store);
+    kernel_.sink = substitute(g_, g_.add(Op::Sink, DType::Void, stores), map);
+  }
+
+  // Groups behind the count store nothing.
+  Id with_groups(Id store) {
+    const auto is_group = [&](Id r) { return g_[r].op == Op::Range && range_kind(g_[r]) == AxisKind::Global; };
+    for (const Clause& clause : hints_of(store)) {
+      const auto rest = least(clause, kNoId, is_group);
+      if (!rest) continue;
+      const Id behind = quotient(*rest, clause.step);
+      store = with_gate(g_, store, g_.binary(Op::CmpLt, behind, g_.index(0)));
+    }
+    return store;
+  }
+
+  Kernel& kernel_;
+  Graph& g_;
+  OpenRanges open_;
+  Bounds bounds_;
+};
+
+}  // namespace
+
+void count_loops(Kernel& kernel) { LoopCounter(kernel).run(); }
+
+}  // namespace plugrad::codegen

@@ -1,0 +1,107 @@
+// Axes of variable sizes (uop/extents.h): which values nobody looks at behind some place. The nodes
+// that say so are gone from the draft; what they said of its values is kept here, as far as a kernel
+// can tell the size before it begins: numbers in memory, and sums and products of them.
+#include <algorithm>
+
+#include "schedule/draft.h"
+#include "uop/extents.h"
+
+namespace plugrad::schedule {
+namespace {
+
+class Finder {
+ public:
+  Finder(Draft& draft, std::span<const Id> new_id) : draft_(draft), new_id_(new_id) {}
+
+  void run() {
+    Reachable reachable;
+    const std::vector<Id> nodes = reachable.from(draft_.source, draft_.source_roots);
+    const auto is_bounded = [&](Id id) { return draft_.source[id].op == Op::Bounded; };
+    if (std::ranges::none_of(nodes, is_bounded)) return;
+    copy(nodes);
+    find_used(nodes);
+    for (Id id : nodes) note(id);
+    std::erase_if(draft_.limits, [](const auto& entry) { return entry.second.empty(); });
+  }
+
+ private:
+  // Extents add nodes, and the source is not ours.
+  void copy(const std::vector<Id>& nodes) {
+    copy_of_.assign(draft_.source.size(), kNoId);
+    std::vector<Id> sources;
+    for (Id id : nodes) {
+      const Node& n = draft_.source[id];
+      sources.clear();
+      for (Id s : draft_.source.sources(n)) sources.push_back(copy_of_[s]);
+      const bool has_list = op_info(n.op).arg == ArgKind::List;
+      const uint64_t arg = has_list ? graph_.list(draft_.source.arg_list(id)) : n.arg;
+      copy_of_[id] = graph_.add(n.op, n.dtype, sources, arg);
+      new_of_copy_.resize(graph_.size(), kNoId);
+      new_of_copy_[copy_of_[id]] = new_id_[id];
+    }
+  }
+
+  // What is used otherwise than through a Bounded.
+  void find_used(const std::vector<Id>& nodes) {
+    used_.assign(draft_.source.size(), 0);
+    for (Id root : draft_.source_roots) used_[root] = 1;
+    for (Id id : nodes) {
+      const auto sources = draft_.source.sources(id);
+      for (size_t i = 0; i < sources.size(); ++i)
+        if (i > 0 || draft_.source[id].op != Op::Bounded) used_[sources[i]] = 1;
+    }
+  }
+
+  // Several nodes may have become one: what holds for all of them holds for it.
+  void note(Id id) {
+    if (used_[id] == 0) return;
+    std::vector<Limit> found;
+    const std::vector<Extent> extents = extents_[copy_of_[id]];
+    for (size_t axis = 0; axis < extents.size(); ++axis) {
+      if (!extents[axis].is_counted()) continue;
+      if (const Id count = number(extents[axis].count); count != kNoId)
+        found.push_back({axis, count});
+    }
+    const auto [at, is_first] = draft_.limits.try_emplace(new_id_[id], found);
+    if (!is_first)
+      std::erase_if(at->second, [&](const Limit& l) {
+        return std::ranges::find(found, l) == found.end();
+      });
+  }
+
+  // The count as a node of the draft; kNoId where a kernel or a copy makes it.
+  Id number(Id copied) {
+    const Node n = graph_[copied];
+    if (n.op == Op::Const) return draft_.graph.add(n.op, n.dtype, {}, n.arg);
+    if (n.op == Op::Buffer) return new_of_copy_[copied];
+    const bool is_view = n.op == Op::Bounded || n.op == Op::Detach || n.op == Op::Function;
+    if (is_view) return number(n.src[0]);
+    if (n.op != Op::Add && n.op != Op::Mul && n.op != Op::Max) return kNoId;
+    const Id left = number(n.src[0]), right = number(n.src[1]);
+    return left == kNoId || right == kNoId ? kNoId : draft_.graph.binary(n.op, left, right);
+  }
+
+  Draft& draft_;
+  const std::span<const Id> new_id_;
+  Graph graph_;
+  Shapes shapes_{graph_};
+  Extents extents_{graph_, shapes_};
+  std::vector<Id> copy_of_, new_of_copy_;
+  std::vector<uint8_t> used_;
+};
+
+}  // namespace
+
+void find_limits(Draft& draft, std::span<const Id> new_id) {
+  Finder(draft, new_id).run();
+}
+
+std::vector<Id> leaves_of_count(const Graph& graph, Id count) {
+  Reachable reachable;
+  std::vector<Id> leaves;
+  for (Id id : reachable.from(graph, std::span(&count, 1)))
+    if (graph[id].op == Op::Buffer) leaves.push_back(id);
+  return leaves;
+}
+
+}  // namespace plugrad::schedule

@@ -1,0 +1,173 @@
+// Counts in memory end loops: what is wanted is right for every count, nothing that a sum leaves out is read, and
+// nothing is stored far behind the count.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "kernels.h"
+#include "run.h"
+
+namespace plugrad::test {
+namespace {
+
+using Floats = std::vector<float>;
+
+constexpr int64_t kRows = 96, kColumns = 6;
+constexpr float kUntouched = -99;
+
+const std::vector<int32_t>& counts() {
+  static const std::vector<int32_t> all = {std::numeric_limits<int32_t>::min(), -3, 0, 1, 2, 7, 16, 33, 95, 96, 97,
+                                           std::numeric_limits<int32_t>::max()};
+  return all;
+}
+
+size_t within(int32_t count) { return static_cast<size_t>(std::clamp<int64_t>(count, 0, kRows)); }
+
+Id count_param(Graph& g, uint32_t slot) { return param(g, slot, 1, false, DType::I32); }
+
+Id number(Graph& g, uint32_t slot) { return load(g, count_param(g, slot), g.index(0)); }
+
+// The store, of which only rows below the count are wanted.
+void store_rows(Ast& ast, Id to, Id index, Id value, uint32_t slot, int64_t columns) {
+  Graph& g = ast.graph;
+  const Id limit = g.binary(Op::Mul, g.cast(number(g, slot), DType::Index), g.index(columns));
+  const Id hint = g.add(Op::Bounded, DType::Bool, {index, limit}, g.list({}));
+  ast.sink = g.add(Op::Sink, DType::Void, {g.add(Op::Store, DType::Void, {to, index, value, hint})});
+}
+
+// out[i, j] = 2 a[i, j]
+Ast rows_of_map() {
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id i = make_range(g, kRows, 0, AxisKind::Loop), j = make_range(g, kColumns, 1, AxisKind::Loop);
+  const Id at = affine(g, i, kColumns, j), a = load(g, param(g, 1, kRows * kColumns, false), at);
+  store_rows(ast, param(g, 0, kRows * kColumns, true), at, g.binary(Op::Add, a, a), 2, kColumns);
+  return ast;
+}
+
+// out[j] = the reduction of a[row[i], j] over i below the count
+Ast columns_of_reduce(Op op, float nothing) {
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id j = make_range(g, kColumns, 0, AxisKind::Loop), i = make_range(g, kRows, 1, AxisKind::Reduce);
+  const Id row = g.cast(load(g, param(g, 3, kRows, false, DType::I32), i), DType::Index);
+  const Id a = load(g, param(g, 1, kRows * kColumns, false), affine(g, row, kColumns, j));
+  const Id inside = g.binary(Op::CmpLt, g.cast(i, DType::I32), number(g, 2));
+  const Id term = g.where(inside, a, g.constant(DType::F32, static_cast<double>(nothing)));
+  store(ast, param(g, 0, kColumns, true), j, reduce(g, op, term, {i}));
+  return ast;
+}
+
+// out[i, j] = sum over k below the second count of a[i, k] b[k, j], for i below the first
+Ast counted_matmul(int64_t n, int64_t k) {
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id i = make_range(g, kRows, 0, AxisKind::Loop), j = make_range(g, n, 1, AxisKind::Loop);
+  const Id l = make_range(g, k, 2, AxisKind::Reduce);
+  const Id a = load(g, param(g, 1, kRows * k, false), affine(g, i, k, l));
+  const Id b = load(g, param(g, 2, k * n, false), affine(g, l, n, j));
+  const Id inside = g.binary(Op::CmpLt, g.cast(l, DType::I32), number(g, 4));
+  const Id term = g.where(inside, g.binary(Op::Mul, a, b), g.constant(DType::F32, 0.0));
+  store_rows(ast, param(g, 0, kRows * n, true), affine(g, i, n, j), reduce(g, Op::Add, term, {l}), 3, n);
+  return ast;
+}
+
+struct Target {
+  std::string name;
+  pgr_device_caps caps;
+  codegen::Options options;
+};
+
+std::vector<Target> targets() {
+  std::vector<Target> all;
+  for (const uint32_t lanes : {1u, 4u, 16u}) all.push_back({std::to_string(lanes) + " lanes", small_cpu(lanes), {}});
+  all.push_back({"no changes", small_cpu(4), {.no_opt = true}});
+  pgr_device_caps groups = small_cpu(4);
+  groups.subgroup_size = 4;
+  groups.max_local_total = 64;
+  groups.local_bytes = 1 << 14;
+  for (uint32_t& size : groups.max_local_size) size = 64;
+  all.push_back({"groups", groups, {}});
+  return all;
+}
+
+using Bytes = sdk::InterpreterBuffer;
+Bytes of(Floats& values) { return {values.data(), values.size() * sizeof(float)}; }
+Bytes of(int32_t& value) { return {&value, sizeof value}; }
+
+TEST(CountLoops, stores_end_at_the_tile_of_the_count) {
+  const Ast ast = rows_of_map();
+  for (const Target& target : targets()) {
+    const auto code = codegen::generate(ast.graph, ast.sink, target.caps, target.options);
+    for (int32_t count : counts()) {
+      Floats a = small_integers(kRows * kColumns, 1), out(a.size(), kUntouched);
+      run_buffers(code, {of(out), of(a), of(count)});
+      const size_t wanted = within(count) * kColumns;
+      for (size_t at = 0; at < out.size(); ++at) {
+        const bool is_far = at >= wanted + 256 || wanted == 0;
+        if (at >= wanted && !is_far) continue;
+        ASSERT_EQ(out[at], is_far ? kUntouched : 2 * a[at])
+            << target.name << ", " << count << " rows, at " << at;
+      }
+    }
+  }
+}
+
+// A tile behind the count rows lie outside of the matrix: whoever reads them is stopped by the interpreter.
+TEST(CountLoops, reductions_read_no_further_than_the_tile_of_the_count) {
+  for (const Op op : {Op::Add, Op::Mul, Op::Max}) {
+    const float nothing = op == Op::Add ? 0 : op == Op::Mul ? 1 : -std::numeric_limits<float>::infinity();
+    const Ast ast = columns_of_reduce(op, nothing);
+    for (const Target& target : targets()) {
+      const auto code = codegen::generate(ast.graph, ast.sink, target.caps, target.options);
+      for (int32_t count : counts()) {
+        const size_t rows = within(count);
+        Floats a = small_integers(kRows * kColumns, 1), out(kColumns);
+        std::vector<int32_t> row(kRows, 1 << 20);
+        std::iota(row.begin(), row.begin() + static_cast<int64_t>(std::min<size_t>(rows + 16, kRows)), 0);
+        std::fill(a.begin() + static_cast<int64_t>(rows) * kColumns, a.end(), NAN);
+        run_buffers(code, {of(out), of(a), of(count), {row.data(), row.size() * sizeof row[0]}});
+        for (size_t j = 0; j < kColumns; ++j) {
+          float expected = nothing;
+          for (size_t i = 0; i < rows; ++i) {
+            const float x = a[i * kColumns + j];
+            expected = op == Op::Add ? expected + x : op == Op::Mul ? expected * x : std::max(expected, x);
+          }
+          ASSERT_EQ(out[j], expected) << target.name << ", " << count << " rows";
+        }
+      }
+    }
+  }
+}
+
+TEST(CountLoops, products_end_at_both_counts) {
+  for (const auto& [n, k] : {std::pair<int64_t, int64_t>{7, 5}, {72, 40}}) {
+    const Ast ast = counted_matmul(n, k);
+    for (const Target& target : targets()) {
+      const auto code = codegen::generate(ast.graph, ast.sink, target.caps, target.options);
+      for (int32_t rows : counts())
+        for (int32_t terms : {-1, 0, 1, 4, 31, 200}) {
+          Floats a = small_integers(kRows * k, 1), b = small_integers(k * n, 2);
+          Floats out(static_cast<size_t>(kRows * n), kUntouched);
+          run_buffers(code, {of(out), of(a), of(b), of(rows), of(terms)});
+          for (size_t i = 0; i < within(rows); ++i)
+            for (int64_t j = 0; j < n; ++j) {
+              float expected = 0;
+              for (int64_t l = 0; l < std::min<int64_t>(terms, k); ++l)
+                expected += a[i * static_cast<size_t>(k) + static_cast<size_t>(l)] * b[static_cast<size_t>(l * n + j)];
+              ASSERT_EQ(out[i * static_cast<size_t>(n) + static_cast<size_t>(j)], expected)
+                  << target.name << ", " << rows << " rows of " << terms << " terms, at " << i << ", " << j;
+            }
+          for (size_t i = within(rows) + 64; i < kRows; ++i)
+            ASSERT_EQ(out[i * static_cast<size_t>(n)], kUntouched) << target.name << ", " << rows << " rows, at " << i;
+        }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace plugrad::test
