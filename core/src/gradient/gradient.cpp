@@ -120,6 +120,11 @@ bool flow_through_convolution(Context& context, Tape& tape, Id node, Id gradient
   return true;
 }
 
+/// Whether a user's function says the gradient.
+bool is_call(const Node& n) {
+  return n.op == Op::Function && function_call(n.arg) != kSlopeCall;
+}
+
 /// Calls of functions with their own derivative. All outputs of a call are newer than what they
 /// were computed of, so what flows to them is complete when the oldest is reached.
 class Calls {
@@ -127,7 +132,7 @@ class Calls {
   explicit Calls(const Graph& g, const Tape& tape) {
     for (size_t place = 0; place < tape.size(); ++place) {
       const Node& n = g[tape.node(place)];
-      if (n.op == Op::Function) places_[function_call(n.arg)].push_back(place);
+      if (is_call(n)) places_[function_call(n.arg)].push_back(place);
     }
   }
 
@@ -164,7 +169,7 @@ std::vector<Id> gradient(Context& context, Id loss, Id seed, std::span<const Id>
   Calls calls(context.graph, tape);
   for (size_t i = tape.size(); i-- > 0;) {
     const Id node = tape.node(i);
-    if (context.graph[node].op == Op::Function) {
+    if (is_call(context.graph[node])) {
       calls.flow(context, tape, i);
       continue;
     }

@@ -199,6 +199,11 @@ void bounded(Step& s) {
   s.flow(0, s.masked(s.full_g(), {s.arg()[0]}));
 }
 
+/// Of call 0: what the value was computed of does not matter.
+void slope(Step& s) {
+  s.flow(1, s.mul(s.g(), s.x(2)));
+}
+
 void flip(Step& s) {
   s.flow(0, s.move(Op::Flip, s.full_g(), s.arg()));
 }
@@ -259,7 +264,7 @@ constexpr Row kRules[] = {
     {Op::Cast, cast},           {Op::Contiguous, pass}, {Op::Copy, copy},
     {Op::Reshape, reshape},     {Op::Permute, permute}, {Op::Expand, expand}, {Op::Pad, pad},
     {Op::Shrink, shrink},       {Op::Flip, flip},       {Op::Reduce, reduce},
-    {Op::Bounded, bounded},
+    {Op::Bounded, bounded},     {Op::Function, slope},
 };
 // clang-format on
 

@@ -11,6 +11,7 @@ namespace plugrad {
 
 using tensor::magnitude;
 using tensor::widened;
+using tensor::with_slope;
 
 // Zero or less gives 0 (with gradient 0); NaN compares false and stays.
 Tensor Tensor::relu() const {
@@ -51,8 +52,8 @@ Tensor Tensor::prelu(const Tensor& weight) const {
 
 Tensor Tensor::sigmoid() const {
   return widened(*this, [](const Tensor& x) {
-    const Tensor e = (-magnitude(x)).exp();
-    return plugrad::where(x < 0.0, e, 1.0) / (e + 1.0);
+    const Tensor e = (-magnitude(x)).exp(), r = (e + 1.0).reciprocal();
+    return with_slope(plugrad::where(x < 0.0, e, 1.0) * r, x, e * r * r);
   });
 }
 
@@ -78,7 +79,7 @@ Tensor Tensor::softplus(double beta) const {
   require(beta != 0.0, "[softplus] beta is 0");
   return widened(*this, [&](const Tensor& x) {
     const Tensor y = x * beta;
-    return (y.maximum(0.0) + (-y.abs()).exp().log1p()) / beta;
+    return with_slope((y.maximum(0.0) + (-y.abs()).exp().log1p()) / beta, x, y.sigmoid());
   });
 }
 Tensor Tensor::logsigmoid() const {
@@ -108,7 +109,7 @@ Tensor Tensor::gelu(bool tanh_form) const {
   return widened(*this, [&](const Tensor& x) {
     if (!tanh_form) return x * 0.5 * ((x * (std::numbers::sqrt2 / 2.0)).erf() + 1.0);
     const double scale = std::sqrt(2.0 / std::numbers::pi);
-    return x * 0.5 * (((x + x * x * x * 0.044715) * scale).tanh() + 1.0);
+    return x * ((x + x * x * x * 0.044715) * (2.0 * scale)).sigmoid();  // (1 + tanh u) / 2
   });
 }
 

@@ -4,13 +4,16 @@
 #include <numbers>
 
 #include "plugrad/functional.h"
+#include "tensor/record.h"
 #include "tensor/wide.h"
+#include "uop/user.h"
 
 namespace plugrad {
 
 using tensor::magnitude;
 using tensor::polynomial;
 using tensor::widened;
+using tensor::with_slope;
 
 namespace tensor {
 
@@ -22,6 +25,14 @@ Tensor polynomial(const Tensor& x, std::initializer_list<double> coefficients) {
   Tensor sum = *coefficients.begin();
   for (const double* c = coefficients.begin() + 1; c != coefficients.end(); ++c) sum = sum * x + *c;
   return sum;
+}
+
+Tensor with_slope(const Tensor& value, const Tensor& x, const Tensor& slope) {
+  Recorder r("with_slope");
+  const Id from = r.use(x), to = r.use(value);
+  if (r.graph()[from].op == Op::Const) return value;  // a number, whose dtype is not decided yet
+  return r.done(r.graph().add(Op::Function, r.dtype(to), {to, from, r.use(slope)},
+                              function_arg(kSlopeCall, 0)));
 }
 
 Tensor constant_in(const Tensor& x, const Tensor& value) {
@@ -46,7 +57,7 @@ Tensor Tensor::log1p() const {
   return widened(*this, [](const Tensor& x) {
     const Tensor u = 1.0 + x, usual = (u != 0.0) & (u < INFINITY);
     const Tensor lost = plugrad::where(usual, x - (u - 1.0), 0.0);
-    return u.log() + lost / plugrad::where(usual, u, 1.0);
+    return with_slope(u.log() + lost / plugrad::where(usual, u, 1.0), x, u.reciprocal());
   });
 }
 
@@ -56,7 +67,8 @@ Tensor Tensor::expm1() const {
     const Tensor small = (x < 0.5) & (x > -0.5), s = plugrad::where(small, x, 0.0);
     Tensor sum = 1.0;
     for (int n = x.dtype() == DType::F64 ? 15 : 8; n > 1; --n) sum = sum * s / n + 1.0;
-    return plugrad::where(small, s * sum, x.exp() - 1.0);
+    const Tensor e = x.exp();
+    return with_slope(plugrad::where(small, s * sum, e - 1.0), x, e);
   });
 }
 
@@ -95,7 +107,8 @@ Tensor Tensor::atan() const {
     const Tensor a = atan_of_unit(plugrad::where(large, inverse, x));
     const Tensor right = x.full_like(std::numbers::pi / 2);
     const Tensor quarter = plugrad::where(x < 0.0, -right, right);
-    return plugrad::where(large, quarter - a, a);
+    const Tensor angle = plugrad::where(large, quarter - a, a);
+    return with_slope(angle, x, (x * x + 1.0).reciprocal());
   });
 }
 
@@ -133,8 +146,9 @@ Tensor Tensor::cosh() const {
 
 Tensor Tensor::tanh() const {
   return widened(*this, [](const Tensor& x) {
-    const Tensor e = (magnitude(x) * -2.0).expm1(), t = e / (e + 2.0);
-    return plugrad::where(x < 0.0, t, -t);
+    const Tensor y = magnitude(x) * -2.0, e = y.expm1(), t = e / (e + 2.0);
+    const Tensor q = y.exp(), r = (q + 1.0).reciprocal();  // 1 - t² would lose digits near 1
+    return with_slope(plugrad::where(x < 0.0, t, -t), x, q * 4.0 * r * r);
   });
 }
 
@@ -173,7 +187,7 @@ Tensor erf_f64(const Tensor& x) {
                      3.77485237685302021e2, 3.20937758913846947e3}) /
       polynomial(u, {1.0, 2.36012909523441209e1, 2.44024637934444173e2, 1.28261652607737228e3,
                      2.84423683343917062e3});
-  const Tensor y = where(a > 6.0, 6.0, a);  // beyond, only its slope would suffer
+  const Tensor y = where(a > 6.0, 6.0, a);  // beyond, it is 1
   const Tensor tail =
       (-y * y).exp() *
       polynomial(y, {2.15311535474403846e-8, 5.64188496988670089e-1, 8.88314979438837594e0,
@@ -203,8 +217,10 @@ Tensor erf_f32(const Tensor& x) {
 }  // namespace
 
 Tensor Tensor::erf() const {
-  return widened(*this,
-                 [](const Tensor& x) { return x.dtype() == DType::F64 ? erf_f64(x) : erf_f32(x); });
+  return widened(*this, [](const Tensor& x) {
+    const Tensor slope = (-x * x).exp() * (2.0 * std::numbers::inv_sqrtpi);
+    return with_slope(x.dtype() == DType::F64 ? erf_f64(x) : erf_f32(x), x, slope);
+  });
 }
 
 }  // namespace plugrad

@@ -1,6 +1,7 @@
 // The args of the two ops that stand for what a user wrote.
 //   Function    call << 16 | output. Sources: the output's value, then what the gradient needs: the
-//               function's inputs first. All outputs of a call have one call number.
+//               function's inputs first. All outputs of a call have one call number. Call 0 is no
+//               user's: its sources are the value, x, and the derivative of the value by x.
 //   UserKernel  list: kernel number, output, number of outputs, then dtype, rank, sizes… of each
 //               output. The outputs of one launch are the nodes that differ in `output` alone.
 #pragma once
@@ -10,6 +11,8 @@
 namespace plugrad {
 
 inline constexpr uint32_t kMostOutputs = 1 << 16;
+
+inline constexpr uint64_t kSlopeCall = 0;
 
 inline uint64_t function_arg(uint64_t call, uint32_t output) {
   return call << 16 | output;

@@ -67,6 +67,26 @@ TEST(Elementwise, HigherDerivatives) {
          });
 }
 
+// Where the value has no digits left that tell where it is.
+TEST(Elementwise, DerivativesFarOutHaveTheirDigits) {
+  const auto expect = [](auto f, float at, double slope, const char* name) {
+    const Tensor x = Tensor::from({at}).requires_grad_();
+    EXPECT_NEAR(values(derivative(f, x, 1))[0] / slope, 1, 3e-6) << name;
+  };
+  const double e20 = std::exp(-20.0);
+  for (float side : {-1.f, 1.f}) {
+    expect([](const Tensor& t) { return t.tanh(); }, side * 10, 1 / std::pow(std::cosh(10.0), 2),
+           "tanh");
+    expect([](const Tensor& t) { return t.sigmoid(); }, side * 20, e20 / std::pow(1 + e20, 2),
+           "sigmoid");
+    expect([](const Tensor& t) { return t.erf(); }, side * 5,
+           2 / std::sqrt(std::acos(-1.0)) * std::exp(-25.0), "erf");
+    expect([](const Tensor& t) { return t.atan(); }, side * 3e4f, 1 / (9e8 + 1), "atan");
+  }
+  expect([](const Tensor& t) { return t.softplus(); }, -20, e20 / (1 + e20), "softplus");
+  expect([](const Tensor& t) { return t.log1p(); }, 1e6f, 1 / (1e6 + 1), "log1p");
+}
+
 // Quotients beyond the mantissa, infinite divisors, signs; expected as Python has them.
 TEST(Elementwise, RemaindersAreExact) {
   const Tensor a = Tensor::from({1e10f, 12345678.f, 5.f, -5.f, 7.f, -7.f, 1.f});
