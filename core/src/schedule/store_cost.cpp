@@ -83,7 +83,8 @@ StoreCost::Below StoreCost::below(std::span<const Id> roots, Id except) {
 }
 
 /// The stored values whose kernels compute `node` as long as it has no memory, one entry a kernel;
-/// false where those are many, or no kernels of loops.
+/// false where those are many, no kernels of loops, or sums of products that would compute it again
+/// for each of their terms.
 bool StoreCost::find_readers(Id node) {
   readers_.clear();
   ++epoch_;
@@ -95,6 +96,7 @@ bool StoreCost::find_readers(Id node) {
     for (Id c : draft_.consumers.of(id)) {
       if (mark_[c] == epoch_) continue;
       mark_[c] = epoch_;
+      if (draft_.like_matmul[c] != 0) return false;
       const Op op = draft_.graph[c].op;
       const int64_t own = op == Op::Reduce ? draft_.counts[id] : 0;
       reduced_[c] = std::max(reduced_[id], own);
@@ -113,14 +115,14 @@ bool StoreCost::pays(Id node) {
   if (!find_readers(node)) return true;
   const Below own = below(std::span(&node, 1), kNoId);
   if (own.heavy) return true;
-  double stored = kWritten * bytes(node), repeated = 0;
+  const double computed = kBytesAnOperation * own.work;
+  double stored = computed + kWritten * bytes(node), repeated = 0;
   for (Id leaf : own.leaves) stored += bytes(leaf);
   if (stored < kLarge) return true;
   for (const auto& [loops, kernel] : readers_) {
     const Below other = below(kernel, node);
-    if (other.heavy) return true;
     stored += bytes(node);
-    repeated += kBytesAnOperation * own.work;
+    repeated += computed;
     for (Id leaf : own.leaves)
       if (std::ranges::find(other.leaves, leaf) == other.leaves.end()) repeated += bytes(leaf);
   }

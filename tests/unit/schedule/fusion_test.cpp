@@ -1,6 +1,8 @@
 // The most kernels that each graph may take: what raw nodes can express of the promised table.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "check.h"
 #include "uop/range.h"
 
@@ -88,6 +90,19 @@ TEST(Fusion, MatmulWithEpilogue) {
   EXPECT_EQ(kernels(t, {t.relu(t.add(t.matmul(a, b), bias))}), 1u);
   const Id y = t.matmul(a, b);
   EXPECT_EQ(kernels(t, {t.mul(y, t.g.unary(Op::Recip, t.plus(t.exp(y), 1)))}), 1u);
+}
+
+// An activation and its derivative are computed where products of matrices end, of what both need.
+TEST(Fusion, EpiloguesComputeAgainRatherThanRead) {
+  Tensors t;
+  const Id x = t.buffer({256, 64}), w = t.buffer({64, 256}), flow = t.buffer({256, 64});
+  const Id h = t.matmul(x, w), e = t.exp(t.times(h, -1));
+  const Id y = t.mul(h, t.g.unary(Op::Recip, t.plus(e, 1)));
+  const Id to_h = t.mul(t.matmul(flow, w), t.mul(e, t.g.unary(Op::Recip, t.plus(e, 1))));
+  const auto plan = check(t, {y, to_h});
+  EXPECT_EQ(kernel_count(plan), 2u);
+  const auto is_large = [](const schedule::PlannedBuffer& b) { return b.elem_count == 256 * 256; };
+  EXPECT_EQ(std::ranges::count_if(plan.buffers, is_large), 3) << "h, y and the gradient alone";
 }
 
 TEST(Fusion, Convolution) {
