@@ -13,6 +13,7 @@ constexpr double kVectorsInTile = 2;  // of a register tile
 constexpr double kTile = 6;  // a register tile's length along a loop that a load does not depend on
 constexpr double kUnaligned = 1.2;    // of vectors that start anywhere
 constexpr double kHorizontal = 16;    // the sum of a vector's lanes
+constexpr double kPanelReadings = 32;  // for codegen to pack what the lanes read of a matrix
 constexpr int64_t kFewReadings = 64;  // of each element: below, a packed copy does not pay
 
 bool has(LoopSet set, size_t loop) {
@@ -116,7 +117,24 @@ double LayoutCost::packed(const Reading& reading, size_t lane) const {
 double LayoutCost::access(const Reading& reading, size_t lane) const {
   const bool apart = gathers(reading, lane);
   const double cost = loads(reading, lane, apart);
-  return apart && pays_packed(reading, lane) ? std::min(cost, packed(reading, lane)) : cost;
+  const bool packs = apart && (pays_packed(reading, lane) || is_panel(reading, lane));
+  return packs ? std::min(cost, packed(reading, lane)) : cost;
+}
+
+bool LayoutCost::is_panel(const Reading& reading, size_t lane) const {
+  if (nest_.loops[lane].reduces) return false;
+  const LoopSet own = loops_of(reading.axes);
+  for (const AxisIndex& a : reading.axes)
+    if (!a.plain && a.loops != 0) return false;
+  double readings = 1;
+  bool sums = false;
+  for (size_t l = 0; l < nest_.loops.size(); ++l) {
+    const bool reduces = nest_.loops[l].reduces;
+    sums = sums || (has(own, l) && reduces);
+    if (has(reading.around, l) && !has(own, l) && !reduces)
+      readings *= static_cast<double>(nest_.loops[l].size);
+  }
+  return sums && readings >= kPanelReadings;
 }
 
 bool LayoutCost::pays_packed(const Reading& reading, size_t lane) const {

@@ -28,6 +28,8 @@ class LayoutCost {
   double access(const Reading& reading, size_t lane) const;
   double loads(const Reading& reading, size_t lane, bool gathers) const;
   bool gathers(const Reading& reading, size_t lane) const;
+  /// Whether codegen packs what it reads along the lanes, as it does for the product of matrices.
+  bool is_panel(const Reading& reading, size_t lane) const;
   double packed(const Reading& reading, size_t lane) const;
   double vectors(int64_t size) const;
 

@@ -102,6 +102,18 @@ TEST(Layouts, MatricesAreNotPacked) {
   EXPECT_EQ(kernel_count(check(t, {t.matmul(a, t.transpose(b))}, vectors_of(8))), 1u);
 }
 
+// Nor are values turned round for their sake: layers that multiply rows by columns of weights.
+TEST(Layouts, ProductsOfMatricesLeaveRowsAsTheyAre) {
+  Tensors t;
+  const auto layer = [&](Id x) {
+    return t.matmul(x, t.transpose(t.expand(t.buffer({1, 64, 64}), {8, 64, 64})));
+  };
+  const Id root = layer(t.relu(layer(t.buffer({8, 128, 64}))));
+  const auto plan = check(t, {root}, vectors_of(8));
+  for (const auto& strides : strides_of_stores(plan, 8 * 128 * 64))
+    EXPECT_EQ(strides.back(), 1) << to_string(plan);
+}
+
 // A weight gradient reads its terms once for each register tile of its results: in chunks that stay
 // in the cache.
 TEST(Layouts, SumOfManyProductsIsCutToTheCache) {
