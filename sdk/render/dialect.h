@@ -167,9 +167,10 @@ struct Dialect {
   // so; nullptr: contract_on says it.
   const char* mul_add = nullptr;
   std::span<const WmmaRow> wmma = {};
-  // A load of several lanes whose place is a multiple of its size: $T $P $I, $A bytes; nullptr: as
-  // any other.
+  // A load or store of several lanes whose place is a multiple of its size: $T $P $I, $A bytes, the
+  // value $0; nullptr: as any other.
   const char* load_aligned = nullptr;
+  const char* store_aligned = nullptr;
   bool only_moves_lanes = false;  // vectors are operands of WMMA, and no ALU op takes them
 };
 

@@ -283,6 +283,7 @@ constinit const Dialect kDialectCuda = {
     .mul_add = "mul_add($0, $1, $2)",
     .wmma = kWmma,
     .load_aligned = "((const aligned<$T, $A> *)($P + $I))->value",
+    .store_aligned = "((aligned<$T, $A> *)($P + $I))->value = $0;",
     .only_moves_lanes = true,
 };
 

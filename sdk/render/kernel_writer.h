@@ -98,11 +98,11 @@ class KernelWriter {
   std::string element(const Access& at);
   std::string load_text(uint32_t number, const Access& at, Prec& prec);
   std::string gated_load_text(uint32_t number, const Access& at, Prec& prec);
-  void store_to(const Access& at, Type type, const std::string& value);
+  void store_to(uint32_t number, const Access& at, Type type, const std::string& value);
   void masked_store(uint32_t number, const Access& at, Type type, const std::string& value);
   void require_masks() const;
   uint64_t known_divisor(uint32_t number, uint32_t depth) const;
-  bool is_aligned(uint32_t number) const;
+  bool is_aligned(uint32_t number, Type moved) const;
   bool is_variable(const pgr_ir_array& array) const;
   bool may_overlap(uint32_t one, uint32_t other) const;
   void declare_array(uint32_t index);

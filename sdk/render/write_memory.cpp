@@ -110,7 +110,7 @@ std::string KernelWriter::load_text(uint32_t number, const Access& at, Prec& pre
   if (type.dtype == PGR_DTYPE_BOOL) values_[number].mask_bits = 8;
   if (at.is_variable) return at.pointer;
   const bool is_vector = type.lanes > 1;
-  if (is_vector && dialect_.load_aligned && is_aligned(number))
+  if (is_vector && dialect_.load_aligned && is_aligned(number, stored))
     return expand(dialect_.load_aligned,
                   {{'T', prelude_.type(stored)},
                    {'P', at.pointer},
@@ -152,16 +152,17 @@ uint64_t KernelWriter::known_divisor(uint32_t number, uint32_t depth) const {
   }
 }
 
-// Whether a load's place is a multiple of its size, which is that of a register at most.
-bool KernelWriter::is_aligned(uint32_t number) const {
+// Whether the place of a load or store is a multiple of its size, which is that of a register at
+// most.
+bool KernelWriter::is_aligned(uint32_t number, Type moved) const {
   constexpr uint32_t kMostBytes = 16, kDepth = 12;
   const pgr_ir_inst& pointer = source(number, 0);
-  const uint32_t bytes = bits_of(inst(number).dtype) / 8 * inst(number).lanes;
+  const uint32_t bytes = bits_of(moved.dtype) / 8 * moved.lanes;
   const uint32_t base = pointer.op == PGR_OP_ARRAY
                             ? std::max(ir_.arrays()[pointer.arg].align_bytes, kArrayAlign)
                             : ir_.params()[pointer.arg].align_bytes;
   return bytes <= kMostBytes && base >= bytes && base % bytes == 0 &&
-         known_divisor(ir_.source(number, 1), kDepth) % inst(number).lanes == 0;
+         known_divisor(ir_.source(number, 1), kDepth) % moved.lanes == 0;
 }
 
 void KernelWriter::write_load(uint32_t number) {
@@ -208,10 +209,18 @@ std::string KernelWriter::gated_load_text(uint32_t number, const Access& at, Pre
 }
 
 // `value` as it stands in memory.
-void KernelWriter::store_to(const Access& at, Type type, const std::string& value) {
+void KernelWriter::store_to(uint32_t number, const Access& at, Type type,
+                            const std::string& value) {
   settle_readers(at.memory);
   if (at.is_variable) return line(at.pointer + " = " + value + ";");
   const bool is_vector = type.lanes > 1;
+  if (is_vector && dialect_.store_aligned && is_aligned(number, type))
+    return line(expand(dialect_.store_aligned,
+                       {{'T', prelude_.type(type)},
+                        {'P', at.pointer},
+                        {'I', at.index},
+                        {'A', std::to_string(bits_of(type.dtype) / 8 * type.lanes)},
+                        {'0', value}}));
   line(expand(is_vector ? dialect_.store_vector : dialect_.store_scalar,
               {{'P', at.pointer},
                {'I', at.index},
@@ -238,7 +247,7 @@ void KernelWriter::write_store(uint32_t number) {
   }
   if (inst(number).src_count == 3) {
     reads_.clear();
-    return store_to(at, type, value);
+    return store_to(number, at, type, value);
   }
   masked_store(number, at, type, value);
 }
@@ -254,7 +263,7 @@ void KernelWriter::masked_store(uint32_t number, const Access& at, Type type,
   if (!is_mask(gate)) {
     line("if (" + whether + ") {");
     ++depth_;
-    store_to(at, type, value);
+    store_to(number, at, type, value);
     --depth_;
     return line("}");
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "codegen/wmma_tiles.h"
 #include "uop/facts.h"
 
 namespace plugrad::codegen {
@@ -75,6 +76,9 @@ RangeSet OpenRanges::compute(Id id) {
   if (n.op == Op::Reduce || n.op == Op::Filled)
     for (Id s : graph_.sources(n))
       if (graph_[s].op == Op::Range) open &= ~bit(s);
+  if (is_of_tiles(graph_, id))
+    for (Id s : graph_.sources(n))
+      if (is_element(graph_[s])) open &= ~bit(s);
   // One lane of a vector no longer varies over its lanes, nor does an array.
   if ((n.op == Op::Lane && n.arg >> 16 == 1) || n.op == Op::Filled)
     for (Id member : members(open))

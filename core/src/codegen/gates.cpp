@@ -16,8 +16,9 @@ Id gated_load(Graph& g, Id load, Id gate) {
   if (sources.size() > 2) {
     sources[2] = g.binary(Op::And, sources[2], gate);
   } else {
+    const Id zero = g.constant(g[load].dtype, int64_t{0});
     sources.push_back(gate);
-    sources.push_back(g.constant(g[load].dtype, int64_t{0}));
+    sources.push_back(g[load].arg > 1 ? g.add(Op::Vector, g[load].dtype, {zero}, g[load].arg) : zero);
   }
   return g.add(Op::Load, g[load].dtype, sources, g[load].arg);
 }

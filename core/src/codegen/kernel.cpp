@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "codegen/access.h"
+#include "codegen/wmma_tiles.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
 
@@ -14,6 +15,7 @@ namespace {
 // Output axes before reduce axes, each by axis number.
 std::vector<Id> list_axes(const Graph& g, Id sink) {
   std::vector<Id> axes = nodes_of(g, sink, Op::Range);
+  std::erase_if(axes, [&](Id r) { return is_element(g[r]); });
   std::ranges::sort(axes, {}, [&](Id r) {
     return std::pair(!is_output_axis(range_kind(g[r])), range_axis(g[r]));
   });

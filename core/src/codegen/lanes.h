@@ -27,7 +27,7 @@ class Lanes {
       case Op::Lane: return static_cast<uint32_t>(n.arg >> 16);
       case Op::Filled: return 1;
       case Op::Load: return std::max<uint32_t>(1, static_cast<uint32_t>(n.arg));
-      case Op::Wmma: return by_id_[n.src[2]];
+      case Op::Wmma: return by_id_[graph_.sources(n)[2]];
       default: break;
     }
     uint32_t lanes = 1;

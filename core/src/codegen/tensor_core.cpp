@@ -76,6 +76,19 @@ Id place_along(Graph& g, std::string_view fragment, char axis, Id item, uint32_t
   return g.binary(Op::Add, place, g.index(constant));
 }
 
+int64_t place_of(std::string_view fragment, char axis, uint32_t item, uint32_t lane) {
+  int64_t place = 0;
+  uint32_t number = lane;
+  int bit = 0;
+  for (size_t i = 0; i < fragment.size(); ++i) {
+    if (fragment[i] == '|') number = item, bit = 0;
+    if (fragment[i] < 'k' || fragment[i] > 'n') continue;
+    if (fragment[i] == axis) place |= int64_t{number >> bit & 1} << (fragment[i + 1] - '0');
+    ++bit;
+  }
+  return place;
+}
+
 bool has_wmma(const Graph& g, Id root) {
   return !nodes_of(g, root, Op::Wmma).empty();
 }

@@ -32,6 +32,9 @@ std::optional<TensorCore> find_tensor_core(const pgr_device_caps& caps, uint32_t
 /// Along `axis` ('m', 'n' or 'k'), where lane `lane` of work-item `item` (an expression) lies.
 Id place_along(Graph& g, std::string_view fragment, char axis, Id item, uint32_t lane);
 
+/// The same for a work-item that is known.
+int64_t place_of(std::string_view fragment, char axis, uint32_t item, uint32_t lane);
+
 /// Whether a WMMA is below.
 bool has_wmma(const Graph& g, Id root);
 

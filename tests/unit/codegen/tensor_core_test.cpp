@@ -212,21 +212,80 @@ TEST(TensorCores, are_refused_where_they_do_not_fit) {
               HasSubstr("not behind a tensor_core"));
 }
 
+// The local arrays of a kernel, in elements.
+std::vector<uint64_t> local_arrays(const KernelCode& code) {
+  const sdk::IrView ir = sdk::decode_ir(code.ir);
+  std::vector<uint64_t> counts;
+  for (const pgr_ir_array& array : ir.arrays())
+    if (array.space == PGR_SPACE_LOCAL) counts.push_back(array.elem_count);
+  return counts;
+}
+
+bool has_local_array(const KernelCode& code) { return !local_arrays(code).empty(); }
+
+// Lanes of what is stored to local arrays.
+std::vector<uint32_t> copied_lanes(const KernelCode& code) {
+  const sdk::IrView ir = sdk::decode_ir(code.ir);
+  std::vector<uint32_t> lanes;
+  for (uint32_t i = 0; i < ir.insts().size(); ++i) {
+    if (ir.inst(i).op != PGR_OP_STORE) continue;
+    const pgr_ir_inst& pointer = ir.inst(ir.source(i, 0));
+    if (pointer.op == PGR_OP_ARRAY && ir.arrays()[pointer.arg].space == PGR_SPACE_LOCAL)
+      lanes.push_back(ir.inst(i).lanes);
+  }
+  return lanes;
+}
+
+// No loop is left whose sum would wait for them: each takes the sum of the one before.
+TEST(TensorCores, add_to_one_another_where_the_loop_is_unrolled) {
+  expect_same({1, 64, 32, 64}, DType::F16, "tensor_core(2, 0) unroll(3, 4)");
+  expect_same({1, 64, 32, 64}, DType::F16, "tensor_core(2, 0) upcast(0, 2) stage(1, 3) unroll(3, 4)");
+}
+
+TEST(TensorCores, are_fed_from_tiles_in_local_memory) {
+  const std::string list =
+      "tensor_core(2, 0) upcast(1, 2) upcast(0, 2) local(0, 2) local(1, 2) block(5, 2) stage(1, 6) "
+      "stage(2, 6)";
+  for (const bool a_transposed : {false, true})
+    for (const bool b_transposed : {false, true}) {
+      expect_same({1, 128, 64, 128, a_transposed, b_transposed}, DType::F16, list + " unroll(8, 2)");
+      expect_same({1, 120, 60, 124, a_transposed, b_transposed}, DType::F16, list);
+      expect_same({1, 115, 59, 121, a_transposed, b_transposed}, DType::F16, list);
+    }
+  const KernelCode code = build(product({1, 128, 64, 128}, DType::F16), list);
+  // 64 rows of 32 along k and 32 columns, each row with as much more as lets all banks be read.
+  EXPECT_THAT(local_arrays(code), testing::UnorderedElementsAre(64 * 40, 32 * 40));
+  EXPECT_THAT(copied_lanes(code), testing::ElementsAre(8, 8, 8));
+}
+
+// A row whose length is no multiple of a vector's lanes is copied element by element.
+TEST(TensorCores, copy_in_vectors_what_is_aligned) {
+  const char* list = "tensor_core(2, 0) stage(1, 3) stage(2, 3)";
+  const auto lanes = [&](const Shape& s) { return copied_lanes(build(product(s, DType::F16), list)); };
+  EXPECT_THAT(lanes({1, 64, 32, 64}), testing::Each(8u));
+  EXPECT_THAT(lanes({1, 60, 24, 56}), testing::Each(8u));
+  EXPECT_THAT(lanes({1, 60, 28, 60}), testing::Each(4u));
+  EXPECT_THAT(lanes({1, 61, 27, 61}), testing::Each(1u));
+}
+
 // Whatever is legal behind it gives the same numbers.
 TEST(TensorCores, random_lists_give_the_same_numbers) {
   std::mt19937 random(7);
   const auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
-  int legal = 0;
-  for (int round = 0; round < 150; ++round) {
+  int legal = 0, staged = 0;
+  for (int round = 0; round < 300; ++round) {
     const Shape s{1 + pick(2),  1 + pick(70), 1 + pick(50),
                   1 + pick(60), pick(2) == 0, pick(2) == 0};
     const DType dtype = pick(2) ? DType::F16 : DType::BF16;
     const Ast ast = product(s, dtype);
     std::string changes =
         fmt::format("tensor_core({}, {})", s.batch > 1 ? 3 : 2, dtype == DType::F16 ? 0 : 1);
-    const char* kinds[] = {"upcast", "unroll", "local", "thread", "swap"};
+    const char* kinds[] = {"upcast", "unroll", "local", "thread", "swap", "block"};
     for (int i = pick(5); i-- > 0;)
-      changes += fmt::format(" {}({}, {})", kinds[pick(5)], pick(5), 1 + pick(4));
+      changes += fmt::format(" {}({}, {})", kinds[pick(6)], pick(5), 1 + pick(4));
+    for (int slot = 1; slot <= 2; ++slot)
+      if (pick(3) != 0) changes += fmt::format(" stage({}, {})", slot, pick(7));
+    if (pick(3) == 0) changes += fmt::format(" unroll({}, 2)", 3 + pick(4));
     KernelCode tiled;
     try {
       tiled = build(ast, changes);
@@ -235,11 +294,14 @@ TEST(TensorCores, random_lists_give_the_same_numbers) {
       continue;
     }
     ++legal;
+    staged += has_local_array(tiled);
     const KernelCode plain = codegen::generate(ast.graph, ast.sink, gpu(), {.no_opt = true});
     ASSERT_EQ(run_product(tiled, s, dtype), run_product(plain, s, dtype))
-        << changes << " of " << s.batch << " x " << s.m << " x " << s.n << " x " << s.k;
+        << changes << " of " << s.batch << " x " << s.m << " x " << s.n << " x " << s.k
+        << (s.a_transposed ? ", A transposed" : "") << (s.b_transposed ? ", B transposed" : "");
   }
-  EXPECT_GT(legal, 40);
+  EXPECT_GT(legal, 35);
+  EXPECT_GT(staged, 20);
 }
 
 TEST(TensorCores, are_chosen_for_large_products) {
@@ -248,9 +310,11 @@ TEST(TensorCores, are_chosen_for_large_products) {
   };
   const Shape large{1, 256, 256, 128};
   const KernelCode code = chosen(product(large, DType::F16));
-  EXPECT_EQ(count_wmma(code), 16u);
+  EXPECT_EQ(count_wmma(code), 32u);
   EXPECT_EQ(code.local_size[0], 32u);
-  EXPECT_EQ(code.local_size[1] * code.local_size[2], 4u);
+  EXPECT_EQ(code.local_size[1] * code.local_size[2], 8u);
+  EXPECT_THAT(codegen::to_string(code.optimisations), HasSubstr("stage(1, "));
+  EXPECT_THAT(codegen::to_string(code.optimisations), HasSubstr("stage(2, "));
   const Ast ast = product(large, DType::F16);
   EXPECT_EQ(run_product(code, large, DType::F16),
             run_product(codegen::generate(ast.graph, ast.sink, gpu(), {.no_opt = true}), large,

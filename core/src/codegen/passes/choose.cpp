@@ -2,6 +2,7 @@
 #include "codegen/passes/passes.h"
 #include "codegen/search/apply.h"
 #include "codegen/search/heuristic.h"
+#include "codegen/wmma_tiles.h"
 
 namespace plugrad::codegen {
 
@@ -11,6 +12,7 @@ void choose(Kernel& kernel) {
   } else if (!kernel.options.no_opt) {
     apply_heuristic(kernel);
   }
+  lay_out_tiles(kernel);
 }
 
 }  // namespace plugrad::codegen

@@ -14,6 +14,7 @@
 #include "codegen/access.h"
 #include "codegen/lanes.h"
 #include "codegen/passes/passes.h"
+#include "codegen/wmma_tiles.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
 #include "uop/scratch.h"
@@ -113,7 +114,9 @@ struct Expander {
     }
     if (vector == kNoId) {
       if (expanded.empty()) return id;
-      return make_reduce(g, op, all_values(values, combinations(g, expanded, widest)), loops);
+      const std::vector<Id> all = all_values(values, combinations(g, expanded, widest));
+      if (loops.empty() && g[all[0]].op == Op::Wmma) return chain_products(g, all);
+      return make_reduce(g, op, all, loops);
     }
     std::vector<Id> sums;  // one for each piece
     std::vector<uint32_t> lanes;

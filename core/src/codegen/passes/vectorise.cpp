@@ -56,7 +56,7 @@ struct Vectoriser {
         return lanes == kNoId ? now[sources[3]] : g.add(Op::Vector, n.dtype, {now[sources[3]]}, g[lanes].arg);
       }
       sources.resize(2);
-      id = g.add(Op::Load, n.dtype, sources);
+      id = g.add(Op::Load, n.dtype, sources, n.arg);
     }
     const Id iota = iota_of(id);
     if (iota == kNoId) return scalar_sources(id);

@@ -224,6 +224,8 @@ std::vector<int64_t> amounts_for(Kind kind, int64_t size, int64_t lanes,
       for (int64_t items = 2; items <= caps.max_local_total; items *= 2) add(items);
       break;
     case Kind::Block:
+      if (works_in_groups(caps))  // of tiles, too, which are many elements
+        for (int64_t amount : {2, 4, 8}) add(amount);
       for (int64_t amount : {16, 32, 64, 96, 128, 192, 256, 384, 512, 1024}) add(amount);
       break;
     case Kind::Thread:

@@ -84,30 +84,38 @@ uint64_t copied_bytes(const Kernel& kernel) {
   return bytes;
 }
 
-// The innermost loop of the reduction as often as the register tile leaves room for.
-void unroll_part(Kernel& kernel) {
+int64_t registers_tiled(const Kernel& kernel) {
   int64_t copies = 1;
-  size_t innermost = kernel.axes.size();
-  for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
     if (kind_of(kernel, axis) == AxisKind::Upcast) copies *= size_of_axis(kernel, axis);
+  return copies;
+}
+
+// The innermost loop of the reduction as often as the register tile leaves room for.
+void unroll_part(Kernel& kernel, int64_t copies) {
+  size_t innermost = kernel.axes.size();
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
     if (kind_of(kernel, axis) == AxisKind::Reduce) innermost = axis;
-  }
   for (int64_t amount : {8, 4, 2})
     if (size_of_axis(kernel, innermost) % amount == 0 && copies * amount <= kMostCode)
       return apply(kernel, {Kind::Unroll, static_cast<uint32_t>(innermost), amount});
 }
 
+// The loop in parts of `length`, and in each of them copies of what is loaded of the parameters.
 void stage_parts(Kernel& kernel, size_t loop, int64_t length, const std::set<uint32_t>& slots) {
+  const int64_t copies = registers_tiled(kernel);  // before the copies are expanded too
   size_t place = 0;
   while (kind_of(kernel, place) != AxisKind::Reduce) ++place;
   if (loop != place)
     apply(kernel, {Kind::Swap, static_cast<uint32_t>(place), static_cast<int64_t>(loop)});
-  if (length < size_of_axis(kernel, place)) {
-    apply(kernel, {Kind::Block, static_cast<uint32_t>(place), length});
-    ++place;
+  const bool has_parts = length < size_of_axis(kernel, place);
+  if (has_parts) apply(kernel, {Kind::Block, static_cast<uint32_t>(place), length});
+  const uint32_t number = range_axis(kernel.graph[kernel.axes[place]]);
+  for (uint32_t slot : slots) {
+    while (range_axis(kernel.graph[kernel.axes[place]]) != number) ++place;  // behind a copy's loop
+    apply(kernel, {Kind::Stage, slot, static_cast<int64_t>(place + has_parts)});
   }
-  for (uint32_t slot : slots) apply(kernel, {Kind::Stage, slot, static_cast<int64_t>(place)});
-  unroll_part(kernel);
+  unroll_part(kernel, copies);
 }
 
 }  // namespace
@@ -120,12 +128,17 @@ bool stage_tiles(Kernel& kernel) {
   if (reuse.slots.empty()) return false;
   const size_t loop = longest_loop(kernel, open, reuse.shared);
   if (loop == kernel.axes.size()) return false;
-  for (int64_t length : lengths_of_part(size_of_axis(kernel, loop))) {
+  return stage_longest_parts(kernel, loop, lengths_of_part(size_of_axis(kernel, loop)), reuse.slots);
+}
+
+bool stage_longest_parts(Kernel& kernel, size_t loop, const std::vector<int64_t>& lengths,
+                         const std::set<uint32_t>& slots) {
+  for (int64_t length : lengths) {
     try {
       Kernel trial = copy_of(kernel);
-      stage_parts(trial, loop, length, reuse.slots);
+      stage_parts(trial, loop, length, slots);
       // Room for a second group, which computes while this one copies.
-      if (2 * copied_bytes(trial) > caps.local_bytes) continue;
+      if (2 * copied_bytes(trial) > kernel.caps->local_bytes) continue;
       kernel = std::move(trial);
       return true;
     } catch (const Error& e) {

@@ -1,6 +1,8 @@
 // Which operands a kernel copies into scratch.
 #pragma once
 
+#include <set>
+
 #include "codegen/kernel.h"
 
 namespace plugrad::codegen {
@@ -13,6 +15,11 @@ size_t stage_operands(Kernel& kernel);
 /// For a kernel with its groups and register tile: stages the tiles that many work-items read, and
 /// unrolls what is left of the reduction. False where there are none, or the device gains nothing.
 bool stage_tiles(Kernel& kernel);
+
+/// Takes the reduce loop in parts of the first length that is legal and leaves room in local memory,
+/// stages the parameters inside, and unrolls what is left. False where none is.
+bool stage_longest_parts(Kernel& kernel, size_t loop, const std::vector<int64_t>& lengths,
+                         const std::set<uint32_t>& slots);
 
 /// Whether, in a kernel of one store without a register tile, threads will share out panels of what
 /// lanes along the axis load.

@@ -1,20 +1,22 @@
 // Work-items of a group share one copy of what they load of a parameter, in local memory, which
-// they fill together: each copies every n-th element, so that neighbours read neighbours.
+// they fill together: each copies every n-th vector, so that neighbours read neighbours.
 //   before   load %a[%i*512 + %b*16 + %k]              %i = range 16 local, %k = range 16
-//   after    load (filled s[%e // 16 * 17 + %e % 16] =
-//                             %a[%e // 16 * 512 + %b*16 + %e % 16], over %r)[%i*17 + %k]
+//   after    load (filled s[%e // 16 * 16 + %e % 16] =
+//                             %a[%e // 16 * 512 + %b*16 + %e % 16], over %r)[%i*16 + %k]
 //            %e = %r*64 + (the number of the work-item among 64)
-// A row of even length gets one element more, so that items that read down a column meet different
-// banks.
+// Rows lie apart so that items that read at once meet different banks (search/local_rows.h).
 #include <algorithm>
 #include <optional>
 
 #include "base/check.h"
 #include "codegen/access.h"
+#include "codegen/claims.h"
 #include "codegen/gates.h"
 #include "codegen/search/changes.h"
+#include "codegen/search/local_rows.h"
 #include "codegen/search/tile_coordinates.h"
 #include "codegen/work_items.h"
+#include "symbolic/linear.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
 #include "uop/scratch.h"
@@ -29,11 +31,11 @@ struct Items {
   int64_t count = 1;
 };
 
-Items items_of(Kernel& kernel, OpenRanges& open, const std::string& text) {
+Items items_of(Kernel& kernel, const std::vector<ItemAxis>& axes, const std::string& text) {
   Graph& g = kernel.graph;
   Items items{g.index(0)};
-  for (const ItemAxis& axis : item_axes(kernel, open)) {
-    require(axis.ranges.size() == 1 && range_kind(g[axis.ranges[0]]) == AxisKind::Local,
+  for (const ItemAxis& axis : axes) {
+    require(axis.ranges.size() == 1 && range_kind(g[axis.ranges[0]]) != AxisKind::Group,
             "[codegen] {}: the work-items do not all work on one tile", text);
     items.number =
         g.binary(Op::Add, items.number, g.binary(Op::Mul, axis.ranges[0], g.index(items.count)));
@@ -48,46 +50,56 @@ bool is_inside(AxisKind kind) {
 }
 
 // Items past the end of an axis store nothing, but they copy: what they would read outside is not
-// read.
+// read. What the store with the fewest conditions reads, all may read.
 Id gated_by_stores(Kernel& kernel, OpenRanges& open, Id operand, const std::string& text) {
   Graph& g = kernel.graph;
-  std::optional<Id> gate;
+  const auto tells = [&](Id condition) {
+    return g[condition].op != Op::Bounded && (open[condition] & ~open[operand]) == 0;
+  };
+  std::optional<std::vector<Id>> gate;
+  bool is_least = true;  // whether one store has these conditions alone
   for (Id store : g.sources(kernel.sink)) {
     if (!depends_on(g, store, operand)) continue;
-    const Id own = g.sources(store).size() == 4 ? g.sources(store)[3] : kNoId;
-    require(!gate || *gate == own, "[codegen] {}: stores with different gates need it", text);
-    gate = own;
+    std::vector<Id> own;
+    if (g.sources(store).size() == 4) own = conjuncts(g, g.sources(store)[3]);
+    std::erase_if(own, [&](Id condition) { return !tells(condition); });
+    std::ranges::sort(own);
+    std::vector<Id> common;
+    std::ranges::set_intersection(own, gate.value_or(own), std::back_inserter(common));
+    is_least = common == own || (is_least && common == gate);
+    gate = std::move(common);
   }
-  if (!gate || *gate == kNoId) return operand;
-  for (Id condition : conjuncts(g, *gate))
-    if (g[condition].op != Op::Bounded && (open[condition] & ~open[operand]) == 0)
-      operand = gate_loads(g, open, operand, condition);
+  require(is_least, "[codegen] {}: stores with different gates need it", text);
+  for (Id condition : gate.value_or(std::vector<Id>{}))
+    operand = gate_loads(g, open, operand, condition);
   return operand;
 }
 
 class SharedCopy {
  public:
-  SharedCopy(Kernel& kernel, const Items& items, std::vector<Coordinate> coordinates)
-      : kernel_(kernel), items_(items), coordinates_(std::move(coordinates)) {
+  SharedCopy(Kernel& kernel, const Items& items, std::vector<Coordinate> coordinates, Id operand)
+      : kernel_(kernel), items_(items), coordinates_(std::move(coordinates)), operand_(operand) {
     std::ranges::stable_sort(coordinates_, {}, &Coordinate::is_consecutive);
+    width_ = widest_copy();
   }
 
   // Loads of it stand for the operand.
-  Id load(Id operand, uint32_t number, uint32_t& next_axis) {
-    const int64_t elements = extent_from(0), rounds = (elements + items_.count - 1) / items_.count;
+  Id load(const LocalReaders& readers, uint32_t number, uint32_t& next_axis) {
+    row_ = padded_row(*kernel_.caps, coordinates_, readers, g_[operand_].dtype, width_);
+    const int64_t turns = extent_from(0) / width_, rounds = (turns + items_.count - 1) / items_.count;
     std::vector<Id> ranges;
-    Id element = items_.number;
+    Id turn = items_.number;
     if (rounds > 1) {
       const AxisKind kind = rounds <= kMostCopies ? AxisKind::Upcast : AxisKind::Loop;
       ranges.push_back(make_range(g_, rounds, next_axis++, kind));
-      element = g_.binary(Op::Add, element, g_.binary(Op::Mul, ranges[0], g_.index(items_.count)));
+      turn = g_.binary(Op::Add, turn, g_.binary(Op::Mul, ranges[0], g_.index(items_.count)));
     }
-    const DType dtype = g_[operand].dtype;
+    const DType dtype = g_[operand_].dtype;
     const Id array =
         make_array(g_, dtype, {number, PGR_SPACE_LOCAL, coordinates_[0].extent * stride(0)});
-    Id store = fill(array, operand, element);
-    if (elements % items_.count != 0) {
-      const Id gate = g_.binary(Op::CmpLt, element, g_.index(elements));
+    Id store = fill(array, turn);
+    if (turns % items_.count != 0) {
+      const Id gate = g_.binary(Op::CmpLt, turn, g_.index(turns));
       OpenRanges open(g_);
       store = with_gate(g_, gate_loads(g_, open, store, gate), gate);
     }
@@ -100,38 +112,90 @@ class SharedCopy {
     for (size_t i = first; i < coordinates_.size(); ++i) count *= coordinates_[i].extent;
     return count;
   }
-  int64_t stride(size_t coordinate) const {
-    int64_t stride = 1;
-    for (size_t i = coordinates_.size(); --i > coordinate;)
-      stride *= coordinates_[i].extent +
-                (i + 1 == coordinates_.size() && coordinates_[i].extent % 2 == 0);
-    return stride;
-  }
+  int64_t stride(size_t coordinate) const { return stride_in_rows(coordinates_, row_, coordinate); }
 
   // Where the kernel finds the element.
   Id place() {
     return index_in_copy(g_, coordinates_, [&](size_t i) { return stride(i); });
   }
 
-  Id fill(Id array, Id value, Id element) {
+  // The widest vectors that rows divide into, each of neighbours in memory behind one gate, aligned
+  // to their size.
+  int64_t widest_copy() {
+    const Coordinate& row = coordinates_.back();
+    if (!row.is_consecutive || g_[operand_].op != Op::Load) return 1;
+    const DType dtype = g_[operand_].dtype;
+    int64_t width = widest_moved(*kernel_.caps, dtype, row.extent);
+    while (width > 1 && !is_of_vectors(width)) width = widest_moved(*kernel_.caps, dtype, width / 2);
+    return width;
+  }
+  bool is_of_vectors(int64_t width) {
+    const auto sources = g_.sources(operand_);
+    if (coordinates_.back().offset % width != 0 || !moves_by(sources[1], width)) return false;
+    if (sources.size() == 2) return true;
+    if (!is_const(g_, sources[3])) return false;
+    OpenRanges open(g_);
+    return std::ranges::all_of(conjuncts(g_, sources[2]), [&](Id condition) {
+      if (!varies(open, condition)) return true;
+      const Node& n = g_[condition];
+      return n.op == Op::CmpLt && is_const(g_, n.src[1]) &&
+             const_int(g_, n.src[1]) % width == 0 && moves_by(n.src[0], width);
+    });
+  }
+  bool varies(OpenRanges& open, Id id) const {
+    return std::ranges::any_of(coordinates_.back().parts,
+                               [&](const auto& part) { return open.depends(id, part.first); });
+  }
+  // Whether the sum is the place in the row and besides a multiple of the width.
+  bool moves_by(Id id, int64_t width) {
+    const auto& parts = coordinates_.back().parts;
+    const auto sum = linear_of(g_, id);
+    if (!sum || sum->constant % width != 0) return false;
+    OpenRanges open(g_);
+    for (const auto& [range, scale] : parts)
+      if (sum->factor_of(range) != scale) return false;
+    return std::ranges::all_of(sum->terms, [&](const Term& term) {
+      const bool is_part = std::ranges::find(parts, term.id, [](const auto& part) {
+                             return part.first;
+                           }) != parts.end();
+      return is_part || (term.factor % width == 0 && !varies(open, term.id));
+    });
+  }
+
+  Id fill(Id array, Id turn) {
     Id index = g_.index(0);
     std::vector<std::pair<Id, Id>> map;
     for (size_t i = 0; i < coordinates_.size(); ++i) {
       const Coordinate& c = coordinates_[i];
-      Id own = g_.binary(Op::FloorDiv, element, g_.index(extent_from(i + 1)));
-      if (i > 0) own = g_.binary(Op::FloorMod, own, g_.index(c.extent));
+      const bool is_row = i + 1 == coordinates_.size();
+      const int64_t inner = is_row ? 1 : extent_from(i + 1) / width_;
+      Id own = g_.binary(Op::FloorDiv, turn, g_.index(inner));
+      if (i > 0) own = g_.binary(Op::FloorMod, own, g_.index(is_row ? c.extent / width_ : c.extent));
+      if (is_row) own = g_.binary(Op::Mul, own, g_.index(width_));
       index = g_.binary(Op::Add, index, g_.binary(Op::Mul, own, g_.index(stride(i))));
       for (const auto& [range, scale] : c.parts)
         map.emplace_back(
             range, range == c.base ? g_.binary(Op::Add, own, g_.index(-c.offset)) : g_.index(0));
     }
-    return g_.add(Op::Store, DType::Void, {array, index, substitute(g_, value, map)});
+    Id value = substitute(g_, operand_, map);
+    if (width_ > 1) value = as_vector(value);
+    return g_.add(Op::Store, DType::Void, {array, index, value});
+  }
+
+  // The load of the first element for all of a vector.
+  Id as_vector(Id load) {
+    const auto lanes = static_cast<uint64_t>(width_);
+    std::vector<Id> sources(g_.sources(load).begin(), g_.sources(load).end());
+    if (sources.size() == 4) sources[3] = g_.add(Op::Vector, g_[load].dtype, {sources[3]}, lanes);
+    return g_.add(Op::Load, g_[load].dtype, sources, lanes);
   }
 
   Kernel& kernel_;
   Graph& g_ = kernel_.graph;
   const Items& items_;
   std::vector<Coordinate> coordinates_;  // outermost first
+  Id operand_;
+  int64_t width_ = 1, row_ = 0;  // elements of a vector, and from one row to the next
 };
 
 }  // namespace
@@ -144,9 +208,11 @@ void stage_local(Kernel& kernel, const Optimisation& change) {
   OpenRanges open(g);
   RangeSet inside = 0;
   for (size_t i = 0; i < kernel.axes.size(); ++i)
-    if (static_cast<int64_t>(i) >= change.amount || is_inside(range_kind(g[kernel.axes[i]])))
-      inside |= open.bit(kernel.axes[i]);
-  const Items items = items_of(kernel, open, text);
+    if (static_cast<int64_t>(i) >= change.amount) inside |= open.bit(kernel.axes[i]);
+  for (Id range : nodes_of(g, kernel.sink, Op::Range))
+    if (is_inside(range_kind(g[range]))) inside |= open.bit(range);
+  const std::vector<ItemAxis> item_axes_now = item_axes(kernel, open);
+  const Items items = items_of(kernel, item_axes_now, text);
   const std::vector<Id> operands = find_operands(kernel, open, change.axis, inside);
   require(!operands.empty(),
           "[codegen] {}: nothing that is loaded of parameter {} varies inside there", text,
@@ -160,8 +226,9 @@ void stage_local(Kernel& kernel, const Optimisation& change) {
       require(!is_bounded(g[r]), "[codegen] {}: an axis inside has bounds", text);
       ranges.push_back(r);
     }
-    SharedCopy copy(kernel, items, tile_coordinates(kernel, gated, change.axis, ranges));
-    map.emplace_back(operand, copy.load(gated, number++, axis));
+    const LocalReaders readers = readers_of(kernel, item_axes_now, operand);
+    SharedCopy copy(kernel, items, tile_coordinates(kernel, gated, change.axis, ranges, true), gated);
+    map.emplace_back(operand, copy.load(readers, number++, axis));
   }
   replace(kernel, map);
 }

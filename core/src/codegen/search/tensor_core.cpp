@@ -1,11 +1,10 @@
 // A sum of products over tiles: the work-items of a team hold a tile of each matrix together, each
 // of them the lanes that the tensor core's layout gives it.
-//   before   store %c[%i*N + %j], (reduce add (cast f32 %a[%i*K + %l]) * (cast f32 %b[%l*N + %j]),
-//   %l) after    for each lane of C, at row m and column n of a tile:                            %w
-//   = range 32 warp
+//   before   store %c[%i*N + %j], (reduce add (cast f32 %a[%i*K + %l]) * (cast f32 %b[%l*N + %j]), %l)
+//   after    for each lane of C, at row m and column n of a tile:                %w = range 32 warp
 //            store %c[(%i*16 + m(%w))*N + %j*8 + n(%w)], (lane (reduce add (wmma A, B, 0), %l))
-// A and B are vectors of loads. Where tiles do not fill the matrices, what is outside is 0 and not
-// stored.
+// A and B are expressions over the elements of a tile (codegen/wmma_tiles.h). Where tiles do not
+// fill the matrices, what is outside is 0 and not stored.
 #include "codegen/search/tensor_core.h"
 
 #include <algorithm>
@@ -15,7 +14,7 @@
 #include "codegen/gates.h"
 #include "codegen/lanes.h"
 #include "codegen/search/changes.h"
-#include "symbolic/linear.h"
+#include "codegen/wmma_tiles.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
 
@@ -100,9 +99,12 @@ class Tiler {
     return {range, tile, size, count};
   }
 
+  // Where an element of a tile lies along the matrix.
+  Id place(const Tiled& t, Id element) {
+    return g_.binary(Op::Add, g_.binary(Op::Mul, t.tile, g_.index(t.size)), element);
+  }
   Id index(const Tiled& t, std::string_view fragment, char axis, uint32_t lane) {
-    const Id first = g_.binary(Op::Mul, t.tile, g_.index(t.size));
-    return g_.binary(Op::Add, first, place_along(g_, fragment, axis, item_, lane));
+    return place(t, place_along(g_, fragment, axis, item_, lane));
   }
   // kNoId where all is inside.
   Id inside(const Tiled& t, Id index) {
@@ -111,52 +113,27 @@ class Tiler {
     return is_const(g_, gate) && const_int(g_, gate) == 1 ? kNoId : gate;
   }
 
-  // Rows and columns outside are not stored, so that only what lies outside along k must be 0.
-  Id fragment(Id operand, const Tiled& t, char axis, std::string_view bits, uint32_t lanes) {
-    std::vector<Id> elements;
-    for (uint32_t lane = 0; lane < lanes; ++lane) {
-      const Id own = index(t, bits, axis, lane), k = index(k_, bits, 'k', lane);
-      const std::pair<Id, Id> map[] = {{t.range, own}, {k_.range, k}};
-      Id element = substitute(g_, operand, map);
-      OpenRanges open(g_);
-      for (Id gate : {inside(t, own), inside(k_, k)})
-        if (gate != kNoId) element = gate_loads(g_, open, element, gate);
-      if (const Id gate = inside(k_, k); gate != kNoId)
-        element = g_.where(gate, element, g_.constant(g_[element].dtype, 0.0));
-      elements.push_back(element);
-    }
-    return g_.add(Op::Vector, core_.input, in_pairs(elements), lanes);
-  }
-
-  // Two lanes that are neighbours in memory are one load.
-  std::vector<Id> in_pairs(const std::vector<Id>& elements) {
-    std::vector<Id> out;
-    for (size_t i = 0; i < elements.size(); ++i) {
-      if (i % 2 == 0 && i + 1 < elements.size() && are_neighbours(elements[i], elements[i + 1])) {
-        const auto sources = g_.sources(elements[i]);
-        out.push_back(g_.add(Op::Load, core_.input, {sources[0], sources[1]}, 2));
-        ++i;
-      } else {
-        out.push_back(elements[i]);
-      }
-    }
-    return out;
-  }
-  bool are_neighbours(Id one, Id other) const {
-    if (g_[one].op != Op::Load || g_[other].op != Op::Load) return false;
-    const auto a = g_.sources(one), b = g_.sources(other);
-    if (a.size() != 2 || b.size() != 2 || a[0] != b[0]) return false;
-    const auto first = linear_of(g_, a[1]), second = linear_of(g_, b[1]);
-    return first && second && first->terms == second->terms &&
-           second->constant == first->constant + 1;
+  // An operand at the elements of its tile. Rows and columns outside are not stored, so that only
+  // what lies outside along k must be 0.
+  Id tile_of(Id operand, const Tiled& t, Id element, Id k_element) {
+    const Id own = place(t, element), k = place(k_, k_element);
+    const std::pair<Id, Id> map[] = {{t.range, own}, {k_.range, k}};
+    Id value = substitute(g_, operand, map);
+    OpenRanges open(g_);
+    for (Id gate : {inside(t, own), inside(k_, k)})
+      if (gate != kNoId) value = gate_loads(g_, open, value, gate);
+    const Id gate = inside(k_, k);
+    if (gate != kNoId && g_[value].op != Op::Load)  // which is 0 there already
+      value = g_.where(gate, value, g_.constant(g_[value].dtype, 0.0));
+    return value;
   }
 
   Id sum_of_tiles() {
     const Id zeros = g_.add(Op::Vector, DType::F32, {g_.constant(DType::F32, 0.0)}, core_.lanes_c);
-    const Id tile = g_.add(Op::Wmma, DType::F32,
-                           {fragment(product_.a, m_, 'm', core_.layout.a, core_.lanes_a),
-                            fragment(product_.b, n_, 'n', core_.layout.b, core_.lanes_b), zeros},
-                           core_.number);
+    const Id row = element_range(g_, core_.m, 0), column = element_range(g_, core_.n, 1),
+             k = element_range(g_, core_.k, 2);
+    const Id a = tile_of(product_.a, m_, row, k), b = tile_of(product_.b, n_, column, k);
+    const Id tile = make_tile_product(g_, core_, {a, b, zeros, row, column, k, item_});
     std::vector<Id> ranges = k_.ranges(g_);
     for (Id r : reduce_parts(g_, product_.reduce).ranges)
       if (r != k_.range) ranges.push_back(r);
@@ -243,9 +220,11 @@ void check_beside_tensor_core(const Kernel& kernel, const Optimisation& change) 
   if (change.kind == Kind::TensorCore || !has_wmma(g, kernel.sink)) return;
   const bool is_plain = change.kind == Kind::Upcast || change.kind == Kind::Local ||
                         change.kind == Kind::Thread || change.kind == Kind::Swap ||
-                        change.kind == Kind::Unroll;
-  require(is_plain, "[codegen] {}: not behind a tensor_core", to_string({change}));
-  if (change.kind == Kind::Unroll)
+                        change.kind == Kind::Unroll || change.kind == Kind::Stage;
+  const bool is_part = change.kind == Kind::Block &&
+                       range_kind(g[kernel.axes[change.axis]]) == AxisKind::Reduce;
+  require(is_plain || is_part, "[codegen] {}: not behind a tensor_core", to_string({change}));
+  if (change.kind == Kind::Unroll || is_part)
     require(range_size(g, kernel.axes[change.axis]) % std::max<int64_t>(change.amount, 1) == 0,
             "[codegen] {}: leaves a rest, which a tensor core does not add", to_string({change}));
 }

@@ -1,11 +1,17 @@
-// Which matrix products go to tensor cores, and how many tiles a team of work-items holds.
+// Which matrix products go to tensor cores, how many tiles a team of work-items holds, and how many
+// teams a group is. The tiles of a group are copied into local memory, a part of the sum at a time.
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
 
 #include "codegen/search/apply.h"
 #include "codegen/search/changes.h"
 #include "codegen/search/heuristic.h"
+#include "codegen/search/stage_heuristic.h"
 #include "codegen/search/tensor_core.h"
 #include "codegen/search/tile_search.h"
+#include "uop/facts.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -14,19 +20,15 @@ using Kind = Optimisation::Kind;
 
 constexpr double kLeastWork = 32 * 32 * 32;  // of a product that is worth whole tiles
 constexpr double kLeastFilled = 0.5;         // of the tiles, by the matrices
-constexpr int64_t kMostTiles = 4;            // along rows and along columns, of a team
-constexpr int64_t kTeams = 4;                // of a group
+constexpr int64_t kMostItems = 256;          // of a group
+constexpr int64_t kLongestRow = 128;         // bytes of the sum that a part copies of each row
 
-double filled(int64_t size, int64_t tile) {
-  return static_cast<double>(size) / static_cast<double>((size + tile - 1) / tile * tile);
+int64_t parts(int64_t size, int64_t amount) {
+  return (size + amount - 1) / amount;
 }
 
-// The largest of 4, 2 and 1 that divides the tiles and leaves enough of them to fill the device.
-int64_t tiles_of_team(int64_t tiles, double left, double wanted) {
-  int64_t amount = kMostTiles;
-  while (amount > 1 && (tiles % amount != 0 || left / static_cast<double>(amount) < wanted))
-    amount /= 2;
-  return amount;
+double filled(int64_t size, int64_t tile) {
+  return static_cast<double>(size) / static_cast<double>(parts(size, tile) * tile);
 }
 
 size_t axis_of(const Kernel& kernel, uint32_t number) {
@@ -38,7 +40,7 @@ size_t axis_of(const Kernel& kernel, uint32_t number) {
 struct Choice {
   size_t axis;
   TensorCore core;
-  uint32_t rows, columns;  // numbers of axes
+  uint32_t rows, columns, k;  // numbers of axes
 };
 
 // The longest sum of products that a tensor core computes.
@@ -59,21 +61,86 @@ std::optional<Choice> find_choice(const Kernel& kernel, Id store) {
       if (iterations_of(kernel) < kLeastWork) continue;
       if (filled(m, core->m) * filled(n, core->n) * filled(k, core->k) < kLeastFilled) continue;
       longest = k;
-      best = {axis, *core, range_axis(g[product->rows]), range_axis(g[product->columns])};
+      best = {axis, *core, range_axis(g[product->rows]), range_axis(g[product->columns]),
+              range_axis(g[kernel.axes[axis]])};
       break;
     }
   }
   return best;
 }
 
+// Tiles of a team along rows and columns, and teams of a group.
+struct GroupShape {
+  int64_t rows, columns, row_teams, column_teams;
+};
+
+// Cycles of the multiprocessor that works longest, about: it issues the products and the reads of
+// local memory, and what a group copies comes at so many bytes a cycle.
+double cycles(const pgr_device_caps& caps, const TensorCore& core, int64_t row_tiles,
+              int64_t column_tiles, const GroupShape& s) {
+  constexpr double kProductCycles = 2, kReadCycles = 0.5, kCopiedBytes = 64;
+  const auto groups = static_cast<double>(parts(row_tiles, s.rows * s.row_teams) *
+                                          parts(column_tiles, s.columns * s.column_teams));
+  const auto teams = static_cast<double>(s.row_teams * s.column_teams);
+  const auto products = static_cast<double>(s.rows * s.columns);
+  const auto reads = static_cast<double>(s.rows * core.lanes_a + s.columns * core.lanes_b);
+  const auto elements = static_cast<double>(
+      (s.rows * s.row_teams * core.m + s.columns * s.column_teams * core.n) * core.k);
+  const double turns = std::ceil(groups / std::max(1u, caps.threads));
+  return turns * (teams * (products * kProductCycles + reads * kReadCycles) +
+                  elements * size_of(core.input) / kCopiedBytes);
+}
+
+// Half of the registers hold sums.
+bool fits(const pgr_device_caps& caps, const TensorCore& core, const GroupShape& s) {
+  const int64_t registers = caps.vector_registers == 0 ? 128 : caps.vector_registers;
+  const int64_t items = s.row_teams * s.column_teams * core.items;
+  return 2 * s.rows * s.columns * core.lanes_c <= registers &&
+         items <= std::min<int64_t>(kMostItems, caps.max_local_total);
+}
+
+GroupShape best_shape(const pgr_device_caps& caps, const TensorCore& core, int64_t row_tiles,
+                      int64_t column_tiles) {
+  GroupShape best{1, 1, 1, 1};
+  double least = std::numeric_limits<double>::infinity();
+  for (int64_t rows : {1, 2, 4, 8})
+    for (int64_t columns : {1, 2, 4, 8})
+      for (int64_t row_teams : {1, 2, 4})
+        for (int64_t column_teams : {1, 2, 4}) {
+          const GroupShape s{rows, columns, row_teams, column_teams};
+          if (row_tiles % rows != 0 || column_tiles % columns != 0 || !fits(caps, core, s))
+            continue;
+          const double cost = cycles(caps, core, row_tiles, column_tiles, s);
+          if (cost >= least) continue;
+          best = s;
+          least = cost;
+        }
+  return best;
+}
+
 class Applier {
  public:
-  explicit Applier(Kernel& kernel) : kernel_(kernel) {}
+  Applier(Kernel& kernel, const Choice& choice) : kernel_(kernel), choice_(choice) {}
 
+  void run() {
+    const TensorCore& core = choice_.core;
+    apply(kernel_, {Kind::TensorCore, static_cast<uint32_t>(choice_.axis), core.number});
+    const GroupShape s =
+        best_shape(*kernel_.caps, core, size(choice_.rows), size(choice_.columns));
+    change(Kind::Upcast, choice_.columns, s.columns);
+    change(Kind::Upcast, choice_.rows, s.rows);
+    change(Kind::Local, choice_.rows, s.row_teams);
+    change(Kind::Local, choice_.columns, s.column_teams);
+    stage_tiles();
+  }
+
+ private:
   // An axis of one tile is gone.
   void change(Kind kind, uint32_t number, int64_t amount) {
     const size_t axis = axis_of(kernel_, number);
-    if (amount < 2 || axis == kernel_.axes.size()) return;
+    if (axis == kernel_.axes.size()) return;
+    amount = std::min(amount, size_of_axis(kernel_, axis));
+    if (amount < 2) return;
     const Optimisation change{kind, static_cast<uint32_t>(axis), amount};
     if (kind == Kind::Local)
       apply_if_it_fits(kernel_, change);
@@ -85,8 +152,25 @@ class Applier {
     return axis == kernel_.axes.size() ? 1 : size_of_axis(kernel_, axis);
   }
 
- private:
+  // Parts leave no rest, which a tensor core does not add.
+  void stage_tiles() {
+    const Graph& g = kernel_.graph;
+    const size_t loop = axis_of(kernel_, choice_.k);
+    if (loop == kernel_.axes.size()) return;
+    std::set<uint32_t> slots;
+    for (Id wmma : nodes_of(g, kernel_.sink, Op::Wmma))
+      for (Id load : nodes_of(g, wmma, Op::Load))
+        if (g[g.sources(load)[0]].op == Op::Param)
+          slots.insert(param_info(g, g.sources(load)[0]).slot);
+    const int64_t row = choice_.core.k * size_of(choice_.core.input);
+    std::vector<int64_t> lengths;
+    for (int64_t length = std::max<int64_t>(1, kLongestRow / row); length > 0; --length)
+      if (size_of_axis(kernel_, loop) % length == 0) lengths.push_back(length);
+    stage_longest_parts(kernel_, loop, lengths, slots);
+  }
+
   Kernel& kernel_;
+  const Choice& choice_;
 };
 
 }  // namespace
@@ -95,22 +179,7 @@ bool apply_tensor_core_heuristic(Kernel& kernel) {
   if (kernel.graph.sources(kernel.sink).size() != 1) return false;
   const auto choice = find_choice(kernel, kernel.graph.sources(kernel.sink)[0]);
   if (!choice) return false;
-  apply(kernel, {Kind::TensorCore, static_cast<uint32_t>(choice->axis), choice->core.number});
-  Applier applier(kernel);
-  double teams = 1;
-  for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
-    if (kind_of(kernel, axis) == AxisKind::Loop)
-      teams *= static_cast<double>(size_of_axis(kernel, axis));
-  const double wanted = kTeams * std::max(1u, kernel.caps->threads);
-  for (uint32_t number : {choice->columns, choice->rows}) {
-    const int64_t amount = tiles_of_team(applier.size(number), teams, wanted);
-    applier.change(Kind::Upcast, number, amount);
-    teams /= static_cast<double>(amount);
-  }
-  for (uint32_t number : {choice->rows, choice->columns}) {
-    const int64_t tiles = applier.size(number);
-    applier.change(Kind::Local, number, tiles % 2 == 0 ? 2 : 1);
-  }
+  Applier(kernel, *choice).run();
   return true;
 }
 

@@ -61,7 +61,7 @@ int64_t scale_of(const Direction& a, const Direction& b) {
 }  // namespace
 
 std::vector<Coordinate> tile_coordinates(const Kernel& kernel, Id operand, uint32_t slot,
-                                         const std::vector<Id>& ranges) {
+                                         const std::vector<Id>& ranges, bool joins_neighbours) {
   const Graph& g = kernel.graph;
   const std::vector<Id> leaves = leaves_of(g, operand);
   std::vector<Direction> directions;
@@ -81,7 +81,7 @@ std::vector<Coordinate> tile_coordinates(const Kernel& kernel, Id operand, uint3
     Coordinate c{{{base.range, 1}}, base.range, 0, base.size, false};
     for (size_t j = i + 1; j < directions.size() && sums; ++j) {
       const int64_t scale = done[j] ? 0 : scale_of(directions[j], base);
-      if (scale == 0 || std::abs(scale) >= c.extent) continue;
+      if (scale == 0 || std::abs(scale) >= c.extent + joins_neighbours) continue;
       done[j] = true;
       const int64_t steps = std::abs(scale) * (directions[j].size - 1);
       c.parts.emplace_back(directions[j].range, scale);
