@@ -20,6 +20,10 @@ constexpr uint32_t kMostOps = 1000;
 constexpr int64_t kWorthAnEpilogue =
     65536;  // elements that need not be read again after a matmul-like Reduce
 
+// A sum of more terms is added up in parts, and what follows it would run once a part: where that
+// reads arrays of its own, as an optimiser does, it costs more than reading the sum again.
+constexpr int64_t kOneGo = 1024;
+
 /// A stored value read by another: at its own index only, or anywhere.
 struct Leaf {
   Id node;
@@ -209,7 +213,20 @@ class Sharing {
     if (b.inner.any)
       return a.inner.any && !a.inner.heavy && !b.inner.heavy && a.inner.uniform &&
              b.inner.uniform && a.inner.sizes == b.inner.sizes;
-    return reads_it && (!a.inner.heavy || draft_.counts[b.members[0]] >= kWorthAnEpilogue);
+    return reads_it && (!a.inner.heavy || is_worth_an_epilogue(a, b));
+  }
+
+  static bool is_member(const Kernel& kernel, Id node) {
+    return std::ranges::find(kernel.members, node) != kernel.members.end();
+  }
+
+  bool is_worth_an_epilogue(const Kernel& product, const Kernel& end) const {
+    const int64_t count = draft_.counts[end.members[0]];
+    if (count < kWorthAnEpilogue) return false;
+    return element_count(product.inner.sizes) <= kOneGo ||
+           std::ranges::all_of(end.leaves, [&](const Leaf& leaf) {
+             return draft_.counts[leaf.node] < count || is_member(product, leaf.node);
+           });
   }
 
   std::vector<uint64_t> dependencies(uint32_t k, uint32_t except) const {

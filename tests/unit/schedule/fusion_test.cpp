@@ -262,6 +262,21 @@ TEST(Fusion, ReluOfALargeConvolutionIsStoredWithIt) {
   EXPECT_EQ(plan.steps[0].buffers.size(), 4u);
 }
 
+// Sums of so many terms are added up in parts, after each of which an epilogue would run.
+TEST(Fusion, AnOptimiserOfALongSumIsAKernelOfItsOwn) {
+  const auto step = [](int64_t terms) {
+    Tensors t;
+    const Id g = t.matmul(t.transpose(t.buffer({terms, 256})), t.buffer({terms, 256}));
+    const Id m = t.add(t.times(t.buffer({256, 256}), 0.9), t.times(g, 0.1));
+    const Id v = t.add(t.times(t.buffer({256, 256}), 0.99), t.times(t.mul(g, g), 0.01));
+    const Id root = t.plus(t.g.unary(Op::Sqrt, t.times(v, 3)), 1e-8);
+    const Id p = t.sub(t.buffer({256, 256}), t.times(t.div(t.times(m, 2), root), 1e-3));
+    return kernel_count(plan_of(t, {p, m, v}));
+  };
+  EXPECT_EQ(step(512), 1u);
+  EXPECT_EQ(step(2048), 2u);
+}
+
 TEST(Fusion, ConvolutionGradientIsOneKernel) {
   // The gradient of overlapping windows is a sum over padded, skewed copies of a sum over output
   // channels.
