@@ -92,7 +92,8 @@ constexpr Helper kMaxFloat = {"max",
                               "  const bool larger = a > b, is_nan = a != a;\n"
                               "  return larger || is_nan ? a : b;\n}\n",
                               nullptr};
-// llvmpipe takes 0 * x for 0 and 0 + x for x, whatever x is, where it sees the constant.
+// llvmpipe takes 0 * x and 0 / x for 0, 0 + x for x, and x / 0 for anything, whatever x is, where it
+// sees the constant.
 constexpr Helper kHide = {"hide",
                           "$T hide_$T($T x) { // from the compiler: a launch has groups\n"
                           "  const bool never = gl_NumWorkGroups.x == 0u;\n"
@@ -191,6 +192,8 @@ constexpr AluRow kAlu[] = {
     {PGR_OP_ADD, kFloats, When::WithZero, Prec::Sum, Prec::Loose, Prec::Loose, "hide_$T($0) + hide_$T($1)", &kHide},
     {PGR_OP_SUB, kFloats, When::WithZero, Prec::Sum, Prec::Loose, Prec::Loose, "hide_$T($0) - hide_$T($1)", &kHide},
     {PGR_OP_MUL, kFloats, When::WithZero, Prec::Product, Prec::Loose, Prec::Loose, "hide_$T($0) * hide_$T($1)", &kHide},
+    {PGR_OP_FDIV, kFloats, When::WithZero, Prec::Product, Prec::Loose, Prec::Loose, "hide_$T($0) / hide_$T($1)", &kHide},
+    {PGR_OP_RECIP, kFloats, When::WithZero, Prec::Product, Prec::Loose, Prec::Loose, "$T(1) / hide_$T($0)", &kHide},
     sum(PGR_OP_ADD, "$0 + $1"),
     sum(PGR_OP_SUB, "$0 - $1"),
     product(PGR_OP_MUL, kNumbers, When::Always, "$0 * $1"),

@@ -117,6 +117,23 @@ TEST_F(Glsl, SignedRemainder_IsNotTheOperator_WhichIsUndefinedBelowZero) {
   EXPECT_THAT(render(b), HasSubstr("% 7"));
 }
 
+// llvmpipe gives anything for x / 0 and 0 for 0 / x where it sees the constant.
+TEST_F(Glsl, Quotients_HideAConstantZero) {
+  IrBuilder b("quotients");
+  const auto out = b.buffer(PGR_DTYPE_F32, 8);
+  const auto x = b.load(out, b.constant_int(PGR_DTYPE_I32, 0));
+  int place = 1;
+  const auto keep = [&](auto value) { b.store(out, b.constant_int(PGR_DTYPE_I32, place++), value); };
+  keep(b.alu(PGR_OP_FDIV, {x, b.constant_bits(PGR_DTYPE_F32, 0)}));
+  keep(b.alu(PGR_OP_FDIV, {b.constant_bits(PGR_DTYPE_F32, 0x80000000), x}));
+  keep(b.alu(PGR_OP_RECIP, {b.constant_bits(PGR_DTYPE_F32, 0)}));
+  keep(b.alu(PGR_OP_FDIV, {x, b.constant_bits(PGR_DTYPE_F32, 0x40000000)}));
+  EXPECT_THAT(render(b), HasSubstr("hide_float(val0) / hide_float(0.0f);"));
+  EXPECT_THAT(source_, HasSubstr("hide_float(-0.0f) / hide_float(val0);"));
+  EXPECT_THAT(source_, HasSubstr("float(1) / hide_float(0.0f);"));
+  EXPECT_THAT(source_, HasSubstr("val0 / 2.0f;"));
+}
+
 // out[0] = a sum over `turns` (a scalar where 0) times 100.
 IrBuilder nested_sum(int64_t turns) {
   IrBuilder b("sum");
