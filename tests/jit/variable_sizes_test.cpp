@@ -315,6 +315,37 @@ TEST(VariableSizes, RefuseSizesOutsideOfTheirBounds) {
               HasSubstr("0 or more"));
 }
 
+// Nothing shows the axis any more: the sum is of the nearest size, and reading it says so.
+TEST(VariableSizes, ASizeThatAKernelComputesIsCheckedWhenItsResultsAreRead) {
+  const Tensor x = numbers({kMost, 2}).realize();
+  const auto sum = [&](const Tensor& size) { return length().limit(x, 0, size).sum(); };
+  EXPECT_NEAR(sum(length().bind(4) + 5).item<float>(), x.slice(0, {0, 9}).sum().item<float>(), 1e-4);
+  EXPECT_THAT(message_of([&] { sum(length().bind(9) + 5).item<float>(); }),
+              HasSubstr("which is 14: it lies outside of its bounds, 1 to 11"));
+  EXPECT_THAT(message_of([&] { sum(length().bind(3) - 3).item<float>(); }), HasSubstr("which is 0"));
+  EXPECT_THAT(message_of([&] { sum(Tensor::full({}, 12, DType::I32)); }), HasSubstr("length is 12"));
+  const Tensor twelve = Tensor::from<int32_t>({12}, Shape{});
+  EXPECT_THAT(message_of([&] { sum(twelve).item<float>(); }), HasSubstr("which is 12"));
+  // Another value that is read tells it first.
+  const Tensor late = sum(length().bind(11) + 1).realize();
+  EXPECT_THAT(message_of([&] { (x + 1).to_vector<float>(); }), HasSubstr("which is 12"));
+  EXPECT_NO_THROW((x + 1).to_vector<float>());
+  EXPECT_NO_THROW(late.item<float>());
+}
+
+TEST(VariableSizes, ASizeOfAReplayIsCheckedWhenItsResultsAreRead) {
+  const Tensor x = numbers({kMost, 2}).realize();
+  Tensor place = Tensor::from<int32_t>({1}, Shape{}).realize();
+  auto step = jit([&] {
+    place.assign(place + 2);
+    return length().limit(x, 0, place).sum();
+  });
+  for (int64_t n = 3; n <= kMost; n += 2)
+    EXPECT_NEAR(step().item<float>(), x.slice(0, {0, n}).sum().item<float>(), 1e-4) << n;
+  EXPECT_EQ(step.recordings(), 1u);
+  EXPECT_THAT(message_of([&] { step().item<float>(); }), HasSubstr("which is 13"));
+}
+
 TEST(VariableSizes, OtherSizesInCommonAreOtherRecordings) {
   auto sum = jit([](const Tensor& x, const Tensor& y) { return (x.sum(0) + y.sum(0)).sum(); });
   const auto x = [](int64_t n) { return length().fit(numbers({n, 2}), 0); };

@@ -123,6 +123,39 @@ void CanonicalGraph::finish_input(Id id, const ValuePtr& value) {
   inputs_.push_back(value);
 }
 
+std::vector<Id> CanonicalGraph::computed_sizes() const {
+  std::vector<Id> sizes;
+  for (size_t number = 0; number < order_.size(); ++number) {
+    if (is_input_[number] || (*graph_)[order_[number]].op != Op::Bounded) continue;
+    const Id size = graph_->sources(order_[number])[1];
+    const bool is_known = is_input_[number_of_[size]] || is_const(*graph_, size);
+    if (!is_known && std::ranges::find(sizes, size) == sizes.end()) sizes.push_back(size);
+  }
+  return sizes;
+}
+
+std::vector<SizeUse> CanonicalGraph::sizes() const {
+  std::vector<SizeUse> uses;
+  for (size_t number = 0; number < order_.size(); ++number) {
+    const Id id = order_[number];
+    if (is_input_[number] || (*graph_)[id].op != Op::Bounded) continue;
+    const uint32_t size = number_of_[graph_->sources(id)[1]];
+    const auto bounds = graph_->arg_list(id);
+    SizeUse use{.least = bounds[1], .most = (*shapes_)[id][static_cast<size_t>(bounds[0])]};
+    const auto root = std::ranges::find(roots_, size);
+    if (is_input_[size]) {
+      use.number = static_cast<uint32_t>(std::count(is_input_.begin(), is_input_.begin() + size, true));
+    } else if (root != roots_.end()) {
+      use.is_root = true;
+      use.number = static_cast<uint32_t>(root - roots_.begin());
+    } else {
+      continue;  // a constant
+    }
+    uses.push_back(use);
+  }
+  return uses;
+}
+
 // The identity of a Contiguous becomes its canonical number, so that equal graphs have equal
 // copies.
 uint64_t CanonicalGraph::new_arg(Graph& scratch, size_t number) const {

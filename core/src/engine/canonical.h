@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "engine/size_checks.h"
 #include "engine/value.h"
 #include "uop/facts.h"
 
@@ -27,6 +28,11 @@ class CanonicalGraph {
 
   /// Devices of inputs, and those that something is copied to.
   std::span<const uint32_t> devices_used() const { return devices_used_; }
+
+  /// Sizes of axes that were walked and are no inputs: they must be roots, to be checked.
+  std::vector<Id> computed_sizes() const;
+  /// Those that are inputs or roots.
+  std::vector<SizeUse> sizes() const;
 
   /// The inputs' values, in canonical order; taken once.
   std::vector<ValuePtr> take_inputs() { return std::move(inputs_); }

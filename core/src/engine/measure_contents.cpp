@@ -30,6 +30,7 @@ uint64_t eighths(DType dtype, int n) {
 
 uint64_t element(const ParamSpec& spec, DType dtype, uint64_t random) {
   if (spec.below == 1) return 0;
+  if (spec.below == ParamSpec::kAllPlaces) return 1 << 30;
   if (dtype == DType::Bool) return random & 1;
   if (is_float(dtype)) {
     const int n = static_cast<int>(random % 16) + 1;

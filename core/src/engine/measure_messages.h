@@ -34,6 +34,8 @@ struct ParamSpec {
   uint64_t elem_count = 0;
   uint32_t dtype = 0, flags = 0;  // PGR_PARAM_*
   uint64_t below = 0;             // integers are less than this; 0: any small ones. 1: zeros
+  /// `below` of one number that may be the size of an axis: all loops run to their ends.
+  static constexpr uint64_t kAllPlaces = UINT64_MAX;
 };
 
 struct KernelSpec {

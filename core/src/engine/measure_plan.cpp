@@ -120,6 +120,10 @@ std::vector<ParamSpec> params_of(const schedule::KernelAst& ast) {
     out[info.slot] = {static_cast<uint64_t>(info.elem_count),
                       static_cast<uint32_t>(ast.graph[id].dtype), info.flags, safe.below(id)};
   }
+  for (ParamSpec& spec : out)
+    if (spec.elem_count == 1 && spec.below == 0 && (spec.flags & PGR_PARAM_WRITE) == 0 &&
+        (spec.dtype == PGR_DTYPE_I32 || spec.dtype == PGR_DTYPE_I64))
+      spec.below = ParamSpec::kAllPlaces;
   for (ParamSpec& spec : out)  // numbers that the kernel does not use
     if (spec.elem_count == 0) spec = {1, static_cast<uint32_t>(DType::F32), PGR_PARAM_READ, 0};
   return out;

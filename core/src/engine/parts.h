@@ -31,6 +31,7 @@ struct Session::Parts {
   CanonicalGraph canonical;
   RecentCache<std::shared_ptr<ReadyPlan>> plans{1024};
   KernelCache kernels;
+  SizeChecks sizes;
   ArenaPool arenas;
   Statistics statistics;
 
@@ -44,5 +45,8 @@ struct Session::Parts {
     for (TensorState* state = first_state; state; state = state->next) visit(*state);
   }
 };
+
+/// Whether this thread is inside a Session::Lock: it must not wait for one that may want the session.
+bool holds_session_lock();
 
 }  // namespace plugrad::engine

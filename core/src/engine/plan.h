@@ -7,6 +7,7 @@
 #include "engine/devices.h"
 #include "engine/kernels.h"
 #include "engine/report.h"
+#include "engine/size_checks.h"
 #include "engine/value.h"
 #include "schedule/schedule.h"
 
@@ -28,6 +29,7 @@ struct ReadyPlan {
   std::vector<runtime::Device*> buffer_devices;       // by plan buffer
   std::vector<runtime::Device*> arena_devices;        // by arena
   std::shared_ptr<Temporaries> temporaries;           // of the last run, null before
+  std::vector<SizeUse> sizes;                         // that its kernels run to
   bool is_recorded = false;                           // it will run again and again
   std::shared_ptr<PreparedSteps> prepared;            // null before the first run
 };

@@ -89,6 +89,11 @@ std::shared_ptr<Value> Session::readable_value(TensorState& state) {
 // is.
 void Session::read(TensorState& state, std::span<std::byte> out) {
   if (const auto buffer = read_or_find_buffer(state, out)) buffer->copy_out(out.data(), out.size());
+  const auto sizes = [&] {
+    const Guard guard(mutex_);
+    return parts_->sizes.take();
+  };
+  require_within(sizes());
 }
 
 // The buffer that `out` is to be filled from, unless it is filled.
@@ -133,21 +138,24 @@ std::optional<std::vector<std::byte>> Session::peek(const TensorState& state) {
 std::vector<int64_t> Session::counted_shape(TensorState& state) {
   std::vector<int64_t> sizes;
   std::vector<StatePtr> counts;  // by axis
+  std::vector<int64_t> least;
   {
     const Guard guard(mutex_);
     const auto all = shape(state.node);
     sizes.assign(all.begin(), all.end());
     if (!is_counted(state.node)) return sizes;
-    for (const Extent& e : (*extents_)[state.node])
+    for (const Extent& e : (*extents_)[state.node]) {
       counts.push_back(e.is_counted() ? make(e.count, state.device) : nullptr);
+      least.push_back(e.least);
+    }
   }
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (!counts[i]) continue;
     const int64_t count = item_int(*counts[i]);
-    require(count >= 0 && count <= sizes[i],
+    require(count >= least[i] && count <= sizes[i],
             "[read] axis {} of a tensor of shape ({}) has a variable size, which is {}: it lies "
-            "outside of 0 to {}",
-            i, fmt::join(sizes, ", "), count, sizes[i]);
+            "outside of {} to {}",
+            i, fmt::join(sizes, ", "), count, least[i], sizes[i]);
     sizes[i] = count;
   }
   return sizes;

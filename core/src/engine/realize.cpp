@@ -28,6 +28,15 @@ bool keeps_every_element(Op op) {
          op == Op::Detach || op == Op::Bounded || op == Op::Function;
 }
 
+// Sizes that what was walked computes itself are roots as well, so that somebody can look at them.
+template <class Walk>
+void walk_with_sizes(const CanonicalGraph& canonical, std::span<const Id> roots, const Walk& walk) {
+  std::vector<Id> all(roots.begin(), roots.end());
+  for (Id size : canonical.computed_sizes())
+    if (std::ranges::find(all, size) == all.end()) all.push_back(size);
+  if (all.size() > roots.size()) walk(all);
+}
+
 // Adds the time until its end to a counter.
 class Stopwatch {
  public:
@@ -217,6 +226,7 @@ std::shared_ptr<ReadyPlan> Session::make_ready(uint32_t default_device,
         schedule::make_plan(scratch.graph, scratch.roots, scratch.inputs, default_device, options);
     if (tracing()) trace_span("engine", "schedule", watch.begin_ns());
   }
+  if (has_bounds_) ready->sizes = parts_->canonical.sizes();
   const Stopwatch watch(statistics.compile_ns);
   prepare(*ready, parts_->devices, parts_->kernels, user_kernels_, kernel_options);
   if (tracing()) trace_span("engine", "compile", watch.begin_ns());
@@ -242,8 +252,12 @@ std::shared_ptr<ReadyPlan> Session::ready_plan(std::span<const Id> roots, uint32
   Hash128 key;
   {
     const Stopwatch watch(statistics.lookup_ns);
-    parts_->canonical.walk(graph_, *shapes_, *devices_, only_device(roots, default_device),
-                           parts_->values, roots);
+    const auto walk = [&](std::span<const Id> from) {
+      parts_->canonical.walk(graph_, *shapes_, *devices_, only_device(roots, default_device),
+                             parts_->values, from);
+    };
+    walk(roots);
+    if (has_bounds_) walk_with_sizes(parts_->canonical, roots, walk);
     options = options_of_walk(default_device);
     key = plan_key(parts_->canonical.key(), default_device, options, kernel_options);
     if (const auto* known = parts_->plans.find(key)) {
@@ -269,14 +283,22 @@ std::vector<ValuePtr> Session::compute(std::span<const Id> roots, uint32_t defau
 
 std::vector<ValuePtr> Session::run_ready(ReadyPlan& ready, std::span<const ValuePtr> inputs) {
   ++parts_->statistics.plans_run;
+  for (const SizeUse& use : ready.sizes)
+    if (!use.is_root) parts_->sizes.expect(inputs[use.number], use.least, use.most);
+  const auto run = [&] {
+    auto roots = run_plan(ready, inputs, parts_->arenas, parts_->devices, parts_->statistics);
+    for (const SizeUse& use : ready.sizes)
+      if (use.is_root) parts_->sizes.expect(roots[use.number], use.least, use.most);
+    return roots;
+  };
   try {
-    return run_plan(ready, inputs, parts_->arenas, parts_->devices, parts_->statistics);
+    return run();
   } catch (const OutOfMemoryError&) {
     // Once more with everything given back that is not needed now.
     parts_->arenas.release();
     reclaim(true);
     for (runtime::Device* device : parts_->devices.opened()) device->flush_allocator_cache();
-    return run_plan(ready, inputs, parts_->arenas, parts_->devices, parts_->statistics);
+    return run();
   }
 }
 

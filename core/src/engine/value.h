@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct Value {
   std::shared_ptr<runtime::Buffer> buffer;
   std::span<const std::byte> host;         // while there is no buffer
   std::shared_ptr<const void> host_owner;  // keeps `host` in place
+
+  std::optional<int32_t> size;  // of one that sizes an axis, where the host knows it
 
   // Scratch of one walk: the canonical number of this value as an input (see canonical.h).
   uint32_t walk = 0;

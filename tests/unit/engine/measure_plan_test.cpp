@@ -60,6 +60,23 @@ TEST(MeasuredKernel, is_given_indices_that_stay_inside) {
   EXPECT_GT(highest[0] * 8 + highest[1], 20);  // and not all in one place
 }
 
+// A number in memory that ends a loop is larger than the loop, so that what is timed is all of it.
+TEST(MeasuredKernel, is_given_sizes_that_leave_all_places) {
+  test::Ast ast;
+  Graph& g = ast.graph;
+  const Id i = make_range(g, 100, 0, AxisKind::Reduce);
+  const Id size = load(g, param(g, 2, 1, false, DType::I32), g.index(0));
+  const Id term = g.where(g.binary(Op::CmpLt, g.cast(i, DType::I32), size),
+                          load(g, param(g, 1, 100, false), i), g.constant(DType::F32, 0.0));
+  test::store(ast, param(g, 0, 1, true), g.index(0), test::reduce(g, Op::Add, term, {i}));
+  const std::vector<ParamSpec> params = params_of(kernel_of(std::move(ast), 3));
+  const std::vector<std::byte> bytes = contents_of(params[2], 2);
+  int32_t value = 0;
+  ASSERT_EQ(bytes.size(), sizeof value);
+  std::memcpy(&value, bytes.data(), sizeof value);
+  EXPECT_GE(value, 100);
+}
+
 TEST(MeasuredKernel, has_a_family_that_sizes_do_not_change) {
   const auto family = [](int64_t m, int64_t n, int64_t k) {
     return family_of(kernel_of(test::matmul(m, n, k), 3));
