@@ -1,4 +1,5 @@
 // What a function captures: tensors that it reads, assigns, loses; random numbers; modes.
+#include "base/settings.h"
 #include "jit/jit_test.h"
 #include "plugrad/nn/training.h"
 
@@ -163,6 +164,41 @@ TEST(JitCaptured, MemoryDoesNotGrow) {
   EXPECT_EQ(after.value_bytes, before.value_bytes);
   EXPECT_EQ(after.graph_nodes, before.graph_nodes);
   EXPECT_EQ(total.to_vector<float>()[0], 3010);
+}
+
+// What a replay cannot see, JIT=2 does: it runs the function in each call and compares.
+TEST(JitCompared, ANumberOfTheHostThatChangesLater) {
+  const SettingScope scope([](Settings& s) { s.jit = 2; });
+  float by = 2;
+  auto times = jit([&](const Tensor& x) { return x * by; });
+  const Tensor x = Tensor::from<float>({3});
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(times(x).item<int>(), 6);
+  by = 5;
+  EXPECT_THAT(message_of([&] { times(x); }), HasSubstr("as a number of the host that changes"));
+}
+
+TEST(JitCompared, AHandleThatDenotesAnotherTensorWhileTheFirstLives) {
+  const SettingScope scope([](Settings& s) { s.jit = 2; });
+  Tensor w = Tensor::from<float>({2}).realize();
+  auto times = jit([&](const Tensor& x) { return x * w; });
+  const Tensor x = Tensor::from<float>({3});
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(times(x).item<int>(), 6);
+  const Tensor first = w;
+  w = Tensor::from<float>({5}).realize();
+  EXPECT_THAT(message_of([&] { times(x); }), HasSubstr("it used other tensors"));
+}
+
+TEST(JitCompared, WhatAReplayDoesAsWellIsNoDifference) {
+  const SettingScope scope([](Settings& s) { s.jit = 2; });
+  Tensor total = Tensor::zeros({1}).contiguous().realize();
+  auto add = jit([&](const Tensor& x) {
+    total.assign(total + x * Tensor::from<float>({2}));
+    return total + Tensor::rand({1});
+  });
+  for (int i = 1; i <= 6; ++i) {
+    add(Tensor::from<float>({1}));
+    EXPECT_EQ(total.item<int>(), 2 * i);
+  }
 }
 
 }  // namespace

@@ -76,8 +76,10 @@ size_t JitCalls::recordings() const {
 JitCalls::Entry& JitCalls::entry_of(std::vector<uint64_t> key) {
   auto found = std::ranges::find(entries_, key, &Entry::key);
   if (found == entries_.end()) {
-    if (entries_.size() >= kMostEntries)
+    if (entries_.size() >= kMostEntries) {
       entries_.erase(std::ranges::min_element(entries_, {}, &Entry::last_used));
+      if (++dropped_ == kMostEntries) warn_of_many();
+    }
     entries_.push_back({.key = std::move(key)});
     found = std::prev(entries_.end());
   }
@@ -85,36 +87,74 @@ JitCalls::Entry& JitCalls::entry_of(std::vector<uint64_t> key) {
   return *found;
 }
 
+void JitCalls::warn_of_many() {
+  log_line(LogLevel::Warning,
+           fmt::format("[jit] a function was called with more than {} kinds of arguments, each of "
+                       "which is recorded apart, and calls that are not replays take their time. "
+                       "Give numbers that change as tensors or as a Variable, and sizes that change "
+                       "as axes of variable sizes",
+                       2 * kMostEntries));
+}
+
 JitOutput JitCalls::call(std::span<const StatePtr> arguments, std::span<const uint64_t> key,
                          const Function& function) {
   if (JitTrace::active()) return function();  // part of the outer function's recording
   Session& session = Session::current();
-  if (settings().jit == 0) {
+  // Of two threads one may have the session and want these, the other the other way round: who calls
+  // from a backward function, which runs with the session locked, does not wait.
+  std::unique_lock lock(mutex_, std::defer_lock);
+  std::unique_lock recording(one_recording, std::defer_lock);
+  const bool must_not_wait = holds_session_lock();
+  const bool is_free = settings().jit != 0 && (!must_not_wait || std::try_lock(lock, recording) == -1);
+  if (!is_free) {
     JitOutput output = function();
     release_tapes(session, output);
     return output;
   }
-  const std::lock_guard lock(mutex_);
+  if (!lock) lock.lock();
   Entry& entry = entry_of(full_key(session, arguments, key));
   if (entry.is_ready) {
     JitReplay replay(session, *entry.recording, arguments);
-    if (replay.is_valid()) return replay.run();
+    const bool is_valid = replay.is_valid();
+    if (is_valid && settings().jit == 1) return replay.run();
+    if (!recording) recording.lock();
+    if (is_valid && entry.is_comparable) return compared(entry, arguments, function);
     entry = {.key = std::move(entry.key), .last_used = entry.last_used};
   }
+  if (!recording) recording.lock();
   return record(entry, arguments, function);
 }
 
-JitOutput JitCalls::record(Entry& entry, std::span<const StatePtr> arguments,
-                           const Function& function) {
-  const std::lock_guard lock(one_recording);
+JitRecording JitCalls::trace(JitOutput& output, std::span<const StatePtr> arguments, bool keeps,
+                             const Function& function) {
   Session& session = Session::current();
   std::vector<TensorState*> states;
   for (const StatePtr& argument : arguments)
     if (argument) states.push_back(argument.get());
   session.realize_with_pending(states);
   JitTrace trace(session, arguments);
-  JitOutput output = function();
-  keep(entry, trace.finish(output, entry.recording != nullptr));
+  output = function();
+  return trace.finish(output, keeps);
+}
+
+JitOutput JitCalls::record(Entry& entry, std::span<const StatePtr> arguments,
+                           const Function& function) {
+  JitOutput output;
+  keep(entry, trace(output, arguments, entry.recording != nullptr, function));
+  return output;
+}
+
+// What a replay would have done, done by the function, and compared.
+JitOutput JitCalls::compared(const Entry& entry, std::span<const StatePtr> arguments,
+                             const Function& function) {
+  JitOutput output;
+  const JitRecording made = trace(output, arguments, true, function);
+  const std::string difference = made.has_strangers ? "" : made.difference_from(*entry.recording);
+  require(difference.empty(),
+          "[jit] a replay would not do what the function does now: {}. Pass what changes as an "
+          "argument; assign() to a tensor that is captured instead of making its handle denote "
+          "another (found because of JIT=2)",
+          difference);
   return output;
 }
 
@@ -128,7 +168,9 @@ void JitCalls::keep(Entry& entry, JitRecording made) {
   }
   entry.recording = std::make_shared<JitRecording>(std::move(made));
   if (entry.is_ready) {
-    for (JitValue& value : entry.recording->values) value.host_owner.reset();
+    entry.is_comparable = settings().jit == 2;
+    if (!entry.is_comparable)
+      for (JitValue& value : entry.recording->values) value.host_owner.reset();
     for (JitRun& run : entry.recording->runs) run.ready->is_recorded = true;
     if (debugging(1))
       debug_write(fmt::format("jit: recorded {} plans on {} values\n", entry.recording->runs.size(),

@@ -29,6 +29,7 @@ class JitCalls {
     std::vector<uint64_t> key{};
     std::shared_ptr<JitRecording> recording{};  // of the last call
     bool is_ready = false;                      // two calls in a row did this
+    bool is_comparable = false;                 // with calls of the function: JIT=2
     int calls = 0;                              // that were not replays
     uint64_t last_used = 0;
   };
@@ -37,11 +38,17 @@ class JitCalls {
 
   Entry& entry_of(std::vector<uint64_t> key);
   JitOutput record(Entry& entry, std::span<const StatePtr> arguments, const Function& function);
+  JitRecording trace(JitOutput& output, std::span<const StatePtr> arguments, bool keeps,
+                     const Function& function);
+  JitOutput compared(const Entry& entry, std::span<const StatePtr> arguments,
+                     const Function& function);
+  void warn_of_many();
   void keep(Entry& entry, JitRecording made);
 
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;
   uint64_t uses_ = 0;
+  uint64_t dropped_ = 0;  // entries that others took the place of
 };
 
 /// The recording's runs on other values.

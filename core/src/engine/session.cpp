@@ -26,6 +26,16 @@ Session& Session::current() {
   return *session;
 }
 
+namespace {
+
+thread_local uint32_t locks_here = 0;
+
+}  // namespace
+
+bool holds_session_lock() {
+  return locks_here > 0;
+}
+
 Session::Lock::Lock(Session& session) : session_(session) {
   session_.mutex_.lock();
   try {
@@ -35,9 +45,11 @@ Session::Lock::Lock(Session& session) : session_(session) {
     throw;
   }
   ++session_.locks_held_;
+  ++locks_here;
 }
 
 Session::Lock::~Lock() {
+  --locks_here;
   --session_.locks_held_;
   session_.mutex_.unlock();
 }
