@@ -180,6 +180,21 @@ TEST_F(BeamSearch, refuses_lists_that_ask_for_endless_code) {
   EXPECT_TRUE(space.look(codegen::parse_optimisations("upcast(0, 4) vectorize(1, 4)")));
 }
 
+// Where a condition on a loop changes it is cut in two; lists count the loops there are then.
+TEST_F(BeamSearch, the_heuristics_list_makes_the_heuristics_kernel_of_pieces_too) {
+  Ast joined;
+  Graph& g = joined.graph;
+  const Id i = make_range(g, 1000, 0, AxisKind::Loop);
+  const Id a = load(g, param(g, 1, 1000, false), i);
+  const Id twice = g.binary(Op::Mul, a, g.constant(DType::F32, 2.0));
+  store(joined, param(g, 0, 1000, true), i,
+        g.where(g.binary(Op::CmpLt, i, g.index(400)), a, twice));
+  const List list = codegen::SearchSpace(g, joined.sink, caps, {}).heuristic().list;
+  const KernelCode chosen = codegen::generate(g, joined.sink, caps, {});
+  ASSERT_GT(list.size(), 1u) << "one change a piece at least";
+  EXPECT_EQ(codegen::generate(g, joined.sink, caps, {.apply = &list}).ir, chosen.ir);
+}
+
 TEST_F(BeamSearch, every_neighbour_is_legal) {
   const Ast conv = conv2d({2, 3, 10, 10, 8, 3});
   pgr_device_caps groups = small_cpu(8);

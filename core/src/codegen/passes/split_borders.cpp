@@ -59,7 +59,7 @@ Id innermost_output(const Kernel& kernel, Id store) {
 
 void split_borders(Kernel& kernel) {
   Graph& g = kernel.graph;
-  if (kernel.options.no_opt || kernel.options.apply != nullptr || g.sources(kernel.sink).size() != 1) return;
+  if (kernel.options.no_opt || g.sources(kernel.sink).size() != 1) return;
   if (works_in_groups(*kernel.caps)) return;  // items in step would run the pieces one after the other
   const Id store = g.sources(kernel.sink)[0], range = innermost_output(kernel, store);
   if (range == kNoId) return;
