@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "codegen/access.h"
 #include "codegen/search/apply.h"
 #include "codegen/search/changes.h"
 #include "codegen/search/heuristic.h"
@@ -40,8 +41,17 @@ size_t axis_of(const Kernel& kernel, uint32_t number) {
 struct Choice {
   size_t axis;
   TensorCore core;
+  double reads_a, reads_b;  // of memory, that make a work-item's part of a tile
   uint32_t rows, columns, k;  // numbers of axes
 };
+
+// Two lanes that are neighbours along k are one read where they are neighbours in memory too.
+double reads_of(const Graph& g, Id operand, Id k, std::string_view bits, uint32_t lanes) {
+  bool is_pair = lanes > 1 && place_of(bits, 'k', 0, 1) == 1;
+  for (Id load : nodes_of(g, operand, Op::Load))
+    is_pair &= stride_of(g, g.sources(load)[1], k) == 1;
+  return is_pair ? lanes / 2.0 : lanes;
+}
 
 // The longest sum of products that a tensor core computes.
 std::optional<Choice> find_choice(const Kernel& kernel, Id store) {
@@ -61,7 +71,9 @@ std::optional<Choice> find_choice(const Kernel& kernel, Id store) {
       if (iterations_of(kernel) < kLeastWork) continue;
       if (filled(m, core->m) * filled(n, core->n) * filled(k, core->k) < kLeastFilled) continue;
       longest = k;
-      best = {axis, *core, range_axis(g[product->rows]), range_axis(g[product->columns]),
+      const Id along = kernel.axes[axis];
+      best = {axis, *core, reads_of(g, product->a, along, core->layout.a, core->lanes_a),
+              reads_of(g, product->b, along, core->layout.b, core->lanes_b), range_axis(g[product->rows]), range_axis(g[product->columns]),
               range_axis(g[kernel.axes[axis]])};
       break;
     }
@@ -76,14 +88,16 @@ struct GroupShape {
 
 // Cycles of the multiprocessor that works longest, about: it issues the products and the reads of
 // local memory, and what a group copies comes at so many bytes a cycle.
-double cycles(const pgr_device_caps& caps, const TensorCore& core, int64_t row_tiles,
+double cycles(const pgr_device_caps& caps, const Choice& choice, int64_t row_tiles,
               int64_t column_tiles, const GroupShape& s) {
-  constexpr double kProductCycles = 2, kReadCycles = 0.5, kCopiedBytes = 64;
+  constexpr double kProductCycles = 2, kReadCycles = 1, kCopiedBytes = 64;
+  const TensorCore& core = choice.core;
   const auto groups = static_cast<double>(parts(row_tiles, s.rows * s.row_teams) *
                                           parts(column_tiles, s.columns * s.column_teams));
   const auto teams = static_cast<double>(s.row_teams * s.column_teams);
   const auto products = static_cast<double>(s.rows * s.columns);
-  const auto reads = static_cast<double>(s.rows * core.lanes_a + s.columns * core.lanes_b);
+  const double reads = static_cast<double>(s.rows) * choice.reads_a +
+                       static_cast<double>(s.columns) * choice.reads_b;
   const auto elements = static_cast<double>(
       (s.rows * s.row_teams * core.m + s.columns * s.column_teams * core.n) * core.k);
   const double turns = std::ceil(groups / std::max(1u, caps.threads));
@@ -99,7 +113,7 @@ bool fits(const pgr_device_caps& caps, const TensorCore& core, const GroupShape&
          items <= std::min<int64_t>(kMostItems, caps.max_local_total);
 }
 
-GroupShape best_shape(const pgr_device_caps& caps, const TensorCore& core, int64_t row_tiles,
+GroupShape best_shape(const pgr_device_caps& caps, const Choice& choice, int64_t row_tiles,
                       int64_t column_tiles) {
   GroupShape best{1, 1, 1, 1};
   double least = std::numeric_limits<double>::infinity();
@@ -108,9 +122,9 @@ GroupShape best_shape(const pgr_device_caps& caps, const TensorCore& core, int64
       for (int64_t row_teams : {1, 2, 4})
         for (int64_t column_teams : {1, 2, 4}) {
           const GroupShape s{rows, columns, row_teams, column_teams};
-          if (row_tiles % rows != 0 || column_tiles % columns != 0 || !fits(caps, core, s))
+          if (row_tiles % rows != 0 || column_tiles % columns != 0 || !fits(caps, choice.core, s))
             continue;
-          const double cost = cycles(caps, core, row_tiles, column_tiles, s);
+          const double cost = cycles(caps, choice, row_tiles, column_tiles, s);
           if (cost >= least) continue;
           best = s;
           least = cost;
@@ -126,7 +140,7 @@ class Applier {
     const TensorCore& core = choice_.core;
     apply(kernel_, {Kind::TensorCore, static_cast<uint32_t>(choice_.axis), core.number});
     const GroupShape s =
-        best_shape(*kernel_.caps, core, size(choice_.rows), size(choice_.columns));
+        best_shape(*kernel_.caps, choice_, size(choice_.rows), size(choice_.columns));
     change(Kind::Upcast, choice_.columns, s.columns);
     change(Kind::Upcast, choice_.rows, s.rows);
     change(Kind::Local, choice_.rows, s.row_teams);
