@@ -12,6 +12,8 @@
 namespace plugrad::codegen {
 namespace {
 
+constexpr int64_t kLongEnough = 32;  // for vectors of any device
+
 size_t division_count(const Graph& g, Id root) {
   return nodes_of(g, root, Op::FloorDiv).size() + nodes_of(g, root, Op::FloorMod).size();
 }
@@ -58,12 +60,13 @@ bool merge_any(Kernel& kernel) {
 }
 
 // Whether the range is also used as it is, in an address or a value: then it stays whole, because whoever walks
-// it in vectors wants those addresses consecutive.
+// it in vectors wants those addresses consecutive. A multiple of it is not; and the inner part may be long enough.
 bool used_whole(const Graph& g, Id sink, Id range) {
   Reachable reachable;
   return std::ranges::any_of(reachable.from(g, std::span(&sink, 1)), [&](Id id) {
     const Op op = g[id].op;
     if (op == Op::FloorDiv || op == Op::FloorMod || op == Op::Reduce) return false;
+    if (op == Op::Mul && is_const(g, g[id].src[1])) return false;
     const auto sources = g.sources(id);
     return std::ranges::find(sources, range) != sources.end();
   });
@@ -82,7 +85,7 @@ bool split_at(Kernel& kernel, Id division) {
   const int64_t divisor = divisor_of(g, division);
   if (divisor == 0) return false;
   const Id range = g[division].src[0];
-  if (used_whole(g, kernel.sink, range)) return false;
+  if (divisor < kLongEnough && used_whole(g, kernel.sink, range)) return false;
   const AxisKind kind = range_kind(g[range]);
   // Axis numbers double, so that the inner part finds a free one right behind its outer part.
   std::vector<RangeReplacement> change;

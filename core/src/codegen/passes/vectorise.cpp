@@ -1,5 +1,6 @@
 // Loads and stores whose index holds lanes become accesses of a width: consecutive elements in one access,
-// elements close together picked from vectors, anything else lane by lane.
+// elements close together picked from vectors, stores beside each other transposed in registers, anything
+// else lane by lane.
 //   before   load %x[%i*16 + iota 4]          load %x[(iota 4)*7]
 //   after    load.x4 %x[%i*16]                vector(load %x[0], load %x[7], load %x[14], load %x[21])
 // Where a gate holds in some lanes alone, consecutive elements are still one load, of a gate for each lane.
@@ -11,6 +12,7 @@
 #include "codegen/access.h"
 #include "codegen/lanes.h"
 #include "codegen/passes/passes.h"
+#include "codegen/transposed_stores.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
 #include "uop/scratch.h"
@@ -132,26 +134,54 @@ struct Vectoriser {
     }
   }
 
+  // A store without a gate whose lanes lie apart.
+  std::optional<LaneStore> lane_store(Id id) {
+    const auto sources = g.sources(id);
+    const Id iota = iota_of(id);
+    if (iota == kNoId || sources.size() != 3) return std::nullopt;
+    const auto stride = stride_of(g, sources[1], iota);
+    const Id value = now[sources[2]];
+    const auto width = static_cast<uint32_t>(g[iota].arg);
+    if (!stride || *stride == 1 || Lanes(g)[value] != width) return std::nullopt;
+    return LaneStore{sources[0], at_lane(sources[1], iota, 0), value, *stride, width, open[id]};
+  }
+
+  // The stores that do the work of all.
+  std::vector<Id> stores_of(std::vector<Id> before) {
+    std::vector<Id> ids, out;
+    std::vector<LaneStore> apart;
+    for (Id id : before)
+      if (const auto one = lane_store(id)) {
+        ids.push_back(id);
+        apart.push_back(*one);
+      }
+    std::vector<bool> is_left;
+    const std::vector<Id> transposed = transposed_stores(g, simplify, apart, is_left);
+    for (Id id : before) {
+      const auto it = std::ranges::find(ids, id);
+      if (it == ids.end() || is_left[static_cast<size_t>(it - ids.begin())]) store(id, out);
+    }
+    out.insert(out.end(), transposed.begin(), transposed.end());
+    return out;
+  }
+
   Id filled(Id id) {
     const FilledParts parts = filled_parts(g, id);
-    std::vector<Id> stores;
-    for (Id store_id : std::vector<Id>(parts.stores.begin(), parts.stores.end())) store(store_id, stores);
-    return make_filled(g, stores, std::vector<Id>(parts.ranges.begin(), parts.ranges.end()));
+    const std::vector<Id> ranges(parts.ranges.begin(), parts.ranges.end());
+    return make_filled(g, stores_of({parts.stores.begin(), parts.stores.end()}), ranges);
   }
 
   void run() {
     Reachable reachable;
     const std::vector<Id> nodes = reachable.from(g, std::span(&kernel.sink, 1));
-    std::vector<Id> stores;
     for (Id id : nodes) {
       const Op op = g[id].op;
       if (op == Op::Load) now[id] = load(id);
       else if (op == Op::Filled) now[id] = filled(id);
       else if (op != Op::Sink && op != Op::Store) now[id] = scalar_sources(id);
     }
-    const std::vector<Id> before(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end());
-    for (Id id : before) store(id, stores);
-    kernel.sink = g.add(Op::Sink, DType::Void, stores);
+    const auto before = g.sources(kernel.sink);
+    kernel.sink = g.add(Op::Sink, DType::Void, stores_of({before.begin(), before.end()}));
   }
 };
 

@@ -225,7 +225,7 @@ void apply(Kernel& kernel, const Optimisation& change) {
   switch (change.kind) {
     case Kind::Stage: {
       if (!works_in_groups(*kernel.caps)) {
-        stage(kernel, change);
+        is_written(kernel, change.axis) ? stage_result(kernel, change) : stage(kernel, change);
         break;
       }
       stage_local(kernel, change);

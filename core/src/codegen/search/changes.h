@@ -46,7 +46,11 @@ void split(Kernel& kernel, const Optimisation& change);
 /// `place` axes.
 void stage(Kernel& kernel, const Optimisation& change);
 
-/// The same where work-items run in step: one copy for the group, in local memory. Ranges of items and those that are
+/// stage(slot, place) of a parameter that is written: what is stored to it waits in scratch.
+void stage_result(Kernel& kernel, const Optimisation& change);
+bool is_written(const Kernel& kernel, uint32_t slot);
+
+/// As stage, where work-items run in step: one copy for the group, in local memory. Ranges of items and those that are
 /// expanded are inside wherever they stand.
 void stage_local(Kernel& kernel, const Optimisation& change);
 

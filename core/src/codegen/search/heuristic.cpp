@@ -47,6 +47,13 @@ std::vector<int64_t> amounts_of(const Kernel& kernel, const TileModel& model, si
   return amounts;
 }
 
+// Where lanes lie apart in what is stored and nothing is summed, as many neighbours stand beside them.
+void add_neighbours(const Kernel& kernel, const TileModel& model, Tile& tile) {
+  const size_t beside = model.has_reduce() ? SIZE_MAX : model.axis_beside_lanes(tile);
+  if (beside == SIZE_MAX || !may_split(kernel, beside) || kind_of(kernel, beside) != AxisKind::Loop) return;
+  tile.amounts[beside] = std::min(model.lanes(), size_of_axis(kernel, beside));
+}
+
 Tile best_vector_axis(const Kernel& kernel, const TileModel& model) {
   Tile best{std::vector<int64_t>(kernel.axes.size(), 1), SIZE_MAX};
   double best_cost = model.cost(best);
@@ -55,6 +62,7 @@ Tile best_vector_axis(const Kernel& kernel, const TileModel& model) {
     for (int64_t amount : amounts_of(kernel, model, axis)) {
       Tile tile{std::vector<int64_t>(kernel.axes.size(), 1), axis};
       tile.amounts[axis] = amount;
+      add_neighbours(kernel, model, tile);
       const double cost = model.cost(tile);
       // Stores want neighbours more than these costs tell.
       const bool stores = model.has_reduce() && model.stores_neighbours(axis) &&
@@ -163,6 +171,26 @@ void apply_decisions(Kernel& kernel, Decisions& decisions) {
   }
 }
 
+// A copy whose lanes lie apart in the result reads many rows at once: its innermost loop walks along them.
+void walk_along_rows(Kernel& kernel) {
+  const Graph& g = kernel.graph;
+  const Id store = g.sources(kernel.sink)[0];
+  const std::vector<Id> loads = nodes_of(g, store, Op::Load);
+  if (g.sources(kernel.sink).size() != 1 || loads.size() != 1 || !nodes_of(g, store, Op::Reduce).empty()) return;
+  const auto step = [&](Id index, size_t axis) { return std::abs(stride_of(g, index, kernel.axes[axis]).value_or(0)); };
+  size_t last = 0, nearest = SIZE_MAX;
+  bool apart = false;
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
+    const int64_t read = step(g.sources(loads[0])[1], axis), written = step(g.sources(store)[1], axis);
+    if (kind_of(kernel, axis) == AxisKind::Vector) apart = read == 1 && written > 1;
+    if (kind_of(kernel, axis) != AxisKind::Loop) continue;
+    last = axis;
+    if (read != 0 && (nearest == SIZE_MAX || read < step(g.sources(loads[0])[1], nearest))) nearest = axis;
+  }
+  for (; apart && nearest < last; ++nearest)
+    apply(kernel, {Kind::Swap, static_cast<uint32_t>(nearest), static_cast<int64_t>(nearest + 1)});
+}
+
 // What is not the same in every store's rows cannot be shared out: each group would reduce all rows.
 struct Threading {
   double iterations = 0;
@@ -228,9 +256,10 @@ void apply_heuristic(Kernel& kernel) {
   Decisions decisions;
   for (Kernel& part : parts) decide(part, decisions);
   apply_decisions(kernel, decisions);
+  walk_along_rows(kernel);
   // Staging gives the axes other numbers than those of the rows.
   size_t most = work.rows.empty() ? sum_columns(kernel) : SIZE_MAX;
-  if (work.rows.empty() && most == SIZE_MAX) most = stage_operands(kernel);
+  if (work.rows.empty() && most == SIZE_MAX) most = std::min(stage_operands(kernel), stage_scattered(kernel));
   add_threads(kernel, work, most);
 }
 

@@ -23,6 +23,7 @@ constexpr double kEnoughReuse = 48;      // of consecutive elements
 constexpr double kEnoughGatherings = 4;  // of elements that lie apart
 constexpr double kRowsOfTile = 8;        // about
 constexpr int64_t kEnoughTiles = 6;      // of registers, in a block of rows
+constexpr int64_t kFewNeighbours = 4;    // that are stored together
 
 // What one column of tiles reads of an operand.
 struct Panel {
@@ -280,6 +281,75 @@ size_t stage_operands(Kernel& kernel) {
     }
   }
   return SIZE_MAX;
+}
+
+namespace {
+
+// The loop along which a store writes neighbours, where its lanes lie apart; the number of axes for none.
+size_t loop_beside_lanes(const Kernel& kernel, OpenRanges& open, Id store) {
+  const Graph& g = kernel.graph;
+  const Id index = g.sources(store)[1];
+  const auto lies_apart = [&](Id r) {
+    return range_kind(g[r]) == AxisKind::Vector && open.depends(store, r) && stride_of(g, index, r) != 1;
+  };
+  const auto is_beside = [&](Id r) { return is_serial_output(g, r) && stride_of(g, index, r) == 1; };
+  if (std::ranges::none_of(kernel.axes, lies_apart)) return kernel.axes.size();
+  return static_cast<size_t>(std::ranges::find_if(kernel.axes, is_beside) - kernel.axes.begin());
+}
+
+// How many neighbours wait: such as leave no rest, and not so many that they push the operands out of the cache.
+int64_t waiting(int64_t size) {
+  for (int64_t part : {4, 8, 6, 5, 7})
+    if (size % part == 0) return part;
+  return size <= 16 ? size : 4;
+}
+
+size_t last_output(const Kernel& kernel) {
+  const auto is_output = [&](Id r) { return is_output_axis(range_kind(kernel.graph[r])); };
+  return static_cast<size_t>(std::ranges::count_if(kernel.axes, is_output)) - 1;
+}
+
+// A few iterations of the loop become the innermost output loop.
+void move_inside(Kernel& kernel, size_t loop, int64_t part) {
+  if (part < size_of_axis(kernel, loop))
+    return apply(kernel, {Kind::Block, static_cast<uint32_t>(loop), part});
+  for (const size_t last = last_output(kernel); loop < last; ++loop)
+    apply(kernel, {Kind::Swap, static_cast<uint32_t>(loop), static_cast<int64_t>(loop + 1)});
+}
+
+// Where neighbours along one loop are few, as the rests of a stride are, those along the next one wait too. Returns
+// whether there is one.
+bool move_next_inside(Kernel& kernel, int64_t few) {
+  const Graph& g = kernel.graph;
+  const Id index = g.sources(g.sources(kernel.sink)[0])[1];
+  const auto is_next = [&](Id r) { return is_serial_output(g, r) && stride_of(g, index, r) == few; };
+  const auto next = std::ranges::find_if(kernel.axes, is_next);
+  if (few >= kFewNeighbours || next == kernel.axes.end()) return false;
+  const int64_t part = (kFewNeighbours + few - 1) / few, size = range_size(g, *next);
+  if (size <= part || size % part != 0) return false;
+  move_inside(kernel, static_cast<size_t>(next - kernel.axes.begin()), part);
+  return true;
+}
+
+}  // namespace
+
+size_t stage_scattered(Kernel& kernel) {
+  const Graph& g = kernel.graph;
+  const Id store = g.sources(kernel.sink)[0];
+  if (kernel.caps->private_bytes == 0 || nodes_of(g, store, Op::Reduce).empty()) return SIZE_MAX;
+  OpenRanges open(g);
+  const size_t loop = loop_beside_lanes(kernel, open, store);
+  if (loop == kernel.axes.size()) return SIZE_MAX;
+  const auto change = [&](Kernel& k) {
+    const int64_t size = size_of_axis(k, loop), part = waiting(size);
+    move_inside(k, loop, part);
+    const bool is_pair = part == size && move_next_inside(k, part);
+    const size_t place = last_output(k) - (is_pair ? 1 : 0);
+    const uint32_t slot = param_info(g, g.sources(store)[0]).slot;
+    apply(k, {Kind::Stage, slot, static_cast<int64_t>(place)});
+    return place;
+  };
+  return attempt(kernel, change).value_or(SIZE_MAX);
 }
 
 }  // namespace plugrad::codegen

@@ -12,6 +12,10 @@ namespace plugrad::codegen {
 /// without copying it more than once.
 size_t stage_operands(Kernel& kernel);
 
+/// For a kernel with its register tile: a sum whose lanes lie apart where it is stored waits in scratch
+/// until its neighbours are there, and is transposed. Returns how many output loops may run in parallel.
+size_t stage_scattered(Kernel& kernel);
+
 /// For a kernel with its groups and register tile: stages the tiles that many work-items read, and
 /// unrolls what is left of the reduction. False where there are none, or the device gains nothing.
 bool stage_tiles(Kernel& kernel);

@@ -21,6 +21,7 @@ constexpr double kLaneCost = 3;          // a scalar load and its insertion into
 constexpr double kPickCost = 8;          // some loads and shuffles for each vector
 constexpr double kPackCost = 3;          // a load and a store of a lane
 constexpr double kPackReuse = 32;        // of each element by other loops
+constexpr int64_t kWaiting = 4;          // neighbours of a result, in scratch
 constexpr double kLoopCost = 1.5;        // counting, comparing, addressing
 constexpr double kStoreCode = 0.5;       // of what copies inside the loops weigh
 constexpr double kLatency = 4;           // an accumulator's add cannot follow its last one sooner
@@ -32,8 +33,9 @@ double share_of(const Graph& g, const LoopBound& b) {
   if (b.rest.terms.size() > 1) return 1;
   const int64_t size = range_size(g, b.range);
   const Id other = b.rest.terms.empty() ? kNoId : b.rest.terms[0].id;
-  if (other != kNoId && g[other].op != Op::Range) return 1;
-  const int64_t count = other == kNoId ? 1 : range_size(g, other);
+  const bool is_rest = other != kNoId && g[other].op == Op::FloorMod && is_const(g, g[other].src[1]);
+  if (other != kNoId && g[other].op != Op::Range && !is_rest) return 1;
+  const int64_t count = other == kNoId ? 1 : is_rest ? const_int(g, g[other].src[1]) : range_size(g, other);
   if (size * count > 4096) return 1;
   int64_t holds = 0;
   for (int64_t o = 0; o < count; ++o)
@@ -144,13 +146,45 @@ double TileModel::pack_cost(const Item& item, const Tile& tile) const {
   return sums && item.stride[lanes] > 1 && reuse >= kPackReuse ? elements * kPackCost : kNever;
 }
 
+// Of a store's elements, how many that are neighbours are stored together though lanes lie apart: copies of the axis
+// that they are neighbours along; for a finished sum always some, since it may wait in scratch. A power of two.
+int64_t TileModel::neighbours(const Item& item, const Tile& tile) const {
+  const size_t lanes = tile.vector_axis;
+  if (item.kind != Item::Kind::Store || lanes >= item.last || is_reduce(lanes) || works_in_groups(*kernel_.caps)) return 1;
+  if (item.stride[lanes] == 1 || item.stride[lanes] == kNear || item.stride[lanes] == kIrregular) return 1;
+  for (size_t a = 0; a < item.last; ++a) {
+    if (item.stride[a] != 1) continue;
+    const bool waits = has_reduce_ && kernel_.caps->private_bytes != 0;
+    const int64_t copies = std::min({waits ? std::max<int64_t>(tile.amounts[a], kWaiting) : tile.amounts[a], sizes_[a], lanes_});
+    return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(copies)));
+  }
+  return 1;
+}
+
+// Shuffles and stores for each vector of such a store; 0 where its lanes are stored one by one.
+double TileModel::transposing(const Item& item, const Tile& tile) const {
+  const int64_t together = neighbours(item, tile);
+  if (together == 1) return 0;
+  return std::log2(static_cast<double>(together)) + static_cast<double>(lanes_) / static_cast<double>(together);
+}
+
+size_t TileModel::axis_beside_lanes(const Tile& tile) const {
+  for (const Item& item : items_) {
+    if (item.kind != Item::Kind::Store || tile.vector_axis >= item.last || works_in_groups(*kernel_.caps)) continue;
+    for (size_t a = 0; a < item.last; ++a)
+      if (a != tile.vector_axis && item.stride[a] == 1) return a;
+  }
+  return SIZE_MAX;
+}
+
 double TileModel::instructions(const Item& item, const Tile& tile) const {
-  double count = 1, packing = pack_cost(item, tile);
+  double count = 1, packing = pack_cost(item, tile), shuffles = transposing(item, tile);
   const bool packed = packing < std::numeric_limits<double>::infinity();
   for (size_t a = 0; a < item.last; ++a) {
     if (item.stride[a] == 0) count *= std::ceil(static_cast<double>(sizes_[a]) / static_cast<double>(tile.amounts[a]));
     else if (a != tile.vector_axis) count *= static_cast<double>(sizes_[a]);
     else if (item.stride[a] == 1 || packed) count *= static_cast<double>(vectors_of_axis(a, tile.amounts[a]));
+    else if (shuffles > 0) count *= static_cast<double>(vectors_of_axis(a, tile.amounts[a])) * shuffles;
     else if (item.stride[a] == kNear) count *= static_cast<double>(vectors_of_axis(a, tile.amounts[a])) * kPickCost;
     else count *= static_cast<double>(sizes_[a]) * kLaneCost;
   }
@@ -185,10 +219,11 @@ double TileModel::most_accumulators() const {
 double TileModel::code_size(const Tile& tile) const {
   double largest = 1;
   for (const Item& item : items_) {
-    double count = 1;
+    const double shuffles = transposing(item, tile);
+    double count = std::max(shuffles, 1.0);
     for (size_t a = 0; a < sizes_.size(); ++a) {
       if (item.stride[a] == 0) continue;
-      const bool lanes_apart = item.stride[a] != 1 && item.stride[a] != kNear;
+      const bool lanes_apart = item.stride[a] != 1 && item.stride[a] != kNear && shuffles == 0;
       count *= static_cast<double>(a == tile.vector_axis && !lanes_apart ? pieces(tile.amounts[a]) : tile.amounts[a]);
     }
     // Stores follow the loops, so that many of them are less of a burden.
@@ -210,8 +245,19 @@ int64_t TileModel::streams(const Tile& tile) const {
   return most;
 }
 
+// Vectors that are transposed together where nothing is summed.
+double TileModel::transposed_vectors(const Tile& tile) const {
+  double most = 0;
+  for (const Item& item : items_) {
+    const int64_t together = has_reduce_ ? 1 : neighbours(item, tile);
+    if (together > 1) most = std::max(most, static_cast<double>(together * pieces(tile.amounts[tile.vector_axis])));
+  }
+  return most;
+}
+
 double TileModel::cost(const Tile& tile) const {
-  if (accumulators(tile) > most_accumulators()) return std::numeric_limits<double>::infinity();
+  if (std::max(accumulators(tile), transposed_vectors(tile)) > most_accumulators())
+    return std::numeric_limits<double>::infinity();
   double issued = 0, passes = 1, share = 1;
   bool conditions = false;
   for (const Bound& bound : bounds_) {

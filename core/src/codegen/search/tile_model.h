@@ -36,6 +36,9 @@ class TileModel {
   bool reuses(size_t axis) const;
   /// Whether the stores write consecutive elements along the axis.
   bool stores_neighbours(size_t axis) const;
+  /// The axis along which the stores write neighbours, where they do not along the tile's lanes: copies of it are stored
+  /// together, transposed. SIZE_MAX for none.
+  size_t axis_beside_lanes(const Tile& tile) const;
   /// The axis for work-items that run in step: that along which they move fewest cache lines. Reduce axes are looked
   /// at too where `reduces` says so. SIZE_MAX for a kernel without axes.
   size_t cheapest_lanes(bool reduces) const;
@@ -68,6 +71,9 @@ class TileModel {
   void add_item(Item::Kind kind, Id id, Id index);
   double instructions(const Item& item, const Tile& tile) const;
   double pack_cost(const Item& item, const Tile& tile) const;
+  int64_t neighbours(const Item& item, const Tile& tile) const;
+  double transposing(const Item& item, const Tile& tile) const;
+  double transposed_vectors(const Tile& tile) const;
   double most_accumulators() const;
   double lines_moved(const Item& item, size_t axis) const;
   int64_t pieces(int64_t amount) const;  // vectors that hold `amount` elements

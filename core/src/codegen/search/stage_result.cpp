@@ -1,0 +1,162 @@
+// What is stored to a parameter waits in scratch, in the order in which it is computed, and is then
+// copied to where it belongs: lanes that lie far apart there are transposed on the way.
+//   before   store %c[%v*49 + %i] of f(%i, %v)                                %v = range 16 vector
+//   after    store %c[%v*49 + %j] of load (filled s[%w*16 + %x] = f(%w, %x), over %w, %x)[%j*16 + %v]
+//            %j = range 4 upcast, %v = range 16 vector
+#include <algorithm>
+
+#include "base/check.h"
+#include "codegen/access.h"
+#include "codegen/claims.h"
+#include "codegen/search/changes.h"
+#include "uop/facts.h"
+#include "uop/scratch.h"
+
+namespace plugrad::codegen {
+namespace {
+
+constexpr int64_t kMostNeighbours = 16;  // that are stored side by side
+
+class Result {
+ public:
+  Result(Kernel& kernel, Id store, std::vector<Id> ranges, uint32_t& next_axis)
+      : kernel_(kernel), store_(store), ranges_(std::move(ranges)), next_axis_(next_axis) {
+    std::ranges::stable_sort(ranges_, {}, [&](Id r) {
+      const AxisKind kind = range_kind(g_[r]);
+      const int rank = kind == AxisKind::Vector ? 2 : kind == AxisKind::Upcast ? 1 : 0;
+      return std::pair(rank, range_axis(g_[r]));
+    });
+  }
+
+  Id store_from_scratch(uint32_t number) {
+    const Id value = g_.sources(store_)[2];
+    const DType dtype = g_[value].dtype;
+    int64_t count = 1;
+    for (Id r : ranges_) count *= range_size(g_, r);
+    const Id array = make_array(g_, dtype, {number, PGR_SPACE_PRIVATE, count});
+    std::vector<Id> inner, outer;
+    for (Id r : ranges_) inner.push_back(new_range(range_size(g_, r), range_kind(g_[r])));
+    const Id fill =
+        g_.add(Op::Store, DType::Void, {array, place(inner), substitute(g_, value, map_to(inner))});
+    find_neighbours();
+    for (Id r : ranges_) outer.push_back(outside(r));
+    const Id waiting = g_.add(Op::Load, dtype, {make_filled(g_, {&fill, 1}, inner), place(outer)});
+    const Id memory = g_.sources(store_)[0];
+    const Id index = substitute(g_, g_.sources(store_)[1], map_to(outer));
+    return g_.add(Op::Store, DType::Void, {memory, index, waiting});
+  }
+
+ private:
+  bool is_vector(Id r) const { return range_kind(g_[r]) == AxisKind::Vector; }
+
+  // Ranges along which elements are neighbours in memory, one inside the other.
+  void find_neighbours() {
+    for (int64_t length = 1;;) {
+      const auto is_next = [&](Id r) {
+        return !is_vector(r) && stride_of(g_, g_.sources(store_)[1], r) == length &&
+               length * range_size(g_, r) <= kMostNeighbours && !is_neighbour(r);
+      };
+      const auto next = std::ranges::find_if(ranges_, is_next);
+      if (next == ranges_.end()) return;
+      neighbours_.push_back(*next);
+      length *= range_size(g_, *next);
+    }
+  }
+  bool is_neighbour(Id r) const { return std::ranges::find(neighbours_, r) != neighbours_.end(); }
+
+  // Lanes stay lanes, and neighbours stand beside them; where there are none, neighbours are lanes.
+  AxisKind kind_outside(Id r) const {
+    if (is_vector(r)) return AxisKind::Vector;
+    const bool has_lanes = std::ranges::any_of(ranges_, [&](Id other) { return is_vector(other); });
+    if (has_lanes) return is_neighbour(r) ? AxisKind::Upcast : AxisKind::Loop;
+    return stride_of(g_, g_.sources(store_)[1], r) == 1 ? AxisKind::Vector : AxisKind::Loop;
+  }
+
+  Id new_range(int64_t size, AxisKind kind) { return make_range(g_, size, next_axis_++, kind); }
+
+  // One vector at a time, where lanes are whole vectors: those that are transposed fill the registers.
+  Id outside(Id r) {
+    const DType dtype = g_[g_.sources(store_)[2]].dtype;
+    const int64_t size = range_size(g_, r), lanes = std::max(1u, kernel_.caps->vector_lanes[static_cast<size_t>(dtype)]);
+    const AxisKind kind = kind_outside(r);
+    if (kind != AxisKind::Vector || size == lanes || size % lanes != 0) return new_range(size, kind);
+    const Id turn = g_.binary(Op::Mul, new_range(size / lanes, AxisKind::Loop), g_.index(lanes));
+    return g_.binary(Op::Add, turn, new_range(lanes, kind));
+  }
+
+  std::vector<std::pair<Id, Id>> map_to(const std::vector<Id>& others) const {
+    std::vector<std::pair<Id, Id>> map;
+    for (size_t i = 0; i < ranges_.size(); ++i) map.emplace_back(ranges_[i], others[i]);
+    std::ranges::sort(map);
+    return map;
+  }
+
+  Id place(const std::vector<Id>& at) {
+    Id index = g_.index(0);
+    for (size_t i = 0; i < ranges_.size(); ++i)
+      index = g_.binary(Op::Add, g_.binary(Op::Mul, index, g_.index(range_size(g_, ranges_[i]))),
+                        at[i]);
+    return index;
+  }
+
+  Kernel& kernel_;
+  Graph& g_ = kernel_.graph;
+  Id store_;
+  std::vector<Id> ranges_;  // in the order of their elements in scratch
+  std::vector<Id> neighbours_;
+  uint32_t& next_axis_;
+};
+
+void check_result(const Kernel& kernel, Id store, const std::string& text) {
+  const Graph& g = kernel.graph;
+  require(g.sources(store).size() == 3, "[codegen] {}: some of its elements are not stored", text);
+  require(!reads(g, kernel.sink, g.sources(store)[0]), "[codegen] {}: the kernel reads it too", text);
+  const DType dtype = g[g.sources(store)[2]].dtype;
+  require(dtype != DType::Bool && claims_storage(*kernel.caps, dtype),
+          "[codegen] {}: scratch of its dtype is not to be had", text);
+}
+
+}  // namespace
+
+bool is_written(const Kernel& kernel, uint32_t slot) {
+  const Graph& g = kernel.graph;
+  return std::ranges::any_of(g.sources(kernel.sink), [&](Id store) {
+    return param_info(g, g.sources(store)[0]).slot == slot;
+  });
+}
+
+void stage_result(Kernel& kernel, const Optimisation& change) {
+  Graph& g = kernel.graph;
+  const std::string text = to_string({change});
+  check_private_place(kernel, change);
+  OpenRanges open(g);
+  const auto place = static_cast<size_t>(change.amount);
+  uint32_t number = next_array(kernel), axis = new_axis(kernel);
+  std::vector<Id> stores;
+  bool any = false;
+  for (Id store : std::vector<Id>(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end())) {
+    std::vector<Id> ranges;
+    const bool is_of_slot = param_info(g, g.sources(store)[0]).slot == change.axis;
+    for (size_t i = 0; i < kernel.axes.size() && is_of_slot; ++i) {
+      const Id r = kernel.axes[i];
+      const AxisKind kind = range_kind(g[r]);
+      const bool stands_beside = kind == AxisKind::Upcast || kind == AxisKind::Vector;
+      if (!open.depends(store, r) || (i < place && !stands_beside)) continue;
+      require(kind == AxisKind::Loop || stands_beside, "[codegen] {}: axis {} is no loop", text, i);
+      require(!is_bounded(g[r]), "[codegen] {}: axis {} has bounds", text, i);
+      ranges.push_back(r);
+    }
+    if (!ranges.empty()) {
+      check_result(kernel, store, text);
+      store = Result(kernel, store, std::move(ranges), axis).store_from_scratch(number++);
+      any = true;
+    }
+    stores.push_back(store);
+  }
+  require(any, "[codegen] {}: nothing of the parameter varies inside there", text);
+  kernel.sink = g.add(Op::Sink, DType::Void, stores);
+  replace(kernel, {});
+  check_scratch(kernel, text);
+}
+
+}  // namespace plugrad::codegen
