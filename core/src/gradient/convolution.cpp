@@ -126,14 +126,23 @@ Operands convolution_operands(Context& c, const Convolution& v) {
                       joined(joined({lead[0], lead[1], 1, lead[2]}, out), kernel));
     return move(c, Op::Expand, move(c, Op::Permute, x, order), full);
   };
-  const Id w = move(c, Op::Reshape, v.weight, joined(joined({1, g, co}, List(n, 1)), taps));
-  Operands operands{view(padded, {image[0], g, ci}), move(c, Op::Expand, w, full)};
+  const auto every_place = [&](Id of) {
+    const Id x = move(c, Op::Reshape, of, joined(joined({1, g, co}, List(n, 1)), taps));
+    return move(c, Op::Expand, x, full);
+  };
+  Operands operands{view(padded, {image[0], g, ci}), every_place(v.weight)};
   if (padded != v.image) {
     List sizes = shape_of(c, v.image), one(sizes.size(), 1);
     sizes[0] = sizes[1] = 1;
     const Id everywhere = move(c, Op::Reshape, c.graph.constant(DType::Bool, int64_t{1}), one);
     operands.inside =
         view(padded_image(c, move(c, Op::Expand, everywhere, sizes), v.padding), {1, 1, 1});
+  }
+  if (v.present != kNoId) {
+    const Id present = every_place(v.present);
+    operands.inside = operands.inside == kNoId
+                          ? present
+                          : c.graph.binary(Op::And, operands.inside, present);
   }
   return operands;
 }
@@ -148,15 +157,24 @@ Id build_convolution(Context& c, const Convolution& v) {
 
 namespace {
 
-/// The convolution whose products are taken inside of its padding alone.
-std::optional<Convolution> with_padding(Context& c, Convolution v, Id node) {
+/// The convolution some of whose products are left out: those of its padding, or of what fills its
+/// weight up.
+std::optional<Convolution> with_choice(Context& c, Convolution v, Id node) {
+  const auto is_built = [&] { return build_convolution(c, v) == node; };
+  const Id condition = c.graph[c.graph[node].src[0]].src[0];
+  const bool both = c.graph[condition].op == Op::And;
+  const List weight = shape_of(c, v.weight);
+  v.present = find_below(c, both ? c.graph[condition].src[1] : condition,
+                         [&](Id id) { return shape_of(c, id) == weight; });
+  if (v.present != kNoId && is_built()) return v;
+  if (!both) v.present = kNoId;
   if (c.graph[v.image].op == Op::Shrink) v.image = c.graph[v.image].src[0];  // a rest of windows
   const Node n = c.graph[v.image];
   if (n.op != Op::Pad) return std::nullopt;
   const auto list = c.graph.arg_list(v.image);
   v.padding.assign(list.begin() + 4, list.end());
   v.image = n.src[0];
-  return build_convolution(c, v) == node ? std::optional(v) : std::nullopt;
+  return is_built() ? std::optional(v) : std::nullopt;
 }
 
 }  // namespace
@@ -176,7 +194,7 @@ std::optional<Convolution> match_convolution(Context& c, Id node) {
   if (shape_of(c, a) != shape_of(c, b)) return std::nullopt;
   auto found = guess(c, {a, b});
   if (!found) found = guess(c, {b, a});
-  return found && chosen ? with_padding(c, *found, node) : found;
+  return found && chosen ? with_choice(c, *found, node) : found;
 }
 
 ConvolutionGradient convolution_gradient(Context& c, const Convolution& v, Id node, Id gradient,
@@ -198,7 +216,8 @@ ConvolutionGradient convolution_gradient(Context& c, const Convolution& v, Id no
                                              .stride = v.stride,
                                              .dilation = v.dilation,
                                              .image = List(padded.begin() + 2, padded.end()),
-                                             .crop = v.padding});
+                                             .crop = v.padding,
+                                             .present = v.present});
   }
   if (to_weight) {
     const Operands operands = convolution_operands(c, v);

@@ -14,16 +14,18 @@
 namespace plugrad::autodiff {
 
 /// Cross-correlation: image (n, groups * ci, h, w), weight (groups * co, ci, kh, kw). Elements of
-/// the padding are in no product, so that an infinite weight beside them does no harm.
+/// the padding are in no product, so that an infinite weight beside them does no harm; nor are
+/// elements of the weight that only fill it up.
 struct Convolution {
   Id image = kNoId, weight = kNoId;
   int64_t groups = 1;
   List stride, dilation;
   List padding = {};  // before and after each spatial axis; empty for none
+  Id present = kNoId;  // which elements of the weight count, in its shape; kNoId for all
 };
 
 /// The image of a convolution as (n, groups, co, oh, ow, ci, kh, kw), the weight in the same shape,
-/// and where the image is no padding; kNoId where it has none.
+/// and which products there are; kNoId for all.
 struct Operands {
   Id image, weight, inside = kNoId;
 };
@@ -44,11 +46,8 @@ struct Transposed {
   List stride, dilation;
   List image;  // its sizes; (oh - 1) * stride + dilation * (kh - 1) + 1 at least
   List crop = {};  // of that image, before and after each spatial axis; empty for none
-  /// A stride that does not divide the kernel gives either weights that are padded with zeros
-  /// (fewer multiplications; an infinite y turns them into NaN) or a y with zeros between its
-  /// elements.
-  bool pad_weight = true;
-  bool store_padded = true;  // padded operands become values of their own
+  Id present = kNoId;  // of the weight, as in Convolution
+  bool store_weight = true;  // a weight that was filled up becomes a value of its own
 };
 Id transposed_convolution(Context& context, const Transposed& transposed);
 

@@ -1,7 +1,9 @@
 // Convolution the other way, as a convolution of y with the flipped weight. With a stride s,
 // element s q + r of the image meets the elements r, r + s, … of the kernel alone: each rest r is a
-// group of out channels of one convolution with stride 1, and their results are interleaved.
+// group of out channels of one convolution with stride 1, and their results are interleaved. Rests
+// that have fewer elements than others are filled up; products with those are left out.
 #include <algorithm>
+#include <optional>
 
 #include "gradient/convolution.h"
 
@@ -11,6 +13,7 @@ namespace {
 /// One spatial axis.
 struct Axis {
   int64_t kernel, stride, dilation;
+  int64_t front;  // elements that fill the kernel up before its first
   int64_t rests;  // of the stride that are computed; others have no element of the kernel
   int64_t taps;   // elements of the kernel for each rest
   int64_t rows;   // elements of the image for each rest
@@ -30,50 +33,73 @@ Id spread_axis(Context& c, Id y, size_t at, int64_t stride) {
   return keep(c, x, shape);
 }
 
-/// Groups of (co, ci) matrices transposed, kernels turned by half and split by rests: (g * ci *
-/// rests…, co, taps…).
-Id flipped_weight(Context& c, const Transposed& t, const std::vector<Axis>& axes) {
-  const List w = shape_of(c, t.weight);
-  const int64_t g = t.groups, co = w[0] / g, ci = w[1];
+/// Groups of (co, ci) matrices transposed, kernels turned by half and split by rests: (g * rests… *
+/// ci, co, taps…). Zeros, or false, fill kernels up.
+Id flipped_weight(Context& c, Id weight, int64_t g, const std::vector<Axis>& axes) {
+  const List w = shape_of(c, weight);
+  const int64_t co = w[0] / g, ci = w[1];
   const int64_t n = static_cast<int64_t>(axes.size());
-  List pads(4, 0), split = {g, co, ci}, order = {0, 2}, shape = {g * ci, co}, flips = {0, 0};
+  List pads(4, 0), split = {g, co, ci}, order = {0}, shape = {g * ci, co}, flips = {0, 0};
   for (const Axis& a : axes) {
-    pads.insert(pads.end(), {0, a.taps * a.rests - a.kernel});
+    pads.insert(pads.end(), {a.front, a.taps * a.rests - a.kernel - a.front});
     split.insert(split.end(), {a.taps, a.rests});
     shape[0] *= a.rests;
     shape.push_back(a.taps);
     flips.push_back(a.taps > 1);
   }
   for (int64_t i = 0; i < n; ++i) order.push_back(4 + 2 * i);
-  order.push_back(1);
+  order.insert(order.end(), {2, 1});
   for (int64_t i = 0; i < n; ++i) order.push_back(3 + 2 * i);
-  Id x = move(c, Op::Pad, t.weight, pads);
-  const bool padded = x != t.weight;
-  x = move(c, Op::Reshape, x, split);
-  x = move(c, Op::Permute, x, order);
-  x = move(c, Op::Reshape, x, shape);
-  x = move(c, Op::Flip, x, flips);
-  return padded && t.store_padded ? c.graph.add(Op::Contiguous, c.graph[x].dtype, {x}) : x;
+  Id x = move(c, Op::Reshape, move(c, Op::Pad, weight, pads), split);
+  x = move(c, Op::Reshape, move(c, Op::Permute, x, order), shape);
+  return move(c, Op::Flip, x, flips);
 }
 
-/// (n, channels, rests…, rows…) of `x` to the image.
+/// Which elements of the flipped weight are the weight's; kNoId where all are.
+Id flipped_presence(Context& c, const Transposed& t, const std::vector<Axis>& axes) {
+  const auto is_whole = [](const Axis& a) { return a.taps * a.rests == a.kernel; };
+  if (t.present != kNoId) return flipped_weight(c, t.present, t.groups, axes);
+  if (std::ranges::all_of(axes, is_whole)) return kNoId;
+  const List w = shape_of(c, t.weight);
+  const Id one = move(c, Op::Reshape, c.graph.constant(DType::Bool, int64_t{1}), List(w.size(), 1));
+  return flipped_weight(c, move(c, Op::Expand, one, w), t.groups, axes);
+}
+
+/// How the axis is computed without the elements that `first` and `last` cut off; `y` is its size in
+/// y. The kernel is filled up so that its elements of rest r meet those of the cut image of rest r.
+/// Nothing where more is cut off than y's padding has.
+std::optional<Axis> cut_axis(Axis a, int64_t image, int64_t y, int64_t first, int64_t last,
+                             List& pads) {
+  const int64_t steps = (first + a.stride - 1) / a.stride;
+  a.front = steps * a.stride - first;
+  a.rests = std::min(a.kernel + a.front, a.stride);
+  a.taps = (a.kernel + a.front + a.rests - 1) / a.rests;
+  a.rows = (image - first - last + a.stride - 1) / a.stride;
+  const int64_t before = a.dilation * (a.taps - 1) - steps, after = a.rows - y + steps;
+  if (before < 0 || after < 0) return std::nullopt;
+  pads.insert(pads.end(), {before, after});
+  return a;
+}
+
+/// (n, groups, rests…, channels, rows…) of `x` to the image.
 Id interleave(Context& c, Id x, int64_t batch, int64_t channels, const Transposed& t,
               const std::vector<Axis>& axes) {
+  const int64_t n = static_cast<int64_t>(axes.size()), g = t.groups;
   if (std::ranges::all_of(axes, [](const Axis& a) { return a.stride == 1; }))
-    return move(c, Op::Reshape, x, joined({batch, channels}, t.image));
-  const int64_t n = static_cast<int64_t>(axes.size());
-  List split = {batch, channels}, order = {0, 1}, pads(4, 0), merged = {batch, channels};
+    return move(c, Op::Reshape, x, joined({batch, g * channels}, t.image));
+  List split = {batch, g}, order = {0, 1, 2 + n}, pads(6, 0), merged = {batch, g * channels};
   for (const Axis& a : axes) split.push_back(a.rests);
+  split.push_back(channels);
   for (const Axis& a : axes) split.push_back(a.rows);
   for (int64_t i = 0; i < n; ++i) {
     const Axis& a = axes[static_cast<size_t>(i)];
-    order.insert(order.end(), {2 + n + i, 2 + i});
+    order.insert(order.end(), {3 + n + i, 2 + i});
     pads.insert(pads.end(), {0, 0, 0, a.stride - a.rests});
     merged.push_back(a.rows * a.stride);
   }
   x = move(c, Op::Permute, move(c, Op::Reshape, x, split), order);
   x = move(c, Op::Reshape, move(c, Op::Pad, x, pads), merged);
-  return keep(c, x, joined({batch, channels}, t.image));
+  return keep(c, x, joined({batch, g * channels}, t.image));
 }
 
 /// Without the elements that `crop` counts before and after each spatial axis.
@@ -97,39 +123,30 @@ Id transposed_convolution(Context& c, const Transposed& transposed) {
   std::vector<Axis> axes;
   List pads, dilation;
   for (size_t i = 0; i < t.image.size(); ++i) {
-    Axis a{weight[2 + i], t.stride[i], t.dilation[i], 1, 1, 1};
+    Axis a{weight[2 + i], t.stride[i], t.dilation[i], 0, 1, 1, 1};
     if (a.kernel == 1) a.dilation = 1;
-    const bool whole = a.kernel < a.stride || a.kernel % a.stride == 0 || t.pad_weight;
-    if (a.stride > 1 && (a.dilation > 1 || !whole)) {
+    if (a.stride > 1 && a.dilation > 1) {
       y = spread_axis(c, y, 2 + i, a.stride);
       a.stride = 1;
     }
-    a.rests = std::min(a.kernel, a.stride);
-    a.taps = (a.kernel + a.rests - 1) / a.rests;
-    a.rows = (t.image[i] + a.stride - 1) / a.stride;
-    int64_t before = a.dilation * (a.taps - 1), after = a.rows - shape_of(c, y)[2 + i];
-    const int64_t first = t.crop[2 * i], last = t.crop[2 * i + 1];
-    if (a.stride == 1 && first <= before && last <= after) {  // what is cut off is not computed
-      before -= first;
-      after -= last;
-      a.rows -= first + last;
+    const int64_t size = shape_of(c, y)[2 + i], first = t.crop[2 * i], last = t.crop[2 * i + 1];
+    if (const auto cut = cut_axis(a, t.image[i], size, first, last, pads)) {
+      axes.push_back(*cut);
       t.image[i] -= first + last;
       t.crop[2 * i] = t.crop[2 * i + 1] = 0;
+    } else {
+      axes.push_back(*cut_axis(a, t.image[i], size, 0, 0, pads));
     }
-    pads.insert(pads.end(), {before, after});
     dilation.push_back(a.dilation);
-    axes.push_back(a);
   }
-  // Few taps for each rest: loops that end at the borders would be too short to pay.
-  if (std::ranges::any_of(axes, [](const Axis& a) { return a.stride > 1; })) {
-    const Id padded = move(c, Op::Pad, y, joined(List(4, 0), pads));
-    const bool keeps = padded != y && t.store_padded;
-    y = keeps ? c.graph.add(Op::Contiguous, c.graph[padded].dtype, {padded}) : padded;
-    pads.clear();
-  }
+  if (std::ranges::all_of(pads, [](int64_t n) { return n == 0; })) pads.clear();
+  Id flipped = flipped_weight(c, t.weight, t.groups, axes);
+  const Id present = flipped_presence(c, t, axes);
+  if (present != kNoId && t.store_weight)
+    flipped = c.graph.add(Op::Contiguous, c.graph[flipped].dtype, {flipped});
   const Id back = build_convolution(
-      c, {y, flipped_weight(c, t, axes), t.groups, List(axes.size(), 1), dilation, pads});
-  return without_ends(c, interleave(c, back, batch, t.groups * weight[1], t, axes), t.crop);
+      c, {y, flipped, t.groups, List(axes.size(), 1), dilation, pads, present});
+  return without_ends(c, interleave(c, back, batch, weight[1], t, axes), t.crop);
 }
 
 }  // namespace plugrad::autodiff

@@ -141,8 +141,7 @@ Tensor convolve_back(std::string_view function, const Tensor& x, const Tensor& w
                                                               .stride = w.stride,
                                                               .dilation = w.dilation,
                                                               .image = image,
-                                                              .pad_weight = false,
-                                                              .store_padded = false}));
+                                                              .store_weight = false}));
   }
   return with_bias(function, tensor::pad_image(whole, sides).cast(dtypes.result), bias);
 }

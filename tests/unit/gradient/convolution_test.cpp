@@ -153,8 +153,25 @@ TEST_F(ConvolutionTest, AStrideOfTheDataGradientIsOutChannelsNotZeros) {
   const auto back = match_convolution(context, sum);
   ASSERT_TRUE(back);
   EXPECT_THAT(back->stride, ElementsAre(1, 1));
-  EXPECT_THAT(shapes[back->image], ElementsAre(1, 4, 5, 3));    // (3, 3) and the edges alone
+  EXPECT_THAT(shapes[back->image], ElementsAre(1, 4, 3, 3));
+  EXPECT_THAT(back->padding, ElementsAre(1, 1, 0, 0));  // the edges alone
   EXPECT_THAT(shapes[back->weight], ElementsAre(18, 4, 2, 1));  // 3 channels of 2 x 3 rests
+}
+
+TEST_F(ConvolutionTest, RestsOfAStrideHaveTheirOwnElementsOfTheKernelAlone) {
+  const Id image = buffer({1, 2, 8, 8}, upto(128)), weight = buffer({4, 2, 3, 3}, upto(72));
+  const Convolution strided{image, weight, 1, {2, 2}, {1, 1}, {1, 1, 1, 1}};
+  const Id node = build_convolution(context, strided);
+  const Id dy = buffer(List(shapes[node].begin(), shapes[node].end()), upto(64));
+  const Id flow = convolution_gradient(context, strided, node, dy, true, false).image;
+  EXPECT_THAT(shapes[flow], ElementsAre(1, 2, 8, 8));
+  Id sum = flow;
+  while (g[sum].op != Op::Reduce) sum = g[sum].src[0];
+  const auto back = match_convolution(context, sum);
+  ASSERT_TRUE(back);
+  EXPECT_NE(back->present, kNoId);
+  EXPECT_THAT(shapes[back->weight], ElementsAre(8, 4, 2, 2));  // 2 x 2 rests of 2 channels
+  EXPECT_THAT(back->padding, ElementsAre(0, 1, 0, 1));
 }
 
 TEST_F(ConvolutionTest, TheDataGradientOfAPaddedImageIsThatOfTheImage) {
