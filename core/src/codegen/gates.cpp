@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codegen/rebuild.h"
 #include "codegen/work_items.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
@@ -62,7 +63,6 @@ bool has_strict_gate(const Graph& g, Id store) {
 
 Id gate_loads(Graph& g, OpenRanges& open, Id root, Id gate) {
   const RangeSet needs = open[gate];
-  Reachable reachable;
   // What a tensor core takes of a work-item is not what it gives to it, and what it copies for all
   // is not its own.
   const bool by_team =
@@ -71,17 +71,11 @@ Id gate_loads(Graph& g, OpenRanges& open, Id root, Id gate) {
   const auto is_end = [&](Id id) {
     return (by_team && g[id].op == Op::Wmma) || (by_item && is_local(g, id));
   };
-  const std::vector<Id> nodes = reachable.from(g, std::span(&root, 1), is_end);
-  std::vector<Id> now(root + 1, kNoId), sources;
-  for (Id id : nodes) {
-    now[id] = id;
-    if (is_end(id)) continue;
-    sources.clear();
-    for (Id s : g.sources(id)) sources.push_back(now[s]);
-    now[id] = g.with_sources(id, sources);
-    if (g[id].op == Op::Load && (open[id] & needs) == needs) now[id] = gated_load(g, now[id], gate);
-  }
-  return now[root];
+  const auto change = [&](Id id, Id rebuilt) {
+    const bool is_meant = g[id].op == Op::Load && (open[id] & needs) == needs;
+    return is_meant ? gated_load(g, rebuilt, gate) : rebuilt;
+  };
+  return rebuild(g, root, change, is_end);
 }
 
 }  // namespace plugrad::codegen

@@ -7,6 +7,7 @@
 
 #include "codegen/loop_bounds.h"
 #include "codegen/passes/passes.h"
+#include "codegen/rebuild.h"
 #include "codegen/work_items.h"
 #include "uop/facts.h"
 
@@ -85,17 +86,11 @@ class Bounder {
 void bound_loops(Kernel& kernel) {
   Graph& g = kernel.graph;
   Bounder bounder(kernel);
-  Reachable reachable;
-  const std::vector<Id> nodes = reachable.from(g, std::span(&kernel.sink, 1));
-  std::vector<Id> now(kernel.sink + 1, kNoId), sources;
-  for (Id id : nodes) {
-    sources.clear();
-    for (Id s : g.sources(id)) sources.push_back(now[s]);
-    now[id] = g.with_sources(id, sources);
-    if (g[id].op == Op::Reduce) now[id] = bounder.changed(now[id]);
-  }
-  if (now[kernel.sink] == kernel.sink) return;
-  kernel.sink = now[kernel.sink];
+  const Id sink = rebuild(g, kernel.sink, [&](Id id, Id rebuilt) {
+    return g[id].op == Op::Reduce ? bounder.changed(rebuilt) : rebuilt;
+  });
+  if (sink == kernel.sink) return;
+  kernel.sink = sink;
   replace(kernel, {});
 }
 

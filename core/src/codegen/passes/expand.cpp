@@ -14,6 +14,7 @@
 #include "codegen/access.h"
 #include "codegen/lanes.h"
 #include "codegen/passes/passes.h"
+#include "codegen/rebuild.h"
 #include "codegen/wmma_tiles.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
@@ -164,17 +165,10 @@ struct Expander {
   }
 
   void reduces() {
-    Reachable reachable;
-    const std::vector<Id> nodes = reachable.from(g, std::span(&kernel.sink, 1));
-    std::vector<Id> now(kernel.sink + 1, kNoId), sources;
-    for (Id id : nodes) {
-      sources.clear();
-      for (Id s : g.sources(id)) sources.push_back(now[s]);
-      now[id] = g.with_sources(id, sources);
-      if (g[id].op == Op::Reduce) now[id] = reduce(now[id]);
-      if (g[id].op == Op::Filled) now[id] = filled(now[id]);
-    }
-    kernel.sink = now[kernel.sink];
+    kernel.sink = rebuild(g, kernel.sink, [&](Id id, Id rebuilt) {
+      if (g[id].op == Op::Reduce) return reduce(rebuilt);
+      return g[id].op == Op::Filled ? filled(rebuilt) : rebuilt;
+    });
   }
 
   // An array's stores are expanded along its own ranges only: what the surroundings expand makes another array.

@@ -5,9 +5,9 @@
 
 #include "base/check.h"
 #include "codegen/access.h"
+#include "codegen/rebuild.h"
 #include "codegen/work_items.h"
 #include "symbolic/symbolic.h"
-#include "uop/facts.h"
 
 namespace plugrad::codegen {
 
@@ -93,17 +93,9 @@ Id with_inner_items(Graph& g, Id reduce) {
 
 void change_closing(Kernel& kernel, Id range, const std::function<Id(Id)>& change) {
   Graph& g = kernel.graph;
-  Reachable reachable;
-  const std::vector<Id> nodes = reachable.from(g, std::span(&kernel.sink, 1));
-  std::vector<Id> now(kernel.sink + 1, kNoId);
-  std::vector<Id> sources;
-  for (Id id : nodes) {
-    sources.clear();
-    for (Id s : g.sources(id)) sources.push_back(now[s]);
-    const Id rebuilt = g.with_sources(id, sources);
-    now[id] = closes(g, rebuilt, range) ? change(rebuilt) : with_inner_items(g, rebuilt);
-  }
-  kernel.sink = now[kernel.sink];
+  kernel.sink = rebuild(g, kernel.sink, [&](Id, Id rebuilt) {
+    return closes(g, rebuilt, range) ? change(rebuilt) : with_inner_items(g, rebuilt);
+  });
 }
 
 void check_private_place(const Kernel& kernel, const Optimisation& change) {
