@@ -3,6 +3,7 @@
 #include <variant>
 
 #include "plugin.h"
+#include "plugrad/sdk/graph_node.h"
 
 namespace plugrad::cuda {
 namespace {
@@ -101,14 +102,9 @@ Node read_node(const pgr_device& device, const pgr_graph_node& node, uint32_t nu
 
 std::vector<CUgraphNode> dependencies(const pgr_graph& graph, const pgr_graph_node& node,
                                       uint32_t number) {
-  sdk::require(node.depends || node.depends_count == 0, PGR_STATUS_INVALID_ARGUMENT,
-               name_of(number) + ": depends is NULL");
   std::vector<CUgraphNode> handles;
-  for (uint32_t i = 0; i < node.depends_count; ++i) {
-    sdk::require(node.depends[i] < number, PGR_STATUS_INVALID_ARGUMENT,
-                 name_of(number) + " depends on node " + std::to_string(node.depends[i]) +
-                     ", which is not an earlier one");
-    const CUgraphNode handle = graph.nodes[node.depends[i]].handle;
+  for (const uint32_t other : sdk::dependencies_of(node, number)) {
+    const CUgraphNode handle = graph.nodes[other].handle;
     if (std::find(handles.begin(), handles.end(), handle) == handles.end())
       handles.push_back(handle);
   }

@@ -1,6 +1,7 @@
 // "pgr.graph": launches and copies, checked once and queued again at each replay in the order
 // given, which every node's dependencies allow: as a command buffer or one by one.
 #include "command_buffer.h"
+#include "plugrad/sdk/graph_node.h"
 
 struct pgr_graph {
   std::vector<plugrad::opencl::Node> nodes;
@@ -10,15 +11,6 @@ struct pgr_graph {
 
 namespace plugrad::opencl {
 namespace {
-
-void check_dependencies(const pgr_graph_node& node, uint32_t number) {
-  sdk::require(node.depends || node.depends_count == 0, PGR_STATUS_INVALID_ARGUMENT,
-               "node " + std::to_string(number) + ": depends is NULL");
-  for (uint32_t i = 0; i < node.depends_count; ++i)
-    sdk::require(node.depends[i] < number, PGR_STATUS_INVALID_ARGUMENT,
-                 "node " + std::to_string(number) + " depends on node " +
-                     std::to_string(node.depends[i]) + ", which is not an earlier one");
-}
 
 LaunchNode read_launch(const pgr_device& device, const pgr_graph_node& node, uint32_t number) {
   sdk::require(node.kernel != nullptr, PGR_STATUS_INVALID_ARGUMENT,
@@ -36,7 +28,7 @@ Node read_node(const pgr_device& device, const pgr_graph_node* nodes, uint32_t s
                uint32_t number) {
   const char* at = reinterpret_cast<const char*>(nodes) + uint64_t{number} * stride;
   const pgr_graph_node own = sdk::read(reinterpret_cast<const pgr_graph_node*>(at));
-  check_dependencies(own, number);
+  sdk::dependencies_of(own, number);
   if (own.kind == PGR_GRAPH_LAUNCH) return read_launch(device, own, number);
   sdk::require(
       own.kind == PGR_GRAPH_COPY, PGR_STATUS_INVALID_ARGUMENT,

@@ -2,6 +2,7 @@
 // node's dependencies allow.
 #include <variant>
 
+#include "plugrad/sdk/graph_node.h"
 #include "work_queue.h"
 
 struct pgr_graph {
@@ -12,20 +13,11 @@ struct pgr_graph {
 namespace plugrad::reference {
 namespace {
 
-void check_dependencies(const pgr_graph_node& node, uint32_t number) {
-  sdk::require(node.depends || node.depends_count == 0, PGR_STATUS_INVALID_ARGUMENT,
-               "node " + std::to_string(number) + ": depends is NULL");
-  for (uint32_t i = 0; i < node.depends_count; ++i)
-    sdk::require(node.depends[i] < number, PGR_STATUS_INVALID_ARGUMENT,
-                 "node " + std::to_string(number) + " depends on node " +
-                     std::to_string(node.depends[i]) + ", which is not an earlier one");
-}
-
 pgr_graph::Node read_node(const pgr_device& device, const pgr_graph_node* nodes, uint32_t stride,
                           uint32_t number) {
   const char* at = reinterpret_cast<const char*>(nodes) + uint64_t{number} * stride;
   const pgr_graph_node own = sdk::read(reinterpret_cast<const pgr_graph_node*>(at));
-  check_dependencies(own, number);
+  sdk::dependencies_of(own, number);
   if (own.kind == PGR_GRAPH_LAUNCH) return read_launch(device, own.kernel, own.launch);
   sdk::require(
       own.kind == PGR_GRAPH_COPY, PGR_STATUS_INVALID_ARGUMENT,

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "plugin.h"
+#include "plugrad/sdk/graph_node.h"
 
 namespace {
 
@@ -46,15 +47,9 @@ namespace plugrad::vulkan {
 namespace {
 
 size_t read_depends(const pgr_graph_node& node, uint32_t number) {
-  sdk::require(node.depends || node.depends_count == 0, PGR_STATUS_INVALID_ARGUMENT,
-               "node " + std::to_string(number) + ": depends is NULL");
   size_t after = 0;
-  for (uint32_t i = 0; i < node.depends_count; ++i) {
-    sdk::require(node.depends[i] < number, PGR_STATUS_INVALID_ARGUMENT,
-                 "node " + std::to_string(number) + " depends on node " +
-                     std::to_string(node.depends[i]) + ", which is not an earlier one");
-    after = std::max<size_t>(after, node.depends[i] + 1);
-  }
+  for (const uint32_t other : sdk::dependencies_of(node, number))
+    after = std::max<size_t>(after, size_t{other} + 1);
   return after;
 }
 
