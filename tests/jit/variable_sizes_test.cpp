@@ -295,11 +295,17 @@ TEST(VariableSizes, RefuseWhatCannotBeDecided) {
   EXPECT_THAT(message_of([&] { x.flip(0); }), HasSubstr("[flip]"));
   EXPECT_THAT(message_of([&] { x.cumsum(0); }), HasSubstr("[cumsum] axis 0 of (≤11, 6)"));
   EXPECT_THAT(message_of([&] { x.sort(0); }), HasSubstr("[sort]"));
-  EXPECT_THAT(message_of([&] { cat({x, x}, 0); }), HasSubstr("[cat]"));
+  EXPECT_THAT(message_of([&] { cat({x, x}, 0); }),
+              HasSubstr("[cat] axis 0 of (≤11, 6) has a variable size, and the next tensor begins"));
   EXPECT_THAT(message_of([&] { x.expand({2, -1, -1}).flatten(0, 1); }),
               HasSubstr("neither split nor joined"));
   Tensor fixed = numbers({kMost, 6});
-  EXPECT_THAT(message_of([&] { fixed.assign(x); }), HasSubstr("[assign]"));
+  EXPECT_THAT(message_of([&] { fixed.assign(x); }),
+              HasSubstr("[assign] a value of (≤11, 6) into a tensor of (11, 6)"));
+  EXPECT_THAT(message_of([&] { fixed[Slice()] = x; }),
+              HasSubstr("[setitem] axis 0 of (≤11, 6) has a variable size, and the tensor that is"));
+  EXPECT_THAT(message_of([&] { x.item<float>(); }),
+              HasSubstr("[item] a tensor of shape (≤11, 6) has up to 66 elements"));
 }
 
 TEST(VariableSizes, RefuseSizesOutsideOfTheirBounds) {

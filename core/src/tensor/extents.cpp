@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tensor/record.h"
+#include "tensor/variable_sizes.h"
 
 namespace plugrad::tensor {
 namespace {
@@ -59,8 +60,10 @@ Id Recorder::assigned(Id old, Id value) {
   const std::vector<Extent> own = (*extents())[old], given = (*extents())[value];
   for (size_t i = 0; i < own.size(); ++i)
     require(given[i].kind == Extent::Kind::Free || given[i].count == own[i].count,
-            "[{}] the size of axis {} differs between {} and {}: {}", function_, i,
-            shown(shape(old), own), shown(shape(value), given), reason_of(Extent::Kind::Different));
+            "[{}] a value of {} into a tensor of {}: the size of axis {} is not the same. A tensor "
+            "keeps its sizes: assign to one that has this variable size of the same binding, or "
+            "choose what is replaced with where()",
+            function_, shown(shape(value), given), shown(shape(old), own), i);
   return like(value, old);
 }
 
@@ -114,7 +117,17 @@ std::string shown_shape(const Tensor& x) {
                                   : to_string(r.shape(node));
 }
 
+bool has_variable_size(const Tensor& x) {
+  Recorder r("shape");
+  return r.session().is_counted(r.use(x));
+}
+
 void require_fixed(std::string_view function, const Tensor& x, std::optional<int64_t> axis) {
+  require_fixed(function, x, axis, "which this function does not take");
+}
+
+void require_fixed(std::string_view function, const Tensor& x, std::optional<int64_t> axis,
+                   std::string_view reason) {
   Recorder r(function);
   const Id node = r.use(x);
   if (!r.session().is_counted(node)) return;
@@ -122,8 +135,8 @@ void require_fixed(std::string_view function, const Tensor& x, std::optional<int
   for (size_t i = 0; i < extents.size(); ++i)
     if (extents[i].is_counted() && (!axis || *axis == static_cast<int64_t>(i)))
       fail(ErrorKind::User,
-           "[{}] axis {} of {} has a variable size, which this function does not take", function, i,
-           shown(r.shape(node), extents));
+           "[{}] axis {} of {} has a variable size, {}", function, i,
+           shown(r.shape(node), extents), reason);
 }
 
 }  // namespace plugrad::tensor

@@ -4,6 +4,7 @@
 
 #include "plugrad/functional.h"
 #include "tensor/record.h"
+#include "tensor/variable_sizes.h"
 
 namespace plugrad {
 
@@ -99,7 +100,9 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t axis) {
     total += t.size(static_cast<int64_t>(at));
   }
   for (size_t i = 0; i + 1 < tensors.size(); ++i)
-    tensor::require_fixed("cat", tensors[i], static_cast<int64_t>(at));  // the next lies behind it
+    tensor::require_fixed("cat", tensors[i], static_cast<int64_t>(at),
+                          "and the next tensor begins where it ends: only the last one may have "
+                          "a variable size along the axis that is joined");
   // Each part in a frame of zeros, chosen by where it lies: adding would turn -0 into +0.
   const auto framed = [&](const Tensor& t, int64_t begin) {
     std::vector<std::pair<int64_t, int64_t>> frame(first.size());

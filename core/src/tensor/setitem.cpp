@@ -5,6 +5,7 @@
 #include "plugrad/functional.h"
 #include "tensor/index.h"
 #include "tensor/record.h"
+#include "tensor/variable_sizes.h"
 
 namespace plugrad {
 
@@ -79,6 +80,10 @@ Tensor fitted(const Tensor& value, const Tensor& x, const Shape& shape) {
   }
   require(fits, "[setitem] a value of {} does not broadcast to the {} that is indexed",
           to_string(value.shape()), to_string(shape));
+  if (!tensor::has_variable_size(x))
+    tensor::require_fixed("setitem", value, {},
+                          "and the tensor that is changed has none: choose what is replaced with "
+                          "where(), or read the value's elements first");
   return value.cast(x.dtype()).reshape(given).expand(shape);
 }
 

@@ -7,6 +7,7 @@
 #include "engine/report.h"
 #include "plugrad/device.h"
 #include "tensor/record.h"
+#include "tensor/variable_sizes.h"
 #include "uop/round.h"
 
 namespace plugrad {
@@ -254,8 +255,8 @@ void Tensor::read_as(void* out, size_t count, DType wanted) const {
 }
 
 void Tensor::read_item(void* out, DType wanted) const {
-  require(numel() == 1, "[item] a tensor of shape {} has {} elements; only one element is an item",
-          to_string(shape()), numel());
+  require(numel() == 1, "[item] a tensor of shape {} has {}{} elements; only one element is an item",
+          tensor::shown_shape(*this), tensor::has_variable_size(*this) ? "up to " : "", numel());
   read_as(out, 1, wanted);
 }
 
