@@ -61,8 +61,10 @@ TEST(DeviceErrors, AnUnknownDeviceShowsThePlaceTheNearestNameAndWhatWasFound) {
   EXPECT_TRUE(o.survived);
   EXPECT_THAT(o.error, StartsWith("user: unknown device \"cpuu\" in DEV\n"
                                   "       cpuu\n"
-                                  "       ^~~~ did you mean CPU? plugins found:"));
-  EXPECT_THAT(o.error, HasSubstr("libplugrad_plugin_cpu_clang.so"));
+                                  "       ^~~~ did you mean CPU? plugins found: "));
+  EXPECT_THAT(o.error, HasSubstr("REFERENCE"));
+  EXPECT_THAT(o.error, testing::Not(HasSubstr("libplugrad_plugin_cpu_clang.so")))
+      << "paths are long: plugrad devices --why has them";
 }
 
 TEST(DeviceErrors, AMalformedSelectionShowsThePlace) {

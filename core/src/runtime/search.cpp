@@ -238,14 +238,20 @@ std::vector<SearchPlace> search_places() {
 std::string describe_records(const std::vector<LoadRecord>& records) {
   if (records.empty())
     return "no plugin was found; PLUGRAD_PLUGIN_PATH names directories to look in";
-  std::string out = "plugins found:";
+  std::string works, others;
   for (const LoadRecord& r : records) {
-    std::string name = r.manifest.device_name.empty() ? fs::path(r.path).filename().string()
-                                                      : r.manifest.device_name;
-    out += fmt::format("\n  {} ({}): {}", name, r.path, to_string(r.state));
-    if (!r.reason.empty()) out += ": " + r.reason;
-    if (!r.hint.empty()) out += "; " + r.hint;
+    if (r.state == LoadState::Shadowed) continue;  // its name is there from another file
+    const std::string name = r.manifest.device_name;
+    if (r.state == LoadState::Loaded || r.state == LoadState::Available) {
+      works += (works.empty() ? " " : ", ") + name;
+      continue;
+    }
+    const std::string file = name.empty() ? r.path : name;
+    others += fmt::format("\n  {}: {}", file, to_string(r.state));
+    if (!r.reason.empty()) others += ": " + r.reason;
+    if (!r.hint.empty()) others += "; " + r.hint;
   }
+  const std::string out = "plugins found:" + (works.empty() ? " none that works" : works) + others;
   return out;
 }
 

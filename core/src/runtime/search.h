@@ -19,7 +19,8 @@ LoadRecord examine_plugin(const std::string& library_path, const std::string& or
 /// The places that settings and system name, in order.
 std::vector<SearchPlace> search_places();
 
-/// A table of records for messages: a line each with name, state and reason.
+/// What was found, for messages: the names of those that work, and a line with the reason for each
+/// other; `plugrad devices --why` has the files too.
 std::string describe_records(const std::vector<LoadRecord>& records);
 
 }  // namespace plugrad::runtime
