@@ -9,6 +9,8 @@
 #include <thread>
 
 #include "bench/row.h"
+#include "engine/session.h"
+#include "runtime/registry.h"
 
 namespace plugrad::bench {
 namespace {
@@ -55,6 +57,26 @@ class Chosen {
   std::vector<Row> rows_;
 };
 
+// What the default device holds at most from one result to the next, less what other rows left.
+class PeakMemory {
+ public:
+  PeakMemory() {
+    engine::Session::current().collect();
+    engine::Session::current().clear_caches();
+    device_.reset_peak();
+    before_ = device_.memory_stats().used_bytes;
+  }
+  uint64_t next() {
+    const uint64_t peak = device_.memory_stats().peak_bytes;
+    device_.reset_peak();
+    return peak > before_ ? peak - before_ : 0;
+  }
+
+ private:
+  runtime::Device& device_ = runtime::Registry::instance().default_device();
+  uint64_t before_;
+};
+
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);)
@@ -83,12 +105,15 @@ bool run_rows(const Choice& choice, const Report& report) {
   const Chosen chosen(choice);
   Peers peers(choice.peers);
   bool right = true;
-  for (const Row& row : chosen.rows())
-    right &= row.run(peers, [&](const Result& result) {
+  for (const Row& row : chosen.rows()) {
+    PeakMemory memory;
+    right &= row.run(peers, [&](Result result) {
       if (!listed(row.names, result.name))
         throw std::logic_error("bench: the row " + result.name + " is in no list");
+      result.peak_bytes = memory.next();
       if (chosen.wanted(result.name)) report(result);
     });
+  }
   return right;
 }
 

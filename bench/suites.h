@@ -1,6 +1,7 @@
 // The measurements behind `plugrad bench` and docs/performance.md: suites of named rows.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -22,7 +23,8 @@ struct Result {
   std::vector<Peer> peers = {};  ///< all that were measured
   int threads = 0;
   double flops = 0, bytes = 0,
-         seconds = 0;  ///< of one call, where the row has a place in the roofline
+         seconds = 0;       ///< of one call, where the row has a place in the roofline
+  uint64_t peak_bytes = 0;  ///< device memory in use at once, at most; 0: none in this process
 
   /// Ours over the peer's, so that more is better in either unit.
   double ratio() const { return higher_is_better ? value / peer->value : peer->value / value; }

@@ -4,11 +4,14 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <set>
 
 #include "command.h"
 #ifdef PLUGRAD_HAS_BENCH
+#include "base/check.h"
 #include "base/settings.h"
 #include "bench/first_steps.h"
 #include "bench/library_peer.h"
@@ -36,6 +39,7 @@ nlohmann::ordered_json to_json(const bench::Result& result) {
   row["ratio"] = result.peer ? nlohmann::ordered_json(result.ratio()) : nullptr;
   if (!result.peers.empty()) row["peers"] = nlohmann::ordered_json::object();
   for (const bench::Peer& peer : result.peers) row["peers"][peer.name] = peer.value;
+  if (result.peak_bytes > 0) row["peak_bytes"] = result.peak_bytes;
   return row;
 }
 
@@ -49,7 +53,9 @@ nlohmann::ordered_json to_json(const std::vector<bench::Result>& results,
 }
 
 void print_result(const bench::Result& result) {
-  fmt::print("{:<44}{:>10.4g} {:<10}", result.name, result.value, result.unit);
+  const std::string memory =
+      result.peak_bytes > 0 ? fmt::format("{:.1f} MB", static_cast<double>(result.peak_bytes) * 1e-6) : "";
+  fmt::print("{:<44}{:>10.4g} {:<10}{:>10}  ", result.name, result.value, result.unit, memory);
   if (result.peer)
     fmt::print("ratio {:5.2f}   {} {:.4g}", result.ratio(), result.peer->name, result.peer->value);
   std::string others;
@@ -91,13 +97,19 @@ void print_peers(const bench::Choice& choice) {
   }
 }
 
+// Found out before anything is measured.
+void require_writable(const std::string& path) {
+  if (!path.empty() && !std::ofstream(path, std::ios::app))
+    fail(ErrorKind::User, "[bench] --roofline {} cannot be written: {}", path, std::strerror(errno));
+}
+
 void write_roofline(const std::string& path, const std::vector<bench::Result>& results) {
   std::vector<bench::Roof> roofs;
   for (const int threads : std::set<int>{1, thread_count()})
     roofs.push_back({threads, bench::peak_flops(threads), bench::read_bandwidth(threads)});
   std::ofstream file(path);
   file << bench::roofline_svg(bench::describe_machine(), roofs, results);
-  if (!file.flush()) throw std::runtime_error("cannot write " + path);
+  require(bool(file.flush()), "[bench] {} cannot be written: {}", path, std::strerror(errno));
 }
 
 }  // namespace
@@ -131,6 +143,8 @@ int run_bench(const Arguments& arguments) {
     print_peers(choice);
     return kSuccess;
   }
+  const auto roofline = parsed.get<std::string>("roofline");
+  require_writable(roofline);
   signal(SIGPIPE, SIG_IGN);  // a peer that dies is noticed when it does not answer
   // The device is opened with every thread; a row that wants fewer restricts what is used of them.
   Tensor::from<float>({1}).contiguous().realize();
@@ -141,8 +155,7 @@ int run_bench(const Arguments& arguments) {
     results.push_back(result);
     if (!json) print_result(result);
   });
-  if (const auto path = parsed.get<std::string>("roofline"); !path.empty())
-    write_roofline(path, results);
+  if (!roofline.empty()) write_roofline(roofline, results);
   const auto suites = choice.suites.empty() ? bench::suite_names() : choice.suites;
   print_json(to_json(results, fmt::format("{}", fmt::join(suites, ","))), json);
   return right ? kSuccess : kFailure;

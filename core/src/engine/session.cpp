@@ -225,6 +225,7 @@ void Session::clear_caches() {
   const Guard guard(mutex_);
   parts_->plans.clear();
   parts_->kernels.clear();
+  parts_->arenas.release();
 }
 
 }  // namespace plugrad::engine

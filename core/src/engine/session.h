@@ -186,7 +186,7 @@ class Session {
   /// Forgets the values that no live state reaches, and renumbers the graph. Needs that this thread
   /// holds no Lock.
   void collect();
-  /// Forgets plans and compiled kernels of this process, for tests and benchmarks.
+  /// Forgets plans, compiled kernels and the plans' memory, for tests and benchmarks.
   void clear_caches();
 
  private:

@@ -59,9 +59,19 @@ class Performance(unittest.TestCase):
         document = json.loads(done.stdout)
         self.assertEqual(list(document), ["machine", "suite", "results"])
         [row] = document["results"]
-        self.assertEqual(list(row), ["name", "value", "unit", "peer", "peer_value", "ratio"])
+        self.assertEqual(list(row), ["name", "value", "unit", "peer", "peer_value", "ratio", "peak_bytes"])
         self.assertEqual((row["name"], row["unit"], row["ratio"]), ("sgemm/256/threads:1", "GFLOP/s", None))
         self.assertGreater(row["value"], 0)
+        three_matrices = 3 * 256 * 256 * 4
+        self.assertGreaterEqual(row["peak_bytes"], three_matrices)
+        self.assertLess(row["peak_bytes"], 8 * three_matrices)
+
+    def test_a_roofline_that_cannot_be_written_is_told_before_anything_is_measured(self):
+        done = run("bench", "gemm", "--filter", "sgemm/256/threads:1", "--roofline", "/nonexistent/roofline.svg")
+        if "PLUGRAD_BUILD_BENCH=ON" in done.stderr:
+            self.skipTest("this build has no benchmarks")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("/nonexistent/roofline.svg cannot be written: No such file or directory", done.stderr)
 
     def test_a_roofline_has_each_row_where_its_speed_says(self):
         with tempfile.TemporaryDirectory() as folder:
