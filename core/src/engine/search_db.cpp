@@ -211,8 +211,9 @@ bool SearchDb::add(const SearchRecord& record) {
   const std::lock_guard lock(mutex_);
   if (path_.empty()) return false;
   std::error_code ignored;
-  const auto folder = std::filesystem::path(path_).parent_path();
-  if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
+  const std::string cache = cache_directory();  // a folder that somebody named is there, or mistyped
+  if (!cache.empty() && std::filesystem::path(path_).parent_path() == cache)
+    std::filesystem::create_directories(cache, ignored);
   const FileDescriptor file(open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
   struct stat info;
   if (file && fstat(file.get(), &info) == 0 && S_ISCHR(info.st_mode)) return false;

@@ -149,6 +149,11 @@ TEST_F(SearchDatabase, that_cannot_be_written_or_read_is_a_warning) {
   EXPECT_FALSE(db.find(record("a", "")));
   EXPECT_FALSE(db.add(record("a", "upcast(0, 4)")));
   EXPECT_THAT(log, testing::HasSubstr("search database"));
+  log.clear();
+  SearchDb elsewhere(directory / "mistyped/search.tsv");
+  EXPECT_FALSE(elsewhere.add(record("a", "upcast(0, 4)")));
+  EXPECT_THAT(log, testing::HasSubstr("mistyped/search.tsv: it cannot be written: No such file"));
+  EXPECT_FALSE(std::filesystem::exists(directory / "mistyped"));
   SearchDb none("");
   EXPECT_FALSE(none.add(record("a", "upcast(0, 4)")));
   EXPECT_FALSE(none.find(record("a", "")));
