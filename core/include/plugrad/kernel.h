@@ -35,7 +35,7 @@ class PLUGRAD_API Kernel {
   const std::string& source() const;        ///< rendered text; empty where the plugin renders none
   const std::string& ast() const;           ///< textual IR
   std::span<const KernelRange> ranges() const;  ///< the loops of the AST, outermost first
-  const std::string& optimisations() const;     ///< can be given back to codegen
+  const std::string& optimisations() const;     ///< can be given back: OptimisationScope
   int64_t flops() const;                        ///< floating-point operations of one launch
   int64_t bytes() const;                        ///< bytes that must move in one launch
 

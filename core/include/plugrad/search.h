@@ -1,8 +1,9 @@
-/// The search for faster kernels, switched on for a part of a program: what BEAM does for all of
-/// it.
+/// Which optimisations kernels get, for a part of a program: by a search, as BEAM does for all of
+/// it, or lists that are given back, as PLUGRAD_OPTIMISATIONS does.
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "plugrad/export.h"
 
@@ -18,6 +19,24 @@ class PLUGRAD_API SearchScope {
   ~SearchScope();
   SearchScope(const SearchScope&) = delete;
   SearchScope& operator=(const SearchScope&) = delete;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// While it lives, kernels that this thread makes get the lists that they are given, with neither
+/// heuristic nor search: docs/optimisations.md.
+///   OptimisationScope lists("r_512_512_512: " + kernel.optimisations());
+class PLUGRAD_API OptimisationScope {
+ public:
+  /// "name: list; name: list", by the names of kernels as planned (Tensor::kernelize); a list
+  /// without a name is for every other kernel. Errors: User where the text holds no lists. A list
+  /// that is not legal for its kernel is an error, of kind User, where the kernel is made.
+  explicit OptimisationScope(std::string lists);
+  ~OptimisationScope();
+  OptimisationScope(const OptimisationScope&) = delete;
+  OptimisationScope& operator=(const OptimisationScope&) = delete;
 
  private:
   struct State;

@@ -97,6 +97,8 @@ constexpr SettingRow kRows[] = {
      read_beam_seconds},
     {"PLUGRAD_SEARCH_DB", "file of what searches found",
      read_text<&Settings::search_db>},
+    {"PLUGRAD_OPTIMISATIONS", "optimisations of kernels: a list, or name: list; name: list …",
+     read_text<&Settings::optimisations>},
     {"JIT", "0: a jitted function runs without recording; 2: it runs in each call, compared with what a replay would do",
      read_int<&Settings::jit, 0, 2>},
     {"VIZ", "1: record for the viewer",

@@ -23,6 +23,7 @@ struct Settings {
   int beam = 0;                          // BEAM: width of the search, 0 is off
   double beam_seconds = 10;              // BEAM_SECONDS: of the search for one kernel; above 0
   std::string search_db;                 // PLUGRAD_SEARCH_DB: empty is search.tsv in the cache directory
+  std::string optimisations;             // PLUGRAD_OPTIMISATIONS: lists given to kernels
   int jit = 1;                           // JIT
   int viz = 0;                           // VIZ
   int threads = 0;                       // PLUGRAD_THREADS: 0 is every core this process may use

@@ -24,7 +24,8 @@ Hash128 key_of(const KernelRequest& request, const KernelOptions& options) {
                             user.high,
                             user.low,
                             reinterpret_cast<uintptr_t>(request.device),
-                            options.bits()};
+                            options.bits(),
+                            options.lists};
   return hash128(std::as_bytes(std::span(words)));
 }
 
@@ -95,9 +96,11 @@ std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request, const Ker
 // DEBUG=3 shows the source, DEBUG=5 the machine code.
 void tell(const ReadyKernel& ready) {
   if (!debugging(3)) return;
-  std::string text = fmt::format(
-      "{} on {}: {}\n{}\n", as_shown(ready.code.colored_name), ready.kernel->device().name(),
-      codegen::to_string(ready.code.optimisations), ready.kernel->source());
+  std::string planned;  // what PLUGRAD_OPTIMISATIONS knows it by
+  if (ready.ast) planned = ", planned as " + codegen::describe(ready.ast->graph, ready.ast->sink).name;
+  std::string text = fmt::format("{} on {}{}: {}\n{}\n", as_shown(ready.code.colored_name),
+                                 ready.kernel->device().name(), planned,
+                                 codegen::to_string(ready.code.optimisations), ready.kernel->source());
   if (debugging(5)) text += ready.kernel->disassemble() + "\n";
   debug_write(text);
 }
@@ -110,7 +113,8 @@ KernelOptions KernelOptions::from_settings() {
           .fast_math = now.fast_math,
           .contract = now.contract,
           .tf32 = now.tf32,
-          .beam = static_cast<uint32_t>(now.beam)};
+          .beam = static_cast<uint32_t>(now.beam),
+          .lists = now.optimisations.empty() ? 0 : hash64(as_bytes(now.optimisations))};
 }
 
 std::vector<std::string> render(std::span<const KernelRequest> requests,

@@ -57,7 +57,8 @@ Hash128 plan_key(const Hash128& graph, uint32_t default_device, const schedule::
                             options.max_params | uint64_t{options.subgroup} << 32,
                             options.max_buffer_bytes,
                             options.lanes | options.cache_bytes << 16,
-                            kernels.bits()};
+                            kernels.bits(),
+                            kernels.lists};
   return hash128(std::as_bytes(std::span(words)));
 }
 

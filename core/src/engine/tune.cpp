@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "codegen/search/beam.h"
+#include "engine/given_lists.h"
 #include "engine/measure.h"
 #include "engine/measure_plan.h"
 
@@ -183,17 +184,16 @@ class Search {
 std::optional<List> usable(const SearchRecord& record, const schedule::KernelAst& ast,
                            runtime::Device& device, const codegen::Options& options) {
   static std::atomic<bool> was_warned{false};
-  std::string problem = "it is not legal for the kernel";
   try {
     List list = codegen::parse_optimisations(record.list);
-    if (codegen::SearchSpace(ast.graph, ast.sink, device.caps(), options).look(list)) return list;
+    codegen::SearchSpace(ast.graph, ast.sink, device.caps(), options).require_legal(list);
+    return list;
   } catch (const Error& e) {
-    problem = e.what();
+    if (!was_warned.exchange(true))
+      log_warning("search database {}: the list \"{}\" is not used, it is not legal for the kernel: {}",
+                  search_db().path(), record.list, e.what());
+    return std::nullopt;
   }
-  if (!was_warned.exchange(true))
-    log_warning("search database {}: the list \"{}\" is not used: {}", search_db().path(),
-                record.list, problem);
-  return std::nullopt;
 }
 
 void require_budget() {
@@ -226,6 +226,7 @@ SearchRecord search_key(const schedule::KernelAst& ast, runtime::Device& device,
 
 std::optional<List> tuned_list(const schedule::KernelAst& ast, runtime::Device& device,
                                const codegen::Options& options) {
+  if (auto given = given_list(ast, device, options)) return given;
   if (options.no_opt) return std::nullopt;
   const bool searches = settings().beam > 0;
   if (searches)

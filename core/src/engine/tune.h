@@ -1,4 +1,4 @@
-// Which optimisations a kernel gets: what a search finds, or has found before.
+// Which optimisations a kernel gets: what it is given, what a search finds, or has found before.
 #pragma once
 
 #include <optional>
@@ -14,9 +14,10 @@ namespace plugrad::engine {
 SearchRecord search_key(const schedule::KernelAst& ast, runtime::Device& device,
                         const codegen::Options& options);
 
-/// The list for the kernel: with BEAM that of a search, unless one of that width has ended before;
-/// without, what the database says. Nothing: the heuristic's. A failed search is a warning. Errors:
-/// User, for a budget that is none.
+/// The list for the kernel: that which the settings give it; with BEAM that of a search, unless one
+/// of that width has ended before; without, what the database says. Nothing: the heuristic's. A
+/// failed search is a warning. Errors: User, for a budget that is none and for a given list that is
+/// not legal.
 std::optional<std::vector<codegen::Optimisation>> tuned_list(const schedule::KernelAst& ast,
                                                              runtime::Device& device,
                                                              const codegen::Options& options);

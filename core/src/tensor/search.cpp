@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/settings.h"
+#include "engine/given_lists.h"
 
 namespace plugrad {
 
@@ -25,5 +26,17 @@ SearchScope::SearchScope(int beam, double seconds) {
 }
 
 SearchScope::~SearchScope() = default;
+
+struct OptimisationScope::State {
+  SettingScope scope;
+};
+
+OptimisationScope::OptimisationScope(std::string lists) {
+  engine::check_given_lists(lists);
+  const auto change = [&](Settings& s) { s.optimisations = std::move(lists); };
+  state_.reset(new State{SettingScope(change)});
+}
+
+OptimisationScope::~OptimisationScope() = default;
 
 }  // namespace plugrad

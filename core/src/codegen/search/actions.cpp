@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "base/thread_pool.h"
 #include "codegen/access.h"
@@ -426,11 +427,26 @@ Prospect SearchSpace::heuristic() const {
   return {kernel.applied, predicted_cost(kernel)};
 }
 
-std::optional<Prospect> SearchSpace::look(const OptimisationList& list) const {
-  if (is_too_much(list)) return std::nullopt;
-  return prospect_of(start_, [&](Kernel& kernel) {
+Prospect SearchSpace::require_legal(const OptimisationList& list) const {
+  require(list.size() <= kLongestList, "a list has at most {} changes, this one {}", kLongestList,
+          list.size());
+  std::optional<Prospect> prospect;
+  if (!is_too_much(list)) {
+    Kernel kernel = copy_of(start_);
     for (const Optimisation& change : list) apply(kernel, change);
-  });
+    prospect = as_prospect(kernel);
+  }
+  require(prospect.has_value(), "it asks for more code than a compiler should be given");
+  return *prospect;
+}
+
+std::optional<Prospect> SearchSpace::look(const OptimisationList& list) const {
+  try {
+    return require_legal(list);
+  } catch (const Error& e) {
+    note_refusal(e);
+    return std::nullopt;
+  }
 }
 
 std::vector<Prospect> SearchSpace::near(const OptimisationList& list) const {

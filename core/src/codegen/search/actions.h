@@ -31,8 +31,10 @@ class SearchSpace {
 
   /// What the heuristic would apply.
   Prospect heuristic() const;
-  /// Nothing where the list is not legal for the kernel, or asks for more code than a compiler
-  /// should be given.
+  /// Errors: User where the list is not legal for the kernel, naming the change, or asks for more
+  /// code than a compiler should be given.
+  Prospect require_legal(const OptimisationList& list) const;
+  /// The same, and nothing where that is an error.
   std::optional<Prospect> look(const OptimisationList& list) const;
   /// Those one change away: another amount, a change less or more, another order, more or fewer
   /// threads; and two amounts at once, since one register tile becomes another only so.

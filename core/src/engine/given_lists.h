@@ -1,0 +1,23 @@
+// Optimisation lists that a user gives to kernels: the setting PLUGRAD_OPTIMISATIONS.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "codegen/codegen.h"
+#include "runtime/device.h"
+#include "schedule/schedule.h"
+
+namespace plugrad::engine {
+
+/// The list that the settings give the kernel; nothing where they name others. Errors: User where
+/// the text holds no lists, or the kernel's is not legal for it.
+std::optional<std::vector<codegen::Optimisation>> given_list(const schedule::KernelAst& ast,
+                                                             runtime::Device& device,
+                                                             const codegen::Options& options);
+
+/// Errors: User where `text` holds no lists.
+void check_given_lists(std::string_view text);
+
+}  // namespace plugrad::engine

@@ -1,0 +1,90 @@
+// docs/optimisations.md: a list that was printed can be given back, to the kernels that it is for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plugrad/plugrad.h"
+
+namespace plugrad {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class GivenLists : public testing::Test {
+ protected:
+  // Small whole numbers: sums are exact in every order.
+  static Tensor whole(const Shape& shape) {
+    return Tensor::randint(shape, -4, 5).cast(DType::F32).to("CPU").realize();
+  }
+  Tensor product() { return matmul(a_, b_); }
+  Tensor doubled() { return c_ * 2 + 1; }
+  std::string error_of(const std::string& lists) {
+    try {
+      const OptimisationScope scope(lists);
+      product().realize();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::User);
+      return e.what();
+    }
+    return "";
+  }
+
+  Tensor a_ = whole({96, 64}), b_ = whole({64, 80}), c_ = whole({4096});
+  const std::string product_name_ = product().kernelize()[0].name();
+};
+
+TEST_F(GivenLists, make_the_kernel_that_they_were_printed_for) {
+  const Kernel chosen = product().schedule()[0];
+  const std::vector<float> values = product().to_vector<float>();
+  const OptimisationScope scope(product_name_ + ": " + chosen.optimisations());
+  const Kernel again = product().schedule()[0];
+  EXPECT_EQ(again.source(), chosen.source());
+  EXPECT_NE(again.optimisations(), "");
+  EXPECT_EQ(product().to_vector<float>(), values);
+}
+
+TEST_F(GivenLists, count_instead_of_what_would_be_chosen) {
+  const std::string chosen = product().schedule()[0].optimisations();
+  const std::vector<float> values = product().to_vector<float>();
+  for (const std::string list : {"upcast(0, 2)", "block(2, 16) unroll(3, 4) thread(0, 0)", ""}) {
+    ASSERT_NE(list, chosen);
+    const OptimisationScope scope(product_name_ + ": " + list);
+    EXPECT_EQ(product().schedule()[0].optimisations(), list);
+    EXPECT_EQ(product().to_vector<float>(), values) << list;
+  }
+  EXPECT_EQ(product().schedule()[0].optimisations(), chosen) << "the scope has ended";
+}
+
+TEST_F(GivenLists, are_for_the_kernel_that_they_name_or_for_all_others) {
+  const std::string chosen = doubled().schedule()[0].optimisations();
+  {
+    const OptimisationScope scope(" " + product_name_ + " : upcast(0, 2) ; ");
+    EXPECT_EQ(product().schedule()[0].optimisations(), "upcast(0, 2)");
+    EXPECT_EQ(doubled().schedule()[0].optimisations(), chosen);
+  }
+  const OptimisationScope scope("vectorize(0, 8); " + product_name_ + ": upcast(0, 2)");
+  EXPECT_EQ(product().schedule()[0].optimisations(), "upcast(0, 2)");
+  EXPECT_EQ(doubled().schedule()[0].optimisations(), "vectorize(0, 8)");
+}
+
+TEST_F(GivenLists, that_are_not_legal_are_an_error_that_says_why) {
+  EXPECT_THAT(error_of(product_name_ + ": upcast(0, 2) unroll(7, 2)"),
+              AllOf(HasSubstr(product_name_), HasSubstr("CPU:0"), HasSubstr("unroll(7, 2)")));
+  EXPECT_THAT(error_of("upcast(0, 96) upcast(1, 80) unroll(2, 64)"), HasSubstr("more code"));
+  EXPECT_THAT(error_of("upcast(0, 0)"), HasSubstr("upcast"));
+  EXPECT_THAT(error_of("upcast(0, -4)"), HasSubstr("upcast"));
+  std::string long_list;
+  for (int i = 0; i < 40; ++i) long_list += "swap(0, 1) ";
+  EXPECT_THAT(error_of(long_list), HasSubstr("at most 32 changes"));
+  EXPECT_EQ(product().to_vector<float>().size(), 96u * 80) << "nothing is lost";
+}
+
+TEST_F(GivenLists, whose_text_is_none_are_an_error_at_once) {
+  for (const char* text : {"upcast", "upcast(0", "upcast(0, 2", "upcast(a, 2)", "fly(0, 2)",
+                           ": upcast(0, 2)", "r_1: upcast(0, 2) or so",
+                           "upcast(99999999999999999999, 2)"})
+    EXPECT_THROW(OptimisationScope scope(text), Error) << text;
+}
+
+}  // namespace
+}  // namespace plugrad
