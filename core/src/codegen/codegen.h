@@ -29,7 +29,7 @@ std::string to_string(const std::vector<Optimisation>& list);
 std::vector<Optimisation> parse_optimisations(std::string_view text);
 
 struct Options {
-  bool no_opt = false;      // NOOPT
+  bool no_opt = false;      // NOOPT; not beside a list
   bool fast_math = false;   // adds the rule set `fast`
   bool contract = true;     // a multiply-add may round once
   bool tf32 = false;        // TF32: products of f32 may be of their leading 10 bits of fraction

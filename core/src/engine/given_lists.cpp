@@ -48,7 +48,7 @@ void check_given_lists(std::string_view text) {
 }
 
 std::optional<List> given_list(const schedule::KernelAst& ast, runtime::Device& device,
-                               const codegen::Options& options) {
+                               codegen::Options options) {
   if (settings().optimisations.empty()) return std::nullopt;
   const std::string planned = codegen::describe(ast.graph, ast.sink).name;
   const std::string_view name = options.name.empty() ? std::string_view(planned) : options.name;
@@ -61,6 +61,7 @@ std::optional<List> given_list(const schedule::KernelAst& ast, runtime::Device& 
     found = std::move(given.list);
   }
   if (!found) return std::nullopt;
+  options.no_opt = false;  // more is said of this kernel than NOOPT=1 says of all
   try {
     codegen::SearchSpace(ast.graph, ast.sink, device.caps(), options).require_legal(*found);
   } catch (const Error& e) {

@@ -15,7 +15,7 @@ namespace plugrad::engine {
 /// the text holds no lists, or the kernel's is not legal for it.
 std::optional<std::vector<codegen::Optimisation>> given_list(const schedule::KernelAst& ast,
                                                              runtime::Device& device,
-                                                             const codegen::Options& options);
+                                                             codegen::Options options);
 
 /// Errors: User where `text` holds no lists.
 void check_given_lists(std::string_view text);

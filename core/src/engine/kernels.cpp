@@ -47,7 +47,10 @@ codegen::KernelCode generate_code(const KernelRequest& request, const KernelOpti
                                   const Tuned& tuned) {
   try {
     codegen::Options now = codegen_options(request, options);
-    if (tuned) now.apply = &*tuned;
+    if (tuned) {
+      now.apply = &*tuned;
+      now.no_opt = false;
+    }
     return codegen::generate(request.ast->graph, request.ast->sink, request.device->caps(), now);
   } catch (const Error& e) {  // codegen sees capabilities, not the device that has them
     if (e.kind() != ErrorKind::Unsupported) throw;
