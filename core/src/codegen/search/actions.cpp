@@ -122,16 +122,7 @@ double predicted_cost(const Kernel& kernel) {
   return cost * idle_share(kernel);
 }
 
-// How often the largest expansion of the list copies the kernel, before anything is expanded.
-bool is_too_much(const OptimisationList& list) {
-  double copies = 1;
-  for (const Optimisation& change : list)
-    if (change.kind == Kind::Upcast || change.kind == Kind::Unroll ||
-        change.kind == Kind::Vectorize)
-      copies *= static_cast<double>(std::max<int64_t>(change.amount, 1));
-  return list.size() > kLongestList || copies > 16 * kMostCopies;
-}
-
+// Nothing where a compiler would be given too much code.
 std::optional<Prospect> as_prospect(const Kernel& kernel) {
   Prospect prospect{kernel.applied, predicted_cost(kernel)};
   return prospect.cost < std::numeric_limits<double>::infinity()
@@ -430,12 +421,9 @@ Prospect SearchSpace::heuristic() const {
 Prospect SearchSpace::require_legal(const OptimisationList& list) const {
   require(list.size() <= kLongestList, "a list has at most {} changes, this one {}", kLongestList,
           list.size());
-  std::optional<Prospect> prospect;
-  if (!is_too_much(list)) {
-    Kernel kernel = copy_of(start_);
-    for (const Optimisation& change : list) apply(kernel, change);
-    prospect = as_prospect(kernel);
-  }
+  Kernel kernel = copy_of(start_);
+  for (const Optimisation& change : list) apply(kernel, change);
+  const std::optional<Prospect> prospect = as_prospect(kernel);
   require(prospect.has_value(), "it asks for more code than a compiler should be given");
   return *prospect;
 }
@@ -455,7 +443,7 @@ std::vector<Prospect> SearchSpace::near(const OptimisationList& list) const {
   run_tasks(drafts.size(), [&](uint64_t i) {
     OptimisationList changes;
     for (const Step& step : drafts[i].steps) changes.push_back(step.change);
-    if (is_too_much(changes)) return;
+    if (changes.size() > kLongestList) return;
     found[i] = prospect_of(start_, [&](Kernel& kernel) { apply_draft(kernel, drafts[i]); });
   });
   std::vector<Prospect> out;
