@@ -235,6 +235,20 @@ std::vector<SearchPlace> search_places() {
   return out;
 }
 
+namespace {
+
+// Of a plugin that lacks hardware or a driver, what to do says enough.
+std::string why_not(const LoadRecord& r) {
+  const bool says_enough = r.state == LoadState::Absent && !r.hint.empty();
+  std::string out = fmt::format("{}: {}", r.manifest.device_name.empty() ? r.path : r.manifest.device_name,
+                                to_string(r.state));
+  if (!r.reason.empty() && !says_enough) out += ": " + r.reason;
+  if (!r.hint.empty()) out += "; " + r.hint;
+  return out;
+}
+
+}  // namespace
+
 std::string describe_records(const std::vector<LoadRecord>& records) {
   if (records.empty())
     return "no plugin was found; PLUGRAD_PLUGIN_PATH names directories to look in";
@@ -242,14 +256,10 @@ std::string describe_records(const std::vector<LoadRecord>& records) {
   for (const LoadRecord& r : records) {
     if (r.state == LoadState::Shadowed) continue;  // its name is there from another file
     const std::string name = r.manifest.device_name;
-    if (r.state == LoadState::Loaded || r.state == LoadState::Available) {
+    if (r.state == LoadState::Loaded || r.state == LoadState::Available)
       works += (works.empty() ? " " : ", ") + name;
-      continue;
-    }
-    const std::string file = name.empty() ? r.path : name;
-    others += fmt::format("\n  {}: {}", file, to_string(r.state));
-    if (!r.reason.empty()) others += ": " + r.reason;
-    if (!r.hint.empty()) others += "; " + r.hint;
+    else
+      others += "\n  " + why_not(r);
   }
   const std::string out = "plugins found:" + (works.empty() ? " none that works" : works) + others;
   return out;
