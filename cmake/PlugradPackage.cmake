@@ -25,9 +25,9 @@ endif()
 file(REMOVE ${CMAKE_BINARY_DIR}/plugradConfig.cmake ${CMAKE_BINARY_DIR}/plugradConfigVersion.cmake)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/plugradConfig.cmake.in
   ${CMAKE_BINARY_DIR}/${package_dir}/plugradConfig.cmake INSTALL_DESTINATION ${package_dir})
-# Before 1.0 a minor version may break what is compiled against it.
+# What was written for a minor builds with every later one of its major.
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/${package_dir}/plugradConfigVersion.cmake
-  COMPATIBILITY SameMinorVersion)
+  COMPATIBILITY SameMajorVersion)
 foreach(file PlugradPlugin.cmake plugin.map)
   configure_file(${CMAKE_CURRENT_LIST_DIR}/${file} ${CMAKE_BINARY_DIR}/${package_dir}/${file} COPYONLY)
 endforeach()

@@ -13,7 +13,7 @@ pgr_status info(pgr_plugin*, pgr_plugin_info* out, pgr_error* error) {
     PGR_INIT(own, PLUGIN_INFO);
     own.name = sdk::to_pgr("cpu_clang");
     own.device_name = sdk::to_pgr("CPU");
-    own.version = sdk::to_pgr("0.9.0");
+    own.version = sdk::to_pgr("1.0.0");
     own.vendor = sdk::to_pgr("plugrad");
     static const pgr_option_schema isa = [] {
       pgr_option_schema schema;
@@ -93,7 +93,7 @@ extern "C" PGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(pgr_hello* hello, const pgr_pl
                                                   pgr_error* error) {
   using namespace plugrad;
   return sdk::guard(error, [&] {
-    sdk::answer_hello(hello, 9, "cpu_clang");
+    sdk::answer_hello(hello, sdk::kLowestHostMinor, "cpu_clang");
     static pgr_plugin plugin;
     plugin.host = hello->host;
     plugin.renderer = nullptr;  // another host opens its own

@@ -54,7 +54,7 @@ DeviceFacts facts_of(const Driver& driver, CUdevice device) {
     facts.max_grid[static_cast<size_t>(axis)] = get(kMaxGridDimX + axis);
   }
   facts.local_bytes = std::min<uint64_t>(get(kMaxSharedMemoryPerBlock), kMostStaticLocalBytes);
-  facts.l1_bytes = get(kMaxSharedMemoryPerMultiprocessor);
+  facts.core_local_bytes = get(kMaxSharedMemoryPerMultiprocessor);
   facts.l2_bytes = get(kL2CacheSize);
   return facts;
 }
@@ -92,9 +92,15 @@ void claim_ops(uint32_t* ops) {
   ops[PGR_OP_ATOMIC_ADD] = kWideInts | kFloats;
 }
 
-// Of capability 8.0 on, where a warp multiplies tiles of 16 x 8.
+// Of capability 8.0 on, where a warp multiplies tiles of 16 x 8 and copies past the registers.
 constexpr uint32_t kTensorCoreDtypes[] = {PGR_DTYPE_F16, PGR_DTYPE_BF16, PGR_DTYPE_F32};
 constexpr unsigned kLeastForTensorCores = 80;
+
+void claim_async_copies(pgr_device_caps& caps) {
+  caps.op_dtypes[PGR_OP_ASYNC_COPY] = kStorage;
+  caps.op_dtypes[PGR_OP_ASYNC_COMMIT] = caps.op_dtypes[PGR_OP_ASYNC_WAIT] = kBool;
+  caps.async_copy_bytes = 4 | 8 | 16;
+}
 
 void claim_tensor_cores(pgr_device_caps& caps) {
   static const std::vector<pgr_tensor_core> cores = [] {
@@ -129,13 +135,19 @@ pgr_device_caps make_caps(const DeviceFacts& facts) {
   caps.max_local_total = facts.max_block;
   caps.local_bytes = facts.local_bytes;
   caps.private_bytes = 512;  // what stays in registers
-  caps.cache_bytes[0] = facts.l1_bytes;
+  caps.cache_bytes[0] = facts.core_local_bytes;  // one memory, cut in two as kernels need
   caps.cache_bytes[1] = caps.cache_bytes[2] = facts.l2_bytes;
   caps.cache_line_bytes = 128;
   caps.max_buffer_bytes = facts.memory_bytes;
   caps.max_params = kMostParams;
   caps.buffer_align_bytes = kBufferAlign;
-  if (facts.compute_capability >= kLeastForTensorCores) claim_tensor_cores(caps);
+  caps.core_local_bytes = facts.core_local_bytes;
+  caps.local_banks = 32;  // of every architecture, and no attribute of a device
+  caps.local_bank_bytes = 4;
+  if (facts.compute_capability >= kLeastForTensorCores) {
+    claim_tensor_cores(caps);
+    claim_async_copies(caps);
+  }
   return caps;
 }
 

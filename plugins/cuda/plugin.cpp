@@ -31,7 +31,7 @@ pgr_status info(pgr_plugin*, pgr_plugin_info* out, pgr_error* error) {
     PGR_INIT(own, PLUGIN_INFO);
     own.name = sdk::to_pgr("cuda");
     own.device_name = sdk::to_pgr("CUDA");
-    own.version = sdk::to_pgr("0.9.0");
+    own.version = sdk::to_pgr("1.0.0");
     own.vendor = sdk::to_pgr("plugrad");
     own.options = schemas;
     own.option_count = std::size(schemas);
@@ -164,7 +164,7 @@ extern "C" PGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(pgr_hello* hello, const pgr_pl
                                                   pgr_error* error) {
   using namespace plugrad;
   return sdk::guard(error, [&] {
-    sdk::answer_hello(hello, 9, "cuda");
+    sdk::answer_hello(hello, sdk::kLowestHostMinor, "cuda");
     cuda::read_hello(cuda::the_plugin(), *hello);
     static const pgr_plugin_api api = cuda::make_api(&cuda::the_plugin());
     *out_api = &api;

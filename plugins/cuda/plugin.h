@@ -28,7 +28,7 @@ struct DeviceFacts {
   uint32_t multiprocessors = 0, warp_size = 0, registers_per_block = 0;
   uint32_t max_block = 0;
   std::array<uint32_t, 3> max_block_size{}, max_grid{};
-  uint64_t local_bytes = 0, l1_bytes = 0, l2_bytes = 0;
+  uint64_t local_bytes = 0, core_local_bytes = 0, l2_bytes = 0;
 };
 
 }  // namespace plugrad::cuda

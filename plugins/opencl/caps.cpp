@@ -117,6 +117,7 @@ pgr_device_caps make_caps(const pgr_device& device) {
   caps.max_local_total = static_cast<uint32_t>(facts.max_local_total);
   for (int axis = 0; axis < 3; ++axis) caps.max_groups[axis] = most_groups(axis);
   caps.local_bytes = facts.local_bytes;
+  caps.local_in_cache = !facts.has_own_local;
   caps.cache_line_bytes = facts.cache_line_bytes ? facts.cache_line_bytes : 64;
   caps.max_buffer_bytes = facts.max_buffer_bytes;
   caps.max_params = facts.max_params;

@@ -12,6 +12,7 @@ struct DeviceFacts {
   cl_platform_id platform = nullptr;
   cl_device_id id = nullptr;
   std::string stable_id, name, vendor, platform_name, platform_version, version, driver, extensions;
+  bool has_own_local = false;  // memory of its own for local arrays
   bool is_cpu = false;  // its work-items run on the host's processor
   bool is_software = false;
   bool is_pocl = false;

@@ -12,7 +12,7 @@ pgr_status info(pgr_plugin*, pgr_plugin_info* out, pgr_error* error) {
     PGR_INIT(own, PLUGIN_INFO);
     own.name = sdk::to_pgr("opencl");
     own.device_name = sdk::to_pgr("OPENCL");
-    own.version = sdk::to_pgr("0.9.0");
+    own.version = sdk::to_pgr("1.0.0");
     own.vendor = sdk::to_pgr("plugrad");
     sdk::fill(out, own);
   });
@@ -100,7 +100,7 @@ extern "C" PGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(pgr_hello* hello, const pgr_pl
                                                   pgr_error* error) {
   using namespace plugrad;
   return sdk::guard(error, [&] {
-    sdk::answer_hello(hello, 9, "opencl");
+    sdk::answer_hello(hello, sdk::kLowestHostMinor, "opencl");
     static pgr_plugin plugin;
     plugin.host = hello->host;
     static const pgr_plugin_api api = opencl::make_api(&plugin);

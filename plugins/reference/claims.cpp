@@ -60,6 +60,8 @@ uint32_t claimed_dtypes(const sdk::OpInfo& op) {
     case PGR_OP_IF:
     case PGR_OP_END_IF:
     case PGR_OP_BARRIER:
+    case PGR_OP_ASYNC_COMMIT:
+    case PGR_OP_ASYNC_WAIT:
       return kBool;
     case PGR_OP_ATOMIC_ADD:
       return kInts | kFloats;
@@ -119,7 +121,9 @@ void withdraw(Claims& claims, const std::string& word) {
     claims.lanes_bytes = 1;
   } else if (word == "local") {
     claims.has_local = false;
-    claims.op_dtypes[PGR_OP_LOCAL_ID] = claims.op_dtypes[PGR_OP_BARRIER] = 0;
+    for (uint32_t gone : {PGR_OP_LOCAL_ID, PGR_OP_BARRIER, PGR_OP_ASYNC_COPY, PGR_OP_ASYNC_COMMIT,
+                          PGR_OP_ASYNC_WAIT})
+      claims.op_dtypes[gone] = 0;
   } else if (word == "queue") {
     claims.has_queue = false;
   } else if (word == "graph") {
@@ -128,6 +132,9 @@ void withdraw(Claims& claims, const std::string& word) {
     claims.has_profile = false;
   } else if (word == "synchrony") {
     claims.is_synchronous = false;
+  } else if (op && op->number == PGR_OP_ASYNC_COPY) {
+    for (uint32_t gone : {PGR_OP_ASYNC_COPY, PGR_OP_ASYNC_COMMIT, PGR_OP_ASYNC_WAIT})
+      claims.op_dtypes[gone] = 0;
   } else if (op) {
     claims.op_dtypes[op->number] = 0;
   } else if (const uint32_t dtype = find_dtype(word)) {
@@ -193,11 +200,12 @@ void require_claimed(const Claims& claims, const sdk::IrView& ir) {
       const uint32_t operand = inst.op == PGR_OP_WHERE ? 1 : 0;
       require_bit(claims, ir, i, ir.inst(ir.source(i, operand)).dtype);
       if (inst.op == PGR_OP_CAST) require_bit(claims, ir, i, inst.dtype);
-    } else if (inst.op == PGR_OP_WMMA) {
+    } else if (inst.op == PGR_OP_WMMA || inst.op == PGR_OP_ASYNC_COPY) {
       require_bit(claims, ir, i, ir.inst(ir.source(i, 0)).dtype);
     } else if (inst.dtype != PGR_DTYPE_VOID) {
       require_bit(claims, ir, i, inst.dtype);
-    } else if (inst.op == PGR_OP_BARRIER) {
+    } else if (inst.op == PGR_OP_BARRIER || inst.op == PGR_OP_ASYNC_COMMIT ||
+               inst.op == PGR_OP_ASYNC_WAIT) {
       require_bit(claims, ir, i, PGR_DTYPE_BOOL);
     } else if (inst.op == PGR_OP_ATOMIC_ADD || inst.op == PGR_OP_STORE) {
       require_bit(claims, ir, i, ir.inst(ir.source(i, 2)).dtype);

@@ -24,6 +24,9 @@ void limit_as_gpu(pgr_device_caps& caps) {
     std::copy(std::begin(most), std::end(most), caps.max_local_size);
     caps.max_local_total = 64;
     caps.local_bytes = 4 << 10;
+    caps.core_local_bytes = 16 << 10;
+    caps.local_banks = 8;
+    caps.local_bank_bytes = 4;
   }
   for (uint64_t& count : caps.max_groups) count = 65535;
   caps.private_bytes = 4 << 10;
@@ -55,6 +58,8 @@ pgr_device_caps make_caps(const Claims& claims) {
   caps.max_params = 1024;
   caps.buffer_align_bytes = kBufferAlign;
   caps.unified_memory = 1;
+  caps.local_in_cache = 1;
+  caps.async_copy_bytes = claims.op_dtypes[PGR_OP_ASYNC_COPY] ? 4 | 8 | 16 : 0;
   if (claims.is_gpu) limit_as_gpu(caps);
   return caps;
 }
@@ -67,7 +72,7 @@ pgr_status info(pgr_device*, pgr_device_info* out, pgr_error* error) {
     own.name = sdk::to_pgr("Kernel IR interpreter");
     own.arch = sdk::to_pgr("kernel_ir");
     own.vendor = sdk::to_pgr("plugrad");
-    own.driver = sdk::to_pgr("0.9.0");
+    own.driver = sdk::to_pgr("1.0.0");
     own.memory_bytes = memory_bytes();
     own.is_software = 1;
     sdk::fill(out, own);

@@ -33,7 +33,7 @@ pgr_status info(pgr_plugin*, pgr_plugin_info* out, pgr_error* error) {
     PGR_INIT(own, PLUGIN_INFO);
     own.name = sdk::to_pgr("reference");
     own.device_name = sdk::to_pgr("REFERENCE");
-    own.version = sdk::to_pgr("0.9.0");
+    own.version = sdk::to_pgr("1.0.0");
     own.vendor = sdk::to_pgr("plugrad");
     own.options = schemas;
     own.option_count = std::size(schemas);
@@ -124,7 +124,7 @@ extern "C" PGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(pgr_hello* hello, const pgr_pl
                                                   pgr_error* error) {
   using namespace plugrad;
   return sdk::guard(error, [&] {
-    sdk::answer_hello(hello, 9, "reference");
+    sdk::answer_hello(hello, sdk::kLowestHostMinor, "reference");
     static pgr_plugin plugin;
     plugin.host = hello->host;
     plugin.claims = reference::read_claims(hello->options, hello->option_count,

@@ -66,6 +66,7 @@ void set_limits(const Facts& facts, pgr_device_caps& caps) {
   }
   caps.max_local_total = limits.maxComputeWorkGroupInvocations;
   caps.local_bytes = limits.maxComputeSharedMemorySize;
+  caps.local_in_cache = facts.is_software();
   caps.private_bytes = 1024;
   caps.cache_line_bytes = 64;
   caps.max_buffer_bytes = std::min(facts.max_allocation_bytes, facts.memory_bytes());

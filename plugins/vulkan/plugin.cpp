@@ -27,7 +27,7 @@ pgr_status info(pgr_plugin*, pgr_plugin_info* out, pgr_error* error) {
     PGR_INIT(own, PLUGIN_INFO);
     own.name = sdk::to_pgr("vulkan");
     own.device_name = sdk::to_pgr("VULKAN");
-    own.version = sdk::to_pgr("0.9.0");
+    own.version = sdk::to_pgr("1.0.0");
     own.vendor = sdk::to_pgr("plugrad");
     own.options = &schema;
     own.option_count = 1;
@@ -142,7 +142,7 @@ extern "C" PGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(pgr_hello* hello, const pgr_pl
                                                   pgr_error* error) {
   using namespace plugrad;
   return sdk::guard(error, [&] {
-    sdk::answer_hello(hello, 9, "vulkan");
+    sdk::answer_hello(hello, sdk::kLowestHostMinor, "vulkan");
     // Never destroyed: nothing of a plugin runs when the process ends.
     static pgr_plugin& plugin = *new pgr_plugin;
     plugin.host = hello->host;

@@ -109,7 +109,7 @@ pgr_compiler_api make_table() {
 }  // namespace
 }  // namespace plugrad::clang_component
 
-extern "C" PGR_EXPORT pgr_status pgr_component_entry_v0(const pgr_host_api*,
+extern "C" PGR_EXPORT pgr_status pgr_component_entry_v1(const pgr_host_api*,
                                                         const pgr_string* interface_name, uint32_t,
                                                         const void** out_table, pgr_error* error) {
   using namespace plugrad;

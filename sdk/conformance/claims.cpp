@@ -39,6 +39,14 @@ uint32_t operand_lanes(const pgr_device_caps& caps, const pgr_ir_inst& inst) {
   return widest;
 }
 
+void require_async_copy(const Device& device, const sdk::IrView& ir, uint32_t number) {
+  const uint32_t dtype = ir.inst(ir.source(number, 0)).dtype;
+  require_op(device, PGR_OP_ASYNC_COPY, dtype);
+  const uint32_t bytes = sdk::dtype_size(dtype) * ir.inst(number).lanes;
+  if ((device.caps().async_copy_bytes & bytes) == 0)
+    lacks("asynchronous copies of " + std::to_string(bytes) + " bytes");
+}
+
 void require_inst(const Device& device, const sdk::IrView& ir, uint32_t number) {
   const pgr_ir_inst& inst = ir.inst(number);
   const pgr_device_caps& caps = device.caps();
@@ -53,6 +61,8 @@ void require_inst(const Device& device, const sdk::IrView& ir, uint32_t number) 
     require_op(device, inst.op, ir.inst(ir.source(number, 2)).dtype);
   else if (inst.op == PGR_OP_WMMA)
     require_op(device, inst.op, ir.inst(ir.source(number, 0)).dtype);
+  else if (inst.op == PGR_OP_ASYNC_COPY)
+    require_async_copy(device, ir, number);
   else if (inst.dtype != PGR_DTYPE_VOID)
     require_op(device, inst.op, inst.dtype);
 }

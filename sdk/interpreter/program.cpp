@@ -68,6 +68,12 @@ StepKind kind_of(uint16_t op) {
       return StepKind::If;
     case PGR_OP_BARRIER:
       return StepKind::Barrier;
+    case PGR_OP_ASYNC_COPY:
+      return StepKind::AsyncCopy;
+    case PGR_OP_ASYNC_COMMIT:
+      return StepKind::AsyncCommit;
+    case PGR_OP_ASYNC_WAIT:
+      return StepKind::AsyncWait;
     case PGR_OP_WMMA:
       return StepKind::Wmma;
     default:
@@ -86,7 +92,9 @@ void set_memory(Program& p, uint32_t number, Step& step) {
   step.elem_size = dtype_size(pointer.dtype);
   step.load = find_load(pointer.dtype);
   step.store = find_store(pointer.dtype);
-  step.is_gated = p.ir.sources(number).size() == 4;
+  step.is_gated = p.ir.sources(number).size() == (step.kind == StepKind::AsyncCopy ? 5 : 4);
+  if (step.kind == StepKind::AsyncCopy && step.is_gated)
+    step.gate = p.slot_of[p.ir.source(number, 4)];
   if (pointer.op == PGR_OP_ARRAY) step.group_lanes = p.ir.arrays()[pointer.arg].lanes;
   if (step.kind == StepKind::AtomicAdd) step.alu = find_alu(PGR_OP_ADD, pointer.dtype);
 }
@@ -116,7 +124,7 @@ Step make_step(Program& p, uint32_t number) {
                 std::string(dtype_name(inst.dtype)));
   }
   if (step.kind == StepKind::Load || step.kind == StepKind::Store ||
-      step.kind == StepKind::AtomicAdd)
+      step.kind == StepKind::AtomicAdd || step.kind == StepKind::AsyncCopy)
     set_memory(p, number, step);
   if (step.kind == StepKind::EndLoop) {
     const uint32_t loop = p.ir.partner(number);

@@ -31,6 +31,9 @@ enum class StepKind : uint8_t {
   EndLoop,
   If,
   Barrier,
+  AsyncCopy,
+  AsyncCommit,
+  AsyncWait,
   Wmma,
   End,
 };
@@ -46,6 +49,7 @@ struct Step {
   uint32_t elem_size = 0;
   uint32_t group_lanes = 1;  // memory: the index must be a multiple
   bool is_gated = false;
+  uint32_t gate = 0;  // ASYNC_COPY: the slot of its gate
   uint64_t arg = 0;
   AluFn alu = nullptr;
   LoadFn load = nullptr;

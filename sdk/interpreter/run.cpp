@@ -12,12 +12,22 @@ namespace {
 
 using Program = Interpreter::Program;
 
+// A copy that was started: its bytes arrive when something waits for them, and not before.
+struct Copy {
+  std::byte* to;
+  const std::byte* from;  // nullptr: zeros
+  uint32_t bytes;
+  uint64_t group;
+};
+
 struct WorkItem {
   std::vector<uint64_t> slots;
   std::vector<Region> regions;  // parameters, then arrays
   std::vector<std::byte> private_memory;
   uint32_t local_id[3] = {};
   uint32_t step = 0;  // where it stopped: at a BARRIER, a WMMA, or at End
+  std::vector<Copy> copies;
+  uint64_t copy_groups = 0;  // committed ones
 };
 
 class GroupRunner {
@@ -28,10 +38,12 @@ class GroupRunner {
  private:
   void run_team(std::span<WorkItem> team);
   void run_item(WorkItem& item);
-  std::byte* locate(const WorkItem& item, const Step& step, uint64_t index, uint32_t lane) const;
+  std::byte* locate(const WorkItem& item, const Step& step, uint64_t index, uint32_t lane,
+                    uint32_t pointer = 0) const;
   void load(WorkItem& item, const Step& step) const;
   void store(WorkItem& item, const Step& step) const;
   void atomic_add(WorkItem& item, const Step& step) const;
+  void start_copy(WorkItem& item, const Step& step) const;
   void check_barrier() const;
   [[noreturn]] void fail(const Step& step, const std::string& what,
                          pgr_status status = PGR_STATUS_LAUNCH_FAILED) const;
@@ -94,6 +106,8 @@ void GroupRunner::run_group(const uint64_t (&group_id)[3]) {
   set_unwritten(local_memory_);
   for (WorkItem& item : items_) {
     item.step = 0;
+    item.copies.clear();
+    item.copy_groups = 0;
     set_unwritten(item.private_memory);
   }
   const uint32_t end = static_cast<uint32_t>(program_.steps.size()) - 1;
@@ -140,6 +154,19 @@ void GroupRunner::check_barrier() const {
   }
 }
 
+// Those of the groups before the last `left` committed ones.
+void finish_copies(WorkItem& item, uint64_t left) {
+  const uint64_t done = item.copy_groups - std::min(left, item.copy_groups);
+  std::erase_if(item.copies, [&](const Copy& copy) {
+    if (copy.group >= done) return false;
+    if (copy.from)
+      std::memcpy(copy.to, copy.from, copy.bytes);
+    else
+      std::memset(copy.to, 0, copy.bytes);
+    return true;
+  });
+}
+
 // Lanes are sign-extended, so that a bound or index of either width compares as 64 bits.
 int64_t as_signed(uint64_t bits) {
   return static_cast<int64_t>(bits);
@@ -163,6 +190,15 @@ void GroupRunner::run_item(WorkItem& item) {
         break;
       case StepKind::AtomicAdd:
         atomic_add(item, step);
+        break;
+      case StepKind::AsyncCopy:
+        start_copy(item, step);
+        break;
+      case StepKind::AsyncCommit:
+        ++item.copy_groups;
+        break;
+      case StepKind::AsyncWait:
+        finish_copies(item, step.arg);
         break;
       case StepKind::GroupId:
         slots[step.dst] = group_id_[step.arg];
@@ -202,20 +238,21 @@ void GroupRunner::run_item(WorkItem& item) {
 }
 
 std::byte* GroupRunner::locate(const WorkItem& item, const Step& step, uint64_t index,
-                               uint32_t lane) const {
-  const Region& region = item.regions[step.src[0]];
+                               uint32_t lane, uint32_t pointer) const {
+  const uint32_t memory = step.src[pointer];
+  const Region& region = item.regions[memory];
   // A negative index is huge as an unsigned one; only lanes before the memory may be closed, and then it wraps.
   const uint64_t place = index + lane;
   if (place >= region.elem_count) {
     const uint64_t param_count = program_.ir.params().size();
-    const bool is_param = step.src[0] < param_count;
+    const bool is_param = memory < param_count;
     fail(step, "index " + std::to_string(as_signed(index)) +
                    (lane ? " + lane " + std::to_string(lane) : "") + " is outside [0, " +
                    std::to_string(region.elem_count) + ") of " +
                    (is_param ? "parameter " : "array ") +
-                   std::to_string(step.src[0] - (is_param ? 0 : param_count)));
+                   std::to_string(memory - (is_param ? 0 : param_count)));
   }
-  if (step.group_lanes > 1 && index % step.group_lanes != 0)
+  if (pointer == 0 && step.group_lanes > 1 && index % step.group_lanes != 0)
     fail(step, "index " + std::to_string(index) + " is not a multiple of the array's " +
                    std::to_string(step.group_lanes) + " lanes");
   return region.base + place * step.elem_size;
@@ -251,6 +288,24 @@ void GroupRunner::atomic_add(WorkItem& item, const Step& step) const {
     step.alu(add, pair);
     step.store(at, pair[0]);
   }
+}
+
+// Until the copy is waited for, what stands at its place is unspecified: whoever still reads there,
+// or reads too early, reads what was never written.
+void GroupRunner::start_copy(WorkItem& item, const Step& step) const {
+  const uint64_t *slots = item.slots.data(), to = slots[step.src[1]], from = slots[step.src[3]];
+  const bool is_open = !step.is_gated || slots[step.gate];
+  if (to % step.lanes != 0 || (is_open && from % step.lanes != 0))
+    fail(step, "index " + std::to_string(as_signed(to % step.lanes != 0 ? to : from)) +
+                   " is not a multiple of the copy's " + std::to_string(step.lanes) + " lanes");
+  locate(item, step, to, step.lanes - 1);
+  Copy copy{locate(item, step, to, 0), nullptr, step.lanes * step.elem_size, item.copy_groups};
+  if (is_open) {
+    locate(item, step, from, step.lanes - 1, 2);
+    copy.from = locate(item, step, from, 0, 2);
+  }
+  std::memset(copy.to, 0xff, copy.bytes);
+  item.copies.push_back(copy);
 }
 
 void GroupRunner::fail(const Step& step, const std::string& what, pgr_status status) const {

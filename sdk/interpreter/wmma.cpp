@@ -15,11 +15,6 @@ struct Tile {
   double& at(uint32_t row, uint32_t column) { return values[row * columns + column]; }
 };
 
-double input_value(const pgr_tensor_core& core, uint64_t bits) {
-  const double value = decode_float(core.dtype_in, bits);
-  return find_layout(core.layout)->rounds_inputs ? rounded_input(static_cast<float>(value)) : value;
-}
-
 std::string lanes_text(const IrView& ir, uint32_t number) {
   const pgr_ir_inst& inst = ir.inst(number);
   return std::to_string(inst.lanes) + " of " + std::string(dtype_name(inst.dtype));
@@ -57,22 +52,22 @@ void check_wmma(const Interpreter::Program& program, uint32_t number) {
 }
 
 void run_wmma(const pgr_tensor_core& core, const Step& step, std::span<uint64_t* const> slots) {
-  const TensorCoreLayout& layout = *find_layout(core.layout);
+  const TileLayout of_a = layout_of_a(core), of_b = layout_of_b(core), of_c = layout_of_c(core);
   Tile a{std::vector<double>(core.m * core.k), core.k},
       b{std::vector<double>(core.n * core.k), core.k};
   for (uint32_t item = 0; item < core.threads; ++item) {
     for (uint32_t lane = 0; lane < core.elems_a; ++lane) {
-      const MatrixPlace at = place_of(layout.a, item, lane);
+      const MatrixPlace at = place_of(of_a, item, lane);
       a.at(at.m, at.k) = input_value(core, slots[item][step.src[0] + lane]);
     }
     for (uint32_t lane = 0; lane < core.elems_b; ++lane) {
-      const MatrixPlace at = place_of(layout.b, item, lane);
+      const MatrixPlace at = place_of(of_b, item, lane);
       b.at(at.n, at.k) = input_value(core, slots[item][step.src[1] + lane]);
     }
   }
   for (uint32_t item = 0; item < core.threads; ++item)
     for (uint32_t lane = 0; lane < core.elems_c; ++lane) {
-      const MatrixPlace at = place_of(layout.c, item, lane);
+      const MatrixPlace at = place_of(of_c, item, lane);
       double sum = decode_float(core.dtype_out, slots[item][step.src[2] + lane]);
       for (uint32_t k = 0; k < core.k; ++k) sum += a.at(at.m, k) * b.at(at.n, k);
       slots[item][step.dst + lane] = encode_float(core.dtype_out, sum);

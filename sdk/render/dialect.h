@@ -172,6 +172,12 @@ struct Dialect {
   const char* load_aligned = nullptr;
   const char* store_aligned = nullptr;
   bool only_moves_lanes = false;  // vectors are operands of WMMA, and no ALU op takes them
+  // ASYNC_COPY of $A bytes to $I behind $P from $J behind $Q, with a gate where $0 is true;
+  // ASYNC_COMMIT; ASYNC_WAIT for all but $0 groups. nullptr: the language has none.
+  const char* async_copy = nullptr;
+  const char* async_copy_gated = nullptr;
+  const char* async_commit = nullptr;
+  const char* async_wait = nullptr;
 };
 
 extern const Dialect kDialectC;

@@ -35,6 +35,9 @@ class KernelWriter {
   void write_store(uint32_t number);
   void write_atomic_add(uint32_t number);
   void write_barrier(uint32_t number);
+  void write_async_copy(uint32_t number);
+  void write_async_commit(uint32_t number);
+  void write_async_wait(uint32_t number);
   void write_vector(uint32_t number);
   void write_lane(uint32_t number);
   void write_wmma(uint32_t number);
@@ -94,7 +97,7 @@ class KernelWriter {
   void require_lanes() const;  // of the current instruction
 
   // memory (write_memory.cpp)
-  Access access(uint32_t number);
+  Access access(uint32_t number, uint32_t pointer = 0);
   std::string element(const Access& at);
   std::string load_text(uint32_t number, const Access& at, Prec& prec);
   std::string gated_load_text(uint32_t number, const Access& at, Prec& prec);
@@ -107,6 +110,7 @@ class KernelWriter {
   bool may_overlap(uint32_t one, uint32_t other) const;
   void declare_array(uint32_t index);
   const AtomicRow& atomic_row(uint32_t dtype) const;
+  void require_async_copies() const;
   std::string lane_text(std::string_view vector, uint32_t lane) const;
 
   // casts (write_cast.cpp)

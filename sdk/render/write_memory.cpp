@@ -1,4 +1,4 @@
-// LOAD, STORE, ATOMIC_ADD, vectors' making and taking apart, arrays.
+// LOAD, STORE, ATOMIC_ADD, asynchronous copies, barriers, arrays.
 #include <algorithm>
 
 #include "plugrad/sdk/guard.h"
@@ -60,8 +60,8 @@ void KernelWriter::write_array(uint32_t number) {
   values_[number].text = (is_named ? "acc" : "buf") + std::to_string(index);
 }
 
-KernelWriter::Access KernelWriter::access(uint32_t number) {
-  const uint32_t pointer = ir_.source(number, 0);
+KernelWriter::Access KernelWriter::access(uint32_t number, uint32_t which) {
+  const uint32_t pointer = ir_.source(number, which);
   const pgr_ir_inst& self = inst(pointer);
   const uint32_t index = static_cast<uint32_t>(self.arg);
   const bool is_array = self.op == PGR_OP_ARRAY;
@@ -71,9 +71,9 @@ KernelWriter::Access KernelWriter::access(uint32_t number) {
   if (is_array)
     at.space = ir_.arrays()[index].space == PGR_SPACE_LOCAL ? Space::Local : Space::Private;
   at.pointer = values_[pointer].text;
-  const bool is_vector = inst(number).lanes > 1;
-  at.index = wide_sum(ir_.source(number, 1), is_vector ? Prec::Product : Prec::Loose);
-  if (is_array && dialect_.is_strict && source(number, 1).dtype == PGR_DTYPE_I64)
+  const bool is_vector = inst(number).lanes > 1 || inst(number).op == PGR_OP_ASYNC_COPY;
+  at.index = wide_sum(ir_.source(number, which + 1), is_vector ? Prec::Product : Prec::Loose);
+  if (is_array && dialect_.is_strict && source(number, which + 1).dtype == PGR_DTYPE_I64)
     at.index = prelude_.type({PGR_DTYPE_I32, 1}) + "(" + at.index + ")";
   if (dialect_.is_strict) at.element = is_array ? at.pointer + "[" + at.index + "]" : element(at);
   return at;
@@ -317,6 +317,40 @@ void KernelWriter::write_atomic_add(uint32_t number) {
 void KernelWriter::write_barrier(uint32_t) {
   settle_all();
   if (dialect_.barrier) line(dialect_.barrier);
+}
+
+void KernelWriter::require_async_copies() const {
+  sdk::require(dialect_.async_copy != nullptr, PGR_STATUS_UNSUPPORTED,
+               std::string("dialect ") + dialect_.name + " has no asynchronous copies");
+}
+
+void KernelWriter::write_async_copy(uint32_t number) {
+  require_async_copies();
+  const Access to = access(number), from = access(number, 2);
+  const bool is_gated = inst(number).src_count == 5;
+  const std::string gate = is_gated ? use(ir_.source(number, 4), Prec::Loose) : std::string();
+  reads_.clear();
+  settle_readers(to.memory);
+  const uint32_t bytes = bits_of(source(number, 0).dtype) / 8 * inst(number).lanes;
+  line(expand(is_gated ? dialect_.async_copy_gated : dialect_.async_copy,
+              {{'P', to.pointer},
+               {'I', to.index},
+               {'Q', from.pointer},
+               {'J', from.index},
+               {'A', std::to_string(bytes)},
+               {'0', gate}}));
+}
+
+void KernelWriter::write_async_commit(uint32_t) {
+  require_async_copies();
+  line(dialect_.async_commit);
+}
+
+// Behind it the copies' memory holds something else.
+void KernelWriter::write_async_wait(uint32_t number) {
+  require_async_copies();
+  settle_all();
+  line(expand(dialect_.async_wait, {{'0', std::to_string(inst(number).arg)}}));
 }
 
 }  // namespace plugrad::render

@@ -74,7 +74,7 @@ void give_blob(pgr_blob* out, std::string bytes) {
   blob.owner = owner.get();
   // A caller too old to hold `owner` could never release: refuse rather than leak.
   require(PGR_HAS_FIELD(pgr_blob, out, owner), PGR_STATUS_INVALID_ARGUMENT,
-          "the blob to fill is shorter than pgr_blob of plugin_api 0.9");
+          "the blob to fill is shorter than pgr_blob of plugin_api 1.0");
   fill(out, blob);
   owner.release();
 }

@@ -10,8 +10,8 @@ namespace plugrad::sdk {
 
 using Value = IrBuilder::Value;
 
-Value IrBuilder::buffer(uint32_t dtype, uint64_t elem_count, uint32_t flags) {
-  params_.push_back({PGR_PARAM_BUFFER, dtype, flags, 0, elem_count, 0, 0});
+Value IrBuilder::buffer(uint32_t dtype, uint64_t elem_count, uint32_t flags, uint32_t align_bytes) {
+  params_.push_back({PGR_PARAM_BUFFER, dtype, flags, align_bytes, elem_count, 0, 0});
   return emit(PGR_OP_PARAM, dtype, 1, {}, params_.size() - 1);
 }
 
@@ -20,8 +20,9 @@ Value IrBuilder::scalar(uint32_t dtype, int64_t min, int64_t max) {
   return emit(PGR_OP_PARAM, dtype, 1, {}, params_.size() - 1);
 }
 
-Value IrBuilder::array(uint32_t space, uint32_t dtype, uint64_t elem_count, uint32_t lanes) {
-  arrays_.push_back({space, dtype, 0, lanes, elem_count});
+Value IrBuilder::array(uint32_t space, uint32_t dtype, uint64_t elem_count, uint32_t lanes,
+                       uint32_t align_bytes) {
+  arrays_.push_back({space, dtype, align_bytes, lanes, elem_count});
   return emit(PGR_OP_ARRAY, dtype, 1, {}, arrays_.size() - 1);
 }
 
@@ -79,6 +80,19 @@ void IrBuilder::atomic_add(Value pointer, Value index, Value value) {
 }
 void IrBuilder::barrier() {
   emit(PGR_OP_BARRIER, PGR_DTYPE_VOID, 1, {});
+}
+void IrBuilder::async_copy(Value array, Value to, Value buffer, Value from, uint32_t lanes) {
+  emit(PGR_OP_ASYNC_COPY, PGR_DTYPE_VOID, lanes, {array, to, buffer, from});
+}
+void IrBuilder::async_copy_gated(Value array, Value to, Value buffer, Value from, Value gate,
+                                 uint32_t lanes) {
+  emit(PGR_OP_ASYNC_COPY, PGR_DTYPE_VOID, lanes, {array, to, buffer, from, gate});
+}
+void IrBuilder::async_commit() {
+  emit(PGR_OP_ASYNC_COMMIT, PGR_DTYPE_VOID, 1, {});
+}
+void IrBuilder::async_wait(uint64_t groups) {
+  emit(PGR_OP_ASYNC_WAIT, PGR_DTYPE_VOID, 1, {}, groups);
 }
 
 Value IrBuilder::vector(std::initializer_list<Value> parts) {

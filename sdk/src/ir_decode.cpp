@@ -49,8 +49,9 @@ pgr_ir_header read_header(std::span<const std::byte> block) {
          std::to_string(sizeof header));
   std::memcpy(&header, block.data(), sizeof header);
   if (header.magic != PGR_IR_MAGIC) fail("the magic number is wrong: not a kernel IR block");
-  if (header.version < PGR_IR_VERSION)
-    fail("version " + std::to_string(header.version) + " is older than " +
+  constexpr uint32_t kMajor = 100;  // a version is 100 * major + minor
+  if (header.version / kMajor != PGR_IR_VERSION / kMajor)
+    fail("version " + std::to_string(header.version) + " is of another major than " +
          std::to_string(PGR_IR_VERSION));
   if (header.header_bytes < sizeof header)
     fail("the header says it has " + std::to_string(header.header_bytes) + " bytes; at least " +

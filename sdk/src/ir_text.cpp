@@ -29,6 +29,7 @@ std::string array_text(const pgr_ir_array& array) {
   std::string text = array.space == PGR_SPACE_LOCAL ? "local " : "private ";
   text += type_text(array.dtype, 1) + "[" + std::to_string(array.elem_count) + "]";
   if (array.lanes > 1) text += " lanes " + std::to_string(array.lanes);
+  if (array.align_bytes) text += " align " + std::to_string(array.align_bytes);
   return text;
 }
 
@@ -45,6 +46,7 @@ std::string arg_text(const pgr_ir_inst& inst) {
     case PGR_OP_LOCAL_ID:
     case PGR_OP_LANE:
     case PGR_OP_WMMA:
+    case PGR_OP_ASYNC_WAIT:
       return " " + std::to_string(inst.arg);
     default:
       return "";

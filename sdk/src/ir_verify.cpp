@@ -117,8 +117,9 @@ void IrVerifier::check_sources(uint32_t number) {
                std::to_string(uint64_t{self.src[0]} + self.src_count - 1) + " of a table of " +
                std::to_string(ir_.operands_.size()));
   const bool is_end = self.op == PGR_OP_END_LOOP || self.op == PGR_OP_END_IF;
+  const bool is_copy = self.op == PGR_OP_ASYNC_COPY;
   const bool takes_pointer =
-      self.op == PGR_OP_LOAD || self.op == PGR_OP_STORE || self.op == PGR_OP_ATOMIC_ADD;
+      self.op == PGR_OP_LOAD || self.op == PGR_OP_STORE || self.op == PGR_OP_ATOMIC_ADD || is_copy;
   for (uint32_t which = 0; which < self.src_count; ++which) {
     const uint32_t source = ir_.source(number, which);
     const std::string name = "source " + std::to_string(which) + " is %" + std::to_string(source);
@@ -127,7 +128,7 @@ void IrVerifier::check_sources(uint32_t number) {
            name + ", whose block has ended");
     if (is_end) continue;
     expect(number, inst(source).dtype != PGR_DTYPE_VOID, name + ", which has no value");
-    const bool wants_pointer = takes_pointer && which == 0;
+    const bool wants_pointer = takes_pointer && (which == 0 || (is_copy && which == 2));
     expect(number, ir_.is_pointer(source) == wants_pointer,
            name + (wants_pointer ? ", which is not a pointer" : ", which is a pointer"));
   }
@@ -138,14 +139,15 @@ void IrVerifier::check_types(uint32_t number) {
   const uint16_t op = self.op;
   const bool no_value = op == PGR_OP_NOP || op == PGR_OP_END_LOOP || op == PGR_OP_IF ||
                         op == PGR_OP_END_IF || op == PGR_OP_STORE || op == PGR_OP_ATOMIC_ADD ||
-                        op == PGR_OP_BARRIER;
+                        op == PGR_OP_BARRIER || op == PGR_OP_ASYNC_COPY ||
+                        op == PGR_OP_ASYNC_COMMIT || op == PGR_OP_ASYNC_WAIT;
   if (no_value)
     expect(number, self.dtype == PGR_DTYPE_VOID, "has no value, so its dtype must be void");
   else
     expect(number, is_storable(self.dtype), "dtype " + std::to_string(self.dtype) + " has no size");
   const bool is_vector_op =
       op >= PGR_OP_VECTOR || op == PGR_OP_LOAD || op == PGR_OP_STORE || op == PGR_OP_ATOMIC_ADD;
-  if (is_vector_op)
+  if (is_vector_op && op != PGR_OP_ASYNC_COMMIT && op != PGR_OP_ASYNC_WAIT)
     expect(number, is_lane_count(self.lanes),
            std::to_string(self.lanes) + " lanes; allowed are 1, 2, 4, 8, 16, 32 and 64");
   else if (!no_value)
@@ -233,7 +235,8 @@ void IrVerifier::close_block(uint32_t number, uint16_t opener) {
 
 void IrVerifier::check_memory(uint32_t number) {
   const pgr_ir_inst& self = inst(number);
-  if (self.op == PGR_OP_BARRIER) return;
+  if (self.src_count == 0) return;
+  if (self.op == PGR_OP_ASYNC_COPY) return check_async_copy(number);
   check_pointer_access(number);
   const uint16_t elem = src(number, 0).dtype;
   expect(number, is_index(src(number, 1)) && src(number, 1).lanes == 1,
@@ -271,6 +274,31 @@ void IrVerifier::check_pointer_access(uint32_t number) {
   const uint32_t needed = self.op == PGR_OP_LOAD ? PGR_PARAM_READ : PGR_PARAM_WRITE;
   expect(number, (ir_.params_[pointer.arg].flags & needed) != 0,
          "parameter " + std::to_string(pointer.arg) + " lacks the flag for this access");
+}
+
+void IrVerifier::check_async_copy(uint32_t number) {
+  const pgr_ir_inst& self = inst(number);
+  const pgr_ir_inst &to = src(number, 0), &from = src(number, 2);
+  expect(number, to.op == PGR_OP_ARRAY && ir_.arrays_[to.arg].space == PGR_SPACE_LOCAL,
+         "source 0 is no local array");
+  expect(number, from.op == PGR_OP_PARAM, "source 2 is no buffer");
+  expect(number, from.dtype == to.dtype, "the array and the buffer differ in dtype");
+  check_pointer_access(number);
+  const pgr_ir_param& buffer = ir_.params_[from.arg];
+  expect(number, (buffer.flags & PGR_PARAM_READ) != 0,
+         "parameter " + std::to_string(from.arg) + " lacks the flag for this access");
+  for (uint32_t which : {1, 3})
+    expect(number, is_index(src(number, which)) && src(number, which).lanes == 1,
+           "an index must be one i32 or i64");
+  const uint32_t bytes = dtype_size(to.dtype) * self.lanes;
+  expect(number, bytes == 4 || bytes == 8 || bytes == 16,
+         "copies " + std::to_string(bytes) + " bytes; allowed are 4, 8 and 16");
+  for (uint32_t align : {ir_.arrays_[to.arg].align_bytes, buffer.align_bytes})
+    expect(number, align >= bytes,
+           "copies " + std::to_string(bytes) + " bytes where alignment is " + std::to_string(align));
+  if (self.src_count == 5)
+    expect(number, src(number, 4).dtype == PGR_DTYPE_BOOL && src(number, 4).lanes == 1,
+           "the gate must be one bool");
 }
 
 void IrVerifier::check_gate(uint32_t number, uint32_t which) const {

@@ -25,6 +25,7 @@ class IrVerifier {
   void check_const(uint32_t number) const;
   void check_memory(uint32_t number);
   void check_pointer_access(uint32_t number);
+  void check_async_copy(uint32_t number);
   void check_gate(uint32_t number, uint32_t gate) const;
   void check_vector(uint32_t number);
   void check_alu(uint32_t number);

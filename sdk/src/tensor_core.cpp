@@ -2,90 +2,136 @@
 
 #include <bit>
 
+#include "plugrad/sdk/float_bits.h"
+#include "plugrad/sdk/guard.h"
 #include "plugrad/sdk/op_info.h"
 
 namespace plugrad::sdk {
 namespace {
 
-constexpr TensorCoreLayout kLayouts[] = {
-    {kLayoutPairs, "k0 m3 k3 | k1 k2 m0 m1 m2", "k0 k3 | k1 k2 n0 n1 n2", "n0 m3 | n1 n2 m0 m1 m2",
-     false},
-    {kLayoutSingles, "m3 k2 | k0 k1 m0 m1 m2", "k2 | k0 k1 n0 n1 n2", "n0 m3 | n1 n2 m0 m1 m2",
-     true},
-};
+constexpr uint32_t kFractionBits = 23;  // of an f32
 
-// Elements of the fragment, work-items, and rows and columns that its bits count.
-struct Extent {
-  uint32_t lanes = 1, items = 1, m = 1, n = 1, k = 1;
-};
-
-Extent extent_of(std::string_view fragment) {
-  Extent extent;
-  bool is_lane = true;
-  for (char c : fragment) {
-    if (c == '|') is_lane = false;
-    if (c != 'm' && c != 'n' && c != 'k') continue;
-    (is_lane ? extent.lanes : extent.items) *= 2;
-    (c == 'm' ? extent.m : c == 'n' ? extent.n : extent.k) *= 2;
-  }
-  return extent;
+uint32_t axis_of(uint8_t bit) {
+  return bit >> 4;
+}
+uint32_t weight_of(uint8_t bit) {
+  return bit & 15;
 }
 
-std::string size_text(const pgr_tensor_core& core) {
-  return std::to_string(core.m) + " x " + std::to_string(core.n) + " x " + std::to_string(core.k);
+uint32_t bits_of_lanes(const TileLayout& layout) {
+  return static_cast<uint32_t>(std::countr_zero(layout.lanes));
+}
+
+struct Edge {
+  uint32_t axis, size;
+};
+
+// What is wrong with a tile of two edges; empty: nothing.
+std::string problem_of(const char* name, const TileLayout& layout, uint32_t threads, Edge rows,
+                       Edge columns, bool may_repeat) {
+  const std::string text = std::string("layout_") + name;
+  if (!std::has_single_bit(layout.lanes)) return std::string("elems_") + name + " is no power of two";
+  const auto used = bits_of_lanes(layout) + static_cast<uint32_t>(std::countr_zero(threads));
+  if (used > layout.bits.size()) return text + " is too short for its elements";
+  uint32_t row_bits = 0, column_bits = 0;
+  for (uint32_t i = 0; i < layout.bits.size(); ++i) {
+    const uint8_t bit = layout.bits[i];
+    const std::string where = text + "[" + std::to_string(i) + "]";
+    if (bit == 0 && (may_repeat || i >= used)) continue;
+    if (i >= used) return where + " is behind the last bit";
+    if (axis_of(bit) != rows.axis && axis_of(bit) != columns.axis)
+      return where + " = " + std::to_string(bit) + " is of no axis of that tile";
+    uint32_t& bits = axis_of(bit) == rows.axis ? row_bits : column_bits;
+    if (bits >> weight_of(bit) & 1) return where + " is a bit that another one is already";
+    bits |= 1u << weight_of(bit);
+  }
+  if (row_bits != rows.size - 1 || column_bits != columns.size - 1)
+    return text + " is not one of " + std::to_string(rows.size) + " x " + std::to_string(columns.size);
+  return {};
 }
 
 }  // namespace
 
-std::span<const TensorCoreLayout> tensor_core_layouts() {
-  return kLayouts;
+TileLayout layout_of_a(const pgr_tensor_core& core) {
+  return {core.layout_a, core.elems_a};
+}
+TileLayout layout_of_b(const pgr_tensor_core& core) {
+  return {core.layout_b, core.elems_b};
+}
+TileLayout layout_of_c(const pgr_tensor_core& core) {
+  return {core.layout_c, core.elems_c};
 }
 
-const TensorCoreLayout* find_layout(uint32_t number) {
-  for (const TensorCoreLayout& layout : kLayouts)
-    if (layout.number == number) return &layout;
-  return nullptr;
-}
-
-MatrixPlace place_of(std::string_view fragment, uint32_t item, uint32_t lane) {
+MatrixPlace place_of(const TileLayout& layout, uint32_t item, uint32_t lane) {
   MatrixPlace place;
-  uint32_t bits = lane;
-  for (size_t i = 0; i < fragment.size(); ++i) {
-    const char axis = fragment[i];
-    if (axis == '|') bits = item;
-    if (axis != 'm' && axis != 'n' && axis != 'k') continue;
-    const uint32_t bit = (bits & 1) << (fragment[i + 1] - '0');
-    (axis == 'm' ? place.m : axis == 'n' ? place.n : place.k) |= bit;
-    bits >>= 1;
+  const uint64_t number = uint64_t{item} << bits_of_lanes(layout) | lane;
+  for (size_t i = 0; i < layout.bits.size(); ++i) {
+    const uint32_t bit = static_cast<uint32_t>(number >> i & 1) << weight_of(layout.bits[i]);
+    switch (axis_of(layout.bits[i])) {
+      case PGR_LANE_AXIS_M:
+        place.m |= bit;
+        break;
+      case PGR_LANE_AXIS_N:
+        place.n |= bit;
+        break;
+      case PGR_LANE_AXIS_K:
+        place.k |= bit;
+        break;
+      default:
+        break;
+    }
   }
   return place;
 }
 
+void set_layout(uint8_t (&layout)[24], std::string_view text) {
+  constexpr std::string_view kAxes = " mnk";
+  size_t count = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == ' ' || text[i] == '|') continue;
+    require(count < std::size(layout), PGR_STATUS_INVALID_ARGUMENT, "a layout of too many bits");
+    const size_t axis = kAxes.find(text[i]);
+    if (text[i] != '-') {
+      require(axis != std::string_view::npos && i + 1 < text.size() && text[i + 1] >= '0' &&
+                  text[i + 1] <= '9',
+              PGR_STATUS_INVALID_ARGUMENT, "\"" + std::string(text) + "\" is no layout");
+      layout[count] = PGR_LANE_BIT(axis, text[++i] - '0');
+    }
+    ++count;
+  }
+}
+
 std::string problem_of(const pgr_tensor_core& core) {
-  const TensorCoreLayout* layout = find_layout(core.layout);
-  if (!layout) return "layout " + std::to_string(core.layout) + " is not published";
-  const Extent a = extent_of(layout->a), b = extent_of(layout->b), c = extent_of(layout->c);
-  if (core.m != c.m || core.n != c.n || core.k != a.k)
-    return "layout " + std::to_string(core.layout) + " is not one of " + size_text(core);
-  if (core.threads != c.items)
-    return "layout " + std::to_string(core.layout) + " is of " + std::to_string(c.items) +
-           " work-items, not " + std::to_string(core.threads);
-  if (core.elems_a != a.lanes || core.elems_b != b.lanes || core.elems_c != c.lanes)
-    return "the elements of a work-item are not those of layout " + std::to_string(core.layout);
+  if (core.kind != PGR_TENSOR_CORE_LANES) return "kind " + std::to_string(core.kind) + " is unknown";
+  for (uint32_t edge : {core.m, core.n, core.k, core.threads})
+    if (!std::has_single_bit(edge)) return std::to_string(edge) + " is no power of two";
+  const Edge m{PGR_LANE_AXIS_M, core.m}, n{PGR_LANE_AXIS_N, core.n}, k{PGR_LANE_AXIS_K, core.k};
+  for (const std::string& problem : {problem_of("a", layout_of_a(core), core.threads, m, k, true),
+                                     problem_of("b", layout_of_b(core), core.threads, k, n, true),
+                                     problem_of("c", layout_of_c(core), core.threads, m, n, false)})
+    if (!problem.empty()) return problem;
   const DtypeInfo *in = dtype_info(core.dtype_in), *out = dtype_info(core.dtype_out);
   if (!in || !out || !in->is_float || !out->is_float) return "its dtypes are no floats";
-  if (layout->rounds_inputs != (core.dtype_in == PGR_DTYPE_F32))
-    return "layout " + std::to_string(core.layout) + " is not one of " +
+  if (core.fraction_bits_in != 0 &&
+      (core.dtype_in != PGR_DTYPE_F32 || core.fraction_bits_in >= kFractionBits))
+    return "fraction_bits_in is " + std::to_string(core.fraction_bits_in) + " of " +
            std::string(dtype_name(core.dtype_in));
   return {};
 }
 
-float rounded_input(float value) {
-  constexpr uint32_t kDropped = 13, kInfinity = 0x7f800000;
+float rounded_input(float value, uint32_t fraction_bits) {
+  constexpr uint32_t kInfinity = 0x7f800000;
+  const uint32_t dropped = kFractionBits - fraction_bits;
   uint32_t bits = std::bit_cast<uint32_t>(value);
   if ((bits & kInfinity) == kInfinity) return value;
-  bits += 1u << (kDropped - 1);  // a carry into the exponent is what rounding up means
-  return std::bit_cast<float>(bits >> kDropped << kDropped);
+  bits += 1u << (dropped - 1);  // a carry into the exponent is what rounding up means
+  return std::bit_cast<float>(bits >> dropped << dropped);
+}
+
+double input_value(const pgr_tensor_core& core, uint64_t bits) {
+  const double value = decode_float(core.dtype_in, bits);
+  return core.fraction_bits_in ? rounded_input(static_cast<float>(value), core.fraction_bits_in)
+                               : value;
 }
 
 std::span<const pgr_tensor_core> tensor_cores_of(const pgr_device_caps& caps) {
@@ -97,9 +143,9 @@ pgr_tensor_core make_warp_core(uint32_t dtype) {
   const bool is_single = dtype == PGR_DTYPE_F32;
   pgr_tensor_core core;
   PGR_INIT(core, TENSOR_CORE);
-  core.layout = is_single ? kLayoutSingles : kLayoutPairs;
   core.dtype_in = dtype;
   core.dtype_out = PGR_DTYPE_F32;
+  core.fraction_bits_in = is_single ? 10 : 0;
   core.m = 16;
   core.n = 8;
   core.k = is_single ? 8 : 16;
@@ -107,6 +153,9 @@ pgr_tensor_core make_warp_core(uint32_t dtype) {
   core.elems_a = core.m * core.k / core.threads;
   core.elems_b = core.k * core.n / core.threads;
   core.elems_c = core.m * core.n / core.threads;
+  set_layout(core.layout_a, is_single ? "m3 k2 | k0 k1 m0 m1 m2" : "k0 m3 k3 | k1 k2 m0 m1 m2");
+  set_layout(core.layout_b, is_single ? "k2 | k0 k1 n0 n1 n2" : "k0 k3 | k1 k2 n0 n1 n2");
+  set_layout(core.layout_c, "n0 m3 | n1 n2 m0 m1 m2");
   return core;
 }
 

@@ -50,9 +50,9 @@ def with_inserted_field(directory):
     return include
 
 
-def minor():
+def release():
     text = (CURRENT / "plugrad/plugin_api/plugin.h").read_text()
-    return re.search(r"#define PGR_API_MINOR (\d+)u", text).group(1)
+    return ".".join(re.search(rf"#define PGR_API_{part} (\d+)u", text).group(1) for part in ("MAJOR", "MINOR"))
 
 
 def main():
@@ -60,7 +60,7 @@ def main():
         sys.exit("abidiff is missing: tools/setup installs abigail-tools")
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
-        frozen = build(FROZEN / f"0.{minor()}", directory, "frozen")
+        frozen = build(FROZEN / release(), directory, "frozen")
         same = abidiff(frozen, build(CURRENT, directory, "current"))
         changed = abidiff(frozen, build(with_inserted_field(directory), directory, "changed"))
     breaches = []
@@ -68,7 +68,7 @@ def main():
         breaches.append(f"the headers differ from the frozen ones:\n{same.stdout}{same.stderr}")
     if not changed.returncode & (CHANGED | INCOMPATIBLE) or "inserted" not in changed.stdout:
         breaches.append(f"abidiff does not see a field put in the middle: {changed.returncode}\n{changed.stdout}")
-    print("\n".join(breaches) or f"abidiff: {len(structs())} structs as in plugin_api/frozen/0.{minor()}")
+    print("\n".join(breaches) or f"abidiff: {len(structs())} structs as in plugin_api/frozen/{release()}")
     sys.exit(bool(breaches))
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What plugins and components show the loader: usage: exports.py LIBRARY_DIR.
 
-A plugin exports the one symbol pgr_plugin_entry_v0, a component pgr_component_entry_v0, and neither imports a
+A plugin exports the one symbol pgr_plugin_entry_v1, a component pgr_component_entry_v1, and neither imports a
 symbol of the project: all they use of the host comes in its table.
 """
 import pathlib
@@ -28,8 +28,8 @@ def main():
     libraries = pathlib.Path(sys.argv[1])
     plugins = sorted((libraries / "plugrad/plugins").glob("libplugrad_plugin_*.so"))
     components = [p for p in sorted(libraries.glob("libplugrad_*.so")) if "core" not in p.name]
-    breaches = [b for p in plugins for b in breaches_of(p, "pgr_plugin_entry_v0")]
-    breaches += [b for p in components for b in breaches_of(p, "pgr_component_entry_v0")]
+    breaches = [b for p in plugins for b in breaches_of(p, "pgr_plugin_entry_v1")]
+    breaches += [b for p in components for b in breaches_of(p, "pgr_component_entry_v1")]
     for plugin in plugins:
         if not plugin.with_suffix(".json").exists():
             breaches.append(f"{plugin.name} has no manifest beside it")

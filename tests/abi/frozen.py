@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The frozen headers stay as they were released; the current ones equal the frozen ones of their own minor.
 
-A change of plugin_api within a minor is made in plugin_api/include, looked at by all who build on it, and then copied
-to plugin_api/frozen/0.MINOR. Frozen headers of older minors are never touched: their digests stand in frozen.sha256.
+The digests of all frozen headers stand in frozen.sha256. A change of plugin_api is a new minor: PGR_API_MINOR is one
+more, what is new stands at the ends, plugin_api/frozen/1.MINOR and its digests come with it.
 """
 import hashlib
 import pathlib
@@ -29,19 +29,19 @@ def differences(frozen, current):
             yield f"{name} differs from the frozen one"
 
 
-def digest_breaches(now):
-    """Lines 'digest path' for every frozen header of an older minor."""
+def digest_breaches():
+    """Lines 'digest path', as sha256sum writes them, for every frozen header."""
     listed = dict(reversed(line.split()) for line in (FROZEN / "frozen.sha256").read_text().splitlines())
-    older = {str(p.relative_to(FROZEN)): p for p in FROZEN.rglob("*.h") if p.relative_to(FROZEN).parts[0] != now}
-    for name in sorted(listed.keys() | older.keys()):
-        digest = hashlib.sha256(older[name].read_bytes()).hexdigest() if name in older else "gone"
+    frozen = {str(p.relative_to(FROZEN)): p for p in FROZEN.rglob("*.h")}
+    for name in sorted(listed.keys() | frozen.keys()):
+        digest = hashlib.sha256(frozen[name].read_bytes()).hexdigest() if name in frozen else "gone"
         if listed.get(name) != digest:
             yield f"{FROZEN / name}: {digest}, was {listed.get(name, 'not listed')}"
 
 
 def main():
     now = version()
-    breaches = list(differences(contents(FROZEN / now), contents(CURRENT))) + list(digest_breaches(now))
+    breaches = list(differences(contents(FROZEN / now), contents(CURRENT))) + list(digest_breaches())
     print("\n".join(breaches) or f"frozen: plugin_api {now} equals its frozen headers")
     sys.exit(bool(breaches))
 

@@ -2,7 +2,7 @@
 """Makes the binary that is kept of a release: usage: keep.py (at the release's commit).
 
 Builds the C template as the plugin "kept" with the frozen headers of this minor, strips it, and puts library,
-manifest, golden layout and a note of how it was made into tests/abi/kept/0.MINOR. From then on they are never
+manifest, golden layout and a note of how it was made into tests/abi/kept/1.MINOR. From then on they are never
 touched: hosts of later minors must still run them.
 """
 import json
@@ -25,7 +25,7 @@ def output_of(*command):
 
 
 def main():
-    release = f"0.{minor_now()}"
+    release = f"1.{minor_now()}"
     kept = pathlib.Path("tests/abi/kept") / release
     if kept.exists():
         sys.exit(f"{kept} is there; what is kept of a release is never made anew")

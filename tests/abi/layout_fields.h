@@ -151,6 +151,7 @@
   F(pgr_tensor_core, struct_size) \
   F(pgr_tensor_core, struct_id) \
   F(pgr_tensor_core, next) \
+  F(pgr_tensor_core, kind) \
   F(pgr_tensor_core, n) \
   F(pgr_tensor_core, m) \
   F(pgr_tensor_core, k) \
@@ -160,7 +161,11 @@
   F(pgr_tensor_core, elems_a) \
   F(pgr_tensor_core, elems_b) \
   F(pgr_tensor_core, elems_c) \
-  F(pgr_tensor_core, layout) \
+  F(pgr_tensor_core, fraction_bits_in) \
+  F(pgr_tensor_core, reserved) \
+  F(pgr_tensor_core, layout_a) \
+  F(pgr_tensor_core, layout_b) \
+  F(pgr_tensor_core, layout_c) \
   S(pgr_device_caps) \
   F(pgr_device_caps, struct_size) \
   F(pgr_device_caps, struct_id) \
@@ -179,6 +184,11 @@
   F(pgr_device_caps, division) \
   F(pgr_device_caps, max_groups) \
   F(pgr_device_caps, local_bytes) \
+  F(pgr_device_caps, core_local_bytes) \
+  F(pgr_device_caps, local_banks) \
+  F(pgr_device_caps, local_bank_bytes) \
+  F(pgr_device_caps, local_in_cache) \
+  F(pgr_device_caps, async_copy_bytes) \
   F(pgr_device_caps, private_bytes) \
   F(pgr_device_caps, cache_bytes) \
   F(pgr_device_caps, cache_line_bytes) \

@@ -43,6 +43,12 @@ std::string renderer_in_manifest_of(std::filesystem::path plugin) {
   return nlohmann::json::parse(manifest).value("renderer", "");
 }
 
+// kept/1.0/…
+uint32_t minor_of(const std::filesystem::path& kept) {
+  const std::string release = kept.parent_path().filename();
+  return static_cast<uint32_t>(std::stoul(release.substr(release.find('.') + 1)));
+}
+
 std::vector<Plugin> plugins() {
   std::vector<Plugin> out = {{FROZEN_PLUGIN, PGR_API_MINOR - 1, "c"},
                              {NEXT_PLUGIN, PGR_API_MINOR, "c"}};
@@ -50,7 +56,7 @@ std::vector<Plugin> plugins() {
     if (entry.path().extension() == ".so")
       out.push_back({entry.path(), PGR_API_MINOR - 1, renderer_in_manifest_of(entry.path())});
   for (const auto& entry : std::filesystem::recursive_directory_iterator(KEPT_PLUGINS))
-    if (entry.path().extension() == ".so") out.push_back({entry.path(), 0, "c"});
+    if (entry.path().extension() == ".so") out.push_back({entry.path(), minor_of(entry.path()), "c"});
   return out;
 }
 
@@ -104,9 +110,7 @@ class Session {
     }
     EXPECT_EQ(status, PGR_STATUS_OK) << std::string(text_, error_->message_size);
     if (status != PGR_STATUS_OK) return false;
-    if (plugin_.minor != 0) {
-      EXPECT_EQ(hello->plugin_minor, plugin_.minor);
-    }
+    EXPECT_EQ(hello->plugin_minor, plugin_.minor);
     EXPECT_EQ(hello->canary_hello_offset, offsetof(pgr_hello, plugin_minor));
     EXPECT_EQ(hello->canary_error_size,
               size_at(hello->plugin_minor, PGR_STRUCT_ERROR, sizeof(pgr_error)));

@@ -16,7 +16,7 @@ INTS = ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"]
 FLOATS = ["f16", "bf16", "f32", "f64"]
 # Claims of ops; the mandatory ones are claims on the other dtypes only.
 OPTIONAL = {"sub": INTS + FLOATS, "fdiv": FLOATS, "fma": FLOATS, "trunc": FLOATS, "exp2": FLOATS, "log2": FLOATS,
-            "sin": FLOATS, "atomic_add": INTS + FLOATS, "local_id": ["i32", "i64"], "barrier": []}
+            "sin": FLOATS, "atomic_add": INTS + FLOATS, "local_id": ["i32", "i64"], "barrier": [], "async_copy": []}
 MANDATORY = {"add": INTS + FLOATS, "mul": INTS + FLOATS, "neg": INTS + FLOATS, "idiv": INTS, "mod": INTS,
              "max": ["bool"] + INTS + FLOATS, "recip": FLOATS, "sqrt": FLOATS, "and": ["bool"] + INTS,
              "or": ["bool"] + INTS, "xor": ["bool"] + INTS, "shl": INTS, "shr": INTS,

@@ -44,12 +44,13 @@ std::vector<Id> in_pairs(Graph& g, const std::vector<Id>& elements) {
 
 // What a work-item holds of a tile: the value at the places that the layout's bits give its lanes.
 Id lay_out(Graph& g, Simplifier& simplify, Id value, const TileProduct& product,
-           std::string_view bits, uint32_t lanes) {
+           const LaneBits& bits, uint32_t lanes) {
   std::vector<Id> elements;
   for (uint32_t lane = 0; lane < lanes; ++lane) {
-    const auto place = [&](char axis) { return place_along(g, bits, axis, product.item, lane); };
-    const std::pair<Id, Id> map[] = {
-        {product.row, place('m')}, {product.column, place('n')}, {product.k, place('k')}};
+    const auto place = [&](uint32_t axis) { return place_along(g, bits, axis, product.item, lane); };
+    const std::pair<Id, Id> map[] = {{product.row, place(PGR_LANE_AXIS_M)},
+                                     {product.column, place(PGR_LANE_AXIS_N)},
+                                     {product.k, place(PGR_LANE_AXIS_K)}};
     elements.push_back(without_open_gate(g, simplify(substitute(g, value, map))));
   }
   return g.add(Op::Vector, g[value].dtype, in_pairs(g, elements), lanes);

@@ -15,7 +15,9 @@ constexpr std::uint32_t kMostTensorCores = 1024;
 constexpr std::uint64_t kMostTensorCoreStride = 1 << 16;
 constexpr std::uint32_t kWidestVector = 64;  // of kernel IR
 constexpr std::uint32_t kMostAlignment = 1 << 30;
+constexpr std::uint32_t kMostBanks = 1 << 12;
 constexpr std::uint32_t kMostTileEdge = 1 << 16;
+constexpr std::uint32_t kUnknownKind = UINT32_MAX;  // of a tensor core
 
 [[noreturn]] void refuse(const std::string& device, const std::string& what) {
   throw_status(device, "caps", PGR_STATUS_INCOMPATIBLE, "the plugin says " + what);
@@ -38,8 +40,8 @@ void check_groups(const std::string& device, const pgr_device_caps& caps) {
   if (caps.max_local_total == 0) refuse(device, "has_local = 1 and max_local_total = 0");
 }
 
-// The plugin's records may be shorter or longer than ours. One of a dtype or kind that a later
-// minor brought is skipped.
+// The plugin's records may be shorter or longer than ours. One of a dtype or kind that a later minor
+// brought keeps its place, since kernels name cores by their numbers, and is used by nobody.
 void read_cores(const std::string& device, const pgr_device_caps& caps,
                 std::vector<pgr_tensor_core>& out) {
   if (caps.tensor_core_count == 0 || !caps.tensor_cores) return;
@@ -53,8 +55,15 @@ void read_cores(const std::string& device, const pgr_device_caps& caps,
   for (std::uint32_t i = 0; i < caps.tensor_core_count; ++i) {
     auto* at = reinterpret_cast<const unsigned char*>(caps.tensor_cores) + i * stride;
     pgr_tensor_core core;
-    if (copy_table(at, PGR_STRUCT_TENSOR_CORE, core)) continue;
-    if (std::max(core.dtype_in, core.dtype_out) >= PGR_DTYPE_COUNT) continue;
+    const bool is_other = copy_table(at, PGR_STRUCT_TENSOR_CORE, core) ||
+                          core.kind != PGR_TENSOR_CORE_LANES ||
+                          std::max(core.dtype_in, core.dtype_out) >= PGR_DTYPE_COUNT;
+    if (is_other) {
+      PGR_INIT(core, TENSOR_CORE);
+      core.kind = kUnknownKind;
+      out.push_back(core);
+      continue;
+    }
     for (std::uint32_t edge : {core.n, core.m, core.k, core.threads})
       if (edge == 0 || edge > kMostTileEdge)
         refuse(device, fmt::format("tensor core {} is {} x {} x {} of {} threads", i, core.n,
@@ -81,6 +90,7 @@ void check_caps(const std::string& device, pgr_device_caps& caps,
   check_lanes(device, caps);
   check_groups(device, caps);
   if (caps.denormals > PGR_DENORMALS_UNSPECIFIED) caps.denormals = PGR_DENORMALS_UNSPECIFIED;
+  if (caps.local_banks > kMostBanks || caps.local_bank_bytes == 0) caps.local_banks = 0;
   const std::uint32_t align = caps.buffer_align_bytes;
   if (align != 0 && (!std::has_single_bit(align) || align > kMostAlignment))
     refuse(device, fmt::format("buffer_align_bytes = {}: not a power of two up to 2^30", align));

@@ -21,6 +21,9 @@ std::string parse_manifest(std::string_view json, Manifest& out);
 /// Takes texts that parse_manifest accepts.
 std::string manifest_difference(std::string_view note, std::string_view file);
 
+/// Why a plugin of another major cannot be opened by this host.
+std::string major_refusal(std::uint32_t major, std::string& hint);
+
 /// Empty, or why a plugin of this manifest cannot be opened by this host; `hint` says what would
 /// help.
 std::string manifest_refusal(const Manifest& manifest, std::string& hint);

@@ -22,12 +22,16 @@ std::string host_sanitizer() {
 
 }  // namespace
 
+std::string major_refusal(std::uint32_t major, std::string& hint) {
+  hint = major == 0 ? "build it anew with the headers of plugin_api 1.0"
+                    : "install a plugin that was built for this version of plugrad";
+  return fmt::format("it is built for plugin ABI {}; this host speaks {}.{}",
+                     major == 0 ? "0.9, a preview of 1.0" : fmt::format("{}.x", major),
+                     PGR_API_MAJOR, PGR_API_MINOR);
+}
+
 std::string manifest_refusal(const Manifest& m, std::string& hint) {
-  if (m.abi_major != PGR_API_MAJOR) {
-    hint = "install a plugin that was built for this version of plugrad";
-    return fmt::format("it is built for plugin ABI {}.x; this host speaks {}.{}", m.abi_major,
-                       PGR_API_MAJOR, PGR_API_MINOR);
-  }
+  if (m.abi_major != PGR_API_MAJOR) return major_refusal(m.abi_major, hint);
   if (m.abi_minor_low > PGR_API_MINOR) {
     hint = fmt::format("install a plugrad that speaks plugin ABI {}.{} or later", m.abi_major,
                        m.abi_minor_low);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "runtime/device_state.h"
 #include "runtime/host_api.h"
+#include "runtime/manifest.h"
 #include "runtime/trial.h"
 
 namespace plugrad::runtime {
@@ -28,14 +29,12 @@ void* entry_of(LoadRecord& record) {
   void* entry = open_library_symbol(record.path, PGR_PLUGIN_ENTRY_NAME, reason);
   if (entry) return entry;
   std::string ignored;
-  for (int major = 1; major < 10 && reason.starts_with("it exports"); ++major) {
+  for (std::uint32_t major = 0; major < 10 && reason.starts_with("it exports"); ++major) {
     if (!open_library_symbol(record.path, fmt::format("pgr_plugin_entry_v{}", major).c_str(),
                              ignored))
       continue;
-    refuse(record, LoadStage::Entry,
-           fmt::format("it is built for plugin ABI {}.x; this host speaks {}.{}", major,
-                       PGR_API_MAJOR, PGR_API_MINOR),
-           "install a plugin that was built for this version of plugrad");
+    std::string hint, other = major_refusal(major, hint);
+    refuse(record, LoadStage::Entry, other, hint);
     return nullptr;
   }
   refuse(record, reason.starts_with("it exports") ? LoadStage::Entry : LoadStage::Open, reason);
@@ -50,7 +49,7 @@ std::string hello_mismatch(const pgr_hello& hello) {
     return "its headers lay out pgr_hello differently";
   // Minors only add at the end.
   bool may_be_longer = hello.plugin_minor > PGR_API_MINOR,
-       may_be_shorter = hello.plugin_minor < PGR_API_MINOR;
+       may_be_shorter = !may_be_longer && hello.plugin_minor != PGR_API_MINOR;
   bool longer = hello.canary_error_size > sizeof(pgr_error);
   bool shorter = hello.canary_error_size < sizeof(pgr_error);
   if ((longer && !may_be_longer) || (shorter && !may_be_shorter))

@@ -16,7 +16,9 @@ constexpr ArgKind kernel_arg(Op op) {
     case Op::Load:  // lanes, 0 until vectors are made
     case Op::Vector:  // lanes of the result
     case Op::Lane:    // first lane, and lanes of the result above bit 16
-    case Op::Wmma: return ArgKind::Int;
+    case Op::Wmma:
+    case Op::AsyncCopy:  // lanes
+    case Op::AsyncWait: return ArgKind::Int;
     default: return ArgKind::None;
   }
 }

@@ -10,6 +10,7 @@ void add_lane_tests(Tests& tests) {
   add_local_tests(tests);
   add_contract_tests(tests);
   add_tensor_core_tests(tests);
+  add_async_copy_tests(tests);
 }
 
 }  // namespace plugrad::conformance

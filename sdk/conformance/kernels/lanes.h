@@ -12,5 +12,6 @@ void add_atomic_tests(Tests& tests);
 void add_local_tests(Tests& tests);
 void add_contract_tests(Tests& tests);
 void add_tensor_core_tests(Tests& tests);
+void add_async_copy_tests(Tests& tests);
 
 }  // namespace plugrad::conformance

@@ -1,5 +1,5 @@
 // Each claimed tensor core multiplies one tile, whose elements the work-items load and store as its
-// published layout says: unlike values everywhere, so that an element in a wrong place shows.
+// layout says: unlike values everywhere, so that an element in a wrong place shows.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -23,12 +23,12 @@ struct PlaceValues {
 };
 
 // The place of each lane as arithmetic on the bits of the work-item's number.
-PlaceValues places(IrBuilder& ir, std::string_view fragment, Value item, uint32_t lane) {
-  const sdk::MatrixPlace first = sdk::place_of(fragment, 0, lane);
+PlaceValues places(IrBuilder& ir, const sdk::TileLayout& layout, Value item, uint32_t lane) {
+  const sdk::MatrixPlace first = sdk::place_of(layout, 0, lane);
   PlaceValues at{index_constant(ir, first.m), index_constant(ir, first.n),
                  index_constant(ir, first.k)};
   for (uint32_t bit = 0; bit < 32; ++bit) {
-    const sdk::MatrixPlace own = sdk::place_of(fragment, 1u << bit, 0);
+    const sdk::MatrixPlace own = sdk::place_of(layout, 1u << bit, 0);
     const auto add = [&](Value& axis, uint32_t weight) {
       if (weight == 0) return;
       const Value shifted = ir.alu(PGR_OP_SHR, {item, index_constant(ir, bit)});
@@ -46,7 +46,8 @@ Value join(IrBuilder& ir, uint32_t dtype, const std::vector<Value>& lanes) {
 
 // d[m, n] = a[m, k] * b[k, n] + c[m, n] of one team, tile after tile along k in a loop.
 Bytes tile_block(const pgr_tensor_core& core, uint32_t number) {
-  const sdk::TensorCoreLayout& layout = *sdk::find_layout(core.layout);
+  const sdk::TileLayout of_a = sdk::layout_of_a(core), of_b = sdk::layout_of_b(core),
+                        of_c = sdk::layout_of_c(core);
   IrBuilder ir("tensor_core");
   ir.set_local(core.threads);
   const uint32_t depth = core.k * kTiles;
@@ -58,7 +59,7 @@ Bytes tile_block(const pgr_tensor_core& core, uint32_t number) {
   const Value item = ir.local_id(0), zero = index_constant(ir, 0);
   std::vector<Value> lanes;
   for (uint32_t lane = 0; lane < core.elems_c; ++lane) {
-    const PlaceValues at = places(ir, layout.c, item, lane);
+    const PlaceValues at = places(ir, of_c, item, lane);
     lanes.push_back(ir.load(c, nest(ir, at.m, core.n, at.n)));
   }
   ir.store(sum, zero, join(ir, core.dtype_out, lanes));
@@ -66,11 +67,11 @@ Bytes tile_block(const pgr_tensor_core& core, uint32_t number) {
   const Value first = ir.alu(PGR_OP_MUL, {tile, index_constant(ir, core.k)});
   std::vector<Value> rows, columns;
   for (uint32_t lane = 0; lane < core.elems_a; ++lane) {
-    const PlaceValues at = places(ir, layout.a, item, lane);
+    const PlaceValues at = places(ir, of_a, item, lane);
     rows.push_back(ir.load(a, nest(ir, at.m, depth, ir.alu(PGR_OP_ADD, {first, at.k}))));
   }
   for (uint32_t lane = 0; lane < core.elems_b; ++lane) {
-    const PlaceValues at = places(ir, layout.b, item, lane);
+    const PlaceValues at = places(ir, of_b, item, lane);
     columns.push_back(ir.load(b, nest(ir, ir.alu(PGR_OP_ADD, {first, at.k}), core.n, at.n)));
   }
   const Value product = ir.emit(PGR_OP_WMMA, core.dtype_out, core.elems_c,
@@ -81,17 +82,10 @@ Bytes tile_block(const pgr_tensor_core& core, uint32_t number) {
   ir.end_loop(tile);
   const Value total = ir.load(sum, zero, core.elems_c);
   for (uint32_t lane = 0; lane < core.elems_c; ++lane) {
-    const PlaceValues at = places(ir, layout.c, item, lane);
+    const PlaceValues at = places(ir, of_c, item, lane);
     ir.store(d, nest(ir, at.m, core.n, at.n), ir.lane(total, lane));
   }
   return ir.finish();
-}
-
-double input_value(const pgr_tensor_core& core, uint64_t bits) {
-  const double value = sdk::decode_float(core.dtype_in, bits);
-  return sdk::find_layout(core.layout)->rounds_inputs
-             ? sdk::rounded_input(static_cast<float>(value))
-             : value;
 }
 
 // Against the bound of docs/kernel-ir.md for kTiles products, one added to the other.
@@ -104,7 +98,7 @@ void check_tile(Context& context, const pgr_tensor_core& core, std::span<const u
       double exact = sdk::decode_float(core.dtype_out, c[m * core.n + n]), size = std::abs(exact);
       for (uint32_t k = 0; k < depth; ++k) {
         const double product =
-            input_value(core, a[m * depth + k]) * input_value(core, b[k * core.n + n]);
+            sdk::input_value(core, a[m * depth + k]) * sdk::input_value(core, b[k * core.n + n]);
         exact += product;
         size += std::abs(product);
       }

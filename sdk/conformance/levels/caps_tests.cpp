@@ -90,8 +90,17 @@ void check_limits(Context& context) {
   expect(!caps.has_local || (caps.max_local_total > 1 && items > 1),
          "caps.has_local is set, and groups have one work-item");
   expect(!caps.has_local || caps.local_bytes > 0, "caps.has_local is set, and local_bytes is 0");
-  expect(caps.tensor_core_count == 0 || (caps.tensor_cores && caps.tensor_core_stride >= 56),
+  expect(caps.tensor_core_count == 0 || (caps.tensor_cores && caps.tensor_core_stride >= 136),
          "caps.tensor_cores is NULL or has a stride below the struct's size");
+  expect((caps.async_copy_bytes & ~(4u | 8u | 16u)) == 0,
+         "caps.async_copy_bytes has other sizes than 4, 8 and 16");
+  expect((caps.async_copy_bytes != 0) == (caps.op_dtypes[PGR_OP_ASYNC_COPY] != 0),
+         "caps.async_copy_bytes and op_dtypes[ASYNC_COPY] disagree about asynchronous copies");
+  for (uint32_t op : {PGR_OP_ASYNC_COMMIT, PGR_OP_ASYNC_WAIT})
+    expect((caps.op_dtypes[op] != 0) == (caps.op_dtypes[PGR_OP_ASYNC_COPY] != 0),
+           "of ASYNC_COPY, ASYNC_COMMIT and ASYNC_WAIT only some are claimed");
+  expect(caps.local_banks == 0 || caps.local_bank_bytes > 0,
+         "caps.local_banks is set, and local_bank_bytes is 0");
   for (uint32_t d = PGR_DTYPE_BOOL; d < PGR_DTYPE_COUNT; ++d)
     expect(caps.vector_lanes[d] == 0 || (caps.vector_lanes[d] & (caps.vector_lanes[d] - 1)) == 0,
            "caps.vector_lanes has a count that is no power of two");

@@ -160,7 +160,7 @@ void add_hello_tests(Tests& tests) {
              [check, argument](Context& context) { run_fresh(context, check, argument); });
   };
   add("current", "hello.current");
-  for (uint32_t minor = 0; minor < PGR_API_MINOR; ++minor)
+  for (uint32_t minor = PGR_API_MINOR; minor-- > 0;)
     add("older_minor." + std::to_string(minor), "hello.older", std::to_string(minor));
   add("newer_minor.next", "hello.newer", "1");
   add("newer_minor.far", "hello.newer", "1000");

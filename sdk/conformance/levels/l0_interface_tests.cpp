@@ -81,7 +81,7 @@ void check_other_minors(Context& context) {
                 [&](pgr_error* error) { return query(api, entry.name, minor, &newer, error); });
       expect(newer != nullptr, std::string(entry.name) + " is NULL for a newer host");
     }
-  for (uint32_t minor = 0; minor < PGR_API_MINOR; ++minor) {
+  for (uint32_t minor = PGR_API_MINOR; minor-- > 0;) {
     const void* table = nullptr;
     const pgr_status status = query(api, "pgr.device", minor, &table, nullptr);
     expect(

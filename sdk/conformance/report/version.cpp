@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include "conformance/report/report.h"
+#include "plugrad/plugin_api/plugin.h"
 
 namespace plugrad::conformance {
 
@@ -7,7 +10,7 @@ const std::string& suite_version() {
   static const std::string version = [] {
     std::string ids;
     for (const Test& test : all_tests()) ids += test.id + "\n";
-    return "0.9-" + sha256(ids).substr(0, 8);
+    return fmt::format("{}.{}-", PGR_API_MAJOR, PGR_API_MINOR) + sha256(ids).substr(0, 8);
   }();
   return version;
 }

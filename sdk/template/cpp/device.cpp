@@ -39,7 +39,9 @@ const Claim kClaims[] = {
       PGR_OP_LANE, PGR_OP_WHERE, PGR_OP_CAST}},
     {kAll & ~kBool, {PGR_OP_BITCAST}},
     {kIndex, {PGR_OP_GROUP_ID, PGR_OP_LOCAL_ID, PGR_OP_LOOP, PGR_OP_END_LOOP}},
-    {kBool, {PGR_OP_IF, PGR_OP_END_IF, PGR_OP_BARRIER}},
+    {kAll, {PGR_OP_ASYNC_COPY}},
+    {kBool,
+     {PGR_OP_IF, PGR_OP_END_IF, PGR_OP_BARRIER, PGR_OP_ASYNC_COMMIT, PGR_OP_ASYNC_WAIT}},
     {kInts | kFloats, {PGR_OP_ADD, PGR_OP_SUB, PGR_OP_MUL, PGR_OP_NEG, PGR_OP_ATOMIC_ADD}},
     {kInts, {PGR_OP_IDIV, PGR_OP_MOD, PGR_OP_SHL, PGR_OP_SHR}},
     {kBool | kInts, {PGR_OP_AND, PGR_OP_OR, PGR_OP_XOR}},
@@ -71,6 +73,8 @@ pgr_device_caps make_caps() {
   caps.max_buffer_bytes = memory_bytes();
   caps.max_params = 1024;
   caps.buffer_align_bytes = kBufferAlign;
+  caps.local_in_cache = 1;  // FILL: 0 where local memory is faster than a cache
+  caps.async_copy_bytes = 4 | 8 | 16;
   caps.unified_memory = 1;  // FILL: 0 where the host cannot reach the device's memory
   return caps;
 }

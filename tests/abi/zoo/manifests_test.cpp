@@ -10,7 +10,7 @@ using testing::HasSubstr;
 namespace {
 
 constexpr const char* kGood =
-    R"("name": "bad", "device_name": "BAD", "abi": {"major": 0, "minor_low": 9, "minor_high": 9})";
+    R"("name": "bad", "device_name": "BAD", "abi": {"major": 1, "minor_low": 0, "minor_high": 0})";
 
 std::string with(const std::string& keys) {
   return std::string("{") + kGood + ", " + keys + "}";
@@ -67,20 +67,22 @@ TEST(ZooManifests, EachIsRefusedWithItsReason) {
       {with(R"("options": ["a"])"), "\"options\" is not an object"},
       {with(R"("options": {"a": 1})"), "\"options.a\" is not an object"},
       {with(R"("options": {"a": {"type": 1}})"), "\"options.a.type\" is not text"},
-      {R"({"name": "../bad", "device_name": "BAD", "abi": {"major": 0, "minor_low": 9, "minor_high": 9}})",
+      {R"({"name": "../bad", "device_name": "BAD", "abi": {"major": 1, "minor_low": 0, "minor_high": 0}})",
        "not lower case"},
-      {R"({"name": "bad", "device_name": "", "abi": {"major": 0, "minor_low": 9, "minor_high": 9}})",
+      {R"({"name": "bad", "device_name": "", "abi": {"major": 1, "minor_low": 0, "minor_high": 0}})",
        "device_name \"\" is not upper case"},
-      {R"({"name": "bad", "device_name": "BAD\nX", "abi": {"major": 0, "minor_low": 9, "minor_high": 9}})",
+      {R"({"name": "bad", "device_name": "BAD\nX", "abi": {"major": 1, "minor_low": 0, "minor_high": 0}})",
        "control characters"},
       {"{\"name\": \"bad\", \"device_name\": \"" + std::string(65, 'B') +
-           "\", \"abi\": {\"major\": 0, \"minor_low\": 9, \"minor_high\": 9}}",
+           "\", \"abi\": {\"major\": 1, \"minor_low\": 0, \"minor_high\": 0}}",
        "64 at most"},
-      {R"({"name": "bad", "device_name": "BAD", "abi": {"major": 1, "minor_low": 0, "minor_high": 0}})",
-       "built for plugin ABI 1.x"},
-      {R"({"name": "bad", "device_name": "BAD", "abi": {"major": 0, "minor_low": 10, "minor_high": 10}})",
-       "it needs a newer host: plugin ABI 0.10"},
-      {R"({"name": "bad", "device_name": "BAD", "abi": {"major": 0, "minor_low": 9, "minor_high": 8}})",
+      {R"({"name": "bad", "device_name": "BAD", "abi": {"major": 2, "minor_low": 0, "minor_high": 0}})",
+       "built for plugin ABI 2.x; this host speaks 1.0"},
+      {R"({"name": "bad", "device_name": "BAD", "abi": {"major": 0, "minor_low": 9, "minor_high": 9}})",
+       "built for plugin ABI 0.9, a preview of 1.0; this host speaks 1.0"},
+      {R"({"name": "bad", "device_name": "BAD", "abi": {"major": 1, "minor_low": 1, "minor_high": 1}})",
+       "it needs a newer host: plugin ABI 1.1; this host speaks 1.0"},
+      {R"({"name": "bad", "device_name": "BAD", "abi": {"major": 1, "minor_low": 9, "minor_high": 8}})",
        "\"abi.minor_low\" is 9, above \"abi.minor_high\", which is 8"},
       {with(R"("sanitizer": "memory")"), "built with the sanitizer \"memory\""},
   };
@@ -115,16 +117,16 @@ TEST(ZooManifests, TheNoteAloneIsEnough) {
 
 TEST(ZooManifests, NoteAndFileMustSayTheSame) {
   const std::string same =
-      R"({"version":"7","abi":{"minor_high":9,"minor_low":9,"major":0},"device_name":"NOTED","name":"noted"})";
+      R"({"version":"7","abi":{"minor_high":0,"minor_low":0,"major":1},"device_name":"NOTED","name":"noted"})";
   EXPECT_EQ(record_of(same, "noted").state, LoadState::Available) << "layout does not count";
   const std::pair<std::string, const char*> cases[] = {
-      {R"({"name": "noted", "device_name": "NOTED", "version": "8", "abi": {"major": 0, "minor_low": 9, "minor_high": 9}})",
+      {R"({"name": "noted", "device_name": "NOTED", "version": "8", "abi": {"major": 1, "minor_low": 0, "minor_high": 0}})",
        R"("version" is "7" in the note, "8" in the file)"},
-      {R"({"name": "noted", "device_name": "NOTED", "version": "7", "abi": {"major": 0, "minor_low": 8, "minor_high": 9}})",
-       R"("abi.minor_low" is 9 in the note, 8 in the file)"},
-      {R"({"name": "noted", "device_name": "NOTED", "abi": {"major": 0, "minor_low": 9, "minor_high": 9}})",
+      {R"({"name": "noted", "device_name": "NOTED", "version": "7", "abi": {"major": 1, "minor_low": 0, "minor_high": 1}})",
+       R"("abi.minor_high" is 0 in the note, 1 in the file)"},
+      {R"({"name": "noted", "device_name": "NOTED", "abi": {"major": 1, "minor_low": 0, "minor_high": 0}})",
        R"("version" is "7" in the note, missing in the file)"},
-      {R"({"name": "noted", "device_name": "NOTED", "version": "7", "abi": {"major": 0, "minor_low": 9, "minor_high": 9}, "extra": 1})",
+      {R"({"name": "noted", "device_name": "NOTED", "version": "7", "abi": {"major": 1, "minor_low": 0, "minor_high": 0}, "extra": 1})",
        R"("extra" is missing in the note, 1 in the file)"},
       {"{", "not valid JSON"},
   };

@@ -100,7 +100,7 @@ static pgr_status device_info(pgr_device *device, pgr_device_info *out, pgr_erro
 }
 
 static pgr_status device_caps(pgr_device *device, pgr_device_caps *out, pgr_error *error) {
-  static const pgr_tensor_core flat = {sizeof flat, PGR_STRUCT_TENSOR_CORE, NULL, 16, 16, 0, 32, 0, 0, 0, 0, 0, 0};
+  static const pgr_tensor_core flat = {sizeof flat, PGR_STRUCT_TENSOR_CORE, NULL, 0, 16, 16, 0, 32};
   UNUSED(device);
   UNUSED(error);
   misbehave_in("caps");
@@ -252,7 +252,7 @@ static pgr_status enter(pgr_hello *hello, const pgr_plugin_api **out, pgr_error 
   misbehave_in("entry");
   if (is("entry_fails")) return fail(error, PGR_STATUS_IO_ERROR, "its firmware file is missing");
   if (is("entry_unknown_code")) return 987654;
-  if (!is("no_answer")) PGR_HELLO_ANSWER(hello, 9);
+  if (!is("no_answer")) PGR_HELLO_ANSWER(hello, 0);
   if (is("newer_host")) hello->need_host_minor = 77;
   if (is("newer_host_ok")) hello->need_host_minor = UINT32_MAX;
   if (is("canary_hello")) hello->canary_hello_offset = 12;
@@ -284,5 +284,5 @@ PGR_EXPORT int zoo_importer(void) { return zoo_is_nowhere(); }
 #ifdef ZOO_NOTE
 __extension__ PGR_PLUGIN_NOTE(
     "{\"name\": \"noted\", \"device_name\": \"NOTED\", \"version\": \"7\",\n"
-    " \"abi\": {\"major\": 0, \"minor_low\": 9, \"minor_high\": 9}}");
+    " \"abi\": {\"major\": 1, \"minor_low\": 0, \"minor_high\": 0}}");
 #endif

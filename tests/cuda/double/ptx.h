@@ -58,6 +58,14 @@ Program parse_ptx(std::string_view text);
 // of a vector load or store.
 Step find_step(const std::string& mnemonic, uint32_t& lanes);
 
+// A copy of cp.async, whose bytes arrive when its item waits for them.
+struct Copy {
+  char* to;
+  const char* from;
+  uint32_t bytes, read;  // the others are 0
+  uint64_t group;
+};
+
 // One work-item while it runs.
 struct Item {
   std::vector<uint64_t> slots;
@@ -65,6 +73,8 @@ struct Item {
   uint32_t at = 0;
   bool is_done = false, is_waiting = false;
   bool is_at_mma = false;  // behind it already, without its result
+  std::vector<Copy> copies;
+  uint64_t copy_groups = 0;  // committed ones
 
   template <typename T>
   T get(uint32_t slot) const {

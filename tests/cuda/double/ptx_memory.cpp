@@ -1,4 +1,5 @@
-// Loads, stores, atomic sums, and registers taken apart and put together.
+// Loads, stores, asynchronous copies, atomic sums, and registers taken apart and put together.
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <type_traits>
@@ -50,6 +51,29 @@ void atomic_add(Item& item, const Inst& inst) {
   item.set<T>(inst.to[1], std::atomic_ref<T>(*at).fetch_add(value));
 }
 
+void start_copy(Item& item, const Inst& inst) {
+  const auto bytes = item.get<uint32_t>(inst.from[1]), read = item.get<uint32_t>(inst.from[2]);
+  char* to = address(item, inst.to[0], inst, bytes, bytes);
+  if (to < reach().shared.begin || to >= reach().shared.begin + reach().shared.size)
+    throw Fault{717, "no shared memory in " + inst.text};
+  const char* from = read ? address(item, inst.from[0], inst, bytes, bytes) : nullptr;
+  std::memset(to, 0x7b, bytes);
+  item.copies.push_back({to, from, bytes, read, item.copy_groups});
+}
+void commit_copies(Item& item, const Inst&) {
+  ++item.copy_groups;
+}
+void wait_for_copies(Item& item, const Inst& inst) {
+  const uint64_t left = item.slots[inst.from[0]];
+  const uint64_t done = item.copy_groups - std::min(left, item.copy_groups);
+  std::erase_if(item.copies, [&](const Copy& copy) {
+    if (copy.group >= done) return false;
+    std::memset(copy.to, 0, copy.bytes);
+    if (copy.read) std::memcpy(copy.to, copy.from, copy.read);
+    return true;
+  });
+}
+
 template <typename Whole, typename Part>
 void pack(Item& item, const Inst& inst) {
   Part parts[sizeof(Whole) / sizeof(Part)];
@@ -78,6 +102,10 @@ void add_memory(Steps& steps) {
     if constexpr (sizeof(T) > 2) steps["red.add" + type] = steps["atom.add" + type] = atomic_add<T>;
   };
   each_integer(atomic), each_float(atomic);
+  for (const char* cache : {"ca", "cg"})
+    steps["cp.async." + std::string(cache) + ".shared.global"] = start_copy;
+  steps["cp.async.commit_group"] = commit_copies;
+  steps["cp.async.wait_group"] = wait_for_copies;
   steps["pack2.b64"] = pack<uint64_t, uint32_t>;
   steps["unpack2.b64"] = unpack<uint64_t, uint32_t>;
   steps["pack2.b32"] = pack<uint32_t, uint16_t>;

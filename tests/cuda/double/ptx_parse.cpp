@@ -226,6 +226,14 @@ class KernelParser {
       inst.to[1] = operand(operands.at(0));
       address(operands.at(1), inst, inst.to[0]);
       list(operands.at(2), inst.from);
+    } else if (root == "cp") {
+      for (size_t i = 2; i < operands.size(); ++i) inst.from[i - 1] = operand(operands[i]);
+      if (operands.size() == 3) inst.from[2] = inst.from[1];
+      if (operands.size() == 1) inst.from[0] = operand(operands[0]);
+      if (operands.size() < 2) return;
+      address(operands[0], inst, inst.to[0]);
+      address(operands[1], inst, inst.from[0]);
+      if (inst.offset != 0) refuse(inst.text);
     } else if (root == "mma") {
       list(operands.at(0), inst.to);
       for (size_t i = 1; i < operands.size(); ++i)

@@ -89,6 +89,8 @@ void begin_item(const Kernel& kernel, Item& item, const std::vector<char>& param
   item.at = 0;
   item.is_done = kernel.code.empty();
   item.is_waiting = item.is_at_mma = false;
+  item.copies.clear();
+  item.copy_groups = 0;
   const auto point = [&](const std::vector<Symbol>& symbols, const char* base) {
     for (const Symbol& symbol : symbols)
       item.slots[symbol.slot] = reinterpret_cast<uint64_t>(base) + symbol.offset;

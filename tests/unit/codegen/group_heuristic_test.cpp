@@ -208,8 +208,11 @@ TEST(GroupHeuristic, what_search_tries_of_rows_keeps_a_row_in_its_group) {
   EXPECT_GT(2 * static_cast<size_t>(std::ranges::count_if(near, keeps_rows)), near.size());
 }
 
-TEST(GroupHeuristic, few_items_at_once_read_through_the_cache) {
-  EXPECT_EQ(stages_of(build(matmul(256, 256, 256), gpu(8, 4, 0))), 0);
+TEST(GroupHeuristic, local_memory_that_is_the_cache_holds_no_copies) {
+  pgr_device_caps caps = large_gpu();
+  EXPECT_GT(stages_of(build(matmul(256, 256, 256), caps)), 0);
+  caps.local_in_cache = 1;
+  EXPECT_EQ(stages_of(build(matmul(256, 256, 256), caps)), 0);
 }
 
 TEST(GroupHeuristic, long_reductions_with_few_results_are_shared) {

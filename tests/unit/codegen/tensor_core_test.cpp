@@ -82,7 +82,8 @@ std::vector<std::byte> packed(const std::vector<float>& values, DType dtype) {
   return out;
 }
 
-std::vector<float> run_product(const KernelCode& code, const Shape& s, DType dtype) {
+std::vector<float> run_product(const KernelCode& code, const Shape& s, DType dtype,
+                               std::span<const pgr_tensor_core> table = cores()) {
   std::vector<std::byte> a = packed(small_integers(s.batch * s.m * s.k, 1), dtype);
   std::vector<std::byte> b = packed(small_integers(s.batch * s.k * s.n, 2), dtype);
   std::vector<float> c(static_cast<size_t>(s.batch * s.m * s.n), -1);
@@ -92,7 +93,7 @@ std::vector<float> run_product(const KernelCode& code, const Shape& s, DType dty
   launch.buffers = memory;
   std::copy_n(code.group_count, 3, launch.group_count.begin());
   std::copy_n(code.local_size, 3, launch.local_size.begin());
-  sdk::Interpreter(sdk::decode_ir(code.ir), cores()).run(launch);
+  sdk::Interpreter(sdk::decode_ir(code.ir), table).run(launch);
   return c;
 }
 
@@ -118,15 +119,54 @@ void expect_same(const Shape& s, DType dtype, std::string_view changes) {
   EXPECT_EQ(run_product(tiled, s, dtype), run_product(plain, s, dtype)) << changes;
 }
 
-TEST(TensorCores, have_the_layouts_of_the_sdk) {
-  EXPECT_EQ(std::size(codegen::kLaneLayouts), sdk::tensor_core_layouts().size());
-  for (const codegen::LaneLayout& layout : codegen::kLaneLayouts) {
-    const sdk::TensorCoreLayout* published = sdk::find_layout(layout.number);
-    ASSERT_NE(published, nullptr);
-    EXPECT_EQ(layout.a, published->a);
-    EXPECT_EQ(layout.b, published->b);
-    EXPECT_EQ(layout.c, published->c);
+// 8 x 4 x 8 by 16 work-items, which no hardware has: A is held twice, and B's columns are scattered.
+pgr_tensor_core made_up_core() {
+  pgr_tensor_core core;
+  PGR_INIT(core, TENSOR_CORE);
+  core.m = 8, core.n = 4, core.k = 8;
+  core.threads = 16;
+  core.dtype_in = PGR_DTYPE_F16;
+  core.dtype_out = PGR_DTYPE_F32;
+  core.elems_a = 8, core.elems_b = 2, core.elems_c = 2;
+  sdk::set_layout(core.layout_a, "m2 k0 k2 | - m0 k1 m1");
+  sdk::set_layout(core.layout_b, "n1 | k2 n0 k0 k1");
+  sdk::set_layout(core.layout_c, "m1 | n1 m2 m0 n0");
+  EXPECT_EQ(sdk::problem_of(core), "");
+  return core;
+}
+
+TEST(TensorCores, of_any_layout_multiply) {
+  const pgr_tensor_core made_up[] = {made_up_core()};
+  pgr_device_caps caps = gpu();
+  caps.tensor_cores = made_up;
+  caps.tensor_core_count = 1;
+  const auto list = codegen::parse_optimisations("tensor_core(2, 0)");
+  for (const Shape& s : {Shape{1, 24, 8, 32}, Shape{1, 21, 7, 19}}) {
+    const Ast ast = product(s, DType::F16);
+    const KernelCode plain = codegen::generate(ast.graph, ast.sink, caps, {.no_opt = true});
+    const KernelCode tiled = codegen::generate(ast.graph, ast.sink, caps, {.apply = &list});
+    EXPECT_GT(count_wmma(tiled), 0u);
+    EXPECT_EQ(run_product(tiled, s, DType::F16, made_up), run_product(plain, s, DType::F16));
   }
+}
+
+TEST(TensorCores, that_are_no_tensor_cores_are_not_found) {
+  const auto is_found = [](void (*change)(pgr_tensor_core&)) {
+    pgr_tensor_core core = made_up_core();
+    change(core);
+    pgr_device_caps caps = gpu();
+    caps.tensor_cores = &core;
+    caps.tensor_core_count = 1;
+    return codegen::find_tensor_core(caps, 0).has_value();
+  };
+  EXPECT_TRUE(is_found([](pgr_tensor_core&) {}));
+  EXPECT_FALSE(is_found([](auto& core) { core.kind = 1; }));
+  EXPECT_FALSE(is_found([](auto& core) { core.dtype_out = PGR_DTYPE_F16; }));
+  EXPECT_FALSE(is_found([](auto& core) { core.m = 16; }));
+  EXPECT_FALSE(is_found([](auto& core) { core.elems_a = 6; }));
+  EXPECT_FALSE(is_found([](auto& core) { core.elems_b = 1u << 31; }));
+  EXPECT_FALSE(is_found([](auto& core) { core.layout_b[0] = core.layout_b[1]; }));
+  EXPECT_FALSE(is_found([](auto& core) { core.layout_c[0] = 0; }));
 }
 
 TEST(TensorCores, multiply_in_every_dtype) {

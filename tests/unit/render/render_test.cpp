@@ -278,6 +278,46 @@ TEST_F(Renderer, TensorCoresOfCuda_AreFoundByTheirOperands) {
   EXPECT_THAT(error_.text(), HasSubstr("dialect opencl has no WMMA"));
 }
 
+// Copies two floats and the two behind them, waits for the first pair.
+IrBuilder copies() {
+  IrBuilder b("copies");
+  b.set_local(8);
+  const auto out = b.buffer(PGR_DTYPE_F32, 64, kWrite);
+  const auto in = b.buffer(PGR_DTYPE_F32, 64, kRead, 16);
+  const auto array = b.array(PGR_SPACE_LOCAL, PGR_DTYPE_F32, 64, 1, 16);
+  const auto item = b.local_id(0), two = b.constant_int(PGR_DTYPE_I32, 2);
+  const auto at = b.alu(PGR_OP_MUL, {item, two});
+  const auto before = b.load(array, item);
+  b.async_copy(array, at, in, at, 2);
+  b.async_commit();
+  const auto gate = b.alu(PGR_OP_CMPLT, {item, two});
+  b.async_copy_gated(array, b.alu(PGR_OP_ADD, {at, b.constant_int(PGR_DTYPE_I32, 16)}), in, at, gate, 4);
+  b.async_commit();
+  b.async_wait(1);
+  b.store(out, item, b.alu(PGR_OP_ADD, {before, b.load(array, item)}));
+  return b;
+}
+
+TEST_F(Renderer, AsynchronousCopies_AreOfCudaAlone) {
+  ASSERT_EQ(try_render(copies().finish(), "cuda"), PGR_STATUS_OK) << error_.text();
+  const auto place = [&](const char* text) {
+    const size_t at = source_.find(text);
+    EXPECT_NE(at, source_.npos) << text << " in\n" << source_;
+    return at;
+  };
+  const size_t read = place("val0 = buf0["), copy = place("  async_copy<8>(buf0 + "),
+               gated = place("  async_copy_if<16>(buf0 + "), wait = place("  async_wait<1>();");
+  EXPECT_LT(read, copy);
+  EXPECT_LT(copy, gated);
+  EXPECT_LT(gated, wait);
+  EXPECT_LT(wait, source_.rfind("buf0["));
+  EXPECT_THAT(source_, HasSubstr("cp.async.cg.shared.global"));
+  for (const char* dialect : {"opencl", "glsl"}) {
+    EXPECT_EQ(try_render(copies().finish(), dialect), PGR_STATUS_UNSUPPORTED) << dialect;
+    EXPECT_THAT(error_.text(), HasSubstr("has no asynchronous copies"));
+  }
+}
+
 // out[0] = a * b + c, and where the product has a second use, out[1] = a * b.
 IrBuilder product_and_sum(bool contract, bool has_second_use) {
   IrBuilder b("fused");

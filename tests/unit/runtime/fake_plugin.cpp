@@ -271,7 +271,7 @@ std::string variant_of(std::string_view path) {
 }  // namespace
 
 #ifndef FAKE_ENTRY
-#define FAKE_ENTRY pgr_plugin_entry_v0
+#define FAKE_ENTRY pgr_plugin_entry_v1
 #endif
 
 extern "C" PGR_EXPORT pgr_status FAKE_ENTRY(pgr_hello* hello, const pgr_plugin_api** out,
@@ -283,7 +283,7 @@ extern "C" PGR_EXPORT pgr_status FAKE_ENTRY(pgr_hello* hello, const pgr_plugin_a
   if (plugin.variant == "throws") throw std::runtime_error("thrown by entry");
   if (plugin.variant == "fails")
     return answer(error, PGR_STATUS_IO_ERROR, "its firmware file is missing");
-  PGR_HELLO_ANSWER(hello, plugin.variant == "newer" ? 42u : 9u);
+  PGR_HELLO_ANSWER(hello, plugin.variant == "newer" ? 42u : 0u);
   if (plugin.variant == "newer") return PGR_STATUS_NEED_NEWER_HOST;
   if (plugin.variant == "silent") hello->canary_hello_offset = 0;
   if (plugin.variant == "other_layout") hello->canary_error_size = 8;

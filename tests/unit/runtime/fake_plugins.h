@@ -19,7 +19,7 @@ class FakePlugins {
     std::string device = name;
     for (char& c : device) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     std::string manifest = R"({"name": ")" + name + R"(", "device_name": ")" + device +
-                           R"(", "abi": {"major": 0, "minor_low": 9, "minor_high": 9})" + extra +
+                           R"(", "abi": {"major": 1, "minor_low": 0, "minor_high": 0})" + extra +
                            "}";
     return add_with_manifest(name, manifest, library);
   }

@@ -53,7 +53,7 @@ TEST(Loading, EachBadPluginIsRefusedWithItsReason) {
   const Bad bad[] = {
       {"throws", LoadStage::Entry, "an exception left the plugin: thrown by entry"},
       {"fails", LoadStage::Entry, "its entry answered IO_ERROR: its firmware file is missing"},
-      {"newer", LoadStage::Entry, "it needs a newer host: plugin ABI 0.42; this host speaks 0.9"},
+      {"newer", LoadStage::Entry, "it needs a newer host: plugin ABI 1.42; this host speaks 1.0"},
       {"silent", LoadStage::Entry, "did not answer the hello"},
       {"other_layout", LoadStage::Entry, "its headers lay out pgr_error differently"},
       {"null_table", LoadStage::Table, "the table is NULL"},
@@ -77,16 +77,16 @@ TEST(Loading, EachBadPluginIsRefusedWithItsReason) {
 
 TEST(Loading, LibrariesWithoutTheEntryAreRefused) {
   FakePlugins plugins;
-  plugins.add("major", "", "fake_v1");
+  plugins.add("major", "", "fake_v2");
   plugins.add("empty", "", "fake_empty");
   std::filesystem::create_directory(plugins.path() + "/libplugrad_plugin_directory.so");
   std::ofstream(plugins.path() + "/libplugrad_plugin_text.so") << "not a library";
   std::ofstream(plugins.path() + "/libplugrad_plugin_text.json")
-      << R"({"name": "text", "device_name": "TEXT", "abi": {"major": 0, "minor_low": 9, "minor_high": 9}})";
+      << R"({"name": "text", "device_name": "TEXT", "abi": {"major": 1, "minor_low": 0, "minor_high": 0}})";
   Registry registry(plugins.options());
   registry.open_all();
-  EXPECT_THAT(record_of(registry, "major").reason, HasSubstr("built for plugin ABI 1.x"));
-  EXPECT_EQ(record_of(registry, "empty").reason, "it exports no symbol pgr_plugin_entry_v0");
+  EXPECT_THAT(record_of(registry, "major").reason, HasSubstr("built for plugin ABI 2.x"));
+  EXPECT_EQ(record_of(registry, "empty").reason, "it exports no symbol pgr_plugin_entry_v1");
   EXPECT_EQ(record_of(registry, "directory").reason, "it is a directory, not a file");
   EXPECT_EQ(record_of(registry, "text").stage, LoadStage::Library);
   EXPECT_EQ(record_of(registry, "text").reason, "it is not a library: it is no ELF file");
@@ -101,19 +101,19 @@ TEST(Loading, ManifestsAreReadFirstAndCheckedStrictly) {
       {R"({"name": "bad", "device_name": 3})", "\"device_name\" is not text"},
       {R"({"name": "bad", "device_name": "BAD"})", "\"abi\" is missing"},
       {R"({"name": "bad", "device_name": "BAD", "abi": 9})", "\"abi\" is not an object"},
-      {R"({"name": "bad", "device_name": "BAD", "abi": {"major": 0}})",
+      {R"({"name": "bad", "device_name": "BAD", "abi": {"major": 1}})",
        "\"abi.minor_low\" is missing"},
-      {R"({"name": "bad", "device_name": "BAD", "abi": {"major": 1, "minor_low": 0, "minor_high": 3}})",
-       "built for plugin ABI 1.x"},
-      {R"({"name": "bad", "device_name": "BAD", "abi": {"major": 0, "minor_low": 10, "minor_high": 12}})",
+      {R"({"name": "bad", "device_name": "BAD", "abi": {"major": 2, "minor_low": 0, "minor_high": 3}})",
+       "built for plugin ABI 2.x"},
+      {R"({"name": "bad", "device_name": "BAD", "abi": {"major": 1, "minor_low": 10, "minor_high": 12}})",
        "needs a newer host"},
-      {R"({"name": "bad", "device_name": "b d", "abi": {"major": 0, "minor_low": 9, "minor_high": 9}})",
+      {R"({"name": "bad", "device_name": "b d", "abi": {"major": 1, "minor_low": 0, "minor_high": 0}})",
        "not upper case"},
-      {R"({"name": "bad", "device_name": "BAD", "priority": -5, "abi": {"major": 0, "minor_low": 9, "minor_high": 9}})",
+      {R"({"name": "bad", "device_name": "BAD", "priority": -5, "abi": {"major": 1, "minor_low": 0, "minor_high": 0}})",
        "\"priority\" is -5"},
-      {R"({"name": "bad", "device_name": "BAD", "probes": [1], "abi": {"major": 0, "minor_low": 9, "minor_high": 9}})",
+      {R"({"name": "bad", "device_name": "BAD", "probes": [1], "abi": {"major": 1, "minor_low": 0, "minor_high": 0}})",
        "\"probes\" holds something that is no text"},
-      {R"({"name": "bad", "device_name": "BAD", "sanitizer": "memory", "abi": {"major": 0, "minor_low": 9, "minor_high": 9}})",
+      {R"({"name": "bad", "device_name": "BAD", "sanitizer": "memory", "abi": {"major": 1, "minor_low": 0, "minor_high": 0}})",
        "built with the sanitizer \"memory\""},
   };
   for (auto& [manifest, reason] : cases) {
@@ -181,7 +181,7 @@ TEST(Loading, ARefusedPluginGivesItsPlaceToTheNextOfItsName) {
   FakePlugins first, second;
   first.add_with_manifest(
       "throws",
-      R"({"name": "throws", "device_name": "GOOD", "abi": {"major": 0, "minor_low": 9, "minor_high": 9}})");
+      R"({"name": "throws", "device_name": "GOOD", "abi": {"major": 1, "minor_low": 0, "minor_high": 0}})");
   second.add("good");
   RegistryOptions options = first.options();
   options.places.push_back({second.path(), "later"});

@@ -47,6 +47,46 @@ pgr_ir_header header_of(const std::vector<std::byte>& block) {
   return h;
 }
 
+// A block with one asynchronous copy between memories of these alignments.
+std::string error_of_copy(uint32_t space, uint32_t lanes, uint32_t array_align,
+                          uint32_t buffer_align, uint32_t flags = PGR_PARAM_READ,
+                          uint32_t dtype = PGR_DTYPE_F32) {
+  IrBuilder b("k");
+  const auto array = b.array(space, PGR_DTYPE_F32, 64, 1, array_align);
+  const auto in = b.buffer(dtype, 64, flags, buffer_align);
+  const auto zero = b.constant_int(PGR_DTYPE_I32, 0);
+  b.async_copy(array, zero, in, zero, lanes);
+  return error_of(b.finish());
+}
+
+TEST(IrView, AsynchronousCopiesAreOfAlignedWords) {
+  EXPECT_EQ(error_of_copy(PGR_SPACE_LOCAL, 4, 16, 16), "no error");
+  EXPECT_EQ(error_of_copy(PGR_SPACE_LOCAL, 1, 64, 4), "no error");
+  EXPECT_THAT(error_of_copy(PGR_SPACE_PRIVATE, 4, 16, 16), HasSubstr("source 0 is no local array"));
+  EXPECT_THAT(error_of_copy(PGR_SPACE_LOCAL, 8, 32, 32), HasSubstr("copies 32 bytes; allowed are 4, 8 and 16"));
+  EXPECT_THAT(error_of_copy(PGR_SPACE_LOCAL, 4, 16, 8), HasSubstr("copies 16 bytes where alignment is 8"));
+  EXPECT_THAT(error_of_copy(PGR_SPACE_LOCAL, 2, 4, 16), HasSubstr("copies 8 bytes where alignment is 4"));
+  EXPECT_THAT(error_of_copy(PGR_SPACE_LOCAL, 4, 16, 16, PGR_PARAM_WRITE), HasSubstr("lacks the flag"));
+  EXPECT_THAT(error_of_copy(PGR_SPACE_LOCAL, 4, 16, 16, PGR_PARAM_READ, PGR_DTYPE_I32),
+              HasSubstr("differ in dtype"));
+  IrBuilder b("k");
+  const auto array = b.array(PGR_SPACE_LOCAL, PGR_DTYPE_F32, 64, 1, 16);
+  const auto in = b.buffer(PGR_DTYPE_F32, 64, PGR_PARAM_READ, 16);
+  const auto zero = b.constant_int(PGR_DTYPE_I32, 0);
+  b.async_copy_gated(array, zero, in, zero, zero, 4);
+  EXPECT_THAT(error_of(b.finish()), HasSubstr("the gate must be one bool"));
+}
+
+TEST(IrView, BlocksOfLaterMinorsAreRead) {
+  std::vector<std::byte> block = scale_kernel().finish();
+  patch(block, offsetof(pgr_ir_header, version), PGR_IR_VERSION + 1);
+  EXPECT_EQ(error_of(block), "no error");
+  patch(block, offsetof(pgr_ir_header, version), PGR_IR_VERSION + 100);
+  EXPECT_THAT(error_of(block), HasSubstr("version 200 is of another major than 100"));
+  patch(block, offsetof(pgr_ir_header, version), uint32_t{9});
+  EXPECT_THAT(error_of(block), HasSubstr("version 9 is of another major"));
+}
+
 TEST(IrView, PrintsWhatWasBuilt) {
   EXPECT_EQ(print_ir(decode_ir(scale_kernel().finish())),
             "kernel scale groups 8x1x1 local 1x1x1\n"

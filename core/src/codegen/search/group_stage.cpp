@@ -18,7 +18,6 @@ namespace {
 
 using Kind = Optimisation::Kind;
 
-constexpr int64_t kItemsAtOnce = 64;  // fewer are the lanes of a processor, whose cache serves them
 constexpr int64_t kEnoughReaders = 4;  // work-items that read an element
 constexpr int64_t kLongestPart = 32;   // iterations of the reduction between two barriers
 constexpr int64_t kShortestPart = 8;
@@ -122,7 +121,7 @@ void stage_parts(Kernel& kernel, size_t loop, int64_t length, const std::set<uin
 
 bool stage_tiles(Kernel& kernel) {
   const pgr_device_caps& caps = *kernel.caps;
-  if (int64_t{caps.threads} * caps.subgroup_size < kItemsAtOnce) return false;
+  if (caps.local_in_cache) return false;  // which serves all readers without a copy
   OpenRanges open(kernel.graph);
   const Reuse reuse = find_reuse(kernel, open);
   if (reuse.slots.empty()) return false;
@@ -138,7 +137,9 @@ bool stage_longest_parts(Kernel& kernel, size_t loop, const std::vector<int64_t>
       Kernel trial = copy_of(kernel);
       stage_parts(trial, loop, length, slots);
       // Room for a second group, which computes while this one copies.
-      if (2 * copied_bytes(trial) > kernel.caps->local_bytes) continue;
+      if (2 * copied_bytes(trial) >
+          std::max(kernel.caps->local_bytes, kernel.caps->core_local_bytes))
+        continue;
       kernel = std::move(trial);
       return true;
     } catch (const Error& e) {

@@ -9,7 +9,16 @@
 namespace plugrad::codegen {
 namespace {
 
-constexpr int64_t kBanks = 32, kWordBytes = 4;
+struct Banks {
+  int64_t count, word_bytes;
+};
+
+// Those of a device that does not tell are as most devices have them.
+Banks banks_of(const pgr_device_caps& caps) {
+  if (caps.local_banks == 0) return {32, 4};
+  return {caps.local_banks, std::max(caps.local_bank_bytes, 1u)};
+}
+
 constexpr int64_t kMostSteps = 8;  // of padding
 
 // The product of tiles that the operand is of; kNoId for none.
@@ -27,18 +36,18 @@ int64_t place_on_axis(const std::vector<ItemAxis>& axes, size_t axis, uint32_t i
 }
 
 // Words that are given one after the other, over all accesses of a subgroup.
-int64_t words_in_turn(std::span<const Coordinate> coordinates, const LocalReaders& readers,
-                      int64_t row, int64_t element_bytes) {
+int64_t words_in_turn(const Banks& memory, std::span<const Coordinate> coordinates,
+                      const LocalReaders& readers, int64_t row, int64_t element_bytes) {
   int64_t turns = 0;
   for (uint32_t access = 0; access < readers.accesses; ++access) {
-    std::vector<std::set<int64_t>> banks(kBanks);
+    std::vector<std::set<int64_t>> banks(static_cast<size_t>(memory.count));
     for (uint32_t item = 0; item < readers.items; ++item) {
       int64_t place = 0;
       for (size_t i = 0; i < coordinates.size(); ++i)
         for (const auto& [range, scale] : coordinates[i].parts)
           place += readers.value(range, item, access) * scale * stride_in_rows(coordinates, row, i);
-      const int64_t word = place * element_bytes / kWordBytes;
-      banks[static_cast<size_t>((word % kBanks + kBanks) % kBanks)].insert(word);
+      const int64_t word = place * element_bytes / memory.word_bytes;
+      banks[static_cast<size_t>((word % memory.count + memory.count) % memory.count)].insert(word);
     }
     size_t most = 0;
     for (const auto& words : banks) most = std::max(most, words.size());
@@ -72,9 +81,9 @@ LocalReaders readers_of(const Kernel& kernel, const std::vector<ItemAxis>& axes,
   readers.value = [=](Id range, uint32_t item, uint32_t lane) -> int64_t {
     const auto bits = is_a ? core->layout.a : core->layout.b;
     const auto in_team = static_cast<uint32_t>(item % core->items);
-    if (range == parts.row) return place_of(bits, 'm', in_team, lane);
-    if (range == parts.column) return place_of(bits, 'n', in_team, lane);
-    if (range == parts.k) return place_of(bits, 'k', in_team, lane);
+    if (range == parts.row) return place_of(bits, PGR_LANE_AXIS_M, in_team, lane);
+    if (range == parts.column) return place_of(bits, PGR_LANE_AXIS_N, in_team, lane);
+    if (range == parts.k) return place_of(bits, PGR_LANE_AXIS_K, in_team, lane);
     return of_item(range, item);
   };
   return readers;
@@ -87,14 +96,15 @@ int64_t stride_in_rows(std::span<const Coordinate> coordinates, int64_t row, siz
   return stride;
 }
 
-int64_t padded_row(const pgr_device_caps&, std::span<const Coordinate> coordinates,
+int64_t padded_row(const pgr_device_caps& caps, std::span<const Coordinate> coordinates,
                    const LocalReaders& readers, DType dtype, int64_t width) {
   const int64_t bytes = size_of(dtype), row = coordinates.back().extent;
-  const int64_t step = std::max({width, kWordBytes / bytes, int64_t{1}});
-  int64_t best = row, least = words_in_turn(coordinates, readers, row, bytes);
+  const Banks banks = banks_of(caps);
+  const int64_t step = std::max({width, banks.word_bytes / bytes, int64_t{1}});
+  int64_t best = row, least = words_in_turn(banks, coordinates, readers, row, bytes);
   for (int64_t i = 1; i <= kMostSteps && coordinates.size() > 1; ++i) {
     const int64_t padded = (row + step - 1) / step * step + (i - (row % step != 0)) * step;
-    const int64_t turns = words_in_turn(coordinates, readers, padded, bytes);
+    const int64_t turns = words_in_turn(banks, coordinates, readers, padded, bytes);
     if (turns >= least) continue;
     best = padded;
     least = turns;

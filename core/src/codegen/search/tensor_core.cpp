@@ -77,7 +77,7 @@ class Tiler {
     const Id sum = sum_of_tiles();
     std::vector<Id> out;
     for (uint32_t lane = 0; lane < core_.lanes_c; ++lane) {
-      const Id m = index(m_, core_.layout.c, 'm', lane), n = index(n_, core_.layout.c, 'n', lane);
+      const Id m = index(m_, core_.layout.c, PGR_LANE_AXIS_M, lane), n = index(n_, core_.layout.c, PGR_LANE_AXIS_N, lane);
       const std::pair<Id, Id> map[] = {
           {product_.rows, m},
           {product_.columns, n},
@@ -103,8 +103,8 @@ class Tiler {
   Id place(const Tiled& t, Id element) {
     return g_.binary(Op::Add, g_.binary(Op::Mul, t.tile, g_.index(t.size)), element);
   }
-  Id index(const Tiled& t, std::string_view fragment, char axis, uint32_t lane) {
-    return place(t, place_along(g_, fragment, axis, item_, lane));
+  Id index(const Tiled& t, const LaneBits& bits, uint32_t axis, uint32_t lane) {
+    return place(t, place_along(g_, bits, axis, item_, lane));
   }
   // kNoId where all is inside.
   Id inside(const Tiled& t, Id index) {
@@ -163,7 +163,7 @@ std::optional<MatrixProduct> find_product(const Kernel& kernel, Id store, Id k,
   const ReduceParts parts = reduce_parts(g, reduces[0]);
   if (parts.op != Op::Add || parts.values.size() != 1 || g[reduces[0]].dtype != DType::F32)
     return none("the reduction is no sum in f32");
-  if (core.input == DType::F32 && !kernel.options.tf32)
+  if (core.rounds_inputs && !kernel.options.tf32)
     return none("f32 is rounded to tf32 with TF32=1 alone");
   auto [a, b] = factors(kernel, parts.values[0], core.input);
   if (a == kNoId || g[a].dtype != core.input || g[b].dtype != core.input)

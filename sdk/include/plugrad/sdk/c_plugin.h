@@ -201,14 +201,14 @@ PGR_HELPER pgr_status pgr_only_option(const pgr_option *options, uint32_t count,
 }
 
 /* The lowest host minor that has all these helpers use. A plugin that uses more says so itself. */
-#define PGR_SDK_LOWEST_MINOR 9u
+#define PGR_SDK_LOWEST_MINOR 0u
 
 /* What an entry does first: the answer to the hello, and whether the host is new enough. */
 PGR_HELPER pgr_status pgr_answer(pgr_hello *hello, const pgr_plugin_api **out_api,
                                  uint32_t lowest_host_minor, pgr_error *error) {
   if (!hello || !out_api || !hello->host) return pgr_null(error, "hello, its host or out_api");
   if (!PGR_HAS_FIELD(pgr_hello, hello, canary_hello_offset))
-    return pgr_fail(error, PGR_STATUS_INCOMPATIBLE, "the hello is shorter than that of 0.9");
+    return pgr_fail(error, PGR_STATUS_INCOMPATIBLE, "the hello is shorter than that of 1.0");
   PGR_TRY(pgr_check_chain(hello, error));
   PGR_HELLO_ANSWER(hello, lowest_host_minor);
   if (hello->host->api_minor < lowest_host_minor)

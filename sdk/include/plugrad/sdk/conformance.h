@@ -100,7 +100,7 @@ Report run_suite(const Options& options);
 // Which selected level executed no test, which is a failure of the run as well; empty: none.
 std::string nothing_ran(const Report& report);
 
-// "0.9-1f3a5b7c": of the ABI, and of the set of tests.
+// "1.0-1f3a5b7c": of the ABI, and of the set of tests.
 const std::string& suite_version();
 
 // Ids of all tests of the suite, with their levels.

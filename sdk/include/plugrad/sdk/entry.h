@@ -10,7 +10,7 @@
 namespace plugrad::sdk {
 
 // The lowest host minor that has all the SDK uses. A plugin that uses more says so itself.
-inline constexpr uint32_t kLowestHostMinor = 9;
+inline constexpr uint32_t kLowestHostMinor = 0;
 
 // Stamps the answer, and throws StatusError (NEED_NEWER_HOST) where the host is older than
 // `lowest_host_minor`.

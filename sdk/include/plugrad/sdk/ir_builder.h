@@ -26,9 +26,10 @@ class IrBuilder {
 
   // A parameter and the instruction that names it.
   Value buffer(uint32_t dtype, uint64_t elem_count,
-               uint32_t flags = PGR_PARAM_READ | PGR_PARAM_WRITE);
+               uint32_t flags = PGR_PARAM_READ | PGR_PARAM_WRITE, uint32_t align_bytes = 0);
   Value scalar(uint32_t dtype, int64_t min, int64_t max);
-  Value array(uint32_t space, uint32_t dtype, uint64_t elem_count, uint32_t lanes = 1);
+  Value array(uint32_t space, uint32_t dtype, uint64_t elem_count, uint32_t lanes = 1,
+              uint32_t align_bytes = 0);
   // The table entries alone, as they are.
   void add_param(const pgr_ir_param& param) { params_.push_back(param); }
   void add_array(const pgr_ir_array& array) { arrays_.push_back(array); }
@@ -51,6 +52,11 @@ class IrBuilder {
   void store_gated(Value pointer, Value index, Value value, Value gate);
   void atomic_add(Value pointer, Value index, Value value);
   void barrier();
+  void async_copy(Value array, Value to, Value buffer, Value from, uint32_t lanes);
+  void async_copy_gated(Value array, Value to, Value buffer, Value from, Value gate,
+                        uint32_t lanes);
+  void async_commit();
+  void async_wait(uint64_t groups);  // that may still be under way
 
   Value vector(std::initializer_list<Value> parts);
   Value splat(Value value, uint32_t lanes);

@@ -1,8 +1,7 @@
-// Lane layouts of tensor cores as published in docs/kernel-ir.md: which element of A, B and C each
-// work-item holds in which lane.
+// Tensor cores as docs/kernel-ir.md describes them: which element of A, B and C each work-item holds
+// in which lane.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -12,38 +11,38 @@
 
 namespace plugrad::sdk {
 
-// Numbers of pgr_tensor_core.layout.
-inline constexpr uint32_t kLayoutPairs = 1;    // 16 x 8 x 16: two neighbours along k lie together
-inline constexpr uint32_t kLayoutSingles = 2;  // 16 x 8 x 8 of f32, rounded to 10 bits of fraction
-
-// A layout is bits. A fragment's text lists where each bit of the lane's number goes, then behind
-// "|" each bit of the work-item's number, lowest first: "k0 m3 | k1 m0" puts bit 0 of the lane into
-// bit 0 of k and bit 1 into bit 3 of m.
-struct TensorCoreLayout {
-  uint32_t number;
-  std::string_view a, b, c;
-  bool rounds_inputs;  // A and B to 10 bits of fraction, to nearest, ties away from zero
+// A tile as work-items hold it: the bits of the lane's number, then those of the work-item's.
+struct TileLayout {
+  std::span<const uint8_t> bits;
+  uint32_t lanes;
 };
-std::span<const TensorCoreLayout> tensor_core_layouts();
-// nullptr: not published.
-const TensorCoreLayout* find_layout(uint32_t number);
+TileLayout layout_of_a(const pgr_tensor_core& core);
+TileLayout layout_of_b(const pgr_tensor_core& core);
+TileLayout layout_of_c(const pgr_tensor_core& core);
 
 struct MatrixPlace {
   uint32_t m = 0, n = 0, k = 0;
 };
-// Of a fragment's element.
-MatrixPlace place_of(std::string_view fragment, uint32_t item, uint32_t lane);
+MatrixPlace place_of(const TileLayout& layout, uint32_t item, uint32_t lane);
+
+// Lanes, then behind a bar work-items: "k0 m3 | k1 m0" puts bit 0 of the lane into bit 0 of k, bit 1
+// into bit 3 of m; "-" is a bit that moves nothing. Throws StatusError (INVALID_ARGUMENT) for text
+// that is none.
+void set_layout(uint8_t (&layout)[24], std::string_view text);
 
 // Why the record is no tensor core that kernels can use; empty: it is one.
 std::string problem_of(const pgr_tensor_core& core);
 
-// An f32 as a layout that rounds its inputs takes it.
-float rounded_input(float value);
+// A value of A or B as the core multiplies it: rounded to so many bits of fraction, to nearest, ties
+// away from zero.
+float rounded_input(float value, uint32_t fraction_bits);
+double input_value(const pgr_tensor_core& core, uint64_t bits);
 
 // The tensor cores of a device's capabilities, as far as this header knows their fields.
 std::span<const pgr_tensor_core> tensor_cores_of(const pgr_device_caps& caps);
 
-// 16 x 8 tiles by warps of 32 work-items: pairs for f16 and bf16, singles for f32.
+// 16 x 8 tiles by warps of 32 work-items, as mma.sync of PTX takes them: 16 deep for f16 and bf16; 8
+// deep for f32, of which 10 bits of the fraction count.
 pgr_tensor_core make_warp_core(uint32_t dtype);
 
 }  // namespace plugrad::sdk

@@ -17,7 +17,7 @@ typedef struct pgr_alloc_desc {
   uint64_t size_bytes;  /* 0 is allowed and gives a buffer that nothing may access */
   uint64_t align_bytes; /* power of two; 0: the device's own buffer_align_bytes */
   uint32_t flags;       /* PGR_ALLOC_* */
-  uint32_t reserved;
+  uint32_t reserved; /* 0 */
 } pgr_alloc_desc;
 
 typedef struct pgr_allocator_api {

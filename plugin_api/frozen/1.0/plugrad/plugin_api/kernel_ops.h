@@ -30,6 +30,9 @@
   X(VECTOR,     Vector,     14, 1, 255, PGR_OP_CLASS_LANES,     "concatenates the lanes of its sources; one scalar source is repeated to every lane") \
   X(LANE,       Lane,       15, 1, 1,   PGR_OP_CLASS_LANES,     "inst.lanes consecutive lanes of src0, from lane number arg") \
   X(WMMA,       Wmma,       16, 3, 3,   PGR_OP_CLASS_LANES,     "matrix multiply-add src0 * src1 + src2 by tensor core number arg of the device's table") \
+  X(ASYNC_COPY, AsyncCopy,  17, 4, 5,   PGR_OP_CLASS_MEMORY,    "starts to copy lanes consecutive elements to local array src0, element index src1, from buffer src2, element index src3; with gate src4, where it is false, to write zero bits instead") \
+  X(ASYNC_COMMIT, AsyncCommit, 18, 0, 0, PGR_OP_CLASS_MEMORY,   "makes one group of the copies that this work-item started since its last one") \
+  X(ASYNC_WAIT, AsyncWait,  19, 0, 0,   PGR_OP_CLASS_MEMORY,    "waits until at most arg of this work-item's groups of copies are under way, the youngest ones") \
   X(ADD,        Add,        20, 2, 2,   PGR_OP_CLASS_ALU,       "src0 + src1; integers wrap") \
   X(SUB,        Sub,        21, 2, 2,   PGR_OP_CLASS_ALU,       "src0 - src1; integers wrap") \
   X(MUL,        Mul,        22, 2, 2,   PGR_OP_CLASS_ALU,       "src0 * src1; integers wrap") \

@@ -6,8 +6,8 @@
 
 #include "plugrad/plugin_api/status.h"
 
-#define PGR_API_MAJOR 0u
-#define PGR_API_MINOR 9u /* of this header set; minors only add */
+#define PGR_API_MAJOR 1u
+#define PGR_API_MINOR 0u /* of this header set; minors only add */
 
 /* Opaque to the other side. */
 typedef struct pgr_plugin pgr_plugin; /* made by the plugin in entry */
@@ -37,7 +37,7 @@ typedef struct pgr_option_schema {
 #define PGR_LOG_INFO 2u
 #define PGR_LOG_DEBUG 3u
 
-/* One span of a parallel_for: [begin, end). `worker` is below the count that host_threads gave. */
+/* One span of a parallel_for: [begin, end). `worker` is below what thread_count gave. */
 typedef void (*pgr_span_fn)(void *context, uint64_t begin, uint64_t end, uint32_t worker);
 
 /* All that a plugin may use of its host. Valid from entry until the process ends. */
@@ -129,19 +129,19 @@ typedef struct pgr_hello {
     (hello_pointer)->canary_hello_offset = (uint32_t)offsetof(pgr_hello, plugin_minor);           \
   } while (0)
 
-/* The one exported symbol: `pgr_plugin_entry_v0` while the header is 0.9. Called once a process. On
+/* The one exported symbol; the major is in its name. Called once a process. On
    OK *out_api points at the plugin's table, which lives until the process ends. NEED_NEWER_HOST
    where host->api_minor is below need_host_minor. */
 typedef pgr_status (*pgr_plugin_entry_fn)(pgr_hello *hello, const pgr_plugin_api **out_api,
                                           pgr_error *error);
-#define PGR_PLUGIN_ENTRY pgr_plugin_entry_v0
-#define PGR_PLUGIN_ENTRY_NAME "pgr_plugin_entry_v0"
+#define PGR_PLUGIN_ENTRY pgr_plugin_entry_v1
+#define PGR_PLUGIN_ENTRY_NAME "pgr_plugin_entry_v1"
 
-/* A component (renderer, compiler) exports `pgr_component_entry_v0`, called by who opens it. */
+/* A component (renderer, compiler) exports `pgr_component_entry_v1`, called by who opens it. */
 typedef pgr_status (*pgr_component_entry_fn)(const pgr_host_api *host, const pgr_string *interface_name,
                                              uint32_t interface_minor, const void **out_table,
                                              pgr_error *error);
-#define PGR_COMPONENT_ENTRY_NAME "pgr_component_entry_v0"
+#define PGR_COMPONENT_ENTRY_NAME "pgr_component_entry_v1"
 
 /* The manifest inside the library: an ELF note of this name and type, which a host reads without
    opening the library. Stands once, in one source file, and holds the same JSON as the file beside

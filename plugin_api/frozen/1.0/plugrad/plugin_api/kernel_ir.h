@@ -17,7 +17,7 @@
 #include "plugrad/plugin_api/kernel_ops.h"
 
 #define PGR_IR_MAGIC 0x52494750u /* "PGIR" */
-#define PGR_IR_VERSION 9u        /* 0.9 */
+#define PGR_IR_VERSION 100u      /* 100 * major + minor; a reader takes all of its major */
 
 /* dtypes: X(NAME, Pascal, number, size in bytes, name in text). Append-only. */
 /* clang-format off */
@@ -92,7 +92,8 @@ typedef struct pgr_ir_array {
 typedef struct pgr_ir_inst {
   uint16_t op;        /* PGR_OP_* */
   uint16_t dtype;     /* PGR_DTYPE_* of the result (of a lane); VOID when there is no value */
-  uint16_t lanes;     /* of the result: 1, 2, 4, 8, 16, 32 or 64; STORE: of the value stored */
+  uint16_t lanes;     /* of the result: 1, 2, 4, 8, 16, 32 or 64; STORE: of the value stored;
+                         ASYNC_COPY: elements copied */
   uint16_t src_count;
   uint32_t src[4];    /* numbers of earlier instructions; with src_count > 4, src[0] is the first of
                          src_count entries in the operand table */

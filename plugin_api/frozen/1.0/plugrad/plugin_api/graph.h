@@ -15,7 +15,7 @@ typedef struct pgr_graph_node {
   const void *next;
   uint32_t kind; /* PGR_GRAPH_* */
   uint32_t depends_count;
-  const uint32_t *depends; /* numbers of earlier nodes that must be done */
+  const uint32_t *depends; /* numbers of earlier nodes that must be done; others may overlap */
   pgr_kernel *kernel;      /* LAUNCH */
   const pgr_launch_desc *launch;
   pgr_buffer *dst, *src; /* COPY */
@@ -28,7 +28,8 @@ typedef struct pgr_graph_api {
   /* [any] Copies all it is given. */
   pgr_status (*build)(pgr_device *device, const pgr_graph_node *nodes, uint32_t node_count,
                       uint32_t node_stride, pgr_graph **out, pgr_error *error);
-  /* [serial per graph] Replaces buffer number `slot` of node `node` in later replays. */
+  /* [serial per graph] Replaces an argument of node `node` in later replays: buffer number `slot`
+     (of a copy, 0 is dst and 1 src), or scalar number `slot`. */
   pgr_status (*patch_buffer)(pgr_device *device, pgr_graph *graph, uint32_t node, uint32_t slot,
                              pgr_buffer *buffer, pgr_error *error);
   pgr_status (*patch_scalar)(pgr_device *device, pgr_graph *graph, uint32_t node, uint32_t slot,
