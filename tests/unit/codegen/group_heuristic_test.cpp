@@ -209,10 +209,11 @@ TEST(GroupHeuristic, what_search_tries_of_rows_keeps_a_row_in_its_group) {
 }
 
 TEST(GroupHeuristic, local_memory_that_is_the_cache_holds_no_copies) {
-  pgr_device_caps caps = large_gpu();
-  EXPECT_GT(stages_of(build(matmul(256, 256, 256), caps)), 0);
+  const Ast ast = products(1, 128, 128, 64, false, false);
+  pgr_device_caps caps = gpu(32, 2, 255);
+  EXPECT_GT(stages_of(build(ast, caps)), 0);
   caps.local_in_cache = 1;
-  EXPECT_EQ(stages_of(build(matmul(256, 256, 256), caps)), 0);
+  EXPECT_EQ(stages_of(build(ast, caps)), 0);
 }
 
 TEST(GroupHeuristic, long_reductions_with_few_results_are_shared) {
