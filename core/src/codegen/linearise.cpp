@@ -326,15 +326,24 @@ class Lineariser {
                         graph_[id].arg);
   }
 
-  // A scratch array of its own for each Filled, declared where it is first filled; a part of the output has its place.
+  // A scratch array of its own for each Filled, declared where it is first filled, but for one whose contents replace
+  // those of another; a part of the output has its place.
   void emit_filled(Id filled) {
     const FilledParts parts = filled_parts(graph_, filled);
     const size_t scope = begin_scope();
-    if (graph_[parts.array].op == Op::Array) define(parts.array, declare_array(filled, parts.array));
+    if (graph_[parts.array].op == Op::Array)
+      define(parts.array, array_below(filled, parts.array));
     const uint32_t pointer = value_[parts.array];
     emit_store_loops({kNoId, {parts.stores.begin(), parts.stores.end()}});
     end_scope(scope);
     define(filled, pointer);
+  }
+
+  // That in which what the array is made of waits, where it waits in the same.
+  uint32_t array_below(Id filled, Id array) {
+    for (Id id : nodes_of(graph_, filled, Op::Filled))
+      if (id != filled && filled_parts(graph_, id).array == array) return value_[id];
+    return declare_array(filled, array);
   }
 
   uint32_t declare_array(Id filled, Id id) {

@@ -7,7 +7,8 @@
 //                            a pointer: Load(Filled, index). Like a Reduce it is a value: it
 //                            depends on the open ranges of its stores, and is filled again in every
 //                            iteration of those. It may be a Param instead: a part of the output,
-//                            which holds other values until it is stored to.
+//                            which holds other values until it is stored to. Its stores may read
+//                            another Filled of the same array, whose contents they replace.
 #pragma once
 
 #include "plugrad/plugin_api/kernel_ir.h"

@@ -1,7 +1,10 @@
 // The legal changes to a kernel's ranges. Each checks that it is legal and is recorded in kernel.applied.
 #pragma once
 
-#include "codegen/kernel.h"
+#include <optional>
+
+#include "codegen/search/tile_search.h"
+#include "plugrad/error.h"
 
 namespace plugrad::codegen {
 
@@ -10,5 +13,19 @@ void apply(Kernel& kernel, const Optimisation& change);
 
 /// Applies a Local or Group change unless the group would be larger than the device allows.
 void apply_if_it_fits(Kernel& kernel, const Optimisation& change);
+
+/// What `change` returns; nothing, and the kernel as it was, where a change of it is not legal.
+template <class Change>
+std::optional<size_t> attempt(Kernel& kernel, const Change& change) {
+  Kernel trial = copy_of(kernel);
+  try {
+    const size_t result = change(trial);
+    kernel = std::move(trial);
+    return result;
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::User) throw;
+    return std::nullopt;
+  }
+}
 
 }  // namespace plugrad::codegen

@@ -8,6 +8,7 @@
 #include "codegen/search/apply.h"
 #include "codegen/search/changes.h"
 #include "codegen/search/column_sums.h"
+#include "codegen/search/row_blocks.h"
 #include "codegen/search/rows.h"
 #include "codegen/search/stage_heuristic.h"
 #include "codegen/search/streams.h"
@@ -20,7 +21,6 @@ using Kind = Optimisation::Kind;
 
 constexpr double kMostCode = 160;            // copies of one instruction
 constexpr int64_t kMostStreams = 4;  // vectors of different rows read from memory at once: more are too many for prefetching
-constexpr double kWorthKeeping = 12;  // instructions
 constexpr double kParallelWork = 32 * 1024;  // iterations below which waking a thread costs more than it saves
 
 // How many elements of the vector axis to expand: whole short axes, otherwise a few vectors.
@@ -197,9 +197,7 @@ struct Threading {
   std::vector<RowParts> rows;  // of the stores that have any
 
   bool allows(uint32_t axis_number) const {
-    return std::ranges::all_of(rows, [&](const RowParts& parts) {
-      return std::ranges::find(parts.row_axes, axis_number) != parts.row_axes.end();
-    });
+    return std::ranges::all_of(rows, [&](const RowParts& parts) { return parts.allows(axis_number); });
   }
 };
 
@@ -208,10 +206,15 @@ void add_threads(Kernel& kernel, const Threading& work, size_t most) {
   const double iterations = work.iterations;
   if (iterations < kParallelWork || kernel.caps->threads < 2) return;
   const double enough = 8.0 * kernel.caps->threads;
+  const auto is_stored_along = [&](size_t axis) {
+    OpenRanges open(kernel.graph);
+    return std::ranges::any_of(kernel.graph.sources(kernel.sink),
+                               [&](Id store) { return open.depends(store, kernel.axes[axis]); });
+  };
   double groups = 1;
   for (size_t axis = 0, used = 0; axis < kernel.axes.size() && used < std::min<size_t>(most, 3) && groups < enough; ++axis) {
     if (kind_of(kernel, axis) != AxisKind::Loop || is_bounded(kernel.graph[kernel.axes[axis]])) continue;
-    if (!work.allows(range_axis(kernel.graph[kernel.axes[axis]]))) continue;
+    if (!work.allows(range_axis(kernel.graph[kernel.axes[axis]])) || !is_stored_along(axis)) continue;
     groups *= static_cast<double>(size_of_axis(kernel, axis));
     apply(kernel, {Kind::Thread, static_cast<uint32_t>(axis), 0});
     ++used;
@@ -238,7 +241,8 @@ void keep_rows(Kernel& kernel) {
 
 void apply_heuristic(Kernel& kernel) {
   if (works_in_groups(*kernel.caps)) return apply_group_heuristic(kernel);
-  if (kernel.graph.sources(kernel.sink).size() == 1) keep_rows(kernel);
+  const bool in_blocks = keep_blocks(kernel);
+  if (!in_blocks && kernel.graph.sources(kernel.sink).size() == 1) keep_rows(kernel);
   std::vector<Kernel> parts;
   Threading work;
   for (Id store : kernel.graph.sources(kernel.sink)) {
@@ -257,6 +261,7 @@ void apply_heuristic(Kernel& kernel) {
   for (Kernel& part : parts) decide(part, decisions);
   apply_decisions(kernel, decisions);
   walk_along_rows(kernel);
+  if (in_blocks) stage_blocks_of_rows(kernel);
   // Staging gives the axes other numbers than those of the rows.
   size_t most = work.rows.empty() ? sum_columns(kernel) : SIZE_MAX;
   if (work.rows.empty() && most == SIZE_MAX) most = std::min(stage_operands(kernel), stage_scattered(kernel));

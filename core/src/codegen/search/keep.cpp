@@ -3,8 +3,9 @@
 //   before   reduce add f(%i, %r), %r    …    f(%i, %j)               inside %i     %r, %j = range
 //   n after    %a = filled s[%w] = f(%i, %w), over %w
 //            reduce add (load %a, %r), %r    …    load %a, %j
-// Loops further inside than the change says are dimensions of the array too. Where the result is
-// stored along %j, the values wait in its place instead of an array.
+// Loops further inside than the change says are dimensions of the array too, its inner ones. Where
+// the result is stored along %j, the values wait in its place instead of an array. A value with sums of
+// its own is kept for the columns of the reduction that reads it too.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -37,8 +38,9 @@ class SameFunction {
     if (from.empty()) return x == y;
     if (visited_.contains({x, y})) return true;
     const std::map<Id, Id> before = ranges_;
-    bool same = all_same(from, to);
-    if (!same && from.size() == 2 && is_commutative(n.op)) {
+    const bool is_index_sum = n.op == Op::Add && n.dtype == DType::Index;
+    bool same = is_index_sum ? same_terms(terms_of(x), terms_of(y)) : all_same(from, to);
+    if (!same && !is_index_sum && from.size() == 2 && is_commutative(n.op)) {
       ranges_ = before;
       same = (*this)(from[0], to[1]) && (*this)(from[1], to[0]);
     }
@@ -56,6 +58,37 @@ class SameFunction {
     for (size_t i = 0; i < from.size(); ++i)
       if (!(*this)(from[i], to[i])) return false;
     return true;
+  }
+  // The order of an index's terms is that in which their ranges were made.
+  std::vector<Id> terms_of(Id sum) const {
+    std::vector<Id> terms = {sum};
+    for (size_t i = 0; i < terms.size();) {
+      const Node& n = g_[terms[i]];
+      if (n.op != Op::Add) {
+        ++i;
+        continue;
+      }
+      terms[i] = n.src[0];
+      terms.push_back(n.src[1]);
+    }
+    return terms;
+  }
+  bool same_terms(const std::vector<Id>& from, std::vector<Id> to) {
+    if (from.size() != to.size()) return false;
+    for (Id x : from) {
+      auto it = std::ranges::find(to, x);
+      const bool is_common = it != to.end() && (*this)(x, x);
+      if (!is_common) it = std::ranges::find_if(to, [&](Id y) { return is_same(x, y); });
+      if (it == to.end()) return false;
+      to.erase(it);
+    }
+    return true;
+  }
+  bool is_same(Id x, Id y) {
+    const std::map<Id, Id> before = ranges_;
+    if ((*this)(x, y)) return true;
+    ranges_ = before;
+    return false;
   }
   bool same_range(Id x, Id y) {
     if (const auto known = ranges_.find(x); known != ranges_.end()) return known->second == y;
@@ -107,6 +140,22 @@ std::vector<Id> twins_of(const Kernel& kernel, const std::vector<Id>& nodes, Ope
   return out;
 }
 
+// Whether the value has sums of its own and is computed for every column of a reduction that reads
+// it: attention's weights, for each column of the values.
+bool serves_columns(const Kernel& kernel, OpenRanges& open, Id value, Id range) {
+  const Graph& g = kernel.graph;
+  const auto varies = [&](Id reduce) { return open.depends(reduce, range); };
+  if (std::ranges::none_of(nodes_of(g, value, Op::Reduce), varies)) return false;
+  for (Id reduce : closing(g, kernel.sink, range)) {
+    const std::vector<Id> below = nodes_of(g, reduce, g[value].op);
+    if (std::ranges::find(below, value) == below.end()) continue;
+    for (Id axis : kernel.axes)
+      if (range_kind(g[axis]) == AxisKind::Loop && open.depends(reduce, axis) && !open.depends(value, axis))
+        return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Repeated find_repeated(const Kernel& kernel, size_t axis) {
@@ -122,7 +171,7 @@ Repeated find_repeated(const Kernel& kernel, size_t axis) {
     if (!open.depends(*it, range) || (!is_alu(op) && op != Op::Reduce)) continue;
     if (g[*it].dtype == DType::Index || !claims_storage(*kernel.caps, g[*it].dtype)) continue;
     const std::vector<Id> twins = twins_of(kernel, nodes, open, *it, range);
-    if (twins.empty()) continue;
+    if (twins.empty() && !serves_columns(kernel, open, *it, range)) continue;
     out.values = {*it, range};
     out.values.insert(out.values.end(), twins.begin(), twins.end());
     out.work = work_of(g, *it);
@@ -196,12 +245,42 @@ Place scratch_for(Kernel& kernel, const std::vector<Id>& dims, DType dtype) {
   int64_t count = 1;
   for (Id r : dims) count *= range_size(g, r);
   const auto index = [&g, dims](std::span<const Id> at) {
-    Id sum = g.index(0);
-    for (size_t i = 0; i < dims.size(); ++i)
+    Id sum = at.back();  // rows side by side: lanes run over them
+    for (size_t i = 0; i + 1 < dims.size(); ++i)
       sum = g.binary(Op::Add, g.binary(Op::Mul, sum, g.index(range_size(g, dims[i]))), at[i]);
     return sum;
   };
   return {make_array(g, dtype, {next_array(kernel), PGR_SPACE_PRIVATE, count}), index};
+}
+
+// Whether the value, at the range of its twin, may wait in the array that is made of it: the array's
+// only store writes element by element, at the same place, after all else that reads the value.
+bool waits_in(Kernel& kernel, Id filled, const Repeated& repeated, size_t twin, const std::vector<Id>& dims) {
+  Graph& g = kernel.graph;
+  OpenRanges open(g);
+  const FilledParts parts = filled_parts(g, filled);
+  const Id store = parts.stores[0], array = parts.array, value = repeated.values[twin];
+  std::vector<Id> here = dims, ranges(parts.ranges.begin(), parts.ranges.end());
+  here.back() = repeated.values[twin + 1];
+  if (parts.stores.size() != 1 || g[array].op != Op::Array || g[array].dtype != g[value].dtype) return false;
+  if (open[store] != open[value] || !std::ranges::is_permutation(ranges, here)) return false;
+  const auto ends_before = [&](Id reduce) { return !open.depends(reduce, here.back()); };
+  if (!std::ranges::all_of(nodes_of(g, store, Op::Reduce), ends_before)) return false;
+  Reachable reachable;
+  for (Id id : reachable.from(g, std::span(&kernel.sink, 1), [&](Id node) { return node == filled; }))
+    for (size_t i = 0; i < repeated.values.size(); i += 2)
+      if (repeated.values[i] == id) return false;
+  const Place place = scratch_for(kernel, dims, g[value].dtype);
+  return array_info(g, place.memory).elem_count == array_info(g, array).elem_count &&
+         Simplifier(g, kernel.rules())(place.index(here)) == g.sources(store)[1];
+}
+
+Id array_to_wait_in(Kernel& kernel, const Repeated& repeated, const std::vector<Id>& dims) {
+  for (size_t twin = 2; twin < repeated.values.size(); twin += 2)
+    for (Id filled : nodes_of(kernel.graph, kernel.sink, Op::Filled))
+      if (closes(kernel.graph, filled, repeated.values[twin + 1]) && waits_in(kernel, filled, repeated, twin, dims))
+        return filled_parts(kernel.graph, filled).array;
+  return kNoId;
 }
 
 Place output_for(Kernel& kernel, std::vector<Id> dims, Id range) {
@@ -231,24 +310,51 @@ bool reads(const Graph& g, Id value, Id param) {
   });
 }
 
-// The loops that the output is stored in and not filled in run inside those that it is filled in,
-// one after the other.
+namespace {
+
+// Rows wait in the output: the loops that it is stored in and not filled in run inside those that it is
+// filled in, one after the other.
+bool keeps_output(const Kernel& kernel, OpenRanges& open, Id store, Id filled) {
+  const Graph& g = kernel.graph;
+  bool inside = false;
+  for (Id axis : kernel.axes) {
+    const AxisKind kind = range_kind(g[axis]);
+    if (!is_output_axis(kind) || !open.depends(store, axis)) continue;
+    const bool fills = open.depends(filled, axis);
+    if (fills ? inside : kind != AxisKind::Loop) return false;
+    inside = inside || !fills;
+  }
+  return true;
+}
+
+// The same where rows wait in an array, for the reductions over them.
+bool keeps_array(const Kernel& kernel, OpenRanges& open, Id filled) {
+  const Graph& g = kernel.graph;
+  const FilledParts parts = filled_parts(g, filled);
+  const auto waits = [&](Id inner) { return inner != filled && filled_parts(g, inner).array == parts.array; };
+  if (std::ranges::none_of(nodes_of(g, filled, Op::Filled), waits)) return true;
+  RangeSet reduced = 0;
+  for (Id reduce : nodes_of(g, filled, Op::Reduce)) reduced |= open[reduce];
+  bool inside = false;
+  for (Id axis : kernel.axes) {
+    if (range_kind(g[axis]) != AxisKind::Loop || !closes(g, filled, axis)) continue;
+    const bool fills = (reduced & open.bit(axis)) != 0;
+    if (fills && inside) return false;
+    inside = inside || !fills;
+  }
+  return true;
+}
+
+}  // namespace
+
 void check_kept(const Kernel& kernel, const Optimisation& change) {
   const Graph& g = kernel.graph;
   OpenRanges open(g);
   for (Id store : g.sources(kernel.sink))
     for (Id filled : nodes_of(g, store, Op::Filled)) {
-      if (g[filled_parts(g, filled).array].op != Op::Param) continue;
-      bool inside = false;
-      for (Id axis : kernel.axes) {
-        const AxisKind kind = range_kind(g[axis]);
-        if (!is_output_axis(kind) || !open.depends(store, axis)) continue;
-        const bool fills = open.depends(filled, axis);
-        require(fills ? !inside : kind == AxisKind::Loop,
-                "[codegen] {}: rows wait in the output, which other rows would be stored to",
-                to_string({change}));
-        inside = inside || !fills;
-      }
+      const bool is_output = g[filled_parts(g, filled).array].op == Op::Param;
+      require(is_output ? keeps_output(kernel, open, store, filled) : keeps_array(kernel, open, filled),
+              "[codegen] {}: rows wait where other rows would be stored to", to_string({change}));
     }
 }
 
@@ -262,8 +368,9 @@ void keep(Kernel& kernel, const Optimisation& change) {
       dimensions(kernel, repeated, static_cast<size_t>(change.amount), text);
   const Id value = repeated.values[0], output = range_of_output(kernel, repeated);
   const DType dtype = g[value].dtype;
-  const Place place =
-      output == kNoId ? scratch_for(kernel, dims, dtype) : output_for(kernel, dims, output);
+  Place place = output == kNoId ? scratch_for(kernel, dims, dtype) : output_for(kernel, dims, output);
+  if (output == kNoId)
+    if (const Id array = array_to_wait_in(kernel, repeated, dims); array != kNoId) place.memory = array;
   std::vector<std::pair<Id, Id>> inner;
   std::vector<Id> closed;
   uint32_t number = new_axis(kernel);

@@ -1,6 +1,7 @@
 #include "codegen/search/rows.h"
 
 #include <algorithm>
+#include <map>
 
 #include "codegen/access.h"
 #include "codegen/search/tile_search.h"
@@ -52,6 +53,13 @@ int64_t elements_of(const Graph& g, Id array) {
   return g[array].op == Op::Array ? array_info(g, array).elem_count : param_info(g, array).elem_count;
 }
 
+// The ranges as one number.
+Id index_of(Graph& g, std::span<const Id> ranges) {
+  Id index = g.index(0);
+  for (Id r : ranges) index = g.binary(Op::Add, g.binary(Op::Mul, index, g.index(range_size(g, r))), r);
+  return index;
+}
+
 // Elements that no buffer of the kernel has, for the result of a reduction or of an array.
 Id place_for(Kernel& kernel, Id value, uint32_t number, int64_t count) {
   Graph& g = kernel.graph;
@@ -62,22 +70,33 @@ Id place_for(Kernel& kernel, Id value, uint32_t number, int64_t count) {
 
 }  // namespace
 
+bool RowParts::allows(uint32_t axis_number) const {
+  const auto holds = [&](const std::vector<uint32_t>& numbers) {
+    return std::ranges::find(numbers, axis_number) != numbers.end();
+  };
+  return holds(row_axes) || (has_arrays && !holds(axes));
+}
+
 RowParts row_parts(Kernel& kernel) {
   Graph& g = kernel.graph;
   OpenRanges open(g);
   const std::vector<Id> made = row_values(kernel, open);
   RowParts out;
   if (made.empty()) return out;
-  RangeSet shared = ~RangeSet{0}, any = 0;
-  for (Id value : made) {
-    shared &= open[value];
-    any |= open[value];
-  }
-  const std::vector<Id> row_loops = open.members(any);
-  for (Id loop : open.members(shared)) out.row_axes.push_back(range_axis(g[loop]));
+  RangeSet shared = ~RangeSet{0};
+  for (Id value : made) shared &= open[value];
+  for (Id axis : kernel.axes) out.axes.push_back(range_axis(g[axis]));
+  const std::vector<Id> row_loops = open.members(shared);
   double rows = 1;
-  for (Id loop : row_loops) rows *= static_cast<double>(range_size(g, loop));
-  std::vector<std::pair<Id, Id>> loads;
+  for (Id loop : row_loops) {
+    out.row_axes.push_back(range_axis(g[loop]));
+    rows *= static_cast<double>(range_size(g, loop));
+  }
+  std::map<Id, Id> loads;
+  const auto with_loads = [&](Id id) {
+    const std::vector<std::pair<Id, Id>> now(loads.begin(), loads.end());
+    return substitute(g, id, now);
+  };
   const auto add = [&](Id store) {
     out.parts.push_back(in_first_row(kernel, store, row_loops));
     out.iterations += rows * iterations_of(out.parts.back());
@@ -85,20 +104,22 @@ RowParts row_parts(Kernel& kernel) {
   uint32_t number = 0;
   for (Id value : made) {
     if (g[value].op == Op::Filled) {
+      out.has_arrays = true;
       const FilledParts parts = filled_parts(g, value);
       const Id place = place_for(kernel, value, number++, elements_of(g, parts.array));
-      loads.emplace_back(parts.array, place);
-      for (Id store : std::vector<Id>(parts.stores.begin(), parts.stores.end()))
-        add(substitute(g, store, loads));
-      loads.emplace_back(value, place);
+      loads[parts.array] = place;
+      for (Id store : std::vector<Id>(parts.stores.begin(), parts.stores.end())) add(with_loads(store));
+      loads[value] = place;
       continue;
     }
-    const Id now = substitute(g, value, loads);
-    const Id place = place_for(kernel, now, number++, 1);
-    add(g.add(Op::Store, DType::Void, {place, g.index(0), now}));
-    loads.emplace_back(value, g.add(Op::Load, g[now].dtype, {place, g.index(0)}));
+    const std::vector<Id> others = open.members(open[value] & ~shared);
+    int64_t count = 1;
+    for (Id r : others) count *= range_size(g, r);
+    const Id now = with_loads(value), place = place_for(kernel, now, number++, count), at = index_of(g, others);
+    add(g.add(Op::Store, DType::Void, {place, at, now}));
+    loads[value] = g.add(Op::Load, g[now].dtype, {place, at});
   }
-  add(substitute(g, g.sources(kernel.sink)[0], loads));
+  add(with_loads(g.sources(kernel.sink)[0]));
   return out;
 }
 

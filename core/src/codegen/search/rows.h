@@ -14,7 +14,13 @@ struct RowParts {
   std::vector<Kernel> parts;
   /// Numbers of the axes that all of those reductions stand inside of: what may run in parallel.
   std::vector<uint32_t> row_axes;
+  std::vector<uint32_t> axes;  // numbers of all the axes of the store
+  bool has_arrays = false;
   double iterations = 0;  // of all parts, for all rows
+
+  /// Whether the axis may run in parallel. A store that does not run along it is given to one group where it fills
+  /// arrays (make_global).
+  bool allows(uint32_t axis_number) const;
 };
 
 /// `kernel` has one store, and gets nodes that it does not need.

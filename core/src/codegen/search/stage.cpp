@@ -40,8 +40,10 @@ std::vector<Id> find_operands(const Kernel& kernel, OpenRanges& open, uint32_t s
                               RangeSet inside) {
   const Graph& g = kernel.graph;
   Reachable reachable;
-  const std::vector<Id> nodes =
-      reachable.from(g, std::span(&kernel.sink, 1), [&](Id id) { return g[id].op == Op::Filled; });
+  // Not what a copy loads, but what a kept value is a sum of.
+  const std::vector<Id> nodes = reachable.from(g, std::span(&kernel.sink, 1), [&](Id id) {
+    return g[id].op == Op::Filled && nodes_of(g, id, Op::Reduce).empty();
+  });
   std::vector<bool> written(g.size());
   for (Id store : g.sources(kernel.sink)) written[g.sources(store)[0]] = true;
   // What is loaded below a node: nothing, of other parameters, of the slot; or over other ranges,

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "base/check.h"
 #include "codegen/access.h"
@@ -142,13 +141,6 @@ class LoopOrder {
   std::vector<size_t> loops_;
 };
 
-// A part of the size that leaves no rest where there is one that is not much smaller.
-int64_t part_of_size(int64_t size, int64_t most) {
-  for (int64_t part = most; part > most / 2; --part)
-    if (size % part == 0) return part;
-  return most;
-}
-
 std::vector<size_t> places_of(const Kernel& kernel, const std::vector<Id>& ranges) {
   std::vector<size_t> places;
   for (Id r : ranges)
@@ -226,20 +218,6 @@ bool wants_blocks(const Kernel& kernel, const Panel& panel, const Rows& rows) {
   if (panel.outside.empty()) return true;
   if (rows.lie_apart && rows.bytes > static_cast<double>(caps.private_bytes) / 2) return true;
   return rows.bytes > static_cast<double>(caps.cache_bytes[2]) / 6;
-}
-
-// The kernel stays as it is where the change is not legal.
-template <class Change>
-std::optional<size_t> attempt(Kernel& kernel, const Change& change) {
-  Kernel trial = copy_of(kernel);
-  try {
-    const size_t result = change(trial);
-    kernel = std::move(trial);
-    return result;
-  } catch (const Error& e) {
-    if (e.kind() != ErrorKind::User) throw;
-    return std::nullopt;
-  }
 }
 
 }  // namespace

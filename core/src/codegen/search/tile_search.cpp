@@ -45,6 +45,12 @@ double iterations_of(const Kernel& kernel) {
   return count;
 }
 
+int64_t part_of_size(int64_t size, int64_t most) {
+  for (int64_t part = most; part > most / 2; --part)
+    if (size % part == 0) return part;
+  return most;
+}
+
 size_t outermost_loop(const Kernel& kernel, const std::function<bool(uint32_t)>& allows) {
   OpenRanges open(kernel.graph);
   RangeSet outputs = 0;  // not those that fill an array

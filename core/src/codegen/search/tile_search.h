@@ -24,6 +24,9 @@ Kernel copy_of(const Kernel& kernel);
 /// Iterations of all axes.
 double iterations_of(const Kernel& kernel);
 
+/// A part of the size that leaves no rest where there is one that is not much smaller than `most`.
+int64_t part_of_size(int64_t size, int64_t most);
+
 /// The outermost output loop that may become group ids, of those that `allows`, where given, says by
 /// their numbers; the number of axes for none.
 size_t outermost_loop(const Kernel& kernel, const std::function<bool(uint32_t)>& allows = {});
