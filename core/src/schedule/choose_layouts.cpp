@@ -32,7 +32,8 @@ class LayoutChooser {
     }
     for (const LoopNest& nest : nests_) order_reductions(nest);
     if (!has_room()) return;
-    for (const LoopNest& nest : nests_) pack_operands(nest);
+    for (const LoopNest& nest : nests_)  // codegen lays out what blocks of rows read
+      if (draft_.in_blocks[nest.output] == 0) pack_operands(nest);
   }
 
  private:

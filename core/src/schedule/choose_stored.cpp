@@ -129,7 +129,8 @@ class Chooser {
     for (size_t i = draft_.live.size(); i-- > 0;) {
       const Id id = draft_.live[i];
       demand_.update(draft_, id);
-      if (draft_.stored[id] == 0 || !computes_once(draft_, demand_, id)) continue;
+      if (draft_.stored[id] == 0 || computes_in_blocks(draft_, demand_, id)) continue;
+      if (!computes_once(draft_, demand_, id)) continue;
       draft_.stored[id] = 0;
       draft_.of_rows[id] = 1;
       demand_.update(draft_, id);
@@ -214,6 +215,7 @@ void choose_stored(Draft& draft) {
   draft.stored.assign(draft.graph.size(), 0);
   draft.like_matmul.assign(draft.graph.size(), 0);
   draft.of_rows.assign(draft.graph.size(), 0);
+  draft.in_blocks.assign(draft.graph.size(), 0);
   draft.exact.assign(draft.graph.size(), 0);
   Chooser(draft).run();
 }

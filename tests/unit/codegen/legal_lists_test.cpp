@@ -69,6 +69,20 @@ class Lists {
     check(kernel);
   }
 
+  // A product that makes the rows of another one's operand, with reductions over them between, all in
+  // whole numbers.
+  void run_rows() {
+    const auto size = [&](uint64_t below) { return 1 + static_cast<int64_t>(pick(below)); };
+    const int64_t heads = size(2), rows = 15 + size(12), keys = 15 + size(12);
+    Tensors t;
+    const Id a = t.buffer({heads, rows, 1}), b = t.buffer({heads, 1, keys}), v = t.buffer({heads, keys, size(3)});
+    const Id scores = t.matmul(a, b), below_top = t.sub(scores, t.max(scores, {2}));
+    const Id weights = t.add(t.times(t.relu(t.plus(below_top, 5)), 2), t.sum(below_top, {2}));
+    const schedule::Plan plan = schedule::make_plan(t.g, std::vector{t.matmul(weights, v)}, t.inputs, 1, {.scratch_bytes = 1 << 16});
+    ASSERT_EQ(plan.asts.size(), 1u);
+    check(*plan.asts[0]);
+  }
+
   void run() {
     Tensors t;
     const std::vector<Id> roots = RandomTensors(t, seed_).build(10);
@@ -238,6 +252,17 @@ TEST(LegalLists, give_the_same_numbers_where_a_loop_bounds_another) {
     for (const auto& [kind, times] : lists.legal) legal[kind] += times;
   }
   for (Kind kind : {Kind::Upcast, Kind::Vectorize, Kind::Thread, Kind::Swap, Kind::Stage})
+    EXPECT_GT(legal[kind], 0) << codegen::to_string({{kind}});
+}
+
+TEST(LegalLists, give_the_same_numbers_where_rows_of_one_product_wait_for_another) {
+  std::map<Kind, int> legal;
+  for (uint64_t seed = 1; seed <= 100 && !testing::Test::HasFailure(); ++seed) {
+    Lists lists(seed);
+    lists.run_rows();
+    for (const auto& [kind, times] : lists.legal) legal[kind] += times;
+  }
+  for (Kind kind : {Kind::Upcast, Kind::Vectorize, Kind::Thread, Kind::Swap, Kind::Stage, Kind::Block, Kind::Keep})
     EXPECT_GT(legal[kind], 0) << codegen::to_string({{kind}});
 }
 

@@ -190,6 +190,28 @@ TEST(Fusion, Attention) {
   }
 }
 
+TEST(Fusion, AttentionWithoutStoredScores) {
+  const auto count = [](int64_t length, uint64_t scratch_bytes) {
+    Tensors t;
+    const Id q = t.buffer({2, length, 4}), k = t.buffer({2, length, 4}), v = t.buffer({2, length, 3});
+    const Id scores = t.times(t.matmul(q, t.transpose(k)), 0.5);
+    return kernel_count(check(t, {t.matmul(t.softmax(scores), v)}, {.scratch_bytes = scratch_bytes}));
+  };
+  EXPECT_EQ(count(37, 1024), 1u);
+  EXPECT_EQ(count(37, 0), 4u) << "no room for rows";
+  EXPECT_EQ(count(37, 4 * 4 * 36), 4u) << "less than four rows";
+  EXPECT_EQ(count(16, 1024), 4u) << "few scores";
+}
+
+// Where something else reads the weights, too, they are stored.
+TEST(Fusion, SharedWeightsOfAttention) {
+  Tensors t;
+  const Id q = t.buffer({64, 4}), k = t.buffer({64, 4}), v = t.buffer({64, 4});
+  const Id weights = t.softmax(t.matmul(q, t.transpose(k)));
+  const std::vector<Id> roots = {t.matmul(weights, v), t.matmul(t.transpose(weights), v)};
+  EXPECT_GT(kernel_count(check(t, roots, {.scratch_bytes = 1 << 20})), 2u);
+}
+
 TEST(Fusion, Lookups) {
   Tensors t;
   const Id index = t.buffer({5}, DType::I32), table = t.buffer({7, 3}), a = t.buffer({4, 4});
