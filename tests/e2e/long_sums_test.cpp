@@ -80,5 +80,25 @@ TEST(LongSum, KeepsInfinitiesAndNaN) {
   EXPECT_TRUE(std::isnan(sums[3]));
 }
 
+// Along the last axis, in one row and in rows enough for the threads, and along another.
+TEST(LongSums, RunningOnesAreAsExact) {
+  constexpr int64_t kRows = 64, kColumns = 20'011;
+  const std::vector<float> values = positives(kRows * kColumns);
+  for (const Shape& shape : {Shape{1, kRows * kColumns}, Shape{kRows, kColumns}, Shape{1, kColumns, kRows}}) {
+    const std::vector<float> sums = Tensor::from(values, shape).cumsum(1).to_vector<float>();
+    const auto length = static_cast<size_t>(shape[1]), inner = static_cast<size_t>(shape.size() == 3 ? shape[2] : 1);
+    double worst = 0;
+    for (size_t row = 0; row < values.size() / length; ++row) {
+      double sum = 0;
+      for (size_t i = 0; i < length; ++i) {
+        const size_t at = row / inner * length * inner + i * inner + row % inner;
+        sum += static_cast<double>(values[at]);
+        worst = std::max(worst, std::abs(static_cast<double>(sums[at]) / sum - 1));
+      }
+    }
+    EXPECT_LT(worst, 3e-6) << shape.size();
+  }
+}
+
 }  // namespace
 }  // namespace plugrad

@@ -11,6 +11,7 @@ namespace {
 constexpr int64_t kMostGroups = 65535;  // every device launches so many along its first axis
 constexpr int64_t kFewSteps = 32768;    // that are not worth reading all places more than once
 constexpr int64_t kRowsOfShare = 256;
+constexpr int64_t kScanPart = 256;  // terms added one by one
 
 // Shorthand for instructions on one lane of the index dtype, and for buffers.
 class Writer {
@@ -134,20 +135,40 @@ WrittenKernel write_scan(const ScanForm& form, std::string_view name, const pgr_
   const uint32_t a = w.alu(PGR_OP_IDIV, unit, w.number(pieces)),
                  piece = w.alu(PGR_OP_MOD, unit, w.number(pieces));
   along_inner(w, form.inner, widest, piece, [&](uint32_t lanes, uint32_t b) {
-    const uint32_t sum = w.accumulator(form.dtype, lanes), zero = w.number(0);
+    const uint32_t zero = w.number(0), sum = w.accumulator(form.dtype, lanes);
+    const uint32_t identity = w.repeated(form.dtype, lanes, identity_bits(form.op, form.dtype));
     const uint32_t start =
-        form.has_before ? w.load(form.dtype, lanes, before, w.plus(w.times(a, form.inner), b))
-                        : w.repeated(form.dtype, lanes, identity_bits(form.op, form.dtype));
-    w.store(lanes, sum, zero, start);
+        form.has_before ? w.load(form.dtype, lanes, before, w.plus(w.times(a, form.inner), b)) : identity;
     const uint32_t first = w.plus(w.times(a, form.length * form.inner), b);
-    const uint32_t i = w.loop(zero, w.number(form.length));
-    const uint32_t at = w.plus(first, w.times(i, form.inner));
-    const uint32_t next =
-        w.combine(form.op, form.dtype, lanes, w.load(form.dtype, lanes, sum, zero),
-                  w.load(form.dtype, lanes, x, at));
-    w.store(lanes, sum, zero, next);
-    w.store(lanes, out, at, next);
+    const auto combined = [&](uint32_t accumulator, uint32_t value) {
+      return w.combine(form.op, form.dtype, lanes, w.load(form.dtype, lanes, accumulator, zero), value);
+    };
+    const auto step = [&](uint32_t i) {
+      const uint32_t at = w.plus(first, w.times(i, form.inner));
+      const uint32_t next = combined(sum, w.load(form.dtype, lanes, x, at));
+      w.store(lanes, sum, zero, next);
+      return std::pair(at, next);
+    };
+    if (form.op != Op::Add || !is_float(form.dtype)) {
+      w.store(lanes, sum, zero, start);
+      const uint32_t i = w.loop(zero, w.number(form.length));
+      const auto [at, next] = step(i);
+      w.store(lanes, out, at, next);
+      w.end_loop(i);
+      return;
+    }
+    // Parts begin anew, so that terms are added to numbers of their own size (long_sums.h).
+    const uint32_t total = w.accumulator(form.dtype, lanes);
+    w.store(lanes, total, zero, start);
+    const uint32_t part = w.loop(zero, w.number((form.length + kScanPart - 1) / kScanPart));
+    w.store(lanes, sum, zero, identity);
+    const uint32_t begin = w.times(part, kScanPart);
+    const uint32_t i = w.loop(begin, w.smaller(w.plus(begin, w.number(kScanPart)), w.number(form.length)));
+    const auto [at, next] = step(i);
+    w.store(lanes, out, at, combined(total, next));
     w.end_loop(i);
+    w.store(lanes, total, zero, combined(total, w.load(form.dtype, lanes, sum, zero)));
+    w.end_loop(part);
   });
   w.end_loop(unit);
   return w.finish(name);
