@@ -100,6 +100,95 @@ void layernorm(const float* x, float* y, size_t columns, size_t begin, size_t en
   }
 }
 
+// Rows of queries side by side, two vectors of them, against kKeys keys at a time: the scores of a block,
+// their exponentials and the sums of a block of rows stay in the first cache. Whenever a block has a
+// larger score than those before, what they have added up shrinks (online softmax).
+constexpr size_t kRows = 2 * kLanes, kWidth = 64, kKeys = 64;
+constexpr size_t kTile = kLanes == 16 ? 8 : 4;  // keys, then rows, that registers hold
+
+struct Block {
+  float q[kWidth][kRows];     // scaled
+  float score[kKeys][kRows];  // then its exponential
+  float sum[kRows][kWidth];
+};
+
+void scores(Block& b, const float* k) {
+  for (size_t key = 0; key < kKeys; key += kTile) {
+    Lanes s[kTile][2] = {};
+    for (size_t e = 0; e < kWidth; ++e) {
+      const Lanes q0 = load(b.q[e]), q1 = load(b.q[e] + kLanes);
+      for (size_t i = 0; i < kTile; ++i) {
+        const float x = k[(key + i) * kWidth + e];
+        s[i][0] += q0 * x;
+        s[i][1] += q1 * x;
+      }
+    }
+    for (size_t i = 0; i < kTile; ++i)
+      for (size_t h = 0; h < 2; ++h) store(b.score[key + i] + h * kLanes, s[i][h]);
+  }
+}
+
+void exponentials(Block& b, Lanes* top, Lanes* total) {
+  for (size_t h = 0; h < 2; ++h) {
+    Lanes most = top[h], sum = {};
+    for (size_t key = 0; key < kKeys; ++key) most = larger(most, load(b.score[key] + h * kLanes));
+    const Lanes shrinks = exp_of(top[h] - most);
+    for (size_t key = 0; key < kKeys; ++key) {
+      const Lanes e = exp_of(load(b.score[key] + h * kLanes) - most);
+      sum += e;
+      store(b.score[key] + h * kLanes, e);
+    }
+    top[h] = most;
+    total[h] = total[h] * shrinks + sum;
+    for (size_t i = 0; i < kLanes; ++i)
+      if (shrinks[i] != 1)
+        for (float& x : b.sum[h * kLanes + i]) x *= shrinks[i];
+  }
+}
+
+void add_values(Block& b, const float* v) {
+  constexpr size_t kColumns = 2 * kLanes;
+  for (size_t row = 0; row < kRows; row += kTile)
+    for (size_t d = 0; d < kWidth; d += kColumns) {
+      Lanes s[kTile][2];
+      for (size_t i = 0; i < kTile; ++i)
+        for (size_t h = 0; h < 2; ++h) s[i][h] = load(b.sum[row + i] + d + h * kLanes);
+      for (size_t key = 0; key < kKeys; ++key) {
+        const Lanes v0 = load(v + key * kWidth + d), v1 = load(v + key * kWidth + d + kLanes);
+        for (size_t i = 0; i < kTile; ++i) {
+          s[i][0] += v0 * b.score[key][row + i];
+          s[i][1] += v1 * b.score[key][row + i];
+        }
+      }
+      for (size_t i = 0; i < kTile; ++i)
+        for (size_t h = 0; h < 2; ++h) store(b.sum[row + i] + d + h * kLanes, s[i][h]);
+    }
+}
+
+void attention(const float* q, const float* k, const float* v, float* y, size_t queries,
+               size_t keys, size_t begin, size_t end) {
+  Block b;
+  for (size_t first = begin; first < end; first += kRows) {
+    const size_t head = first / queries * keys * kWidth;
+    Lanes top[2], total[2] = {};
+    for (Lanes& t : top) t = Lanes{} - 3e38f;
+    for (size_t row = 0; row < kRows; ++row)
+      for (size_t e = 0; e < kWidth; ++e) {
+        b.q[e][row] = q[(first + row) * kWidth + e] * 0.125f;
+        b.sum[row][e] = 0;
+      }
+    for (size_t key = 0; key < keys; key += kKeys) {
+      scores(b, k + head + key * kWidth);
+      exponentials(b, top, total);
+      add_values(b, v + head + key * kWidth);
+    }
+    for (size_t row = 0; row < kRows; ++row)
+      for (size_t d = 0; d < kWidth; d += kLanes)
+        store(y + (first + row) * kWidth + d,
+              load(b.sum[row] + d) / total[row / kLanes][row % kLanes]);
+  }
+}
+
 // Four rows at a time, so that x is read from the cache once for all of them.
 void matvec(const float* m, const float* x, float* y, size_t columns, size_t begin, size_t end) {
   for (size_t row = begin; row < end; row += 4) {
@@ -135,7 +224,9 @@ float multiply_add(long rounds, double& flops) {
 }  // namespace
 
 HandKernels kernels() {
-  return {map_reduce, softmax, layernorm, matvec, read, multiply_add, static_cast<int>(kLanes)};
+  return {map_reduce, softmax, layernorm,    attention,
+          kRows,      matvec,  read,         multiply_add,
+          static_cast<int>(kLanes)};
 }
 
 }  // namespace plugrad::bench::PLUGRAD_HAND

@@ -11,6 +11,11 @@ struct HandKernels {
   float (*map_reduce)(const float* a, const float* b, const float* c, size_t begin, size_t end);
   void (*softmax)(const float* x, float* y, size_t columns, size_t begin, size_t end);
   void (*layernorm)(const float* x, float* y, size_t columns, size_t begin, size_t end);
+  /// softmax(q k^T / sqrt(width)) v, for rows of q, which are `queries` a head; whole blocks of
+  /// `attention_rows`. Keys are a multiple of 64, the width is 64.
+  void (*attention)(const float* q, const float* k, const float* v, float* y, size_t queries,
+                    size_t keys, size_t begin, size_t end);
+  size_t attention_rows;
   /// y = m x, for rows of m.
   void (*matvec)(const float* m, const float* x, float* y, size_t columns, size_t begin,
                  size_t end);

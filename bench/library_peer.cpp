@@ -155,6 +155,7 @@ class HandPeer : public Peer {
     if (p.kind == "softmax") return {rows(p, "C", hand.softmax)};
     if (p.kind == "layernorm") return {rows(p, "C", hand.layernorm)};
     if (p.kind == "matvec") return matvec(p);
+    if (p.kind == "attention") return attention(p);
     return {};
   }
 
@@ -178,6 +179,19 @@ class HandPeer : public Peer {
               });
             },
             &*output_};
+  }
+
+  std::vector<Variant> attention(Problem& p) {
+    output_.emplace(p.inputs[0].size());
+    const auto run = [this, &p] {
+      const HandKernels& hand = hand_kernels();
+      const size_t queries = p.size(0, 1), keys = p.size(1, 1);
+      workers_.split(p.size(0, 0) * queries, hand.attention_rows, [&](int, size_t begin, size_t end) {
+        hand.attention(p.inputs[0].data(), p.inputs[1].data(), p.inputs[2].data(), output_->data(),
+                       queries, keys, begin, end);
+      });
+    };
+    return {{"C", run, &*output_}};
   }
 
   std::vector<Variant> matvec(Problem& p) {
