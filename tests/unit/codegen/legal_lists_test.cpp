@@ -24,7 +24,7 @@ using List = std::vector<Optimisation>;
 using Kind = Optimisation::Kind;
 using Memory = std::vector<std::vector<std::byte>>;
 
-constexpr uint64_t kKinds = 10;  // all but tensor cores
+constexpr uint64_t kKinds = 10;  // all but tensor cores, and keep, for which few random kernels have a use
 
 pgr_device_caps with_local(uint32_t lanes) {
   pgr_device_caps caps = small_cpu(lanes);
@@ -72,10 +72,11 @@ class Lists {
   // A product that makes the rows of another one's operand, with reductions over them between, all in
   // whole numbers.
   void run_rows() {
+    kinds_ = kKinds + 1;
     const auto size = [&](uint64_t below) { return 1 + static_cast<int64_t>(pick(below)); };
-    const int64_t heads = size(2), rows = 15 + size(12), keys = 15 + size(12);
+    const int64_t heads = size(2), rows = 18 + size(12), keys = 18 + size(12);
     Tensors t;
-    const Id a = t.buffer({heads, rows, 1}), b = t.buffer({heads, 1, keys}), v = t.buffer({heads, keys, size(3)});
+    const Id a = t.buffer({heads, rows, 2}), b = t.buffer({heads, 2, keys}), v = t.buffer({heads, keys, 1 + size(3)});
     const Id scores = t.matmul(a, b), below_top = t.sub(scores, t.max(scores, {2}));
     const Id weights = t.add(t.times(t.relu(t.plus(below_top, 5)), 2), t.sum(below_top, {2}));
     const schedule::Plan plan = schedule::make_plan(t.g, std::vector{t.matmul(weights, v)}, t.inputs, 1, {.scratch_bytes = 1 << 16});
@@ -124,9 +125,10 @@ class Lists {
 
   Optimisation change() {
     static constexpr int64_t amounts[] = {1, 2, 2, 3, 4, 4, 5, 7, 8, 16, 35};
-    const uint64_t number = pick(kKinds);
+    const uint64_t number = pick(kinds_);
     const auto kind = static_cast<Kind>(number < static_cast<uint64_t>(Kind::TensorCore) ? number : number + 1);
     if (kind == Kind::Stage) return {kind, static_cast<uint32_t>(pick(4)), static_cast<int64_t>(pick(5))};
+    if (kind == Kind::Keep) return {kind, static_cast<uint32_t>(pick(9)), static_cast<int64_t>(pick(4))};
     const bool place = kind == Kind::Swap || kind == Kind::Thread || kind == Kind::Accumulate;
     return {kind, static_cast<uint32_t>(pick(5)),
             place ? static_cast<int64_t>(pick(5)) : amounts[pick(std::size(amounts))]};
@@ -217,6 +219,7 @@ class Lists {
                        codegen::to_string(list), print(ast.graph, ast.sink));
   }
 
+  uint64_t kinds_ = kKinds;
   std::mt19937_64 random_;
   uint64_t seed_;
 };
@@ -257,7 +260,7 @@ TEST(LegalLists, give_the_same_numbers_where_a_loop_bounds_another) {
 
 TEST(LegalLists, give_the_same_numbers_where_rows_of_one_product_wait_for_another) {
   std::map<Kind, int> legal;
-  for (uint64_t seed = 1; seed <= 100 && !testing::Test::HasFailure(); ++seed) {
+  for (uint64_t seed = 1; seed <= 24 && !testing::Test::HasFailure(); ++seed) {
     Lists lists(seed);
     lists.run_rows();
     for (const auto& [kind, times] : lists.legal) legal[kind] += times;
