@@ -51,4 +51,14 @@ inline std::vector<float> small_integers(int64_t n, int seed) {
   return out;
 }
 
+/// What three loops make of a (m x k) and b (k x n).
+inline std::vector<float> matmul_loops(const std::vector<float>& a, const std::vector<float>& b, int64_t m, int64_t n,
+                                       int64_t k) {
+  std::vector<float> c(static_cast<size_t>(m * n));
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j)
+      for (int64_t l = 0; l < k; ++l) c[i * n + j] += a[i * k + l] * b[l * n + j];
+  return c;
+}
+
 }  // namespace plugrad::test

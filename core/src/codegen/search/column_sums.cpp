@@ -18,6 +18,7 @@ using Kind = Optimisation::Kind;
 constexpr int64_t kFarApart = 4096;    // bytes between rows that prefetching does not follow
 constexpr int64_t kFewestRounds = 32;  // of rows, for the first and the last to cost little
 constexpr int64_t kGroupsPerThread = 4;
+constexpr int64_t kRowsOfRound[] = {8, 7, 6, 5, 4};
 
 struct Columns {
   size_t lanes_loop = SIZE_MAX;  // places in kernel.axes: the loop over vectors of columns
@@ -25,13 +26,28 @@ struct Columns {
   int64_t others = 1;            // iterations of the other output loops
 };
 
-// Whether each element that the load takes is needed once, and its rows lie far apart.
-bool streams_rows(const Kernel& kernel, OpenRanges& open, Id store, Id load, Id rounds) {
+// Whether the matrix is more than the caches hold: those of a thread for one row of results, its
+// share of the last one for several, which would take it out of there as fast as they compute.
+bool exceeds_caches(const Kernel& kernel, Id load, bool is_one_row) {
+  const Graph& g = kernel.graph;
+  const pgr_device_caps& caps = *kernel.caps;
+  const Id matrix = g.sources(load)[0];
+  if (g[matrix].op != Op::Param) return false;
+  const auto bytes = static_cast<uint64_t>(param_info(g, matrix).elem_count) * size_of(g[load].dtype);
+  const uint64_t held = is_one_row ? caps.cache_bytes[1] : caps.cache_bytes[2] / 4;
+  return held > 0 && bytes > held;
+}
+
+// Whether each element that the load takes is needed once, but for `rows` that are computed side by
+// side, and its rows lie far apart.
+bool streams_rows(const Kernel& kernel, OpenRanges& open, Id store, Id load, Id rounds,
+                  RangeSet rows) {
   const Graph& g = kernel.graph;
   const std::vector<Id> reduces = nodes_of(g, store, Op::Reduce);
   if (reduces.size() != 1) return false;
   const RangeSet all = open[reduce_parts(g, reduces[0]).values[0]] | open[store];
-  if (open[load] != all) return false;
+  if ((open[load] | rows) != (all | rows)) return false;
+  if ((open[load] & rows) != rows && !exceeds_caches(kernel, load, false)) return false;
   const int64_t stride = stride_of(g, g.sources(load)[1], rounds).value_or(0);
   return std::abs(stride) * size_of(g[load].dtype) >= kFarApart;
 }
@@ -44,8 +60,14 @@ Columns find_columns(const Kernel& kernel) {
   const Id store = g.sources(kernel.sink)[0];
   Id lanes = kNoId;
   OpenRanges open(g);
-  for (Id axis : kernel.axes)
+  RangeSet rows = 0;
+  bool adds_several = false;
+  for (Id axis : kernel.axes) {
     if (range_kind(g[axis]) == AxisKind::Vector && open.depends(store, axis)) lanes = axis;
+    if (range_kind(g[axis]) == AxisKind::Upcast) rows |= open.bit(axis);
+    adds_several |= range_kind(g[axis]) == AxisKind::Unroll;
+  }
+  if (rows != 0 && !adds_several) return out;  // the sums would move more than the matrix
   if (lanes == kNoId || stride_of(g, g.sources(store)[1], lanes) != 1) return out;
   const int64_t width = range_size(g, lanes);
   for (size_t i = 0; i < kernel.axes.size(); ++i) {
@@ -57,12 +79,62 @@ Columns find_columns(const Kernel& kernel) {
     }
     if (kind_of(kernel, i) != AxisKind::Reduce || size_of_axis(kernel, i) < kFewestRounds) continue;
     for (Id load : nodes_of(g, store, Op::Load))
-      if (streams_rows(kernel, open, store, load, kernel.axes[i])) out.rounds = i;
+      if (streams_rows(kernel, open, store, load, kernel.axes[i], rows)) out.rounds = i;
   }
   return out;
 }
 
+// With the tile's changes.
+bool would_sum_columns(const Kernel& kernel, const Tile& tile) {
+  Kernel trial = copy_of(kernel);
+  for (size_t axis = kernel.axes.size(); axis-- > 0;) {
+    const bool is_vector = axis == tile.vector_axis;
+    if (tile.amounts[axis] == 1 && !is_vector) continue;
+    const uint32_t number = range_axis(kernel.graph[kernel.axes[axis]]);
+    const auto it = std::ranges::find(trial.axes, number,
+                                      [&](Id r) { return range_axis(trial.graph[r]); });
+    const Kind kind = is_vector                                       ? Kind::Vectorize
+                      : kind_of(kernel, axis) == AxisKind::Reduce ? Kind::Unroll
+                                                                  : Kind::Upcast;
+    apply(trial, {kind, static_cast<uint32_t>(it - trial.axes.begin()), tile.amounts[axis]});
+  }
+  return sum_columns(trial) != SIZE_MAX;
+}
+
 }  // namespace
+
+bool narrow_to_columns(const Kernel& kernel, int64_t lanes, Tile& tile) {
+  const Graph& g = kernel.graph;
+  const size_t columns = tile.vector_axis;
+  const Id store = g.sources(kernel.sink)[0];
+  if (columns == SIZE_MAX || kind_of(kernel, columns) != AxisKind::Loop) return false;
+  if (stride_of(g, g.sources(store)[1], kernel.axes[columns]) != 1) return false;
+  OpenRanges open(g);
+  RangeSet rows = 0;
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
+    if (axis == columns || tile.amounts[axis] == 1) continue;
+    if (tile.amounts[axis] != size_of_axis(kernel, axis)) return false;
+    rows |= open.bit(kernel.axes[axis]);
+  }
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
+    if (kind_of(kernel, axis) != AxisKind::Reduce) continue;
+    const int64_t size = size_of_axis(kernel, axis);
+    const auto* round = std::ranges::find_if(kRowsOfRound, [&](int64_t n) { return size % n == 0; });
+    if (round == std::end(kRowsOfRound) || size < kFewestRounds * *round) continue;
+    for (Id load : nodes_of(g, store, Op::Load)) {
+      if (stride_of(g, g.sources(load)[1], kernel.axes[columns]) != 1) continue;
+      if (!streams_rows(kernel, open, store, load, kernel.axes[axis], rows)) continue;
+      if (!exceeds_caches(kernel, load, rows == 0)) continue;
+      Tile narrow = tile;
+      narrow.amounts[columns] = lanes;
+      narrow.amounts[axis] = *round;
+      if (!would_sum_columns(kernel, narrow)) continue;
+      tile = narrow;
+      return true;
+    }
+  }
+  return false;
+}
 
 size_t sum_columns(Kernel& kernel) {
   const Columns columns = find_columns(kernel);

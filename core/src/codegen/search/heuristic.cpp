@@ -142,7 +142,8 @@ struct Decisions {
 void decide(Kernel& part, Decisions& decisions) {
   const TileModel model(part);
   Tile tile = best_tile(part, model);
-  if (!expand_wholly(part, model, tile)) add_unrolling(part, model, tile);
+  if (!expand_wholly(part, model, tile) && !narrow_to_columns(part, model.lanes(), tile))
+    add_unrolling(part, model, tile);
   const auto number = [&](size_t axis) { return range_axis(part.graph[part.axes[axis]]); };
   bool has_lanes = false;  // of an axis that it shares with a larger store
   for (size_t axis = 0; axis < part.axes.size(); ++axis) has_lanes |= decisions.has_lanes(number(axis));

@@ -18,8 +18,11 @@ namespace {
 
 using Kind = Optimisation::Kind;
 
-constexpr double kEnoughReuse = 48;      // of consecutive elements
+constexpr double kEnoughReuse = 48;      // of consecutive elements, where a cache holds the operand
+constexpr double kReuseOfSplitRows = 16;  // where loads of them meet the borders of cache lines
+constexpr double kReuseOfMemory = 2;     // where none does
 constexpr double kEnoughGatherings = 4;  // of elements that lie apart
+constexpr int64_t kBytesOfLine = 64;
 constexpr double kRowsOfTile = 8;        // about
 constexpr int64_t kEnoughTiles = 6;      // of registers, in a block of rows
 constexpr int64_t kFewNeighbours = 4;    // that are stored together
@@ -32,6 +35,9 @@ struct Panel {
   double elements = 1, span = 1;
   bool is_consecutive = false;
   uint64_t bytes = 0;
+  double all_bytes = 0;  // of all panels
+  bool has_split_rows = false;
+  bool is_windowed = false;  // panels share elements
   int64_t longest = 0;  // iterations of its longest serial reduce loop
   size_t longest_place = 0;
 };
@@ -66,13 +72,28 @@ Panel panel_of(const Kernel& kernel, OpenRanges& open, Id store, Id load, Id lan
     }
   }
   panel.bytes = static_cast<uint64_t>(panel.elements) * size_of(g[load].dtype);
+  panel.all_bytes = static_cast<double>(panel.bytes);
+  for (Id r : panel.outside) panel.all_bytes *= static_cast<double>(range_size(g, r));
+  const int64_t stride =
+      stride_of(g, g.sources(load)[1], kernel.axes[panel.longest_place]).value_or(0);
+  const auto elements = static_cast<double>(param_info(g, g.sources(load)[0]).elem_count);
+  panel.is_windowed = panel.all_bytes > elements * size_of(g[load].dtype);
+  panel.has_split_rows = stride * size_of(g[load].dtype) % kBytesOfLine != 0;
   return panel;
 }
 
-bool pays(const Panel& panel) {
+// Where the whole operand stays in the thread's own cache its rows need not lie side by side. Where
+// it is more than the thread's share of the last cache, every row of tiles would fetch it from
+// memory.
+bool pays(const pgr_device_caps& caps, const Panel& panel) {
   if (panel.longest == 0) return false;
   if (!panel.is_consecutive) return panel.reuse >= kEnoughGatherings;
-  return panel.reuse >= kEnoughReuse && panel.span > 2 * panel.elements;
+  if (panel.span <= 2 * panel.elements) return false;
+  if (panel.is_windowed) return panel.reuse >= kEnoughReuse;
+  if (panel.all_bytes <= static_cast<double>(caps.private_bytes)) return false;
+  const auto last = static_cast<double>(caps.cache_bytes[2]);
+  if (last > 0 && panel.all_bytes > last / 4) return panel.reuse >= kReuseOfMemory;
+  return panel.reuse >= (panel.has_split_rows ? kReuseOfSplitRows : kEnoughReuse);
 }
 
 // What the loops that read the panel again load beside it.
@@ -233,7 +254,7 @@ bool shares_out_panels(const Kernel& kernel, size_t axis) {
     if (!open.depends(load, lanes) || g[g.sources(load)[0]].op != Op::Param) continue;
     Panel panel = panel_of(kernel, open, store, load, lanes);
     panel.reuse /= kRowsOfTile;
-    if (pays(panel))
+    if (pays(*kernel.caps, panel))
       return !wants_blocks(kernel, panel, rows_beside(kernel, open, store, lanes, panel));
   }
   return false;
@@ -249,7 +270,7 @@ size_t stage_operands(Kernel& kernel) {
     for (Id load : nodes_of(g, store, Op::Load)) {
       if (!open.depends(load, lanes) || g[g.sources(load)[0]].op != Op::Param) continue;
       const Panel panel = panel_of(kernel, open, store, load, lanes);
-      if (!pays(panel)) continue;
+      if (!pays(*kernel.caps, panel)) continue;
       const Rows rows = rows_beside(kernel, open, store, lanes, panel);
       if (wants_blocks(kernel, panel, rows))
         if (const auto parallel =

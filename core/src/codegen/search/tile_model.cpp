@@ -123,6 +123,11 @@ int64_t TileModel::pieces(int64_t amount) const {
   return amount / lanes_ + std::popcount(static_cast<uint64_t>(amount % lanes_));
 }
 
+// Of the vectors for an amount and for the rest that it leaves, which may fall into more of them.
+int64_t TileModel::widest(size_t axis, int64_t amount) const {
+  return is_reduce(axis) ? pieces(amount) : std::max(pieces(amount), pieces(sizes_[axis] % amount));
+}
+
 int64_t TileModel::vectors_of_axis(size_t axis, int64_t amount) const {
   const int64_t rest = sizes_[axis] % amount;
   return sizes_[axis] / amount * pieces(amount) + pieces(rest);
@@ -199,7 +204,7 @@ double TileModel::accumulators(const Tile& tile) const {
     if (item.kind != Item::Kind::Accumulate) continue;
     double count = 1;
     for (size_t a = 0; a < sizes_.size(); ++a) {
-      if (a == tile.vector_axis) count *= static_cast<double>(pieces(tile.amounts[a]));
+      if (a == tile.vector_axis) count *= static_cast<double>(widest(a, tile.amounts[a]));
       else if (!is_reduce(a) && item.stride[a] != 0) count *= static_cast<double>(tile.amounts[a]);
     }
     total += count;
@@ -239,7 +244,7 @@ int64_t TileModel::streams(const Tile& tile) const {
     int64_t count = 1;
     for (size_t a = 0; a < sizes_.size(); ++a)
       if (a != tile.vector_axis && item.stride[a] != 1 && item.stride[a] != kNear) count *= tile.amounts[a];
-    if (count > 1 && tile.vector_axis != SIZE_MAX) count *= pieces(tile.amounts[tile.vector_axis]);
+    if (count > 1 && tile.vector_axis != SIZE_MAX && is_reduce(tile.vector_axis)) count *= pieces(tile.amounts[tile.vector_axis]);
     most = std::max(most, count);
   }
   return most;

@@ -25,7 +25,7 @@ class TileModel {
   /// Copies of the most copied instruction: how much code the tile makes.
   double code_size(const Tile& tile) const;
   /// Rows apart in memory that the tile walks along at once, of what is loaded once and never again; several vectors
-  /// of each count as so many.
+  /// of each count as so many where lanes run along them.
   int64_t streams(const Tile& tile) const;
   /// Lanes of a vector register for the kernel's dtypes.
   int64_t lanes() const { return lanes_; }
@@ -77,6 +77,7 @@ class TileModel {
   double most_accumulators() const;
   double lines_moved(const Item& item, size_t axis) const;
   int64_t pieces(int64_t amount) const;  // vectors that hold `amount` elements
+  int64_t widest(size_t axis, int64_t amount) const;
   int64_t vectors_of_axis(size_t axis, int64_t amount) const;
   bool is_reduce(size_t axis) const { return is_reduce_axis(range_kind(kernel_.graph[kernel_.axes[axis]])); }
 

@@ -3,17 +3,31 @@
 #include <algorithm>
 
 #include "codegen/search/changes.h"
+#include "codegen/search/heuristic.h"
 
 namespace plugrad::codegen {
 namespace {
 
-constexpr int64_t kUpcasts[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16};
+constexpr int64_t kUpcasts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 
-// An upcast that leaves a rest pays for it with a second copy of the kernel: only for long axes
-// that no useful amount divides, or where it is little of all.
-bool fits(int64_t size, int64_t amount, bool rests) {
-  return size % amount == 0 || (size >= 16 * amount && size % 4 != 0 && size % 6 != 0) ||
-         (rests && size >= 64 * amount);
+// Larger odd amounts are for short axes as a whole.
+bool is_usual(int64_t amount) {
+  return amount <= 8 || amount % 2 == 0;
+}
+
+bool has_useful_divisor(int64_t size) {
+  return std::ranges::any_of(
+      kUpcasts, [&](int64_t n) { return n >= 4 && is_usual(n) && size % n == 0; });
+}
+
+// An upcast that leaves a rest pays for it with a second copy of the kernel: only for axes that no
+// useful amount divides, or where it is little of all.
+bool fits(const Kernel& kernel, int64_t size, int64_t amount, bool rests) {
+  if (size % amount == 0) return size == amount || is_usual(amount);
+  if (!is_usual(amount)) return false;
+  if (size >= 16 * amount && size % 4 != 0 && size % 6 != 0) return true;
+  if (works_in_groups(*kernel.caps)) return false;
+  return !has_useful_divisor(size) || (rests && size >= 64 * amount);
 }
 
 }  // namespace
@@ -90,7 +104,7 @@ void search_tile(const Kernel& kernel, const TileCost& cost, std::span<const siz
   }
   const int64_t size = size_of_axis(kernel, axes[0]);
   for (int64_t amount : kUpcasts) {
-    if (amount > size || !fits(size, amount, rests)) continue;
+    if (amount > size || !fits(kernel, size, amount, rests)) continue;
     tile.amounts[axes[0]] = amount;
     search_tile(kernel, cost, axes.subspan(1), rests, tile, best, best_cost);
   }

@@ -1,0 +1,157 @@
+// Which optimisations are picked at once for a device without work-items, and that the kernels are right.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernels.h"
+#include "run.h"
+
+namespace plugrad::test {
+namespace {
+
+using codegen::generate;
+using Floats = std::vector<float>;
+
+TEST(Heuristic, the_lanes_operand_of_a_large_product_is_staged_and_only_its_loop_runs_in_parallel) {
+  pgr_device_caps caps = small_cpu(16);
+  caps.vector_registers = 32;
+  caps.private_bytes = 96 << 10;
+  const Ast large = matmul(512, 500, 64), small = matmul(64, 64, 64);
+  const auto code = generate(large.graph, large.sink, caps, {});
+  EXPECT_THAT(codegen::to_string(code.optimisations), testing::HasSubstr("swap(0, 1) stage(2, 1) thread(0, 0)"));
+  EXPECT_THAT(codegen::to_string(generate(small.graph, small.sink, caps, {}).optimisations), testing::Not(testing::HasSubstr("stage")));
+  Floats a = small_integers(512 * 64, 1), b = small_integers(64 * 500, 2), c(512 * 500);
+  run(code, {&c, &a, &b});
+  EXPECT_EQ(c, matmul_loops(a, b, 512, 500, 64));
+}
+
+// The product of m x k and k x n with the heuristic's list, as the interpreter computes it.
+std::string check_product(const pgr_device_caps& caps, int64_t m, int64_t n, int64_t k, bool ta, bool tb) {
+  const Ast ast = matmul(m, n, k, ta, tb);
+  const auto code = generate(ast.graph, ast.sink, caps, {});
+  const Floats a = small_integers(m * k, 1), b = small_integers(k * n, 2);
+  Floats own_a(a.size()), own_b(b.size()), c(static_cast<size_t>(m * n));
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t l = 0; l < k; ++l) own_a[static_cast<size_t>(ta ? l * m + i : i * k + l)] = a[static_cast<size_t>(i * k + l)];
+  for (int64_t l = 0; l < k; ++l)
+    for (int64_t j = 0; j < n; ++j) own_b[static_cast<size_t>(tb ? j * k + l : l * n + j)] = b[static_cast<size_t>(l * n + j)];
+  run(code, {&c, &own_a, &own_b});
+  EXPECT_EQ(c, matmul_loops(a, b, m, n, k)) << codegen::to_string(code.optimisations);
+  return codegen::to_string(code.optimisations);
+}
+
+pgr_device_caps with_small_caches() {
+  pgr_device_caps caps = small_cpu(16);
+  caps.vector_registers = 32;
+  caps.private_bytes = 32 << 10;
+  caps.cache_bytes[0] = 8 << 10;
+  caps.cache_bytes[1] = 64 << 10;
+  caps.cache_bytes[2] = 512 << 10;
+  return caps;
+}
+
+TEST(Heuristic, rows_that_no_cache_holds_are_taken_block_by_block) {
+  EXPECT_EQ(check_product(with_small_caches(), 512, 100, 256, false, false),
+            "upcast(0, 8) vectorize(1, 48) block(2, 64) accumulate(2, 0) block(1, 32) stage(2, 3) thread(1, 0)");
+}
+
+TEST(Heuristic, operands_that_lie_the_other_way_round_are_staged) {
+  const auto a = check_product(with_small_caches(), 512, 144, 256, true, false);
+  EXPECT_THAT(a, testing::HasSubstr("stage(1, 2) stage(2, 3) thread(1, 0)"));
+  EXPECT_THAT(a, testing::HasSubstr("vectorize(1, 48)"));
+  const auto b = check_product(with_small_caches(), 200, 500, 64, false, true);
+  // Panels that both threads have as many of.
+  EXPECT_THAT(b, testing::HasSubstr("vectorize(1, 64) swap(0, 1) stage(2, 1) thread(0, 0)"));
+  check_product(with_small_caches(), 512, 144, 256, true, true);
+}
+
+// Sizes that no amount divides: rests of rows, of columns and of the sum.
+TEST(Heuristic, ragged_products_are_right) {
+  for (const bool ta : {false, true})
+    for (const bool tb : {false, true}) {
+      check_product(with_small_caches(), 509, 103, 251, ta, tb);
+      check_product(with_small_caches(), 103, 509, 251, ta, tb);
+    }
+}
+
+TEST(Heuristic, a_matrix_that_is_read_once_is_read_along_few_rows_at_a_time) {
+  pgr_device_caps caps = small_cpu(16);
+  caps.vector_registers = 32;
+  const Ast ast = matmul(130, 1, 512);
+  const auto code = generate(ast.graph, ast.sink, caps, {});
+  EXPECT_THAT(codegen::to_string(code.optimisations), testing::StartsWith("upcast(0, 4) vectorize(1, 16)"));
+  Floats a = small_integers(130 * 512, 1), x = small_integers(512, 2), y(130);
+  run(code, {&y, &a, &x});
+  EXPECT_EQ(y, matmul_loops(a, x, 130, 1, 512));
+}
+
+TEST(Heuristic, the_rows_of_a_matrix_that_no_cache_holds_are_long_streams_apart) {
+  struct Rows { uint32_t threads; int64_t rows; const char* list; };
+  for (const auto& [threads, rows, list] : {Rows{1, 4096, "block(0, 2048) block(1, 512) upcast(1, 4) vectorize(2, 16)"},
+                                            Rows{2, 4096, "block(0, 256) block(1, 64) upcast(1, 4) vectorize(2, 16) t"},
+                                            Rows{2, 4099, "block(0, 256) block(1, 64) upcast(1, 4)"},
+                                            Rows{1, 120, "upcast(0, 4) vectorize(1, 16)"}}) {  // 60 KiB
+    pgr_device_caps caps = small_cpu(16);
+    caps.vector_registers = 32, caps.cache_bytes[1] = 64 << 10, caps.threads = threads;
+    const auto ast = matmul(rows, 1, 128);
+    const auto code = generate(ast.graph, ast.sink, caps, {});
+    EXPECT_THAT(codegen::to_string(code.optimisations), testing::StartsWith(list)) << rows;
+    Floats a = small_integers(rows * 128, 1), x = small_integers(128, 2), y(static_cast<size_t>(rows), 7.0f);
+    run(code, {&y, &a, &x});
+    EXPECT_EQ(y, matmul_loops(a, x, rows, 1, 128)) << rows;
+  }
+}
+
+TEST(Heuristic, sums_of_columns_wait_in_the_output_while_rows_are_added) {
+  for (const uint32_t threads : {1u, 2u}) {
+    pgr_device_caps caps = small_cpu(16);
+    caps.vector_registers = 32;
+    caps.threads = threads;
+    const Ast ast = matmul(1, 1500, 300);
+    const auto code = generate(ast.graph, ast.sink, caps, {});
+    EXPECT_THAT(codegen::to_string(code.optimisations), testing::HasSubstr("accumulate"));
+    EXPECT_EQ(code.group_count[0] > 1, threads > 1) << codegen::to_string(code.optimisations);
+    Floats x = small_integers(300, 1), a = small_integers(300 * 1500, 2), y(1500, 7.0f);
+    run(code, {&y, &x, &a});
+    EXPECT_EQ(y, matmul_loops(x, a, 1, 1500, 300)) << threads;
+  }
+}
+
+// One row or few: a vector of columns, several rows of the matrix in a round, its rest of columns too.
+TEST(Heuristic, sums_of_columns_of_a_matrix_that_no_cache_holds_take_one_vector_of_each_row) {
+  for (const int64_t n : {1024, 1027}) {
+    EXPECT_THAT(check_product(with_small_caches(), 1, n, 256, false, false),
+                testing::HasSubstr("vectorize(0, 16) unroll(1, 8)"));
+    EXPECT_THAT(check_product(with_small_caches(), 7, n, 256, false, false),
+                testing::HasSubstr("upcast(0, 7) vectorize(0, 16) unroll(1, 8)"));
+  }
+  // Nothing divides the sum, and a matrix that the caches hold.
+  EXPECT_THAT(check_product(with_small_caches(), 3, 1024, 257, false, false), testing::Not(testing::HasSubstr("accumulate")));
+  EXPECT_THAT(check_product(with_small_caches(), 3, 112, 256, false, false), testing::Not(testing::HasSubstr("accumulate")));
+}
+
+TEST(Heuristic, rows_of_a_prime_number_are_side_by_side_too) {
+  EXPECT_THAT(check_product(with_small_caches(), 7, 64, 40, false, false), testing::StartsWith("upcast(0, 7)"));
+  for (const int64_t m : {11, 17, 31, 37})
+    EXPECT_THAT(check_product(with_small_caches(), m, 96, 40, false, false), testing::StartsWith("upcast(0, ")) << m;
+}
+
+// A panel of 45 columns falls into vectors of 32, 8, 4 and 1, which eight rows would need 40 registers for.
+TEST(Heuristic, the_rest_of_the_columns_fits_into_the_registers_too) {
+  pgr_device_caps caps = with_small_caches();
+  caps.private_bytes = 1 << 20;
+  EXPECT_THAT(check_product(caps, 111, 93, 40, false, false), testing::Not(testing::HasSubstr("upcast(0, 8) vectorize(1, 48)")));
+}
+
+TEST(Heuristic, an_operand_is_staged_where_no_cache_holds_it_and_not_where_the_thread_s_own_does) {
+  pgr_device_caps caps = with_small_caches();  // for 125 KiB, which eight rows of tiles read
+  caps.private_bytes = 96 << 10;
+  caps.cache_bytes[2] = 4 << 20;
+  EXPECT_THAT(check_product(caps, 64, 500, 64, false, false), testing::Not(testing::HasSubstr("stage")));
+  caps.cache_bytes[2] = 256 << 10;
+  EXPECT_THAT(check_product(caps, 64, 500, 64, false, false), testing::HasSubstr("stage(2, 1)"));
+  caps.private_bytes = 256 << 10;
+  EXPECT_THAT(check_product(caps, 512, 500, 64, false, false), testing::Not(testing::HasSubstr("stage")));
+}
+
+}  // namespace
+}  // namespace plugrad::test
