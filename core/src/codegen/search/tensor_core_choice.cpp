@@ -46,8 +46,8 @@ struct Choice {
 };
 
 // Two lanes that are neighbours along k are one read where they are neighbours in memory too.
-double reads_of(const Graph& g, Id operand, Id k, std::string_view bits, uint32_t lanes) {
-  bool is_pair = lanes > 1 && place_of(bits, 'k', 0, 1) == 1;
+double reads_of(const Graph& g, Id operand, Id k, const LaneBits& bits, uint32_t lanes) {
+  bool is_pair = lanes > 1 && place_of(bits, PGR_LANE_AXIS_K, 0, 1) == 1;
   for (Id load : nodes_of(g, operand, Op::Load))
     is_pair &= stride_of(g, g.sources(load)[1], k) == 1;
   return is_pair ? lanes / 2.0 : lanes;
@@ -72,9 +72,13 @@ std::optional<Choice> find_choice(const Kernel& kernel, Id store) {
       if (filled(m, core->m) * filled(n, core->n) * filled(k, core->k) < kLeastFilled) continue;
       longest = k;
       const Id along = kernel.axes[axis];
-      best = {axis, *core, reads_of(g, product->a, along, core->layout.a, core->lanes_a),
-              reads_of(g, product->b, along, core->layout.b, core->lanes_b), range_axis(g[product->rows]), range_axis(g[product->columns]),
-              range_axis(g[kernel.axes[axis]])};
+      best = {axis,
+              *core,
+              reads_of(g, product->a, along, core->layout.a, core->lanes_a),
+              reads_of(g, product->b, along, core->layout.b, core->lanes_b),
+              range_axis(g[product->rows]),
+              range_axis(g[product->columns]),
+              range_axis(g[along])};
       break;
     }
   }
