@@ -27,6 +27,7 @@ void limit_as_gpu(pgr_device_caps& caps) {
     caps.core_local_bytes = 16 << 10;
     caps.local_banks = 8;
     caps.local_bank_bytes = 4;
+    caps.local_in_cache = 0;
   }
   for (uint64_t& count : caps.max_groups) count = 65535;
   caps.private_bytes = 4 << 10;

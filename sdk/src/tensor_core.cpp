@@ -1,6 +1,9 @@
 #include "plugrad/sdk/tensor_core.h"
 
+#include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <cstring>
 
 #include "plugrad/sdk/float_bits.h"
 #include "plugrad/sdk/guard.h"
@@ -101,6 +104,12 @@ void set_layout(uint8_t (&layout)[24], std::string_view text) {
   }
 }
 
+bool is_used(const pgr_tensor_core& core) {
+  return core.kind == PGR_TENSOR_CORE_LANES && core.dtype_out == PGR_DTYPE_F32 &&
+         (core.dtype_in == PGR_DTYPE_F16 || core.dtype_in == PGR_DTYPE_BF16 ||
+          core.dtype_in == PGR_DTYPE_F32);
+}
+
 std::string problem_of(const pgr_tensor_core& core) {
   if (core.kind != PGR_TENSOR_CORE_LANES) return "kind " + std::to_string(core.kind) + " is unknown";
   for (uint32_t edge : {core.m, core.n, core.k, core.threads})
@@ -111,7 +120,8 @@ std::string problem_of(const pgr_tensor_core& core) {
                                      problem_of("c", layout_of_c(core), core.threads, m, n, false)})
     if (!problem.empty()) return problem;
   const DtypeInfo *in = dtype_info(core.dtype_in), *out = dtype_info(core.dtype_out);
-  if (!in || !out || !in->is_float || !out->is_float) return "its dtypes are no floats";
+  if (!in || !out || !is_used(core))
+    return "kernels use products of f16, bf16 and f32 with sums of f32";
   if (core.fraction_bits_in != 0 &&
       (core.dtype_in != PGR_DTYPE_F32 || core.fraction_bits_in >= kFractionBits))
     return "fraction_bits_in is " + std::to_string(core.fraction_bits_in) + " of " +
@@ -134,9 +144,16 @@ double input_value(const pgr_tensor_core& core, uint64_t bits) {
                                : value;
 }
 
-std::span<const pgr_tensor_core> tensor_cores_of(const pgr_device_caps& caps) {
-  if (!caps.tensor_cores || caps.tensor_core_stride != sizeof(pgr_tensor_core)) return {};
-  return {caps.tensor_cores, caps.tensor_core_count};
+std::vector<pgr_tensor_core> tensor_cores_of(const pgr_device_caps& caps) {
+  std::vector<pgr_tensor_core> cores(caps.tensor_cores ? caps.tensor_core_count : 0);
+  const auto* record = reinterpret_cast<const std::byte*>(caps.tensor_cores);
+  for (pgr_tensor_core& core : cores) {
+    uint32_t bytes = 0;
+    std::memcpy(&bytes, record, sizeof bytes);
+    std::memcpy(&core, record, std::min<size_t>(bytes, sizeof core));
+    record += caps.tensor_core_stride;
+  }
+  return cores;
 }
 
 pgr_tensor_core make_warp_core(uint32_t dtype) {

@@ -62,6 +62,7 @@ std::optional<TensorCore> find_tensor_core(const pgr_device_caps& caps, uint32_t
   const pgr_tensor_core& core = caps.tensor_cores[number];
   if (core.kind != PGR_TENSOR_CORE_LANES || core.dtype_out != PGR_DTYPE_F32) return {};
   const auto input = static_cast<DType>(core.dtype_in);
+  if (input != DType::F16 && input != DType::BF16 && input != DType::F32) return {};
   const auto layout = layout_of(core);
   if (!layout || !claims(caps, Op::Wmma, input)) return {};
   return TensorCore{number, core.m,       core.n,       core.k,       core.threads,

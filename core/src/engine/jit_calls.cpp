@@ -39,7 +39,9 @@ std::vector<uint64_t> full_key(Session& session, std::span<const StatePtr> argum
                                std::span<const uint64_t> key) {
   std::vector<uint64_t> words(key.begin(), key.end());
   words.push_back(session.default_device());
-  words.push_back(KernelOptions::from_settings().bits());
+  const KernelOptions options = KernelOptions::from_settings();
+  words.push_back(options.bits());
+  words.push_back(options.lists);
   const Session::Lock lock(session);
   for (const StatePtr& argument : arguments) {
     const auto first = std::ranges::find(arguments, argument) - arguments.begin();

@@ -2,6 +2,7 @@
 // nothing waits for them before.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "engine/value.h"
@@ -25,7 +26,7 @@ class SizeChecks {
   /// Of a value that is there: what the host has is known at once, or else when it is read.
   void expect(const ValuePtr& value, int64_t least, int64_t most);
   /// All that is not known yet.
-  std::vector<SizeCheck> take() { return std::move(checks_); }
+  std::vector<SizeCheck> take() { return std::exchange(checks_, {}); }
 
  private:
   static constexpr size_t kMost = 256;

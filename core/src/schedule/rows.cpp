@@ -200,7 +200,7 @@ class RowBlock {
     // A kernel of its own computes the part alone that a variable size asks for.
     const auto is_limited = [&](Id id) { return draft_.limits.contains(id); };
     if (is_limited(reader_) || std::ranges::any_of(taken_, is_limited)) return false;
-    if (longest_ <= 1 || longest_ * kFewestRows * kWidest > draft_.options.scratch_bytes) return false;
+    if (longest_ <= 1 || row_bytes_ * kFewestRows > draft_.options.scratch_bytes) return false;
     const std::vector<Id> products = products_below(node);
     const int64_t beside = elements_read(reader_);
     return !products.empty() && std::ranges::all_of(products, [&](Id product) {
@@ -210,7 +210,6 @@ class RowBlock {
   void keep() { kept_ = true; }
 
  private:
-  static constexpr uint64_t kWidest = 4;       // bytes of an element of a row
   static constexpr uint64_t kFewestRows = 4;   // that a block is worth its while with
   static constexpr int64_t kMuchMore = 4;
 
@@ -224,7 +223,9 @@ class RowBlock {
   void take(Id id) {
     taken_.push_back(id);
     set_stored(id, false);
-    longest_ = std::max(longest_, static_cast<uint64_t>(row_length(draft_, reader_, id)));
+    const auto length = static_cast<uint64_t>(row_length(draft_, reader_, id));
+    longest_ = std::max(longest_, length);
+    row_bytes_ = std::max(row_bytes_, length * size_of(strong(draft_.graph[id].dtype)));
     demand_.update(draft_, id);
   }
 
@@ -259,7 +260,7 @@ class RowBlock {
   Demand& demand_;
   Id reader_;
   std::vector<Id> taken_;
-  uint64_t longest_ = 0;
+  uint64_t longest_ = 0, row_bytes_ = 0;  // of a row
   bool kept_ = false;
 };
 

@@ -110,6 +110,7 @@ class Sharing {
       for (Id s : g_.sources(id)) k.leaves.push_back({s, false});
     else
       collect(id, k);
+    k.alone = k.alone || draft_.in_blocks[id] != 0;  // rows wait for one store's loops alone
     kernel_of_[id] = static_cast<uint32_t>(kernels_.size());
     kernels_.push_back(std::move(k));
   }

@@ -114,28 +114,38 @@ void check_tile(Context& context, const pgr_tensor_core& core, std::span<const u
     }
 }
 
-void run_tile(Context& context, uint32_t dtype) {
-  const pgr_device_caps& caps = context.device().caps();
-  const auto cores = sdk::tensor_cores_of(caps);
-  size_t number = 0;
-  while (number < cores.size() && cores[number].dtype_in != dtype) ++number;
-  if (number == cores.size())
-    throw Unsupported(fmt::format("the device has no tensor core of {}", id_of_dtype(dtype)));
-  const pgr_tensor_core& core = cores[number];
+void run_tile(Context& context, const pgr_tensor_core& core, uint32_t number) {
   const std::string problem = sdk::problem_of(core);
   expect(problem.empty(), fmt::format("tensor core {}: {}", number, problem));
-  expect(context.device().claims(PGR_OP_WMMA, dtype),
-         fmt::format("tensor core {} is listed, op_dtypes does not claim WMMA on {}", number,
-                     id_of_dtype(dtype)));
   Random random(context.seed());
   const size_t depth = size_t{core.k} * kTiles;
-  const auto a = tame_values(dtype, core.m * depth, random);
-  const auto b = tame_values(dtype, core.n * depth, random);
+  const auto a = tame_values(core.dtype_in, core.m * depth, random);
+  const auto b = tame_values(core.dtype_in, core.n * depth, random);
   const auto c = tame_values(core.dtype_out, size_t{core.m} * core.n, random);
-  std::vector<Bytes> buffers = {pack(dtype, a), pack(dtype, b), pack(core.dtype_out, c),
+  std::vector<Bytes> buffers = {pack(core.dtype_in, a), pack(core.dtype_in, b),
+                                pack(core.dtype_out, c),
                                 pack(core.dtype_out, std::vector<uint64_t>(c.size()))};
-  run_block(context, tile_block(core, static_cast<uint32_t>(number)), buffers);
+  run_block(context, tile_block(core, number), buffers);
   check_tile(context, core, a, b, c, unpack(core.dtype_out, buffers[3]));
+}
+
+// Every tensor core of the dtype that kernels may use.
+void run_tiles(Context& context, uint32_t dtype) {
+  const auto cores = sdk::tensor_cores_of(context.device().caps());
+  const bool is_claimed = context.device().claims(PGR_OP_WMMA, dtype);
+  uint32_t found = 0;
+  for (uint32_t number = 0; number < cores.size(); ++number) {
+    if (cores[number].dtype_in != dtype || !sdk::is_used(cores[number])) continue;
+    ++found;
+    expect(is_claimed, fmt::format("tensor core {} is listed, op_dtypes does not claim WMMA on {}",
+                                   number, id_of_dtype(dtype)));
+    run_tile(context, cores[number], number);
+  }
+  expect(found > 0 || !is_claimed, fmt::format("op_dtypes claims WMMA on {}, no tensor core of it "
+                                               "is listed",
+                                               id_of_dtype(dtype)));
+  if (found == 0)
+    throw Unsupported(fmt::format("the device has no tensor core of {}", id_of_dtype(dtype)));
 }
 
 }  // namespace
@@ -146,7 +156,7 @@ void add_tensor_core_tests(Tests& tests) {
     test.id = "l2.wmma." + id_of_dtype(dtype);
     test.op = "wmma";
     test.level = Level::L2;
-    test.run = [=](Context& context) { run_tile(context, dtype); };
+    test.run = [=](Context& context) { run_tiles(context, dtype); };
     tests.push_back(std::move(test));
   }
 }

@@ -34,7 +34,8 @@ class LoopCounter {
   explicit LoopCounter(Kernel& kernel) : kernel_(kernel), g_(kernel.graph), open_(g_), bounds_(g_) {}
 
   void run() {
-    if (nodes_of(g_, kernel_.sink, Op::Load).empty()) return;
+    // A hint may count by a constant, in a kernel that loads nothing.
+    if (nodes_of(g_, kernel_.sink, Op::Load).empty() && nodes_of(g_, kernel_.sink, Op::Bounded).empty()) return;
     reduces();
     stores();
     Map hints;
@@ -98,8 +99,11 @@ class LoopCounter {
     const Linear limit = side(right);
     for (const Term& t : limit.terms) clause.excess.add(t.id, -t.factor);
     clause.excess.constant -= limit.constant;
-    for (const Term& t : clause.excess.terms)
-      if (is_data(t.id)) clause.step = std::gcd(clause.step, t.factor);
+    for (const Term& t : clause.excess.terms) {
+      if (!is_data(t.id)) continue;
+      if (bounds_[t.id].lo == INT64_MIN || bounds_[t.id].hi == INT64_MAX) return std::nullopt;  // ends could wrap
+      clause.step = std::gcd(clause.step, t.factor);
+    }
     return clause.step == 0 ? std::nullopt : std::optional(clause);
   }
 

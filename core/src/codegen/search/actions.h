@@ -12,7 +12,7 @@ namespace plugrad::codegen {
 using OptimisationList = std::vector<Optimisation>;
 
 /// Raised when a list comes to mean another kernel than before, or kernels another speed.
-inline constexpr uint32_t kSearchVersion = 3;
+inline constexpr uint32_t kSearchVersion = 4;
 
 /// A list could not be applied or generated: to be left out. DEBUG tells where that is a bug.
 void note_refusal(const Error& error);

@@ -188,8 +188,12 @@ void walk_along_rows(Kernel& kernel) {
     last = axis;
     if (read != 0 && (nearest == SIZE_MAX || read < step(g.sources(loads[0])[1], nearest))) nearest = axis;
   }
-  for (; apart && nearest < last; ++nearest)
-    apply(kernel, {Kind::Swap, static_cast<uint32_t>(nearest), static_cast<int64_t>(nearest + 1)});
+  if (!apart) return;
+  attempt(kernel, [&](Kernel& trial) {
+    for (; nearest < last; ++nearest)
+      apply(trial, {Kind::Swap, static_cast<uint32_t>(nearest), static_cast<int64_t>(nearest + 1)});
+    return last;
+  });
 }
 
 // What is not the same in every store's rows cannot be shared out: each group would reduce all rows.
@@ -265,7 +269,10 @@ void apply_heuristic(Kernel& kernel) {
   if (in_blocks) stage_blocks_of_rows(kernel);
   // Staging gives the axes other numbers than those of the rows.
   size_t most = work.rows.empty() ? sum_columns(kernel) : SIZE_MAX;
-  if (work.rows.empty() && most == SIZE_MAX) most = std::min(stage_operands(kernel), stage_scattered(kernel));
+  if (work.rows.empty() && most == SIZE_MAX) {
+    most = stage_scattered(kernel);
+    most = std::min(most, stage_operands(kernel));
+  }
   add_threads(kernel, work, most);
 }
 

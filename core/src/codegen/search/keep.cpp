@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "base/check.h"
 #include "codegen/access.h"
@@ -37,18 +38,29 @@ class SameFunction {
     if (from.size() != to.size() || !same_arg(n, m, x, y)) return false;
     if (from.empty()) return x == y;
     if (visited_.contains({x, y})) return true;
-    const std::map<Id, Id> before = ranges_;
+    const State before = state();
     const bool is_index_sum = n.op == Op::Add && n.dtype == DType::Index;
     bool same = is_index_sum ? same_terms(terms_of(x), terms_of(y)) : all_same(from, to);
     if (!same && !is_index_sum && from.size() == 2 && is_commutative(n.op)) {
-      ranges_ = before;
+      restore(before);
       same = (*this)(from[0], to[1]) && (*this)(from[1], to[0]);
     }
-    if (same) visited_.emplace(std::pair(x, y), true);
+    if (same && visited_.insert({x, y}).second) found_.push_back({x, y});
     return same;
   }
 
  private:
+  // What was found under an assumption falls with it.
+  struct State {
+    std::map<Id, Id> ranges;
+    size_t found;
+  };
+  State state() const { return {ranges_, found_.size()}; }
+  void restore(const State& before) {
+    ranges_ = before.ranges;
+    for (; found_.size() > before.found; found_.pop_back()) visited_.erase(found_.back());
+  }
+
   bool same_arg(const Node& n, const Node& m, Id x, Id y) const {
     if (op_info(n.op).arg == ArgKind::List)
       return std::ranges::equal(g_.arg_list(x), g_.arg_list(y));
@@ -85,9 +97,9 @@ class SameFunction {
     return true;
   }
   bool is_same(Id x, Id y) {
-    const std::map<Id, Id> before = ranges_;
+    const State before = state();
     if ((*this)(x, y)) return true;
-    ranges_ = before;
+    restore(before);
     return false;
   }
   bool same_range(Id x, Id y) {
@@ -96,13 +108,15 @@ class SameFunction {
     if (x != y &&
         (!both_reduce || is_bounded(g_[x]) || is_bounded(g_[y]) || g_[x].src[0] != g_[y].src[0]))
       return false;
+    if (std::ranges::any_of(ranges_, [&](const auto& pair) { return pair.second == y; })) return false;
     ranges_.emplace(x, y);
     return true;
   }
 
   const Graph& g_;
   std::map<Id, Id> ranges_;  // of the one, of the other
-  std::map<std::pair<Id, Id>, bool> visited_;
+  std::set<std::pair<Id, Id>> visited_;
+  std::vector<std::pair<Id, Id>> found_;  // those of visited_, in their order
 };
 
 // What it takes to compute a value; of reductions inside it each iteration.

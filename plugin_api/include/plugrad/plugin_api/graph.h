@@ -25,18 +25,18 @@ typedef struct pgr_graph_node {
 typedef struct pgr_graph_api {
   uint32_t struct_size, struct_id;
   const void *next;
-  /* [any] Copies all it is given. */
+  /* [any] Copies all it is given; what a replay names must be alive until the replay is done. */
   pgr_status (*build)(pgr_device *device, const pgr_graph_node *nodes, uint32_t node_count,
                       uint32_t node_stride, pgr_graph **out, pgr_error *error);
   /* [serial per graph] Replaces an argument of node `node` in later replays: buffer number `slot`
-     (of a copy, 0 is dst and 1 src), or scalar number `slot`. */
+     (of a copy, 0 is dst and 1 src), or scalar `slot`. The old one, and others, may be gone. */
   pgr_status (*patch_buffer)(pgr_device *device, pgr_graph *graph, uint32_t node, uint32_t slot,
                              pgr_buffer *buffer, pgr_error *error);
   pgr_status (*patch_scalar)(pgr_device *device, pgr_graph *graph, uint32_t node, uint32_t slot,
                              uint64_t bits, pgr_error *error);
   /* [serial per queue and graph] In order on the queue. */
   pgr_status (*replay)(pgr_device *device, pgr_queue *queue, pgr_graph *graph, pgr_error *error);
-  /* [any] Accepts NULL, never fails. */
+  /* [any] Accepts NULL, never fails. Queued replays still finish; buffers it names may be gone. */
   void (*destroy)(pgr_device *device, pgr_graph *graph);
 } pgr_graph_api;
 

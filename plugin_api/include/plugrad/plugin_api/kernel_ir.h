@@ -70,7 +70,7 @@ typedef struct pgr_ir_param {
   uint32_t flags;       /* PGR_PARAM_* flags */
   uint32_t align_bytes; /* the buffer's address is at least this aligned; 0: to its element */
   uint64_t elem_count;  /* elements in the buffer; no index is ever outside [0, elem_count) */
-  int64_t min, max;     /* bounds of a scalar's value, inclusive */
+  int64_t min, max;     /* inclusive bounds of an integer scalar, u64 as its bits; floats: none */
 } pgr_ir_param;
 #define PGR_PARAM_BUFFER 0u
 #define PGR_PARAM_SCALAR 1u

@@ -5,7 +5,7 @@
 #include "plugrad/plugin_api/plugin.h"
 
 typedef struct pgr_buffer pgr_buffer;
-typedef struct pgr_queue pgr_queue; /* NULL: the device's in-order queue, which copies share */
+typedef struct pgr_queue pgr_queue; /* NULL: the handle's in-order queue; serialised like others */
 
 /* alloc flags; unknown bits are ignored */
 #define PGR_ALLOC_HOST_VISIBLE 1u /* map() should be cheap */

@@ -25,7 +25,7 @@ typedef struct pgr_queue_api {
   /* [any] Device time in ns when it was reached; NOT_READY before. (optional) */
   pgr_status (*event_time)(pgr_device *device, pgr_event *event, uint64_t *out_ns,
                            pgr_error *error);
-  /* [any] Accepts NULL, never fails. */
+  /* [any] Accepts NULL, never fails. Waits queued on it stay; an event may outlive its queue. */
   void (*event_destroy)(pgr_device *device, pgr_event *event);
 } pgr_queue_api;
 

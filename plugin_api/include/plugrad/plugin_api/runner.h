@@ -24,8 +24,8 @@ typedef struct pgr_launch_desc {
   uint32_t scalar_count;
   const uint64_t *scalars;     /* one for each scalar parameter, bits as in a CONST's arg */
   uint64_t group_count[3];     /* a count of 0 launches nothing */
-  uint32_t local_size[3];
-  uint32_t timing;             /* 1: *out_time_ns is wanted, the call may wait for the kernel */
+  uint32_t local_size[3];      /* as in the kernel's IR header; others are refused or undefined */
+  uint32_t timing;             /* 1: *out_time_ns is wanted, launch may wait; not in a graph node */
 } pgr_launch_desc;
 
 typedef struct pgr_runner_api {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "plugrad/plugin_api/device.h"
 
@@ -30,6 +31,9 @@ MatrixPlace place_of(const TileLayout& layout, uint32_t item, uint32_t lane);
 // that is none.
 void set_layout(uint8_t (&layout)[24], std::string_view text);
 
+// Whether kernels of this version use records of its kind and dtypes; others only keep their place.
+bool is_used(const pgr_tensor_core& core);
+
 // Why the record is no tensor core that kernels can use; empty: it is one.
 std::string problem_of(const pgr_tensor_core& core);
 
@@ -38,8 +42,9 @@ std::string problem_of(const pgr_tensor_core& core);
 float rounded_input(float value, uint32_t fraction_bits);
 double input_value(const pgr_tensor_core& core, uint64_t bits);
 
-// The tensor cores of a device's capabilities, as far as this header knows their fields.
-std::span<const pgr_tensor_core> tensor_cores_of(const pgr_device_caps& caps);
+// The tensor cores of a device's capabilities, each in its place, as far as this header knows their
+// fields.
+std::vector<pgr_tensor_core> tensor_cores_of(const pgr_device_caps& caps);
 
 // 16 x 8 tiles by warps of 32 work-items, as mma.sync of PTX takes them: 16 deep for f16 and bf16; 8
 // deep for f32, of which 10 bits of the fraction count.

@@ -37,22 +37,22 @@ typedef struct pgr_device_info {
 typedef struct pgr_tensor_core {
   uint32_t struct_size, struct_id;
   const void *next;
-  uint32_t kind; /* PGR_TENSOR_CORE_*; a reader skips a record of a kind that it does not know */
+  uint32_t kind; /* PGR_TENSOR_CORE_*; of unknown kind or dtypes: not used, but WMMA counts it */
   uint32_t n, m, k;
   uint32_t threads;
-  uint32_t dtype_in, dtype_out;       /* of A and B, of C and D */
+  uint32_t dtype_in, dtype_out;       /* of A and B (F16, BF16, F32 in 1.0); of C and D (F32) */
   uint32_t elems_a, elems_b, elems_c; /* elements held by each work-item */
   uint32_t fraction_bits_in;          /* to which A and B are rounded before; 0: they are not */
   uint32_t reserved; /* 0 */
   uint8_t layout_a[24], layout_b[24], layout_c[24];
 } pgr_tensor_core;
 
-/* What it can do. All counts 0 mean "none"; the host reads absent fields as 0. */
+/* What it can do. 0: no such thing; of limits and sizes, unknown. Absent fields read as 0. */
 typedef struct pgr_device_caps {
   uint32_t struct_size, struct_id;
   const void *next;
-  /* op x dtype: bit d of op_dtypes[op] is set when the op works on PGR_DTYPE d (for casts and
-     compares: as the source's dtype). Ops from 64 on and dtypes from 32 on: in a later extension. */
+  /* op x dtype: bit d of op_dtypes[op] is set when the op works on PGR_DTYPE d: of the source for
+     casts and compares, of what memory ops move, of A in WMMA; BOOL where an op has none. */
   uint32_t op_dtypes[64];
   /* dtypes that memory may hold and LOAD and STORE may move, one bit each. */
   uint32_t storage_dtypes;

@@ -100,7 +100,7 @@ typedef struct pgr_plugin_api {
   void (*device_close)(pgr_plugin *plugin, pgr_device *device);
   /* [any] A table by name: "pgr.device", "pgr.allocator", "pgr.runner" (mandatory), "pgr.renderer",
      "pgr.compiler", "pgr.queue", "pgr.graph", "pgr.profile" and "com.vendor.x"; else UNSUPPORTED.
-     The table lives as long as the plugin and is at most as new as `minor`. */
+     The table lives as long as the plugin; it may be longer than `minor` knows: see struct_size. */
   pgr_status (*query_interface)(pgr_plugin *plugin, const pgr_string *name, uint32_t minor,
                                 const void **out_table, pgr_error *error);
   /* [init] Explicit end, after every device is closed. Not called at process exit. May be NULL. */
@@ -137,7 +137,7 @@ typedef pgr_status (*pgr_plugin_entry_fn)(pgr_hello *hello, const pgr_plugin_api
 #define PGR_PLUGIN_ENTRY pgr_plugin_entry_v1
 #define PGR_PLUGIN_ENTRY_NAME "pgr_plugin_entry_v1"
 
-/* A component (renderer, compiler) exports `pgr_component_entry_v1`, called by who opens it. */
+/* [any] A component (renderer, compiler) exports it; one call at a time, tables stay valid. */
 typedef pgr_status (*pgr_component_entry_fn)(const pgr_host_api *host, const pgr_string *interface_name,
                                              uint32_t interface_minor, const void **out_table,
                                              pgr_error *error);
