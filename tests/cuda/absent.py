@@ -43,7 +43,7 @@ def main():
     assert refused.returncode != 0 and "install NVIDIA's driver" in refused.stderr, refused
     report = json_of(tool, "conformance", "--plugin", plugin, "--level", "L0", "--json")
     totals = report["totals"]
-    assert totals["pass"] >= 25 and totals["fail"] == totals["crash"] == totals["timeout"] == 0, totals
+    assert totals["pass"] >= 22 and totals["fail"] == totals["crash"] == totals["timeout"] == 0, totals
     print(f"CUDA is absent as it should be; L0 passes {totals['pass']} tests")
 
 

@@ -256,7 +256,8 @@ std::string describe_records(const std::vector<LoadRecord>& records) {
   for (const LoadRecord& r : records) {
     if (r.state == LoadState::Shadowed) continue;  // its name is there from another file
     const std::string name = r.manifest.device_name;
-    if (r.state == LoadState::Loaded || r.state == LoadState::Available)
+    const bool is_usable = r.state == LoadState::Loaded || r.state == LoadState::Available;
+    if (is_usable && r.reason.empty())  // what could not open its device says why
       works += (works.empty() ? " " : ", ") + name;
     else
       others += "\n  " + why_not(r);

@@ -90,7 +90,7 @@ TEST(TensorCore, RecordsThatAreNoneAreNamed) {
             "layout_a[1] = 32 is of no axis of that tile");
   EXPECT_EQ(problem([](auto& core) { core.layout_b[20] = 1; }), "layout_b[20] is behind the last bit");
   EXPECT_EQ(problem([](auto& core) { core.fraction_bits_in = 10; }), "fraction_bits_in is 10 of f16");
-  EXPECT_EQ(problem([](auto& core) { core.dtype_in = PGR_DTYPE_I8; }), "its dtypes are no floats");
+  EXPECT_EQ(problem([](auto& core) { core.dtype_in = PGR_DTYPE_I8; }), "kernels use products of f16, bf16 and f32 with sums of f32");
 }
 
 // Where several work-items hold an element of A, each of them has it.
