@@ -11,6 +11,7 @@
 #include "codegen/access.h"
 #include "codegen/gates.h"
 #include "codegen/passes/passes.h"
+#include "codegen/rebuild.h"
 #include "symbolic/linear.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
@@ -193,16 +194,9 @@ class LoopCounter {
   }
 
   void reduces() {
-    Reachable reachable;
-    const std::vector<Id> nodes = reachable.from(g_, std::span(&kernel_.sink, 1));
-    std::vector<Id> now(kernel_.sink + 1, kNoId), sources;
-    for (Id id : nodes) {
-      sources.clear();
-      for (Id s : g_.sources(id)) sources.push_back(now[s]);
-      now[id] = g_.with_sources(id, sources);
-      if (g_[id].op == Op::Reduce) now[id] = counted(now[id]);
-    }
-    kernel_.sink = now[kernel_.sink];
+    kernel_.sink = rebuild(g_, kernel_.sink, [&](Id id, Id now) {
+      return g_[id].op == Op::Reduce ? counted(now) : now;
+    });
   }
 
   // The condition under which a term is in the sum; kNoId for none.
