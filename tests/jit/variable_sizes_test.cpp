@@ -321,6 +321,13 @@ TEST(VariableSizes, RefuseSizesOutsideOfTheirBounds) {
               HasSubstr("0 or more"));
 }
 
+TEST(VariableSizes, AConstantSizeOfWhatNoKernelLoads) {
+  const Tensor five = Tensor::full({}, 5, DType::I32);
+  const Tensor twice = length().limit(Tensor::arange(kMost), 0, five) * 2;
+  EXPECT_EQ(twice.sum().item<int32_t>(), 20);
+  EXPECT_THAT(twice.to_vector<int32_t>(), testing::ElementsAre(0, 2, 4, 6, 8));
+}
+
 // Nothing shows the axis any more: the sum is of the nearest size, and reading it says so.
 TEST(VariableSizes, ASizeThatAKernelComputesIsCheckedWhenItsResultsAreRead) {
   const Tensor x = numbers({kMost, 2}).realize();
