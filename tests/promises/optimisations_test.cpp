@@ -9,6 +9,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class GivenLists : public testing::Test {
  protected:
@@ -81,6 +82,40 @@ TEST_F(GivenLists, are_for_the_kernel_that_they_name_or_for_all_others) {
   const OptimisationScope scope("vectorize(0, 8); " + product_name_ + ": upcast(0, 2)");
   EXPECT_EQ(product().schedule()[0].optimisations(), "upcast(0, 2)");
   EXPECT_EQ(doubled().schedule()[0].optimisations(), "vectorize(0, 8)");
+}
+
+TEST_F(GivenLists, for_kernels_that_are_never_made_are_a_warning) {
+  const auto warning_of = [&](const std::string& lists) {
+    testing::internal::CaptureStderr();
+    {
+      const OptimisationScope scope(lists);
+      product().realize();
+    }
+    return testing::internal::GetCapturedStderr();
+  };
+  const std::string named = product_name_ + ": upcast(0, 2)";
+  EXPECT_EQ(warning_of(named), "");
+  EXPECT_EQ(warning_of(named), "") << "the kernel is there already";
+  EXPECT_THAT(warning_of(named + "; r_9_9_9: upcast(0, 3); E_77:"),
+              AllOf(HasSubstr("not made: E_77, r_9_9_9. Made were " + product_name_ + ";")));
+  EXPECT_THAT(warning_of("upcast(0, 2)"), "") << "for every kernel";
+}
+
+TEST_F(GivenLists, of_the_environment_are_looked_at_when_the_process_ends) {
+  const auto run = [&](const char* lists) {
+    setenv("PLUGRAD_OPTIMISATIONS", lists, 1);
+    std::string command = "\"" + testing::internal::GetArgvs()[0] +
+                          "\" --gtest_filter=GivenLists.make_the_kernel* 2>&1 >/dev/null";
+    std::string text;
+    FILE* const out = popen(command.c_str(), "r");
+    char buffer[4096];
+    for (size_t got; (got = fread(buffer, 1, sizeof buffer, out)) > 0;) text.append(buffer, got);
+    EXPECT_EQ(pclose(out), 0) << text;
+    unsetenv("PLUGRAD_OPTIMISATIONS");
+    return text;
+  };
+  EXPECT_THAT(run("r_9_9_9: upcast(0, 3)"), HasSubstr("not made: r_9_9_9. Made were " + product_name_));
+  EXPECT_THAT(run((product_name_ + ": upcast(0, 2)").c_str()), Not(HasSubstr("not made")));
 }
 
 TEST_F(GivenLists, that_are_not_legal_are_an_error_that_says_why) {

@@ -32,7 +32,8 @@ class PLUGRAD_API OptimisationScope {
  public:
   /// "name: list; name: list", by the names of kernels as planned (Tensor::kernelize); a list
   /// without a name is for every other kernel. Errors: User where the text holds no lists. A list
-  /// that is not legal for its kernel is an error, of kind User, where the kernel is made.
+  /// that is not legal for its kernel is an error, of kind User, where the kernel is made. Names of
+  /// kernels that were never made are a warning at the end of the scope.
   explicit OptimisationScope(std::string lists);
   ~OptimisationScope();
   OptimisationScope(const OptimisationScope&) = delete;

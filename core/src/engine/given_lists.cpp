@@ -1,6 +1,12 @@
 // "name: list; name: list", or a list alone, which is for every kernel.
 #include "engine/given_lists.h"
 
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+
 #include "base/check.h"
 #include "base/log.h"
 #include "base/settings.h"
@@ -41,10 +47,65 @@ std::vector<GivenList> parse_lists(std::string_view text) {
   return out;
 }
 
+// What was asked of each text in this process; used until exit.
+struct Use {
+  std::set<std::string, std::less<>> kernels;  // names of those that were made
+  bool is_scoped = false;                      // whoever gave it looks at it themselves
+};
+struct Uses {
+  std::mutex mutex;
+  std::map<std::string, Use, std::less<>> by_text;
+};
+Uses& uses() {
+  static auto* all = new Uses;
+  return *all;
+}
+
+void warn_of_unused(std::string_view text, const Use& use) {
+  std::set<std::string_view> unused;
+  for (const GivenList& given : parse_lists(text))
+    if (!given.kernel.empty() && !use.kernels.contains(given.kernel)) unused.insert(given.kernel);
+  if (unused.empty()) return;
+  constexpr size_t kShown = 8;
+  std::string made;
+  size_t shown = 0;
+  for (const std::string& name : use.kernels)
+    if (++shown <= kShown) made += (made.empty() ? "" : ", ") + name;
+  if (shown > kShown) made += fmt::format(" and {} others", shown - kShown);
+  log_warning(
+      "[optimisations] lists were given for kernels that were not made: {}. {}; the names are those "
+      "of Tensor::kernelize() and of DEBUG=3, and kernels that are there already keep their lists",
+      fmt::join(unused, ", "), made.empty() ? "None were made" : "Made were " + made);
+}
+
+void warn_at_exit() {
+  Uses& all = uses();
+  const std::lock_guard lock(all.mutex);
+  for (const auto& [text, use] : all.by_text)
+    if (!use.is_scoped) warn_of_unused(text, use);
+}
+
+void note_kernel(std::string_view text, std::string_view name) {
+  static std::once_flag once;
+  std::call_once(once, [] { std::atexit(warn_at_exit); });
+  Uses& all = uses();
+  const std::lock_guard lock(all.mutex);
+  all.by_text[std::string(text)].kernels.emplace(name);
+}
+
 }  // namespace
 
-void check_given_lists(std::string_view text) {
+void begin_given_lists(std::string_view text) {
   parse_lists(text);
+  Uses& all = uses();
+  const std::lock_guard lock(all.mutex);
+  all.by_text[std::string(text)].is_scoped = true;
+}
+
+void end_given_lists(std::string_view text) {
+  Uses& all = uses();
+  const std::lock_guard lock(all.mutex);
+  warn_of_unused(text, all.by_text[std::string(text)]);
 }
 
 std::optional<List> given_list(const schedule::KernelAst& ast, runtime::Device& device,
@@ -52,6 +113,7 @@ std::optional<List> given_list(const schedule::KernelAst& ast, runtime::Device& 
   if (settings().optimisations.empty()) return std::nullopt;
   const std::string planned = codegen::describe(ast.graph, ast.sink).name;
   const std::string_view name = options.name.empty() ? std::string_view(planned) : options.name;
+  note_kernel(settings().optimisations, name);
   std::optional<List> found;  // an entry that names the kernel counts before one that names none
   bool is_named = false;
   for (GivenList& given : parse_lists(settings().optimisations)) {

@@ -17,7 +17,10 @@ std::optional<std::vector<codegen::Optimisation>> given_list(const schedule::Ker
                                                              runtime::Device& device,
                                                              codegen::Options options);
 
-/// Errors: User where `text` holds no lists.
-void check_given_lists(std::string_view text);
+/// A part of the program begins for which the lists of `text` hold. Errors: User where it holds none.
+void begin_given_lists(std::string_view text);
+/// It ends: a warning names the kernels of `text` that nobody has made yet. For lists of the
+/// environment the end is that of the process.
+void end_given_lists(std::string_view text);
 
 }  // namespace plugrad::engine

@@ -1,6 +1,7 @@
 #include "plugrad/search.h"
 
 #include <cmath>
+#include <exception>
 
 #include "base/check.h"
 #include "base/settings.h"
@@ -28,15 +29,24 @@ SearchScope::SearchScope(int beam, double seconds) {
 SearchScope::~SearchScope() = default;
 
 struct OptimisationScope::State {
+  std::string lists;
   SettingScope scope;
+  int exceptions = std::uncaught_exceptions();
 };
 
 OptimisationScope::OptimisationScope(std::string lists) {
-  engine::check_given_lists(lists);
-  const auto change = [&](Settings& s) { s.optimisations = std::move(lists); };
-  state_.reset(new State{SettingScope(change)});
+  engine::begin_given_lists(lists);
+  const auto change = [&](Settings& s) { s.optimisations = lists; };
+  state_.reset(new State{lists, SettingScope(change)});
 }
 
-OptimisationScope::~OptimisationScope() = default;
+// Of a part that was not done to its end nothing is known.
+OptimisationScope::~OptimisationScope() {
+  if (std::uncaught_exceptions() > state_->exceptions) return;
+  try {
+    engine::end_given_lists(state_->lists);
+  } catch (...) {  // a warning is not worth the program
+  }
+}
 
 }  // namespace plugrad
