@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "command.h"
 #include "engine/session.h"
+#include "interruption.h"
 #include "mnist_networks.h"
 #include "plugrad/plugrad.h"
 
@@ -36,6 +37,8 @@ struct Request {
 
 struct Outcome {
   double seconds = 0, compile_seconds = 0, step_ms = 0, loss = 0, accuracy = 0;
+  int64_t steps = 0;
+  bool interrupted = false;
 };
 
 double seconds_since(uint64_t start_ns) { return static_cast<double>(monotonic_ns() - start_ns) * 1e-9; }
@@ -75,7 +78,11 @@ void train_steps(Net& net, const data::Dataset& set, const Request& request, Out
     uint64_t now = monotonic_ns();
     step_ms.push_back(static_cast<double>(now - step_start) * 1e-6);
     step_start = now;
-    bar.update(static_cast<int64_t>(step_ms.size()), fmt::format("loss {:.4f}", outcome.loss));
+    outcome.steps = static_cast<int64_t>(step_ms.size());
+    bar.update(outcome.steps, fmt::format("loss {:.4f}", outcome.loss));
+    if (outcome.steps == 1) catch_interruption();  // before, nothing is trained that could be lost
+    outcome.interrupted = is_interrupted() && outcome.steps < request.steps;
+    if (outcome.interrupted) break;
   }
   outcome.seconds = seconds_since(start);
   outcome.compile_seconds = compile_seconds() - compiled_before;
@@ -93,17 +100,29 @@ Outcome run_network(const Request& request) {
   Outcome outcome;
   train_steps(net, train, request, outcome);
   if (!request.save.empty()) nn::save(net, request.save);
-  outcome.accuracy = nn::accuracy(net, test);
+  if (!outcome.interrupted) outcome.accuracy = nn::accuracy(net, test);
   return outcome;
 }
 
 nlohmann::ordered_json to_json(const Request& request, const Outcome& outcome) {
   double rate = outcome.step_ms > 0 ? static_cast<double>(request.batch) * 1e3 / outcome.step_ms : 0;
-  return {{"device", Device::default_device()}, {"model", request.model},
-          {"steps", request.steps},             {"batch", request.batch},
-          {"seconds", outcome.seconds},         {"compile_seconds", outcome.compile_seconds},
-          {"step_ms", outcome.step_ms},         {"images_per_second", rate},
-          {"loss", outcome.loss},               {"test_accuracy", outcome.accuracy}};
+  nlohmann::ordered_json json = {
+      {"device", Device::default_device()}, {"model", request.model},
+      {"steps", outcome.steps},             {"batch", request.batch},
+      {"seconds", outcome.seconds},         {"compile_seconds", outcome.compile_seconds},
+      {"step_ms", outcome.step_ms},         {"images_per_second", rate},
+      {"loss", outcome.loss},               {"test_accuracy", outcome.accuracy}};
+  if (outcome.interrupted) {
+    json["test_accuracy"] = nullptr;  // nobody waited for it
+    json["interrupted"] = true;
+  }
+  return json;
+}
+
+void tell_interruption(const Request& request, const Outcome& outcome) {
+  const std::string saved = request.save.empty() ? "nothing is saved without --save"
+                                                 : "the network is saved in " + request.save;
+  fmt::print(stderr, "plugrad train: interrupted after {} of {} steps; {}\n", outcome.steps, request.steps, saved);
 }
 
 Request read_request(const Parsed& parsed) {
@@ -150,9 +169,12 @@ int run_train(const Arguments& arguments) {
   if (!request.json) fmt::print("training {} on {}\n", request.model, Device::default_device());
   std::fflush(stdout);
   Outcome outcome = request.model == "cnn" ? run_network<MnistCnn>(request) : run_network<MnistSmall>(request);
-  if (!request.json) fmt::print("test accuracy {:.2f}%\n", outcome.accuracy * 100);
+  if (outcome.interrupted)
+    tell_interruption(request, outcome);
+  else if (!request.json)
+    fmt::print("test accuracy {:.2f}%\n", outcome.accuracy * 100);
   print_json(to_json(request, outcome), false);
-  return kSuccess;
+  return outcome.interrupted ? kFailure : kSuccess;
 }
 
 }  // namespace plugrad::tools

@@ -3,10 +3,13 @@ import json
 import math
 import os
 import pathlib
+import random
 import re
 import runpy
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 from xml.etree import ElementTree
 
@@ -215,7 +218,63 @@ class Cache(unittest.TestCase):
             self.assertEqual(stats["entries"], 0)
 
 
+def is_linked_to_a_search():
+    return (pathlib.Path(BINARY).parent.parent / "lib/plugrad/plugrad-measure").exists()
+
+
+class InterruptedSearch(unittest.TestCase):
+    @unittest.skipUnless(is_linked_to_a_search(), "this build has no helper for searches")
+    def test_ctrl_c_leaves_a_database_that_the_next_program_can_use(self):
+        moments = random.Random(1)
+        with tempfile.TemporaryDirectory() as folder:
+            database = pathlib.Path(folder) / "search.tsv"
+            settings = {"PLUGRAD_SEARCH_DB": str(database), "PLUGRAD_CACHE_DIR": folder, "DEV": "CPU"}
+            for stop in range(4):
+                child = subprocess.Popen([BINARY, "explain", "matmul", "--json"], start_new_session=True,
+                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                         env={**os.environ, **settings, "BEAM": "4", "BEAM_SECONDS": "30"})
+                lines = database.read_bytes().count(b"\n") if database.exists() else 0
+                begin = time.monotonic()
+                while time.monotonic() - begin < 20:  # until something was found, and then any moment
+                    if database.exists() and database.read_bytes().count(b"\n") > lines:
+                        break
+                    time.sleep(0.01)
+                time.sleep(moments.random() * 0.3)
+                # A terminal tells all of the group: the helper that times kernels, too.
+                os.killpg(child.pid, signal.SIGINT) if stop % 2 else child.send_signal(signal.SIGINT)
+                self.assertEqual(child.wait(timeout=20), -signal.SIGINT)
+                shown = run("tune", "show", **settings)
+                self.assertEqual(shown.returncode, 0, shown.stderr)
+                self.assertNotIn("damaged", shown.stderr)
+                self.assertIn("unfinished", shown.stdout)
+            done = run("explain", "matmul", "--json", **settings)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertNotIn("is not used", done.stderr)
+
+
 class Train(unittest.TestCase):
+    @unittest.skipUnless(os.environ.get("PLUGRAD_DATA"), "PLUGRAD_DATA is not set")
+    def test_ctrl_c_ends_it_after_a_step_and_saves_what_was_trained(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = str(pathlib.Path(folder) / "net.safetensors")
+            command = [BINARY, "train", "mnist", "--model", "small", "--steps", "100000", "--json", "--save", path]
+            child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            while "train " not in child.stderr.readline():  # of the first step
+                self.assertIsNone(child.poll())
+            time.sleep(1)
+            child.send_signal(signal.SIGINT)
+            out, told = child.communicate(timeout=60)
+            self.assertEqual(child.returncode, 1)
+            result = json.loads(out)
+            self.assertGreater(result["steps"], 0)
+            self.assertLess(result["steps"], 100000)
+            self.assertTrue(result["interrupted"])
+            self.assertIsNone(result["test_accuracy"])
+            self.assertIn(f"interrupted after {result['steps']} of 100000 steps; the network is saved in {path}", told)
+            again = json.loads(run("train", "mnist", "--model", "small", "--steps", "0", "--load", path).stdout
+                               .splitlines()[-1])
+            self.assertGreater(again["test_accuracy"], 0.3)  # an untrained one guesses: 0.1
+
     def test_a_folder_without_the_data_says_what_to_do(self):
         with tempfile.TemporaryDirectory() as folder:
             done = run("train", "mnist", "--data", folder)
