@@ -141,10 +141,12 @@ std::vector<SizeUse> CanonicalGraph::sizes() const {
     if (is_input_[number] || (*graph_)[id].op != Op::Bounded) continue;
     const uint32_t size = number_of_[graph_->sources(id)[1]];
     const auto bounds = graph_->arg_list(id);
-    SizeUse use{.least = bounds[1], .most = (*shapes_)[id][static_cast<size_t>(bounds[0])]};
+    SizeUse use{.least = bounds[1],
+                .most = (*shapes_)[id][static_cast<size_t>(bounds[0])],
+                .node = static_cast<uint32_t>(number)};
     const auto root = std::ranges::find(roots_, size);
     if (is_input_[size]) {
-      use.number = static_cast<uint32_t>(std::count(is_input_.begin(), is_input_.begin() + size, true));
+      use.number = input_number(size);
     } else if (root != roots_.end()) {
       use.is_root = true;
       use.number = static_cast<uint32_t>(root - roots_.begin());
@@ -154,6 +156,41 @@ std::vector<SizeUse> CanonicalGraph::sizes() const {
     uses.push_back(use);
   }
   return uses;
+}
+
+uint32_t CanonicalGraph::input_number(size_t number) const {
+  return static_cast<uint32_t>(
+      std::count(is_input_.begin(), is_input_.begin() + static_cast<std::ptrdiff_t>(number), true));
+}
+
+// A row of bits for each node: inputs, then sizes.
+std::vector<Origins> CanonicalGraph::origins(std::span<const SizeUse> sizes) const {
+  const size_t inputs = input_number(order_.size()), words = (inputs + sizes.size() + 63) / 64;
+  std::vector<uint64_t> bits(order_.size() * words);
+  const auto set = [&](size_t number, size_t bit) {
+    bits[number * words + bit / 64] |= uint64_t{1} << bit % 64;
+  };
+  for (size_t i = 0; i < sizes.size(); ++i) set(sizes[i].node, inputs + i);
+  size_t next_input = 0;
+  for (size_t number = 0; number < order_.size(); ++number) {
+    if (is_input_[number]) {
+      set(number, next_input++);
+      continue;
+    }
+    for (Id source : graph_->sources(order_[number]))
+      for (size_t w = 0; w < words; ++w)
+        bits[number * words + w] |= bits[number_of_[source] * words + w];
+  }
+  std::vector<Origins> origins(roots_.size());
+  for (size_t root = 0; root < roots_.size(); ++root)
+    for (uint32_t bit = 0; bit < inputs + sizes.size(); ++bit) {
+      if ((bits[roots_[root] * words + bit / 64] >> bit % 64 & 1) == 0) continue;
+      if (bit < inputs)
+        origins[root].inputs.push_back(bit);
+      else
+        origins[root].sizes.push_back(bit - static_cast<uint32_t>(inputs));
+    }
+  return origins;
 }
 
 // The identity of a Contiguous becomes its canonical number, so that equal graphs have equal

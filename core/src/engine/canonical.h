@@ -33,6 +33,8 @@ class CanonicalGraph {
   std::vector<Id> computed_sizes() const;
   /// Those that are inputs or roots.
   std::vector<SizeUse> sizes() const;
+  /// What each root is computed from.
+  std::vector<Origins> origins(std::span<const SizeUse> sizes) const;
 
   /// The inputs' values, in canonical order; taken once.
   std::vector<ValuePtr> take_inputs() { return std::move(inputs_); }
@@ -55,6 +57,7 @@ class CanonicalGraph {
   uint64_t new_arg(Graph& scratch, size_t number) const;
   void put_list(std::span<const int64_t> list);
   void note_device(uint32_t device);
+  uint32_t input_number(size_t number) const;
 
   const Graph* graph_ = nullptr;
   Shapes* shapes_ = nullptr;

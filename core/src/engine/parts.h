@@ -31,7 +31,6 @@ struct Session::Parts {
   CanonicalGraph canonical;
   RecentCache<std::shared_ptr<ReadyPlan>> plans{1024};
   KernelCache kernels;
-  SizeChecks sizes;
   ArenaPool arenas;
   Statistics statistics;
 

@@ -30,6 +30,8 @@ struct ReadyPlan {
   std::vector<runtime::Device*> arena_devices;        // by arena
   std::shared_ptr<Temporaries> temporaries;           // of the last run, null before
   std::vector<SizeUse> sizes;                         // that its kernels run to
+  std::vector<Origins> origins;                       // distinct ones
+  std::vector<uint32_t> origins_of;                   // by root
   bool is_recorded = false;                           // it will run again and again
   std::shared_ptr<PreparedSteps> prepared;            // null before the first run
 };

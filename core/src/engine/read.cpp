@@ -88,32 +88,28 @@ std::shared_ptr<Value> Session::readable_value(TensorState& state) {
 // Waits for the device with the session open to others: a buffer that somebody holds stays as it
 // is.
 void Session::read(TensorState& state, std::span<std::byte> out) {
-  if (const auto buffer = read_or_find_buffer(state, out)) buffer->copy_out(out.data(), out.size());
-  const auto sizes = [&] {
-    const Guard guard(mutex_);
-    return parts_->sizes.take();
-  };
-  require_within(sizes());
+  const Source source = read_or_find_source(state, out);
+  if (source.doubts) source.doubts->require_within();
+  if (source.buffer) source.buffer->copy_out(out.data(), out.size());
 }
 
-// The buffer that `out` is to be filled from, unless it is filled.
-std::shared_ptr<runtime::Buffer> Session::read_or_find_buffer(TensorState& state,
-                                                              std::span<std::byte> out) {
+// What `out` is to be filled from, unless it is filled.
+Session::Source Session::read_or_find_source(TensorState& state, std::span<std::byte> out) {
   const Guard guard(mutex_);
   safe_point();
   const DType dtype = strong(graph_[state.node].dtype);
   const uint64_t needed = static_cast<uint64_t>(element_count(shape(state.node))) * size_of(dtype);
   require(out.size() == needed, "[read] the value takes {} bytes, {} were given", needed,
           out.size());
-  if (needed == 0) return nullptr;
+  if (needed == 0) return {};
   if (const auto constant = constant_value(state.node)) {
     fill(out, storage_bits(*constant, dtype), size_of(dtype));
-    return nullptr;
+    return {};
   }
   if (JitTrace::active()) JitTrace::refuse_read("read");
   const auto value = readable_value(state);
   if (!value->buffer) std::memcpy(out.data(), value->host.data(), needed);
-  return value->buffer;
+  return {value->buffer, value->doubts};
 }
 
 std::optional<std::vector<std::byte>> Session::peek(const TensorState& state) {

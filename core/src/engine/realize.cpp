@@ -63,6 +63,26 @@ Hash128 plan_key(const Hash128& graph, uint32_t default_device, const schedule::
   return hash128(std::as_bytes(std::span(words)));
 }
 
+void note_origins(ReadyPlan& ready, std::vector<Origins> by_root) {
+  for (Origins& origins : by_root) {
+    const auto known = std::ranges::find(ready.origins, origins);
+    ready.origins_of.push_back(static_cast<uint32_t>(known - ready.origins.begin()));
+    if (known == ready.origins.end()) ready.origins.push_back(std::move(origins));
+  }
+}
+
+// Roots tell of the sizes that they depend on, and of those that their inputs do.
+void pass_on_doubts(const ReadyPlan& ready, std::span<const ValuePtr> inputs,
+                    std::span<const ValuePtr> roots) {
+  const auto is_doubtful = [](const ValuePtr& v) { return v && v->doubts; };
+  if (ready.sizes.empty() && std::ranges::none_of(inputs, is_doubtful)) return;
+  std::vector<std::shared_ptr<SizeDoubts>> doubts;
+  for (const Origins& origins : ready.origins)
+    doubts.push_back(doubts_of(origins, ready.sizes, inputs, roots));
+  for (size_t root = 0; root < roots.size(); ++root)
+    roots[root]->doubts = doubts[ready.origins_of[root]];
+}
+
 // What suits every device that the plan runs on: the work is cut for the one with most threads, and
 // a kernel takes what the one with the fewest parameters takes.
 schedule::Options plan_options(DeviceTable& devices, std::span<const uint32_t> used) {
@@ -233,6 +253,7 @@ std::shared_ptr<ReadyPlan> Session::make_ready(uint32_t default_device,
     if (tracing()) trace_span("engine", "schedule", watch.begin_ns());
   }
   if (has_bounds_) ready->sizes = parts_->canonical.sizes();
+  note_origins(*ready, parts_->canonical.origins(ready->sizes));
   const Stopwatch watch(statistics.compile_ns);
   prepare(*ready, parts_->devices, parts_->kernels, user_kernels_, kernel_options);
   if (tracing()) trace_span("engine", "compile", watch.begin_ns());
@@ -290,11 +311,10 @@ std::vector<ValuePtr> Session::compute(std::span<const Id> roots, uint32_t defau
 std::vector<ValuePtr> Session::run_ready(ReadyPlan& ready, std::span<const ValuePtr> inputs) {
   ++parts_->statistics.plans_run;
   for (const SizeUse& use : ready.sizes)
-    if (!use.is_root) parts_->sizes.expect(inputs[use.number], use.least, use.most);
+    if (!use.is_root) know_size(*inputs[use.number]);
   const auto run = [&] {
     auto roots = run_plan(ready, inputs, parts_->arenas, parts_->devices, parts_->statistics);
-    for (const SizeUse& use : ready.sizes)
-      if (use.is_root) parts_->sizes.expect(roots[use.number], use.least, use.most);
+    pass_on_doubts(ready, inputs, roots);
     return roots;
   };
   try {

@@ -52,6 +52,7 @@ struct TensorState : std::enable_shared_from_this<TensorState> {
 };
 struct KernelOptions;
 struct ReadyPlan;
+class SizeDoubts;
 struct Value;
 using StatePtr = std::shared_ptr<TensorState>;
 using States = std::span<TensorState* const>;
@@ -229,8 +230,11 @@ class Session {
   // read.cpp
   std::optional<uint64_t> constant_value(Id node);
   std::shared_ptr<Value> readable_value(TensorState& state);
-  std::shared_ptr<runtime::Buffer> read_or_find_buffer(TensorState& state,
-                                                       std::span<std::byte> out);
+  struct Source {
+    std::shared_ptr<runtime::Buffer> buffer;
+    std::shared_ptr<SizeDoubts> doubts;
+  };
+  Source read_or_find_source(TensorState& state, std::span<std::byte> out);
   /// The bits of the single element, and its dtype.
   std::pair<uint64_t, DType> read_element(TensorState& state);
 

@@ -8,46 +8,87 @@
 namespace plugrad::engine {
 namespace {
 
-// Waits for the size where only the device knows it.
-int32_t size_of(const SizeCheck& check) {
-  int32_t size = check.value->size.value_or(0);
-  if (!check.value->size && check.value->buffer) check.value->buffer->copy_out(&size, sizeof size);
-  return size;
+// Of values that nobody reads for long, the older half is done by now.
+constexpr size_t kMostOpen = 256;
+
+// Waits for the size where only the device knows it; says what is wrong with it.
+std::string problem_of(const SizeCheck& check) {
+  int32_t size = check.size.value_or(0);
+  if (!check.size) check.buffer->copy_out(&size, sizeof size);
+  if (size >= check.least && size <= check.most) return {};
+  return fmt::format(
+      "values were computed with a variable size which is {}: it lies outside of its bounds, {} to "
+      "{}; what depends on it is of the nearest size from 0 on",
+      size, check.least, check.most);
 }
 
-bool is_within(const SizeCheck& check) {
-  const int32_t size = size_of(check);
-  return size >= check.least && size <= check.most;
+std::string first_problem(std::span<const SizeCheck> checks) {
+  for (const SizeCheck& check : checks)
+    if (std::string problem = problem_of(check); !problem.empty()) return problem;
+  return {};
+}
+
+void add(std::vector<SizeCheck>& checks, SizeCheck check) {
+  if (check.size && *check.size >= check.least && *check.size <= check.most) return;
+  if (std::ranges::find(checks, check) == checks.end()) checks.push_back(std::move(check));
 }
 
 }  // namespace
 
-void SizeChecks::expect(const ValuePtr& value, int64_t least, int64_t most) {
-  int32_t size = 0;
-  if (value->host.size() == sizeof size) {
-    std::memcpy(&size, value->host.data(), sizeof size);
-    value->size = size;
+// Others may ask and add meanwhile: nobody holds the lock who waits for a device.
+void SizeDoubts::require_within() {
+  std::vector<SizeCheck> checks;
+  std::string problem;
+  {
+    const std::lock_guard lock(mutex_);
+    checks = open_;
+    problem = problem_;
   }
-  if (value->size && *value->size >= least && *value->size <= most) return;
-  const auto is_same = [&](const SizeCheck& c) {
-    return c.value == value && c.least == least && c.most == most;
-  };
-  if (std::ranges::any_of(checks_, is_same)) return;
-  checks_.push_back({value, least, most});
-  if (checks_.size() < kMost) return;
-  // Nobody reads: the older half is done by now, and of it what is to be told is kept.
-  const auto middle = checks_.begin() + kMost / 2;
-  checks_.erase(std::remove_if(checks_.begin(), middle, is_within), middle);
+  if (problem.empty()) problem = first_problem(checks);
+  {
+    const std::lock_guard lock(mutex_);
+    open_.clear();
+    problem_ = problem;
+  }
+  require(problem.empty(), "[read] {}", problem);
 }
 
-void require_within(const std::vector<SizeCheck>& checks) {
-  const SizeCheck* bad = nullptr;
-  for (const SizeCheck& check : checks)
-    if (!is_within(check)) bad = &check;
-  require(bad == nullptr,
-          "[read] values were computed with a variable size which is {}: it lies outside of its "
-          "bounds, {} to {}; what depends on it is of the nearest size from 0 on",
-          bad ? size_of(*bad) : 0, bad ? bad->least : 0, bad ? bad->most : 0);
+std::string SizeDoubts::add_to(std::vector<SizeCheck>& checks) {
+  const std::lock_guard lock(mutex_);
+  for (const SizeCheck& check : open_) add(checks, check);
+  return problem_;
+}
+
+void know_size(Value& value) {
+  int32_t size = 0;
+  if (value.host.size() != sizeof size) return;
+  std::memcpy(&size, value.host.data(), sizeof size);
+  value.size = size;
+}
+
+std::shared_ptr<SizeDoubts> doubts_of(const Origins& origins, std::span<const SizeUse> sizes,
+                                      std::span<const ValuePtr> inputs,
+                                      std::span<const ValuePtr> roots) {
+  std::vector<SizeCheck> checks;
+  std::string problem;
+  for (const uint32_t number : origins.inputs)
+    if (const auto& doubts = inputs[number]->doubts) {
+      std::string known = doubts->add_to(checks);
+      if (problem.empty()) problem = std::move(known);
+    }
+  for (const uint32_t at : origins.sizes) {
+    const SizeUse& use = sizes[at];
+    const Value& value = use.is_root ? *roots[use.number] : *inputs[use.number];
+    add(checks, {value.size ? nullptr : value.buffer, value.size, use.least, use.most});
+  }
+  if (problem.empty() && checks.size() > kMostOpen) {
+    const auto older = checks.size() / 2;
+    problem = first_problem(std::span(checks).first(older));
+    checks.erase(checks.begin(), checks.begin() + static_cast<std::ptrdiff_t>(older));
+  }
+  if (!problem.empty()) checks.clear();  // the first is told
+  if (problem.empty() && checks.empty()) return nullptr;
+  return std::make_shared<SizeDoubts>(std::move(checks), std::move(problem));
 }
 
 }  // namespace plugrad::engine

@@ -11,6 +11,8 @@
 
 namespace plugrad::engine {
 
+class SizeDoubts;
+
 /// The elements of a node, row-major: in device memory, or still with the host until a kernel needs
 /// them.
 struct Value {
@@ -22,6 +24,7 @@ struct Value {
   std::shared_ptr<const void> host_owner;  // keeps `host` in place
 
   std::optional<int32_t> size;  // of one that sizes an axis, where the host knows it
+  std::shared_ptr<SizeDoubts> doubts;  // about sizes that it was computed with; null: none
 
   // Scratch of one walk: the canonical number of this value as an input (see canonical.h).
   uint32_t walk = 0;
