@@ -178,6 +178,8 @@ struct Dialect {
   const char* async_copy_gated = nullptr;
   const char* async_commit = nullptr;
   const char* async_wait = nullptr;
+  // Of a constant that is cast, from a compiler that would compute the cast wrongly; nullptr: none.
+  const Helper* hide = nullptr;
 };
 
 extern const Dialect kDialectC;

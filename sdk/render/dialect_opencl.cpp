@@ -60,6 +60,10 @@ constexpr Helper kToIntByConvert = {
     "  const $M above = x >= ($T)$X, below = x < ($T)$Y;\n"
     "  const $R inside = convert_$R((above | below | (x != x)) ? ($T)0 : x);\n"
     "  return convert_$J(above) ? ($R)$H : convert_$J(below) ? ($R)$L : inside;\n}\n"};
+// PoCL's own converts to an integer on the way, which of a constant NaN gives 0.
+constexpr Helper kTrunc = {"trunc",
+                           "$T trunc_$T($T x) { return x != x ? x : trunc(x); } // also NaN\n",
+                           nullptr};
 constexpr Helper kF16ToF32 = {
     "half_to", "$R half_to_$R_$T($T x) { return vload_half(0, (const __private half *)&x); }\n",
     "$R half_to_$R_$T($T x) { return vload_half$N(0, (const __private half *)&x); }\n"};
@@ -164,7 +168,7 @@ constexpr AluRow kAlu[] = {
     narrow(PGR_OP_SUB, kSigned, Prec::Sum, "$0 - $1"),
     narrow(PGR_OP_MUL, kSigned, Prec::Product, "$0 * $1"),
     narrow(PGR_OP_MUL, kUnsigned, Prec::Product, "(uint)$0 * $1"),
-    narrow(PGR_OP_NEG, kSigned, Prec::Unary, "-$0"),
+    {PGR_OP_NEG, kSigned, When::Narrow, Prec::Unary, Prec::Atom, Prec::Atom, "-$0", nullptr},
     wraps_lanes(PGR_OP_ADD, "as_$T(as_$V($0) + as_$V($1))"),
     wraps_lanes(PGR_OP_SUB, "as_$T(as_$V($0) - as_$V($1))"),
     wraps_lanes(PGR_OP_MUL, "as_$T(as_$V($0) * as_$V($1))"),
@@ -196,7 +200,7 @@ constexpr AluRow kAlu[] = {
     call(PGR_OP_FMA, kHalves, "as_$T(fma(as_half$N($0), as_half$N($1), as_half$N($2)))"),
     call(PGR_OP_FMA, kFloats, "fma($0, $1, $2)"),
     call(PGR_OP_TRUNC, kHalves, "as_$T(trunc(as_half$N($0)))"),
-    call(PGR_OP_TRUNC, kFloats, "trunc($0)"),
+    call(PGR_OP_TRUNC, kFloats, "trunc_$T($0)", &kTrunc),
     infix(PGR_OP_AND, kBools | kInts, "$0 & $1"),
     infix(PGR_OP_OR, kBools | kInts, "$0 | $1"),
     infix(PGR_OP_XOR, kBools | kInts, "$0 ^ $1"),

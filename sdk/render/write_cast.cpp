@@ -94,7 +94,12 @@ void KernelWriter::write_cast(uint32_t number) {
   }
   // Of one lane and many: the cast is done once, and its result repeated.
   Prec prec = values_[source].prec;
-  std::string text = cast_text(use(source, Prec::Loose), from, {to.dtype, from.lanes}, prec);
+  std::string text = use(source, Prec::Loose);
+  if (dialect_.hide && inst(source).op == PGR_OP_CONST) {
+    text = prelude_.helper(*dialect_.hide, from, from) + "(" + text + ")";
+    prec = Prec::Atom;
+  }
+  text = cast_text(std::move(text), from, {to.dtype, from.lanes}, prec);
   if (from.lanes == to.lanes) return define(number, std::move(text), prec);
   if (prec != Prec::Atom) text = "(" + text + ")";
   define(number, expand(dialect_.splat, {{'T', prelude_.type(to)}, {'0', text}}), Prec::Unary);

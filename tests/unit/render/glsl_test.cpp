@@ -134,6 +134,18 @@ TEST_F(Glsl, Quotients_HideAConstantZero) {
   EXPECT_THAT(source_, HasSubstr("val0 / 2.0f;"));
 }
 
+// glslang would compute these itself: to f16 towards zero, and to f64 what the decimal text says.
+TEST_F(Glsl, CastsOfConstants_AreHidden) {
+  IrBuilder b("casts");
+  const auto half = b.buffer(PGR_DTYPE_F16, 1);
+  const auto wide = b.buffer(PGR_DTYPE_F64, 1);
+  const auto zero = b.constant_int(PGR_DTYPE_I32, 0);
+  b.store(half, zero, b.cast(b.constant_int(PGR_DTYPE_I16, 32767), PGR_DTYPE_F16));
+  b.store(wide, zero, b.cast(b.constant_float(PGR_DTYPE_F32, 0.1f), PGR_DTYPE_F64));
+  EXPECT_THAT(render(b), HasSubstr("float16_t(float(hide_int16_t(int16_t(32767))))"));
+  EXPECT_THAT(source_, HasSubstr("double(hide_float(0.1f))"));
+}
+
 // out[0] = a sum over `turns` (a scalar where 0) times 100.
 IrBuilder nested_sum(int64_t turns) {
   IrBuilder b("sum");

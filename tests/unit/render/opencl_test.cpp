@@ -85,6 +85,23 @@ TEST_F(OpenclC, SignedArithmetic_IsDoneUnsigned) {
   EXPECT_THAT(source_, HasSubstr("as_int4(-as_uint4(val0))"));
 }
 
+TEST_F(OpenclC, NegativesOfConstants_AreNoDecrements) {
+  IrBuilder b("negatives");
+  const auto out = b.buffer(PGR_DTYPE_I8, 1, kWrite);
+  b.store(out, b.constant_int(PGR_DTYPE_I32, 0),
+          b.alu(PGR_OP_NEG, {b.constant_int(PGR_DTYPE_I8, -3)}));
+  EXPECT_THAT(render(b), HasSubstr("(char)(-(-3))"));
+}
+
+// PoCL's trunc of a constant NaN is 0.
+TEST_F(OpenclC, TruncationLeavesNaN) {
+  IrBuilder b("truncation");
+  const auto out = b.buffer(PGR_DTYPE_F32, 1, kWrite);
+  b.store(out, b.constant_int(PGR_DTYPE_I32, 0),
+          b.alu(PGR_OP_TRUNC, {b.constant_bits(PGR_DTYPE_F32, 0x7fc00000)}));
+  EXPECT_THAT(render(b), HasSubstr("return x != x ? x : trunc(x);"));
+}
+
 TEST_F(OpenclC, ScalarsBesideNarrowVectors_AreRepeated) {
   IrBuilder b("narrow");
   const auto out = b.buffer(PGR_DTYPE_U8, 16);
