@@ -1,5 +1,7 @@
 // Bytes to tables: bounds of every table are checked before anything is read. The rules that tie
 // instructions together are in ir_verify.cpp.
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "ir_verify.h"
@@ -11,6 +13,28 @@ namespace {
 
 [[noreturn]] void fail(const std::string& what) {
   throw StatusError(PGR_STATUS_INVALID_ARGUMENT, "kernel IR: " + what);
+}
+
+// Bytes of a record up to the last field of 1.0. Later minors add fields behind it, and a writer that
+// does not know those of ours leaves them out: they are 0.
+#define PLUGRAD_SIZE_THROUGH(record, field) (offsetof(record, field) + sizeof(record::field))
+template <typename Record>
+constexpr uint64_t kFirstSize = sizeof(Record);
+template <>
+constexpr uint64_t kFirstSize<pgr_ir_header> = PLUGRAD_SIZE_THROUGH(pgr_ir_header, group_count);
+template <>
+constexpr uint64_t kFirstSize<pgr_ir_param> = PLUGRAD_SIZE_THROUGH(pgr_ir_param, max);
+template <>
+constexpr uint64_t kFirstSize<pgr_ir_array> = PLUGRAD_SIZE_THROUGH(pgr_ir_array, elem_count);
+template <>
+constexpr uint64_t kFirstSize<pgr_ir_inst> = PLUGRAD_SIZE_THROUGH(pgr_ir_inst, arg);
+#undef PLUGRAD_SIZE_THROUGH
+
+template <typename Record>
+Record read_record(const std::byte* from, uint64_t bytes) {
+  Record record{};
+  std::memcpy(&record, from, std::min<uint64_t>(bytes, sizeof record));
+  return record;
 }
 
 struct Table {
@@ -32,34 +56,36 @@ void check_bounds(const Table& table, uint64_t total_bytes) {
 
 template <typename Record>
 std::vector<Record> read_table(std::span<const std::byte> block, const Table& table) {
-  if (table.count > 0 && table.stride < sizeof(Record))
+  if (table.count > 0 && table.stride < kFirstSize<Record>)
     fail(std::string("table of ") + table.name + " has records of " + std::to_string(table.stride) +
-         " bytes; at least " + std::to_string(sizeof(Record)) + " are needed");
+         " bytes; at least " + std::to_string(kFirstSize<Record>) + " are needed");
   check_bounds(table, block.size());
   std::vector<Record> records(table.count);
   for (uint64_t i = 0; i < table.count; ++i)
-    std::memcpy(&records[i], block.data() + table.offset + i * table.stride, sizeof(Record));
+    records[i] =
+        read_record<Record>(block.data() + table.offset + i * table.stride, table.stride);
   return records;
 }
 
 pgr_ir_header read_header(std::span<const std::byte> block) {
-  pgr_ir_header header;
-  if (block.size() < sizeof header)
+  constexpr uint64_t kFirst = kFirstSize<pgr_ir_header>;
+  if (block.size() < kFirst)
     fail("the block has " + std::to_string(block.size()) + " bytes; a header has " +
-         std::to_string(sizeof header));
-  std::memcpy(&header, block.data(), sizeof header);
+         std::to_string(kFirst));
+  auto header = read_record<pgr_ir_header>(block.data(), kFirst);
   if (header.magic != PGR_IR_MAGIC) fail("the magic number is wrong: not a kernel IR block");
   constexpr uint32_t kMajor = 100;  // a version is 100 * major + minor
   if (header.version / kMajor != PGR_IR_VERSION / kMajor)
     fail("version " + std::to_string(header.version) + " is of another major than " +
          std::to_string(PGR_IR_VERSION));
-  if (header.header_bytes < sizeof header)
+  if (header.header_bytes < kFirst || header.header_bytes > block.size())
     fail("the header says it has " + std::to_string(header.header_bytes) + " bytes; at least " +
-         std::to_string(sizeof header) + " are needed");
+         std::to_string(kFirst) + " are needed, and the block has " +
+         std::to_string(block.size()));
   if (header.total_bytes != block.size())
     fail("the header says " + std::to_string(header.total_bytes) + " bytes, the block has " +
          std::to_string(block.size()));
-  return header;
+  return read_record<pgr_ir_header>(block.data(), header.header_bytes);
 }
 
 bool is_identifier(std::string_view text) {

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The next minor of plugin_api, made up: usage: next_minor.py OUTPUT_INCLUDE_DIR.
 
-Copies plugin_api/include and adds one field to every struct, one slot to every table and one to PGR_API_MINOR, as a
-real next minor would: at the ends. Hosts and plugins built with it meet those of today in the tests.
+Copies plugin_api/include and adds one field to every struct and every record of kernel IR, one slot to every table and
+one to PGR_API_MINOR and PGR_IR_VERSION, as a real next minor would: at the ends. Hosts and plugins built with it meet
+those of today in the tests.
 """
 import pathlib
 import re
@@ -16,6 +17,11 @@ FIELD = "  uint64_t next_minor_field; /* what the next minor adds */\n"
 def numbered_structs():
     text = (HEADERS / "plugrad/plugin_api/status.h").read_text()
     return set(re.findall(r"^  X\(\w+, +(pgr_\w+), +\d+\)", text, re.M))
+
+
+def records():
+    text = (HEADERS / "plugrad/plugin_api/kernel_ir.h").read_text()
+    return set(re.findall(r"^\} (pgr_ir_\w+);", text, re.M))
 
 
 def grown(text, structs, seen):
@@ -33,16 +39,16 @@ def next_number(match):
 
 
 def write(output):
-    structs, seen, minors = numbered_structs(), set(), 0
+    structs, seen, minors = numbered_structs() | records(), set(), 0
     for header in sorted(HEADERS.rglob("*.h")):
-        text, found = re.subn(r"(#define PGR_API_MINOR )(\d+)u", next_number, header.read_text())
+        text, found = re.subn(r"(#define PGR_(?:API_MINOR|IR_VERSION) )(\d+)u", next_number, header.read_text())
         minors += found
         target = output / header.relative_to(HEADERS)
         target.parent.mkdir(parents=True, exist_ok=True)
         text = grown(text, structs, seen)
         if not target.exists() or target.read_text() != text:
             target.write_text(text)
-    if minors != 1 or seen != structs or not structs:
+    if minors != 2 or seen != structs or not structs:
         sys.exit(f"next_minor: the headers were not understood; missing {sorted(structs - seen)}")
 
 

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstring>
 
 #include "codegen/kernel.h"
+#include "runtime/kernel_facts.h"
 #include "runtime/selection.h"
 #include "schedule/schedule.h"
 #include "symbolic/bounds.h"
@@ -69,29 +69,18 @@ void check_call(const UserKernel& kernel, const std::vector<Tensor>& inputs,
 
 void check_block(const UserKernel& kernel, const std::vector<Form>& forms,
                  engine::UserKernelCode& code) {
-  const auto& block = kernel.ir;
-  pgr_ir_header header{};
-  require(block.size() >= sizeof header, "[{}] a kernel IR block of {} bytes", kernel.name,
-          block.size());
-  std::memcpy(&header, block.data(), sizeof header);
-  require(header.magic == PGR_IR_MAGIC && header.total_bytes == block.size(),
-          "[{}] the bytes are no kernel IR block; make one with sdk::IrBuilder", kernel.name);
-  const uint64_t rows = uint64_t{header.param_stride} * header.param_count;
-  require(header.param_stride >= sizeof(pgr_ir_param) &&
-              header.param_offset + rows <= block.size() &&
-              uint64_t{header.name_offset} + header.name_bytes <= block.size(),
-          "[{}] the kernel IR block's tables leave it", kernel.name);
-  const std::string_view own(reinterpret_cast<const char*>(block.data()) + header.name_offset,
-                             header.name_bytes);
-  require(own == kernel.name, "[{}] the kernel IR block is of a kernel called {}", kernel.name,
-          own);
-  require(header.param_count == forms.size(),
+  const std::optional<runtime::KernelFacts> own = runtime::read_kernel_facts(kernel.ir);
+  require(own && own->total_bytes == kernel.ir.size(),
+          "[{}] the {} bytes given are no kernel IR block; make one with sdk::IrBuilder",
+          kernel.name, kernel.ir.size());
+  require(own->name == kernel.name, "[{}] the kernel IR block is of a kernel called {}",
+          kernel.name, own->name);
+  require(own->params.size() == forms.size(),
           "[{}] the kernel IR block takes {} buffers, the call "
           "has {} (outputs, then inputs)",
-          kernel.name, header.param_count, forms.size());
+          kernel.name, own->params.size(), forms.size());
   for (size_t i = 0; i < forms.size(); ++i) {
-    pgr_ir_param row{};
-    std::memcpy(&row, block.data() + header.param_offset + i * header.param_stride, sizeof row);
+    const pgr_ir_param& row = own->params[i];
     const Form own_form{static_cast<DType>(row.dtype), static_cast<int64_t>(row.elem_count),
                         (row.flags & PGR_PARAM_WRITE) != 0};
     require(row.kind == PGR_PARAM_BUFFER && own_form.dtype == forms[i].dtype &&
@@ -99,8 +88,8 @@ void check_block(const UserKernel& kernel, const std::vector<Form>& forms,
             "[{}] buffer {} of the kernel IR block is {}, the call's is {}", kernel.name, i,
             text_of(own_form), text_of(forms[i]));
   }
-  std::ranges::copy(header.group_count, code.group_count);
-  std::ranges::copy(header.local_size, code.local_size);
+  std::ranges::copy(own->group_count, code.group_count);
+  std::ranges::copy(own->local_size, code.local_size);
 }
 
 // ---- ASTs ----

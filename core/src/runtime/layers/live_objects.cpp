@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <mutex>
 
 #include "runtime/layers/layer.h"
@@ -16,7 +15,6 @@ namespace {
 constexpr std::size_t kMostGone = 4096;  // remembered, for messages
 constexpr int kMostFrames = 32;
 constexpr int kOwnFrames = 4;  // of the layer itself
-constexpr uint32_t kMostParams = 1 << 16;
 
 std::recursive_mutex& lock() {
   static auto* mutex = new std::recursive_mutex;
@@ -37,13 +35,6 @@ std::string describe(const Origin& made) {
   return out;
 }
 
-template <class T>
-bool read_at(std::span<const std::byte> block, uint64_t offset, T& out) {
-  if (offset > block.size() || sizeof out > block.size() - offset) return false;
-  std::memcpy(&out, block.data() + offset, sizeof out);
-  return true;
-}
-
 }  // namespace
 
 uint64_t dtype_bytes(uint32_t dtype) {
@@ -56,25 +47,6 @@ uint64_t dtype_bytes(uint32_t dtype) {
     default:
       return 0;
   }
-}
-
-std::optional<KernelFacts> read_kernel_facts(std::span<const std::byte> ir) {
-  pgr_ir_header header;
-  if (!read_at(ir, 0, header) || header.magic != PGR_IR_MAGIC) return std::nullopt;
-  if (header.param_count > kMostParams || header.param_stride < sizeof(pgr_ir_param))
-    return std::nullopt;
-  if (header.name_offset > ir.size() || header.name_bytes > ir.size() - header.name_offset)
-    return std::nullopt;
-  KernelFacts out;
-  out.name.assign(reinterpret_cast<const char*>(ir.data()) + header.name_offset, header.name_bytes);
-  std::copy_n(header.local_size, 3, out.local_size);
-  for (uint32_t i = 0; i < header.param_count; ++i) {
-    pgr_ir_param param;
-    if (!read_at(ir, header.param_offset + uint64_t{i} * header.param_stride, param))
-      return std::nullopt;
-    out.params.push_back(param);
-  }
-  return out;
 }
 
 LiveObjects::LiveObjects(std::string device_name, int frames)

@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "plugrad/plugin_api/kernel_ir.h"
 #include "plugrad/plugin_api/runner.h"
+#include "runtime/kernel_facts.h"
 
 namespace plugrad::runtime {
 
@@ -37,14 +37,6 @@ struct LiveProgram {
   std::string kernel_name;  // of the first kernel that was looked up
 };
 
-/// What a kernel's IR block says of its launches.
-struct KernelFacts {
-  std::string name;
-  std::vector<pgr_ir_param> params;
-  uint32_t local_size[3] = {1, 1, 1};
-};
-/// Nothing where the bytes are no block.
-std::optional<KernelFacts> read_kernel_facts(std::span<const std::byte> ir);
 uint64_t dtype_bytes(uint32_t dtype);
 
 struct LiveKernel {
