@@ -235,6 +235,9 @@ void IrVerifier::close_block(uint32_t number, uint16_t opener) {
 
 void IrVerifier::check_memory(uint32_t number) {
   const pgr_ir_inst& self = inst(number);
+  if (self.op == PGR_OP_ASYNC_WAIT)
+    expect(number, self.arg < uint64_t{1} << 31,
+           std::to_string(self.arg) + " groups of copies; allowed are less than 2^31");
   if (self.src_count == 0) return;
   if (self.op == PGR_OP_ASYNC_COPY) return check_async_copy(number);
   check_pointer_access(number);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "abi/plugin_host.h"
+#include "plugrad/sdk/c_plugin.h"
 #include "plugrad/sdk/entry.h"
 
 namespace plugrad::abi {
@@ -38,6 +39,20 @@ TEST(Hello, AnOlderHostIsToldToBeNewer) {
     EXPECT_THAT(e.what(), testing::HasSubstr("acme needs a host of API 1.1 or newer"));
   }
   EXPECT_EQ(hello.need_host_minor, PGR_API_MINOR + 1);
+}
+
+// The same by the helpers for C.
+TEST(Hello, AnOlderHostIsToldByAPluginInC) {
+  const pgr_host_api older = make_host();
+  pgr_hello hello = make_hello(older, "acme");
+  const pgr_plugin_api* api = nullptr;
+  Error error;
+  EXPECT_EQ(pgr_answer(&hello, &api, PGR_API_MINOR + 1, error.get()), PGR_STATUS_NEED_NEWER_HOST);
+  EXPECT_EQ(error.message(), "the host has API minor 0, 1 is needed");
+  EXPECT_EQ(hello.need_host_minor, PGR_API_MINOR + 1);
+  EXPECT_EQ(hello.plugin_minor, PGR_API_MINOR);
+  EXPECT_EQ(pgr_answer(&hello, &api, PGR_API_MINOR, error.get()), PGR_STATUS_OK);
+  EXPECT_EQ(hello.need_host_minor, PGR_API_MINOR);
 }
 
 // A host of the next minor: one field more in the hello, one slot more in its table.

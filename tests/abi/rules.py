@@ -10,6 +10,8 @@ MARK = re.compile(r"\[(any|init|serial[a-z ]*)\]")
 BANNED = re.compile(r"\b(bool|_Bool|size_t|ssize_t|long|short|unsigned|wchar_t|union|float|double|va_list|time_t|off_t)\b|\.\.\.")
 FIELD = re.compile(r"^(const )?(u?int(8|16|32|64)_t|pgr_status|pgr_string|char|void|pgr_\w+)\b")
 ENUM_FIELD = re.compile(r"^\s*enum\b", re.M)
+FUNCTION = re.compile(r"^([\w ]+?\**) ?\(\*(\w+)\)\((.*)\)$")
+TYPEDEF = re.compile(r"^typedef ((?!struct|enum)[^;]*);", re.M)
 STRUCT = re.compile(r"typedef struct (\w+) \{\n(.*?)\n\} (\w+);", re.S)
 # Values, not pointers, that a struct may hold: the string alone is exempt from the rule of headers.
 VALUES = ("uint8_t", "uint16_t", "uint32_t", "uint64_t", "int32_t", "int64_t", "pgr_string", "pgr_status", "pgr_span_fn")
@@ -46,6 +48,22 @@ def bad_fields(name, body):
             yield f"{name}: \"{text}\" is a struct by value"
 
 
+def bad_functions(name, declarations):
+    """Results and parameters of pointers to functions, in structs and in typedefs."""
+    for declaration in declarations:
+        function = FUNCTION.match(" ".join(declaration.split()))
+        if not function:
+            continue
+        result, called, parameters = function.groups()
+        kinds = [result] + [p for p in parameters.split(", ") if p != "void"]
+        for kind in (kind.replace("struct ", "") for kind in kinds):
+            plain = kind.removeprefix("const ").split()[0]
+            if BANNED.search(kind) or not FIELD.match(kind):
+                yield f"{name}.{called}: \"{kind}\" is of no type that may cross the line"
+            elif "*" not in kind and plain not in VALUES and kind != "void":
+                yield f"{name}.{called}: \"{kind}\" is a struct by value"
+
+
 def breaches_of(text):
     for include in re.findall(r"#include (\S+)", text):
         if include not in ("<stddef.h>", "<stdint.h>") and not include.startswith('"plugrad/plugin_api/'):
@@ -54,6 +72,8 @@ def breaches_of(text):
         if name.endswith("_api"):
             yield from unmarked(name, body)
         yield from bad_fields(name, body)
+        yield from bad_functions(name, without_comments(body).split(";"))
+    yield from bad_functions("typedef", TYPEDEF.findall(without_comments(text)))
 
 
 # What the rules must see: each is put into a copy of a header.
@@ -63,6 +83,10 @@ WRONG = [
     ("memory.h", "  /* [any] Work already queued", "  /* Work already queued", "pgr_allocator_api.free does not say"),
     ("device.h", "  uint32_t denormals;", "  enum pgr_op_number denormals;", "no type that may cross"),
     ("queue.h", "  uint64_t value;  /*", "  pgr_error value;  /*", "a struct by value"),
+    ("plugin.h", "uint64_t end, uint32_t worker);", "uint64_t end, size_t worker);", "typedef.pgr_span_fn"),
+    ("plugin.h", "typedef void (*pgr_span_fn)", "typedef int (*pgr_span_fn)", "no type that may cross"),
+    ("plugin.h", "const pgr_host_api *host, const pgr_string *interface_name,", "pgr_host_api host, const pgr_string *interface_name,",
+     "a struct by value"),
     ("status.h", "#include <stdint.h>", "#include <stdlib.h>", "includes <stdlib.h>"),
 ]
 

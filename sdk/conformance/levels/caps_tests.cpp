@@ -97,8 +97,8 @@ void check_limits(Context& context) {
   expect((caps.async_copy_bytes != 0) == (caps.op_dtypes[PGR_OP_ASYNC_COPY] != 0),
          "caps.async_copy_bytes and op_dtypes[ASYNC_COPY] disagree about asynchronous copies");
   for (uint32_t op : {PGR_OP_ASYNC_COMMIT, PGR_OP_ASYNC_WAIT})
-    expect((caps.op_dtypes[op] != 0) == (caps.op_dtypes[PGR_OP_ASYNC_COPY] != 0),
-           "of ASYNC_COPY, ASYNC_COMMIT and ASYNC_WAIT only some are claimed");
+    expect((caps.op_dtypes[op] >> PGR_DTYPE_BOOL & 1) == (caps.op_dtypes[PGR_OP_ASYNC_COPY] != 0),
+           "of ASYNC_COPY, ASYNC_COMMIT (on bool) and ASYNC_WAIT (on bool) only some are claimed");
   expect(caps.local_banks == 0 || caps.local_bank_bytes > 0,
          "caps.local_banks is set, and local_bank_bytes is 0");
   for (uint32_t d = PGR_DTYPE_BOOL; d < PGR_DTYPE_COUNT; ++d)

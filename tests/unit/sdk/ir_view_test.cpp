@@ -77,6 +77,14 @@ TEST(IrView, AsynchronousCopiesAreOfAlignedWords) {
   EXPECT_THAT(error_of(b.finish()), HasSubstr("the gate must be one bool"));
 }
 
+TEST(IrView, AWaitIsForLessThan2To31Groups) {
+  IrBuilder b("k");
+  b.async_wait((uint64_t{1} << 31) - 1);
+  EXPECT_EQ(error_of(b.finish()), "no error");
+  b.async_wait(uint64_t{1} << 31);
+  EXPECT_THAT(error_of(b.finish()), HasSubstr("instruction 1 (ASYNC_WAIT): 2147483648 groups of copies; allowed are less than 2^31"));
+}
+
 TEST(IrView, BlocksOfLaterMinorsAreRead) {
   std::vector<std::byte> block = scale_kernel().finish();
   patch(block, offsetof(pgr_ir_header, version), PGR_IR_VERSION + 1);
@@ -117,6 +125,17 @@ TEST(IrView, RecordsLongerThanOursAreRead) {
   h.total_bytes = longer.size();
   patch(longer, 0, h);
   EXPECT_EQ(print_ir(decode_ir(longer)), print_ir(decode_ir(block)));
+}
+
+TEST(IrView, RecordsShorterThanThoseOf1_0AreRejected) {
+  std::vector<std::byte> block = scale_kernel().finish();
+  patch(block, offsetof(pgr_ir_header, inst_stride), uint32_t{24});
+  EXPECT_THAT(error_of(block), HasSubstr("records of 24 bytes; at least 32 are needed"));
+  block = scale_kernel().finish();
+  patch(block, offsetof(pgr_ir_header, header_bytes), uint32_t{64});
+  EXPECT_THAT(error_of(block), HasSubstr("says it has 64 bytes; at least"));
+  patch(block, offsetof(pgr_ir_header, header_bytes), static_cast<uint32_t>(block.size() + 8));
+  EXPECT_THAT(error_of(block), HasSubstr("and the block has"));
 }
 
 TEST(IrView, SourcesBeyondFourComeFromTheOperandTable) {
