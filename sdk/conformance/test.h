@@ -97,6 +97,7 @@ void add_error_tests(Tests& tests);        // levels/: launch limits and each do
 void add_core_kernel_tests(Tests& tests);  // kernels/: L1
 void add_alu_tests(Tests& tests);          // kernels/: every op x dtype
 void add_cast_tests(Tests& tests);         // kernels/
+void add_known_tests(Tests& tests);        // kernels/: constants as operands
 void add_lane_tests(Tests& tests);   // kernels/: vectors, gated and atomic access, local memory
 void add_shape_tests(Tests& tests);  // kernels/: reductions, matmul, convolution, views, odd shapes
 void add_random_tests(Tests& tests);   // kernels/: random kernels against the interpreter

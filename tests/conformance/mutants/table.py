@@ -179,6 +179,9 @@ ROWS = [
      decoded("const uint32_t first = inst.src[0]; if (inst.op == PGR_OP_ADD && ir->inst(first).op == PGR_OP_MUL) "
              "inst = {PGR_OP_FMA, inst.dtype, inst.lanes, 3, {ir->inst(first).src[0], ir->inst(first).src[1], inst.src[1]}, 0};"),
      "l2.contract.off.f32"),
+    ("zero-times-anything", "the product of a number and a constant 0 is 0, of NaN and infinity too", KERNELS,
+     decoded("if (inst.op == PGR_OP_MUL && ir->inst(inst.src[1]).op == PGR_OP_CONST && ir->inst(inst.src[1]).arg == 0) "
+             "inst.src[0] = inst.src[1];"), "l2.known.mul.f32"),
     ("false-claim", "an op is claimed that cannot be computed", C,
      [("{PGR_OP_TRUNC, FLOATS},", "{PGR_OP_TRUNC, FLOATS}, {PGR_OP_SIN, FLOATS},")], "l2.alu.sin.f32"),
     ("groups-of-one", "groups of work-items are claimed, and have one", C,
@@ -193,6 +196,10 @@ ROWS = [
      decoded("if (inst.op == PGR_OP_ASYNC_WAIT) inst.op = PGR_OP_NOP;"), "l2.async_copy.rounds.f32.16"),
     ("write-past-the-end", "a kernel writes one element past its buffer", C,
      edited(("  data2[alu1] = ", "  data2[alu1 + 1] = data2[alu1] = ")), "l2.alu.add.f32"),
+    ("commit-on-another-dtype", "ASYNC_COMMIT is claimed on u8 in place of bool", "reference/device.cpp",
+     [("  if (claims.is_gpu) limit_as_gpu(caps);\n",
+       "  if (claims.is_gpu) limit_as_gpu(caps);\n  caps.op_dtypes[PGR_OP_ASYNC_COMMIT] = 1u << PGR_DTYPE_U8;\n")],
+     "l1.device.limits"),
     # the library
     ("clamp-ignored", "a caller's older struct is filled whole", C,
      [("  own.unified_memory = 1; /* FILL: 0 where the host cannot reach the device's memory */\n"
