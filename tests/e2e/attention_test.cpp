@@ -131,6 +131,8 @@ const Case kCases[] = {
     {.name = "primes", .queries = 61, .keys = 67},
     {.name = "one_query", .queries = 1},
     {.name = "one_key", .queries = 64, .keys = 1},
+    {.name = "three_keys", .keys = 3},
+    {.name = "no_keys", .keys = 0},
     {.name = "one_column", .columns = 1},
     {.name = "causal", .causal = true},
     {.name = "causal_primes", .queries = 71, .keys = 59, .causal = true},
@@ -150,6 +152,35 @@ INSTANTIATE_TEST_SUITE_P(Devices, Attention,
                          [](const auto& info) {
                            return test_name(std::get<0>(info.param)) + "_" + std::get<1>(info.param).name;
                          });
+
+class AttentionOf : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { Device::set_default_device(GetParam()); }
+  void TearDown() override { Device::set_default_device(before_); }
+  std::string before_ = Device::default_device();
+};
+INSTANTIATE_TEST_SUITE_P(Devices, AttentionOf, testing::ValuesIn(devices_at_hand()),
+                         [](const auto& info) { return test_name(info.param); });
+
+// The weights that are left out are drawn, and may be wanted again by the gradient.
+TEST_P(AttentionOf, DropsTheWeightsThatStoredOnesDrop) {
+  const Case c{.name = "dropout"};
+  const Inputs in(c);
+  const Tensor q = Tensor::from(in.q, {c.heads, c.queries, c.width}), k = Tensor::from(in.k, {c.heads, c.keys, c.width}),
+               v = Tensor::from(in.v, {c.heads, c.keys, c.columns});
+  Tensor::manual_seed(7);
+  const std::vector<float> together = scaled_dot_product_attention(q, k, v, {}, false, 0.5).to_vector<float>();
+  Tensor::manual_seed(7);
+  const Tensor stored = (matmul(q, k.transpose()) * 0.5).softmax().contiguous().realize();
+  const std::vector<float> apart = matmul(stored.dropout(0.5), v).to_vector<float>();
+  const std::vector<float> whole = scaled_dot_product_attention(q, k, v).to_vector<float>();
+  double change = 0;
+  for (size_t i = 0; i < apart.size(); ++i) {
+    ASSERT_NEAR(together[i], apart[i], 4e-6) << i;
+    change = std::max(change, std::abs(double{together[i]} - double{whole[i]}));
+  }
+  EXPECT_GT(change, 0.1) << "nothing was left out";
+}
 
 // On the CPU; devices that work in groups store the scores.
 TEST(AttentionKernels, AreOne) {

@@ -203,6 +203,15 @@ TEST(Fusion, AttentionWithoutStoredScores) {
   EXPECT_EQ(count(16, 1024), 4u) << "few scores";
 }
 
+// Rows wait for the loops of one store: what else is wanted of the result has a kernel of its own.
+TEST(Fusion, AnotherOutputBesideAttention) {
+  Tensors t;
+  const Id q = t.buffer({64, 4}), k = t.buffer({64, 4}), v = t.buffer({64, 4});
+  const Id product = t.matmul(t.softmax(t.matmul(q, t.transpose(k))), v);
+  EXPECT_EQ(kernel_count(check(t, {product}, {.scratch_bytes = 1 << 20})), 1u);
+  EXPECT_EQ(kernel_count(check(t, {product, t.relu(product)}, {.scratch_bytes = 1 << 20})), 2u);
+}
+
 // Where something else reads the weights, too, they are stored.
 TEST(Fusion, SharedWeightsOfAttention) {
   Tensors t;
