@@ -77,13 +77,14 @@ void reciprocal(Step& s) {
   s.flow(0, s.neg(s.mul(s.g(), s.mul(s.y(), s.y()))));
 }
 
-/// The larger source takes it; equal ones take half each.
+/// The larger source takes it; equal ones take half each. Beside a NaN, which is no less and no
+/// more, both take it.
 void maximum(Step& s) {
   Graph& g = s.graph;
   const Id half = s.mul(s.g(), s.number(0.5)), zero = s.number(0.0);
-  const Id tie = g.where(g.binary(Op::CmpEq, s.x(0), s.x(1)), half, zero);
-  s.flow(0, g.where(g.binary(Op::CmpLt, s.x(1), s.x(0)), s.g(), tie));
-  s.flow(1, g.where(g.binary(Op::CmpLt, s.x(0), s.x(1)), s.g(), tie));
+  const Id share = g.where(g.binary(Op::CmpEq, s.x(0), s.x(1)), half, s.g());
+  s.flow(0, g.where(g.binary(Op::CmpLt, s.x(0), s.x(1)), zero, share));
+  s.flow(1, g.where(g.binary(Op::CmpLt, s.x(1), s.x(0)), zero, share));
 }
 
 void square_root(Step& s) {
@@ -209,14 +210,16 @@ void flip(Step& s) {
 }
 
 // ---- Reductions ----
-/// All equal maxima share it.
+/// All equal maxima share it. Nothing equals a maximum that is NaN: with 0 of them a share is
+/// infinite, and what the others take, 0 of a share, is NaN, as all that depends on the row.
 void reduce_max(Step& s, const std::vector<int64_t>& axes) {
   Graph& g = s.graph;
   const std::vector<int64_t> shape = s.shape(s.x(0));
   const Id is_max = g.binary(Op::CmpEq, s.x(0), s.spread(s.y(), shape));
   const Id count = s.sum(g.cast(is_max, s.dtype()), axes);
-  const Id share = s.spread(g.binary(Op::FDiv, s.g(), count), shape);
-  s.flow(0, g.where(is_max, share, s.number(0.0)));
+  const Id share = g.binary(Op::FDiv, s.g(), count);
+  const Id others = s.mul(share, s.number(0.0));
+  s.flow(0, g.where(is_max, s.spread(share, shape), s.spread(others, shape)));
 }
 
 /// The product of the others: the whole over the element, unless the element or one of the others

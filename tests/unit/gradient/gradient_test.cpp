@@ -61,6 +61,18 @@ TEST_F(Gradient, EqualElementsShareAMaximum) {
   EXPECT_THAT(values(derivative(reduce(Op::Max, c, {1}), c)), ElementsAre(0.5, 0.5, 0, 0, 1, 0));
 }
 
+TEST_F(Gradient, OfAMaximumThatIsNaN) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Id rows = buffer({3, 2}, {nan, 1, nan, nan, 2, 3});
+  const std::vector<double> d = values(derivative(reduce(Op::Max, rows, {1}), rows));
+  for (size_t i = 0; i < 4; ++i) EXPECT_TRUE(std::isnan(d[i])) << i;
+  EXPECT_EQ(d[4], 0);
+  EXPECT_EQ(d[5], 1);
+  const Id a = buffer({3}, {nan, 1, nan}), b = buffer({3}, {1, nan, nan});
+  EXPECT_THAT(values(derivative(g.binary(Op::Max, a, b), a)), ElementsAre(1, 1, 1));
+  EXPECT_THAT(values(derivative(g.binary(Op::Max, a, b), b)), ElementsAre(1, 1, 1));
+}
+
 TEST_F(Gradient, OfAProductThatHasZeros) {
   const Id a = buffer({4, 3}, {2, 3, 4, 0, 3, 4, 0, 5, 0, -1, 1, 2});
   EXPECT_THAT(values(derivative(reduce(Op::Mul, a, {1}), a)),
