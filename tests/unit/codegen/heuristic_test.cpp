@@ -129,6 +129,27 @@ TEST(Heuristic, sums_of_columns_of_a_matrix_that_no_cache_holds_take_one_vector_
   EXPECT_THAT(check_product(with_small_caches(), 3, 112, 256, false, false), testing::Not(testing::HasSubstr("accumulate")));
 }
 
+// out[n, w, c] = x[n, w, c] times the sum of its window, over w: four elements that lie apart.
+TEST(Heuristic, lanes_run_across_rows_that_are_shorter_than_a_vector_and_lie_beside_each_other) {
+  constexpr int64_t kImages = 40, kWindow = 4, kChannels = 32;
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id n = make_range(g, kImages, 0, AxisKind::Loop), w = make_range(g, kWindow, 1, AxisKind::Loop);
+  const Id c = make_range(g, kChannels, 2, AxisKind::Loop), in_window = make_range(g, kWindow, 3, AxisKind::Reduce);
+  const Id from = param(g, 1, kImages * kWindow * kChannels, false);
+  const auto place = [&](Id at) { return affine(g, affine(g, n, kWindow, at), kChannels, c); };
+  const Id sum = reduce(g, Op::Add, load(g, from, place(in_window)), {in_window});
+  store(ast, param(g, 0, kImages * kWindow * kChannels, true), place(w), g.binary(Op::Mul, load(g, from, place(w)), sum));
+  const auto code = generate(ast.graph, ast.sink, small_cpu(16), {});
+  EXPECT_THAT(codegen::to_string(code.optimisations), testing::HasSubstr("upcast(1, 4) vectorize(1, 32)"));
+  Floats x = small_integers(kImages * kWindow * kChannels, 1), got(x.size()), expected(x.size());
+  for (size_t i = 0; i < x.size(); ++i)
+    for (size_t k = 0; k < kWindow; ++k)
+      expected[i] += x[i] * x[i / (kWindow * kChannels) * (kWindow * kChannels) + k * kChannels + i % kChannels];
+  run(code, {&got, &x});
+  EXPECT_EQ(got, expected);
+}
+
 TEST(Heuristic, rows_of_a_prime_number_are_side_by_side_too) {
   EXPECT_THAT(check_product(with_small_caches(), 7, 64, 40, false, false), testing::StartsWith("upcast(0, 7)"));
   for (const int64_t m : {11, 17, 31, 37})

@@ -226,6 +226,22 @@ void add_threads(Kernel& kernel, const Threading& work, size_t most) {
   }
 }
 
+// Rows of fewer elements than a vector has lie beside each other, as the windows of images with channels innermost do:
+// then lanes run across rows, and what is not stored along a row is as any other sum.
+bool has_short_rows(const Kernel& kernel, const RowParts& rows) {
+  if (rows.parts.empty() || rows.has_arrays) return false;
+  double longest = 0;
+  for (const Kernel& part : rows.parts) longest = std::max(longest, iterations_of(part));
+  const Graph& g = kernel.graph;
+  const Id index = g.sources(g.sources(kernel.sink)[0])[1];
+  const auto lies_beside = [&](Id axis) {
+    return rows.is_row_axis(range_axis(g[axis])) && stride_of(g, index, axis) == 1 &&
+           static_cast<double>(range_size(g, axis)) > longest;
+  };
+  return longest < static_cast<double>(kernel.caps->vector_lanes[static_cast<size_t>(DType::F32)]) &&
+         std::ranges::any_of(kernel.axes, lies_beside);
+}
+
 // What is computed along a row more than once and is no trifle waits in scratch, where a row fits.
 void keep_rows(Kernel& kernel) {
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
@@ -253,6 +269,7 @@ void apply_heuristic(Kernel& kernel) {
   for (Id store : kernel.graph.sources(kernel.sink)) {
     Kernel part = part_of(kernel, store);
     RowParts rows = row_parts(part);
+    if (has_short_rows(part, rows)) rows = {};
     work.iterations += rows.parts.empty() ? iterations_of(part) : rows.iterations;
     if (rows.parts.empty())
       parts.push_back(std::move(part));

@@ -70,11 +70,12 @@ Id place_for(Kernel& kernel, Id value, uint32_t number, int64_t count) {
 
 }  // namespace
 
+bool RowParts::is_row_axis(uint32_t axis_number) const {
+  return std::ranges::find(row_axes, axis_number) != row_axes.end();
+}
+
 bool RowParts::allows(uint32_t axis_number) const {
-  const auto holds = [&](const std::vector<uint32_t>& numbers) {
-    return std::ranges::find(numbers, axis_number) != numbers.end();
-  };
-  return holds(row_axes) || (has_arrays && !holds(axes));
+  return is_row_axis(axis_number) || (has_arrays && std::ranges::find(axes, axis_number) == axes.end());
 }
 
 RowParts row_parts(Kernel& kernel) {

@@ -18,6 +18,7 @@ struct RowParts {
   bool has_arrays = false;
   double iterations = 0;  // of all parts, for all rows
 
+  bool is_row_axis(uint32_t axis_number) const;
   /// Whether the axis may run in parallel. A store that does not run along it is given to one group where it fills
   /// arrays (make_global).
   bool allows(uint32_t axis_number) const;
