@@ -20,10 +20,13 @@ struct Estimates {
 /// One change to a kernel's ranges, e.g. {Upcast, axis 1, 4}. Printed as "upcast(1, 4)" and parsed back.
 /// docs/optimisations.md says what each does.
 struct Optimisation {
-  enum class Kind : uint8_t { Upcast, Unroll, Vectorize, Local, Group, Thread, Swap, TensorCore, Block, Accumulate, Stage, Keep };
+  enum class Kind : uint8_t { Upcast, Unroll, Vectorize, Local, Group, Thread, Swap, TensorCore, Block, Accumulate, Stage, Keep, Ahead };
   Kind kind;
   uint32_t axis = 0;
   int64_t amount = 0;
+
+  /// Whether `axis` is the number of a parameter.
+  bool names_parameter() const { return kind == Kind::Stage || kind == Kind::Ahead; }
 };
 std::string to_string(const std::vector<Optimisation>& list);
 std::vector<Optimisation> parse_optimisations(std::string_view text);

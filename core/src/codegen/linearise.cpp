@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/check.h"
 #include "codegen/access.h"
 #include "codegen/accumulators.h"
+#include "codegen/copy_writer.h"
 #include "codegen/group_reduce.h"
 #include "codegen/ir_bits.h"
 #include "codegen/lanes.h"
@@ -112,7 +114,8 @@ class Lineariser {
     Nodes roots;
     RangeSet inside = 0;
     for (Id store : group.stores) {
-      roots.insert(roots.end(), graph_.sources(store).begin(), graph_.sources(store).end());
+      const Nodes needs = copies_.needs(store);
+      roots.insert(roots.end(), needs.begin(), needs.end());
       Nodes loops = loops_of(open_[store]);
       std::erase_if(loops, [&](Id loop) { return value_[loop] != kNone; });
       for (Id loop : loops) inside |= open_.bit(loop);
@@ -149,6 +152,7 @@ class Lineariser {
     for (size_t i = 0; i < loops.size(); ++i) {
       emit_level(roots, inside);
       emit_level(graph_.sources(loops[i]), 0);
+      start_copies(loops[i], roots);
       const bool is_part = parts && parts->loop == i, is_cut = is_part && parts->step > 0;
       if (is_cut) around = open_parts(loops[i], parts->step);
       if (is_part) accumulators_.begin_parts(reduces);
@@ -196,11 +200,15 @@ class Lineariser {
 
   uint32_t open_loop(Id loop) {
     const DType dtype = graph_[loop].dtype;
-    const bool bounded = is_bounded(graph_[loop]);
-    const uint32_t begin = bounded ? value_[graph_[loop].src[1]] : constant(dtype, 0);
-    const uint32_t number = writer_.inst(PGR_OP_LOOP, dtype, 1, {begin, value_[graph_[loop].src[bounded ? 2 : 0]]});
+    const auto [begin, end] = bounds(loop);
+    const uint32_t number = writer_.inst(PGR_OP_LOOP, dtype, 1, {begin, end});
     define(loop, number);
     return number;
+  }
+  std::pair<uint32_t, uint32_t> bounds(Id loop) {
+    const Node& n = graph_[loop];
+    if (is_bounded(n)) return {value_[n.src[1]], value_[n.src[2]]};
+    return {constant(n.dtype, 0), value_[n.src[0]]};
   }
 
   // Emits everything that the roots need and that depends on none of the ranges `not_open`.
@@ -224,18 +232,54 @@ class Lineariser {
 
   // Arrays are filled as far out as they can be, whatever loops those who read them stand in.
   void emit_arrays(std::span<const Id> roots, RangeSet not_open) {
+    Nodes arrays = unfilled(roots);
+    std::erase_if(arrays, [&](Id id) { return (open_[id] & not_open) != 0 || !ready_here(id); });
+    const auto behind = std::ranges::stable_partition(arrays, [&](Id id) { return copies_.loop(id) == kNoId; });
+    const Nodes ahead(behind.begin(), behind.end());
+    arrays.erase(behind.begin(), behind.end());
+    const auto shared =
+        std::ranges::stable_partition(arrays, [&](Id id) { return !is_local(graph_, id); });
+    copies_.wait(ahead);
+    if (!ahead.empty() || is_read_still(shared)) barrier();
+    if (!ahead.empty()) go_on_copying(ahead);
+    for (Id id : arrays) emit_filled(id);
+    if (!shared.empty()) barrier();
+  }
+
+  Nodes unfilled(std::span<const Id> roots) {
     Nodes arrays;
     for (Id id : reachable_.from(graph_, roots, [&](Id node) { return value_[node] != kNone; }))
       if (graph_[id].op == Op::Filled && value_[id] == kNone) arrays.push_back(id);
-    std::erase_if(arrays, [&](Id id) { return (open_[id] & not_open) != 0 || !ready_here(id); });
-    const auto shared =
-        std::ranges::stable_partition(arrays, [&](Id id) { return !is_local(graph_, id); });
-    // Items that are behind may still read what was there; none reads what is not there yet.
-    const bool is_again = std::ranges::any_of(
-        shared, [&](Id id) { return loop_depth_ > 0 || local_arrays_.contains(id); });
-    if (is_again) writer_.inst(PGR_OP_BARRIER, DType::Void, 1, {});
-    for (Id id : arrays) emit_filled(id);
-    if (!shared.empty()) writer_.inst(PGR_OP_BARRIER, DType::Void, 1, {});
+    return arrays;
+  }
+  void barrier() { writer_.inst(PGR_OP_BARRIER, DType::Void, 1, {}); }
+  // Items that are behind may still read what was there; none reads what is not there yet.
+  bool is_read_still(std::span<const Id> shared) const {
+    return std::ranges::any_of(shared, [&](Id id) { return loop_depth_ > 0 || local_arrays_.contains(id); });
+  }
+
+  // The tiles of the loop's first turns, where copies are made ahead.
+  void start_copies(Id loop, std::span<const Id> roots) {
+    Nodes arrays = unfilled(roots);
+    std::erase_if(arrays, [&](Id id) { return copies_.loop(id) != loop; });
+    if (arrays.empty()) return;
+    if (is_read_still(arrays)) barrier();
+    const auto [begin, end] = bounds(loop);
+    copies_.start(arrays, begin, end, [&](Id filled, uint32_t turn) { copy_turn(filled, turn); });
+  }
+
+  // This turn's tile is there and the next is under way.
+  void go_on_copying(const Nodes& arrays) {
+    const Id loop = copies_.loop(arrays[0]);
+    copies_.go_on(arrays, value_[loop], bounds(loop).second, [&](Id filled, uint32_t turn) { copy_turn(filled, turn); });
+    for (Id id : arrays) define(id, declare_array(id, filled_parts(graph_, id).array));
+  }
+
+  void copy_turn(Id filled, uint32_t turn) {
+    uint32_t& value = value_[copies_.loop(filled)];
+    const uint32_t now = std::exchange(value, turn);
+    fill(filled, declare_array(filled, filled_parts(graph_, filled).array));
+    value = now;
   }
 
   // Nodes that must have values for the roots to have them; what has loops of its own is not entered.
@@ -329,14 +373,17 @@ class Lineariser {
   // A scratch array of its own for each Filled, declared where it is first filled, but for one whose contents replace
   // those of another; a part of the output has its place.
   void emit_filled(Id filled) {
+    const Id array = filled_parts(graph_, filled).array;
+    const uint32_t pointer = graph_[array].op == Op::Array ? array_below(filled, array) : value_[array];
+    fill(filled, pointer);
+    define(filled, pointer);
+  }
+  void fill(Id filled, uint32_t pointer) {
     const FilledParts parts = filled_parts(graph_, filled);
     const size_t scope = begin_scope();
-    if (graph_[parts.array].op == Op::Array)
-      define(parts.array, array_below(filled, parts.array));
-    const uint32_t pointer = value_[parts.array];
+    if (graph_[parts.array].op == Op::Array) define(parts.array, pointer);
     emit_store_loops({kNoId, {parts.stores.begin(), parts.stores.end()}});
     end_scope(scope);
-    define(filled, pointer);
   }
 
   // That in which what the array is made of waits, where it waits in the same.
@@ -389,6 +436,7 @@ class Lineariser {
   }
 
   void emit_store(Id store, Id enclosing_gate) {
+    if (copies_.write(store, value_)) return;
     std::vector<uint32_t> sources;
     const auto ids = graph_.sources(store);
     for (size_t i = 0; i < ids.size(); ++i)
@@ -434,6 +482,7 @@ class Lineariser {
   const LateLoads late_loads_{graph_, kernel_.sink};
   Accumulators accumulators_{graph_, writer_, lanes_, *kernel_.caps};
   GroupReducer group_reducer_{writer_, *kernel_.caps};
+  CopyWriter copies_{graph_, *kernel_.caps, open_, lanes_, writer_};
   size_t loop_depth_ = 0;
   std::map<Id, uint32_t> local_arrays_;  // by Filled
   Reachable reachable_;

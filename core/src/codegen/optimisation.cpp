@@ -10,8 +10,9 @@
 namespace plugrad::codegen {
 namespace {
 
-constexpr std::array<std::string_view, 12> kNames = {"upcast", "unroll",      "vectorize", "local",      "group", "thread",
-                                                     "swap",   "tensor_core", "block",     "accumulate", "stage", "keep"};
+constexpr std::array<std::string_view, 13> kNames = {"upcast", "unroll",      "vectorize", "local",      "group", "thread",
+                                                     "swap",   "tensor_core", "block",     "accumulate", "stage", "keep",
+                                                     "ahead"};
 
 // Reads one number after leading blanks and an optional comma.
 template <class Number>

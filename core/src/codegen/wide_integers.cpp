@@ -89,6 +89,8 @@ class Splitter {
         return load(i);
       case PGR_OP_STORE:
         return store(i);
+      case PGR_OP_ASYNC_COPY:
+        return async_copy(i);
       case PGR_OP_END_LOOP:
       case PGR_OP_END_IF:
         divided_ = {};
@@ -202,6 +204,14 @@ class Splitter {
       if (sources.size() == 4) now.push_back(lane(now_[sources[3]], word / 2));
       out_.inst(PGR_OP_STORE, DType::Void, 1, now);
     }
+  }
+
+  // Never of wide elements (asynchronous_load).
+  void async_copy(uint32_t i) {
+    const auto sources = in_.sources(i);
+    std::vector<uint32_t> now = {now_[sources[0]], index(sources[1]), now_[sources[2]], index(sources[3])};
+    if (sources.size() == 5) now.push_back(now_[sources[4]]);
+    out_.inst(PGR_OP_ASYNC_COPY, DType::Void, inst(i).lanes, now);
   }
 
   uint32_t widened(uint32_t value, uint32_t lanes) {

@@ -1,6 +1,7 @@
 // Scratch arrays of a kernel graph, and the values that they hold.
 //
-//   Array                    list: number, space, element count; unique in the kernel by its number
+//   Array                    list: number, space, element count and, where tiles are copied ahead, how
+//                            many turns of a loop; unique in the kernel by its number
 //   Filled(Store…, Range…)   the array that the stores write, once they have run over every
 //   combination of the ranges.
 //                            Closes the ranges, which appear nowhere outside it. Loads take it for
@@ -20,15 +21,17 @@ struct ArrayInfo {
   uint32_t number;
   uint32_t space;  // PGR_SPACE_PRIVATE or PGR_SPACE_LOCAL
   int64_t elem_count;
+  int64_t ahead = 0;  // codegen/copies_ahead.h
 };
 inline Id make_array(Graph& g, DType dtype, const ArrayInfo& info) {
-  return g.add(Op::Array, dtype, {},
-               g.list({static_cast<int64_t>(info.number), static_cast<int64_t>(info.space),
-                       info.elem_count}));
+  std::vector<int64_t> list = {info.number, info.space, info.elem_count};
+  if (info.ahead > 0) list.push_back(info.ahead);
+  return g.add(Op::Array, dtype, {}, g.list(list));
 }
 inline ArrayInfo array_info(const Graph& g, Id array) {
   const auto list = g.arg_list(array);
-  return {static_cast<uint32_t>(list[0]), static_cast<uint32_t>(list[1]), list[2]};
+  return {static_cast<uint32_t>(list[0]), static_cast<uint32_t>(list[1]), list[2],
+          list.size() > 3 ? list[3] : 0};
 }
 
 struct FilledParts {

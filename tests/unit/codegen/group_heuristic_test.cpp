@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "codegen/search/actions.h"
+#include "gpu.h"
 #include "kernels.h"
 #include "run.h"
 
@@ -14,19 +15,6 @@ namespace {
 
 using codegen::KernelCode;
 
-pgr_device_caps gpu(uint32_t subgroup, uint32_t threads, uint32_t registers) {
-  pgr_device_caps caps = small_cpu(1);
-  caps.has_local = 1;
-  for (uint32_t& size : caps.max_local_size) size = 1024;
-  caps.max_local_total = 1024;
-  caps.local_bytes = 48 << 10;
-  caps.subgroup_size = subgroup;
-  caps.threads = threads;
-  caps.vector_registers = registers;
-  caps.cache_line_bytes = 128;
-  for (uint64_t& most : caps.max_groups) most = 65535;
-  return caps;
-}
 pgr_device_caps large_gpu() {
   return gpu(32, 132, 255);
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "gpu.h"
 #include "kernels.h"
 #include "plugrad/error.h"
 #include "run.h"
@@ -15,22 +16,13 @@ namespace {
 
 using codegen::generate;
 
-pgr_device_caps with_groups() {
-  pgr_device_caps caps = small_cpu(1);
-  caps.has_local = 1;
-  for (uint32_t& size : caps.max_local_size) size = 64;
-  caps.max_local_total = 64;
-  caps.local_bytes = 4096;
-  return caps;
-}
-
 codegen::KernelCode build(const Ast& ast, const char* text,
-                          const pgr_device_caps& caps = with_groups()) {
+                          const pgr_device_caps& caps = with_groups(64, 4096)) {
   const auto list = codegen::parse_optimisations(text);
   return generate(ast.graph, ast.sink, caps, {.apply = &list});
 }
 
-std::string message(const Ast& ast, const char* text, const pgr_device_caps& caps = with_groups()) {
+std::string message(const Ast& ast, const char* text, const pgr_device_caps& caps = with_groups(64, 4096)) {
   try {
     build(ast, text, caps);
   } catch (const Error& e) {
@@ -100,7 +92,7 @@ TEST(GroupReductions, combine_what_the_items_found_for_each_op_and_dtype) {
 }
 
 TEST(GroupReductions, work_on_devices_without_64_bit_integers_and_maxima) {
-  pgr_device_caps caps = with_groups();
+  pgr_device_caps caps = with_groups(64, 4096);
   for (uint32_t& dtypes : caps.op_dtypes) dtypes &= ~(1u << PGR_DTYPE_I64 | 1u << PGR_DTYPE_U64);
   caps.op_dtypes[PGR_OP_MAX] = 0;
   std::vector<int64_t> in(200), out(1), most(1);
@@ -156,7 +148,7 @@ TEST(GroupReductions, over_two_axes_of_items_are_one) {
 }
 
 TEST(GroupReductions, more_than_local_memory_holds_at_once_take_turns) {
-  pgr_device_caps caps = with_groups();
+  pgr_device_caps caps = with_groups(64, 4096);
   caps.local_bytes = 300;  // one array of 64 floats
   std::vector<float> a = small_integers(24 * 100, 1), b = small_integers(100 * 48, 2);
   std::vector<float> c(24 * 48), expected(24 * 48);
@@ -196,7 +188,7 @@ TEST(LocalAxes, are_refused_where_the_device_has_fewer_items) {
 }
 
 TEST(Groups, more_than_an_axis_counts_or_of_more_than_three_axes_are_counted_in_one_number) {
-  pgr_device_caps caps = with_groups();
+  pgr_device_caps caps = with_groups(64, 4096);
   for (uint64_t& most : caps.max_groups) most = 7;
   const ConvShape s{2, 3, 7, 6, 4, 3};
   std::vector<float> in = small_integers(s.n * s.c * s.h * s.w, 3),

@@ -6,8 +6,10 @@
 
 #include <cstdlib>
 #include <map>
+#include <optional>
 
 #include "oracle/array.h"
+#include "gpu.h"
 #include "plugrad/error.h"
 #include "kernels.h"
 #include "random_tensors.h"
@@ -24,15 +26,11 @@ using List = std::vector<Optimisation>;
 using Kind = Optimisation::Kind;
 using Memory = std::vector<std::vector<std::byte>>;
 
-constexpr uint64_t kKinds = 10;  // all but tensor cores, and keep, for which few random kernels have a use
+// All but tensor cores, and keep, for which few random kernels have a use; ahead stands behind stage.
+constexpr uint64_t kKinds = 10;
 
 pgr_device_caps with_local(uint32_t lanes) {
-  pgr_device_caps caps = small_cpu(lanes);
-  caps.has_local = 1;
-  for (uint32_t& size : caps.max_local_size) size = 256;
-  caps.max_local_total = 256;
-  caps.local_bytes = 64 << 10;
-  return caps;
+  return with_async_copies(with_groups(256, 64 << 10, lanes));
 }
 
 // Groups that few items fit into, little local memory, and few groups along an axis.
@@ -53,7 +51,7 @@ class Lists {
 
   // How often each kind of change was legal.
   std::map<Kind, int> legal;
-  int kernels = 0, barriers = 0, shared_copies = 0;
+  int kernels = 0, barriers = 0, shared_copies = 0, asynchronous = 0;
 
   // A kernel with a loop that is bounded by another, or that can be.
   void run_bounded() {
@@ -125,6 +123,7 @@ class Lists {
 
   Optimisation change() {
     static constexpr int64_t amounts[] = {1, 2, 2, 3, 4, 4, 5, 7, 8, 16, 35};
+    if (staged_ && pick(3) == 0) return {Kind::Ahead, *staged_, 1 + static_cast<int64_t>(pick(3))};
     const uint64_t number = pick(kinds_);
     const auto kind = static_cast<Kind>(number < static_cast<uint64_t>(Kind::TensorCore) ? number : number + 1);
     if (kind == Kind::Stage) return {kind, static_cast<uint32_t>(pick(4)), static_cast<int64_t>(pick(5))};
@@ -149,6 +148,7 @@ class Lists {
     for (int attempt = 0; attempt < 3; ++attempt) {
       List list;
       int64_t copies = 1;
+      staged_.reset();
       for (int i = 0; i < 12 && list.size() < 5; ++i) {
         const Optimisation next = change();
         if (copies * std::max<int64_t>(next.amount, 1) > 300) continue;
@@ -163,7 +163,10 @@ class Lists {
         }
         copies *= std::max<int64_t>(next.amount, 1);
         ++legal[next.kind];
-        if (next.kind == Kind::Stage && caps.subgroup_size > 1) ++shared_copies;
+        if (next.kind == Kind::Stage && caps.subgroup_size > 1) {
+          ++shared_copies;
+          staged_ = next.axis;
+        }
         check_limits(code, caps);
         ASSERT_EQ(codegen::to_string(code.optimisations), codegen::to_string(list));
         expect_same(ast, code, before, expected);
@@ -180,6 +183,7 @@ class Lists {
         local_bytes += array.elem_count * sdk::dtype_size(array.dtype);
     for (const pgr_ir_inst& inst : ir.insts()) {
       barriers += inst.op == PGR_OP_BARRIER ? 1 : 0;
+      asynchronous += inst.op == PGR_OP_ASYNC_COPY ? 1 : 0;
       ASSERT_LE(inst.lanes, caps.vector_lanes[PGR_DTYPE_F32]);
     }
     EXPECT_LE(local_bytes, caps.local_bytes);
@@ -220,27 +224,30 @@ class Lists {
   }
 
   uint64_t kinds_ = kKinds;
+  std::optional<uint32_t> staged_;  // a parameter, in local memory
   std::mt19937_64 random_;
   uint64_t seed_;
 };
 
 void check_seeds(uint64_t first, uint64_t count) {
   std::map<Kind, int> legal;
-  int barriers = 0, shared_copies = 0;
+  int barriers = 0, shared_copies = 0, asynchronous = 0;
   for (uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
     Lists lists(seed);
     lists.run();
     for (const auto& [kind, times] : lists.legal) legal[kind] += times;
     barriers += lists.barriers;
     shared_copies += lists.shared_copies;
+    asynchronous += lists.asynchronous;
   }
   for (const auto& [kind, times] : legal)
     testing::Test::RecordProperty(
         fmt::format("legal_{}", codegen::to_string({{kind}}).substr(0, 5)), times);
   if (count < 100) return;
-  EXPECT_EQ(legal.size(), static_cast<size_t>(kKinds)) << "a kind of change was never legal";
+  EXPECT_EQ(legal.size(), static_cast<size_t>(kKinds + 1)) << "a kind of change was never legal";
   EXPECT_GT(barriers, 100) << "hardly any reduction over a group";
   EXPECT_GT(shared_copies, 50) << "hardly any copy in local memory";
+  EXPECT_GT(asynchronous, 10) << "hardly any asynchronous copy";
 }
 
 TEST(LegalLists, give_the_same_numbers_for_fixed_seeds) {

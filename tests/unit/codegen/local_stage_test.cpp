@@ -8,6 +8,7 @@
 #include <random>
 
 #include "base/check.h"
+#include "gpu.h"
 #include "kernels.h"
 #include "run.h"
 
@@ -18,11 +19,7 @@ using codegen::KernelCode;
 using ::testing::HasSubstr;
 
 pgr_device_caps small_gpu() {
-  pgr_device_caps caps = small_cpu(1);
-  caps.has_local = 1;
-  for (uint32_t& size : caps.max_local_size) size = 64;
-  caps.max_local_total = 64;
-  caps.local_bytes = 4096;
+  pgr_device_caps caps = with_groups(64, 4096);
   caps.subgroup_size = 8;
   return caps;
 }

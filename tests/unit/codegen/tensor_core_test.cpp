@@ -9,6 +9,7 @@
 #include <random>
 
 #include "base/check.h"
+#include "gpu.h"
 #include "kernels.h"
 #include "plugrad/sdk/float_bits.h"
 #include "plugrad/sdk/tensor_core.h"
@@ -28,17 +29,8 @@ const std::vector<pgr_tensor_core>& cores() {
 }
 
 // No vectors, as on a GPU: only the operands of tensor cores have lanes.
-pgr_device_caps gpu() {
-  pgr_device_caps caps = small_cpu(1);
-  caps.has_local = 1;
-  for (uint32_t& size : caps.max_local_size) size = 1024;
-  caps.max_local_total = 1024;
-  caps.local_bytes = 48 << 10;
-  caps.subgroup_size = 32;
-  caps.threads = 4;
-  caps.vector_registers = 128;
-  caps.cache_line_bytes = 128;
-  for (uint64_t& most : caps.max_groups) most = 65535;
+pgr_device_caps with_cores() {
+  pgr_device_caps caps = with_async_copies(gpu(32, 4, 128));
   caps.tensor_cores = cores().data();
   caps.tensor_core_count = static_cast<uint32_t>(cores().size());
   caps.tensor_core_stride = sizeof(pgr_tensor_core);
@@ -107,13 +99,13 @@ KernelCode build(const Ast& ast, std::string_view changes, bool tf32 = false,
                  bool contract = true) {
   const auto list = codegen::parse_optimisations(changes);
   EXPECT_EQ(codegen::to_string(list), changes);
-  return codegen::generate(ast.graph, ast.sink, gpu(),
+  return codegen::generate(ast.graph, ast.sink, with_cores(),
                            {.contract = contract, .tf32 = tf32, .apply = &list});
 }
 
 void expect_same(const Shape& s, DType dtype, std::string_view changes) {
   const Ast ast = product(s, dtype);
-  const KernelCode plain = codegen::generate(ast.graph, ast.sink, gpu(), {.no_opt = true});
+  const KernelCode plain = codegen::generate(ast.graph, ast.sink, with_cores(), {.no_opt = true});
   const KernelCode tiled = build(ast, changes, dtype == DType::F32);
   EXPECT_GT(count_wmma(tiled), 0u) << changes;
   EXPECT_EQ(run_product(tiled, s, dtype), run_product(plain, s, dtype)) << changes;
@@ -137,7 +129,7 @@ pgr_tensor_core made_up_core() {
 
 TEST(TensorCores, of_any_layout_multiply) {
   const pgr_tensor_core made_up[] = {made_up_core()};
-  pgr_device_caps caps = gpu();
+  pgr_device_caps caps = with_cores();
   caps.tensor_cores = made_up;
   caps.tensor_core_count = 1;
   const auto list = codegen::parse_optimisations("tensor_core(2, 0)");
@@ -154,7 +146,7 @@ TEST(TensorCores, that_are_no_tensor_cores_are_not_found) {
   const auto is_found = [](void (*change)(pgr_tensor_core&)) {
     pgr_tensor_core core = made_up_core();
     change(core);
-    pgr_device_caps caps = gpu();
+    pgr_device_caps caps = with_cores();
     caps.tensor_cores = &core;
     caps.tensor_core_count = 1;
     return codegen::find_tensor_core(caps, 0).has_value();
@@ -298,6 +290,34 @@ TEST(TensorCores, are_fed_from_tiles_in_local_memory) {
   EXPECT_THAT(copied_lanes(code), testing::ElementsAre(8, 8, 8));
 }
 
+TEST(TensorCores, are_fed_from_tiles_that_are_copied_ahead) {
+  const std::string list =
+      "tensor_core(2, 0) upcast(1, 2) upcast(0, 2) local(0, 2) local(1, 2) block(5, 2) stage(1, 6) "
+      "stage(2, 6)";
+  const auto copies = [](const KernelCode& code) {
+    std::vector<uint32_t> lanes;
+    const sdk::IrView ir = sdk::decode_ir(code.ir);
+    for (const pgr_ir_inst& inst : ir.insts())
+      if (inst.op == PGR_OP_ASYNC_COPY) lanes.push_back(inst.lanes);
+    return lanes;
+  };
+  for (const char* ahead : {" ahead(1, 1) ahead(2, 1)", " ahead(1, 2) ahead(2, 2) unroll(8, 2)", " ahead(2, 1)"})
+    for (const DType dtype : {DType::F16, DType::BF16}) {
+      std::string text = list + ahead;
+      text[15] = dtype == DType::F16 ? '0' : '1';
+      SCOPED_TRACE(text);
+      expect_same({1, 128, 64, 128}, dtype, text);
+      expect_same({1, 120, 56, 128, true, true}, dtype, text);
+    }
+  expect_same({1, 115, 59, 121}, DType::F16, list + " ahead(1, 1)");  // of 2 bytes: not asynchronous
+  const KernelCode code = build(product({1, 128, 64, 128}, DType::F16), list + " ahead(1, 1) ahead(2, 1)");
+  EXPECT_THAT(local_arrays(code), testing::UnorderedElementsAre(2 * 64 * 40, 2 * 32 * 40));
+  EXPECT_FALSE(copies(code).empty());
+  EXPECT_THAT(copies(code), testing::Each(8u));  // 16 bytes
+  EXPECT_TRUE(copied_lanes(code).empty());
+  expect_same({1, 64, 64, 128}, DType::F32, "tensor_core(2, 2) local(0, 2) block(4, 2) stage(1, 5) stage(2, 5) ahead(1, 1) ahead(2, 2)");
+}
+
 // A row whose length is no multiple of a vector's lanes is copied element by element.
 TEST(TensorCores, copy_in_vectors_what_is_aligned) {
   const char* list = "tensor_core(2, 0) stage(1, 3) stage(2, 3)";
@@ -312,8 +332,8 @@ TEST(TensorCores, copy_in_vectors_what_is_aligned) {
 TEST(TensorCores, random_lists_give_the_same_numbers) {
   std::mt19937 random(7);
   const auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
-  int legal = 0, staged = 0;
-  for (int round = 0; round < 300; ++round) {
+  int legal = 0, staged = 0, ahead = 0;
+  for (int round = 0; round < 1500; ++round) {
     const Shape s{1 + pick(2),  1 + pick(70), 1 + pick(50),
                   1 + pick(60), pick(2) == 0, pick(2) == 0};
     const DType dtype = pick(2) ? DType::F16 : DType::BF16;
@@ -324,7 +344,10 @@ TEST(TensorCores, random_lists_give_the_same_numbers) {
     for (int i = pick(5); i-- > 0;)
       changes += fmt::format(" {}({}, {})", kinds[pick(6)], pick(5), 1 + pick(4));
     for (int slot = 1; slot <= 2; ++slot)
-      if (pick(3) != 0) changes += fmt::format(" stage({}, {})", slot, pick(7));
+      if (pick(3) != 0) {
+        changes += fmt::format(" stage({}, {})", slot, pick(7));
+        if (pick(2) == 0) changes += fmt::format(" ahead({}, {})", slot, 1 + pick(2));
+      }
     if (pick(3) == 0) changes += fmt::format(" unroll({}, 2)", 3 + pick(4));
     KernelCode tiled;
     try {
@@ -335,18 +358,20 @@ TEST(TensorCores, random_lists_give_the_same_numbers) {
     }
     ++legal;
     staged += has_local_array(tiled);
-    const KernelCode plain = codegen::generate(ast.graph, ast.sink, gpu(), {.no_opt = true});
+    ahead += changes.find("ahead") != changes.npos;
+    const KernelCode plain = codegen::generate(ast.graph, ast.sink, with_cores(), {.no_opt = true});
     ASSERT_EQ(run_product(tiled, s, dtype), run_product(plain, s, dtype))
         << changes << " of " << s.batch << " x " << s.m << " x " << s.n << " x " << s.k
         << (s.a_transposed ? ", A transposed" : "") << (s.b_transposed ? ", B transposed" : "");
   }
   EXPECT_GT(legal, 35);
   EXPECT_GT(staged, 20);
+  EXPECT_GT(ahead, 5);
 }
 
 TEST(TensorCores, are_chosen_for_large_products) {
   const auto chosen = [](const Ast& ast, bool tf32 = false) {
-    return codegen::generate(ast.graph, ast.sink, gpu(), {.tf32 = tf32});
+    return codegen::generate(ast.graph, ast.sink, with_cores(), {.tf32 = tf32});
   };
   const Shape large{1, 256, 256, 128};
   const KernelCode code = chosen(product(large, DType::F16));
@@ -355,9 +380,14 @@ TEST(TensorCores, are_chosen_for_large_products) {
   EXPECT_EQ(code.local_size[1] * code.local_size[2], 8u);
   EXPECT_THAT(codegen::to_string(code.optimisations), HasSubstr("stage(1, "));
   EXPECT_THAT(codegen::to_string(code.optimisations), HasSubstr("stage(2, "));
+  EXPECT_THAT(codegen::to_string(code.optimisations), HasSubstr("ahead(1, "));
+  EXPECT_THAT(codegen::to_string(code.optimisations), HasSubstr("ahead(2, "));
+  // Where rows are no multiples of 4 bytes the items move what they need themselves.
+  EXPECT_THAT(codegen::to_string(chosen(product({1, 256, 255, 128}, DType::F16)).optimisations),
+              testing::Not(HasSubstr("ahead(")));
   const Ast ast = product(large, DType::F16);
   EXPECT_EQ(run_product(code, large, DType::F16),
-            run_product(codegen::generate(ast.graph, ast.sink, gpu(), {.no_opt = true}), large,
+            run_product(codegen::generate(ast.graph, ast.sink, with_cores(), {.no_opt = true}), large,
                         DType::F16));
   EXPECT_GT(count_wmma(chosen(product({4, 100, 90, 70}, DType::BF16))), 0u);
   EXPECT_EQ(count_wmma(chosen(product(large, DType::F32))), 0u);

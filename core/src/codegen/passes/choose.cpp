@@ -1,4 +1,5 @@
 // Decides the optimisations of a kernel: those given, none, or the heuristic's.
+#include "codegen/copies_ahead.h"
 #include "codegen/passes/passes.h"
 #include "codegen/search/apply.h"
 #include "codegen/search/heuristic.h"
@@ -13,6 +14,7 @@ void choose(Kernel& kernel) {
     apply_heuristic(kernel);
   }
   lay_out_tiles(kernel);
+  place_copies_ahead(kernel);
 }
 
 }  // namespace plugrad::codegen

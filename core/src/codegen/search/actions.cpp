@@ -151,7 +151,7 @@ Draft draft_of(const Kernel& start, const OptimisationList& list) {
   Kernel kernel = copy_of(start);
   for (size_t i = 0; i < length; ++i) {
     Step step{0, list[i], 0};
-    if (list[i].kind != Kind::Stage) {  // whose first number is a parameter's
+    if (!list[i].names_parameter()) {
       step.number = number_at(kernel, list[i].axis);
       step.size = size_of_axis(kernel, list[i].axis);
     }
@@ -170,7 +170,7 @@ Draft draft_of(const Kernel& start, const OptimisationList& list) {
 void apply_draft(Kernel& kernel, const Draft& draft) {
   for (const Step& step : draft.steps) {
     Optimisation change = step.change;
-    if (change.kind != Kind::Stage) {
+    if (!change.names_parameter()) {
       const size_t place = place_of(kernel, step.number);
       if (place == kernel.axes.size()) continue;
       change.axis = static_cast<uint32_t>(place);
@@ -227,6 +227,8 @@ std::vector<int64_t> amounts_for(Kind kind, int64_t size, int64_t lanes,
     case Kind::Stage:
     case Kind::Keep:
       break;
+    case Kind::Ahead:
+      return {1, 2, 3};
   }
   return out;
 }
@@ -250,6 +252,7 @@ class Neighbours {
     add_swaps();
     add_tensor_cores();
     add_stages();
+    add_copies_ahead();
     add_blocks();
     if (draft_.threads > 0) add([&](Draft& d) { --d.threads; });
     if (draft_.threads < 3) add([&](Draft& d) { ++d.threads; });
@@ -343,6 +346,21 @@ class Neighbours {
             d.steps[at].change.amount = place;
         });
     }
+  }
+
+  // Of what is staged: each operand, and all together.
+  void add_copies_ahead() {
+    if (start_.caps->async_copy_bytes == 0) return;
+    std::vector<Step> all;
+    for (const Step& step : draft_.steps) {
+      const uint32_t slot = step.change.axis;
+      const bool is_ahead = std::ranges::any_of(draft_.steps, [&](const Step& s) {
+        return s.change.kind == Kind::Ahead && s.change.axis == slot;
+      });
+      if (step.change.kind == Kind::Stage && !is_ahead) all.push_back({0, {Kind::Ahead, slot, 1}, 0});
+    }
+    for (const Step& step : all) add([&](Draft& d) { d.steps.push_back(step); });
+    if (all.size() > 1) add([&](Draft& d) { d.steps.insert(d.steps.end(), all.begin(), all.end()); });
   }
 
   // Before the first stage: output loops in blocks, and sums in blocks that run outside of output

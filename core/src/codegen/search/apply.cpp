@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "codegen/access.h"
+#include "codegen/copies_ahead.h"
 #include "codegen/gates.h"
 #include "codegen/search/changes.h"
 #include "codegen/search/heuristic.h"
@@ -96,9 +97,7 @@ uint64_t local_bytes(const Kernel& kernel, int64_t items) {
   for (DType dtype : dtypes) widest = std::max<uint64_t>(widest, size_of(dtype));
   uint64_t copied = 0;
   for (Id filled : nodes_of(kernel.graph, kernel.sink, Op::Filled))
-    if (is_local(kernel.graph, filled))
-      copied += static_cast<uint64_t>(array_info(kernel.graph, filled_parts(kernel.graph, filled).array).elem_count) *
-                size_of(kernel.graph[filled].dtype);
+    if (is_local(kernel.graph, filled)) copied += bytes_of_copy(kernel.graph, filled);
   return dtypes.size() * widest * static_cast<uint64_t>(items) + copied;
 }
 
@@ -206,7 +205,7 @@ void make_global(Kernel& kernel, const Optimisation& change) {
 
 // Values and copies stand for all iterations, of which a range with bounds runs some.
 void check_bounds(const Kernel& kernel, const Optimisation& change) {
-  if (change.kind == Kind::Stage || change.kind == Kind::Swap) return;
+  if (change.names_parameter() || change.kind == Kind::Swap) return;
   const std::string text = to_string({change});
   const bool bounded = is_bounded(kernel.graph[kernel.axes[change.axis]]);
   require(!bounded, "[codegen] {}: axis {} has bounds", text, change.axis);
@@ -217,7 +216,7 @@ void check_bounds(const Kernel& kernel, const Optimisation& change) {
 }  // namespace
 
 void apply(Kernel& kernel, const Optimisation& change) {
-  require(change.kind == Kind::Stage || change.axis < kernel.axes.size(), "[codegen] {}: the kernel has {} axes",
+  require(change.names_parameter() || change.axis < kernel.axes.size(), "[codegen] {}: the kernel has {} axes",
           to_string({change}), kernel.axes.size());
   check_beside_tensor_core(kernel, change);
   check_bounds(kernel, change);
@@ -235,6 +234,12 @@ void apply(Kernel& kernel, const Optimisation& change) {
     }
     case Kind::Accumulate: accumulate(kernel, change); break;
     case Kind::Keep: keep(kernel, change); break;
+    case Kind::Ahead: {
+      copy_ahead(kernel, change);
+      const std::string problem = excess(kernel);
+      require(problem.empty(), "[codegen] {}: {}", to_string({change}), problem);
+      break;
+    }
     case Kind::Swap: swap_axes(kernel, change); break;
     case Kind::TensorCore: {
       use_tensor_core(kernel, change);

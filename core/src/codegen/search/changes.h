@@ -54,6 +54,9 @@ bool is_written(const Kernel& kernel, uint32_t slot);
 /// expanded are inside wherever they stand.
 void stage_local(Kernel& kernel, const Optimisation& change);
 
+/// ahead(slot, n): what stage copies of a parameter into local memory is copied n turns before it is used.
+void copy_ahead(Kernel& kernel, const Optimisation& change);
+
 /// Error(User) where the change cannot follow a copy in local memory.
 void check_beside_local_copies(const Kernel& kernel, const Optimisation& change);
 

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <set>
 
+#include "base/check.h"
 #include "codegen/access.h"
+#include "codegen/copies_ahead.h"
 #include "codegen/search/apply.h"
 #include "codegen/search/changes.h"
 #include "codegen/search/stage_heuristic.h"
@@ -22,6 +24,7 @@ constexpr int64_t kEnoughReaders = 4;  // work-items that read an element
 constexpr int64_t kLongestPart = 32;   // iterations of the reduction between two barriers
 constexpr int64_t kShortestPart = 8;
 constexpr int64_t kMostCode = 64;  // copies of one instruction
+constexpr int64_t kTurnsAhead = 2;  // while one part is used, others are on their way: memory answers late
 
 struct Reuse {
   std::set<uint32_t> slots;
@@ -78,8 +81,7 @@ uint64_t copied_bytes(const Kernel& kernel) {
   uint64_t bytes = 0;
   const Graph& g = kernel.graph;
   for (Id filled : nodes_of(g, kernel.sink, Op::Filled))
-    bytes += static_cast<uint64_t>(array_info(g, filled_parts(g, filled).array).elem_count) *
-             size_of(g[filled].dtype);
+    bytes += bytes_of_copy(g, filled);
   return bytes;
 }
 
@@ -130,23 +132,49 @@ bool stage_tiles(Kernel& kernel) {
   return stage_longest_parts(kernel, loop, lengths_of_part(size_of_axis(kernel, loop)), reuse.slots);
 }
 
+namespace {
+
+// Room for a second group, which computes while this one waits.
+bool fits_twice(const Kernel& kernel) {
+  return 2 * copied_bytes(kernel) <= std::max(kernel.caps->local_bytes, kernel.caps->core_local_bytes);
+}
+
+// Whether all copies in local memory are, and the items move none themselves.
+bool are_asynchronous(const Kernel& kernel) {
+  const Graph& g = kernel.graph;
+  for (Id filled : nodes_of(g, kernel.sink, Op::Filled))
+    for (Id store : filled_parts(g, filled).stores) {
+      const Id value = g.sources(store)[2];
+      const auto lanes = g[value].op == Op::Load ? std::max<uint64_t>(1, g[value].arg) : 1;
+      if (asynchronous_load(g, *kernel.caps, store, static_cast<uint32_t>(lanes)) == kNoId) return false;
+    }
+  return true;
+}
+
+// The copies so many turns before their use.
+void run_ahead(Kernel& kernel, const std::set<uint32_t>& slots, int64_t turns) {
+  require(are_asynchronous(kernel), "[codegen] the items move a part of the copies themselves");
+  for (uint32_t slot : slots) apply(kernel, {Kind::Ahead, slot, turns});
+}
+
+}  // namespace
+
+// Of shorter parts if need be: while one is used, the next is on its way.
 bool stage_longest_parts(Kernel& kernel, size_t loop, const std::vector<int64_t>& lengths,
                          const std::set<uint32_t>& slots) {
-  for (int64_t length : lengths) {
-    try {
-      Kernel trial = copy_of(kernel);
+  const auto stage = [&](int64_t length, int64_t turns) {
+    return attempt(kernel, [&](Kernel& trial) -> size_t {
       stage_parts(trial, loop, length, slots);
-      // Room for a second group, which computes while this one copies.
-      if (2 * copied_bytes(trial) >
-          std::max(kernel.caps->local_bytes, kernel.caps->core_local_bytes))
-        continue;
-      kernel = std::move(trial);
-      return true;
-    } catch (const Error& e) {
-      if (e.kind() != ErrorKind::User) throw;
-    }
-  }
-  return false;
+      if (turns > 0) run_ahead(trial, slots, turns);
+      require(fits_twice(trial), "[codegen] no room for a second group");
+      return 0;
+    }).has_value();
+  };
+  if (kernel.caps->async_copy_bytes != 0)
+    for (int64_t length : lengths)
+      for (int64_t turns = kTurnsAhead; turns > 0; --turns)
+        if (stage(length, turns)) return true;
+  return std::ranges::any_of(lengths, [&](int64_t length) { return stage(length, 0); });
 }
 
 }  // namespace plugrad::codegen

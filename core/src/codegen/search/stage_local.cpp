@@ -239,8 +239,7 @@ void check_beside_local_copies(const Kernel& kernel, const Optimisation& change)
   OpenRanges open(g);
   for (Id filled : nodes_of(g, kernel.sink, Op::Filled)) {
     if (!is_local(g, filled)) continue;
-    const bool is_plain =
-        change.kind == Kind::Stage || change.kind == Kind::Thread || change.kind == Kind::Swap;
+    const bool is_plain = change.names_parameter() || change.kind == Kind::Thread || change.kind == Kind::Swap;
     const bool is_inner =
         change.kind == Kind::Unroll && !open.depends(filled, kernel.axes[change.axis]);
     require(is_plain || is_inner, "[codegen] {}: not behind a stage in local memory",

@@ -220,7 +220,7 @@ void check_beside_tensor_core(const Kernel& kernel, const Optimisation& change) 
   if (change.kind == Kind::TensorCore || !has_wmma(g, kernel.sink)) return;
   const bool is_plain = change.kind == Kind::Upcast || change.kind == Kind::Local ||
                         change.kind == Kind::Thread || change.kind == Kind::Swap ||
-                        change.kind == Kind::Unroll || change.kind == Kind::Stage;
+                        change.kind == Kind::Unroll || change.names_parameter();
   const bool is_part = change.kind == Kind::Block &&
                        range_kind(g[kernel.axes[change.axis]]) == AxisKind::Reduce;
   require(is_plain || is_part, "[codegen] {}: not behind a tensor_core", to_string({change}));

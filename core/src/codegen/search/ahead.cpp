@@ -1,0 +1,57 @@
+// ahead(slot, n): the tiles that a group copies of a parameter into local memory are copied n turns of
+// their loop before they are used, so that the copy runs beside the use of others.
+#include <algorithm>
+
+#include "base/check.h"
+#include "codegen/access.h"
+#include "codegen/claims.h"
+#include "codegen/search/changes.h"
+#include "uop/facts.h"
+#include "uop/range.h"
+#include "uop/scratch.h"
+
+namespace plugrad::codegen {
+namespace {
+
+constexpr int64_t kMostAhead = 7;     // turns; the place of each is local memory
+constexpr int64_t kTileAlign = 16;    // bytes, of the largest copy
+
+bool runs_in_turns(const Graph& g, OpenRanges& open, Id filled) {
+  return std::ranges::any_of(open.members(open[filled]), [&](Id r) {
+    return g[r].op == Op::Range && range_kind(g[r]) == AxisKind::Reduce;
+  });
+}
+
+}  // namespace
+
+void copy_ahead(Kernel& kernel, const Optimisation& change) {
+  Graph& g = kernel.graph;
+  const std::string text = to_string({change});
+  require(kernel.caps->async_copy_bytes != 0, "[codegen] {}: the device has no asynchronous copies",
+          text);
+  require(change.amount >= 1 && change.amount <= kMostAhead,
+          "[codegen] {}: {} turns ahead; from 1 to {} are possible", text, change.amount, kMostAhead);
+  OpenRanges open(g);
+  std::vector<std::pair<Id, Id>> map;
+  for (Id filled : nodes_of(g, kernel.sink, Op::Filled)) {
+    const FilledParts parts = filled_parts(g, filled);
+    const bool is_meant = is_local(g, filled) && std::ranges::any_of(nodes_of(g, filled, Op::Load), [&](Id load) {
+      const Id memory = g.sources(load)[0];
+      return g[memory].op == Op::Param && param_info(g, memory).slot == change.axis;
+    });
+    if (!is_meant) continue;
+    ArrayInfo info = array_info(g, parts.array);
+    require(info.ahead == 0, "[codegen] {}: it is copied ahead already", text);
+    require(runs_in_turns(g, open, filled), "[codegen] {}: it is not copied in turns of a reduce loop",
+            text);
+    const auto elements = kTileAlign / static_cast<int64_t>(size_of(g[filled].dtype));
+    info.elem_count = (info.elem_count + elements - 1) / elements * elements;
+    info.ahead = change.amount;
+    map.emplace_back(parts.array, make_array(g, g[parts.array].dtype, info));
+  }
+  require(!map.empty(), "[codegen] {}: nothing of parameter {} is copied into local memory", text,
+          change.axis);
+  replace(kernel, map);
+}
+
+}  // namespace plugrad::codegen
