@@ -5,6 +5,7 @@
 
 #include "codegen/access.h"
 #include "uop/kernel_ast.h"
+#include "uop/shared_param.h"
 
 namespace plugrad::codegen {
 
@@ -13,8 +14,9 @@ std::vector<std::pair<Id, uint32_t>> write_params(const Kernel& kernel, IrWriter
   uint32_t count = 0;
   const auto add = [&](const ParamInfo& info, DType dtype) {
     ++count;
+    const bool is_shared = (info.flags & kParamShared) != 0;
     return writer.param({PGR_PARAM_BUFFER, static_cast<uint32_t>(dtype),
-                         info.flags | PGR_PARAM_NO_ALIAS,
+                         (info.flags & ~kParamShared & ~PGR_PARAM_NO_ALIAS) | (is_shared ? 0 : PGR_PARAM_NO_ALIAS),
                          std::max(kernel.caps->buffer_align_bytes, 1u),
                          static_cast<uint64_t>(info.elem_count), 0, 0});
   };

@@ -36,6 +36,7 @@ class CanonicalGraph {
   /// What each root is computed from.
   std::vector<Origins> origins(std::span<const SizeUse> sizes) const;
 
+  std::span<const ValuePtr> inputs() const { return inputs_; }
   /// The inputs' values, in canonical order; taken once.
   std::vector<ValuePtr> take_inputs() { return std::move(inputs_); }
 

@@ -67,6 +67,12 @@ class JitReplay {
   void bind();
   ValuePtr random_key(const JitValue& value);
   void run_plans();
+  std::vector<ValuePtr> run_in_place(const JitRun& run, std::span<const ValuePtr> inputs);
+  bool is_wanted_afterwards(uint32_t number) const;
+  bool is_free(const JitRun& run, const schedule::InPlace& pair,
+               std::span<TensorState* const> renewed, std::span<const Id> reached) const;
+  std::vector<TensorState*> renewed() const;
+  Id base_of(const TensorState& state) const;
   Id node_of(const JitResult& result);
   bool has_the_counts();
   Id count_node(uint32_t value);

@@ -94,12 +94,17 @@ TensorState& JitReplay::source_of(const JitValue& value) {
   return value.kind == JitValue::Kind::Gradient ? *state.grad : state;
 }
 
-// The value of a state that is stored whole, in its own order.
-ValuePtr JitReplay::quick_value(const TensorState& state) {
+Id JitReplay::base_of(const TensorState& state) const {
   const Graph& graph = session_.graph_;
   Id base = state.node;
   while (!session_.parts_->values.find(base) && shows_the_same_elements(graph[base].op))
     base = graph.sources(base)[0];
+  return base;
+}
+
+// The value of a state that is stored whole, in its own order.
+ValuePtr JitReplay::quick_value(const TensorState& state) {
+  const Id base = base_of(state);
   const Value* value = session_.parts_->values.find(base);
   return value && session_.devices()[base] != 0 ? session_.parts_->values.share(base) : nullptr;
 }
@@ -139,12 +144,15 @@ ValuePtr JitReplay::random_key(const JitValue& recorded) {
   return value;
 }
 
+// Only the last run takes the memory of tensors that it renews: what fails before it leaves them as
+// they were.
 void JitReplay::run_plans() {
   std::vector<ValuePtr> inputs;
   for (const JitRun& run : recording_.runs) {
     inputs.clear();
     for (uint32_t number : run.inputs) inputs.push_back(values_[number]);
-    const auto roots = session_.run_ready(*run.ready, inputs);
+    const bool may_take = &run == &recording_.runs.back() && !run.ready->plan.in_place.empty();
+    const auto roots = may_take ? run_in_place(run, inputs) : session_.run_ready(*run.ready, inputs);
     for (size_t i = 0; i < roots.size(); ++i) values_[run.roots[i]] = roots[i];
   }
 }

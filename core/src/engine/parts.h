@@ -21,6 +21,7 @@ struct Session::Parts {
   TensorState* first_state = nullptr;
   size_t state_count = 0;
   std::vector<TensorState*> pending;
+  std::unordered_map<TensorState*, std::weak_ptr<Value>> replaced;  // by pending ones: what they denoted
   struct Before {  // an assignment of the step that is being recorded
     StatePtr state;
     bool was_pending = false;
@@ -30,6 +31,8 @@ struct Session::Parts {
 
   CanonicalGraph canonical;
   RecentCache<std::shared_ptr<ReadyPlan>> plans{1024};
+  Takes takes;                         // of the run of a replay that is at work
+  std::vector<TensorState*> leaving;   // states that marking passes by, ascending
   KernelCache kernels;
   ArenaPool arenas;
   Statistics statistics;
@@ -38,6 +41,13 @@ struct Session::Parts {
   uint32_t renumber_above = kSmallGraph;  // nodes
   bool maybe_garbage = false;             // a state died or moved since the last marking
   static constexpr uint32_t kSmallGraph = 16384;
+
+  /// The state is about to denote something else than node `base`, or a view of it.
+  void note_replaced(TensorState& state, Id base) {
+    if (values.find(base)) replaced[&state] = values.share(base);
+  }
+  /// Numbers of the inputs that pending states denoted before, ascending.
+  std::vector<uint32_t> replaced_inputs(std::span<const ValuePtr> inputs) const;
 
   template <class Visit>
   void each_state(Visit visit) {

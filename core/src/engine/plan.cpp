@@ -43,8 +43,25 @@ struct Bindings {
   std::vector<runtime::Buffer*> buffers;
 };
 
-Bindings bind(ReadyPlan& ready, std::span<const ValuePtr> inputs, DeviceTable& devices) {
+// The output in the memory of the input, should nothing fail before give_up_inputs().
+ValuePtr make_output_of(const schedule::PlannedBuffer& planned, const ValuePtr& input) {
+  auto value = std::make_shared<Value>();
+  value->dtype = planned.dtype;
+  value->device = planned.device;
+  value->size_bytes = size_in_bytes(planned);
+  value->buffer = input->buffer;
+  return value;
+}
+
+Bindings bind_buffers(ReadyPlan& ready, std::span<const ValuePtr> inputs,
+                      std::span<const schedule::InPlace> taken, DeviceTable& devices) {
   const auto& planned = ready.plan.buffers;
+  const auto make = [&](size_t buffer) {
+    const auto pair = std::ranges::find(taken, buffer, &schedule::InPlace::output);
+    return pair == taken.end()
+               ? make_output(planned[buffer], *ready.buffer_devices[buffer])
+               : make_output_of(planned[buffer], inputs[planned[pair->input].number]);
+  };
   Bindings bound{std::vector<ValuePtr>(planned.size()),
                  std::vector<runtime::Buffer*>(planned.size())};
   for (size_t i = 0; i < planned.size(); ++i) {
@@ -52,12 +69,18 @@ Bindings bind(ReadyPlan& ready, std::span<const ValuePtr> inputs, DeviceTable& d
       bound.buffers[i] = ready.temporaries->buffers[i].get();
       continue;
     }
-    bound.values[i] = planned[i].kind == Kind::Input
-                          ? inputs[planned[i].number]
-                          : make_output(planned[i], *ready.buffer_devices[i]);
+    bound.values[i] = planned[i].kind == Kind::Input ? inputs[planned[i].number] : make(i);
     bound.buffers[i] = &buffer_of(*bound.values[i], devices);
   }
   return bound;
+}
+
+// From here on their memory holds what it held or what it will hold.
+void give_up_inputs(std::span<const schedule::InPlace> taken, const Bindings& bound) {
+  for (const schedule::InPlace& pair : taken) {
+    bound.values[pair.input]->buffer.reset();
+    bound.values[pair.input]->is_gone = true;
+  }
 }
 
 void run_steps(ReadyPlan& ready, const Bindings& bound, Statistics& statistics) {
@@ -81,7 +104,16 @@ void run_steps(ReadyPlan& ready, const Bindings& bound, Statistics& statistics) 
 
 }  // namespace
 
+void require_there(const Value& value) {
+  if (value.is_gone)
+    fail(ErrorKind::Device,
+         "[realize] {} elements of {} are gone: a step began to overwrite them and failed; assign the "
+         "tensor anew, as from a file",
+         value.size_bytes / size_of(value.dtype), name_of(value.dtype));
+}
+
 runtime::Buffer& buffer_of(Value& value, DeviceTable& devices) {
+  require_there(value);
   if (!value.buffer) {
     auto buffer = allocate_for(devices.open(value.device), value.size_bytes, [&] {
       return fmt::format("{} elements of {} that come from the host",
@@ -143,9 +175,13 @@ void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
 }
 
 std::vector<ValuePtr> run_plan(ReadyPlan& ready, std::span<const ValuePtr> inputs,
-                               ArenaPool& arenas, DeviceTable& devices, Statistics& statistics) {
+                               const Takes& takes, ArenaPool& arenas, DeviceTable& devices,
+                               Statistics& statistics) {
   arenas.provide(ready);
-  Bindings bound = bind(ready, inputs, devices);
+  std::vector<schedule::InPlace> taken;
+  if (takes) std::ranges::copy_if(ready.plan.in_place, std::back_inserter(taken), takes);
+  Bindings bound = bind_buffers(ready, inputs, taken, devices);
+  give_up_inputs(taken, bound);
   run_steps(ready, bound, statistics);
   std::vector<ValuePtr> roots;
   for (uint32_t buffer : ready.plan.root_buffers) roots.push_back(bound.values[buffer]);

@@ -1,6 +1,7 @@
 // Plans made ready to run, and the memory of their intermediates.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -36,6 +37,10 @@ struct ReadyPlan {
   std::shared_ptr<PreparedSteps> prepared;            // null before the first run
 };
 
+/// Whether an output may take the memory of an input: a pair of the plan, and nobody else wants the
+/// input's value, now or later.
+using Takes = std::function<bool(const schedule::InPlace&)>;
+
 /// Memory for intermediates: one block a device and arena, shared by all plans, since they run one
 /// after another in the order of the device's queue. Grows to the largest plan.
 class ArenaPool {
@@ -65,12 +70,16 @@ class ArenaPool {
 void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
              const UserKernelTable& user_kernels, const KernelOptions& options);
 
-/// Allocates the outputs, launches every step, and returns a value for each root. Nothing else
-/// changes when it throws.
+/// Allocates the outputs, launches every step, and returns a value for each root. When it throws, what
+/// outputs took the memory of may be gone; nothing else has changed.
 std::vector<ValuePtr> run_plan(ReadyPlan& ready, std::span<const ValuePtr> inputs,
-                               ArenaPool& arenas, DeviceTable& devices, Statistics& statistics);
+                               const Takes& takes, ArenaPool& arenas, DeviceTable& devices,
+                               Statistics& statistics);
 
-/// The value's buffer, made of its host bytes on first need.
+/// Errors: Device where the value is gone.
+void require_there(const Value& value);
+
+/// The value's buffer, made of its host bytes on first need. Errors: Device where it is gone.
 runtime::Buffer& buffer_of(Value& value, DeviceTable& devices);
 
 }  // namespace plugrad::engine

@@ -108,6 +108,7 @@ Session::Source Session::read_or_find_source(TensorState& state, std::span<std::
   }
   if (JitTrace::active()) JitTrace::refuse_read("read");
   const auto value = readable_value(state);
+  require_there(*value);
   if (!value->buffer) std::memcpy(out.data(), value->host.data(), needed);
   return {value->buffer, value->doubts};
 }

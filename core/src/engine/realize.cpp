@@ -58,6 +58,7 @@ Hash128 plan_key(const Hash128& graph, uint32_t default_device, const schedule::
                             options.max_buffer_bytes,
                             options.lanes | options.cache_bytes << 16,
                             options.scratch_bytes,
+                            hash64(std::as_bytes(std::span(options.replaced))),
                             kernels.bits(),
                             kernels.lists};
   return hash128(std::as_bytes(std::span(words)));
@@ -192,6 +193,7 @@ void Session::settle(TensorState& state) {
   const bool assigned_leaf = state.pending && state.requires_grad;
   if (state.pending) std::erase(parts_->pending, &state);
   state.pending = false;
+  parts_->replaced.erase(&state);
   parts_->step_assigned.erase(&state);
   if (state.release_tape || assigned_leaf || !parts_->tape.has_tracked_source(graph_, state.node)) {
     cut(state, base);
@@ -286,6 +288,7 @@ std::shared_ptr<ReadyPlan> Session::ready_plan(std::span<const Id> roots, uint32
     walk(roots);
     if (has_bounds_) walk_with_sizes(parts_->canonical, roots, walk);
     options = options_of_walk(default_device);
+    options.replaced = parts_->replaced_inputs(parts_->canonical.inputs());
     key = plan_key(parts_->canonical.key(), default_device, options, kernel_options);
     if (const auto* known = parts_->plans.find(key)) {
       ++statistics.plan_cache_hits;
@@ -313,7 +316,8 @@ std::vector<ValuePtr> Session::run_ready(ReadyPlan& ready, std::span<const Value
   for (const SizeUse& use : ready.sizes)
     if (!use.is_root) know_size(*inputs[use.number]);
   const auto run = [&] {
-    auto roots = run_plan(ready, inputs, parts_->arenas, parts_->devices, parts_->statistics);
+    auto roots = run_plan(ready, inputs, parts_->takes, parts_->arenas, parts_->devices,
+                          parts_->statistics);
     pass_on_doubts(ready, inputs, roots);
     return roots;
   };

@@ -79,6 +79,7 @@ void Session::remove(TensorState* state) {
   (state->previous ? state->previous->next : parts_->first_state) = state->next;
   if (state->next) state->next->previous = state->previous;
   if (state->pending) std::erase(parts_->pending, state);
+  parts_->replaced.erase(state);
   --parts_->state_count;
   parts_->maybe_garbage = true;
 }
@@ -86,6 +87,7 @@ void Session::remove(TensorState* state) {
 void Session::assign(TensorState& state, Id node) {
   const Guard guard(mutex_);
   note_assignment(state);
+  if (!state.pending) parts_->note_replaced(state, stored_base(state.node, state.device));
   state.node = node;
   if (state.requires_grad) parts_->tape.mark_leaf(node);
   if (!state.pending) parts_->pending.push_back(&state);

@@ -37,7 +37,10 @@ void Session::undo_step() {
   for (const auto& [state, before] : assigned) {
     state->node = before.state->node;
     if (state->requires_grad) parts_->tape.mark_leaf(state->node);
-    if (state->pending && !before.was_pending) std::erase(parts_->pending, state);
+    if (state->pending && !before.was_pending) {
+      std::erase(parts_->pending, state);
+      parts_->replaced.erase(state);
+    }
     state->pending = before.was_pending;
   }
   parts_->maybe_garbage = true;

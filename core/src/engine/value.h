@@ -23,6 +23,8 @@ struct Value {
   std::span<const std::byte> host;         // while there is no buffer
   std::shared_ptr<const void> host_owner;  // keeps `host` in place
 
+  bool is_gone = false;  // another value has its memory
+
   std::optional<int32_t> size;  // of one that sizes an axis, where the host knows it
   std::shared_ptr<SizeDoubts> doubts;  // about sizes that it was computed with; null: none
 

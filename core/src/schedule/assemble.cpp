@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "schedule/draft.h"
+#include "schedule/in_place.h"
 #include "schedule/lower_kernel.h"
 #include "uop/structural_hash.h"
 #include "uop/user.h"
@@ -26,6 +27,9 @@ class Assembler {
       if (draft_.stored[id] != 0) buffer(id);
     KernelLowering lowering(draft_);
     for (const std::vector<Id>& outputs : draft_.kernels) add_step(lowering, outputs);
+    find_in_place(plan_, kernels_, draft_.options);
+    for (size_t i = 0; i < kernels_.size(); ++i)
+      if (kernels_[i]) plan_.steps[i].ast = intern(std::move(kernels_[i]));
   }
 
  private:
@@ -75,9 +79,10 @@ class Assembler {
     } else {
       LoweredKernel kernel = lowering.lower(outputs);
       for (Id param : kernel.params) step.buffers.push_back(draft_.buffer_of[param]);
-      step.ast = intern(std::move(kernel.ast));
+      kernels_.push_back(std::move(kernel.ast));
     }
     plan_.steps.push_back(std::move(step));
+    kernels_.resize(plan_.steps.size());
   }
 
   /// All outputs get memory, those too that nobody reads.
@@ -96,6 +101,7 @@ class Assembler {
             "[schedule] a user's kernel takes {} buffers, the device {} at most",
             step.buffers.size(), draft_.options.max_params);
     plan_.steps.push_back(std::move(step));
+    kernels_.resize(plan_.steps.size());
   }
 
   uint32_t unread(const OutputForm& form, uint32_t device) {
@@ -118,6 +124,7 @@ class Assembler {
 
   Draft& draft_;
   Plan& plan_;
+  std::vector<std::shared_ptr<KernelAst>> kernels_;  // by step; null where it runs none
   std::map<NodeHash, uint32_t> known_;
 };
 

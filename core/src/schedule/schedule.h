@@ -22,6 +22,7 @@ struct Options {
   uint64_t max_buffer_bytes = UINT64_MAX;  // largest arena, unless one value alone is larger
   bool plan_memory = true;                 // let intermediates share storage
   bool share_kernels = true;  // values that can be computed in the same loops share a kernel
+  std::vector<uint32_t> replaced;  // inputs by number: what denotes them now will denote outputs
 };
 
 /// One value in memory while a plan runs.
@@ -35,6 +36,12 @@ struct PlannedBuffer {
   // Temporaries share arenas: bytes [offset, offset + size) of arena `arena`.
   uint32_t arena = 0;
   uint64_t offset_bytes = 0;
+};
+
+/// An output that may lie where an input lies, should nobody want that any more when the plan runs; as
+/// well somewhere else.
+struct InPlace {
+  uint32_t output, input;  // indices into Plan::buffers
 };
 
 struct Arena {
@@ -74,6 +81,7 @@ struct Plan {
   // For each root given: the buffer that holds it when the plan has run. A root that is a Buffer
   // already, or a view of all of one, is that Input and costs nothing.
   std::vector<uint32_t> root_buffers;
+  std::vector<InPlace> in_place;
 };
 
 /// Plans the computation of `roots` (nodes of `graph`, each to be stored contiguously in its own

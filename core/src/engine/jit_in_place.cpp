@@ -1,0 +1,70 @@
+// A replay that renews a tensor may compute the new value in the memory of the old one, when nobody
+// else can reach that: no tensor, no tape, no other recording, no reader on another thread.
+#include <algorithm>
+
+#include "engine/jit_calls.h"
+#include "engine/parts.h"
+
+namespace plugrad::engine {
+
+std::vector<uint32_t> Session::Parts::replaced_inputs(std::span<const ValuePtr> inputs) const {
+  std::vector<uint32_t> numbers;
+  if (replaced.empty()) return numbers;
+  std::vector<const Value*> before;
+  for (const auto& [state, value] : replaced)
+    if (const ValuePtr there = value.lock()) before.push_back(there.get());
+  std::ranges::sort(before);
+  for (uint32_t i = 0; i < inputs.size(); ++i)
+    if (std::ranges::binary_search(before, inputs[i].get())) numbers.push_back(i);
+  return numbers;
+}
+
+// Tensors that denote something else after the call, ascending.
+std::vector<TensorState*> JitReplay::renewed() const {
+  std::vector<TensorState*> states;
+  for (const JitUpdate& update : recording_.updates)
+    if (!update.is_gradient) states.push_back(states_[update.tensor].get());
+  std::ranges::sort(states);
+  return states;
+}
+
+bool JitReplay::is_wanted_afterwards(uint32_t number) const {
+  const auto wants = [&](const JitResult& result) {
+    return (result.kind == JitResult::Kind::Value && result.number == number) ||
+           std::ranges::find(result.counts, number, &JitCount::value) != result.counts.end();
+  };
+  return std::ranges::any_of(recording_.results, wants) ||
+         std::ranges::any_of(recording_.updates, wants, &JitUpdate::to);
+}
+
+// Whether the input's value is that of a tensor among `renewed`, and no node of `reached` leads to it.
+bool JitReplay::is_free(const JitRun& run, const schedule::InPlace& pair,
+                        std::span<TensorState* const> renewed, std::span<const Id> reached) const {
+  const uint32_t number = run.inputs[run.ready->plan.buffers[pair.input].number];
+  const JitValue& from = recording_.values[number];
+  if (from.kind != JitValue::Kind::Tensor || is_wanted_afterwards(number)) return false;
+  TensorState* const state = states_[from.tensor].get();
+  if (!std::ranges::binary_search(renewed, state)) return false;
+  const ValuePtr& value = values_[number];
+  // Held by the table of values, by this replay and by the inputs of its run, and by nobody else.
+  if (value.use_count() != 3 || !value->buffer || value->buffer.use_count() != 1 ||
+      value->buffer->is_part())
+    return false;
+  return !std::ranges::binary_search(reached, base_of(*state));
+}
+
+std::vector<ValuePtr> JitReplay::run_in_place(const JitRun& run, std::span<const ValuePtr> inputs) {
+  Session::Parts& parts = *session_.parts_;
+  const std::vector<TensorState*> states = renewed();
+  parts.leaving = states;
+  const std::vector<Id> reached = session_.mark();
+  parts.leaving.clear();
+  struct Scope {
+    Takes& takes;
+    ~Scope() { takes = nullptr; }
+  } const scope{parts.takes};
+  parts.takes = [&](const schedule::InPlace& pair) { return is_free(run, pair, states, reached); };
+  return session_.run_ready(*run.ready, inputs);
+}
+
+}  // namespace plugrad::engine

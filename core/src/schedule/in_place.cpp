@@ -1,0 +1,142 @@
+#include "schedule/in_place.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "uop/facts.h"
+#include "uop/kernel_ast.h"
+#include "uop/shared_param.h"
+
+namespace plugrad::schedule {
+namespace {
+
+using Kind = PlannedBuffer::Kind;
+
+// Of a smaller value memory is not worth asking whether somebody wants it.
+constexpr int64_t kLeastBytes = 64 << 10;
+
+/// The steps that touch a buffer.
+struct Touched {
+  std::optional<size_t> first, last;
+};
+Touched touched(const Plan& plan, uint32_t buffer) {
+  Touched out;
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const auto& buffers = plan.steps[i].buffers;
+    if (std::ranges::find(buffers, buffer) == buffers.end()) continue;
+    if (!out.first) out.first = i;
+    out.last = i;
+  }
+  return out;
+}
+
+/// The only place of a buffer among a step's parameters.
+std::optional<uint32_t> slot_of(const Step& step, uint32_t buffer) {
+  if (std::ranges::count(step.buffers, buffer) != 1) return std::nullopt;
+  return static_cast<uint32_t>(std::ranges::find(step.buffers, buffer) - step.buffers.begin());
+}
+
+/// Whether every load of parameter `read` is of the element that is stored to `written` of what it is needed for.
+/// With a sum in the kernel that says nothing: sums wait in the output until they are finished. Stores with loops or
+/// gates of their own come one after the other.
+bool reads_where_it_writes(const KernelAst& ast, uint32_t written, uint32_t read) {
+  const Graph& g = ast.graph;
+  const auto stores = g.sources(ast.sink);
+  const auto slot = [&](Id access) { return param_info(g, g.sources(access)[0]).slot; };
+  Id index = kNoId;
+  for (Id store : stores)
+    if (slot(store) == written) index = g.sources(store)[1];
+  for (Id store : stores) {
+    const auto parts = g.sources(store);
+    if (stores.size() > 1 && (parts.size() > 3 || parts[1] != index)) return false;
+  }
+  Reachable reachable;
+  return std::ranges::none_of(reachable.from(g, std::span(&ast.sink, 1)), [&](Id id) {
+    if (g[id].op == Op::Reduce) return true;
+    return g[id].op == Op::Load && slot(id) == read && g.sources(id)[1] != index;
+  });
+}
+
+/// The same kernel, of which these parameters may be one buffer.
+std::shared_ptr<KernelAst> with_shared(const KernelAst& ast, uint32_t one, uint32_t other) {
+  const Graph& from = ast.graph;
+  auto made = std::make_shared<KernelAst>();
+  Graph& g = made->graph;
+  std::vector<Id> new_id(from.size(), kNoId), sources;
+  Reachable reachable;
+  for (Id id : reachable.from(from, std::span(&ast.sink, 1))) {
+    const Node& node = from[id];
+    if (node.op == Op::Param) {
+      ParamInfo info = param_info(from, id);
+      if (info.slot == one || info.slot == other) info.flags |= kParamShared;
+      new_id[id] = make_param(g, node.dtype, info);
+      continue;
+    }
+    sources.clear();
+    for (Id source : from.sources(node)) sources.push_back(new_id[source]);
+    const bool has_list = op_info(node.op).arg == ArgKind::List;
+    new_id[id] =
+        g.add(node.op, node.dtype, sources, has_list ? g.list(from.arg_list(id)) : node.arg);
+  }
+  made->sink = new_id[ast.sink];
+  made->param_count = ast.param_count;
+  made->is_exact = ast.is_exact;
+  return made;
+}
+
+class InPlaceFinder {
+ public:
+  InPlaceFinder(Plan& plan, std::span<std::shared_ptr<KernelAst>> kernels)
+      : plan_(plan), kernels_(kernels) {}
+
+  void find_output_for(uint32_t input) {
+    const auto& roots = plan_.root_buffers;
+    const Touched reads = touched(plan_, input);
+    if (!reads.last || std::ranges::find(roots, input) != roots.end()) return;
+    for (uint32_t output = 0; output < plan_.buffers.size(); ++output)
+      if (is_like(output, input) && !is_taken(output) && can_replace(output, input, *reads.last)) {
+        plan_.in_place.push_back({output, input});
+        return;
+      }
+  }
+
+ private:
+  bool is_like(uint32_t output, uint32_t input) const {
+    const PlannedBuffer &out = plan_.buffers[output], &in = plan_.buffers[input];
+    return out.kind == Kind::Output && out.dtype == in.dtype && out.device == in.device &&
+           out.elem_count == in.elem_count;
+  }
+
+  bool is_taken(uint32_t output) const {
+    return std::ranges::find(plan_.in_place, output, &InPlace::output) != plan_.in_place.end();
+  }
+
+  bool can_replace(uint32_t output, uint32_t input, size_t last_read) {
+    const Touched writes = touched(plan_, output);
+    if (!writes.first || *writes.first < last_read) return false;
+    if (*writes.first > last_read) return true;
+    std::shared_ptr<KernelAst>& kernel = kernels_[last_read];
+    const auto written = slot_of(plan_.steps[last_read], output),
+               read = slot_of(plan_.steps[last_read], input);
+    if (!kernel || !written || !read || !reads_where_it_writes(*kernel, *written, *read))
+      return false;
+    kernel = with_shared(*kernel, *written, *read);
+    return true;
+  }
+
+  Plan& plan_;
+  std::span<std::shared_ptr<KernelAst>> kernels_;
+};
+
+}  // namespace
+
+void find_in_place(Plan& plan, std::span<std::shared_ptr<KernelAst>> kernels,
+                   const Options& options) {
+  InPlaceFinder finder(plan, kernels);
+  for (uint32_t input : options.replaced) {
+    const PlannedBuffer& buffer = plan.buffers[input];
+    if (buffer.elem_count * size_of(buffer.dtype) >= kLeastBytes) finder.find_output_for(input);
+  }
+}
+
+}  // namespace plugrad::schedule

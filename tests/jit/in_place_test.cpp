@@ -1,0 +1,178 @@
+// Replays that renew tensors in their own memory, on every device at hand: that they do, and programs that would be
+// wrong if they always did. Each is compared with the same program without jit.
+#include <cmath>
+
+#include "devices/at_hand.h"
+#include "jit/jit_test.h"
+#include "runtime/registry.h"
+
+using namespace plugrad;
+
+namespace {
+
+constexpr int64_t kRows = 160;                     // square, so that a transposition has the same form
+constexpr uint64_t kBytes = 4 * kRows * kRows;     // 100 KiB: worth it
+
+class JitInPlace : public testing::TestWithParam<std::string> {
+ protected:
+  Tensor numbers(int seed) const {
+    std::vector<float> values;
+    for (int64_t i = 0; i < kRows * kRows; ++i)
+      values.push_back(static_cast<float>((i * 37 + seed * 11) % 101 - 50));
+    return Tensor::from(values, {kRows, kRows}, GetParam()).realize();
+  }
+  /// By how much the device's memory in use rises within the call above what it is before.
+  template <class Call>
+  uint64_t growth(const Call& call) const {
+    runtime::Device& device = runtime::Registry::instance().find_device(GetParam());
+    engine::Session::current().collect();
+    device.reset_peak();
+    const uint64_t before = device.memory_stats().used_bytes;
+    call();
+    return device.memory_stats().peak_bytes - before;
+  }
+};
+
+TEST_P(JitInPlace, AnUpdateNeedsNoSecondCopy) {
+  Tensor w = numbers(1), m = numbers(2);
+  const Tensor g = numbers(3);
+  auto step = jit([&] {
+    m.assign(m * 0.5 + g * 0.5);
+    w.assign(w - m * 0.25);
+  });
+  for (int i = 0; i < 4; ++i) step();
+  EXPECT_LT(growth([&] { step(); }), kBytes);
+  const std::vector<float> got = floats(w);
+  Tensor w2 = numbers(1), m2 = numbers(2);
+  for (int i = 0; i < 5; ++i) {
+    m2.assign(m2 * 0.5 + g * 0.5);
+    w2.assign(w2 - m2 * 0.25);
+    Tensor::realize(std::vector{w2, m2});
+  }
+  EXPECT_THAT(got, testing::Pointwise(testing::FloatNear(1e-4f), floats(w2)));
+}
+
+TEST_P(JitInPlace, ATrainingStepHoldsParametersAndMomentsOnce) {
+  Tensor w = (numbers(4) * 0.01).realize().requires_grad_();
+  optim::Adam opt({w}, {.lr = 0.01});
+  const Tensor x = numbers(5);
+  auto step = jit([&] {
+    opt.zero_grad();
+    Tensor loss = (matmul(x, w) * 0.01).square().mean();
+    loss.backward();
+    opt.step();
+    return loss;
+  });
+  std::vector<float> losses;
+  for (int i = 0; i < 6; ++i) losses.push_back(step().item<float>());
+  EXPECT_LT(growth([&] { losses.push_back(step().item<float>()); }), kBytes);
+  EXPECT_LT(losses.back(), losses.front());
+}
+
+/// A program: what it does in each turn, and what it looks at.
+struct Program {
+  const char* name;
+  std::function<Tensor(Tensor& w, const Tensor& x)> step;  // assigns w; its result is looked at too
+};
+
+std::vector<Program> programs() {
+  return {
+      {"same element", [](Tensor& w, const Tensor& x) { w.assign(w * 0.5 + x); return x.sum(); }},
+      {"transposed", [](Tensor& w, const Tensor& x) { w.assign(w.transpose() * 0.5 + x); return w.max(); }},
+      {"itself and transposed", [](Tensor& w, const Tensor&) { w.assign((w + w.transpose()) * 0.5); return w.max(); }},
+      {"neighbours", [](Tensor& w, const Tensor&) {
+         w.assign((w + w.pad({{1, 0}, {0, 0}}).shrink({{0, kRows}, {0, kRows}})) * 0.5);
+         return w.max();
+       }},
+      {"backwards", [](Tensor& w, const Tensor& x) { w.assign(w.flip(1) - x * 0.1); return w.max(); }},
+      {"rows less their mean", [](Tensor& w, const Tensor& x) { w.assign(w - w.mean(1, true) + x * 0.1); return w.max(); }},
+      {"a product", [](Tensor& w, const Tensor& x) { w.assign(matmul(w * 0.001, x) + w * 0.5); return w.max(); }},
+      {"the old value is a result", [](Tensor& w, const Tensor& x) {
+         const Tensor old = w * 1;
+         w.assign(w * 0.5 + x);
+         return old;
+       }},
+      {"the old value is a view", [](Tensor& w, const Tensor& x) {
+         const Tensor old = w.detach();
+         w.assign(w * 0.5 + x);
+         return old.transpose().contiguous();
+       }},
+      {"read by a kernel behind", [](Tensor& w, const Tensor& x) {
+         const Tensor old = w.detach();
+         w.assign(w * 0.5 + x);
+         return matmul(old, w * 0.001) + old.sum();
+       }},
+      {"renewed twice", [](Tensor& w, const Tensor& x) {
+         w.assign(w * 0.5 + x);
+         w.assign(w - x * 0.25);
+         return w.sum();
+       }},
+      {"realised between", [](Tensor& w, const Tensor& x) {
+         w.assign(w * 0.5 + x);
+         w.realize();
+         w.assign(w - x * 0.25);
+         return w.sum();
+       }},
+  };
+}
+
+/// All that is seen in eight turns; in some, others hold the old value.
+std::vector<float> seen(const Program& program, Tensor w, const Tensor& x, bool jitted) {
+  const auto f = [&](const Tensor& in) { return program.step(w, in); };
+  const auto fast = jit(f);
+  std::vector<float> values;
+  const auto look = [&](const Tensor& t) {
+    for (float v : floats(t)) values.push_back(v);
+  };
+  for (int turn = 0; turn < 8; ++turn) {
+    Tensor lazy, view, whole;
+    if (turn == 4) lazy = w * 3 + 1;
+    if (turn == 5) view = w[{Slice(1, 3)}];
+    if (turn == 6) whole = w.detach();
+    look(jitted ? fast(x) : f(x));
+    w.realize();
+    for (const Tensor& other : {lazy, view, whole})
+      if (other.defined()) look(other);
+    look(w);
+  }
+  return values;
+}
+
+TEST_P(JitInPlace, NobodySeesTheDifference) {
+  for (const Program& program : programs())
+    EXPECT_THAT(seen(program, numbers(6), numbers(7), true),
+                testing::Pointwise(testing::FloatNear(1e-3f), seen(program, numbers(6), numbers(7), false)))
+        << program.name;
+}
+
+// The value that a recording brings from the host is that of the tensor which it was assigned to.
+TEST_P(JitInPlace, AValueOfAnotherRecordingStays) {
+  Tensor w = numbers(8);
+  const Tensor first = numbers(9);
+  auto reset = jit([&] { w.assign(first); });
+  auto step = jit([&] { w.assign(w + 1); });
+  for (int i = 0; i < 5; ++i) {
+    reset();
+    step();
+    step();
+    EXPECT_EQ(w[{0}][{0}].item<float>(), first[{0}][{0}].item<float>() + 2) << i;
+  }
+  EXPECT_EQ(floats(first), floats(numbers(9)));
+}
+
+// Two handles, one value; arguments are assigned too.
+TEST_P(JitInPlace, TwoTensorsOfOneValue) {
+  Tensor a = numbers(10), b = a.clone();
+  auto step = jit([&](const Tensor& x) { Tensor(x).assign(x * 0.5 + 1); });
+  for (int i = 0; i < 4; ++i) {
+    const std::vector<float> before = floats(b);
+    step(a);
+    EXPECT_EQ(floats(b), before);
+    EXPECT_EQ(a[{0}][{1}].item<float>(), (before[1] - 2) * static_cast<float>(std::pow(0.5, i + 1)) + 2);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, JitInPlace, testing::ValuesIn(devices_at_hand()),
+                         [](const auto& each) { return test_name(each.param); });
+
+}  // namespace
