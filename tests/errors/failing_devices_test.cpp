@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 
 #include "errors/fresh_process.h"
+#include "plugrad/jit.h"
 #include "plugrad/optim.h"
 #include "plugrad/shutdown.h"
 #include "plugrad/tensor.h"
@@ -180,6 +182,58 @@ TEST(BrokenDevice, AnAllocationThatFailsForOnceIsTriedAgain) {
     });
     EXPECT_EQ(o.error, "") << call;
   }
+}
+
+// A replay that overwrites what it replaces: the value is the one before, the one after, or gone, whichever launch fails.
+TEST(BrokenDevice, AReplayThatFailsMidwayLeavesNoTensorWithOtherNumbers) {
+  int gone = 0, kept = 0;
+  for (int launch = 4; launch <= 12; ++launch) {
+    const Outcome o = run_behind("faults:device=REFERENCE:launch=" + std::to_string(launch), [] {
+      constexpr int64_t kRows = 130;  // of more than 64 KiB
+      const auto full = [](double value) {
+        return Tensor::full({kRows, kRows}, value, DType::F32, "REFERENCE").contiguous().realize();
+      };
+      Tensor m = full(8), w = full(16);
+      const Tensor g = full(2);
+      const auto step = jit([&] {
+        m.assign(m * 0.5 + g);                       // 8, 6, 5, 4.5, …
+        w.assign(w.transpose().flip(0) * 0.5 + m.sum(0) * 0);  // 16, 8, 4, …
+      });
+      int calls = 0;
+      std::string failed = "no error";
+      for (; calls < 6 && failed == "no error"; ++calls) failed = error_of([&] { step(); });
+      const auto look = [](const Tensor& t) {
+        float first = 0;
+        const std::string error = error_of([&] {
+          const Floats all = t.to_vector<float>();
+          for (float v : all) EXPECT_EQ(v, all[0]);
+          first = all[0];
+        });
+        return std::pair(first, error);
+      };
+      const auto [m_now, m_error] = look(m);
+      const auto [w_now, w_error] = look(w);
+      // An assignment that is only recorded may still be computed when it is looked at.
+      const auto is_one = [&](float now, double start, double halves_to) {
+        const auto after = [&](int steps) {
+          return static_cast<float>((start - halves_to) * std::pow(0.5, steps) + halves_to);
+        };
+        return now == after(calls) || (failed != "no error" && now == after(calls - 1));
+      };
+      EXPECT_TRUE(m_error != "no error" || is_one(m_now, 8, 4)) << m_now << " after " << calls;
+      EXPECT_TRUE(w_error != "no error" || is_one(w_now, 16, 0)) << w_now << " after " << calls;
+      for (const std::string& error : {m_error, w_error})
+        if (error != "no error") EXPECT_THAT(error, HasSubstr("elements of f32 are gone: a step began to overwrite them"));
+      m.assign(full(1));
+      EXPECT_EQ(m.to_vector<float>()[0], 1);
+      log_warning("{}", m_error == "no error" ? "kept" : "gone");
+    });
+    EXPECT_EQ(o.error, "") << launch;
+    gone += o.log.find("gone") != std::string::npos;
+    kept += o.log.find("kept") != std::string::npos;
+  }
+  EXPECT_GT(gone, 0);
+  EXPECT_GT(kept, 0);
 }
 
 TEST(Unsupported, NamesDeviceOpDtypeAndRemedyAndOtherDevicesGoOn) {
