@@ -57,7 +57,7 @@ int64_t elements_below(TensorBuilder& build, Id x) {
 int64_t chunks_for_cache(TensorBuilder& build, Op op, Id x, int64_t outputs, int64_t axis_size,
                          const Options& options) {
   const Graph& g = build.graph();
-  const auto cache = static_cast<int64_t>(options.cache_bytes), threads = int64_t{options.threads};
+  const auto cache = static_cast<int64_t>(options.cache_bytes), threads = std::max(int64_t{options.threads}, int64_t{1});
   if (cache == 0 || op != Op::Add || g[x].op != Op::Mul) return 1;
   const int64_t element = size_of(g[x].dtype);
   int64_t read = 0;
@@ -83,11 +83,11 @@ SplitReduction split_reduction(TensorBuilder& build, Op op, Id x, const Dims& ax
   Dims result = shape;
   for (int64_t axis : axes) result[static_cast<size_t>(axis)] = 1;
   const int64_t outputs = element_count(result), size = build.count(x), threads = options.threads;
-  if (threads <= 1 || outputs == 0 || axes.empty()) return {build.reduce(op, x, axes)};
+  if (outputs == 0 || axes.empty()) return {build.reduce(op, x, axes)};
   // Of rows one is a thread's work at a time, of columns as many as its subgroup has items.
   const bool columns = !shape.empty() && result.back() == shape.back();
   const int64_t together = columns ? options.subgroup : 1;
-  const bool few = outputs < 4 * threads * together && size / outputs >= kLargeReduction;
+  const bool few = threads > 1 && outputs < 4 * threads * together && size / outputs >= kLargeReduction;
 
   const Merged merged = merge(shape, axes);
   int64_t chunks = 1;

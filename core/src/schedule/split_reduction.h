@@ -1,4 +1,4 @@
-// Large reductions with few results, in two steps, so that every thread has work.
+// Large reductions with few results, in two steps, so that every thread has work and what is read again is in a cache.
 #pragma once
 
 #include "schedule/schedule.h"
@@ -14,7 +14,7 @@ struct SplitReduction {
 /// Reduces `x`. A reduction of at least 32768 elements into fewer results than 4 a thread becomes
 /// one over equal contiguous chunks and one over their results. So does a sum of products with few
 /// results for what it reads, the weight gradient of a convolution: its chunks fit the cache, in
-/// which they are read once for each register tile of the results.
+/// which they are read once for each register tile of the results; one thread gains by that as several do.
 SplitReduction split_reduction(TensorBuilder& build, Op op, Id x, const TensorBuilder::Dims& axes,
                                const Options& options);
 

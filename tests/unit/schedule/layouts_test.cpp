@@ -115,19 +115,21 @@ TEST(Layouts, ProductsOfMatricesLeaveRowsAsTheyAre) {
 }
 
 // A weight gradient reads its terms once for each register tile of its results: in chunks that stay
-// in the cache.
+// in the cache, of one thread too.
 TEST(Layouts, SumOfManyProductsIsCutToTheCache) {
   Tensors t;
   const Id dy = t.buffer({1024, 32}), x = t.buffer({1024, 32});
   const Id root = t.matmul(t.transpose(dy), x);
   schedule::Options options = vectors_of(8);
-  options.threads = 2;
-  options.cache_bytes = 1 << 16;
-  const auto plan = check(t, {root}, options);
-  EXPECT_EQ(kernel_count(plan), 2u) << to_string(plan);
-  EXPECT_FALSE(strides_of_stores(plan, 8 * 1024).empty()) << to_string(plan);
-  options.cache_bytes = 1 << 20;
-  EXPECT_EQ(kernel_count(check(t, {root}, options)), 1u);
+  for (uint32_t threads : {1u, 2u}) {
+    options.threads = threads;
+    options.cache_bytes = 1 << 16;
+    const auto plan = check(t, {root}, options);
+    EXPECT_EQ(kernel_count(plan), 2u) << to_string(plan);
+    EXPECT_FALSE(strides_of_stores(plan, 8 * 1024).empty()) << to_string(plan);
+    options.cache_bytes = 1 << 20;
+    EXPECT_EQ(kernel_count(check(t, {root}, options)), 1u);
+  }
 }
 
 // What is read once gains nothing by it: a matrix times a vector, squares of rows.
