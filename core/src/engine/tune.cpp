@@ -207,14 +207,19 @@ void require_budget() {
 
 }  // namespace
 
+std::string search_facts(const pgr_device_caps& caps) {
+  return fmt::format("threads {} lanes {} registers {} subgroup {} local {} of {}{} items {} private {} caches {} copies {}",
+                     caps.threads, caps.vector_lanes[PGR_DTYPE_F32], caps.vector_registers,
+                     caps.subgroup_size, caps.local_bytes, caps.core_local_bytes,
+                     caps.local_in_cache ? " in cache" : "", caps.max_local_total, caps.private_bytes,
+                     fmt::join(caps.cache_bytes, "/"), caps.async_copy_bytes);
+}
+
 SearchRecord search_key(const schedule::KernelAst& ast, runtime::Device& device,
                         const codegen::Options& options) {
-  const pgr_device_caps& caps = device.caps();
   SearchRecord key;
   key.version = codegen::kSearchVersion;
-  key.device = fmt::format("{} {} threads {} lanes {} subgroup {} local {}", device.plugin_name(),
-                           device.info().arch, caps.threads, caps.vector_lanes[PGR_DTYPE_F32],
-                           caps.subgroup_size, caps.local_bytes);
+  key.device = fmt::format("{} {} {}", device.plugin_name(), device.info().arch, search_facts(device.caps()));
   key.compiler = hash128(as_bytes(device.compiler_identity())).hex();
   key.kernel = fmt::format("{:016x}{:016x}{}{}{}", ast.hash[0], ast.hash[1],
                            options.fast_math ? "-fast" : "", options.contract ? "" : "-strict",

@@ -10,6 +10,9 @@
 
 namespace plugrad::engine {
 
+/// The facts of a device that lists are found by.
+std::string search_facts(const pgr_device_caps& caps);
+
 /// What of a kernel, its device and the options is looked up.
 SearchRecord search_key(const schedule::KernelAst& ast, runtime::Device& device,
                         const codegen::Options& options);

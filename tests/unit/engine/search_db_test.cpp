@@ -9,9 +9,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "engine/tune.h"
 #include "unit/base/temporary_directory.h"
 
 namespace plugrad::engine {
@@ -65,6 +67,30 @@ TEST_F(SearchDatabase, knows_devices_compilers_and_versions_apart) {
   other = record("a", "");
   other.version = 2;
   EXPECT_FALSE(db.find(other));
+}
+
+// Lists are found by these: a device that differs in one has others.
+TEST(SearchFacts, tell_devices_apart) {
+  pgr_device_caps caps;
+  PGR_INIT(caps, DEVICE_CAPS);
+  std::set<std::string> facts = {search_facts(caps)};
+  const auto with = [&](auto change) {
+    pgr_device_caps other = caps;
+    change(other);
+    EXPECT_TRUE(facts.insert(search_facts(other)).second) << search_facts(other);
+  };
+  with([](pgr_device_caps& c) { c.threads = 2; });
+  with([](pgr_device_caps& c) { c.vector_lanes[PGR_DTYPE_F32] = 8; });
+  with([](pgr_device_caps& c) { c.vector_registers = 16; });
+  with([](pgr_device_caps& c) { c.subgroup_size = 32; });
+  with([](pgr_device_caps& c) { c.local_bytes = 4096; });
+  with([](pgr_device_caps& c) { c.core_local_bytes = 4096; });
+  with([](pgr_device_caps& c) { c.local_in_cache = 1; });
+  with([](pgr_device_caps& c) { c.max_local_total = 64; });
+  with([](pgr_device_caps& c) { c.private_bytes = 4096; });
+  with([](pgr_device_caps& c) { c.async_copy_bytes = 4; });
+  for (size_t level = 0; level < 3; ++level)
+    with([&](pgr_device_caps& c) { c.cache_bytes[level] = 4096; });
 }
 
 TEST_F(SearchDatabase, knows_which_sizes_are_near) {
