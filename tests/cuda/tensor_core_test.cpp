@@ -4,6 +4,7 @@
 #include <plugrad/plugrad.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <vector>
 
 namespace plugrad {
@@ -26,7 +27,7 @@ std::vector<float> small_integers(int64_t count, uint32_t state) {
 }
 
 // Exact, since sums of small integers are.
-void expect_product(const Sizes& s, DType dtype) {
+void expect_product(const Sizes& s, DType dtype, const char* with = "tensor_core(") {
   const std::vector<float> a = small_integers(s.m * s.k, 1), b = small_integers(s.k * s.n, 2);
   const Tensor left = Tensor::from(a, {s.m, s.k}).cast(dtype).contiguous();
   const Tensor right = Tensor::from(b, {s.k, s.n}).cast(dtype).contiguous();
@@ -34,6 +35,7 @@ void expect_product(const Sizes& s, DType dtype) {
   right.realize();
   const Tensor product = left.matmul(right).relu().cast(DType::F32);
   EXPECT_THAT(product.schedule().back().optimisations(), HasSubstr("tensor_core("));
+  EXPECT_THAT(product.schedule().back().optimisations(), HasSubstr(with));
   const std::vector<float> got = product.to_vector<float>();
   for (int64_t i = 0; i < s.m; ++i)
     for (int64_t j = 0; j < s.n; ++j) {
@@ -45,12 +47,21 @@ void expect_product(const Sizes& s, DType dtype) {
 }
 
 TEST(CudaTensorCores, MultiplyHalves) {
-  expect_product({64, 48, 64}, DType::F16);
-  expect_product({64, 48, 64}, DType::BF16);
+  expect_product({64, 48, 64}, DType::F16, "ahead(");
+  expect_product({64, 48, 64}, DType::BF16, "ahead(");
+  expect_product({64, 48, 160}, DType::F16, "ahead(");
 }
 
 TEST(CudaTensorCores, MultiplyRaggedSizes) {
   expect_product({50, 37, 45}, DType::F16);
+}
+
+TEST(CudaTensorCores, MultiplyRoundedSingles) {
+  const char* tf32 = std::getenv("TF32");
+  if (!tf32 || tf32[0] != '1') GTEST_SKIP() << "products.py runs it with TF32=1";
+  expect_product({64, 48, 64}, DType::F32, "ahead(");
+  expect_product({50, 40, 100}, DType::F32, "ahead(");
+  expect_product({50, 37, 45}, DType::F32);
 }
 
 // The group's tiles are copied into shared memory: each operand as it is or transposed, ragged.
