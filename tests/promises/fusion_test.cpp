@@ -112,6 +112,12 @@ const Row kNetworks[] = {
     {"conv2d, training batchnorm, relu", 4, [] { return normalised(true); }},
     {"max_pool2d", 1, [] { return image().max_pool2d(2); }},
     {"avg_pool2d", 1, [] { return image().avg_pool2d(2); }},
+    {"convolutional network, inference", 4,
+     [] {
+       const Tensor x = relu(conv2d(stored({64, 1, 14, 14}), stored({16, 1, 5, 5}), stored({16})));
+       const Tensor y = relu(conv2d(x, stored({32, 16, 3, 3}), stored({32}))).max_pool2d(2);
+       return matmul(y.reshape({64, 32 * 4 * 4}), stored({32 * 4 * 4, 10}));
+     }},
     {"attention", 4,
      [] {
        return scaled_dot_product_attention(stored({2, 4, 16, 8}), stored({2, 4, 16, 8}),

@@ -1,7 +1,8 @@
 // What the rows of a value have in common is computed in the kernel that reads the row again, while
-// the row is in the cache: softmax's maximum and sum, layernorm's mean and variance. Where a product of
-// matrices reads rows that are made by another one, as attention does, both are one kernel that takes
-// the rows in blocks: the scores of a block wait in scratch, and are never stored.
+// the row is in the cache: softmax's maximum and sum, layernorm's mean and variance. Where a
+// product of matrices reads rows that are made by another one, as attention does, both are one
+// kernel that takes the rows in blocks: the scores of a block wait in scratch, and are never
+// stored.
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -164,7 +165,8 @@ Reductions reductions_of(const Draft& draft, Id node) {
 /// stored values below it that nothing but this kernel reads. Undone unless it is kept.
 class RowBlock {
  public:
-  RowBlock(Draft& draft, Demand& demand, Id reader) : draft_(draft), demand_(demand), reader_(reader) {}
+  RowBlock(Draft& draft, Demand& demand, Id reader)
+      : draft_(draft), demand_(demand), reader_(reader) {}
   RowBlock(const RowBlock&) = delete;
   RowBlock& operator=(const RowBlock&) = delete;
   ~RowBlock() {
@@ -194,8 +196,8 @@ class RowBlock {
     }
   }
 
-  /// Products of matrices with far more elements than what they are made of, and than what the reader
-  /// multiplies them by; and nothing too long. Other products are faster alone.
+  /// Products of matrices with far more elements than what they are made of, and than what the
+  /// reader multiplies them by; and nothing too long. Other products are faster alone.
   bool pays(Id node) const {
     // A kernel of its own computes the part alone that a variable size asks for.
     const auto is_limited = [&](Id id) { return draft_.limits.contains(id); };
@@ -204,13 +206,16 @@ class RowBlock {
     const std::vector<Id> products = products_below(node);
     const int64_t beside = elements_read(reader_);
     return !products.empty() && std::ranges::all_of(products, [&](Id product) {
-      return draft_.counts[product] >= kMuchMore * std::max(elements_read(product), beside);
+      // Windows would be computed again for each place that they cover.
+      const bool is_matmul = draft_.graph.arg_list(product).size() == 2;  // over one axis
+      const int64_t operands = elements_read(product) + rows_read(product);
+      return is_matmul && draft_.counts[product] >= kMuchMore * std::max(operands, beside);
     });
   }
   void keep() { kept_ = true; }
 
  private:
-  static constexpr uint64_t kFewestRows = 4;   // that a block is worth its while with
+  static constexpr uint64_t kFewestRows = 4;  // that a block is worth its while with
   static constexpr int64_t kMuchMore = 4;
 
   bool may_take(Id id) {
@@ -244,17 +249,27 @@ class RowBlock {
     return found;
   }
 
-  /// Without what the rows are made of.
+  /// Stored values that `node` is made of, without what rows between are made of.
   int64_t elements_read(Id node) const {
+    return elements_below(node, [&](Id id) { return draft_.stored[id] != 0; });
+  }
+  /// Rows of the block that `node` is made of.
+  int64_t rows_read(Id node) const {
+    return elements_below(node, [&](Id id) { return is_taken(id); });
+  }
+
+  template <typename Counts>
+  int64_t elements_below(Id node, const Counts& counts) const {
     int64_t elements = 0;
     Reachable reachable;
     const auto is_source = [&](Id id) {
-      return id != node && (draft_.stored[id] != 0 || std::ranges::find(taken_, id) != taken_.end());
+      return id != node && (draft_.stored[id] != 0 || is_taken(id));
     };
     for (Id id : reachable.from(draft_.graph, std::span(&node, 1), is_source))
-      if (id != node && draft_.stored[id] != 0) elements += draft_.counts[id];
+      if (is_source(id) && counts(id)) elements += draft_.counts[id];
     return elements;
   }
+  bool is_taken(Id id) const { return std::ranges::find(taken_, id) != taken_.end(); }
 
   Draft& draft_;
   Demand& demand_;

@@ -203,6 +203,29 @@ TEST(Fusion, AttentionWithoutStoredScores) {
   EXPECT_EQ(count(16, 1024), 4u) << "few scores";
 }
 
+// A convolution's rows are windows over another one's, which would be computed again for each tap.
+TEST(Fusion, ConvolutionsAreStoredBeforeAProduct) {
+  const auto count = [](uint64_t scratch_bytes) {
+    Tensors t;
+    const Id x = t.buffer({64, 1, 8, 8}), w1 = t.buffer({8, 1, 3, 3}), w2 = t.buffer({8, 8, 3, 3});
+    const Id y = t.relu(t.conv2d(t.relu(t.conv2d(x, w1)), w2));
+    const Id pooled = t.max(t.windows(y, 2, 2), {4, 5});
+    const Id rows = t.reshape(pooled, {64, 8 * 2 * 2}), w3 = t.buffer({8 * 2 * 2, 10});
+    return kernel_count(check(t, {t.matmul(rows, w3)}, {.scratch_bytes = scratch_bytes}));
+  };
+  EXPECT_EQ(count(0), 4u);
+  EXPECT_EQ(count(1 << 20), 4u);
+}
+
+// Narrow rows that are made of wide ones are fewer than these: one wide layer waits in scratch at most.
+TEST(Fusion, AChainOfProductsIsNotOneKernel) {
+  Tensors t;
+  Id x = t.buffer({256, 4});
+  for (int layer = 0; layer < 2; ++layer)
+    x = t.matmul(t.relu(t.matmul(x, t.buffer({4, 64}))), t.buffer({64, 4}));
+  EXPECT_GT(kernel_count(check(t, {x}, {.scratch_bytes = 1 << 20})), 1u);
+}
+
 // Rows wait for the loops of one store: what else is wanted of the result has a kernel of its own.
 TEST(Fusion, AnotherOutputBesideAttention) {
   Tensors t;
