@@ -27,4 +27,8 @@ bool is_interrupted() {
   return interrupted;
 }
 
+void release_interruption() {
+  for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
+}
+
 }  // namespace plugrad::tools

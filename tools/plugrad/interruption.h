@@ -8,4 +8,7 @@ void catch_interruption();
 
 bool is_interrupted();
 
+/// From here on a signal ends the process again.
+void release_interruption();
+
 }  // namespace plugrad::tools

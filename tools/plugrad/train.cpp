@@ -81,8 +81,7 @@ void train_steps(Net& net, const data::Dataset& set, const Request& request, Out
     outcome.steps = static_cast<int64_t>(step_ms.size());
     bar.update(outcome.steps, fmt::format("loss {:.4f}", outcome.loss));
     if (outcome.steps == 1) catch_interruption();  // before, nothing is trained that could be lost
-    outcome.interrupted = is_interrupted() && outcome.steps < request.steps;
-    if (outcome.interrupted) break;
+    if (is_interrupted()) break;
   }
   outcome.seconds = seconds_since(start);
   outcome.compile_seconds = compile_seconds() - compiled_before;
@@ -100,6 +99,8 @@ Outcome run_network(const Request& request) {
   Outcome outcome;
   train_steps(net, train, request, outcome);
   if (!request.save.empty()) nn::save(net, request.save);
+  release_interruption();  // nothing is lost any more
+  outcome.interrupted = is_interrupted();
   if (!outcome.interrupted) outcome.accuracy = nn::accuracy(net, test);
   return outcome;
 }
