@@ -125,6 +125,23 @@ TEST(Conv2d, PaddingIsInNoProduct) {
   expect_values(gradient(z.sum(), {v})[0], {inf, inf, 0, inf, inf, 0, 0, 0, 0});
 }
 
+// A stride that does not divide the kernel leaves rests of it with fewer elements; what fills those up,
+// or y up to the stride, is in no product either.
+TEST(Conv2d, NothingButTheKernelMeetsAnInfiniteElementOfAStridedOne) {
+  const double inf = INFINITY;
+  const Tensor x = Tensor::ones({1, 1, 4, 4}, DType::F64).requires_grad_();
+  const Tensor w = Tensor::from({inf, 0., 0., 0., 0., 0., 0., 0., 0.}, {1, 1, 3, 3});
+  const Tensor y = x.conv2d(w, {}, {.stride = 2, .padding = 1});
+  expect_values(y, {0, 0, 0, inf});
+  expect_values(gradient(y.sum(), {x})[0], {0, 0, 0, 0, 0, inf, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+  const Tensor small = Tensor::ones({1, 1, 2, 2}, DType::F64);
+  expect_values(conv_transpose2d(small, w, {}, {.stride = 2}),
+                {inf, 0, inf, 0, 0, 0, 0, 0, 0, 0, inf, 0, inf, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+  const Tensor one = Tensor::from({inf, 0., 0., 0.}, {1, 1, 2, 2});
+  expect_values(conv_transpose2d(one, Tensor::ones({1, 1, 3, 3}, DType::F64), {}, {.stride = 2}),
+                {inf, inf, inf, 0, 0, inf, inf, inf, 0, 0, inf, inf, inf, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+}
+
 TEST(Conv2d, BiasIsAddedByChannel) {
   const Tensor y =
       Tensor::ones({1, 1, 2, 2}).conv2d(Tensor::ones({2, 1, 1, 1}), Tensor::from({1.f, -3.f}));
