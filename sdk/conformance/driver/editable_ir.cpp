@@ -36,7 +36,8 @@ EditableIr::EditableIr(const sdk::IrView& ir)
   for (uint32_t i = 0; i < ir.insts().size(); ++i) {
     const pgr_ir_inst& inst = ir.inst(i);
     const std::span<const uint32_t> sources = ir.sources(i);
-    lines.push_back({inst.op, inst.dtype, inst.lanes, inst.arg, {sources.begin(), sources.end()}});
+    lines.push_back(
+        {inst.op, inst.dtype, inst.lanes, inst.arg, {sources.begin(), sources.end()}, false});
   }
 }
 
@@ -100,8 +101,8 @@ void EditableIr::redirect(uint32_t from, uint32_t to) {
 void EditableIr::tidy() {
   std::vector<bool> used(lines.size());
   for (size_t i = lines.size(); i-- > 0;) {
-    const bool stays =
-        !has_value(static_cast<uint32_t>(i)) || lines[i].op == PGR_OP_LOOP || used[i];
+    const bool stays = !has_value(static_cast<uint32_t>(i)) || lines[i].op == PGR_OP_LOOP ||
+                       lines[i].stays || used[i];
     used[i] = stays && lines[i].op != PGR_OP_NOP;
     if (used[i])
       for (const uint32_t source : lines[i].sources) used[source] = true;

@@ -17,6 +17,7 @@ struct EditableIr {
     uint32_t op, dtype, lanes;
     uint64_t arg;
     std::vector<uint32_t> sources;  // numbers of lines
+    bool stays = false;             // whether anything uses it or not
   };
   std::string name;
   bool contract = false;
@@ -43,7 +44,8 @@ struct EditableIr {
   void insert(uint32_t at, Line line);
   // Every use of `from` becomes one of `to`.
   void redirect(uint32_t from, uint32_t to);
-  // Removes values that nothing uses, and parameters and arrays that no line names.
+  // Removes values that nothing uses and that need not stay, and parameters and arrays that no line
+  // names.
   void tidy();
 };
 

@@ -50,8 +50,8 @@ std::vector<std::byte> shrink_kernel(
     const EditableIr current(sdk::decode_ir(kernel_ir));
     for (const EditableIr& step : smaller_kernels(current)) {
       std::vector<std::byte> block = step.encode();
-      if (!in_time() || block == kernel_ir) break;
-      if (!interpreter_runs(block) || !fails(block)) continue;
+      if (!in_time()) break;
+      if (block == kernel_ir || !interpreter_runs(block) || !fails(block)) continue;
       kernel_ir = std::move(block);
       smaller = true;
       break;

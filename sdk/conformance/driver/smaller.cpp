@@ -1,7 +1,7 @@
 #include "conformance/driver/smaller.h"
 
 #include <algorithm>
-#include <optional>
+#include <span>
 
 #include "plugrad/sdk/op_info.h"
 
@@ -92,11 +92,21 @@ bool writes_any(const EditableIr& ir, uint32_t line) {
   return ir.writes(line);
 }
 
+// A value that nothing uses may be what a compiler stumbles over: it goes by a step of its own, not
+// with whatever else is changed.
+EditableIr with_unused_kept(EditableIr ir) {
+  for (Line& line : ir.lines) line.stays = true;
+  for (const Line& line : ir.lines)
+    for (const uint32_t source : line.sources) ir.lines[source].stays = false;
+  return ir;
+}
+
 class Steps {
  public:
-  explicit Steps(const EditableIr& ir) : ir_(ir), fixed_(deciding_lines(ir)) {}
+  explicit Steps(const EditableIr& ir) : ir_(with_unused_kept(ir)), fixed_(deciding_lines(ir)) {}
 
   std::vector<EditableIr> all() {
+    remove_unused();
     shrink_launch();
     one_lane();
     for (uint32_t i = 0; i < ir_.lines.size(); ++i)
@@ -138,7 +148,10 @@ class Steps {
     for (uint32_t i = 0; i < step.lines.size(); ++i) {
       Line& line = step.lines[i];
       changed |= line.lanes > 1;
-      if (line.op == PGR_OP_VECTOR || line.op == PGR_OP_LANE) step.redirect(i, line.sources[0]);
+      if (line.op == PGR_OP_VECTOR || line.op == PGR_OP_LANE) {
+        step.redirect(i, line.sources[0]);
+        line.stays = false;
+      }
       line.lanes = 1;
     }
     for (pgr_ir_array& array : step.arrays) array.lanes = 1;
@@ -160,21 +173,36 @@ class Steps {
     add(std::move(unwrapped));
   }
 
-  // Runs of writes, from half of them down to one.
+  // Steps for runs of `lines`, of `longest` down to one: `remove` takes those of a run out.
+  template <typename Remove>
+  void remove_runs(const std::vector<uint32_t>& lines, size_t longest, const Remove& remove) {
+    for (size_t run = longest; run > 0; run /= 2)
+      for (size_t begin = 0; begin < lines.size(); begin += run) {
+        EditableIr step = ir_;
+        remove(step, std::span(lines).subspan(begin, std::min(run, lines.size() - begin)));
+        add(std::move(step));
+      }
+  }
+
+  void remove_unused() {
+    std::vector<uint32_t> unused;
+    for (uint32_t i = 0; i < ir_.lines.size(); ++i)
+      if (ir_.has_value(i) && ir_.lines[i].stays && ir_.lines[i].op != PGR_OP_LOOP)
+        unused.push_back(i);
+    remove_runs(unused, unused.size(), [](EditableIr& step, std::span<const uint32_t> run) {
+      for (const uint32_t line : run) step.lines[line].stays = false;
+    });
+  }
+
   void remove_writes() {
     std::vector<uint32_t> writes;
     for (uint32_t i = 0; i < ir_.lines.size(); ++i)
       if (ir_.writes(i) ||
           (ir_.lines[i].op == PGR_OP_BARRIER && (!ir_.is_parallel() || reads_nothing_back(ir_))))
         writes.push_back(i);
-    for (size_t run = writes.size() / 2; run > 0; run /= 2)
-      for (size_t begin = 0; begin < writes.size(); begin += run) {
-        const auto first = writes.begin() + static_cast<ptrdiff_t>(begin);
-        const auto last = first + static_cast<ptrdiff_t>(std::min(run, writes.size() - begin));
-        EditableIr step = ir_;
-        step.remove([&](uint32_t line) { return std::find(first, last, line) != last; });
-        add(std::move(step));
-      }
+    remove_runs(writes, writes.size() / 2, [](EditableIr& step, std::span<const uint32_t> run) {
+      step.remove([&](uint32_t line) { return std::ranges::find(run, line) != run.end(); });
+    });
   }
 
   // A value becomes one of its sources, or a constant.
@@ -182,7 +210,7 @@ class Steps {
     const Line& line = ir_.lines[number];
     const bool replaceable = ir_.has_value(number) && !ir_.is_pointer(number) &&
                              line.op != PGR_OP_LOOP && line.op != PGR_OP_CONST;
-    if (fixed_[number] || !replaceable) return;
+    if (fixed_[number] || !replaceable || line.stays) return;
     for (const uint32_t source : line.sources) {
       const Line& other = ir_.lines[source];
       if (ir_.is_pointer(source) || other.dtype != line.dtype || other.lanes != line.lanes)
@@ -200,12 +228,12 @@ class Steps {
     if (dtype.is_float && value) return;  // its bits depend on the dtype; 0 does not
     if (line.op == PGR_OP_VECTOR && ir_.lines[line.sources[0]].op == PGR_OP_CONST) return;
     EditableIr step = ir_;
-    step.insert(number, {PGR_OP_CONST, line.dtype, 1, value, {}});
+    step.insert(number, {PGR_OP_CONST, line.dtype, 1, value, {}, false});
     Line& old = step.lines[number + 1];
     if (line.lanes == 1)
       step.redirect(number + 1, number);
     else
-      old = {PGR_OP_VECTOR, line.dtype, line.lanes, 0, {number}};
+      old = {PGR_OP_VECTOR, line.dtype, line.lanes, 0, {number}, false};
     add(std::move(step));
   }
 
@@ -218,7 +246,7 @@ class Steps {
       }
   }
 
-  const EditableIr& ir_;
+  const EditableIr ir_;
   std::vector<bool> fixed_;
   std::vector<EditableIr> steps_;
 };
