@@ -124,10 +124,10 @@ int64_t pieces_of(int64_t inner, uint32_t lanes) {
 }  // namespace
 
 WrittenKernel write_scan(const ScanForm& form, std::string_view name, const pgr_device_caps& caps) {
-  const int64_t rows = form.outer * form.inner, total = rows * form.length;
-  Writer w(needs_wide(total), caps);
-  const uint32_t out = w.buffer(form.dtype, total, PGR_PARAM_WRITE),
-                 x = w.buffer(form.dtype, total, PGR_PARAM_READ),
+  const int64_t rows = form.outer * form.inner, count = rows * form.length;
+  Writer w(needs_wide(count), caps);
+  const uint32_t out = w.buffer(form.dtype, count, PGR_PARAM_WRITE),
+                 x = w.buffer(form.dtype, count, PGR_PARAM_READ),
                  before = form.has_before ? w.buffer(form.dtype, rows, PGR_PARAM_READ) : 0;
   const uint32_t widest = form.inner == 1 ? 1 : lanes_of(caps, form.dtype);
   const int64_t pieces = pieces_of(form.inner, widest);

@@ -39,12 +39,6 @@ Id without_range(Graph& g, Id reduce, Id range, Id block) {
   return make_reduce(g, op, values, ranges);
 }
 
-Id readable(Graph& g, Id param) {
-  ParamInfo info = param_info(g, param);
-  info.flags |= PGR_PARAM_READ;
-  return make_param(g, g[param].dtype, info);
-}
-
 Id accumulating(Graph& g, Id store, Id reduce, Id range, Id block) {
   const Op op = reduce_parts(g, reduce).op;
   const DType dtype = g[reduce].dtype;

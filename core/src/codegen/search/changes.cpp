@@ -67,6 +67,12 @@ std::vector<Id> closing(const Graph& g, Id store, Id range) {
   return out;
 }
 
+Id readable(Graph& g, Id param) {
+  ParamInfo info = param_info(g, param);
+  info.flags |= PGR_PARAM_READ;
+  return make_param(g, g[param].dtype, info);
+}
+
 bool closes(const Graph& g, Id node, Id range) {
   if (g[node].op != Op::Reduce && g[node].op != Op::Filled) return false;
   const auto sources = g.sources(node);

@@ -20,6 +20,9 @@ bool may_split(const Kernel& kernel, size_t axis);
 /// The expression with `index` for `range`.
 Id at(Graph& g, Id root, Id range, Id index);
 
+/// The parameter as one that the kernel reads too.
+Id readable(Graph& g, Id param);
+
 /// Whether the node is a Reduce or an array that closes the range.
 bool closes(const Graph& g, Id node, Id range);
 

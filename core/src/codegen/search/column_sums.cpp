@@ -7,7 +7,6 @@
 #include "codegen/access.h"
 #include "codegen/search/apply.h"
 #include "codegen/search/tile_search.h"
-#include "plugrad/error.h"
 #include "uop/facts.h"
 
 namespace plugrad::codegen {
@@ -136,30 +135,30 @@ bool narrow_to_columns(const Kernel& kernel, int64_t lanes, Tile& tile) {
   return false;
 }
 
+namespace {
+
+size_t sum_in_strips(Kernel& kernel, const Columns& columns) {
+  auto rounds = static_cast<uint32_t>(columns.rounds);
+  size_t strip = columns.lanes_loop;
+  const int64_t size = size_of_axis(kernel, strip), threads = kernel.caps->threads;
+  const int64_t groups = std::min(size, threads < 2 ? 1 : kGroupsPerThread * threads);
+  if (columns.others < groups && groups > 1) {
+    apply(kernel, {Kind::Block, static_cast<uint32_t>(strip), size / groups});
+    const auto is_output = [&](Id r) { return is_output_axis(range_kind(kernel.graph[r])); };
+    strip = static_cast<size_t>(std::ranges::count_if(kernel.axes, is_output) - 1);
+    ++rounds;
+  }
+  apply(kernel, {Kind::Accumulate, rounds, static_cast<int64_t>(strip)});
+  return strip;
+}
+
+}  // namespace
+
 size_t sum_columns(Kernel& kernel) {
   const Columns columns = find_columns(kernel);
   if (columns.lanes_loop == SIZE_MAX || columns.rounds == SIZE_MAX) return SIZE_MAX;
-  Kernel trial = copy_of(kernel);
-  auto rounds = static_cast<uint32_t>(columns.rounds);
-  size_t strip = columns.lanes_loop;
-  const int64_t size = size_of_axis(trial, strip), threads = kernel.caps->threads;
-  const int64_t groups = std::min(size, threads < 2 ? 1 : kGroupsPerThread * threads);
-  try {
-    if (columns.others < groups && groups > 1) {
-      apply(trial, {Kind::Block, static_cast<uint32_t>(strip), size / groups});
-      strip = static_cast<size_t>(
-          std::ranges::count_if(trial.axes,
-                                [&](Id r) { return is_output_axis(range_kind(trial.graph[r])); }) -
-          1);
-      ++rounds;
-    }
-    apply(trial, {Kind::Accumulate, rounds, static_cast<int64_t>(strip)});
-  } catch (const Error& e) {
-    if (e.kind() != ErrorKind::User) throw;
-    return SIZE_MAX;  // what cannot wait in the output is summed in registers
-  }
-  kernel = std::move(trial);
-  return strip;
+  // What cannot wait in the output is summed in registers.
+  return attempt(kernel, [&](Kernel& k) { return sum_in_strips(k, columns); }).value_or(SIZE_MAX);
 }
 
 }  // namespace plugrad::codegen

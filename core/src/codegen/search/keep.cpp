@@ -242,12 +242,6 @@ Id range_of_output(const Kernel& kernel, const Repeated& repeated) {
   return kNoId;
 }
 
-Id readable(Graph& g, Id param) {
-  ParamInfo info = param_info(g, param);
-  info.flags |= PGR_PARAM_READ;
-  return make_param(g, g[param].dtype, info);
-}
-
 // An array, or the output, with the index of an element at given values of the dimensions.
 struct Place {
   Id memory = kNoId;

@@ -10,6 +10,7 @@
 #include "codegen/access.h"
 #include "codegen/search/apply.h"
 #include "codegen/search/changes.h"
+#include "codegen/search/stage_heuristic.h"
 #include "codegen/search/tile_search.h"
 #include "plugrad/error.h"
 #include "uop/facts.h"
@@ -21,7 +22,6 @@ namespace {
 using Kind = Optimisation::Kind;
 
 constexpr int64_t kVectorsOfRows = 2;    // in a block: with as many columns again, a tile of registers
-constexpr double kEnoughGatherings = 4;  // of elements that lie apart
 
 // The reduce axis of the product, and what is computed along it for each column.
 struct Product {

@@ -21,7 +21,6 @@ using Kind = Optimisation::Kind;
 constexpr double kEnoughReuse = 48;      // of consecutive elements, where a cache holds the operand
 constexpr double kReuseOfSplitRows = 16;  // where loads of them meet the borders of cache lines
 constexpr double kReuseOfMemory = 2;     // where none does
-constexpr double kEnoughGatherings = 4;  // of elements that lie apart
 constexpr int64_t kBytesOfLine = 64;
 constexpr double kRowsOfTile = 8;        // about
 constexpr int64_t kEnoughTiles = 6;      // of registers, in a block of rows

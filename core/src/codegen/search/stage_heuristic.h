@@ -7,6 +7,9 @@
 
 namespace plugrad::codegen {
 
+/// Readings of elements that lie apart, from which on a copy of them pays.
+inline constexpr double kEnoughGatherings = 4;
+
 /// For a kernel with its register tile: stages the operand that the lanes load where it is read
 /// again often enough. Returns how many output loops, from the outermost on, may run in parallel
 /// without copying it more than once.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "codegen/access.h"
 #include "codegen/search/apply.h"
 #include "codegen/search/changes.h"
@@ -64,6 +65,7 @@ void upcast_apart(Kernel& kernel, size_t axis, int64_t count, int64_t rows) {
     apply(kernel, {Kind::Block, place, count * rows});
     const auto it = std::ranges::find(kernel.axes, inner,
                                       [&](Id r) { return range_axis(kernel.graph[r]); });
+    ensure(it != kernel.axes.end(), "[codegen] a block of rows without its inner axis");
     place = static_cast<uint32_t>(it - kernel.axes.begin());
   }
   apply(kernel, {Kind::Block, place, rows});
