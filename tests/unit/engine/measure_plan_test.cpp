@@ -140,6 +140,62 @@ TEST(MeasuredKernel, is_exact_where_only_the_store_rounds) {
   }
 }
 
+// Whether out[i] = value(a[i], b[i]) is exact; both hold multiples of 1/8 up to 2.
+template <class Make>
+bool is_exact_of(const Make& value) {
+  test::Ast ast;
+  Graph& g = ast.graph;
+  const Id i = make_range(g, 64, 0, AxisKind::Loop);
+  const Id a = load(g, param(g, 1, 64, false), i), b = load(g, param(g, 2, 64, false), i);
+  test::store(ast, param(g, 0, 64, true), i, value(g, a, b));
+  return is_exact(kernel_of(std::move(ast), 3));
+}
+
+TEST(MeasuredKernel, is_exact_as_far_as_the_range_of_f32) {
+  const auto scaled = [](double by) {
+    return is_exact_of([&](Graph& g, Id a, Id) { return g.binary(Op::Mul, a, g.constant(DType::F32, by)); });
+  };
+  EXPECT_TRUE(scaled(0x1p119));
+  EXPECT_FALSE(scaled(0x1p120)) << "near to overflow";
+  EXPECT_TRUE(scaled(0x1p-117));
+  EXPECT_FALSE(scaled(0x1p-118)) << "near to subnormals";
+  EXPECT_TRUE(scaled(0));
+}
+
+TEST(MeasuredKernel, is_exact_where_the_finest_step_and_the_largest_value_go_together) {
+  const auto added = [](double by) {
+    return is_exact_of([&](Graph& g, Id a, Id b) {
+      return g.binary(Op::Add, a, g.binary(Op::Mul, b, g.constant(DType::F32, by)));
+    });
+  };
+  EXPECT_TRUE(added(0x1p-19));
+  EXPECT_FALSE(added(0x1p-20));
+}
+
+TEST(MeasuredKernel, is_not_exact_where_values_are_not_those_that_it_is_given) {
+  EXPECT_FALSE(is_exact_of([](Graph& g, Id, Id) {
+    const Id index = make_range(g, 64, 0, AxisKind::Loop);
+    return g.cast(load(g, param(g, 3, 64, false, DType::I32), index), DType::F32);
+  })) << "integers reach further";
+  EXPECT_FALSE(is_exact_of([](Graph& g, Id a, Id) {
+    const Id factor = make_range(g, 3, 1, AxisKind::Reduce);
+    const Id index = g.binary(Op::Mul, factor, g.index(4));
+    const Id term = g.binary(Op::Mul, a, load(g, param(g, 1, 64, false), index));
+    return test::reduce(g, Op::Mul, term, {factor});
+  })) << "a product of many";
+  EXPECT_TRUE(is_exact_of([](Graph& g, Id a, Id) {
+    const Id row = make_range(g, 3, 1, AxisKind::Reduce);
+    const Id term = g.binary(Op::Mul, a, load(g, param(g, 1, 64, false), row));
+    return test::reduce(g, Op::Max, term, {row});
+  }));
+  test::Ast ast;
+  Graph& g = ast.graph;
+  const Id i = make_range(g, 64, 0, AxisKind::Loop);
+  const Id both = make_param(g, DType::F32, {0, 64, PGR_PARAM_READ | PGR_PARAM_WRITE});
+  test::store(ast, both, i, g.binary(Op::Add, load(g, both, i), load(g, param(g, 1, 64, false), i)));
+  EXPECT_FALSE(is_exact(kernel_of(std::move(ast), 2))) << "what it stores is read again";
+}
+
 class Differences : public testing::Test {
  protected:
   std::string of(std::vector<float> want, std::vector<float> have, double tolerance = 1e-5) {
