@@ -8,13 +8,15 @@
 #include <bit>
 #include <numeric>
 #include <random>
+#include <ranges>
+#include <utility>
 
 #include "schedule/layout_cost.h"
 
 namespace plugrad::schedule {
 namespace {
 
-constexpr double kPays = 0.97;  // of the cost before
+constexpr double kPays = 0.97;  // of the cost before, of the kernels that it changes
 constexpr int kRounds = 2;
 
 class LayoutChooser {
@@ -125,7 +127,11 @@ class LayoutChooser {
           const Loop& loop = nest.loops[static_cast<size_t>(std::countr_zero(r.axes[i].loops))];
           unite({r.node, i}, {loop.owner, loop.axis});
         }
-    std::map<Id, uint32_t> nest_of;
+    for (uint32_t n = 0; n < nests_.size(); ++n) {
+      std::set<Id> values = {nests_[n].output};
+      for (const Reading& r : nests_[n].readings) values.insert(r.node);
+      for (Id value : values) nests_of_[value].push_back(n);
+    }
     for (const AxisKey& key : movable_) {
       Class& c = classes_[root_of(key)];
       c.movable.push_back(key);
@@ -135,13 +141,10 @@ class LayoutChooser {
   }
 
   void find_nests_of(Class& c) {
-    std::set<Id> values;
-    for (const AxisKey& key : c.movable) values.insert(key.first);
-    for (uint32_t n = 0; n < nests_.size(); ++n) {
-      const auto reads = [&](const Reading& r) { return values.contains(r.node); };
-      if (values.contains(nests_[n].output) || std::ranges::any_of(nests_[n].readings, reads))
-        c.nests.push_back(n);
-    }
+    std::set<uint32_t> nests;
+    for (const AxisKey& key : c.movable)
+      nests.insert(nests_of_[key.first].begin(), nests_of_[key.first].end());
+    c.nests.assign(nests.begin(), nests.end());
   }
 
   std::vector<const Class*> by_size() const {
@@ -157,27 +160,50 @@ class LayoutChooser {
     return {nest, innermost_, draft_.options.lanes, packs};
   }
 
-  double total(const Class& c) const {
-    double cost = 0;
-    for (uint32_t n : c.nests) cost += cost_of(nests_[n]).least();
-    return cost;
+  std::vector<double> costs(std::span<const uint32_t> nests) const {
+    std::vector<double> each;
+    for (uint32_t n : nests) each.push_back(cost_of(nests_[n]).least());
+    return each;
+  }
+  double total(std::span<const uint32_t> nests) const {
+    const std::vector<double> each = costs(nests);
+    return std::accumulate(each.begin(), each.end(), 0.0);
   }
 
   bool try_innermost(const Class& c) {
-    const double before = total(c);
+    const std::vector<double> before = costs(c.nests);
     std::vector<uint32_t> old;
-    bool moves = false;
-    for (const auto& [node, axis] : c.movable) {
-      old.push_back(innermost_[node]);
-      moves = moves || innermost_[node] != axis;
-      innermost_[node] = axis;
-    }
-    if (moves && total(c) < before * kPays) {
-      for (const auto& [node, axis] : c.movable) move_inwards(node, axis);
+    for (const auto& [node, axis] : c.movable) old.push_back(std::exchange(innermost_[node], axis));
+    for (size_t i = 0; i < old.size(); ++i) keep_if_cheaper(c.movable[i].first, old[i]);
+    const bool moves = !std::ranges::all_of(std::views::iota(size_t{0}, old.size()), [&](size_t i) {
+      return innermost_[c.movable[i].first] == old[i];
+    });
+    if (moves && pays(before, costs(c.nests))) {
+      for (const auto& [node, axis] : c.movable)
+        if (innermost_[node] == axis) move_inwards(node, axis);
       return true;
     }
     for (size_t i = 0; i < old.size(); ++i) innermost_[c.movable[i].first] = old[i];
     return false;
+  }
+
+  /// A value for which it would be dearer does not follow its class.
+  void keep_if_cheaper(Id node, uint32_t old) {
+    const auto nests = nests_of_.find(node);
+    if (innermost_[node] == old || nests == nests_of_.end()) return;
+    const double moved = total(nests->second);
+    const uint32_t axis = std::exchange(innermost_[node], old);
+    if (total(nests->second) >= moved) innermost_[node] = axis;
+  }
+
+  static bool pays(std::span<const double> before, std::span<const double> after) {
+    double was = 0, is = 0;
+    for (size_t i = 0; i < before.size(); ++i) {
+      if (before[i] == after[i]) continue;
+      was += before[i];
+      is += after[i];
+    }
+    return is < was * kPays;
   }
 
   Dims row_major(Id node) {
@@ -266,6 +292,7 @@ class LayoutChooser {
   std::set<AxisKey> movable_;
   std::map<AxisKey, AxisKey> parent_;
   std::map<AxisKey, Class> classes_;
+  std::map<Id, std::vector<uint32_t>> nests_of_;  // that write or read the value
 };
 
 }  // namespace

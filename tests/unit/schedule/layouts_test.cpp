@@ -50,9 +50,9 @@ schedule::Options vectors_of(uint32_t lanes) {
 struct Chain {
   Tensors t;
   Id root;
-  Chain() {
+  explicit Chain(int64_t results = kResults) {
     const Id x = t.buffer({kImages, kChannels, kPixels});
-    const Id v = t.buffer({kChannels, kChannels}), w = t.buffer({kResults, kChannels});
+    const Id v = t.buffer({kChannels, kChannels}), w = t.buffer({results, kChannels});
     root = convolution(t, t.relu(convolution(t, x, v)), w);
   }
 };
@@ -61,6 +61,17 @@ struct Chain {
 
 TEST(Layouts, ChannelsLieInnermostBetweenConvolutions) {
   Chain chain;
+  const auto plan = check(chain.t, {chain.root}, vectors_of(8));
+  const auto between = strides_of_stores(plan, kImages * kChannels * kPixels);
+  ASSERT_FALSE(between.empty()) << to_string(plan);
+  for (const auto& strides : between)
+    EXPECT_EQ(strides, (std::vector<int64_t>{kChannels * kPixels, kChannels, 1}))
+        << to_string(plan);
+}
+
+// However much the kernels cost for which it is all the same.
+TEST(Layouts, ALargeKernelThatReadsAValueEitherWayDoesNotHoldItBack) {
+  Chain chain(512);
   const auto plan = check(chain.t, {chain.root}, vectors_of(8));
   const auto between = strides_of_stores(plan, kImages * kChannels * kPixels);
   ASSERT_FALSE(between.empty()) << to_string(plan);
