@@ -169,5 +169,103 @@ TEST(CountLoops, products_end_at_both_counts) {
   }
 }
 
+// A sum of a[i, j] over i and j where a condition on i, j and a count holds, of something else where not.
+struct Counted {
+  const char* name;
+  DType dtype;  // of the count
+  double other;
+  Id (*condition)(Graph& g, Id i, Id j, Id count);
+  bool (*holds)(int64_t i, int64_t j, int64_t count);
+};
+
+constexpr int64_t kLong = 160, kWide = 5;
+
+Id in_words(Graph& g, Id place, DType dtype, int64_t factor, int64_t more) {
+  const Id product = g.binary(Op::Mul, g.cast(place, dtype), g.constant(dtype, factor));
+  return g.binary(Op::Add, product, g.constant(dtype, more));
+}
+
+const Counted kCounted[] = {
+    {"steps of 4, and 3 more", DType::I32, 0,
+     [](Graph& g, Id i, Id, Id n) { return g.binary(Op::CmpLt, in_words(g, i, DType::I32, 4, 3), n); },
+     [](int64_t i, int64_t, int64_t n) { return 4 * i + 3 < n; }},
+    {"steps of 4 on both sides", DType::I32, 0,
+     [](Graph& g, Id i, Id, Id n) {
+       const Id limit = g.binary(Op::Mul, g.cast(n, DType::I64), g.constant(DType::I64, int64_t{4}));
+       return g.binary(Op::CmpLt, in_words(g, i, DType::I64, 4, -3), limit);
+     },
+     [](int64_t i, int64_t, int64_t n) { return 4 * i - 3 < 4 * n; }},
+    {"3 more of 64 bits", DType::I64, 0,
+     [](Graph& g, Id i, Id, Id n) { return g.binary(Op::CmpLt, in_words(g, i, DType::I64, 1, 3), n); },
+     [](int64_t i, int64_t, int64_t n) { return i + 3 < n; }},
+    {"a place that wraps", DType::I8, 0,
+     [](Graph& g, Id i, Id, Id n) { return g.binary(Op::CmpLt, g.cast(i, DType::I8), n); },
+     [](int64_t i, int64_t, int64_t n) { return static_cast<int8_t>(i) < n; }},
+    {"unsigned", DType::U64, 0,
+     [](Graph& g, Id i, Id, Id n) { return g.binary(Op::CmpLt, g.cast(i, DType::U64), n); },
+     [](int64_t i, int64_t, int64_t n) { return static_cast<uint64_t>(i) < static_cast<uint64_t>(n); }},
+    {"ones behind the count", DType::I32, 1,
+     [](Graph& g, Id i, Id, Id n) { return g.binary(Op::CmpLt, g.cast(i, DType::I32), n); },
+     [](int64_t i, int64_t, int64_t n) { return i < n; }},
+    {"both places", DType::I32, 0,
+     [](Graph& g, Id i, Id j, Id n) { return g.binary(Op::CmpLt, g.cast(g.binary(Op::Add, i, j), DType::I32), n); },
+     [](int64_t i, int64_t j, int64_t n) { return i + j < n; }},
+};
+
+Ast sum_of(const Counted& c) {
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id i = make_range(g, kLong, 0, AxisKind::Reduce), j = make_range(g, kWide, 1, AxisKind::Reduce);
+  const Id a = load(g, param(g, 1, kLong * kWide, false), affine(g, i, kWide, j));
+  const Id count = load(g, param(g, 2, 1, false, c.dtype), g.index(0));
+  const Id term = g.where(c.condition(g, i, j, count), a, g.constant(DType::F32, c.other));
+  store(ast, param(g, 0, 1, true), g.index(0), reduce(g, Op::Add, term, {i, j}));
+  return ast;
+}
+
+TEST(CountLoops, conditions_hold_for_every_count_of_their_dtype) {
+  constexpr auto kLowest = std::numeric_limits<int64_t>::min(), kHighest = std::numeric_limits<int64_t>::max();
+  for (const Counted& c : kCounted) {
+    const Ast ast = sum_of(c);
+    for (const Target& target : targets()) {
+      const auto code = codegen::generate(ast.graph, ast.sink, target.caps, target.options);
+      for (int64_t count : {kLowest, kLowest + 2, int64_t{-200}, int64_t{-5}, int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{2}, int64_t{3},
+                            int64_t{4}, int64_t{7}, int64_t{8}, int64_t{101}, kLong - 1, kLong, kLong + 3, kHighest}) {
+        if (c.dtype == DType::I8) count = static_cast<int8_t>(count);
+        if (c.dtype == DType::I32) count = static_cast<int32_t>(count);
+        Floats a = small_integers(kLong * kWide, 3), out(1);
+        run_buffers(code, {of(out), of(a), {&count, sizeof count}});
+        float expected = 0;
+        for (int64_t i = 0; i < kLong; ++i)
+          for (int64_t j = 0; j < kWide; ++j)
+            expected += c.holds(i, j, count) ? a[static_cast<size_t>(i * kWide + j)] : static_cast<float>(c.other);
+        ASSERT_EQ(out[0], expected) << c.name << ", " << target.name << ", count " << count;
+      }
+    }
+  }
+}
+
+// A loop that two stores share ends where both say so.
+TEST(CountLoops, stores_of_other_counts_keep_their_own) {
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id i = make_range(g, kRows, 0, AxisKind::Loop), a = load(g, param(g, 2, kRows, false), i);
+  std::vector<Id> stores;
+  for (uint32_t slot : {0u, 1u}) {
+    const Id hint = g.add(Op::Bounded, DType::Bool, {i, g.cast(number(g, 3 + slot), DType::Index)}, g.list({}));
+    stores.push_back(g.add(Op::Store, DType::Void, {param(g, slot, kRows, true), i, a, hint}));
+  }
+  ast.sink = g.add(Op::Sink, DType::Void, stores);
+  for (const Target& target : targets()) {
+    const auto code = codegen::generate(ast.graph, ast.sink, target.caps, target.options);
+    for (auto [one, other] : {std::pair{5, 90}, {90, 5}, {0, 96}, {96, 0}}) {
+      Floats values = small_integers(kRows, 1), first(kRows, kUntouched), second(kRows, kUntouched);
+      run_buffers(code, {of(first), of(second), of(values), of(one), of(other)});
+      for (size_t at = 0; at < within(one); ++at) ASSERT_EQ(first[at], values[at]) << target.name;
+      for (size_t at = 0; at < within(other); ++at) ASSERT_EQ(second[at], values[at]) << target.name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace plugrad::test
