@@ -38,6 +38,33 @@ TEST(Indexing, by_data_is_a_load) {
   }
 }
 
+// And so does the way back: each element of the gradient is added to its place, none is looked for.
+TEST(Indexing, its_gradient_adds_to_places) {
+  Tensor table = stored({1000, 64});
+  table.requires_grad_();
+  const Tensor i = places({4096}, 1000), each = places({4096, 64}, 1000);
+  const Tensor weight = stored({4096, 64});
+  const std::vector<Tensor> readings = {embedding(table, i), table[i], table.gather(0, each)};
+  for (const Tensor& read : readings) {
+    const Tensor gradient_of = gradient((read * weight).sum(), {table})[0];
+    EXPECT_EQ(reductions(gradient_of), 0u);
+    size_t scatters = 0;
+    for (const Kernel& kernel : gradient_of.schedule())
+      scatters += kernel.name().starts_with("scatter_Add") ? 1 : 0;
+    EXPECT_EQ(scatters, 1u);
+  }
+}
+
+TEST(Indexing, running_sums_are_scans_forward_and_back) {
+  Tensor x = stored({4096});
+  x.requires_grad_();
+  const Tensor y = x.cumsum(0), back = gradient((y * stored({4096})).sum(), {x})[0];
+  for (const Tensor& t : {y, back}) {
+    EXPECT_EQ(reductions(t), 0u);
+    EXPECT_LE(t.schedule().size(), 2u);
+  }
+}
+
 TEST(Indexing, assignment_by_numbers_is_one_kernel) {
   Tensor x = stored({40, 50, 60});
   x[{Slice(1, 30, 2), 3}] = 5;
