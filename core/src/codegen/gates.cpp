@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "codegen/rebuild.h"
-#include "codegen/work_items.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
 #include "uop/range.h"
@@ -63,13 +62,12 @@ bool has_strict_gate(const Graph& g, Id store) {
 
 Id gate_loads(Graph& g, OpenRanges& open, Id root, Id gate) {
   const RangeSet needs = open[gate];
-  // What a tensor core takes of a work-item is not what it gives to it, and what it copies for all
+  // What a tensor core takes of a work-item is not what it gives to it, and what a group copies for all
   // is not its own.
   const bool by_team =
       depends_on(g, open, gate, [](AxisKind kind) { return kind == AxisKind::Warp; });
-  const bool by_item = depends_on(g, open, gate, is_item_axis);
   const auto is_end = [&](Id id) {
-    return (by_team && g[id].op == Op::Wmma) || (by_item && is_local(g, id));
+    return (by_team && g[id].op == Op::Wmma) || is_local(g, id);
   };
   const auto change = [&](Id id, Id rebuilt) {
     const bool is_meant = g[id].op == Op::Load && (open[id] & needs) == needs;

@@ -318,6 +318,22 @@ TEST(TensorCores, are_fed_from_tiles_that_are_copied_ahead) {
   expect_same({1, 64, 64, 128}, DType::F32, "tensor_core(2, 2) local(0, 2) block(4, 2) stage(1, 5) stage(2, 5) ahead(1, 1) ahead(2, 2)");
 }
 
+// The rows of half a tile are stored by half of the lanes, the others by all, and both are copied.
+TEST(TensorCores, are_fed_from_tiles_that_stores_with_other_gates_need) {
+  for (const char* list : {"tensor_core(2, 0) local(0, 2) local(1, 2) block(5, 2) stage(1, 6) stage(2, 6) ahead(1, 1)",
+                           "tensor_core(2, 0) local(0, 2) block(4, 2) stage(1, 5) stage(2, 5)"})
+    for (const bool turned : {false, true}) {
+      expect_same({1, 40, 24, 64, turned, turned}, DType::F16, list);
+      expect_same({1, 72, 20, 60, turned, turned}, DType::F16, list);
+    }
+  // So sizes that no power of two divides get tiles in local memory too, one array for each operand.
+  for (const int64_t size : {200, 520, 1000}) {
+    const Ast ast = product({1, size, size, size}, DType::F16);
+    const KernelCode code = codegen::generate(ast.graph, ast.sink, with_cores(), {});
+    EXPECT_EQ(local_arrays(code).size(), 2u) << codegen::to_string(code.optimisations);
+  }
+}
+
 // A row whose length is no multiple of a vector's lanes is copied element by element.
 TEST(TensorCores, copy_in_vectors_what_is_aligned) {
   const char* list = "tensor_core(2, 0) stage(1, 3) stage(2, 3)";

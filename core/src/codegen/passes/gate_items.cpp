@@ -4,13 +4,25 @@
 //   before   store %out[%r], (reduce add %x[%r*8 + %i], %i)                       %i = range 8
 //   group after    store %out[%r], (reduce add %x[%r*8 + %i], %i), gate (%i < 1)
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "codegen/gates.h"
 #include "codegen/passes/passes.h"
+#include "codegen/rebuild.h"
 #include "codegen/work_items.h"
+#include "uop/scratch.h"
 
 namespace plugrad::codegen {
 namespace {
+
+// Whether the condition is the same for all items of a group.
+bool decided_by_groups(const Graph& g, OpenRanges& open, Id condition) {
+  const std::vector<Id> members = open.members(open[condition]);
+  return !members.empty() && std::ranges::all_of(members, [&](Id r) {
+    return g[r].op == Op::Range && range_kind(g[r]) == AxisKind::Global;
+  });
+}
 
 bool decided_by_ids(const Graph& g, OpenRanges& open, Id condition) {
   return std::ranges::any_of(open.members(open[condition]), [&](Id r) {
@@ -29,12 +41,47 @@ Id for_first_items(Graph& g, OpenRanges& open, std::span<const ItemAxis> axes, I
   return store;
 }
 
+// What a group copies is not read where no store is made that needs it: what all of these ask of the group
+// is a gate of the copy. One copy serves them all, whatever else each of them asks.
+void gate_copies(Kernel& kernel, OpenRanges& open, std::span<const ItemAxis> axes) {
+  Graph& g = kernel.graph;
+  std::map<Id, std::vector<Id>> asked;  // by array
+  std::set<Id> outside;                 // of a block that their conditions make
+  const std::vector<Id> stores(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end());
+  for (Id store : stores) {
+    std::vector<Id> own;
+    if (g.sources(store).size() == 4) own = conjuncts(g, g.sources(store)[3]);
+    std::erase_if(own, [&](Id condition) { return !decided_by_groups(g, open, condition); });
+    std::ranges::sort(own);
+    const bool encloses = gate_encloses(g, open, for_first_items(g, open, axes, store));
+    for (Id filled : nodes_of(g, store, Op::Filled)) {
+      if (!is_local(g, filled)) continue;
+      const auto [at, is_first] = asked.emplace(filled, own);
+      std::erase_if(at->second, [&](Id condition) { return std::ranges::find(own, condition) == own.end(); });
+      if (!encloses) outside.insert(filled);
+    }
+  }
+  std::erase_if(asked, [&](const auto& entry) { return entry.second.empty() || !outside.contains(entry.first); });
+  if (asked.empty()) return;
+  kernel.sink = rebuild(g, kernel.sink, [&](Id id, Id rebuilt) {
+    const auto it = asked.find(id);
+    if (it == asked.end()) return rebuilt;
+    const FilledParts parts = filled_parts(g, rebuilt);
+    const std::vector<Id> ranges(parts.ranges.begin(), parts.ranges.end());
+    std::vector<Id> copies(parts.stores.begin(), parts.stores.end());
+    for (Id& copy : copies)
+      for (Id condition : it->second) copy = gate_loads(g, open, copy, condition);
+    return make_filled(g, copies, ranges);
+  });
+}
+
 }  // namespace
 
 void gate_items(Kernel& kernel) {
   Graph& g = kernel.graph;
   OpenRanges open(g);
   const std::vector<ItemAxis> axes = item_axes(kernel, open);
+  gate_copies(kernel, open, axes);
   const std::vector<Id> before(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end());
   std::vector<Id> stores;
   for (Id store : before) {

@@ -6,7 +6,6 @@
 //            %e = %r*64 + (the number of the work-item among 64)
 // Rows lie apart so that items that read at once meet different banks (search/local_rows.h).
 #include <algorithm>
-#include <optional>
 
 #include "base/check.h"
 #include "codegen/access.h"
@@ -49,29 +48,42 @@ bool is_inside(AxisKind kind) {
          kind == AxisKind::Vector;
 }
 
-// Items past the end of an axis store nothing, but they copy: what they would read outside is not
-// read. What the store with the fewest conditions reads, all may read.
-Id gated_by_stores(Kernel& kernel, OpenRanges& open, Id operand, const std::string& text) {
-  Graph& g = kernel.graph;
-  const auto tells = [&](Id condition) {
-    return g[condition].op != Op::Bounded && (open[condition] & ~open[operand]) == 0;
-  };
-  std::optional<std::vector<Id>> gate;
-  bool is_least = true;  // whether one store has these conditions alone
+// The conditions of each store that needs the operand, as far as those who copy it know them.
+std::vector<std::vector<Id>> gates_of(const Kernel& kernel, OpenRanges& open, Id operand) {
+  const Graph& g = kernel.graph;
+  std::vector<std::vector<Id>> gates;
   for (Id store : g.sources(kernel.sink)) {
     if (!depends_on(g, store, operand)) continue;
     std::vector<Id> own;
     if (g.sources(store).size() == 4) own = conjuncts(g, g.sources(store)[3]);
-    std::erase_if(own, [&](Id condition) { return !tells(condition); });
+    std::erase_if(own, [&](Id condition) {
+      return g[condition].op == Op::Bounded || (open[condition] & ~open[operand]) != 0;
+    });
     std::ranges::sort(own);
-    std::vector<Id> common;
-    std::ranges::set_intersection(own, gate.value_or(own), std::back_inserter(common));
-    is_least = common == own || (is_least && common == gate);
-    gate = std::move(common);
+    if (std::ranges::find(gates, own) == gates.end()) gates.push_back(std::move(own));
   }
-  require(is_least, "[codegen] {}: stores with different gates need it", text);
-  for (Id condition : gate.value_or(std::vector<Id>{}))
-    operand = gate_loads(g, open, operand, condition);
+  return gates;
+}
+
+// Items past the end of an axis store nothing, but they copy: what they would read outside is not
+// read. What any of the stores reads, all may read: what all ask for, and all else that one does.
+Id gated_by_stores(Kernel& kernel, OpenRanges& open, Id operand) {
+  Graph& g = kernel.graph;
+  std::vector<std::vector<Id>> gates = gates_of(kernel, open, operand);
+  if (gates.empty()) return operand;
+  std::vector<Id> common = gates[0];
+  for (const std::vector<Id>& own : gates)
+    std::erase_if(common, [&](Id condition) { return std::ranges::find(own, condition) == own.end(); });
+  Id any = kNoId;
+  for (std::vector<Id>& own : gates) {
+    std::erase_if(own, [&](Id condition) { return std::ranges::find(common, condition) != common.end(); });
+    Id all = g.constant(DType::Bool, int64_t{1});
+    for (Id condition : own) all = g.binary(Op::And, all, condition);
+    any = any == kNoId ? all : g.binary(Op::Or, any, all);
+  }
+  common.push_back(Simplifier(g, kernel.rules())(any));
+  for (Id condition : common)
+    if (!is_const(g, condition)) operand = gate_loads(g, open, operand, condition);
   return operand;
 }
 
@@ -220,7 +232,7 @@ void stage_local(Kernel& kernel, const Optimisation& change) {
   uint32_t number = next_array(kernel), axis = new_axis(kernel);
   std::vector<std::pair<Id, Id>> map;
   for (Id operand : operands) {
-    const Id gated = gated_by_stores(kernel, open, operand, text);
+    const Id gated = gated_by_stores(kernel, open, operand);
     std::vector<Id> ranges;
     for (Id r : open.members(open[gated] & inside)) {
       require(!is_bounded(g[r]), "[codegen] {}: an axis inside has bounds", text);

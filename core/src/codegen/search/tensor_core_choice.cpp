@@ -22,6 +22,7 @@ using Kind = Optimisation::Kind;
 constexpr double kLeastWork = 32 * 32 * 32;  // of a product that is worth whole tiles
 constexpr double kLeastFilled = 0.5;         // of the tiles, by the matrices
 constexpr int64_t kMostItems = 256;          // of a group
+constexpr int64_t kMostSums = 64;            // of a work-item: with more, one group would fill a multiprocessor
 constexpr int64_t kLongestRow = 128;         // bytes of the sum that a part copies of each row
 
 int64_t parts(int64_t size, int64_t amount) {
@@ -109,11 +110,12 @@ double cycles(const pgr_device_caps& caps, const Choice& choice, int64_t row_til
                   elements * size_of(core.input) / kCopiedBytes);
 }
 
-// Half of the registers hold sums.
+// Half of the registers at most hold sums.
 bool fits(const pgr_device_caps& caps, const TensorCore& core, const GroupShape& s) {
   const int64_t registers = caps.vector_registers == 0 ? 128 : caps.vector_registers;
   const int64_t items = s.row_teams * s.column_teams * core.items;
-  return 2 * s.rows * s.columns * core.lanes_c <= registers &&
+  const int64_t sums = s.rows * s.columns * core.lanes_c;
+  return sums <= std::min(kMostSums, registers / 2) &&
          items <= std::min<int64_t>(kMostItems, caps.max_local_total);
 }
 
@@ -121,8 +123,8 @@ GroupShape best_shape(const pgr_device_caps& caps, const Choice& choice, int64_t
                       int64_t column_tiles) {
   GroupShape best{1, 1, 1, 1};
   double least = std::numeric_limits<double>::infinity();
-  for (int64_t rows : {1, 2, 4, 8})
-    for (int64_t columns : {1, 2, 4, 8})
+  for (int64_t rows = 1; rows <= 8; ++rows)
+    for (int64_t columns = 1; columns <= 8; ++columns)
       for (int64_t row_teams : {1, 2, 4})
         for (int64_t column_teams : {1, 2, 4}) {
           const GroupShape s{rows, columns, row_teams, column_teams};
