@@ -221,6 +221,7 @@ void JitReplay::update(const JitUpdate& update) {
   if (state.requires_grad) session_.parts_->tape.mark_leaf(state.node);
   if (state.pending) std::erase(session_.parts_->pending, &state);
   state.pending = false;
+  session_.parts_->replaced.erase(&state);
 }
 
 }  // namespace plugrad::engine
