@@ -7,6 +7,7 @@
 #include "plugrad/functional.h"
 #include "tensor/record.h"
 #include "tensor/running.h"
+#include "tensor/variable_sizes.h"
 #include "tensor/wide.h"
 
 namespace plugrad {
@@ -134,13 +135,20 @@ DType carrier(DType dtype, Kind kind) {
   return DType::Void;
 }
 
+/// Where an axis has a variable size a scan is a masked reduction however long it is: a written kernel does not end at
+/// sizes, and such an axis cannot be cut into rows.
+Tensor scan_variable(const Tensor& x, Kind kind) {
+  return tensor::like_along(scan_row(x, kind), x, x.ndim() - 1);
+}
+
 Tensor scan(std::string_view function, const Tensor& x, int64_t axis, Kind kind) {
   if (x.ndim() == 0) {
     checked_axis(function, axis, 1);
     return tensor::own_handle(x);
   }
   const int64_t at = checked_axis(function, axis, x.ndim());
-  tensor::require_fixed(function, x, at);
+  if (tensor::has_variable_size(x))
+    return scan_variable(x.transpose(at, -1), kind).transpose(at, -1);
   const DType wide = carrier(x.dtype(), kind);
   if (x.size(at) > kRow && x.numel() > 0 && wide != DType::Void) {
     int64_t outer = 1;
