@@ -20,6 +20,7 @@ class Finder {
     if (std::ranges::none_of(nodes, is_bounded)) return;
     copy(nodes);
     find_used(nodes);
+    find_seen(nodes);
     for (Id id : nodes) note(id);
     std::erase_if(draft_.limits, [](const auto& entry) { return entry.second.empty(); });
   }
@@ -52,13 +53,63 @@ class Finder {
     }
   }
 
+  // Axes, as bits, of which somebody looks at the places behind: a reduction along them and what pads them, for which
+  // something harmless was put there. Memory must hold it.
+  void find_seen(const std::vector<Id>& nodes) {
+    seen_.assign(draft_.source.size(), 0);
+    for (auto id = nodes.rbegin(); id != nodes.rend(); ++id) {
+      const auto sources = draft_.source.sources(*id);
+      for (size_t i = 0; i < sources.size(); ++i) seen_[sources[i]] |= seen_through(*id, i);
+    }
+  }
+
+  uint64_t seen_through(Id id, size_t source) {
+    const Node& n = draft_.source[id];
+    const auto bit = [](int64_t axis) { return uint64_t{1} << std::min<int64_t>(axis, 63); };
+    uint64_t seen = seen_[id];
+    switch (n.op) {
+      case Op::Reduce:
+        for (int64_t axis : draft_.source.arg_list(id).subspan(1)) seen |= bit(axis);
+        return seen;
+      case Op::Pad: {
+        const auto pads = draft_.source.arg_list(id);
+        for (size_t i = 0; i + 1 < pads.size(); i += 2)
+          if (pads[i] != 0 || pads[i + 1] != 0) seen |= bit(static_cast<int64_t>(i / 2));
+        return seen;
+      }
+      case Op::Where:
+        return source == 1 ? seen & ~replaced_by(id) : seen;
+      case Op::Reshape:
+      case Op::Permute:
+        return seen == 0 ? 0 : ~uint64_t{0};
+      default:
+        return seen;
+    }
+  }
+
+  // The axes behind whose counts a Where puts something else.
+  uint64_t replaced_by(Id id) {
+    const auto sources = draft_.source.sources(id);
+    const Id value = copy_of_[sources[1]];
+    const std::vector<Extent> extents = extents_[value];
+    BoundedGraph bounded{graph_, shapes_, extents_};
+    uint64_t axes = 0;
+    for (size_t axis = 0; axis < std::min<size_t>(extents.size(), 63); ++axis) {
+      const int64_t one[] = {static_cast<int64_t>(axis)};
+      const Node masked = graph_[bounded.masked(value, one, Op::Add)];
+      if (masked.op == Op::Where && masked.src[0] == copy_of_[sources[0]])
+        axes |= uint64_t{1} << axis;
+    }
+    return axes;
+  }
+
   // Several nodes may have become one: what holds for all of them holds for it.
   void note(Id id) {
     if (used_[id] == 0) return;
     std::vector<Limit> found;
     const std::vector<Extent> extents = extents_[copy_of_[id]];
     for (size_t axis = 0; axis < extents.size(); ++axis) {
-      if (!extents[axis].is_counted()) continue;
+      if (!extents[axis].is_counted() || (seen_[id] >> std::min<size_t>(axis, 63) & 1) != 0) continue;
       if (const Id count = number(extents[axis].count); count != kNoId)
         found.push_back({axis, count});
     }
@@ -88,6 +139,7 @@ class Finder {
   Extents extents_{graph_, shapes_};
   std::vector<Id> copy_of_, new_of_copy_;
   std::vector<uint8_t> used_;
+  std::vector<uint64_t> seen_;
 };
 
 }  // namespace
