@@ -46,6 +46,7 @@ struct Draft {
 
   // find_limits
   std::map<Id, std::vector<Limit>> limits;  // of nodes with axes of variable sizes
+  std::vector<Id> masks;  // Wheres that put something harmless behind such a size, ascending
 
   // link_consumers
   std::vector<Id> live;  // ascending

@@ -21,6 +21,7 @@ class Finder {
     copy(nodes);
     find_used(nodes);
     find_seen(nodes);
+    std::ranges::sort(draft_.masks);
     for (Id id : nodes) note(id);
     std::erase_if(draft_.limits, [](const auto& entry) { return entry.second.empty(); });
   }
@@ -78,7 +79,7 @@ class Finder {
         return seen;
       }
       case Op::Where:
-        return source == 1 ? seen & ~replaced_by(id) : seen;
+        return source == 1 ? seen & ~replaced_by(id, seen) : seen;
       case Op::Reshape:
       case Op::Permute:
         return seen == 0 ? 0 : ~uint64_t{0};
@@ -87,8 +88,9 @@ class Finder {
     }
   }
 
-  // The axes behind whose counts a Where puts something else.
-  uint64_t replaced_by(Id id) {
+  // The axes behind whose counts a Where puts something else, of those that are seen.
+  uint64_t replaced_by(Id id, uint64_t seen) {
+    if (seen == 0) return 0;
     const auto sources = draft_.source.sources(id);
     const Id value = copy_of_[sources[1]];
     const std::vector<Extent> extents = extents_[value];
@@ -100,6 +102,7 @@ class Finder {
       if (masked.op == Op::Where && masked.src[0] == copy_of_[sources[0]])
         axes |= uint64_t{1} << axis;
     }
+    if (axes != 0) draft_.masks.push_back(new_id_[id]);
     return axes;
   }
 

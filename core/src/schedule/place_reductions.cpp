@@ -59,8 +59,12 @@ class Placement {
     while (is_movement(g_[at].op) && draft_.stored[at] == 0 &&
            2 * draft_.counts[at] > draft_.counts[g_[at].src[0]])
       at = g_[at].src[0];
+    // What is behind a variable size need not be computed then.
+    while (is_mask(at) && draft_.stored[at] == 0 && carries_[g_[at].src[1]] != 0) at = g_[at].src[1];
     draft_.stored[at] = 1;
   }
+
+  bool is_mask(Id id) const { return std::ranges::binary_search(draft_.masks, id); }
 
   /// Whether another Reduce already flows through `next` and one of the two is a matmul, which is
   /// fast alone only.
