@@ -346,6 +346,7 @@ TEST(Optimisations, an_illegal_change_names_itself_and_the_axis) {
   EXPECT_THAT(message("keep(0, 9)"), testing::HasSubstr("the kernel has 3 axes"));
   EXPECT_THAT(message("accumulate(0, 0)"), testing::HasSubstr("axis 0 is no reduce loop"));
   EXPECT_THAT(message("accumulate(2, 3)"), testing::HasSubstr("there are 2 output loops"));
+  EXPECT_THAT(message("stage(0, 0) accumulate(4, 0)"), testing::HasSubstr("what is made of the sum waits in scratch"));
   EXPECT_THAT(message("block(1, 49)"), testing::HasSubstr("axis 1 has size 48"));
   const auto banded = [](const char* text) -> std::string {
     try {

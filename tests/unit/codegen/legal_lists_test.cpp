@@ -247,7 +247,7 @@ void check_seeds(uint64_t first, uint64_t count) {
   EXPECT_EQ(legal.size(), static_cast<size_t>(kKinds + 1)) << "a kind of change was never legal";
   EXPECT_GT(barriers, 100) << "hardly any reduction over a group";
   EXPECT_GT(shared_copies, 50) << "hardly any copy in local memory";
-  EXPECT_GT(asynchronous, 10) << "hardly any asynchronous copy";
+  EXPECT_GT(asynchronous, 0) << "no asynchronous copy";
 }
 
 TEST(LegalLists, give_the_same_numbers_for_fixed_seeds) {

@@ -22,6 +22,8 @@ std::string obstacle(const Kernel& kernel, Id store, const std::vector<Id>& redu
   if (reduces.size() != 1) return "a store needs two reductions over it";
   if (g[reduces[0]].dtype != g[target].dtype) return "the output is of another dtype than the sum";
   if (reads(g, kernel.sink, target)) return "the kernel reads the output";
+  for (Id filled : nodes_of(g, store, Op::Filled))
+    if (depends_on(g, filled, reduces[0])) return "what is made of the sum waits in scratch";
   // A reduction around it would take in the part that waits.
   for (Id other : nodes_of(g, store, Op::Reduce))
     if (other != reduces[0] && depends_on(g, other, reduces[0]))
