@@ -180,16 +180,18 @@ class RowBlock {
   void take_all(Id node) {
     take(node);
     std::set<Id, std::greater<>> waiting;  // consumers first
+    std::set<Id> operands;                 // of products, which would compute them for each of their terms
     const auto add_sources = [&](Id id) {
       const auto sources = draft_.graph.sources(id);
       waiting.insert(sources.begin(), sources.end());
+      if (draft_.like_matmul[id] != 0 || operands.contains(id)) operands.insert(sources.begin(), sources.end());
     };
     for (add_sources(node); !waiting.empty();) {
       const Id id = *waiting.begin();
       waiting.erase(waiting.begin());
       demand_.update(draft_, id);
       if (draft_.stored[id] != 0) {
-        if (!may_take(id)) continue;
+        if (operands.contains(id) || !may_take(id)) continue;
         take(id);
       }
       add_sources(id);
@@ -208,8 +210,7 @@ class RowBlock {
     return !products.empty() && std::ranges::all_of(products, [&](Id product) {
       // Windows would be computed again for each place that they cover.
       const bool is_matmul = draft_.graph.arg_list(product).size() == 2;  // over one axis
-      const int64_t operands = elements_read(product) + rows_read(product);
-      return is_matmul && draft_.counts[product] >= kMuchMore * std::max(operands, beside);
+      return is_matmul && draft_.counts[product] >= kMuchMore * std::max(elements_read(product), beside);
     });
   }
   void keep() { kept_ = true; }
@@ -249,27 +250,17 @@ class RowBlock {
     return found;
   }
 
-  /// Stored values that `node` is made of, without what rows between are made of.
+  /// Without what the rows are made of.
   int64_t elements_read(Id node) const {
-    return elements_below(node, [&](Id id) { return draft_.stored[id] != 0; });
-  }
-  /// Rows of the block that `node` is made of.
-  int64_t rows_read(Id node) const {
-    return elements_below(node, [&](Id id) { return is_taken(id); });
-  }
-
-  template <typename Counts>
-  int64_t elements_below(Id node, const Counts& counts) const {
     int64_t elements = 0;
     Reachable reachable;
     const auto is_source = [&](Id id) {
-      return id != node && (draft_.stored[id] != 0 || is_taken(id));
+      return id != node && (draft_.stored[id] != 0 || std::ranges::find(taken_, id) != taken_.end());
     };
     for (Id id : reachable.from(draft_.graph, std::span(&node, 1), is_source))
-      if (is_source(id) && counts(id)) elements += draft_.counts[id];
+      if (id != node && draft_.stored[id] != 0) elements += draft_.counts[id];
     return elements;
   }
-  bool is_taken(Id id) const { return std::ranges::find(taken_, id) != taken_.end(); }
 
   Draft& draft_;
   Demand& demand_;

@@ -217,13 +217,23 @@ TEST(Fusion, ConvolutionsAreStoredBeforeAProduct) {
   EXPECT_EQ(count(1 << 20), 4u);
 }
 
-// Narrow rows that are made of wide ones are fewer than these: one wide layer waits in scratch at most.
-TEST(Fusion, AChainOfProductsIsNotOneKernel) {
+// One wide layer waits in scratch: what its product reads is stored.
+TEST(Fusion, OperandsOfWideRowsAreStored) {
   Tensors t;
   Id x = t.buffer({256, 4});
   for (int layer = 0; layer < 2; ++layer)
     x = t.matmul(t.relu(t.matmul(x, t.buffer({4, 64}))), t.buffer({64, 4}));
-  EXPECT_GT(kernel_count(check(t, {x}, {.scratch_bytes = 1 << 20})), 1u);
+  EXPECT_EQ(kernel_count(check(t, {x}, {.scratch_bytes = 1 << 20})), 2u);
+}
+
+// So are queries, keys and values that are made of tokens.
+TEST(Fusion, ProjectionsBeforeAttentionAreStored) {
+  Tensors t;
+  const Id tokens = t.buffer({64, 4});
+  const auto project = [&] { return t.matmul(tokens, t.buffer({4, 4})); };
+  const Id q = project(), k = project(), v = project();
+  const Id product = t.matmul(t.softmax(t.matmul(q, t.transpose(k))), v);
+  EXPECT_LE(kernel_count(check(t, {product}, {.scratch_bytes = 1 << 20})), 4u);
 }
 
 // Rows wait for the loops of one store: what else is wanted of the result has a kernel of its own, even
