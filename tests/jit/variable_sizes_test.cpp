@@ -351,6 +351,14 @@ TEST(VariableSizes, RefuseSizesOutsideOfTheirBounds) {
               HasSubstr("0 or more"));
 }
 
+// What is looked at behind the count is a sum along another axis: nobody needs those rows.
+TEST(VariableSizes, EveryKernelOfAProductsSoftmaxReadsTheCount) {
+  const Tensor x = length().fit(numbers({5, 6}), 0), w = numbers({6, 4}, 1).realize();
+  const std::vector<Kernel> kernels = matmul(x, w).softmax(1).kernelize();
+  ASSERT_GE(kernels.size(), 2u);
+  for (const Kernel& kernel : kernels) EXPECT_THAT(kernel.ast(), HasSubstr("bounded bool")) << kernel.name();
+}
+
 TEST(VariableSizes, AConstantSizeOfWhatNoKernelLoads) {
   const Tensor five = Tensor::full({}, 5, DType::I32);
   const Tensor twice = length().limit(Tensor::arange(kMost), 0, five) * 2;

@@ -60,8 +60,17 @@ class Finder {
     seen_.assign(draft_.source.size(), 0);
     for (auto id = nodes.rbegin(); id != nodes.rend(); ++id) {
       const auto sources = draft_.source.sources(*id);
-      for (size_t i = 0; i < sources.size(); ++i) seen_[sources[i]] |= seen_through(*id, i);
+      for (size_t i = 0; i < sources.size(); ++i)
+        seen_[sources[i]] |= seen_through(*id, i) & counted(sources[i]);
     }
+  }
+
+  uint64_t counted(Id id) {
+    const std::vector<Extent> extents = extents_[copy_of_[id]];
+    uint64_t axes = 0;
+    for (size_t axis = 0; axis < extents.size(); ++axis)
+      if (extents[axis].is_counted()) axes |= uint64_t{1} << std::min<size_t>(axis, 63);
+    return axes;
   }
 
   uint64_t seen_through(Id id, size_t source) {
@@ -80,8 +89,14 @@ class Finder {
       }
       case Op::Where:
         return source == 1 ? seen & ~replaced_by(id, seen) : seen;
+      case Op::Permute: {
+        uint64_t from = 0;
+        const auto order = draft_.source.arg_list(id);
+        for (size_t i = 0; i < order.size(); ++i)
+          if ((seen & bit(static_cast<int64_t>(i))) != 0) from |= bit(order[i]);
+        return from;
+      }
       case Op::Reshape:
-      case Op::Permute:
         return seen == 0 ? 0 : ~uint64_t{0};
       default:
         return seen;
