@@ -106,6 +106,8 @@ std::vector<Case> cases() {
       {"padded sums", [=](const Tensor& x) { return x.matmul(w).pad({{1, 3}, {0, 0}}).matmul(w.transpose()); }},
       {"cumsum", [=](const Tensor& x) { return x.cumsum(0); }},
       {"cumsum beside", [=](const Tensor& x) { return x.cumsum(1).sum(0); }},
+      {"long cumsum beside", [=](const Tensor& x) { return x.repeat({1, 50}).cumsum(1); }},
+      {"long logcumsumexp beside", [=](const Tensor& x) { return (x.repeat({1, 50}) * 0.125).logcumsumexp(1); }},
       {"cumprod", [=](const Tensor& x) { return (x * 0.3).cumprod(0); }},
       {"cummax", [=](const Tensor& x) { return x.cummax(0).first; }},
       {"place of cummin", [=](const Tensor& x) { return x.cummin(0).second; }},

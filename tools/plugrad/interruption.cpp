@@ -8,6 +8,7 @@ namespace plugrad::tools {
 namespace {
 
 std::atomic<bool> interrupted = false;
+constexpr int kSignals[] = {SIGINT, SIGTERM};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 void on_signal(int) {
@@ -20,7 +21,11 @@ void catch_interruption() {
   struct sigaction action{};
   action.sa_handler = on_signal;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
-  for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
+  for (const int signal : kSignals) {
+    struct sigaction before{};
+    ::sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);  // as a shell does for its background
+  }
 }
 
 bool is_interrupted() {
@@ -28,7 +33,11 @@ bool is_interrupted() {
 }
 
 void release_interruption() {
-  for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
+  for (const int signal : kSignals) {
+    struct sigaction now{};
+    ::sigaction(signal, nullptr, &now);
+    if (now.sa_handler == on_signal) ::signal(signal, SIG_DFL);
+  }
 }
 
 }  // namespace plugrad::tools

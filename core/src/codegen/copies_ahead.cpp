@@ -17,14 +17,11 @@ int64_t tiles_ahead(const Graph& g, Id filled) {
   return is_local(g, filled) ? array_info(g, filled_parts(g, filled).array).ahead : 0;
 }
 
-// The innermost of the loops in whose turns it is filled.
-Id innermost_loop(const Graph& g, OpenRanges& open, Id filled) {
-  Id innermost = kNoId;
-  for (Id r : open.members(open[filled])) {
-    const bool is_loop = g[r].op == Op::Range && range_kind(g[r]) == AxisKind::Reduce;
-    if (is_loop && (innermost == kNoId || range_axis(g[r]) > range_axis(g[innermost]))) innermost = r;
-  }
-  return innermost;
+// Of loops; the ends of one may be counted by those outside of it, so that an index depends on these too.
+Id innermost(const Graph& g, std::span<const Id> loops) {
+  const auto axis = [&](Id r) { return range_axis(g[r]); };
+  const auto found = std::ranges::max_element(loops, {}, axis);
+  return found == loops.end() ? kNoId : *found;
 }
 
 // The tile of the turn.
@@ -40,6 +37,13 @@ bool is_zero(const Graph& g, Id value) {
 
 }  // namespace
 
+std::vector<Id> reduce_loops(const Graph& g, OpenRanges& open, Id id) {
+  std::vector<Id> loops;
+  for (Id r : open.members(open[id]))
+    if (g[r].op == Op::Range && range_kind(g[r]) == AxisKind::Reduce) loops.push_back(r);
+  return loops;
+}
+
 uint64_t bytes_of_copy(const Graph& g, Id filled) {
   const ArrayInfo info = array_info(g, filled_parts(g, filled).array);
   return static_cast<uint64_t>((1 + info.ahead) * info.elem_count) * size_of(g[filled].dtype);
@@ -52,7 +56,7 @@ void place_copies_ahead(Kernel& kernel) {
   OpenRanges open(g);
   const auto turn_of = [&](Id filled) {
     const ArrayInfo info = array_info(g, filled_parts(g, filled).array);
-    const Id loop = innermost_loop(g, open, filled);
+    const Id loop = innermost(g, reduce_loops(g, open, filled));
     ensure(loop != kNoId, "[codegen] a copy that is made ahead of no loop");
     return place_of_turn(g, loop, 1 + info.ahead, info.elem_count);
   };
@@ -88,13 +92,11 @@ void place_copies_ahead(Kernel& kernel) {
 
 Id loop_ahead(const Graph& g, OpenRanges& open, Id filled) {
   if (tiles_ahead(g, filled) == 0) return kNoId;
-  // Which tile it is only this loop says.
+  // Its place says which tile it is.
   const FilledParts parts = filled_parts(g, filled);
-  for (Id r : open.members(open[g.sources(parts.stores[0])[1]])) {
-    const bool is_loop = g[r].op == Op::Range && range_kind(g[r]) == AxisKind::Reduce;
-    if (is_loop && std::ranges::find(parts.ranges, r) == parts.ranges.end()) return r;
-  }
-  return kNoId;
+  std::vector<Id> loops = reduce_loops(g, open, g.sources(parts.stores[0])[1]);
+  std::erase_if(loops, [&](Id r) { return std::ranges::find(parts.ranges, r) != parts.ranges.end(); });
+  return innermost(g, loops);
 }
 
 Id asynchronous_load(const Graph& g, const pgr_device_caps& caps, Id store, uint32_t lanes) {

@@ -15,6 +15,9 @@
 
 namespace plugrad::codegen {
 
+/// The loops of reductions that a value depends on.
+std::vector<Id> reduce_loops(const Graph& g, OpenRanges& open, Id id);
+
 /// Bytes of the local array, all tiles; before their places are chosen.
 uint64_t bytes_of_copy(const Graph& g, Id filled);
 

@@ -57,7 +57,8 @@ class JitReplay {
   JitReplay(Session& session, JitRecording& recording, std::span<const StatePtr> arguments);
   /// Whether what it captured is still there.
   bool is_valid();
-  /// Errors leave every tensor as it was.
+  /// Errors leave every tensor as it was; where the device failed midway, those that were renewed in their own memory
+  /// may be gone (plan.h).
   JitOutput run();
 
  private:

@@ -56,13 +56,16 @@ bool JitReplay::is_free(const JitRun& run, const schedule::InPlace& pair,
 std::vector<ValuePtr> JitReplay::run_in_place(const JitRun& run, std::span<const ValuePtr> inputs) {
   Session::Parts& parts = *session_.parts_;
   const std::vector<TensorState*> states = renewed();
+  struct Scope {
+    Session::Parts& parts;
+    ~Scope() {
+      parts.leaving.clear();
+      parts.takes = nullptr;
+    }
+  } const scope{parts};
   parts.leaving = states;
   const std::vector<Id> reached = session_.mark();
   parts.leaving.clear();
-  struct Scope {
-    Takes& takes;
-    ~Scope() { takes = nullptr; }
-  } const scope{parts.takes};
   parts.takes = [&](const schedule::InPlace& pair) { return is_free(run, pair, states, reached); };
   return session_.run_ready(*run.ready, inputs);
 }

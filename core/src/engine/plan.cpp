@@ -83,12 +83,14 @@ void give_up_inputs(std::span<const schedule::InPlace> taken, const Bindings& bo
   }
 }
 
-void run_steps(ReadyPlan& ready, const Bindings& bound, Statistics& statistics) {
-  LaunchLog log(statistics);
-  if (!log.is_timed()) {
-    if (!ready.prepared) ready.prepared = std::make_shared<PreparedSteps>(ready);
-    return ready.prepared->run(ready, bound.buffers, log);
-  }
+// All that may fail before anything is launched.
+void prepare_steps(ReadyPlan& ready, const Bindings& bound) {
+  if (!ready.prepared) ready.prepared = std::make_shared<PreparedSteps>(ready);
+  ready.prepared->set_buffers(ready, bound.buffers);
+}
+
+void run_steps(ReadyPlan& ready, const Bindings& bound, LaunchLog& log) {
+  if (!log.is_timed()) return ready.prepared->run(ready, bound.buffers, log);
   std::vector<runtime::Buffer*> params;
   for (size_t i = 0; i < ready.plan.steps.size(); ++i) {
     const schedule::Step& step = ready.plan.steps[i];
@@ -181,8 +183,10 @@ std::vector<ValuePtr> run_plan(ReadyPlan& ready, std::span<const ValuePtr> input
   std::vector<schedule::InPlace> taken;
   if (takes) std::ranges::copy_if(ready.plan.in_place, std::back_inserter(taken), takes);
   Bindings bound = bind_buffers(ready, inputs, taken, devices);
+  LaunchLog log(statistics);
+  if (!log.is_timed()) prepare_steps(ready, bound);
   give_up_inputs(taken, bound);
-  run_steps(ready, bound, statistics);
+  run_steps(ready, bound, log);
   std::vector<ValuePtr> roots;
   for (uint32_t buffer : ready.plan.root_buffers) roots.push_back(bound.values[buffer]);
   return roots;

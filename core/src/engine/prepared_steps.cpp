@@ -51,17 +51,22 @@ void PreparedSteps::set_temporaries(const ReadyPlan& ready) {
       if (places[i] && part.launches) part.launches->set(i, *places[i]);
 }
 
-void PreparedSteps::run(const ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
-                        LaunchLog& log) {
+void PreparedSteps::set_buffers(const ReadyPlan& ready, std::span<runtime::Buffer* const> buffers) {
   set_temporaries(ready);
   for (Part& part : parts_) {
-    if (!part.launches) {
-      log.copy(*buffers[part.copy_to], *buffers[part.copy_from]);
-      continue;
-    }
+    if (!part.launches) continue;
     for (const uint32_t place : part.places) part.launches->set(place, *buffers[place]);
-    log.launch(*part.launches, ready.is_recorded);
+    if (ready.is_recorded) part.launches->make_graph();
   }
+}
+
+void PreparedSteps::run(const ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
+                        LaunchLog& log) {
+  for (Part& part : parts_)
+    if (part.launches)
+      log.launch(*part.launches, ready.is_recorded);
+    else
+      log.copy(*buffers[part.copy_to], *buffers[part.copy_from]);
 }
 
 }  // namespace plugrad::engine

@@ -59,6 +59,14 @@ pgr_launch_desc LaunchList::description(size_t launch) {
   return desc;
 }
 
+void LaunchList::make_graph() {
+  DeviceState& d = device_->state();
+  if (kernels_.empty() || !d.has_graph) return;
+  d.calls.require_usable("graph_build");
+  const std::lock_guard lock(d.queue_mutex);
+  build_or_patch();
+}
+
 void LaunchList::run(bool as_graph) {
   if (kernels_.empty()) return;
   DeviceState& d = device_->state();
@@ -124,13 +132,17 @@ void LaunchList::patch() {
       });
 }
 
-void LaunchList::replay() {
-  DeviceState& d = device_->state();
+void LaunchList::build_or_patch() {
   if (graph_)
     patch();
   else
     build();
   changed_.clear();
+}
+
+void LaunchList::replay() {
+  DeviceState& d = device_->state();
+  build_or_patch();
   d.calls.check("graph_replay",
                 [&](pgr_error* e) { return d.graph.replay(d.handle, nullptr, graph_, e); });
 }

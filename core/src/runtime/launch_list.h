@@ -31,6 +31,9 @@ class LaunchList : public LiveNode<LaunchList> {
   /// The buffer of a place from now on. It lives until what run() gave to the device is done.
   void set(std::uint32_t place, const Buffer& buffer);
 
+  /// What run(true) will replay: built, or told of the buffers, now. Nothing where the device makes no graphs.
+  void make_graph();
+
   /// All launches, in order with earlier and later work of the device. As a graph where
   /// `as_graph` and the device makes them; building one pays when the list runs again. Errors:
   /// Device; what was launched before the failing one stays launched.
@@ -45,6 +48,7 @@ class LaunchList : public LiveNode<LaunchList> {
   };
   pgr_launch_desc description(size_t launch);
   void launch_each();
+  void build_or_patch();
   void build();
   void patch();
   void replay();

@@ -117,7 +117,7 @@ class Finder {
       if (masked.op == Op::Where && masked.src[0] == copy_of_[sources[0]])
         axes |= uint64_t{1} << axis;
     }
-    if (axes != 0) draft_.masks.push_back(new_id_[id]);
+    if (axes != 0 && draft_.graph[new_id_[id]].op == Op::Where) draft_.masks.push_back(new_id_[id]);
     return axes;
   }
 

@@ -115,13 +115,16 @@ int64_t row_length(Draft& draft, Id reader, Id value) {
   const std::vector<Runs> readings = Reading(draft, reader).of(value);
   if (readings.empty()) return 0;
   int64_t rows = 1, length = 1, outer = 1;
+  size_t inner_axes = 0;
   for (size_t i = 0; i < own.size(); ++i) {
     const auto is_inner = [&](const Runs& at) { return at[i] == kInner; };
     const bool inner = std::ranges::any_of(readings, is_inner);
     for (const Runs& at : readings)
       if ((at[i] & kInner) != 0 ? at[i] != kInner : inner) return 0;
     (inner ? length : rows) *= own[i];
+    if (inner && own[i] > 1) ++inner_axes;
   }
+  if (inner_axes > 1) return 0;  // codegen keeps rows that one loop walks along
   uint64_t runs = 0;
   for (const Runs& at : readings)
     for (uint64_t axis : at) runs |= axis & ~kInner;

@@ -122,6 +122,14 @@ bool has_variable_size(const Tensor& x) {
   return r.session().is_counted(r.use(x));
 }
 
+bool has_variable_size(const Tensor& x, int64_t axis) {
+  Recorder r("shape");
+  const Id node = r.use(x);
+  if (!r.session().is_counted(node)) return false;
+  const std::vector<Extent> extents = (*r.extents())[node];
+  return static_cast<size_t>(axis) < extents.size() && extents[static_cast<size_t>(axis)].is_counted();
+}
+
 void require_fixed(std::string_view function, const Tensor& x, std::optional<int64_t> axis) {
   require_fixed(function, x, axis, "which this function does not take");
 }

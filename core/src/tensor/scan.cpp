@@ -147,10 +147,11 @@ Tensor scan(std::string_view function, const Tensor& x, int64_t axis, Kind kind)
     return tensor::own_handle(x);
   }
   const int64_t at = checked_axis(function, axis, x.ndim());
-  if (tensor::has_variable_size(x))
+  if (tensor::has_variable_size(x, at))
     return scan_variable(x.transpose(at, -1), kind).transpose(at, -1);
   const DType wide = carrier(x.dtype(), kind);
-  if (x.size(at) > kRow && x.numel() > 0 && wide != DType::Void) {
+  const bool may_be_written = !tensor::has_variable_size(x);  // a written kernel takes no sizes
+  if (may_be_written && x.size(at) > kRow && x.numel() > 0 && wide != DType::Void) {
     int64_t outer = 1;
     for (int64_t i = 0; i < at; ++i) outer *= x.size(i);
     const Tensor rows = x.cast(wide).reshape({outer, x.size(at), -1});

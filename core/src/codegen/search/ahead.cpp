@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "codegen/access.h"
 #include "codegen/claims.h"
+#include "codegen/copies_ahead.h"
 #include "codegen/search/changes.h"
 #include "uop/facts.h"
 #include "uop/range.h"
@@ -16,9 +17,12 @@ namespace {
 constexpr int64_t kMostAhead = 7;     // turns; the place of each is local memory
 constexpr int64_t kTileAlign = 16;    // bytes, of the largest copy
 
-bool runs_in_turns(const Graph& g, OpenRanges& open, Id filled) {
-  return std::ranges::any_of(open.members(open[filled]), [&](Id r) {
-    return g[r].op == Op::Range && range_kind(g[r]) == AxisKind::Reduce;
+// Where one reduction stands in another, their loops do not nest in the order of their axes.
+bool belong_to_one_reduction(const Graph& g, Id sink, std::span<const Id> loops) {
+  return std::ranges::all_of(nodes_of(g, sink, Op::Reduce), [&](Id reduce) {
+    const auto closed = g.sources(reduce).subspan(1);
+    const auto closes = [&](Id r) { return std::ranges::find(closed, r) != closed.end(); };
+    return std::ranges::none_of(loops, closes) || std::ranges::all_of(loops, closes);
   });
 }
 
@@ -42,8 +46,10 @@ void copy_ahead(Kernel& kernel, const Optimisation& change) {
     if (!is_meant) continue;
     ArrayInfo info = array_info(g, parts.array);
     require(info.ahead == 0, "[codegen] {}: it is copied ahead already", text);
-    require(runs_in_turns(g, open, filled), "[codegen] {}: it is not copied in turns of a reduce loop",
-            text);
+    const std::vector<Id> loops = reduce_loops(g, open, filled);
+    require(!loops.empty(), "[codegen] {}: it is not copied in turns of a reduce loop", text);
+    require(belong_to_one_reduction(g, kernel.sink, loops),
+            "[codegen] {}: it is copied in turns of loops of two reductions", text);
     const auto elements = kTileAlign / static_cast<int64_t>(size_of(g[filled].dtype));
     info.elem_count = (info.elem_count + elements - 1) / elements * elements;
     info.ahead = change.amount;
