@@ -186,6 +186,54 @@ TEST(CopiesAhead, are_refused_where_they_cannot_be) {
               HasSubstr("bytes of local memory, the device has 1000"));
 }
 
+// The inner loop's end depends on the outer one, too; the tile is that of the inner one's turn.
+TEST(CopiesAhead, of_the_inner_of_two_loops_that_a_count_ends) {
+  const int64_t m = 16, n = 32, k = 64;
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id i = make_range(g, m, 0, AxisKind::Loop), j = make_range(g, n, 1, AxisKind::Loop);
+  const Id l = make_range(g, k, 2, AxisKind::Reduce);
+  const Id a = load(g, param(g, 1, m * k, false), affine(g, i, k, l));
+  const Id b = load(g, param(g, 2, k * n, false), affine(g, l, n, j));
+  const Id count = load(g, param(g, 3, 1, false, DType::I32), g.index(0));
+  const Id inside = g.binary(Op::CmpLt, g.cast(l, DType::I32), count);
+  const Id term = g.where(inside, g.binary(Op::Mul, a, b), g.constant(DType::F32, 0.0));
+  store(ast, param(g, 0, m * n, true), affine(g, i, n, j), reduce(g, Op::Add, term, {l}));
+  const KernelCode code =
+      build(ast, "local(0, 4) local(1, 8) block(4, 32) block(5, 8) stage(1, 6) stage(2, 6) ahead(1, 1) ahead(2, 1)");
+  const KernelCode plain = build(ast, "");
+  std::vector<float> x = small_integers(m * k, 1), y = small_integers(k * n, 2);
+  for (int32_t terms : {0, 1, 7, 8, 9, 31, 33, 40, 63, 64, 99}) {
+    const auto result = [&](const KernelCode& kernel) {
+      std::vector<float> out(static_cast<size_t>(m * n), -99);
+      const auto bytes = [](auto& values) { return sdk::InterpreterBuffer{values.data(), values.size() * 4}; };
+      run_buffers(kernel, {bytes(out), bytes(x), bytes(y), {&terms, sizeof terms}});
+      return out;
+    };
+    EXPECT_EQ(result(code), result(plain)) << terms << " terms";
+  }
+}
+
+// The sum over k runs inside the one over j, whose part has the larger axis.
+TEST(CopiesAhead, are_refused_in_turns_of_two_reductions) {
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id i = make_range(g, 8, 0, AxisKind::Loop);
+  const Id j = make_range(g, 16, 1, AxisKind::Reduce), k = make_range(g, 16, 2, AxisKind::Reduce);
+  const Id a = load(g, param(g, 1, 8 * 16, false), affine(g, i, 16, k));
+  const Id b = load(g, param(g, 2, 16 * 16, false), affine(g, k, 16, j));
+  const Id product = reduce(g, Op::Add, g.binary(Op::Mul, a, b), {k});
+  store(ast, param(g, 0, 8, true), i, reduce(g, Op::Add, g.binary(Op::Mul, product, product), {j}));
+  const std::string staged = "local(0, 4) block(2, 8) block(3, 8) stage(2, 5)";
+  build(ast, staged);
+  try {
+    build(ast, staged + " ahead(2, 1)");
+    FAIL() << "accepted";
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("copied in turns of loops of two reductions"));
+  }
+}
+
 TEST(CopiesAhead, random_lists_give_the_same_numbers) {
   std::mt19937 random(17);
   const auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };

@@ -226,6 +226,14 @@ TEST(Fusion, OperandsOfWideRowsAreStored) {
   EXPECT_EQ(kernel_count(check(t, {x}, {.scratch_bytes = 1 << 20})), 2u);
 }
 
+// Rows that two loops walk along, such as tokens and what each is made into, codegen keeps nowhere.
+TEST(Fusion, RowsOfTwoAxesAreStored) {
+  Tensors t;
+  const Id hidden = t.relu(t.matmul(t.buffer({64, 6, 2}), t.expand(t.reshape(t.buffer({2, 20}), {1, 2, 20}), {64, 2, 20})));
+  const Id y = t.matmul(t.reshape(hidden, {64, 6 * 20}), t.buffer({6 * 20, 4}));
+  EXPECT_EQ(kernel_count(check(t, {y}, {.scratch_bytes = 1 << 20})), 2u);
+}
+
 // So are queries, keys and values that are made of tokens.
 TEST(Fusion, ProjectionsBeforeAttentionAreStored) {
   Tensors t;
