@@ -167,4 +167,24 @@ void run_operation(Context& context, const Operation& o, Cases cases, uint32_t l
   verdicts.finish();
 }
 
+void add_operation_tests(Tests& tests, std::string_view family, bool casts_are_quick,
+                         void (*run)(Context&, const Operation&)) {
+  const auto add = [&](const Operation& o) {
+    const bool is_cast = o.op == PGR_OP_CAST || o.op == PGR_OP_BITCAST;
+    Test test;
+    test.op = id_of_op(o.op);
+    test.dtype = id_of_dtype(o.from);
+    test.id = fmt::format("l2.{}.{}.{}", family, test.op, test.dtype);
+    if (is_cast) test.id += "." + id_of_dtype(o.to);
+    test.quick = !is_cast || casts_are_quick;
+    test.level = Level::L2;
+    test.run = [o, run](Context& context) { run(context, o); };
+    tests.push_back(std::move(test));
+  };
+  for (const sdk::OpInfo& op : sdk::all_ops())
+    for (uint32_t from = PGR_DTYPE_BOOL; from < PGR_DTYPE_COUNT; ++from)
+      for (uint32_t to = PGR_DTYPE_BOOL; to < PGR_DTYPE_COUNT; ++to)
+        if (op.op_class == PGR_OP_CLASS_ALU && is_operation(op.number, from, to)) add({op.number, from, to});
+}
+
 }  // namespace plugrad::conformance

@@ -59,6 +59,10 @@ void run_block(Context& context, std::span<const std::byte> block, std::span<Byt
 void expect_equal(uint32_t dtype, std::span<const uint64_t> want, std::span<const uint64_t> got,
                   const std::string& what);
 
+// A test of every op and cast, l2.FAMILY.OP.DTYPE and for casts the dtype that they make.
+void add_operation_tests(Tests& tests, std::string_view family, bool casts_are_quick,
+                         void (*run)(Context&, const Operation&));
+
 // Widths of vectors, from 2 on, that the device has for all these dtypes. Ends the test as
 // unsupported where there is none.
 std::vector<uint32_t> vector_widths(Context& context, std::initializer_list<uint32_t> dtypes);

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "conformance/kernels/elements.h"
-#include "plugrad/sdk/op_info.h"
 
 namespace plugrad::conformance {
 namespace {
@@ -182,27 +181,10 @@ void run_known(Context& context, const Operation& o) {
     }
 }
 
-void add_operation(Tests& tests, const Operation& o) {
-  Test test;
-  test.op = id_of_op(o.op);
-  test.dtype = id_of_dtype(o.from);
-  test.id = "l2.known." + test.op + "." + test.dtype;
-  const bool is_cast = o.op == PGR_OP_CAST || o.op == PGR_OP_BITCAST;
-  if (is_cast) test.id += "." + id_of_dtype(o.to);
-  test.quick = !is_cast;  // there are many
-  test.level = Level::L2;
-  test.run = [o](Context& context) { run_known(context, o); };
-  tests.push_back(std::move(test));
-}
-
 }  // namespace
 
 void add_known_tests(Tests& tests) {
-  for (const sdk::OpInfo& op : sdk::all_ops())
-    for (uint32_t from = PGR_DTYPE_BOOL; from < PGR_DTYPE_COUNT; ++from)
-      for (uint32_t to = PGR_DTYPE_BOOL; to < PGR_DTYPE_COUNT; ++to)
-        if (op.op_class == PGR_OP_CLASS_ALU && is_operation(op.number, from, to))
-          add_operation(tests, {op.number, from, to});
+  add_operation_tests(tests, "known", false, run_known);  // there are many casts
 }
 
 }  // namespace plugrad::conformance

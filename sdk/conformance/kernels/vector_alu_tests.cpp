@@ -4,7 +4,6 @@
 
 #include "conformance/kernels/elements.h"
 #include "conformance/kernels/lanes.h"
-#include "plugrad/sdk/op_info.h"
 
 namespace plugrad::conformance {
 namespace {
@@ -96,25 +95,10 @@ void run_lanes(Context& context, const Operation& o) {
   verdicts.finish();
 }
 
-void add_operation(Tests& tests, const Operation& o) {
-  Test test;
-  test.op = id_of_op(o.op);
-  test.dtype = id_of_dtype(o.from);
-  test.id = "l2.lanes." + test.op + "." + test.dtype;
-  if (o.op == PGR_OP_CAST || o.op == PGR_OP_BITCAST) test.id += "." + id_of_dtype(o.to);
-  test.level = Level::L2;
-  test.run = [o](Context& context) { run_lanes(context, o); };
-  tests.push_back(std::move(test));
-}
-
 }  // namespace
 
 void add_vector_alu_tests(Tests& tests) {
-  for (const sdk::OpInfo& op : sdk::all_ops())
-    for (uint32_t from = PGR_DTYPE_BOOL; from < PGR_DTYPE_COUNT; ++from)
-      for (uint32_t to = PGR_DTYPE_BOOL; to < PGR_DTYPE_COUNT; ++to)
-        if (op.op_class == PGR_OP_CLASS_ALU && is_operation(op.number, from, to))
-          add_operation(tests, {op.number, from, to});
+  add_operation_tests(tests, "lanes", true, run_lanes);
 }
 
 }  // namespace plugrad::conformance
