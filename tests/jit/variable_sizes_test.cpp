@@ -104,8 +104,10 @@ std::vector<Case> cases() {
       {"like", [=](const Tensor& x) { return x.ones_like().sum(0) + x.zeros_like(); }},
       {"a sum of sums", [=](const Tensor& x) { return where(x.unsqueeze(1) > b.reshape({6, 1}), x.unsqueeze(1), 0.5).sum(-1).sum(0); }},
       // New memory is often 0, which a sum does not show.
-      {"a product of sums", [=](const Tensor& x) { return where(x.unsqueeze(1) > b.reshape({6, 1}), x.unsqueeze(1), 0.5).sum(-1).prod(0); }},
-      {"a maximum of sums", [=](const Tensor& x) { return (where(x.unsqueeze(1) > b.reshape({6, 1}), x.unsqueeze(1), 0.5) - 100).sum(-1).max(0); }},
+      {"a product of sums",
+       [=](const Tensor& x) { return where(x.unsqueeze(1) > b.reshape({6, 1}), x.unsqueeze(1), 0.5).sum(-1).prod(0); }},
+      {"a maximum of sums",
+       [=](const Tensor& x) { return (where(x.unsqueeze(1) > b.reshape({6, 1}), x.unsqueeze(1), 0.5) - 100).sum(-1).max(0); }},
       {"a product of products", [=](const Tensor& x) { return x.matmul(w).prod(0); }},
       {"padded sums", [=](const Tensor& x) { return x.matmul(w).pad({{1, 3}, {0, 0}}).matmul(w.transpose()); }},
       {"cumsum", [=](const Tensor& x) { return x.cumsum(0); }},
