@@ -323,6 +323,30 @@ TEST(Optimisations, what_is_done_to_a_blocked_sum_is_done_once) {
   }
 }
 
+// out[i] = the sum of 4 over 40 turns, for every third i: no value varies along the axes that are summed.
+Ast sum_of_what_is_the_same() {
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id i = make_range(g, 10, 0, AxisKind::Loop);
+  const Id k = make_range(g, 5, 1, AxisKind::Reduce), l = make_range(g, 8, 2, AxisKind::Reduce);
+  const Id value = g.add(Op::Where, DType::F32, {g.binary(Op::CmpEq, g.binary(Op::Mod, i, g.index(3)), g.index(1)), g.constant(DType::F32, 4.0), g.constant(DType::F32, 0.0)});
+  store(ast, param(g, 0, 10, true), i, reduce(g, Op::Add, value, {k, l}));
+  return ast;
+}
+
+TEST(Optimisations, a_sum_of_what_is_the_same_has_lanes_along_one_axis) {
+  for (const char* text : {"", "vectorize(0, 5)", "vectorize(1, 3)", "vectorize(1, 8) unroll(1, 5)"}) {
+    const auto list = codegen::parse_optimisations(text);
+    Floats out(10, -9);
+    run(build(sum_of_what_is_the_same(), {.apply = &list}), {&out});
+    for (size_t i = 0; i < 10; ++i) EXPECT_EQ(out[i], i % 3 == 1 ? 160 : 0) << text << ", element " << i;
+  }
+  for (const char* text : {"vectorize(0, 5) vectorize(1, 3)", "vectorize(1, 3) vectorize(0, 5)", "vectorize(1, 8) vectorize(1, 5)"}) {
+    const auto list = codegen::parse_optimisations(text);
+    EXPECT_THROW(build(sum_of_what_is_the_same(), {.apply = &list}), Error) << text;
+  }
+}
+
 TEST(Optimisations, an_illegal_change_names_itself_and_the_axis) {
   const auto message = [](const char* text) -> std::string {
     try {

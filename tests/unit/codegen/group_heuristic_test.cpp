@@ -252,5 +252,31 @@ TEST(GroupHeuristic, keeps_to_limits_however_small_and_stays_right) {
   }
 }
 
+TEST(GroupHeuristic, work_for_more_groups_than_the_device_launches_stays_a_loop) {
+  for (uint64_t most : {1u, 2u, 7u}) {
+    pgr_device_caps caps = small_gpu();
+    for (uint32_t axis = 0; axis < 3; ++axis) {
+      caps.max_local_size[axis] = 16;
+      caps.max_groups[axis] = axis < 2 ? most : 1;
+    }
+    caps.max_local_total = 16;
+    std::vector<float> a = small_integers(120 * 97, 1), b = small_integers(97 * 131, 2);
+    const auto check = [&](const Ast& ast, size_t size, const std::vector<std::vector<float>*>& inputs) {
+      std::vector<float> got(size, -9), expected(size, -8);
+      const KernelCode code = build(ast, caps);
+      EXPECT_LE(groups_of(code), most * most);
+      std::vector<std::vector<float>*> buffers = {&got};
+      buffers.insert(buffers.end(), inputs.begin(), inputs.end());
+      run(code, buffers);
+      buffers[0] = &expected;
+      run(build(ast, small_cpu()), buffers);
+      EXPECT_EQ(got, expected) << most;
+    };
+    check(matmul(120, 131, 97), 120 * 131, {&a, &b});
+    check(add(97 * 111), 97 * 111, {&a, &b});
+    check(sums(97, 120, true), 97, {&a});
+  }
+}
+
 }  // namespace
 }  // namespace plugrad::test

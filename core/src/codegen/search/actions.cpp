@@ -182,8 +182,7 @@ void apply_draft(Kernel& kernel, const Draft& draft) {
   }
   for (size_t i = 0; draft.all_threads || i < draft.threads; ++i) {
     const size_t axis = outermost_loop(kernel);
-    if (axis == kernel.axes.size()) return;
-    apply(kernel, {Kind::Thread, static_cast<uint32_t>(axis), 0});
+    if (axis == kernel.axes.size() || !apply_thread(kernel, axis)) return;
   }
 }
 

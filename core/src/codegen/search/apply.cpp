@@ -213,6 +213,16 @@ void check_bounds(const Kernel& kernel, const Optimisation& change) {
           "[codegen] {}: another axis is bounded by axis {}", text, change.axis);
 }
 
+// How many times as many groups the device could launch, at least 1.
+int64_t room_for_groups(const Kernel& kernel) {
+  double most = 1, groups = 1;
+  for (const uint64_t along_axis : kernel.caps->max_groups)
+    most *= along_axis == 0 ? 0x1p32 : static_cast<double>(along_axis);
+  for (Id range : kernel.axes)
+    if (range_kind(kernel.graph[range]) == AxisKind::Global) groups *= static_cast<double>(range_size(kernel.graph, range));
+  return std::max<int64_t>(1, static_cast<int64_t>(std::min(most / groups, 0x1p62)));
+}
+
 }  // namespace
 
 void apply(Kernel& kernel, const Optimisation& change) {
@@ -267,6 +277,24 @@ void apply_if_it_fits(Kernel& kernel, const Optimisation& change) {
   if (!excess(trial).empty()) return;
   trial.applied.push_back(change);
   kernel = std::move(trial);
+}
+
+bool apply_thread(Kernel& kernel, size_t axis) {
+  const int64_t room = room_for_groups(kernel), size = range_size(kernel.graph, kernel.axes[axis]);
+  const Optimisation thread{Optimisation::Kind::Thread, static_cast<uint32_t>(axis), 0};
+  if (size <= room) {
+    apply(kernel, thread);
+    return true;
+  }
+  int64_t inside = (size + room - 1) / room;
+  while (size % inside != 0) ++inside;  // a rest would bring loops, and so groups, of its own
+  if (inside == size) return false;
+  const auto change = [&](Kernel& trial) {
+    apply(trial, {Optimisation::Kind::Block, thread.axis, inside});
+    apply(trial, thread);
+    return axis;
+  };
+  return attempt(kernel, change).has_value();
 }
 
 }  // namespace plugrad::codegen

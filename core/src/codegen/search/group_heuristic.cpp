@@ -276,7 +276,7 @@ void add_groups(Kernel& kernel, const std::vector<std::vector<uint32_t>>& rows =
         rows, [&](const auto& axes) { return std::ranges::find(axes, number) != axes.end(); });
   };
   for (size_t axis; (axis = outermost_loop(kernel, allows)) < kernel.axes.size();)
-    apply(kernel, {Kind::Thread, static_cast<uint32_t>(axis), 0});
+    if (!apply_thread(kernel, axis)) return;
 }
 
 // Copies in local memory come behind what makes the group and before what expands the reductions.

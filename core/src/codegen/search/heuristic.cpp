@@ -221,7 +221,7 @@ void add_threads(Kernel& kernel, const Threading& work, size_t most) {
     if (kind_of(kernel, axis) != AxisKind::Loop || is_bounded(kernel.graph[kernel.axes[axis]])) continue;
     if (!work.allows(range_axis(kernel.graph[kernel.axes[axis]])) || !is_stored_along(axis)) continue;
     groups *= static_cast<double>(size_of_axis(kernel, axis));
-    apply(kernel, {Kind::Thread, static_cast<uint32_t>(axis), 0});
+    if (!apply_thread(kernel, axis)) return;
     ++used;
   }
 }

@@ -114,13 +114,18 @@ AxisKind inner_kind(const Optimisation& change, AxisKind now) {
   }
 }
 
-// Whether some value runs along both ranges, so that they cannot both be its lanes.
+// Whether some value runs along both ranges, so that they cannot both be its lanes. A reduction runs along what it
+// closes also where its values are the same all along it.
 bool run_together(const Kernel& kernel, OpenRanges& open, Id a, Id b) {
+  const Graph& g = kernel.graph;
   Reachable reachable;
   const RangeSet both = open.bit(a) | open.bit(b);
-  return std::ranges::any_of(reachable.from(kernel.graph, std::span(&kernel.sink, 1)), [&](Id id) {
-    const Op op = kernel.graph[id].op;
-    return op != Op::Sink && (open[id] & both) == both;
+  return std::ranges::any_of(reachable.from(g, std::span(&kernel.sink, 1)), [&](Id id) {
+    if (g[id].op == Op::Sink) return false;
+    RangeSet along = open[id];
+    if (g[id].op == Op::Reduce)
+      for (Id range : reduce_parts(g, id).ranges) along = along | open.bit(range);
+    return (along & both) == both;
   });
 }
 
