@@ -102,6 +102,12 @@ TEST(LocalStage, comes_behind_the_changes_that_make_the_group) {
               HasSubstr("bytes of local memory, the device has 4096"));
 }
 
+TEST(LocalStage, a_rest_that_no_item_runs_along_is_added_once) {
+  // The rest of the columns has no axis of items, and a sum that waits in the output is read before it is stored.
+  const Sizes s{17, 17, 9};
+  EXPECT_EQ(product(s, "vectorize(1, 5) accumulate(2, 1) local(2, 3) stage(2, 4)"), product(s, ""));
+}
+
 TEST(LocalStage, random_lists_give_the_same_numbers) {
   std::mt19937 random(11);
   const auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };

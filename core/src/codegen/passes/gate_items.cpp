@@ -32,11 +32,20 @@ bool decided_by_ids(const Graph& g, OpenRanges& open, Id condition) {
   });
 }
 
+// Whether what is stored is another for each item of the axis. What the group copied is the same for all of them,
+// whichever item copied it.
+bool differs_along(const Graph& g, OpenRanges& open, const ItemAxis& axis, Id store) {
+  RangeSet ranges = 0;
+  for (Id r : axis.ranges) ranges |= open.bit(r);
+  const auto is_same = [&](Id id) { return (open[id] & ranges) == 0 || (g[id].op == Op::Filled && is_local(g, id)); };
+  Reachable reachable;
+  return std::ranges::any_of(reachable.from(g, std::span(&store, 1), is_same),
+                             [&](Id id) { return std::ranges::find(axis.ranges, id) != axis.ranges.end(); });
+}
+
 Id for_first_items(Graph& g, OpenRanges& open, std::span<const ItemAxis> axes, Id store) {
   for (const ItemAxis& axis : axes) {
-    const bool runs =
-        std::ranges::any_of(axis.ranges, [&](Id r) { return open.depends(store, r); });
-    if (!runs) store = with_gate(g, store, g.binary(Op::CmpLt, axis.ranges[0], g.index(1)));
+    if (!differs_along(g, open, axis, store)) store = with_gate(g, store, g.binary(Op::CmpLt, axis.ranges[0], g.index(1)));
   }
   return store;
 }
