@@ -2,6 +2,7 @@
 //   PLUGRAD_TEST_PROGRAMS=n    how many (2,000 in all shards together when not set)
 //   PLUGRAD_TEST_SHARD=i/n     this process runs every n-th, from number i
 //   PLUGRAD_TEST_SEED=s        the first program's seed; a failure says what repeats it
+//   PLUGRAD_TEST_DEVICE=d      runs every program there (each draws CPU or REFERENCE when not set)
 //   PLUGRAD_TEST_PRINT=1       prints each program before it runs
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -63,11 +64,13 @@ TEST(Programs, AgreeWithTheEvaluator) {
   const uint64_t seed = number_from("PLUGRAD_TEST_SEED", 1);
   const uint64_t count = number_from("PLUGRAD_TEST_PROGRAMS", kPrograms);
   const Shard part = shard();
+  const char* device = std::getenv("PLUGRAD_TEST_DEVICE");
   Coverage coverage;
   uint64_t steps = 0, failures = 0, ran = 0;
   for (uint64_t i = part.first; i < count && failures < kMostFailures; i += part.step) {
     running_seed = seed + i;
-    const Program program = make_program(seed + i);
+    Program program = make_program(seed + i);
+    if (device) program.device = device;
     steps += program.steps.size();
     if (std::getenv("PLUGRAD_TEST_PRINT")) {
       std::printf("seed %llu %s", static_cast<unsigned long long>(seed + i),

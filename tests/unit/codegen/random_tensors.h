@@ -11,7 +11,9 @@ namespace plugrad::test {
 
 class RandomTensors {
  public:
-  RandomTensors(Tensors& tensors, uint64_t seed) : t_(tensors), random_(seed) {}
+  /// Leaves of every dtype with empty axes and axes of one element among theirs where `odd`.
+  RandomTensors(Tensors& tensors, uint64_t seed, bool odd = false)
+      : t_(tensors), random_(seed), odd_(odd) {}
 
   /// Two roots of a graph of about `steps` ops.
   std::vector<Id> build(int steps) {
@@ -42,7 +44,19 @@ class RandomTensors {
     if (element_count(t_.shape(id)) <= 4000) made_.push_back({id, bound});
   }
 
+  Id odd_leaf() {
+    static const Dims shapes[] = {{1},    {4, 1, 9},  {1, 33},    {7, 1},  {19, 5},     {2, 1, 17}, {13, 8},
+                                  {3, 16}, {70},      {2, 5, 3, 2}, {16, 6}, {3, 16, 2}, {9, 9}};
+    static constexpr DType dtypes[] = {DType::F32, DType::F16, DType::BF16, DType::F64, DType::F32,
+                                       DType::I8,  DType::U8,  DType::I16,  DType::U16, DType::I32,
+                                       DType::U32, DType::I64, DType::U64,  DType::Bool};
+    const DType dtype = dtypes[pick(std::size(dtypes))];
+    if (pick(30) == 0) return t_.buffer(pick(2) == 0 ? Dims{0, 3} : Dims{5, 0}, dtype);
+    return t_.buffer(shapes[pick(std::size(shapes))], dtype);
+  }
+
   Id leaf() {
+    if (odd_) return odd_leaf();
     static const Dims shapes[] = {{2, 3, 4},    {16, 6}, {1, 35}, {48},  {3, 1, 7},
                                   {2, 5, 3, 2}, {17, 9}, {64},    {8, 8}};
     static constexpr DType dtypes[] = {DType::F32, DType::F32, DType::F32, DType::F16,
@@ -155,6 +169,10 @@ class RandomTensors {
         return add(t_.pad(a.id, list), a.bound);
       case 3:
         for (int64_t size : s) {
+          if (size == 0) {
+            list.insert(list.end(), {0, 0});
+            continue;
+          }
           const auto begin = static_cast<int64_t>(pick(static_cast<uint64_t>(size / 2 + 1)));
           list.insert(
               list.end(),
@@ -185,6 +203,7 @@ class RandomTensors {
 
   Tensors& t_;
   std::mt19937_64 random_;
+  bool odd_;
   std::vector<Made> made_;
 };
 
