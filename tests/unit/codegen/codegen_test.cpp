@@ -329,7 +329,8 @@ Ast sum_of_what_is_the_same() {
   Graph& g = ast.graph;
   const Id i = make_range(g, 10, 0, AxisKind::Loop);
   const Id k = make_range(g, 5, 1, AxisKind::Reduce), l = make_range(g, 8, 2, AxisKind::Reduce);
-  const Id value = g.add(Op::Where, DType::F32, {g.binary(Op::CmpEq, g.binary(Op::Mod, i, g.index(3)), g.index(1)), g.constant(DType::F32, 4.0), g.constant(DType::F32, 0.0)});
+  const Id is_third = g.binary(Op::CmpEq, g.binary(Op::Mod, i, g.index(3)), g.index(1));
+  const Id value = g.add(Op::Where, DType::F32, {is_third, g.constant(DType::F32, 4.0), g.constant(DType::F32, 0.0)});
   store(ast, param(g, 0, 10, true), i, reduce(g, Op::Add, value, {k, l}));
   return ast;
 }
