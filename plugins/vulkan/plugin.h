@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -133,6 +134,8 @@ void give_back_query(pgr_device& device, uint32_t query, Stream& stream, uint64_
 void write_timestamp(pgr_device& device, VkCommandBuffer commands, uint32_t query);
 uint64_t read_timestamp(pgr_device& device, uint32_t query);
 uint64_t to_ns(const pgr_device& device, uint64_t ticks);
+// The device's clock, where it can be read without work of the device.
+std::optional<uint64_t> device_now_ns(pgr_device& device);
 
 // Buffers.
 void require_range(const pgr_buffer* buffer, uint64_t offset, uint64_t size, const char* what);

@@ -12,6 +12,10 @@ uint64_t host_now_ns() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
+bool reads_both(const pgr_device& device) {
+  return device.facts.calibrated && device.api.vkGetCalibratedTimestampsEXT;
+}
+
 struct Moment {
   uint64_t device_ns, host_ns, error_ns;
 };
@@ -56,8 +60,7 @@ pgr_status calibrate(pgr_device* device, uint64_t* out_device_ns, uint64_t* out_
                  "calibrate: an out-pointer is NULL");
     sdk::require(device->facts.timestamp_bits > 0, PGR_STATUS_UNSUPPORTED,
                  "the device writes no timestamps");
-    const bool reads_both = device->facts.calibrated && device->api.vkGetCalibratedTimestampsEXT;
-    const Moment moment = reads_both ? read_both(*device) : bracket(*device);
+    const Moment moment = reads_both(*device) ? read_both(*device) : bracket(*device);
     *out_device_ns = moment.device_ns;
     *out_host_ns = moment.host_ns;
     *out_error_ns = moment.error_ns;
@@ -85,6 +88,11 @@ pgr_status counter(pgr_device* device, uint32_t index, pgr_counter* out, pgr_err
 }
 
 }  // namespace
+
+std::optional<uint64_t> device_now_ns(pgr_device& device) {
+  if (device.facts.timestamp_bits == 0) return 0;  // nobody can ask for the time
+  return reads_both(device) ? std::optional(read_both(device).device_ns) : std::nullopt;
+}
 
 const pgr_profile_api* profile_table() {
   static const pgr_profile_api table = [] {

@@ -1,12 +1,14 @@
 // "pgr.queue": a queue is a stream, an event a number of its work and a timestamp.
 #include <algorithm>
+#include <optional>
 
 #include "plugin.h"
 
 struct pgr_event {
   plugrad::vulkan::Stream* stream;
   uint64_t work;
-  uint32_t query;
+  std::optional<uint64_t> time_ns;  // when it was made, of one that was reached then
+  uint32_t query = 0;               // of others
 };
 
 namespace plugrad::vulkan {
@@ -54,9 +56,14 @@ pgr_status record(pgr_device* device, pgr_queue* queue, pgr_event** out, pgr_err
   return call(device, error, [&] {
     sdk::require(out != nullptr, PGR_STATUS_INVALID_ARGUMENT, "out is NULL");
     Stream& stream = stream_of(*device, queue);
-    auto event = std::make_unique<pgr_event>(pgr_event{&stream, 0, take_query(*device)});
-    event->work = stream.record(
-        [&](VkCommandBuffer commands) { write_timestamp(*device, commands, event->query); });
+    auto event = std::make_unique<pgr_event>(pgr_event{&stream, stream.last(), {}});
+    // A stream may share its hardware queue with a busy one, behind which a timestamp would stand.
+    if (stream.reached(event->work)) event->time_ns = device_now_ns(*device);
+    if (!event->time_ns) {
+      event->query = take_query(*device);
+      event->work = stream.record(
+          [&](VkCommandBuffer commands) { write_timestamp(*device, commands, event->query); });
+    }
     *out = event.release();
   });
 }
@@ -86,13 +93,16 @@ pgr_status event_time(pgr_device* device, pgr_event* event, uint64_t* out_ns, pg
     const bool is_reached = event->stream->reached(event->work);
     if (!is_reached) event->stream->flush();  // who asks again and again would wait for ever
     sdk::require(is_reached, PGR_STATUS_NOT_READY, "the event was not reached yet");
-    *out_ns = to_ns(*device, read_timestamp(*device, event->query));
+    *out_ns = event->time_ns ? *event->time_ns
+                             : to_ns(*device, read_timestamp(*device, event->query));
   });
 }
 
 void event_destroy(pgr_device* device, pgr_event* event) {
   if (!event) return;
-  sdk::guard(nullptr, [&] { give_back_query(*device, event->query, *event->stream, event->work); });
+  if (!event->time_ns)
+    sdk::guard(nullptr,
+               [&] { give_back_query(*device, event->query, *event->stream, event->work); });
   delete event;
 }
 
