@@ -18,9 +18,9 @@ uint64_t size_in_bytes(const schedule::PlannedBuffer& buffer) {
 // What memory was wanted for is known here, and added to the error.
 template <class Purpose>
 std::shared_ptr<runtime::Buffer> allocate_for(runtime::Device& device, uint64_t size_bytes,
-                                              const Purpose& purpose) {
+                                              const Purpose& purpose, bool from_host = false) {
   try {
-    return device.allocate(size_bytes);
+    return from_host ? device.allocate_for_host_bytes(size_bytes) : device.allocate(size_bytes);
   } catch (const OutOfMemoryError& e) {
     throw OutOfMemoryError(e.size_bytes(), fmt::format("{}. It is for {}", e.what(), purpose()));
   }
@@ -89,7 +89,7 @@ void prepare_steps(ReadyPlan& ready, const Bindings& bound) {
   ready.prepared->set_buffers(ready, bound.buffers);
 }
 
-void run_steps(ReadyPlan& ready, const Bindings& bound, LaunchLog& log) {
+void give_steps(ReadyPlan& ready, const Bindings& bound, LaunchLog& log) {
   if (!log.is_timed()) return ready.prepared->run(ready, bound.buffers, log);
   std::vector<runtime::Buffer*> params;
   for (size_t i = 0; i < ready.plan.steps.size(); ++i) {
@@ -102,6 +102,17 @@ void run_steps(ReadyPlan& ready, const Bindings& bound, LaunchLog& log) {
     for (uint32_t buffer : step.buffers) params.push_back(bound.buffers[buffer]);
     log.launch(*ready.kernels[i], params);
   }
+}
+
+// Whoever reads an output waits for these steps and not for later ones.
+void run_steps(ReadyPlan& ready, const Bindings& bound, LaunchLog& log) {
+  const auto each_output = [&](auto&& act) {
+    for (size_t i = 0; i < bound.buffers.size(); ++i)
+      if (ready.plan.buffers[i].kind == Kind::Output) act(*bound.buffers[i]);
+  };
+  each_output([](runtime::Buffer& buffer) { buffer.forget_written(); });
+  give_steps(ready, bound, log);
+  each_output([](runtime::Buffer& buffer) { buffer.note_written(); });
 }
 
 }  // namespace
@@ -117,10 +128,11 @@ void require_there(const Value& value) {
 runtime::Buffer& buffer_of(Value& value, DeviceTable& devices) {
   require_there(value);
   if (!value.buffer) {
-    auto buffer = allocate_for(devices.open(value.device), value.size_bytes, [&] {
+    const auto purpose = [&] {
       return fmt::format("{} elements of {} that come from the host",
                          value.size_bytes / size_of(value.dtype), name_of(value.dtype));
-    });
+    };
+    auto buffer = allocate_for(devices.open(value.device), value.size_bytes, purpose, true);
     buffer->copy_in(value.host.data(), value.size_bytes);
     value.buffer = std::move(buffer);
     value.host = {};

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::uint64_t kSmallestClass = 256;
 constexpr std::uint64_t kLeastKept = 256u << 20;
+constexpr size_t kMostWaiting = 2;  // buffers of a class that wait for the device
 
 void tell(const std::string& device, const char* event, std::uint64_t bytes) noexcept try {
   if (debugging(5)) [[unlikely]]
@@ -32,8 +33,9 @@ std::uint64_t size_class(std::uint64_t size_bytes) {
 }
 
 Allocator::Allocator(DeviceCalls& calls, const pgr_allocator_api& api, pgr_device* device,
-                     std::uint64_t device_memory_bytes, bool keep)
+                     std::uint64_t device_memory_bytes, Timeline& timeline, bool keep)
     : calls_(calls),
+      timeline_(timeline),
       api_(api),
       device_(device),
       device_bytes_(device_memory_bytes),
@@ -43,30 +45,73 @@ Allocator::~Allocator() {
   flush();
 }
 
-pgr_buffer* Allocator::take(std::uint64_t class_bytes, std::uint32_t flags) {
-  if (pgr_buffer* buffer = take_cached(class_bytes, flags)) {
+TakenBuffer Allocator::take(std::uint64_t class_bytes, std::uint32_t flags) {
+  if (const TakenBuffer buffer = take_cached(class_bytes, flags); buffer.handle) {
     tell(calls_.device_name(), "reuse", class_bytes);
     return buffer;
   }
   ask_to_reclaim(class_bytes, false);
-  if (pgr_buffer* buffer = take_cached(class_bytes, flags)) return buffer;
+  if (const TakenBuffer buffer = take_cached(class_bytes, flags); buffer.handle) return buffer;
   if (!reserve(class_bytes)) {
     flush();
     ask_to_reclaim(class_bytes, true);
-    if (pgr_buffer* buffer = take_cached(class_bytes, flags)) return buffer;
+    if (const TakenBuffer buffer = take_cached(class_bytes, flags); buffer.handle) return buffer;
     flush();
     if (!reserve(class_bytes)) throw_out_of_memory(class_bytes, "");
   }
-  return take_fresh(class_bytes, flags);
+  return {take_fresh(class_bytes, flags), {}, false};
 }
 
-pgr_buffer* Allocator::take_cached(std::uint64_t class_bytes, std::uint32_t flags) {
-  if (flags & PGR_ALLOC_ZERO) return nullptr;
+TakenBuffer Allocator::take_idle(std::uint64_t class_bytes) {
+  if (const TakenBuffer buffer = take_oldest(class_bytes); buffer.handle) return buffer;
+  ask_to_reclaim(class_bytes, false);
+  if (const TakenBuffer buffer = take_oldest(class_bytes); buffer.handle) return buffer;
+  if (reserve(class_bytes)) return {take_fresh(class_bytes, 0), {}, true};
+  TakenBuffer buffer = take(class_bytes, 0);
+  buffer.is_idle = true;
+  return buffer;
+}
+
+// The one kept longest, if the device has done with it or another waits behind it. The device is
+// asked without the lock.
+TakenBuffer Allocator::take_oldest(std::uint64_t class_bytes) {
+  QueuePlacePtr oldest;
+  size_t count = 0;
+  {
+    std::lock_guard lock(mutex_);
+    const KeptList* const list = kept_of(class_bytes, 0);
+    if (!list) return {};
+    oldest = list->front().earlier.after;
+    count = list->size();
+  }
+  if (count < kMostWaiting && oldest && !timeline_.is_reached(*oldest)) return {};
   std::lock_guard lock(mutex_);
-  auto found = cached_.find({flags, class_bytes});
-  if (found == cached_.end() || found->second.empty() || over_limit(class_bytes)) return nullptr;
-  pgr_buffer* buffer = found->second.back();  // the one freed last is the warmest
-  found->second.pop_back();
+  KeptList* const list = kept_of(class_bytes, 0);
+  return list ? count_out(*list, true, class_bytes) : TakenBuffer();
+}
+
+// Null where none is kept, or none may be used. With the lock held.
+Allocator::KeptList* Allocator::kept_of(std::uint64_t class_bytes, std::uint32_t flags) {
+  const auto found = cached_.find({flags, class_bytes});
+  const bool is_there = found != cached_.end() && !found->second.empty();
+  return is_there && !over_limit(class_bytes) ? &found->second : nullptr;
+}
+
+TakenBuffer Allocator::take_cached(std::uint64_t class_bytes, std::uint32_t flags) {
+  if (flags & PGR_ALLOC_ZERO) return {};
+  std::lock_guard lock(mutex_);
+  KeptList* const list = kept_of(class_bytes, flags);
+  return list ? count_out(*list, false, class_bytes) : TakenBuffer();
+}
+
+// With the lock held. The one freed last is the warmest; the oldest is the first that is idle.
+TakenBuffer Allocator::count_out(KeptList& list, bool oldest, std::uint64_t class_bytes) {
+  Kept& kept = oldest ? list.front() : list.back();
+  const TakenBuffer buffer{kept.handle, std::move(kept.earlier), oldest};
+  if (oldest)
+    list.pop_front();
+  else
+    list.pop_back();
   stats_.cached_bytes -= class_bytes;
   stats_.used_bytes += class_bytes;
   stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.used_bytes);
@@ -127,7 +172,8 @@ pgr_buffer* Allocator::take_fresh(std::uint64_t class_bytes, std::uint32_t flags
   }
 }
 
-void Allocator::give(pgr_buffer* buffer, std::uint64_t class_bytes, std::uint32_t flags) noexcept {
+void Allocator::give(pgr_buffer* buffer, std::uint64_t class_bytes, std::uint32_t flags,
+                     std::uint64_t arrival) noexcept {
   flags &= ~PGR_ALLOC_ZERO;  // it is as dirty as any other now
   bool keep = false;
   {
@@ -136,7 +182,7 @@ void Allocator::give(pgr_buffer* buffer, std::uint64_t class_bytes, std::uint32_
     keep = stats_.cached_bytes + class_bytes <= keep_bytes_;
     if (keep) {
       try {
-        cached_[{flags, class_bytes}].push_back(buffer);
+        cached_[{flags, class_bytes}].push_back({buffer, {timeline_.here(), arrival}});
         stats_.cached_bytes += class_bytes;
       } catch (...) {  // no host memory for the list
         keep = false;
@@ -152,7 +198,7 @@ void Allocator::free(pgr_buffer* buffer) noexcept {
 }
 
 void Allocator::flush() {
-  std::map<Key, std::vector<pgr_buffer*>> all;
+  std::map<Key, KeptList> all;
   std::uint64_t bytes = 0;
   {
     std::lock_guard lock(mutex_);
@@ -161,7 +207,7 @@ void Allocator::flush() {
   }
   if (bytes) tell(calls_.device_name(), "flush", bytes);
   for (auto& [key, buffers] : all)
-    for (pgr_buffer* buffer : buffers) free(buffer);
+    for (const Kept& kept : buffers) free(kept.handle);
 }
 
 void Allocator::set_reclaim(Reclaim reclaim) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -13,6 +14,7 @@
 #include "runtime/device.h"
 #include "runtime/device_calls.h"
 #include "runtime/tables.h"
+#include "runtime/timeline.h"
 
 namespace plugrad::runtime {
 
@@ -20,20 +22,39 @@ namespace plugrad::runtime {
 /// that differ a little share buffers. At least 256 bytes.
 std::uint64_t size_class(std::uint64_t size_bytes);
 
+/// What may still be done with memory that is used again: the in-order queue works with it up to
+/// `after` (null: it does not), and the copy with that number of the second queue fills it (0: none).
+struct EarlierUse {
+  QueuePlacePtr after;
+  std::uint64_t arrival = 0;
+};
+
+/// A buffer for use on the in-order queue or, where it is idle, for a copy from the host beside it.
+struct TakenBuffer {
+  pgr_buffer* handle = nullptr;
+  EarlierUse earlier;
+  bool is_idle = false;
+};
+
 class Allocator {
  public:
   /// `device_memory_bytes` bounds what is kept: a quarter of it, at least 256 MiB. 0: unknown.
   /// Without `keep`, nothing is kept.
   Allocator(DeviceCalls& calls, const pgr_allocator_api& api, pgr_device* device,
-            std::uint64_t device_memory_bytes, bool keep = true);
+            std::uint64_t device_memory_bytes, Timeline& timeline, bool keep = true);
   ~Allocator();
   Allocator(const Allocator&) = delete;
   Allocator& operator=(const Allocator&) = delete;
 
   /// A buffer of at least `class_bytes`, a size class. Errors: OutOfMemoryError, and what the
   /// plugin reports.
-  pgr_buffer* take(std::uint64_t class_bytes, std::uint32_t flags);
-  void give(pgr_buffer* buffer, std::uint64_t class_bytes, std::uint32_t flags) noexcept;
+  TakenBuffer take(std::uint64_t class_bytes, std::uint32_t flags);
+  /// The same for what the host will copy in: one that no work uses any more, be it new; where two
+  /// wait already, the one that will be free first.
+  TakenBuffer take_idle(std::uint64_t class_bytes);
+  /// `arrival`: of the copy that fills it, of which the in-order queue does not know yet; 0: none.
+  void give(pgr_buffer* buffer, std::uint64_t class_bytes, std::uint32_t flags,
+            std::uint64_t arrival) noexcept;
   void flush();
   void set_reclaim(Reclaim reclaim);
   /// How to wait for the device, which may free memory only when the work on it is done.
@@ -44,7 +65,16 @@ class Allocator {
  private:
   using Key = std::pair<std::uint32_t, std::uint64_t>;  // flags, class
 
-  pgr_buffer* take_cached(std::uint64_t class_bytes, std::uint32_t flags);
+  struct Kept {
+    pgr_buffer* handle;
+    EarlierUse earlier;
+  };
+  using KeptList = std::deque<Kept>;  // in the order in which they were given
+
+  KeptList* kept_of(std::uint64_t class_bytes, std::uint32_t flags);
+  TakenBuffer count_out(KeptList& list, bool oldest, std::uint64_t class_bytes);
+  TakenBuffer take_oldest(std::uint64_t class_bytes);
+  TakenBuffer take_cached(std::uint64_t class_bytes, std::uint32_t flags);
   pgr_buffer* take_fresh(std::uint64_t class_bytes, std::uint32_t flags);
   void free(pgr_buffer* buffer) noexcept;
   bool reserve(std::uint64_t class_bytes);
@@ -54,11 +84,12 @@ class Allocator {
   [[noreturn]] void throw_out_of_memory(std::uint64_t class_bytes, const std::string& said) const;
 
   DeviceCalls& calls_;
+  Timeline& timeline_;
   const pgr_allocator_api& api_;
   pgr_device* const device_;
   const std::uint64_t device_bytes_, keep_bytes_;
   mutable std::mutex mutex_;
-  std::map<Key, std::vector<pgr_buffer*>> cached_;
+  std::map<Key, KeptList> cached_;
   MemoryStats stats_;
   Reclaim reclaim_;
   std::function<void()> wait_;

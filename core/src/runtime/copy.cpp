@@ -22,8 +22,9 @@ class Mapping {
     if (!can) return;
     CallError error;
     std::string escaped;
+    pgr_buffer* const handle = buffer.handle();
     const pgr_status status = guarded(error, escaped, [&](pgr_error* e) {
-      return d_.allocator_api.map(d_.handle, buffer.handle(), &pointer_, e);
+      return d_.allocator_api.map(d_.handle, handle, &pointer_, e);
     });
     if (status == PGR_STATUS_DEVICE_LOST) d_.calls.fail("map", "", status, error.message());
     if (status != PGR_STATUS_OK) pointer_ = nullptr;  // the bytes can still be copied
@@ -44,7 +45,7 @@ class Mapping {
  private:
   pgr_status unmap(pgr_error* error) {
     pointer_ = nullptr;
-    return d_.allocator_api.unmap(d_.handle, buffer_.handle(), error);
+    return d_.allocator_api.unmap(d_.handle, buffer_.plain_handle(), error);
   }
 
   const Buffer& buffer_;
@@ -88,9 +89,10 @@ void copy(Buffer& dst, std::uint64_t dst_offset_bytes, const Buffer& src,
   src.device().state().calls.require_usable("copy");
   if (&dst.device() != &src.device() || !offered(d.allocator_api.copy))
     return copy_by_host(dst, dst_offset_bytes, src, src_offset_bytes, size_bytes);
+  pgr_buffer *const to = dst.handle(), *const from = src.handle();
   d.on_queue("copy", [&](pgr_error* e) {
-    return d.allocator_api.copy(d.handle, nullptr, dst.handle(), dst_offset_bytes, src.handle(),
-                                src_offset_bytes, size_bytes, e);
+    return d.allocator_api.copy(d.handle, nullptr, to, dst_offset_bytes, from, src_offset_bytes,
+                                size_bytes, e);
   });
 }
 

@@ -46,6 +46,14 @@ Buffer::Buffer(Device& device, pgr_buffer* handle, std::uint64_t size_bytes,
   device.state().buffers.add(*this);
 }
 
+Buffer::Buffer(Device& device, TakenBuffer taken, std::uint64_t size_bytes,
+               std::uint64_t class_bytes, std::uint32_t flags)
+    : Buffer(device, taken.handle, size_bytes, class_bytes, flags) {
+  is_idle_ = taken.is_idle;
+  after_ = std::move(taken.earlier.after);
+  arrival_ = taken.earlier.arrival;
+}
+
 Buffer::~Buffer() {
   DeviceState& d = device_->state();
   d.buffers.remove(*this);
@@ -53,7 +61,7 @@ Buffer::~Buffer() {
   if (is_part())
     d.calls.quietly("free", [&] { d.allocator_api.free(d.handle, handle_); });
   else
-    d.allocator->give(handle_, class_bytes_, flags_);
+    d.allocator->give(handle_, class_bytes_, flags_, arrival_);
 }
 
 bool Buffer::is_part() const {
@@ -66,24 +74,55 @@ void Buffer::require_range(std::uint64_t offset_bytes, std::uint64_t size_bytes)
          size_bytes_);
 }
 
+void Buffer::enter_queue() const {
+  is_idle_ = false;
+  device_->state().transfers.join(arrival_);
+  arrival_.store(0, std::memory_order_release);
+}
+
+void Buffer::note_written() {
+  written_ = device_->state().timeline.here();
+}
+
+// Where nothing is under way there is nothing to go beside.
+bool Buffer::copy_in_beside(const void* src, std::uint64_t size_bytes, std::uint64_t offset_bytes) {
+  DeviceState& d = device_->state();
+  if (!is_idle_ || !d.timeline.has_work() || !d.transfers.can()) return false;
+  arrival_ = d.transfers.copy_in(handle_, offset_bytes, src, size_bytes, after_.get());
+  after_ = nullptr;
+  return true;
+}
+
 void Buffer::copy_in(const void* src, std::uint64_t size_bytes, std::uint64_t offset_bytes) {
   require_range(offset_bytes, size_bytes);
   DeviceState& d = device_->state();
   d.calls.require_usable("copy_in");
-  if (size_bytes == 0) return;
+  if (size_bytes == 0 || copy_in_beside(src, size_bytes, offset_bytes)) return;
+  pgr_buffer* const to = handle();
   d.on_queue("copy_in", [&](pgr_error* e) {
-    return d.allocator_api.copy_in(d.handle, nullptr, handle_, offset_bytes, src, size_bytes, e);
+    return d.allocator_api.copy_in(d.handle, nullptr, to, offset_bytes, src, size_bytes, e);
   });
+}
+
+// What was written before the newest work is read without waiting for that.
+bool Buffer::copy_out_beside(void* dst, std::uint64_t size_bytes,
+                             std::uint64_t offset_bytes) const {
+  DeviceState& d = device_->state();
+  if (!written_ || !d.timeline.has_passed(*written_) || !d.transfers.can()) return false;
+  d.timeline.wait(*written_);
+  d.transfers.copy_out(dst, handle_, offset_bytes, size_bytes);
+  return true;
 }
 
 void Buffer::copy_out(void* dst, std::uint64_t size_bytes, std::uint64_t offset_bytes) const {
   require_range(offset_bytes, size_bytes);
   DeviceState& d = device_->state();
   d.calls.require_usable("copy_out");
-  if (size_bytes == 0) return;
+  if (size_bytes == 0 || copy_out_beside(dst, size_bytes, offset_bytes)) return;
+  pgr_buffer* const from = handle();
   if (d.is_asynchronous) device_->synchronize();  // others may use the queue meanwhile
   d.on_queue("copy_out", [&](pgr_error* e) {
-    return d.allocator_api.copy_out(d.handle, nullptr, dst, handle_, offset_bytes, size_bytes, e);
+    return d.allocator_api.copy_out(d.handle, nullptr, dst, from, offset_bytes, size_bytes, e);
   });
 }
 
@@ -96,8 +135,9 @@ void Buffer::fill(std::span<const std::byte> pattern) {
   d.calls.require_usable("fill");
   if (size_bytes_ == 0) return;
   if (offered(d.allocator_api.fill)) {
+    pgr_buffer* const to = handle();
     d.on_queue("fill", [&](pgr_error* e) {
-      return d.allocator_api.fill(d.handle, nullptr, handle_, 0, size_bytes_, pattern.data(),
+      return d.allocator_api.fill(d.handle, nullptr, to, 0, size_bytes_, pattern.data(),
                                   pattern.size(), e);
     });
     return;
@@ -120,10 +160,9 @@ std::shared_ptr<Buffer> sub_buffer(const std::shared_ptr<Buffer>& parent,
     std::shared_ptr<Buffer> parent;
     Buffer buffer;  // goes first
   };
-  pgr_buffer* handle = nullptr;
+  pgr_buffer *const whole = parent->handle(), *handle = nullptr;
   d.calls.check("sub_buffer", [&](pgr_error* e) {
-    return d.allocator_api.sub_buffer(d.handle, parent->handle(), offset_bytes, size_bytes, &handle,
-                                      e);
+    return d.allocator_api.sub_buffer(d.handle, whole, offset_bytes, size_bytes, &handle, e);
   });
   auto* part = new Part{parent, {parent->device(), handle, size_bytes, kPartOfAnother, 0}};
   const std::shared_ptr<Part> owner(part);
@@ -152,8 +191,8 @@ std::span<const std::string> Device::claims() const {
   return state_->claims;
 }
 
-std::shared_ptr<Buffer> Device::allocate(std::uint64_t size_bytes, std::uint32_t flags) {
-  state_->calls.require_usable("alloc");
+// Errors: Unsupported where no buffer can be so large.
+std::uint64_t Device::class_of(std::uint64_t size_bytes) const {
   const std::uint64_t most = state_->caps.max_buffer_bytes;
   if (most != 0 && size_bytes > most)
     fail(ErrorKind::Unsupported,
@@ -163,13 +202,30 @@ std::shared_ptr<Buffer> Device::allocate(std::uint64_t size_bytes, std::uint32_t
   std::uint64_t class_bytes =  // layers look at the end of each buffer
       state_->keeps_nothing() ? std::max<std::uint64_t>(size_bytes, 1) : size_class(size_bytes);
   if (most != 0) class_bytes = std::min(class_bytes, std::max<std::uint64_t>(most, 1));
-  pgr_buffer* handle = state_->allocator->take(class_bytes, flags);
+  return class_bytes;
+}
+
+std::shared_ptr<Buffer> Device::own(TakenBuffer taken, std::uint64_t size_bytes,
+                                    std::uint64_t class_bytes, std::uint32_t flags) {
   try {
-    return std::make_shared<Buffer>(*this, handle, size_bytes, class_bytes, flags);
+    return std::make_shared<Buffer>(*this, taken, size_bytes, class_bytes, flags);
   } catch (...) {
-    state_->allocator->give(handle, class_bytes, flags);
+    state_->allocator->give(taken.handle, class_bytes, flags, taken.earlier.arrival);
     throw;
   }
+}
+
+std::shared_ptr<Buffer> Device::allocate(std::uint64_t size_bytes, std::uint32_t flags) {
+  state_->calls.require_usable("alloc");
+  const std::uint64_t class_bytes = class_of(size_bytes);
+  return own(state_->allocator->take(class_bytes, flags), size_bytes, class_bytes, flags);
+}
+
+std::shared_ptr<Buffer> Device::allocate_for_host_bytes(std::uint64_t size_bytes) {
+  if (!state_->timeline.is_kept()) return allocate(size_bytes);
+  state_->calls.require_usable("alloc");
+  const std::uint64_t class_bytes = class_of(size_bytes);
+  return own(state_->allocator->take_idle(class_bytes), size_bytes, class_bytes, 0);
 }
 
 MemoryStats Device::memory_stats() const {
@@ -246,6 +302,7 @@ void Device::launch(const Kernel& kernel, const Launch& launch, std::uint64_t* t
   std::copy_n(launch.local_size.begin(), 3, desc.local_size);
   desc.timing = time_ns ? 1 : 0;
   const std::lock_guard lock(d.queue_mutex);
+  const Timeline::Work work(d.timeline);
   d.calls.check(
       "launch", kernel.name(),
       [&](pgr_error* e) {
@@ -268,8 +325,10 @@ void Device::synchronize() {
   d.calls.require_usable("synchronize");
   if (!offered(d.device.synchronize)) return;  // synchronous: everything has finished
   const std::uint64_t covered = d.is_asynchronous ? d.calls.underway().count() : 0;
+  const std::uint64_t given = d.timeline.count();
   d.calls.check("synchronize", [&](pgr_error* e) { return d.device.synchronize(d.handle, e); });
   if (covered) d.calls.underway().waited(covered);
+  d.timeline.waited(given);
 }
 
 }  // namespace plugrad::runtime

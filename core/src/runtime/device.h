@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -17,12 +18,14 @@
 #include "plugrad/plugin_api/device.h"
 #include "plugrad/plugin_api/runner.h"
 #include "runtime/live_list.h"
+#include "runtime/timeline.h"
 
 namespace plugrad::runtime {
 
 class Device;
 class Kernel;
 struct DeviceState;
+struct TakenBuffer;
 
 /// What pgr_device_info says, copied.
 struct DeviceInfo {
@@ -32,17 +35,28 @@ struct DeviceInfo {
 };
 
 /// Memory of one device; goes back to the device's allocator cache with its last owner. Contents
-/// are unspecified when made. Copies are in order with launches.
+/// are unspecified when made. Copies are in order with launches; those that may go beside the
+/// device's in-order queue do, and need not wait for what was launched before.
 class Buffer : public LiveNode<Buffer> {
  public:
   Buffer(Device& device, pgr_buffer* handle, std::uint64_t size_bytes, std::uint64_t class_bytes,
+         std::uint32_t flags);
+  Buffer(Device& device, TakenBuffer taken, std::uint64_t size_bytes, std::uint64_t class_bytes,
          std::uint32_t flags);
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
   Device& device() const { return *device_; }
-  pgr_buffer* handle() const { return handle_; }
+  /// For use on the in-order queue: what is given to it from now on finds the bytes that were copied
+  /// in. Not to be called with the device's queue_mutex held.
+  pgr_buffer* handle() const {
+    if (is_idle_ || arrival_.load(std::memory_order_acquire) != 0) [[unlikely]]
+      enter_queue();
+    return handle_;
+  }
+  /// For what is no work.
+  pgr_buffer* plain_handle() const { return handle_; }
   std::uint64_t size_bytes() const { return size_bytes_; }
   /// Whether it is a range of another buffer.
   bool is_part() const;
@@ -51,16 +65,30 @@ class Buffer : public LiveNode<Buffer> {
 
   /// The host's bytes may be reused on return. Errors: Internal when out of range.
   void copy_in(const void* src, std::uint64_t size_bytes, std::uint64_t offset_bytes = 0);
-  /// Blocks until the bytes are there, after all launches before it.
+  /// Blocks until the bytes are there: after all launches before it, or as far as note_written says.
   void copy_out(void* dst, std::uint64_t size_bytes, std::uint64_t offset_bytes = 0) const;
   /// Repeats `pattern` (1, 2, 4 or 8 bytes) over the whole buffer, whose size is a multiple of it.
   void fill(std::span<const std::byte> pattern);
 
+  /// All launches and copies that write it were given, and no more come while anybody reads it: who
+  /// reads it later waits for them alone.
+  void note_written();
+  /// It will be written again. Not while others read it.
+  void forget_written() { written_ = nullptr; }
+
  private:
+  void enter_queue() const;
+  bool copy_in_beside(const void* src, std::uint64_t size_bytes, std::uint64_t offset_bytes);
+  bool copy_out_beside(void* dst, std::uint64_t size_bytes, std::uint64_t offset_bytes) const;
+
   Device* device_;
   pgr_buffer* handle_;
   std::uint64_t size_bytes_, class_bytes_;
   std::uint32_t flags_;
+  mutable bool is_idle_ = false;  // the in-order queue does not use it, once `after_` is reached
+  QueuePlacePtr after_;
+  mutable std::atomic<std::uint64_t> arrival_{0};  // of a copy that the in-order queue must wait for
+  QueuePlacePtr written_;
 };
 
 /// Within a device by the device, between devices through host memory: mapped where a device shares
@@ -130,6 +158,8 @@ class Device {
 
   /// Errors: OutOfMemoryError with size, use and limit.
   std::shared_ptr<Buffer> allocate(std::uint64_t size_bytes, std::uint32_t flags = 0);
+  /// Memory for bytes of the host, which can be copied in while earlier work runs.
+  std::shared_ptr<Buffer> allocate_for_host_bytes(std::uint64_t size_bytes);
   MemoryStats memory_stats() const;
   void reset_peak();
   /// Gives the cached buffers back to the plugin.
@@ -168,6 +198,10 @@ class Device {
   DeviceState& state() { return *state_; }
 
  private:
+  std::uint64_t class_of(std::uint64_t size_bytes) const;
+  std::shared_ptr<Buffer> own(TakenBuffer taken, std::uint64_t size_bytes,
+                              std::uint64_t class_bytes, std::uint32_t flags);
+
   std::unique_ptr<DeviceState> state_;
 };
 

@@ -91,13 +91,15 @@ void DeviceState::shut_down() noexcept {
   if (!calls.is_reachable()) return;
   if (plugin_handle && is_asynchronous && offered(device.synchronize))
     calls.quietly("synchronize", [&] { device.synchronize(handle, nullptr); });
+  transfers.shut_down();
+  timeline.shut_down();
   lists.each([](LaunchList& list) { list.forget_graph(); });
   kernels.clear();
   loaded.each([&](Kernel& kernel) {
     calls.quietly("unload", [&] { runner.unload(handle, kernel.program()); });
   });
   buffers.each([&](Buffer& buffer) {
-    calls.quietly("free", [&] { allocator_api.free(handle, buffer.handle()); });
+    calls.quietly("free", [&] { allocator_api.free(handle, buffer.plain_handle()); });
   });
   allocator.reset();
   calls.mark_shut_down();
@@ -132,7 +134,8 @@ std::unique_ptr<DeviceState> make_device_state(const Plugin& plugin, std::uint32
   read_caps(*s);
   list_claims(*s);
   s->allocator = std::make_unique<Allocator>(s->calls, s->allocator_api, s->handle,
-                                             s->info.memory_bytes, !s->keeps_nothing());
+                                             s->info.memory_bytes, s->timeline,
+                                             !s->keeps_nothing());
   if (s->is_asynchronous) wait_at_exit(*s);
   if (s->is_asynchronous && offered(s->device.synchronize))
     s->allocator->set_wait([d = s.get()] {

@@ -14,6 +14,8 @@
 #include "runtime/kernel_cache.h"
 #include "runtime/launch_list.h"
 #include "runtime/layers/layers.h"
+#include "runtime/timeline.h"
+#include "runtime/transfers.h"
 
 namespace plugrad::runtime {
 
@@ -40,6 +42,8 @@ struct DeviceState : DeviceTables {
   bool has_graph = false, has_profile = false;
   bool is_asynchronous = false;  // has pgr.queue: launches and copies may return before they ran
   std::mutex queue_mutex;        // the device's in-order queue takes one call at a time
+  Timeline timeline{*this};      // of that queue
+  Transfers transfers{*this};
 
   std::unique_ptr<Allocator> allocator;
   KernelCache kernels;
@@ -53,6 +57,7 @@ struct DeviceState : DeviceTables {
   template <class F>
   void on_queue(const char* call, const F& f) {
     const std::lock_guard lock(queue_mutex);
+    const Timeline::Work work(timeline);
     calls.check(call, f);
   }
 

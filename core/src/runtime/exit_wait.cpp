@@ -32,6 +32,7 @@ void wait_for(DeviceState& d) {
     d.queue.event_wait(d.handle, event, kLongestNs, nullptr);
     d.queue.event_destroy(d.handle, event);
   });
+  d.transfers.wait_quietly(kLongestNs);
 }
 
 void wait_for_all() {

@@ -48,7 +48,8 @@ void LaunchList::add(const Kernel& kernel, std::span<const std::uint32_t> places
 
 void LaunchList::set(std::uint32_t place, const Buffer& buffer) {
   if (place >= uses_.size() || uses_[place].empty()) return;
-  for (const Use& use : uses_[place]) handles_[use.handle] = buffer.handle();
+  pgr_buffer* const handle = buffer.handle();
+  for (const Use& use : uses_[place]) handles_[use.handle] = handle;
   if (graph_)
     changed_.push_back(place);  // even if the handle is the same: it may be another memory
 }
@@ -72,6 +73,7 @@ void LaunchList::run(bool as_graph) {
   DeviceState& d = device_->state();
   d.calls.require_usable("launch");
   const std::lock_guard lock(d.queue_mutex);
+  const Timeline::Work work(d.timeline);
   if (as_graph && d.has_graph)
     replay();
   else
