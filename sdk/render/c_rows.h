@@ -1,6 +1,10 @@
-// What the dialects descended from C share: helper functions with the IR's edges, and how rows of
-// ALU ops are made.
+// What the dialects descended from C share: helper functions with the IR's edges, and the rows of
+// ALU ops.
 #pragma once
+
+#include <algorithm>
+#include <array>
+#include <iterator>
 
 #include "render/dialect.h"
 
@@ -100,6 +104,56 @@ inline constexpr AluRow call(uint16_t op, uint8_t classes, const char* pattern,
 }
 inline constexpr AluRow absent(uint16_t op) {
   return call(op, kAll, nullptr);
+}
+
+// clang-format off
+// What is written alike in every language of the family.
+inline constexpr AluRow kCRows[] = {
+    sum(PGR_OP_ADD, "$0 + $1"),
+    sum(PGR_OP_SUB, "$0 - $1"),
+    product(PGR_OP_MUL, kNumbers, When::Always, "$0 * $1"),
+    {PGR_OP_NEG, kNumbers, When::Always, Prec::Unary, Prec::Atom, Prec::Atom, "-$0", nullptr},
+    product(PGR_OP_IDIV, kInts, When::SafeDivisor, "$0 / $1"),
+    call(PGR_OP_IDIV, kSigned, "idiv_$T($0, $1)", &kIDivSigned),
+    call(PGR_OP_IDIV, kUnsigned, "idiv_$T($0, $1)", &kIDivUnsigned),
+    product(PGR_OP_MOD, kInts, When::SafeDivisor, "$0 % $1"),
+    call(PGR_OP_MOD, kSigned, "mod_$T($0, $1)", &kModSigned),
+    call(PGR_OP_MOD, kUnsigned, "mod_$T($0, $1)", &kModUnsigned),
+    infix(PGR_OP_MAX, kBools, "$0 | $1"),
+    call(PGR_OP_MAX, kInts, "max_$T($0, $1)", &kMaxInt),
+    call(PGR_OP_MAX, kFloats, "max_$T($0, $1)", &kMaxFloat),
+    // The source stands on the right of the division: a product there needs its brackets.
+    {PGR_OP_RECIP, kFloats, When::Always, Prec::Product, Prec::Unary, Prec::Unary, "($T)1 / $0", nullptr},
+    product(PGR_OP_FDIV, kFloats, When::Always, "$0 / $1"),
+    infix(PGR_OP_AND, kBools | kInts, "$0 & $1"),
+    infix(PGR_OP_OR, kBools | kInts, "$0 | $1"),
+    infix(PGR_OP_XOR, kBools | kInts, "$0 ^ $1"),
+    infix(PGR_OP_SHL, kInts, "$0 << $1", When::SafeCount),
+    call(PGR_OP_SHL, kSigned, "shl_$T($0, $1)", &kShlSigned),
+    call(PGR_OP_SHL, kUnsigned, "shl_$T($0, $1)", &kShlUnsigned),
+    infix(PGR_OP_SHR, kInts, "$0 >> $1", When::SafeCount),
+    call(PGR_OP_SHR, kSigned, "shr_$T($0, $1)", &kShrSigned),
+    call(PGR_OP_SHR, kUnsigned, "shr_$T($0, $1)", &kShrUnsigned),
+    infix(PGR_OP_CMPLT, kBools, "($0 ^ $1) & $1"),
+    infix(PGR_OP_CMPLT, kNumbers, "$0 < $1"),
+    infix(PGR_OP_CMPEQ, kAll, "$0 == $1"),
+    infix(PGR_OP_CMPNE, kAll, "$0 != $1"),
+    infix(PGR_OP_WHERE, kAll, "$0 ? $1 : $2"),
+    call(PGR_OP_CAST, kAll, ""),     // by Dialect::convert_… and its helpers
+    call(PGR_OP_BITCAST, kAll, ""),  // by Dialect::bits_…
+    absent(PGR_OP_EXP2),
+    absent(PGR_OP_LOG2),
+    absent(PGR_OP_SIN),
+};
+// clang-format on
+
+/// The rows of a language: its own, which come first and so win, then those of the family.
+template <size_t N>
+constexpr std::array<AluRow, N + std::size(kCRows)> with_c_rows(const AluRow (&own)[N]) {
+  std::array<AluRow, N + std::size(kCRows)> rows{};
+  std::copy_n(own, N, rows.begin());
+  std::copy_n(kCRows, std::size(kCRows), rows.begin() + N);
+  return rows;
 }
 
 }  // namespace plugrad::render

@@ -104,7 +104,7 @@ constexpr AluRow narrow(AluRow row) {
 }
 
 // clang-format off
-constexpr AluRow kAlu[] = {
+constexpr AluRow kOwn[] = {
     exact(sum(PGR_OP_ADD, "$0 + $1")),
     exact(sum(PGR_OP_SUB, "$0 - $1")),
     exact(product(PGR_OP_MUL, kSigned, When::Exact, "$0 * $1")),
@@ -117,46 +117,12 @@ constexpr AluRow kAlu[] = {
     wraps(PGR_OP_SUB, "($T)(($V)$0 - ($V)$1)"),
     wraps(PGR_OP_MUL, "($T)(($V)$0 * ($V)$1)"),
     wraps(PGR_OP_NEG, "($T)-($V)$0"),
-    sum(PGR_OP_ADD, "$0 + $1"),
-    sum(PGR_OP_SUB, "$0 - $1"),
-    product(PGR_OP_MUL, kNumbers, When::Always, "$0 * $1"),
-    {PGR_OP_NEG, kNumbers, When::Always, Prec::Unary, Prec::Atom, Prec::Atom, "-$0", nullptr},
-    product(PGR_OP_IDIV, kInts, When::SafeDivisor, "$0 / $1"),
-    call(PGR_OP_IDIV, kSigned, "idiv_$T($0, $1)", &kIDivSigned),
-    call(PGR_OP_IDIV, kUnsigned, "idiv_$T($0, $1)", &kIDivUnsigned),
-    product(PGR_OP_MOD, kInts, When::SafeDivisor, "$0 % $1"),
-    call(PGR_OP_MOD, kSigned, "mod_$T($0, $1)", &kModSigned),
-    call(PGR_OP_MOD, kUnsigned, "mod_$T($0, $1)", &kModUnsigned),
-    infix(PGR_OP_MAX, kBools, "$0 | $1"),
-    call(PGR_OP_MAX, kInts, "max_$T($0, $1)", &kMaxInt),
-    call(PGR_OP_MAX, kFloats, "max_$T($0, $1)", &kMaxFloat),
-    // The source stands on the right of the division: a product there needs its brackets.
-    {PGR_OP_RECIP, kFloats, When::Always, Prec::Product, Prec::Unary, Prec::Unary, "($T)1 / $0", nullptr},
-    product(PGR_OP_FDIV, kFloats, When::Always, "$0 / $1"),
     call(PGR_OP_SQRT, kFloats, "__builtin_elementwise_sqrt($0)"),
     call(PGR_OP_FMA, kFloats, "__builtin_elementwise_fma($0, $1, $2)"),
     call(PGR_OP_TRUNC, kFloats, "__builtin_elementwise_trunc($0)"),
-    infix(PGR_OP_AND, kBools | kInts, "$0 & $1"),
-    infix(PGR_OP_OR, kBools | kInts, "$0 | $1"),
-    infix(PGR_OP_XOR, kBools | kInts, "$0 ^ $1"),
-    infix(PGR_OP_SHL, kInts, "$0 << $1", When::SafeCount),
-    call(PGR_OP_SHL, kSigned, "shl_$T($0, $1)", &kShlSigned),
-    call(PGR_OP_SHL, kUnsigned, "shl_$T($0, $1)", &kShlUnsigned),
-    infix(PGR_OP_SHR, kInts, "$0 >> $1", When::SafeCount),
-    call(PGR_OP_SHR, kSigned, "shr_$T($0, $1)", &kShrSigned),
-    call(PGR_OP_SHR, kUnsigned, "shr_$T($0, $1)", &kShrUnsigned),
-    infix(PGR_OP_CMPLT, kBools, "($0 ^ $1) & $1"),
-    infix(PGR_OP_CMPLT, kNumbers, "$0 < $1"),
-    infix(PGR_OP_CMPEQ, kAll, "$0 == $1"),
-    infix(PGR_OP_CMPNE, kAll, "$0 != $1"),
-    infix(PGR_OP_WHERE, kAll, "$0 ? $1 : $2"),
-    call(PGR_OP_CAST, kAll, ""),     // by Dialect::convert_… and its helpers
-    call(PGR_OP_BITCAST, kAll, ""),  // by Dialect::bits_…
-    absent(PGR_OP_EXP2),
-    absent(PGR_OP_LOG2),
-    absent(PGR_OP_SIN),
 };
 // clang-format on
+constexpr auto kAlu = with_c_rows(kOwn);
 constexpr AtomicRow kAtomics[] = {
     {~0u, "__atomic_fetch_add($P + $I, $0, __ATOMIC_RELAXED);", nullptr},
 };

@@ -156,7 +156,7 @@ constexpr AluRow compare_halves(uint16_t op, const char* pattern) {
   return {op, kHalves, When::Always, Prec::Loose, Prec::Loose, Prec::Loose, pattern, nullptr};
 }
 // clang-format off
-constexpr AluRow kAlu[] = {
+constexpr AluRow kOwn[] = {
     call(PGR_OP_ADD, kHalves, "as_$T(as_half$N($0) + as_half$N($1))"),
     call(PGR_OP_SUB, kHalves, "as_$T(as_half$N($0) - as_half$N($1))"),
     call(PGR_OP_MUL, kHalves, "as_$T(as_half$N($0) * as_half$N($1))"),
@@ -177,54 +177,21 @@ constexpr AluRow kAlu[] = {
     wraps(PGR_OP_SUB, "($T)(($V)$0 - $1)"),
     wraps(PGR_OP_MUL, "($T)(($V)$0 * $1)"),
     wraps(PGR_OP_NEG, "($T)-($V)$0"),
-    sum(PGR_OP_ADD, "$0 + $1"),
-    sum(PGR_OP_SUB, "$0 - $1"),
-    product(PGR_OP_MUL, kNumbers, When::Always, "$0 * $1"),
-    {PGR_OP_NEG, kNumbers, When::Always, Prec::Unary, Prec::Atom, Prec::Atom, "-$0", nullptr},
-    product(PGR_OP_IDIV, kInts, When::SafeDivisor, "$0 / $1"),
-    call(PGR_OP_IDIV, kSigned, "idiv_$T($0, $1)", &kIDivSigned),
-    call(PGR_OP_IDIV, kUnsigned, "idiv_$T($0, $1)", &kIDivUnsigned),
-    product(PGR_OP_MOD, kInts, When::SafeDivisor, "$0 % $1"),
-    call(PGR_OP_MOD, kSigned, "mod_$T($0, $1)", &kModSigned),
-    call(PGR_OP_MOD, kUnsigned, "mod_$T($0, $1)", &kModUnsigned),
-    infix(PGR_OP_MAX, kBools, "$0 | $1"),
-    call(PGR_OP_MAX, kInts, "max_$T($0, $1)", &kMaxInt),
     call(PGR_OP_MAX, kHalves, "max_half_$T($0, $1)", &kMaxHalf),
-    call(PGR_OP_MAX, kFloats, "max_$T($0, $1)", &kMaxFloat),
     call(PGR_OP_RECIP, kHalves, "as_$T((half$N)1 / as_half$N($0))"),
-    {PGR_OP_RECIP, kFloats, When::Always, Prec::Product, Prec::Unary, Prec::Unary, "($T)1 / $0", nullptr},
     call(PGR_OP_FDIV, kHalves, "as_$T(as_half$N($0) / as_half$N($1))"),
-    product(PGR_OP_FDIV, kFloats, When::Always, "$0 / $1"),
     call(PGR_OP_SQRT, kHalves, "as_$T(sqrt(as_half$N($0)))"),
     call(PGR_OP_SQRT, kFloats, "sqrt($0)"),
     call(PGR_OP_FMA, kHalves, "as_$T(fma(as_half$N($0), as_half$N($1), as_half$N($2)))"),
     call(PGR_OP_FMA, kFloats, "fma($0, $1, $2)"),
     call(PGR_OP_TRUNC, kHalves, "as_$T(trunc(as_half$N($0)))"),
     call(PGR_OP_TRUNC, kFloats, "trunc_$T($0)", &kTrunc),
-    infix(PGR_OP_AND, kBools | kInts, "$0 & $1"),
-    infix(PGR_OP_OR, kBools | kInts, "$0 | $1"),
-    infix(PGR_OP_XOR, kBools | kInts, "$0 ^ $1"),
-    infix(PGR_OP_SHL, kInts, "$0 << $1", When::SafeCount),
-    call(PGR_OP_SHL, kSigned, "shl_$T($0, $1)", &kShlSigned),
-    call(PGR_OP_SHL, kUnsigned, "shl_$T($0, $1)", &kShlUnsigned),
-    infix(PGR_OP_SHR, kInts, "$0 >> $1", When::SafeCount),
-    call(PGR_OP_SHR, kSigned, "shr_$T($0, $1)", &kShrSigned),
-    call(PGR_OP_SHR, kUnsigned, "shr_$T($0, $1)", &kShrUnsigned),
     compare_halves(PGR_OP_CMPLT, "as_half$N($0) < as_half$N($1)"),
     compare_halves(PGR_OP_CMPEQ, "as_half$N($0) == as_half$N($1)"),
     compare_halves(PGR_OP_CMPNE, "as_half$N($0) != as_half$N($1)"),
-    infix(PGR_OP_CMPLT, kBools, "($0 ^ $1) & $1"),
-    infix(PGR_OP_CMPLT, kNumbers, "$0 < $1"),
-    infix(PGR_OP_CMPEQ, kAll, "$0 == $1"),
-    infix(PGR_OP_CMPNE, kAll, "$0 != $1"),
-    infix(PGR_OP_WHERE, kAll, "$0 ? $1 : $2"),
-    call(PGR_OP_CAST, kAll, ""),     // by Dialect::convert_… and its helpers
-    call(PGR_OP_BITCAST, kAll, ""),  // by Dialect::bits_…
-    absent(PGR_OP_EXP2),
-    absent(PGR_OP_LOG2),
-    absent(PGR_OP_SIN),
 };
 // clang-format on
+constexpr auto kAlu = with_c_rows(kOwn);
 static_assert(covers_every_alu_op(kAlu), "an op of kernel_ops.h has no row in dialect opencl");
 
 constexpr SpaceRow kSpaces[] = {{"__global ", "global_"}, {"__local ", "local_"}, {"", ""}};
