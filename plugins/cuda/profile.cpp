@@ -1,5 +1,6 @@
 // "pgr.profile": the device's clock beside the host's, and what was given to the device.
 #include "plugin.h"
+#include "plugrad/sdk/entry.h"
 
 namespace plugrad::cuda {
 namespace {
@@ -21,21 +22,9 @@ pgr_status calibrate(pgr_device* device, uint64_t* out_device_ns, uint64_t* out_
 
 pgr_status counter(pgr_device* device, uint32_t index, pgr_counter* out, pgr_error* error) {
   return sdk::guard(error, [&] {
-    struct Row {
-      const char *name, *unit;
-      const std::atomic<uint64_t>& value;
-    };
-    const Row rows[] = {{"kernels_launched", "1", device->kernels_launched},
-                        {"bytes_copied", "bytes", device->bytes_copied}};
-    sdk::require(
-        index < std::size(rows), PGR_STATUS_NOT_FOUND,
-        "no counter " + std::to_string(index) + "; there are " + std::to_string(std::size(rows)));
-    pgr_counter own;
-    PGR_INIT(own, COUNTER);
-    own.name = sdk::to_pgr(rows[index].name);
-    own.unit = sdk::to_pgr(rows[index].unit);
-    own.value = rows[index].value;
-    sdk::fill(out, own);
+    sdk::answer_counter({{"kernels_launched", "1", device->kernels_launched},
+                         {"bytes_copied", "bytes", device->bytes_copied}},
+                        index, out);
   });
 }
 

@@ -2,6 +2,7 @@
 #include <time.h>
 
 #include "plugin.h"
+#include "plugrad/sdk/entry.h"
 
 namespace plugrad::opencl {
 namespace {
@@ -52,22 +53,10 @@ pgr_status calibrate(pgr_device* device, uint64_t* out_device_ns, uint64_t* out_
 
 pgr_status counter(pgr_device* device, uint32_t index, pgr_counter* out, pgr_error* error) {
   return sdk::guard(error, [&] {
-    struct Row {
-      const char *name, *unit;
-      const std::atomic<uint64_t>& value;
-    };
-    const Row rows[] = {{"kernels_launched", "1", device->kernels_launched},
-                        {"bytes_copied", "bytes", device->bytes_copied},
-                        {"command_buffers_replayed", "1", device->command_buffers_replayed}};
-    sdk::require(
-        index < std::size(rows), PGR_STATUS_NOT_FOUND,
-        "no counter " + std::to_string(index) + "; there are " + std::to_string(std::size(rows)));
-    pgr_counter own;
-    PGR_INIT(own, COUNTER);
-    own.name = sdk::to_pgr(rows[index].name);
-    own.unit = sdk::to_pgr(rows[index].unit);
-    own.value = rows[index].value;
-    sdk::fill(out, own);
+    sdk::answer_counter({{"kernels_launched", "1", device->kernels_launched},
+                         {"bytes_copied", "bytes", device->bytes_copied},
+                         {"command_buffers_replayed", "1", device->command_buffers_replayed}},
+                        index, out);
   });
 }
 

@@ -1,10 +1,11 @@
-// What every plugin does with a hello and with query_interface.
+// What every plugin does with a hello, with query_interface and with the question for a counter.
 #pragma once
 
 #include <initializer_list>
 #include <string_view>
 #include <utility>
 
+#include "plugrad/plugin_api/queue.h"
 #include "plugrad/sdk/guard.h"
 
 namespace plugrad::sdk {
@@ -21,5 +22,13 @@ void answer_hello(pgr_hello* hello, uint32_t lowest_host_minor, std::string_view
 using NamedTable = std::pair<std::string_view, const void*>;
 void answer_query(const pgr_string* name, std::initializer_list<NamedTable> tables,
                   std::string_view plugin_name, const void** out_table);
+
+// Gives the counter of this index. Throws StatusError (NOT_FOUND) where there are fewer. The texts live as long as the
+// plugin.
+struct NamedCounter {
+  const char *name, *unit;
+  uint64_t value;
+};
+void answer_counter(std::initializer_list<NamedCounter> counters, uint32_t index, pgr_counter* out);
 
 }  // namespace plugrad::sdk
