@@ -82,6 +82,7 @@ TEST(Programs, AgreeWithTheEvaluator) {
       engine::Session::current().collect();
     }
     if (const auto fault = run(program, &coverage)) {
+      if (device && fault->find("the device has no ") != fault->npos) continue;  // and says so
       report(program, *fault);
       ++failures;
     }

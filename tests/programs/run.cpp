@@ -8,17 +8,13 @@
 
 #include "base/settings.h"
 #include "engine/session.h"
-#include "oracle/measured.h"
 #include "plugrad/device.h"
 #include "plugrad/error.h"
+#include "programs/compare.h"
 #include "programs/perform.h"
 
 namespace plugrad::programs {
 namespace {
-
-std::string name_of(Variable v) {
-  return v.output == 0 ? fmt::format("v{}", v.step) : fmt::format("v{}.{}", v.step, v.output);
-}
 
 // Steps that do not fit are left out, in both worlds alike.
 World pure_world(const Program& program, std::vector<Step>* kept) {
@@ -28,40 +24,9 @@ World pure_world(const Program& program, std::vector<Step>* kept) {
   return world;
 }
 
-std::vector<oracle::Measured> expected_of(const World& world) {
-  std::vector<engine::TensorState*> states;
-  for (const auto& [variable, slot] : world.slots) states.push_back(slot.tensor->state().get());
-  return oracle::evaluate_measured(states);
-}
-
 bool agrees(double want, double got, double error) {
   if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got);
   return want == got || std::fabs(want - got) <= 2 * error;
-}
-
-std::string first_difference(const Tensor& tensor, const oracle::Measured& want,
-                             Coverage* coverage) {
-  const Shape shape = tensor.shape();
-  if (tensor.dtype() != want.value.dtype || shape != want.value.shape)
-    return fmt::format("{} {} instead of {} {}", to_string(shape), plugrad::name_of(tensor.dtype()),
-                       to_string(want.value.shape), plugrad::name_of(want.value.dtype));
-  const oracle::Array got = oracle::from_bytes(tensor.dtype(), shape, tensor.to_bytes());
-  for (size_t i = 0; i < got.size(); ++i) {
-    const double error = want.error_of(i);
-    if (coverage) {
-      ++coverage->elements;
-      coverage->exact += error == 0;
-      coverage->unknown += std::isinf(error);
-    }
-    if (std::isinf(error)) continue;
-    const bool good = is_float(tensor.dtype()) || error != 0
-                          ? agrees(want.value.real(i), got.real(i), error)
-                          : want.value.bits[i] == got.bits[i];
-    if (!good)
-      return fmt::format("element {}: {} expected, {} found (allowed error {})", i,
-                         want.value.real(i), got.real(i), error);
-  }
-  return {};
 }
 
 std::optional<std::string> run_real(const Program& program, const std::vector<Step>& steps,
@@ -97,6 +62,41 @@ std::optional<std::string> run_real(const Program& program, const std::vector<St
 }
 
 }  // namespace
+
+std::string name_of(Variable v) {
+  return v.output == 0 ? fmt::format("v{}", v.step) : fmt::format("v{}.{}", v.step, v.output);
+}
+
+std::vector<oracle::Measured> expected_of(const World& world) {
+  std::vector<engine::TensorState*> states;
+  for (const auto& [variable, slot] : world.slots) states.push_back(slot.tensor->state().get());
+  return oracle::evaluate_measured(states);
+}
+
+std::string first_difference(const Tensor& tensor, const oracle::Measured& want,
+                             Coverage* coverage) {
+  const Shape shape = tensor.shape();
+  if (tensor.dtype() != want.value.dtype || shape != want.value.shape)
+    return fmt::format("{} {} instead of {} {}", to_string(shape), plugrad::name_of(tensor.dtype()),
+                       to_string(want.value.shape), plugrad::name_of(want.value.dtype));
+  const oracle::Array got = oracle::from_bytes(tensor.dtype(), shape, tensor.to_bytes());
+  for (size_t i = 0; i < got.size(); ++i) {
+    const double error = want.error_of(i);
+    if (coverage) {
+      ++coverage->elements;
+      coverage->exact += error == 0;
+      coverage->unknown += std::isinf(error);
+    }
+    if (std::isinf(error)) continue;
+    const bool good = is_float(tensor.dtype()) || error != 0
+                          ? agrees(want.value.real(i), got.real(i), error)
+                          : want.value.bits[i] == got.bits[i];
+    if (!good)
+      return fmt::format("element {}: {} expected, {} found (allowed error {})", i,
+                         want.value.real(i), got.real(i), error);
+  }
+  return {};
+}
 
 std::optional<std::string> run(const Program& program, Coverage* coverage) {
   std::vector<Step> steps;

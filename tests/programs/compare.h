@@ -1,0 +1,23 @@
+// What a world must hold, and how a tensor differs from it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "oracle/measured.h"
+#include "programs/operations.h"
+#include "programs/run.h"
+
+namespace plugrad::programs {
+
+/// Of a pure world, in the order of its variables.
+std::vector<oracle::Measured> expected_of(const World& world);
+
+/// Empty where the tensor is what is wanted, or as near as a correct device may be.
+std::string first_difference(const Tensor& tensor, const oracle::Measured& want,
+                             Coverage* coverage = nullptr);
+
+/// The name of a variable in texts.
+std::string name_of(Variable variable);
+
+}  // namespace plugrad::programs
