@@ -174,5 +174,32 @@ TEST(Heuristic, an_operand_is_staged_where_no_cache_holds_it_and_not_where_the_t
   EXPECT_THAT(check_product(caps, 512, 500, 64, false, false), testing::Not(testing::HasSubstr("stage")));
 }
 
+// Rows that wait in scratch, and beside them a sum that is the same for all of them, which makes an axis of rows a
+// loop of each part: lanes along it would each fill an array.
+TEST(Heuristic, short_rows_beside_a_sum_of_their_own_have_no_lanes_across_their_arrays) {
+  constexpr int64_t kRows = 6, kColumns = 7;
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id i = make_range(g, kRows, 0, AxisKind::Loop), j = make_range(g, kColumns, 1, AxisKind::Loop);
+  const Id k = make_range(g, kColumns, 2, AxisKind::Reduce), l = make_range(g, kColumns, 3, AxisKind::Reduce);
+  const Id m = make_range(g, kRows, 4, AxisKind::Reduce);
+  const Id sum = reduce(g, Op::Add, load(g, param(g, 2, kRows, false), m), {m});
+  const auto at = [&](Id column) {
+    return g.binary(Op::Add, load(g, param(g, 1, kRows * kColumns, false), affine(g, i, kColumns, column)), sum);
+  };
+  const Id most = reduce(g, Op::Max, at(l), {l});
+  const auto power = [&](Id column) { return g.unary(Op::Exp2, g.binary(Op::Sub, at(column), most)); };
+  const Id total = reduce(g, Op::Add, power(k), {k});
+  store(ast, param(g, 0, kRows * kColumns, true), affine(g, i, kColumns, j), g.binary(Op::FDiv, power(j), total));
+  pgr_device_caps caps = small_cpu(16);
+  caps.private_bytes = 32 << 10;
+  const auto code = generate(ast.graph, ast.sink, caps, {.contract = false});
+  EXPECT_THAT(codegen::to_string(code.optimisations), testing::HasSubstr("keep"));
+  Floats a = small_integers(kRows * kColumns, 1), b = small_integers(kRows, 2), got(a.size()), want(a.size());
+  run(code, {&got, &a, &b});
+  run(generate(ast.graph, ast.sink, caps, {.no_opt = true, .contract = false}), {&want, &a, &b});
+  EXPECT_EQ(got, want);
+}
+
 }  // namespace
 }  // namespace plugrad::test

@@ -35,6 +35,9 @@ void change_closing(Kernel& kernel, Id range, const std::function<Id(Id)>& chang
 /// Whether something runs along the range and along a vector axis too: it cannot have lanes of both.
 bool meets_lanes(const Kernel& kernel, Id range);
 
+/// Whether an array is filled in each iteration of the range: its lanes would be of different arrays.
+bool fills_arrays(const Kernel& kernel, Id range);
+
 /// Error(User) where the change's amount is no place among the axes, or work-items would each fill an
 /// array of their own there.
 void check_private_place(const Kernel& kernel, const Optimisation& change);

@@ -163,8 +163,9 @@ void apply_decisions(Kernel& kernel, Decisions& decisions) {
     const auto it = std::ranges::find(kernel.axes, number, [&](Id r) { return range_axis(kernel.graph[r]); });
     if (it == kernel.axes.end()) continue;
     change.axis = static_cast<uint32_t>(it - kernel.axes.begin());
-    // Parts that chose lanes apart may meet where one value runs along both axes.
-    if (change.kind == Kind::Vectorize && meets_lanes(kernel, *it)) continue;
+    // Parts that chose lanes apart may meet where one value runs along both axes; and rows are an axis of parts where
+    // something is reduced beside all rows.
+    if (change.kind == Kind::Vectorize && (meets_lanes(kernel, *it) || fills_arrays(kernel, *it))) continue;
     if (rows_apart > 1)
       upcast_apart(kernel, change.axis, change.amount, rows_apart);
     else

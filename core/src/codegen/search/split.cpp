@@ -138,6 +138,12 @@ bool meets_lanes(const Kernel& kernel, Id range) {
   });
 }
 
+bool fills_arrays(const Kernel& kernel, Id range) {
+  OpenRanges open(kernel.graph);
+  return std::ranges::any_of(nodes_of(kernel.graph, kernel.sink, Op::Filled),
+                             [&](Id filled) { return open.depends(filled, range); });
+}
+
 void check_split(const Kernel& kernel, const Optimisation& change) {
   const Graph& g = kernel.graph;
   const Id range = kernel.axes[change.axis];
@@ -157,10 +163,8 @@ void check_split(const Kernel& kernel, const Optimisation& change) {
   if (change.kind == Kind::Vectorize) {
     require(kind == AxisKind::Loop || kind == AxisKind::Reduce, "[codegen] {}: axis {} is no loop",
             text, change.axis);
-    OpenRanges open(g);
-    const auto varies = [&](Id filled) { return open.depends(filled, range); };
-    require(std::ranges::none_of(nodes_of(g, kernel.sink, Op::Filled), varies),
-            "[codegen] {}: an array is filled in each iteration of axis {}", text, change.axis);
+    require(!fills_arrays(kernel, range), "[codegen] {}: an array is filled in each iteration of axis {}", text,
+            change.axis);
     require(!meets_lanes(kernel, range),
             "[codegen] {}: what runs along the axis has a vector axis already", text);
   }
