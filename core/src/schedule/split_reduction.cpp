@@ -12,6 +12,8 @@ constexpr int64_t kMostChunks = 4096;
 constexpr int64_t kVectorsInTile = 20;  // of the results that one pass over the terms makes
 constexpr int64_t kFewTerms = 4;        // times the terms must be as many as the results
 constexpr int64_t kReadAgain = 16;      // times each operand is read, for a cache to help
+constexpr int64_t kVectorsInStrip = 16;  // of columns, for a thread that takes no more of each row to read memory in order
+constexpr int64_t kTermsOfChunk = 16;    // so that storing what the chunks make costs little
 
 /// A number of equal chunks of `size` elements: best a multiple of the threads and some for each,
 /// so that a thread that is held up delays the end by one chunk only. 1 when there is none.
@@ -52,6 +54,31 @@ int64_t elements_below(TensorBuilder& build, Id x) {
   return build.count(x);
 }
 
+/// Whether there are columns: reduced axes stand outside of others that stay.
+bool has_columns(const Merged& merged) {
+  const auto first = std::ranges::find(merged.reduced, true);
+  const auto at = first - merged.reduced.begin();
+  for (size_t i = static_cast<size_t>(at); i < merged.shape.size(); ++i)
+    if (!merged.reduced[i] && merged.shape[i] > 1) return true;
+  return false;
+}
+
+/// Whether what is reduced is a product of operands that are read again and again.
+bool reads_again(TensorBuilder& build, Id x) {
+  const Graph& g = build.graph();
+  return g[x].op == Op::Mul && std::ranges::all_of(g.sources(x), [&](Id s) {
+    return build.count(x) >= kReadAgain * elements_below(build, s);
+  });
+}
+
+/// Results that one thread computes side by side so that it reads memory in order: of rows one, of columns as many as
+/// the items of a subgroup or a few vectors, where each element is read once.
+int64_t results_together(TensorBuilder& build, Id x, bool in_order, const Merged& merged, const Options& options) {
+  const int64_t items = in_order ? options.subgroup : 1;
+  if (options.lanes < 2 || !has_columns(merged) || reads_again(build, x)) return items;
+  return std::max<int64_t>(items, kVectorsInStrip * options.lanes);
+}
+
 /// Into how many chunks a sum of products is cut so that what one reads stays in the cache; 1 where
 /// it is read too seldom, or where the results of the chunks would be as much again.
 int64_t chunks_for_cache(TensorBuilder& build, Op op, Id x, int64_t outputs, int64_t axis_size,
@@ -84,18 +111,20 @@ SplitReduction split_reduction(TensorBuilder& build, Op op, Id x, const Dims& ax
   for (int64_t axis : axes) result[static_cast<size_t>(axis)] = 1;
   const int64_t outputs = element_count(result), size = build.count(x), threads = options.threads;
   if (outputs == 0 || axes.empty()) return {build.reduce(op, x, axes)};
-  // Of rows one is a thread's work at a time, of columns as many as its subgroup has items.
-  const bool columns = !shape.empty() && result.back() == shape.back();
-  const int64_t together = columns ? options.subgroup : 1;
-  const bool few = threads > 1 && outputs < 4 * threads * together && size / outputs >= kLargeReduction;
-
   const Merged merged = merge(shape, axes);
+  const bool in_order = !shape.empty() && result.back() == shape.back();
+  const int64_t together = results_together(build, x, in_order, merged, options), terms = size / outputs;
+  // Threads share out rows better than a few columns, of which each would read a part of every cache line or page.
+  const int64_t shares = together > options.subgroup ? std::min(outputs, 4 * threads) : outputs;
+  const bool few = threads > 1 && outputs < 4 * threads * together && size >= shares * kLargeReduction;
+
   int64_t chunks = 1;
   size_t at = 0;
   for (size_t i = 0; i < merged.shape.size() && chunks == 1; ++i) {
     if (!merged.reduced[i]) continue;
     chunks = few ? chunk_count(merged.shape[i], threads)
                  : chunks_for_cache(build, op, x, outputs, merged.shape[i], options);
+    if (few && outputs > 4 * threads && chunks * kTermsOfChunk > terms) chunks = 1;
     if (chunks != 1) at = i;
   }
   if (chunks == 1) return {build.reduce(op, x, axes)};

@@ -99,15 +99,15 @@ uint64_t kernels_of_step(std::vector<Tensor> parameters, const Loss& loss_of) {
   return launched;
 }
 
-// With an operand packed for each convolution that reads it again and again.
-TEST(Training, AStepOfTheDemosNetworkRunsAtMost49Kernels) {
+// With an operand packed for each convolution that reads it again and again, and the sums of channels in two steps.
+TEST(Training, AStepOfTheDemosNetworkRunsAtMost61Kernels) {
   Tensor::manual_seed(1);
   MnistCnn net;
   Tensor x = Tensor::rand({512, 1, 28, 28}), y = Tensor::randint({512}, 0, 10);
   Tensor::realize(std::vector{x, y});
   EXPECT_LE(kernels_of_step(nn::parameters(net),
                             [&] { return sparse_categorical_crossentropy(net(x), y); }),
-            49u);
+            61u);
 }
 
 struct TransformerBlock {
@@ -121,12 +121,12 @@ struct TransformerBlock {
   }
 };
 
-TEST(Training, AStepOfATransformersBlockRunsAtMost50Kernels) {
+TEST(Training, AStepOfATransformersBlockRunsAtMost60Kernels) {
   Tensor::manual_seed(1);
   TransformerBlock block;
   Tensor x = Tensor::randn({16, 128, 256}), y = Tensor::randn({16, 128, 256});
   Tensor::realize(std::vector{x, y});
-  EXPECT_LE(kernels_of_step(nn::parameters(block), [&] { return mse_loss(block(x), y); }), 50u);
+  EXPECT_LE(kernels_of_step(nn::parameters(block), [&] { return mse_loss(block(x), y); }), 60u);
 }
 
 TEST(Training, RealDigitsAreLearnedByTheSmallNetwork) {

@@ -167,6 +167,22 @@ TEST(Plan, SumsOfColumnsAreSplitWhereAThreadTakesManyAtOnce) {
   EXPECT_EQ(kernel_count(check(t, {t.sum(t.buffer({9, 40000}), {1})}, options)), 1u);
 }
 
+TEST(Plan, SumsOfFewVectorsOfColumnsAreSplitByRows) {
+  Tensors t;
+  const Id x = t.buffer({64, 32, 256}), rows = t.buffer({32, 16384});
+  schedule::Options options;
+  options.threads = 2;
+  EXPECT_EQ(kernel_count(check(t, {t.sum(x, {0, 2})}, options)), 1u);
+  options.lanes = 16;
+  const Plan plan = check(t, {t.sum(x, {0, 2})}, options);
+  ASSERT_EQ(kernel_count(plan), 2u);
+  EXPECT_EQ(plan.buffers[plan.steps[0].buffers[0]].elem_count, 8 * 32);
+  EXPECT_EQ(kernel_count(check(t, {t.sum(rows, {1})}, options)), 1u);  // a thread reads whole rows
+  EXPECT_EQ(kernel_count(check(t, {t.sum(t.buffer({8, 32, 256}), {0, 2})}, options)), 1u) << "too little work";
+  EXPECT_EQ(kernel_count(check(t, {t.sum(t.buffer({64, 4096}), {0})}, options)), 1u) << "columns enough";
+  EXPECT_EQ(kernel_count(check(t, {t.matmul(t.permute(t.buffer({8192, 32}), {1, 0}), t.buffer({8192, 32}))}, options)), 1u);
+}
+
 TEST(Plan, PaddedOperandsOfLargeConvolutionsAreStored) {
   Tensors t;
   const Id x = t.buffer({8, 16, 28, 28}), w = t.buffer({32, 16, 3, 3});
