@@ -163,6 +163,35 @@ TEST(Heuristic, the_rest_of_the_columns_fits_into_the_registers_too) {
   EXPECT_THAT(check_product(caps, 111, 93, 40, false, false), testing::Not(testing::HasSubstr("upcast(0, 8) vectorize(1, 48)")));
 }
 
+// out[i] = sum over k of a[k, i], after so many times x -> max(x - 1, -x).
+std::string list_of_column_sums(int times) {
+  constexpr int64_t kRows = 64, kColumns = 64;
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id i = make_range(g, kColumns, 0, AxisKind::Loop), k = make_range(g, kRows, 1, AxisKind::Reduce);
+  Id value = load(g, param(g, 1, kRows * kColumns, false), affine(g, k, kColumns, i));
+  const Id one = g.constant(DType::F32, 1.0), minus_one = g.constant(DType::F32, -1.0);
+  for (int n = 0; n < times; ++n)
+    value = g.binary(Op::Max, g.binary(Op::Sub, value, one), g.binary(Op::Mul, value, minus_one));
+  store(ast, param(g, 0, kColumns, true), i, reduce(g, Op::Add, value, {k}));
+  const auto code = generate(ast.graph, ast.sink, small_cpu(16), {});
+  const Floats a = small_integers(kRows * kColumns, 1);
+  Floats own = a, got(kColumns), expected(kColumns);
+  for (size_t at = 0; at < a.size(); ++at) {
+    float x = a[at];
+    for (int n = 0; n < times; ++n) x = std::max(x - 1, -x);
+    expected[at % kColumns] += x;
+  }
+  run(code, {&got, &own});
+  EXPECT_EQ(got, expected) << codegen::to_string(code.optimisations);
+  return codegen::to_string(code.optimisations);
+}
+
+TEST(Heuristic, a_loop_of_many_instructions_is_not_unrolled) {
+  EXPECT_THAT(list_of_column_sums(1), testing::HasSubstr("unroll"));
+  EXPECT_THAT(list_of_column_sums(12), testing::Not(testing::HasSubstr("unroll")));
+}
+
 TEST(Heuristic, an_operand_is_staged_where_no_cache_holds_it_and_not_where_the_thread_s_own_does) {
   pgr_device_caps caps = with_small_caches();  // for 125 KiB, which eight rows of tiles read
   caps.private_bytes = 96 << 10;

@@ -221,20 +221,28 @@ double TileModel::most_accumulators() const {
   return caps.private_bytes == 0 ? most : std::max(1.0, std::min(most, room));
 }
 
+double TileModel::copies(const Item& item, const Tile& tile) const {
+  const double shuffles = transposing(item, tile);
+  double count = std::max(shuffles, 1.0);
+  for (size_t a = 0; a < sizes_.size(); ++a) {
+    if (item.stride[a] == 0) continue;
+    const bool lanes_apart = item.stride[a] != 1 && item.stride[a] != kNear && shuffles == 0;
+    count *= static_cast<double>(a == tile.vector_axis && !lanes_apart ? pieces(tile.amounts[a]) : tile.amounts[a]);
+  }
+  // Stores follow the loops, so that many of them are less of a burden.
+  return item.kind == Item::Kind::Store ? count * kStoreCode : count;
+}
+
 double TileModel::code_size(const Tile& tile) const {
   double largest = 1;
-  for (const Item& item : items_) {
-    const double shuffles = transposing(item, tile);
-    double count = std::max(shuffles, 1.0);
-    for (size_t a = 0; a < sizes_.size(); ++a) {
-      if (item.stride[a] == 0) continue;
-      const bool lanes_apart = item.stride[a] != 1 && item.stride[a] != kNear && shuffles == 0;
-      count *= static_cast<double>(a == tile.vector_axis && !lanes_apart ? pieces(tile.amounts[a]) : tile.amounts[a]);
-    }
-    // Stores follow the loops, so that many of them are less of a burden.
-    largest = std::max(largest, item.kind == Item::Kind::Store ? count * kStoreCode : count);
-  }
+  for (const Item& item : items_) largest = std::max(largest, copies(item, tile));
   return largest;
+}
+
+double TileModel::whole_code(const Tile& tile) const {
+  double sum = 0;
+  for (const Item& item : items_) sum += copies(item, tile);
+  return sum;
 }
 
 int64_t TileModel::streams(const Tile& tile) const {

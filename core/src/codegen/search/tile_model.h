@@ -24,6 +24,8 @@ class TileModel {
   double accumulators(const Tile& tile) const;
   /// Copies of the most copied instruction: how much code the tile makes.
   double code_size(const Tile& tile) const;
+  /// Copies of all instructions.
+  double whole_code(const Tile& tile) const;
   /// Rows apart in memory that the tile walks along at once, of what is loaded once and never again; several vectors
   /// of each count as so many where lanes run along them.
   int64_t streams(const Tile& tile) const;
@@ -71,6 +73,7 @@ class TileModel {
   void add_item(Item::Kind kind, Id id, Id index);
   double instructions(const Item& item, const Tile& tile) const;
   double pack_cost(const Item& item, const Tile& tile) const;
+  double copies(const Item& item, const Tile& tile) const;
   int64_t neighbours(const Item& item, const Tile& tile) const;
   double transposing(const Item& item, const Tile& tile) const;
   double transposed_vectors(const Tile& tile) const;

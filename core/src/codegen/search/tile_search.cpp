@@ -10,6 +10,9 @@ namespace {
 
 constexpr int64_t kUpcasts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 
+constexpr double kMostCopies = 32;     // of one instruction, by unrolling
+constexpr double kMostUnrolled = 256;  // of all: more hide no latency, but their values do not fit the registers
+
 // Larger odd amounts are for short axes as a whole.
 bool is_usual(int64_t amount) {
   return amount <= 8 || amount % 2 == 0;
@@ -117,7 +120,7 @@ void add_unrolling(const Kernel& kernel, const TileModel& model, Tile& tile) {
     const int64_t size = size_of_axis(kernel, axis);
     Tile unrolled = tile;
     unrolled.amounts[axis] = size <= 8 ? size : size % 4 == 0 ? 4 : 1;
-    if (model.code_size(unrolled) > 32) return;
+    if (model.code_size(unrolled) > kMostCopies || model.whole_code(unrolled) > kMostUnrolled) return;
     tile = unrolled;
   }
 }
