@@ -17,6 +17,7 @@
 #include "codegen/lanes.h"
 #include "codegen/late_loads.h"
 #include "codegen/launch_ids.h"
+#include "codegen/loop_writer.h"
 #include "codegen/param_table.h"
 #include "codegen/wide_integers.h"
 #include "uop/facts.h"
@@ -132,7 +133,8 @@ class Lineariser {
       }
       const size_t scope = begin_scope();
       emit_level(graph_.sources(loop), 0);
-      const uint32_t opened = open_loop(loop);
+      const uint32_t opened = loops_.open(loop);
+      define(loop, opened);
       ++loop_depth_;
       emit_store_loops(part);
       --loop_depth_;
@@ -154,9 +156,10 @@ class Lineariser {
       emit_level(graph_.sources(loops[i]), 0);
       start_copies(loops[i], roots);
       const bool is_part = parts && parts->loop == i, is_cut = is_part && parts->step > 0;
-      if (is_cut) around = open_parts(loops[i], parts->step);
+      if (is_cut) around = loops_.open_parts(loops[i], parts->step);
       if (is_part) accumulators_.begin_parts(reduces);
-      opened.push_back(is_cut ? open_part(loops[i], around, parts->step) : open_loop(loops[i]));
+      opened.push_back(is_cut ? loops_.open_part(loops[i], around, parts->step) : loops_.open(loops[i]));
+      define(loops[i], opened.back());
       ++loop_depth_;
       inside &= ~open_.bit(loops[i]);
     }
@@ -170,45 +173,6 @@ class Lineariser {
       if (around != kNone) writer_.inst(PGR_OP_END_LOOP, DType::Void, 1, {around});
     }
     end_scope(scope);
-  }
-
-  uint32_t constant(DType dtype, int64_t n) {
-    return writer_.inst(PGR_OP_CONST, dtype, 1, {}, static_cast<uint64_t>(n));
-  }
-
-  // A loop over parts of a loop, of `step` iterations each, and the loop over one of them.
-  uint32_t open_parts(Id loop, int64_t step) {
-    const DType dtype = graph_[loop].dtype;
-    const int64_t count = (range_size(graph_, loop) + step - 1) / step;
-    return writer_.inst(PGR_OP_LOOP, dtype, 1, {constant(dtype, 0), constant(dtype, count)});
-  }
-  uint32_t open_part(Id loop, uint32_t part, int64_t step) {
-    const DType dtype = graph_[loop].dtype;
-    const int64_t size = range_size(graph_, loop);
-    const uint32_t width = constant(dtype, step);
-    const uint32_t begin = writer_.inst(PGR_OP_MUL, dtype, 1, {part, width});
-    uint32_t end = writer_.inst(PGR_OP_ADD, dtype, 1, {begin, width});
-    if (size % step != 0) {
-      const uint32_t last = constant(dtype, size);
-      const uint32_t fits = writer_.inst(PGR_OP_CMPLT, DType::Bool, 1, {end, last});
-      end = writer_.inst(PGR_OP_WHERE, dtype, 1, {fits, end, last});
-    }
-    const uint32_t number = writer_.inst(PGR_OP_LOOP, dtype, 1, {begin, end});
-    define(loop, number);
-    return number;
-  }
-
-  uint32_t open_loop(Id loop) {
-    const DType dtype = graph_[loop].dtype;
-    const auto [begin, end] = bounds(loop);
-    const uint32_t number = writer_.inst(PGR_OP_LOOP, dtype, 1, {begin, end});
-    define(loop, number);
-    return number;
-  }
-  std::pair<uint32_t, uint32_t> bounds(Id loop) {
-    const Node& n = graph_[loop];
-    if (is_bounded(n)) return {value_[n.src[1]], value_[n.src[2]]};
-    return {constant(n.dtype, 0), value_[n.src[0]]};
   }
 
   // Emits everything that the roots need and that depends on none of the ranges `not_open`.
@@ -264,14 +228,14 @@ class Lineariser {
     std::erase_if(arrays, [&](Id id) { return copies_.loop(id) != loop; });
     if (arrays.empty()) return;
     if (is_read_still(arrays)) barrier();
-    const auto [begin, end] = bounds(loop);
+    const auto [begin, end] = loops_.bounds(loop);
     copies_.start(arrays, begin, end, [&](Id filled, uint32_t turn) { copy_turn(filled, turn); });
   }
 
   // This turn's tile is there and the next is under way.
   void go_on_copying(const Nodes& arrays) {
     const Id loop = copies_.loop(arrays[0]);
-    copies_.go_on(arrays, value_[loop], bounds(loop).second, [&](Id filled, uint32_t turn) { copy_turn(filled, turn); });
+    copies_.go_on(arrays, value_[loop], loops_.bounds(loop).second, [&](Id filled, uint32_t turn) { copy_turn(filled, turn); });
     for (Id id : arrays) define(id, declare_array(id, filled_parts(graph_, id).array));
   }
 
@@ -487,6 +451,7 @@ class Lineariser {
   std::map<Id, uint32_t> local_arrays_;  // by Filled
   Reachable reachable_;
   std::vector<uint32_t> value_, phase_;  // by node
+  const LoopWriter loops_{graph_, writer_, value_};
   Nodes defined_;
 };
 
