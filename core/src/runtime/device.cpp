@@ -121,9 +121,12 @@ void Buffer::copy_out(void* dst, std::uint64_t size_bytes, std::uint64_t offset_
   if (size_bytes == 0 || copy_out_beside(dst, size_bytes, offset_bytes)) return;
   pgr_buffer* const from = handle();
   if (d.is_asynchronous) device_->synchronize();  // others may use the queue meanwhile
+  std::uint64_t done = 0;
   d.on_queue("copy_out", [&](pgr_error* e) {
+    done = d.timeline.count() + 1;  // this call ends when its bytes are there
     return d.allocator_api.copy_out(d.handle, nullptr, dst, from, offset_bytes, size_bytes, e);
   });
+  d.timeline.waited(done);
 }
 
 void Buffer::fill(std::span<const std::byte> pattern) {

@@ -30,13 +30,14 @@ bool Timeline::is_kept() const {
          offered(q.event_destroy);
 }
 
-// The place that is left behind gets its event, if anybody wants it.
+// The place that is left behind gets its event, if anybody wants it and the device may not have come
+// there yet.
 Timeline::Work::Work(Timeline& timeline)
     : timeline_(timeline.device_.is_asynchronous ? &timeline : nullptr) {
   if (!timeline_) return;
   std::unique_lock lock(timeline.mutex_);
-  if (timeline.current_.use_count() > 1 && !timeline.current_->event_) {
-    const QueuePlacePtr left = timeline.current_;
+  const QueuePlacePtr left = timeline.current_.use_count() > 1 ? timeline.current_ : nullptr;
+  if (left && !left->event_ && left->number() > timeline.waited_) {
     lock.unlock();
     timeline.record(*left);
     lock.lock();
@@ -124,6 +125,10 @@ void Timeline::wait(QueuePlace& place) {
 }
 
 void Timeline::let_wait(pgr_queue* queue, QueuePlace& place) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (place.number() <= waited_) return;
+  }
   pgr_event* const event = event_of(place);
   device_.calls.check("wait", [&](pgr_error* e) {
     return device_.queue.wait(device_.handle, queue, event, e);
