@@ -70,8 +70,8 @@ class JitReplay {
   void run_plans();
   std::vector<ValuePtr> run_in_place(const JitRun& run, std::span<const ValuePtr> inputs);
   bool is_wanted_afterwards(uint32_t number) const;
-  bool is_free(const JitRun& run, const schedule::InPlace& pair,
-               std::span<TensorState* const> renewed, std::span<const Id> reached) const;
+  TensorState* only_holder(const JitRun& run, const schedule::InPlace& pair,
+                           std::span<TensorState* const> renewed) const;
   std::vector<TensorState*> renewed() const;
   Id base_of(const TensorState& state) const;
   Id node_of(const JitResult& result);

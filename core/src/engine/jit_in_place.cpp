@@ -1,6 +1,7 @@
 // A replay that renews a tensor may compute the new value in the memory of the old one, when nobody
 // else can reach that: no tensor, no tape, no other recording, no reader on another thread.
 #include <algorithm>
+#include <optional>
 
 #include "engine/jit_calls.h"
 #include "engine/parts.h"
@@ -37,20 +38,20 @@ bool JitReplay::is_wanted_afterwards(uint32_t number) const {
          std::ranges::any_of(recording_.updates, wants, &JitUpdate::to);
 }
 
-// Whether the input's value is that of a tensor among `renewed`, and no node of `reached` leads to it.
-bool JitReplay::is_free(const JitRun& run, const schedule::InPlace& pair,
-                        std::span<TensorState* const> renewed, std::span<const Id> reached) const {
+// The tensor among `renewed` whose value the input is, if nobody holds that but the graph; else null.
+TensorState* JitReplay::only_holder(const JitRun& run, const schedule::InPlace& pair,
+                                    std::span<TensorState* const> renewed) const {
   const uint32_t number = run.inputs[run.ready->plan.buffers[pair.input].number];
   const JitValue& from = recording_.values[number];
-  if (from.kind != JitValue::Kind::Tensor || is_wanted_afterwards(number)) return false;
+  if (from.kind != JitValue::Kind::Tensor || is_wanted_afterwards(number)) return nullptr;
   TensorState* const state = states_[from.tensor].get();
-  if (!std::ranges::binary_search(renewed, state)) return false;
+  if (!std::ranges::binary_search(renewed, state)) return nullptr;
   const ValuePtr& value = values_[number];
   // Held by the table of values, by this replay and by the inputs of its run, and by nobody else.
   if (value.use_count() != 3 || !value->buffer || value->buffer.use_count() != 1 ||
       value->buffer->is_part())
-    return false;
-  return !std::ranges::binary_search(reached, base_of(*state));
+    return nullptr;
+  return state;
 }
 
 std::vector<ValuePtr> JitReplay::run_in_place(const JitRun& run, std::span<const ValuePtr> inputs) {
@@ -63,10 +64,21 @@ std::vector<ValuePtr> JitReplay::run_in_place(const JitRun& run, std::span<const
       parts.takes = nullptr;
     }
   } const scope{parts};
-  parts.leaving = states;
-  const std::vector<Id> reached = session_.mark();
-  parts.leaving.clear();
-  parts.takes = [&](const schedule::InPlace& pair) { return is_free(run, pair, states, reached); };
+  // What others lead to is asked for when a tensor's memory depends on it: marking visits all that
+  // lives.
+  std::optional<std::vector<Id>> reached;
+  const auto is_reached = [&](Id base) {
+    if (!reached) {
+      parts.leaving = states;
+      reached = session_.mark();
+      parts.leaving.clear();
+    }
+    return std::ranges::binary_search(*reached, base);
+  };
+  parts.takes = [&](const schedule::InPlace& pair) {
+    const TensorState* const state = only_holder(run, pair, states);
+    return state && !is_reached(base_of(*state));
+  };
   return session_.run_ready(*run.ready, inputs);
 }
 
