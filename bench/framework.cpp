@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/settings.h"
+#include "bench/beside.h"
 #include "bench/dispatch.h"
 #include "bench/harness.h"
 #include "bench/loading.h"
@@ -253,6 +254,9 @@ std::vector<Row> framework_rows() {
                  "dispatch: launch of a kernel with three buffers and no groups",
                  "dispatch: copy_in of 4 bytes", "dispatch: synchronize"},
                 report_dispatch),
+      reporting({"batch of 1.6 MB handed over while kernels run",
+                 "value read while later kernels run"},
+                report_copies_beside_kernels),
       reporting({"schedule and codegen of the MNIST step, cold", "the same graph shape again"},
                 report_planning),
       reporting(kResnetRows, report_resnet),
