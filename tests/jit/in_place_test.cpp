@@ -102,6 +102,25 @@ std::vector<Program> programs() {
          w.assign(w * 0.5 + x);
          return matmul(old, w * 0.001) + old.sum();
        }},
+      {"every element for all terms of a sum", [](Tensor& w, const Tensor& x) {
+         const Tensor terms = x[{0}][{Slice(0, 4)}] * 0.01;
+         w.assign((w.unsqueeze(2) * terms).sum(2) + w * 0.5);
+         return w.max();
+       }},
+      {"each element's maximum of products", [](Tensor& w, const Tensor& x) {
+         w.assign((w.unsqueeze(2) * (x[{1}][{Slice(0, 4)}] * 0.01)).max(2));
+         return w.sum();
+       }},
+      {"a result of another dtype", [](Tensor& w, const Tensor& x) {
+         const Tensor old = w.cast(DType::F64) * 0.5;
+         w.assign(w * 0.5 + x);
+         return old;
+       }},
+      {"a result of another size", [](Tensor& w, const Tensor& x) {
+         const Tensor old = w.pad({{0, kRows}, {0, 0}}) * 0.5;
+         w.assign(w * 0.5 + x);
+         return old;
+       }},
       {"renewed twice", [](Tensor& w, const Tensor& x) {
          w.assign(w * 0.5 + x);
          w.assign(w - x * 0.25);
@@ -122,7 +141,7 @@ std::vector<float> seen(const Program& program, Tensor w, const Tensor& x, bool 
   const auto fast = jit(f);
   std::vector<float> values;
   const auto look = [&](const Tensor& t) {
-    for (float v : floats(t)) values.push_back(v);
+    for (float v : floats(t.cast(DType::F32))) values.push_back(v);
   };
   for (int turn = 0; turn < 8; ++turn) {
     Tensor lazy, view, whole;
