@@ -1,39 +1,90 @@
 #include "engine/size_checks.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <iterator>
+#include <tuple>
 
 #include "base/check.h"
 
 namespace plugrad::engine {
 namespace {
 
-// Of values that nobody reads for long, the older half is done by now.
-constexpr size_t kMostOpen = 256;
+// A loop whose values nobody reads runs ahead of the device by so many sizes: then each step waits for
+// the oldest, which is done by now, and for no other.
+constexpr size_t kMostOpen = 128;
 
-// Waits for the size where only the device knows it; says what is wrong with it.
-std::string problem_of(const SizeCheck& check) {
-  int32_t size = check.size.value_or(0);
-  if (!check.size) check.buffer->copy_out(&size, sizeof size);
-  if (size >= check.least && size <= check.most) return {};
+std::string problem_of(const SizeCheck& check, int32_t size) {
+  if (check.holds(size)) return {};
   return fmt::format(
       "values were computed with a variable size which is {}: it lies outside of its bounds, {} to "
       "{}; what depends on it is of the nearest size from 0 on",
       size, check.least, check.most);
 }
 
+/// Waits for the sizes.
 std::string first_problem(std::span<const SizeCheck> checks) {
   for (const SizeCheck& check : checks)
-    if (std::string problem = problem_of(check); !problem.empty()) return problem;
+    if (std::string problem = problem_of(check, check.size->wait()); !problem.empty()) return problem;
   return {};
 }
 
-void add(std::vector<SizeCheck>& checks, SizeCheck check) {
-  if (check.size && *check.size >= check.least && *check.size <= check.most) return;
-  if (std::ranges::find(checks, check) == checks.end()) checks.push_back(std::move(check));
+bool is_before(const SizeCheck& a, const SizeCheck& b) {
+  return std::tuple(a.size->age(), a.size.get(), a.least, a.most) <
+         std::tuple(b.size->age(), b.size.get(), b.least, b.most);
+}
+
+/// `checks` with `more` of them; both are in order, and histories have most in common.
+void merge(std::vector<SizeCheck>& checks, std::span<const SizeCheck> more) {
+  std::vector<SizeCheck> both;
+  std::ranges::set_union(checks, more, std::back_inserter(both), is_before);
+  checks = std::move(both);
+}
+
+/// Takes out what is known by now. Returns what is wrong with it.
+std::string settle(std::vector<SizeCheck>& checks) {
+  std::string problem;
+  std::erase_if(checks, [&](const SizeCheck& check) {
+    const std::optional<int32_t> size = check.size->known();
+    if (size && problem.empty()) problem = problem_of(check, *size);
+    return size.has_value();
+  });
+  return problem;
+}
+
+std::shared_ptr<SizeNumber> number_of(Value& value) {
+  if (!value.size) value.size = std::make_shared<SizeNumber>(value.buffer);
+  return value.size;
 }
 
 }  // namespace
+
+SizeNumber::SizeNumber(std::shared_ptr<runtime::Buffer> buffer) : buffer_(std::move(buffer)) {
+  static std::atomic<uint64_t> last{0};
+  age_ = ++last;
+}
+
+// Nobody holds the lock who waits for a device.
+int32_t SizeNumber::wait() {
+  std::shared_ptr<runtime::Buffer> buffer;
+  {
+    const std::lock_guard lock(mutex_);
+    if (number_) return *number_;
+    buffer = buffer_;
+  }
+  int32_t number = 0;
+  buffer->copy_out(&number, sizeof number);
+  const std::lock_guard lock(mutex_);
+  number_ = number;
+  buffer_.reset();
+  return number;
+}
+
+std::optional<int32_t> SizeNumber::known() const {
+  const std::lock_guard lock(mutex_);
+  return number_;
+}
 
 // Others may ask and add meanwhile: nobody holds the lock who waits for a device.
 void SizeDoubts::require_within() {
@@ -53,17 +104,17 @@ void SizeDoubts::require_within() {
   require(problem.empty(), "[read] {}", problem);
 }
 
-std::string SizeDoubts::add_to(std::vector<SizeCheck>& checks) {
+std::string SizeDoubts::add_to(std::vector<SizeCheck>& checks) const {
   const std::lock_guard lock(mutex_);
-  for (const SizeCheck& check : open_) add(checks, check);
+  merge(checks, open_);
   return problem_;
 }
 
 void know_size(Value& value) {
   int32_t size = 0;
-  if (value.host.size() != sizeof size) return;
+  if (value.size || value.host.size() != sizeof size) return;
   std::memcpy(&size, value.host.data(), sizeof size);
-  value.size = size;
+  value.size = std::make_shared<SizeNumber>(size);
 }
 
 std::shared_ptr<SizeDoubts> doubts_of(const Origins& origins, std::span<const SizeUse> sizes,
@@ -78,14 +129,15 @@ std::shared_ptr<SizeDoubts> doubts_of(const Origins& origins, std::span<const Si
     }
   for (const uint32_t at : origins.sizes) {
     const SizeUse& use = sizes[at];
-    const Value& value = use.is_root ? *roots[use.number] : *inputs[use.number];
-    add(checks, {value.size ? nullptr : value.buffer, value.size, use.least, use.most});
+    const SizeCheck check{number_of(use.is_root ? *roots[use.number] : *inputs[use.number]),
+                          use.least, use.most};
+    merge(checks, std::span(&check, 1));
   }
-  if (problem.empty() && checks.size() > kMostOpen) {
-    const auto older = checks.size() / 2;
-    problem = first_problem(std::span(checks).first(older));
-    checks.erase(checks.begin(), checks.begin() + static_cast<std::ptrdiff_t>(older));
-  }
+  if (std::string known = settle(checks); problem.empty()) problem = std::move(known);
+  const size_t open = std::min(checks.size(), kMostOpen);
+  const std::span old = std::span(checks).first(checks.size() - open);
+  if (problem.empty()) problem = first_problem(old);
+  checks.erase(checks.begin(), checks.end() - static_cast<std::ptrdiff_t>(open));
   if (!problem.empty()) checks.clear();  // the first is told
   if (problem.empty() && checks.empty()) return nullptr;
   return std::make_shared<SizeDoubts>(std::move(checks), std::move(problem));

@@ -27,11 +27,29 @@ struct Origins {
   bool operator==(const Origins&) const = default;
 };
 
+/// The number that a size is: the host knows it, or whoever first waits for the device knows it for
+/// all, and its memory is let go. Any thread may ask.
+class SizeNumber {
+ public:
+  explicit SizeNumber(int32_t number) : number_(number) {}
+  explicit SizeNumber(std::shared_ptr<runtime::Buffer> buffer);
+
+  int32_t wait();
+  std::optional<int32_t> known() const;
+  /// Later ones have larger ages.
+  uint64_t age() const { return age_; }
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<int32_t> number_;
+  std::shared_ptr<runtime::Buffer> buffer_;  // null once the number is known
+  uint64_t age_ = 0;
+};
+
 struct SizeCheck {
-  std::shared_ptr<runtime::Buffer> buffer;  // null where the host knows the size
-  std::optional<int32_t> size;
+  std::shared_ptr<SizeNumber> size;
   int64_t least = 0, most = 0;
-  bool operator==(const SizeCheck&) const = default;
+  bool holds(int32_t number) const { return number >= least && number <= most; }
 };
 
 /// What is not known yet of the sizes that a value was computed with, by whichever plans; shared by
@@ -43,11 +61,11 @@ class SizeDoubts {
 
   /// Waits for the sizes. Errors: User, each time, where one lies outside of its bounds.
   void require_within();
-  /// Adds what is open to `checks`, and says what is wrong already.
-  std::string add_to(std::vector<SizeCheck>& checks);
+  /// Adds what is open to `checks`, oldest first, and says what is wrong already.
+  std::string add_to(std::vector<SizeCheck>& checks) const;
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<SizeCheck> open_;
   std::string problem_;
 };

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +11,7 @@
 namespace plugrad::engine {
 
 class SizeDoubts;
+class SizeNumber;
 
 /// The elements of a node, row-major: in device memory, or still with the host until a kernel needs
 /// them.
@@ -25,7 +25,7 @@ struct Value {
 
   bool is_gone = false;  // another value has its memory
 
-  std::optional<int32_t> size;  // of one that sizes an axis, where the host knows it
+  std::shared_ptr<SizeNumber> size;  // what it is, if it sizes an axis
   std::shared_ptr<SizeDoubts> doubts;  // about sizes that it was computed with; null: none
 
   // Scratch of one walk: the canonical number of this value as an input (see canonical.h).
