@@ -101,11 +101,25 @@ TEST_F(GivenLists, for_kernels_that_are_never_made_are_a_warning) {
   EXPECT_THAT(warning_of("upcast(0, 2)"), "") << "for every kernel";
 }
 
+// What the processes of the next test do.
+TEST(GivenListsOfAProcess, make_no_kernel) {
+  EXPECT_EQ(Tensor(3).shape(), Shape{});
+}
+TEST(GivenListsOfAProcess, make_a_kernel_in_a_scope_and_one_behind_it) {
+  const char* const lists = std::getenv("PLUGRAD_OPTIMISATIONS");
+  const Tensor x = Tensor::from<float>({1, 2, 3}, "CPU");
+  {
+    const OptimisationScope scope(lists ? lists : "");
+    EXPECT_EQ((x + 1).sum().item<float>(), 9);
+  }
+  EXPECT_EQ((x * 2).sum().item<float>(), 12);
+}
+
 TEST_F(GivenLists, of_the_environment_are_looked_at_when_the_process_ends) {
-  const auto run = [&](const char* lists) {
+  const auto run = [&](const char* lists, const std::string& test = "GivenLists.make_the_kernel*") {
     setenv("PLUGRAD_OPTIMISATIONS", lists, 1);
-    std::string command = "\"" + testing::internal::GetArgvs()[0] +
-                          "\" --gtest_filter=GivenLists.make_the_kernel* 2>&1 >/dev/null";
+    std::string command = "\"" + testing::internal::GetArgvs()[0] + "\" --gtest_filter=" + test +
+                          " 2>&1 >/dev/null";
     std::string text;
     FILE* const out = popen(command.c_str(), "r");
     char buffer[4096];
@@ -116,6 +130,13 @@ TEST_F(GivenLists, of_the_environment_are_looked_at_when_the_process_ends) {
   };
   EXPECT_THAT(run("r_9_9_9: upcast(0, 3)"), HasSubstr("not made: r_9_9_9. Made were " + product_name_));
   EXPECT_THAT(run((product_name_ + ": upcast(0, 2)").c_str()), Not(HasSubstr("not made")));
+  EXPECT_THAT(run("r_9_9_9: upcast(0, 3)", "GivenListsOfAProcess.make_no_kernel"), HasSubstr("not made: r_9_9_9. None were made"));
+  EXPECT_THAT(run("r_9_9_9: upcast(", "GivenListsOfAProcess.make_no_kernel"), HasSubstr("upcast("));
+  // A scope of the same text looks at its own part alone.
+  const std::string twice = run("r_9_9_9: upcast(0, 3)", "GivenListsOfAProcess.make_a_kernel_*");
+  const size_t first = twice.find("not made: r_9_9_9");
+  ASSERT_NE(first, twice.npos) << twice;
+  EXPECT_NE(twice.find("not made: r_9_9_9", first + 1), twice.npos) << twice;
 }
 
 TEST_F(GivenLists, that_are_not_legal_are_an_error_that_says_why) {

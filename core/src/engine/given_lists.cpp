@@ -50,7 +50,8 @@ std::vector<GivenList> parse_lists(std::string_view text) {
 // What was asked of each text in this process; used until exit.
 struct Use {
   std::set<std::string, std::less<>> kernels;  // names of those that were made
-  bool is_scoped = false;                      // whoever gave it looks at it themselves
+  size_t scopes = 0;                           // that give it now, and look at it themselves
+  bool is_of_process = false;                  // somebody else gives it: looked at when the process ends
 };
 struct Uses {
   std::mutex mutex;
@@ -82,30 +83,45 @@ void warn_at_exit() {
   Uses& all = uses();
   const std::lock_guard lock(all.mutex);
   for (const auto& [text, use] : all.by_text)
-    if (!use.is_scoped) warn_of_unused(text, use);
+    try {
+      if (use.is_of_process) warn_of_unused(text, use);
+    } catch (const Error& e) {  // no kernel was made, which would have said so
+      log_warning("{}", e.what());
+    }
 }
 
-void note_kernel(std::string_view text, std::string_view name) {
+/// The use of a text that may be a scope's or the environment's. The lock is held.
+Use& noted(Uses& all, std::string_view text) {
   static std::once_flag once;
+  Use& use = all.by_text[std::string(text)];
+  if (use.scopes > 0) return use;
+  use.is_of_process = true;
   std::call_once(once, [] { std::atexit(warn_at_exit); });
-  Uses& all = uses();
-  const std::lock_guard lock(all.mutex);
-  all.by_text[std::string(text)].kernels.emplace(name);
+  return use;
 }
 
 }  // namespace
+
+void note_given_lists() {
+  if (settings().optimisations.empty()) return;
+  Uses& all = uses();
+  const std::lock_guard lock(all.mutex);
+  noted(all, settings().optimisations);
+}
 
 void begin_given_lists(std::string_view text) {
   parse_lists(text);
   Uses& all = uses();
   const std::lock_guard lock(all.mutex);
-  all.by_text[std::string(text)].is_scoped = true;
+  ++all.by_text[std::string(text)].scopes;
 }
 
-void end_given_lists(std::string_view text) {
+void end_given_lists(std::string_view text, bool is_done) {
   Uses& all = uses();
   const std::lock_guard lock(all.mutex);
-  warn_of_unused(text, all.by_text[std::string(text)]);
+  Use& use = all.by_text[std::string(text)];
+  --use.scopes;
+  if (is_done) warn_of_unused(text, use);
 }
 
 std::optional<List> given_list(const schedule::KernelAst& ast, runtime::Device& device,
@@ -113,7 +129,11 @@ std::optional<List> given_list(const schedule::KernelAst& ast, runtime::Device& 
   if (settings().optimisations.empty()) return std::nullopt;
   const std::string planned = codegen::describe(ast.graph, ast.sink).name;
   const std::string_view name = options.name.empty() ? std::string_view(planned) : options.name;
-  note_kernel(settings().optimisations, name);
+  {
+    Uses& all = uses();
+    const std::lock_guard lock(all.mutex);
+    noted(all, settings().optimisations).kernels.emplace(name);
+  }
   std::optional<List> found;  // an entry that names the kernel counts before one that names none
   bool is_named = false;
   for (GivenList& given : parse_lists(settings().optimisations)) {

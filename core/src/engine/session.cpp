@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "engine/given_lists.h"
 #include "engine/jit_trace.h"
 #include "engine/parts.h"
 
@@ -16,6 +17,7 @@ Session::Session() : parts_(std::make_unique<Parts>()) {
   devices_ = std::make_unique<Devices>(graph_);
   extents_ = std::make_unique<Extents>(graph_, *shapes_);
   graph_.order_by_structure();
+  note_given_lists();
   parts_->devices.on_open = [this](runtime::Device& device) {
     device.set_reclaim([this](uint64_t, bool must) { reclaim(must); });
   };

@@ -42,9 +42,9 @@ OptimisationScope::OptimisationScope(std::string lists) {
 
 // Of a part that was not done to its end nothing is known.
 OptimisationScope::~OptimisationScope() {
-  if (std::uncaught_exceptions() > state_->exceptions) return;
+  const bool is_done = std::uncaught_exceptions() <= state_->exceptions;
   try {
-    engine::end_given_lists(state_->lists);
+    engine::end_given_lists(state_->lists, is_done);
   } catch (...) {  // a warning is not worth the program
   }
 }
