@@ -31,6 +31,16 @@ Id Step::masked(Id a, const std::vector<int64_t>& axes, Op op) {
   return BoundedGraph{graph, context_.shapes, *context_.extents}.masked(a, axes, op);
 }
 
+bool Step::is_counted(Id a, int64_t axis) {
+  return context_.extents != nullptr && (*context_.extents)[a][static_cast<size_t>(axis)].is_counted();
+}
+
+Id Step::whole(Id a, int64_t axis) {
+  if (context_.extents == nullptr) return a;
+  const Id zero = graph.constant(graph[a].dtype, 0.0);
+  return BoundedGraph{graph, context_.shapes, *context_.extents}.whole(a, axis, zero);
+}
+
 Id Step::reduce(Op op, Id a, const std::vector<int64_t>& axes) {
   if (axes.empty()) return a;
   std::vector<int64_t> list = {static_cast<int64_t>(op)};
@@ -195,9 +205,11 @@ void shrink(Step& s) {
   s.flow(0, s.move(Op::Pad, s.masked(s.full_g(), moved), pads));
 }
 
-/// What lies behind the extent is not read.
+/// What lies behind the extent is not read: its gradient is 0, and there where x has elements.
 void bounded(Step& s) {
-  s.flow(0, s.masked(s.full_g(), {s.arg()[0]}));
+  const int64_t axis = s.arg()[0];
+  const Id g = s.full_g();
+  s.flow(0, s.is_counted(s.x(0), axis) ? s.masked(g, {axis}) : s.whole(g, axis));
 }
 
 /// Of call 0: what the value was computed of does not matter.

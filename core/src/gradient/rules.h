@@ -33,6 +33,9 @@ class Step {
   Id sum(Id a, const std::vector<int64_t>& axes) { return reduce(Op::Add, a, axes); }
   /// `a`, with zeros around what counts along the axes.
   Id masked(Id a, const std::vector<int64_t>& axes, Op op = Op::Add);
+  bool is_counted(Id a, int64_t axis);
+  /// With 0 behind its extent along the axis, which has none then.
+  Id whole(Id a, int64_t axis);
   Id spread(Id a, const std::vector<int64_t>& shape);  // shape (), or 1 where it is to repeat
   /// g in the full shape of y.
   Id full_g() { return spread(gradient_, shape(node_)); }

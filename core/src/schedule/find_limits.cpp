@@ -87,6 +87,11 @@ class Finder {
           if (pads[i] != 0 || pads[i + 1] != 0) seen |= bit(static_cast<int64_t>(i / 2));
         return seen;
       }
+      case Op::Bounded: {  // that makes an axis whole shows what stands behind
+        const int64_t axis = draft_.source.arg_list(id)[0];
+        if (source == 0 && (counted(id) & bit(axis)) == 0) seen |= bit(axis);
+        return source == 0 ? seen : 0;
+      }
       case Op::Where:
         return source == 1 ? seen & ~replaced_by(id, seen) : seen;
       case Op::Permute: {

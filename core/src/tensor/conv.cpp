@@ -37,7 +37,7 @@ void require_channels(std::string_view function, const Tensor& x, const Tensor& 
   require(x.ndim() >= 3 && weight.ndim() == x.ndim(),
           "[{}] image {} and weight {} must have the same number of axes, three at least", function,
           to_string(x.shape()), to_string(weight.shape()));
-  for (int64_t axis = transposed ? 0 : 1; axis < x.ndim(); ++axis)
+  for (int64_t axis = transposed ? 0 : 1; axis < 2; ++axis)
     tensor::require_fixed(function, x, axis);
   tensor::require_fixed(function, weight);
   const int64_t in = x.size(1);
@@ -79,10 +79,11 @@ Tensor with_bias(std::string_view function, const Tensor& y, const Tensor& bias)
   return y + bias.reshape(shape);
 }
 
-Tensor convolve(std::string_view function, const Tensor& x, const Tensor& weight,
+Tensor convolve(std::string_view function, const Tensor& given, const Tensor& weight,
                 const Tensor& bias, const ConvOptions& o) {
-  const Dtypes dtypes = dtypes_of(function, x, weight, o.dtype);
-  require_channels(function, x, weight, o.groups, false);
+  const Dtypes dtypes = dtypes_of(function, given, weight, o.dtype);
+  require_channels(function, given, weight, o.groups, false);
+  const Tensor x = tensor::whole_image(given, 0, static_cast<size_t>(given.ndim()) - 2);
   const Windows w = windows_of(function, weight, o.stride, o.dilation);
   Padding::Sides sides = tensor::sides_of(function, o.padding, w), cuts(sides.size());
   const Tensor padded = tensor::pad_image(x.cast(dtypes.wide), sides);
@@ -105,13 +106,31 @@ Tensor convolve(std::string_view function, const Tensor& x, const Tensor& weight
         context, {r.use(image), r.use(kernel), o.groups, w.stride, w.dilation, padding});
     y = r.done(r.reshape(node, shape));
   }
-  return with_bias(function, y.cast(dtypes.result), bias);
+  y = with_bias(function, y.cast(dtypes.result), bias);
+  for (size_t i = 0; i < w.axes(); ++i) {
+    const auto axis = static_cast<int64_t>(i) + 2;
+    const tensor::AxisSize size = tensor::axis_size(given, axis);
+    y = tensor::limited(y, axis, tensor::window_count(function, w, i, size, sides[i]));
+  }
+  return y;
 }
 
-Tensor convolve_back(std::string_view function, const Tensor& x, const Tensor& weight,
+/// What convolve_back makes of an axis of `size`, and how many places more or less.
+tensor::AxisSize size_back(std::string_view function, const Tensor& x, int64_t axis, int64_t stride, int64_t more) {
+  tensor::AxisSize size = tensor::axis_size(x, axis);
+  if (!size.varies) return size;
+  const int64_t least = (size.least - 1) * stride + more;
+  require(size.least > 0 && least > 0, "[{}] axis {} of {}, whose size may be {}, may leave no elements",
+          function, axis, tensor::shown_shape(x), size.least);
+  if (stride != 1) size = {size.count * stride, size.least * stride, true};
+  return tensor::plus(size, more - stride);
+}
+
+Tensor convolve_back(std::string_view function, const Tensor& given, const Tensor& weight,
                      const Tensor& bias, const ConvTransposeOptions& o) {
-  const Dtypes dtypes = dtypes_of(function, x, weight, o.dtype);
-  require_channels(function, x, weight, o.groups, true);
+  const Dtypes dtypes = dtypes_of(function, given, weight, o.dtype);
+  require_channels(function, given, weight, o.groups, true);
+  const Tensor x = tensor::whole_image(given, 0, static_cast<size_t>(given.ndim()) - 2);
   const Windows w = windows_of(function, weight, o.stride, o.dilation);
   const std::vector<int64_t> more =
       tensor::each_axis(function, "output_padding", o.output_padding, w.axes(), 0);
@@ -143,7 +162,13 @@ Tensor convolve_back(std::string_view function, const Tensor& x, const Tensor& w
                                                               .image = image,
                                                               .store_weight = false}));
   }
-  return with_bias(function, tensor::pad_image(whole, sides).cast(dtypes.result), bias);
+  Tensor result = with_bias(function, tensor::pad_image(whole, sides).cast(dtypes.result), bias);
+  for (size_t i = 0; i < w.axes(); ++i) {
+    const auto axis = static_cast<int64_t>(i) + 2;
+    const int64_t around = w.span(i) + more[i] + sides[i].first + sides[i].second;
+    result = tensor::limited(result, axis, size_back(function, given, axis, w.stride[i], around));
+  }
+  return result;
 }
 
 void require_axes(std::string_view function, const Tensor& x, int64_t axes) {

@@ -93,11 +93,63 @@ Tensor count_along(std::string_view function, const Tensor& x, std::span<const i
       r.graph().binary(Op::Mul, counts, r.graph().constant(dtype, static_cast<double>(fixed))));
 }
 
-Tensor like_along(const Tensor& x, const Tensor& model, int64_t axis) {
-  Recorder r("like");
+AxisSize axis_size(const Tensor& x, int64_t axis) {
+  Recorder r("size");
   const Id node = r.use(x);
-  const Extent e = r.extent(r.use(model), axis);
-  return e.is_counted() ? r.done(r.session().bound(node, axis, e.count, e.least)) : x;
+  const Shape shape = r.shape(node);
+  const int64_t at = checked_axis("size", axis, static_cast<int64_t>(shape.size()));
+  const Extent e = r.extent(node, at);
+  const int64_t size = shape[static_cast<size_t>(at)];
+  if (!e.is_counted()) return {Tensor(size), size};
+  return {r.done(e.count), e.least, true};
+}
+
+AxisSize plus(const AxisSize& size, int64_t places) {
+  if (places == 0) return size;
+  const int64_t least = size.least + places;
+  return {size.varies ? size.count + places : Tensor(least), least, size.varies};
+}
+
+AxisSize plus(const AxisSize& a, const AxisSize& b) {
+  if (!a.varies) return plus(b, a.least);
+  return b.varies ? AxisSize{a.count + b.count, a.least + b.least, true} : plus(a, b.least);
+}
+
+Tensor whole(const Tensor& x, const Tensor& fill, std::optional<int64_t> axis) {
+  Recorder r("whole");
+  Id node = r.use(x);
+  if (!r.session().is_counted(node)) return x;
+  const Id behind = r.take(r.use(fill), r.dtype(node));
+  const auto rank = static_cast<int64_t>(r.shape(node).size());
+  for (int64_t i = axis.value_or(0); i < (axis ? *axis + 1 : rank); ++i)
+    node = r.session().bounded().whole(node, i, behind);
+  return r.done(node);
+}
+
+Tensor limited(const Tensor& x, int64_t axis, const AxisSize& size) {
+  if (!size.varies) return x;
+  Recorder r("limited");
+  const Id node = r.use(x);
+  return r.done(r.session().bound(node, axis, r.use(size.count), size.least));
+}
+
+Tensor limited_as(const Tensor& x, const Tensor& model) {
+  Recorder r("limited");
+  return r.done(r.like(r.use(x), r.use(model)));
+}
+
+void require_inside(std::string_view function, const Tensor& part, const Tensor& x, int64_t axis) {
+  Recorder r(function);
+  const Id own = r.use(part), other = r.use(x);
+  const Extent inner = r.extent(own, axis), outer = r.extent(other, axis);
+  const bool is_small = r.shape(own)[static_cast<size_t>(axis)] <= outer.least;
+  const bool is_same = inner.is_counted() && inner.count == outer.count;
+  if (!outer.is_counted() || is_same || is_small || inner.kind == Extent::Kind::Free) return;
+  fail(ErrorKind::User,
+       "[{}] {} may reach beyond {} along axis {}, whose size varies: both need the same variable size "
+       "of the same binding there, or the first no more places than its least value",
+       function, shown(r.shape(own), (*r.extents())[own]), shown(r.shape(other), (*r.extents())[other]),
+       axis);
 }
 
 Tensor plus_at_least_0(const Tensor& count, int64_t by) {

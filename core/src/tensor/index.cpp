@@ -5,6 +5,7 @@
 
 #include "plugrad/functional.h"
 #include "tensor/record.h"
+#include "tensor/variable_sizes.h"
 
 namespace plugrad {
 
@@ -63,12 +64,22 @@ int64_t checked_place(int64_t place, int64_t axis, const Tensor& x) {
   return at;
 }
 
+Tensor place_from_end(int64_t number, int64_t axis, const Tensor& x) {
+  const AxisSize size = axis_size(x, axis);
+  require(-number <= size.least, "[index] {} may be out of range for axis {} of {}, whose size may be {}",
+          number, axis, shown_shape(x), size.least);
+  return (size.count + number).reshape({1});
+}
+
 IndexEntry resolve(const Tensor& x, const Index& index, int64_t axis, size_t number) {
   const int64_t size = x.size(axis);
   const Range whole{0, size, 1};
   switch (index.kind) {
-    case Index::Kind::Number:
-      return {Index::Kind::Number, {checked_place(index.number, axis, x), 1, 1}};
+    case Index::Kind::Number: {
+      const Range range{checked_place(index.number, axis, x), 1, 1};
+      if (index.number >= 0 || !has_variable_size(x, axis)) return {Index::Kind::Number, range};
+      return {Index::Kind::Number, range, place_from_end(index.number, axis, x)};
+    }
     case Index::Kind::Slice:
       return {Index::Kind::Slice, resolve_slice(index.slice, size)};
     case Index::Kind::List: {
@@ -85,7 +96,7 @@ IndexEntry resolve(const Tensor& x, const Index& index, int64_t axis, size_t num
               "keeps the shape",
               number);
       require_places("index", *index.tensor);
-      return {Index::Kind::Tensor, whole, wrapped_places(*index.tensor, size)};
+      return {Index::Kind::Tensor, whole, wrapped_places(*index.tensor, x, axis)};
   }
 }
 
@@ -127,7 +138,9 @@ Tensor read_ranges(const Tensor& x, const std::vector<IndexEntry>& entries) {
       shape.push_back(1);
       continue;
     }
-    y = read_range(y, axis++, e.range);
+    const bool from_end = e.kind == Index::Kind::Number && e.places.defined();
+    y = from_end ? select(y, axis, e.places) : read_range(y, axis, e.range);
+    ++axis;
     if (e.kind != Index::Kind::Number) shape.push_back(e.range.count);
   }
   return y.reshape(shape);

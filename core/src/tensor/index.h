@@ -20,7 +20,8 @@ Range resolve_slice(const Slice& slice, int64_t size);
 struct IndexEntry {
   Index::Kind kind;    // Number, Slice, NewAxis or Tensor
   Range range = {};    // of numbers, slices and, in full, the axes that tensors index
-  Tensor places = {};  // integers, negative ones counted from the front
+  Tensor places = {};  // integers, negative ones counted from the front; of a number that counts
+                       // from the end of a variable size the one place
 };
 /// Errors: User for too many indices, places outside that are known, dtypes that are no places.
 std::vector<IndexEntry> resolve_indices(const Tensor& x, const std::vector<Index>& indices);
@@ -47,8 +48,8 @@ class PlaceIndex {
 };
 
 void require_places(std::string_view function, const Tensor& places);
-/// Places as i32 or i64; negative ones counted from the end of `size`.
-Tensor wrapped_places(const Tensor& places, int64_t size);
+/// Places of an axis of x as i32 or i64; negative ones counted from the end.
+Tensor wrapped_places(const Tensor& places, const Tensor& x, int64_t axis);
 /// Elements of an axis at `places` (i32 or i64), whose axes take its place; those outside read 0.
 Tensor select(const Tensor& x, int64_t axis, const Tensor& places);
 /// The number of each of `count` elements along `axis` of `rank` axes.

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "plugrad/functional.h"
+#include "tensor/index.h"
 #include "tensor/record.h"
 #include "tensor/variable_sizes.h"
 
@@ -86,6 +87,20 @@ Tensor Tensor::roll(const Axes& shifts, const Axes& axes) const {
   return tensor::own_handle(x);
 }
 
+namespace {
+
+/// x from place `begin` of an axis of `total` places on, in a frame of zeros; places behind a variable size read 0
+/// where nothing else comes to stand.
+Tensor framed(const Tensor& x, int64_t axis, const tensor::AxisSize& begin, int64_t total) {
+  if (begin.varies) return tensor::select(x, axis, Tensor::arange(total) - begin.count);
+  std::vector<std::pair<int64_t, int64_t>> frame(static_cast<size_t>(x.ndim()));
+  frame[static_cast<size_t>(axis)] = {begin.least, total - begin.least - x.size(axis)};
+  return tensor::whole(x, 0, axis).pad(frame);
+}
+
+}  // namespace
+
+// Each part is chosen by where it lies: adding would turn -0 into +0.
 Tensor cat(const std::vector<Tensor>& tensors, int64_t axis) {
   require(!tensors.empty(), "[cat] no tensors are given");
   const Shape first = tensors[0].shape();
@@ -99,34 +114,17 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t axis) {
             to_string(t.shape()), at);
     total += t.size(static_cast<int64_t>(at));
   }
-  for (size_t i = 0; i + 1 < tensors.size(); ++i)
-    tensor::require_fixed("cat", tensors[i], static_cast<int64_t>(at),
-                          "and the next tensor begins where it ends: only the last one may have "
-                          "a variable size along the axis that is joined");
-  // Each part in a frame of zeros, chosen by where it lies: adding would turn -0 into +0.
-  const auto framed = [&](const Tensor& t, int64_t begin) {
-    std::vector<std::pair<int64_t, int64_t>> frame(first.size());
-    frame[at] = {begin, total - begin - t.size(static_cast<int64_t>(at))};
-    return t.pad(frame);
-  };
-  Shape along(first.size(), 1);
-  along[at] = total;
-  const Tensor& last = tensors.back();
-  const Tensor behind = framed(last, total - last.size(static_cast<int64_t>(at)));
   Tensor result;
-  int64_t begin = 0;
+  tensor::AxisSize begin{Tensor(0)};
   for (const Tensor& t : tensors) {
-    const int64_t end = begin + t.size(static_cast<int64_t>(at));
-    const Tensor padded =
-        &t == &last ? behind
-                    : tensor::like_along(framed(t, begin), behind, static_cast<int64_t>(at));
+    const Tensor part = framed(t, static_cast<int64_t>(at), begin, total);
     if (!result.defined())
-      result = padded;
-    else if (end > begin)
-      result = where(Tensor::arange(total).reshape(along) < begin, result, padded);
-    begin = end;
+      result = part;
+    else if (t.size(static_cast<int64_t>(at)) > 0)
+      result = where(tensor::counter(total, result.ndim(), static_cast<int64_t>(at)) < begin.count, result, part);
+    begin = tensor::plus(begin, tensor::axis_size(t, static_cast<int64_t>(at)));
   }
-  return result;
+  return tensor::limited(result, static_cast<int64_t>(at), begin);
 }
 
 Tensor stack(const std::vector<Tensor>& tensors, int64_t axis) {

@@ -5,6 +5,7 @@
 #include "plugrad/functional.h"
 #include "tensor/index.h"
 #include "tensor/record.h"
+#include "tensor/variable_sizes.h"
 
 namespace plugrad {
 
@@ -47,8 +48,6 @@ Tensor Tensor::masked_select(const Tensor& mask, std::optional<int64_t> size,
   require(mask.dtype() == DType::Bool, "[masked_select] the mask is {}, not bool; compare it first",
           name_of(mask.dtype()));
   require_fill("masked_select", fill, dtype());
-  tensor::require_fixed("masked_select", *this);
-  tensor::require_fixed("masked_select", mask);
   std::vector<Tensor> both;
   {
     tensor::Recorder r("masked_select");
@@ -61,7 +60,9 @@ Tensor Tensor::masked_select(const Tensor& mask, std::optional<int64_t> size,
     }
     for (Id node : nodes) both.push_back(r.done(node));
   }
-  const Tensor values = both[0].flatten(), flags = both[1].flatten();
+  plugrad::where(both[1], both[0], 0);  // refuses sizes that differ
+  const Tensor values = tensor::whole(both[0], 0).flatten(),
+               flags = tensor::whole(tensor::limited_as(both[1], both[0]), false).flatten();
   const Tensor place = true_places(flags, selected_count("masked_select", flags, size));
   return plugrad::where(place < flags.size(0), tensor::select(values, 0, place),
                         fill.cast(dtype()));
@@ -69,9 +70,9 @@ Tensor Tensor::masked_select(const Tensor& mask, std::optional<int64_t> size,
 
 Tensor Tensor::nonzero(std::optional<int64_t> size, const Tensor& fill) const {
   require_fill("nonzero", fill, DType::I32);
-  tensor::require_fixed("nonzero", *this);
   const Shape shape = this->shape();
-  const Tensor flags = (dtype() == DType::Bool ? *this : *this != 0).flatten();
+  const Tensor flags =
+      tensor::whole(dtype() == DType::Bool ? *this : *this != 0, false).flatten();
   const Tensor place = true_places(flags, selected_count("nonzero", flags, size));
   std::vector<Tensor> columns;
   int64_t stride = flags.size(0);

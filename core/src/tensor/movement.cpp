@@ -4,7 +4,9 @@
 #include <numeric>
 
 #include "plugrad/functional.h"
+#include "tensor/index.h"
 #include "tensor/record.h"
+#include "tensor/variable_sizes.h"
 
 namespace plugrad {
 
@@ -113,13 +115,28 @@ Tensor Tensor::shrink_to(const std::vector<std::optional<int64_t>>& sizes) const
   return shrink(parts);
 }
 
+namespace {
+
+/// An axis of a variable size from its last element on.
+Tensor flip_variable(const Tensor& x, int64_t axis) {
+  const tensor::AxisSize size = tensor::axis_size(x, axis);
+  const Tensor places = size.count - 1 - Tensor::arange(x.size(axis));
+  return tensor::limited(tensor::select(x, axis, places), axis, size);
+}
+
+}  // namespace
+
 Tensor Tensor::flip(const Axes& axes) const {
+  Tensor x = *this;
+  std::vector<int64_t> flags(static_cast<size_t>(ndim()), 0);
+  for (int64_t axis : checked_axes("flip", axes, ndim())) {
+    const bool varies = tensor::has_variable_size(*this, axis);
+    if (varies) x = flip_variable(x, axis);
+    flags[static_cast<size_t>(axis)] = varies ? 0 : 1;
+  }
   Recorder r("flip");
-  const Id node = r.use(*this);
-  std::vector<int64_t> flags(r.shape(node).size(), 0);
-  for (int64_t axis : checked_axes("flip", axes, static_cast<int64_t>(flags.size())))
-    flags[static_cast<size_t>(axis)] = 1;
-  if (flags.empty()) return r.done(node);
+  const Id node = r.use(x);
+  if (std::ranges::find(flags, 1) == flags.end()) return r.done(node);
   return r.done(r.graph().add(Op::Flip, r.dtype(node), {node}, r.graph().list(flags)));
 }
 

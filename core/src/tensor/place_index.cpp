@@ -6,6 +6,7 @@
 #include "tensor/index.h"
 #include "tensor/record.h"
 #include "tensor/running.h"
+#include "tensor/variable_sizes.h"
 
 namespace plugrad::tensor {
 
@@ -98,7 +99,7 @@ Tensor PlaceIndex::written(const Tensor& value) const {
                 count = std::accumulate(chosen_.begin(), chosen_.end(), int64_t{1},
                                         std::multiplies<>());
   // The last place that names a row; none is negative.
-  const Tensor places = valid_.defined() ? where(valid_, flat_, -1) : flat_;
+  const Tensor places = whole(valid_.defined() ? where(valid_, flat_, -1) : flat_, -1);
   const Tensor last = last_place(places, count, size);
   Shape full(from.begin(), from.begin() + at_);
   full.insert(full.end(), chosen_.begin(), chosen_.end());

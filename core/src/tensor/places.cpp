@@ -8,6 +8,7 @@
 #include "tensor/index.h"
 #include "tensor/record.h"
 #include "tensor/running.h"
+#include "tensor/variable_sizes.h"
 
 namespace plugrad {
 
@@ -39,13 +40,31 @@ Tensor pick(const Tensor& hit, const Tensor& x, int64_t axis) {
 
 }  // namespace
 
-Tensor wrapped_places(const Tensor& places, int64_t size) {
+Tensor wrapped_places(const Tensor& places, const Tensor& x, int64_t axis) {
   const Tensor p = wide(places);
-  return is_unsigned(places.dtype()) ? p : where(p < 0, p + size, p);
+  return is_unsigned(places.dtype()) ? p : where(p < 0, p + axis_size(x, axis).count, p);
 }
 
+namespace {
+
+/// select() where sizes vary: places behind one name nothing, and read 0 behind that of x.
+Tensor select_variable(const Tensor& x, int64_t axis, const Tensor& places) {
+  Tensor y = select(whole(x, 0), axis, whole(places, -1));
+  int64_t to = 0;
+  for (int64_t from = 0; from < x.ndim(); ++from) {
+    if (from != axis) {
+      y = limited(y, to++, axis_size(x, from));
+      continue;
+    }
+    for (int64_t i = 0; i < places.ndim(); ++i) y = limited(y, to++, axis_size(places, i));
+  }
+  return y;
+}
+
+}  // namespace
+
 Tensor select(const Tensor& x, int64_t axis, const Tensor& places) {
-  require_fixed("index", x, axis);
+  if (has_variable_size(x) || has_variable_size(places)) return select_variable(x, axis, places);
   const auto at = static_cast<size_t>(axis);
   const Shape from = x.shape(), chosen = places.shape();
   Shape to(from.begin(), from.begin() + axis);
@@ -71,7 +90,7 @@ using tensor::checked_axis;
 Tensor Tensor::index_select(int64_t axis, const Tensor& places) const {
   tensor::require_places("index_select", places);
   const int64_t at = checked_axis("index_select", axis, ndim());
-  return tensor::select(*this, at, tensor::wrapped_places(places, size(at)));
+  return tensor::select(*this, at, tensor::wrapped_places(places, *this, at));
 }
 
 namespace {
@@ -89,12 +108,19 @@ Tensor gather_long(const Tensor& x, int64_t axis, const Tensor& places) {
       .transpose(axis, -1);
 }
 
+/// gather where no place is negative and no size varies.
+Tensor gathered(const Tensor& x, int64_t axis, const Tensor& places) {
+  const int64_t size = x.size(axis);
+  if (tensor::is_long(places.size(axis), size) && x.numel() > 0) return gather_long(x, axis, places);
+  // The axis goes last in the data, and the places' own axis stays where it was.
+  return tensor::pick(places.unsqueeze(-1) == Tensor::arange(size),
+                      x.unsqueeze(-1).transpose(axis, -1), -1);
+}
+
 }  // namespace
 
 Tensor Tensor::gather(int64_t axis, const Tensor& places) const {
   tensor::require_places("gather", places);
-  tensor::require_fixed("gather", *this);
-  tensor::require_fixed("gather", places);
   const Shape from = shape(), chosen = places.shape();
   require(from.size() == chosen.size(), "[gather] places {} and {} have different numbers of axes",
           to_string(chosen), to_string(from));
@@ -104,14 +130,14 @@ Tensor Tensor::gather(int64_t axis, const Tensor& places) const {
   for (size_t i = 0; i < from.size(); ++i) {
     require(i == at || chosen[i] <= from[i], "[gather] places {} are larger than {} along axis {}",
             to_string(chosen), to_string(from), i);
-    if (i != at) box[i] = {0, chosen[i]};
+    if (i == at) continue;
+    box[i] = {0, chosen[i]};
+    tensor::require_inside("gather", places, *this, static_cast<int64_t>(i));
   }
-  const Tensor wrapped = tensor::wrapped_places(places, from[at]);
-  if (tensor::is_long(chosen[at], from[at]) && numel() > 0)
-    return gather_long(shrink(box), static_cast<int64_t>(at), wrapped);
-  // The axis goes last in the data, and the places' own axis stays where it was.
-  const Tensor x = shrink(box).unsqueeze(-1).transpose(static_cast<int64_t>(at), -1);
-  return tensor::pick(wrapped.unsqueeze(-1) == arange(from[at]), x, -1);
+  const Tensor wrapped = tensor::wrapped_places(places, *this, static_cast<int64_t>(at));
+  const Tensor y = gathered(tensor::whole(*this, 0).shrink(box), static_cast<int64_t>(at),
+                            tensor::whole(wrapped, -1));
+  return tensor::limited_as(y, places);
 }
 
 Tensor Tensor::one_hot(int64_t classes) const {

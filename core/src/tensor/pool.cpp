@@ -4,6 +4,7 @@
 
 #include "plugrad/conv.h"
 #include "plugrad/functional.h"
+#include "tensor/index.h"
 #include "tensor/windows.h"
 
 namespace plugrad {
@@ -11,6 +12,7 @@ namespace plugrad {
 using autodiff::Windows;
 using tensor::each_axis;
 using Sides = Padding::Sides;
+using tensor::AxisSize;
 
 namespace {
 
@@ -20,6 +22,7 @@ struct Pooling {
   std::string_view function;
   Windows windows;
   Sides own, all;
+  bool ceil_mode = false;
 
   int64_t axes() const { return static_cast<int64_t>(windows.axes()); }
   /// The axes of the kernel in the window view.
@@ -46,7 +49,7 @@ Pooling pooling(std::string_view function, const Tensor& x, int64_t axes, const 
   require(x.ndim() >= axes, "[{}] shape {} has fewer than {} axes", function, to_string(x.shape()),
           axes);
   const auto n = static_cast<size_t>(axes);
-  Pooling p{.function = function, .windows = {}, .own = {}, .all = {}};
+  Pooling p{.function = function, .windows = {}, .own = {}, .all = {}, .ceil_mode = o.ceil_mode};
   p.windows.kernel = each_axis(function, "kernel", kernel, n, 1);
   p.windows.stride =
       each_axis(function, "stride", o.stride.list().empty() ? kernel : o.stride, n, 1);
@@ -66,9 +69,33 @@ Pooling pooling(std::string_view function, const Tensor& x, int64_t axes, const 
 
 /// The windows of x, padded with `fill`.
 Tensor view_of(const Pooling& p, const Tensor& x, double fill) {
-  const Tensor padded = tensor::pad_image(x, p.all, fill);
+  const Tensor behind = is_float(x.dtype()) ? Tensor(fill) : Tensor(static_cast<int64_t>(fill));
+  const Tensor padded =
+      tensor::pad_image(tensor::whole_image(x, behind, p.windows.axes()), p.all, fill);
   tensor::require_windows(p.function, p.windows, x, padded);
   return tensor::window_view(padded, p.windows);
+}
+
+/// How many windows axis i of x has. Those of ceil_mode begin before the end of the image.
+AxisSize pooled_size(const Pooling& p, const Tensor& x, size_t i) {
+  const AxisSize size = tensor::axis_size(x, static_cast<int64_t>(i) - p.axes());
+  const int64_t stride = p.windows.stride[i];
+  if (!size.varies || !p.ceil_mode || stride == 1)
+    return tensor::window_count(p.function, p.windows, i, size, p.own[i]);
+  const auto [before, after] = p.own[i];
+  AxisSize all = tensor::window_count(p.function, p.windows, i, size, {before, after + stride - 1});
+  const Tensor begun = (size.count + (before - 1)).floor_div(stride) + 1;
+  all.count = all.count.minimum(begun);
+  all.least = std::min(all.least, (size.least + before - 1) / stride + 1);
+  return all;
+}
+
+/// `y`, which has the windows of x, with variable sizes where x has.
+Tensor limited_windows(const Pooling& p, const Tensor& y, const Tensor& x) {
+  Tensor result = y;
+  for (size_t i = 0; i < p.windows.axes(); ++i)
+    result = tensor::limited(result, x.ndim() - p.axes() + static_cast<int64_t>(i), pooled_size(p, x, i));
+  return result;
 }
 
 double lowest(DType dtype) {
@@ -80,7 +107,29 @@ double lowest(DType dtype) {
 Tensor max_pool(std::string_view function, const Tensor& x, int64_t axes, const PerAxis& kernel,
                 const PoolOptions& o) {
   const Pooling p = pooling(function, x, axes, kernel, o);
-  return view_of(p, x, lowest(x.dtype())).max(p.kernel_axes());
+  return limited_windows(p, view_of(p, x, lowest(x.dtype())).max(p.kernel_axes()), x);
+}
+
+/// The elements of an image counted from its end, in the sizes that x has; 0 behind them.
+Tensor numbers_from_end(const Tensor& x, int64_t axes, Tensor& count) {
+  const Shape shape = x.shape(), image(shape.end() - axes, shape.end());
+  const int64_t all = element_count(image);
+  count = Tensor(all);
+  Tensor number = Tensor::arange(all, 0, -1).reshape(image);
+  bool varies = false;
+  for (int64_t i = 0; i < axes; ++i) varies |= tensor::has_variable_size(x, x.ndim() - axes + i);
+  if (!varies) return number;
+  count = Tensor(1);
+  Tensor place = 0;
+  for (int64_t i = 0; i < axes; ++i) {
+    const AxisSize size = tensor::axis_size(x, x.ndim() - axes + i);
+    place = place * size.count + tensor::counter(image[static_cast<size_t>(i)], axes, i);
+    count = count * size.count;
+  }
+  number = count - place;
+  for (int64_t i = 0; i < axes; ++i)
+    number = tensor::limited(number, i, tensor::axis_size(x, x.ndim() - axes + i));
+  return number;
 }
 
 ValuesAndPlaces max_pool_with_places(std::string_view function, const Tensor& x, int64_t axes,
@@ -89,20 +138,20 @@ ValuesAndPlaces max_pool_with_places(std::string_view function, const Tensor& x,
   const Tensor view = view_of(p, x, lowest(x.dtype()));
   const Tensor largest = view.max(p.kernel_axes(), true).detach();
   // The first place is the largest of those counted from the end. NaN is a maximum. Padding is 0.
-  const Shape shape = x.shape(), image(shape.end() - axes, shape.end());
-  const int64_t count = element_count(image);
-  const Tensor from_end = view_of(p, Tensor::arange(count, 0, -1).reshape(image), 0);
+  Tensor count;
+  const Tensor from_end = view_of(p, numbers_from_end(x, axes, count), 0);
   const Tensor hit = (view == largest) | view.isnan();
-  return {view.max(p.kernel_axes()), count - where(hit, from_end, 0).max(p.kernel_axes())};
+  const Tensor place = count - where(hit, from_end, 0).max(p.kernel_axes());
+  return {limited_windows(p, view.max(p.kernel_axes()), x), limited_windows(p, place, x)};
 }
 
 /// How many elements of each window of an axis lie in [low, high), where window i begins at i *
 /// stride - before.
 Tensor window_counts(const Windows& w, size_t axis, int64_t count, int64_t before, int64_t low,
-                     int64_t high) {
+                     const Tensor& high) {
   const int64_t kernel = w.kernel[axis], dilation = w.dilation[axis];
   const Tensor start = Tensor::arange(count) * w.stride[axis] - before;
-  const auto elements_below = [&](int64_t end) {
+  const auto elements_below = [&](const Tensor& end) {
     return (end - start + (dilation - 1)).floor_div(dilation).maximum(0).minimum(kernel);
   };
   return elements_below(high) - elements_below(low);
@@ -116,21 +165,24 @@ Tensor avg_pool(std::string_view function, const Tensor& x, int64_t axes, const 
   const DType result = tensor::real_dtype(x.dtype());
   const bool padded = p.own != Sides(p.own.size());
   if (p.all == p.own && (o.count_include_pad || !padded))
-    return (sum / static_cast<double>(element_count(p.windows.kernel))).cast(result);
+    return limited_windows(
+        p, (sum / static_cast<double>(element_count(p.windows.kernel))).cast(result), x);
   Tensor elements = 1;
   for (int64_t i = 0; i < axes; ++i) {
     const auto at = static_cast<size_t>(i);
     const auto [before, after] = p.own[at];
-    const int64_t size = x.size(i - axes), from_end = axes - 1 - i;
+    const AxisSize size = tensor::axis_size(x, i - axes);
+    const int64_t from_end = axes - 1 - i;
     const Tensor along =
         o.count_include_pad
-            ? window_counts(p.windows, at, sum.size(i - axes), before, -before, size + after)
-            : window_counts(p.windows, at, sum.size(i - axes), before, 0, size);
+            ? window_counts(p.windows, at, sum.size(i - axes), before, -before,
+                            tensor::plus(size, after).count)
+            : window_counts(p.windows, at, sum.size(i - axes), before, 0, size.count);
     Shape shape(static_cast<size_t>(from_end + 1), 1);
     shape[0] = -1;
     elements = elements * along.reshape(shape);
   }
-  return (sum / elements).cast(result);
+  return limited_windows(p, (sum / elements).cast(result), x);
 }
 
 }  // namespace

@@ -95,8 +95,6 @@ inline DType real_dtype(DType dtype) {
 /// variable size.
 Tensor count_along(std::string_view function, const Tensor& x, std::span<const int64_t> axes,
                    DType dtype);
-/// x with the variable size of `model` along the axis, if it has one; both have one shape.
-Tensor like_along(const Tensor& x, const Tensor& model, int64_t axis);
 /// count + by, or 0 if that is less; a number where the count is one.
 Tensor plus_at_least_0(const Tensor& count, int64_t by);
 /// "(≤512, 256)": a variable size shows its largest value.

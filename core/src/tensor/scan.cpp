@@ -135,23 +135,18 @@ DType carrier(DType dtype, Kind kind) {
   return DType::Void;
 }
 
-/// Where an axis has a variable size a scan is a masked reduction however long it is: a written kernel does not end at
-/// sizes, and such an axis cannot be cut into rows.
-Tensor scan_variable(const Tensor& x, Kind kind) {
-  return tensor::like_along(scan_row(x, kind), x, x.ndim() - 1);
-}
-
 Tensor scan(std::string_view function, const Tensor& x, int64_t axis, Kind kind) {
   if (x.ndim() == 0) {
     checked_axis(function, axis, 1);
     return tensor::own_handle(x);
   }
   const int64_t at = checked_axis(function, axis, x.ndim());
-  if (tensor::has_variable_size(x, at))
-    return scan_variable(x.transpose(at, -1), kind).transpose(at, -1);
+  // No element is computed of one behind it: what stands there is to be finite in gradients alone.
+  if (tensor::has_variable_size(x))
+    return tensor::limited_as(
+        scan(function, tensor::whole(x, kind == Kind::Product ? 1 : 0), at, kind), x);
   const DType wide = carrier(x.dtype(), kind);
-  const bool may_be_written = !tensor::has_variable_size(x);  // a written kernel takes no sizes
-  if (may_be_written && x.size(at) > kRow && x.numel() > 0 && wide != DType::Void) {
+  if (x.size(at) > kRow && x.numel() > 0 && wide != DType::Void) {
     int64_t outer = 1;
     for (int64_t i = 0; i < at; ++i) outer *= x.size(i);
     const Tensor rows = x.cast(wide).reshape({outer, x.size(at), -1});

@@ -7,6 +7,7 @@
 #include "tensor/index.h"
 #include "tensor/record.h"
 #include "tensor/running.h"
+#include "tensor/variable_sizes.h"
 
 namespace plugrad {
 
@@ -16,7 +17,7 @@ namespace {
 
 /// scatter with its arguments checked.
 struct Hits {
-  Tensor x;
+  Tensor x;  // like all others whole: none has a variable size
   int64_t axis;
   Tensor hit;     // (…, size of the axis, …, places of the row): whether it names the element
   Tensor values;  // (…, 1, …, places of the row)
@@ -39,15 +40,16 @@ void require_values(std::string_view function, const Tensor& x, const Tensor& pl
   require(values.ndim() == 0 || values.ndim() == places.ndim(),
           "[{}] values {} and places {} have different numbers of axes", function,
           to_string(values.shape()), to_string(places.shape()));
-  for (int64_t i = 0; i < values.ndim(); ++i)
+  for (int64_t i = 0; i < values.ndim(); ++i) {
     require(places.size(i) <= values.size(i), "[{}] places {} are larger than values {} along {}",
             function, to_string(places.shape()), to_string(values.shape()), i);
+    tensor::require_inside(function, places, values, i);
+  }
 }
 
 Hits find_hits(std::string_view function, const Tensor& x, int64_t axis, const Tensor& places,
                const Tensor& values) {
   tensor::require_places(function, places);
-  for (const Tensor* each : {&x, &places, &values}) tensor::require_fixed(function, *each);
   const Shape to = x.shape(), rows = places.shape();
   require(to.size() == rows.size(), "[{}] places {} and {} have different numbers of axes",
           function, to_string(rows), to_string(to));
@@ -59,16 +61,19 @@ Hits find_hits(std::string_view function, const Tensor& x, int64_t axis, const T
     const bool along = static_cast<int64_t>(i) == at;
     require(along || rows[i] <= to[i], "[{}] places {} are larger than {} along axis {}", function,
             to_string(rows), to_string(to), i);
+    if (!along) tensor::require_inside(function, places, x, static_cast<int64_t>(i));
     missing.push_back(along ? 0 : to[i] - rows[i]);
     box.push_back(Part(0, rows[i]));
   }
   const int64_t size = x.size(at);
-  const Tensor wrapped = tensor::wrapped_places(places, size);
+  // Behind sizes places name nothing.
+  const Tensor wrapped = tensor::whole(tensor::wrapped_places(places, x, at), -1);
   const Tensor hit = last_axis(wrapped, at) == tensor::counter(size, x.ndim() + 1, at);
   const bool number = values.ndim() == 0;
-  const Tensor given = number ? values.cast(x.dtype()) : values.cast(x.dtype()).shrink(box);
+  const Tensor all = tensor::whole(values.cast(x.dtype()), 0);
+  const Tensor given = number ? all : all.shrink(box);
   box[static_cast<size_t>(at)] = {0, size};
-  return {x, at, hit, number ? given : last_axis(given, at), missing, wrapped, box, given};
+  return {tensor::whole(x, 0), at, hit, number ? given : last_axis(given, at), missing, wrapped, box, given};
 }
 
 /// `start` and `values` combined at the places, in the rows' part of x.
@@ -185,12 +190,12 @@ Tensor Tensor::scatter_reduce(int64_t axis, const Tensor& places, const Tensor& 
         opposite(*this).scatter_reduce(axis, places, opposite(given), Combine::Max, include_self));
   }
   const Hits hits = find_hits(function, *this, axis, places, values);
-  if (how == Combine::Replace) return replace(hits);
+  if (how == Combine::Replace) return tensor::limited_as(replace(hits), *this);
   const bool is_added = how == Combine::Sum ||
                         (how == Combine::Mean && dtype() != DType::U32 && dtype() != DType::U64);
   const Tensor combined = hits.is_long() && is_added ? long_combined(hits, how, include_self)
                                                      : combine(hits, how, include_self);
-  return plugrad::where(is_hit(hits), combined.cast(dtype()), *this);
+  return tensor::limited_as(plugrad::where(is_hit(hits), combined.cast(dtype()), hits.x), *this);
 }
 
 }  // namespace plugrad

@@ -90,6 +90,11 @@ Tensor fitted(const Tensor& value, const Tensor& x, const Shape& shape) {
 /// x after x[indices] = value.
 Tensor updated(const Tensor& x, const std::vector<Index>& indices, const Tensor& value) {
   const std::vector<IndexEntry> entries = tensor::resolve_indices(x, indices);
+  for (const IndexEntry& e : entries)
+    require(e.kind != Index::Kind::Number || !e.places.defined(),
+            "[setitem] a place counted from the end of a variable size, in a tensor of {}: choose what is "
+            "replaced with where()",
+            tensor::shown_shape(x));
   const Tensor ranges = tensor::read_ranges(x, entries);
   const tensor::PlaceIndex places(ranges, entries);
   const Tensor old = places.is_empty() ? ranges : places.read();

@@ -5,6 +5,7 @@
 
 #include "plugrad/functional.h"
 #include "tensor/record.h"
+#include "tensor/variable_sizes.h"
 
 namespace plugrad {
 
@@ -122,13 +123,16 @@ Tensor first_places(const Tensor& key, int64_t k) {
 Tensor moved_key(std::string_view function, const Tensor& x, int64_t axis, bool descending) {
   require(x.size(axis) <= INT32_MAX, "[{}] axis {} of {} is longer than places of i32 count",
           function, axis, to_string(x.shape()));
-  tensor::require_fixed(function, x, axis);
-  const Tensor key = ascending_key(x.detach().transpose(axis, -1));
-  return descending ? ~key : key;
+  Tensor key = ascending_key(x.detach().transpose(axis, -1));
+  if (descending) key = ~key;
+  // What lies behind a variable size comes last: behind its equals too, as those come before it.
+  const Tensor last = size_of(key.dtype()) == 8 ? Tensor(-1) : Tensor(int64_t{UINT32_MAX});
+  return tensor::whole(key, last);
 }
 
 Tensor moved_order(std::string_view function, const Tensor& x, int64_t axis, bool descending) {
-  return order_of(moved_key(function, x, axis, descending)).transpose(axis, -1);
+  const Tensor order = order_of(moved_key(function, x, axis, descending)).transpose(axis, -1);
+  return tensor::limited_as(order, x);
 }
 
 }  // namespace
@@ -152,7 +156,13 @@ std::pair<Tensor, Tensor> Tensor::topk(int64_t k, int64_t axis, bool largest) co
   const int64_t at = checked_axis("topk", axis, ndim());
   require(k >= 0 && k <= size(at), "[topk] {} elements of axis {} of {}", k, at,
           to_string(shape()));
-  const Tensor places = first_places(moved_key("topk", *this, at, largest), k).transpose(at, -1);
+  const tensor::AxisSize size = tensor::axis_size(*this, at);
+  require(k <= size.least,
+          "[topk] {} elements of axis {} of {}, whose size may be {}: take {} at most, or sort()", k,
+          at, tensor::shown_shape(*this), size.least, size.least);
+  Tensor places = first_places(moved_key("topk", *this, at, largest), k).transpose(at, -1);
+  for (int64_t i = 0; i < ndim(); ++i)
+    if (i != at) places = tensor::limited(places, i, tensor::axis_size(*this, i));
   return {gather(at, places), places};
 }
 

@@ -81,6 +81,28 @@ void require_windows(std::string_view function, const Windows& w, const Tensor& 
             to_string(padded.shape()));
 }
 
+AxisSize window_count(std::string_view function, const Windows& w, size_t axis,
+                      const AxisSize& size, std::pair<int64_t, int64_t> pads) {
+  const int64_t more = pads.first + pads.second - w.span(axis), stride = w.stride[axis];
+  require(!size.varies || size.least + more >= 0,
+          "[{}] windows of {} with dilation {} do not fit an axis whose variable size may be {}, padded "
+          "with {} and {}",
+          function, to_string(w.kernel), to_string(w.dilation), size.least, pads.first, pads.second);
+  const AxisSize last = plus(size, more);
+  if (stride == 1 || !last.varies) {
+    const int64_t least = last.least / stride;
+    return plus(last.varies ? last : AxisSize{Tensor(least), least}, 1);
+  }
+  return plus(AxisSize{last.count.floor_div(stride), last.least / stride, true}, 1);
+}
+
+Tensor whole_image(const Tensor& x, const Tensor& fill, size_t axes) {
+  Tensor y = x;
+  for (int64_t axis = x.ndim() - static_cast<int64_t>(axes); axis < x.ndim(); ++axis)
+    y = whole(y, fill, axis);
+  return y;
+}
+
 Tensor window_view(const Tensor& x, const Windows& w) {
   for (int64_t axis = 2; axis < x.ndim(); ++axis) require_fixed("windows", x, axis);
   Recorder r("window_view");

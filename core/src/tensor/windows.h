@@ -6,6 +6,7 @@
 #include "gradient/windows.h"
 #include "plugrad/window.h"
 #include "tensor/record.h"
+#include "tensor/variable_sizes.h"
 
 namespace plugrad::tensor {
 
@@ -24,6 +25,14 @@ Tensor pad_image(const Tensor& x, const Padding::Sides& sides, double value = 0.
 /// Errors: User where no window fits an axis of the padded image.
 void require_windows(std::string_view function, const autodiff::Windows& windows, const Tensor& x,
                      const Tensor& padded);
+
+/// How many windows an axis of the kernel has in an image of `size`, padded. Errors: User where a size
+/// within its bounds has none.
+AxisSize window_count(std::string_view function, const autodiff::Windows& windows, size_t axis,
+                      const AxisSize& size, std::pair<int64_t, int64_t> pads);
+
+/// x with the number `fill` behind variable sizes of its last axes.
+Tensor whole_image(const Tensor& x, const Tensor& fill, size_t axes);
 
 /// (…, image…) -> (…, windows…, kernel…).
 Tensor window_view(const Tensor& x, const autodiff::Windows& windows);

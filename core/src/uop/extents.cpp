@@ -62,7 +62,10 @@ Extents::List Extents::compute(Id node) {
     case Op::Bounded: {
       List list = first();
       const auto arg = graph_.arg_list(node);
-      list[static_cast<size_t>(arg[0])] = {Kind::Counted, graph_.sources(node)[1], arg[1]};
+      const auto axis = static_cast<size_t>(arg[0]);
+      // No less than all can be less than all.
+      const bool is_whole = arg[1] == shapes_[node][axis];
+      list[axis] = is_whole ? Extent{} : Extent{Kind::Counted, graph_.sources(node)[1], arg[1]};
       return list;
     }
     case Op::UserKernel: {
@@ -235,6 +238,14 @@ Id BoundedGraph::masked(Id x, std::span<const int64_t> axes, Op op) {
     if (extents[x][static_cast<size_t>(axis)].is_counted())
       x = graph.where(inside(x, axis), x, nothing(graph, graph[x].dtype, op));
   return x;
+}
+
+Id BoundedGraph::whole(Id x, int64_t axis, Id fill) {
+  if (!extents[x][static_cast<size_t>(axis)].is_counted()) return x;
+  const Id filled = graph.where(inside(x, axis), x, fill);
+  const int64_t size = shapes[x][static_cast<size_t>(axis)];
+  return graph.add(Op::Bounded, graph[x].dtype, {filled, graph.constant(DType::I32, size)},
+                   graph.list({axis, size}));
 }
 
 }  // namespace plugrad

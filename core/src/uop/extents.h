@@ -72,6 +72,8 @@ struct BoundedGraph {
   Id like(Id x, Id model);
   /// `x`, with what a reduction by `op` of nothing is behind the extents of `axes`.
   Id masked(Id x, std::span<const int64_t> axes, Op op);
+  /// `x` with the constant `fill` behind its Counted extent along the axis, which is Whole then.
+  Id whole(Id x, int64_t axis, Id fill);
 
  private:
   Id inside(Id x, int64_t axis);
