@@ -48,10 +48,11 @@ class Buffer : public LiveNode<Buffer> {
   Buffer& operator=(const Buffer&) = delete;
 
   Device& device() const { return *device_; }
-  /// For use on the in-order queue: what is given to it from now on finds the bytes that were copied
-  /// in. Not to be called with the device's queue_mutex held.
+  /// For use on the in-order queue: what is given to it from now on finds the bytes that were
+  /// copied in. Not to be called with the device's queue_mutex held.
   pgr_buffer* handle() const {
-    if (is_idle_ || arrival_.load(std::memory_order_acquire) != 0) [[unlikely]]
+    if (is_idle_.load(std::memory_order_acquire) || arrival_.load(std::memory_order_acquire) != 0)
+        [[unlikely]]
       enter_queue();
     return handle_;
   }
@@ -65,7 +66,8 @@ class Buffer : public LiveNode<Buffer> {
 
   /// The host's bytes may be reused on return. Errors: Internal when out of range.
   void copy_in(const void* src, std::uint64_t size_bytes, std::uint64_t offset_bytes = 0);
-  /// Blocks until the bytes are there: after all launches before it, or as far as note_written says.
+  /// Blocks until the bytes are there: after all launches before it, or as far as note_written
+  /// says.
   void copy_out(void* dst, std::uint64_t size_bytes, std::uint64_t offset_bytes = 0) const;
   /// Repeats `pattern` (1, 2, 4 or 8 bytes) over the whole buffer, whose size is a multiple of it.
   void fill(std::span<const std::byte> pattern);
@@ -85,9 +87,11 @@ class Buffer : public LiveNode<Buffer> {
   pgr_buffer* handle_;
   std::uint64_t size_bytes_, class_bytes_;
   std::uint32_t flags_;
-  mutable bool is_idle_ = false;  // the in-order queue does not use it, once `after_` is reached
+  mutable std::atomic<bool> is_idle_{
+      false};  // the in-order queue does not use it, once `after_` is reached
   QueuePlacePtr after_;
-  mutable std::atomic<std::uint64_t> arrival_{0};  // of a copy that the in-order queue must wait for
+  mutable std::atomic<std::uint64_t> arrival_{
+      0};  // of a copy that the in-order queue must wait for
   QueuePlacePtr written_;
 };
 
@@ -179,7 +183,8 @@ class Device {
   /// `name`. Errors: User where the compiler takes kernel IR itself.
   std::shared_ptr<Kernel> compile_source(std::string_view source, std::string_view name,
                                          const CompileOptions& options = {});
-  /// What binaries depend on beside source and architecture; empty where the device has no compiler.
+  /// What binaries depend on beside source and architecture; empty where the device has no
+  /// compiler.
   std::string compiler_identity();
   CompileStats compile_stats() const;
   /// All that code made for this device depends on beside the kernel: core, plugin and renderer,
