@@ -48,6 +48,80 @@ TEST(JitCaptured, TwoTensorsWithOneValueAreTold) {
   EXPECT_EQ(f(x).item<int>(), 210);
 }
 
+TEST(JitCaptured, AnArgumentMayBeWhatIsCapturedToo) {
+  const Tensor w = Tensor::from<float>({1, 2}).realize(), x = Tensor::from<float>({10, 20}).realize();
+  int runs = 0;
+  auto f = jit([&](const Tensor& a) {
+    ++runs;
+    return a + w * 2;
+  });
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(floats(f(w)), ElementsAre(3, 6));
+  for (int i = 0; i < 4; ++i) {  // in turns: each way is recorded by itself
+    EXPECT_THAT(floats(f(x)), ElementsAre(12, 24));
+    EXPECT_THAT(floats(f(w)), ElementsAre(3, 6));
+    EXPECT_THAT(floats(f(Tensor::from<float>({5, 6}))), ElementsAre(7, 10));
+  }
+  EXPECT_LE(runs, 7);
+}
+
+TEST(JitCaptured, AnAssignedTensorMayBecomeAnArgument) {
+  const auto results = [](bool is_jitted) {
+    Tensor w = Tensor::from<float>({1, 2}).realize();
+    const Tensor x = Tensor::from<float>({10, 20}).realize();
+    const auto body = [&](const Tensor& a) {
+      w.assign(w + 1);
+      return a + 0.0;
+    };
+    const auto f = jit(body);
+    std::vector<std::vector<float>> all;
+    for (const Tensor* each : {&x, &x, &x, static_cast<const Tensor*>(&w), &x, static_cast<const Tensor*>(&w),
+                               static_cast<const Tensor*>(&w)}) {
+      all.push_back(floats(is_jitted ? f(*each) : body(*each)));
+      all.push_back(floats(w));
+    }
+    return all;
+  };
+  EXPECT_EQ(results(true), results(false));
+}
+
+TEST(JitCaptured, OnlyTheOptimisersTensorsAreTrainedWhateverIsGiven) {
+  const auto train = [](bool is_jitted) {
+    Tensor p = Tensor::from<float>({1, 2}).realize().requires_grad_();
+    Tensor q = Tensor::from<float>({5, 6}).realize().requires_grad_();
+    optim::SGD opt({p}, {.lr = 0.1});
+    const auto body = [&](const Tensor& a) {
+      opt.zero_grad();
+      const Tensor loss = (a * a).sum() + (p * p).sum();
+      loss.backward();
+      opt.step();
+      return loss;
+    };
+    const auto f = jit(body);
+    std::vector<float> all;
+    for (const Tensor* a : {&p, &p, &p, &q, &p, &q}) {
+      all.push_back((is_jitted ? f(*a) : body(*a)).item<float>());
+      for (const Tensor* each : {&p, &q}) all.push_back(floats(*each)[0]);
+    }
+    return all;
+  };
+  const std::vector<float> got = train(true);
+  EXPECT_THAT(got, testing::Pointwise(testing::FloatNear(1e-4f), train(false)));
+  EXPECT_EQ(got.back(), 5);  // q
+}
+
+TEST(JitCaptured, TensorsThatAreGivenTwiceAndThenOthersAreStillReplayed) {
+  int runs = 0;
+  auto f = jit([&](const Tensor& a) {
+    ++runs;
+    return a * 2;
+  });
+  for (int i = 1; i <= 6; ++i) {
+    const Tensor x = Tensor::from<float>({static_cast<float>(i)}).realize();
+    for (int twice = 0; twice < 2; ++twice) EXPECT_THAT(floats(f(x)), ElementsAre(2 * i));
+  }
+  EXPECT_EQ(runs, 3);
+}
+
 TEST(JitCaptured, NumbersAndLazyTensors) {
   Tensor number = 2.0;
   Tensor lazy = Tensor::arange(3) * 2 + 1;

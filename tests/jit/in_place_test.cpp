@@ -52,6 +52,22 @@ TEST_P(JitInPlace, AnUpdateNeedsNoSecondCopy) {
   EXPECT_THAT(got, testing::Pointwise(testing::FloatNear(1e-4f), floats(w2)));
 }
 
+TEST_P(JitInPlace, ResultsDoNotWaitInScratchWhereAnotherIsMadeOfWhatTheyReplace) {
+  Tensor w = numbers(1), m = numbers(2);
+  const Tensor g = numbers(3).transpose();
+  const auto text = [&](const char* list) {
+    const OptimisationScope scope(list);
+    const auto step = jit([&] {
+      m.assign(m * 0.5 + g * 0.5);
+      w.assign(w - m * 0.25);
+    });
+    return message_of([&] {
+      for (int i = 0; i < 3; ++i) step();
+    });
+  };
+  EXPECT_THAT(text("E_160_160: stage(0, 0)"), testing::HasSubstr("is not legal"));
+}
+
 TEST_P(JitInPlace, ATrainingStepHoldsParametersAndMomentsOnce) {
   Tensor w = (numbers(4) * 0.01).realize().requires_grad_();
   optim::Adam opt({w}, {.lr = 0.01});

@@ -59,6 +59,19 @@ std::vector<uint64_t> full_key(Session& session, std::span<const StatePtr> argum
   return words;
 }
 
+// Marks the arguments that were the same tensors in both calls: which of the two the function used,
+// its argument or a tensor that it captures, cannot be told. Whether there are any.
+bool mark_captured(JitRecording& made, const JitRecording& before) {
+  bool any = false;
+  for (size_t i = 0; i < made.tensors.size(); ++i) {
+    JitTensor& tensor = made.tensors[i];
+    tensor.may_be_captured = tensor.argument != JitTensor::kCaptured &&
+                             is_same_owner(tensor.state, before.tensors[i].state);
+    any |= tensor.may_be_captured;
+  }
+  return any;
+}
+
 // As after a recorded call, so that a program does not change its meaning with JIT=0.
 void release_tapes(Session& session, const JitOutput& output) {
   for (const StatePtr& state : output.tensors)
@@ -69,6 +82,23 @@ void release_tapes(Session& session, const JitOutput& output) {
 }
 
 }  // namespace
+
+// A call with a tensor that the function captures, too, is another kind of call.
+void JitCalls::add_captured(std::vector<uint64_t>& words,
+                            std::span<const StatePtr> arguments) const {
+  for (const StatePtr& argument : arguments) {
+    const auto known = captured_.find(argument.get());
+    const bool is_captured = known != captured_.end() && known->second.state.lock() == argument;
+    words.push_back(is_captured ? known->second.number : 0);
+  }
+}
+
+void JitCalls::note_captured(const JitRecording& recording) {
+  std::erase_if(captured_, [](const auto& entry) { return entry.second.state.expired(); });
+  for (const JitTensor& tensor : recording.tensors)
+    if (const StatePtr state = tensor.state.lock(); state && tensor.argument == JitTensor::kCaptured)
+      if (captured_.try_emplace(state.get(), state, captures_ + 1).second) ++captures_;
+}
 
 size_t JitCalls::recordings() const {
   const std::lock_guard lock(mutex_);
@@ -114,14 +144,22 @@ JitOutput JitCalls::call(std::span<const StatePtr> arguments, std::span<const ui
     return output;
   }
   if (!lock) lock.lock();
-  Entry& entry = entry_of(full_key(session, arguments, key));
+  std::vector<uint64_t> words = full_key(session, arguments, key);
+  add_captured(words, arguments);
+  Entry& entry = entry_of(std::move(words));
   if (entry.is_ready) {
     JitReplay replay(session, *entry.recording, arguments);
-    const bool is_valid = replay.is_valid();
-    if (is_valid && settings().jit == 1) return replay.run();
+    const bool is_valid = replay.is_valid(), is_as_captured = replay.has_captured_arguments();
+    if (is_valid && is_as_captured && settings().jit == 1) return replay.run();
     if (!recording) recording.lock();
-    if (is_valid && entry.is_comparable) return compared(entry, arguments, function);
-    entry = {.key = std::move(entry.key), .last_used = entry.last_used};
+    if (is_valid && is_as_captured && entry.is_comparable)
+      return compared(entry, arguments, function);
+    if (is_valid && !is_as_captured) {  // this call tells whether it matters which tensor it is
+      entry.is_ready = false;
+      entry.calls = 1;
+    } else {
+      entry = {.key = std::move(entry.key), .last_used = entry.last_used};
+    }
   }
   if (!recording) recording.lock();
   return record(entry, arguments, function);
@@ -163,14 +201,17 @@ JitOutput JitCalls::compared(const Entry& entry, std::span<const StatePtr> argum
 void JitCalls::keep(Entry& entry, JitRecording made) {
   if (made.has_strangers) return;  // another thread was at work; the next call is another try
   ++entry.calls;
+  note_captured(made);
   std::string difference;
+  bool may_capture = false;
   if (entry.recording) {
     difference = made.difference_from(*entry.recording);
     entry.is_ready = difference.empty();
+    if (entry.is_ready) may_capture = mark_captured(made, *entry.recording);
   }
   entry.recording = std::make_shared<JitRecording>(std::move(made));
   if (entry.is_ready) {
-    entry.is_comparable = settings().jit == 2;
+    entry.is_comparable = settings().jit == 2 || may_capture;
     if (!entry.is_comparable)
       for (JitValue& value : entry.recording->values) value.host_owner.reset();
     for (JitRun& run : entry.recording->runs) run.ready->is_recorded = true;

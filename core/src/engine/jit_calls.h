@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/jit_trace.h"
@@ -29,13 +30,19 @@ class JitCalls {
     std::vector<uint64_t> key{};
     std::shared_ptr<JitRecording> recording{};  // of the last call
     bool is_ready = false;                      // two calls in a row did this
-    bool is_comparable = false;                 // with calls of the function: JIT=2
+    bool is_comparable = false;                 // with calls of the function
     int calls = 0;                              // that were not replays
     uint64_t last_used = 0;
   };
   static constexpr size_t kMostEntries = 32;
   static constexpr int kMostCalls = 4;
 
+  struct Captured {
+    std::weak_ptr<TensorState> state;
+    uint64_t number;
+  };
+  void add_captured(std::vector<uint64_t>& words, std::span<const StatePtr> arguments) const;
+  void note_captured(const JitRecording& recording);
   Entry& entry_of(std::vector<uint64_t> key);
   JitOutput record(Entry& entry, std::span<const StatePtr> arguments, const Function& function);
   JitRecording trace(JitOutput& output, std::span<const StatePtr> arguments, bool keeps,
@@ -47,6 +54,8 @@ class JitCalls {
 
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;
+  std::unordered_map<const TensorState*, Captured> captured_;  // by any call that was recorded
+  uint64_t captures_ = 0;                                      // counted, for their numbers
   uint64_t uses_ = 0;
   uint64_t dropped_ = 0;  // entries that others took the place of
 };
@@ -57,6 +66,8 @@ class JitReplay {
   JitReplay(Session& session, JitRecording& recording, std::span<const StatePtr> arguments);
   /// Whether what it captured is still there.
   bool is_valid();
+  /// Whether the arguments that the function may capture too are the tensors that they were.
+  bool has_captured_arguments() const;
   /// Errors leave every tensor as it was; where the device failed midway, those that were renewed in their own memory
   /// may be gone (plan.h).
   JitOutput run();

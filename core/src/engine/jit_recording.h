@@ -34,7 +34,9 @@ struct JitCount {
 struct JitTensor {
   static constexpr uint32_t kCaptured = UINT32_MAX;
   uint32_t argument = kCaptured;       // its number
-  std::weak_ptr<TensorState> state{};  // of a captured one
+  std::weak_ptr<TensorState> state{};  // what it was in the recorded call
+  // An argument that was this tensor in every recorded call: the function may capture it too.
+  bool may_be_captured = false;
   std::vector<int64_t> shape{};
   DType dtype = DType::Void;
   uint32_t device = 0;

@@ -36,6 +36,14 @@ bool JitReplay::is_valid() {
   });
 }
 
+bool JitReplay::has_captured_arguments() const {
+  for (size_t i = 0; i < states_.size(); ++i)
+    if (recording_.tensors[i].may_be_captured &&
+        !is_same_owner(recording_.tensors[i].state, std::weak_ptr<TensorState>(states_[i])))
+      return false;
+  return true;
+}
+
 // Whether the tensors have the counted axes that they had, and counts in common where they had. Ids
 // may change later: handles keep the nodes.
 bool JitReplay::has_the_counts() {

@@ -11,6 +11,7 @@
 #include "codegen/search/changes.h"
 #include "uop/facts.h"
 #include "uop/scratch.h"
+#include "uop/shared_param.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -107,10 +108,20 @@ class Result {
   uint32_t& next_axis_;
 };
 
+// Whether the result takes the memory of an input (schedule/in_place.h), which another result may be made of: both are
+// made at once, element by element, and what waits in scratch is stored before the other reads.
+bool others_may_read_its_memory(const Kernel& kernel, Id store) {
+  const Graph& g = kernel.graph;
+  const Id own = g.sources(store)[0];
+  if ((param_info(g, own).flags & kParamShared) == 0) return false;
+  return std::ranges::any_of(g.sources(kernel.sink), [&](Id other) { return g.sources(other)[0] != own; });
+}
+
 void check_result(const Kernel& kernel, Id store, const std::string& text) {
   const Graph& g = kernel.graph;
   require(g.sources(store).size() == 3, "[codegen] {}: some of its elements are not stored", text);
   require(!reads(g, kernel.sink, g.sources(store)[0]), "[codegen] {}: the kernel reads it too", text);
+  require(!others_may_read_its_memory(kernel, store), "[codegen] {}: it lies where what another store reads was", text);
   const DType dtype = g[g.sources(store)[2]].dtype;
   require(dtype != DType::Bool && claims_storage(*kernel.caps, dtype),
           "[codegen] {}: scratch of its dtype is not to be had", text);
