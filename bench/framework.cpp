@@ -140,7 +140,8 @@ void report_replay(const Report& report) {
           .higher_is_better = false});
 }
 
-// One recording over rows of a variable number: a product, a softmax over columns and over rows, sums.
+// One recording over rows of a variable number: a product, a softmax over columns and over rows,
+// sums.
 void report_variable_sizes(const Report& report) {
   const Variable rows("rows", 1, kMostRows);
   const Tensor w = Tensor::rand({kRowSize, kRowSize}).realize();
@@ -254,9 +255,9 @@ std::vector<Row> framework_rows() {
                  "dispatch: launch of a kernel with three buffers and no groups",
                  "dispatch: copy_in of 4 bytes", "dispatch: synchronize"},
                 report_dispatch),
-      reporting({"batch of 1.6 MB handed over while kernels run",
-                 "value read while later kernels run"},
-                report_copies_beside_kernels),
+      reporting(
+          {"batch of 1.6 MB handed over while kernels run", "value read while later kernels run"},
+          report_copies_beside_kernels),
       reporting({"schedule and codegen of the MNIST step, cold", "the same graph shape again"},
                 report_planning),
       reporting(kResnetRows, report_resnet),

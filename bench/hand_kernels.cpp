@@ -100,9 +100,9 @@ void layernorm(const float* x, float* y, size_t columns, size_t begin, size_t en
   }
 }
 
-// Rows of queries side by side, two vectors of them, against kKeys keys at a time: the scores of a block,
-// their exponentials and the sums of a block of rows stay in the first cache. Whenever a block has a
-// larger score than those before, what they have added up shrinks (online softmax).
+// Rows of queries side by side, two vectors of them, against kKeys keys at a time: the scores of a
+// block, their exponentials and the sums of a block of rows stay in the first cache. Whenever a
+// block has a larger score than those before, what they have added up shrinks (online softmax).
 constexpr size_t kRows = 2 * kLanes, kWidth = 64, kKeys = 64;
 constexpr size_t kTile = kLanes == 16 ? 8 : 4;  // keys, then rows, that registers hold
 
@@ -224,9 +224,9 @@ float multiply_add(long rounds, double& flops) {
 }  // namespace
 
 HandKernels kernels() {
-  return {map_reduce, softmax, layernorm,    attention,
-          kRows,      matvec,  read,         multiply_add,
-          static_cast<int>(kLanes)};
+  return {map_reduce, softmax,      layernorm,
+          attention,  kRows,        matvec,
+          read,       multiply_add, static_cast<int>(kLanes)};
 }
 
 }  // namespace plugrad::bench::PLUGRAD_HAND

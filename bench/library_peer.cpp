@@ -186,10 +186,11 @@ class HandPeer : public Peer {
     const auto run = [this, &p] {
       const HandKernels& hand = hand_kernels();
       const size_t queries = p.size(0, 1), keys = p.size(1, 1);
-      workers_.split(p.size(0, 0) * queries, hand.attention_rows, [&](int, size_t begin, size_t end) {
-        hand.attention(p.inputs[0].data(), p.inputs[1].data(), p.inputs[2].data(), output_->data(),
-                       queries, keys, begin, end);
-      });
+      workers_.split(p.size(0, 0) * queries, hand.attention_rows,
+                     [&](int, size_t begin, size_t end) {
+                       hand.attention(p.inputs[0].data(), p.inputs[1].data(), p.inputs[2].data(),
+                                      output_->data(), queries, keys, begin, end);
+                     });
     };
     return {{"C", run, &*output_}};
   }

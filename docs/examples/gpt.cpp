@@ -1,8 +1,8 @@
 // A transformer that learns a text letter by letter, and goes on with it.
 //
-// Every part of a large language model is here, small: letters become vectors (embeddings), blocks of
-// attention and a two-layer network refine them, and the last vector of each place predicts the next
-// letter. Run it as `pgr_example_gpt 600` for more steps than the test takes.
+// Every part of a large language model is here, small: letters become vectors (embeddings), blocks
+// of attention and a two-layer network refine them, and the last vector of each place predicts the
+// next letter. Run it as `pgr_example_gpt 600` for more steps than the test takes.
 #include <plugrad/plugrad.h>
 
 #include <algorithm>
@@ -17,8 +17,10 @@ constexpr int64_t kWidth = 48, kHeads = 4, kBlocks = 2, kBatch = 16;
 
 // "The house that Jack built": each verse repeats those before it, which is what there is to learn.
 std::string rhyme() {
-  const char* lines[] = {"the malt that lay in ",           "the rat that ate ",
-                         "the cat that killed ",            "the dog that worried ",
+  const char* lines[] = {"the malt that lay in ",
+                         "the rat that ate ",
+                         "the cat that killed ",
+                         "the dog that worried ",
                          "the cow with the crumpled horn that tossed ",
                          "the maiden all forlorn that milked ",
                          "the man all tattered and torn that kissed "};
@@ -70,7 +72,8 @@ int main(int argc, char** argv) {
 
   Gpt gpt(letters);
   optim::AdamW opt(nn::parameters(gpt), {.lr = 3e-3, .weight_decay = 0.01});
-  const optim::Schedule rate = optim::warm_up(optim::cosine_rate(3e-3, steps, 3e-4), steps / 10 + 1);
+  const optim::Schedule rate =
+      optim::warm_up(optim::cosine_rate(3e-3, steps, 3e-4), steps / 10 + 1);
   float loss_value = std::log(static_cast<float>(letters)), first = loss_value;  // of a blind guess
   uint64_t random = 1;
   for (int64_t step = 0; step < steps; ++step) {
@@ -85,7 +88,8 @@ int main(int argc, char** argv) {
     opt.set_learning_rate(rate(step));
     opt.zero_grad();
     const Shape shape = {kBatch, kContext};
-    const Tensor loss = sparse_categorical_crossentropy(gpt(Tensor::from(x, shape)), Tensor::from(y, shape));
+    const Tensor loss =
+        sparse_categorical_crossentropy(gpt(Tensor::from(x, shape)), Tensor::from(y, shape));
     loss.backward();
     optim::clip_grad_norm(opt.parameters(), 1.0);
     opt.step();

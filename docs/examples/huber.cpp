@@ -1,7 +1,7 @@
 // A loss of one's own, its gradient, and how to check it.
 //
-// Huber's loss is a square near 0 and a straight line beyond delta, so that single wild samples do not
-// dominate. It is written with ordinary functions; autograd needs nothing else. Huber 1964.
+// Huber's loss is a square near 0 and a straight line beyond delta, so that single wild samples do
+// not dominate. It is written with ordinary functions; autograd needs nothing else. Huber 1964.
 #include <plugrad/plugrad.h>
 
 #include <cmath>

@@ -6,9 +6,9 @@
 using namespace plugrad;
 
 nn::Sequential network() {
-  return nn::Sequential(nn::Conv2d(1, 8, 5, {.stride = 2}), nn::BatchNorm(8), relu,
-                        [](const Tensor& x) { return x.max_pool2d(2).flatten(1); },
-                        nn::Linear(8 * 6 * 6, 10));
+  return nn::Sequential(
+      nn::Conv2d(1, 8, 5, {.stride = 2}), nn::BatchNorm(8), relu,
+      [](const Tensor& x) { return x.max_pool2d(2).flatten(1); }, nn::Linear(8 * 6 * 6, 10));
 }
 
 int main() {
@@ -35,6 +35,7 @@ int main() {
   const Tensor images = mnist->test.gather({0, 1, 2, 3, 4, 5, 6, 7}).x;
   const bool same = net(images).to_bytes() == copy(images).to_bytes();
   const double before = nn::accuracy(net, mnist->test), after = nn::accuracy(copy, mnist->test);
-  std::cout << "test accuracy " << before << ", reloaded " << after << ", same bits: " << same << "\n";
+  std::cout << "test accuracy " << before << ", reloaded " << after << ", same bits: " << same
+            << "\n";
   return same && before == after && before > 0.85 ? 0 : 1;
 }

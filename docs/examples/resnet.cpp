@@ -13,8 +13,8 @@
 #include <random>
 using namespace plugrad;
 
-// Two convolutions, and a way around them: they only have to learn what is to change. Where the image
-// shrinks, a 1 x 1 convolution makes the way around fit.
+// Two convolutions, and a way around them: they only have to learn what is to change. Where the
+// image shrinks, a 1 x 1 convolution makes the way around fit.
 struct Residual {
   Residual(int64_t in, int64_t out, int64_t stride)
       : conv1(in, out, 3, {.stride = stride, .padding = 1}, false),
@@ -65,9 +65,11 @@ data::Dataset stripes(int64_t count, int64_t size, unsigned seed) {
     for (int channel = 0; channel < 3; ++channel)
       for (int64_t row = 0; row < size; ++row)
         for (int64_t column = 0; column < size; ++column) {
-          const double along = static_cast<double>(column) * std::cos(angle) + static_cast<double>(row) * std::sin(angle);
+          const double along = static_cast<double>(column) * std::cos(angle) +
+                               static_cast<double>(row) * std::sin(angle);
           const double noise = static_cast<double>(random() % 80);
-          images.push_back(static_cast<uint8_t>(88 + 80 * std::sin(along * 1.2 + shift + channel) + noise));
+          images.push_back(
+              static_cast<uint8_t>(88 + 80 * std::sin(along * 1.2 + shift + channel) + noise));
         }
   }
   return data::Dataset(images, labels, Shape{3, size, size});
@@ -83,15 +85,17 @@ data::Split load() {
 }
 
 int main(int argc, char** argv) {
-  const int64_t steps = argc > 1 ? std::atoll(argv[1]) : 60, width = argc > 2 ? std::atoll(argv[2]) : 8;
+  const int64_t steps = argc > 1 ? std::atoll(argv[1]) : 60,
+                width = argc > 2 ? std::atoll(argv[2]) : 8;
   Tensor::manual_seed(1);
   auto [train, test] = load();
   ResNet net(width);
   // Weight decay for the kernels alone: scales, shifts and biases do without.
   std::vector<Tensor> kernels, others;
   for (const Tensor& p : nn::parameters(net)) (p.ndim() > 1 ? kernels : others).push_back(p);
-  optim::OptimizerGroup opt(optim::SGD(kernels, {.lr = 0.1, .momentum = 0.9, .nesterov = true, .weight_decay = 5e-4}),
-                            optim::SGD(others, {.lr = 0.1, .momentum = 0.9, .nesterov = true}));
+  optim::OptimizerGroup opt(
+      optim::SGD(kernels, {.lr = 0.1, .momentum = 0.9, .nesterov = true, .weight_decay = 5e-4}),
+      optim::SGD(others, {.lr = 0.1, .momentum = 0.9, .nesterov = true}));
   const optim::Schedule rate = optim::one_cycle_rate(0.1, steps);
 
   int64_t step = 0;

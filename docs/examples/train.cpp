@@ -5,7 +5,8 @@ using namespace plugrad;
 
 struct Net {
   nn::Linear hidden{2, 16}, out{16, 2};
-  PLUGRAD_FIELDS(hidden, out)  // the names of the state dictionary, said once; nothing else to register
+  // The names of the state dictionary, said once; nothing else to register.
+  PLUGRAD_FIELDS(hidden, out)
 
   Tensor operator()(const Tensor& x) { return out(relu(hidden(x))); }
 };

@@ -1,7 +1,7 @@
 // Exclusive or from ten samples, learned by two layers until the loss is below 0.001.
 //
-// No straight line separates the two answers, so one layer cannot learn this; a hidden layer can. The
-// loop is that of every training: forward, backward, step.
+// No straight line separates the two answers, so one layer cannot learn this; a hidden layer can.
+// The loop is that of every training: forward, backward, step.
 #include <plugrad/plugrad.h>
 
 #include <iostream>
@@ -10,8 +10,16 @@ using namespace plugrad;
 int main() {
   Tensor::manual_seed(3);
   // Corners of a square, and points near them.
-  const Tensor x = Tensor::from<float>({{0, 0}, {0, 1}, {1, 0}, {1, 1}, {0.1f, 0.1f}, {0.1f, 0.9f},
-                                        {0.9f, 0.1f}, {0.9f, 0.9f}, {0, 0.2f}, {0.8f, 1}});
+  const Tensor x = Tensor::from<float>({{0, 0},
+                                        {0, 1},
+                                        {1, 0},
+                                        {1, 1},
+                                        {0.1f, 0.1f},
+                                        {0.1f, 0.9f},
+                                        {0.9f, 0.1f},
+                                        {0.9f, 0.9f},
+                                        {0, 0.2f},
+                                        {0.8f, 1}});
   const Tensor y = Tensor::from<float>({0, 1, 1, 0, 0, 1, 1, 0, 0, 0}).reshape({10, 1});
   nn::Sequential net(nn::Linear(2, 16), relu, nn::Linear(16, 1));
   optim::Adam opt(nn::parameters(net), {.lr = 0.03});

@@ -42,17 +42,28 @@ std::string read_model() {
 std::string read_features() {
   std::string list;
 #define PLUGRAD_ASK(name) \
-  if (__builtin_cpu_supports(name)) list += list.empty() ? "+" name : ",+" name;
-  PLUGRAD_ASK("sse3")
-  PLUGRAD_ASK("ssse3")
-  PLUGRAD_ASK("sse4.1")
-  PLUGRAD_ASK("sse4.2") PLUGRAD_ASK("popcnt") PLUGRAD_ASK("lzcnt") PLUGRAD_ASK("bmi")
-      PLUGRAD_ASK("bmi2") PLUGRAD_ASK("movbe") PLUGRAD_ASK("avx") PLUGRAD_ASK("f16c")
-          PLUGRAD_ASK("fma") PLUGRAD_ASK("avx2") PLUGRAD_ASK("avx512f") PLUGRAD_ASK("avx512cd")
-              PLUGRAD_ASK("avx512dq") PLUGRAD_ASK("avx512bw") PLUGRAD_ASK("avx512vl")
-                  PLUGRAD_ASK("avx512vbmi")
+  if (__builtin_cpu_supports(name)) list += list.empty() ? "+" name : ",+" name
+  PLUGRAD_ASK("sse3");
+  PLUGRAD_ASK("ssse3");
+  PLUGRAD_ASK("sse4.1");
+  PLUGRAD_ASK("sse4.2");
+  PLUGRAD_ASK("popcnt");
+  PLUGRAD_ASK("lzcnt");
+  PLUGRAD_ASK("bmi");
+  PLUGRAD_ASK("bmi2");
+  PLUGRAD_ASK("movbe");
+  PLUGRAD_ASK("avx");
+  PLUGRAD_ASK("f16c");
+  PLUGRAD_ASK("fma");
+  PLUGRAD_ASK("avx2");
+  PLUGRAD_ASK("avx512f");
+  PLUGRAD_ASK("avx512cd");
+  PLUGRAD_ASK("avx512dq");
+  PLUGRAD_ASK("avx512bw");
+  PLUGRAD_ASK("avx512vl");
+  PLUGRAD_ASK("avx512vbmi");
 #undef PLUGRAD_ASK
-                      return list;
+  return list;
 }
 
 bool has_all_of_avx512() {

@@ -134,7 +134,7 @@ pgr_device_caps make_caps(const DeviceFacts& facts) {
   }
   caps.max_local_total = facts.max_block;
   caps.local_bytes = facts.local_bytes;
-  caps.private_bytes = 512;  // what stays in registers
+  caps.private_bytes = 512;                      // what stays in registers
   caps.cache_bytes[0] = facts.core_local_bytes;  // one memory, cut in two as kernels need
   caps.cache_bytes[1] = caps.cache_bytes[2] = facts.l2_bytes;
   caps.cache_line_bytes = 128;

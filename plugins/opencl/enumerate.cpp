@@ -96,7 +96,8 @@ void read_sizes(DeviceFacts& facts) {
   facts.memory_bytes = device_number<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_SIZE);
   facts.max_buffer_bytes = device_number<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
   facts.local_bytes = device_number<cl_ulong>(id, CL_DEVICE_LOCAL_MEM_SIZE);
-  facts.has_own_local = device_number<cl_device_local_mem_type>(id, CL_DEVICE_LOCAL_MEM_TYPE) == CL_LOCAL;
+  facts.has_own_local =
+      device_number<cl_device_local_mem_type>(id, CL_DEVICE_LOCAL_MEM_TYPE) == CL_LOCAL;
   facts.cache_bytes = device_number<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
   facts.cache_line_bytes = device_number<cl_uint>(id, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE);
   facts.max_local_total =

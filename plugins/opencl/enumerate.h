@@ -13,7 +13,7 @@ struct DeviceFacts {
   cl_device_id id = nullptr;
   std::string stable_id, name, vendor, platform_name, platform_version, version, driver, extensions;
   bool has_own_local = false;  // memory of its own for local arrays
-  bool is_cpu = false;  // its work-items run on the host's processor
+  bool is_cpu = false;         // its work-items run on the host's processor
   bool is_software = false;
   bool is_pocl = false;
   bool has_fp64 = false, has_fp16 = false, has_fma = false, has_int64_atomics = false;

@@ -93,8 +93,8 @@ pgr_status event_time(pgr_device* device, pgr_event* event, uint64_t* out_ns, pg
     const bool is_reached = event->stream->reached(event->work);
     if (!is_reached) event->stream->flush();  // who asks again and again would wait for ever
     sdk::require(is_reached, PGR_STATUS_NOT_READY, "the event was not reached yet");
-    *out_ns = event->time_ns ? *event->time_ns
-                             : to_ns(*device, read_timestamp(*device, event->query));
+    *out_ns =
+        event->time_ns ? *event->time_ns : to_ns(*device, read_timestamp(*device, event->query));
   });
 }
 

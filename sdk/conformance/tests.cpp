@@ -8,9 +8,9 @@ namespace plugrad::conformance {
 namespace {
 
 constexpr void (*kFamilies[])(Tests&) = {
-    add_l0_tests,    add_memory_tests, add_error_tests,  add_core_kernel_tests, add_alu_tests,
-    add_cast_tests,  add_known_tests,  add_lane_tests,   add_shape_tests,       add_random_tests,
-    add_compile_tests, add_async_tests, add_perf_tests,  add_worker_tests,
+    add_l0_tests,      add_memory_tests, add_error_tests, add_core_kernel_tests, add_alu_tests,
+    add_cast_tests,    add_known_tests,  add_lane_tests,  add_shape_tests,       add_random_tests,
+    add_compile_tests, add_async_tests,  add_perf_tests,  add_worker_tests,
 };
 
 // An id names one test in replay tokens, reports and waivers.

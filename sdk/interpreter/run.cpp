@@ -241,7 +241,8 @@ std::byte* GroupRunner::locate(const WorkItem& item, const Step& step, uint64_t 
                                uint32_t lane, uint32_t pointer) const {
   const uint32_t memory = step.src[pointer];
   const Region& region = item.regions[memory];
-  // A negative index is huge as an unsigned one; only lanes before the memory may be closed, and then it wraps.
+  // A negative index is huge as an unsigned one; only lanes before the memory may be closed, and
+  // then it wraps.
   const uint64_t place = index + lane;
   if (place >= region.elem_count) {
     const uint64_t param_count = program_.ir.params().size();

@@ -26,9 +26,10 @@ enum class When : uint8_t {
   SafeCount,    // source 1 is a constant, at least 0 and less than the bits of the type
   Single,       // source 0 is f32
   Narrow,       // an integer of less than 32 bits, which C computes as int
-  WithZero,     // a source is a constant 0, of which some drivers forget what 0 * x, 0 + x and x / 0 are
-  Lanes,        // more than one lane
-  Exact,        // integers whose exact result always fits the type
+  WithZero,  // a source is a constant 0, of which some drivers forget what 0 * x, 0 + x and x / 0
+             // are
+  Lanes,     // more than one lane
+  Exact,     // integers whose exact result always fits the type
 };
 
 // A function that is written before the kernel when it is needed. In the text $T is the type of the

@@ -89,15 +89,17 @@ constexpr char kMmaSingles[] = PLUGRAD_CUDA_INLINE
     "                 \"r\"(to_tf32(a.at[2])), \"r\"(to_tf32(a.at[3])),\n"
     "                 \"r\"(to_tf32(b.at[0])), \"r\"(to_tf32(b.at[1])));\n  return c;\n}\n";
 
-// Into shared memory past the registers; 16 bytes pass the L1 cache too. Where the last operand is 0
-// nothing is read, and what is written is 0.
-#define PLUGRAD_ASYNC(name, param, operand, value)                                              \
-  "template <unsigned bytes>\n" PLUGRAD_CUDA_INLINE "void " name                               \
-  "(void *to, const void *from" param ") {\n  unsigned long at;\n"                             \
-  "  asm(\"cvta.to.shared.u64 %0, %1;\" : \"=l\"(at) : \"l\"(to));\n  if (bytes == 16)\n"      \
-  "    asm volatile(\"cp.async.cg.shared.global [%0], [%1], %2" operand                        \
-  ";\" :: \"l\"(at), \"l\"(from), \"n\"(bytes)" value ": \"memory\");\n  else\n"               \
-  "    asm volatile(\"cp.async.ca.shared.global [%0], [%1], %2" operand                        \
+// Into shared memory past the registers; 16 bytes pass the L1 cache too. Where the last operand is
+// 0 nothing is read, and what is written is 0.
+#define PLUGRAD_ASYNC(name, param, operand, value)                                        \
+  "template <unsigned bytes>\n" PLUGRAD_CUDA_INLINE "void " name                          \
+  "(void *to, const void *from" param                                                     \
+  ") {\n  unsigned long at;\n"                                                            \
+  "  asm(\"cvta.to.shared.u64 %0, %1;\" : \"=l\"(at) : \"l\"(to));\n  if (bytes == 16)\n" \
+  "    asm volatile(\"cp.async.cg.shared.global [%0], [%1], %2" operand                   \
+  ";\" :: \"l\"(at), \"l\"(from), \"n\"(bytes)" value                                     \
+  ": \"memory\");\n  else\n"                                                              \
+  "    asm volatile(\"cp.async.ca.shared.global [%0], [%1], %2" operand                   \
   ";\" :: \"l\"(at), \"l\"(from), \"n\"(bytes)" value ": \"memory\");\n}\n"
 
 constexpr char kBitsAs[] =
@@ -113,10 +115,11 @@ constexpr Shim kShims[] = {
     {"async_copy<", PLUGRAD_ASYNC("async_copy", "", "", "")},
     {"async_copy_if<",
      PLUGRAD_ASYNC("async_copy_if", ", bool is_open", ", %3", ", \"r\"(is_open ? bytes : 0u)")},
-    {"async_commit(",
-     PLUGRAD_CUDA_INLINE "void async_commit() { asm volatile(\"cp.async.commit_group;\" ::: \"memory\"); }\n"},
+    {"async_commit(", PLUGRAD_CUDA_INLINE
+     "void async_commit() { asm volatile(\"cp.async.commit_group;\" ::: \"memory\"); }\n"},
     {"async_wait<", "template <unsigned groups>\n" PLUGRAD_CUDA_INLINE
-                    "void async_wait() {\n  asm volatile(\"cp.async.wait_group %0;\" :: \"n\"(groups) : \"memory\");\n}\n"},
+                    "void async_wait() {\n  asm volatile(\"cp.async.wait_group %0;\" :: "
+                    "\"n\"(groups) : \"memory\");\n}\n"},
     {"aligned<",
      "template <typename T, unsigned bytes> struct alignas(bytes) aligned { T value; };\n"},
     {"lanes_of<", "template <typename To, typename E, typename... Lanes>\n" PLUGRAD_CUDA_INLINE

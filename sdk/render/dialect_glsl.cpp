@@ -92,9 +92,9 @@ constexpr Helper kMaxFloat = {"max",
                               "  const bool larger = a > b, is_nan = a != a;\n"
                               "  return larger || is_nan ? a : b;\n}\n",
                               nullptr};
-// llvmpipe takes 0 * x and 0 / x for 0, 0 + x for x, and x / 0 for anything, whatever x is, where it
-// sees the constant. glslang casts constants itself: to f16 towards zero, and to f64 as the decimal
-// text stands.
+// llvmpipe takes 0 * x and 0 / x for 0, 0 + x for x, and x / 0 for anything, whatever x is, where
+// it sees the constant. glslang casts constants itself: to f16 towards zero, and to f64 as the
+// decimal text stands.
 constexpr Helper kHide = {"hide",
                           "$T hide_$T($T x) { // from the compiler: a launch has groups\n"
                           "  const bool never = gl_NumWorkGroups.x == 0u;\n"

@@ -61,9 +61,8 @@ constexpr Helper kToIntByConvert = {
     "  const $R inside = convert_$R((above | below | (x != x)) ? ($T)0 : x);\n"
     "  return convert_$J(above) ? ($R)$H : convert_$J(below) ? ($R)$L : inside;\n}\n"};
 // PoCL's own converts to an integer on the way, which of a constant NaN gives 0.
-constexpr Helper kTrunc = {"trunc",
-                           "$T trunc_$T($T x) { return x != x ? x : trunc(x); } // also NaN\n",
-                           nullptr};
+constexpr Helper kTrunc = {
+    "trunc", "$T trunc_$T($T x) { return x != x ? x : trunc(x); } // also NaN\n", nullptr};
 constexpr Helper kF16ToF32 = {
     "half_to", "$R half_to_$R_$T($T x) { return vload_half(0, (const __private half *)&x); }\n",
     "$R half_to_$R_$T($T x) { return vload_half$N(0, (const __private half *)&x); }\n"};

@@ -215,12 +215,12 @@ void KernelWriter::store_to(uint32_t number, const Access& at, Type type,
   if (at.is_variable) return line(at.pointer + " = " + value + ";");
   const bool is_vector = type.lanes > 1;
   if (is_vector && dialect_.store_aligned && is_aligned(number, type))
-    return line(expand(dialect_.store_aligned,
-                       {{'T', prelude_.type(type)},
-                        {'P', at.pointer},
-                        {'I', at.index},
-                        {'A', std::to_string(bits_of(type.dtype) / 8 * type.lanes)},
-                        {'0', value}}));
+    return line(
+        expand(dialect_.store_aligned, {{'T', prelude_.type(type)},
+                                        {'P', at.pointer},
+                                        {'I', at.index},
+                                        {'A', std::to_string(bits_of(type.dtype) / 8 * type.lanes)},
+                                        {'0', value}}));
   line(expand(is_vector ? dialect_.store_vector : dialect_.store_scalar,
               {{'P', at.pointer},
                {'I', at.index},

@@ -24,7 +24,8 @@ void answer_query(const pgr_string* name, std::initializer_list<NamedTable> tabl
                     std::string(plugin_name) + " does not offer " + std::string(to_view(name)));
 }
 
-void answer_counter(std::initializer_list<NamedCounter> counters, uint32_t index, pgr_counter* out) {
+void answer_counter(std::initializer_list<NamedCounter> counters, uint32_t index,
+                    pgr_counter* out) {
   require(index < counters.size(), PGR_STATUS_NOT_FOUND,
           "no counter " + std::to_string(index) + "; there are " + std::to_string(counters.size()));
   const NamedCounter& named = counters.begin()[index];

@@ -15,8 +15,8 @@ namespace {
   throw StatusError(PGR_STATUS_INVALID_ARGUMENT, "kernel IR: " + what);
 }
 
-// Bytes of a record up to the last field of 1.0. Later minors add fields behind it, and a writer that
-// does not know those of ours leaves them out: they are 0.
+// Bytes of a record up to the last field of 1.0. Later minors add fields behind it, and a writer
+// that does not know those of ours leaves them out: they are 0.
 #define PLUGRAD_SIZE_THROUGH(record, field) (offsetof(record, field) + sizeof(record::field))
 template <typename Record>
 constexpr uint64_t kFirstSize = sizeof(Record);
@@ -62,8 +62,7 @@ std::vector<Record> read_table(std::span<const std::byte> block, const Table& ta
   check_bounds(table, block.size());
   std::vector<Record> records(table.count);
   for (uint64_t i = 0; i < table.count; ++i)
-    records[i] =
-        read_record<Record>(block.data() + table.offset + i * table.stride, table.stride);
+    records[i] = read_record<Record>(block.data() + table.offset + i * table.stride, table.stride);
   return records;
 }
 
@@ -80,8 +79,7 @@ pgr_ir_header read_header(std::span<const std::byte> block) {
          std::to_string(PGR_IR_VERSION));
   if (header.header_bytes < kFirst || header.header_bytes > block.size())
     fail("the header says it has " + std::to_string(header.header_bytes) + " bytes; at least " +
-         std::to_string(kFirst) + " are needed, and the block has " +
-         std::to_string(block.size()));
+         std::to_string(kFirst) + " are needed, and the block has " + std::to_string(block.size()));
   if (header.total_bytes != block.size())
     fail("the header says " + std::to_string(header.total_bytes) + " bytes, the block has " +
          std::to_string(block.size()));

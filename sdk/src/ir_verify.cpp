@@ -297,8 +297,9 @@ void IrVerifier::check_async_copy(uint32_t number) {
   expect(number, bytes == 4 || bytes == 8 || bytes == 16,
          "copies " + std::to_string(bytes) + " bytes; allowed are 4, 8 and 16");
   for (uint32_t align : {ir_.arrays_[to.arg].align_bytes, buffer.align_bytes})
-    expect(number, align >= bytes,
-           "copies " + std::to_string(bytes) + " bytes where alignment is " + std::to_string(align));
+    expect(
+        number, align >= bytes,
+        "copies " + std::to_string(bytes) + " bytes where alignment is " + std::to_string(align));
   if (self.src_count == 5)
     expect(number, src(number, 4).dtype == PGR_DTYPE_BOOL && src(number, 4).lanes == 1,
            "the gate must be one bool");

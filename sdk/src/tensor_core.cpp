@@ -33,7 +33,8 @@ struct Edge {
 std::string problem_of(const char* name, const TileLayout& layout, uint32_t threads, Edge rows,
                        Edge columns, bool may_repeat) {
   const std::string text = std::string("layout_") + name;
-  if (!std::has_single_bit(layout.lanes)) return std::string("elems_") + name + " is no power of two";
+  if (!std::has_single_bit(layout.lanes))
+    return std::string("elems_") + name + " is no power of two";
   const auto used = bits_of_lanes(layout) + static_cast<uint32_t>(std::countr_zero(threads));
   if (used > layout.bits.size()) return text + " is too short for its elements";
   uint32_t row_bits = 0, column_bits = 0;
@@ -49,7 +50,8 @@ std::string problem_of(const char* name, const TileLayout& layout, uint32_t thre
     bits |= 1u << weight_of(bit);
   }
   if (row_bits != rows.size - 1 || column_bits != columns.size - 1)
-    return text + " is not one of " + std::to_string(rows.size) + " x " + std::to_string(columns.size);
+    return text + " is not one of " + std::to_string(rows.size) + " x " +
+           std::to_string(columns.size);
   return {};
 }
 
@@ -111,7 +113,8 @@ bool is_used(const pgr_tensor_core& core) {
 }
 
 std::string problem_of(const pgr_tensor_core& core) {
-  if (core.kind != PGR_TENSOR_CORE_LANES) return "kind " + std::to_string(core.kind) + " is unknown";
+  if (core.kind != PGR_TENSOR_CORE_LANES)
+    return "kind " + std::to_string(core.kind) + " is unknown";
   for (uint32_t edge : {core.m, core.n, core.k, core.threads})
     if (!std::has_single_bit(edge)) return std::to_string(edge) + " is no power of two";
   const Edge m{PGR_LANE_AXIS_M, core.m}, n{PGR_LANE_AXIS_N, core.n}, k{PGR_LANE_AXIS_K, core.k};

@@ -16,8 +16,8 @@ namespace {
 constexpr uint64_t kElems = 64;
 constexpr const char* kKernel = "add_64";
 
-// out[i] = a[i] + b[i], as a host of the next minor writes it whatever it imitates else: its records
-// are longer than those that plugins of today know.
+// out[i] = a[i] + b[i], as a host of the next minor writes it whatever it imitates else: its
+// records are longer than those that plugins of today know.
 std::vector<std::byte> addition() {
   sdk::IrBuilder b(kKernel);
   b.set_groups(kElems);
@@ -31,7 +31,7 @@ std::vector<std::byte> addition() {
 
 struct Plugin {
   std::string path;
-  uint32_t minor;       // of its headers
+  uint32_t minor;        // of its headers
   std::string renderer;  // the SDK's dialect that its manifest names; empty: it has its own
 };
 
@@ -57,7 +57,8 @@ std::vector<Plugin> plugins() {
     if (entry.path().extension() == ".so")
       out.push_back({entry.path(), PGR_API_MINOR - 1, renderer_in_manifest_of(entry.path())});
   for (const auto& entry : std::filesystem::recursive_directory_iterator(KEPT_PLUGINS))
-    if (entry.path().extension() == ".so") out.push_back({entry.path(), minor_of(entry.path()), "c"});
+    if (entry.path().extension() == ".so")
+      out.push_back({entry.path(), minor_of(entry.path()), "c"});
   return out;
 }
 

@@ -60,8 +60,8 @@ TEST(RandomKernels, AreValidAndCanBeCompared) {
     }
   }
   for (const sdk::OpInfo& op : sdk::all_ops()) {
-    const bool is_used = op.number != PGR_OP_NOP &&
-                         (op.number < PGR_OP_WMMA || op.number > PGR_OP_ASYNC_WAIT);
+    const bool is_used =
+        op.number != PGR_OP_NOP && (op.number < PGR_OP_WMMA || op.number > PGR_OP_ASYNC_WAIT);
     EXPECT_EQ(ops.contains(op.number), is_used) << op.name;
   }
   EXPECT_EQ(dtypes.size(), size_t{PGR_DTYPE_COUNT});

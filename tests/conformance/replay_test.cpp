@@ -123,13 +123,16 @@ TEST(Shrink, AKernelThatNeedsItsLoopKeepsIt) {
 TEST(Shrink, KeepsAnUnusedValueThatFails) {
   sdk::IrBuilder b("unused");
   b.set_groups(4);
-  const auto out = b.buffer(PGR_DTYPE_I32, 4, PGR_PARAM_WRITE), in = b.buffer(PGR_DTYPE_I32, 4, PGR_PARAM_READ);
+  const auto out = b.buffer(PGR_DTYPE_I32, 4, PGR_PARAM_WRITE),
+             in = b.buffer(PGR_DTYPE_I32, 4, PGR_PARAM_READ);
   const auto i = b.group_id(0), x = b.load(in, i);
   b.alu(PGR_OP_XOR, {b.alu(PGR_OP_MUL, {x, x}), i});
   b.alu(PGR_OP_AND, {x, i});
-  for (int k = 0; k < 4; ++k) b.store(out, i, b.alu(PGR_OP_ADD, {x, b.constant_int(PGR_DTYPE_I32, k)}));
+  for (int k = 0; k < 4; ++k)
+    b.store(out, i, b.alu(PGR_OP_ADD, {x, b.constant_int(PGR_DTYPE_I32, k)}));
   const auto fails = [](std::span<const std::byte> block) { return has_op(block, PGR_OP_XOR); };
-  const std::vector<std::byte> small = shrink_kernel(b.finish(), fails, std::chrono::steady_clock::now() + 20s);
+  const std::vector<std::byte> small =
+      shrink_kernel(b.finish(), fails, std::chrono::steady_clock::now() + 20s);
   EXPECT_TRUE(has_op(small, PGR_OP_XOR));
   EXPECT_FALSE(has_op(small, PGR_OP_AND));
   EXPECT_FALSE(has_op(small, PGR_OP_MUL));

@@ -1,5 +1,5 @@
-// Through core, on the double of libcuda: whatever list of changes is legal for a kernel gives the same
-// numbers, made of whole numbers so that these are exact.
+// Through core, on the double of libcuda: whatever list of changes is legal for a kernel gives the
+// same numbers, made of whole numbers so that these are exact.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <plugrad/plugrad.h>
@@ -68,7 +68,8 @@ class Lists {
   }
 
   Program product() {
-    const int64_t m = size(40), n = size(40), k = size(4) * (1 + 15 * static_cast<int64_t>(pick(2)));
+    const int64_t m = size(40), n = size(40),
+                  k = size(4) * (1 + 15 * static_cast<int64_t>(pick(2)));
     const DType dtypes[] = {DType::F32, DType::F16, DType::BF16};
     const DType dtype = dtypes[pick(3)];
     const std::vector<float> a = small_integers(m * k), b = small_integers(k * n);
@@ -76,7 +77,8 @@ class Lists {
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j)
         for (int64_t l = 0; l < k; ++l)
-          want[static_cast<size_t>(i * n + j)] += a[static_cast<size_t>(i * k + l)] * b[static_cast<size_t>(l * n + j)];
+          want[static_cast<size_t>(i * n + j)] +=
+              a[static_cast<size_t>(i * k + l)] * b[static_cast<size_t>(l * n + j)];
     const auto input = [dtype](const std::vector<float>& values, const Shape& shape) {
       return Tensor::from(values, shape).cast(dtype).contiguous().realize();
     };
@@ -91,20 +93,26 @@ class Lists {
       for (int64_t j = 0; j < columns; ++j)
         want[static_cast<size_t>(i)] +=
             std::max(x[static_cast<size_t>(i * columns + j)] + y[static_cast<size_t>(j)], 0.0f);
-    return {[=] { return (Tensor::from(x, {rows, columns}) + Tensor::from(y, {columns})).relu().sum({1}); }, want};
+    return {
+        [=] {
+          return (Tensor::from(x, {rows, columns}) + Tensor::from(y, {columns})).relu().sum({1});
+        },
+        want};
   }
 
-  // A kind and a change of it: of halves a tensor core, which comes first, and of what is staged copies
-  // that run ahead, are often tried.
+  // A kind and a change of it: of halves a tensor core, which comes first, and of what is staged
+  // copies that run ahead, are often tried.
   std::pair<std::string, std::string> next(uint32_t staged, int attempt) {
     if (attempt < 2) return {"tensor_core", fmt::format("tensor_core(2, {})", attempt)};
-    if (staged != 0 && pick(3) == 0) return {"ahead", fmt::format("ahead({}, {})", staged, 1 + pick(3))};
-    const char* kinds[] = {"upcast", "unroll", "vectorize", "local", "local", "group", "swap",
+    if (staged != 0 && pick(3) == 0)
+      return {"ahead", fmt::format("ahead({}, {})", staged, 1 + pick(3))};
+    const char* kinds[] = {"upcast", "unroll", "vectorize", "local", "local", "group",      "swap",
                            "thread", "block",  "block",     "stage", "stage", "tensor_core"};
     const std::string kind = kinds[pick(std::size(kinds))];
     if (kind == "stage") return {kind, fmt::format("stage({}, {})", 1 + pick(2), pick(7))};
     if (kind == "tensor_core") return {kind, fmt::format("tensor_core({}, {})", pick(3), pick(3))};
-    if (kind == "swap" || kind == "thread") return {kind, fmt::format("{}({}, {})", kind, pick(5), kind == "swap" ? pick(5) : 0)};
+    if (kind == "swap" || kind == "thread")
+      return {kind, fmt::format("{}({}, {})", kind, pick(5), kind == "swap" ? pick(5) : 0)};
     return {kind, fmt::format("{}({}, {})", kind, pick(6), 2 + pick(7))};
   }
 
@@ -125,9 +133,11 @@ TEST(CudaLists, give_the_same_numbers) {
 
 TEST(CudaLists, give_the_same_numbers_for_a_given_seed) {
   const char* given = std::getenv("PLUGRAD_TEST_SEED");
-  if (given == nullptr) GTEST_SKIP() << "PLUGRAD_TEST_SEED names one, PLUGRAD_TEST_COUNT how many from it on";
+  if (given == nullptr)
+    GTEST_SKIP() << "PLUGRAD_TEST_SEED names one, PLUGRAD_TEST_COUNT how many from it on";
   const char* count = std::getenv("PLUGRAD_TEST_COUNT");
-  const uint64_t first = std::strtoull(given, nullptr, 10), end = first + (count ? std::strtoull(count, nullptr, 10) : 1);
+  const uint64_t first = std::strtoull(given, nullptr, 10),
+                 end = first + (count ? std::strtoull(count, nullptr, 10) : 1);
   for (uint64_t seed = first; seed < end && !HasFailure(); ++seed) Lists(seed).run();
 }
 

@@ -1,5 +1,5 @@
-// Copies between host and device beside the kernels of a device that works asynchronously: they need
-// not wait for what was launched before, and nothing sees other bytes than in order.
+// Copies between host and device beside the kernels of a device that works asynchronously: they
+// need not wait for what was launched before, and nothing sees other bytes than in order.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -260,8 +260,7 @@ TEST_P(Overlap, KernelsAreToldToWaitForCopiesAndCopiesForKernels) {
     }
     EXPECT_EQ(held.back().to_vector<float>()[0], 5 * kColumns * 6031.5f);
     end(busy);
-    return last ==
-           std::vector<std::string>{"wait 2", "copy 2", "record 2", "wait 1", "launch 1"};
+    return last == std::vector<std::string>{"wait 2", "copy 2", "record 2", "wait 1", "launch 1"};
   })) << "memory that a kernel may read still is filled behind it";
 }
 

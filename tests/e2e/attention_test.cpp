@@ -1,5 +1,5 @@
-// Attention is one kernel that takes the queries in blocks: its scores are never stored, and it computes
-// what is computed with stored scores, on every device.
+// Attention is one kernel that takes the queries in blocks: its scores are never stored, and it
+// computes what is computed with stored scores, on every device.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -37,7 +37,8 @@ struct Inputs {
         v(count(c.key_heads * c.keys * c.columns)),
         mask(count(c.queries * c.keys)) {
     for (std::vector<float>* values : {&q, &k, &v, &mask})
-      for (float& x : *values) x = std::floor(std::uniform_real_distribution<float>(-32, 32)(random)) / 16;
+      for (float& x : *values)
+        x = std::floor(std::uniform_real_distribution<float>(-32, 32)(random)) / 16;
     if (c.mask == Mask::Bool)
       for (float& x : mask) x = x > 0;
     for (int64_t j = 0; j < c.keys; ++j)  // nothing takes part in row 3
@@ -83,7 +84,8 @@ std::vector<double> expected(const Case& c, const Inputs& in) {
       for (int64_t d = 0; d < c.columns; ++d) {
         double sum = 0;
         for (int64_t j = 0; j < c.keys; ++j)
-          sum += w[static_cast<size_t>(j)] * double{in.v[static_cast<size_t>((first + j) * c.columns + d)]};
+          sum += w[static_cast<size_t>(j)] *
+                 double{in.v[static_cast<size_t>((first + j) * c.columns + d)]};
         out.push_back(sum);
       }
     }
@@ -97,18 +99,22 @@ Tensor attend(const Case& c, const Inputs& in) {
   Tensor mask;
   if (c.mask != Mask::None) mask = Tensor::from(in.mask, {c.queries, c.keys});
   if (c.mask == Mask::Bool) mask = (mask != 0).contiguous();
-  const Tensor q = tensor(in.q, {1, c.heads, c.queries, c.width}), k = tensor(in.k, {1, c.key_heads, c.keys, c.width}),
+  const Tensor q = tensor(in.q, {1, c.heads, c.queries, c.width}),
+               k = tensor(in.k, {1, c.key_heads, c.keys, c.width}),
                v = tensor(in.v, {1, c.key_heads, c.keys, c.columns});
   for (const Tensor& t : {q, k, v}) t.realize();
   if (mask.defined()) mask.realize();
   return scaled_dot_product_attention(q, k, v, mask, c.causal, 0, c.key_heads < c.heads);
 }
 
-void expect_near(const std::vector<float>& values, const std::vector<double>& right, double tolerance) {
+void expect_near(const std::vector<float>& values, const std::vector<double>& right,
+                 double tolerance) {
   ASSERT_EQ(values.size(), right.size());
   for (size_t i = 0; i < right.size(); ++i) {
     ASSERT_EQ(std::isnan(values[i]), std::isnan(right[i])) << i;
-    if (!std::isnan(right[i])) { ASSERT_NEAR(values[i], right[i], tolerance) << i; }
+    if (!std::isnan(right[i])) {
+      ASSERT_NEAR(values[i], right[i], tolerance) << i;
+    }
   }
 }
 
@@ -143,14 +149,21 @@ const Case kCases[] = {
     {.name = "bf16", .dtype = DType::BF16, .tolerance = 2e-2},
     {.name = "nan", .special = NAN},
     {.name = "infinite", .special = kInf},
-    {.name = "wide_columns", .heads = 1, .queries = 129, .keys = 130, .width = 8, .columns = 17, .key_heads = 1},
+    {.name = "wide_columns",
+     .heads = 1,
+     .queries = 129,
+     .keys = 130,
+     .width = 8,
+     .columns = 17,
+     .key_heads = 1},
 };
 
 INSTANTIATE_TEST_SUITE_P(Devices, Attention,
                          testing::Combine(testing::ValuesIn(devices_at_hand()),
                                           testing::ValuesIn(kCases)),
                          [](const auto& info) {
-                           return test_name(std::get<0>(info.param)) + "_" + std::get<1>(info.param).name;
+                           return test_name(std::get<0>(info.param)) + "_" +
+                                  std::get<1>(info.param).name;
                          });
 
 class AttentionOf : public testing::TestWithParam<std::string> {
@@ -166,10 +179,12 @@ INSTANTIATE_TEST_SUITE_P(Devices, AttentionOf, testing::ValuesIn(devices_at_hand
 TEST_P(AttentionOf, DropsTheWeightsThatStoredOnesDrop) {
   const Case c{.name = "dropout"};
   const Inputs in(c);
-  const Tensor q = Tensor::from(in.q, {c.heads, c.queries, c.width}), k = Tensor::from(in.k, {c.heads, c.keys, c.width}),
+  const Tensor q = Tensor::from(in.q, {c.heads, c.queries, c.width}),
+               k = Tensor::from(in.k, {c.heads, c.keys, c.width}),
                v = Tensor::from(in.v, {c.heads, c.keys, c.columns});
   Tensor::manual_seed(7);
-  const std::vector<float> together = scaled_dot_product_attention(q, k, v, {}, false, 0.5).to_vector<float>();
+  const std::vector<float> together =
+      scaled_dot_product_attention(q, k, v, {}, false, 0.5).to_vector<float>();
   Tensor::manual_seed(7);
   const Tensor stored = (matmul(q, k.transpose()) * 0.5).softmax().contiguous().realize();
   const std::vector<float> apart = matmul(stored.dropout(0.5), v).to_vector<float>();
@@ -209,7 +224,8 @@ TEST(AttentionKernels, GradientsAreThoseOfStoredScores) {
   const Inputs in(c);
   const auto gradient = [&](bool apart) {
     Tensor q = Tensor::from(in.q, {c.heads, c.queries, c.width}).requires_grad_();
-    const Tensor k = Tensor::from(in.k, {c.heads, c.keys, c.width}), v = Tensor::from(in.v, {c.heads, c.keys, c.columns});
+    const Tensor k = Tensor::from(in.k, {c.heads, c.keys, c.width}),
+                 v = Tensor::from(in.v, {c.heads, c.keys, c.columns});
     Tensor y = scaled_dot_product_attention(q, k, v);
     if (apart) y = matmul((matmul(q, k.transpose()) * 0.5).contiguous().softmax(), v);
     y.square().sum().backward();

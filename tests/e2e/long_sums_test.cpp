@@ -84,9 +84,11 @@ TEST(LongSum, KeepsInfinitiesAndNaN) {
 TEST(LongSums, RunningOnesAreAsExact) {
   constexpr int64_t kRows = 64, kColumns = 20'011;
   const std::vector<float> values = positives(kRows * kColumns);
-  for (const Shape& shape : {Shape{1, kRows * kColumns}, Shape{kRows, kColumns}, Shape{1, kColumns, kRows}}) {
+  for (const Shape& shape :
+       {Shape{1, kRows * kColumns}, Shape{kRows, kColumns}, Shape{1, kColumns, kRows}}) {
     const std::vector<float> sums = Tensor::from(values, shape).cumsum(1).to_vector<float>();
-    const auto length = static_cast<size_t>(shape[1]), inner = static_cast<size_t>(shape.size() == 3 ? shape[2] : 1);
+    const auto length = static_cast<size_t>(shape[1]),
+               inner = static_cast<size_t>(shape.size() == 3 ? shape[2] : 1);
     double worst = 0;
     for (size_t row = 0; row < values.size() / length; ++row) {
       double sum = 0;

@@ -94,7 +94,8 @@ TEST_P(RandomGraphs, AgreeWithTheEvaluatorForFixedSeeds) {
 
 TEST_P(RandomGraphs, AgreeWithTheEvaluatorForAGivenSeed) {
   const char* given = std::getenv("PLUGRAD_TEST_SEED");
-  if (given == nullptr) GTEST_SKIP() << "PLUGRAD_TEST_SEED names one, PLUGRAD_TEST_COUNT how many from it on";
+  if (given == nullptr)
+    GTEST_SKIP() << "PLUGRAD_TEST_SEED names one, PLUGRAD_TEST_COUNT how many from it on";
   const uint64_t first = std::strtoull(given, nullptr, 10);
   const auto count = static_cast<uint64_t>(number_from("PLUGRAD_TEST_COUNT", 1));
   for (uint64_t i = 0; i < count && !HasFailure(); ++i) check_graph(GetParam(), first + i);

@@ -184,7 +184,8 @@ TEST(BrokenDevice, AnAllocationThatFailsForOnceIsTriedAgain) {
   }
 }
 
-// A replay that overwrites what it replaces: the value is the one before, the one after, or gone, whichever launch fails.
+// A replay that overwrites what it replaces: the value is the one before, the one after, or gone,
+// whichever launch fails.
 TEST(BrokenDevice, AReplayThatFailsMidwayLeavesNoTensorWithOtherNumbers) {
   int gone = 0, kept = 0;
   for (int launch = 4; launch <= 12; ++launch) {
@@ -196,7 +197,7 @@ TEST(BrokenDevice, AReplayThatFailsMidwayLeavesNoTensorWithOtherNumbers) {
       Tensor m = full(8), w = full(16);
       const Tensor g = full(2);
       const auto step = jit([&] {
-        m.assign(m * 0.5 + g);                       // 8, 6, 5, 4.5, …
+        m.assign(m * 0.5 + g);                                 // 8, 6, 5, 4.5, …
         w.assign(w.transpose().flip(0) * 0.5 + m.sum(0) * 0);  // 16, 8, 4, …
       });
       int calls = 0;
@@ -223,7 +224,8 @@ TEST(BrokenDevice, AReplayThatFailsMidwayLeavesNoTensorWithOtherNumbers) {
       EXPECT_TRUE(m_error != "no error" || is_one(m_now, 8, 4)) << m_now << " after " << calls;
       EXPECT_TRUE(w_error != "no error" || is_one(w_now, 16, 0)) << w_now << " after " << calls;
       for (const std::string& error : {m_error, w_error})
-        if (error != "no error") EXPECT_THAT(error, HasSubstr("elements of f32 are gone: a step began to overwrite them"));
+        if (error != "no error")
+          EXPECT_THAT(error, HasSubstr("elements of f32 are gone: a step began to overwrite them"));
       m.assign(full(1));
       EXPECT_EQ(m.to_vector<float>()[0], 1);
       log_warning("{}", m_error == "no error" ? "kept" : "gone");

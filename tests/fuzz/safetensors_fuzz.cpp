@@ -1,9 +1,10 @@
 // Safetensors files from anywhere: arrays that lie within the file, or an Error.
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <string>
-#include <unistd.h>
 
 #include "nn/safetensors.h"
 #include "plugrad/error.h"

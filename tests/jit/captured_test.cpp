@@ -49,7 +49,8 @@ TEST(JitCaptured, TwoTensorsWithOneValueAreTold) {
 }
 
 TEST(JitCaptured, AnArgumentMayBeWhatIsCapturedToo) {
-  const Tensor w = Tensor::from<float>({1, 2}).realize(), x = Tensor::from<float>({10, 20}).realize();
+  const Tensor w = Tensor::from<float>({1, 2}).realize(),
+               x = Tensor::from<float>({10, 20}).realize();
   int runs = 0;
   auto f = jit([&](const Tensor& a) {
     ++runs;
@@ -74,8 +75,8 @@ TEST(JitCaptured, AnAssignedTensorMayBecomeAnArgument) {
     };
     const auto f = jit(body);
     std::vector<std::vector<float>> all;
-    for (const Tensor* each : {&x, &x, &x, static_cast<const Tensor*>(&w), &x, static_cast<const Tensor*>(&w),
-                               static_cast<const Tensor*>(&w)}) {
+    for (const Tensor* each : {&x, &x, &x, static_cast<const Tensor*>(&w), &x,
+                               static_cast<const Tensor*>(&w), static_cast<const Tensor*>(&w)}) {
       all.push_back(floats(is_jitted ? f(*each) : body(*each)));
       all.push_back(floats(w));
     }

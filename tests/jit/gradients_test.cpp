@@ -166,8 +166,8 @@ TEST(JitGradients, ParametersMayAlsoBeArguments) {
   for (int i = 1; i <= 4; ++i) EXPECT_EQ(step(w, Tensor::from<float>({1})).item<int>(), 2 - i);
 }
 
-// backward has the session and wants the function, a replay has the function and wants the session: neither waits for
-// the other for ever.
+// backward has the session and wants the function, a replay has the function and wants the session:
+// neither waits for the other for ever.
 TEST(JitGradients, ABackwardFunctionMayCallWhatAnotherThreadReplays) {
   auto twice = jit([](const Tensor& x) { return x * 2; });
   const Tensor x = Tensor::from<float>({3});

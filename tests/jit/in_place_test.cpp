@@ -1,5 +1,6 @@
-// Replays that renew tensors in their own memory, on every device at hand: that they do, and programs that would be
-// wrong if they always did. Each is compared with the same program without jit.
+// Replays that renew tensors in their own memory, on every device at hand: that they do, and
+// programs that would be wrong if they always did. Each is compared with the same program without
+// jit.
 #include <cmath>
 
 #include "devices/at_hand.h"
@@ -10,8 +11,8 @@ using namespace plugrad;
 
 namespace {
 
-constexpr int64_t kRows = 160;                     // square, so that a transposition has the same form
-constexpr uint64_t kBytes = 4 * kRows * kRows;     // 100 KiB: worth it
+constexpr int64_t kRows = 160;                  // square, so that a transposition has the same form
+constexpr uint64_t kBytes = 4 * kRows * kRows;  // 100 KiB: worth it
 
 class JitInPlace : public testing::TestWithParam<std::string> {
  protected:
@@ -91,6 +92,7 @@ struct Program {
   std::function<Tensor(Tensor& w, const Tensor& x)> step;  // assigns w; its result is looked at too
 };
 
+// clang-format off
 std::vector<Program> programs() {
   return {
       {"same element", [](Tensor& w, const Tensor& x) { w.assign(w * 0.5 + x); return x.sum(); }},
@@ -150,6 +152,7 @@ std::vector<Program> programs() {
        }},
   };
 }
+// clang-format on
 
 /// All that is seen in eight turns; in some, others hold the old value.
 std::vector<float> seen(const Program& program, Tensor w, const Tensor& x, bool jitted) {
@@ -175,8 +178,9 @@ std::vector<float> seen(const Program& program, Tensor w, const Tensor& x, bool 
 
 TEST_P(JitInPlace, NobodySeesTheDifference) {
   for (const Program& program : programs())
-    EXPECT_THAT(seen(program, numbers(6), numbers(7), true),
-                testing::Pointwise(testing::FloatNear(1e-3f), seen(program, numbers(6), numbers(7), false)))
+    EXPECT_THAT(
+        seen(program, numbers(6), numbers(7), true),
+        testing::Pointwise(testing::FloatNear(1e-3f), seen(program, numbers(6), numbers(7), false)))
         << program.name;
 }
 
@@ -203,7 +207,8 @@ TEST_P(JitInPlace, TwoTensorsOfOneValue) {
     const std::vector<float> before = floats(b);
     step(a);
     EXPECT_EQ(floats(b), before);
-    EXPECT_EQ(a[{0}][{1}].item<float>(), (before[1] - 2) * static_cast<float>(std::pow(0.5, i + 1)) + 2);
+    EXPECT_EQ(a[{0}][{1}].item<float>(),
+              (before[1] - 2) * static_cast<float>(std::pow(0.5, i + 1)) + 2);
   }
 }
 

@@ -1,4 +1,5 @@
-// Functions of tensors whose size varies beside the same functions of tensors that have those sizes.
+// Functions of tensors whose size varies beside the same functions of tensors that have those
+// sizes.
 #pragma once
 
 #include <cmath>
@@ -25,7 +26,8 @@ inline Tensor numbers(const Shape& shape, int seed = 0) {
   return Tensor::from(values, shape);
 }
 
-/// As fit(), with `behind` in memory behind the elements, such as NaN: what breaks a sum or a maximum.
+/// As fit(), with `behind` in memory behind the elements, such as NaN: what breaks a sum or a
+/// maximum.
 inline Tensor fit_before(const Tensor& x, int64_t axis, double behind) {
   std::vector<std::optional<int64_t>> sizes(static_cast<size_t>(x.ndim()));
   sizes[static_cast<size_t>(axis)] = kMost;
@@ -42,7 +44,8 @@ inline void expect_near(const Tensor& got, const Tensor& expected, const std::st
   const std::vector<float> a = floats(got), b = floats(expected);
   ASSERT_EQ(a.size(), b.size()) << what;
   for (size_t i = 0; i < a.size(); ++i)
-    if (a[i] != b[i] && !(std::isnan(a[i]) && std::isnan(b[i]))) {  // infinities are equal, and not near
+    if (a[i] != b[i] &&
+        !(std::isnan(a[i]) && std::isnan(b[i]))) {  // infinities are equal, and not near
       ASSERT_NEAR(a[i], b[i], 1e-5f * (1 + std::abs(b[i]))) << what << " at " << i;
     }
 }

@@ -1,5 +1,6 @@
-// Functions that ask for all places of an axis (sorting, places that are data, windows, joining) along one of a
-// variable size: the numbers of tensors of those sizes, whatever lies behind, their gradients, and one recording.
+// Functions that ask for all places of an axis (sorting, places that are data, windows, joining)
+// along one of a variable size: the numbers of tensors of those sizes, whatever lies behind, their
+// gradients, and one recording.
 #include "jit/variable_cases.h"
 
 using namespace plugrad;
@@ -20,6 +21,7 @@ Tensor whole_numbers(const Tensor& x) {
   return x.round();  // with equals
 }
 
+// clang-format off
 std::vector<Case> cases() {
   const Tensor w = numbers({3, 6, 3}, 5), image_w = numbers({2, 1, 3, 2}, 6), front = numbers({2, 6}, 7);
   const auto image = [](const Tensor& x) { return x.transpose().unsqueeze(0); };  // (1, 6, n)
@@ -89,6 +91,7 @@ std::vector<Case> cases() {
       {"windows and a sum", [=](const Tensor& x) { return max_pool1d(image(x), 3, {.stride = 2, .padding = 1}).prod(2); }},
   };
 }
+// clang-format on
 
 TEST(VariableFunctions, GiveWhatTensorsOfThoseSizesGive) {
   const OnDevice reference("REFERENCE");
@@ -110,13 +113,15 @@ TEST(VariableFunctions, GradientsAreThoseOfTheElements) {
   const OnDevice reference("REFERENCE");
   for (const Case& each : cases())
     for (int64_t n : {int64_t{1}, int64_t{7}, kMost}) {
-      if (each.name.find("NaN") != std::string::npos || each.name.find("inf") != std::string::npos) continue;
+      if (each.name.find("NaN") != std::string::npos || each.name.find("inf") != std::string::npos)
+        continue;
       const auto gradient_of = [&](const Tensor& x) {
         const Tensor y = each.function(x);
         return gradient((y * y).sum() + (x * x).sum(), {x})[0];
       };
       const Tensor x = numbers({n, 6}, static_cast<int>(n));
-      expect_near(gradient_of(fit_in_nans(x, 0)), gradient_of(x), each.name + " of " + std::to_string(n));
+      expect_near(gradient_of(fit_in_nans(x, 0)), gradient_of(x),
+                  each.name + " of " + std::to_string(n));
     }
 }
 
@@ -125,13 +130,23 @@ TEST(VariableFunctions, OfLongAxes) {
   const Variable rows("rows", 3, 700);
   const auto step = jit([](const Tensor& x) {
     const Tensor at = x.argsort(0), back = x.flip(0);
-    return std::vector<Tensor>{x.sort(0, true).first, x.topk(3, 0).first, x.gather(0, at), back,
-                               x.scatter(0, at % 5, x, Combine::Sum), cat({x, back, x}, 0), x.cummax(0).first};
+    return std::vector<Tensor>{x.sort(0, true).first,
+                               x.topk(3, 0).first,
+                               x.gather(0, at),
+                               back,
+                               x.scatter(0, at % 5, x, Combine::Sum),
+                               cat({x, back, x}, 0),
+                               x.cummax(0).first};
   });
   const auto expected = [](const Tensor& x) {
     const Tensor at = x.argsort(0), back = x.flip(0);
-    return std::vector<Tensor>{x.sort(0, true).first, x.topk(3, 0).first, x.gather(0, at), back,
-                               x.scatter(0, at % 5, x, Combine::Sum), cat({x, back, x}, 0), x.cummax(0).first};
+    return std::vector<Tensor>{x.sort(0, true).first,
+                               x.topk(3, 0).first,
+                               x.gather(0, at),
+                               back,
+                               x.scatter(0, at % 5, x, Combine::Sum),
+                               cat({x, back, x}, 0),
+                               x.cummax(0).first};
   };
   const auto gradient_of = [](const Tensor& x) {
     return gradient((x.gather(0, x.argsort(0)) * x.flip(0)).sum(), {x})[0];
@@ -150,7 +165,8 @@ TEST(VariableFunctions, OfLongAxes) {
 // A mask of the sum does not keep its operands out of scratch.
 TEST(VariableFunctions, AProductOverAVariableSizeIsStagedAsOneOverAFixedSize) {
   const Variable inner("inner", 1, 1024);
-  const Tensor x = numbers({1024, 1024}).realize(), y = numbers({1024, 1024}, 1).realize(), n = inner.bind(1000);
+  const Tensor x = numbers({1024, 1024}).realize(), y = numbers({1024, 1024}, 1).realize(),
+               n = inner.bind(1000);
   const auto copies = [](const Tensor& product) {
     const std::string list = product.schedule()[0].optimisations();
     int64_t count = 0;

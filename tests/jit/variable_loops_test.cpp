@@ -15,11 +15,12 @@ Held held() {
   engine::Session& session = engine::Session::current();
   session.collect();
   const auto now = session.statistics();
-  return {runtime::Registry::instance().default_device().memory_stats().used_bytes, now.live_values, now.graph_nodes};
+  return {runtime::Registry::instance().default_device().memory_stats().used_bytes, now.live_values,
+          now.graph_nodes};
 }
 
-/// Decodes with caches of keys and values in layers, at a place that the step itself counts on; when it is at the
-/// end it begins anew.
+/// Decodes with caches of keys and values in layers, at a place that the step itself counts on;
+/// when it is at the end it begins anew.
 class Decoder {
  public:
   explicit Decoder(int32_t place) : place_(Tensor::from<int32_t>({place}, Shape{}).realize()) {
@@ -41,7 +42,8 @@ class Decoder {
       keys_[i].assign(where(here, y, keys_[i]));
       values_[i].assign(where(here, y + 1, values_[i]));
       y = scaled_dot_product_attention(y, length().limit(keys_[i], 0, place_),
-                                       length().limit(values_[i], 0, place_)) * 0.5;
+                                       length().limit(values_[i], 0, place_)) *
+          0.5;
     }
     place_.assign(place_ % kMost + 1);
     return y;
@@ -49,10 +51,10 @@ class Decoder {
 
   Tensor x_ = numbers({1, 4}).realize(), place_;
   std::vector<Tensor> keys_, values_;
-  std::function<Tensor(const Tensor&)> run_ = [this, jitted = jit([this](const Tensor& x) { return decode(x); })](
-                                                  const Tensor& x) mutable {
-    return x_ = jitted(x);
-  };
+  std::function<Tensor(const Tensor&)> run_ =
+      [this, jitted = jit([this](const Tensor& x) { return decode(x); })](const Tensor& x) mutable {
+        return x_ = jitted(x);
+      };
 };
 
 // Each step's result and caches depend on all sizes before.

@@ -15,6 +15,7 @@ using testing::HasSubstr;
 
 namespace {
 
+// clang-format off
 std::vector<Case> cases() {
   const Tensor w = numbers({6, 4}, 5), b = numbers({6}, 6), front = numbers({2, 6}, 7);
   return {
@@ -83,6 +84,7 @@ std::vector<Case> cases() {
        [=](const Tensor& x) { return front.index_select(0, (x.sum(1) > 0).cast(DType::I32)); }},
   };
 }
+// clang-format on
 
 TEST(VariableSizes, GiveWhatTensorsOfThoseSizesGive) {
   const OnDevice reference("REFERENCE");
@@ -114,24 +116,28 @@ TEST_P(SizesOnDevice, LoopsEndAtTwoSizesAndAtNone) {
   const Variable rows("rows", 0, 70), terms("terms", 0, 50);
   const auto step = jit([](const Tensor& x, const Tensor& y) {
     const Tensor product = x.matmul(y);  // (rows, terms) by (terms, 24)
-    return std::vector<Tensor>{product, product.relu().softmax(1) + 1, product.sum(0), x.max(1),
-                               y.sum(0), x.exp().sum()};
+    return std::vector<Tensor>{
+        product, product.relu().softmax(1) + 1, product.sum(0), x.max(1), y.sum(0), x.exp().sum()};
   });
   const auto expected = [](const Tensor& x, const Tensor& y) {
     const Tensor product = x.matmul(y);
-    return std::vector<Tensor>{product, product.relu().softmax(1) + 1, product.sum(0), x.max(1),
-                               y.sum(0), x.exp().sum()};
+    return std::vector<Tensor>{
+        product, product.relu().softmax(1) + 1, product.sum(0), x.max(1), y.sum(0), x.exp().sum()};
   };
-  for (const auto& [n, m] : {std::pair<int64_t, int64_t>{3, 5}, {70, 50}, {64, 17}, {1, 49}, {33, 0}, {0, 9}}) {
+  for (const auto& [n, m] :
+       {std::pair<int64_t, int64_t>{3, 5}, {70, 50}, {64, 17}, {1, 49}, {33, 0}, {0, 9}}) {
     const Tensor x = numbers({n, m}, 1), y = numbers({m, 24}, 2);
     // Of one count, as the two have the inner size in common.
     const Tensor inner = terms.bind(m), outer = rows.bind(n);
     const Tensor wide = numbers({70, 50}, 3), tall = numbers({50, 24}, 4);
-    const Tensor a = rows.limit(terms.limit(wide, 1, inner), 0, outer), b = terms.limit(tall, 0, inner);
+    const Tensor a = rows.limit(terms.limit(wide, 1, inner), 0, outer),
+                 b = terms.limit(tall, 0, inner);
     const std::vector<Tensor> got = step(a, b);
-    const std::vector<Tensor> want = expected(wide.shrink({{0, n}, {0, m}}), tall.shrink({{0, m}, {0, 24}}));
+    const std::vector<Tensor> want =
+        expected(wide.shrink({{0, n}, {0, m}}), tall.shrink({{0, m}, {0, 24}}));
     for (size_t i = 0; i < want.size(); ++i)
-      expect_near(got[i], want[i], std::to_string(i) + " of " + std::to_string(n) + " by " + std::to_string(m));
+      expect_near(got[i], want[i],
+                  std::to_string(i) + " of " + std::to_string(n) + " by " + std::to_string(m));
   }
   EXPECT_EQ(step.recordings(), 1u);
 }
@@ -162,7 +168,9 @@ TEST(VariableSizes, ScansHaveTheirGradients) {
   for (int64_t n : {int64_t{1}, int64_t{6}, kMost}) {
     const auto gradient_of = [&](const Tensor& x) {
       const Tensor weight = numbers({1, 6}, 3);
-      return gradient((x.cumsum(0) * weight * x).sum() + (x * 0.3).cumprod(0).mean() + x.logcumsumexp(0).sum(), {x})[0];
+      return gradient(
+          (x.cumsum(0) * weight * x).sum() + (x * 0.3).cumprod(0).mean() + x.logcumsumexp(0).sum(),
+          {x})[0];
     };
     const Tensor x = numbers({n, 6}, static_cast<int>(n));
     expect_near(gradient_of(fit_in_nans(x, 0)), gradient_of(x), std::to_string(n));
@@ -175,7 +183,8 @@ TEST(VariableSizes, ScansOfLongAxes) {
   const Tensor room = numbers({2, 150}, 4);
   const auto step = jit([](const Tensor& x) { return x.cumsum(1); });
   for (int64_t n : {150, 3, 65, 0, 1, 149})
-    expect_near(step(places.limit(room, 1, places.bind(n))), room.shrink({{0, 2}, {0, n}}).cumsum(1), std::to_string(n));
+    expect_near(step(places.limit(room, 1, places.bind(n))),
+                room.shrink({{0, 2}, {0, n}}).cumsum(1), std::to_string(n));
   EXPECT_EQ(step.recordings(), 1u);
 }
 
@@ -265,9 +274,13 @@ TEST(VariableSizes, RefuseWhatCannotBeDecided) {
   EXPECT_THAT(message_of([&] { x.transpose().reshape({-1}); }),
               HasSubstr("neither split nor joined"));
   EXPECT_THAT(message_of([&] { x.slice(0, {0, 2}); }), HasSubstr("beyond the variable size"));
-  EXPECT_THAT(message_of([&] { x[-2]; }), HasSubstr("[index] -2 may be out of range for axis 0 of (≤11, 6), whose size may be 1"));
-  EXPECT_THAT(message_of([&] { x.topk(2, 0); }), HasSubstr("[topk] 2 elements of axis 0 of (≤11, 6), whose size may be 1"));
-  EXPECT_THAT(message_of([&] { max_pool1d(x.transpose(), 2); }), HasSubstr("do not fit an axis whose variable size may be 1"));
+  EXPECT_THAT(
+      message_of([&] { x[-2]; }),
+      HasSubstr("[index] -2 may be out of range for axis 0 of (≤11, 6), whose size may be 1"));
+  EXPECT_THAT(message_of([&] { x.topk(2, 0); }),
+              HasSubstr("[topk] 2 elements of axis 0 of (≤11, 6), whose size may be 1"));
+  EXPECT_THAT(message_of([&] { max_pool1d(x.transpose(), 2); }),
+              HasSubstr("do not fit an axis whose variable size may be 1"));
   EXPECT_THAT(message_of([&] { x.gather(1, Tensor::from<int32_t>({{0}, {1}})); }),
               HasSubstr("[gather] (2, 1) may reach beyond (≤11, 6) along axis 0"));
   EXPECT_THAT(message_of([&] { x.expand({2, -1, -1}).flatten(0, 1); }),
@@ -275,8 +288,9 @@ TEST(VariableSizes, RefuseWhatCannotBeDecided) {
   Tensor fixed = numbers({kMost, 6});
   EXPECT_THAT(message_of([&] { fixed.assign(x); }),
               HasSubstr("[assign] a value of (≤11, 6) into a tensor of (11, 6)"));
-  EXPECT_THAT(message_of([&] { fixed[Slice()] = x; }),
-              HasSubstr("[setitem] axis 0 of (≤11, 6) has a variable size, and the tensor that is"));
+  EXPECT_THAT(
+      message_of([&] { fixed[Slice()] = x; }),
+      HasSubstr("[setitem] axis 0 of (≤11, 6) has a variable size, and the tensor that is"));
   EXPECT_THAT(message_of([&] { x.item<float>(); }),
               HasSubstr("[item] a tensor of shape (≤11, 6) has up to 66 elements"));
 }
@@ -299,7 +313,8 @@ TEST(VariableSizes, EveryKernelOfAProductsSoftmaxReadsTheCount) {
   const Tensor x = length().fit(numbers({5, 6}), 0), w = numbers({6, 4}, 1).realize();
   const std::vector<Kernel> kernels = matmul(x, w).softmax(1).kernelize();
   ASSERT_GE(kernels.size(), 2u);
-  for (const Kernel& kernel : kernels) EXPECT_THAT(kernel.ast(), HasSubstr("bounded bool")) << kernel.name();
+  for (const Kernel& kernel : kernels)
+    EXPECT_THAT(kernel.ast(), HasSubstr("bounded bool")) << kernel.name();
 }
 
 TEST(VariableSizes, AConstantSizeOfWhatNoKernelLoads) {
@@ -313,11 +328,14 @@ TEST(VariableSizes, AConstantSizeOfWhatNoKernelLoads) {
 TEST(VariableSizes, ASizeThatAKernelComputesIsCheckedWhenItsResultsAreRead) {
   const Tensor x = numbers({kMost, 2}).realize();
   const auto sum = [&](const Tensor& size) { return length().limit(x, 0, size).sum(); };
-  EXPECT_NEAR(sum(length().bind(4) + 5).item<float>(), x.slice(0, {0, 9}).sum().item<float>(), 1e-4);
+  EXPECT_NEAR(sum(length().bind(4) + 5).item<float>(), x.slice(0, {0, 9}).sum().item<float>(),
+              1e-4);
   EXPECT_THAT(message_of([&] { sum(length().bind(9) + 5).item<float>(); }),
               HasSubstr("which is 14: it lies outside of its bounds, 1 to 11"));
-  EXPECT_THAT(message_of([&] { sum(length().bind(3) - 3).item<float>(); }), HasSubstr("which is 0"));
-  EXPECT_THAT(message_of([&] { sum(Tensor::full({}, 12, DType::I32)); }), HasSubstr("length is 12"));
+  EXPECT_THAT(message_of([&] { sum(length().bind(3) - 3).item<float>(); }),
+              HasSubstr("which is 0"));
+  EXPECT_THAT(message_of([&] { sum(Tensor::full({}, 12, DType::I32)); }),
+              HasSubstr("length is 12"));
   const Tensor twelve = Tensor::from<int32_t>({12}, Shape{});
   EXPECT_THAT(message_of([&] { sum(twelve).item<float>(); }), HasSubstr("which is 12"));
 }
@@ -350,7 +368,8 @@ TEST(VariableSizes, ASizeOutsideOfItsBoundsIsToldToAllReadersOfWhatDependsOnIt) 
 // Of many steps that nobody reads in between, the first is told.
 TEST(VariableSizes, ASizeOutsideOfItsBoundsIsToldAfterManyStepsToo) {
   const Tensor x = numbers({kMost, 2}).realize();
-  Tensor total = Tensor::zeros({}).contiguous().realize(), place = Tensor::from<int32_t>({14}, Shape{}).realize();
+  Tensor total = Tensor::zeros({}).contiguous().realize(),
+         place = Tensor::from<int32_t>({14}, Shape{}).realize();
   auto step = jit([&] {
     total.assign(total + length().limit(x, 0, place).sum());
     place.assign(place % kMost + 1);  // 14 first, and then within

@@ -19,9 +19,7 @@ void add_1d(std::vector<Case>& rows) {
         rows.push_back({fmt::format("conv1d_n{}_c{}_k{}_groups{}", batch, channels, size, kGroups),
                         fmt::format("F.conv1d(x, y, groups={})", kGroups),
                         {{{batch, channels, 11}}, {{6, channels / kGroups, size}}},
-                        [](const In& x) {
-                          return conv1d(x[0], x[1], {}, {.groups = kGroups});
-                        },
+                        [](const In& x) { return conv1d(x[0], x[1], {}, {.groups = kGroups}); },
                         kConv});
       }
 }
@@ -32,12 +30,11 @@ void add_2d(std::vector<Case>& rows) {
     for (int64_t height : {2, 3})
       for (int64_t width : {1, 3, 5}) {
         if (channels % kGroups != 0) continue;
-        rows.push_back(
-            {fmt::format("conv2d_c{}_{}x{}_groups{}", channels, height, width, kGroups),
-             fmt::format("F.conv2d(x, y, groups={})", kGroups),
-             {{{1, channels, 5, 7}}, {{6, channels / kGroups, height, width}}},
-             [](const In& x) { return conv2d(x[0], x[1], {}, {.groups = kGroups}); },
-             kConv});
+        rows.push_back({fmt::format("conv2d_c{}_{}x{}_groups{}", channels, height, width, kGroups),
+                        fmt::format("F.conv2d(x, y, groups={})", kGroups),
+                        {{{1, channels, 5, 7}}, {{6, channels / kGroups, height, width}}},
+                        [](const In& x) { return conv2d(x[0], x[1], {}, {.groups = kGroups}); },
+                        kConv});
       }
 }
 

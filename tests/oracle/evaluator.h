@@ -11,7 +11,7 @@
 namespace plugrad::engine {
 struct TensorState;
 class Session;
-}
+}  // namespace plugrad::engine
 
 namespace plugrad::oracle {
 

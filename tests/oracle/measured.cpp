@@ -85,8 +85,8 @@ Measured MeasuredEvaluator::move(const Node& node) const {
 // A choice is between two values; where the condition is uncertain, it may be either.
 double choice_error(double result, const Term& condition, const Term& yes, const Term& no) {
   if (condition.error == 0) return condition.value != 0 ? yes.error : no.error;
-  const double error = std::max(std::fabs(result - yes.value) + yes.error,
-                                std::fabs(result - no.value) + no.error);
+  const double error =
+      std::max(std::fabs(result - yes.value) + yes.error, std::fabs(result - no.value) + no.error);
   return std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
 }
 
@@ -153,8 +153,7 @@ Measured MeasuredEvaluator::reduce(Id id, const Node& node) const {
   }
   for (size_t i = 0; i < terms.size(); ++i) {
     if (real)
-      result.value.bits[i] =
-          bits_of(std::bit_cast<double>(result.value.bits[i]), node.dtype);
+      result.value.bits[i] = bits_of(std::bit_cast<double>(result.value.bits[i]), node.dtype);
     result.error.push_back(reduced_error(op, node.dtype, terms[i]));
   }
   return result;
@@ -214,7 +213,8 @@ bool computes(const Node& node) {
 
 Stored stored_of(engine::Session& session, std::span<const Id> roots) {
   return [&session, roots](Id node) -> std::optional<Array> {
-    if (!computes(session.graph()[node]) || std::ranges::find(roots, node) != roots.end()) return {};
+    if (!computes(session.graph()[node]) || std::ranges::find(roots, node) != roots.end())
+      return {};
     const engine::StatePtr state = session.make(node);
     if (!session.is_realized(*state)) return {};
     const auto shape = session.shape(node);

@@ -1,5 +1,5 @@
-// What the environment asks of the REFERENCE device: PLUGRAD_TEST_WITHDRAW, claims that it drops, and
-// PLUGRAD_TEST_SHAPE, "gpu" for kernels as a GPU gets them.
+// What the environment asks of the REFERENCE device: PLUGRAD_TEST_WITHDRAW, claims that it drops,
+// and PLUGRAD_TEST_SHAPE, "gpu" for kernels as a GPU gets them.
 #pragma once
 
 #include <cstdlib>

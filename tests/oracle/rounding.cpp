@@ -28,8 +28,8 @@ double quotient_error(double result, Term above, Term below) {
   return (above.error + std::fabs(result) * below.error) / least;
 }
 
-// Whether an exact infinity rules the result, whatever the finite operand beside it is: x - inf, and
-// 2^-inf = 0, as the softmax of a masked row has them.
+// Whether an exact infinity rules the result, whatever the finite operand beside it is: x - inf,
+// and 2^-inf = 0, as the softmax of a masked row has them.
 bool is_certain_infinity(Op op, double result, std::span<const Term> x) {
   if (op == Op::Exp2) return std::isinf(x[0].value) && x[0].error == 0;
   if ((op != Op::Add && op != Op::Sub) || !std::isinf(result)) return false;
@@ -112,8 +112,8 @@ double largest_of(DType dtype) {
 }
 
 double spacing(double magnitude, DType dtype) {
-  const double least = dtype == DType::F64  ? 0x1p-1022
-                       : dtype == DType::F16 ? 0x1p-14
+  const double least = dtype == DType::F64      ? 0x1p-1022
+                       : dtype == DType::F16    ? 0x1p-14
                        : dtype == DType::F8E4M3 ? 0x1p-6
                        : dtype == DType::F8E5M2 ? 0x1p-14
                                                 : 0x1p-126;
@@ -213,8 +213,7 @@ double product_error(DType dtype, std::span<const Term> terms) {
   if (above > largest_of(dtype) || below < 1e-37) return kUnknown;
   const bool clean = !any_error(terms);
   if (clean && (count <= 1 || digits <= precision_of(dtype))) return 0;
-  return most - exact +
-         std::ldexp(most, -precision_of(dtype)) * static_cast<double>(count + 1) +
+  return most - exact + std::ldexp(most, -precision_of(dtype)) * static_cast<double>(count + 1) +
          spacing(most, dtype);
 }
 

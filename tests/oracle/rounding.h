@@ -8,8 +8,8 @@
 
 namespace plugrad::oracle {
 
-int precision_of(DType dtype);    ///< significand bits of a float
-double largest_of(DType dtype);   ///< finite
+int precision_of(DType dtype);   ///< significand bits of a float
+double largest_of(DType dtype);  ///< finite
 /// Distance of neighbouring floats at the magnitude.
 double spacing(double magnitude, DType dtype);
 

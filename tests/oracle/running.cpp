@@ -76,7 +76,9 @@ Measured scan(Op op, const Measured& x, const Measured* before) {
 
 /// Rows of x (outer, rows, inner) with values (outer, count, inner) at places (outer or 1, count).
 Measured scatter(Op op, const Measured& x, const Measured& places, const Measured& values) {
-  const auto size = [](const Measured& m, size_t axis) { return static_cast<size_t>(m.value.shape[axis]); };
+  const auto size = [](const Measured& m, size_t axis) {
+    return static_cast<size_t>(m.value.shape[axis]);
+  };
   const size_t rows = size(x, 1), inner = size(x, 2), count = size(places, 1);
   Measured result = like(x);
   for (size_t i = 0; i < places.value.size(); ++i)
@@ -101,7 +103,8 @@ Measured scatter(Op op, const Measured& x, const Measured& places, const Measure
 Measured running(std::string_view name, std::span<const Measured* const> sources) {
   if (name.starts_with("scan_"))
     return scan(op_named(name), *sources[0], sources.size() > 1 ? sources[1] : nullptr);
-  if (name.starts_with("scatter_")) return scatter(op_named(name), *sources[0], *sources[1], *sources[2]);
+  if (name.starts_with("scatter_"))
+    return scatter(op_named(name), *sources[0], *sources[1], *sources[2]);
   fail(ErrorKind::Unsupported, "[evaluate] {}: a user's kernel is not evaluated", name);
 }
 

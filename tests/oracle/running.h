@@ -1,5 +1,6 @@
-// What the kernels compute that plugrad writes itself (codegen/running_kernels.h): running totals, and
-// values combined at places. Both go in order, each step rounded, so that their values are exact.
+// What the kernels compute that plugrad writes itself (codegen/running_kernels.h): running totals,
+// and values combined at places. Both go in order, each step rounded, so that their values are
+// exact.
 #pragma once
 
 #include <span>
@@ -9,8 +10,8 @@
 
 namespace plugrad::oracle {
 
-/// By the kernel's name, which says all about it, of what its sources are. Errors: Unsupported for a
-/// user's own kernel.
+/// By the kernel's name, which says all about it, of what its sources are. Errors: Unsupported for
+/// a user's own kernel.
 Measured running(std::string_view name, std::span<const Measured* const> sources);
 
 }  // namespace plugrad::oracle

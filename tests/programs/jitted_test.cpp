@@ -1,6 +1,7 @@
-// Random programs as jitted functions: leaves are arguments with other values in each call, and one of them a
-// tensor of the outside that the program may change. Every call, replayed or not, computes what the program
-// means of the values at hand. PLUGRAD_TEST_SEED and PLUGRAD_TEST_PROGRAMS as in programs_test.cpp.
+// Random programs as jitted functions: leaves are arguments with other values in each call, and one
+// of them a tensor of the outside that the program may change. Every call, replayed or not,
+// computes what the program means of the values at hand. PLUGRAD_TEST_SEED and
+// PLUGRAD_TEST_PROGRAMS as in programs_test.cpp.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +48,8 @@ class JittedProgram {
   explicit JittedProgram(Program program) : program_(std::move(program)) {
     World world(true);
     for (Step step : program_.steps)
-      if (!reads(step) && perform(world, step, nullptr)) (is_host_leaf(step) ? leaves_ : steps_).push_back(step);
+      if (!reads(step) && perform(world, step, nullptr))
+        (is_host_leaf(step) ? leaves_ : steps_).push_back(step);
     const bool has_outside = program_.seed % 2 == 0;
     if (!leaves_.empty()) outside_ = in_world(leaf_value(leaves_[0], 0));
     first_argument_ = has_outside ? 1 : 0;
@@ -61,7 +63,8 @@ class JittedProgram {
       std::vector<Tensor> arguments;
       const std::vector<std::byte> before = outside_.to_bytes();
       if (first_argument_ == 1)
-        put_leaf(pure, leaves_[0].id, Tensor::from_bytes(before, outside_.shape(), outside_.dtype()));
+        put_leaf(pure, leaves_[0].id,
+                 Tensor::from_bytes(before, outside_.shape(), outside_.dtype()));
       for (size_t i = first_argument_; i < leaves_.size(); ++i) {
         put_leaf(pure, leaves_[i].id, leaf_value(leaves_[i], call));
         arguments.push_back(in_world(leaf_value(leaves_[i], call)));
@@ -73,12 +76,14 @@ class JittedProgram {
       size_t i = 0;
       for (const auto& [variable, slot] : pure.slots) {
         const std::string difference = first_difference(made[i], expected[i]);
-        if (!difference.empty()) return fmt::format("call {}, {}: {}", call, name_of(variable), difference);
+        if (!difference.empty())
+          return fmt::format("call {}, {}: {}", call, name_of(variable), difference);
         ++i;
       }
       if (first_argument_ == 0) continue;
       const std::string difference = first_difference(outside_, expected[0]);
-      if (!difference.empty()) return fmt::format("call {}, the tensor outside: {}", call, difference);
+      if (!difference.empty())
+        return fmt::format("call {}, the tensor outside: {}", call, difference);
     }
     replayed = f.recordings() > 0;
     return {};
@@ -98,7 +103,8 @@ class JittedProgram {
     for (size_t i = first_argument_; i < leaves_.size(); ++i)
       put_leaf(world, leaves_[i].id, arguments[i - first_argument_]);
     for (Step step : steps_)
-      if (!perform(world, step, nullptr)) throw std::runtime_error("a step fits in the pure world only");
+      if (!perform(world, step, nullptr))
+        throw std::runtime_error("a step fits in the pure world only");
     std::vector<Tensor> made;
     for (const auto& [variable, slot] : world.slots) made.push_back(*slot.tensor);
     return made;
@@ -137,8 +143,9 @@ TEST(Jitted, EveryCallComputesWhatTheProgramMeans) {
     }
     if (fault.empty()) continue;
     ++failures;
-    ADD_FAILURE() << fmt::format("PLUGRAD_TEST_SEED={} PLUGRAD_TEST_PROGRAMS=1 repeats this: {}\n{}", seed, fault,
-                                 to_text(program));
+    ADD_FAILURE() << fmt::format(
+        "PLUGRAD_TEST_SEED={} PLUGRAD_TEST_PROGRAMS=1 repeats this: {}\n{}", seed, fault,
+        to_text(program));
   }
   RecordProperty("refused", static_cast<int>(refused));
   if (failures == 0) EXPECT_GE(4 * replayed, 3 * count) << refused << " were refused";

@@ -103,10 +103,13 @@ const Operation kOperations[] = {
        const int64_t rows = a.pick(0, 5);
        return {Tensor::eye(rows, a.pick(0, 5))};
      }},
-    {"leaf", "zeros_like", [](Args& a) -> std::vector<Tensor> { return {a.tensor().zeros_like()}; }},
+    {"leaf", "zeros_like",
+     [](Args& a) -> std::vector<Tensor> { return {a.tensor().zeros_like()}; }},
     {"leaf", "full_like",
-     [](Args& a) -> std::vector<Tensor> { const Tensor& x = a.numeric();
-       return {x.full_like(a.pick(-3, 3))}; }},
+     [](Args& a) -> std::vector<Tensor> {
+       const Tensor& x = a.numeric();
+       return {x.full_like(a.pick(-3, 3))};
+     }},
 };
 
 }  // namespace

@@ -14,9 +14,9 @@ struct Family {
   uint32_t weight;
 };
 constexpr Family kFamilies[] = {
-    {"leaf", 12},   {"unary", 14}, {"cast", 4},    {"binary", 16},  {"movement", 14}, {"join", 4},
-    {"index", 6},   {"reduce", 9}, {"scan", 4},    {"matmul", 4},   {"network", 5},   {"gradient", 4},
-    {"change", 6},  {"alias", 2},  {"compute", 6},
+    {"leaf", 12},   {"unary", 14},   {"cast", 4},   {"binary", 16}, {"movement", 14},
+    {"join", 4},    {"index", 6},    {"reduce", 9}, {"scan", 4},    {"matmul", 4},
+    {"network", 5}, {"gradient", 4}, {"change", 6}, {"alias", 2},   {"compute", 6},
 };
 
 const Operation& draw_operation(std::mt19937_64& random) {
@@ -42,8 +42,8 @@ const Operation& draw_operation(std::mt19937_64& random) {
 
 Program make_program(uint64_t seed) {
   std::mt19937_64 random(seed * 0x9e3779b97f4a7c15u + 1);
-  Program program{seed, random() % 5 < 3 ? "REFERENCE" : "CPU", random() % 6 == 0,
-                  random() % 2 == 0, {}};
+  Program program{
+      seed, random() % 5 < 3 ? "REFERENCE" : "CPU", random() % 6 == 0, random() % 2 == 0, {}};
   World world(true);
   const auto wanted = static_cast<size_t>(3 + random() % 22);
   for (int id = 0, tries = 0; program.steps.size() < wanted && tries < 200; ++tries) {

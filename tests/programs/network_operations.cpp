@@ -39,8 +39,8 @@ Tensor weights(Args& a, const Tensor& like, const Shape& shape) {
 Result convolution(Args& a) {
   const Tensor x = image(a);
   const int64_t channels = x.size(1), groups = channels % 2 == 0 && a.chance(30) ? 2 : 1;
-  const Tensor w = weights(
-      a, x, Shape{groups * a.pick(1, 2), channels / groups, a.pick(1, 3), a.pick(1, 3)});
+  const Tensor w =
+      weights(a, x, Shape{groups * a.pick(1, 2), channels / groups, a.pick(1, 3), a.pick(1, 3)});
   ConvOptions options;
   options.stride = Pair{a.pick(1, 2), a.pick(1, 2)};
   options.padding = Padding{a.pick(0, 1), a.pick(0, 2), a.pick(0, 1), a.pick(0, 1)};
@@ -67,8 +67,10 @@ Result attention(Args& a) {
 }
 
 Result matmul_any(Args& a) {
-  const Tensor& x = a.tensor([](const Tensor& t) { return t.ndim() > 0 && t.dtype() != DType::Bool; });
-  const Tensor& y = a.tensor([](const Tensor& t) { return t.ndim() > 0 && t.dtype() != DType::Bool; });
+  const Tensor& x =
+      a.tensor([](const Tensor& t) { return t.ndim() > 0 && t.dtype() != DType::Bool; });
+  const Tensor& y =
+      a.tensor([](const Tensor& t) { return t.ndim() > 0 && t.dtype() != DType::Bool; });
   return {x.matmul(y)};
 }
 

@@ -54,8 +54,8 @@ void report(const Program& program, const std::string& fault) {
   const Program small = shrink(program);
   const auto again = run(small);
   ADD_FAILURE() << fmt::format(
-      "PLUGRAD_TEST_SEED={} PLUGRAD_TEST_PROGRAMS=1 repeats this: {}\nshrunk: {}\n{}",
-      program.seed, fault, again ? *again : "(no longer fails)", to_text(small));
+      "PLUGRAD_TEST_SEED={} PLUGRAD_TEST_PROGRAMS=1 repeats this: {}\nshrunk: {}\n{}", program.seed,
+      fault, again ? *again : "(no longer fails)", to_text(small));
 }
 
 TEST(Programs, AgreeWithTheEvaluator) {
@@ -87,16 +87,16 @@ TEST(Programs, AgreeWithTheEvaluator) {
       ++failures;
     }
   }
-  std::printf("%llu programs of %.1f steps; of %llu elements %.1f%% had to be equal, %.1f%% near, "
-              "%.1f%% could not be known\n",
-              static_cast<unsigned long long>(ran),
-              static_cast<double>(steps) / static_cast<double>(ran ? ran : 1),
-              static_cast<unsigned long long>(coverage.elements),
-              100.0 * static_cast<double>(coverage.exact) / static_cast<double>(coverage.elements),
-              100.0 * static_cast<double>(coverage.elements - coverage.exact - coverage.unknown) /
-                  static_cast<double>(coverage.elements),
-              100.0 * static_cast<double>(coverage.unknown) /
-                  static_cast<double>(coverage.elements));
+  std::printf(
+      "%llu programs of %.1f steps; of %llu elements %.1f%% had to be equal, %.1f%% near, "
+      "%.1f%% could not be known\n",
+      static_cast<unsigned long long>(ran),
+      static_cast<double>(steps) / static_cast<double>(ran ? ran : 1),
+      static_cast<unsigned long long>(coverage.elements),
+      100.0 * static_cast<double>(coverage.exact) / static_cast<double>(coverage.elements),
+      100.0 * static_cast<double>(coverage.elements - coverage.exact - coverage.unknown) /
+          static_cast<double>(coverage.elements),
+      100.0 * static_cast<double>(coverage.unknown) / static_cast<double>(coverage.elements));
 }
 
 }  // namespace

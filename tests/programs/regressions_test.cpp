@@ -92,13 +92,14 @@ TEST(Regressions, FunctionsWithNothingToDoGiveAHandleOfTheirOwn) {
   keeps_its_argument([](const Tensor& x) { return cat({x}); });
 }
 
-// Longer rows than a Reduce scans, and lookups that are added to their places: both are written kernels.
+// Longer rows than a Reduce scans, and lookups that are added to their places: both are written
+// kernels.
 TEST(Regressions, TheEvaluatorKnowsWrittenKernels) {
   const Tensor rows = (Tensor::arange(2 * 90) * 37 % 11 - 5).reshape({2, 90});
   const Tensor places = Tensor::arange(900) * 7 % 100;
-  const std::vector<Tensor> made = {rows.cumsum(1),         rows.cummin(1).second, rows.cummax(1).first,
-                                    rows.cast(DType::F32).cumprod(1),
-                                    Tensor::zeros({100}).scatter_reduce(0, places, (places * 0.25), Combine::Sum)};
+  const std::vector<Tensor> made = {
+      rows.cumsum(1), rows.cummin(1).second, rows.cummax(1).first, rows.cast(DType::F32).cumprod(1),
+      Tensor::zeros({100}).scatter_reduce(0, places, (places * 0.25), Combine::Sum)};
   for (const Tensor& t : made) {
     engine::TensorState* const state = t.state().get();
     const oracle::Measured want = oracle::evaluate_measured(std::span(&state, 1))[0];

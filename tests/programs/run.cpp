@@ -121,8 +121,8 @@ std::string to_text(const Program& program) {
     if (!perform(world, step, nullptr)) continue;
     std::vector<std::string> inputs;
     for (Variable v : step.inputs) inputs.push_back(name_of(v));
-    text += fmt::format("  v{} = {}({}) {}", step.id, step.operation->name,
-                        fmt::join(inputs, ", "), step.numbers);
+    text += fmt::format("  v{} = {}({}) {}", step.id, step.operation->name, fmt::join(inputs, ", "),
+                        step.numbers);
     for (auto at = world.slots.lower_bound({step.id, 0});
          at != world.slots.end() && at->first.step == step.id; ++at)
       text += fmt::format("  {} {}", to_string(at->second.tensor->shape()),

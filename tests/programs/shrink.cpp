@@ -60,7 +60,7 @@ class Shrinker {
         smaller = keep_if_failing(replaced) || smaller;
       }
     }
-    for (bool Program::*flag : {&Program::noopt, &Program::together}) {
+    for (bool Program::* flag : {&Program::noopt, &Program::together}) {
       Program plain = best_;
       plain.*flag = false;
       if (best_.*flag) smaller = keep_if_failing(plain) || smaller;

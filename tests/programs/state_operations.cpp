@@ -16,8 +16,8 @@ Tensor assigned(const Tensor& old, const Tensor& value) {
 // A leaf that gradients are taken for becomes a new leaf: the value it is given is no function of
 // others.
 void replace(World::Slot& target, const Tensor& value) {
-  *target.tensor = target.marked ? assigned(*target.tensor, value).detach()
-                                 : assigned(*target.tensor, value);
+  *target.tensor =
+      target.marked ? assigned(*target.tensor, value).detach() : assigned(*target.tensor, value);
 }
 
 Result assign(Args& a) {

@@ -47,8 +47,7 @@ TEST(Functions, rms_norm_of_primitives) {
   for (size_t row = 0; row < 4; ++row) {
     double squares = 0;
     for (size_t i = 0; i < 6; ++i) squares += xs[row * 6 + i] * xs[row * 6 + i];
-    for (size_t i = 0; i < 6; ++i)
-      want.push_back(xs[row * 6 + i] / std::sqrt(squares / 6 + 1e-6));
+    for (size_t i = 0; i < 6; ++i) want.push_back(xs[row * 6 + i] / std::sqrt(squares / 6 + 1e-6));
   }
   EXPECT_LE(y.schedule().size(), 2u);
   expect_near(y, want);
@@ -141,7 +140,8 @@ TEST(Functions, a_matmul_of_moved_operands_and_a_sum_of_it_are_two_kernels) {
 TEST(Functions, xor_is_learnt_by_two_layers) {
   Tensor::manual_seed(4);
   const Tensor x = Tensor::from({0.f, 0.f, 0.f, 1.f, 1.f, 0.f, 1.f, 1.f, 0.f, 1.f,
-                                 1.f, 0.f, 0.f, 0.f, 1.f, 1.f, 0.f, 1.f, 1.f, 0.f}, {10, 2});
+                                 1.f, 0.f, 0.f, 0.f, 1.f, 1.f, 0.f, 1.f, 1.f, 0.f},
+                                {10, 2});
   const Tensor y = Tensor::from({0.f, 1.f, 1.f, 0.f, 1.f, 1.f, 0.f, 0.f, 1.f, 1.f}, {10, 1});
   Tensor w1 = Tensor::uniform({2, 8}, -1, 1).realize(), b1 = Tensor::zeros({8}).contiguous();
   Tensor w2 = Tensor::uniform({8, 1}, -1, 1).realize(), b2 = Tensor::zeros({1}).contiguous();

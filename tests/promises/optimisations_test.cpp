@@ -13,7 +13,8 @@ using testing::Not;
 
 class GivenLists : public testing::Test {
  protected:
-  // Small whole numbers: sums are exact in every order. New each time, so that nothing is there yet.
+  // Small whole numbers: sums are exact in every order. New each time, so that nothing is there
+  // yet.
   static Tensor whole(const Shape& shape) {
     std::vector<float> values;
     for (int64_t i = 0; i < shape[0] * shape[1]; ++i)
@@ -118,8 +119,8 @@ TEST(GivenListsOfAProcess, make_a_kernel_in_a_scope_and_one_behind_it) {
 TEST_F(GivenLists, of_the_environment_are_looked_at_when_the_process_ends) {
   const auto run = [&](const char* lists, const std::string& test = "GivenLists.make_the_kernel*") {
     setenv("PLUGRAD_OPTIMISATIONS", lists, 1);
-    std::string command = "\"" + testing::internal::GetArgvs()[0] + "\" --gtest_filter=" + test +
-                          " 2>&1 >/dev/null";
+    std::string command =
+        "\"" + testing::internal::GetArgvs()[0] + "\" --gtest_filter=" + test + " 2>&1 >/dev/null";
     std::string text;
     FILE* const out = popen(command.c_str(), "r");
     char buffer[4096];
@@ -128,9 +129,11 @@ TEST_F(GivenLists, of_the_environment_are_looked_at_when_the_process_ends) {
     unsetenv("PLUGRAD_OPTIMISATIONS");
     return text;
   };
-  EXPECT_THAT(run("r_9_9_9: upcast(0, 3)"), HasSubstr("not made: r_9_9_9. Made were " + product_name_));
+  EXPECT_THAT(run("r_9_9_9: upcast(0, 3)"),
+              HasSubstr("not made: r_9_9_9. Made were " + product_name_));
   EXPECT_THAT(run((product_name_ + ": upcast(0, 2)").c_str()), Not(HasSubstr("not made")));
-  EXPECT_THAT(run("r_9_9_9: upcast(0, 3)", "GivenListsOfAProcess.make_no_kernel"), HasSubstr("not made: r_9_9_9. None were made"));
+  EXPECT_THAT(run("r_9_9_9: upcast(0, 3)", "GivenListsOfAProcess.make_no_kernel"),
+              HasSubstr("not made: r_9_9_9. None were made"));
   EXPECT_THAT(run("r_9_9_9: upcast(", "GivenListsOfAProcess.make_no_kernel"), HasSubstr("upcast("));
   // A scope of the same text looks at its own part alone.
   const std::string twice = run("r_9_9_9: upcast(0, 3)", "GivenListsOfAProcess.make_a_kernel_*");
@@ -152,9 +155,9 @@ TEST_F(GivenLists, that_are_not_legal_are_an_error_that_says_why) {
 }
 
 TEST_F(GivenLists, whose_text_is_none_are_an_error_at_once) {
-  for (const char* text : {"upcast", "upcast(0", "upcast(0, 2", "upcast(a, 2)", "fly(0, 2)",
-                           ": upcast(0, 2)", "r_1: upcast(0, 2) or so",
-                           "upcast(99999999999999999999, 2)"})
+  for (const char* text :
+       {"upcast", "upcast(0", "upcast(0, 2", "upcast(a, 2)", "fly(0, 2)", ": upcast(0, 2)",
+        "r_1: upcast(0, 2) or so", "upcast(99999999999999999999, 2)"})
     EXPECT_THROW(OptimisationScope scope(text), Error) << text;
 }
 

@@ -54,7 +54,9 @@ nlohmann::ordered_json to_json(const std::vector<bench::Result>& results,
 
 void print_result(const bench::Result& result) {
   const std::string memory =
-      result.peak_bytes > 0 ? fmt::format("{:.1f} MB", static_cast<double>(result.peak_bytes) * 1e-6) : "";
+      result.peak_bytes > 0
+          ? fmt::format("{:.1f} MB", static_cast<double>(result.peak_bytes) * 1e-6)
+          : "";
   fmt::print("{:<44}{:>10.4g} {:<10}{:>10}  ", result.name, result.value, result.unit, memory);
   if (result.peer)
     fmt::print("ratio {:5.2f}   {} {:.4g}", result.ratio(), result.peer->name, result.peer->value);
@@ -100,7 +102,8 @@ void print_peers(const bench::Choice& choice) {
 // Found out before anything is measured.
 void require_writable(const std::string& path) {
   if (!path.empty() && !std::ofstream(path, std::ios::app))
-    fail(ErrorKind::User, "[bench] --roofline {} cannot be written: {}", path, std::strerror(errno));
+    fail(ErrorKind::User, "[bench] --roofline {} cannot be written: {}", path,
+         std::strerror(errno));
 }
 
 void write_roofline(const std::string& path, const std::vector<bench::Result>& results) {

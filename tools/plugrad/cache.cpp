@@ -20,13 +20,16 @@ int run_cache(const Arguments& arguments) {
   uint64_t removed = words[0] == "clear" ? cache.clear() : 0;
   DiskCache::Stats stats = cache.stats();
   if (parsed.has("json")) {
-    print_json({{"directory", cache.directory()}, {"entries", stats.entries}, {"bytes", stats.bytes},
-                {"removed", removed}}, true);
+    print_json({{"directory", cache.directory()},
+                {"entries", stats.entries},
+                {"bytes", stats.bytes},
+                {"removed", removed}},
+               true);
   } else if (words[0] == "clear") {
     fmt::print("removed {} entries from {}\n", removed, cache.directory());
   } else {
-    fmt::print("directory  {}\nentries    {}\nsize       {:.1f} MiB\n", cache.directory(), stats.entries,
-               static_cast<double>(stats.bytes) / (1 << 20));
+    fmt::print("directory  {}\nentries    {}\nsize       {:.1f} MiB\n", cache.directory(),
+               stats.entries, static_cast<double>(stats.bytes) / (1 << 20));
   }
   return kSuccess;
 }

@@ -1,5 +1,7 @@
 // plugrad conformance: judges a plugin with the suite of the SDK, which knows nothing of core; core
 // only says where a device's plugin stands.
+#include "plugrad/sdk/conformance.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +19,6 @@
 #include "conformance_models.h"
 #include "conformance_progress.h"
 #include "interruption.h"
-#include "plugrad/sdk/conformance.h"
 #include "runtime/runtime.h"
 #include "runtime/search.h"
 
@@ -35,11 +36,13 @@ constexpr const char* kUsage =
     "       plugrad conformance --verify-report FILE";
 
 std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
   return text;
 }
 std::string upper(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::toupper(c); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return std::toupper(c); });
   return text;
 }
 
@@ -76,7 +79,9 @@ uint32_t parse_jobs(const std::string& text) {
   return jobs;
 }
 
-uint32_t parse_index(const std::string& text) { return parse_number<uint32_t>("device", text); }
+uint32_t parse_index(const std::string& text) {
+  return parse_number<uint32_t>("device", text);
+}
 
 // "CPU" or "CPU:1": the plugin's path by the records of the search, which opens nothing.
 void resolve_device(const std::string& text, suite::Options& options) {
@@ -120,7 +125,8 @@ void require_library(const std::string& path) {
 bool is_empty(const boost::program_options::variable_value& value) {
   if (const auto* text = boost::any_cast<std::string>(&value.value())) return text->empty();
   const auto* texts = boost::any_cast<std::vector<std::string>>(&value.value());
-  return texts && std::any_of(texts->begin(), texts->end(), [](const auto& text) { return text.empty(); });
+  return texts &&
+         std::any_of(texts->begin(), texts->end(), [](const auto& text) { return text.empty(); });
 }
 
 // An option that was given an empty text would mean "all" and judge what nobody asked for.
@@ -138,7 +144,8 @@ suite::Options read_options(const Parsed& parsed) {
   require_sense(parsed);
   if (parsed.has("plugin") == parsed.has("device"))
     throw UsageError(fmt::format("give either --plugin or --device\nusage: {}", kUsage));
-  if (parsed.has("quick") && parsed.has("full")) throw UsageError("give --quick or --full, not both");
+  if (parsed.has("quick") && parsed.has("full"))
+    throw UsageError("give --quick or --full, not both");
   suite::Options options;
   options.device_index = parse_index(parsed.get<std::string>("index"));
   if (parsed.has("plugin"))
@@ -244,7 +251,8 @@ int list(const Parsed& parsed) {
   std::vector<suite::TestResult> tests = suite::list_tests(full);
   for (const suite::ExtraTest& test : model_tests({})) tests.push_back(test.described);
   for (const suite::TestResult& test : tests) {
-    if (!levels.empty() && std::find(levels.begin(), levels.end(), test.level) == levels.end()) continue;
+    if (!levels.empty() && std::find(levels.begin(), levels.end(), test.level) == levels.end())
+      continue;
     if (!filter.empty() && !suite::matches(filter, test.id)) continue;
     if (json)
       document.push_back({{"id", test.id}, {"level", to_string(test.level)}});
@@ -263,23 +271,30 @@ boost::program_options::options_description describe_options() {
   };
   po::options_description options("Options");
   options.add_options()("plugin", po::value<std::string>(), "the library to judge");
-  options.add_options()("device", po::value<std::string>(), "the device whose plugin to judge: CPU, CPU:1");
-  options.add_options()("index", po::value<std::string>()->default_value("0"), "with --plugin: which of its devices");
-  options.add_options()("level", texts(), "a list of L0, L1, L2, L3, perf; all where none is named, perf with --full");
+  options.add_options()("device", po::value<std::string>(),
+                        "the device whose plugin to judge: CPU, CPU:1");
+  options.add_options()("index", po::value<std::string>()->default_value("0"),
+                        "with --plugin: which of its devices");
+  options.add_options()(
+      "level", texts(),
+      "a list of L0, L1, L2, L3, perf; all where none is named, perf with --full");
   options.add_options()("quick", "the short selection (the default)");
   options.add_options()("full", "every test");
   options.add_options()("filter", text(), "globs over test ids, separated by commas: l1.memory.*");
-  options.add_options()("seed", po::value<std::string>()->default_value("0"), "of everything random");
+  options.add_options()("seed", po::value<std::string>()->default_value("0"),
+                        "of everything random");
   options.add_options()("report", text(), "folder for conformance.json, .xml and .html");
   options.add_options()("json", "the report as one JSON document");
   options.add_options()("replay", text(), "runs exactly the test of this token");
   options.add_options()("waivers", text(), "JSON file of failures that are known");
   options.add_options()("option", texts(), "key=value for the device; may be repeated");
-  options.add_options()("plugin-option", texts(), "key=value for the plugin's entry; may be repeated");
+  options.add_options()("plugin-option", texts(),
+                        "key=value for the plugin's entry; may be repeated");
   options.add_options()("jobs", text(), "tests that run side by side; one a core unless given");
   options.add_options()("time-limit-factor", po::value<double>()->default_value(1, "1"),
                         "stretches the time limits, for slow devices");
-  options.add_options()("verify-report", po::value<std::string>(), "says whether the suite wrote this report");
+  options.add_options()("verify-report", po::value<std::string>(),
+                        "says whether the suite wrote this report");
   options.add_options()("list", "the tests");
   return options;
 }

@@ -1,8 +1,9 @@
 // plugrad data mnist: finds the data set, or fetches it to the cache.
+#include "plugrad/data.h"
+
 #include <fmt/format.h>
 
 #include "command.h"
-#include "plugrad/data.h"
 
 namespace plugrad::tools {
 
@@ -10,7 +11,8 @@ int run_data(const Arguments& arguments) {
   namespace po = boost::program_options;
   const std::string usage = "plugrad data mnist [--data DIR] [--where]";
   po::options_description options("Options");
-  options.add_options()("data", po::value<std::string>()->default_value(""), "folder that holds the files");
+  options.add_options()("data", po::value<std::string>()->default_value(""),
+                        "folder that holds the files");
   options.add_options()("where", "only print the folder that downloads go to");
   Parsed parsed = parse(arguments, usage, options, "set");
   if (parsed.help) return kSuccess;

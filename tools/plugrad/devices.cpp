@@ -42,7 +42,8 @@ std::string abi_range(const runtime::Manifest& manifest) {
 Json options_of(const runtime::Manifest& manifest) {
   Json options = Json::array();
   for (const runtime::ManifestOption& o : manifest.options)
-    options.push_back({{"key", o.key}, {"type", o.type}, {"default", o.default_value}, {"help", o.help}});
+    options.push_back(
+        {{"key", o.key}, {"type", o.type}, {"default", o.default_value}, {"help", o.help}});
   return options;
 }
 
@@ -79,29 +80,35 @@ void print_options(const runtime::Manifest& manifest) {
     fmt::print("{:<25}renders by the SDK's dialect {}\n", "", manifest.renderer);
   for (const runtime::ManifestOption& option : manifest.options) {
     std::string type = option.type.empty() ? "" : fmt::format(" ({})", option.type);
-    std::string usual = option.default_value.empty() ? "" : fmt::format("; default {}", option.default_value);
+    std::string usual =
+        option.default_value.empty() ? "" : fmt::format("; default {}", option.default_value);
     fmt::print("{:<25}option {}{}: {}{}\n", "", option.key, type, option.help, usual);
   }
 }
 
-std::string in_gib(uint64_t bytes) { return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1u << 30)); }
+std::string in_gib(uint64_t bytes) {
+  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1u << 30));
+}
 
 void print_text(const Found& found, bool why) {
   fmt::print("default device: {}\n\n", found.default_name.value_or("none"));
   fmt::print("{:<14}{:<34}{:<22}{:>10}\n", "DEVICE", "NAME", "ARCHITECTURE", "MEMORY");
   for (const runtime::Device* device : found.devices) {
     const runtime::DeviceInfo& info = device->info();
-    fmt::print("{:<14}{:<34}{:<22}{:>10}\n", device->name(), info.name, info.arch, in_gib(info.memory_bytes));
+    fmt::print("{:<14}{:<34}{:<22}{:>10}\n", device->name(), info.name, info.arch,
+               in_gib(info.memory_bytes));
     if (why) fmt::print("{:<14}{}\n", "", fmt::join(device->claims(), " "));
   }
-  if (const std::string& visible = settings().visible_devices; found.devices.empty() && !visible.empty())
+  if (const std::string& visible = settings().visible_devices;
+      found.devices.empty() && !visible.empty())
     fmt::print("no device fits PLUGRAD_VISIBLE_DEVICES={}\n", visible);
   fmt::print("\n{:<14}{:<11}{}\n", "PLUGIN", "STATE", "FROM");
   for (const runtime::LoadRecord& record : found.records) {
     std::string name = record.manifest.device_name.empty() ? "?" : record.manifest.device_name;
     fmt::print("{:<14}{:<11}{} ({})\n", name, to_string(record.state), record.path, record.origin);
     if (!why && record.state != runtime::LoadState::Refused) continue;
-    if (!record.reason.empty()) fmt::print("{:<25}{} (at: {})\n", "", record.reason, to_string(record.stage));
+    if (!record.reason.empty())
+      fmt::print("{:<25}{} (at: {})\n", "", record.reason, to_string(record.stage));
     if (!record.hint.empty()) fmt::print("{:<25}{}\n", "", record.hint);
     if (why) print_options(record.manifest);
   }

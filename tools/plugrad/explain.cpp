@@ -21,7 +21,8 @@ Json to_json(const std::string& name, const std::vector<engine::KernelReport>& k
   for (const engine::KernelReport& kernel : kernels) {
     // The ABI counts groups; the field's word for groups times their size is the global size.
     Json global = Json::array();
-    for (int axis = 0; axis < 3; ++axis) global.push_back(kernel.group_count[axis] * kernel.local_size[axis]);
+    for (int axis = 0; axis < 3; ++axis)
+      global.push_back(kernel.group_count[axis] * kernel.local_size[axis]);
     document["kernels"].push_back({{"name", kernel.name},
                                    {"device", kernel.device},
                                    {"optimisations", kernel.optimisations},
@@ -38,12 +39,14 @@ Json to_json(const std::string& name, const std::vector<engine::KernelReport>& k
 void print_summary(const std::string& name, const std::vector<engine::KernelReport>& kernels) {
   fmt::print("\n{}: {} kernel{}\n", name, kernels.size(), kernels.size() == 1 ? "" : "s");
   for (const engine::KernelReport& kernel : kernels)
-    fmt::print("  {:<32} {:>12} flops {:>12} bytes  groups {} {} {}  {}\n", kernel.name, kernel.flops, kernel.bytes,
-               kernel.group_count[0], kernel.group_count[1], kernel.group_count[2], kernel.optimisations);
+    fmt::print("  {:<32} {:>12} flops {:>12} bytes  groups {} {} {}  {}\n", kernel.name,
+               kernel.flops, kernel.bytes, kernel.group_count[0], kernel.group_count[1],
+               kernel.group_count[2], kernel.optimisations);
 }
 
 void list_examples() {
-  for (const Example& example : explain_examples()) fmt::print("{:<14}{}\n", example.name, example.meaning);
+  for (const Example& example : explain_examples())
+    fmt::print("{:<14}{}\n", example.name, example.meaning);
 }
 
 // What is explained, prepared: only `kernels` is worth watching.
@@ -55,7 +58,9 @@ struct Explanation {
 Explanation make_explanation(const std::string& word) {
   if (word.ends_with(".ir")) return {word, [word] { return explain_file(word); }};
   const Example* example = find_example(word);
-  if (!example) throw UsageError(fmt::format("there is no example {}; plugrad explain --list names them", word));
+  if (!example)
+    throw UsageError(
+        fmt::format("there is no example {}; plugrad explain --list names them", word));
   return {example->name, [outputs = example->make()] {
             std::vector<engine::TensorState*> states;
             for (const Tensor& output : outputs) states.push_back(output.state().get());
@@ -63,7 +68,9 @@ Explanation make_explanation(const std::string& word) {
           }};
 }
 
-void to_stdout(std::string_view text, void*) { fmt::print("{}", text); }
+void to_stdout(std::string_view text, void*) {
+  fmt::print("{}", text);
+}
 
 }  // namespace
 
@@ -76,7 +83,8 @@ int run_explain(const Arguments& arguments) {
   if (parsed.help) return kSuccess;
   if (parsed.has("list")) return list_examples(), kSuccess;
   auto words = parsed.get<Arguments>("example");
-  if (words.size() != 1) throw UsageError(fmt::format("name one example or file\nusage: {}", kUsage));
+  if (words.size() != 1)
+    throw UsageError(fmt::format("name one example or file\nusage: {}", kUsage));
   choose_device(parsed.get<std::string>("device"));
 
   bool json = parsed.has("json");

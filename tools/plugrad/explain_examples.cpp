@@ -14,16 +14,24 @@ Tensor leaf(const Shape& shape) {
   return tensor;
 }
 
-std::vector<Tensor> elementwise() { return {(leaf({1024}) * leaf({1024}) + leaf({1024})).relu()}; }
-std::vector<Tensor> sum() { return {(leaf({1 << 20}) * leaf({1 << 20}) + leaf({1 << 20})).relu().sum()}; }
+std::vector<Tensor> elementwise() {
+  return {(leaf({1024}) * leaf({1024}) + leaf({1024})).relu()};
+}
+std::vector<Tensor> sum() {
+  return {(leaf({1 << 20}) * leaf({1 << 20}) + leaf({1 << 20})).relu().sum()};
+}
 std::vector<Tensor> matmul_bias_relu() {
   return {relu(matmul(leaf({256, 256}), leaf({256, 256})) + leaf({256}))};
 }
 std::vector<Tensor> convolution() {
   return {relu(conv2d(leaf({8, 32, 28, 28}), leaf({64, 32, 3, 3}), leaf({64})))};
 }
-std::vector<Tensor> softmax_rows() { return {leaf({32, 64}).softmax()}; }
-std::vector<Tensor> layer_norm() { return {leaf({32, 64}).layernorm()}; }
+std::vector<Tensor> softmax_rows() {
+  return {leaf({32, 64}).softmax()};
+}
+std::vector<Tensor> layer_norm() {
+  return {leaf({32, 64}).layernorm()};
+}
 std::vector<Tensor> attention() {
   Tensor q = leaf({2, 4, 16, 8}), k = leaf({2, 4, 16, 8}), v = leaf({2, 4, 16, 8});
   return {scaled_dot_product_attention(q, k, v)};
@@ -35,15 +43,27 @@ std::vector<Tensor> mnist_forward() {
   return {net(leaf({32, 1, 28, 28}))};
 }
 
-std::vector<Tensor> relu_affine() { return {(leaf({1024}) * 2 + 1).relu()}; }
-std::vector<Tensor> integers() { return {Tensor::from({1, 2, 3, 4}).realize() + 3 + 4}; }
-std::vector<Tensor> reduce_rows() { return {leaf({256, 256}).sum(1)}; }
-std::vector<Tensor> variance() { return {leaf({256, 256}).var(1)}; }
+std::vector<Tensor> relu_affine() {
+  return {(leaf({1024}) * 2 + 1).relu()};
+}
+std::vector<Tensor> integers() {
+  return {Tensor::from({1, 2, 3, 4}).realize() + 3 + 4};
+}
+std::vector<Tensor> reduce_rows() {
+  return {leaf({256, 256}).sum(1)};
+}
+std::vector<Tensor> variance() {
+  return {leaf({256, 256}).var(1)};
+}
 std::vector<Tensor> gather_rows() {
   return {leaf({64, 16}).gather(0, Tensor::randint({32, 16}, 0, 64).realize())};
 }
-std::vector<Tensor> views() { return {leaf({8, 4, 16}).permute({2, 0, 1}).reshape({64, 8}) + 1}; }
-std::vector<Tensor> gelu_erf() { return {leaf({1024}).gelu(false)}; }
+std::vector<Tensor> views() {
+  return {leaf({8, 4, 16}).permute({2, 0, 1}).reshape({64, 8}) + 1};
+}
+std::vector<Tensor> gelu_erf() {
+  return {leaf({1024}).gelu(false)};
+}
 std::vector<Tensor> rms_norm_rows() {
   const Tensor x = leaf({32, 64});
   return {x * (x.square().mean(-1, true) + 1e-6).rsqrt() * leaf({64})};
@@ -52,7 +72,9 @@ std::vector<Tensor> swiglu() {
   const Tensor x = leaf({32, 64});
   return {x.matmul(leaf({64, 64})).silu() * x.matmul(leaf({64, 64}))};
 }
-std::vector<Tensor> random_numbers() { return {Tensor::rand({1024})}; }
+std::vector<Tensor> random_numbers() {
+  return {Tensor::rand({1024})};
+}
 std::vector<Tensor> square_gradient() {
   Tensor x = leaf({32, 64});
   return gradient((x * x).sigmoid().mean(), {x});
@@ -82,7 +104,9 @@ constexpr Example kExamples[] = {
 
 }  // namespace
 
-std::span<const Example> explain_examples() { return kExamples; }
+std::span<const Example> explain_examples() {
+  return kExamples;
+}
 
 const Example* find_example(std::string_view name) {
   for (const Example& example : kExamples)

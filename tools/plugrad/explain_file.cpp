@@ -47,13 +47,15 @@ Asts one_kernel(const std::string& path, Graph graph, Id sink) {
   return {ast};
 }
 
-Asts planned(const std::string& path, Graph graph, const std::vector<Id>& roots, runtime::Device& device) {
+Asts planned(const std::string& path, Graph graph, const std::vector<Id>& roots,
+             runtime::Device& device) {
   check_file(path, [&] { verify(graph, roots, Spec::Tensor); });
   std::vector<Id> inputs;
   for (Id id = 0; id < graph.size(); ++id)
     if (graph[id].op == Op::Buffer) inputs.push_back(id);
   // Buffers are numbered by the first element of their list.
-  std::sort(inputs.begin(), inputs.end(), [&](Id a, Id b) { return graph.arg_list(a)[0] < graph.arg_list(b)[0]; });
+  std::sort(inputs.begin(), inputs.end(),
+            [&](Id a, Id b) { return graph.arg_list(a)[0] < graph.arg_list(b)[0]; });
   schedule::Options options;
   options.threads = std::max(1u, device.caps().threads);
   return schedule::make_plan(graph, roots, inputs, 1, options).asts;
@@ -67,7 +69,8 @@ bool is_block(const std::string& bytes) {
 }
 
 // A block of kernel IR as text, and the source that the device makes of it.
-engine::KernelReport explain_block(const std::string& path, const std::string& bytes, runtime::Device& device) {
+engine::KernelReport explain_block(const std::string& path, const std::string& bytes,
+                                   runtime::Device& device) {
   engine::KernelReport report;
   report.device = device.name();
   const auto block = std::as_bytes(std::span(bytes));
@@ -91,12 +94,14 @@ std::vector<engine::KernelReport> explain_file(const std::string& path) {
   Graph graph;
   std::vector<Id> roots;
   const std::string text = read_text(path);
-  if (is_block(text)) return {explain_block(path, text, runtime::Registry::instance().default_device())};
+  if (is_block(text))
+    return {explain_block(path, text, runtime::Registry::instance().default_device())};
   check_file(path, [&] { roots = parse(graph, text); });
   require(!roots.empty(), "[explain] {}: there is no node; see docs/tour.md for the form", path);
   runtime::Device& device = runtime::Registry::instance().default_device();
   bool is_kernel = roots.size() == 1 && graph[roots[0]].op == Op::Sink;
-  Asts asts = is_kernel ? one_kernel(path, std::move(graph), roots[0]) : planned(path, std::move(graph), roots, device);
+  Asts asts = is_kernel ? one_kernel(path, std::move(graph), roots[0])
+                        : planned(path, std::move(graph), roots, device);
   std::vector<engine::KernelRequest> requests;
   for (const auto& ast : asts) requests.push_back({ast, &device});
   engine::KernelCache cache;

@@ -24,7 +24,8 @@ void catch_interruption() {
   for (const int signal : kSignals) {
     struct sigaction before{};
     ::sigaction(signal, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);  // as a shell does for its background
+    if (before.sa_handler != SIG_IGN)
+      ::sigaction(signal, &action, nullptr);  // as a shell does for its background
   }
 }
 

@@ -1,4 +1,5 @@
-// plugrad train mnist: trains a network, shows progress on stderr, ends with one JSON line on stdout.
+// plugrad train mnist: trains a network, shows progress on stderr, ends with one JSON line on
+// stdout.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +18,8 @@ namespace plugrad::tools {
 namespace {
 
 constexpr char kUsage[] =
-    "plugrad train mnist [--device D] [--model cnn|small] [--steps N] [--data DIR] [--save F] [--load F] [--json]";
+    "plugrad train mnist [--device D] [--model cnn|small] [--steps N] [--data DIR] [--save F] "
+    "[--load F] [--json]";
 
 // What a network trains well with where the user does not say otherwise.
 struct Recipe {
@@ -41,7 +43,9 @@ struct Outcome {
   bool interrupted = false;
 };
 
-double seconds_since(uint64_t start_ns) { return static_cast<double>(monotonic_ns() - start_ns) * 1e-9; }
+double seconds_since(uint64_t start_ns) {
+  return static_cast<double>(monotonic_ns() - start_ns) * 1e-9;
+}
 
 double compile_seconds() {
   return static_cast<double>(engine::Session::current().statistics().compile_ns) * 1e-9;
@@ -60,7 +64,8 @@ template <class Net>
 void train_steps(Net& net, const data::Dataset& set, const Request& request, Outcome& outcome) {
   if (request.steps == 0) return;
   optim::Adam opt(nn::parameters(net), {.lr = request.learning_rate});
-  ProgressBar bar(request.steps, {.label = "train", .unit = "images", .units_a_step = request.batch});
+  ProgressBar bar(request.steps,
+                  {.label = "train", .unit = "images", .units_a_step = request.batch});
   std::vector<double> step_ms;
   uint64_t start = monotonic_ns(), step_start = start;
   double compiled_before = compile_seconds();
@@ -71,10 +76,11 @@ void train_steps(Net& net, const data::Dataset& set, const Request& request, Out
     opt.step();
     return loss;
   });
-  for (auto [x, y] : set.batches(request.batch, {.shuffle = true, .seed = request.seed, .steps = request.steps})) {
+  for (auto [x, y] : set.batches(request.batch,
+                                 {.shuffle = true, .seed = request.seed, .steps = request.steps})) {
     outcome.loss = step(x, y).template item<double>();
-    require(std::isfinite(outcome.loss), "[train] the loss is {} after {} steps; lower --lr", outcome.loss,
-            step_ms.size() + 1);
+    require(std::isfinite(outcome.loss), "[train] the loss is {} after {} steps; lower --lr",
+            outcome.loss, step_ms.size() + 1);
     uint64_t now = monotonic_ns();
     step_ms.push_back(static_cast<double>(now - step_start) * 1e-6);
     step_start = now;
@@ -106,13 +112,18 @@ Outcome run_network(const Request& request) {
 }
 
 nlohmann::ordered_json to_json(const Request& request, const Outcome& outcome) {
-  double rate = outcome.step_ms > 0 ? static_cast<double>(request.batch) * 1e3 / outcome.step_ms : 0;
-  nlohmann::ordered_json json = {
-      {"device", Device::default_device()}, {"model", request.model},
-      {"steps", outcome.steps},             {"batch", request.batch},
-      {"seconds", outcome.seconds},         {"compile_seconds", outcome.compile_seconds},
-      {"step_ms", outcome.step_ms},         {"images_per_second", rate},
-      {"loss", outcome.loss},               {"test_accuracy", outcome.accuracy}};
+  double rate =
+      outcome.step_ms > 0 ? static_cast<double>(request.batch) * 1e3 / outcome.step_ms : 0;
+  nlohmann::ordered_json json = {{"device", Device::default_device()},
+                                 {"model", request.model},
+                                 {"steps", outcome.steps},
+                                 {"batch", request.batch},
+                                 {"seconds", outcome.seconds},
+                                 {"compile_seconds", outcome.compile_seconds},
+                                 {"step_ms", outcome.step_ms},
+                                 {"images_per_second", rate},
+                                 {"loss", outcome.loss},
+                                 {"test_accuracy", outcome.accuracy}};
   if (outcome.interrupted) {
     json["test_accuracy"] = nullptr;  // nobody waited for it
     json["interrupted"] = true;
@@ -123,7 +134,8 @@ nlohmann::ordered_json to_json(const Request& request, const Outcome& outcome) {
 void tell_interruption(const Request& request, const Outcome& outcome) {
   const std::string saved = request.save.empty() ? "nothing is saved without --save"
                                                  : "the network is saved in " + request.save;
-  fmt::print(stderr, "plugrad train: interrupted after {} of {} steps; {}\n", outcome.steps, request.steps, saved);
+  fmt::print(stderr, "plugrad train: interrupted after {} of {} steps; {}\n", outcome.steps,
+             request.steps, saved);
 }
 
 Request read_request(const Parsed& parsed) {
@@ -134,14 +146,16 @@ Request read_request(const Parsed& parsed) {
   request.load = parsed.get<std::string>("load");
   const auto recipe = std::ranges::find(kRecipes, request.model, &Recipe::model);
   if (recipe == std::end(kRecipes))
-    throw UsageError(fmt::format("there is no model {}; it is cnn or small\nusage: {}", request.model, kUsage));
+    throw UsageError(
+        fmt::format("there is no model {}; it is cnn or small\nusage: {}", request.model, kUsage));
   request.steps = parsed.has("steps") ? parsed.get<int64_t>("steps") : recipe->steps;
   request.learning_rate = parsed.has("lr") ? parsed.get<double>("lr") : recipe->learning_rate;
   request.batch = parsed.get<int64_t>("batch");
   request.seed = parsed.get<uint64_t>("seed");
   request.json = parsed.has("json");
   if (request.steps < 0 || request.batch < 1)
-    throw UsageError(fmt::format("--steps must be 0 or more and --batch 1 or more\nusage: {}", kUsage));
+    throw UsageError(
+        fmt::format("--steps must be 0 or more and --batch 1 or more\nusage: {}", kUsage));
   return request;
 }
 
@@ -151,15 +165,17 @@ int run_train(const Arguments& arguments) {
   namespace po = boost::program_options;
   po::options_description options("Options");
   auto text = [] { return po::value<std::string>()->default_value(""); };
-  options.add_options()("device", text(), "device to train on, such as CPU; default: as DEV says")  //
-      ("model", po::value<std::string>()->default_value("cnn"), "cnn or small")                     //
-      ("steps", po::value<int64_t>(), "optimiser steps, 120 for cnn, 200 for small; 0: only measure accuracy")
-      ("batch", po::value<int64_t>()->default_value(512), "images a step")                          //
-      ("lr", po::value<double>(), "learning rate of Adam, 0.001 for cnn, 0.01 for small")           //
-      ("seed", po::value<uint64_t>()->default_value(1), "of the weights and of the batches")        //
-      ("data", text(), "folder that holds the four files of MNIST")                                 //
-      ("save", text(), "safetensors file to write the trained network to")                          //
-      ("load", text(), "safetensors file to begin with")                                            //
+  options.add_options()("device", text(),
+                        "device to train on, such as CPU; default: as DEV says")  //
+      ("model", po::value<std::string>()->default_value("cnn"), "cnn or small")   //
+      ("steps", po::value<int64_t>(),
+       "optimiser steps, 120 for cnn, 200 for small; 0: only measure accuracy")(
+          "batch", po::value<int64_t>()->default_value(512), "images a step")                 //
+      ("lr", po::value<double>(), "learning rate of Adam, 0.001 for cnn, 0.01 for small")     //
+      ("seed", po::value<uint64_t>()->default_value(1), "of the weights and of the batches")  //
+      ("data", text(), "folder that holds the four files of MNIST")                           //
+      ("save", text(), "safetensors file to write the trained network to")                    //
+      ("load", text(), "safetensors file to begin with")                                      //
       ("json", "nothing but the JSON line on stdout");
   Parsed parsed = parse(arguments, kUsage, options, "set");
   if (parsed.help) return kSuccess;
@@ -169,7 +185,8 @@ int run_train(const Arguments& arguments) {
   choose_device(parsed.get<std::string>("device"));
   if (!request.json) fmt::print("training {} on {}\n", request.model, Device::default_device());
   std::fflush(stdout);
-  Outcome outcome = request.model == "cnn" ? run_network<MnistCnn>(request) : run_network<MnistSmall>(request);
+  Outcome outcome =
+      request.model == "cnn" ? run_network<MnistCnn>(request) : run_network<MnistSmall>(request);
   if (outcome.interrupted)
     tell_interruption(request, outcome);
   else if (!request.json)

@@ -36,7 +36,8 @@ uint64_t import_from(const std::string& path, SearchDb& db) {
   return added;
 }
 
-// What came of a search that was ended from outside is used like any other, and looked for again by the next one.
+// What came of a search that was ended from outside is used like any other, and looked for again by
+// the next one.
 std::string as_text(const SearchRecord& r) {
   const std::string how = r.width > 0 ? fmt::format("beam {}", r.width) : "unfinished";
   const std::string tried = r.tried > 0 ? fmt::format("{} tried", r.tried) : "";
@@ -85,8 +86,7 @@ int run_tune(const Arguments& arguments) {
   if (parsed.has("json"))
     print_json(as_json(db, records), true);
   else if (shows)
-    for (const SearchRecord& r : records)
-      fmt::print("{}\n", as_text(r));
+    for (const SearchRecord& r : records) fmt::print("{}\n", as_text(r));
   return kSuccess;
 }
 

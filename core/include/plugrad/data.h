@@ -19,10 +19,11 @@ struct Batch {
 };
 
 struct BatchOptions {
-  bool shuffle = false;       ///< a new order for each pass over the data
-  uint64_t seed = 0;          ///< of the orders; equal seeds give equal batches everywhere
-  int64_t steps = 0;          ///< batches in all, over as many passes as needed; 0: one pass
-  bool keep_partial = false;  ///< the last batch of a pass may be smaller; otherwise its samples are left out
+  bool shuffle = false;  ///< a new order for each pass over the data
+  uint64_t seed = 0;     ///< of the orders; equal seeds give equal batches everywhere
+  int64_t steps = 0;     ///< batches in all, over as many passes as needed; 0: one pass
+  bool keep_partial =
+      false;  ///< the last batch of a pass may be smaller; otherwise its samples are left out
 };
 
 class Batches;
@@ -32,8 +33,8 @@ class PLUGRAD_API Dataset {
  public:
   /// Images of one channel. Errors: User unless there are height * width values a label.
   Dataset(std::vector<uint8_t> images, std::vector<uint8_t> labels, int64_t height, int64_t width);
-  /// `sample` is (channels, height, width), the width innermost. Errors: User unless there are as many
-  /// values a label.
+  /// `sample` is (channels, height, width), the width innermost. Errors: User unless there are as
+  /// many values a label.
   Dataset(std::vector<uint8_t> images, std::vector<uint8_t> labels, const Shape& sample);
   const Shape& sample_shape() const;  ///< (channels, height, width)
   int64_t size() const;
@@ -41,7 +42,8 @@ class PLUGRAD_API Dataset {
   const std::vector<uint8_t>& labels() const;
   /// The samples with these numbers as a batch on the default device.
   Batch gather(const std::vector<int64_t>& samples) const;
-  /// For `for (auto [x, y] : set.batches(512, {.shuffle = true}))`. Errors: User unless 1 <= size <= size().
+  /// For `for (auto [x, y] : set.batches(512, {.shuffle = true}))`. Errors: User unless 1 <= size
+  /// <= size().
   Batches batches(int64_t batch_size, const BatchOptions& options = {}) const;
 
  private:
@@ -70,7 +72,7 @@ class PLUGRAD_API Batches {
   };
 
   Batches(Dataset set, int64_t batch_size, const BatchOptions& options);
-  int64_t size() const;        ///< batches
+  int64_t size() const;  ///< batches
   int64_t batch_size() const { return batch_size_; }
   Iterator begin() const { return Iterator(*this); }
   std::default_sentinel_t end() const { return {}; }
@@ -84,9 +86,10 @@ class PLUGRAD_API Batches {
 
 /// Where the files of a data set may come from, and who hears about it.
 struct SourceOptions {
-  std::string folder = {};                          ///< looked at alone when not empty
-  bool download = true;                             ///< from public mirrors, when no folder has the files
-  std::function<void(std::string_view line)> say = {};  ///< told what happens; a line on stderr when empty
+  std::string folder = {};  ///< looked at alone when not empty
+  bool download = true;     ///< from public mirrors, when no folder has the files
+  std::function<void(std::string_view line)> say =
+      {};  ///< told what happens; a line on stderr when empty
 };
 
 /// Samples to learn from, and others to judge by.
@@ -96,8 +99,8 @@ struct Split {
 using Mnist = Split;
 
 // Each looks in `folder`, else PLUGRAD_DATA, the cache and public mirrors, and verifies checksums.
-// In each place the files lie in a folder of the set's name, or there. Errors: User, naming the places
-// that were tried, or the file that is damaged, and what to do.
+// In each place the files lie in a folder of the set's name, or there. Errors: User, naming the
+// places that were tried, or the file that is damaged, and what to do.
 
 /// 60,000 and 10,000 images of handwritten digits, 28 x 28; "mnist". LeCun et al. 1998.
 PLUGRAD_API Split mnist(const SourceOptions& options = {});

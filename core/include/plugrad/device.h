@@ -1,4 +1,5 @@
-/// The default device, read and set in code; plugins that a program brings. Names: "CPU", "CUDA:1", …
+/// The default device, read and set in code; plugins that a program brings. Names: "CPU", "CUDA:1",
+/// …
 #pragma once
 
 #include <string>

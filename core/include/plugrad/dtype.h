@@ -15,7 +15,8 @@ enum class DType : uint8_t {
   PGR_DTYPES(PLUGRAD_DTYPE_ENUM)
 #undef PLUGRAD_DTYPE_ENUM
   // Only in graphs: never stored, never seen by a plugin.
-  Index = 64,      ///< index arithmetic and integer literals ("weak int"): wide enough for what it holds
+  Index =
+      64,  ///< index arithmetic and integer literals ("weak int"): wide enough for what it holds
   WeakFloat = 65,  ///< float literals: they take the dtype of what they meet
 };
 

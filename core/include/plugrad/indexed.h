@@ -30,9 +30,9 @@ class PLUGRAD_API IndexedTensor : public Tensor {
   Tensor& assign(const Tensor& value) & { return Tensor::assign(value); }
 
   // Elements that an index expression names twice are read once and written once, as in NumPy.
-#define PLUGRAD_UPDATE(op)                                                   \
-  void operator op##=(const Tensor& other)&& { write(*this op other); }      \
-  Tensor& operator op##=(const Tensor& other)& { return Tensor::operator op##=(other); }
+#define PLUGRAD_UPDATE(op)                                              \
+  void operator op##=(const Tensor& other)&& { write(*this op other); } \
+  Tensor& operator op##=(const Tensor & other)& { return Tensor::operator op##=(other); }
   PLUGRAD_UPDATE(+)
   PLUGRAD_UPDATE(-)
   PLUGRAD_UPDATE(*)

@@ -46,9 +46,9 @@ PLUGRAD_API Schedule cosine_rate(double lr, int64_t steps, double floor = 0.0);
 PLUGRAD_API Schedule warm_up(Schedule then, int64_t steps, double start = 0.1);
 
 struct OneCycleOptions {
-  double rising = 0.3;              ///< part of the steps before the peak
-  double start_divisor = 25;        ///< the first rate is the peak divided by this
-  double end_divisor = 1e4;         ///< the last rate is the first divided by this
+  double rising = 0.3;        ///< part of the steps before the peak
+  double start_divisor = 25;  ///< the first rate is the peak divided by this
+  double end_divisor = 1e4;   ///< the last rate is the first divided by this
 };
 /// Up to `peak` and down to almost nothing, both along half a cosine. Smith and Topin 2018.
 PLUGRAD_API Schedule one_cycle_rate(double peak, int64_t steps, const OneCycleOptions& = {});

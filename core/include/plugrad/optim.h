@@ -105,7 +105,8 @@ class PLUGRAD_API Adam : public Optimizer {
   AdamOptions options_;
   Decay decay_;
   std::vector<Tensor> mean_, variance_;
-  // 1 - beta^t for both betas, followed as an average of ones: near t = 1 the plain formula cancels.
+  // 1 - beta^t for both betas, followed as an average of ones: near t = 1 the plain formula
+  // cancels.
   Tensor correction_;
   Tensor betas_, gains_;  // (beta1, beta2) and what is left of 1
 };
@@ -194,10 +195,10 @@ class OptimizerGroup {
   std::tuple<Members...> members_;
 };
 
-/// Scales the gradients so that all together have a norm of at most `max_norm`, and returns the norm
-/// that they had, lazily: f32, or f64 with an f64 parameter. `order` may be infinity (the largest
-/// magnitude). A norm that is no number makes every gradient NaN. Errors: User for a negative bound
-/// or an order below 1. Pascanu et al. 2013.
+/// Scales the gradients so that all together have a norm of at most `max_norm`, and returns the
+/// norm that they had, lazily: f32, or f64 with an f64 parameter. `order` may be infinity (the
+/// largest magnitude). A norm that is no number makes every gradient NaN. Errors: User for a
+/// negative bound or an order below 1. Pascanu et al. 2013.
 PLUGRAD_API Tensor clip_grad_norm(const std::vector<Tensor>& parameters, double max_norm,
                                   double order = 2.0);
 /// Clamps every element of every gradient to ±bound. Errors: User for a negative bound.

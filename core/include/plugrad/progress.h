@@ -1,4 +1,5 @@
-/// A progress bar on stderr: one line that is redrawn on a terminal, a plain line now and then elsewhere.
+/// A progress bar on stderr: one line that is redrawn on a terminal, a plain line now and then
+/// elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ class PLUGRAD_API ProgressBar {
  public:
   struct Options {
     std::string label = {};
-    std::string unit = {};      ///< of the rate, "images"; empty: no rate
+    std::string unit = {};  ///< of the rate, "images"; empty: no rate
     int64_t units_a_step = 1;
     bool quiet = false;
   };
@@ -42,7 +43,8 @@ class ProgressRange {
 
   class Iterator {
    public:
-    Iterator(decltype(std::declval<Range&>().begin()) at, ProgressBar& bar) : at_(std::move(at)), bar_(&bar) {}
+    Iterator(decltype(std::declval<Range&>().begin()) at, ProgressBar& bar)
+        : at_(std::move(at)), bar_(&bar) {}
     decltype(auto) operator*() const { return *at_; }
     Iterator& operator++() {
       ++at_;

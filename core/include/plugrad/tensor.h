@@ -359,7 +359,7 @@ class PLUGRAD_API Tensor {
   Tensor squeeze(const Axes& axes = {}) const;                ///< those of size 1
   Tensor unsqueeze(int64_t axis) const;                       ///< a new axis of size 1 there
   Tensor flatten(int64_t start = 0, int64_t end = -1) const;  ///< axes start to end in one
-  Tensor unflatten(int64_t axis, const Shape& sizes) const;  ///< in several; one may be -1
+  Tensor unflatten(int64_t axis, const Shape& sizes) const;   ///< in several; one may be -1
   /// By names: "b (h w) c -> b c h w" with {{"h", 4}}. … stands as "..." for any axes, 1 for a new
   /// one. Errors: User, with a caret where the pattern is wrong. Source: Rogozhnikov 2022 (einops).
   Tensor rearrange(std::string_view pattern,

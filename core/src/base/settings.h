@@ -17,25 +17,25 @@ namespace plugrad {
 
 /// Each field's environment variable is in the table that setting_rows() gives.
 struct Settings {
-  std::string device;                    // DEV, DEVICE; empty: the default rule
-  int debug = 0;                         // DEBUG
-  bool noopt = false;                    // NOOPT
-  int beam = 0;                          // BEAM: width of the search, 0 is off
-  double beam_seconds = 10;              // BEAM_SECONDS: of the search for one kernel; above 0
-  std::string search_db;                 // PLUGRAD_SEARCH_DB: empty is search.tsv in the cache directory
-  std::string optimisations;             // PLUGRAD_OPTIMISATIONS: lists given to kernels
-  int jit = 1;                           // JIT
-  int viz = 0;                           // VIZ
-  int threads = 0;                       // PLUGRAD_THREADS: 0 is every core this process may use
+  std::string device;         // DEV, DEVICE; empty: the default rule
+  int debug = 0;              // DEBUG
+  bool noopt = false;         // NOOPT
+  int beam = 0;               // BEAM: width of the search, 0 is off
+  double beam_seconds = 10;   // BEAM_SECONDS: of the search for one kernel; above 0
+  std::string search_db;      // PLUGRAD_SEARCH_DB: empty is search.tsv in the cache directory
+  std::string optimisations;  // PLUGRAD_OPTIMISATIONS: lists given to kernels
+  int jit = 1;                // JIT
+  int viz = 0;                // VIZ
+  int threads = 0;            // PLUGRAD_THREADS: 0 is every core this process may use
   std::uint64_t memory_limit_bytes = 0;  // PLUGRAD_MEMORY_LIMIT, a device: 0 is no limit
   bool fast_math = false;                // PLUGRAD_FAST_MATH
   bool contract = true;                  // PLUGRAD_CONTRACT: a multiply and its add may round once
-  bool tf32 = false;                     // TF32: tensor cores may round f32 factors to 10 bits of fraction
-  bool verify = false;                   // PLUGRAD_VERIFY
-  std::string dump;                      // PLUGRAD_DUMP: name of a stage
-  std::string trace_path;                // PLUGRAD_TRACE
-  std::string data_dir;                  // PLUGRAD_DATA: parent of mnist/
-  std::string cache_dir;                 // PLUGRAD_CACHE_DIR: empty is the user's cache directory
+  bool tf32 = false;       // TF32: tensor cores may round f32 factors to 10 bits of fraction
+  bool verify = false;     // PLUGRAD_VERIFY
+  std::string dump;        // PLUGRAD_DUMP: name of a stage
+  std::string trace_path;  // PLUGRAD_TRACE
+  std::string data_dir;    // PLUGRAD_DATA: parent of mnist/
+  std::string cache_dir;   // PLUGRAD_CACHE_DIR: empty is the user's cache directory
   std::uint64_t cache_limit_bytes = std::uint64_t{2} << 30;  // PLUGRAD_CACHE_LIMIT, kept roughly
   std::string plugin_files;                                  // PLUGRAD_PLUGIN_FILES: exclusive
   std::string plugin_path;                                   // PLUGRAD_PLUGIN_PATH: added

@@ -47,7 +47,8 @@ std::optional<int64_t> stride_of(const Graph& g, Id index, Id variable) {
   return 0;
 }
 
-std::optional<std::vector<int64_t>> index_steps(Graph& g, Simplifier& simplify, Id index, Id variable, int64_t count) {
+std::optional<std::vector<int64_t>> index_steps(Graph& g, Simplifier& simplify, Id index,
+                                                Id variable, int64_t count) {
   std::vector<int64_t> steps;
   const auto stride = stride_of(g, index, variable);
   SumParts first{};
@@ -56,7 +57,8 @@ std::optional<std::vector<int64_t>> index_steps(Graph& g, Simplifier& simplify, 
       steps.push_back(value * *stride);
       continue;
     }
-    const SumParts parts = sum_parts(g, simplify(substitute(g, index, {{variable, g.index(value)}})));
+    const SumParts parts =
+        sum_parts(g, simplify(substitute(g, index, {{variable, g.index(value)}})));
     if (value == 0) first = parts;
     if (parts.rest != first.rest) return std::nullopt;
     steps.push_back(parts.constant - first.constant);

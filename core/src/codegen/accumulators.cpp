@@ -7,7 +7,8 @@ namespace plugrad::codegen {
 
 uint32_t Accumulators::load(Id reduce) {
   const uint32_t zero = writer_.inst(PGR_OP_CONST, DType::I32, 1, {}, 0);
-  return writer_.inst(PGR_OP_LOAD, graph_[reduce].dtype, lanes_[reduce], {numbers_.at(reduce), zero});
+  return writer_.inst(PGR_OP_LOAD, graph_[reduce].dtype, lanes_[reduce],
+                      {numbers_.at(reduce), zero});
 }
 
 void Accumulators::store(Id reduce, uint32_t value) {

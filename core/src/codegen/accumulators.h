@@ -1,5 +1,5 @@
-// The accumulators of reductions in kernel IR: private arrays of one value each, which compilers keep
-// in registers.
+// The accumulators of reductions in kernel IR: private arrays of one value each, which compilers
+// keep in registers.
 #pragma once
 
 #include <map>

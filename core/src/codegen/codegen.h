@@ -1,5 +1,5 @@
-// How it runs: one kernel AST (uop/kernel_ast.h) becomes kernel IR for a target. A function from graph to
-// bytes; it sees no device, only the capabilities of one.
+// How it runs: one kernel AST (uop/kernel_ast.h) becomes kernel IR for a target. A function from
+// graph to bytes; it sees no device, only the capabilities of one.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +17,24 @@ struct Estimates {
   int64_t bytes = 0;
 };
 
-/// One change to a kernel's ranges, e.g. {Upcast, axis 1, 4}. Printed as "upcast(1, 4)" and parsed back.
-/// docs/optimisations.md says what each does.
+/// One change to a kernel's ranges, e.g. {Upcast, axis 1, 4}. Printed as "upcast(1, 4)" and parsed
+/// back. docs/optimisations.md says what each does.
 struct Optimisation {
-  enum class Kind : uint8_t { Upcast, Unroll, Vectorize, Local, Group, Thread, Swap, TensorCore, Block, Accumulate, Stage, Keep, Ahead };
+  enum class Kind : uint8_t {
+    Upcast,
+    Unroll,
+    Vectorize,
+    Local,
+    Group,
+    Thread,
+    Swap,
+    TensorCore,
+    Block,
+    Accumulate,
+    Stage,
+    Keep,
+    Ahead
+  };
   Kind kind;
   uint32_t axis = 0;
   int64_t amount = 0;
@@ -32,10 +46,10 @@ std::string to_string(const std::vector<Optimisation>& list);
 std::vector<Optimisation> parse_optimisations(std::string_view text);
 
 struct Options {
-  bool no_opt = false;      // NOOPT; not beside a list
-  bool fast_math = false;   // adds the rule set `fast`
-  bool contract = true;     // a multiply-add may round once
-  bool tf32 = false;        // TF32: products of f32 may be of their leading 10 bits of fraction
+  bool no_opt = false;     // NOOPT; not beside a list
+  bool fast_math = false;  // adds the rule set `fast`
+  bool contract = true;    // a multiply-add may round once
+  bool tf32 = false;       // TF32: products of f32 may be of their leading 10 bits of fraction
   const std::vector<Optimisation>* apply = nullptr;  // instead of the heuristic's choice
   std::string_view name = {};  // a C identifier; empty: one that says the axes
 };

@@ -17,7 +17,8 @@ int64_t tiles_ahead(const Graph& g, Id filled) {
   return is_local(g, filled) ? array_info(g, filled_parts(g, filled).array).ahead : 0;
 }
 
-// Of loops; the ends of one may be counted by those outside of it, so that an index depends on these too.
+// Of loops; the ends of one may be counted by those outside of it, so that an index depends on
+// these too.
 Id innermost(const Graph& g, std::span<const Id> loops) {
   const auto axis = [&](Id r) { return range_axis(g[r]); };
   const auto found = std::ranges::max_element(loops, {}, axis);
@@ -81,7 +82,8 @@ void place_copies_ahead(Kernel& kernel) {
     return make_filled(g, stores, ranges);
   };
   kernel.sink = rebuild(g, kernel.sink, [&](Id id, Id rebuilt) {
-    if (g[id].op == Op::Filled && tiles_ahead(g, id) > 0) return filled_by_turns(rebuilt, turn_of(id));
+    if (g[id].op == Op::Filled && tiles_ahead(g, id) > 0)
+      return filled_by_turns(rebuilt, turn_of(id));
     if (g[id].op != Op::Load) return rebuilt;
     const Id memory = g.sources(id)[0];
     const bool is_ahead = g[memory].op == Op::Filled && tiles_ahead(g, memory) > 0;
@@ -95,13 +97,15 @@ Id loop_ahead(const Graph& g, OpenRanges& open, Id filled) {
   // Its place says which tile it is.
   const FilledParts parts = filled_parts(g, filled);
   std::vector<Id> loops = reduce_loops(g, open, g.sources(parts.stores[0])[1]);
-  std::erase_if(loops, [&](Id r) { return std::ranges::find(parts.ranges, r) != parts.ranges.end(); });
+  std::erase_if(loops,
+                [&](Id r) { return std::ranges::find(parts.ranges, r) != parts.ranges.end(); });
   return innermost(g, loops);
 }
 
 Id asynchronous_load(const Graph& g, const pgr_device_caps& caps, Id store, uint32_t lanes) {
   const Id load = g.sources(store)[2];
-  if (g[load].op != Op::Load || is_wide_integer(g[load].dtype)) return kNoId;  // which may become pairs
+  if (g[load].op != Op::Load || is_wide_integer(g[load].dtype))
+    return kNoId;  // which may become pairs
   const auto sources = g.sources(load);
   if (g[sources[0]].op != Op::Param) return kNoId;
   const bool is_gated = sources.size() == 4;

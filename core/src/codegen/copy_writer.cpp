@@ -27,7 +27,8 @@ Id CopyWriter::load(Id store) {
 }
 
 bool CopyWriter::is_asynchronous(Id filled) {
-  return std::ranges::any_of(filled_parts(graph_, filled).stores, [&](Id store) { return load(store) != kNoId; });
+  return std::ranges::any_of(filled_parts(graph_, filled).stores,
+                             [&](Id store) { return load(store) != kNoId; });
 }
 
 void CopyWriter::start(std::span<const Id> arrays, uint32_t begin, uint32_t end, const Fill& fill) {
@@ -35,14 +36,15 @@ void CopyWriter::start(std::span<const Id> arrays, uint32_t begin, uint32_t end,
   for (Id id : arrays) most = std::max(most, turns(id));
   for (int64_t turn = 0; turn < most; ++turn) {
     std::vector<Id> starting;
-    std::ranges::copy_if(arrays, std::back_inserter(starting), [&](Id id) { return turns(id) > turn; });
+    std::ranges::copy_if(arrays, std::back_inserter(starting),
+                         [&](Id id) { return turns(id) > turn; });
     copy(starting, later(begin, turn), end, fill);
     commit(arrays);
   }
 }
 
-// Each turn commits one group, which holds the tile of the turn that is `turns` later: of as many turns less
-// one the copies may be under way still.
+// Each turn commits one group, which holds the tile of the turn that is `turns` later: of as many
+// turns less one the copies may be under way still.
 void CopyWriter::wait(std::span<const Id> arrays) {
   if (std::ranges::none_of(arrays, [&](Id id) { return is_asynchronous(id); })) return;
   int64_t fewest = INT64_MAX;

@@ -13,7 +13,8 @@ namespace plugrad::codegen {
 
 class CopyWriter {
  public:
-  CopyWriter(const Graph& graph, const pgr_device_caps& caps, OpenRanges& open, Lanes& lanes, IrWriter& writer)
+  CopyWriter(const Graph& graph, const pgr_device_caps& caps, OpenRanges& open, Lanes& lanes,
+             IrWriter& writer)
       : graph_(graph), caps_(caps), open_(open), lanes_(lanes), writer_(writer) {}
 
   /// The loop in whose turns the array's tiles are copied ahead; kNoId for other arrays.

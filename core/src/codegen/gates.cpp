@@ -18,7 +18,8 @@ Id gated_load(Graph& g, Id load, Id gate) {
   } else {
     const Id zero = g.constant(g[load].dtype, int64_t{0});
     sources.push_back(gate);
-    sources.push_back(g[load].arg > 1 ? g.add(Op::Vector, g[load].dtype, {zero}, g[load].arg) : zero);
+    sources.push_back(g[load].arg > 1 ? g.add(Op::Vector, g[load].dtype, {zero}, g[load].arg)
+                                      : zero);
   }
   return g.add(Op::Load, g[load].dtype, sources, g[load].arg);
 }
@@ -62,13 +63,11 @@ bool has_strict_gate(const Graph& g, Id store) {
 
 Id gate_loads(Graph& g, OpenRanges& open, Id root, Id gate) {
   const RangeSet needs = open[gate];
-  // What a tensor core takes of a work-item is not what it gives to it, and what a group copies for all
-  // is not its own.
+  // What a tensor core takes of a work-item is not what it gives to it, and what a group copies for
+  // all is not its own.
   const bool by_team =
       depends_on(g, open, gate, [](AxisKind kind) { return kind == AxisKind::Warp; });
-  const auto is_end = [&](Id id) {
-    return (by_team && g[id].op == Op::Wmma) || is_local(g, id);
-  };
+  const auto is_end = [&](Id id) { return (by_team && g[id].op == Op::Wmma) || is_local(g, id); };
   const auto change = [&](Id id, Id rebuilt) {
     const bool is_meant = g[id].op == Op::Load && (open[id] & needs) == needs;
     return is_meant ? gated_load(g, rebuilt, gate) : rebuilt;

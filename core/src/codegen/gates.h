@@ -15,8 +15,8 @@ std::vector<Id> conjuncts(const Graph& g, Id gate);
 /// Whether there are places that the store must not write, other than places that nobody looks at.
 bool has_strict_gate(const Graph& g, Id store);
 
-/// `root` with the gate at every load below it that depends on all ranges of the gate, but for loads of what
-/// a group copies into local memory.
+/// `root` with the gate at every load below it that depends on all ranges of the gate, but for
+/// loads of what a group copies into local memory.
 Id gate_loads(Graph& g, OpenRanges& open, Id root, Id gate);
 
 }  // namespace plugrad::codegen

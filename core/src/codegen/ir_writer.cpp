@@ -54,7 +54,8 @@ uint32_t IrWriter::array(const pgr_ir_array& row) {
   return static_cast<uint32_t>(arrays_.size()) - 1;
 }
 
-std::vector<std::byte> IrWriter::finish(std::string_view name, const LaunchSize& size, uint32_t flags) const {
+std::vector<std::byte> IrWriter::finish(std::string_view name, const LaunchSize& size,
+                                        uint32_t flags) const {
   std::vector<std::byte> out;
   pgr_ir_header header{};
   header.magic = PGR_IR_MAGIC;

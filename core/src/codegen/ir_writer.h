@@ -19,8 +19,10 @@ struct LaunchSize {
 class IrWriter {
  public:
   /// Appends an instruction and returns its number.
-  uint32_t inst(uint16_t op, DType dtype, uint32_t lanes, std::span<const uint32_t> sources, uint64_t arg = 0);
-  uint32_t inst(uint16_t op, DType dtype, uint32_t lanes, std::initializer_list<uint32_t> sources, uint64_t arg = 0) {
+  uint32_t inst(uint16_t op, DType dtype, uint32_t lanes, std::span<const uint32_t> sources,
+                uint64_t arg = 0);
+  uint32_t inst(uint16_t op, DType dtype, uint32_t lanes, std::initializer_list<uint32_t> sources,
+                uint64_t arg = 0) {
     return inst(op, dtype, lanes, std::span<const uint32_t>(sources.begin(), sources.size()), arg);
   }
   /// Appends a row to the table and returns its number.
@@ -34,7 +36,8 @@ class IrWriter {
   std::span<const pgr_ir_array> arrays() const { return arrays_; }
   std::span<const uint32_t> sources(uint32_t number) const;
 
-  std::vector<std::byte> finish(std::string_view name, const LaunchSize& size, uint32_t flags) const;
+  std::vector<std::byte> finish(std::string_view name, const LaunchSize& size,
+                                uint32_t flags) const;
 
  private:
   std::vector<pgr_ir_inst> insts_;

@@ -70,9 +70,11 @@ Id replace_ranges(Graph& g, Id root, std::span<const RangeReplacement> replaceme
     }
     sources.clear();
     for (Id s : g.sources(id)) {
-      const auto closed = g[id].op == Op::Reduce ? std::ranges::find(replacements, s, &RangeReplacement::range)
-                                                 : replacements.end();
-      if (closed == replacements.end()) sources.push_back(now[s]);
+      const auto closed = g[id].op == Op::Reduce
+                              ? std::ranges::find(replacements, s, &RangeReplacement::range)
+                              : replacements.end();
+      if (closed == replacements.end())
+        sources.push_back(now[s]);
       else
         for (Id r : closed->ranges)
           if (std::ranges::find(sources, r) == sources.end()) sources.push_back(r);
@@ -88,7 +90,8 @@ ReduceParts reduce_parts(const Graph& g, Id reduce) {
   const auto sources = g.sources(reduce);
   size_t values = 0;
   while (values < sources.size() && g[sources[values]].op != Op::Range) ++values;
-  return {static_cast<Op>(g.arg_list(reduce)[0]), sources.subspan(0, values), sources.subspan(values)};
+  return {static_cast<Op>(g.arg_list(reduce)[0]), sources.subspan(0, values),
+          sources.subspan(values)};
 }
 
 Id make_reduce(Graph& g, Op op, std::span<const Id> values, std::span<const Id> ranges) {

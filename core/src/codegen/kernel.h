@@ -23,7 +23,8 @@ struct Kernel {
 };
 
 /// The kernel that the stage "choose" is given.
-Kernel kernel_before_choice(const Graph& ast, Id sink, const pgr_device_caps& caps, const Options& options);
+Kernel kernel_before_choice(const Graph& ast, Id sink, const pgr_device_caps& caps,
+                            const Options& options);
 
 /// Copies what is reachable from `root` of `from` into `to` and returns its id there.
 Id copy_into(Graph& to, const Graph& from, Id root);
@@ -34,7 +35,8 @@ void compact(Kernel& kernel);
 /// The sink rebuilt after `old_to_new` replaced nodes; simplified and with axes listed again.
 void replace(Kernel& kernel, std::span<const std::pair<Id, Id>> old_to_new);
 
-/// `range` becomes `index`, an expression over `ranges`, which take its place where a Reduce closes it.
+/// `range` becomes `index`, an expression over `ranges`, which take its place where a Reduce closes
+/// it.
 struct RangeReplacement {
   Id range;
   Id index;
@@ -46,9 +48,12 @@ inline bool is_output_axis(AxisKind kind) {
   return kind == AxisKind::Loop || kind == AxisKind::Global || kind == AxisKind::Local ||
          kind == AxisKind::Warp || kind == AxisKind::Block;
 }
-inline bool is_reduce_axis(AxisKind kind) { return kind == AxisKind::Reduce || kind == AxisKind::Group; }
+inline bool is_reduce_axis(AxisKind kind) {
+  return kind == AxisKind::Reduce || kind == AxisKind::Group;
+}
 
-/// The value op (Add, Mul or Max) of a Reduce, how many of its sources are values (the others are ranges).
+/// The value op (Add, Mul or Max) of a Reduce, how many of its sources are values (the others are
+/// ranges).
 struct ReduceParts {
   Op op;
   std::span<const Id> values, ranges;

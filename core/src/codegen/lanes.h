@@ -1,4 +1,5 @@
-// How many vector lanes each node has once ranges have become lanes: a fact filled by one forward loop.
+// How many vector lanes each node has once ranges have become lanes: a fact filled by one forward
+// loop.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +9,9 @@
 
 namespace plugrad::codegen {
 
-constexpr uint64_t lane_arg(uint32_t first, uint32_t lanes) { return first | static_cast<uint64_t>(lanes) << 16; }
+constexpr uint64_t lane_arg(uint32_t first, uint32_t lanes) {
+  return first | static_cast<uint64_t>(lanes) << 16;
+}
 
 class Lanes {
  public:
@@ -23,12 +26,18 @@ class Lanes {
     const Node& n = graph_[id];
     switch (n.op) {
       case Op::Iota:
-      case Op::Vector: return static_cast<uint32_t>(n.arg);
-      case Op::Lane: return static_cast<uint32_t>(n.arg >> 16);
-      case Op::Filled: return 1;
-      case Op::Load: return std::max<uint32_t>(1, static_cast<uint32_t>(n.arg));
-      case Op::Wmma: return by_id_[graph_.sources(n)[2]];
-      default: break;
+      case Op::Vector:
+        return static_cast<uint32_t>(n.arg);
+      case Op::Lane:
+        return static_cast<uint32_t>(n.arg >> 16);
+      case Op::Filled:
+        return 1;
+      case Op::Load:
+        return std::max<uint32_t>(1, static_cast<uint32_t>(n.arg));
+      case Op::Wmma:
+        return by_id_[graph_.sources(n)[2]];
+      default:
+        break;
     }
     uint32_t lanes = 1;
     for (Id s : graph_.sources(n)) lanes = std::max(lanes, by_id_[s]);

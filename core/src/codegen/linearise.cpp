@@ -1,6 +1,7 @@
-// Every node is placed in the innermost loop that it depends on. Stores that need the same loops share
-// them; so do reductions over the same ranges that do not need each other. A nest is emitted level by level:
-// what its first loop's surroundings allow, then the loop, then what that loop allows, and so on.
+// Every node is placed in the innermost loop that it depends on. Stores that need the same loops
+// share them; so do reductions over the same ranges that do not need each other. A nest is emitted
+// level by level: what its first loop's surroundings allow, then the loop, then what that loop
+// allows, and so on.
 #include "codegen/linearise.h"
 
 #include <algorithm>
@@ -108,8 +109,8 @@ class Lineariser {
     end_scope(scope);
   }
 
-  // Opens the loops that the stores still need, which they share as far as theirs agree, and emits before each what
-  // does not depend on it.
+  // Opens the loops that the stores still need, which they share as far as theirs agree, and emits
+  // before each what does not depend on it.
   void emit_store_loops(const StoreGroup& group) {
     std::vector<std::pair<Id, StoreGroup>> by_loop;  // their next loop; kNoId for none
     Nodes roots;
@@ -143,7 +144,8 @@ class Lineariser {
     }
   }
 
-  // Opens the loops one after the other, emitting before each what does not depend on it, then updates the sums.
+  // Opens the loops one after the other, emitting before each what does not depend on it, then
+  // updates the sums.
   void nest(const Nodes& loops, std::span<const Id> roots, const Nodes& reduces) {
     const size_t scope = begin_scope();
     const auto parts = parts_of_sums(graph_, loops, reduces);
@@ -158,7 +160,8 @@ class Lineariser {
       const bool is_part = parts && parts->loop == i, is_cut = is_part && parts->step > 0;
       if (is_cut) around = loops_.open_parts(loops[i], parts->step);
       if (is_part) accumulators_.begin_parts(reduces);
-      opened.push_back(is_cut ? loops_.open_part(loops[i], around, parts->step) : loops_.open(loops[i]));
+      opened.push_back(is_cut ? loops_.open_part(loops[i], around, parts->step)
+                              : loops_.open(loops[i]));
       define(loops[i], opened.back());
       ++loop_depth_;
       inside &= ~open_.bit(loops[i]);
@@ -198,7 +201,8 @@ class Lineariser {
   void emit_arrays(std::span<const Id> roots, RangeSet not_open) {
     Nodes arrays = unfilled(roots);
     std::erase_if(arrays, [&](Id id) { return (open_[id] & not_open) != 0 || !ready_here(id); });
-    const auto behind = std::ranges::stable_partition(arrays, [&](Id id) { return copies_.loop(id) == kNoId; });
+    const auto behind =
+        std::ranges::stable_partition(arrays, [&](Id id) { return copies_.loop(id) == kNoId; });
     const Nodes ahead(behind.begin(), behind.end());
     arrays.erase(behind.begin(), behind.end());
     const auto shared =
@@ -219,7 +223,8 @@ class Lineariser {
   void barrier() { writer_.inst(PGR_OP_BARRIER, DType::Void, 1, {}); }
   // Items that are behind may still read what was there; none reads what is not there yet.
   bool is_read_still(std::span<const Id> shared) const {
-    return std::ranges::any_of(shared, [&](Id id) { return loop_depth_ > 0 || local_arrays_.contains(id); });
+    return std::ranges::any_of(
+        shared, [&](Id id) { return loop_depth_ > 0 || local_arrays_.contains(id); });
   }
 
   // The tiles of the loop's first turns, where copies are made ahead.
@@ -235,7 +240,8 @@ class Lineariser {
   // This turn's tile is there and the next is under way.
   void go_on_copying(const Nodes& arrays) {
     const Id loop = copies_.loop(arrays[0]);
-    copies_.go_on(arrays, value_[loop], loops_.bounds(loop).second, [&](Id filled, uint32_t turn) { copy_turn(filled, turn); });
+    copies_.go_on(arrays, value_[loop], loops_.bounds(loop).second,
+                  [&](Id filled, uint32_t turn) { copy_turn(filled, turn); });
     for (Id id : arrays) define(id, declare_array(id, filled_parts(graph_, id).array));
   }
 
@@ -246,9 +252,11 @@ class Lineariser {
     value = now;
   }
 
-  // Nodes that must have values for the roots to have them; what has loops of its own is not entered.
+  // Nodes that must have values for the roots to have them; what has loops of its own is not
+  // entered.
   const Nodes& needed(std::span<const Id> roots) {
-    return reachable_.from(graph_, roots, [&](Id id) { return has_loops(id) || value_[id] != kNone; });
+    return reachable_.from(graph_, roots,
+                           [&](Id id) { return has_loops(id) || value_[id] != kNone; });
   }
   bool has_loops(Id id) const { return graph_[id].op == Op::Reduce || graph_[id].op == Op::Filled; }
 
@@ -259,7 +267,8 @@ class Lineariser {
     return graph_[id].op != Op::Range;
   }
 
-  // Reductions and arrays on the longest way down, this one included: those of one phase do not need each other.
+  // Reductions and arrays on the longest way down, this one included: those of one phase do not
+  // need each other.
   uint32_t phase(Id id) {
     while (phase_.size() <= id) {
       const Id at = static_cast<Id>(phase_.size());
@@ -273,7 +282,8 @@ class Lineariser {
   void emit_reduces(const Nodes& reduces) {
     std::vector<std::pair<Nodes, Nodes>> groups;  // loops, reductions
     for (Id reduce : reduces) {
-      Nodes loops(reduce_parts(graph_, reduce).ranges.begin(), reduce_parts(graph_, reduce).ranges.end());
+      Nodes loops(reduce_parts(graph_, reduce).ranges.begin(),
+                  reduce_parts(graph_, reduce).ranges.end());
       std::ranges::sort(loops, {}, [&](Id r) { return range_axis(graph_[r]); });
       auto it = std::ranges::find(groups, loops, &std::pair<Nodes, Nodes>::first);
       if (it == groups.end()) it = groups.insert(it, {loops, {}});
@@ -307,8 +317,10 @@ class Lineariser {
     for (Id reduce : reduces) {
       accumulators_.start(reduce);
       for (Id v : reduce_parts(graph_, reduce).values)
-        if (is_tile(v)) roots.insert(roots.end(), graph_.sources(v).begin(), graph_.sources(v).begin() + 2);
-        else roots.push_back(v);
+        if (is_tile(v))
+          roots.insert(roots.end(), graph_.sources(v).begin(), graph_.sources(v).begin() + 2);
+        else
+          roots.push_back(v);
     }
     nest(loops, roots, reduces);
     for (Id reduce : reduces) define(reduce, accumulators_.load(reduce));
@@ -318,7 +330,8 @@ class Lineariser {
     const ReduceParts parts = reduce_parts(graph_, reduce);
     uint32_t sum = accumulators_.load(reduce);
     for (Id v : parts.values)
-      sum = is_tile(v) ? add_tile(v, sum) : write_combined(writer_, *kernel_.caps, parts.op, sum, value_[v]);
+      sum = is_tile(v) ? add_tile(v, sum)
+                       : write_combined(writer_, *kernel_.caps, parts.op, sum, value_[v]);
     accumulators_.store(reduce, sum);
   }
 
@@ -330,15 +343,16 @@ class Lineariser {
   }
   uint32_t add_tile(Id id, uint32_t sum) {
     const auto sources = graph_.sources(id);
-    return writer_.inst(PGR_OP_WMMA, graph_[id].dtype, lanes_[id], {value_[sources[0]], value_[sources[1]], sum},
-                        graph_[id].arg);
+    return writer_.inst(PGR_OP_WMMA, graph_[id].dtype, lanes_[id],
+                        {value_[sources[0]], value_[sources[1]], sum}, graph_[id].arg);
   }
 
-  // A scratch array of its own for each Filled, declared where it is first filled, but for one whose contents replace
-  // those of another; a part of the output has its place.
+  // A scratch array of its own for each Filled, declared where it is first filled, but for one
+  // whose contents replace those of another; a part of the output has its place.
   void emit_filled(Id filled) {
     const Id array = filled_parts(graph_, filled).array;
-    const uint32_t pointer = graph_[array].op == Op::Array ? array_below(filled, array) : value_[array];
+    const uint32_t pointer =
+        graph_[array].op == Op::Array ? array_below(filled, array) : value_[array];
     fill(filled, pointer);
     define(filled, pointer);
   }
@@ -410,21 +424,26 @@ class Lineariser {
 
   void emit(Id id) {
     const Node& n = graph_[id];
-    if (n.op == Op::Const) return define(id, writer_.inst(PGR_OP_CONST, n.dtype, 1, {}, ir_bits(graph_, id)));
+    if (n.op == Op::Const)
+      return define(id, writer_.inst(PGR_OP_CONST, n.dtype, 1, {}, ir_bits(graph_, id)));
     if (n.op == Op::Iota) return emit_iota(id);
     std::vector<uint32_t> sources;
     for (Id s : graph_.sources(n)) {
       ensure(value_[s] != kNone, "[codegen] a value is used before it is made");
       sources.push_back(value_[s]);
     }
-    const uint64_t arg = n.op == Op::Lane ? n.arg & 0xffff : n.op == Op::Load || n.op == Op::Vector ? 0 : n.arg;
+    const uint64_t arg = n.op == Op::Lane                         ? n.arg & 0xffff
+                         : n.op == Op::Load || n.op == Op::Vector ? 0
+                                                                  : n.arg;
     define(id, writer_.inst(op_number(n.op), n.dtype, lanes_[id], sources, arg));
   }
 
   void emit_iota(Id id) {
     std::vector<uint32_t> lanes;
-    for (uint64_t i = 0; i < graph_[id].arg; ++i) lanes.push_back(writer_.inst(PGR_OP_CONST, graph_[id].dtype, 1, {}, i));
-    define(id, writer_.inst(PGR_OP_VECTOR, graph_[id].dtype, static_cast<uint32_t>(lanes.size()), lanes));
+    for (uint64_t i = 0; i < graph_[id].arg; ++i)
+      lanes.push_back(writer_.inst(PGR_OP_CONST, graph_[id].dtype, 1, {}, i));
+    define(id, writer_.inst(PGR_OP_VECTOR, graph_[id].dtype, static_cast<uint32_t>(lanes.size()),
+                            lanes));
   }
 
   // Values made inside a block are forgotten when it closes.

@@ -1,4 +1,5 @@
-// The last step: a kernel graph becomes instructions in order, with explicit loops and accumulators.
+// The last step: a kernel graph becomes instructions in order, with explicit loops and
+// accumulators.
 #pragma once
 
 #include "codegen/ir_writer.h"
@@ -6,8 +7,8 @@
 
 namespace plugrad::codegen {
 
-/// The kernel IR block of an expanded, lowered kernel. `size` receives the groups and work-items that the
-/// Global and Local axes ask for.
+/// The kernel IR block of an expanded, lowered kernel. `size` receives the groups and work-items
+/// that the Global and Local axes ask for.
 std::vector<std::byte> linearise(Kernel& kernel, std::string_view name, LaunchSize& size);
 
 }  // namespace plugrad::codegen

@@ -1,6 +1,6 @@
-// Long sums of floats in parts: after so many terms the part is added to a total and begins anew, so
-// that terms are added to numbers of their own size. The error of n terms is then that of a part and
-// of n / part totals instead of that of n (pairwise summation with one level; Higham 1993).
+// Long sums of floats in parts: after so many terms the part is added to a total and begins anew,
+// so that terms are added to numbers of their own size. The error of n terms is then that of a part
+// and of n / part totals instead of that of n (pairwise summation with one level; Higham 1993).
 #pragma once
 
 #include <optional>

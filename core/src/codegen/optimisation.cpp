@@ -10,9 +10,9 @@
 namespace plugrad::codegen {
 namespace {
 
-constexpr std::array<std::string_view, 13> kNames = {"upcast", "unroll",      "vectorize", "local",      "group", "thread",
-                                                     "swap",   "tensor_core", "block",     "accumulate", "stage", "keep",
-                                                     "ahead"};
+constexpr std::array<std::string_view, 13> kNames = {
+    "upcast",      "unroll", "vectorize",  "local", "group", "thread", "swap",
+    "tensor_core", "block",  "accumulate", "stage", "keep",  "ahead"};
 
 // Reads one number after leading blanks and an optional comma.
 template <class Number>
@@ -42,10 +42,11 @@ std::vector<Optimisation> parse_optimisations(std::string_view text) {
     while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
     if (text.empty()) return out;
     const size_t open = text.find('(');
-    require(open != text.npos, "[optimisations] expected name(axis, amount) at \"{}\" in \"{}\"", text, whole);
+    require(open != text.npos, "[optimisations] expected name(axis, amount) at \"{}\" in \"{}\"",
+            text, whole);
     const auto name = std::ranges::find(kNames, text.substr(0, open));
-    require(name != kNames.end(), "[optimisations] unknown optimisation \"{}\"; there are {}", text.substr(0, open),
-            fmt::join(kNames, ", "));
+    require(name != kNames.end(), "[optimisations] unknown optimisation \"{}\"; there are {}",
+            text.substr(0, open), fmt::join(kNames, ", "));
     Optimisation o{static_cast<Optimisation::Kind>(name - kNames.begin())};
     text.remove_prefix(open + 1);
     require(read_number(text, o.axis) && read_number(text, o.amount) && text.starts_with(')'),

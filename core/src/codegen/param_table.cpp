@@ -15,10 +15,11 @@ std::vector<std::pair<Id, uint32_t>> write_params(const Kernel& kernel, IrWriter
   const auto add = [&](const ParamInfo& info, DType dtype) {
     ++count;
     const bool is_shared = (info.flags & kParamShared) != 0;
-    return writer.param({PGR_PARAM_BUFFER, static_cast<uint32_t>(dtype),
-                         (info.flags & ~kParamShared & ~PGR_PARAM_NO_ALIAS) | (is_shared ? 0 : PGR_PARAM_NO_ALIAS),
-                         std::max(kernel.caps->buffer_align_bytes, 1u),
-                         static_cast<uint64_t>(info.elem_count), 0, 0});
+    return writer.param(
+        {PGR_PARAM_BUFFER, static_cast<uint32_t>(dtype),
+         (info.flags & ~kParamShared & ~PGR_PARAM_NO_ALIAS) | (is_shared ? 0 : PGR_PARAM_NO_ALIAS),
+         std::max(kernel.caps->buffer_align_bytes, 1u), static_cast<uint64_t>(info.elem_count), 0,
+         0});
   };
   const auto unused = [&](uint32_t end) {
     while (count < end) add({.slot = count, .elem_count = 0, .flags = 0}, DType::U8);

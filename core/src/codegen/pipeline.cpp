@@ -20,9 +20,12 @@ struct Stage {
 };
 
 constexpr std::array<Stage, 11> kCodegen = {{
-    {"collapse loops", collapse_loops, Spec::Kernel, "reductions that are closed forms or single loads lose their loop"},
-    {"simplify ranges", simplify_ranges, Spec::Kernel, "adjacent ranges merge, divided ranges split"},
-    {"split borders", split_borders, Spec::Kernel, "padding is stores of its own instead of conditions"},
+    {"collapse loops", collapse_loops, Spec::Kernel,
+     "reductions that are closed forms or single loads lose their loop"},
+    {"simplify ranges", simplify_ranges, Spec::Kernel,
+     "adjacent ranges merge, divided ranges split"},
+    {"split borders", split_borders, Spec::Kernel,
+     "padding is stores of its own instead of conditions"},
     {"choose", choose, Spec::Kernel, "ranges become lanes, register tiles, group ids"},
     {"count loops", count_loops, Spec::Kernel, "loops end where sizes that are data say"},
     {"bound loops", bound_loops, Spec::Kernel, "loops run where their terms are not 0"},
@@ -58,7 +61,8 @@ KernelCode describe(const Graph& ast, Id sink) {
   return code;
 }
 
-Kernel kernel_before_choice(const Graph& ast, Id sink, const pgr_device_caps& caps, const Options& options) {
+Kernel kernel_before_choice(const Graph& ast, Id sink, const pgr_device_caps& caps,
+                            const Options& options) {
   Kernel kernel = kernel_of(ast, sink, caps, options);
   for (const Stage& stage : kCodegen) {
     if (stage.run == choose) break;
@@ -67,7 +71,8 @@ Kernel kernel_before_choice(const Graph& ast, Id sink, const pgr_device_caps& ca
   return kernel;
 }
 
-KernelCode generate(const Graph& ast, Id sink, const pgr_device_caps& caps, const Options& options) {
+KernelCode generate(const Graph& ast, Id sink, const pgr_device_caps& caps,
+                    const Options& options) {
   Kernel kernel = kernel_of(ast, sink, caps, options);
   KernelCode code;
   code.estimates = estimate(kernel);

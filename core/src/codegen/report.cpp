@@ -12,15 +12,22 @@ namespace {
 // semantics.md's colours.
 Color color_of(AxisKind kind) {
   switch (kind) {
-    case AxisKind::Global: return Color::Blue;
+    case AxisKind::Global:
+      return Color::Blue;
     case AxisKind::Warp:
-    case AxisKind::Local: return Color::Cyan;
-    case AxisKind::Reduce: return Color::Red;
+    case AxisKind::Local:
+      return Color::Cyan;
+    case AxisKind::Reduce:
+      return Color::Red;
     case AxisKind::Upcast:
-    case AxisKind::Vector: return Color::Yellow;
-    case AxisKind::Unroll: return Color::Purple;
-    case AxisKind::Group: return Color::Green;
-    default: return Color::Plain;
+    case AxisKind::Vector:
+      return Color::Yellow;
+    case AxisKind::Unroll:
+      return Color::Purple;
+    case AxisKind::Group:
+      return Color::Green;
+    default:
+      return Color::Plain;
   }
 }
 
@@ -34,8 +41,9 @@ double iterations_of(const Graph& g, OpenRanges& open, Id id) {
 
 std::string kernel_name(const Kernel& kernel, bool in_color) {
   const Graph& g = kernel.graph;
-  const bool reduces = !nodes_of(g, kernel.sink, Op::Reduce).empty() ||
-                       std::ranges::any_of(kernel.axes, [&](Id r) { return range_kind(g[r]) == AxisKind::Reduce; });
+  const bool reduces =
+      !nodes_of(g, kernel.sink, Op::Reduce).empty() ||
+      std::ranges::any_of(kernel.axes, [&](Id r) { return range_kind(g[r]) == AxisKind::Reduce; });
   std::string name = reduces ? "r" : "E";
   for (Id r : kernel.axes) {
     const std::string size = std::to_string(range_size(g, r));

@@ -5,9 +5,11 @@
 
 namespace plugrad::codegen {
 
-/// "r" or "E" (with or without a reduction), then the size of each axis; in color each size shows what the axis became.
+/// "r" or "E" (with or without a reduction), then the size of each axis; in color each size shows
+/// what the axis became.
 std::string kernel_name(const Kernel& kernel, bool in_color);
-/// Floating-point operations (a multiply-add is two) and bytes that must move at least, before optimisation.
+/// Floating-point operations (a multiply-add is two) and bytes that must move at least, before
+/// optimisation.
 Estimates estimate(Kernel& kernel);
 
 }  // namespace plugrad::codegen

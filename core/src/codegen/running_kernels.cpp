@@ -138,10 +138,12 @@ WrittenKernel write_scan(const ScanForm& form, std::string_view name, const pgr_
     const uint32_t zero = w.number(0), sum = w.accumulator(form.dtype, lanes);
     const uint32_t identity = w.repeated(form.dtype, lanes, identity_bits(form.op, form.dtype));
     const uint32_t start =
-        form.has_before ? w.load(form.dtype, lanes, before, w.plus(w.times(a, form.inner), b)) : identity;
+        form.has_before ? w.load(form.dtype, lanes, before, w.plus(w.times(a, form.inner), b))
+                        : identity;
     const uint32_t first = w.plus(w.times(a, form.length * form.inner), b);
     const auto combined = [&](uint32_t accumulator, uint32_t value) {
-      return w.combine(form.op, form.dtype, lanes, w.load(form.dtype, lanes, accumulator, zero), value);
+      return w.combine(form.op, form.dtype, lanes, w.load(form.dtype, lanes, accumulator, zero),
+                       value);
     };
     const auto step = [&](uint32_t i) {
       const uint32_t at = w.plus(first, w.times(i, form.inner));
@@ -163,7 +165,8 @@ WrittenKernel write_scan(const ScanForm& form, std::string_view name, const pgr_
     const uint32_t part = w.loop(zero, w.number((form.length + kScanPart - 1) / kScanPart));
     w.store(lanes, sum, zero, identity);
     const uint32_t begin = w.times(part, kScanPart);
-    const uint32_t i = w.loop(begin, w.smaller(w.plus(begin, w.number(kScanPart)), w.number(form.length)));
+    const uint32_t i =
+        w.loop(begin, w.smaller(w.plus(begin, w.number(kScanPart)), w.number(form.length)));
     const auto [at, next] = step(i);
     w.store(lanes, out, at, combined(total, next));
     w.end_loop(i);

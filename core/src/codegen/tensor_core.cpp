@@ -19,7 +19,8 @@ uint32_t weight_of(uint8_t bit) {
 }
 
 // Nothing where the bits of so many lanes and work-items do not fit the layout.
-std::optional<LaneBits> bits_of_tile(std::span<const uint8_t> layout, uint32_t lanes, uint32_t items) {
+std::optional<LaneBits> bits_of_tile(std::span<const uint8_t> layout, uint32_t lanes,
+                                     uint32_t items) {
   if (!std::has_single_bit(lanes) || !std::has_single_bit(items)) return {};
   const auto lane_bits = static_cast<size_t>(std::countr_zero(lanes)),
              item_bits = static_cast<size_t>(std::countr_zero(items));
@@ -79,7 +80,8 @@ Id place_along(Graph& g, const LaneBits& bits, uint32_t axis, Id item, uint32_t 
       constant |= int64_t{lane >> i & 1} << weight_of(bits.lane[i]);
   for (size_t i = 0; i < bits.item.size();) {
     size_t length = 1;
-    while (i + length < bits.item.size() && bits.item[i + length] == bits.item[i] + length) ++length;
+    while (i + length < bits.item.size() && bits.item[i + length] == bits.item[i] + length)
+      ++length;
     if (axis_of(bits.item[i]) == axis) {
       Id part = g.binary(Op::FloorDiv, item, g.index(int64_t{1} << i));
       part = g.binary(Op::FloorMod, part, g.index(int64_t{1} << length));

@@ -23,7 +23,8 @@ class Transposer {
   Transposer(Graph& g, Simplifier& simplify, std::span<const LaneStore> stores)
       : g_(g), simplify_(simplify), stores_(stores) {}
 
-  /// `row` holds stores of neighbours, as many as a power of two that is no larger than their lanes.
+  /// `row` holds stores of neighbours, as many as a power of two that is no larger than their
+  /// lanes.
   void transpose(std::span<const Placed> row, std::vector<Id>& out) {
     const LaneStore& first = stores_[row[0].number];
     const auto rows = static_cast<uint32_t>(row.size()), columns = first.lanes;

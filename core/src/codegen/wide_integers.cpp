@@ -209,7 +209,8 @@ class Splitter {
   // Never of wide elements (asynchronous_load).
   void async_copy(uint32_t i) {
     const auto sources = in_.sources(i);
-    std::vector<uint32_t> now = {now_[sources[0]], index(sources[1]), now_[sources[2]], index(sources[3])};
+    std::vector<uint32_t> now = {now_[sources[0]], index(sources[1]), now_[sources[2]],
+                                 index(sources[3])};
     if (sources.size() == 5) now.push_back(now_[sources[4]]);
     out_.inst(PGR_OP_ASYNC_COPY, DType::Void, inst(i).lanes, now);
   }

@@ -47,7 +47,9 @@ Id lay_out(Graph& g, Simplifier& simplify, Id value, const TileProduct& product,
            const LaneBits& bits, uint32_t lanes) {
   std::vector<Id> elements;
   for (uint32_t lane = 0; lane < lanes; ++lane) {
-    const auto place = [&](uint32_t axis) { return place_along(g, bits, axis, product.item, lane); };
+    const auto place = [&](uint32_t axis) {
+      return place_along(g, bits, axis, product.item, lane);
+    };
     const std::pair<Id, Id> map[] = {{product.row, place(PGR_LANE_AXIS_M)},
                                      {product.column, place(PGR_LANE_AXIS_N)},
                                      {product.k, place(PGR_LANE_AXIS_K)}};

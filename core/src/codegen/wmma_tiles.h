@@ -1,7 +1,8 @@
 // Products of tensor cores while changes are made to a kernel: of whole tiles, as expressions over
 // their elements. What each work-item holds of a tile is decided last, so that a copy is of tiles.
 //
-//   Wmma(a, b, start, row, column, k, item)   a over the elements (row, k) times b over (k, column);
+//   Wmma(a, b, start, row, column, k, item)   a over the elements (row, k) times b over (k,
+//   column);
 //                                             `item` is the Warp range that shares the tiles. It
 //                                             closes the three ranges of elements, which become
 //                                             lanes, and are no axes of the kernel.
@@ -33,8 +34,8 @@ TileProduct tile_product(const Graph& g, Id wmma);
 /// A · B from 0 on; `a` and `b` run over the ranges of elements.
 Id make_tile_product(Graph& g, const TensorCore& core, const TileProduct& parts);
 
-/// Products of whole tiles become products of the lanes of their work-items; neighbours in memory are
-/// one load.
+/// Products of whole tiles become products of the lanes of their work-items; neighbours in memory
+/// are one load.
 void lay_out_tiles(Kernel& kernel);
 
 /// The sum of products of lanes, each of which is added to the one before.

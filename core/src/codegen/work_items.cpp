@@ -69,7 +69,9 @@ bool gate_encloses(const Graph& g, OpenRanges& open, Id store) {
   }
   if (!by_item) return true;
   if (has_wmma(g, store)) return false;
-  if (std::ranges::any_of(nodes_of(g, store, Op::Filled), [&](Id filled) { return is_local(g, filled); })) return false;
+  if (std::ranges::any_of(nodes_of(g, store, Op::Filled),
+                          [&](Id filled) { return is_local(g, filled); }))
+    return false;
   return std::ranges::none_of(nodes_of(g, store, Op::Reduce),
                               [&](Id reduce) { return is_group_reduce(g, reduce); });
 }

@@ -14,8 +14,8 @@ struct ItemAxis {
   std::vector<Id> ranges;
 };
 
-/// The axes of a group. Axis 0, along which neighbours run in step, is that of a tensor core's team,
-/// otherwise that of the change made last.
+/// The axes of a group. Axis 0, along which neighbours run in step, is that of a tensor core's
+/// team, otherwise that of the change made last.
 std::vector<ItemAxis> item_axes(const Kernel& kernel, OpenRanges& open);
 
 inline bool is_item_axis(AxisKind kind) {

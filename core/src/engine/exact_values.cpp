@@ -1,6 +1,6 @@
 // Each value is a whole multiple of a power of two and is bounded. A float holds all multiples of
-// 2^q up to 2^(q + p), p being the bits of its significand, and every partial sum of a sum is such a
-// multiple, no larger than the sum of all magnitudes.
+// 2^q up to 2^(q + p), p being the bits of its significand, and every partial sum of a sum is such
+// a multiple, no larger than the sum of all magnitudes.
 #include "engine/exact_values.h"
 
 #include <algorithm>

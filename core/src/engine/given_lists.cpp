@@ -51,7 +51,7 @@ std::vector<GivenList> parse_lists(std::string_view text) {
 struct Use {
   std::set<std::string, std::less<>> kernels;  // names of those that were made
   size_t scopes = 0;                           // that give it now, and look at it themselves
-  bool is_of_process = false;                  // somebody else gives it: looked at when the process ends
+  bool is_of_process = false;  // somebody else gives it: looked at when the process ends
 };
 struct Uses {
   std::mutex mutex;
@@ -74,7 +74,8 @@ void warn_of_unused(std::string_view text, const Use& use) {
     if (++shown <= kShown) made += (made.empty() ? "" : ", ") + name;
   if (shown > kShown) made += fmt::format(" and {} others", shown - kShown);
   log_warning(
-      "[optimisations] lists were given for kernels that were not made: {}. {}; the names are those "
+      "[optimisations] lists were given for kernels that were not made: {}. {}; the names are "
+      "those "
       "of Tensor::kernelize() and of DEBUG=3, and kernels that are there already keep their lists",
       fmt::join(unused, ", "), made.empty() ? "None were made" : "Made were " + made);
 }
@@ -82,8 +83,7 @@ void warn_of_unused(std::string_view text, const Use& use) {
 void warn_at_exit() {
   Uses& all = uses();
   const std::lock_guard lock(all.mutex);
-  for (const auto& [text, use] : all.by_text)
-    try {
+  for (const auto& [text, use] : all.by_text) try {
       if (use.is_of_process) warn_of_unused(text, use);
     } catch (const Error& e) {  // no kernel was made, which would have said so
       log_warning("{}", e.what());

@@ -17,12 +17,14 @@ std::optional<std::vector<codegen::Optimisation>> given_list(const schedule::Ker
                                                              runtime::Device& device,
                                                              codegen::Options options);
 
-/// A session begins: lists that the settings give now are looked at when the process ends, also if it makes no kernel.
+/// A session begins: lists that the settings give now are looked at when the process ends, also if
+/// it makes no kernel.
 void note_given_lists();
-/// A part of the program begins for which the lists of `text` hold. Errors: User where it holds none.
+/// A part of the program begins for which the lists of `text` hold. Errors: User where it holds
+/// none.
 void begin_given_lists(std::string_view text);
-/// It ends: a warning names the kernels of `text` that nobody has made yet, if the part was done to its end. For lists
-/// of the environment the end is that of the process.
+/// It ends: a warning names the kernels of `text` that nobody has made yet, if the part was done to
+/// its end. For lists of the environment the end is that of the process.
 void end_given_lists(std::string_view text, bool is_done);
 
 }  // namespace plugrad::engine

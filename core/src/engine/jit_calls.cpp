@@ -96,7 +96,8 @@ void JitCalls::add_captured(std::vector<uint64_t>& words,
 void JitCalls::note_captured(const JitRecording& recording) {
   std::erase_if(captured_, [](const auto& entry) { return entry.second.state.expired(); });
   for (const JitTensor& tensor : recording.tensors)
-    if (const StatePtr state = tensor.state.lock(); state && tensor.argument == JitTensor::kCaptured)
+    if (const StatePtr state = tensor.state.lock();
+        state && tensor.argument == JitTensor::kCaptured)
       if (captured_.try_emplace(state.get(), state, captures_ + 1).second) ++captures_;
 }
 
@@ -120,24 +121,26 @@ JitCalls::Entry& JitCalls::entry_of(std::vector<uint64_t> key) {
 }
 
 void JitCalls::warn_of_many() {
-  log_line(LogLevel::Warning,
-           fmt::format("[jit] a function was called with more than {} kinds of arguments, each of "
-                       "which is recorded apart, and calls that are not replays take their time. "
-                       "Give numbers that change as tensors or as a Variable, and sizes that change "
-                       "as axes of variable sizes",
-                       2 * kMostEntries));
+  log_line(
+      LogLevel::Warning,
+      fmt::format("[jit] a function was called with more than {} kinds of arguments, each of "
+                  "which is recorded apart, and calls that are not replays take their time. "
+                  "Give numbers that change as tensors or as a Variable, and sizes that change "
+                  "as axes of variable sizes",
+                  2 * kMostEntries));
 }
 
 JitOutput JitCalls::call(std::span<const StatePtr> arguments, std::span<const uint64_t> key,
                          const Function& function) {
   if (JitTrace::active()) return function();  // part of the outer function's recording
   Session& session = Session::current();
-  // Of two threads one may have the session and want these, the other the other way round: who calls
-  // from a backward function, which runs with the session locked, does not wait.
+  // Of two threads one may have the session and want these, the other the other way round: who
+  // calls from a backward function, which runs with the session locked, does not wait.
   std::unique_lock lock(mutex_, std::defer_lock);
   std::unique_lock recording(one_recording, std::defer_lock);
   const bool must_not_wait = holds_session_lock();
-  const bool is_free = settings().jit != 0 && (!must_not_wait || std::try_lock(lock, recording) == -1);
+  const bool is_free =
+      settings().jit != 0 && (!must_not_wait || std::try_lock(lock, recording) == -1);
   if (!is_free) {
     JitOutput output = function();
     release_tapes(session, output);

@@ -68,8 +68,8 @@ class JitReplay {
   bool is_valid();
   /// Whether the arguments that the function may capture too are the tensors that they were.
   bool has_captured_arguments() const;
-  /// Errors leave every tensor as it was; where the device failed midway, those that were renewed in their own memory
-  /// may be gone (plan.h).
+  /// Errors leave every tensor as it was; where the device failed midway, those that were renewed
+  /// in their own memory may be gone (plan.h).
   JitOutput run();
 
  private:

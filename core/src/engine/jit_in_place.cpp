@@ -38,7 +38,8 @@ bool JitReplay::is_wanted_afterwards(uint32_t number) const {
          std::ranges::any_of(recording_.updates, wants, &JitUpdate::to);
 }
 
-// The tensor among `renewed` whose value the input is, if nobody holds that but the graph; else null.
+// The tensor among `renewed` whose value the input is, if nobody holds that but the graph; else
+// null.
 TensorState* JitReplay::only_holder(const JitRun& run, const schedule::InPlace& pair,
                                     std::span<TensorState* const> renewed) const {
   const uint32_t number = run.inputs[run.ready->plan.buffers[pair.input].number];

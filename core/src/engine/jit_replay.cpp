@@ -160,7 +160,8 @@ void JitReplay::run_plans() {
     inputs.clear();
     for (uint32_t number : run.inputs) inputs.push_back(values_[number]);
     const bool may_take = &run == &recording_.runs.back() && !run.ready->plan.in_place.empty();
-    const auto roots = may_take ? run_in_place(run, inputs) : session_.run_ready(*run.ready, inputs);
+    const auto roots =
+        may_take ? run_in_place(run, inputs) : session_.run_ready(*run.ready, inputs);
     for (size_t i = 0; i < roots.size(); ++i) values_[run.roots[i]] = roots[i];
   }
 }

@@ -100,10 +100,11 @@ std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request, const Ker
 void tell(const ReadyKernel& ready) {
   if (!debugging(3)) return;
   std::string planned;  // what PLUGRAD_OPTIMISATIONS knows it by
-  if (ready.ast) planned = ", planned as " + codegen::describe(ready.ast->graph, ready.ast->sink).name;
-  std::string text = fmt::format("{} on {}{}: {}\n{}\n", as_shown(ready.code.colored_name),
-                                 ready.kernel->device().name(), planned,
-                                 codegen::to_string(ready.code.optimisations), ready.kernel->source());
+  if (ready.ast)
+    planned = ", planned as " + codegen::describe(ready.ast->graph, ready.ast->sink).name;
+  std::string text = fmt::format(
+      "{} on {}{}: {}\n{}\n", as_shown(ready.code.colored_name), ready.kernel->device().name(),
+      planned, codegen::to_string(ready.code.optimisations), ready.kernel->source());
   if (debugging(5)) text += ready.kernel->disassemble() + "\n";
   debug_write(text);
 }

@@ -12,8 +12,8 @@
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
 #include "uop/kernel_ast.h"
-#include "uop/shared_param.h"
 #include "uop/range.h"
+#include "uop/shared_param.h"
 #include "uop/structural_hash.h"
 
 namespace plugrad::engine {
@@ -119,7 +119,8 @@ std::vector<ParamSpec> params_of(const schedule::KernelAst& ast) {
     const ParamInfo info = param_info(ast.graph, id);
     if (info.slot >= out.size()) out.resize(info.slot + 1);
     out[info.slot] = {static_cast<uint64_t>(info.elem_count),
-                      static_cast<uint32_t>(ast.graph[id].dtype), info.flags & ~kParamShared, safe.below(id)};
+                      static_cast<uint32_t>(ast.graph[id].dtype), info.flags & ~kParamShared,
+                      safe.below(id)};
   }
   for (ParamSpec& spec : out)
     if (spec.elem_count == 1 && spec.below == 0 && (spec.flags & PGR_PARAM_WRITE) == 0 &&

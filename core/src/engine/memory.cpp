@@ -25,8 +25,7 @@ const std::vector<Id>& Session::mark() {
   std::vector<Id> roots;
   roots.reserve(parts_->state_count);
   parts_->each_state([&](TensorState& state) {
-    if (!std::ranges::binary_search(parts_->leaving, &state))
-      roots.push_back(state.node);
+    if (!std::ranges::binary_search(parts_->leaving, &state)) roots.push_back(state.node);
   });
   return parts_->reachable.from(graph_, roots, [&](Id id) {
     return needs_no_inputs(parts_->values, parts_->tape, *this, id);

@@ -21,7 +21,8 @@ struct Session::Parts {
   TensorState* first_state = nullptr;
   size_t state_count = 0;
   std::vector<TensorState*> pending;
-  std::unordered_map<TensorState*, std::weak_ptr<Value>> replaced;  // by pending ones: what they denoted
+  std::unordered_map<TensorState*, std::weak_ptr<Value>>
+      replaced;    // by pending ones: what they denoted
   struct Before {  // an assignment of the step that is being recorded
     StatePtr state;
     bool was_pending = false;
@@ -31,8 +32,8 @@ struct Session::Parts {
 
   CanonicalGraph canonical;
   RecentCache<std::shared_ptr<ReadyPlan>> plans{1024};
-  Takes takes;                         // of the run of a replay that is at work
-  std::vector<TensorState*> leaving;   // states that marking passes by, ascending
+  Takes takes;                        // of the run of a replay that is at work
+  std::vector<TensorState*> leaving;  // states that marking passes by, ascending
   KernelCache kernels;
   ArenaPool arenas;
   Statistics statistics;
@@ -55,7 +56,8 @@ struct Session::Parts {
   }
 };
 
-/// Whether this thread is inside a Session::Lock: it must not wait for one that may want the session.
+/// Whether this thread is inside a Session::Lock: it must not wait for one that may want the
+/// session.
 bool holds_session_lock();
 
 }  // namespace plugrad::engine

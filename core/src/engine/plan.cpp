@@ -120,7 +120,8 @@ void run_steps(ReadyPlan& ready, const Bindings& bound, LaunchLog& log) {
 void require_there(const Value& value) {
   if (value.is_gone)
     fail(ErrorKind::Device,
-         "[realize] {} elements of {} are gone: a step began to overwrite them and failed; assign the "
+         "[realize] {} elements of {} are gone: a step began to overwrite them and failed; assign "
+         "the "
          "tensor anew, as from a file",
          value.size_bytes / size_of(value.dtype), name_of(value.dtype));
 }

@@ -70,8 +70,8 @@ class ArenaPool {
 void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
              const UserKernelTable& user_kernels, const KernelOptions& options);
 
-/// Allocates the outputs, launches every step, and returns a value for each root. When it throws, what
-/// outputs took the memory of may be gone; nothing else has changed.
+/// Allocates the outputs, launches every step, and returns a value for each root. When it throws,
+/// what outputs took the memory of may be gone; nothing else has changed.
 std::vector<ValuePtr> run_plan(ReadyPlan& ready, std::span<const ValuePtr> inputs,
                                const Takes& takes, ArenaPool& arenas, DeviceTable& devices,
                                Statistics& statistics);

@@ -18,7 +18,8 @@ class PreparedSteps {
  public:
   explicit PreparedSteps(const ReadyPlan& ready);
 
-  /// `buffers`: by plan buffer; null for those that no step uses. Graphs are made, or learn of their buffers.
+  /// `buffers`: by plan buffer; null for those that no step uses. Graphs are made, or learn of
+  /// their buffers.
   void set_buffers(const ReadyPlan& ready, std::span<runtime::Buffer* const> buffers);
   /// With the buffers that are set. As graphs where a recording runs the plan.
   void run(const ReadyPlan& ready, std::span<runtime::Buffer* const> buffers, LaunchLog& log);

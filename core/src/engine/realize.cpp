@@ -316,8 +316,8 @@ std::vector<ValuePtr> Session::run_ready(ReadyPlan& ready, std::span<const Value
   for (const SizeUse& use : ready.sizes)
     if (!use.is_root) know_size(*inputs[use.number]);
   const auto run = [&] {
-    auto roots = run_plan(ready, inputs, parts_->takes, parts_->arenas, parts_->devices,
-                          parts_->statistics);
+    auto roots =
+        run_plan(ready, inputs, parts_->takes, parts_->arenas, parts_->devices, parts_->statistics);
     pass_on_doubts(ready, inputs, roots);
     return roots;
   };

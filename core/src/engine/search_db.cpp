@@ -77,10 +77,10 @@ double distance(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
 }  // namespace
 
 std::string to_line(const SearchRecord& r) {
-  std::string line = fmt::format(
-      "{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{:.6g}\t{:.6g}\t{}\t{}", kMagic, r.version, r.device, r.compiler,
-      r.kernel, r.family, fmt::join(r.sizes, ","), r.width, r.seconds, r.first_seconds, r.list,
-      r.tried);
+  std::string line =
+      fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{:.6g}\t{:.6g}\t{}\t{}", kMagic, r.version,
+                  r.device, r.compiler, r.kernel, r.family, fmt::join(r.sizes, ","), r.width,
+                  r.seconds, r.first_seconds, r.list, r.tried);
   return line + '\t' + checksum(line);
 }
 
@@ -211,7 +211,8 @@ bool SearchDb::add(const SearchRecord& record) {
   const std::lock_guard lock(mutex_);
   if (path_.empty()) return false;
   std::error_code ignored;
-  const std::string cache = cache_directory();  // a folder that somebody named is there, or mistyped
+  const std::string cache =
+      cache_directory();  // a folder that somebody named is there, or mistyped
   if (!cache.empty() && std::filesystem::path(path_).parent_path() == cache)
     std::filesystem::create_directories(cache, ignored);
   const FileDescriptor file(open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644));

@@ -11,8 +11,8 @@
 namespace plugrad::engine {
 namespace {
 
-// A loop whose values nobody reads runs ahead of the device by so many sizes: then each step waits for
-// the oldest, which is done by now, and for no other.
+// A loop whose values nobody reads runs ahead of the device by so many sizes: then each step waits
+// for the oldest, which is done by now, and for no other.
 constexpr size_t kMostOpen = 128;
 
 std::string problem_of(const SizeCheck& check, int32_t size) {
@@ -26,7 +26,8 @@ std::string problem_of(const SizeCheck& check, int32_t size) {
 /// Waits for the sizes.
 std::string first_problem(std::span<const SizeCheck> checks) {
   for (const SizeCheck& check : checks)
-    if (std::string problem = problem_of(check, check.size->wait()); !problem.empty()) return problem;
+    if (std::string problem = problem_of(check, check.size->wait()); !problem.empty())
+      return problem;
   return {};
 }
 

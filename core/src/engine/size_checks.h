@@ -1,5 +1,5 @@
-// Variable sizes that come out of kernels: whether they lie within their bounds is seen where a value that depends on
-// them is read, since nothing waits for them before.
+// Variable sizes that come out of kernels: whether they lie within their bounds is seen where a
+// value that depends on them is read, since nothing waits for them before.
 #pragma once
 
 #include <memory>

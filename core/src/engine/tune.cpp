@@ -190,8 +190,9 @@ std::optional<List> usable(const SearchRecord& record, const schedule::KernelAst
     return list;
   } catch (const Error& e) {
     if (!was_warned.exchange(true))
-      log_warning("search database {}: the list \"{}\" is not used, it is not legal for the kernel: {}",
-                  search_db().path(), record.list, e.what());
+      log_warning(
+          "search database {}: the list \"{}\" is not used, it is not legal for the kernel: {}",
+          search_db().path(), record.list, e.what());
     return std::nullopt;
   }
 }
@@ -208,18 +209,21 @@ void require_budget() {
 }  // namespace
 
 std::string search_facts(const pgr_device_caps& caps) {
-  return fmt::format("threads {} lanes {} registers {} subgroup {} local {} of {}{} items {} private {} caches {} copies {}",
-                     caps.threads, caps.vector_lanes[PGR_DTYPE_F32], caps.vector_registers,
-                     caps.subgroup_size, caps.local_bytes, caps.core_local_bytes,
-                     caps.local_in_cache ? " in cache" : "", caps.max_local_total, caps.private_bytes,
-                     fmt::join(caps.cache_bytes, "/"), caps.async_copy_bytes);
+  return fmt::format(
+      "threads {} lanes {} registers {} subgroup {} local {} of {}{} items {} private {} caches {} "
+      "copies {}",
+      caps.threads, caps.vector_lanes[PGR_DTYPE_F32], caps.vector_registers, caps.subgroup_size,
+      caps.local_bytes, caps.core_local_bytes, caps.local_in_cache ? " in cache" : "",
+      caps.max_local_total, caps.private_bytes, fmt::join(caps.cache_bytes, "/"),
+      caps.async_copy_bytes);
 }
 
 SearchRecord search_key(const schedule::KernelAst& ast, runtime::Device& device,
                         const codegen::Options& options) {
   SearchRecord key;
   key.version = codegen::kSearchVersion;
-  key.device = fmt::format("{} {} {}", device.plugin_name(), device.info().arch, search_facts(device.caps()));
+  key.device = fmt::format("{} {} {}", device.plugin_name(), device.info().arch,
+                           search_facts(device.caps()));
   key.compiler = hash128(as_bytes(device.compiler_identity())).hex();
   key.kernel = fmt::format("{:016x}{:016x}{}{}{}", ast.hash[0], ast.hash[1],
                            options.fast_math ? "-fast" : "", options.contract ? "" : "-strict",

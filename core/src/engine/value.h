@@ -25,7 +25,7 @@ struct Value {
 
   bool is_gone = false;  // another value has its memory
 
-  std::shared_ptr<SizeNumber> size;  // what it is, if it sizes an axis
+  std::shared_ptr<SizeNumber> size;    // what it is, if it sizes an axis
   std::shared_ptr<SizeDoubts> doubts;  // about sizes that it was computed with; null: none
 
   // Scratch of one walk: the canonical number of this value as an input (see canonical.h).

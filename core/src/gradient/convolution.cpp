@@ -140,17 +140,16 @@ Operands convolution_operands(Context& c, const Convolution& v) {
   }
   if (v.present != kNoId) {
     const Id present = every_place(v.present);
-    operands.inside = operands.inside == kNoId
-                          ? present
-                          : c.graph.binary(Op::And, operands.inside, present);
+    operands.inside =
+        operands.inside == kNoId ? present : c.graph.binary(Op::And, operands.inside, present);
   }
   return operands;
 }
 
 Id build_convolution(Context& c, const Convolution& v) {
   const Operands operands = convolution_operands(c, v);
-  const Id product = product_inside(
-      c, c.graph.binary(Op::Mul, operands.image, operands.weight), operands.inside);
+  const Id product =
+      product_inside(c, c.graph.binary(Op::Mul, operands.image, operands.weight), operands.inside);
   const List full = shape_of(c, product);
   return move(c, Op::Reduce, product, sum_of_axes({}, kLead + spatial_of(full), full.size()));
 }
@@ -223,8 +222,8 @@ ConvolutionGradient convolution_gradient(Context& c, const Convolution& v, Id no
     const Operands operands = convolution_operands(c, v);
     const List full = shape_of(c, operands.image);
     const Id spread = move(c, Op::Expand, move(c, Op::Reshape, dy, y), full);
-    const Id product = product_inside(c, c.graph.binary(Op::Mul, spread, operands.image),
-                                      operands.inside);
+    const Id product =
+        product_inside(c, c.graph.binary(Op::Mul, spread, operands.image), operands.inside);
     const Id sum = move(c, Op::Reduce, product, sum_of_axes({0}, kLead, kLead + n));
     flows.weight = move(c, Op::Reshape, sum, weight);
   }

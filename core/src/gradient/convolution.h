@@ -20,7 +20,7 @@ struct Convolution {
   Id image = kNoId, weight = kNoId;
   int64_t groups = 1;
   List stride, dilation;
-  List padding = {};  // before and after each spatial axis; empty for none
+  List padding = {};   // before and after each spatial axis; empty for none
   Id present = kNoId;  // which elements of the weight count, in its shape; kNoId for all
 };
 
@@ -44,9 +44,9 @@ struct Transposed {
   Id y = kNoId, weight = kNoId;
   int64_t groups = 1;
   List stride, dilation;
-  List image;  // its sizes; (oh - 1) * stride + dilation * (kh - 1) + 1 at least
-  List crop = {};  // of that image, before and after each spatial axis; empty for none
-  Id present = kNoId;  // of the weight, as in Convolution
+  List image;                // its sizes; (oh - 1) * stride + dilation * (kh - 1) + 1 at least
+  List crop = {};            // of that image, before and after each spatial axis; empty for none
+  Id present = kNoId;        // of the weight, as in Convolution
   bool store_weight = true;  // a weight that was filled up becomes a value of its own
 };
 Id transposed_convolution(Context& context, const Transposed& transposed);

@@ -32,7 +32,8 @@ Id Step::masked(Id a, const std::vector<int64_t>& axes, Op op) {
 }
 
 bool Step::is_counted(Id a, int64_t axis) {
-  return context_.extents != nullptr && (*context_.extents)[a][static_cast<size_t>(axis)].is_counted();
+  return context_.extents != nullptr &&
+         (*context_.extents)[a][static_cast<size_t>(axis)].is_counted();
 }
 
 Id Step::whole(Id a, int64_t axis) {

@@ -65,9 +65,9 @@ Id flipped_presence(Context& c, const Transposed& t, const std::vector<Axis>& ax
   return flipped_weight(c, move(c, Op::Expand, one, w), t.groups, axes);
 }
 
-/// How the axis is computed without the elements that `first` and `last` cut off; `y` is its size in
-/// y. The kernel is filled up so that its elements of rest r meet those of the cut image of rest r.
-/// Nothing where more is cut off than y's padding has.
+/// How the axis is computed without the elements that `first` and `last` cut off; `y` is its size
+/// in y. The kernel is filled up so that its elements of rest r meet those of the cut image of rest
+/// r. Nothing where more is cut off than y's padding has.
 std::optional<Axis> cut_axis(Axis a, int64_t image, int64_t y, int64_t first, int64_t last,
                              List& pads) {
   const int64_t steps = (first + a.stride - 1) / a.stride;
@@ -144,8 +144,8 @@ Id transposed_convolution(Context& c, const Transposed& transposed) {
   const Id present = flipped_presence(c, t, axes);
   if (present != kNoId && t.store_weight)
     flipped = c.graph.add(Op::Contiguous, c.graph[flipped].dtype, {flipped});
-  const Id back = build_convolution(
-      c, {y, flipped, t.groups, List(axes.size(), 1), dilation, pads, present});
+  const Id back =
+      build_convolution(c, {y, flipped, t.groups, List(axes.size(), 1), dilation, pads, present});
   return without_ends(c, interleave(c, back, batch, weight[1], t, axes), t.crop);
 }
 

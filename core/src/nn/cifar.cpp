@@ -25,21 +25,24 @@ const std::vector<std::string> kNames = {"data_batch_1.bin", "data_batch_2.bin",
 
 template <class... Args>
 [[noreturn]] void refuse(const fs::path& path, fmt::format_string<Args...> format, Args&&... args) {
-  fail(ErrorKind::User, "[cifar-10] {}: {}; delete it so that it is fetched again, or put a sound one there",
+  fail(ErrorKind::User,
+       "[cifar-10] {}: {}; delete it so that it is fetched again, or put a sound one there",
        path.string(), fmt::format(format, std::forward<Args>(args)...));
 }
 
 // A tar archive that is unpacked while it is read.
 class TarReader {
  public:
-  explicit TarReader(const fs::path& path) : path_(path), file_(gzopen(path.c_str(), "rb"), gzclose) {
+  explicit TarReader(const fs::path& path)
+      : path_(path), file_(gzopen(path.c_str(), "rb"), gzclose) {
     if (!file_) refuse(path, "cannot be opened: {}", std::strerror(errno));
   }
 
   // The next file's name and size; false at the end.
   bool next(std::string& name, size_t& size) {
     char header[kBlock];
-    if (!read(header, kBlock, true) || std::all_of(header, header + kBlock, [](char c) { return c == 0; }))
+    if (!read(header, kBlock, true) ||
+        std::all_of(header, header + kBlock, [](char c) { return c == 0; }))
       return false;
     if (std::memcmp(header + 257, "ustar", 5) != 0) refuse(path_, "it is no tar archive");
     name.assign(header, strnlen(header, 100));
@@ -76,7 +79,8 @@ class TarReader {
   std::unique_ptr<gzFile_s, int (*)(gzFile)> file_;
 };
 
-std::map<std::string, FileBytes> read_archive(const fs::path& path, const CifarExpectation& expected) {
+std::map<std::string, FileBytes> read_archive(const fs::path& path,
+                                              const CifarExpectation& expected) {
   if (!expected.sha256.empty()) {
     const MappedFile file(path.string(), "cifar-10");
     const auto* bytes = reinterpret_cast<const uint8_t*>(file.bytes().data());

@@ -20,8 +20,8 @@ struct Cifar {
   CifarImages train, test;
 };
 
-/// Reads the archive, or the folder that it unpacks to. Errors: User, naming the file, what is wrong
-/// and what to do.
+/// Reads the archive, or the folder that it unpacks to. Errors: User, naming the file, what is
+/// wrong and what to do.
 Cifar read_cifar(const std::filesystem::path& path, const CifarExpectation& expected);
 
 }  // namespace plugrad::nn

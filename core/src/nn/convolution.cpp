@@ -17,7 +17,8 @@ std::string layer_name() {
   return fmt::format("Conv{}{}d", kTransposed<Options> ? "Transpose" : "", Rank);
 }
 
-Tensor apply(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options) {
+Tensor apply(const Tensor& x, const Tensor& weight, const Tensor& bias,
+             const ConvOptions& options) {
   return conv(x, weight, bias, options);
 }
 Tensor apply(const Tensor& x, const Tensor& weight, const Tensor& bias,
@@ -34,14 +35,14 @@ ConvLayer<Options, Rank>::ConvLayer(int64_t in, int64_t out, const PerAxis& kern
   const std::string name = layer_name<Options, Rank>();
   const int64_t groups = options.groups;
   require(in > 0 && out > 0 && groups > 0 && in % groups == 0 && out % groups == 0,
-          "[{}] {} channels to {} in {} groups; both must be multiples of the groups", name, in, out,
-          groups);
+          "[{}] {} channels to {} in {} groups; both must be multiples of the groups", name, in,
+          out, groups);
   Shape sizes = kernel.list();
   if (sizes.size() == 1) sizes.assign(Rank, sizes[0]);
   bool fits = sizes.size() == Rank;
   for (int64_t size : sizes) fits = fits && size > 0;
-  require(fits, "[{}] a kernel of {}; give one positive size, or {}", name, to_string(kernel.list()),
-          Rank);
+  require(fits, "[{}] a kernel of {}; give one positive size, or {}", name,
+          to_string(kernel.list()), Rank);
   Shape shape = kTransposed<Options> ? Shape{in, out / groups} : Shape{out, in / groups};
   shape.insert(shape.end(), sizes.begin(), sizes.end());
   double fan_in = 1;

@@ -27,10 +27,18 @@ Dataset::Dataset(std::vector<uint8_t> images, std::vector<uint8_t> labels, const
   storage_ = std::make_shared<Storage>(Storage{std::move(images), std::move(labels), sample});
 }
 
-const Shape& Dataset::sample_shape() const { return storage_->sample; }
-int64_t Dataset::size() const { return static_cast<int64_t>(storage_->labels.size()); }
-const std::vector<uint8_t>& Dataset::images() const { return storage_->images; }
-const std::vector<uint8_t>& Dataset::labels() const { return storage_->labels; }
+const Shape& Dataset::sample_shape() const {
+  return storage_->sample;
+}
+int64_t Dataset::size() const {
+  return static_cast<int64_t>(storage_->labels.size());
+}
+const std::vector<uint8_t>& Dataset::images() const {
+  return storage_->images;
+}
+const std::vector<uint8_t>& Dataset::labels() const {
+  return storage_->labels;
+}
 
 Batch Dataset::gather(const std::vector<int64_t>& samples) const {
   const Shape& sample = storage_->sample;
@@ -38,9 +46,11 @@ Batch Dataset::gather(const std::vector<int64_t>& samples) const {
   std::vector<float> x(samples.size() * pixels);
   std::vector<int32_t> y(samples.size());
   for (size_t i = 0; i < samples.size(); ++i) {
-    require(samples[i] >= 0 && samples[i] < size(), "[Dataset] there is no sample {} of {}", samples[i], size());
+    require(samples[i] >= 0 && samples[i] < size(), "[Dataset] there is no sample {} of {}",
+            samples[i], size());
     const uint8_t* image = &storage_->images[static_cast<size_t>(samples[i]) * pixels];
-    for (size_t k = 0; k < pixels; ++k) x[i * pixels + k] = static_cast<float>(image[k]) * (1.0f / 255.0f);
+    for (size_t k = 0; k < pixels; ++k)
+      x[i * pixels + k] = static_cast<float>(image[k]) * (1.0f / 255.0f);
     y[i] = storage_->labels[static_cast<size_t>(samples[i])];
   }
   auto count = static_cast<int64_t>(samples.size());
@@ -53,8 +63,9 @@ Batches Dataset::batches(int64_t batch_size, const BatchOptions& options) const 
 
 Batches::Batches(Dataset set, int64_t batch_size, const BatchOptions& options)
     : set_(std::move(set)), batch_size_(batch_size), options_(options) {
-  require(batch_size >= 1 && batch_size <= set_.size(), "[batches] a batch of {} of {} samples; give 1 to {}",
-          batch_size, set_.size(), set_.size());
+  require(batch_size >= 1 && batch_size <= set_.size(),
+          "[batches] a batch of {} of {} samples; give 1 to {}", batch_size, set_.size(),
+          set_.size());
   require(options.steps >= 0, "[batches] {} steps; give 0 for one pass, or more", options.steps);
 }
 
@@ -63,9 +74,13 @@ int64_t Batches::batches_per_pass() const {
   return whole + (options_.keep_partial && set_.size() % batch_size_ != 0);
 }
 
-int64_t Batches::size() const { return options_.steps > 0 ? options_.steps : batches_per_pass(); }
+int64_t Batches::size() const {
+  return options_.steps > 0 ? options_.steps : batches_per_pass();
+}
 
-Batches::Iterator::Iterator(const Batches& batches) : batches_(&batches) { start_pass(); }
+Batches::Iterator::Iterator(const Batches& batches) : batches_(&batches) {
+  start_pass();
+}
 
 void Batches::Iterator::start_pass() {
   const BatchOptions& options = batches_->options_;

@@ -1,7 +1,6 @@
 #include "nn/fetch.h"
 
 #include <curl/curl.h>
-
 #include <fmt/format.h>
 
 #include <cstring>
@@ -50,7 +49,8 @@ std::string transfer(const std::string& url, const FetchLimits& limits, std::str
 
 }  // namespace
 
-std::string fetch(const std::string& url, const std::filesystem::path& path, const FetchLimits& limits) {
+std::string fetch(const std::string& url, const std::filesystem::path& path,
+                  const FetchLimits& limits) {
   std::string body;
   if (std::string failure = transfer(url, limits, body); !failure.empty()) return failure;
   std::error_code no_folder;

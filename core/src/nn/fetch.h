@@ -12,7 +12,9 @@ struct FetchLimits {
   long idle_seconds = 15;  ///< gives up when less than a kilobyte a second arrives for so long
 };
 
-/// Stores what `url` serves as `path`, whole or not at all. Returns an empty text, or why it failed.
-std::string fetch(const std::string& url, const std::filesystem::path& path, const FetchLimits& limits = {});
+/// Stores what `url` serves as `path`, whole or not at all. Returns an empty text, or why it
+/// failed.
+std::string fetch(const std::string& url, const std::filesystem::path& path,
+                  const FetchLimits& limits = {});
 
 }  // namespace plugrad::nn

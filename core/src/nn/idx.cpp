@@ -14,16 +14,18 @@
 namespace plugrad::nn {
 namespace {
 
-constexpr char kAdvice[] = "delete it so that it is fetched again, or point --data or PLUGRAD_DATA to sound files";
+constexpr char kAdvice[] =
+    "delete it so that it is fetched again, or point --data or PLUGRAD_DATA to sound files";
 
 template <class... Args>
-[[noreturn]] void refuse(const std::filesystem::path& path, fmt::format_string<Args...> format, Args&&... args) {
-  fail(ErrorKind::User, "[data] {}: {}; {}", path.string(), fmt::format(format, std::forward<Args>(args)...),
-       kAdvice);
+[[noreturn]] void refuse(const std::filesystem::path& path, fmt::format_string<Args...> format,
+                         Args&&... args) {
+  fail(ErrorKind::User, "[data] {}: {}; {}", path.string(),
+       fmt::format(format, std::forward<Args>(args)...), kAdvice);
 }
 
-// The whole file, unpacked; zlib passes plain files through. At most `limit` bytes and one more, so that a
-// file that unpacks without end is noticed.
+// The whole file, unpacked; zlib passes plain files through. At most `limit` bytes and one more, so
+// that a file that unpacks without end is noticed.
 std::vector<uint8_t> unpack(const std::filesystem::path& path, size_t limit) {
   std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
   if (!file) refuse(path, "cannot be opened: {}", std::strerror(errno));
@@ -37,7 +39,8 @@ std::vector<uint8_t> unpack(const std::filesystem::path& path, size_t limit) {
   }
   int code = Z_OK;
   const char* message = gzerror(file.get(), &code);
-  if (code == Z_BUF_ERROR) refuse(path, "truncated: the packed data ends after {} unpacked bytes", filled);
+  if (code == Z_BUF_ERROR)
+    refuse(path, "truncated: the packed data ends after {} unpacked bytes", filled);
   if (code != Z_OK && code != Z_STREAM_END) refuse(path, "cannot be unpacked ({})", message);
   bytes.resize(filled);
   return bytes;
@@ -67,14 +70,17 @@ size_t check_header(const std::filesystem::path& path, const std::vector<uint8_t
   size_t header_bytes = 4 + 4 * shape.size();
   if (bytes.size() < header_bytes)
     refuse(path, "truncated: {} bytes, the header alone has {}", bytes.size(), header_bytes);
-  uint32_t magic = big_endian(bytes.data()), expected = 0x0800 + static_cast<uint32_t>(shape.size());
+  uint32_t magic = big_endian(bytes.data()),
+           expected = 0x0800 + static_cast<uint32_t>(shape.size());
   if (magic != expected)
-    refuse(path, "the magic number is 0x{:08x}, not 0x{:08x}: no idx file of bytes with {} axes", magic, expected,
-           shape.size());
+    refuse(path, "the magic number is 0x{:08x}, not 0x{:08x}: no idx file of bytes with {} axes",
+           magic, expected, shape.size());
   std::vector<int64_t> found;
-  for (size_t axis = 0; axis < shape.size(); ++axis) found.push_back(big_endian(&bytes[4 + 4 * axis]));
+  for (size_t axis = 0; axis < shape.size(); ++axis)
+    found.push_back(big_endian(&bytes[4 + 4 * axis]));
   if (found != shape)
-    refuse(path, "holds ({}) values where ({}) are expected", fmt::join(found, ", "), fmt::join(shape, ", "));
+    refuse(path, "holds ({}) values where ({}) are expected", fmt::join(found, ", "),
+           fmt::join(shape, ", "));
   return header_bytes;
 }
 
@@ -91,8 +97,8 @@ void check_packed(const std::filesystem::path& path, const std::string& expected
 }  // namespace
 
 IdxArray read_idx(const std::filesystem::path& path, const IdxExpectation& expected) {
-  auto count = static_cast<size_t>(
-      std::accumulate(expected.shape.begin(), expected.shape.end(), int64_t{1}, std::multiplies<>()));
+  auto count = static_cast<size_t>(std::accumulate(expected.shape.begin(), expected.shape.end(),
+                                                   int64_t{1}, std::multiplies<>()));
   size_t whole = 4 + 4 * expected.shape.size() + count;
   std::vector<uint8_t> bytes = unpack(path, whole);
   size_t header_bytes = check_header(path, bytes, expected.shape);

@@ -39,9 +39,10 @@ std::vector<IdxArray> load_idx_set(const IdxSet& set, const DataPlaces& places, 
   std::vector<IdxArray> arrays(std::size(kIdxNames));
   DataFiles files{set.name, {}, set.mirrors};
   for (size_t i = 0; i < arrays.size(); ++i)
-    files.files.push_back({std::string(kIdxNames[i]) + ".gz", {kIdxNames[i]}, [&, i](const auto& path) {
-                             arrays[i] = read_idx(path, set.expected[i]);
-                           }});
+    files.files.push_back(
+        {std::string(kIdxNames[i]) + ".gz", {kIdxNames[i]}, [&, i](const auto& path) {
+           arrays[i] = read_idx(path, set.expected[i]);
+         }});
   load_files(files, places, say);
   return arrays;
 }
@@ -69,19 +70,24 @@ Split load(nn::IdxSet set, const SourceOptions& options) {
 
 }  // namespace
 
-Split mnist(const SourceOptions& options) { return load(nn::mnist_set(), options); }
+Split mnist(const SourceOptions& options) {
+  return load(nn::mnist_set(), options);
+}
 
-Split fashion_mnist(const SourceOptions& options) { return load(nn::fashion_mnist_set(), options); }
+Split fashion_mnist(const SourceOptions& options) {
+  return load(nn::fashion_mnist_set(), options);
+}
 
 Split cifar10(const SourceOptions& options) {
   const nn::CifarExpectation expected{
       .sha256 = "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"};
   nn::Cifar cifar;
-  const auto read = [&](const std::filesystem::path& path) { cifar = nn::read_cifar(path, expected); };
-  nn::DataFiles files{
-      "cifar-10",
-      {{"cifar-10-binary.tar.gz", {"cifar-10-batches-bin"}, read}},
-      {"https://www.cs.toronto.edu/~kriz/", "https://cave.cs.toronto.edu/kriz/"}};
+  const auto read = [&](const std::filesystem::path& path) {
+    cifar = nn::read_cifar(path, expected);
+  };
+  nn::DataFiles files{"cifar-10",
+                      {{"cifar-10-binary.tar.gz", {"cifar-10-batches-bin"}, read}},
+                      {"https://www.cs.toronto.edu/~kriz/", "https://cave.cs.toronto.edu/kriz/"}};
   if (!options.download) files.mirrors.clear();
   nn::load_files(files, places_of(options, files.set), say_to(options));
   const Shape sample = {3, 32, 32};
@@ -89,6 +95,8 @@ Split cifar10(const SourceOptions& options) {
           Dataset(std::move(cifar.test.images), std::move(cifar.test.labels), sample)};
 }
 
-std::string mnist_cache_folder() { return nn::cache_folder("mnist").string(); }
+std::string mnist_cache_folder() {
+  return nn::cache_folder("mnist").string();
+}
 
 }  // namespace plugrad::data

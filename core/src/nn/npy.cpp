@@ -123,7 +123,8 @@ class HeaderParser {
     while (!accept(')')) {
       skip_spaces();
       int64_t size = -1;
-      const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), size);
+      const auto [end, error] =
+          std::from_chars(text_.data() + at_, text_.data() + text_.size(), size);
       if (error != std::errc{} || size < 0) refuse("the shape has no size at place {}", at_);
       at_ = static_cast<size_t>(end - text_.data());
       accept('L');  // Python 2 wrote long integers so

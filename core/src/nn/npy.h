@@ -1,5 +1,6 @@
 // The .npy format: magic, version, a Python literal that describes the array, its bytes.
-//   \x93NUMPY 1 0 | u16 size | {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), } \n | bytes
+//   \x93NUMPY 1 0 | u16 size | {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), } \n |
+//   bytes
 #pragma once
 
 #include <cstddef>

@@ -62,8 +62,8 @@ void write(const char* function, const std::string& path,
            std::initializer_list<std::span<const std::byte>> parts) {
   const std::vector<std::span<const std::byte>> list(parts);
   const int error = replace_file(path, list);
-  require(error == 0, "[{}] cannot write {}: {}; the file, if there was one, is as before", function,
-          path, std::strerror(error));
+  require(error == 0, "[{}] cannot write {}: {}; the file, if there was one, is as before",
+          function, path, std::strerror(error));
 }
 
 constexpr std::string_view kEnding = ".npy";
@@ -103,9 +103,10 @@ void save_npz(const nn::StateDict& arrays, const std::string& path, bool compres
   std::set<std::string> names;
   for (const auto& [name, tensor] : arrays) {
     require(tensor.defined(), "[save_npz] \"{}\" is undefined", name);
-    require(!name.empty() && names.insert(name).second,
-            "[save_npz] the name \"{}\" is empty or occurs twice; give each array a name of its own",
-            name);
+    require(
+        !name.empty() && names.insert(name).second,
+        "[save_npz] the name \"{}\" is empty or occurs twice; give each array a name of its own",
+        name);
     auto [header, bytes] = npy_parts(tensor);
     const auto begin = std::as_bytes(std::span(header));
     bytes.insert(bytes.begin(), begin.begin(), begin.end());

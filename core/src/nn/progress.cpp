@@ -25,7 +25,8 @@ std::string minutes(double seconds) {
 // A line that wraps cannot be redrawn, so it is cut before the last column.
 std::string fitted(std::string text) {
   winsize size{};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 && text.size() >= size.ws_col)
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 &&
+      text.size() >= size.ws_col)
     text.resize(size.ws_col - 1u);
   return text;
 }
@@ -55,9 +56,11 @@ struct ProgressBar::State {
     if (terminal) text += " " + bar(done, total);
     if (!note.empty()) text += fmt::format("  {}", note);
     if (done > 0 && seconds > 0 && !options.unit.empty())
-      text += fmt::format("  {:.0f} {}/s", static_cast<double>(done * options.units_a_step) / seconds, options.unit);
+      text += fmt::format("  {:.0f} {}/s",
+                          static_cast<double>(done * options.units_a_step) / seconds, options.unit);
     if (done > 0 && done < total)
-      text += fmt::format("  {} left", minutes(seconds / static_cast<double>(done) * static_cast<double>(total - done)));
+      text += fmt::format("  {} left", minutes(seconds / static_cast<double>(done) *
+                                               static_cast<double>(total - done)));
     if (done == total) text += fmt::format("  in {}", minutes(seconds));
     return text;
   }

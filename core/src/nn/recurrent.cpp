@@ -17,7 +17,9 @@ Weights begin(const char* cell, int64_t in, int64_t hidden, int64_t gates, bool 
           in, hidden);
   const double bound = 1.0 / std::sqrt(static_cast<double>(hidden));
   Weights w{trained_uniform({gates * hidden, in}, bound),
-            trained_uniform({gates * hidden, hidden}, bound), {}, {}};
+            trained_uniform({gates * hidden, hidden}, bound),
+            {},
+            {}};
   if (with_bias) {
     w.bias_ih = trained_uniform({gates * hidden}, bound);
     w.bias_hh = trained_uniform({gates * hidden}, bound);
@@ -29,8 +31,8 @@ Weights begin(const char* cell, int64_t in, int64_t hidden, int64_t gates, bool 
 Tensor checked_state(const char* cell, const char* name, const Tensor& state, const Tensor& x,
                      const Tensor& weight_ih, const Tensor& weight_hh) {
   require(x.ndim() >= 1 && x.size(-1) == weight_ih.size(1),
-          "[{}] x is {}, but the cell takes {} values in the last axis", cell,
-          to_string(x.shape()), weight_ih.size(1));
+          "[{}] x is {}, but the cell takes {} values in the last axis", cell, to_string(x.shape()),
+          weight_ih.size(1));
   Shape shape = x.shape();
   shape.back() = weight_hh.size(1);
   if (!state.defined()) return Tensor::zeros(shape, x.dtype(), x.device());

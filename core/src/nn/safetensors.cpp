@@ -22,9 +22,10 @@ struct DTypeName {
   const char* name;
 };
 constexpr DTypeName kDTypeNames[] = {
-    {DType::Bool, "BOOL"}, {DType::I8, "I8"},   {DType::U8, "U8"},     {DType::I16, "I16"},
-    {DType::U16, "U16"},   {DType::I32, "I32"}, {DType::U32, "U32"},   {DType::I64, "I64"},
-    {DType::U64, "U64"},   {DType::F16, "F16"}, {DType::BF16, "BF16"}, {DType::F32, "F32"},
+    {DType::Bool, "BOOL"}, {DType::I8, "I8"},          {DType::U8, "U8"},
+    {DType::I16, "I16"},   {DType::U16, "U16"},        {DType::I32, "I32"},
+    {DType::U32, "U32"},   {DType::I64, "I64"},        {DType::U64, "U64"},
+    {DType::F16, "F16"},   {DType::BF16, "BF16"},      {DType::F32, "F32"},
     {DType::F64, "F64"},   {DType::F8E4M3, "F8_E4M3"}, {DType::F8E5M2, "F8_E5M2"},
 };
 
@@ -78,7 +79,8 @@ class Reader {
     return [this](int, json::parse_event_t event, json& parsed) {
       if (event == json::parse_event_t::object_start) keys_.emplace_back();
       if (event == json::parse_event_t::object_end) keys_.pop_back();
-      if (event == json::parse_event_t::key && !keys_.back().insert(parsed.get<std::string>()).second)
+      if (event == json::parse_event_t::key &&
+          !keys_.back().insert(parsed.get<std::string>()).second)
         refuse("the name \"{}\" occurs twice in the header", parsed.get<std::string>());
       return true;
     };
@@ -98,14 +100,16 @@ class Reader {
     if (!entry.is_object() || !entry.contains("dtype") || !entry.contains("shape") ||
         !entry.contains("data_offsets"))
       refuse("tensor \"{}\" lacks dtype, shape or data_offsets", name);
-    NamedArray array{.name = name, .dtype = read_dtype(name, entry["dtype"]), .shape = {}, .bytes = {}};
+    NamedArray array{
+        .name = name, .dtype = read_dtype(name, entry["dtype"]), .shape = {}, .bytes = {}};
     uint64_t size_bytes = read_shape(name, entry["shape"], size_of(array.dtype), array.shape);
     auto [begin, end] = read_offsets(name, entry["data_offsets"]);
     if (begin > end || end > data_.size())
       refuse("tensor \"{}\" lies at bytes {} to {}, outside the {} bytes of data", name, begin, end,
              data_.size());
     if (end - begin != size_bytes)
-      refuse("tensor \"{}\" has {} bytes, but its shape and dtype need {}", name, end - begin, size_bytes);
+      refuse("tensor \"{}\" has {} bytes, but its shape and dtype need {}", name, end - begin,
+             size_bytes);
     array.bytes = data_.subspan(begin, size_bytes);
     return array;
   }
@@ -163,21 +167,22 @@ class Reader {
   std::string path_;
   std::shared_ptr<const MappedFile> mapping_;
   std::span<const std::byte> data_;
-  std::vector<std::set<std::string>> keys_;  // of the objects that are open while the header is parsed
+  std::vector<std::set<std::string>>
+      keys_;  // of the objects that are open while the header is parsed
 };
 
 const char* safetensors_name(const NamedArray& array) {
   for (const DTypeName& row : kDTypeNames)
     if (row.dtype == array.dtype) return row.name;
-  fail(ErrorKind::User, "[save] tensor \"{}\" is of dtype {}, which the safetensors format lacks", array.name,
-       name_of(array.dtype));
+  fail(ErrorKind::User, "[save] tensor \"{}\" is of dtype {}, which the safetensors format lacks",
+       array.name, name_of(array.dtype));
 }
 
 void check_size(const NamedArray& array) {
   uint64_t size_bytes = size_of(array.dtype);
   for (int64_t extent : array.shape) size_bytes *= static_cast<uint64_t>(extent);
-  ensure(size_bytes == array.bytes.size(), "tensor \"{}\" has {} bytes, its shape needs {}", array.name,
-         array.bytes.size(), size_bytes);
+  ensure(size_bytes == array.bytes.size(), "tensor \"{}\" has {} bytes, its shape needs {}",
+         array.name, array.bytes.size(), size_bytes);
 }
 
 std::vector<const NamedArray*> order_in_file(std::span<const NamedArray> arrays) {
@@ -199,7 +204,9 @@ std::vector<const NamedArray*> order_in_file(std::span<const NamedArray> arrays)
 
 }  // namespace
 
-SafetensorsFile read_safetensors(const std::filesystem::path& path) { return Reader(path).read(); }
+SafetensorsFile read_safetensors(const std::filesystem::path& path) {
+  return Reader(path).read();
+}
 
 void write_safetensors(const std::filesystem::path& path, std::span<const NamedArray> arrays,
                        const Metadata& metadata) {
@@ -209,8 +216,9 @@ void write_safetensors(const std::filesystem::path& path, std::span<const NamedA
   uint64_t offset = 0;
   for (const NamedArray* array : order) {
     uint64_t end = offset + array->bytes.size();
-    header[array->name] = {
-        {"dtype", safetensors_name(*array)}, {"shape", array->shape}, {"data_offsets", {offset, end}}};
+    header[array->name] = {{"dtype", safetensors_name(*array)},
+                           {"shape", array->shape},
+                           {"data_offsets", {offset, end}}};
     offset = end;
   }
   std::string text;
@@ -221,14 +229,16 @@ void write_safetensors(const std::filesystem::path& path, std::span<const NamedA
   }
   text.resize((text.size() + 7) / 8 * 8, ' ');  // the data begins aligned for every dtype
   uint64_t size = text.size();
-  require(size <= kMaxHeaderBytes, "[save] {}: the names and shapes need a header of {} bytes, at most {} "
-          "are allowed", path.string(), size, kMaxHeaderBytes);
+  require(size <= kMaxHeaderBytes,
+          "[save] {}: the names and shapes need a header of {} bytes, at most {} "
+          "are allowed",
+          path.string(), size, kMaxHeaderBytes);
   std::vector<std::span<const std::byte>> parts = {std::as_bytes(std::span(&size, 1)),
                                                    std::as_bytes(std::span(text))};
   for (const NamedArray* array : order) parts.push_back(array->bytes);
   int error = replace_file(path.string(), parts);
-  require(error == 0, "[save] cannot write {}: {}; the file, if there was one, is as before", path.string(),
-          std::strerror(error));
+  require(error == 0, "[save] cannot write {}: {}; the file, if there was one, is as before",
+          path.string(), std::strerror(error));
 }
 
 }  // namespace plugrad::nn

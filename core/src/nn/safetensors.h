@@ -1,5 +1,6 @@
 // The safetensors format: a length, a JSON header, the bytes of named tensors.
-//   u64 header size | {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, …} | bytes
+//   u64 header size | {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, …} |
+//   bytes
 // Files are interchangeable with those of the `safetensors` package.
 #pragma once
 
@@ -25,7 +26,8 @@ struct NamedArray {
 };
 using Metadata = std::map<std::string, std::string>;
 
-/// A checked file: each array lies within the file, has the bytes its shape needs, overlaps no other.
+/// A checked file: each array lies within the file, has the bytes its shape needs, overlaps no
+/// other.
 struct SafetensorsFile {
   std::vector<NamedArray> arrays;  ///< by name; their bytes point into `mapping`
   Metadata metadata;

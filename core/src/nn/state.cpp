@@ -12,7 +12,9 @@
 namespace plugrad::nn {
 namespace {
 
-bool both_floats(const Tensor& a, const Tensor& b) { return is_float(a.dtype()) && is_float(b.dtype()); }
+bool both_floats(const Tensor& a, const Tensor& b) {
+  return is_float(a.dtype()) && is_float(b.dtype());
+}
 
 std::string describe(const Tensor& tensor) {
   return fmt::format("{} {}", to_string(tensor.shape()), name_of(tensor.dtype()));
@@ -78,9 +80,13 @@ std::string_view StateVisitor::next_name(std::string_view& names) {
   return name;
 }
 
-void StateVisitor::enter(std::string_view name) { prefix_.append(name).append("."); }
+void StateVisitor::enter(std::string_view name) {
+  prefix_.append(name).append(".");
+}
 
-void StateVisitor::leave(std::string_view name) { prefix_.resize(prefix_.size() - name.size() - 1); }
+void StateVisitor::leave(std::string_view name) {
+  prefix_.resize(prefix_.size() - name.size() - 1);
+}
 
 std::vector<Tensor> trained(const StateDict& state) {
   std::vector<Tensor> tensors;
@@ -103,8 +109,7 @@ std::string describe(const std::vector<StateDifference>& differences) {
   for (const auto& row : table)
     text += fmt::format("\n  {:{}}  {:{}}  {:{}}  {}", row[0], widths[0], row[1], widths[1], row[2],
                         widths[2], row[3]);
-  if (differences.size() > rows)
-    text += fmt::format("\n  and {} more", differences.size() - rows);
+  if (differences.size() > rows) text += fmt::format("\n  and {} more", differences.size() - rows);
   return text;
 }
 
@@ -146,7 +151,8 @@ StateDict read_state(const std::string& path, std::string_view device) {
   SafetensorsFile file = read_safetensors(path);
   StateDict state;
   for (const NamedArray& array : file.arrays)
-    state.emplace_back(array.name, Tensor::from_bytes(array.bytes, array.shape, array.dtype, device, file.mapping));
+    state.emplace_back(array.name, Tensor::from_bytes(array.bytes, array.shape, array.dtype, device,
+                                                      file.mapping));
   return state;
 }
 

@@ -66,8 +66,8 @@ Tensor Variable::limit(const Tensor& x, int64_t axis, const Tensor& value) const
           name_, to_string(r.shape(count)), name_of(strong(r.dtype(count))));
   if (is_const(r.graph(), count)) {
     const int64_t number = const_int(r.graph(), count);
-    require(number >= low_ && number <= high_, "[Variable] {} is {}; it is bound to {} to {}", name_,
-            number, low_, high_);
+    require(number >= low_ && number <= high_, "[Variable] {} is {}; it is bound to {} to {}",
+            name_, number, low_, high_);
   }
   if (size > high_) {
     std::vector<Part> box(shape.size());

@@ -16,7 +16,7 @@ using Bytes = std::span<const std::byte>;
 constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50;
 constexpr uint32_t kEnd64 = 0x06064b50, kEnd64Locator = 0x07064b50;
 constexpr size_t kLocalBytes = 30, kCentralBytes = 46, kEndBytes = 22, kLocatorBytes = 20;
-constexpr uint16_t kWideSizes = 1;       // the extra field with 64-bit sizes
+constexpr uint16_t kWideSizes = 1;        // the extra field with 64-bit sizes
 constexpr uint64_t kMaxExpansion = 1040;  // deflate packs 1032 bytes in one at best
 constexpr uint16_t kStored = 0, kDeflated = 8;
 
@@ -135,7 +135,9 @@ void put(std::vector<std::byte>& out, T value) {
   out.insert(out.end(), bytes, bytes + sizeof value);
 }
 
-void put(std::vector<std::byte>& out, Bytes bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); }
+void put(std::vector<std::byte>& out, Bytes bytes) {
+  out.insert(out.end(), bytes.begin(), bytes.end());
+}
 
 uint32_t checksum(Bytes bytes) {
   uLong crc = 0;
@@ -152,8 +154,9 @@ Bytef* input(Bytes bytes) {
 
 std::vector<std::byte> deflated(Bytes bytes) {
   z_stream stream{};
-  ensure(deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) == Z_OK,
-         "zlib cannot start");
+  ensure(
+      deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) == Z_OK,
+      "zlib cannot start");
   std::vector<std::byte> out(deflateBound(&stream, bytes.size()));
   stream.next_in = input(bytes);
   stream.avail_in = static_cast<uInt>(bytes.size());
@@ -220,7 +223,8 @@ std::vector<std::byte> unpack(const ZipEntry& entry, std::string_view name) {
 
 void ZipWriter::add(const std::string& name, Bytes bytes, bool deflate) {
   constexpr uint64_t kLimit = UINT32_MAX;
-  require(bytes.size() < kLimit && archive_.size() + bytes.size() + directory_.size() < kLimit - 0x10000 &&
+  require(bytes.size() < kLimit &&
+              archive_.size() + bytes.size() + directory_.size() < kLimit - 0x10000 &&
               name.size() <= UINT16_MAX && count_ < UINT16_MAX,
           "[save_npz] \"{}\" would make the archive 4 GiB or more; save it as safetensors", name);
   const std::vector<std::byte> smaller = deflate ? deflated(bytes) : std::vector<std::byte>();

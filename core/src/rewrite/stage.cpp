@@ -18,7 +18,8 @@ void run_stage(const StageRun& stage) {
       TraceScope scope(rewrites);
       stage.run();
     }
-    trace_span(stage.category, stage.name, start, {{"rewrites", static_cast<int64_t>(rewrites.events.size())}});
+    trace_span(stage.category, stage.name, start,
+               {{"rewrites", static_cast<int64_t>(rewrites.events.size())}});
     for (const TraceEvent& event : rewrites.events)
       trace_instant(stage.category, event.rule->name,
                     {{"stage", std::string_view(stage.name)},

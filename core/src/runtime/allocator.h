@@ -23,7 +23,8 @@ namespace plugrad::runtime {
 std::uint64_t size_class(std::uint64_t size_bytes);
 
 /// What may still be done with memory that is used again: the in-order queue works with it up to
-/// `after` (null: it does not), and the copy with that number of the second queue fills it (0: none).
+/// `after` (null: it does not), and the copy with that number of the second queue fills it (0:
+/// none).
 struct EarlierUse {
   QueuePlacePtr after;
   std::uint64_t arrival = 0;

@@ -40,8 +40,8 @@ void check_groups(const std::string& device, const pgr_device_caps& caps) {
   if (caps.max_local_total == 0) refuse(device, "has_local = 1 and max_local_total = 0");
 }
 
-// The plugin's records may be shorter or longer than ours. One of a dtype or kind that a later minor
-// brought keeps its place, since kernels name cores by their numbers, and is used by nobody.
+// The plugin's records may be shorter or longer than ours. One of a dtype or kind that a later
+// minor brought keeps its place, since kernels name cores by their numbers, and is used by nobody.
 void read_cores(const std::string& device, const pgr_device_caps& caps,
                 std::vector<pgr_tensor_core>& out) {
   if (caps.tensor_core_count == 0 || !caps.tensor_cores) return;

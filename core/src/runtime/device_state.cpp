@@ -133,9 +133,9 @@ std::unique_ptr<DeviceState> make_device_state(const Plugin& plugin, std::uint32
   read_info(*s);
   read_caps(*s);
   list_claims(*s);
-  s->allocator = std::make_unique<Allocator>(s->calls, s->allocator_api, s->handle,
-                                             s->info.memory_bytes, s->timeline,
-                                             !s->keeps_nothing());
+  s->allocator =
+      std::make_unique<Allocator>(s->calls, s->allocator_api, s->handle, s->info.memory_bytes,
+                                  s->timeline, !s->keeps_nothing());
   if (s->is_asynchronous) wait_at_exit(*s);
   if (s->is_asynchronous && offered(s->device.synchronize))
     s->allocator->set_wait([d = s.get()] {

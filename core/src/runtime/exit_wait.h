@@ -1,7 +1,7 @@
 // The end of a process waits for the work of its devices: a driver that works, and maybe compiles,
-// while its own destructors run crashes. Those are registered at any time, so that no function given
-// to atexit is sure to come before them; what comes before all is the end of the main thread's
-// thread-local objects. A device that does not finish is waited for some seconds only.
+// while its own destructors run crashes. Those are registered at any time, so that no function
+// given to atexit is sure to come before them; what comes before all is the end of the main
+// thread's thread-local objects. A device that does not finish is waited for some seconds only.
 #pragma once
 
 namespace plugrad::runtime {

@@ -31,7 +31,8 @@ class LaunchList : public LiveNode<LaunchList> {
   /// The buffer of a place from now on. It lives until what run() gave to the device is done.
   void set(std::uint32_t place, const Buffer& buffer);
 
-  /// What run(true) will replay: built, or told of the buffers, now. Nothing where the device makes no graphs.
+  /// What run(true) will replay: built, or told of the buffers, now. Nothing where the device makes
+  /// no graphs.
   void make_graph();
 
   /// All launches, in order with earlier and later work of the device. As a graph where

@@ -240,8 +240,9 @@ namespace {
 // Of a plugin that lacks hardware or a driver, what to do says enough.
 std::string why_not(const LoadRecord& r) {
   const bool says_enough = r.state == LoadState::Absent && !r.hint.empty();
-  std::string out = fmt::format("{}: {}", r.manifest.device_name.empty() ? r.path : r.manifest.device_name,
-                                to_string(r.state));
+  std::string out =
+      fmt::format("{}: {}", r.manifest.device_name.empty() ? r.path : r.manifest.device_name,
+                  to_string(r.state));
   if (!r.reason.empty() && !says_enough) out += ": " + r.reason;
   if (!r.hint.empty()) out += "; " + r.hint;
   return out;

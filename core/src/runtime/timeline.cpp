@@ -30,8 +30,8 @@ bool Timeline::is_kept() const {
          offered(q.event_destroy);
 }
 
-// The place that is left behind gets its event, if anybody wants it and the device may not have come
-// there yet.
+// The place that is left behind gets its event, if anybody wants it and the device may not have
+// come there yet.
 Timeline::Work::Work(Timeline& timeline)
     : timeline_(timeline.device_.is_asynchronous ? &timeline : nullptr) {
   if (!timeline_) return;
@@ -130,9 +130,8 @@ void Timeline::let_wait(pgr_queue* queue, QueuePlace& place) {
     if (place.number() <= waited_) return;
   }
   pgr_event* const event = event_of(place);
-  device_.calls.check("wait", [&](pgr_error* e) {
-    return device_.queue.wait(device_.handle, queue, event, e);
-  });
+  device_.calls.check(
+      "wait", [&](pgr_error* e) { return device_.queue.wait(device_.handle, queue, event, e); });
 }
 
 void Timeline::shut_down() noexcept {

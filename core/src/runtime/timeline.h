@@ -13,8 +13,8 @@ namespace plugrad::runtime {
 
 struct DeviceState;
 
-/// Behind the first `number` pieces of work. Its event is recorded when more work comes and somebody
-/// still holds the place.
+/// Behind the first `number` pieces of work. Its event is recorded when more work comes and
+/// somebody still holds the place.
 class QueuePlace : public LiveNode<QueuePlace> {
  public:
   QueuePlace(DeviceState& device, std::uint64_t number);

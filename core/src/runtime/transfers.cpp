@@ -47,9 +47,8 @@ void Transfers::join(std::uint64_t copied) {
                            [&] { device.queue.event_destroy(device.handle, event); });
     }
   } const owner{device_, event};
-  device_.on_queue("wait", [&](pgr_error* e) {
-    return device_.queue.wait(device_.handle, nullptr, event, e);
-  });
+  device_.on_queue(
+      "wait", [&](pgr_error* e) { return device_.queue.wait(device_.handle, nullptr, event, e); });
   joined_ = copied_;
 }
 

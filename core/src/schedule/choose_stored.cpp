@@ -95,7 +95,8 @@ class Chooser {
     if (region.leaf_count == 0 && region.weight <= (is_mask ? kMaskWeight : kCheapWeight))
       return false;
     if (demand_.operand[id] == 0) return is_alu(op) && region.weight > kCheapWeight;
-    if (op == Op::Pad) return !is_left_out(id) && ratio * static_cast<float>(draft_.counts[id]) >= kPaddingPays;
+    if (op == Op::Pad)
+      return !is_left_out(id) && ratio * static_cast<float>(draft_.counts[id]) >= kPaddingPays;
     if (region.has_iota && region.leaf_count <= 1 && region.weight <= kCheapWeight) return false;
     if (ratio >= kVeryManyReadings) return region.weight > kTrivialWeight || region.leaf_count > 1;
     return region.weight > kOperandWeight || region.leaf_count > kCheapLeaves;
@@ -107,9 +108,10 @@ class Chooser {
     return std::ranges::all_of(draft_.consumers.of(id), [&](Id by) {
       if (is_movement(g[by].op)) return is_left_out(by);
       return g[by].op == Op::Mul && std::ranges::all_of(draft_.consumers.of(by), [&](Id choice) {
-        const Node& n = g[choice];
-        return n.op == Op::Where && n.src[1] == by && is_const(g, n.src[2]) && const_float(g, n.src[2]) == 0;
-      });
+               const Node& n = g[choice];
+               return n.op == Op::Where && n.src[1] == by && is_const(g, n.src[2]) &&
+                      const_float(g, n.src[2]) == 0;
+             });
     });
   }
 

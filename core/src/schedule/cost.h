@@ -48,9 +48,9 @@ struct Demand {
 /// consumers.
 bool computes_once(Draft& draft, const Demand& demand, Id node);
 
-/// Whether the kernel that reads the rows of the stored value as an operand of a matmul is to compute
-/// them too, a few at a time. Where it is, the value and what nothing else reads of its making are no
-/// longer stored, but of_rows. `demand` holds for the consumers.
+/// Whether the kernel that reads the rows of the stored value as an operand of a matmul is to
+/// compute them too, a few at a time. Where it is, the value and what nothing else reads of its
+/// making are no longer stored, but of_rows. `demand` holds for the consumers.
 bool computes_in_blocks(Draft& draft, Demand& demand, Id node);
 
 /// Most distinct stored values that a kernel may read: stores values inside until every kernel

@@ -1,6 +1,6 @@
 // Axes of variable sizes (uop/extents.h): which values nobody looks at behind some place. The nodes
-// that say so are gone from the draft; what they said of its values is kept here, as far as a kernel
-// can tell the size before it begins: numbers in memory, and sums and products of them.
+// that say so are gone from the draft; what they said of its values is kept here, as far as a
+// kernel can tell the size before it begins: numbers in memory, and sums and products of them.
 #include <algorithm>
 
 #include "schedule/draft.h"
@@ -54,8 +54,8 @@ class Finder {
     }
   }
 
-  // Axes, as bits, of which somebody looks at the places behind: a reduction along them and what pads them, for which
-  // something harmless was put there. Memory must hold it.
+  // Axes, as bits, of which somebody looks at the places behind: a reduction along them and what
+  // pads them, for which something harmless was put there. Memory must hold it.
   void find_seen(const std::vector<Id>& nodes) {
     seen_.assign(draft_.source.size(), 0);
     for (auto id = nodes.rbegin(); id != nodes.rend(); ++id) {
@@ -132,15 +132,15 @@ class Finder {
     std::vector<Limit> found;
     const std::vector<Extent> extents = extents_[copy_of_[id]];
     for (size_t axis = 0; axis < extents.size(); ++axis) {
-      if (!extents[axis].is_counted() || (seen_[id] >> std::min<size_t>(axis, 63) & 1) != 0) continue;
+      if (!extents[axis].is_counted() || (seen_[id] >> std::min<size_t>(axis, 63) & 1) != 0)
+        continue;
       if (const Id count = number(extents[axis].count); count != kNoId)
         found.push_back({axis, count});
     }
     const auto [at, is_first] = draft_.limits.try_emplace(new_id_[id], found);
     if (!is_first)
-      std::erase_if(at->second, [&](const Limit& l) {
-        return std::ranges::find(found, l) == found.end();
-      });
+      std::erase_if(at->second,
+                    [&](const Limit& l) { return std::ranges::find(found, l) == found.end(); });
   }
 
   // The count as a node of the draft; kNoId where a kernel or a copy makes it.

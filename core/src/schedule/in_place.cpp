@@ -36,9 +36,9 @@ std::optional<uint32_t> slot_of(const Step& step, uint32_t buffer) {
   return static_cast<uint32_t>(std::ranges::find(step.buffers, buffer) - step.buffers.begin());
 }
 
-/// Whether every load of parameter `read` is of the element that is stored to `written` of what it is needed for.
-/// With a sum in the kernel that says nothing: sums wait in the output until they are finished. Stores with loops or
-/// gates of their own come one after the other.
+/// Whether every load of parameter `read` is of the element that is stored to `written` of what it
+/// is needed for. With a sum in the kernel that says nothing: sums wait in the output until they
+/// are finished. Stores with loops or gates of their own come one after the other.
 bool reads_where_it_writes(const KernelAst& ast, uint32_t written, uint32_t read) {
   const Graph& g = ast.graph;
   const auto stores = g.sources(ast.sink);

@@ -11,10 +11,10 @@ constexpr double kLaneCost = 3;       // a scalar access and its way into or out
 constexpr double kLoadCost = 0.5;     // two loads a cycle beside the arithmetic
 constexpr double kVectorsInTile = 2;  // of a register tile
 constexpr double kTile = 6;  // a register tile's length along a loop that a load does not depend on
-constexpr double kUnaligned = 1.2;    // of vectors that start anywhere
-constexpr double kHorizontal = 16;    // the sum of a vector's lanes
+constexpr double kUnaligned = 1.2;     // of vectors that start anywhere
+constexpr double kHorizontal = 16;     // the sum of a vector's lanes
 constexpr double kPanelReadings = 32;  // for codegen to pack what the lanes read of a matrix
-constexpr int64_t kFewReadings = 64;  // of each element: below, a packed copy does not pay
+constexpr int64_t kFewReadings = 64;   // of each element: below, a packed copy does not pay
 
 bool has(LoopSet set, size_t loop) {
   return (set >> loop & 1) != 0;

@@ -60,7 +60,8 @@ class Placement {
            2 * draft_.counts[at] > draft_.counts[g_[at].src[0]])
       at = g_[at].src[0];
     // What is behind a variable size need not be computed then.
-    while (is_mask(at) && draft_.stored[at] == 0 && carries_[g_[at].src[1]] != 0) at = g_[at].src[1];
+    while (is_mask(at) && draft_.stored[at] == 0 && carries_[g_[at].src[1]] != 0)
+      at = g_[at].src[1];
     draft_.stored[at] = 1;
   }
 

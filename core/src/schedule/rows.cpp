@@ -183,11 +183,12 @@ class RowBlock {
   void take_all(Id node) {
     take(node);
     std::set<Id, std::greater<>> waiting;  // consumers first
-    std::set<Id> operands;                 // of products, which would compute them for each of their terms
+    std::set<Id> operands;  // of products, which would compute them for each of their terms
     const auto add_sources = [&](Id id) {
       const auto sources = draft_.graph.sources(id);
       waiting.insert(sources.begin(), sources.end());
-      if (draft_.like_matmul[id] != 0 || operands.contains(id)) operands.insert(sources.begin(), sources.end());
+      if (draft_.like_matmul[id] != 0 || operands.contains(id))
+        operands.insert(sources.begin(), sources.end());
     };
     for (add_sources(node); !waiting.empty();) {
       const Id id = *waiting.begin();
@@ -213,7 +214,8 @@ class RowBlock {
     return !products.empty() && std::ranges::all_of(products, [&](Id product) {
       // Windows would be computed again for each place that they cover.
       const bool is_matmul = draft_.graph.arg_list(product).size() == 2;  // over one axis
-      return is_matmul && draft_.counts[product] >= kMuchMore * std::max(elements_read(product), beside);
+      return is_matmul &&
+             draft_.counts[product] >= kMuchMore * std::max(elements_read(product), beside);
     });
   }
   void keep() { kept_ = true; }
@@ -258,7 +260,8 @@ class RowBlock {
     int64_t elements = 0;
     Reachable reachable;
     const auto is_source = [&](Id id) {
-      return id != node && (draft_.stored[id] != 0 || std::ranges::find(taken_, id) != taken_.end());
+      return id != node &&
+             (draft_.stored[id] != 0 || std::ranges::find(taken_, id) != taken_.end());
     };
     for (Id id : reachable.from(draft_.graph, std::span(&node, 1), is_source))
       if (id != node && draft_.stored[id] != 0) elements += draft_.counts[id];

@@ -15,13 +15,13 @@ struct Options {
   uint32_t threads = 1;   // parallelism of the devices: large reductions with few outputs are split
   uint32_t subgroup = 1;  // outputs side by side that a thread computes at once, as GPUs do
   uint32_t lanes = 1;     // of a vector of f32; above 1, layouts are chosen for vectors
-  uint64_t cache_bytes = 0;  // of a thread's own: what is read again and again is cut to fit
+  uint64_t cache_bytes = 0;    // of a thread's own: what is read again and again is cut to fit
   uint64_t scratch_bytes = 0;  // of a thread's own, for rows that wait inside a kernel; 0: none do
-  uint32_t layout_seed = 0;  // for tests: other than 0, layouts are drawn by lot instead
-  uint32_t max_params = 64;  // most buffers one kernel may take
+  uint32_t layout_seed = 0;    // for tests: other than 0, layouts are drawn by lot instead
+  uint32_t max_params = 64;    // most buffers one kernel may take
   uint64_t max_buffer_bytes = UINT64_MAX;  // largest arena, unless one value alone is larger
   bool plan_memory = true;                 // let intermediates share storage
-  bool share_kernels = true;  // values that can be computed in the same loops share a kernel
+  bool share_kernels = true;       // values that can be computed in the same loops share a kernel
   std::vector<uint32_t> replaced;  // inputs by number: what denotes them now will denote outputs
 };
 
@@ -38,8 +38,8 @@ struct PlannedBuffer {
   uint64_t offset_bytes = 0;
 };
 
-/// An output that may lie where an input lies, should nobody want that any more when the plan runs; as
-/// well somewhere else.
+/// An output that may lie where an input lies, should nobody want that any more when the plan runs;
+/// as well somewhere else.
 struct InPlace {
   uint32_t output, input;  // indices into Plan::buffers
 };

@@ -12,8 +12,9 @@ constexpr int64_t kMostChunks = 4096;
 constexpr int64_t kVectorsInTile = 20;  // of the results that one pass over the terms makes
 constexpr int64_t kFewTerms = 4;        // times the terms must be as many as the results
 constexpr int64_t kReadAgain = 16;      // times each operand is read, for a cache to help
-constexpr int64_t kVectorsInStrip = 16;  // of columns, for a thread that takes no more of each row to read memory in order
-constexpr int64_t kTermsOfChunk = 16;    // so that storing what the chunks make costs little
+constexpr int64_t kVectorsInStrip =
+    16;  // of columns, for a thread that takes no more of each row to read memory in order
+constexpr int64_t kTermsOfChunk = 16;  // so that storing what the chunks make costs little
 
 /// A number of equal chunks of `size` elements: best a multiple of the threads and some for each,
 /// so that a thread that is held up delays the end by one chunk only. 1 when there is none.
@@ -67,13 +68,14 @@ bool has_columns(const Merged& merged) {
 bool reads_again(TensorBuilder& build, Id x) {
   const Graph& g = build.graph();
   return g[x].op == Op::Mul && std::ranges::all_of(g.sources(x), [&](Id s) {
-    return build.count(x) >= kReadAgain * elements_below(build, s);
-  });
+           return build.count(x) >= kReadAgain * elements_below(build, s);
+         });
 }
 
-/// Results that one thread computes side by side so that it reads memory in order: of rows one, of columns as many as
-/// the items of a subgroup or a few vectors, where each element is read once.
-int64_t results_together(TensorBuilder& build, Id x, bool in_order, const Merged& merged, const Options& options) {
+/// Results that one thread computes side by side so that it reads memory in order: of rows one, of
+/// columns as many as the items of a subgroup or a few vectors, where each element is read once.
+int64_t results_together(TensorBuilder& build, Id x, bool in_order, const Merged& merged,
+                         const Options& options) {
   const int64_t items = in_order ? options.subgroup : 1;
   if (options.lanes < 2 || !has_columns(merged) || reads_again(build, x)) return items;
   return std::max<int64_t>(items, kVectorsInStrip * options.lanes);
@@ -84,7 +86,8 @@ int64_t results_together(TensorBuilder& build, Id x, bool in_order, const Merged
 int64_t chunks_for_cache(TensorBuilder& build, Op op, Id x, int64_t outputs, int64_t axis_size,
                          const Options& options) {
   const Graph& g = build.graph();
-  const auto cache = static_cast<int64_t>(options.cache_bytes), threads = std::max(int64_t{options.threads}, int64_t{1});
+  const auto cache = static_cast<int64_t>(options.cache_bytes),
+             threads = std::max(int64_t{options.threads}, int64_t{1});
   if (cache == 0 || op != Op::Add || g[x].op != Op::Mul) return 1;
   const int64_t element = size_of(g[x].dtype);
   int64_t read = 0;
@@ -113,10 +116,13 @@ SplitReduction split_reduction(TensorBuilder& build, Op op, Id x, const Dims& ax
   if (outputs == 0 || axes.empty()) return {build.reduce(op, x, axes)};
   const Merged merged = merge(shape, axes);
   const bool in_order = !shape.empty() && result.back() == shape.back();
-  const int64_t together = results_together(build, x, in_order, merged, options), terms = size / outputs;
-  // Threads share out rows better than a few columns, of which each would read a part of every cache line or page.
+  const int64_t together = results_together(build, x, in_order, merged, options),
+                terms = size / outputs;
+  // Threads share out rows better than a few columns, of which each would read a part of every
+  // cache line or page.
   const int64_t shares = together > options.subgroup ? std::min(outputs, 4 * threads) : outputs;
-  const bool few = threads > 1 && outputs < 4 * threads * together && size >= shares * kLargeReduction;
+  const bool few =
+      threads > 1 && outputs < 4 * threads * together && size >= shares * kLargeReduction;
 
   int64_t chunks = 1;
   size_t at = 0;

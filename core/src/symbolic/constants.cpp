@@ -18,7 +18,8 @@ Id only_value(Graph& g, const Match& m) {
   const Interval values = m.context<Algebra>().bounds[m.root];
   const DType dtype = g[m.root].dtype;
   const bool exact = values.lo != INT64_MIN && values.hi != INT64_MAX && dtype != DType::U64;
-  if (g[m.root].op == Op::Range && is_bounded(g[m.root])) return kNoMatch;  // it may run over nothing
+  if (g[m.root].op == Op::Range && is_bounded(g[m.root]))
+    return kNoMatch;  // it may run over nothing
   return values.is_const() && exact ? g.constant(dtype, values.lo) : kNoMatch;
 }
 

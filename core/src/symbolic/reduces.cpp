@@ -11,8 +11,9 @@ namespace plugrad {
 namespace {
 using namespace rules;
 
-// A range of one iteration is simplified to 0; the Reduce forgets it. Expanded kernels have several values before the
-// ranges, which may be constants too: those have the dtype of the Reduce, ranges are of dtype Index.
+// A range of one iteration is simplified to 0; the Reduce forgets it. Expanded kernels have several
+// values before the ranges, which may be constants too: those have the dtype of the Reduce, ranges
+// are of dtype Index.
 Id drop_constant_ranges(Graph& g, const Match& m) {
   const auto sources = g.sources(m.root);
   const DType dtype = g[m.root].dtype;
@@ -27,7 +28,8 @@ Id drop_constant_ranges(Graph& g, const Match& m) {
   if (kept.size() == sources.size() || sources.size() == 1) return kNoMatch;
   if (loops) return g.with_sources(m.root, kept);
   Id sum = kept[0];
-  for (Id value : std::span(kept).subspan(1)) sum = g.add(reduce_op(g, m.root), dtype, {sum, value});
+  for (Id value : std::span(kept).subspan(1))
+    sum = g.add(reduce_op(g, m.root), dtype, {sum, value});
   return sum;
 }
 

@@ -16,8 +16,8 @@ namespace plugrad {
 /// all).
 enum class RuleSet : uint8_t {
   Strict = 0,  ///< constants, identities, casts, comparisons, index arithmetic, validity
-  Fast = 1,  ///< and reassociates floats, x * 0 -> 0, …: results may differ in the last bits, NaN
-             ///< may vanish
+  Fast = 1,    ///< and reassociates floats, x * 0 -> 0, …: results may differ in the last bits, NaN
+               ///< may vanish
 };
 
 /// Rewrites to a fixpoint. Keeps its memo between calls, so common parts of many roots cost once.

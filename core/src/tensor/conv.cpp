@@ -93,7 +93,8 @@ Tensor convolve(std::string_view function, const Tensor& given, const Tensor& we
   for (size_t i = 0; i < w.axes(); ++i) {
     shape.push_back(w.count(i, padded.size(static_cast<int64_t>(i) + 2)));
     cuts[i] = {std::min<int64_t>(sides[i].first, 0), std::min<int64_t>(sides[i].second, 0)};
-    padding.insert(padding.end(), {sides[i].first - cuts[i].first, sides[i].second - cuts[i].second});
+    padding.insert(padding.end(),
+                   {sides[i].first - cuts[i].first, sides[i].second - cuts[i].second});
   }
   if (std::ranges::all_of(padding, [](int64_t n) { return n == 0; })) padding.clear();
   const Tensor image = tensor::pad_image(x.cast(dtypes.wide), cuts);
@@ -116,12 +117,14 @@ Tensor convolve(std::string_view function, const Tensor& given, const Tensor& we
 }
 
 /// What convolve_back makes of an axis of `size`, and how many places more or less.
-tensor::AxisSize size_back(std::string_view function, const Tensor& x, int64_t axis, int64_t stride, int64_t more) {
+tensor::AxisSize size_back(std::string_view function, const Tensor& x, int64_t axis, int64_t stride,
+                           int64_t more) {
   tensor::AxisSize size = tensor::axis_size(x, axis);
   if (!size.varies) return size;
   const int64_t least = (size.least - 1) * stride + more;
-  require(size.least > 0 && least > 0, "[{}] axis {} of {}, whose size may be {}, may leave no elements",
-          function, axis, tensor::shown_shape(x), size.least);
+  require(size.least > 0 && least > 0,
+          "[{}] axis {} of {}, whose size may be {}, may leave no elements", function, axis,
+          tensor::shown_shape(x), size.least);
   if (stride != 1) size = {size.count * stride, size.least * stride, true};
   return tensor::plus(size, more - stride);
 }

@@ -97,7 +97,7 @@ Tensor ordered(const Tensor& x, const Tensor& values) {
   const Tensor other = values.transpose();
   const Tensor number = Tensor::arange(k), others = number.unsqueeze(1);
   const Tensor before = (other > values) | ((other == values) & (others < number));
-  const Tensor rank = before.sum(-2, true).contiguous();  // (…, 1, k)
+  const Tensor rank = before.sum(-2, true).contiguous();                         // (…, 1, k)
   const Tensor is_there = rank.unsqueeze(-2) == Tensor::arange(k).unsqueeze(1);  // (…, 1, k, k)
   return where(is_there, x.unsqueeze(-2), 0).sum(-1).contiguous();
 }
@@ -176,17 +176,16 @@ SVD svd(const Tensor& x, bool full_matrices) {
   }
   const int64_t columns = full_matrices ? n : k;
   Tensor rest;  // columns of u that belong to no value
-  const CustomFunction decompose{
-      "svd",
-      [&](FunctionContext&, const std::vector<Tensor>& in) {
-        std::vector<Tensor> usv = jacobi(in[0], columns);
-        rest = usv[0].slice(-1, {k, {}});
-        usv[0] = usv[0].slice(-1, {0, k});
-        return usv;
-      },
-      [](const FunctionContext& context, const std::vector<Tensor>& g) {
-        return std::vector{svd_gradient(context.outputs(), g)};
-      }};
+  const CustomFunction decompose{"svd",
+                                 [&](FunctionContext&, const std::vector<Tensor>& in) {
+                                   std::vector<Tensor> usv = jacobi(in[0], columns);
+                                   rest = usv[0].slice(-1, {k, {}});
+                                   usv[0] = usv[0].slice(-1, {0, k});
+                                   return usv;
+                                 },
+                                 [](const FunctionContext& context, const std::vector<Tensor>& g) {
+                                   return std::vector{svd_gradient(context.outputs(), g)};
+                                 }};
   const std::vector<Tensor> usv = decompose({x.cast(working_dtype(x))});
   const Tensor u = columns > k ? cat({usv[0], rest}, -1) : usv[0];
   return {u.cast(x.dtype()), usv[1].cast(x.dtype()), usv[2].transpose().cast(x.dtype())};

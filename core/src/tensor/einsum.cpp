@@ -78,9 +78,8 @@ class Parser {
     for (size_t i = 0; i < output.names.size(); ++i) {
       const char name = output.names[i];
       if (output.names.find(name) != i) bad(output.places[i], "the result names this twice");
-      const bool known = std::ranges::any_of(p.inputs, [&](const Term& t) {
-        return t.names.find(name) != std::string::npos;
-      });
+      const bool known = std::ranges::any_of(
+          p.inputs, [&](const Term& t) { return t.names.find(name) != std::string::npos; });
       if (!known) bad(output.places[i], "no operand has this");
     }
   }
@@ -223,8 +222,8 @@ class Einsum {
       const bool fits = first == i ? known == -1 || known == 1 || size == known || size == 1
                                    : size == x.size(static_cast<int64_t>(first));
       if (!fits)
-        parser_.bad(place(term, i, open), fmt::format("this axis has size {} here and {} before",
-                                                      size, known));
+        parser_.bad(place(term, i, open),
+                    fmt::format("this axis has size {} here and {} before", size, known));
       if (known == -1 || known == 1) known = size;
     }
     n = without_repeats(n);

@@ -172,7 +172,8 @@ Tensor Tensor::sin() const {
   return unary("sin", Op::Sin, *this, Takes::Floats);
 }
 Tensor Tensor::trunc() const {
-  return is_float(dtype()) ? unary("trunc", Op::Trunc, *this, Takes::Numbers) : tensor::own_handle(*this);
+  return is_float(dtype()) ? unary("trunc", Op::Trunc, *this, Takes::Numbers)
+                           : tensor::own_handle(*this);
 }
 
 Tensor Tensor::floor() const {

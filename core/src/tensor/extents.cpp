@@ -146,10 +146,11 @@ void require_inside(std::string_view function, const Tensor& part, const Tensor&
   const bool is_same = inner.is_counted() && inner.count == outer.count;
   if (!outer.is_counted() || is_same || is_small || inner.kind == Extent::Kind::Free) return;
   fail(ErrorKind::User,
-       "[{}] {} may reach beyond {} along axis {}, whose size varies: both need the same variable size "
+       "[{}] {} may reach beyond {} along axis {}, whose size varies: both need the same variable "
+       "size "
        "of the same binding there, or the first no more places than its least value",
-       function, shown(r.shape(own), (*r.extents())[own]), shown(r.shape(other), (*r.extents())[other]),
-       axis);
+       function, shown(r.shape(own), (*r.extents())[own]),
+       shown(r.shape(other), (*r.extents())[other]), axis);
 }
 
 Tensor plus_at_least_0(const Tensor& count, int64_t by) {
@@ -179,7 +180,8 @@ bool has_variable_size(const Tensor& x, int64_t axis) {
   const Id node = r.use(x);
   if (!r.session().is_counted(node)) return false;
   const std::vector<Extent> extents = (*r.extents())[node];
-  return static_cast<size_t>(axis) < extents.size() && extents[static_cast<size_t>(axis)].is_counted();
+  return static_cast<size_t>(axis) < extents.size() &&
+         extents[static_cast<size_t>(axis)].is_counted();
 }
 
 void require_fixed(std::string_view function, const Tensor& x, std::optional<int64_t> axis) {
@@ -194,8 +196,7 @@ void require_fixed(std::string_view function, const Tensor& x, std::optional<int
   const std::vector<Extent> extents = (*r.extents())[node];
   for (size_t i = 0; i < extents.size(); ++i)
     if (extents[i].is_counted() && (!axis || *axis == static_cast<int64_t>(i)))
-      fail(ErrorKind::User,
-           "[{}] axis {} of {} has a variable size, {}", function, i,
+      fail(ErrorKind::User, "[{}] axis {} of {} has a variable size, {}", function, i,
            shown(r.shape(node), extents), reason);
 }
 

@@ -66,8 +66,9 @@ int64_t checked_place(int64_t place, int64_t axis, const Tensor& x) {
 
 Tensor place_from_end(int64_t number, int64_t axis, const Tensor& x) {
   const AxisSize size = axis_size(x, axis);
-  require(-number <= size.least, "[index] {} may be out of range for axis {} of {}, whose size may be {}",
-          number, axis, shown_shape(x), size.least);
+  require(-number <= size.least,
+          "[index] {} may be out of range for axis {} of {}, whose size may be {}", number, axis,
+          shown_shape(x), size.least);
   return (size.count + number).reshape({1});
 }
 
@@ -92,7 +93,8 @@ IndexEntry resolve(const Tensor& x, const Index& index, int64_t axis, size_t num
     }
     default:
       require(index.tensor->dtype() != DType::Bool,
-              "[index] index {} is a bool mask: use masked_select(mask), or masked_fill and where(mask, …), which "
+              "[index] index {} is a bool mask: use masked_select(mask), or masked_fill and "
+              "where(mask, …), which "
               "keeps the shape",
               number);
       require_places("index", *index.tensor);

@@ -34,7 +34,7 @@ class PlaceIndex {
  public:
   PlaceIndex(const Tensor& x, const std::vector<IndexEntry>& entries);
   bool is_empty() const { return axes_.empty(); }
-  Tensor read() const;                     ///< (lead…, places…, tail…)
+  Tensor read() const;                        ///< (lead…, places…, tail…)
   Tensor written(const Tensor& value) const;  ///< all of x, after value is put there
 
  private:

@@ -89,8 +89,8 @@ Tensor Tensor::roll(const Axes& shifts, const Axes& axes) const {
 
 namespace {
 
-/// x from place `begin` of an axis of `total` places on, in a frame of zeros; places behind a variable size read 0
-/// where nothing else comes to stand.
+/// x from place `begin` of an axis of `total` places on, in a frame of zeros; places behind a
+/// variable size read 0 where nothing else comes to stand.
 Tensor framed(const Tensor& x, int64_t axis, const tensor::AxisSize& begin, int64_t total) {
   if (begin.varies) return tensor::select(x, axis, Tensor::arange(total) - begin.count);
   std::vector<std::pair<int64_t, int64_t>> frame(static_cast<size_t>(x.ndim()));
@@ -121,7 +121,8 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t axis) {
     if (!result.defined())
       result = part;
     else if (t.size(static_cast<int64_t>(at)) > 0)
-      result = where(tensor::counter(total, result.ndim(), static_cast<int64_t>(at)) < begin.count, result, part);
+      result = where(tensor::counter(total, result.ndim(), static_cast<int64_t>(at)) < begin.count,
+                     result, part);
     begin = tensor::plus(begin, tensor::axis_size(t, static_cast<int64_t>(at)));
   }
   return tensor::limited(result, static_cast<int64_t>(at), begin);

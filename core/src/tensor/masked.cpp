@@ -71,8 +71,7 @@ Tensor Tensor::masked_select(const Tensor& mask, std::optional<int64_t> size,
 Tensor Tensor::nonzero(std::optional<int64_t> size, const Tensor& fill) const {
   require_fill("nonzero", fill, DType::I32);
   const Shape shape = this->shape();
-  const Tensor flags =
-      tensor::whole(dtype() == DType::Bool ? *this : *this != 0, false).flatten();
+  const Tensor flags = tensor::whole(dtype() == DType::Bool ? *this : *this != 0, false).flatten();
   const Tensor place = true_places(flags, selected_count("nonzero", flags, size));
   std::vector<Tensor> columns;
   int64_t stride = flags.size(0);

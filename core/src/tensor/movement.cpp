@@ -110,8 +110,7 @@ Tensor Tensor::shrink(const Box& box) const {
 
 Tensor Tensor::shrink_to(const std::vector<std::optional<int64_t>>& sizes) const {
   std::vector<Part> parts;
-  for (const std::optional<int64_t>& size : sizes)
-    parts.push_back(size ? Part(0, *size) : Part());
+  for (const std::optional<int64_t>& size : sizes) parts.push_back(size ? Part(0, *size) : Part());
   return shrink(parts);
 }
 

@@ -111,7 +111,8 @@ Tensor gather_long(const Tensor& x, int64_t axis, const Tensor& places) {
 /// gather where no place is negative and no size varies.
 Tensor gathered(const Tensor& x, int64_t axis, const Tensor& places) {
   const int64_t size = x.size(axis);
-  if (tensor::is_long(places.size(axis), size) && x.numel() > 0) return gather_long(x, axis, places);
+  if (tensor::is_long(places.size(axis), size) && x.numel() > 0)
+    return gather_long(x, axis, places);
   // The axis goes last in the data, and the places' own axis stays where it was.
   return tensor::pick(places.unsqueeze(-1) == Tensor::arange(size),
                       x.unsqueeze(-1).transpose(axis, -1), -1);

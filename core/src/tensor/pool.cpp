@@ -94,7 +94,8 @@ AxisSize pooled_size(const Pooling& p, const Tensor& x, size_t i) {
 Tensor limited_windows(const Pooling& p, const Tensor& y, const Tensor& x) {
   Tensor result = y;
   for (size_t i = 0; i < p.windows.axes(); ++i)
-    result = tensor::limited(result, x.ndim() - p.axes() + static_cast<int64_t>(i), pooled_size(p, x, i));
+    result = tensor::limited(result, x.ndim() - p.axes() + static_cast<int64_t>(i),
+                             pooled_size(p, x, i));
   return result;
 }
 

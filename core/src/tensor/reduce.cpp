@@ -73,8 +73,9 @@ Tensor mean_in(const Tensor& x, const Axes& axes, bool keepdim) {
 }
 
 /// Variance and mean in the wide dtype. The sum of squares is least at the mean and hardly changes
-/// beside it, so that no first derivative flows through the mean: its sum over all elements would be
-/// one more pass over them for what is 0. Derivatives of higher order come with the last term, a 0.
+/// beside it, so that no first derivative flows through the mean: its sum over all elements would
+/// be one more pass over them for what is 0. Derivatives of higher order come with the last term, a
+/// 0.
 std::pair<Tensor, Tensor> moments(std::string_view function, const Tensor& x, const Axes& axes,
                                   bool keepdim, int64_t correction) {
   const Tensor count = reduced_count(function, x, axes);

@@ -73,7 +73,14 @@ Hits find_hits(std::string_view function, const Tensor& x, int64_t axis, const T
   const Tensor all = tensor::whole(values.cast(x.dtype()), 0);
   const Tensor given = number ? all : all.shrink(box);
   box[static_cast<size_t>(at)] = {0, size};
-  return {tensor::whole(x, 0), at, hit, number ? given : last_axis(given, at), missing, wrapped, box, given};
+  return {tensor::whole(x, 0),
+          at,
+          hit,
+          number ? given : last_axis(given, at),
+          missing,
+          wrapped,
+          box,
+          given};
 }
 
 /// `start` and `values` combined at the places, in the rows' part of x.

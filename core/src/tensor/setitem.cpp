@@ -92,7 +92,8 @@ Tensor updated(const Tensor& x, const std::vector<Index>& indices, const Tensor&
   const std::vector<IndexEntry> entries = tensor::resolve_indices(x, indices);
   for (const IndexEntry& e : entries)
     require(e.kind != Index::Kind::Number || !e.places.defined(),
-            "[setitem] a place counted from the end of a variable size, in a tensor of {}: choose what is "
+            "[setitem] a place counted from the end of a variable size, in a tensor of {}: choose "
+            "what is "
             "replaced with where()",
             tensor::shown_shape(x));
   const Tensor ranges = tensor::read_ranges(x, entries);

@@ -158,8 +158,8 @@ std::pair<Tensor, Tensor> Tensor::topk(int64_t k, int64_t axis, bool largest) co
           to_string(shape()));
   const tensor::AxisSize size = tensor::axis_size(*this, at);
   require(k <= size.least,
-          "[topk] {} elements of axis {} of {}, whose size may be {}: take {} at most, or sort()", k,
-          at, tensor::shown_shape(*this), size.least, size.least);
+          "[topk] {} elements of axis {} of {}, whose size may be {}: take {} at most, or sort()",
+          k, at, tensor::shown_shape(*this), size.least, size.least);
   Tensor places = first_places(moved_key("topk", *this, at, largest), k).transpose(at, -1);
   for (int64_t i = 0; i < ndim(); ++i)
     if (i != at) places = tensor::limited(places, i, tensor::axis_size(*this, i));

@@ -255,7 +255,8 @@ void Tensor::read_as(void* out, size_t count, DType wanted) const {
 }
 
 void Tensor::read_item(void* out, DType wanted) const {
-  require(numel() == 1, "[item] a tensor of shape {} has {}{} elements; only one element is an item",
+  require(numel() == 1,
+          "[item] a tensor of shape {} has {}{} elements; only one element is an item",
           tensor::shown_shape(*this), tensor::has_variable_size(*this) ? "up to " : "", numel());
   read_as(out, 1, wanted);
 }

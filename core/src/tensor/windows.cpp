@@ -85,9 +85,11 @@ AxisSize window_count(std::string_view function, const Windows& w, size_t axis,
                       const AxisSize& size, std::pair<int64_t, int64_t> pads) {
   const int64_t more = pads.first + pads.second - w.span(axis), stride = w.stride[axis];
   require(!size.varies || size.least + more >= 0,
-          "[{}] windows of {} with dilation {} do not fit an axis whose variable size may be {}, padded "
+          "[{}] windows of {} with dilation {} do not fit an axis whose variable size may be {}, "
+          "padded "
           "with {} and {}",
-          function, to_string(w.kernel), to_string(w.dilation), size.least, pads.first, pads.second);
+          function, to_string(w.kernel), to_string(w.dilation), size.least, pads.first,
+          pads.second);
   const AxisSize last = plus(size, more);
   if (stride == 1 || !last.varies) {
     const int64_t least = last.least / stride;

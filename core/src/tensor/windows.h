@@ -26,8 +26,8 @@ Tensor pad_image(const Tensor& x, const Padding::Sides& sides, double value = 0.
 void require_windows(std::string_view function, const autodiff::Windows& windows, const Tensor& x,
                      const Tensor& padded);
 
-/// How many windows an axis of the kernel has in an image of `size`, padded. Errors: User where a size
-/// within its bounds has none.
+/// How many windows an axis of the kernel has in an image of `size`, padded. Errors: User where a
+/// size within its bounds has none.
 AxisSize window_count(std::string_view function, const autodiff::Windows& windows, size_t axis,
                       const AxisSize& size, std::pair<int64_t, int64_t> pads);
 

@@ -22,27 +22,32 @@ struct Alias {
   DType dtype;
 };
 constexpr Alias kAliases[] = {
-    {"int8", DType::I8},     {"uint8", DType::U8},    {"int16", DType::I16},
-    {"uint16", DType::U16},  {"int32", DType::I32},   {"uint32", DType::U32},
-    {"int64", DType::I64},   {"uint64", DType::U64},  {"float16", DType::F16},
+    {"int8", DType::I8},       {"uint8", DType::U8},    {"int16", DType::I16},
+    {"uint16", DType::U16},    {"int32", DType::I32},   {"uint32", DType::U32},
+    {"int64", DType::I64},     {"uint64", DType::U64},  {"float16", DType::F16},
     {"bfloat16", DType::BF16}, {"float32", DType::F32}, {"float64", DType::F64},
-    {"int", DType::I32},     {"long", DType::I64},    {"half", DType::F16},
-    {"float", DType::F32},   {"double", DType::F64},
+    {"int", DType::I32},       {"long", DType::I64},    {"half", DType::F16},
+    {"float", DType::F32},     {"double", DType::F64},
 };
 
-// The lattice: each dtype's direct successors. Index and WeakFloat sit where JAX puts Python literals.
+// The lattice: each dtype's direct successors. Index and WeakFloat sit where JAX puts Python
+// literals.
 struct Edge {
   DType from, to;
 };
 constexpr Edge kEdges[] = {
-    {DType::Bool, DType::Index},      {DType::Index, DType::I8},      {DType::Index, DType::U8},
-    {DType::I8, DType::I16},          {DType::I16, DType::I32},       {DType::I32, DType::I64},
-    {DType::I64, DType::WeakFloat},   {DType::U8, DType::I16},        {DType::U8, DType::U16},
-    {DType::U16, DType::I32},         {DType::U16, DType::U32},       {DType::U32, DType::I64},
-    {DType::U32, DType::U64},         {DType::U64, DType::WeakFloat}, {DType::WeakFloat, DType::F8E4M3},
-    {DType::WeakFloat, DType::F8E5M2}, {DType::F8E4M3, DType::F16},   {DType::F8E4M3, DType::BF16},
-    {DType::F8E5M2, DType::F16},      {DType::F8E5M2, DType::BF16},   {DType::F16, DType::F32},
-    {DType::BF16, DType::F32},        {DType::F32, DType::F64},
+    {DType::Bool, DType::Index},       {DType::Index, DType::I8},
+    {DType::Index, DType::U8},         {DType::I8, DType::I16},
+    {DType::I16, DType::I32},          {DType::I32, DType::I64},
+    {DType::I64, DType::WeakFloat},    {DType::U8, DType::I16},
+    {DType::U8, DType::U16},           {DType::U16, DType::I32},
+    {DType::U16, DType::U32},          {DType::U32, DType::I64},
+    {DType::U32, DType::U64},          {DType::U64, DType::WeakFloat},
+    {DType::WeakFloat, DType::F8E4M3}, {DType::WeakFloat, DType::F8E5M2},
+    {DType::F8E4M3, DType::F16},       {DType::F8E4M3, DType::BF16},
+    {DType::F8E5M2, DType::F16},       {DType::F8E5M2, DType::BF16},
+    {DType::F16, DType::F32},          {DType::BF16, DType::F32},
+    {DType::F32, DType::F64},
 };
 
 constexpr int kSlots = PGR_DTYPE_COUNT + 2;
@@ -98,8 +103,8 @@ bool is_integer(DType dtype) {
 }
 
 bool is_unsigned(DType dtype) {
-  return dtype == DType::Bool || dtype == DType::U8 || dtype == DType::U16 ||
-         dtype == DType::U32 || dtype == DType::U64;
+  return dtype == DType::Bool || dtype == DType::U8 || dtype == DType::U16 || dtype == DType::U32 ||
+         dtype == DType::U64;
 }
 
 DType promote(DType a, DType b) {
@@ -121,10 +126,13 @@ DType sum_dtype(DType dtype) {
   switch (dtype) {
     case DType::Bool:
     case DType::I8:
-    case DType::I16: return DType::I32;
+    case DType::I16:
+      return DType::I32;
     case DType::U8:
-    case DType::U16: return DType::U32;
-    default: return strong(dtype);
+    case DType::U16:
+      return DType::U32;
+    default:
+      return strong(dtype);
   }
 }
 

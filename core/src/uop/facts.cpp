@@ -26,7 +26,8 @@ ListId permuted_shape(Graph& g, std::span<const int64_t> shape, std::span<const 
   return g.list(out);
 }
 
-ListId reduced_shape(Graph& g, std::span<const int64_t> shape, std::span<const int64_t> op_and_axes) {
+ListId reduced_shape(Graph& g, std::span<const int64_t> shape,
+                     std::span<const int64_t> op_and_axes) {
   std::vector<int64_t> out(shape.begin(), shape.end());
   for (int64_t axis : op_and_axes.subspan(1)) out[static_cast<size_t>(axis)] = 1;
   return g.list(out);
@@ -47,20 +48,28 @@ ListId Shapes::compute(Id node) {
       const auto list = graph_.arg_list(node).subspan(2);
       return graph_.list(std::vector<int64_t>(list.begin(), list.end()));
     }
-    case Op::Function: return by_id_[graph_.sources(n)[0]];
+    case Op::Function:
+      return by_id_[graph_.sources(n)[0]];
     case Op::UserKernel: {
       const UserKernelArg arg(graph_.arg_list(node));
       const auto shape = arg.form(arg.output()).shape;
       return graph_.list(std::vector<int64_t>(shape.begin(), shape.end()));
     }
-    case Op::Iota: return graph_.list({static_cast<int64_t>(n.arg)});
+    case Op::Iota:
+      return graph_.list({static_cast<int64_t>(n.arg)});
     case Op::Reshape:
-    case Op::Expand: return static_cast<ListId>(n.arg);
-    case Op::Permute: return permuted_shape(graph_, first(), graph_.arg_list(node));
-    case Op::Pad: return padded_shape(graph_, first(), graph_.arg_list(node));
-    case Op::Shrink: return shrunk_shape(graph_, graph_.arg_list(node));
-    case Op::Reduce: return reduced_shape(graph_, first(), graph_.arg_list(node));
-    default: break;
+    case Op::Expand:
+      return static_cast<ListId>(n.arg);
+    case Op::Permute:
+      return permuted_shape(graph_, first(), graph_.arg_list(node));
+    case Op::Pad:
+      return padded_shape(graph_, first(), graph_.arg_list(node));
+    case Op::Shrink:
+      return shrunk_shape(graph_, graph_.arg_list(node));
+    case Op::Reduce:
+      return reduced_shape(graph_, first(), graph_.arg_list(node));
+    default:
+      break;
   }
   const ListId scalar = graph_.list({});
   for (Id s : graph_.sources(n))
@@ -84,8 +93,10 @@ uint32_t Devices::operator[](Id node) {
     const Id id = static_cast<Id>(by_id_.size());
     const Node& n = graph_[id];
     uint32_t device = 0;
-    if (n.op == Op::Buffer) device = buffer_device(graph_, id);
-    else if (n.op == Op::Copy) device = static_cast<uint32_t>(n.arg);
+    if (n.op == Op::Buffer)
+      device = buffer_device(graph_, id);
+    else if (n.op == Op::Copy)
+      device = static_cast<uint32_t>(n.arg);
     else
       for (Id s : graph_.sources(n))
         if ((device = by_id_[s]) != 0) break;
@@ -106,7 +117,9 @@ bool Reachable::mark(Id id) {
   return true;
 }
 
-void Reachable::finish() { std::ranges::sort(found_); }
+void Reachable::finish() {
+  std::ranges::sort(found_);
+}
 
 const std::vector<Id>& Reachable::from(const Graph& graph, std::span<const Id> roots) {
   return from(graph, roots, [](Id) { return false; });

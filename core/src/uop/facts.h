@@ -5,9 +5,9 @@
 
 namespace plugrad {
 
-/// The shape of every node of a tensor graph. Ascending ids are topological, so a new node's shape only
-/// needs earlier entries. Constants have shape (). Elementwise ops have their sources' shape: all equal
-/// except for shape-() sources, which stand for the same value everywhere.
+/// The shape of every node of a tensor graph. Ascending ids are topological, so a new node's shape
+/// only needs earlier entries. Constants have shape (). Elementwise ops have their sources' shape:
+/// all equal except for shape-() sources, which stand for the same value everywhere.
 class Shapes {
  public:
   explicit Shapes(Graph& graph) : graph_(graph) {}
@@ -20,7 +20,8 @@ class Shapes {
   std::vector<ListId> by_id_;
 };
 
-/// Device number of every node: a Buffer's or Copy's own, otherwise that of its sources; 0 for none.
+/// Device number of every node: a Buffer's or Copy's own, otherwise that of its sources; 0 for
+/// none.
 class Devices {
  public:
   explicit Devices(const Graph& graph) : graph_(graph) {}
@@ -37,8 +38,12 @@ bool holds(DType dtype, int64_t value);
 DType strong_dtype(const Graph& g, Id id);
 
 /// Buffer nodes: list is number, device, shape….
-inline uint64_t buffer_number(const Graph& g, Id id) { return static_cast<uint64_t>(g.arg_list(id)[0]); }
-inline uint32_t buffer_device(const Graph& g, Id id) { return static_cast<uint32_t>(g.arg_list(id)[1]); }
+inline uint64_t buffer_number(const Graph& g, Id id) {
+  return static_cast<uint64_t>(g.arg_list(id)[0]);
+}
+inline uint32_t buffer_device(const Graph& g, Id id) {
+  return static_cast<uint32_t>(g.arg_list(id)[1]);
+}
 
 inline int64_t element_count(std::span<const int64_t> shape) {
   int64_t count = 1;
@@ -47,7 +52,8 @@ inline int64_t element_count(std::span<const int64_t> shape) {
 }
 
 /// Nodes reachable from `roots`, ascending (so sources come first). Time and memory follow what is
-/// reached, not the size of the graph: an explicit stack and epoch marks that are kept between calls.
+/// reached, not the size of the graph: an explicit stack and epoch marks that are kept between
+/// calls.
 class Reachable {
  public:
   const std::vector<Id>& from(const Graph& graph, std::span<const Id> roots);

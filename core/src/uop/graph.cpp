@@ -18,17 +18,22 @@ uint32_t mix(uint64_t h) {
 }
 
 uint32_t hash_of(Op op, DType dtype, std::span<const Id> sources, uint64_t arg) {
-  uint64_t h = (static_cast<uint64_t>(op) << 8 | static_cast<uint64_t>(dtype)) + arg * 0xff51afd7ed558ccdull;
+  uint64_t h =
+      (static_cast<uint64_t>(op) << 8 | static_cast<uint64_t>(dtype)) + arg * 0xff51afd7ed558ccdull;
   for (Id s : sources) h = (h ^ s) * 0xc4ceb9fe1a85ec53ull + (h >> 29);
   return mix(h);
 }
 
-// The slots to look at, in order: first some near the place of the newest source, because nodes that are
-// built together are looked up together; where those are taken (a source with many users), anywhere.
+// The slots to look at, in order: first some near the place of the newest source, because nodes
+// that are built together are looked up together; where those are taken (a source with many users),
+// anywhere.
 class Probe {
  public:
   Probe(std::vector<uint32_t>& table, uint32_t hash, std::span<const Id> sources)
-      : table_(table.data()), mask_(static_cast<uint32_t>(table.size()) - 1), anywhere_(hash), at_(hash) {
+      : table_(table.data()),
+        mask_(static_cast<uint32_t>(table.size()) - 1),
+        anywhere_(hash),
+        at_(hash) {
     if (!sources.empty()) at_ = 2 * std::max(sources.front(), sources.back()) + (hash & 15);
   }
   uint32_t* slot() const { return table_ + (at_ & mask_); }
@@ -78,7 +83,8 @@ Graph::Graph(Graph&&) noexcept = default;
 Graph& Graph::operator=(Graph&&) noexcept = default;
 Graph::~Graph() = default;
 
-uint32_t* Graph::find_slot(uint32_t hash, Op op, DType dtype, std::span<const Id> sources, uint64_t arg) {
+uint32_t* Graph::find_slot(uint32_t hash, Op op, DType dtype, std::span<const Id> sources,
+                           uint64_t arg) {
   for (Probe probe(table_, hash, sources);; probe.next()) {
     uint32_t* slot = probe.slot();
     if (*slot == 0) return slot;
@@ -102,9 +108,11 @@ void Graph::grow_table() {
 }
 
 bool Graph::in_order(Id left, Id right) const {
-  const bool left_const = operator[](left).op == Op::Const, right_const = operator[](right).op == Op::Const;
+  const bool left_const = operator[](left).op == Op::Const,
+             right_const = operator[](right).op == Op::Const;
   if (left_const != right_const) return right_const;
-  if (by_structure_ && structure_[left] != structure_[right]) return structure_[left] < structure_[right];
+  if (by_structure_ && structure_[left] != structure_[right])
+    return structure_[left] < structure_[right];
   return left <= right;
 }
 
@@ -137,7 +145,8 @@ Id Graph::add(Op op, DType dtype, std::span<const Id> sources, uint64_t arg) {
   *slot = size_ + 1;
   hashes_.push_back(hash);
   if (by_structure_) structure_.push_back(structure_of(op, dtype, sources, arg));
-  if ((size_ & kBlockMask) == 0) blocks_.push_back(std::make_unique_for_overwrite<Node[]>(kBlockMask + 1));
+  if ((size_ & kBlockMask) == 0)
+    blocks_.push_back(std::make_unique_for_overwrite<Node[]>(kBlockMask + 1));
   Node& n = blocks_[size_ >> kBlockBits][size_ & kBlockMask];
   n = {op, dtype, static_cast<uint16_t>(sources.size()), {}, 0, arg};
   for (Id s : sources) n.src_ops |= op_bit(operator[](s).op);
@@ -149,11 +158,19 @@ Id Graph::add(Op op, DType dtype, std::span<const Id> sources, uint64_t arg) {
   return size_++;
 }
 
-ListId Graph::list(std::span<const int64_t> values) { return lists_->intern(values); }
-std::span<const int64_t> Graph::list(ListId id) const { return lists_->get(id); }
+ListId Graph::list(std::span<const int64_t> values) {
+  return lists_->intern(values);
+}
+std::span<const int64_t> Graph::list(ListId id) const {
+  return lists_->get(id);
+}
 
-Id Graph::constant(DType dtype, int64_t value) { return add(Op::Const, dtype, {}, bits_of(value, dtype)); }
-Id Graph::constant(DType dtype, double value) { return add(Op::Const, dtype, {}, bits_of(value, dtype)); }
+Id Graph::constant(DType dtype, int64_t value) {
+  return add(Op::Const, dtype, {}, bits_of(value, dtype));
+}
+Id Graph::constant(DType dtype, double value) {
+  return add(Op::Const, dtype, {}, bits_of(value, dtype));
+}
 
 Id Graph::binary(Op op, Id a, Id b) {
   return add(op, is_compare(op) ? DType::Bool : operator[](a).dtype, {a, b});

@@ -22,13 +22,14 @@ struct Node {
   Op op;
   DType dtype;
   uint16_t src_count;
-  Id src[3];         // inline sources; with src_count > 3, src[0] is the place in the graph's long sources
+  Id src[3];  // inline sources; with src_count > 3, src[0] is the place in the graph's long sources
   uint64_t src_ops;  // one bit per source op: a rule is rejected with one AND
   uint64_t arg;      // by op (ArgKind): a number, a constant's bits, a ListId
 };
 static_assert(sizeof(Node) == 32);
 
-/// Nodes, sources and lists live in blocks, so references and spans stay valid while the graph grows. One thread at a time.
+/// Nodes, sources and lists live in blocks, so references and spans stay valid while the graph
+/// grows. One thread at a time.
 class Graph {
  public:
   Graph();
@@ -36,12 +37,14 @@ class Graph {
   Graph& operator=(Graph&&) noexcept;
   ~Graph();
 
-  /// Before the first add: what sources of a commutative op compute orders them before their ids do. A graph
-  /// to which one computation is added again and again, over new leaves, then has it in one order each time.
+  /// Before the first add: what sources of a commutative op compute orders them before their ids
+  /// do. A graph to which one computation is added again and again, over new leaves, then has it in
+  /// one order each time.
   void order_by_structure() { by_structure_ = true; }
 
-  /// The node with these parts, made when there is none yet. Sources of a commutative op are put in order:
-  /// constants right, otherwise ascending ids. Does not check shapes or dtypes: the verifier does.
+  /// The node with these parts, made when there is none yet. Sources of a commutative op are put in
+  /// order: constants right, otherwise ascending ids. Does not check shapes or dtypes: the verifier
+  /// does.
   Id add(Op op, DType dtype, std::span<const Id> sources, uint64_t arg = 0);
   Id add(Op op, DType dtype, std::initializer_list<Id> sources, uint64_t arg = 0) {
     return add(op, dtype, std::span<const Id>(sources.begin(), sources.size()), arg);
@@ -61,7 +64,9 @@ class Graph {
                                : std::span<const Id>(long_src_.at(node.src[0]), node.src_count);
   }
   /// The list of a node whose arg is one.
-  std::span<const int64_t> arg_list(Id id) const { return list(static_cast<ListId>(operator[](id).arg)); }
+  std::span<const int64_t> arg_list(Id id) const {
+    return list(static_cast<ListId>(operator[](id).arg));
+  }
 
   uint32_t size() const { return size_; }
 
@@ -73,8 +78,12 @@ class Graph {
   // Short forms; the result dtype follows from the sources (Bool for comparisons).
   Id unary(Op op, Id a) { return add(op, operator[](a).dtype, {a}); }
   Id binary(Op op, Id a, Id b);
-  Id where(Id condition, Id yes, Id no) { return add(Op::Where, operator[](yes).dtype, {condition, yes, no}); }
-  Id cast(Id a, DType dtype) { return operator[](a).dtype == dtype ? a : add(Op::Cast, dtype, {a}); }
+  Id where(Id condition, Id yes, Id no) {
+    return add(Op::Where, operator[](yes).dtype, {condition, yes, no});
+  }
+  Id cast(Id a, DType dtype) {
+    return operator[](a).dtype == dtype ? a : add(Op::Cast, dtype, {a});
+  }
 
   /// The same node of another dtype, sources or arg.
   Id with_sources(Id id, std::span<const Id> sources) {
@@ -95,18 +104,24 @@ class Graph {
   std::vector<uint32_t> table_;   // open addressing; id + 1, 0 is empty
   std::vector<uint32_t> hashes_;  // by id
   bool by_structure_ = false;
-  std::vector<uint32_t> structure_;  // by id, when by_structure_: what it computes, whichever the leaves are
+  std::vector<uint32_t>
+      structure_;  // by id, when by_structure_: what it computes, whichever the leaves are
   uint32_t size_ = 0;
   struct Lists;
   std::unique_ptr<Lists> lists_;
 };
 
-// Constants hold the bits of the value as the widest of its kind: int64_t (sign-extended; U64 as its bits;
-// Bool 0 or 1) for integers, double for floats, so that -0, infinities and NaN keep their identity.
+// Constants hold the bits of the value as the widest of its kind: int64_t (sign-extended; U64 as
+// its bits; Bool 0 or 1) for integers, double for floats, so that -0, infinities and NaN keep their
+// identity.
 uint64_t bits_of(int64_t value, DType dtype);
 uint64_t bits_of(double value, DType dtype);
-inline bool is_const(const Graph& g, Id id) { return g[id].op == Op::Const; }
-inline int64_t const_int(const Graph& g, Id id) { return static_cast<int64_t>(g[id].arg); }
+inline bool is_const(const Graph& g, Id id) {
+  return g[id].op == Op::Const;
+}
+inline int64_t const_int(const Graph& g, Id id) {
+  return static_cast<int64_t>(g[id].arg);
+}
 double const_float(const Graph& g, Id id);  ///< any dtype, as a double
 
 }  // namespace plugrad

@@ -1,22 +1,31 @@
 // The form in which schedule hands a kernel to codegen: a contract, checked by verify_kernel_ast.
 //
-//   Sink(Store…)                              one kernel; every Store has its own output loops or shares them
-//   Store(param, index, value[, gate])        runs for every combination of the Loop ranges that its index, value
+//   Sink(Store…)                              one kernel; every Store has its own output loops or
+//   shares them Store(param, index, value[, gate])        runs for every combination of the Loop
+//   ranges that its index, value
 //                                             or gate mention; each element is written once
-//   Load(param, index[, gate, alt])           arg 0. Where gate is false the index may be anything, nothing is read
+//   Load(param, index[, gate, alt])           arg 0. Where gate is false the index may be anything,
+//   nothing is read
 //                                             and the value is alt (a constant)
-//   Bounded(place, limit)                     list: none. Bool, and a gate of Stores: place < limit, but it may be taken
-//                                             as true. Behind the limit nobody looks at what is stored
-//   Param                                     dtype of an element; list: slot, PGR_PARAM_BUFFER, elem_count, flags
-//   Range(size[, begin, end])                 arg: axis number and kind, Loop or Reduce (uop/range.h); axis numbers are
-//                                             unique in the kernel, ascending from the outermost output axis inwards
-//   Reduce(value, range…)                     list: op. Closes its Reduce ranges, which appear nowhere outside it. Reduces of which
-//                                             neither contains the other may close the same ranges: they share loops
+//   Bounded(place, limit)                     list: none. Bool, and a gate of Stores: place <
+//   limit, but it may be taken
+//                                             as true. Behind the limit nobody looks at what is
+//                                             stored
+//   Param                                     dtype of an element; list: slot, PGR_PARAM_BUFFER,
+//   elem_count, flags Range(size[, begin, end])                 arg: axis number and kind, Loop or
+//   Reduce (uop/range.h); axis numbers are
+//                                             unique in the kernel, ascending from the outermost
+//                                             output axis inwards
+//   Reduce(value, range…)                     list: op. Closes its Reduce ranges, which appear
+//   nowhere outside it. Reduces of which
+//                                             neither contains the other may close the same ranges:
+//                                             they share loops
 //   Const, ALU ops, Cast, Bitcast, Where, FloorDiv, FloorMod
 //
-// Indices are element offsets of dtype Index (row-major in the stored shape), built of Range, Index constants,
-// Add, Mul, FloorDiv, FloorMod, and Loads cast to Index. Conditions are Bool: CmpLt, CmpEq, CmpNe, And, Or, Xor.
-// A Range may also be cast to a stored dtype as a value. Reductions of f16 and bf16 already accumulate in f32.
+// Indices are element offsets of dtype Index (row-major in the stored shape), built of Range, Index
+// constants, Add, Mul, FloorDiv, FloorMod, and Loads cast to Index. Conditions are Bool: CmpLt,
+// CmpEq, CmpNe, And, Or, Xor. A Range may also be cast to a stored dtype as a value. Reductions of
+// f16 and bf16 already accumulate in f32.
 #pragma once
 
 #include "uop/graph.h"
@@ -33,8 +42,8 @@ inline ParamInfo param_info(const Graph& g, Id param) {
   return {static_cast<uint32_t>(list[0]), list[2], static_cast<uint32_t>(list[3])};
 }
 inline Id make_param(Graph& g, DType dtype, const ParamInfo& info) {
-  const ListId list = g.list({static_cast<int64_t>(info.slot), 0 /* PGR_PARAM_BUFFER */, info.elem_count,
-                              static_cast<int64_t>(info.flags)});
+  const ListId list = g.list({static_cast<int64_t>(info.slot), 0 /* PGR_PARAM_BUFFER */,
+                              info.elem_count, static_cast<int64_t>(info.flags)});
   return g.add(Op::Param, dtype, {}, list);
 }
 

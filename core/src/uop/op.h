@@ -29,12 +29,22 @@ struct OpInfo {
 
 const OpInfo& op_info(Op op);
 
-inline bool is_alu(Op op) { return op_info(op).alu; }
-inline bool is_movement(Op op) { return op_info(op).movement; }
-inline bool is_commutative(Op op) { return op_info(op).commutative; }
-inline bool is_compare(Op op) { return op == Op::CmpLt || op == Op::CmpEq || op == Op::CmpNe; }
+inline bool is_alu(Op op) {
+  return op_info(op).alu;
+}
+inline bool is_movement(Op op) {
+  return op_info(op).movement;
+}
+inline bool is_commutative(Op op) {
+  return op_info(op).commutative;
+}
+inline bool is_compare(Op op) {
+  return op == Op::CmpLt || op == Op::CmpEq || op == Op::CmpNe;
+}
 
 /// One bit per op for the early reject of rules; ops may share a bit.
-inline uint64_t op_bit(Op op) { return uint64_t{1} << (static_cast<uint8_t>(op) & 63); }
+inline uint64_t op_bit(Op op) {
+  return uint64_t{1} << (static_cast<uint8_t>(op) & 63);
+}
 
 }  // namespace plugrad

@@ -31,8 +31,7 @@ std::string print_node(const Graph& graph, Id id);
 std::string printed_name(Op op);
 
 /// Range kinds as printed, by AxisKind.
-inline constexpr const char* kAxisKindNames[] = {"loop",  "reduce", "global", "local",
-                                                 "group", "upcast", "unroll", "vector", "warp",
-                                                 "block"};
+inline constexpr const char* kAxisKindNames[] = {"loop",   "reduce", "global", "local", "group",
+                                                 "upcast", "unroll", "vector", "warp",  "block"};
 
 }  // namespace plugrad

@@ -15,10 +15,14 @@ struct SmallFloat {
 
 constexpr SmallFloat small_float(DType dtype) {
   switch (dtype) {
-    case DType::F16: return {10, 15, 5, true};
-    case DType::BF16: return {7, 127, 8, true};
-    case DType::F8E5M2: return {2, 15, 5, true};
-    default: return {3, 7, 4, false};  // f8e4m3: all ones is NaN, no infinity
+    case DType::F16:
+      return {10, 15, 5, true};
+    case DType::BF16:
+      return {7, 127, 8, true};
+    case DType::F8E5M2:
+      return {2, 15, 5, true};
+    default:
+      return {3, 7, 4, false};  // f8e4m3: all ones is NaN, no infinity
   }
 }
 
@@ -42,7 +46,9 @@ double round_small(double value, const SmallFloat& f) {
                         : std::numeric_limits<double>::quiet_NaN();
 }
 
-int bit_count(DType dtype) { return static_cast<int>(size_of(dtype)) * 8; }
+int bit_count(DType dtype) {
+  return static_cast<int>(size_of(dtype)) * 8;
+}
 
 }  // namespace
 
@@ -80,10 +86,12 @@ uint16_t encode_small_float(double value, DType dtype) {
   const SmallFloat f = small_float(dtype);
   const int sign_shift = f.mantissa_bits + f.exponent_bits;
   const uint16_t sign = static_cast<uint16_t>((std::signbit(value) ? 1u : 0u) << sign_shift);
-  const uint16_t exponent_ones = static_cast<uint16_t>(((1u << f.exponent_bits) - 1) << f.mantissa_bits);
+  const uint16_t exponent_ones =
+      static_cast<uint16_t>(((1u << f.exponent_bits) - 1) << f.mantissa_bits);
   const double rounded = round_small(value, f);
   if (std::isnan(rounded)) {
-    const uint16_t payload = f.has_infinity ? 1u << (f.mantissa_bits - 1) : (1u << f.mantissa_bits) - 1;
+    const uint16_t payload =
+        f.has_infinity ? 1u << (f.mantissa_bits - 1) : (1u << f.mantissa_bits) - 1;
     return static_cast<uint16_t>(sign | exponent_ones | payload);
   }
   if (std::isinf(rounded)) return static_cast<uint16_t>(sign | exponent_ones);
@@ -111,7 +119,8 @@ double decode_small_float(uint16_t bits, DType dtype) {
     if (fraction == (1 << f.mantissa_bits) - 1) return std::numeric_limits<double>::quiet_NaN();
   }
   if (exponent == 0) return sign * std::ldexp(fraction, 1 - f.exponent_bias - f.mantissa_bits);
-  return sign * std::ldexp(fraction + (1 << f.mantissa_bits), exponent - f.exponent_bias - f.mantissa_bits);
+  return sign * std::ldexp(fraction + (1 << f.mantissa_bits),
+                           exponent - f.exponent_bias - f.mantissa_bits);
 }
 
 }  // namespace plugrad

@@ -7,10 +7,12 @@
 
 namespace plugrad {
 
-/// `value` wrapped to the dtype's bits and sign- or zero-extended; Bool: 0 or 1; Index and 64-bit: itself.
+/// `value` wrapped to the dtype's bits and sign- or zero-extended; Bool: 0 or 1; Index and 64-bit:
+/// itself.
 int64_t round_int(int64_t value, DType dtype);
 
-/// `value` rounded to nearest even in the float dtype; overflow gives infinity (f8e4m3, which has none: NaN).
+/// `value` rounded to nearest even in the float dtype; overflow gives infinity (f8e4m3, which has
+/// none: NaN).
 double round_float(double value, DType dtype);
 
 /// `value` truncated towards zero; outside the dtype's range it saturates and NaN gives 0.

@@ -1,6 +1,7 @@
 // Scratch arrays of a kernel graph, and the values that they hold.
 //
-//   Array                    list: number, space, element count and, where tiles are copied ahead, how
+//   Array                    list: number, space, element count and, where tiles are copied ahead,
+//   how
 //                            many turns of a loop; unique in the kernel by its number
 //   Filled(Store…, Range…)   the array that the stores write, once they have run over every
 //   combination of the ranges.
@@ -46,7 +47,8 @@ inline FilledParts filled_parts(const Graph& g, Id filled) {
 }
 /// Whether work-items fill it together.
 inline bool is_local(const Graph& g, Id filled) {
-  return g[filled].op == Op::Filled && array_info(g, filled_parts(g, filled).array).space == PGR_SPACE_LOCAL;
+  return g[filled].op == Op::Filled &&
+         array_info(g, filled_parts(g, filled).array).space == PGR_SPACE_LOCAL;
 }
 inline Id make_filled(Graph& g, std::span<const Id> stores, std::span<const Id> ranges) {
   std::vector<Id> sources(stores.begin(), stores.end());

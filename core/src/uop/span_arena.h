@@ -1,4 +1,5 @@
-// Storage for short runs of values that never move, so that spans into it stay valid while it grows.
+// Storage for short runs of values that never move, so that spans into it stay valid while it
+// grows.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,8 @@ class SpanArena {
   /// Copies the values in; `at` of the result finds them.
   uint32_t add(std::span<const T> values) {
     if (blocks_.empty() || used_ >= kBlockSize || used_ + values.size() > kBlockSize) {
-      blocks_.push_back(std::make_unique_for_overwrite<T[]>(std::max<size_t>(kBlockSize, values.size())));
+      blocks_.push_back(
+          std::make_unique_for_overwrite<T[]>(std::max<size_t>(kBlockSize, values.size())));
       used_ = 0;
     }
     std::ranges::copy(values, blocks_.back().get() + used_);
@@ -23,7 +25,9 @@ class SpanArena {
     used_ += values.size();
     return place;
   }
-  const T* at(uint32_t place) const { return blocks_[place >> kBlockBits].get() + (place & (kBlockSize - 1)); }
+  const T* at(uint32_t place) const {
+    return blocks_[place >> kBlockBits].get() + (place & (kBlockSize - 1));
+  }
 
  private:
   static constexpr uint32_t kBlockBits = 12, kBlockSize = 1u << kBlockBits;

@@ -115,7 +115,8 @@ const char* filled_op(const Subject& s) {
   if (parts.stores.empty()) return "an array is filled by at least one store";
   const Id array = s.g.sources(parts.stores[0])[0];
   const bool holds = s.g[array].op == Op::Array || s.g[array].op == Op::Param;
-  if (!holds || s.g[array].dtype != s.n.dtype) return "the stores fill an array of the result's dtype";
+  if (!holds || s.g[array].dtype != s.n.dtype)
+    return "the stores fill an array of the result's dtype";
   for (Id store : parts.stores)
     if (s.g.sources(store)[0] != array) return "all stores fill one array";
   for (Id range : parts.ranges)

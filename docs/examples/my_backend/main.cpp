@@ -1,5 +1,5 @@
-// A device of one's own: my_backend PLUGIN.so [ITERATIONS]. Adds two vectors on it, then multiplies matrices on it and
-// on plugrad's own devices, side by side.
+// A device of one's own: my_backend PLUGIN.so [ITERATIONS]. Adds two vectors on it, then multiplies
+// matrices on it and on plugrad's own devices, side by side.
 #include <plugrad/plugrad.h>
 
 #include <chrono>
@@ -49,7 +49,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::string MY = add_plugin(argv[1]);
-  for (int sum : (Tensor({1, 2, 3}, MY) + Tensor({4, 5, 6}, MY)).to_vector<int>()) std::cout << sum << " ";
+  for (int sum : (Tensor({1, 2, 3}, MY) + Tensor({4, 5, 6}, MY)).to_vector<int>())
+    std::cout << sum << " ";
   std::cout << "on " << MY << "\n";
 
   const int iterations = argc > 2 ? std::atoi(argv[2]) : 50;
@@ -57,8 +58,9 @@ int main(int argc, char** argv) {
   for (const std::string device : {MY, std::string("CPU"), std::string("CUDA")}) {
     if (!is_there(device)) continue;
     const double off = (product(device) - expected).abs().max().item<double>();
-    std::cout << std::left << std::setw(6) << device << std::right << std::fixed << std::setprecision(2) << std::setw(10)
-              << gflops(device, iterations) << " GFLOP/s, off by " << std::scientific << off << "\n";
+    std::cout << std::left << std::setw(6) << device << std::right << std::fixed
+              << std::setprecision(2) << std::setw(10) << gflops(device, iterations)
+              << " GFLOP/s, off by " << std::scientific << off << "\n";
     if (!(off < 1e-4)) return 1;  // 256 products of numbers below 1, added in some order
   }
 }

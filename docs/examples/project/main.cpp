@@ -1,4 +1,5 @@
-// A program outside this tree: a layer, gradients, steps. Prints the device, whether the loss fell, and 9 = 3 + 6.
+// A program outside this tree: a layer, gradients, steps. Prints the device, whether the loss fell,
+// and 9 = 3 + 6.
 #include <plugrad/plugrad.h>
 
 #include <iostream>
@@ -17,6 +18,6 @@ int main() {
     (step == 0 ? first : last) = loss.item<double>();
   }
   const Tensor sum = Tensor::from({1.f, 2.f, 3.f}) + Tensor::from({4.f, 5.f, 6.f});
-  std::cout << Device::default_device() << ' ' << (last < first) << ' '
-            << sum.to_vector<float>()[2] << '\n';
+  std::cout << Device::default_device() << ' ' << (last < first) << ' ' << sum.to_vector<float>()[2]
+            << '\n';
 }

@@ -38,7 +38,7 @@ class Session {
 
 // Whether there is anything to judge.
 struct Trial {
-  std::string device;   // "CPU: AMD EPYC"; "CPU" where there is no device
+  std::string device;  // "CPU: AMD EPYC"; "CPU" where there is no device
   std::string driver;
   std::string refusal;  // why the plugin or its device cannot be opened; empty: they can
 };

@@ -103,8 +103,8 @@ void run_rounds(Context& context, uint32_t dtype, uint32_t lanes) {
   std::vector<Bytes> buffers = {pack(dtype, values), pack(dtype, want)};
   run_block(context, ir.finish(), buffers);
   for (int64_t i = 0; i < count / lanes; ++i)
-    want[static_cast<size_t>(i)] = values[static_cast<size_t>(
-        (i / kItems * kItems + kItems - 1 - i % kItems) * lanes)];
+    want[static_cast<size_t>(i)] =
+        values[static_cast<size_t>((i / kItems * kItems + kItems - 1 - i % kItems) * lanes)];
   expect_equal(dtype, want, unpack(dtype, buffers[1]), "tiles that were copied two at a time");
 }
 
@@ -118,7 +118,8 @@ void run_gates(Context& context, uint32_t dtype, uint32_t lanes) {
   const Value third = ir.alu(PGR_OP_MOD, {t.item, index_constant(ir, 3)});
   const Value gate = ir.alu(PGR_OP_CMPNE, {third, index_constant(ir, 1)});
   const Value outside = index_constant(ir, -int64_t{lanes} * (1 << 20));
-  ir.async_copy_gated(t.array, own, t.input, ir.alu(PGR_OP_WHERE, {gate, from, outside}), gate, lanes);
+  ir.async_copy_gated(t.array, own, t.input, ir.alu(PGR_OP_WHERE, {gate, from, outside}), gate,
+                      lanes);
   ir.async_commit();
   ir.async_wait(0);
   const Value lane = ir.loop(index_constant(ir, 0), index_constant(ir, lanes));

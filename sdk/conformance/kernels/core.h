@@ -7,7 +7,7 @@ namespace plugrad::conformance {
 
 void add_mandatory_tests(Tests& tests);  // every mandatory op on f32, i32 and bool
 void add_control_tests(Tests& tests);    // loops, conditions, order of memory
-void add_argument_tests(Tests& tests);     // groups, tails, scalars, aliasing, many parameters
+void add_argument_tests(Tests& tests);   // groups, tails, scalars, aliasing, many parameters
 void add_fused_tests(Tests& tests);      // kernels made by plugrad's own compiler
 
 // Whether every device must have the op on the dtype (docs/kernel-ir.md).

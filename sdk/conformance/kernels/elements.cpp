@@ -184,7 +184,8 @@ void add_operation_tests(Tests& tests, std::string_view family, bool casts_are_q
   for (const sdk::OpInfo& op : sdk::all_ops())
     for (uint32_t from = PGR_DTYPE_BOOL; from < PGR_DTYPE_COUNT; ++from)
       for (uint32_t to = PGR_DTYPE_BOOL; to < PGR_DTYPE_COUNT; ++to)
-        if (op.op_class == PGR_OP_CLASS_ALU && is_operation(op.number, from, to)) add({op.number, from, to});
+        if (op.op_class == PGR_OP_CLASS_ALU && is_operation(op.number, from, to))
+          add({op.number, from, to});
 }
 
 }  // namespace plugrad::conformance

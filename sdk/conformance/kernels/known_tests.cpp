@@ -32,8 +32,18 @@ std::vector<uint64_t> known_values(uint32_t dtype) {
     const uint64_t step = uint64_t{1} << f.mantissa_bits;
     const uint64_t one = static_cast<uint64_t>(f.bias()) << f.mantissa_bits;
     const uint64_t sign = f.sign_bit(), infinity = f.overflow();  // NaN where there is none
-    return {0,        sign,            one,     one | sign,  one + step,          one - step,
-            infinity, infinity | sign, f.nan(), f.largest(), f.smallest_normal(), 1};
+    return {0,
+            sign,
+            one,
+            one | sign,
+            one + step,
+            one - step,
+            infinity,
+            infinity | sign,
+            f.nan(),
+            f.largest(),
+            f.smallest_normal(),
+            1};
   }
   const int width = width_of(dtype);
   const uint64_t mask = ~uint64_t{0} >> (64 - width), top = uint64_t{1} << (width - 1);

@@ -4,7 +4,6 @@
 
 #include "conformance/kernels/random_kernel.h"
 #include "plugrad/sdk/guard.h"
-#include "plugrad/sdk/guard.h"
 #include "plugrad/sdk/interpreter.h"
 
 namespace plugrad::conformance {

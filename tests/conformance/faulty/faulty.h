@@ -7,7 +7,7 @@ extern "C" {
 #endif
 
 /* Crashes, hangs, aborts, prints, exits or throws where `fault` is "PLACE-crash" and so on. */
-void happen(const char *fault, const char *place);
+void happen(const char* fault, const char* place);
 void throw_something(void);
 
 #ifdef __cplusplus

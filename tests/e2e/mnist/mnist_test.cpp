@@ -23,7 +23,8 @@ data::Dataset strokes(int64_t count, uint64_t seed) {
     labels.push_back(static_cast<uint8_t>(i % 10));
     for (int64_t pixel = 0; pixel < 784; ++pixel) {
       auto cell = static_cast<size_t>(i % 10 * 49 + pixel / 28 / 4 * 7 + pixel % 28 / 4);
-      float value = (patterns[cell] > 0.5f ? 0.7f : 0.0f) + 0.3f * noise[static_cast<size_t>(i * 784 + pixel)];
+      float value = (patterns[cell] > 0.5f ? 0.7f : 0.0f) +
+                    0.3f * noise[static_cast<size_t>(i * 784 + pixel)];
       images.push_back(static_cast<uint8_t>(value * 255));
     }
   }
@@ -60,7 +61,8 @@ std::vector<double> losses_on(const std::string& device) {
 TEST(Training, TakesTheSameWayOnCpuAndOnTheReference) {
   std::vector<double> cpu = losses_on("CPU"), reference = losses_on("REFERENCE");
   ASSERT_EQ(cpu.size(), reference.size());
-  for (size_t step = 0; step < cpu.size(); ++step) EXPECT_NEAR(cpu[step], reference[step], 1e-4) << "step " << step;
+  for (size_t step = 0; step < cpu.size(); ++step)
+    EXPECT_NEAR(cpu[step], reference[step], 1e-4) << "step " << step;
   EXPECT_LT(cpu.back(), cpu.front());
 }
 
@@ -99,7 +101,8 @@ uint64_t kernels_of_step(std::vector<Tensor> parameters, const Loss& loss_of) {
   return launched;
 }
 
-// With an operand packed for each convolution that reads it again and again, and the sums of channels in two steps.
+// With an operand packed for each convolution that reads it again and again, and the sums of
+// channels in two steps.
 TEST(Training, AStepOfTheDemosNetworkRunsAtMost61Kernels) {
   Tensor::manual_seed(1);
   MnistCnn net;

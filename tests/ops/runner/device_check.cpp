@@ -22,9 +22,8 @@ void compare(const Tensor& tensor, const std::vector<double>& want, Bound bound,
   if (!is_float(tensor.dtype())) bound = {0, 0};
   ASSERT_EQ(got.size(), want.size()) << what;
   for (size_t i = 0; i < got.size(); ++i)
-    ASSERT_TRUE(near(got[i], want[i], bound))
-        << what << ", element " << i << ": the device gives " << got[i] << ", the evaluator "
-        << want[i];
+    ASSERT_TRUE(near(got[i], want[i], bound)) << what << ", element " << i << ": the device gives "
+                                              << got[i] << ", the evaluator " << want[i];
 }
 
 }  // namespace

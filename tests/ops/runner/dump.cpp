@@ -62,12 +62,14 @@ void dump(const Entry& entry, const std::string& folder) {
   Writer writer(folder + "/" + file);
   const std::string in = writer.add(inputs), out = writer.add(outputs), flow = writer.add(flows);
   ASSERT_TRUE(writer.good()) << folder;
-  std::ofstream(folder + "/index.jsonl", std::ios::app) << fmt::format(
-      R"({{"family": "{}", "name": "{}", "torch": {}, "file": "{}", "inputs": {}, "outputs": {}, )"
-      R"("gradients": {}, "gradients_of": [{}], "forward": {}, "backward": {}, "torch_dtype": {}}})",
-      entry.family, row.name, quoted(row.torch), file, in, out, flow, fmt::join(places, ", "),
-      json(row.checks.forward), json(row.checks.backward), row.checks.torch_dtype)
-                                                        << "\n";
+  std::ofstream(folder + "/index.jsonl", std::ios::app)
+      << fmt::format(
+             R"({{"family": "{}", "name": "{}", "torch": {}, "file": "{}", "inputs": {}, "outputs": {}, )"
+             R"("gradients": {}, "gradients_of": [{}], "forward": {}, "backward": {}, "torch_dtype": {}}})",
+             entry.family, row.name, quoted(row.torch), file, in, out, flow,
+             fmt::join(places, ", "), json(row.checks.forward), json(row.checks.backward),
+             row.checks.torch_dtype)
+      << "\n";
 }
 
 }  // namespace plugrad::ops

@@ -1,6 +1,7 @@
 // Runs the op cases: a test a row, named family/row. Settings of a run, from the environment:
 //   PLUGRAD_TEST_OPS_DUMP=folder   writes files for compare_with_torch.py and checks nothing else
-//   PLUGRAD_TEST_OPS_WORK=n        skips rows whose graphs have more than n elements, for slow devices
+//   PLUGRAD_TEST_OPS_WORK=n        skips rows whose graphs have more than n elements, for slow
+//   devices
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -109,7 +109,8 @@ TEST_F(BeamSearch, ends_with_its_budget_and_keeps_what_it_found) {
 TEST_F(BeamSearch, what_was_fast_by_chance_is_no_new_best) {
   std::set<std::string> seen;
   seconds_of = [&](const KernelCode& code) {  // each list but the heuristic's looks fast once
-    return seen.insert(codegen::to_string(code.optimisations)).second && seen.size() > 1 ? 0.1 : 1.0;
+    return seen.insert(codegen::to_string(code.optimisations)).second && seen.size() > 1 ? 0.1
+                                                                                         : 1.0;
   };
   EXPECT_FALSE(run().is_better);
   EXPECT_TRUE(accepted.empty());

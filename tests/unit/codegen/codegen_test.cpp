@@ -1,4 +1,5 @@
-// Kernels come out right whatever was done to their loops: each is compared with plain nested loops.
+// Kernels come out right whatever was done to their loops: each is compared with plain nested
+// loops.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +31,8 @@ Floats conv_loops(const Floats& in, const Floats& w, const ConvShape& s) {
     for (int64_t c = 0; c < s.c; ++c)
       for (int64_t p = 0; p < s.k; ++p)
         for (int64_t q = 0; q < s.k; ++q)
-          out[at] += in[((n * s.c + c) * s.h + y + p) * s.w + x + q] * w[((o * s.c + c) * s.k + p) * s.k + q];
+          out[at] += in[((n * s.c + c) * s.h + y + p) * s.w + x + q] *
+                     w[((o * s.c + c) * s.k + p) * s.k + q];
   }
   return out;
 }
@@ -44,10 +46,13 @@ TEST_P(Elementwise, add_is_right_for_any_length_and_writes_nothing_else) {
     const auto code = build(ast, {.no_opt = no_opt});
     Floats out(static_cast<size_t>(n), -99), a = small_integers(n, 1), b = small_integers(n, 2);
     run(code, {&out, &a, &b});
-    for (int64_t i = 0; i < n; ++i) ASSERT_EQ(out[i], a[i] + b[i]) << "element " << i << " of " << n;
+    for (int64_t i = 0; i < n; ++i)
+      ASSERT_EQ(out[i], a[i] + b[i]) << "element " << i << " of " << n;
   }
 }
-INSTANTIATE_TEST_SUITE_P(lengths, Elementwise, testing::Values(1, 2, 3, 4, 5, 7, 15, 16, 17, 31, 64, 65, 127, 1003, 65537));
+INSTANTIATE_TEST_SUITE_P(lengths, Elementwise,
+                         testing::Values(1, 2, 3, 4, 5, 7, 15, 16, 17, 31, 64, 65, 127, 1003,
+                                         65537));
 
 struct Sizes {
   int64_t m, n, k;
@@ -65,12 +70,15 @@ TEST_P(Matmul, equals_three_loops) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(sizes, Matmul,
-                         testing::Values(Sizes{1, 1, 1}, Sizes{1, 7, 3}, Sizes{7, 1, 5}, Sizes{16, 16, 16}, Sizes{24, 48, 10},
-                                         Sizes{17, 19, 23}, Sizes{64, 64, 64}, Sizes{67, 129, 31}, Sizes{2, 300, 5}));
+                         testing::Values(Sizes{1, 1, 1}, Sizes{1, 7, 3}, Sizes{7, 1, 5},
+                                         Sizes{16, 16, 16}, Sizes{24, 48, 10}, Sizes{17, 19, 23},
+                                         Sizes{64, 64, 64}, Sizes{67, 129, 31}, Sizes{2, 300, 5}));
 
 TEST(Convolution, forward_equals_seven_loops) {
-  for (const ConvShape& s : {ConvShape{2, 3, 9, 9, 4, 3}, ConvShape{1, 1, 12, 28, 8, 5}, ConvShape{3, 4, 7, 7, 6, 1}}) {
-    Floats in = small_integers(s.n * s.c * s.h * s.w, 3), w = small_integers(s.o * s.c * s.k * s.k, 4);
+  for (const ConvShape& s :
+       {ConvShape{2, 3, 9, 9, 4, 3}, ConvShape{1, 1, 12, 28, 8, 5}, ConvShape{3, 4, 7, 7, 6, 1}}) {
+    Floats in = small_integers(s.n * s.c * s.h * s.w, 3),
+           w = small_integers(s.o * s.c * s.k * s.k, 4);
     const Floats expected = conv_loops(in, w, s);
     Floats out(expected.size());
     run(build(conv2d(s)), {&out, &in, &w});
@@ -81,14 +89,17 @@ TEST(Convolution, forward_equals_seven_loops) {
 TEST(Convolution, weight_gradient_equals_seven_loops) {
   const ConvShape s{3, 2, 9, 13, 4, 3};
   const int64_t oh = s.h - s.k + 1, ow = s.w - s.k + 1;
-  Floats in = small_integers(s.n * s.c * s.h * s.w, 3), grad = small_integers(s.n * s.o * oh * ow, 4);
+  Floats in = small_integers(s.n * s.c * s.h * s.w, 3),
+         grad = small_integers(s.n * s.o * oh * ow, 4);
   Floats expected(static_cast<size_t>(s.o * s.c * s.k * s.k)), out(expected.size());
   for (int64_t at = 0; at < static_cast<int64_t>(expected.size()); ++at) {
-    const int64_t q = at % s.k, p = at / s.k % s.k, c = at / s.k / s.k % s.c, o = at / s.k / s.k / s.c;
+    const int64_t q = at % s.k, p = at / s.k % s.k, c = at / s.k / s.k % s.c,
+                  o = at / s.k / s.k / s.c;
     for (int64_t n = 0; n < s.n; ++n)
       for (int64_t y = 0; y < oh; ++y)
         for (int64_t x = 0; x < ow; ++x)
-          expected[at] += in[((n * s.c + c) * s.h + y + p) * s.w + x + q] * grad[((n * s.o + o) * oh + y) * ow + x];
+          expected[at] += in[((n * s.c + c) * s.h + y + p) * s.w + x + q] *
+                          grad[((n * s.o + o) * oh + y) * ow + x];
   }
   run(build(conv2d_weight_gradient(s)), {&out, &in, &grad});
   EXPECT_EQ(out, expected);
@@ -101,12 +112,14 @@ TEST(Pooling, maximum_of_2_by_2_windows) {
     for (int64_t y = 0; y < 3; ++y)
       for (int64_t x = 0; x < 5; ++x) {
         const float* corner = &in[(n * 6 + 2 * y) * 10 + 2 * x];
-        EXPECT_EQ(out[(n * 3 + y) * 5 + x], std::max({corner[0], corner[1], corner[10], corner[11]}));
+        EXPECT_EQ(out[(n * 3 + y) * 5 + x],
+                  std::max({corner[0], corner[1], corner[10], corner[11]}));
       }
 }
 
 TEST(Bounds, a_loop_runs_over_the_values_between_them_alone) {
-  for (const auto& [below, above] : {std::pair<int64_t, int64_t>{2, 3}, {0, 1}, {100, 100}, {0, -2}}) {
+  for (const auto& [below, above] :
+       {std::pair<int64_t, int64_t>{2, 3}, {0, 1}, {100, 100}, {0, -2}}) {
     const int64_t m = 21, n = 35, k = 17;
     Floats a = small_integers(m * k, 1), b = small_integers(k * n, 2), banded = a;
     for (int64_t i = 0; i < m; ++i)
@@ -127,7 +140,8 @@ TEST(Bounds, a_loop_runs_over_the_values_between_them_alone) {
 TEST(Bounds, taps_outside_of_an_image_are_no_iterations) {
   const ConvShape s{24, 5, 7, 6, 16, 3};
   const int64_t pad = 2, oh = s.h + 2, ow = s.w + 2;
-  Floats in = small_integers(s.n * s.c * s.h * s.w, 3), w = small_integers(s.o * s.c * s.k * s.k, 4);
+  Floats in = small_integers(s.n * s.c * s.h * s.w, 3),
+         w = small_integers(s.o * s.c * s.k * s.k, 4);
   Floats expected(static_cast<size_t>(s.n * s.o * oh * ow)), out(expected.size());
   for (int64_t at = 0; at < static_cast<int64_t>(out.size()); ++at) {
     const int64_t o = at % s.o, x = at / s.o % ow, y = at / s.o / ow % oh, n = at / s.o / ow / oh;
@@ -136,20 +150,23 @@ TEST(Bounds, taps_outside_of_an_image_are_no_iterations) {
         const int64_t h = y + p - pad, v = x + q - pad;
         if (h < 0 || h >= s.h || v < 0 || v >= s.w) continue;
         for (int64_t c = 0; c < s.c; ++c)
-          expected[at] += in[((n * s.h + h) * s.w + v) * s.c + c] * w[((p * s.k + q) * s.c + c) * s.o + o];
+          expected[at] +=
+              in[((n * s.h + h) * s.w + v) * s.c + c] * w[((p * s.k + q) * s.c + c) * s.o + o];
       }
   }
   const auto code = build(padded_conv2d(s, pad));
   const sdk::IrView ir = sdk::decode_ir(code.ir);
   int tests = 0, gates = 0;
   for (const pgr_ir_inst& inst : ir.insts()) {
-    tests += inst.op == PGR_OP_WHERE && sdk::dtype_size(inst.dtype) == 4 && inst.dtype == PGR_DTYPE_F32;
+    tests +=
+        inst.op == PGR_OP_WHERE && sdk::dtype_size(inst.dtype) == 4 && inst.dtype == PGR_DTYPE_F32;
     gates += inst.op == PGR_OP_LOAD && inst.src_count > 2;
   }
   EXPECT_EQ(tests + gates, 0) << codegen::to_string(code.optimisations);
   run(code, {&out, &in, &w});
   EXPECT_EQ(out, expected);
-  for (const char* text : {"", "vectorize(2, 4)", "upcast(1, 2) vectorize(3, 4)", "unroll(5, 3) upcast(0, 2)"}) {
+  for (const char* text :
+       {"", "vectorize(2, 4)", "upcast(1, 2) vectorize(3, 4)", "unroll(5, 3) upcast(0, 2)"}) {
     const auto list = codegen::parse_optimisations(text);
     Floats again(expected.size());
     run(build(padded_conv2d(s, pad), {.apply = &list}), {&again, &in, &w});
@@ -172,10 +189,12 @@ TEST(Borders, a_padded_row_has_no_condition_in_its_loops_and_every_piece_is_in_l
   Ast ast;
   Graph& g = ast.graph;
   const Id y = make_range(g, 700, 0, AxisKind::Loop), x = make_range(g, 240, 1, AxisKind::Loop);
-  const Id inside = g.binary(Op::And, g.binary(Op::CmpLt, g.index(2), x), g.binary(Op::CmpLt, x, g.index(203)));
+  const Id inside =
+      g.binary(Op::And, g.binary(Op::CmpLt, g.index(2), x), g.binary(Op::CmpLt, x, g.index(203)));
   const Id from = param(g, 1, 700 * 200, false), zero = g.constant(DType::F32, 0.0);
   const Id index = affine(g, y, 200, g.binary(Op::Add, x, g.index(-3)));
-  store(ast, param(g, 0, 700 * 240, true), affine(g, y, 240, x), g.add(Op::Load, DType::F32, {from, index, inside, zero}));
+  store(ast, param(g, 0, 700 * 240, true), affine(g, y, 240, x),
+        g.add(Op::Load, DType::F32, {from, index, inside, zero}));
   const auto code = build(ast);
   const sdk::IrView ir = sdk::decode_ir(code.ir);
   for (const pgr_ir_inst& inst : ir.insts()) {
@@ -186,7 +205,8 @@ TEST(Borders, a_padded_row_has_no_condition_in_its_loops_and_every_piece_is_in_l
   run(code, {&out, &in});
   for (int64_t i = 0; i < 700 * 240; ++i) {
     const int64_t row = i / 240, column = i % 240;
-    ASSERT_EQ(out[i], column >= 3 && column < 203 ? in[row * 200 + column - 3] : 0) << row << ", " << column;
+    ASSERT_EQ(out[i], column >= 3 && column < 203 ? in[row * 200 + column - 3] : 0)
+        << row << ", " << column;
   }
 }
 
@@ -197,7 +217,8 @@ TEST(Borders, pieces_without_a_common_loop_share_the_groups) {
   const int64_t n = 100003;
   const Id x = make_range(g, n, 0, AxisKind::Loop), a = load(g, param(g, 1, n, false), x);
   const Id first = g.binary(Op::CmpLt, x, g.index(40001));
-  store(ast, param(g, 0, n, true), x, g.where(first, a, g.binary(Op::Mul, a, g.constant(DType::F32, 2.0))));
+  store(ast, param(g, 0, n, true), x,
+        g.where(first, a, g.binary(Op::Mul, a, g.constant(DType::F32, 2.0))));
   const auto code = build(ast);
   EXPECT_GT(code.group_count[0], 8u);
   Floats in = small_integers(n, 7), out(static_cast<size_t>(n), -99);
@@ -208,13 +229,16 @@ TEST(Borders, pieces_without_a_common_loop_share_the_groups) {
 TEST(Optimisations, any_legal_list_gives_the_same_numbers_and_is_reported) {
   Floats a = small_integers(24 * 10, 1), b = small_integers(10 * 48, 2);
   const Floats expected = matmul_loops(a, b, 24, 48, 10);
-  for (const char* text : {"upcast(0, 5)", "vectorize(1, 48)", "vectorize(1, 20) upcast(0, 7)", "unroll(2, 3)",
-                           "vectorize(2, 4)", "vectorize(2, 10) upcast(0, 2) upcast(1, 3)", "swap(0, 1) vectorize(0, 16)",
-                           "block(1, 20) block(2, 4)", "block(2, 3) accumulate(2, 0)", "block(2, 4) accumulate(2, 1) stage(2, 2)",
-                           "stage(1, 0) stage(2, 1)", "upcast(0, 5) vectorize(1, 16) swap(0, 1) stage(2, 1) thread(0, 0)",
-                           "upcast(0, 7) vectorize(1, 20) unroll(2, 2) block(2, 2) accumulate(2, 0) stage(2, 1) block(1, 2) stage(1, 2)",
-                           "vectorize(1, 16) stage(1, 0) upcast(2, 4) stage(2, 0)",
-                           "thread(0, 0) thread(1, 0)", "upcast(0, 5) thread(0, 0)", "thread(1, 0) vectorize(0, 4)"}) {
+  for (const char* text :
+       {"upcast(0, 5)", "vectorize(1, 48)", "vectorize(1, 20) upcast(0, 7)", "unroll(2, 3)",
+        "vectorize(2, 4)", "vectorize(2, 10) upcast(0, 2) upcast(1, 3)",
+        "swap(0, 1) vectorize(0, 16)", "block(1, 20) block(2, 4)", "block(2, 3) accumulate(2, 0)",
+        "block(2, 4) accumulate(2, 1) stage(2, 2)", "stage(1, 0) stage(2, 1)",
+        "upcast(0, 5) vectorize(1, 16) swap(0, 1) stage(2, 1) thread(0, 0)",
+        "upcast(0, 7) vectorize(1, 20) unroll(2, 2) block(2, 2) accumulate(2, 0) stage(2, 1) "
+        "block(1, 2) stage(1, 2)",
+        "vectorize(1, 16) stage(1, 0) upcast(2, 4) stage(2, 0)", "thread(0, 0) thread(1, 0)",
+        "upcast(0, 5) thread(0, 0)", "thread(1, 0) vectorize(0, 4)"}) {
     const auto list = codegen::parse_optimisations(text);
     const auto code = build(matmul(24, 48, 10), {.apply = &list});
     Floats c(expected.size());
@@ -249,7 +273,8 @@ TEST(Optimisations, the_page_s_lists_give_the_same_numbers) {
 
 size_t count_of(const codegen::KernelCode& code, uint16_t op) {
   const sdk::IrView ir = sdk::decode_ir(code.ir);
-  return static_cast<size_t>(std::ranges::count_if(ir.insts(), [&](const pgr_ir_inst& inst) { return inst.op == op; }));
+  return static_cast<size_t>(
+      std::ranges::count_if(ir.insts(), [&](const pgr_ir_inst& inst) { return inst.op == op; }));
 }
 
 TEST(Optimisations, what_is_kept_of_a_row_is_computed_once_and_waits_in_the_output) {
@@ -260,11 +285,13 @@ TEST(Optimisations, what_is_kept_of_a_row_is_computed_once_and_waits_in_the_outp
     float sum = 0;
     for (float v : row) sum += std::exp2(v - std::ranges::max(row));
     for (size_t j = 0; j < row.size(); ++j)
-      expected[static_cast<size_t>(i * kColumns) + j] = std::exp2(row[j] - std::ranges::max(row)) / sum;
+      expected[static_cast<size_t>(i * kColumns) + j] =
+          std::exp2(row[j] - std::ranges::max(row)) / sum;
   }
   const Ast ast = softmax2(kRows, kColumns);
-  for (const char* text : {"", "keep(2, 1)", "keep(2, 1) vectorize(1, 8)", "keep(2, 0)", "keep(2, 1) upcast(0, 2)",
-                           "keep(2, 1) unroll(3, 4) vectorize(1, 16) thread(0, 0)"}) {
+  for (const char* text :
+       {"", "keep(2, 1)", "keep(2, 1) vectorize(1, 8)", "keep(2, 0)", "keep(2, 1) upcast(0, 2)",
+        "keep(2, 1) unroll(3, 4) vectorize(1, 16) thread(0, 0)"}) {
     const auto list = codegen::parse_optimisations(text);
     const auto code = build(ast, {.apply = &list});
     EXPECT_EQ(codegen::to_string(code.optimisations), text);
@@ -273,13 +300,14 @@ TEST(Optimisations, what_is_kept_of_a_row_is_computed_once_and_waits_in_the_outp
     }
     Floats y(x.size());
     run(code, {&y, &x});
-    for (size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], expected[i], 1e-6 * expected[i]) << text << " at " << i;
+    for (size_t i = 0; i < y.size(); ++i)
+      EXPECT_NEAR(y[i], expected[i], 1e-6 * expected[i]) << text << " at " << i;
   }
 }
 
 TEST(Optimisations, nothing_is_stored_over_rows_that_wait_in_the_output) {
-  for (const char* text : {"keep(2, 1) swap(0, 1)", "keep(2, 1) thread(1, 0)", "keep(2, 1) block(0, 2)",
-                           "keep(2, 1) accumulate(3, 1)"}) {
+  for (const char* text : {"keep(2, 1) swap(0, 1)", "keep(2, 1) thread(1, 0)",
+                           "keep(2, 1) block(0, 2)", "keep(2, 1) accumulate(3, 1)"}) {
     const auto list = codegen::parse_optimisations(text);
     EXPECT_THROW(build(softmax2(6, 32), {.apply = &list}), Error) << text;
   }
@@ -287,10 +315,13 @@ TEST(Optimisations, nothing_is_stored_over_rows_that_wait_in_the_output) {
 
 TEST(Optimisations, a_window_is_staged_once_for_all_its_taps) {
   const ConvShape s{3, 2, 9, 11, 4, 3};
-  Floats in = small_integers(s.n * s.c * s.h * s.w, 3), w = small_integers(s.o * s.c * s.k * s.k, 4);
+  Floats in = small_integers(s.n * s.c * s.h * s.w, 3),
+         w = small_integers(s.o * s.c * s.k * s.k, 4);
   const Floats expected = conv_loops(in, w, s);
-  for (const char* text : {"stage(1, 0)", "stage(1, 1) stage(2, 0)", "upcast(3, 3) vectorize(1, 4) stage(1, 1) stage(2, 0)",
-                           "block(4, 1) accumulate(4, 1) stage(1, 2)", "upcast(0, 2) stage(1, 0) thread(1, 0)"}) {
+  for (const char* text :
+       {"stage(1, 0)", "stage(1, 1) stage(2, 0)",
+        "upcast(3, 3) vectorize(1, 4) stage(1, 1) stage(2, 0)",
+        "block(4, 1) accumulate(4, 1) stage(1, 2)", "upcast(0, 2) stage(1, 0) thread(1, 0)"}) {
     const auto list = codegen::parse_optimisations(text);
     const auto code = build(conv2d(s), {.apply = &list});
     Floats out(expected.size());
@@ -311,7 +342,9 @@ TEST(Optimisations, what_is_done_to_a_blocked_sum_is_done_once) {
   Graph& g = ast.graph;
   const Id k = make_range(g, 23, 1, AxisKind::Reduce), i = make_range(g, 6, 0, AxisKind::Loop);
   const Id sum = reduce(g, Op::Add, load(g, param(g, 1, 6 * 23, false), affine(g, i, 23, k)), {k});
-  store(ast, param(g, 0, 6, true), i, g.binary(Op::Mul, g.binary(Op::Add, sum, g.constant(DType::F32, 1.0)), g.constant(DType::F32, 2.0)));
+  store(ast, param(g, 0, 6, true), i,
+        g.binary(Op::Mul, g.binary(Op::Add, sum, g.constant(DType::F32, 1.0)),
+                 g.constant(DType::F32, 2.0)));
   const auto by_row = codegen::parse_optimisations("block(1, 5) accumulate(1, 0)");
   const auto code = build(ast, {.apply = &by_row});
   Floats in = small_integers(6 * 23, 5), out(6, -9);
@@ -323,26 +356,31 @@ TEST(Optimisations, what_is_done_to_a_blocked_sum_is_done_once) {
   }
 }
 
-// out[i] = the sum of 4 over 40 turns, for every third i: no value varies along the axes that are summed.
+// out[i] = the sum of 4 over 40 turns, for every third i: no value varies along the axes that are
+// summed.
 Ast sum_of_what_is_the_same() {
   Ast ast;
   Graph& g = ast.graph;
   const Id i = make_range(g, 10, 0, AxisKind::Loop);
   const Id k = make_range(g, 5, 1, AxisKind::Reduce), l = make_range(g, 8, 2, AxisKind::Reduce);
   const Id is_third = g.binary(Op::CmpEq, g.binary(Op::Mod, i, g.index(3)), g.index(1));
-  const Id value = g.add(Op::Where, DType::F32, {is_third, g.constant(DType::F32, 4.0), g.constant(DType::F32, 0.0)});
+  const Id value = g.add(Op::Where, DType::F32,
+                         {is_third, g.constant(DType::F32, 4.0), g.constant(DType::F32, 0.0)});
   store(ast, param(g, 0, 10, true), i, reduce(g, Op::Add, value, {k, l}));
   return ast;
 }
 
 TEST(Optimisations, a_sum_of_what_is_the_same_has_lanes_along_one_axis) {
-  for (const char* text : {"", "vectorize(0, 5)", "vectorize(1, 3)", "vectorize(1, 8) unroll(1, 5)"}) {
+  for (const char* text :
+       {"", "vectorize(0, 5)", "vectorize(1, 3)", "vectorize(1, 8) unroll(1, 5)"}) {
     const auto list = codegen::parse_optimisations(text);
     Floats out(10, -9);
     run(build(sum_of_what_is_the_same(), {.apply = &list}), {&out});
-    for (size_t i = 0; i < 10; ++i) EXPECT_EQ(out[i], i % 3 == 1 ? 160 : 0) << text << ", element " << i;
+    for (size_t i = 0; i < 10; ++i)
+      EXPECT_EQ(out[i], i % 3 == 1 ? 160 : 0) << text << ", element " << i;
   }
-  for (const char* text : {"vectorize(0, 5) vectorize(1, 3)", "vectorize(1, 3) vectorize(0, 5)", "vectorize(1, 8) vectorize(1, 5)"}) {
+  for (const char* text : {"vectorize(0, 5) vectorize(1, 3)", "vectorize(1, 3) vectorize(0, 5)",
+                           "vectorize(1, 8) vectorize(1, 5)"}) {
     const auto list = codegen::parse_optimisations(text);
     EXPECT_THROW(build(sum_of_what_is_the_same(), {.apply = &list}), Error) << text;
   }
@@ -362,16 +400,21 @@ TEST(Optimisations, an_illegal_change_names_itself_and_the_axis) {
   EXPECT_THAT(message("upcast(7, 2)"), testing::HasSubstr("upcast(7, 2): the kernel has 3 axes"));
   EXPECT_THAT(message("upcast(0, 25)"), testing::HasSubstr("axis 0 has size 24"));
   EXPECT_THAT(message("unroll(0, 2)"), testing::HasSubstr("axis 0 is no reduce loop"));
-  EXPECT_THAT(message("vectorize(0, 4) vectorize(1, 4)"), testing::HasSubstr("what runs along the axis has a vector axis already"));
+  EXPECT_THAT(message("vectorize(0, 4) vectorize(1, 4)"),
+              testing::HasSubstr("what runs along the axis has a vector axis already"));
   EXPECT_THAT(message("swap(0, 2)"), testing::HasSubstr("cannot change places"));
-  EXPECT_THAT(message("stage(3, 1)"), testing::HasSubstr("stage(3, 1): nothing that is loaded of parameter 3"));
-  EXPECT_THAT(message("stage(0, 3)"), testing::HasSubstr("stage(0, 3): nothing of the parameter varies inside"));
+  EXPECT_THAT(message("stage(3, 1)"),
+              testing::HasSubstr("stage(3, 1): nothing that is loaded of parameter 3"));
+  EXPECT_THAT(message("stage(0, 3)"),
+              testing::HasSubstr("stage(0, 3): nothing of the parameter varies inside"));
   EXPECT_THAT(message("stage(1, 9)"), testing::HasSubstr("the kernel has 3 axes"));
-  EXPECT_THAT(message("keep(2, 1)"), testing::HasSubstr("keep(2, 1): nothing along the axis is computed again"));
+  EXPECT_THAT(message("keep(2, 1)"),
+              testing::HasSubstr("keep(2, 1): nothing along the axis is computed again"));
   EXPECT_THAT(message("keep(0, 9)"), testing::HasSubstr("the kernel has 3 axes"));
   EXPECT_THAT(message("accumulate(0, 0)"), testing::HasSubstr("axis 0 is no reduce loop"));
   EXPECT_THAT(message("accumulate(2, 3)"), testing::HasSubstr("there are 2 output loops"));
-  EXPECT_THAT(message("stage(0, 0) accumulate(4, 0)"), testing::HasSubstr("what is made of the sum waits in scratch"));
+  EXPECT_THAT(message("stage(0, 0) accumulate(4, 0)"),
+              testing::HasSubstr("what is made of the sum waits in scratch"));
   EXPECT_THAT(message("block(1, 49)"), testing::HasSubstr("axis 1 has size 48"));
   const auto banded = [](const char* text) -> std::string {
     try {

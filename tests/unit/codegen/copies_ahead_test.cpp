@@ -1,6 +1,6 @@
 // ahead(slot, n): tiles in local memory that are copied asynchronously, turns before they are used.
-// The interpreter overwrites a copy's place when it starts and delivers at the wait, so that a missing
-// wait or barrier gives wrong numbers.
+// The interpreter overwrites a copy's place when it starts and delivers at the wait, so that a
+// missing wait or barrier gives wrong numbers.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,8 @@ pgr_device_caps small_gpu() {
   return caps;
 }
 
-KernelCode build(const Ast& ast, const std::string& text, const pgr_device_caps& caps = small_gpu()) {
+KernelCode build(const Ast& ast, const std::string& text,
+                 const pgr_device_caps& caps = small_gpu()) {
   const auto list = codegen::parse_optimisations(text);
   EXPECT_EQ(codegen::to_string(list), text);
   return codegen::generate(ast.graph, ast.sink, caps, {.apply = &list});
@@ -36,7 +37,8 @@ KernelCode build(const Ast& ast, const std::string& text, const pgr_device_caps&
 std::vector<pgr_ir_inst> all(const KernelCode& code, uint16_t op) {
   std::vector<pgr_ir_inst> out;
   const sdk::IrView ir = sdk::decode_ir(code.ir);
-  std::ranges::copy_if(ir.insts(), std::back_inserter(out), [&](const pgr_ir_inst& inst) { return inst.op == op; });
+  std::ranges::copy_if(ir.insts(), std::back_inserter(out),
+                       [&](const pgr_ir_inst& inst) { return inst.op == op; });
   return out;
 }
 
@@ -50,13 +52,15 @@ std::vector<float> product(const Sizes& s, const KernelCode& code) {
   run(code, {&c, &a, &b});
   return c;
 }
-std::vector<float> product(const Sizes& s, const std::string& text, const pgr_device_caps& caps = small_gpu()) {
+std::vector<float> product(const Sizes& s, const std::string& text,
+                           const pgr_device_caps& caps = small_gpu()) {
   return product(s, build(matmul(s.m, s.n, s.k), text, caps));
 }
 
 TEST(CopiesAhead, run_beside_the_use_of_the_tile_before) {
   const Sizes s{16, 32, 32};
-  const std::string text = fmt::format("{} ahead(1, 1) ahead(2, 1) thread(0, 0) thread(1, 0)", kStaged);
+  const std::string text =
+      fmt::format("{} ahead(1, 1) ahead(2, 1) thread(0, 0) thread(1, 0)", kStaged);
   const KernelCode code = build(matmul(s.m, s.n, s.k), text);
   const sdk::IrView ir = sdk::decode_ir(code.ir);
   std::vector<uint64_t> shared;
@@ -80,14 +84,16 @@ TEST(CopiesAhead, by_several_turns_leave_as_many_copies_under_way) {
     EXPECT_EQ(all(code, PGR_OP_ASYNC_WAIT)[0].arg, static_cast<uint64_t>(turns - 1));
     EXPECT_EQ(product(s, code), product(s, "")) << turns;
   }
-  for (const char* ahead : {"ahead(1, 3) ahead(2, 1)", "ahead(2, 2)", "ahead(1, 7) ahead(2, 2)", "ahead(1, 1)"})
+  for (const char* ahead :
+       {"ahead(1, 3) ahead(2, 1)", "ahead(2, 2)", "ahead(1, 7) ahead(2, 2)", "ahead(1, 1)"})
     EXPECT_EQ(product(s, fmt::format("{} {}", kStaged, ahead)), product(s, "")) << ahead;
 }
 
 // What the tests above would not see if the interpreter delivered at once.
 TEST(CopiesAhead, a_wait_that_is_too_short_gives_other_numbers) {
   const Sizes s{16, 32, 32};
-  KernelCode code = build(matmul(s.m, s.n, s.k), fmt::format("{} ahead(1, 1) ahead(2, 1)", kStaged));
+  KernelCode code =
+      build(matmul(s.m, s.n, s.k), fmt::format("{} ahead(1, 1) ahead(2, 1)", kStaged));
   const std::vector<float> right = product(s, code);
   const pgr_ir_inst wait = all(code, PGR_OP_ASYNC_WAIT)[0];
   const auto at = std::ranges::search(code.ir, std::as_bytes(std::span(&wait, 1)));
@@ -119,7 +125,8 @@ TEST(CopiesAhead, of_any_dtype_and_where_indices_have_64_bits) {
       if (dtype == DType::I64 && !has_wide) continue;
       pgr_device_caps caps = small_gpu();
       if (!has_wide)
-        for (uint32_t& dtypes : caps.op_dtypes) dtypes &= ~(1u << PGR_DTYPE_I64 | 1u << PGR_DTYPE_U64);
+        for (uint32_t& dtypes : caps.op_dtypes)
+          dtypes &= ~(1u << PGR_DTYPE_I64 | 1u << PGR_DTYPE_U64);
       Ast ast;
       Graph& g = ast.graph;
       const Id i = make_range(g, 12, 0, AxisKind::Loop), l = make_range(g, 40, 1, AxisKind::Reduce);
@@ -127,14 +134,18 @@ TEST(CopiesAhead, of_any_dtype_and_where_indices_have_64_bits) {
       const Id b = load(g, param(g, 2, 40, false, dtype), l);
       store(ast, param(g, 0, 12, true, dtype), i, reduce(g, Op::Max, g.binary(Op::Add, a, b), {l}));
       std::vector<std::byte> in(40 * 12 * size_of(dtype)), row(40 * size_of(dtype));
-      for (size_t n = 0; n < in.size(); ++n) in[n] = static_cast<std::byte>(n % size_of(dtype) == 0 ? n * 7 % 64 : 0);
-      for (size_t n = 0; n < row.size(); ++n) row[n] = static_cast<std::byte>(n % size_of(dtype) == 0 ? n * 5 % 64 : 0);
+      for (size_t n = 0; n < in.size(); ++n)
+        in[n] = static_cast<std::byte>(n % size_of(dtype) == 0 ? n * 7 % 64 : 0);
+      for (size_t n = 0; n < row.size(); ++n)
+        row[n] = static_cast<std::byte>(n % size_of(dtype) == 0 ? n * 5 % 64 : 0);
       const auto result = [&](const char* text) {
         std::vector<std::byte> out(12 * size_of(dtype));
-        run_buffers(build(ast, text, caps), {{out.data(), out.size()}, {in.data(), in.size()}, {row.data(), row.size()}});
+        run_buffers(build(ast, text, caps),
+                    {{out.data(), out.size()}, {in.data(), in.size()}, {row.data(), row.size()}});
         return out;
       };
-      EXPECT_EQ(result("local(0, 4) block(2, 8) stage(1, 3) stage(2, 3) ahead(1, 2) ahead(2, 1)"), result(""))
+      EXPECT_EQ(result("local(0, 4) block(2, 8) stage(1, 3) stage(2, 3) ahead(1, 2) ahead(2, 1)"),
+                result(""))
           << name_of(dtype) << has_wide;
     }
   }
@@ -150,11 +161,14 @@ TEST(CopiesAhead, behind_closed_gates_have_zeros) {
   const Id third = g.binary(Op::FloorMod, g.binary(Op::Add, l, i), g.index(3));
   const Id gate = g.binary(Op::CmpLt, third, g.index(2));
   const Id place = g.where(gate, affine(g, i, s.k, l), g.index(1 << 20));
-  const Id a = g.add(Op::Load, DType::F32, {param(g, 1, s.m * s.k, false), place, gate, g.constant(DType::F32, 0.0)});
+  const Id a = g.add(Op::Load, DType::F32,
+                     {param(g, 1, s.m * s.k, false), place, gate, g.constant(DType::F32, 0.0)});
   const Id b = load(g, param(g, 2, s.k * s.n, false), affine(g, l, s.n, j));
-  store(ast, param(g, 0, s.m * s.n, true), affine(g, i, s.n, j), reduce(g, Op::Add, g.binary(Op::Mul, a, b), {l}));
+  store(ast, param(g, 0, s.m * s.n, true), affine(g, i, s.n, j),
+        reduce(g, Op::Add, g.binary(Op::Mul, a, b), {l}));
   const KernelCode code = build(ast, fmt::format("{} ahead(1, 2) ahead(2, 1)", kStaged));
-  EXPECT_TRUE(std::ranges::any_of(all(code, PGR_OP_ASYNC_COPY), [](const auto& copy) { return copy.src_count == 5; }));
+  EXPECT_TRUE(std::ranges::any_of(all(code, PGR_OP_ASYNC_COPY),
+                                  [](const auto& copy) { return copy.src_count == 5; }));
   EXPECT_EQ(product(s, code), product(s, build(ast, "")));
 }
 
@@ -173,12 +187,18 @@ TEST(CopiesAhead, are_refused_where_they_cannot_be) {
   caps.async_copy_bytes = 0;
   EXPECT_THAT(refusal(fmt::format("{} ahead(1, 1)", kStaged), caps),
               HasSubstr("ahead(1, 1): the device has no asynchronous copies"));
-  EXPECT_THAT(refusal("ahead(1, 1)"), HasSubstr("nothing of parameter 1 is copied into local memory"));
-  EXPECT_THAT(refusal(fmt::format("{} ahead(3, 1)", kStaged)), HasSubstr("nothing of parameter 3 is copied"));
-  EXPECT_THAT(refusal(fmt::format("{} ahead(1, 0)", kStaged)), HasSubstr("0 turns ahead; from 1 to 7 are possible"));
-  EXPECT_THAT(refusal(fmt::format("{} ahead(1, 8)", kStaged)), HasSubstr("from 1 to 7 are possible"));
-  EXPECT_THAT(refusal(fmt::format("{} ahead(1, 1) ahead(1, 1)", kStaged)), HasSubstr("it is copied ahead already"));
-  EXPECT_THAT(refusal("local(1, 8) stage(2, 0) ahead(2, 1)"), HasSubstr("not copied in turns of a reduce loop"));
+  EXPECT_THAT(refusal("ahead(1, 1)"),
+              HasSubstr("nothing of parameter 1 is copied into local memory"));
+  EXPECT_THAT(refusal(fmt::format("{} ahead(3, 1)", kStaged)),
+              HasSubstr("nothing of parameter 3 is copied"));
+  EXPECT_THAT(refusal(fmt::format("{} ahead(1, 0)", kStaged)),
+              HasSubstr("0 turns ahead; from 1 to 7 are possible"));
+  EXPECT_THAT(refusal(fmt::format("{} ahead(1, 8)", kStaged)),
+              HasSubstr("from 1 to 7 are possible"));
+  EXPECT_THAT(refusal(fmt::format("{} ahead(1, 1) ahead(1, 1)", kStaged)),
+              HasSubstr("it is copied ahead already"));
+  EXPECT_THAT(refusal("local(1, 8) stage(2, 0) ahead(2, 1)"),
+              HasSubstr("not copied in turns of a reduce loop"));
   caps = small_gpu();
   caps.local_bytes = 1000;  // 384 for one tile of each
   EXPECT_EQ(refusal(fmt::format("{} ahead(1, 1) ahead(2, 1)", kStaged), caps), "no error");
@@ -199,14 +219,17 @@ TEST(CopiesAhead, of_the_inner_of_two_loops_that_a_count_ends) {
   const Id inside = g.binary(Op::CmpLt, g.cast(l, DType::I32), count);
   const Id term = g.where(inside, g.binary(Op::Mul, a, b), g.constant(DType::F32, 0.0));
   store(ast, param(g, 0, m * n, true), affine(g, i, n, j), reduce(g, Op::Add, term, {l}));
-  const KernelCode code =
-      build(ast, "local(0, 4) local(1, 8) block(4, 32) block(5, 8) stage(1, 6) stage(2, 6) ahead(1, 1) ahead(2, 1)");
+  const KernelCode code = build(ast,
+                                "local(0, 4) local(1, 8) block(4, 32) block(5, 8) stage(1, 6) "
+                                "stage(2, 6) ahead(1, 1) ahead(2, 1)");
   const KernelCode plain = build(ast, "");
   std::vector<float> x = small_integers(m * k, 1), y = small_integers(k * n, 2);
   for (int32_t terms : {0, 1, 7, 8, 9, 31, 33, 40, 63, 64, 99}) {
     const auto result = [&](const KernelCode& kernel) {
       std::vector<float> out(static_cast<size_t>(m * n), -99);
-      const auto bytes = [](auto& values) { return sdk::InterpreterBuffer{values.data(), values.size() * 4}; };
+      const auto bytes = [](auto& values) {
+        return sdk::InterpreterBuffer{values.data(), values.size() * 4};
+      };
       run_buffers(kernel, {bytes(out), bytes(x), bytes(y), {&terms, sizeof terms}});
       return out;
     };

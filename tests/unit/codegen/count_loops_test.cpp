@@ -1,5 +1,5 @@
-// Counts in memory end loops: what is wanted is right for every count, nothing that a sum leaves out is read, and
-// nothing is stored far behind the count.
+// Counts in memory end loops: what is wanted is right for every count, nothing that a sum leaves
+// out is read, and nothing is stored far behind the count.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,30 +20,39 @@ constexpr int64_t kRows = 96, kColumns = 6;
 constexpr float kUntouched = -99;
 
 const std::vector<int32_t>& counts() {
-  static const std::vector<int32_t> all = {std::numeric_limits<int32_t>::min(), -3, 0, 1, 2, 7, 16, 33, 95, 96, 97,
-                                           std::numeric_limits<int32_t>::max()};
+  static const std::vector<int32_t> all = {
+      std::numeric_limits<int32_t>::min(), -3, 0, 1, 2, 7, 16, 33, 95, 96, 97,
+      std::numeric_limits<int32_t>::max()};
   return all;
 }
 
-size_t within(int32_t count) { return static_cast<size_t>(std::clamp<int64_t>(count, 0, kRows)); }
+size_t within(int32_t count) {
+  return static_cast<size_t>(std::clamp<int64_t>(count, 0, kRows));
+}
 
-Id count_param(Graph& g, uint32_t slot) { return param(g, slot, 1, false, DType::I32); }
+Id count_param(Graph& g, uint32_t slot) {
+  return param(g, slot, 1, false, DType::I32);
+}
 
-Id number(Graph& g, uint32_t slot) { return load(g, count_param(g, slot), g.index(0)); }
+Id number(Graph& g, uint32_t slot) {
+  return load(g, count_param(g, slot), g.index(0));
+}
 
 // The store, of which only rows below the count are wanted.
 void store_rows(Ast& ast, Id to, Id index, Id value, uint32_t slot, int64_t columns) {
   Graph& g = ast.graph;
   const Id limit = g.binary(Op::Mul, g.cast(number(g, slot), DType::Index), g.index(columns));
   const Id hint = g.add(Op::Bounded, DType::Bool, {index, limit}, g.list({}));
-  ast.sink = g.add(Op::Sink, DType::Void, {g.add(Op::Store, DType::Void, {to, index, value, hint})});
+  ast.sink =
+      g.add(Op::Sink, DType::Void, {g.add(Op::Store, DType::Void, {to, index, value, hint})});
 }
 
 // out[i, j] = 2 a[i, j]
 Ast rows_of_map() {
   Ast ast;
   Graph& g = ast.graph;
-  const Id i = make_range(g, kRows, 0, AxisKind::Loop), j = make_range(g, kColumns, 1, AxisKind::Loop);
+  const Id i = make_range(g, kRows, 0, AxisKind::Loop),
+           j = make_range(g, kColumns, 1, AxisKind::Loop);
   const Id at = affine(g, i, kColumns, j), a = load(g, param(g, 1, kRows * kColumns, false), at);
   store_rows(ast, param(g, 0, kRows * kColumns, true), at, g.binary(Op::Add, a, a), 2, kColumns);
   return ast;
@@ -53,7 +62,8 @@ Ast rows_of_map() {
 Ast columns_of_reduce(Op op, float nothing) {
   Ast ast;
   Graph& g = ast.graph;
-  const Id j = make_range(g, kColumns, 0, AxisKind::Loop), i = make_range(g, kRows, 1, AxisKind::Reduce);
+  const Id j = make_range(g, kColumns, 0, AxisKind::Loop),
+           i = make_range(g, kRows, 1, AxisKind::Reduce);
   const Id row = g.cast(load(g, param(g, 3, kRows, false, DType::I32), i), DType::Index);
   const Id a = load(g, param(g, 1, kRows * kColumns, false), affine(g, row, kColumns, j));
   const Id inside = g.binary(Op::CmpLt, g.cast(i, DType::I32), number(g, 2));
@@ -72,7 +82,8 @@ Ast counted_matmul(int64_t n, int64_t k) {
   const Id b = load(g, param(g, 2, k * n, false), affine(g, l, n, j));
   const Id inside = g.binary(Op::CmpLt, g.cast(l, DType::I32), number(g, 4));
   const Id term = g.where(inside, g.binary(Op::Mul, a, b), g.constant(DType::F32, 0.0));
-  store_rows(ast, param(g, 0, kRows * n, true), affine(g, i, n, j), reduce(g, Op::Add, term, {l}), 3, n);
+  store_rows(ast, param(g, 0, kRows * n, true), affine(g, i, n, j), reduce(g, Op::Add, term, {l}),
+             3, n);
   return ast;
 }
 
@@ -84,7 +95,8 @@ struct Target {
 
 std::vector<Target> targets() {
   std::vector<Target> all;
-  for (const uint32_t lanes : {1u, 4u, 16u}) all.push_back({std::to_string(lanes) + " lanes", small_cpu(lanes), {}});
+  for (const uint32_t lanes : {1u, 4u, 16u})
+    all.push_back({std::to_string(lanes) + " lanes", small_cpu(lanes), {}});
   all.push_back({"no changes", small_cpu(4), {.no_opt = true}});
   pgr_device_caps groups = small_cpu(4);
   groups.subgroup_size = 4;
@@ -96,8 +108,12 @@ std::vector<Target> targets() {
 }
 
 using Bytes = sdk::InterpreterBuffer;
-Bytes of(Floats& values) { return {values.data(), values.size() * sizeof(float)}; }
-Bytes of(int32_t& value) { return {&value, sizeof value}; }
+Bytes of(Floats& values) {
+  return {values.data(), values.size() * sizeof(float)};
+}
+Bytes of(int32_t& value) {
+  return {&value, sizeof value};
+}
 
 TEST(CountLoops, stores_end_at_the_tile_of_the_count) {
   const Ast ast = rows_of_map();
@@ -117,10 +133,13 @@ TEST(CountLoops, stores_end_at_the_tile_of_the_count) {
   }
 }
 
-// A tile behind the count rows lie outside of the matrix: whoever reads them is stopped by the interpreter.
+// A tile behind the count rows lie outside of the matrix: whoever reads them is stopped by the
+// interpreter.
 TEST(CountLoops, reductions_read_no_further_than_the_tile_of_the_count) {
   for (const Op op : {Op::Add, Op::Mul, Op::Max}) {
-    const float nothing = op == Op::Add ? 0 : op == Op::Mul ? 1 : -std::numeric_limits<float>::infinity();
+    const float nothing = op == Op::Add   ? 0
+                          : op == Op::Mul ? 1
+                                          : -std::numeric_limits<float>::infinity();
     const Ast ast = columns_of_reduce(op, nothing);
     for (const Target& target : targets()) {
       const auto code = codegen::generate(ast.graph, ast.sink, target.caps, target.options);
@@ -128,14 +147,17 @@ TEST(CountLoops, reductions_read_no_further_than_the_tile_of_the_count) {
         const size_t rows = within(count);
         Floats a = small_integers(kRows * kColumns, 1), out(kColumns);
         std::vector<int32_t> row(kRows, 1 << 20);
-        std::iota(row.begin(), row.begin() + static_cast<int64_t>(std::min<size_t>(rows + 16, kRows)), 0);
+        std::iota(row.begin(),
+                  row.begin() + static_cast<int64_t>(std::min<size_t>(rows + 16, kRows)), 0);
         std::fill(a.begin() + static_cast<int64_t>(rows) * kColumns, a.end(), NAN);
         run_buffers(code, {of(out), of(a), of(count), {row.data(), row.size() * sizeof row[0]}});
         for (size_t j = 0; j < kColumns; ++j) {
           float expected = nothing;
           for (size_t i = 0; i < rows; ++i) {
             const float x = a[i * kColumns + j];
-            expected = op == Op::Add ? expected + x : op == Op::Mul ? expected * x : std::max(expected, x);
+            expected = op == Op::Add   ? expected + x
+                       : op == Op::Mul ? expected * x
+                                       : std::max(expected, x);
           }
           ASSERT_EQ(out[j], expected) << target.name << ", " << count << " rows";
         }
@@ -158,18 +180,22 @@ TEST(CountLoops, products_end_at_both_counts) {
             for (int64_t j = 0; j < n; ++j) {
               float expected = 0;
               for (int64_t l = 0; l < std::min<int64_t>(terms, k); ++l)
-                expected += a[i * static_cast<size_t>(k) + static_cast<size_t>(l)] * b[static_cast<size_t>(l * n + j)];
+                expected += a[i * static_cast<size_t>(k) + static_cast<size_t>(l)] *
+                            b[static_cast<size_t>(l * n + j)];
               ASSERT_EQ(out[i * static_cast<size_t>(n) + static_cast<size_t>(j)], expected)
-                  << target.name << ", " << rows << " rows of " << terms << " terms, at " << i << ", " << j;
+                  << target.name << ", " << rows << " rows of " << terms << " terms, at " << i
+                  << ", " << j;
             }
           for (size_t i = within(rows) + 64; i < kRows; ++i)
-            ASSERT_EQ(out[i * static_cast<size_t>(n)], kUntouched) << target.name << ", " << rows << " rows, at " << i;
+            ASSERT_EQ(out[i * static_cast<size_t>(n)], kUntouched)
+                << target.name << ", " << rows << " rows, at " << i;
         }
     }
   }
 }
 
-// A sum of a[i, j] over i and j where a condition on i, j and a count holds, of something else where not.
+// A sum of a[i, j] over i and j where a condition on i, j and a count holds, of something else
+// where not.
 struct Counted {
   const char* name;
   DType dtype;  // of the count
@@ -187,35 +213,45 @@ Id in_words(Graph& g, Id place, DType dtype, int64_t factor, int64_t more) {
 
 const Counted kCounted[] = {
     {"steps of 4, and 3 more", DType::I32, 0,
-     [](Graph& g, Id i, Id, Id n) { return g.binary(Op::CmpLt, in_words(g, i, DType::I32, 4, 3), n); },
+     [](Graph& g, Id i, Id, Id n) {
+       return g.binary(Op::CmpLt, in_words(g, i, DType::I32, 4, 3), n);
+     },
      [](int64_t i, int64_t, int64_t n) { return 4 * i + 3 < n; }},
     {"steps of 4 on both sides", DType::I32, 0,
      [](Graph& g, Id i, Id, Id n) {
-       const Id limit = g.binary(Op::Mul, g.cast(n, DType::I64), g.constant(DType::I64, int64_t{4}));
+       const Id limit =
+           g.binary(Op::Mul, g.cast(n, DType::I64), g.constant(DType::I64, int64_t{4}));
        return g.binary(Op::CmpLt, in_words(g, i, DType::I64, 4, -3), limit);
      },
      [](int64_t i, int64_t, int64_t n) { return 4 * i - 3 < 4 * n; }},
     {"3 more of 64 bits", DType::I64, 0,
-     [](Graph& g, Id i, Id, Id n) { return g.binary(Op::CmpLt, in_words(g, i, DType::I64, 1, 3), n); },
+     [](Graph& g, Id i, Id, Id n) {
+       return g.binary(Op::CmpLt, in_words(g, i, DType::I64, 1, 3), n);
+     },
      [](int64_t i, int64_t, int64_t n) { return i + 3 < n; }},
     {"a place that wraps", DType::I8, 0,
      [](Graph& g, Id i, Id, Id n) { return g.binary(Op::CmpLt, g.cast(i, DType::I8), n); },
      [](int64_t i, int64_t, int64_t n) { return static_cast<int8_t>(i) < n; }},
     {"unsigned", DType::U64, 0,
      [](Graph& g, Id i, Id, Id n) { return g.binary(Op::CmpLt, g.cast(i, DType::U64), n); },
-     [](int64_t i, int64_t, int64_t n) { return static_cast<uint64_t>(i) < static_cast<uint64_t>(n); }},
+     [](int64_t i, int64_t, int64_t n) {
+       return static_cast<uint64_t>(i) < static_cast<uint64_t>(n);
+     }},
     {"ones behind the count", DType::I32, 1,
      [](Graph& g, Id i, Id, Id n) { return g.binary(Op::CmpLt, g.cast(i, DType::I32), n); },
      [](int64_t i, int64_t, int64_t n) { return i < n; }},
     {"both places", DType::I32, 0,
-     [](Graph& g, Id i, Id j, Id n) { return g.binary(Op::CmpLt, g.cast(g.binary(Op::Add, i, j), DType::I32), n); },
+     [](Graph& g, Id i, Id j, Id n) {
+       return g.binary(Op::CmpLt, g.cast(g.binary(Op::Add, i, j), DType::I32), n);
+     },
      [](int64_t i, int64_t j, int64_t n) { return i + j < n; }},
 };
 
 Ast sum_of(const Counted& c) {
   Ast ast;
   Graph& g = ast.graph;
-  const Id i = make_range(g, kLong, 0, AxisKind::Reduce), j = make_range(g, kWide, 1, AxisKind::Reduce);
+  const Id i = make_range(g, kLong, 0, AxisKind::Reduce),
+           j = make_range(g, kWide, 1, AxisKind::Reduce);
   const Id a = load(g, param(g, 1, kLong * kWide, false), affine(g, i, kWide, j));
   const Id count = load(g, param(g, 2, 1, false, c.dtype), g.index(0));
   const Id term = g.where(c.condition(g, i, j, count), a, g.constant(DType::F32, c.other));
@@ -224,13 +260,15 @@ Ast sum_of(const Counted& c) {
 }
 
 TEST(CountLoops, conditions_hold_for_every_count_of_their_dtype) {
-  constexpr auto kLowest = std::numeric_limits<int64_t>::min(), kHighest = std::numeric_limits<int64_t>::max();
+  constexpr auto kLowest = std::numeric_limits<int64_t>::min(),
+                 kHighest = std::numeric_limits<int64_t>::max();
   for (const Counted& c : kCounted) {
     const Ast ast = sum_of(c);
     for (const Target& target : targets()) {
       const auto code = codegen::generate(ast.graph, ast.sink, target.caps, target.options);
-      for (int64_t count : {kLowest, kLowest + 2, int64_t{-200}, int64_t{-5}, int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{2}, int64_t{3},
-                            int64_t{4}, int64_t{7}, int64_t{8}, int64_t{101}, kLong - 1, kLong, kLong + 3, kHighest}) {
+      for (int64_t count : {kLowest, kLowest + 2, int64_t{-200}, int64_t{-5}, int64_t{-1},
+                            int64_t{0}, int64_t{1}, int64_t{2}, int64_t{3}, int64_t{4}, int64_t{7},
+                            int64_t{8}, int64_t{101}, kLong - 1, kLong, kLong + 3, kHighest}) {
         if (c.dtype == DType::I8) count = static_cast<int8_t>(count);
         if (c.dtype == DType::I32) count = static_cast<int32_t>(count);
         Floats a = small_integers(kLong * kWide, 3), out(1);
@@ -238,7 +276,8 @@ TEST(CountLoops, conditions_hold_for_every_count_of_their_dtype) {
         float expected = 0;
         for (int64_t i = 0; i < kLong; ++i)
           for (int64_t j = 0; j < kWide; ++j)
-            expected += c.holds(i, j, count) ? a[static_cast<size_t>(i * kWide + j)] : static_cast<float>(c.other);
+            expected += c.holds(i, j, count) ? a[static_cast<size_t>(i * kWide + j)]
+                                             : static_cast<float>(c.other);
         ASSERT_EQ(out[0], expected) << c.name << ", " << target.name << ", count " << count;
       }
     }
@@ -252,7 +291,8 @@ TEST(CountLoops, stores_of_other_counts_keep_their_own) {
   const Id i = make_range(g, kRows, 0, AxisKind::Loop), a = load(g, param(g, 2, kRows, false), i);
   std::vector<Id> stores;
   for (uint32_t slot : {0u, 1u}) {
-    const Id hint = g.add(Op::Bounded, DType::Bool, {i, g.cast(number(g, 3 + slot), DType::Index)}, g.list({}));
+    const Id hint =
+        g.add(Op::Bounded, DType::Bool, {i, g.cast(number(g, 3 + slot), DType::Index)}, g.list({}));
     stores.push_back(g.add(Op::Store, DType::Void, {param(g, slot, kRows, true), i, a, hint}));
   }
   ast.sink = g.add(Op::Sink, DType::Void, stores);
@@ -262,7 +302,8 @@ TEST(CountLoops, stores_of_other_counts_keep_their_own) {
       Floats values = small_integers(kRows, 1), first(kRows, kUntouched), second(kRows, kUntouched);
       run_buffers(code, {of(first), of(second), of(values), of(one), of(other)});
       for (size_t at = 0; at < within(one); ++at) ASSERT_EQ(first[at], values[at]) << target.name;
-      for (size_t at = 0; at < within(other); ++at) ASSERT_EQ(second[at], values[at]) << target.name;
+      for (size_t at = 0; at < within(other); ++at)
+        ASSERT_EQ(second[at], values[at]) << target.name;
     }
   }
 }

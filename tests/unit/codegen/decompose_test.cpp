@@ -1,5 +1,5 @@
-// Ops that a device does not claim come out right from those it does: against libm in double, on the interpreter,
-// over all exponents, signs and the edges.
+// Ops that a device does not claim come out right from those it does: against libm in double, on
+// the interpreter, over all exponents, signs and the edges.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,8 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 // out[i] = op(a[i]), on a device that does not claim op for any dtype.
-std::vector<float> unary_without_claim(Op op, const std::vector<float>& in, bool fma_claimed = true) {
+std::vector<float> unary_without_claim(Op op, const std::vector<float>& in,
+                                       bool fma_claimed = true) {
   Ast ast;
   Graph& g = ast.graph;
   const auto n = static_cast<int64_t>(in.size());
@@ -35,10 +36,12 @@ std::vector<float> unary_without_claim(Op op, const std::vector<float>& in, bool
 
 // Every exponent with several mantissas, both signs, and the edges.
 std::vector<float> all_magnitudes() {
-  std::vector<float> out = {0.0f, -0.0f, kInfinity, -kInfinity, kNaN, 1.0f, -1.0f, 0.5f, 1e-45f, 3.4e38f, 0.70710678f, 0.70710677f};
+  std::vector<float> out = {0.0f,  -0.0f, kInfinity, -kInfinity, kNaN,        1.0f,
+                            -1.0f, 0.5f,  1e-45f,    3.4e38f,    0.70710678f, 0.70710677f};
   for (uint32_t exponent = 0; exponent < 255; ++exponent)
     for (uint32_t mantissa : {0u, 1u, 0x1234u, 0x3504f3u, 0x490fdbu, 0x7fffffu})
-      for (uint32_t sign : {0u, 0x80000000u}) out.push_back(std::bit_cast<float>(sign | exponent << 23 | mantissa));
+      for (uint32_t sign : {0u, 0x80000000u})
+        out.push_back(std::bit_cast<float>(sign | exponent << 23 | mantissa));
   return out;
 }
 
@@ -57,7 +60,8 @@ void expect_within(Op op, double (*exact)(double), double limit, const std::vect
   double worst = 0;
   for (size_t i = 0; i < in.size(); ++i) {
     const double error = ulp_error(out[i], exact(in[i]));
-    EXPECT_LE(error, limit) << op_info(op).name << "(" << in[i] << ") gave " << out[i] << ", exact " << exact(in[i]);
+    EXPECT_LE(error, limit) << op_info(op).name << "(" << in[i] << ") gave " << out[i] << ", exact "
+                            << exact(in[i]);
     worst = std::max(worst, error);
   }
   testing::Test::RecordProperty("worst_ulp", std::to_string(worst));
@@ -87,22 +91,26 @@ double worst_error_f64(Op op, long double (*exact)(long double), std::vector<dou
   Graph& g = ast.graph;
   const auto n = static_cast<int64_t>(in.size());
   const Id i = make_range(g, n, 0, AxisKind::Loop);
-  store(ast, param(g, 0, n, true, DType::F64), i, g.unary(op, load(g, param(g, 1, n, false, DType::F64), i)));
+  store(ast, param(g, 0, n, true, DType::F64), i,
+        g.unary(op, load(g, param(g, 1, n, false, DType::F64), i)));
   pgr_device_caps caps = small_cpu();
   caps.op_dtypes[static_cast<size_t>(op)] = 0;
   std::vector<double> out(in.size());
   const auto code = codegen::generate(g, ast.sink, caps, {.contract = false});
-  run_buffers(code, {{out.data(), out.size() * sizeof(double)}, {in.data(), in.size() * sizeof(double)}});
+  run_buffers(code,
+              {{out.data(), out.size() * sizeof(double)}, {in.data(), in.size() * sizeof(double)}});
   double worst = 0;
   for (size_t k = 0; k < in.size(); ++k) {
     const long double want = exact(static_cast<long double>(in[k]));
     if (std::isnan(want) || std::isinf(want) || std::isinf(out[k])) {
-      EXPECT_TRUE(std::isnan(want) ? std::isnan(out[k]) : out[k] == static_cast<double>(want)) << in[k] << " gave " << out[k];
+      EXPECT_TRUE(std::isnan(want) ? std::isnan(out[k]) : out[k] == static_cast<double>(want))
+          << in[k] << " gave " << out[k];
       continue;
     }
     int exponent;
     std::frexp(static_cast<double>(want), &exponent);
-    const long double error = std::fabs(static_cast<long double>(out[k]) - want) / std::ldexp(1.0L, std::max(exponent - 53, -1074));
+    const long double error = std::fabs(static_cast<long double>(out[k]) - want) /
+                              std::ldexp(1.0L, std::max(exponent - 53, -1074));
     EXPECT_LE(error, 3) << in[k] << " gave " << out[k];
     worst = std::max(worst, static_cast<double>(error));
   }
@@ -111,27 +119,40 @@ double worst_error_f64(Op op, long double (*exact)(long double), std::vector<dou
 }
 
 std::vector<double> all_magnitudes_f64() {
-  std::vector<double> out = {0.0, -0.0, kInfinity, -kInfinity, kNaN, 1.0, 0x1.921fb54442d18p+0, 0x1.4p20,
-                             6381956970095103.0 * 0x1p797};  // the f64 that is next to a multiple of pi/2
+  std::vector<double> out = {
+      0.0,
+      -0.0,
+      kInfinity,
+      -kInfinity,
+      kNaN,
+      1.0,
+      0x1.921fb54442d18p+0,
+      0x1.4p20,
+      6381956970095103.0 * 0x1p797};  // the f64 that is next to a multiple of pi/2
   for (uint64_t exponent = 0; exponent < 2047; ++exponent)
-    for (uint64_t mantissa : {0ull, 1ull, 0x123456789abcdull, 0x6a09e667f3bcdull, 0x921fb54442d18ull, 0xfffffffffffffull})
-      for (uint64_t sign : {0ull, 1ull}) out.push_back(std::bit_cast<double>(sign << 63 | exponent << 52 | mantissa));
+    for (uint64_t mantissa : {0ull, 1ull, 0x123456789abcdull, 0x6a09e667f3bcdull,
+                              0x921fb54442d18ull, 0xfffffffffffffull})
+      for (uint64_t sign : {0ull, 1ull})
+        out.push_back(std::bit_cast<double>(sign << 63 | exponent << 52 | mantissa));
   for (int i = -2000; i < 2000; ++i) out.push_back(i * 0.78539816339744831);
   return out;
 }
 
 TEST(Float64, made_sin_is_within_3_ulp) {
-  if (std::numeric_limits<long double>::digits < 64) GTEST_SKIP() << "long double is no wider than double";
+  if (std::numeric_limits<long double>::digits < 64)
+    GTEST_SKIP() << "long double is no wider than double";
   worst_error_f64(Op::Sin, [](long double x) { return std::sin(x); }, all_magnitudes_f64());
 }
 TEST(Float64, made_exp2_is_within_3_ulp) {
-  if (std::numeric_limits<long double>::digits < 64) GTEST_SKIP() << "long double is no wider than double";
+  if (std::numeric_limits<long double>::digits < 64)
+    GTEST_SKIP() << "long double is no wider than double";
   std::vector<double> in = all_magnitudes_f64();
   for (int i = -11000; i < 10300; ++i) in.push_back(i * 0.1);
   worst_error_f64(Op::Exp2, [](long double x) { return std::exp2(x); }, in);
 }
 TEST(Float64, made_log2_is_within_3_ulp) {
-  if (std::numeric_limits<long double>::digits < 64) GTEST_SKIP() << "long double is no wider than double";
+  if (std::numeric_limits<long double>::digits < 64)
+    GTEST_SKIP() << "long double is no wider than double";
   std::vector<double> in = all_magnitudes_f64();
   for (int i = 1; i < 4000; ++i) in.push_back(i * 0.0005);
   worst_error_f64(Op::Log2, [](long double x) { return std::log2(x); }, in);
@@ -147,7 +168,8 @@ TEST(Trunc, equals_libm_bit_for_bit) {
   const std::vector<float> in = all_magnitudes(), out = unary_without_claim(Op::Trunc, in);
   for (size_t i = 0; i < in.size(); ++i)
     if (!std::isnan(in[i])) {
-      EXPECT_EQ(std::bit_cast<uint32_t>(out[i]), std::bit_cast<uint32_t>(std::trunc(in[i]))) << in[i];
+      EXPECT_EQ(std::bit_cast<uint32_t>(out[i]), std::bit_cast<uint32_t>(std::trunc(in[i])))
+          << in[i];
     }
 }
 
@@ -173,7 +195,9 @@ TEST_P(SmallFloat, conversions_round_to_nearest_even_both_ways) {
   const Id narrow = g.cast(load(g, param(g, 1, n, false), i), dtype);
   // A bitcast between keeps the simplifier from folding the pair.
   const DType bits = size_of(dtype) == 2 ? DType::U16 : DType::U8;
-  const Id opaque = g.add(Op::Bitcast, dtype, {g.binary(Op::Or, g.add(Op::Bitcast, bits, {narrow}), g.constant(bits, int64_t{0}))});
+  const Id opaque =
+      g.add(Op::Bitcast, dtype,
+            {g.binary(Op::Or, g.add(Op::Bitcast, bits, {narrow}), g.constant(bits, int64_t{0}))});
   store(ast, param(g, 0, n, true), i, g.cast(opaque, DType::F32));
   pgr_device_caps caps = small_cpu();
   caps.op_dtypes[PGR_OP_CAST] &= ~(1u << static_cast<uint32_t>(dtype));
@@ -181,18 +205,22 @@ TEST_P(SmallFloat, conversions_round_to_nearest_even_both_ways) {
   run(codegen::generate(g, ast.sink, caps, {}), {&out, &copy});
   for (size_t k = 0; k < in.size(); ++k) {
     const double expected = round_float(in[k], dtype);
-    if (std::isnan(expected)) EXPECT_TRUE(std::isnan(out[k])) << in[k] << " gave " << out[k];
-    else EXPECT_EQ(out[k], static_cast<float>(expected)) << in[k] << " in " << name_of(dtype);
+    if (std::isnan(expected))
+      EXPECT_TRUE(std::isnan(out[k])) << in[k] << " gave " << out[k];
+    else
+      EXPECT_EQ(out[k], static_cast<float>(expected)) << in[k] << " in " << name_of(dtype);
   }
 }
-INSTANTIATE_TEST_SUITE_P(formats, SmallFloat, testing::Values(DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2),
+INSTANTIATE_TEST_SUITE_P(formats, SmallFloat,
+                         testing::Values(DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2),
                          [](const auto& row) { return std::string(name_of(row.param)); });
 
 TEST(Max, takes_nan_from_either_side_without_the_claim) {
   Ast ast;
   Graph& g = ast.graph;
   const Id i = make_range(g, 4, 0, AxisKind::Loop);
-  store(ast, param(g, 0, 4, true), i, g.binary(Op::Max, load(g, param(g, 1, 4, false), i), load(g, param(g, 2, 4, false), i)));
+  store(ast, param(g, 0, 4, true), i,
+        g.binary(Op::Max, load(g, param(g, 1, 4, false), i), load(g, param(g, 2, 4, false), i)));
   pgr_device_caps caps = small_cpu();
   caps.op_dtypes[PGR_OP_MAX] = 0;
   std::vector<float> out(4), a = {1, kNaN, 3, -1}, b = {2, 1, kNaN, -2};
@@ -212,7 +240,9 @@ TEST(Unsupported, names_op_and_dtype) {
     FAIL() << "no error";
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), ErrorKind::Unsupported);
-    EXPECT_THAT(e.what(), testing::HasSubstr("the device has no Add for f64 and nothing to make it of; cast to f32"));
+    EXPECT_THAT(
+        e.what(),
+        testing::HasSubstr("the device has no Add for f64 and nothing to make it of; cast to f32"));
   }
 }
 

@@ -261,7 +261,8 @@ TEST(GroupHeuristic, work_for_more_groups_than_the_device_launches_stays_a_loop)
     }
     caps.max_local_total = 16;
     std::vector<float> a = small_integers(120 * 97, 1), b = small_integers(97 * 131, 2);
-    const auto check = [&](const Ast& ast, size_t size, const std::vector<std::vector<float>*>& inputs) {
+    const auto check = [&](const Ast& ast, size_t size,
+                           const std::vector<std::vector<float>*>& inputs) {
       std::vector<float> got(size, -9), expected(size, -8);
       const KernelCode code = build(ast, caps);
       EXPECT_LE(groups_of(code), most * most);

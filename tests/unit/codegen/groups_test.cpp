@@ -22,7 +22,8 @@ codegen::KernelCode build(const Ast& ast, const char* text,
   return generate(ast.graph, ast.sink, caps, {.apply = &list});
 }
 
-std::string message(const Ast& ast, const char* text, const pgr_device_caps& caps = with_groups(64, 4096)) {
+std::string message(const Ast& ast, const char* text,
+                    const pgr_device_caps& caps = with_groups(64, 4096)) {
   try {
     build(ast, text, caps);
   } catch (const Error& e) {
@@ -157,7 +158,8 @@ TEST(GroupReductions, more_than_local_memory_holds_at_once_take_turns) {
   EXPECT_EQ(c, expected);
   caps.local_bytes = 255;
   EXPECT_THAT(message(matmul(24, 48, 100), "group(2, 64)", caps),
-              testing::HasSubstr("what 64 work-items share needs 256 bytes of local memory, the device has 255"));
+              testing::HasSubstr(
+                  "what 64 work-items share needs 256 bytes of local memory, the device has 255"));
 }
 
 TEST(LocalAxes, and_shared_reductions_are_in_the_name_of_the_kernel) {

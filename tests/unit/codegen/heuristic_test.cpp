@@ -1,4 +1,5 @@
-// Which optimisations are picked at once for a device without work-items, and that the kernels are right.
+// Which optimisations are picked at once for a device without work-items, and that the kernels are
+// right.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,23 +18,28 @@ TEST(Heuristic, the_lanes_operand_of_a_large_product_is_staged_and_only_its_loop
   caps.private_bytes = 96 << 10;
   const Ast large = matmul(512, 500, 64), small = matmul(64, 64, 64);
   const auto code = generate(large.graph, large.sink, caps, {});
-  EXPECT_THAT(codegen::to_string(code.optimisations), testing::HasSubstr("swap(0, 1) stage(2, 1) thread(0, 0)"));
-  EXPECT_THAT(codegen::to_string(generate(small.graph, small.sink, caps, {}).optimisations), testing::Not(testing::HasSubstr("stage")));
+  EXPECT_THAT(codegen::to_string(code.optimisations),
+              testing::HasSubstr("swap(0, 1) stage(2, 1) thread(0, 0)"));
+  EXPECT_THAT(codegen::to_string(generate(small.graph, small.sink, caps, {}).optimisations),
+              testing::Not(testing::HasSubstr("stage")));
   Floats a = small_integers(512 * 64, 1), b = small_integers(64 * 500, 2), c(512 * 500);
   run(code, {&c, &a, &b});
   EXPECT_EQ(c, matmul_loops(a, b, 512, 500, 64));
 }
 
 // The product of m x k and k x n with the heuristic's list, as the interpreter computes it.
-std::string check_product(const pgr_device_caps& caps, int64_t m, int64_t n, int64_t k, bool ta, bool tb) {
+std::string check_product(const pgr_device_caps& caps, int64_t m, int64_t n, int64_t k, bool ta,
+                          bool tb) {
   const Ast ast = matmul(m, n, k, ta, tb);
   const auto code = generate(ast.graph, ast.sink, caps, {});
   const Floats a = small_integers(m * k, 1), b = small_integers(k * n, 2);
   Floats own_a(a.size()), own_b(b.size()), c(static_cast<size_t>(m * n));
   for (int64_t i = 0; i < m; ++i)
-    for (int64_t l = 0; l < k; ++l) own_a[static_cast<size_t>(ta ? l * m + i : i * k + l)] = a[static_cast<size_t>(i * k + l)];
+    for (int64_t l = 0; l < k; ++l)
+      own_a[static_cast<size_t>(ta ? l * m + i : i * k + l)] = a[static_cast<size_t>(i * k + l)];
   for (int64_t l = 0; l < k; ++l)
-    for (int64_t j = 0; j < n; ++j) own_b[static_cast<size_t>(tb ? j * k + l : l * n + j)] = b[static_cast<size_t>(l * n + j)];
+    for (int64_t j = 0; j < n; ++j)
+      own_b[static_cast<size_t>(tb ? j * k + l : l * n + j)] = b[static_cast<size_t>(l * n + j)];
   run(code, {&c, &own_a, &own_b});
   EXPECT_EQ(c, matmul_loops(a, b, m, n, k)) << codegen::to_string(code.optimisations);
   return codegen::to_string(code.optimisations);
@@ -51,7 +57,8 @@ pgr_device_caps with_small_caches() {
 
 TEST(Heuristic, rows_that_no_cache_holds_are_taken_block_by_block) {
   EXPECT_EQ(check_product(with_small_caches(), 512, 100, 256, false, false),
-            "upcast(0, 8) vectorize(1, 48) block(2, 64) accumulate(2, 0) block(1, 32) stage(2, 3) thread(1, 0)");
+            "upcast(0, 8) vectorize(1, 48) block(2, 64) accumulate(2, 0) block(1, 32) stage(2, 3) "
+            "thread(1, 0)");
 }
 
 TEST(Heuristic, operands_that_lie_the_other_way_round_are_staged) {
@@ -78,24 +85,31 @@ TEST(Heuristic, a_matrix_that_is_read_once_is_read_along_few_rows_at_a_time) {
   caps.vector_registers = 32;
   const Ast ast = matmul(130, 1, 512);
   const auto code = generate(ast.graph, ast.sink, caps, {});
-  EXPECT_THAT(codegen::to_string(code.optimisations), testing::StartsWith("upcast(0, 4) vectorize(1, 16)"));
+  EXPECT_THAT(codegen::to_string(code.optimisations),
+              testing::StartsWith("upcast(0, 4) vectorize(1, 16)"));
   Floats a = small_integers(130 * 512, 1), x = small_integers(512, 2), y(130);
   run(code, {&y, &a, &x});
   EXPECT_EQ(y, matmul_loops(a, x, 130, 1, 512));
 }
 
 TEST(Heuristic, the_rows_of_a_matrix_that_no_cache_holds_are_long_streams_apart) {
-  struct Rows { uint32_t threads; int64_t rows; const char* list; };
-  for (const auto& [threads, rows, list] : {Rows{1, 4096, "block(0, 2048) block(1, 512) upcast(1, 4) vectorize(2, 16)"},
-                                            Rows{2, 4096, "block(0, 256) block(1, 64) upcast(1, 4) vectorize(2, 16) t"},
-                                            Rows{2, 4099, "block(0, 256) block(1, 64) upcast(1, 4)"},
-                                            Rows{1, 120, "upcast(0, 4) vectorize(1, 16)"}}) {  // 60 KiB
+  struct Rows {
+    uint32_t threads;
+    int64_t rows;
+    const char* list;
+  };
+  for (const auto& [threads, rows, list] :
+       {Rows{1, 4096, "block(0, 2048) block(1, 512) upcast(1, 4) vectorize(2, 16)"},
+        Rows{2, 4096, "block(0, 256) block(1, 64) upcast(1, 4) vectorize(2, 16) t"},
+        Rows{2, 4099, "block(0, 256) block(1, 64) upcast(1, 4)"},
+        Rows{1, 120, "upcast(0, 4) vectorize(1, 16)"}}) {  // 60 KiB
     pgr_device_caps caps = small_cpu(16);
     caps.vector_registers = 32, caps.cache_bytes[1] = 64 << 10, caps.threads = threads;
     const auto ast = matmul(rows, 1, 128);
     const auto code = generate(ast.graph, ast.sink, caps, {});
     EXPECT_THAT(codegen::to_string(code.optimisations), testing::StartsWith(list)) << rows;
-    Floats a = small_integers(rows * 128, 1), x = small_integers(128, 2), y(static_cast<size_t>(rows), 7.0f);
+    Floats a = small_integers(rows * 128, 1), x = small_integers(128, 2),
+           y(static_cast<size_t>(rows), 7.0f);
     run(code, {&y, &a, &x});
     EXPECT_EQ(y, matmul_loops(a, x, rows, 1, 128)) << rows;
   }
@@ -116,7 +130,8 @@ TEST(Heuristic, sums_of_columns_wait_in_the_output_while_rows_are_added) {
   }
 }
 
-// One row or few: a vector of columns, several rows of the matrix in a round, its rest of columns too.
+// One row or few: a vector of columns, several rows of the matrix in a round, its rest of columns
+// too.
 TEST(Heuristic, sums_of_columns_of_a_matrix_that_no_cache_holds_take_one_vector_of_each_row) {
   for (const int64_t n : {1024, 1027}) {
     EXPECT_THAT(check_product(with_small_caches(), 1, n, 256, false, false),
@@ -125,8 +140,10 @@ TEST(Heuristic, sums_of_columns_of_a_matrix_that_no_cache_holds_take_one_vector_
                 testing::HasSubstr("upcast(0, 7) vectorize(0, 16) unroll(1, 8)"));
   }
   // Nothing divides the sum, and a matrix that the caches hold.
-  EXPECT_THAT(check_product(with_small_caches(), 3, 1024, 257, false, false), testing::Not(testing::HasSubstr("accumulate")));
-  EXPECT_THAT(check_product(with_small_caches(), 3, 112, 256, false, false), testing::Not(testing::HasSubstr("accumulate")));
+  EXPECT_THAT(check_product(with_small_caches(), 3, 1024, 257, false, false),
+              testing::Not(testing::HasSubstr("accumulate")));
+  EXPECT_THAT(check_product(with_small_caches(), 3, 112, 256, false, false),
+              testing::Not(testing::HasSubstr("accumulate")));
 }
 
 // out[n, w, c] = x[n, w, c] times the sum of its window, over w: four elements that lie apart.
@@ -134,33 +151,44 @@ TEST(Heuristic, lanes_run_across_rows_that_are_shorter_than_a_vector_and_lie_bes
   constexpr int64_t kImages = 40, kWindow = 4, kChannels = 32;
   Ast ast;
   Graph& g = ast.graph;
-  const Id n = make_range(g, kImages, 0, AxisKind::Loop), w = make_range(g, kWindow, 1, AxisKind::Loop);
-  const Id c = make_range(g, kChannels, 2, AxisKind::Loop), in_window = make_range(g, kWindow, 3, AxisKind::Reduce);
+  const Id n = make_range(g, kImages, 0, AxisKind::Loop),
+           w = make_range(g, kWindow, 1, AxisKind::Loop);
+  const Id c = make_range(g, kChannels, 2, AxisKind::Loop),
+           in_window = make_range(g, kWindow, 3, AxisKind::Reduce);
   const Id from = param(g, 1, kImages * kWindow * kChannels, false);
   const auto place = [&](Id at) { return affine(g, affine(g, n, kWindow, at), kChannels, c); };
   const Id sum = reduce(g, Op::Add, load(g, from, place(in_window)), {in_window});
-  store(ast, param(g, 0, kImages * kWindow * kChannels, true), place(w), g.binary(Op::Mul, load(g, from, place(w)), sum));
+  store(ast, param(g, 0, kImages * kWindow * kChannels, true), place(w),
+        g.binary(Op::Mul, load(g, from, place(w)), sum));
   const auto code = generate(ast.graph, ast.sink, small_cpu(16), {});
-  EXPECT_THAT(codegen::to_string(code.optimisations), testing::HasSubstr("upcast(1, 4) vectorize(1, 32)"));
+  EXPECT_THAT(codegen::to_string(code.optimisations),
+              testing::HasSubstr("upcast(1, 4) vectorize(1, 32)"));
   Floats x = small_integers(kImages * kWindow * kChannels, 1), got(x.size()), expected(x.size());
   for (size_t i = 0; i < x.size(); ++i)
     for (size_t k = 0; k < kWindow; ++k)
-      expected[i] += x[i] * x[i / (kWindow * kChannels) * (kWindow * kChannels) + k * kChannels + i % kChannels];
+      expected[i] +=
+          x[i] *
+          x[i / (kWindow * kChannels) * (kWindow * kChannels) + k * kChannels + i % kChannels];
   run(code, {&got, &x});
   EXPECT_EQ(got, expected);
 }
 
 TEST(Heuristic, rows_of_a_prime_number_are_side_by_side_too) {
-  EXPECT_THAT(check_product(with_small_caches(), 7, 64, 40, false, false), testing::StartsWith("upcast(0, 7)"));
+  EXPECT_THAT(check_product(with_small_caches(), 7, 64, 40, false, false),
+              testing::StartsWith("upcast(0, 7)"));
   for (const int64_t m : {11, 17, 31, 37})
-    EXPECT_THAT(check_product(with_small_caches(), m, 96, 40, false, false), testing::StartsWith("upcast(0, ")) << m;
+    EXPECT_THAT(check_product(with_small_caches(), m, 96, 40, false, false),
+                testing::StartsWith("upcast(0, "))
+        << m;
 }
 
-// A panel of 45 columns falls into vectors of 32, 8, 4 and 1, which eight rows would need 40 registers for.
+// A panel of 45 columns falls into vectors of 32, 8, 4 and 1, which eight rows would need 40
+// registers for.
 TEST(Heuristic, the_rest_of_the_columns_fits_into_the_registers_too) {
   pgr_device_caps caps = with_small_caches();
   caps.private_bytes = 1 << 20;
-  EXPECT_THAT(check_product(caps, 111, 93, 40, false, false), testing::Not(testing::HasSubstr("upcast(0, 8) vectorize(1, 48)")));
+  EXPECT_THAT(check_product(caps, 111, 93, 40, false, false),
+              testing::Not(testing::HasSubstr("upcast(0, 8) vectorize(1, 48)")));
 }
 
 // out[i] = sum over k of a[k, i], after so many times x -> max(x - 1, -x).
@@ -168,7 +196,8 @@ std::string list_of_column_sums(int times) {
   constexpr int64_t kRows = 64, kColumns = 64;
   Ast ast;
   Graph& g = ast.graph;
-  const Id i = make_range(g, kColumns, 0, AxisKind::Loop), k = make_range(g, kRows, 1, AxisKind::Reduce);
+  const Id i = make_range(g, kColumns, 0, AxisKind::Loop),
+           k = make_range(g, kRows, 1, AxisKind::Reduce);
   Id value = load(g, param(g, 1, kRows * kColumns, false), affine(g, k, kColumns, i));
   const Id one = g.constant(DType::F32, 1.0), minus_one = g.constant(DType::F32, -1.0);
   for (int n = 0; n < times; ++n)
@@ -196,35 +225,45 @@ TEST(Heuristic, an_operand_is_staged_where_no_cache_holds_it_and_not_where_the_t
   pgr_device_caps caps = with_small_caches();  // for 125 KiB, which eight rows of tiles read
   caps.private_bytes = 96 << 10;
   caps.cache_bytes[2] = 4 << 20;
-  EXPECT_THAT(check_product(caps, 64, 500, 64, false, false), testing::Not(testing::HasSubstr("stage")));
+  EXPECT_THAT(check_product(caps, 64, 500, 64, false, false),
+              testing::Not(testing::HasSubstr("stage")));
   caps.cache_bytes[2] = 256 << 10;
   EXPECT_THAT(check_product(caps, 64, 500, 64, false, false), testing::HasSubstr("stage(2, 1)"));
   caps.private_bytes = 256 << 10;
-  EXPECT_THAT(check_product(caps, 512, 500, 64, false, false), testing::Not(testing::HasSubstr("stage")));
+  EXPECT_THAT(check_product(caps, 512, 500, 64, false, false),
+              testing::Not(testing::HasSubstr("stage")));
 }
 
-// Rows that wait in scratch, and beside them a sum that is the same for all of them, which makes an axis of rows a
-// loop of each part: lanes along it would each fill an array.
+// Rows that wait in scratch, and beside them a sum that is the same for all of them, which makes an
+// axis of rows a loop of each part: lanes along it would each fill an array.
 TEST(Heuristic, short_rows_beside_a_sum_of_their_own_have_no_lanes_across_their_arrays) {
   constexpr int64_t kRows = 6, kColumns = 7;
   Ast ast;
   Graph& g = ast.graph;
-  const Id i = make_range(g, kRows, 0, AxisKind::Loop), j = make_range(g, kColumns, 1, AxisKind::Loop);
-  const Id k = make_range(g, kColumns, 2, AxisKind::Reduce), l = make_range(g, kColumns, 3, AxisKind::Reduce);
+  const Id i = make_range(g, kRows, 0, AxisKind::Loop),
+           j = make_range(g, kColumns, 1, AxisKind::Loop);
+  const Id k = make_range(g, kColumns, 2, AxisKind::Reduce),
+           l = make_range(g, kColumns, 3, AxisKind::Reduce);
   const Id m = make_range(g, kRows, 4, AxisKind::Reduce);
   const Id sum = reduce(g, Op::Add, load(g, param(g, 2, kRows, false), m), {m});
   const auto at = [&](Id column) {
-    return g.binary(Op::Add, load(g, param(g, 1, kRows * kColumns, false), affine(g, i, kColumns, column)), sum);
+    return g.binary(Op::Add,
+                    load(g, param(g, 1, kRows * kColumns, false), affine(g, i, kColumns, column)),
+                    sum);
   };
   const Id most = reduce(g, Op::Max, at(l), {l});
-  const auto power = [&](Id column) { return g.unary(Op::Exp2, g.binary(Op::Sub, at(column), most)); };
+  const auto power = [&](Id column) {
+    return g.unary(Op::Exp2, g.binary(Op::Sub, at(column), most));
+  };
   const Id total = reduce(g, Op::Add, power(k), {k});
-  store(ast, param(g, 0, kRows * kColumns, true), affine(g, i, kColumns, j), g.binary(Op::FDiv, power(j), total));
+  store(ast, param(g, 0, kRows * kColumns, true), affine(g, i, kColumns, j),
+        g.binary(Op::FDiv, power(j), total));
   pgr_device_caps caps = small_cpu(16);
   caps.private_bytes = 32 << 10;
   const auto code = generate(ast.graph, ast.sink, caps, {.contract = false});
   EXPECT_THAT(codegen::to_string(code.optimisations), testing::HasSubstr("keep"));
-  Floats a = small_integers(kRows * kColumns, 1), b = small_integers(kRows, 2), got(a.size()), want(a.size());
+  Floats a = small_integers(kRows * kColumns, 1), b = small_integers(kRows, 2), got(a.size()),
+         want(a.size());
   run(code, {&got, &a, &b});
   run(generate(ast.graph, ast.sink, caps, {.no_opt = true, .contract = false}), {&want, &a, &b});
   EXPECT_EQ(got, want);

@@ -10,10 +10,10 @@
 #include <map>
 #include <optional>
 
-#include "oracle/array.h"
 #include "gpu.h"
-#include "plugrad/error.h"
 #include "kernels.h"
+#include "oracle/array.h"
+#include "plugrad/error.h"
 #include "random_tensors.h"
 #include "run.h"
 #include "schedule/schedule.h"
@@ -28,7 +28,8 @@ using List = std::vector<Optimisation>;
 using Kind = Optimisation::Kind;
 using Memory = std::vector<std::vector<std::byte>>;
 
-// All but tensor cores, and keep, for which few random kernels have a use; ahead stands behind stage.
+// All but tensor cores, and keep, for which few random kernels have a use; ahead stands behind
+// stage.
 constexpr uint64_t kKinds = 10;
 
 pgr_device_caps with_local(uint32_t lanes) {
@@ -69,17 +70,19 @@ class Lists {
     check(kernel);
   }
 
-  // A product that makes the rows of another one's operand, with reductions over them between, all in
-  // whole numbers.
+  // A product that makes the rows of another one's operand, with reductions over them between, all
+  // in whole numbers.
   void run_rows() {
     kinds_ = kKinds + 1;
     const auto size = [&](uint64_t below) { return 1 + static_cast<int64_t>(pick(below)); };
     const int64_t heads = size(2), rows = 18 + size(12), keys = 18 + size(12);
     Tensors t;
-    const Id a = t.buffer({heads, rows, 2}), b = t.buffer({heads, 2, keys}), v = t.buffer({heads, keys, 1 + size(3)});
+    const Id a = t.buffer({heads, rows, 2}), b = t.buffer({heads, 2, keys}),
+             v = t.buffer({heads, keys, 1 + size(3)});
     const Id scores = t.matmul(a, b), below_top = t.sub(scores, t.max(scores, {2}));
     const Id weights = t.add(t.times(t.relu(t.plus(below_top, 5)), 2), t.sum(below_top, {2}));
-    const schedule::Plan plan = schedule::make_plan(t.g, std::vector{t.matmul(weights, v)}, t.inputs, 1, {.scratch_bytes = 1 << 16});
+    const schedule::Plan plan = schedule::make_plan(t.g, std::vector{t.matmul(weights, v)},
+                                                    t.inputs, 1, {.scratch_bytes = 1 << 16});
     ASSERT_EQ(plan.asts.size(), 1u);
     check(*plan.asts[0]);
   }
@@ -107,7 +110,8 @@ class Lists {
     constexpr double inf = std::numeric_limits<double>::infinity();
     static constexpr double numbers[] = {inf, -inf, std::numeric_limits<double>::quiet_NaN(), -0.0};
     if (is_float(dtype)) return bits_of(numbers[pick(std::size(numbers))], dtype);
-    return bits_of(static_cast<int64_t>(dtype == DType::Bool || !may_wrap ? pick(2) : random_()), dtype);
+    return bits_of(static_cast<int64_t>(dtype == DType::Bool || !may_wrap ? pick(2) : random_()),
+                   dtype);
   }
 
   // Large integers that become floats would make sums that depend on the order.
@@ -134,7 +138,8 @@ class Lists {
         array.bits.push_back(
             odd_ && pick(rarity) == 0
                 ? odd_element(array.dtype, may_wrap)
-                : bits_of(static_cast<int64_t>(low + static_cast<int>(pick(static_cast<uint64_t>(count)))),
+                : bits_of(static_cast<int64_t>(
+                              low + static_cast<int>(pick(static_cast<uint64_t>(count)))),
                           array.dtype));
       memory[info.slot] = oracle::to_bytes(array);
     }
@@ -153,9 +158,12 @@ class Lists {
     static constexpr int64_t amounts[] = {1, 2, 2, 3, 4, 4, 5, 7, 8, 16, 35};
     if (staged_ && pick(3) == 0) return {Kind::Ahead, *staged_, 1 + static_cast<int64_t>(pick(3))};
     const uint64_t number = pick(kinds_);
-    const auto kind = static_cast<Kind>(number < static_cast<uint64_t>(Kind::TensorCore) ? number : number + 1);
-    if (kind == Kind::Stage) return {kind, static_cast<uint32_t>(pick(4)), static_cast<int64_t>(pick(5))};
-    if (kind == Kind::Keep) return {kind, static_cast<uint32_t>(pick(9)), static_cast<int64_t>(pick(4))};
+    const auto kind =
+        static_cast<Kind>(number < static_cast<uint64_t>(Kind::TensorCore) ? number : number + 1);
+    if (kind == Kind::Stage)
+      return {kind, static_cast<uint32_t>(pick(4)), static_cast<int64_t>(pick(5))};
+    if (kind == Kind::Keep)
+      return {kind, static_cast<uint32_t>(pick(9)), static_cast<int64_t>(pick(4))};
     const bool place = kind == Kind::Swap || kind == Kind::Thread || kind == Kind::Accumulate;
     return {kind, static_cast<uint32_t>(pick(5)),
             place ? static_cast<int64_t>(pick(5)) : amounts[pick(std::size(amounts))]};
@@ -224,9 +232,7 @@ class Lists {
     }
   }
 
-  static bool same_number(double a, double b) {
-    return a == b || (std::isnan(a) && std::isnan(b));
-  }
+  static bool same_number(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
   void expect_same(const schedule::KernelAst& ast, const codegen::KernelCode& code,
                    const Memory& before, const Memory& expected) {
@@ -310,7 +316,8 @@ TEST(LegalLists, give_the_same_numbers_where_rows_of_one_product_wait_for_anothe
     lists.run_rows();
     for (const auto& [kind, times] : lists.legal) legal[kind] += times;
   }
-  for (Kind kind : {Kind::Upcast, Kind::Vectorize, Kind::Thread, Kind::Swap, Kind::Stage, Kind::Block, Kind::Keep})
+  for (Kind kind : {Kind::Upcast, Kind::Vectorize, Kind::Thread, Kind::Swap, Kind::Stage,
+                    Kind::Block, Kind::Keep})
     EXPECT_GT(legal[kind], 0) << codegen::to_string({{kind}});
 }
 
@@ -326,11 +333,14 @@ TEST(LegalLists, give_the_same_numbers_for_what_is_no_number_and_for_odd_shapes)
 
 TEST(LegalLists, give_the_same_numbers_for_a_given_seed) {
   const char* given = std::getenv("PLUGRAD_TEST_SEED");
-  if (given == nullptr) GTEST_SKIP() << "PLUGRAD_TEST_SEED names one, PLUGRAD_TEST_COUNT how many from it on";
+  if (given == nullptr)
+    GTEST_SKIP() << "PLUGRAD_TEST_SEED names one, PLUGRAD_TEST_COUNT how many from it on";
   const char* count = std::getenv("PLUGRAD_TEST_COUNT");
-  const uint64_t first = std::strtoull(given, nullptr, 10), many = count ? std::strtoull(count, nullptr, 10) : 1;
+  const uint64_t first = std::strtoull(given, nullptr, 10),
+                 many = count ? std::strtoull(count, nullptr, 10) : 1;
   check_seeds(first, many);
-  for (uint64_t seed = first; seed < first + many && !testing::Test::HasFailure(); ++seed) Lists(seed).run_odd();
+  for (uint64_t seed = first; seed < first + many && !testing::Test::HasFailure(); ++seed)
+    Lists(seed).run_odd();
 }
 
 }  // namespace

@@ -45,8 +45,9 @@ class RandomTensors {
   }
 
   Id odd_leaf() {
-    static const Dims shapes[] = {{1},    {4, 1, 9},  {1, 33},    {7, 1},  {19, 5},     {2, 1, 17}, {13, 8},
-                                  {3, 16}, {70},      {2, 5, 3, 2}, {16, 6}, {3, 16, 2}, {9, 9}};
+    static const Dims shapes[] = {{1},        {4, 1, 9},  {1, 33}, {7, 1}, {19, 5},
+                                  {2, 1, 17}, {13, 8},    {3, 16}, {70},   {2, 5, 3, 2},
+                                  {16, 6},    {3, 16, 2}, {9, 9}};
     static constexpr DType dtypes[] = {DType::F32, DType::F16, DType::BF16, DType::F64, DType::F32,
                                        DType::I8,  DType::U8,  DType::I16,  DType::U16, DType::I32,
                                        DType::U32, DType::I64, DType::U64,  DType::Bool};

@@ -24,7 +24,8 @@ inline pgr_device_caps small_cpu(uint32_t f32_lanes = 4) {
 }
 
 /// Runs `code` over memory of any dtype, in the order of its parameters.
-inline void run_buffers(const codegen::KernelCode& code, const std::vector<sdk::InterpreterBuffer>& memory) {
+inline void run_buffers(const codegen::KernelCode& code,
+                        const std::vector<sdk::InterpreterBuffer>& memory) {
   const sdk::Interpreter interpreter(sdk::decode_ir(code.ir));
   sdk::InterpreterLaunch launch;
   launch.buffers = memory;
@@ -52,8 +53,8 @@ inline std::vector<float> small_integers(int64_t n, int seed) {
 }
 
 /// What three loops make of a (m x k) and b (k x n).
-inline std::vector<float> matmul_loops(const std::vector<float>& a, const std::vector<float>& b, int64_t m, int64_t n,
-                                       int64_t k) {
+inline std::vector<float> matmul_loops(const std::vector<float>& a, const std::vector<float>& b,
+                                       int64_t m, int64_t n, int64_t k) {
   std::vector<float> c(static_cast<size_t>(m * n));
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j)

@@ -111,7 +111,8 @@ void expect_same(const Shape& s, DType dtype, std::string_view changes) {
   EXPECT_EQ(run_product(tiled, s, dtype), run_product(plain, s, dtype)) << changes;
 }
 
-// 8 x 4 x 8 by 16 work-items, which no hardware has: A is held twice, and B's columns are scattered.
+// 8 x 4 x 8 by 16 work-items, which no hardware has: A is held twice, and B's columns are
+// scattered.
 pgr_tensor_core made_up_core() {
   pgr_tensor_core core;
   PGR_INIT(core, TENSOR_CORE);
@@ -253,7 +254,9 @@ std::vector<uint64_t> local_arrays(const KernelCode& code) {
   return counts;
 }
 
-bool has_local_array(const KernelCode& code) { return !local_arrays(code).empty(); }
+bool has_local_array(const KernelCode& code) {
+  return !local_arrays(code).empty();
+}
 
 // Lanes of what is stored to local arrays.
 std::vector<uint32_t> copied_lanes(const KernelCode& code) {
@@ -271,7 +274,8 @@ std::vector<uint32_t> copied_lanes(const KernelCode& code) {
 // No loop is left whose sum would wait for them: each takes the sum of the one before.
 TEST(TensorCores, add_to_one_another_where_the_loop_is_unrolled) {
   expect_same({1, 64, 32, 64}, DType::F16, "tensor_core(2, 0) unroll(3, 4)");
-  expect_same({1, 64, 32, 64}, DType::F16, "tensor_core(2, 0) upcast(0, 2) stage(1, 3) unroll(3, 4)");
+  expect_same({1, 64, 32, 64}, DType::F16,
+              "tensor_core(2, 0) upcast(0, 2) stage(1, 3) unroll(3, 4)");
 }
 
 TEST(TensorCores, are_fed_from_tiles_in_local_memory) {
@@ -280,7 +284,8 @@ TEST(TensorCores, are_fed_from_tiles_in_local_memory) {
       "stage(2, 6)";
   for (const bool a_transposed : {false, true})
     for (const bool b_transposed : {false, true}) {
-      expect_same({1, 128, 64, 128, a_transposed, b_transposed}, DType::F16, list + " unroll(8, 2)");
+      expect_same({1, 128, 64, 128, a_transposed, b_transposed}, DType::F16,
+                  list + " unroll(8, 2)");
       expect_same({1, 120, 60, 124, a_transposed, b_transposed}, DType::F16, list);
       expect_same({1, 115, 59, 121, a_transposed, b_transposed}, DType::F16, list);
     }
@@ -301,7 +306,8 @@ TEST(TensorCores, are_fed_from_tiles_that_are_copied_ahead) {
       if (inst.op == PGR_OP_ASYNC_COPY) lanes.push_back(inst.lanes);
     return lanes;
   };
-  for (const char* ahead : {" ahead(1, 1) ahead(2, 1)", " ahead(1, 2) ahead(2, 2) unroll(8, 2)", " ahead(2, 1)"})
+  for (const char* ahead :
+       {" ahead(1, 1) ahead(2, 1)", " ahead(1, 2) ahead(2, 2) unroll(8, 2)", " ahead(2, 1)"})
     for (const DType dtype : {DType::F16, DType::BF16}) {
       std::string text = list + ahead;
       text[15] = dtype == DType::F16 ? '0' : '1';
@@ -309,24 +315,30 @@ TEST(TensorCores, are_fed_from_tiles_that_are_copied_ahead) {
       expect_same({1, 128, 64, 128}, dtype, text);
       expect_same({1, 120, 56, 128, true, true}, dtype, text);
     }
-  expect_same({1, 115, 59, 121}, DType::F16, list + " ahead(1, 1)");  // of 2 bytes: not asynchronous
-  const KernelCode code = build(product({1, 128, 64, 128}, DType::F16), list + " ahead(1, 1) ahead(2, 1)");
+  expect_same({1, 115, 59, 121}, DType::F16,
+              list + " ahead(1, 1)");  // of 2 bytes: not asynchronous
+  const KernelCode code =
+      build(product({1, 128, 64, 128}, DType::F16), list + " ahead(1, 1) ahead(2, 1)");
   EXPECT_THAT(local_arrays(code), testing::UnorderedElementsAre(2 * 64 * 40, 2 * 32 * 40));
   EXPECT_FALSE(copies(code).empty());
   EXPECT_THAT(copies(code), testing::Each(8u));  // 16 bytes
   EXPECT_TRUE(copied_lanes(code).empty());
-  expect_same({1, 64, 64, 128}, DType::F32, "tensor_core(2, 2) local(0, 2) block(4, 2) stage(1, 5) stage(2, 5) ahead(1, 1) ahead(2, 2)");
+  expect_same(
+      {1, 64, 64, 128}, DType::F32,
+      "tensor_core(2, 2) local(0, 2) block(4, 2) stage(1, 5) stage(2, 5) ahead(1, 1) ahead(2, 2)");
 }
 
 // The rows of half a tile are stored by half of the lanes, the others by all, and both are copied.
 TEST(TensorCores, are_fed_from_tiles_that_stores_with_other_gates_need) {
-  for (const char* list : {"tensor_core(2, 0) local(0, 2) local(1, 2) block(5, 2) stage(1, 6) stage(2, 6) ahead(1, 1)",
-                           "tensor_core(2, 0) local(0, 2) block(4, 2) stage(1, 5) stage(2, 5)"})
+  for (const char* list :
+       {"tensor_core(2, 0) local(0, 2) local(1, 2) block(5, 2) stage(1, 6) stage(2, 6) ahead(1, 1)",
+        "tensor_core(2, 0) local(0, 2) block(4, 2) stage(1, 5) stage(2, 5)"})
     for (const bool turned : {false, true}) {
       expect_same({1, 40, 24, 64, turned, turned}, DType::F16, list);
       expect_same({1, 72, 20, 60, turned, turned}, DType::F16, list);
     }
-  // So sizes that no power of two divides get tiles in local memory too, one array for each operand.
+  // So sizes that no power of two divides get tiles in local memory too, one array for each
+  // operand.
   for (const int64_t size : {200, 520, 1000}) {
     const Ast ast = product({1, size, size, size}, DType::F16);
     const KernelCode code = codegen::generate(ast.graph, ast.sink, with_cores(), {});
@@ -337,7 +349,9 @@ TEST(TensorCores, are_fed_from_tiles_that_stores_with_other_gates_need) {
 // A row whose length is no multiple of a vector's lanes is copied element by element.
 TEST(TensorCores, copy_in_vectors_what_is_aligned) {
   const char* list = "tensor_core(2, 0) stage(1, 3) stage(2, 3)";
-  const auto lanes = [&](const Shape& s) { return copied_lanes(build(product(s, DType::F16), list)); };
+  const auto lanes = [&](const Shape& s) {
+    return copied_lanes(build(product(s, DType::F16), list));
+  };
   EXPECT_THAT(lanes({1, 64, 32, 64}), testing::Each(8u));
   EXPECT_THAT(lanes({1, 60, 24, 56}), testing::Each(8u));
   EXPECT_THAT(lanes({1, 60, 28, 60}), testing::Each(4u));
@@ -403,8 +417,8 @@ TEST(TensorCores, are_chosen_for_large_products) {
               testing::Not(HasSubstr("ahead(")));
   const Ast ast = product(large, DType::F16);
   EXPECT_EQ(run_product(code, large, DType::F16),
-            run_product(codegen::generate(ast.graph, ast.sink, with_cores(), {.no_opt = true}), large,
-                        DType::F16));
+            run_product(codegen::generate(ast.graph, ast.sink, with_cores(), {.no_opt = true}),
+                        large, DType::F16));
   EXPECT_GT(count_wmma(chosen(product({4, 100, 90, 70}, DType::BF16))), 0u);
   EXPECT_EQ(count_wmma(chosen(product(large, DType::F32))), 0u);
   EXPECT_GT(count_wmma(chosen(product(large, DType::F32), true)), 0u);

@@ -89,7 +89,8 @@ TEST(TransposedStores, neighbours_are_stored_together_whatever_their_number) {
     for (int64_t rows : {1, 2, 3, 4, 7, 8, 16})
       expect_transposed(build(transposition(rows, 16),
                               "upcast(0, " + std::to_string(rows) + ") vectorize(0, " +
-                                  std::to_string(lanes) + ")", lanes),
+                                  std::to_string(lanes) + ")",
+                              lanes),
                         rows, 16);
   const std::map<uint32_t, size_t> square = {{4, 4}}, seven = {{4, 4}, {2, 4}, {1, 4}};
   EXPECT_EQ(stores(build(transposition(4, 16), "upcast(0, 4) vectorize(0, 4)")), square);
@@ -98,7 +99,8 @@ TEST(TransposedStores, neighbours_are_stored_together_whatever_their_number) {
 
 TEST(TransposedStores, are_chosen_for_a_transposition) {
   for (uint32_t lanes : {4u, 8u})
-    for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{64, 64}, {37, 50}, {3, 100}, {100, 3}})
+    for (const auto& [rows, columns] :
+         {std::pair<int64_t, int64_t>{64, 64}, {37, 50}, {3, 100}, {100, 3}})
       expect_transposed(choose(transposition(rows, columns), lanes), rows, columns);
   EXPECT_THAT(stores(choose(transposition(64, 64))), ElementsAre(Key(4)));
 }
@@ -111,8 +113,7 @@ TEST(StagedResult, waits_in_scratch_and_is_stored_in_whole_vectors) {
         "vectorize(0, 8) upcast(1, 3) block(1, 4) stage(0, 2) thread(0, 0)",
         "vectorize(0, 4) block(1, 7) stage(0, 2) thread(0, 0)", "vectorize(1, 4) stage(0, 1)"})
     EXPECT_EQ(product(build(turned_product(m, n, k), list), m, n, k), expected) << list;
-  const KernelCode code =
-      build(turned_product(m, n, k), "vectorize(0, 4) block(1, 4) stage(0, 2)");
+  const KernelCode code = build(turned_product(m, n, k), "vectorize(0, 4) block(1, 4) stage(0, 2)");
   EXPECT_THAT(stores(code), ElementsAre(Key(4)));
 }
 

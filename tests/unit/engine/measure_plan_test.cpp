@@ -104,7 +104,9 @@ TEST(MeasuredKernel, has_a_reference_of_first_and_last_elements_where_all_take_t
 }
 
 TEST(MeasuredKernel, is_exact_as_long_as_f32_holds_every_partial_sum) {
-  const auto tolerance = [](int64_t k) { return tolerance_of(kernel_of(test::matmul(4, 4, k), 3)); };
+  const auto tolerance = [](int64_t k) {
+    return tolerance_of(kernel_of(test::matmul(4, 4, k), 3));
+  };
   EXPECT_EQ(tolerance(1), 0);
   EXPECT_EQ(tolerance(65536), 0);  // 65536 products of up to 4 in 64ths: 2^24 of them
   EXPECT_GT(tolerance(65537), 0);
@@ -153,7 +155,8 @@ bool is_exact_of(const Make& value) {
 
 TEST(MeasuredKernel, is_exact_as_far_as_the_range_of_f32) {
   const auto scaled = [](double by) {
-    return is_exact_of([&](Graph& g, Id a, Id) { return g.binary(Op::Mul, a, g.constant(DType::F32, by)); });
+    return is_exact_of(
+        [&](Graph& g, Id a, Id) { return g.binary(Op::Mul, a, g.constant(DType::F32, by)); });
   };
   EXPECT_TRUE(scaled(0x1p119));
   EXPECT_FALSE(scaled(0x1p120)) << "near to overflow";
@@ -192,7 +195,8 @@ TEST(MeasuredKernel, is_not_exact_where_values_are_not_those_that_it_is_given) {
   Graph& g = ast.graph;
   const Id i = make_range(g, 64, 0, AxisKind::Loop);
   const Id both = make_param(g, DType::F32, {0, 64, PGR_PARAM_READ | PGR_PARAM_WRITE});
-  test::store(ast, both, i, g.binary(Op::Add, load(g, both, i), load(g, param(g, 1, 64, false), i)));
+  test::store(ast, both, i,
+              g.binary(Op::Add, load(g, both, i), load(g, param(g, 1, 64, false), i)));
   EXPECT_FALSE(is_exact(kernel_of(std::move(ast), 2))) << "what it stores is read again";
 }
 

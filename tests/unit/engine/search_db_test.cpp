@@ -21,8 +21,9 @@ namespace {
 
 SearchRecord record(const std::string& kernel, const std::string& list,
                     std::vector<int64_t> sizes = {64, 64}) {
-  return {1, "CPU x86", "clang 19", kernel, "family of " + kernel.substr(0, 1), std::move(sizes),
-          2, 17,        0.001,      0.002, list};
+  return {
+      1,  "CPU x86", "clang 19", kernel, "family of " + kernel.substr(0, 1), std::move(sizes), 2,
+      17, 0.001,     0.002,      list};
 }
 
 class SearchDatabase : public testing::Test {

@@ -154,7 +154,7 @@ TEST_F(ConvolutionTest, AStrideOfTheDataGradientIsOutChannelsNotZeros) {
   ASSERT_TRUE(back);
   EXPECT_THAT(back->stride, ElementsAre(1, 1));
   EXPECT_THAT(shapes[back->image], ElementsAre(1, 4, 3, 3));
-  EXPECT_THAT(back->padding, ElementsAre(1, 1, 0, 0));  // the edges alone
+  EXPECT_THAT(back->padding, ElementsAre(1, 1, 0, 0));          // the edges alone
   EXPECT_THAT(shapes[back->weight], ElementsAre(18, 4, 2, 1));  // 3 channels of 2 x 3 rests
 }
 

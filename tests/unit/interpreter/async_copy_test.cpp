@@ -99,7 +99,8 @@ TEST(AsyncCopy, WithAClosedGateReadsNothingAndGivesZeros) {
 TEST(AsyncCopy, OutsideOrAtAnOddPlaceIsAnError) {
   Copies outside;
   outside.copy(0, 16);
-  EXPECT_THAT(outside.error(), HasSubstr("(ASYNC_COPY): index 16 + lane 3 is outside [0, 16) of parameter 1"));
+  EXPECT_THAT(outside.error(),
+              HasSubstr("(ASYNC_COPY): index 16 + lane 3 is outside [0, 16) of parameter 1"));
   Copies behind;
   behind.copy(16, 0);
   EXPECT_THAT(behind.error(), HasSubstr("is outside [0, 16) of array 0"));

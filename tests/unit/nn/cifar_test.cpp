@@ -43,7 +43,8 @@ std::string tar_entry(const std::string& name, const std::string& content) {
 
 std::string archive() {
   std::string bytes = tar_entry("cifar-10-batches-bin/readme.html", "words");
-  for (int file : {5, 0, 1, 2, 3, 4}) bytes += tar_entry("cifar-10-batches-bin/" + name_of(file), records(file));
+  for (int file : {5, 0, 1, 2, 3, 4})
+    bytes += tar_entry("cifar-10-batches-bin/" + name_of(file), records(file));
   return bytes + std::string(1024, '\0');
 }
 
@@ -80,13 +81,16 @@ TEST(Cifar, WhatIsDamagedIsNamed) {
   };
   EXPECT_THAT(read(archive().substr(0, 9000)), HasSubstr("cifar-10-binary.tar.gz: truncated"));
   EXPECT_THAT(read("no archive at all" + std::string(600, 'x')), HasSubstr("it is no tar archive"));
-  EXPECT_THAT(read(tar_entry("data_batch_1.bin", "short")), HasSubstr("data_batch_1.bin has 5 bytes, not 6146"));
-  EXPECT_THAT(read(tar_entry("a", "b") + std::string(1024, '\0')), HasSubstr("it lacks data_batch_1.bin"));
+  EXPECT_THAT(read(tar_entry("data_batch_1.bin", "short")),
+              HasSubstr("data_batch_1.bin has 5 bytes, not 6146"));
+  EXPECT_THAT(read(tar_entry("a", "b") + std::string(1024, '\0')),
+              HasSubstr("it lacks data_batch_1.bin"));
   std::string label = archive();
   label[512 * 3] = 77;  // behind the readme and the header of the test file
   EXPECT_THAT(read(label), HasSubstr("a label is 77"));
   const auto path = packed(folder, archive());
   EXPECT_THAT(user_error([&] { read_cifar(path, {.records_a_file = 2, .sha256 = "00"}); }),
               HasSubstr("the SHA-256 checksum is"));
-  EXPECT_THAT(user_error([&] { read_cifar(folder.path, kTwo); }), HasSubstr("data_batch_1.bin: cannot be read"));
+  EXPECT_THAT(user_error([&] { read_cifar(folder.path, kTwo); }),
+              HasSubstr("data_batch_1.bin: cannot be read"));
 }

@@ -13,16 +13,22 @@ using testing::HasSubstr;
 
 namespace {
 
-const std::string kThree("\0\0\x08\x01\0\0\0\x03" "xyz", 11);
+const std::string kThree(
+    "\0\0\x08\x01\0\0\0\x03"
+    "xyz",
+    11);
 
 // Two idx files of three bytes.
 struct TwoFiles {
   std::vector<IdxArray> arrays = std::vector<IdxArray>(2);
-  std::vector<IdxArray> load(const DataPlaces& places, const Say& say, std::vector<std::string> mirrors = {}) {
+  std::vector<IdxArray> load(const DataPlaces& places, const Say& say,
+                             std::vector<std::string> mirrors = {}) {
     DataFiles set{"mnist", {}, std::move(mirrors)};
     for (size_t i = 0; i < 2; ++i) {
       const std::string name = i == 0 ? "first" : "second";
-      set.files.push_back({name + ".gz", {name}, [this, i](const auto& path) { arrays[i] = read_idx(path, {{3}, ""}); }});
+      set.files.push_back({name + ".gz", {name}, [this, i](const auto& path) {
+                             arrays[i] = read_idx(path, {{3}, ""});
+                           }});
     }
     load_files(set, places, say);
     return arrays;
@@ -45,7 +51,8 @@ TEST(DataFiles, AGivenFolderOrItsMnistFolderIsRead) {
   folder.write("second", kThree);
   EXPECT_EQ(TwoFiles().load({.given = folder.path}, said.say()).size(), 2u);
   std::filesystem::create_directory(folder.path / "mnist");
-  for (const char* name : {"first", "second"}) std::filesystem::rename(folder.path / name, folder.path / "mnist" / name);
+  for (const char* name : {"first", "second"})
+    std::filesystem::rename(folder.path / name, folder.path / "mnist" / name);
   EXPECT_EQ(TwoFiles().load({.data_dir = folder.path}, said.say())[1].values[2], 'z');
   EXPECT_THAT(said.text, HasSubstr("read from"));
 }
@@ -56,14 +63,16 @@ TEST(DataFiles, AGivenFolderWithoutThemIsAnErrorThatSaysWhatToDo) {
   EXPECT_THAT(user_error([&] { TwoFiles().load({.given = folder.path}, said.say()); }),
               HasSubstr("holds first.gz; name a folder with the files"));
   folder.write("first", kThree);
-  EXPECT_THAT(user_error([&] { TwoFiles().load({.given = folder.path}, said.say()); }), HasSubstr("lacks second.gz"));
+  EXPECT_THAT(user_error([&] { TwoFiles().load({.given = folder.path}, said.say()); }),
+              HasSubstr("lacks second.gz"));
 }
 
 TEST(DataFiles, WithoutAnySourceEveryPlaceIsNamed) {
   ScratchFolder folder;
   Said said;
   DataPlaces places{.data_dir = folder.path / "none", .cache = folder.path};
-  std::string message = user_error([&] { TwoFiles().load(places, said.say(), {"http://127.0.0.1:1/"}); });
+  std::string message =
+      user_error([&] { TwoFiles().load(places, said.say(), {"http://127.0.0.1:1/"}); });
   EXPECT_THAT(message, HasSubstr("http://127.0.0.1:1/first.gz"));
   EXPECT_THAT(message, HasSubstr("--data or PLUGRAD_DATA"));
   EXPECT_THAT(said.text, HasSubstr("PLUGRAD_DATA is"));
@@ -107,8 +116,10 @@ TEST(DataFiles, APackedFileHasAChecksumOfItsOwn) {
   ScratchFolder folder;
   const auto path = folder.write("plain", kThree);
   EXPECT_EQ(read_idx(path, {{3}, "", "not compared: the file is not packed"}).values.size(), 3u);
-  const std::string packed("\x1f\x8b\x08\0\0\0\0\0\0\x03\x63\x60\xe0\x60\x64\x60\x60\x60\xae\xa8\xac\x02\0", 23);
-  EXPECT_THAT(user_error([&] { read_idx(folder.write("packed.gz", packed), {{3}, "", "00"}); }), HasSubstr("packed.gz"));
+  const std::string packed(
+      "\x1f\x8b\x08\0\0\0\0\0\0\x03\x63\x60\xe0\x60\x64\x60\x60\x60\xae\xa8\xac\x02\0", 23);
+  EXPECT_THAT(user_error([&] { read_idx(folder.write("packed.gz", packed), {{3}, "", "00"}); }),
+              HasSubstr("packed.gz"));
 }
 
 TEST(DataFiles, SetsThatAreNowhereSayWhereTheyWereLookedFor) {
@@ -116,5 +127,6 @@ TEST(DataFiles, SetsThatAreNowhereSayWhereTheyWereLookedFor) {
   data::SourceOptions options{.folder = folder.path, .download = false};
   EXPECT_THAT(user_error([&] { data::fashion_mnist(options); }),
               HasSubstr("[fashion-mnist] neither " + folder.path.string()));
-  EXPECT_THAT(user_error([&] { data::cifar10(options); }), HasSubstr("its cifar-10/ holds cifar-10-binary.tar.gz"));
+  EXPECT_THAT(user_error([&] { data::cifar10(options); }),
+              HasSubstr("its cifar-10/ holds cifar-10-binary.tar.gz"));
 }

@@ -45,11 +45,13 @@ TEST(Dataset, HasChannels) {
   EXPECT_EQ(set.sample_shape(), (Shape{3, 1, 2}));
   EXPECT_EQ(set.gather({1}).x.shape(), (Shape{1, 3, 1, 2}));
   expect_near(set.gather({1}).x * 255.0, {7, 8, 9, 10, 11, 12});
-  EXPECT_THAT(user_error([] { data::Dataset({}, {}, Shape{2, 3}); }), HasSubstr("give (channels, height, width)"));
+  EXPECT_THAT(user_error([] { data::Dataset({}, {}, Shape{2, 3}); }),
+              HasSubstr("give (channels, height, width)"));
 }
 
 TEST(Batches, GoInOrderAndLeaveOutOrKeepTheRest) {
-  EXPECT_EQ(labels_of(ten().batches(4)), (std::vector<std::vector<int>>{{0, 1, 2, 3}, {4, 5, 6, 7}}));
+  EXPECT_EQ(labels_of(ten().batches(4)),
+            (std::vector<std::vector<int>>{{0, 1, 2, 3}, {4, 5, 6, 7}}));
   EXPECT_EQ(labels_of(ten().batches(4, {.keep_partial = true})).back(), (std::vector<int>{8, 9}));
   EXPECT_EQ(ten().batches(4, {.keep_partial = true}).size(), 3);
 }
@@ -71,7 +73,8 @@ TEST(Batches, AreShuffledBySeedAnewForEachPass) {
 
 TEST(Batches, SayWhatIsWrong) {
   EXPECT_THAT(user_error([] { ten().batches(11); }), HasSubstr("a batch of 11 of 10 samples"));
-  EXPECT_THAT(user_error([] { data::Dataset({1, 2, 3}, {0}, 1, 2); }), HasSubstr("3 values are not 1 images of 1 x 1 x 2"));
+  EXPECT_THAT(user_error([] { data::Dataset({1, 2, 3}, {0}, 1, 2); }),
+              HasSubstr("3 values are not 1 images of 1 x 1 x 2"));
 }
 
 TEST(Accuracy, IsThePartThatIsRight) {

@@ -10,8 +10,12 @@ using testing::HasSubstr;
 
 namespace {
 
-const std::string kTwoByThree("\0\0\x08\x02\0\0\0\x02\0\0\0\x03" "abcdef", 18);
-const IdxExpectation kExpected{{2, 3}, "53cc43d5ae34178fffc85ab4e6f59d2fbd26a9aa6b7e37f7a3a8e5c4c1a5a4bd"};
+const std::string kTwoByThree(
+    "\0\0\x08\x02\0\0\0\x02\0\0\0\x03"
+    "abcdef",
+    18);
+const IdxExpectation kExpected{{2, 3},
+                               "53cc43d5ae34178fffc85ab4e6f59d2fbd26a9aa6b7e37f7a3a8e5c4c1a5a4bd"};
 
 std::filesystem::path gzipped(const ScratchFolder& folder, const std::string& bytes) {
   auto path = folder.path / "packed.gz";
@@ -46,12 +50,14 @@ TEST(Idx, TheChecksumIsSha256OfTheUnpackedFile) {
 TEST(Idx, TruncatedFilesAreNamed) {
   ScratchFolder folder;
   auto plain = folder.write("short", kTwoByThree.substr(0, 15));
-  EXPECT_THAT(user_error([&] { read_idx(plain, {{2, 3}, ""}); }), HasSubstr("short: truncated: 15 of 18 bytes"));
+  EXPECT_THAT(user_error([&] { read_idx(plain, {{2, 3}, ""}); }),
+              HasSubstr("short: truncated: 15 of 18 bytes"));
   auto header = folder.write("header", kTwoByThree.substr(0, 5));
   EXPECT_THAT(user_error([&] { read_idx(header, {{2, 3}, ""}); }), HasSubstr("truncated: 5 bytes"));
   auto packed = gzipped(folder, kTwoByThree);
   std::filesystem::resize_file(packed, std::filesystem::file_size(packed) - 9);
-  EXPECT_THAT(user_error([&] { read_idx(packed, {{2, 3}, ""}); }), HasSubstr("truncated: the packed data ends"));
+  EXPECT_THAT(user_error([&] { read_idx(packed, {{2, 3}, ""}); }),
+              HasSubstr("truncated: the packed data ends"));
 }
 
 TEST(Idx, WrongMagicExtentsAndSizes) {
@@ -59,12 +65,16 @@ TEST(Idx, WrongMagicExtentsAndSizes) {
   std::string magic = kTwoByThree;
   magic[2] = '\x0d';
   auto path = folder.write("magic", magic);
-  EXPECT_THAT(user_error([&] { read_idx(path, {{2, 3}, ""}); }), HasSubstr("magic number is 0x00000d02, not 0x00000802"));
+  EXPECT_THAT(user_error([&] { read_idx(path, {{2, 3}, ""}); }),
+              HasSubstr("magic number is 0x00000d02, not 0x00000802"));
   path = folder.write("extents", kTwoByThree);
-  EXPECT_THAT(user_error([&] { read_idx(path, {{3, 2}, ""}); }), HasSubstr("holds (2, 3) values where (3, 2)"));
+  EXPECT_THAT(user_error([&] { read_idx(path, {{3, 2}, ""}); }),
+              HasSubstr("holds (2, 3) values where (3, 2)"));
   path = folder.write("long", kTwoByThree + "g");
-  EXPECT_THAT(user_error([&] { read_idx(path, {{2, 3}, ""}); }), HasSubstr("more than the 18 bytes"));
-  EXPECT_THAT(user_error([&] { read_idx(folder.path / "none", {{2, 3}, ""}); }), HasSubstr("none: cannot be opened"));
+  EXPECT_THAT(user_error([&] { read_idx(path, {{2, 3}, ""}); }),
+              HasSubstr("more than the 18 bytes"));
+  EXPECT_THAT(user_error([&] { read_idx(folder.path / "none", {{2, 3}, ""}); }),
+              HasSubstr("none: cannot be opened"));
 }
 
 TEST(Idx, DamagedPackedDataIsNoticed) {

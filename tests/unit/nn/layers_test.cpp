@@ -20,7 +20,9 @@ Tensor powers() {
   return Tensor::from(values, {2, 3, 2, 2});
 }
 
-void set(Tensor tensor, const std::vector<float>& values) { tensor.assign(Tensor::from(values, tensor.shape())); }
+void set(Tensor tensor, const std::vector<float>& values) {
+  tensor.assign(Tensor::from(values, tensor.shape()));
+}
 
 }  // namespace
 
@@ -46,21 +48,26 @@ TEST(Linear, BeginsUniformWithinTheBound) {
 
 TEST(Linear, RefusesAnotherWidth) {
   nn::Linear layer(3, 2);
-  EXPECT_THAT(user_error([&] { layer(Tensor::ones({4, 5})); }), HasSubstr("[Linear] x is (4, 5), but the layer takes 3"));
+  EXPECT_THAT(user_error([&] { layer(Tensor::ones({4, 5})); }),
+              HasSubstr("[Linear] x is (4, 5), but the layer takes 3"));
 }
 
 TEST(Conv2d, HasOneWeightAGroup) {
   nn::Conv2d layer(4, 6, {3, 5}, {.groups = 2});
   EXPECT_EQ(layer.weight.shape(), (Shape{6, 2, 3, 5}));
   EXPECT_EQ(layer(Tensor::ones({1, 4, 8, 8})).shape(), (Shape{1, 6, 6, 4}));
-  EXPECT_THAT(user_error([] { nn::Conv2d(4, 6, 3, {.groups = 3}); }), HasSubstr("4 channels to 6 in 3 groups"));
+  EXPECT_THAT(user_error([] { nn::Conv2d(4, 6, 3, {.groups = 3}); }),
+              HasSubstr("4 channels to 6 in 3 groups"));
 }
 
 TEST(ConvLayers, SayWhatIsWrong) {
-  EXPECT_THAT(user_error([] { nn::Conv3d(1, 1, {2, 2}); }), HasSubstr("[Conv3d] a kernel of (2, 2); give one positive size, or 3"));
+  EXPECT_THAT(user_error([] { nn::Conv3d(1, 1, {2, 2}); }),
+              HasSubstr("[Conv3d] a kernel of (2, 2); give one positive size, or 3"));
   EXPECT_THAT(user_error([] { nn::Conv1d(1, 1, 0); }), HasSubstr("[Conv1d] a kernel of (0,)"));
-  EXPECT_THAT(user_error([] { nn::ConvTranspose2d(3, 4, 2, {.groups = 2}); }), HasSubstr("[ConvTranspose2d] 3 channels to 4 in 2 groups"));
-  EXPECT_THAT(user_error([] { nn::Conv2d(1, 1, 2)(Tensor::ones({1, 2, 2})); }), HasSubstr("takes (n, channels) and 2 more axes"));
+  EXPECT_THAT(user_error([] { nn::ConvTranspose2d(3, 4, 2, {.groups = 2}); }),
+              HasSubstr("[ConvTranspose2d] 3 channels to 4 in 2 groups"));
+  EXPECT_THAT(user_error([] { nn::Conv2d(1, 1, 2)(Tensor::ones({1, 2, 2})); }),
+              HasSubstr("takes (n, channels) and 2 more axes"));
 }
 
 TEST(BatchNorm, TrainsWithTheBatchAndFollowsItsStatistics) {
@@ -68,7 +75,8 @@ TEST(BatchNorm, TrainsWithTheBatchAndFollowsItsStatistics) {
   set(layer.weight, {1, 2, -1});
   set(layer.bias, {0, 0.5, 1});
   Tensor y = layer(powers());
-  expect_near(y.flatten()[Slice(0, 6)], {-1.075261f, -1.033894f, -0.9582566f, -0.8603101f, -1.798131f, -1.59055f});
+  expect_near(y.flatten()[Slice(0, 6)],
+              {-1.075261f, -1.033894f, -0.9582566f, -0.8603101f, -1.798131f, -1.59055f});
   expect_near(layer.running_mean, {0.2599299f, 0.43209621f, 0.64612895f});
   expect_near(layer.running_var, {1.5678451f, 1.9730616f, 2.3641989f});
 }
@@ -91,7 +99,8 @@ TEST(BatchNorm, EvaluatesWithTheRunningStatisticsAndLeavesThem) {
 
 TEST(BatchNorm, RefusesAnotherNumberOfChannelsAndOneValueAChannel) {
   nn::BatchNorm layer(3);
-  EXPECT_THAT(user_error([&] { layer(Tensor::ones({2, 4, 2, 2})); }), HasSubstr("3 channels on axis 1"));
+  EXPECT_THAT(user_error([&] { layer(Tensor::ones({2, 4, 2, 2})); }),
+              HasSubstr("3 channels on axis 1"));
   EXPECT_THAT(user_error([&] { layer(Tensor::ones({1, 3})); }), HasSubstr("no variance"));
 }
 
@@ -100,8 +109,10 @@ TEST(LayerNorm, NormalisesTheLastAxes) {
   set(layer.weight, {1, 2, 3, 4});
   set(layer.bias, {0.5f, 0.5f, 0.5f, 0.5f});
   expect_near(layer(powers()).flatten()[Slice(0, 8)],
-              {-0.6408633f, -0.770388f, 1.368156f, 6.446687f, -0.7991427f, -0.4778092f, 1.721001f, 6.024189f});
-  EXPECT_THAT(user_error([&] { layer(Tensor::ones({3, 2})); }), HasSubstr("last axes must be (2, 2)"));
+              {-0.6408633f, -0.770388f, 1.368156f, 6.446687f, -0.7991427f, -0.4778092f, 1.721001f,
+               6.024189f});
+  EXPECT_THAT(user_error([&] { layer(Tensor::ones({3, 2})); }),
+              HasSubstr("last axes must be (2, 2)"));
 }
 
 TEST(Dropout, KeepsTheMeanInTrainingAndEverythingOtherwise) {

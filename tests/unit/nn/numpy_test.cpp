@@ -79,8 +79,9 @@ TEST(Npy, FilesAreWrittenAsNumPyWritesThem) {
 TEST(Npy, EveryDTypeComesBack) {
   ScratchFolder folder;
   const std::string path = folder.path / "x.npy";
-  for (DType dtype : {DType::Bool, DType::I8, DType::U8, DType::I16, DType::U16, DType::I32, DType::U32,
-                      DType::I64, DType::U64, DType::F16, DType::BF16, DType::F32, DType::F64}) {
+  for (DType dtype :
+       {DType::Bool, DType::I8, DType::U8, DType::I16, DType::U16, DType::I32, DType::U32,
+        DType::I64, DType::U64, DType::F16, DType::BF16, DType::F32, DType::F64}) {
     SCOPED_TRACE(name_of(dtype));
     const Tensor x = Tensor::from<int>({0, 1, 2, 100}, Shape{2, 2}).cast(dtype);
     save_npy(x.transpose(), path);
@@ -97,8 +98,9 @@ TEST(Npy, TwoBytesOfNoTypeAreBf16AndOddTruthsAreOne) {
   EXPECT_EQ(x.dtype(), DType::BF16);
   expect_near(x, {1, -2});
   const std::string truths = "{\"shape\":(3,),'fortran_order':True,'descr':'|b1'}";
-  EXPECT_THAT(load_npy(folder.write("y.npy", npy(truths, std::string("\x00\x02\xff", 3)))).to_bytes(),
-              ElementsAre(std::byte{0}, std::byte{1}, std::byte{1}));
+  EXPECT_THAT(
+      load_npy(folder.write("y.npy", npy(truths, std::string("\x00\x02\xff", 3)))).to_bytes(),
+      ElementsAre(std::byte{0}, std::byte{1}, std::byte{1}));
 }
 
 TEST(Npy, WhatIsNoArrayIsRefused) {
@@ -108,13 +110,16 @@ TEST(Npy, WhatIsNoArrayIsRefused) {
   EXPECT_THAT(refusal(""), HasSubstr("does not begin with"));
   EXPECT_THAT(refusal("\x93NUMPY\x01"), HasSubstr("7 bytes are too few"));
   EXPECT_THAT(refusal(std::string("\x93NUMPY\x09\x00\x01\x00 ", 11)), HasSubstr("version 9"));
-  EXPECT_THAT(refusal(npy(literal("(2,)"), "abcd")), HasSubstr("truncated: 4 bytes of data where the shape needs 8"));
+  EXPECT_THAT(refusal(npy(literal("(2,)"), "abcd")),
+              HasSubstr("truncated: 4 bytes of data where the shape needs 8"));
   EXPECT_THAT(refusal(npy(literal("(1,)"), "abcdefgh")), HasSubstr("4 bytes follow the array"));
   EXPECT_THAT(refusal(npy(literal("(-1,)"), "")), HasSubstr("no size"));
-  EXPECT_THAT(refusal(npy(literal("(4611686018427387904, 4)"), "")), HasSubstr("larger than any memory"));
+  EXPECT_THAT(refusal(npy(literal("(4611686018427387904, 4)"), "")),
+              HasSubstr("larger than any memory"));
   EXPECT_THAT(refusal(npy(literal("(99999999999999999999,)"), "")), HasSubstr("no size"));
   EXPECT_THAT(refusal(npy(literal("(2 3)"), "")), HasSubstr("')' is expected"));
-  EXPECT_THAT(refusal(npy("{'descr': '<f4'}", "")), HasSubstr("lacks descr, fortran_order or shape"));
+  EXPECT_THAT(refusal(npy("{'descr': '<f4'}", "")),
+              HasSubstr("lacks descr, fortran_order or shape"));
   EXPECT_THAT(refusal(npy("{'descr': '<f4', 'descr': '<f4'}", "")), HasSubstr("\"descr\" twice"));
   EXPECT_THAT(refusal(npy("{'descr': '<f4", "")), HasSubstr("no end"));
   EXPECT_THAT(refusal(npy("{'fortran_order': 1}", "")), HasSubstr("neither True nor False"));
@@ -169,7 +174,8 @@ TEST(Npz, DamagedArchivesAreRefused) {
   const auto archive = writer.finish();
   EXPECT_THAT(npz_refusal({reinterpret_cast<const char*>(archive.data()), archive.size()}),
               HasSubstr("\"readme.txt\", which is no .npy array"));
-  EXPECT_THAT(user_error([] { save_npz({{"a", 1}, {"a", 2}}, "x"); }), HasSubstr("\"a\" is empty or occurs twice"));
+  EXPECT_THAT(user_error([] { save_npz({{"a", 1}, {"a", 2}}, "x"); }),
+              HasSubstr("\"a\" is empty or occurs twice"));
 }
 
 // Any damage is an error of the user or has no effect; sanitizers see the rest.
@@ -179,10 +185,12 @@ TEST(Npz, RandomDamageNeverGoesUnnoticedOrCrashes) {
     const std::string whole = bytes_of(hex);
     for (int round = 0; round < 3000; ++round) {
       std::string damaged = whole;
-      for (int i = 0; i < 1 + round % 4; ++i) damaged[random() % damaged.size()] = static_cast<char>(random());
+      for (int i = 0; i < 1 + round % 4; ++i)
+        damaged[random() % damaged.size()] = static_cast<char>(random());
       const auto bytes = std::as_bytes(std::span(damaged));
       try {
-        for (const nn::ZipEntry& entry : nn::read_zip(bytes, "x")) nn::parse_npy(nn::unpack(entry, "x"), "x");
+        for (const nn::ZipEntry& entry : nn::read_zip(bytes, "x"))
+          nn::parse_npy(nn::unpack(entry, "x"), "x");
       } catch (const Error& error) {
         EXPECT_EQ(error.kind(), ErrorKind::User) << error.what();
       }

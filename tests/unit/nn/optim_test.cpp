@@ -12,7 +12,9 @@ using testing::HasSubstr;
 
 namespace {
 
-Tensor start() { return Tensor::from<float>({1.0f, -2.0f, 0.5f}).requires_grad_(); }
+Tensor start() {
+  return Tensor::from<float>({1.0f, -2.0f, 0.5f}).requires_grad_();
+}
 
 Tensor loss_of(const Tensor& p) {
   Tensor distance = p - Tensor::from<float>({0.3f, 0.1f, -0.2f});
@@ -34,7 +36,8 @@ Tensor after_four_steps(const Options& options) {
 }  // namespace
 
 TEST(SGD, FollowsTheGradient) {
-  expect_near(after_four_steps<optim::SGD>(optim::SGDOptions{.lr = 0.05}), {0.75927001f, -0.76016003f, -0.031930011f});
+  expect_near(after_four_steps<optim::SGD>(optim::SGDOptions{.lr = 0.05}),
+              {0.75927001f, -0.76016003f, -0.031930011f});
 }
 
 TEST(SGD, KeepsMomentum) {
@@ -48,7 +51,8 @@ TEST(SGD, LooksAheadWithNesterovAndDecaysWeights) {
 }
 
 TEST(Adam, FollowsItsMoments) {
-  expect_near(after_four_steps<optim::Adam>(optim::AdamOptions{.lr = 0.1}), {0.60700166f, -1.6014143f, 0.10700168f});
+  expect_near(after_four_steps<optim::Adam>(optim::AdamOptions{.lr = 0.1}),
+              {0.60700166f, -1.6014143f, 0.10700168f});
 }
 
 TEST(Adam, AddsWeightDecayToTheGradientAndAdamWToTheWeight) {
@@ -89,9 +93,13 @@ TEST(Optimizers, ALearningRateIsChangedWithoutNewKernels) {
 
 TEST(Optimizers, SayWhatIsWrong) {
   EXPECT_THAT(user_error([] { optim::SGD({}); }), HasSubstr("there are no parameters"));
-  EXPECT_THAT(user_error([] { optim::SGD({Tensor::ones({2})}); }), HasSubstr("does not require gradients"));
-  EXPECT_THAT(user_error([] { optim::SGD({start()}, {.lr = -1}); }), HasSubstr("learning rate is -1"));
-  EXPECT_THAT(user_error([] { optim::SGD({start()}, {.nesterov = true}); }), HasSubstr("nesterov needs momentum"));
+  EXPECT_THAT(user_error([] { optim::SGD({Tensor::ones({2})}); }),
+              HasSubstr("does not require gradients"));
+  EXPECT_THAT(user_error([] { optim::SGD({start()}, {.lr = -1}); }),
+              HasSubstr("learning rate is -1"));
+  EXPECT_THAT(user_error([] { optim::SGD({start()}, {.nesterov = true}); }),
+              HasSubstr("nesterov needs momentum"));
   EXPECT_THAT(user_error([] { optim::Adam({start()}, {.beta1 = 1}); }), HasSubstr("a beta is 1"));
-  EXPECT_THAT(user_error([] { optim::Adam({start()}).step(); }), HasSubstr("call loss.backward() before step()"));
+  EXPECT_THAT(user_error([] { optim::Adam({start()}).step(); }),
+              HasSubstr("call loss.backward() before step()"));
 }

@@ -15,12 +15,14 @@ namespace {
 
 std::string with_header(const std::string& header, size_t data_bytes) {
   uint64_t size = header.size();
-  return std::string(reinterpret_cast<const char*>(&size), 8) + header + std::string(data_bytes, '\1');
+  return std::string(reinterpret_cast<const char*>(&size), 8) + header +
+         std::string(data_bytes, '\1');
 }
 
-std::string entry(const std::string& dtype, const std::string& shape, uint64_t begin, uint64_t end) {
-  return "{\"dtype\":\"" + dtype + "\",\"shape\":" + shape + ",\"data_offsets\":[" + std::to_string(begin) + "," +
-         std::to_string(end) + "]}";
+std::string entry(const std::string& dtype, const std::string& shape, uint64_t begin,
+                  uint64_t end) {
+  return "{\"dtype\":\"" + dtype + "\",\"shape\":" + shape + ",\"data_offsets\":[" +
+         std::to_string(begin) + "," + std::to_string(end) + "]}";
 }
 
 class MalformedSafetensors : public testing::Test {
@@ -49,7 +51,9 @@ TEST(Safetensors, WhatIsWrittenIsReadBack) {
   std::vector<float> weight = {1, 2.5f, -3, 4, 5, 6};
   std::vector<uint8_t> flags = {1, 0, 1};
   NamedArray w{"layer.weight", DType::F32, {2, 3}, std::as_bytes(std::span(weight))};
-  NamedArray arrays[] = {array_of("flags", DType::U8, flags), w, {"empty", DType::F16, {0, 4}, {}},
+  NamedArray arrays[] = {array_of("flags", DType::U8, flags),
+                         w,
+                         {"empty", DType::F16, {0, 4}, {}},
                          {"scalar", DType::F32, {}, std::as_bytes(std::span(weight).first(1))}};
   auto path = folder.path / "net.safetensors";
   write_safetensors(path, arrays, {{"format", "pt"}});
@@ -102,7 +106,8 @@ TEST_F(MalformedSafetensors, Truncated) {
   std::string whole = with_header("{\"a\":" + entry("F32", "[2]", 0, 8) + "}", 8);
   EXPECT_NO_THROW(read_safetensors(folder.write("good.safetensors", whole)));
   EXPECT_THAT(error_of(whole.substr(0, 20)), HasSubstr("truncated: a header of"));
-  EXPECT_THAT(error_of(whole.substr(0, whole.size() - 1)), HasSubstr("outside the 7 bytes of data"));
+  EXPECT_THAT(error_of(whole.substr(0, whole.size() - 1)),
+              HasSubstr("outside the 7 bytes of data"));
 }
 
 TEST_F(MalformedSafetensors, HugeHeader) {
@@ -115,7 +120,8 @@ TEST_F(MalformedSafetensors, HeaderThatIsNoJsonObject) {
   EXPECT_THAT(error_of_header("[1]"), HasSubstr("does not begin with '{'"));
   EXPECT_THAT(error_of_header("{\"a\":"), HasSubstr("not valid JSON"));
   EXPECT_THAT(error_of_header("{\"a\":1}"), HasSubstr("lacks dtype"));
-  EXPECT_THAT(error_of_header("{\"__metadata__\":{\"a\":1}}", 0), HasSubstr("metadata \"a\" is not a text"));
+  EXPECT_THAT(error_of_header("{\"__metadata__\":{\"a\":1}}", 0),
+              HasSubstr("metadata \"a\" is not a text"));
 }
 
 TEST_F(MalformedSafetensors, NamesThatOccurTwice) {
@@ -124,24 +130,33 @@ TEST_F(MalformedSafetensors, NamesThatOccurTwice) {
 }
 
 TEST_F(MalformedSafetensors, OffsetsOutsideTheFileOrBackwards) {
-  EXPECT_THAT(error_of_header("{\"a\":" + entry("F32", "[2]", 8, 16) + "}"), HasSubstr("outside the 8 bytes"));
-  EXPECT_THAT(error_of_header("{\"a\":" + entry("F32", "[2]", 8, 0) + "}"), HasSubstr("bytes 8 to 0"));
-  EXPECT_THAT(error_of_header("{\"a\":" + entry("F32", "[2]", 0, UINT64_MAX) + "}"), HasSubstr("outside"));
+  EXPECT_THAT(error_of_header("{\"a\":" + entry("F32", "[2]", 8, 16) + "}"),
+              HasSubstr("outside the 8 bytes"));
+  EXPECT_THAT(error_of_header("{\"a\":" + entry("F32", "[2]", 8, 0) + "}"),
+              HasSubstr("bytes 8 to 0"));
+  EXPECT_THAT(error_of_header("{\"a\":" + entry("F32", "[2]", 0, UINT64_MAX) + "}"),
+              HasSubstr("outside"));
 }
 
 TEST_F(MalformedSafetensors, OverlapsAndHoles) {
-  std::string overlap = "{\"a\":" + entry("F32", "[2]", 0, 8) + ",\"b\":" + entry("F32", "[1]", 4, 8) + "}";
+  std::string overlap =
+      "{\"a\":" + entry("F32", "[2]", 0, 8) + ",\"b\":" + entry("F32", "[1]", 4, 8) + "}";
   EXPECT_THAT(error_of_header(overlap), HasSubstr("\"a\" and \"b\" overlap"));
-  EXPECT_THAT(error_of_header("{\"a\":" + entry("F32", "[1]", 4, 8) + "}"), HasSubstr("bytes 0 to 4"));
-  EXPECT_THAT(error_of_header("{\"a\":" + entry("F32", "[1]", 0, 4) + "}"), HasSubstr("4 bytes follow"));
+  EXPECT_THAT(error_of_header("{\"a\":" + entry("F32", "[1]", 4, 8) + "}"),
+              HasSubstr("bytes 0 to 4"));
+  EXPECT_THAT(error_of_header("{\"a\":" + entry("F32", "[1]", 0, 4) + "}"),
+              HasSubstr("4 bytes follow"));
 }
 
 TEST_F(MalformedSafetensors, ShapesAndDTypes) {
-  EXPECT_THAT(error_of_header("{\"a\":" + entry("F32", "[3]", 0, 8) + "}"), HasSubstr("has 8 bytes, but"));
+  EXPECT_THAT(error_of_header("{\"a\":" + entry("F32", "[3]", 0, 8) + "}"),
+              HasSubstr("has 8 bytes, but"));
   EXPECT_THAT(error_of_header("{\"a\":" + entry("F33", "[2]", 0, 8) + "}"), HasSubstr("\"F33\""));
-  EXPECT_THAT(error_of_header("{\"a\":" + entry("F32", "[-2]", 0, 8) + "}"), HasSubstr("impossible shape [-2]"));
+  EXPECT_THAT(error_of_header("{\"a\":" + entry("F32", "[-2]", 0, 8) + "}"),
+              HasSubstr("impossible shape [-2]"));
   std::string huge = "[4611686018427387904,4]";
-  EXPECT_THAT(error_of_header("{\"a\":" + entry("F32", huge, 0, 8) + "}"), HasSubstr("impossible shape"));
+  EXPECT_THAT(error_of_header("{\"a\":" + entry("F32", huge, 0, 8) + "}"),
+              HasSubstr("impossible shape"));
   EXPECT_THAT(error_of_header("{\"a\":" + entry("F32", "2", 0, 8) + "}"), HasSubstr("not a list"));
 }
 
@@ -151,7 +166,8 @@ TEST(Safetensors, AFileOfThePackageIsRead) {
       R"({"__metadata__":{"format":"np"},"layer.weight":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"
       R"("half":{"dtype":"F16","shape":[2],"data_offsets":[24,28]},)"
       R"("flag":{"dtype":"BOOL","shape":[2],"data_offsets":[28,30]}})";
-  std::string data("\0\0\0\0\0\0\x80\x3f\0\0\0\x40\0\0\x40\x40\0\0\x80\x40\0\0\xa0\x40\0\x3e\0\xc0\1\0", 30);
+  std::string data(
+      "\0\0\0\0\0\0\x80\x3f\0\0\0\x40\0\0\x40\x40\0\0\x80\x40\0\0\xa0\x40\0\x3e\0\xc0\1\0", 30);
   header.resize(216, ' ');
   std::string bytes = with_header(header, 0) + data;
   ASSERT_EQ(bytes.size(), 254u);

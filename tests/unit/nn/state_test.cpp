@@ -34,17 +34,19 @@ std::vector<std::string> names_of(const nn::StateDict& state) {
 }  // namespace
 
 TEST(StateDict, NamesFollowTheFields) {
-  EXPECT_THAT(names_of(nn::state_dict(Net())),
-              ElementsAre("scale", "blocks.0.linear.weight", "blocks.0.linear.bias", "blocks.0.norm.weight",
-                          "blocks.0.norm.bias", "blocks.0.norm.running_mean", "blocks.0.norm.running_var",
-                          "blocks.0.norm.num_batches_tracked",
-                          "blocks.1.linear.weight", "blocks.1.linear.bias", "blocks.1.norm.weight",
-                          "blocks.1.norm.bias", "blocks.1.norm.running_mean", "blocks.1.norm.running_var",
-                          "blocks.1.norm.num_batches_tracked",
-                          "out.weight"));
+  EXPECT_THAT(
+      names_of(nn::state_dict(Net())),
+      ElementsAre("scale", "blocks.0.linear.weight", "blocks.0.linear.bias", "blocks.0.norm.weight",
+                  "blocks.0.norm.bias", "blocks.0.norm.running_mean", "blocks.0.norm.running_var",
+                  "blocks.0.norm.num_batches_tracked", "blocks.1.linear.weight",
+                  "blocks.1.linear.bias", "blocks.1.norm.weight", "blocks.1.norm.bias",
+                  "blocks.1.norm.running_mean", "blocks.1.norm.running_var",
+                  "blocks.1.norm.num_batches_tracked", "out.weight"));
 }
 
-TEST(StateDict, ParametersAreWhatIsTrained) { EXPECT_EQ(nn::parameters(Net()).size(), 10u); }
+TEST(StateDict, ParametersAreWhatIsTrained) {
+  EXPECT_EQ(nn::parameters(Net()).size(), 10u);
+}
 
 TEST(StateDict, IsSavedAndLoaded) {
   ScratchFolder folder;
@@ -54,7 +56,8 @@ TEST(StateDict, IsSavedAndLoaded) {
   nn::save(net, path);
   nn::load(other, path);
   EXPECT_EQ(other.out.weight.to_vector<float>(), net.out.weight.to_vector<float>());
-  EXPECT_EQ(other.blocks[0].linear.bias.to_vector<float>(), net.blocks[0].linear.bias.to_vector<float>());
+  EXPECT_EQ(other.blocks[0].linear.bias.to_vector<float>(),
+            net.blocks[0].linear.bias.to_vector<float>());
   expect_near(other.blocks[1].norm.running_var, {5, 7});
   EXPECT_TRUE(other.out.weight.requires_grad());
 }
@@ -77,7 +80,8 @@ TEST(StateDict, EveryDifferenceIsListedAndNothingIsLoaded) {
   EXPECT_THAT(message, HasSubstr("nothing was loaded"));
   EXPECT_EQ(layer.weight.to_vector<float>(), before);
   EXPECT_THAT(user_error([&] {
-                nn::load_state_dict(layer, {{"weight", Tensor::zeros({2, 2}, DType::I32)}, {"bias", Tensor::zeros({2})}});
+                nn::load_state_dict(layer, {{"weight", Tensor::zeros({2, 2}, DType::I32)},
+                                            {"bias", Tensor::zeros({2})}});
               }),
               HasSubstr("\n  dtype       weight  (2, 2) f32     (2, 2) i32"));
 }
@@ -98,7 +102,8 @@ TEST(StateDict, ADamagedFileLeavesTheModuleAndTheFileAsTheyWere) {
 TEST(StateDict, AnOptimisersStateIsSavedTheSameWay) {
   ScratchFolder folder;
   std::string path = (folder.path / "adam.safetensors").string();
-  Tensor p = Tensor::from<float>({1, 2}).requires_grad_(), q = Tensor::from<float>({1, 2}).requires_grad_();
+  Tensor p = Tensor::from<float>({1, 2}).requires_grad_(),
+         q = Tensor::from<float>({1, 2}).requires_grad_();
   optim::Adam first({p}, {.lr = 0.1}), second({q}, {.lr = 0.1});
   (p * p).sum().backward();
   first.step();

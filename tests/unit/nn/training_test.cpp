@@ -16,7 +16,9 @@ using testing::HasSubstr;
 
 namespace {
 
-Tensor leaf(const std::vector<float>& values) { return Tensor::from(values).requires_grad_(); }
+Tensor leaf(const std::vector<float>& values) {
+  return Tensor::from(values).requires_grad_();
+}
 
 Tensor input() {
   std::vector<float> values;
@@ -56,8 +58,9 @@ std::vector<float> all_values(const nn::Sequential& net) {
 }  // namespace
 
 TEST(Sequential, NamesStateByPlaceAndTakesLambdas) {
-  nn::Sequential net(nn::Linear(3, 2), relu, [](const Tensor& x) { return x * 2; },
-                     nn::Sequential(nn::Embedding(1, 1), nn::Dropout()));
+  nn::Sequential net(
+      nn::Linear(3, 2), relu, [](const Tensor& x) { return x * 2; },
+      nn::Sequential(nn::Embedding(1, 1), nn::Dropout()));
   std::vector<std::string> names;
   for (const auto& [name, tensor] : nn::state_dict(net)) names.push_back(name);
   EXPECT_THAT(names, ElementsAre("0.weight", "0.bias", "3.0.weight"));
@@ -88,7 +91,8 @@ TEST(Loading, NotStrictSkipsWhatDiffersAndSaysSo) {
   nn::Linear layer(2, 2);
   const auto before = layer.bias.to_vector<float>();
   const auto skipped = nn::load_state_dict(
-      layer, {{"weight", Tensor::ones({2, 2})}, {"bias", Tensor::ones({3})}, {"x", Tensor::ones({1})}},
+      layer,
+      {{"weight", Tensor::ones({2, 2})}, {"bias", Tensor::ones({3})}, {"x", Tensor::ones({1})}},
       nn::Loading::NotStrict);
   expect_near(layer.weight, {1, 1, 1, 1});
   EXPECT_EQ(layer.bias.to_vector<float>(), before);
@@ -157,7 +161,7 @@ TEST(Training, ParametersOfHalvesHaveStateInF32) {
 TEST(Clip, ByNormScalesAllGradientsTogetherAndReturnsTheNorm) {
   for (double order : {2.0, 1.0, std::numeric_limits<double>::infinity()}) {
     Tensor a = leaf({1, 1}), b = leaf({1}), without = leaf({1});
-    (a * Tensor::from<float>({3, 0}) ).sum().backward();
+    (a * Tensor::from<float>({3, 0})).sum().backward();
     (b * -4.0).sum().backward();
     const Tensor norm = optim::clip_grad_norm({a, b, without}, 0.5, order);
     const float expected = order == 2 ? 5 : order == 1 ? 7 : 4;
@@ -198,28 +202,39 @@ TEST(Clip, ByValueClampsEachElement) {
 }
 
 TEST(Training, SaysWhatIsWrong) {
-  EXPECT_THAT(user_error([] { optim::Muon({leaf({1})}); }), HasSubstr("[Muon] a parameter (1,) is no matrix"));
-  EXPECT_THAT(user_error([] { optim::SGD({leaf({1})}, {.momentum = -1}); }), HasSubstr("[SGD] momentum is -1"));
-  EXPECT_THAT(user_error([] { optim::Adam({leaf({1})}, {.eps = -1}); }), HasSubstr("[Adam] eps is -1"));
+  EXPECT_THAT(user_error([] { optim::Muon({leaf({1})}); }),
+              HasSubstr("[Muon] a parameter (1,) is no matrix"));
+  EXPECT_THAT(user_error([] { optim::SGD({leaf({1})}, {.momentum = -1}); }),
+              HasSubstr("[SGD] momentum is -1"));
+  EXPECT_THAT(user_error([] { optim::Adam({leaf({1})}, {.eps = -1}); }),
+              HasSubstr("[Adam] eps is -1"));
   EXPECT_THAT(user_error([] {
-    const Tensor p = leaf({1});
-    optim::SGD({p, p}, {});
-  }), HasSubstr("parameter 1, of shape (1,), is given twice"));
+                const Tensor p = leaf({1});
+                optim::SGD({p, p}, {});
+              }),
+              HasSubstr("parameter 1, of shape (1,), is given twice"));
   EXPECT_THAT(user_error([] { optim::clip_grad_norm({}, -1); }), HasSubstr("the bound is -1"));
   EXPECT_THAT(user_error([] { optim::clip_grad_norm({}, 1, 0.5); }), HasSubstr("order is 0.5"));
   EXPECT_THAT(user_error([] { optim::clip_grad_value({}, -1); }), HasSubstr("the bound is -1"));
   EXPECT_THAT(user_error([] { optim::cosine_rate(1, 0); }), HasSubstr("[cosine_rate] 0 steps"));
   EXPECT_THAT(user_error([] { optim::step_rate(-1, 3); }), HasSubstr("the rate -1"));
-  EXPECT_THAT(user_error([] { optim::constant_rate(1)(-1); }), HasSubstr("step -1; steps count from 0"));
+  EXPECT_THAT(user_error([] { optim::constant_rate(1)(-1); }),
+              HasSubstr("step -1; steps count from 0"));
   EXPECT_THAT(user_error([] { optim::ReduceOnPlateau(1, {.factor = 2}); }), HasSubstr("factor 2"));
   EXPECT_THAT(user_error([] { nn::GroupNorm(3, 4); }), HasSubstr("4 channels in 3 groups"));
-  EXPECT_THAT(user_error([] { nn::GroupNorm(2, 4)(Tensor::ones({1, 3, 2})); }), HasSubstr("4 channels on axis 1"));
-  EXPECT_THAT(user_error([] { nn::RMSNorm({4})(Tensor::ones({3})); }), HasSubstr("last axes must be (4,)"));
-  EXPECT_THAT(user_error([] { nn::LayerNorm(Shape{}); }), HasSubstr("[LayerNorm] there are no sizes"));
-  EXPECT_THAT(user_error([] { nn::LSTMCell(3, 2)(Tensor::ones({4, 2})); }), HasSubstr("takes 3 values"));
+  EXPECT_THAT(user_error([] { nn::GroupNorm(2, 4)(Tensor::ones({1, 3, 2})); }),
+              HasSubstr("4 channels on axis 1"));
+  EXPECT_THAT(user_error([] { nn::RMSNorm({4})(Tensor::ones({3})); }),
+              HasSubstr("last axes must be (4,)"));
+  EXPECT_THAT(user_error([] { nn::LayerNorm(Shape{}); }),
+              HasSubstr("[LayerNorm] there are no sizes"));
+  EXPECT_THAT(user_error([] { nn::LSTMCell(3, 2)(Tensor::ones({4, 2})); }),
+              HasSubstr("takes 3 values"));
   EXPECT_THAT(user_error([] { nn::GRUCell(3, 2)(Tensor::ones({4, 3}), Tensor::ones({3, 2})); }),
               HasSubstr("h is (3, 2), but x (4, 3) and the cell need (4, 2)"));
   EXPECT_THAT(user_error([] { nn::MultiHeadAttention(6, 4); }), HasSubstr("width 6 in 4 heads"));
-  EXPECT_THAT(user_error([] { nn::MultiHeadAttention(8, 4, {.kv_heads = 3}); }), HasSubstr("4 heads share 3"));
-  EXPECT_THAT(user_error([] { nn::MultiHeadAttention(4, 2)(Tensor::ones({4})); }), HasSubstr("two axes at least"));
+  EXPECT_THAT(user_error([] { nn::MultiHeadAttention(8, 4, {.kv_heads = 3}); }),
+              HasSubstr("4 heads share 3"));
+  EXPECT_THAT(user_error([] { nn::MultiHeadAttention(4, 2)(Tensor::ones({4})); }),
+              HasSubstr("two axes at least"));
 }

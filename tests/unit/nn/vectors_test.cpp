@@ -111,8 +111,7 @@ TEST(Vectors, SchedulesHaveTheRatesOfPyTorch) {
     for (size_t step = 0; step < row.rates.size(); ++step)
       EXPECT_NEAR(row.schedule(static_cast<int64_t>(step)), row.rates[step], 1e-14) << step;
   }
-  optim::ReduceOnPlateau plateau(
-      0.5, {.factor = 0.5, .patience = 2, .cooldown = 1, .min_lr = 0.1});
+  optim::ReduceOnPlateau plateau(0.5, {.factor = 0.5, .patience = 2, .cooldown = 1, .min_lr = 0.1});
   for (size_t i = 0; i < kPlateauValues.size(); ++i) {
     plateau.check(kPlateauValues[i]);
     EXPECT_NEAR(plateau.rate(), kPlateauRates[i], 1e-14) << i;

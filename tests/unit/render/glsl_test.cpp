@@ -123,7 +123,9 @@ TEST_F(Glsl, Quotients_HideAConstantZero) {
   const auto out = b.buffer(PGR_DTYPE_F32, 8);
   const auto x = b.load(out, b.constant_int(PGR_DTYPE_I32, 0));
   int place = 1;
-  const auto keep = [&](auto value) { b.store(out, b.constant_int(PGR_DTYPE_I32, place++), value); };
+  const auto keep = [&](auto value) {
+    b.store(out, b.constant_int(PGR_DTYPE_I32, place++), value);
+  };
   keep(b.alu(PGR_OP_FDIV, {x, b.constant_bits(PGR_DTYPE_F32, 0)}));
   keep(b.alu(PGR_OP_FDIV, {b.constant_bits(PGR_DTYPE_F32, 0x80000000), x}));
   keep(b.alu(PGR_OP_RECIP, {b.constant_bits(PGR_DTYPE_F32, 0)}));

@@ -291,7 +291,8 @@ IrBuilder copies() {
   b.async_copy(array, at, in, at, 2);
   b.async_commit();
   const auto gate = b.alu(PGR_OP_CMPLT, {item, two});
-  b.async_copy_gated(array, b.alu(PGR_OP_ADD, {at, b.constant_int(PGR_DTYPE_I32, 16)}), in, at, gate, 4);
+  b.async_copy_gated(array, b.alu(PGR_OP_ADD, {at, b.constant_int(PGR_DTYPE_I32, 16)}), in, at,
+                     gate, 4);
   b.async_commit();
   b.async_wait(1);
   b.store(out, item, b.alu(PGR_OP_ADD, {before, b.load(array, item)}));

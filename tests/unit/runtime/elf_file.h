@@ -60,7 +60,8 @@ inline LibraryFile inspect_bytes(const std::string& bytes) {
   return inspect_library({bytes.size(), [&](std::uint64_t offset, std::span<std::byte> out) {
                             if (out.size() > bytes.size() || offset > bytes.size() - out.size())
                               return false;
-                            if (!out.empty()) std::memcpy(out.data(), bytes.data() + offset, out.size());
+                            if (!out.empty())
+                              std::memcpy(out.data(), bytes.data() + offset, out.size());
                             return true;
                           }});
 }

@@ -193,9 +193,11 @@ TEST(Fusion, Attention) {
 TEST(Fusion, AttentionWithoutStoredScores) {
   const auto count = [](int64_t length, uint64_t scratch_bytes) {
     Tensors t;
-    const Id q = t.buffer({2, length, 4}), k = t.buffer({2, length, 4}), v = t.buffer({2, length, 3});
+    const Id q = t.buffer({2, length, 4}), k = t.buffer({2, length, 4}),
+             v = t.buffer({2, length, 3});
     const Id scores = t.times(t.matmul(q, t.transpose(k)), 0.5);
-    return kernel_count(check(t, {t.matmul(t.softmax(scores), v)}, {.scratch_bytes = scratch_bytes}));
+    return kernel_count(
+        check(t, {t.matmul(t.softmax(scores), v)}, {.scratch_bytes = scratch_bytes}));
   };
   EXPECT_EQ(count(37, 1024), 1u);
   EXPECT_EQ(count(37, 0), 4u) << "no room for rows";
@@ -229,7 +231,8 @@ TEST(Fusion, OperandsOfWideRowsAreStored) {
 // Rows that two loops walk along, such as tokens and what each is made into, codegen keeps nowhere.
 TEST(Fusion, RowsOfTwoAxesAreStored) {
   Tensors t;
-  const Id hidden = t.relu(t.matmul(t.buffer({64, 6, 2}), t.expand(t.reshape(t.buffer({2, 20}), {1, 2, 20}), {64, 2, 20})));
+  const Id hidden = t.relu(t.matmul(
+      t.buffer({64, 6, 2}), t.expand(t.reshape(t.buffer({2, 20}), {1, 2, 20}), {64, 2, 20})));
   const Id y = t.matmul(t.reshape(hidden, {64, 6 * 20}), t.buffer({6 * 20, 4}));
   EXPECT_EQ(kernel_count(check(t, {y}, {.scratch_bytes = 1 << 20})), 2u);
 }
@@ -244,13 +247,15 @@ TEST(Fusion, ProjectionsBeforeAttentionAreStored) {
   EXPECT_LE(kernel_count(check(t, {product}, {.scratch_bytes = 1 << 20})), 4u);
 }
 
-// Rows wait for the loops of one store: what else is wanted of the result has a kernel of its own, even
-// where it is as large as what another product takes in.
+// Rows wait for the loops of one store: what else is wanted of the result has a kernel of its own,
+// even where it is as large as what another product takes in.
 TEST(Fusion, AnotherOutputBesideAttention) {
   const auto count = [](bool has_attention) {
     Tensors t;
-    const Id q = t.buffer({4096, 4}), k = t.buffer({4096, 4}), v = t.buffer({4096, 16}), w = t.buffer({4, 16});
-    const Id product = has_attention ? t.matmul(t.softmax(t.matmul(q, t.transpose(k))), v) : t.matmul(q, w);
+    const Id q = t.buffer({4096, 4}), k = t.buffer({4096, 4}), v = t.buffer({4096, 16}),
+             w = t.buffer({4, 16});
+    const Id product =
+        has_attention ? t.matmul(t.softmax(t.matmul(q, t.transpose(k))), v) : t.matmul(q, w);
     const std::vector<Id> roots = {product, t.relu(product)};
     return kernel_count(schedule::make_plan(t.g, roots, t.inputs, 1, {.scratch_bytes = 1 << 20}));
   };

@@ -178,9 +178,14 @@ TEST(Plan, SumsOfFewVectorsOfColumnsAreSplitByRows) {
   ASSERT_EQ(kernel_count(plan), 2u);
   EXPECT_EQ(plan.buffers[plan.steps[0].buffers[0]].elem_count, 8 * 32);
   EXPECT_EQ(kernel_count(check(t, {t.sum(rows, {1})}, options)), 1u);  // a thread reads whole rows
-  EXPECT_EQ(kernel_count(check(t, {t.sum(t.buffer({8, 32, 256}), {0, 2})}, options)), 1u) << "too little work";
-  EXPECT_EQ(kernel_count(check(t, {t.sum(t.buffer({64, 4096}), {0})}, options)), 1u) << "columns enough";
-  EXPECT_EQ(kernel_count(check(t, {t.matmul(t.permute(t.buffer({8192, 32}), {1, 0}), t.buffer({8192, 32}))}, options)), 1u);
+  EXPECT_EQ(kernel_count(check(t, {t.sum(t.buffer({8, 32, 256}), {0, 2})}, options)), 1u)
+      << "too little work";
+  EXPECT_EQ(kernel_count(check(t, {t.sum(t.buffer({64, 4096}), {0})}, options)), 1u)
+      << "columns enough";
+  EXPECT_EQ(
+      kernel_count(check(
+          t, {t.matmul(t.permute(t.buffer({8192, 32}), {1, 0}), t.buffer({8192, 32}))}, options)),
+      1u);
 }
 
 TEST(Plan, PaddedOperandsOfLargeConvolutionsAreStored) {

@@ -63,10 +63,14 @@ TEST(IrView, AsynchronousCopiesAreOfAlignedWords) {
   EXPECT_EQ(error_of_copy(PGR_SPACE_LOCAL, 4, 16, 16), "no error");
   EXPECT_EQ(error_of_copy(PGR_SPACE_LOCAL, 1, 64, 4), "no error");
   EXPECT_THAT(error_of_copy(PGR_SPACE_PRIVATE, 4, 16, 16), HasSubstr("source 0 is no local array"));
-  EXPECT_THAT(error_of_copy(PGR_SPACE_LOCAL, 8, 32, 32), HasSubstr("copies 32 bytes; allowed are 4, 8 and 16"));
-  EXPECT_THAT(error_of_copy(PGR_SPACE_LOCAL, 4, 16, 8), HasSubstr("copies 16 bytes where alignment is 8"));
-  EXPECT_THAT(error_of_copy(PGR_SPACE_LOCAL, 2, 4, 16), HasSubstr("copies 8 bytes where alignment is 4"));
-  EXPECT_THAT(error_of_copy(PGR_SPACE_LOCAL, 4, 16, 16, PGR_PARAM_WRITE), HasSubstr("lacks the flag"));
+  EXPECT_THAT(error_of_copy(PGR_SPACE_LOCAL, 8, 32, 32),
+              HasSubstr("copies 32 bytes; allowed are 4, 8 and 16"));
+  EXPECT_THAT(error_of_copy(PGR_SPACE_LOCAL, 4, 16, 8),
+              HasSubstr("copies 16 bytes where alignment is 8"));
+  EXPECT_THAT(error_of_copy(PGR_SPACE_LOCAL, 2, 4, 16),
+              HasSubstr("copies 8 bytes where alignment is 4"));
+  EXPECT_THAT(error_of_copy(PGR_SPACE_LOCAL, 4, 16, 16, PGR_PARAM_WRITE),
+              HasSubstr("lacks the flag"));
   EXPECT_THAT(error_of_copy(PGR_SPACE_LOCAL, 4, 16, 16, PGR_PARAM_READ, PGR_DTYPE_I32),
               HasSubstr("differ in dtype"));
   IrBuilder b("k");
@@ -82,7 +86,10 @@ TEST(IrView, AWaitIsForLessThan2To31Groups) {
   b.async_wait((uint64_t{1} << 31) - 1);
   EXPECT_EQ(error_of(b.finish()), "no error");
   b.async_wait(uint64_t{1} << 31);
-  EXPECT_THAT(error_of(b.finish()), HasSubstr("instruction 1 (ASYNC_WAIT): 2147483648 groups of copies; allowed are less than 2^31"));
+  EXPECT_THAT(
+      error_of(b.finish()),
+      HasSubstr(
+          "instruction 1 (ASYNC_WAIT): 2147483648 groups of copies; allowed are less than 2^31"));
 }
 
 TEST(IrView, BlocksOfLaterMinorsAreRead) {

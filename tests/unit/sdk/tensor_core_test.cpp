@@ -22,7 +22,8 @@ TEST(TensorCore, PairsLieAsInMmaM16N8K16) {
       EXPECT_EQ(a.k, in_group * 2 + (i & 1) + (i >= 4 ? 8 : 0)) << item << " a" << i;
     }
     for (uint32_t i = 0; i < 4; ++i) {
-      const MatrixPlace b = place_of(layout_of_b(core), item, i), c = place_of(layout_of_c(core), item, i);
+      const MatrixPlace b = place_of(layout_of_b(core), item, i),
+                        c = place_of(layout_of_c(core), item, i);
       EXPECT_EQ(b.k, in_group * 2 + (i & 1) + (i >= 2 ? 8 : 0)) << item << " b" << i;
       EXPECT_EQ(b.n, group) << item << " b" << i;
       EXPECT_EQ(c.m, i < 2 ? group : group + 8) << item << " c" << i;
@@ -36,7 +37,8 @@ TEST(TensorCore, SinglesLieAsInMmaM16N8K8) {
   for (uint32_t item = 0; item < 32; ++item) {
     const uint32_t group = item / 4, in_group = item % 4;
     for (uint32_t i = 0; i < 4; ++i) {
-      const MatrixPlace a = place_of(layout_of_a(core), item, i), c = place_of(layout_of_c(core), item, i);
+      const MatrixPlace a = place_of(layout_of_a(core), item, i),
+                        c = place_of(layout_of_c(core), item, i);
       EXPECT_EQ(a.m, i == 0 || i == 2 ? group : group + 8) << item << " a" << i;
       EXPECT_EQ(a.k, i < 2 ? in_group : in_group + 4) << item << " a" << i;
       EXPECT_EQ(c.m, i < 2 ? group : group + 8) << item << " c" << i;
@@ -80,17 +82,22 @@ TEST(TensorCore, RecordsThatAreNoneAreNamed) {
   EXPECT_EQ(problem([](auto& core) { core.kind = 9; }), "kind 9 is unknown");
   EXPECT_EQ(problem([](auto& core) { core.k = 8; }), "layout_a is not one of 16 x 8");
   EXPECT_EQ(problem([](auto& core) { core.n = 12; }), "12 is no power of two");
-  EXPECT_EQ(problem([](auto& core) { core.threads = 64; }), "layout_c[7] = 0 is of no axis of that tile");
+  EXPECT_EQ(problem([](auto& core) { core.threads = 64; }),
+            "layout_c[7] = 0 is of no axis of that tile");
   EXPECT_EQ(problem([](auto& core) { core.elems_b = 2; }), "layout_b[6] is behind the last bit");
   EXPECT_EQ(problem([](auto& core) { core.elems_a = 6; }), "elems_a is no power of two");
-  EXPECT_EQ(problem([](auto& core) { core.elems_c = 1u << 30; }), "layout_c is too short for its elements");
+  EXPECT_EQ(problem([](auto& core) { core.elems_c = 1u << 30; }),
+            "layout_c is too short for its elements");
   EXPECT_EQ(problem([](auto& core) { core.layout_a[1] = core.layout_a[0]; }),
             "layout_a[1] is a bit that another one is already");
   EXPECT_EQ(problem([](auto& core) { core.layout_a[1] = PGR_LANE_BIT(PGR_LANE_AXIS_N, 0); }),
             "layout_a[1] = 32 is of no axis of that tile");
-  EXPECT_EQ(problem([](auto& core) { core.layout_b[20] = 1; }), "layout_b[20] is behind the last bit");
-  EXPECT_EQ(problem([](auto& core) { core.fraction_bits_in = 10; }), "fraction_bits_in is 10 of f16");
-  EXPECT_EQ(problem([](auto& core) { core.dtype_in = PGR_DTYPE_I8; }), "kernels use products of f16, bf16 and f32 with sums of f32");
+  EXPECT_EQ(problem([](auto& core) { core.layout_b[20] = 1; }),
+            "layout_b[20] is behind the last bit");
+  EXPECT_EQ(problem([](auto& core) { core.fraction_bits_in = 10; }),
+            "fraction_bits_in is 10 of f16");
+  EXPECT_EQ(problem([](auto& core) { core.dtype_in = PGR_DTYPE_I8; }),
+            "kernels use products of f16, bf16 and f32 with sums of f32");
 }
 
 // Where several work-items hold an element of A, each of them has it.

@@ -125,8 +125,8 @@ TEST(Conv2d, PaddingIsInNoProduct) {
   expect_values(gradient(z.sum(), {v})[0], {inf, inf, 0, inf, inf, 0, 0, 0, 0});
 }
 
-// A stride that does not divide the kernel leaves rests of it with fewer elements; what fills those up,
-// or y up to the stride, is in no product either.
+// A stride that does not divide the kernel leaves rests of it with fewer elements; what fills those
+// up, or y up to the stride, is in no product either.
 TEST(Conv2d, NothingButTheKernelMeetsAnInfiniteElementOfAStridedOne) {
   const double inf = INFINITY;
   const Tensor x = Tensor::ones({1, 1, 4, 4}, DType::F64).requires_grad_();
@@ -135,11 +135,13 @@ TEST(Conv2d, NothingButTheKernelMeetsAnInfiniteElementOfAStridedOne) {
   expect_values(y, {0, 0, 0, inf});
   expect_values(gradient(y.sum(), {x})[0], {0, 0, 0, 0, 0, inf, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
   const Tensor small = Tensor::ones({1, 1, 2, 2}, DType::F64);
-  expect_values(conv_transpose2d(small, w, {}, {.stride = 2}),
-                {inf, 0, inf, 0, 0, 0, 0, 0, 0, 0, inf, 0, inf, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+  expect_values(
+      conv_transpose2d(small, w, {}, {.stride = 2}),
+      {inf, 0, inf, 0, 0, 0, 0, 0, 0, 0, inf, 0, inf, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
   const Tensor one = Tensor::from({inf, 0., 0., 0.}, {1, 1, 2, 2});
   expect_values(conv_transpose2d(one, Tensor::ones({1, 1, 3, 3}, DType::F64), {}, {.stride = 2}),
-                {inf, inf, inf, 0, 0, inf, inf, inf, 0, 0, inf, inf, inf, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+                {inf, inf, inf, 0, 0, inf, inf, inf, 0, 0, inf, inf, inf,
+                 0,   0,   0,   0, 0, 0,   0,   0,   0, 0, 0,   0});
 }
 
 TEST(Conv2d, BiasIsAddedByChannel) {

@@ -35,7 +35,8 @@ TEST(IndexByData, ListsAreCheckedAndTensorsReadZero) {
   EXPECT_EQ(error_of([&] { a[{Slice(), {1, 4}}]; }),
             "[index] 4 is out of range for axis 1 of (3, 4)");
   EXPECT_EQ(error_of([&] { a[a > 2]; }),
-            "[index] index 0 is a bool mask: use masked_select(mask), or masked_fill and where(mask, …), which "
+            "[index] index 0 is a bool mask: use masked_select(mask), or masked_fill and "
+            "where(mask, …), which "
             "keeps the shape");
   EXPECT_EQ(error_of([&] { a[{Slice(), a}]; }), "[index] places are f32, not integers; cast them");
   EXPECT_THAT(error_of([&] { (a[{places({0, 1}), places({0, 1, 2})}]); }),

@@ -51,11 +51,9 @@ TEST(Einsum, PointsAtWhatDoesNotParse) {
             "[einsum] this axis has size 3 here and 2 before\n  ij,ij\n     ^");
   EXPECT_EQ(error("ij,ijk", {a, a}),
             "[einsum] 3 axes are named here, the operand is (2, 3)\n  ij,ijk\n     ^");
-  EXPECT_EQ(error("ii", {a}),
-            "[einsum] this axis has size 3 here and 2 before\n  ii\n   ^");
+  EXPECT_EQ(error("ii", {a}), "[einsum] this axis has size 3 here and 2 before\n  ii\n   ^");
   EXPECT_EQ(error("i...j...", {a}), "[einsum] ... occurs twice\n  i...j...\n       ^");
-  EXPECT_EQ(error("i", {a > 1}),
-            "[einsum] 1 axes are named here, the operand is (2, 3)\n  i\n  ^");
+  EXPECT_EQ(error("i", {a > 1}), "[einsum] 1 axes are named here, the operand is (2, 3)\n  i\n  ^");
 }
 
 /// u diag(s) vt, and the deviation of a matrix's columns from orthonormal ones.
@@ -105,8 +103,7 @@ TEST(QrAndSvd, OfSingularHugeAndEmptyMatrices) {
   const Tensor bad = Tensor::from({{1., std::nan("")}, {2., 3.}});
   for (double s : values(svd(bad).s)) EXPECT_TRUE(std::isnan(s));
   EXPECT_EQ(qr(Tensor::ones({2, 2}, DType::F16)).q.dtype(), DType::F16);
-  EXPECT_EQ(error_of([] { svd(Tensor::zeros({3})); }),
-            "[svd] shape (3,) has fewer than two axes");
+  EXPECT_EQ(error_of([] { svd(Tensor::zeros({3})); }), "[svd] shape (3,) has fewer than two axes");
   EXPECT_EQ(error_of([] { qr(Tensor::zeros({3, 3}, DType::I32)); }),
             "[qr] takes floats, not i32; cast it");
 }

@@ -76,7 +76,8 @@ TEST(Move, Unfold) {
   const Tensor b = counting({3, 2, 2});
   expect_values(b.unfold(0, 2, 1), {0, 4, 1, 5, 2, 6, 3, 7, 4, 8, 5, 9, 6, 10, 7, 11});
   EXPECT_EQ(b.unfold(0, 2, 1).shape(), (Shape{2, 2, 2, 2}));
-  EXPECT_EQ(error_of([&] { a.unfold(0, 6, 1); }), "[unfold] windows of 6 do not fit axis 0 of (5,)");
+  EXPECT_EQ(error_of([&] { a.unfold(0, 6, 1); }),
+            "[unfold] windows of 6 do not fit axis 0 of (5,)");
   EXPECT_EQ(error_of([&] { a.unfold(0, 2, 0); }), "[unfold] step 0 is not positive");
 }
 

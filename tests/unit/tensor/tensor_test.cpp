@@ -184,13 +184,12 @@ TEST(Backward, StopsAtDetachAndAtAssignedLeaves) {
 
 TEST(Backward, Errors) {
   Tensor w = Tensor::from({1.f, 2.f}).requires_grad_();
-  EXPECT_EQ(
-      error_of([&] { (w * w).backward(); }),
-      "[backward] the loss has shape (2,), not one element; reduce it with mean() or sum(), or give "
-      "the gradient of each element");
-  EXPECT_EQ(
-      error_of([&] { gradient(Tensor::arange(3).sum(), {w}); }),
-      "[gradient] the loss is i32; only floats have gradients");
+  EXPECT_EQ(error_of([&] { (w * w).backward(); }),
+            "[backward] the loss has shape (2,), not one element; reduce it with mean() or sum(), "
+            "or give "
+            "the gradient of each element");
+  EXPECT_EQ(error_of([&] { gradient(Tensor::arange(3).sum(), {w}); }),
+            "[gradient] the loss is i32; only floats have gradients");
   EXPECT_EQ(error_of([&] { gradient(w.sum(), {Tensor::arange(3)}); }),
             "[gradient] a target is i32; only floats have gradients");
   EXPECT_EQ(error_of([] { Tensor::arange(3).requires_grad_(); }),

@@ -29,7 +29,8 @@ TEST(Printer, OneNodeALine) {
 TEST(Parser, ReadsBoundsOfARange) {
   Graph g;
   const UOp i = uop_range(g, 8, 0);
-  const UOp r = i.with(bounded_range(g, uop_range(g, 4, 1, AxisKind::Reduce), i.constant(int64_t{1}), i));
+  const UOp r =
+      i.with(bounded_range(g, uop_range(g, 4, 1, AxisKind::Reduce), i.constant(int64_t{1}), i));
   const std::string text = print(g, r, Numbering::FromZero);
   EXPECT_THAT(text, testing::HasSubstr("range index %3, %2, %1 axis=1 kind=reduce"));
   Graph again;

@@ -40,8 +40,12 @@ TEST(Verifier, TensorGraphs) {
 
 TEST(Verifier, BoundsOfARange) {
   const auto bounded = [](std::string_view bounds) {
-    return complaint(fmt::format("%0 = const index 4\n%1 = const index -1\n%2 = const index 5\n%3 = const i32 1\n"
-                                 "%4 = range index %0, {} axis=0 kind=loop", bounds), Spec::Kernel);
+    return complaint(
+        fmt::format(
+            "%0 = const index 4\n%1 = const index -1\n%2 = const index 5\n%3 = const i32 1\n"
+            "%4 = range index %0, {} axis=0 kind=loop",
+            bounds),
+        Spec::Kernel);
   };
   EXPECT_EQ(bounded("%0, %0"), "");
   EXPECT_THAT(bounded("%0"), ::testing::HasSubstr("a bounded range has a begin and an end"));

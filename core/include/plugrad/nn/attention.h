@@ -19,9 +19,9 @@ struct AttentionMask {
   bool causal = false;  ///< place i sees places up to i
 };
 /// Scaled dot-product attention with `heads` heads between four Linear layers. Shape: query
-/// (…, l, width), key and value (…, s, width) -> (…, l, width). Projections begin Glorot uniform and
-/// out_proj as Linear does, biases as zeros. PyTorch's in_proj_weight is q_proj, k_proj and v_proj
-/// stacked. Vaswani et al. 2017; grouped heads: Ainslie et al. 2023.
+/// (…, l, width), key and value (…, s, width) -> (…, l, width). Projections begin Glorot uniform
+/// and out_proj as Linear does, biases as zeros. PyTorch's in_proj_weight is q_proj, k_proj and
+/// v_proj stacked. Vaswani et al. 2017; grouped heads: Ainslie et al. 2023.
 struct PLUGRAD_API MultiHeadAttention {
   MultiHeadAttention(int64_t width, int64_t heads, AttentionOptions options = {});
   /// Self-attention.

@@ -1,5 +1,5 @@
-/// Convolutions as layers, in one to three dimensions and both ways. Weight and bias begin uniform in
-/// ±1/sqrt(fan in): the sizes of the weight but the first, multiplied (as PyTorch has it, for
+/// Convolutions as layers, in one to three dimensions and both ways. Weight and bias begin uniform
+/// in ±1/sqrt(fan in): the sizes of the weight but the first, multiplied (as PyTorch has it, for
 /// transposed ones too).
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace plugrad::nn {
 
-/// A layer of conv or conv_transpose with `Rank` axes of sizes. Errors: User for channels that are no
-/// multiples of the groups, or a kernel that has not one positive size or Rank of them.
+/// A layer of conv or conv_transpose with `Rank` axes of sizes. Errors: User for channels that are
+/// no multiples of the groups, or a kernel that has not one positive size or Rank of them.
 template <class Options, int Rank>
 struct PLUGRAD_API ConvLayer {
   ConvLayer(int64_t in, int64_t out, const PerAxis& kernel, const Options& options = {},

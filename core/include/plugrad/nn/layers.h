@@ -17,8 +17,8 @@ struct PLUGRAD_API Linear {
   PLUGRAD_FIELDS(weight, bias)
 };
 
-/// Rows of a table by number. Shape: places (…) of integers -> (…, width). The table begins standard
-/// normal.
+/// Rows of a table by number. Shape: places (…) of integers -> (…, width). The table begins
+/// standard normal.
 struct PLUGRAD_API Embedding {
   Embedding(int64_t count, int64_t width);
   Tensor operator()(const Tensor& places) const;

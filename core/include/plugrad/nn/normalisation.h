@@ -13,8 +13,8 @@ struct BatchNormOptions {
   double momentum = 0.1;  ///< weight of the batch in the running statistics
   bool affine = true;     ///< with a trained scale and shift
 };
-/// (x - mean) / sqrt(variance + eps) * weight + bias for each channel (axis 1). Shape: (n, channels)
-/// or (n, channels, …). Training takes mean and variance of the batch and follows them in
+/// (x - mean) / sqrt(variance + eps) * weight + bias for each channel (axis 1). Shape: (n,
+/// channels) or (n, channels, …). Training takes mean and variance of the batch and follows them in
 /// running_mean and running_var (unbiased); otherwise those are used. num_batches_tracked (i64)
 /// counts the batches. Ioffe and Szegedy 2015.
 struct PLUGRAD_API BatchNorm {

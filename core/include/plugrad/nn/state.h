@@ -7,8 +7,8 @@
 ///     PLUGRAD_FIELDS(conv, out)
 ///     Tensor operator()(const Tensor& x) { … }
 ///   };
-/// Fields are tensors, modules, or vectors and optionals of modules; the state dictionary calls them
-/// "conv.weight", "blocks.0.bias".
+/// Fields are tensors, modules, or vectors and optionals of modules; the state dictionary calls
+/// them "conv.weight", "blocks.0.bias".
 #pragma once
 
 #include <optional>
@@ -68,7 +68,8 @@ class PLUGRAD_API StateVisitor {
     visitor.visit(#__VA_ARGS__ __VA_OPT__(, ) __VA_ARGS__);       \
   }
 
-/// Every tensor of the module, trained or not, by name. The handles denote the module's own tensors.
+/// Every tensor of the module, trained or not, by name. The handles denote the module's own
+/// tensors.
 template <class Module>
 StateDict state_dict(const Module& module) {
   StateDict state;
@@ -102,8 +103,8 @@ PLUGRAD_API std::string describe(const std::vector<StateDifference>& differences
 /// Whether a state must fit a module exactly.
 enum class Loading : uint8_t { Strict, NotStrict };
 
-/// Gives the tensors of `target` the values that `source` has under their names, cast where both are
-/// floats. Returns what was skipped, which is nothing when Strict. Errors: User when Strict and
+/// Gives the tensors of `target` the values that `source` has under their names, cast where both
+/// are floats. Returns what was skipped, which is nothing when Strict. Errors: User when Strict and
 /// anything differs, with the table of differences; then nothing changed.
 PLUGRAD_API std::vector<StateDifference> load_state(const StateDict& target,
                                                     const StateDict& source,

@@ -1,8 +1,10 @@
-// A reduce loop runs over the values between which its terms are not 0, where loops around it decide them.
+// A reduce loop runs over the values between which its terms are not 0, where loops around it
+// decide them.
 //   before   reduce add (where (2 < %h + %r) & (%h + %r < 20), f(%r), 0), %r         %r = range 5
-//   after    reduce add f(%r), %r                          %r = range 5 from max(3 - %h, 0) to min(20 - %h, 5)
-// What still has a condition (on lanes, on copies) is the product of factors that have it each, which a multiply-add
-// takes.
+//   after    reduce add f(%r), %r                          %r = range 5 from max(3 - %h, 0) to
+//   min(20 - %h, 5)
+// What still has a condition (on lanes, on copies) is the product of factors that have it each,
+// which a multiply-add takes.
 #include <algorithm>
 
 #include "codegen/loop_bounds.h"
@@ -25,7 +27,8 @@ class Bounder {
     const Node value = g_[parts.values[0]];
     if (value.op != Op::Where) return reduce;
     std::vector<std::pair<Id, Id>> map;
-    for (const LoopBound& b : bounds) map.emplace_back(b.clause, g_.constant(DType::Bool, int64_t{1}));
+    for (const LoopBound& b : bounds)
+      map.emplace_back(b.clause, g_.constant(DType::Bool, int64_t{1}));
     std::vector<Id> ranges(parts.ranges.begin(), parts.ranges.end());
     std::ranges::sort(ranges, {}, [&](Id r) { return range_axis(g_[r]); });
     for (Id& range : ranges) {
@@ -33,7 +36,8 @@ class Bounder {
       if (now != range) map.emplace_back(range, now);
       range = now;
     }
-    const Id condition = substitute(g_, value.src[0], map), term = substitute(g_, value.src[1], map);
+    const Id condition = substitute(g_, value.src[0], map),
+             term = substitute(g_, value.src[1], map);
     const Id whole = choice(condition, term, value.src[2]);
     return make_reduce(g_, parts.op, {&whole, 1}, ranges);
   }
@@ -72,9 +76,11 @@ class Bounder {
 
   Id choice(Id condition, Id term, Id zero) {
     const Node n = g_[term];
-    const bool is_zero = g_[zero].op == Op::Const && g_[zero].arg == 0;  // not the -inf of a maximum
+    const bool is_zero =
+        g_[zero].op == Op::Const && g_[zero].arg == 0;  // not the -inf of a maximum
     if (n.op != Op::Mul || !is_zero) return g_.where(condition, term, zero);
-    return g_.binary(Op::Mul, g_.where(condition, n.src[0], zero), g_.where(condition, n.src[1], zero));
+    return g_.binary(Op::Mul, g_.where(condition, n.src[0], zero),
+                     g_.where(condition, n.src[1], zero));
   }
 
   Graph& g_;

@@ -1,4 +1,5 @@
-// Reductions that are closed forms (arange, one-hot) or pick one element (embedding, gather) lose their loop.
+// Reductions that are closed forms (arange, one-hot) or pick one element (embedding, gather) lose
+// their loop.
 //   before   reduce add (where (%t == %r), %w[%r], 0), %r          after   %w[%t]
 #include "codegen/passes/passes.h"
 #include "symbolic/symbolic.h"
@@ -10,7 +11,8 @@ namespace {
 void drop_single_ranges(Kernel& kernel) {
   std::vector<RangeReplacement> single;
   for (Id axis : kernel.axes)
-    if (range_size(kernel.graph, axis) == 1 && !is_bounded(kernel.graph[axis])) single.push_back({axis, kernel.graph.index(0), {}});
+    if (range_size(kernel.graph, axis) == 1 && !is_bounded(kernel.graph[axis]))
+      single.push_back({axis, kernel.graph.index(0), {}});
   kernel.sink = replace_ranges(kernel.graph, kernel.sink, single);
 }
 

@@ -1,10 +1,12 @@
-// Sizes that are data: loops end at a count that lies in memory, where nothing behind it is in a sum or looked at.
+// Sizes that are data: loops end at a count that lies in memory, where nothing behind it is in a
+// sum or looked at.
 //   before   reduce add (where %r < (load %n), f(%r), 0), %r                    %r = range 4096
-//   after    reduce add f(%r), %r                                %r = range 4096 from 0 to min(load %n, 4096)
-//   before   store %out[%i*4 + %u], f, bounded (%i*4 + %u, load %n)             %i = range 1024, %u = range 4 upcast
-//   after    store %out[%i*4 + %u], f                  %i = range 1024 from 0 to min(ceil((load %n) / 4), 1024)
-// A tile that is partly behind the count runs whole: what it adds to a sum keeps its condition. Groups that lie behind
-// it do nothing. Afterwards no hint is left.
+//   after    reduce add f(%r), %r                                %r = range 4096 from 0 to min(load
+//   %n, 4096) before   store %out[%i*4 + %u], f, bounded (%i*4 + %u, load %n)             %i =
+//   range 1024, %u = range 4 upcast after    store %out[%i*4 + %u], f                  %i = range
+//   1024 from 0 to min(ceil((load %n) / 4), 1024)
+// A tile that is partly behind the count runs whole: what it adds to a sum keeps its condition.
+// Groups that lie behind it do nothing. Afterwards no hint is left.
 #include <algorithm>
 #include <numeric>
 
@@ -21,7 +23,9 @@ namespace {
 
 using Map = std::vector<std::pair<Id, Id>>;
 
-int64_t floor_div(int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }
+int64_t floor_div(int64_t a, int64_t b) {
+  return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
+}
 
 /// `excess` < 0: a sum of places less a count from memory.
 struct Clause {
@@ -32,11 +36,14 @@ struct Clause {
 
 class LoopCounter {
  public:
-  explicit LoopCounter(Kernel& kernel) : kernel_(kernel), g_(kernel.graph), open_(g_), bounds_(g_) {}
+  explicit LoopCounter(Kernel& kernel)
+      : kernel_(kernel), g_(kernel.graph), open_(g_), bounds_(g_) {}
 
   void run() {
     // A hint may count by a constant, in a kernel that loads nothing.
-    if (nodes_of(g_, kernel_.sink, Op::Load).empty() && nodes_of(g_, kernel_.sink, Op::Bounded).empty()) return;
+    if (nodes_of(g_, kernel_.sink, Op::Load).empty() &&
+        nodes_of(g_, kernel_.sink, Op::Bounded).empty())
+      return;
     reduces();
     stores();
     Map hints;
@@ -72,7 +79,8 @@ class LoopCounter {
     for (const Term& t : sum->terms) {
       const Node& n = g_[t.id];
       const bool is_place = n.op == Op::Cast && g_[n.src[0]].dtype == DType::Index;
-      const auto below = is_place && keeps(n.src[0], n.dtype) ? linear_of(g_, n.src[0]) : std::nullopt;
+      const auto below =
+          is_place && keeps(n.src[0], n.dtype) ? linear_of(g_, n.src[0]) : std::nullopt;
       if (!below) {
         places.add(t.id, t.factor);
         continue;
@@ -102,7 +110,8 @@ class LoopCounter {
     clause.excess.constant -= limit.constant;
     for (const Term& t : clause.excess.terms) {
       if (!is_data(t.id)) continue;
-      if (bounds_[t.id].lo == INT64_MIN || bounds_[t.id].hi == INT64_MAX) return std::nullopt;  // ends could wrap
+      if (bounds_[t.id].lo == INT64_MIN || bounds_[t.id].hi == INT64_MAX)
+        return std::nullopt;  // ends could wrap
       clause.step = std::gcd(clause.step, t.factor);
     }
     return clause.step == 0 ? std::nullopt : std::optional(clause);
@@ -134,7 +143,8 @@ class LoopCounter {
   Id built(const Linear& sum) {
     Id total = g_.index(sum.constant);
     for (const Term& t : sum.terms)
-      total = g_.binary(Op::Add, total, g_.binary(Op::Mul, g_.cast(t.id, DType::Index), g_.index(t.factor)));
+      total = g_.binary(Op::Add, total,
+                        g_.binary(Op::Mul, g_.cast(t.id, DType::Index), g_.index(t.factor)));
     return total;
   }
 
@@ -149,7 +159,8 @@ class LoopCounter {
     return g_.binary(Op::Add, built(whole), g_.binary(Op::FloorDiv, built(rest), g_.index(by)));
   }
 
-  // Whether the count leaves all of the range wherever it leaves anything: it counts in larger steps.
+  // Whether the count leaves all of the range wherever it leaves anything: it counts in larger
+  // steps.
   bool is_part_of_step(const Clause& clause, Id range) {
     const int64_t factor = clause.excess.factor_of(range);
     int64_t span = 0;
@@ -181,7 +192,8 @@ class LoopCounter {
     const int64_t common = common_factor(*rest, factor);
     for (Term& t : rest->terms) t.factor /= common;
     rest->constant = floor_div(rest->constant, common);
-    const Id end = g_.unary(Op::Neg, quotient(*rest, factor / common)), size = g_.index(range_size(g_, range));
+    const Id end = g_.unary(Op::Neg, quotient(*rest, factor / common)),
+             size = g_.index(range_size(g_, range));
     return g_.binary(Op::Max, smaller(end, size), g_.index(0));
   }
 
@@ -203,7 +215,8 @@ class LoopCounter {
   Id condition_of(const ReduceParts& parts) {
     if (parts.values.size() != 1) return kNoId;
     Id value = parts.values[0];
-    while (g_[value].op == Op::Cast && is_float(g_[value].dtype) && is_float(g_[g_[value].src[0]].dtype))
+    while (g_[value].op == Op::Cast && is_float(g_[value].dtype) &&
+           is_float(g_[g_[value].src[0]].dtype))
       value = g_[value].src[0];
     const Node n = g_[value];
     if (n.op != Op::Where || n.src[2] != reduce_identity(g_, parts.op, n.dtype)) return kNoId;
@@ -250,8 +263,9 @@ class LoopCounter {
 
   template <class IsGiven>
   bool is_decided(const Clause& clause, Id range, const IsGiven& is_given) {
-    return std::ranges::all_of(clause.excess.terms,
-                               [&](const Term& t) { return t.id == range || all_given(t.id, is_given); });
+    return std::ranges::all_of(clause.excess.terms, [&](const Term& t) {
+      return t.id == range || all_given(t.id, is_given);
+    });
   }
 
   // By loops around the range, not by lanes and not by work-items that run in step.
@@ -282,7 +296,8 @@ class LoopCounter {
         const Id end = end_of(clause, range, [&](Id r) {
           if (g_[r].op != Op::Range) return false;
           const AxisKind kind = range_kind(g_[r]);
-          return kind == AxisKind::Global || (kind == AxisKind::Loop && range_axis(g_[r]) < range_axis(g_[range]));
+          return kind == AxisKind::Global ||
+                 (kind == AxisKind::Loop && range_axis(g_[r]) < range_axis(g_[range]));
         });
         if (end != kNoId) own = own == kNoId ? end : smaller(own, end);
       }
@@ -308,7 +323,9 @@ class LoopCounter {
 
   // Groups behind the count store nothing.
   Id with_groups(Id store) {
-    const auto is_group = [&](Id r) { return g_[r].op == Op::Range && range_kind(g_[r]) == AxisKind::Global; };
+    const auto is_group = [&](Id r) {
+      return g_[r].op == Op::Range && range_kind(g_[r]) == AxisKind::Global;
+    };
     for (const Clause& clause : hints_of(store)) {
       const auto rest = least(clause, kNoId, is_group);
       if (!rest) continue;
@@ -326,6 +343,8 @@ class LoopCounter {
 
 }  // namespace
 
-void count_loops(Kernel& kernel) { LoopCounter(kernel).run(); }
+void count_loops(Kernel& kernel) {
+  LoopCounter(kernel).run();
+}
 
 }  // namespace plugrad::codegen

@@ -113,7 +113,8 @@ class Decomposer {
     fail(ErrorKind::Unsupported,
          "[codegen] the device has no {} for {} and nothing to make it of; {}", op_info(op).name,
          name_of(dtype),
-         dtype == DType::F64 ? "cast to f32, or use a device that has it, such as CPU" : "cast to another dtype");
+         dtype == DType::F64 ? "cast to f32, or use a device that has it, such as CPU"
+                             : "cast to another dtype");
   }
 
   Id by_op(Id id, DType dtype) {
@@ -255,9 +256,9 @@ class Decomposer {
     if (!is_small_float(dtype) && !is_small_integer(dtype) && dtype != DType::Bool && !words)
       refuse(parts.op, dtype);
     if (words && parts.op == Op::Max) return ordered_maximum(parts);
-    const DType wide = is_small_float(dtype)           ? DType::F32
+    const DType wide = is_small_float(dtype)          ? DType::F32
                        : is_unsigned(dtype) && !words ? DType::U32
-                                                       : DType::I32;
+                                                      : DType::I32;
     std::vector<Id> values;
     for (Id v : parts.values)
       values.push_back(dtype == DType::Bool ? word_of(v) : g_.cast(v, wide));
@@ -272,8 +273,8 @@ class Decomposer {
     std::vector<Id> values;
     for (Id v : parts.values)
       values.push_back(g_.binary(Op::Xor, g_.add(Op::Bitcast, DType::I32, {v}), sign));
-    const Id largest = make_reduce(g_, Op::Max, values,
-                                   std::vector<Id>(parts.ranges.begin(), parts.ranges.end()));
+    const Id largest =
+        make_reduce(g_, Op::Max, values, std::vector<Id>(parts.ranges.begin(), parts.ranges.end()));
     return g_.add(Op::Bitcast, DType::U32, {g_.binary(Op::Xor, largest, sign)});
   }
 

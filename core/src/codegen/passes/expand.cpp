@@ -1,11 +1,11 @@
 // Upcast and unroll ranges become copies of what depends on them, vector ranges become lanes.
 // Copies share all that does not depend on the range, because nodes are interned.
-//   before   store %c[%i*4 + %u], (reduce add %x[%k*2 + %v], %k, %v)        %u = range 2 upcast, %v = range 2 unroll
-//   after    store %c[%i*4 + 0], (reduce add %x[%k*2], %x[%k*2 + 1], %k)
+//   before   store %c[%i*4 + %u], (reduce add %x[%k*2 + %v], %k, %v)        %u = range 2 upcast, %v
+//   = range 2 unroll after    store %c[%i*4 + 0], (reduce add %x[%k*2], %x[%k*2 + 1], %k)
 //            store %c[%i*4 + 1], (reduce add %x[%k*2], %x[%k*2 + 1], %k)
-// A vector range of n becomes pieces of as many lanes as the device has, then smaller powers of two: 20 = 16 + 4.
-// Afterwards Range nodes are Loop, Reduce, Global, Local or Group; a Reduce may have several values, which
-// are combined in order into one accumulator.
+// A vector range of n becomes pieces of as many lanes as the device has, then smaller powers of
+// two: 20 = 16 + 4. Afterwards Range nodes are Loop, Reduce, Global, Local or Group; a Reduce may
+// have several values, which are combined in order into one accumulator.
 #include <algorithm>
 #include <bit>
 #include <functional>
@@ -59,13 +59,15 @@ uint32_t widest_vector(const Kernel& kernel) {
   return lanes == 64 ? std::max(1u, kernel.caps->vector_lanes[PGR_DTYPE_F32]) : lanes;
 }
 
-// All combinations of the ranges' values, the last range running fastest. Vector ranges run over their pieces.
+// All combinations of the ranges' values, the last range running fastest. Vector ranges run over
+// their pieces.
 std::vector<Map> combinations(Graph& g, const std::vector<Id>& ranges, uint32_t widest) {
   std::vector<Map> out = {{}};
   for (Id range : ranges) {
     std::vector<Id> values;
     if (range_kind(g[range]) == AxisKind::Vector)
-      for (const Piece& piece : pieces_of(range_size(g, range), widest)) values.push_back(piece_index(g, piece));
+      for (const Piece& piece : pieces_of(range_size(g, range), widest))
+        values.push_back(piece_index(g, piece));
     else
       for (int64_t i = 0; i < range_size(g, range); ++i) values.push_back(g.index(i));
     std::vector<Map> next;
@@ -110,8 +112,10 @@ struct Expander {
     Id vector = kNoId;
     for (Id r : parts.ranges) {
       const AxisKind kind = range_kind(g[r]);
-      if (kind == AxisKind::Vector) vector = r;
-      else (is_expanded(kind) ? expanded : loops).push_back(r);
+      if (kind == AxisKind::Vector)
+        vector = r;
+      else
+        (is_expanded(kind) ? expanded : loops).push_back(r);
     }
     if (vector == kNoId) {
       if (expanded.empty()) return id;
@@ -133,7 +137,8 @@ struct Expander {
     return combine_pieces(op, sums, lanes);
   }
 
-  // Values that do not depend on the vector range, or no longer do in this piece, are repeated to every lane.
+  // Values that do not depend on the vector range, or no longer do in this piece, are repeated to
+  // every lane.
   void repeat_to_lanes(std::vector<Id>& values, uint32_t lanes) {
     if (lanes == 1) return;
     OpenRanges open(g);
@@ -171,15 +176,20 @@ struct Expander {
     });
   }
 
-  // An array's stores are expanded along its own ranges only: what the surroundings expand makes another array.
+  // An array's stores are expanded along its own ranges only: what the surroundings expand makes
+  // another array.
   Id filled(Id id) {
     const FilledParts parts = filled_parts(g, id);
     std::vector<Id> loops, own;
     for (Id r : parts.ranges) (is_expanded(range_kind(g[r])) ? own : loops).push_back(r);
-    return make_filled(g, expanded_stores(parts.stores, [&](Id r) { return std::ranges::find(own, r) != own.end(); }), loops);
+    return make_filled(
+        g,
+        expanded_stores(parts.stores, [&](Id r) { return std::ranges::find(own, r) != own.end(); }),
+        loops);
   }
 
-  std::vector<Id> expanded_stores(std::span<const Id> stores, const std::function<bool(Id)>& expands) {
+  std::vector<Id> expanded_stores(std::span<const Id> stores,
+                                  const std::function<bool(Id)>& expands) {
     OpenRanges open(g);
     std::vector<Id> out;
     const std::vector<Id> before(stores.begin(), stores.end());
@@ -188,7 +198,8 @@ struct Expander {
       for (Id r : open.members(open[store]))
         if (expands(r)) expanded.push_back(r);
       // Vectors run fastest: what is repeated to all their lanes is then needed in one place.
-      std::ranges::stable_partition(expanded, [&](Id r) { return range_kind(g[r]) != AxisKind::Vector; });
+      std::ranges::stable_partition(expanded,
+                                    [&](Id r) { return range_kind(g[r]) != AxisKind::Vector; });
       for (const Map& map : combinations(g, expanded, widest))
         out.push_back(map.empty() ? store : simplified(substitute(g, store, map)));
     }
@@ -196,7 +207,9 @@ struct Expander {
   }
 
   void stores() {
-    const auto expands = [&](Id r) { return g[r].op == Op::Range && is_expanded(range_kind(g[r])); };
+    const auto expands = [&](Id r) {
+      return g[r].op == Op::Range && is_expanded(range_kind(g[r]));
+    };
     kernel.sink = g.add(Op::Sink, DType::Void, expanded_stores(g.sources(kernel.sink), expands));
   }
 };

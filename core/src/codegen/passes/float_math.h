@@ -14,8 +14,11 @@ struct Math {
   int mantissa_bits, bias;
 
   Math(Graph& graph, DType dtype)
-      : g(graph), real(dtype), integer(dtype == DType::F64 ? DType::I64 : DType::I32),
-        mantissa_bits(dtype == DType::F64 ? 52 : 23), bias(dtype == DType::F64 ? 1023 : 127) {}
+      : g(graph),
+        real(dtype),
+        integer(dtype == DType::F64 ? DType::I64 : DType::I32),
+        mantissa_bits(dtype == DType::F64 ? 52 : 23),
+        bias(dtype == DType::F64 ? 1023 : 127) {}
 
   Id c(double v) { return g.constant(real, v); }
   Id i(int64_t v) { return g.constant(integer, v); }

@@ -32,26 +32,30 @@ bool decided_by_ids(const Graph& g, OpenRanges& open, Id condition) {
   });
 }
 
-// Whether what is stored is another for each item of the axis. What the group copied is the same for all of them,
-// whichever item copied it.
+// Whether what is stored is another for each item of the axis. What the group copied is the same
+// for all of them, whichever item copied it.
 bool differs_along(const Graph& g, OpenRanges& open, const ItemAxis& axis, Id store) {
   RangeSet ranges = 0;
   for (Id r : axis.ranges) ranges |= open.bit(r);
-  const auto is_same = [&](Id id) { return (open[id] & ranges) == 0 || (g[id].op == Op::Filled && is_local(g, id)); };
+  const auto is_same = [&](Id id) {
+    return (open[id] & ranges) == 0 || (g[id].op == Op::Filled && is_local(g, id));
+  };
   Reachable reachable;
-  return std::ranges::any_of(reachable.from(g, std::span(&store, 1), is_same),
-                             [&](Id id) { return std::ranges::find(axis.ranges, id) != axis.ranges.end(); });
+  return std::ranges::any_of(reachable.from(g, std::span(&store, 1), is_same), [&](Id id) {
+    return std::ranges::find(axis.ranges, id) != axis.ranges.end();
+  });
 }
 
 Id for_first_items(Graph& g, OpenRanges& open, std::span<const ItemAxis> axes, Id store) {
   for (const ItemAxis& axis : axes) {
-    if (!differs_along(g, open, axis, store)) store = with_gate(g, store, g.binary(Op::CmpLt, axis.ranges[0], g.index(1)));
+    if (!differs_along(g, open, axis, store))
+      store = with_gate(g, store, g.binary(Op::CmpLt, axis.ranges[0], g.index(1)));
   }
   return store;
 }
 
-// What a group copies is not read where no store is made that needs it: what all of these ask of the group
-// is a gate of the copy. One copy serves them all, whatever else each of them asks.
+// What a group copies is not read where no store is made that needs it: what all of these ask of
+// the group is a gate of the copy. One copy serves them all, whatever else each of them asks.
 void gate_copies(Kernel& kernel, OpenRanges& open, std::span<const ItemAxis> axes) {
   Graph& g = kernel.graph;
   std::map<Id, std::vector<Id>> asked;  // by array
@@ -66,11 +70,14 @@ void gate_copies(Kernel& kernel, OpenRanges& open, std::span<const ItemAxis> axe
     for (Id filled : nodes_of(g, store, Op::Filled)) {
       if (!is_local(g, filled)) continue;
       const auto [at, is_first] = asked.emplace(filled, own);
-      std::erase_if(at->second, [&](Id condition) { return std::ranges::find(own, condition) == own.end(); });
+      std::erase_if(at->second,
+                    [&](Id condition) { return std::ranges::find(own, condition) == own.end(); });
       if (!encloses) outside.insert(filled);
     }
   }
-  std::erase_if(asked, [&](const auto& entry) { return entry.second.empty() || !outside.contains(entry.first); });
+  std::erase_if(asked, [&](const auto& entry) {
+    return entry.second.empty() || !outside.contains(entry.first);
+  });
   if (asked.empty()) return;
   kernel.sink = rebuild(g, kernel.sink, [&](Id id, Id rebuilt) {
     const auto it = asked.find(id);

@@ -1,7 +1,9 @@
-// Loops that are walked as one become one, and a loop that is taken apart by a division becomes two. A change is
-// kept when it does not add (merge) or when it saves (split) divisions in the indices.
-//   before   load %x[%i*4 + %j]            %i = range 3, %j = range 4       after   load %x[%k]      %k = range 12
-//   before   load %x[%i % 4], %y[%i // 4]  %i = range 12                    after   load %x[%b], %y[%a]
+// Loops that are walked as one become one, and a loop that is taken apart by a division becomes
+// two. A change is kept when it does not add (merge) or when it saves (split) divisions in the
+// indices.
+//   before   load %x[%i*4 + %j]            %i = range 3, %j = range 4       after   load %x[%k] %k
+//   = range 12 before   load %x[%i % 4], %y[%i // 4]  %i = range 12                    after   load
+//   %x[%b], %y[%a]
 #include <algorithm>
 
 #include "codegen/access.h"
@@ -34,12 +36,14 @@ bool run_together(const Kernel& kernel, Id a, Id b) {
   if (range_kind(g[a]) != range_kind(g[b]) || is_bounded(g[a]) || is_bounded(g[b])) return false;
   if (range_kind(g[a]) == AxisKind::Loop) {
     OpenRanges open(g);
-    return std::ranges::all_of(g.sources(kernel.sink),
-                               [&](Id store) { return open.depends(store, a) == open.depends(store, b); });
+    return std::ranges::all_of(g.sources(kernel.sink), [&](Id store) {
+      return open.depends(store, a) == open.depends(store, b);
+    });
   }
   return std::ranges::all_of(nodes_of(g, kernel.sink, Op::Reduce), [&](Id reduce) {
     const auto ranges = reduce_parts(g, reduce).ranges;
-    return (std::ranges::find(ranges, a) != ranges.end()) == (std::ranges::find(ranges, b) != ranges.end());
+    return (std::ranges::find(ranges, a) != ranges.end()) ==
+           (std::ranges::find(ranges, b) != ranges.end());
   });
 }
 
@@ -47,9 +51,11 @@ bool merge_pair(Kernel& kernel, Id outer, Id inner) {
   if (!run_together(kernel, outer, inner)) return false;
   Graph& g = kernel.graph;
   const int64_t size = range_size(g, inner);
-  const Id merged = make_range(g, range_size(g, outer) * size, range_axis(g[outer]), range_kind(g[outer]));
-  const RangeReplacement change[] = {{outer, g.binary(Op::FloorDiv, merged, g.index(size)), {merged}},
-                                     {inner, g.binary(Op::FloorMod, merged, g.index(size)), {merged}}};
+  const Id merged =
+      make_range(g, range_size(g, outer) * size, range_axis(g[outer]), range_kind(g[outer]));
+  const RangeReplacement change[] = {
+      {outer, g.binary(Op::FloorDiv, merged, g.index(size)), {merged}},
+      {inner, g.binary(Op::FloorMod, merged, g.index(size)), {merged}}};
   return accept(kernel, change, division_count(g, kernel.sink));
 }
 
@@ -59,8 +65,9 @@ bool merge_any(Kernel& kernel) {
   return false;
 }
 
-// Whether the range is also used as it is, in an address or a value: then it stays whole, because whoever walks
-// it in vectors wants those addresses consecutive. A multiple of it is not; and the inner part may be long enough.
+// Whether the range is also used as it is, in an address or a value: then it stays whole, because
+// whoever walks it in vectors wants those addresses consecutive. A multiple of it is not; and the
+// inner part may be long enough.
 bool used_whole(const Graph& g, Id sink, Id range) {
   Reachable reachable;
   return std::ranges::any_of(reachable.from(g, std::span(&sink, 1)), [&](Id id) {
@@ -96,14 +103,17 @@ bool split_at(Kernel& kernel, Id division) {
       change.push_back({r, same, {same}});
       continue;
     }
-    const Id outer = make_range(g, range_size(g, r) / divisor, axis, kind), inner = make_range(g, divisor, axis + 1, kind);
-    change.push_back({r, g.binary(Op::Add, g.binary(Op::Mul, outer, g.index(divisor)), inner), {outer, inner}});
+    const Id outer = make_range(g, range_size(g, r) / divisor, axis, kind),
+             inner = make_range(g, divisor, axis + 1, kind);
+    change.push_back(
+        {r, g.binary(Op::Add, g.binary(Op::Mul, outer, g.index(divisor)), inner), {outer, inner}});
   }
   return accept(kernel, change, division_count(g, kernel.sink) - 1);
 }
 
 bool split_any(Kernel& kernel) {
-  if (std::ranges::any_of(kernel.axes, [&](Id r) { return is_bounded(kernel.graph[r]); })) return false;
+  if (std::ranges::any_of(kernel.axes, [&](Id r) { return is_bounded(kernel.graph[r]); }))
+    return false;
   for (Op op : {Op::FloorMod, Op::FloorDiv})
     for (Id division : nodes_of(kernel.graph, kernel.sink, op))
       if (split_at(kernel, division)) return true;

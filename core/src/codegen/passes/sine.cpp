@@ -1,7 +1,8 @@
 // sin x = +-sin r or +-cos r with x = q * pi/2 + r and |r| <= pi/4.
-// For small x the reduction is Cody and Waite's: pi/2 in parts whose products with q are exact. Beyond 2^10 (f32) and
-// 2^20 (f64) it is Payne and Hanek's: the bits of 2/pi that matter for x's exponent, times x's mantissa, as integers.
-// Source: Muller, Elementary Functions (2016), chapter 11.
+// For small x the reduction is Cody and Waite's: pi/2 in parts whose products with q are exact.
+// Beyond 2^10 (f32) and 2^20 (f64) it is Payne and Hanek's: the bits of 2/pi that matter for x's
+// exponent, times x's mantissa, as integers. Source: Muller, Elementary Functions (2016),
+// chapter 11.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -20,14 +21,15 @@ struct Reduced {
 
 // 40 zeros before the point of 2/pi, then its first 1176 bits behind it, in words of 32.
 constexpr std::array<uint32_t, 38> kTwoOverPi = {
-    0x00000000, 0x00a2f983, 0x6e4e4415, 0x29fc2757, 0xd1f534dd, 0xc0db6295, 0x993c4390, 0x41fe5163, 0xabdebbc5,
-    0x61b7246e, 0x3a424dd2, 0xe006492e, 0xea09d192, 0x1cfe1deb, 0x1cb129a7, 0x3ee88235, 0xf52ebb44, 0x84e99c70,
-    0x26b45f7e, 0x413991d6, 0x39835339, 0xf49c845f, 0x8bbdf928, 0x3b1ff897, 0xffde0598, 0x0fef2f11, 0x8b5a0a6d,
-    0x1f6d367e, 0xcf27cb09, 0xb74f463f, 0x669e5fea, 0x2d7527ba, 0xc7ebe5f1, 0x7b3d0739, 0xf78a5292, 0xea6bfb5f,
-    0xb11f8d5d, 0x08560330};
+    0x00000000, 0x00a2f983, 0x6e4e4415, 0x29fc2757, 0xd1f534dd, 0xc0db6295, 0x993c4390, 0x41fe5163,
+    0xabdebbc5, 0x61b7246e, 0x3a424dd2, 0xe006492e, 0xea09d192, 0x1cfe1deb, 0x1cb129a7, 0x3ee88235,
+    0xf52ebb44, 0x84e99c70, 0x26b45f7e, 0x413991d6, 0x39835339, 0xf49c845f, 0x8bbdf928, 0x3b1ff897,
+    0xffde0598, 0x0fef2f11, 0x8b5a0a6d, 0x1f6d367e, 0xcf27cb09, 0xb74f463f, 0x669e5fea, 0x2d7527ba,
+    0xc7ebe5f1, 0x7b3d0739, 0xf78a5292, 0xea6bfb5f, 0xb11f8d5d, 0x08560330};
 
 // Parts of pi/2 with few enough bits that q times each but the last is exact.
-constexpr std::array<double, 4> kHalfPi32 = {0x1.9210000000000p+0, 0x1.f6a0000000000p-13, 0x1.1100000000000p-26, 0x1.68c2340000000p-39};
+constexpr std::array<double, 4> kHalfPi32 = {0x1.9210000000000p+0, 0x1.f6a0000000000p-13,
+                                             0x1.1100000000000p-26, 0x1.68c2340000000p-39};
 constexpr std::array<double, 4> kHalfPi64 = {0x1.921fb54400000p+0, 0x1.0b4611a600000p-34,
                                              0x1.3198a2e000000p-69, 0x1.b839a252049c1p-104};
 
@@ -37,7 +39,8 @@ Reduced reduce_near(Math& m, Id x) {
   const Id half = g.where(m.less(x, m.c(0.0)), m.c(-0.5), m.c(0.5));
   const Id q = g.unary(Op::Trunc, m.add(scaled, half));
   Id rest = x;
-  for (double part : m.real == DType::F64 ? kHalfPi64 : kHalfPi32) rest = m.sub(rest, m.mul(q, m.c(part)));
+  for (double part : m.real == DType::F64 ? kHalfPi64 : kHalfPi32)
+    rest = m.sub(rest, m.mul(q, m.c(part)));
   return {g.cast(q, m.integer), rest};
 }
 
@@ -48,29 +51,34 @@ Id word(Graph& g, Id index, int64_t offset) {
   Id value = g.constant(DType::U64, int64_t{0});
   for (int64_t i = offset; i < kWords32; ++i) {
     const Id here = g.binary(Op::CmpEq, index, g.constant(DType::I32, i - offset));
-    value = g.where(here, g.constant(DType::U64, static_cast<int64_t>(kTwoOverPi[static_cast<size_t>(i)])), value);
+    value = g.where(
+        here, g.constant(DType::U64, static_cast<int64_t>(kTwoOverPi[static_cast<size_t>(i)])),
+        value);
   }
   return value;
 }
 
-// |x| = mantissa * 2^shift. x * 2/pi modulo 4 needs 2/pi from bit shift - 2 on: 96 bits hold the quadrant and
-// enough of the fraction.
+// |x| = mantissa * 2^shift. x * 2/pi modulo 4 needs 2/pi from bit shift - 2 on: 96 bits hold the
+// quadrant and enough of the fraction.
 Reduced reduce_far(Math& m, Id x) {
   Graph& g = m.g;
   const auto u64 = [&](int64_t v) { return g.constant(DType::U64, v); };
   const Id bits = g.add(Op::Bitcast, DType::I32, {x});
   const Id exponent = g.binary(Op::And, g.binary(Op::Shr, bits, m.i(23)), m.i(255));
-  // Bits of weight 4 and more are multiples of 4 quadrants: the window starts at the bit of weight 2, which is
-  // 2 behind bit number shift = exponent - 150, counted with the 40 zeros.
+  // Bits of weight 4 and more are multiples of 4 quadrants: the window starts at the bit of weight
+  // 2, which is 2 behind bit number shift = exponent - 150, counted with the 40 zeros.
   const Id start = m.sub(exponent, m.i(150 + 2 - 40));
   const Id safe = g.where(m.less(start, m.i(0)), m.i(0), start);
   const Id index = g.binary(Op::Shr, safe, m.i(5));
   const Id shift = g.cast(g.binary(Op::And, safe, m.i(31)), DType::U64);
-  const Id mantissa = g.cast(g.binary(Op::Or, g.binary(Op::And, bits, m.i(0x7fffff)), m.i(0x800000)), DType::U64);
+  const Id mantissa =
+      g.cast(g.binary(Op::Or, g.binary(Op::And, bits, m.i(0x7fffff)), m.i(0x800000)), DType::U64);
   std::array<Id, 3> window{};
   for (int64_t i = 0; i < 3; ++i) {
-    const Id pair = g.binary(Op::Or, g.binary(Op::Shl, word(g, index, i), u64(32)), word(g, index, i + 1));
-    window[static_cast<size_t>(i)] = g.binary(Op::And, g.binary(Op::Shr, g.binary(Op::Shl, pair, shift), u64(32)), u64(0xffffffff));
+    const Id pair =
+        g.binary(Op::Or, g.binary(Op::Shl, word(g, index, i), u64(32)), word(g, index, i + 1));
+    window[static_cast<size_t>(i)] = g.binary(
+        Op::And, g.binary(Op::Shr, g.binary(Op::Shl, pair, shift), u64(32)), u64(0xffffffff));
   }
   // The product modulo 2^64, in units of 2^-62; what lies above are multiples of 4 quadrants.
   const Id high = g.binary(Op::Shl, g.binary(Op::Mul, mantissa, window[0]), u64(32));
@@ -86,7 +94,8 @@ Reduced reduce_far(Math& m, Id x) {
                       g.binary(Op::Shl, g.binary(Op::Shr, rounded, u64(62)), u64(62)))});
   const Id rest = m.mul(g.cast(fraction, m.real), m.c(std::ldexp(M_PI / 2, -62)));
   const Id negative = m.less(x, m.c(0.0));
-  return {g.where(negative, m.sub(m.i(0), quadrant), quadrant), g.where(negative, m.sub(m.c(0.0), rest), rest)};
+  return {g.where(negative, m.sub(m.i(0), quadrant), quadrant),
+          g.where(negative, m.sub(m.c(0.0), rest), rest)};
 }
 
 // The words of 2/pi from number `index` on, chosen by the bits of the index one after the other.
@@ -95,8 +104,10 @@ std::vector<Id> words_from(Graph& g, Id index, size_t count) {
   for (uint32_t w : kTwoOverPi) words.push_back(g.constant(DType::U64, static_cast<int64_t>(w)));
   for (size_t step = 16; step >= 1; step /= 2) {
     const Id bit = g.constant(DType::U64, static_cast<int64_t>(step));
-    const Id skips = g.binary(Op::CmpNe, g.binary(Op::And, index, bit), g.constant(DType::U64, int64_t{0}));
-    for (size_t i = 0; i < count + step - 1; ++i) words[i] = g.where(skips, words[i + step], words[i]);
+    const Id skips =
+        g.binary(Op::CmpNe, g.binary(Op::And, index, bit), g.constant(DType::U64, int64_t{0}));
+    for (size_t i = 0; i < count + step - 1; ++i)
+      words[i] = g.where(skips, words[i + step], words[i]);
   }
   words.resize(count);
   return words;
@@ -117,15 +128,16 @@ std::array<Id, 6> multiply_window(Graph& g, Id mantissa, const std::array<Id, 6>
       sum = g.binary(Op::Add, sum, high(g.binary(Op::Mul, m0, window[column + 1])));
       sum = g.binary(Op::Add, sum, low(g.binary(Op::Mul, m1, window[column + 1])));
     }
-    if (column + 2 < 6) sum = g.binary(Op::Add, sum, high(g.binary(Op::Mul, m1, window[column + 2])));
+    if (column + 2 < 6)
+      sum = g.binary(Op::Add, sum, high(g.binary(Op::Mul, m1, window[column + 2])));
     result[column] = low(sum);
     carry = high(sum);
   }
   return result;
 }
 
-// The same for f64: 192 bits of 2/pi hold the quadrant, up to 61 zeros or ones where x lies next to a multiple of
-// pi/2, and a fraction as exact as f64.
+// The same for f64: 192 bits of 2/pi hold the quadrant, up to 61 zeros or ones where x lies next to
+// a multiple of pi/2, and a fraction as exact as f64.
 Reduced reduce_far64(Math& m, Id x) {
   Graph& g = m.g;
   const auto u64 = [&](int64_t v) { return g.constant(DType::U64, v); };
@@ -134,7 +146,8 @@ Reduced reduce_far64(Math& m, Id x) {
   const Id start = g.binary(Op::Sub, exponent, u64(1075 + 2 - 40));  // meant for exponents above
   const std::vector<Id> words = words_from(g, g.binary(Op::Shr, start, u64(5)), 7);
   const Id shift = g.binary(Op::And, start, u64(31));
-  const Id mantissa = g.binary(Op::Or, g.binary(Op::And, bits, u64((int64_t{1} << 52) - 1)), u64(int64_t{1} << 52));
+  const Id mantissa =
+      g.binary(Op::Or, g.binary(Op::And, bits, u64((int64_t{1} << 52) - 1)), u64(int64_t{1} << 52));
   std::array<Id, 6> window{};
   for (size_t i = 0; i < 6; ++i) {
     const Id pair = g.binary(Op::Or, g.binary(Op::Shl, words[i], u64(32)), words[i + 1]);
@@ -152,12 +165,15 @@ Reduced reduce_far64(Math& m, Id x) {
     return m.mul(g.cast(turned, m.real), m.c(std::ldexp(1.0, exponent_of_unit)));
   };
   const Id low = m.add(real(product[3], -126), real(product[2], -94));
-  const Id fraction = m.add(real(g.binary(Op::Shr, rest_bits, u64(32)), -30), m.add(real(rest_bits, -62), low));
-  const Id rest = m.add(m.mul(fraction, m.c(M_PI / 2)), m.mul(fraction, m.c(0x1.1a62633145c07p-54)));
+  const Id fraction =
+      m.add(real(g.binary(Op::Shr, rest_bits, u64(32)), -30), m.add(real(rest_bits, -62), low));
+  const Id rest =
+      m.add(m.mul(fraction, m.c(M_PI / 2)), m.mul(fraction, m.c(0x1.1a62633145c07p-54)));
   const Id negative = m.less(x, m.c(0.0)), zero = m.c(0.0);
   const Id flip = g.binary(Op::Xor, negative, below);
   const Id signed_quadrant = g.cast(quadrant, m.integer);
-  return {g.where(negative, m.sub(m.i(0), signed_quadrant), signed_quadrant), g.where(flip, m.sub(zero, rest), rest)};
+  return {g.where(negative, m.sub(m.i(0), signed_quadrant), signed_quadrant),
+          g.where(flip, m.sub(zero, rest), rest)};
 }
 
 // Taylor series: of sin(r) / r and cos(r) in r^2.
@@ -180,9 +196,11 @@ Id make_sin(Graph& g, Id x) {
   const bool wide = m.real == DType::F64;
   Reduced reduced = reduce_near(m, x);
   const Id magnitude = g.where(m.less(x, m.c(0.0)), m.sub(m.c(0.0), x), x);
-  const Id far = m.less(m.c(wide ? 0x1p20 : 0x1p10), magnitude);  // q has at most 20 or 10 bits before
+  const Id far =
+      m.less(m.c(wide ? 0x1p20 : 0x1p10), magnitude);  // q has at most 20 or 10 bits before
   const Reduced exact = wide ? reduce_far64(m, x) : reduce_far(m, x);
-  reduced = {g.where(far, exact.quadrant, reduced.quadrant), g.where(far, exact.rest, reduced.rest)};
+  reduced = {g.where(far, exact.quadrant, reduced.quadrant),
+             g.where(far, exact.rest, reduced.rest)};
   const Id r = reduced.rest, square = m.mul(r, r);
   const Id odd = g.binary(Op::CmpNe, g.binary(Op::And, reduced.quadrant, m.i(1)), m.i(0));
   const Id lower = g.binary(Op::CmpNe, g.binary(Op::And, reduced.quadrant, m.i(2)), m.i(0));

@@ -1,4 +1,5 @@
-// f16, bf16 and the f8 formats from integer arithmetic, for devices that can store them but not convert them.
+// f16, bf16 and the f8 formats from integer arithmetic, for devices that can store them but not
+// convert them.
 #pragma once
 
 #include "uop/graph.h"
@@ -6,15 +7,17 @@
 namespace plugrad::codegen {
 
 inline bool is_small_float(DType dtype) {
-  return dtype == DType::F16 || dtype == DType::BF16 || dtype == DType::F8E4M3 || dtype == DType::F8E5M2;
+  return dtype == DType::F16 || dtype == DType::BF16 || dtype == DType::F8E4M3 ||
+         dtype == DType::F8E5M2;
 }
 
 /// The value of a small float as f32, exactly.
 Id small_to_f32(Graph& g, Id x);
-/// A number of another dtype as an f32 that is right up to its last bit, which is 1 where bits are missing: rounding
-/// that to a smaller format is rounding the number itself.
+/// A number of another dtype as an f32 that is right up to its last bit, which is 1 where bits are
+/// missing: rounding that to a smaller format is rounding the number itself.
 Id to_odd_f32(Graph& g, Id x);
-/// An f32 rounded to nearest even in a small float; overflow gives infinity (f8e4m3: NaN), NaN stays NaN.
+/// An f32 rounded to nearest even in a small float; overflow gives infinity (f8e4m3: NaN), NaN
+/// stays NaN.
 Id f32_to_small(Graph& g, Id x, DType dtype);
 
 }  // namespace plugrad::codegen

@@ -1,7 +1,8 @@
-// The innermost output loop is cut where a condition on it alone changes, so that padding needs no test for each
-// element: the pieces are stores of their own, in which the condition is constant.
-//   before   store %out[%i*28 + %x], where (3 < %x & %x < 24) %in[%i*20 + %x - 4], 0        %x = range 28
-//   after    store … %x = range 4: 0        store … 4 + range 20: %in[…]        store … 24 + range 4: 0
+// The innermost output loop is cut where a condition on it alone changes, so that padding needs no
+// test for each element: the pieces are stores of their own, in which the condition is constant.
+//   before   store %out[%i*28 + %x], where (3 < %x & %x < 24) %in[%i*20 + %x - 4], 0        %x =
+//   range 28 after    store … %x = range 4: 0        store … 4 + range 20: %in[…]        store … 24
+//   + range 4: 0
 #include <algorithm>
 
 #include "codegen/access.h"
@@ -15,9 +16,12 @@ namespace {
 
 constexpr size_t kMostPieces = 4;
 
-int64_t floor_div(int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }
+int64_t floor_div(int64_t a, int64_t b) {
+  return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
+}
 
-// Where the truth of `left < right` changes as `range` grows, if both are affine in it and in nothing else.
+// Where the truth of `left < right` changes as `range` grows, if both are affine in it and in
+// nothing else.
 std::optional<int64_t> turning_point(Graph& g, Simplifier& simplify, Id comparison, Id range) {
   const Id left = g[comparison].src[0], right = g[comparison].src[1];
   const auto dl = stride_of(g, left, range), dr = stride_of(g, right, range);
@@ -25,7 +29,8 @@ std::optional<int64_t> turning_point(Graph& g, Simplifier& simplify, Id comparis
   const auto at_zero = [&](Id id) { return simplify(substitute(g, id, {{range, g.index(0)}})); };
   const Id l0 = at_zero(left), r0 = at_zero(right);
   if (!is_const(g, l0) || !is_const(g, r0)) return std::nullopt;
-  // left - right = offset + slope * range: negative before the point when the slope is positive, after it otherwise.
+  // left - right = offset + slope * range: negative before the point when the slope is positive,
+  // after it otherwise.
   const int64_t offset = const_int(g, l0) - const_int(g, r0), slope = *dl - *dr;
   return slope > 0 ? -floor_div(offset, slope) : floor_div(offset, -slope) + 1;
 }
@@ -51,7 +56,9 @@ std::vector<int64_t> cuts(Kernel& kernel, Id range) {
 Id innermost_output(const Kernel& kernel, Id store) {
   const Graph& g = kernel.graph;
   for (Id axis : kernel.axes)
-    if (range_kind(g[axis]) == AxisKind::Loop && !is_bounded(g[axis]) && stride_of(g, g.sources(store)[1], axis) == 1) return axis;
+    if (range_kind(g[axis]) == AxisKind::Loop && !is_bounded(g[axis]) &&
+        stride_of(g, g.sources(store)[1], axis) == 1)
+      return axis;
   return kNoId;
 }
 
@@ -60,7 +67,8 @@ Id innermost_output(const Kernel& kernel, Id store) {
 void split_borders(Kernel& kernel) {
   Graph& g = kernel.graph;
   if (kernel.options.no_opt || g.sources(kernel.sink).size() != 1) return;
-  if (works_in_groups(*kernel.caps)) return;  // items in step would run the pieces one after the other
+  if (works_in_groups(*kernel.caps))
+    return;  // items in step would run the pieces one after the other
   const Id store = g.sources(kernel.sink)[0], range = innermost_output(kernel, store);
   if (range == kNoId) return;
   std::vector<int64_t> points = cuts(kernel, range);
@@ -71,7 +79,8 @@ void split_borders(Kernel& kernel) {
   std::vector<Id> stores;
   int64_t begin = 0;
   for (int64_t end : points) {
-    const Id piece = end - begin == 1 ? g.index(0) : make_range(g, end - begin, ++number, AxisKind::Loop);
+    const Id piece =
+        end - begin == 1 ? g.index(0) : make_range(g, end - begin, ++number, AxisKind::Loop);
     stores.push_back(substitute(g, store, {{range, g.binary(Op::Add, piece, g.index(begin))}}));
     begin = end;
   }

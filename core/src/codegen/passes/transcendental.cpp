@@ -1,5 +1,5 @@
-// Polynomials after argument reduction. Errors measured against correctly rounded values are in docs/accuracy.md.
-// Source of the methods: Muller, Elementary Functions (2016), chapters 5 and 11.
+// Polynomials after argument reduction. Errors measured against correctly rounded values are in
+// docs/accuracy.md. Source of the methods: Muller, Elementary Functions (2016), chapters 5 and 11.
 #include "codegen/passes/transcendental.h"
 
 #include <cmath>
@@ -8,9 +8,10 @@
 #include "codegen/passes/float_math.h"
 
 namespace plugrad::codegen {
-// 2^x = 2^n * 2^f with n the nearest integer and |f| <= 1/2; 2^f is its Taylor series. 2^n is applied as two
-// factors, so that results below the smallest normal number round once. The sum with 1.5 * 2^mantissa_bits has n in
-// its lowest bits. Outside [lowest, highest] the result is 0 or infinity; NaN passes both bounds and the polynomial.
+// 2^x = 2^n * 2^f with n the nearest integer and |f| <= 1/2; 2^f is its Taylor series. 2^n is
+// applied as two factors, so that results below the smallest normal number round once. The sum
+// with 1.5 * 2^mantissa_bits has n in its lowest bits. Outside [lowest, highest] the result is 0 or
+// infinity; NaN passes both bounds and the polynomial.
 Id make_exp2(Graph& g, Id x) {
   Math m(g, g[x].dtype);
   const bool wide = m.real == DType::F64;
@@ -18,20 +19,22 @@ Id make_exp2(Graph& g, Id x) {
   const Id above = g.where(m.less(x, m.c(lowest)), m.c(lowest), x);
   const Id safe = g.where(m.less(m.c(highest), above), m.c(highest), above);
   const Id rounded = m.add(safe, m.c(std::ldexp(1.5, m.mantissa_bits)));
-  const int64_t zero = (int64_t{m.bias + m.mantissa_bits} << m.mantissa_bits) + (int64_t{1} << (m.mantissa_bits - 1));
+  const int64_t zero = (int64_t{m.bias + m.mantissa_bits} << m.mantissa_bits) +
+                       (int64_t{1} << (m.mantissa_bits - 1));
   const Id n = m.sub(g.add(Op::Bitcast, m.integer, {rounded}), m.i(zero));
   double series[16];
   const int degree = wide ? 13 : 7;
   double coefficient = 1;
-  for (int k = 0; k <= degree; ++k, coefficient *= std::log(2.0) / k) series[degree - k] = coefficient;
+  for (int k = 0; k <= degree; ++k, coefficient *= std::log(2.0) / k)
+    series[degree - k] = coefficient;
   const Id fraction = m.sub(safe, g.cast(n, m.real));
   const Id power = m.polynomial(fraction, std::span(series, static_cast<size_t>(degree) + 1));
   const Id n1 = g.binary(Op::Shr, n, m.i(1)), n2 = m.sub(n, n1);
   return m.mul(m.mul(power, m.power_of_two(n1)), m.power_of_two(n2));
 }
 
-// log2 x = e + log2 m with x = 2^e * m and m in [sqrt(1/2), sqrt(2)); log2 m from s = (m-1)/(m+1) by the series of
-// artanh. Numbers below the smallest normal one are scaled up first.
+// log2 x = e + log2 m with x = 2^e * m and m in [sqrt(1/2), sqrt(2)); log2 m from s = (m-1)/(m+1)
+// by the series of artanh. Numbers below the smallest normal one are scaled up first.
 Id make_log2(Graph& g, Id x) {
   Math m(g, g[x].dtype);
   const bool wide = m.real == DType::F64;
@@ -56,12 +59,15 @@ Id make_log2(Graph& g, Id x) {
   const Id sum = m.add(m.add(g.cast(exponent, m.real), offset), log_mantissa);
   const Id infinity = m.c(std::numeric_limits<double>::infinity());
   const Id positive = g.where(g.binary(Op::CmpEq, x, infinity), x, sum);
-  const Id at_zero = g.where(g.binary(Op::CmpEq, x, m.c(0.0)), m.c(-std::numeric_limits<double>::infinity()), positive);
-  const Id negative = g.where(m.less(x, m.c(0.0)), m.c(std::numeric_limits<double>::quiet_NaN()), at_zero);
+  const Id at_zero = g.where(g.binary(Op::CmpEq, x, m.c(0.0)),
+                             m.c(-std::numeric_limits<double>::infinity()), positive);
+  const Id negative =
+      g.where(m.less(x, m.c(0.0)), m.c(std::numeric_limits<double>::quiet_NaN()), at_zero);
   return g.where(g.binary(Op::CmpNe, x, x), x, negative);
 }
 
-// Numbers of 2^mantissa_bits and more have no fraction; smaller ones fit the integer of the same size.
+// Numbers of 2^mantissa_bits and more have no fraction; smaller ones fit the integer of the same
+// size.
 Id make_trunc(Graph& g, Id x) {
   Math m(g, g[x].dtype);
   const Id magnitude = g.where(m.less(x, m.c(0.0)), m.sub(m.c(0.0), x), x);

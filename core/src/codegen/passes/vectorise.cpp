@@ -1,10 +1,11 @@
-// Loads and stores whose index holds lanes become accesses of a width: consecutive elements in one access,
-// elements close together picked from vectors, stores beside each other transposed in registers, anything
-// else lane by lane.
+// Loads and stores whose index holds lanes become accesses of a width: consecutive elements in one
+// access, elements close together picked from vectors, stores beside each other transposed in
+// registers, anything else lane by lane.
 //   before   load %x[%i*16 + iota 4]          load %x[(iota 4)*7]
-//   after    load.x4 %x[%i*16]                vector(load %x[0], load %x[7], load %x[14], load %x[21])
-// Where a gate holds in some lanes alone, consecutive elements are still one load, of a gate for each lane.
-// Afterwards no index holds an Iota; Lanes tells the width of every value.
+//   after    load.x4 %x[%i*16]                vector(load %x[0], load %x[7], load %x[14], load
+//   %x[21])
+// Where a gate holds in some lanes alone, consecutive elements are still one load, of a gate for
+// each lane. Afterwards no index holds an Iota; Lanes tells the width of every value.
 #include <algorithm>
 #include <bit>
 
@@ -28,20 +29,23 @@ struct Vectoriser {
   Lanes lane_count{g};
   std::vector<Id> now = std::vector<Id>(kernel.sink + 1, kNoId);  // what stands for a node
 
-  // The Iota that a node depends on, outside of what it loads through vectors already made; kNoId for none.
+  // The Iota that a node depends on, outside of what it loads through vectors already made; kNoId
+  // for none.
   Id iota_of(Id id) {
     for (Id member : open.members(open[id]))
       if (g[member].op == Op::Iota) return member;
     return kNoId;
   }
 
-  // What a reduction over lanes of its own makes, or an array holds, stays as it is: its Iota is the same node.
+  // What a reduction over lanes of its own makes, or an array holds, stays as it is: its Iota is
+  // the same node.
   Id at_lane(Id id, Id iota, int64_t lane) {
     std::vector<std::pair<Id, Id>> map = {{iota, g.index(lane)}};
     Reachable reachable;
     const auto is_still = [&](Id node) { return !open.depends(node, iota); };
     for (Id node : reachable.from(g, std::span(&id, 1), is_still))
-      if (is_still(node)) map.emplace_back(node, node < now.size() && now[node] != kNoId ? now[node] : node);
+      if (is_still(node))
+        map.emplace_back(node, node < now.size() && now[node] != kNoId ? now[node] : node);
     return simplify(substitute(g, id, map));
   }
 
@@ -55,7 +59,8 @@ struct Vectoriser {
     if (sources.size() > 2 && is_const(g, sources[2])) {
       if (const_int(g, sources[2]) == 0) {  // nothing is read, in any lane
         const Id lanes = iota_of(id);
-        return lanes == kNoId ? now[sources[3]] : g.add(Op::Vector, n.dtype, {now[sources[3]]}, g[lanes].arg);
+        return lanes == kNoId ? now[sources[3]]
+                              : g.add(Op::Vector, n.dtype, {now[sources[3]]}, g[lanes].arg);
       }
       sources.resize(2);
       id = g.add(Op::Load, n.dtype, sources, n.arg);
@@ -78,22 +83,28 @@ struct Vectoriser {
     return g.add(Op::Vector, n.dtype, lanes, width);
   }
 
-  // Elements that lie close together are loaded as whole vectors, from which the lanes are picked: strides of 2 to
-  // 4, repeated elements, reversed order. No load leaves the window between the first and the last element.
+  // Elements that lie close together are loaded as whole vectors, from which the lanes are picked:
+  // strides of 2 to 4, repeated elements, reversed order. No load leaves the window between the
+  // first and the last element.
   Id pick_lanes(Id load, Id iota, const std::vector<int64_t>& steps) {
     const auto [low, high] = std::ranges::minmax(steps);
     const auto width = static_cast<int64_t>(steps.size());
     if (high - low >= 4 * width) return kNoId;
     const DType dtype = g[load].dtype;
     const Id memory = now[g.sources(load)[0]];
-    const Id first = simplify(g.binary(Op::Add, at_lane(g.sources(load)[1], iota, 0), g.index(low)));
+    const Id first =
+        simplify(g.binary(Op::Add, at_lane(g.sources(load)[1], iota, 0), g.index(low)));
     std::vector<Id> element;  // each of the window
     for (int64_t at = 0; at <= high - low;) {
-      const auto lanes = static_cast<int64_t>(std::min<uint64_t>(width, std::bit_floor(static_cast<uint64_t>(high - low + 1 - at))));
+      const auto lanes = static_cast<int64_t>(
+          std::min<uint64_t>(width, std::bit_floor(static_cast<uint64_t>(high - low + 1 - at))));
       const Id index = simplify(g.binary(Op::Add, first, g.index(at)));
-      const Id vector = g.add(Op::Load, dtype, {memory, index}, lanes == 1 ? 0 : static_cast<uint64_t>(lanes));
+      const Id vector =
+          g.add(Op::Load, dtype, {memory, index}, lanes == 1 ? 0 : static_cast<uint64_t>(lanes));
       for (int64_t lane = 0; lane < lanes; ++lane)
-        element.push_back(lanes == 1 ? vector : g.add(Op::Lane, dtype, {vector}, lane_arg(static_cast<uint32_t>(lane), 1)));
+        element.push_back(lanes == 1 ? vector
+                                     : g.add(Op::Lane, dtype, {vector},
+                                             lane_arg(static_cast<uint32_t>(lane), 1)));
       at += lanes;
     }
     std::vector<Id> picked;
@@ -128,7 +139,8 @@ struct Vectoriser {
       return out.push_back(g.add(Op::Store, g[id].dtype, wide));
     }
     for (uint32_t lane = 0; lane < width; ++lane) {
-      std::vector<Id> one = {sources[0], at_lane(sources[1], iota, lane), lane_of(value, lane, lanes)};
+      std::vector<Id> one = {sources[0], at_lane(sources[1], iota, lane),
+                             lane_of(value, lane, lanes)};
       if (sources.size() == 4) one.push_back(at_lane(sources[3], iota, lane));
       out.push_back(g.add(Op::Store, g[id].dtype, one));
     }
@@ -176,9 +188,12 @@ struct Vectoriser {
     const std::vector<Id> nodes = reachable.from(g, std::span(&kernel.sink, 1));
     for (Id id : nodes) {
       const Op op = g[id].op;
-      if (op == Op::Load) now[id] = load(id);
-      else if (op == Op::Filled) now[id] = filled(id);
-      else if (op != Op::Sink && op != Op::Store) now[id] = scalar_sources(id);
+      if (op == Op::Load)
+        now[id] = load(id);
+      else if (op == Op::Filled)
+        now[id] = filled(id);
+      else if (op != Op::Sink && op != Op::Store)
+        now[id] = scalar_sources(id);
     }
     const auto before = g.sources(kernel.sink);
     kernel.sink = g.add(Op::Sink, DType::Void, stores_of({before.begin(), before.end()}));

@@ -161,8 +161,7 @@ Draft draft_of(const Kernel& start, const OptimisationList& list) {
     apply(kernel, list[i]);
   }
   for (size_t i = length; i < list.size(); ++i) apply(kernel, list[i]);
-  draft.all_threads =
-      works_in_groups(*kernel.caps) && outermost_loop(kernel) == kernel.axes.size();
+  draft.all_threads = works_in_groups(*kernel.caps) && outermost_loop(kernel) == kernel.axes.size();
   return draft;
 }
 
@@ -356,10 +355,12 @@ class Neighbours {
       const bool is_ahead = std::ranges::any_of(draft_.steps, [&](const Step& s) {
         return s.change.kind == Kind::Ahead && s.change.axis == slot;
       });
-      if (step.change.kind == Kind::Stage && !is_ahead) all.push_back({0, {Kind::Ahead, slot, 1}, 0});
+      if (step.change.kind == Kind::Stage && !is_ahead)
+        all.push_back({0, {Kind::Ahead, slot, 1}, 0});
     }
     for (const Step& step : all) add([&](Draft& d) { d.steps.push_back(step); });
-    if (all.size() > 1) add([&](Draft& d) { d.steps.insert(d.steps.end(), all.begin(), all.end()); });
+    if (all.size() > 1)
+      add([&](Draft& d) { d.steps.insert(d.steps.end(), all.begin(), all.end()); });
   }
 
   // Before the first stage: output loops in blocks, and sums in blocks that run outside of output

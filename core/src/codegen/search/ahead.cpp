@@ -1,5 +1,5 @@
-// ahead(slot, n): the tiles that a group copies of a parameter into local memory are copied n turns of
-// their loop before they are used, so that the copy runs beside the use of others.
+// ahead(slot, n): the tiles that a group copies of a parameter into local memory are copied n turns
+// of their loop before they are used, so that the copy runs beside the use of others.
 #include <algorithm>
 
 #include "base/check.h"
@@ -14,8 +14,8 @@
 namespace plugrad::codegen {
 namespace {
 
-constexpr int64_t kMostAhead = 7;     // turns; the place of each is local memory
-constexpr int64_t kTileAlign = 16;    // bytes, of the largest copy
+constexpr int64_t kMostAhead = 7;   // turns; the place of each is local memory
+constexpr int64_t kTileAlign = 16;  // bytes, of the largest copy
 
 // Where one reduction stands in another, their loops do not nest in the order of their axes.
 bool belong_to_one_reduction(const Graph& g, Id sink, std::span<const Id> loops) {
@@ -34,15 +34,17 @@ void copy_ahead(Kernel& kernel, const Optimisation& change) {
   require(kernel.caps->async_copy_bytes != 0, "[codegen] {}: the device has no asynchronous copies",
           text);
   require(change.amount >= 1 && change.amount <= kMostAhead,
-          "[codegen] {}: {} turns ahead; from 1 to {} are possible", text, change.amount, kMostAhead);
+          "[codegen] {}: {} turns ahead; from 1 to {} are possible", text, change.amount,
+          kMostAhead);
   OpenRanges open(g);
   std::vector<std::pair<Id, Id>> map;
   for (Id filled : nodes_of(g, kernel.sink, Op::Filled)) {
     const FilledParts parts = filled_parts(g, filled);
-    const bool is_meant = is_local(g, filled) && std::ranges::any_of(nodes_of(g, filled, Op::Load), [&](Id load) {
-      const Id memory = g.sources(load)[0];
-      return g[memory].op == Op::Param && param_info(g, memory).slot == change.axis;
-    });
+    const bool is_meant =
+        is_local(g, filled) && std::ranges::any_of(nodes_of(g, filled, Op::Load), [&](Id load) {
+          const Id memory = g.sources(load)[0];
+          return g[memory].op == Op::Param && param_info(g, memory).slot == change.axis;
+        });
     if (!is_meant) continue;
     ArrayInfo info = array_info(g, parts.array);
     require(info.ahead == 0, "[codegen] {}: it is copied ahead already", text);

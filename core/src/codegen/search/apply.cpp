@@ -88,7 +88,8 @@ Id spread_one_reduce(Graph& g, Id reduce, Id range, Id item) {
   return make_reduce(g, op, {&partial, 1}, {&item, 1});
 }
 
-// Bytes that hold one row for each dtype that the work-items reduce together: each gets the same share.
+// Bytes that hold one row for each dtype that the work-items reduce together: each gets the same
+// share.
 uint64_t local_bytes(const Kernel& kernel, int64_t items) {
   std::set<DType> dtypes;
   for (Id reduce : nodes_of(kernel.graph, kernel.sink, Op::Reduce))
@@ -111,14 +112,15 @@ std::string excess(const Kernel& kernel) {
   for (size_t i = 0; i < axes.size(); ++i) {
     items *= axes[i].size;
     if (axes[i].size > caps.max_local_size[i])
-      return fmt::format("a group of {} work-items along axis {}, the device allows {}", axes[i].size, i,
-                         caps.max_local_size[i]);
+      return fmt::format("a group of {} work-items along axis {}, the device allows {}",
+                         axes[i].size, i, caps.max_local_size[i]);
   }
   if (items > caps.max_local_total)
-    return fmt::format("a group of {} work-items, the device allows {}", items, caps.max_local_total);
+    return fmt::format("a group of {} work-items, the device allows {}", items,
+                       caps.max_local_total);
   if (const uint64_t bytes = local_bytes(kernel, items); bytes > caps.local_bytes)
-    return fmt::format("what {} work-items share needs {} bytes of local memory, the device has {}", items, bytes,
-                       caps.local_bytes);
+    return fmt::format("what {} work-items share needs {} bytes of local memory, the device has {}",
+                       items, bytes, caps.local_bytes);
   return {};
 }
 
@@ -126,7 +128,8 @@ void spread(Kernel& kernel, const Optimisation& change) {
   check_split(kernel, change);
   Graph& g = kernel.graph;
   const Id range = kernel.axes[change.axis];
-  const Id item = make_range(g, change.amount, new_axis(kernel), change.kind == Kind::Local ? AxisKind::Local : AxisKind::Group);
+  const Id item = make_range(g, change.amount, new_axis(kernel),
+                             change.kind == Kind::Local ? AxisKind::Local : AxisKind::Group);
   if (change.kind == Kind::Local)
     spread_output(kernel, range, item);
   else
@@ -142,7 +145,8 @@ void swap_axes(Kernel& kernel, const Optimisation& change) {
   const Graph& g = kernel.graph;
   require(is_output_axis(range_kind(g[kernel.axes[change.axis]])) ==
               is_output_axis(range_kind(g[kernel.axes[other]])),
-          "[codegen] {}: an output axis and a reduce axis cannot change places", to_string({change}));
+          "[codegen] {}: an output axis and a reduce axis cannot change places",
+          to_string({change}));
   std::vector<Id> order = kernel.axes;
   std::swap(order[change.axis], order[other]);
   renumber(kernel, order);
@@ -162,13 +166,14 @@ bool copies_again(const Kernel& kernel, OpenRanges& open, Id store, Id loop) {
   return std::ranges::any_of(arrays, [&](Id filled) { return !open.depends(filled, loop); });
 }
 
-// The axis becomes a group id. A store that does not depend on it (a rest, a border) gives its own outermost loop to
-// the same groups; one without a loop runs in the first group.
+// The axis becomes a group id. A store that does not depend on it (a rest, a border) gives its own
+// outermost loop to the same groups; one without a loop runs in the first group.
 void make_global(Kernel& kernel, const Optimisation& change) {
   Graph& g = kernel.graph;
   const Id range = kernel.axes[change.axis];
   OpenRanges open(g);
-  const bool runs = std::ranges::any_of(g.sources(kernel.sink), [&](Id store) { return open.depends(store, range); });
+  const bool runs = std::ranges::any_of(g.sources(kernel.sink),
+                                        [&](Id store) { return open.depends(store, range); });
   require(runs && range_kind(g[range]) == AxisKind::Loop, "[codegen] {}: axis {} is no output loop",
           to_string({change}), change.axis);
   const std::vector<Id> stores(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end());
@@ -182,8 +187,8 @@ void make_global(Kernel& kernel, const Optimisation& change) {
       ++alone;
       continue;
     }
-    require(loops.back() == kNoId || !is_bounded(g[loops.back()]), "[codegen] {}: a loop of another store has bounds",
-            to_string({change}));
+    require(loops.back() == kNoId || !is_bounded(g[loops.back()]),
+            "[codegen] {}: a loop of another store has bounds", to_string({change}));
     if (loops.back() != kNoId) groups = std::max(groups, range_size(g, loops.back()));
   }
   int64_t number = std::exchange(groups, groups + alone);
@@ -219,15 +224,16 @@ int64_t room_for_groups(const Kernel& kernel) {
   for (const uint64_t along_axis : kernel.caps->max_groups)
     most *= along_axis == 0 ? 0x1p32 : static_cast<double>(along_axis);
   for (Id range : kernel.axes)
-    if (range_kind(kernel.graph[range]) == AxisKind::Global) groups *= static_cast<double>(range_size(kernel.graph, range));
+    if (range_kind(kernel.graph[range]) == AxisKind::Global)
+      groups *= static_cast<double>(range_size(kernel.graph, range));
   return std::max<int64_t>(1, static_cast<int64_t>(std::min(most / groups, 0x1p62)));
 }
 
 }  // namespace
 
 void apply(Kernel& kernel, const Optimisation& change) {
-  require(change.names_parameter() || change.axis < kernel.axes.size(), "[codegen] {}: the kernel has {} axes",
-          to_string({change}), kernel.axes.size());
+  require(change.names_parameter() || change.axis < kernel.axes.size(),
+          "[codegen] {}: the kernel has {} axes", to_string({change}), kernel.axes.size());
   check_beside_tensor_core(kernel, change);
   check_bounds(kernel, change);
   check_beside_local_copies(kernel, change);
@@ -242,22 +248,30 @@ void apply(Kernel& kernel, const Optimisation& change) {
       require(problem.empty(), "[codegen] {}: {}", to_string({change}), problem);
       break;
     }
-    case Kind::Accumulate: accumulate(kernel, change); break;
-    case Kind::Keep: keep(kernel, change); break;
+    case Kind::Accumulate:
+      accumulate(kernel, change);
+      break;
+    case Kind::Keep:
+      keep(kernel, change);
+      break;
     case Kind::Ahead: {
       copy_ahead(kernel, change);
       const std::string problem = excess(kernel);
       require(problem.empty(), "[codegen] {}: {}", to_string({change}), problem);
       break;
     }
-    case Kind::Swap: swap_axes(kernel, change); break;
+    case Kind::Swap:
+      swap_axes(kernel, change);
+      break;
     case Kind::TensorCore: {
       use_tensor_core(kernel, change);
       const std::string problem = excess(kernel);
       require(problem.empty(), "[codegen] {}: {}", to_string({change}), problem);
       break;
     }
-    case Kind::Thread: make_global(kernel, change); break;
+    case Kind::Thread:
+      make_global(kernel, change);
+      break;
     case Kind::Local:
     case Kind::Group: {
       spread(kernel, change);
@@ -265,7 +279,9 @@ void apply(Kernel& kernel, const Optimisation& change) {
       require(problem.empty(), "[codegen] {}: {}", to_string({change}), problem);
       break;
     }
-    default: split(kernel, change); break;
+    default:
+      split(kernel, change);
+      break;
   }
   check_kept(kernel, change);
   kernel.applied.push_back(change);

@@ -1,4 +1,5 @@
-// The legal changes to a kernel's ranges. Each checks that it is legal and is recorded in kernel.applied.
+// The legal changes to a kernel's ranges. Each checks that it is legal and is recorded in
+// kernel.applied.
 #pragma once
 
 #include <optional>
@@ -14,8 +15,8 @@ void apply(Kernel& kernel, const Optimisation& change);
 /// Applies a Local or Group change unless the group would be larger than the device allows.
 void apply_if_it_fits(Kernel& kernel, const Optimisation& change);
 
-/// The axis becomes group ids; where the device launches fewer groups, its outer part does and the inner stays a loop.
-/// False, and the kernel as it was, where no part of it fits.
+/// The axis becomes group ids; where the device launches fewer groups, its outer part does and the
+/// inner stays a loop. False, and the kernel as it was, where no part of it fits.
 bool apply_thread(Kernel& kernel, size_t axis);
 
 /// What `change` returns; nothing, and the kernel as it was, where a change of it is not legal.

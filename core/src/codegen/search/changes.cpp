@@ -42,7 +42,8 @@ void renumber(Kernel& kernel, const std::vector<Id>& order) {
   replace(kernel, map);
   for (Id range : kernel.axes)
     for (Id around : kernel.axes)
-      require(!runs_before(kernel.graph, around, range), "[codegen] a loop cannot run outside of one that bounds it");
+      require(!runs_before(kernel.graph, around, range),
+              "[codegen] a loop cannot run outside of one that bounds it");
 }
 
 bool may_split(const Kernel& kernel, size_t axis) {

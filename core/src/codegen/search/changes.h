@@ -32,14 +32,16 @@ std::vector<Id> closing(const Graph& g, Id store, Id range);
 /// Every node that closes the range becomes what `change` makes of it.
 void change_closing(Kernel& kernel, Id range, const std::function<Id(Id)>& change);
 
-/// Whether something runs along the range and along a vector axis too: it cannot have lanes of both.
+/// Whether something runs along the range and along a vector axis too: it cannot have lanes of
+/// both.
 bool meets_lanes(const Kernel& kernel, Id range);
 
-/// Whether an array is filled in each iteration of the range: its lanes would be of different arrays.
+/// Whether an array is filled in each iteration of the range: its lanes would be of different
+/// arrays.
 bool fills_arrays(const Kernel& kernel, Id range);
 
-/// Error(User) where the change's amount is no place among the axes, or work-items would each fill an
-/// array of their own there.
+/// Error(User) where the change's amount is no place among the axes, or work-items would each fill
+/// an array of their own there.
 void check_private_place(const Kernel& kernel, const Optimisation& change);
 
 /// Error(User) where a split or a spread over work-items is not legal.
@@ -56,18 +58,21 @@ void stage(Kernel& kernel, const Optimisation& change);
 void stage_result(Kernel& kernel, const Optimisation& change);
 bool is_written(const Kernel& kernel, uint32_t slot);
 
-/// As stage, where work-items run in step: one copy for the group, in local memory. Ranges of items and those that are
-/// expanded are inside wherever they stand.
+/// As stage, where work-items run in step: one copy for the group, in local memory. Ranges of items
+/// and those that are expanded are inside wherever they stand.
 void stage_local(Kernel& kernel, const Optimisation& change);
 
-/// ahead(slot, n): what stage copies of a parameter into local memory is copied n turns before it is used.
+/// ahead(slot, n): what stage copies of a parameter into local memory is copied n turns before it
+/// is used.
 void copy_ahead(Kernel& kernel, const Optimisation& change);
 
 /// Error(User) where the change cannot follow a copy in local memory.
 void check_beside_local_copies(const Kernel& kernel, const Optimisation& change);
 
-/// The largest expressions that depend on the parameter and run over the same inner ranges as what is loaded of it.
-std::vector<Id> find_operands(const Kernel& kernel, OpenRanges& open, uint32_t slot, RangeSet inside);
+/// The largest expressions that depend on the parameter and run over the same inner ranges as what
+/// is loaded of it.
+std::vector<Id> find_operands(const Kernel& kernel, OpenRanges& open, uint32_t slot,
+                              RangeSet inside);
 
 /// A number for an array that no other has.
 uint32_t next_array(const Kernel& kernel);

@@ -32,7 +32,8 @@ bool exceeds_caches(const Kernel& kernel, Id load, bool is_one_row) {
   const pgr_device_caps& caps = *kernel.caps;
   const Id matrix = g.sources(load)[0];
   if (g[matrix].op != Op::Param) return false;
-  const auto bytes = static_cast<uint64_t>(param_info(g, matrix).elem_count) * size_of(g[load].dtype);
+  const auto bytes =
+      static_cast<uint64_t>(param_info(g, matrix).elem_count) * size_of(g[load].dtype);
   const uint64_t held = is_one_row ? caps.cache_bytes[1] : caps.cache_bytes[2] / 4;
   return held > 0 && bytes > held;
 }
@@ -90,9 +91,9 @@ bool would_sum_columns(const Kernel& kernel, const Tile& tile) {
     const bool is_vector = axis == tile.vector_axis;
     if (tile.amounts[axis] == 1 && !is_vector) continue;
     const uint32_t number = range_axis(kernel.graph[kernel.axes[axis]]);
-    const auto it = std::ranges::find(trial.axes, number,
-                                      [&](Id r) { return range_axis(trial.graph[r]); });
-    const Kind kind = is_vector                                       ? Kind::Vectorize
+    const auto it =
+        std::ranges::find(trial.axes, number, [&](Id r) { return range_axis(trial.graph[r]); });
+    const Kind kind = is_vector                                   ? Kind::Vectorize
                       : kind_of(kernel, axis) == AxisKind::Reduce ? Kind::Unroll
                                                                   : Kind::Upcast;
     apply(trial, {kind, static_cast<uint32_t>(it - trial.axes.begin()), tile.amounts[axis]});
@@ -118,7 +119,8 @@ bool narrow_to_columns(const Kernel& kernel, int64_t lanes, Tile& tile) {
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
     if (kind_of(kernel, axis) != AxisKind::Reduce) continue;
     const int64_t size = size_of_axis(kernel, axis);
-    const auto* round = std::ranges::find_if(kRowsOfRound, [&](int64_t n) { return size % n == 0; });
+    const auto* round =
+        std::ranges::find_if(kRowsOfRound, [&](int64_t n) { return size % n == 0; });
     if (round == std::end(kRowsOfRound) || size < kFewestRounds * *round) continue;
     for (Id load : nodes_of(g, store, Op::Load)) {
       if (stride_of(g, g.sources(load)[1], kernel.axes[columns]) != 1) continue;

@@ -5,8 +5,8 @@
 
 namespace plugrad::codegen {
 
-/// Where the tile leaves sums of columns of a matrix that no cache holds, for one row or for few that
-/// it expands whole: one vector of columns, and several rows of the matrix in a round. Returns
+/// Where the tile leaves sums of columns of a matrix that no cache holds, for one row or for few
+/// that it expands whole: one vector of columns, and several rows of the matrix in a round. Returns
 /// whether it does.
 bool narrow_to_columns(const Kernel& kernel, int64_t lanes, Tile& tile);
 

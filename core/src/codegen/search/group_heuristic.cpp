@@ -145,7 +145,8 @@ class StoreChooser {
     if (axes.size() > 2) axes.resize(2);
     Tile best = tile_;
     double best_cost = cost(tile_);
-    search_tile(part_, [&](const Tile& tile) { return cost(tile); }, axes, false, tile_, best, best_cost);
+    search_tile(
+        part_, [&](const Tile& tile) { return cost(tile); }, axes, false, tile_, best, best_cost);
     tile_ = best;
   }
 

@@ -24,7 +24,8 @@ constexpr int64_t kEnoughReaders = 4;  // work-items that read an element
 constexpr int64_t kLongestPart = 32;   // iterations of the reduction between two barriers
 constexpr int64_t kShortestPart = 8;
 constexpr int64_t kMostCode = 64;  // copies of one instruction
-constexpr int64_t kTurnsAhead = 2;  // while one part is used, others are on their way: memory answers late
+constexpr int64_t kTurnsAhead =
+    2;  // while one part is used, others are on their way: memory answers late
 
 struct Reuse {
   std::set<uint32_t> slots;
@@ -80,8 +81,7 @@ std::vector<int64_t> lengths_of_part(int64_t size) {
 uint64_t copied_bytes(const Kernel& kernel) {
   uint64_t bytes = 0;
   const Graph& g = kernel.graph;
-  for (Id filled : nodes_of(g, kernel.sink, Op::Filled))
-    bytes += bytes_of_copy(g, filled);
+  for (Id filled : nodes_of(g, kernel.sink, Op::Filled)) bytes += bytes_of_copy(g, filled);
   return bytes;
 }
 
@@ -129,14 +129,16 @@ bool stage_tiles(Kernel& kernel) {
   if (reuse.slots.empty()) return false;
   const size_t loop = longest_loop(kernel, open, reuse.shared);
   if (loop == kernel.axes.size()) return false;
-  return stage_longest_parts(kernel, loop, lengths_of_part(size_of_axis(kernel, loop)), reuse.slots);
+  return stage_longest_parts(kernel, loop, lengths_of_part(size_of_axis(kernel, loop)),
+                             reuse.slots);
 }
 
 namespace {
 
 // Room for a second group, which computes while this one waits.
 bool fits_twice(const Kernel& kernel) {
-  return 2 * copied_bytes(kernel) <= std::max(kernel.caps->local_bytes, kernel.caps->core_local_bytes);
+  return 2 * copied_bytes(kernel) <=
+         std::max(kernel.caps->local_bytes, kernel.caps->core_local_bytes);
 }
 
 // Whether all copies in local memory are, and the items move none themselves.
@@ -146,7 +148,8 @@ bool are_asynchronous(const Kernel& kernel) {
     for (Id store : filled_parts(g, filled).stores) {
       const Id value = g.sources(store)[2];
       const auto lanes = g[value].op == Op::Load ? std::max<uint64_t>(1, g[value].arg) : 1;
-      if (asynchronous_load(g, *kernel.caps, store, static_cast<uint32_t>(lanes)) == kNoId) return false;
+      if (asynchronous_load(g, *kernel.caps, store, static_cast<uint32_t>(lanes)) == kNoId)
+        return false;
     }
   return true;
 }
@@ -163,12 +166,14 @@ void run_ahead(Kernel& kernel, const std::set<uint32_t>& slots, int64_t turns) {
 bool stage_longest_parts(Kernel& kernel, size_t loop, const std::vector<int64_t>& lengths,
                          const std::set<uint32_t>& slots) {
   const auto stage = [&](int64_t length, int64_t turns) {
-    return attempt(kernel, [&](Kernel& trial) -> size_t {
-      stage_parts(trial, loop, length, slots);
-      if (turns > 0) run_ahead(trial, slots, turns);
-      require(fits_twice(trial), "[codegen] no room for a second group");
-      return 0;
-    }).has_value();
+    return attempt(kernel,
+                   [&](Kernel& trial) -> size_t {
+                     stage_parts(trial, loop, length, slots);
+                     if (turns > 0) run_ahead(trial, slots, turns);
+                     require(fits_twice(trial), "[codegen] no room for a second group");
+                     return 0;
+                   })
+        .has_value();
   };
   if (kernel.caps->async_copy_bytes != 0)
     for (int64_t length : lengths)

@@ -1,5 +1,5 @@
-// First the axis of lanes, then the register tile, then unrolling, then what runs in parallel. Each step takes
-// what TileModel finds cheapest among a few candidates.
+// First the axis of lanes, then the register tile, then unrolling, then what runs in parallel. Each
+// step takes what TileModel finds cheapest among a few candidates.
 #include "codegen/search/heuristic.h"
 
 #include <algorithm>
@@ -19,9 +19,11 @@ namespace {
 
 using Kind = Optimisation::Kind;
 
-constexpr double kMostCode = 160;            // copies of one instruction
-constexpr int64_t kMostStreams = 4;  // vectors of different rows read from memory at once: more are too many for prefetching
-constexpr double kParallelWork = 32 * 1024;  // iterations below which waking a thread costs more than it saves
+constexpr double kMostCode = 160;  // copies of one instruction
+constexpr int64_t kMostStreams =
+    4;  // vectors of different rows read from memory at once: more are too many for prefetching
+constexpr double kParallelWork =
+    32 * 1024;  // iterations below which waking a thread costs more than it saves
 
 // How many elements of the vector axis to expand: whole short axes, otherwise a few vectors.
 std::vector<int64_t> vector_amounts(int64_t size, int64_t lanes) {
@@ -32,25 +34,29 @@ std::vector<int64_t> vector_amounts(int64_t size, int64_t lanes) {
   return amounts;
 }
 
-// Of an axis. Where no other output loop is long enough for the threads, those that leave it to them: the sums of
-// few columns, as channels are.
+// Of an axis. Where no other output loop is long enough for the threads, those that leave it to
+// them: the sums of few columns, as channels are.
 std::vector<int64_t> amounts_of(const Kernel& kernel, const TileModel& model, size_t vector_axis) {
   const int64_t size = size_of_axis(kernel, vector_axis), threads = kernel.caps->threads;
   std::vector<int64_t> amounts = vector_amounts(size, model.lanes());
   int64_t others = 1;
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
-    if (axis != vector_axis && kind_of(kernel, axis) == AxisKind::Loop) others *= size_of_axis(kernel, axis);
-  if (others >= threads || model.iterations() < kParallelWork || kind_of(kernel, vector_axis) != AxisKind::Loop)
+    if (axis != vector_axis && kind_of(kernel, axis) == AxisKind::Loop)
+      others *= size_of_axis(kernel, axis);
+  if (others >= threads || model.iterations() < kParallelWork ||
+      kind_of(kernel, vector_axis) != AxisKind::Loop)
     return amounts;
   const auto starves = [&](int64_t amount) { return size / amount * others < threads; };
   if (!std::ranges::all_of(amounts, starves)) std::erase_if(amounts, starves);
   return amounts;
 }
 
-// Where lanes lie apart in what is stored and nothing is summed, as many neighbours stand beside them.
+// Where lanes lie apart in what is stored and nothing is summed, as many neighbours stand beside
+// them.
 void add_neighbours(const Kernel& kernel, const TileModel& model, Tile& tile) {
   const size_t beside = model.has_reduce() ? SIZE_MAX : model.axis_beside_lanes(tile);
-  if (beside == SIZE_MAX || !may_split(kernel, beside) || kind_of(kernel, beside) != AxisKind::Loop) return;
+  if (beside == SIZE_MAX || !may_split(kernel, beside) || kind_of(kernel, beside) != AxisKind::Loop)
+    return;
   tile.amounts[beside] = std::min(model.lanes(), size_of_axis(kernel, beside));
 }
 
@@ -65,8 +71,9 @@ Tile best_vector_axis(const Kernel& kernel, const TileModel& model) {
       add_neighbours(kernel, model, tile);
       const double cost = model.cost(tile);
       // Stores want neighbours more than these costs tell.
-      const bool stores = model.has_reduce() && model.stores_neighbours(axis) &&
-                          !(best.vector_axis != SIZE_MAX && model.stores_neighbours(best.vector_axis));
+      const bool stores =
+          model.has_reduce() && model.stores_neighbours(axis) &&
+          !(best.vector_axis != SIZE_MAX && model.stores_neighbours(best.vector_axis));
       if (cost < best_cost * (stores ? 1.1 : 0.98) && model.code_size(tile) <= kMostCode) {
         best = tile;
         best_cost = cost;
@@ -76,9 +83,11 @@ Tile best_vector_axis(const Kernel& kernel, const TileModel& model) {
   return best;
 }
 
-// How much longer than its share the thread works that has most of the panels, of which one is narrow.
+// How much longer than its share the thread works that has most of the panels, of which one is
+// narrow.
 double unevenness(const Kernel& kernel, const Tile& tile) {
-  const int64_t size = size_of_axis(kernel, tile.vector_axis), width = tile.amounts[tile.vector_axis];
+  const int64_t size = size_of_axis(kernel, tile.vector_axis),
+                width = tile.amounts[tile.vector_axis];
   const auto threads = static_cast<int64_t>(kernel.caps->threads), whole = size / width;
   const double narrow = static_cast<double>(size % width) / static_cast<double>(width);
   const double most = whole % threads == 0 ? static_cast<double>(whole / threads) + narrow
@@ -126,17 +135,20 @@ struct Decision {
   int64_t rows_apart = 1;  // of an upcast
 };
 
-// What the stores have decided: larger stores first, each only about the axes that no larger one runs over.
+// What the stores have decided: larger stores first, each only about the axes that no larger one
+// runs over.
 struct Decisions {
   std::vector<Decision> changes;
-  std::vector<uint32_t> taken;                             // axis numbers
+  std::vector<uint32_t> taken;  // axis numbers
 
   bool has_lanes(uint32_t axis_number) const {
     return std::ranges::any_of(changes, [&](const Decision& d) {
       return d.axis_number == axis_number && d.change.kind == Kind::Vectorize;
     });
   }
-  bool is_taken(uint32_t axis_number) const { return std::ranges::find(taken, axis_number) != taken.end(); }
+  bool is_taken(uint32_t axis_number) const {
+    return std::ranges::find(taken, axis_number) != taken.end();
+  }
 };
 
 void decide(Kernel& part, Decisions& decisions) {
@@ -146,12 +158,15 @@ void decide(Kernel& part, Decisions& decisions) {
     add_unrolling(part, model, tile);
   const auto number = [&](size_t axis) { return range_axis(part.graph[part.axes[axis]]); };
   bool has_lanes = false;  // of an axis that it shares with a larger store
-  for (size_t axis = 0; axis < part.axes.size(); ++axis) has_lanes |= decisions.has_lanes(number(axis));
+  for (size_t axis = 0; axis < part.axes.size(); ++axis)
+    has_lanes |= decisions.has_lanes(number(axis));
   for (size_t axis = 0; axis < part.axes.size(); ++axis) {
     const bool vector = axis == tile.vector_axis;
     if ((tile.amounts[axis] == 1 && !vector) || (vector && has_lanes)) continue;
     if (decisions.is_taken(number(axis))) continue;
-    const Kind kind = vector ? Kind::Vectorize : kind_of(part, axis) == AxisKind::Reduce ? Kind::Unroll : Kind::Upcast;
+    const Kind kind = vector                                    ? Kind::Vectorize
+                      : kind_of(part, axis) == AxisKind::Reduce ? Kind::Unroll
+                                                                : Kind::Upcast;
     const int64_t apart = kind == Kind::Upcast ? rows_of_stream(part, axis, tile.amounts[axis]) : 1;
     decisions.changes.push_back({number(axis), {kind, 0, tile.amounts[axis]}, apart});
   }
@@ -160,12 +175,14 @@ void decide(Kernel& part, Decisions& decisions) {
 
 void apply_decisions(Kernel& kernel, Decisions& decisions) {
   for (auto& [number, change, rows_apart] : decisions.changes) {
-    const auto it = std::ranges::find(kernel.axes, number, [&](Id r) { return range_axis(kernel.graph[r]); });
+    const auto it =
+        std::ranges::find(kernel.axes, number, [&](Id r) { return range_axis(kernel.graph[r]); });
     if (it == kernel.axes.end()) continue;
     change.axis = static_cast<uint32_t>(it - kernel.axes.begin());
-    // Parts that chose lanes apart may meet where one value runs along both axes; and rows are an axis of parts where
-    // something is reduced beside all rows.
-    if (change.kind == Kind::Vectorize && (meets_lanes(kernel, *it) || fills_arrays(kernel, *it))) continue;
+    // Parts that chose lanes apart may meet where one value runs along both axes; and rows are an
+    // axis of parts where something is reduced beside all rows.
+    if (change.kind == Kind::Vectorize && (meets_lanes(kernel, *it) || fills_arrays(kernel, *it)))
+      continue;
     if (rows_apart > 1)
       upcast_apart(kernel, change.axis, change.amount, rows_apart);
     else
@@ -173,21 +190,28 @@ void apply_decisions(Kernel& kernel, Decisions& decisions) {
   }
 }
 
-// A copy whose lanes lie apart in the result reads many rows at once: its innermost loop walks along them.
+// A copy whose lanes lie apart in the result reads many rows at once: its innermost loop walks
+// along them.
 void walk_along_rows(Kernel& kernel) {
   const Graph& g = kernel.graph;
   const Id store = g.sources(kernel.sink)[0];
   const std::vector<Id> loads = nodes_of(g, store, Op::Load);
-  if (g.sources(kernel.sink).size() != 1 || loads.size() != 1 || !nodes_of(g, store, Op::Reduce).empty()) return;
-  const auto step = [&](Id index, size_t axis) { return std::abs(stride_of(g, index, kernel.axes[axis]).value_or(0)); };
+  if (g.sources(kernel.sink).size() != 1 || loads.size() != 1 ||
+      !nodes_of(g, store, Op::Reduce).empty())
+    return;
+  const auto step = [&](Id index, size_t axis) {
+    return std::abs(stride_of(g, index, kernel.axes[axis]).value_or(0));
+  };
   size_t last = 0, nearest = SIZE_MAX;
   bool apart = false;
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
-    const int64_t read = step(g.sources(loads[0])[1], axis), written = step(g.sources(store)[1], axis);
+    const int64_t read = step(g.sources(loads[0])[1], axis),
+                  written = step(g.sources(store)[1], axis);
     if (kind_of(kernel, axis) == AxisKind::Vector) apart = read == 1 && written > 1;
     if (kind_of(kernel, axis) != AxisKind::Loop) continue;
     last = axis;
-    if (read != 0 && (nearest == SIZE_MAX || read < step(g.sources(loads[0])[1], nearest))) nearest = axis;
+    if (read != 0 && (nearest == SIZE_MAX || read < step(g.sources(loads[0])[1], nearest)))
+      nearest = axis;
   }
   if (!apart) return;
   attempt(kernel, [&](Kernel& trial) {
@@ -197,17 +221,20 @@ void walk_along_rows(Kernel& kernel) {
   });
 }
 
-// What is not the same in every store's rows cannot be shared out: each group would reduce all rows.
+// What is not the same in every store's rows cannot be shared out: each group would reduce all
+// rows.
 struct Threading {
   double iterations = 0;
   std::vector<RowParts> rows;  // of the stores that have any
 
   bool allows(uint32_t axis_number) const {
-    return std::ranges::all_of(rows, [&](const RowParts& parts) { return parts.allows(axis_number); });
+    return std::ranges::all_of(rows,
+                               [&](const RowParts& parts) { return parts.allows(axis_number); });
   }
 };
 
-// The outermost output loops, `most` at most, become group ids until there are enough groups for every thread.
+// The outermost output loops, `most` at most, become group ids until there are enough groups for
+// every thread.
 void add_threads(Kernel& kernel, const Threading& work, size_t most) {
   const double iterations = work.iterations;
   if (iterations < kParallelWork || kernel.caps->threads < 2) return;
@@ -218,17 +245,21 @@ void add_threads(Kernel& kernel, const Threading& work, size_t most) {
                                [&](Id store) { return open.depends(store, kernel.axes[axis]); });
   };
   double groups = 1;
-  for (size_t axis = 0, used = 0; axis < kernel.axes.size() && used < std::min<size_t>(most, 3) && groups < enough; ++axis) {
-    if (kind_of(kernel, axis) != AxisKind::Loop || is_bounded(kernel.graph[kernel.axes[axis]])) continue;
-    if (!work.allows(range_axis(kernel.graph[kernel.axes[axis]])) || !is_stored_along(axis)) continue;
+  for (size_t axis = 0, used = 0;
+       axis < kernel.axes.size() && used < std::min<size_t>(most, 3) && groups < enough; ++axis) {
+    if (kind_of(kernel, axis) != AxisKind::Loop || is_bounded(kernel.graph[kernel.axes[axis]]))
+      continue;
+    if (!work.allows(range_axis(kernel.graph[kernel.axes[axis]])) || !is_stored_along(axis))
+      continue;
     groups *= static_cast<double>(size_of_axis(kernel, axis));
     if (!apply_thread(kernel, axis)) return;
     ++used;
   }
 }
 
-// Rows of fewer elements than a vector has lie beside each other, as the windows of images with channels innermost do:
-// then lanes run across rows, and what is not stored along a row is as any other sum.
+// Rows of fewer elements than a vector has lie beside each other, as the windows of images with
+// channels innermost do: then lanes run across rows, and what is not stored along a row is as any
+// other sum.
 bool has_short_rows(const Kernel& kernel, const RowParts& rows) {
   if (rows.parts.empty() || rows.has_arrays) return false;
   double longest = 0;
@@ -239,7 +270,8 @@ bool has_short_rows(const Kernel& kernel, const RowParts& rows) {
     return rows.is_row_axis(range_axis(g[axis])) && stride_of(g, index, axis) == 1 &&
            static_cast<double>(range_size(g, axis)) > longest;
   };
-  return longest < static_cast<double>(kernel.caps->vector_lanes[static_cast<size_t>(DType::F32)]) &&
+  return longest <
+             static_cast<double>(kernel.caps->vector_lanes[static_cast<size_t>(DType::F32)]) &&
          std::ranges::any_of(kernel.axes, lies_beside);
 }
 
@@ -252,8 +284,11 @@ void keep_rows(Kernel& kernel) {
     size_t place = 0;  // the row is all that the value varies over further inside
     while (place < axis && open.depends(repeated.values[0], kernel.axes[place])) ++place;
     const auto inside = std::span(kernel.axes).subspan(place);
-    const bool one_row = std::ranges::count_if(inside, [&](Id r) { return open.depends(repeated.values[0], r); }) == 1;
-    if (!one_row || 2 * bytes_to_keep(kernel, repeated, place) > kernel.caps->private_bytes) continue;
+    const bool one_row = std::ranges::count_if(inside, [&](Id r) {
+                           return open.depends(repeated.values[0], r);
+                         }) == 1;
+    if (!one_row || 2 * bytes_to_keep(kernel, repeated, place) > kernel.caps->private_bytes)
+      continue;
     apply(kernel, {Kind::Keep, static_cast<uint32_t>(axis), static_cast<int64_t>(place)});
     axis = SIZE_MAX;  // its axes are others now
   }

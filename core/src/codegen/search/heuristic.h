@@ -1,4 +1,5 @@
-// Picks optimisations at once, from the kernel's accesses and the device's description. No device names.
+// Picks optimisations at once, from the kernel's accesses and the device's description. No device
+// names.
 #pragma once
 
 #include "codegen/kernel.h"

@@ -4,8 +4,8 @@
 //   n after    %a = filled s[%w] = f(%i, %w), over %w
 //            reduce add (load %a, %r), %r    …    load %a, %j
 // Loops further inside than the change says are dimensions of the array too, its inner ones. Where
-// the result is stored along %j, the values wait in its place instead of an array. A value with sums of
-// its own is kept for the columns of the reduction that reads it too.
+// the result is stored along %j, the values wait in its place instead of an array. A value with
+// sums of its own is kept for the columns of the reduction that reads it too.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -108,7 +108,8 @@ class SameFunction {
     if (x != y &&
         (!both_reduce || is_bounded(g_[x]) || is_bounded(g_[y]) || g_[x].src[0] != g_[y].src[0]))
       return false;
-    if (std::ranges::any_of(ranges_, [&](const auto& pair) { return pair.second == y; })) return false;
+    if (std::ranges::any_of(ranges_, [&](const auto& pair) { return pair.second == y; }))
+      return false;
     ranges_.emplace(x, y);
     return true;
   }
@@ -164,7 +165,8 @@ bool serves_columns(const Kernel& kernel, OpenRanges& open, Id value, Id range) 
     const std::vector<Id> below = nodes_of(g, reduce, g[value].op);
     if (std::ranges::find(below, value) == below.end()) continue;
     for (Id axis : kernel.axes)
-      if (range_kind(g[axis]) == AxisKind::Loop && open.depends(reduce, axis) && !open.depends(value, axis))
+      if (range_kind(g[axis]) == AxisKind::Loop && open.depends(reduce, axis) &&
+          !open.depends(value, axis))
         return true;
   }
   return false;
@@ -261,21 +263,25 @@ Place scratch_for(Kernel& kernel, const std::vector<Id>& dims, DType dtype) {
   return {make_array(g, dtype, {next_array(kernel), PGR_SPACE_PRIVATE, count}), index};
 }
 
-// Whether the value, at the range of its twin, may wait in the array that is made of it: the array's
-// only store writes element by element, at the same place, after all else that reads the value.
-bool waits_in(Kernel& kernel, Id filled, const Repeated& repeated, size_t twin, const std::vector<Id>& dims) {
+// Whether the value, at the range of its twin, may wait in the array that is made of it: the
+// array's only store writes element by element, at the same place, after all else that reads the
+// value.
+bool waits_in(Kernel& kernel, Id filled, const Repeated& repeated, size_t twin,
+              const std::vector<Id>& dims) {
   Graph& g = kernel.graph;
   OpenRanges open(g);
   const FilledParts parts = filled_parts(g, filled);
   const Id store = parts.stores[0], array = parts.array, value = repeated.values[twin];
   std::vector<Id> here = dims, ranges(parts.ranges.begin(), parts.ranges.end());
   here.back() = repeated.values[twin + 1];
-  if (parts.stores.size() != 1 || g[array].op != Op::Array || g[array].dtype != g[value].dtype) return false;
+  if (parts.stores.size() != 1 || g[array].op != Op::Array || g[array].dtype != g[value].dtype)
+    return false;
   if (open[store] != open[value] || !std::ranges::is_permutation(ranges, here)) return false;
   const auto ends_before = [&](Id reduce) { return !open.depends(reduce, here.back()); };
   if (!std::ranges::all_of(nodes_of(g, store, Op::Reduce), ends_before)) return false;
   Reachable reachable;
-  for (Id id : reachable.from(g, std::span(&kernel.sink, 1), [&](Id node) { return node == filled; }))
+  for (Id id :
+       reachable.from(g, std::span(&kernel.sink, 1), [&](Id node) { return node == filled; }))
     for (size_t i = 0; i < repeated.values.size(); i += 2)
       if (repeated.values[i] == id) return false;
   const Place place = scratch_for(kernel, dims, g[value].dtype);
@@ -286,7 +292,8 @@ bool waits_in(Kernel& kernel, Id filled, const Repeated& repeated, size_t twin, 
 Id array_to_wait_in(Kernel& kernel, const Repeated& repeated, const std::vector<Id>& dims) {
   for (size_t twin = 2; twin < repeated.values.size(); twin += 2)
     for (Id filled : nodes_of(kernel.graph, kernel.sink, Op::Filled))
-      if (closes(kernel.graph, filled, repeated.values[twin + 1]) && waits_in(kernel, filled, repeated, twin, dims))
+      if (closes(kernel.graph, filled, repeated.values[twin + 1]) &&
+          waits_in(kernel, filled, repeated, twin, dims))
         return filled_parts(kernel.graph, filled).array;
   return kNoId;
 }
@@ -320,8 +327,8 @@ bool reads(const Graph& g, Id value, Id param) {
 
 namespace {
 
-// Rows wait in the output: the loops that it is stored in and not filled in run inside those that it is
-// filled in, one after the other.
+// Rows wait in the output: the loops that it is stored in and not filled in run inside those that
+// it is filled in, one after the other.
 bool keeps_output(const Kernel& kernel, OpenRanges& open, Id store, Id filled) {
   const Graph& g = kernel.graph;
   bool inside = false;
@@ -339,7 +346,9 @@ bool keeps_output(const Kernel& kernel, OpenRanges& open, Id store, Id filled) {
 bool keeps_array(const Kernel& kernel, OpenRanges& open, Id filled) {
   const Graph& g = kernel.graph;
   const FilledParts parts = filled_parts(g, filled);
-  const auto waits = [&](Id inner) { return inner != filled && filled_parts(g, inner).array == parts.array; };
+  const auto waits = [&](Id inner) {
+    return inner != filled && filled_parts(g, inner).array == parts.array;
+  };
   if (std::ranges::none_of(nodes_of(g, filled, Op::Filled), waits)) return true;
   RangeSet reduced = 0;
   for (Id reduce : nodes_of(g, filled, Op::Reduce)) reduced |= open[reduce];
@@ -361,8 +370,9 @@ void check_kept(const Kernel& kernel, const Optimisation& change) {
   for (Id store : g.sources(kernel.sink))
     for (Id filled : nodes_of(g, store, Op::Filled)) {
       const bool is_output = g[filled_parts(g, filled).array].op == Op::Param;
-      require(is_output ? keeps_output(kernel, open, store, filled) : keeps_array(kernel, open, filled),
-              "[codegen] {}: rows wait where other rows would be stored to", to_string({change}));
+      require(
+          is_output ? keeps_output(kernel, open, store, filled) : keeps_array(kernel, open, filled),
+          "[codegen] {}: rows wait where other rows would be stored to", to_string({change}));
     }
 }
 
@@ -376,9 +386,11 @@ void keep(Kernel& kernel, const Optimisation& change) {
       dimensions(kernel, repeated, static_cast<size_t>(change.amount), text);
   const Id value = repeated.values[0], output = range_of_output(kernel, repeated);
   const DType dtype = g[value].dtype;
-  Place place = output == kNoId ? scratch_for(kernel, dims, dtype) : output_for(kernel, dims, output);
+  Place place =
+      output == kNoId ? scratch_for(kernel, dims, dtype) : output_for(kernel, dims, output);
   if (output == kNoId)
-    if (const Id array = array_to_wait_in(kernel, repeated, dims); array != kNoId) place.memory = array;
+    if (const Id array = array_to_wait_in(kernel, repeated, dims); array != kNoId)
+      place.memory = array;
   std::vector<std::pair<Id, Id>> inner;
   std::vector<Id> closed;
   uint32_t number = new_axis(kernel);

@@ -1,5 +1,6 @@
 // How far apart the rows of a copy in local memory lie. Local memory is banks, each of which gives
-// one word at a time: items of a subgroup that read different words of one bank wait for each other.
+// one word at a time: items of a subgroup that read different words of one bank wait for each
+// other.
 #pragma once
 
 #include <functional>
@@ -9,16 +10,16 @@
 
 namespace plugrad::codegen {
 
-/// What the items of a subgroup read of an operand at once: for each access of an item, the value of
-/// every range that the operand varies over.
+/// What the items of a subgroup read of an operand at once: for each access of an item, the value
+/// of every range that the operand varies over.
 struct LocalReaders {
   uint32_t items = 1, accesses = 1;
   std::function<int64_t(Id range, uint32_t item, uint32_t access)> value;
 };
 LocalReaders readers_of(const Kernel& kernel, const std::vector<ItemAxis>& axes, Id operand);
 
-/// Elements from one row to the next: the row, and as few as let the items of a subgroup wait least,
-/// in whole words and vectors of `width`.
+/// Elements from one row to the next: the row, and as few as let the items of a subgroup wait
+/// least, in whole words and vectors of `width`.
 int64_t padded_row(const pgr_device_caps& caps, std::span<const Coordinate> coordinates,
                    const LocalReaders& readers, DType dtype, int64_t width);
 

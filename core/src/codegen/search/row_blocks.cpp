@@ -1,7 +1,8 @@
 // Scores of attention, with rows %i, keys %j, columns %d of the values:
 //   before   reduce add (f(reduce add (%q[%i, %e] * %k[%j, %e]), …) * %v[%j, %d]), %j
 //   after    blocks of rows outside; inside each the scores of all keys, lanes over the rows: every
-//            element of a key is read once for all of them, and what a softmax reduces lies in lanes
+//            element of a key is read once for all of them, and what a softmax reduces lies in
+//            lanes
 // A block's array has as many bytes as keys times rows; the memory does not grow with both lengths.
 #include "codegen/search/row_blocks.h"
 
@@ -21,7 +22,8 @@ namespace {
 
 using Kind = Optimisation::Kind;
 
-constexpr int64_t kVectorsOfRows = 2;    // in a block: with as many columns again, a tile of registers
+constexpr int64_t kVectorsOfRows =
+    2;  // in a block: with as many columns again, a tile of registers
 
 // The reduce axis of the product, and what is computed along it for each column.
 struct Product {
@@ -42,7 +44,8 @@ std::vector<size_t> loops_of(const Kernel& kernel, Id value) {
   OpenRanges open(kernel.graph);
   std::vector<size_t> loops;
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
-    if (kind_of(kernel, axis) == AxisKind::Loop && open.depends(value, kernel.axes[axis])) loops.push_back(axis);
+    if (kind_of(kernel, axis) == AxisKind::Loop && open.depends(value, kernel.axes[axis]))
+      loops.push_back(axis);
   return loops;
 }
 
@@ -51,7 +54,8 @@ int64_t rows_of_block(const Kernel& kernel, const Product& product, size_t rows)
   const DType dtype = kernel.graph[product.rows.values[0]].dtype;
   const auto length = static_cast<uint64_t>(size_of_axis(kernel, product.axis));
   const auto fit = static_cast<int64_t>(caps.private_bytes / (length * size_of(dtype)));
-  const int64_t lanes = std::max(1u, caps.vector_lanes[static_cast<size_t>(dtype)]), size = size_of_axis(kernel, rows);
+  const int64_t lanes = std::max(1u, caps.vector_lanes[static_cast<size_t>(dtype)]),
+                size = size_of_axis(kernel, rows);
   const int64_t most = std::clamp<int64_t>(fit, 1, std::max<int64_t>(kVectorsOfRows * lanes, 8));
   return size <= most ? size : part_of_size(size, most);
 }
@@ -68,7 +72,8 @@ void keep_inside(Kernel& kernel, size_t place) {
   for (size_t axis = 0; axis < kernel.axes.size();) {
     const Repeated repeated = find_repeated(kernel, axis);
     const bool is_kept = !repeated.values.empty() && repeated.work >= kWorthKeeping;
-    if (is_kept) apply(kernel, {Kind::Keep, static_cast<uint32_t>(axis), static_cast<int64_t>(place)});
+    if (is_kept)
+      apply(kernel, {Kind::Keep, static_cast<uint32_t>(axis), static_cast<int64_t>(place)});
     axis = is_kept ? 0 : axis + 1;  // its axes are others now
   }
 }
@@ -89,7 +94,8 @@ size_t take_in_blocks(Kernel& kernel, const Product& product) {
 }  // namespace
 
 bool keep_blocks(Kernel& kernel) {
-  if (kernel.caps->private_bytes == 0 || kernel.graph.sources(kernel.sink).size() != 1) return false;
+  if (kernel.caps->private_bytes == 0 || kernel.graph.sources(kernel.sink).size() != 1)
+    return false;
   const Product product = find_product(kernel);
   if (product.axis == SIZE_MAX || loops_of(kernel, product.rows.values[0]).empty()) return false;
   return attempt(kernel, [&](Kernel& k) { return take_in_blocks(k, product); }).has_value();
@@ -105,8 +111,10 @@ bool gathers(const Kernel& kernel, OpenRanges& open, Id store, Id load, Id lanes
   double reuse = 1;
   bool sums = false;
   for (Id r : kernel.axes) {
-    if (open.depends(load, r)) sums |= is_reduce_axis(range_kind(g[r]));
-    else if (open.depends(store, r)) reuse *= static_cast<double>(range_size(g, r));
+    if (open.depends(load, r))
+      sums |= is_reduce_axis(range_kind(g[r]));
+    else if (open.depends(store, r))
+      reuse *= static_cast<double>(range_size(g, r));
   }
   return sums && reuse >= kEnoughGatherings;
 }

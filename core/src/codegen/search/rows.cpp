@@ -12,8 +12,8 @@
 namespace plugrad::codegen {
 namespace {
 
-// Reductions over which something runs along a loop that they do not run along, and arrays. Those that stand in the
-// loops of another reduction belong to it.
+// Reductions over which something runs along a loop that they do not run along, and arrays. Those
+// that stand in the loops of another reduction belong to it.
 std::vector<Id> row_values(const Kernel& kernel, OpenRanges& open) {
   const Graph& g = kernel.graph;
   RangeSet outputs = 0;
@@ -26,7 +26,8 @@ std::vector<Id> row_values(const Kernel& kernel, OpenRanges& open) {
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
     const Id id = *it;
     const bool has_loops = g[id].op == Op::Reduce || g[id].op == Op::Filled;
-    if (has_loops && (around[id] & ~open[id]) != 0 && (open[id] & ~outputs) == 0) found.push_back(id);
+    if (has_loops && (around[id] & ~open[id]) != 0 && (open[id] & ~outputs) == 0)
+      found.push_back(id);
     RangeSet mine = around[id];
     if (g[id].op != Op::Sink) mine |= open[id];
     if (has_loops)
@@ -44,19 +45,22 @@ Kernel in_first_row(const Kernel& kernel, Id store, std::span<const Id> row_loop
   std::vector<std::pair<Id, Id>> first;
   for (Id axis : one.axes)
     for (Id loop : row_loops)
-      if (range_axis(one.graph[axis]) == range_axis(kernel.graph[loop])) first.emplace_back(axis, one.graph.index(0));
+      if (range_axis(one.graph[axis]) == range_axis(kernel.graph[loop]))
+        first.emplace_back(axis, one.graph.index(0));
   replace(one, first);
   return one;
 }
 
 int64_t elements_of(const Graph& g, Id array) {
-  return g[array].op == Op::Array ? array_info(g, array).elem_count : param_info(g, array).elem_count;
+  return g[array].op == Op::Array ? array_info(g, array).elem_count
+                                  : param_info(g, array).elem_count;
 }
 
 // The ranges as one number.
 Id index_of(Graph& g, std::span<const Id> ranges) {
   Id index = g.index(0);
-  for (Id r : ranges) index = g.binary(Op::Add, g.binary(Op::Mul, index, g.index(range_size(g, r))), r);
+  for (Id r : ranges)
+    index = g.binary(Op::Add, g.binary(Op::Mul, index, g.index(range_size(g, r))), r);
   return index;
 }
 
@@ -64,7 +68,8 @@ Id index_of(Graph& g, std::span<const Id> ranges) {
 Id place_for(Kernel& kernel, Id value, uint32_t number, int64_t count) {
   Graph& g = kernel.graph;
   uint32_t slot = number;
-  for (Id id : nodes_of(g, kernel.sink, Op::Param)) slot = std::max(slot, param_info(g, id).slot + 1 + number);
+  for (Id id : nodes_of(g, kernel.sink, Op::Param))
+    slot = std::max(slot, param_info(g, id).slot + 1 + number);
   return make_param(g, g[value].dtype, {slot, count, PGR_PARAM_WRITE | PGR_PARAM_READ});
 }
 
@@ -75,7 +80,8 @@ bool RowParts::is_row_axis(uint32_t axis_number) const {
 }
 
 bool RowParts::allows(uint32_t axis_number) const {
-  return is_row_axis(axis_number) || (has_arrays && std::ranges::find(axes, axis_number) == axes.end());
+  return is_row_axis(axis_number) ||
+         (has_arrays && std::ranges::find(axes, axis_number) == axes.end());
 }
 
 RowParts row_parts(Kernel& kernel) {
@@ -109,14 +115,16 @@ RowParts row_parts(Kernel& kernel) {
       const FilledParts parts = filled_parts(g, value);
       const Id place = place_for(kernel, value, number++, elements_of(g, parts.array));
       loads[parts.array] = place;
-      for (Id store : std::vector<Id>(parts.stores.begin(), parts.stores.end())) add(with_loads(store));
+      for (Id store : std::vector<Id>(parts.stores.begin(), parts.stores.end()))
+        add(with_loads(store));
       loads[value] = place;
       continue;
     }
     const std::vector<Id> others = open.members(open[value] & ~shared);
     int64_t count = 1;
     for (Id r : others) count *= range_size(g, r);
-    const Id now = with_loads(value), place = place_for(kernel, now, number++, count), at = index_of(g, others);
+    const Id now = with_loads(value), place = place_for(kernel, now, number++, count),
+             at = index_of(g, others);
     add(g.add(Op::Store, DType::Void, {place, at, now}));
     loads[value] = g.add(Op::Load, g[now].dtype, {place, at});
   }

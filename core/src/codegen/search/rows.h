@@ -1,5 +1,5 @@
-// Kernels that reduce each row and then run along it again: their loops over a row are chosen one by
-// one, as if each were a kernel of its own.
+// Kernels that reduce each row and then run along it again: their loops over a row are chosen one
+// by one, as if each were a kernel of its own.
 #pragma once
 
 #include <vector>
@@ -19,8 +19,8 @@ struct RowParts {
   double iterations = 0;  // of all parts, for all rows
 
   bool is_row_axis(uint32_t axis_number) const;
-  /// Whether the axis may run in parallel. A store that does not run along it is given to one group where it fills
-  /// arrays (make_global).
+  /// Whether the axis may run in parallel. A store that does not run along it is given to one group
+  /// where it fills arrays (make_global).
   bool allows(uint32_t axis_number) const;
 };
 

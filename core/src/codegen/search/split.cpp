@@ -114,8 +114,8 @@ AxisKind inner_kind(const Optimisation& change, AxisKind now) {
   }
 }
 
-// Whether some value runs along both ranges, so that they cannot both be its lanes. A reduction runs along what it
-// closes also where its values are the same all along it.
+// Whether some value runs along both ranges, so that they cannot both be its lanes. A reduction
+// runs along what it closes also where its values are the same all along it.
 bool run_together(const Kernel& kernel, OpenRanges& open, Id a, Id b) {
   const Graph& g = kernel.graph;
   Reachable reachable;
@@ -134,7 +134,8 @@ bool run_together(const Kernel& kernel, OpenRanges& open, Id a, Id b) {
 bool meets_lanes(const Kernel& kernel, Id range) {
   OpenRanges open(kernel.graph);
   return std::ranges::any_of(kernel.axes, [&](Id axis) {
-    return range_kind(kernel.graph[axis]) == AxisKind::Vector && run_together(kernel, open, axis, range);
+    return range_kind(kernel.graph[axis]) == AxisKind::Vector &&
+           run_together(kernel, open, axis, range);
   });
 }
 
@@ -163,8 +164,8 @@ void check_split(const Kernel& kernel, const Optimisation& change) {
   if (change.kind == Kind::Vectorize) {
     require(kind == AxisKind::Loop || kind == AxisKind::Reduce, "[codegen] {}: axis {} is no loop",
             text, change.axis);
-    require(!fills_arrays(kernel, range), "[codegen] {}: an array is filled in each iteration of axis {}", text,
-            change.axis);
+    require(!fills_arrays(kernel, range),
+            "[codegen] {}: an array is filled in each iteration of axis {}", text, change.axis);
     require(!meets_lanes(kernel, range),
             "[codegen] {}: what runs along the axis has a vector axis already", text);
   }

@@ -220,7 +220,8 @@ class Copy {
 uint64_t scratch_bytes(const Kernel& kernel) {
   uint64_t bytes = 0;
   for (Id array : nodes_of(kernel.graph, kernel.sink, Op::Array))
-    bytes += static_cast<uint64_t>(array_info(kernel.graph, array).elem_count) * size_of(kernel.graph[array].dtype);
+    bytes += static_cast<uint64_t>(array_info(kernel.graph, array).elem_count) *
+             size_of(kernel.graph[array].dtype);
   return bytes;
 }
 

@@ -18,13 +18,13 @@ namespace {
 
 using Kind = Optimisation::Kind;
 
-constexpr double kEnoughReuse = 48;      // of consecutive elements, where a cache holds the operand
+constexpr double kEnoughReuse = 48;  // of consecutive elements, where a cache holds the operand
 constexpr double kReuseOfSplitRows = 16;  // where loads of them meet the borders of cache lines
-constexpr double kReuseOfMemory = 2;     // where none does
+constexpr double kReuseOfMemory = 2;      // where none does
 constexpr int64_t kBytesOfLine = 64;
-constexpr double kRowsOfTile = 8;        // about
-constexpr int64_t kEnoughTiles = 6;      // of registers, in a block of rows
-constexpr int64_t kFewNeighbours = 4;    // that are stored together
+constexpr double kRowsOfTile = 8;      // about
+constexpr int64_t kEnoughTiles = 6;    // of registers, in a block of rows
+constexpr int64_t kFewNeighbours = 4;  // that are stored together
 
 // What one column of tiles reads of an operand.
 struct Panel {
@@ -37,7 +37,7 @@ struct Panel {
   double all_bytes = 0;  // of all panels
   bool has_split_rows = false;
   bool is_windowed = false;  // panels share elements
-  int64_t longest = 0;  // iterations of its longest serial reduce loop
+  int64_t longest = 0;       // iterations of its longest serial reduce loop
   size_t longest_place = 0;
 };
 
@@ -283,19 +283,24 @@ size_t stage_operands(Kernel& kernel) {
 
 namespace {
 
-// The loop along which a store writes neighbours, where its lanes lie apart; the number of axes for none.
+// The loop along which a store writes neighbours, where its lanes lie apart; the number of axes for
+// none.
 size_t loop_beside_lanes(const Kernel& kernel, OpenRanges& open, Id store) {
   const Graph& g = kernel.graph;
   const Id index = g.sources(store)[1];
   const auto lies_apart = [&](Id r) {
-    return range_kind(g[r]) == AxisKind::Vector && open.depends(store, r) && stride_of(g, index, r) != 1;
+    return range_kind(g[r]) == AxisKind::Vector && open.depends(store, r) &&
+           stride_of(g, index, r) != 1;
   };
-  const auto is_beside = [&](Id r) { return is_serial_output(g, r) && stride_of(g, index, r) == 1; };
+  const auto is_beside = [&](Id r) {
+    return is_serial_output(g, r) && stride_of(g, index, r) == 1;
+  };
   if (std::ranges::none_of(kernel.axes, lies_apart)) return kernel.axes.size();
   return static_cast<size_t>(std::ranges::find_if(kernel.axes, is_beside) - kernel.axes.begin());
 }
 
-// How many neighbours wait: such as leave no rest, and not so many that they push the operands out of the cache.
+// How many neighbours wait: such as leave no rest, and not so many that they push the operands out
+// of the cache.
 int64_t waiting(int64_t size) {
   for (int64_t part : {4, 8, 6, 5, 7})
     if (size % part == 0) return part;
@@ -315,12 +320,14 @@ void move_inside(Kernel& kernel, size_t loop, int64_t part) {
     apply(kernel, {Kind::Swap, static_cast<uint32_t>(loop), static_cast<int64_t>(loop + 1)});
 }
 
-// Where neighbours along one loop are few, as the rests of a stride are, those along the next one wait too. Returns
-// whether there is one.
+// Where neighbours along one loop are few, as the rests of a stride are, those along the next one
+// wait too. Returns whether there is one.
 bool move_next_inside(Kernel& kernel, int64_t few) {
   const Graph& g = kernel.graph;
   const Id index = g.sources(g.sources(kernel.sink)[0])[1];
-  const auto is_next = [&](Id r) { return is_serial_output(g, r) && stride_of(g, index, r) == few; };
+  const auto is_next = [&](Id r) {
+    return is_serial_output(g, r) && stride_of(g, index, r) == few;
+  };
   const auto next = std::ranges::find_if(kernel.axes, is_next);
   if (few >= kFewNeighbours || next == kernel.axes.end()) return false;
   const int64_t part = (kFewNeighbours + few - 1) / few, size = range_size(g, *next);

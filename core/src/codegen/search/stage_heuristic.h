@@ -15,16 +15,17 @@ inline constexpr double kEnoughGatherings = 4;
 /// without copying it more than once.
 size_t stage_operands(Kernel& kernel);
 
-/// For a kernel with its register tile: a sum whose lanes lie apart where it is stored waits in scratch
-/// until its neighbours are there, and is transposed. Returns how many output loops may run in parallel.
+/// For a kernel with its register tile: a sum whose lanes lie apart where it is stored waits in
+/// scratch until its neighbours are there, and is transposed. Returns how many output loops may run
+/// in parallel.
 size_t stage_scattered(Kernel& kernel);
 
 /// For a kernel with its groups and register tile: stages the tiles that many work-items read, and
 /// unrolls what is left of the reduction. False where there are none, or the device gains nothing.
 bool stage_tiles(Kernel& kernel);
 
-/// Takes the reduce loop in parts of the first length that is legal and leaves room in local memory,
-/// stages the parameters inside, and unrolls what is left. False where none is.
+/// Takes the reduce loop in parts of the first length that is legal and leaves room in local
+/// memory, stages the parameters inside, and unrolls what is left. False where none is.
 bool stage_longest_parts(Kernel& kernel, size_t loop, const std::vector<int64_t>& lengths,
                          const std::set<uint32_t>& slots);
 

@@ -73,10 +73,12 @@ Id gated_by_stores(Kernel& kernel, OpenRanges& open, Id operand) {
   if (gates.empty()) return operand;
   std::vector<Id> common = gates[0];
   for (const std::vector<Id>& own : gates)
-    std::erase_if(common, [&](Id condition) { return std::ranges::find(own, condition) == own.end(); });
+    std::erase_if(common,
+                  [&](Id condition) { return std::ranges::find(own, condition) == own.end(); });
   Id any = kNoId;
   for (std::vector<Id>& own : gates) {
-    std::erase_if(own, [&](Id condition) { return std::ranges::find(common, condition) != common.end(); });
+    std::erase_if(
+        own, [&](Id condition) { return std::ranges::find(common, condition) != common.end(); });
     Id all = g.constant(DType::Bool, int64_t{1});
     for (Id condition : own) all = g.binary(Op::And, all, condition);
     any = any == kNoId ? all : g.binary(Op::Or, any, all);
@@ -98,7 +100,8 @@ class SharedCopy {
   // Loads of it stand for the operand.
   Id load(const LocalReaders& readers, uint32_t number, uint32_t& next_axis) {
     row_ = padded_row(*kernel_.caps, coordinates_, readers, g_[operand_].dtype, width_);
-    const int64_t turns = extent_from(0) / width_, rounds = (turns + items_.count - 1) / items_.count;
+    const int64_t turns = extent_from(0) / width_,
+                  rounds = (turns + items_.count - 1) / items_.count;
     std::vector<Id> ranges;
     Id turn = items_.number;
     if (rounds > 1) {
@@ -138,7 +141,8 @@ class SharedCopy {
     if (!row.is_consecutive || g_[operand_].op != Op::Load) return 1;
     const DType dtype = g_[operand_].dtype;
     int64_t width = widest_moved(*kernel_.caps, dtype, row.extent);
-    while (width > 1 && !is_of_vectors(width)) width = widest_moved(*kernel_.caps, dtype, width / 2);
+    while (width > 1 && !is_of_vectors(width))
+      width = widest_moved(*kernel_.caps, dtype, width / 2);
     return width;
   }
   bool is_of_vectors(int64_t width) {
@@ -150,8 +154,8 @@ class SharedCopy {
     return std::ranges::all_of(conjuncts(g_, sources[2]), [&](Id condition) {
       if (!varies(open, condition)) return true;
       const Node& n = g_[condition];
-      return n.op == Op::CmpLt && is_const(g_, n.src[1]) &&
-             const_int(g_, n.src[1]) % width == 0 && moves_by(n.src[0], width);
+      return n.op == Op::CmpLt && is_const(g_, n.src[1]) && const_int(g_, n.src[1]) % width == 0 &&
+             moves_by(n.src[0], width);
     });
   }
   bool varies(OpenRanges& open, Id id) const {
@@ -182,7 +186,8 @@ class SharedCopy {
       const bool is_row = i + 1 == coordinates_.size();
       const int64_t inner = is_row ? 1 : extent_from(i + 1) / width_;
       Id own = g_.binary(Op::FloorDiv, turn, g_.index(inner));
-      if (i > 0) own = g_.binary(Op::FloorMod, own, g_.index(is_row ? c.extent / width_ : c.extent));
+      if (i > 0)
+        own = g_.binary(Op::FloorMod, own, g_.index(is_row ? c.extent / width_ : c.extent));
       if (is_row) own = g_.binary(Op::Mul, own, g_.index(width_));
       index = g_.binary(Op::Add, index, g_.binary(Op::Mul, own, g_.index(stride(i))));
       for (const auto& [range, scale] : c.parts)
@@ -239,7 +244,8 @@ void stage_local(Kernel& kernel, const Optimisation& change) {
       ranges.push_back(r);
     }
     const LocalReaders readers = readers_of(kernel, item_axes_now, operand);
-    SharedCopy copy(kernel, items, tile_coordinates(kernel, gated, change.axis, ranges, true), gated);
+    SharedCopy copy(kernel, items, tile_coordinates(kernel, gated, change.axis, ranges, true),
+                    gated);
     map.emplace_back(operand, copy.load(readers, number++, axis));
   }
   replace(kernel, map);
@@ -251,7 +257,8 @@ void check_beside_local_copies(const Kernel& kernel, const Optimisation& change)
   OpenRanges open(g);
   for (Id filled : nodes_of(g, kernel.sink, Op::Filled)) {
     if (!is_local(g, filled)) continue;
-    const bool is_plain = change.names_parameter() || change.kind == Kind::Thread || change.kind == Kind::Swap;
+    const bool is_plain =
+        change.names_parameter() || change.kind == Kind::Thread || change.kind == Kind::Swap;
     const bool is_inner =
         change.kind == Kind::Unroll && !open.depends(filled, kernel.axes[change.axis]);
     require(is_plain || is_inner, "[codegen] {}: not behind a stage in local memory",

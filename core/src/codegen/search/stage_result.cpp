@@ -1,7 +1,8 @@
 // What is stored to a parameter waits in scratch, in the order in which it is computed, and is then
 // copied to where it belongs: lanes that lie far apart there are transposed on the way.
 //   before   store %c[%v*49 + %i] of f(%i, %v)                                %v = range 16 vector
-//   after    store %c[%v*49 + %j] of load (filled s[%w*16 + %x] = f(%w, %x), over %w, %x)[%j*16 + %v]
+//   after    store %c[%v*49 + %j] of load (filled s[%w*16 + %x] = f(%w, %x), over %w, %x)[%j*16 +
+//   %v]
 //            %j = range 4 upcast, %v = range 16 vector
 #include <algorithm>
 
@@ -75,12 +76,15 @@ class Result {
 
   Id new_range(int64_t size, AxisKind kind) { return make_range(g_, size, next_axis_++, kind); }
 
-  // One vector at a time, where lanes are whole vectors: those that are transposed fill the registers.
+  // One vector at a time, where lanes are whole vectors: those that are transposed fill the
+  // registers.
   Id outside(Id r) {
     const DType dtype = g_[g_.sources(store_)[2]].dtype;
-    const int64_t size = range_size(g_, r), lanes = std::max(1u, kernel_.caps->vector_lanes[static_cast<size_t>(dtype)]);
+    const int64_t size = range_size(g_, r),
+                  lanes = std::max(1u, kernel_.caps->vector_lanes[static_cast<size_t>(dtype)]);
     const AxisKind kind = kind_outside(r);
-    if (kind != AxisKind::Vector || size == lanes || size % lanes != 0) return new_range(size, kind);
+    if (kind != AxisKind::Vector || size == lanes || size % lanes != 0)
+      return new_range(size, kind);
     const Id turn = g_.binary(Op::Mul, new_range(size / lanes, AxisKind::Loop), g_.index(lanes));
     return g_.binary(Op::Add, turn, new_range(lanes, kind));
   }
@@ -108,20 +112,24 @@ class Result {
   uint32_t& next_axis_;
 };
 
-// Whether the result takes the memory of an input (schedule/in_place.h), which another result may be made of: both are
-// made at once, element by element, and what waits in scratch is stored before the other reads.
+// Whether the result takes the memory of an input (schedule/in_place.h), which another result may
+// be made of: both are made at once, element by element, and what waits in scratch is stored before
+// the other reads.
 bool others_may_read_its_memory(const Kernel& kernel, Id store) {
   const Graph& g = kernel.graph;
   const Id own = g.sources(store)[0];
   if ((param_info(g, own).flags & kParamShared) == 0) return false;
-  return std::ranges::any_of(g.sources(kernel.sink), [&](Id other) { return g.sources(other)[0] != own; });
+  return std::ranges::any_of(g.sources(kernel.sink),
+                             [&](Id other) { return g.sources(other)[0] != own; });
 }
 
 void check_result(const Kernel& kernel, Id store, const std::string& text) {
   const Graph& g = kernel.graph;
   require(g.sources(store).size() == 3, "[codegen] {}: some of its elements are not stored", text);
-  require(!reads(g, kernel.sink, g.sources(store)[0]), "[codegen] {}: the kernel reads it too", text);
-  require(!others_may_read_its_memory(kernel, store), "[codegen] {}: it lies where what another store reads was", text);
+  require(!reads(g, kernel.sink, g.sources(store)[0]), "[codegen] {}: the kernel reads it too",
+          text);
+  require(!others_may_read_its_memory(kernel, store),
+          "[codegen] {}: it lies where what another store reads was", text);
   const DType dtype = g[g.sources(store)[2]].dtype;
   require(dtype != DType::Bool && claims_storage(*kernel.caps, dtype),
           "[codegen] {}: scratch of its dtype is not to be had", text);

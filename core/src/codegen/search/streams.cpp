@@ -63,8 +63,8 @@ void upcast_apart(Kernel& kernel, size_t axis, int64_t count, int64_t rows) {
   if (size_of_axis(kernel, place) > count * rows) {
     const uint32_t inner = new_axis(kernel);
     apply(kernel, {Kind::Block, place, count * rows});
-    const auto it = std::ranges::find(kernel.axes, inner,
-                                      [&](Id r) { return range_axis(kernel.graph[r]); });
+    const auto it =
+        std::ranges::find(kernel.axes, inner, [&](Id r) { return range_axis(kernel.graph[r]); });
     ensure(it != kernel.axes.end(), "[codegen] a block of rows without its inner axis");
     place = static_cast<uint32_t>(it - kernel.axes.begin());
   }

@@ -1,6 +1,6 @@
 // Rows of a matrix that is read once, several at a time. Neighbours are short streams that end and
-// begin together, which prefetching follows badly; a run of rows that lie one behind the other is one
-// long stream.
+// begin together, which prefetching follows badly; a run of rows that lie one behind the other is
+// one long stream.
 #pragma once
 
 #include "codegen/kernel.h"

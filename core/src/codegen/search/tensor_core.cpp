@@ -1,7 +1,8 @@
 // A sum of products over tiles: the work-items of a team hold a tile of each matrix together, each
 // of them the lanes that the tensor core's layout gives it.
-//   before   store %c[%i*N + %j], (reduce add (cast f32 %a[%i*K + %l]) * (cast f32 %b[%l*N + %j]), %l)
-//   after    for each lane of C, at row m and column n of a tile:                %w = range 32 warp
+//   before   store %c[%i*N + %j], (reduce add (cast f32 %a[%i*K + %l]) * (cast f32 %b[%l*N + %j]),
+//   %l) after    for each lane of C, at row m and column n of a tile:                %w = range 32
+//   warp
 //            store %c[(%i*16 + m(%w))*N + %j*8 + n(%w)], (lane (reduce add (wmma A, B, 0), %l))
 // A and B are expressions over the elements of a tile (codegen/wmma_tiles.h). Where tiles do not
 // fill the matrices, what is outside is 0 and not stored.
@@ -77,7 +78,8 @@ class Tiler {
     const Id sum = sum_of_tiles();
     std::vector<Id> out;
     for (uint32_t lane = 0; lane < core_.lanes_c; ++lane) {
-      const Id m = index(m_, core_.layout.c, PGR_LANE_AXIS_M, lane), n = index(n_, core_.layout.c, PGR_LANE_AXIS_N, lane);
+      const Id m = index(m_, core_.layout.c, PGR_LANE_AXIS_M, lane),
+               n = index(n_, core_.layout.c, PGR_LANE_AXIS_N, lane);
       const std::pair<Id, Id> map[] = {
           {product_.rows, m},
           {product_.columns, n},
@@ -221,8 +223,8 @@ void check_beside_tensor_core(const Kernel& kernel, const Optimisation& change) 
   const bool is_plain = change.kind == Kind::Upcast || change.kind == Kind::Local ||
                         change.kind == Kind::Thread || change.kind == Kind::Swap ||
                         change.kind == Kind::Unroll || change.names_parameter();
-  const bool is_part = change.kind == Kind::Block &&
-                       range_kind(g[kernel.axes[change.axis]]) == AxisKind::Reduce;
+  const bool is_part =
+      change.kind == Kind::Block && range_kind(g[kernel.axes[change.axis]]) == AxisKind::Reduce;
   require(is_plain || is_part, "[codegen] {}: not behind a tensor_core", to_string({change}));
   if (change.kind == Kind::Unroll || is_part)
     require(range_size(g, kernel.axes[change.axis]) % std::max<int64_t>(change.amount, 1) == 0,

@@ -22,8 +22,9 @@ using Kind = Optimisation::Kind;
 constexpr double kLeastWork = 32 * 32 * 32;  // of a product that is worth whole tiles
 constexpr double kLeastFilled = 0.5;         // of the tiles, by the matrices
 constexpr int64_t kMostItems = 256;          // of a group
-constexpr int64_t kMostSums = 64;            // of a work-item: with more, one group would fill a multiprocessor
-constexpr int64_t kLongestRow = 128;         // bytes of the sum that a part copies of each row
+constexpr int64_t kMostSums =
+    64;  // of a work-item: with more, one group would fill a multiprocessor
+constexpr int64_t kLongestRow = 128;  // bytes of the sum that a part copies of each row
 
 int64_t parts(int64_t size, int64_t amount) {
   return (size + amount - 1) / amount;
@@ -42,7 +43,7 @@ size_t axis_of(const Kernel& kernel, uint32_t number) {
 struct Choice {
   size_t axis;
   TensorCore core;
-  double reads_a, reads_b;  // of memory, that make a work-item's part of a tile
+  double reads_a, reads_b;    // of memory, that make a work-item's part of a tile
   uint32_t rows, columns, k;  // numbers of axes
 };
 
@@ -60,7 +61,8 @@ std::optional<Choice> find_choice(const Kernel& kernel, Id store) {
   int64_t longest = 0;
   const Graph& g = kernel.graph;
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
-    if (kind_of(kernel, axis) != AxisKind::Reduce || !may_split(kernel, axis) || size_of_axis(kernel, axis) <= longest)
+    if (kind_of(kernel, axis) != AxisKind::Reduce || !may_split(kernel, axis) ||
+        size_of_axis(kernel, axis) <= longest)
       continue;
     for (uint32_t number = 0; number < kernel.caps->tensor_core_count; ++number) {
       const auto core = find_tensor_core(*kernel.caps, number);

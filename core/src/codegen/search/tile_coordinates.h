@@ -23,7 +23,8 @@ struct Coordinate {
 /// overlap, make one together; with `joins_neighbours` those too of which one goes on where the
 /// other ends.
 std::vector<Coordinate> tile_coordinates(const Kernel& kernel, Id operand, uint32_t slot,
-                                         const std::vector<Id>& ranges, bool joins_neighbours = false);
+                                         const std::vector<Id>& ranges,
+                                         bool joins_neighbours = false);
 
 /// Where the kernel finds its element in a copy of the tile; `stride` is a coordinate's, by number.
 Id index_in_copy(Graph& g, std::span<const Coordinate> coordinates,

@@ -1,6 +1,7 @@
-// The unit is one vector instruction. An instruction is issued once for every element (or vector of elements)
-// of the axes that it depends on, and again for every pass of the loops around it that it does not depend on;
-// expanding such a loop by n divides those passes by n. That is all there is to reuse in registers.
+// The unit is one vector instruction. An instruction is issued once for every element (or vector of
+// elements) of the axes that it depends on, and again for every pass of the loops around it that it
+// does not depend on; expanding such a loop by n divides those passes by n. That is all there is to
+// reuse in registers.
 #include "codegen/search/tile_model.h"
 
 #include <algorithm>
@@ -16,37 +17,42 @@
 namespace plugrad::codegen {
 namespace {
 
-constexpr double kLoadCost = 0.5;        // two loads a cycle beside the arithmetic
-constexpr double kLaneCost = 3;          // a scalar load and its insertion into a vector
-constexpr double kPickCost = 8;          // some loads and shuffles for each vector
-constexpr double kPackCost = 3;          // a load and a store of a lane
-constexpr double kPackReuse = 32;        // of each element by other loops
-constexpr int64_t kWaiting = 4;          // neighbours of a result, in scratch
-constexpr double kLoopCost = 1.5;        // counting, comparing, addressing
-constexpr double kStoreCode = 0.5;       // of what copies inside the loops weigh
-constexpr double kLatency = 4;           // an accumulator's add cannot follow its last one sooner
-constexpr double kHorizontalCost = 3;    // one halving of a vector
+constexpr double kLoadCost = 0.5;      // two loads a cycle beside the arithmetic
+constexpr double kLaneCost = 3;        // a scalar load and its insertion into a vector
+constexpr double kPickCost = 8;        // some loads and shuffles for each vector
+constexpr double kPackCost = 3;        // a load and a store of a lane
+constexpr double kPackReuse = 32;      // of each element by other loops
+constexpr int64_t kWaiting = 4;        // neighbours of a result, in scratch
+constexpr double kLoopCost = 1.5;      // counting, comparing, addressing
+constexpr double kStoreCode = 0.5;     // of what copies inside the loops weigh
+constexpr double kLatency = 4;         // an accumulator's add cannot follow its last one sooner
+constexpr double kHorizontalCost = 3;  // one halving of a vector
 
-// Of the iterations of the range, those that the clause leaves, where it meets one other range; each clause is one of
-// a pair of borders.
+// Of the iterations of the range, those that the clause leaves, where it meets one other range;
+// each clause is one of a pair of borders.
 double share_of(const Graph& g, const LoopBound& b) {
   if (b.rest.terms.size() > 1) return 1;
   const int64_t size = range_size(g, b.range);
   const Id other = b.rest.terms.empty() ? kNoId : b.rest.terms[0].id;
-  const bool is_rest = other != kNoId && g[other].op == Op::FloorMod && is_const(g, g[other].src[1]);
+  const bool is_rest =
+      other != kNoId && g[other].op == Op::FloorMod && is_const(g, g[other].src[1]);
   if (other != kNoId && g[other].op != Op::Range && !is_rest) return 1;
-  const int64_t count = other == kNoId ? 1 : is_rest ? const_int(g, g[other].src[1]) : range_size(g, other);
+  const int64_t count = other == kNoId ? 1
+                        : is_rest      ? const_int(g, g[other].src[1])
+                                       : range_size(g, other);
   if (size * count > 4096) return 1;
   int64_t holds = 0;
   for (int64_t o = 0; o < count; ++o)
     for (int64_t i = 0; i < size; ++i)
-      holds += b.factor * i + (other == kNoId ? 0 : b.rest.terms[0].factor * o) + b.rest.constant < 0;
+      holds +=
+          b.factor * i + (other == kNoId ? 0 : b.rest.terms[0].factor * o) + b.rest.constant < 0;
   return static_cast<double>(holds) / static_cast<double>(size * count);
 }
 
 }  // namespace
 
-TileModel::TileModel(Kernel& kernel) : kernel_(kernel), open_(kernel.graph), simplify_(kernel.graph, kernel.rules()) {
+TileModel::TileModel(Kernel& kernel)
+    : kernel_(kernel), open_(kernel.graph), simplify_(kernel.graph, kernel.rules()) {
   const Graph& g = kernel.graph;
   for (Id axis : kernel.axes) sizes_.push_back(range_size(g, axis));
   uint32_t widest_bytes = 1;
@@ -54,12 +60,17 @@ TileModel::TileModel(Kernel& kernel) : kernel_(kernel), open_(kernel.graph), sim
   const auto is_hint = [&](Id id) { return g[id].op == Op::Bounded; };
   for (Id id : reachable.from(g, std::span(&kernel.sink, 1), is_hint)) {
     const Node& n = g[id];
-    if (n.op == Op::Load) add_item(Item::Kind::Load, id, g.sources(n)[1]);
-    else if (n.op == Op::Store) add_item(Item::Kind::Store, id, g.sources(n)[1]);
-    else if (n.op == Op::Reduce) add_item(Item::Kind::Accumulate, g.sources(n)[0], kNoId);
-    else if (is_alu(n.op) && n.dtype != DType::Index) add_item(Item::Kind::Alu, id, kNoId);
+    if (n.op == Op::Load)
+      add_item(Item::Kind::Load, id, g.sources(n)[1]);
+    else if (n.op == Op::Store)
+      add_item(Item::Kind::Store, id, g.sources(n)[1]);
+    else if (n.op == Op::Reduce)
+      add_item(Item::Kind::Accumulate, g.sources(n)[0], kNoId);
+    else if (is_alu(n.op) && n.dtype != DType::Index)
+      add_item(Item::Kind::Alu, id, kNoId);
     if (n.op == Op::Reduce) add_bounds(id);
-    if (n.op == Op::Load || n.op == Op::Reduce) widest_bytes = std::max(widest_bytes, size_of(n.dtype));
+    if (n.op == Op::Load || n.op == Op::Reduce)
+      widest_bytes = std::max(widest_bytes, size_of(n.dtype));
     has_reduce_ |= n.op == Op::Reduce;
   }
   element_bytes_ = widest_bytes;
@@ -94,19 +105,23 @@ void TileModel::add_bounds(Id reduce) {
 }
 
 bool TileModel::holds(const Bound& bound, const Tile& tile) const {
-  const auto expands = [&](size_t axis) { return tile.amounts[axis] > 1 || axis == tile.vector_axis; };
+  const auto expands = [&](size_t axis) {
+    return tile.amounts[axis] > 1 || axis == tile.vector_axis;
+  };
   return !expands(bound.axis) && std::ranges::none_of(bound.deciding, expands);
 }
 
 bool TileModel::has_bounds(size_t axis, const Tile& tile) const {
-  return std::ranges::any_of(bounds_, [&](const Bound& b) { return b.axis == axis && holds(b, tile); });
+  return std::ranges::any_of(bounds_,
+                             [&](const Bound& b) { return b.axis == axis && holds(b, tile); });
 }
 
 int64_t TileModel::memory_stride(Item::Kind kind, Id id, Id index, Id axis) {
   Graph& g = kernel_.graph;
   const int64_t stride = stride_of(g, index, axis).value_or(kIrregular);
   const size_t gate = kind == Item::Kind::Load ? 2 : 3;
-  const bool has_gate = kind == Item::Kind::Load ? g.sources(id).size() > gate : has_strict_gate(g, id);
+  const bool has_gate =
+      kind == Item::Kind::Load ? g.sources(id).size() > gate : has_strict_gate(g, id);
   const bool gated = has_gate && open_.depends(g.sources(id)[gate], axis);
   if (gated && kind == Item::Kind::Load && stride == 1 && gates_lanes(*kernel_.caps, 2)) return 1;
   // A value or a gate may vary along an axis that the address does not.
@@ -133,34 +148,41 @@ int64_t TileModel::vectors_of_axis(size_t axis, int64_t amount) const {
   return sizes_[axis] / amount * pieces(amount) + pieces(rest);
 }
 
-// What it takes to copy an operand that is read again and again so that its elements along the lanes
-// are neighbours; infinity where that does not pay.
+// What it takes to copy an operand that is read again and again so that its elements along the
+// lanes are neighbours; infinity where that does not pay.
 double TileModel::pack_cost(const Item& item, const Tile& tile) const {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   const size_t lanes = tile.vector_axis;
-  if (item.kind != Item::Kind::Load || lanes == SIZE_MAX || lanes >= item.last || is_reduce(lanes) ||
-      kernel_.caps->private_bytes == 0 || works_in_groups(*kernel_.caps))
+  if (item.kind != Item::Kind::Load || lanes == SIZE_MAX || lanes >= item.last ||
+      is_reduce(lanes) || kernel_.caps->private_bytes == 0 || works_in_groups(*kernel_.caps))
     return kNever;
   double elements = 1, reuse = 1;
   bool sums = false;
   for (size_t a = 0; a < sizes_.size(); ++a) {
     if (item.stride[a] == kNear || item.stride[a] == kIrregular) return kNever;
-    (item.stride[a] == 0 ? reuse : elements) *= is_reduce(a) && item.stride[a] == 0 ? 1 : static_cast<double>(sizes_[a]);
+    (item.stride[a] == 0 ? reuse : elements) *=
+        is_reduce(a) && item.stride[a] == 0 ? 1 : static_cast<double>(sizes_[a]);
     sums |= is_reduce(a) && item.stride[a] != 0;
   }
   return sums && item.stride[lanes] > 1 && reuse >= kPackReuse ? elements * kPackCost : kNever;
 }
 
-// Of a store's elements, how many that are neighbours are stored together though lanes lie apart: copies of the axis
-// that they are neighbours along; for a finished sum always some, since it may wait in scratch. A power of two.
+// Of a store's elements, how many that are neighbours are stored together though lanes lie apart:
+// copies of the axis that they are neighbours along; for a finished sum always some, since it may
+// wait in scratch. A power of two.
 int64_t TileModel::neighbours(const Item& item, const Tile& tile) const {
   const size_t lanes = tile.vector_axis;
-  if (item.kind != Item::Kind::Store || lanes >= item.last || is_reduce(lanes) || works_in_groups(*kernel_.caps)) return 1;
-  if (item.stride[lanes] == 1 || item.stride[lanes] == kNear || item.stride[lanes] == kIrregular) return 1;
+  if (item.kind != Item::Kind::Store || lanes >= item.last || is_reduce(lanes) ||
+      works_in_groups(*kernel_.caps))
+    return 1;
+  if (item.stride[lanes] == 1 || item.stride[lanes] == kNear || item.stride[lanes] == kIrregular)
+    return 1;
   for (size_t a = 0; a < item.last; ++a) {
     if (item.stride[a] != 1) continue;
     const bool waits = has_reduce_ && kernel_.caps->private_bytes != 0;
-    const int64_t copies = std::min({waits ? std::max<int64_t>(tile.amounts[a], kWaiting) : tile.amounts[a], sizes_[a], lanes_});
+    const int64_t copies =
+        std::min({waits ? std::max<int64_t>(tile.amounts[a], kWaiting) : tile.amounts[a], sizes_[a],
+                  lanes_});
     return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(copies)));
   }
   return 1;
@@ -170,12 +192,15 @@ int64_t TileModel::neighbours(const Item& item, const Tile& tile) const {
 double TileModel::transposing(const Item& item, const Tile& tile) const {
   const int64_t together = neighbours(item, tile);
   if (together == 1) return 0;
-  return std::log2(static_cast<double>(together)) + static_cast<double>(lanes_) / static_cast<double>(together);
+  return std::log2(static_cast<double>(together)) +
+         static_cast<double>(lanes_) / static_cast<double>(together);
 }
 
 size_t TileModel::axis_beside_lanes(const Tile& tile) const {
   for (const Item& item : items_) {
-    if (item.kind != Item::Kind::Store || tile.vector_axis >= item.last || works_in_groups(*kernel_.caps)) continue;
+    if (item.kind != Item::Kind::Store || tile.vector_axis >= item.last ||
+        works_in_groups(*kernel_.caps))
+      continue;
     for (size_t a = 0; a < item.last; ++a)
       if (a != tile.vector_axis && item.stride[a] == 1) return a;
   }
@@ -186,12 +211,18 @@ double TileModel::instructions(const Item& item, const Tile& tile) const {
   double count = 1, packing = pack_cost(item, tile), shuffles = transposing(item, tile);
   const bool packed = packing < std::numeric_limits<double>::infinity();
   for (size_t a = 0; a < item.last; ++a) {
-    if (item.stride[a] == 0) count *= std::ceil(static_cast<double>(sizes_[a]) / static_cast<double>(tile.amounts[a]));
-    else if (a != tile.vector_axis) count *= static_cast<double>(sizes_[a]);
-    else if (item.stride[a] == 1 || packed) count *= static_cast<double>(vectors_of_axis(a, tile.amounts[a]));
-    else if (shuffles > 0) count *= static_cast<double>(vectors_of_axis(a, tile.amounts[a])) * shuffles;
-    else if (item.stride[a] == kNear) count *= static_cast<double>(vectors_of_axis(a, tile.amounts[a])) * kPickCost;
-    else count *= static_cast<double>(sizes_[a]) * kLaneCost;
+    if (item.stride[a] == 0)
+      count *= std::ceil(static_cast<double>(sizes_[a]) / static_cast<double>(tile.amounts[a]));
+    else if (a != tile.vector_axis)
+      count *= static_cast<double>(sizes_[a]);
+    else if (item.stride[a] == 1 || packed)
+      count *= static_cast<double>(vectors_of_axis(a, tile.amounts[a]));
+    else if (shuffles > 0)
+      count *= static_cast<double>(vectors_of_axis(a, tile.amounts[a])) * shuffles;
+    else if (item.stride[a] == kNear)
+      count *= static_cast<double>(vectors_of_axis(a, tile.amounts[a])) * kPickCost;
+    else
+      count *= static_cast<double>(sizes_[a]) * kLaneCost;
   }
   const bool memory = item.kind == Item::Kind::Load || item.kind == Item::Kind::Store;
   if (packed) return count * kLoadCost + packing;
@@ -204,15 +235,18 @@ double TileModel::accumulators(const Tile& tile) const {
     if (item.kind != Item::Kind::Accumulate) continue;
     double count = 1;
     for (size_t a = 0; a < sizes_.size(); ++a) {
-      if (a == tile.vector_axis) count *= static_cast<double>(widest(a, tile.amounts[a]));
-      else if (!is_reduce(a) && item.stride[a] != 0) count *= static_cast<double>(tile.amounts[a]);
+      if (a == tile.vector_axis)
+        count *= static_cast<double>(widest(a, tile.amounts[a]));
+      else if (!is_reduce(a) && item.stride[a] != 0)
+        count *= static_cast<double>(tile.amounts[a]);
     }
     total += count;
   }
   return total;
 }
 
-// Where items work in step their private memory is registers too, and how many there are is rarely told.
+// Where items work in step their private memory is registers too, and how many there are is rarely
+// told.
 double TileModel::most_accumulators() const {
   const pgr_device_caps& caps = *kernel_.caps;
   if (!works_in_groups(caps)) return 0.8 * std::max(8u, caps.vector_registers);
@@ -227,7 +261,8 @@ double TileModel::copies(const Item& item, const Tile& tile) const {
   for (size_t a = 0; a < sizes_.size(); ++a) {
     if (item.stride[a] == 0) continue;
     const bool lanes_apart = item.stride[a] != 1 && item.stride[a] != kNear && shuffles == 0;
-    count *= static_cast<double>(a == tile.vector_axis && !lanes_apart ? pieces(tile.amounts[a]) : tile.amounts[a]);
+    count *= static_cast<double>(a == tile.vector_axis && !lanes_apart ? pieces(tile.amounts[a])
+                                                                       : tile.amounts[a]);
   }
   // Stores follow the loops, so that many of them are less of a burden.
   return item.kind == Item::Kind::Store ? count * kStoreCode : count;
@@ -251,8 +286,10 @@ int64_t TileModel::streams(const Tile& tile) const {
     if (item.kind != Item::Kind::Load || std::ranges::count(item.stride, 0) != 0) continue;
     int64_t count = 1;
     for (size_t a = 0; a < sizes_.size(); ++a)
-      if (a != tile.vector_axis && item.stride[a] != 1 && item.stride[a] != kNear) count *= tile.amounts[a];
-    if (count > 1 && tile.vector_axis != SIZE_MAX && is_reduce(tile.vector_axis)) count *= pieces(tile.amounts[tile.vector_axis]);
+      if (a != tile.vector_axis && item.stride[a] != 1 && item.stride[a] != kNear)
+        count *= tile.amounts[a];
+    if (count > 1 && tile.vector_axis != SIZE_MAX && is_reduce(tile.vector_axis))
+      count *= pieces(tile.amounts[tile.vector_axis]);
     most = std::max(most, count);
   }
   return most;
@@ -263,7 +300,8 @@ double TileModel::transposed_vectors(const Tile& tile) const {
   double most = 0;
   for (const Item& item : items_) {
     const int64_t together = has_reduce_ ? 1 : neighbours(item, tile);
-    if (together > 1) most = std::max(most, static_cast<double>(together * pieces(tile.amounts[tile.vector_axis])));
+    if (together > 1)
+      most = std::max(most, static_cast<double>(together * pieces(tile.amounts[tile.vector_axis])));
   }
   return most;
 }
@@ -274,8 +312,10 @@ double TileModel::cost(const Tile& tile) const {
   double issued = 0, passes = 1, share = 1;
   bool conditions = false;
   for (const Bound& bound : bounds_) {
-    if (holds(bound, tile)) share *= bound.share;
-    else conditions = true;
+    if (holds(bound, tile))
+      share *= bound.share;
+    else
+      conditions = true;
   }
   for (const Item& item : items_)
     if (conditions || bounds_.empty() || !item.is_condition) issued += instructions(item, tile);
@@ -286,7 +326,8 @@ double TileModel::cost(const Tile& tile) const {
     double results = 1;
     for (size_t a = 0; a < sizes_.size(); ++a)
       if (!is_reduce(a)) results *= static_cast<double>(sizes_[a]);
-    const double halvings = std::log2(static_cast<double>(std::min(lanes_, tile.amounts[tile.vector_axis])));
+    const double halvings =
+        std::log2(static_cast<double>(std::min(lanes_, tile.amounts[tile.vector_axis])));
     issued += results * halvings * kHorizontalCost;
   }
   return (issued + passes * kLoopCost) * share;
@@ -330,7 +371,8 @@ size_t TileModel::cheapest_lanes(bool reduces) const {
     double lines = 0;
     for (const Item& item : items_) lines += lines_moved(item, axis);
     // Few items along an axis leave most of the subgroup without neighbours.
-    const auto items = static_cast<double>(std::min<int64_t>(sizes_[axis], kernel_.caps->subgroup_size));
+    const auto items =
+        static_cast<double>(std::min<int64_t>(sizes_[axis], kernel_.caps->subgroup_size));
     lines *= kernel_.caps->subgroup_size / items;
     if (lines < least * (is_reduce(axis) ? 0.5 : 1.0)) {
       best = axis;

@@ -1,5 +1,5 @@
-// What a register tile costs: the instructions that a kernel issues when some of its axes are expanded, and
-// how many accumulators that takes.
+// What a register tile costs: the instructions that a kernel issues when some of its axes are
+// expanded, and how many accumulators that takes.
 #pragma once
 
 #include <vector>
@@ -18,7 +18,8 @@ struct Tile {
 class TileModel {
  public:
   explicit TileModel(Kernel& kernel);
-  /// Vector instructions issued by the whole kernel; infinity where the tile does not fit the registers.
+  /// Vector instructions issued by the whole kernel; infinity where the tile does not fit the
+  /// registers.
   double cost(const Tile& tile) const;
   /// Accumulators that are live at once.
   double accumulators(const Tile& tile) const;
@@ -26,23 +27,24 @@ class TileModel {
   double code_size(const Tile& tile) const;
   /// Copies of all instructions.
   double whole_code(const Tile& tile) const;
-  /// Rows apart in memory that the tile walks along at once, of what is loaded once and never again; several vectors
-  /// of each count as so many where lanes run along them.
+  /// Rows apart in memory that the tile walks along at once, of what is loaded once and never
+  /// again; several vectors of each count as so many where lanes run along them.
   int64_t streams(const Tile& tile) const;
   /// Lanes of a vector register for the kernel's dtypes.
   int64_t lanes() const { return lanes_; }
   bool has_reduce() const { return has_reduce_; }
   /// Iterations of all axes.
   double iterations() const;
-  /// Whether some load of the innermost loops does not change along the axis: expanding it saves loads.
+  /// Whether some load of the innermost loops does not change along the axis: expanding it saves
+  /// loads.
   bool reuses(size_t axis) const;
   /// Whether the stores write consecutive elements along the axis.
   bool stores_neighbours(size_t axis) const;
-  /// The axis along which the stores write neighbours, where they do not along the tile's lanes: copies of it are stored
-  /// together, transposed. SIZE_MAX for none.
+  /// The axis along which the stores write neighbours, where they do not along the tile's lanes:
+  /// copies of it are stored together, transposed. SIZE_MAX for none.
   size_t axis_beside_lanes(const Tile& tile) const;
-  /// The axis for work-items that run in step: that along which they move fewest cache lines. Reduce axes are looked
-  /// at too where `reduces` says so. SIZE_MAX for a kernel without axes.
+  /// The axis for work-items that run in step: that along which they move fewest cache lines.
+  /// Reduce axes are looked at too where `reduces` says so. SIZE_MAX for a kernel without axes.
   size_t cheapest_lanes(bool reduces) const;
   /// Whether a reduce axis runs over fewer iterations while it is not expanded.
   bool has_bounds(size_t axis, const Tile& tile) const;
@@ -58,9 +60,10 @@ class TileModel {
     size_t last = 0;              // one past the innermost axis that it depends on
   };
   static constexpr int64_t kIrregular = INT64_MIN;
-  static constexpr int64_t kNear = INT64_MAX;  // not consecutive, but within a few vectors (index_steps)
-  // A reduce axis that runs over the values between which its terms are not 0 alone, unless it or what decides these
-  // values is expanded.
+  static constexpr int64_t kNear =
+      INT64_MAX;  // not consecutive, but within a few vectors (index_steps)
+  // A reduce axis that runs over the values between which its terms are not 0 alone, unless it or
+  // what decides these values is expanded.
   struct Bound {
     size_t axis;
     std::vector<size_t> deciding;
@@ -82,7 +85,9 @@ class TileModel {
   int64_t pieces(int64_t amount) const;  // vectors that hold `amount` elements
   int64_t widest(size_t axis, int64_t amount) const;
   int64_t vectors_of_axis(size_t axis, int64_t amount) const;
-  bool is_reduce(size_t axis) const { return is_reduce_axis(range_kind(kernel_.graph[kernel_.axes[axis]])); }
+  bool is_reduce(size_t axis) const {
+    return is_reduce_axis(range_kind(kernel_.graph[kernel_.axes[axis]]));
+  }
 
   Kernel& kernel_;
   OpenRanges open_;

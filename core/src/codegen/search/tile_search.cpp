@@ -10,8 +10,9 @@ namespace {
 
 constexpr int64_t kUpcasts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 
-constexpr double kMostCopies = 32;     // of one instruction, by unrolling
-constexpr double kMostUnrolled = 256;  // of all: more hide no latency, but their values do not fit the registers
+constexpr double kMostCopies = 32;  // of one instruction, by unrolling
+constexpr double kMostUnrolled =
+    256;  // of all: more hide no latency, but their values do not fit the registers
 
 // Larger odd amounts are for short axes as a whole.
 bool is_usual(int64_t amount) {
@@ -19,8 +20,8 @@ bool is_usual(int64_t amount) {
 }
 
 bool has_useful_divisor(int64_t size) {
-  return std::ranges::any_of(
-      kUpcasts, [&](int64_t n) { return n >= 4 && is_usual(n) && size % n == 0; });
+  return std::ranges::any_of(kUpcasts,
+                             [&](int64_t n) { return n >= 4 && is_usual(n) && size % n == 0; });
 }
 
 // An upcast that leaves a rest pays for it with a second copy of the kernel: only for axes that no
@@ -85,8 +86,8 @@ std::vector<size_t> tile_axes(const Kernel& kernel, const TileModel& model, cons
   std::vector<size_t> axes;
   if (!model.has_reduce()) return axes;
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
-    if (axis != tile.vector_axis && kind_of(kernel, axis) == AxisKind::Loop && may_split(kernel, axis) &&
-        model.reuses(axis))
+    if (axis != tile.vector_axis && kind_of(kernel, axis) == AxisKind::Loop &&
+        may_split(kernel, axis) && model.reuses(axis))
       axes.push_back(axis);
   std::ranges::stable_sort(axes, std::greater{}, [&](size_t axis) {
     return std::min<int64_t>(size_of_axis(kernel, axis), 16);
@@ -115,12 +116,15 @@ void search_tile(const Kernel& kernel, const TileCost& cost, std::span<const siz
 
 void add_unrolling(const Kernel& kernel, const TileModel& model, Tile& tile) {
   for (size_t axis = kernel.axes.size(); axis-- > 0;) {
-    if (axis == tile.vector_axis || kind_of(kernel, axis) != AxisKind::Reduce || !may_split(kernel, axis)) continue;
+    if (axis == tile.vector_axis || kind_of(kernel, axis) != AxisKind::Reduce ||
+        !may_split(kernel, axis))
+      continue;
     if (model.has_bounds(axis, tile)) continue;
     const int64_t size = size_of_axis(kernel, axis);
     Tile unrolled = tile;
     unrolled.amounts[axis] = size <= 8 ? size : size % 4 == 0 ? 4 : 1;
-    if (model.code_size(unrolled) > kMostCopies || model.whole_code(unrolled) > kMostUnrolled) return;
+    if (model.code_size(unrolled) > kMostCopies || model.whole_code(unrolled) > kMostUnrolled)
+      return;
     tile = unrolled;
   }
 }

@@ -27,8 +27,8 @@ double iterations_of(const Kernel& kernel);
 /// A part of the size that leaves no rest where there is one that is not much smaller than `most`.
 int64_t part_of_size(int64_t size, int64_t most);
 
-/// The outermost output loop that may become group ids, of those that `allows`, where given, says by
-/// their numbers; the number of axes for none.
+/// The outermost output loop that may become group ids, of those that `allows`, where given, says
+/// by their numbers; the number of axes for none.
 size_t outermost_loop(const Kernel& kernel, const std::function<bool(uint32_t)>& allows = {});
 
 /// Output axes along which some load can be reused, those with most reuse to gain first.

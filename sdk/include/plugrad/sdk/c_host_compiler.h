@@ -18,14 +18,14 @@
 
 #define PGR_CC_DEFAULT "/usr/bin/cc"
 
-static char *const pgr_cc_flags[] = {
+static char* const pgr_cc_flags[] = {
     "-shared",       "-fPIC",           "-w",           "-fno-strict-aliasing", "-fwrapv",
     "-fsigned-char", "-fno-math-errno", "-fno-builtin", "-ffp-contract=off",    "-lm"};
 #define PGR_CC_FLAGS (sizeof pgr_cc_flags / sizeof *pgr_cc_flags)
 
 /* Text that changes whenever the compiler or its flags do: a new compiler is a new file, and
    reading a file's facts is cheap. */
-PGR_HELPER void pgr_cc_identity(const char *cc, char *out, size_t capacity) {
+PGR_HELPER void pgr_cc_identity(const char* cc, char* out, size_t capacity) {
   struct stat facts;
   int size;
   size_t i;
@@ -36,8 +36,8 @@ PGR_HELPER void pgr_cc_identity(const char *cc, char *out, size_t capacity) {
     size += snprintf(out + size, capacity - (size_t)size, " %s", pgr_cc_flags[i]);
 }
 
-PGR_HELPER int pgr_cc_write(int file, const void *bytes, uint64_t size) {
-  const char *at = bytes;
+PGR_HELPER int pgr_cc_write(int file, const void* bytes, uint64_t size) {
+  const char* at = bytes;
   while (size > 0) {
     const ssize_t written = write(file, at, size);
     if (written < 0 && errno == EINTR) continue;
@@ -49,12 +49,11 @@ PGR_HELPER int pgr_cc_write(int file, const void *bytes, uint64_t size) {
 }
 
 /* The file's bytes behind `room` free ones; NULL when it cannot be read. */
-PGR_HELPER char *pgr_cc_read(const char *path, uint64_t room, uint64_t *out_size) {
+PGR_HELPER char* pgr_cc_read(const char* path, uint64_t room, uint64_t* out_size) {
   struct stat facts;
-  char *bytes = NULL;
+  char* bytes = NULL;
   const int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file >= 0 && fstat(file, &facts) == 0)
-    bytes = malloc(room + (uint64_t)facts.st_size + 1);
+  if (file >= 0 && fstat(file, &facts) == 0) bytes = malloc(room + (uint64_t)facts.st_size + 1);
   if (bytes && read(file, bytes + room, (size_t)facts.st_size) == facts.st_size)
     *out_size = (uint64_t)facts.st_size;
   else
@@ -68,7 +67,7 @@ struct pgr_cc_job {
   char dir[64], source[96], library[96], log[96], temporary[96], optimize[8];
 };
 
-PGR_HELPER int pgr_cc_start(struct pgr_cc_job *job, const pgr_compile_desc *desc) {
+PGR_HELPER int pgr_cc_start(struct pgr_cc_job* job, const pgr_compile_desc* desc) {
   int file, ok;
   strcpy(job->dir, "/tmp/plugrad-cc-XXXXXX");
   if (!mkdtemp(job->dir)) return 0;
@@ -83,7 +82,7 @@ PGR_HELPER int pgr_cc_start(struct pgr_cc_job *job, const pgr_compile_desc *desc
   return ok;
 }
 
-PGR_HELPER void pgr_cc_end(const struct pgr_cc_job *job) {
+PGR_HELPER void pgr_cc_end(const struct pgr_cc_job* job) {
   unlink(job->source);
   unlink(job->library);
   unlink(job->log);
@@ -91,14 +90,14 @@ PGR_HELPER void pgr_cc_end(const struct pgr_cc_job *job) {
 }
 
 /* 0 on success, else errno where cc cannot be run, or -1 where it refused. */
-PGR_HELPER int pgr_cc_run(const char *cc, struct pgr_cc_job *job) {
+PGR_HELPER int pgr_cc_run(const char* cc, struct pgr_cc_job* job) {
   char *argv[PGR_CC_FLAGS + 6], *env[4];
   posix_spawn_file_actions_t files;
   pid_t child;
   int result, ended = 0;
   memset(argv, 0, sizeof argv);
   memset(env, 0, sizeof env);
-  argv[0] = (char *)cc;
+  argv[0] = (char*)cc;
   argv[1] = job->optimize;
   argv[2] = job->source;
   argv[3] = "-o";
@@ -120,14 +119,14 @@ PGR_HELPER int pgr_cc_run(const char *cc, struct pgr_cc_job *job) {
 
 /* The library that cc makes of a C text, behind `room` free bytes, made by malloc. The log goes to
    out_log, which may be NULL. */
-PGR_HELPER pgr_status pgr_cc_compile(const char *cc, const pgr_compile_desc *desc, uint64_t room,
-                                     char **out, uint64_t *out_size, pgr_blob *out_log,
-                                     pgr_error *error) {
+PGR_HELPER pgr_status pgr_cc_compile(const char* cc, const pgr_compile_desc* desc, uint64_t room,
+                                     char** out, uint64_t* out_size, pgr_blob* out_log,
+                                     pgr_error* error) {
   struct pgr_cc_job job;
   const pgr_string name = pgr_text(cc);
   pgr_status status = PGR_STATUS_OK;
   uint64_t log_size = 0;
-  char *log;
+  char* log;
   int result;
   if (!pgr_cc_start(&job, desc)) {
     pgr_cc_end(&job);
@@ -150,12 +149,12 @@ PGR_HELPER pgr_status pgr_cc_compile(const char *cc, const pgr_compile_desc *des
 
 /* A library opened from its bytes. */
 typedef struct pgr_cc_library {
-  void *handle;
+  void* handle;
   char path[32];
 } pgr_cc_library;
 
-PGR_HELPER pgr_status pgr_cc_open(pgr_cc_library *out, const char *bytes, uint64_t size,
-                                  pgr_error *error) {
+PGR_HELPER pgr_status pgr_cc_open(pgr_cc_library* out, const char* bytes, uint64_t size,
+                                  pgr_error* error) {
   int file, ok;
   strcpy(out->path, "/tmp/plugrad-cc-XXXXXX");
   file = mkostemp(out->path, O_CLOEXEC);
@@ -170,10 +169,10 @@ PGR_HELPER pgr_status pgr_cc_open(pgr_cc_library *out, const char *bytes, uint64
 }
 
 /* A function of the library; NULL where it has none of the name. */
-PGR_HELPER void *pgr_cc_symbol(const pgr_cc_library *library, const pgr_string *name) {
+PGR_HELPER void* pgr_cc_symbol(const pgr_cc_library* library, const pgr_string* name) {
   char chars[256];
   Dl_info found;
-  void *address;
+  void* address;
   if (!pgr_copy_text(chars, sizeof chars, name)) return NULL;
   address = dlsym(library->handle, chars);
   /* dlsym also finds what the library itself uses. */
@@ -185,10 +184,10 @@ PGR_HELPER void *pgr_cc_symbol(const pgr_cc_library *library, const pgr_string *
 /* Runs all groups of a kernel. As the SDK's C dialect defines it, a kernel is a function that runs
    the groups from `begin` to below `end` of a launch of `counts` along the three axes, which a
    kernel of one axis does not look at. */
-PGR_HELPER void pgr_cc_call(void *address, void *const *buffers, const uint64_t *scalars,
-                            uint64_t groups, const uint64_t *counts) {
-  void (*function)(void *const *buffers, const uint64_t *scalars, uint64_t begin, uint64_t end,
-                   const uint64_t *counts);
+PGR_HELPER void pgr_cc_call(void* address, void* const* buffers, const uint64_t* scalars,
+                            uint64_t groups, const uint64_t* counts) {
+  void (*function)(void* const* buffers, const uint64_t* scalars, uint64_t begin, uint64_t end,
+                   const uint64_t* counts);
   memcpy(&function, &address, sizeof function);
   function(buffers, scalars, 0, groups, counts);
 }

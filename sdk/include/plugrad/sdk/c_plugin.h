@@ -26,21 +26,21 @@
 #define PGR_TEXT(literal) {literal, sizeof(literal) - 1}
 
 /* A string of the C kind as a pgr_string; the bytes must outlive its use. */
-PGR_HELPER pgr_string pgr_text(const char *text) {
+PGR_HELPER pgr_string pgr_text(const char* text) {
   pgr_string made;
   made.data = text;
   made.size = text ? strlen(text) : 0;
   return made;
 }
 
-PGR_HELPER int pgr_text_is(const pgr_string *text, const char *word) {
+PGR_HELPER int pgr_text_is(const pgr_string* text, const char* word) {
   const size_t size = strlen(word);
   if (!text || text->size != size) return 0;
   return size == 0 || (text->data && memcmp(text->data, word, size) == 0);
 }
 
 /* Copies a string and ends it with 0; 0 when it does not fit or holds a 0 itself. */
-PGR_HELPER int pgr_copy_text(char *out, size_t capacity, const pgr_string *text) {
+PGR_HELPER int pgr_copy_text(char* out, size_t capacity, const pgr_string* text) {
   if (!text || !text->data || text->size >= capacity || memchr(text->data, 0, (size_t)text->size))
     return 0;
   memcpy(out, text->data, (size_t)text->size);
@@ -50,17 +50,17 @@ PGR_HELPER int pgr_copy_text(char *out, size_t capacity, const pgr_string *text)
 
 /* A message being written: within the caller's buffer, cut where that ends. */
 typedef struct pgr_message_writer {
-  char *out;
+  char* out;
   uint64_t capacity, size;
 } pgr_message_writer;
 
-PGR_HELPER void pgr_write(pgr_message_writer *writer, const char *text, uint64_t size) {
+PGR_HELPER void pgr_write(pgr_message_writer* writer, const char* text, uint64_t size) {
   uint64_t i;
   for (i = 0; text && i < size && writer->size + 1 < writer->capacity; ++i)
     writer->out[writer->size++] = text[i];
 }
 
-PGR_HELPER void pgr_write_number(pgr_message_writer *writer, uint64_t number) {
+PGR_HELPER void pgr_write_number(pgr_message_writer* writer, uint64_t number) {
   char digits[20];
   uint64_t at = sizeof digits;
   do {
@@ -72,8 +72,8 @@ PGR_HELPER void pgr_write_number(pgr_message_writer *writer, uint64_t number) {
 
 /* Fails with `format`, in which each '%' stands for the next of the three numbers and each '$' for
    `text`. Returns the status: `return pgr_fail_with(error, …);` */
-PGR_HELPER pgr_status pgr_fail_with(pgr_error *error, pgr_status status, const char *format,
-                                    const pgr_string *text, uint64_t first, uint64_t second,
+PGR_HELPER pgr_status pgr_fail_with(pgr_error* error, pgr_status status, const char* format,
+                                    const pgr_string* text, uint64_t first, uint64_t second,
                                     uint64_t third) {
   uint64_t numbers[3];
   int used = 0;
@@ -101,31 +101,31 @@ PGR_HELPER pgr_status pgr_fail_with(pgr_error *error, pgr_status status, const c
   return status;
 }
 
-PGR_HELPER pgr_status pgr_fail(pgr_error *error, pgr_status status, const char *message) {
+PGR_HELPER pgr_status pgr_fail(pgr_error* error, pgr_status status, const char* message) {
   return pgr_fail_with(error, status, message, NULL, 0, 0, 0);
 }
 
-PGR_HELPER pgr_status pgr_no_memory(pgr_error *error) {
+PGR_HELPER pgr_status pgr_no_memory(pgr_error* error) {
   return pgr_fail(error, PGR_STATUS_OUT_OF_HOST_MEMORY, "host memory ran out");
 }
 
-PGR_HELPER pgr_status pgr_fail_text(pgr_error *error, pgr_status status, const char *format,
-                                    const pgr_string *text) {
+PGR_HELPER pgr_status pgr_fail_text(pgr_error* error, pgr_status status, const char* format,
+                                    const pgr_string* text) {
   return pgr_fail_with(error, status, format, text, 0, 0, 0);
 }
 
 /* `return pgr_null(error, "copy_in: dst");` */
-PGR_HELPER pgr_status pgr_null(pgr_error *error, const char *what) {
+PGR_HELPER pgr_status pgr_null(pgr_error* error, const char* what) {
   const pgr_string text = pgr_text(what);
   return pgr_fail_text(error, PGR_STATUS_INVALID_ARGUMENT, "$ is NULL", &text);
 }
 
 /* Extension structs behind a struct: one that must be understood is refused, others are skipped. */
-PGR_HELPER pgr_status pgr_check_chain(const void *argument, pgr_error *error) {
-  const pgr_struct_header *at = (const pgr_struct_header *)argument;
+PGR_HELPER pgr_status pgr_check_chain(const void* argument, pgr_error* error) {
+  const pgr_struct_header* at = (const pgr_struct_header*)argument;
   int links;
   for (links = 0; at->struct_size >= sizeof *at && at->next; ++links) {
-    at = (const pgr_struct_header *)at->next;
+    at = (const pgr_struct_header*)at->next;
     if (at->struct_id & PGR_STRUCT_MUST_UNDERSTAND)
       return pgr_fail_with(error, PGR_STATUS_INCOMPATIBLE,
                            "extension struct % must be understood, and is unknown", NULL,
@@ -135,48 +135,48 @@ PGR_HELPER pgr_status pgr_check_chain(const void *argument, pgr_error *error) {
   return PGR_STATUS_OK;
 }
 
-PGR_HELPER pgr_status pgr_transfer(void *to, const void *from, const void *callers,
-                                   pgr_error *error) {
-  const uint32_t to_size = ((const pgr_struct_header *)to)->struct_size;
-  const uint32_t from_size = ((const pgr_struct_header *)from)->struct_size;
+PGR_HELPER pgr_status pgr_transfer(void* to, const void* from, const void* callers,
+                                   pgr_error* error) {
+  const uint32_t to_size = ((const pgr_struct_header*)to)->struct_size;
+  const uint32_t from_size = ((const pgr_struct_header*)from)->struct_size;
   const uint32_t size = to_size < from_size ? to_size : from_size;
   const pgr_status status = pgr_check_chain(callers, error);
   if (status != PGR_STATUS_OK) return status;
   if (size > sizeof(pgr_struct_header))
-    memcpy((char *)to + sizeof(pgr_struct_header), (const char *)from + sizeof(pgr_struct_header),
+    memcpy((char*)to + sizeof(pgr_struct_header), (const char*)from + sizeof(pgr_struct_header),
            size - sizeof(pgr_struct_header));
   return PGR_STATUS_OK;
 }
 
 /* Copies `own`, stamped by PGR_INIT, into the caller's struct: as many fields as both sides know.
    The caller's size, id and chain stay as they are. */
-PGR_HELPER pgr_status pgr_fill(void *out, const void *own, pgr_error *error) {
+PGR_HELPER pgr_status pgr_fill(void* out, const void* own, pgr_error* error) {
   return out ? pgr_transfer(out, own, out, error) : pgr_null(error, "the struct to fill");
 }
 
 /* Copies a caller's struct into `own`, stamped by PGR_INIT; what the caller lacks stays 0. */
-PGR_HELPER pgr_status pgr_read(void *own, const void *in, pgr_error *error) {
+PGR_HELPER pgr_status pgr_read(void* own, const void* in, pgr_error* error) {
   return in ? pgr_transfer(own, in, in, error) : pgr_null(error, "a struct argument");
 }
 
 /* Option `index` of an array, by the stride its maker gave. */
-PGR_HELPER pgr_status pgr_read_option(pgr_option *own, const pgr_option *options, uint32_t index,
-                                      uint32_t stride, pgr_error *error) {
+PGR_HELPER pgr_status pgr_read_option(pgr_option* own, const pgr_option* options, uint32_t index,
+                                      uint32_t stride, pgr_error* error) {
   PGR_INIT(*own, OPTION);
   if (!options) return pgr_null(error, "the array of options");
-  return pgr_read(own, (const char *)options + (size_t)index * stride, error);
+  return pgr_read(own, (const char*)options + (size_t)index * stride, error);
 }
 
 /* NOT_FOUND for an option that there is not, naming those that there are: "cc, flags". */
-PGR_HELPER pgr_status pgr_unknown_option(pgr_error *error, const pgr_string *key,
-                                         const char *known) {
+PGR_HELPER pgr_status pgr_unknown_option(pgr_error* error, const pgr_string* key,
+                                         const char* known) {
   char format[256] = "there is no option \"$\"; there is ";
   strncat(format, known, sizeof format - strlen(format) - 1);
   return pgr_fail_text(error, PGR_STATUS_NOT_FOUND, format, key);
 }
 
 /* For an entry of a plugin without plugin-wide options. */
-PGR_HELPER pgr_status pgr_no_options(const pgr_hello *hello, pgr_error *error) {
+PGR_HELPER pgr_status pgr_no_options(const pgr_hello* hello, pgr_error* error) {
   pgr_option option;
   if (hello->option_count == 0) return PGR_STATUS_OK;
   PGR_TRY(pgr_read_option(&option, hello->options, 0, hello->option_stride, error));
@@ -184,15 +184,14 @@ PGR_HELPER pgr_status pgr_no_options(const pgr_hello *hello, pgr_error *error) {
 }
 
 /* For a plugin with one option: its value, copied into `out`, if it is among the options given. */
-PGR_HELPER pgr_status pgr_only_option(const pgr_option *options, uint32_t count, uint32_t stride,
-                                      const char *key, char *out, size_t capacity,
-                                      pgr_error *error) {
+PGR_HELPER pgr_status pgr_only_option(const pgr_option* options, uint32_t count, uint32_t stride,
+                                      const char* key, char* out, size_t capacity,
+                                      pgr_error* error) {
   uint32_t i;
   for (i = 0; i < count; ++i) {
     pgr_option option;
     PGR_TRY(pgr_read_option(&option, options, i, stride, error));
-    if (!pgr_text_is(&option.key, key))
-      return pgr_unknown_option(error, &option.key, key);
+    if (!pgr_text_is(&option.key, key)) return pgr_unknown_option(error, &option.key, key);
     if (!pgr_copy_text(out, capacity, &option.value))
       return pgr_fail_text(error, PGR_STATUS_INVALID_ARGUMENT, "option $: empty or too long",
                            &option.key);
@@ -204,8 +203,8 @@ PGR_HELPER pgr_status pgr_only_option(const pgr_option *options, uint32_t count,
 #define PGR_SDK_LOWEST_MINOR 0u
 
 /* What an entry does first: the answer to the hello, and whether the host is new enough. */
-PGR_HELPER pgr_status pgr_answer(pgr_hello *hello, const pgr_plugin_api **out_api,
-                                 uint32_t lowest_host_minor, pgr_error *error) {
+PGR_HELPER pgr_status pgr_answer(pgr_hello* hello, const pgr_plugin_api** out_api,
+                                 uint32_t lowest_host_minor, pgr_error* error) {
   if (!hello || !out_api || !hello->host) return pgr_null(error, "hello, its host or out_api");
   if (!PGR_HAS_FIELD(pgr_hello, hello, canary_hello_offset))
     return pgr_fail(error, PGR_STATUS_INCOMPATIBLE, "the hello is shorter than that of 1.0");
@@ -219,8 +218,8 @@ PGR_HELPER pgr_status pgr_answer(pgr_hello *hello, const pgr_plugin_api **out_ap
 
 /* All groups of a launch on a device whose groups have one work-item, and at most `most` along an
    axis. */
-PGR_HELPER pgr_status pgr_count_groups(const uint64_t *group_count, const uint32_t *local_size,
-                                       uint64_t most, uint64_t *out, pgr_error *error) {
+PGR_HELPER pgr_status pgr_count_groups(const uint64_t* group_count, const uint32_t* local_size,
+                                       uint64_t most, uint64_t* out, pgr_error* error) {
   uint64_t groups = 1;
   int axis;
   for (axis = 0; axis < 3; ++axis) {
@@ -237,7 +236,7 @@ PGR_HELPER pgr_status pgr_count_groups(const uint64_t *group_count, const uint32
   return PGR_STATUS_OK;
 }
 
-PGR_HELPER void pgr_release_blob(pgr_blob *blob) {
+PGR_HELPER void pgr_release_blob(pgr_blob* blob) {
   if (!blob) return;
   free(blob->owner);
   blob->owner = NULL;
@@ -247,7 +246,7 @@ PGR_HELPER void pgr_release_blob(pgr_blob *blob) {
 
 /* Hands `bytes`, made by malloc, to the caller, who releases them. Without an `out` to fill, or on
    failure, they are freed here. */
-PGR_HELPER pgr_status pgr_give_blob(pgr_blob *out, void *bytes, uint64_t size, pgr_error *error) {
+PGR_HELPER pgr_status pgr_give_blob(pgr_blob* out, void* bytes, uint64_t size, pgr_error* error) {
   pgr_blob own;
   pgr_status status = PGR_STATUS_OK;
   PGR_INIT(own, BLOB);
@@ -265,9 +264,9 @@ PGR_HELPER pgr_status pgr_give_blob(pgr_blob *out, void *bytes, uint64_t size, p
 }
 
 /* A copy of `text`, which ends with 0. */
-PGR_HELPER pgr_status pgr_give_text(pgr_blob *out, const char *text, pgr_error *error) {
+PGR_HELPER pgr_status pgr_give_text(pgr_blob* out, const char* text, pgr_error* error) {
   const size_t size = strlen(text);
-  char *copy = (char *)malloc(size + 1);
+  char* copy = (char*)malloc(size + 1);
   if (!copy) return pgr_no_memory(error);
   memcpy(copy, text, size);
   return pgr_give_blob(out, copy, size, error);
@@ -275,7 +274,7 @@ PGR_HELPER pgr_status pgr_give_text(pgr_blob *out, const char *text, pgr_error *
 
 /* Whether [offset, offset + size) lies in a buffer of `total` bytes. */
 PGR_HELPER pgr_status pgr_check_range(uint64_t total, uint64_t offset, uint64_t size,
-                                      const char *what, pgr_error *error) {
+                                      const char* what, pgr_error* error) {
   const pgr_string name = pgr_text(what);
   if (offset <= total && size <= total - offset) return PGR_STATUS_OK;
   return pgr_fail_with(error, PGR_STATUS_INVALID_ARGUMENT, "$: % bytes at % of a buffer of %",
@@ -283,8 +282,8 @@ PGR_HELPER pgr_status pgr_check_range(uint64_t total, uint64_t offset, uint64_t 
 }
 
 /* A guard against damage, not against malice: FNV-1a. */
-PGR_HELPER uint64_t pgr_hash(const void *bytes, uint64_t size) {
-  const unsigned char *at = (const unsigned char *)bytes;
+PGR_HELPER uint64_t pgr_hash(const void* bytes, uint64_t size) {
+  const unsigned char* at = (const unsigned char*)bytes;
   uint64_t hash = ((uint64_t)0xcbf29ce4u << 32) | 0x84222325u;
   while (size--) hash = (hash ^ *at++) * (((uint64_t)1 << 40) | 0x1b3u);
   return hash;
@@ -296,8 +295,8 @@ typedef struct pgr_binary_header {
 } pgr_binary_header;
 
 /* Writes the header into the room before `bytes` bytes of output. `magic` is any text of yours. */
-PGR_HELPER void pgr_seal_binary(char *binary, uint64_t bytes, const char *magic,
-                                const char *identity) {
+PGR_HELPER void pgr_seal_binary(char* binary, uint64_t bytes, const char* magic,
+                                const char* identity) {
   pgr_binary_header header;
   header.magic = pgr_hash(magic, strlen(magic));
   header.bytes = bytes;
@@ -307,9 +306,9 @@ PGR_HELPER void pgr_seal_binary(char *binary, uint64_t bytes, const char *magic,
 }
 
 /* The compiler's output in a sealed binary; NULL for what is none, or is damaged. */
-PGR_HELPER const char *pgr_open_binary(pgr_binary_header *out, const void *binary, uint64_t size,
-                                       const char *magic) {
-  const char *output = (const char *)binary + sizeof *out;
+PGR_HELPER const char* pgr_open_binary(pgr_binary_header* out, const void* binary, uint64_t size,
+                                       const char* magic) {
+  const char* output = (const char*)binary + sizeof *out;
   if (!binary || size < sizeof *out) return NULL;
   memcpy(out, binary, sizeof *out);
   if (out->magic != pgr_hash(magic, strlen(magic))) return NULL;

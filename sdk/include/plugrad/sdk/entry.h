@@ -23,8 +23,8 @@ using NamedTable = std::pair<std::string_view, const void*>;
 void answer_query(const pgr_string* name, std::initializer_list<NamedTable> tables,
                   std::string_view plugin_name, const void** out_table);
 
-// Gives the counter of this index. Throws StatusError (NOT_FOUND) where there are fewer. The texts live as long as the
-// plugin.
+// Gives the counter of this index. Throws StatusError (NOT_FOUND) where there are fewer. The texts
+// live as long as the plugin.
 struct NamedCounter {
   const char *name, *unit;
   uint64_t value;

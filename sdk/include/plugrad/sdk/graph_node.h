@@ -9,8 +9,8 @@
 
 namespace plugrad::sdk {
 
-// The nodes on which node `number` depends. Throws StatusError (INVALID_ARGUMENT) where they are not
-// earlier ones.
+// The nodes on which node `number` depends. Throws StatusError (INVALID_ARGUMENT) where they are
+// not earlier ones.
 inline std::span<const uint32_t> dependencies_of(const pgr_graph_node& node, uint32_t number) {
   const std::string name = "node " + std::to_string(number);
   require(node.depends || node.depends_count == 0, PGR_STATUS_INVALID_ARGUMENT,

@@ -29,9 +29,9 @@ struct InterpreterLaunch {
 
 class Interpreter {
  public:
-  // `tensor_cores` is the table that WMMA numbers; it is copied. Throws StatusError: INVALID_ARGUMENT
-  // for a block that does not decode, UNSUPPORTED for a WMMA that is not as its tensor core,
-  // LIMIT_EXCEEDED for a group whose values and arrays need more than 4 GiB.
+  // `tensor_cores` is the table that WMMA numbers; it is copied. Throws StatusError:
+  // INVALID_ARGUMENT for a block that does not decode, UNSUPPORTED for a WMMA that is not as its
+  // tensor core, LIMIT_EXCEEDED for a group whose values and arrays need more than 4 GiB.
   explicit Interpreter(IrView ir, std::span<const pgr_tensor_core> tensor_cores = {});
   ~Interpreter();
   Interpreter(Interpreter&&) noexcept;
@@ -44,7 +44,8 @@ class Interpreter {
 
   // Any thread, any number at once. Throws StatusError: INVALID_ARGUMENT where the launch does not
   // fit the kernel, LAUNCH_FAILED where an index leaves its buffer or array, a barrier is not
-  // reached by all work-items of a group, or a WMMA by all that share it; the message names instruction, index and limits.
+  // reached by all work-items of a group, or a WMMA by all that share it; the message names
+  // instruction, index and limits.
   void run(const InterpreterLaunch& launch) const;
 
   struct Program;
