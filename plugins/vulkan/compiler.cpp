@@ -38,11 +38,6 @@ FloatModes modes_of(const Facts& facts) {
   return modes;
 }
 
-std::string target_of(const pgr_device* device) {
-  return "vulkan " + std::string(kRevision) + " " + compiler_text() +
-         (device ? " " + target_text(device->facts) : "");
-}
-
 [[noreturn]] void refuse_source(const std::string& name) {
   throw sdk::StatusError(
       PGR_STATUS_COMPILE_FAILED,
@@ -85,18 +80,12 @@ pgr_status compile(pgr_device* device, const pgr_compile_desc* desc, pgr_blob* o
     const std::string_view source(static_cast<const char*>(own.input), own.input_bytes);
     const std::string name(sdk::to_view(own.name));
     std::string log;
-    std::vector<uint32_t> words;
     try {
-      words = compile_glsl(source, name, log);
+      sdk::give_blob(out_binary, compile_source(device, source, name, log));
     } catch (...) {
       sdk::give_blob(out_log, log);
       throw;
     }
-    KernelNote note = read_note(source, name);
-    words = with_float_modes(words, device ? modes_of(device->facts) : FloatModes());
-    sdk::require(read_local_size(words, note.local_size), PGR_STATUS_COMPILE_FAILED,
-                 "the source of kernel " + name + " names no local size");
-    sdk::give_blob(out_binary, wrap_module(note, words, target_of(device)));
     sdk::give_blob(out_log, log);
   });
 }
@@ -127,6 +116,21 @@ pgr_status disassemble(pgr_device* device, const void* binary, uint64_t size, pg
 }
 
 }  // namespace
+
+std::string target_of(const pgr_device* device) {
+  return "vulkan " + std::string(kRevision) + " " + compiler_text() +
+         (device ? " " + target_text(device->facts) : "");
+}
+
+std::string compile_source(const pgr_device* device, std::string_view source,
+                           const std::string& name, std::string& log) {
+  std::vector<uint32_t> words = compile_glsl(source, name, log);
+  KernelNote note = read_note(source, name);
+  words = with_float_modes(words, device ? modes_of(device->facts) : FloatModes());
+  sdk::require(read_local_size(words, note.local_size), PGR_STATUS_COMPILE_FAILED,
+               "the source of kernel " + name + " names no local size");
+  return wrap_module(note, words, target_of(device));
+}
 
 LoadedModule require_module(const pgr_device* device, const void* binary, uint64_t size) {
   LoadedModule module;

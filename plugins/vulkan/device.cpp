@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "plugin.h"
+#include "suspects.h"
 
 namespace plugrad::vulkan {
 namespace {
@@ -158,6 +159,7 @@ std::unique_ptr<pgr_device> open_device(pgr_plugin& plugin, uint32_t index, bool
   if (device->facts.is_software()) device->caps.threads = host.thread_count(host.host);
   create_device(*device);
   create_objects(*device);
+  withdraw_broken_claims(*device);
   after_call(*device);
   return device;
 }

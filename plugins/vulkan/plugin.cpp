@@ -120,6 +120,8 @@ void shutdown(pgr_plugin* plugin) {
   const std::lock_guard lock(plugin->mutex);
   plugin->validating.reset();
   plugin->instance.reset();
+  const std::lock_guard broken_lock(plugin->broken_mutex);
+  plugin->broken_claims.clear();
 }
 
 pgr_plugin_api make_api(pgr_plugin* plugin) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -27,6 +28,9 @@ struct pgr_plugin {
   std::mutex messages_mutex;
   std::string validation_message;
   std::atomic<bool> has_message{false};
+  std::mutex broken_mutex;
+  // By a device's UUID: which rows of suspects() it computes wrong.
+  std::map<std::string, std::vector<bool>> broken_claims;
 };
 
 struct pgr_device {
@@ -160,6 +164,13 @@ struct LoadedModule {
   std::vector<uint32_t> words;
 };
 LoadedModule require_module(const pgr_device* device, const void* binary, uint64_t size);
+// What a binary depends on; `device` may be NULL.
+std::string target_of(const pgr_device* device);
+// A binary of GLSL; the compiler's words go to `log`. Throws StatusError (COMPILE_FAILED).
+std::string compile_source(const pgr_device* device, std::string_view source,
+                           const std::string& name, std::string& log);
+// Throws StatusError (BAD_BINARY) where the driver refuses the module.
+VkPipeline make_pipeline(pgr_device& device, const LoadedModule& module);
 
 // Tables; each lives as long as the process.
 const pgr_device_api* device_table();

@@ -27,34 +27,6 @@ void require_limits(const pgr_device& device, const KernelNote& note) {
                    std::to_string(caps.local_bytes));
 }
 
-VkPipeline make_pipeline(pgr_device& device, const LoadedModule& module) {
-  const DeviceApi& api = device.api;
-  VkShaderModuleCreateInfo shader{};
-  shader.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-  shader.codeSize = module.words.size() * sizeof(uint32_t);
-  shader.pCode = module.words.data();
-  VkShaderModule made = VK_NULL_HANDLE;
-  check_device(device, api.vkCreateShaderModule(api.handle, &shader, nullptr, &made),
-               "vkCreateShaderModule");
-  VkComputePipelineCreateInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
-  info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
-  info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
-  info.stage.module = made;
-  info.stage.pName = "main";
-  info.layout = device.layout;
-  VkPipeline pipeline = VK_NULL_HANDLE;
-  const VkResult result =
-      api.vkCreateComputePipelines(api.handle, device.pipelines, 1, &info, nullptr, &pipeline);
-  api.vkDestroyShaderModule(api.handle, made, nullptr);
-  if (result == VK_SUCCESS) return pipeline;
-  check_device(device, result == VK_ERROR_DEVICE_LOST ? result : VK_SUCCESS, "a pipeline");
-  throw sdk::StatusError(PGR_STATUS_BAD_BINARY,
-                         "kernel " + module.note.name + " on " + device.facts.name +
-                             ": vkCreateComputePipelines: " + result_name(result),
-                         result);
-}
-
 pgr_status load(pgr_device* device, const void* binary, uint64_t size, pgr_program** out,
                 pgr_error* error) {
   return call(device, error, [&] {
@@ -197,6 +169,34 @@ void unload(pgr_device* device, pgr_program* program) {
 }
 
 }  // namespace
+
+VkPipeline make_pipeline(pgr_device& device, const LoadedModule& module) {
+  const DeviceApi& api = device.api;
+  VkShaderModuleCreateInfo shader{};
+  shader.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+  shader.codeSize = module.words.size() * sizeof(uint32_t);
+  shader.pCode = module.words.data();
+  VkShaderModule made = VK_NULL_HANDLE;
+  check_device(device, api.vkCreateShaderModule(api.handle, &shader, nullptr, &made),
+               "vkCreateShaderModule");
+  VkComputePipelineCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+  info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+  info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+  info.stage.module = made;
+  info.stage.pName = "main";
+  info.layout = device.layout;
+  VkPipeline pipeline = VK_NULL_HANDLE;
+  const VkResult result =
+      api.vkCreateComputePipelines(api.handle, device.pipelines, 1, &info, nullptr, &pipeline);
+  api.vkDestroyShaderModule(api.handle, made, nullptr);
+  if (result == VK_SUCCESS) return pipeline;
+  check_device(device, result == VK_ERROR_DEVICE_LOST ? result : VK_SUCCESS, "a pipeline");
+  throw sdk::StatusError(PGR_STATUS_BAD_BINARY,
+                         "kernel " + module.note.name + " on " + device.facts.name +
+                             ": vkCreateComputePipelines: " + result_name(result),
+                         result);
+}
 
 void prepare_launch(const pgr_device& device, const pgr_kernel* kernel, const pgr_launch_desc* desc,
                     PreparedLaunch& out) {
