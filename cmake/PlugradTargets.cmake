@@ -83,9 +83,9 @@ function(plugrad_add_test name)
   plugrad_set_test(${name} LABELS ${arg_LABELS} TIMEOUT ${arg_TIMEOUT} ENV ${arg_ENV})
 endfunction()
 
-# plugrad_add_check(NAME COMMAND … ): a script as a test.
+# plugrad_add_check(NAME [ENV A=b …] COMMAND … ): a script as a test.
 function(plugrad_add_check name)
-  cmake_parse_arguments(arg "" "TIMEOUT" "COMMAND" ${ARGN})
+  cmake_parse_arguments(arg "" "TIMEOUT" "COMMAND;ENV" ${ARGN})
   add_test(NAME ${name} COMMAND ${arg_COMMAND} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  plugrad_set_test(${name} LABELS checks TIMEOUT ${arg_TIMEOUT})
+  plugrad_set_test(${name} LABELS checks TIMEOUT ${arg_TIMEOUT} ENV ${arg_ENV})
 endfunction()
