@@ -19,13 +19,9 @@ std::string build_options(const DeviceFacts& facts) {
   return options;
 }
 
-// The source allows contraction by a pragma; the option has the last word.
+// The source allows contraction unless this macro is defined; the option has the last word.
 std::string with_contraction(std::string source, bool is_allowed) {
-  constexpr std::string_view kOn = "#pragma OPENCL FP_CONTRACT ON",
-                             kOff = "#pragma OPENCL FP_CONTRACT OFF";
-  const size_t at = source.find(kOn);
-  if (!is_allowed && at != std::string::npos) source.replace(at, kOn.size(), kOff);
-  return source;
+  return is_allowed ? source : "#define PLUGRAD_CONTRACT_OFF\n" + source;
 }
 
 std::string log_of(const pgr_device& device, cl_program program) {

@@ -141,7 +141,7 @@ struct Dialect {
   std::span<const AtomicRow> atomics;
   const char* barrier;
   const std::span<const Shim>* shims;
-  const char* contract_on;
+  const char* contract_on;  // nothing in the text may keep the compile option from forbidding it
   const char* contract_off;
   const Helper* masked_load;
   const Helper* masked_load_register;  // of vectors of 16, 32 or 64 bytes
@@ -181,6 +181,11 @@ struct Dialect {
   const char* async_wait = nullptr;
   // Of a constant that is cast, from a compiler that would compute the cast wrongly; nullptr: none.
   const Helper* hide = nullptr;
+  // Stops a compiler whose type $T has not $A bytes; nullptr: the language fixes its sizes.
+  const char* size_check = nullptr;
+  // A comparison $0 of vectors of bytes as the mask type $T, where the language may give another
+  // type (Clang: vectors of char, which some processors have unsigned); nullptr: it gives $T.
+  const char* byte_mask = nullptr;
 };
 
 extern const Dialect kDialectC;

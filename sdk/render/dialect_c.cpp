@@ -1,5 +1,5 @@
 // C with Clang's vector extensions: what cpu_clang compiles. Of one lane, any compiler of C11 with
-// GNU extensions takes it.
+// GNU extensions takes it; a compiler without the vectors stops at the check of their sizes.
 #include <string_view>
 
 #include "render/c_rows.h"
@@ -12,14 +12,14 @@ namespace {
 constexpr TypeRow kTypes[16] = {
     {"void", nullptr, ""},
     {"bool", nullptr, ""},
-    {"i8", "char", ""},  // signed, by the compiler's flags: what comparing vectors of bytes gives
+    {"i8", "signed char", ""},
     {"u8", "unsigned char", ""},
     {"i16", "short", ""},
     {"u16", "unsigned short", ""},
     {"i32", "int", ""},
     {"u32", "unsigned", "u"},
-    {"i64", "long", "l"},
-    {"u64", "unsigned long", "ul"},
+    {"i64", "__INT64_TYPE__", "ll"},
+    {"u64", "__UINT64_TYPE__", "ull"},
     {"f16", "_Float16", "f16"},
     {"bf16", "unsigned short", ""},
     {"f32", "float", "f"},
@@ -141,7 +141,7 @@ constinit const Dialect kDialectC = {
     .repeat_bits = 8,
     .spaces = nullptr,
     .vector_type = "typedef $E $T __attribute__((ext_vector_type($N)));\n",
-    .unaligned_type = "typedef $T $U __attribute__((aligned($A)));\n",
+    .unaligned_type = "typedef $T $U __attribute__((aligned($A), may_alias));\n",
     .splat = "($T)$0",
     .convert_scalar = "($T)$0",
     .convert_vector = "__builtin_convertvector($0, $T)",
@@ -159,7 +159,7 @@ constinit const Dialect kDialectC = {
     .atomics = kAtomics,
     .barrier = nullptr,
     .shims = &kShimsC,
-    .contract_on = "#pragma clang fp contract(fast)\n",
+    .contract_on = "",  // the compile option decides: -ffp-contract
     .contract_off = "#pragma clang fp contract(off)\n",
     .masked_load = &kMaskedLoad,
     .masked_load_register = &kMaskedLoadRegister,
@@ -175,6 +175,8 @@ constinit const Dialect kDialectC = {
     .helper_prefix = "static inline __attribute__((always_inline)) ",
     .assume_aligned = "  $0 = __builtin_assume_aligned($0, $A);\n",
     .assume_range = "  __builtin_assume($0 >= $L && $0 <= $H);\n",
+    .size_check = "_Static_assert(sizeof($T) == $A, \"this compiler has $T of another size\");\n",
+    .byte_mask = "($T)($0)",
 };
 
 }  // namespace plugrad::render

@@ -226,7 +226,12 @@ constinit const Dialect kDialectOpencl = {
     .atomics = kAtomics,
     .barrier = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
     .shims = &kShimsOpencl,
-    .contract_on = "#pragma OPENCL FP_CONTRACT ON\n",
+    .contract_on =
+        "#ifdef PLUGRAD_CONTRACT_OFF\n"
+        "#pragma OPENCL FP_CONTRACT OFF\n"
+        "#else\n"
+        "#pragma OPENCL FP_CONTRACT ON\n"
+        "#endif\n",
     .contract_off = "#pragma OPENCL FP_CONTRACT OFF\n",
     .masked_load = &kMaskedLoad,
     .masked_load_register = &kMaskedLoad,

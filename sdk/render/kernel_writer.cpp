@@ -163,6 +163,10 @@ std::string KernelWriter::use_index(uint32_t number, Prec loosest) {
 
 void KernelWriter::define(uint32_t number, std::string text, Prec prec) {
   Value& value = values_[number];
+  if (dialect_.byte_mask && prec == Prec::Loose && is_mask(number) && value.mask_bits == 8) {
+    text = expand(dialect_.byte_mask, {{'T', value_type(number)}, {'0', text}});
+    prec = Prec::Unary;
+  }
   value.text = std::move(text);
   value.prec = prec;
   value.reads.swap(reads_);

@@ -240,29 +240,42 @@ std::string Prelude::helper_text(const Helper& helper, Type from, Type to, Space
                           {'1', all_lanes}});
 }
 
+std::string Prelude::size_check(const std::string& name, uint32_t bytes) const {
+  if (!dialect_.size_check) return {};
+  return expand(dialect_.size_check, {{'T', name}, {'A', std::to_string(bytes)}});
+}
+
+std::string Prelude::scalar_definition(uint32_t dtype) const {
+  const TypeRow& row = dialect_.types[dtype];
+  const uint32_t bytes = bits_of(dtype) / 8;
+  std::string out;
+  if (used_[dtype][0] && row.definition)
+    out += std::string("typedef ") + row.definition + " " + row.name + ";\n" +
+           size_check(row.name, bytes);
+  if (used_[dtype][0] & 4)
+    out += expand(dialect_.pointer_type,
+                  {{'0', sdk::dtype_name(dtype)}, {'E', row.name}, {'A', std::to_string(bytes)}});
+  return out;
+}
+
+std::string Prelude::vector_definition(uint32_t dtype, uint32_t lanes, uint8_t used) const {
+  const std::string element = dialect_.types[dtype].name, count = std::to_string(lanes),
+                    name = element + dialect_.lanes_infix + count;
+  const uint32_t bytes = bits_of(dtype) / 8;
+  std::string out = expand(dialect_.vector_type, {{'E', element}, {'T', name}, {'N', count}}) +
+                    size_check(name, bytes * lanes);
+  if (used & 2)
+    out += expand(dialect_.unaligned_type,
+                  {{'T', name}, {'U', name + "u"}, {'A', std::to_string(bytes)}});
+  return out;
+}
+
 std::string Prelude::text() const {
   std::string out;
-  for (uint32_t dtype = 1; dtype < PGR_DTYPE_COUNT; ++dtype) {
-    const TypeRow& row = dialect_.types[dtype];
-    if (used_[dtype][0] && row.definition)
-      out += std::string("typedef ") + row.definition + " " + row.name + ";\n";
-    if (used_[dtype][0] & 4)
-      out += expand(dialect_.pointer_type, {{'0', sdk::dtype_name(dtype)},
-                                            {'E', row.name},
-                                            {'A', std::to_string(bits_of(dtype) / 8)}});
-  }
-  for (uint32_t dtype = 1; dtype < PGR_DTYPE_COUNT; ++dtype) {
-    const std::string elem = dialect_.types[dtype].name ? dialect_.types[dtype].name : "";
-    for (uint32_t log = 1; log < 7; ++log) {
-      if (!used_[dtype][log]) continue;
-      const std::string lanes = std::to_string(1u << log),
-                        name = elem + dialect_.lanes_infix + lanes;
-      out += expand(dialect_.vector_type, {{'E', elem}, {'T', name}, {'N', lanes}});
-      if (used_[dtype][log] & 2)
-        out += expand(dialect_.unaligned_type,
-                      {{'T', name}, {'U', name + "u"}, {'A', std::to_string(bits_of(dtype) / 8)}});
-    }
-  }
+  for (uint32_t dtype = 1; dtype < PGR_DTYPE_COUNT; ++dtype) out += scalar_definition(dtype);
+  for (uint32_t dtype = 1; dtype < PGR_DTYPE_COUNT; ++dtype)
+    for (uint32_t log = 1; log < 7; ++log)
+      if (used_[dtype][log]) out += vector_definition(dtype, 1u << log, used_[dtype][log]);
   return out + helper_texts_;
 }
 

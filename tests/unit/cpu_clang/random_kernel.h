@@ -1,6 +1,7 @@
 // Random kernels over all dtypes, with the buffers to run them on.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <random>
@@ -18,11 +19,13 @@ class RandomKernel {
   static constexpr uint64_t kElems = 256;  // in every buffer
   static constexpr uint32_t kFirst = PGR_DTYPE_BOOL, kLast = PGR_DTYPE_F64;
 
-  // Of ops that `caps` claims.
-  RandomKernel(uint32_t seed, const pgr_device_caps& caps) : random_(seed), caps_(caps), ir_("k") {
+  // Of ops that `caps` claims, in vectors of at most `most_lanes`: 1 or 32.
+  RandomKernel(uint32_t seed, const pgr_device_caps& caps, uint32_t most_lanes = 32)
+      : random_(seed), caps_(caps), most_lanes_(most_lanes), ir_("k") {
     for (uint32_t d = kFirst; d <= kLast; ++d) {
-      inputs_[d] = ir_.buffer(d, kElems, PGR_PARAM_READ | PGR_PARAM_NO_ALIAS);
-      outputs_[d] = ir_.buffer(d, kElems, PGR_PARAM_WRITE | PGR_PARAM_READ | PGR_PARAM_NO_ALIAS);
+      const uint32_t kept = stored_dtype(d);
+      inputs_[d] = ir_.buffer(kept, kElems, PGR_PARAM_READ | PGR_PARAM_NO_ALIAS);
+      outputs_[d] = ir_.buffer(kept, kElems, PGR_PARAM_WRITE | PGR_PARAM_READ | PGR_PARAM_NO_ALIAS);
     }
     ir_.set_groups(2);
     group_ = ir_.group_id(0, PGR_DTYPE_I64);
@@ -34,12 +37,17 @@ class RandomKernel {
   std::vector<std::vector<std::byte>> contents() {
     std::vector<std::vector<std::byte>> all;
     for (uint32_t d = kFirst; d <= kLast; ++d) {
-      all.push_back(random_elements(d));
+      all.push_back(random_elements(stored_dtype(d)));
       all.emplace_back(kElems * sdk::dtype_size(d), std::byte{0});
     }
     return all;
   }
   static uint32_t dtype_of_param(size_t index) { return kFirst + static_cast<uint32_t>(index / 2); }
+
+  // A device without f16 gets bf16 in its place.
+  uint32_t stored_dtype(uint32_t d) const {
+    return d == PGR_DTYPE_F16 && !(caps_.storage_dtypes >> d & 1) ? uint32_t{PGR_DTYPE_BF16} : d;
+  }
 
  private:
   struct Typed {
@@ -54,9 +62,9 @@ class RandomKernel {
   uint32_t any_dtype() {
     static constexpr uint32_t kCommon[] = {PGR_DTYPE_F32, PGR_DTYPE_F32, PGR_DTYPE_I32,
                                            PGR_DTYPE_BOOL};
-    return one_in(3) ? kCommon[below(4)] : kFirst + below(kLast - kFirst + 1);
+    return stored_dtype(one_in(3) ? kCommon[below(4)] : kFirst + below(kLast - kFirst + 1));
   }
-  uint32_t any_lanes() { return 1u << below(5); }
+  uint32_t any_lanes() { return std::min(1u << below(5), most_lanes_); }
   static bool is_half(uint32_t d) { return d == PGR_DTYPE_F16 || d == PGR_DTYPE_BF16; }
   Value number(uint64_t value) { return ir_.constant_int(PGR_DTYPE_I64, int64_t(value)); }
   Value put(Typed typed) {
@@ -182,6 +190,7 @@ class RandomKernel {
     put({ir_.bitcast(loaded, to), to, lanes, false});
   }
   void add_lanes() {
+    if (most_lanes_ == 1) return;
     const uint32_t d = any_dtype(), lanes = any_lanes();
     if (one_in(2) && lanes > 1) {
       const uint32_t part = lanes / 2;
@@ -269,6 +278,7 @@ class RandomKernel {
 
   std::mt19937_64 random_;
   pgr_device_caps caps_;
+  uint32_t most_lanes_;
   sdk::IrBuilder ir_;
   std::map<uint32_t, Value> inputs_, outputs_;
   std::vector<Typed> pool_;
