@@ -1,5 +1,6 @@
 #include "engine/kernels.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <unordered_map>
@@ -10,6 +11,7 @@
 #include "base/settings.h"
 #include "base/thread_pool.h"
 #include "base/trace.h"
+#include "engine/compile_progress.h"
 #include "engine/program_cache.h"
 #include "engine/tune.h"
 
@@ -109,6 +111,15 @@ void tell(const ReadyKernel& ready) {
   debug_write(text);
 }
 
+// "OPENCL:0, CPU:0", for people.
+std::string devices_of(std::span<const KernelRequest> requests, std::span<const size_t> some) {
+  std::vector<std::string> names;
+  for (size_t i : some) names.push_back(requests[i].device->name());
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 }  // namespace
 
 KernelOptions KernelOptions::from_settings() {
@@ -156,9 +167,13 @@ std::vector<std::shared_ptr<ReadyKernel>> KernelCache::get(std::span<const Kerne
   }
   // The IR dumps of DEBUG=4 follow each other instead of mixing.
   const uint32_t threads = debugging(4) ? 1u : static_cast<uint32_t>(thread_count());
-  thread_pool().run_tasks(missing.size(), threads, [&](uint64_t i) {
-    ready[missing[i]] = make_kernel(requests[missing[i]], options, tuned[i]);
-  });
+  {
+    CompileProgress progress(missing.size(), devices_of(requests, missing));
+    thread_pool().run_tasks(missing.size(), threads, [&](uint64_t i) {
+      ready[missing[i]] = make_kernel(requests[missing[i]], options, tuned[i]);
+      progress.count();
+    });
+  }
   made_ += missing.size();
   for (size_t i : missing) {
     codegen_ns_ += ready[i]->codegen_ns;

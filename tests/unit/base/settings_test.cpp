@@ -82,7 +82,7 @@ TEST(Settings, DevWinsOverItsAliasAndEmptyIsUnset) {
 
 TEST(Settings, MalformedValuesAreErrorsThatSayWhatIsValid) {
   EXPECT_EQ(refusal({{"DEBUG", "two"}}),
-            "[settings] DEBUG=\"two\" is not valid: it takes a whole number from 0 to 9");
+            "[settings] DEBUG=\"two\" is not valid: it takes a whole number from -1 to 9");
   EXPECT_EQ(refusal({{"NOOPT", "yes"}}), "[settings] NOOPT=\"yes\" is not valid: it takes 0 or 1");
   EXPECT_THAT(refusal({{"BEAM_SECONDS", "-1"}}), testing::HasSubstr("seconds"));
   EXPECT_THAT(refusal({{"BEAM_SECONDS", "nan"}}), testing::HasSubstr("seconds"));
