@@ -116,8 +116,9 @@ bool Graph::in_order(Id left, Id right) const {
   return left <= right;
 }
 
-// Identities of stored values are left out.
+// Identities of stored values and of calls are left out: a Function is its value.
 uint32_t Graph::structure_of(Op op, DType dtype, std::span<const Id> sources, uint64_t arg) const {
+  if (op == Op::Function) return structure_[sources[0]];
   uint64_t content = op == Op::Contiguous ? arg != 0 : arg;
   if (op_info(op).arg == ArgKind::List) {
     const auto values = list(static_cast<ListId>(arg));
