@@ -172,6 +172,21 @@ TEST_F(Beam, finds_a_list_within_its_budget_that_is_used_without_it_too) {
   EXPECT_EQ(log, "");
 }
 
+TEST_F(Beam, and_what_it_found_are_passed_over_where_schedules_are_fixed) {
+  const std::vector<float> expected = product(0);
+  const std::string heuristic = report.optimisations;
+  product(1, 0.3);
+  replace_lists("upcast(0, 2) vectorize(1, 8)");
+  const auto size = std::filesystem::file_size(path);
+  const SettingScope scope([](Settings& s) { s.deterministic = true; });
+  for (int beam : {0, 2}) {
+    EXPECT_EQ(product(beam), expected);
+    EXPECT_EQ(report.optimisations, heuristic);
+    EXPECT_NE(report.optimisations, "upcast(0, 2) vectorize(1, 8)");
+  }
+  EXPECT_EQ(std::filesystem::file_size(path), size);
+}
+
 TEST_F(Beam, ignores_lists_that_are_not_legal_with_one_warning) {
   const std::vector<float> expected = product(1, 0.3);
   for (const char* list : {"upcast(9, 4)", "upcast(0, 4", "fly(0, 1)",

@@ -111,6 +111,8 @@ constexpr SettingRow kRows[] = {
      read_bool<&Settings::fast_math>},
     {"PLUGRAD_CONTRACT", "0: a multiply and its add always round separately",
      read_bool<&Settings::contract>},
+    {"PLUGRAD_DETERMINISTIC", "1: a kernel's schedule follows from the kernel alone: no search, no search database; no multiply-add rounds once",
+     read_bool<&Settings::deterministic>},
     {"TF32", "1: tensor cores may round factors in f32 to 10 bits of fraction",
      read_bool<&Settings::tf32>},
     {"PLUGRAD_VERIFY", "1: check the IR after every stage",

@@ -30,12 +30,13 @@ struct Settings {
   std::uint64_t memory_limit_bytes = 0;  // PLUGRAD_MEMORY_LIMIT, a device: 0 is no limit
   bool fast_math = false;                // PLUGRAD_FAST_MATH
   bool contract = true;                  // PLUGRAD_CONTRACT: a multiply and its add may round once
-  bool tf32 = false;       // TF32: tensor cores may round f32 factors to 10 bits of fraction
-  bool verify = false;     // PLUGRAD_VERIFY
-  std::string dump;        // PLUGRAD_DUMP: name of a stage
-  std::string trace_path;  // PLUGRAD_TRACE
-  std::string data_dir;    // PLUGRAD_DATA: parent of mnist/
-  std::string cache_dir;   // PLUGRAD_CACHE_DIR: empty is the user's cache directory
+  bool deterministic = false;  // PLUGRAD_DETERMINISTIC: no search's lists, contract is off
+  bool tf32 = false;           // TF32: tensor cores may round f32 factors to 10 bits of fraction
+  bool verify = false;         // PLUGRAD_VERIFY
+  std::string dump;            // PLUGRAD_DUMP: name of a stage
+  std::string trace_path;      // PLUGRAD_TRACE
+  std::string data_dir;        // PLUGRAD_DATA: parent of mnist/
+  std::string cache_dir;       // PLUGRAD_CACHE_DIR: empty is the user's cache directory
   std::uint64_t cache_limit_bytes = std::uint64_t{2} << 30;  // PLUGRAD_CACHE_LIMIT, kept roughly
   std::string plugin_files;                                  // PLUGRAD_PLUGIN_FILES: exclusive
   std::string plugin_path;                                   // PLUGRAD_PLUGIN_PATH: added

@@ -126,9 +126,11 @@ KernelOptions KernelOptions::from_settings() {
   const Settings& now = settings();
   return {.no_opt = now.noopt,
           .fast_math = now.fast_math,
-          .contract = now.contract,
+          // Which product of a sum is fused depends on the order of its terms.
+          .contract = now.contract && !now.deterministic,
           .tf32 = now.tf32,
-          .beam = static_cast<uint32_t>(now.beam),
+          .deterministic = now.deterministic,
+          .beam = now.deterministic ? 0 : static_cast<uint32_t>(now.beam),
           .lists = now.optimisations.empty() ? 0 : hash64(as_bytes(now.optimisations))};
 }
 

@@ -37,12 +37,13 @@ struct KernelRequest {
 
 /// The settings that a kernel depends on, fixed for one plan.
 struct KernelOptions {
-  bool no_opt = false, fast_math = false, contract = true, tf32 = false;
+  bool no_opt = false, fast_math = false, contract = true, tf32 = false, deterministic = false;
   uint32_t beam = 0;
   uint64_t lists = 0;  // a hash of those that kernels are given
   static KernelOptions from_settings();
   uint64_t bits() const {
-    return no_opt | fast_math << 1 | contract << 2 | tf32 << 3 | uint64_t{beam} << 4;
+    return no_opt | fast_math << 1 | contract << 2 | tf32 << 3 | deterministic << 4 |
+           uint64_t{beam} << 5;
   }
 };
 

@@ -236,7 +236,7 @@ SearchRecord search_key(const schedule::KernelAst& ast, runtime::Device& device,
 std::optional<List> tuned_list(const schedule::KernelAst& ast, runtime::Device& device,
                                const codegen::Options& options) {
   if (auto given = given_list(ast, device, options)) return given;
-  if (options.no_opt) return std::nullopt;
+  if (options.no_opt || settings().deterministic) return std::nullopt;
   const bool searches = settings().beam > 0;
   if (searches)
     require_budget();

@@ -18,9 +18,9 @@ SearchRecord search_key(const schedule::KernelAst& ast, runtime::Device& device,
                         const codegen::Options& options);
 
 /// The list for the kernel: that which the settings give it; with BEAM that of a search, unless one
-/// of that width has ended before; without, what the database says. Nothing: the heuristic's. A
-/// failed search is a warning. Errors: User, for a budget that is none and for a given list that is
-/// not legal.
+/// of that width has ended before; without, what the database says. Nothing: the heuristic's, as
+/// with `deterministic` unless the settings give one. A failed search is a warning. Errors: User,
+/// for a budget that is none and for a given list that is not legal.
 std::optional<std::vector<codegen::Optimisation>> tuned_list(const schedule::KernelAst& ast,
                                                              runtime::Device& device,
                                                              const codegen::Options& options);

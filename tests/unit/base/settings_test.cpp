@@ -44,6 +44,7 @@ TEST(Settings, EveryVariableReachesItsField) {
                      {"PLUGRAD_MEMORY_LIMIT", "512M"},
                      {"PLUGRAD_CACHE_LIMIT", "3G"},
                      {"PLUGRAD_FAST_MATH", "1"},
+                     {"PLUGRAD_DETERMINISTIC", "1"},
                      {"TF32", "1"},
                      {"PLUGRAD_VERIFY", "1"},
                      {"PLUGRAD_DUMP", "expand"},
@@ -59,7 +60,7 @@ TEST(Settings, EveryVariableReachesItsField) {
   EXPECT_EQ(s.device, "CUDA:1");
   EXPECT_EQ(s.debug, 4);
   EXPECT_TRUE(s.noopt);
-  EXPECT_TRUE(s.tf32);
+  EXPECT_TRUE(s.tf32 && s.deterministic);
   EXPECT_EQ(s.beam, 8);
   EXPECT_EQ(s.beam_seconds, 2.5);
   EXPECT_EQ(s.jit, 0);
