@@ -1,5 +1,7 @@
 #include "engine/jit_recording.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace plugrad::engine {
@@ -35,12 +37,44 @@ bool all_same(const std::vector<T>& a, const std::vector<T>& b) {
   return std::ranges::equal(a, b, [](const T& x, const T& y) { return is_same(x, y); });
 }
 
+std::string kernels_of(const ReadyPlan& ready) {
+  std::string names;
+  for (const auto& kernel : ready.kernels)
+    names += (names.empty() ? "" : ", ") + (kernel ? kernel->code.name : std::string("a copy"));
+  return names.empty() ? "none" : names;
+}
+
+bool is_same_kernel(const std::shared_ptr<ReadyKernel>& a, const std::shared_ptr<ReadyKernel>& b) {
+  if (a == b || !a || !b) return a == b;
+  return a->code.name == b->code.name && !a->ast == !b->ast &&
+         (!a->ast || std::ranges::equal(a->ast->hash, b->ast->hash));
+}
+
+// Of runs that are not the same.
+std::string difference_of(const std::vector<JitRun>& now, const std::vector<JitRun>& before) {
+  if (now.size() != before.size())
+    return fmt::format("it computed {} times what is left or realised in it, before {} times",
+                       now.size(), before.size());
+  size_t at = 0;
+  while (is_same(now[at], before[at])) ++at;
+  const std::string where =
+      now.size() == 1 ? "" : fmt::format(" (plan {} of {})", at + 1, now.size());
+  if (now[at].ready == before[at].ready) return "it computed the same of other values" + where;
+  const std::string kernels = kernels_of(*now[at].ready), others = kernels_of(*before[at].ready);
+  if (std::ranges::equal(now[at].ready->kernels, before[at].ready->kernels, is_same_kernel))
+    return fmt::format("its kernels read and write other values{}: {}", where, kernels);
+  return fmt::format(
+      "it computed something else{}, as a number of the host that changes, a branch or a size of "
+      "its own would make it do: kernels {}, before {}",
+      where, kernels, others);
+}
+
 }  // namespace
 
 std::string JitRecording::difference_from(const JitRecording& other) const {
   if (!all_same(tensors, other.tensors)) return "it used other tensors";
-  if (!all_same(values, other.values) || !all_same(runs, other.runs))
-    return "it computed something else, as a number of the host that changes would make it do";
+  if (!all_same(runs, other.runs)) return difference_of(runs, other.runs);
+  if (!all_same(values, other.values)) return "it used its tensors in another order";
   for (size_t i = 0; i < values.size(); ++i)
     if (!std::ranges::equal(values[i].host, other.values[i].host))
       return "it brought other values from the host";
