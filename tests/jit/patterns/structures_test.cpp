@@ -1,0 +1,104 @@
+// State that is assigned, random numbers, functions with derivatives of their own, views.
+#include "jit/patterns/replay_case.h"
+
+using namespace plugrad;
+
+namespace {
+
+ReplayCase rounded() {
+  return {"a function with a derivative of its own",
+          [] {
+            const auto w = kept<Tensor>(Tensor::randn({20}).realize());
+            w->requires_grad_();
+            const auto opt = kept<optim::SGD>(Tensors{*w}, optim::SGDOptions{.lr = 0.1});
+            const CustomFunction round{
+                "round", [](FunctionContext&, const Tensors& x) { return Tensors{x[0].round()}; },
+                [](const FunctionContext&, const Tensors& g) { return g; }};
+            return [w, opt, round](const Tensors& in) {
+              opt->zero_grad();
+              const Tensor y = round({*w * in[0]})[0], z = round({*w + 1})[0];
+              const Tensor loss = (y * z + z * *w).sum();
+              loss.backward();
+              opt->step();
+              return Tensors{loss, w->clone()};
+            };
+          },
+          rows({20})};
+}
+
+ReplayCase counted() {
+  return {"a counter and a ring of memory",
+          [] {
+            const auto count = kept<Tensor>(Tensor::zeros({}, DType::I32).realize());
+            const auto ring = kept<Tensor>(Tensor::zeros({4, 6}).realize());
+            return [count, ring](const Tensors& in) {
+              const Tensor at = (*count % 4).reshape({1, 1}).expand({1, 6});
+              ring->assign(ring->scatter(0, at, in[0].unsqueeze(0)));
+              count->assign(*count + 1);
+              return Tensors{*count, ring->sum(0)};
+            };
+          },
+          rows({6})};
+}
+
+std::vector<ReplayCase> structures() {
+  const auto square = rows({6, 6});
+  const auto inner = std::make_shared<Jit<Step>>(
+      jit(Step([](const Tensors& in) { return Tensors{in[0].cumsum(0), in[0].sum()}; })));
+  return {
+      rounded(),
+      counted(),
+      function_case(
+          "chosen by data",
+          [](const Tensors& in) { return Tensors{where(in[0].sum() > 0, in[0] * 2, in[0].abs())}; },
+          square),
+      function_case(
+          "views and joins",
+          [](const Tensors& in) {
+            return Tensors{cat({in[0].transpose(), in[0].flip({0})}, 1), stack(in[0].split(2))};
+          },
+          square),
+      function_case(
+          "random numbers",
+          [](const Tensors& in) {
+            return Tensors{in[0] + Tensor::randn({6, 6}), Tensor::randint({9}, 0, 100),
+                           in[0].dropout(0.5)};
+          },
+          square),
+      function_case(
+          "realised midway",
+          [](const Tensors& in) {
+            const Tensor sum = in[0].cumsum(1).realize();
+            return Tensors{sum * in[0], sum.max(1)};
+          },
+          square),
+      function_case(
+          "a jitted function within",
+          [inner](const Tensors& in) { return (*inner)(Tensors{in[0] * 2}); }, square),
+      function_case(
+          "half precision",
+          [](const Tensors& in) {
+            return Tensors{in[0].cast(DType::F16).matmul(in[0].cast(DType::F16)),
+                           in[0].cast(DType::BF16).cumsum(0)};
+          },
+          square),
+      function_case(
+          "attention with a mask of data",
+          [](const Tensors& in) {
+            const Tensor q = in[0].reshape({1, 6, 6});
+            return Tensors{scaled_dot_product_attention(q, q * 0.5, q + 1, in[0] > -1)};
+          },
+          square),
+      function_case(
+          "no elements",
+          [](const Tensors& in) {
+            return Tensors{in[0].slice(0, Slice(0, 0)).cumsum(0),
+                           in[0].slice(0, Slice(3, 3)).sum()};
+          },
+          square),
+  };
+}
+
+INSTANTIATE_TEST_SUITE_P(Structures, Replays, testing::ValuesIn(structures()), name_of_case);
+
+}  // namespace
