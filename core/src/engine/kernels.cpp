@@ -32,7 +32,8 @@ Hash128 key_of(const KernelRequest& request, const KernelOptions& options) {
 }
 
 bool contracts(const KernelRequest& request, const KernelOptions& options) {
-  return options.contract && !(request.ast && request.ast->is_exact);
+  return options.contract && request.device->caps().contract_supported &&
+         !(request.ast && request.ast->is_exact);
 }
 
 codegen::Options codegen_options(const KernelRequest& request, const KernelOptions& options) {

@@ -24,6 +24,12 @@ Hash128 kernel_key(std::span<const std::byte> ir, std::string_view name,
   return hash128(as_bytes(text));
 }
 
+// Contraction is asked for only where the device has it: the others may not even read the option.
+CompileOptions options_on(const pgr_device_caps& caps, CompileOptions options) {
+  options.contract = options.contract && caps.contract_supported != 0;
+  return options;
+}
+
 // What a launch asked for and what the device allows, for the error of one that it refused.
 std::string launch_sizes(const pgr_launch_desc& desc, const pgr_device_caps& caps) {
   const auto three = [](const auto& n) { return fmt::format("{} x {} x {}", n[0], n[1], n[2]); };
@@ -251,15 +257,17 @@ std::string Device::render(std::span<const std::byte> kernel_ir) {
 }
 
 std::shared_ptr<Kernel> Device::compile(std::span<const std::byte> kernel_ir, std::string_view name,
-                                        const CompileOptions& options) {
+                                        const CompileOptions& asked) {
   state_->calls.require_usable("compile");
+  const CompileOptions options = options_on(caps(), asked);
   return state_->kernels.get(kernel_key(kernel_ir, name, options), options.keep,
                              [&] { return make_kernel(*this, kernel_ir, name, options); });
 }
 
 std::shared_ptr<Kernel> Device::compile_source(std::string_view source, std::string_view name,
-                                               const CompileOptions& options) {
+                                               const CompileOptions& asked) {
   state_->calls.require_usable("compile");
+  const CompileOptions options = options_on(caps(), asked);
   require(state_->has_renderer,
           "[{}] {} compiles kernel IR, not source text; give the kernel as IR or as an AST", name,
           this->name());

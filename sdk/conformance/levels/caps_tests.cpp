@@ -101,9 +101,17 @@ void check_limits(Context& context) {
            "of ASYNC_COPY, ASYNC_COMMIT (on bool) and ASYNC_WAIT (on bool) only some are claimed");
   expect(caps.local_banks == 0 || caps.local_bank_bytes > 0,
          "caps.local_banks is set, and local_bank_bytes is 0");
-  for (uint32_t d = PGR_DTYPE_BOOL; d < PGR_DTYPE_COUNT; ++d)
-    expect(caps.vector_lanes[d] == 0 || (caps.vector_lanes[d] & (caps.vector_lanes[d] - 1)) == 0,
-           "caps.vector_lanes has a count that is no power of two");
+}
+
+void check_vector_lanes(Context& context) {
+  constexpr uint32_t kWidest = 64;  // of kernel IR
+  const pgr_device_caps caps = caps_of(Tables(context));
+  for (uint32_t d = PGR_DTYPE_BOOL; d < PGR_DTYPE_COUNT; ++d) {
+    const uint32_t lanes = caps.vector_lanes[d];
+    expect((lanes & (lanes - 1)) == 0 && lanes <= kWidest,
+           "caps.vector_lanes of " + std::string(sdk::dtype_name(d)) + " is " +
+               std::to_string(lanes) + ": a power of two up to 64 is allowed, or 0");
+  }
 }
 
 // Ops that exist on dtypes that they are not defined for, and bits of dtypes that do not exist.
@@ -176,6 +184,7 @@ void add_caps_tests(Tests& tests) {
   add("info", check_info);
   add("facts_stay", check_facts_do_not_change);
   add("limits", check_limits);
+  add("vector_lanes", check_vector_lanes);
   add("claims_exist", check_claims_exist);
   add("mandatory_claims", check_mandatory_claims);
   add("health", check_health);  // without it a device is always well

@@ -174,10 +174,10 @@ TEST_F(FakeDevice, AllocatingFromManyThreadsKeepsTheBooks) {
 }
 
 TEST_F(FakeDevice, AKernelIsRenderedCompiledAndRun) {
-  auto kernel = device().compile(ir("ir of sum"), "sum", {.contract = true});
+  auto kernel = device().compile(ir("ir of sum"), "sum", {.optimize = 1});
   EXPECT_EQ(kernel->name(), "sum");
   EXPECT_EQ(kernel->source(), "source ir of sum");
-  EXPECT_EQ(kernel->disassemble(), "disassembly of binary 1 source ir of sum");
+  EXPECT_EQ(kernel->disassemble(), "disassembly of binary 0 source ir of sum");
   auto out = device().allocate(3), a = device().allocate(3), b = device().allocate(3);
   a->copy_in("\1\2\3", 3);
   b->copy_in("\4\5\6", 3);
@@ -252,9 +252,18 @@ TEST_F(FakeDevice, IdenticalKernelsCompileOnceFromManyThreads) {
   EXPECT_NE(kernels[0], kernels[1]);
 }
 
+// The fake device's caps say contract_supported = 0.
+TEST_F(FakeDevice, IsNotAskedToContract_WhereItCannot) {
+  EXPECT_EQ(device().compile(ir("x"), "k", {.contract = true})->disassemble(),
+            "disassembly of binary 0 source x");
+  EXPECT_EQ(device().compile(ir("x"), "k"), device().compile(ir("x"), "k", {.contract = true}));
+  EXPECT_EQ(device().compile_source("s", "k", {.contract = true})->disassemble(),
+            "disassembly of binary 0 s");
+}
+
 TEST_F(FakeDevice, BinariesComeFromTheDiskCacheInTheNextProcess) {
   device().compile(ir("x"), "k");
-  device().compile(ir("x"), "k", {.contract = true});
+  device().compile(ir("x"), "k", {.optimize = 1});
   EXPECT_EQ(entries().size(), 2u);
   made.reset();  // a new device knows nothing of the old one's kernels
   auto kernel = device().compile(ir("x"), "k");
