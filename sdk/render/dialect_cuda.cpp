@@ -17,8 +17,8 @@ constexpr TypeRow kTypes[16] = {
     {"u16", "unsigned short", ""},
     {"i32", "int", ""},
     {"u32", "unsigned", "u"},
-    {"i64", "long", "l"},
-    {"u64", "unsigned long", "ul"},
+    {"i64", "long long", "ll"},
+    {"u64", "unsigned long long", "ull"},
     {"f16", "unsigned short", ""},  // its bits
     {"bf16", "unsigned short", ""},
     {"f32", "float", "f"},
@@ -144,7 +144,7 @@ constexpr Shim kShims[] = {
     {"mul_add(", PLUGRAD_MUL_ADD("float") PLUGRAD_MUL_ADD("double")},
     {"atomic_add(",
      PLUGRAD_ATOMIC("int", "s32", "r") PLUGRAD_ATOMIC("unsigned", "u32", "r")
-         PLUGRAD_ATOMIC("long", "u64", "l") PLUGRAD_ATOMIC("unsigned long", "u64", "l")
+         PLUGRAD_ATOMIC("long long", "u64", "l") PLUGRAD_ATOMIC("unsigned long long", "u64", "l")
              PLUGRAD_ATOMIC("float", "f32", "f") PLUGRAD_ATOMIC("double", "f64", "d")},
 };
 constexpr std::span<const Shim> kShimSpan = kShims;
