@@ -330,12 +330,25 @@ TEST(Advice, names_what_unlocks_most_first) {
   const Tests tests = {described("a", Level::L1, "", "pgr.allocator map"),
                        described("b", Level::L3, "pgr.queue"),
                        described("c", Level::L3, "pgr.queue")};
-  const std::vector<TestResult> results = {result("a", Level::L1, Status::Unsupported),
-                                           result("b", Level::L3, Status::Unsupported),
-                                           result("c", Level::L3, Status::Unsupported)};
+  std::vector<TestResult> results = {result("a", Level::L1, Status::Unsupported),
+                                     result("b", Level::L3, Status::Unsupported),
+                                     result("c", Level::L3, Status::Unsupported)};
+  for (TestResult& each : results) each.message = "the plugin does not offer pgr.queue";
+  results[0].message = "the plugin does not offer pgr.allocator map";
   EXPECT_THAT(advice(results, tests),
               ElementsAre("offer the interface pgr.queue to unlock 2 tests",
                           "implement map() of pgr.allocator to unlock 1 test"));
+}
+
+// A test of map that wants memory of the host as well.
+TEST(Advice, does_not_ask_for_what_is_there) {
+  const Tests tests = {described("a", Level::L1, "", "pgr.allocator map"),
+                       described("b", Level::L3, "pgr.profile")};
+  std::vector<TestResult> results = {result("a", Level::L1, Status::Unsupported),
+                                     result("b", Level::L3, Status::Unsupported)};
+  results[0].message = "map is a copy (unified_memory is 0), addresses tell nothing";
+  results[1].message = "counter answered UNSUPPORTED";
+  EXPECT_THAT(advice(results, tests), ElementsAre());
 }
 
 TEST(Advice, names_the_op_where_the_dtype_computes_already) {
@@ -383,6 +396,17 @@ TEST(Advice, puts_a_cause_before_its_consequences) {
       result("l1.launch.groups.1x1x1", Level::L1, Status::Fail)};
   EXPECT_THAT(advice(results, {}),
               ElementsAre(testing::StartsWith("mend l1.launch.groups.1x1x1 first")));
+}
+
+TEST(Advice, names_the_test_that_hung) {
+  std::vector<TestResult> results = {result("l1.device.info", Level::L1, Status::Fail),
+                                     result("l1.memory.copy", Level::L1, Status::Fail),
+                                     result("l1.ops.add.f32", Level::L1, Status::Timeout),
+                                     result("l2.alu.add.f32", Level::L2, Status::Timeout)};
+  results[0].message = "not run: 5 tests of L1 in a row timed out";
+  EXPECT_THAT(advice(results, {}), ElementsAre(testing::StartsWith("mend l1.ops.add.f32 first")));
+  results[2].status = Status::Pass;  // a hang of a higher level is no cause of a lower failure
+  EXPECT_THAT(advice(results, {}), ElementsAre(testing::StartsWith("mend l1.memory.copy first")));
 }
 
 TEST(Selection, globs_take_ids_and_groups) {

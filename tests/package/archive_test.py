@@ -50,6 +50,21 @@ def make_and_judge(environment, folder, language):
         sys.exit(f"{language}: the suite's summary: {printed[-500:]}")
 
 
+def check_no_path(environment, folder, prefix):
+    """A project names no folder of the machine that made it, and is told where plugrad is if PATH does not say."""
+    for language in ("c", "cpp"):
+        named = [p for p in (folder / language / "X").glob("*") if p.is_file() and str(prefix) in p.read_text()]
+        if named:
+            sys.exit(f"a project names {prefix}: {named}")
+    (folder / "other").mkdir()
+    elsewhere = {**environment, "PATH": "/usr/local/bin:/usr/bin:/bin"}
+    printed = run(f"'{prefix}/bin/plugrad' new-plugin demo", elsewhere, folder / "other")
+    command = next(line.strip() for line in printed.splitlines() if "cmake -S" in line)
+    if "-DCMAKE_PREFIX_PATH=" not in command:
+        sys.exit(f"without PATH the next step has no place to find plugrad at: {command}")
+    run(command, elsewhere, folder / "other")
+
+
 def check_refusals(environment, folder):
     (folder / "full").mkdir()
     (folder / "full/file").write_text("kept")
@@ -60,7 +75,7 @@ def check_refusals(environment, folder):
                               env=environment, cwd=folder)
         if done.returncode != code or text not in done.stderr:
             sys.exit(f"new-plugin {arguments}: {done.returncode} {done.stderr}")
-    if [p.name for p in folder.iterdir() if p.is_dir() and p.name not in ("full", "c", "cpp", "moved here")]:
+    if [p.name for p in folder.iterdir() if p.is_dir() and p.name not in ("full", "c", "cpp", "other", "moved here")]:
         sys.exit(f"a refused project left something: {list(folder.iterdir())}")
 
 
@@ -77,6 +92,7 @@ def main(build, archive):
         check_libraries(packager, prefix)
         for language in ("c", "cpp"):
             make_and_judge(environment, folder, language)
+        check_no_path(environment, folder, prefix)
         check_refusals(environment, folder)
     print("archive: unpacked elsewhere it makes, builds and judges plugins in C and C++")
 

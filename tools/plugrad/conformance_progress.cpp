@@ -14,7 +14,16 @@ using conformance::Status;
 }  // namespace
 
 // Only a terminal can take a line back.
-Progress::Progress(bool silent) : silent_(silent), moving_(!silent && isatty(STDOUT_FILENO)) {}
+Progress::Progress(bool silent, std::FILE* log, std::chrono::milliseconds interval)
+    : silent_(silent), moving_(!silent && isatty(STDOUT_FILENO)), log_(log), interval_(interval) {}
+
+void Progress::log_now_and_then(const conformance::TestResult& result, size_t done, size_t total) {
+  const auto now = std::chrono::steady_clock::now();
+  if (moving_ || done == total || now - logged_ < interval_) return;
+  logged_ = now;
+  fmt::print(log_, "{}   test {} of {}: {}\n", text(lines_.back()), done, total, result.id);
+  std::fflush(log_);
+}
 
 void Progress::operator()(const conformance::TestResult& result, size_t done, size_t total) {
   if (lines_.empty() || lines_.back().level != result.level) {
@@ -25,6 +34,7 @@ void Progress::operator()(const conformance::TestResult& result, size_t done, si
   if (moving_)
     fmt::print("\r\033[K{}   test {} of {}: {}", text(lines_.back()), done, total, result.id);
   if (!silent_) std::fflush(stdout);
+  log_now_and_then(result, done, total);
 }
 
 void Progress::finish_level() {

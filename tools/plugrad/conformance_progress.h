@@ -1,6 +1,8 @@
 // What `plugrad conformance` shows while it runs: a line for each level.
 #pragma once
 
+#include <chrono>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -21,7 +23,10 @@ inline constexpr LevelName kLevels[] = {{conformance::Level::L0, "l0", "L0 loada
 
 class Progress {
  public:
-  explicit Progress(bool silent);
+  /// `silent`: standard output is not for people. Where no line can move, one goes to `log` each
+  /// `interval`.
+  explicit Progress(bool silent, std::FILE* log = stderr,
+                    std::chrono::milliseconds interval = std::chrono::seconds(10));
 
   void operator()(const conformance::TestResult& result, size_t done, size_t total);
   void finish_level();
@@ -38,7 +43,12 @@ class Progress {
   };
   static std::string text(const Line& line);
 
+  void log_now_and_then(const conformance::TestResult& result, size_t done, size_t total);
+
   bool silent_, moving_;
+  std::FILE* log_;
+  std::chrono::milliseconds interval_;
+  std::chrono::steady_clock::time_point logged_ = std::chrono::steady_clock::now();
   std::vector<Line> lines_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -81,7 +82,6 @@ void copy_file(const fs::path& from, const fs::path& to, const std::string& name
   std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   text = replace_all(std::move(text), "ACME", upper(name));
   text = replace_all(std::move(text), "acme", name);
-  text = replace_all(std::move(text), "@PLUGRAD_PREFIX@", prefix().string());
   std::ofstream out(to, std::ios::binary);
   out << text;
   out.close();
@@ -112,17 +112,32 @@ std::string quoted(const std::string& text) {
   return is_plain ? text : "'" + replace_all(text, "'", "'\\''") + "'";
 }
 
+// Whether CMake finds this plugrad by PATH: it looks into the folder above each "bin" there.
+bool is_found_by_path() {
+  const char* path = std::getenv("PATH");
+  std::error_code ignored;
+  for (std::string_view rest = path ? path : ""; !rest.empty();) {
+    const std::string_view folder = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
+    if (fs::path(folder).filename() == "bin" && fs::equivalent(folder, prefix() / "bin", ignored))
+      return true;
+  }
+  return false;
+}
+
 void print_next_steps(const std::string& name, const fs::path& directory) {
   const std::string where = quoted(directory.string()),
                     build = quoted((directory / "build").string());
   const std::string library =
       quoted((directory / "build" / ("libplugrad_plugin_" + name + ".so")).string());
+  const std::string found =
+      is_found_by_path() ? "" : " -DCMAKE_PREFIX_PATH=" + quoted(prefix().string());
   fmt::print(
       "{} holds the plugin {} for the device {}. It builds and passes level L1 as it is:\n\n"
-      "  cmake -S {} -B {} && cmake --build {}\n"
+      "  cmake -S {} -B {}{} && cmake --build {}\n"
       "  plugrad conformance --plugin {} --level L1\n\n"
       "Then put your device in, place by place: grep -n FILL {}/*\n",
-      where, name, upper(name), where, build, build, library, where);
+      where, name, upper(name), where, build, found, build, library, where);
 }
 
 }  // namespace

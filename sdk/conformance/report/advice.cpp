@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "conformance/report/report.h"
 
@@ -24,13 +25,30 @@ size_t rank_of(const TestResult& result) {
   return rank < std::size(kGround) ? rank : rank + static_cast<size_t>(result.level);
 }
 
+// A test that was given up before it began says nothing of its own.
+bool was_run(const TestResult& result) {
+  return !result.message.starts_with("not run: ");
+}
+
+// The failure that others follow from: of a level a hang, behind which tests are given less time or
+// are not run; else what later families stand on. The rest of L0 uses a device as L1 does.
+bool is_before(const TestResult& one, const TestResult& other) {
+  const auto place = [](const TestResult& result) {
+    const size_t rank = rank_of(result);
+    const bool is_rest_of_l0 = rank == std::size(kGround) - 1;
+    return std::tuple(!was_run(result), is_rest_of_l0 ? Level::L1 : result.level,
+                      result.status != Status::Timeout, rank);
+  };
+  return place(one) < place(other);
+}
+
 void add_repair(std::span<const TestResult> results, std::vector<NextStep>& next) {
   const TestResult* first = nullptr;
   std::map<Level, uint64_t> failures;
   for (const TestResult& result : results) {
     if (!is_failure(result.status)) continue;
     ++failures[result.level];
-    if (!first || rank_of(result) < rank_of(*first)) first = &result;
+    if (!first || is_before(result, *first)) first = &result;
   }
   if (!first) return;
   next.push_back(
@@ -61,6 +79,7 @@ struct Addition {
 };
 
 constexpr std::string_view kLacks = "the device does not claim ";
+constexpr std::string_view kOffersNot = "the plugin does not offer ";
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -72,8 +91,13 @@ std::string lower(std::string_view text) {
 // one lacks them all. What exactly is missing, a cast to or from it, the message says.
 std::pair<std::string, std::string> addition_of(const TestResult& result, const Test& test,
                                                 const std::set<std::string>& computing) {
-  if (!test.unlocked_by.empty()) return {missing_function(test.unlocked_by), ""};
-  if (!test.claim.empty()) return {fmt::format("offer the interface {}", test.claim), ""};
+  if (result.message.starts_with(kOffersNot)) {
+    const std::string missing = result.message.substr(kOffersNot.size());
+    if (missing == test.unlocked_by) return {missing_function(missing), ""};
+    if (missing == test.claim) return {fmt::format("offer the interface {}", missing), ""};
+  }
+  if (!test.unlocked_by.empty() || !test.claim.empty())
+    return {};  // it is there, and is not enough
   if (result.op.empty() || result.dtype.empty()) return {};
   if (is_arithmetic(result.op) && !computing.count(result.dtype))
     return {"claim arithmetic", result.dtype};

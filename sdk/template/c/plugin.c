@@ -82,8 +82,7 @@ static pgr_status device_caps(pgr_device *device, pgr_device_caps *out, pgr_erro
   if (!device) return pgr_null(error, "device");
   PGR_INIT(own, DEVICE_CAPS);
   for (i = 0; i < sizeof claims / sizeof *claims; ++i) own.op_dtypes[claims[i][0]] = claims[i][1];
-  own.storage_dtypes = STORED;
-  own.denormals = PGR_DENORMALS_PRESERVE;
+  own.storage_dtypes = STORED, own.denormals = PGR_DENORMALS_PRESERVE;
   for (i = 1; i < PGR_DTYPE_COUNT; ++i) own.vector_lanes[i] = 1;
   own.subgroup_size = own.max_local_total = 1;
   own.threads = 1; /* FILL: groups that run at once */
@@ -203,12 +202,13 @@ static const pgr_allocator_api allocator_table = {
 
 /* ---- pgr.compiler ---------------------------------------------------------------------------- */
 
+static const char *const cc_flags[] = {NULL}; /* FILL: flags of yours, behind those of dialect c */
 static const char *cc_of(const pgr_device *device) { return device ? device->cc : PGR_CC_DEFAULT; }
 
 /* FILL: text that changes exactly when the compiler's output for the same input may. */
 static void write_identity(const pgr_device *device, char *out, size_t capacity) {
   strcpy(out, "acme 0.1.0 ");
-  pgr_cc_identity(cc_of(device), out + strlen(out), capacity - strlen(out));
+  pgr_cc_identity(cc_of(device), cc_flags, out + strlen(out), capacity - strlen(out));
 }
 
 /* FILL: your compiler in place of pgr_cc_compile. Its input is what the renderer writes that
@@ -222,8 +222,8 @@ static pgr_status compiler_compile(pgr_device *device, const pgr_compile_desc *d
   PGR_TRY(pgr_read(&own, desc, error));
   if (!out_binary || !own.input) return pgr_null(error, "compile: the input or out_binary");
   write_identity(device, identity, sizeof identity);
-  PGR_TRY(pgr_cc_compile(cc_of(device), &own, sizeof(pgr_binary_header), &bytes, &size, out_log,
-                         error));
+  PGR_TRY(pgr_cc_compile(cc_of(device), &own, cc_flags, sizeof(pgr_binary_header), &bytes, &size,
+                         out_log, error));
   pgr_seal_binary(bytes, size, MAGIC, identity);
   return pgr_give_blob(out_binary, bytes, sizeof(pgr_binary_header) + size, error);
 }

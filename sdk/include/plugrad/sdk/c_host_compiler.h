@@ -18,14 +18,23 @@
 
 #define PGR_CC_DEFAULT "/usr/bin/cc"
 
+/* What dialect c asks for (docs/dialects.md). */
 static char* const pgr_cc_flags[] = {
     "-shared",       "-fPIC",           "-w",           "-fno-strict-aliasing", "-fwrapv",
     "-fsigned-char", "-fno-math-errno", "-fno-builtin", "-ffp-contract=off",    "-lm"};
 #define PGR_CC_FLAGS (sizeof pgr_cc_flags / sizeof *pgr_cc_flags)
+#define PGR_CC_MOST_FLAGS 64 /* of the caller's own */
+
+PGR_HELPER size_t pgr_cc_count(const char* const* flags) {
+  size_t count = 0;
+  while (flags && flags[count]) ++count;
+  return count;
+}
 
 /* Text that changes whenever the compiler or its flags do: a new compiler is a new file, and
-   reading a file's facts is cheap. */
-PGR_HELPER void pgr_cc_identity(const char* cc, char* out, size_t capacity) {
+   reading a file's facts is cheap. `flags`: as for pgr_cc_compile. */
+PGR_HELPER void pgr_cc_identity(const char* cc, const char* const* flags, char* out,
+                                size_t capacity) {
   struct stat facts;
   int size;
   size_t i;
@@ -34,6 +43,8 @@ PGR_HELPER void pgr_cc_identity(const char* cc, char* out, size_t capacity) {
   size = snprintf(out, capacity, "%s %ld %ld", cc, (long)facts.st_size, (long)facts.st_mtime);
   for (i = 0; i < PGR_CC_FLAGS && (size_t)size < capacity; ++i)
     size += snprintf(out + size, capacity - (size_t)size, " %s", pgr_cc_flags[i]);
+  for (i = 0; i < pgr_cc_count(flags) && (size_t)size < capacity; ++i)
+    size += snprintf(out + size, capacity - (size_t)size, " %s", flags[i]);
 }
 
 PGR_HELPER int pgr_cc_write(int file, const void* bytes, uint64_t size) {
@@ -65,12 +76,42 @@ PGR_HELPER char* pgr_cc_read(const char* path, uint64_t room, uint64_t* out_size
 /* The files of one compilation. */
 struct pgr_cc_job {
   char dir[64], source[96], library[96], log[96], temporary[96], optimize[8];
+  int alive; /* its end tells the remover that this process has done or died */
+  pid_t remover;
 };
+
+/* Starts a shell that removes the folder as soon as this process closes job->alive or dies, killed
+   or not. It has a session of its own, so that a signal to this process's group spares it. */
+PGR_HELPER int pgr_cc_start_remover(struct pgr_cc_job* job) {
+  static const char script[] = "read end; rm -rf \"$0\"";
+  char *argv[5], *env[2];
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  int ends[2], result;
+  argv[0] = "/bin/sh", argv[1] = "-c", argv[2] = (char*)script, argv[3] = job->dir, argv[4] = NULL;
+  env[0] = "PATH=/usr/bin:/bin", env[1] = NULL;
+  if (pipe2(ends, O_CLOEXEC) != 0) return 0;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_adddup2(&files, ends[0], 0);
+  posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, 1, 2);
+  result = posix_spawn(&job->remover, argv[0], &files, &attributes, argv, env);
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  close(ends[0]);
+  job->alive = ends[1];
+  if (result != 0) close(ends[1]), job->alive = -1;
+  return result == 0;
+}
 
 PGR_HELPER int pgr_cc_start(struct pgr_cc_job* job, const pgr_compile_desc* desc) {
   int file, ok;
   strcpy(job->dir, "/tmp/plugrad-cc-XXXXXX");
+  job->alive = -1;
   if (!mkdtemp(job->dir)) return 0;
+  if (!pgr_cc_start_remover(job)) return rmdir(job->dir), 0;
   sprintf(job->source, "%s/kernel.c", job->dir);
   sprintf(job->library, "%s/kernel.so", job->dir);
   sprintf(job->log, "%s/log", job->dir);
@@ -83,15 +124,15 @@ PGR_HELPER int pgr_cc_start(struct pgr_cc_job* job, const pgr_compile_desc* desc
 }
 
 PGR_HELPER void pgr_cc_end(const struct pgr_cc_job* job) {
-  unlink(job->source);
-  unlink(job->library);
-  unlink(job->log);
-  rmdir(job->dir);
+  if (job->alive < 0) return;
+  close(job->alive);
+  while (waitpid(job->remover, NULL, 0) < 0 && errno == EINTR) continue;
 }
 
 /* 0 on success, else errno where cc cannot be run, or -1 where it refused. */
-PGR_HELPER int pgr_cc_run(const char* cc, struct pgr_cc_job* job) {
-  char *argv[PGR_CC_FLAGS + 6], *env[4];
+PGR_HELPER int pgr_cc_run(const char* cc, const char* const* flags, struct pgr_cc_job* job) {
+  char *argv[PGR_CC_FLAGS + PGR_CC_MOST_FLAGS + 6], *env[4];
+  const size_t flag_count = pgr_cc_count(flags);
   posix_spawn_file_actions_t files;
   pid_t child;
   int result, ended = 0;
@@ -103,6 +144,7 @@ PGR_HELPER int pgr_cc_run(const char* cc, struct pgr_cc_job* job) {
   argv[3] = "-o";
   argv[4] = job->library;
   memcpy(argv + 5, pgr_cc_flags, sizeof pgr_cc_flags);
+  if (flag_count > 0) memcpy(argv + 5 + PGR_CC_FLAGS, flags, flag_count * sizeof *flags);
   env[0] = "PATH=/usr/local/bin:/usr/bin:/bin";
   env[1] = "LC_ALL=C";
   env[2] = job->temporary;
@@ -117,22 +159,25 @@ PGR_HELPER int pgr_cc_run(const char* cc, struct pgr_cc_job* job) {
   return WIFEXITED(ended) && WEXITSTATUS(ended) == 0 ? 0 : -1;
 }
 
-/* The library that cc makes of a C text, behind `room` free bytes, made by malloc. The log goes to
-   out_log, which may be NULL. */
-PGR_HELPER pgr_status pgr_cc_compile(const char* cc, const pgr_compile_desc* desc, uint64_t room,
-                                     char** out, uint64_t* out_size, pgr_blob* out_log,
-                                     pgr_error* error) {
+/* The library that cc makes of a C text, behind `room` free bytes, made by malloc. `flags` stand
+   behind pgr_cc_flags: texts with a NULL at their end, at most PGR_CC_MOST_FLAGS; NULL for none.
+   The log goes to out_log, which may be NULL. */
+PGR_HELPER pgr_status pgr_cc_compile(const char* cc, const pgr_compile_desc* desc,
+                                     const char* const* flags, uint64_t room, char** out,
+                                     uint64_t* out_size, pgr_blob* out_log, pgr_error* error) {
   struct pgr_cc_job job;
   const pgr_string name = pgr_text(cc);
   pgr_status status = PGR_STATUS_OK;
   uint64_t log_size = 0;
   char* log;
   int result;
+  if (pgr_cc_count(flags) > PGR_CC_MOST_FLAGS)
+    return pgr_fail(error, PGR_STATUS_INVALID_ARGUMENT, "compile: too many flags");
   if (!pgr_cc_start(&job, desc)) {
     pgr_cc_end(&job);
     return pgr_fail(error, PGR_STATUS_IO_ERROR, "compile: cannot write to /tmp");
   }
-  result = pgr_cc_run(cc, &job);
+  result = pgr_cc_run(cc, flags, &job);
   log = pgr_cc_read(job.log, 0, &log_size);
   if (log) pgr_give_blob(out_log, log, log_size, NULL);
   if (result > 0)
