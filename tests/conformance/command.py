@@ -82,7 +82,7 @@ def check_interruption(folder):
     started.send_signal(signal.SIGINT)
     out, err = started.communicate(timeout=20)
     document = json.loads(out)
-    check("an interrupted run exits 1 and says so", started.returncode == 1 and "interrupted" in err, err)
+    check("an interrupted run exits 130 and says so", started.returncode == 130 and "interrupted" in err, err)
     check("its report holds what ran", document["interrupted"] and document["totals"]["pass"] == len(document["tests"]) > 3,
           document["totals"])
     check("no interrupted report is verified", run("--verify-report", f"{folder}/conformance.json")[0] == 1)

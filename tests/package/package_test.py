@@ -54,6 +54,10 @@ def main(build_tree, compiler, sanitizers=""):
         devices = json.loads(run(prefix / "bin" / "plugrad", "devices", "--json", env=environment))
         outside = [p["path"] for p in devices["plugins"] if not p["path"].startswith(str(prefix))]
         expect("every plugin comes from the moved prefix", devices["plugins"] and not outside, devices["plugins"])
+        for file in ("man/man1/plugrad.1", "bash-completion/completions/plugrad", "zsh/site-functions/_plugrad",
+                     "fish/vendor_completions.d/plugrad.fish"):
+            expect(f"{file} names the options", "completion" in (prefix / "share" / file).read_text() and
+                   "roofline" in (prefix / "share" / file).read_text(), file)
         listed = run(prefix / "bin" / "plugrad", "explain", "--list", env=environment)
         expect("explain --list", "matmul" in listed, listed)
 

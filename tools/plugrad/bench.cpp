@@ -23,13 +23,40 @@
 #include "plugrad/tensor.h"
 
 namespace plugrad::tools {
-#ifdef PLUGRAD_HAS_BENCH
 namespace {
 
 constexpr char kUsage[] =
     "plugrad bench [gemm|conv|elementwise|framework|models]… [--filter TEXT] [--threads N] "
     "[--peers NAME…] [--device D] "
     "[--roofline FILE.svg] [--list] [--json]";
+
+}  // namespace
+
+Syntax bench_syntax() {
+  namespace po = boost::program_options;
+  Syntax syntax{.usage = kUsage,
+                .words = "suite",
+                .choices = {{"suite", {"gemm", "conv", "elementwise", "framework", "models"}}},
+                .paths = {"roofline"}};
+  auto text = [] { return po::value<std::string>()->default_value(""); };
+  syntax.options.add_options()("device", text(), "device to measure")(
+      "filter", text(), "only the row of this name, or those whose name contains it")(
+      "threads", po::value<int>()->default_value(0), "only rows that use so many threads")(
+      "peers", po::value<Arguments>()->multitoken(),
+      "peers to measure beside; default: all that are installed")(
+      "roofline", text(), "draw the rows into this SVG file")(
+      "list", "names of the rows, without measuring")(
+      "list-peers", "peers that are installed, and how to install the others")("json",
+                                                                               "one JSON document");
+#ifdef PLUGRAD_HAS_BENCH
+  for (const bench::PeerProgram& program : bench::peer_programs())
+    syntax.choices["peers"].emplace_back(program.name);
+#endif
+  return syntax;
+}
+
+#ifdef PLUGRAD_HAS_BENCH
+namespace {
 
 nlohmann::ordered_json to_json(const bench::Result& result) {
   nlohmann::ordered_json row = {
@@ -74,10 +101,8 @@ bench::Choice read_choice(const Parsed& parsed) {
                        .filter = parsed.get<std::string>("filter"),
                        .threads = parsed.get<int>("threads"),
                        .peers = {}};
-  const auto known_suites = bench::suite_names();
   for (const std::string& name : choice.suites)
-    if (std::find(known_suites.begin(), known_suites.end(), name) == known_suites.end())
-      throw UsageError(fmt::format("there is no suite {}\nusage: {}", name, kUsage));
+    require_choice("suite", name, bench::suite_names(), kUsage);
   Arguments known_peers;
   for (const bench::PeerProgram& program : bench::peer_programs())
     known_peers.emplace_back(program.name);
@@ -85,18 +110,33 @@ bench::Choice read_choice(const Parsed& parsed) {
   for (const std::string& name : choice.peers)
     if (name != "none" &&
         std::find(known_peers.begin(), known_peers.end(), name) == known_peers.end())
-      throw UsageError(fmt::format("there is no peer {}; there are none (of them), {}", name,
-                                   fmt::join(known_peers, ", ")));
+      throw UsageError(fmt::format("there is no peer {}{}\nthere are none (of them), {}", name,
+                                   did_you_mean(name, known_peers), fmt::join(known_peers, ", ")));
   return choice;
 }
 
-void print_peers(const bench::Choice& choice) {
+void print_rows(const std::vector<std::string>& names, bool json) {
+  auto rows = nlohmann::ordered_json::array();
+  for (const std::string& name : names)
+    if (json)
+      rows.push_back({{"name", name}});
+    else
+      fmt::print("{}\n", name);
+  if (json) print_json(rows);
+}
+
+void print_peers(const bench::Choice& choice, bool json) {
   const bench::Peers peers(choice.peers);
+  auto rows = nlohmann::ordered_json::array();
   for (const bench::PeerProgram& program : bench::peer_programs()) {
     const bool found = peers.start(program, 1) != nullptr;
-    fmt::print("{:<16}{:<24}{}\n", program.name, program.title,
-               found ? "installed" : fmt::format("not found: {}", program.remedy));
+    if (json)
+      rows.push_back({{"name", program.name}, {"title", program.title}, {"installed", found}});
+    else
+      fmt::print("{:<16}{:<24}{}\n", program.name, program.title,
+                 found ? "installed" : fmt::format("not found: {}", program.remedy));
   }
+  if (json) print_json(rows);
 }
 
 // Found out before anything is measured.
@@ -118,19 +158,7 @@ void write_roofline(const std::string& path, const std::vector<bench::Result>& r
 }  // namespace
 
 int run_bench(const Arguments& arguments) {
-  namespace po = boost::program_options;
-  po::options_description options("Options");
-  auto text = [] { return po::value<std::string>()->default_value(""); };
-  options.add_options()("device", text(), "device to measure")(
-      "filter", text(), "only the row of this name, or those whose name contains it")(
-      "threads", po::value<int>()->default_value(0), "only rows that use so many threads")(
-      "peers", po::value<Arguments>()->multitoken(),
-      "peers to measure beside; default: all that are installed")(
-      "roofline", text(), "draw the rows into this SVG file")(
-      "list", "names of the rows, without measuring")(
-      "list-peers", "peers that are installed, and how to install the others")("json",
-                                                                               "one JSON document");
-  Parsed parsed = parse(arguments, kUsage, options, "suite");
+  const Parsed parsed = parse(arguments, bench_syntax());
   if (parsed.help) return kSuccess;
   const bench::Choice choice = read_choice(parsed);
   choose_device(parsed.get<std::string>("device"));
@@ -139,11 +167,11 @@ int run_bench(const Arguments& arguments) {
         "no row is of these suites, this name and so many threads; --list without "
         "them names all");
   if (parsed.has("list")) {
-    for (const std::string& name : bench::row_names(choice)) fmt::print("{}\n", name);
+    print_rows(bench::row_names(choice), parsed.has("json"));
     return kSuccess;
   }
   if (parsed.has("list-peers")) {
-    print_peers(choice);
+    print_peers(choice, parsed.has("json"));
     return kSuccess;
   }
   const auto roofline = parsed.get<std::string>("roofline");
@@ -160,7 +188,7 @@ int run_bench(const Arguments& arguments) {
   });
   if (!roofline.empty()) write_roofline(roofline, results);
   const auto suites = choice.suites.empty() ? bench::suite_names() : choice.suites;
-  print_json(to_json(results, fmt::format("{}", fmt::join(suites, ","))), json);
+  print_json(to_json(results, fmt::format("{}", fmt::join(suites, ","))));
   return right ? kSuccess : kFailure;
 }
 

@@ -6,15 +6,21 @@
 
 namespace plugrad::tools {
 
+Syntax cache_syntax() {
+  Syntax syntax{.usage = "plugrad cache (stats|clear) [--json]",
+                .words = "action",
+                .choices = {{"action", {"stats", "clear"}}}};
+  syntax.options.add_options()("json", "one JSON document");
+  return syntax;
+}
+
 int run_cache(const Arguments& arguments) {
-  const std::string usage = "plugrad cache (stats|clear) [--json]";
-  boost::program_options::options_description options("Options");
-  options.add_options()("json", "one JSON document");
-  Parsed parsed = parse(arguments, usage, options, "action");
+  const Syntax syntax = cache_syntax();
+  const Parsed parsed = parse(arguments, syntax);
   if (parsed.help) return kSuccess;
-  auto words = parsed.get<std::vector<std::string>>("action");
-  if (words.size() != 1 || (words[0] != "stats" && words[0] != "clear"))
-    throw UsageError("say stats or clear\nusage: " + usage);
+  const auto words = parsed.get<Arguments>("action");
+  if (words.size() != 1) throw UsageError("say stats or clear\nusage: " + syntax.usage);
+  require_choice("action", words[0], syntax.choices.at("action"), syntax.usage);
 
   DiskCache& cache = disk_cache();
   uint64_t removed = words[0] == "clear" ? cache.clear() : 0;
@@ -23,8 +29,7 @@ int run_cache(const Arguments& arguments) {
     print_json({{"directory", cache.directory()},
                 {"entries", stats.entries},
                 {"bytes", stats.bytes},
-                {"removed", removed}},
-               true);
+                {"removed", removed}});
   } else if (words[0] == "clear") {
     fmt::print("removed {} entries from {}\n", removed, cache.directory());
   } else {

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <boost/program_options.hpp>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -19,28 +22,56 @@ struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// What a subcommand's line may hold: parse() reads by it; help, completion and the manual are
+/// printed from it.
+struct Syntax {
+  std::string usage;  ///< its forms, one a line
+  boost::program_options::options_description options{"Options"};
+  std::string words = {};  ///< positional argument that collects what is no option; empty: none
+  std::map<std::string, Arguments> choices = {};  ///< values of an option or of `words`
+  std::set<std::string> paths = {};  ///< options, and `words`, whose values are files or folders
+};
+
 struct Command {
   const char* name;
   const char* summary;  // null: run by this program itself, not listed
   int (*run)(const Arguments& arguments);
+  Syntax (*syntax)();  // null: where there is no summary
 };
 
+/// In the order of the overview.
+std::span<const Command> commands();
+
 int run_bench(const Arguments& arguments);
+Syntax bench_syntax();
 int run_cache(const Arguments& arguments);
+Syntax cache_syntax();
+int run_completion(const Arguments& arguments);
+Syntax completion_syntax();
 int run_conformance(const Arguments& arguments);
-int run_conformance_model(const Arguments& arguments);
+Syntax conformance_syntax();
 int run_data(const Arguments& arguments);
+Syntax data_syntax();
 int run_devices(const Arguments& arguments);
+Syntax devices_syntax();
+int run_explain(const Arguments& arguments);
+Syntax explain_syntax();
+int run_man(const Arguments& arguments);
+Syntax man_syntax();
+int run_new_plugin(const Arguments& arguments);
+Syntax new_plugin_syntax();
+int run_train(const Arguments& arguments);
+Syntax train_syntax();
+int run_tune(const Arguments& arguments);
+Syntax tune_syntax();
+/// One model of the conformance suite in a process of its own.
+int run_conformance_model(const Arguments& arguments);
 /// Processes that `plugrad bench` starts: a peer that takes turns with it, a training's first
 /// steps.
 int run_bench_peer(const Arguments& arguments);
 int run_bench_steps(const Arguments& arguments);
 /// One kernel in a process of its own, whose time `plugrad bench` measures.
 int run_first_kernel(const Arguments& arguments);
-int run_explain(const Arguments& arguments);
-int run_new_plugin(const Arguments& arguments);
-int run_train(const Arguments& arguments);
-int run_tune(const Arguments& arguments);
 
 /// Options and positional words of one subcommand, read with Boost.Program_options.
 struct Parsed {
@@ -54,16 +85,26 @@ struct Parsed {
   }
 };
 
-/// Adds --help; prints `usage` and the options when it is given. `words` names the positional
-/// argument that collects what is no option; empty: there is none. Errors: UsageError.
-Parsed parse(const Arguments& arguments, const std::string& usage,
-             boost::program_options::options_description options, const char* words = "");
+/// The options with --help.
+boost::program_options::options_description all_options(const Syntax& syntax);
+
+/// Prints usage and options when --help is given. Errors: UsageError, with the option that was
+/// meant.
+Parsed parse(const Arguments& arguments, const Syntax& syntax);
+
+/// "; did you mean NAME?", or nothing where none is near.
+std::string did_you_mean(const std::string& given, const Arguments& known);
+
+/// Errors: UsageError, with what there is: "there is no model vst; did you mean vast?".
+void require_choice(const char* kind, const std::string& given, const Arguments& known,
+                    const std::string& usage);
 
 /// Makes `selection` the default device; nothing for an empty one. Errors: User, with what is
 /// there.
 void choose_device(const std::string& selection);
 
-/// One document and nothing else on stdout.
-void print_json(const nlohmann::ordered_json& document, bool indented);
+/// One document on one line of stdout: the form of every --json, and of the last line where text
+/// ends with a result. Names are in snake_case, with their unit; what has no value is null.
+void print_json(const nlohmann::ordered_json& document);
 
 }  // namespace plugrad::tools

@@ -55,7 +55,8 @@ std::vector<Level> parse_levels(const std::vector<std::string>& given) {
       const auto found = std::find_if(std::begin(kLevels), std::end(kLevels),
                                       [&](const LevelName& level) { return word == level.name; });
       if (found == std::end(kLevels))
-        throw UsageError(fmt::format("--level {}: the levels are L0, L1, L2, L3 and perf", word));
+        throw UsageError(fmt::format("--level {}: the levels are L0, L1, L2, L3 and perf{}", word,
+                                     did_you_mean(word, {"L0", "L1", "L2", "L3", "perf"})));
       levels.push_back(found->level);
     }
   }
@@ -193,8 +194,12 @@ void write_reports(const std::string& folder, const suite::Report& report) {
 
 bool passed(const suite::Report& report) {
   const suite::Totals& totals = report.totals;
-  return totals.fail + totals.crash + totals.timeout == 0 && !report.interrupted &&
-         suite::nothing_ran(report).empty();
+  return totals.fail + totals.crash + totals.timeout == 0 && suite::nothing_ran(report).empty();
+}
+
+int exit_code(const suite::Report& report) {
+  if (report.interrupted) return interruption_exit_code();
+  return passed(report) ? kSuccess : kFailure;
 }
 
 // The line of the level that the first advice is about.
@@ -222,21 +227,23 @@ int run_and_report(const suite::Options& given, const Parsed& parsed) {
     fmt::print("{}\n", suite::write_json(report));
     if (!nothing.empty()) fmt::print(stderr, "plugrad conformance: {}\n", nothing);
     if (report.interrupted) fmt::print(stderr, "plugrad conformance: {}\n", report.notes.front());
-    return passed(report) ? kSuccess : kFailure;
+    return exit_code(report);
   }
   progress.finish_level();
   fmt::print("\n{}", suite::write_text(report));
   if (!nothing.empty()) fmt::print("{}\n", nothing);
   fmt::print("{}\n", last_line(progress, report));
-  return passed(report) ? kSuccess : kFailure;
+  return exit_code(report);
 }
 
-int verify(const std::string& path) {
+int verify(const std::string& path, bool json) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw UsageError(fmt::format("--verify-report {}: the file cannot be read", path));
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const std::string wrong = suite::verify_report(text, model_tests({}));
-  if (wrong.empty())
+  if (json)
+    print_json({{"path", path}, {"verified", wrong.empty()}, {"reason", wrong}});
+  else if (wrong.empty())
     fmt::print("{} is a report that this suite wrote\n", path);
   else
     fmt::print(stderr, "plugrad conformance: {}: {}\n", path, wrong);
@@ -259,7 +266,7 @@ int list(const Parsed& parsed) {
     else
       fmt::print("{:<5}{}\n", to_string(test.level), test.id);
   }
-  if (json) print_json(document, true);
+  if (json) print_json(document);
   return kSuccess;
 }
 
@@ -301,11 +308,19 @@ boost::program_options::options_description describe_options() {
 
 }  // namespace
 
+Syntax conformance_syntax() {
+  return {.usage = kUsage,
+          .options = describe_options(),
+          .choices = {{"level", {"L0", "L1", "L2", "L3", "perf"}}},
+          .paths = {"plugin", "report", "waivers", "verify-report"}};
+}
+
 int run_conformance(const Arguments& arguments) {
-  const Parsed parsed = parse(arguments, kUsage, describe_options());
+  const Parsed parsed = parse(arguments, conformance_syntax());
   if (parsed.help) return kSuccess;
   if (parsed.has("list")) return list(parsed);
-  if (parsed.has("verify-report")) return verify(parsed.get<std::string>("verify-report"));
+  if (parsed.has("verify-report"))
+    return verify(parsed.get<std::string>("verify-report"), parsed.has("json"));
   return run_and_report(read_options(parsed), parsed);
 }
 

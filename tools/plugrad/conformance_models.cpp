@@ -164,13 +164,13 @@ std::vector<ExtraTest> model_tests(const ModelTarget& target) {
 
 int run_conformance_model(const Arguments& arguments) {
   namespace po = boost::program_options;
-  po::options_description options("Options");
-  options.add_options()("plugin", po::value<std::string>()->required(), "library of the plugin")  //
-      ("index", po::value<uint32_t>()->default_value(0), "number of its device")                  //
+  Syntax syntax{.usage = "plugrad conformance-model MODEL --plugin PATH", .words = "model"};
+  syntax.options.add_options()("plugin", po::value<std::string>()->required(),
+                               "library of the plugin")                           //
+      ("index", po::value<uint32_t>()->default_value(0), "number of its device")  //
       ("option", po::value<std::vector<std::string>>()->default_value({}, ""),
        "KEY=VALUE of the device");
-  const Parsed parsed =
-      parse(arguments, "plugrad conformance-model MODEL --plugin PATH", options, "model");
+  const Parsed parsed = parse(arguments, syntax);
   if (parsed.help) return kSuccess;
   const auto models = parsed.get<std::vector<std::string>>("model");
   const std::vector<std::string> known = model_names();

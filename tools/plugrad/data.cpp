@@ -1,31 +1,53 @@
-// plugrad data mnist: finds the data set, or fetches it to the cache.
+// plugrad data SET: finds the data set, or fetches it to the cache.
 #include "plugrad/data.h"
 
 #include <fmt/format.h>
 
 #include "command.h"
+#include "data_sets.h"
+#include "nn/data_files.h"
 
 namespace plugrad::tools {
 
-int run_data(const Arguments& arguments) {
+Syntax data_syntax() {
   namespace po = boost::program_options;
-  const std::string usage = "plugrad data mnist [--data DIR] [--where]";
-  po::options_description options("Options");
-  options.add_options()("data", po::value<std::string>()->default_value(""),
-                        "folder that holds the files");
-  options.add_options()("where", "only print the folder that downloads go to");
-  Parsed parsed = parse(arguments, usage, options, "set");
+  Syntax syntax{
+      .usage = "plugrad data (mnist|fashion_mnist|cifar10) [--data DIR] [--where] [--json]",
+      .words = "set",
+      .choices = {{"set", data_set_names()}},
+      .paths = {"data"}};
+  syntax.options.add_options()("data", po::value<std::string>()->default_value(""),
+                               "folder that holds the files");
+  syntax.options.add_options()("where", "only print the folder that downloads go to");
+  syntax.options.add_options()("json", "one JSON document");
+  return syntax;
+}
+
+int run_data(const Arguments& arguments) {
+  const Syntax syntax = data_syntax();
+  const Parsed parsed = parse(arguments, syntax);
   if (parsed.help) return kSuccess;
-  if (parsed.get<std::vector<std::string>>("set") != std::vector<std::string>{"mnist"})
-    throw UsageError("the data set is mnist\nusage: " + usage);
+  const DataSet& set = find_data_set(parsed.get<Arguments>("set"), syntax.usage);
+  const std::string cache = nn::cache_folder(set.folder).string();
+  const bool json = parsed.has("json");
   if (parsed.has("where")) {
-    fmt::print("{}\n", data::mnist_cache_folder());
+    if (json)
+      print_json({{"name", set.name}, {"directory", cache}, {"files", set.files}});
+    else
+      fmt::print("{}\n", cache);
     return kSuccess;
   }
   data::SourceOptions source;
   source.folder = parsed.get<std::string>("data");
-  data::Mnist mnist = data::mnist(source);
-  fmt::print("mnist: {} training and {} test images\n", mnist.train.size(), mnist.test.size());
+  const data::Split split = set.load(source);
+  if (json)
+    print_json({{"name", set.name},
+                {"train", split.train.size()},
+                {"test", split.test.size()},
+                {"sample_shape", split.train.sample_shape()}});
+  else
+    fmt::print("{}: {} training and {} test images\n", set.name, split.train.size(),
+               split.test.size());
   return kSuccess;
 }
 

@@ -116,15 +116,20 @@ void print_text(const Found& found, bool why) {
 
 }  // namespace
 
+Syntax devices_syntax() {
+  Syntax syntax{.usage = "plugrad devices [--why] [--json]"};
+  syntax.options.add_options()("why",
+                               "also say what each device offers, and why a plugin is not used");
+  syntax.options.add_options()("json", "one JSON document");
+  return syntax;
+}
+
 int run_devices(const Arguments& arguments) {
-  boost::program_options::options_description options("Options");
-  options.add_options()("why", "also say what each device offers, and why a plugin is not used");
-  options.add_options()("json", "one JSON document");
-  Parsed parsed = parse(arguments, "plugrad devices [--why] [--json]", options);
+  const Parsed parsed = parse(arguments, devices_syntax());
   if (parsed.help) return kSuccess;
   Found found = find();
   if (parsed.has("json"))
-    print_json(to_json(found), true);
+    print_json(to_json(found));
   else
     print_text(found, parsed.has("why"));
   return kSuccess;

@@ -44,9 +44,20 @@ void print_summary(const std::string& name, const std::vector<engine::KernelRepo
                kernel.group_count[2], kernel.optimisations);
 }
 
-void list_examples() {
+void list_examples(bool json) {
+  Json names = Json::array();
   for (const Example& example : explain_examples())
-    fmt::print("{:<14}{}\n", example.name, example.meaning);
+    if (json)
+      names.push_back({{"name", example.name}, {"meaning", example.meaning}});
+    else
+      fmt::print("{:<14}{}\n", example.name, example.meaning);
+  if (json) print_json(names);
+}
+
+Arguments example_names() {
+  Arguments names;
+  for (const Example& example : explain_examples()) names.emplace_back(example.name);
+  return names;
 }
 
 // What is explained, prepared: only `kernels` is worth watching.
@@ -59,8 +70,8 @@ Explanation make_explanation(const std::string& word) {
   if (word.ends_with(".ir")) return {word, [word] { return explain_file(word); }};
   const Example* example = find_example(word);
   if (!example)
-    throw UsageError(
-        fmt::format("there is no example {}; plugrad explain --list names them", word));
+    throw UsageError(fmt::format("there is no example {}{}\nplugrad explain --list names them",
+                                 word, did_you_mean(word, example_names())));
   return {example->name, [outputs = example->make()] {
             std::vector<engine::TensorState*> states;
             for (const Tensor& output : outputs) states.push_back(output.state().get());
@@ -74,14 +85,21 @@ void to_stdout(std::string_view text, void*) {
 
 }  // namespace
 
-int run_explain(const Arguments& arguments) {
+Syntax explain_syntax() {
   namespace po = boost::program_options;
-  po::options_description options("Options");
-  options.add_options()("list", "name the built-in examples")("json", "one JSON document")(
+  Syntax syntax{.usage = kUsage,
+                .words = "example",
+                .choices = {{"example", example_names()}},
+                .paths = {"example"}};
+  syntax.options.add_options()("list", "name the built-in examples")("json", "one JSON document")(
       "device", po::value<std::string>()->default_value(""), "device to compile for");
-  Parsed parsed = parse(arguments, kUsage, options, "example");
+  return syntax;
+}
+
+int run_explain(const Arguments& arguments) {
+  const Parsed parsed = parse(arguments, explain_syntax());
   if (parsed.help) return kSuccess;
-  if (parsed.has("list")) return list_examples(), kSuccess;
+  if (parsed.has("list")) return list_examples(parsed.has("json")), kSuccess;
   auto words = parsed.get<Arguments>("example");
   if (words.size() != 1)
     throw UsageError(fmt::format("name one example or file\nusage: {}", kUsage));
@@ -96,7 +114,7 @@ int run_explain(const Arguments& arguments) {
   });
   std::vector<engine::KernelReport> kernels = explanation.kernels();
   if (json)
-    print_json(to_json(explanation.name, kernels), true);
+    print_json(to_json(explanation.name, kernels));
   else
     print_summary(explanation.name, kernels);
   return kSuccess;

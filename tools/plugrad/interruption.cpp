@@ -7,12 +7,12 @@
 namespace plugrad::tools {
 namespace {
 
-std::atomic<bool> interrupted = false;
+std::atomic<int> signal_caught = 0;
 constexpr int kSignals[] = {SIGINT, SIGTERM};
-static_assert(std::atomic<bool>::is_always_lock_free);
+static_assert(std::atomic<int>::is_always_lock_free);
 
-void on_signal(int) {
-  interrupted = true;
+void on_signal(int signal) {
+  signal_caught = signal;
 }
 
 }  // namespace
@@ -30,7 +30,11 @@ void catch_interruption() {
 }
 
 bool is_interrupted() {
-  return interrupted;
+  return signal_caught != 0;
+}
+
+int interruption_exit_code() {
+  return 128 + signal_caught;
 }
 
 void release_interruption() {

@@ -8,6 +8,9 @@ void catch_interruption();
 
 bool is_interrupted();
 
+/// What a shell gives of a program that the signal ended: 130 after SIGINT, 143 after SIGTERM.
+int interruption_exit_code();
+
 /// From here on a signal ends the process again.
 void release_interruption();
 

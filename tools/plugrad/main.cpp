@@ -5,26 +5,31 @@
 #include <exception>
 
 #include "command.h"
-#include "plugrad/device.h"
+#include "command_line/version.h"
 #include "plugrad/error.h"
 
 namespace plugrad::tools {
 namespace {
 
 constexpr Command kCommands[] = {
-    {"bench", "measure speed, next to other libraries on this machine", run_bench},
-    {"cache", "show or clear the cache of compiled kernels", run_cache},
-    {"conformance", "judge a plugin by the conformance suite", run_conformance},
-    {"conformance-model", nullptr, run_conformance_model},
-    {"data", "find or fetch a data set", run_data},
-    {"devices", "list plugins and devices, and why a plugin is not used", run_devices},
-    {"explain", "show every stage from a tensor program to machine code", run_explain},
-    {"bench-peer", nullptr, run_bench_peer},
-    {"bench-steps", nullptr, run_bench_steps},
-    {"first-kernel", nullptr, run_first_kernel},
-    {"new-plugin", "make a project for a device of your own", run_new_plugin},
-    {"train", "train a network", run_train},
-    {"tune", "show, export or import what searches (BEAM) found", run_tune},
+    {"bench", "measure speed, next to other libraries on this machine", run_bench, bench_syntax},
+    {"cache", "show or clear the cache of compiled kernels", run_cache, cache_syntax},
+    {"completion", "print what makes a shell complete this command", run_completion,
+     completion_syntax},
+    {"conformance", "judge a plugin by the conformance suite", run_conformance, conformance_syntax},
+    {"conformance-model", nullptr, run_conformance_model, nullptr},
+    {"data", "find or fetch a data set", run_data, data_syntax},
+    {"devices", "list plugins and devices, and why a plugin is not used", run_devices,
+     devices_syntax},
+    {"explain", "show every stage from a tensor program to machine code", run_explain,
+     explain_syntax},
+    {"bench-peer", nullptr, run_bench_peer, nullptr},
+    {"bench-steps", nullptr, run_bench_steps, nullptr},
+    {"first-kernel", nullptr, run_first_kernel, nullptr},
+    {"man", "print the manual page", run_man, man_syntax},
+    {"new-plugin", "make a project for a device of your own", run_new_plugin, new_plugin_syntax},
+    {"train", "train a network", run_train, train_syntax},
+    {"tune", "show, export or import what searches (BEAM) found", run_tune, tune_syntax},
 };
 
 std::string overview() {
@@ -32,63 +37,41 @@ std::string overview() {
   for (const Command& command : kCommands)
     if (command.summary) text += fmt::format("  {:<13}{}\n", command.name, command.summary);
   return text +
-         "\nplugrad COMMAND --help tells more. DEV=NAME chooses the device of any command.\n";
+         "\nplugrad help COMMAND tells more, plugrad --version [--json] which build this is. "
+         "DEV=NAME chooses the device of any command.\n";
 }
 
-const Command* find_command(const std::string& name) {
-  for (const Command& command : kCommands)
-    if (name == command.name) return &command;
-  return nullptr;
+const Command& find_command(const std::string& name) {
+  Arguments known = {"help"};
+  for (const Command& command : kCommands) {
+    if (name == command.name) return command;
+    if (command.summary) known.emplace_back(command.name);
+  }
+  throw UsageError(
+      fmt::format("there is no command {}{}\n{}", name, did_you_mean(name, known), overview()));
+}
+
+int help(const Arguments& names) {
+  if (names.empty()) return fmt::print("{}", overview()), kSuccess;
+  if (names.size() > 1) throw UsageError("help explains one command\nusage: plugrad help COMMAND");
+  const Command& command = find_command(names[0]);
+  if (!command.summary) throw UsageError(fmt::format("{} is not for users", names[0]));
+  return command.run({"--help"});
 }
 
 int run(const Arguments& arguments) {
   if (arguments.empty()) throw UsageError("a command is missing\n" + overview());
-  if (arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
-    fmt::print("{}", overview());
-    return kSuccess;
-  }
-  const Command* command = find_command(arguments[0]);
-  if (!command)
-    throw UsageError(fmt::format("there is no command {}\n{}", arguments[0], overview()));
-  return command->run({arguments.begin() + 1, arguments.end()});
+  const std::string& name = arguments[0];
+  const Arguments rest = {arguments.begin() + 1, arguments.end()};
+  if (name == "--help" || name == "-h" || name == "help") return help(rest);
+  if (name == "--version" || name == "-V") return print_version(rest);
+  return find_command(name).run(rest);
 }
 
 }  // namespace
 
-Parsed parse(const Arguments& arguments, const std::string& usage,
-             boost::program_options::options_description options, const char* words) {
-  namespace po = boost::program_options;
-  options.add_options()("help,h", "show this");
-  po::options_description all = options;
-  po::positional_options_description positional;
-  if (*words) {
-    all.add_options()(words, po::value<std::vector<std::string>>()->default_value({}, ""));
-    positional.add(words, -1);
-  }
-  Parsed parsed;
-  try {
-    // Abbreviations would turn a new option into a breach of the command line's contract.
-    int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
-    po::store(
-        po::command_line_parser(arguments).options(all).positional(positional).style(style).run(),
-        parsed.values);
-    po::notify(parsed.values);
-  } catch (const po::error& error) {
-    throw UsageError(fmt::format("{}\nusage: {}", error.what(), usage));
-  }
-  if (parsed.has("help")) {
-    fmt::print("usage: {}\n{}", usage, fmt::to_string((std::ostringstream() << options).str()));
-    parsed.help = true;
-  }
-  return parsed;
-}
-
-void choose_device(const std::string& selection) {
-  if (!selection.empty()) Device::set_default_device(selection);
-}
-
-void print_json(const nlohmann::ordered_json& document, bool indented) {
-  fmt::print("{}\n", document.dump(indented ? 2 : -1));
+std::span<const Command> commands() {
+  return kCommands;
 }
 
 }  // namespace plugrad::tools

@@ -142,14 +142,23 @@ void print_next_steps(const std::string& name, const fs::path& directory) {
 
 }  // namespace
 
-int run_new_plugin(const Arguments& arguments) {
+Syntax new_plugin_syntax() {
   namespace po = boost::program_options;
-  po::options_description options("options");
-  options.add_options()("lang", po::value<std::string>()->default_value("c"),
-                        "language of the project: c or cpp")("dir", po::value<std::string>(),
-                                                             "directory to make; default: ./NAME");
-  const Parsed parsed =
-      parse(arguments, "plugrad new-plugin NAME [--lang c|cpp] [--dir DIR]", options, "name");
+  Syntax syntax{.usage = "plugrad new-plugin NAME [--lang c|cpp] [--dir DIR] [--json]",
+                .words = "name",
+                .choices = {{"lang", {"c", "cpp"}}},
+                .paths = {"dir"}};
+  syntax.options.add_options()("lang", po::value<std::string>()->default_value("c"),
+                               "language of the project: c or cpp");
+  syntax.options.add_options()("dir", po::value<std::string>(),
+                               "directory to make; default: ./NAME");
+  syntax.options.add_options()("json", "one JSON document");
+  return syntax;
+}
+
+int run_new_plugin(const Arguments& arguments) {
+  const Syntax syntax = new_plugin_syntax();
+  const Parsed parsed = parse(arguments, syntax);
   if (parsed.help) return kSuccess;
   const auto words = parsed.get<std::vector<std::string>>("name");
   if (words.size() != 1)
@@ -157,12 +166,19 @@ int run_new_plugin(const Arguments& arguments) {
   const std::string name = words[0], language = parsed.get<std::string>("lang");
   if (language != "c" && language != "cpp")
     throw UsageError(
-        fmt::format("new-plugin: there is no template in \"{}\"; there are c and cpp", language));
+        fmt::format("new-plugin: there is no template in \"{}\"{}; there are c and cpp", language,
+                    did_you_mean(language, {"c", "cpp"})));
   check_name(name);
   const fs::path directory = parsed.has("dir") ? parsed.get<std::string>("dir") : name;
   if (directory.empty()) throw UsageError("new-plugin: --dir is empty");
   make_project(name, language, directory);
-  print_next_steps(name, directory);
+  if (parsed.has("json"))
+    print_json({{"name", name},
+                {"device", upper(name)},
+                {"language", language},
+                {"directory", directory.string()}});
+  else
+    print_next_steps(name, directory);
   return kSuccess;
 }
 

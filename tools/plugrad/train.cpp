@@ -1,4 +1,4 @@
-// plugrad train mnist: trains a network, shows progress on stderr, ends with one JSON line on
+// plugrad train SET: trains a network, shows progress on stderr, ends with one JSON line on
 // stdout.
 #include <fmt/format.h>
 
@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "command.h"
+#include "data_sets.h"
 #include "engine/session.h"
 #include "interruption.h"
 #include "mnist_networks.h"
@@ -18,8 +19,9 @@ namespace plugrad::tools {
 namespace {
 
 constexpr char kUsage[] =
-    "plugrad train mnist [--device D] [--model cnn|small] [--steps N] [--data DIR] [--save F] "
-    "[--load F] [--json]";
+    "plugrad train (mnist|fashion_mnist|cifar10) [--device D] [--model cnn|small] [--steps N] "
+    "[--data DIR] "
+    "[--save F] [--load F] [--json]";
 
 // What a network trains well with where the user does not say otherwise.
 struct Recipe {
@@ -30,6 +32,7 @@ struct Recipe {
 constexpr Recipe kRecipes[] = {{"cnn", 120, 1e-3}, {"small", 200, 1e-2}};
 
 struct Request {
+  const DataSet* set = nullptr;
   std::string model, data, save, load;
   int64_t steps = 0, batch = 0;
   double learning_rate = 0;
@@ -98,9 +101,10 @@ template <class Net>
 Outcome run_network(const Request& request) {
   data::SourceOptions source;
   source.folder = request.data;
-  auto [train, test] = data::mnist(source);
+  auto [train, test] = request.set->load(source);
   Tensor::manual_seed(request.seed);
-  Net net;
+  const Shape sample = train.sample_shape();  // channels, height, width
+  Net net(sample[0], sample[1]);
   if (!request.load.empty()) nn::load(net, request.load);
   Outcome outcome;
   train_steps(net, train, request, outcome);
@@ -115,6 +119,7 @@ nlohmann::ordered_json to_json(const Request& request, const Outcome& outcome) {
   double rate =
       outcome.step_ms > 0 ? static_cast<double>(request.batch) * 1e3 / outcome.step_ms : 0;
   nlohmann::ordered_json json = {{"device", Device::default_device()},
+                                 {"data", request.set->name},
                                  {"model", request.model},
                                  {"steps", outcome.steps},
                                  {"batch", request.batch},
@@ -138,16 +143,21 @@ void tell_interruption(const Request& request, const Outcome& outcome) {
              request.steps, saved);
 }
 
+Arguments model_names() {
+  Arguments names;
+  for (const Recipe& recipe : kRecipes) names.emplace_back(recipe.model);
+  return names;
+}
+
 Request read_request(const Parsed& parsed) {
   Request request;
+  request.set = &find_data_set(parsed.get<Arguments>("set"), kUsage);
   request.model = parsed.get<std::string>("model");
   request.data = parsed.get<std::string>("data");
   request.save = parsed.get<std::string>("save");
   request.load = parsed.get<std::string>("load");
+  require_choice("model", request.model, model_names(), kUsage);
   const auto recipe = std::ranges::find(kRecipes, request.model, &Recipe::model);
-  if (recipe == std::end(kRecipes))
-    throw UsageError(
-        fmt::format("there is no model {}; it is cnn or small\nusage: {}", request.model, kUsage));
   request.steps = parsed.has("steps") ? parsed.get<int64_t>("steps") : recipe->steps;
   request.learning_rate = parsed.has("lr") ? parsed.get<double>("lr") : recipe->learning_rate;
   request.batch = parsed.get<int64_t>("batch");
@@ -161,26 +171,31 @@ Request read_request(const Parsed& parsed) {
 
 }  // namespace
 
-int run_train(const Arguments& arguments) {
+Syntax train_syntax() {
   namespace po = boost::program_options;
-  po::options_description options("Options");
+  Syntax syntax{.usage = kUsage,
+                .words = "set",
+                .choices = {{"set", data_set_names()}, {"model", model_names()}},
+                .paths = {"data", "save", "load"}};
   auto text = [] { return po::value<std::string>()->default_value(""); };
-  options.add_options()("device", text(),
-                        "device to train on, such as CPU; default: as DEV says")  //
-      ("model", po::value<std::string>()->default_value("cnn"), "cnn or small")   //
+  syntax.options.add_options()("device", text(),
+                               "device to train on, such as CPU; default: as DEV says")  //
+      ("model", po::value<std::string>()->default_value("cnn"), "cnn or small")          //
       ("steps", po::value<int64_t>(),
        "optimiser steps, 120 for cnn, 200 for small; 0: only measure accuracy")(
           "batch", po::value<int64_t>()->default_value(512), "images a step")                 //
       ("lr", po::value<double>(), "learning rate of Adam, 0.001 for cnn, 0.01 for small")     //
       ("seed", po::value<uint64_t>()->default_value(1), "of the weights and of the batches")  //
-      ("data", text(), "folder that holds the four files of MNIST")                           //
+      ("data", text(), "folder that holds the files of the data set")                         //
       ("save", text(), "safetensors file to write the trained network to")                    //
       ("load", text(), "safetensors file to begin with")                                      //
       ("json", "nothing but the JSON line on stdout");
-  Parsed parsed = parse(arguments, kUsage, options, "set");
+  return syntax;
+}
+
+int run_train(const Arguments& arguments) {
+  const Parsed parsed = parse(arguments, train_syntax());
   if (parsed.help) return kSuccess;
-  if (parsed.get<std::vector<std::string>>("set") != Arguments{"mnist"})
-    throw UsageError(fmt::format("the data set is mnist\nusage: {}", kUsage));
   Request request = read_request(parsed);
   choose_device(parsed.get<std::string>("device"));
   if (!request.json) fmt::print("training {} on {}\n", request.model, Device::default_device());
@@ -191,8 +206,8 @@ int run_train(const Arguments& arguments) {
     tell_interruption(request, outcome);
   else if (!request.json)
     fmt::print("test accuracy {:.2f}%\n", outcome.accuracy * 100);
-  print_json(to_json(request, outcome), false);
-  return outcome.interrupted ? kFailure : kSuccess;
+  print_json(to_json(request, outcome));
+  return outcome.interrupted ? interruption_exit_code() : kSuccess;
 }
 
 }  // namespace plugrad::tools

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "base/check.h"
 #include "base/file.h"
@@ -45,6 +46,13 @@ std::string as_text(const SearchRecord& r) {
                      r.first_seconds / r.seconds, how, tried, fmt::join(r.sizes, ", "), r.list);
 }
 
+std::string say_empty(const SearchDb& db) {
+  if (db.path().empty()) return "there is no database of searches: the cache is switched off";
+  return fmt::format("no search has found anything yet: {} {}; BEAM=2 before a program searches",
+                     db.path(),
+                     std::filesystem::exists(db.path()) ? "holds no record" : "is not there");
+}
+
 nlohmann::ordered_json as_json(const SearchDb& db, const std::vector<SearchRecord>& records) {
   auto list = nlohmann::ordered_json::array();
   for (const SearchRecord& r : records)
@@ -62,16 +70,24 @@ nlohmann::ordered_json as_json(const SearchDb& db, const std::vector<SearchRecor
 
 }  // namespace
 
+Syntax tune_syntax() {
+  Syntax syntax{.usage = "plugrad tune (show | export FILE | import FILE) [--json]",
+                .words = "action",
+                .choices = {{"action", {"show", "export", "import"}}},
+                .paths = {"action"}};
+  syntax.options.add_options()("json", "one JSON document");
+  return syntax;
+}
+
 int run_tune(const Arguments& arguments) {
-  const std::string usage = "plugrad tune (show | export FILE | import FILE) [--json]";
-  boost::program_options::options_description options("Options");
-  options.add_options()("json", "one JSON document");
-  Parsed parsed = parse(arguments, usage, options, "action");
+  const Syntax syntax = tune_syntax();
+  const Parsed parsed = parse(arguments, syntax);
   if (parsed.help) return kSuccess;
-  const auto words = parsed.get<std::vector<std::string>>("action");
+  const auto words = parsed.get<Arguments>("action");
+  if (!words.empty()) require_choice("action", words[0], syntax.choices.at("action"), syntax.usage);
   const bool shows = words.size() == 1 && words[0] == "show";
-  if (!shows && (words.size() != 2 || (words[0] != "export" && words[0] != "import")))
-    throw UsageError("say show, export FILE or import FILE\nusage: " + usage);
+  if (!shows && (words.size() != 2 || words[0] == "show"))
+    throw UsageError("say show, export FILE or import FILE\nusage: " + syntax.usage);
 
   SearchDb& db = engine::search_db();
   if (!shows && words[0] == "import") {
@@ -84,7 +100,9 @@ int run_tune(const Arguments& arguments) {
     if (!parsed.has("json")) fmt::print("wrote {} records to {}\n", records.size(), words[1]);
   }
   if (parsed.has("json"))
-    print_json(as_json(db, records), true);
+    print_json(as_json(db, records));
+  else if (shows && records.empty())
+    fmt::print("{}\n", say_empty(db));
   else if (shows)
     for (const SearchRecord& r : records) fmt::print("{}\n", as_text(r));
   return kSuccess;

@@ -264,7 +264,7 @@ class Train(unittest.TestCase):
             time.sleep(1)
             child.send_signal(signal.SIGINT)
             out, told = child.communicate(timeout=60)
-            self.assertEqual(child.returncode, 1)
+            self.assertEqual(child.returncode, 130)
             result = json.loads(out)
             self.assertGreater(result["steps"], 0)
             self.assertLess(result["steps"], 100000)

@@ -1,0 +1,94 @@
+// Reads a subcommand's line with Boost.Program_options; says which name was meant.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "base/text.h"
+#include "command.h"
+#include "plugrad/device.h"
+
+namespace plugrad::tools {
+namespace {
+
+namespace po = boost::program_options;
+
+Arguments long_names(const po::options_description& options) {
+  Arguments names;
+  for (const auto& option : options.options()) names.push_back("--" + option->long_name());
+  return names;
+}
+
+po::variables_map read_line(const Arguments& arguments, const Syntax& syntax) {
+  po::options_description all = all_options(syntax);
+  po::positional_options_description positional;
+  if (!syntax.words.empty()) {
+    const char* words = syntax.words.c_str();
+    all.add_options()(words, po::value<Arguments>()->default_value({}, ""));
+    positional.add(words, -1);
+  }
+  // Abbreviations would turn a new option into a breach of the command line's contract.
+  const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+  po::variables_map values;
+  po::store(
+      po::command_line_parser(arguments).options(all).positional(positional).style(style).run(),
+      values);
+  po::notify(values);
+  return values;
+}
+
+}  // namespace
+
+std::string did_you_mean(const std::string& given, const Arguments& known) {
+  std::string nearest = nearest_name(given, known);
+  if (nearest.empty() && given.size() >= 3) {
+    const auto longer = std::ranges::find_if(
+        known, [&](const std::string& name) { return name.starts_with(given); });
+    if (longer != known.end()) nearest = *longer;
+  }
+  return nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest);
+}
+
+void require_choice(const char* kind, const std::string& given, const Arguments& known,
+                    const std::string& usage) {
+  if (std::ranges::find(known, given) == known.end())
+    throw UsageError(fmt::format("there is no {} {}{}\nit is one of: {}\nusage: {}", kind, given,
+                                 did_you_mean(given, known), fmt::join(known, ", "), usage));
+}
+
+po::options_description all_options(const Syntax& syntax) {
+  po::options_description options = syntax.options;
+  options.add_options()("help,h", "show this");
+  return options;
+}
+
+Parsed parse(const Arguments& arguments, const Syntax& syntax) {
+  Parsed parsed;
+  try {
+    parsed.values = read_line(arguments, syntax);
+  } catch (const po::unknown_option& error) {
+    const std::string advice =
+        did_you_mean(error.get_option_name(), long_names(all_options(syntax)));
+    throw UsageError(fmt::format("{}{}\nusage: {}", error.what(), advice, syntax.usage));
+  } catch (const po::error& error) {
+    throw UsageError(fmt::format("{}\nusage: {}", error.what(), syntax.usage));
+  }
+  if (parsed.has("help")) {
+    std::ostringstream options;
+    options << all_options(syntax);
+    fmt::print("usage: {}\n{}", syntax.usage, options.str());
+    parsed.help = true;
+  }
+  return parsed;
+}
+
+void choose_device(const std::string& selection) {
+  if (!selection.empty()) Device::set_default_device(selection);
+}
+
+void print_json(const nlohmann::ordered_json& document) {
+  fmt::print("{}\n", document.dump());
+}
+
+}  // namespace plugrad::tools

@@ -1,0 +1,13 @@
+// plugrad --version: which plugrad this is.
+#pragma once
+
+#include "command.h"
+
+namespace plugrad::tools {
+
+const char* version();
+
+/// Version, ABI of plugins and build; `arguments` may hold --json. Errors: UsageError.
+int print_version(const Arguments& arguments);
+
+}  // namespace plugrad::tools

@@ -1,0 +1,23 @@
+// The data sets that `train` and `data` know, by name.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "command.h"
+#include "plugrad/data.h"
+
+namespace plugrad::tools {
+
+struct DataSet {
+  const char* name;
+  const char* folder;  ///< its folder in PLUGRAD_DATA and in the cache
+  const char* files;   ///< what a folder of it holds, for messages
+  data::Split (*load)(const data::SourceOptions&);
+};
+
+Arguments data_set_names();
+/// The one that `words` name. Errors: UsageError unless it is one, and known.
+const DataSet& find_data_set(const Arguments& words, const std::string& usage);
+
+}  // namespace plugrad::tools
