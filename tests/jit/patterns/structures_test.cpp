@@ -41,6 +41,67 @@ ReplayCase counted() {
           rows({6})};
 }
 
+// So many nodes that the session renumbers its graph in the midst of calls, at another place in
+// each.
+ReplayCase renumbered() {
+  return {"a graph that is renumbered midway",
+          [] {
+            const auto w = kept<Tensor>(Tensor::uniform({90}, 0.5, 1.5).realize());
+            w->requires_grad_();
+            const auto opt = kept<optim::SGD>(Tensors{*w}, optim::SGDOptions{.lr = 1e-3});
+            return [w, opt](const Tensors& in) {
+              Tensors results;
+              for (int part = 0; part < 4; ++part) {
+                opt->zero_grad();
+                Tensor x = in[0] * 0.1;
+                for (int i = 0; i < 30; ++i) x = (x.cumsum(0) * 0.01 + *w * x.sin()).tanh() + x;
+                const Tensor loss = (x * *w).sum();
+                loss.backward();
+                opt->step();
+                results.push_back(loss);
+              }
+              results.push_back(w->clone());
+              return results;
+            };
+          },
+          rows({90})};
+}
+
+// One recording for every number of places: rows of a vocabulary, and orders, totals and elements
+// put at places.
+const Variable& length() {
+  static const Variable variable("length", 1, 64);
+  return variable;
+}
+
+ReplayCase vocabulary_of_variable_length() {
+  return {
+      "rows of a vocabulary at places of variable number",
+      [] {
+        const auto table = kept<nn::Embedding>(50257, 4);
+        const auto opt = kept<optim::AdamW>(nn::parameters(*table));
+        return [table, opt](const Tensors& in) {
+          opt->zero_grad();
+          const Tensor loss = ((*table)(in[0]) - 0.5).square().mean();
+          loss.backward();
+          opt->step();
+          return Tensors{loss, table->weight.sum(1)};
+        };
+      },
+      [](int call) { return Tensors{length().fit(places({4, 5 + 11 * call}, 50257, call), 1)}; }};
+}
+
+ReplayCase data_of_variable_length() {
+  return function_case(
+      "orders and totals of variable size",
+      [](const Tensors& in) {
+        const auto [values, at] = in[0].sort(1);
+        return Tensors{values, in[0].cumsum(1), in[0].gather(1, at), in[0].topk(1, 1).first,
+                       in[0].scatter(1, at, values)};
+      },
+      [](int call) { return Tensors{length().fit(numbers({4, 1 + 9 * call}, call), 1)}; });
+}
+
 std::vector<ReplayCase> structures() {
   const auto square = rows({6, 6});
   const auto inner = std::make_shared<Jit<Step>>(
@@ -48,6 +109,9 @@ std::vector<ReplayCase> structures() {
   return {
       rounded(),
       counted(),
+      renumbered(),
+      vocabulary_of_variable_length(),
+      data_of_variable_length(),
       function_case(
           "chosen by data",
           [](const Tensors& in) { return Tensors{where(in[0].sum() > 0, in[0] * 2, in[0].abs())}; },
@@ -87,6 +151,15 @@ std::vector<ReplayCase> structures() {
           [](const Tensors& in) {
             const Tensor q = in[0].reshape({1, 6, 6});
             return Tensors{scaled_dot_product_attention(q, q * 0.5, q + 1, in[0] > -1)};
+          },
+          square),
+      // What is made of constants alone outlives a call in the graph.
+      function_case(
+          "results of constants",
+          [](const Tensors& in) {
+            const Tensor table = Tensor::arange(300, DType::F32);
+            return Tensors{in[0].exp() + in[0].square(), table.sin().cumsum(0), in[0] * 2,
+                           Tensor::ones({3, 100}).cumsum(1) * 2};
           },
           square),
       function_case(
