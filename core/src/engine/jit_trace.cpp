@@ -291,15 +291,15 @@ bool JitTrace::is_kept_gradient(const TensorState& leaf) const {
   return std::ranges::any_of(gradient_of_, [&](const auto& g) { return g.second == tensor; });
 }
 
+// The order is part of the plan's key: that of the results and of first use. Ids would not do, as
+// what is made of constants alone may still be there from an earlier call.
 std::vector<TensorState*> JitTrace::left_behind(const JitOutput& output) {
   std::vector<TensorState*> left;
   for (const StatePtr& state : output.tensors)
     if (state) left.push_back(state.get());
-  for (const auto& [state, tensor] : tensor_of_)
-    if (const StatePtr leaf = recording_.tensors[tensor].state.lock())
-      if (is_kept_gradient(*leaf)) left.push_back(leaf->grad.get());
-  // The order is part of the plan's key.
-  std::ranges::sort(left, {}, [](const TensorState* state) { return state->node; });
+  for (const JitTensor& tensor : recording_.tensors)
+    if (const StatePtr leaf = tensor.state.lock(); leaf && is_kept_gradient(*leaf))
+      left.push_back(leaf->grad.get());
   return left;
 }
 
