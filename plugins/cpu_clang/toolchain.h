@@ -9,7 +9,7 @@
 namespace plugrad::cpu_clang {
 
 // Raised when flags, passes or the entry's signature change, so that cached binaries are made anew.
-#define PLUGRAD_CPU_REVISION "3"
+#define PLUGRAD_CPU_REVISION "4"
 
 // Everything about this machine that the code may rely on, as text.
 std::string machine_text(const CpuFacts& cpu);

@@ -1,6 +1,7 @@
 #include "clang/backend.h"
 
 #include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Operator.h>
 #include <llvm/MC/TargetRegistry.h>
@@ -99,6 +100,27 @@ llvm::ModulePassManager kernel_passes() {
   return all;
 }
 
+// LLVM compares f16 numbers where the source compares the floats that they were cast to, and takes
+// a vector of them apart where the processor cannot: one conversion and one branch a lane.
+void compare_as_floats(llvm::Module& module) {
+  for (llvm::Function& function : module) {
+    if (function.hasFnAttribute("target-features") &&
+        function.getFnAttribute("target-features").getValueAsString().contains("+avx512fp16"))
+      continue;
+    for (llvm::BasicBlock& block : function)
+      for (llvm::Instruction& inst : block) {
+        auto* compare = llvm::dyn_cast<llvm::FCmpInst>(&inst);
+        if (!compare) continue;
+        llvm::Type* type = compare->getOperand(0)->getType();
+        if (!type->isVectorTy() || !type->getScalarType()->isHalfTy()) continue;
+        llvm::IRBuilder<> builder(compare);
+        llvm::Type* wide = type->getWithNewType(builder.getFloatTy());
+        for (unsigned i : {0u, 1u})
+          compare->setOperand(i, builder.CreateFPExt(compare->getOperand(i), wide));
+      }
+  }
+}
+
 void optimise(llvm::Module& module, llvm::TargetMachine& machine, unsigned level) {
   llvm::PassBuilder builder(&machine);
   Analyses analyses(builder);
@@ -132,6 +154,7 @@ std::string emit_code(llvm::Module& module, const CompileOptions& options) {
   module.setDataLayout(machine->createDataLayout());
   if (!options.contract) forbid_contraction(module);
   optimise(module, *machine, options.optimize);
+  if (options.language != Language::Cuda) compare_as_floats(module);
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager emitter;

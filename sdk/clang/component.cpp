@@ -13,7 +13,7 @@ namespace plugrad::clang_component {
 namespace {
 
 // To be raised when the flags or passes change, so that cached objects are made anew.
-constexpr const char* kRevision = "2";
+constexpr const char* kRevision = "3";
 
 unsigned to_number(std::string_view key, std::string_view text) {
   unsigned value = 0;

@@ -157,3 +157,32 @@ TEST_P(BuiltPlugin, QueuesAndGraphsWorkBehindLayers) {
 
 INSTANTIATE_TEST_SUITE_P(Plugins, BuiltPlugin, testing::Values(PLUGRAD_BUILT_DEVICES),
                          [](const auto& tested) { return std::string(tested.param); });
+
+// LLVM narrows a comparison of floats that were halves to one of halves, which no processor without
+// AVX512-FP16 has: it would compare lane by lane.
+TEST(CpuCode, VectorsOfHalvesAreComparedWhole) {
+  TemporaryDirectory cache;
+  const SettingScope scope([&](Settings& s) { s.cache_dir = cache.path(); });
+  Registry registry(options_from_settings());
+  Device& cpu = registry.find_device("CPU");
+  if (!(cpu.caps().op_dtypes[PGR_OP_CAST] >> PGR_DTYPE_F16 & 1)) GTEST_SKIP() << "no F16C";
+  IrBuilder b("relu");
+  auto in = b.buffer(PGR_DTYPE_F16, 8), out = b.buffer(PGR_DTYPE_F16, 8);
+  auto first = b.constant_int(PGR_DTYPE_I32, 0);
+  auto x = b.load(in, first, 8), zero = b.splat(b.constant_float(PGR_DTYPE_F32, 0), 8);
+  auto is_below = b.alu(PGR_OP_CMPLT, {b.cast(x, PGR_DTYPE_F32), zero});
+  b.store(out, first,
+          b.alu(PGR_OP_WHERE, {is_below, b.splat(b.constant_float(PGR_DTYPE_F16, 0), 8), x}));
+  auto kernel = cpu.compile(b.finish(), "relu");
+  EXPECT_EQ(kernel->disassemble().find("ucomiss"), std::string::npos) << kernel->disassemble();
+  const std::array<std::uint16_t, 8> given = {0x3c00, 0xbc00, 0x8001, 0x7c00,
+                                              0xfc00, 0x0001, 0x8000, 0xc900};
+  const std::array<std::uint16_t, 8> want = {0x3c00, 0, 0, 0x7c00, 0, 0x0001, 0x8000, 0};
+  auto from = cpu.allocate(sizeof given), to = cpu.allocate(sizeof given);
+  from->copy_in(given.data(), sizeof given);
+  Buffer* buffers[] = {from.get(), to.get()};
+  cpu.launch(*kernel, {.buffers = buffers, .scalars = {}});
+  std::array<std::uint16_t, 8> got{};
+  to->copy_out(got.data(), sizeof got);
+  EXPECT_EQ(got, want);
+}
