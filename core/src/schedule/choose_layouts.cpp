@@ -247,10 +247,18 @@ class LayoutChooser {
     const size_t lane = cost.best_loop();
     if (lane == nest.loops.size()) return;
     for (const Reading& r : nest.readings) {
-      if (draft_.stored[r.view] != 0 || !cost.pays_packed(r, lane)) continue;
-      draft_.stored[r.view] = 1;
-      draft_.order[r.view] = packed_order(nest, r, lane);
+      if (draft_.stored[r.view] == 0 && cost.pays_packed(r, lane)) {
+        draft_.stored[r.view] = 1;
+        draft_.order[r.view] = packed_order(nest, r, lane);
+      } else if (draft_.stored[r.view] == 0 && cost.pays_widened(r, lane)) {
+        widen(r);
+      }
     }
+  }
+
+  void widen(const Reading& r) {
+    draft_.stored[r.widened] = 1;
+    draft_.order[r.widened] = widened_order(r, draft_.order);
   }
 
   /// Whether every kernel may take a few buffers more: one may read a value packed and as it was.

@@ -11,10 +11,12 @@ constexpr double kLaneCost = 3;       // a scalar access and its way into or out
 constexpr double kLoadCost = 0.5;     // two loads a cycle beside the arithmetic
 constexpr double kVectorsInTile = 2;  // of a register tile
 constexpr double kTile = 6;  // a register tile's length along a loop that a load does not depend on
-constexpr double kUnaligned = 1.2;     // of vectors that start anywhere
-constexpr double kHorizontal = 16;     // the sum of a vector's lanes
-constexpr double kPanelReadings = 32;  // for codegen to pack what the lanes read of a matrix
-constexpr int64_t kFewReadings = 64;   // of each element: below, a packed copy does not pay
+constexpr double kUnaligned = 1.2;      // of vectors that start anywhere
+constexpr double kHorizontal = 16;      // the sum of a vector's lanes
+constexpr double kPanelReadings = 32;   // for codegen to pack what the lanes read of a matrix
+constexpr double kCastCost = 2;         // of a half type, beside the load
+constexpr double kKernelCost = 20'000;  // one kernel more
+constexpr int64_t kFewReadings = 64;    // of each element: below, a packed copy does not pay
 
 bool has(LoopSet set, size_t loop) {
   return (set >> loop & 1) != 0;
@@ -154,6 +156,21 @@ bool LayoutCost::pays_packed(const Reading& reading, size_t lane) const {
   }
   return sums > 1 && lane_is_plain && readings >= kFewReadings &&
          packed(reading, lane) < loads(reading, lane, true);
+}
+
+bool LayoutCost::pays_widened(const Reading& reading, size_t lane) const {
+  if (!packs_ || reading.widened == kNoId) return false;
+  // A sum in which nothing depends on a loop around it is computed once for all of that loop.
+  Reading once = reading;
+  LoopSet used = 0;
+  for (const Reading& other : nest_.readings)
+    if (other.around == reading.around) used |= loops_of(other.axes);
+  once.around &= used;
+  double elements = 1;
+  for (size_t l = 0; l < nest_.loops.size(); ++l)
+    if (has(loops_of(reading.axes), l)) elements *= static_cast<double>(nest_.loops[l].size);
+  const double copies = elements / static_cast<double>(lanes_) * (kCastCost + 1) + kKernelCost;
+  return copies < loads(once, lane, false) / kLoadCost * kCastCost;
 }
 
 }  // namespace plugrad::schedule

@@ -20,6 +20,9 @@ class LayoutCost {
   size_t best_loop() const;
   /// Whether the value read is worth a copy in which its elements along loop `lane` are neighbours.
   bool pays_packed(const Reading& reading, size_t lane) const;
+  /// Whether the value read is of a half type and worth a copy of floats, cast once: processors
+  /// cast with the port that multiplies, and a number for all lanes in three steps.
+  bool pays_widened(const Reading& reading, size_t lane) const;
 
  private:
   double total(size_t lane) const;

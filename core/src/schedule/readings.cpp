@@ -1,6 +1,7 @@
 #include "schedule/readings.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace plugrad::schedule {
 namespace {
@@ -32,8 +33,10 @@ class Walk {
     Id node;
     Axes axes;
     LoopSet around;
-    Id view;  // above it only views that read each element once, from this one on
+    Id view;  // above it only views that read each element once, and casts, from this one on
     Axes view_axes;
+    Id widened = kNoId;  // a cast of a half type, under which are only views
+    Axes widened_axes = {};
   };
 
   std::span<const int64_t> shape(Id node) { return draft_.shapes[node]; }
@@ -51,13 +54,15 @@ class Walk {
     const bool leaf = at.node != nest_.output && draft_.stored[at.node] != 0;
     if (leaf) {
       nest_.readings.push_back({at.node, at.view == kNoId ? at.node : at.view, at.axes,
-                                at.view == kNoId ? at.axes : at.view_axes, at.around});
+                                at.view == kNoId ? at.axes : at.view_axes, at.around, at.widened,
+                                at.widened_axes});
       return;
     }
     for (Id s : g_.sources(n)) {
       Place below{s, at.axes, at.around, kNoId, {}};
       if (shape(s).empty()) below.axes.clear();
       if (is_movement(n.op)) enter_movement(at, below);
+      if (n.op == Op::Cast) enter_cast(at, below);
       if (n.op == Op::Reduce) enter_reduce(at, below);
       if (is_new(below)) stack_.push_back(std::move(below));
     }
@@ -81,9 +86,24 @@ class Walk {
     if (op == Op::Flip || op == Op::Pad || op == Op::Shrink)
       for (size_t i = 0; i < from.size(); ++i)
         if (moved(i)) below.axes[i].plain = false;
-    if (draft_.counts[at.node] != draft_.counts[below.node]) return;
+    if (draft_.counts[at.node] == draft_.counts[below.node]) continue_view(at, below);
+  }
+
+  /// A cast counts as a view: who stores a copy of it stores what was cast, once.
+  void enter_cast(const Place& at, Place& below) const {
+    continue_view(at, below);
+    const DType from = g_[below.node].dtype, to = g_[at.node].dtype;
+    if (is_float(from) && is_float(to) && size_of(from) == 2 && size_of(to) > 2) {
+      below.widened = at.node;
+      below.widened_axes = at.axes;
+    }
+  }
+
+  static void continue_view(const Place& at, Place& below) {
     below.view = at.view == kNoId ? at.node : at.view;
     below.view_axes = at.view == kNoId ? at.axes : at.view_axes;
+    below.widened = at.widened;
+    below.widened_axes = at.widened_axes;
   }
 
   /// Axes of size 1 aside, an axis that stays as it is keeps its loop; of others only the loops are
@@ -158,6 +178,22 @@ LoopNest loop_nest(Draft& draft, Id output) {
   LoopNest nest{output, {}, {}, {}};
   Walk(draft, nest).run();
   return nest;
+}
+
+Dims widened_order(const Reading& reading, const std::map<Id, Dims>& orders) {
+  Dims memory(reading.axes.size()), order(reading.widened_axes.size());
+  std::iota(memory.begin(), memory.end(), 0);
+  std::iota(order.begin(), order.end(), 0);
+  if (const auto known = orders.find(reading.node); known != orders.end()) memory = known->second;
+  std::ranges::stable_sort(order, {}, [&](int64_t axis) -> int64_t {
+    const LoopSet loops = reading.widened_axes[static_cast<size_t>(axis)].loops;
+    if (loops == 0) return -1;
+    const auto same = [&](int64_t own) {
+      return reading.axes[static_cast<size_t>(own)].loops == loops;
+    };
+    return std::ranges::find_if(memory, same) - memory.begin();
+  });
+  return order;
 }
 
 }  // namespace plugrad::schedule

@@ -20,11 +20,14 @@ struct AxisIndex {
 /// One value read from memory.
 struct Reading {
   Id node;
-  Id view;  // the last node above it that has all of its elements and no more: what a copy would
-            // store
+  Id view;  // the last node above it that has all of its elements and no more, maybe cast: what a
+            // copy would store
   std::vector<AxisIndex> axes;       // of node
   std::vector<AxisIndex> view_axes;  // of view
   LoopSet around;                    // the loops that run around it
+  // The node, of a half type, cast to a wider float, with all of its elements and no more; or none.
+  Id widened = kNoId;
+  std::vector<AxisIndex> widened_axes = {};
 };
 
 /// A loop: an axis of the kernel's output, or one that a Reduce closes.
@@ -45,5 +48,9 @@ struct LoopNest {
 /// The loops of the kernel that computes the stored value `output` alone. No readings where it has
 /// more loops than a LoopSet holds.
 LoopNest loop_nest(Draft& draft, Id output);
+
+/// The axes of `reading.widened`, outermost first, as the value itself has them in memory; `orders`
+/// are those of the values that are not row-major.
+Dims widened_order(const Reading& reading, const std::map<Id, Dims>& orders);
 
 }  // namespace plugrad::schedule

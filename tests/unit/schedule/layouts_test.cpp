@@ -125,6 +125,31 @@ TEST(Layouts, ProductsOfMatricesLeaveRowsAsTheyAre) {
     EXPECT_EQ(strides.back(), 1) << to_string(plan);
 }
 
+// Numbers of a half type that a product reads over and over are cast once, in a kernel of their own
+// and in the order in which they lie; a product with one row reads each once, and a sum that does
+// not depend on a loop around it is computed once.
+TEST(Layouts, HalvesThatAreReadOftenAreCastOnce) {
+  const auto kernels_of = [](DType dtype, int64_t rows, bool turns) {
+    Tensors t;
+    const auto number = [&](Id x) {
+      const Id turned = turns ? t.transpose(x) : x;
+      return dtype == DType::F32 ? turned : t.g.cast(turned, DType::F32);
+    };
+    const Id a = t.buffer(turns ? Dims{128, rows} : Dims{rows, 128}, dtype);
+    const Id b = t.buffer({128, 128}, dtype);
+    const auto plan = check(t, {t.matmul(number(a), number(b))}, vectors_of(16));
+    for (const auto& strides : strides_of_stores(plan, 128 * 128))
+      EXPECT_EQ(*std::ranges::min_element(strides), 1) << to_string(plan);
+    return kernel_count(plan);
+  };
+  for (const bool turns : {false, true}) {
+    EXPECT_EQ(kernels_of(DType::F32, 128, turns), 1u);
+    EXPECT_EQ(kernels_of(DType::F16, 128, turns), 3u);
+    EXPECT_EQ(kernels_of(DType::BF16, 128, turns), 3u);
+    EXPECT_EQ(kernels_of(DType::F16, 1, turns), 1u);
+  }
+}
+
 // A weight gradient reads its terms once for each register tile of its results: in chunks that stay
 // in the cache, of one thread too.
 TEST(Layouts, SumOfManyProductsIsCutToTheCache) {
