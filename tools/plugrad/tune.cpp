@@ -23,7 +23,7 @@ void export_to(const std::vector<SearchRecord>& records, const std::string& path
   for (const SearchRecord& record : records) text += engine::to_line(record) + '\n';
   const std::span<const std::byte> parts[] = {std::as_bytes(std::span(text))};
   if (const int failed = replace_file(path, parts))
-    fail(ErrorKind::User, "[tune] {} cannot be written: {}", path, std::strerror(failed));
+    fail(ErrorKind::User, "[tune] {} cannot be written: {}", path, file_error_text(failed));
 }
 
 uint64_t import_from(const std::string& path, SearchDb& db) {

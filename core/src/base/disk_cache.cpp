@@ -58,10 +58,11 @@ std::size_t intact_payload(std::span<const std::byte> file) {
   return same ? sizeof found + found.key_bytes : 0;
 }
 
-// A binary from the cache is run: a file that another user could have written is not taken.
+// A binary from the cache is run: a file that another user could have written is not taken. To open
+// a FIFO would wait for its writer.
 bool is_own_file(const std::string& path) {
   struct stat info;
-  if (stat(path.c_str(), &info) != 0) return false;
+  if (lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
   return (info.st_uid == geteuid() || info.st_uid == 0) && !(info.st_mode & S_IWOTH);
 }
 
@@ -72,7 +73,11 @@ void for_each_entry(const std::string& directory, const F& f) {
   for (fs::recursive_directory_iterator it(directory, options, error), end; !error && it != end;
        it.increment(error)) {
     std::string name = it->path().filename().string();
-    if (name.find(kSuffix) != name.npos && it->is_regular_file(error)) f(*it);
+    if (name.find(kSuffix) == name.npos || !it->is_regular_file(error)) continue;
+    if (name.ends_with(kSuffix))
+      f(*it);
+    else
+      is_being_written(it->path().string());  // removes what a dead writer left
   }
 }
 
@@ -173,7 +178,7 @@ bool DiskCache::put(std::span<const std::byte> key, std::span<const std::byte> p
   Header header = header_of(key, payload);
   std::array<std::span<const std::byte>, 3> parts{std::as_bytes(std::span(&header, 1)), key,
                                                   payload};
-  if (int failed = replace_file(path, parts)) {
+  if (int failed = replace_file(path, parts, {.follow_links = false, .sync = false})) {
     warn_once(path, failed);
     return false;
   }

@@ -1,4 +1,4 @@
-// POSIX underneath: open, read, write, mmap, rename.
+// POSIX underneath: open, read, mmap.
 #include "base/file.h"
 
 #include <fcntl.h>
@@ -6,34 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
-#include <cstdio>
-#include <cstring>
 
 #include "base/check.h"
 
 namespace plugrad {
-namespace {
-
-bool write_all(int fd, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    ssize_t written = write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
-  return true;
-}
-
-// Unique among the threads and processes that share a directory.
-std::string temporary_beside(const std::string& path) {
-  static std::atomic<std::uint64_t> counter{0};
-  return fmt::format("{}.{}-{}.tmp", path, getpid(), counter.fetch_add(1));
-}
-
-}  // namespace
-
 FileDescriptor::~FileDescriptor() {
   if (fd_ >= 0) close(fd_);
 }
@@ -60,26 +37,16 @@ std::optional<std::vector<std::byte>> read_file(const std::string& path) {
   return bytes;
 }
 
-int replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts) {
-  std::string temporary = temporary_beside(path);
-  FileDescriptor fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-  if (!fd) return errno;
-  bool good = true;
-  for (std::span<const std::byte> part : parts) good = good && write_all(fd.get(), part);
-  if (good && rename(temporary.c_str(), path.c_str()) == 0) return 0;
-  int error = errno;
-  unlink(temporary.c_str());
-  return error;
-}
-
 MappedFile::MappedFile(const std::string& path, const std::string& operation) : path_(path) {
   auto refuse = [&](int error) {
-    fail(ErrorKind::User, "[{}] cannot open {}: {}", operation, path, std::strerror(error));
+    fail(ErrorKind::User, "[{}] cannot open {}: {}", operation, path, file_error_text(error));
   };
-  FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // A FIFO without a writer would wait for one.
+  FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info;
   if (!fd || fstat(fd.get(), &info) != 0) refuse(errno);
   if (S_ISDIR(info.st_mode)) refuse(EISDIR);
+  if (!S_ISREG(info.st_mode)) refuse(kNotRegular);
   size_ = static_cast<std::size_t>(info.st_size);
   if (size_ == 0) return;
   void* data = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd.get(), 0);

@@ -1,6 +1,8 @@
 // Whole files: read, map, replace. Failures are values here; callers know what to say about them.
 #pragma once
 
+#include <signal.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -32,9 +34,39 @@ class FileDescriptor {
 /// All bytes of a file, or nothing with errno set.
 std::optional<std::vector<std::byte>> read_file(const std::string& path);
 
+/// What replace_file and MappedFile say of a path that is neither missing nor a regular file.
+inline constexpr int kNotRegular = -1;
+/// The text of an errno or of kNotRegular.
+std::string file_error_text(int error);
+
+struct ReplaceOptions {
+  bool follow_links = true;  // a symbolic link stays, its target is replaced
+  bool sync = true;          // file and folder reach the disk before the call returns
+};
+
 /// Writes `parts` one after the other to a new file beside `path` and renames it: readers see the
-/// old file or the whole new one. 0, or the errno of what failed; then nothing is left behind.
-int replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts);
+/// old file or the whole new one. A replaced file's permissions stay. 0, or the errno of what
+/// failed or kNotRegular; then nothing is left behind. Temporary files of dead writers are removed.
+int replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts,
+                 ReplaceOptions options = {});
+
+/// Whether `path` is a temporary file of replace_file whose writer lives. One whose writer is dead
+/// is removed.
+bool is_being_written(const std::string& path);
+
+/// Bytes written while it lives end in EFBIG at the limit of file sizes, without SIGXFSZ. Only the
+/// calling thread's signal mask changes.
+class NoFileSizeSignal {
+ public:
+  NoFileSizeSignal();
+  ~NoFileSizeSignal();
+  NoFileSizeSignal(const NoFileSizeSignal&) = delete;
+  NoFileSizeSignal& operator=(const NoFileSizeSignal&) = delete;
+
+ private:
+  sigset_t before_;
+  bool was_pending_ = false;
+};
 
 /// A file mapped for reading; pages come in when touched. The bytes of an empty file are an empty
 /// span.

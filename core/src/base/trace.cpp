@@ -12,6 +12,7 @@
 #include <mutex>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 
 namespace plugrad {
@@ -95,6 +96,7 @@ void write_event(std::string_view category, std::string_view name, std::string_v
   }
   line += "}},\n";
   std::lock_guard lock(t.mutex);
+  const NoFileSizeSignal quiet;
   std::fwrite(line.data(), 1, line.size(), t.file);
 }
 
@@ -129,6 +131,7 @@ void flush_trace() {
   if (!tracing()) return;
   Trace& t = trace();
   std::lock_guard lock(t.mutex);
+  const NoFileSizeSignal quiet;
   if (t.file) std::fflush(t.file);
 }
 

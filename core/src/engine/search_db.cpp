@@ -215,13 +215,16 @@ bool SearchDb::add(const SearchRecord& record) {
       cache_directory();  // a folder that somebody named is there, or mistyped
   if (!cache.empty() && std::filesystem::path(path_).parent_path() == cache)
     std::filesystem::create_directories(cache, ignored);
-  const FileDescriptor file(open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
+  const NoFileSizeSignal quiet;
+  const FileDescriptor file(
+      open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644));
   struct stat info;
   if (file && fstat(file.get(), &info) == 0 && S_ISCHR(info.st_mode)) return false;
   if (!file || flock(file.get(), LOCK_EX) != 0 || fstat(file.get(), &info) != 0 ||
       !S_ISREG(info.st_mode)) {
+    const bool is_other = file && !S_ISREG(info.st_mode);
     warn(fmt::format("it cannot be written: {}; what searches find is lost with the process",
-                     std::strerror(errno)));
+                     file_error_text(is_other ? kNotRegular : errno)));
     return false;
   }
   char last = '\n';

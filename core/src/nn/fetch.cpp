@@ -57,7 +57,7 @@ std::string fetch(const std::string& url, const std::filesystem::path& path,
   std::filesystem::create_directories(path.parent_path(), no_folder);
   std::span<const std::byte> parts[] = {std::as_bytes(std::span(body))};
   int error = no_folder ? no_folder.value() : replace_file(path.string(), parts);
-  return error ? fmt::format("cannot write {}: {}", path.string(), std::strerror(error)) : "";
+  return error ? fmt::format("cannot write {}: {}", path.string(), file_error_text(error)) : "";
 }
 
 }  // namespace plugrad::nn

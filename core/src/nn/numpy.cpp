@@ -63,7 +63,7 @@ void write(const char* function, const std::string& path,
   const std::vector<std::span<const std::byte>> list(parts);
   const int error = replace_file(path, list);
   require(error == 0, "[{}] cannot write {}: {}; the file, if there was one, is as before",
-          function, path, std::strerror(error));
+          function, path, file_error_text(error));
 }
 
 constexpr std::string_view kEnding = ".npy";

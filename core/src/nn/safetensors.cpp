@@ -238,7 +238,7 @@ void write_safetensors(const std::filesystem::path& path, std::span<const NamedA
   for (const NamedArray* array : order) parts.push_back(array->bytes);
   int error = replace_file(path.string(), parts);
   require(error == 0, "[save] cannot write {}: {}; the file, if there was one, is as before",
-          path.string(), std::strerror(error));
+          path.string(), file_error_text(error));
 }
 
 }  // namespace plugrad::nn

@@ -42,7 +42,7 @@ std::string keep_refused(std::span<const std::byte> ir, const std::string& name)
   std::filesystem::create_directories(cache + "/refused", failed);
   const std::string path = fmt::format("{}/refused/{}-{:016x}.ir", cache, name, hash128(ir).low);
   const std::span<const std::byte> parts[] = {ir};
-  return replace_file(path, parts) == 0 ? path : "";
+  return replace_file(path, parts, {.follow_links = false, .sync = false}) == 0 ? path : "";
 }
 
 // One kernel under way.

@@ -235,3 +235,37 @@ TEST(DiskCache, ForgetsWhatWasNotUsedForLongestWhenItIsFull) {
   EXPECT_LT(cache.stats().bytes, 2 * limit) << "20 MB were put";
   EXPECT_GT(cache.stats().bytes, limit / 4);
 }
+
+TEST(DiskCache, AFifoAsEntryIsAMissAndIsReplaced) {
+  TemporaryDirectory directory;
+  DiskCache cache(directory.path());
+  const std::string path = cache.path_of(as_bytes("key"));
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(text_of(cache.get(as_bytes("key"))), "(miss)");
+  EXPECT_TRUE(cache.put(as_bytes("key"), as_bytes("payload")));
+  EXPECT_EQ(text_of(cache.get(as_bytes("key"))), "payload");
+}
+
+// Each process makes room among the entries that the others are writing.
+TEST(DiskCache, ProcessesThatMakeRoomLeaveEachOthersWritingAlone) {
+  TemporaryDirectory directory;
+  std::vector<pid_t> children;
+  for (int process = 0; process < 4; ++process) {
+    const pid_t child = fork();
+    if (child != 0) {
+      children.push_back(child);
+      continue;
+    }
+    CapturedLog log;
+    DiskCache cache(directory.path(), 100 << 10);
+    for (int i = 0; i < 2000; ++i)
+      cache.put(as_bytes(std::to_string(i * 4 + process)), as_bytes(std::string(3000, 'p')));
+    _exit(log.text().empty() ? 0 : 1);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+}
