@@ -72,6 +72,26 @@ bool mark_captured(JitRecording& made, const JitRecording& before) {
   return any;
 }
 
+// A jitted function that calls itself without end would use up the stack.
+class NestedCall {
+ public:
+  NestedCall() {
+    require(depth_ < kDeepest,
+            "[jit] {} calls of jitted functions are inside each other: does one call itself? Its "
+            "end must not depend on values of tensors",
+            kDeepest);
+    ++depth_;
+  }
+  ~NestedCall() { --depth_; }
+  NestedCall(const NestedCall&) = delete;
+  NestedCall& operator=(const NestedCall&) = delete;
+
+ private:
+  static constexpr int kDeepest = 100;  // of about 1 KiB of stack each, beside the function's own
+  static thread_local int depth_;
+};
+thread_local int NestedCall::depth_ = 0;
+
 // As after a recorded call, so that a program does not change its meaning with JIT=0.
 void release_tapes(Session& session, const JitOutput& output) {
   for (const StatePtr& state : output.tensors)
@@ -132,6 +152,7 @@ void JitCalls::warn_of_many() {
 
 JitOutput JitCalls::call(std::span<const StatePtr> arguments, std::span<const uint64_t> key,
                          const Function& function) {
+  const NestedCall nested;
   if (JitTrace::active()) return function();  // part of the outer function's recording
   Session& session = Session::current();
   // Of two threads one may have the session and want these, the other the other way round: who

@@ -4,20 +4,17 @@
 
 #include "plugrad/functional.h"
 #include "tensor/record.h"
+#include "tensor/sizes.h"
 
 namespace plugrad {
 
+using tensor::checked_count;
 using tensor::Recorder;
 
 namespace {
 
 uint32_t place_of(Recorder& r, std::string_view device) {
   return device.empty() ? 0 : r.session().device_number(device);
-}
-
-void require_sizes(std::string_view function, const Shape& shape) {
-  for (int64_t size : shape)
-    require(size >= 0, "[{}] size {} in {} is negative", function, size, to_string(shape));
 }
 
 double number_of(std::string_view function, const Tensor& scalar) {
@@ -33,7 +30,7 @@ double number_of(std::string_view function, const Tensor& scalar) {
 Tensor Tensor::full(const Shape& shape, const Tensor& scalar, DType dtype,
                     std::string_view device) {
   Recorder r("full");
-  require_sizes("full", shape);
+  checked_count("full", shape);
   r.place(place_of(r, device));
   const Id value = r.use(scalar);
   require(r.shape(value).empty(), "[full] the value has shape {}, not one number",
@@ -146,11 +143,11 @@ std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes, std::string_view i
 Tensor Tensor::from_bytes(std::span<const std::byte> bytes, Shape shape, DType dtype,
                           std::string_view device, std::shared_ptr<const void> owner) {
   Recorder r("from");
-  require_sizes("from", shape);
-  const uint64_t size = size_of(dtype), needed = static_cast<uint64_t>(element_count(shape)) * size;
+  const int64_t count = checked_count("from", shape);
+  const uint64_t size = size_of(dtype), needed = static_cast<uint64_t>(count) * size;
   require(size != 0, "[from] {} is no dtype that memory holds", name_of(dtype));
   require(bytes.size() == needed, "[from] {} values for the {} elements of shape {}",
-          bytes.size() / size, element_count(shape), to_string(shape));
+          bytes.size() / size, count, to_string(shape));
   const uint32_t place = place_of(r, device);
   return r.done(owner ? r.session().store_shared(shape, dtype, place, bytes, std::move(owner))
                       : r.session().store_host(shape, dtype, place, bytes));

@@ -10,10 +10,12 @@
 #include "engine/jit_trace.h"
 #include "plugrad/functional.h"
 #include "tensor/record.h"
+#include "tensor/sizes.h"
 #include "uop/round.h"
 
 namespace plugrad {
 
+using tensor::checked_count;
 using tensor::Recorder;
 
 namespace {
@@ -80,6 +82,11 @@ Tensor word_at(const Tensor& key, const Tensor& place, uint64_t count) {
 Tensor random_bits(std::string_view function, int64_t count, uint64_t width,
                    std::string_view device) {
   Recorder r(function);
+  // Positions of words are counted in u32.
+  require(static_cast<uint64_t>(count) <= uint64_t{UINT32_MAX} * 4 / width,
+          "[{}] draws at most 2^32 - 1 words of 32 bits at once, and {} elements of {} bytes need "
+          "more; draw parts and join them",
+          function, count, width);
   const uint64_t words = (static_cast<uint64_t>(count) * width + 3) / 4;
   const Tensor key = next_key(r, words, device);
   const Tensor place = Tensor::arange(count, DType::U32);
@@ -92,11 +99,6 @@ Tensor random_bits(std::string_view function, int64_t count, uint64_t width,
   return low.cast(DType::U64) | (high.cast(DType::U64) << 32);
 }
 
-void require_sizes(std::string_view function, const Shape& shape) {
-  for (int64_t size : shape)
-    require(size >= 0, "[{}] size {} in {} is negative", function, size, to_string(shape));
-}
-
 bool can_hold(DType dtype, int64_t value) {
   return round_int(value, dtype) == value && (value >= 0 || !is_unsigned(dtype));
 }
@@ -104,7 +106,7 @@ bool can_hold(DType dtype, int64_t value) {
 /// The elements that go into one element of the first axis.
 double fan_in(std::string_view function, const Shape& shape) {
   require(!shape.empty(), "[{}] the shape has no axes", function);
-  require_sizes(function, shape);
+  checked_count(function, shape);
   return static_cast<double>(std::max<int64_t>(element_count(std::span(shape).subspan(1)), 1));
 }
 
@@ -134,7 +136,7 @@ void Tensor::manual_seed(uint64_t seed) {
 Tensor Tensor::rand(const Shape& shape, DType dtype, std::string_view device) {
   for (const Layout& layout : kLayouts) {
     if (layout.dtype != dtype) continue;
-    require_sizes("rand", shape);
+    checked_count("rand", shape);
     const Tensor bits = random_bits("rand", element_count(shape), size_of(dtype), device);
     const int shift = static_cast<int>(size_of(dtype)) * 8 - layout.mantissa;
     return (((bits >> shift) | layout.one).bitcast(dtype) - 1.0).reshape(shape);
@@ -174,7 +176,7 @@ Tensor Tensor::randint(const Shape& shape, int64_t low, int64_t high, DType dtyp
   require(low < high, "[randint] there is no integer in [{}, {})", low, high);
   require(can_hold(dtype, low) && can_hold(dtype, high - 1), "[randint] {} does not hold [{}, {})",
           name_of(dtype), low, high);
-  require_sizes("randint", shape);
+  checked_count("randint", shape);
   const uint64_t width = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   if (width <= uint64_t{1} << 23)
     return (rand(shape, DType::F32, device) * static_cast<double>(width)).cast(dtype) + low;
@@ -194,7 +196,7 @@ Tensor Tensor::kaiming_normal(const Shape& shape, double a, DType dtype, std::st
 }
 
 Tensor Tensor::scaled_uniform(const Shape& shape, DType dtype, std::string_view device) {
-  require_sizes("scaled_uniform", shape);
+  checked_count("scaled_uniform", shape);
   const int64_t count = std::max<int64_t>(element_count(shape), 1);
   const double bound = 1.0 / std::sqrt(static_cast<double>(count));
   return uniform(shape, -bound, bound, dtype, device);

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "engine/jit_trace.h"
+#include "tensor/sizes.h"
 
 namespace plugrad {
 
@@ -15,8 +16,6 @@ std::string to_string(const Shape& shape) {
 }
 
 namespace tensor {
-
-constexpr int64_t kMostElements = int64_t{1} << 60;
 
 Recorder::Recorder(std::string_view function)
     : session_(engine::Session::current()), lock_(session_), function_(function) {}
@@ -36,15 +35,7 @@ Id Recorder::use(const Tensor& tensor) {
 }
 
 Tensor Recorder::done(Id node) {
-  int64_t count = 1;
-  bool empty = false, overflows = false;
-  for (int64_t size : session_.shape(node)) {
-    empty |= size == 0;
-    overflows |= __builtin_mul_overflow(count, std::max<int64_t>(size, 1), &count);
-  }
-  require(empty || (!overflows && count <= kMostElements),
-          "[{}] a tensor of shape {} has more than 2^60 elements", function_,
-          to_string(shape(node)));
+  checked_count(function_, shape(node));
   if (session_.has_bounds()) require_decided(node);
   return Tensor(session_.make(node, device_ != 0 ? device_ : hint_));
 }

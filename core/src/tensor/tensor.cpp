@@ -7,6 +7,7 @@
 #include "engine/report.h"
 #include "plugrad/device.h"
 #include "tensor/record.h"
+#include "tensor/sizes.h"
 #include "tensor/variable_sizes.h"
 #include "uop/round.h"
 
@@ -177,12 +178,14 @@ std::vector<std::byte> first_places(std::vector<std::byte> bytes, const Shape& a
 }  // namespace
 
 std::vector<std::byte> Tensor::to_bytes() const {
+  tensor::require_host_memory("to_bytes", bound_shape(), size_of(dtype()));
   std::vector<std::byte> bytes(static_cast<size_t>(numel()) * size_of(dtype()));
   Session::current().read(*state_, bytes);
   return first_places(std::move(bytes), shape(), bound_shape(), size_of(dtype()));
 }
 
 int64_t Tensor::read_count() const {
+  tensor::require_host_memory("to_vector", bound_shape(), size_of(dtype()));
   return element_count(bound_shape());
 }
 

@@ -1,0 +1,40 @@
+#include "tensor/sizes.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace plugrad::tensor {
+namespace {
+
+constexpr int64_t kMostElements = int64_t{1} << 60;
+
+}  // namespace
+
+int64_t checked_count(std::string_view function, const Shape& shape) {
+  int64_t count = 1;
+  bool is_empty = false, overflows = false;
+  for (int64_t size : shape) {
+    require(size >= 0, "[{}] size {} in {} is negative", function, size, to_string(shape));
+    is_empty |= size == 0;
+    overflows |= __builtin_mul_overflow(count, std::max<int64_t>(size, 1), &count);
+  }
+  require(is_empty || (!overflows && count <= kMostElements),
+          "[{}] a tensor of shape {} has more than 2^60 elements", function, to_string(shape));
+  return is_empty ? 0 : count;
+}
+
+void require_host_memory(std::string_view function, const Shape& shape, uint64_t element_bytes) {
+  const auto count = static_cast<uint64_t>(checked_count(function, shape));
+  const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page_bytes <= 0) return;
+  const uint64_t host_bytes = static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes);
+  require(count <= host_bytes / std::max<uint64_t>(element_bytes, 1),
+          "[{}] the {} elements of shape {} do not fit the host's memory of {} bytes; read a part "
+          "of them",
+          function, count, to_string(shape), host_bytes);
+}
+
+}  // namespace plugrad::tensor
