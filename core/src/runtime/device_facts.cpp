@@ -11,6 +11,7 @@
 namespace plugrad::runtime {
 namespace {
 
+constexpr std::uint32_t kLeastParams = 8;  // docs/abi.md: what every kernel of the core can do with
 constexpr std::uint32_t kMostTensorCores = 1024;
 constexpr std::uint64_t kMostTensorCoreStride = 1 << 16;
 constexpr std::uint32_t kWidestVector = 64;  // of kernel IR
@@ -89,6 +90,9 @@ void check_caps(const std::string& device, pgr_device_caps& caps,
                 std::vector<pgr_tensor_core>& cores) {
   check_lanes(device, caps);
   check_groups(device, caps);
+  if (caps.max_params != 0 && caps.max_params < kLeastParams)
+    refuse(device, fmt::format("max_params = {}: kernels need {} (0: unknown)", caps.max_params,
+                               kLeastParams));
   if (caps.denormals > PGR_DENORMALS_UNSPECIFIED) caps.denormals = PGR_DENORMALS_UNSPECIFIED;
   if (caps.local_banks > kMostBanks || caps.local_bank_bytes == 0) caps.local_banks = 0;
   const std::uint32_t align = caps.buffer_align_bytes;
