@@ -1,11 +1,11 @@
 // What a manifest that was read means for this host: versions, sanitizers, probes.
 #include <fmt/format.h>
-#include <glob.h>
 
 #include <algorithm>
 
 #include "plugrad/plugin_api/plugin.h"
 #include "runtime/manifest.h"
+#include "runtime/path_pattern.h"
 
 namespace plugrad::runtime {
 namespace {
@@ -51,14 +51,7 @@ std::string manifest_refusal(const Manifest& m, std::string& hint) {
 }
 
 bool probes_pass(const std::vector<std::string>& paths) {
-  if (paths.empty()) return true;
-  return std::any_of(paths.begin(), paths.end(), [](const std::string& pattern) {
-    glob_t found{};
-    bool exists =
-        pattern.starts_with('/') && glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0;
-    globfree(&found);
-    return exists;
-  });
+  return paths.empty() || std::ranges::any_of(paths, path_pattern_exists);
 }
 
 }  // namespace plugrad::runtime

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "runtime/device_facts.h"
 #include "runtime/device_state.h"
 #include "runtime/host_api.h"
 #include "runtime/manifest.h"
@@ -141,13 +142,32 @@ bool Plugin::survives_trial(LoadRecord& record, std::uint32_t limit_ms) {
       fmt::format("ask its maker; without a trial: PLUGRAD_TRUST_PLUGINS={}", record.path));
 }
 
-// Its status is of no interest: only whether the process lives on.
+// Its statuses are of no interest: only whether the process lives on.
 void Plugin::open_and_close_first() const {
   CallError error;
   pgr_device* device = nullptr;
-  if (api_.device_open(api_.plugin, 0, nullptr, 0, sizeof(pgr_option), &device, error.get()) ==
-      PGR_STATUS_OK)
-    api_.device_close(api_.plugin, device);
+  const pgr_status opened =
+      api_.device_open(api_.plugin, 0, nullptr, 0, sizeof(pgr_option), &device, error.get());
+  if (opened != PGR_STATUS_OK) return;
+  pgr_device_api calls;
+  if (device && interface("pgr.device", PGR_STRUCT_DEVICE_API, calls)) read_facts(calls, device);
+  api_.device_close(api_.plugin, device);
+}
+
+// As the host reads them, texts and tables included.
+void Plugin::read_facts(const pgr_device_api& calls, pgr_device* device) const {
+  CallError error;
+  pgr_device_info info;
+  PGR_INIT(info, DEVICE_INFO);
+  pgr_device_caps caps;
+  PGR_INIT(caps, DEVICE_CAPS);
+  const bool has_info =
+      offered(calls.info) && calls.info(device, &info, error.get()) == PGR_STATUS_OK;
+  const bool has_caps =
+      offered(calls.caps) && calls.caps(device, &caps, error.get()) == PGR_STATUS_OK;
+  std::vector<pgr_tensor_core> cores;
+  if (has_info) checked_info(device_name_, info);
+  if (has_caps) check_caps(device_name_, caps, cores);
 }
 
 Plugin* Plugin::open(LoadRecord& record, std::uint32_t trial_limit_ms) {

@@ -38,6 +38,7 @@ class Plugin {
 
  private:
   void open_and_close_first() const;
+  void read_facts(const pgr_device_api& calls, pgr_device* device) const;
   static bool survives_trial(LoadRecord& record, std::uint32_t limit_ms);
   bool start(const std::string& path, void* entry, LoadRecord& record);
   bool read_info(LoadRecord& record);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -73,7 +74,7 @@ bool wait_for(pid_t child, std::uint32_t limit_ms, int& status) {
 std::string identity_of(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0) return "";
-  return fmt::format("plugin trial 1/{}.{}/{}/{}/{}/{}/{}.{}/{}.{}", PGR_API_MAJOR, PGR_API_MINOR,
+  return fmt::format("plugin trial 2/{}.{}/{}/{}/{}/{}/{}.{}/{}.{}", PGR_API_MAJOR, PGR_API_MINOR,
                      path, info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec,
                      info.st_mtim.tv_nsec, info.st_ctim.tv_sec, info.st_ctim.tv_nsec);
 }
@@ -84,6 +85,29 @@ DiskCache outcomes_cache() {
   // One that cannot be written is complained of when kernels are stored.
   if (access(directory.c_str(), W_OK) != 0 && errno != ENOENT) directory.clear();
   return DiskCache(directory.empty() ? "" : directory + "/plugins");
+}
+
+// The text of the outcome where it is of less than an hour ago. Loads of the machine, drivers and
+// clocks change: it does not hold for ever.
+std::string remembered(DiskCache& hung, const std::string& key) {
+  constexpr std::int64_t kSeconds = 3600;
+  const auto found = hung.get(as_bytes(key));
+  std::int64_t then = 0;
+  if (!found || found->size() != sizeof then) return "";
+  std::memcpy(&then, found->data(), sizeof then);
+  const std::int64_t age = static_cast<std::int64_t>(time(nullptr)) - then;
+  return age < 0 || age >= kSeconds
+             ? ""
+             : fmt::format("{} min ago; it is tried again an hour after that", age / 60);
+}
+
+void remember(DiskCache& hung, const std::string& key) {
+  const std::int64_t now = time(nullptr);
+  hung.put(as_bytes(key), std::as_bytes(std::span(&now, 1)));
+}
+
+std::string no_answer(std::uint32_t limit_ms) {
+  return fmt::format("it had not answered after {} s", limit_ms / 1000.0);
 }
 
 }  // namespace
@@ -100,7 +124,7 @@ std::string outcome_in_child(const std::function<void()>& open, std::uint32_t li
   if (!wait_for(child, limit_ms, status)) {
     kill(child, SIGKILL);
     waitpid(child, &status, 0);
-    return fmt::format("it had not answered after {} s", limit_ms / 1000.0);
+    return no_answer(limit_ms);
   }
   if (WIFSIGNALED(status))
     return fmt::format("it ended the process with signal {} ({})", WTERMSIG(status),
@@ -116,8 +140,13 @@ std::string outcome_on_trial(const std::string& path, const std::function<void()
   const std::string identity = identity_of(path);
   DiskCache good = outcomes_cache();
   if (good.get(as_bytes(identity))) return "";
+  const std::string hung_key = fmt::format("{}/no answer in {} ms", identity, limit_ms);
+  if (const std::string when = remembered(good, hung_key); !when.empty())
+    return fmt::format("{}, {}", no_answer(limit_ms), when);
   std::string outcome = outcome_in_child(open, limit_ms);
-  if (outcome.empty() && !identity.empty()) good.put(as_bytes(identity), as_bytes("good"));
+  if (identity.empty()) return outcome;
+  if (outcome == no_answer(limit_ms)) remember(good, hung_key);
+  if (outcome.empty()) good.put(as_bytes(identity), as_bytes("good"));
   return outcome;
 }
 

@@ -13,7 +13,8 @@ namespace plugrad::runtime {
 std::string outcome_in_child(const std::function<void()>& open, std::uint32_t limit_ms);
 
 /// outcome_in_child for a library file, once: a good outcome is kept in the disk cache under the
-/// file's identity. Nothing is tried for a file that PLUGRAD_TRUST_PLUGINS names.
+/// file's identity, no answer within the limit for an hour. Nothing is tried for a file that
+/// PLUGRAD_TRUST_PLUGINS names.
 std::string outcome_on_trial(const std::string& path, const std::function<void()>& open,
                              std::uint32_t limit_ms);
 

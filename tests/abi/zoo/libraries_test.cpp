@@ -101,6 +101,13 @@ constexpr Row kRows[] = {
     // its facts
     {"throw_device_info", {kDevices, kLoaded, "thrown in the zoo"}, "an exception left the plugin"},
     {"throw_caps", {kDevices, kLoaded, "thrown in the zoo"}, "an exception left the plugin"},
+    {"crash_device_info", {kOpen, kRefused, "it ended the process with signal 11"}, kNone},
+    {"abort_device_info", {kOpen, kRefused, "it ended the process with signal 6"}, kNone},
+    {"hang_device_info", {kOpen, kRefused, "it had not answered after 1 s"}, kNone},
+    {"crash_caps", {kOpen, kRefused, "it ended the process with signal 11"}, kNone},
+    {"caps_params_1", {kDevices, kLoaded, "max_params = 1: kernels need 8 (0: unknown)"}, "(INCOMPATIBLE)"},
+    {"caps_params_7", {kDevices, kLoaded, "max_params = 7: kernels need 8 (0: unknown)"}, "(INCOMPATIBLE)"},
+    {"caps_params_8", {kDevices, kLoaded, ""}},
     {"terminal_message", {kDevices, kLoaded, "red ?[31m and ??"}, "red ?[31m and ?? (IO_ERROR)"},
     {"endless_message", {kDevices, kLoaded, "never ends"}, "never ends"},
     {"no_id", {kDevices, kLoaded, "the plugin gives no stable id"}, "gives no stable id"},
@@ -176,6 +183,18 @@ TEST(ZooDevices, TextsArePrintable) {
   zoo.find("odd_texts");
   EXPECT_EQ(zoo.found.name, "tab\there ?[2J caf\xc3\xa9 ?");
   EXPECT_EQ(zoo.found.vendor + zoo.found.driver, "");
+}
+
+TEST(ZooTrial, NoAnswerIsRememberedSoThatTheNextStartsDoNotWait) {
+  Zoo zoo;
+  zoo.plugins.add("hang_entry", "", "zoo");
+  zoo.find("hang_entry");
+  EXPECT_THAT(zoo.record.reason, HasSubstr("it had not answered after 1 s"));
+  const auto start = std::chrono::steady_clock::now();
+  zoo.find("hang_entry");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(900));
+  EXPECT_THAT(zoo.record.reason,
+              HasSubstr("after 1 s, 0 min ago; it is tried again an hour after"));
 }
 
 TEST(ZooTrial, AGoodOutcomeIsRememberedAndATrustedFileIsNotTried) {

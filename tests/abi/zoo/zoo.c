@@ -109,6 +109,7 @@ static pgr_status device_caps(pgr_device *device, pgr_device_caps *out, pgr_erro
   out->denormals = is("caps_unknown_values") ? 99 : 0;
   out->op_dtypes[63] = is("caps_unknown_values") ? 0xffffffffu : 0;
   out->has_local = is("caps_no_group_size");
+  out->max_params = is("caps_params_1") ? 1 : is("caps_params_7") ? 7 : is("caps_params_8") ? 8 : 0;
   out->threads = is("caps_unknown_values") ? UINT32_MAX : 1;
   if (is("caps_core_stride_0") || is("caps_core_flat") || is("caps_core_count") || is("caps_core_null")) {
     out->tensor_cores = is("caps_core_null") ? NULL : &flat;

@@ -1,0 +1,17 @@
+// Paths with wildcards, of manifests that nobody has judged yet: bounded work for any pattern.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace plugrad::runtime {
+
+/// Whether a name matches a pattern of `*`, `?`, `[a-z]` and `[!a-z]`. `*` does not match a leading
+/// dot. Time: at most the product of both lengths.
+bool matches_name(std::string_view name, std::string_view pattern);
+
+/// Whether a file matches the absolute path. At most 10,000 entries of folders are looked at: a
+/// pattern that has found nothing by then does not match.
+bool path_pattern_exists(const std::string& pattern);
+
+}  // namespace plugrad::runtime
