@@ -31,14 +31,24 @@ float lesser(float a, float b) {
   return std::fmin(a, b);
 }
 
-// What compilers call without being asked to. LLVM makes the two of floats of choices between f16
-// values.
+__extension__ using Half = _Float16;
+float widened(Half x) {
+  return static_cast<float>(x);
+}
+Half narrowed(float x) {
+  return static_cast<Half>(x);
+}
+
+// What compilers call without being asked to. LLVM makes those of floats of choices between f16
+// values, and casts them by a function where the processor has no F16C.
 const void* runtime_function(std::string_view name) {
   if (name == "memcpy") return reinterpret_cast<const void*>(&std::memcpy);
   if (name == "memmove") return reinterpret_cast<const void*>(&std::memmove);
   if (name == "memset") return reinterpret_cast<const void*>(&std::memset);
   if (name == "fmaxf") return reinterpret_cast<const void*>(&greater);
   if (name == "fminf") return reinterpret_cast<const void*>(&lesser);
+  if (name == "__extendhfsf2") return reinterpret_cast<const void*>(&widened);
+  if (name == "__truncsfhf2") return reinterpret_cast<const void*>(&narrowed);
   return nullptr;
 }
 

@@ -94,6 +94,25 @@ TEST(CpuKernels, CompileError_ComesWithTheCompilersLog) {
   EXPECT_THAT(cpu.error.text(), HasSubstr("undeclared identifier 'wrong'"));
 }
 
+// LLVM casts halves by a function where the processor has no instruction for it.
+TEST(CpuKernels, HalvesAreCastOnEveryProcessor) {
+  for (const char* isa : {"native", "avx2", "sse2"}) {
+    CpuDevice cpu(isa);
+    const std::string binary = cpu.compile(
+        "void k(void* const* buffers, const unsigned long* scalars, unsigned long begin, "
+        "unsigned long end) {\n"
+        "  for (int i = 0; i < 5; ++i) {\n"
+        "    const float wide = ((const _Float16*)buffers[1])[i];\n"
+        "    ((_Float16*)buffers[0])[i] = (_Float16)(wide * 1.5f);\n  }\n}\n");
+    const std::vector<uint16_t> given = {0x3c00, 0xc900, 0x0001, 0x7bff, 0xfc00};
+    Buffer<uint16_t> result(cpu, std::vector<uint16_t>(5)), x(cpu, given);
+    Program(cpu, binary, "k").run({result.handle, x.handle});
+    // 1.5, -15, 1.5 of the least denormal is a tie, 1.5 of the largest is too large.
+    EXPECT_EQ(result.values(), (std::vector<uint16_t>{0x3e00, 0xcb80, 0x0002, 0x7c00, 0xfc00}))
+        << isa;
+  }
+}
+
 TEST(CpuKernels, ALibmCall_IsRefusedByName) {
   CpuDevice cpu;
   const std::string binary = cpu.compile("float sinf(float); void k(float* p) { *p = sinf(*p); }");
