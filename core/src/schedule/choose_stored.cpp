@@ -40,7 +40,7 @@ class Chooser {
     }
     compute_with_rows();
     // What is stored to keep kernels within limits may leave a Reduce to several kernels.
-    while (limit_kernels(draft_) | store_shared_reductions()) {
+    while (limit_kernels(draft_) | limit_places(draft_) | store_shared_reductions()) {
     }
     find_exact();
   }

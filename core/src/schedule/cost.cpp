@@ -22,6 +22,7 @@ Region RegionFinder::below(Id node) {
   while (!stack_.empty() && region.weight <= kTooHeavy) {
     const Id id = stack_.back();
     stack_.pop_back();
+    ++draft_.visits;
     if (id != node && draft_.stored[id] != 0) {
       ++region.leaf_count;
       continue;

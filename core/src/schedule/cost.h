@@ -58,6 +58,10 @@ bool computes_in_blocks(Draft& draft, Demand& demand, Id node);
 /// stored.
 bool limit_kernels(Draft& draft);
 
+/// Stores values inside that a kernel would compute at too many indices. Returns whether anything
+/// was stored.
+bool limit_places(Draft& draft);
+
 /// Decides for every Reduce where its value is stored: it flows on through what can share its
 /// loops. Sets draft.like_matmul.
 void place_reductions(Draft& draft);

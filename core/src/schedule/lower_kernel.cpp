@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <queue>
 
 #include "base/check.h"
 #include "plugrad/plugin_api/kernel_ir.h"
@@ -32,7 +33,7 @@ bool adds_products(const Graph& g, Id sink) {
 
 }  // namespace
 
-void KernelLowering::begin() {
+void KernelLowering::begin(const std::vector<Id>& outputs, Graph& graph, Simplifier& simplifier) {
   for (Id id : touched_) first_[id] = kNone;
   first_.resize(draft_.graph.size(), kNone);
   touched_.clear();
@@ -43,16 +44,9 @@ void KernelLowering::begin() {
   outputs_.clear();
   ranges_.clear();
   next_axis_ = 0;
-}
-
-LoweredKernel KernelLowering::lower(const std::vector<Id>& outputs) {
-  begin();
-  auto ast = std::make_shared<KernelAst>();
   is_exact_ = false;
-  Graph& g = ast->graph;
-  graph_ = &g;
-  indexing_ = std::make_unique<Indexing>(g);
-  Simplifier simplifier(g, draft_.options.fast_math ? RuleSet::Fast : RuleSet::Strict);
+  graph_ = &graph;
+  indexing_ = std::make_unique<Indexing>(graph);
   simplify_ = [&](Id id) { return simplifier(id); };
   device_ = draft_.devices[outputs[0]];
   make_output_loops(outputs[0]);
@@ -61,6 +55,13 @@ LoweredKernel KernelLowering::lower(const std::vector<Id>& outputs) {
     params_.push_back(node);
   }
   find_phases(outputs);
+}
+
+LoweredKernel KernelLowering::lower(const std::vector<Id>& outputs) {
+  auto ast = std::make_shared<KernelAst>();
+  Graph& g = ast->graph;
+  Simplifier simplifier(g, draft_.options.fast_math ? RuleSet::Fast : RuleSet::Strict);
+  begin(outputs, g, simplifier);
   std::vector<Id> stores;
   for (Id node : outputs) stores.push_back(store(node));
   for (size_t i = 0; i < stores.size(); ++i) stores[i] = with_limits(stores[i], outputs[i]);
@@ -68,6 +69,42 @@ LoweredKernel KernelLowering::lower(const std::vector<Id>& outputs) {
   ast->param_count = static_cast<uint32_t>(params_.size());
   ast->is_exact = is_exact_ || adds_products(g, ast->sink);
   return {std::move(ast), params_};
+}
+
+/// Readers have larger ids: in descending order a node is met when all its places are known.
+std::vector<Id> KernelLowering::computed_too_often(Id output, size_t most) {
+  Graph graph;
+  Simplifier simplifier(graph);
+  begin({output}, graph, simplifier);
+  std::vector<Id> found;
+  std::priority_queue<Id> waiting;
+  const auto reach = [&](Id node, auto&& make_place) {
+    const bool is_new = first_[node] == kNone;
+    make_place();
+    if (is_new) waiting.push(node);
+  };
+  reach(output, [&] { place(output, index_list(output_index(output)), kNoId, 0); });
+  while (!waiting.empty()) {
+    const Id node = waiting.top();
+    waiting.pop();
+    if (is_leaf(node)) continue;
+    if (is_storable(node) && places_[first_[node]].number > most) {
+      found.push_back(node);
+      continue;
+    }
+    for (uint32_t at = first_[node]; at != kNone; at = places_[at].next) {
+      Place entered = places_[at];
+      enter(entered);
+      if (entered.value != kNoId) continue;  // padding
+      for (Id s : draft_.graph.sources(node)) reach(s, [&] { source_place(entered, s); });
+    }
+  }
+  return found;
+}
+
+bool KernelLowering::is_storable(Id node) const {
+  const Op op = draft_.graph[node].op;
+  return (is_alu(op) || op == Op::Reduce) && draft_.of_rows[node] == 0;
 }
 
 /// The axes of a stored value, the outermost in memory first.
@@ -172,7 +209,7 @@ Id KernelLowering::lower_value(Id root, ListId index) {
       entered.entered = true;
       entered.next = places_[at].next;
       places_[at] = entered;
-      if (is_leaf(entered.node)) continue;
+      if (entered.value != kNoId) continue;
       for (Id s : draft_.graph.sources(entered.node)) {
         const uint32_t below = source_place(entered, s);
         if (places_[below].value == kNoId) stack_.push_back(below);
@@ -225,15 +262,31 @@ uint32_t KernelLowering::loops_around(ListId index, Id gate, uint32_t loops) {
   return loops;
 }
 
+/// Whether the index is numbers: what lies there is inside and can be read under any condition.
+bool KernelLowering::is_one_element(ListId index) const {
+  const auto values = graph_->list(index);
+  return !values.empty() && std::ranges::all_of(values, [&](int64_t i) {
+    return is_const(*graph_, static_cast<Id>(i));
+  });
+}
+
 uint32_t KernelLowering::place(Id node, ListId index, Id gate, uint32_t loops) {
+  if (gate != kNoId && is_one_element(index)) gate = kNoId;
   loops = loops_around(index, gate, loops);
   for (uint32_t at = first_[node]; at != kNone; at = places_[at].next) {
     const Place& p = places_[at];
     if (p.index == index && p.gate == gate && p.loops == loops) return at;
   }
-  if (first_[node] == kNone) touched_.push_back(node);
-  places_.push_back(
-      {.node = node, .index = index, .gate = gate, .loops = loops, .next = first_[node]});
+  ++draft_.visits;
+  const bool is_first = first_[node] == kNone;
+  if (is_first) touched_.push_back(node);
+  const uint32_t number = is_first ? 1 : places_[first_[node]].number + 1;
+  places_.push_back({.node = node,
+                     .index = index,
+                     .gate = gate,
+                     .loops = loops,
+                     .next = first_[node],
+                     .number = number});
   return first_[node] = static_cast<uint32_t>(places_.size() - 1);
 }
 
@@ -294,14 +347,27 @@ void KernelLowering::enter_movement(Place& at) {
       break;
     default:
       for (size_t i = 0; i < inner.size(); ++i) {
-        inner[i] = indexing_->add(index[i], -list[2 * i]);
+        inner[i] = from[i] == 1 ? graph_->index(0) : indexing_->add(index[i], -list[2 * i]);
         const Id valid = indexing_->within(index[i], list[2 * i], list[2 * i] + from[i], to[i]);
         at.valid = indexing_->both(at.valid, valid);
       }
-      at.valid = simplify_(at.valid);
-      at.inner_gate = indexing_->both(at.gate, at.valid);
-      break;
+      return enter_padding(at, inner);
   }
+  for (Id& i : inner) i = simplify_(i);
+  at.inner_index = index_list(inner);
+}
+
+/// A place that is known to be inside or outside needs no condition: the condition of a place far
+/// up would otherwise take part in telling all those below it apart.
+void KernelLowering::enter_padding(Place& at, std::span<Id> inner) {
+  const Id valid = at.valid == kNoId ? kNoId : simplify_(at.valid);
+  const bool known = valid != kNoId && is_const(*graph_, valid);
+  if (known && const_int(*graph_, valid) == 0) {
+    at.value = graph_->constant(draft_.graph[at.node].dtype, int64_t{0});
+    return;
+  }
+  at.valid = known ? kNoId : valid;
+  at.inner_gate = indexing_->both(at.gate, at.valid);
   for (Id& i : inner) i = simplify_(i);
   at.inner_index = index_list(inner);
 }

@@ -8,6 +8,10 @@
 #include "schedule/draft.h"
 #include "schedule/indexing.h"
 
+namespace plugrad {
+class Simplifier;
+}
+
 namespace plugrad::schedule {
 
 /// A kernel and the stored nodes of the draft behind its params, in param order.
@@ -25,15 +29,20 @@ class KernelLowering {
   /// only.
   LoweredKernel lower(const std::vector<Id>& outputs);
 
+  /// The values that the kernel of `output` alone would compute at more than `most` indices each:
+  /// those nearest to the output, and none of what only they need.
+  std::vector<Id> computed_too_often(Id output, size_t most);
+
  private:
   // A node read at one index under one validity, inside one set of reduce loops.
   struct Place {
     Id node;
-    ListId index;      // one index expression an axis
-    Id gate;           // a condition outside of which the value does not matter; kNoId: none
-    uint32_t loops;    // the reduce loops around it
-    uint32_t next;     // another place of the same node, or kNone
-    Id value = kNoId;  // what it became
+    ListId index;         // one index expression an axis
+    Id gate;              // a condition outside of which the value does not matter; kNoId: none
+    uint32_t loops;       // the reduce loops around it
+    uint32_t next;        // another place of the same node, or kNone
+    uint32_t number = 1;  // how many places of the node there are up to this one
+    Id value = kNoId;     // what it became
     bool entered = false;
     // How the sources are read.
     ListId inner_index = 0;
@@ -54,7 +63,7 @@ class KernelLowering {
   };
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  void begin();
+  void begin(const std::vector<Id>& outputs, Graph& graph, Simplifier& simplifier);
   Dims axis_order(Id node) const;
   void make_output_loops(Id output);
   std::vector<Id> output_index(Id output);
@@ -63,10 +72,12 @@ class KernelLowering {
   Id with_limits(Id store, Id output);
   bool may_read(std::span<const Id> leaves) const;
   Id lower_value(Id root, ListId index);
+  bool is_one_element(ListId index) const;
   uint32_t place(Id node, ListId index, Id gate, uint32_t loops);
   uint32_t source_place(const Place& at, Id source);
   void enter(Place& at);
   void enter_movement(Place& at);
+  void enter_padding(Place& at, std::span<Id> inner);
   void enter_reduce(Place& at);
   Id finish(const Place& at);
   Id load(const Place& at);
@@ -74,6 +85,7 @@ class KernelLowering {
   Id reduced(const Place& at, Id value);
   bool zero_outside(Id value, Id gate) const;
   bool is_leaf(Id node) const;
+  bool is_storable(Id node) const;
   const Output* output(Id node) const;
   uint32_t loops_for(uint32_t outer, const Dims& sizes, const Dims& order, uint32_t phase);
   uint32_t loops_around(ListId index, Id gate, uint32_t loops);

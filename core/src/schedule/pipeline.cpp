@@ -86,6 +86,7 @@ Plan make_plan(const Graph& graph, std::span<const Id> roots, std::span<const Id
     if (settings().verify) check(draft, stage);
     if (print_all || settings().dump == stage.name) debug_write(dump(draft, stage));
   }
+  draft.plan.visits = draft.visits;
   return std::move(draft.plan);
 }
 

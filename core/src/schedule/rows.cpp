@@ -157,6 +157,7 @@ Reductions reductions_of(const Draft& draft, Id node) {
   Reachable reachable;
   const auto is_read = [&](Id id) { return id != node && draft.stored[id] != 0; };
   for (Id id : reachable.from(draft.graph, std::span(&node, 1), is_read)) {
+    ++draft.visits;
     if (is_read(id) || draft.graph[id].op != Op::Reduce) continue;
     out.like_matmul = out.like_matmul || draft.like_matmul[id] != 0;
     out.elements = std::max(out.elements, draft.counts[draft.graph[id].src[0]]);

@@ -82,6 +82,7 @@ struct Plan {
   // already, or a view of all of one, is that Input and costs nothing.
   std::vector<uint32_t> root_buffers;
   std::vector<InPlace> in_place;
+  uint64_t visits = 0;  // of nodes, by the stages that walk below single nodes: what planning cost
 };
 
 /// Plans the computation of `roots` (nodes of `graph`, each to be stored contiguously in its own

@@ -126,6 +126,7 @@ class Sharing {
     while (!stack.empty()) {
       const auto [id, aligned, inside] = stack.back();
       stack.pop_back();
+      ++draft_.visits;
       if (is_leaf(id, root)) {
         k.leaves.push_back({id, aligned});
         continue;

@@ -41,6 +41,7 @@ std::vector<Id> light_reductions_below(const Draft& draft, Id node) {
   Reachable reachable;
   const auto is_read = [&](Id id) { return id != node && draft.stored[id] != 0; };
   for (Id id : reachable.from(g, std::span(&node, 1), is_read)) {
+    ++draft.visits;
     if (is_read(id) || g[id].op != Op::Reduce) continue;
     const bool few = draft.counts[g[id].src[0]] <= kFewElements * draft.counts[id];
     if (!few || draft.like_matmul[id] != 0) return {};
@@ -64,6 +65,7 @@ StoreCost::Below StoreCost::below(std::span<const Id> roots, Id except) {
   while (!stack_.empty()) {
     const Id id = stack_.back();
     stack_.pop_back();
+    ++draft_.visits;
     if (draft_.stored[id] != 0 && std::ranges::find(roots, id) == roots.end()) {
       found.leaves.push_back(id);
       continue;
@@ -94,6 +96,7 @@ bool StoreCost::find_readers(Id node) {
     const Id id = stack_.back();
     stack_.pop_back();
     for (Id c : draft_.consumers.of(id)) {
+      ++draft_.visits;
       if (mark_[c] == epoch_) continue;
       mark_[c] = epoch_;
       if (draft_.like_matmul[c] != 0) return false;

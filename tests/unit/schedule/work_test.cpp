@@ -1,0 +1,76 @@
+// What planning costs, in nodes that the stages look at: near linear in the nodes of the graph.
+#include "check.h"
+
+namespace plugrad::test {
+namespace {
+
+/// x[from : from + size] put at `to`, the rest of x as it is: what an assignment to a slice
+/// records.
+Id with_slice(Tensors& t, Id x, Id value, int64_t to) {
+  const int64_t n = t.shape(x)[0], size = t.shape(value)[0];
+  const Id place = t.iota(n);
+  const Id hit = t.g.binary(Op::And, t.g.binary(Op::CmpLt, t.g.constant(DType::I32, to - 1), place),
+                            t.g.binary(Op::CmpLt, place, t.g.constant(DType::I32, to + size)));
+  return t.g.where(hit, t.pad(value, {to, n - to - size}), x);
+}
+
+/// n steps of x[i % places] = x[(i + 1) % places] + 1, by slices of `size`.
+Id recurrence(Tensors& t, int n, int64_t places, int64_t size) {
+  Id x = t.buffer({places * size});
+  for (int i = 0; i < n; ++i) {
+    const int64_t to = i % places, from = (i + 1) % places;
+    x = with_slice(t, x, t.plus(t.shrink(x, {from * size, (from + 1) * size}), 1), to * size);
+  }
+  return x;
+}
+
+/// As above, the slices overlapping each other.
+Id overlapping(Tensors& t, int n) {
+  Id x = t.buffer({16});
+  for (int i = 0; i < n; ++i) {
+    const int64_t to = i * 5 % 12, from = (i * 7 + 3) % 12;
+    x = with_slice(t, x, t.plus(t.shrink(x, {from, from + 4}), 1), to);
+  }
+  return x;
+}
+
+double visits_a_node(Tensors& t, Id root, const schedule::Plan& plan) {
+  Reachable reachable;
+  const size_t nodes = reachable.from(t.g, std::span(&root, 1)).size();
+  return static_cast<double>(plan.visits) / static_cast<double>(nodes);
+}
+
+/// Fails unless a graph of `many` steps takes about as much a node as one of `few`.
+template <class Build>
+void expect_linear(Build build, int few, int many, double most_a_node) {
+  for (int n : {few, many}) {
+    Tensors t;
+    const Id root = build(t, n);
+    EXPECT_LE(visits_a_node(t, root, plan_of(t, {root})), most_a_node) << n << " steps";
+  }
+}
+
+TEST(Work, AssignmentsToElementsAreOneKernel) {
+  Tensors t;
+  const Id root = recurrence(t, 20, 4, 1);
+  EXPECT_EQ(kernel_count(check(t, {root})), 1u);
+}
+
+TEST(Work, AssignmentsToElements) {
+  expect_linear([](Tensors& t, int n) { return recurrence(t, n, 4, 1); }, 100, 10'000, 25);
+}
+
+TEST(Work, AssignmentsToSlices) {
+  expect_linear([](Tensors& t, int n) { return recurrence(t, n, 4, 3); }, 100, 10'000, 120);
+  Tensors t;
+  check(t, {recurrence(t, 40, 4, 3)});
+}
+
+TEST(Work, AssignmentsToOverlappingSlices) {
+  expect_linear([](Tensors& t, int n) { return overlapping(t, n); }, 100, 10'000, 120);
+  Tensors t;
+  check(t, {overlapping(t, 60)});
+}
+
+}  // namespace
+}  // namespace plugrad::test
