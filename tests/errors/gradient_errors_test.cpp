@@ -41,6 +41,19 @@ TEST(GradientErrors, TensorsThatAreNotInTheGraph) {
   EXPECT_FALSE(x.grad().defined());
 }
 
+TEST(GradientErrors, AnAssignmentBeforeBackwardIsNamed) {
+  Tensor x = leaf({1, 2});
+  const Tensor loss = (x * x).sum();
+  x -= 1;
+  EXPECT_THAT(error_of([&] { loss.backward(); }),
+              HasSubstr("a marked tensor of shape (2,) was assigned to (-=, assign) after the loss "
+                        "was recorded: call backward() before the assignment"));
+  Tensor w = leaf({3});
+  const Tensor other = (w * w).sum();
+  w = w - 1;
+  EXPECT_THAT(error_of([&] { other.backward(); }), HasSubstr("call backward() before"));
+}
+
 TEST(GradientErrors, AReleasedGraph) {
   const Tensor x = leaf({3}), loss = (x * x).sum();
   loss.backward(true);

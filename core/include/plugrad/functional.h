@@ -78,16 +78,26 @@ inline Tensor sigmoid(const Tensor& x) {
 inline Tensor tanh(const Tensor& x) {
   return x.tanh();
 }
-inline Tensor gelu(const Tensor& x, bool tanh_form = true) {
+// Two forms where there is a default, so that the name alone is a function of a tensor.
+inline Tensor gelu(const Tensor& x) {
+  return x.gelu();
+}
+inline Tensor gelu(const Tensor& x, bool tanh_form) {
   return x.gelu(tanh_form);
 }
 inline Tensor silu(const Tensor& x) {
   return x.silu();
 }
-inline Tensor softmax(const Tensor& x, int64_t axis = -1) {
+inline Tensor softmax(const Tensor& x) {
+  return x.softmax();
+}
+inline Tensor softmax(const Tensor& x, int64_t axis) {
   return x.softmax(axis);
 }
-inline Tensor log_softmax(const Tensor& x, int64_t axis = -1) {
+inline Tensor log_softmax(const Tensor& x) {
+  return x.log_softmax();
+}
+inline Tensor log_softmax(const Tensor& x, int64_t axis) {
   return x.log_softmax(axis);
 }
 inline Tensor exp(const Tensor& x) {

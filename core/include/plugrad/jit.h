@@ -214,7 +214,27 @@ class Jit {
  private:
   template <class... Arguments>
   auto call(Arguments&&... arguments) const {
+    constexpr bool is_callable = std::is_invocable_v<Function&, Arguments...>;
+    static_assert(
+        is_callable,
+        "the jitted function does not take these arguments, in number or type, or its body "
+        "does not compile with them");
+    if constexpr (is_callable) return record(std::forward<Arguments>(arguments)...);
+  }
+
+  template <class... Arguments>
+  auto record(Arguments&&... arguments) const {
     using Result = std::decay_t<std::invoke_result_t<Function&, Arguments...>>;
+    constexpr bool is_number = jit_detail::Number<Result>;
+    static_assert(!is_number,
+                  "a jitted function returns tensors, vectors and tuples of them, or nothing: a "
+                  "number would be that of the recorded call for ever; return the Tensor and call "
+                  "item() on what the call gives");
+    if constexpr (!is_number) return record_as<Result>(std::forward<Arguments>(arguments)...);
+  }
+
+  template <class Result, class... Arguments>
+  Result record_as(Arguments&&... arguments) const {
     jit_detail::Flat given;
     (jit_detail::put_argument(given, std::as_const(arguments)), ...);
     const auto invoke = [&]() -> decltype(auto) {

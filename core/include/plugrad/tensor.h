@@ -19,6 +19,8 @@
 #include "plugrad/dtype.h"
 #include "plugrad/error.h"
 #include "plugrad/kernel.h"
+#include "plugrad/number.h"
+#include "plugrad/operators.h"
 #include "plugrad/shape.h"
 #include "plugrad/window.h"
 
@@ -100,6 +102,10 @@ class PLUGRAD_API Tensor {
   template <class T>  ///< rows, all of one length
   static Tensor from(std::initializer_list<std::initializer_list<T>> rows,
                      std::string_view device = {});
+  /// Lists that mix types of numbers, {1, 2.5}, are f64, as a list of doubles is.
+  static Tensor from(std::initializer_list<MixedNumber> values, std::string_view device = {});
+  static Tensor from(std::initializer_list<MixedNumber> values, Shape shape,
+                     std::string_view device = {});
   /// `bytes` in the dtype's storage form. With an owner they are not copied; the owner keeps them
   /// in place.
   static Tensor from_bytes(std::span<const std::byte> bytes, Shape, DType,
@@ -109,6 +115,10 @@ class PLUGRAD_API Tensor {
   // ---- Random numbers: threefry-2x32, counter-based, the same bits on every device. ----
   /// Source: Salmon et al. 2011; how keys and counters are formed is in docs/tensor-guide.md.
   static void manual_seed(uint64_t seed = 0);
+  /// What the next draw begins with; given to set_random_state, the draws that followed are drawn
+  /// again. Errors: User within a jitted function.
+  static RandomState random_state();
+  static void set_random_state(const RandomState& state);
   static Tensor rand(const Shape&, DType = DType::F32, std::string_view device = {});  ///< [0, 1)
   /// Of mean 0 and deviation 1. Source: Box and Muller 1958.
   static Tensor randn(const Shape&, DType = DType::F32, std::string_view device = {});
@@ -150,6 +160,15 @@ class PLUGRAD_API Tensor {
   std::string device() const;
   bool is_realized() const;
   const std::shared_ptr<engine::TensorState>& state() const { return state_; }
+  /// A tensor decides nothing before it is computed: `if (a > 0)` does not compile.
+  template <class Use = void>
+  explicit operator bool() const {
+    static_assert(!std::is_void_v<Use>,
+                  "a Tensor is no bool: for `if (a > 0)` write (a > 0).item<bool>() where a is one "
+                  "number, (a > 0).all().item<bool>() or .any().item<bool>() for more, where(a > "
+                  "0, x, y) to choose elements, a.defined() to ask whether there is a tensor");
+    return false;
+  }
 
   // ---- Values ----
   /// Computes the value now. Errors: Device from the plugin; every tensor stays as it was.
@@ -460,26 +479,6 @@ class PLUGRAD_API Tensor {
 
   std::shared_ptr<engine::TensorState> state_;
 };
-
-PLUGRAD_API Tensor operator+(const Tensor& a, const Tensor& b);
-PLUGRAD_API Tensor operator-(const Tensor& a, const Tensor& b);
-PLUGRAD_API Tensor operator*(const Tensor& a, const Tensor& b);
-PLUGRAD_API Tensor operator/(const Tensor& a, const Tensor& b);  ///< floats; integers as f32
-PLUGRAD_API Tensor operator%(const Tensor& a, const Tensor& b);  ///< a - b * floor(a / b)
-// Bits of integers, logic of bool.
-PLUGRAD_API Tensor operator&(const Tensor& a, const Tensor& b);
-PLUGRAD_API Tensor operator|(const Tensor& a, const Tensor& b);
-PLUGRAD_API Tensor operator^(const Tensor& a, const Tensor& b);
-// Shifts have the dtype of `a`; >> of signed integers keeps the sign.
-PLUGRAD_API Tensor operator<<(const Tensor& a, const Tensor& b);
-PLUGRAD_API Tensor operator>>(const Tensor& a, const Tensor& b);
-// Comparisons give bool, elementwise.
-PLUGRAD_API Tensor operator==(const Tensor& a, const Tensor& b);
-PLUGRAD_API Tensor operator!=(const Tensor& a, const Tensor& b);
-PLUGRAD_API Tensor operator<(const Tensor& a, const Tensor& b);
-PLUGRAD_API Tensor operator<=(const Tensor& a, const Tensor& b);
-PLUGRAD_API Tensor operator>(const Tensor& a, const Tensor& b);
-PLUGRAD_API Tensor operator>=(const Tensor& a, const Tensor& b);
 
 /// "Tensor(512) f32 on CPU, lazy". Runs nothing.
 PLUGRAD_API std::ostream& operator<<(std::ostream& out, const Tensor& tensor);

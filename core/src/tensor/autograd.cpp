@@ -40,6 +40,22 @@ std::vector<Id> gradients_of(Recorder& r, Id loss, const Tensor& given,
   return autodiff::gradient(context, loss, seed, targets);
 }
 
+/// Why the loss may not reach a leaf that it was computed from.
+std::string assignment_advice(std::span<engine::TensorState* const> leaves) {
+  std::string shapes;
+  engine::Session& session = engine::Session::current();
+  for (const engine::TensorState* leaf : leaves)
+    if (leaf->pending)
+      shapes += (shapes.empty() ? "" : ", ") + to_string(Shape(session.shape(leaf->node).begin(),
+                                                               session.shape(leaf->node).end()));
+  if (shapes.empty())
+    return ", or before a marked tensor becomes another by an assignment (w = w - …)";
+  return fmt::format(
+      "; a marked tensor of shape {} was assigned to (-=, assign) after the loss was recorded: "
+      "call backward() before the assignment",
+      shapes);
+}
+
 }  // namespace
 
 Tensor& Tensor::requires_grad_(bool on) {
@@ -101,8 +117,9 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
   const std::vector<Id> gradients = gradients_of(r, loss, gradient, targets);
   require(std::ranges::any_of(gradients, [](Id id) { return id != kNoId; }),
           "[backward] the loss depends on no tensor that is marked with requires_grad_(); mark "
-          "leaves before what depends on them is realised, and backward() before the graph is "
-          "released by another");
+          "leaves before what depends on them is realised, and call backward() before the graph is "
+          "released by another{}",
+          assignment_advice(leaves));
   for (size_t i = 0; i < leaves.size(); ++i) {
     if (gradients[i] == kNoId) continue;
     Id sum = r.graph().unary(Op::Detach, gradients[i]);  // a value, not a function of the leaves

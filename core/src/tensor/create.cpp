@@ -140,6 +140,25 @@ std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes, std::string_view i
   return grid;
 }
 
+namespace {
+
+std::vector<double> numbers_of(std::initializer_list<MixedNumber> values) {
+  std::vector<double> numbers;
+  for (const MixedNumber& number : values) numbers.push_back(number.value);
+  return numbers;
+}
+
+}  // namespace
+
+Tensor Tensor::from(std::initializer_list<MixedNumber> values, std::string_view device) {
+  return from(numbers_of(values), device);
+}
+
+Tensor Tensor::from(std::initializer_list<MixedNumber> values, Shape shape,
+                    std::string_view device) {
+  return from(numbers_of(values), std::move(shape), device);
+}
+
 Tensor Tensor::from_bytes(std::span<const std::byte> bytes, Shape shape, DType dtype,
                           std::string_view device, std::shared_ptr<const void> owner) {
   Recorder r("from");

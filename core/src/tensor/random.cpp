@@ -132,6 +132,22 @@ void Tensor::manual_seed(uint64_t seed) {
   r.session().random() = {seed, 0};
 }
 
+RandomState Tensor::random_state() {
+  Recorder r("random_state");
+  require(!engine::JitTrace::active(),
+          "[random_state] inside a jitted function it would be that of the recorded call; ask "
+          "before the call");
+  return {r.session().random().seed, r.session().random().counter};
+}
+
+void Tensor::set_random_state(const RandomState& state) {
+  Recorder r("set_random_state");
+  require(!engine::JitTrace::active(),
+          "[set_random_state] inside a jitted function it would hold for the calls alone that are "
+          "not replays; set it before the call");
+  r.session().random() = {state.seed, state.counter};
+}
+
 // Random mantissas of numbers in [1, 2), less 1.
 Tensor Tensor::rand(const Shape& shape, DType dtype, std::string_view device) {
   for (const Layout& layout : kLayouts) {

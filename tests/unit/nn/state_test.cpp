@@ -44,6 +44,30 @@ TEST(StateDict, NamesFollowTheFields) {
                   "blocks.1.norm.num_batches_tracked", "out.weight"));
 }
 
+TEST(StateDict, AModuleIsConvertedInPlace) {
+  Net net;
+  const Tensor weight = net.out.weight;  // another handle of the same tensor
+  const auto before = weight.to_vector<float>();
+  (net.out(Tensor::ones({1, 2})).sum()).backward();
+  nn::to(net, DType::BF16);
+  EXPECT_EQ(weight.dtype(), DType::BF16);
+  EXPECT_EQ(net.blocks[1].norm.num_batches_tracked.dtype(),
+            Net().blocks[1].norm.num_batches_tracked.dtype());
+  EXPECT_FALSE(weight.grad().defined());
+  EXPECT_EQ(nn::parameters(net).size(), 10u);
+  const auto after = weight.to_vector<float>();
+  for (size_t i = 0; i < before.size(); ++i)
+    EXPECT_NEAR(after[i], before[i], 0.004 * std::abs(before[i]));
+  net.out(Tensor::ones({1, 2}, DType::BF16)).sum().backward();
+  EXPECT_EQ(weight.grad().to_vector<float>(), (std::vector<float>{1, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(nn::to(net, DType::F32).out.weight.dtype(), DType::F32);
+  EXPECT_EQ(weight.to_vector<float>(), after);
+  EXPECT_THAT(user_error([&] { nn::to(net, DType::I32); }), HasSubstr("[to] i32 is no float"));
+  nn::to(net, "REFERENCE");
+  EXPECT_EQ(weight.device(), Tensor::ones({1}, DType::F32, "REFERENCE").device());
+  EXPECT_EQ(weight.to_vector<float>(), after);
+}
+
 TEST(StateDict, ParametersAreWhatIsTrained) {
   EXPECT_EQ(nn::parameters(Net()).size(), 10u);
 }

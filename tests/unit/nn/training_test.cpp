@@ -75,6 +75,35 @@ TEST(Sequential, NamesStateByPlaceAndTakesLambdas) {
   EXPECT_EQ(nn::Sequential()(layer.weight).state(), layer.weight.state());
 }
 
+TEST(Sequential, TakesFunctionsByTheirNameThatHaveSeveralForms) {
+  nn::Sequential net(softmax, gelu, nn::Linear(2, 2), [](const Tensor& x) { return x + 1; });
+  EXPECT_EQ(net.size(), 4u);
+  EXPECT_EQ(nn::state_dict(net).size(), 2u);
+  const Tensor x = Tensor::from<float>({{1, -2}});
+  nn::Sequential activations(gelu);
+  activations.add(softmax);
+  EXPECT_EQ(activations(x).to_vector<float>(), x.gelu().softmax().to_vector<float>());
+}
+
+TEST(RandomState, IsSavedAndRestored) {
+  Tensor::manual_seed(7);
+  const Tensor first = Tensor::rand({3});
+  const RandomState state = Tensor::random_state();
+  EXPECT_EQ(state.seed, 7u);
+  EXPECT_EQ(state.counter, 3u);
+  const auto drawn = Tensor::rand({5}).to_vector<float>();
+  EXPECT_NE(Tensor::rand({5}).to_vector<float>(), drawn);
+  Tensor::set_random_state(state);
+  EXPECT_EQ(Tensor::rand({5}).to_vector<float>(), drawn);
+}
+
+TEST(MixedNumbers, AreOneListOfDoubles) {
+  EXPECT_EQ(Tensor::from({1, 2.5}).dtype(), DType::F64);
+  EXPECT_EQ(Tensor::from({1, 2.5}).to_vector<double>(), (std::vector<double>{1, 2.5}));
+  EXPECT_EQ(Tensor::from({1, 2.5f, -3.0}, {3, 1}).shape(), (Shape{3, 1}));
+  EXPECT_EQ(Tensor::from({1, 2}).dtype(), DType::I32);
+}
+
 TEST(BatchNorm, CountsItsBatchesAsPyTorchDoes) {
   nn::BatchNorm norm(3);
   norm(input());

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,17 +17,38 @@ namespace plugrad::nn {
 /// has "0.weight", "0.bias", "2.weight" and "2.bias". A copy shares the layers.
 class Sequential {
  public:
+  /// A part of any kind. Also made from the name of a function that has several forms, such as
+  /// gelu, of which it takes the one of a single Tensor.
+  class Part {
+   public:
+    Part() {}  // none
+    Part(Tensor (*function)(const Tensor&)) : call(function) {}
+    template <class Layer>
+      requires(!std::is_same_v<Layer, Part>)
+    Part(Layer layer);
+
+    std::function<Tensor(const Tensor&)> call;
+    std::function<void(StateVisitor&)> visit_fields;  // empty for what has no state
+  };
+
   template <class... Layers>
   explicit Sequential(Layers... layers) {
     (add(std::move(layers)), ...);
   }
+  // Chosen where one of the parts is such a name; by `add` there may be more of them.
+  explicit Sequential(Part a, Part b = {}, Part c = {}, Part d = {}, Part e = {}, Part f = {},
+                      Part g = {}, Part h = {}, Part i = {}, Part j = {}, Part k = {}, Part l = {},
+                      Part m = {}, Part n = {}, Part o = {}, Part p = {}) {
+    for (Part* part : {&a, &b, &c, &d, &e, &f, &g, &h, &i, &j, &k, &l, &m, &n, &o, &p})
+      if (part->call) parts_.push_back(std::move(*part));
+  }
   template <class Layer>
   Sequential& add(Layer layer) {
-    auto shared = std::make_shared<Layer>(std::move(layer));
-    Part part{[shared](const Tensor& x) { return std::invoke(*shared, x); }, {}};
-    if constexpr (requires(StateVisitor& visitor) { shared->visit_fields(visitor); })
-      part.visit_fields = [shared](StateVisitor& visitor) { shared->visit_fields(visitor); };
-    parts_.push_back(std::move(part));
+    parts_.push_back(Part(std::move(layer)));
+    return *this;
+  }
+  Sequential& add(Tensor (*function)(const Tensor&)) {
+    parts_.push_back(Part(function));
     return *this;
   }
 
@@ -43,11 +65,22 @@ class Sequential {
   }
 
  private:
-  struct Part {
-    std::function<Tensor(const Tensor&)> call;
-    std::function<void(StateVisitor&)> visit_fields;  // empty for what has no state
-  };
   std::vector<Part> parts_;
 };
+
+template <class Layer>
+  requires(!std::is_same_v<Layer, Sequential::Part>)
+Sequential::Part::Part(Layer layer) {
+  constexpr bool is_layer = std::is_invocable_r_v<Tensor, Layer&, const Tensor&>;
+  static_assert(is_layer,
+                "a layer of nn::Sequential takes one Tensor and returns one: a module with "
+                "operator()(const Tensor&), a function or a lambda");
+  if constexpr (is_layer) {
+    auto shared = std::make_shared<Layer>(std::move(layer));
+    call = [shared](const Tensor& x) { return std::invoke(*shared, x); };
+    if constexpr (HasFields<Layer>)
+      visit_fields = [shared](StateVisitor& visitor) { shared->visit_fields(visitor); };
+  }
+}
 
 }  // namespace plugrad::nn

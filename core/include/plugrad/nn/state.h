@@ -24,6 +24,12 @@ namespace plugrad::nn {
 /// Tensors by name, in the order in which the fields are named.
 using StateDict = std::vector<std::pair<std::string, Tensor>>;
 
+class StateVisitor;
+/// What PLUGRAD_FIELDS writes.
+template <class Module>
+concept HasFields =
+    requires(const Module& module, StateVisitor& visitor) { module.visit_fields(visitor); };
+
 /// Receives a module's fields; PLUGRAD_FIELDS writes the calls.
 class PLUGRAD_API StateVisitor {
  public:
@@ -39,7 +45,7 @@ class PLUGRAD_API StateVisitor {
   template <class Module>
   void field(std::string_view name, const Module& module) {
     enter(name);
-    module.visit_fields(*this);
+    visit_module(module);
     leave(name);
   }
   template <class Module>
@@ -51,6 +57,14 @@ class PLUGRAD_API StateVisitor {
   template <class Module>
   void field(std::string_view name, const std::optional<Module>& module) {
     if (module) field(name, *module);
+  }
+  template <class Module>
+  void visit_module(const Module& module) {
+    static_assert(HasFields<Module>,
+                  "this struct does not name its fields: write PLUGRAD_FIELDS(weight, layers, …) "
+                  "in it; a field is a Tensor, a struct with PLUGRAD_FIELDS, or a vector or "
+                  "optional of such structs");
+    if constexpr (HasFields<Module>) module.visit_fields(*this);
   }
 
  private:
@@ -73,8 +87,7 @@ class PLUGRAD_API StateVisitor {
 template <class Module>
 StateDict state_dict(const Module& module) {
   StateDict state;
-  StateVisitor visitor(state);
-  module.visit_fields(visitor);
+  StateVisitor(state).visit_module(module);
   return state;
 }
 
@@ -83,6 +96,24 @@ PLUGRAD_API std::vector<Tensor> trained(const StateDict& state);
 template <class Module>
 std::vector<Tensor> parameters(const Module& module) {
   return trained(state_dict(module));
+}
+
+/// The floats of `state` in another dtype, or all of it on another device, for every holder of
+/// these tensors. Their gradients are dropped. Errors: User where the dtype is no float, for an
+/// unknown device, and within a jitted function.
+PLUGRAD_API void convert_state(const StateDict& state, DType dtype);
+PLUGRAD_API void move_state(const StateDict& state, std::string_view device);
+/// nn::to(net, DType::BF16), nn::to(net, "CUDA"). What an optimiser or a jitted function keeps of
+/// the module stays as it was: make them afterwards.
+template <class Module>
+Module& to(Module& module, DType dtype) {
+  convert_state(state_dict(module), dtype);
+  return module;
+}
+template <class Module>
+Module& to(Module& module, std::string_view device) {
+  move_state(state_dict(module), device);
+  return module;
 }
 
 /// One tensor that a state and a module do not agree on.

@@ -1,0 +1,51 @@
+// A module's tensors in another dtype, or on another device.
+#include "base/check.h"
+#include "engine/jit_trace.h"
+#include "plugrad/nn/state.h"
+#include "tensor/record.h"
+
+namespace plugrad::nn {
+namespace {
+
+/// The tensor itself becomes what `changed` is, a marked one a leaf again.
+void become(const Tensor& tensor, const Tensor& changed) {
+  tensor::Recorder r("to");
+  engine::TensorState& state = *tensor.state();
+  Id node = r.use(changed);
+  node = r.graph().add(Op::Detach, r.dtype(node), {node});
+  node = r.graph().add(Op::Contiguous, r.dtype(node), {node}, tensor::new_identity());
+  r.session().assign(state, node);
+  state.device = changed.state()->device;
+  state.grad = nullptr;
+}
+
+template <class Change>
+void change_all(const StateDict& state, const Change& change) {
+  require(!engine::JitTrace::active(),
+          "[to] inside a jitted function a replay would not do it again; convert the module before "
+          "the call");
+  std::vector<Tensor> changed;
+  for (const auto& [name, tensor] : state) {
+    const Tensor value = change(tensor);
+    if (value.dtype() == tensor.dtype() && value.device() == tensor.device()) continue;
+    become(tensor, value);
+    changed.push_back(tensor);
+  }
+  Tensor::realize(changed);
+}
+
+}  // namespace
+
+void convert_state(const StateDict& state, DType dtype) {
+  require(is_float(dtype), "[to] {} is no float; a module's floats become other floats",
+          name_of(dtype));
+  change_all(state, [&](const Tensor& tensor) {
+    return is_float(tensor.dtype()) ? tensor.cast(dtype) : tensor;
+  });
+}
+
+void move_state(const StateDict& state, std::string_view device) {
+  change_all(state, [&](const Tensor& tensor) { return tensor.to(device); });
+}
+
+}  // namespace plugrad::nn
