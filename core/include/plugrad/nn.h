@@ -6,6 +6,7 @@
 #include "plugrad/loss.h"
 #include "plugrad/nn/attention.h"
 #include "plugrad/nn/convolution.h"
+#include "plugrad/nn/ema.h"
 #include "plugrad/nn/layers.h"
 #include "plugrad/nn/normalisation.h"
 #include "plugrad/nn/recurrent.h"

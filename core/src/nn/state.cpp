@@ -1,6 +1,7 @@
 // State dictionaries: collecting, comparing, reading and writing them.
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <set>
 #include <span>
@@ -70,7 +71,19 @@ std::string_view trim(std::string_view text) {
 }  // namespace
 
 void StateVisitor::field(std::string_view name, const Tensor& tensor) {
-  if (tensor.defined()) out_.emplace_back(prefix_ + std::string(name), tensor);
+  if (handles_ != nullptr)
+    handles_->push_back(&tensor);
+  else if (tensor.defined())
+    out_->emplace_back(prefix_ + std::string(name), tensor);
+}
+
+void StateVisitor::require_before(std::string_view names, const void* field) const {
+  const auto lies_before = std::less<const void*>();
+  require(!prefix_.empty() || begin_ == nullptr || lies_before(field, begin_) ||
+              !lies_before(field, end_),
+          "[nn::clone] PLUGRAD_FIELDS({}) stands before a field that it names; move it behind the "
+          "fields",
+          names);
 }
 
 std::string_view StateVisitor::next_name(std::string_view& names) {
@@ -86,6 +99,41 @@ void StateVisitor::enter(std::string_view name) {
 
 void StateVisitor::leave(std::string_view name) {
   prefix_.resize(prefix_.size() - name.size() - 1);
+}
+
+namespace {
+
+/// A leaf of its own, with the value that `tensor` has now.
+Tensor separate(const Tensor& tensor) {
+  Tensor copy = tensor.detach().clone();
+  if (tensor.requires_grad()) copy.requires_grad_();
+  return copy;
+}
+
+}  // namespace
+
+FieldCopies& FieldCopies::operator=(const FieldCopies& other) {
+  if (this == &other) return *this;
+  offset_ = other.offset_;
+  list_ = other.list_;
+  separate_from(other);
+  return *this;
+}
+
+void FieldCopies::separate_from(const FieldCopies& original) {
+  Handles from, to;
+  original.list_(original, from);
+  list_(*this, to);
+  std::map<const void*, Tensor> copies;  // by the original's tensor
+  for (size_t i = 0; i < to.size() && i < from.size(); ++i) {
+    if (!from[i]->defined()) continue;
+    // The module is being copied and is not const; nested modules are separate already.
+    Tensor& handle = *const_cast<Tensor*>(to[i]);
+    const bool is_shared = handle.state() == from[i]->state();
+    const auto [known, is_new] = copies.try_emplace(from[i]->state().get(), handle);
+    if (is_new && is_shared) known->second = separate(handle);
+    handle = known->second;
+  }
 }
 
 std::vector<Tensor> trained(const StateDict& state) {

@@ -70,7 +70,10 @@ TEST(Sequential, NamesStateByPlaceAndTakesLambdas) {
   layer.weight.assign(Tensor::from<float>({{1, -2}}));
   nn::Sequential small(layer, [](const Tensor& x) { return x + 1; }, relu);
   expect_near(small(Tensor::from<float>({{1, 0}, {0, 1}})), {2, 0});
-  layer.weight.assign(Tensor::from<float>({{3, 3}}));
+  layer.weight.assign(Tensor::from<float>({{3, 3}}));  // not the copy's
+  expect_near(small(Tensor::from<float>({{1, 0}, {0, 1}})), {2, 0});
+  Tensor weight = nn::state_dict(small)[0].second;
+  weight.assign(Tensor::from<float>({{3, 3}}));
   expect_near(small(Tensor::from<float>({{1, 0}, {0, 1}})), {4, 4});
   EXPECT_EQ(nn::Sequential()(layer.weight).state(), layer.weight.state());
 }

@@ -14,7 +14,7 @@ namespace plugrad::nn {
 
 /// Calls its parts in order: modules, functions and lambdas of a Tensor. State is named by place:
 ///   nn::Sequential net(nn::Linear(784, 128), relu, nn::Linear(128, 10));
-/// has "0.weight", "0.bias", "2.weight" and "2.bias". A copy shares the layers.
+/// has "0.weight", "0.bias", "2.weight" and "2.bias". A copy has layers of its own.
 class Sequential {
  public:
   /// A part of any kind. Also made from the name of a function that has several forms, such as
@@ -22,13 +22,15 @@ class Sequential {
   class Part {
    public:
     Part() {}  // none
-    Part(Tensor (*function)(const Tensor&)) : call(function) {}
+    Part(Tensor (*function)(const Tensor&))
+        : call(function), copy([function] { return Part(function); }) {}
     template <class Layer>
       requires(!std::is_same_v<Layer, Part>)
     Part(Layer layer);
 
     std::function<Tensor(const Tensor&)> call;
     std::function<void(StateVisitor&)> visit_fields;  // empty for what has no state
+    std::function<Part()> copy;                       // with a layer of its own
   };
 
   template <class... Layers>
@@ -42,6 +44,11 @@ class Sequential {
     for (Part* part : {&a, &b, &c, &d, &e, &f, &g, &h, &i, &j, &k, &l, &m, &n, &o, &p})
       if (part->call) parts_.push_back(std::move(*part));
   }
+  Sequential(const Sequential& other) : parts_(copied(other)), copies_(other.copies_) {}
+  Sequential(Sequential&&) noexcept = default;
+  Sequential& operator=(const Sequential& other) { return *this = Sequential(other); }
+  Sequential& operator=(Sequential&&) noexcept = default;
+  ~Sequential() = default;
   template <class Layer>
   Sequential& add(Layer layer) {
     parts_.push_back(Part(std::move(layer)));
@@ -65,7 +72,14 @@ class Sequential {
   }
 
  private:
+  static std::vector<Part> copied(const Sequential& other) {
+    std::vector<Part> parts;
+    for (const Part& part : other.parts_) parts.push_back(part.copy());
+    return parts;
+  }
+
   std::vector<Part> parts_;
+  FieldCopies copies_{this};
 };
 
 template <class Layer>
@@ -80,6 +94,8 @@ Sequential::Part::Part(Layer layer) {
     call = [shared](const Tensor& x) { return std::invoke(*shared, x); };
     if constexpr (HasFields<Layer>)
       visit_fields = [shared](StateVisitor& visitor) { shared->visit_fields(visitor); };
+    static_assert(std::is_copy_constructible_v<Layer>, "a layer of nn::Sequential can be copied");
+    copy = [shared] { return Part(Layer(*shared)); };
   }
 }
 

@@ -8,9 +8,11 @@
 ///     Tensor operator()(const Tensor& x) { … }
 ///   };
 /// Fields are tensors, modules, or vectors and optionals of modules; the state dictionary calls
-/// them "conv.weight", "blocks.0.bias".
+/// them "conv.weight", "blocks.0.bias". A copy of a module has tensors of its own, with equal
+/// values; moving keeps them. PLUGRAD_FIELDS stands after the fields.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,10 +35,15 @@ concept HasFields =
 /// Receives a module's fields; PLUGRAD_FIELDS writes the calls.
 class PLUGRAD_API StateVisitor {
  public:
-  explicit StateVisitor(StateDict& out) : out_(out) {}
+  explicit StateVisitor(StateDict& out) : out_(&out) {}
+  /// Lists where the handles lie, undefined ones too. Errors: User for a field of the outermost
+  /// module that lies in [begin, end).
+  StateVisitor(std::vector<const Tensor*>& handles, const void* begin, const void* end)
+      : handles_(&handles), begin_(begin), end_(end) {}
 
   template <class... Fields>
   void visit([[maybe_unused]] std::string_view comma_separated_names, const Fields&... fields) {
+    (require_before(comma_separated_names, &fields), ...);
     (field(next_name(comma_separated_names), fields), ...);
   }
 
@@ -71,16 +78,58 @@ class PLUGRAD_API StateVisitor {
   static std::string_view next_name(std::string_view& names);
   void enter(std::string_view name);
   void leave(std::string_view name);
+  void require_before(std::string_view names, const void* field) const;
 
-  StateDict& out_;
+  StateDict* out_ = nullptr;
+  std::vector<const Tensor*>* handles_ = nullptr;
+  const void *begin_ = nullptr, *end_ = nullptr;
   std::string prefix_;
 };
 
-/// Names the fields of a module that hold its state, once; nothing else needs to be registered.
+/// The member of a module that makes its copies independent: it is copied after the fields, whose
+/// handles then denote the original's tensors, and gives each a tensor of its own. Fields that
+/// denote one tensor (tied weights) do so in the copy. PLUGRAD_FIELDS adds it.
+class PLUGRAD_API FieldCopies {
+ public:
+  template <class Module>
+  explicit FieldCopies(const Module* module)
+      : offset_(reinterpret_cast<const char*>(this) - reinterpret_cast<const char*>(module)),
+        list_(&list_fields<Module>) {}
+  FieldCopies(const FieldCopies& other) : offset_(other.offset_), list_(other.list_) {
+    separate_from(other);
+  }
+  FieldCopies(FieldCopies&&) noexcept = default;
+  FieldCopies& operator=(const FieldCopies& other);
+  FieldCopies& operator=(FieldCopies&&) noexcept = default;
+
+ private:
+  using Handles = std::vector<const Tensor*>;
+  template <class Module>
+  static void list_fields(const FieldCopies& own, Handles& handles) {
+    const char* const begin = reinterpret_cast<const char*>(&own) - own.offset_;
+    StateVisitor visitor(handles, &own, begin + sizeof(Module));
+    reinterpret_cast<const Module*>(begin)->visit_fields(visitor);
+  }
+  void separate_from(const FieldCopies& original);
+
+  std::ptrdiff_t offset_;  // in the module
+  void (*list_)(const FieldCopies& own, Handles& handles);
+};
+
+/// Names the fields of a module that hold its state, once, after them; nothing else needs to be
+/// registered.
 #define PLUGRAD_FIELDS(...)                                       \
   void visit_fields(::plugrad::nn::StateVisitor& visitor) const { \
     visitor.visit(#__VA_ARGS__ __VA_OPT__(, ) __VA_ARGS__);       \
-  }
+  }                                                               \
+  ::plugrad::nn::FieldCopies plugrad_field_copies_{this};
+
+/// A module with tensors of its own, whose values are those that `module` has now; trained ones are
+/// marked as there.
+template <class Module>
+Module clone(const Module& module) {
+  return module;
+}
 
 /// Every tensor of the module, trained or not, by name. The handles denote the module's own
 /// tensors.

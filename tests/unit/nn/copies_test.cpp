@@ -1,0 +1,132 @@
+// Copies of modules have tensors of their own; averages of parameters.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <type_traits>
+
+#include "plugrad/plugrad.h"
+
+namespace plugrad {
+namespace {
+
+using testing::HasSubstr;
+
+struct Block {
+  nn::Linear linear{2, 2, false};
+  Tensor scale = Tensor::ones({2}).requires_grad_();
+  int depth = 7;
+  PLUGRAD_FIELDS(linear, scale)
+};
+
+struct Net {
+  Block first{};
+  std::vector<Block> rest = std::vector<Block>(2);
+  nn::Sequential last{nn::Linear(2, 1), nn::BatchNorm(1)};
+  PLUGRAD_FIELDS(first, rest, last)
+};
+
+using Values = std::vector<std::vector<double>>;
+
+Values values_of(const nn::StateDict& state) {
+  Values values;
+  for (const auto& [name, tensor] : state) values.push_back(tensor.to_vector<double>());
+  return values;
+}
+
+template <class Module>
+void expect_independent(const Module& a, const Module& b) {
+  const nn::StateDict first = nn::state_dict(a), second = nn::state_dict(b);
+  ASSERT_EQ(first.size(), second.size());
+  EXPECT_EQ(values_of(first), values_of(second));
+  const Values before = values_of(first);
+  for (size_t i = 0; i < first.size(); ++i) {
+    EXPECT_EQ(first[i].first, second[i].first);
+    EXPECT_NE(first[i].second.state(), second[i].second.state()) << first[i].first;
+    EXPECT_EQ(first[i].second.requires_grad(), second[i].second.requires_grad());
+    Tensor changed = second[i].second;
+    changed.assign(changed + 1);
+  }
+  EXPECT_EQ(values_of(first), before);
+  EXPECT_NE(values_of(second), before);
+}
+
+TEST(Copies, AreIndependent) {
+  const Net net;
+  Net copy = net;
+  EXPECT_EQ(copy.first.depth, 7);
+  expect_independent(net, copy);
+  const Net again = nn::clone(net);
+  expect_independent(net, again);
+  Net assigned;
+  assigned = net;
+  expect_independent(net, assigned);
+  const nn::Linear layer(2, 3);
+  const std::vector<nn::Linear> layers(3, layer);
+  expect_independent(layers[0], layers[1]);
+  expect_independent(layer, layers[2]);
+}
+
+TEST(Copies, HaveGradientsOfTheirOwn) {
+  const Block block;
+  const Block copy = block;
+  Tensor::realize(std::vector{block.scale, copy.scale});
+  (block.scale * 2.0 + copy.scale * 3.0).sum().backward();
+  EXPECT_EQ(block.scale.grad().to_vector<double>(), (std::vector<double>{2, 2}));
+  EXPECT_EQ(copy.scale.grad().to_vector<double>(), (std::vector<double>{3, 3}));
+}
+
+TEST(Copies, KeepTiedWeightsTied) {
+  struct Tied {
+    nn::Embedding in{3, 2};
+    nn::Linear out{2, 3, false};
+    PLUGRAD_FIELDS(in, out)
+  };
+  Tied tied;
+  tied.out.weight = tied.in.weight;
+  const Tied copy = tied;
+  EXPECT_EQ(copy.out.weight.state(), copy.in.weight.state());
+  EXPECT_NE(copy.out.weight.state(), tied.out.weight.state());
+}
+
+TEST(Copies, MovingKeepsTheTensors) {
+  static_assert(std::is_nothrow_move_constructible_v<nn::Linear>);
+  static_assert(std::is_nothrow_move_constructible_v<nn::BatchNorm>);
+  static_assert(std::is_nothrow_move_constructible_v<nn::Sequential>);
+  static_assert(std::is_nothrow_move_constructible_v<Net>);
+  Net net;
+  const auto state = net.rest[1].linear.weight.state();
+  const Net moved = std::move(net);
+  EXPECT_EQ(moved.rest[1].linear.weight.state(), state);
+}
+
+struct Early {
+  PLUGRAD_FIELDS(weight)
+  Tensor weight = Tensor::ones({1});
+};
+
+TEST(Copies, FieldsBehindTheirNamesAreAnError) {
+  const Early early;
+  try {
+    const Early copy = early;
+    FAIL() << "copied";
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("PLUGRAD_FIELDS(weight) stands before a field"));
+  }
+}
+
+TEST(Ema, FollowsTheParameters) {
+  Block block;
+  block.scale.assign(Tensor::from({1.0f, 2.0f}));
+  nn::Ema ema(block, 0.5);
+  EXPECT_FALSE(ema.module.scale.requires_grad());
+  block.scale.assign(Tensor::from({3.0f, 6.0f}));
+  ema.update(block);
+  EXPECT_EQ(ema.module.scale.to_vector<double>(), (std::vector<double>{2, 4}));
+  ema.update(block);
+  EXPECT_EQ(ema.module.scale.to_vector<double>(), (std::vector<double>{2.5, 5}));
+  EXPECT_EQ(block.scale.to_vector<double>(), (std::vector<double>{3, 6}));
+  EXPECT_TRUE(block.scale.requires_grad());
+}
+
+}  // namespace
+}  // namespace plugrad
