@@ -69,7 +69,7 @@ TEST(GradientErrors, OnlyFloatsAreMarked) {
   EXPECT_THAT(error_of([] { Tensor::from({1, 2}).requires_grad_(); }),
               HasSubstr("the tensor is i32; only floats have gradients"));
   const Tensor x = leaf({1, 2});
-  EXPECT_THAT(error_of([&] { (x > 0).sum().backward(); }), HasSubstr("the loss is i32"));
+  EXPECT_THAT(error_of([&] { (x > 0).sum().backward(); }), HasSubstr("the loss is i64"));
 }
 
 }  // namespace

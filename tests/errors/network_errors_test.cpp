@@ -67,7 +67,7 @@ TEST(NetworkErrors, PoolingAndUnpooling) {
   const Tensor x = Tensor::zeros({1, 3, 5, 5});
   EXPECT_THAT(error_of([&] { max_pool2d(x, 6); }),
               HasSubstr("[max_pool2d] windows of (6, 6) with dilation (1, 1) do not fit"));
-  EXPECT_THAT(error_of([&] { avg_pool2d(x, 6, {.ceil_mode = true}); }),
+  EXPECT_THAT(error_of([&] { avg_pool2d(x, 6, {.stride = 1, .ceil_mode = true}); }),
               HasSubstr("[avg_pool2d] windows of (6, 6)"));
   EXPECT_THAT(error_of([&] { max_pool2d(x, 2, {.padding = 2}); }),
               HasSubstr("padding of 2 and 2 is not smaller than a window of 2"));

@@ -48,7 +48,7 @@ TEST(Regressions, BitsOfSmallConstantsAreTheirOwn) {
 // A node of constants alone is the same whatever device its tensor asks for.
 TEST(Regressions, ConstantsOfSeveralDevicesDoNotMix) {
   const auto doubled = [](const char* device) {
-    return (Tensor::arange(5, DType::Void, device) * 2).contiguous();
+    return (Tensor::arange(5, {}, device) * 2).contiguous();
   };
   const Tensor there = doubled("REFERENCE").realize(), x = Tensor::from({1, 2, 3, 4, 5}, "CPU");
   EXPECT_THAT((doubled("CPU") + x).to_vector<int>(), ElementsAre(1, 4, 7, 10, 13));

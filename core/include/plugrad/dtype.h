@@ -20,7 +20,7 @@ enum class DType : uint8_t {
   WeakFloat = 65,  ///< float literals: they take the dtype of what they meet
 };
 
-/// "f32", "i64", …: the short name, which dtype_from_name reads.
+/// "f32", "i64", …: the short name, which dtype_from_name reads; "unknown" for other numbers.
 PLUGRAD_API std::string_view name_of(DType dtype);
 /// Bytes of one element; 0 for Void, Index and WeakFloat.
 PLUGRAD_API uint32_t size_of(DType dtype);
@@ -36,7 +36,7 @@ PLUGRAD_API bool is_unsigned(DType dtype);  ///< U8 to U64 and Bool
 PLUGRAD_API DType promote(DType a, DType b);
 /// What is stored for a weak dtype: Index is I32, WeakFloat F32; others themselves.
 PLUGRAD_API DType strong(DType dtype);
-/// The dtype that a sum accumulates and returns in: small integers widen, see semantics.
+/// That of a sum, product or running total: i64 of bool and integers, u64 of unsigned ones.
 PLUGRAD_API DType sum_dtype(DType dtype);
 
 /// The dtype that holds values of the C++ type T.

@@ -54,7 +54,8 @@ PLUGRAD_API Tensor batchnorm(const Tensor& x, const Tensor& weight, const Tensor
 PLUGRAD_API Tensor sequential(const Tensor& x,
                               const std::vector<std::function<Tensor(const Tensor&)>>& layers);
 
-/// Rows of `table` (n, d). Shape: places.shape + (d). Places outside read 0.
+/// Rows of `table` (n, d). Shape: places.shape + (d). Errors: User for places outside of 0 to n - 1
+/// that the host knows; others outside read 0 (see PLUGRAD_CHECK_INDICES in the tensor guide).
 PLUGRAD_API Tensor embedding(const Tensor& table, const Tensor& places);
 
 /// softmax(q k^T scale + mask) v. Shape: q (…, l, d), k (…, s, d), v (…, s, e) -> (…, l, e). The
@@ -91,14 +92,14 @@ inline Tensor silu(const Tensor& x) {
 inline Tensor softmax(const Tensor& x) {
   return x.softmax();
 }
-inline Tensor softmax(const Tensor& x, int64_t axis) {
-  return x.softmax(axis);
+inline Tensor softmax(const Tensor& x, int64_t axis, std::optional<DType> dtype = {}) {
+  return x.softmax(axis, dtype);
 }
 inline Tensor log_softmax(const Tensor& x) {
   return x.log_softmax();
 }
-inline Tensor log_softmax(const Tensor& x, int64_t axis) {
-  return x.log_softmax(axis);
+inline Tensor log_softmax(const Tensor& x, int64_t axis, std::optional<DType> dtype = {}) {
+  return x.log_softmax(axis, dtype);
 }
 inline Tensor exp(const Tensor& x) {
   return x.exp();

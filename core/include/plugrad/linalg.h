@@ -12,9 +12,11 @@ namespace plugrad {
 /// Sums of products by names of axes: einsum("bij,bjk->bik", {a, b}). A name that occurs twice in
 /// one operand takes its diagonal; names that the result leaves out are summed; "..." stands for
 /// axes that broadcast. Without "->" the result has the names that occur once, in alphabetic order.
-/// Operands are joined from the left. Dtype: as matmul. Errors: User, with a caret where the
-/// pattern is wrong, or with both sizes where they differ.
-PLUGRAD_API Tensor einsum(std::string_view pattern, const std::vector<Tensor>& operands);
+/// Operands are joined from the left. Dtype: as matmul; with one, multiplied, summed and returned
+/// in it. Errors: User, with a caret where the pattern is wrong, or with both sizes where they
+/// differ.
+PLUGRAD_API Tensor einsum(std::string_view pattern, const std::vector<Tensor>& operands,
+                          std::optional<DType> dtype = {});
 /// Products of all pairs of elements of two vectors. Shape: (n), (m) -> (n, m).
 PLUGRAD_API Tensor outer(const Tensor& a, const Tensor& b);
 /// Sums over the last axis of both. Shape: (…, k), (…', k) -> (…, …').

@@ -22,18 +22,22 @@ using Shape = std::vector<int64_t>;
 /// "(2, 3)"; "(2,)" for one axis.
 PLUGRAD_API std::string to_string(const Shape& shape);
 
-/// One axis or several. Negative ones count from the end; none at all means every axis.
+/// One axis or several. Negative ones count from the end; {} means every axis, an empty vector or
+/// Axes::none() means no axis.
 class Axes {
  public:
   Axes() = default;
   template <std::integral T>
-  Axes(T axis) : list_{static_cast<int64_t>(axis)} {}
-  Axes(std::initializer_list<int64_t> axes) : list_(axes) {}
-  Axes(std::vector<int64_t> axes) : list_(std::move(axes)) {}
+  Axes(T axis) : list_{static_cast<int64_t>(axis)}, is_all_(false) {}
+  Axes(std::initializer_list<int64_t> axes) : list_(axes), is_all_(false) {}
+  Axes(std::vector<int64_t> axes) : list_(std::move(axes)), is_all_(false) {}
+  static Axes none() { return Axes(std::vector<int64_t>()); }
+  bool is_all() const { return is_all_; }  ///< then the list is empty
   const std::vector<int64_t>& list() const { return list_; }
 
  private:
   std::vector<int64_t> list_;
+  bool is_all_ = true;
 };
 
 /// What padding holds: a value; the elements next to the edge, backwards and without the edge

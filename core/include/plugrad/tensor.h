@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <iosfwd>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,24 +57,23 @@ class PLUGRAD_API Tensor {
   Tensor& operator=(const Tensor&) & = default;
   Tensor& operator=(Tensor&&) & = default;
 
-  // ---- Creation. Errors: User for a negative size, an unknown device, a wrong count of values
-  // ----
+  // ---- Creation. Errors: User for negative sizes, unknown devices, wrong counts of values ----
   /// Holds zeros.
   static Tensor empty(const Shape&, DType = DType::F32, std::string_view device = {});
-  static Tensor full(const Shape&, const Tensor& scalar, DType = DType::Void,
+  static Tensor full(const Shape&, const Tensor& scalar, std::optional<DType> = {},
                      std::string_view device = {});
   static Tensor zeros(const Shape&, DType = DType::F32, std::string_view device = {});
   static Tensor ones(const Shape&, DType = DType::F32, std::string_view device = {});
   // Of the shape and device of this, and of its dtype unless given.
-  Tensor full_like(const Tensor& scalar, DType = DType::Void) const;
-  Tensor zeros_like(DType = DType::Void) const;
-  Tensor ones_like(DType = DType::Void) const;
-  Tensor empty_like(DType = DType::Void) const;
+  Tensor full_like(const Tensor& scalar, std::optional<DType> = {}) const;
+  Tensor zeros_like(std::optional<DType> = {}) const;
+  Tensor ones_like(std::optional<DType> = {}) const;
+  Tensor empty_like(std::optional<DType> = {}) const;
   /// start, start + step, … before stop. Dtype: I32, or F32 if an argument is a float, unless
   /// given.
-  static Tensor arange(const Tensor& stop, DType = DType::Void, std::string_view device = {});
+  static Tensor arange(const Tensor& stop, std::optional<DType> = {}, std::string_view device = {});
   static Tensor arange(const Tensor& start, const Tensor& stop, const Tensor& step = 1,
-                       DType = DType::Void, std::string_view device = {});
+                       std::optional<DType> = {}, std::string_view device = {});
   /// `count` evenly spaced values from start to stop, both included.
   static Tensor linspace(double start, double stop, int64_t count, DType = DType::F32,
                          std::string_view device = {});
@@ -142,11 +142,12 @@ class PLUGRAD_API Tensor {
   static Tensor scaled_uniform(const Shape&, DType = DType::F32, std::string_view device = {});
   /// 0 to n - 1 in random order. Errors: User for a dtype that does not hold n - 1.
   static Tensor randperm(int64_t n, DType = DType::I32, std::string_view device = {});
-  Tensor rand_like(DType = DType::Void) const;
-  Tensor randn_like(DType = DType::Void) const;
+  Tensor rand_like(std::optional<DType> = {}) const;
+  Tensor randn_like(std::optional<DType> = {}) const;
   /// `count` places (i32) of the last axis for each row, drawn with probabilities in proportion to
-  /// this. Shape: (n) -> (count), (m, n) -> (m, count). Without replacement, places of weight 0
-  /// come last. Weights must not be negative. Errors: User for more draws than places.
+  /// this, which is computed. Shape: (n) -> (count), (m, n) -> (m, count). Without replacement,
+  /// places of weight 0 come last. Errors: User for more draws than places, and for weights that
+  /// are negative, not finite or all 0; in a jitted function such rows draw -1.
   Tensor multinomial(int64_t count, bool replacement = false) const;
 
   // ---- What it is. None of these runs anything. ----
@@ -174,7 +175,8 @@ class PLUGRAD_API Tensor {
   /// Computes the value now. Errors: Device from the plugin; every tensor stays as it was.
   Tensor realize() const;
   static void realize(std::span<const Tensor> tensors);  ///< together, in one plan
-  /// The only element, converted to T. Errors: User unless numel() is 1.
+  /// The only element as a T; a float loses its fraction in an integer. Errors: User unless numel()
+  /// is 1, and for a value outside of T's range (-1 as uint8_t, NaN or 1e10 as int).
   template <class T>
     requires std::is_arithmetic_v<T>
   T item() const {
@@ -182,7 +184,7 @@ class PLUGRAD_API Tensor {
     read_item(&value, dtype_of<T>());
     return value;
   }
-  /// All elements (of bound_shape()), row-major, converted to T.
+  /// All elements (of bound_shape()), row-major, converted to T as by item().
   template <class T>
     requires std::is_arithmetic_v<T>
   std::vector<T> to_vector() const;
@@ -263,9 +265,11 @@ class PLUGRAD_API Tensor {
   Tensor round() const;       ///< halves to even
   Tensor isnan() const;       ///< bool, as the next two
   Tensor isinf() const;       ///< of either sign
-  Tensor isfinite() const;    ///< neither infinite nor NaN
-  Tensor relu() const;        ///< max(x, 0); NaN stays; gradient 0 at 0
-  Tensor relu6() const;       ///< min(max(x, 0), 6)
+  Tensor isposinf() const;    ///< +inf alone; isneginf: -inf alone
+  Tensor isneginf() const;
+  Tensor isfinite() const;                       ///< neither infinite nor NaN
+  Tensor relu() const;                           ///< max(x, 0); NaN stays; gradient 0 at 0
+  Tensor relu6() const;                          ///< min(max(x, 0), 6)
   Tensor leaky_relu(double slope = 0.01) const;  ///< slope * x below 0
   Tensor elu(double alpha = 1.0) const;          ///< alpha (exp(x) - 1) below 0. Clevert 2015
   Tensor celu(double alpha = 1.0) const;  ///< alpha (exp(x / alpha) - 1) below 0. Barron 2017
@@ -315,12 +319,12 @@ class PLUGRAD_API Tensor {
   /// x + weight (end - x); exact at both ends
   Tensor lerp(const Tensor& end, const Tensor& weight) const;
 
-  // ---- Reductions over `axes` (none: all). keepdim leaves size 1. Errors: User for a bad axis.
-  // One number counts as an axis of size 1 wherever functions take one axis ----
-  /// Dtype: the one given; else small integers and bool widen to i32 or u32, f16 and bf16
+  // ---- Reductions over `axes` (not given: all; Axes::none(): none). keepdim leaves size 1.
+  // Errors: User for a bad axis. A number has one axis, of size 1, wherever functions take one ----
+  /// Dtype: the one given; else bool and integers widen to i64, unsigned ones to u64; f16 and bf16
   /// accumulate in f32.
-  Tensor sum(const Axes& axes = {}, bool keepdim = false, DType = DType::Void) const;
-  Tensor prod(const Axes& axes = {}, bool keepdim = false, DType = DType::Void) const;
+  Tensor sum(const Axes& axes = {}, bool keepdim = false, std::optional<DType> = {}) const;
+  Tensor prod(const Axes& axes = {}, bool keepdim = false, std::optional<DType> = {}) const;
   Tensor mean(const Axes& axes = {}, bool keepdim = false) const;  ///< floats; integers as f32
   Tensor max(const Axes& axes = {}, bool keepdim = false) const;   ///< NaN if any is
   Tensor min(const Axes& axes = {}, bool keepdim = false) const;   ///< NaN if any is
@@ -337,17 +341,17 @@ class PLUGRAD_API Tensor {
   Tensor logsumexp(const Axes& axes = {}, bool keepdim = false) const;
   /// Place of the first maximum (i32); without an axis, in row-major order.
   Tensor argmax(std::optional<int64_t> axis = {}, bool keepdim = false) const;
-  /// of the first minimum
-  Tensor argmin(std::optional<int64_t> axis = {}, bool keepdim = false) const;
-  Tensor softmax(int64_t axis = -1) const;      ///< exp(x) over their sum
-  Tensor log_softmax(int64_t axis = -1) const;  ///< log(softmax(x)), without underflow
-  Tensor softmin(int64_t axis = -1) const;      ///< softmax(-x)
-  /// x / max(||x||, eps), with the p-norm along `axis`.
+  Tensor argmin(std::optional<int64_t> axis = {}, bool keepdim = false) const;  ///< first minimum
+  /// exp(x) over their sum, and its log without underflow; with a dtype, of x cast to it
+  Tensor softmax(int64_t axis = -1, std::optional<DType> = {}) const;
+  Tensor log_softmax(int64_t axis = -1, std::optional<DType> = {}) const;
+  Tensor softmin(int64_t axis = -1) const;  ///< softmax(-x)
+  /// x / max(||x||, eps), with the p-norm along `axis`; any p, -inf is the least |x|.
   Tensor normalize(double p = 2.0, int64_t axis = 1, double eps = 1e-12) const;
 
   // ---- Scans: each place has the reduction of those up to it. Blelloch 1990 ----
-  Tensor cumsum(int64_t axis, DType = DType::Void) const;  ///< dtype as in sum
-  Tensor cumprod(int64_t axis, DType = DType::Void) const;
+  Tensor cumsum(int64_t axis, std::optional<DType> = {}) const;  ///< dtype as in sum
+  Tensor cumprod(int64_t axis, std::optional<DType> = {}) const;
   Tensor logcumsumexp(int64_t axis) const;  ///< without overflow
   /// Values, and where (i32) they lie: the last of equal ones. NaN wins, the last of those.
   std::pair<Tensor, Tensor> cummax(int64_t axis) const;
@@ -357,8 +361,9 @@ class PLUGRAD_API Tensor {
   /// Values in order, and the places (i32) they come from.
   std::pair<Tensor, Tensor> sort(int64_t axis = -1, bool descending = false) const;
   Tensor argsort(int64_t axis = -1, bool descending = false) const;
-  /// The first k of sort. Errors: User when the axis has fewer.
-  std::pair<Tensor, Tensor> topk(int64_t k, int64_t axis = -1, bool largest = true) const;
+  /// The first k of sort; unless `sorted`, in the order of places. Errors: User for a shorter axis.
+  std::pair<Tensor, Tensor> topk(int64_t k, int64_t axis = -1, bool largest = true,
+                                 bool sorted = true) const;
 
   // ---- Movement: views, no copies; joins and padding are fused into what reads them ----
   /// Errors, of all: User, with the shapes.
@@ -437,7 +442,7 @@ class PLUGRAD_API Tensor {
   // ---- Products and windows; see functional.h for shapes ----
   Tensor dot(const Tensor& other) const { return matmul(other); }
   /// With a dtype, multiplied, summed and returned in it.
-  Tensor matmul(const Tensor& other, DType dtype = DType::Void) const;
+  Tensor matmul(const Tensor& other, std::optional<DType> dtype = {}) const;
   Tensor linear(const Tensor& weight, const Tensor& bias = {}) const;
   Tensor conv2d(const Tensor& weight, const Tensor& bias = {}, const ConvOptions& = {}) const;
   Tensor max_pool2d(Pair kernel = 2, const PoolOptions& = {}) const;
@@ -449,7 +454,7 @@ class PLUGRAD_API Tensor {
   // ---- Representation ----
   Tensor cast(DType dtype) const;
   /// The same bits. Between sizes the last axis grows or shrinks, low bytes first. Errors: User
-  /// when it does not divide, or for bool and a dtype of another size.
+  /// when it does not divide, or to bool from another size.
   Tensor bitcast(DType dtype) const;
   Tensor clone() const;       ///< the same value as a tensor of its own
   Tensor contiguous() const;  ///< stored as its own value when realised
@@ -458,7 +463,7 @@ class PLUGRAD_API Tensor {
  private:
   struct Literal {};
   struct Number {
-    DType dtype;  // Index, WeakFloat or Bool
+    DType dtype;  // Index, WeakFloat, Bool, or U64 for what i64 does not hold
     double real;
     int64_t integer;
   };
@@ -468,14 +473,16 @@ class PLUGRAD_API Tensor {
       return {DType::Bool, 0.0, value};
     else if constexpr (std::is_floating_point_v<T>)
       return {DType::WeakFloat, value, 0};
-    else
-      return {DType::Index, 0.0, static_cast<int64_t>(value)};
+    else  // what i64 does not hold has the bits of a negative number
+      return {std::is_unsigned_v<T> && static_cast<int64_t>(value) < 0 ? DType::U64 : DType::Index,
+              0.0, static_cast<int64_t>(value)};
   }
   Tensor(Literal, Number value);
   static void require_row_length(int64_t length, int64_t first);
   int64_t read_count() const;
   void read_as(void* out, size_t count, DType dtype) const;
   void read_item(void* out, DType dtype) const;
+  void read_converted(std::string_view function, void* out, size_t count, DType dtype) const;
 
   std::shared_ptr<engine::TensorState> state_;
 };
@@ -486,14 +493,8 @@ PLUGRAD_API std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 /// Realises the tensor.
 PLUGRAD_API std::string to_string(const Tensor& tensor);
 
-/// d loss / d target for each target, lazily; may be differentiated again. Values that are realised
-/// forget how they were computed, unless a target was marked with requires_grad_() before. Errors:
-/// User unless loss is one float element or `seed`, the gradient of each of its elements, is given;
-/// or where it does not depend on a target.
-PLUGRAD_API std::vector<Tensor> gradient(const Tensor& loss, const std::vector<Tensor>& targets,
-                                         const Tensor& seed = {});
-
 }  // namespace plugrad
 
+#include "plugrad/gradient.h"
 #include "plugrad/indexed.h"
 #include "plugrad/tensor_inline.h"

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -57,7 +58,7 @@ struct ConvOptions {
   int64_t groups = 1;
   /// Of products, their sum and the result. Not given: the operands' common dtype, where halves are
   /// summed in f32 and small integers in 32 bits.
-  DType dtype = DType::Void;
+  std::optional<DType> dtype = {};
 };
 
 /// Settings of transposed convolutions: those of the convolution that goes the other way.
@@ -67,7 +68,7 @@ struct ConvTransposeOptions {
   PerAxis output_padding = 0;  ///< is added to the end of each axis of the result
   PerAxis dilation = 1;
   int64_t groups = 1;
-  DType dtype = DType::Void;  ///< as in ConvOptions
+  std::optional<DType> dtype = {};  ///< as in ConvOptions
 };
 
 /// Settings of pooling.
@@ -75,7 +76,7 @@ struct PoolOptions {
   PerAxis stride = {};  ///< the kernel's size when not given
   Padding padding = 0;
   PerAxis dilation = 1;
-  /// Windows that begin inside the padded image count, even if they leave it.
+  /// One window more where a rest is left: it leaves the image, and begins before its end.
   bool ceil_mode = false;
   bool count_include_pad = true;  ///< of averages: whether padding counts as elements
 };
@@ -84,8 +85,9 @@ struct PoolOptions {
 struct UnpoolOptions {
   PerAxis stride = {};  ///< the kernel's size when not given
   Padding padding = 0;
-  /// Sizes of the image. Not given: (size - 1) stride + kernel - padding of each axis.
+  /// Sizes of the image. Not given: (size - 1) stride + dilation (kernel - 1) + 1 - padding.
   std::vector<int64_t> output_size = {};
+  PerAxis dilation = 1;
 };
 
 /// How interpolate reads between elements.

@@ -152,9 +152,10 @@ std::vector<Tensor> gradient(const Tensor& loss, const std::vector<Tensor>& targ
     // Not zeros: the loss may have been cut from the target when something between them was
     // realised.
     require(found[i] != kNoId,
-            "[gradient] the loss does not depend on target {}, of shape {}; if something between "
-            "them was realised, "
-            "mark the target with requires_grad_() before that",
+            "[gradient] the loss does not depend on target {}, of shape {}. A value that was "
+            "realised or read (realize(), item(), to_vector(), printing) has forgotten how it was "
+            "computed: call gradient() before that, or requires_grad_() on the target before the "
+            "loss is computed",
             i, to_string(targets[i].shape()));
     results.push_back(r.done(found[i]));
   }

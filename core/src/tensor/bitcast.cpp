@@ -57,14 +57,19 @@ Tensor join_words(const Tensor& parts, uint32_t size) {
 
 Tensor Tensor::cast(DType to) const {
   Recorder r("cast");
-  require(to != DType::Void, "[cast] void is no dtype of a tensor");
+  tensor::require_dtype("cast", strong(to));
   return r.done(r.cast(r.use(*this), strong(to)));
 }
 
 Tensor Tensor::bitcast(DType wanted) const {
   const DType to = strong(wanted);
-  require(to != DType::Void, "[bitcast] void is no dtype of a tensor");
+  tensor::require_dtype("bitcast", to);
   const uint32_t from_size = size_of(dtype()), to_size = size_of(to);
+  require(
+      from_size == to_size || to != DType::Bool,
+      "[bitcast] {} and {} differ in size, and only 0 and 1 are bits of a bool; compare with 0, "
+      "or cast",
+      name_of(dtype()), name_of(to));
   if (from_size == to_size) return same_size(*this, to);
   require(ndim() > 0,
           "[bitcast] {} and {} have elements of different size, and there is no axis to change",

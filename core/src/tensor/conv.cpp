@@ -22,14 +22,18 @@ struct Dtypes {
   DType wide, result;
 };
 
-Dtypes dtypes_of(std::string_view function, const Tensor& x, const Tensor& weight, DType given) {
+Dtypes dtypes_of(std::string_view function, const Tensor& x, const Tensor& weight,
+                 std::optional<DType> given) {
   require(x.defined() && weight.defined(), "[{}] a tensor is undefined; assign it a value first",
           function);
   const DType common = promote(x.dtype(), weight.dtype());
   require(common != DType::Bool, "[{}] takes numbers, not bool; cast it", function);
-  if (given != DType::Void) return {given, given};
+  if (given) {
+    tensor::require_dtype(function, *given);
+    return {*given, *given};
+  }
   if (is_half(common)) return {DType::F32, common};  // their products are exact there, as in matmul
-  return {sum_dtype(common), sum_dtype(common)};
+  return {tensor::narrow_sum_dtype(common), tensor::narrow_sum_dtype(common)};
 }
 
 void require_channels(std::string_view function, const Tensor& x, const Tensor& weight,

@@ -27,7 +27,7 @@ double number_of(std::string_view function, const Tensor& scalar) {
 
 }  // namespace
 
-Tensor Tensor::full(const Shape& shape, const Tensor& scalar, DType dtype,
+Tensor Tensor::full(const Shape& shape, const Tensor& scalar, std::optional<DType> dtype,
                     std::string_view device) {
   Recorder r("full");
   checked_count("full", shape);
@@ -35,7 +35,7 @@ Tensor Tensor::full(const Shape& shape, const Tensor& scalar, DType dtype,
   const Id value = r.use(scalar);
   require(r.shape(value).empty(), "[full] the value has shape {}, not one number",
           to_string(scalar.shape()));
-  const DType stored = dtype == DType::Void ? strong_dtype(r.graph(), value) : strong(dtype);
+  const DType stored = tensor::dtype_or("full", dtype, strong_dtype(r.graph(), value));
   return r.done(r.broadcast_to(r.take(value, stored), shape));
 }
 
@@ -49,34 +49,35 @@ Tensor Tensor::empty(const Shape& shape, DType dtype, std::string_view device) {
   return full(shape, 0, dtype, device);
 }
 
-Tensor Tensor::full_like(const Tensor& scalar, DType dtype) const {
+Tensor Tensor::full_like(const Tensor& scalar, std::optional<DType> dtype) const {
   Recorder r("full_like");
-  const Tensor filled = full(shape(), scalar, dtype == DType::Void ? this->dtype() : dtype);
+  const Tensor filled = full(shape(), scalar, dtype.value_or(this->dtype()));
   const Id own = r.use(*this);
   return r.done(r.like(filled.state()->node, own));
 }
-Tensor Tensor::zeros_like(DType dtype) const {
+Tensor Tensor::zeros_like(std::optional<DType> dtype) const {
   return full_like(0, dtype);
 }
-Tensor Tensor::ones_like(DType dtype) const {
+Tensor Tensor::ones_like(std::optional<DType> dtype) const {
   return full_like(1, dtype);
 }
-Tensor Tensor::empty_like(DType dtype) const {
+Tensor Tensor::empty_like(std::optional<DType> dtype) const {
   return full_like(0, dtype);
 }
 
-Tensor Tensor::arange(const Tensor& stop, DType dtype, std::string_view device) {
+Tensor Tensor::arange(const Tensor& stop, std::optional<DType> dtype, std::string_view device) {
   return arange(0, stop, 1, dtype, device);
 }
 
-Tensor Tensor::arange(const Tensor& start, const Tensor& stop, const Tensor& step, DType dtype,
-                      std::string_view device) {
+Tensor Tensor::arange(const Tensor& start, const Tensor& stop, const Tensor& step,
+                      std::optional<DType> wanted, std::string_view device) {
   Recorder r("arange");
   const double first = number_of("arange", start), last = number_of("arange", stop),
                by = number_of("arange", step);
   require(by != 0 && std::isfinite((last - first) / by), "[arange] from {} to {} by {} never ends",
           first, last, by);
-  const bool to_whole = dtype != DType::Void && !is_float(dtype);
+  const DType dtype = tensor::dtype_or("arange", wanted, DType::Void);
+  const bool to_whole = wanted && !is_float(dtype);
   require(!to_whole || (std::trunc(first) == first && std::trunc(by) == by),
           "[arange] {} holds no steps of {} from {}; take a float dtype, or cast", name_of(dtype),
           by, first);

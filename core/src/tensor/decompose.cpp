@@ -97,7 +97,7 @@ Tensor ordered(const Tensor& x, const Tensor& values) {
   const Tensor other = values.transpose();
   const Tensor number = Tensor::arange(k), others = number.unsqueeze(1);
   const Tensor before = (other > values) | ((other == values) & (others < number));
-  const Tensor rank = before.sum(-2, true).contiguous();                         // (…, 1, k)
+  const Tensor rank = before.sum(-2, true, DType::I32).contiguous();             // (…, 1, k)
   const Tensor is_there = rank.unsqueeze(-2) == Tensor::arange(k).unsqueeze(1);  // (…, 1, k, k)
   return where(is_there, x.unsqueeze(-2), 0).sum(-1).contiguous();
 }

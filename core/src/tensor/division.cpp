@@ -11,8 +11,10 @@ using tensor::Takes;
 
 namespace {
 
+/// Of the dtypes in the graph: a number takes that of the other.
 bool takes_reals(const Tensor& a, const Tensor& b) {
-  return is_float(promote(a.dtype(), b.dtype()));
+  Recorder r("div");
+  return is_float(promote(r.dtype(r.use(a)), r.dtype(r.use(b))));
 }
 
 Tensor integer_op(std::string_view function, Op op, const Tensor& a, const Tensor& b) {
@@ -49,8 +51,12 @@ Tensor real_mod(const Tensor& a, const Tensor& b) {
 Tensor real_floor_div(const Tensor& x, const Tensor& y) {
   const Tensor a = x.detach(), b = y.detach(), ratio = a / b;
   const Tensor q = ((a - real_mod(a, b)) / b).round();
-  const Tensor floor = where(q == 0.0, ratio * 0.0, q);  // a zero with the sign of the quotient
-  return where((b == 0.0) | ratio.isinf(), ratio, floor);
+  const Tensor zero = ratio * 0.0;  // with the sign of the quotient
+  const Tensor floor = where(q == 0.0, zero, q);
+  const Tensor is_below = (a != 0.0) & ((a < 0.0) != (b < 0.0));
+  const Tensor of_infinity = where(is_below, -1.0, zero);
+  return where(b.isinf() & a.isfinite(), of_infinity,
+               where((b == 0.0) | ratio.isinf(), ratio, floor));
 }
 
 template <class Function>

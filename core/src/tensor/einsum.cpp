@@ -134,7 +134,7 @@ Named summed(const Named& n, const std::string& kept) {
     else
       axes.push_back(static_cast<int64_t>(i));
   }
-  return axes.empty() ? n : Named{n.x.sum(axes), rest};
+  return axes.empty() ? n : Named{n.x.sum(axes, false, n.x.dtype()), rest};
 }
 
 /// Axes in the order of `names`; those that are missing have size 1.
@@ -261,13 +261,15 @@ class Einsum {
 
 }  // namespace
 
-Tensor einsum(std::string_view pattern, const std::vector<Tensor>& operands) {
+Tensor einsum(std::string_view pattern, const std::vector<Tensor>& operands,
+              std::optional<DType> dtype) {
   Einsum sum(pattern, operands);
   DType common = operands[0].dtype();
   for (const Tensor& x : operands) common = promote(common, x.dtype());
+  common = tensor::dtype_or("einsum", dtype, common);
   require(common != DType::Bool, "[einsum] takes numbers, not bool; cast it");
   const bool half = is_float(common) && size_of(common) < 4;
-  const Tensor y = sum.value(half ? DType::F32 : sum_dtype(common));
+  const Tensor y = sum.value(half ? DType::F32 : dtype ? common : tensor::narrow_sum_dtype(common));
   return half ? y.cast(common) : y;
 }
 

@@ -44,6 +44,28 @@ Tensor shift(std::string_view function, Op op, const Tensor& a, const Tensor& b)
   return r.done(r.graph().binary(op, nodes[0], nodes[1]));
 }
 
+/// Whether one is u64 and the other a signed integer, which is not a number of 0 or more: no dtype
+/// holds both.
+bool is_signed_beside_u64(const Tensor& x, const Tensor& other) {
+  if (other.dtype() != DType::U64 || !is_integer(x.dtype()) || is_unsigned(x.dtype())) return false;
+  Recorder r("compare");
+  const Id node = r.use(x);
+  const Graph& g = r.graph();
+  return g[node].op != Op::Const || const_int(g, node) < 0;
+}
+
+Tensor equal(std::string_view function, const Tensor& a, const Tensor& b) {
+  if (is_signed_beside_u64(b, a)) return equal(function, b, a);
+  if (!is_signed_beside_u64(a, b)) return binary(function, Op::CmpEq, a, b, Takes::Any);
+  return (a >= 0) & (a.cast(DType::U64) == b);
+}
+
+Tensor less(std::string_view function, const Tensor& a, const Tensor& b) {
+  if (is_signed_beside_u64(a, b)) return (a < 0) | (a.cast(DType::U64) < b);
+  if (is_signed_beside_u64(b, a)) return (b > 0) & (a < b.cast(DType::U64));
+  return binary(function, Op::CmpLt, a, b, Takes::Any);
+}
+
 }  // namespace
 
 Tensor operator+(const Tensor& a, const Tensor& b) {
@@ -74,16 +96,17 @@ Tensor operator>>(const Tensor& a, const Tensor& b) {
   return shift("shr", Op::Shr, a, b);
 }
 Tensor operator==(const Tensor& a, const Tensor& b) {
-  return binary("eq", Op::CmpEq, a, b, Takes::Any);
+  return equal("eq", a, b);
 }
 Tensor operator!=(const Tensor& a, const Tensor& b) {
+  if (is_signed_beside_u64(a, b) || is_signed_beside_u64(b, a)) return !equal("ne", a, b);
   return binary("ne", Op::CmpNe, a, b, Takes::Any);
 }
 Tensor operator<(const Tensor& a, const Tensor& b) {
-  return binary("lt", Op::CmpLt, a, b, Takes::Any);
+  return less("lt", a, b);
 }
 Tensor operator>(const Tensor& a, const Tensor& b) {
-  return binary("gt", Op::CmpLt, b, a, Takes::Any);
+  return less("gt", b, a);
 }
 // Not the negation of the opposite: both are false with NaN.
 Tensor operator<=(const Tensor& a, const Tensor& b) {
@@ -202,6 +225,12 @@ Tensor Tensor::isnan() const {
 Tensor Tensor::isinf() const {
   return is_float(dtype()) ? abs() == INFINITY : *this != *this;
 }
+Tensor Tensor::isposinf() const {
+  return is_float(dtype()) ? *this == INFINITY : *this != *this;
+}
+Tensor Tensor::isneginf() const {
+  return is_float(dtype()) ? *this == -INFINITY : *this != *this;
+}
 Tensor Tensor::isfinite() const {
   return is_float(dtype()) ? abs() < INFINITY : *this == *this;
 }
@@ -214,6 +243,7 @@ Tensor Tensor::abs() const {
 
 Tensor Tensor::sign() const {
   if (dtype() == DType::Bool) return tensor::own_handle(*this);
+  if (is_unsigned(dtype())) return (*this != 0).cast(dtype());
   const Tensor negative = plugrad::where(*this < 0, -1, *this * 0);  // x * 0 keeps NaN
   return plugrad::where(*this > 0, 1, negative);
 }

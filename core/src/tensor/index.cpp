@@ -97,7 +97,7 @@ IndexEntry resolve(const Tensor& x, const Index& index, int64_t axis, size_t num
               "where(mask, …), which "
               "keeps the shape",
               number);
-      require_places("index", *index.tensor);
+      require_places_of("index", *index.tensor, size);
       return {Index::Kind::Tensor, whole, wrapped_places(*index.tensor, x, axis)};
   }
 }
@@ -177,7 +177,8 @@ Tensor triangle(const Tensor& x, int64_t diagonal, bool lower) {
           to_string(x.shape()));
   const int64_t n = x.size(-2), m = x.size(-1);
   const Tensor rows = Tensor::arange(n).reshape({n, 1}) + diagonal, columns = Tensor::arange(m);
-  return where(lower ? columns <= rows : columns >= rows, x, 0);
+  const Tensor kept = lower ? columns <= rows : columns >= rows;
+  return x.dtype() == DType::Bool ? x & kept : where(kept, x, 0);
 }
 
 }  // namespace

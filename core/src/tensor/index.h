@@ -47,7 +47,11 @@ class PlaceIndex {
   Tensor flat_, valid_;  // place in the one axis; whether all are inside (undefined: see select)
 };
 
+/// Errors: User unless integers.
 void require_places(std::string_view function, const Tensor& places);
+/// And, where the host knows them, for places outside of an axis of `size`; negative ones count
+/// from its end.
+void require_places_of(std::string_view function, const Tensor& places, int64_t size);
 /// Places of an axis of x as i32 or i64; negative ones counted from the end.
 Tensor wrapped_places(const Tensor& places, const Tensor& x, int64_t axis);
 /// Elements of an axis at `places` (i32 or i64), whose axes take its place; those outside read 0.

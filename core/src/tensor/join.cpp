@@ -70,7 +70,7 @@ Tensor Tensor::repeat_interleave(int64_t count, std::optional<int64_t> axis) con
 }
 
 Tensor Tensor::roll(const Axes& shifts, const Axes& axes) const {
-  if (axes.list().empty()) {
+  if (axes.is_all()) {
     require(shifts.list().size() == 1, "[roll] {} shifts without axes: give one, or an axis each",
             shifts.list().size());
     return flatten().roll(shifts, 0).reshape(shape());

@@ -1,6 +1,7 @@
 #include "tensor/known.h"
 
 #include <cstring>
+#include <utility>
 
 #include "tensor/record.h"
 
@@ -8,7 +9,6 @@ namespace plugrad::tensor {
 
 namespace {
 
-/// Wider unsigned numbers than i64 holds become negative, which no range takes.
 template <class T>
 void check(std::string_view function, std::string_view what, std::span<const std::byte> bytes,
            int64_t low, int64_t high, std::optional<int64_t> but) {
@@ -16,7 +16,7 @@ void check(std::string_view function, std::string_view what, std::span<const std
     T element;
     std::memcpy(&element, bytes.data() + at, sizeof(T));
     const auto place = static_cast<int64_t>(element);
-    require((place >= low && place < high) || place == but,
+    require((std::in_range<int64_t>(element) && place >= low && place < high) || place == but,
             "[{}] {} {} (element {}) is out of range: allowed are {} to {}", function, what,
             element, at / sizeof(T), low, high - 1);
   }

@@ -23,24 +23,24 @@ bool is_half(DType dtype) {
 
 }  // namespace
 
-Tensor Tensor::matmul(const Tensor& other, DType dtype) const {
+Tensor Tensor::matmul(const Tensor& other, std::optional<DType> dtype) const {
   require(defined() && other.defined(), "[matmul] a tensor is undefined; assign it a value first");
   require(ndim() > 0 && other.ndim() > 0, "[matmul] {} x {}: numbers have no inner axis; use *",
           to_string(shape()), to_string(other.shape()));
-  const DType common = dtype == DType::Void ? promote(this->dtype(), other.dtype()) : strong(dtype);
+  const DType common = tensor::dtype_or("matmul", dtype, promote(this->dtype(), other.dtype()));
   require(common != DType::Bool, "[matmul] takes numbers, not bool; cast it");
   const bool row = ndim() == 1, column = other.ndim() == 1;
   Tensor a = row ? unsqueeze(0) : *this, b = column ? other.unsqueeze(1) : other;
   if (a.size(-1) != b.size(-2)) fail_inner(*this, other);
   // Products of halves are exact in f32, and are summed there; those of small integers must not
   // wrap.
-  const DType wide = is_half(common)        ? DType::F32
-                     : dtype == DType::Void ? sum_dtype(common)
-                                            : common;
+  const DType wide = is_half(common) ? DType::F32
+                     : dtype         ? common
+                                     : tensor::narrow_sum_dtype(common);
   a = a.cast(wide).unsqueeze(-2);                    // (…, n, 1, k)
   b = b.cast(wide).transpose(-2, -1).unsqueeze(-3);  // (…, 1, m, k)
-  Tensor y = (a * b).sum(-1);
-  if (is_half(common) || dtype != DType::Void) y = y.cast(common);
+  Tensor y = (a * b).sum(-1, false, wide);
+  if (is_half(common) || dtype) y = y.cast(common);
   if (row) y = y.squeeze(-2);
   return column ? y.squeeze(-1) : y;
 }

@@ -15,7 +15,7 @@ namespace {
 Tensor true_places(const Tensor& mask, int64_t size) {
   const int64_t count = mask.size(0);
   const DType dtype = count > INT32_MAX ? DType::I64 : DType::I32;
-  const Tensor upto = mask.cast(dtype).cumsum(0).contiguous();
+  const Tensor upto = mask.cast(dtype).cumsum(0, dtype).contiguous();
   const Tensor wanted = Tensor::arange(size, dtype);
   Tensor place = Tensor::zeros({size}, dtype);  // so many counts are known to be <= wanted
   int64_t step = 1;

@@ -126,21 +126,33 @@ Tensor Tensor::acos() const {
   });
 }
 
+namespace {
+
 // Small ones without cancellation; large ones by half of x, whose exponential does not overflow
-// before they do.
+// before they do. The derivatives of the steps would: each function has the other for its slope.
+Tensor sinh_of(const Tensor& x) {
+  const Tensor a = magnitude(x), small = a < 20.0;
+  const Tensor e = where(small, a, 0.0).expm1(), h = (a * 0.5).exp();
+  const Tensor y = where(small, (e + e / (e + 1.0)) * 0.5, h * 0.5 * h);
+  return where(x < 0.0, -y, y);
+}
+
+Tensor cosh_of(const Tensor& x) {
+  const Tensor h = (magnitude(x) * 0.5).exp(), inverse = h.reciprocal();
+  return h * 0.5 * h + inverse * 0.5 * inverse;
+}
+
+}  // namespace
+
 Tensor Tensor::sinh() const {
   return widened(*this, [](const Tensor& x) {
-    const Tensor a = magnitude(x), small = a < 20.0;
-    const Tensor e = plugrad::where(small, a, 0.0).expm1(), h = (a * 0.5).exp();
-    const Tensor y = plugrad::where(small, (e + e / (e + 1.0)) * 0.5, h * 0.5 * h);
-    return plugrad::where(x < 0.0, -y, y);
+    return with_slope(sinh_of(x), x, with_slope(cosh_of(x), x, sinh_of(x)));
   });
 }
 
 Tensor Tensor::cosh() const {
   return widened(*this, [](const Tensor& x) {
-    const Tensor h = (magnitude(x) * 0.5).exp(), inverse = h.reciprocal();
-    return h * 0.5 * h + inverse * 0.5 * inverse;
+    return with_slope(cosh_of(x), x, with_slope(sinh_of(x), x, cosh_of(x)));
   });
 }
 

@@ -6,6 +6,7 @@
 
 #include "plugrad/functional.h"
 #include "tensor/index.h"
+#include "tensor/known.h"
 #include "tensor/record.h"
 #include "tensor/running.h"
 #include "tensor/variable_sizes.h"
@@ -25,6 +26,11 @@ void require_places(std::string_view function, const Tensor& places) {
           name_of(places.dtype()));
 }
 
+void require_places_of(std::string_view function, const Tensor& places, int64_t size) {
+  require_places(function, places);
+  require_known_range(function, "place", places, -size, size);
+}
+
 namespace {
 
 Tensor wide(const Tensor& places) {
@@ -35,7 +41,7 @@ Tensor wide(const Tensor& places) {
 /// sum over `axis` of x where hit: at most one element, so no rounding, and none of it is a sum.
 Tensor pick(const Tensor& hit, const Tensor& x, int64_t axis) {
   const Tensor values = x.dtype() == DType::Bool ? x.cast(DType::U8) : x;
-  return where(hit, values, 0).sum(axis).cast(x.dtype());
+  return where(hit, values, 0).sum(axis, false, narrow_sum_dtype(x.dtype())).cast(x.dtype());
 }
 
 }  // namespace
@@ -88,8 +94,8 @@ Tensor select(const Tensor& x, int64_t axis, const Tensor& places) {
 using tensor::checked_axis;
 
 Tensor Tensor::index_select(int64_t axis, const Tensor& places) const {
-  tensor::require_places("index_select", places);
   const int64_t at = checked_axis("index_select", axis, ndim());
+  tensor::require_places_of("index_select", places, size(at));
   return tensor::select(*this, at, tensor::wrapped_places(places, *this, at));
 }
 
@@ -127,6 +133,7 @@ Tensor Tensor::gather(int64_t axis, const Tensor& places) const {
           to_string(chosen), to_string(from));
   if (from.empty()) return unsqueeze(0).gather(0, places.unsqueeze(0)).squeeze();
   const auto at = static_cast<size_t>(checked_axis("gather", axis, ndim()));
+  tensor::require_places_of("gather", places, from[at]);
   std::vector<Part> box(from.size());
   for (size_t i = 0; i < from.size(); ++i) {
     require(i == at || chosen[i] <= from[i], "[gather] places {} are larger than {} along axis {}",
@@ -144,6 +151,7 @@ Tensor Tensor::gather(int64_t axis, const Tensor& places) const {
 Tensor Tensor::one_hot(int64_t classes) const {
   tensor::require_places("one_hot", *this);
   require(classes >= 0, "[one_hot] the number of classes is {}", classes);
+  tensor::require_known_range("one_hot", "place", *this, 0, classes);
   return (tensor::wide(*this).unsqueeze(-1) == arange(classes)).cast(DType::I32);
 }
 
@@ -151,6 +159,7 @@ Tensor embedding(const Tensor& table, const Tensor& places) {
   require(table.ndim() == 2, "[embedding] the table has shape {}, not (rows, width)",
           to_string(table.shape()));
   tensor::require_places("embedding", places);
+  tensor::require_known_range("embedding", "place", places, 0, table.size(0));
   return tensor::select(table, 0, tensor::wide(places));
 }
 

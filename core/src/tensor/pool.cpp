@@ -38,7 +38,7 @@ struct Pooling {
 int64_t overhang(const Windows& w, size_t axis, int64_t size, std::pair<int64_t, int64_t> pads) {
   const int64_t span = w.span(axis), stride = w.stride[axis];
   const int64_t padded = pads.first + size + pads.second;
-  if (padded < span) return 0;
+  if (padded + stride - 1 < span) return 0;
   int64_t count = (padded - span + stride - 1) / stride + 1;
   if ((count - 1) * stride >= pads.first + size) --count;
   return std::max<int64_t>((count - 1) * stride + span - padded, 0);

@@ -60,6 +60,21 @@ Tensor real_power(const Tensor& x, const Tensor& y) {
   return where(always_one, 1.0, general);
 }
 
+/// real_power with the derivatives that PyTorch defines, which hold at the edges too
+/// (docs/accuracy.md): y x^(y - 1), 0 for y = 0; and x^y log x, 0 for x = 0 and y >= 0.
+Tensor power_with_slopes(const Tensor& base, const Tensor& exponent) {
+  Recorder r("pow");
+  std::vector<Id> nodes = {r.use(base), r.use(exponent)};
+  r.match_shapes(nodes);
+  const Tensor x = r.done(nodes[0]), y = r.done(nodes[1]), value = real_power(x, y);
+  const Tensor by_x = where(y == 0.0, 0.0, y * real_power(x, y - 1.0));
+  const Tensor by_y = where((x == 0.0) & (y >= 0.0), 0.0, value * x.log());
+  const Tensor fixed = value.detach();
+  // Adding -0 changes no value.
+  const Tensor zero = where(Tensor(true), Tensor(-0.0).cast(x.dtype()), fixed);
+  return tensor::with_slope(fixed, x, by_x) + tensor::with_slope(zero, y, by_y);
+}
+
 /// The exponent when it is a literal: those are worth better code.
 std::optional<double> literal_of(const Tensor& t) {
   Recorder r("pow");
@@ -71,8 +86,12 @@ std::optional<double> literal_of(const Tensor& t) {
 Tensor literal_power(const Tensor& x, double exponent) {
   if (exponent == 0) return tensor::constant_in(x, x.ones_like());
   if (exponent == 1) return tensor::own_handle(x);
-  const Tensor power = whole_power(x, static_cast<uint64_t>(std::abs(exponent)));
-  return exponent < 0 ? power.reciprocal() : power;
+  const auto count = static_cast<uint64_t>(std::abs(exponent));
+  const Tensor power = whole_power(x, count);
+  if (exponent > 0) return power;
+  // By the rule of the reciprocal, 0 * infinity would meet at 0 and infinity.
+  const Tensor slope = whole_power(x, count + 1).reciprocal() * exponent;
+  return tensor::with_slope(power.reciprocal(), x, slope);
 }
 
 }  // namespace
@@ -89,13 +108,15 @@ Tensor Tensor::pow(const Tensor& exponent) const {
     return tensor::widened(is_float(dtype()) ? *this : cast(DType::F32),
                            [&](const Tensor& x) { return literal_power(x, *literal); });
   if (whole && !real) return literal_power(*this, *literal);
+  // No integer dtype holds u64 and signed numbers: the result has the base's.
+  if (!real && is_float(promote(dtype(), exponent.dtype()))) return integer_power(*this, exponent);
   Recorder r("pow");
   std::vector<Id> nodes = {r.use(*this), r.use(exponent)};
   r.match_dtypes(nodes, real ? Takes::Floats : Takes::Numbers);
   const Tensor x = r.done(nodes[0]), y = r.done(nodes[1]);
   if (!real) return integer_power(x, y);
   return tensor::widened(
-      x, [&](const Tensor& wide) { return real_power(wide, y.cast(wide.dtype())); });
+      x, [&](const Tensor& wide) { return power_with_slopes(wide, y.cast(wide.dtype())); });
 }
 
 }  // namespace plugrad

@@ -39,7 +39,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int64_t>& a
   const auto matrix = [&](const Tensor& x, const std::vector<int64_t>& given) {
     std::vector<int64_t> summed, order;
     for (int64_t axis : given) summed.push_back(tensor::checked_axis("tensordot", axis, x.ndim()));
-    tensor::checked_axes("tensordot", given.empty() ? Axes() : Axes(given), x.ndim());
+    tensor::checked_axes("tensordot", given, x.ndim());
     inner = 1;
     for (int64_t i = 0; i < x.ndim(); ++i)
       if (std::ranges::find(summed, i) == summed.end()) {

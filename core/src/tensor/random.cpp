@@ -225,12 +225,33 @@ Tensor Tensor::glorot_uniform(const Shape& shape, DType dtype, std::string_view 
   return uniform(shape, -bound, bound, dtype, device);
 }
 
-Tensor Tensor::rand_like(DType wanted) const {
-  return rand(shape(), wanted == DType::Void ? dtype() : wanted, device());
+Tensor Tensor::rand_like(std::optional<DType> wanted) const {
+  return rand(shape(), wanted.value_or(dtype()), device());
 }
-Tensor Tensor::randn_like(DType wanted) const {
-  return randn(shape(), wanted == DType::Void ? dtype() : wanted, device());
+Tensor Tensor::randn_like(std::optional<DType> wanted) const {
+  return randn(shape(), wanted.value_or(dtype()), device());
 }
+
+namespace {
+
+/// Whether no place can be drawn with the weights of a row.
+Tensor is_undrawable(const Tensor& weights) {
+  const Tensor total = weights.sum(-1, true);
+  return !((weights >= 0.0).all(-1, true) & (total > 0.0) & (total < INFINITY));
+}
+
+/// Errors: User where a row has no place to draw. A recording cannot wait for the weights.
+void require_drawable(const Tensor& weights) {
+  if (engine::JitTrace::active() != nullptr) return;
+  const std::vector<bool> rows = is_undrawable(weights).to_vector<bool>();
+  for (size_t row = 0; row < rows.size(); ++row)
+    require(!rows[row],
+            "[multinomial] row {} of the weights has no place to draw: weights must be finite, 0 "
+            "or more, and not all 0",
+            row);
+}
+
+}  // namespace
 
 // Random keys, put in order: equal ones keep the order of their places.
 Tensor Tensor::randperm(int64_t n, DType dtype, std::string_view device) {
@@ -247,20 +268,25 @@ Tensor Tensor::multinomial(int64_t count, bool replacement) const {
   require(count >= 0 && (replacement ? count == 0 || places > 0 : count <= places),
           "[multinomial] {} draws{} of the {} places of {}", count,
           replacement ? "" : " without replacement", places, to_string(shape()));
-  const Tensor weights = cast(DType::F32);
+  const Tensor weights = cast(DType::F32).contiguous();
+  require_drawable(weights);
+  const bool is_recorded = engine::JitTrace::active() != nullptr;
+  const auto checked = [&](const Tensor& drawn) {
+    return is_recorded ? plugrad::where(is_undrawable(weights), -1, drawn) : drawn;
+  };
   if (!replacement) {
     // The order of w / E, E exponential, is that of drawing one after the other (Efraimidis and
     // Spirakis 2006).
     const Tensor exponential = -(1.0 - rand(shape(), DType::F32, device())).log();
-    return (weights / exponential.maximum(1e-30)).topk(count).second;
+    return checked((weights / exponential.maximum(1e-30)).topk(count).second);
   }
   Shape drawn = shape();
   drawn.back() = count;
   const Tensor upto = weights.cumsum(-1).contiguous();
   const Tensor total = upto.slice(-1, Slice(-1, {}));
   const Tensor point = (rand(drawn, DType::F32, device()) * total).contiguous();
-  const Tensor passed = (upto.unsqueeze(-2) <= point.unsqueeze(-1)).sum(-1);
-  return passed.minimum(places - 1);  // of weights that are all 0: the last
+  const Tensor passed = (upto.unsqueeze(-2) <= point.unsqueeze(-1)).sum(-1, false, DType::I32);
+  return checked(passed.minimum(places - 1));  // the total may be rounded up
 }
 
 }  // namespace plugrad

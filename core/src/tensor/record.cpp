@@ -98,14 +98,13 @@ DType Recorder::dtype_for_literals(std::span<const Id> nodes, DType common) {
 }
 
 Id Recorder::take(Id node, DType to) {
-  // Literals are signed in the graph: for u64 they stand for the same bits.
-  if (!is_integer_literal(graph(), node) || !is_integer(to) || to == DType::U64)
-    return cast(node, to);
+  if (!is_integer_literal(graph(), node) || !is_integer(to)) return cast(node, to);
   const int64_t value = const_int(graph(), node);
   const int bits = static_cast<int>(size_of(to)) * 8;
+  const bool is_held = to == DType::U64 ? value >= 0 : holds(to, value);
   const bool same_bits =
       bits == 64 || (value >= -(int64_t{1} << (bits - 1)) && value < (int64_t{1} << bits));
-  require(holds(to, value) || (is_modular() && same_bits),
+  require(is_held || (is_modular() && same_bits),
           "[{}] {} does not hold the number {}; cast the tensor to a wider dtype", function_,
           name_of(to), value);
   return cast(node, to);
@@ -137,8 +136,8 @@ Id Recorder::cast(Id node, DType to) {
   const Node& n = g[node];
   if (n.dtype == to) return node;
   if (n.op != Op::Const) return g.cast(node, to);
-  return is_float(n.dtype) ? g.constant(to, const_float(g, node))
-                           : g.constant(to, const_int(g, node));
+  const bool is_real = is_float(n.dtype) || (n.dtype == DType::U64 && is_float(to));
+  return is_real ? g.constant(to, const_float(g, node)) : g.constant(to, const_int(g, node));
 }
 
 Id Recorder::reshape(Id node, const Shape& to) {
@@ -171,12 +170,31 @@ int64_t checked_axis(std::string_view function, int64_t axis, int64_t rank) {
 std::vector<int64_t> checked_axes(std::string_view function, const Axes& axes, int64_t rank) {
   std::vector<int64_t> result;
   for (int64_t axis : axes.list()) result.push_back(checked_axis(function, axis, rank));
-  if (result.empty())
+  if (axes.is_all())
     for (int64_t axis = 0; axis < rank; ++axis) result.push_back(axis);
   std::ranges::sort(result);
   require(std::ranges::adjacent_find(result) == result.end(), "[{}] an axis is named twice in ({})",
           function, fmt::join(axes.list(), ", "));
   return result;
+}
+
+void require_dtype(std::string_view function, DType dtype) {
+  if (size_of(dtype) != 0) return;
+  if (dtype == DType::Void) fail(ErrorKind::User, "[{}] void is no dtype of a tensor", function);
+  fail(ErrorKind::User, "[{}] number {} is no dtype of a tensor", function,
+       static_cast<int>(dtype));
+}
+
+DType dtype_or(std::string_view function, std::optional<DType> wanted, DType otherwise) {
+  if (!wanted) return otherwise;
+  require_dtype(function, strong(*wanted));
+  return strong(*wanted);
+}
+
+DType narrow_sum_dtype(DType dtype) {
+  if (dtype == DType::Bool || (is_integer(dtype) && size_of(dtype) < 4))
+    return is_unsigned(dtype) && dtype != DType::Bool ? DType::U32 : DType::I32;
+  return strong(dtype);
 }
 
 uint64_t new_identity() {

@@ -83,13 +83,21 @@ class Recorder {
 /// `axis` counted from the front. Errors: User, naming the function, when it is outside [-rank,
 /// rank).
 int64_t checked_axis(std::string_view function, int64_t axis, int64_t rank);
-/// As checked_axis for each, ascending; none given: all. Errors: User for an axis named twice.
+/// As checked_axis for each, ascending. Errors: User for an axis named twice.
 std::vector<int64_t> checked_axes(std::string_view function, const Axes& axes, int64_t rank);
 
 /// Dtype that values of `dtype` have in functions of real analysis.
 inline DType real_dtype(DType dtype) {
   return is_float(dtype) ? strong(dtype) : DType::F32;
 }
+
+/// Errors: User unless memory holds the dtype: not for void, or a number that is no dtype.
+void require_dtype(std::string_view function, DType dtype);
+/// `wanted`, checked, or `otherwise`, where none is given.
+DType dtype_or(std::string_view function, std::optional<DType> wanted, DType otherwise);
+/// Dtype that products of integers are summed up in by matrix products and convolutions: small ones
+/// in 32 bits. Reads and counts of elements take it for sums that cannot outgrow it.
+DType narrow_sum_dtype(DType dtype);
 
 /// How many elements the axes hold together, of shape () and in `dtype`: a number but for axes of a
 /// variable size.

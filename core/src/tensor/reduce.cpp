@@ -60,11 +60,9 @@ Tensor reduced_count(std::string_view function, const Tensor& x, const Axes& axe
 
 /// The dtype of a sum: f16, bf16 and smaller are added up in f32 before they are rounded.
 Tensor accumulate(std::string_view function, Op op, const Tensor& x, const Axes& axes, bool keepdim,
-                  DType wanted) {
-  require(wanted == DType::Void || size_of(wanted) != 0, "[{}] {} is no dtype of a result",
-          function, name_of(wanted));
-  if (wanted == DType::Bool) return (x != 0).any(axes, keepdim);
-  const DType result = wanted == DType::Void ? sum_dtype(x.dtype()) : wanted;
+                  std::optional<DType> wanted) {
+  const DType result = tensor::dtype_or(function, wanted, sum_dtype(x.dtype()));
+  if (result == DType::Bool) return (x != 0).any(axes, keepdim);
   return reduce(function, op, x, result, axes, keepdim);
 }
 
@@ -97,6 +95,13 @@ Tensor finite_or_zero(const Tensor& x) {
   return where(x.isinf(), 0.0, x);
 }
 
+/// x in the float dtype that was asked for.
+Tensor as_float(std::string_view function, const Tensor& x, DType wanted) {
+  const DType dtype = tensor::dtype_or(function, wanted, wanted);
+  require(is_float(dtype), "[{}] results are floats, not {}", function, name_of(dtype));
+  return x.cast(dtype);
+}
+
 /// x in the wide dtype.
 Tensor wide(const Tensor& x) {
   return x.cast(tensor::wide_dtype(x.dtype()));
@@ -104,11 +109,11 @@ Tensor wide(const Tensor& x) {
 
 }  // namespace
 
-Tensor Tensor::sum(const Axes& axes, bool keepdim, DType wanted) const {
+Tensor Tensor::sum(const Axes& axes, bool keepdim, std::optional<DType> wanted) const {
   return accumulate("sum", Op::Add, *this, axes, keepdim, wanted);
 }
 
-Tensor Tensor::prod(const Axes& axes, bool keepdim, DType wanted) const {
+Tensor Tensor::prod(const Axes& axes, bool keepdim, std::optional<DType> wanted) const {
   if (wanted == DType::Bool) return all(axes, keepdim);
   return accumulate("prod", Op::Mul, *this, axes, keepdim, wanted);
 }
@@ -169,14 +174,16 @@ Tensor Tensor::logsumexp(const Axes& axes, bool keepdim) const {
   });
 }
 
-Tensor Tensor::softmax(int64_t axis) const {
+Tensor Tensor::softmax(int64_t axis, std::optional<DType> wanted) const {
+  if (wanted) return as_float("softmax", *this, *wanted).softmax(axis);
   return tensor::widened(*this, [&](const Tensor& x) {
     const Tensor e = (x - x.max(axis, true).detach()).exp();
     return e * e.sum(axis, true).reciprocal();  // one division a row
   });
 }
 
-Tensor Tensor::log_softmax(int64_t axis) const {
+Tensor Tensor::log_softmax(int64_t axis, std::optional<DType> wanted) const {
+  if (wanted) return as_float("log_softmax", *this, *wanted).log_softmax(axis);
   return tensor::widened(*this, [&](const Tensor& x) {
     const Tensor shifted = x - x.max(axis, true).detach();
     return shifted - shifted.exp().sum(axis, true).log();
@@ -188,13 +195,13 @@ Tensor Tensor::softmin(int64_t axis) const {
 }
 
 Tensor Tensor::normalize(double p, int64_t axis, double eps) const {
-  require(p >= 0.0, "[normalize] the norm's order is {}", p);
+  require(!std::isnan(p), "[normalize] the norm's order is NaN");
   require(eps >= 0.0, "[normalize] eps is {}", eps);
   return tensor::widened(*this, [&](const Tensor& x) {
     const Tensor size = x.abs();
     Tensor norm;
     if (std::isinf(p))
-      norm = size.max(axis, true);
+      norm = p > 0.0 ? size.max(axis, true) : size.min(axis, true);
     else if (p == 0.0)
       norm = (size != 0.0).cast(x.dtype()).sum(axis, true);
     else if (p == 1.0)

@@ -44,7 +44,9 @@ Tensor read(const Tensor& x, int64_t axis, const std::vector<int32_t>& places) {
       Tensor::from(places).reshape(rows) == Tensor::arange(data[at]).reshape(counter);
   data.insert(data.begin() + axis, 1);
   const Tensor values = x.dtype() == DType::Bool ? x.cast(DType::U8) : x;
-  return where(hit, values.reshape(data), 0).sum(axis + 1).cast(x.dtype());
+  return where(hit, values.reshape(data), 0)
+      .sum(axis + 1, false, tensor::narrow_sum_dtype(x.dtype()))
+      .cast(x.dtype());
 }
 
 Tensor nearest(const Tensor& x, int64_t axis, const Step& s, bool exact) {

@@ -32,7 +32,7 @@ Tensor scattered(Op op, const Tensor& x, const Tensor& places, const Tensor& val
 Tensor rows_at(const Tensor& x, const Tensor& places) {
   return with_scattered_gradient(x, places, [](const std::vector<Tensor>& in) {
     const Tensor hit = in[1].unsqueeze(-1) == Tensor::arange(in[0].size(1));
-    return where(hit.unsqueeze(-1), in[0].unsqueeze(1), 0).sum(2);
+    return where(hit.unsqueeze(-1), in[0].unsqueeze(1), 0).sum(2, false, in[0].dtype());
   });
 }
 

@@ -37,9 +37,9 @@ Tensor literal(double value, DType dtype) {
 Tensor reduced(const Tensor& x, Kind kind) {
   switch (kind) {
     case Kind::Sum:
-      return x.sum(-1);
+      return x.sum(-1, false, x.dtype());
     case Kind::Product:
-      return x.prod(-1);
+      return x.prod(-1, false, x.dtype());
     case Kind::Max:
       return x.max(-1);
     default:
@@ -132,6 +132,7 @@ DType carrier(DType dtype, Kind kind) {
   if (kind == Kind::LogSumExp || tensor::runs_on(dtype))
     return kind == Kind::LogSumExp ? DType::Void : dtype;
   if (size_of(dtype) < 4) return is_float(dtype) ? DType::F32 : DType::I32;
+  if (dtype == DType::U64 && kind != Kind::Max) return DType::I64;  // the same bits
   return DType::Void;
 }
 
@@ -156,11 +157,10 @@ Tensor scan(std::string_view function, const Tensor& x, int64_t axis, Kind kind)
   return scan_last(x.transpose(at, -1), kind).transpose(at, -1);
 }
 
-Tensor accumulated(std::string_view function, const Tensor& x, int64_t axis, DType wanted,
-                   Kind kind) {
-  require(wanted == DType::Void || (size_of(wanted) != 0 && wanted != DType::Bool),
-          "[{}] {} is no dtype to add up in", function, name_of(wanted));
-  const DType result = wanted == DType::Void ? sum_dtype(x.dtype()) : wanted;
+Tensor accumulated(std::string_view function, const Tensor& x, int64_t axis,
+                   std::optional<DType> wanted, Kind kind) {
+  const DType result = tensor::dtype_or(function, wanted, sum_dtype(x.dtype()));
+  require(result != DType::Bool, "[{}] bool is no dtype to add up in", function);
   const DType wide = is_float(result) ? tensor::wide_dtype(result) : result;
   return scan(function, x.cast(result).cast(wide), axis, kind).cast(result);
 }
@@ -180,11 +180,11 @@ std::pair<Tensor, Tensor> running_maximum(std::string_view function, const Tenso
 
 }  // namespace
 
-Tensor Tensor::cumsum(int64_t axis, DType wanted) const {
+Tensor Tensor::cumsum(int64_t axis, std::optional<DType> wanted) const {
   return accumulated("cumsum", *this, axis, wanted, Kind::Sum);
 }
 
-Tensor Tensor::cumprod(int64_t axis, DType wanted) const {
+Tensor Tensor::cumprod(int64_t axis, std::optional<DType> wanted) const {
   return accumulated("cumprod", *this, axis, wanted, Kind::Product);
 }
 

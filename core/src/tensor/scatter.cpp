@@ -54,6 +54,7 @@ Hits find_hits(std::string_view function, const Tensor& x, int64_t axis, const T
   require(to.size() == rows.size(), "[{}] places {} and {} have different numbers of axes",
           function, to_string(rows), to_string(to));
   const int64_t at = checked_axis(function, axis, x.ndim());
+  tensor::require_places_of(function, places, to[static_cast<size_t>(at)]);
   require_values(function, x, places, values);
   std::vector<Part> box;
   Shape missing;
@@ -154,23 +155,24 @@ Tensor long_combined(const Hits& h, Combine how, bool include_self) {
 /// What the values that meet at an element make of it, in the dtype in which they are combined.
 Tensor combine(const Hits& h, Combine how, bool include_self) {
   const DType dtype = h.x.dtype();
-  const DType wide = is_float(dtype) && size_of(dtype) < 4 ? DType::F32 : sum_dtype(dtype);
+  const DType wide =
+      is_float(dtype) && size_of(dtype) < 4 ? DType::F32 : tensor::narrow_sum_dtype(dtype);
   const Tensor x = h.x.cast(wide), values = h.values.cast(wide);
   const auto of_hits = [&](const Tensor& otherwise) {
     return plugrad::where(h.hit, values, otherwise);
   };
   if (how == Combine::Prod) {
-    const Tensor product = whole(h, of_hits(1).prod(-1));
+    const Tensor product = whole(h, of_hits(1).prod(-1, false, wide));
     return include_self ? x * product : product;
   }
   if (how == Combine::Max) {
     const Tensor top = whole(h, of_hits(lowest(wide)).max(-1));
     return include_self ? x.maximum(top) : top;
   }
-  Tensor sum = whole(h, of_hits(0).sum(-1));
+  Tensor sum = whole(h, of_hits(0).sum(-1, false, wide));
   if (include_self) sum = x + sum;
   if (how == Combine::Sum) return sum;
-  const Tensor count = whole(h, h.hit.sum(-1)) + (include_self ? 1 : 0);
+  const Tensor count = whole(h, h.hit.sum(-1, false, DType::I32)) + (include_self ? 1 : 0);
   return average(sum, count.maximum(1));
 }
 

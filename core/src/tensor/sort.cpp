@@ -24,7 +24,8 @@ constexpr int kStepsAKernel = 2;
 Tensor float_key(const Tensor& bits, int64_t sign, int64_t infinity) {
   const Tensor size = bits & (sign - 1), is_negative = (bits & sign) != 0;
   const Tensor number = where(is_negative, ~bits, bits | sign);
-  return where(size > infinity, Tensor(-1).cast(number.dtype()), where(size == 0, sign, number));
+  return where(size > infinity, Tensor(-1).cast(number.dtype()),
+               where(size == 0, static_cast<uint64_t>(sign), number));
 }
 
 /// u32, or u64 for dtypes of 64 bits.
@@ -44,13 +45,13 @@ Tensor ranks(const Tensor& key) {
   const int64_t n = key.size(-1);
   const Tensor mine = key.unsqueeze(-1), other = key.unsqueeze(-2), place = Tensor::arange(n);
   const Tensor first = (other < mine) | ((other == mine) & (place < place.reshape({n, 1})));
-  return first.sum(-1).contiguous();
+  return first.sum(-1, false, DType::I32).contiguous();
 }
 
 /// `values` of the last axis put where their ranks say.
 Tensor placed(const Tensor& rank, const Tensor& values) {
   const Tensor place = Tensor::arange(rank.size(-1)).unsqueeze(-1);
-  return where(rank.unsqueeze(-2) == place, values.unsqueeze(-2), 0).sum(-1);
+  return where(rank.unsqueeze(-2) == place, values.unsqueeze(-2), 0).sum(-1, false, values.dtype());
 }
 
 /// One step of the network: elements `distance` apart, or each with its mirror image in its block
@@ -110,10 +111,11 @@ Tensor first_places(const Tensor& key, int64_t k) {
   const Tensor grid = key.pad(pads, 0xffffffffp0).unflatten(-1, {blocks, kCounted});
   const Tensor rank = ranks(grid).unsqueeze(-2), nth = Tensor::arange(k).unsqueeze(-1);
   const Tensor is_nth = rank == nth;  // (…, blocks, k, block)
-  const Tensor best = where(is_nth, grid.unsqueeze(-2), 0).sum(-1).flatten(-2).contiguous();
+  const Tensor best =
+      where(is_nth, grid.unsqueeze(-2), 0).sum(-1, false, grid.dtype()).flatten(-2).contiguous();
   const Tensor from =
       where(is_nth, Tensor::arange(blocks * kCounted).reshape({blocks, 1, kCounted}), 0)
-          .sum(-1)
+          .sum(-1, false, DType::I32)
           .flatten(-2)
           .contiguous();
   return from.gather(-1, first_places(best, k));
@@ -126,7 +128,7 @@ Tensor moved_key(std::string_view function, const Tensor& x, int64_t axis, bool 
   Tensor key = ascending_key(x.detach().transpose(axis, -1));
   if (descending) key = ~key;
   // What lies behind a variable size comes last: behind its equals too, as those come before it.
-  const Tensor last = size_of(key.dtype()) == 8 ? Tensor(-1) : Tensor(int64_t{UINT32_MAX});
+  const Tensor last = size_of(key.dtype()) == 8 ? Tensor(UINT64_MAX) : Tensor(int64_t{UINT32_MAX});
   return tensor::whole(key, last);
 }
 
@@ -152,7 +154,7 @@ std::pair<Tensor, Tensor> Tensor::sort(int64_t axis, bool descending) const {
   return {gather(at, places), places};
 }
 
-std::pair<Tensor, Tensor> Tensor::topk(int64_t k, int64_t axis, bool largest) const {
+std::pair<Tensor, Tensor> Tensor::topk(int64_t k, int64_t axis, bool largest, bool sorted) const {
   const int64_t at = checked_axis("topk", axis, ndim());
   require(k >= 0 && k <= size(at), "[topk] {} elements of axis {} of {}", k, at,
           to_string(shape()));
@@ -161,6 +163,7 @@ std::pair<Tensor, Tensor> Tensor::topk(int64_t k, int64_t axis, bool largest) co
           "[topk] {} elements of axis {} of {}, whose size may be {}: take {} at most, or sort()",
           k, at, tensor::shown_shape(*this), size.least, size.least);
   Tensor places = first_places(moved_key("topk", *this, at, largest), k).transpose(at, -1);
+  if (!sorted) places = places.sort(at).first;
   for (int64_t i = 0; i < ndim(); ++i)
     if (i != at) places = tensor::limited(places, i, tensor::axis_size(*this, i));
   return {gather(at, places), places};

@@ -1,6 +1,7 @@
 // The handle itself: what it is, its values on the host, assignment, printing.
 #include "plugrad/tensor.h"
 
+#include <cmath>
 #include <cstring>
 #include <ostream>
 
@@ -227,6 +228,31 @@ uint64_t load_element(const std::byte* at, DType dtype) {
   return static_cast<uint64_t>(round_int(static_cast<int64_t>(bits), dtype));
 }
 
+/// The number as text.
+std::string shown(uint64_t bits, DType from) {
+  if (is_float(from)) return fmt::format("{}", std::bit_cast<double>(bits));
+  return from == DType::U64 ? fmt::format("{}", bits)
+                            : fmt::format("{}", static_cast<int64_t>(bits));
+}
+
+/// Whether a C++ type of the dtype `to` has the number, rounded as C++ does.
+bool has_value(uint64_t bits, DType from, DType to) {
+  if (to == DType::Bool || to == DType::F64) return true;
+  if (is_float(to))  // f32: infinities stay, finite numbers must
+    return !is_float(from) || !std::isfinite(std::bit_cast<double>(bits)) ||
+           std::isfinite(static_cast<float>(std::bit_cast<double>(bits)));
+  const int width = static_cast<int>(size_of(to)) * 8;
+  if (is_float(from)) {
+    const double whole = std::trunc(std::bit_cast<double>(bits));
+    return is_unsigned(to)
+               ? whole >= 0.0 && whole < std::ldexp(1.0, width)
+               : whole >= -std::ldexp(1.0, width - 1) && whole < std::ldexp(1.0, width - 1);
+  }
+  if (from == DType::U64 && static_cast<int64_t>(bits) < 0) return to == DType::U64;
+  const auto value = static_cast<int64_t>(bits);
+  return round_int(value, to) == value && (value >= 0 || !is_unsigned(to));
+}
+
 /// The other way; `to` is the dtype of a C++ type.
 void store_element(uint64_t bits, DType from, DType to, std::byte* at) {
   if (is_float(from))
@@ -243,6 +269,11 @@ void store_element(uint64_t bits, DType from, DType to, std::byte* at) {
 }  // namespace
 
 void Tensor::read_as(void* out, size_t count, DType wanted) const {
+  read_converted("copy_to", out, count, wanted);
+}
+
+void Tensor::read_converted(std::string_view function, void* out, size_t count,
+                            DType wanted) const {
   const Shape sizes = bound_shape();
   const int64_t expected = element_count(sizes);
   require(static_cast<int64_t>(count) == expected,
@@ -252,16 +283,21 @@ void Tensor::read_as(void* out, size_t count, DType wanted) const {
   if (own == wanted && sizes == shape())
     return Session::current().read(*state_, std::span(to, count * size_of(own)));
   const std::vector<std::byte> bytes = to_bytes();
-  for (size_t i = 0; i < count; ++i)
-    store_element(load_element(bytes.data() + i * size_of(own), own), own, wanted,
-                  to + i * size_of(wanted));
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t element = load_element(bytes.data() + i * size_of(own), own);
+    if (!has_value(element, own, wanted))
+      fail(ErrorKind::User,
+           "[{}] element {} is {}, which {} does not hold; read it as another type", function, i,
+           shown(element, own), name_of(wanted));
+    store_element(element, own, wanted, to + i * size_of(wanted));
+  }
 }
 
 void Tensor::read_item(void* out, DType wanted) const {
   require(numel() == 1,
           "[item] a tensor of shape {} has {}{} elements; only one element is an item",
           tensor::shown_shape(*this), tensor::has_variable_size(*this) ? "up to " : "", numel());
-  read_as(out, 1, wanted);
+  read_converted("item", out, 1, wanted);
 }
 
 // ---- Changing ----

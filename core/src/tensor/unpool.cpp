@@ -17,13 +17,12 @@ Shape unpooled_sizes(std::string_view function, const Tensor& x, int64_t axes,
   autodiff::Windows w{
       each_axis(function, "kernel", kernel, n, 1),
       each_axis(function, "stride", o.stride.list().empty() ? kernel : o.stride, n, 1),
-      std::vector<int64_t>(n, 1)};
+      each_axis(function, "dilation", o.dilation, n, 1)};
   const Padding::Sides sides = tensor::sides_of(function, o.padding, w);
   Shape sizes;
   for (size_t i = 0; i < n; ++i) {
     const int64_t count = x.size(static_cast<int64_t>(i) - axes);
-    const int64_t usual =
-        (count - 1) * w.stride[i] + w.kernel[i] - sides[i].first - sides[i].second;
+    const int64_t usual = (count - 1) * w.stride[i] + w.span(i) - sides[i].first - sides[i].second;
     sizes.push_back(std::max<int64_t>(usual, 0));
   }
   const Shape& given = o.output_size;
@@ -62,7 +61,7 @@ Tensor max_unpool(std::string_view function, const Tensor& x, const Tensor& plac
   const Tensor number = Tensor::arange(1, pooled + 1);
   const Tensor last = where(hit, number, 0).max(-1, true);
   const Tensor values = where(last == number, x.reshape(flat).unsqueeze(-2), 0);
-  return values.sum(-1).cast(x.dtype()).reshape(image);
+  return values.sum(-1, false, tensor::narrow_sum_dtype(x.dtype())).cast(x.dtype()).reshape(image);
 }
 
 }  // namespace

@@ -77,7 +77,8 @@ constexpr auto kUp = close_lattice();
 std::string_view name_of(DType dtype) {
   if (dtype == DType::Index) return "index";
   if (dtype == DType::WeakFloat) return "weakfloat";
-  return kRows[static_cast<size_t>(dtype)].name;
+  const auto number = static_cast<size_t>(dtype);
+  return number < kRows.size() ? kRows[number].name : "unknown";
 }
 
 uint32_t size_of(DType dtype) {
@@ -123,17 +124,8 @@ DType strong(DType dtype) {
 }
 
 DType sum_dtype(DType dtype) {
-  switch (dtype) {
-    case DType::Bool:
-    case DType::I8:
-    case DType::I16:
-      return DType::I32;
-    case DType::U8:
-    case DType::U16:
-      return DType::U32;
-    default:
-      return strong(dtype);
-  }
+  if (is_float(dtype)) return strong(dtype);
+  return is_unsigned(dtype) && dtype != DType::Bool ? DType::U64 : DType::I64;
 }
 
 }  // namespace plugrad

@@ -60,7 +60,6 @@ TEST(Running, ScansOfEveryAxisDtypeAndKind) {
           const size_t at = (a * 130 + i) * 21 + b;
           sum += given[at];
           top = std::max(top, given[at]);
-          if (dtype == DType::U32) sum = std::fmod(sum, 4294967296.0);
           ASSERT_EQ(sums[at], sum) << name_of(dtype) << at;
           ASSERT_EQ(tops[at], top) << name_of(dtype) << at;
         }
@@ -116,7 +115,7 @@ TEST(Running, GradientOfAnEmbeddingAddsRows) {
     const Rows r = random_rows(700, 1234, inner);
     const auto d = static_cast<int64_t>(inner);
     const Tensor table = Tensor::zeros({700, d}).contiguous().realize();
-    const Tensor read = embedding(table, Tensor::from(r.places));
+    const Tensor read = embedding(table, (Tensor::from(r.places) + 0));
     const Tensor g = gradient((read * Tensor::from(r.values).reshape({1234, d})).sum(), {table})[0];
     EXPECT_EQ(g.to_vector<float>(), r.expected) << inner;
   }

@@ -1,0 +1,295 @@
+// Numbers that a dtype or a C++ type does not hold, indices that the host knows, and values at the
+// edges. Expected values of gradients are PyTorch's.
+#include <cstdint>
+#include <limits>
+
+#include "expect.h"
+
+namespace plugrad {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr uint64_t kTop = uint64_t{1} << 63;
+
+TEST(Sums, OfNarrowIntegersDoNotWrap) {
+  const Tensor many = Tensor::arange(100000);
+  EXPECT_EQ(many.sum().dtype(), DType::I64);
+  EXPECT_EQ(many.sum().item<int64_t>(), 4999950000);
+  EXPECT_EQ(many.cumsum(0)[{99999}].item<int64_t>(), 4999950000);
+  const Tensor big = Tensor::from({65536, 65536, 4});
+  EXPECT_EQ(big.prod().item<int64_t>(), int64_t{1} << 34);
+  EXPECT_EQ(big.cumprod(0).to_vector<int64_t>(),
+            (std::vector<int64_t>{65536, int64_t{1} << 32, int64_t{1} << 34}));
+  const Tensor ones = Tensor::full({3}, uint32_t{4000000000}, DType::U32);
+  EXPECT_EQ(ones.sum().dtype(), DType::U64);
+  EXPECT_EQ(ones.sum().item<uint64_t>(), 12000000000);
+  for (DType dtype : {DType::Bool, DType::I8, DType::I16, DType::I32, DType::I64})
+    for (const Tensor& y : {Tensor::zeros({2}, dtype).sum(), Tensor::zeros({2}, dtype).prod(),
+                            Tensor::zeros({2}, dtype).cumsum(0)})
+      EXPECT_EQ(y.dtype(), DType::I64) << name_of(dtype);
+  for (DType dtype : {DType::U8, DType::U16, DType::U32, DType::U64})
+    EXPECT_EQ(Tensor::zeros({2}, dtype).cumprod(0).dtype(), DType::U64) << name_of(dtype);
+  EXPECT_EQ(many.sum({}, false, DType::I32).item<int64_t>(), 704982704);  // asked for
+  EXPECT_EQ(Tensor::zeros({2}, DType::F16).sum().dtype(), DType::F16);
+}
+
+TEST(Reading, IntoATypeThatDoesNotHoldTheValueIsAnError) {
+  EXPECT_EQ(error_of([] { Tensor(-1).item<uint8_t>(); }),
+            "[item] element 0 is -1, which u8 does not hold; read it as another type");
+  EXPECT_THAT(error_of([] { Tensor::from({int64_t{1} << 40}).item<int>(); }),
+              HasSubstr("is 1099511627776, which i32 does not hold"));
+  EXPECT_THAT(error_of([] { Tensor::from({3.0, 300.0}).to_vector<int8_t>(); }),
+              HasSubstr("[copy_to] element 1 is 300, which i8 does not hold"));
+  EXPECT_THAT(error_of([] { Tensor::from({kNan}).item<int>(); }), HasSubstr("nan"));
+  EXPECT_THAT(error_of([] { Tensor::from({1e300}).item<float>(); }), HasSubstr("f32"));
+  EXPECT_THAT(error_of([] { Tensor::from({kTop}).item<int64_t>(); }),
+              HasSubstr("9223372036854775808"));
+  EXPECT_EQ(Tensor::from({-0.5, 255.9}).to_vector<uint8_t>(), (std::vector<uint8_t>{0, 255}));
+  EXPECT_EQ(Tensor::from({kInf}).item<float>(), std::numeric_limits<float>::infinity());
+  EXPECT_EQ(Tensor::from({kTop}).item<double>(), 0x1p63);
+  EXPECT_EQ(Tensor::from({2, 0}).to_vector<bool>(), (std::vector<bool>{true, false}));
+}
+
+TEST(Indices, ThatTheHostKnowsAreCheckedEverywhere) {
+  const Tensor x = Tensor::zeros({3, 4});
+  const Tensor low = Tensor::from({0, -4}), high = Tensor::from({1, 3});
+  EXPECT_EQ(error_of([&] { embedding(x, Tensor::from({-1})); }),
+            "[embedding] place -1 (element 0) is out of range: allowed are 0 to 2");
+  EXPECT_THAT(error_of([&] { embedding(x, high); }), HasSubstr("place 3 (element 1)"));
+  EXPECT_EQ(error_of([&] { x.index_select(0, low); }),
+            "[index_select] place -4 (element 1) is out of range: allowed are -3 to 2");
+  EXPECT_THAT(error_of([&] { x.gather(0, high.reshape({1, 2})); }), HasSubstr("[gather] place 3"));
+  EXPECT_THAT(error_of([&] { x.scatter(0, high.reshape({1, 2}), 1.0); }),
+              HasSubstr("[scatter] place 3"));
+  EXPECT_THAT(
+      error_of([&] { x.scatter_reduce(0, high.reshape({1, 2}), Tensor(1.0), Combine::Sum); }),
+      HasSubstr("[scatter_reduce] place 3"));
+  EXPECT_THAT(error_of([&] { x[Tensor(high)]; }), HasSubstr("[index] place 3"));
+  EXPECT_THAT(error_of([&] { high.one_hot(3); }), HasSubstr("[one_hot] place 3"));
+  EXPECT_THAT(error_of([&] { x.index_select(0, Tensor::from({kTop})); }),
+              HasSubstr("place 9223372036854775808"));
+  expect_values(Tensor::from({5.0f, 6.0f}).index_select(0, Tensor::from({-2, 1})), {5, 6});
+}
+
+TEST(Multinomial, WeightsThatDrawNothingAreAnError) {
+  const auto refused = [](const Tensor& weights, bool replacement) {
+    return error_of([&] { weights.multinomial(1, replacement); });
+  };
+  for (bool replacement : {false, true}) {
+    EXPECT_THAT(refused(Tensor::from({0.0f, 0.0f}), replacement), HasSubstr("[multinomial] row 0"));
+    EXPECT_THAT(refused(Tensor::from({2.0f, -1.0f}), replacement), HasSubstr("0 or more"));
+    EXPECT_THAT(refused(Tensor::from({{1.0f, 1.0f}, {0.0f, float(kNan)}}), replacement),
+                HasSubstr("row 1"));
+  }
+  EXPECT_EQ(Tensor::from({0.0f, 2.0f}).multinomial(1).item<int>(), 1);
+}
+
+TEST(U64, HostNumbersOf2To63AndMore) {
+  const Tensor x = Tensor::full({2}, kTop);
+  EXPECT_EQ(x.dtype(), DType::U64);
+  EXPECT_EQ(x.to_vector<uint64_t>(), (std::vector<uint64_t>{kTop, kTop}));
+  EXPECT_EQ((Tensor::from({1.0f}) * kTop).item<float>(), 0x1p63f);
+  EXPECT_EQ((Tensor::from({uint64_t{1}}) + UINT64_MAX).item<uint64_t>(), 0u);
+}
+
+TEST(U64, ComparesWithNegativeNumbersAsNumbersDo) {
+  const Tensor x = Tensor::from({uint64_t{0}, kTop, UINT64_MAX});
+  expect_values((x > -1).cast(DType::I32), {1, 1, 1});
+  expect_values((x >= -1).cast(DType::I32), {1, 1, 1});
+  expect_values((x == -1).cast(DType::I32), {0, 0, 0});
+  expect_values((x != -1).cast(DType::I32), {1, 1, 1});
+  expect_values((-1 < x).cast(DType::I32), {1, 1, 1});
+  expect_values((x < Tensor::from({int64_t{1}, INT64_MAX, int64_t{-1}})).cast(DType::I32),
+                {1, 0, 0});
+  expect_values((Tensor::from({-5, 7, 0}) < x).cast(DType::I32), {1, 1, 1});
+  expect_values((Tensor::from({0, -1, -1}) == x).cast(DType::I32), {1, 0, 0});
+  for (const auto& f : std::vector<std::function<Tensor()>>{[&] { return x.maximum(-1); },
+                                                            [&] { return x.floor_div(-1); },
+                                                            [&] { return where(x == 0, x, -1); }})
+    EXPECT_THAT(error_of([&] { f(); }), HasSubstr("u64 does not hold the number -1"));
+}
+
+TEST(U64, QuotientsByNumbersAreExact) {
+  const Tensor x = Tensor::from({uint64_t{0x20000000000003}});
+  EXPECT_EQ(x.floor_div(1).item<uint64_t>(), 0x20000000000003u);
+  EXPECT_EQ((x % 2).item<uint64_t>(), 1u);
+}
+
+TEST(U64, PowersAndSigns) {
+  const Tensor x = Tensor::from({uint64_t{3}, uint64_t{1}, uint64_t{0}});
+  const Tensor power = x.pow(Tensor::from({int64_t{40}, int64_t{-3}, int64_t{-1}}));
+  EXPECT_EQ(power.dtype(), DType::U64);
+  EXPECT_EQ(power.to_vector<uint64_t>(), (std::vector<uint64_t>{12157665459056928801u, 1, 0}));
+  for (DType dtype : {DType::U8, DType::U16, DType::U32, DType::U64})
+    expect_values(Tensor::from({0, 1, 200}).cast(dtype).sign(), {0, 1, 1});
+}
+
+TEST(Edges, RoundedQuotientsOfInfinity) {
+  expect_values(
+      Tensor::from({-5.0, 5.0, -5.0, 0.0}).floor_div(Tensor::from({kInf, kInf, -kInf, kInf})),
+      {-1, 0, 0, 0});
+  expect_values(Tensor(5.0).floor_div(Tensor::from({-kInf})), {-1});
+}
+
+TEST(Edges, TrianglesOfBoolStayBool) {
+  const Tensor x = Tensor::full({2, 2}, true);
+  EXPECT_EQ(x.tril().dtype(), DType::Bool);
+  expect_values(x.tril().cast(DType::I32), {1, 0, 1, 1});
+  expect_values(x.triu().cast(DType::I32), {1, 1, 0, 1});
+}
+
+struct Power {
+  float x, y;
+  double by_x, by_y;
+};
+
+TEST(Edges, GradientsOfPow) {
+  const Power table[] = {{-2, .5f, kNan, kNan},
+                         {-2, 5.5f, kNan, kNan},
+                         {0, -1.5f, -kInf, -kInf},
+                         {0, -3, -kInf, -kInf},
+                         {-0.0f, -3, -kInf, kInf},
+                         {0, .5f, kInf, 0},
+                         {0, 0, 0, 0},
+                         {0, 1, 1, 0},
+                         {0, 2.5f, 0, 0},
+                         {float(kInf), 2.5f, kInf, kInf},
+                         {float(kInf), .5f, 0, kInf},
+                         {float(kInf), -1.5f, 0, kNan},
+                         {float(kInf), 0, 0, kInf},
+                         {-float(kInf), 3, kInf, kNan},
+                         {2, float(kInf), kInf, kInf},
+                         {.5f, float(kInf), kNan, 0},
+                         {1, float(kInf), kInf, 0},
+                         {2, -float(kInf), kNan, 0},
+                         {.5f, -float(kInf), -kInf, -kInf},
+                         {3, 0, 0, 1.0986123},
+                         {-3, 2, -6, kNan},
+                         {2, 3.5f, 19.798990, 7.8420644}};
+  for (const Power& p : table) {
+    const Tensor x = Tensor::from({p.x}), y = Tensor::from({p.y});
+    const std::vector<Tensor> found = gradient(x.pow(y).sum(), {x, y});
+    SCOPED_TRACE(testing::Message() << p.x << " to the power of " << p.y);
+    expect_values(found[0], {p.by_x}, 1e-6, 1e-5);
+    expect_values(found[1], {p.by_y}, 1e-6, 1e-5);
+  }
+}
+
+TEST(Edges, GradientsOfWholePowers) {
+  const Tensor x = Tensor::from({0.0, -0.0, kInf, -kInf, 2.0});
+  const auto slope = [&](double n) { return gradient(x.pow(n).sum(), {x})[0]; };
+  expect_values(slope(-1), {-kInf, -kInf, 0, 0, -0.25});
+  expect_values(slope(-2), {-kInf, kInf, 0, 0, -0.25});
+  expect_values(slope(-3), {-kInf, -kInf, 0, 0, -0.1875});
+  expect_values(slope(2), {0, 0, kInf, -kInf, 4});
+  expect_values(slope(0), {0, 0, 0, 0, 0});
+}
+
+TEST(Edges, SlopesOfCoshAndSinhDoNotOverflowBeforeTheirValues) {
+  const Tensor x = Tensor::from({88.8f, -88.8f, 1.0f, 0.0f});
+  expect_values(gradient(x.cosh().sum(), {x})[0], {1.8378979e38, -1.8378979e38, 1.1752012, 0}, 1e-6,
+                2e-5);
+  expect_values(gradient(x.sinh().sum(), {x})[0], {1.8378979e38, 1.8378979e38, 1.5430806, 1}, 1e-6,
+                2e-5);
+}
+
+TEST(Edges, CeilModeTakesAWindowLargerThanTheImage) {
+  const Tensor x = Tensor::arange(40).cast(DType::F32).reshape({1, 1, 5, 8});
+  const Tensor y = x.max_pool2d(4, {.stride = {4, 1}, .dilation = 2, .ceil_mode = true});
+  EXPECT_EQ(y.shape(), (Shape{1, 1, 1, 2}));
+  expect_values(y, {38, 39});
+}
+
+TEST(Edges, SmallFloatsWithoutInfinityOverflowToNan) {
+  const Tensor x = Tensor::from({448.0f, 464.0f, 465.0f, float(-kInf)});
+  expect_values(x.cast(DType::F8E4M3).cast(DType::F32), {448, 448, kNan, kNan});
+  expect_values(x.cast(DType::F8E5M2).cast(DType::F32), {448, 448, 448, -kInf});
+}
+
+TEST(Edges, InfinitiesBySign) {
+  const Tensor x = Tensor::from({kInf, -kInf, kNan, 1.0});
+  expect_values(x.isposinf().cast(DType::I32), {1, 0, 0, 0});
+  expect_values(x.isneginf().cast(DType::I32), {0, 1, 0, 0});
+  expect_values(Tensor::from({1, 2}).isposinf().cast(DType::I32), {0, 0});
+}
+
+TEST(Options, NormsOfNegativeOrder) {
+  const Tensor x = Tensor::from({{3.0, 4.0}});
+  expect_values(x.normalize(-1.0), {1.75, 2.3333333});
+  expect_values(x.normalize(-kInf), {1, 1.3333333});
+}
+
+TEST(Options, AnEmptyListOfAxesReducesNothing) {
+  const Tensor x = Tensor::from({{1.0, 2.0}, {3.0, 4.0}});
+  expect_values(x.sum(), {10});
+  expect_values(x.sum({}), {10});
+  expect_values(x.sum(std::vector<int64_t>()), {1, 2, 3, 4});
+  expect_values(x.max(Axes::none()), {1, 2, 3, 4});
+  expect_values(x.mean(Axes::none(), true), {1, 2, 3, 4});
+  expect_values(x.flip(Axes::none()), {1, 2, 3, 4});
+}
+
+TEST(Options, DtypesOfEinsumAndSoftmax) {
+  const Tensor half = Tensor::full({2, 2}, 200.0, DType::F16);
+  const Tensor y = einsum("ij,jk->ik", {half, half}, DType::F32);
+  EXPECT_EQ(y.dtype(), DType::F32);
+  expect_values(y, {80000, 80000, 80000, 80000});
+  EXPECT_EQ(half.softmax(-1, DType::F64).dtype(), DType::F64);
+  EXPECT_EQ(log_softmax(Tensor::from({1, 2}), 0, DType::F64).dtype(), DType::F64);
+  EXPECT_EQ(error_of([&] { half.softmax(0, DType::I32); }),
+            "[softmax] results are floats, not i32");
+}
+
+TEST(Options, UnsortedTopkKeepsTheOrderOfPlaces) {
+  const auto [values, places] = Tensor::from({3, 9, 1, 7}).topk(2, -1, true, false);
+  expect_values(values, {9, 7});
+  expect_values(places, {1, 3});
+  const auto [least, at] = Tensor::from({3, 9, 1, 7}).topk(2, -1, false, false);
+  expect_values(least, {3, 1});
+  expect_values(at, {0, 2});
+}
+
+TEST(Options, MaxUnpoolOfDilatedWindows) {
+  const Tensor x = Tensor::arange(25).cast(DType::F32).reshape({1, 5, 5});
+  const PoolOptions options{.stride = 2, .dilation = 2};
+  const auto [values, places] = max_pool2d_with_places(x, 2, options);
+  EXPECT_EQ(values.shape(), (Shape{1, 2, 2}));
+  const Tensor y = max_unpool2d(values, places, 2, {.stride = 2, .dilation = 2});
+  EXPECT_EQ(y.shape(), (Shape{1, 5, 5}));
+  expect_values(y[{0, 4}], {0, 0, 22, 0, 24});
+}
+
+TEST(Dtypes, NumbersThatAreNoneAreErrors) {
+  const Tensor x = Tensor::zeros({2});
+  const auto unknown = static_cast<DType>(77);
+  EXPECT_EQ(error_of([&] { x.cast(unknown); }), "[cast] number 77 is no dtype of a tensor");
+  EXPECT_EQ(error_of([&] { x.bitcast(unknown); }), "[bitcast] number 77 is no dtype of a tensor");
+  EXPECT_EQ(error_of([&] { Tensor::zeros({2}, unknown); }),
+            "[full] number 77 is no dtype of a tensor");
+  EXPECT_EQ(error_of([&] { x.sum({}, false, unknown); }),
+            "[sum] number 77 is no dtype of a tensor");
+  const DType mistyped = dtype_from_name("flaot");
+  EXPECT_EQ(error_of([&] { Tensor::zeros({2}, mistyped); }), "[full] void is no dtype of a tensor");
+  EXPECT_EQ(error_of([&] { x.sum({}, false, mistyped); }), "[sum] void is no dtype of a tensor");
+  EXPECT_EQ(error_of([&] { Tensor::arange(3, mistyped); }),
+            "[arange] void is no dtype of a tensor");
+  EXPECT_EQ(error_of([&] { x.rand_like(mistyped); }),
+            "[rand] draws f16, bf16, f32 or f64, not void; use randint, or cast");
+  EXPECT_THAT(error_of([&] { x.bitcast(DType::Bool); }), HasSubstr("[bitcast] f32 and bool"));
+}
+
+TEST(Gradients, AValueThatWasReadSaysWhatToDo) {
+  const Tensor x = Tensor::from({1.0, 2.0}), loss = x.square().sum();
+  EXPECT_EQ(loss.item<double>(), 5.0);
+  EXPECT_THAT(error_of([&] { gradient(loss, {x}); }),
+              HasSubstr("call gradient() before that, or requires_grad_() on the target"));
+  const Tensor marked = Tensor::from({1.0, 2.0}).requires_grad_(), kept = marked.square().sum();
+  EXPECT_EQ(kept.item<double>(), 5.0);
+  expect_values(gradient(kept, {marked})[0], {2, 4});
+}
+
+}  // namespace
+}  // namespace plugrad
