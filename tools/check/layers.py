@@ -23,7 +23,7 @@ NARROW_API = {"kernel_ir.h", "kernel_ops.h", "device.h"}
 NARROW_ROOMS = {"schedule", "codegen"}
 # uop::DType is public, and a dtype is all that runtime needs of the room above base.
 PUBLIC_ROOM = {"export.h": "base", "error.h": "base", "dtype.h": "base", "plugrad.h": "nn",
-               "uop.h": "tensor"}
+               "uop.h": "tensor", "gradient.h": "tensor"}
 DEVICE_SDK = re.compile(r"^(llvm|clang|clang-c|lld|CL|vulkan|cuda|nvrtc|hip|shaderc)(/|\.h|$)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.M)
 LLVM_LINK = re.compile(r"\b(LLVM\w*|clang-cpp|clang[A-Z]\w*|libclang)\b")
