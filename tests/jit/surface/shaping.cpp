@@ -82,8 +82,8 @@ Family creations() {
             },
             false},
            {"randperm", [](const T& x, const T&) { return Ts{T::randperm(x.size(1) + 1)}; }, false},
-           {"multinomial", [](const T& x, const T&) { return Ts{x.abs().multinomial(3, true)}; },
-            false},
+           {"multinomial",
+            [](const T& x, const T&) { return Ts{(x.abs() + 0.1).multinomial(3, true)}; }, false},
            {"dropout", [](const T& x, const T&) { return Ts{x.dropout(0.4)}; }}}};
 }
 
