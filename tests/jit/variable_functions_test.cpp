@@ -47,7 +47,7 @@ std::vector<Case> cases() {
       {"gather along", [=](const Tensor& x) { return x.gather(0, whole_numbers(x).argsort(0)); }},
       {"gather beside", [=](const Tensor& x) { return x.gather(1, (x > 0).cast(DType::I32)); }},
       {"gather of few", [=](const Tensor& x) { return x.gather(0, Tensor::zeros({1, 6}, DType::I32) - 1); }},
-      {"rows by places", [=](const Tensor& x) { return x.index_select(0, places({0, -1, 40, -40})); }},
+      {"rows by places", [=](const Tensor& x) { return x.index_select(0, places({0, -1})); }},
       {"rows by places of rows", [=](const Tensor& x) { return x.index_select(0, places_of(x)); }},
       {"index of a row", [=](const Tensor& x) { return x[places({-1, 0})]; }},
       {"last row", [=](const Tensor& x) { return x[-1]; }},
