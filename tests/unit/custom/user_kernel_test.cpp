@@ -218,13 +218,13 @@ class RandomProgram {
       case 1:
         return a.transpose();
       case 2:
-        return a.sum(0, true) - b;
+        return a.sum(0, true, DType::I32) - b;
       case 3:
         return a.shrink({{1, 4}, {0, 4}}).pad({{0, 1}, {0, 0}}) * 2;
       case 4:
         return a.flip({1}).maximum(b);
       case 5:
-        return kernels(a.sum(1, true).expand({4, 4}), b)[next(2)];
+        return kernels(a.sum(1, true, DType::I32).expand({4, 4}), b)[next(2)];
       case 6:
         return kernels(a, Tensor::full({4, 4}, static_cast<int>(next(5))))[next(2)];
       default: {
