@@ -55,7 +55,7 @@ PLUGRAD_API Tensor sequential(const Tensor& x,
                               const std::vector<std::function<Tensor(const Tensor&)>>& layers);
 
 /// Rows of `table` (n, d). Shape: places.shape + (d). Errors: User for places outside of 0 to n - 1
-/// that the host knows; others outside read 0 (see PLUGRAD_CHECK_INDICES in the tensor guide).
+/// that the host knows; computed ones outside read 0 (see Indexing in the tensor guide).
 PLUGRAD_API Tensor embedding(const Tensor& table, const Tensor& places);
 
 /// softmax(q k^T scale + mask) v. Shape: q (…, l, d), k (…, s, d), v (…, s, e) -> (…, l, e). The
