@@ -39,8 +39,8 @@ Half narrowed(float x) {
   return static_cast<Half>(x);
 }
 
-// What compilers call without being asked to. LLVM makes those of floats of choices between f16
-// values, and casts them by a function where the processor has no F16C.
+// Runtime functions that compilers call implicitly. LLVM emits float selects between f16
+// values, and calls a conversion function where the processor has no F16C.
 const void* runtime_function(std::string_view name) {
   if (name == "memcpy") return reinterpret_cast<const void*>(&std::memcpy);
   if (name == "memmove") return reinterpret_cast<const void*>(&std::memmove);

@@ -115,8 +115,8 @@ class PLUGRAD_API Tensor {
   // ---- Random numbers: threefry-2x32, counter-based, the same bits on every device. ----
   /// Source: Salmon et al. 2011; how keys and counters are formed is in docs/tensor-guide.md.
   static void manual_seed(uint64_t seed = 0);
-  /// What the next draw begins with; given to set_random_state, the draws that followed are drawn
-  /// again. Errors: User within a jitted function.
+  /// The seed and counter of the next draw; set_random_state with them repeats the draws that
+  /// followed. Errors: User within a jitted function.
   static RandomState random_state();
   static void set_random_state(const RandomState& state);
   static Tensor rand(const Shape&, DType = DType::F32, std::string_view device = {});  ///< [0, 1)

@@ -34,7 +34,7 @@ class FileDescriptor {
 /// All bytes of a file, or nothing with errno set.
 std::optional<std::vector<std::byte>> read_file(const std::string& path);
 
-/// What replace_file and MappedFile say of a path that is neither missing nor a regular file.
+/// The error of replace_file and MappedFile for a path that is not a regular file.
 inline constexpr int kNotRegular = -1;
 /// The text of an errno or of kNotRegular.
 std::string file_error_text(int error);

@@ -1,4 +1,4 @@
-// Paths with wildcards, of manifests that nobody has judged yet: bounded work for any pattern.
+// Matches paths against the wildcards of unchecked manifests, in bounded work for any pattern.
 #pragma once
 
 #include <string>

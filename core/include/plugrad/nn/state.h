@@ -27,7 +27,7 @@ namespace plugrad::nn {
 using StateDict = std::vector<std::pair<std::string, Tensor>>;
 
 class StateVisitor;
-/// What PLUGRAD_FIELDS writes.
+/// The members that PLUGRAD_FIELDS adds to a module.
 template <class Module>
 concept HasFields =
     requires(const Module& module, StateVisitor& visitor) { module.visit_fields(visitor); };
