@@ -27,7 +27,7 @@ namespace plugrad::nn {
 using StateDict = std::vector<std::pair<std::string, Tensor>>;
 
 class StateVisitor;
-/// The members that PLUGRAD_FIELDS adds to a module.
+/// A module with the members that PLUGRAD_FIELDS writes.
 template <class Module>
 concept HasFields =
     requires(const Module& module, StateVisitor& visitor) { module.visit_fields(visitor); };
