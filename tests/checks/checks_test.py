@@ -9,6 +9,7 @@ import docs  # noqa: E402
 import layers  # noqa: E402
 import portable  # noqa: E402
 import sizes  # noqa: E402
+import surface  # noqa: E402
 
 
 class Layers(unittest.TestCase):
@@ -35,6 +36,48 @@ class Layers(unittest.TestCase):
         self.assertIsNotNone(layers.outside_breach("tests", "plugins/cpu_clang/loader.h"))
         self.assertIsNotNone(layers.outside_breach("tools", "clang/Frontend/CompilerInstance.h"))
         self.assertIsNone(layers.outside_breach("plugins", "plugrad/sdk/guard.h"))
+
+
+class Surface(unittest.TestCase):
+    HEADER = """
+    namespace plugrad {
+    class Tensor {
+     public:
+      Tensor(int value) : value_(value) {}
+      Tensor exp() const;  ///< Tensor comment() const;
+      Tensor power() const { return exp(); }
+      int64_t size() const;
+      Tensor operator-() const;
+     private:
+      Tensor hidden() const;
+      std::function<Tensor(int)> field_;
+    };
+    struct Layer {
+      Tensor operator()(const Tensor& x) const;
+    };
+    Tensor join(const std::vector<Tensor>& all);
+    }"""
+
+    def test_public_functions_of_tensors_are_found(self):
+        self.assertEqual(surface.public_functions(self.HEADER),
+                         {("Tensor", "exp"), ("Tensor", "operator-"), ("", "Layer"), ("", "join")})
+
+    def breaches(self, cases, reasons):
+        return [b.split(" ", 1)[0] for b in surface.breaches_of(
+            surface.public_functions(self.HEADER), cases, surface.exemptions(reasons))]
+
+    def test_each_needs_a_case_or_a_reason(self):
+        cases = "x.exp(); (-x); Layer(3)(x); join({x});"
+        self.assertEqual(self.breaches(cases, ""), [])
+        self.assertEqual(self.breaches(cases.replace("x.exp()", ""), ""), ["Tensor::exp"])
+        self.assertEqual(self.breaches(cases.replace("join(", "x.join("), ""), ["join"])
+        self.assertEqual(self.breaches(cases.replace("(-x)", "y - x"), ""), ["Tensor::operator-"])
+        self.assertEqual(self.breaches(cases.replace("Layer", "Other"), "Layer: a reason"), [])
+
+    def test_a_reason_names_a_function_without_a_case(self):
+        cases = "x.exp(); (-x); Layer(3)(x); join({x});"
+        self.assertEqual(self.breaches(cases, "join: it has a case"), ["join"])
+        self.assertEqual(self.breaches(cases, "gone: there is none"), [surface.EXEMPT + ":"])
 
 
 class Sizes(unittest.TestCase):

@@ -38,6 +38,8 @@ Family reads() {
       "elements at places",
       {{"gather", [](const T& x, const T& at) { return Ts{x.gather(1, at)}; }},
        {"index_select", [](const T& x, const T& at) { return Ts{x.index_select(1, at[0])}; }},
+       {"index of a list",
+        [](const T& x, const T& at) { return Ts{x.index({at[0].slice(0, Slice(0, 1)) % 1})}; }},
        {"index", [](const T& x, const T& at) { return Ts{x[{Slice(), at[0] - 1}]}; }},
        {"embedding", [](const T& x, const T& at) { return Ts{embedding(x.transpose(), at)}; }},
        {"one_hot", [](const T& x, const T& at) { return Ts{at[0].one_hot(x.size(1))}; }, false},
@@ -65,6 +67,7 @@ Family writes() {
            {"minimum", combined(Combine::Min, false)},
            {"set_index", [](const T& x, const T& at) {
               Tensor y = x.clone();
+              y.set_index({-1}, x[0] * 3);
               y[{Slice(), at[0]}] = 3;
               y[{0, Slice()}] = x[-1] * 2;
               return Ts{y};

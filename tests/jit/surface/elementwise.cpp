@@ -54,7 +54,13 @@ Family functions_of_one() {
            of("round", &T::round),
            of("isnan", &T::isnan, false),
            of("isinf", &T::isinf, false),
-           of("isfinite", &T::isfinite, false)}};
+           of("isposinf", &T::isposinf, false),
+           of("isneginf", &T::isneginf, false),
+           of("isfinite", &T::isfinite, false),
+           with(
+               "not", [](const T& x, const T& at) { return (x > 1).logical_not() ^ (!(at > 1)); },
+               false),
+           with("bits of one", [](const T&, const T& at) { return ~at; }, false)}};
 }
 
 Family activations() {
@@ -101,7 +107,11 @@ Family functions_of_two() {
        with("logaddexp", [](const T& x, const T&) { return x.logaddexp(x * 2); }),
        with(
            "isclose", [](const T& x, const T& at) { return x.isclose(at, 0.1); }, false),
+       with(
+           "rounded div", [](const T& x, const T& at) { return x.div(at + 1, Rounding::Trunc); },
+           false),
        with("where", [](const T& x, const T& at) { return where(x > at, x, 1); }),
+       with("where of a condition", [](const T& x, const T& at) { return (at <= 1).where(x, at); }),
        with("masked_fill", [](const T& x, const T& at) { return x.masked_fill(at == 1, 2); }),
        with("lerp", [](const T& x, const T& at) { return x.lerp(at, 0.3); }),
        with(

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "jit/surface/families.h"
 
 namespace plugrad {
@@ -12,6 +14,12 @@ Tensor target(const T& at) {
   return at.cast(DType::F32) * 0.25;
 }
 
+/// The first three rows and columns, or as many as there are.
+Tensor square_part(const T& x) {
+  const int64_t n = std::min<int64_t>({3, x.size(0), x.size(1)});
+  return x.shrink({{0, n}, {0, n}});
+}
+
 Family products() {
   return {"products",
           {{"matmul", [](const T& x, const T&) { return Ts{x.matmul(x.transpose())}; }},
@@ -19,7 +27,16 @@ Family products() {
             [](const T& x, const T& at) {
               return Ts{x.transpose().index_select(0, at[0]).matmul(x * 0.5)};
             }},
+           {"matmul of two", [](const T& x, const T&) { return Ts{matmul(x.transpose(), x)}; }},
            {"linear", [](const T& x, const T&) { return Ts{linear(x, x.transpose(), x.sum(1))}; }},
+           {"linear of a member",
+            [](const T& x, const T&) { return Ts{x.linear(x.transpose(), x.sum(1))}; }},
+           {"sequential",
+            [](const T& x, const T&) {
+              return Ts{sequential(x, {[](const T& y) { return y.relu(); }})};
+            }},
+           {"qr", [](const T& x, const T&) { return Ts{qr(square_part(x)).r}; }, false},
+           {"svd", [](const T& x, const T&) { return Ts{svd(square_part(x)).s}; }, false},
            {"einsum", [](const T& x, const T&) { return Ts{einsum("ab,cb->ac", {x, x * 2})}; }},
            {"outer", [](const T& x, const T&) { return Ts{outer(x[0], x[0]), inner(x, x)}; }},
            {"tensordot", [](const T& x, const T&) { return Ts{tensordot(x, x * 2, 2)}; }},
@@ -51,6 +68,31 @@ Family windows() {
            {"conv_transpose2d",
             [image](const T& x, const T&) {
               return Ts{conv_transpose2d(image(x), T::ones({1, 2, 2, 2}))};
+            }},
+           {"windows of one axis",
+            [image](const T& x, const T&) {
+              const T row = image(x).squeeze(0);
+              const auto [values, at] = max_pool1d_with_places(row);
+              return Ts{conv_transpose1d(x.unsqueeze(1), T::ones({1, 2, 2})), max_pool1d(row),
+                        avg_pool1d(row), max_unpool1d(values, at)};
+            }},
+           {"windows of three axes",
+            [image](const T& x, const T&) {
+              const T box = image(x).unsqueeze(2).expand({-1, -1, 2, -1, -1});
+              const auto [values, at] = max_pool3d_with_places(box);
+              return Ts{conv3d(box, T::ones({1, 1, 2, 2, 2})),
+                        conv_transpose3d(box, T::ones({1, 1, 2, 2, 2})), max_pool3d(box),
+                        avg_pool3d(box), max_unpool3d(values, at)};
+            }},
+           {"windows of any axes",
+            [image](const T& x, const T&) {
+              return Ts{conv(image(x), T::ones({1, 1, 2, 2})),
+                        conv_transpose(image(x), T::ones({1, 1, 2, 2}))};
+            }},
+           {"windows of members",
+            [image](const T& x, const T&) {
+              const T y = image(x);
+              return Ts{y.conv2d(T::ones({1, 1, 2, 2})), y.max_pool2d(), y.avg_pool2d()};
             }},
            {"max_pool2d", [image](const T& x, const T&) { return Ts{max_pool2d(image(x))}; }},
            {"avg_pool2d", [image](const T& x, const T&) { return Ts{avg_pool2d(image(x))}; }},

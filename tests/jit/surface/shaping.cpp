@@ -43,6 +43,10 @@ Family movements() {
        {"permute", [](const T& x, const T&) { return Ts{x.permute({1, 0}), x.transpose()}; }},
        {"expand", [](const T& x, const T&) { return Ts{x.unsqueeze(0).expand({3, -1, -1})}; }},
        {"pad", [](const T& x, const T&) { return Ts{x.pad({{1, 2}, {0, 3}}, 5)}; }},
+       {"pad_to", [](const T& x, const T&) { return Ts{x.pad_to({x.size(0) + 2, {}}, 1)}; }},
+       {"shrink", [](const T& x, const T&) { return Ts{x.shrink({{0, 1}, {0, x.size(1)}})}; }},
+       {"shrink_to", [](const T& x, const T&) { return Ts{x.shrink_to({1, {}})}; }},
+       {"unflatten", [](const T& x, const T&) { return Ts{x.unflatten(1, {1, -1})}; }},
        {"flip", [](const T& x, const T&) { return Ts{x.flip({0, 1})}; }},
        {"split", [](const T& x, const T&) { return x.split(2); }},
        {"chunk", [](const T& x, const T&) { return x.chunk(3, 1); }},
@@ -58,12 +62,27 @@ Family movements() {
        {"meshgrid", [](const T& x, const T&) { return meshgrid({x[0], x.transpose()[0]}); }},
        {"rearrange", [](const T& x, const T&) { return Ts{x.rearrange("a b -> b a 1")}; }},
        {"contiguous", [](const T& x, const T&) { return Ts{x.transpose().contiguous() * 2}; }},
-       {"clone", [](const T& x, const T&) { return Ts{x.clone()}; }}}};
+       {"clone", [](const T& x, const T&) { return Ts{x.clone()}; }},
+       {"to", [](const T& x, const T&) { return Ts{x.to(x.device()) * 2}; }}}};
 }
 
 Family creations() {
   return {"creations",
           {{"full", [](const T& x, const T&) { return Ts{x + x.full_like(2) + x.ones_like()}; }},
+           {"filled",
+            [](const T& x, const T&) {
+              return Ts{x + T::full(x.shape(), 3) + T::zeros(x.shape()) + x.zeros_like()};
+            }},
+           {"empty",
+            [](const T& x, const T&) {
+              T a = T::empty(x.shape()), b = x.empty_like();
+              a.assign(x * 2);
+              b.assign(a + 1);
+              return Ts{a, b};
+            },
+            false},
+           {"random",
+            [](const T& x, const T&) { return Ts{x + T::rand(x.shape()) + T::randn(x.shape())}; }},
            {"arange", [](const T& x, const T&) { return Ts{x + T::arange(x.size(1))}; }},
            {"linspace", [](const T& x, const T&) { return Ts{x + T::linspace(0, 1, x.size(1))}; }},
            {"eye", [](const T& x, const T&) { return Ts{x.matmul(T::eye(x.size(1)))}; }},

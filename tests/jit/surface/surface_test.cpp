@@ -1,5 +1,6 @@
-// Every family of public tensor functions replays, evaluated and trained, at sizes from one element
-// on. PLUGRAD_TEST_REPLAY_SIZES=all adds larger ones.
+// Every public function of tensors replays, evaluated and trained, at sizes from one element on:
+// tools/check/surface.py finds those without a case. PLUGRAD_TEST_REPLAY_SIZES=all adds larger
+// ones.
 #include <cstdlib>
 
 #include "jit/patterns/replay_case.h"
@@ -84,6 +85,8 @@ INSTANTIATE_TEST_SUITE_P(Elementwise, Surface, testing::ValuesIn(surface(element
 INSTANTIATE_TEST_SUITE_P(Shaping, Surface, testing::ValuesIn(surface(shaping_families())),
                          name_of_case);
 INSTANTIATE_TEST_SUITE_P(Data, Surface, testing::ValuesIn(surface(data_families())), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Modules, Surface, testing::ValuesIn(surface(module_families())),
+                         name_of_case);
 INSTANTIATE_TEST_SUITE_P(Network, Surface, testing::ValuesIn(surface(network_families())),
                          name_of_case);
 
