@@ -13,6 +13,11 @@ void CanonicalGraph::begin(const Graph& graph) {
     number_of_.resize(walk_of_.size());
   }
   ++walk_;
+  visited_.clear();
+  reached_.clear();
+  sources_.clear();
+  own_words_.clear();
+  reached_values_.clear();
   order_.clear();
   is_input_.clear();
   words_.clear();
@@ -32,10 +37,9 @@ void CanonicalGraph::walk(const Graph& graph, Shapes& shapes, Devices& devices, 
   shapes_ = &shapes;
   devices_ = &devices;
   device_ = device;
-  for (Id root : roots) {
-    visit_from(root, values);
-    roots_.push_back(number_of_[root]);
-  }
+  for (Id root : roots) reach_from(root, values);
+  number_all(roots);
+  for (Id root : roots) roots_.push_back(number_of_[root]);
   words_.push_back(roots_.size());
   for (uint32_t number : roots_) words_.push_back(number);
 }
@@ -45,7 +49,7 @@ bool CanonicalGraph::is_input(Id id, const ValueTable& values) {
   return value && ((*devices_)[id] != 0 || value->device == device_);
 }
 
-void CanonicalGraph::visit_from(Id root, const ValueTable& values) {
+void CanonicalGraph::reach_from(Id root, const ValueTable& values) {
   if (is_visited(root)) return;
   stack_.emplace_back(root, 0);
   while (!stack_.empty()) {
@@ -69,58 +73,124 @@ void CanonicalGraph::visit_from(Id root, const ValueTable& values) {
 }
 
 void CanonicalGraph::put_list(std::span<const int64_t> list) {
-  words_.push_back(list.size());
-  words_.insert(words_.end(), list.begin(), list.end());
+  own_words_.push_back(list.size());
+  own_words_.insert(own_words_.end(), list.begin(), list.end());
+}
+
+void CanonicalGraph::add_reached(Id id, bool is_input, uint32_t first_word) {
+  const auto sources = is_input ? std::span<const Id>() : graph_->sources(id);
+  const Op op = (*graph_)[id].op;
+  reached_.push_back({id, is_input, !is_input && sources.size() == 2 && is_commutative(op),
+                      !is_input && op == Op::Const, static_cast<uint32_t>(sources_.size()),
+                      static_cast<uint32_t>(sources.size()), first_word,
+                      static_cast<uint32_t>(own_words_.size()) - first_word, 0});
+  for (Id source : sources) sources_.push_back(number_of_[source]);
+  number_of_[id] = static_cast<uint32_t>(reached_.size()) - 1;
 }
 
 void CanonicalGraph::finish(Id id) {
   const Node& node = (*graph_)[id];
   ensure(node.op != Op::Buffer, "buffer node {} has no value", id);
+  walk_of_[id] = walk_;
+  visited_.push_back(id);
   if (node.op == Op::Function) {  // is its value: what else it names is for gradients
-    walk_of_[id] = walk_;
     number_of_[id] = number_of_[graph_->sources(id)[0]];
     return;
   }
-  words_.push_back(static_cast<uint64_t>(node.op) | static_cast<uint64_t>(node.dtype) << 8 |
-                   static_cast<uint64_t>(node.src_count) << 16);
-  for (Id source : graph_->sources(node)) words_.push_back(number_of_[source]);
+  const auto first_word = static_cast<uint32_t>(own_words_.size());
+  own_words_.push_back(static_cast<uint64_t>(node.op) | static_cast<uint64_t>(node.dtype) << 8 |
+                       static_cast<uint64_t>(node.src_count) << 16);
   switch (op_info(node.op).arg) {
     case ArgKind::None:
       break;
     case ArgKind::Int:
     case ArgKind::Bits:
-      words_.push_back(node.op == Op::Contiguous ? node.arg != 0 : node.arg);
+      own_words_.push_back(node.op == Op::Contiguous ? node.arg != 0 : node.arg);
       break;
     case ArgKind::List:
       put_list(graph_->list(static_cast<ListId>(node.arg)));
       break;
   }
   if (node.op == Op::Copy) note_device(static_cast<uint32_t>(node.arg));
-  walk_of_[id] = walk_;
-  number_of_[id] = static_cast<uint32_t>(order_.size());
-  order_.push_back(id);
-  is_input_.push_back(false);
+  add_reached(id, false, first_word);
 }
 
 // Two nodes with one value and one shape are one input: a cut tensor and the expression it was.
 void CanonicalGraph::finish_input(Id id, const ValuePtr& value) {
   walk_of_[id] = walk_;
+  visited_.push_back(id);
   note_device(value->device);
   const ListId shape = shapes_->id(id);
   if (value->walk == walk_ && value->walk_shape == shape) {
     number_of_[id] = value->walk_number;
     return;
   }
-  number_of_[id] = static_cast<uint32_t>(order_.size());
+  const auto first_word = static_cast<uint32_t>(own_words_.size());
+  own_words_.push_back(static_cast<uint64_t>(Op::Buffer) |
+                       static_cast<uint64_t>(value->dtype) << 8 |
+                       static_cast<uint64_t>(value->device) << 32);
+  put_list(graph_->list(shape));
+  add_reached(id, true, first_word);
+  reached_.back().input = static_cast<uint32_t>(reached_values_.size());
+  reached_values_.push_back(value);
   value->walk = walk_;
   value->walk_shape = shape;
   value->walk_number = number_of_[id];
-  words_.push_back(static_cast<uint64_t>(Op::Buffer) | static_cast<uint64_t>(value->dtype) << 8 |
-                   static_cast<uint64_t>(value->device) << 32);
-  put_list(graph_->list(shape));
-  order_.push_back(id);
-  is_input_.push_back(true);
-  inputs_.push_back(value);
+}
+
+// Numbers by a second walk, which takes sources of commutative ops in structural order.
+void CanonicalGraph::number_all(std::span<const Id> roots) {
+  structure_.begin(reached_.size());
+  for (const Reached& r : reached_)
+    structure_.add(std::span(own_words_).subspan(r.first_word, r.word_count),
+                   std::span(sources_).subspan(r.first_source, r.source_count), r.is_commutative);
+  for (Id root : roots) structure_.add_root(number_of_[root]);
+  canonical_of_.assign(reached_.size(), kNoId);
+  for (Id root : roots) number_from(number_of_[root]);
+  for (Id id : visited_) number_of_[id] = canonical_of_[number_of_[id]];
+}
+
+void CanonicalGraph::number_from(uint32_t root) {
+  const auto is_numbered = [&](uint32_t position) { return canonical_of_[position] != kNoId; };
+  if (is_numbered(root)) return;
+  stack_.emplace_back(root, 0);
+  while (!stack_.empty()) {
+    auto& [position, next] = stack_.back();
+    const Reached& r = reached_[position];
+    uint32_t* const sources = sources_.data() + r.first_source;
+    if (next == 0 && r.is_commutative && !is_numbered(sources[0]) && !is_numbered(sources[1]) &&
+        comes_first(sources[1], sources[0]))
+      std::swap(sources[0], sources[1]);
+    while (next < r.source_count && is_numbered(sources[next])) ++next;
+    if (next < r.source_count) {
+      const uint32_t entered = sources[next++];
+      stack_.emplace_back(entered, 0);  // `position` and `next` are dangling from here on
+    } else {
+      number(position);
+      stack_.pop_back();
+    }
+  }
+}
+
+// Constants come last, as Graph::add puts them.
+bool CanonicalGraph::comes_first(uint32_t a, uint32_t b) {
+  if (reached_[a].is_const != reached_[b].is_const) return reached_[b].is_const;
+  return structure_.comes_first(a, b);
+}
+
+void CanonicalGraph::number(uint32_t position) {
+  const Reached& r = reached_[position];
+  canonical_of_[position] = static_cast<uint32_t>(order_.size());
+  order_.push_back(r.id);
+  is_input_.push_back(r.is_input);
+  if (r.is_input) inputs_.push_back(std::move(reached_values_[r.input]));
+  const auto own = own_words_.begin() + r.first_word;
+  words_.insert(words_.end(), own, own + r.word_count);
+  const size_t first = words_.size();
+  for (uint32_t i = 0; i < r.source_count; ++i)
+    words_.push_back(canonical_of_[sources_[r.first_source + i]]);
+  if (r.is_commutative && words_[first] > words_[first + 1])
+    std::swap(words_[first], words_[first + 1]);
 }
 
 std::vector<Id> CanonicalGraph::computed_sizes() const {

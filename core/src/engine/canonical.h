@@ -6,15 +6,17 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "engine/canonical_order.h"
 #include "engine/size_checks.h"
 #include "engine/value.h"
 #include "uop/facts.h"
 
 namespace plugrad::engine {
 
-/// Walks depth first from the roots, sources first and in order, stopping at nodes that have
-/// values; these are the inputs, numbered by first visit. Kept between walks, so that only what is
-/// reached costs time.
+/// Walks depth first from the roots, sources first, stopping at nodes that have values; these are
+/// the inputs, numbered by first visit. Sources of a commutative op are visited in an order that
+/// follows from the graph's structure (canonical_order.cpp), not from ids or from what inputs were
+/// computed from. Kept between walks, so that only what is reached costs time.
 class CanonicalGraph {
  public:
   /// Errors: Internal when a Buffer is reached that has no value.
@@ -49,12 +51,25 @@ class CanonicalGraph {
   Scratch copy() const;
 
  private:
+  /// A node or an input that the walk reaches. The array of these is in topological order.
+  struct Reached {
+    Id id;
+    bool is_input, is_commutative, is_const;
+    uint32_t first_source, source_count;  // in sources_
+    uint32_t first_word, word_count;      // in own_words_: all of the node but its sources
+    uint32_t input;                       // in reached_values_
+  };
   bool is_visited(Id id) const { return walk_of_[id] == walk_; }
   void begin(const Graph& graph);
   bool is_input(Id id, const ValueTable& values);
-  void visit_from(Id root, const ValueTable& values);
+  void reach_from(Id root, const ValueTable& values);
   void finish(Id id);
   void finish_input(Id id, const ValuePtr& value);
+  void add_reached(Id id, bool is_input, uint32_t first_word);
+  void number_all(std::span<const Id> roots);
+  void number_from(uint32_t root);
+  bool comes_first(uint32_t a, uint32_t b);
+  void number(uint32_t position);
   uint64_t new_arg(Graph& scratch, size_t number) const;
   void put_list(std::span<const int64_t> list);
   void note_device(uint32_t device);
@@ -65,14 +80,22 @@ class CanonicalGraph {
   Devices* devices_ = nullptr;
   uint32_t device_ = 0;
   uint32_t walk_ = 0;
-  std::vector<uint32_t> walk_of_, number_of_;  // by id
-  std::vector<Id> order_;                      // by canonical number: the first id that has it
+  std::vector<uint32_t> walk_of_;    // by id
+  std::vector<uint32_t> number_of_;  // by id: index into reached_ during a walk, canonical after it
+  std::vector<Id> visited_;          // all that have a number
+  std::vector<Reached> reached_;
+  std::vector<uint32_t> sources_;  // indices into reached_
+  std::vector<uint64_t> own_words_;
+  std::vector<ValuePtr> reached_values_;
+  std::vector<uint32_t> canonical_of_;  // by index into reached_
+  std::vector<Id> order_;               // by canonical number: the first id that has it
   std::vector<bool> is_input_;
   std::vector<uint64_t> words_;
   std::vector<uint32_t> roots_;
   std::vector<ValuePtr> inputs_;
   std::vector<uint32_t> devices_used_;
-  std::vector<std::pair<Id, uint32_t>> stack_;  // node, next source
+  std::vector<std::pair<uint32_t, uint32_t>> stack_;  // node, next source
+  StructuralOrder structure_;
 };
 
 }  // namespace plugrad::engine

@@ -91,7 +91,6 @@ void Session::renumber() {
   remark_leaves();  // leaves that died since hold no tape any more
   const uint32_t old_size = graph_.size();
   Graph graph;
-  graph.order_by_structure();
   ValueTable values;
   std::vector<Id> new_id(old_size, kNoId);
   for (Id id : mark_without_dead_calls()) {

@@ -16,7 +16,6 @@ Session::Session() : parts_(std::make_unique<Parts>()) {
   shapes_ = std::make_unique<Shapes>(graph_);
   devices_ = std::make_unique<Devices>(graph_);
   extents_ = std::make_unique<Extents>(graph_, *shapes_);
-  graph_.order_by_structure();
   note_given_lists();
   parts_->devices.on_open = [this](runtime::Device& device) {
     device.set_reclaim([this](uint64_t, bool must) { reclaim(must); });

@@ -11,18 +11,25 @@ namespace {
 
 constexpr int64_t kMostElements = int64_t{1} << 60;
 
+[[noreturn]] void refuse(std::string_view function, const Shape& shape) {
+  for (int64_t size : shape)
+    require(size >= 0, "[{}] size {} in {} is negative", function, size, to_string(shape));
+  fail(ErrorKind::User, "[{}] a tensor of shape {} has more than 2^60 elements", function,
+       to_string(shape));
+}
+
 }  // namespace
 
+// Each recorded function comes here: text is made only for an error.
 int64_t checked_count(std::string_view function, const Shape& shape) {
   int64_t count = 1;
-  bool is_empty = false, overflows = false;
+  bool is_empty = false, is_negative = false, overflows = false;
   for (int64_t size : shape) {
-    require(size >= 0, "[{}] size {} in {} is negative", function, size, to_string(shape));
+    is_negative |= size < 0;
     is_empty |= size == 0;
     overflows |= __builtin_mul_overflow(count, std::max<int64_t>(size, 1), &count);
   }
-  require(is_empty || (!overflows && count <= kMostElements),
-          "[{}] a tensor of shape {} has more than 2^60 elements", function, to_string(shape));
+  if (is_negative || (!is_empty && (overflows || count > kMostElements))) refuse(function, shape);
   return is_empty ? 0 : count;
 }
 

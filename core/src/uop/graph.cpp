@@ -111,22 +111,7 @@ bool Graph::in_order(Id left, Id right) const {
   const bool left_const = operator[](left).op == Op::Const,
              right_const = operator[](right).op == Op::Const;
   if (left_const != right_const) return right_const;
-  if (by_structure_ && structure_[left] != structure_[right])
-    return structure_[left] < structure_[right];
   return left <= right;
-}
-
-// Identities of stored values and of calls are left out: a Function is its value.
-uint32_t Graph::structure_of(Op op, DType dtype, std::span<const Id> sources, uint64_t arg) const {
-  if (op == Op::Function) return structure_[sources[0]];
-  uint64_t content = op == Op::Contiguous ? arg != 0 : arg;
-  if (op_info(op).arg == ArgKind::List) {
-    const auto values = list(static_cast<ListId>(arg));
-    content = Lists::hash(op == Op::Buffer ? values.subspan(1) : values);
-  }
-  uint64_t h = hash_of(op, dtype, {}, content);
-  for (Id s : sources) h = (h ^ structure_[s]) * 0xc4ceb9fe1a85ec53ull + (h >> 29);
-  return mix(h);
 }
 
 Id Graph::add(Op op, DType dtype, std::span<const Id> sources, uint64_t arg) {
@@ -145,7 +130,6 @@ Id Graph::add(Op op, DType dtype, std::span<const Id> sources, uint64_t arg) {
   }
   *slot = size_ + 1;
   hashes_.push_back(hash);
-  if (by_structure_) structure_.push_back(structure_of(op, dtype, sources, arg));
   if ((size_ & kBlockMask) == 0)
     blocks_.push_back(std::make_unique_for_overwrite<Node[]>(kBlockMask + 1));
   Node& n = blocks_[size_ >> kBlockBits][size_ & kBlockMask];

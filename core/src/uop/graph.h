@@ -37,11 +37,6 @@ class Graph {
   Graph& operator=(Graph&&) noexcept;
   ~Graph();
 
-  /// Before the first add: what sources of a commutative op compute orders them before their ids
-  /// do. A graph to which one computation is added again and again, over new leaves, then has it in
-  /// one order each time.
-  void order_by_structure() { by_structure_ = true; }
-
   /// The node with these parts, made when there is none yet. Sources of a commutative op are put in
   /// order: constants right, otherwise ascending ids. Does not check shapes or dtypes: the verifier
   /// does.
@@ -97,15 +92,11 @@ class Graph {
   void grow_table();
   uint32_t* free_slot(uint32_t hash, std::span<const Id> sources);
   bool in_order(Id left, Id right) const;
-  uint32_t structure_of(Op op, DType dtype, std::span<const Id> sources, uint64_t arg) const;
 
   std::vector<std::unique_ptr<Node[]>> blocks_;
   SpanArena<Id> long_src_;
   std::vector<uint32_t> table_;   // open addressing; id + 1, 0 is empty
   std::vector<uint32_t> hashes_;  // by id
-  bool by_structure_ = false;
-  std::vector<uint32_t>
-      structure_;  // by id, when by_structure_: what it computes, whichever the leaves are
   uint32_t size_ = 0;
   struct Lists;
   std::unique_ptr<Lists> lists_;

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <optional>
+#include <set>
+
 #include "plugrad/error.h"
 
 using namespace plugrad;
@@ -72,6 +76,59 @@ TEST_F(CanonicalTest, TheWalkStopsAtValues) {
   const Hash128 over_value = key({mul(sum, g.constant(DType::F32, 2.0))});
   EXPECT_EQ(canonical.take_inputs().size(), 1u);
   EXPECT_EQ(key({mul(leaf({4}), g.constant(DType::F32, 2.0))}), over_value);
+}
+
+// A value of equal shape may be older or newer than another: ids order sources of the graph's
+// nodes.
+TEST_F(CanonicalTest, TheAgeOfEqualInputsDoesNotMatter) {
+  std::vector<Id> leaves = {leaf({4}), leaf({4}), leaf({4})};
+  std::vector<int> at = {0, 1, 2};
+  std::optional<Hash128> first;
+  do {
+    const Id a = leaves[at[0]], b = leaves[at[1]], c = leaves[at[2]];
+    const Hash128 now = key({add(mul(add(a, b), a), g.unary(Op::Neg, mul(b, c)))});
+    const std::vector<engine::ValuePtr> inputs = canonical.take_inputs();
+    if (!first) first = now;
+    EXPECT_EQ(now, *first) << at[0] << at[1] << at[2];
+    EXPECT_EQ(inputs.size(), 3u);
+  } while (std::ranges::next_permutation(at).found);
+}
+
+TEST_F(CanonicalTest, TheHistoryOfAValueDoesNotMatter) {
+  const Id x = leaf({4});
+  std::set<std::string> keys;
+  Id state = leaf({4});
+  for (int i = 0; i < 8; ++i) {  // each step leads back to all earlier ones, as a tape does
+    const Id older = i % 2 == 0 ? mul(state, x) : add(state, x);
+    const Id newer = i % 2 == 0 ? add(state, x) : mul(state, x);
+    state = add(older, newer);
+    keys.insert(key({state}).hex());
+    set_value(state);
+  }
+  EXPECT_EQ(keys.size(), 1u);
+}
+
+// Which call of a user's function a value came from must not decide where it stands in a sum.
+TEST_F(CanonicalTest, TheNumbersOfCallsDoNotMatter) {
+  std::set<std::string> keys;
+  for (uint64_t call = 1; call <= 64; ++call) {
+    const Id x = leaf({4}), y = leaf({4});
+    const Id value = g.unary(Op::Exp2, x), other = g.unary(Op::Sqrt, y);
+    const Id function = g.add(Op::Function, DType::F32, {value, x}, call << 16);
+    keys.insert(key({add(call % 2 == 0 ? function : value, other)}).hex());
+  }
+  EXPECT_EQ(keys.size(), 1u);
+}
+
+TEST_F(CanonicalTest, EqualBranchesAreToldApartByTheOtherUsesOfTheirInputs) {
+  const auto of = [&](Id a, Id b) {
+    const auto branch = [&](Id x) { return g.unary(Op::Sin, mul(x, x)); };
+    const Id both = add(branch(a), branch(b));
+    return key({g.unary(Op::Exp2, both), g.unary(Op::Neg, a)});
+  };
+  const Id a = leaf({4}), b = leaf({4});
+  EXPECT_EQ(of(a, b), of(b, a));
+  EXPECT_NE(of(a, b), of(a, a));
 }
 
 TEST_F(CanonicalTest, NodesThatShareAValueAreOneInput) {

@@ -46,21 +46,5 @@ TEST(StructuralHash, LongChains) {
   EXPECT_NE(structural_hash(g, chain), structural_hash(g, g[chain].src[0]));
 }
 
-// Which call of a user's function a value came from must not decide where it stands in a sum: the
-// numbers of calls differ each time that a program is recorded.
-TEST(OrderByStructure, DoesNotDependOnTheNumbersOfCalls) {
-  Graph g;
-  g.order_by_structure();
-  for (uint64_t call = 1; call <= 64; ++call) {
-    const auto number = static_cast<int64_t>(call);
-    const Id x = g.add(Op::Buffer, DType::F32, {}, g.list({2 * number, 1, 4}));
-    const Id y = g.add(Op::Buffer, DType::F32, {}, g.list({2 * number + 1, 1, 4}));
-    const Id value = g.unary(Op::Exp2, x), other = g.unary(Op::Sqrt, y);
-    const Id function = g.add(Op::Function, DType::F32, {value, x}, call << 16);
-    const Id sum = g.binary(Op::Add, function, other), plain = g.binary(Op::Add, value, other);
-    EXPECT_EQ(g[sum].src[0] == function, g[plain].src[0] == value) << "call " << call;
-  }
-}
-
 }  // namespace
 }  // namespace plugrad
