@@ -109,8 +109,11 @@ class LayoutChooser {
   }
 
   AxisKey root_of(AxisKey key) {
-    for (auto it = parent_.find(key); it != parent_.end(); it = parent_.find(key)) key = it->second;
-    return key;
+    AxisKey root = key;
+    for (auto it = parent_.find(root); it != parent_.end(); it = parent_.find(root))
+      root = it->second;
+    while (key != root) key = std::exchange(parent_[key], root);  // the next time it is near
+    return root;
   }
 
   void unite(AxisKey a, AxisKey b) {

@@ -187,7 +187,7 @@ class Chooser {
   /// Whether the kernel that computes `root` adds to a product that it computes.
   bool may_contract(Id root) const {
     const Graph& g = draft_.graph;
-    Reachable reachable;
+    Reachable& reachable = draft_.reachable;
     const auto is_read = [&](Id id) { return draft_.stored[id] != 0; };
     const auto is_product = [&](Id s) {
       while (is_movement(g[s].op) && !is_read(s)) s = g[s].src[0];

@@ -70,6 +70,7 @@ struct Draft {
   std::vector<std::vector<Id>> kernels;  // in the order of execution: the values that each stores
 
   mutable uint64_t visits = 0;  // of nodes below others, counted by whoever walks there
+  mutable Reachable reachable;  // working memory of walks below single nodes
 
   // assemble
   std::vector<uint32_t> buffer_of;  // index into plan.buffers, by id; kNoBuffer when none

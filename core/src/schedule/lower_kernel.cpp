@@ -226,7 +226,7 @@ Id KernelLowering::lower_value(Id root, ListId index) {
 void KernelLowering::find_phases(const std::vector<Id>& outputs) {
   const Graph& g = draft_.graph;
   phase_.resize(g.size(), 0);
-  Reachable reachable;
+  Reachable& reachable = draft_.reachable;
   const auto is_read = [&](Id id) { return output(id) == nullptr && is_leaf(id); };
   for (Id id : reachable.from(g, outputs, is_read)) {
     phase_[id] = 0;

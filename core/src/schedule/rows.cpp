@@ -154,7 +154,7 @@ struct Reductions {
 
 Reductions reductions_of(const Draft& draft, Id node) {
   Reductions out;
-  Reachable reachable;
+  Reachable& reachable = draft.reachable;
   const auto is_read = [&](Id id) { return id != node && draft.stored[id] != 0; };
   for (Id id : reachable.from(draft.graph, std::span(&node, 1), is_read)) {
     ++draft.visits;
@@ -248,7 +248,7 @@ class RowBlock {
 
   std::vector<Id> products_below(Id node) const {
     std::vector<Id> found;
-    Reachable reachable;
+    Reachable& reachable = draft_.reachable;
     const auto is_read = [&](Id id) { return draft_.stored[id] != 0; };
     for (Id id : reachable.from(draft_.graph, std::span(&node, 1), is_read))
       if (!is_read(id) && draft_.graph[id].op == Op::Reduce && draft_.like_matmul[id] != 0)
@@ -259,7 +259,7 @@ class RowBlock {
   /// Without what the rows are made of.
   int64_t elements_read(Id node) const {
     int64_t elements = 0;
-    Reachable reachable;
+    Reachable& reachable = draft_.reachable;
     const auto is_source = [&](Id id) {
       return id != node &&
              (draft_.stored[id] != 0 || std::ranges::find(taken_, id) != taken_.end());

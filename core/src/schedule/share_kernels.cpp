@@ -8,13 +8,12 @@
 
 #include "schedule/cost.h"
 #include "schedule/draft.h"
+#include "schedule/kernel_order.h"
 #include "uop/user.h"
 
 namespace plugrad::schedule {
 namespace {
 
-constexpr size_t kMostKernels =
-    1024;  // above, the dependencies between all of them cost too much to keep
 constexpr size_t kMostMembers = 8;
 constexpr uint32_t kMostOps = 1000;
 constexpr int64_t kWorthAnEpilogue =
@@ -50,7 +49,6 @@ struct Kernel {
   Inner inner;
   bool alone =
       false;  // a copy, or conditions in its loops, which codegen splits best by themselves
-  std::vector<uint64_t> after;  // kernels it depends on, as bits
   uint32_t op_count = 0;
   bool merged = false;
 };
@@ -64,8 +62,10 @@ class Sharing {
     find_loops();
     for (Id id : draft_.live)
       if (is_computed(id) && !joins_launch(id)) add_kernel(id);
-    if (kernels_.size() <= kMostKernels && draft_.options.share_kernels)
-      for (uint32_t k = 0; k < kernels_.size(); ++k) place(k);
+    if (draft_.options.share_kernels) {
+      KernelOrder order(kernels_.size(), draft_.visits);
+      for (uint32_t k = 0; k < kernels_.size(); ++k) place(k, order);
+    }
     emit();
   }
 
@@ -161,25 +161,16 @@ class Sharing {
 
   uint32_t writer_of(const Leaf& leaf) const { return kernel_of_[leaf.node]; }
 
-  bool depends(uint32_t k, uint32_t on) const {
-    return (kernels_[k].after[on / 64] >> (on % 64) & 1) != 0;
-  }
-
-  /// Merges kernel `k` into an earlier one where that helps, and records what it depends on.
-  void place(uint32_t k) {
-    kernels_[k].after.assign((kernels_.size() + 63) / 64, 0);
-    uint32_t into = kNone;
-    for (uint32_t candidate : candidates(k))
-      if (may_join(k, candidate)) {
-        into = candidate;
-        break;
-      }
-    std::vector<uint64_t> after = dependencies(k, into);
-    if (into == kNone)
-      kernels_[k].after = std::move(after);
-    else
-      join(k, into, after);
-    const uint32_t mine = into == kNone ? k : into;
+  /// Merges kernel `k` into an earlier one where that helps.
+  void place(uint32_t k, KernelOrder& order) {
+    uint32_t mine = k;
+    for (uint32_t into : candidates(k)) {
+      if (!may_join(k, into) || !order.reads_too(into, read_by(k, into))) continue;
+      join(k, into);
+      mine = into;
+      break;
+    }
+    if (mine == k) order.append(k, read_by(k, kNone));
     for (const Leaf& leaf : kernels_[k].leaves) readers_[{kernels_[mine].loops, leaf.node}] = mine;
   }
 
@@ -207,7 +198,6 @@ class Sharing {
     for (const Leaf& leaf : b.leaves) {
       const uint32_t from = writer_of(leaf);
       if (from == kNone) continue;
-      if (from != into && depends(from, into)) return false;
       if (from == into && !leaf.aligned) return false;
       reads_it = reads_it || from == into;
     }
@@ -231,18 +221,17 @@ class Sharing {
            });
   }
 
-  std::vector<uint64_t> dependencies(uint32_t k, uint32_t except) const {
-    std::vector<uint64_t> after((kernels_.size() + 63) / 64, 0);
-    for (const Leaf& leaf : kernels_[k].leaves) {
-      const uint32_t from = writer_of(leaf);
-      if (from == kNone || from == except) continue;
-      for (size_t w = 0; w < after.size(); ++w) after[w] |= kernels_[from].after[w];
-      after[from / 64] |= uint64_t{1} << (from % 64);
-    }
-    return after;
+  /// The kernels that `k` reads, but for `except`.
+  std::vector<uint32_t> read_by(uint32_t k, uint32_t except) const {
+    std::vector<uint32_t> from;
+    for (const Leaf& leaf : kernels_[k].leaves)
+      if (writer_of(leaf) != kNone && writer_of(leaf) != except) from.push_back(writer_of(leaf));
+    std::ranges::sort(from);
+    from.erase(std::unique(from.begin(), from.end()), from.end());
+    return from;
   }
 
-  void join(uint32_t k, uint32_t into, const std::vector<uint64_t>& after) {
+  void join(uint32_t k, uint32_t into) {
     Kernel& a = kernels_[into];
     Kernel& b = kernels_[k];
     a.members.push_back(b.members[0]);
@@ -251,9 +240,6 @@ class Sharing {
     if (b.inner.any) a.inner.add(b.inner.sizes, b.inner.heavy);
     kernel_of_[b.members[0]] = into;
     b.merged = true;
-    for (uint32_t other = 0; other < k; ++other)
-      if (other == into || (!kernels_[other].merged && depends(other, into)))
-        for (size_t w = 0; w < after.size(); ++w) kernels_[other].after[w] |= after[w];
   }
 
   /// Values that only their own kernel reads need no memory.

@@ -38,7 +38,7 @@ uint32_t weight_of(const Graph& g, const Node& n) {
 std::vector<Id> light_reductions_below(const Draft& draft, Id node) {
   const Graph& g = draft.graph;
   std::vector<Id> reductions;
-  Reachable reachable;
+  Reachable& reachable = draft.reachable;
   const auto is_read = [&](Id id) { return id != node && draft.stored[id] != 0; };
   for (Id id : reachable.from(g, std::span(&node, 1), is_read)) {
     ++draft.visits;

@@ -34,6 +34,27 @@ Id overlapping(Tensors& t, int n) {
   return x;
 }
 
+/// n steps of a cell with three states, and what a gradient computes: a chain back through the
+/// steps and a sum over all of them.
+Id unrolled_cell(Tensors& t, int n) {
+  const Id w = t.buffer({16, 16}), v = t.buffer({16, 16});
+  Id h = t.buffer({8, 16}), g = t.buffer({8, 16}), c = t.buffer({8, 16});
+  std::vector<Id> states;
+  for (int i = 0; i < n; ++i) {
+    states.push_back(h);
+    const Id gate = t.contiguous(t.exp(t.matmul(h, w)));
+    c = t.add(t.mul(c, gate), t.matmul(g, v));
+    h = t.contiguous(t.mul(t.exp(c), gate));
+    g = t.contiguous(t.relu(t.mul(c, gate)));
+  }
+  Id d = h, sum = w;
+  for (size_t i = states.size(); i-- > 0;) {
+    d = t.mul(t.matmul(d, t.transpose(v)), states[i]);
+    sum = t.add(sum, t.matmul(t.transpose(states[i]), d));
+  }
+  return sum;
+}
+
 double visits_a_node(Tensors& t, Id root, const schedule::Plan& plan) {
   Reachable reachable;
   const size_t nodes = reachable.from(t.g, std::span(&root, 1)).size();
@@ -70,6 +91,14 @@ TEST(Work, AssignmentsToOverlappingSlices) {
   expect_linear([](Tensors& t, int n) { return overlapping(t, n); }, 100, 10'000, 120);
   Tensors t;
   check(t, {overlapping(t, 60)});
+}
+
+TEST(Work, UnrolledCells) {
+  expect_linear(unrolled_cell, 4, 500, 10);
+  for (int n : {16, 40, 64, 128, 500}) {
+    Tensors t;
+    EXPECT_LE(kernel_count(plan_of(t, {unrolled_cell(t, n)})), static_cast<size_t>(5 * n));
+  }
 }
 
 }  // namespace
