@@ -77,7 +77,7 @@ TEST(NetworkErrors, PoolingAndUnpooling) {
             "[max_pool2d] kernel (2, 2, 2) has 3 entries; 2 axes take one, or one each");
   const Tensor y = Tensor::zeros({2, 2});
   EXPECT_EQ(error_of([&] { max_unpool2d(y, Tensor::from({{0, 2}, {8, 16}})); }),
-            "[max_unpool2d] place 16 (element 3) is out of range: allowed are 0 to 15");
+            "[max_unpool2d] place 16 (element 3) is out of range for size 16: allowed are 0 to 15");
   EXPECT_THAT(error_of([&] { max_unpool2d(y, Tensor::from({{0, 2}, {8, -1}})); }),
               HasSubstr("place -1 (element 3) is out of range"));
   EXPECT_EQ(error_of([&] { max_unpool2d(y, y); }), "[max_unpool2d] places are f32, not integers");
@@ -153,9 +153,9 @@ TEST(NetworkErrors, Losses) {
   EXPECT_EQ(error_of([&] { cross_entropy(logits, Tensor::zeros({4, 3}, DType::I32)); }),
             "[cross_entropy] labels (4, 3) do not fit logits (4, 3, 5): expected (4, 5)");
   EXPECT_EQ(error_of([&] { cross_entropy(logits, Tensor::full({4, 5}, 3)); }),
-            "[cross_entropy] label 3 (element 0) is out of range: allowed are 0 to 2");
+            "[cross_entropy] label 3 (element 0) is out of range for size 3: allowed are 0 to 2");
   EXPECT_EQ(error_of([&] { nll_loss(Tensor::zeros({2, 3}), Tensor::from({2, -100})); }),
-            "[nll_loss] label -100 (element 1) is out of range: allowed are 0 to 2");
+            "[nll_loss] label -100 (element 1) is out of range for size 3: allowed are 0 to 2");
   nll_loss(Tensor::zeros({2, 3}), Tensor::from({2, -100}), {.ignore_index = -100});
   EXPECT_EQ(error_of([&] { nll_loss(Tensor::zeros({2, 3}), Tensor::from({1.f, 2.f})); }),
             "[nll_loss] labels are f32, not integers; cast them");

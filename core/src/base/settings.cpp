@@ -115,6 +115,8 @@ constexpr SettingRow kRows[] = {
      read_bool<&Settings::deterministic>},
     {"TF32", "1: tensor cores may round factors in f32 to 10 bits of fraction",
      read_bool<&Settings::tf32>},
+    {"PLUGRAD_CHECK_INDICES", "1: indices that a device computes are range-checked; a read of what depends on one outside is an error",
+     read_bool<&Settings::check_indices>},
     {"PLUGRAD_VERIFY", "1: check the IR after every stage",
      read_bool<&Settings::verify>},
     {"PLUGRAD_DUMP", "name of a stage whose IR is printed",

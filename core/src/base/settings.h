@@ -32,6 +32,7 @@ struct Settings {
   bool contract = true;                  // PLUGRAD_CONTRACT: a multiply and its add may round once
   bool deterministic = false;  // PLUGRAD_DETERMINISTIC: no search's lists, contract is off
   bool tf32 = false;           // TF32: tensor cores may round f32 factors to 10 bits of fraction
+  bool check_indices = false;  // PLUGRAD_CHECK_INDICES: indices that devices compute, too
   bool verify = false;         // PLUGRAD_VERIFY
   std::string dump;            // PLUGRAD_DUMP: name of a stage
   std::string trace_path;      // PLUGRAD_TRACE

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "uop/user.h"
 
 namespace plugrad::engine {
 
@@ -20,6 +21,8 @@ void CanonicalGraph::begin(const Graph& graph) {
   reached_values_.clear();
   order_.clear();
   is_input_.clear();
+  range_checks_.clear();
+  has_range_checks_ = false;
   words_.clear();
   roots_.clear();
   inputs_.clear();
@@ -95,11 +98,13 @@ void CanonicalGraph::finish(Id id) {
   visited_.push_back(id);
   if (node.op == Op::Function) {  // is its value: what else it names is for gradients
     number_of_[id] = number_of_[graph_->sources(id)[0]];
+    has_range_checks_ |= is_range_check(node);
     return;
   }
   const auto first_word = static_cast<uint32_t>(own_words_.size());
   own_words_.push_back(static_cast<uint64_t>(node.op) | static_cast<uint64_t>(node.dtype) << 8 |
                        static_cast<uint64_t>(node.src_count) << 16);
+  if (has_range_checks_) note_range_checks(id);
   switch (op_info(node.op).arg) {
     case ArgKind::None:
       break;
@@ -113,6 +118,18 @@ void CanonicalGraph::finish(Id id) {
   }
   if (node.op == Op::Copy) note_device(static_cast<uint32_t>(node.arg));
   add_reached(id, false, first_word);
+}
+
+// The ranges are part of the node's own words, in an order that follows from none of its sources.
+void CanonicalGraph::note_range_checks(Id id) {
+  const size_t first = own_words_.size();
+  for (Id source : graph_->sources(id))
+    for (; (*graph_)[source].op == Op::Function; source = graph_->sources(source)[0])
+      if (is_range_check((*graph_)[source])) {
+        own_words_.push_back((*graph_)[source].arg);
+        range_checks_.emplace_back(static_cast<uint32_t>(reached_.size()), source);
+      }
+  std::sort(own_words_.begin() + static_cast<std::ptrdiff_t>(first), own_words_.end());
 }
 
 // Two nodes with one value and one shape are one input: a cut tensor and the expression it was.
@@ -148,6 +165,8 @@ void CanonicalGraph::number_all(std::span<const Id> roots) {
   canonical_of_.assign(reached_.size(), kNoId);
   for (Id root : roots) number_from(number_of_[root]);
   for (Id id : visited_) number_of_[id] = canonical_of_[number_of_[id]];
+  for (auto& [node, check] : range_checks_) node = canonical_of_[node];
+  std::ranges::stable_sort(range_checks_, {}, &std::pair<uint32_t, Id>::first);
 }
 
 void CanonicalGraph::number_from(uint32_t root) {
@@ -195,6 +214,10 @@ void CanonicalGraph::number(uint32_t position) {
 
 std::vector<Id> CanonicalGraph::computed_sizes() const {
   std::vector<Id> sizes;
+  for (const auto& [node, check] : range_checks_)
+    if (const Id report = graph_->sources(check)[1];
+        std::ranges::find(sizes, report) == sizes.end())
+      sizes.push_back(report);
   for (size_t number = 0; number < order_.size(); ++number) {
     if (is_input_[number] || (*graph_)[order_[number]].op != Op::Bounded) continue;
     const Id size = graph_->sources(order_[number])[1];
@@ -204,8 +227,25 @@ std::vector<Id> CanonicalGraph::computed_sizes() const {
   return sizes;
 }
 
-std::vector<SizeUse> CanonicalGraph::sizes() const {
+std::optional<uint32_t> CanonicalGraph::root_of(uint32_t number) const {
+  const auto root = std::ranges::find(roots_, number);
+  if (root == roots_.end()) return std::nullopt;
+  return static_cast<uint32_t>(root - roots_.begin());
+}
+
+std::vector<SizeUse> CanonicalGraph::sizes(const IndexRangeTable& ranges) const {
   std::vector<SizeUse> uses;
+  for (const auto& [node, check] : range_checks_) {
+    const auto root = root_of(number_of_[graph_->sources(check)[1]]);
+    const int64_t count = element_count((*shapes_)[check]);
+    if (root)
+      uses.push_back({.is_root = true,
+                      .number = *root,
+                      .least = count,
+                      .most = count,
+                      .node = node,
+                      .range = ranges[function_call((*graph_)[check].arg)]});
+  }
   for (size_t number = 0; number < order_.size(); ++number) {
     const Id id = order_[number];
     if (is_input_[number] || (*graph_)[id].op != Op::Bounded) continue;
@@ -214,12 +254,11 @@ std::vector<SizeUse> CanonicalGraph::sizes() const {
     SizeUse use{.least = bounds[1],
                 .most = (*shapes_)[id][static_cast<size_t>(bounds[0])],
                 .node = static_cast<uint32_t>(number)};
-    const auto root = std::ranges::find(roots_, size);
     if (is_input_[size]) {
       use.number = input_number(size);
-    } else if (root != roots_.end()) {
+    } else if (const auto root = root_of(size)) {
       use.is_root = true;
-      use.number = static_cast<uint32_t>(root - roots_.begin());
+      use.number = *root;
     } else {
       continue;  // a constant
     }

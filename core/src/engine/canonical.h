@@ -2,11 +2,14 @@
 // of the schedule cache, and on a miss the scratch graph that is planned.
 #pragma once
 
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/hash.h"
 #include "engine/canonical_order.h"
+#include "engine/index_ranges.h"
 #include "engine/size_checks.h"
 #include "engine/value.h"
 #include "uop/facts.h"
@@ -31,10 +34,11 @@ class CanonicalGraph {
   /// Devices of inputs, and those that something is copied to.
   std::span<const uint32_t> devices_used() const { return devices_used_; }
 
-  /// Sizes of axes that were walked and are no inputs: they must be roots, to be checked.
+  /// Sizes of axes that were walked and are no inputs, and reports of indices: they must be roots,
+  /// to be checked.
   std::vector<Id> computed_sizes() const;
   /// Those that are inputs or roots.
-  std::vector<SizeUse> sizes() const;
+  std::vector<SizeUse> sizes(const IndexRangeTable& ranges) const;
   /// What each root is computed from.
   std::vector<Origins> origins(std::span<const SizeUse> sizes) const;
 
@@ -70,6 +74,8 @@ class CanonicalGraph {
   void number_from(uint32_t root);
   bool comes_first(uint32_t a, uint32_t b);
   void number(uint32_t position);
+  void note_range_checks(Id id);
+  std::optional<uint32_t> root_of(uint32_t number) const;
   uint64_t new_arg(Graph& scratch, size_t number) const;
   void put_list(std::span<const int64_t> list);
   void note_device(uint32_t device);
@@ -90,6 +96,10 @@ class CanonicalGraph {
   std::vector<uint32_t> canonical_of_;  // by index into reached_
   std::vector<Id> order_;               // by canonical number: the first id that has it
   std::vector<bool> is_input_;
+  // Checks of indices, each after the number of a node that is computed of the indices: an index
+  // into reached_ during a walk, canonical after it.
+  std::vector<std::pair<uint32_t, Id>> range_checks_;
+  bool has_range_checks_ = false;
   std::vector<uint64_t> words_;
   std::vector<uint32_t> roots_;
   std::vector<ValuePtr> inputs_;

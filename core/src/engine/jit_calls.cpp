@@ -42,6 +42,7 @@ std::vector<uint64_t> full_key(Session& session, std::span<const StatePtr> argum
   const KernelOptions options = KernelOptions::from_settings();
   words.push_back(options.bits());
   words.push_back(options.lists);
+  words.push_back(settings().check_indices);
   const Session::Lock lock(session);
   for (const StatePtr& argument : arguments) {
     const auto first = std::ranges::find(arguments, argument) - arguments.begin();

@@ -74,6 +74,8 @@ class JitReplay {
 
  private:
   void require_no_tape();
+  /// Errors: User for indices outside of their ranges that the host knows.
+  void require_indices();
   TensorState& source_of(const JitValue& value);
   ValuePtr quick_value(const TensorState& state);
   void bind();

@@ -69,6 +69,12 @@ struct JitValue {
   std::shared_ptr<const void> host_owner{};
 };
 
+/// Indices that are a value of before the call, which the host may know.
+struct JitIndices {
+  uint32_t value = 0;
+  IndexRange range;
+};
+
 /// One plan, on values by number.
 struct JitRun {
   std::shared_ptr<ReadyPlan> ready;
@@ -102,6 +108,7 @@ struct JitRecording {
   std::vector<JitTensor> tensors;
   std::vector<JitValue> values;
   std::vector<JitRun> runs;
+  std::vector<JitIndices> indices;
   std::vector<JitResult> results;
   std::vector<uint64_t> structure;  // of the results, as the caller knows it
   std::vector<JitUpdate> updates;

@@ -76,6 +76,7 @@ JitOutput JitReplay::run() {
   const Guard guard(session_.mutex_);
   session_.safe_point();
   require_no_tape();
+  require_indices();
   bind();
   run_plans();
   session_.random().counter += recording_.random_words;
@@ -93,6 +94,12 @@ void JitReplay::require_no_tape() {
             "[jit] an argument of shape ({}) was computed of tensors that are marked with "
             "requires_grad_(), and gradients do not flow out of a jitted call; detach() it",
             fmt::join(session_.shape(state->node), ", "));
+}
+
+void JitReplay::require_indices() {
+  for (const JitIndices& indices : recording_.indices)
+    if (const auto known = session_.peek(source_of(recording_.values[indices.value])))
+      indices.range.require_of(*known);
 }
 
 TensorState& JitReplay::source_of(const JitValue& value) {

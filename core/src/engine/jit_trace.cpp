@@ -129,10 +129,13 @@ ValuePtr JitTrace::own_value(TensorState& state) {
     own->size_bytes = bytes->size();
     own->host = *bytes;
     own->host_owner = bytes;
+    if (is_integer(own->dtype)) host_[own.get()] = *bytes;
     buffer_of(*own, session_.parts_->devices);
     return own;
   }
   const ValuePtr value = session_.readable_value(state);
+  if (!value->buffer && is_integer(value->dtype))
+    host_[own.get()] = {value->host.begin(), value->host.end()};
   buffer_of(*value, session_.parts_->devices);
   *own = *value;
   return own;
@@ -274,6 +277,20 @@ void JitTrace::step_done() {
     if (leaf && leaf->grad && !is_before(*leaf->grad) && leaf->node != seen.during->node)
       used_up_.push_back(leaf->grad.get());
   }
+}
+
+void JitTrace::check(const TensorState& indices, const IndexRange& range) {
+  const Graph& graph = session_.graph();
+  Id base = indices.node;
+  while (!session_.parts_->values.find(base) && shows_the_same_elements(graph[base].op))
+    base = graph.sources(base)[0];
+  const Value* value = session_.parts_->values.find(base);
+  const auto number = value_of_.find(value);
+  if (number == value_of_.end() || value->dtype != range.dtype) return;
+  const JitValue::Kind kind = recording_.values[number->second].kind;
+  if (kind != JitValue::Kind::Tensor) return;
+  if (const auto known = host_.find(value); known != host_.end()) range.require_of(known->second);
+  recording_.indices.push_back({number->second, range});
 }
 
 void JitTrace::refuse_read(std::string_view function) {

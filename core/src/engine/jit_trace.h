@@ -41,6 +41,9 @@ class JitTrace {
   void brought_from_host(const ValuePtr& value);
   void drew_random(Id key_node, const RandomState& at, RandomKey key);
   void step_done();
+  /// Indices that the function uses. Errors: User where the host knew them when the call began, and
+  /// one lies outside; replays look as well.
+  void check(const TensorState& indices, const IndexRange& range);
   /// Errors: User.
   [[noreturn]] static void refuse_read(std::string_view function);
 
@@ -93,6 +96,7 @@ class JitTrace {
   std::unordered_map<const TensorState*, uint32_t> tensor_of_;
   std::unordered_map<const TensorState*, uint32_t> gradient_of_;  // of before, to its tensor
   std::unordered_map<const Value*, uint32_t> value_of_;
+  std::unordered_map<const Value*, std::vector<std::byte>> host_;  // integers that the host knew
   std::vector<const TensorState*> used_up_;  // gradients that a step was made of
   std::vector<std::vector<int64_t>> cut_;    // shapes of tensors that lead back to leaves
 };

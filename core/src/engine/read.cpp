@@ -116,9 +116,9 @@ Session::Source Session::read_or_find_source(TensorState& state, std::span<std::
 std::optional<std::vector<std::byte>> Session::peek(const TensorState& state) {
   const Guard guard(mutex_);
   const DType dtype = strong(graph_[state.node].dtype);
-  std::vector<std::byte> bytes(static_cast<size_t>(element_count(shape(state.node))) *
-                               size_of(dtype));
+  const size_t size_bytes = static_cast<size_t>(element_count(shape(state.node))) * size_of(dtype);
   if (const auto constant = constant_value(state.node)) {
+    std::vector<std::byte> bytes(size_bytes);
     fill(bytes, storage_bits(*constant, dtype), size_of(dtype));
     return bytes;
   }
@@ -127,9 +127,8 @@ std::optional<std::vector<std::byte>> Session::peek(const TensorState& state) {
          graph_[base].op == Op::Bounded)
     base = graph_.sources(base)[0];
   const Value* value = parts_->values.find(base);
-  if (value == nullptr || value->buffer || value->host.size() != bytes.size()) return std::nullopt;
-  std::ranges::copy(value->host, bytes.begin());
-  return bytes;
+  if (value == nullptr || value->buffer || value->host.size() != size_bytes) return std::nullopt;
+  return std::vector<std::byte>(value->host.begin(), value->host.end());
 }
 
 std::vector<int64_t> Session::counted_shape(TensorState& state) {

@@ -28,7 +28,8 @@ bool keeps_every_element(Op op) {
          op == Op::Detach || op == Op::Bounded || op == Op::Function;
 }
 
-// Sizes that what was walked computes itself are roots as well, so that somebody can look at them.
+// Sizes and reports that what was walked computes itself are roots as well, so that somebody can
+// look at them.
 template <class Walk>
 void walk_with_sizes(const CanonicalGraph& canonical, std::span<const Id> roots, const Walk& walk) {
   std::vector<Id> all(roots.begin(), roots.end());
@@ -254,7 +255,7 @@ std::shared_ptr<ReadyPlan> Session::make_ready(uint32_t default_device,
         schedule::make_plan(scratch.graph, scratch.roots, scratch.inputs, default_device, options);
     if (tracing()) trace_span("engine", "schedule", watch.begin_ns());
   }
-  if (has_bounds_) ready->sizes = parts_->canonical.sizes();
+  if (may_have_checks()) ready->sizes = parts_->canonical.sizes(index_ranges_);
   note_origins(*ready, parts_->canonical.origins(ready->sizes));
   const Stopwatch watch(statistics.compile_ns);
   prepare(*ready, parts_->devices, parts_->kernels, user_kernels_, kernel_options);
@@ -286,7 +287,7 @@ std::shared_ptr<ReadyPlan> Session::ready_plan(std::span<const Id> roots, uint32
                              parts_->values, from);
     };
     walk(roots);
-    if (has_bounds_) walk_with_sizes(parts_->canonical, roots, walk);
+    if (may_have_checks()) walk_with_sizes(parts_->canonical, roots, walk);
     options = options_of_walk(default_device);
     options.replaced = parts_->replaced_inputs(parts_->canonical.inputs());
     key = plan_key(parts_->canonical.key(), default_device, options, kernel_options);

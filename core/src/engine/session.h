@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "engine/functions.h"
+#include "engine/index_ranges.h"
 #include "engine/report.h"
 #include "engine/user_kernels.h"
 #include "uop/extents.h"
@@ -96,6 +97,7 @@ class Session {
   RandomState& random() { return random_; }
   FunctionTable& functions() { return functions_; }
   UserKernelTable& user_kernels() { return user_kernels_; }
+  IndexRangeTable& index_ranges() { return index_ranges_; }
   std::span<const int64_t> shape(Id node) { return (*shapes_)[node]; }
 
   // States.
@@ -227,6 +229,9 @@ class Session {
   void note_assignment(TensorState& state);
   void undo_step();
 
+  /// Whether a plan may have sizes or indices to check.
+  bool may_have_checks() const { return has_bounds_ || !index_ranges_.empty(); }
+
   // read.cpp
   std::optional<uint64_t> constant_value(Id node);
   std::shared_ptr<Value> readable_value(TensorState& state);
@@ -257,6 +262,7 @@ class Session {
   RandomState random_;
   FunctionTable functions_;
   UserKernelTable user_kernels_;
+  IndexRangeTable index_ranges_;  // of PLUGRAD_CHECK_INDICES: empty without it
   std::unique_ptr<Parts> parts_;
 };
 

@@ -15,12 +15,14 @@ namespace {
 // for the oldest, which is done by now, and for no other.
 constexpr size_t kMostOpen = 128;
 
-std::string problem_of(const SizeCheck& check, int32_t size) {
-  if (check.holds(size)) return {};
+std::string problem_of(const SizeCheck& check, const SizeRead& size) {
+  if (check.holds(size.number)) return {};
+  if (check.range) return check.range->problem(size.value, size.number);
   return fmt::format(
-      "values were computed with a variable size which is {}: it lies outside of its bounds, {} to "
+      "[read] values were computed with a variable size which is {}: it lies outside of its "
+      "bounds, {} to "
       "{}; what depends on it is of the nearest size from 0 on",
-      size, check.least, check.most);
+      size.number, check.least, check.most);
 }
 
 /// Waits for the sizes.
@@ -32,8 +34,8 @@ std::string first_problem(std::span<const SizeCheck> checks) {
 }
 
 bool is_before(const SizeCheck& a, const SizeCheck& b) {
-  return std::tuple(a.size->age(), a.size.get(), a.least, a.most) <
-         std::tuple(b.size->age(), b.size.get(), b.least, b.most);
+  return std::tuple(a.size->age(), a.size.get(), a.least, a.most, a.range.get()) <
+         std::tuple(b.size->age(), b.size.get(), b.least, b.most, b.range.get());
 }
 
 /// `checks` with `more` of them; both are in order, and histories have most in common.
@@ -47,7 +49,7 @@ void merge(std::vector<SizeCheck>& checks, std::span<const SizeCheck> more) {
 std::string settle(std::vector<SizeCheck>& checks) {
   std::string problem;
   std::erase_if(checks, [&](const SizeCheck& check) {
-    const std::optional<int32_t> size = check.size->known();
+    const std::optional<SizeRead> size = check.size->known();
     if (size && problem.empty()) problem = problem_of(check, *size);
     return size.has_value();
   });
@@ -55,34 +57,45 @@ std::string settle(std::vector<SizeCheck>& checks) {
 }
 
 std::shared_ptr<SizeNumber> number_of(Value& value) {
-  if (!value.size) value.size = std::make_shared<SizeNumber>(value.buffer);
+  if (!value.size)
+    value.size = std::make_shared<SizeNumber>(value.buffer, value.dtype, value.size_bytes);
   return value.size;
 }
 
 }  // namespace
 
-SizeNumber::SizeNumber(std::shared_ptr<runtime::Buffer> buffer) : buffer_(std::move(buffer)) {
+SizeNumber::SizeNumber(std::shared_ptr<runtime::Buffer> buffer, DType dtype, uint64_t size_bytes)
+    : buffer_(std::move(buffer)), dtype_(dtype), size_bytes_(size_bytes) {
+  ensure(size_bytes <= sizeof(int64_t[2]), "a size or report takes {} bytes", size_bytes);
   static std::atomic<uint64_t> last{0};
   age_ = ++last;
 }
 
 // Nobody holds the lock who waits for a device.
-int32_t SizeNumber::wait() {
+SizeRead SizeNumber::wait() {
   std::shared_ptr<runtime::Buffer> buffer;
   {
     const std::lock_guard lock(mutex_);
     if (number_) return *number_;
     buffer = buffer_;
   }
-  int32_t number = 0;
-  buffer->copy_out(&number, sizeof number);
+  SizeRead read;
+  if (dtype_ == DType::I64) {
+    int64_t numbers[2] = {};
+    buffer->copy_out(numbers, size_bytes_);
+    read = {numbers[0], numbers[1]};
+  } else {
+    int32_t numbers[2] = {};
+    buffer->copy_out(numbers, size_bytes_);
+    read = {numbers[0], numbers[1]};
+  }
   const std::lock_guard lock(mutex_);
-  number_ = number;
+  number_ = read;
   buffer_.reset();
-  return number;
+  return read;
 }
 
-std::optional<int32_t> SizeNumber::known() const {
+std::optional<SizeRead> SizeNumber::known() const {
   const std::lock_guard lock(mutex_);
   return number_;
 }
@@ -102,7 +115,7 @@ void SizeDoubts::require_within() {
     open_.clear();
     problem_ = problem;
   }
-  require(problem.empty(), "[read] {}", problem);
+  require(problem.empty(), "{}", problem);
 }
 
 std::string SizeDoubts::add_to(std::vector<SizeCheck>& checks) const {
@@ -131,7 +144,7 @@ std::shared_ptr<SizeDoubts> doubts_of(const Origins& origins, std::span<const Si
   for (const uint32_t at : origins.sizes) {
     const SizeUse& use = sizes[at];
     const SizeCheck check{number_of(use.is_root ? *roots[use.number] : *inputs[use.number]),
-                          use.least, use.most};
+                          use.least, use.most, use.range};
     merge(checks, std::span(&check, 1));
   }
   if (std::string known = settle(checks); problem.empty()) problem = std::move(known);

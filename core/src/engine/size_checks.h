@@ -1,5 +1,6 @@
-// Variable sizes that come out of kernels: whether they lie within their bounds is seen where a
-// value that depends on them is read, since nothing waits for them before.
+// Variable sizes that come out of kernels, and reports of indices that kernels checked: whether
+// they lie within their bounds is seen where a value that depends on them is read, since nothing
+// waits for them before.
 #pragma once
 
 #include <memory>
@@ -9,16 +10,20 @@
 #include <string>
 #include <vector>
 
+#include "engine/index_ranges.h"
 #include "engine/value.h"
 
 namespace plugrad::engine {
 
-/// A size, i32 of shape (), that a plan takes from input or root `number`.
+/// A size, i32 of shape (), that a plan takes from input or root `number`; or, with a range, the
+/// report of the first index outside of it: i32 or i64 of shape (2), the number of the element, or
+/// how many there are where none lies outside, and its value.
 struct SizeUse {
   bool is_root = false;
   uint32_t number = 0;
   int64_t least = 0, most = 0;
   uint32_t node = 0;  ///< canonical number of what is bounded by it
+  IndexRangePtr range{};
 };
 
 /// What a root of a plan is computed from: inputs by number, sizes by place in the list of them.
@@ -27,29 +32,37 @@ struct Origins {
   bool operator==(const Origins&) const = default;
 };
 
-/// The number that a size is: the host knows it, or whoever first waits for the device knows it for
-/// all, and its memory is let go. Any thread may ask.
+/// The number that a size is, and what a report has beside it.
+struct SizeRead {
+  int64_t number = 0, value = 0;
+};
+
+/// A size or a report: the host knows it, or whoever first waits for the device knows it for all,
+/// and its memory is let go. Any thread may ask.
 class SizeNumber {
  public:
-  explicit SizeNumber(int32_t number) : number_(number) {}
-  explicit SizeNumber(std::shared_ptr<runtime::Buffer> buffer);
+  explicit SizeNumber(int32_t number) : number_(SizeRead{number}) {}
+  SizeNumber(std::shared_ptr<runtime::Buffer> buffer, DType dtype, uint64_t size_bytes);
 
-  int32_t wait();
-  std::optional<int32_t> known() const;
+  SizeRead wait();
+  std::optional<SizeRead> known() const;
   /// Later ones have larger ages.
   uint64_t age() const { return age_; }
 
  private:
   mutable std::mutex mutex_;
-  std::optional<int32_t> number_;
+  std::optional<SizeRead> number_;
   std::shared_ptr<runtime::Buffer> buffer_;  // null once the number is known
+  DType dtype_ = DType::I32;
+  uint64_t size_bytes_ = 0;
   uint64_t age_ = 0;
 };
 
 struct SizeCheck {
   std::shared_ptr<SizeNumber> size;
   int64_t least = 0, most = 0;
-  bool holds(int32_t number) const { return number >= least && number <= most; }
+  IndexRangePtr range{};
+  bool holds(int64_t number) const { return number >= least && number <= most; }
 };
 
 /// What is not known yet of the sizes that a value was computed with, by whichever plans; shared by

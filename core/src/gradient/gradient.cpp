@@ -122,7 +122,7 @@ bool flow_through_convolution(Context& context, Tape& tape, Id node, Id gradient
 
 /// Whether a user's function says the gradient.
 bool is_call(const Node& n) {
-  return n.op == Op::Function && function_call(n.arg) != kSlopeCall;
+  return n.op == Op::Function && function_call(n.arg) != kSlopeCall && !is_range_check(n);
 }
 
 /// Calls of functions with their own derivative. All outputs of a call are newer than what they

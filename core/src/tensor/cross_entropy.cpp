@@ -24,15 +24,16 @@ void require_options(const Checked& c, const CrossEntropyOptions& o) {
           o.weight.defined() ? to_string(o.weight.shape()) : "", c.classes);
 }
 
-void require_labels(const Checked& c, const Tensor& logits, const Tensor& labels,
-                    const CrossEntropyOptions& o) {
+/// `labels`, checked.
+Tensor labels_of(const Checked& c, const Tensor& logits, const Tensor& labels,
+                 const CrossEntropyOptions& o) {
   Shape expected = logits.shape();
   expected.erase(expected.begin() + c.axis);
   require(is_integer(labels.dtype()), "[{}] labels are {}, not integers; cast them", c.function,
           name_of(labels.dtype()));
   require(labels.shape() == expected, "[{}] labels {} do not fit logits {}: expected {}",
           c.function, to_string(labels.shape()), to_string(logits.shape()), to_string(expected));
-  tensor::require_known_range(c.function, "label", labels, 0, c.classes, o.ignore_index);
+  return tensor::in_range(c.function, "label", labels, 0, c.classes, o.ignore_index);
 }
 
 /// One number a class, along the axis of classes.
@@ -96,26 +97,25 @@ Tensor sparse_categorical_crossentropy(const Tensor& logits, const Tensor& label
                                        const CrossEntropyOptions& o) {
   const Checked c = checked("sparse_categorical_crossentropy", logits, true);
   require_options(c, o);
-  require_labels(c, logits, labels, o);
-  return of_labels(c, widened(logits).log_softmax(c.axis), labels, o, logits);
+  const Tensor inside = labels_of(c, logits, labels, o);
+  return of_labels(c, widened(logits).log_softmax(c.axis), inside, o, logits);
 }
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& o) {
   const Checked c = checked("cross_entropy", logits, false);
   require_options(c, o);
-  const bool labels = !is_float(targets.dtype());
-  if (labels) require_labels(c, logits, targets, o);
-  const Tensor log_p = widened(logits).log_softmax(c.axis);
-  return labels ? of_labels(c, log_p, targets, o, logits)
-                : of_probabilities(c, log_p, targets, o, logits);
+  if (is_float(targets.dtype()))
+    return of_probabilities(c, widened(logits).log_softmax(c.axis), targets, o, logits);
+  const Tensor labels = labels_of(c, logits, targets, o);
+  return of_labels(c, widened(logits).log_softmax(c.axis), labels, o, logits);
 }
 
 Tensor nll_loss(const Tensor& log_p, const Tensor& labels, const CrossEntropyOptions& o) {
   const Checked c = checked("nll_loss", log_p, false);
   require_options(c, o);
   require(o.label_smoothing == 0.0, "[nll_loss] has no label_smoothing; use cross_entropy");
-  require_labels(c, log_p, labels, o);
-  return of_labels(c, widened(log_p), labels, o, log_p);
+  const Tensor inside = labels_of(c, log_p, labels, o);
+  return of_labels(c, widened(log_p), inside, o, log_p);
 }
 
 }  // namespace plugrad

@@ -97,8 +97,8 @@ IndexEntry resolve(const Tensor& x, const Index& index, int64_t axis, size_t num
               "where(mask, …), which "
               "keeps the shape",
               number);
-      require_places_of("index", *index.tensor, size);
-      return {Index::Kind::Tensor, whole, wrapped_places(*index.tensor, x, axis)};
+      return {Index::Kind::Tensor, whole,
+              wrapped_places(places_of("index", *index.tensor, size), x, axis)};
   }
 }
 

@@ -49,9 +49,11 @@ class PlaceIndex {
 
 /// Errors: User unless integers.
 void require_places(std::string_view function, const Tensor& places);
-/// And, where the host knows them, for places outside of an axis of `size`; negative ones count
-/// from its end.
-void require_places_of(std::string_view function, const Tensor& places, int64_t size);
+/// `places` (see in_range in tensor/known.h) of an axis of `size`; negative ones count from its
+/// end.
+Tensor places_of(std::string_view function, const Tensor& places, int64_t size);
+/// As i32, or i64 where i32 does not hold all that the dtype does.
+Tensor wide(const Tensor& places);
 /// Places of an axis of x as i32 or i64; negative ones counted from the end.
 Tensor wrapped_places(const Tensor& places, const Tensor& x, int64_t axis);
 /// Elements of an axis at `places` (i32 or i64), whose axes take its place; those outside read 0.

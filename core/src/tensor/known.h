@@ -1,4 +1,5 @@
-// Integers that the host knows without running anything, so that those out of range are errors.
+// Ranges of indices: those that the host knows are checked at once, others by kernels where
+// PLUGRAD_CHECK_INDICES=1.
 #pragma once
 
 #include <optional>
@@ -8,9 +9,12 @@
 
 namespace plugrad::tensor {
 
-/// Errors: User, naming the first element of `places` outside [low, high) other than `but`, where
-/// the host knows the elements; `what` says what they are ("label"). Otherwise nothing is checked.
-void require_known_range(std::string_view function, std::string_view what, const Tensor& places,
-                         int64_t low, int64_t high, std::optional<int64_t> but = {});
+/// `places`, for use as indices in [low, high) or equal to `but`; `what` says what they are
+/// ("label"). Every function that takes indices passes them through here.
+/// Errors: User, naming the first element outside, where the host knows the elements: at once, and
+/// of arguments of a jitted function in each call. With PLUGRAD_CHECK_INDICES=1 those that a device
+/// computes are checked as well, and each read of what is computed of the result is such an error.
+Tensor in_range(std::string_view function, std::string_view what, const Tensor& places, int64_t low,
+                int64_t high, std::optional<int64_t> but = {});
 
 }  // namespace plugrad::tensor

@@ -26,17 +26,17 @@ void require_places(std::string_view function, const Tensor& places) {
           name_of(places.dtype()));
 }
 
-void require_places_of(std::string_view function, const Tensor& places, int64_t size) {
+Tensor places_of(std::string_view function, const Tensor& places, int64_t size) {
   require_places(function, places);
-  require_known_range(function, "place", places, -size, size);
+  return in_range(function, "place", places, -size, size);
 }
-
-namespace {
 
 Tensor wide(const Tensor& places) {
   const DType dtype = places.dtype();
   return places.cast(size_of(dtype) == 8 || dtype == DType::U32 ? DType::I64 : DType::I32);
 }
+
+namespace {
 
 /// sum over `axis` of x where hit: at most one element, so no rounding, and none of it is a sum.
 Tensor pick(const Tensor& hit, const Tensor& x, int64_t axis) {
@@ -95,8 +95,8 @@ using tensor::checked_axis;
 
 Tensor Tensor::index_select(int64_t axis, const Tensor& places) const {
   const int64_t at = checked_axis("index_select", axis, ndim());
-  tensor::require_places_of("index_select", places, size(at));
-  return tensor::select(*this, at, tensor::wrapped_places(places, *this, at));
+  const Tensor inside = tensor::places_of("index_select", places, size(at));
+  return tensor::select(*this, at, tensor::wrapped_places(inside, *this, at));
 }
 
 namespace {
@@ -133,7 +133,7 @@ Tensor Tensor::gather(int64_t axis, const Tensor& places) const {
           to_string(chosen), to_string(from));
   if (from.empty()) return unsqueeze(0).gather(0, places.unsqueeze(0)).squeeze();
   const auto at = static_cast<size_t>(checked_axis("gather", axis, ndim()));
-  tensor::require_places_of("gather", places, from[at]);
+  const Tensor inside = tensor::places_of("gather", places, from[at]);
   std::vector<Part> box(from.size());
   for (size_t i = 0; i < from.size(); ++i) {
     require(i == at || chosen[i] <= from[i], "[gather] places {} are larger than {} along axis {}",
@@ -142,7 +142,7 @@ Tensor Tensor::gather(int64_t axis, const Tensor& places) const {
     box[i] = {0, chosen[i]};
     tensor::require_inside("gather", places, *this, static_cast<int64_t>(i));
   }
-  const Tensor wrapped = tensor::wrapped_places(places, *this, static_cast<int64_t>(at));
+  const Tensor wrapped = tensor::wrapped_places(inside, *this, static_cast<int64_t>(at));
   const Tensor y = gathered(tensor::whole(*this, 0).shrink(box), static_cast<int64_t>(at),
                             tensor::whole(wrapped, -1));
   return tensor::limited_as(y, places);
@@ -151,16 +151,16 @@ Tensor Tensor::gather(int64_t axis, const Tensor& places) const {
 Tensor Tensor::one_hot(int64_t classes) const {
   tensor::require_places("one_hot", *this);
   require(classes >= 0, "[one_hot] the number of classes is {}", classes);
-  tensor::require_known_range("one_hot", "place", *this, 0, classes);
-  return (tensor::wide(*this).unsqueeze(-1) == arange(classes)).cast(DType::I32);
+  const Tensor inside = tensor::in_range("one_hot", "place", *this, 0, classes);
+  return (tensor::wide(inside).unsqueeze(-1) == arange(classes)).cast(DType::I32);
 }
 
 Tensor embedding(const Tensor& table, const Tensor& places) {
   require(table.ndim() == 2, "[embedding] the table has shape {}, not (rows, width)",
           to_string(table.shape()));
   tensor::require_places("embedding", places);
-  tensor::require_known_range("embedding", "place", places, 0, table.size(0));
-  return tensor::select(table, 0, tensor::wide(places));
+  const Tensor inside = tensor::in_range("embedding", "place", places, 0, table.size(0));
+  return tensor::select(table, 0, tensor::wide(inside));
 }
 
 }  // namespace plugrad

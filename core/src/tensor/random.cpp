@@ -7,8 +7,10 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/settings.h"
 #include "engine/jit_trace.h"
 #include "plugrad/functional.h"
+#include "tensor/known.h"
 #include "tensor/record.h"
 #include "tensor/sizes.h"
 #include "uop/round.h"
@@ -272,7 +274,10 @@ Tensor Tensor::multinomial(int64_t count, bool replacement) const {
   require_drawable(weights);
   const bool is_recorded = engine::JitTrace::active() != nullptr;
   const auto checked = [&](const Tensor& drawn) {
-    return is_recorded ? plugrad::where(is_undrawable(weights), -1, drawn) : drawn;
+    if (!is_recorded) return drawn;
+    const Tensor found = plugrad::where(is_undrawable(weights), -1, drawn);
+    if (!settings().check_indices) return found;
+    return tensor::in_range("multinomial", "draw", found, 0, places) + 0;
   };
   if (!replacement) {
     // The order of w / E, E exponential, is that of drawing one after the other (Efraimidis and

@@ -54,7 +54,7 @@ Hits find_hits(std::string_view function, const Tensor& x, int64_t axis, const T
   require(to.size() == rows.size(), "[{}] places {} and {} have different numbers of axes",
           function, to_string(rows), to_string(to));
   const int64_t at = checked_axis(function, axis, x.ndim());
-  tensor::require_places_of(function, places, to[static_cast<size_t>(at)]);
+  const Tensor inside = tensor::places_of(function, places, to[static_cast<size_t>(at)]);
   require_values(function, x, places, values);
   std::vector<Part> box;
   Shape missing;
@@ -68,7 +68,7 @@ Hits find_hits(std::string_view function, const Tensor& x, int64_t axis, const T
   }
   const int64_t size = x.size(at);
   // Behind sizes places name nothing.
-  const Tensor wrapped = tensor::whole(tensor::wrapped_places(places, x, at), -1);
+  const Tensor wrapped = tensor::whole(tensor::wrapped_places(inside, x, at), -1);
   const Tensor hit = last_axis(wrapped, at) == tensor::counter(size, x.ndim() + 1, at);
   const bool number = values.ndim() == 0;
   const Tensor all = tensor::whole(values.cast(x.dtype()), 0);

@@ -50,14 +50,14 @@ Tensor max_unpool(std::string_view function, const Tensor& x, const Tensor& plac
   int64_t count = 1, pooled = 1;
   for (int64_t size : sizes) count *= size;
   for (int64_t i = -axes; i < 0; ++i) pooled *= x.size(i);
-  tensor::require_known_range(function, "place", places, 0, count);
+  const Tensor inside = tensor::in_range(function, "place", places, 0, count);
   Shape flat = x.shape();
   flat.resize(flat.size() - static_cast<size_t>(axes));
   Shape image = flat;
   flat.push_back(pooled);
   image.insert(image.end(), sizes.begin(), sizes.end());
   // (…, place, element): the number of the element, from 1, where it names the place.
-  const Tensor hit = places.reshape(flat).unsqueeze(-2) == Tensor::arange(count).reshape({-1, 1});
+  const Tensor hit = inside.reshape(flat).unsqueeze(-2) == Tensor::arange(count).reshape({-1, 1});
   const Tensor number = Tensor::arange(1, pooled + 1);
   const Tensor last = where(hit, number, 0).max(-1, true);
   const Tensor values = where(last == number, x.reshape(flat).unsqueeze(-2), 0);

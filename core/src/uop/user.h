@@ -2,6 +2,9 @@
 //   Function    call << 16 | output. Sources: the output's value, then what the gradient needs: the
 //               function's inputs first. All outputs of a call have one call number. Call 0 is no
 //               user's: its sources are the value, x, and the derivative of the value by x.
+//               With output kRangeCheck it is no call: its sources are indices, then the report of
+//               the first that lies outside of its range (engine/index_ranges.h), whose number is
+//               in the place of the call's.
 //   UserKernel  list: kernel number, output, number of outputs, then dtype, rank, sizes… of each
 //               output. The outputs of one launch are the nodes that differ in `output` alone.
 #pragma once
@@ -14,6 +17,9 @@ inline constexpr uint32_t kMostOutputs = 1 << 16;
 
 inline constexpr uint64_t kSlopeCall = 0;
 
+/// No output of a call: those are fewer.
+inline constexpr uint32_t kRangeCheck = kMostOutputs - 1;
+
 inline uint64_t function_arg(uint64_t call, uint32_t output) {
   return call << 16 | output;
 }
@@ -22,6 +28,10 @@ inline uint64_t function_call(uint64_t arg) {
 }
 inline uint32_t function_output(uint64_t arg) {
   return static_cast<uint32_t>(arg & 0xffff);
+}
+
+inline bool is_range_check(const Node& node) {
+  return node.op == Op::Function && function_output(node.arg) == kRangeCheck;
 }
 
 /// A stored array as a kernel writes it.

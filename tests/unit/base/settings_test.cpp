@@ -46,6 +46,7 @@ TEST(Settings, EveryVariableReachesItsField) {
                      {"PLUGRAD_FAST_MATH", "1"},
                      {"PLUGRAD_DETERMINISTIC", "1"},
                      {"TF32", "1"},
+                     {"PLUGRAD_CHECK_INDICES", "1"},
                      {"PLUGRAD_VERIFY", "1"},
                      {"PLUGRAD_DUMP", "expand"},
                      {"PLUGRAD_TRACE", "t.json"},

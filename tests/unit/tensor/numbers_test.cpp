@@ -57,10 +57,10 @@ TEST(Indices, ThatTheHostKnowsAreCheckedEverywhere) {
   const Tensor x = Tensor::zeros({3, 4});
   const Tensor low = Tensor::from({0, -4}), high = Tensor::from({1, 3});
   EXPECT_EQ(error_of([&] { embedding(x, Tensor::from({-1})); }),
-            "[embedding] place -1 (element 0) is out of range: allowed are 0 to 2");
+            "[embedding] place -1 (element 0) is out of range for size 3: allowed are 0 to 2");
   EXPECT_THAT(error_of([&] { embedding(x, high); }), HasSubstr("place 3 (element 1)"));
   EXPECT_EQ(error_of([&] { x.index_select(0, low); }),
-            "[index_select] place -4 (element 1) is out of range: allowed are -3 to 2");
+            "[index_select] place -4 (element 1) is out of range for size 3: allowed are -3 to 2");
   EXPECT_THAT(error_of([&] { x.gather(0, high.reshape({1, 2})); }), HasSubstr("[gather] place 3"));
   EXPECT_THAT(error_of([&] { x.scatter(0, high.reshape({1, 2}), 1.0); }),
               HasSubstr("[scatter] place 3"));
