@@ -21,7 +21,10 @@ Recorder::Recorder(std::string_view function)
     : session_(engine::Session::current()), lock_(session_), function_(function) {}
 
 Id Recorder::use(const Tensor& tensor) {
-  require(tensor.defined(), "[{}] a tensor is undefined; assign it a value first", function_);
+  require(
+      tensor.defined(),
+      "[{}] a tensor is undefined; assign it a value first (a grad() has none before backward())",
+      function_);
   engine::TensorState& state = *tensor.state();
   if (engine::JitTrace* trace = engine::JitTrace::active()) trace->use(state);
   const uint32_t device = session_.devices()[state.node];
@@ -180,6 +183,10 @@ std::vector<int64_t> checked_axes(std::string_view function, const Axes& axes, i
 
 void require_dtype(std::string_view function, DType dtype) {
   if (size_of(dtype) != 0) return;
+  require(dtype != DType::Index && dtype != DType::WeakFloat,
+          "[{}] {} is the dtype of numbers of the program, not of a tensor; give one such as i32, "
+          "i64 or f32, or none",
+          function, name_of(dtype));
   if (dtype == DType::Void) fail(ErrorKind::User, "[{}] void is no dtype of a tensor", function);
   fail(ErrorKind::User, "[{}] number {} is no dtype of a tensor", function,
        static_cast<int>(dtype));
@@ -187,8 +194,8 @@ void require_dtype(std::string_view function, DType dtype) {
 
 DType dtype_or(std::string_view function, std::optional<DType> wanted, DType otherwise) {
   if (!wanted) return otherwise;
-  require_dtype(function, strong(*wanted));
-  return strong(*wanted);
+  require_dtype(function, *wanted);
+  return *wanted;
 }
 
 DType narrow_sum_dtype(DType dtype) {

@@ -91,7 +91,7 @@ inline DType real_dtype(DType dtype) {
   return is_float(dtype) ? strong(dtype) : DType::F32;
 }
 
-/// Errors: User unless memory holds the dtype: not for void, or a number that is no dtype.
+/// Errors: User unless memory holds the dtype: for void, weak dtypes and numbers that are no dtype.
 void require_dtype(std::string_view function, DType dtype);
 /// `wanted`, checked, or `otherwise`, where none is given.
 DType dtype_or(std::string_view function, std::optional<DType> wanted, DType otherwise);

@@ -80,12 +80,12 @@ Tensor::Tensor(Literal, Number value) {
 }
 
 Shape Tensor::shape() const {
-  Recorder r("shape");
+  Recorder r("Tensor");
   return r.shape(r.use(*this));
 }
 
 int64_t Tensor::ndim() const {
-  Recorder r("ndim");
+  Recorder r("Tensor");
   return static_cast<int64_t>(r.session().shape(r.use(*this)).size());
 }
 
@@ -100,17 +100,17 @@ Shape Tensor::bound_shape() const {
 }
 
 int64_t Tensor::numel() const {
-  Recorder r("numel");
+  Recorder r("Tensor");
   return element_count(r.session().shape(r.use(*this)));
 }
 
 DType Tensor::dtype() const {
-  Recorder r("dtype");
+  Recorder r("Tensor");
   return strong_dtype(r.graph(), r.use(*this));
 }
 
 std::string Tensor::device() const {
-  Recorder r("device");
+  Recorder r("Tensor");
   const uint32_t device = r.session().devices()[r.use(*this)];
   return r.session().device_name(device != 0 ? device : state_->device);
 }

@@ -262,6 +262,31 @@ TEST(Options, MaxUnpoolOfDilatedWindows) {
   expect_values(y[{0, 4}], {0, 0, 22, 0, 24});
 }
 
+TEST(Dtypes, OfNumbersOfTheProgramAreNoneOfTensors) {
+  const Tensor x = Tensor::from({1, 2});
+  EXPECT_EQ(error_of([&] { x.sum({}, false, DType::Index); }),
+            "[sum] index is the dtype of numbers of the program, not of a tensor; give one such as "
+            "i32, i64 or f32, or none");
+  EXPECT_THAT(error_of([&] { x.cumsum(0, DType::Index); }), HasSubstr("[cumsum] index is"));
+  EXPECT_THAT(error_of([&] { Tensor::arange(3, DType::WeakFloat); }),
+              HasSubstr("[arange] weakfloat is"));
+  EXPECT_THAT(error_of([&] { Tensor::full({2}, 1, DType::Index); }), HasSubstr("[full] index is"));
+}
+
+// The lattice has no integer dtype that holds both: 64 bits beside f32's 24 show what is lost.
+TEST(U64, BesideSignedTensorsPromotesToF32ExceptInComparisonsAndPow) {
+  const Tensor x = Tensor::from({uint64_t{16777217}}), y = Tensor::from({int64_t{-16777217}});
+  for (const Tensor& z : {x + y, x - y, x * y, x.maximum(y), x.minimum(y), x.floor_div(y), x % y,
+                          where(x == 0, x, y), y.maximum(x)})
+    EXPECT_EQ(z.dtype(), DType::F32);
+  EXPECT_EQ(x.maximum(y).item<float>(), 16777216.0f);
+  EXPECT_EQ(x.maximum(y.cast(DType::U64)).dtype(), DType::U64);
+  EXPECT_EQ((x.cast(DType::I64) + y).item<int64_t>(), 0);
+  EXPECT_THAT(error_of([&] { x & y; }), HasSubstr("[and] takes integers or bool, not f32"));
+  EXPECT_TRUE((x > y).item<bool>());
+  EXPECT_EQ(x.pow(Tensor::from({int64_t{1}})).item<uint64_t>(), 16777217u);
+}
+
 TEST(Dtypes, NumbersThatAreNoneAreErrors) {
   const Tensor x = Tensor::zeros({2});
   const auto unknown = static_cast<DType>(77);
