@@ -41,6 +41,13 @@ TEST(GradientErrors, TensorsThatAreNotInTheGraph) {
   EXPECT_FALSE(x.grad().defined());
 }
 
+TEST(GradientErrors, AGradientThatIsNotThereIsNamed) {
+  const Tensor x = leaf({1, 2});
+  EXPECT_EQ(error_of([&] { x.grad().sum(); }),
+            "[Tensor] a tensor is undefined; assign it a value first (a grad() has none before "
+            "backward())");
+}
+
 TEST(GradientErrors, AnAssignmentBeforeBackwardIsNamed) {
   Tensor x = leaf({1, 2});
   const Tensor loss = (x * x).sum();
