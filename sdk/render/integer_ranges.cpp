@@ -44,6 +44,12 @@ class Ranges {
   }
   std::vector<bool> take_exact() { return std::move(exact_); }
 
+  // Of a LOOP: the largest end less the smallest begin.
+  uint64_t most_turns(uint32_t loop) const {
+    const Wide turns = source(loop, 1).high - source(loop, 0).low;
+    return static_cast<uint64_t>(std::clamp<Wide>(turns, 0, UINT64_MAX));
+  }
+
  private:
   const pgr_ir_inst& inst(uint32_t number) const { return ir_.inst(number); }
   Range source(uint32_t number, uint32_t which) const { return of_[ir_.source(number, which)]; }
@@ -161,6 +167,14 @@ class Ranges {
 
 std::vector<bool> operations_without_overflow(const sdk::IrView& ir) {
   return Ranges(ir).take_exact();
+}
+
+std::vector<uint64_t> most_turns_of_loops(const sdk::IrView& ir) {
+  const Ranges ranges(ir);
+  std::vector<uint64_t> turns(ir.insts().size(), 0);
+  for (uint32_t i = 0; i < turns.size(); ++i)
+    if (ir.inst(i).op == PGR_OP_LOOP) turns[i] = ranges.most_turns(i);
+  return turns;
 }
 
 }  // namespace plugrad::render

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "render/integer_ranges.h"
+
 namespace plugrad::render {
 namespace {
 
@@ -13,7 +15,7 @@ constexpr uint64_t kMostInstructions = 3000;  // of an unrolled loop
 struct Loop {
   uint32_t number, parent;  // parent: index of the loop around, or kNone
   uint64_t turns;           // kUnknown: not a constant
-  uint64_t most;            // as far as it is known
+  uint64_t most;            // by the ranges of its bounds
   uint64_t size = 0;        // instructions in it, as unrolled
   uint32_t unrolled = 1;
   bool is_whole() const { return turns != kUnknown && unrolled >= turns; }
@@ -24,30 +26,21 @@ uint64_t product(uint64_t a, uint64_t b) {
   return b != 0 && a > kVeryOften / b ? kVeryOften : a * b;
 }
 
-void read_turns(const sdk::IrView& ir, Loop& loop) {
-  const pgr_ir_inst& begin = ir.inst(ir.source(loop.number, 0));
-  const pgr_ir_inst& end = ir.inst(ir.source(loop.number, 1));
-  loop.turns = loop.most = kUnknown;
-  if (begin.op != PGR_OP_CONST) return;
-  int64_t last = 0;
-  if (end.op == PGR_OP_CONST)
-    last = static_cast<int64_t>(end.arg);
-  else if (end.op == PGR_OP_PARAM)
-    last = ir.params()[end.arg].max;
-  else
-    return;
-  const int64_t first = static_cast<int64_t>(begin.arg);
-  loop.most = last > first ? static_cast<uint64_t>(last) - static_cast<uint64_t>(first) : 0;
-  if (end.op == PGR_OP_CONST) loop.turns = loop.most;
+bool is_constant(const sdk::IrView& ir, uint32_t loop, uint32_t bound) {
+  return ir.inst(ir.source(loop, bound)).op == PGR_OP_CONST;
 }
 
 std::vector<Loop> find_loops(const sdk::IrView& ir) {
+  const std::vector<uint64_t> most = most_turns_of_loops(ir);
   std::vector<Loop> loops;
   uint32_t open = kNone;
   for (uint32_t i = 0; i < ir.insts().size(); ++i) {
     if (ir.inst(i).op == PGR_OP_LOOP) {
-      Loop loop{.number = i, .parent = open, .turns = 0, .most = 0};
-      read_turns(ir, loop);
+      const bool is_known = is_constant(ir, i, 0) && is_constant(ir, i, 1);
+      const Loop loop{.number = i,
+                      .parent = open,
+                      .turns = is_known ? most[i] : kUnknown,
+                      .most = most[i]};
       open = static_cast<uint32_t>(loops.size());
       loops.push_back(loop);
     } else if (ir.inst(i).op == PGR_OP_END_LOOP) {

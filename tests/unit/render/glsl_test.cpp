@@ -181,6 +181,35 @@ TEST_F(Glsl, LoopsThatTurnTooOften_AreUnrolled) {
   EXPECT_THAT(source_, HasSubstr("#pragma kernel(sum, 1, 0, 0, 0)"));
 }
 
+// Groups sum from 0 to a bound that their number gives, 7 and 3 turns each at most.
+TEST_F(Glsl, BoundsThatDependOnTheGroup_CountAsTheirLargestValue) {
+  IrBuilder b("sum");
+  b.set_groups(8);
+  const auto out = b.buffer(PGR_DTYPE_I32, 8);
+  const auto zero = b.constant_int(PGR_DTYPE_I32, 0);
+  const auto group = b.group_id(0);
+  const auto acc = b.array(PGR_SPACE_PRIVATE, PGR_DTYPE_I32, 1);
+  b.store(acc, zero, zero);
+  const auto i = b.loop(zero, group);
+  const auto j = b.loop(zero, b.constant_int(PGR_DTYPE_I32, 3));
+  b.store(acc, zero, b.alu(PGR_OP_ADD, {b.load(acc, zero), j}));
+  b.end_loop(j);
+  b.end_loop(i);
+  b.store(out, group, b.load(acc, zero));
+  EXPECT_THAT(render(b), HasSubstr("#pragma kernel(sum, 1, 0, 0, 0)"));  // without a check
+  EXPECT_THAT(source_, HasSubstr("for (int idx1 = 0; idx1 < 3; ++idx1) {"));
+}
+
+TEST_F(Glsl, BoundsThatMemoryGives_AreChecked) {
+  IrBuilder b("sum");
+  const auto out = b.buffer(PGR_DTYPE_I32, 1);
+  const auto zero = b.constant_int(PGR_DTYPE_I32, 0);
+  const auto i = b.loop(zero, b.load(out, zero));
+  b.store(out, zero, i);
+  b.end_loop(i);
+  EXPECT_THAT(render(b), HasSubstr("#pragma kernel(sum, 1, 0, 0, 1)"));
+}
+
 TEST_F(Glsl, LoopsThatMayTurnTooOftenStill_AreChecked) {
   EXPECT_THAT(render(nested_sum(90'000'000)), HasSubstr("#pragma kernel(sum, 1, 0, 0, 1)"));
   EXPECT_THAT(source_, HasSubstr("if (idx0 < 90000000) P_u32(params.slots[1]).v = 1u;"));
