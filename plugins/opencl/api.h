@@ -39,6 +39,7 @@ namespace plugrad::opencl {
   X(clGetProgramInfo)                 \
   X(clGetProgramBuildInfo)            \
   X(clReleaseProgram)                 \
+  X(clRetainProgram)                  \
   X(clCreateKernel)                   \
   X(clReleaseKernel)                  \
   X(clSetKernelArg)                   \

@@ -10,7 +10,7 @@ struct Header {
   uint64_t identity_hash, payload_hash, payload_bytes, kernel_count;
 };
 static_assert(sizeof(Header) == 40);
-constexpr char kMagic[8] = {'P', 'G', 'R', 'O', 'C', 'L', '0', '1'};
+constexpr char kMagic[8] = {'P', 'G', 'R', 'O', 'C', 'L', '0', '2'};
 
 // FNV-1a over words: it guards against damage, not against malice.
 uint64_t hash_bytes(std::string_view bytes) {
@@ -48,9 +48,10 @@ bool read_kernels(std::string_view payload, uint64_t count, Binary& out) {
     if (!take_text(payload, name) || !take_text(payload, params)) return false;
     out.kernels.push_back({std::string(name), {params.begin(), params.end()}});
   }
-  std::string_view code;
-  if (!take_text(payload, code)) return false;
+  std::string_view code, options;
+  if (!take_text(payload, code) || !take_text(payload, options)) return false;
   out.code = code;
+  out.build_options = options;
   return true;
 }
 
@@ -64,6 +65,7 @@ std::string wrap_binary(const Binary& binary, std::string_view identity) {
              {reinterpret_cast<const char*>(kernel.param_bytes.data()), kernel.param_bytes.size()});
   }
   put_text(payload, binary.code);
+  put_text(payload, binary.build_options);
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   header.identity_hash = hash_bytes(identity);

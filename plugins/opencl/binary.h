@@ -17,7 +17,8 @@ struct KernelShape {
 
 struct Binary {
   std::vector<KernelShape> kernels;
-  std::string code;  // the driver's
+  std::string code;           // the driver's, or the source that a driver builds again when loaded
+  std::string build_options;  // of a source; empty where `code` is the driver's
 };
 
 enum class BinaryState { Good, Damaged, Foreign };

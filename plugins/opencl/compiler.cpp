@@ -2,7 +2,6 @@
 #include "compiler.h"
 
 #include <cstring>
-#include <optional>
 
 #include "plugrad/sdk/options.h"
 #include "pocl.h"
@@ -11,7 +10,7 @@ namespace plugrad::opencl {
 namespace {
 
 // Changes when this plugin builds the same source in another way.
-#define PLUGRAD_OPENCL_REVISION "3"
+#define PLUGRAD_OPENCL_REVISION "4"
 
 std::string build_options(const DeviceFacts& facts) {
   std::string options = "-cl-std=CL1.2 -cl-kernel-arg-info -w";
@@ -110,7 +109,7 @@ std::vector<KernelShape> shapes_of(pgr_device& device, cl_program program) {
   return shapes;
 }
 
-// Throws StatusError where the driver refuses the source; `out` owns the program.
+// `out` owns the driver's program, also where the build fails.
 void build_source(pgr_device& device, const std::string& source, const std::string& options,
                   ProgramOwner& out, std::string& log) {
   const char* text = source.c_str();
@@ -121,39 +120,41 @@ void build_source(pgr_device& device, const std::string& source, const std::stri
   build(device, out.handle, options, &log);
 }
 
-Binary content_of(pgr_device& device, cl_program program) {
-  Binary binary;
-  binary.kernels = shapes_of(device, program);
-  binary.code = code_of(device, program);
-  return binary;
+// PoCL's binary holds each kernel compiled for groups of any size, and the first launch compiles
+// it again for the group that it has. The source as a binary leaves one of the two; PoCL's own
+// cache on disk keeps what it made of a source.
+Binary source_as_binary(pgr_device& device, std::string source, std::string options,
+                        std::string& log) {
+  ProgramOwner program;
+  take_program(device, source, options, program, log);
+  return {shapes_of(device, program.handle), std::move(source), std::move(options)};
 }
 
-// Without PoCL's own header. Nothing where it refuses that: then its log would name the wrong
-// lines.
-std::optional<Binary> build_for_pocl(pgr_device& device, const std::string& source) {
+// Without PoCL's own header where it takes that; else with it, so that a log names the right lines.
+Binary build_for_pocl(pgr_device& device, const std::string& source, std::string& log) {
+  const std::string options = build_options(device.facts);
   try {
-    ProgramOwner program;
-    std::string log;
-    build_source(device, pocl_declarations(source) + source,
-                 build_options(device.facts) + kPoclWithoutHeader, program, log);
-    return content_of(device, program.handle);
+    std::string ignored;
+    return source_as_binary(device, pocl_declarations(source) + source,
+                            options + kPoclWithoutHeader, ignored);
   } catch (const sdk::StatusError& failure) {
     if (failure.status() != PGR_STATUS_COMPILE_FAILED) throw;
-    return std::nullopt;
+    return source_as_binary(device, source, options, log);
   }
+}
+
+Binary build_for_driver(pgr_device& device, const std::string& source, std::string& log) {
+  ProgramOwner program;
+  build_source(device, source, build_options(device.facts), program, log);
+  return {shapes_of(device, program.handle), code_of(device, program.handle), ""};
 }
 
 std::string compile_source(pgr_device& device, const pgr_compile_desc& desc, std::string& log) {
   const std::string source = with_contraction(
       {static_cast<const char*>(desc.input), desc.input_bytes}, desc.contract != PGR_CONTRACT_OFF);
-  std::optional<Binary> binary;
-  if (device.facts.is_pocl) binary = build_for_pocl(device, source);
-  if (!binary) {
-    ProgramOwner program;
-    build_source(device, source, build_options(device.facts), program, log);
-    binary = content_of(device, program.handle);
-  }
-  return wrap_binary(*binary, identity_text(device.facts));
+  const Binary binary = device.facts.is_pocl ? build_for_pocl(device, source, log)
+                                             : build_for_driver(device, source, log);
+  return wrap_binary(binary, identity_text(device.facts));
 }
 
 pgr_status compile(pgr_device* device, const pgr_compile_desc* desc, pgr_blob* out_binary,
@@ -214,6 +215,14 @@ void build(pgr_device& device, cl_program program, const std::string& options, s
   const std::string text = log_of(device, program);
   if (log) *log = text;
   device.check(code, "clBuildProgram" + (code == CL_SUCCESS || text.empty() ? "" : ": " + text));
+}
+
+void take_program(pgr_device& device, const std::string& source, const std::string& options,
+                  ProgramOwner& out, std::string& log) {
+  out.handle = device.recent_programs.find(source, options);
+  if (out.handle) return;
+  build_source(device, source, options, out, log);
+  device.recent_programs.keep(source, options, out.handle);
 }
 
 const pgr_compiler_api* compiler_table() {

@@ -30,4 +30,9 @@ struct ProgramOwner {
 // Throws StatusError with the driver's log in the message.
 void build(pgr_device& device, cl_program program, const std::string& options, std::string* log);
 
+// A program of the source, built now or among the last that were; `out` owns a reference.
+// Throws as build() does.
+void take_program(pgr_device& device, const std::string& source, const std::string& options,
+                  ProgramOwner& out, std::string& log);
+
 }  // namespace plugrad::opencl

@@ -7,6 +7,7 @@ pgr_device::~pgr_device() {
     cl.clFinish(queue);
     cl.clReleaseCommandQueue(queue);
   }
+  recent_programs.clear();
   if (context) cl.clReleaseContext(context);
 }
 

@@ -14,6 +14,7 @@
 #include "plugrad/plugin_api/graph.h"
 #include "plugrad/plugin_api/queue.h"
 #include "plugrad/sdk/host_buffers.h"
+#include "recent_programs.h"
 
 struct pgr_plugin {
   const pgr_host_api* host = nullptr;
@@ -31,6 +32,8 @@ struct pgr_device {
   std::atomic<bool> is_lost{false};
   std::atomic<uint64_t> used_bytes{0};
   std::atomic<uint64_t> kernels_launched{0}, bytes_copied{0}, command_buffers_replayed{0};
+
+  plugrad::opencl::RecentPrograms recent_programs;
 
   std::mutex queues_mutex;
   std::set<pgr_queue*> queues;

@@ -17,8 +17,10 @@ constexpr Scalar kScalars[] = {{"char", nullptr},  {"uchar", "unsigned char"},
 constexpr const char* kLanes[] = {"2", "4", "8", "16"};
 constexpr const char* kSpaces[] = {"__global ", "__local ", "__private "};
 
-// Types, and the casts that Clang does by itself.
-std::string make_types() {
+// Types, and the casts that Clang does by itself, as far as `text` names them: whoever builds has
+// to read every line.
+std::string types_of(std::string_view text) {
+  const auto names = [&](const std::string& name) { return text.find(name) != text.npos; };
   std::string out =
       "#define PGR_OVERLOAD __attribute__((overloadable))\n"
       "typedef unsigned long size_t;\n"
@@ -26,10 +28,12 @@ std::string make_types() {
   for (const Scalar& scalar : kScalars) {
     const std::string name = scalar.name;
     if (scalar.definition) out += std::string("typedef ") + scalar.definition + " " + name + ";\n";
-    out += "#define as_" + name + "(x) __builtin_astype((x), " + name + ")\n";
-    out += "#define convert_" + name + "(x) ((" + name + ")(x))\n";
+    if (names("as_" + name))
+      out += "#define as_" + name + "(x) __builtin_astype((x), " + name + ")\n";
+    if (names("convert_" + name)) out += "#define convert_" + name + "(x) ((" + name + ")(x))\n";
     for (const char* lanes : kLanes) {
       const std::string type = name + lanes;
+      if (!names(type)) continue;
       out += "typedef " + name + " " + type + " __attribute__((ext_vector_type(" + lanes + ")));\n";
       out += "#define as_" + type + "(x) __builtin_astype((x), " + type + ")\n";
       out += "#define convert_" + type + "(x) __builtin_convertvector((x), " + type + ")\n";
@@ -38,16 +42,12 @@ std::string make_types() {
   return out;
 }
 
-const std::string& types() {
-  static const std::string made = make_types();
-  return made;
-}
-
-// Loads and stores of so many lanes, aligned like an element.
-std::string vector_access(const std::string& lanes) {
+// Loads and stores of so many lanes, aligned like an element, of the elements that `source` names.
+std::string vector_access(const std::string& lanes, std::string_view source) {
   std::string out;
   for (const Scalar& scalar : kScalars) {
     const std::string elem = scalar.name, type = elem + lanes, packed = "packed_" + type;
+    if (source.find(elem) == source.npos) continue;
     out += "typedef " + type + " " + packed + " __attribute__((aligned(__alignof__(" + elem +
            "))));\n";
     for (const std::string space : kSpaces) {
@@ -100,13 +100,14 @@ std::string atomic_function(const std::string& name, std::initializer_list<std::
 
 std::string pocl_declarations(std::string_view source) {
   const auto uses = [&](const std::string& name) { return source.find(name) != source.npos; };
-  std::string out = types();
+  std::string out;
   for (const char* name : {"get_group_id", "get_local_id"})
     if (uses(name))
       out += std::string("size_t PGR_OVERLOAD __attribute__((const)) ") + name + "(uint);\n";
   if (uses("barrier(")) out += "void PGR_OVERLOAD __attribute__((convergent)) barrier(uint);\n";
   for (const std::string lanes : kLanes)
-    if (uses("vload" + lanes + "(") || uses("vstore" + lanes + "(")) out += vector_access(lanes);
+    if (uses("vload" + lanes + "(") || uses("vstore" + lanes + "("))
+      out += vector_access(lanes, source);
   if (uses("_half")) out += half_access();
   for (const char* name : {"sqrt", "trunc", "fabs"})
     if (uses(std::string(name) + "(")) out += math_function(name, 1);
@@ -115,7 +116,7 @@ std::string pocl_declarations(std::string_view source) {
   if (uses("atom_add(")) out += atomic_function("atom_add", {"long", "ulong"}, false);
   if (uses("atomic_cmpxchg(")) out += atomic_function("atomic_cmpxchg", {"uint"}, true);
   if (uses("atom_cmpxchg(")) out += atomic_function("atom_cmpxchg", {"ulong"}, true);
-  return out;
+  return types_of(out + std::string(source)) + out;
 }
 
 }  // namespace plugrad::opencl

@@ -41,6 +41,21 @@ void open_kernel(pgr_device& device, cl_program program, const KernelShape& shap
   kernel.private_bytes = kernel_number<cl_ulong>(device, handle, CL_KERNEL_PRIVATE_MEM_SIZE);
 }
 
+void open_program(pgr_device& device, const Binary& binary, ProgramOwner& out) {
+  if (!binary.build_options.empty()) {
+    std::string log;
+    return take_program(device, binary.code, binary.build_options, out, log);
+  }
+  const auto* code = reinterpret_cast<const unsigned char*>(binary.code.data());
+  const size_t size = binary.code.size();
+  cl_int status = CL_SUCCESS, result = CL_SUCCESS;
+  out.handle = api().clCreateProgramWithBinary(device.context, 1, &device.facts.id, &size, &code,
+                                               &status, &result);
+  device.check(result, "clCreateProgramWithBinary");
+  device.check(status, "clCreateProgramWithBinary");
+  build(device, out.handle, "", nullptr);
+}
+
 pgr_status load(pgr_device* device, const void* bytes, uint64_t size, pgr_program** out,
                 pgr_error* error) {
   return sdk::guard(error, [&] {
@@ -48,14 +63,7 @@ pgr_status load(pgr_device* device, const void* bytes, uint64_t size, pgr_progra
                  "load: binary or out is NULL");
     const Binary binary = require_binary({static_cast<const char*>(bytes), size}, device->facts);
     auto program = std::make_unique<pgr_program>();
-    const auto* code = reinterpret_cast<const unsigned char*>(binary.code.data());
-    const size_t code_size = binary.code.size();
-    cl_int status = CL_SUCCESS, result = CL_SUCCESS;
-    program->program.handle = api().clCreateProgramWithBinary(device->context, 1, &device->facts.id,
-                                                              &code_size, &code, &status, &result);
-    device->check(result, "clCreateProgramWithBinary");
-    device->check(status, "clCreateProgramWithBinary");
-    build(*device, program->program.handle, "", nullptr);
+    open_program(*device, binary, program->program);
     for (const KernelShape& shape : binary.kernels)
       open_kernel(*device, program->program.handle, shape, program->kernels[shape.name]);
     *out = program.release();

@@ -37,10 +37,8 @@ std::vector<Loop> find_loops(const sdk::IrView& ir) {
   for (uint32_t i = 0; i < ir.insts().size(); ++i) {
     if (ir.inst(i).op == PGR_OP_LOOP) {
       const bool is_known = is_constant(ir, i, 0) && is_constant(ir, i, 1);
-      const Loop loop{.number = i,
-                      .parent = open,
-                      .turns = is_known ? most[i] : kUnknown,
-                      .most = most[i]};
+      const Loop loop{
+          .number = i, .parent = open, .turns = is_known ? most[i] : kUnknown, .most = most[i]};
       open = static_cast<uint32_t>(loops.size());
       loops.push_back(loop);
     } else if (ir.inst(i).op == PGR_OP_END_LOOP) {
