@@ -124,6 +124,14 @@ std::string user_data_directory() {
   return home && home->starts_with('/') ? *home + "/.local/share" : "";
 }
 
+/// The first of a long list, and how many there are: the manifest has them all.
+std::string shortened(const std::vector<std::string>& paths) {
+  constexpr size_t kShown = 3;
+  if (paths.size() <= kShown) return fmt::format("{}", fmt::join(paths, ", "));
+  return fmt::format("{} and {} more paths", fmt::join(std::span(paths).first(kShown), ", "),
+                     paths.size() - kShown);
+}
+
 }  // namespace
 
 const char* to_string(LoadStage stage) {
@@ -172,7 +180,7 @@ LoadRecord examine_plugin(const std::string& library_path, const std::string& or
   if (!probes_pass(record.manifest.probes)) {
     record.state = LoadState::Absent;
     record.reason = fmt::format("its hardware or driver is not there: none of {} exists",
-                                fmt::join(record.manifest.probes, ", "));
+                                shortened(record.manifest.probes));
     record.hint = record.manifest.probe_hint;
   }
   return record;

@@ -18,7 +18,9 @@ class Choosing : public testing::Test {
     plugins.add("never", R"(, "priority": 0)");
     plugins.add("software", R"(, "priority": 900)");
     plugins.add("emulated", R"(, "priority": 800, "default_probes": ["/nonexistent*"])");
-    plugins.add("absent", R"(, "priority": 950, "probes": ["/nonexistent"])");
+    plugins.add(
+        "absent",
+        R"(, "priority": 950, "probes": ["/nonexistent", "/none/b", "/none/c", "/none/d", "/none/e"])");
   }
   std::string default_with(const std::string& selection, const std::string& visible = "") {
     return Registry(plugins.options(selection, visible)).default_device().name();
@@ -71,7 +73,8 @@ TEST_F(Choosing, AnUnknownNameIsAnErrorWithTheNearest) {
 
 TEST_F(Choosing, AFailedSelectionShowsTheRecords) {
   EXPECT_THAT(refusal("absent"), HasSubstr("ABSENT"));
-  EXPECT_THAT(refusal("absent"), HasSubstr("none of /nonexistent exists"));
+  EXPECT_THAT(refusal("absent"),
+              HasSubstr("none of /nonexistent, /none/b, /none/c and 2 more paths exists"));
   EXPECT_THAT(refusal("high:7"), HasSubstr("HIGH has 2 devices"));
   EXPECT_THAT(refusal("cuda"), HasSubstr("no device is available for \"cuda\""));
 }
