@@ -133,7 +133,8 @@ bool Plugin::survives_trial(LoadRecord& record, std::uint32_t limit_ms) {
         Plugin plugin;
         std::string ignored;
         if (!entry || !plugin.start(trial.path, entry, trial)) return;
-        if (plugin.device_count(ignored) > 0) plugin.open_and_close_first();
+        const std::uint32_t count = plugin.device_count(ignored);
+        for (std::uint32_t i = 0; i < count && count <= kMostDevices; ++i) plugin.open_and_close(i);
       },
       limit_ms);
   if (outcome.empty()) return true;
@@ -143,14 +144,17 @@ bool Plugin::survives_trial(LoadRecord& record, std::uint32_t limit_ms) {
 }
 
 // Its statuses are of no interest: only whether the process lives on.
-void Plugin::open_and_close_first() const {
+void Plugin::open_and_close(std::uint32_t index) const {
   CallError error;
   pgr_device* device = nullptr;
   const pgr_status opened =
-      api_.device_open(api_.plugin, 0, nullptr, 0, sizeof(pgr_option), &device, error.get());
+      api_.device_open(api_.plugin, index, nullptr, 0, sizeof(pgr_option), &device, error.get());
   if (opened != PGR_STATUS_OK) return;
   pgr_device_api calls;
-  if (device && interface("pgr.device", PGR_STRUCT_DEVICE_API, calls)) read_facts(calls, device);
+  try {
+    if (device && interface("pgr.device", PGR_STRUCT_DEVICE_API, calls)) read_facts(calls, device);
+  } catch (...) {  // the process lives on, and the next device is looked at
+  }
   api_.device_close(api_.plugin, device);
 }
 

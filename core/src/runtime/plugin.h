@@ -11,6 +11,9 @@
 
 namespace plugrad::runtime {
 
+/// More devices of one plugin cannot be numbered.
+inline constexpr std::uint32_t kMostDevices = 65536;
+
 /// One for each library and process; never closed.
 class Plugin {
  public:
@@ -37,7 +40,7 @@ class Plugin {
   bool interface(const char* name, std::uint32_t struct_id, Table& out) const;
 
  private:
-  void open_and_close_first() const;
+  void open_and_close(std::uint32_t index) const;
   void read_facts(const pgr_device_api& calls, pgr_device* device) const;
   static bool survives_trial(LoadRecord& record, std::uint32_t limit_ms);
   bool start(const std::string& path, void* entry, LoadRecord& record);

@@ -12,8 +12,6 @@
 namespace plugrad::runtime {
 namespace {
 
-constexpr std::uint32_t kMostDevices = 65536;
-
 // By bytes, or with the numbers inside read as numbers.
 bool is_sorted(const std::string& low, const std::string& high) {
   return low < high || strverscmp(low.c_str(), high.c_str()) < 0;

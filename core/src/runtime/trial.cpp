@@ -74,7 +74,7 @@ bool wait_for(pid_t child, std::uint32_t limit_ms, int& status) {
 std::string identity_of(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0) return "";
-  return fmt::format("plugin trial 2/{}.{}/{}/{}/{}/{}/{}.{}/{}.{}", PGR_API_MAJOR, PGR_API_MINOR,
+  return fmt::format("plugin trial 3/{}.{}/{}/{}/{}/{}/{}.{}/{}.{}", PGR_API_MAJOR, PGR_API_MINOR,
                      path, info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec,
                      info.st_mtim.tv_nsec, info.st_ctim.tv_sec, info.st_ctim.tv_nsec);
 }

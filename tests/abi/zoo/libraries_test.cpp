@@ -104,6 +104,8 @@ constexpr Row kRows[] = {
     {"crash_device_info", {kOpen, kRefused, "it ended the process with signal 11"}, kNone},
     {"abort_device_info", {kOpen, kRefused, "it ended the process with signal 6"}, kNone},
     {"hang_device_info", {kOpen, kRefused, "it had not answered after 1 s"}, kNone},
+    {"crash_second_device_info", {kOpen, kRefused, "it ended the process with signal 11"}, kNone},
+    {"throw_second_device_info", {kDevices, kLoaded, ""}},
     {"crash_caps", {kOpen, kRefused, "it ended the process with signal 11"}, kNone},
     {"caps_params_1", {kDevices, kLoaded, "max_params = 1: kernels need 8 (0: unknown)"}, "(INCOMPATIBLE)"},
     {"caps_params_7", {kDevices, kLoaded, "max_params = 7: kernels need 8 (0: unknown)"}, "(INCOMPATIBLE)"},

@@ -80,6 +80,7 @@ __attribute__((constructor)) static void on_load(void) {
 
 static pgr_status device_info(pgr_device *device, pgr_device_info *out, pgr_error *error) {
   misbehave_in("device_info");
+  if (device->index == 1) misbehave_in("second_device_info");
   if (is("terminal_message")) return fail(error, PGR_STATUS_IO_ERROR, "red \033[31m and \xff\xfe");
   if (is("endless_message")) {
     fail(error, PGR_STATUS_IO_ERROR, "never ends");
