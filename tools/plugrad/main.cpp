@@ -1,6 +1,7 @@
 // The `plugrad` command: finds the subcommand, turns errors into messages and exit codes.
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 
@@ -78,6 +79,7 @@ std::span<const Command> commands() {
 
 int main(int argc, char** argv) {
   using namespace plugrad;
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write
   try {
     return tools::run({argv + 1, argv + argc});
   } catch (const tools::UsageError& error) {

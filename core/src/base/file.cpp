@@ -15,18 +15,28 @@ FileDescriptor::~FileDescriptor() {
   if (fd_ >= 0) close(fd_);
 }
 
+namespace {
+
+constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 30;  // no file of ours has a tenth
+
+std::nullopt_t refuse(int error) {
+  errno = error;
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<std::vector<std::byte>> read_file(const std::string& path) {
-  FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info;
   if (!fd || fstat(fd.get(), &info) != 0) return std::nullopt;
-  if (S_ISDIR(info.st_mode)) {
-    errno = EISDIR;
-    return std::nullopt;
-  }
+  if (!S_ISREG(info.st_mode)) return refuse(S_ISDIR(info.st_mode) ? EISDIR : ENOTSUP);
+  if (static_cast<std::uint64_t>(info.st_size) > kMostBytes) return refuse(EFBIG);
   std::vector<std::byte> bytes(static_cast<std::size_t>(info.st_size));
   std::size_t have = 0;
   while (true) {
-    if (have == bytes.size()) bytes.resize(have + 4096);  // sizes of pipes and /proc read as 0
+    if (have >= kMostBytes) return refuse(EFBIG);
+    if (have == bytes.size()) bytes.resize(have + 4096);  // sizes of /proc read as 0
     ssize_t got = read(fd.get(), bytes.data() + have, bytes.size() - have);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return std::nullopt;

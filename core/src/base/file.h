@@ -31,7 +31,9 @@ class FileDescriptor {
   int fd_;
 };
 
-/// All bytes of a file, or nothing with errno set.
+/// All bytes of a regular file; nothing, with errno set, for any other: EISDIR for a folder,
+/// ENOTSUP for a pipe, device or socket, EFBIG where it has more than 16 GiB. Never waits for a
+/// writer.
 std::optional<std::vector<std::byte>> read_file(const std::string& path);
 
 /// The error of replace_file and MappedFile for a path that is not a regular file.

@@ -1,4 +1,4 @@
-// One stdio stream for the process; exit() flushes it.
+// One stdio stream for the process, flushed at its end.
 #include "base/trace.h"
 
 #include <fmt/format.h>
@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 
@@ -23,6 +24,17 @@ struct Trace {
   std::FILE* file = nullptr;
 };
 
+Trace& trace();
+
+// Before the C library writes the rest, which would end the process at the limit of file sizes.
+void finish() {
+  Trace& t = trace();
+  const std::lock_guard lock(t.mutex);
+  const NoFileSizeSignal quiet;
+  if (t.file) std::fclose(t.file);  // which drops what cannot be written
+  t.file = nullptr;
+}
+
 // Opened on first use by the process's first trace path; scopes may switch recording off and on.
 Trace& trace() {
   static Trace* instance = [] {
@@ -30,6 +42,7 @@ Trace& trace() {
     const std::string& path = settings().trace_path;
     made->file = std::fopen(path.c_str(), "we");
     if (made->file) {
+      std::atexit(finish);
       std::setvbuf(made->file, nullptr, _IOFBF, 1 << 18);
       std::fputs("[\n", made->file);
     } else {
@@ -79,7 +92,6 @@ void append_value(std::string& out, const TraceArg& arg) {
 void write_event(std::string_view category, std::string_view name, std::string_view when,
                  std::initializer_list<TraceArg> args) {
   Trace& t = trace();
-  if (!t.file) return;
   std::string line = "{\"name\":";
   append_string(line, name);
   line += ",\"cat\":";
@@ -97,7 +109,7 @@ void write_event(std::string_view category, std::string_view name, std::string_v
   line += "}},\n";
   std::lock_guard lock(t.mutex);
   const NoFileSizeSignal quiet;
-  std::fwrite(line.data(), 1, line.size(), t.file);
+  if (t.file) std::fwrite(line.data(), 1, line.size(), t.file);
 }
 
 double microseconds(std::uint64_t ns) {

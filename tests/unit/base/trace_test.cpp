@@ -2,7 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
@@ -54,6 +62,38 @@ TEST(Log, LevelsFollowDebug) {
   }
   set_log_sink(nullptr, nullptr);
   EXPECT_EQ(seen, "plugrad: warning: always\nplugrad: shown\n");
+}
+
+TEST(Trace, ALimitOfFileSizesDoesNotEndTheProcess) {
+  static TemporaryDirectory directory;
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit small{100, 100};
+    setrlimit(RLIMIT_FSIZE, &small);
+    signal(SIGXFSZ, SIG_DFL);
+    change_settings([](Settings& s) { s.trace_path = directory / "small.json"; });
+    for (int i = 0; i < 10; ++i) trace_instant("rewrite", "some rule with a name");
+    std::exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+}
+
+TEST(File, ReadingAFifoEndsAtOnce) {
+  TemporaryDirectory directory;
+  ASSERT_EQ(mkfifo((directory / "fifo").c_str(), 0600), 0);
+  EXPECT_FALSE(read_file(directory / "fifo"));
+  EXPECT_EQ(errno, ENOTSUP);
+  EXPECT_FALSE(read_file("/dev/zero"));
+  EXPECT_FALSE(read_file(directory.path()));
+  EXPECT_EQ(errno, EISDIR);
+  ASSERT_EQ(
+      truncate((std::ofstream(directory / "sparse"), directory / "sparse").c_str(), off_t{1} << 40),
+      0);
+  EXPECT_FALSE(read_file(directory / "sparse"));
+  EXPECT_EQ(errno, EFBIG);
+  EXPECT_TRUE(read_file("/proc/self/status"));
 }
 
 TEST(File, MappingNamesTheFileAndTheReason) {
