@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "base/printable.h"
 #include "base/settings.h"
 #include "command.h"
 #include "plugrad/error.h"
@@ -75,14 +76,20 @@ Json to_json(const Found& found) {
   return document;
 }
 
+// Paths, and manifests, may hold any bytes.
+template <class... Args>
+void show(fmt::format_string<Args...> format, Args&&... args) {
+  fmt::print("{}", printable(fmt::format(format, std::forward<Args>(args)...)));
+}
+
 void print_options(const runtime::Manifest& manifest) {
   if (!manifest.renderer.empty())
-    fmt::print("{:<25}renders by the SDK's dialect {}\n", "", manifest.renderer);
+    show("{:<25}renders by the SDK's dialect {}\n", "", manifest.renderer);
   for (const runtime::ManifestOption& option : manifest.options) {
     std::string type = option.type.empty() ? "" : fmt::format(" ({})", option.type);
     std::string usual =
         option.default_value.empty() ? "" : fmt::format("; default {}", option.default_value);
-    fmt::print("{:<25}option {}{}: {}{}\n", "", option.key, type, option.help, usual);
+    show("{:<25}option {}{}: {}{}\n", "", option.key, type, option.help, usual);
   }
 }
 
@@ -91,25 +98,25 @@ std::string in_gib(uint64_t bytes) {
 }
 
 void print_text(const Found& found, bool why) {
-  fmt::print("default device: {}\n\n", found.default_name.value_or("none"));
-  fmt::print("{:<14}{:<34}{:<22}{:>10}\n", "DEVICE", "NAME", "ARCHITECTURE", "MEMORY");
+  show("default device: {}\n\n", found.default_name.value_or("none"));
+  show("{:<14}{:<34}{:<22}{:>10}\n", "DEVICE", "NAME", "ARCHITECTURE", "MEMORY");
   for (const runtime::Device* device : found.devices) {
     const runtime::DeviceInfo& info = device->info();
-    fmt::print("{:<14}{:<34}{:<22}{:>10}\n", device->name(), info.name, info.arch,
-               in_gib(info.memory_bytes));
-    if (why) fmt::print("{:<14}{}\n", "", fmt::join(device->claims(), " "));
+    show("{:<14}{:<34}{:<22}{:>10}\n", device->name(), info.name, info.arch,
+         in_gib(info.memory_bytes));
+    if (why) show("{:<14}{}\n", "", fmt::join(device->claims(), " "));
   }
   if (const std::string& visible = settings().visible_devices;
       found.devices.empty() && !visible.empty())
-    fmt::print("no device fits PLUGRAD_VISIBLE_DEVICES={}\n", visible);
-  fmt::print("\n{:<14}{:<11}{}\n", "PLUGIN", "STATE", "FROM");
+    show("no device fits PLUGRAD_VISIBLE_DEVICES={}\n", visible);
+  show("\n{:<14}{:<11}{}\n", "PLUGIN", "STATE", "FROM");
   for (const runtime::LoadRecord& record : found.records) {
     std::string name = record.manifest.device_name.empty() ? "?" : record.manifest.device_name;
-    fmt::print("{:<14}{:<11}{} ({})\n", name, to_string(record.state), record.path, record.origin);
+    show("{:<14}{:<11}{} ({})\n", name, to_string(record.state), record.path, record.origin);
     if (!why && record.state != runtime::LoadState::Refused) continue;
     if (!record.reason.empty())
-      fmt::print("{:<25}{} (at: {})\n", "", record.reason, to_string(record.stage));
-    if (!record.hint.empty()) fmt::print("{:<25}{}\n", "", record.hint);
+      show("{:<25}{} (at: {})\n", "", record.reason, to_string(record.stage));
+    if (!record.hint.empty()) show("{:<25}{}\n", "", record.hint);
     if (why) print_options(record.manifest);
   }
 }

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "base/printable.h"
 #include "command.h"
 #include "command_line/version.h"
 #include "plugrad/error.h"
@@ -83,13 +84,13 @@ int main(int argc, char** argv) {
   try {
     return tools::run({argv + 1, argv + argc});
   } catch (const tools::UsageError& error) {
-    fmt::print(stderr, "plugrad: {}\n", error.what());
+    fmt::print(stderr, "plugrad: {}\n", printable(error.what()));
     return tools::kBadUsage;
   } catch (const Error& error) {
     fmt::print(stderr, "plugrad: error ({}): {}\n", to_string(error.kind()), error.what());
     return tools::kFailure;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "plugrad: error: {}\n", error.what());
+    fmt::print(stderr, "plugrad: error: {}\n", printable(error.what()));
     return tools::kFailure;
   }
 }

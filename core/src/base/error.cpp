@@ -2,6 +2,7 @@
 #include "plugrad/error.h"
 
 #include "base/check.h"
+#include "base/printable.h"
 
 namespace plugrad {
 
@@ -20,7 +21,7 @@ const char* to_string(ErrorKind kind) {
 }
 
 Error::Error(ErrorKind kind, const std::string& message)
-    : std::runtime_error(message), kind_(kind) {}
+    : std::runtime_error(printable(message)), kind_(kind) {}
 
 OutOfMemoryError::OutOfMemoryError(std::uint64_t size_bytes, const std::string& message)
     : Error(ErrorKind::Device, message), size_bytes_(size_bytes) {}

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <mutex>
 
+#include "base/printable.h"
+
 namespace plugrad {
 namespace {
 
@@ -58,7 +60,8 @@ const char* code_of(Color color) {
 
 }  // namespace
 
-void log_line(LogLevel level, std::string_view text) {
+void log_line(LogLevel level, std::string_view foreign) {
+  const std::string text = printable(foreign);
   switch (level) {
     case LogLevel::Error:
       return write_out(fmt::format("plugrad: error: {}\n", text));

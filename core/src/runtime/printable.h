@@ -1,17 +1,17 @@
 // Texts of plugins on their way to terminals, JSON and messages.
 #pragma once
 
-#include <string>
-#include <string_view>
-
-#include "plugrad/plugin_api/status.h"
+#include "base/printable.h"
+#include "runtime/status.h"
 
 namespace plugrad::runtime {
 
-/// Valid UTF-8 without control characters but tab and newline: every other byte becomes '?'.
-std::string printable(std::string_view text);
+using plugrad::printable;
 
 /// The same of a plugin's string. One that is NULL or longer than any sane one is empty.
-std::string printable(const pgr_string& text);
+inline std::string printable(const pgr_string& text) {
+  constexpr std::uint64_t kLongestFact = 4096;
+  return text.data && text.size <= kLongestFact ? printable(view(text)) : "";
+}
 
 }  // namespace plugrad::runtime

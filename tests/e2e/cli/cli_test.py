@@ -153,6 +153,36 @@ class Devices(unittest.TestCase):
         self.assertIn("REFERENCE", done.stdout)
         self.assertIn("libplugrad_plugin_cpu_clang.so", done.stdout)
 
+    def test_no_byte_of_a_path_or_a_name_moves_the_cursor(self):
+        with tempfile.TemporaryDirectory() as folder:
+            library = os.path.join(folder, "libplugrad_plugin_\x1b[2J.so")
+            with open(library, "wb") as file:
+                file.write(b"\x7fELF no library")
+            ran = run("devices", "--why", PLUGRAD_PLUGIN_FILES=library)
+        self.assertIn("libplugrad_plugin_?[2J.so", ran.stdout)
+        self.assertNotIn("\x1b", ran.stdout + ran.stderr)
+        ran = run("devices", DEV="\x1b]0;title\x07")
+        self.assertNotIn("\x1b", ran.stdout + ran.stderr)
+        ran = run("explain", "/tmp/\x1b[2J.ir")
+        self.assertNotEqual(ran.returncode, 0)
+        self.assertNotIn("\x1b", ran.stdout + ran.stderr)
+
+    @unittest.skipUnless(hasattr(os, "mkfifo"), "no pipes with names")
+    def test_a_pipe_without_a_writer_is_refused_at_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pipe = os.path.join(folder, "kernel.ir")
+            os.mkfifo(pipe)
+            ran = run("explain", pipe)
+        self.assertEqual(ran.returncode, 1, ran.stderr)
+
+    def test_output_that_may_not_grow_is_no_signal(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "out"), "wb") as out:
+                ended = subprocess.run(
+                    ["sh", "-c", 'ulimit -f 0; exec "$0" explain --list', BINARY], stdout=out,
+                    stderr=subprocess.DEVNULL, timeout=60)
+        self.assertGreaterEqual(ended.returncode, 0)
+
     def test_an_unknown_device_is_a_failed_job_that_names_the_nearest(self):
         done = run("devices", DEV="refrence")
         self.assertEqual(done.returncode, 1)

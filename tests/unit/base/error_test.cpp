@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/check.h"
+#include "base/log.h"
 
 using namespace plugrad;
 
@@ -15,6 +16,23 @@ TEST(Check, RequireThrowsAUserErrorWithTheFormattedMessage) {
     EXPECT_EQ(e.kind(), ErrorKind::User);
     EXPECT_STREQ(e.what(), "[sum] axis 3 is out of range for rank 2");
   }
+}
+
+// A name in a file or of a plugin must not move the cursor, clear the screen or set its title.
+TEST(Printable, ErrorsAndLogLinesHaveNoBytesThatATerminalObeys) {
+  const std::string name =
+      "w\033[2J\033]0;title\a\r\b\x7f\xff\xc2\x9b"
+      "eight µ\n\tx";
+  const std::string shown = "w?[2J?]0;title??????eight µ\n\tx";
+  EXPECT_EQ(Error(ErrorKind::User, name).what(), shown);
+  EXPECT_EQ(OutOfMemoryError(1, name).what(), shown);
+  EXPECT_EQ(CompileError(name, name, name).what(), shown);
+  EXPECT_EQ(CompileError(name, name, name).source(), name) << "for programs, not for terminals";
+  std::string seen;
+  set_log_sink([](std::string_view t, void* c) { *static_cast<std::string*>(c) += t; }, &seen);
+  log_line(LogLevel::Warning, name);
+  set_log_sink(nullptr, nullptr);
+  EXPECT_EQ(seen, "plugrad: warning: " + shown + "\n");
 }
 
 TEST(Check, ConditionsThatHoldThrowNothing) {

@@ -1,14 +1,10 @@
-#include "runtime/printable.h"
+#include "base/printable.h"
 
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/status.h"
-
-namespace plugrad::runtime {
+namespace plugrad {
 namespace {
-
-constexpr std::uint64_t kLongestFact = 4096;
 
 unsigned byte_at(std::string_view text, std::size_t at) {
   return at < text.size() ? static_cast<unsigned char>(text[at]) : 0;
@@ -28,8 +24,11 @@ std::size_t character_size(std::string_view text) {
   return bad ? 0 : size;
 }
 
-bool is_control(unsigned char c) {
-  return (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f;
+// Those of ASCII and, as C2 80 to C2 9F, those that begin U+0080, which some terminals obey.
+bool is_control(std::string_view character) {
+  const unsigned c = byte_at(character, 0);
+  if (character.size() == 2) return c == 0xc2 && byte_at(character, 1) < 0xa0;
+  return character.size() == 1 && ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f);
 }
 
 }  // namespace
@@ -39,7 +38,7 @@ std::string printable(std::string_view text) {
   out.reserve(text.size());
   while (!text.empty()) {
     const std::size_t size = character_size(text);
-    if (size == 0 || (size == 1 && is_control(static_cast<unsigned char>(text[0]))))
+    if (size == 0 || is_control(text.substr(0, size)))
       out += '?';
     else
       out.append(text, 0, size);
@@ -48,9 +47,4 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-std::string printable(const pgr_string& text) {
-  if (!text.data || text.size > kLongestFact) return "";
-  return printable(view(text));
-}
-
-}  // namespace plugrad::runtime
+}  // namespace plugrad
