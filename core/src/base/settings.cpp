@@ -56,6 +56,14 @@ void read_beam_seconds(Settings& out, const char* name, std::string_view text) {
   out.beam_seconds = value;
 }
 
+void read_device_timeout(Settings& out, const char* name, std::string_view text) {
+  constexpr double kMostSeconds = 1e8;  // which fits 64 bits of nanoseconds
+  double value = 0;
+  if (!parse_whole(text, value) || !(value >= 0 && value <= kMostSeconds))
+    refuse(name, text, "seconds from 0 to 1e8, such as 60; 0 is no limit");
+  out.device_timeout = value;
+}
+
 template <std::uint64_t Settings::* field>
 void read_size(Settings& out, const char* name, std::string_view text) {
   constexpr std::string_view kUnits = "KMGT";
@@ -139,6 +147,8 @@ constexpr SettingRow kRows[] = {
      read_text<&Settings::visible_devices>},
     {"PLUGRAD_LAYERS", "checking layers around plugins",
      read_text<&Settings::layers>},
+    {"PLUGRAD_DEVICE_TIMEOUT", "seconds after which a call of a device is given up and the device lost; 0: never",
+     read_device_timeout},
     {"NO_COLOR", "present: no colour in output",
      read_no_color},
 };

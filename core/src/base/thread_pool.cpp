@@ -222,6 +222,10 @@ ThreadPool& thread_pool() {
   return *expected;
 }
 
+void forget_thread_pool() {
+  the_pool.store(nullptr, std::memory_order_release);
+}
+
 void parallel_for(std::uint64_t count, std::uint64_t min_span, SpanFunction function,
                   void* context) {
   thread_pool().parallel_for(count, min_span, static_cast<std::uint32_t>(thread_count()), function,

@@ -86,6 +86,9 @@ class ThreadPool {
 /// The process's pool. Made on first use, never destroyed; a forked child gets one of its own.
 ThreadPool& thread_pool();
 
+/// Later jobs get another pool: a thread of this one may never come back. Jobs that run go on.
+void forget_thread_pool();
+
 /// parallel_for on the process's pool with thread_count() threads.
 void parallel_for(std::uint64_t count, std::uint64_t min_span, SpanFunction function,
                   void* context);

@@ -154,6 +154,7 @@ pgr_buffer* Allocator::take_fresh(std::uint64_t class_bytes, std::uint32_t flags
     pgr_buffer* buffer = nullptr;
     CallError error;
     std::string escaped;
+    const WatchedCall watched(calls_, "alloc");
     pgr_status status = guarded(
         error, escaped, [&](pgr_error* e) { return api_.alloc(device_, &desc, &buffer, e); });
     if (status == PGR_STATUS_OK && buffer) {

@@ -23,6 +23,7 @@ class Mapping {
     CallError error;
     std::string escaped;
     pgr_buffer* const handle = buffer.handle();
+    const WatchedCall watched(d_.calls, "map");
     const pgr_status status = guarded(error, escaped, [&](pgr_error* e) {
       return d_.allocator_api.map(d_.handle, handle, &pointer_, e);
     });

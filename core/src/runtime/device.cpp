@@ -178,7 +178,7 @@ std::shared_ptr<Buffer> sub_buffer(const std::shared_ptr<Buffer>& parent,
   return {owner, &part->buffer};
 }
 
-Device::Device(std::unique_ptr<DeviceState> state) : state_(std::move(state)) {}
+Device::Device(DeviceStatePtr state) : state_(std::move(state)) {}
 Device::~Device() = default;
 
 const std::string& Device::name() const {

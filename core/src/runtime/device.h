@@ -25,6 +25,11 @@ namespace plugrad::runtime {
 class Device;
 class Kernel;
 struct DeviceState;
+
+/// Shuts the device down. One that hangs in a call lives for ever.
+struct DeviceStateDelete {
+  void operator()(DeviceState* state) const;
+};
 struct TakenBuffer;
 
 /// What pgr_device_info says, copied.
@@ -148,7 +153,7 @@ struct Launch {
 
 class Device {
  public:
-  explicit Device(std::unique_ptr<DeviceState> state);
+  explicit Device(std::unique_ptr<DeviceState, DeviceStateDelete> state);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -207,7 +212,7 @@ class Device {
   std::shared_ptr<Buffer> own(TakenBuffer taken, std::uint64_t size_bytes,
                               std::uint64_t class_bytes, std::uint32_t flags);
 
-  std::unique_ptr<DeviceState> state_;
+  std::unique_ptr<DeviceState, DeviceStateDelete> state_;
 };
 
 /// A loaded kernel; unloaded with its last owner.

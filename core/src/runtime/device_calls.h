@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/call_watch.h"
 #include "runtime/status.h"
 #include "runtime/underway.h"
 
@@ -38,6 +39,7 @@ class DeviceCalls {
   /// the name of a kernel. details(status) says more of a failure.
   template <class F, class Details>
   void check(const char* call, std::string_view subject, const F& f, const Details& details) {
+    const WatchedCall watched(*this, call, subject);
     CallError error;
     pgr_status status = PGR_STATUS_OK;
     try {
@@ -64,6 +66,7 @@ class DeviceCalls {
   /// For functions that cannot fail: what a broken plugin throws from them is logged.
   template <class F>
   void quietly(const char* call, const F& f) noexcept {
+    const WatchedCall watched(*this, call);
     try {
       f();
     } catch (...) {
@@ -73,6 +76,7 @@ class DeviceCalls {
 
   /// What an asynchronous device may still be working on.
   Underway& underway() { return underway_; }
+  const Underway& underway() const { return underway_; }
 
   /// Forks between the process that loaded this code and this one.
   static unsigned fork_count;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/settings.h"
 #include "runtime/device_facts.h"
 #include "runtime/exit_wait.h"
 #include "runtime/named_renderer.h"
@@ -81,6 +82,15 @@ bool DeviceState::keeps_nothing() const {
   return std::ranges::any_of(layers, [](const auto& layer) { return layer->wants_every_free(); });
 }
 
+bool DeviceState::is_hung() const {
+  return std::ranges::any_of(layers, [](const auto& layer) { return layer->is_hung(); });
+}
+
+void DeviceStateDelete::operator()(DeviceState* state) const {
+  state->shut_down();
+  if (!state->is_hung()) delete state;
+}
+
 DeviceState::~DeviceState() {
   shut_down();
 }
@@ -103,6 +113,7 @@ void DeviceState::shut_down() noexcept {
   });
   allocator.reset();
   calls.mark_shut_down();
+  if (is_hung()) return;
   for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer)
     calls.quietly("close", [&] { (*layer)->closing(); });
   if (plugin_handle)
@@ -110,10 +121,10 @@ void DeviceState::shut_down() noexcept {
                   [&] { plugin->api().device_close(plugin->api().plugin, plugin_handle); });
 }
 
-std::unique_ptr<DeviceState> make_device_state(const Plugin& plugin, std::uint32_t physical_index,
-                                               std::uint32_t number, const PluginOptions& options,
-                                               const LayerList& layers) {
-  auto s = std::make_unique<DeviceState>(fmt::format("{}:{}", plugin.device_name(), number));
+DeviceStatePtr make_device_state(const Plugin& plugin, std::uint32_t physical_index,
+                                 std::uint32_t number, const PluginOptions& options,
+                                 const LayerList& layers) {
+  DeviceStatePtr s(new DeviceState(fmt::format("{}:{}", plugin.device_name(), number)));
   s->plugin = &plugin;
   s->plugin_name = plugin.device_name();
   s->index = number;
@@ -130,6 +141,10 @@ std::unique_ptr<DeviceState> make_device_state(const Plugin& plugin, std::uint32
   s->handle = s->plugin_handle;
   s->renderer_handle = s->renders_by_component ? nullptr : s->plugin_handle;
   s->layers = wrap(*s, layers, s->plugin_name, s->name);
+  if (const double seconds = settings().device_timeout; seconds > 0) {
+    s->layers.push_back(make_time_limit_layer(*s, seconds, s->name));
+    static_cast<DeviceTables&>(*s) = s->layers.back()->outer();
+  }
   read_info(*s);
   read_caps(*s);
   list_claims(*s);

@@ -63,6 +63,8 @@ struct DeviceState : DeviceTables {
 
   /// Whether a layer wants to see every allocation and its end.
   bool keeps_nothing() const;
+  /// Whether a call that was given up is still inside the plugin.
+  bool is_hung() const;
   /// Destroys what was made of the device, in the order of the ABI, and closes it. Handles that
   /// live on are dead.
   void shut_down() noexcept;
@@ -70,12 +72,14 @@ struct DeviceState : DeviceTables {
   ~DeviceState();
 };
 
+using DeviceStatePtr = std::unique_ptr<DeviceState, DeviceStateDelete>;
+
 /// What Device::code_identity gives, made anew.
 std::string make_identity(DeviceState& state);
 
 /// Opens the device and reads what it is. Errors: Device, for what the plugin reports or lacks.
-std::unique_ptr<DeviceState> make_device_state(const Plugin& plugin, std::uint32_t physical_index,
-                                               std::uint32_t number, const PluginOptions& options,
-                                               const LayerList& layers);
+DeviceStatePtr make_device_state(const Plugin& plugin, std::uint32_t physical_index,
+                                 std::uint32_t number, const PluginOptions& options,
+                                 const LayerList& layers);
 
 }  // namespace plugrad::runtime

@@ -122,6 +122,7 @@ class Maker {
     std::uint32_t verdict = PGR_BINARY_RECOMPILE;
     CallError error;
     std::string escaped;
+    const WatchedCall watched(d_.calls, "validate", kernel_.name);
     pgr_status status = guarded(error, escaped, [&](pgr_error* e) {
       return d_.compiler.validate(d_.handle, kernel_.binary.data(), kernel_.binary.size(), &verdict,
                                   e);
@@ -146,6 +147,7 @@ class Maker {
     Blob binary, log;
     CallError error;
     std::string escaped;
+    const WatchedCall watched(d_.calls, "compile", kernel_.name);
     pgr_status status = guarded(error, escaped, [&](pgr_error* e) {
       return d_.compiler.compile(d_.handle, &desc, binary.get(), log.get(), e);
     });
@@ -170,6 +172,7 @@ class Maker {
   bool load(std::string& reason) {
     CallError error;
     std::string escaped;
+    const WatchedCall watched(d_.calls, "load", kernel_.name);
     pgr_program* program = nullptr;
     pgr_status status = guarded(error, escaped, [&](pgr_error* e) {
       return d_.runner.load(d_.handle, kernel_.binary.data(), kernel_.binary.size(), &program, e);

@@ -85,11 +85,13 @@ void LaunchList::run(bool as_graph) {
 
 void LaunchList::launch_each() {
   DeviceState& d = device_->state();
+  WatchedCall watched(d.calls, "launch");
   CallError error;
   size_t at = 0;
   pgr_status status = PGR_STATUS_OK;
   try {
     for (; at < kernels_.size(); ++at) {
+      watched.at(kernels_[at]->name());
       const pgr_launch_desc desc = description(at);
       status =
           d.runner.launch(d.handle, nullptr, kernels_[at]->handle(), &desc, nullptr, error.get());

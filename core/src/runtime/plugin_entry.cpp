@@ -144,7 +144,9 @@ void PluginEntry::check_identity(std::uint32_t number) {
 void PluginEntry::shut_down() {
   for (auto& opened : devices)
     if (opened) opened->shut_down();
-  if (plugin_) plugin_->shut_down();
+  const bool is_hung = std::ranges::any_of(
+      devices, [](const auto& opened) { return opened && opened->state().is_hung(); });
+  if (plugin_ && !is_hung) plugin_->shut_down();
 }
 
 }  // namespace plugrad::runtime

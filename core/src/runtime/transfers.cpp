@@ -12,6 +12,7 @@ bool Transfers::can() {
     CallError error;
     std::string escaped;
     pgr_queue* made = nullptr;
+    const WatchedCall watched(device_.calls, "queue_create");
     const pgr_status status = guarded(error, escaped, [&](pgr_error* e) {
       return device_.queue.create(device_.handle, &made, e);
     });

@@ -1,5 +1,7 @@
 // Makes a healthy device fail on demand: the n-th allocation, compilation, load, launch, copy or
 // synchronisation, with a status of choice; or the whole device from the n-th call on.
+#include <unistd.h>
+
 #include <atomic>
 #include <charconv>
 #include <optional>
@@ -11,11 +13,12 @@
 namespace plugrad::runtime {
 namespace {
 
-// "3", "3+" (and all after it), "3@TIMED_OUT", "3@12345" (a code of no meaning), "3@THROW".
+// "3", "3+" (and all after it), "3@TIMED_OUT", "3@12345" (a code of no meaning), "3@THROW",
+// "3@HANG".
 struct Fault {
   uint64_t first = 0;  // counted from 1; 0: never
   bool and_later = false;
-  bool throws = false;
+  bool throws = false, hangs = false;
   pgr_status status = PGR_STATUS_INTERNAL;
 };
 
@@ -44,7 +47,8 @@ std::optional<Fault> parse_fault(std::string_view text, pgr_status by_default) {
   if (!text.starts_with('@')) return std::nullopt;
   text.remove_prefix(1);
   out.throws = text == "THROW";
-  if (out.throws) return out;
+  out.hangs = text == "HANG";
+  if (out.throws || out.hangs) return out;
   const std::optional<pgr_status> status = status_of(text);
   if (!status || *status == PGR_STATUS_OK) return std::nullopt;
   out.status = *status;
@@ -152,18 +156,23 @@ class Faults final : public Layer {
   }
 
  private:
+  static void meet(const Fault& fault, const Point& point) {
+    if (fault.throws) throw std::runtime_error(point.message());
+    while (fault.hangs) pause();
+  }
+
   // OK where the call goes on to the device. What is lost stays so.
   pgr_status fault_of(Point& point, pgr_error* error) {
     if (const Fault* fault = lost_.count()) {
       is_lost_ = true;
-      if (fault->throws) throw std::runtime_error(lost_.message());
+      meet(*fault, lost_);
     }
     if (is_lost_)
       return set_error(error, PGR_STATUS_DEVICE_LOST,
                        "the layer \"faults\" was asked to lose the device");
     const Fault* fault = point.count();
     if (!fault) return PGR_STATUS_OK;
-    if (fault->throws) throw std::runtime_error(point.message());
+    meet(*fault, point);
     return set_error(error, fault->status, point.message());
   }
 
@@ -176,7 +185,7 @@ class Faults final : public Layer {
 
 std::string faults_value_error(std::string_view, std::string_view value) {
   if (parse_fault(value, PGR_STATUS_INTERNAL)) return "";
-  return "it takes N, N+ (and all later ones), N@STATUS or N@THROW, counted from 1: 3, "
+  return "it takes N, N+ (and all later ones), N@STATUS, N@THROW or N@HANG, counted from 1: 3, "
          "1+@TIMED_OUT";
 }
 

@@ -22,6 +22,9 @@ class Layer {
   DeviceTables outer();
   /// Everything that was made of the device should be gone; it is closed next.
   virtual void closing() {}
+  /// Whether a call is still inside that its caller gave up: the device and the layers below must
+  /// live for ever.
+  virtual bool is_hung() const { return false; }
   /// Whether buffers are to be freed at once, each of its own size, instead of kept for reuse.
   virtual bool wants_every_free() const { return false; }
 

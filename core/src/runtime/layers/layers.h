@@ -51,6 +51,9 @@ std::unique_ptr<Layer> make_validate_layer(const DeviceTables& inner, const Laye
                                            const std::string& device_name);
 std::unique_ptr<Layer> make_redzone_layer(const DeviceTables& inner, const LayerChoice& choice,
                                           const std::string& device_name);
+/// Around all others, with PLUGRAD_DEVICE_TIMEOUT.
+std::unique_ptr<Layer> make_time_limit_layer(const DeviceTables& inner, double seconds,
+                                             const std::string& device_name);
 std::unique_ptr<Layer> make_faults_layer(const DeviceTables& inner, const LayerChoice& choice,
                                          const std::string& device_name);
 
