@@ -1,6 +1,8 @@
 #include "engine/plan.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "base/check.h"
 #include "engine/launch_log.h"
@@ -69,7 +71,10 @@ Bindings bind_buffers(ReadyPlan& ready, std::span<const ValuePtr> inputs,
       bound.buffers[i] = ready.temporaries->buffers[i].get();
       continue;
     }
-    bound.values[i] = planned[i].kind == Kind::Input ? inputs[planned[i].number] : make(i);
+    if (planned[i].kind == Kind::Constant)
+      bound.values[i] = ready.constants[planned[i].number];
+    else
+      bound.values[i] = planned[i].kind == Kind::Input ? inputs[planned[i].number] : make(i);
     bound.buffers[i] = &buffer_of(*bound.values[i], devices);
   }
   return bound;
@@ -169,6 +174,38 @@ void require_storable(const schedule::PlannedBuffer& buffer, const runtime::Devi
 
 }  // namespace
 
+namespace {
+
+/// What memory holds of a constant, whose bits are those of the widest of its kind (uop/graph.h).
+std::vector<std::byte> memory_of(std::span<const uint64_t> constants, DType dtype) {
+  const size_t size = size_of(dtype);
+  std::vector<std::byte> bytes(constants.size() * size);
+  for (size_t i = 0; i < constants.size(); ++i) {
+    uint64_t bits = constants[i];
+    if (dtype == DType::F32)
+      bits = std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(bits)));
+    std::memcpy(bytes.data() + i * size, &bits, size);  // of integers the low bytes
+  }
+  return bytes;
+}
+
+void make_constants(ReadyPlan& ready) {
+  for (const schedule::PlannedBuffer& buffer : ready.plan.buffers) {
+    if (buffer.kind != Kind::Constant) continue;
+    auto bytes = std::make_shared<std::vector<std::byte>>(
+        memory_of(ready.plan.constants[buffer.number], buffer.dtype));
+    auto value = std::make_shared<Value>();
+    value->dtype = buffer.dtype;
+    value->device = buffer.device;
+    value->size_bytes = bytes->size();
+    value->host = *bytes;
+    value->host_owner = std::move(bytes);
+    ready.constants.push_back(std::move(value));
+  }
+}
+
+}  // namespace
+
 void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
              const UserKernelTable& user_kernels, const KernelOptions& options) {
   const schedule::Plan& plan = ready.plan;
@@ -176,6 +213,7 @@ void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
     ready.buffer_devices.push_back(&devices.open(buffer.device));
     require_storable(buffer, *ready.buffer_devices.back());
   }
+  make_constants(ready);
   for (const auto& arena : plan.arenas) ready.arena_devices.push_back(&devices.open(arena.device));
   std::vector<KernelRequest> requests;
   for (const schedule::Step& step : plan.steps)

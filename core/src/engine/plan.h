@@ -29,6 +29,7 @@ struct ReadyPlan {
   std::vector<std::shared_ptr<ReadyKernel>> kernels;  // by step; null for copies
   std::vector<runtime::Device*> buffer_devices;       // by plan buffer
   std::vector<runtime::Device*> arena_devices;        // by arena
+  std::vector<ValuePtr> constants;                    // of the plan, by number
   std::shared_ptr<Temporaries> temporaries;           // of the last run, null before
   std::vector<SizeUse> sizes;                         // that its kernels run to
   std::vector<Origins> origins;                       // distinct ones

@@ -22,6 +22,7 @@ class Assembler {
   void run() {
     draft_.buffer_of.assign(draft_.graph.size(), kNoBuffer);
     add_inputs();
+    add_constants();
     add_outputs();
     for (Id id : draft_.live)
       if (draft_.stored[id] != 0) buffer(id);
@@ -42,6 +43,20 @@ class Assembler {
       planned.elem_count = element_count(draft_.source.arg_list(id).subspan(2));
       if (draft_.inputs[i] != kNoId) draft_.buffer_of[draft_.inputs[i]] = i;
       plan_.buffers.push_back(planned);
+    }
+  }
+
+  void add_constants() {
+    for (ConstantBuffer& constant : draft_.constants) {
+      if (!std::ranges::binary_search(draft_.live, constant.node)) continue;
+      draft_.buffer_of[constant.node] = static_cast<uint32_t>(plan_.buffers.size());
+      PlannedBuffer planned{.kind = Kind::Constant,
+                            .number = static_cast<uint32_t>(plan_.constants.size()),
+                            .dtype = draft_.graph[constant.node].dtype};
+      planned.device = draft_.devices[constant.node];
+      planned.elem_count = draft_.counts[constant.node];
+      plan_.buffers.push_back(planned);
+      plan_.constants.push_back(std::move(constant.bits));
     }
   }
 

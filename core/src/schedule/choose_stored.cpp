@@ -39,6 +39,7 @@ class Chooser {
       if (!changed) break;
     }
     compute_with_rows();
+    store_repeated_blocks(draft_);
     // What is stored to keep kernels within limits may leave a Reduce to several kernels.
     while (limit_kernels(draft_) | limit_places(draft_) | store_shared_reductions()) {
     }

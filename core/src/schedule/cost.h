@@ -62,6 +62,10 @@ bool limit_kernels(Draft& draft);
 /// was stored.
 bool limit_places(Draft& draft);
 
+/// Stores expressions that a long kernel would compute of many values each, so that they become one
+/// kernel. Returns whether anything was stored.
+bool store_repeated_blocks(Draft& draft);
+
 /// Decides for every Reduce where its value is stored: it flows on through what can share its
 /// loops. Sets draft.like_matmul.
 void place_reductions(Draft& draft);

@@ -29,6 +29,12 @@ struct Limit {
   bool operator==(const Limit&) const = default;
 };
 
+/// A Buffer of `graph` whose elements are known: each as a Const node has it in its arg.
+struct ConstantBuffer {
+  Id node;
+  std::vector<uint64_t> bits;
+};
+
 /// Facts are vectors by id of `graph`, in which ascending ids are a topological order.
 struct Draft {
   // What was asked for.
@@ -43,6 +49,8 @@ struct Draft {
   std::vector<Id> roots;           // of `graph`: nodes that are stored, or Buffers
   std::vector<Id> inputs;          // of `graph`, by input number; kNoId where no root needs it
   std::vector<uint8_t> requested;  // a root, or made contiguous
+  std::vector<ConstantBuffer> constants;
+  uint32_t joined_on = 0;  // device of the parts being joined, for their constants
 
   // find_limits
   std::map<Id, std::vector<Limit>> limits;  // of nodes with axes of variable sizes

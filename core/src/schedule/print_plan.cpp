@@ -13,6 +13,8 @@ std::string place_of(const PlannedBuffer& b) {
       return fmt::format("input {}", b.number);
     case PlannedBuffer::Kind::Output:
       return fmt::format("output {}", b.number);
+    case PlannedBuffer::Kind::Constant:
+      return fmt::format("constant {}", b.number);
     default:
       return fmt::format("arena {} at {}", b.arena, b.offset_bytes);
   }

@@ -27,9 +27,10 @@ struct Options {
 
 /// One value in memory while a plan runs.
 struct PlannedBuffer {
-  enum class Kind : uint8_t { Input, Output, Temporary };
+  enum class Kind : uint8_t { Input, Output, Temporary, Constant };
   Kind kind;
-  uint32_t number = 0;  // Input: index into Plan::inputs. Output: index into the roots given
+  uint32_t number = 0;  // Input: index into Plan::inputs. Output: index into the roots given.
+                        // Constant: index into Plan::constants
   DType dtype;
   uint32_t device = 0;  // device number, never 0: constants alone take the plan's default device
   int64_t elem_count = 0;
@@ -78,6 +79,8 @@ struct Plan {
   // For each Input, its position among the Buffer nodes of the tensor graph in canonical order (see
   // Canonical).
   uint32_t input_count = 0;
+  // The elements of each Constant, as a Const node has them in its arg.
+  std::vector<std::vector<uint64_t>> constants;
   // For each root given: the buffer that holds it when the plan has run. A root that is a Buffer
   // already, or a view of all of one, is that Input and costs nothing.
   std::vector<uint32_t> root_buffers;

@@ -3,6 +3,7 @@
 // constants.
 #include "base/check.h"
 #include "schedule/draft.h"
+#include "schedule/join_parts.h"
 #include "schedule/split_reduction.h"
 #include "schedule/tensor_builder.h"
 
@@ -25,9 +26,13 @@ class Copier {
     draft_.inputs.assign(draft_.source_inputs.size(), kNoId);
     Reachable reachable;
     for (Id id : reachable.from(draft_.source, draft_.source_roots)) new_id_[id] = copy(id);
+    for (Id root : draft_.source_roots) draft_.roots.push_back(new_id_[root]);
+    const std::vector<Id> joined = join_parts(draft_, build_);
+    for (Id& id : new_id_)
+      if (id != kNoId) id = joined[id];
     for (size_t i = 0; i < draft_.source_inputs.size(); ++i)
       draft_.inputs[i] = new_id_[draft_.source_inputs[i]];
-    for (Id root : draft_.source_roots) draft_.roots.push_back(request(new_id_[root]));
+    for (Id& root : draft_.roots) root = request(joined[root]);
     find_limits(draft_, new_id_);
     draft_.requested.resize(draft_.graph.size(), 0);
   }

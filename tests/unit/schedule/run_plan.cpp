@@ -146,6 +146,7 @@ std::vector<std::vector<uint64_t>> run_plan(const schedule::Plan& plan,
     const auto& b = plan.buffers[i];
     memory[i].resize(static_cast<size_t>(b.elem_count));
     if (b.kind == schedule::PlannedBuffer::Kind::Input) memory[i] = inputs.at(b.number).bits;
+    if (b.kind == schedule::PlannedBuffer::Kind::Constant) memory[i] = plan.constants.at(b.number);
   }
   for (const schedule::Step& step : plan.steps) {
     if (step.kind == schedule::Step::Kind::Copy) {

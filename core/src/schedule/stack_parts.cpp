@@ -1,0 +1,215 @@
+#include "schedule/stack_parts.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "uop/facts.h"
+
+namespace plugrad::schedule {
+namespace {
+
+// Longer expressions stay as they are: the walk down is recursive.
+constexpr uint32_t kDeepest = 200;
+
+uint64_t mixed(uint64_t hash, uint64_t value) {
+  hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
+  return hash ^ (hash >> 29);
+}
+
+Dims with_front(int64_t first, std::span<const int64_t> rest) {
+  Dims out = {first};
+  out.insert(out.end(), rest.begin(), rest.end());
+  return out;
+}
+
+}  // namespace
+
+/// What has memory of its own, or is a sum, is read and not computed again.
+bool PartStacker::is_read_whole(Id node) const {
+  const Op op = g_[node].op;
+  if (node < draft_.requested.size() && draft_.requested[node] != 0) return true;
+  return op != Op::Const && op != Op::Iota && !is_movement(op) && !is_alu(op);
+}
+
+uint64_t PartStacker::own_signature(Id node) {
+  const Node& n = g_[node];
+  if (is_read_whole(node)) return mixed(1, node);
+  uint64_t hash = mixed(static_cast<uint64_t>(n.op), static_cast<uint64_t>(n.dtype));
+  hash = mixed(hash, draft_.shapes.id(node));
+  if (n.op != Op::Const && n.op != Op::Shrink) hash = mixed(hash, n.arg);
+  for (Id s : g_.sources(n)) hash = mixed(hash, signatures_[s]);
+  return hash;
+}
+
+uint64_t PartStacker::signature(Id node) {
+  while (signatures_.size() <= node) {
+    const uint64_t own = own_signature(static_cast<Id>(signatures_.size()));
+    signatures_.push_back(own);
+  }
+  return signatures_[node];
+}
+
+Id PartStacker::stack(const std::vector<Id>& parts) {
+  const Id first = parts[0];
+  const bool same = std::ranges::all_of(parts, [&](Id part) { return part == first; });
+  if (same) {
+    const Dims shape = build_.shape(first);
+    return build_.expand(build_.reshape(first, with_front(1, shape)),
+                         with_front(static_cast<int64_t>(parts.size()), shape));
+  }
+  if (const auto at = known_.find(parts); at != known_.end()) return at->second;
+  if (depth_ == kDeepest) return kNoId;
+  draft_.visits += parts.size();
+  ++depth_;
+  const Id stacked = stack_different(parts);
+  --depth_;
+  return known_[parts] = stacked;
+}
+
+Id PartStacker::stack_different(const std::vector<Id>& parts) {
+  const Node first = g_[parts[0]];
+  const ListId shape = draft_.shapes.id(parts[0]);
+  const bool alike = std::ranges::all_of(parts, [&](Id part) {
+    const Node& n = g_[part];
+    return !is_read_whole(part) && n.op == first.op && n.dtype == first.dtype &&
+           n.src_count == first.src_count && draft_.shapes.id(part) == shape &&
+           (n.op == Op::Const || n.op == Op::Shrink || n.arg == first.arg);
+  });
+  if (!alike) return kNoId;
+  if (first.op == Op::Const) return constants(parts);
+  if (first.op == Op::Shrink) return shrinks(parts);
+  return is_movement(first.op) ? movement(parts) : elementwise(parts);
+}
+
+/// Half types wait as f32, which holds all their numbers.
+Id PartStacker::constants(const std::vector<Id>& parts) {
+  const DType dtype = g_[parts[0]].dtype;
+  if (dtype == DType::Index || dtype == DType::WeakFloat) return kNoId;
+  const DType held = is_float(dtype) && size_of(dtype) < 4 ? DType::F32 : dtype;
+  ConstantBuffer made;
+  for (Id part : parts) made.bits.push_back(g_[part].arg);
+  const auto same = [&](const ConstantBuffer& c) {
+    return c.bits == made.bits && g_[c.node].dtype == held;
+  };
+  auto known = std::ranges::find_if(draft_.constants, same);
+  if (known == draft_.constants.end()) {
+    const int64_t number = -1 - static_cast<int64_t>(draft_.constants.size());
+    made.node = g_.add(Op::Buffer, held, {},
+                       g_.list({number, draft_.joined_on, static_cast<int64_t>(parts.size())}));
+    draft_.constants.push_back(std::move(made));
+    known = draft_.constants.end() - 1;
+  }
+  if (held == dtype) return known->node;
+  const Node cast = g_[g_.add(Op::Cast, dtype, {known->node})];
+  return build_.elementwise(cast, std::span(&known->node, 1));
+}
+
+Id PartStacker::movement(const std::vector<Id>& parts) {
+  std::vector<Id> below;
+  for (Id part : parts) below.push_back(g_[part].src[0]);
+  const auto inner = draft_.shapes.id(below[0]);
+  if (!std::ranges::all_of(below, [&](Id id) { return draft_.shapes.id(id) == inner; }))
+    return kNoId;
+  const Id x = stack(below);
+  if (x == kNoId) return kNoId;
+  const auto count = static_cast<int64_t>(parts.size());
+  Dims values = list(parts[0]);
+  switch (g_[parts[0]].op) {
+    case Op::Reshape:
+      return build_.reshape(x, with_front(count, values));
+    case Op::Expand:
+      return build_.expand(x, with_front(count, values));
+    case Op::Permute:
+      for (int64_t& axis : values) ++axis;
+      return build_.permute(x, with_front(0, values));
+    case Op::Flip:
+      return build_.flip(x, with_front(0, values));
+    case Op::Pad:
+      return build_.pad(x, with_front(0, with_front(0, values)));
+    default:
+      return kNoId;
+  }
+}
+
+Id PartStacker::shrinks(const std::vector<Id>& parts) {
+  const Id source = g_[parts[0]].src[0];
+  if (std::ranges::all_of(parts, [&](Id part) { return g_[part].src[0] == source; }))
+    return slices(source, parts);
+  const uint64_t bounds = g_[parts[0]].arg;
+  std::vector<Id> below;
+  for (Id part : parts) {
+    if (g_[part].arg != bounds || draft_.shapes.id(g_[part].src[0]) != draft_.shapes.id(source))
+      return kNoId;
+    below.push_back(g_[part].src[0]);
+  }
+  const Id x = stack(below);
+  if (x == kNoId) return kNoId;
+  return build_.shrink(
+      x, with_front(0, with_front(static_cast<int64_t>(parts.size()), list(parts[0]))));
+}
+
+/// Boxes of one source that lie at even distances along one axis, and do not overlap.
+Id PartStacker::slices(Id source, const std::vector<Id>& parts) {
+  const auto count = static_cast<int64_t>(parts.size());
+  Dims bounds = list(parts[0]);
+  const Dims second = list(parts[1]);
+  size_t axis = 0;
+  while (axis < bounds.size() / 2 && bounds[2 * axis] == second[2 * axis]) ++axis;
+  if (axis == bounds.size() / 2) return kNoId;
+  const int64_t step = second[2 * axis] - bounds[2 * axis];
+  const int64_t length = bounds[2 * axis + 1] - bounds[2 * axis];
+  if (std::abs(step) < length) return kNoId;
+  for (int64_t i = 0; i < count; ++i) {
+    Dims expected = bounds;
+    expected[2 * axis] += i * step;
+    expected[2 * axis + 1] += i * step;
+    if (list(parts[static_cast<size_t>(i)]) != expected) return kNoId;
+  }
+  const int64_t stride = std::abs(step);
+  const int64_t begin = bounds[2 * axis] + (step < 0 ? (count - 1) * step : 0);
+  const int64_t size = draft_.shapes[source][axis];
+  bounds[2 * axis] = begin;
+  bounds[2 * axis + 1] = std::min(begin + count * stride, size);
+  Id x = build_.shrink(source, bounds);
+  Dims shape = build_.shape(x), pads(2 * shape.size(), 0);
+  pads[2 * axis + 1] = count * stride - shape[axis];  // behind the last, where the source ends
+  x = build_.pad(x, pads);
+  shape[axis] = stride;
+  shape.insert(shape.begin() + static_cast<ptrdiff_t>(axis), count);
+  x = build_.reshape(x, shape);
+  Dims box, flags(shape.size(), 0), order = {static_cast<int64_t>(axis)};
+  for (size_t i = 0; i < shape.size(); ++i) {
+    box.insert(box.end(), {0, i == axis + 1 ? length : shape[i]});
+    if (i != axis) order.push_back(static_cast<int64_t>(i));
+  }
+  flags[axis] = step < 0 ? 1 : 0;
+  return build_.permute(build_.flip(build_.shrink(x, box), flags), order);
+}
+
+Id PartStacker::elementwise(const std::vector<Id>& parts) {
+  const Node first = g_[parts[0]];
+  const Dims shape = build_.shape(parts[0]);
+  const auto count = static_cast<int64_t>(parts.size());
+  std::vector<Id> sources, column(parts.size());
+  for (size_t s = 0; s < first.src_count; ++s) {
+    const ListId own = draft_.shapes.id(g_.sources(parts[0])[s]);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      column[i] = g_.sources(parts[i])[s];
+      if (draft_.shapes.id(column[i]) != own) return kNoId;
+    }
+    const bool scalar = draft_.shapes[column[0]].empty();
+    if (scalar && std::ranges::all_of(column, [&](Id id) { return id == column[0]; })) {
+      sources.push_back(column[0]);
+      continue;
+    }
+    Id x = stack(column);
+    if (x == kNoId) return kNoId;
+    if (scalar && !shape.empty())
+      x = build_.expand(build_.reshape(x, with_front(count, Dims(shape.size(), 1))),
+                        with_front(count, shape));
+    sources.push_back(x);
+  }
+  return build_.elementwise(first, sources);
+}
+
+}  // namespace plugrad::schedule

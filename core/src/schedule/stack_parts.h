@@ -1,0 +1,45 @@
+// Many values that are computed alike, as one value with an axis more.
+#pragma once
+
+#include <map>
+
+#include "schedule/draft.h"
+#include "schedule/tensor_builder.h"
+
+namespace plugrad::schedule {
+
+class PartStacker {
+ public:
+  PartStacker(Draft& draft, TensorBuilder& build) : draft_(draft), g_(draft.graph), build_(build) {}
+
+  /// Equal for values that are computed by the same operations of the same shapes from the same
+  /// stored values, at any place in these and with any constants.
+  uint64_t signature(Id node);
+
+  /// The parts, of one shape, along a new first axis; kNoId where that is not one computation over
+  /// what they read.
+  Id stack(const std::vector<Id>& parts);
+
+ private:
+  uint64_t own_signature(Id node);
+  Id stack_different(const std::vector<Id>& parts);
+  Id constants(const std::vector<Id>& parts);
+  Id movement(const std::vector<Id>& parts);
+  Id shrinks(const std::vector<Id>& parts);
+  Id slices(Id source, const std::vector<Id>& parts);
+  Id elementwise(const std::vector<Id>& parts);
+  bool is_read_whole(Id node) const;
+  Dims list(Id node) const {
+    const auto values = g_.arg_list(node);
+    return {values.begin(), values.end()};
+  }
+
+  Draft& draft_;
+  Graph& g_;
+  TensorBuilder& build_;
+  std::vector<uint64_t> signatures_;
+  std::map<std::vector<Id>, Id> known_;
+  uint32_t depth_ = 0;
+};
+
+}  // namespace plugrad::schedule
