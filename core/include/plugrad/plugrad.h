@@ -17,6 +17,7 @@
 #include "plugrad/numpy.h"
 #include "plugrad/optim.h"
 #include "plugrad/progress.h"
+#include "plugrad/scan.h"
 #include "plugrad/search.h"
 #include "plugrad/shape.h"
 #include "plugrad/shutdown.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "engine/loop_body.h"
 #include "uop/user.h"
 
 namespace plugrad::engine {
@@ -27,6 +28,7 @@ void CanonicalGraph::begin(const Graph& graph) {
   roots_.clear();
   inputs_.clear();
   devices_used_.clear();
+  stack_.clear();  // of a walk that ended with an error
 }
 
 void CanonicalGraph::note_device(uint32_t device) {
@@ -93,6 +95,9 @@ void CanonicalGraph::add_reached(Id id, bool is_input, uint32_t first_word) {
 
 void CanonicalGraph::finish(Id id) {
   const Node& node = (*graph_)[id];
+  require(node.op != Op::Buffer || buffer_number(*graph_, id) < kPlaceholder,
+          "[scan] a value of the state or the inputs of a step is asked for outside of the step: "
+          "return it as an output");
   ensure(node.op != Op::Buffer, "buffer node {} has no value", id);
   walk_of_[id] = walk_;
   visited_.push_back(id);

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "engine/launch_log.h"
+#include "engine/loop_run.h"
 #include "engine/prepared_steps.h"
 
 namespace plugrad::engine {
@@ -89,22 +90,26 @@ void give_up_inputs(std::span<const schedule::InPlace> taken, const Bindings& bo
 }
 
 // All that may fail before anything is launched.
-void prepare_steps(ReadyPlan& ready, const Bindings& bound) {
+void prepare_steps(ReadyPlan& ready, std::span<runtime::Buffer* const> buffers) {
   if (!ready.prepared) ready.prepared = std::make_shared<PreparedSteps>(ready);
-  ready.prepared->set_buffers(ready, bound.buffers);
+  ready.prepared->set_buffers(ready, buffers);
 }
 
-void give_steps(ReadyPlan& ready, const Bindings& bound, LaunchLog& log) {
-  if (!log.is_timed()) return ready.prepared->run(ready, bound.buffers, log);
+void give_each_step(ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
+                    std::span<const ValuePtr> values, LaunchLog& log) {
   std::vector<runtime::Buffer*> params;
   for (size_t i = 0; i < ready.plan.steps.size(); ++i) {
     const schedule::Step& step = ready.plan.steps[i];
     if (step.kind == schedule::Step::Kind::Copy) {
-      log.copy(*bound.buffers[step.buffers[0]], *bound.buffers[step.buffers[1]]);
+      log.copy(*buffers[step.buffers[0]], *buffers[step.buffers[1]]);
+      continue;
+    }
+    if (step.kind == schedule::Step::Kind::Loop) {
+      run_loop(ready.loops[i], step.buffers, buffers, values, log);
       continue;
     }
     params.clear();
-    for (uint32_t buffer : step.buffers) params.push_back(bound.buffers[buffer]);
+    for (uint32_t buffer : step.buffers) params.push_back(buffers[buffer]);
     log.launch(*ready.kernels[i], params);
   }
 }
@@ -116,11 +121,28 @@ void run_steps(ReadyPlan& ready, const Bindings& bound, LaunchLog& log) {
       if (ready.plan.buffers[i].kind == Kind::Output) act(*bound.buffers[i]);
   };
   each_output([](runtime::Buffer& buffer) { buffer.forget_written(); });
-  give_steps(ready, bound, log);
+  give_steps(ready, bound.buffers, bound.values, log);
   each_output([](runtime::Buffer& buffer) { buffer.note_written(); });
 }
 
+// The length of a loop, should the host know it; once it is on its device, it has to be read.
+void know_lengths(const ReadyPlan& ready, std::span<const ValuePtr> inputs) {
+  for (size_t i = 0; i < ready.loops.size(); ++i) {
+    if (!ready.loops[i].body || !ready.loops[i].body->is_counted) continue;
+    const auto& count =
+        ready.plan.buffers[ready.plan.steps[i].buffers[ready.loops[i].body->count_param()]];
+    if (count.kind == Kind::Input) know_size(*inputs[count.number]);
+  }
+}
+
 }  // namespace
+
+void give_steps(ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
+                std::span<const ValuePtr> values, LaunchLog& log) {
+  if (log.is_timed()) return give_each_step(ready, buffers, values, log);
+  prepare_steps(ready, buffers);
+  ready.prepared->run(ready, buffers, values, log);
+}
 
 void require_there(const Value& value) {
   if (value.is_gone)
@@ -224,18 +246,22 @@ void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
   const auto made = kernels.get(requests, options);
   auto next = made.begin();
   for (const schedule::Step& step : plan.steps)
-    ready.kernels.push_back(step.kind == schedule::Step::Kind::Copy ? nullptr : *next++);
+    ready.kernels.push_back(step.kind == schedule::Step::Kind::Kernel ||
+                                    step.kind == schedule::Step::Kind::User
+                                ? *next++
+                                : nullptr);
 }
 
 std::vector<ValuePtr> run_plan(ReadyPlan& ready, std::span<const ValuePtr> inputs,
                                const Takes& takes, ArenaPool& arenas, DeviceTable& devices,
                                Statistics& statistics) {
   arenas.provide(ready);
+  know_lengths(ready, inputs);
   std::vector<schedule::InPlace> taken;
   if (takes) std::ranges::copy_if(ready.plan.in_place, std::back_inserter(taken), takes);
   Bindings bound = bind_buffers(ready, inputs, taken, devices);
   LaunchLog log(statistics);
-  if (!log.is_timed()) prepare_steps(ready, bound);
+  if (!log.is_timed()) prepare_steps(ready, bound.buffers);
   give_up_inputs(taken, bound);
   run_steps(ready, bound, log);
   std::vector<ValuePtr> roots;
@@ -250,9 +276,20 @@ std::shared_ptr<runtime::Buffer>& ArenaPool::block(runtime::Device& device, uint
                                 : blocks_.emplace_back(&device, index, nullptr).buffer;
 }
 
+namespace {
+
+// A loop's body runs between the steps around it, whose values stay: each depth has its arenas.
+uint32_t arena_of(const ReadyPlan& ready, uint32_t arena) {
+  return arena | ready.depth << 16;
+}
+
+}  // namespace
+
 void ArenaPool::grow(const ReadyPlan& ready) {
+  for (const ReadyLoop& loop : ready.loops)
+    if (loop.plan) grow(*loop.plan);
   for (uint32_t i = 0; i < ready.plan.arenas.size(); ++i) {
-    auto& buffer = block(*ready.arena_devices[i], i);
+    auto& buffer = block(*ready.arena_devices[i], arena_of(ready, i));
     const uint64_t size_bytes = ready.plan.arenas[i].size_bytes;
     if (buffer && buffer->size_bytes() >= size_bytes) continue;
     forget_temporaries();
@@ -265,6 +302,12 @@ void ArenaPool::grow(const ReadyPlan& ready) {
 
 void ArenaPool::provide(ReadyPlan& ready) {
   grow(ready);
+  place(ready);
+}
+
+void ArenaPool::place(ReadyPlan& ready) {
+  for (const ReadyLoop& loop : ready.loops)
+    if (loop.plan) place(*loop.plan);
   if (ready.temporaries && !ready.temporaries->buffers.empty()) return;
   if (!ready.temporaries) {
     drop_those_of_dead_plans();
@@ -278,7 +321,8 @@ void ArenaPool::provide(ReadyPlan& ready) {
     for (uint32_t buffer : step.buffers) used[buffer] = true;
   for (size_t i = 0; i < planned.size(); ++i) {
     if (planned[i].kind != Kind::Temporary || !used[i]) continue;
-    places[i] = runtime::sub_buffer(block(*ready.arena_devices[planned[i].arena], planned[i].arena),
+    const uint32_t arena = planned[i].arena;
+    places[i] = runtime::sub_buffer(block(*ready.arena_devices[arena], arena_of(ready, arena)),
                                     planned[i].offset_bytes, size_in_bytes(planned[i]));
   }
   ready.temporaries->buffers = std::move(places);

@@ -7,6 +7,7 @@
 
 #include "engine/devices.h"
 #include "engine/kernels.h"
+#include "engine/loop_body.h"
 #include "engine/report.h"
 #include "engine/size_checks.h"
 #include "engine/value.h"
@@ -21,12 +22,23 @@ struct Temporaries {
   uint64_t version = 0;  ///< counts how often they were placed
 };
 
+class LaunchLog;
 class PreparedSteps;
+
+struct ReadyPlan;
+
+/// A loop of a plan: the plan of its body, which loops of any length share.
+struct ReadyLoop {
+  LoopBodyPtr body;
+  std::shared_ptr<ReadyPlan> plan;
+};
 
 /// A plan with everything decided that does not change from run to run.
 struct ReadyPlan {
   schedule::Plan plan;
-  std::vector<std::shared_ptr<ReadyKernel>> kernels;  // by step; null for copies
+  std::vector<std::shared_ptr<ReadyKernel>> kernels;  // by step; null for copies, loops
+  std::vector<ReadyLoop> loops;                       // by step; empty for all others
+  uint32_t depth = 0;                                 // of loops around it
   std::vector<runtime::Device*> buffer_devices;       // by plan buffer
   std::vector<runtime::Device*> arena_devices;        // by arena
   std::vector<ValuePtr> constants;                    // of the plan, by number
@@ -46,7 +58,7 @@ using Takes = std::function<bool(const schedule::InPlace&)>;
 /// after another in the order of the device's queue. Grows to the largest plan.
 class ArenaPool {
  public:
-  /// Sets plan.temporaries. Errors: OutOfMemoryError.
+  /// Sets temporaries of the plan and of its loops. Errors: OutOfMemoryError.
   void provide(ReadyPlan& plan);
   /// Gives the memory back; plans get new temporaries at their next run.
   void release();
@@ -55,6 +67,7 @@ class ArenaPool {
  private:
   std::shared_ptr<runtime::Buffer>& block(runtime::Device& device, uint32_t index);
   void grow(const ReadyPlan& plan);
+  void place(ReadyPlan& plan);
   void drop_those_of_dead_plans();
   void forget_temporaries();
   struct Block {
@@ -70,6 +83,11 @@ class ArenaPool {
 /// others.
 void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
              const UserKernelTable& user_kernels, const KernelOptions& options);
+
+/// Gives every step of a plan to its device. `buffers` and `values`: by plan buffer; of buffers
+/// that are no inputs, and of the body of a loop, there are no values.
+void give_steps(ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
+                std::span<const ValuePtr> values, LaunchLog& log);
 
 /// Allocates the outputs, launches every step, and returns a value for each root. When it throws,
 /// what outputs took the memory of may be gone; nothing else has changed.

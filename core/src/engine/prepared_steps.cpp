@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/loop_run.h"
 #include "engine/plan.h"
 
 namespace plugrad::engine {
@@ -23,8 +24,8 @@ PreparedSteps::PreparedSteps(const ReadyPlan& ready) {
   const auto& buffers = ready.plan.buffers;
   for (size_t i = 0; i < ready.plan.steps.size(); ++i) {
     const schedule::Step& step = ready.plan.steps[i];
-    if (step.kind == schedule::Step::Kind::Copy) {
-      parts_.push_back({nullptr, {}, step.buffers[0], step.buffers[1]});
+    if (step.kind == schedule::Step::Kind::Copy || step.kind == schedule::Step::Kind::Loop) {
+      parts_.push_back({nullptr, {}, static_cast<uint32_t>(i)});
       continue;
     }
     runtime::Device& device = ready.kernels[i]->kernel->device();
@@ -61,12 +62,16 @@ void PreparedSteps::set_buffers(const ReadyPlan& ready, std::span<runtime::Buffe
 }
 
 void PreparedSteps::run(const ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
-                        LaunchLog& log) {
-  for (Part& part : parts_)
+                        std::span<const ValuePtr> values, LaunchLog& log) {
+  for (Part& part : parts_) {
+    const schedule::Step& step = ready.plan.steps[part.step];
     if (part.launches)
       log.launch(*part.launches, ready.is_recorded);
+    else if (step.kind == schedule::Step::Kind::Copy)
+      log.copy(*buffers[step.buffers[0]], *buffers[step.buffers[1]]);
     else
-      log.copy(*buffers[part.copy_to], *buffers[part.copy_from]);
+      run_loop(ready.loops[part.step], step.buffers, buffers, values, log);
+  }
 }
 
 }  // namespace plugrad::engine

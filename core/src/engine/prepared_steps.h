@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/launch_log.h"
+#include "engine/value.h"
 #include "runtime/launch_list.h"
 
 namespace plugrad::engine {
@@ -22,13 +23,14 @@ class PreparedSteps {
   /// their buffers.
   void set_buffers(const ReadyPlan& ready, std::span<runtime::Buffer* const> buffers);
   /// With the buffers that are set. As graphs where a recording runs the plan.
-  void run(const ReadyPlan& ready, std::span<runtime::Buffer* const> buffers, LaunchLog& log);
+  void run(const ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
+           std::span<const ValuePtr> values, LaunchLog& log);
 
  private:
   struct Part {
-    std::unique_ptr<runtime::LaunchList> launches;  // null: a copy
+    std::unique_ptr<runtime::LaunchList> launches;  // null: a copy or a loop
     std::vector<uint32_t> places;                   // plan buffers that change from run to run
-    uint32_t copy_to = 0, copy_from = 0;
+    uint32_t step = 0;                              // the copy or the loop
   };
   void set_temporaries(const ReadyPlan& ready);
 

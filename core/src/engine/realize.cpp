@@ -8,6 +8,7 @@
 #include "base/trace.h"
 #include "engine/jit_trace.h"
 #include "engine/parts.h"
+#include "engine/plan_options.h"
 
 namespace plugrad::engine {
 namespace {
@@ -50,21 +51,6 @@ class Stopwatch {
   const uint64_t begin_ns_;
 };
 
-Hash128 plan_key(const Hash128& graph, uint32_t default_device, const schedule::Options& options,
-                 const KernelOptions& kernels) {
-  const uint64_t words[] = {graph.high,
-                            graph.low,
-                            default_device | uint64_t{options.threads} << 32,
-                            options.max_params | uint64_t{options.subgroup} << 32,
-                            options.max_buffer_bytes,
-                            options.lanes | options.cache_bytes << 16,
-                            options.scratch_bytes,
-                            hash64(std::as_bytes(std::span(options.replaced))),
-                            kernels.bits(),
-                            kernels.lists};
-  return hash128(std::as_bytes(std::span(words)));
-}
-
 void note_origins(ReadyPlan& ready, std::vector<Origins> by_root) {
   for (Origins& origins : by_root) {
     const auto known = std::ranges::find(ready.origins, origins);
@@ -83,33 +69,6 @@ void pass_on_doubts(const ReadyPlan& ready, std::span<const ValuePtr> inputs,
     doubts.push_back(doubts_of(origins, ready.sizes, inputs, roots));
   for (size_t root = 0; root < roots.size(); ++root)
     roots[root]->doubts = doubts[ready.origins_of[root]];
-}
-
-// What suits every device that the plan runs on: the work is cut for the one with most threads, and
-// a kernel takes what the one with the fewest parameters takes.
-schedule::Options plan_options(DeviceTable& devices, std::span<const uint32_t> used) {
-  schedule::Options options;
-  options.fast_math = settings().fast_math;
-  options.lanes = 0;
-  uint32_t least_params = UINT32_MAX;
-  uint64_t least_scratch = UINT64_MAX;
-  for (uint32_t number : used) {
-    const pgr_device_caps& caps = devices.open(number).caps();
-    options.threads = std::max(options.threads, caps.threads);
-    const bool in_step = caps.has_local != 0 && caps.subgroup_size > 1;
-    const uint32_t lanes = in_step ? 1 : caps.vector_lanes[static_cast<size_t>(DType::F32)];
-    options.cache_bytes = in_step ? 0 : std::max(options.cache_bytes, caps.cache_bytes[1]);
-    least_scratch = std::min(least_scratch, in_step ? 0 : caps.private_bytes);
-    options.lanes = options.lanes == 0 ? lanes : std::min(options.lanes, lanes);
-    if (caps.has_local != 0) options.subgroup = std::max(options.subgroup, caps.subgroup_size);
-    if (caps.max_params != 0) least_params = std::min(least_params, caps.max_params);
-    if (caps.max_buffer_bytes != 0)
-      options.max_buffer_bytes = std::min(options.max_buffer_bytes, caps.max_buffer_bytes);
-  }
-  // Unoptimised, a kernel would make the rows again for every element that it makes of them.
-  if (least_scratch != UINT64_MAX && !settings().noopt) options.scratch_bytes = least_scratch;
-  if (least_params != UINT32_MAX) options.max_params = least_params;
-  return options;
 }
 
 }  // namespace
@@ -259,6 +218,7 @@ std::shared_ptr<ReadyPlan> Session::make_ready(uint32_t default_device,
   note_origins(*ready, parts_->canonical.origins(ready->sizes));
   const Stopwatch watch(statistics.compile_ns);
   prepare(*ready, parts_->devices, parts_->kernels, user_kernels_, kernel_options);
+  prepare_loops(*ready, kernel_options);
   if (tracing()) trace_span("engine", "compile", watch.begin_ns());
   ++statistics.plans_made;
   return ready;

@@ -38,6 +38,14 @@ KernelReport report_of(const schedule::KernelAst* ast, const codegen::KernelCode
   return report;
 }
 
+// A loop's kernels stand once, where the loop stands.
+void add_kernels_of(const ReadyPlan& ready, std::vector<KernelReport>& reports) {
+  for (size_t i = 0; i < ready.kernels.size(); ++i) {
+    if (ready.kernels[i]) reports.push_back(report_of(*ready.kernels[i]));
+    if (ready.loops[i].plan) add_kernels_of(*ready.loops[i].plan, reports);
+  }
+}
+
 }  // namespace
 
 KernelReport report_of(const ReadyKernel& ready) {
@@ -53,10 +61,26 @@ std::vector<KernelReport> Session::kernels_of(States states) {
   for (const auto& [device, roots] : missing_roots(states)) {
     const auto ready = ready_plan(roots, device == 0 ? default_device() : device);
     parts_->canonical.take_inputs();
-    for (const auto& kernel : ready->kernels)
-      if (kernel) reports.push_back(report_of(*kernel));
+    add_kernels_of(*ready, reports);
   }
   return reports;
+}
+
+void Session::add_reports(const schedule::Plan& plan, std::vector<KernelReport>& reports) {
+  for (const schedule::Step& step : plan.steps) {
+    const std::string& name = parts_->devices.name(step.device);
+    if (step.kind == schedule::Step::Kind::Kernel) {
+      const schedule::KernelAst& ast = *plan.asts[step.ast];
+      reports.push_back(report_of(&ast, codegen::describe(ast.graph, ast.sink), name));
+    } else if (step.kind == schedule::Step::Kind::User) {
+      const UserKernelCode& kernel = *user_kernels_[step.ast];
+      codegen::KernelCode code;
+      code.name = code.colored_name = kernel.name;
+      reports.push_back(report_of(kernel.ast.get(), code, name));
+    } else if (step.kind == schedule::Step::Kind::Loop) {
+      add_reports(plan_of_body(*loops_[step.ast], step.device), reports);
+    }
+  }
 }
 
 std::vector<KernelReport> Session::planned_kernels_of(States states) {
@@ -64,21 +88,17 @@ std::vector<KernelReport> Session::planned_kernels_of(States states) {
   safe_point();
   std::vector<KernelReport> reports;
   for (const auto& [device, roots] : missing_roots(states)) {
-    const schedule::Plan plan = planned(roots, device == 0 ? default_device() : device);
-    for (const schedule::Step& step : plan.steps) {
-      const std::string& name = parts_->devices.name(step.device);
-      if (step.kind == schedule::Step::Kind::Kernel) {
-        const schedule::KernelAst& ast = *plan.asts[step.ast];
-        reports.push_back(report_of(&ast, codegen::describe(ast.graph, ast.sink), name));
-      } else if (step.kind == schedule::Step::Kind::User) {
-        const UserKernelCode& kernel = *user_kernels_[step.ast];
-        codegen::KernelCode code;
-        code.name = code.colored_name = kernel.name;
-        reports.push_back(report_of(kernel.ast.get(), code, name));
-      }
-    }
+    add_reports(planned(roots, device == 0 ? default_device() : device), reports);
   }
   return reports;
+}
+
+void Session::add_requests(const schedule::Plan& plan, std::vector<KernelRequest>& requests) {
+  for (const schedule::Step& step : plan.steps)
+    if (step.kind == schedule::Step::Kind::Kernel)
+      requests.push_back({plan.asts[step.ast], &parts_->devices.open(step.device)});
+    else if (step.kind == schedule::Step::Kind::Loop)
+      add_requests(plan_of_body(*loops_[step.ast], step.device), requests);
 }
 
 std::vector<std::string> Session::sources_of(States states) {
@@ -86,11 +106,8 @@ std::vector<std::string> Session::sources_of(States states) {
   safe_point();
   std::vector<std::string> sources;
   for (const auto& [device, roots] : missing_roots(states)) {
-    const schedule::Plan plan = planned(roots, device == 0 ? default_device() : device);
     std::vector<KernelRequest> requests;
-    for (const schedule::Step& step : plan.steps)
-      if (step.kind == schedule::Step::Kind::Kernel)
-        requests.push_back({plan.asts[step.ast], &parts_->devices.open(step.device)});
+    add_requests(planned(roots, device == 0 ? default_device() : device), requests);
     std::ranges::move(render(requests, KernelOptions::from_settings()),
                       std::back_inserter(sources));
   }

@@ -19,6 +19,7 @@
 
 #include "engine/functions.h"
 #include "engine/index_ranges.h"
+#include "engine/loop_body.h"
 #include "engine/report.h"
 #include "engine/user_kernels.h"
 #include "uop/extents.h"
@@ -52,6 +53,7 @@ struct TensorState : std::enable_shared_from_this<TensorState> {
   TensorState* next = nullptr;
 };
 struct KernelOptions;
+struct KernelRequest;
 struct ReadyPlan;
 class SizeDoubts;
 struct Value;
@@ -98,6 +100,7 @@ class Session {
   FunctionTable& functions() { return functions_; }
   UserKernelTable& user_kernels() { return user_kernels_; }
   IndexRangeTable& index_ranges() { return index_ranges_; }
+  LoopTable& loops() { return loops_; }
   std::span<const int64_t> shape(Id node) { return (*shapes_)[node]; }
 
   // States.
@@ -134,6 +137,11 @@ class Session {
   /// The same without a copy: `owner` keeps `bytes` in place until they are on the device.
   Id store_shared(std::span<const int64_t> shape, DType dtype, uint32_t device,
                   std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
+
+  /// A Buffer node without a value: what the body of a loop is recorded with.
+  Id placeholder(std::span<const int64_t> shape, DType dtype, uint32_t device);
+  /// What tensors with pending assignments denote.
+  std::vector<Id> pending_nodes();
 
   // Realising.
   bool is_realized(const TensorState& state);
@@ -218,6 +226,12 @@ class Session {
   schedule::Plan planned(std::span<const Id> roots, uint32_t default_device);
   std::shared_ptr<ReadyPlan> make_ready(uint32_t default_device, const schedule::Options& options,
                                         const KernelOptions& kernel_options);
+  void add_reports(const schedule::Plan& plan, std::vector<KernelReport>& reports);
+  void add_requests(const schedule::Plan& plan, std::vector<KernelRequest>& requests);
+  schedule::Plan plan_of_body(const LoopBody& body, uint32_t device);
+  void prepare_loops(ReadyPlan& ready, const KernelOptions& kernel_options);
+  std::shared_ptr<ReadyPlan> ready_body(const LoopBody& body, uint32_t device, uint32_t depth,
+                                        const KernelOptions& kernel_options);
   std::vector<std::shared_ptr<Value>> compute(std::span<const Id> roots, uint32_t default_device);
   std::vector<std::shared_ptr<Value>> run_ready(ReadyPlan& ready,
                                                 std::span<const std::shared_ptr<Value>> inputs);
@@ -263,6 +277,7 @@ class Session {
   FunctionTable functions_;
   UserKernelTable user_kernels_;
   IndexRangeTable index_ranges_;  // of PLUGRAD_CHECK_INDICES: empty without it
+  LoopTable loops_;
   std::unique_ptr<Parts> parts_;
 };
 

@@ -104,7 +104,11 @@ class Assembler {
   void add_user_step(const std::vector<Id>& outputs) {
     const Graph& g = draft_.graph;
     const UserKernelArg arg(g.arg_list(outputs[0]));
-    Step step{Step::Kind::User, draft_.devices[outputs[0]], arg.kernel(), {}};
+    const bool is_loop = (arg.kernel() & kLoopBit) != 0;
+    Step step{is_loop ? Step::Kind::Loop : Step::Kind::User,
+              draft_.devices[outputs[0]],
+              arg.kernel() & ~kLoopBit,
+              {}};
     for (uint32_t i = 0; i < arg.output_count(); ++i) {
       const auto at = std::ranges::find_if(
           outputs, [&](Id id) { return UserKernelArg(g.arg_list(id)).output() == i; });
@@ -112,7 +116,7 @@ class Assembler {
                                                  : unread(arg.form(i), step.device));
     }
     for (Id s : g.sources(outputs[0])) step.buffers.push_back(draft_.buffer_of[s]);
-    require(step.buffers.size() <= draft_.options.max_params,
+    require(is_loop || step.buffers.size() <= draft_.options.max_params,
             "[schedule] a user's kernel takes {} buffers, the device {} at most",
             step.buffers.size(), draft_.options.max_params);
     plan_.steps.push_back(std::move(step));

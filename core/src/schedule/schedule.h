@@ -62,13 +62,13 @@ struct KernelAst {
 };
 
 struct Step {
-  enum class Kind : uint8_t { Kernel, Copy, User };
+  enum class Kind : uint8_t { Kernel, Copy, User, Loop };
   Kind kind;
   uint32_t device;  // that runs it; for Copy the destination's
   uint32_t ast =
-      0;  // Kernel: index into Plan::asts. User: number of the user's kernel (uop/user.h)
+      0;  // Kernel: index into Plan::asts. User: number of the user's kernel. Loop: of its body
   std::vector<uint32_t> buffers;  // Kernel: buffer of each param, indices into Plan::buffers. Copy:
-                                  // destination, source. User: outputs, inputs
+                                  // destination, source. User, Loop: outputs, inputs
 };
 
 struct Plan {

@@ -5,7 +5,8 @@
 //               With output kRangeCheck it is no call: its sources are indices, then the report of
 //               the first that lies outside of its range (engine/index_ranges.h), whose number is
 //               in the place of the call's.
-//   UserKernel  list: kernel number, output, number of outputs, then dtype, rank, sizes… of each
+//   UserKernel  list: kernel number, or number of a loop's body with kLoopBit, output, number of
+//   outputs, then dtype, rank, sizes… of each
 //               output. The outputs of one launch are the nodes that differ in `output` alone.
 #pragma once
 
@@ -33,6 +34,9 @@ inline uint32_t function_output(uint64_t arg) {
 inline bool is_range_check(const Node& node) {
   return node.op == Op::Function && function_output(node.arg) == kRangeCheck;
 }
+
+/// Marks the number of a UserKernel node that runs a recorded loop (engine/loop_body.h).
+inline constexpr uint32_t kLoopBit = 1u << 31;
 
 /// A stored array as a kernel writes it.
 struct OutputForm {

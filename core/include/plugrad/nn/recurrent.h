@@ -1,8 +1,10 @@
-/// Cells of recurrent networks: one step in time, to be called in a loop. All weights and biases
-/// begin uniform in ±1/sqrt(hidden); names and order of gates are PyTorch's.
+/// Recurrent networks: cells, which are one step in time, and layers over whole sequences. All
+/// weights and biases begin uniform in ±1/sqrt(hidden); names and order of gates are PyTorch's.
 #pragma once
 
 #include <cstdint>
+#include <string_view>
+#include <vector>
 
 #include "plugrad/nn/state.h"
 
@@ -29,6 +31,61 @@ struct PLUGRAD_API GRUCell {
   Tensor operator()(const Tensor& x, const Tensor& before = {}) const;
   Tensor weight_ih, weight_hh, bias_ih, bias_hh;
   PLUGRAD_FIELDS(weight_ih, weight_hh, bias_ih, bias_hh)
+};
+
+/// What the layers over whole sequences have in common.
+struct RecurrentOptions {
+  int64_t layers = 1;          ///< each takes the outputs of the one before
+  bool bidirectional = false;  ///< a second direction begins at the last place
+  bool bias = true;
+  bool batch_first = false;  ///< x and outputs are (batch, time, …), not (time, batch, …)
+  double dropout = 0.0;      ///< of the outputs of each layer but the last, in training
+};
+
+/// Weights of the layers over sequences, with PyTorch's names: weight_ih_l0, weight_hh_l0,
+/// bias_ih_l0, bias_hh_l0, weight_ih_l0_reverse, …
+struct PLUGRAD_API RecurrentWeights {
+  struct Direction {
+    Tensor weight_ih, weight_hh, bias_ih, bias_hh;
+  };
+  /// Errors: User for sizes that are not positive and a dropout outside of [0, 1).
+  RecurrentWeights(std::string_view name, int64_t in, int64_t hidden, int64_t gates,
+                   const RecurrentOptions& options);
+  void visit_fields(StateVisitor& visitor) const;
+
+  RecurrentOptions options;
+  std::vector<Direction> directions;  ///< of each layer forward, then reverse
+  FieldCopies plugrad_field_copies_{this};
+};
+
+/// Long short-term memory over sequences: a recorded loop (plugrad/scan.h), one for every length.
+/// Shape: x (time, batch, in), or (time, in) without a batch; `before`, zeros when not given, and
+/// the final state (layers · directions, batch, hidden), layer by layer, forward before reverse;
+/// output (time, batch, directions · hidden). `lengths` (batch,), integers from 0 to time: outputs
+/// from there on are 0, the final state is that at the length, and the reverse direction begins
+/// there, as PyTorch has it of packed sequences. The time may be of a variable size. Errors: User
+/// where shapes do not fit. Hochreiter and Schmidhuber 1997.
+struct PLUGRAD_API LSTM {
+  using State = LSTMCell::State;
+  struct Result {
+    Tensor output;
+    State state;
+  };
+  LSTM(int64_t in, int64_t hidden, const RecurrentOptions& options = {});
+  Result operator()(const Tensor& x, const State& before = {}, const Tensor& lengths = {}) const;
+  void visit_fields(StateVisitor& visitor) const { weights.visit_fields(visitor); }
+  RecurrentWeights weights;
+};
+
+/// Gated recurrent unit over sequences. Shapes and errors as LSTM. Cho et al. 2014.
+struct PLUGRAD_API GRU {
+  struct Result {
+    Tensor output, state;
+  };
+  GRU(int64_t in, int64_t hidden, const RecurrentOptions& options = {});
+  Result operator()(const Tensor& x, const Tensor& before = {}, const Tensor& lengths = {}) const;
+  void visit_fields(StateVisitor& visitor) const { weights.visit_fields(visitor); }
+  RecurrentWeights weights;
 };
 
 }  // namespace plugrad::nn
