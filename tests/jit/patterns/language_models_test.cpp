@@ -1,5 +1,8 @@
 // Language models: rows of a table at places that are data, from one place to a whole vocabulary's
 // batch, read alone, with a loss, trained, and through recurrence and attention.
+// PLUGRAD_TEST_REPLAY_SIZES=all adds logits of a whole vocabulary at 512 places.
+#include <cstdlib>
+
 #include "jit/patterns/replay_case.h"
 
 using namespace plugrad;
@@ -8,8 +11,11 @@ namespace {
 
 struct Sizes {
   int64_t batch, length, rows, width;
+  int64_t most_classes = 65;  // of the logits; the rows, where those are fewer
+  int64_t classes() const { return std::min(rows, most_classes); }
   std::string text() const {
-    return std::to_string(batch) + "x" + std::to_string(length) + " of " + std::to_string(rows);
+    return std::to_string(batch) + "x" + std::to_string(length) + " of " + std::to_string(rows) +
+           (classes() == 65 ? "" : " to " + std::to_string(classes()));
   }
 };
 
@@ -23,8 +29,7 @@ std::function<Tensors(int)> batches(const Sizes& s) {
 struct Head {
   nn::Embedding table;
   nn::Linear head;
-  explicit Head(const Sizes& s)
-      : table(s.rows, s.width), head(s.width, std::min<int64_t>(s.rows, 65)) {}
+  explicit Head(const Sizes& s) : table(s.rows, s.width), head(s.width, s.classes()) {}
   Tensor operator()(const Tensor& at) const { return head(table(at)); }
   PLUGRAD_FIELDS(table, head)
 };
@@ -78,7 +83,7 @@ struct Recurrent {
   nn::GRUCell cell;
   nn::Linear head;
   explicit Recurrent(const Sizes& s)
-      : table(s.rows, s.width), cell(s.width, 16), head(16, std::min<int64_t>(s.rows, 65)) {}
+      : table(s.rows, s.width), cell(s.width, 16), head(16, s.classes()) {}
   Tensor operator()(const Tensor& at) const {
     const Tensor x = table(at);
     Tensor h;
@@ -194,7 +199,8 @@ ReplayCase decoded(const Sizes& s) {
 }
 
 constexpr Sizes kSmall{1, 1, 7, 4}, kCharacters{16, 64, 65, 8}, kWords{1, 128, 1000, 8},
-    kVocabulary{4, 64, 50257, 4};
+    kVocabulary{4, 64, 50257, 4}, kOneWord{1, 1, 50257, 4, 50257}, kLine{1, 16, 50257, 4, 50257},
+    kBatch{32, 512, 50257, 4}, kWholeBatch{4, 128, 50257, 16, 50257};
 
 std::vector<ReplayCase> cases() {
   std::vector<ReplayCase> all;
@@ -204,6 +210,14 @@ std::vector<ReplayCase> cases() {
     all.push_back(trained<optim::AdamW>(s, "AdamW"));
     all.push_back(computed_on_device(s));
     all.push_back(given_by_host(s));
+  }
+  std::vector<Sizes> large = {kOneWord, kLine, kBatch};
+  const char* more = std::getenv("PLUGRAD_TEST_REPLAY_SIZES");
+  if (more != nullptr && std::string(more) == "all") large.push_back(kWholeBatch);
+  for (const Sizes& s : large) {
+    all.push_back(forward(s));
+    all.push_back(evaluated(s));
+    all.push_back(trained<optim::AdamW>(s, "AdamW"));
   }
   for (const Sizes& s : {kCharacters, kWords, kVocabulary}) all.push_back(recurrent(s));
   for (const Sizes& s : {kCharacters, kWords}) all.push_back(transformer(s));
