@@ -41,7 +41,8 @@ class Chooser {
     compute_with_rows();
     store_repeated_blocks(draft_);
     // What is stored to keep kernels within limits may leave a Reduce to several kernels.
-    while (limit_kernels(draft_) | limit_places(draft_) | store_shared_reductions()) {
+    while (limit_kernels(draft_) | limit_work(draft_) | limit_places(draft_) |
+           store_shared_reductions()) {
     }
     find_exact();
   }
@@ -220,6 +221,7 @@ void choose_stored(Draft& draft) {
   draft.of_rows.assign(draft.graph.size(), 0);
   draft.in_blocks.assign(draft.graph.size(), 0);
   draft.exact.assign(draft.graph.size(), 0);
+  draft.ends_kernel.assign(draft.graph.size(), 0);
   Chooser(draft).run();
 }
 

@@ -54,9 +54,20 @@ bool computes_once(Draft& draft, const Demand& demand, Id node);
 bool computes_in_blocks(Draft& draft, Demand& demand, Id node);
 
 /// Most distinct stored values that a kernel may read: stores values inside until every kernel
-/// keeps to it. Also cuts chains that grew too deep for one kernel. Returns whether anything was
-/// stored.
+/// keeps to it. Returns whether anything was stored.
 bool limit_kernels(Draft& draft);
+
+/// Instructions for one element of the node on the CPUs measured, as its decomposition in codegen
+/// has statements.
+uint32_t instructions_of(const Graph& g, const Node& n);
+
+/// Of one kernel: 1,000 additions for one read and one write, or 8 sines. LLVM takes 0.1 s for it,
+/// and more than twice as long for twice as many.
+inline constexpr uint32_t kMostInstructions = 1000;
+
+/// Stores values inside until the work of every kernel is about kMostInstructions at most. Returns
+/// whether anything was stored.
+bool limit_work(Draft& draft);
 
 /// Stores values inside that a kernel would compute at too many indices. Returns whether anything
 /// was stored.

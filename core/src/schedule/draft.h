@@ -67,8 +67,9 @@ struct Draft {
   std::vector<uint8_t> like_matmul;  // of Reduces: reads its leaves repeatedly
   std::vector<uint8_t>
       of_rows;  // not stored, and yet computed once: outside of its reader's inner loops
-  std::vector<uint8_t> in_blocks;  // its kernel makes rows of an operand itself, a few at a time
-  std::vector<uint8_t> exact;      // computed by several kernels that must agree on the last bit
+  std::vector<uint8_t> in_blocks;    // its kernel makes rows of an operand itself, a few at a time
+  std::vector<uint8_t> exact;        // computed by several kernels that must agree on the last bit
+  std::vector<uint8_t> ends_kernel;  // its kernel is as long as it may be: not merged with readers
 
   // choose_layouts
   std::map<Id, Dims> order;  // of stored values that are not row-major: their axes, outermost first

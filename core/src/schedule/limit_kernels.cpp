@@ -1,4 +1,4 @@
-// Keeps kernels within bounds: so many buffers, so long a chain of operations.
+// Keeps kernels within the number of buffers that one may take.
 #include <algorithm>
 #include <iterator>
 
@@ -7,21 +7,15 @@
 namespace plugrad::schedule {
 namespace {
 
-// A chain of 100,000 operations would compile for minutes as one kernel; cut here, each part still
-// does a thousand operations for one read and one write.
-constexpr uint32_t kDeepestChain = 1000;
-
 class Limiter {
  public:
-  explicit Limiter(Draft& draft)
-      : draft_(draft), set_of_(draft.graph.size(), 0), depth_(draft.graph.size(), 0) {}
+  explicit Limiter(Draft& draft) : draft_(draft), set_of_(draft.graph.size(), 0) {}
 
   bool run() {
     for (Id id : draft_.live) {
       const Op op = draft_.graph[id].op;
       if (op == Op::Buffer || op == Op::UserKernel) continue;
       while (!fits(id)) store_widest_source(id);
-      if (depth_[id] >= kDeepestChain && draft_.stored[id] == 0) store(id);
     }
     return stored_any_;
   }
@@ -35,11 +29,10 @@ class Limiter {
   /// Collects what the value of `id` reads; false when that is too much.
   bool fits(Id id) {
     std::vector<Id> leaves;
-    uint32_t shared = 0, depth = 0;
+    uint32_t shared = 0;
     size_t parts = 0;
     for (Id s : draft_.graph.sources(id)) {
       const bool leaf = draft_.stored[s] != 0;
-      if (!leaf) depth = std::max(depth, depth_[s]);
       if (!leaf && set_of_[s] == 0) continue;  // constants
       const std::vector<Id> own = leaf ? std::vector<Id>{s} : sets_[set_of_[s]];
       std::vector<Id> both;
@@ -48,7 +41,6 @@ class Limiter {
       if (!leaf) shared = set_of_[s];
       ++parts;
     }
-    depth_[id] = depth + (is_alu(draft_.graph[id].op) ? 1 : 0);
     if (leaves.size() + 1 > draft_.options.max_params) return false;
     if (leaves.empty()) return true;
     const bool same = shared != 0 && (parts == 1 || sets_[shared].size() == leaves.size());
@@ -88,7 +80,6 @@ class Limiter {
   Draft& draft_;
   std::vector<uint32_t> set_of_;              // by id: index into sets_, 0 is empty
   std::vector<std::vector<Id>> sets_ = {{}};  // sorted leaves
-  std::vector<uint32_t> depth_;
   bool stored_any_ = false;
 };
 

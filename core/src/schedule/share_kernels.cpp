@@ -15,7 +15,6 @@ namespace plugrad::schedule {
 namespace {
 
 constexpr size_t kMostMembers = 8;
-constexpr uint32_t kMostOps = 1000;
 constexpr int64_t kWorthAnEpilogue =
     65536;  // elements that need not be read again after a matmul-like Reduce
 
@@ -49,7 +48,7 @@ struct Kernel {
   Inner inner;
   bool alone =
       false;  // a copy, or conditions in its loops, which codegen splits best by themselves
-  uint32_t op_count = 0;
+  uint32_t instructions = 0;
   bool merged = false;
 };
 
@@ -133,7 +132,7 @@ class Sharing {
       }
       const Op op = g_[id].op;
       if (op == Op::Pad) k.alone = true;
-      k.op_count += is_alu(op) ? 1 : 0;
+      k.instructions += instructions_of(g_, g_[id]);
       if (op == Op::Reduce) {
         const auto source = draft_.shapes[g_[id].src[0]];
         Dims sizes;
@@ -190,7 +189,7 @@ class Sharing {
   bool may_join(uint32_t k, uint32_t into) const {
     const Kernel &a = kernels_[into], &b = kernels_[k];
     if (a.alone || b.alone || a.loops != b.loops || a.members.size() >= kMostMembers) return false;
-    if (a.op_count + b.op_count > kMostOps) return false;
+    if (a.instructions + b.instructions > kMostInstructions) return false;
     if (draft_.devices[a.members[0]] != draft_.devices[b.members[0]]) return false;
     if (a.leaves.size() + b.leaves.size() + a.members.size() + 1 > draft_.options.max_params)
       return false;
@@ -198,7 +197,7 @@ class Sharing {
     for (const Leaf& leaf : b.leaves) {
       const uint32_t from = writer_of(leaf);
       if (from == kNone) continue;
-      if (from == into && !leaf.aligned) return false;
+      if (from == into && (!leaf.aligned || draft_.ends_kernel[leaf.node] != 0)) return false;
       reads_it = reads_it || from == into;
     }
     if (!a.inner.any && !b.inner.any) return true;
@@ -235,7 +234,7 @@ class Sharing {
     Kernel& a = kernels_[into];
     Kernel& b = kernels_[k];
     a.members.push_back(b.members[0]);
-    a.op_count += b.op_count;
+    a.instructions += b.instructions;
     a.leaves.insert(a.leaves.end(), b.leaves.begin(), b.leaves.end());
     if (b.inner.any) a.inner.add(b.inner.sizes, b.inner.heavy);
     kernel_of_[b.members[0]] = into;

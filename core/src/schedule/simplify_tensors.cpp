@@ -1,6 +1,8 @@
 // Copies what the roots need into the draft's own graph, in its simplest form: views merge, Detach
 // and needless Contiguous and Copy vanish, uniform values are computed once, empty tensors become
 // constants.
+#include <algorithm>
+
 #include "base/check.h"
 #include "schedule/draft.h"
 #include "schedule/join_parts.h"
@@ -24,8 +26,7 @@ class Copier {
 
   void run() {
     draft_.inputs.assign(draft_.source_inputs.size(), kNoId);
-    Reachable reachable;
-    for (Id id : reachable.from(draft_.source, draft_.source_roots)) new_id_[id] = copy(id);
+    for (Id id : depth_first()) new_id_[id] = copy(id);
     for (Id root : draft_.source_roots) draft_.roots.push_back(new_id_[root]);
     const std::vector<Id> joined = join_parts(draft_, build_);
     for (Id& id : new_id_)
@@ -38,6 +39,44 @@ class Copier {
   }
 
  private:
+  /// Sources first, the shallower source of a commutative op before the other: the terms of a sum
+  /// over the steps of a recurrence come in the order of the steps, each right before it is added,
+  /// whatever the order of their hashes. Kernels of equal steps are then made alike.
+  std::vector<Id> depth_first() const {
+    const Graph& g = draft_.source;
+    const std::vector<uint32_t> depth = depths();
+    std::vector<uint8_t> seen(g.size(), 0);
+    std::vector<Id> order, stack;
+    for (Id root : draft_.source_roots) {
+      stack.push_back(root);
+      while (!stack.empty()) {
+        const Id id = stack.back();
+        if (seen[id] != 0) {
+          stack.pop_back();
+          if (seen[id] == 1) order.push_back(id);
+          seen[id] = 2;
+          continue;
+        }
+        seen[id] = 1;
+        const auto sources = g.sources(id);
+        const size_t first = stack.size();
+        stack.insert(stack.end(), sources.rbegin(), sources.rend());
+        if (sources.size() == 2 && is_commutative(g[id].op) &&
+            depth[sources[1]] < depth[sources[0]])
+          std::swap(stack[first], stack[first + 1]);
+      }
+    }
+    return order;
+  }
+
+  std::vector<uint32_t> depths() const {
+    std::vector<uint32_t> depth(draft_.source.size(), 0);
+    Reachable reachable;
+    for (Id id : reachable.from(draft_.source, draft_.source_roots))
+      for (Id s : draft_.source.sources(id)) depth[id] = std::max(depth[id], depth[s] + 1);
+    return depth;
+  }
+
   /// Marks what must be in memory for `x` to be readable in row-major order; a reshape reads its
   /// source's.
   Id request(Id x) {

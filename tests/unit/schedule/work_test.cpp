@@ -55,6 +55,49 @@ Id unrolled_cell(Tensors& t, int n) {
   return sum;
 }
 
+struct Chain {
+  std::vector<Id> scaled;
+  Id end;
+};
+
+/// n steps of y = sin(y * 0.999) + x.
+Chain sine_chain(Tensors& t, int n) {
+  const Id x = t.buffer({8});
+  Chain chain{{}, x};
+  for (int i = 0; i < n; ++i) {
+    chain.scaled.push_back(t.times(chain.end, 0.999));
+    chain.end = t.add(t.g.unary(Op::Sin, chain.scaled.back()), x);
+  }
+  return chain;
+}
+
+/// The gradient of the sum of its end by x.
+Id sine_chain_gradient(Tensors& t, int n) {
+  const std::vector<Id> scaled = sine_chain(t, n).scaled;
+  Id g = t.plus(t.times(scaled[0], 0), 1), sum = g;
+  for (size_t i = scaled.size(); i-- > 0;) {
+    const Id cosine = t.g.unary(Op::Sin, t.plus(scaled[i], 1.5707963267948966));
+    g = t.times(t.mul(g, cosine), 0.999);
+    sum = t.add(sum, g);
+  }
+  return sum;
+}
+
+/// One value that n sines read, which are added up.
+Id fan(Tensors& t, int n) {
+  const Id x = t.buffer({8});
+  Id sum = x;
+  for (int i = 0; i < n; ++i) sum = t.add(sum, t.g.unary(Op::Sin, t.times(x, 1 + i)));
+  return sum;
+}
+
+/// n values, each made of an input of its own, which are added up.
+Id sum_of_inputs(Tensors& t, int n) {
+  Id sum = t.buffer({8});
+  for (int i = 0; i < n; ++i) sum = t.add(sum, t.g.unary(Op::Sin, t.buffer({8})));
+  return sum;
+}
+
 double visits_a_node(Tensors& t, Id root, const schedule::Plan& plan) {
   Reachable reachable;
   const size_t nodes = reachable.from(t.g, std::span(&root, 1)).size();
@@ -78,7 +121,7 @@ TEST(Work, AssignmentsToElementsAreOneKernel) {
 }
 
 TEST(Work, AssignmentsToElements) {
-  expect_linear([](Tensors& t, int n) { return recurrence(t, n, 4, 1); }, 100, 10'000, 25);
+  expect_linear([](Tensors& t, int n) { return recurrence(t, n, 4, 1); }, 100, 10'000, 50);
 }
 
 TEST(Work, AssignmentsToSlices) {
@@ -88,7 +131,7 @@ TEST(Work, AssignmentsToSlices) {
 }
 
 TEST(Work, AssignmentsToOverlappingSlices) {
-  expect_linear([](Tensors& t, int n) { return overlapping(t, n); }, 100, 10'000, 120);
+  expect_linear([](Tensors& t, int n) { return overlapping(t, n); }, 100, 10'000, 150);
   Tensors t;
   check(t, {overlapping(t, 60)});
 }
@@ -99,6 +142,39 @@ TEST(Work, UnrolledCells) {
     Tensors t;
     EXPECT_LE(kernel_count(plan_of(t, {unrolled_cell(t, n)})), static_cast<size_t>(5 * n));
   }
+}
+
+TEST(Work, ChainsOfSinesAreCutIntoEqualKernels) {
+  const auto chain = [](Tensors& t, int n) { return sine_chain(t, n).end; };
+  expect_linear(chain, 30, 3'000, 60);
+  Tensors t;
+  const auto plan = check(t, {chain(t, 80)});
+  EXPECT_EQ(kernel_count(plan), 10u);  // of eight steps each
+  EXPECT_LE(plan.asts.size(), 3u);     // the first reads the input alone, the last stores no factor
+}
+
+TEST(Work, GradientsOfChainsCompileTheSameKernels) {
+  expect_linear(sine_chain_gradient, 12, 1'250, 60);
+  for (int n : {100, 1'000}) {
+    Tensors t;
+    const auto plan = plan_of(t, {sine_chain_gradient(t, n)});
+    EXPECT_LE(plan.asts.size(), 10u) << n << " steps";
+    EXPECT_LE(kernel_count(plan), static_cast<size_t>(n * 5 / 4)) << n << " steps";
+  }
+  Tensors t;
+  check(t, {sine_chain_gradient(t, 40)});
+}
+
+TEST(Work, FansAreCut) {
+  expect_linear(fan, 30, 3'000, 60);
+  Tensors t;
+  EXPECT_EQ(kernel_count(check(t, {fan(t, 64)})), 9u);
+}
+
+TEST(Work, SumsOfManyInputs) {
+  expect_linear(sum_of_inputs, 30, 3'000, 60);
+  Tensors t;
+  check(t, {sum_of_inputs(t, 100)});
 }
 
 }  // namespace
