@@ -74,7 +74,7 @@ class LoopRun {
     const uint32_t count = params_[body_.count_param()];
     int32_t number = 0;
     if (!values_.empty() && values_[count] && values_[count]->size)
-      number = values_[count]->size->wait();
+      number = values_[count]->size->wait().number;
     else
       outer_[count]->copy_out(&number, sizeof number);
     return std::clamp<int64_t>(number, 0, most);
@@ -87,6 +87,8 @@ class LoopRun {
     for (size_t b = 0; b < planned.size(); ++b) {
       if (planned[b].kind == schedule::PlannedBuffer::Kind::Temporary)
         buffers_[b] = plan_.temporaries->buffers[b].get();
+      if (planned[b].kind == schedule::PlannedBuffer::Kind::Constant)
+        buffers_[b] = plan_.constants[planned[b].number]->buffer.get();
       if (planned[b].kind != schedule::PlannedBuffer::Kind::Input) continue;
       const uint32_t number = body_.number_of[planned[b].number];
       if (number >= first && number < first + body_.captured) buffers_[b] = &source(number);

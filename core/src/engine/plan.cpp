@@ -211,7 +211,7 @@ std::vector<std::byte> memory_of(std::span<const uint64_t> constants, DType dtyp
   return bytes;
 }
 
-void make_constants(ReadyPlan& ready) {
+void make_constants(ReadyPlan& ready, DeviceTable& devices) {
   for (const schedule::PlannedBuffer& buffer : ready.plan.buffers) {
     if (buffer.kind != Kind::Constant) continue;
     auto bytes = std::make_shared<std::vector<std::byte>>(
@@ -222,6 +222,7 @@ void make_constants(ReadyPlan& ready) {
     value->size_bytes = bytes->size();
     value->host = *bytes;
     value->host_owner = std::move(bytes);
+    buffer_of(*value, devices);
     ready.constants.push_back(std::move(value));
   }
 }
@@ -235,7 +236,7 @@ void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
     ready.buffer_devices.push_back(&devices.open(buffer.device));
     require_storable(buffer, *ready.buffer_devices.back());
   }
-  make_constants(ready);
+  make_constants(ready, devices);
   for (const auto& arena : plan.arenas) ready.arena_devices.push_back(&devices.open(arena.device));
   std::vector<KernelRequest> requests;
   for (const schedule::Step& step : plan.steps)

@@ -1,4 +1,5 @@
 #include "jit/surface/families.h"
+#include "plugrad/scan.h"
 #include "plugrad/user_kernel.h"
 
 namespace plugrad {
@@ -43,6 +44,18 @@ Family layers() {
               const nn::LSTMCell lstm(x.size(1), 4);
               const nn::GRUCell gru(x.size(1), 4);
               return Ts{lstm(x, lstm(x)).h, gru(x, gru(x))};
+            }},
+           {"recorded loops",
+            [](const T& x, const T&) {
+              const T sequence = x.unsqueeze(1);  // of one row
+              const auto [last, all] = scan(
+                  [](const Ts& state, const Ts& in) {
+                    const T h = (state[0] + in[0]).tanh();
+                    return ScanResult{{h}, {h * in[0]}};
+                  },
+                  {T::zeros({x.size(1)})}, {x});
+              return Ts{last[0], all[0], nn::LSTM(x.size(1), 3)(sequence).output,
+                        nn::GRU(x.size(1), 3)(sequence).output};
             }},
            {"MultiHeadAttention",
             [](const T& x, const T&) {
