@@ -186,11 +186,12 @@ TEST(Join, LongExpressionsOfManyBuffersAreOneKernel) {
   }
 }
 
-TEST(Join, LongExpressionsOfLargeBuffersStayOneKernel) {
+// 60 expressions of some 160 instructions: cut where a kernel is long, not one by one.
+TEST(Join, LongExpressionsOfLargeBuffersAreNotStoredEach) {
   Tensors t;
   Id sum = t.buffer({1000});
   for (int i = 0; i < 60; ++i) sum = t.add(sum, long_expression(t, t.buffer({1000}), 40));
-  EXPECT_EQ(kernel_count(plan_of(t, {sum}, {.max_params = 1000})), 1u);
+  EXPECT_LT(kernel_count(plan_of(t, {sum}, {.max_params = 1000})), 20u);
 }
 
 TEST(Join, AssignmentsInAnyOrder) {
