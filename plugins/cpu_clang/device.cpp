@@ -3,6 +3,7 @@
 
 #include "plugin.h"
 #include "plugrad/sdk/guard.h"
+#include "plugrad/sdk/private_arrays.h"
 
 namespace plugrad::cpu_clang {
 namespace {
@@ -57,7 +58,7 @@ pgr_device_caps make_caps(const pgr_device& device) {
   caps.max_local_total = 1;
   for (uint32_t& size : caps.max_local_size) size = 1;
   for (uint64_t& count : caps.max_groups) count = kMostGroups;
-  caps.private_bytes = cpu.cache_bytes[1] ? cpu.cache_bytes[1] / 2 : 128 * 1024;
+  caps.private_bytes = sdk::private_bytes_of_cpu(cpu.cache_bytes[1]);
   for (int level = 0; level < 3; ++level) caps.cache_bytes[level] = cpu.cache_bytes[level];
   caps.cache_line_bytes = 64;
   caps.max_buffer_bytes = cpu.memory_bytes;

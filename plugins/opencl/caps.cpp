@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "plugin.h"
+#include "plugrad/sdk/private_arrays.h"
 
 namespace plugrad::opencl {
 namespace {
@@ -81,7 +82,7 @@ void describe_cpu(const DeviceFacts& facts, pgr_device_caps& caps) {
   caps.cache_bytes[0] = ask_system(_SC_LEVEL1_DCACHE_SIZE);
   caps.cache_bytes[1] = ask_system(_SC_LEVEL2_CACHE_SIZE);
   caps.cache_bytes[2] = ask_system(_SC_LEVEL3_CACHE_SIZE);
-  caps.private_bytes = caps.cache_bytes[1] ? caps.cache_bytes[1] / 2 : 128 * 1024;
+  caps.private_bytes = sdk::private_bytes_of_cpu(caps.cache_bytes[1]);
 }
 
 void describe_gpu(const DeviceFacts& facts, pgr_device_caps& caps) {

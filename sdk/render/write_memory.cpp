@@ -3,13 +3,13 @@
 
 #include "plugrad/sdk/guard.h"
 #include "plugrad/sdk/op_info.h"
+#include "plugrad/sdk/private_arrays.h"
 #include "render/kernel_writer.h"
 #include "render/text.h"
 
 namespace plugrad::render {
 namespace {
 
-constexpr uint64_t kMostPrivateBytes = uint64_t{2} << 20;  // of a thread's stack
 constexpr uint32_t kArrayAlign = 64;
 
 bool fills_register(Type type) {
@@ -41,10 +41,10 @@ void KernelWriter::declare_array(uint32_t index) {
   }
   const uint64_t elem_bytes = bits_of(array.dtype) / 8;
   const bool is_local = array.space == PGR_SPACE_LOCAL && dialect_.groups;
-  sdk::require(is_local || array.elem_count <= kMostPrivateBytes / elem_bytes,
+  sdk::require(is_local || array.elem_count <= sdk::kMostPrivateBytes / elem_bytes,
                PGR_STATUS_UNSUPPORTED,
                "array " + std::to_string(index) + " has " + std::to_string(array.elem_count) +
-                   " elements; private arrays of up to " + std::to_string(kMostPrivateBytes) +
+                   " elements; private arrays of up to " + std::to_string(sdk::kMostPrivateBytes) +
                    " bytes fit the stack");
   const std::string count = std::to_string(array.elem_count ? array.elem_count : 1);
   line(expand(is_local ? dialect_.groups->local_array : dialect_.array,
