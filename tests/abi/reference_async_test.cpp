@@ -247,9 +247,9 @@ TEST_F(ReferenceAsync, AGraphCopiesItsNodesAndTakesPatches) {
 
 TEST_F(ReferenceAsync, CountersAndClock) {
   pgr_program* program = load(step_kernel(0));
-  pgr_buffer* buffer = alloc();
+  pgr_buffer *buffer = alloc(), *other = alloc();
   launch(queue, kernel(program, "step"), buffer, 1);
-  launch(nullptr, kernel(program, "step"), buffer, 1);
+  launch(nullptr, kernel(program, "step"), other, 1);
   EXPECT_GT(read(queue, buffer), 0);
   auto counter = [&](uint32_t index) {
     pgr_counter out;
@@ -272,6 +272,7 @@ TEST_F(ReferenceAsync, CountersAndClock) {
   EXPECT_LE(std::abs(drift), static_cast<int64_t>(error_ns[0] + error_ns[1]));
   runner->unload(device, program);
   memory->free(device, buffer);
+  memory->free(device, other);
 }
 
 TEST_F(ReferenceAsync, WithdrawnInterfacesAnswerUnsupported) {
