@@ -38,11 +38,12 @@ std::string printable(std::string_view text) {
   out.reserve(text.size());
   while (!text.empty()) {
     const std::size_t size = character_size(text);
+    const std::size_t taken = size == 0 ? 1 : size;
     if (size == 0 || is_control(text.substr(0, size)))
-      out += '?';
+      out.append(taken, '?');
     else
       out.append(text, 0, size);
-    text.remove_prefix(size == 0 ? 1 : size);
+    text.remove_prefix(taken);
   }
   return out;
 }

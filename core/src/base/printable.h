@@ -8,8 +8,8 @@
 
 namespace plugrad {
 
-/// Valid UTF-8 without control characters but tab and newline: each other one becomes '?'. Each
-/// Error and each line of the log has passed it.
+/// Valid UTF-8 of the same size without control characters but tab and newline: each byte of other
+/// ones becomes '?'. Each Error and each line of the log has passed it.
 PLUGRAD_API std::string printable(std::string_view text);
 
 }  // namespace plugrad

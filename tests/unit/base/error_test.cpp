@@ -23,7 +23,7 @@ TEST(Printable, ErrorsAndLogLinesHaveNoBytesThatATerminalObeys) {
   const std::string name =
       "w\033[2J\033]0;title\a\r\b\x7f\xff\xc2\x9b"
       "eight µ\n\tx";
-  const std::string shown = "w?[2J?]0;title??????eight µ\n\tx";
+  const std::string shown = "w?[2J?]0;title???????eight µ\n\tx";
   EXPECT_EQ(Error(ErrorKind::User, name).what(), shown);
   EXPECT_EQ(OutOfMemoryError(1, name).what(), shown);
   EXPECT_EQ(CompileError(name, name, name).what(), shown);
