@@ -1,4 +1,4 @@
-// What a recorded loop computes, beside the same step called by the host for each place.
+// Results of a recorded loop, beside the same step called by the host for each place.
 #include "devices/at_hand.h"
 #include "scan/unrolled.h"
 

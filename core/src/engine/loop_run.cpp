@@ -80,7 +80,7 @@ class LoopRun {
     return std::clamp<int64_t>(number, 0, most);
   }
 
-  // What is the same for every step.
+  // Buffers that every step shares.
   void bind_fixed() {
     const auto& planned = plan_.plan.buffers;
     const uint32_t first = body_.states + stepped();

@@ -161,7 +161,7 @@ class BackwardLoop {
            states_before(context_.outputs()[i], first_[i], length_, counts_.is_reversed));
   }
 
-  // What flows to a state comes from the step after it, and from outside of the loop.
+  // The gradient of a state comes from the step after it, and from outside of the loop.
   void seed() {
     for (size_t i = 0; i < counts_.states; ++i) {
       if (!is_float(states_[i].dtype())) continue;

@@ -137,7 +137,7 @@ class LoopCall {
     if (length.varies) sources_.push_back(r.use(length.count));
   }
 
-  // What no step needs is not stored for it; one input says how many steps there are.
+  // Inputs that no step needs are not stored for it; one input tells the number of steps.
   void give(const std::vector<Tensor>& states, const std::vector<Tensor>& inputs,
             const std::vector<Tensor>& captured) {
     for (size_t i = 0; i < states.size(); ++i) {
