@@ -54,7 +54,7 @@ struct LoopBody {
 };
 using LoopBodyPtr = std::shared_ptr<const LoopBody>;
 
-/// What a body is made of: nodes of the session's graph.
+/// Nodes of the session's graph of which a body is made.
 struct LoopNodes {
   std::vector<Id> states, stepped, captured, sums;  // what a step reads
   std::vector<Id> next_states, outputs, next_sums;  // what it gives

@@ -140,7 +140,7 @@ class Session {
 
   /// A Buffer node without a value: what the body of a loop is recorded with.
   Id placeholder(std::span<const int64_t> shape, DType dtype, uint32_t device);
-  /// What tensors with pending assignments denote.
+  /// The values of tensors with pending assignments.
   std::vector<Id> pending_nodes();
 
   // Realising.

@@ -102,7 +102,7 @@ class WorkLimiter {
       }
   }
 
-  /// What is computed for `end` and, before it, of that, in ascending order.
+  /// The values that `end` needs, and earlier ones computed from those, in ascending order.
   std::vector<Id> part_of(Id end) {
     work_below(end, UINT32_MAX);
     for (size_t next = 0; next < region_.size(); ++next)

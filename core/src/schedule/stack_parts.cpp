@@ -24,7 +24,7 @@ Dims with_front(int64_t first, std::span<const int64_t> rest) {
 
 }  // namespace
 
-/// What has memory of its own, or is a sum, is read and not computed again.
+/// Whether the value has memory of its own, or is a sum: it is read, not computed again.
 bool PartStacker::is_read_whole(Id node) const {
   const Op op = g_[node].op;
   if (node < draft_.requested.size() && draft_.requested[node] != 0) return true;

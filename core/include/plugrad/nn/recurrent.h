@@ -33,7 +33,7 @@ struct PLUGRAD_API GRUCell {
   PLUGRAD_FIELDS(weight_ih, weight_hh, bias_ih, bias_hh)
 };
 
-/// What the layers over whole sequences have in common.
+/// Options of the layers over whole sequences.
 struct RecurrentOptions {
   int64_t layers = 1;          ///< each takes the outputs of the one before
   bool bidirectional = false;  ///< a second direction begins at the last place
