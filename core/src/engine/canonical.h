@@ -42,6 +42,17 @@ class CanonicalGraph {
   /// What each root is computed from.
   std::vector<Origins> origins(std::span<const SizeUse> sizes) const;
 
+  // What was walked, by canonical number: sources first.
+  size_t size() const { return order_.size(); }
+  Id id(uint32_t number) const { return order_[number]; }
+  bool is_input(uint32_t number) const { return is_input_[number]; }
+  uint32_t number(Id walked) const { return number_of_[walked]; }
+  std::span<const uint32_t> roots() const { return roots_; }
+  /// Whether the node was walked and is no input.
+  bool computes(Id id) const {
+    return id < walk_of_.size() && is_visited(id) && !is_input_[number_of_[id]];
+  }
+
   std::span<const ValuePtr> inputs() const { return inputs_; }
   /// The inputs' values, in canonical order; taken once.
   std::vector<ValuePtr> take_inputs() { return std::move(inputs_); }

@@ -233,7 +233,7 @@ void JitReplay::update(const JitUpdate& update) {
         return;
     }
   }
-  state.node = node_of(update.to);
+  session_.denote(state, node_of(update.to));
   if (state.requires_grad) session_.parts_->tape.mark_leaf(state.node);
   if (state.pending) std::erase(session_.parts_->pending, &state);
   state.pending = false;

@@ -63,7 +63,7 @@ JitTrace::~JitTrace() {
   for (const Seen& seen : seen_) {
     const StatePtr state = seen.state.lock();
     if (!state || state->node != seen.during->node) continue;
-    state->node = seen.before->node;
+    session_.denote(*state, seen.before->node);
     if (state->requires_grad) session_.parts_->tape.mark_leaf(state->node);
   }
 }
@@ -194,7 +194,7 @@ void JitTrace::cut_off(TensorState& state, JitValue origin) {
   const bool is_tensor = origin.kind == JitValue::Kind::Tensor;
   node = with_counts(node, state, origin.tensor, !is_tensor);
   const Id before = state.node;
-  state.node = node;
+  session_.denote(state, node);
   if (state.requires_grad) parts.tape.mark_leaf(node);
   seen.during = handle(node, value->device);
   if (origin.kind == JitValue::Kind::Tensor) {
@@ -347,7 +347,8 @@ JitResult JitTrace::result_of(TensorState& state) {
   };
   if (!session_.parts_->values.find(base_of())) {
     const Id node = state.node;
-    state.node = session_.graph().add(Op::Contiguous, session_.graph()[node].dtype, {node});
+    session_.denote(state,
+                    session_.graph().add(Op::Contiguous, session_.graph()[node].dtype, {node}));
     if (state.requires_grad) session_.parts_->tape.mark_leaf(state.node);
     session_.realize(state);
   }
@@ -445,7 +446,8 @@ void JitTrace::give_back_counts(TensorState& state) {
   for (uint32_t axis = 0; axis < extents.size(); ++axis)
     for (const Count& c : counts_)
       if (extents[axis].count == c.during->node)
-        state.node = session_.bound(state.node, axis, c.before->node, extents[axis].least);
+        session_.denote(state,
+                        session_.bound(state.node, axis, c.before->node, extents[axis].least));
   if (state.requires_grad) session_.parts_->tape.mark_leaf(state.node);
 }
 

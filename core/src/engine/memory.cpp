@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "engine/parts.h"
+#include "engine/views.h"
 
 namespace plugrad::engine {
 
@@ -97,8 +98,16 @@ void Session::renumber() {
     new_id[id] = copy_node(graph, id, new_id);
     if (parts_->values.find(id)) values.set(new_id[id], parts_->values.share(id));
   }
-  parts_->each_state([&](TensorState& state) { state.node = new_id[state.node]; });
+  parts_->computed.renumber(new_id);
+  for (auto& [state, nodes] : parts_->versions) {
+    for (Id& node : nodes) node = new_id[node];
+    std::erase(nodes, kNoId);
+  }
   graph_ = std::move(graph);
+  parts_->each_state([&](TensorState& state) {
+    state.node = new_id[state.node];
+    parts_->computed.hold(held_by(graph_, state.node));
+  });
   parts_->values = std::move(values);
   shapes_ = std::make_unique<Shapes>(graph_);
   devices_ = std::make_unique<Devices>(graph_);

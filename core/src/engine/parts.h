@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/canonical.h"
+#include "engine/computed_nodes.h"
 #include "engine/plan.h"
 #include "engine/recent_cache.h"
 #include "engine/session.h"
@@ -22,7 +23,9 @@ struct Session::Parts {
   size_t state_count = 0;
   std::vector<TensorState*> pending;
   std::unordered_map<TensorState*, std::weak_ptr<Value>>
-      replaced;    // by pending ones: what they denoted
+      replaced;                                                // by pending ones: what they denoted
+  std::unordered_map<TensorState*, std::vector<Id>> versions;  // of pending ones, but the latest
+  ComputedNodes computed;
   struct Before {  // an assignment of the step that is being recorded
     StatePtr state;
     bool was_pending = false;
@@ -49,6 +52,14 @@ struct Session::Parts {
   }
   /// Numbers of the inputs that pending states denoted before, ascending.
   std::vector<uint32_t> replaced_inputs(std::span<const ValuePtr> inputs) const;
+
+  /// The state is realised, dead or denotes again what it did.
+  void forget_assignments(TensorState* state) {
+    if (state->pending) std::erase(pending, state);
+    state->pending = false;
+    replaced.erase(state);
+    versions.erase(state);
+  }
 
   template <class Visit>
   void each_state(Visit visit) {

@@ -46,6 +46,8 @@ struct ReadyPlan {
   std::vector<SizeUse> sizes;                         // that its kernels run to
   std::vector<Origins> origins;                       // distinct ones
   std::vector<uint32_t> origins_of;                   // by root
+  uint32_t number = 0;                                // of ComputedNodes; 0: it did not run yet
+  std::vector<uint32_t> needed_again;                 // canonical numbers of nodes, see learn()
   bool is_recorded = false;                           // it will run again and again
   std::shared_ptr<PreparedSteps> prepared;            // null before the first run
 };

@@ -9,6 +9,7 @@
 #include "engine/jit_trace.h"
 #include "engine/parts.h"
 #include "engine/plan_options.h"
+#include "engine/views.h"
 
 namespace plugrad::engine {
 namespace {
@@ -17,16 +18,6 @@ using Guard = std::lock_guard<std::recursive_mutex>;
 
 bool is_weak(DType dtype) {
   return dtype == DType::Index || dtype == DType::WeakFloat;
-}
-
-// Ops whose result is another look at their source's elements.
-bool is_view(Op op) {
-  return (is_movement(op) && op != Op::Pad) || op == Op::Detach || op == Op::Bounded ||
-         op == Op::Function;
-}
-bool keeps_every_element(Op op) {
-  return op == Op::Reshape || op == Op::Permute || op == Op::Expand || op == Op::Flip ||
-         op == Op::Detach || op == Op::Bounded || op == Op::Function;
 }
 
 // Sizes and reports that what was walked computes itself are roots as well, so that somebody can
@@ -96,7 +87,7 @@ Id Session::stored_base(Id node, uint32_t device) {
 // Literals become i32 or f32 when they are stored.
 void Session::make_strong(TensorState& state) {
   if (is_weak(graph_[state.node].dtype))
-    state.node = graph_.cast(state.node, strong_dtype(graph_, state.node));
+    denote(state, graph_.cast(state.node, strong_dtype(graph_, state.node)));
 }
 
 bool Session::is_realized(const TensorState& state) {
@@ -151,9 +142,7 @@ void Session::realize_with_pending(States states) {
 void Session::settle(TensorState& state) {
   const Id base = stored_base(state.node, state.device);
   const bool assigned_leaf = state.pending && state.requires_grad;
-  if (state.pending) std::erase(parts_->pending, &state);
-  state.pending = false;
-  parts_->replaced.erase(&state);
+  parts_->forget_assignments(&state);
   parts_->step_assigned.erase(&state);
   if (state.release_tape || assigned_leaf || !parts_->tape.has_tracked_source(graph_, state.node)) {
     cut(state, base);
@@ -174,7 +163,7 @@ void Session::cut(TensorState& state, Id base) {
   parts_->values.set(node, value);
   for (auto view = views.rbegin(); view != views.rend(); ++view)
     node = graph_.with_sources(*view, std::span(&node, 1));
-  state.node = with_extents(node, extents);
+  denote(state, with_extents(node, extents));
   state.release_tape = false;
   if (state.requires_grad) parts_->tape.mark_leaf(state.node);
   parts_->maybe_garbage = true;
@@ -193,9 +182,19 @@ schedule::Options Session::options_of_walk(uint32_t default_device) {
   return plan_options(parts_->devices, used.empty() ? std::span(&default_device, 1) : used);
 }
 
+void Session::walk(std::span<const Id> roots, uint32_t default_device) {
+  const auto walk_from = [&](std::span<const Id> from) {
+    parts_->canonical.walk(graph_, *shapes_, *devices_, only_device(roots, default_device),
+                           parts_->values, from);
+  };
+  walk_from(roots);
+  if (may_have_checks()) walk_with_sizes(parts_->canonical, roots, walk_from);
+}
+
 schedule::Plan Session::planned(std::span<const Id> roots, uint32_t default_device) {
-  parts_->canonical.walk(graph_, *shapes_, *devices_, only_device(roots, default_device),
-                         parts_->values, roots);
+  Work work{{roots.begin(), roots.end()}, {}, nullptr};
+  walk(work.roots, default_device);
+  if (add_along(work, default_device)) walk(work.roots, default_device);
   const auto options = options_of_walk(default_device);
   CanonicalGraph::Scratch scratch = parts_->canonical.copy();
   parts_->canonical.take_inputs();
@@ -235,40 +234,65 @@ uint32_t Session::only_device(std::span<const Id> roots, uint32_t default_device
   return only;
 }
 
-std::shared_ptr<ReadyPlan> Session::ready_plan(std::span<const Id> roots, uint32_t default_device) {
+// A known plan may add roots; then another is looked for.
+Session::Work Session::work_for(std::span<const Id> roots, uint32_t default_device,
+                                bool stores_along) {
   Statistics& statistics = parts_->statistics;
   const auto kernel_options = KernelOptions::from_settings();
+  Work work{{roots.begin(), roots.end()}, {}, nullptr};
   schedule::Options options;
   Hash128 key;
   {
     const Stopwatch watch(statistics.lookup_ns);
-    const auto walk = [&](std::span<const Id> from) {
-      parts_->canonical.walk(graph_, *shapes_, *devices_, only_device(roots, default_device),
-                             parts_->values, from);
-    };
-    walk(roots);
-    if (may_have_checks()) walk_with_sizes(parts_->canonical, roots, walk);
-    options = options_of_walk(default_device);
-    options.replaced = parts_->replaced_inputs(parts_->canonical.inputs());
-    key = plan_key(parts_->canonical.key(), default_device, options, kernel_options);
-    if (const auto* known = parts_->plans.find(key)) {
-      ++statistics.plan_cache_hits;
-      return *known;
+    walk(work.roots, default_device);
+    if (stores_along && add_along(work, default_device)) walk(work.roots, default_device);
+    while (true) {
+      options = options_of_walk(default_device);
+      options.replaced = parts_->replaced_inputs(parts_->canonical.inputs());
+      key = plan_key(parts_->canonical.key(), default_device, options, kernel_options);
+      const auto* known = parts_->plans.find(key);
+      if (!known) break;
+      work.ready = *known;
+      if (!stores_along || !add_learned(work)) {
+        ++statistics.plan_cache_hits;
+        return work;
+      }
+      walk(work.roots, default_device);
     }
   }
-  auto ready = make_ready(default_device, options, kernel_options);
+  work.ready = make_ready(default_device, options, kernel_options);
   if (debugging(1))
-    debug_write(
-        fmt::format("planned {} steps for {} results\n", ready->plan.steps.size(), roots.size()));
-  parts_->plans.insert(key, ready);
-  return ready;
+    debug_write(fmt::format("planned {} steps for {} results\n", work.ready->plan.steps.size(),
+                            work.roots.size()));
+  parts_->plans.insert(key, work.ready);
+  return work;
 }
 
-std::vector<ValuePtr> Session::compute(std::span<const Id> roots, uint32_t default_device) {
-  const auto ready = ready_plan(roots, default_device);
+std::vector<ValuePtr> Session::run_work(Work& work) {
   const auto inputs = parts_->canonical.take_inputs();
-  auto values = run_ready(*ready, inputs);
-  if (JitTrace* trace = JitTrace::active()) trace->ran(ready, inputs, values);
+  auto values = run_ready(*work.ready, inputs);
+  if (JitTrace* trace = JitTrace::active())
+    trace->ran(work.ready, inputs, values);
+  else
+    note_computed(work);
+  return values;
+}
+
+// Where memory lacks for what would be stored along, without that.
+std::vector<ValuePtr> Session::compute(std::span<const Id> roots, uint32_t default_device) {
+  Work work = work_for(roots, default_device, true);
+  std::vector<ValuePtr> values;
+  try {
+    values = run_work(work);
+  } catch (const OutOfMemoryError&) {
+    if (work.roots.size() == roots.size()) throw;
+    work = work_for(roots, default_device, false);
+    values = run_work(work);
+  }
+  const size_t along = work.roots.size() - roots.size();
+  if (along > 0)
+    keep_along(std::span(work.roots).last(along), std::span(values).subspan(roots.size(), along));
+  values.resize(roots.size());
   return values;
 }
 

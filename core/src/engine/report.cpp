@@ -59,9 +59,9 @@ std::vector<KernelReport> Session::kernels_of(States states) {
   safe_point();
   std::vector<KernelReport> reports;
   for (const auto& [device, roots] : missing_roots(states)) {
-    const auto ready = ready_plan(roots, device == 0 ? default_device() : device);
+    const Work work = work_for(roots, device == 0 ? default_device() : device, true);
     parts_->canonical.take_inputs();
-    add_kernels_of(*ready, reports);
+    add_kernels_of(*work.ready, reports);
   }
   return reports;
 }

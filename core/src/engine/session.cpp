@@ -7,6 +7,7 @@
 #include "engine/given_lists.h"
 #include "engine/jit_trace.h"
 #include "engine/parts.h"
+#include "engine/views.h"
 
 namespace plugrad::engine {
 
@@ -59,8 +60,8 @@ StatePtr Session::make(Id node, uint32_t device) {
   const Guard guard(mutex_);
   ensure(node < graph_.size(), "node {} is not in the session's graph", node);
   auto state = std::make_unique<TensorState>();
-  state->node = node;
   state->device = device;
+  denote(*state, node);
   if (const JitTrace* trace = JitTrace::active()) state->call = trace->call();
   TensorState* const raw = state.get();
   StatePtr shared(state.release(), [this](TensorState* dead) {
@@ -79,8 +80,8 @@ void Session::remove(TensorState* state) {
   const auto assigned = parts_->step_assigned.extract(state);  // what it holds goes last
   (state->previous ? state->previous->next : parts_->first_state) = state->next;
   if (state->next) state->next->previous = state->previous;
-  if (state->pending) std::erase(parts_->pending, state);
-  parts_->replaced.erase(state);
+  parts_->forget_assignments(state);
+  parts_->computed.release(held_by(graph_, state->node));
   --parts_->state_count;
   parts_->maybe_garbage = true;
 }
@@ -88,12 +89,21 @@ void Session::remove(TensorState* state) {
 void Session::assign(TensorState& state, Id node) {
   const Guard guard(mutex_);
   note_assignment(state);
-  if (!state.pending) parts_->note_replaced(state, stored_base(state.node, state.device));
-  state.node = node;
+  if (state.pending)
+    parts_->versions[&state].push_back(state.node);
+  else
+    parts_->note_replaced(state, stored_base(state.node, state.device));
+  denote(state, node);
   if (state.requires_grad) parts_->tape.mark_leaf(node);
   if (!state.pending) parts_->pending.push_back(&state);
   state.pending = true;
   parts_->maybe_garbage = true;
+}
+
+void Session::denote(TensorState& state, Id node) {
+  if (state.node != kNoId) parts_->computed.release(held_by(graph_, state.node));
+  state.node = node;
+  parts_->computed.hold(held_by(graph_, node));
 }
 
 void Session::set_requires_grad(TensorState& state, bool on) {

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/computed_nodes.h"
 #include "engine/functions.h"
 #include "engine/index_ranges.h"
 #include "engine/loop_body.h"
@@ -47,7 +48,8 @@ struct TensorState : std::enable_shared_from_this<TensorState> {
   bool release_tape =
       false;  ///< cut from its inputs as soon as it has a value, whatever its ancestors
   std::shared_ptr<TensorState> grad;
-  uint64_t call = 0;  ///< of a jitted function that made it (jit_trace.h)
+  uint64_t backward = 0;  ///< of a gradient: which call of backward() it came of; 0: none
+  uint64_t call = 0;      ///< of a jitted function that made it (jit_trace.h)
 
   TensorState* previous = nullptr;  // the session's list of live states
   TensorState* next = nullptr;
@@ -107,6 +109,8 @@ class Session {
   StatePtr make(Id node, uint32_t device = 0);
   /// From now on the state denotes `node` and is pending until it is realised.
   void assign(TensorState& state, Id node);
+  /// The same value as before, as another node; or one that is stored.
+  void denote(TensorState& state, Id node);
   /// Marks or unmarks a leaf of the tape.
   void set_requires_grad(TensorState& state, bool on);
   /// Live states that are marked.
@@ -221,7 +225,13 @@ class Session {
   void make_strong(TensorState& state);
   RootGroups missing_roots(States states);
   uint32_t only_device(std::span<const Id> roots, uint32_t default_device);
-  std::shared_ptr<ReadyPlan> ready_plan(std::span<const Id> roots, uint32_t default_device);
+  struct Work {
+    std::vector<Id> roots;                      // those asked for, then those stored along
+    std::vector<ComputedNodes::Note> repeated;  // computed before, and not stored
+    std::shared_ptr<ReadyPlan> ready;
+  };
+  Work work_for(std::span<const Id> roots, uint32_t default_device, bool stores_along);
+  void walk(std::span<const Id> roots, uint32_t default_device);
   schedule::Options options_of_walk(uint32_t default_device);
   schedule::Plan planned(std::span<const Id> roots, uint32_t default_device);
   std::shared_ptr<ReadyPlan> make_ready(uint32_t default_device, const schedule::Options& options,
@@ -235,9 +245,28 @@ class Session {
   std::vector<std::shared_ptr<Value>> compute(std::span<const Id> roots, uint32_t default_device);
   std::vector<std::shared_ptr<Value>> run_ready(ReadyPlan& ready,
                                                 std::span<const std::shared_ptr<Value>> inputs);
+  std::vector<std::shared_ptr<Value>> run_work(Work& work);
   void settle(TensorState& state);
   void cut(TensorState& state, Id base);
   Id with_extents(Id node, const std::vector<Extent>& extents);
+
+  // stored_along.cpp
+  bool is_computed(Id base, uint32_t device, uint32_t default_device);
+  Id latest_computed(TensorState& state, uint32_t default_device);
+  void add_assigned(std::vector<Id>& roots, uint32_t default_device);
+  bool add_gradients(std::vector<Id>& roots);
+  struct Repeated {
+    size_t again = 0, anew = 0;
+    uint32_t last_plan = 0;
+  };
+  Repeated count_repeated();
+  bool is_work(uint32_t number);
+  void add_held(Work& work);
+  void add_repeated(Work& work);
+  bool add_learned(Work& work);
+  bool add_along(Work& work, uint32_t default_device);
+  void note_computed(const Work& work);
+  void keep_along(std::span<const Id> roots, std::span<const std::shared_ptr<Value>> values);
 
   // step.cpp
   void note_assignment(TensorState& state);

@@ -35,13 +35,9 @@ void Session::note_assignment(TensorState& state) {
 void Session::undo_step() {
   const auto assigned = std::exchange(parts_->step_assigned, {});
   for (const auto& [state, before] : assigned) {
-    state->node = before.state->node;
+    denote(*state, before.state->node);
     if (state->requires_grad) parts_->tape.mark_leaf(state->node);
-    if (state->pending && !before.was_pending) {
-      std::erase(parts_->pending, state);
-      parts_->replaced.erase(state);
-    }
-    state->pending = before.was_pending;
+    if (!before.was_pending) parts_->forget_assignments(state);
   }
   parts_->maybe_garbage = true;
 }

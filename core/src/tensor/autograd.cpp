@@ -66,7 +66,8 @@ Tensor& Tensor::requires_grad_(bool on) {
   // Equal expressions are one node, but two leaves must not share a gradient.
   if (on && !state_->requires_grad && r.graph()[node].op != Op::Buffer) {
     const Id stored = r.cast(node, strong(r.dtype(node)));
-    state_->node = r.graph().add(Op::Contiguous, r.dtype(stored), {stored}, tensor::new_identity());
+    r.session().denote(
+        *state_, r.graph().add(Op::Contiguous, r.dtype(stored), {stored}, tensor::new_identity()));
   }
   r.session().set_requires_grad(*state_, on);
   return *this;
@@ -90,6 +91,7 @@ void Tensor::set_grad(const Tensor& gradient) {
           "[set_grad] {} is not the shape {} of the tensor", to_string(gradient.shape()),
           to_string(shape()));
   if (gradient.defined()) r.use(gradient);
+  if (gradient.defined() && state_->grad) gradient.state()->backward = state_->grad->backward;
   state_->grad = gradient.state();
 }
 
@@ -120,12 +122,14 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
           "leaves before what depends on them is realised, and call backward() before the graph is "
           "released by another{}",
           assignment_advice(leaves));
+  const uint64_t call = tensor::new_identity();
   for (size_t i = 0; i < leaves.size(); ++i) {
     if (gradients[i] == kNoId) continue;
     Id sum = r.graph().unary(Op::Detach, gradients[i]);  // a value, not a function of the leaves
     if (trace) trace->use_gradient(*leaves[i]);
     if (leaves[i]->grad) sum = r.graph().binary(Op::Add, leaves[i]->grad->node, sum);
     leaves[i]->grad = r.session().make(sum, leaves[i]->device);
+    leaves[i]->grad->backward = call;
   }
   r.session().note_loss(state_);
   if (!retain_graph) r.session().release_tape(*state_);

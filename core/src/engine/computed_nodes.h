@@ -1,0 +1,64 @@
+// Which nodes were computed without being stored, by which plan, and which of them a tensor
+// denoted.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "uop/graph.h"
+
+namespace plugrad::engine {
+
+struct ReadyPlan;
+
+/// Facts by id of the session's graph.
+class ComputedNodes {
+ public:
+  static constexpr uint32_t kGradients =
+      UINT32_MAX;  // in place of a number: those of marked leaves
+  struct Note {
+    uint32_t holders = 0;   // states that denote the node or a view of all of it
+    uint32_t plan = 0;      // that computed the node first, counted from 1; 0: none did
+    uint32_t number = 0;    // of the node, canonical in that plan
+    bool was_held = false;  // by a state when that plan computed it; the first that did so counts
+  };
+
+  void hold(Id id) {
+    if (notes_.size() <= id) notes_.resize(id + 1 + id / 2);
+    ++notes_[id].holders;
+  }
+  void release(Id id) { --notes_[id].holders; }
+  bool is_held(Id id) const { return of(id).holders > 0; }
+  Note of(Id id) const { return id < notes_.size() ? notes_[id] : Note{}; }
+
+  void note(Id id, uint32_t plan, uint32_t number) {
+    if (notes_.size() <= id) notes_.resize(id + 1 + id / 2);
+    Note& known = notes_[id];
+    if (known.plan == 0 || !known.was_held)
+      known = {known.holders, plan, number, known.holders > 0};
+  }
+  uint32_t add_plan(const std::shared_ptr<ReadyPlan>& plan) {
+    plans_.push_back(plan);
+    return static_cast<uint32_t>(plans_.size());
+  }
+  std::shared_ptr<ReadyPlan> plan(uint32_t number) const { return plans_[number - 1].lock(); }
+
+  /// The notes of nodes that have a new id; nobody holds them.
+  void renumber(std::span<const Id> new_id) {
+    std::vector<Note> kept;
+    for (Id id = 0; id < new_id.size() && id < notes_.size(); ++id) {
+      if (new_id[id] == kNoId || notes_[id].plan == 0) continue;
+      if (kept.size() <= new_id[id]) kept.resize(new_id[id] + 1);
+      kept[new_id[id]] = notes_[id];
+      kept[new_id[id]].holders = 0;
+    }
+    notes_ = std::move(kept);
+  }
+
+ private:
+  std::vector<Note> notes_;
+  std::vector<std::weak_ptr<ReadyPlan>> plans_;  // by number less 1
+};
+
+}  // namespace plugrad::engine

@@ -1,0 +1,170 @@
+// What a plan stores beside the values that were asked for, so that no later plan computes it
+// again: assigned values, and what a tensor denotes and earlier plans computed without storing it.
+#include <algorithm>
+#include <set>
+
+#include "engine/jit_trace.h"
+#include "engine/parts.h"
+#include "engine/views.h"
+
+namespace plugrad::engine {
+namespace {
+
+void add_root(std::vector<Id>& roots, Id root) {
+  if (std::ranges::find(roots, root) == roots.end()) roots.push_back(root);
+}
+
+}  // namespace
+
+/// Whether the walk computes the node, and the plan may store it.
+bool Session::is_computed(Id base, uint32_t device, uint32_t default_device) {
+  if (!parts_->canonical.computes(base) || is_stored(base, device)) return false;
+  return (*devices_)[base] != 0 || device == 0 || device == default_device;
+}
+
+// Of a state that is pending, the latest value that the walk computes.
+Id Session::latest_computed(TensorState& state, uint32_t default_device) {
+  const auto base_of = [&](Id node) { return stored_base(node, state.device); };
+  const Id now = base_of(state.node);
+  if (is_stored(now, state.device)) return kNoId;
+  if (is_computed(now, state.device, default_device)) return now;
+  const auto versions = parts_->versions.find(&state);
+  if (versions == parts_->versions.end()) return kNoId;
+  auto& nodes = versions->second;
+  for (size_t i = nodes.size(); i-- > 0;) {
+    const Id base = base_of(nodes[i]);
+    if (is_computed(base, state.device, default_device)) return base;
+    if (!is_stored(base, state.device)) continue;
+    nodes.erase(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(i));
+    break;
+  }
+  return kNoId;
+}
+
+// An assignment that was computed is not computed again: the value is stored with the first result
+// that needs it.
+void Session::add_assigned(std::vector<Id>& roots, uint32_t default_device) {
+  for (TensorState* state : parts_->pending)
+    if (const Id base = latest_computed(*state, default_device); base != kNoId)
+      add_root(roots, base);
+}
+
+// Gradients that came of one backward() are computed together once one of them is computed again.
+bool Session::add_gradients(std::vector<Id>& roots) {
+  std::set<uint64_t> calls;
+  std::vector<std::pair<uint64_t, Id>> missing;
+  parts_->each_state([&](const TensorState& leaf) {
+    if (!leaf.requires_grad || !leaf.grad || leaf.grad->backward == 0) return;
+    const Id base = stored_base(leaf.grad->node, leaf.grad->device);
+    if (is_stored(base, leaf.grad->device) || (*devices_)[base] == 0) return;
+    missing.emplace_back(leaf.grad->backward, base);
+    if (parts_->canonical.computes(base)) calls.insert(leaf.grad->backward);
+  });
+  std::ranges::reverse(missing);  // states are listed from the newest
+  for (const auto& [call, base] : missing)
+    if (calls.contains(call)) add_root(roots, base);
+  return !calls.empty();
+}
+
+// What the plan does again and anew, in nodes; and the plan that first computed what is last among
+// the former.
+Session::Repeated Session::count_repeated() {
+  const CanonicalGraph& walked = parts_->canonical;
+  Repeated repeated;
+  for (uint32_t number = 0; number < walked.size(); ++number) {
+    if (!is_work(number)) continue;
+    const uint32_t plan = parts_->computed.of(walked.id(number)).plan;
+    ++(plan != 0 ? repeated.again : repeated.anew);
+    if (plan != 0) repeated.last_plan = plan;
+  }
+  return repeated;
+}
+
+bool Session::is_work(uint32_t number) {
+  const Id id = parts_->canonical.id(number);
+  return !parts_->canonical.is_input(number) && (*devices_)[id] != 0 && !is_view(graph_[id].op);
+}
+
+// The last values on the way to the roots that tensors denoted when they were first computed. The
+// plans that computed them first are told so, each of the last values that it could have stored.
+void Session::add_held(Work& work) {
+  const CanonicalGraph& walked = parts_->canonical;
+  constexpr uint32_t kUnneeded = UINT32_MAX;
+  std::vector<uint32_t> told(walked.size(), kUnneeded);  // the last plan above; 0: none
+  for (uint32_t root : walked.roots()) told[root] = 0;
+  for (auto number = static_cast<uint32_t>(walked.size()); number-- > 0;) {
+    uint32_t above = told[number];
+    if (above == kUnneeded || walked.is_input(number)) continue;
+    const Id id = walked.id(number);
+    const ComputedNodes::Note note = parts_->computed.of(id);
+    if (note.was_held && note.plan != above && is_work(number)) {
+      if (above == 0) add_root(work.roots, id);
+      work.repeated.push_back(note);
+      above = note.plan;
+    }
+    for (Id source : graph_.sources(id)) {
+      uint32_t& below = told[walked.number(source)];
+      below = std::min(below, above);
+    }
+  }
+}
+
+// Where a plan would do more again than anew, it stores what tensors denoted: the work of any
+// number of reads stays within a constant of that of the nodes.
+void Session::add_repeated(Work& work) {
+  const Repeated repeated = count_repeated();
+  if (repeated.again <= repeated.anew) return;
+  add_held(work);
+  if (add_gradients(work.roots))
+    work.repeated.push_back({.plan = repeated.last_plan, .number = ComputedNodes::kGradients});
+}
+
+bool Session::add_along(Work& work, uint32_t default_device) {
+  const size_t before = work.roots.size();
+  add_assigned(work.roots, default_device);
+  if (!JitTrace::active()) add_repeated(work);
+  return work.roots.size() > before;
+}
+
+// What earlier runs of the same plan should have stored, where tensors denote it again.
+bool Session::add_learned(Work& work) {
+  if (JitTrace::active()) return false;
+  const size_t before = work.roots.size();
+  for (uint32_t number : work.ready->needed_again) {
+    if (number == ComputedNodes::kGradients)
+      add_gradients(work.roots);
+    else if (const Id id = parts_->canonical.id(number); parts_->computed.is_held(id))
+      add_root(work.roots, id);
+  }
+  if (work.roots.size() > before) add_held(work);
+  return work.roots.size() > before;
+}
+
+// After a run of the plan that was walked for.
+void Session::note_computed(const Work& work) {
+  for (const ComputedNodes::Note& note : work.repeated) {
+    const auto ready = parts_->computed.plan(note.plan);
+    if (!ready || std::ranges::find(ready->needed_again, note.number) != ready->needed_again.end())
+      continue;
+    ready->needed_again.push_back(note.number);
+  }
+  const CanonicalGraph& walked = parts_->canonical;
+  const auto& ready = work.ready;
+  if (ready->number == 0) ready->number = parts_->computed.add_plan(ready);
+  std::vector<bool> is_root(walked.size());
+  for (uint32_t root : walked.roots()) is_root[root] = true;
+  for (uint32_t number = 0; number < walked.size(); ++number)
+    if (!walked.is_input(number) && !is_root[number])
+      parts_->computed.note(walked.id(number), ready->number, number);
+}
+
+// The results that were not asked for become values; assignments among them are pending no more.
+void Session::keep_along(std::span<const Id> roots,
+                         std::span<const std::shared_ptr<Value>> values) {
+  for (size_t i = 0; i < roots.size(); ++i) parts_->values.set(roots[i], values[i]);
+  const std::vector<TensorState*> pending = parts_->pending;
+  for (TensorState* state : pending)
+    if (is_stored(stored_base(state->node, state->device), state->device)) settle(*state);
+}
+
+}  // namespace plugrad::engine
