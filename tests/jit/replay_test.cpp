@@ -46,6 +46,23 @@ TEST(Jit, ResultsAreInOneOrderWhoeverMadeTheirNodesBefore) {
   EXPECT_EQ(runs, 2);
 }
 
+// Its value is there in the second call, and was not in the first.
+TEST(Jit, AResultOfConstantsMayBeTheNextArgument) {
+  int runs = 0;
+  auto step = jit([&](const Tensor& x) {
+    ++runs;
+    return std::pair(x + 1, (Tensor::arange(3) * 3 + 2).flip(0));
+  });
+  Tensor given = Tensor::from<int>({8, 5, 2}).realize();
+  for (int call = 0; call < 4; ++call) {
+    const auto [sum, table] = step(given);
+    EXPECT_EQ(sum.to_vector<int>(), (std::vector<int>{9, 6, 3}));
+    given = table;
+  }
+  EXPECT_EQ(given.to_vector<int>(), (std::vector<int>{8, 5, 2}));
+  EXPECT_EQ(runs, 2);
+}
+
 TEST(Jit, WhatWasMovedFromCanStillBeCalled) {
   auto f = jit([](const Tensor& x) { return x + 1; });
   const Tensor x = Tensor::from<float>({1, 2});

@@ -61,6 +61,7 @@ class JitTrace {
     StatePtr before, during;
     uint32_t value;
   };
+  void hide_constants();
   const Count* known_count(Id node) const;
   const Count& cut_count(Id count, uint32_t tensor, uint32_t axis);
   Id with_counts(Id node, const TensorState& state, uint32_t tensor, bool is_gradient);
@@ -99,6 +100,7 @@ class JitTrace {
   std::unordered_map<const Value*, std::vector<std::byte>> host_;  // integers that the host knew
   std::vector<const TensorState*> used_up_;  // gradients that a step was made of
   std::vector<std::vector<int64_t>> cut_;    // shapes of tensors that lead back to leaves
+  std::vector<std::pair<StatePtr, ValuePtr>> hidden_;  // values of constants alone, by their nodes
 };
 
 }  // namespace plugrad::engine
