@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
+#include <type_traits>
 
 #include "plugrad/conv.h"
 #include "plugrad/tensor.h"
@@ -50,7 +52,24 @@ PLUGRAD_API Tensor instancenorm(const Tensor& x, const Tensor& weight = {}, cons
 PLUGRAD_API Tensor batchnorm(const Tensor& x, const Tensor& weight, const Tensor& bias,
                              const Tensor& mean, const Tensor& inverse_std, int64_t axis = 1);
 
-/// The layers applied one after the other.
+/// A layer as an argument: what a Tensor is passed to, a module, a function or &Tensor::relu. It is
+/// not copied, since a copied module has parameters of its own; it lasts as long as the call.
+class LayerRef {
+ public:
+  template <class Layer>
+    requires(!std::is_same_v<std::remove_cvref_t<Layer>, LayerRef> &&
+             std::is_invocable_r_v<Tensor, Layer&, const Tensor&>)
+  LayerRef(Layer&& layer)  // NOLINT(google-explicit-constructor): layers stand in a list
+      : call_([&layer](const Tensor& x) -> Tensor { return std::invoke(layer, x); }) {}
+  Tensor operator()(const Tensor& x) const { return call_(x); }
+
+ private:
+  std::function<Tensor(const Tensor&)> call_;
+};
+
+/// The layers applied one after the other: sequential(x, {conv, &Tensor::relu, head}).
+PLUGRAD_API Tensor sequential(const Tensor& x, std::initializer_list<LayerRef> layers);
+/// Those of a list, which holds copies of modules that were put into it.
 PLUGRAD_API Tensor sequential(const Tensor& x,
                               const std::vector<std::function<Tensor(const Tensor&)>>& layers);
 

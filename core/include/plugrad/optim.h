@@ -197,11 +197,13 @@ class OptimizerGroup {
 
 /// Scales the gradients so that all together have a norm of at most `max_norm`, and returns the
 /// norm that they had, lazily: f32, or f64 with an f64 parameter. `order` may be infinity (the
-/// largest magnitude). A norm that is no number makes every gradient NaN. Errors: User for a
-/// negative bound or an order below 1. Pascanu et al. 2013.
+/// largest magnitude). A norm that is no number makes every gradient NaN. As in PyTorch, parameters
+/// without a gradient are left out: before backward() the norm is 0 and nothing changes. Errors:
+/// User for a negative bound or an order below 1. Pascanu et al. 2013.
 PLUGRAD_API Tensor clip_grad_norm(const std::vector<Tensor>& parameters, double max_norm,
                                   double order = 2.0);
-/// Clamps every element of every gradient to ±bound. Errors: User for a negative bound.
+/// Clamps every element of every gradient that is there to ±bound. Errors: User for a negative
+/// bound.
 PLUGRAD_API void clip_grad_value(const std::vector<Tensor>& parameters, double bound);
 
 }  // namespace plugrad::optim

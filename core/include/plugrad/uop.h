@@ -16,6 +16,7 @@
 #include <initializer_list>
 #include <iosfwd>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,19 +40,21 @@ class PLUGRAD_API UOp {
 
   // ---- Building. A number beside a node takes the node's dtype ----
   /// Without a dtype it is weak: index, weakfloat or bool, as a number beside a tensor.
+  /// Errors: User for void, or a number that is no dtype.
   template <class T>
     requires std::is_arithmetic_v<T>
-  static UOp constant(T value, DType dtype = DType::Void) {
+  static UOp constant(T value, std::optional<DType> dtype = {}) {
+    if (std::is_same_v<T, bool> && !dtype) dtype = DType::Bool;
     if constexpr (std::is_floating_point_v<T>)
       return make_constant(static_cast<double>(value), dtype);
     else
-      return make_constant(static_cast<int64_t>(value),
-                           std::is_same_v<T, bool> && dtype == DType::Void ? DType::Bool : dtype);
+      return make_constant(static_cast<int64_t>(value), dtype);
   }
   /// Any op by its printed name ("add", "where", "exp2", "reshape", …). `dtype` when it does not
-  /// follow from the sources; `arg` is the op's number or list.
-  static UOp make(std::string_view op, const std::vector<UOp>& sources, DType dtype = DType::Void,
-                  const std::vector<int64_t>& arg = {});
+  /// follow from the sources; `arg` is the op's number or list. Errors: User for a node that has no
+  /// place in the IR, and for void where the op has a value.
+  static UOp make(std::string_view op, const std::vector<UOp>& sources,
+                  std::optional<DType> dtype = {}, const std::vector<int64_t>& arg = {});
   UOp cast(DType dtype) const;
   UOp where(const UOp& yes, const UOp& no) const;  ///< this is the condition
   /// Reads text as it is printed; one node for each that it returns.
@@ -93,8 +96,8 @@ class PLUGRAD_API UOp {
   const std::shared_ptr<engine::TensorState>& state() const { return state_; }
 
  private:
-  static UOp make_constant(int64_t value, DType dtype);
-  static UOp make_constant(double value, DType dtype);
+  static UOp make_constant(int64_t value, std::optional<DType> dtype);
+  static UOp make_constant(double value, std::optional<DType> dtype);
   std::shared_ptr<engine::TensorState> state_;
 };
 

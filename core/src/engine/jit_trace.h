@@ -98,8 +98,8 @@ class JitTrace {
   std::unordered_map<const TensorState*, uint32_t> gradient_of_;  // of before, to its tensor
   std::unordered_map<const Value*, uint32_t> value_of_;
   std::unordered_map<const Value*, std::vector<std::byte>> host_;  // integers that the host knew
-  std::vector<const TensorState*> used_up_;  // gradients that a step was made of
-  std::vector<std::vector<int64_t>> cut_;    // shapes of tensors that lead back to leaves
+  std::vector<const TensorState*> used_up_;            // gradients that a step was made of
+  std::vector<std::vector<int64_t>> cut_;              // shapes of tensors that lead back to leaves
   std::vector<std::pair<StatePtr, ValuePtr>> hidden_;  // values of constants alone, by their nodes
 };
 

@@ -94,6 +94,12 @@ Tensor Tensor::dropout(double p, bool training) const {
   return plugrad::where(stays, *this, 0.0) / (1.0 - p);
 }
 
+Tensor sequential(const Tensor& x, std::initializer_list<LayerRef> layers) {
+  Tensor y = x;
+  for (const LayerRef& layer : layers) y = layer(y);
+  return y;
+}
+
 Tensor sequential(const Tensor& x,
                   const std::vector<std::function<Tensor(const Tensor&)>>& layers) {
   Tensor y = x;

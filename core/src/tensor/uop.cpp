@@ -120,6 +120,11 @@ DType dtype_that_follows(Op op, std::span<const Id> sources) {
   return graph()[sources[from]].dtype;
 }
 
+DType constant_dtype(std::optional<DType> wanted, DType otherwise) {
+  if (wanted) tensor::require_dtype("UOp", strong(*wanted));
+  return wanted.value_or(otherwise);
+}
+
 bool is_weak(Id id) {
   return is_const(graph(), id) &&
          (graph()[id].dtype == DType::Index || graph()[id].dtype == DType::WeakFloat);
@@ -157,16 +162,16 @@ auto as_user_error(Run run) {
 
 }  // namespace
 
-UOp UOp::make_constant(int64_t value, DType dtype) {
+UOp UOp::make_constant(int64_t value, std::optional<DType> dtype) {
   const Lock lock;
-  return handle(graph().constant(dtype == DType::Void ? DType::Index : dtype, value));
+  return handle(graph().constant(constant_dtype(dtype, DType::Index), value));
 }
-UOp UOp::make_constant(double value, DType dtype) {
+UOp UOp::make_constant(double value, std::optional<DType> dtype) {
   const Lock lock;
-  return handle(graph().constant(dtype == DType::Void ? DType::WeakFloat : dtype, value));
+  return handle(graph().constant(constant_dtype(dtype, DType::WeakFloat), value));
 }
 
-UOp UOp::make(std::string_view name, const std::vector<UOp>& sources, DType dtype,
+UOp UOp::make(std::string_view name, const std::vector<UOp>& sources, std::optional<DType> wanted,
               const std::vector<int64_t>& arg) {
   const Lock lock;
   const Op op = op_named(name);
@@ -174,7 +179,8 @@ UOp UOp::make(std::string_view name, const std::vector<UOp>& sources, DType dtyp
           "[UOp] make() makes no {}; use UOp::constant() or UOp::range()", name);
   std::vector<Id> ids = nodes_of(sources, "UOp");
   if (is_alu(op)) match_literals(std::span(ids).subspan(op == Op::Where ? 1 : 0));
-  if (dtype == DType::Void) dtype = dtype_that_follows(op, ids);
+  const DType follows = dtype_that_follows(op, ids), dtype = wanted.value_or(follows);
+  if (dtype == DType::Void && follows != DType::Void) tensor::require_dtype("UOp", dtype);
   const bool has_list = op_info(op).arg == ArgKind::List;
   require(has_list || arg.size() <= 1, "[UOp] {} takes one number as its argument, not {}", name,
           arg.size());
@@ -247,7 +253,7 @@ UOp UOp::sink(const std::vector<UOp>& stores) {
 UOp UOp::reduce(std::string_view op, const std::vector<UOp>& ranges) const {
   std::vector<UOp> sources = {*this};
   sources.insert(sources.end(), ranges.begin(), ranges.end());
-  return make("reduce", sources, DType::Void, {static_cast<int64_t>(op_named(op))});
+  return make("reduce", sources, {}, {static_cast<int64_t>(op_named(op))});
 }
 
 // ---- Changing ----

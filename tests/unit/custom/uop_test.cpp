@@ -139,21 +139,25 @@ TEST(UOpErrors, say_what_a_node_needs) {
   const Tensor t = Tensor::from({1.f, 2.f, 3.f});
   EXPECT_THAT(message_of([] { UOp().op(); }), HasSubstr("[op] a UOp is undefined"));
   EXPECT_THAT(message_of([] { UOp::make("plus", {}); }), HasSubstr("no op \"plus\""));
+  const DType mistyped = dtype_from_name("flaot");
+  EXPECT_THAT(message_of([&] { UOp::make("add", {i, i}, mistyped); }), HasSubstr("void is no"));
+  EXPECT_THAT(message_of([&] { UOp::make("cast", {i}, mistyped); }), HasSubstr("void is no"));
+  EXPECT_THAT(message_of([&] { UOp::constant(1, mistyped); }), HasSubstr("void is no dtype"));
+  EXPECT_THAT(message_of([&] { UOp::constant(true, mistyped); }), HasSubstr("void is no dtype"));
   EXPECT_THAT(message_of([&] { UOp::make("add", {i}); }), HasSubstr("number of sources"));
   EXPECT_THAT(message_of([&] { i + UOp::constant(1.5); }), HasSubstr("one dtype"));
   EXPECT_THAT(message_of([&] { UOp::make("sqrt", {i}); }), HasSubstr("floats only"));
-  EXPECT_THAT(message_of([&] { UOp::make("permute", {t.uop()}, DType::Void, {1}); }),
+  EXPECT_THAT(message_of([&] { UOp::make("permute", {t.uop()}, {}, {1}); }),
               HasSubstr("no permutation"));
-  EXPECT_THAT(message_of([&] { UOp::make("reshape", {t.uop()}, DType::Void, {2, 2}); }),
+  EXPECT_THAT(message_of([&] { UOp::make("reshape", {t.uop()}, {}, {2, 2}); }),
               HasSubstr("number of elements"));
-  EXPECT_THAT(message_of([&] { UOp::make("reshape", {t.uop()}, DType::Void, {-1, -3}); }),
+  EXPECT_THAT(message_of([&] { UOp::make("reshape", {t.uop()}, {}, {-1, -3}); }),
               HasSubstr("negative"));
-  EXPECT_THAT(message_of([&] { UOp::make("pad", {t.uop()}, DType::Void, {int64_t{1} << 62, 1}); }),
+  EXPECT_THAT(message_of([&] { UOp::make("pad", {t.uop()}, {}, {int64_t{1} << 62, 1}); }),
               HasSubstr("2^60"));
   const UOp one = t.reshape({3, 1, 1, 1}).uop();
-  EXPECT_THAT(
-      message_of([&] { UOp::make("expand", {one}, DType::Void, {3, 1 << 30, 1 << 30, 1 << 30}); }),
-      HasSubstr("2^60"));
+  EXPECT_THAT(message_of([&] { UOp::make("expand", {one}, {}, {3, 1 << 30, 1 << 30, 1 << 30}); }),
+              HasSubstr("2^60"));
   EXPECT_THAT(message_of([&] { t.uop() + Tensor::from({1.f, 2.f}).uop(); }),
               HasSubstr("one shape"));
   EXPECT_THAT(message_of([&] { UOp::make("buffer", {}, DType::F32, {1, 1, 4}); }),

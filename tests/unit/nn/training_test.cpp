@@ -88,6 +88,22 @@ TEST(Sequential, TakesFunctionsByTheirNameThatHaveSeveralForms) {
   EXPECT_EQ(activations(x).to_vector<float>(), x.gelu().softmax().to_vector<float>());
 }
 
+// A copied module has parameters and statistics of its own.
+TEST(Sequential, AsAFunctionUsesTheLayersThemselves) {
+  const nn::Linear first(3, 4), last(4, 1);
+  nn::BatchNorm norm(4);
+  const nn::TrainingScope training(true);
+  sequential(input(), {first, norm, &Tensor::relu, [](const Tensor& x) { return x * 2; }, last})
+      .sum()
+      .backward();
+  EXPECT_TRUE(first.weight.grad().defined());
+  EXPECT_TRUE(last.weight.grad().defined());
+  EXPECT_EQ(norm.num_batches_tracked.item<int64_t>(), 1);
+  const std::vector<std::function<Tensor(const Tensor&)>> list = {
+      [](const Tensor& x) { return -x; }, &Tensor::abs};
+  EXPECT_EQ(sequential(Tensor::from({1.0f}), list).item<float>(), 1.0f);
+}
+
 TEST(RandomState, IsSavedAndRestored) {
   Tensor::manual_seed(7);
   const Tensor first = Tensor::rand({3});
