@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/settings.h"
 #include "engine/jit_trace.h"
 #include "engine/parts.h"
 #include "engine/views.h"
@@ -12,6 +13,12 @@ namespace {
 
 void add_root(std::vector<Id>& roots, Id root) {
   if (std::ranges::find(roots, root) == roots.end()) roots.push_back(root);
+}
+
+// Where equal programs give equal bits, what is stored beside a result must not follow from earlier
+// reads, since sums that are stored may be ordered otherwise than fused ones.
+bool follows_earlier_reads() {
+  return !JitTrace::active() && !settings().deterministic;
 }
 
 }  // namespace
@@ -122,13 +129,13 @@ void Session::add_repeated(Work& work) {
 bool Session::add_along(Work& work, uint32_t default_device) {
   const size_t before = work.roots.size();
   add_assigned(work.roots, default_device);
-  if (!JitTrace::active()) add_repeated(work);
+  if (follows_earlier_reads()) add_repeated(work);
   return work.roots.size() > before;
 }
 
 // What earlier runs of the same plan should have stored, where tensors denote it again.
 bool Session::add_learned(Work& work) {
-  if (JitTrace::active()) return false;
+  if (!follows_earlier_reads()) return false;
   const size_t before = work.roots.size();
   for (uint32_t number : work.ready->needed_again) {
     if (number == ComputedNodes::kGradients)
