@@ -15,6 +15,12 @@ TEST(NumberErrors, Creation) {
   EXPECT_EQ(error_of([] { Tensor::eye(-2); }), "[eye] size -2 is negative");
   EXPECT_EQ(error_of([] { Tensor::arange(0, 5, 0.5, DType::I32); }),
             "[arange] i32 holds no steps of 0.5 from 0; take a float dtype, or cast");
+  EXPECT_EQ(error_of([] { Tensor::arange(300, DType::U8); }),
+            "[arange] u8 does not hold 0 to 299; take a wider dtype");
+  EXPECT_EQ(error_of([] { Tensor::arange((int64_t{1} << 31) + 2, DType::I32); }),
+            "[arange] i32 does not hold 0 to 2147483649; take a wider dtype");
+  EXPECT_EQ(error_of([] { Tensor::arange(0, -2, -1, DType::U8); }),
+            "[arange] u8 does not hold 0 to -1; take a wider dtype");
   EXPECT_EQ(error_of([] { Tensor::arange(0, NAN); }), "[arange] from 0 to nan by 1 never ends");
   EXPECT_EQ(error_of([] { Tensor::arange(0, Tensor::zeros({2}).realize()); }),
             "[arange] bounds are numbers, not tensors of computed values");

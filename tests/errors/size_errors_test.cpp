@@ -38,6 +38,76 @@ TEST(SizeErrors, ReadingMoreThanTheHostHolds) {
   EXPECT_THAT(error_of([&] { huge.to_bytes(); }), HasSubstr("[to_bytes] the 1000000000000000"));
 }
 
+TEST(SizeErrors, ProductsOfSizesThatWrapAround) {
+  const Tensor x = Tensor::ones({12});
+  const int64_t other = 2635249153387078804;  // times 7: 2^64 + 12
+  EXPECT_THAT(error_of([&] { x.reshape({7, other}); }), HasSubstr("has more than 2^60 elements"));
+  EXPECT_THAT(error_of([&] { x.reshape({int64_t{1} << 62, 4, -1}); }),
+              HasSubstr("has more than 2^60 elements"));
+  EXPECT_THAT(error_of([&] { Tensor::arange(INT64_MAX); }), HasSubstr("[arange] a tensor of"));
+  EXPECT_THAT(error_of([&] { Tensor::arange(0.0, 1e30); }), HasSubstr("[arange] a tensor of"));
+  EXPECT_THAT(error_of([&] { Tensor::eye(INT64_MAX); }), HasSubstr("has more than 2^60 elements"));
+  EXPECT_THAT(error_of([&] { Tensor::ones({0}).chunk(int64_t{1} << 50); }),
+              HasSubstr("[chunk] the 1125899906842624 elements"));
+  EXPECT_EQ(x.chunk(INT64_MAX).size(), 12u);
+  EXPECT_EQ(Tensor::ones({3, 3}).tril(int64_t{1} << 40).sum().item<float>(), 9);
+  EXPECT_EQ(Tensor::ones({3, 3}).triu(INT64_MAX).sum().item<float>(), 0);
+  EXPECT_EQ(Tensor::ones({3, 3}).triu(INT64_MIN).sum().item<float>(), 9);
+}
+
+// Each call works or is refused; none ends in an exception of the standard library.
+TEST(SizeErrors, HostileSizesEverywhere) {
+  const Tensor x = Tensor::arange(12).cast(DType::F32), square = x.reshape({3, 4});
+  const std::vector<std::function<void(int64_t)>> calls = {
+      [&](int64_t s) { x.reshape({s, s}); },
+      [&](int64_t s) { x.reshape({s, s, -1}); },
+      [&](int64_t s) { x.unflatten(0, {s, -1}); },
+      [&](int64_t s) { x.reshape({12, 1}).expand({12, s}).sum(); },
+      [&](int64_t s) { x.repeat({s, s}); },
+      [&](int64_t s) { x.pad({{s, s}}); },
+      [&](int64_t s) { x.shrink({{s, s}}); },
+      [&](int64_t s) { x[Slice{s, s}]; },
+      [&](int64_t s) { Tensor::zeros({s, s}); },
+      [&](int64_t s) { Tensor::zeros({s}).to_vector<float>(); },
+      [&](int64_t s) { Tensor::rand({s, s}); },
+      [&](int64_t s) { Tensor::eye(s).sum(); },
+      [&](int64_t s) { Tensor::arange(s); },
+      [&](int64_t s) { Tensor::arange(s, -s, s); },
+      [&](int64_t s) { Tensor::linspace(0, 1, s); },
+      [&](int64_t s) { Tensor::randperm(s); },
+      [&](int64_t s) { Tensor::randint({2}, 0, s); },
+      [&](int64_t s) { x.roll(s, 0); },
+      [&](int64_t s) { x.cast(DType::I32).one_hot(s); },
+      [&](int64_t s) { x.unfold(0, s, s); },
+      [&](int64_t s) { x.chunk(s); },
+      [&](int64_t s) { x.split(s); },
+      [&](int64_t s) { square.tril(s), square.triu(s); },
+      [&](int64_t s) { square.diagonal(s); },
+      [&](int64_t s) { x.topk(s); },
+      [&](int64_t s) { x.cumsum(s); },
+      [&](int64_t s) { x.unsqueeze(s), x.squeeze(s), x.flip({s}); },
+      [&](int64_t s) { square.transpose(s, s); },
+      [&](int64_t s) { avg_pool1d(x.reshape({1, 1, 12}), s, {.stride = s}); },
+      [&](int64_t s) { max_pool1d(x.reshape({1, 1, 12}), 2, {.dilation = s}); },
+      [&](int64_t s) {
+        conv1d(x.reshape({1, 1, 12}), Tensor::ones({1, 1, 3}), {}, {.padding = s});
+      },
+      [&](int64_t s) { nn::Linear(s, s); },
+      [&](int64_t s) { nn::Embedding(s, s); },
+      [&](int64_t s) { nn::Conv2d(s, s, {s, s}); },
+      [&](int64_t s) { nn::LSTM(s, s); },
+      [&](int64_t s) { Variable("v", s, s).bind(s); },
+  };
+  for (const int64_t size : {INT64_MIN, int64_t{-1}, int64_t{1} << 31, int64_t{1} << 40,
+                             int64_t{1} << 59, int64_t{1} << 62, INT64_MAX})
+    for (size_t i = 0; i < calls.size(); ++i) try {
+        calls[i](size);
+      } catch (const Error&) {
+      } catch (const std::exception& e) {
+        ADD_FAILURE() << "call " << i << " of " << size << ": " << e.what();
+      }
+}
+
 TEST(JitErrors, AFunctionThatCallsItselfWithoutEnd) {
   std::function<Tensor(const Tensor&)> call;
   const auto function = jit([&](const Tensor& x) { return call(x) + 1; });

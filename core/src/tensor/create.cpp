@@ -1,5 +1,7 @@
 // Tensors from numbers and from the host. Constants are deviceless: only their place, should they
 // be stored, is kept.
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "plugrad/functional.h"
@@ -17,12 +19,58 @@ uint32_t place_of(Recorder& r, std::string_view device) {
   return device.empty() ? 0 : r.session().device_number(device);
 }
 
-double number_of(std::string_view function, const Tensor& scalar) {
-  Recorder r(function);
+// A bound of arange, as its dtype has it.
+struct Bound {
+  bool is_whole = false;
+  int64_t whole = 0;
+  double real = 0;
+};
+
+Bound bound_of(const Tensor& scalar) {
+  Recorder r("arange");
   const Id node = r.use(scalar);
-  require(is_const(r.graph(), node), "[{}] bounds are numbers, not tensors of computed values",
-          function);
-  return const_float(r.graph(), node);
+  require(is_const(r.graph(), node), "[arange] bounds are numbers, not tensors of computed values");
+  const DType dtype = r.dtype(node);
+  const bool is_whole = !is_float(dtype) && dtype != DType::U64;
+  const double real = const_float(r.graph(), node);
+  if (is_whole) return {true, const_int(r.graph(), node), real};
+  return {false, std::abs(real) < 0x1p63 ? static_cast<int64_t>(real) : 0, real};
+}
+
+constexpr int64_t kTooMany = INT64_MAX;
+
+int64_t whole_steps(int64_t first, int64_t last, int64_t by) {
+  const __int128 way = static_cast<__int128>(last) - first, step = by;
+  const __int128 count = way / step + (way % step != 0 ? 1 : 0);
+  return (way < 0) != (step < 0) || way == 0
+             ? 0
+             : static_cast<int64_t>(std::min<__int128>(count, kTooMany));
+}
+
+int64_t real_steps(double first, double last, double by) {
+  const double count = std::max(std::ceil((last - first) / by), 0.0);
+  return count < 0x1p62 ? static_cast<int64_t>(count) : kTooMany;
+}
+
+// Counted in i32 where that holds both ends and the step.
+Tensor whole_range(Recorder& r, const Bound& first, const Bound& by, int64_t count, DType stored) {
+  require(std::abs(first.real) <= 0x1p63 && std::abs(by.real) <= 0x1p63,
+          "[arange] {} and steps of {} are beyond i64", first.real, by.real);
+  const __int128 end =
+      first.whole + static_cast<__int128>(by.whole) * std::max<int64_t>(count - 1, 0);
+  const auto last = static_cast<int64_t>(end);
+  if (count > 0)
+    for (int64_t value : {first.whole, last})
+      require(end == last && holds(stored, value),
+              "[arange] {} does not hold {} to {}; take a wider dtype", name_of(stored),
+              first.whole, static_cast<double>(end));
+  const bool is_small = std::ranges::all_of(std::array{first.whole, by.whole, last, count},
+                                            [](int64_t v) { return holds(DType::I32, v); });
+  const DType counter = is_small ? DType::I32 : DType::I64;
+  Tensor places = r.done(r.graph().add(Op::Iota, counter, {}, static_cast<uint64_t>(count)));
+  if (by.whole != 1) places = places * by.whole;
+  if (first.whole != 0) places = places + first.whole;
+  return places.cast(stored);
 }
 
 }  // namespace
@@ -72,29 +120,28 @@ Tensor Tensor::arange(const Tensor& stop, std::optional<DType> dtype, std::strin
 Tensor Tensor::arange(const Tensor& start, const Tensor& stop, const Tensor& step,
                       std::optional<DType> wanted, std::string_view device) {
   Recorder r("arange");
-  const double first = number_of("arange", start), last = number_of("arange", stop),
-               by = number_of("arange", step);
-  require(by != 0 && std::isfinite((last - first) / by), "[arange] from {} to {} by {} never ends",
-          first, last, by);
+  const Bound first = bound_of(start), last = bound_of(stop), by = bound_of(step);
+  require(by.real != 0 && std::isfinite((last.real - first.real) / by.real),
+          "[arange] from {} to {} by {} never ends", first.real, last.real, by.real);
   const DType dtype = tensor::dtype_or("arange", wanted, DType::Void);
   const bool to_whole = wanted && !is_float(dtype);
-  require(!to_whole || (std::trunc(first) == first && std::trunc(by) == by),
+  require(!to_whole || (std::trunc(first.real) == first.real && std::trunc(by.real) == by.real),
           "[arange] {} holds no steps of {} from {}; take a float dtype, or cast", name_of(dtype),
-          by, first);
+          by.real, first.real);
   r.place(place_of(r, device));
-  const auto count = std::max<int64_t>(static_cast<int64_t>(std::ceil((last - first) / by)), 0);
+  const bool are_whole = first.is_whole && last.is_whole && by.is_whole;
+  const int64_t count = are_whole ? whole_steps(first.whole, last.whole, by.whole)
+                                  : real_steps(first.real, last.real, by.real);
+  checked_count("arange", {count});
   DType stored = dtype;
   if (stored == DType::Void)
     stored = strong(promote(promote(start.dtype(), stop.dtype()), step.dtype()));
+  if (!is_float(stored)) return whole_range(r, first, by, count, stored);
   const DType counter = count > INT32_MAX ? DType::I64 : DType::I32;
   Tensor places = r.done(r.graph().add(Op::Iota, counter, {}, static_cast<uint64_t>(count)));
-  if (is_float(stored))
-    places = places.cast(stored == DType::F64 ? DType::F64 : DType::F32);
-  else
-    places = places.cast(promote(counter, stored));
-  const bool whole = !is_float(stored);
-  if (by != 1) places = places * (whole ? Tensor(static_cast<int64_t>(by)) : Tensor(by));
-  if (first != 0) places = places + (whole ? Tensor(static_cast<int64_t>(first)) : Tensor(first));
+  places = places.cast(stored == DType::F64 ? DType::F64 : DType::F32);
+  if (by.real != 1) places = places * by.real;
+  if (first.real != 0) places = places + first.real;
   return places.cast(stored);
 }
 

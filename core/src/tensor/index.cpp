@@ -176,7 +176,8 @@ Tensor triangle(const Tensor& x, int64_t diagonal, bool lower) {
   require(x.ndim() >= 2, "[{}] shape {} has fewer than two axes", lower ? "tril" : "triu",
           to_string(x.shape()));
   const int64_t n = x.size(-2), m = x.size(-1);
-  const Tensor rows = Tensor::arange(n).reshape({n, 1}) + diagonal, columns = Tensor::arange(m);
+  const int64_t above = std::clamp(diagonal, -n, m);  // beyond, every diagonal keeps all or nothing
+  const Tensor rows = Tensor::arange(n).reshape({n, 1}) + above, columns = Tensor::arange(m);
   const Tensor kept = lower ? columns <= rows : columns >= rows;
   return x.dtype() == DType::Bool ? x & kept : where(kept, x, 0);
 }

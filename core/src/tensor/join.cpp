@@ -5,6 +5,7 @@
 #include "plugrad/functional.h"
 #include "tensor/index.h"
 #include "tensor/record.h"
+#include "tensor/sizes.h"
 #include "tensor/variable_sizes.h"
 
 namespace plugrad {
@@ -40,8 +41,9 @@ std::vector<Tensor> Tensor::split(int64_t part, int64_t axis) const {
 std::vector<Tensor> Tensor::chunk(int64_t count, int64_t axis) const {
   require(count > 0, "[chunk] count {} is not positive", count);
   const int64_t total = size(checked_axis("chunk", axis, ndim()));
-  if (total == 0) return split(std::vector<int64_t>(static_cast<size_t>(count), 0), axis);
-  return split((total + count - 1) / count, axis);
+  if (total > 0) return split(total / count + (total % count != 0 ? 1 : 0), axis);
+  tensor::require_host_memory("chunk", {count}, sizeof(Tensor));
+  return split(std::vector<int64_t>(static_cast<size_t>(count), 0), axis);
 }
 
 Tensor Tensor::repeat(const Shape& repeats) const {

@@ -6,6 +6,7 @@
 #include "plugrad/functional.h"
 #include "tensor/index.h"
 #include "tensor/record.h"
+#include "tensor/sizes.h"
 #include "tensor/variable_sizes.h"
 
 namespace plugrad {
@@ -20,23 +21,25 @@ namespace {
 Shape resolve_shape(const Shape& from, const Shape& wanted) {
   const int64_t count = element_count(from);
   Shape shape = wanted;
-  int64_t known = 1, open = -1;
+  int64_t open = -1;
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] != -1) {
       require(shape[i] >= 0, "[reshape] size {} in {} is negative", shape[i], to_string(wanted));
-      known *= shape[i];
       continue;
     }
     require(open < 0, "[reshape] {} has more than one -1", to_string(wanted));
     open = static_cast<int64_t>(i);
+    shape[i] = 1;
   }
-  if (open >= 0 && known > 0 && count % known == 0)
+  int64_t known = tensor::checked_count("reshape", shape);
+  if (open >= 0) {
+    require(known > 0 && count % known == 0, "[reshape] {} does not fit the {} elements of {}",
+            to_string(wanted), count, to_string(from));
     shape[static_cast<size_t>(open)] = count / known;
-  else
-    require(open < 0, "[reshape] {} does not fit the {} elements of {}", to_string(wanted), count,
-            to_string(from));
-  require(element_count(shape) == count, "[reshape] {} has {} elements, {} has {}", to_string(from),
-          count, to_string(shape), element_count(shape));
+    known = count;
+  }
+  require(known == count, "[reshape] {} has {} elements, {} has {}", to_string(from), count,
+          to_string(shape), known);
   return shape;
 }
 

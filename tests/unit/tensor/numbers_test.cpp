@@ -36,6 +36,20 @@ TEST(Sums, OfNarrowIntegersDoNotWrap) {
   EXPECT_EQ(Tensor::zeros({2}, DType::F16).sum().dtype(), DType::F16);
 }
 
+// A double has 53 bits.
+TEST(Arange, OfWholeNumbersIsExact) {
+  const int64_t big = (int64_t{1} << 53) + 1, top = INT64_MAX;
+  using Values = std::vector<int64_t>;
+  EXPECT_EQ(Tensor::arange(big, big + 3, 1).to_vector<int64_t>(), (Values{big, big + 1, big + 2}));
+  EXPECT_EQ(Tensor::arange(top - 2, top, 1).to_vector<int64_t>(), (Values{top - 2, top - 1}));
+  EXPECT_EQ(Tensor::arange(INT64_MIN, top, top).to_vector<int64_t>(),
+            (Values{INT64_MIN, -1, top - 1}));
+  EXPECT_EQ(Tensor::arange(5, -9, -7).to_vector<int64_t>(), (Values{5, -2}));
+  EXPECT_EQ(Tensor::arange(3, -1, -1, DType::U8).to_vector<int64_t>(), (Values{3, 2, 1, 0}));
+  EXPECT_EQ(Tensor::arange(2, DType::Bool).to_vector<int64_t>(), (Values{0, 1}));
+  EXPECT_EQ(Tensor::arange(4, 4, -1).numel() + Tensor::arange(4, 5, -1).numel(), 0);
+}
+
 TEST(Reading, IntoATypeThatDoesNotHoldTheValueIsAnError) {
   EXPECT_EQ(error_of([] { Tensor(-1).item<uint8_t>(); }),
             "[item] element 0 is -1, which u8 does not hold; read it as another type");
