@@ -9,8 +9,12 @@ namespace {
 
 using Sizes = std::vector<int64_t>;
 
-const std::vector<std::string> kLibraries = {"openblas", "blis", "onednn"};
-const std::vector<std::string> kTorch = {"pytorch", "pytorch-tuned"};
+std::vector<std::string> libraries() {
+  return {"openblas", "blis", "onednn"};
+}
+std::vector<std::string> torch() {
+  return {"pytorch", "pytorch-tuned"};
+}
 
 double count(const Sizes& shape) {
   double product = 1;
@@ -31,7 +35,7 @@ Case product(std::string name, int64_t batch, int64_t m, int64_t n, int64_t k, i
            .shapes = {a, b},
            .threads = threads,
            .unit = "GFLOP/s",
-           .judges = kLibraries};
+           .judges = libraries()};
   if (!transpose.empty()) row.options["transpose"] = transpose;
   row.flops = 2 * count({batch, m, n, k});
   row.bytes = 4 * (count(a) + count(b) + count({batch, m, n}));
@@ -74,7 +78,7 @@ Case convolution(const Window& w, bool backward) {
            .shapes = {x, weight},
            .options = {{"stride", w.stride}, {"padding", w.padding}, {"groups", w.groups}},
            .unit = "GFLOP/s",
-           .judges = kTorch};
+           .judges = torch()};
   row.flops = 2 * count(y) * count(weight) / static_cast<double>(w.features);
   row.bytes = 4 * (count(x) + count(weight) + count(y));
   if (backward) {
@@ -146,7 +150,7 @@ std::vector<Case> elementwise_cases() {
                  .flops = 4 * count({8, 1024, 1024, 64}),
                  .bytes = 16 * count(heads),
                  .unit = "GFLOP/s",
-                 .judges = kTorch};
+                 .judges = torch()};
   attention.tolerance = 1e-3;
   rows.push_back(attention);
   return rows;
@@ -159,7 +163,7 @@ std::vector<Case> model_cases() {
              .options = {{"batch", 512}},
              .flops = 40e9,
              .unit = "ms",
-             .judges = kTorch};
+             .judges = torch()};
   mnist.tolerance = 1e-2;  // PyTorch's channels-last sums batchnorm's statistics one by one
   mnist.turn_seconds = 0.4;
   Case transformer{.name = "transformer_step",
@@ -168,7 +172,7 @@ std::vector<Case> model_cases() {
                    .options = {{"batch", 16}, {"length", 128}, {"width", 256}, {"heads", 4}},
                    .flops = 10.5e9,
                    .unit = "ms",
-                   .judges = kTorch};
+                   .judges = torch()};
   transformer.tolerance = 1e-3;
   transformer.turn_seconds = 0.2;
   return {mnist, transformer};

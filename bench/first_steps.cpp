@@ -93,8 +93,9 @@ std::optional<Peer> torch_growth(Peers& peers) {
 
 }  // namespace
 
-const std::vector<std::string> kFirstStepNames = {"first_step/cold", "first_step/warm",
-                                                  "mnist_step/peak_memory"};
+std::vector<std::string> first_step_names() {
+  return {"first_step/cold", "first_step/warm", "mnist_step/peak_memory"};
+}
 
 nlohmann::json run_first_steps(const std::string& device) {
   if (!device.empty()) Device::set_default_device(device);
@@ -109,12 +110,13 @@ nlohmann::json run_first_steps(const std::string& device) {
 
 bool report_first_steps(Peers& peers, const Report& report) {
   const CacheFolder folder;
-  report_first(report, kFirstStepNames[0], folder.steps());
+  const std::vector<std::string> names = first_step_names();
+  report_first(report, names[0], folder.steps());
   std::vector<nlohmann::json> warm = {folder.steps(), folder.steps(), folder.steps()};
   std::sort(warm.begin(), warm.end(),
             [](auto& a, auto& b) { return a.at("first") < b.at("first"); });
-  report_first(report, kFirstStepNames[1], warm[1]);
-  Result memory{.name = kFirstStepNames[2],
+  report_first(report, names[1], warm[1]);
+  Result memory{.name = names[2],
                 .value = warm[1].at("growth_bytes").get<double>() * 1e-6,
                 .unit = "MB",
                 .peer = torch_growth(peers),

@@ -13,7 +13,7 @@ namespace plugrad::bench {
 /// {"first", "steady" (seconds of a step), "growth_bytes" (of resident memory, at its peak)}.
 nlohmann::json run_first_steps(const std::string& device);
 
-extern const std::vector<std::string> kFirstStepNames;
+std::vector<std::string> first_step_names();
 /// What the first step costs with an empty and a filled cache, and the memory, beside PyTorch's.
 bool report_first_steps(Peers& peers, const Report& report);
 

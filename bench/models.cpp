@@ -6,7 +6,7 @@ namespace plugrad::bench {
 
 std::vector<Row> model_rows() {
   std::vector<Row> rows = step_rows();
-  rows.push_back({kFirstStepNames, 0, report_first_steps});
+  rows.push_back({first_step_names(), 0, report_first_steps});
   return rows;
 }
 

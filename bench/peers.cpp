@@ -10,9 +10,10 @@ namespace plugrad::bench {
 namespace {
 
 // Memory that malloc keeps instead of giving it back, on huge pages.
-const std::vector<std::string> kTunedMalloc = {"MALLOC_MMAP_MAX_=0",
-                                               "MALLOC_TRIM_THRESHOLD_=100000000000",
-                                               "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"};
+std::vector<std::string> tuned_malloc() {
+  return {"MALLOC_MMAP_MAX_=0", "MALLOC_TRIM_THRESHOLD_=100000000000",
+          "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"};
+}
 
 std::vector<std::string> words_of(const PeerProgram& program) {
   if (!program.script) return {"/proc/self/exe", "bench-peer", program.name};
@@ -49,7 +50,7 @@ const std::vector<PeerProgram>& peer_programs() {
        kPython,
        {}},
       {"pytorch-tuned", "PyTorch, tuned malloc", "as pytorch", "torch_peer.py", kPython,
-       kTunedMalloc},
+       tuned_malloc()},
       {"tinygrad",
        "tinygrad",
        "apt install clang-19; pip install tinygrad, into the Python (3.11 or later) that "

@@ -3,10 +3,12 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 #include <map>
 #include <memory>
+#include <string_view>
 
 #include "base/check.h"
 #include "base/file.h"
@@ -20,8 +22,9 @@ using FileBytes = std::vector<uint8_t>;
 
 constexpr size_t kPixels = 3 * 32 * 32, kRecordBytes = 1 + kPixels;
 constexpr size_t kBlock = 512;  // of tar archives
-const std::vector<std::string> kNames = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
-                                         "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"};
+constexpr std::array<std::string_view, 6> kNames = {"data_batch_1.bin", "data_batch_2.bin",
+                                                    "data_batch_3.bin", "data_batch_4.bin",
+                                                    "data_batch_5.bin", "test_batch.bin"};
 
 template <class... Args>
 [[noreturn]] void refuse(const fs::path& path, fmt::format_string<Args...> format, Args&&... args) {
@@ -79,8 +82,8 @@ class TarReader {
   std::unique_ptr<gzFile_s, int (*)(gzFile)> file_;
 };
 
-std::map<std::string, FileBytes> read_archive(const fs::path& path,
-                                              const CifarExpectation& expected) {
+std::map<std::string, FileBytes, std::less<>> read_archive(const fs::path& path,
+                                                           const CifarExpectation& expected) {
   if (!expected.sha256.empty()) {
     const MappedFile file(path.string(), "cifar-10");
     const auto* bytes = reinterpret_cast<const uint8_t*>(file.bytes().data());
@@ -88,7 +91,7 @@ std::map<std::string, FileBytes> read_archive(const fs::path& path,
     if (found != expected.sha256)
       refuse(path, "the SHA-256 checksum is {}, not {}", found, expected.sha256);
   }
-  std::map<std::string, FileBytes> files;
+  std::map<std::string, FileBytes, std::less<>> files;
   TarReader archive(path);
   std::string name;
   for (size_t size = 0; archive.next(name, size);) {
@@ -105,13 +108,13 @@ std::map<std::string, FileBytes> read_archive(const fs::path& path,
   return files;
 }
 
-std::map<std::string, FileBytes> read_folder(const fs::path& folder) {
-  std::map<std::string, FileBytes> files;
-  for (const std::string& name : kNames) {
+std::map<std::string, FileBytes, std::less<>> read_folder(const fs::path& folder) {
+  std::map<std::string, FileBytes, std::less<>> files;
+  for (std::string_view name : kNames) {
     const auto bytes = read_file((folder / name).string());
     if (!bytes) refuse(folder / name, "cannot be read: {}", std::strerror(errno));
     const auto* begin = reinterpret_cast<const uint8_t*>(bytes->data());
-    files[name].assign(begin, begin + bytes->size());
+    files[std::string(name)].assign(begin, begin + bytes->size());
   }
   return files;
 }
@@ -130,7 +133,7 @@ void append(const FileBytes& file, const fs::path& path, CifarImages& out) {
 Cifar read_cifar(const fs::path& path, const CifarExpectation& expected) {
   const auto files = fs::is_directory(path) ? read_folder(path) : read_archive(path, expected);
   Cifar cifar;
-  for (const std::string& name : kNames) {
+  for (std::string_view name : kNames) {
     const auto found = files.find(name);
     if (found == files.end()) refuse(path, "it lacks {}", name);
     const size_t wanted = expected.records_a_file * kRecordBytes;

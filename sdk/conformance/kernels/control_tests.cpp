@@ -55,11 +55,12 @@ void run_loops(Context& context, uint32_t dtype, const std::vector<Bounds>& all)
   expect_equal(dtype, want, unpack(dtype, buffers[1]), "trips and sums of loops");
 }
 
-const std::vector<Bounds> kSmall = {{0, 0},  {0, 1},  {0, 2},   {5, 5},  {5, 4},
-                                    {9, -9}, {-3, 2}, {0, 100}, {-7, -6}};
+std::vector<Bounds> small_bounds() {
+  return {{0, 0}, {0, 1}, {0, 2}, {5, 5}, {5, 4}, {9, -9}, {-3, 2}, {0, 100}, {-7, -6}};
+}
 
 void run_i32_loops(Context& context) {
-  run_loops(context, kI32, kSmall);
+  run_loops(context, kI32, small_bounds());
 }
 void run_extreme_loops(Context& context) {
   run_loops(context, kI32,
@@ -69,7 +70,7 @@ void run_extreme_loops(Context& context) {
              {INT32_MAX, INT32_MAX}});
 }
 void run_i64_loops(Context& context) {
-  std::vector<Bounds> all = kSmall;
+  std::vector<Bounds> all = small_bounds();
   all.insert(all.end(), {{int64_t{1} << 33, (int64_t{1} << 33) + 5},
                          {INT64_MAX - 2, INT64_MAX},
                          {INT64_MIN, INT64_MIN + 2},

@@ -3,27 +3,30 @@
 #include <link.h>
 #include <sys/stat.h>
 
-#include <cstring>
-#include <set>
 #include <string>
 
 namespace plugrad::conformance {
 namespace {
 
-std::set<std::string> loaded_libraries() {
-  std::set<std::string> paths;
+// Calls `visit` with the path of each library of the process, in the order of loading.
+template <class Visit>
+void each_library(Visit visit) {
   ::dl_iterate_phdr(
       [](dl_phdr_info* info, size_t, void* out) {
-        if (info->dlpi_name && info->dlpi_name[0] == '/')
-          static_cast<std::set<std::string>*>(out)->insert(info->dlpi_name);
+        (*static_cast<Visit*>(out))(info->dlpi_name ? info->dlpi_name : "");
         return 0;
       },
-      &paths);
-  return paths;
+      &visit);
 }
 
-// Before a plugin is opened.
-const std::set<std::string> libraries_of_the_suite = loaded_libraries();
+size_t count_libraries() {
+  size_t count = 0;
+  each_library([&](const char*) { ++count; });
+  return count;
+}
+
+// Those of the suite itself, counted before a plugin is opened. They are never unloaded.
+const size_t libraries_of_the_suite = count_libraries();
 
 // Kernels that were compiled just now may be libraries too.
 bool is_installed(const std::string& path) {
@@ -33,11 +36,14 @@ bool is_installed(const std::string& path) {
 }
 
 bool has_driver() {
-  for (const std::string& path : loaded_libraries())
-    if (!libraries_of_the_suite.contains(path) && path.find("libplugrad_") == path.npos &&
-        is_installed(path))
-      return true;
-  return false;
+  size_t number = 0;
+  bool found = false;
+  each_library([&](const std::string& path) {
+    const bool is_of_the_suite = number++ < libraries_of_the_suite;
+    found = found || (!is_of_the_suite && path.starts_with('/') &&
+                      path.find("libplugrad_") == path.npos && is_installed(path));
+  });
+  return found;
 }
 
 }  // namespace
