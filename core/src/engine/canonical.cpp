@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "engine/index_report.h"
 #include "engine/loop_body.h"
 #include "uop/user.h"
 
@@ -242,12 +243,11 @@ std::vector<SizeUse> CanonicalGraph::sizes(const IndexRangeTable& ranges) const 
   std::vector<SizeUse> uses;
   for (const auto& [node, check] : range_checks_) {
     const auto root = root_of(number_of_[graph_->sources(check)[1]]);
-    const int64_t count = element_count((*shapes_)[check]);
     if (root)
       uses.push_back({.is_root = true,
                       .number = *root,
-                      .least = count,
-                      .most = count,
+                      .least = kNoneOutside,
+                      .most = kNoneOutside,
                       .node = node,
                       .range = ranges[function_call((*graph_)[check].arg)]});
   }

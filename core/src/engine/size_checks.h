@@ -16,8 +16,8 @@
 namespace plugrad::engine {
 
 /// A size, i32 of shape (), that a plan takes from input or root `number`; or, with a range, the
-/// report of the first index outside of it: i32 or i64 of shape (2), the number of the element, or
-/// how many there are where none lies outside, and its value.
+/// report of the first index outside of it (index_report.h).
+/// Both bounds of a report are kNoneOutside.
 struct SizeUse {
   bool is_root = false;
   uint32_t number = 0;

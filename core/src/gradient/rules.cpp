@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "base/check.h"
+#include "uop/user.h"
 
 namespace plugrad::autodiff {
 
@@ -213,8 +214,15 @@ void bounded(Step& s) {
   s.flow(0, s.is_counted(s.x(0), axis) ? s.masked(g, {axis}) : s.whole(g, axis));
 }
 
-/// Of call 0: what the value was computed of does not matter.
+/// Of call 0: what the value was computed of does not matter. Of checked indices of a loop: a
+/// gradient of what they gave is checked as well.
 void slope(Step& s) {
+  const Node& node = s.graph[s.y()];
+  if (is_range_check(node)) {
+    const uint64_t arg = node.arg;
+    s.flow(0, s.graph.add(Op::Function, s.graph[s.g()].dtype, {s.g(), s.x(1)}, arg));
+    return;
+  }
   s.flow(1, s.mul(s.g(), s.x(2)));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/settings.h"
+#include "engine/index_report.h"
 #include "engine/jit_trace.h"
 #include "plugrad/functional.h"
 #include "tensor/index.h"
@@ -28,7 +29,7 @@ bool is_checked_by_host(std::string_view function, const Tensor& places, const I
   return false;
 }
 
-/// (the number of the first element outside, or how many there are; its value).
+/// (the number of the first element outside, or kNoneOutside; its value).
 Tensor report_of(const Tensor& places, const IndexRange& range) {
   const Tensor p = wide(places);
   Tensor outside = (p < range.low) | (p >= range.high);
@@ -39,7 +40,9 @@ Tensor report_of(const Tensor& places, const IndexRange& range) {
   const Tensor numbers = Tensor::arange(count, dtype);
   const Tensor first = where(flat_outside, numbers, count).min().reshape({1});
   const Tensor value = select(flat, 0, first).cast(dtype);
-  return where(Tensor::arange(2) == 0, first.cast(dtype), value);
+  const Tensor none = Tensor(engine::kNoneOutside).cast(dtype);
+  const Tensor number = where(first == count, none, first.cast(dtype));
+  return where(Tensor::arange(2) == 0, number, value);
 }
 
 /// `places` as a node of its own, whose report is looked at where what is computed of it is read.

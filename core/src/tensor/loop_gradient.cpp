@@ -8,6 +8,7 @@
 #include "plugrad/functional.h"
 #include "plugrad/operators.h"
 #include "tensor/function_gradient.h"
+#include "tensor/loop_checks.h"
 #include "tensor/loop_products.h"
 #include "tensor/wide.h"
 
@@ -314,6 +315,7 @@ Tensor tensor::last_state(const Tensor& states, const Tensor& first, const AxisS
 
 LoopArrays tensor::differentiable(LoopStep step, const Tensors& states, const Tensors& inputs,
                                   const Tensors& captured, const AxisSize& length) {
+  const std::vector<tensor::LoopCheck> checks = tensor::take_checks(step);
   const Tensors more = tensor::close(kName, step);
   const Counts counts = Counts::of(step, length);
   const CustomFunction function{
@@ -341,7 +343,9 @@ LoopArrays tensor::differentiable(LoopStep step, const Tensors& states, const Te
   append(arguments, inputs);
   append(arguments, captured);
   append(arguments, more);
-  return split(function(arguments), counts);
+  LoopArrays arrays = split(function(arguments), counts);
+  tensor::put_checks(arrays, checks, length);
+  return arrays;
 }
 
 }  // namespace plugrad

@@ -8,16 +8,6 @@
 namespace plugrad::tensor {
 namespace {
 
-/// What of the sources of a node a step computes with. A function of the user's is its value, and
-/// gradients go to its inputs.
-std::span<const Id> used_sources(Recorder& r, Id id) {
-  const auto sources = r.graph().sources(id);
-  const Node& node = r.graph()[id];
-  if (node.op != Op::Function) return sources;
-  const uint64_t call = function_call(node.arg);
-  return sources.first(call == kSlopeCall ? 1 : 1 + r.session().functions()[call]->input_count);
-}
-
 bool is_view(Op op) {
   return (is_movement(op) && op != Op::Pad) || op == Op::Bounded;
 }
@@ -219,6 +209,14 @@ class LoopCall {
 };
 
 }  // namespace
+
+std::span<const Id> used_sources(Recorder& r, Id id) {
+  const auto sources = r.graph().sources(id);
+  const Node& node = r.graph()[id];
+  if (node.op != Op::Function || is_range_check(node)) return sources;
+  const uint64_t call = function_call(node.arg);
+  return sources.first(call == kSlopeCall ? 1 : 1 + r.session().functions()[call]->input_count);
+}
 
 Tensor placeholder_like(const Tensor& like, size_t skipped) {
   Recorder r("scan");

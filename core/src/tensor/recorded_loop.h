@@ -26,6 +26,10 @@ Tensor placeholder_like(const Tensor& like, size_t skipped);
 /// The array of a placeholder, below its variable sizes.
 Tensor memory_of(const Tensor& placeholder);
 
+/// What of the sources of a node a step computes with. A function of the user's is its value, and
+/// gradients go to its inputs.
+std::span<const Id> used_sources(Recorder& r, Id id);
+
 /// Whatever the step computes with and no placeholder leads to, constants excepted, becomes a
 /// captured placeholder: below views, so that the least is stored. A gradient then ends there.
 /// Gives what was replaced.

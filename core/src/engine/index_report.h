@@ -1,0 +1,12 @@
+// The report of a kernel that checks indices: i32 or i64 of shape (2), the number of the first
+// element that lies outside of its range, and its value.
+#pragma once
+
+#include <cstdint>
+
+namespace plugrad::engine {
+
+/// The number where no element lies outside.
+inline constexpr int64_t kNoneOutside = -1;
+
+}  // namespace plugrad::engine
