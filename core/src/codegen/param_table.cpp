@@ -34,6 +34,13 @@ std::vector<std::pair<Id, uint32_t>> write_params(const Kernel& kernel, IrWriter
     out.emplace_back(id, writer.inst(PGR_OP_PARAM, g[id].dtype, 1, {}, number));
   }
   unused(kernel.param_count);
+  const uint32_t first = count;
+  for (int64_t most : kernel.scalars)
+    writer.param(
+        {PGR_PARAM_SCALAR, static_cast<uint32_t>(DType::I32), PGR_PARAM_READ, 0, 0, 0, most});
+  for (Id id : nodes_of(g, kernel.sink, Op::Scalar))
+    out.emplace_back(id,
+                     writer.inst(PGR_OP_PARAM, g[id].dtype, 1, {}, first + scalar_number(g, id)));
   return out;
 }
 

@@ -9,7 +9,8 @@
 
 namespace plugrad::codegen {
 
-/// Writes the table and an instruction for each Param of the graph; returns those with their
+/// Writes the table and an instruction for each Param and Scalar of the graph, the
+/// scalars behind the buffers; returns those with their
 /// instructions.
 std::vector<std::pair<Id, uint32_t>> write_params(const Kernel& kernel, IrWriter& writer);
 

@@ -36,6 +36,12 @@ constexpr std::array<Stage, 11> kCodegen = {{
     {"decompose", decompose, Spec::Kernel, "only ops that the device claims remain"},
 }};
 
+void note_scalar(Kernel& kernel, Id scalar) {
+  const size_t number = scalar_number(kernel.graph, scalar);
+  if (kernel.scalars.size() <= number) kernel.scalars.resize(number + 1);
+  kernel.scalars[number] = kernel.graph.arg_list(scalar)[1];
+}
+
 Kernel kernel_of(const Graph& ast, Id sink, const pgr_device_caps& caps, const Options& options) {
   Kernel kernel;
   kernel.caps = &caps;
@@ -44,6 +50,8 @@ Kernel kernel_of(const Graph& ast, Id sink, const pgr_device_caps& caps, const O
   for (Id id = 0; id < kernel.graph.size(); ++id)
     if (kernel.graph[id].op == Op::Param)
       kernel.param_count = std::max(kernel.param_count, param_info(kernel.graph, id).slot + 1);
+    else if (kernel.graph[id].op == Op::Scalar)
+      note_scalar(kernel, id);
   compact(kernel);
   return kernel;
 }

@@ -1,7 +1,6 @@
 #include "engine/kernels.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <unordered_map>
 
@@ -12,6 +11,7 @@
 #include "base/thread_pool.h"
 #include "base/trace.h"
 #include "engine/compile_progress.h"
+#include "engine/ir_params.h"
 #include "engine/program_cache.h"
 #include "engine/tune.h"
 
@@ -89,9 +89,7 @@ std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request, const Ker
     ready->code = generate_code(request, options, tuned);
     ready->codegen_ns = monotonic_ns() - start_ns;
   }
-  pgr_ir_header header;
-  std::memcpy(&header, ready->code.ir.data(), sizeof header);
-  ready->param_count = header.param_count;
+  ready->param_count = params_in(ready->code.ir).buffer_count;
   ready->kernel = request.device->compile(ready->code.ir, ready->code.name,
                                           {.contract = contracts(request, options),
                                            .source = known ? known->source : std::string_view()});

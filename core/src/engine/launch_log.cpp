@@ -61,11 +61,12 @@ LaunchLog::~LaunchLog() {
                           memory));
 }
 
-void LaunchLog::launch(ReadyKernel& ready, std::span<runtime::Buffer* const> params) {
+void LaunchLog::launch(ReadyKernel& ready, std::span<runtime::Buffer* const> params,
+                       std::span<const uint64_t> scalars) {
   const codegen::KernelCode& code = ready.code;
   const runtime::Launch launch{
       .buffers = params.first(ready.param_count),
-      .scalars = {},
+      .scalars = scalars,
       .group_count = {code.group_count[0], code.group_count[1], code.group_count[2]},
       .local_size = {code.local_size[0], code.local_size[1], code.local_size[2]}};
   runtime::Device& device = ready.kernel->device();

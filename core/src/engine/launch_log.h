@@ -20,7 +20,8 @@ class LaunchLog {
 
   /// Whether each launch is measured and told, so that they are to be given one by one.
   bool is_timed() const { return timed_; }
-  void launch(ReadyKernel& kernel, std::span<runtime::Buffer* const> params);
+  void launch(ReadyKernel& kernel, std::span<runtime::Buffer* const> params,
+              std::span<const uint64_t> scalars);
   void launch(runtime::LaunchList& list, bool as_graph);
   void copy(runtime::Buffer& dst, const runtime::Buffer& src);
 

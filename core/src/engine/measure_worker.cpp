@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/thread_pool.h"
+#include "engine/ir_params.h"
 #include "engine/measure_contents.h"
 #include "plugrad/plugin_api/kernel_ir.h"
 #include "runtime/registry.h"
@@ -103,12 +104,11 @@ class Worker {
   }
 
   void launch(const runtime::Kernel& kernel, const KernelSpec& spec, uint64_t* time_ns) {
-    pgr_ir_header header;
-    std::memcpy(&header, spec.ir.data(), sizeof header);
+    const IrParams params = params_in(spec.ir);
     std::vector<runtime::Buffer*> buffers;
     for (const Param& param : params_) buffers.push_back(param.buffer.get());
-    buffers.resize(std::min<size_t>(buffers.size(), header.param_count));
-    runtime::Launch launch{buffers, {}, {}, {}};
+    buffers.resize(std::min<size_t>(buffers.size(), params.buffer_count));
+    runtime::Launch launch{buffers, params.greatest_scalars, {}, {}};
     std::copy_n(spec.group_count, 3, launch.group_count.begin());
     std::copy_n(spec.local_size, 3, launch.local_size.begin());
     device_.launch(kernel, launch, time_ns);

@@ -110,7 +110,7 @@ void give_each_step(ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
     }
     params.clear();
     for (uint32_t buffer : step.buffers) params.push_back(buffers[buffer]);
-    log.launch(*ready.kernels[i], params);
+    log.launch(*ready.kernels[i], params, step.scalars);
   }
 }
 

@@ -10,10 +10,9 @@ namespace {
 
 using Kind = schedule::PlannedBuffer::Kind;
 
-void add_launch(runtime::LaunchList& list, const ReadyKernel& kernel,
-                std::span<const uint32_t> buffers) {
+void add_launch(runtime::LaunchList& list, const ReadyKernel& kernel, const schedule::Step& step) {
   const codegen::KernelCode& code = kernel.code;
-  list.add(*kernel.kernel, buffers.first(kernel.param_count),
+  list.add(*kernel.kernel, std::span(step.buffers).first(kernel.param_count), step.scalars,
            {code.group_count[0], code.group_count[1], code.group_count[2]},
            {code.local_size[0], code.local_size[1], code.local_size[2]});
 }
@@ -32,7 +31,7 @@ PreparedSteps::PreparedSteps(const ReadyPlan& ready) {
     if (parts_.empty() || !parts_.back().launches || &parts_.back().launches->device() != &device)
       parts_.push_back({std::make_unique<runtime::LaunchList>(device), {}});
     Part& part = parts_.back();
-    add_launch(*part.launches, *ready.kernels[i], step.buffers);
+    add_launch(*part.launches, *ready.kernels[i], step);
     for (const uint32_t buffer : step.buffers)
       if (buffers[buffer].kind != Kind::Temporary) part.places.push_back(buffer);
   }

@@ -26,6 +26,7 @@ void LaunchList::forget_graph() noexcept {
 }
 
 void LaunchList::add(const Kernel& kernel, std::span<const std::uint32_t> places,
+                     std::span<const std::uint64_t> scalars,
                      const std::array<std::uint64_t, 3>& group_count,
                      const std::array<std::uint32_t, 3>& local_size) {
   ensure(&kernel.device() == device_, "[launch] kernel {} is of {}, not of {}", kernel.name(),
@@ -34,10 +35,13 @@ void LaunchList::add(const Kernel& kernel, std::span<const std::uint32_t> places
   pgr_launch_desc desc;
   PGR_INIT(desc, LAUNCH_DESC);
   desc.buffer_count = static_cast<std::uint32_t>(places.size());
+  desc.scalar_count = static_cast<std::uint32_t>(scalars.size());
   std::ranges::copy(group_count, desc.group_count);
   std::ranges::copy(local_size, desc.local_size);
   descriptions_.push_back(desc);
   kernels_.push_back(&kernel);
+  first_scalar_.push_back(static_cast<std::uint32_t>(scalars_.size()));
+  scalars_.insert(scalars_.end(), scalars.begin(), scalars.end());
   first_handle_.push_back(static_cast<std::uint32_t>(handles_.size()));
   for (std::uint32_t slot = 0; slot < places.size(); ++slot) {
     if (uses_.size() <= places[slot]) uses_.resize(places[slot] + 1);
@@ -57,6 +61,7 @@ void LaunchList::set(std::uint32_t place, const Buffer& buffer) {
 pgr_launch_desc LaunchList::description(size_t launch) {
   pgr_launch_desc desc = descriptions_[launch];
   desc.buffers = handles_.data() + first_handle_[launch];
+  if (desc.scalar_count != 0) desc.scalars = scalars_.data() + first_scalar_[launch];
   return desc;
 }
 

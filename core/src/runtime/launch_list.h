@@ -26,7 +26,7 @@ class LaunchList : public LiveNode<LaunchList> {
   /// One more launch, behind the others; its buffers are those of the places named, which set()
   /// fills.
   void add(const Kernel& kernel, std::span<const std::uint32_t> places,
-           const std::array<std::uint64_t, 3>& group_count,
+           std::span<const std::uint64_t> scalars, const std::array<std::uint64_t, 3>& group_count,
            const std::array<std::uint32_t, 3>& local_size);
   /// The buffer of a place from now on. It lives until what run() gave to the device is done.
   void set(std::uint32_t place, const Buffer& buffer);
@@ -56,9 +56,11 @@ class LaunchList : public LiveNode<LaunchList> {
 
   Device* device_;
   std::vector<const Kernel*> kernels_;
-  std::vector<pgr_launch_desc> descriptions_;  // their buffers are filled in by description()
+  std::vector<pgr_launch_desc> descriptions_;  // their arguments are filled in by description()
   std::vector<std::uint32_t> first_handle_;    // by launch
   std::vector<pgr_buffer*> handles_;           // of all launches
+  std::vector<std::uint32_t> first_scalar_;    // by launch
+  std::vector<std::uint64_t> scalars_;         // of all launches
   std::vector<std::vector<Use>> uses_;         // by place
   std::vector<std::uint32_t> changed_;         // places set since the graph was built or patched
   pgr_graph* graph_ = nullptr;

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "schedule/draft.h"
 #include "schedule/in_place.h"
+#include "schedule/join_programs.h"
 #include "schedule/lower_kernel.h"
 #include "uop/structural_hash.h"
 #include "uop/user.h"
@@ -29,8 +30,9 @@ class Assembler {
     KernelLowering lowering(draft_);
     for (const std::vector<Id>& outputs : draft_.kernels) add_step(lowering, outputs);
     find_in_place(plan_, kernels_, draft_.options);
+    join_programs(plan_, kernels_, draft_.options);
     for (size_t i = 0; i < kernels_.size(); ++i)
-      if (kernels_[i]) plan_.steps[i].ast = intern(std::move(kernels_[i]));
+      if (kernels_[i]) plan_.steps[i].ast = intern(kernels_[i]);
   }
 
  private:
@@ -131,13 +133,13 @@ class Assembler {
     return static_cast<uint32_t>(plan_.buffers.size() - 1);
   }
 
-  uint32_t intern(std::shared_ptr<KernelAst> ast) {
+  uint32_t intern(const std::shared_ptr<KernelAst>& ast) {
     NodeHash hash = structural_hash(ast->graph, ast->sink);
     hash.word[0] ^= ast->is_exact ? 1 : 0;
     ast->hash[0] = hash.word[0];
     ast->hash[1] = hash.word[1];
     const auto [at, fresh] = known_.try_emplace(hash, static_cast<uint32_t>(plan_.asts.size()));
-    if (fresh) plan_.asts.push_back(std::move(ast));
+    if (fresh) plan_.asts.push_back(ast);
     return at->second;
   }
 

@@ -26,6 +26,7 @@ std::string step_line(const Step& step) {
   if (step.kind == Step::Kind::Loop) line = fmt::format("loop {}", step.ast);
   line += fmt::format(" on device {}: b{} =", step.device, step.buffers[0]);
   for (size_t i = 1; i < step.buffers.size(); ++i) line += fmt::format(" b{}", step.buffers[i]);
+  if (!step.scalars.empty()) line += fmt::format(" with {}", fmt::join(step.scalars, " "));
   return line + "\n";
 }
 

@@ -69,6 +69,7 @@ struct Step {
       0;  // Kernel: index into Plan::asts. User: number of the user's kernel. Loop: of its body
   std::vector<uint32_t> buffers;  // Kernel: buffer of each param, indices into Plan::buffers. Copy:
                                   // destination, source. User, Loop: outputs, inputs
+  std::vector<uint64_t> scalars = {};  // Kernel: value of each Scalar, by number
 };
 
 struct Plan {

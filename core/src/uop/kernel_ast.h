@@ -12,7 +12,10 @@
 //                                             as true. Behind the limit nobody looks at what is
 //                                             stored
 //   Param                                     dtype of an element; list: slot, PGR_PARAM_BUFFER,
-//   elem_count, flags Range(size[, begin, end])                 arg: axis number and kind, Loop or
+//   elem_count, flags
+//   Scalar                                    list: number, most. An Index given at launch; numbers
+//                                             count from 0 (Step::scalars)
+//   Range(size[, begin, end])                 arg: axis number and kind, Loop or
 //   Reduce (uop/range.h); axis numbers are
 //                                             unique in the kernel, ascending from the outermost
 //                                             output axis inwards
@@ -22,10 +25,10 @@
 //                                             they share loops
 //   Const, ALU ops, Cast, Bitcast, Where, FloorDiv, FloorMod
 //
-// Indices are element offsets of dtype Index (row-major in the stored shape), built of Range, Index
-// constants, Add, Mul, FloorDiv, FloorMod, and Loads cast to Index. Conditions are Bool: CmpLt,
-// CmpEq, CmpNe, And, Or, Xor. A Range may also be cast to a stored dtype as a value. Reductions of
-// f16 and bf16 already accumulate in f32.
+// Indices are element offsets of dtype Index (row-major in the stored shape), built of Range,
+// Scalar, Index constants, Add, Mul, FloorDiv, FloorMod, and Loads cast to Index. Conditions are
+// Bool: CmpLt, CmpEq, CmpNe, And, Or, Xor. A Range may also be cast to a stored dtype as a value.
+// Reductions of f16 and bf16 already accumulate in f32.
 #pragma once
 
 #include "uop/graph.h"
@@ -45,6 +48,14 @@ inline Id make_param(Graph& g, DType dtype, const ParamInfo& info) {
   const ListId list = g.list({static_cast<int64_t>(info.slot), 0 /* PGR_PARAM_BUFFER */,
                               info.elem_count, static_cast<int64_t>(info.flags)});
   return g.add(Op::Param, dtype, {}, list);
+}
+
+inline Id make_scalar(Graph& g, uint32_t number, int64_t most) {
+  return g.add(Op::Scalar, DType::Index, {}, g.list({static_cast<int64_t>(number), most}));
+}
+/// Of a Scalar.
+inline uint32_t scalar_number(const Graph& g, Id scalar) {
+  return static_cast<uint32_t>(g.arg_list(scalar)[0]);
 }
 
 }  // namespace plugrad

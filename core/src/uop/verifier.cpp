@@ -106,6 +106,11 @@ const char* reduce_op(const Subject& s) {
 bool is_memory(const Node& n) {
   return n.op == Op::Param || n.op == Op::Array || n.op == Op::Filled;
 }
+const char* scalar(const Subject& s) {
+  const auto list = s.list();
+  if (list.size() != 2 || list[0] < 0) return "the list needs a number and the most";
+  return list[1] >= 0 && list[1] <= INT32_MAX ? nullptr : "the most is an i32, and not negative";
+}
 const char* filled_op(const Subject& s) {
   const FilledParts parts = [&] {
     size_t stores = 0;
@@ -258,6 +263,7 @@ constexpr Row kRows[] = {
     {Op::Function, T, first_source_dtype}, {Op::UserKernel, T, user_kernel},
     {Op::Copy, T, first_source_dtype},    {Op::Reduce, T | K, reduce_op},
     {Op::Range, K | P, range_op},         {Op::Param, K | P, anything},
+    {Op::Scalar, K | P, scalar},
     {Op::Filled, K | P, filled_op},
     {Op::Array, K | P, anything},         {Op::GroupId, K | P, anything},
     {Op::LocalId, K | P, anything},       {Op::Loop, K | P, anything},

@@ -92,6 +92,7 @@ class KernelRun {
     const Node& n = g_[id];
     const auto src = g_.sources(id);
     if (n.op == Op::Const) return n.arg;
+    if (n.op == Op::Scalar) return step_.scalars.at(scalar_number(g_, id));
     if (n.op == Op::Range) return static_cast<uint64_t>(range_[id]);
     if (n.op == Op::Reduce) return reduce(id, 1);
     if (n.op == Op::Load) return load(src);

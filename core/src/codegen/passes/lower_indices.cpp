@@ -64,6 +64,7 @@ struct IndexLowering {
 
   Id lower(Id id) {
     const Node& n = g[id];
+    if (n.op == Op::Scalar) return g.cast(g.add(n.op, DType::I32, {}, n.arg), machine);
     if (n.op == Op::Const)
       return n.dtype == DType::Index ? g.constant(machine, static_cast<int64_t>(n.arg)) : id;
     std::vector<Id> sources;

@@ -51,6 +51,7 @@ Kernel copy_of(const Kernel& kernel) {
   copy.caps = kernel.caps;
   copy.options = kernel.options;
   copy.param_count = kernel.param_count;
+  copy.scalars = kernel.scalars;
   copy.applied = kernel.applied;
   copy.sink = copy_into(copy.graph, kernel.graph, kernel.sink);
   compact(copy);
