@@ -21,7 +21,10 @@ constexpr int kRounds = 2;
 
 class LayoutChooser {
  public:
-  explicit LayoutChooser(Draft& draft) : draft_(draft), innermost_(draft.graph.size(), kNoAxis) {}
+  explicit LayoutChooser(Draft& draft)
+      : draft_(draft), innermost_(draft.graph.size(), kNoAxis), is_root_(draft.graph.size(), 0) {
+    for (Id root : draft.roots) is_root_[root] = 1;
+  }
 
   void run() {
     find_nests();
@@ -94,8 +97,7 @@ class LayoutChooser {
       const Op op = draft_.graph[c].op;
       return op == Op::Copy || op == Op::UserKernel;
     };
-    return std::ranges::find(draft_.roots, id) == draft_.roots.end() &&
-           std::ranges::none_of(draft_.consumers.of(id), raw);
+    return is_root_[id] == 0 && std::ranges::none_of(draft_.consumers.of(id), raw);
   }
 
   /// Every axis but the outermost, which threads share, of values of three axes or more.
@@ -299,6 +301,7 @@ class LayoutChooser {
 
   Draft& draft_;
   Innermost innermost_;
+  std::vector<uint8_t> is_root_;  // by id
   std::vector<LoopNest> nests_;
   std::set<AxisKey> movable_;
   std::map<AxisKey, AxisKey> parent_;

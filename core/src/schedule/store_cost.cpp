@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "schedule/cost.h"
+
 namespace plugrad::schedule {
 namespace {
 
@@ -55,14 +57,15 @@ double StoreCost::bytes(Id leaf) const {
          static_cast<double>(size_of(draft_.graph[leaf].dtype));
 }
 
-/// What the kernel of the `roots` reads and does, without what it needs for `except` only.
+/// What the kernel of the `roots` reads and does, without what it needs for `except` only, as far
+/// as a kernel may be long.
 StoreCost::Below StoreCost::below(std::span<const Id> roots, Id except) {
   Below found;
   const Graph& g = draft_.graph;
   ++epoch_;
   stack_.assign(roots.begin(), roots.end());
   for (Id root : roots) mark_[root] = epoch_;
-  while (!stack_.empty()) {
+  for (uint32_t count = 0; !stack_.empty() && count < kMostInstructions; ++count) {
     const Id id = stack_.back();
     stack_.pop_back();
     ++draft_.visits;
@@ -85,13 +88,14 @@ StoreCost::Below StoreCost::below(std::span<const Id> roots, Id except) {
 }
 
 /// The stored values whose kernels compute `node` as long as it has no memory, one entry a kernel;
-/// false where those are many, no kernels of loops, or sums of products that would compute it again
-/// for each of their terms.
+/// false where those are many or long, no kernels of loops, or sums of products that would compute
+/// it again for each of their terms.
 bool StoreCost::find_readers(Id node) {
   readers_.clear();
   ++epoch_;
   stack_.assign(1, node);
   reduced_[node] = 0;
+  uint32_t visits = 0;
   while (!stack_.empty()) {
     const Id id = stack_.back();
     stack_.pop_back();
@@ -99,6 +103,7 @@ bool StoreCost::find_readers(Id node) {
       ++draft_.visits;
       if (mark_[c] == epoch_) continue;
       mark_[c] = epoch_;
+      if (++visits > kMostInstructions) return false;
       if (draft_.like_matmul[c] != 0) return false;
       const Op op = draft_.graph[c].op;
       const int64_t own = op == Op::Reduce ? draft_.counts[id] : 0;
@@ -115,13 +120,12 @@ bool StoreCost::find_readers(Id node) {
 }
 
 bool StoreCost::pays(Id node) {
-  if (!find_readers(node)) return true;
   const Below own = below(std::span(&node, 1), kNoId);
   if (own.heavy) return true;
   const double computed = kBytesAnOperation * own.work;
   double stored = computed + kWritten * bytes(node), repeated = 0;
   for (Id leaf : own.leaves) stored += bytes(leaf);
-  if (stored < kLarge) return true;
+  if (stored < kLarge || !find_readers(node)) return true;
   for (const auto& [loops, kernel] : readers_) {
     const Below other = below(kernel, node);
     stored += bytes(node);

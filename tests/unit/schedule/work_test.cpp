@@ -36,9 +36,9 @@ Id overlapping(Tensors& t, int n) {
 
 /// n steps of a cell with three states, and what a gradient computes: a chain back through the
 /// steps and a sum over all of them.
-Id unrolled_cell(Tensors& t, int n) {
+Id unrolled_cell(Tensors& t, int n, int64_t rows = 8) {
   const Id w = t.buffer({16, 16}), v = t.buffer({16, 16});
-  Id h = t.buffer({8, 16}), g = t.buffer({8, 16}), c = t.buffer({8, 16});
+  Id h = t.buffer({rows, 16}), g = t.buffer({rows, 16}), c = t.buffer({rows, 16});
   std::vector<Id> states;
   for (int i = 0; i < n; ++i) {
     states.push_back(h);
@@ -137,11 +137,26 @@ TEST(Work, AssignmentsToOverlappingSlices) {
 }
 
 TEST(Work, UnrolledCells) {
-  expect_linear(unrolled_cell, 4, 500, 10);
+  expect_linear([](Tensors& t, int n) { return unrolled_cell(t, n); }, 4, 500, 10);
   for (int n : {16, 40, 64, 128, 500}) {
     Tensors t;
     EXPECT_LE(kernel_count(plan_of(t, {unrolled_cell(t, n)})), static_cast<size_t>(5 * n));
   }
+}
+
+/// Of values that are worth comparing what they cost in memory with what they cost to compute.
+TEST(Work, SumsOverStepsOfLargeValues) {
+  const auto sum = [](Tensors& t, int n) {
+    const Id x = t.buffer({256, 256});
+    Id y = x, sum = x;
+    for (int i = 0; i < n; ++i) {
+      const Id shared = t.exp(t.exp(t.exp(y)));
+      y = t.contiguous(t.times(shared, 0.999));
+      sum = t.add(sum, shared);
+    }
+    return sum;
+  };
+  expect_linear(sum, 50, 4'000, 700);  // a kernel of 1,000 instructions a value, at most
 }
 
 TEST(Work, ChainsOfSinesAreCutIntoEqualKernels) {
