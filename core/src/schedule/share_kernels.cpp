@@ -15,6 +15,9 @@ namespace plugrad::schedule {
 namespace {
 
 constexpr size_t kMostMembers = 8;
+// By a kernel with reductions that is made of two: LLVM compiles each load as often as the register
+// tile has vectors, and takes seconds for 140.
+constexpr size_t kMostLeavesOfReductions = 48;
 constexpr int64_t kWorthAnEpilogue =
     65536;  // elements that need not be read again after a matmul-like Reduce
 
@@ -48,6 +51,7 @@ struct Kernel {
   Inner inner;
   bool alone =
       false;  // a copy, or conditions in its loops, which codegen splits best by themselves
+  bool reduces = false;
   uint32_t instructions = 0;
   bool merged = false;
 };
@@ -134,6 +138,7 @@ class Sharing {
       if (op == Op::Pad) k.alone = true;
       k.instructions += instructions_of(g_, g_[id]);
       if (op == Op::Reduce) {
+        k.reduces = true;
         const auto source = draft_.shapes[g_[id].src[0]];
         Dims sizes;
         for (int64_t axis : g_.arg_list(id).subspan(1))
@@ -191,8 +196,9 @@ class Sharing {
     if (a.alone || b.alone || a.loops != b.loops || a.members.size() >= kMostMembers) return false;
     if (a.instructions + b.instructions > kMostInstructions) return false;
     if (draft_.devices[a.members[0]] != draft_.devices[b.members[0]]) return false;
-    if (a.leaves.size() + b.leaves.size() + a.members.size() + 1 > draft_.options.max_params)
-      return false;
+    const size_t leaves = a.leaves.size() + b.leaves.size();
+    if (leaves + a.members.size() + 1 > draft_.options.max_params) return false;
+    if ((a.reduces || b.reduces) && leaves > kMostLeavesOfReductions) return false;
     bool reads_it = false;
     for (const Leaf& leaf : b.leaves) {
       const uint32_t from = writer_of(leaf);

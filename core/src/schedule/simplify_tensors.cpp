@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "schedule/draft.h"
 #include "schedule/join_parts.h"
+#include "schedule/long_sums.h"
 #include "schedule/split_reduction.h"
 #include "schedule/tensor_builder.h"
 
@@ -22,6 +23,7 @@ class Copier {
       : draft_(draft),
         build_(draft.graph, draft.shapes,
                draft.options.fast_math ? RuleSet::Fast : RuleSet::Strict),
+        sums_(draft.source, draft.source_roots),
         new_id_(draft.source.size(), kNoId) {}
 
   void run() {
@@ -159,13 +161,39 @@ class Copier {
       case Op::UserKernel:
         return user_kernel(id, std::move(src));
       case Op::Reduce:
-        return reduce(src[0], list(id));
+        return reduce_terms(id, src[0]);
       default:
         break;
     }
     if (is_movement(n.op)) return move(n.op, src[0], list(id));
     ensure(is_alu(n.op), "[schedule] {} has no place in a tensor graph", op_info(n.op).name);
     return build_.elementwise(n, src);
+  }
+
+  Id reduce_terms(Id id, Id x) {
+    const Dims op_and_axes = list(id);
+    const ListId shape = draft_.shapes.id(x);
+    const auto has_shape = [&](Id s) { return draft_.shapes.id(new_id_[s]) == shape; };
+    std::vector<Id> terms;
+    if (static_cast<Op>(op_and_axes[0]) == Op::Add)
+      terms = sums_.terms(draft_.source[id].src[0], has_shape);
+    if (terms.size() <= LongSums::kMostTerms) return reduce(x, op_and_axes);
+    const Node addition = draft_.source[draft_.source[id].src[0]];
+    Id total = kNoId;
+    for (size_t first = 0; first < terms.size(); first += LongSums::kMostTerms) {
+      const size_t end = std::min(first + LongSums::kMostTerms, terms.size());
+      Id part = new_id_[terms[first]];
+      for (size_t i = first + 1; i < end; ++i) part = add(addition, part, new_id_[terms[i]]);
+      part = reduce(part, op_and_axes);
+      total = total == kNoId ? part : add(addition, total, part);
+      if (end < terms.size()) request(total);
+    }
+    return total;
+  }
+
+  Id add(const Node& addition, Id a, Id b) {
+    const Id both[] = {a, b};
+    return build_.elementwise(addition, both);
   }
 
   Id reduce(Id x, const Dims& op_and_axes) {
@@ -195,6 +223,7 @@ class Copier {
 
   Draft& draft_;
   TensorBuilder build_;
+  LongSums sums_;
   Devices devices_{draft_.graph};
   std::vector<Id> new_id_;
 };

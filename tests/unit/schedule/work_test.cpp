@@ -159,6 +159,25 @@ TEST(Work, SumsOverStepsOfLargeValues) {
   expect_linear(sum, 50, 4'000, 700);  // a kernel of 1,000 instructions a value, at most
 }
 
+/// The gradient of a matrix that all steps multiply by: a sum over steps and rows.
+TEST(Work, SumsOfProductsAreCutIntoEqualKernels) {
+  const auto gradient = [](Tensors& t, int n) {
+    Id sum = kNoId;
+    for (int i = 0; i < n; ++i) {
+      const Id a = t.expand(t.buffer({8, 4, 1}), {8, 4, 6});
+      const Id b = t.expand(t.buffer({8, 1, 6}), {8, 4, 6});
+      sum = sum == kNoId ? t.mul(a, b) : t.add(sum, t.mul(a, b));
+    }
+    return t.sum(sum, {0});
+  };
+  expect_linear(gradient, 40, 2'000, 60);
+  Tensors t;
+  const auto plan = check(t, {gradient(t, 200)});
+  EXPECT_EQ(kernel_count(plan), 13u);  // six parts and one of fewer terms, and their additions
+  EXPECT_LE(plan.asts.size(), 4u);
+  for (const auto& ast : plan.asts) EXPECT_LE(ast->param_count, 2 * 32 + 2u);
+}
+
 TEST(Work, ChainsOfSinesAreCutIntoEqualKernels) {
   const auto chain = [](Tensors& t, int n) { return sine_chain(t, n).end; };
   expect_linear(chain, 30, 3'000, 60);
