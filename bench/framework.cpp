@@ -9,7 +9,9 @@
 #include "base/clock.h"
 #include "base/settings.h"
 #include "bench/beside.h"
+#include "bench/cold_calls.h"
 #include "bench/dispatch.h"
+#include "bench/empty_cache.h"
 #include "bench/harness.h"
 #include "bench/loading.h"
 #include "bench/mnist_step.h"
@@ -32,26 +34,7 @@ std::string variable_row(int64_t size) {
   return fmt::format("variable size/bound:{}/size:{}", kMostRows, size);
 }
 
-constexpr int64_t kParts = 5000;
-constexpr int kDraws = 400;
-const std::vector<std::string> kJoinRows = {
-    "cat of 5000 lazy values, cold", "cat of 5000 lazy values, cold, kernels compiled",
-    "sum of 400 rand({}), cold", "sum of 400 rand({}), cold, kernels compiled"};
 const std::vector<std::string> kResnetRows = {"resnet18_schedule/cold", "resnet18_schedule/cached"};
-
-// While it lives no program is on disk, so that code generation runs.
-class EmptyCache {
- public:
-  ~EmptyCache() {
-    std::error_code error;
-    std::filesystem::remove_all(directory_, error);
-  }
-
- private:
-  std::filesystem::path directory_ =
-      std::filesystem::temp_directory_path() / fmt::format("plugrad-bench-{}", getpid());
-  SettingScope scope_{[this](Settings& s) { s.cache_dir = directory_.string(); }};
-};
 
 // A chain of distinct additions: the least a node can be.
 uint32_t build_nodes(Graph& graph) {
@@ -242,36 +225,6 @@ void report_resnet(const Report& report) {
           .higher_is_better = false});
 }
 
-// From the call to the value, of a graph that no cache has seen, and how many kernels were
-// compiled.
-template <class Make>
-void report_cold(const Report& report, const std::string& name, const Make& make) {
-  engine::Session& session = engine::Session::current();
-  const EmptyCache cache;
-  session.clear_caches();
-  const uint64_t before = session.statistics().kernels_compiled;
-  const double seconds = time_of([&] { make().realize(); });
-  report({.name = name, .value = seconds, .unit = "s", .higher_is_better = false});
-  report({.name = name + ", kernels compiled",
-          .value = static_cast<double>(session.statistics().kernels_compiled - before),
-          .unit = "kernels",
-          .higher_is_better = false});
-}
-
-void report_joins(const Report& report) {
-  const Tensor x = Tensor::rand({kParts, 4}).realize();
-  report_cold(report, kJoinRows[0], [&] {
-    std::vector<Tensor> parts;
-    for (int64_t i = 0; i < kParts; ++i) parts.push_back(x[i] * static_cast<double>(i) + 1.0);
-    return cat(parts);
-  });
-  report_cold(report, kJoinRows[2], [&] {
-    Tensor sum(0.0);
-    for (int i = 0; i < kDraws; ++i) sum = sum + Tensor::rand({});
-    return sum;
-  });
-}
-
 }  // namespace
 
 std::vector<Row> framework_rows() {
@@ -297,6 +250,7 @@ std::vector<Row> framework_rows() {
                 report_planning),
       reporting(kResnetRows, report_resnet),
       reporting(kJoinRows, report_joins),
+      reporting(kUnrolledRows, report_unrolled),
   };
 }
 

@@ -1,0 +1,27 @@
+// A cache folder that is empty and removed afterwards.
+#pragma once
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/settings.h"
+
+namespace plugrad::bench {
+
+// While it lives no program is on disk, so that code generation runs.
+class EmptyCache {
+ public:
+  ~EmptyCache() {
+    std::error_code error;
+    std::filesystem::remove_all(directory_, error);
+  }
+
+ private:
+  std::filesystem::path directory_ =
+      std::filesystem::temp_directory_path() / fmt::format("plugrad-bench-{}", getpid());
+  SettingScope scope_{[this](Settings& s) { s.cache_dir = directory_.string(); }};
+};
+
+}  // namespace plugrad::bench
