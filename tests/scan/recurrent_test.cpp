@@ -179,6 +179,12 @@ TEST(RecurrentLayers, SayWhatDoesNotFit) {
   EXPECT_THAT(message_of([&] { layer(x, {}, Tensor::ones({4}, DType::I32)); }),
               HasSubstr("lengths are (4,); a batch of 3 needs (3,)"));
   EXPECT_THAT(message_of([&] { layer(x, {}, Tensor::ones({3})); }), HasSubstr("no integers"));
+  const auto of_length = [&](int32_t length) {
+    return message_of([&] { layer(x, {}, Tensor::from(std::vector<int32_t>{0, 5, length})); });
+  };
+  EXPECT_THAT(of_length(6), HasSubstr("[LSTM] length 6"));
+  EXPECT_THAT(of_length(-1), HasSubstr("[LSTM] length -1"));
+  EXPECT_NO_THROW(layer(x, {}, Tensor::from(std::vector<int32_t>{0, 3, kTime})));
   EXPECT_THAT(message_of([] { nn::GRU(kIn, kHidden, {.dropout = 1.5}); }),
               HasSubstr("[GRU] a dropout of 1.5"));
 }

@@ -9,6 +9,7 @@
 #include "plugrad/nn.h"
 #include "plugrad/operators.h"
 #include "plugrad/scan.h"
+#include "tensor/known.h"
 #include "tensor/variable_sizes.h"
 
 namespace plugrad::nn {
@@ -105,8 +106,9 @@ class Sequence {
   }
 
   /// (time, batch, 1): which places are within their sequence; with the size of x along the time.
-  static Tensor mask_of(const Tensor& x, const Tensor& lengths) {
+  Tensor mask_of(const Tensor& x, const Tensor& given) const {
     const int64_t time = x.size(0);
+    const Tensor lengths = tensor::in_range(name_, "length", given, 0, time + 1);
     const Tensor is_within =
         Tensor::arange(time).reshape({time, 1, 1}) < lengths.reshape({1, -1, 1});
     return tensor::limited(is_within, 0, tensor::axis_size(x, 0));
