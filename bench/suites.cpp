@@ -21,7 +21,7 @@ struct Suite {
 };
 constexpr Suite kSuites[] = {
     {"gemm", gemm_rows},           {"conv", conv_rows},    {"elementwise", elementwise_rows},
-    {"framework", framework_rows}, {"models", model_rows},
+    {"framework", framework_rows}, {"models", model_rows}, {"halves", half_rows},
 };
 
 bool listed(const std::vector<std::string>& names, const std::string& name) {

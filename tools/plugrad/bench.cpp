@@ -19,6 +19,7 @@
 #include "bench/peers.h"
 #include "bench/roofline.h"
 #include "bench/suites.h"
+#include "runtime/registry.h"
 #endif
 #include "plugrad/tensor.h"
 
@@ -26,20 +27,23 @@ namespace plugrad::tools {
 namespace {
 
 constexpr char kUsage[] =
-    "plugrad bench [gemm|conv|elementwise|framework|models]… [--filter TEXT] [--threads N] "
-    "[--peers NAME…] [--device D] "
+    "plugrad bench [gemm|conv|elementwise|framework|models|halves]… [--filter TEXT] [--threads N] "
+    "[--peers NAME…] [--device D] [--option KEY=VALUE…] "
     "[--roofline FILE.svg] [--list] [--json]";
 
 }  // namespace
 
 Syntax bench_syntax() {
   namespace po = boost::program_options;
-  Syntax syntax{.usage = kUsage,
-                .words = "suite",
-                .choices = {{"suite", {"gemm", "conv", "elementwise", "framework", "models"}}},
-                .paths = {"roofline"}};
+  Syntax syntax{
+      .usage = kUsage,
+      .words = "suite",
+      .choices = {{"suite", {"gemm", "conv", "elementwise", "framework", "models", "halves"}}},
+      .paths = {"roofline"}};
   auto text = [] { return po::value<std::string>()->default_value(""); };
   syntax.options.add_options()("device", text(), "device to measure")(
+      "option", po::value<Arguments>()->default_value({}, "")->composing(),
+      "option of the device's plugin, as isa=avx2 of CPU's")(
       "filter", text(), "only the row of this name, or those whose name contains it")(
       "threads", po::value<int>()->default_value(0), "only rows that use so many threads")(
       "peers", po::value<Arguments>()->multitoken(),
@@ -155,13 +159,24 @@ void write_roofline(const std::string& path, const std::vector<bench::Result>& r
   require(bool(file.flush()), "[bench] {} cannot be written: {}", path, std::strerror(errno));
 }
 
+// Before the device is opened.
+void set_options(const std::string& device, const Arguments& given) {
+  if (given.empty()) return;
+  if (device.empty()) throw UsageError("--option is of a plugin: --device names it");
+  runtime::PluginOptions options;
+  for (const auto& [key, value] : parse_key_values(given)) options.emplace_back(key, value);
+  runtime::Registry::instance().set_plugin_options(device.substr(0, device.find(':')), options);
+}
+
 }  // namespace
 
 int run_bench(const Arguments& arguments) {
   const Parsed parsed = parse(arguments, bench_syntax());
   if (parsed.help) return kSuccess;
   const bench::Choice choice = read_choice(parsed);
-  choose_device(parsed.get<std::string>("device"));
+  const auto device = parsed.get<std::string>("device");
+  set_options(device, parsed.get<Arguments>("option"));
+  choose_device(device);
   if (bench::row_names(choice).empty())
     throw UsageError(
         "no row is of these suites, this name and so many threads; --list without "

@@ -99,6 +99,9 @@ std::string did_you_mean(const std::string& given, const Arguments& known);
 void require_choice(const char* kind, const std::string& given, const Arguments& known,
                     const std::string& usage);
 
+/// The pairs of --option KEY=VALUE. Errors: UsageError.
+std::map<std::string, std::string> parse_key_values(const Arguments& given);
+
 /// Makes `selection` the default device; nothing for an empty one. Errors: User, with what is
 /// there.
 void choose_device(const std::string& selection);

@@ -101,17 +101,6 @@ void resolve_device(const std::string& text, suite::Options& options) {
                                runtime::describe_records(records)));
 }
 
-std::map<std::string, std::string> parse_key_values(const std::vector<std::string>& given) {
-  std::map<std::string, std::string> options;
-  for (const std::string& text : given) {
-    const size_t equals = text.find('=');
-    if (equals == text.npos || equals == 0)
-      throw UsageError(fmt::format("--option {}: not key=value", text));
-    options[text.substr(0, equals)] = text.substr(equals + 1);
-  }
-  return options;
-}
-
 // Something that is no library at all is a slip of the caller, not a finding of 1500 tests.
 void require_library(const std::string& path) {
   std::error_code ignored;
