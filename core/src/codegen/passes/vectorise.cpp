@@ -85,7 +85,7 @@ struct Vectoriser {
 
   // Elements that lie close together are loaded as whole vectors, from which the lanes are picked:
   // strides of 2 to 4, repeated elements, reversed order. No load leaves the window between the
-  // first and the last element.
+  // first and the last element: the last vector begins earlier and overlaps the one before.
   Id pick_lanes(Id load, Id iota, const std::vector<int64_t>& steps) {
     const auto [low, high] = std::ranges::minmax(steps);
     const auto width = static_cast<int64_t>(steps.size());
@@ -94,18 +94,20 @@ struct Vectoriser {
     const Id memory = now[g.sources(load)[0]];
     const Id first =
         simplify(g.binary(Op::Add, at_lane(g.sources(load)[1], iota, 0), g.index(low)));
-    std::vector<Id> element;  // each of the window
-    for (int64_t at = 0; at <= high - low;) {
-      const auto lanes = static_cast<int64_t>(
-          std::min<uint64_t>(width, std::bit_floor(static_cast<uint64_t>(high - low + 1 - at))));
+    const int64_t window = high - low + 1;
+    const auto lanes = static_cast<int64_t>(
+        std::min<uint64_t>(width, std::bit_floor(static_cast<uint64_t>(window))));
+    std::vector<Id> element(static_cast<size_t>(window), kNoId);
+    for (int64_t begin = 0; begin < window; begin += lanes) {
+      const int64_t at = std::min(begin, window - lanes);
       const Id index = simplify(g.binary(Op::Add, first, g.index(at)));
       const Id vector =
           g.add(Op::Load, dtype, {memory, index}, lanes == 1 ? 0 : static_cast<uint64_t>(lanes));
-      for (int64_t lane = 0; lane < lanes; ++lane)
-        element.push_back(lanes == 1 ? vector
-                                     : g.add(Op::Lane, dtype, {vector},
-                                             lane_arg(static_cast<uint32_t>(lane), 1)));
-      at += lanes;
+      for (int64_t i = begin; i < at + lanes; ++i)
+        element[static_cast<size_t>(i)] =
+            lanes == 1
+                ? vector
+                : g.add(Op::Lane, dtype, {vector}, lane_arg(static_cast<uint32_t>(i - at), 1));
     }
     std::vector<Id> picked;
     for (int64_t step : steps) picked.push_back(element[static_cast<size_t>(step - low)]);
