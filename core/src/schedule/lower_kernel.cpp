@@ -455,10 +455,9 @@ Id KernelLowering::reduced(const Place& at, Id value) {
   Graph& g = *graph_;
   const Op op = static_cast<Op>(draft_.graph.arg_list(at.node)[0]);
   const DType dtype = g[value].dtype;
-  // Small floats would lose too much; a bool has no sum.
-  const DType wide = dtype == DType::Bool                    ? DType::I32
-                     : is_float(dtype) && size_of(dtype) < 4 ? DType::F32
-                                                             : dtype;
+  // Sums of small floats would lose too much, a maximum is one of them; a bool has no sum.
+  const bool rounds = is_float(dtype) && size_of(dtype) < 4 && op != Op::Max;
+  const DType wide = dtype == DType::Bool ? DType::I32 : rounds ? DType::F32 : dtype;
   value = g.cast(value, wide);
   std::vector<Id> src = {value};
   const auto& ranges = loops_[at.inner_loops].ranges;

@@ -181,6 +181,40 @@ TEST(Recip, comes_from_a_division) {
   EXPECT_EQ(out[3], 0.0f);
 }
 
+// out[i] = max(max(a[i], b[i]), -a[i]) of bf16, on a device that computes with f32 alone: no number
+// is rounded, and none cast back between.
+TEST(Max, of_bf16_is_the_upper_half_of_an_f32) {
+  const std::vector<uint16_t> a = {0x3f80, 0xbf80, 0x0001, 0x8001, 0xff80, 0x7fc1, 0x3f80, 0x7f7f};
+  const std::vector<uint16_t> b = {0x4000, 0xc000, 0x8000, 0x0000, 0xff7f, 0x3f80, 0xffc2, 0x7f80};
+  const std::vector<uint16_t> want = {0x4000, 0x3f80, 0x0001, 0x0001,
+                                      0x7f80, 0x7fc1, 0xffc2, 0x7f80};
+  Ast ast;
+  Graph& g = ast.graph;
+  const auto n = static_cast<int64_t>(a.size());
+  const Id i = make_range(g, n, 0, AxisKind::Loop);
+  const Id x = load(g, param(g, 1, n, false, DType::BF16), i),
+           y = load(g, param(g, 2, n, false, DType::BF16), i);
+  store(ast, param(g, 0, n, true, DType::BF16), i,
+        g.binary(Op::Max, g.binary(Op::Max, x, y), g.unary(Op::Neg, x)));
+  pgr_device_caps caps = small_cpu();
+  for (Op op : {Op::Max, Op::Neg, Op::CmpLt})
+    caps.op_dtypes[static_cast<size_t>(op)] &= ~(1u << PGR_DTYPE_BF16);
+  const auto code = codegen::generate(g, ast.sink, caps, {});
+  const sdk::IrView ir = sdk::decode_ir(code.ir);
+  for (const pgr_ir_inst& inst : ir.insts())
+    EXPECT_FALSE(inst.op == PGR_OP_CAST && inst.dtype == PGR_DTYPE_BF16);
+  std::vector<uint16_t> out(a.size()), first = a, second = b;
+  run_buffers(code, {{out.data(), 2 * out.size()},
+                     {first.data(), 2 * first.size()},
+                     {second.data(), 2 * second.size()}});
+  for (size_t k = 0; k < want.size(); ++k) {
+    if ((want[k] & 0x7fff) > 0x7f80)
+      EXPECT_GT(out[k] & 0x7fff, 0x7f80) << k;
+    else
+      EXPECT_EQ(out[k], want[k]) << k;
+  }
+}
+
 // out[i] = f32 of (small float of a[i]), on a device that claims no casts of small floats.
 class SmallFloat : public testing::TestWithParam<DType> {};
 

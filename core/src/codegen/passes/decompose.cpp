@@ -5,6 +5,8 @@
 //   cannot store i8
 // What becomes of which dtype: docs/accuracy.md. 64-bit integers stay as they are: linearise splits
 // them.
+#include <unordered_map>
+
 #include "base/check.h"
 #include "codegen/claims.h"
 #include "codegen/passes/passes.h"
@@ -68,6 +70,7 @@ class Decomposer {
         set_done(id, rebuilt);
       } else if (done(replaced) != kNoId) {
         set_done(id, done(replaced));
+        keep_exact(replaced, done(replaced));
       } else {
         stack.push_back(replaced);
       }
@@ -221,9 +224,35 @@ class Decomposer {
     if (n.op == Op::Fma && is_float(n.dtype)) refuse(n.op, n.dtype);
     std::vector<Id> sources;
     for (Id s : g_.sources(id))
-      sources.push_back(g_[s].dtype == DType::Bool ? s : g_.cast(s, wide));
+      sources.push_back(g_[s].dtype == DType::Bool ? s : widening(s, wide));
     if (is_compare(n.op)) return g_.add(n.op, DType::Bool, sources, n.arg);
-    return g_.cast(g_.add(n.op, wide, sources, n.arg), n.dtype);
+    const Op op = n.op;
+    const DType dtype = n.dtype;
+    return rounded(g_.add(op, wide, sources, n.arg), op, dtype);
+  }
+
+  // A maximum of small floats is one of them: its f32 is used as it is, and of bf16 it is the upper
+  // half.
+  Id rounded(Id wide, Op op, DType dtype) {
+    if (!is_small_float(dtype) || (op != Op::Max && op != Op::Neg)) return g_.cast(wide, dtype);
+    const bool by_bits = dtype == DType::BF16 && has(Op::Shr, DType::U32) && casts(DType::U16) &&
+                         has(Op::Bitcast, DType::BF16);
+    const Id small = by_bits ? upper_half(wide) : g_.cast(wide, dtype);
+    exact_[small] = wide;
+    return small;
+  }
+  Id upper_half(Id wide) {
+    const Id bits = g_.add(Op::Bitcast, DType::U32, {wide});
+    const Id upper = g_.binary(Op::Shr, bits, g_.constant(DType::U32, int64_t{16}));
+    return g_.add(Op::Bitcast, DType::BF16, {g_.cast(upper, DType::U16)});
+  }
+  Id widening(Id x, DType wide) {
+    const auto known = exact_.find(x);
+    return wide == DType::F32 && known != exact_.end() ? known->second : g_.cast(x, wide);
+  }
+  void keep_exact(Id from, Id to) {
+    const auto known = exact_.find(from);
+    if (known != exact_.end()) exact_[to] = known->second;
   }
 
   // Bool ops on words that are 0 or 1.
@@ -261,10 +290,10 @@ class Decomposer {
                                                       : DType::I32;
     std::vector<Id> values;
     for (Id v : parts.values)
-      values.push_back(dtype == DType::Bool ? word_of(v) : g_.cast(v, wide));
+      values.push_back(dtype == DType::Bool ? word_of(v) : widening(v, wide));
     const Id reduced = make_reduce(g_, parts.op, values,
                                    std::vector<Id>(parts.ranges.begin(), parts.ranges.end()));
-    return dtype == DType::Bool ? truth_of(reduced) : g_.cast(reduced, dtype);
+    return dtype == DType::Bool ? truth_of(reduced) : rounded(reduced, parts.op, dtype);
   }
 
   // The largest u32 is the largest i32 when the sign bits of all are flipped.
@@ -286,6 +315,7 @@ class Decomposer {
     const Node& n = g_[id];
     const Id x = n.src[0];
     const DType from = g_[x].dtype, to = n.dtype;
+    if (to == DType::F32 && exact_.contains(x)) return exact_[x];
     if (casts(from) && casts(to)) return id;
     if (to == DType::Bool) return g_.binary(Op::CmpNe, x, g_.constant(from, int64_t{0}));
     if (from == DType::Bool)
@@ -386,6 +416,7 @@ class Decomposer {
   Graph& g_;
   const pgr_device_caps& caps_;
   std::vector<Id> done_;
+  std::unordered_map<Id, Id> exact_;  // small floats, each with an f32 of the same value
 };
 
 }  // namespace
