@@ -75,8 +75,18 @@ constexpr Helper kF32ToBf16 = {
     "  return (x != x ? bits | 0x400000u : bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;\n}\n",
     "$R to_$R_$T($T x) { // to nearest, ties to even\n"
     "  const $U bits = ($U)x;\n"
-    "  const $U rounded = bits + 0x7fffu + ((bits >> 16) & 1u);\n"
-    "  return __builtin_convertvector((x != x ? bits | 0x400000u : rounded) >> 16, $R);\n}\n"};
+    "  $U rounded = bits + 0x7fffu + ((bits >> 16) & 1u);\n"
+    "#if defined(__AVX512F__) && $N % 16 == 0\n"
+    "  typedef float part __attribute__((vector_size(64), may_alias));\n"
+    "  typedef int table __attribute__((vector_size(64)));\n"
+    "#pragma clang loop unroll(full)\n"
+    "  for (int i = 0; i < $N / 16; ++i) // a NaN's own bits, quiet\n"
+    "    ((part *)&rounded)[i] = __builtin_ia32_fixupimmps512_mask(\n"
+    "        ((part *)&rounded)[i], ((const part *)&x)[i], (table){} + 0x22, 0, -1, 4);\n"
+    "  return __builtin_convertvector(rounded >> 16, $R);\n"
+    "#else\n"
+    "  return __builtin_convertvector((x != x ? bits | 0x400000u : rounded) >> 16, $R);\n"
+    "#endif\n}\n"};
 constexpr Helper kF64ToF32Odd = {
     "odd",
     "$R odd_$R_$T($T x) { // to odd: a later rounding to fewer bits is then right\n"

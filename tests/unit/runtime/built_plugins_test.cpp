@@ -158,6 +158,41 @@ TEST_P(BuiltPlugin, QueuesAndGraphsWorkBehindLayers) {
 INSTANTIATE_TEST_SUITE_P(Plugins, BuiltPlugin, testing::Values(PLUGRAD_BUILT_DEVICES),
                          [](const auto& tested) { return std::string(tested.param); });
 
+// Ties to even, denormals, infinities and NaN of every kind; vectors of a part of a register, of
+// one and of two.
+TEST(CpuCode, VectorsAreRoundedToBf16) {
+  TemporaryDirectory cache;
+  const SettingScope scope([&](Settings& s) { s.cache_dir = cache.path(); });
+  Registry registry(options_from_settings());
+  Device& cpu = registry.find_device("CPU");
+  const std::array<std::uint32_t, 16> given = {0x3f800000, 0x3f808000, 0x3f818000, 0x3f808001,
+                                               0x00000001, 0x00008000, 0x00008001, 0x007fffff,
+                                               0x80018000, 0x7f7fffff, 0x7f800000, 0xff800000,
+                                               0x7fffffff, 0x7f800001, 0xff812345, 0x80000000};
+  const std::array<std::uint16_t, 16> want = {0x3f80, 0x3f80, 0x3f82, 0x3f81, 0x0000, 0x0000,
+                                              0x0001, 0x0080, 0x8002, 0x7f80, 0x7f80, 0xff80,
+                                              0x7fff, 0x7fc0, 0xffc1, 0x8000};
+  for (const std::uint32_t lanes : {8u, 16u, 32u}) {
+    IrBuilder b("round");
+    auto in = b.buffer(PGR_DTYPE_F32, 32), out = b.buffer(PGR_DTYPE_BF16, 32);
+    for (std::uint32_t at = 0; at < 32; at += lanes) {
+      auto first = b.constant_int(PGR_DTYPE_I32, at);
+      b.store(out, first, b.cast(b.load(in, first, lanes), PGR_DTYPE_BF16));
+    }
+    auto kernel = cpu.compile(b.finish(), "round");
+    auto from = cpu.allocate(2 * sizeof given), to = cpu.allocate(2 * sizeof want);
+    for (const std::size_t half : {0u, 1u})
+      from->copy_in(given.data(), sizeof given, half * sizeof given);
+    Buffer* buffers[] = {from.get(), to.get()};
+    cpu.launch(*kernel, {.buffers = buffers, .scalars = {}});
+    for (const std::size_t half : {0u, 1u}) {
+      std::array<std::uint16_t, 16> got{};
+      to->copy_out(got.data(), sizeof got, half * sizeof got);
+      EXPECT_EQ(got, want) << lanes << " lanes, half " << half;
+    }
+  }
+}
+
 // LLVM narrows a comparison of floats that were halves to one of halves, which no processor without
 // AVX512-FP16 has: it would compare lane by lane.
 TEST(CpuCode, VectorsOfHalvesAreComparedWhole) {
