@@ -62,6 +62,7 @@ std::string read_features() {
   PLUGRAD_ASK("avx512bw");
   PLUGRAD_ASK("avx512vl");
   PLUGRAD_ASK("avx512vbmi");
+  PLUGRAD_ASK("avx512fp16");
 #undef PLUGRAD_ASK
   return list;
 }
@@ -106,6 +107,7 @@ CpuFacts detect_cpu() {
   facts.has_f16c = __builtin_cpu_supports("f16c");
   facts.has_fma = __builtin_cpu_supports("fma");
   facts.has_sse41 = __builtin_cpu_supports("sse4.1");
+  facts.has_f16_math = has_avx512 && __builtin_cpu_supports("avx512fp16");
   facts.vector_bytes = has_avx512 ? 64 : __builtin_cpu_supports("avx2") ? 32 : 16;
   facts.vector_registers = has_avx512 ? 32 : 16;
   facts.cache_bytes[0] = ask_system(_SC_LEVEL1_DCACHE_SIZE);
@@ -133,6 +135,7 @@ CpuFacts restrict_cpu(CpuFacts cpu, std::string_view isa) {
   cpu.features =
       is_avx2 ? "+sse3,+ssse3,+sse4.1,+sse4.2,+popcnt,+avx,+avx2,+fma,+f16c,+bmi,+bmi2" : "+sse2";
   cpu.has_f16c = cpu.has_fma = cpu.has_sse41 = is_avx2;
+  cpu.has_f16_math = false;
   cpu.vector_bytes = is_avx2 ? 32 : 16;
   cpu.vector_registers = 16;
   return cpu;

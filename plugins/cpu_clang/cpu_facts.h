@@ -14,6 +14,7 @@ struct CpuFacts {
   std::string tune;      // LLVM's name of the processor to schedule for
   std::string features;  // what the compiler may use: "+avx2,+fma,…"
   bool has_f16c = false, has_fma = false, has_sse41 = false;
+  bool has_f16_math = false;  // AVX512-FP16
   uint32_t vector_bytes = 16;
   uint32_t vector_registers = 16;
   uint64_t cache_bytes[3] = {0, 0, 0};

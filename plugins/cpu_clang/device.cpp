@@ -20,7 +20,8 @@ constexpr uint32_t kHalves = bit(PGR_DTYPE_F16) | bit(PGR_DTYPE_BF16);
 constexpr uint32_t kStorage = kBool | kInts | kFloats | kHalves;
 constexpr uint32_t kIndex = bit(PGR_DTYPE_I32) | bit(PGR_DTYPE_I64);
 
-// f16 and bf16 are moved and cast, never computed with; no function of libm is ever called.
+// bf16 is moved and cast, never computed with, and f16 where the processor has no such arithmetic;
+// no function of libm is ever called.
 void claim_ops(const CpuFacts& cpu, uint32_t* ops) {
   for (uint32_t op : {PGR_OP_PARAM, PGR_OP_ARRAY, PGR_OP_CONST, PGR_OP_LOAD, PGR_OP_STORE,
                       PGR_OP_VECTOR, PGR_OP_LANE, PGR_OP_WHERE})
@@ -39,6 +40,11 @@ void claim_ops(const CpuFacts& cpu, uint32_t* ops) {
   ops[PGR_OP_CAST] =
       kBool | kInts | kFloats | bit(PGR_DTYPE_BF16) | (cpu.has_f16c ? bit(PGR_DTYPE_F16) : 0);
   ops[PGR_OP_BITCAST] = kStorage & ~kBool;
+  if (!cpu.has_f16_math) return;
+  for (uint32_t op :
+       {PGR_OP_ADD, PGR_OP_SUB, PGR_OP_MUL, PGR_OP_NEG, PGR_OP_MAX, PGR_OP_CMPLT, PGR_OP_CMPEQ,
+        PGR_OP_CMPNE, PGR_OP_RECIP, PGR_OP_FDIV, PGR_OP_SQRT, PGR_OP_FMA, PGR_OP_TRUNC})
+    ops[op] |= bit(PGR_DTYPE_F16);
 }
 
 pgr_device_caps make_caps(const pgr_device& device) {

@@ -37,7 +37,11 @@ TEST(CpuPlugin, Caps_AreThisMachines) {
   EXPECT_EQ(caps.vector_lanes[PGR_DTYPE_F32], 2 * caps.vector_lanes[PGR_DTYPE_F64]);
   EXPECT_EQ(caps.op_dtypes[PGR_OP_EXP2], 0u);
   EXPECT_TRUE(caps.op_dtypes[PGR_OP_ADD] & (1u << PGR_DTYPE_F32));
-  EXPECT_FALSE(caps.op_dtypes[PGR_OP_ADD] & (1u << PGR_DTYPE_F16));
+  __builtin_cpu_init();
+  EXPECT_EQ((caps.op_dtypes[PGR_OP_ADD] >> PGR_DTYPE_F16 & 1) != 0,
+            __builtin_cpu_supports("avx512fp16") != 0);
+  EXPECT_FALSE(CpuDevice("sse2").caps().op_dtypes[PGR_OP_ADD] & (1u << PGR_DTYPE_F16));
+  EXPECT_FALSE(caps.op_dtypes[PGR_OP_ADD] & (1u << PGR_DTYPE_BF16));
   EXPECT_TRUE(caps.storage_dtypes & (1u << PGR_DTYPE_BF16));
   EXPECT_EQ(CpuDevice("sse2").caps().vector_lanes[PGR_DTYPE_F32], 4u);
 }
