@@ -11,12 +11,18 @@ constexpr double kLaneCost = 3;       // a scalar access and its way into or out
 constexpr double kLoadCost = 0.5;     // two loads a cycle beside the arithmetic
 constexpr double kVectorsInTile = 2;  // of a register tile
 constexpr double kTile = 6;  // a register tile's length along a loop that a load does not depend on
-constexpr double kUnaligned = 1.2;      // of vectors that start anywhere
-constexpr double kHorizontal = 16;      // the sum of a vector's lanes
-constexpr double kPanelReadings = 32;   // for codegen to pack what the lanes read of a matrix
-constexpr double kCastCost = 2;         // of a half type, beside the load
-constexpr double kKernelCost = 20'000;  // one kernel more
-constexpr int64_t kFewReadings = 64;    // of each element: below, a packed copy does not pay
+constexpr double kUnaligned = 1.2;     // of vectors that start anywhere
+constexpr double kHorizontal = 16;     // the sum of a vector's lanes
+constexpr double kPanelReadings = 32;  // for codegen to pack what the lanes read of a matrix
+// Of a half type, beside the load: vcvtph2ps, or vpmovzxwd and a shift, are two instructions of the
+// ports that compute.
+constexpr double kCastCost = 2;
+// A vector that is cast, stored and read again as f32: an elementwise kernel of 16,384 f32 takes
+// 1.3 µs in the second cache, 1.3 ns a vector: 8 instructions at two a cycle and 3 GHz.
+constexpr double kCopyCost = 8;
+// One kernel more: 0.03 µs in a replay, and up to 1 µs to hand its groups to threads.
+constexpr double kKernelCost = 6'000;
+constexpr int64_t kFewReadings = 64;  // of each element: below, a packed copy does not pay
 
 bool has(LoopSet set, size_t loop) {
   return (set >> loop & 1) != 0;
@@ -158,6 +164,12 @@ bool LayoutCost::pays_packed(const Reading& reading, size_t lane) const {
          packed(reading, lane) < loads(reading, lane, true);
 }
 
+size_t LayoutCost::lane_of(const Reading& reading, size_t lane) const {
+  const uint32_t inner = innermost_[reading.node];
+  if (has(reading.around, lane) || inner == kNoAxis || reading.axes[inner].loops == 0) return lane;
+  return static_cast<size_t>(std::countr_zero(reading.axes[inner].loops));
+}
+
 bool LayoutCost::pays_widened(const Reading& reading, size_t lane) const {
   if (!packs_ || reading.widened == kNoId) return false;
   // A sum in which nothing depends on a loop around it is computed once for all of that loop.
@@ -169,8 +181,8 @@ bool LayoutCost::pays_widened(const Reading& reading, size_t lane) const {
   double elements = 1;
   for (size_t l = 0; l < nest_.loops.size(); ++l)
     if (has(loops_of(reading.axes), l)) elements *= static_cast<double>(nest_.loops[l].size);
-  const double copies = elements / static_cast<double>(lanes_) * (kCastCost + 1) + kKernelCost;
-  return copies < loads(once, lane, false) / kLoadCost * kCastCost;
+  const double copies = elements / static_cast<double>(lanes_) * kCopyCost + kKernelCost;
+  return copies < loads(once, lane_of(once, lane), false) / kLoadCost * kCastCost;
 }
 
 }  // namespace plugrad::schedule

@@ -33,6 +33,8 @@ class LayoutCost {
   bool gathers(const Reading& reading, size_t lane) const;
   /// Whether codegen packs what it reads along the lanes, as it does for the product of matrices.
   bool is_panel(const Reading& reading, size_t lane) const;
+  /// The loop of the vectors that are read: of a sum that does not depend on `lane` its own.
+  size_t lane_of(const Reading& reading, size_t lane) const;
   double packed(const Reading& reading, size_t lane) const;
   double vectors(int64_t size) const;
 

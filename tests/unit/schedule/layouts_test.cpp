@@ -150,6 +150,18 @@ TEST(Layouts, HalvesThatAreReadOftenAreCastOnce) {
   }
 }
 
+// A row that is read three times, along itself: casting it again costs less than a copy of floats,
+// which memory has to move.
+TEST(Layouts, HalvesThatAreReadAlongTheirRowsAreNotCopied) {
+  for (const int64_t length : {7, 512, 4097}) {
+    Tensors t;
+    const Id x = t.g.cast(t.buffer({200, length}, DType::F16), DType::F32);
+    const Id apart = t.op(Op::Sub, x, t.sum(x, {1}));
+    const Id root = t.mul(apart, t.sum(t.mul(apart, apart), {1}));
+    EXPECT_EQ(kernel_count(check(t, {root}, vectors_of(16))), 1u) << length;
+  }
+}
+
 // A weight gradient reads its terms once for each register tile of its results: in chunks that stay
 // in the cache, of one thread too.
 TEST(Layouts, SumOfManyProductsIsCutToTheCache) {
