@@ -146,6 +146,22 @@ TEST(Heuristic, sums_of_columns_of_a_matrix_that_no_cache_holds_take_one_vector_
               testing::Not(testing::HasSubstr("accumulate")));
 }
 
+// The sum is no number of the output, where it could wait: 16 of 32 registers hold columns.
+TEST(Heuristic, sums_of_columns_of_halves_are_as_wide_as_the_registers) {
+  constexpr int64_t kRows = 256, kColumns = 2048;
+  pgr_device_caps caps = with_small_caches();
+  caps.vector_registers = 32;
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id j = make_range(g, kColumns, 0, AxisKind::Loop),
+           k = make_range(g, kRows, 1, AxisKind::Reduce);
+  const Id a = load(g, param(g, 1, kRows * kColumns, false, DType::F16), affine(g, k, kColumns, j));
+  const Id sum = reduce(g, Op::Add, g.cast(a, DType::F32), {k});
+  store(ast, param(g, 0, kColumns, true, DType::F16), j, g.cast(sum, DType::F16));
+  const auto code = generate(ast.graph, ast.sink, caps, {});
+  EXPECT_THAT(codegen::to_string(code.optimisations), testing::StartsWith("vectorize(0, 256)"));
+}
+
 // out[n, w, c] = x[n, w, c] times the sum of its window, over w: four elements that lie apart.
 TEST(Heuristic, lanes_run_across_rows_that_are_shorter_than_a_vector_and_lie_beside_each_other) {
   constexpr int64_t kImages = 40, kWindow = 4, kChannels = 32;
