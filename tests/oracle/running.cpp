@@ -74,37 +74,11 @@ Measured scan(Op op, const Measured& x, const Measured* before) {
   return result;
 }
 
-/// Rows of x (outer, rows, inner) with values (outer, count, inner) at places (outer or 1, count).
-Measured scatter(Op op, const Measured& x, const Measured& places, const Measured& values) {
-  const auto size = [](const Measured& m, size_t axis) {
-    return static_cast<size_t>(m.value.shape[axis]);
-  };
-  const size_t rows = size(x, 1), inner = size(x, 2), count = size(places, 1);
-  Measured result = like(x);
-  for (size_t i = 0; i < places.value.size(); ++i)
-    if (places.error_of(i) != 0) {
-      result.error.assign(x.value.size(), kUnknown);
-      return result;
-    }
-  for (size_t at = 0; at < x.value.size(); ++at) {
-    const size_t a = at / inner / rows, row = at / inner % rows, b = at % inner;
-    Total total(op, x.value.dtype);
-    total.join(x, at);
-    for (size_t i = 0; i < count; ++i)
-      if (places.value.real((size(places, 0) == 1 ? 0 : a * count) + i) == static_cast<double>(row))
-        total.join(values, (a * count + i) * inner + b);
-    put(result, at, total);
-  }
-  return result;
-}
-
 }  // namespace
 
 Measured running(std::string_view name, std::span<const Measured* const> sources) {
   if (name.starts_with("scan_"))
     return scan(op_named(name), *sources[0], sources.size() > 1 ? sources[1] : nullptr);
-  if (name.starts_with("scatter_"))
-    return scatter(op_named(name), *sources[0], *sources[1], *sources[2]);
   fail(ErrorKind::Unsupported, "[evaluate] {}: a user's kernel is not evaluated", name);
 }
 

@@ -1,6 +1,5 @@
-// What the kernels compute that plugrad writes itself (codegen/running_kernels.h): running totals,
-// and values combined at places. Both go in order, each step rounded, so that their values are
-// exact.
+// What the kernels compute that plugrad writes itself (codegen/running_kernels.h): running totals.
+// They go in order, each step rounded, so that their values are exact.
 #pragma once
 
 #include <span>

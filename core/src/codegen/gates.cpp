@@ -55,6 +55,11 @@ std::vector<Id> conjuncts(const Graph& g, Id gate) {
   return out;
 }
 
+bool is_on_elements(const Graph& g, OpenRanges& open, Id condition) {
+  return std::ranges::any_of(nodes_of(g, condition, Op::Load),
+                             [&](Id load) { return open[load] != 0; });
+}
+
 bool has_strict_gate(const Graph& g, Id store) {
   if (g.sources(store).size() < 4) return false;
   return std::ranges::any_of(conjuncts(g, g.sources(store)[3]),

@@ -12,6 +12,10 @@ Id with_gate(Graph& g, Id store, Id gate);
 /// The conditions of which all must hold for a gate to be open.
 std::vector<Id> conjuncts(const Graph& g, Id gate);
 
+/// Whether the condition is on what is read along loops, such as an index: what it is read of may
+/// be read whatever the condition says.
+bool is_on_elements(const Graph& g, OpenRanges& open, Id condition);
+
 /// Whether there are places that the store must not write, other than places that nobody looks at.
 bool has_strict_gate(const Graph& g, Id store);
 

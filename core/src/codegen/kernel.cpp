@@ -94,6 +94,10 @@ ReduceParts reduce_parts(const Graph& g, Id reduce) {
           sources.subspan(values)};
 }
 
+bool is_indexed(const Graph& g, Id id) {
+  return g[id].op == Op::Reduce && g.arg_list(id).size() > 1 && g.arg_list(id)[1] == kIndexed;
+}
+
 Id make_reduce(Graph& g, Op op, std::span<const Id> values, std::span<const Id> ranges) {
   const DType dtype = g[values[0]].dtype;
   std::vector<Id> sources(values.begin(), values.end());

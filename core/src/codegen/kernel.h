@@ -60,6 +60,8 @@ struct ReduceParts {
   std::span<const Id> values, ranges;
 };
 ReduceParts reduce_parts(const Graph& g, Id reduce);
+/// Whether the scheduler marked it (kIndexed in uop/kernel_ast.h).
+bool is_indexed(const Graph& g, Id id);
 Id make_reduce(Graph& g, Op op, std::span<const Id> values, std::span<const Id> ranges);
 /// What a reduction over nothing gives: +0, 1, or the lowest value of the dtype.
 Id reduce_identity(Graph& g, Op op, DType dtype);

@@ -85,12 +85,25 @@ class Lineariser {
     Nodes stores;
   };
 
-  // Stores with the same gate, in the order in which the first of each group stands in the sink.
+  bool reads_result_of(Id store, const StoreGroup& group) {
+    const std::vector<Id> loads = nodes_of(graph_, store, Op::Load);
+    return std::ranges::any_of(group.stores, [&](Id other) {
+      return std::ranges::any_of(
+          loads, [&](Id load) { return graph_.sources(load)[0] == graph_.sources(other)[0]; });
+    });
+  }
+
+  // Stores with the same gate, in the order in which the first of each group stands in the sink. A
+  // store that reads what a later group writes comes after it.
   std::vector<StoreGroup> store_groups() {
     std::vector<StoreGroup> groups;
     for (Id store : graph_.sources(kernel_.sink)) {
       const Id gate = gate_encloses(graph_, open_, store) ? graph_.sources(store)[3] : kNoId;
-      auto it = std::ranges::find(groups, gate, &StoreGroup::gate);
+      const auto written =
+          std::find_if(groups.rbegin(), groups.rend(), [&](const StoreGroup& group) {
+            return group.gate != gate && reads_result_of(store, group);
+          });
+      auto it = std::ranges::find(written.base(), groups.end(), gate, &StoreGroup::gate);
       if (it == groups.end()) it = groups.insert(it, {gate, {}});
       it->stores.push_back(store);
     }

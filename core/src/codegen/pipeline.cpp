@@ -19,9 +19,11 @@ struct Stage {
   const char* meaning;
 };
 
-constexpr std::array<Stage, 11> kCodegen = {{
+constexpr std::array<Stage, 12> kCodegen = {{
     {"collapse loops", collapse_loops, Spec::Kernel,
      "reductions that are closed forms or single loads lose their loop"},
+    {"index stores", index_stores, Spec::Kernel,
+     "terms of marked reductions are stored by their index"},
     {"simplify ranges", simplify_ranges, Spec::Kernel,
      "adjacent ranges merge, divided ranges split"},
     {"split borders", split_borders, Spec::Kernel,

@@ -31,6 +31,13 @@ Color color_of(AxisKind kind) {
   }
 }
 
+// What a marked Reduce stores by an index.
+Id term_of(const Graph& g, Id reduce) {
+  Id value = reduce_parts(g, reduce).values[0];
+  while (g[value].op == Op::Cast) value = g[value].src[0];
+  return g[value].op == Op::Where ? g[value].src[1] : value;
+}
+
 double iterations_of(const Graph& g, OpenRanges& open, Id id) {
   double count = 1;
   for (Id r : open.members(open[id])) count *= static_cast<double>(range_size(g, r));
@@ -72,6 +79,7 @@ Estimates estimate(Kernel& kernel) {
     } else if (n.op == Op::Reduce && is_float(n.dtype)) {
       double inner = times;
       for (Id r : reduce_parts(g, id).ranges) inner *= static_cast<double>(range_size(g, r));
+      if (is_indexed(g, id)) inner = iterations_of(g, open, term_of(g, id));
       out.flops += static_cast<int64_t>(inner);
     } else if (is_alu(n.op) && is_float(n.dtype) && n.op != Op::Cast && n.op != Op::Where) {
       out.flops += static_cast<int64_t>(times);

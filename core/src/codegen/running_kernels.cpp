@@ -9,9 +9,7 @@ namespace plugrad::codegen {
 namespace {
 
 constexpr int64_t kMostGroups = 65535;  // every device launches so many along its first axis
-constexpr int64_t kFewSteps = 32768;    // that are not worth reading all places more than once
-constexpr int64_t kRowsOfShare = 256;
-constexpr int64_t kScanPart = 256;  // terms added one by one
+constexpr int64_t kScanPart = 256;      // terms added one by one
 
 // Shorthand for instructions on one lane of the index dtype, and for buffers.
 class Writer {
@@ -177,60 +175,9 @@ WrittenKernel write_scan(const ScanForm& form, std::string_view name, const pgr_
   return w.finish(name);
 }
 
-WrittenKernel write_scatter(const ScatterForm& f, std::string_view name,
-                            const pgr_device_caps& caps) {
-  const int64_t elements = f.outer * f.rows * f.inner, given = f.outer * f.count * f.inner,
-                places_count = f.same_places ? f.count : f.outer * f.count;
-  Writer w(needs_wide(std::max(elements, given)), caps);
-  const uint32_t out = w.buffer(f.dtype, elements, PGR_PARAM_READ | PGR_PARAM_WRITE),
-                 x = w.buffer(f.dtype, elements, PGR_PARAM_READ),
-                 places = w.buffer(DType::I32, places_count, PGR_PARAM_READ),
-                 values = w.buffer(f.dtype, given, PGR_PARAM_READ);
-  const uint32_t widest = f.inner == 1 ? 1 : lanes_of(caps, f.dtype);
-  const int64_t pieces = pieces_of(f.inner, widest);
-  int64_t shares = 1;
-  if (f.count > kFewSteps / std::max<int64_t>(1, f.inner))
-    shares = std::clamp<int64_t>(std::max(1u, caps.threads) / (f.outer * pieces), 1,
-                                 std::max<int64_t>(1, f.rows / kRowsOfShare));
-  const int64_t rows = (f.rows + shares - 1) / shares;
-  const uint32_t unit = w.units(f.outer * pieces * shares);
-  const uint32_t piece = w.alu(PGR_OP_MOD, unit, w.number(pieces)),
-                 rest = w.alu(PGR_OP_IDIV, unit, w.number(pieces));
-  const uint32_t share = w.alu(PGR_OP_MOD, rest, w.number(shares)),
-                 a = w.alu(PGR_OP_IDIV, rest, w.number(shares));
-  const uint32_t low = w.times(share, rows),
-                 high = w.smaller(w.plus(low, w.number(rows)), w.number(f.rows));
-  along_inner(w, f.inner, widest, piece, [&](uint32_t lanes, uint32_t b) {
-    const uint32_t first = w.plus(w.times(a, f.rows * f.inner), b);
-    const uint32_t r = w.loop(low, high);
-    const uint32_t own = w.plus(first, w.times(r, f.inner));
-    w.store(lanes, out, own, w.load(f.dtype, lanes, x, own));
-    w.end_loop(r);
-    const uint32_t i = w.loop(w.number(0), w.number(f.count));
-    const uint32_t from = f.same_places ? i : w.plus(w.times(a, f.count), i);
-    const uint32_t row = w.as_index(w.load(DType::I32, 1, places, from), DType::I32);
-    const uint32_t block =
-        w.open_if(w.both(w.less(w.plus(low, w.number(-1)), row), w.less(row, high)));
-    const uint32_t at = w.plus(first, w.times(row, f.inner));
-    const uint32_t value =
-        w.load(f.dtype, lanes, values, w.plus(w.times(w.plus(w.times(a, f.count), i), f.inner), b));
-    w.store(lanes, out, at,
-            w.combine(f.op, f.dtype, lanes, w.load(f.dtype, lanes, out, at), value));
-    w.end_if(block);
-    w.end_loop(i);
-  });
-  w.end_loop(unit);
-  return w.finish(name);
-}
-
 std::string name_of(const ScanForm& f) {
   return fmt::format("scan_{}_{}_{}_{}_{}{}", op_info(f.op).name, plugrad::name_of(f.dtype),
                      f.outer, f.length, f.inner, f.has_before ? "_on" : "");
-}
-
-std::string name_of(const ScatterForm& f) {
-  return fmt::format("scatter_{}_{}_{}_{}_{}_{}{}", op_info(f.op).name, plugrad::name_of(f.dtype),
-                     f.outer, f.rows, f.count, f.inner, f.same_places ? "_same" : "");
 }
 
 }  // namespace plugrad::codegen

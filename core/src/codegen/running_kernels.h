@@ -1,6 +1,5 @@
-// Kernels whose steps build on one another, which no Reduce says: running totals, and values
-// combined at places that are data. They are written as kernel IR, for the capabilities of a
-// device.
+// Kernels whose steps build on one another, which no Reduce says: running totals. They are written
+// as kernel IR, for the capabilities of a device.
 #pragma once
 
 #include <functional>
@@ -28,19 +27,5 @@ struct ScanForm {
 };
 WrittenKernel write_scan(const ScanForm& form, std::string_view name, const pgr_device_caps& caps);
 std::string name_of(const ScanForm& form);
-
-/// out[a, r, b] = x[a, r, b] op values[a, i, b] for each i, in order, of which places[a, i] is r.
-/// Places outside [0, rows) are passed over. Buffers: out, x, places (i32), values. The result is
-/// the same in every run, because each element has one work-item; where the elements beside each
-/// other are few, several share the rows, and each reads all places.
-struct ScatterForm {
-  Op op;
-  DType dtype;
-  int64_t outer, rows, count, inner;
-  bool same_places;  // for every a: places[i]
-};
-WrittenKernel write_scatter(const ScatterForm& form, std::string_view name,
-                            const pgr_device_caps& caps);
-std::string name_of(const ScatterForm& form);
 
 }  // namespace plugrad::codegen

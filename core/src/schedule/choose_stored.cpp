@@ -56,7 +56,7 @@ class Chooser {
   bool must_store(Id id) const {
     const Op op = draft_.graph[id].op;
     return op == Op::Buffer || op == Op::Contiguous || op == Op::Copy || op == Op::UserKernel ||
-           draft_.requested[id] != 0;
+           draft_.requested[id] != 0 || draft_.indexed[id] != 0;
   }
 
   /// A pool's counts of equal maxima, say: four elements that the kernels read anyway.
@@ -79,7 +79,7 @@ class Chooser {
     for (size_t i = draft_.live.size(); i-- > 0;) {
       const Id id = draft_.live[i];
       demand_.update(draft_, id);
-      if (draft_.stored[id] != 0 || !pays_as_operand(id)) continue;
+      if (draft_.stored[id] != 0 || draft_.is_for_rows(id) || !pays_as_operand(id)) continue;
       draft_.stored[id] = 1;
       demand_.update(draft_, id);
       changed = true;
@@ -133,7 +133,9 @@ class Chooser {
     for (size_t i = draft_.live.size(); i-- > 0;) {
       const Id id = draft_.live[i];
       demand_.update(draft_, id);
-      if (draft_.stored[id] == 0 || computes_in_blocks(draft_, demand_, id)) continue;
+      if (draft_.stored[id] == 0 || draft_.indexed[id] != 0 ||
+          computes_in_blocks(draft_, demand_, id))
+        continue;
       if (!computes_once(draft_, demand_, id)) continue;
       draft_.stored[id] = 0;
       draft_.of_rows[id] = 1;
@@ -145,7 +147,8 @@ class Chooser {
   bool store_shared() {
     bool changed = false;
     for (Id id : draft_.live) {
-      if (draft_.stored[id] != 0 || demand_.kernel[id] != Demand::kMany || !is_compute(id))
+      if (draft_.stored[id] != 0 || demand_.kernel[id] != Demand::kMany || !is_compute(id) ||
+          draft_.is_for_rows(id))
         continue;
       const Region region = regions_.below(id);
       if (region.weight <= kCheapWeight && region.leaf_count <= kCheapLeaves) continue;

@@ -43,11 +43,11 @@ void Demand::update(const Draft& draft, Id node) {
   ratio[node] = draft.requested[node] != 0 ? 1.0f : 0.0f;
   operand[node] = 0;
   kernel[node] = kNoId;
-  const float own = static_cast<float>(std::max<int64_t>(draft.counts[node], 1));
+  const float own = static_cast<float>(std::max<int64_t>(draft.computed[node], 1));
   for (Id c : draft.consumers.of(node)) {
     const bool ends = draft.stored[c] != 0, reduces = draft.graph[c].op == Op::Reduce;
     const bool once = reduces || draft.graph[c].op == Op::Pad;  // the padding needs no evaluation
-    const float grows = once ? 1.0f : static_cast<float>(draft.counts[c]) / own;
+    const float grows = once ? 1.0f : static_cast<float>(draft.computed[c]) / own;
     ratio[node] = std::max(ratio[node], (ends ? 1.0f : ratio[c]) * grows);
     operand[node] |= reduces ? draft.like_matmul[c] : (ends ? uint8_t{0} : operand[c]);
     const Id by = ends ? c : kernel[c];

@@ -59,7 +59,11 @@ struct Draft {
   // link_consumers
   std::vector<Id> live;  // ascending
   Consumers consumers;
-  std::vector<int64_t> counts;    // elements of each node
+  std::vector<int64_t> counts;  // elements of each node
+  std::vector<uint8_t>
+      indexed;  // of Reduces: terms are found by an index (schedule/indexed_sums.h)
+  std::vector<int64_t> computed;  // elements that are computed: what only such Reduces look at,
+                                  // once for all rows
   std::vector<uint32_t> devices;  // that compute each node; of constants, the first that needs them
 
   // choose_stored
@@ -84,6 +88,10 @@ struct Draft {
   // assemble
   std::vector<uint32_t> buffer_of;  // index into plan.buffers, by id; kNoBuffer when none
   Plan plan;
+
+  /// Whether the value is only a condition or a choice of terms that are stored by an index: it
+  /// never has memory.
+  bool is_for_rows(Id id) const { return computed[id] != counts[id]; }
 
   Draft(const Graph& from, std::span<const Id> root_ids, std::span<const Id> input_ids,
         uint32_t device, const Options& opts)

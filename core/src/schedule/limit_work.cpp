@@ -126,7 +126,7 @@ class WorkLimiter {
 
   bool is_worth_storing(Id id, Id end) {
     const Op op = g_[id].op;
-    return (is_alu(op) || op == Op::Reduce) && draft_.of_rows[id] == 0 &&
+    return (is_alu(op) || op == Op::Reduce) && draft_.of_rows[id] == 0 && !draft_.is_for_rows(id) &&
            draft_.counts[id] <= draft_.counts[end] &&
            work_below(id, kWorthStoring) >= kWorthStoring;
   }

@@ -1,7 +1,7 @@
 // Facts that the choices need: who reads each node, how many elements it has, on which device it
 // is.
 #include "base/check.h"
-#include "schedule/draft.h"
+#include "schedule/indexed_sums.h"
 
 namespace plugrad::schedule {
 namespace {
@@ -62,6 +62,7 @@ void link_consumers(Draft& draft) {
   for (Id id : draft.live)
     for (Id s : g.sources(id)) draft.consumers.ids[at[s]++] = id;
   place_constants(draft);
+  find_indexed(draft);
 }
 
 }  // namespace plugrad::schedule

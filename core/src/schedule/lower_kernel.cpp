@@ -104,7 +104,7 @@ std::vector<Id> KernelLowering::computed_too_often(Id output, size_t most) {
 
 bool KernelLowering::is_storable(Id node) const {
   const Op op = draft_.graph[node].op;
-  return (is_alu(op) || op == Op::Reduce) && draft_.of_rows[node] == 0;
+  return (is_alu(op) || op == Op::Reduce) && draft_.of_rows[node] == 0 && !draft_.is_for_rows(node);
 }
 
 /// The axes of a stored value, the outermost in memory first.
@@ -462,9 +462,11 @@ Id KernelLowering::reduced(const Place& at, Id value) {
   std::vector<Id> src = {value};
   const auto& ranges = loops_[at.inner_loops].ranges;
   src.insert(src.end(), ranges.begin(), ranges.end());
-  const ListId list = g.list({static_cast<int64_t>(op)});
+  const bool is_indexed = draft_.indexed[at.node] != 0;
+  const ListId list = is_indexed ? g.list({static_cast<int64_t>(op), kIndexed})
+                                 : g.list({static_cast<int64_t>(op)});
   const Node inner = g[value];
-  if (inner.op == Op::Reduce && inner.arg == list) {
+  if (inner.op == Op::Reduce && inner.arg == list && !is_indexed) {
     const auto below = g.sources(inner);
     src[0] = below[0];
     src.insert(src.end(), below.begin() + 1, below.end());

@@ -31,7 +31,7 @@ class Placement {
       for (Id s : g_.sources(id))
         leaf = std::max(leaf, draft_.stored[s] != 0 ? draft_.counts[s] : largest_leaf_[s]);
       largest_leaf_[id] = leaf;
-      if (g_[id].op != Op::Reduce) continue;
+      if (g_[id].op != Op::Reduce || draft_.indexed[id] != 0) continue;
       const int64_t reads = draft_.counts[g_[id].src[0]];
       draft_.like_matmul[id] = leaf != 0 && reads >= 2 * leaf;
       if (carries_[id] == 0)

@@ -113,7 +113,9 @@ class Sharing {
       for (Id s : g_.sources(id)) k.leaves.push_back({s, false});
     else
       collect(id, k);
-    k.alone = k.alone || draft_.in_blocks[id] != 0;  // rows wait for one store's loops alone
+    // Rows wait for one store's loops alone; and terms stored by an index, which nothing in the
+    // kernel could read, are no faster beside others.
+    k.alone = k.alone || draft_.in_blocks[id] != 0 || draft_.indexed[id] != 0;
     kernel_of_[id] = static_cast<uint32_t>(kernels_.size());
     kernels_.push_back(std::move(k));
   }

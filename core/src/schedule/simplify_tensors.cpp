@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "schedule/draft.h"
+#include "schedule/indexed_sums.h"
 #include "schedule/join_parts.h"
 #include "schedule/long_sums.h"
 #include "schedule/split_reduction.h"
@@ -199,9 +200,25 @@ class Copier {
   Id reduce(Id x, const Dims& op_and_axes) {
     const Op op = static_cast<Op>(op_and_axes[0]);
     const Dims axes(op_and_axes.begin() + 1, op_and_axes.end());
+    if (indexed_axis(draft_.graph, draft_.shapes, op, x, axes)) return indexed(op, x, axes);
     const SplitReduction split = split_reduction(build_, op, x, axes, draft_.options);
     if (split.first != kNoId) request(split.first);
     return split.result;
+  }
+
+  /// What terms that are stored by an index add up to is stored in the dtype of the sum.
+  Id indexed(Op op, Id x, const Dims& axes) {
+    const DType dtype = draft_.graph[x].dtype;
+    if (!is_float(dtype) || size_of(dtype) >= 4) return build_.reduce(op, x, axes);
+    return cast(build_.reduce(op, cast(x, DType::F32), axes), dtype);
+  }
+
+  Id cast(Id x, DType dtype) {
+    Node like = draft_.graph[x];
+    like.op = Op::Cast;
+    like.dtype = dtype;
+    like.arg = 0;
+    return build_.elementwise(like, std::span(&x, 1));
   }
 
   Id move(Op op, Id x, const Dims& values) {

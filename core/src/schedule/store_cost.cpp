@@ -76,8 +76,8 @@ StoreCost::Below StoreCost::below(std::span<const Id> roots, Id except) {
     const Node& n = g[id];
     const bool reduces = n.op == Op::Reduce;
     found.heavy = found.heavy || (reduces && draft_.like_matmul[id] != 0);
-    found.work += reduces ? static_cast<double>(draft_.counts[n.src[0]])
-                          : static_cast<double>(draft_.counts[id]) * weight_of(g, n);
+    found.work += reduces ? static_cast<double>(draft_.computed[n.src[0]])
+                          : static_cast<double>(draft_.computed[id]) * weight_of(g, n);
     for (Id s : g.sources(n)) {
       if (s == except || mark_[s] == epoch_) continue;
       mark_[s] = epoch_;
@@ -106,7 +106,7 @@ bool StoreCost::find_readers(Id node) {
       if (++visits > kMostInstructions) return false;
       if (draft_.like_matmul[c] != 0) return false;
       const Op op = draft_.graph[c].op;
-      const int64_t own = op == Op::Reduce ? draft_.counts[id] : 0;
+      const int64_t own = op == Op::Reduce ? draft_.computed[id] : 0;
       reduced_[c] = std::max(reduced_[id], own);
       if (draft_.stored[c] == 0) {
         stack_.push_back(c);

@@ -2,6 +2,7 @@
 // at places that are data (places.cpp).
 #pragma once
 
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -46,6 +47,10 @@ class PlaceIndex {
   int64_t at_ = 0;       // where their axes go
   Tensor flat_, valid_;  // place in the one axis; whether all are inside (undefined: see select)
 };
+
+/// The number of no place: below all others, so that a maximum of the numbers of those that match
+/// begins at it.
+inline constexpr int32_t kNoPlace = std::numeric_limits<int32_t>::min();
 
 /// Errors: User unless integers.
 void require_places(std::string_view function, const Tensor& places);

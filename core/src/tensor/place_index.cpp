@@ -5,7 +5,6 @@
 #include "plugrad/functional.h"
 #include "tensor/index.h"
 #include "tensor/record.h"
-#include "tensor/running.h"
 #include "tensor/variable_sizes.h"
 
 namespace plugrad::tensor {
@@ -33,15 +32,10 @@ Tensor clamped(const Tensor& places, int64_t size) {
 
 namespace {
 
-/// For each of `size` rows the number of the last place that names it; -1 for none.
+/// For each of `size` rows the number of the last place that names it; negative for none.
 Tensor last_place(const Tensor& places, int64_t count, int64_t size) {
-  if (is_long(count, size)) {
-    const Tensor none = Tensor(-1).cast(DType::I32).expand({1, size, 1});
-    return combine_at(Op::Max, none, places.reshape({1, count}), counter(count, 3, 1))
-        .reshape({size});
-  }
   const Tensor hit = places.reshape({1, count}) == counter(size, 2, 0);
-  return where(hit, counter(count, 2, 1), -1).max(1);
+  return where(hit, counter(count, 2, 1), kNoPlace).max(1);
 }
 
 }  // namespace
@@ -109,7 +103,7 @@ Tensor PlaceIndex::written(const Tensor& value) const {
   const Tensor values = value.expand(full).reshape(flat);
   Shape along(static_cast<size_t>(from.end() - tail) + 1, 1);
   along[0] = size;
-  Tensor y = where(last.reshape(along) >= 0, select(values, at_, last), x);
+  Tensor y = where(last.reshape(along) >= 0, select(values, at_, last.maximum(0)), x);
   if (axes_.size() > 1) {
     Shape sizes;
     for (int64_t axis : axes_) sizes.push_back(x_.size(axis));

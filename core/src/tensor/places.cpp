@@ -8,7 +8,6 @@
 #include "tensor/index.h"
 #include "tensor/known.h"
 #include "tensor/record.h"
-#include "tensor/running.h"
 #include "tensor/variable_sizes.h"
 
 namespace plugrad {
@@ -80,13 +79,8 @@ Tensor select(const Tensor& x, int64_t axis, const Tensor& places) {
   // Nothing to read, but still a function of x: its gradient is zeros.
   if (x.numel() == 0) return x.flatten().sum().cast(x.dtype()).expand(to);
   if (element_count(to) == 0) return x.flatten().shrink({{0, 0}}).reshape(to);
-  const Formula read = [rows](const std::vector<Tensor>& in) {
-    return pick(in[1].unsqueeze(-1).unsqueeze(-1) == counter(rows, 4, 2), in[0].unsqueeze(1), 2);
-  };
-  const Tensor flat = x.reshape({lead, rows, -1}), flat_places = places.reshape({1, count});
-  return (is_long(count, rows) ? with_scattered_gradient(flat, flat_places, read)
-                               : read({flat, flat_places}))
-      .reshape(to);
+  const Tensor hit = places.reshape({count, 1, 1}) == counter(rows, 3, 1);
+  return pick(hit, x.reshape({lead, 1, rows, -1}), 2).reshape(to);
 }
 
 }  // namespace tensor
@@ -101,24 +95,9 @@ Tensor Tensor::index_select(int64_t axis, const Tensor& places) const {
 
 namespace {
 
-/// gather whose gradient does not compare all places with all elements.
-Tensor gather_long(const Tensor& x, int64_t axis, const Tensor& places) {
-  const Tensor rows = x.transpose(axis, -1), last = places.transpose(axis, -1);
-  const tensor::Formula read = [](const std::vector<Tensor>& in) {
-    return tensor::pick(in[1].unsqueeze(-1).unsqueeze(-1) == tensor::counter(in[0].size(1), 4, 2),
-                        in[0].unsqueeze(1), 2);
-  };
-  return tensor::with_scattered_gradient(rows.reshape({-1, rows.size(-1), 1}),
-                                         last.reshape({-1, last.size(-1)}), read)
-      .reshape(last.shape())
-      .transpose(axis, -1);
-}
-
 /// gather where no place is negative and no size varies.
 Tensor gathered(const Tensor& x, int64_t axis, const Tensor& places) {
   const int64_t size = x.size(axis);
-  if (tensor::is_long(places.size(axis), size) && x.numel() > 0)
-    return gather_long(x, axis, places);
   // The axis goes last in the data, and the places' own axis stays where it was.
   return tensor::pick(places.unsqueeze(-1) == Tensor::arange(size),
                       x.unsqueeze(-1).transpose(axis, -1), -1);

@@ -1,12 +1,11 @@
-// Writing at places that are data: for each element of the result, what the places that name it
-// bring. In short rows every element looks at every place; in long ones a kernel of their own walks
-// the places (tensor/running.h).
+// Writing at places that are data: for each element of the result, a reduction of the values whose
+// places name it. The scheduler decides whether every element looks at every place or the values
+// are stored by their places (schedule/indexed_sums.h).
 #include <limits>
 
 #include "plugrad/functional.h"
 #include "tensor/index.h"
 #include "tensor/record.h"
-#include "tensor/running.h"
 #include "tensor/variable_sizes.h"
 
 namespace plugrad {
@@ -22,10 +21,6 @@ struct Hits {
   Tensor hit;     // (…, size of the axis, …, places of the row): whether it names the element
   Tensor values;  // (…, 1, …, places of the row)
   Shape missing;  // how many elements of each axis no row reaches
-  Tensor places;  // from 0
-  std::vector<Part> box;  // of x: where rows reach
-  Tensor given;           // values where rows reach, or a number
-  bool is_long() const { return tensor::is_long(places.size(axis), x.size(axis)); }
 };
 
 Tensor last_axis(const Tensor& x, int64_t axis) {
@@ -70,39 +65,9 @@ Hits find_hits(std::string_view function, const Tensor& x, int64_t axis, const T
   // Behind sizes places name nothing.
   const Tensor wrapped = tensor::whole(tensor::wrapped_places(inside, x, at), -1);
   const Tensor hit = last_axis(wrapped, at) == tensor::counter(size, x.ndim() + 1, at);
-  const bool number = values.ndim() == 0;
   const Tensor all = tensor::whole(values.cast(x.dtype()), 0);
-  const Tensor given = number ? all : all.shrink(box);
-  box[static_cast<size_t>(at)] = {0, size};
-  return {tensor::whole(x, 0),
-          at,
-          hit,
-          number ? given : last_axis(given, at),
-          missing,
-          wrapped,
-          box,
-          given};
-}
-
-/// `start` and `values` combined at the places, in the rows' part of x.
-Tensor combined_at(const Hits& h, Op op, const Tensor& start, const Tensor& values) {
-  const auto rows = [&](const Tensor& t) { return t.transpose(h.axis, -1); };
-  const Tensor to = rows(start), from = rows(h.places);
-  const Tensor y =
-      tensor::combine_at(op, to.reshape({-1, to.size(-1), 1}), from.reshape({-1, from.size(-1)}),
-                         rows(values).reshape({-1, from.size(-1), 1}));
-  return rows(y.reshape(to.shape()));
-}
-
-/// One more than the last place that names the element, in the rows' part of x; 0 for none.
-Tensor last_place(const Hits& h) {
-  if (!h.is_long()) {
-    const Tensor number = tensor::counter(h.hit.size(-1), h.hit.ndim(), -1 + h.hit.ndim());
-    return plugrad::where(h.hit, number + 1, 0).max(-1);
-  }
-  const Tensor number = tensor::counter(h.places.size(h.axis), h.x.ndim(), h.axis) + 1;
-  const Tensor none = Tensor(0).cast(DType::I32).expand(h.x.shrink(h.box).shape());
-  return combined_at(h, Op::Max, none, number.expand(h.places.shape()));
+  return {tensor::whole(x, 0), at, hit, values.ndim() == 0 ? all : last_axis(all.shrink(box), at),
+          missing};
 }
 
 /// To the shape of x, from what its rows have.
@@ -112,15 +77,20 @@ Tensor whole(const Hits& h, const Tensor& part) {
   return part.pad(pads);
 }
 
+/// The last place that names the element; negative for none.
+Tensor last_place(const Hits& h) {
+  const Tensor number = tensor::counter(h.hit.size(-1), h.hit.ndim(), h.hit.ndim() - 1);
+  return plugrad::where(h.hit, number, tensor::kNoPlace).max(-1);
+}
+
 Tensor is_hit(const Hits& h) {
-  return whole(h, h.is_long() ? last_place(h) > 0 : h.hit.any(-1));
+  return whole(h, last_place(h) >= 0);
 }
 
 Tensor replace(const Hits& h) {
   if (h.values.ndim() == 0) return plugrad::where(is_hit(h), h.values, h.x);
-  const Tensor last = whole(h, last_place(h));
-  const Tensor rows = whole(h, h.values.transpose(h.axis, -1).squeeze(-1));
-  return plugrad::where(last > 0, rows.gather(h.axis, last - 1), h.x);
+  const Tensor last = last_place(h), rows = whole(h, h.values.transpose(h.axis, -1).squeeze(-1));
+  return plugrad::where(whole(h, last >= 0), rows.gather(h.axis, whole(h, last.maximum(0))), h.x);
 }
 
 Tensor lowest(DType dtype) {
@@ -131,25 +101,6 @@ Tensor lowest(DType dtype) {
 
 Tensor average(const Tensor& sum, const Tensor& count) {
   return is_float(sum.dtype()) ? sum / count.cast(sum.dtype()) : sum.floor_div(count);
-}
-
-/// Values summed up at the places, on top of `start`, in a dtype in which kernels of their own
-/// compute; wraps as x's dtype does.
-Tensor long_sum(const Hits& h, const Tensor& start, const Tensor& values) {
-  const DType own = h.x.dtype(), wide = is_float(own)       ? (own == DType::F64 ? own : DType::F32)
-                                        : size_of(own) == 8 ? DType::I64
-                                                            : DType::I32;
-  return combined_at(h, Op::Add, start.cast(wide), values.cast(wide).expand(h.places.shape()));
-}
-
-/// x with the sum or mean of what meets at each element, if x counts too.
-Tensor long_combined(const Hits& h, Combine how, bool include_self) {
-  const Tensor part = h.x.shrink(h.box), zero = part.zeros_like().detach();
-  const Tensor sum = long_sum(h, include_self ? part : zero, h.given);
-  if (how == Combine::Sum) return whole(h, sum);
-  const Tensor one = Tensor(1).cast(DType::I32);
-  const Tensor count = combined_at(h, Op::Add, zero.cast(DType::I32), one.expand(h.places.shape()));
-  return whole(h, average(sum, (count + (include_self ? 1 : 0)).maximum(1)));
 }
 
 /// What the values that meet at an element make of it, in the dtype in which they are combined.
@@ -200,10 +151,7 @@ Tensor Tensor::scatter_reduce(int64_t axis, const Tensor& places, const Tensor& 
   }
   const Hits hits = find_hits(function, *this, axis, places, values);
   if (how == Combine::Replace) return tensor::limited_as(replace(hits), *this);
-  const bool is_added = how == Combine::Sum ||
-                        (how == Combine::Mean && dtype() != DType::U32 && dtype() != DType::U64);
-  const Tensor combined = hits.is_long() && is_added ? long_combined(hits, how, include_self)
-                                                     : combine(hits, how, include_self);
+  const Tensor combined = combine(hits, how, include_self);
   return tensor::limited_as(plugrad::where(is_hit(hits), combined.cast(dtype()), hits.x), *this);
 }
 

@@ -35,6 +35,11 @@
 
 namespace plugrad {
 
+/// In the list of a Reduce, behind its op: its value is where(range == index, term, identity) for
+/// an output range and an index that depends on the ranges it closes, and it is all that a Store
+/// stores. Codegen stores each term by its index (codegen/passes/index_stores.cpp).
+inline constexpr int64_t kIndexed = 1;
+
 struct ParamInfo {
   uint32_t slot;
   int64_t elem_count;

@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 
+#include "codegen/kernel.h"
 #include "gpu.h"
 #include "kernels.h"
 #include "oracle/array.h"
@@ -85,6 +86,37 @@ class Lists {
                                                     t.inputs, 1, {.scratch_bytes = 1 << 16});
     ASSERT_EQ(plan.asts.size(), 1u);
     check(*plan.asts[0]);
+  }
+
+  // Terms that are stored by an index, beside the same kernel in which every row looks at all
+  // terms.
+  void run_indexed() {
+    const auto size = [&](uint64_t below) { return 1 + static_cast<int64_t>(pick(below)); };
+    const int64_t a = size(3), count = 1 + size(12), rows = 1 + size(20), b = size(40);
+    Tensors t;
+    const Id places = t.buffer({pick(2) == 0 ? a : 1, count, 1, pick(4) == 0 ? b : 1}, DType::I32),
+             hit = t.op(Op::CmpEq, places, t.reshape(t.iota(rows), {1, 1, rows, 1}));
+    const Dims all = {a, count, rows, b};
+    const bool is_max = pick(3) == 0;
+    const Id term = t.relu(t.buffer({a, count, 1, b})),
+             none = t.number(is_max ? -std::numeric_limits<double>::infinity() : 0);
+    const Id chosen =
+        t.g.where(t.shape(hit) == all ? hit : t.expand(hit, all), t.expand(term, all), none);
+    const Id root =
+        t.reduce(is_max ? Op::Max : Op::Add, chosen, pick(3) == 0 ? Dims{0, 1} : Dims{1});
+    const schedule::Plan plan = schedule::make_plan(t.g, std::vector{root}, t.inputs, 1, {});
+    ASSERT_EQ(plan.asts.size(), 1u);
+    schedule::KernelAst marked;
+    Graph& g = marked.graph;
+    marked.sink = codegen::copy_into(g, plan.asts[0]->graph, plan.asts[0]->sink);
+    marked.param_count = plan.asts[0]->param_count;
+    const auto store = g.sources(g.sources(marked.sink)[0]);
+    if (g[store[2]].op != Op::Reduce) return;  // one term, or one row
+    const Id reduce = g.add(Op::Reduce, g[store[2]].dtype, g.sources(store[2]),
+                            g.list(std::vector<int64_t>{g.arg_list(store[2])[0], kIndexed}));
+    marked.sink =
+        g.add(Op::Sink, DType::Void, {g.add(Op::Store, DType::Void, {store[0], store[1], reduce})});
+    check(marked, *plan.asts[0]);
   }
 
   // Numbers that are none, infinities, -0 and integers that wrap among the inputs, of odd shapes.
@@ -169,12 +201,15 @@ class Lists {
             place ? static_cast<int64_t>(pick(5)) : amounts[pick(std::size(amounts))]};
   }
 
-  void check(const schedule::KernelAst& ast) {
+  void check(const schedule::KernelAst& ast) { check(ast, ast); }
+
+  // Whether every list gives what the kernel `meant` makes as it stands.
+  void check(const schedule::KernelAst& ast, const schedule::KernelAst& meant) {
     pgr_device_caps caps = pick(3) == 0 ? with_tiny_limits() : with_local(1u << pick(4));
     caps.subgroup_size = 1u << pick(6);  // from 2 on, the heuristic for devices like GPUs
     const Memory before = contents(ast);
-    const codegen::KernelCode plain =
-        codegen::generate(ast.graph, ast.sink, small_cpu(), {.no_opt = true, .contract = false});
+    const codegen::KernelCode plain = codegen::generate(meant.graph, meant.sink, small_cpu(),
+                                                        {.no_opt = true, .contract = false});
     const Memory expected = result_of(plain, before);
     const codegen::KernelCode chosen =
         codegen::generate(ast.graph, ast.sink, caps, {.contract = false});
@@ -306,6 +341,20 @@ TEST(LegalLists, give_the_same_numbers_where_a_loop_bounds_another) {
     for (const auto& [kind, times] : lists.legal) legal[kind] += times;
   }
   for (Kind kind : {Kind::Upcast, Kind::Vectorize, Kind::Thread, Kind::Swap, Kind::Stage})
+    EXPECT_GT(legal[kind], 0) << codegen::to_string({{kind}});
+}
+
+TEST(LegalLists, give_the_same_numbers_where_terms_are_stored_by_an_index) {
+  std::map<Kind, int> legal;
+  int kernels = 0;
+  for (uint64_t seed = 1; seed <= 120 && !testing::Test::HasFailure(); ++seed) {
+    Lists lists(seed);
+    lists.run_indexed();
+    kernels += lists.kernels;
+    for (const auto& [kind, times] : lists.legal) legal[kind] += times;
+  }
+  EXPECT_GT(kernels, 90);
+  for (Kind kind : {Kind::Upcast, Kind::Vectorize, Kind::Thread, Kind::Swap, Kind::Local})
     EXPECT_GT(legal[kind], 0) << codegen::to_string({{kind}});
 }
 

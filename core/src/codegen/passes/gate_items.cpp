@@ -25,6 +25,7 @@ bool decided_by_groups(const Graph& g, OpenRanges& open, Id condition) {
 }
 
 bool decided_by_ids(const Graph& g, OpenRanges& open, Id condition) {
+  if (is_on_elements(g, open, condition)) return false;
   return std::ranges::any_of(open.members(open[condition]), [&](Id r) {
     if (g[r].op != Op::Range) return false;
     const AxisKind kind = range_kind(g[r]);

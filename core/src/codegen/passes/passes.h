@@ -9,6 +9,7 @@ namespace plugrad::codegen {
 void collapse_loops(
     Kernel& kernel);  // reductions that are closed forms or single loads lose their loop
 void simplify_ranges(Kernel& kernel);  // adjacent ranges merge, divided ranges split
+void index_stores(Kernel& kernel);     // terms of marked reductions are stored by their index
 void split_borders(Kernel& kernel);    // padding is stores of its own instead of conditions
 void choose(Kernel& kernel);           // optimisations: the heuristic's, or those given
 void count_loops(Kernel& kernel);      // loops end where sizes that are data say

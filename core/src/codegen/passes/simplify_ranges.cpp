@@ -34,7 +34,7 @@ bool accept(Kernel& kernel, std::span<const RangeReplacement> change, size_t lim
 bool run_together(const Kernel& kernel, Id a, Id b) {
   const Graph& g = kernel.graph;
   if (range_kind(g[a]) != range_kind(g[b]) || is_bounded(g[a]) || is_bounded(g[b])) return false;
-  if (range_kind(g[a]) == AxisKind::Loop) {
+  if (is_output_axis(range_kind(g[a]))) {
     OpenRanges open(g);
     return std::ranges::all_of(g.sources(kernel.sink), [&](Id store) {
       return open.depends(store, a) == open.depends(store, b);

@@ -212,6 +212,8 @@ void make_global(Kernel& kernel, const Optimisation& change) {
 void check_bounds(const Kernel& kernel, const Optimisation& change) {
   if (change.names_parameter() || change.kind == Kind::Swap) return;
   const std::string text = to_string({change});
+  require(range_kind(kernel.graph[kernel.axes[change.axis]]) != AxisKind::Block,
+          "[codegen] {}: axis {} is serial", text, change.axis);
   const bool bounded = is_bounded(kernel.graph[kernel.axes[change.axis]]);
   require(!bounded, "[codegen] {}: axis {} has bounds", text, change.axis);
   require(change.kind == Kind::Thread || may_split(kernel, change.axis),

@@ -49,6 +49,8 @@ void renumber(Kernel& kernel, const std::vector<Id>& order) {
 bool may_split(const Kernel& kernel, size_t axis) {
   const Graph& g = kernel.graph;
   const Id range = kernel.axes[axis];
+  if (range_kind(g[range]) == AxisKind::Block || range_kind(g[range]) == AxisKind::Global)
+    return false;
   return !is_bounded(g[range]) && std::ranges::none_of(kernel.axes, [&](Id other) {
     return other != range && is_bounded(g[other]) && depends_on(g, other, range);
   });

@@ -14,7 +14,8 @@ uint32_t new_axis(const Kernel& kernel);
 /// Gives the axes the numbers of their places in `order`.
 void renumber(Kernel& kernel, const std::vector<Id>& order);
 
-/// Whether the axis may be taken apart: it has no bounds and is in none.
+/// Whether the axis may be taken apart: it is no serial loop and no group id, has no bounds and is
+/// in none.
 bool may_split(const Kernel& kernel, size_t axis);
 
 /// The expression with `index` for `range`.

@@ -60,11 +60,19 @@ void add_neighbours(const Kernel& kernel, const TileModel& model, Tile& tile) {
   tile.amounts[beside] = std::min(model.lanes(), size_of_axis(kernel, beside));
 }
 
+// Of elements that are stored by an index only neighbours have one index: lanes and copies of other
+// axes are stores one by one.
+bool is_worth_expanding(const Kernel& kernel, const TileModel& model, size_t axis) {
+  const bool by_index = std::ranges::any_of(
+      kernel.axes, [&](Id r) { return range_kind(kernel.graph[r]) == AxisKind::Block; });
+  return !by_index || model.stores_neighbours(axis);
+}
+
 Tile best_vector_axis(const Kernel& kernel, const TileModel& model) {
   Tile best{std::vector<int64_t>(kernel.axes.size(), 1), SIZE_MAX};
   double best_cost = model.cost(best);
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
-    if (!may_split(kernel, axis)) continue;
+    if (!may_split(kernel, axis) || !is_worth_expanding(kernel, model, axis)) continue;
     for (int64_t amount : amounts_of(kernel, model, axis)) {
       Tile tile{std::vector<int64_t>(kernel.axes.size(), 1), axis};
       tile.amounts[axis] = amount;
@@ -99,7 +107,8 @@ Tile best_tile(const Kernel& kernel, const TileModel& model) {
   Tile best = best_vector_axis(kernel, model);
   const Tile start = best;
   double best_cost = model.cost(best);
-  const std::vector<size_t> axes = tile_axes(kernel, model, start);
+  std::vector<size_t> axes = tile_axes(kernel, model, start);
+  std::erase_if(axes, [&](size_t axis) { return !is_worth_expanding(kernel, model, axis); });
   const bool panels = start.vector_axis != SIZE_MAX && shares_out_panels(kernel, start.vector_axis);
   const TileCost cost = [&](const Tile& tile) {
     const bool fits = model.code_size(tile) <= kMostCode && model.streams(tile) <= kMostStreams;

@@ -57,7 +57,8 @@ std::vector<std::vector<Id>> gates_of(const Kernel& kernel, OpenRanges& open, Id
     std::vector<Id> own;
     if (g.sources(store).size() == 4) own = conjuncts(g, g.sources(store)[3]);
     std::erase_if(own, [&](Id condition) {
-      return g[condition].op == Op::Bounded || (open[condition] & ~open[operand]) != 0;
+      return g[condition].op == Op::Bounded || (open[condition] & ~open[operand]) != 0 ||
+             is_on_elements(g, open, condition);
     });
     std::ranges::sort(own);
     if (std::ranges::find(gates, own) == gates.end()) gates.push_back(std::move(own));

@@ -1,0 +1,239 @@
+#include "schedule/indexed_sums.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "symbolic/bounds.h"
+
+namespace plugrad::schedule {
+namespace {
+
+constexpr int64_t kFewRows = 16;  // comparing vectors with each of so few is as fast
+constexpr int64_t kFewPairs =
+    65536;                         // of a row and a term, which a masked loop takes in its stride
+constexpr size_t kMostNodes = 64;  // looked at below one Reduce
+
+using Axes = uint64_t;  // a bit for each axis of a value
+constexpr Axes bit(size_t axis) {
+  return Axes{1} << axis;
+}
+
+/// Runs of neighbouring axes of a reshape's shape and of its source's that hold the same elements.
+struct Run {
+  Axes from = 0, to = 0;
+};
+std::vector<Run> runs_of(std::span<const int64_t> from, std::span<const int64_t> to) {
+  std::vector<Run> runs;
+  size_t i = 0, j = 0;
+  while (i < from.size() || j < to.size()) {
+    Run run;
+    int64_t left = 1, right = 1;
+    do {
+      if (i < from.size() && (left <= right || j == to.size())) {
+        run.from |= bit(i);
+        left *= from[i++];
+      } else {
+        run.to |= bit(j);
+        right *= to[j++];
+      }
+    } while (left != right);
+    while (i < from.size() && from[i] == 1) ++i;
+    while (j < to.size() && to[j] == 1) ++j;
+    runs.push_back(run);
+  }
+  return runs;
+}
+
+class Recogniser {
+ public:
+  Recogniser(const Graph& graph, Shapes& shapes) : g_(graph), shapes_(shapes) {}
+
+  std::optional<size_t> axis(Op op, Id x, std::span<const int64_t> axes) {
+    const Id reduced_value = x;
+    for (; g_[x].op == Op::Cast; x = g_[x].src[0])  // the lowest of one dtype is not another's
+      if (op == Op::Max && !(is_float(g_[x].dtype) && is_float(g_[g_[x].src[0]].dtype)))
+        return std::nullopt;
+    const Node n = g_[x];
+    const auto shape = shapes_[x];
+    if (shape.size() >= 64 || g_[reduced_value].dtype == DType::Bool) return std::nullopt;
+    const bool counts = n.dtype == DType::Bool && op == Op::Add;  // 1 where the condition holds
+    if (!counts && (n.op != Op::Where || !is_identity(op, n.src[2]))) return std::nullopt;
+    const Id condition = counts ? x : n.src[0];
+    Axes reduced = 0;
+    for (int64_t a : axes) reduced |= bit(static_cast<size_t>(a));
+    for (size_t r = 0; r < shape.size(); ++r) {
+      if ((reduced & bit(r)) != 0 || shape[r] <= kFewRows) continue;
+      int64_t terms = 1;
+      for (int64_t a : axes) terms *= shape[static_cast<size_t>(a)];
+      if (terms > kFewPairs / shape[r] && selects(condition, r, reduced) &&
+          (counts || (varies(n.src[1]) & bit(r)) == 0) && looked_at_ < kMostNodes)
+        return r;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  bool is_identity(Op op, Id id) const {
+    while (is_movement(g_[id].op) && g_[id].op != Op::Pad) id = g_[id].src[0];
+    const Node& n = g_[id];
+    if (n.op != Op::Const) return false;
+    if (op == Op::Add) return n.arg == 0;
+    if (op == Op::Mul) return const_float(g_, id) == 1;
+    if (is_float(n.dtype)) return const_float(g_, id) == -INFINITY;
+    return const_int(g_, id) == (is_unsigned(n.dtype) ? 0 : dtype_interval(n.dtype).lo);
+  }
+
+  /// Whether the condition compares axis r with something that varies along the reduced axes.
+  bool selects(Id condition, size_t r, Axes reduced) {
+    if (++looked_at_ >= kMostNodes) return false;
+    const Node n = g_[condition];
+    switch (n.op) {
+      case Op::Expand:
+        return shapes_[n.src[0]][r] == shapes_[condition][r] && selects(n.src[0], r, reduced);
+      case Op::Reshape: {
+        const auto to = shapes_[condition];
+        for (const Run& run : runs_of(shapes_[n.src[0]], to))
+          if ((run.to & bit(r)) != 0 && std::has_single_bit(run.from) && is_alone(run, r, to))
+            return selects(n.src[0], static_cast<size_t>(std::countr_zero(run.from)),
+                           below(n.src[0], condition, reduced));
+        return false;
+      }
+      case Op::And:
+        return (selects(n.src[0], r, reduced) && (varies(n.src[1]) & bit(r)) == 0) ||
+               (selects(n.src[1], r, reduced) && (varies(n.src[0]) & bit(r)) == 0);
+      case Op::CmpEq:
+        return (is_counter(n.src[0], r) && is_place(n.src[1], r, reduced)) ||
+               (is_counter(n.src[1], r) && is_place(n.src[0], r, reduced));
+      default:
+        return false;
+    }
+  }
+  static bool is_alone(const Run& run, size_t r, std::span<const int64_t> to) {
+    for (size_t i = 0; i < to.size(); ++i)
+      if (i != r && (run.to & bit(i)) != 0 && to[i] != 1) return false;
+    return true;
+  }
+  Axes below(Id source, Id reshape, Axes axes) {
+    Axes found = 0;
+    for (const Run& run : runs_of(shapes_[source], shapes_[reshape]))
+      if ((run.to & axes) != 0) found |= run.from;
+    return found;
+  }
+
+  bool is_place(Id id, size_t r, Axes reduced) {
+    const Axes along = varies(id);
+    return (along & bit(r)) == 0 && (along & reduced) != 0 && !is_linear(id);
+  }
+
+  /// Whether the value is linear in the numbers of its places, so that the sum has no loop at all.
+  bool is_linear(Id id) {
+    if (++looked_at_ >= kMostNodes) return false;
+    const Op op = g_[id].op;
+    if (op == Op::Iota || op == Op::Const) return true;
+    const bool keeps = is_movement(op) || op == Op::Cast || op == Op::Add || op == Op::Sub ||
+                       op == Op::Neg || op == Op::Mul;
+    return keeps && std::ranges::all_of(g_.sources(id), [&](Id s) { return is_linear(s); });
+  }
+
+  /// Whether the value is the number of its place along the axis.
+  bool is_counter(Id id, size_t r) {
+    const int64_t size = shapes_[id].size() > r ? shapes_[id][r] : 0;
+    if (varies(id) != bit(r)) return false;
+    while (g_[id].op == Op::Expand || g_[id].op == Op::Reshape || g_[id].op == Op::Permute ||
+           (g_[id].op == Op::Cast && is_integer(g_[id].dtype)))
+      id = g_[id].src[0];
+    return g_[id].op == Op::Iota && static_cast<int64_t>(g_[id].arg) == size;
+  }
+
+  /// Axes along which elements may differ.
+  Axes varies(Id id) {
+    const auto shape = shapes_[id];
+    Axes all = 0;
+    for (size_t i = 0; i < shape.size() && i < 64; ++i)
+      if (shape[i] != 1) all |= bit(i);
+    if (++looked_at_ >= kMostNodes || all == 0 || element_count(shape) == 0) return all;
+    const Node n = g_[id];
+    if (is_alu(n.op)) {
+      Axes some = 0;
+      for (Id s : g_.sources(n)) some |= varies(s);
+      return some;
+    }
+    if (!is_movement(n.op)) return all;
+    const auto from = shapes_[n.src[0]];
+    const Axes source = varies(n.src[0]);
+    Axes some = 0;
+    switch (n.op) {
+      case Op::Expand:
+        for (size_t i = 0; i < shape.size(); ++i)
+          if (shape[i] == from[i]) some |= source & bit(i);
+        return some;
+      case Op::Permute:
+        for (size_t i = 0; i < shape.size(); ++i)
+          if ((source >> g_.arg_list(id)[i] & 1) != 0) some |= bit(i);
+        return some;
+      case Op::Reshape:
+        for (const Run& run : runs_of(from, shape))
+          if ((run.from & source) != 0) some |= run.to;
+        return some & all;
+      case Op::Pad:
+        for (size_t i = 0; i < shape.size(); ++i)
+          if (shape[i] != from[i]) some |= bit(i);
+        return source | some;
+      default:
+        return source;
+    }
+  }
+
+  const Graph& g_;
+  Shapes& shapes_;
+  size_t looked_at_ = 0;
+};
+
+/// An axis of a value that only marked Reduces look along; kNoAxis for none.
+constexpr uint8_t kNoAxis = 255;
+
+}  // namespace
+
+std::optional<size_t> indexed_axis(const Graph& graph, Shapes& shapes, Op op, Id x,
+                                   std::span<const int64_t> axes) {
+  return Recogniser(graph, shapes).axis(op, x, axes);
+}
+
+void find_indexed(Draft& draft) {
+  const Graph& g = draft.graph;
+  draft.indexed.assign(g.size(), 0);
+  draft.computed = draft.counts;
+  std::vector<uint8_t> rows(g.size(), kNoAxis);
+  bool any = false;
+  for (Id id : draft.live) {
+    if (g[id].op != Op::Reduce) continue;
+    const auto list = g.arg_list(id);
+    const auto axis =
+        indexed_axis(g, draft.shapes, static_cast<Op>(list[0]), g[id].src[0], list.subspan(1));
+    if (!axis) continue;
+    draft.indexed[id] = 1;
+    rows[id] = static_cast<uint8_t>(*axis);
+    any = true;
+  }
+  if (!any) return;
+  // Readers have larger ids. Ops keep their axes; a view other than an Expand ends the walk.
+  for (size_t i = draft.live.size(); i-- > 0;) {
+    const Id id = draft.live[i];
+    const Op op = g[id].op;
+    const auto readers = draft.consumers.of(id);
+    if (readers.empty() || draft.requested[id] != 0 || (!is_alu(op) && op != Op::Expand)) continue;
+    const uint8_t axis = rows[readers[0]];
+    const auto shape = draft.shapes[id];
+    const auto is_for_rows = [&](Id by) {
+      const bool keeps = draft.indexed[by] != 0 || is_alu(g[by].op) || g[by].op == Op::Expand;
+      return keeps && rows[by] == axis;
+    };
+    if (axis == kNoAxis || axis >= shape.size() || shape[axis] <= 1) continue;
+    if (!std::ranges::all_of(readers, is_for_rows)) continue;
+    rows[id] = axis;
+    draft.computed[id] /= shape[axis];
+  }
+}
+
+}  // namespace plugrad::schedule
