@@ -96,6 +96,7 @@ class Assembler {
     } else {
       LoweredKernel kernel = lowering.lower(outputs);
       for (Id param : kernel.params) step.buffers.push_back(draft_.buffer_of[param]);
+      kernel.ast->graph.trim();
       kernels_.push_back(std::move(kernel.ast));
     }
     plan_.steps.push_back(std::move(step));
@@ -139,7 +140,10 @@ class Assembler {
     ast->hash[0] = hash.word[0];
     ast->hash[1] = hash.word[1];
     const auto [at, fresh] = known_.try_emplace(hash, static_cast<uint32_t>(plan_.asts.size()));
-    if (fresh) plan_.asts.push_back(ast);
+    if (fresh) {
+      ast->graph.trim();  // others may have been rebuilt since they were lowered
+      plan_.asts.push_back(ast);
+    }
     return at->second;
   }
 

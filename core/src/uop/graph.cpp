@@ -57,6 +57,10 @@ struct Graph::Lists {
     for (int64_t v : list) h = (h ^ static_cast<uint64_t>(v)) * 0xc4ceb9fe1a85ec53ull + (h >> 29);
     return mix(h);
   }
+  uint64_t size_bytes() const {
+    return values.size_bytes() + spans.capacity() * sizeof spans[0] +
+           table.size() * sizeof table[0];
+  }
   std::span<const int64_t> get(uint32_t id) const {
     return {values.at(spans[id].first), spans[id].second};
   }
@@ -107,6 +111,25 @@ void Graph::grow_table() {
   for (Id id = 0; id < size_; ++id) *free_slot(hashes_[id], this->sources(id)) = id + 1;
 }
 
+void Graph::resize_last_block(uint32_t room) {
+  auto block = std::make_unique_for_overwrite<Node[]>(room);
+  std::copy_n(blocks_.back().get(), size_ & kBlockMask, block.get());
+  blocks_.back() = std::move(block);
+  room_ = (size_ & ~kBlockMask) + room;
+}
+
+void Graph::trim() {
+  if (size_ < room_) resize_last_block(size_ & kBlockMask);
+  hashes_.shrink_to_fit();
+  long_src_.trim();
+  lists_->values.trim();
+}
+
+uint64_t Graph::size_bytes() const {
+  return room_ * sizeof(Node) + (hashes_.capacity() + table_.size()) * sizeof(uint32_t) +
+         long_src_.size_bytes() + lists_->size_bytes();
+}
+
 bool Graph::in_order(Id left, Id right) const {
   const bool left_const = operator[](left).op == Op::Const,
              right_const = operator[](right).op == Op::Const;
@@ -130,8 +153,10 @@ Id Graph::add(Op op, DType dtype, std::span<const Id> sources, uint64_t arg) {
   }
   *slot = size_ + 1;
   hashes_.push_back(hash);
-  if ((size_ & kBlockMask) == 0)
-    blocks_.push_back(std::make_unique_for_overwrite<Node[]>(kBlockMask + 1));
+  if (size_ == room_) {
+    if ((size_ & kBlockMask) == 0) blocks_.emplace_back();
+    resize_last_block(kBlockMask + 1);
+  }
   Node& n = blocks_[size_ >> kBlockBits][size_ & kBlockMask];
   n = {op, dtype, static_cast<uint16_t>(sources.size()), {}, 0, arg};
   for (Id s : sources) n.src_ops |= op_bit(operator[](s).op);

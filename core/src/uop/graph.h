@@ -65,6 +65,12 @@ class Graph {
 
   uint32_t size() const { return size_; }
 
+  /// Gives back the room for more nodes: for a graph that is complete and kept. References and
+  /// spans into it are no longer valid.
+  void trim();
+  /// Memory that it takes.
+  uint64_t size_bytes() const;
+
   // Constants. The value is rounded to what the dtype can hold (integers wrap).
   Id constant(DType dtype, int64_t value);
   Id constant(DType dtype, double value);
@@ -90,6 +96,7 @@ class Graph {
   static constexpr uint32_t kBlockBits = 12, kBlockMask = (1u << kBlockBits) - 1;
   uint32_t* find_slot(uint32_t hash, Op op, DType dtype, std::span<const Id> sources, uint64_t arg);
   void grow_table();
+  void resize_last_block(uint32_t room);
   uint32_t* free_slot(uint32_t hash, std::span<const Id> sources);
   bool in_order(Id left, Id right) const;
 
@@ -98,6 +105,7 @@ class Graph {
   std::vector<uint32_t> table_;   // open addressing; id + 1, 0 is empty
   std::vector<uint32_t> hashes_;  // by id
   uint32_t size_ = 0;
+  uint32_t room_ = 0;  // nodes that the blocks have memory for
   struct Lists;
   std::unique_ptr<Lists> lists_;
 };

@@ -15,9 +15,9 @@ class SpanArena {
  public:
   /// Copies the values in; `at` of the result finds them.
   uint32_t add(std::span<const T> values) {
-    if (blocks_.empty() || used_ >= kBlockSize || used_ + values.size() > kBlockSize) {
-      blocks_.push_back(
-          std::make_unique_for_overwrite<T[]>(std::max<size_t>(kBlockSize, values.size())));
+    if (blocks_.empty() || used_ >= kBlockSize || used_ + values.size() > room_) {
+      room_ = std::max<size_t>(kBlockSize, values.size());
+      blocks_.push_back(std::make_unique_for_overwrite<T[]>(room_));
       used_ = 0;
     }
     std::ranges::copy(values, blocks_.back().get() + used_);
@@ -28,11 +28,22 @@ class SpanArena {
   const T* at(uint32_t place) const {
     return blocks_[place >> kBlockBits].get() + (place & (kBlockSize - 1));
   }
+  /// Gives back the room for more values. Spans into the arena are no longer valid.
+  void trim() {
+    if (blocks_.empty() || used_ == room_) return;
+    auto exact = std::make_unique_for_overwrite<T[]>(used_);
+    std::copy_n(blocks_.back().get(), used_, exact.get());
+    blocks_.back() = std::move(exact);
+    room_ = used_;
+  }
+  uint64_t size_bytes() const {
+    return blocks_.empty() ? 0 : ((blocks_.size() - 1) * kBlockSize + room_) * sizeof(T);
+  }
 
  private:
   static constexpr uint32_t kBlockBits = 12, kBlockSize = 1u << kBlockBits;
   std::vector<std::unique_ptr<T[]>> blocks_;
-  size_t used_ = 0;  // of the last block; an oversized run fills a block of its own
+  size_t used_ = 0, room_ = 0;  // of the last block; an oversized run fills a block of its own
 };
 
 }  // namespace plugrad
