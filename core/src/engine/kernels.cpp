@@ -97,6 +97,13 @@ std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request, const Ker
   return ready;
 }
 
+// An estimate: a loaded program of the CPU takes some pages.
+uint64_t size_of_kernel(const ReadyKernel& ready) {
+  constexpr uint64_t kLoaded = 16 << 10;
+  return kLoaded + ready.code.ir.size() + ready.kernel->source().size() +
+         (ready.ast ? ready.ast->graph.size_bytes() : 0);
+}
+
 // DEBUG=3 shows the source, DEBUG=5 the machine code.
 void tell(const ReadyKernel& ready) {
   if (!debugging(3)) return;
@@ -178,7 +185,7 @@ std::vector<std::shared_ptr<ReadyKernel>> KernelCache::get(std::span<const Kerne
   made_ += missing.size();
   for (size_t i : missing) {
     codegen_ns_ += ready[i]->codegen_ns;
-    recent_.insert(keys[i], ready[i]);
+    recent_.insert(keys[i], ready[i], size_of_kernel(*ready[i]));
     tell(*ready[i]);
   }
   for (size_t i = 0; i < requests.size(); ++i)

@@ -67,10 +67,13 @@ class KernelCache {
                                                 const KernelOptions& options);
   uint64_t made() const { return made_; }
   uint64_t codegen_ns() const { return codegen_ns_; }
+  size_t size() const { return recent_.size(); }
+  uint64_t size_bytes() const { return recent_.size_bytes(); }
   void clear() { recent_.clear(); }
 
  private:
-  RecentCache<std::shared_ptr<ReadyKernel>> recent_{4096};
+  // 256 kernels are those of a large network.
+  RecentCache<std::shared_ptr<ReadyKernel>> recent_{{4096, 256, 32 << 20}};
   uint64_t made_ = 0, codegen_ns_ = 0;
 };
 

@@ -39,7 +39,7 @@ std::shared_ptr<ReadyPlan> Session::ready_body(const LoopBody& body, uint32_t de
   statistics.schedule_ns += planned_ns - begin_ns;
   statistics.compile_ns += monotonic_ns() - planned_ns;
   ++statistics.plans_made;
-  parts_->plans.insert(key, ready);
+  parts_->plans.insert(key, ready, size_of_plan(*ready));
   return ready;
 }
 

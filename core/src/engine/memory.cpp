@@ -13,24 +13,50 @@ using Guard = std::lock_guard<std::recursive_mutex>;
 
 namespace {
 
-// A node that has a value needs its inputs only for a gradient, or to know what of it counts. One
-// of constants alone keeps them: it may be used on another device than that of its value.
-bool needs_no_inputs(const ValueTable& values, Tape& tape, Session& session, Id id) {
-  return values.find(id) && session.devices()[id] != 0 && !tape.is_tracked(session.graph(), id) &&
-         !session.is_counted(id);
-}
+// Of a node that was marked: that it is live, that its value is, that a gradient may flow to it,
+// and that it leads nowhere.
+constexpr uint8_t kLive = 1, kNeeded = 2, kForGradient = 4, kEnds = 8;
 
 }  // namespace
 
+// A node that has a value needs its inputs only for a gradient that may flow to it, or to know what
+// of it counts.
+bool Session::needs_no_inputs(Id id, bool for_gradient) {
+  return parts_->values.find(id) && !is_counted(id) &&
+         !(for_gradient && parts_->tape.has_tracked_source(graph_, id));
+}
+
+// What is passed on to the sources. A value of constants alone may be computed again on another
+// device: their nodes stay, their values do not.
+uint8_t Session::marks_below(Id id, uint8_t marks) {
+  const bool for_gradient = marks & kForGradient;
+  if (needs_no_inputs(id, for_gradient)) {
+    const bool may_move = (*devices_)[id] == 0 && !parts_->values.find(id)->is_assigned;
+    return may_move || !(marks & kNeeded) ? kLive : 0;
+  }
+  const bool flows = for_gradient && parts_->tape.has_tracked_source(graph_, id);
+  return static_cast<uint8_t>(kLive | (marks & kNeeded) | (flows ? kForGradient : 0));
+}
+
+// Sources have lower ids, so that one sweep downwards meets each node after all that use it.
 const std::vector<Id>& Session::mark() {
-  std::vector<Id> roots;
-  roots.reserve(parts_->state_count);
+  auto& marks = parts_->marks;
+  auto& live = parts_->live;
+  marks.assign(graph_.size(), 0);
+  live.clear();
   parts_->each_state([&](TensorState& state) {
-    if (!std::ranges::binary_search(parts_->leaving, &state)) roots.push_back(state.node);
+    if (!std::ranges::binary_search(parts_->leaving, &state))
+      marks[state.node] = kLive | kNeeded | kForGradient;
   });
-  return parts_->reachable.from(graph_, roots, [&](Id id) {
-    return needs_no_inputs(parts_->values, parts_->tape, *this, id);
-  });
+  for (Id id = graph_.size(); id-- > 0;) {
+    if (marks[id] == 0) continue;
+    live.push_back(id);
+    const uint8_t below = marks_below(id, marks[id]);
+    if (below == 0) marks[id] |= kEnds;
+    for (Id source : graph_.sources(id)) marks[source] |= below;
+  }
+  std::ranges::reverse(live);
+  return live;
 }
 
 // What a dead call of a user's function held may have been the last use of other calls.
@@ -44,9 +70,10 @@ const std::vector<Id>& Session::mark_without_dead_calls() {
 }
 
 void Session::forget_unreached() {
-  std::vector<bool> reached(graph_.size());
-  for (Id id : mark_without_dead_calls()) reached[id] = true;
-  const size_t dropped = parts_->values.retain([&](Id id) { return reached[id]; });
+  remark_leaves();  // leaves that died since hold no tape any more
+  mark_without_dead_calls();
+  const size_t dropped =
+      parts_->values.retain([&](Id id) { return (parts_->marks[id] & kNeeded) != 0; });
   parts_->maybe_garbage = false;
   ++parts_->statistics.collections;
   if (debugging(5)) debug_write(fmt::format("memory: dropped {} unreachable values\n", dropped));
@@ -79,7 +106,7 @@ void Session::remark_leaves() {
 // A copy of the node in `graph`; one that needs no inputs becomes a Buffer, and so leads nowhere.
 Id Session::copy_node(Graph& graph, Id id, const std::vector<Id>& new_id) {
   const Node& node = graph_[id];
-  if (node.op != Op::Buffer && needs_no_inputs(parts_->values, parts_->tape, *this, id))
+  if (node.op != Op::Buffer && (parts_->marks[id] & kEnds))
     return add_buffer(graph, shape(id), node.dtype, parts_->values.find(id)->device);
   std::vector<Id> sources;
   for (Id source : graph_.sources(node)) sources.push_back(new_id[source]);
@@ -96,7 +123,8 @@ void Session::renumber() {
   std::vector<Id> new_id(old_size, kNoId);
   for (Id id : mark_without_dead_calls()) {
     new_id[id] = copy_node(graph, id, new_id);
-    if (parts_->values.find(id)) values.set(new_id[id], parts_->values.share(id));
+    if (parts_->values.find(id) && (parts_->marks[id] & kNeeded))
+      values.set(new_id[id], parts_->values.share(id));
   }
   parts_->computed.renumber(new_id);
   for (auto& [state, nodes] : parts_->versions) {

@@ -34,14 +34,16 @@ struct Session::Parts {
   std::vector<std::weak_ptr<TensorState>> losses;
 
   CanonicalGraph canonical;
-  RecentCache<std::shared_ptr<ReadyPlan>> plans{1024};
+  // 64 plans: those of a program with some networks or lengths, however large they are.
+  RecentCache<std::shared_ptr<ReadyPlan>> plans{{1024, 64, 16 << 20}};
   Takes takes;                        // of the run of a replay that is at work
   std::vector<TensorState*> leaving;  // states that marking passes by, ascending
   KernelCache kernels;
   ArenaPool arenas;
   Statistics statistics;
 
-  Reachable reachable;
+  std::vector<uint8_t> marks;             // by node, of the last marking
+  std::vector<Id> live;                   // that it found, ascending
   uint32_t renumber_above = kSmallGraph;  // nodes
   bool maybe_garbage = false;             // a state died or moved since the last marking
   static constexpr uint32_t kSmallGraph = 16384;

@@ -144,6 +144,15 @@ void give_steps(ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
   ready.prepared->run(ready, buffers, values, log);
 }
 
+uint64_t size_of_plan(const ReadyPlan& ready) {
+  constexpr uint64_t kPlan = 4096, kStep = 512, kBuffer = 128;  // with what the first run prepares
+  uint64_t bytes = kPlan + kStep * ready.plan.steps.size() + kBuffer * ready.plan.buffers.size();
+  for (const auto& ast : ready.plan.asts) bytes += ast->graph.size_bytes();
+  for (const ReadyLoop& loop : ready.loops)
+    if (loop.plan) bytes += size_of_plan(*loop.plan);
+  return bytes;
+}
+
 void require_there(const Value& value) {
   if (value.is_gone)
     fail(ErrorKind::Device,

@@ -97,6 +97,9 @@ std::vector<ValuePtr> run_plan(ReadyPlan& ready, std::span<const ValuePtr> input
                                const Takes& takes, ArenaPool& arenas, DeviceTable& devices,
                                Statistics& statistics);
 
+/// Memory that it takes while it is kept, an estimate.
+uint64_t size_of_plan(const ReadyPlan& ready);
+
 /// Errors: Device where the value is gone.
 void require_there(const Value& value);
 

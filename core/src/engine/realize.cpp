@@ -264,7 +264,7 @@ Session::Work Session::work_for(std::span<const Id> roots, uint32_t default_devi
   if (debugging(1))
     debug_write(fmt::format("planned {} steps for {} results\n", work.ready->plan.steps.size(),
                             work.roots.size()));
-  parts_->plans.insert(key, work.ready);
+  parts_->plans.insert(key, work.ready, size_of_plan(*work.ready));
   return work;
 }
 

@@ -9,39 +9,60 @@
 
 namespace plugrad::engine {
 
+/// A generation is full with `most` values, or with `few` of them that take `most_bytes` together:
+/// a program may go round some large ones.
+struct GenerationSize {
+  size_t most, few;
+  uint64_t most_bytes;
+};
+
 /// Two generations: when the young one is full it becomes the old one, whose values are dropped
-/// unless they were used meanwhile. Holds between `generation` and twice as many of the last used.
+/// unless they were used meanwhile.
 template <class Value>
 class RecentCache {
  public:
-  explicit RecentCache(size_t generation) : generation_(generation) {}
+  explicit RecentCache(GenerationSize size) : limit_(size) {}
 
   /// Null when it is not there. Valid until the next call.
   const Value* find(const Hash128& key) {
-    if (const auto at = young_.find(key); at != young_.end()) return &at->second;
+    if (const auto at = young_.find(key); at != young_.end()) return &at->second.value;
     auto node = old_.extract(key);
     if (node.empty()) return nullptr;
-    return &insert(key, std::move(node.mapped()));
+    return &insert(key, std::move(node.mapped().value), node.mapped().bytes);
   }
 
-  const Value& insert(const Hash128& key, Value value) {
-    if (young_.size() >= generation_) {
+  const Value& insert(const Hash128& key, Value value, uint64_t bytes) {
+    if (is_full()) {
       old_ = std::move(young_);
       young_.clear();
+      old_bytes_ = std::exchange(young_bytes_, 0);
     }
-    return young_.insert_or_assign(key, std::move(value)).first->second;
+    young_bytes_ += bytes;
+    return young_.insert_or_assign(key, Entry{std::move(value), bytes}).first->second.value;
   }
 
   size_t size() const { return young_.size() + old_.size(); }
+  /// Counts twice what moved from the old generation to the young one.
+  uint64_t size_bytes() const { return young_bytes_ + old_bytes_; }
   void clear() {
     young_.clear();
     old_.clear();
+    young_bytes_ = old_bytes_ = 0;
   }
 
  private:
-  using Map = std::unordered_map<Hash128, Value, Hash128Hasher>;
-  size_t generation_;
+  struct Entry {
+    Value value;
+    uint64_t bytes;
+  };
+  using Map = std::unordered_map<Hash128, Entry, Hash128Hasher>;
+  bool is_full() const {
+    return young_.size() >= limit_.most ||
+           (young_.size() >= limit_.few && young_bytes_ >= limit_.most_bytes);
+  }
+  GenerationSize limit_;
   Map young_, old_;
+  uint64_t young_bytes_ = 0, old_bytes_ = 0;
 };
 
 }  // namespace plugrad::engine

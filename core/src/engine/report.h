@@ -42,6 +42,8 @@ struct Statistics {
   uint64_t live_values = 0;  // nodes with a value
   uint64_t value_bytes = 0;  // memory of those values
   uint64_t arena_bytes = 0;  // memory for intermediates
+  uint64_t plans_kept = 0, kernels_kept = 0;
+  uint64_t kept_bytes = 0;  // memory of those, an estimate
 };
 
 }  // namespace plugrad::engine

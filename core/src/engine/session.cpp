@@ -217,6 +217,9 @@ Statistics Session::statistics() {
   now.codegen_ns = parts_->kernels.codegen_ns() - now.codegen_ns;
   now.graph_nodes = graph_.size();
   now.arena_bytes = parts_->arenas.size_bytes();
+  now.plans_kept = parts_->plans.size();
+  now.kernels_kept = parts_->kernels.size();
+  now.kept_bytes = parts_->plans.size_bytes() + parts_->kernels.size_bytes();
   std::vector<const Value*> distinct;  // several nodes may have one value
   parts_->values.each([&](const Value& value) { distinct.push_back(&value); });
   now.live_values = distinct.size();

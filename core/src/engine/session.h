@@ -254,6 +254,7 @@ class Session {
   bool is_computed(Id base, uint32_t device, uint32_t default_device);
   Id latest_computed(TensorState& state, uint32_t default_device);
   void add_assigned(std::vector<Id>& roots, uint32_t default_device);
+  void note_assigned();
   bool add_gradients(std::vector<Id>& roots);
   struct Repeated {
     size_t again = 0, anew = 0;
@@ -262,6 +263,8 @@ class Session {
   Repeated count_repeated();
   bool is_work(uint32_t number);
   void add_held(Work& work);
+  void add_used_anew(std::vector<Id>& roots);
+  void add_overdue(std::vector<Id>& roots);
   void add_repeated(Work& work);
   bool add_learned(Work& work);
   bool add_along(Work& work, uint32_t default_device);
@@ -287,6 +290,8 @@ class Session {
   std::pair<uint64_t, DType> read_element(TensorState& state);
 
   // memory.cpp
+  bool needs_no_inputs(Id id, bool for_gradient);
+  uint8_t marks_below(Id id, uint8_t marks);
   const std::vector<Id>& mark();
   const std::vector<Id>& mark_without_dead_calls();
   void forget_unreached();

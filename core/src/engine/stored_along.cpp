@@ -56,6 +56,27 @@ void Session::add_assigned(std::vector<Id>& roots, uint32_t default_device) {
       add_root(roots, base);
 }
 
+// Values that pending tensors had before the latest.
+void Session::note_assigned() {
+  for (const auto& [state, nodes] : parts_->versions)
+    for (Id node : nodes) {
+      const Id base = stored_base(node, state->device);
+      if (graph_[base].op != Op::Const && is_stored(base, state->device))
+        parts_->values.find(base)->is_assigned = true;
+    }
+}
+
+// Assignments that no result needs for long hold the values that all of them are computed of.
+void Session::add_overdue(std::vector<Id>& roots) {
+  constexpr size_t kMostVersions = 16;  // what a chain of as many steps fuses into is compiled once
+  for (TensorState* state : parts_->pending) {
+    const auto versions = parts_->versions.find(state);
+    if (versions == parts_->versions.end() || versions->second.size() < kMostVersions) continue;
+    const Id base = stored_base(state->node, state->device);
+    if ((*devices_)[base] != 0 && !is_stored(base, state->device)) add_root(roots, base);
+  }
+}
+
 // Gradients that came of one backward() are computed together once one of them is computed again.
 bool Session::add_gradients(std::vector<Id>& roots) {
   std::set<uint64_t> calls;
@@ -116,12 +137,32 @@ void Session::add_held(Work& work) {
   }
 }
 
+// What was computed before and is now computed again for something new. No tensor denoted it when
+// it was computed: that of which a momentum is computed, say, once the next one was recorded.
+void Session::add_used_anew(std::vector<Id>& roots) {
+  const CanonicalGraph& walked = parts_->canonical;
+  const auto is_anew = [&](uint32_t number) {
+    return parts_->computed.of(walked.id(number)).plan == 0;
+  };
+  std::vector<bool> used(walked.size());
+  for (uint32_t root : walked.roots()) used[root] = true;
+  for (auto number = static_cast<uint32_t>(walked.size()); number-- > 0;) {
+    if (walked.is_input(number)) continue;
+    const bool passes_on = is_anew(number) || !is_work(number);
+    if (used[number] && !passes_on) add_root(roots, walked.id(number));
+    if (is_anew(number) || (used[number] && passes_on))
+      for (Id source : graph_.sources(walked.id(number))) used[walked.number(source)] = true;
+  }
+}
+
 // Where a plan would do more again than anew, it stores what tensors denoted: the work of any
 // number of reads stays within a constant of that of the nodes.
 void Session::add_repeated(Work& work) {
   const Repeated repeated = count_repeated();
   if (repeated.again <= repeated.anew) return;
+  const size_t before = work.roots.size();
   add_held(work);
+  if (work.roots.size() == before) add_used_anew(work.roots);
   if (add_gradients(work.roots))
     work.repeated.push_back({.plan = repeated.last_plan, .number = ComputedNodes::kGradients});
 }
@@ -129,7 +170,10 @@ void Session::add_repeated(Work& work) {
 bool Session::add_along(Work& work, uint32_t default_device) {
   const size_t before = work.roots.size();
   add_assigned(work.roots, default_device);
-  if (follows_earlier_reads()) add_repeated(work);
+  if (follows_earlier_reads()) {
+    add_repeated(work);
+    add_overdue(work.roots);
+  }
   return work.roots.size() > before;
 }
 
@@ -169,6 +213,7 @@ void Session::note_computed(const Work& work) {
 void Session::keep_along(std::span<const Id> roots,
                          std::span<const std::shared_ptr<Value>> values) {
   for (size_t i = 0; i < roots.size(); ++i) parts_->values.set(roots[i], values[i]);
+  note_assigned();
   const std::vector<TensorState*> pending = parts_->pending;
   for (TensorState* state : pending)
     if (is_stored(stored_base(state->node, state->device), state->device)) settle(*state);

@@ -23,7 +23,8 @@ struct Value {
   std::span<const std::byte> host;         // while there is no buffer
   std::shared_ptr<const void> host_owner;  // keeps `host` in place
 
-  bool is_gone = false;  // another value has its memory
+  bool is_gone = false;      // another value has its memory
+  bool is_assigned = false;  // to a tensor, which lies on its device from then on
 
   std::shared_ptr<SizeNumber> size;    // what it is, if it sizes an axis
   std::shared_ptr<SizeDoubts> doubts;  // about sizes that it was computed with; null: none

@@ -1,0 +1,154 @@
+// Loops as users write them hold as much after 500 iterations as after 100: values, plans, kernels.
+#include <gtest/gtest.h>
+#include <plugrad/plugrad.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/session.h"
+
+using namespace plugrad;
+
+namespace {
+
+/// The most of some consecutive iterations.
+struct Held {
+  uint64_t values = 0, value_bytes = 0, plans = 0, kernels = 0;
+  bool operator==(const Held&) const = default;
+  void take(const engine::Statistics& now) {
+    values = std::max(values, now.live_values);
+    value_bytes = std::max(value_bytes, now.value_bytes);
+    plans = std::max(plans, now.plans_kept);
+    kernels = std::max(kernels, now.kernels_kept);
+  }
+};
+std::ostream& operator<<(std::ostream& out, const Held& held) {
+  return out << held.values << " values of " << held.value_bytes << " bytes, " << held.plans
+             << " plans, " << held.kernels << " kernels";
+}
+
+/// Collections follow allocations: a value may outlive its last use by some iterations.
+template <class Step>
+void expect_flat(Step step) {
+  Held early, late;
+  engine::Session& session = engine::Session::current();
+  for (int i = 0; i < 500; ++i) {
+    step(i);
+    if (i >= 50 && i < 100) early.take(session.statistics());
+    if (i >= 450) late.take(session.statistics());
+  }
+  EXPECT_EQ(late, early);
+  EXPECT_LE(late.values, 80u);
+}
+
+Tensor weights() {
+  return (Tensor::arange(512, DType::F32) * 1e-3).contiguous().requires_grad_();
+}
+Tensor realised(const Tensor& tensor) {
+  tensor.realize();
+  return tensor;
+}
+Tensor zeros() {
+  return realised(Tensor::zeros({512}).contiguous());
+}
+
+float item(const Tensor& tensor) {
+  return tensor.item<float>();
+}
+
+TEST(LoopMemory, WeightsByAssignment) {
+  Tensor w = realised(weights());
+  expect_flat([&](int) {
+    const Tensor loss = (w * 2.0).tanh().square().sum();
+    loss.backward();
+    w.assign(w.detach() - w.grad() * 1e-3);
+    w.zero_grad();
+    item(loss);
+  });
+  EXPECT_LT(item(w.square().sum()), item(weights().square().sum()));
+}
+
+TEST(LoopMemory, AnAverageAndATotalOfDetachedValues) {
+  Tensor w = realised(weights()), average = zeros();
+  Tensor total = zeros();
+  expect_flat([&](int i) {
+    const Tensor h = (w * 2.0).tanh(), loss = h.square().sum();
+    loss.backward();
+    w.assign(w.detach() - w.grad() * 1e-3);
+    average.assign(average * 0.9 + h.detach() * 0.1);
+    total = total * 0.99 + h.detach();
+    if (i % 5 == 0) item(average.sum());
+    item(loss);
+    item(total.sum());
+    w.zero_grad();
+  });
+}
+
+// Nothing reads it before the loop ends.
+TEST(LoopMemory, AnAverageThatIsReadAtTheEnd) {
+  Tensor x = zeros(), average = zeros();
+  expect_flat([&](int) {
+    x.assign(x + 1);
+    average.assign(average * 0.5 + x * 0.5);
+    item(x.sum());
+  });
+  double expected = 0;
+  for (int i = 1; i <= 500; ++i) expected = 0.5 * expected + 0.5 * i;
+  EXPECT_NEAR(average.to_vector<float>()[100], expected, 1e-3);
+}
+
+// When a momentum is computed, it is no longer the newest one.
+TEST(LoopMemory, AMomentumByANewTensor) {
+  Tensor w = realised(weights());
+  Tensor momentum = zeros();
+  expect_flat([&](int) {
+    const Tensor loss = (w * 2.0).tanh().square().sum();
+    loss.backward();
+    momentum = momentum * 0.9 + w.grad();
+    w.assign(w.detach() - momentum * 1e-4);
+    w.zero_grad();
+    item(loss);
+  });
+}
+
+TEST(LoopMemory, GradientsThatAddUp) {
+  Tensor w = realised(weights());
+  expect_flat([&](int) {
+    const Tensor loss = (w * 2.0).tanh().square().sum();
+    loss.backward();
+    w.assign(w.detach() - w.grad() * 1e-6);
+    item(loss);
+  });
+}
+
+// The nodes of constants alone have no device, until they are assigned.
+TEST(LoopMemory, WeightsThatBeginAsConstants) {
+  Tensor w = weights();
+  Held all;
+  engine::Session::current().clear_caches();
+  for (int i = 0; i < 500; ++i) {
+    const Tensor loss = (w * 2.0).tanh().square().sum();
+    loss.backward();
+    w.assign(w.detach() - w.grad() * 1e-3);
+    w.zero_grad();
+    item(loss);
+    all.take(engine::Session::current().statistics());
+  }
+  EXPECT_LE(all.values, 80u);
+  EXPECT_LE(all.plans, 30u);
+}
+
+// Each is a kernel and a plan of its own, of which a bounded number is kept.
+TEST(LoopMemory, ANumberOfTheHostThatChanges) {
+  const Tensor x = weights();
+  engine::Session& session = engine::Session::current();
+  constexpr int kCount = 50;
+  session.clear_caches();
+  for (int i = 0; i < kCount; ++i) item((x.detach() + 0.5 * i).sum());
+  const auto now = session.statistics();
+  EXPECT_LE(now.plans_kept, kCount + 1u);
+  EXPECT_LE(now.kept_bytes, kCount * (64u << 10));
+  EXPECT_GE(now.kept_bytes, kCount * (8u << 10)) << "as many as fit are kept";
+}
+
+}  // namespace
