@@ -38,6 +38,27 @@ TEST(ScanGradient, CapturedTensorsMayBeMadeOfEachOther) {
   for (size_t i = 0; i < one.size(); ++i) expect_near(one[i], other[i], 2e-3);
 }
 
+// Of 0.5: ((1 * k + 2) * k + 4) * k + 8, once as a number and once in three columns.
+TEST(ScanGradient, FlowsToMarkedTensorsOfConstants) {
+  Tensor k = Tensor(0.5f), wide = Tensor::full({3}, 0.5);
+  k.requires_grad_();
+  wide.requires_grad_();
+  const Tensor x = Tensor::from<float>({1, 2, 4, 8});
+  for (const Tensor& factor : {k, wide}) {
+    const auto step = [&](const Tensors& s, const Tensors& in) {
+      return ScanResult{{s[0] * factor + in[0]}, {}};
+    };
+    const Tensor first = Tensor::zeros(factor.shape());
+    const Tensor last = scan(step, {first}, {x}).state[0];
+    const float slope = 3 * 0.25f + 2 * 2 * 0.5f + 4;
+    const Tensor by_name = gradient(last.sum(), {factor})[0];
+    EXPECT_EQ(by_name.to_vector<float>(),
+              std::vector<float>(static_cast<size_t>(factor.numel()), slope));
+    last.sum().backward();
+    EXPECT_EQ(factor.grad().to_vector<float>(), by_name.to_vector<float>());
+  }
+}
+
 // A count that no gradient flows through, beside a float.
 TEST(ScanGradient, PassesByIntegers) {
   const Tensor x = wave({6}, 0.3);

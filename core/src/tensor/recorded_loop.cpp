@@ -43,7 +43,8 @@ class Captures {
       if (r_.graph()[id].op == Op::Bounded) capture(r_.graph().sources(id)[1]);
       id = r_.graph().sources(id)[0];
     }
-    if (r_.session().devices()[id] == 0) return;  // of constants alone: each step has it for itself
+    // Of constants alone: each step has it for itself, unless a gradient flows to it.
+    if (r_.session().devices()[id] == 0 && !r_.session().is_tracked(id)) return;
     if (std::ranges::find(found_, id) == found_.end()) found_.push_back(id);
   }
 
@@ -88,10 +89,10 @@ void append(std::vector<Id>& nodes, const std::vector<Tensor>& tensors) {
   nodes.insert(nodes.end(), more.begin(), more.end());
 }
 
-uint32_t device_of(Recorder& r, std::span<const Id> nodes) {
+uint32_t device_of(Recorder& r, std::span<const Id> nodes, uint32_t of_constants = 0) {
   for (const Id id : nodes)
     if (const uint32_t device = r.session().devices()[id]) return device;
-  return r.session().default_device();
+  return of_constants != 0 ? of_constants : r.session().default_device();
 }
 
 /// Each place at a multiple of the stride: (length, stride).
@@ -218,12 +219,12 @@ std::span<const Id> used_sources(Recorder& r, Id id) {
   return sources.first(call == kSlopeCall ? 1 : 1 + r.session().functions()[call]->input_count);
 }
 
-Tensor placeholder_like(const Tensor& like, size_t skipped) {
+Tensor placeholder_like(const Tensor& like, size_t skipped, uint32_t of_constants) {
   Recorder r("scan");
   const Id model = r.use(like);
   Shape shape = r.shape(model);
   shape.erase(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(skipped));
-  const uint32_t device = device_of(r, std::span(&model, 1));
+  const uint32_t device = device_of(r, std::span(&model, 1), of_constants);
   Id node = r.session().placeholder(shape, strong(r.dtype(model)), device);
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     const Extent e = r.extent(model, static_cast<int64_t>(axis + skipped));
@@ -248,10 +249,11 @@ std::vector<Tensor> close(std::string_view function, LoopStep& step) {
     for (const auto* part : {&step.next_states, &step.outputs, &step.terms}) append(roots, *part);
     const std::vector<Id> found = Captures(r, placeholders, roots).found();
     if (found.empty()) return replaced;
+    const uint32_t device = device_of(r, placeholders);
     std::vector<Id> own;
     for (const Id id : found) {
       replaced.emplace_back(r.session().make(id));
-      step.captured.push_back(placeholder_like(replaced.back(), 0));
+      step.captured.push_back(placeholder_like(replaced.back(), 0, device));
       own.push_back(step.captured.back().state()->node);
     }
     const Substitution substitute(r, found, own, roots);

@@ -19,9 +19,10 @@ struct LoopStep {
   bool is_reversed = false;
 };
 
-/// A tensor without a value, on the device of `like` or the default one, with the variable sizes of
-/// `like`, of which the first `skipped` axes are left out.
-Tensor placeholder_like(const Tensor& like, size_t skipped);
+/// A tensor without a value, on the device of `like`, with the variable sizes of `like`, of which
+/// the first `skipped` axes are left out. Of constants alone: on the device given, 0 for the default
+/// one.
+Tensor placeholder_like(const Tensor& like, size_t skipped, uint32_t of_constants = 0);
 
 /// The array of a placeholder, below its variable sizes.
 Tensor memory_of(const Tensor& placeholder);
