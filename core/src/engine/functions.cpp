@@ -2,9 +2,18 @@
 
 #include <unordered_set>
 
+#include "base/check.h"
 #include "uop/user.h"
 
 namespace plugrad::engine {
+
+const FunctionCallPtr& FunctionTable::operator[](uint64_t call) const {
+  const auto known = calls_.find(call);
+  require(known != calls_.end(),
+          "[gradient] a value on the way to the target has forgotten how it was computed: call "
+          "gradient() before it is read, or mark the target with requires_grad_() before that");
+  return known->second;
+}
 
 std::vector<FunctionCallPtr> FunctionTable::retain(const Graph& graph, std::span<const Id> ids) {
   std::vector<FunctionCallPtr> dead;

@@ -27,7 +27,9 @@ class FunctionTable {
     calls_.emplace(++last_, std::move(call));
     return last_;
   }
-  const FunctionCallPtr& operator[](uint64_t call) const { return calls_.at(call); }
+  bool contains(uint64_t call) const { return calls_.contains(call); }
+  /// Errors: User where the call was removed.
+  const FunctionCallPtr& operator[](uint64_t call) const;
   size_t size() const { return calls_.size(); }
 
   /// Removes the calls that no node of `ids` names. They are returned, because what the user gave

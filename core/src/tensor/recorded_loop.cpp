@@ -216,7 +216,9 @@ std::span<const Id> used_sources(Recorder& r, Id id) {
   const Node& node = r.graph()[id];
   if (node.op != Op::Function || is_range_check(node)) return sources;
   const uint64_t call = function_call(node.arg);
-  return sources.first(call == kSlopeCall ? 1 : 1 + r.session().functions()[call]->input_count);
+  const auto& calls = r.session().functions();
+  const bool is_known = call != kSlopeCall && calls.contains(call);  // else below a value
+  return sources.first(is_known ? 1 + calls[call]->input_count : 1);
 }
 
 Tensor placeholder_like(const Tensor& like, size_t skipped, uint32_t of_constants) {

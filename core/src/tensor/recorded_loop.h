@@ -20,8 +20,8 @@ struct LoopStep {
 };
 
 /// A tensor without a value, on the device of `like`, with the variable sizes of `like`, of which
-/// the first `skipped` axes are left out. Of constants alone: on the device given, 0 for the default
-/// one.
+/// the first `skipped` axes are left out. Of constants alone: on the device given, 0 for the
+/// default one.
 Tensor placeholder_like(const Tensor& like, size_t skipped, uint32_t of_constants = 0);
 
 /// The array of a placeholder, below its variable sizes.
