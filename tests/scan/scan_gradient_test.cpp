@@ -59,6 +59,19 @@ TEST(ScanGradient, FlowsToMarkedTensorsOfConstants) {
   }
 }
 
+// What flows to a captured number is a sum over all steps, and has a gradient itself: 6 k + 4.
+TEST(ScanGradient, OfASumOverAllSteps) {
+  const Tensor k = Tensor::from<float>({0.5f}), x = Tensor::from<float>({1, 2, 4, 8});
+  const auto step = [&](const Tensors& s, const Tensors& in) {
+    return ScanResult{{s[0] * k.sum() + in[0]}, {}};
+  };
+  const Tensor last = scan(step, {Tensor::zeros({})}, {x}).state[0];
+  const Tensor first = gradient(last, {k})[0];
+  EXPECT_EQ(first.to_vector<float>(), std::vector{6.75f});
+  const Tensor again = scan(step, {Tensor::zeros({})}, {x}).state[0];
+  EXPECT_EQ(gradient(gradient(again, {k})[0], {k})[0].to_vector<float>(), std::vector{7.0f});
+}
+
 // A count that no gradient flows through, beside a float.
 TEST(ScanGradient, PassesByIntegers) {
   const Tensor x = wave({6}, 0.3);

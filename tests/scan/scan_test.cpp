@@ -219,6 +219,15 @@ TEST(Scan, SaysWhatAStepMustNotDo) {
   };
   EXPECT_THAT(said([](const Tensors& s, const Tensors&) { return ScanResult{{s[0].sum()}, {}}; }),
               HasSubstr("returns state 0 as f32 (), and got it as f32 (2,)"));
+  EXPECT_THAT(said([](const Tensors& s, const Tensors&) {
+                return ScanResult{{s[0].cast(DType::I32)}, {}};
+              }),
+              HasSubstr("returns state 0 as i32 (2,), and got it as f32 (2,)"));
+  const std::string elsewhere = h.device().starts_with("REFERENCE") ? "CPU" : "REFERENCE";
+  EXPECT_THAT(said([&](const Tensors& s, const Tensors&) {
+                return ScanResult{{s[0].to(elsewhere).to(h.device())}, {}};
+              }),
+              HasSubstr("copies from a device to another one"));
   EXPECT_THAT(said([](const Tensors&, const Tensors&) { return ScanResult{}; }),
               HasSubstr("returns 0 states, and got 1"));
   EXPECT_THAT(said([](const Tensors& s, const Tensors&) {
