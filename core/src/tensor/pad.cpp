@@ -69,8 +69,8 @@ Tensor pad_value(const Tensor& x, const Pairs& pads, double value) {
   const Id inside = r.expand(
       r.reshape(r.graph().constant(DType::Bool, int64_t{1}), Shape(shape.size(), 1)), shape);
   const bool whole = !is_float(x.dtype());
-  require(!whole || std::abs(value) < 0x1p63, "[pad] {} is no value of a {} tensor", value,
-          name_of(x.dtype()));
+  require(!whole || (value >= -0x1p63 && value < 0x1p63), "[pad] {} is no value of a {} tensor",
+          value, name_of(x.dtype()));
   const Id padded_inside = pad_node(r, r.like(inside, node), pads);
   const Tensor fill = whole ? Tensor(static_cast<int64_t>(value)) : Tensor(value);
   return plugrad::where(r.done(padded_inside), padded, fill);
