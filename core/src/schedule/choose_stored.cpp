@@ -16,6 +16,7 @@ constexpr uint32_t kOperandWeight = 24, kTrivialWeight = 2, kMaskWeight = 48;
 // A padded operand read so often in all is worth a padded copy: its kernel's loops then need no
 // conditions.
 constexpr float kPaddingPays = 1 << 20;
+constexpr uint32_t kScannedWeight = 4;  // read by the blocks of a scan, whose lanes are its readers
 constexpr float kFewTimes = 4;  // that a light Reduce may be computed by each kernel that reads it
 constexpr float kRepeated = 1.01f;  // more than once, whatever the rounding
 constexpr int kRounds = 4;
@@ -93,6 +94,7 @@ class Chooser {
     if (ratio < kManyReadings || (op != Op::Pad && !is_alu(op))) return false;
     if (compares_with_counter(id)) return false;
     const Region region = regions_.below(id);
+    if (is_scanned(id) && region.weight > kScannedWeight) return true;
     const bool is_mask = draft_.graph[id].dtype == DType::Bool;  // of places: loops compute parts
     if (region.leaf_count == 0 && region.weight <= (is_mask ? kMaskWeight : kCheapWeight))
       return false;
@@ -102,6 +104,17 @@ class Chooser {
     if (region.has_iota && region.leaf_count <= 1 && region.weight <= kCheapWeight) return false;
     if (ratio >= kVeryManyReadings) return region.weight > kTrivialWeight || region.leaf_count > 1;
     return region.weight > kOperandWeight || region.leaf_count > kCheapLeaves;
+  }
+
+  /// Whether a reader chooses the value by places alone, as scans do, not by data.
+  bool is_scanned(Id id) {
+    const Graph& g = draft_.graph;
+    return std::ranges::any_of(draft_.consumers.of(id), [&](Id by) {
+      if (is_movement(g[by].op)) return is_scanned(by);
+      if (g[by].op != Op::Where || g[by].src[0] == id) return false;
+      const Region condition = regions_.below(g[by].src[0]);
+      return condition.has_iota && condition.leaf_count == 0;
+    });
   }
 
   /// Whether nothing of the padding is in a sum: loops then run over the rest alone.

@@ -98,8 +98,17 @@ class Placement {
   /// in the loops of a matmul is better computed by who reads both.
   bool meets_light_reduction(Id node, Id from) const {
     return std::ranges::any_of(g_.sources(node), [&](Id s) {
-      return s != from && draft_.stored[s] == 0 && !light_reductions_below(draft_, s).empty();
+      return s != from && draft_.stored[s] == 0 && !is_repeated(s) &&
+             !light_reductions_below(draft_, s).empty();
     });
+  }
+
+  /// Whether only views lie between `id` and one that repeats elements, below which a Reduce is
+  /// stored, though maybe not yet: its place in the graph may be after the matmul's.
+  bool is_repeated(Id id) const {
+    for (; is_movement(g_[id].op); id = g_[id].src[0])
+      if (g_[id].op == Op::Expand) return true;
+    return false;
   }
 
   /// Whether the loops of the Reduce can stand inside those of the Reduce `outer`.
