@@ -11,7 +11,6 @@
 #include "oracle/alu.h"
 #include "oracle/movement.h"
 #include "oracle/rounding.h"
-#include "oracle/running.h"
 #include "uop/facts.h"
 #include "uop/user.h"
 
@@ -40,7 +39,6 @@ class MeasuredEvaluator {
   Measured elementwise(const Node& node) const;
   Measured reduce(Id id, const Node& node) const;
   Measured move(const Node& node) const;
-  Measured written(Id id) const;
 
   const Graph& graph_;
   const Leaves& leaves_;
@@ -159,13 +157,6 @@ Measured MeasuredEvaluator::reduce(Id id, const Node& node) const {
   return result;
 }
 
-Measured MeasuredEvaluator::written(Id id) const {
-  const uint32_t kernel = UserKernelArg(graph_.arg_list(id)).kernel();
-  std::vector<const Measured*> sources;
-  for (Id source : graph_.sources(id)) sources.push_back(&found_.at(source));
-  return running(engine::Session::current().user_kernels()[kernel]->name, sources);
-}
-
 Measured MeasuredEvaluator::compute(Id id) const {
   const Node& node = graph_[id];
   if (stored_)
@@ -187,7 +178,7 @@ Measured MeasuredEvaluator::compute(Id id) const {
     case Op::Flip:
       return move(node);
     case Op::UserKernel:
-      return written(id);
+      fail(ErrorKind::Unsupported, "[evaluate] a user's kernel is not evaluated");
     default:
       break;
   }

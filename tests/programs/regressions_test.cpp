@@ -92,9 +92,8 @@ TEST(Regressions, FunctionsWithNothingToDoGiveAHandleOfTheirOwn) {
   keeps_its_argument([](const Tensor& x) { return cat({x}); });
 }
 
-// Longer rows than a Reduce scans, and lookups that are added to their places: both are written
-// kernels.
-TEST(Regressions, TheEvaluatorKnowsWrittenKernels) {
+// Longer rows than one Reduce scans, and lookups that are added to their places.
+TEST(Regressions, ScansAndSumsAtPlaces) {
   const Tensor rows = (Tensor::arange(2 * 90) * 37 % 11 - 5).reshape({2, 90});
   const Tensor places = Tensor::arange(900) * 7 % 100;
   const std::vector<Tensor> made = {

@@ -55,13 +55,16 @@ TEST(Indexing, its_gradient_adds_to_places) {
   }
 }
 
-TEST(Indexing, running_sums_are_scans_forward_and_back) {
+// Sums of 16 on top of those of the blocks before: no element looks at the whole row.
+TEST(Indexing, running_sums_are_sums_of_blocks_forward_and_back) {
   Tensor x = stored({4096});
   x.requires_grad_();
   const Tensor y = x.cumsum(0), back = gradient((y * stored({4096})).sum(), {x})[0];
   for (const Tensor& t : {y, back}) {
-    EXPECT_EQ(reductions(t), 0u);
-    EXPECT_LE(t.schedule().size(), 2u);
+    EXPECT_LE(t.schedule().size(), 5u);
+    int64_t flops = 0;
+    for (const Kernel& kernel : t.schedule()) flops += kernel.flops();
+    EXPECT_LE(flops, 24 * 4096);
   }
 }
 

@@ -37,8 +37,6 @@ Hash128 UserKernelCode::hash() const {
     append(key, source.text.data(), source.text.size());
   }
   append(key, ir.data(), ir.size());
-  const bool is_own = writer != nullptr;
-  append(key, &is_own, sizeof is_own);
   if (ast) append(key, ast->hash, sizeof ast->hash);
   append(key, group_count, sizeof group_count);
   append(key, local_size, sizeof local_size);
@@ -58,14 +56,6 @@ std::shared_ptr<ReadyKernel> make_user_kernel(const UserKernelCode& kernel, runt
                                               const KernelOptions& options) {
   const runtime::CompileOptions how = {.contract = options.contract};
   auto ready = std::make_shared<ReadyKernel>();
-  if (kernel.writer) {
-    codegen::WrittenKernel written = kernel.writer(kernel.name, device.caps());
-    set_launch(*ready, kernel);
-    std::ranges::copy(written.size.group_count, ready->code.group_count);
-    ready->code.ir = std::move(written.ir);
-    ready->kernel = device.compile(ready->code.ir, kernel.name, how);
-    return ready;
-  }
   const auto own =
       std::ranges::find(kernel.sources, device.plugin_name(), &UserKernelCode::Source::device);
   if (own != kernel.sources.end()) {

@@ -1,5 +1,4 @@
-// Kernels that the user wrote, and those that plugrad itself writes as kernel IR: the session's
-// table of them, by content.
+// Kernels that the user wrote: the session's table of them, by content.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +8,6 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "codegen/running_kernels.h"
 
 namespace plugrad::schedule {
 struct KernelAst;
@@ -18,7 +16,7 @@ struct KernelAst;
 namespace plugrad::engine {
 
 /// What a UserKernel node runs: on a device the source given for it, otherwise the kernel IR,
-/// otherwise the AST. A kernel of plugrad's own has a writer instead; its name says all about it.
+/// otherwise the AST.
 struct UserKernelCode {
   std::string name;
   struct Source {
@@ -27,7 +25,6 @@ struct UserKernelCode {
   std::vector<Source> sources;
   std::vector<std::byte> ir;  // a block
   std::shared_ptr<const schedule::KernelAst> ast;
-  codegen::KernelWriter writer;
   uint64_t group_count[3] = {1, 1, 1};  // of sources and of the block
   uint32_t local_size[3] = {1, 1, 1};
   uint32_t param_count = 0;

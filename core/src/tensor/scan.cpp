@@ -1,12 +1,10 @@
-// Scans. Up to 64 elements are a masked reduction, which fuses with its surroundings. More are a
-// kernel that keeps a total a row; few long rows are cut, and each part starts from the scan of the
-// parts' totals: n steps, and 1/1024 more for the totals.
+// Scans. Up to 32 elements are a masked reduction. More are cut into blocks of about 16, which are
+// masked reductions on top of the scan of their totals: ordinary values, which the scheduler joins
+// with what is around them.
 #include <limits>
 
-#include "plugrad/function.h"
 #include "plugrad/functional.h"
 #include "tensor/record.h"
-#include "tensor/running.h"
 #include "tensor/variable_sizes.h"
 #include "tensor/wide.h"
 
@@ -16,9 +14,7 @@ using tensor::checked_axis;
 
 namespace {
 
-constexpr int64_t kRow = 64;
-constexpr int64_t kLongRow = 16384, kPart = 1024;
-constexpr int64_t kEnoughRows = 64;  // to run in parallel
+constexpr int64_t kOneBlock = 32;
 
 enum class Kind : uint8_t { Sum, Product, Max, LogSumExp };
 
@@ -33,17 +29,16 @@ Tensor literal(double value, DType dtype) {
   return is_float(dtype) ? Tensor(value) : Tensor(static_cast<int64_t>(value));
 }
 
-/// Of the last axis.
-Tensor reduced(const Tensor& x, Kind kind) {
+Tensor reduced(const Tensor& x, int64_t axis, Kind kind) {
   switch (kind) {
     case Kind::Sum:
-      return x.sum(-1, false, x.dtype());
+      return x.sum(axis, false, x.dtype());
     case Kind::Product:
-      return x.prod(-1, false, x.dtype());
+      return x.prod(axis, false, x.dtype());
     case Kind::Max:
-      return x.max(-1);
+      return x.max(axis);
     default:
-      return x.logsumexp(-1);
+      return x.logsumexp(axis);
   }
 }
 
@@ -60,80 +55,40 @@ Tensor combined(const Tensor& a, const Tensor& b, Kind kind) {
   }
 }
 
-/// (…, n) as one reduction of (…, n, n), whose last axis shows the places up to the other's.
-Tensor scan_row(const Tensor& x, Kind kind) {
-  const int64_t n = x.size(-1);
-  const Tensor place = Tensor::arange(n), is_before = place <= place.reshape({n, 1});
-  return reduced(where(is_before, x.unsqueeze(-2), literal(identity(kind, x.dtype()), x.dtype())),
+/// Axis 2 of (outer, blocks, n, inner) as one reduction of (outer, blocks, n, n, inner), whose axis
+/// 3 shows the places up to that of axis 2.
+Tensor scan_blocks(const Tensor& x, Kind kind) {
+  const int64_t n = x.size(2);
+  const Tensor place = Tensor::arange(n);
+  const Tensor is_before = place.reshape({n, 1}) <= place.reshape({n, 1, 1});
+  return reduced(where(is_before, x.unsqueeze(2), literal(identity(kind, x.dtype()), x.dtype())), 3,
                  kind);
 }
 
-/// The last axis with `before` and `after` places more, or fewer.
+/// Axis 1 of (outer, n, inner) with `before` and `after` places more, or fewer.
 Tensor extended(const Tensor& x, int64_t before, int64_t after, Kind kind) {
-  std::vector<std::pair<int64_t, int64_t>> pads(static_cast<size_t>(x.ndim()));
-  pads.back() = {before, after};
-  return x.pad(pads, identity(kind, x.dtype()));
-}
-
-Tensor scan_last(const Tensor& x, Kind kind) {
-  const int64_t n = x.size(-1), rows = (n + kRow - 1) / kRow;
-  if (n == 0) return tensor::own_handle(x);
-  if (rows == 1) return scan_row(x, kind);
-  const Tensor grid = extended(x, 0, rows * kRow - n, kind).unflatten(-1, {rows, kRow});
-  const Tensor totals = scan_last(reduced(grid, kind), kind);
-  const Tensor before = extended(totals, 1, -1, kind).unsqueeze(-1);
-  return extended(combined(before, scan_row(grid, kind), kind).flatten(-2), 0, n - rows * kRow,
-                  kind);
-}
-
-Op op_of(Kind kind) {
-  return kind == Kind::Sum ? Op::Add : kind == Kind::Product ? Op::Mul : Op::Max;
-}
-
-/// Axis 1 of (outer, length, inner) with `before` and `after` places more, or fewer.
-Tensor longer(const Tensor& x, int64_t before, int64_t after, Kind kind) {
+  if (before == 0 && after == 0) return x;
   return x.pad({{0, 0}, {before, after}, {0, 0}}, identity(kind, x.dtype()));
 }
 
-/// Axis 1 of (outer, length, inner). No gradient.
-Tensor running_totals(const Tensor& x, Kind kind) {
-  const int64_t outer = x.size(0), length = x.size(1), inner = x.size(2);
-  if (length <= kLongRow || outer * inner >= kEnoughRows)
-    return tensor::run_scan(op_of(kind), x, {});
-  const int64_t parts = (length + kPart - 1) / kPart;
+/// Elements of a block: a divisor of the length, where one is of a fitting size.
+int64_t block_of(int64_t length) {
+  for (int64_t size : {16, 8, 15, 14, 13, 12, 11, 10, 9, 7, 6, 5})
+    if (length % size == 0) return size;
+  return 8;
+}
+
+/// Axis 1 of (outer, n, inner).
+Tensor scan_rows(const Tensor& x, Kind kind) {
+  const int64_t outer = x.size(0), n = x.size(1), inner = x.size(2);
+  if (n <= kOneBlock) return scan_blocks(x.unsqueeze(1), kind).squeeze(1);
+  const int64_t block = block_of(n), blocks = (n + block - 1) / block;
   const Tensor grid =
-      longer(x, 0, parts * kPart - length, kind).reshape({outer, parts, kPart, inner});
-  const Tensor totals = running_totals(reduced(grid.transpose(2, 3), kind), kind);
-  const Tensor before = longer(totals, 1, -1, kind);
-  const Tensor all = tensor::run_scan(op_of(kind), grid.reshape({outer * parts, kPart, inner}),
-                                      before.reshape({outer * parts, inner}));
-  return longer(all.reshape({outer, parts * kPart, inner}), 0, length - parts * kPart, kind);
-}
-
-/// running_totals with a gradient.
-Tensor long_scan(const Tensor& x, Kind kind) {
-  if (!is_float(x.dtype())) return running_totals(x, kind);
-  const CustomFunction function{
-      "scan",
-      [kind](FunctionContext&, const std::vector<Tensor>& in) {
-        return std::vector{running_totals(in[0], kind)};
-      },
-      [kind](const FunctionContext& context, const std::vector<Tensor>& gradients) {
-        const Tensor &in = context.inputs()[0], &g = gradients[0];
-        if (kind == Kind::Sum) return std::vector{long_scan(g.flip(1), kind).flip(1)};
-        const Tensor y = scan_last(in.transpose(1, 2), kind).transpose(1, 2);
-        return gradient((y * g).sum(), {in});
-      }};
-  return function({x})[0];
-}
-
-/// Dtype in which a running kernel scans, exactly; Void for none.
-DType carrier(DType dtype, Kind kind) {
-  if (kind == Kind::LogSumExp || tensor::runs_on(dtype))
-    return kind == Kind::LogSumExp ? DType::Void : dtype;
-  if (size_of(dtype) < 4) return is_float(dtype) ? DType::F32 : DType::I32;
-  if (dtype == DType::U64 && kind != Kind::Max) return DType::I64;  // the same bits
-  return DType::Void;
+      extended(x, 0, blocks * block - n, kind).reshape({outer, blocks, block, inner});
+  const Tensor totals = scan_rows(reduced(grid, 2, kind), kind);
+  const Tensor before = extended(totals, 1, -1, kind).unsqueeze(2);
+  const Tensor all = combined(before, scan_blocks(grid, kind), kind);
+  return extended(all.reshape({outer, blocks * block, inner}), 0, n - blocks * block, kind);
 }
 
 Tensor scan(std::string_view function, const Tensor& x, int64_t axis, Kind kind) {
@@ -146,15 +101,10 @@ Tensor scan(std::string_view function, const Tensor& x, int64_t axis, Kind kind)
   if (tensor::has_variable_size(x))
     return tensor::limited_as(
         scan(function, tensor::whole(x, kind == Kind::Product ? 1 : 0), at, kind), x);
-  const DType wide = carrier(x.dtype(), kind);
-  if (x.size(at) > kRow && x.numel() > 0 && wide != DType::Void) {
-    int64_t outer = 1;
-    for (int64_t i = 0; i < at; ++i) outer *= x.size(i);
-    const Tensor rows = x.cast(wide).reshape({outer, x.size(at), -1});
-    return long_scan(rows, kind).reshape(x.shape()).cast(x.dtype());
-  }
-  if (at == x.ndim() - 1) return scan_last(x, kind);
-  return scan_last(x.transpose(at, -1), kind).transpose(at, -1);
+  if (x.numel() == 0) return tensor::own_handle(x);
+  int64_t outer = 1;
+  for (int64_t i = 0; i < at; ++i) outer *= x.size(i);
+  return scan_rows(x.reshape({outer, x.size(at), -1}), kind).reshape(x.shape());
 }
 
 Tensor accumulated(std::string_view function, const Tensor& x, int64_t axis,

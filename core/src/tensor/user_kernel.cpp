@@ -11,7 +11,6 @@
 #include "schedule/schedule.h"
 #include "symbolic/bounds.h"
 #include "tensor/record.h"
-#include "tensor/running.h"
 #include "uop/kernel_ast.h"
 #include "uop/printer.h"
 #include "uop/range.h"
@@ -260,20 +259,6 @@ std::vector<Tensor> UserKernel::operator()(const std::vector<Tensor>& inputs,
   std::vector<Tensor> detached;
   for (const Tensor& input : inputs) detached.push_back(input.detach());
   return forward(none, detached);
-}
-
-Tensor tensor::run_written(const std::string& name, const codegen::KernelWriter& writer,
-                           const std::vector<Tensor>& inputs, const KernelOutput& output) {
-  Recorder r(name);
-  const std::vector<Id> sources = stored_nodes(r, inputs);
-  engine::UserKernelCode code;
-  code.name = name;
-  code.writer = writer;
-  code.param_count = static_cast<uint32_t>(inputs.size() + 1);
-  code.bytes = element_count(output.shape) * size_of(output.dtype);
-  for (Id node : sources)
-    code.bytes += element_count(r.session().shape(node)) * size_of(r.dtype(node));
-  return launch(r, r.session().user_kernels().add(std::move(code)), sources, {output})[0];
 }
 
 }  // namespace plugrad

@@ -1,11 +1,11 @@
-// Scans, scattered values and selections that are long enough for kernels of their own, against
-// plain loops.
+// Long scans, scattered values and selections against plain loops.
 #include <algorithm>
 #include <limits>
 #include <numeric>
 #include <random>
 
 #include "expect.h"
+#include "plugrad/kernel.h"
 
 namespace plugrad {
 namespace {
@@ -44,7 +44,7 @@ TEST_P(RunningScan, IsWhatALoopMakes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(lengths, RunningScan,
-                         testing::Values(1, 64, 65, 1023, 1025, 70001, 1000000));
+                         testing::Values(0, 1, 32, 33, 37, 64, 65, 1023, 1025, 70001, 1000000));
 
 TEST(Running, ScansOfEveryAxisDtypeAndKind) {
   const std::vector<int32_t> x = random_numbers(3 * 130 * 21, -4, 5, 2);
@@ -79,6 +79,49 @@ TEST(Running, NanStaysFromWhereItIs) {
   const std::vector<float> y = Tensor::from(x).cummax(0).first.to_vector<float>();
   EXPECT_EQ(y[99], 1.0f);
   for (size_t i = 100; i < 200; ++i) EXPECT_TRUE(std::isnan(y[i])) << i;
+}
+
+// A sum is NaN from the first infinity of the other sign on, also across the borders of blocks.
+TEST(Running, InfinitiesCancelToNan) {
+  for (const size_t second : {52u, 57u, 130u}) {
+    std::vector<float> x(300, 1.0f);
+    x[50] = INFINITY;
+    x[second] = -INFINITY;
+    const std::vector<float> y = Tensor::from(x).cumsum(0).to_vector<float>();
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (i < 50) EXPECT_EQ(y[i], static_cast<float>(i + 1));
+      if (i >= 50 && i < second) EXPECT_EQ(y[i], INFINITY) << i;
+      if (i >= second) EXPECT_TRUE(std::isnan(y[i])) << i;
+    }
+  }
+}
+
+// i32 adds up to i64, u8 to u64, past what 32 bits hold.
+TEST(Running, IntegersAddUpInSixtyFourBits) {
+  const Tensor large = Tensor::full({1000}, 2000000000).cast(DType::I32).contiguous(),
+               bytes = Tensor::full({1000}, 255).cast(DType::U8).contiguous();
+  const Tensor sums = large.cumsum(0), small = bytes.cumsum(0);
+  EXPECT_EQ(sums.dtype(), DType::I64);
+  EXPECT_EQ(small.dtype(), DType::U64);
+  const auto a = sums.to_vector<int64_t>();
+  const auto b = small.to_vector<uint64_t>();
+  for (size_t i = 0; i < 1000; ++i) {
+    ASSERT_EQ(a[i], int64_t{2000000000} * static_cast<int64_t>(i + 1));
+    ASSERT_EQ(b[i], 255 * (i + 1));
+  }
+  const auto top = (Tensor::arange(200).cast(DType::U32) + 4000000000u).cummax(0).first;
+  EXPECT_EQ(top.to_vector<uint32_t>()[199], 4000000199u);
+}
+
+// 4,096 elements are scanned in blocks of 16 on three levels. Light arguments need no kernel, and
+// the sums of a block are added to what is before in their own.
+TEST(Running, ScansFuseWithTheirArguments) {
+  const Tensor x = Tensor::arange(4096).cast(DType::F32).contiguous().realize();
+  const size_t alone = x.cumsum(0).kernelize().size();
+  EXPECT_EQ(alone, 5u);
+  EXPECT_EQ((x * 2 + 1).cumsum(0).kernelize().size(), alone);
+  EXPECT_EQ((x.exp() * 0.5).cumsum(0).kernelize().size(), alone + 1);
+  EXPECT_EQ((x * 2 + 1).cumsum(0).to_vector<float>()[4095], 4096.0f * 4096.0f);
 }
 
 TEST(Running, GradientsOfScans) {

@@ -86,9 +86,9 @@ TEST(Sort, RunsFewKernels) {
   const auto stored = [](int64_t n) { return Tensor::arange(n).cast(DType::F32).sin().realize(); };
   EXPECT_LE(kernels(stored(200).argsort()), 3u);
   EXPECT_LE(kernels(stored(4096).argsort()), 32u);
-  EXPECT_LE(kernels(stored(64).cumsum(0)), 1u);
-  EXPECT_LE(kernels(stored(4096).cumsum(0)), 1u);
-  EXPECT_LE(kernels(stored(100000).cumsum(0)), 6u);
+  EXPECT_LE(kernels(stored(64).cumsum(0)), 3u);
+  EXPECT_LE(kernels(stored(4096).cumsum(0)), 5u);
+  EXPECT_LE(kernels(stored(100000).cumsum(0)), 9u);
 }
 
 TEST(Sort, RefusesWhatIsNotThere) {
