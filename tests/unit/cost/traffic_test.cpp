@@ -1,0 +1,77 @@
+// Cycles that operands take through caches of 64 KiB and 1 MiB, worked out by hand.
+#include "cost/traffic.h"
+
+#include <gtest/gtest.h>
+
+namespace plugrad::cost {
+namespace {
+
+constexpr uint64_t kCaches[] = {64 << 10, 1 << 20, 0};
+constexpr double kLine = 1.3, kSecond = 3, kPage = 7;
+
+double cycles(const Nest& nest, const std::vector<Operand>& operands) {
+  return traffic_cycles(nest, operands, {kCaches});
+}
+
+// 1,024 rows of 1,024 floats are 64 Ki lines and 1 Ki pages, each fetched once from behind both
+// caches.
+TEST(Traffic, of_a_stream_is_each_line_once) {
+  const Nest rows{{1024, 1024}, {1, 16}, {0, 1}};
+  EXPECT_DOUBLE_EQ(cycles(rows, {{{4096, 4}}}), 65536 * (kLine + kSecond) + 1024 * kPage);
+}
+
+// Columns outside: every turn of the inner loop is in another line and page. All 1,024 rows have
+// their lines in the same sets, so that no column finds those of the one before.
+TEST(Traffic, of_columns_is_a_line_for_each_element) {
+  const Nest columns{{1024, 1024}, {1, 1}, {1, 0}};
+  const double all = 1 << 20;
+  EXPECT_DOUBLE_EQ(cycles(columns, {{{4096, 4}}}), all * (kLine + kSecond + kPage));
+}
+
+// 4,160 bytes apart the rows' lines are of different sets: 1,024 lines are kept in the second cache
+// and half of them would be too many for the first.
+TEST(Traffic, of_columns_with_padded_rows_is_kept) {
+  const Nest columns{{1024, 1024}, {1, 1}, {1, 0}};
+  const double padded = cycles(columns, {{{4160, 4}}}), crowded = cycles(columns, {{{4096, 4}}});
+  EXPECT_LT(padded, 0.8 * crowded);
+}
+
+// What does not move with the outer loop is fetched once where the cache keeps it: 16 KiB are, in
+// both; 512 KiB only in the second; 4 MiB in none.
+TEST(Traffic, of_what_is_read_again_is_once_where_it_is_kept) {
+  const auto again = [](int64_t count) {
+    return cycles({{8, count}, {1, 16}, {0, 1}}, {{{0, 4}}});
+  };
+  EXPECT_DOUBLE_EQ(again(4 << 10), 256 * (kLine + kSecond) + 4 * kPage);
+  EXPECT_DOUBLE_EQ(again(128 << 10), 8192 * (8 * kLine + kSecond) + 8 * 128 * kPage);
+  EXPECT_DOUBLE_EQ(again(1 << 20), 8 * (65536 * (kLine + kSecond) + 1024 * kPage));
+}
+
+// 16 floats of each of 256 rows that are 4 KiB apart, read by 8 outer turns: packed they are 16 KiB
+// in a run.
+TEST(Traffic, of_a_packed_panel_is_that_of_a_run) {
+  const Nest nest{{8, 256, 16}, {1, 1, 16}, {0, 1, 2}};
+  const double packed = cycles(nest, {{{0, 4096, 4}, 4, true}});
+  EXPECT_DOUBLE_EQ(packed, 256 * (kLine + kSecond) + 4 * kPage);
+  EXPECT_GT(cycles(nest, {{{0, 4096, 4}}}), 8 * packed);
+}
+
+TEST(Traffic, of_one_element_and_of_nothing) {
+  EXPECT_DOUBLE_EQ(cycles({{1}, {1}, {0}}, {{{4}}}), kLine + kSecond + kPage);
+  EXPECT_DOUBLE_EQ(cycles({{}, {}, {}}, {}), 0);
+}
+
+TEST(Traffic, rows_that_share_sets_are_kept_by_larger_caches_or_none) {
+  const Caches caches{kCaches};
+  EXPECT_EQ(cache_that_keeps({.lines = 1024}, caches), 0u);
+  EXPECT_EQ(cache_that_keeps({.lines = 1025}, caches), 1u);
+  EXPECT_EQ(cache_that_keeps({16, 1, 4096}, caches), 0u);  // of 8 ways, 2 sets
+  EXPECT_EQ(cache_that_keeps({256, 1, 4096}, caches), 1u);
+  EXPECT_EQ(cache_that_keeps({257, 1, 4096}, caches), 3u);
+  EXPECT_EQ(cache_that_keeps({16, 64, 4096}, caches), 0u);  // the rows fill all sets
+  EXPECT_EQ(cache_that_keeps({256, 64, 4096}, caches), 1u);
+  EXPECT_EQ(cache_that_keeps({256, 65, 4160}, caches), 3u);
+}
+
+}  // namespace
+}  // namespace plugrad::cost
