@@ -173,12 +173,18 @@ TEST_F(Beam, finds_a_list_within_its_budget_that_is_used_without_it_too) {
 }
 
 TEST_F(Beam, and_what_it_found_are_passed_over_where_schedules_are_fixed) {
-  const std::vector<float> expected = product(0);
-  const std::string heuristic = report.optimisations;
+  const auto fixed = [](Settings& s) { s.deterministic = true; };
+  std::vector<float> expected;
+  std::string heuristic;
+  {
+    const SettingScope scope(fixed);
+    expected = product(0);
+    heuristic = report.optimisations;
+  }
   product(1, 0.3);
   replace_lists("upcast(0, 2) vectorize(1, 8)");
   const auto size = std::filesystem::file_size(path);
-  const SettingScope scope([](Settings& s) { s.deterministic = true; });
+  const SettingScope scope(fixed);
   for (int beam : {0, 2}) {
     EXPECT_EQ(product(beam), expected);
     EXPECT_EQ(report.optimisations, heuristic);

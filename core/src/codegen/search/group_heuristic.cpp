@@ -146,7 +146,8 @@ class StoreChooser {
     Tile best = tile_;
     double best_cost = cost(tile_);
     search_tile(
-        part_, [&](const Tile& tile) { return cost(tile); }, axes, false, tile_, best, best_cost);
+        part_, [&](const Tile& tile, double) { return cost(tile); }, axes, false, tile_, best,
+        best_cost);
     tile_ = best;
   }
 

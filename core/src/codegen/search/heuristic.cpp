@@ -22,6 +22,7 @@ using Kind = Optimisation::Kind;
 constexpr double kMostCode = 160;  // copies of one instruction
 constexpr int64_t kMostStreams =
     4;  // vectors of different rows read from memory at once: more are too many for prefetching
+constexpr double kNeighbours = 1.1;  // what they gain over lanes that are stored apart
 constexpr double kParallelWork =
     32 * 1024;  // iterations below which waking a thread costs more than it saves
 
@@ -68,27 +69,29 @@ bool is_worth_expanding(const Kernel& kernel, const TileModel& model, size_t axi
   return !by_index || model.stores_neighbours(axis);
 }
 
-Tile best_vector_axis(const Kernel& kernel, const TileModel& model) {
-  Tile best{std::vector<int64_t>(kernel.axes.size(), 1), SIZE_MAX};
-  double best_cost = model.cost(best);
+// Lanes along each axis, as many as are cheapest without a register tile; the scalar tile first.
+struct Lanes {
+  Tile tile;
+  double cost;
+};
+
+std::vector<Lanes> lanes_of(const Kernel& kernel, const TileModel& model) {
+  const Tile scalar{std::vector<int64_t>(kernel.axes.size(), 1), SIZE_MAX};
+  std::vector<Lanes> found = {{scalar, model.cost(scalar)}};
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
     if (!may_split(kernel, axis) || !is_worth_expanding(kernel, model, axis)) continue;
+    Lanes best{scalar, std::numeric_limits<double>::infinity()};
     for (int64_t amount : amounts_of(kernel, model, axis)) {
-      Tile tile{std::vector<int64_t>(kernel.axes.size(), 1), axis};
+      Tile tile = scalar;
+      tile.vector_axis = axis;
       tile.amounts[axis] = amount;
       add_neighbours(kernel, model, tile);
       const double cost = model.cost(tile);
-      // Stores want neighbours more than these costs tell.
-      const bool stores =
-          model.has_reduce() && model.stores_neighbours(axis) &&
-          !(best.vector_axis != SIZE_MAX && model.stores_neighbours(best.vector_axis));
-      if (cost < best_cost * (stores ? 1.1 : 0.98) && model.code_size(tile) <= kMostCode) {
-        best = tile;
-        best_cost = cost;
-      }
+      if (cost < best.cost * 0.98 && model.code_size(tile) <= kMostCode) best = {tile, cost};
     }
+    if (best.cost < std::numeric_limits<double>::infinity()) found.push_back(std::move(best));
   }
-  return best;
+  return found;
 }
 
 // How much longer than its share the thread works that has most of the panels, of which one is
@@ -103,25 +106,44 @@ double unevenness(const Kernel& kernel, const Tile& tile) {
   return most * static_cast<double>(threads) / (static_cast<double>(whole) + narrow);
 }
 
-Tile best_tile(const Kernel& kernel, const TileModel& model) {
-  Tile best = best_vector_axis(kernel, model);
-  const Tile start = best;
-  double best_cost = model.cost(best);
-  std::vector<size_t> axes = tile_axes(kernel, model, start);
+// The register tile of these lanes.
+Lanes tile_of(const Kernel& kernel, const TileModel& model, const Lanes& start) {
+  Tile best = start.tile;
+  std::vector<size_t> axes = tile_axes(kernel, model, start.tile);
   std::erase_if(axes, [&](size_t axis) { return !is_worth_expanding(kernel, model, axis); });
-  const bool panels = start.vector_axis != SIZE_MAX && shares_out_panels(kernel, start.vector_axis);
-  const TileCost cost = [&](const Tile& tile) {
+  const size_t lanes = start.tile.vector_axis;
+  const bool panels = lanes != SIZE_MAX && shares_out_panels(kernel, lanes);
+  const TileCost cost = [&](const Tile& tile, double limit) {
     const bool fits = model.code_size(tile) <= kMostCode && model.streams(tile) <= kMostStreams;
     if (!fits) return std::numeric_limits<double>::infinity();
-    return model.cost(tile) * (panels ? unevenness(kernel, tile) : 1);
+    const double uneven = panels ? unevenness(kernel, tile) : 1;
+    return model.cost(tile, limit / uneven) * uneven;
   };
-  if (panels) best_cost = cost(best);
+  double best_cost = panels ? cost(best, std::numeric_limits<double>::infinity()) : start.cost;
   std::vector<int64_t> amounts = {1};
-  if (start.vector_axis != SIZE_MAX) amounts = amounts_of(kernel, model, start.vector_axis);
+  if (lanes != SIZE_MAX) amounts = amounts_of(kernel, model, lanes);
   for (int64_t amount : amounts) {
-    Tile tile = start;
-    if (tile.vector_axis != SIZE_MAX) tile.amounts[tile.vector_axis] = amount;
+    Tile tile = start.tile;
+    if (lanes != SIZE_MAX) tile.amounts[lanes] = amount;
     search_tile(kernel, cost, axes, panels, tile, best, best_cost);
+  }
+  return {best, best_cost};
+}
+
+// Lanes and register tile together: lanes that cost more alone may be the cheapest with a tile.
+// Stores want neighbours more than these costs tell.
+Tile best_tile(const Kernel& kernel, const TileModel& model) {
+  Tile best;
+  double best_cost = std::numeric_limits<double>::infinity();
+  for (const Lanes& start : lanes_of(kernel, model)) {
+    const Lanes found = tile_of(kernel, model, start);
+    const size_t lanes = found.tile.vector_axis;
+    const bool stores = lanes != SIZE_MAX && model.has_reduce() && model.stores_neighbours(lanes);
+    const double cost = found.cost * (stores ? 1 / kNeighbours : 1);
+    if (best.amounts.empty() || cost < best_cost * 0.98) {
+      best = found.tile;
+      best_cost = cost;
+    }
   }
   return best;
 }
@@ -332,8 +354,8 @@ void apply_heuristic(Kernel& kernel) {
   // Staging gives the axes other numbers than those of the rows.
   size_t most = work.rows.empty() ? sum_columns(kernel) : SIZE_MAX;
   if (work.rows.empty() && most == SIZE_MAX) {
-    most = stage_scattered(kernel);
-    most = std::min(most, stage_operands(kernel));
+    most = stage_operands(kernel);
+    most = std::min(most, stage_scattered(kernel));
   }
   add_threads(kernel, work, most);
 }

@@ -10,6 +10,7 @@
 #include "codegen/access.h"
 #include "codegen/search/apply.h"
 #include "codegen/search/tile_search.h"
+#include "cost/traffic.h"
 #include "plugrad/error.h"
 #include "uop/facts.h"
 
@@ -18,9 +19,7 @@ namespace {
 
 using Kind = Optimisation::Kind;
 
-constexpr double kEnoughReuse = 48;  // of consecutive elements, where a cache holds the operand
-constexpr double kReuseOfSplitRows = 16;  // where loads of them meet the borders of cache lines
-constexpr double kReuseOfMemory = 2;      // where none does
+constexpr double kEnoughReuse = 48;  // of windows, which share elements
 constexpr int64_t kBytesOfLine = 64;
 constexpr double kRowsOfTile = 8;      // about
 constexpr int64_t kEnoughTiles = 6;    // of registers, in a block of rows
@@ -36,6 +35,8 @@ struct Panel {
   uint64_t bytes = 0;
   double all_bytes = 0;  // of all panels
   bool has_split_rows = false;
+  double row_bytes = 0;      // that lie side by side
+  double row_stride = 0;     // bytes from one row to the next
   bool is_windowed = false;  // panels share elements
   int64_t longest = 0;       // iterations of its longest serial reduce loop
   size_t longest_place = 0;
@@ -78,7 +79,27 @@ Panel panel_of(const Kernel& kernel, OpenRanges& open, Id store, Id load, Id lan
   const auto elements = static_cast<double>(param_info(g, g.sources(load)[0]).elem_count);
   panel.is_windowed = panel.all_bytes > elements * size_of(g[load].dtype);
   panel.has_split_rows = stride * size_of(g[load].dtype) % kBytesOfLine != 0;
+  panel.row_bytes = static_cast<double>(range_size(g, lanes)) * size_of(g[load].dtype);
+  panel.row_stride = std::abs(static_cast<double>(stride)) * size_of(g[load].dtype);
   return panel;
+}
+
+// Whether what the readings of the panel take longer than those of a copy is more than the copying.
+bool saves_lines(const pgr_device_caps& caps, const Panel& panel) {
+  const double rows = static_cast<double>(panel.bytes) / panel.row_bytes;
+  const double in_row = std::ceil(panel.row_bytes / kBytesOfLine) + (panel.has_split_rows ? 1 : 0);
+  const double lines = rows * in_row, packed = static_cast<double>(panel.bytes) / kBytesOfLine;
+  const cost::Caches caches{caps.cache_bytes};
+  const auto reading = [&](const cost::Rows& all) {
+    double cycles = 0;  // a line passes each cache in front of the one that keeps it
+    for (size_t level = 0; level < cost::cache_that_keeps(all, caches); ++level)
+      cycles += cost::line_cycles(level);
+    return cycles;
+  };
+  const double far = lines * reading({rows, in_row, panel.row_stride});
+  const double near = packed * reading({.lines = packed});
+  const double copying = 2 * panel.elements / std::max(1u, caps.vector_lanes[PGR_DTYPE_F32]) + far;
+  return panel.reuse * (far - near) > copying;
 }
 
 // Where the whole operand stays in the thread's own cache its rows need not lie side by side. Where
@@ -89,10 +110,7 @@ bool pays(const pgr_device_caps& caps, const Panel& panel) {
   if (!panel.is_consecutive) return panel.reuse >= kEnoughGatherings;
   if (panel.span <= 2 * panel.elements) return false;
   if (panel.is_windowed) return panel.reuse >= kEnoughReuse;
-  if (panel.all_bytes <= static_cast<double>(caps.private_bytes)) return false;
-  const auto last = static_cast<double>(caps.cache_bytes[2]);
-  if (last > 0 && panel.all_bytes > last / 4) return panel.reuse >= kReuseOfMemory;
-  return panel.reuse >= (panel.has_split_rows ? kReuseOfSplitRows : kEnoughReuse);
+  return saves_lines(caps, panel);
 }
 
 // What the loops that read the panel again load beside it.
@@ -208,13 +226,16 @@ size_t stage_blocks(Kernel& kernel, const Panel& panel, const Rows& rows) {
   std::vector<size_t> both, columns;
   for (size_t place : places_of(kernel, panel.outside))
     (rows.runs[place] ? both : columns).push_back(place);
+  double readings = 1;  // of each row, by the panels
+  for (size_t column : columns) readings *= static_cast<double>(size_of_axis(kernel, column));
+  const bool pack_rows = rows.lie_apart && readings >= kEnoughGatherings;
   for (size_t i = 0; i < both.size(); ++i) order.move(both[i], i);
   size_t at = both.size();
-  const int64_t block = block_sum(kernel, panel, caps.private_bytes / (rows.lie_apart ? 4 : 2), at);
+  const int64_t block = block_sum(kernel, panel, caps.private_bytes / (pack_rows ? 4 : 2), at);
   if (block < panel.longest) order.insert(at++);
-  const double most = rows.lie_apart ? 2.0 * static_cast<double>(caps.private_bytes)
-                                     : static_cast<double>(caps.cache_bytes[2]) /
-                                           static_cast<double>(std::max<int64_t>(8, 4 * threads));
+  const double most = pack_rows ? 2.0 * static_cast<double>(caps.private_bytes)
+                                : static_cast<double>(caps.cache_bytes[2]) /
+                                      static_cast<double>(std::max<int64_t>(8, 4 * threads));
   const double bytes_of_one = rows.bytes / static_cast<double>(size) * static_cast<double>(block) /
                               static_cast<double>(panel.longest);
   const int64_t parts =
@@ -225,7 +246,7 @@ size_t stage_blocks(Kernel& kernel, const Panel& panel, const Rows& rows) {
     apply(kernel, {Kind::Block, static_cast<uint32_t>(order.place(rows.loop)), size / parts});
     order.move(rows.loop, at++);
   }
-  if (rows.lie_apart) apply(kernel, {Kind::Stage, rows.slot, static_cast<int64_t>(at)});
+  if (pack_rows) apply(kernel, {Kind::Stage, rows.slot, static_cast<int64_t>(at)});
   for (size_t column : columns) order.move(column, at++);
   apply(kernel, {Kind::Stage, panel.slot, static_cast<int64_t>(at)});
   return both.size() + (parts > 1);

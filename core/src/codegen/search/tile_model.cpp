@@ -8,46 +8,33 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "codegen/gates.h"
-#include "codegen/loop_bounds.h"
 #include "codegen/search/heuristic.h"
+#include "cost/traffic.h"
 #include "uop/facts.h"
 
 namespace plugrad::codegen {
 namespace {
 
-constexpr double kLoadCost = 0.5;      // two loads a cycle beside the arithmetic
-constexpr double kLaneCost = 3;        // a scalar load and its insertion into a vector
-constexpr double kPickCost = 8;        // some loads and shuffles for each vector
-constexpr double kPackCost = 3;        // a load and a store of a lane
-constexpr double kPackReuse = 32;      // of each element by other loops
-constexpr int64_t kWaiting = 4;        // neighbours of a result, in scratch
-constexpr double kLoopCost = 1.5;      // counting, comparing, addressing
-constexpr double kStoreCode = 0.5;     // of what copies inside the loops weigh
-constexpr double kLatency = 4;         // an accumulator's add cannot follow its last one sooner
-constexpr double kHorizontalCost = 3;  // one halving of a vector
-
-// Of the iterations of the range, those that the clause leaves, where it meets one other range;
-// each clause is one of a pair of borders.
-double share_of(const Graph& g, const LoopBound& b) {
-  if (b.rest.terms.size() > 1) return 1;
-  const int64_t size = range_size(g, b.range);
-  const Id other = b.rest.terms.empty() ? kNoId : b.rest.terms[0].id;
-  const bool is_rest =
-      other != kNoId && g[other].op == Op::FloorMod && is_const(g, g[other].src[1]);
-  if (other != kNoId && g[other].op != Op::Range && !is_rest) return 1;
-  const int64_t count = other == kNoId ? 1
-                        : is_rest      ? const_int(g, g[other].src[1])
-                                       : range_size(g, other);
-  if (size * count > 4096) return 1;
-  int64_t holds = 0;
-  for (int64_t o = 0; o < count; ++o)
-    for (int64_t i = 0; i < size; ++i)
-      holds +=
-          b.factor * i + (other == kNoId ? 0 : b.rest.terms[0].factor * o) + b.rest.constant < 0;
-  return static_cast<double>(holds) / static_cast<double>(size * count);
-}
+constexpr double kLoadCost = 0.5;        // two loads a cycle beside the arithmetic
+constexpr double kArithmeticCost = 0.5;  // two operations a cycle
+constexpr double kScalarCost = 0.25;     // of integers and conditions, beside vectors
+constexpr double kBytesOfLine = 64;
+constexpr double kGateCost = 1.5;   // of a copy with a condition: a mask for its lanes and its use
+constexpr double kCopyCost = 1.5;   // a load and a store of a vector
+constexpr double kBeside = 0.2;     // of a cycle
+constexpr double kLaneCost = 1.5;   // a scalar load and its insertion into a vector
+constexpr double kPickCost = 4;     // some loads and shuffles for each vector
+constexpr double kPackCost = 1.5;   // a load and a store of a lane
+constexpr double kPackReuse = 32;   // of each element by other loops
+constexpr int64_t kWaiting = 4;     // neighbours of a result, in scratch
+constexpr double kLoopCost = 0.75;  // counting, comparing, addressing
+constexpr double kStoreCode = 0.5;  // of what copies inside the loops weigh
+constexpr double kLatency =
+    5;  // before an accumulator takes its next term, with what scheduling loses
+constexpr double kHorizontalCost = 1.5;  // one halving of a vector
 
 }  // namespace
 
@@ -73,6 +60,8 @@ TileModel::TileModel(Kernel& kernel)
       widest_bytes = std::max(widest_bytes, size_of(n.dtype));
     has_reduce_ |= n.op == Op::Reduce;
   }
+  const bool fuses = kernel.options.contract && kernel.caps->contract_supported != 0;
+  if (fuses && !works_in_groups(*kernel.caps)) note_fused();
   element_bytes_ = widest_bytes;
   const DType widest = widest_bytes == 8 ? DType::F64 : DType::F32;
   lanes_ = std::max(1u, kernel.caps->vector_lanes[static_cast<size_t>(widest)]);
@@ -80,7 +69,10 @@ TileModel::TileModel(Kernel& kernel)
 
 void TileModel::add_item(Item::Kind kind, Id id, Id index) {
   const Node& n = kernel_.graph[id];
-  Item item{kind, {}, kind == Item::Kind::Alu && (n.op == Op::Where || n.dtype == DType::Bool), 0};
+  Item item{
+      .kind = kind,
+      .id = id,
+      .is_condition = kind == Item::Kind::Alu && (n.op == Op::Where || n.dtype == DType::Bool)};
   for (size_t a = 0; a < kernel_.axes.size(); ++a) {
     int64_t stride = open_.depends(id, kernel_.axes[a]) ? 1 : 0;
     if (index != kNoId) stride = memory_stride(kind, id, index, kernel_.axes[a]);
@@ -90,30 +82,17 @@ void TileModel::add_item(Item::Kind kind, Id id, Id index) {
   items_.push_back(std::move(item));
 }
 
-void TileModel::add_bounds(Id reduce) {
-  const auto place = [&](Id r) {
-    return static_cast<size_t>(std::ranges::find(kernel_.axes, r) - kernel_.axes.begin());
-  };
-  const std::vector<LoopBound> clauses = loop_bounds(kernel_.graph, open_, reduce);
-  for (const LoopBound& b : clauses) {
-    Bound bound{place(b.range), {}, 1};
-    for (Id r : open_.members(open_[b.clause]))
-      if (r != b.range) bound.deciding.push_back(place(r));
-    bound.share = share_of(kernel_.graph, b);
-    bounds_.push_back(std::move(bound));
+// A product that is added is one instruction with the sum, also where a condition stands between.
+void TileModel::note_fused() {
+  const Graph& g = kernel_.graph;
+  for (const Item& sum : items_) {
+    if (sum.kind != Item::Kind::Accumulate) continue;
+    const bool where = g[sum.id].op == Op::Where;
+    const Id product = where ? g[sum.id].src[1] : sum.id;
+    if (g[product].op != Op::Mul || !is_float(g[product].dtype)) continue;
+    for (Item& item : items_)
+      if (item.kind == Item::Kind::Alu && item.id == product) item.is_fused = true;
   }
-}
-
-bool TileModel::holds(const Bound& bound, const Tile& tile) const {
-  const auto expands = [&](size_t axis) {
-    return tile.amounts[axis] > 1 || axis == tile.vector_axis;
-  };
-  return !expands(bound.axis) && std::ranges::none_of(bound.deciding, expands);
-}
-
-bool TileModel::has_bounds(size_t axis, const Tile& tile) const {
-  return std::ranges::any_of(bounds_,
-                             [&](const Bound& b) { return b.axis == axis && holds(b, tile); });
 }
 
 int64_t TileModel::memory_stride(Item::Kind kind, Id id, Id index, Id axis) {
@@ -148,23 +127,35 @@ int64_t TileModel::vectors_of_axis(size_t axis, int64_t amount) const {
   return sizes_[axis] / amount * pieces(amount) + pieces(rest);
 }
 
+// Whether the vectors of neighbours that a sum reads are of different cache lines.
+bool TileModel::rows_lie_apart(const Item& item, const Tile& tile) const {
+  for (size_t a = 0; a < sizes_.size(); ++a)
+    if (is_reduce(a) && item.stride[a] != 0 &&
+        (item.stride[a] == kNear || std::abs(item.stride[a]) < tile.amounts[tile.vector_axis]))
+      return false;
+  return true;
+}
+
 // What it takes to copy an operand that is read again and again so that its elements along the
 // lanes are neighbours; infinity where that does not pay.
 double TileModel::pack_cost(const Item& item, const Tile& tile) const {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   const size_t lanes = tile.vector_axis;
   if (item.kind != Item::Kind::Load || lanes == SIZE_MAX || lanes >= item.last ||
-      is_reduce(lanes) || kernel_.caps->private_bytes == 0 || works_in_groups(*kernel_.caps))
+      item.stride[lanes] == 0 || is_reduce(lanes) || kernel_.caps->private_bytes == 0 ||
+      works_in_groups(*kernel_.caps))
     return kNever;
   double elements = 1, reuse = 1;
   bool sums = false;
   for (size_t a = 0; a < sizes_.size(); ++a) {
-    if (item.stride[a] == kNear || item.stride[a] == kIrregular) return kNever;
+    if (item.stride[a] == kIrregular || (a == lanes && item.stride[a] == kNear)) return kNever;
     (item.stride[a] == 0 ? reuse : elements) *=
         is_reduce(a) && item.stride[a] == 0 ? 1 : static_cast<double>(sizes_[a]);
     sums |= is_reduce(a) && item.stride[a] != 0;
   }
-  return sums && item.stride[lanes] > 1 && reuse >= kPackReuse ? elements * kPackCost : kNever;
+  if (!sums || reuse < kPackReuse) return kNever;
+  if (item.stride[lanes] > 1) return elements * kPackCost;
+  return rows_lie_apart(item, tile) ? elements / static_cast<double>(lanes_) * kCopyCost : kNever;
 }
 
 // Of a store's elements, how many that are neighbours are stored together though lanes lie apart:
@@ -208,8 +199,8 @@ size_t TileModel::axis_beside_lanes(const Tile& tile) const {
 }
 
 double TileModel::instructions(const Item& item, const Tile& tile) const {
-  double count = 1, packing = pack_cost(item, tile), shuffles = transposing(item, tile);
-  const bool packed = packing < std::numeric_limits<double>::infinity();
+  double count = 1, shuffles = transposing(item, tile);
+  const bool packed = is_packed(item, tile);
   for (size_t a = 0; a < item.last; ++a) {
     if (item.stride[a] == 0)
       count *= std::ceil(static_cast<double>(sizes_[a]) / static_cast<double>(tile.amounts[a]));
@@ -224,9 +215,7 @@ double TileModel::instructions(const Item& item, const Tile& tile) const {
     else
       count *= static_cast<double>(sizes_[a]) * kLaneCost;
   }
-  const bool memory = item.kind == Item::Kind::Load || item.kind == Item::Kind::Store;
-  if (packed) return count * kLoadCost + packing;
-  return memory ? count * kLoadCost : count;
+  return count;
 }
 
 double TileModel::accumulators(const Tile& tile) const {
@@ -306,31 +295,133 @@ double TileModel::transposed_vectors(const Tile& tile) const {
   return most;
 }
 
-double TileModel::cost(const Tile& tile) const {
-  if (std::max(accumulators(tile), transposed_vectors(tile)) > most_accumulators())
-    return std::numeric_limits<double>::infinity();
-  double issued = 0, passes = 1, share = 1;
-  bool conditions = false;
+// Operands in registers beside the accumulators: the vectors of one side of a product stay, the
+// other side passes through one register; what is computed on the way takes more.
+double TileModel::operands(const Tile& tile) const {
+  double vectors = 0, passing = 1;
+  for (const Item& item : items_) {
+    const bool inside = item.last > 0 && is_reduce(item.last - 1);
+    if (!inside) continue;
+    if (item.kind == Item::Kind::Alu && !item.is_fused && !item.is_condition)
+      passing = std::min(passing + 1, 4.0);
+    const size_t lanes = tile.vector_axis;
+    if (item.kind == Item::Kind::Load && lanes < item.stride.size() && item.stride[lanes] != 0)
+      vectors = std::max(vectors, static_cast<double>(widest(lanes, tile.amounts[lanes])));
+  }
+  return vectors + passing;
+}
+
+// Conditions are there for the border's copies alone; what decides them, for all lanes at once,
+// runs beside the vectors.
+double TileModel::weight(const Item& item, const Tile& tile, double conditions) const {
+  if (!item.is_condition) return 1;
+  const bool varies_by_lane =
+      tile.vector_axis < item.stride.size() && item.stride[tile.vector_axis] != 0;
+  return varies_by_lane ? conditions * kGateCost : conditions * kScalarCost;
+}
+
+bool TileModel::fits_registers(const Tile& tile) const {
+  const double sums = std::max(accumulators(tile), transposed_vectors(tile));
+  if (works_in_groups(*kernel_.caps) || !has_reduce_) return sums <= most_accumulators();
+  return sums + operands(tile) <= std::max(8u, kernel_.caps->vector_registers);
+}
+
+// Vectors of neighbours that begin anywhere: those that meet the border of a cache line are read
+// twice.
+double TileModel::split_loads(const Item& item, const Tile& tile) const {
+  const size_t lanes = tile.vector_axis;
+  if (lanes >= item.stride.size() || item.stride[lanes] != 1 || is_packed(item, tile)) return 1;
+  const int64_t width = std::min(lanes_, tile.amounts[lanes]);
+  for (size_t a = 0; a < item.last; ++a)
+    if (a != lanes && item.stride[a] != 0 && item.stride[a] % width != 0)
+      return 1 + static_cast<double>(width * element_bytes_) / kBytesOfLine;
+  return 1;
+}
+
+// The loops from the outermost on. Those that a packed operand depends on go outside, so that what
+// was packed is used up before the next is.
+std::vector<size_t> TileModel::loop_order(const Tile& tile) const {
+  std::vector<size_t> order(sizes_.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto packed =
+      std::ranges::find_if(items_, [&](const Item& item) { return is_packed(item, tile); });
+  if (packed != items_.end())
+    std::ranges::stable_partition(
+        order, [&](size_t a) { return !is_reduce(a) && packed->stride[a] != 0; });
+  std::ranges::stable_partition(order, [&](size_t a) { return !is_reduce(a); });
+  return order;
+}
+
+// Cycles in which what is loaded comes through the caches.
+double TileModel::traffic(const Tile& tile) const {
+  std::vector<cost::Operand> operands;
+  for (const Item& item : items_) {
+    if (item.kind != Item::Kind::Load) continue;
+    operands.push_back({{}, element_bytes_, is_packed(item, tile)});
+    for (int64_t stride : item.stride)
+      operands.back().steps.push_back(
+          stride == kNear || stride == kIrregular ? cost::kNear : stride * element_bytes_);
+  }
+  return cost::traffic_cycles({sizes_, tile.amounts, loop_order(tile)}, operands,
+                              {kernel_.caps->cache_bytes});
+}
+
+TileModel::Work TileModel::work(const Tile& tile) const {
+  Work work;
+  double decided = 1, loops = 1;
   for (const Bound& bound : bounds_) {
     if (holds(bound, tile))
-      share *= bound.share;
+      work.share *= bound.share;
     else
-      conditions = true;
+      decided *= 1 - undecided(bound, tile);
   }
-  for (const Item& item : items_)
-    if (conditions || bounds_.empty() || !item.is_condition) issued += instructions(item, tile);
-  for (size_t a = 0; a < sizes_.size(); ++a)
-    passes *= std::ceil(static_cast<double>(sizes_[a]) / static_cast<double>(tile.amounts[a]));
-  if (has_reduce_) issued = std::max(issued, passes * kLatency);
+  const double conditions = bounds_.empty() ? 1 : 1 - decided;
+  for (const Item& item : items_) {
+    const double count = instructions(item, tile) * weight(item, tile, conditions);
+    if (is_packed(item, tile)) work.packing += pack_cost(item, tile);
+    if (item.kind == Item::Kind::Load || item.kind == Item::Kind::Store)
+      work.memory += count * kLoadCost * split_loads(item, tile);
+    else if (!item.is_fused)
+      work.arithmetic += count;
+  }
+  work.chain = has_reduce_ ? 1 : 0;
+  for (size_t a = 0; a < sizes_.size(); ++a) {
+    const auto size = static_cast<double>(sizes_[a]), amount = static_cast<double>(tile.amounts[a]);
+    loops *= std::ceil(size / amount);
+    work.chain *= is_reduce(a) && a != tile.vector_axis ? size : std::ceil(size / amount);
+  }
+  work.passes = loops;
   if (tile.vector_axis != SIZE_MAX && is_reduce(tile.vector_axis)) {
     double results = 1;
     for (size_t a = 0; a < sizes_.size(); ++a)
       if (!is_reduce(a)) results *= static_cast<double>(sizes_[a]);
     const double halvings =
         std::log2(static_cast<double>(std::min(lanes_, tile.amounts[tile.vector_axis])));
-    issued += results * halvings * kHorizontalCost;
+    work.arithmetic += results * halvings * kHorizontalCost;
   }
-  return (issued + passes * kLoopCost) * share;
+  return work;
+}
+
+// Other subgroups run while one waits: what is issued counts.
+double TileModel::group_cost(const Work& work) const {
+  const double issued = work.arithmetic + work.memory;
+  const double least = has_reduce_ ? work.passes * kLatency : 0;
+  return (std::max(issued, least) + work.packing + work.passes * kLoopCost) * work.share;
+}
+
+double TileModel::cost(const Tile& tile, double limit) const {
+  if (!fits_registers(tile)) return std::numeric_limits<double>::infinity();
+  const Work now = work(tile);
+  if (works_in_groups(*kernel_.caps)) return group_cost(now);
+  const double arithmetic = now.arithmetic * kArithmeticCost, loops = now.passes * kLoopCost;
+  // What runs beside each other counts little beside the slowest of them.
+  const auto total = [&](double lines) {
+    const double slowest = std::max({arithmetic, now.memory, now.chain * kLatency, lines});
+    return (slowest + kBeside * (arithmetic + now.memory + loops + lines) + now.packing) *
+           now.share;
+  };
+  const double least = total(0);
+  return least >= limit ? least : total(traffic(tile));
 }
 
 double TileModel::iterations() const {

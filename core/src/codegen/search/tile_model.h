@@ -1,7 +1,8 @@
-// What a register tile costs: the instructions that a kernel issues when some of its axes are
-// expanded, and how many accumulators that takes.
+// What a register tile costs: the cycles that a kernel takes when some of its axes are expanded,
+// and how many registers.
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "codegen/access.h"
@@ -18,9 +19,10 @@ struct Tile {
 class TileModel {
  public:
   explicit TileModel(Kernel& kernel);
-  /// Vector instructions issued by the whole kernel; infinity where the tile does not fit the
-  /// registers.
-  double cost(const Tile& tile) const;
+  /// Cycles of the whole kernel on one core, where work-items run in step instructions that a
+  /// subgroup issues; infinity where the tile does not fit the registers. Where it is at least
+  /// `limit` only that is sure.
+  double cost(const Tile& tile, double limit = std::numeric_limits<double>::infinity()) const;
   /// Accumulators that are live at once.
   double accumulators(const Tile& tile) const;
   /// Copies of the most copied instruction: how much code the tile makes.
@@ -55,9 +57,12 @@ class TileModel {
   struct Item {
     enum class Kind : uint8_t { Load, Store, Alu, Accumulate };
     Kind kind;
-    std::vector<int64_t> stride;  // by axis: 0 where it does not depend on it; or kNear, kIrregular
-    bool is_condition = false;    // of a term: gone where bounds stand for it
-    size_t last = 0;              // one past the innermost axis that it depends on
+    Id id;  // of an Accumulate what is added
+    std::vector<int64_t> stride =
+        {};                     // by axis: 0 where it does not depend on it; or kNear, kIrregular
+    bool is_condition = false;  // of a term: gone where bounds stand for it
+    bool is_fused = false;      // a product, one instruction with the sum that it is added to
+    size_t last = 0;            // one past the innermost axis that it depends on
   };
   static constexpr int64_t kIrregular = INT64_MIN;
   static constexpr int64_t kNear =
@@ -66,13 +71,38 @@ class TileModel {
   // what decides these values is expanded.
   struct Bound {
     size_t axis;
-    std::vector<size_t> deciding;
-    double share;  // of its iterations
+    std::vector<size_t> deciding = {};
+    double share = 1;  // of its iterations
+    std::vector<int64_t> factors =
+        {};  // by axis, of the clause `sum of factor * axis + constant < 0`
+    int64_t constant = 0;
+    bool is_linear = false;  // in axes alone
   };
   void add_bounds(Id reduce);
   bool holds(const Bound& bound, const Tile& tile) const;
+  double undecided(const Bound& bound, const Tile& tile) const;
   int64_t memory_stride(Item::Kind kind, Id id, Id index, Id axis);
 
+  void note_fused();
+  double operands(const Tile& tile) const;
+  double weight(const Item& item, const Tile& tile, double conditions) const;
+  // In cycles, each as if it ran alone.
+  struct Work {
+    double arithmetic = 0, memory = 0, packing = 0;
+    double chain = 0;   // turns in which each accumulator waits for its last sum
+    double passes = 1;  // turns of all loops
+    double share = 1;   // of the iterations, where loops have bounds
+  };
+  Work work(const Tile& tile) const;
+  double group_cost(const Work& work) const;
+  bool is_packed(const Item& item, const Tile& tile) const {
+    return pack_cost(item, tile) < std::numeric_limits<double>::infinity();
+  }
+  double split_loads(const Item& item, const Tile& tile) const;
+  bool rows_lie_apart(const Item& item, const Tile& tile) const;
+  std::vector<size_t> loop_order(const Tile& tile) const;
+  double traffic(const Tile& tile) const;
+  bool fits_registers(const Tile& tile) const;
   void add_item(Item::Kind kind, Id id, Id index);
   double instructions(const Item& item, const Tile& tile) const;
   double pack_cost(const Item& item, const Tile& tile) const;

@@ -31,7 +31,7 @@ bool fits(const Kernel& kernel, int64_t size, int64_t amount, bool rests) {
   if (!is_usual(amount)) return false;
   if (size >= 16 * amount && size % 4 != 0 && size % 6 != 0) return true;
   if (works_in_groups(*kernel.caps)) return false;
-  return !has_useful_divisor(size) || (rests && size >= 64 * amount);
+  return size >= 2 * amount || !has_useful_divisor(size) || (rests && size >= 64 * amount);
 }
 
 }  // namespace
@@ -100,7 +100,7 @@ std::vector<size_t> tile_axes(const Kernel& kernel, const TileModel& model, cons
 void search_tile(const Kernel& kernel, const TileCost& cost, std::span<const size_t> axes,
                  bool rests, Tile tile, Tile& best, double& best_cost) {
   if (axes.empty()) {
-    const double now = cost(tile);
+    const double now = cost(tile, best_cost * 0.99);
     if (now < best_cost * 0.99) {
       best = tile;
       best_cost = now;

@@ -36,7 +36,7 @@ std::vector<size_t> tile_axes(const Kernel& kernel, const TileModel& model, cons
 
 /// The cheapest amounts for `axes`, the others as in `tile`, where that is clearly cheaper than
 /// `best`. With `rests` an amount may leave a small one.
-using TileCost = std::function<double(const Tile&)>;
+using TileCost = std::function<double(const Tile&, double limit)>;  // as TileModel::cost
 void search_tile(const Kernel& kernel, const TileCost& cost, std::span<const size_t> axes,
                  bool rests, Tile tile, Tile& best, double& best_cost);
 

@@ -1,0 +1,102 @@
+// Terms of a sum that are 0 outside of bounds: loops run between the bounds where a tile leaves
+// them to decide, and copies have a condition where it does not.
+#include "codegen/loop_bounds.h"
+#include "codegen/search/tile_model.h"
+#include "uop/facts.h"
+
+namespace plugrad::codegen {
+namespace {
+
+// Of the iterations of the range, those that the clause leaves, where it meets one other range;
+// each clause is one of a pair of borders.
+double share_of(const Graph& g, const LoopBound& b) {
+  if (b.rest.terms.size() > 1) return 1;
+  const int64_t size = range_size(g, b.range);
+  const Id other = b.rest.terms.empty() ? kNoId : b.rest.terms[0].id;
+  const bool is_rest =
+      other != kNoId && g[other].op == Op::FloorMod && is_const(g, g[other].src[1]);
+  if (other != kNoId && g[other].op != Op::Range && !is_rest) return 1;
+  const int64_t count = other == kNoId ? 1
+                        : is_rest      ? const_int(g, g[other].src[1])
+                                       : range_size(g, other);
+  if (size * count > 4096) return 1;
+  int64_t holds = 0;
+  for (int64_t o = 0; o < count; ++o)
+    for (int64_t i = 0; i < size; ++i)
+      holds +=
+          b.factor * i + (other == kNoId ? 0 : b.rest.terms[0].factor * o) + b.rest.constant < 0;
+  return static_cast<double>(holds) / static_cast<double>(size * count);
+}
+
+}  // namespace
+
+void TileModel::add_bounds(Id reduce) {
+  const auto place = [&](Id r) {
+    return static_cast<size_t>(std::ranges::find(kernel_.axes, r) - kernel_.axes.begin());
+  };
+  const std::vector<LoopBound> clauses = loop_bounds(kernel_.graph, open_, reduce);
+  for (const LoopBound& b : clauses) {
+    Bound bound{.axis = place(b.range)};
+    for (Id r : open_.members(open_[b.clause]))
+      if (r != b.range) bound.deciding.push_back(place(r));
+    bound.share = share_of(kernel_.graph, b);
+    bound.factors.assign(kernel_.axes.size(), 0);
+    bound.factors[bound.axis] = b.factor;
+    bound.constant = b.rest.constant;
+    bound.is_linear = true;
+    for (const Term& t : b.rest.terms)
+      if (const size_t at = place(t.id); at < kernel_.axes.size())
+        bound.factors[at] += t.factor;
+      else
+        bound.is_linear = false;
+    bounds_.push_back(std::move(bound));
+  }
+}
+
+bool TileModel::holds(const Bound& bound, const Tile& tile) const {
+  const auto expands = [&](size_t axis) {
+    return tile.amounts[axis] > 1 || axis == tile.vector_axis;
+  };
+  return !expands(bound.axis) && std::ranges::none_of(bound.deciding, expands);
+}
+
+// Of the copies that the tile makes of a term, the share in which the loops around it leave open
+// whether the clause is true: the border's. The others are without the condition. A vector has it
+// where one of its lanes does.
+double TileModel::undecided(const Bound& bound, const Tile& tile) const {
+  if (!bound.is_linear) return 1;
+  struct Expanded {
+    int64_t factor, copies, width;
+  };
+  std::vector<Expanded> expanded;
+  int64_t low = bound.constant, high = bound.constant, copies = 1;
+  const auto widen = [&](int64_t reach) { (reach < 0 ? low : high) += reach; };
+  for (size_t a = 0; a < sizes_.size(); ++a) {
+    const int64_t factor = bound.factors[a];
+    if (factor == 0) continue;
+    const int64_t amount = std::min(tile.amounts[a], sizes_[a]);
+    const int64_t width = a == tile.vector_axis ? std::min(lanes_, amount) : 1;
+    widen(factor * amount * (sizes_[a] / amount - 1));  // the rest is a part of its own
+    widen(factor * (width - 1));
+    expanded.push_back({factor, amount / width, width});
+    copies *= amount / width;
+  }
+  if (copies > 4096) return 1;
+  int64_t open = 0;
+  for (int64_t copy = 0; copy < copies; ++copy) {
+    int64_t offset = 0, rest = copy;
+    for (const Expanded& e : expanded) {
+      offset += e.factor * e.width * (rest % e.copies);
+      rest /= e.copies;
+    }
+    open += low + offset < 0 && high + offset >= 0;
+  }
+  return static_cast<double>(open) / static_cast<double>(copies);
+}
+
+bool TileModel::has_bounds(size_t axis, const Tile& tile) const {
+  return std::ranges::any_of(bounds_,
+                             [&](const Bound& b) { return b.axis == axis && holds(b, tile); });
+}
+
+}  // namespace plugrad::codegen
