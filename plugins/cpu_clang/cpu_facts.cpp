@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
+#include <iterator>
 
 #include "plugrad/sdk/guard.h"
 
@@ -123,21 +125,69 @@ CpuFacts detect_cpu() {
 }
 #endif
 
+namespace {
+
+// The levels of the x86-64 psABI: what one adds to the next lower, as LLVM names it.
+struct Level {
+  const char* name;
+  const char* added;
+  const char *tune, *amd_tune;
+  uint32_t vector_bytes, vector_registers;
+};
+constexpr Level kLevels[] = {
+    {"x86-64", "", "generic", "generic", 16, 16},
+    {"x86-64-v2", "sse3,ssse3,sse4.1,sse4.2,popcnt", "generic", "generic", 16, 16},
+    {"x86-64-v3", "avx,avx2,bmi,bmi2,f16c,fma,lzcnt,movbe", "haswell", "znver3", 32, 16},
+    {"x86-64-v4", "avx512f,avx512bw,avx512cd,avx512dq,avx512vl", "icelake-server", "znver4", 64,
+     32},
+};
+
+bool has_feature(std::string_view features, std::string_view name) {
+  return (std::string(features) + ",").find("+" + std::string(name) + ",") != std::string::npos;
+}
+
+// Features of a level, of which `cpu` must have each.
+std::string features_of(const Level& level, const CpuFacts& cpu) {
+  std::string features = "+sse2";
+  for (const Level& part : kLevels) {
+    std::string_view rest = part.added;
+    while (!rest.empty()) {
+      const std::string_view name = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+      sdk::require(has_feature(cpu.features, name), PGR_STATUS_UNSUPPORTED,
+                   "isa (PLUGRAD_CPU_TARGET) is " + std::string(level.name) +
+                       ", and this processor lacks " + std::string(name) + " for it");
+      features += ",+" + std::string(name);
+    }
+    if (&part == &level) break;
+  }
+  return features;
+}
+
+}  // namespace
+
+std::string isa_names() {
+  std::string names = "native";
+  for (size_t i = std::size(kLevels); i-- > 0;) names += std::string("|") + kLevels[i].name;
+  return names;
+}
+
 CpuFacts restrict_cpu(CpuFacts cpu, std::string_view isa) {
   if (isa == "native") return cpu;
-  const bool is_avx2 = isa == "avx2";
-  sdk::require(is_avx2 || isa == "sse2", PGR_STATUS_INVALID_ARGUMENT,
-               "option isa is \"" + std::string(isa) + "\"; allowed are native, avx2 and sse2");
-  sdk::require(!is_avx2 || (cpu.vector_bytes >= 32 && cpu.has_fma && cpu.has_f16c),
-               PGR_STATUS_UNSUPPORTED, "this processor has no AVX2");
-  cpu.arch = "x86_64-" + std::string(isa);
-  cpu.tune = is_avx2 ? "haswell" : "generic";
-  cpu.features =
-      is_avx2 ? "+sse3,+ssse3,+sse4.1,+sse4.2,+popcnt,+avx,+avx2,+fma,+f16c,+bmi,+bmi2" : "+sse2";
-  cpu.has_f16c = cpu.has_fma = cpu.has_sse41 = is_avx2;
+  const Level* level = nullptr;
+  for (const Level& one : kLevels)
+    if (isa == one.name) level = &one;
+  sdk::require(level != nullptr, PGR_STATUS_INVALID_ARGUMENT,
+               "isa is \"" + std::string(isa) + "\"; it takes one of " + isa_names());
+  cpu.features = features_of(*level, cpu);
+  cpu.arch = level->name;
+  cpu.tune = cpu.vendor == "AuthenticAMD" ? level->amd_tune : level->tune;
+  cpu.has_f16c = has_feature(cpu.features, "f16c");
+  cpu.has_fma = has_feature(cpu.features, "fma");
+  cpu.has_sse41 = has_feature(cpu.features, "sse4.1");
   cpu.has_f16_math = false;
-  cpu.vector_bytes = is_avx2 ? 32 : 16;
-  cpu.vector_registers = 16;
+  cpu.vector_bytes = level->vector_bytes;
+  cpu.vector_registers = level->vector_registers;
   return cpu;
 }
 

@@ -10,7 +10,7 @@ namespace plugrad::cpu_clang {
 struct CpuFacts {
   std::string model;     // "AMD EPYC", for people
   std::string vendor;    // "AuthenticAMD"
-  std::string arch;      // "x86_64-znver4"
+  std::string arch;      // "x86_64-znver4", or the level that it is used as: "x86-64-v3"
   std::string tune;      // LLVM's name of the processor to schedule for
   std::string features;  // what the compiler may use: "+avx2,+fma,…"
   bool has_f16c = false, has_fma = false, has_sse41 = false;
@@ -23,8 +23,11 @@ struct CpuFacts {
 
 CpuFacts detect_cpu();
 
-// The same processor used as one of an older kind: "native", "avx2" or "sse2". Throws StatusError
-// for any other name, and where the processor lacks it.
+// The values of the option isa, joined by '|': "native|x86-64-v4|…".
+std::string isa_names();
+
+// The same processor used as one of a level of x86-64. Throws StatusError for a name that
+// isa_names() lacks, and for a level of which the processor lacks an instruction set.
 CpuFacts restrict_cpu(CpuFacts cpu, std::string_view isa);
 
 }  // namespace plugrad::cpu_clang

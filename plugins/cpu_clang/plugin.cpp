@@ -15,13 +15,15 @@ pgr_status info(pgr_plugin*, pgr_plugin_info* out, pgr_error* error) {
     own.device_name = sdk::to_pgr("CPU");
     own.version = sdk::to_pgr("1.0.0");
     own.vendor = sdk::to_pgr("plugrad");
+    static const std::string levels = isa_names();
     static const pgr_option_schema isa = [] {
       pgr_option_schema schema;
       PGR_INIT(schema, OPTION_SCHEMA);
       schema.key = sdk::to_pgr("isa");
-      schema.type = sdk::to_pgr("native|avx2|sse2");
+      schema.type = sdk::to_pgr(levels);
       schema.default_value = sdk::to_pgr("native");
-      schema.help = sdk::to_pgr("the newest instructions that kernels may use");
+      schema.help = sdk::to_pgr(
+          "the newest instructions that kernels may use; PLUGRAD_CPU_TARGET sets it too");
       return schema;
     }();
     own.options = &isa;

@@ -43,7 +43,7 @@ Syntax bench_syntax() {
   auto text = [] { return po::value<std::string>()->default_value(""); };
   syntax.options.add_options()("device", text(), "device to measure")(
       "option", po::value<Arguments>()->default_value({}, "")->composing(),
-      "option of the device's plugin, as isa=avx2 of CPU's")(
+      "option of the device's plugin, as isa=x86-64-v3 of CPU's")(
       "filter", text(), "only the row of this name, or those whose name contains it")(
       "threads", po::value<int>()->default_value(0), "only rows that use so many threads")(
       "peers", po::value<Arguments>()->multitoken(),

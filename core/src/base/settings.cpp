@@ -1,6 +1,7 @@
 // Environment text -> Settings, by one table; and which Settings hold where.
 #include "base/settings.h"
 
+#include <fmt/ranges.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -62,6 +63,14 @@ void read_device_timeout(Settings& out, const char* name, std::string_view text)
   if (!parse_whole(text, value) || !(value >= 0 && value <= kMostSeconds))
     refuse(name, text, "seconds from 0 to 1e8, such as 60; 0 is no limit");
   out.device_timeout = value;
+}
+
+void read_cpu_target(Settings& out, const char* name, std::string_view text) {
+  constexpr std::string_view kTargets[] = {"native", "x86-64-v4", "x86-64-v3", "x86-64-v2",
+                                           "x86-64"};
+  if (std::ranges::find(kTargets, text) == std::end(kTargets))
+    refuse(name, text, fmt::format("one of {}", fmt::join(kTargets, ", ")));
+  out.cpu_target = text;
 }
 
 template <std::uint64_t Settings::* field>
@@ -145,6 +154,8 @@ constexpr SettingRow kRows[] = {
      read_text<&Settings::trust_plugins>},
     {"PLUGRAD_VISIBLE_DEVICES", "devices that exist for this process, renumbered",
      read_text<&Settings::visible_devices>},
+    {"PLUGRAD_CPU_TARGET", "instruction set that CPU's kernels may use: native, x86-64-v4, x86-64-v3, x86-64-v2, x86-64",
+     read_cpu_target},
     {"PLUGRAD_LAYERS", "checking layers around plugins",
      read_text<&Settings::layers>},
     {"PLUGRAD_DEVICE_TIMEOUT", "seconds after which a call of a device is given up and the device lost; 0: never",

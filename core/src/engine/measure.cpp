@@ -66,6 +66,7 @@ std::vector<std::pair<std::string, std::string>> helper_environment(const runtim
           {"PLUGRAD_VISIBLE_DEVICES", now.visible_devices},
           {"PLUGRAD_CACHE_DIR", cache_directory()},
           {"PLUGRAD_THREADS", std::to_string(now.threads)},
+          {"PLUGRAD_CPU_TARGET", now.cpu_target},
           {"PLUGRAD_LAYERS", ""},
           {"PLUGRAD_TRACE", ""},
           {"PLUGRAD_DUMP", ""},

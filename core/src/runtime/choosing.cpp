@@ -57,7 +57,8 @@ bool Registry::State::is_excluded(const Selection& selection, const Device& devi
                      });
 }
 
-// Opens a device unless it fails, which its record and `failure` keep.
+// Opens a device unless it fails, which its record and `failure` keep. A device that was given
+// options is wanted with them: another is no substitute.
 bool Registry::State::open_or_note(PluginEntry& entry, std::uint32_t number,
                                    std::exception_ptr& failure) {
   try {
@@ -65,6 +66,7 @@ bool Registry::State::open_or_note(PluginEntry& entry, std::uint32_t number,
     return true;
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::Device && e.kind() != ErrorKind::Unsupported) throw;
+    if (!entry.options.empty()) throw;
     if (!failure) failure = std::current_exception();
     log_line(LogLevel::Info, fmt::format("passed over: {}", e.what()));
     return false;

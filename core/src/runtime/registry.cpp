@@ -12,7 +12,14 @@ namespace plugrad::runtime {
 
 RegistryOptions options_from_settings() {
   const Settings& s = settings();
-  return {search_places(), s.device, s.visible_devices, {}, environment_variable, s.layers};
+  RegistryOptions options;
+  options.places = search_places();
+  options.selection = s.device;
+  options.visible_devices = s.visible_devices;
+  options.environment = environment_variable;
+  options.layers = s.layers;
+  if (!s.cpu_target.empty()) options.default_options["CPU"] = {{"isa", s.cpu_target}};
+  return options;
 }
 
 Registry::Registry(RegistryOptions options) : state_(std::make_unique<State>(std::move(options))) {}

@@ -26,9 +26,10 @@ struct SearchPlace {
 
 struct RegistryOptions {
   std::vector<SearchPlace> places;
-  std::string selection;                                // DEV; empty: the default rule
-  std::string visible_devices;                          // PLUGRAD_VISIBLE_DEVICES
-  std::map<std::string, PluginOptions> plugin_options;  // by device name, for opening its devices
+  std::string selection;                                 // DEV; empty: the default rule
+  std::string visible_devices;                           // PLUGRAD_VISIBLE_DEVICES
+  std::map<std::string, PluginOptions> plugin_options;   // by device name, for opening its devices
+  std::map<std::string, PluginOptions> default_options;  // where those name no such option
   /// Text of NAME in NAME=1, for each plugin's device name; nothing: not set.
   std::function<std::optional<std::string>(const char* name)> environment;
   std::string layers;  // PLUGRAD_LAYERS

@@ -34,8 +34,15 @@ std::vector<LoadRecord> Registry::State::records() const {
 }
 
 PluginOptions Registry::State::options_of(const LoadRecord& record) const {
-  auto found = options.plugin_options.find(record.manifest.device_name);
-  return found == options.plugin_options.end() ? PluginOptions{} : found->second;
+  PluginOptions out;
+  for (const auto* given : {&options.plugin_options, &options.default_options}) {
+    auto found = given->find(record.manifest.device_name);
+    if (found == given->end()) continue;
+    for (const auto& option : found->second)
+      if (std::ranges::none_of(out, [&](const auto& o) { return o.first == option.first; }))
+        out.push_back(option);
+  }
+  return out;
 }
 
 PluginEntry* Registry::State::available(const std::string& name) {

@@ -147,6 +147,14 @@ class Devices(unittest.TestCase):
         for device in document["devices"]:
             self.assertLessEqual({"name", "plugin", "arch", "memory_bytes", "claims"}, device.keys())
 
+    def test_the_cpu_is_used_as_the_target_that_is_set(self):
+        for target in ("x86-64", "x86-64-v2"):  # every processor of today has these
+            devices = json.loads(run("devices", "--json", PLUGRAD_CPU_TARGET=target).stdout)["devices"]
+            self.assertEqual([d["arch"] for d in devices if d["name"] == "CPU:0"], [target])
+        done = run("devices", PLUGRAD_CPU_TARGET="sse2")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn('PLUGRAD_CPU_TARGET="sse2" is not valid: it takes one of native, x86-64-v4, x86-64-v3, x86-64-v2, x86-64', done.stderr)
+
     def test_text_says_where_plugins_came_from(self):
         done = run("devices", "--why")
         self.assertEqual(done.returncode, 0)

@@ -57,6 +57,7 @@ TEST(Settings, EveryVariableReachesItsField) {
                      {"PLUGRAD_TRUST_PLUGINS", "/t"},
                      {"PLUGRAD_VISIBLE_DEVICES", "cpu"},
                      {"PLUGRAD_LAYERS", "check"},
+                     {"PLUGRAD_CPU_TARGET", "x86-64-v3"},
                      {"NO_COLOR", ""}});
   EXPECT_EQ(s.device, "CUDA:1");
   EXPECT_EQ(s.debug, 4);
@@ -71,8 +72,9 @@ TEST(Settings, EveryVariableReachesItsField) {
   EXPECT_EQ(s.cache_limit_bytes, uint64_t{3} << 30);
   EXPECT_TRUE(s.fast_math && s.verify);
   EXPECT_EQ(s.dump + s.trace_path + s.data_dir + s.cache_dir, "expandt.json/d/c");
-  EXPECT_EQ(s.plugin_files + s.plugin_path + s.trust_plugins + s.visible_devices + s.layers,
-            "/a.so/p/tcpucheck");
+  EXPECT_EQ(s.plugin_files + s.plugin_path + s.trust_plugins + s.visible_devices + s.layers +
+                s.cpu_target,
+            "/a.so/p/tcpucheckx86-64-v3");
   EXPECT_FALSE(s.color);
 }
 
@@ -91,6 +93,9 @@ TEST(Settings, MalformedValuesAreErrorsThatSayWhatIsValid) {
   for (const char* bad : {"1Q", "M", "-5", "1.5G", "99999999999G", "12 M"})
     EXPECT_THAT(refusal({{"PLUGRAD_MEMORY_LIMIT", bad}}), testing::HasSubstr("512M")) << bad;
   EXPECT_THAT(refusal({{"PLUGRAD_THREADS", "100000"}}), testing::HasSubstr("256"));
+  EXPECT_EQ(refusal({{"PLUGRAD_CPU_TARGET", "avx2"}}),
+            "[settings] PLUGRAD_CPU_TARGET=\"avx2\" is not valid: it takes one of native, "
+            "x86-64-v4, x86-64-v3, x86-64-v2, x86-64");
 }
 
 TEST(Text, NearestNameIsOneThatIsLikelyMeant) {

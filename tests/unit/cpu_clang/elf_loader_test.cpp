@@ -98,7 +98,7 @@ TEST(ElfLoader, ABinaryWithAnyFlippedBit_IsBad) {
 }
 
 TEST(ElfLoader, BinaryOfAnotherMachine_IsForeign) {
-  CpuDevice cpu, old("sse2");
+  CpuDevice cpu, old("x86-64");
   const std::string binary = old.compile("void k(void) {}");
   uint32_t state = 0;
   cpu.check(cpu.compiler->validate(cpu.device, binary.data(), binary.size(), &state, nullptr));

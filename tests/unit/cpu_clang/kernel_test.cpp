@@ -96,7 +96,7 @@ TEST(CpuKernels, CompileError_ComesWithTheCompilersLog) {
 
 // LLVM casts halves by a function where the processor has no instruction for it.
 TEST(CpuKernels, HalvesAreCastOnEveryProcessor) {
-  for (const char* isa : {"native", "avx2", "sse2"}) {
+  for (const char* isa : {"native", "x86-64-v3", "x86-64-v2", "x86-64"}) {
     CpuDevice cpu(isa);
     const std::string binary = cpu.compile(
         "void k(void* const* buffers, const unsigned long* scalars, unsigned long begin, "

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "unit/cpu_clang/cpu_device.h"
 
@@ -40,10 +41,10 @@ TEST(CpuPlugin, Caps_AreThisMachines) {
   __builtin_cpu_init();
   EXPECT_EQ((caps.op_dtypes[PGR_OP_ADD] >> PGR_DTYPE_F16 & 1) != 0,
             __builtin_cpu_supports("avx512fp16") != 0);
-  EXPECT_FALSE(CpuDevice("sse2").caps().op_dtypes[PGR_OP_ADD] & (1u << PGR_DTYPE_F16));
+  EXPECT_FALSE(CpuDevice("x86-64").caps().op_dtypes[PGR_OP_ADD] & (1u << PGR_DTYPE_F16));
   EXPECT_FALSE(caps.op_dtypes[PGR_OP_ADD] & (1u << PGR_DTYPE_BF16));
   EXPECT_TRUE(caps.storage_dtypes & (1u << PGR_DTYPE_BF16));
-  EXPECT_EQ(CpuDevice("sse2").caps().vector_lanes[PGR_DTYPE_F32], 4u);
+  EXPECT_EQ(CpuDevice("x86-64").caps().vector_lanes[PGR_DTYPE_F32], 4u);
 }
 
 TEST(CpuPlugin, UnknownIsa_IsRefusedWithTheChoices) {
@@ -51,7 +52,22 @@ TEST(CpuPlugin, UnknownIsa_IsRefusedWithTheChoices) {
     CpuDevice cpu("avx3");
     FAIL();
   } catch (const std::runtime_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("native, avx2 and sse2"));
+    EXPECT_THAT(error.what(), HasSubstr("native|x86-64-v4|x86-64-v3|x86-64-v2|x86-64"));
+  }
+}
+
+TEST(CpuPlugin, CompiledKernelsOfTwoIsas_AreNotMixedUp) {
+  std::set<std::string> identities;
+  for (const char* isa : {"x86-64", "x86-64-v2", "x86-64-v3"}) {
+    CpuDevice cpu(isa);
+    pgr_blob identity;
+    PGR_INIT(identity, BLOB);
+    cpu.check(cpu.compiler->cache_identity(cpu.device, &identity, &cpu.error.error));
+    EXPECT_TRUE(identities.insert(take(identity)).second) << isa;
+    pgr_device_info info;
+    PGR_INIT(info, DEVICE_INFO);
+    cpu.check(cpu.device_api->info(cpu.device, &info, &cpu.error.error));
+    EXPECT_EQ(std::string(info.arch.data, info.arch.size), isa);
   }
 }
 

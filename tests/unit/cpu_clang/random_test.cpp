@@ -77,7 +77,8 @@ TEST_P(CpuRandomKernels, AgreeWithTheInterpreter) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Isa, CpuRandomKernels, ::testing::Values("native", "avx2", "sse2"));
+INSTANTIATE_TEST_SUITE_P(Isa, CpuRandomKernels,
+                         ::testing::Values("native", "x86-64-v3", "x86-64-v2", "x86-64"));
 
 }  // namespace
 }  // namespace plugrad::testing

@@ -176,3 +176,11 @@ TEST_F(Choosing, ADeviceThatCannotBeOpenedGivesWayInAList) {
             "[device_open] UNOPENABLE:0: /dev/fake0 is locked (PERMISSION_DENIED)");
   EXPECT_THAT(refusal("unopenable,absent"), HasSubstr("/dev/fake0 is locked"));
 }
+
+TEST_F(Choosing, ADeviceThatWasGivenOptionsDoesNotGiveWay) {
+  plugins.add("unopenable", R"(, "priority": 999)");
+  RegistryOptions options = plugins.options();
+  options.default_options["UNOPENABLE"] = {{"vendor", "Acme"}};
+  EXPECT_EQ(message_of([&] { Registry(options).default_device(); }),
+            "[device_open] UNOPENABLE:0: /dev/fake0 is locked (PERMISSION_DENIED)");
+}

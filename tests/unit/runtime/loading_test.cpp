@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "base/settings.h"
 #include "plugrad/error.h"
 #include "unit/runtime/fake_plugins.h"
 
@@ -202,6 +203,25 @@ TEST(Loading, OptionsReachTheDevicesThatAreOpenedAfterwards) {
   wrong.plugin_options["GOOD"] = {{"colour", "red"}};
   EXPECT_THAT(message_of([&] { Registry(wrong).find_device("good"); }),
               HasSubstr("no such option"));
+}
+
+TEST(Loading, AnOptionThatWasGivenGoesBeforeItsDefault) {
+  FakePlugins plugins;
+  plugins.add("good");
+  RegistryOptions options = plugins.options();
+  options.default_options["GOOD"] = {{"vendor", "Usual"}};
+  Registry registry(options);
+  EXPECT_EQ(registry.find_device("good:0").info().vendor, "Usual");
+  registry.set_plugin_options("GOOD", {{"vendor", "Acme"}});
+  EXPECT_EQ(registry.find_device("good:1").info().vendor, "Acme");
+}
+
+TEST(Loading, PLUGRAD_CPU_TARGET_IsAnOptionOfCpu) {
+  const plugrad::SettingScope scope([](plugrad::Settings& s) { s.cpu_target = "x86-64-v2"; });
+  const auto options = options_from_settings().default_options;
+  EXPECT_EQ(options.at("CPU"), (PluginOptions{{"isa", "x86-64-v2"}}));
+  const plugrad::SettingScope unset([](plugrad::Settings& s) { s.cpu_target = ""; });
+  EXPECT_TRUE(options_from_settings().default_options.empty());
 }
 
 TEST(Loading, APluginCanBeAddedByPath) {
