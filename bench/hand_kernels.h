@@ -27,7 +27,7 @@ struct HandKernels {
   int lanes;  ///< floats a vector
 };
 
-/// Those of the widest vectors that this processor has.
+/// Those of the widest vectors that this processor has and the chosen instruction set allows.
 const HandKernels& hand_kernels();
 
 // The same file, compiled for each of them.

@@ -12,6 +12,7 @@
 #include "bench/hand_kernels.h"
 #include "bench/harness.h"
 #include "bench/huge_array.h"
+#include "bench/isa.h"
 #include "bench/workers.h"
 
 namespace plugrad::bench {
@@ -103,13 +104,18 @@ class Peer {
   virtual ~Peer() = default;
   /// Empty where the peer has nothing for the problem.
   virtual std::vector<Variant> prepare(Problem& problem) = 0;
+  virtual RunningIsa isa() const = 0;
 };
 
 // The library takes its number of threads from the environment that the parent set.
 class LibraryPeer : public Peer {
  public:
-  LibraryPeer(const Library& library, Sgemm sgemm)
-      : title_(library.title), sgemm_(std::move(sgemm)) {}
+  LibraryPeer(const Library& library, void* handle, Sgemm sgemm)
+      : title_(library.title),
+        isa_(isa_of_library(library.name, handle)),
+        sgemm_(std::move(sgemm)) {}
+
+  RunningIsa isa() const override { return isa_; }
 
   std::vector<Variant> prepare(Problem& p) override {
     if (p.kind != "matmul") return {};
@@ -131,6 +137,7 @@ class LibraryPeer : public Peer {
 
  private:
   std::string title_;
+  RunningIsa isa_;
   Sgemm sgemm_;
   std::optional<HugeArray> output_;
 };
@@ -138,6 +145,12 @@ class LibraryPeer : public Peer {
 class HandPeer : public Peer {
  public:
   explicit HandPeer(int threads) : workers_(threads), sums_(static_cast<size_t>(threads) * 16) {}
+
+  RunningIsa isa() const override {
+    const int lanes = hand_kernels().lanes;
+    if (lanes == 16) return {"x86-64-v4", 4};
+    return lanes == 8 ? RunningIsa{"x86-64-v3", 3} : RunningIsa{"x86-64", 1};
+  }
 
   std::vector<Variant> prepare(Problem& p) override {
     const HandKernels& hand = hand_kernels();
@@ -227,7 +240,7 @@ std::unique_ptr<Peer> open_peer(const std::string& name, int threads) {
       void* handle = dlopen(library.file, RTLD_NOW | RTLD_LOCAL);
       if (!handle) return nullptr;
       Sgemm sgemm = library.sgemm(handle);
-      return sgemm ? std::make_unique<LibraryPeer>(library, std::move(sgemm)) : nullptr;
+      return sgemm ? std::make_unique<LibraryPeer>(library, handle, std::move(sgemm)) : nullptr;
     }
   return nullptr;
 }
@@ -262,7 +275,9 @@ json answer_setup(const std::vector<Variant>& variants, const std::string& prefi
 int run_library_peer(const std::string& name) {
   const char* count = std::getenv("OMP_NUM_THREADS");
   const std::unique_ptr<Peer> peer = open_peer(name, count ? std::atoi(count) : 1);
-  std::cout << json{{"found", peer != nullptr}} << std::endl;
+  json greeting = {{"found", peer != nullptr}};
+  if (peer) greeting.update({{"isa", peer->isa().name}, {"level", peer->isa().level}});
+  std::cout << greeting << std::endl;
   if (!peer) return 0;
   Problem problem;
   std::vector<Variant> variants;

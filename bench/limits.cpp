@@ -5,6 +5,7 @@
 #include "bench/hand_kernels.h"
 #include "bench/harness.h"
 #include "bench/huge_array.h"
+#include "bench/isa.h"
 #include "bench/workers.h"
 
 namespace plugrad::bench {
@@ -12,10 +13,12 @@ namespace plugrad::bench {
 const HandKernels& hand_kernels() {
   static const HandKernels best = [] {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+    const int level = chosen_isa().level;
+    if (level >= 4 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
       return avx512::kernels();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::kernels();
+    if (level >= 3 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+      return avx2::kernels();
 #endif
     return generic::kernels();
   }();

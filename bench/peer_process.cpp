@@ -58,6 +58,7 @@ PeerProcess::PeerProcess(std::vector<std::string> words,
   }
   const auto greeting = read_answer();
   found_ = greeting && greeting->value("found", false);
+  if (greeting) isa_ = {greeting->value("isa", isa_.name), greeting->value("level", isa_.level)};
   if (found_)
     kill(process_, SIGSTOP);
   else

@@ -1,7 +1,8 @@
 // A peer in a process of its own, which takes turns with us: it is stopped while others run, so
 // that its waiting threads cost them nothing.
 //
-// It says {"found": bool} when it starts and answers each line on stdin with a line on stdout:
+// It says {"found": bool, "isa": what it runs, "level": of x86-64} when it starts and answers each
+// line on stdin with a line on stdout:
 //   {"do": "setup", "kind", "shapes", "threads", "input", "output", …}   ->   {"variants": [names]}
 //       reads the f32 inputs from one file; writes what each variant computes to "OUTPUT.number"
 //   {"do": "turn", "variant", "seconds"}   ->   {"times": [seconds of each call after the first]}
@@ -13,6 +14,8 @@
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "bench/isa.h"
 
 namespace plugrad::bench {
 
@@ -27,6 +30,10 @@ class PeerProcess {
 
   /// It is there and its library or module was found.
   bool found() const { return found_; }
+  /// What it said that it runs. One that uses instructions of a higher level than the chosen one,
+  /// or does not tell, is measured for information only.
+  const RunningIsa& isa() const { return isa_; }
+  bool keeps_to(const Isa& chosen) const { return isa_.level <= chosen.level; }
   /// Nothing when it has died or does not answer in time.
   std::optional<nlohmann::json> ask(const nlohmann::json& request);
 
@@ -38,6 +45,7 @@ class PeerProcess {
   int in_ = -1, out_ = -1;  // its stdin and stdout
   std::string read_;        // behind the last whole line
   bool found_ = false;
+  RunningIsa isa_;
 };
 
 }  // namespace plugrad::bench

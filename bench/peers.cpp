@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/settings.h"
+#include "bench/isa.h"
 
 namespace plugrad::bench {
 namespace {
@@ -28,6 +29,9 @@ std::vector<std::string> environment_of(const PeerProgram& program, int threads)
   for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS",
                            "MKL_NUM_THREADS", "CPU_COUNT"})
     all.push_back(fmt::format("{}={}", name, threads));
+  const Isa& isa = chosen_isa();
+  all.insert(all.end(), isa.environment.begin(), isa.environment.end());
+  all.push_back(fmt::format("PLUGRAD_CPU_TARGET={}", isa.target));  // of the kernels by hand
   all.emplace_back("OMP_WAIT_POLICY=active");
   all.emplace_back("KMP_BLOCKTIME=infinite");
   all.emplace_back("OPENBLAS_THREAD_TIMEOUT=30");  // 2^30 cycles
@@ -66,6 +70,17 @@ std::unique_ptr<PeerProcess> Peers::start(const PeerProgram& program, int thread
   if (std::find(names_.begin(), names_.end(), program.name) == names_.end()) return nullptr;
   auto process = std::make_unique<PeerProcess>(words_of(program), environment_of(program, threads));
   return process->found() ? std::move(process) : nullptr;
+}
+
+std::vector<PeerRun> Peers::runs() const {
+  std::vector<PeerRun> runs;
+  for (const PeerProgram& program : peer_programs())
+    for (const auto& [key, process] : running_) {
+      if (key.first != program.name || !process) continue;
+      runs.push_back({program.title, process->isa().name, process->keeps_to(chosen_isa())});
+      break;
+    }
+  return runs;
 }
 
 PeerProcess* Peers::open(const PeerProgram& program, int threads) {

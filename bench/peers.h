@@ -21,6 +21,12 @@ struct PeerProgram {
 };
 const std::vector<PeerProgram>& peer_programs();
 
+/// A peer that took part: what it ran, and whether rows are held against it.
+struct PeerRun {
+  std::string title, isa;
+  bool counts;
+};
+
 /// Processes of peers, each started when it is first asked for and kept for the rows that follow.
 class Peers {
  public:
@@ -30,6 +36,8 @@ class Peers {
   PeerProcess* open(const PeerProgram& program, int threads);
   /// A new one, for the caller alone.
   std::unique_ptr<PeerProcess> start(const PeerProgram& program, int threads) const;
+  /// Of those that were opened, each program once.
+  std::vector<PeerRun> runs() const;
 
  private:
   std::vector<std::string> names_;

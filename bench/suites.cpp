@@ -101,9 +101,8 @@ std::vector<std::string> row_names(const Choice& choice) {
   return names;
 }
 
-bool run_rows(const Choice& choice, const Report& report) {
+bool run_rows(const Choice& choice, Peers& peers, const Report& report) {
   const Chosen chosen(choice);
-  Peers peers(choice.peers);
   bool right = true;
   for (const Row& row : chosen.rows()) {
     PeakMemory memory;

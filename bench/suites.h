@@ -9,6 +9,8 @@
 
 namespace plugrad::bench {
 
+class Peers;
+
 struct Peer {
   std::string name;  ///< "OpenBLAS", "C", …
   double value;      ///< in the unit of the result, measured in the same run, in turns with ours
@@ -37,14 +39,13 @@ struct Choice {
   std::vector<std::string> suites;  ///< empty: all
   std::string filter;               ///< the name of the row that is wanted, or part of names
   int threads = 0;                  ///< rows of so many threads only; 0: of any number
-  std::vector<std::string> peers;   ///< names of peer programs
 };
 
 std::vector<std::string> suite_names();
 /// Of all rows that would be measured on the default device, in their order.
 std::vector<std::string> row_names(const Choice& choice);
 /// Measures them. False when a row was left out because its result was wrong.
-bool run_rows(const Choice& choice, const Report& report);
+bool run_rows(const Choice& choice, Peers& peers, const Report& report);
 /// Processor, cores, memory.
 std::string describe_machine();
 

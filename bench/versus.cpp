@@ -46,6 +46,7 @@ class Folder {
 
 struct Contender {
   std::string name, program;
+  bool counts;                                              // rows are held against it
   std::function<std::vector<double>(double seconds)> turn;  // times; none when it has died
   std::vector<double> times = {};
   double last_turn = 0;
@@ -109,7 +110,7 @@ class Meeting {
   Meeting(const Case& row, Peers& peers) : row_(row), subject_(make_subject(row)) {
     ours_ = subject_.result();
     contenders_.push_back(
-        {"plugrad", "", [this](double s) { return our_turn(subject_.round, s); }});
+        {"plugrad", "", false, [this](double s) { return our_turn(subject_.round, s); }});
     write_inputs(folder_.file("in"), subject_);
     for (const PeerProgram& program : peer_programs())
       if (PeerProcess* process = peers.open(program, row.threads)) invite(program, *process);
@@ -148,7 +149,7 @@ class Meeting {
       const std::string file = fmt::format("{}.{}", folder_.file(program.name), i);
       if (fs::exists(file)) compare(names[i], read_floats(file));
       contenders_.push_back(
-          {names[i], program.name, [&process, i](double seconds) {
+          {names[i], program.name, process.keeps_to(chosen_isa()), [&process, i](double seconds) {
              const auto got = process.ask({{"do", "turn"}, {"variant", i}, {"seconds", seconds}});
              return got ? got->at("times").get<std::vector<double>>() : std::vector<double>{};
            }});
@@ -181,8 +182,8 @@ class Meeting {
       if (c.program.empty() || c.times.empty()) continue;
       const Peer peer{c.name, row_.value(median(c.times))};
       result.peers.push_back(peer);
-      const bool judges =
-          std::find(row_.judges.begin(), row_.judges.end(), c.program) != row_.judges.end();
+      const bool judges = c.counts && std::find(row_.judges.begin(), row_.judges.end(),
+                                                c.program) != row_.judges.end();
       const bool better =
           !result.peer || (result.higher_is_better ? peer.value > result.peer->value
                                                    : peer.value < result.peer->value);

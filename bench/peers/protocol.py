@@ -9,6 +9,9 @@ import sys
 import time
 
 
+LEVEL_OF_ANY = 5
+
+
 def read_inputs(request):
     """The f32 inputs as (shape, bytes) pairs."""
     with open(request["input"], "rb") as file:
@@ -26,13 +29,15 @@ def take_turn(run, seconds):
     return times
 
 
-def serve(prepare):
+def serve(prepare, isa=None):
     """`prepare(request)` gives [(name, run, first)]: run() computes once, first() does so too and gives
-    the values as floats' bytes, or None when there is nothing to compare."""
+    the values as floats' bytes, or None when there is nothing to compare. `isa()` gives what the library says
+    that it runs and the level of x86-64 that this is; without it the peer cannot be held to one."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: a stopped process would outlive its parent
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what the library prints is no answer
-    say(answers, {"found": True})
+    name, level = isa() if isa else ("not told", LEVEL_OF_ANY)
+    say(answers, {"found": True, "isa": name, "level": level})
     variants = []
     for line in sys.stdin:
         request = json.loads(line)

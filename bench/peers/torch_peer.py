@@ -1,6 +1,9 @@
 """PyTorch as a peer: usage: torch_peer.py LABEL. Threads, malloc and waiting are set in the environment."""
+import ctypes
 import os
+import re
 import sys
+import tempfile
 
 import torch
 from torch import nn
@@ -175,5 +178,42 @@ def prepare(request):
     return KINDS[request["kind"]](request, inputs)
 
 
+def printed(run):
+    """What `run` prints to stdout, by the libraries in C too."""
+    with tempfile.TemporaryFile() as file:
+        sys.stdout.flush()
+        before = os.dup(1)
+        os.dup2(file.fileno(), 1)
+        run()
+        ctypes.CDLL(None).fflush(None)
+        os.dup2(before, 1)
+        os.close(before)
+        file.seek(0)
+        return file.read().decode(errors="replace")
+
+
+def small_calls():
+    with torch.backends.mkldnn.verbose(1):
+        F.conv2d(torch.zeros(4, 16, 28, 28), torch.zeros(16, 16, 3, 3))
+    with torch.backends.mkl.verbose(1):
+        torch.zeros(64, 64) @ torch.zeros(64, 64)
+
+
+def level_of(text):
+    if re.search(r"AVX-?512|AVX10|AMX", text):
+        return 4
+    return 3 if "AVX" in text else 2
+
+
+def isa():
+    """PyTorch's own kernels, oneDNN and MKL choose each for itself: the highest level counts."""
+    text = printed(small_calls)
+    onednn, mkl = re.search(r"cpu,isa:(.*)", text), re.search(r"MKL_VERBOSE .*?architecture (.*?) enabled", text)
+    parts = [torch.backends.cpu.get_cpu_capability()]
+    parts += [f"oneDNN {onednn[1]}"] if onednn else []
+    parts += [f"MKL {mkl[1]}"] if mkl else []
+    return "; ".join(parts), max(map(level_of, parts))
+
+
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
-protocol.serve(prepare)
+protocol.serve(prepare, isa)

@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/settings.h"
 #include "bench/first_steps.h"
+#include "bench/isa.h"
 #include "bench/library_peer.h"
 #include "bench/limits.h"
 #include "bench/peers.h"
@@ -28,7 +29,7 @@ namespace {
 
 constexpr char kUsage[] =
     "plugrad bench [gemm|conv|elementwise|framework|models|halves]… [--filter TEXT] [--threads N] "
-    "[--peers NAME…] [--device D] [--option KEY=VALUE…] "
+    "[--isa native|v4|v3|v2] [--peers NAME…] [--device D] [--option KEY=VALUE…] "
     "[--roofline FILE.svg] [--list] [--json]";
 
 }  // namespace
@@ -44,6 +45,8 @@ Syntax bench_syntax() {
   syntax.options.add_options()("device", text(), "device to measure")(
       "option", po::value<Arguments>()->default_value({}, "")->composing(),
       "option of the device's plugin, as isa=x86-64-v3 of CPU's")(
+      "isa", text(),
+      "level of x86-64 that ours and the peers' code is held to; default: PLUGRAD_CPU_TARGET")(
       "filter", text(), "only the row of this name, or those whose name contains it")(
       "threads", po::value<int>()->default_value(0), "only rows that use so many threads")(
       "peers", po::value<Arguments>()->multitoken(),
@@ -53,6 +56,7 @@ Syntax bench_syntax() {
       "list-peers", "peers that are installed, and how to install the others")("json",
                                                                                "one JSON document");
 #ifdef PLUGRAD_HAS_BENCH
+  for (const bench::Isa& isa : bench::isas()) syntax.choices["isa"].emplace_back(isa.name);
   for (const bench::PeerProgram& program : bench::peer_programs())
     syntax.choices["peers"].emplace_back(program.name);
 #endif
@@ -61,6 +65,10 @@ Syntax bench_syntax() {
 
 #ifdef PLUGRAD_HAS_BENCH
 namespace {
+
+std::string default_arch() {
+  return runtime::Registry::instance().default_device().info().arch;
+}
 
 nlohmann::ordered_json to_json(const bench::Result& result) {
   nlohmann::ordered_json row = {
@@ -74,13 +82,27 @@ nlohmann::ordered_json to_json(const bench::Result& result) {
   return row;
 }
 
-nlohmann::ordered_json to_json(const std::vector<bench::Result>& results,
-                               const std::string& suites) {
+nlohmann::ordered_json to_json(const std::vector<bench::Result>& results, const std::string& suites,
+                               const bench::Peers& peers) {
   nlohmann::ordered_json document = {{"machine", bench::describe_machine()},
                                      {"suite", suites},
+                                     {"isa", bench::chosen_isa().name},
+                                     {"arch", default_arch()},
+                                     {"peer_isas", nlohmann::ordered_json::object()},
                                      {"results", nlohmann::ordered_json::array()}};
+  for (const bench::PeerRun& run : peers.runs())
+    document["peer_isas"][run.title] = {{"isa", run.isa}, {"counts", run.counts}};
   for (const bench::Result& result : results) document["results"].push_back(to_json(result));
   return document;
+}
+
+// What each peer ran, and which of them no row is held against.
+void print_isas(const bench::Peers& peers) {
+  fmt::print("isa {}: plugrad {}", bench::chosen_isa().name, default_arch());
+  for (const bench::PeerRun& run : peers.runs())
+    fmt::print(" | {} {}{}", run.title, run.isa,
+               run.counts ? "" : " (cannot be held to it: not counted)");
+  fmt::print("\n");
 }
 
 void print_result(const bench::Result& result) {
@@ -103,20 +125,33 @@ void print_result(const bench::Result& result) {
 bench::Choice read_choice(const Parsed& parsed) {
   bench::Choice choice{.suites = parsed.get<Arguments>("suite"),
                        .filter = parsed.get<std::string>("filter"),
-                       .threads = parsed.get<int>("threads"),
-                       .peers = {}};
+                       .threads = parsed.get<int>("threads")};
   for (const std::string& name : choice.suites)
     require_choice("suite", name, bench::suite_names(), kUsage);
+  return choice;
+}
+
+Arguments read_peers(const Parsed& parsed) {
   Arguments known_peers;
   for (const bench::PeerProgram& program : bench::peer_programs())
     known_peers.emplace_back(program.name);
-  choice.peers = parsed.has("peers") ? parsed.get<Arguments>("peers") : known_peers;
-  for (const std::string& name : choice.peers)
+  const Arguments peers = parsed.has("peers") ? parsed.get<Arguments>("peers") : known_peers;
+  for (const std::string& name : peers)
     if (name != "none" &&
         std::find(known_peers.begin(), known_peers.end(), name) == known_peers.end())
       throw UsageError(fmt::format("there is no peer {}{}\nthere are none (of them), {}", name,
                                    did_you_mean(name, known_peers), fmt::join(known_peers, ", ")));
-  return choice;
+  return peers;
+}
+
+// Before the registry reads the settings.
+void choose_isa(const std::string& name) {
+  if (name.empty()) return;
+  Arguments known;
+  for (const bench::Isa& isa : bench::isas()) known.emplace_back(isa.name);
+  require_choice("isa", name, known, kUsage);
+  for (const bench::Isa& isa : bench::isas())
+    if (name == isa.name) change_settings([&](Settings& s) { s.cpu_target = isa.target; });
 }
 
 void print_rows(const std::vector<std::string>& names, bool json) {
@@ -129,16 +164,19 @@ void print_rows(const std::vector<std::string>& names, bool json) {
   if (json) print_json(rows);
 }
 
-void print_peers(const bench::Choice& choice, bool json) {
-  const bench::Peers peers(choice.peers);
+void print_peers(const bench::Peers& peers, bool json) {
   auto rows = nlohmann::ordered_json::array();
   for (const bench::PeerProgram& program : bench::peer_programs()) {
-    const bool found = peers.start(program, 1) != nullptr;
+    const auto process = peers.start(program, 1);
     if (json)
-      rows.push_back({{"name", program.name}, {"title", program.title}, {"installed", found}});
+      rows.push_back({{"name", program.name},
+                      {"title", program.title},
+                      {"installed", process != nullptr},
+                      {"isa", process ? nlohmann::ordered_json(process->isa().name) : nullptr}});
     else
       fmt::print("{:<16}{:<24}{}\n", program.name, program.title,
-                 found ? "installed" : fmt::format("not found: {}", program.remedy));
+                 process ? fmt::format("installed, runs {}", process->isa().name)
+                         : fmt::format("not found: {}", program.remedy));
   }
   if (json) print_json(rows);
 }
@@ -174,6 +212,8 @@ int run_bench(const Arguments& arguments) {
   const Parsed parsed = parse(arguments, bench_syntax());
   if (parsed.help) return kSuccess;
   const bench::Choice choice = read_choice(parsed);
+  bench::Peers peers(read_peers(parsed));
+  choose_isa(parsed.get<std::string>("isa"));
   const auto device = parsed.get<std::string>("device");
   set_options(device, parsed.get<Arguments>("option"));
   choose_device(device);
@@ -186,7 +226,7 @@ int run_bench(const Arguments& arguments) {
     return kSuccess;
   }
   if (parsed.has("list-peers")) {
-    print_peers(choice, parsed.has("json"));
+    print_peers(peers, parsed.has("json"));
     return kSuccess;
   }
   const auto roofline = parsed.get<std::string>("roofline");
@@ -197,13 +237,14 @@ int run_bench(const Arguments& arguments) {
 
   const bool json = parsed.has("json");
   std::vector<bench::Result> results;
-  const bool right = bench::run_rows(choice, [&](const bench::Result& result) {
+  const bool right = bench::run_rows(choice, peers, [&](const bench::Result& result) {
     results.push_back(result);
     if (!json) print_result(result);
   });
   if (!roofline.empty()) write_roofline(roofline, results);
   const auto suites = choice.suites.empty() ? bench::suite_names() : choice.suites;
-  print_json(to_json(results, fmt::format("{}", fmt::join(suites, ","))));
+  if (!json) print_isas(peers);
+  print_json(to_json(results, fmt::format("{}", fmt::join(suites, ",")), peers));
   return right ? kSuccess : kFailure;
 }
 

@@ -60,7 +60,7 @@ class Performance(unittest.TestCase):
         if "PLUGRAD_BUILD_BENCH=ON" in done.stderr:
             self.skipTest("this build has no benchmarks")
         document = json.loads(done.stdout)
-        self.assertEqual(list(document), ["machine", "suite", "results"])
+        self.assertEqual(list(document), ["machine", "suite", "isa", "arch", "peer_isas", "results"])
         [row] = document["results"]
         self.assertEqual(list(row), ["name", "value", "unit", "peer", "peer_value", "ratio", "peak_bytes"])
         self.assertEqual((row["name"], row["unit"], row["ratio"]), ("sgemm/256/threads:1", "GFLOP/s", None))
@@ -113,6 +113,20 @@ class Usage(unittest.TestCase):
         done = run("bench", "--filter", "nosuch")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("no row", done.stderr)
+
+    def test_ours_and_the_peers_are_held_to_one_instruction_set(self):
+        if not bench_rows():
+            self.skipTest("this build has no benchmarks")
+        listed = run("bench", "--list-peers", "--isa", "v2", "--peers", "c", "--json")
+        self.assertIn({"name": "c", "title": "C", "installed": True, "isa": "x86-64"}, json.loads(listed.stdout))
+        done = run("bench", "elementwise", "--filter", "softmax/threads:1", "--peers", "c", "--isa", "v2", "--json")
+        document = json.loads(done.stdout)
+        self.assertEqual((document["isa"], document["arch"]), ("v2", "x86-64-v2"))
+        self.assertEqual(document["peer_isas"], {"C": {"isa": "x86-64", "counts": True}})
+        self.assertEqual(document["results"][0]["peer"], "C")
+        wrong = run("bench", "--isa", "avx2")
+        self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))
+        self.assertIn("it is one of: native, v4, v3, v2", wrong.stderr)
 
     def test_an_unknown_suite_is_bad_usage_where_there_are_benchmarks(self):
         done = run("bench", "sports")

@@ -1,0 +1,33 @@
+// The instruction sets that a run of the bench can be held to, ours and the peers' alike.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace plugrad::bench {
+
+struct Isa {
+  const char* name;    ///< of --isa: "v3"
+  const char* target;  ///< of PLUGRAD_CPU_TARGET: "x86-64-v3"
+  int level;           ///< of x86-64; peers that use instructions of a higher one are out of it
+  std::vector<std::string> environment;  ///< "NAME=text" by which the peers' libraries obey
+};
+
+constexpr int kAnyLevel = 5;  ///< of an instruction set that is not told, and of "native"
+
+std::span<const Isa> isas();
+/// That of settings().cpu_target, which peers follow.
+const Isa& chosen_isa();
+
+/// What a library says that it runs.
+struct RunningIsa {
+  std::string name = "not told";
+  int level = kAnyLevel;
+};
+
+/// Of a shared library that is open: "openblas", "blis" or "onednn". Holds BLIS, which takes no
+/// name, to the chosen one first.
+RunningIsa isa_of_library(const std::string& name, void* library);
+
+}  // namespace plugrad::bench
