@@ -10,7 +10,7 @@ namespace plugrad::bench {
 
 struct Case {
   std::string name;  ///< "sgemm/512/threads:2"
-  std::string kind;  ///< what is computed: "matmul", "conv2d", … (bench/subjects.cpp, bench/peers)
+  std::string kind;  ///< what is computed: "matmul", "conv2d", … (bench/kinds.cpp, bench/peers)
   std::vector<std::vector<int64_t>> shapes;           ///< of the f32 inputs
   nlohmann::json options = nlohmann::json::object();  ///< "transpose", "stride", "padding", …
   int threads = 0;                                    ///< 0: every one
@@ -21,6 +21,8 @@ struct Case {
   std::vector<std::string> judges;
   double tolerance = 1e-4;  ///< between results, relative to the largest value
   double turn_seconds = 0.04;
+  int least_turns = 3;       ///< of a contender whose turns take long; 7 of others
+  bool is_jitted = false;    ///< replayed, as within a network, instead of recorded at each call
   bool is_searched = false;  ///< kernels are searched for (BEAM), otherwise chosen by the heuristic
 
   /// Of a duration, in the unit.

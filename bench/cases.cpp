@@ -83,6 +83,7 @@ Case convolution(const Window& w, bool backward) {
   row.bytes = 4 * (count(x) + count(weight) + count(y));
   if (backward) {
     row.shapes.push_back(y);  // the gradient of the result
+    row.options["gradients"] = true;
     row.flops *= 3;
     row.bytes *= 2;
   }

@@ -34,6 +34,10 @@ double time_of(const std::function<void()>& call);
 /// time.
 Round realizing(std::function<std::vector<Tensor>()> make);
 
+/// Times a replay of `make`, which is recorded before that, on these arguments.
+Round replaying(std::function<std::vector<Tensor>(const std::vector<Tensor>&)> make,
+                std::vector<Tensor> arguments);
+
 /// Uses `count` threads until the end of the scope.
 class ThreadScope {
  public:

@@ -1,17 +1,15 @@
 #include "bench/subject.h"
 
-#include <map>
+#include <cmath>
 
+#include "bench/kinds.h"
 #include "bench/mnist_step.h"
 #include "bench/transformer_step.h"
-#include "plugrad/conv.h"
-#include "plugrad/functional.h"
 
 namespace plugrad::bench {
 namespace {
 
 using Tensors = std::vector<Tensor>;
-using Compute = std::function<Tensors(const Tensors& inputs)>;
 
 // Reproducible numbers in [-1, 1).
 std::vector<float> random_values(size_t count, uint32_t seed) {
@@ -24,57 +22,33 @@ std::vector<float> random_values(size_t count, uint32_t seed) {
   return values;
 }
 
-Compute product(const Case& row) {
-  const std::string transpose = row.options.value("transpose", "");
-  const bool ta = transpose.find('a') != std::string::npos;
-  const bool tb = transpose.find('b') != std::string::npos;
-  return [ta, tb](const Tensors& t) -> Tensors {
-    return {matmul(ta ? t[0].transpose() : t[0], tb ? t[1].transpose() : t[1])};
-  };
-}
-
-Compute convolution(const Case& row) {
-  ConvOptions options;
-  options.stride = row.options.at("stride").get<int64_t>();
-  options.padding = row.options.at("padding").get<int64_t>();
-  options.groups = row.options.at("groups");
-  return [options](const Tensors& t) -> Tensors {
-    const Tensor y = conv2d(t[0], t[1], {}, options);
-    if (t.size() == 2) return {y};
-    const Tensors gradients = gradient(y, {t[0], t[1]}, t[2]);
-    return {y, gradients[0], gradients[1]};
-  };
-}
-
-Compute computation(const Case& row) {
-  if (row.kind == "matmul" || row.kind == "matvec") return product(row);
-  if (row.kind == "conv2d") return convolution(row);
-  static const std::map<std::string, Compute> others = {
-      {"map_reduce",
-       [](const Tensors& t) -> Tensors { return {(t[0] * t[1] + t[2]).relu().sum()}; }},
-      {"softmax", [](const Tensors& t) -> Tensors { return {t[0].softmax()}; }},
-      {"layernorm", [](const Tensors& t) -> Tensors { return {t[0].layernorm()}; }},
-      {"attention",
-       [](const Tensors& t) -> Tensors {
-         return {scaled_dot_product_attention(t[0], t[1], t[2])};
-       }},
-  };
-  return others.at(row.kind);
+// Indices into `count` rows, as floats.
+std::vector<float> random_indices(size_t size, int64_t count, uint32_t seed) {
+  std::vector<float> values = random_values(size, seed);
+  for (float& value : values)
+    value = std::floor((value * 0.5f + 0.5f) * 0.999999f * static_cast<float>(count));
+  return values;
 }
 
 Subject tensor_subject(const Case& row, const std::string& device) {
   Subject subject{.shapes = row.shapes, .inputs = {}, .round = {}, .result = {}};
   Tensors tensors;
+  const int64_t integers = find_kind(row.kind)->integers;
   for (const auto& shape : row.shapes) {
     size_t count = 1;
     for (int64_t size : shape) count *= static_cast<size_t>(size);
-    const auto seed = static_cast<uint32_t>(subject.inputs.size() + 1);
-    subject.inputs.push_back(random_values(count, seed));
-    tensors.push_back(Tensor::from(subject.inputs.back(), Shape(shape), device));
+    const auto number = subject.inputs.size();
+    const auto seed = static_cast<uint32_t>(number + 1);
+    const bool is_index = static_cast<int64_t>(number) == integers;
+    subject.inputs.push_back(is_index ? random_indices(count, row.shapes[0][0], seed)
+                                      : random_values(count, seed));
+    const Tensor values = Tensor::from(subject.inputs.back(), Shape(shape), device);
+    tensors.push_back(is_index ? values.cast(DType::I32).contiguous() : values);
   }
   Tensor::realize(tensors);
-  const Compute compute = computation(row);
-  subject.round = realizing([=] { return compute(tensors); });
+  const auto compute = [row](const Tensors& inputs) { return compute_case(row, inputs); };
+  subject.round =
+      row.is_jitted ? replaying(compute, tensors) : realizing([=] { return compute(tensors); });
   subject.result = [=] {
     Tensors made = compute(tensors);
     Tensor::realize(made);

@@ -18,7 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kTurns = 7;
-constexpr int kTurnsOfTheSlow = 3;
 constexpr double kSlow = 6;  // times the seconds of a turn
 
 // Where inputs and results are exchanged.
@@ -121,7 +120,7 @@ class Meeting {
   Result result() {
     for (int turn = 0; turn < kTurns; ++turn)
       for (Contender& c : contenders_) {
-        if (turn >= kTurnsOfTheSlow && c.last_turn > kSlow * row_.turn_seconds) continue;
+        if (turn >= row_.least_turns && c.last_turn > kSlow * row_.turn_seconds) continue;
         c.last_turn = time_of([&] {
           const auto times = c.turn(row_.turn_seconds);
           c.times.insert(c.times.end(), times.begin(), times.end());

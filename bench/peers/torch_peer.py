@@ -10,41 +10,14 @@ from torch import nn
 from torch.nn import functional as F
 
 import protocol
+import torch_kinds
 
 LABEL = sys.argv[1]
-FORMATS = (("channels-first", torch.contiguous_format), ("channels-last", torch.channels_last))
+FORMATS = torch_kinds.FORMATS
 
 
 def values(*tensors):
     return b"".join(t.detach().contiguous().numpy().tobytes() for t in tensors)
-
-
-def simple(run):
-    def call():
-        with torch.no_grad():
-            return run()
-    return [(LABEL, call, lambda: values(call()))]
-
-
-def conv2d(request, inputs):
-    options = {name: request.get(name, default) for name, default in (("stride", 1), ("padding", 0), ("groups", 1))}
-    variants = []
-    for name, memory_format in FORMATS:
-        x, w, *seed = [t.clone().contiguous(memory_format=memory_format) for t in inputs]
-        if seed:
-            x.requires_grad_(), w.requires_grad_()
-
-        def forward(x=x, w=w):
-            with torch.no_grad():
-                return F.conv2d(x, w, **options)
-
-        def both(x=x, w=w, seed=seed):
-            y = F.conv2d(x, w, **options)
-            return (y, *torch.autograd.grad(y, (x, w), seed))
-
-        run, first = (both, lambda both=both: values(*both())) if seed else (forward, lambda f=forward: values(f()))
-        variants.append((f"{LABEL} {name}", run, first))
-    return variants
 
 
 class MnistCnn(nn.Module):
@@ -148,34 +121,18 @@ def transformer_step(request, inputs):
     return [training(net, lambda: F.mse_loss(net(x), y), LABEL)]
 
 
-def matmul(request, inputs):
-    a, b = inputs
-    a = a.mT if "a" in request.get("transpose", "") else a
-    b = b.mT if "b" in request.get("transpose", "") else b
-    return simple(lambda: a @ b)
-
-
-KINDS = {
-    "conv2d": conv2d,
-    "mnist_step": mnist_step,
-    "peak_memory": peak_memory,
-    "transformer_step": transformer_step,
-    "matmul": matmul,
-    "matvec": matmul,
-    "map_reduce": lambda request, inputs: simple(lambda: (inputs[0] * inputs[1] + inputs[2]).relu().sum().view(1)),
-    "softmax": lambda request, inputs: simple(lambda: inputs[0].softmax(-1)),
-    "layernorm": lambda request, inputs: simple(lambda: F.layer_norm(inputs[0], inputs[0].shape[-1:])),
-    "attention": lambda request, inputs: simple(lambda: F.scaled_dot_product_attention(*inputs)),
-}
+TRAINING = {"mnist_step": mnist_step, "peak_memory": peak_memory, "transformer_step": transformer_step}
 
 
 def prepare(request):
     torch.manual_seed(0)
-    if request["kind"] not in KINDS:
-        return []
     inputs = [torch.frombuffer(data, dtype=torch.float32).view(shape).clone()
               for shape, data in protocol.read_inputs(request)]
-    return KINDS[request["kind"]](request, inputs)
+    if request["kind"] in TRAINING:
+        return TRAINING[request["kind"]](request, inputs)
+    if request["kind"] not in torch_kinds.FORWARD:
+        return []
+    return [(name, run, lambda run=run: values(*run())) for name, run in torch_kinds.variants(LABEL, request, inputs)]
 
 
 def printed(run):

@@ -20,6 +20,8 @@
 #include "bench/peers.h"
 #include "bench/roofline.h"
 #include "bench/suites.h"
+#include "bench_corpus.h"
+#include "bench_isas.h"
 #include "runtime/registry.h"
 #endif
 #include "plugrad/tensor.h"
@@ -30,7 +32,9 @@ namespace {
 constexpr char kUsage[] =
     "plugrad bench [gemm|conv|elementwise|framework|models|halves]… [--filter TEXT] [--threads N] "
     "[--isa native|v4|v3|v2] [--peers NAME…] [--device D] [--option KEY=VALUE…] "
-    "[--roofline FILE.svg] [--list] [--json]";
+    "[--roofline FILE.svg] [--list] [--json]\n"
+    "plugrad bench corpus [--family NAME] [--filter TEXT] [--threads N] [--isa …] [--peers NAME…] "
+    "[--results FILE] [--resume] [--list] [--json]";
 
 }  // namespace
 
@@ -39,8 +43,9 @@ Syntax bench_syntax() {
   Syntax syntax{
       .usage = kUsage,
       .words = "suite",
-      .choices = {{"suite", {"gemm", "conv", "elementwise", "framework", "models", "halves"}}},
-      .paths = {"roofline"}};
+      .choices = {{"suite",
+                   {"gemm", "conv", "elementwise", "framework", "models", "halves", "corpus"}}},
+      .paths = {"results", "roofline"}};
   auto text = [] { return po::value<std::string>()->default_value(""); };
   syntax.options.add_options()("device", text(), "device to measure")(
       "option", po::value<Arguments>()->default_value({}, "")->composing(),
@@ -51,6 +56,9 @@ Syntax bench_syntax() {
       "threads", po::value<int>()->default_value(0), "only rows that use so many threads")(
       "peers", po::value<Arguments>()->multitoken(),
       "peers to measure beside; default: all that are installed")(
+      "family", text(), "only rows of this family of the corpus")(
+      "results", text(), "file that keeps the corpus's results; default: in the cache folder")(
+      "resume", "go on with the corpus where its file of results ends")(
       "roofline", text(), "draw the rows into this SVG file")(
       "list", "names of the rows, without measuring")(
       "list-peers", "peers that are installed, and how to install the others")("json",
@@ -66,10 +74,6 @@ Syntax bench_syntax() {
 #ifdef PLUGRAD_HAS_BENCH
 namespace {
 
-std::string default_arch() {
-  return runtime::Registry::instance().default_device().info().arch;
-}
-
 nlohmann::ordered_json to_json(const bench::Result& result) {
   nlohmann::ordered_json row = {
       {"name", result.name}, {"value", result.value}, {"unit", result.unit}};
@@ -84,25 +88,12 @@ nlohmann::ordered_json to_json(const bench::Result& result) {
 
 nlohmann::ordered_json to_json(const std::vector<bench::Result>& results, const std::string& suites,
                                const bench::Peers& peers) {
-  nlohmann::ordered_json document = {{"machine", bench::describe_machine()},
-                                     {"suite", suites},
-                                     {"isa", bench::chosen_isa().name},
-                                     {"arch", default_arch()},
-                                     {"peer_isas", nlohmann::ordered_json::object()},
-                                     {"results", nlohmann::ordered_json::array()}};
-  for (const bench::PeerRun& run : peers.runs())
-    document["peer_isas"][run.title] = {{"isa", run.isa}, {"counts", run.counts}};
+  nlohmann::ordered_json document = {
+      {"machine", bench::describe_machine()}, {"suite", suites},
+      {"isa", bench::chosen_isa().name},      {"arch", default_arch()},
+      {"peer_isas", peer_isas_json(peers)},   {"results", nlohmann::ordered_json::array()}};
   for (const bench::Result& result : results) document["results"].push_back(to_json(result));
   return document;
-}
-
-// What each peer ran, and which of them no row is held against.
-void print_isas(const bench::Peers& peers) {
-  fmt::print("isa {}: plugrad {}", bench::chosen_isa().name, default_arch());
-  for (const bench::PeerRun& run : peers.runs())
-    fmt::print(" | {} {}{}", run.title, run.isa,
-               run.counts ? "" : " (cannot be held to it: not counted)");
-  fmt::print("\n");
 }
 
 void print_result(const bench::Result& result) {
@@ -126,16 +117,22 @@ bench::Choice read_choice(const Parsed& parsed) {
   bench::Choice choice{.suites = parsed.get<Arguments>("suite"),
                        .filter = parsed.get<std::string>("filter"),
                        .threads = parsed.get<int>("threads")};
-  for (const std::string& name : choice.suites)
-    require_choice("suite", name, bench::suite_names(), kUsage);
+  Arguments known = bench::suite_names();
+  known.emplace_back("corpus");
+  for (const std::string& name : choice.suites) require_choice("suite", name, known, kUsage);
   return choice;
 }
 
-Arguments read_peers(const Parsed& parsed) {
+Arguments read_peers(const Parsed& parsed, bool is_corpus) {
   Arguments known_peers;
   for (const bench::PeerProgram& program : bench::peer_programs())
     known_peers.emplace_back(program.name);
-  const Arguments peers = parsed.has("peers") ? parsed.get<Arguments>("peers") : known_peers;
+  Arguments usual = known_peers;
+  if (is_corpus) {
+    known_peers = corpus_peers();
+    usual = {"openblas", "onednn", "pytorch-tuned"};  // the others are hardly ever the best
+  }
+  const Arguments peers = parsed.has("peers") ? parsed.get<Arguments>("peers") : usual;
   for (const std::string& name : peers)
     if (name != "none" &&
         std::find(known_peers.begin(), known_peers.end(), name) == known_peers.end())
@@ -206,17 +203,56 @@ void set_options(const std::string& device, const Arguments& given) {
   runtime::Registry::instance().set_plugin_options(device.substr(0, device.find(':')), options);
 }
 
+bool is_corpus(const Parsed& parsed) {
+  const auto suites = parsed.get<Arguments>("suite");
+  const bool found = std::ranges::count(suites, "corpus") > 0;
+  if (found && suites.size() > 1)
+    throw UsageError(fmt::format("corpus is measured alone\nusage: {}", kUsage));
+  for (const char* option : {"resume", "results", "family"})
+    if (!found && parsed.has(option) && !parsed.values[option].defaulted())
+      throw UsageError(fmt::format("--{} is of the suite corpus\nusage: {}", option, kUsage));
+  return found;
+}
+
+CorpusRun read_corpus(const Parsed& parsed) {
+  const int threads = parsed.get<int>("threads");
+  std::vector<int> counts = {1};
+  if (thread_count() > 1) counts.push_back(2);
+  if (threads > 0) counts = {threads};
+  return {.choice = {.family = parsed.get<std::string>("family"),
+                     .filter = parsed.get<std::string>("filter"),
+                     .threads = counts},
+          .results = parsed.get<std::string>("results"),
+          .is_resumed = parsed.has("resume"),
+          .json = parsed.has("json")};
+}
+
+int run_corpus_suite(const Parsed& parsed, const Arguments& names, bench::Peers& peers) {
+  const CorpusRun run = read_corpus(parsed);
+  if (bench::chosen_rows(run.choice).empty())
+    throw UsageError("no row of the corpus has this family and name; --list names all");
+  if (parsed.has("list")) {
+    print_corpus(run.choice, run.json);
+    return kSuccess;
+  }
+  signal(SIGPIPE, SIG_IGN);
+  Tensor::from<float>({1}).contiguous().realize();
+  return bench_corpus(run, names, peers);
+}
+
 }  // namespace
 
 int run_bench(const Arguments& arguments) {
   const Parsed parsed = parse(arguments, bench_syntax());
   if (parsed.help) return kSuccess;
   const bench::Choice choice = read_choice(parsed);
-  bench::Peers peers(read_peers(parsed));
+  const Arguments names = read_peers(parsed, is_corpus(parsed));
+  bench::Peers peers(names);
   choose_isa(parsed.get<std::string>("isa"));
   const auto device = parsed.get<std::string>("device");
   set_options(device, parsed.get<Arguments>("option"));
   choose_device(device);
+  if (is_corpus(parsed)) return run_corpus_suite(parsed, names, peers);
   if (bench::row_names(choice).empty())
     throw UsageError(
         "no row is of these suites, this name and so many threads; --list without "

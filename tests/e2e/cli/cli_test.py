@@ -97,6 +97,54 @@ class Performance(unittest.TestCase):
         self.assertAlmostEqual(float(point.get("cy")), expected, delta=3)
 
 
+class Corpus(unittest.TestCase):
+    """`plugrad bench corpus`; the rows themselves are judged in tests/bench."""
+
+    def setUp(self):
+        if not bench_rows():
+            self.skipTest("this build has no benchmarks")
+
+    def test_pytorch_has_each_kind(self):
+        text = (ROOT / "bench/peers/torch_kinds.py").read_text()
+        kinds = {row["kind"] for file in ROOT.glob("bench/corpus/*.json") for row in json.loads(file.read_text())["rows"]}
+        self.assertGreater(len(kinds), 25)
+        self.assertEqual({kind for kind in kinds if f'    "{kind}": ' not in text}, set())
+
+    def test_a_family_and_a_filter_choose_rows(self):
+        rows = json.loads(run("bench", "corpus", "--family", "attention", "--filter", "gpt2", "--list", "--json").stdout)
+        self.assertEqual({(row["network"], row["family"]) for row in rows}, {("gpt2", "attention")})
+        self.assertEqual(len(rows), 5)
+        self.assertEqual({row["count"] for row in rows}, {12})
+
+    def test_what_was_measured_is_kept_and_not_measured_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "results.jsonl")
+            options = ("bench", "corpus", "--filter", "speech_activity/sigmoid", "--threads", "1", "--peers", "none", "--results", str(path))
+            first = json.loads(run(*options, "--json").stdout)
+            [row] = first["results"]
+            self.assertEqual((row["name"], row["threads"], row["ratio"], row["wrong"]), ("speech_activity/sigmoid/32x1x64", 1, None, False))
+            self.assertGreater(row["value"], 0)
+            self.assertEqual(first["families"], [])  # without a peer there is no mean
+            lines = path.read_text()
+            self.assertEqual(len(lines.splitlines()), 2)
+            again = json.loads(run(*options, "--resume", "--json").stdout)
+            self.assertEqual(again["results"], first["results"])
+            self.assertEqual(path.read_text(), lines)
+            other = run(*options, "--resume", "--isa", "v2")
+            self.assertEqual(other.returncode, 1)
+            self.assertIn("holds results of another run", other.stderr)
+
+    def test_bad_usage(self):
+        for arguments, said in ((("corpus", "gemm"), "corpus is measured alone"), (("gemm", "--resume"), "--resume is of the suite corpus"),
+                                (("corpus", "--peers", "c"), "there is no peer c"), (("corpus", "--filter", "nosuch"), "no row of the corpus")):
+            done = run("bench", *arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+            self.assertIn(said, done.stderr)
+        done = run("bench", "corpus", "--family", "sports")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("there are products, convolutions", done.stderr)
+
+
 class Usage(unittest.TestCase):
     def test_no_command_and_unknown_ones_are_bad_usage(self):
         for arguments in ([], ["fly"], ["train"], ["train", "cifar"], ["train", "mnist", "--model", "vast"],

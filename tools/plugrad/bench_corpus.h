@@ -1,0 +1,23 @@
+// `plugrad bench corpus`: the shapes of known networks, each beside the best peer.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/corpus/run.h"
+
+namespace plugrad::tools {
+
+struct CorpusRun {
+  bench::CorpusChoice choice;
+  std::string results;  ///< the file that keeps them; empty: in the cache folder
+  bool is_resumed = false, json = false;
+};
+
+/// Peers that have the corpus's kinds.
+const std::vector<std::string>& corpus_peers();
+void print_corpus(const bench::CorpusChoice& choice, bool json);
+/// The exit code: a failed job where a row's result is wrong.
+int bench_corpus(const CorpusRun& run, const std::vector<std::string>& names, bench::Peers& peers);
+
+}  // namespace plugrad::tools
