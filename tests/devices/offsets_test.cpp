@@ -61,6 +61,6 @@ TEST_P(Offsets, StepsOverSlices) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AtHand, Offsets, testing::ValuesIn(devices_at_hand()),
-                         [](const auto& info) { return test_name(info.param); });
+                         [](const auto& device) { return test_name(device.param); });
 
 }  // namespace

@@ -96,7 +96,7 @@ TEST(HangingDevice, NamesTheKernelThatHangs) {
 
 // The call goes on with copies of its arguments: what its caller frees is not touched any more.
 TEST(HangingDevice, ProgramsMayFreeEverythingThatTheCallWasGiven) {
-  const Outcome o = run_with_limit("faults:device=REFERENCE:copy=1@HANG", 0.2, [] {
+  const Outcome o = run_with_limit("faults:device=REFERENCE:copy=1@HANG", 3, [] {
     {
       Floats host(1 << 16, 2.0f);
       EXPECT_THAT(error_of([&] { (Tensor::from(host, "REFERENCE") + 1).realize(); }),

@@ -7,6 +7,7 @@
 #include "engine/jit_trace.h"
 #include "engine/parts.h"
 #include "engine/views.h"
+#include "uop/facts.h"
 
 namespace plugrad::engine {
 namespace {
@@ -138,17 +139,25 @@ void Session::add_held(Work& work) {
 }
 
 // What was computed before and is now computed again for something new. No tensor denoted it when
-// it was computed: that of which a momentum is computed, say, once the next one was recorded.
+// it was computed: that of which a momentum is computed, say, once the next one was recorded. Of
+// what has more elements than all that is read or asked for, as the mask of a scatter, the sources.
 void Session::add_used_anew(std::vector<Id>& roots) {
   const CanonicalGraph& walked = parts_->canonical;
+  const auto count = [&](uint32_t number) { return element_count(shape(walked.id(number))); };
   const auto is_anew = [&](uint32_t number) {
     return parts_->computed.of(walked.id(number)).plan == 0;
   };
   std::vector<bool> used(walked.size());
-  for (uint32_t root : walked.roots()) used[root] = true;
+  int64_t most = 1;
+  for (uint32_t root : walked.roots()) {
+    used[root] = true;
+    most = std::max(most, count(root));
+  }
+  for (uint32_t number = 0; number < walked.size(); ++number)
+    if (walked.is_input(number)) most = std::max(most, count(number));
   for (auto number = static_cast<uint32_t>(walked.size()); number-- > 0;) {
     if (walked.is_input(number)) continue;
-    const bool passes_on = is_anew(number) || !is_work(number);
+    const bool passes_on = is_anew(number) || !is_work(number) || count(number) > most;
     if (used[number] && !passes_on) add_root(roots, walked.id(number));
     if (is_anew(number) || (used[number] && passes_on))
       for (Id source : graph_.sources(walked.id(number))) used[walked.number(source)] = true;
