@@ -38,5 +38,6 @@ std::vector<Case> gemm_cases();
 std::vector<Case> conv_cases();
 std::vector<Case> elementwise_cases();
 std::vector<Case> model_cases();
+std::vector<Case> network_cases();
 
 }  // namespace plugrad::bench

@@ -157,6 +157,32 @@ std::vector<Case> elementwise_cases() {
   return rows;
 }
 
+std::vector<Case> network_cases() {
+  struct Call {
+    const char* network;
+    int64_t batch;
+  };
+  constexpr Call kCalls[] = {{"resnet18", 1},     {"resnet18", 8}, {"resnet50", 1},
+                             {"mobilenet_v2", 1}, {"unet", 1},     {"minilm", 1},
+                             {"minilm", 8},       {"vit_tiny", 1}, {"gpt2_decode", 1}};
+  std::vector<Case> rows;
+  for (const Call& call : kCalls)
+    for (int threads : {1, 2}) {
+      Case row{.name = fmt::format("{}/batch:{}/threads:{}", call.network, call.batch, threads),
+               .kind = "network",
+               .shapes = {},
+               .options = {{"network", call.network}, {"batch", call.batch}},
+               .threads = threads,
+               .unit = "ms",
+               .judges = {"pytorch", "pytorch-tuned", "onnxruntime"}};
+      row.tolerance = 1e-3;
+      row.turn_seconds = 0.15;
+      row.least_turns = 7;
+      rows.push_back(row);
+    }
+  return rows;
+}
+
 std::vector<Case> model_cases() {
   Case mnist{.name = "mnist_step",
              .kind = "mnist_step",

@@ -55,6 +55,12 @@ const std::vector<PeerProgram>& peer_programs() {
        {}},
       {"pytorch-tuned", "PyTorch, tuned malloc", "as pytorch", "torch_peer.py", kPython,
        tuned_malloc()},
+      {"onnxruntime",
+       "ONNX Runtime",
+       "pip install onnxruntime onnx torch, into the Python that PLUGRAD_PEER_PYTHON names",
+       "onnxruntime_peer.py",
+       kPython,
+       {}},
       {"tinygrad",
        "tinygrad",
        "apt install clang-19; pip install tinygrad, into the Python (3.11 or later) that "

@@ -31,7 +31,8 @@ std::vector<Row> conv_rows();
 std::vector<Row> elementwise_rows();
 std::vector<Row> framework_rows();
 std::vector<Row> model_rows();
-std::vector<Row> half_rows();  ///< small floats beside f32
-std::vector<Row> step_rows();  ///< those of the models that have peers
+std::vector<Row> half_rows();     ///< small floats beside f32
+std::vector<Row> network_rows();  ///< one call of whole networks
+std::vector<Row> step_rows();     ///< those of the models that have peers
 
 }  // namespace plugrad::bench

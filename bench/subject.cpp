@@ -4,6 +4,7 @@
 
 #include "bench/kinds.h"
 #include "bench/mnist_step.h"
+#include "bench/networks/networks.h"
 #include "bench/transformer_step.h"
 
 namespace plugrad::bench {
@@ -90,10 +91,31 @@ Subject training_subject(std::shared_ptr<Step> step) {
   return subject;
 }
 
+// One call of a whole network, whose weights are captured.
+Subject network_subject(const Case& row) {
+  const Network network = make_network(row.options.at("network"), row.options.at("batch"));
+  Subject subject;
+  std::vector<Tensor> inputs = network.data;
+  for (const auto& [name, tensor] : network.state) {
+    subject.names.push_back(name);
+    inputs.push_back(tensor);
+  }
+  for (const Tensor& tensor : inputs) {
+    const auto shape = tensor.shape();
+    subject.shapes.emplace_back(shape.begin(), shape.end());
+    subject.inputs.push_back(host_values(tensor));
+  }
+  subject.round = replaying(
+      [call = network.call](const Tensors& data) -> Tensors { return {call(data)}; }, network.data);
+  subject.result = [network] { return host_values(network.call(network.data)); };
+  return subject;
+}
+
 }  // namespace
 
 Subject make_subject(const Case& row, const std::string& device) {
   const auto option = [&](const char* name) { return row.options.at(name).get<int64_t>(); };
+  if (row.kind == "network") return network_subject(row);
   if (row.kind == "mnist_step")
     return training_subject(std::make_shared<MnistStep>(option("batch")));
   if (row.kind == "transformer_step")

@@ -12,6 +12,7 @@ namespace plugrad::bench {
 struct Subject {
   std::vector<std::vector<int64_t>> shapes;  ///< of the inputs
   std::vector<std::vector<float>> inputs;    ///< what the peers get
+  std::vector<std::string> names = {};       ///< of the last inputs, where they are weights
   Round round;
   std::function<std::vector<float>()> result;  ///< to compare with the peers' once, before timing
 };

@@ -18,10 +18,16 @@ namespace {
 struct Suite {
   const char* name;
   std::vector<Row> (*rows)();
+  bool is_usual = true;  // measured where no suite is named
 };
 constexpr Suite kSuites[] = {
-    {"gemm", gemm_rows},           {"conv", conv_rows},    {"elementwise", elementwise_rows},
-    {"framework", framework_rows}, {"models", model_rows}, {"halves", half_rows},
+    {"gemm", gemm_rows},
+    {"conv", conv_rows},
+    {"elementwise", elementwise_rows},
+    {"framework", framework_rows},
+    {"models", model_rows},
+    {"halves", half_rows},
+    {"networks", network_rows, false},
 };
 
 bool listed(const std::vector<std::string>& names, const std::string& name) {
@@ -33,7 +39,7 @@ class Chosen {
  public:
   explicit Chosen(const Choice& choice) : filter_(choice.filter) {
     for (const Suite& suite : kSuites) {
-      if (!choice.suites.empty() && !listed(choice.suites, suite.name)) continue;
+      if (choice.suites.empty() ? !suite.is_usual : !listed(choice.suites, suite.name)) continue;
       for (Row& row : suite.rows()) {
         if (choice.threads != 0 && row.threads != choice.threads) continue;
         one_ |= listed(row.names, filter_);
@@ -89,6 +95,13 @@ std::string processor_name() {
 std::vector<std::string> suite_names() {
   std::vector<std::string> names;
   for (const Suite& suite : kSuites) names.emplace_back(suite.name);
+  return names;
+}
+
+std::vector<std::string> usual_suite_names() {
+  std::vector<std::string> names;
+  for (const Suite& suite : kSuites)
+    if (suite.is_usual) names.emplace_back(suite.name);
   return names;
 }
 

@@ -42,6 +42,8 @@ struct Choice {
 };
 
 std::vector<std::string> suite_names();
+/// Those that are measured where none is named.
+std::vector<std::string> usual_suite_names();
 /// Of all rows that would be measured on the default device, in their order.
 std::vector<std::string> row_names(const Choice& choice);
 /// Measures them. False when a row was left out because its result was wrong.

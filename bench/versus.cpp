@@ -138,6 +138,7 @@ class Meeting {
                     {"threads", row_.threads},
                     {"input", folder_.file("in")},
                     {"output", folder_.file(program.name)}});
+    if (!subject_.names.empty()) request["names"] = subject_.names;
     const auto answer = process.ask(request);
     if (!answer) {
       fmt::print(stderr, "bench: {}: {} failed\n", row_.name, program.title);

@@ -52,6 +52,10 @@ std::vector<Row> elementwise_rows() {
   return rows_of(elementwise_cases());
 }
 
+std::vector<Row> network_rows() {
+  return rows_of(network_cases());
+}
+
 std::vector<Row> step_rows() {
   return rows_of(model_cases());
 }

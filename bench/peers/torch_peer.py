@@ -1,4 +1,5 @@
 """PyTorch as a peer: usage: torch_peer.py LABEL. Threads, malloc and waiting are set in the environment."""
+import copy
 import ctypes
 import os
 import re
@@ -9,6 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+import networks
 import protocol
 import torch_kinds
 
@@ -121,15 +123,31 @@ def transformer_step(request, inputs):
     return [training(net, lambda: F.mse_loss(net(x), y), LABEL)]
 
 
-TRAINING = {"mnist_step": mnist_step, "peak_memory": peak_memory, "transformer_step": transformer_step}
+def network(request, inputs):
+    net, data = networks.load(request, inputs)
+    variants = []
+    for name, memory_format in FORMATS if data[0].dim() == 4 else (("", None),):
+        given = data
+        if memory_format is not None:
+            net, given = copy.deepcopy(net).to(memory_format=memory_format), [x.contiguous(memory_format=memory_format) for x in data]
+
+        def run(net=net, given=given):
+            with torch.no_grad():
+                return net(*given)
+
+        variants.append((f"{LABEL} {name}".strip(), run, lambda run=run: values(run())))
+    return variants
+
+
+OWN_KINDS = {"network": network, "mnist_step": mnist_step, "peak_memory": peak_memory, "transformer_step": transformer_step}
 
 
 def prepare(request):
     torch.manual_seed(0)
     inputs = [torch.frombuffer(data, dtype=torch.float32).view(shape).clone()
               for shape, data in protocol.read_inputs(request)]
-    if request["kind"] in TRAINING:
-        return TRAINING[request["kind"]](request, inputs)
+    if request["kind"] in OWN_KINDS:
+        return OWN_KINDS[request["kind"]](request, inputs)
     if request["kind"] not in torch_kinds.FORWARD:
         return []
     return [(name, run, lambda run=run: values(*run())) for name, run in torch_kinds.variants(LABEL, request, inputs)]

@@ -30,7 +30,8 @@ namespace plugrad::tools {
 namespace {
 
 constexpr char kUsage[] =
-    "plugrad bench [gemm|conv|elementwise|framework|models|halves]… [--filter TEXT] [--threads N] "
+    "plugrad bench [gemm|conv|elementwise|framework|models|halves|networks]… [--filter TEXT] "
+    "[--threads N] "
     "[--isa native|v4|v3|v2] [--peers NAME…] [--device D] [--option KEY=VALUE…] "
     "[--roofline FILE.svg] [--list] [--json]\n"
     "plugrad bench corpus [--family NAME] [--filter TEXT] [--threads N] [--isa …] [--peers NAME…] "
@@ -40,12 +41,12 @@ constexpr char kUsage[] =
 
 Syntax bench_syntax() {
   namespace po = boost::program_options;
-  Syntax syntax{
-      .usage = kUsage,
-      .words = "suite",
-      .choices = {{"suite",
-                   {"gemm", "conv", "elementwise", "framework", "models", "halves", "corpus"}}},
-      .paths = {"results", "roofline"}};
+  Syntax syntax{.usage = kUsage,
+                .words = "suite",
+                .choices = {{"suite",
+                             {"gemm", "conv", "elementwise", "framework", "models", "halves",
+                              "networks", "corpus"}}},
+                .paths = {"results", "roofline"}};
   auto text = [] { return po::value<std::string>()->default_value(""); };
   syntax.options.add_options()("device", text(), "device to measure")(
       "option", po::value<Arguments>()->default_value({}, "")->composing(),
@@ -278,7 +279,7 @@ int run_bench(const Arguments& arguments) {
     if (!json) print_result(result);
   });
   if (!roofline.empty()) write_roofline(roofline, results);
-  const auto suites = choice.suites.empty() ? bench::suite_names() : choice.suites;
+  const auto suites = choice.suites.empty() ? bench::usual_suite_names() : choice.suites;
   if (!json) print_isas(peers);
   print_json(to_json(results, fmt::format("{}", fmt::join(suites, ",")), peers));
   return right ? kSuccess : kFailure;

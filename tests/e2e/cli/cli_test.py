@@ -134,6 +134,13 @@ class Corpus(unittest.TestCase):
             self.assertEqual(other.returncode, 1)
             self.assertIn("holds results of another run", other.stderr)
 
+    def test_networks_and_the_corpus_are_measured_where_they_are_named(self):
+        usual = bench_rows()
+        networks = run("bench", "networks", "--list").stdout.splitlines()
+        self.assertEqual(len(networks), 18)
+        self.assertIn("resnet18/batch:8/threads:2", networks)
+        self.assertEqual(usual & set(networks), set())
+
     def test_bad_usage(self):
         for arguments, said in ((("corpus", "gemm"), "corpus is measured alone"), (("gemm", "--resume"), "--resume is of the suite corpus"),
                                 (("corpus", "--peers", "c"), "there is no peer c"), (("corpus", "--filter", "nosuch"), "no row of the corpus")):

@@ -1,0 +1,58 @@
+// The networks that the bench calls are those of their papers: by the number of their weights.
+#include "bench/networks/networks.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+namespace plugrad::bench {
+namespace {
+
+Network unrealised(const std::string& name, int64_t batch) {
+  const bool takes_tokens = name == "minilm" || name == "vit_tiny" || name == "gpt2_decode";
+  return takes_tokens ? make_token_network(name, batch) : make_image_network(name, batch);
+}
+
+// Without the statistics of batch norms, which are no weights.
+int64_t weights_of(const Network& network) {
+  int64_t count = 0;
+  for (const auto& [name, tensor] : network.state)
+    if (name.find("running_") == std::string::npos) count += tensor.numel();
+  return count;
+}
+
+TEST(BenchNetworks, HaveAsManyWeightsAsTheirPapersSay) {
+  EXPECT_EQ(weights_of(unrealised("resnet18", 1)), 11'689'512);
+  EXPECT_EQ(weights_of(unrealised("resnet50", 1)), 25'557'032);
+  EXPECT_EQ(weights_of(unrealised("mobilenet_v2", 1)), 3'504'872);
+  EXPECT_EQ(weights_of(unrealised("gpt2_decode", 1)), 124'439'808);
+  EXPECT_EQ(weights_of(unrealised("vit_tiny", 1)), 5'717'416);
+  // 22 713 216 with the pooler (384 x 384 + 384) and the two segments (768), which are left out.
+  EXPECT_EQ(weights_of(unrealised("minilm", 1)), 22'713'216 - 384 * 385 - 768);
+}
+
+TEST(BenchNetworks, ACallGivesTheShapeOfItsTask) {
+  const auto shape_of = [](const std::string& name, int64_t batch) {
+    const Network network = unrealised(name, batch);
+    const auto shape = network.call(network.data).shape();
+    return std::vector<int64_t>(shape.begin(), shape.end());
+  };
+  using Sizes = std::vector<int64_t>;
+  EXPECT_EQ(shape_of("resnet18", 8), (Sizes{8, 1000}));
+  EXPECT_EQ(shape_of("resnet50", 1), (Sizes{1, 1000}));
+  EXPECT_EQ(shape_of("mobilenet_v2", 2), (Sizes{2, 1000}));
+  EXPECT_EQ(shape_of("unet", 1), (Sizes{1, 1, 256, 256}));
+  EXPECT_EQ(shape_of("minilm", 8), (Sizes{8, 128, 384}));
+  EXPECT_EQ(shape_of("vit_tiny", 3), (Sizes{3, 1000}));
+  EXPECT_EQ(shape_of("gpt2_decode", 1), (Sizes{1, 1, 50257}));
+}
+
+TEST(BenchNetworks, AreEvaluated_NotTrained) {
+  const Network network = unrealised("resnet18", 1);
+  network.call(network.data);
+  EXPECT_TRUE(nn::is_training()) << "the scope ends with the call";
+  EXPECT_THROW(make_network("alexnet", 1), std::out_of_range);
+}
+
+}  // namespace
+}  // namespace plugrad::bench
