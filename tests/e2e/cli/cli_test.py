@@ -49,6 +49,26 @@ class Performance(unittest.TestCase):
         self.assertEqual([f for f in script["FLOORS"] if not any(re.fullmatch(f, name) for name in rows)], [])
         self.assertEqual([name for name in script["HEADLINES"] if name not in rows], [])
 
+    def test_a_column_that_is_not_measured_keeps_its_figures(self):
+        script = runpy.run_path(str(ROOT / "tools/record-performance"))
+
+        def document(isa, ratio):
+            result = {"name": "attention", "value": 10 * ratio, "unit": "GFLOP/s", "peer": "PyTorch", "peer_value": 10, "ratio": ratio}
+            return {"machine": f"machine of {isa}", "suite": "elementwise", "isa": isa, "results": [result]}
+
+        old = ("\nMachine: old. Date: 2026-01-01. Command: `x`.\n\n| what | measured | peer (others) | ratio | floor |\n|---|---|---|---|---|\n"
+               "| MNIST demo, 120 steps: step, median | 9 ms | | |  |\n| attention | 5 GFLOP/s | PyTorch: 10 | 0.50 | ≥ 1.2x **missed** |\n")
+        first = script["table"](script["by_isa"]([document("v3", 1.3)]), None, "", old)
+        self.assertIn("native: Machine: old. Date: 2026-01-01. Command: `x`.\n", first)
+        self.assertIn("v3: Machine: machine of v3. Date: ", first)
+        self.assertIn("| attention | 5 GFLOP/s | PyTorch: 10 | 0.50 **missed** | 13 GFLOP/s | PyTorch: 10 | 1.30 | ≥ 1.2x |", first)
+        self.assertIn("| MNIST demo, 120 steps: step, median | 9 ms |  |  |  |  |  |  |", first)
+        again = script["table"](script["by_isa"]([document("native", 2)]), None, "", first)
+        self.assertIn("| attention | 20 GFLOP/s | PyTorch: 10 | 2.00 | 13 GFLOP/s | PyTorch: 10 | 1.30 | ≥ 1.2x |", again)
+        self.assertNotIn("MNIST", again)
+        with self.assertRaises(SystemExit):
+            script["by_isa"]([document("v2", 1)])
+
     def test_a_filter_and_a_number_of_threads_choose_rows(self):
         if not bench_rows():
             self.skipTest("this build has no benchmarks")
