@@ -244,6 +244,16 @@ class Devices(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn('PLUGRAD_CPU_TARGET="sse2" is not valid: it takes one of native, x86-64-v4, x86-64-v3, x86-64-v2, x86-64', done.stderr)
 
+    def test_kernels_of_two_targets_are_compiled_apart(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def files_after(target):
+                self.assertEqual(run("first-kernel", "CPU", PLUGRAD_CPU_TARGET=target, PLUGRAD_CACHE_DIR=folder).returncode, 0)
+                return {path for path in pathlib.Path(folder).rglob("*") if path.is_file()}
+            old = files_after("x86-64")
+            both = files_after("x86-64-v2")
+            self.assertGreater(len(both - old), 0)
+            self.assertEqual(files_after("x86-64"), both)
+
     def test_text_says_where_plugins_came_from(self):
         done = run("devices", "--why")
         self.assertEqual(done.returncode, 0)
