@@ -24,6 +24,7 @@ constexpr double kScalarCost = 0.25;     // of integers and conditions, beside v
 constexpr double kBytesOfLine = 64;
 constexpr double kGateCost = 1.5;   // of a copy with a condition: a mask for its lanes and its use
 constexpr double kCopyCost = 1.5;   // a load and a store of a vector
+constexpr double kLoopShare = 0.5;  // of the cycles of counting, which take places in the pipeline
 constexpr double kBeside = 0.2;     // of a cycle
 constexpr double kLaneCost = 1.5;   // a scalar load and its insertion into a vector
 constexpr double kPickCost = 4;     // some loads and shuffles for each vector
@@ -352,7 +353,8 @@ std::vector<size_t> TileModel::loop_order(const Tile& tile) const {
   return order;
 }
 
-// Cycles in which what is loaded comes through the caches.
+// Cycles in which what is loaded comes through the caches, beyond those in which each line comes
+// once: those are the same for every tile, and of one row's part the rows around it know more.
 double TileModel::traffic(const Tile& tile) const {
   std::vector<cost::Operand> operands;
   for (const Item& item : items_) {
@@ -362,8 +364,11 @@ double TileModel::traffic(const Tile& tile) const {
       operands.back().steps.push_back(
           stride == kNear || stride == kIrregular ? cost::kNear : stride * element_bytes_);
   }
-  return cost::traffic_cycles({sizes_, tile.amounts, loop_order(tile)}, operands,
-                              {kernel_.caps->cache_bytes});
+  const cost::Caches caches{kernel_.caps->cache_bytes};
+  const std::vector<size_t> order = loop_order(tile);
+  const double once = cost::traffic_cycles({sizes_, sizes_, order}, operands, caches);
+  const double all = cost::traffic_cycles({sizes_, tile.amounts, order}, operands, caches);
+  return std::max(0.0, all - once);
 }
 
 TileModel::Work TileModel::work(const Tile& tile) const {
@@ -417,7 +422,8 @@ double TileModel::cost(const Tile& tile, double limit) const {
   // What runs beside each other counts little beside the slowest of them.
   const auto total = [&](double lines) {
     const double slowest = std::max({arithmetic, now.memory, now.chain * kLatency, lines});
-    return (slowest + kBeside * (arithmetic + now.memory + loops + lines) + now.packing) *
+    return (slowest + kBeside * (arithmetic + now.memory + lines) + kLoopShare * loops +
+            now.packing) *
            now.share;
   };
   const double least = total(0);
