@@ -20,7 +20,7 @@ std::span<const Isa> isas();
 /// That of settings().cpu_target, which peers follow.
 const Isa& chosen_isa();
 
-/// What a library says that it runs.
+/// The instruction set that a library reports.
 struct RunningIsa {
   std::string name = "not told";
   int level = kAnyLevel;

@@ -30,8 +30,8 @@ class PeerProcess {
 
   /// It is there and its library or module was found.
   bool found() const { return found_; }
-  /// What it said that it runs. One that uses instructions of a higher level than the chosen one,
-  /// or does not tell, is measured for information only.
+  /// The instruction set that it reported. One that uses instructions of a higher level than the
+  /// chosen one, or does not tell, is measured for information only.
   const RunningIsa& isa() const { return isa_; }
   bool keeps_to(const Isa& chosen) const { return isa_.level <= chosen.level; }
   /// Nothing when it has died or does not answer in time.

@@ -125,7 +125,7 @@ class Reader {
     return shapes;
   }
 
-  // What follows from the row: the result, its gradient, the work.
+  // Derived from the row: the result, its gradient, the work.
   void complete(CorpusRow& out, bool gradients) const {
     Case& row = out.item;
     Sizes result;

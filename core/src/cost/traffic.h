@@ -12,7 +12,7 @@ namespace plugrad::cost {
 /// A step whose length is not known: about as near as neighbours are.
 inline constexpr int64_t kNear = std::numeric_limits<int64_t>::max();
 
-/// What the nest reads of one array.
+/// The part of one array that the nest reads.
 struct Operand {
   std::vector<int64_t> steps;  ///< bytes from one turn of a loop to the next; 0: it stays
   int64_t element_bytes = 4;

@@ -102,9 +102,7 @@ bool saves_lines(const pgr_device_caps& caps, const Panel& panel) {
   return panel.reuse * (far - near) > copying;
 }
 
-// Where the whole operand stays in the thread's own cache its rows need not lie side by side. Where
-// it is more than the thread's share of the last cache, every row of tiles would fetch it from
-// memory.
+// Whether copying the panel is faster than reading it from where it lies.
 bool pays(const pgr_device_caps& caps, const Panel& panel) {
   if (panel.longest == 0) return false;
   if (!panel.is_consecutive) return panel.reuse >= kEnoughGatherings;

@@ -419,7 +419,7 @@ double TileModel::cost(const Tile& tile, double limit) const {
   const Work now = work(tile);
   if (works_in_groups(*kernel_.caps)) return group_cost(now);
   const double arithmetic = now.arithmetic * kArithmeticCost, loops = now.passes * kLoopCost;
-  // What runs beside each other counts little beside the slowest of them.
+  // The slowest resource counts in full; the others, which run at the same time, count a little.
   const auto total = [&](double lines) {
     const double slowest = std::max({arithmetic, now.memory, now.chain * kLatency, lines});
     return (slowest + kBeside * (arithmetic + now.memory + lines) + kLoopShare * loops +

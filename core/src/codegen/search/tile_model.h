@@ -1,4 +1,4 @@
-// What a register tile costs: the cycles that a kernel takes when some of its axes are expanded,
+// The cost of a register tile: the cycles of a kernel with some of its axes expanded,
 // and how many registers.
 #pragma once
 
