@@ -19,9 +19,9 @@ BUILDS_ON = {
     "tensor": ["engine", "gradient"],
     "nn": ["tensor"],
 }
-# The kernel's language and the device's capabilities are all that these two know of a plugin.
+# The kernel's language and the device's capabilities are all that these know of a plugin.
 NARROW_API = {"kernel_ir.h", "kernel_ops.h", "device.h"}
-NARROW_ROOMS = {"schedule", "codegen"}
+NARROW_ROOMS = {"cost", "schedule", "codegen"}
 # uop::DType is public, and a dtype is all that runtime needs of the room above base.
 PUBLIC_ROOM = {"export.h": "base", "error.h": "base", "dtype.h": "base", "plugrad.h": "nn",
                "uop.h": "tensor", "gradient.h": "tensor"}

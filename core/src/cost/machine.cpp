@@ -1,0 +1,78 @@
+#include "cost/machine.h"
+
+#include <span>
+
+#include "base/hash.h"
+#include "plugrad/plugin_api/kernel_ops.h"
+
+namespace plugrad::cost {
+namespace {
+
+struct Row {
+  const char* name;
+  double registers, multiply_adds, cycles_a_second;
+};
+
+// By MachineClass. Multiply-adds: without FMA a multiplier and an adder side by side. The other
+// fields are the same in every row: what the searches were fitted with.
+constexpr Row kTable[] = {
+    {"x86-64", 16, 1, 3e9},    {"x86-64-v2", 16, 1, 3e9}, {"x86-64-v3", 16, 2, 3e9},
+    {"x86-64-v4", 32, 2, 3e9}, {"aarch64", 32, 2, 3e9},   {"in step", 80, 1, 1.5e9},
+    {"unknown", 16, 1, 1e9},
+};
+
+// A processor is built with memory for its vectors: a quarter of a byte an operation, on the CPUs
+// measured.
+constexpr double kMemoryBytesAnOperation = 0.25;
+// Of the first cache's rate; memory's follows from the operations.
+constexpr std::array<double, 3> kLevelShare = {1, 0.5, 0.25};
+
+bool claims_f32(const pgr_device_caps& caps, uint32_t op) {
+  return (caps.op_dtypes[op] >> PGR_DTYPE_F32 & 1) != 0;
+}
+
+void take(double& field, double told) {
+  if (told > 0) field = told;
+}
+
+}  // namespace
+
+const char* name_of(MachineClass machine_class) {
+  return kTable[static_cast<size_t>(machine_class)].name;
+}
+
+MachineClass class_of(std::string_view arch, const pgr_device_caps& caps) {
+  if (caps.has_local != 0 && caps.subgroup_size > 1) return MachineClass::InStep;
+  if (arch.starts_with("aarch64") || arch.starts_with("arm64")) return MachineClass::Aarch64;
+  if (!arch.empty() && !arch.starts_with("x86_64")) return MachineClass::Unknown;
+  const uint32_t lanes = caps.vector_lanes[PGR_DTYPE_F32];
+  if (lanes >= 16) return MachineClass::X86_64_v4;
+  if (lanes >= 8) return MachineClass::X86_64_v3;
+  return claims_f32(caps, PGR_OP_TRUNC) ? MachineClass::X86_64_v2 : MachineClass::X86_64;
+}
+
+Machine table_machine(std::string_view arch, const pgr_device_caps& caps) {
+  const Row& row = kTable[static_cast<size_t>(class_of(arch, caps))];
+  Machine m;
+  m.registers = row.registers;
+  m.multiply_adds = row.multiply_adds;
+  m.cycles_a_second = row.cycles_a_second;
+  take(m.lanes, caps.vector_lanes[PGR_DTYPE_F32]);
+  take(m.registers, caps.vector_registers);
+  take(m.threads, caps.threads);
+  take(m.line_bytes, static_cast<double>(caps.cache_line_bytes));
+  for (size_t i = 0; i < m.levels.size(); ++i) {
+    Level& level = m.levels[i];
+    if (i < 3) take(level.bytes, static_cast<double>(caps.cache_bytes[i]));
+    level.one = i < 3 ? kLevelShare[i] * m.loads * m.lanes * 4
+                      : kMemoryBytesAnOperation * m.lanes * m.multiply_adds;
+    level.all = level.one * m.threads;
+  }
+  return m;
+}
+
+uint64_t hash_of(const Machine& machine) {
+  return hash64(std::as_bytes(std::span(&machine, 1)));
+}
+
+}  // namespace plugrad::cost

@@ -1,0 +1,78 @@
+// What schedule and codegen know of the processor that runs their kernels: one description, which
+// both read. It comes from a calibration of the very machine (cost/calibration_text.h), else from a
+// table by instruction set and class of device; what a device says of itself goes before the table.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "plugrad/plugin_api/device.h"
+
+namespace plugrad::cost {
+
+/// A cache, or memory.
+struct Level {
+  double bytes = 0;  // that one thread finds there; memory's are of no matter
+  double one = 0;    // bytes a cycle that one thread reads
+  double all = 0;    // and all threads together
+  bool operator==(const Level&) const = default;
+};
+
+/// Of one device. Rates are a cycle of one thread, of vectors as wide as the registers. All fields
+/// are doubles, so that one list (fields()) reads, writes and checks them.
+struct Machine {
+  double lanes = 1;            // f32 of a vector
+  double registers = 16;       // vectors
+  double threads = 1;          // groups that run at once
+  double multiply_adds = 1;    // a cycle
+  double latency = 4;          // cycles until the result of one can be added to
+  double loads = 2;            // a cycle, beside the arithmetic
+  double stores = 1;           // a cycle
+  double lane_cost = 3;        // of a scalar access and its way into or out of a vector
+  double line_bytes = 64;      // of the caches
+  double near_bytes = 65'536;  // of values that are in the nearest caches anyway
+  double tlb_bytes = 262'144;  // that are reached without looking for a page
+  double streams = 4;          // of vectors that prefetching follows at once
+  double wake_cycles = 3'000;  // to hand a kernel to the threads and wait for them: 1 us at 3 GHz
+  double cycles_a_second = 3e9;
+  // L1, L2, L3, memory
+  std::array<Level, 4> levels = {
+      {{32'768, 8, 8}, {524'288, 4, 4}, {16'777'216, 2, 2}, {0, 0.25, 0.25}}};
+
+  const Level& memory() const { return levels[3]; }
+  /// Instructions that a load counts for.
+  double load_cost() const { return 1 / loads; }
+  /// Bytes to and from memory that take as long as an operation on one element, all threads busy.
+  double bytes_an_operation() const { return memory().all / (threads * lanes * multiply_adds); }
+  /// Vector instructions, of which two are issued a cycle, that one kernel more costs.
+  double kernel_cost() const { return 2 * wake_cycles; }
+  /// Iterations below which threads cost more than they save: 32 Ki, computed with vectors, take
+  /// twice the 3,000 cycles.
+  double parallel_iterations() const { return wake_cycles * 32'768 / 3'000; }
+  bool operator==(const Machine&) const = default;
+};
+
+/// The rows of the table.
+enum class MachineClass : uint8_t {
+  X86_64,
+  X86_64_v2,
+  X86_64_v3,
+  X86_64_v4,
+  Aarch64,
+  InStep,
+  Unknown
+};
+const char* name_of(MachineClass machine_class);
+/// By the architecture's name ("x86_64-znver3") and what the device claims; an empty name is that
+/// of a CPU.
+MachineClass class_of(std::string_view arch, const pgr_device_caps& caps);
+
+/// The table's row with what the device says of itself.
+Machine table_machine(std::string_view arch, const pgr_device_caps& caps);
+
+/// Equal machines have equal ones: part of the keys of plans and programs.
+uint64_t hash_of(const Machine& machine);
+
+}  // namespace plugrad::cost
