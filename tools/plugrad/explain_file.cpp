@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "engine/kernels.h"
+#include "engine/machines.h"
 #include "plugrad/sdk/guard.h"
 #include "plugrad/sdk/ir_view.h"
 #include "runtime/runtime.h"
@@ -58,6 +59,7 @@ Asts planned(const std::string& path, Graph graph, const std::vector<Id>& roots,
             [&](Id a, Id b) { return graph.arg_list(a)[0] < graph.arg_list(b)[0]; });
   schedule::Options options;
   options.threads = std::max(1u, device.caps().threads);
+  options.machine = *engine::machine_of(device);
   return schedule::make_plan(graph, roots, inputs, 1, options).asts;
 }
 

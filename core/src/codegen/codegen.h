@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "cost/machine.h"
 #include "plugrad/plugin_api/device.h"
 #include "uop/graph.h"
 
@@ -52,6 +54,7 @@ struct Options {
   bool tf32 = false;       // TF32: products of f32 may be of their leading 10 bits of fraction
   const std::vector<Optimisation>* apply = nullptr;  // instead of the heuristic's choice
   std::string_view name = {};  // a C identifier; empty: one that says the axes
+  std::shared_ptr<const cost::Machine> machine = nullptr;  // null: the table's, by `caps`
 };
 
 /// Everything needed to compile and launch one kernel.

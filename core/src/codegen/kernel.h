@@ -20,6 +20,8 @@ struct Kernel {
   uint32_t param_count = 0;      // of the AST; those that became unused keep their places
   std::vector<int64_t> scalars;  // of the AST, the most of each by number; unused ones as above
 
+  /// Of a kernel that choices are made for.
+  const cost::Machine& machine() const { return *options.machine; }
   RuleSet rules() const { return options.fast_math ? RuleSet::Fast : RuleSet::Strict; }
 };
 

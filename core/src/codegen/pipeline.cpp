@@ -48,6 +48,8 @@ Kernel kernel_of(const Graph& ast, Id sink, const pgr_device_caps& caps, const O
   Kernel kernel;
   kernel.caps = &caps;
   kernel.options = options;
+  if (!kernel.options.machine)
+    kernel.options.machine = std::make_shared<cost::Machine>(cost::table_machine({}, caps));
   kernel.sink = copy_into(kernel.graph, ast, sink);
   for (Id id = 0; id < kernel.graph.size(); ++id)
     if (kernel.graph[id].op == Op::Param)

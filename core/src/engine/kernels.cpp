@@ -12,6 +12,7 @@
 #include "base/trace.h"
 #include "engine/compile_progress.h"
 #include "engine/ir_params.h"
+#include "engine/machines.h"
 #include "engine/program_cache.h"
 #include "engine/tune.h"
 
@@ -27,7 +28,8 @@ Hash128 key_of(const KernelRequest& request, const KernelOptions& options) {
                             user.low,
                             reinterpret_cast<uintptr_t>(request.device),
                             options.bits(),
-                            options.lists};
+                            options.lists,
+                            cost::hash_of(*machine_of(*request.device))};
   return hash128(std::as_bytes(std::span(words)));
 }
 
@@ -41,7 +43,8 @@ codegen::Options codegen_options(const KernelRequest& request, const KernelOptio
           .fast_math = options.fast_math,
           .contract = contracts(request, options),
           .tf32 = options.tf32,
-          .name = request.user ? std::string_view(request.user->name) : std::string_view()};
+          .name = request.user ? std::string_view(request.user->name) : std::string_view(),
+          .machine = machine_of(*request.device)};
 }
 
 using Tuned = std::optional<std::vector<codegen::Optimisation>>;
@@ -68,9 +71,10 @@ bool is_observed() {
 
 std::string key_on_disk(const KernelRequest& request, const KernelOptions& options,
                         const Tuned& tuned) {
-  const std::string told = fmt::format("options {:x} list {} name {}", options.bits(),
+  const std::string told = fmt::format("options {:x} list {} name {} machine {:x}", options.bits(),
                                        tuned ? codegen::to_string(*tuned) : "of the heuristic",
-                                       request.user ? request.user->name : std::string());
+                                       request.user ? request.user->name : std::string(),
+                                       cost::hash_of(*machine_of(*request.device)));
   return program_key(request.ast->hash, told, *request.device);
 }
 

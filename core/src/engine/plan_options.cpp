@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/settings.h"
+#include "engine/machines.h"
 
 namespace plugrad::engine {
 
@@ -16,6 +17,7 @@ Hash128 plan_key(const Hash128& graph, uint32_t default_device, const schedule::
                             options.lanes | options.cache_bytes << 16,
                             options.scratch_bytes,
                             hash64(std::as_bytes(std::span(options.replaced))),
+                            cost::hash_of(options.machine),
                             kernels.bits(),
                             kernels.lists};
   return hash128(std::as_bytes(std::span(words)));
@@ -25,6 +27,7 @@ schedule::Options plan_options(DeviceTable& devices, std::span<const uint32_t> u
   schedule::Options options;
   options.fast_math = settings().fast_math;
   options.lanes = 0;
+  if (!used.empty()) options.machine = *machine_of(devices.open(used[0]));
   uint32_t least_params = UINT32_MAX;
   uint64_t least_scratch = UINT64_MAX;
   for (uint32_t number : used) {

@@ -10,8 +10,8 @@
 
 namespace plugrad::engine {
 
-/// Options that suit every device in `used`: work is split for the one with most threads, and a
-/// kernel takes as many parameters as the one with the fewest.
+/// Options that suit every device in `used`: work is split for the one with most threads, a
+/// kernel takes as many parameters as the one with the fewest, and costs are of the first.
 schedule::Options plan_options(DeviceTable& devices, std::span<const uint32_t> used);
 
 /// Equal graphs, devices and options have equal keys.

@@ -7,8 +7,6 @@
 namespace plugrad::schedule {
 namespace {
 
-constexpr double kLaneCost = 3;       // a scalar access and its way into or out of a vector
-constexpr double kLoadCost = 0.5;     // two loads a cycle beside the arithmetic
 constexpr double kVectorsInTile = 2;  // of a register tile
 constexpr double kTile = 6;  // a register tile's length along a loop that a load does not depend on
 constexpr double kUnaligned = 1.2;     // of vectors that start anywhere
@@ -20,8 +18,6 @@ constexpr double kCastCost = 2;
 // A vector that is cast, stored and read again as f32: an elementwise kernel of 16,384 f32 takes
 // 1.3 µs in the second cache, 1.3 ns a vector: 8 instructions at two a cycle and 3 GHz.
 constexpr double kCopyCost = 8;
-// One kernel more: 0.03 µs in a replay, and up to 1 µs to hand its groups to threads.
-constexpr double kKernelCost = 6'000;
 constexpr int64_t kFewReadings = 64;  // of each element: below, a packed copy does not pay
 
 bool has(LoopSet set, size_t loop) {
@@ -82,7 +78,7 @@ double LayoutCost::store(size_t lane) const {
     if (l == lane && unit)
       count *= vectors(size);
     else
-      count *= static_cast<double>(size) * (l == lane ? kLaneCost : 1);
+      count *= static_cast<double>(size) * (l == lane ? machine_.lane_cost : 1);
   }
   const bool sums_lanes = lane < nest_.loops.size() && nest_.loops[lane].reduces;
   return sums_lanes ? count * kHorizontal : count;
@@ -96,14 +92,14 @@ bool LayoutCost::gathers(const Reading& reading, size_t lane) const {
 
 double LayoutCost::loads(const Reading& reading, size_t lane, bool gathers) const {
   const LoopSet own = loops_of(reading.axes);
-  double count = kLoadCost;
+  double count = machine_.load_cost();
   for (size_t l = 0; l < nest_.loops.size(); ++l) {
     if (!has(reading.around, l)) continue;
     const int64_t size = nest_.loops[l].size;
     if (l == lane && !has(own, l))
       count *= std::ceil(vectors(size) / kVectorsInTile);
     else if (l == lane)
-      count *= gathers ? static_cast<double>(size) * kLaneCost : vectors(size);
+      count *= gathers ? static_cast<double>(size) * machine_.lane_cost : vectors(size);
     else if (has(own, l))
       count *= static_cast<double>(size);
     else
@@ -119,7 +115,7 @@ double LayoutCost::packed(const Reading& reading, size_t lane) const {
   for (const AxisIndex& a : reading.view_axes)
     for (size_t l = 0; l < nest_.loops.size(); ++l)
       if (has(a.loops, l)) elements *= static_cast<double>(nest_.loops[l].size);
-  return elements * kLaneCost + loads(reading, lane, false);
+  return elements * machine_.lane_cost + loads(reading, lane, false);
 }
 
 double LayoutCost::access(const Reading& reading, size_t lane) const {
@@ -181,8 +177,8 @@ bool LayoutCost::pays_widened(const Reading& reading, size_t lane) const {
   double elements = 1;
   for (size_t l = 0; l < nest_.loops.size(); ++l)
     if (has(loops_of(reading.axes), l)) elements *= static_cast<double>(nest_.loops[l].size);
-  const double copies = elements / static_cast<double>(lanes_) * kCopyCost + kKernelCost;
-  return copies < loads(once, lane_of(once, lane), false) / kLoadCost * kCastCost;
+  const double copies = elements / static_cast<double>(lanes_) * kCopyCost + machine_.kernel_cost();
+  return copies < loads(once, lane_of(once, lane), false) / machine_.load_cost() * kCastCost;
 }
 
 }  // namespace plugrad::schedule

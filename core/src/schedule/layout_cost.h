@@ -1,6 +1,7 @@
 // What it costs to run a kernel's loops with vectors along one of them, in vector instructions.
 #pragma once
 
+#include "cost/machine.h"
 #include "schedule/readings.h"
 
 namespace plugrad::schedule {
@@ -11,8 +12,10 @@ inline constexpr uint32_t kNoAxis = UINT32_MAX;  // a value of one element
 
 class LayoutCost {
  public:
-  LayoutCost(const LoopNest& nest, const Innermost& innermost, int64_t lanes, bool packs)
-      : nest_(nest), innermost_(innermost), lanes_(lanes), packs_(packs) {}
+  /// `machine` lives as long.
+  LayoutCost(const LoopNest& nest, const Innermost& innermost, const cost::Machine& machine,
+             int64_t lanes, bool packs)
+      : nest_(nest), innermost_(innermost), machine_(machine), lanes_(lanes), packs_(packs) {}
 
   /// With vectors along the loop for which it is least.
   double least() const;
@@ -40,6 +43,7 @@ class LayoutCost {
 
   const LoopNest& nest_;
   const Innermost& innermost_;
+  const cost::Machine& machine_;
   int64_t lanes_;
   bool packs_;  // operands may be copied
 };

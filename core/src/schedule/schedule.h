@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cost/machine.h"
 #include "uop/graph.h"
 
 namespace plugrad::schedule {
@@ -22,6 +23,7 @@ struct Options {
   uint64_t max_buffer_bytes = UINT64_MAX;  // largest arena, unless one value alone is larger
   bool plan_memory = true;                 // let intermediates share storage
   bool share_kernels = true;       // values that can be computed in the same loops share a kernel
+  cost::Machine machine;           // that costs are of
   std::vector<uint32_t> replaced;  // inputs by number: what denotes them now will denote outputs
 };
 

@@ -7,10 +7,8 @@
 namespace plugrad::schedule {
 namespace {
 
-constexpr double kWritten = 2;              // a written line is read first
-constexpr double kBytesAnOperation = 0.25;  // of vectors, on the CPUs measured
-constexpr double kLarge = 65536;            // bytes, below which all is in the cache anyway
-constexpr int64_t kFewElements = 16;        // that a light Reduce takes
+constexpr double kWritten = 2;        // a written line is read first
+constexpr int64_t kFewElements = 16;  // that a light Reduce takes
 constexpr size_t kMostReaders = 16;
 
 }  // namespace
@@ -122,10 +120,11 @@ bool StoreCost::find_readers(Id node) {
 bool StoreCost::pays(Id node) {
   const Below own = below(std::span(&node, 1), kNoId);
   if (own.heavy) return true;
-  const double computed = kBytesAnOperation * own.work;
+  const cost::Machine& machine = draft_.options.machine;
+  const double computed = machine.bytes_an_operation() * own.work;
   double stored = computed + kWritten * bytes(node), repeated = 0;
   for (Id leaf : own.leaves) stored += bytes(leaf);
-  if (stored < kLarge || !find_readers(node)) return true;
+  if (stored < machine.near_bytes || !find_readers(node)) return true;
   for (const auto& [loops, kernel] : readers_) {
     const Below other = below(kernel, node);
     stored += bytes(node);

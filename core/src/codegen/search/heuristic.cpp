@@ -19,12 +19,8 @@ namespace {
 
 using Kind = Optimisation::Kind;
 
-constexpr double kMostCode = 160;  // copies of one instruction
-constexpr int64_t kMostStreams =
-    4;  // vectors of different rows read from memory at once: more are too many for prefetching
+constexpr double kMostCode = 160;    // copies of one instruction
 constexpr double kNeighbours = 1.1;  // what they gain over lanes that are stored apart
-constexpr double kParallelWork =
-    32 * 1024;  // iterations below which waking a thread costs more than it saves
 
 // How many elements of the vector axis to expand: whole short axes, otherwise a few vectors.
 std::vector<int64_t> vector_amounts(int64_t size, int64_t lanes) {
@@ -44,7 +40,7 @@ std::vector<int64_t> amounts_of(const Kernel& kernel, const TileModel& model, si
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
     if (axis != vector_axis && kind_of(kernel, axis) == AxisKind::Loop)
       others *= size_of_axis(kernel, axis);
-  if (others >= threads || model.iterations() < kParallelWork ||
+  if (others >= threads || model.iterations() < kernel.machine().parallel_iterations() ||
       kind_of(kernel, vector_axis) != AxisKind::Loop)
     return amounts;
   const auto starves = [&](int64_t amount) { return size / amount * others < threads; };
@@ -114,7 +110,8 @@ Lanes tile_of(const Kernel& kernel, const TileModel& model, const Lanes& start) 
   const size_t lanes = start.tile.vector_axis;
   const bool panels = lanes != SIZE_MAX && shares_out_panels(kernel, lanes);
   const TileCost cost = [&](const Tile& tile, double limit) {
-    const bool fits = model.code_size(tile) <= kMostCode && model.streams(tile) <= kMostStreams;
+    const bool fits = model.code_size(tile) <= kMostCode &&
+                      static_cast<double>(model.streams(tile)) <= kernel.machine().streams;
     if (!fits) return std::numeric_limits<double>::infinity();
     const double uneven = panels ? unevenness(kernel, tile) : 1;
     return model.cost(tile, limit / uneven) * uneven;
@@ -268,7 +265,7 @@ struct Threading {
 // every thread.
 void add_threads(Kernel& kernel, const Threading& work, size_t most) {
   const double iterations = work.iterations;
-  if (iterations < kParallelWork || kernel.caps->threads < 2) return;
+  if (iterations < kernel.machine().parallel_iterations() || kernel.caps->threads < 2) return;
   const double enough = 8.0 * kernel.caps->threads;
   const auto is_stored_along = [&](size_t axis) {
     OpenRanges open(kernel.graph);

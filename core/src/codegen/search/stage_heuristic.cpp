@@ -19,8 +19,7 @@ namespace {
 
 using Kind = Optimisation::Kind;
 
-constexpr double kEnoughReuse = 48;  // of windows, which share elements
-constexpr int64_t kBytesOfLine = 64;
+constexpr double kEnoughReuse = 48;    // of windows, which share elements
 constexpr double kRowsOfTile = 8;      // about
 constexpr int64_t kEnoughTiles = 6;    // of registers, in a block of rows
 constexpr int64_t kFewNeighbours = 4;  // that are stored together
@@ -78,17 +77,20 @@ Panel panel_of(const Kernel& kernel, OpenRanges& open, Id store, Id load, Id lan
       stride_of(g, g.sources(load)[1], kernel.axes[panel.longest_place]).value_or(0);
   const auto elements = static_cast<double>(param_info(g, g.sources(load)[0]).elem_count);
   panel.is_windowed = panel.all_bytes > elements * size_of(g[load].dtype);
-  panel.has_split_rows = stride * size_of(g[load].dtype) % kBytesOfLine != 0;
+  const auto line = static_cast<int64_t>(kernel.machine().line_bytes);
+  panel.has_split_rows = stride * size_of(g[load].dtype) % line != 0;
   panel.row_bytes = static_cast<double>(range_size(g, lanes)) * size_of(g[load].dtype);
   panel.row_stride = std::abs(static_cast<double>(stride)) * size_of(g[load].dtype);
   return panel;
 }
 
 // Whether what the readings of the panel take longer than those of a copy is more than the copying.
-bool saves_lines(const pgr_device_caps& caps, const Panel& panel) {
+bool saves_lines(const Kernel& kernel, const Panel& panel) {
+  const pgr_device_caps& caps = *kernel.caps;
+  const double line = kernel.machine().line_bytes;
   const double rows = static_cast<double>(panel.bytes) / panel.row_bytes;
-  const double in_row = std::ceil(panel.row_bytes / kBytesOfLine) + (panel.has_split_rows ? 1 : 0);
-  const double lines = rows * in_row, packed = static_cast<double>(panel.bytes) / kBytesOfLine;
+  const double in_row = std::ceil(panel.row_bytes / line) + (panel.has_split_rows ? 1 : 0);
+  const double lines = rows * in_row, packed = static_cast<double>(panel.bytes) / line;
   const cost::Caches caches{caps.cache_bytes};
   const auto reading = [&](const cost::Rows& all) {
     double cycles = 0;  // a line passes each cache in front of the one that keeps it
@@ -103,12 +105,12 @@ bool saves_lines(const pgr_device_caps& caps, const Panel& panel) {
 }
 
 // Whether copying the panel is faster than reading it from where it lies.
-bool pays(const pgr_device_caps& caps, const Panel& panel) {
+bool pays(const Kernel& kernel, const Panel& panel) {
   if (panel.longest == 0) return false;
   if (!panel.is_consecutive) return panel.reuse >= kEnoughGatherings;
   if (panel.span <= 2 * panel.elements) return false;
   if (panel.is_windowed) return panel.reuse >= kEnoughReuse;
-  return saves_lines(caps, panel);
+  return saves_lines(kernel, panel);
 }
 
 // What the loops that read the panel again load beside it.
@@ -272,7 +274,7 @@ bool shares_out_panels(const Kernel& kernel, size_t axis) {
     if (!open.depends(load, lanes) || g[g.sources(load)[0]].op != Op::Param) continue;
     Panel panel = panel_of(kernel, open, store, load, lanes);
     panel.reuse /= kRowsOfTile;
-    if (pays(*kernel.caps, panel))
+    if (pays(kernel, panel))
       return !wants_blocks(kernel, panel, rows_beside(kernel, open, store, lanes, panel));
   }
   return false;
@@ -288,7 +290,7 @@ size_t stage_operands(Kernel& kernel) {
     for (Id load : nodes_of(g, store, Op::Load)) {
       if (!open.depends(load, lanes) || g[g.sources(load)[0]].op != Op::Param) continue;
       const Panel panel = panel_of(kernel, open, store, load, lanes);
-      if (!pays(*kernel.caps, panel)) continue;
+      if (!pays(kernel, panel)) continue;
       const Rows rows = rows_beside(kernel, open, store, lanes, panel);
       if (wants_blocks(kernel, panel, rows))
         if (const auto parallel =

@@ -14,7 +14,6 @@ namespace {
 
 using Kind = Optimisation::Kind;
 
-constexpr int64_t kBytesOfStream = 256 << 10;  // beyond which longer ones are no faster
 constexpr int64_t kGroupsPerThread = 8;
 
 // Bytes from one value of the axis to the next, where the load takes each element once and what it
@@ -51,10 +50,12 @@ int64_t rows_of_stream(const Kernel& kernel, size_t axis, int64_t count) {
   int64_t row = 0;
   for (Id load : nodes_of(kernel.graph, kernel.sink, Op::Load))
     row = std::max(row, bytes_of_row(kernel, open, load, axis));
+  // Longer streams are no faster than those of pages that are found at once.
+  const auto stream = static_cast<int64_t>(kernel.machine().tlb_bytes);
   const auto cached = static_cast<int64_t>(kernel.caps->cache_bytes[1]);
-  if (row == 0 || row >= kBytesOfStream || cached == 0 || size * row < cached) return 1;
+  if (row == 0 || row >= stream || cached == 0 || size * row < cached) return 1;
   const int64_t groups = kernel.caps->threads < 2 ? 1 : kGroupsPerThread * kernel.caps->threads;
-  const int64_t rows = std::min((kBytesOfStream + row - 1) / row, size / (count * groups));
+  const int64_t rows = std::min((stream + row - 1) / row, size / (count * groups));
   return rows < 2 ? 1 : fitting_rows(size, count, rows);
 }
 

@@ -18,23 +18,19 @@
 namespace plugrad::codegen {
 namespace {
 
-constexpr double kLoadCost = 0.5;        // two loads a cycle beside the arithmetic
-constexpr double kArithmeticCost = 0.5;  // two operations a cycle
-constexpr double kScalarCost = 0.25;     // of integers and conditions, beside vectors
-constexpr double kBytesOfLine = 64;
+constexpr double kScalarCost = 0.25;  // of integers and conditions, beside vectors
 constexpr double kGateCost = 1.5;   // of a copy with a condition: a mask for its lanes and its use
 constexpr double kCopyCost = 1.5;   // a load and a store of a vector
 constexpr double kLoopShare = 0.5;  // of the cycles of counting, which take places in the pipeline
 constexpr double kBeside = 0.2;     // of a cycle
-constexpr double kLaneCost = 1.5;   // a scalar load and its insertion into a vector
-constexpr double kPickCost = 4;     // some loads and shuffles for each vector
+constexpr double kPickCost = 8;     // instructions: some loads and shuffles for each vector
 constexpr double kPackCost = 1.5;   // a load and a store of a lane
 constexpr double kPackReuse = 32;   // of each element by other loops
 constexpr int64_t kWaiting = 4;     // neighbours of a result, in scratch
-constexpr double kLoopCost = 0.75;  // counting, comparing, addressing
+constexpr double kLoopCost = 1.5;   // instructions: counting, comparing, addressing
 constexpr double kStoreCode = 0.5;  // of what copies inside the loops weigh
-constexpr double kLatency =
-    5;  // before an accumulator takes its next term, with what scheduling loses
+constexpr double kSlack = 1;        // that scheduling adds to the latency of a sum
+constexpr double kTogether = 2;     // instructions of a CPU that begin in one cycle, beside others
 constexpr double kHorizontalCost = 1.5;  // one halving of a vector
 
 }  // namespace
@@ -212,9 +208,9 @@ double TileModel::instructions(const Item& item, const Tile& tile) const {
     else if (shuffles > 0)
       count *= static_cast<double>(vectors_of_axis(a, tile.amounts[a])) * shuffles;
     else if (item.stride[a] == kNear)
-      count *= static_cast<double>(vectors_of_axis(a, tile.amounts[a])) * kPickCost;
+      count *= static_cast<double>(vectors_of_axis(a, tile.amounts[a])) * kPickCost / together();
     else
-      count *= static_cast<double>(sizes_[a]) * kLaneCost;
+      count *= static_cast<double>(sizes_[a]) * kernel_.machine().lane_cost / together();
   }
   return count;
 }
@@ -233,6 +229,12 @@ double TileModel::accumulators(const Tile& tile) const {
     total += count;
   }
   return total;
+}
+
+// Instructions that are issued in the time that is counted: a cycle, where items work in step that
+// of one instruction.
+double TileModel::together() const {
+  return works_in_groups(*kernel_.caps) ? 1 : kTogether;
 }
 
 // Where items work in step their private memory is registers too, and how many there are is rarely
@@ -335,7 +337,7 @@ double TileModel::split_loads(const Item& item, const Tile& tile) const {
   const int64_t width = std::min(lanes_, tile.amounts[lanes]);
   for (size_t a = 0; a < item.last; ++a)
     if (a != lanes && item.stride[a] != 0 && item.stride[a] % width != 0)
-      return 1 + static_cast<double>(width * element_bytes_) / kBytesOfLine;
+      return 1 + static_cast<double>(width * element_bytes_) / kernel_.machine().line_bytes;
   return 1;
 }
 
@@ -385,7 +387,7 @@ TileModel::Work TileModel::work(const Tile& tile) const {
     const double count = instructions(item, tile) * weight(item, tile, conditions);
     if (is_packed(item, tile)) work.packing += pack_cost(item, tile);
     if (item.kind == Item::Kind::Load || item.kind == Item::Kind::Store)
-      work.memory += count * kLoadCost * split_loads(item, tile);
+      work.memory += count * kernel_.machine().load_cost() * split_loads(item, tile);
     else if (!item.is_fused)
       work.arithmetic += count;
   }
@@ -410,7 +412,7 @@ TileModel::Work TileModel::work(const Tile& tile) const {
 // Other subgroups run while one waits: what is issued counts.
 double TileModel::group_cost(const Work& work) const {
   const double issued = work.arithmetic + work.memory;
-  const double least = has_reduce_ ? work.passes * kLatency : 0;
+  const double least = has_reduce_ ? work.passes * kernel_.machine().latency : 0;
   return (std::max(issued, least) + work.packing + work.passes * kLoopCost) * work.share;
 }
 
@@ -418,10 +420,13 @@ double TileModel::cost(const Tile& tile, double limit) const {
   if (!fits_registers(tile)) return std::numeric_limits<double>::infinity();
   const Work now = work(tile);
   if (works_in_groups(*kernel_.caps)) return group_cost(now);
-  const double arithmetic = now.arithmetic * kArithmeticCost, loops = now.passes * kLoopCost;
+  const cost::Machine& machine = kernel_.machine();
+  const double arithmetic = now.arithmetic / machine.multiply_adds;
+  const double loops = now.passes * kLoopCost / together();
+  const double latency = now.chain * (machine.latency + kSlack);
   // The slowest resource counts in full; the others, which run at the same time, count a little.
   const auto total = [&](double lines) {
-    const double slowest = std::max({arithmetic, now.memory, now.chain * kLatency, lines});
+    const double slowest = std::max({arithmetic, now.memory, latency, lines});
     return (slowest + kBeside * (arithmetic + now.memory + lines) + kLoopShare * loops +
             now.packing) *
            now.share;

@@ -111,6 +111,7 @@ class TileModel {
   double transposing(const Item& item, const Tile& tile) const;
   double transposed_vectors(const Tile& tile) const;
   double most_accumulators() const;
+  double together() const;
   double lines_moved(const Item& item, size_t axis) const;
   int64_t pieces(int64_t amount) const;  // vectors that hold `amount` elements
   int64_t widest(size_t axis, int64_t amount) const;
