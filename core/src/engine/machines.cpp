@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <map>
 #include <mutex>
 
@@ -118,6 +119,8 @@ int keep_calibration(const runtime::Device& device, const cost::Machine& machine
   if (path.empty()) return ENOENT;
   const std::string text = cost::to_text(machine, machine_identity(device));
   const std::span<const std::byte> parts[] = {as_bytes(text)};
+  std::error_code ignored;  // the write says what is wrong
+  std::filesystem::create_directories(cache_directory(), ignored);
   const int error = replace_file(path, parts);
   forget_known(device);
   return error;
