@@ -46,6 +46,8 @@ int run_bench(const Arguments& arguments);
 Syntax bench_syntax();
 int run_cache(const Arguments& arguments);
 Syntax cache_syntax();
+int run_calibrate(const Arguments& arguments);
+Syntax calibrate_syntax();
 int run_completion(const Arguments& arguments);
 Syntax completion_syntax();
 int run_conformance(const Arguments& arguments);

@@ -16,6 +16,8 @@ namespace {
 constexpr Command kCommands[] = {
     {"bench", "measure speed, next to other libraries on this machine", run_bench, bench_syntax},
     {"cache", "show or clear the cache of compiled kernels", run_cache, cache_syntax},
+    {"calibrate", "measure what this processor can do, for the choice of schedules", run_calibrate,
+     calibrate_syntax},
     {"completion", "print what makes a shell complete this command", run_completion,
      completion_syntax},
     {"conformance", "judge a plugin by the conformance suite", run_conformance, conformance_syntax},

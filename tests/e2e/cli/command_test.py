@@ -40,7 +40,7 @@ class Version(unittest.TestCase):
 
 class Help(unittest.TestCase):
     def test_help_of_a_command_is_its_help(self):
-        self.assertEqual(len(listed_commands()), 11)
+        self.assertEqual(len(listed_commands()), 12)
         for command in listed_commands():
             done = run("help", command)
             self.assertEqual((done.returncode, done.stderr), (0, ""), command)
@@ -142,7 +142,7 @@ class OneJsonStyle(unittest.TestCase):
     def test_json_is_one_document_on_one_line(self):
         with tempfile.TemporaryDirectory() as folder:
             settings = {"PLUGRAD_CACHE_DIR": folder, "PLUGRAD_SEARCH_DB": folder + "/search.tsv"}
-            for arguments in (["--version"], ["cache", "stats"], ["cache", "clear"], ["devices"], ["tune", "show"],
+            for arguments in (["--version"], ["cache", "stats"], ["cache", "clear"], ["calibrate", "--show"], ["devices"], ["tune", "show"],
                               ["tune", "export", folder + "/out"], ["tune", "import", folder + "/out"],
                               ["explain", "--list"], ["explain", "relu"], ["data", "cifar10", "--where"],
                               ["new-plugin", "acme", "--dir", folder + "/acme"], ["conformance", "--list"]):
