@@ -7,10 +7,7 @@
 namespace plugrad::cost {
 namespace {
 
-constexpr double kLine = 64, kPage = 4096;  // bytes
-// Of a line in a stream, beside the loads themselves: 48, 16 and 7 bytes a cycle, as cores of
-// servers of 2020 and later sustain with prefetching.
-constexpr double kLineCycles[] = {1.3, 3, 6};
+constexpr double kPage = 4096;                  // bytes
 constexpr double kPages = 48, kPageCycles = 7;  // first-level translations; one from the second
 constexpr double kWays = 8;                     // lines of a set, at least
 constexpr double kShare = 0.75;                 // of a cache, for operands
@@ -53,34 +50,37 @@ double blocks_of_all(const Nest& nest, std::span<const Operand> operands, Loops 
 }
 
 // Lines that a cache keeps of those that lie so many bytes apart.
-double reach(double step, uint64_t bytes) {
-  const auto period = std::max<uint64_t>(bytes / static_cast<uint64_t>(kWays), 64);
-  const uint64_t apart = std::gcd(static_cast<uint64_t>(std::max(step, kLine)), period);
-  return kWays * static_cast<double>(period / std::max<uint64_t>(apart, 64));
+double reach(double step, double bytes, double line) {
+  const auto smallest = static_cast<uint64_t>(line);
+  const auto period = std::max(static_cast<uint64_t>(bytes / kWays), smallest);
+  const uint64_t apart = std::gcd(static_cast<uint64_t>(std::max(step, line)), period);
+  return kWays * static_cast<double>(period / std::max(apart, smallest));
 }
 
 // The step that all lines of the operand which lie apart have in common; 0 where they are a run.
-uint64_t common_step(const Nest& nest, const Operand& operand, Loops loops) {
+uint64_t common_step(const Nest& nest, const Operand& operand, Loops loops, double line) {
   uint64_t step = 0;
   for (size_t loop = 0; loop < nest.sizes.size(); ++loop) {
     if (count_of(nest, loops, loop) == 1 || operand.steps[loop] == kNear) continue;
     const auto apart = static_cast<uint64_t>(std::abs(operand.steps[loop]));
-    if (static_cast<double>(apart) >= kLine) step = std::gcd(step, apart);
+    if (static_cast<double>(apart) >= line) step = std::gcd(step, apart);
   }
   return step;
 }
 
 // Lines of the cache that the operands take, those of its sets that they do not reach among them.
-double lines_taken(const Nest& nest, std::span<const Operand> operands, Loops loops,
-                   uint64_t bytes) {
+double lines_taken(const Nest& nest, std::span<const Operand> operands, Loops loops, double bytes,
+                   double line) {
   double taken = 0;
   for (const Operand& operand : operands) {
-    const double lines = blocks_of(nest, operand, loops, kLine);
-    const uint64_t step = operand.is_packed ? 0 : common_step(nest, operand, loops);
-    const double all = static_cast<double>(bytes) / kLine;
-    taken += step == 0
-                 ? lines
-                 : std::max(lines, lines / reach(static_cast<double>(step), bytes) * all * kShare);
+    const double lines = blocks_of(nest, operand, loops, line);
+    const uint64_t step = operand.is_packed ? 0 : common_step(nest, operand, loops, line);
+    if (step == 0) {
+      taken += lines;
+      continue;
+    }
+    const double kept = reach(static_cast<double>(step), bytes, line);
+    taken += std::max(lines, lines / kept * bytes / line * kShare);
   }
   return taken;
 }
@@ -107,32 +107,42 @@ double fetched(const Nest& nest, std::span<const Operand> operands, double block
 
 }  // namespace
 
-double traffic_cycles(const Nest& nest, std::span<const Operand> operands, const Caches& caches) {
+double traffic_cycles(const Nest& nest, std::span<const Operand> operands, const Machine& machine) {
+  const double line = machine.line_bytes;
   double cycles = kPageCycles * fetched(nest, operands, kPage, kPages, [&](Loops loops) {
                     return blocks_of_all(nest, operands, loops, kPage);
                   });
-  for (size_t level = 0; level < caches.bytes.size(); ++level) {
-    const uint64_t bytes = caches.bytes[level];
+  for (size_t level = 0; level + 1 < machine.levels.size(); ++level) {
+    const double bytes = machine.levels[level].bytes;
     if (bytes == 0) continue;
-    const double room = static_cast<double>(bytes) * kShare / kLine;
-    cycles += line_cycles(level) * fetched(nest, operands, kLine, room, [&](Loops loops) {
-                return lines_taken(nest, operands, loops, bytes);
-              });
+    cycles += line_cycles(machine, level) *
+              fetched(nest, operands, line, bytes * kShare / line,
+                      [&](Loops loops) { return lines_taken(nest, operands, loops, bytes, line); });
   }
   return cycles;
 }
 
-double line_cycles(size_t level) {
-  return kLineCycles[std::min(level, std::size(kLineCycles) - 1)];
+// All threads read at the same time. What is read from a level passes those before it, so that its
+// rate has their cycles in it.
+double line_cycles(const Machine& machine, size_t level) {
+  const auto cycles = [&](size_t from) {
+    return machine.line_bytes * machine.threads / machine.levels[from].all;
+  };
+  const size_t memory = machine.levels.size() - 1;
+  size_t next = level + 1;
+  while (next < memory && machine.levels[next].bytes == 0) ++next;
+  return std::max(0.0, cycles(next) - (level == 0 ? 0 : cycles(level)));
 }
 
-size_t cache_that_keeps(const Rows& rows, const Caches& caches) {
-  for (size_t level = 0; level < caches.bytes.size(); ++level) {
-    const uint64_t bytes = caches.bytes[level];
-    const double lines = rows.count * rows.lines, all = static_cast<double>(bytes) / kLine;
-    if (bytes != 0 && lines <= std::min(all, reach(rows.step, bytes) * rows.lines)) return level;
+size_t cache_that_keeps(const Rows& rows, const Machine& machine) {
+  const double line = machine.line_bytes, lines = rows.count * rows.lines;
+  const size_t memory = machine.levels.size() - 1;
+  for (size_t level = 0; level < memory; ++level) {
+    const double bytes = machine.levels[level].bytes;
+    const double reached = reach(rows.step, bytes, line) * rows.lines;
+    if (bytes != 0 && lines <= std::min(bytes / line, reached)) return level;
   }
-  return caches.bytes.size();
+  return memory;
 }
 
 }  // namespace plugrad::cost

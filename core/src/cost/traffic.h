@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "cost/machine.h"
+
 namespace plugrad::cost {
 
 /// A step whose length is not known: about as near as neighbours are.
@@ -26,19 +28,13 @@ struct Nest {
   std::vector<size_t> order;   ///< the loops from the outermost on
 };
 
-/// Data caches of one core from the nearest on; 0 bytes: there is none.
-struct Caches {
-  std::span<const uint64_t> bytes;
-};
-
 /// Cycles, of one core. A cache keeps what one turn of a loop reads if that fits it, also where
 /// lines that lie apart by the same step share its sets; then all turns of the loop read each line
 /// once. Bandwidths add up: a line from memory passes every cache.
-double traffic_cycles(const Nest& nest, std::span<const Operand> operands, const Caches& caches);
+double traffic_cycles(const Nest& nest, std::span<const Operand> operands, const Machine& machine);
 
-/// Cycles for a line that is read with others from behind cache `level`, from memory behind the
-/// last.
-double line_cycles(size_t level);
+/// Cycles that a line which is read with others takes into cache `level` from the one behind it.
+double line_cycles(const Machine& machine, size_t level);
 
 /// Runs of lines whose beginnings lie `step` bytes apart.
 struct Rows {
@@ -46,7 +42,7 @@ struct Rows {
   double step = 64;
 };
 
-/// The nearest cache that keeps them all; the number of caches for none.
-size_t cache_that_keeps(const Rows& rows, const Caches& caches);
+/// The nearest cache that keeps them all; the place of memory among the levels for none.
+size_t cache_that_keeps(const Rows& rows, const Machine& machine);
 
 }  // namespace plugrad::cost

@@ -76,7 +76,7 @@ class Bench {
     const std::string name =
         fmt::format("probe_{}{}", static_cast<int>(probe.kind), probe.all ? "_all" : "");
     made.probe = write_probe(probe.kind, name.c_str(), probe.all ? groups_ : 1, device_.caps());
-    made.kernel = device_.compile(made.probe.written.ir, name, {.contract = false, .keep = false});
+    made.kernel = device_.compile(made.probe.ir, name, {.contract = false, .keep = false});
     made.results = device_.allocate(kMostProbeGroups * 4 * made.probe.result_count);
     return made;
   }

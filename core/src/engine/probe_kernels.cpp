@@ -71,9 +71,8 @@ class Writer {
           PGR_OP_STORE, DType::Void, lanes_,
           {out_, index(PGR_OP_ADD, first, number(i * lanes_)), get(sums[static_cast<size_t>(i)])});
   }
-  codegen::WrittenKernel finish(const char* name, uint64_t groups) {
-    const codegen::LaunchSize size{{groups, 1, 1}, {1, 1, 1}};
-    return {ir_.finish(name, size, 0), size};
+  std::vector<std::byte> finish(const char* name, uint64_t groups) {
+    return ir_.finish(name, {{groups, 1, 1}, {1, 1, 1}}, 0);
   }
 
  private:

@@ -1,14 +1,17 @@
 // The kernels that tell what a machine can do, as kernel IR: the same for every device.
 #pragma once
 
-#include "codegen/running_kernels.h"
+#include <cstddef>
+#include <vector>
+
 #include "cost/calibrate.h"
+#include "plugrad/plugin_api/device.h"
 
 namespace plugrad::engine {
 
 /// Buffers: results, elements; scalars: blocks, turns. Each group works alone.
 struct ProbeKernel {
-  codegen::WrittenKernel written;
+  std::vector<std::byte> ir;
   double work_of_turn = 0;   // vectors or cycles of a turn, or of a block of it
   int64_t result_count = 0;  // elements of a group, in 4 bytes each
   int64_t block_count = 0;   // elements of a block

@@ -37,8 +37,8 @@ TEST(Machine, of_the_table_feeds_its_vectors) {
   EXPECT_EQ(m.memory().one, 4);
   EXPECT_EQ(m.memory().all, 24);
   EXPECT_EQ(m.levels[0].one, 64);  // two loads of 32 bytes
-  EXPECT_EQ(m.levels[1].one, 32);
-  EXPECT_EQ(m.levels[2].all, 96);
+  EXPECT_EQ(m.levels[1].one, 48);
+  EXPECT_EQ(m.levels[2].all, 6 * 15);
   EXPECT_EQ(m.bytes_an_operation(), 0.25);
 }
 

@@ -6,11 +6,16 @@
 namespace plugrad::cost {
 namespace {
 
-constexpr uint64_t kCaches[] = {64 << 10, 1 << 20, 0};
-constexpr double kLine = 1.3, kSecond = 3, kPage = 7;
+// A line of 64 bytes takes 2 cycles from the second cache, and 4 more from memory.
+const Machine kMachine = [] {
+  Machine m;
+  m.levels = {{{64 << 10, 64, 64}, {1 << 20, 32, 32}, {0, 0, 0}, {0, 64.0 / 6, 64.0 / 6}}};
+  return m;
+}();
+constexpr double kLine = 2, kSecond = 4, kPage = 7;
 
 double cycles(const Nest& nest, const std::vector<Operand>& operands) {
-  return traffic_cycles(nest, operands, {kCaches});
+  return traffic_cycles(nest, operands, kMachine);
 }
 
 // 1,024 rows of 1,024 floats are 64 Ki lines and 1 Ki pages, each fetched once from behind both
@@ -62,15 +67,14 @@ TEST(Traffic, of_one_element_and_of_nothing) {
 }
 
 TEST(Traffic, rows_that_share_sets_are_kept_by_larger_caches_or_none) {
-  const Caches caches{kCaches};
-  EXPECT_EQ(cache_that_keeps({.lines = 1024}, caches), 0u);
-  EXPECT_EQ(cache_that_keeps({.lines = 1025}, caches), 1u);
-  EXPECT_EQ(cache_that_keeps({16, 1, 4096}, caches), 0u);  // of 8 ways, 2 sets
-  EXPECT_EQ(cache_that_keeps({256, 1, 4096}, caches), 1u);
-  EXPECT_EQ(cache_that_keeps({257, 1, 4096}, caches), 3u);
-  EXPECT_EQ(cache_that_keeps({16, 64, 4096}, caches), 0u);  // the rows fill all sets
-  EXPECT_EQ(cache_that_keeps({256, 64, 4096}, caches), 1u);
-  EXPECT_EQ(cache_that_keeps({256, 65, 4160}, caches), 3u);
+  EXPECT_EQ(cache_that_keeps({.lines = 1024}, kMachine), 0u);
+  EXPECT_EQ(cache_that_keeps({.lines = 1025}, kMachine), 1u);
+  EXPECT_EQ(cache_that_keeps({16, 1, 4096}, kMachine), 0u);  // of 8 ways, 2 sets
+  EXPECT_EQ(cache_that_keeps({256, 1, 4096}, kMachine), 1u);
+  EXPECT_EQ(cache_that_keeps({257, 1, 4096}, kMachine), 3u);
+  EXPECT_EQ(cache_that_keeps({16, 64, 4096}, kMachine), 0u);  // the rows fill all sets
+  EXPECT_EQ(cache_that_keeps({256, 64, 4096}, kMachine), 1u);
+  EXPECT_EQ(cache_that_keeps({256, 65, 4160}, kMachine), 3u);
 }
 
 }  // namespace

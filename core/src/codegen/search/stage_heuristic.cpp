@@ -86,21 +86,20 @@ Panel panel_of(const Kernel& kernel, OpenRanges& open, Id store, Id load, Id lan
 
 // Whether what the readings of the panel take longer than those of a copy is more than the copying.
 bool saves_lines(const Kernel& kernel, const Panel& panel) {
-  const pgr_device_caps& caps = *kernel.caps;
-  const double line = kernel.machine().line_bytes;
+  const cost::Machine& machine = kernel.machine();
+  const double line = machine.line_bytes;
   const double rows = static_cast<double>(panel.bytes) / panel.row_bytes;
   const double in_row = std::ceil(panel.row_bytes / line) + (panel.has_split_rows ? 1 : 0);
   const double lines = rows * in_row, packed = static_cast<double>(panel.bytes) / line;
-  const cost::Caches caches{caps.cache_bytes};
   const auto reading = [&](const cost::Rows& all) {
     double cycles = 0;  // a line passes each cache in front of the one that keeps it
-    for (size_t level = 0; level < cost::cache_that_keeps(all, caches); ++level)
-      cycles += cost::line_cycles(level);
+    for (size_t level = 0; level < cost::cache_that_keeps(all, machine); ++level)
+      cycles += cost::line_cycles(machine, level);
     return cycles;
   };
   const double far = lines * reading({rows, in_row, panel.row_stride});
   const double near = packed * reading({.lines = packed});
-  const double copying = 2 * panel.elements / std::max(1u, caps.vector_lanes[PGR_DTYPE_F32]) + far;
+  const double copying = 2 * panel.elements / machine.lanes + far;
   return panel.reuse * (far - near) > copying;
 }
 

@@ -366,10 +366,10 @@ double TileModel::traffic(const Tile& tile) const {
       operands.back().steps.push_back(
           stride == kNear || stride == kIrregular ? cost::kNear : stride * element_bytes_);
   }
-  const cost::Caches caches{kernel_.caps->cache_bytes};
+  const cost::Machine& machine = kernel_.machine();
   const std::vector<size_t> order = loop_order(tile);
-  const double once = cost::traffic_cycles({sizes_, sizes_, order}, operands, caches);
-  const double all = cost::traffic_cycles({sizes_, tile.amounts, order}, operands, caches);
+  const double once = cost::traffic_cycles({sizes_, sizes_, order}, operands, machine);
+  const double all = cost::traffic_cycles({sizes_, tile.amounts, order}, operands, machine);
   return std::max(0.0, all - once);
 }
 
