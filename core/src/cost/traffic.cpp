@@ -23,8 +23,12 @@ int64_t count_of(const Nest& nest, Loops loops, size_t loop) {
   return loops >> loop & 1 ? nest.sizes[loop] : std::min(nest.tile[loop], nest.sizes[loop]);
 }
 
-// Blocks of `block` bytes that the operand has in those loops and the tile.
-double blocks_of(const Nest& nest, const Operand& operand, Loops loops, double block) {
+// The blocks of `block` bytes that an operand has in some loops and the tile: runs of neighbours.
+struct Runs {
+  double count = 1, blocks = 1;
+};
+
+Runs runs_of(const Nest& nest, const Operand& operand, Loops loops, double block) {
   const auto width = static_cast<double>(operand.element_bytes);
   double elements = 1, run = 0, apart = 1;
   for (size_t loop = 0; loop < nest.sizes.size(); ++loop) {
@@ -38,8 +42,13 @@ double blocks_of(const Nest& nest, const Operand& operand, Loops loops, double b
     else
       apart *= static_cast<double>(count);
   }
-  if (operand.is_packed) return std::ceil(elements * width / block);
-  return std::min(elements, apart * std::ceil((run + width) / block));
+  if (operand.is_packed) return {1, std::ceil(elements * width / block)};
+  return {apart, std::min(elements / apart, std::ceil((run + width) / block))};
+}
+
+double blocks_of(const Nest& nest, const Operand& operand, Loops loops, double block) {
+  const Runs runs = runs_of(nest, operand, loops, block);
+  return runs.count * runs.blocks;
 }
 
 double blocks_of_all(const Nest& nest, std::span<const Operand> operands, Loops loops,
@@ -49,7 +58,7 @@ double blocks_of_all(const Nest& nest, std::span<const Operand> operands, Loops 
   return blocks;
 }
 
-// Lines that a cache keeps of those that lie so many bytes apart.
+// Lines, or runs of them, that a cache keeps of those that begin so many bytes apart.
 double reach(double step, double bytes, double line) {
   const auto smallest = static_cast<uint64_t>(line);
   const auto period = std::max(static_cast<uint64_t>(bytes / kWays), smallest);
@@ -73,14 +82,11 @@ double lines_taken(const Nest& nest, std::span<const Operand> operands, Loops lo
                    double line) {
   double taken = 0;
   for (const Operand& operand : operands) {
-    const double lines = blocks_of(nest, operand, loops, line);
+    const Runs runs = runs_of(nest, operand, loops, line);
     const uint64_t step = operand.is_packed ? 0 : common_step(nest, operand, loops, line);
-    if (step == 0) {
-      taken += lines;
-      continue;
-    }
-    const double kept = reach(static_cast<double>(step), bytes, line);
-    taken += std::max(lines, lines / kept * bytes / line * kShare);
+    const double crowded =
+        step == 0 ? 0 : runs.count / reach(static_cast<double>(step), bytes, line);
+    taken += std::max(runs.count * runs.blocks, crowded * bytes / line * kShare);
   }
   return taken;
 }

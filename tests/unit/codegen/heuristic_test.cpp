@@ -12,9 +12,18 @@ namespace {
 using codegen::generate;
 using Floats = std::vector<float>;
 
-TEST(Heuristic, the_lanes_operand_of_a_large_product_is_staged_and_only_its_loop_runs_in_parallel) {
+pgr_device_caps with_small_caches() {
   pgr_device_caps caps = small_cpu(16);
   caps.vector_registers = 32;
+  caps.private_bytes = 32 << 10;
+  caps.cache_bytes[0] = 8 << 10;
+  caps.cache_bytes[1] = 64 << 10;
+  caps.cache_bytes[2] = 512 << 10;
+  return caps;
+}
+
+TEST(Heuristic, the_lanes_operand_of_a_large_product_is_staged_and_only_its_loop_runs_in_parallel) {
+  pgr_device_caps caps = with_small_caches();
   caps.private_bytes = 96 << 10;
   const Ast large = matmul(512, 500, 64), small = matmul(64, 64, 64);
   const auto code = generate(large.graph, large.sink, caps, {});
@@ -43,16 +52,6 @@ std::string check_product(const pgr_device_caps& caps, int64_t m, int64_t n, int
   run(code, {&c, &own_a, &own_b});
   EXPECT_EQ(c, matmul_loops(a, b, m, n, k)) << codegen::to_string(code.optimisations);
   return codegen::to_string(code.optimisations);
-}
-
-pgr_device_caps with_small_caches() {
-  pgr_device_caps caps = small_cpu(16);
-  caps.vector_registers = 32;
-  caps.private_bytes = 32 << 10;
-  caps.cache_bytes[0] = 8 << 10;
-  caps.cache_bytes[1] = 64 << 10;
-  caps.cache_bytes[2] = 512 << 10;
-  return caps;
 }
 
 TEST(Heuristic, rows_that_no_cache_holds_are_taken_block_by_block) {

@@ -61,6 +61,12 @@ TEST(Traffic, of_a_packed_panel_is_that_of_a_run) {
   EXPECT_GT(cycles(nest, {{{0, 4096, 4}}}), 8 * packed);
 }
 
+// 8 rows of 2 KiB fill the sets of the first cache once; as single lines, 2 KiB apart, 32 would.
+TEST(Traffic, of_rows_that_fill_all_sets_is_kept) {
+  const Nest again{{8, 8, 512}, {1, 1, 16}, {0, 1, 2}};
+  EXPECT_DOUBLE_EQ(cycles(again, {{{0, 2048, 4}}}), 256 * (kLine + kSecond) + 4 * kPage);
+}
+
 TEST(Traffic, of_one_element_and_of_nothing) {
   EXPECT_DOUBLE_EQ(cycles({{1}, {1}, {0}}, {{{4}}}), kLine + kSecond + kPage);
   EXPECT_DOUBLE_EQ(cycles({{}, {}, {}}, {}), 0);
