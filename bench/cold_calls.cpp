@@ -78,23 +78,26 @@ Tensor recurrence() {
 
 }  // namespace
 
-const std::vector<std::string> kJoinRows =
-    with_compiled({"cat of 5000 lazy values", "sum of 400 rand({})"});
-const std::vector<std::string> kUnrolledRows = [] {
+std::vector<std::string> join_rows() {
+  return with_compiled({"cat of 5000 lazy values", "sum of 400 rand({})"});
+}
+
+std::vector<std::string> unrolled_rows() {
   auto names = with_compiled({"gradient of 1000 chained sines", "recurrence in place of 1000 steps",
                               "LSTMCell with Adam over 128 places"});
   names.push_back("LSTMCell with Adam over 128 places, kernels a place");
   return names;
-}();
+}
 
 void report_joins(const Report& report) {
+  const std::vector<std::string> rows = join_rows();
   const Tensor x = Tensor::rand({kParts, 4}).realize();
-  report_cold(report, kJoinRows[0], [&] {
+  report_cold(report, rows[0], [&] {
     std::vector<Tensor> parts;
     for (int64_t i = 0; i < kParts; ++i) parts.push_back(x[i] * static_cast<double>(i) + 1.0);
     return cat(parts);
   });
-  report_cold(report, kJoinRows[2], [&] {
+  report_cold(report, rows[2], [&] {
     Tensor sum(0.0);
     for (int i = 0; i < kDraws; ++i) sum = sum + Tensor::rand({});
     return sum;
@@ -102,10 +105,11 @@ void report_joins(const Report& report) {
 }
 
 void report_unrolled(const Report& report) {
-  report_cold(report, kUnrolledRows[0], gradient_of_chain);
-  report_cold(report, kUnrolledRows[2], recurrence);
+  const std::vector<std::string> rows = unrolled_rows();
+  report_cold(report, rows[0], gradient_of_chain);
+  report_cold(report, rows[2], recurrence);
   UnrolledCell cell;
-  report_cold(report, kUnrolledRows[4], [&] {
+  report_cold(report, rows[4], [&] {
     cell.step();
     return Tensor(0.0);
   });
@@ -113,7 +117,7 @@ void report_unrolled(const Report& report) {
   const uint64_t before = session.statistics().kernels_launched;
   cell.step();
   const auto launched = static_cast<double>(session.statistics().kernels_launched - before);
-  report_count(report, kUnrolledRows[6], launched / kPlaces);
+  report_count(report, rows[6], launched / kPlaces);
 }
 
 }  // namespace plugrad::bench

@@ -9,7 +9,8 @@
 
 namespace plugrad::bench {
 
-extern const std::vector<std::string> kJoinRows, kUnrolledRows;
+std::vector<std::string> join_rows();
+std::vector<std::string> unrolled_rows();
 void report_joins(const Report& report);
 /// A recurrent cell over 128 places with its optimiser, the gradient of a chain, a recurrence in
 /// place.
