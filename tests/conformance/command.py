@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The command line of `plugrad conformance`: exit codes, one JSON document, reports, replay, lists."""
 import json
+import os
 import pathlib
 import signal
 import subprocess
@@ -74,6 +75,22 @@ def check_nothing_to_judge():
           code, err)
 
 
+# Opening a pipe that no process reads would wait for ever; a link's target is what is written.
+def check_reports_in_the_way(folder):
+    pipe, target = pathlib.Path(folder, "pipe"), pathlib.Path(folder, "target")
+    for made in (pipe, target):
+        made.mkdir()
+    os.mkfifo(pipe / "conformance.json")
+    code, _, err = run("--device", "REFERENCE", "--filter", "l1.memory.size", "--report", str(pipe))
+    check("a pipe is refused", code == 1 and "conformance.json cannot be written: " in err, code, err)
+    check("the pipe stays alone", [p.name for p in pipe.iterdir()] == ["conformance.json"])
+    (target / "conformance.json").symlink_to("kept.json")
+    (target / "kept.json").write_text("old")
+    code, _, err = run("--device", "REFERENCE", "--filter", "l1.memory.size", "--report", str(target))
+    check("a link stays", code == 0 and (target / "conformance.json").is_symlink(), code, err)
+    check("its target is written", (target / "kept.json").stat().st_size > 500)
+
+
 def check_interruption(folder):
     started = subprocess.Popen([COMMAND, "conformance", "--plugin", FAULTY, "--option", "fault=launch-hang", "--filter",
                                 "l1.memory.size,l1.launch", "--json", "--report", folder], text=True,
@@ -115,6 +132,7 @@ def check_list():
 with tempfile.TemporaryDirectory() as folder:
     check_passing_run(folder)
     check_json(folder)
+    check_reports_in_the_way(folder)
     check_interruption(folder)
 check_failing_run()
 check_nothing_to_judge()

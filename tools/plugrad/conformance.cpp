@@ -6,14 +6,15 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <sstream>
 
+#include "base/file.h"
 #include "command.h"
 #include "conformance/selection.h"
 #include "conformance_models.h"
@@ -160,10 +161,10 @@ suite::Options read_options(const Parsed& parsed) {
 }
 
 void write_file(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  if (!(file << text).flush())
+  const std::span<const std::byte> parts[] = {std::as_bytes(std::span(text))};
+  if (const int failed = replace_file(path.string(), parts))
     throw std::runtime_error(
-        fmt::format("--report: {} cannot be written: {}", path.string(), std::strerror(errno)));
+        fmt::format("--report: {} cannot be written: {}", path.string(), file_error_text(failed)));
 }
 
 // Before the run, which may take minutes.
