@@ -29,7 +29,7 @@ class Assembler {
       if (draft_.stored[id] != 0) buffer(id);
     KernelLowering lowering(draft_);
     for (const std::vector<Id>& outputs : draft_.kernels) add_step(lowering, outputs);
-    find_in_place(plan_, kernels_, draft_.options);
+    find_in_place(plan_, kernels_, draft_.options, draft_.visits);
     join_programs(plan_, kernels_, draft_.options);
     for (size_t i = 0; i < kernels_.size(); ++i)
       if (kernels_[i]) plan_.steps[i].ast = intern(kernels_[i]);

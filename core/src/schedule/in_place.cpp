@@ -96,8 +96,12 @@ std::shared_ptr<KernelAst> with_shared(const KernelAst& ast, uint32_t one, uint3
 
 class InPlaceFinder {
  public:
-  InPlaceFinder(Plan& plan, std::span<std::shared_ptr<KernelAst>> kernels)
-      : plan_(plan), kernels_(kernels), touched_(touched(plan)), is_root_(plan.buffers.size()) {
+  InPlaceFinder(Plan& plan, std::span<std::shared_ptr<KernelAst>> kernels, uint64_t& visits)
+      : plan_(plan),
+        kernels_(kernels),
+        visits_(visits),
+        touched_(touched(plan)),
+        is_root_(plan.buffers.size()) {
     for (uint32_t root : plan.root_buffers) is_root_[root] = true;
     for (uint32_t i = 0; i < plan.buffers.size(); ++i)
       if (plan.buffers[i].kind == Kind::Output && touched_[i].first)
@@ -120,10 +124,12 @@ class InPlaceFinder {
 
  private:
   bool can_replace(uint32_t output, uint32_t input, size_t last_read) {
+    ++visits_;
     if (*touched_[output].first > last_read) return true;
     std::shared_ptr<KernelAst>& kernel = kernels_[last_read];
     const auto written = slot_of(plan_.steps[last_read], output),
                read = slot_of(plan_.steps[last_read], input);
+    if (kernel) visits_ += kernel->graph.size();
     if (!kernel || !written || !read || !reads_where_it_writes(*kernel, *written, *read))
       return false;
     kernel = with_shared(*kernel, *written, *read);
@@ -132,6 +138,7 @@ class InPlaceFinder {
 
   Plan& plan_;
   std::span<std::shared_ptr<KernelAst>> kernels_;
+  uint64_t& visits_;
   std::vector<Touched> touched_;
   std::vector<bool> is_root_;
   // That no input has yet: the steps that write them first, and their numbers.
@@ -141,8 +148,8 @@ class InPlaceFinder {
 }  // namespace
 
 void find_in_place(Plan& plan, std::span<std::shared_ptr<KernelAst>> kernels,
-                   const Options& options) {
-  InPlaceFinder finder(plan, kernels);
+                   const Options& options, uint64_t& visits) {
+  InPlaceFinder finder(plan, kernels, visits);
   for (uint32_t input : options.replaced) {
     const PlannedBuffer& buffer = plan.buffers[input];
     if (buffer.elem_count * size_of(buffer.dtype) >= kLeastBytes) finder.find_output_for(input);

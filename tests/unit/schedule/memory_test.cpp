@@ -78,6 +78,19 @@ TEST(Memory, FewValuesAndManyAreApart) {
   }
 }
 
+// Of few values all pairs may be looked at, which is a bounded number; of many, not so.
+TEST(Memory, WorkIsLinearInSteps) {
+  constexpr double kPairsOfFew = 1024 * 1024 / 2;
+  for (int steps : {200, 1'000, 8'000}) {
+    Tensors t;
+    schedule::Options options;
+    options.share_kernels = false;
+    const auto plan = plan_of(t, {long_chain(t, steps)}, options);
+    EXPECT_GE(plan.steps.size(), static_cast<size_t>(steps));
+    EXPECT_LE(static_cast<double>(plan.visits), kPairsOfFew + 100.0 * steps) << steps << " steps";
+  }
+}
+
 TEST(Memory, ManyValuesInArenasOfLimitedSize) {
   Tensors t;
   schedule::Options options;

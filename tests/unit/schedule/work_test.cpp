@@ -114,6 +114,33 @@ void expect_linear(Build build, int few, int many, double most_a_node) {
   }
 }
 
+/// n values that may be replaced and are added up, and twice every second of them, which may lie
+/// where a value lies.
+std::vector<Id> replaced_values(Tensors& t, int n, schedule::Options& options) {
+  constexpr int64_t kElements = 32 << 10;
+  Id sum = t.buffer({kElements});
+  std::vector<Id> roots;
+  for (int i = 0; i < n; ++i) {
+    const Id x = t.buffer({kElements});
+    sum = t.add(sum, t.g.unary(Op::Sin, x));
+    if (i % 2 == 0) roots.push_back(t.times(x, 2));
+  }
+  roots.push_back(sum);
+  for (uint32_t i = 0; i < t.inputs.size(); ++i) options.replaced.push_back(i);
+  return roots;
+}
+
+TEST(Work, ValuesThatAreReplaced) {
+  for (int n : {100, 1'000, 3'000, 10'000}) {
+    Tensors t;
+    schedule::Options options;
+    const auto roots = replaced_values(t, n, options);
+    const auto plan = plan_of(t, roots, options);
+    EXPECT_GE(plan.in_place.size(), static_cast<size_t>(n) / 8);
+    EXPECT_LE(static_cast<double>(plan.visits), 150.0 * n) << n << " values";
+  }
+}
+
 TEST(Work, AssignmentsToElementsAreOneKernel) {
   Tensors t;
   const Id root = recurrence(t, 20, 4, 1);
