@@ -151,19 +151,4 @@ TEST(LoopMemory, ANumberOfTheHostThatChanges) {
   EXPECT_GE(now.kept_bytes, kCount * (8u << 10)) << "as many as fit are kept";
 }
 
-// The mask of a scatter, 1,000 rows by 20,000 places, is computed by each of these reads.
-TEST(LoopMemory, AMaskThatReadsShareIsNoValue) {
-  const Tensor x = zeros(), places = realised(Tensor::randint({20000}, 0, 512)),
-               terms = realised(Tensor::arange(20000, DType::I32));
-  engine::Session& session = engine::Session::current();
-  const uint64_t before = session.statistics().value_bytes;
-  const float sum = 19999.0f * 10000;
-  EXPECT_FLOAT_EQ(item(x.scatter(0, places, terms.cast(DType::F32), Combine::Sum).sum()), sum);
-  EXPECT_FLOAT_EQ(item(x.scatter(0, places, terms.cast(DType::F32), Combine::Sum).sum() * 2),
-                  2 * sum);
-  EXPECT_EQ(x.cast(DType::I32).scatter(0, places, terms).max().item<int>(), 19999);
-  x.cast(DType::I32).scatter(0, places, terms).to_vector<int32_t>();
-  EXPECT_LT(session.statistics().value_bytes, before + 1000 * 1000);
-}
-
 }  // namespace
