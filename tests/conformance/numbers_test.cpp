@@ -259,6 +259,22 @@ TEST(Judge, TakesDenormalsAsTheDeviceSays) {
   }
 }
 
+// Only what was flushed may lose its sign: -0.5 truncated and -1 * 0 are zeros of their own.
+TEST(Judge, SeesSignsOfZerosThatWereNotFlushed) {
+  const uint64_t minus = 0x80000000, minus_half = 0xbf000000, minus_one = 0xbf800000;
+  const uint64_t minus_tiny = 0x80400000;
+  for (auto denormals : {PGR_DENORMALS_PRESERVE, PGR_DENORMALS_FLUSH, PGR_DENORMALS_UNSPECIFIED}) {
+    const auto caps = make_caps(denormals);
+    EXPECT_TRUE(judge(PGR_OP_TRUNC, PGR_DTYPE_F32, {minus_half}, minus, caps).is_right);
+    EXPECT_FALSE(judge(PGR_OP_TRUNC, PGR_DTYPE_F32, {minus_half}, 0, caps).is_right);
+    EXPECT_TRUE(judge(PGR_OP_MUL, PGR_DTYPE_F32, {minus_one, 0}, minus, caps).is_right);
+    EXPECT_FALSE(judge(PGR_OP_MUL, PGR_DTYPE_F32, {minus_one, 0}, 0, caps).is_right);
+    const bool may_flush = denormals != PGR_DENORMALS_PRESERVE;
+    EXPECT_EQ(judge(PGR_OP_MUL, PGR_DTYPE_F32, {minus_tiny, minus_tiny}, minus, caps).is_right,
+              may_flush);
+  }
+}
+
 TEST(Judge, MeasuresInUnitsOfTheLastPlace) {
   const Verdict verdict = judge(PGR_OP_EXP2, PGR_DTYPE_F32, {0x3f000000}, 0x3fb504f3 + 2);
   EXPECT_TRUE(verdict.is_right);

@@ -101,11 +101,19 @@ bool Judge::may_flush(uint32_t dtype) const {
   return dtype == PGR_DTYPE_F32 || dtype == PGR_DTYPE_BF16;
 }
 
+bool Judge::is_exact_zero(std::span<const uint64_t> sources) const {
+  Real exact(192);
+  set_real_result(exact, operation_, sources);
+  return mpfr_zero_p(exact) != 0;
+}
+
 bool Judge::is_flushed_result(std::span<const uint64_t> sources, uint64_t got) const {
   if (!is_float(operation_.to) || !may_flush(operation_.to) || !is_zero(operation_.to, got))
     return false;
   const Expected expected = expected_result(operation_, sources);
-  return is_denormal(operation_.to, expected.bits) || is_zero(operation_.to, expected.bits) ||
+  // A zero that is no rounded one keeps its sign: trunc(-0.5), -2 * 0.
+  if (is_zero(operation_.to, expected.bits)) return !is_exact_zero(sources);
+  return is_denormal(operation_.to, expected.bits) ||
          expected.bits == format_of(operation_.to).smallest_normal() ||
          (tolerance_ > 0 && format_of(operation_.to).magnitude(expected.bits) <=
                                 format_of(operation_.to).smallest_normal() + 4);

@@ -34,6 +34,7 @@ class Judge {
   Verdict judge_float(std::span<const uint64_t> sources, uint64_t expected, uint64_t got) const;
   Verdict judge_flushed(std::span<const uint64_t> sources, uint64_t got) const;
   bool may_flush(uint32_t dtype) const;
+  bool is_exact_zero(std::span<const uint64_t> sources) const;
   bool is_flushed_result(std::span<const uint64_t> sources, uint64_t got) const;
 
   Operation operation_;
