@@ -147,13 +147,19 @@ inline constexpr AluRow kCRows[] = {
 };
 // clang-format on
 
+/// The rows of `first`, which win, and of `last`.
+template <size_t M, size_t N>
+constexpr std::array<AluRow, M + N> joined(const AluRow (&first)[M],
+                                           const std::array<AluRow, N>& last) {
+  std::array<AluRow, M + N> rows{};
+  std::copy_n(first, M, rows.begin());
+  std::copy_n(last.begin(), N, rows.begin() + M);
+  return rows;
+}
 /// The rows of a language: its own, which come first and so win, then those of the family.
 template <size_t N>
-constexpr std::array<AluRow, N + std::size(kCRows)> with_c_rows(const AluRow (&own)[N]) {
-  std::array<AluRow, N + std::size(kCRows)> rows{};
-  std::copy_n(own, N, rows.begin());
-  std::copy_n(kCRows, std::size(kCRows), rows.begin() + N);
-  return rows;
+constexpr auto with_c_rows(const AluRow (&own)[N]) {
+  return joined(own, std::to_array(kCRows));
 }
 
 }  // namespace plugrad::render

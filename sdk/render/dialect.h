@@ -120,16 +120,17 @@ struct Dialect {
   std::span<const AluRow> alu;
   const char* lanes_infix;  // a vector type's name is the element's, this, and the lanes
   uint32_t most_lanes;
-  uint32_t repeat_bits;        // beside a vector of elements so wide or wider, a scalar is repeated
-  const SpaceRow* spaces;      // by Space; nullptr: any pointer reaches all memory
-  const char* vector_type;     // $T $E $N: defines a vector type; nullptr: lanes are scalar
+  uint32_t repeat_bits;     // beside a vector of elements so wide or wider, a scalar is repeated
+  const SpaceRow* spaces;   // by Space; nullptr: any pointer reaches all memory
+  const char* vector_type;  // $T $E $N, $A bytes: defines a vector type; nullptr: lanes are scalar
   const char* unaligned_type;  // $U $T $A: the same, aligned like an element
   const char* splat;           // $T $0
   const char* convert_scalar;  // $T $0
   const char* convert_vector;
   const char* bits_scalar;  // the same bits as another type; $T $0
   const char* bits_vector;
-  const char* load_scalar;  // $P pointer, $I index, $U unaligned vector type; $M: the element
+  const char* load_scalar;  // $P pointer, $I index, $T type, $U unaligned vector type; $M: the
+                            // element
   const char* load_vector;
   const char* store_scalar;  // $0 value
   const char* store_vector;
@@ -181,14 +182,25 @@ struct Dialect {
   const char* async_wait = nullptr;
   // Of a constant that is cast, from a compiler that would compute the cast wrongly; nullptr: none.
   const Helper* hide = nullptr;
-  // Stops a compiler whose type $T has not $A bytes; nullptr: the language fixes its sizes.
+  // Stops a compiler whose type $T has not $A bytes; nullptr: the language fixes its sizes. $0 is
+  // vector_advice for a vector, "" for a scalar.
   const char* size_check = nullptr;
+  const char* vector_advice = "";
   // A comparison $0 of vectors of bytes as the mask type $T, where the language may give another
   // type (Clang: vectors of char, which some processors have unsigned); nullptr: it gives $T.
   const char* byte_mask = nullptr;
+  // Written before the kernel where `splat` is used, of which it has the name; nullptr: nothing.
+  const Helper* splat_helper = nullptr;
+  // Takes a mask and two vectors; nullptr: `?:` takes vectors.
+  const Helper* select = nullptr;
+  // A helper of several lanes that has no vector text, $R its result, $0 its name and $P its
+  // parameters: calls $1, the helper for one lane, with $A for each of the $N lanes. nullptr: the
+  // scalar text holds for vectors too.
+  const char* lane_by_lane = nullptr;
 };
 
 extern const Dialect kDialectC;
+extern const Dialect kDialectCGcc;
 extern const Dialect kDialectCuda;
 extern const Dialect kDialectGlsl;
 extern const Dialect kDialectOpencl;

@@ -1,5 +1,6 @@
-// C with Clang's vector extensions: what cpu_clang compiles. Of one lane, any compiler of C11 with
-// GNU extensions takes it; a compiler without the vectors stops at the check of their sizes.
+// C with Clang's vector extensions, what cpu_clang compiles, and the same with GCC's. Of one lane,
+// any compiler of C11 with GNU extensions takes both; one without the vectors stops at the check of
+// their sizes.
 #include <string_view>
 
 #include "render/c_rows.h"
@@ -138,9 +139,51 @@ constexpr AtomicRow kAtomics[] = {
 };
 static_assert(covers_every_alu_op(kAlu), "an op of kernel_ops.h has no row in dialect c");
 
-}  // namespace
+// GCC's vectors: no cast repeats an element, and neither `?:` nor most builtins take them.
+constexpr Helper kSplat = {"splat", nullptr, "$T splat_$T($E x) { return ($T){$1}; }\n", "x, "};
+constexpr Helper kSelect = {"select", nullptr,
+                            "$T select_$T($M mask, $T yes, $T no) {\n"
+                            "  return ($T)((mask & ($M)yes) | (~mask & ($M)no));\n}\n"};
+constexpr Helper kMaxIntLanes = {"max", nullptr,
+                                 "$T max_$T($T a, $T b) {\n"
+                                 "  const $M larger = ($M)(b > a);\n"
+                                 "  return ($T)((larger & ($M)b) | (~larger & ($M)a));\n}\n"};
+constexpr Helper kMaxFloatLanes = {
+    "max", nullptr,
+    "$T max_$T($T a, $T b) { // NaN if either is\n"
+    "  const $M larger = ($M)(b > a), is_nan = ($M)(b != b);\n"
+    "  const $M most = (larger & ($M)b) | (~larger & ($M)a);\n"
+    "  return ($T)((is_nan & ($M)(b + b)) | (~is_nan & most));\n}\n"};
+constexpr Helper kSqrt = {"sqrt", "$T sqrt_$T($T x) { return __builtin_elementwise_sqrt(x); }\n",
+                          nullptr};
+constexpr Helper kTrunc = {
+    "trunc", "$T trunc_$T($T x) { return __builtin_elementwise_trunc(x); }\n", nullptr};
+constexpr Helper kFma = {
+    "fma", "$T fma_$T($T x, $T y, $T z) { return __builtin_elementwise_fma(x, y, z); }\n", nullptr};
+constexpr Helper lane_by_lane(Helper helper) {
+  helper.vector = nullptr;
+  return helper;
+}
+constexpr Helper kToIntLanes = lane_by_lane(kToInt), kF32ToBf16Lanes = lane_by_lane(kF32ToBf16),
+                 kF64ToF32OddLanes = lane_by_lane(kF64ToF32Odd),
+                 kI64ToF64OddLanes = lane_by_lane(kI64ToF64Odd);
+constexpr AluRow of_lanes(AluRow row) {
+  row.when = When::Lanes;
+  return row;
+}
+// clang-format off
+constexpr AluRow kLanesGcc[] = {
+    {PGR_OP_RECIP, kFloats, When::Lanes, Prec::Product, Prec::Unary, Prec::Unary, "splat_$T(1) / $0", &kSplat},
+    of_lanes(call(PGR_OP_MAX, kInts, "max_$T($0, $1)", &kMaxIntLanes)),
+    of_lanes(call(PGR_OP_MAX, kFloats, "max_$T($0, $1)", &kMaxFloatLanes)),
+    of_lanes(call(PGR_OP_SQRT, kFloats, "sqrt_$T($0)", &kSqrt)),
+    of_lanes(call(PGR_OP_FMA, kFloats, "fma_$T($0, $1, $2)", &kFma)),
+    of_lanes(call(PGR_OP_TRUNC, kFloats, "trunc_$T($0)", &kTrunc)),
+};
+// clang-format on
+constexpr auto kAluGcc = joined(kLanesGcc, kAlu);
 
-constinit const Dialect kDialectC = {
+constexpr Dialect kWithClang = {
     .name = "c",
     .header = "",
     .groups = nullptr,
@@ -185,8 +228,44 @@ constinit const Dialect kDialectC = {
     .helper_prefix = "static inline __attribute__((always_inline)) ",
     .assume_aligned = "  $0 = __builtin_assume_aligned($0, $A);\n",
     .assume_range = "  __builtin_assume($0 >= $L && $0 <= $H);\n",
-    .size_check = "_Static_assert(sizeof($T) == $A, \"this compiler has $T of another size\");\n",
+    .size_check = "_Static_assert(sizeof($T) == $A, \"this compiler has $T of another size$0\");\n",
+    .vector_advice = ": dialect c_gcc is for GCC",
     .byte_mask = "($T)($0)",
 };
+
+constexpr Dialect with_gcc() {
+  Dialect dialect = kWithClang;
+  dialect.name = "c_gcc";
+  // GCC 12 makes -1 of true where it puts comparisons of lanes together as a vector by itself.
+  dialect.header =
+      "#ifndef __clang__\n"
+      "#pragma GCC optimize(\"no-tree-slp-vectorize\")\n"
+      "#endif\n";
+  dialect.alu = kAluGcc;
+  dialect.repeat_bits = UINT32_MAX;
+  dialect.vector_type = "typedef $E $T __attribute__((vector_size($A)));\n";
+  dialect.vector_advice = "";
+  dialect.load_vector = "($T)*(const $U *)($P + $I)";  // `?:` tells $U from $T
+  dialect.splat = "splat_$T($0)";
+  dialect.splat_helper = &kSplat;
+  dialect.select = &kSelect;
+  dialect.masked_load_register = dialect.masked_load;
+  dialect.masked_store_register = dialect.masked_store;
+  dialect.to_int = &kToIntLanes;
+  dialect.f32_to_bf16 = &kF32ToBf16Lanes;
+  dialect.f64_to_f32_odd = &kF64ToF32OddLanes;
+  dialect.i64_to_f64_odd = &kI64ToF64OddLanes;
+  dialect.lane_by_lane =
+      "$R $0($P) {\n"
+      "  $R out;\n"
+      "  for (int lane = 0; lane < $N; ++lane) out[lane] = $1($A);\n"
+      "  return out;\n}\n";
+  return dialect;
+}
+
+}  // namespace
+
+constinit const Dialect kDialectC = kWithClang;
+constinit const Dialect kDialectCGcc = with_gcc();
 
 }  // namespace plugrad::render

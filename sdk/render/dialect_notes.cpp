@@ -33,14 +33,23 @@ constexpr FlagRow kFlagsOpencl[] = {
 
 constexpr DialectNotes kNotes[] = {
     {&kDialectC,
-     "C11 with GNU extensions: Clang 17 and later; GCC 12 and later for kernels of one lane. Tests compile and run it with Clang 19 and GCC 12 for x86-64, aarch64 and riscv64, and compile it for riscv32. Types have the sizes that the text asserts on "
+     "C11 with GNU extensions: Clang 17 and later; GCC 12 and later for kernels of one lane (of several: `c_gcc`). Tests compile and run it with Clang 19 and GCC 12 for x86-64, aarch64 and riscv64, and compile it for riscv32. Types have the sizes that the text asserts on "
      "every target, 32-bit ones too. `f16` needs `_Float16` (of GCC on RISC-V: from 13 on).",
      "`void NAME(void *const *buffers, const uint64_t *scalars, uint64_t begin, uint64_t end, const uint64_t *counts)` runs the groups from "
      "`begin` to below `end` of a launch of `counts` groups along the three axes; kernels of one axis leave `counts` out. A scalar stands in "
      "the low bytes of its slot.",
      "Nothing in a text that allows contraction forbids or forces it: the compiler's flag does. A text that forbids it says so to Clang by "
      "pragma, which wins over the flag.",
-     "`ext_vector_type` of Clang. GCC reads that as one lane: the size assertions of the text stop it, so claim `vector_lanes` 1 with GCC.",
+     "`ext_vector_type` of Clang. GCC reads that as one lane: the size assertions of the text stop it, so name the dialect `c_gcc` where the compiler is GCC, or claim "
+     "`vector_lanes` 1.",
+     kFlagsC},
+    {&kDialectCGcc,
+     "`c` with GCC's vectors; a kernel of one lane differs in the header alone. GCC 12 and later and Clang 17 and later take it. Tests compile and run it with GCC 12 for x86-64, aarch64 and riscv64 and with Clang 19 for "
+     "x86-64, and compile it for riscv32.",
+     "As in `c`.",
+     "As in `c`.",
+     "`vector_size`, of up to 64 lanes whatever the processor's registers. A comparison gives 0 or -1 in integers of the same size, `select_…` chooses by their bits, `splat_…` repeats an element. Division of integers, shifts by vectors, conversions of floats "
+     "to integers and to bf16, SQRT, FMA, TRUNC and predicated loads and stores go lane by lane.",
      kFlagsC},
     {&kDialectCuda,
      "CUDA C++17 of NVRTC or Clang, without a header of the toolkit.",

@@ -5,10 +5,7 @@ namespace plugrad::render {
 namespace {
 
 constexpr const Dialect* kList[] = {
-    &kDialectC,
-    &kDialectCuda,
-    &kDialectGlsl,
-    &kDialectOpencl,
+    &kDialectC, &kDialectCGcc, &kDialectCuda, &kDialectGlsl, &kDialectOpencl,
 };
 
 }  // namespace

@@ -227,14 +227,25 @@ std::string KernelWriter::convert(std::string text, Type from, Type to) {
                 {{'T', prelude_.type(to)}, {'0', text}});
 }
 
+std::string KernelWriter::splat(Type type, const std::string& text) {
+  if (dialect_.splat_helper) prelude_.helper(*dialect_.splat_helper, type, type);
+  return expand(dialect_.splat, {{'T', prelude_.type(type)}, {'0', text}});
+}
+
+std::string KernelWriter::select(Type type, const std::string& gate, const std::string& yes,
+                                 const std::string& no, Prec& prec) {
+  prec = dialect_.select ? Prec::Atom : Prec::Loose;
+  if (!dialect_.select) return gate + " ? " + yes + " : " + no;
+  return prelude_.helper(*dialect_.select, type, type) + "(" + gate + ", " + yes + ", " + no + ")";
+}
+
 std::string KernelWriter::operand(uint32_t number, uint32_t lanes, uint32_t mask_bits,
                                   Prec loosest) {
   const Type type = type_of(number);
   if (type.dtype == PGR_DTYPE_BOOL && lanes > 1)
     return mask_operand(number, lanes, mask_bits, loosest);
   if (type.lanes == lanes) return use(number, loosest);
-  std::string text = expand(
-      dialect_.splat, {{'T', prelude_.type({type.dtype, lanes})}, {'0', use(number, Prec::Atom)}});
+  std::string text = splat({type.dtype, lanes}, use(number, Prec::Atom));
   return Prec::Unary > loosest ? "(" + text + ")" : text;
 }
 
@@ -243,7 +254,7 @@ std::string KernelWriter::mask_operand(uint32_t number, uint32_t lanes, uint32_t
   const uint32_t wanted = mask_dtype(mask_bits);
   if (inst(number).lanes == 1) {
     const std::string all = "(" + use(number, Prec::Unary) + " ? -1 : 0)";
-    std::string text = expand(dialect_.splat, {{'T', prelude_.type({wanted, lanes})}, {'0', all}});
+    std::string text = splat({wanted, lanes}, all);
     return Prec::Unary > loosest ? "(" + text + ")" : text;
   }
   const uint32_t own = values_[number].mask_bits;

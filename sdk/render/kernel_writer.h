@@ -93,6 +93,10 @@ class KernelWriter {
   std::string mask_operand(uint32_t number, uint32_t lanes, uint32_t mask_bits, Prec loosest);
   uint32_t mask_bits_for(uint32_t number) const;
   std::string convert(std::string text, Type from, Type to);
+  std::string splat(Type type, const std::string& text);
+  // `yes` where the lane of the mask `gate` is set; `prec` becomes that of the text.
+  std::string select(Type type, const std::string& gate, const std::string& yes,
+                     const std::string& no, Prec& prec);
   void line(const std::string& text);
   void require_lanes() const;  // of the current instruction
 

@@ -195,7 +195,10 @@ std::string Prelude::helper(const Helper& helper, Type from, Type to, Space spac
   name += type(from);
   if (std::find(helper_names_.begin(), helper_names_.end(), name) == helper_names_.end()) {
     helper_names_.push_back(name);
-    helper_texts_ += dialect_.helper_prefix + helper_text(helper, from, to, space);
+    const bool is_split = from.lanes > 1 && !helper.vector && dialect_.lane_by_lane;
+    const std::string text =
+        is_split ? lane_by_lane(helper, name, from, to) : helper_text(helper, from, to, space);
+    helper_texts_ += dialect_.helper_prefix + text;
   }
   return name;
 }
@@ -205,6 +208,24 @@ const SpaceRow* Prelude::space_of(const Helper& helper, Space space) const {
   const char* pattern = helper.vector ? helper.vector : helper.scalar;
   const bool has_pointer = std::string_view(pattern).find("$S") != std::string_view::npos;
   return dialect_.spaces && has_pointer ? &dialect_.spaces[static_cast<size_t>(space)] : nullptr;
+}
+
+std::string Prelude::lane_by_lane(const Helper& helper, const std::string& name, Type from,
+                                  Type to) {
+  const std::string_view text = helper.scalar;
+  const std::string one = this->helper(helper, {from.dtype, 1}, {to.dtype, 1}), own = type(from);
+  const std::string_view listed = text.substr(0, text.find(')'));
+  std::string parameters = own + " a", arguments = "a[lane]";
+  for (char next = 'b'; next <= 'a' + std::count(listed.begin(), listed.end(), ','); ++next) {
+    parameters += ", " + own + " " + next;
+    arguments += std::string(", ") + next + "[lane]";
+  }
+  return expand(dialect_.lane_by_lane, {{'R', type(to)},
+                                        {'0', name},
+                                        {'1', one},
+                                        {'P', parameters},
+                                        {'A', arguments},
+                                        {'N', std::to_string(from.lanes)}});
 }
 
 std::string Prelude::helper_text(const Helper& helper, Type from, Type to, Space space) {
@@ -240,9 +261,9 @@ std::string Prelude::helper_text(const Helper& helper, Type from, Type to, Space
                           {'1', all_lanes}});
 }
 
-std::string Prelude::size_check(const std::string& name, uint32_t bytes) const {
+std::string Prelude::size_check(const std::string& name, uint32_t bytes, const char* advice) const {
   if (!dialect_.size_check) return {};
-  return expand(dialect_.size_check, {{'T', name}, {'A', std::to_string(bytes)}});
+  return expand(dialect_.size_check, {{'T', name}, {'A', std::to_string(bytes)}, {'0', advice}});
 }
 
 std::string Prelude::scalar_definition(uint32_t dtype) const {
@@ -251,7 +272,7 @@ std::string Prelude::scalar_definition(uint32_t dtype) const {
   std::string out;
   if (used_[dtype][0] && row.definition)
     out += std::string("typedef ") + row.definition + " " + row.name + ";\n" +
-           size_check(row.name, bytes);
+           size_check(row.name, bytes, "");
   if (used_[dtype][0] & 4)
     out += expand(dialect_.pointer_type,
                   {{'0', sdk::dtype_name(dtype)}, {'E', row.name}, {'A', std::to_string(bytes)}});
@@ -262,8 +283,10 @@ std::string Prelude::vector_definition(uint32_t dtype, uint32_t lanes, uint8_t u
   const std::string element = dialect_.types[dtype].name, count = std::to_string(lanes),
                     name = element + dialect_.lanes_infix + count;
   const uint32_t bytes = bits_of(dtype) / 8;
-  std::string out = expand(dialect_.vector_type, {{'E', element}, {'T', name}, {'N', count}}) +
-                    size_check(name, bytes * lanes);
+  std::string out =
+      expand(dialect_.vector_type,
+             {{'E', element}, {'T', name}, {'N', count}, {'A', std::to_string(bytes * lanes)}}) +
+      size_check(name, bytes * lanes, dialect_.vector_advice);
   if (used & 2)
     out += expand(dialect_.unaligned_type,
                   {{'T', name}, {'U', name + "u"}, {'A', std::to_string(bytes)}});

@@ -43,10 +43,11 @@ class Prelude {
  private:
   std::string plain_literal(uint32_t dtype, uint64_t bits);
   std::string float_by_bits(uint32_t dtype, uint64_t bits);
-  std::string size_check(const std::string& name, uint32_t bytes) const;
+  std::string size_check(const std::string& name, uint32_t bytes, const char* advice) const;
   std::string scalar_definition(uint32_t dtype) const;
   std::string vector_definition(uint32_t dtype, uint32_t lanes, uint8_t used) const;
   const SpaceRow* space_of(const Helper& helper, Space space) const;
+  std::string lane_by_lane(const Helper& helper, const std::string& name, Type from, Type to);
   std::string helper_text(const Helper& helper, Type from, Type to, Space space);
 
   const Dialect& dialect_;

@@ -167,7 +167,12 @@ void KernelWriter::write_where(uint32_t number) {
                                : use(condition, Prec::Unary);
   const std::string yes = operand(ir_.source(number, 1), lanes, mask_bits, Prec::Unary);
   const std::string no = operand(ir_.source(number, 2), lanes, mask_bits, Prec::Unary);
-  define(number, expand(row.pattern, {{'0', gate}, {'1', yes}, {'2', no}}), row.prec);
+  if (!dialect_.select || !is_mask(condition))
+    return define(number, expand(row.pattern, {{'0', gate}, {'1', yes}, {'2', no}}), row.prec);
+  const Type kept{is_mask(number) ? mask_dtype(mask_bits) : inst(number).dtype, lanes};
+  Prec prec = Prec::Loose;
+  std::string text = select(kept, gate, yes, no, prec);
+  define(number, std::move(text), prec);
 }
 
 }  // namespace plugrad::render

@@ -59,18 +59,17 @@ void KernelWriter::cast_to_bool(uint32_t number, uint32_t source) {
   std::string text = operand(source, from.lanes, 0, Prec::Unary);
   const bool is_bits = prelude_.is_kept_as_bits(from.dtype);  // an integer: its -0 is not 0
   if (is_bits)
-    text =
-        "(" + text + " & " + (from.lanes == 1 ? "" : "(" + prelude_.type(from) + ")") + "0x7fff)";
+    text = "(" + text + " & " + (from.lanes == 1 ? "0x7fff" : splat(from, "0x7fff")) + ")";
   const uint32_t zero_dtype = is_bits ? uint32_t{PGR_DTYPE_U16} : from.dtype;
-  const std::string zero =
-      from.lanes == 1 ? prelude_.literal(zero_dtype, 0) : "(" + prelude_.type(from) + ")0";
+  const std::string zero = from.lanes == 1 ? prelude_.literal(zero_dtype, 0) : splat(from, "0");
   define(number, text + " != " + zero, Prec::Loose);
 }
 
 void KernelWriter::cast_from_bool(uint32_t number, uint32_t source) {
   const Type to = type_of(number);
   const auto typed = [&](const std::string& text) {
-    return expand(dialect_.convert_scalar, {{'T', prelude_.type(to)}, {'0', text}});
+    return to.lanes > 1 ? splat(to, text)
+                        : expand(dialect_.convert_scalar, {{'T', prelude_.type(to)}, {'0', text}});
   };
   const bool is_bits = prelude_.is_kept_as_bits(to.dtype);
   const char* one = !is_bits ? "1" : to.dtype == PGR_DTYPE_F16 ? "0x3c00" : "0x3f80";
@@ -78,7 +77,11 @@ void KernelWriter::cast_from_bool(uint32_t number, uint32_t source) {
                                     ? mask_operand(source, to.lanes, bits_of(to.dtype), Prec::Unary)
                                     : use(source, Prec::Unary);
   if (to.lanes == 1 && !is_bits) return define(number, typed(condition), Prec::Unary);
-  define(number, condition + " ? " + typed(one) + " : " + typed("0"), Prec::Loose);
+  if (!is_mask(source))
+    return define(number, condition + " ? " + typed(one) + " : " + typed("0"), Prec::Loose);
+  Prec prec = Prec::Loose;
+  std::string text = select(to, condition, typed(one), typed("0"), prec);
+  define(number, std::move(text), prec);
 }
 
 void KernelWriter::write_cast(uint32_t number) {
@@ -102,7 +105,7 @@ void KernelWriter::write_cast(uint32_t number) {
   text = cast_text(std::move(text), from, {to.dtype, from.lanes}, prec);
   if (from.lanes == to.lanes) return define(number, std::move(text), prec);
   if (prec != Prec::Atom) text = "(" + text + ")";
-  define(number, expand(dialect_.splat, {{'T', prelude_.type(to)}, {'0', text}}), Prec::Unary);
+  define(number, splat(to, text), Prec::Unary);
 }
 
 void KernelWriter::write_bitcast(uint32_t number) {

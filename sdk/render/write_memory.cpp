@@ -121,11 +121,12 @@ std::string KernelWriter::load_text(uint32_t number, const Access& at, Prec& pre
                              {'I', at.index},
                              {'M', at.element},
                              {'N', std::to_string(type.lanes)},
+                             {'T', prelude_.type(stored)},
                              {'U', is_vector ? prelude_.unaligned(stored) : std::string()}});
   if (is_vector) prec = Prec::Unary;
   if (type.dtype != PGR_DTYPE_BOOL) return text;
   prec = Prec::Loose;
-  return text + " != " + (is_vector ? "(" + prelude_.type(stored) + ")0" : "0");
+  return text + " != " + (is_vector ? splat(stored, "0") : "0");
 }
 
 // A power of two that divides the value, as far as its arithmetic shows.
@@ -188,8 +189,11 @@ std::string KernelWriter::gated_load_text(uint32_t number, const Access& at, Pre
     const std::string whether =
         is_mask(gate) ? mask_operand(gate, type.lanes, bits, Prec::Unary) : use(gate, Prec::Unary);
     const std::string yes = prec > Prec::Unary ? "(" + loaded + ")" : loaded;
+    const std::string no = operand(other, type.lanes, 8, Prec::Unary);
+    const uint32_t kept = is_mask(number) ? mask_dtype(8) : type.dtype;
+    if (is_mask(gate)) return select({kept, type.lanes}, whether, yes, no, prec);
     prec = Prec::Loose;
-    return whether + " ? " + yes + " : " + operand(other, type.lanes, 8, Prec::Unary);
+    return whether + " ? " + yes + " : " + no;
   }
   require_masks();
   const Type stored{memory_dtype(type.dtype), type.lanes};
@@ -205,7 +209,7 @@ std::string KernelWriter::gated_load_text(uint32_t number, const Access& at, Pre
   prec = is_bool ? Prec::Loose : Prec::Atom;
   if (!is_bool) return text;
   values_[number].mask_bits = 8;
-  return text + " != (" + prelude_.type(stored) + ")0";
+  return text + " != " + splat(stored, "0");
 }
 
 // `value` as it stands in memory.
@@ -239,7 +243,8 @@ void KernelWriter::write_store(uint32_t number) {
     value = mask_operand(from, type.lanes, 8, Prec::Unary);
     const std::string stored = prelude_.type(type);
     if (!at.is_variable)
-      value = expand(dialect_.bits_vector, {{'T', stored}, {'0', value}}) + " & (" + stored + ")1";
+      value =
+          expand(dialect_.bits_vector, {{'T', stored}, {'0', value}}) + " & " + splat(type, "1");
   } else {
     value = use(from, Prec::Loose);
     if (dialect_.is_strict && inst(from).dtype == PGR_DTYPE_BOOL && !at.is_variable)
@@ -267,8 +272,11 @@ void KernelWriter::masked_store(uint32_t number, const Access& at, Type type,
     --depth_;
     return line("}");
   }
-  if (at.is_variable)
-    return line(at.pointer + " = " + whether + " ? " + value + " : " + at.pointer + ";");
+  if (at.is_variable) {
+    const Type kept{is_mask(ir_.source(number, 2)) ? mask_dtype(8) : type.dtype, type.lanes};
+    Prec prec = Prec::Loose;
+    return line(at.pointer + " = " + select(kept, whether, value, at.pointer, prec) + ";");
+  }
   require_masks();
   line(prelude_.helper(
            *(fills_register(type) ? dialect_.masked_store_register : dialect_.masked_store), type,

@@ -1,5 +1,6 @@
-// Kernels rendered in dialect c, compiled by GCC and Clang for several processors and run there,
-// against the interpreter bit by bit. Processors that this machine is not run under QEMU.
+// Kernels rendered in dialects c and c_gcc, compiled by GCC and Clang for several processors and
+// run there, against the interpreter bit by bit. Processors that this machine is not run under
+// QEMU.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -21,6 +22,7 @@ struct Compiler {
   const char* command;  // the first word is what has to be installed
   const char* runner;   // an emulator, "" for none; nullptr: compiled only
   bool has_vectors, has_f16;
+  const char* dialect = "c";
 };
 constexpr Compiler kCompilers[] = {
     {"gcc_x86_64", "gcc", "", false, true},
@@ -34,6 +36,15 @@ constexpr Compiler kCompilers[] = {
      "qemu-riscv64-static -cpu rv64,Zfhmin=true", true, true},
     {"clang_riscv32", "clang-19 --target=riscv32-unknown-elf -march=rv32gc_zfhmin -mabi=ilp32d",
      nullptr, true, true},
+    {"gcc_vectors_x86_64", "gcc", "", true, true, "c_gcc"},
+    {"gcc_vectors_native", "gcc -march=native", "", true, true, "c_gcc"},
+    {"gcc_vectors_aarch64", "aarch64-linux-gnu-gcc -static", "qemu-aarch64-static", true, true,
+     "c_gcc"},
+    {"gcc_vectors_riscv64", "riscv64-linux-gnu-gcc -static", "qemu-riscv64-static", true, false,
+     "c_gcc"},
+    {"gcc_vectors_riscv32", "riscv64-unknown-elf-gcc -march=rv32gc -mabi=ilp32d", nullptr, true,
+     false, "c_gcc"},
+    {"clang_of_gcc_vectors_x86_64", "clang-19", "", true, true, "c_gcc"},
 };
 
 std::string first_word(const std::string& text) {
@@ -49,13 +60,19 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-std::string render(const std::vector<std::byte>& block) {
+std::string render(const std::vector<std::byte>& block, const char* dialect) {
   static const auto* renderer =
       static_cast<const pgr_renderer_api*>(open_component(PLUGRAD_RENDER_LIBRARY, "pgr.renderer"));
   pgr_render_desc desc;
   PGR_INIT(desc, RENDER_DESC);
   desc.ir = block.data();
   desc.ir_bytes = block.size();
+  pgr_option option;
+  PGR_INIT(option, OPTION);
+  option.key = sdk::to_pgr("dialect");
+  option.value = sdk::to_pgr(dialect);
+  desc.options = &option;
+  desc.option_count = 1;
   desc.option_stride = sizeof(pgr_option);
   pgr_blob out;
   PGR_INIT(out, BLOB);
@@ -90,7 +107,8 @@ class DialectCompilers : public ::testing::TestWithParam<Compiler> {
     std::string files, declared, listed;
     for (size_t i = 0; i < kernels_.size(); ++i) {
       const std::string number = std::to_string(i), name = "k" + number;
-      std::ofstream(path(name + ".c")) << "#define k " << name << "\n" << render(kernels_[i].block);
+      std::ofstream(path(name + ".c")) << "#define k " << name << "\n"
+                                       << render(kernels_[i].block, GetParam().dialect);
       files += " " + path(name + ".c");
       declared += "void " + name + "();\n";
       listed += "(void *)" + name + ",\n";
@@ -128,7 +146,7 @@ class DialectCompilers : public ::testing::TestWithParam<Compiler> {
         ASSERT_LE(at + want[p].size(), output.size());
         EXPECT_EQ(difference(kernels_[i].dtypes[p], want[p], output.data() + at), "")
             << kernels_[i].name << ", parameter " << p << "\n"
-            << render(kernels_[i].block);
+            << render(kernels_[i].block, GetParam().dialect);
         at += want[p].size();
       }
     }
@@ -165,10 +183,11 @@ TEST(DialectC, OfSeveralLanes_IsRefusedByGcc) {
   if (!is_installed("gcc")) GTEST_SKIP() << "gcc is not installed (tools/setup)";
   const TemporaryDirectory folder;
   const std::string source = folder / "k.c", log = folder / "log";
-  std::ofstream(source) << render(make_kernels(32, true).front().block);
+  std::ofstream(source) << render(make_kernels(32, true).front().block, "c");
   const std::string command = std::string("gcc") + kFlags + "-w -c " + source;
   EXPECT_NE(std::system((command + " -o " + (folder / "k.o") + " 2> " + log).c_str()), 0);
-  EXPECT_NE(read_file(log).find("this compiler has f32x8 of another size"), std::string::npos)
+  EXPECT_NE(read_file(log).find("f32x8 of another size: dialect c_gcc is for GCC"),
+            std::string::npos)
       << read_file(log);
 }
 

@@ -169,6 +169,18 @@ KernelCase predicated(uint32_t dtype, uint32_t lanes) {
   return w.finish();
 }
 
+// x / x, which a compiler may make a comparison with 0 of: GCC 12 then gives -1 in vectors that it
+// puts together of lanes.
+KernelCase divided_by_itself() {
+  CaseWriter w("integers divided by themselves");
+  const Value out = w.output(PGR_DTYPE_U64, 16), in = w.input(PGR_DTYPE_U64, 16);
+  const Value i = w.ir.loop(w.index(0), w.index(8));
+  const Value at = w.scaled(i, 2), x = w.ir.load(in, at, 2);
+  w.ir.store(out, at, w.ir.alu(PGR_OP_IDIV, {x, x}));
+  w.ir.end_loop(i);
+  return w.finish();
+}
+
 // x * x + z where rounding once and twice differ, and the kernel would allow once: that the compile
 // option forbids it has to hold, whatever the text says.
 KernelCase contracted() {
@@ -193,6 +205,7 @@ std::vector<KernelCase> make_kernels(uint32_t most_lanes, bool has_f16) {
                                      predicated(PGR_DTYPE_I32, lanes),
                                      predicated(PGR_DTYPE_I8, many),
                                      contracted()};
+  if (most_lanes > 1) kernels.push_back(divided_by_itself());
   if (has_f16) kernels.push_back(half_product(PGR_DTYPE_F16, lanes));
   for (uint32_t seed = 1; seed <= kRandomKernels; ++seed)
     kernels.push_back(random_case(seed, most_lanes, has_f16));

@@ -67,7 +67,7 @@ _Static_assert(sizeof(u64) == 8, "this compiler has u64 of another size");
 typedef float f32;
 _Static_assert(sizeof(f32) == 4, "this compiler has f32 of another size");
 typedef f32 f32x8 __attribute__((ext_vector_type(8)));
-_Static_assert(sizeof(f32x8) == 32, "this compiler has f32x8 of another size");
+_Static_assert(sizeof(f32x8) == 32, "this compiler has f32x8 of another size: dialect c_gcc is for GCC");
 typedef f32x8 f32x8u __attribute__((aligned(4), may_alias));
 static inline __attribute__((always_inline)) f32x8 max_f32x8(f32x8 a, f32x8 b) { // NaN if either is; one instruction where b is a constant
   const f32x8 larger = b > a ? b : a;
