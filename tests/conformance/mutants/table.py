@@ -172,6 +172,9 @@ ROWS = [
     ("shift-count-masked", "a shift by 32 shifts by 0", C,
      edited(("? (i32)0 : a <<", "? a << (b & 31) : a <<")), "l2.alu.shl.i32"),
     ("minus-zero-lost", "the negative of 0 is +0", C, edited(("= -", "= 0.0f - ")), "l2.alu.neg.f32"),
+    ("truncated-sign-lost", "-0.5 truncates to +0, where denormals may be flushed", C,
+     [("own.denormals = PGR_DENORMALS_PRESERVE", "own.denormals = PGR_DENORMALS_UNSPECIFIED"),
+      *edited(("default: __builtin_trunc)(x)", "default: __builtin_trunc)(x) + 0"))], "l2.alu.trunc.f32"),
     ("denormals-flushed", "denormals are flushed, though claimed preserved", C,
      [(CALL, "  __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040u);\n" + CALL +
        "  __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() & ~0x8040u);\n")], "l2.alu.mul.f32"),
