@@ -119,6 +119,7 @@ class KernelWriter {
 
   // casts (write_cast.cpp)
   std::string cast_text(std::string text, Type from, Type to, Prec& prec);
+  bool is_lane(uint32_t number) const;
   void cast_to_bool(uint32_t number, uint32_t source);
   void cast_from_bool(uint32_t number, uint32_t source);
 

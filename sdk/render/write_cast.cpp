@@ -108,6 +108,18 @@ void KernelWriter::write_cast(uint32_t number) {
   define(number, splat(to, text), Prec::Unary);
 }
 
+// Whether a value of one lane may be written as a lane of a vector, not as a value of its own.
+bool KernelWriter::is_lane(uint32_t number) const {
+  while (inst(number).op != PGR_OP_LANE || source(number, 0).lanes == 1) {
+    const uint16_t op = inst(number).op;
+    const bool is_same = (op == PGR_OP_CAST && source(number, 0).dtype == inst(number).dtype) ||
+                         (op == PGR_OP_VECTOR && inst(number).lanes == 1) || op == PGR_OP_LANE;
+    if (!is_same) return false;
+    number = ir_.source(number, 0);
+  }
+  return true;
+}
+
 void KernelWriter::write_bitcast(uint32_t number) {
   const uint32_t source = ir_.source(number, 0);
   const Type to = type_of(number), from{inst(source).dtype, 1};
@@ -115,10 +127,11 @@ void KernelWriter::write_bitcast(uint32_t number) {
     const std::string bits = prelude_.to_bits(from.dtype, use(source, Prec::Loose));
     return define(number, prelude_.from_bits(to.dtype, bits), Prec::Atom);
   }
-  const bool is_vector = to.lanes > 1, is_small = !is_vector && bits_of(from.dtype) < 32;
-  std::string text =
-      operand(source, to.lanes, 0, is_vector || is_small ? Prec::Unary : Prec::Loose);
-  if (is_small) text = "(" + prelude_.type(from) + ")" + text;  // C computes small ones as int
+  // C computes small ones as int, and __builtin_bit_cast of Clang 19 takes lane 0 for any other.
+  const bool is_vector = to.lanes > 1;
+  const bool is_cast = !is_vector && (bits_of(from.dtype) < 32 || is_lane(source));
+  std::string text = operand(source, to.lanes, 0, is_vector || is_cast ? Prec::Unary : Prec::Loose);
+  if (is_cast) text = "(" + prelude_.type(from) + ")" + text;
   define(number,
          expand(is_vector ? dialect_.bits_vector : dialect_.bits_scalar,
                 {{'T', prelude_.type(to)}, {'0', text}}),

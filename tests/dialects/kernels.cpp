@@ -181,6 +181,16 @@ KernelCase divided_by_itself() {
   return w.finish();
 }
 
+// The bits of the last of two lanes, as an integer and through a cast to the dtype that it has.
+KernelCase bits_of_lanes(uint32_t from, uint32_t to) {
+  CaseWriter w("bits of a lane");
+  const Value out = w.output(to, 16), in = w.input(from, 16);
+  const Value x = w.ir.load(in, w.index(2), 2), y = w.ir.load(in, w.index(6), 2);
+  w.ir.store(out, w.index(0), w.ir.bitcast(w.ir.lane(x, 1), to));
+  w.ir.store(out, w.index(1), w.ir.bitcast(w.ir.cast(w.ir.lane(y, 1), from), to));
+  return w.finish();
+}
+
 // x * x + z where rounding once and twice differ, and the kernel would allow once: that the compile
 // option forbids it has to hold, whatever the text says.
 KernelCase contracted() {
@@ -205,7 +215,11 @@ std::vector<KernelCase> make_kernels(uint32_t most_lanes, bool has_f16) {
                                      predicated(PGR_DTYPE_I32, lanes),
                                      predicated(PGR_DTYPE_I8, many),
                                      contracted()};
-  if (most_lanes > 1) kernels.push_back(divided_by_itself());
+  if (most_lanes > 1)
+    for (KernelCase& kernel :
+         std::vector{divided_by_itself(), bits_of_lanes(PGR_DTYPE_F32, PGR_DTYPE_I32),
+                     bits_of_lanes(PGR_DTYPE_I64, PGR_DTYPE_F64)})
+      kernels.push_back(std::move(kernel));
   if (has_f16) kernels.push_back(half_product(PGR_DTYPE_F16, lanes));
   for (uint32_t seed = 1; seed <= kRandomKernels; ++seed)
     kernels.push_back(random_case(seed, most_lanes, has_f16));
