@@ -54,7 +54,10 @@ void run_lanes(Context& context, uint32_t dtype) {
   Results results(ir, output);
   for (uint32_t width : vector_widths(context, {dtype})) {
     const Value v = ir.load(input, index_constant(ir, width + 1), width);
-    take_apart(ir, results, dtype, v, std::span(values).subspan(width + 1, width));
+    const std::span<const uint64_t> lanes = std::span(values).subspan(width + 1, width);
+    take_apart(ir, results, dtype, v, lanes);
+    if (context.device().claims(PGR_OP_BITCAST, dtype))  // Clang 19 takes lane 0 of any
+      results.store(ir.bitcast(ir.lane(v, width - 1), dtype), lanes.last(1));
   }
   std::vector<Bytes> buffers = {pack(dtype, values), pack(dtype, std::vector<uint64_t>(2048))};
   run_block(context, ir.finish(), buffers);
