@@ -7,6 +7,7 @@ without an option, build, and pass level L1.
 import importlib.machinery
 import importlib.util
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -58,7 +59,7 @@ def check_no_path(environment, folder, prefix):
             sys.exit(f"a project names {prefix}: {named}")
     (folder / "other").mkdir()
     elsewhere = {**environment, "PATH": "/usr/local/bin:/usr/bin:/bin"}
-    printed = run(f"'{prefix}/bin/plugrad' new-plugin demo", elsewhere, folder / "other")
+    printed = run(f"{shlex.quote(f'{prefix}/bin/plugrad')} new-plugin demo", elsewhere, folder / "other")
     command = next(line.strip() for line in printed.splitlines() if "cmake -S" in line)
     if "-DCMAKE_PREFIX_PATH=" not in command:
         sys.exit(f"without PATH the next step has no place to find plugrad at: {command}")
@@ -81,7 +82,7 @@ def check_refusals(environment, folder):
 
 def main(build, archive):
     packager = load_packager()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(prefix="an author's ") as folder:
         folder = pathlib.Path(folder).resolve()
         packager.main(build, archive)
         moved = folder / "moved here"

@@ -1,6 +1,7 @@
 """write_a_plugin_test.py ARCHIVE: docs/write-a-plugin.md keeps its word.
 
-Its shell blocks run in order, in one shell, in an empty folder that holds the archive; each must succeed. Then what the
+Its shell blocks run in order, in one shell, in an empty folder that holds the archive and has a space in its name; each
+must succeed. Then what the
 page says they print is looked for.
 """
 import pathlib
@@ -21,7 +22,7 @@ def main(archive):
     blocks = re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(), re.S | re.M)
     if len(blocks) < 6:
         sys.exit(f"{PAGE.name} has {len(blocks)} shell blocks")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(prefix="an author's ") as folder:
         shutil.copy(archive, folder)
         begin = time.monotonic()
         # The end of a block that fails is the end of all.
