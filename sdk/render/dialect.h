@@ -155,6 +155,7 @@ struct Dialect {
   const Helper* f32_to_f16;
   const Helper* f64_to_f32_odd;  // rounds to odd, so that a second rounding is right
   const Helper* i64_to_f64_odd;
+  const Helper* i64_to_f32 = nullptr;  // nullptr: the language's conversion rounds once
   const char* helper_prefix;
   const char* assume_aligned;  // $0 pointer, $C $E what it points to, $A bytes; nullptr: the
                                // language cannot say it

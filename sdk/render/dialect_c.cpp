@@ -104,6 +104,26 @@ constexpr Helper kF64ToF32Odd = {
     "  const $U odd = (bits - (__builtin_convertvector(outward, $U) & 1u)) | 1u;\n"
     "  return __builtin_convertvector(back == x, $J) ? near : ($R)odd;\n}\n"};
 
+// Clang 19 converts vectors of these by way of f64 on aarch64, those too that it makes of loops.
+#define PLUGRAD_ROUNDS_TWICE "#if defined(__clang__) && defined(__aarch64__)\n"
+constexpr Helper kI64ToF32 = {
+    "to",
+    "$R to_$R_$T($T x) {\n" PLUGRAD_ROUNDS_TWICE  // to odd, as far as f32 sees
+    "  const $T large = x >> 53, odd = (x & ~($T)2047) | (x & 2047 ? ($T)2048 : ($T)0);\n"
+    "  return ($R)(double)(large != 0 && large != ($T)-1 ? odd : x);\n"
+    "#else\n"
+    "  return ($R)x;\n"
+    "#endif\n}\n",
+    "$R to_$R_$T($T x) {\n" PLUGRAD_ROUNDS_TWICE
+    "  typedef double middle __attribute__((ext_vector_type($N)));\n"
+    "  const $T large = x >> 53;\n"
+    "  const $T odd = (x & ~($T)2047) | ((x & 2047) != 0 ? ($T)2048 : ($T)0);\n"
+    "  const $T kept = (large != 0) & (large != ($T)-1) ? odd : x;\n"
+    "  return __builtin_convertvector(__builtin_convertvector(kept, middle), $R);\n"
+    "#else\n"
+    "  return __builtin_convertvector(x, $R);\n"
+    "#endif\n}\n"};
+
 // Signed overflow is undefined in C and wraps in the IR.
 constexpr AluRow wraps(uint16_t op, const char* pattern) {
   return {op, kSigned, When::Always, Prec::Unary, Prec::Unary, Prec::Unary, pattern, nullptr};
@@ -166,7 +186,8 @@ constexpr Helper lane_by_lane(Helper helper) {
 }
 constexpr Helper kToIntLanes = lane_by_lane(kToInt), kF32ToBf16Lanes = lane_by_lane(kF32ToBf16),
                  kF64ToF32OddLanes = lane_by_lane(kF64ToF32Odd),
-                 kI64ToF64OddLanes = lane_by_lane(kI64ToF64Odd);
+                 kI64ToF64OddLanes = lane_by_lane(kI64ToF64Odd),
+                 kI64ToF32Lanes = lane_by_lane(kI64ToF32);
 constexpr AluRow of_lanes(AluRow row) {
   row.when = When::Lanes;
   return row;
@@ -225,6 +246,7 @@ constexpr Dialect kWithClang = {
     .f32_to_f16 = nullptr,
     .f64_to_f32_odd = &kF64ToF32Odd,
     .i64_to_f64_odd = &kI64ToF64Odd,
+    .i64_to_f32 = &kI64ToF32,
     .helper_prefix = "static inline __attribute__((always_inline)) ",
     .assume_aligned = "  $0 = __builtin_assume_aligned($0, $A);\n",
     .assume_range = "  __builtin_assume($0 >= $L && $0 <= $H);\n",
@@ -255,6 +277,7 @@ constexpr Dialect with_gcc() {
   dialect.f32_to_bf16 = &kF32ToBf16Lanes;
   dialect.f64_to_f32_odd = &kF64ToF32OddLanes;
   dialect.i64_to_f64_odd = &kI64ToF64OddLanes;
+  dialect.i64_to_f32 = &kI64ToF32Lanes;
   dialect.lane_by_lane =
       "$R $0($P) {\n"
       "  $R out;\n"

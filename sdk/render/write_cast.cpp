@@ -47,6 +47,9 @@ std::string KernelWriter::cast_text(std::string text, Type from, Type to, Prec& 
   if (to.dtype == PGR_DTYPE_BF16) return call(*dialect_.f32_to_bf16, to);
   if (to.dtype == PGR_DTYPE_F16 && dialect_.f32_to_f16) return call(*dialect_.f32_to_f16, to);
   if (is_float(from.dtype) && !is_float(to.dtype)) return call(*dialect_.to_int, to);
+  if (dialect_.i64_to_f32 && bits_of(from.dtype) == 64 && !is_float(from.dtype) &&
+      to.dtype == PGR_DTYPE_F32)
+    return call(*dialect_.i64_to_f32, to);
   const bool is_cast = to.lanes == 1 && !dialect_.is_strict;
   if (is_cast && prec > Prec::Unary) text = "(" + text + ")";
   prec = is_cast ? Prec::Unary : Prec::Atom;

@@ -191,6 +191,29 @@ KernelCase bits_of_lanes(uint32_t from, uint32_t to) {
   return w.finish();
 }
 
+// Integers beyond 53 bits, just above and below the middle of two values of f32, by twos and one by
+// one: a conversion by way of f64 rounds them twice.
+KernelCase large_integers(uint32_t dtype, uint32_t lanes) {
+  CaseWriter w("large integers as f32");
+  std::vector<uint64_t> values;
+  for (int bit = 53; bit < 63; ++bit)
+    for (uint64_t mantissa : {uint64_t{0x800000}, uint64_t{0x800001}, uint64_t{0xc00003}})
+      for (int off : {-1, 0, 1}) {
+        const uint64_t middle = (mantissa << (bit - 23)) + (uint64_t{1} << (bit - 24));
+        const uint64_t value = middle + static_cast<uint64_t>(off);
+        values.push_back(dtype == PGR_DTYPE_I64 && mantissa % 2 == 1 ? ~value + 1 : value);
+      }
+  values.resize(96);
+  const auto bytes = std::as_bytes(std::span(values));
+  const Value out = w.output(PGR_DTYPE_F32, 96);
+  const Value in = w.input_of(dtype, 96, {bytes.begin(), bytes.end()});
+  const Value i = w.ir.loop(w.index(0), w.index(96 / lanes));
+  const Value at = w.scaled(i, lanes);
+  w.ir.store(out, at, w.ir.cast(w.ir.load(in, at, lanes), PGR_DTYPE_F32));
+  w.ir.end_loop(i);
+  return w.finish();
+}
+
 // x * x + z where rounding once and twice differ, and the kernel would allow once: that the compile
 // option forbids it has to hold, whatever the text says.
 KernelCase contracted() {
@@ -214,7 +237,11 @@ std::vector<KernelCase> make_kernels(uint32_t most_lanes, bool has_f16) {
                                      integers(many),
                                      predicated(PGR_DTYPE_I32, lanes),
                                      predicated(PGR_DTYPE_I8, many),
-                                     contracted()};
+                                     contracted(),
+                                     large_integers(PGR_DTYPE_I64, 1),
+                                     large_integers(PGR_DTYPE_U64, 1),
+                                     large_integers(PGR_DTYPE_I64, std::min(most_lanes, 2u)),
+                                     large_integers(PGR_DTYPE_U64, std::min(most_lanes, 4u))};
   if (most_lanes > 1)
     for (KernelCase& kernel :
          std::vector{divided_by_itself(), bits_of_lanes(PGR_DTYPE_F32, PGR_DTYPE_I32),

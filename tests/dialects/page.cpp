@@ -118,9 +118,10 @@ std::string all_texts(const Dialect& d) {
        {d.convert_vector, d.bits_scalar, d.bits_vector, d.load_vector, d.store_vector, d.part,
         d.join, d.array, d.barrier, d.assume_aligned, d.assume_range, d.unaligned_type})
     add(text);
-  for (const Helper* helper : {d.masked_load, d.masked_load_register, d.masked_store,
-                               d.masked_store_register, d.to_int, d.bf16_to_f32, d.f32_to_bf16,
-                               d.f16_to_f32, d.f32_to_f16, d.f64_to_f32_odd, d.i64_to_f64_odd})
+  for (const Helper* helper :
+       {d.masked_load, d.masked_load_register, d.masked_store, d.masked_store_register, d.to_int,
+        d.bf16_to_f32, d.f32_to_bf16, d.f16_to_f32, d.f32_to_f16, d.f64_to_f32_odd,
+        d.i64_to_f64_odd, d.i64_to_f32})
     add_helper(helper);
   return out;
 }
