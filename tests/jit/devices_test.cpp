@@ -43,6 +43,17 @@ TEST_P(JitOnDevice, ResultsStayWhenLaterCallsRun) {
     EXPECT_NEAR(floats(kept[static_cast<size_t>(i)])[32], 2 * i + 1, 1e-4);
 }
 
+TEST_P(JitOnDevice, ANumberThatIsAssignedLiesWhereTheTensorLay) {
+  Tensor w = Tensor::from<float>({1, 2}, GetParam()).realize();
+  const Tensor x = Tensor::from<float>({10, 20}, GetParam()).realize();
+  auto f = jit([&](const Tensor& a) { return a + w; });
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(floats(f(x)), testing::ElementsAre(11, 22));
+  const std::string device = w.device();
+  w.assign(3);
+  EXPECT_EQ(w.device(), device);
+  EXPECT_THAT(floats(f(x)), testing::ElementsAre(13, 23));
+}
+
 INSTANTIATE_TEST_SUITE_P(All, JitOnDevice, testing::ValuesIn(devices_at_hand()),
                          [](const auto& each) { return test_name(each.param); });
 

@@ -93,6 +93,9 @@ void Session::assign(TensorState& state, Id node) {
     parts_->versions[&state].push_back(state.node);
   else
     parts_->note_replaced(state, stored_base(state.node, state.device));
+  // Constants alone are on no device: they are stored where the tensor was.
+  const uint32_t before = (*devices_)[state.node];
+  if (before != 0 && before != default_device()) state.device = before;
   denote(state, node);
   if (state.requires_grad) parts_->tape.mark_leaf(node);
   if (!state.pending) parts_->pending.push_back(&state);
