@@ -80,7 +80,11 @@ class JitReplay {
   ValuePtr quick_value(const TensorState& state);
   void bind();
   ValuePtr random_key(const JitValue& value);
+  void find_constants();
   void run_plans();
+  std::vector<ValuePtr> run_one(const JitRun& run, std::span<const ValuePtr> inputs, bool is_last);
+  std::vector<ValuePtr> run_with_constants(JitConstants& constants, std::vector<ValuePtr>& inputs,
+                                           bool is_last);
   std::vector<ValuePtr> run_in_place(const JitRun& run, std::span<const ValuePtr> inputs);
   bool is_wanted_afterwards(uint32_t number) const;
   TensorState* only_holder(const JitRun& run, const schedule::InPlace& pair,

@@ -13,6 +13,8 @@
 
 namespace plugrad::engine {
 
+class JitConstants;
+
 /// Makes the eight bytes of a random key of a state of the generator.
 using RandomKey = std::array<uint32_t, 2> (*)(const RandomState& at);
 
@@ -115,6 +117,8 @@ struct JitRecording {
   std::vector<uint32_t> marked;  // tensors that the function marked with requires_grad
   uint64_t random_words = 0;     // drawn in the call
   bool takes_gradients = false;
+  // By run, null where nothing of it is constant; found by the first replay.
+  std::vector<std::shared_ptr<JitConstants>> constants;
   bool has_strangers = false;  // a value of unknown origin, such as of another thread's step
 
   /// Empty where a call that does what `other` did would do this; else the first difference.

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "engine/jit_calls.h"
+#include "engine/jit_constants.h"
 #include "engine/parts.h"
 
 namespace plugrad::engine {
@@ -161,15 +162,39 @@ ValuePtr JitReplay::random_key(const JitValue& recorded) {
 
 // Only the last run takes the memory of tensors that it renews: what fails before it leaves them as
 // they were.
+std::vector<ValuePtr> JitReplay::run_one(const JitRun& run, std::span<const ValuePtr> inputs,
+                                         bool is_last) {
+  return is_last && !run.ready->plan.in_place.empty() ? run_in_place(run, inputs)
+                                                      : session_.run_ready(*run.ready, inputs);
+}
+
+std::vector<ValuePtr> JitReplay::run_with_constants(JitConstants& constants,
+                                                    std::vector<ValuePtr>& inputs, bool is_last) {
+  constants.add_results(inputs, [&](ReadyPlan& ready, std::span<const ValuePtr> of) {
+    return session_.run_ready(ready, of);
+  });
+  return run_one(constants.rest(), inputs, is_last);
+}
+
 void JitReplay::run_plans() {
-  std::vector<ValuePtr> inputs;
-  for (const JitRun& run : recording_.runs) {
+  find_constants();
+  std::vector<ValuePtr> inputs, roots;
+  for (size_t i = 0; i < recording_.runs.size(); ++i) {
+    const JitRun& run = recording_.runs[i];
+    JitConstants* const constants = recording_.constants[i].get();
+    const bool is_last = i + 1 == recording_.runs.size();
     inputs.clear();
     for (uint32_t number : run.inputs) inputs.push_back(values_[number]);
-    const bool may_take = &run == &recording_.runs.back() && !run.ready->plan.in_place.empty();
-    const auto roots =
-        may_take ? run_in_place(run, inputs) : session_.run_ready(*run.ready, inputs);
-    for (size_t i = 0; i < roots.size(); ++i) values_[run.roots[i]] = roots[i];
+    bool is_done = false;
+    if (constants && !constants->is_given_up()) try {
+        roots = run_with_constants(*constants, inputs, is_last);
+        is_done = true;
+      } catch (const OutOfMemoryError&) {  // nothing is overwritten yet
+        constants->give_up();
+        inputs.resize(run.inputs.size());
+      }
+    if (!is_done) roots = run_one(run, inputs, is_last);
+    for (size_t r = 0; r < roots.size(); ++r) values_[run.roots[r]] = std::move(roots[r]);
   }
 }
 

@@ -1,6 +1,7 @@
 // What the session is made of, beside the graph.
 #pragma once
 
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -12,6 +13,8 @@
 #include "engine/tape.h"
 
 namespace plugrad::engine {
+
+class JitConstants;
 
 struct Session::Parts {
   DeviceTable devices;
@@ -36,8 +39,9 @@ struct Session::Parts {
   CanonicalGraph canonical;
   // 64 plans: those of a program with some networks or lengths, however large they are.
   RecentCache<std::shared_ptr<ReadyPlan>> plans{{1024, 64, 16 << 20}};
-  Takes takes;                        // of the run of a replay that is at work
-  std::vector<TensorState*> leaving;  // states that marking passes by, ascending
+  Takes takes;                                         // of the run of a replay that is at work
+  std::vector<std::weak_ptr<JitConstants>> constants;  // of all recordings
+  std::vector<TensorState*> leaving;                   // states that marking passes by, ascending
   KernelCache kernels;
   ArenaPool arenas;
   Statistics statistics;
@@ -54,6 +58,11 @@ struct Session::Parts {
   }
   /// Numbers of the inputs that pending states denoted before, ascending.
   std::vector<uint32_t> replaced_inputs(std::span<const ValuePtr> inputs) const;
+
+  /// Bytes on a device of what recordings keep; 0: on all.
+  uint64_t constant_bytes(uint32_t device = 0) const;
+  /// Whether memory came free.
+  bool give_up_constants();
 
   /// The state is realised, dead or denotes again what it did.
   void forget_assignments(TensorState* state) {

@@ -313,6 +313,12 @@ std::vector<ValuePtr> Session::run_ready(ReadyPlan& ready, std::span<const Value
     parts_->arenas.release();
     reclaim(true);
     for (runtime::Device* device : parts_->devices.opened()) device->flush_allocator_cache();
+  }
+  try {
+    return run();
+  } catch (const OutOfMemoryError&) {
+    if (!parts_->give_up_constants()) throw;
+    for (runtime::Device* device : parts_->devices.opened()) device->flush_allocator_cache();
     return run();
   }
 }

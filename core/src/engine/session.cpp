@@ -220,6 +220,7 @@ Statistics Session::statistics() {
   now.codegen_ns = parts_->kernels.codegen_ns() - now.codegen_ns;
   now.graph_nodes = graph_.size();
   now.arena_bytes = parts_->arenas.size_bytes();
+  now.constant_bytes = parts_->constant_bytes();
   now.plans_kept = parts_->plans.size();
   now.kernels_kept = parts_->kernels.size();
   now.kept_bytes = parts_->plans.size_bytes() + parts_->kernels.size_bytes();

@@ -1,0 +1,197 @@
+#include "engine/jit_constants.h"
+
+#include <algorithm>
+#include <map>
+
+#include "engine/jit_calls.h"
+#include "engine/parts.h"
+#include "schedule/constant_steps.h"
+
+namespace plugrad::engine {
+namespace {
+
+// A table that is much larger than what it is made of is not worth memory that outlives the run.
+constexpr uint64_t kMostGrowth = 16;          // f32 of integers of two bits
+constexpr uint64_t kSmallTable = 1ULL << 20;  // bytes, whatever it is made of
+constexpr uint64_t kMostOfDevice = 4;         // a quarter of its memory, as what allocators cache
+
+uint64_t memory_of(const runtime::Device& device) {
+  const uint64_t limit = device.memory_stats().limit_bytes, all = device.info().memory_bytes;
+  if (limit == 0 || all == 0) return std::max(limit, all);
+  return std::min(limit, all);
+}
+
+// Which parts are kept, with those that are kept already.
+class Budget {
+ public:
+  Budget(const ReadyPlan& ready, const KeptOn& kept) : ready_(ready), kept_(kept) {}
+
+  bool allows(const schedule::ConstantPart& part) {
+    if (part.root_bytes > std::max(kSmallTable, kMostGrowth * part.input_bytes)) return false;
+    std::map<uint32_t, uint64_t> used = used_;
+    for (const uint32_t root : part.plan.root_buffers) {
+      const schedule::PlannedBuffer& buffer = part.plan.buffers[root];
+      const uint64_t memory = memory_of(*ready_.buffer_devices[part.buffers[root]]);
+      uint64_t& bytes = used.try_emplace(buffer.device, kept_(buffer.device)).first->second;
+      bytes += static_cast<uint64_t>(buffer.elem_count) * size_of(buffer.dtype);
+      if (memory != 0 && bytes > memory / kMostOfDevice) return false;
+    }
+    used_ = std::move(used);
+    return true;
+  }
+
+ private:
+  const ReadyPlan& ready_;
+  const KeptOn& kept_;
+  std::map<uint32_t, uint64_t> used_;  // by device
+};
+
+// The kernels are there already; memory is provided when it runs.
+std::shared_ptr<ReadyPlan> ready_part(const ReadyPlan& whole, schedule::ConstantPart& part) {
+  auto ready = std::make_shared<ReadyPlan>();
+  for (const uint32_t step : part.steps) ready->kernels.push_back(whole.kernels[step]);
+  ready->loops.resize(part.steps.size());
+  for (const uint32_t buffer : part.buffers) {
+    ready->buffer_devices.push_back(whole.buffer_devices[buffer]);
+    if (const auto& planned = whole.plan.buffers[buffer];
+        planned.kind == schedule::PlannedBuffer::Kind::Constant)
+      ready->constants.push_back(whole.constants[planned.number]);
+  }
+  Origins all;
+  for (uint32_t i = 0; i < part.plan.input_count; ++i) all.inputs.push_back(i);
+  ready->origins.push_back(std::move(all));
+  ready->origins_of.assign(part.plan.root_buffers.size(), 0);
+  ready->plan = std::move(part.plan);
+  ready->plan.arenas = whole.plan.arenas;
+  ready->arena_devices = whole.arena_devices;
+  return ready;
+}
+
+std::shared_ptr<ReadyPlan> ready_rest(const ReadyPlan& whole, schedule::ConstantSplit& split) {
+  auto ready = std::make_shared<ReadyPlan>(whole);
+  ready->kernels.clear();
+  ready->loops.clear();
+  for (const uint32_t step : split.rest_steps) {
+    ready->kernels.push_back(whole.kernels[step]);
+    ready->loops.push_back(whole.loops[step]);
+  }
+  ready->plan = std::move(split.rest);
+  ready->temporaries = nullptr;
+  ready->prepared = nullptr;
+  ready->is_recorded = true;
+  return ready;
+}
+
+// Values that no replay finds changed, unless a tensor was assigned outside of it.
+std::vector<bool> constant_values(const JitRecording& recording) {
+  std::vector<bool> is_assigned(recording.tensors.size());
+  for (const JitUpdate& update : recording.updates)
+    if (!update.is_gradient) is_assigned[update.tensor] = true;
+  std::vector<bool> is_constant;
+  for (const JitValue& value : recording.values) {
+    const bool is_captured = value.kind == JitValue::Kind::Tensor &&
+                             recording.tensors[value.tensor].argument == JitTensor::kCaptured &&
+                             !is_assigned[value.tensor];
+    is_constant.push_back(is_captured || value.kind == JitValue::Kind::Fixed);
+  }
+  return is_constant;
+}
+
+bool is_same_value(const std::weak_ptr<Value>& known, const ValuePtr& now) {
+  return !known.owner_before(now) && !now.owner_before(known);
+}
+
+}  // namespace
+
+JitConstants::JitConstants(const JitRun& run, const std::vector<bool>& is_constant_value,
+                           const KeptOn& kept)
+    : rest_{nullptr, run.inputs, run.roots} {
+  std::vector<bool> is_constant;
+  for (const uint32_t number : run.inputs) is_constant.push_back(is_constant_value[number]);
+  Budget budget(*run.ready, kept);
+  schedule::ConstantSplit split = schedule::split_constant_steps(
+      run.ready->plan, is_constant,
+      [&](const schedule::ConstantPart& part) { return budget.allows(part); });
+  if (split.parts.empty()) return;
+  for (schedule::ConstantPart& from : split.parts) {
+    Part part;
+    for (uint32_t i = 0; i < from.plan.input_count; ++i)
+      part.inputs.push_back(run.ready->plan.buffers[from.buffers[i]].number);
+    part.ready = ready_part(*run.ready, from);
+    parts_.push_back(std::move(part));
+  }
+  rest_.ready = ready_rest(*run.ready, split);
+}
+
+bool JitConstants::is_up_to_date(const Part& part, std::span<const ValuePtr> inputs) {
+  if (part.results.size() != part.ready->plan.root_buffers.size()) return false;
+  for (size_t i = 0; i < part.inputs.size(); ++i)
+    if (!is_same_value(part.made_of[i], inputs[part.inputs[i]])) return false;
+  return true;
+}
+
+void JitConstants::add_results(std::vector<ValuePtr>& inputs, const RunPlan& run) {
+  const size_t own = inputs.size();
+  std::vector<ValuePtr> read;
+  for (Part& part : parts_) {
+    if (!is_up_to_date(part, std::span(inputs).first(own))) {
+      part.results.clear();  // first, so that the memory can serve the new ones
+      read.clear();
+      for (const uint32_t number : part.inputs) read.push_back(inputs[number]);
+      part.made_of.assign(read.begin(), read.end());
+      part.results = run(*part.ready, read);
+    }
+    inputs.insert(inputs.end(), part.results.begin(), part.results.end());
+  }
+  if (is_given_up_) give_up();  // meanwhile, by a part that lacked memory
+}
+
+void JitConstants::give_up() {
+  is_given_up_ = true;
+  for (Part& part : parts_) part.results.clear();
+}
+
+uint64_t JitConstants::size_bytes(uint32_t device) const {
+  uint64_t bytes = 0;
+  for (const Part& part : parts_)
+    for (const ValuePtr& value : part.results)
+      if (device == 0 || value->device == device) bytes += value->size_bytes;
+  return bytes;
+}
+
+std::vector<std::shared_ptr<JitConstants>> constants_of(const JitRecording& recording,
+                                                        const KeptOn& kept) {
+  const std::vector<bool> is_constant = constant_values(recording);
+  std::vector<std::shared_ptr<JitConstants>> all;
+  for (const JitRun& run : recording.runs) {
+    auto constants = std::make_shared<JitConstants>(run, is_constant, kept);
+    all.push_back(constants->empty() ? nullptr : std::move(constants));
+  }
+  return all;
+}
+
+uint64_t Session::Parts::constant_bytes(uint32_t device) const {
+  uint64_t bytes = 0;
+  for (const auto& weak : constants)
+    if (const auto each = weak.lock()) bytes += each->size_bytes(device);
+  return bytes;
+}
+
+bool Session::Parts::give_up_constants() {
+  const bool has_any = constant_bytes() > 0;
+  for (const auto& weak : constants)
+    if (const auto each = weak.lock()) each->give_up();
+  return has_any;
+}
+
+void JitReplay::find_constants() {
+  Session::Parts& parts = *session_.parts_;
+  if (recording_.constants.size() == recording_.runs.size()) return;
+  std::erase_if(parts.constants, [](const auto& weak) { return weak.expired(); });
+  recording_.constants =
+      constants_of(recording_, [&](uint32_t device) { return parts.constant_bytes(device); });
+  for (const auto& constants : recording_.constants)
+    if (constants) parts.constants.push_back(constants);
+}
+
+}  // namespace plugrad::engine
