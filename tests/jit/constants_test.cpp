@@ -46,6 +46,13 @@ TEST_P(JitConstants, AreComputedByTheFirstReplay) {
   EXPECT_THAT(floats(f(x)), ElementsAre(9, 7, 5, 3));
 }
 
+TEST_P(JitConstants, ShareNoKernelWithWhatVaries) {
+  const Tensor w = list({1, 2, 3, 4}), x = list({1, 1, 1, 1});
+  auto f = jit([&](const Tensor& a) { return a + (w * 2).contiguous(); });
+  EXPECT_THAT(replays([&] { f(x); }), ElementsAre(2, 1, 1, 1));
+  EXPECT_THAT(floats(f(x)), ElementsAre(3, 5, 7, 9));
+}
+
 TEST_P(JitConstants, FollowWhatIsAssigned) {
   Tensor w = list({1, 2, 3, 4});
   const Tensor x = list({10, 20, 30, 40});

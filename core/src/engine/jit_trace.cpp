@@ -254,6 +254,24 @@ void JitTrace::brought_from_host(const ValuePtr& value) {
             {.kind = JitValue::Kind::Fixed, .host = value->host, .host_owner = value->host_owner});
 }
 
+std::vector<uint32_t> JitTrace::constant_inputs(std::span<const ValuePtr> inputs) const {
+  const auto is_constant = [&](const ValuePtr& input) {
+    const auto known = value_of_.find(input.get());
+    if (known == value_of_.end()) return false;
+    const JitValue& value = recording_.values[known->second];
+    if (value.kind != JitValue::Kind::Tensor ||
+        recording_.tensors[value.tensor].argument != JitTensor::kCaptured)
+      return false;
+    const Seen& seen = seen_[seen_of_[value.tensor]];
+    const StatePtr state = seen.state.lock();
+    return state && state->node == seen.during->node;
+  };
+  std::vector<uint32_t> numbers;
+  for (uint32_t i = 0; i < inputs.size(); ++i)
+    if (is_constant(inputs[i])) numbers.push_back(i);
+  return numbers;
+}
+
 void JitTrace::drew_random(Id key_node, const RandomState& at, RandomKey key) {
   const auto known = value_of_.find(session_.parts_->values.find(key_node));
   ensure(known != value_of_.end(), "a random key is no value of the call");

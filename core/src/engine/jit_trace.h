@@ -39,6 +39,9 @@ class JitTrace {
   void ran(const std::shared_ptr<ReadyPlan>& ready, std::span<const ValuePtr> inputs,
            std::span<const ValuePtr> roots);
   void brought_from_host(const ValuePtr& value);
+  /// Numbers of the inputs that are values of captured tensors which the call did not assign so
+  /// far, ascending.
+  std::vector<uint32_t> constant_inputs(std::span<const ValuePtr> inputs) const;
   void drew_random(Id key_node, const RandomState& at, RandomKey key);
   void step_done();
   /// Indices that the function uses. Errors: User where the host knew them when the call began, and

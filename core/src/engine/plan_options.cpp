@@ -18,6 +18,7 @@ Hash128 plan_key(const Hash128& graph, uint32_t default_device, const schedule::
                             options.scratch_bytes,
                             hash64(std::as_bytes(std::span(options.replaced))),
                             cost::hash_of(options.machine),
+                            hash64(std::as_bytes(std::span(options.constants))),
                             kernels.bits(),
                             kernels.lists};
   return hash128(std::as_bytes(std::span(words)));

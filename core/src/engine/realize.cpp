@@ -249,6 +249,9 @@ Session::Work Session::work_for(std::span<const Id> roots, uint32_t default_devi
     while (true) {
       options = options_of_walk(default_device);
       options.replaced = parts_->replaced_inputs(parts_->canonical.inputs());
+      // With fixed schedules a call is planned alike whether it is recorded or not.
+      if (JitTrace* trace = JitTrace::active(); trace && !kernel_options.deterministic)
+        options.constants = trace->constant_inputs(parts_->canonical.inputs());
       key = plan_key(parts_->canonical.key(), default_device, options, kernel_options);
       const auto* known = parts_->plans.find(key);
       if (!known) break;

@@ -162,7 +162,12 @@ class LayoutChooser {
   LayoutCost cost_of(const LoopNest& nest) const {
     const bool packs =
         std::ranges::any_of(nest.bodies, [&](LoopSet b) { return b != nest.bodies[0]; });
-    return {nest, innermost_, draft_.options.machine, draft_.options.lanes, packs};
+    return {nest,
+            innermost_,
+            draft_.options.machine,
+            draft_.options.lanes,
+            packs,
+            draft_.options.cache_bytes};
   }
 
   std::vector<double> costs(std::span<const uint32_t> nests) const {

@@ -95,6 +95,7 @@ class Chooser {
     if (compares_with_counter(id)) return false;
     const Region region = regions_.below(id);
     if (is_scanned(id) && region.weight > kScannedWeight) return true;
+    if (draft_.constant[id] != 0 && is_alu(op) && region.weight > kTrivialWeight) return true;
     const bool is_mask = draft_.graph[id].dtype == DType::Bool;  // of places: loops compute parts
     if (region.leaf_count == 0 && region.weight <= (is_mask ? kMaskWeight : kCheapWeight))
       return false;

@@ -65,6 +65,7 @@ struct Draft {
   std::vector<int64_t> computed;  // elements that are computed: what only such Reduces look at,
                                   // once for all rows
   std::vector<uint32_t> devices;  // that compute each node; of constants, the first that needs them
+  std::vector<uint8_t> constant;  // depends on Options::constants, and on no other input
 
   // choose_stored
   std::vector<uint8_t> stored;  // has memory of its own: computed by a kernel or copy, or a Buffer

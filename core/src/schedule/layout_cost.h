@@ -12,10 +12,16 @@ inline constexpr uint32_t kNoAxis = UINT32_MAX;  // a value of one element
 
 class LayoutCost {
  public:
-  /// `machine` lives as long.
+  /// `machine` lives as long. `cache_bytes`: of the largest cache that a thread has for itself; 0:
+  /// unknown.
   LayoutCost(const LoopNest& nest, const Innermost& innermost, const cost::Machine& machine,
-             int64_t lanes, bool packs)
-      : nest_(nest), innermost_(innermost), machine_(machine), lanes_(lanes), packs_(packs) {}
+             int64_t lanes, bool packs, uint64_t cache_bytes)
+      : nest_(nest),
+        innermost_(innermost),
+        machine_(machine),
+        lanes_(lanes),
+        packs_(packs),
+        cache_bytes_(cache_bytes) {}
 
   /// With vectors along the loop for which it is least.
   double least() const;
@@ -39,6 +45,8 @@ class LayoutCost {
   /// The loop of the vectors that are read: of a sum that does not depend on `lane` its own.
   size_t lane_of(const Reading& reading, size_t lane) const;
   double packed(const Reading& reading, size_t lane) const;
+  double elements_of(const Reading& reading) const;
+  bool is_read_often(const Reading& reading, double readings, bool is_matrix) const;
   double vectors(int64_t size) const;
 
   const LoopNest& nest_;
@@ -46,6 +54,7 @@ class LayoutCost {
   const cost::Machine& machine_;
   int64_t lanes_;
   bool packs_;  // operands may be copied
+  uint64_t cache_bytes_;
 };
 
 }  // namespace plugrad::schedule

@@ -30,6 +30,28 @@ void place_constants(Draft& draft) {
   }
 }
 
+/// Numbers alone are neither constant nor do they vary.
+void find_constant(Draft& draft) {
+  draft.constant.assign(draft.graph.size(), 0);
+  if (draft.options.constants.empty()) return;
+  std::vector<uint8_t> varies(draft.graph.size());
+  for (const Id input : draft.inputs)
+    if (input != kNoId) varies[input] = 1;
+  for (const uint32_t number : draft.options.constants) {
+    const Id input = draft.inputs[number];
+    if (input == kNoId) continue;
+    varies[input] = 0;
+    draft.constant[input] = 1;
+  }
+  for (const Id id : draft.live) {
+    const auto sources = draft.graph.sources(id);
+    if (draft.graph[id].op == Op::UserKernel || draft.limits.contains(id)) varies[id] = 1;
+    for (const Id s : sources) varies[id] |= varies[s];
+    for (const Id s : sources) draft.constant[id] |= draft.constant[s];
+    if (varies[id] != 0) draft.constant[id] = 0;
+  }
+}
+
 }  // namespace
 
 bool is_plain_view(Op op) {
@@ -62,6 +84,7 @@ void link_consumers(Draft& draft) {
   for (Id id : draft.live)
     for (Id s : g.sources(id)) draft.consumers.ids[at[s]++] = id;
   place_constants(draft);
+  find_constant(draft);
   find_indexed(draft);
 }
 

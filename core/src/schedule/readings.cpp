@@ -55,7 +55,8 @@ class Walk {
     if (leaf) {
       nest_.readings.push_back({at.node, at.view == kNoId ? at.node : at.view, at.axes,
                                 at.view == kNoId ? at.axes : at.view_axes, at.around, at.widened,
-                                at.widened_axes});
+                                at.widened_axes,
+                                draft_.constant[at.view == kNoId ? at.node : at.view] != 0});
       return;
     }
     for (Id s : g_.sources(n)) {

@@ -28,6 +28,7 @@ struct Reading {
   // The node, of a half type, cast to a wider float, with all of its elements and no more; or none.
   Id widened = kNoId;
   std::vector<AxisIndex> widened_axes = {};
+  bool is_constant = false;  // a copy of the view would be made once for many runs
 };
 
 /// A loop: an axis of the kernel's output, or one that a Reduce closes.

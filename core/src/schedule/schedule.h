@@ -25,6 +25,8 @@ struct Options {
   bool share_kernels = true;       // values that can be computed in the same loops share a kernel
   cost::Machine machine;           // that costs are of
   std::vector<uint32_t> replaced;  // inputs by number: what denotes them now will denote outputs
+  // Inputs by number, ascending: what depends on them alone is computed once for many runs.
+  std::vector<uint32_t> constants;
 };
 
 /// One value in memory while a plan runs.

@@ -198,6 +198,7 @@ class Sharing {
     if (a.alone || b.alone || a.loops != b.loops || a.members.size() >= kMostMembers) return false;
     if (a.instructions + b.instructions > kMostInstructions) return false;
     if (draft_.devices[a.members[0]] != draft_.devices[b.members[0]]) return false;
+    if (draft_.constant[a.members[0]] != draft_.constant[b.members[0]]) return false;
     const size_t leaves = a.leaves.size() + b.leaves.size();
     if (leaves + a.members.size() + 1 > draft_.options.max_params) return false;
     if ((a.reduces || b.reduces) && leaves > kMostLeavesOfReductions) return false;

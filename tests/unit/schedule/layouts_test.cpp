@@ -191,4 +191,57 @@ TEST(Layouts, SumOfProductsThatAreReadOnceIsNotCut) {
   EXPECT_EQ(kernel_count(check(t, {t.sum(t.mul(a, a), {1})}, options)), 1u);
 }
 
+namespace {
+
+/// Kernels that store the matrix of a product of `rows` by (12, 24), which lies transposed.
+size_t packing_kernels(int64_t rows, schedule::Options options) {
+  options.lanes = 8;
+  Tensors t;
+  const Id x = t.buffer({rows, 12}), w = t.buffer({24, 12});
+  const Id product = t.sum(t.mul(t.reshape(x, {rows, 1, 12}), t.reshape(w, {1, 24, 12})), {2});
+  const auto plan = check(t, {t.reshape(product, {rows, 24})}, options);
+  const auto strides = strides_of_stores(plan, 24 * 12);
+  for (const auto& each : strides) EXPECT_EQ(each, (std::vector<int64_t>{24, 1}));
+  return strides.size();
+}
+
+}  // namespace
+
+TEST(Layouts, AConstantMatrixIsPackedWhereManyRowsReadItAndItStaysInACache) {
+  EXPECT_EQ(packing_kernels(16, {.cache_bytes = 4096, .constants = {1}}), 1u);
+  EXPECT_EQ(packing_kernels(16, {.cache_bytes = 1024, .constants = {1}}), 0u);
+  EXPECT_EQ(packing_kernels(4, {.cache_bytes = 4096, .constants = {1}}), 0u);
+  EXPECT_EQ(packing_kernels(16, {.cache_bytes = 4096, .constants = {0}}), 0u);
+  EXPECT_EQ(packing_kernels(16, {.cache_bytes = 4096}), 0u);
+}
+
+TEST(Layouts, WhatIsConstantSharesNoKernelWithWhatVaries) {
+  const auto kernels = [](std::vector<uint32_t> constants) {
+    Tensors t;
+    const Id x = t.buffer({8}), w = t.buffer({8});
+    const Id doubled = t.contiguous(t.mul(w, t.number(2)));
+    schedule::Options options;
+    options.constants = std::move(constants);
+    return kernel_count(check(t, {t.add(x, doubled)}, options));
+  };
+  EXPECT_EQ(kernels({}), 1u);
+  EXPECT_EQ(kernels({1}), 2u);
+  EXPECT_EQ(kernels({0}), 1u);
+  EXPECT_EQ(kernels({0, 1}), 1u);  // the sum is one as well
+}
+
+// A scale of each channel, of which a root and a quotient would be taken for each of 60 pixels.
+TEST(Layouts, ScalesOfChannelsAreComputedOnceWhereTheyAreConstant) {
+  const auto kernels = [](std::vector<uint32_t> constants) {
+    Tensors t;
+    const Id x = t.buffer({4, 6, 15}), gain = t.buffer({1, 6, 1}), variance = t.buffer({1, 6, 1});
+    const Id root = t.g.add(Op::Sqrt, DType::F32, {t.add(t.mul(variance, variance), t.number(1))});
+    schedule::Options options;
+    options.constants = std::move(constants);
+    return kernel_count(check(t, {t.mul(x, t.mul(gain, root))}, options));
+  };
+  EXPECT_EQ(kernels({}), 1u);
+  EXPECT_EQ(kernels({1, 2}), 2u);
+}
+
 }  // namespace plugrad::test
