@@ -210,6 +210,21 @@ TEST_P(JitConstants, MemoryIsCountedAndReleasedWithTheRecording) {
   EXPECT_EQ(statistics().constant_bytes, 0u);
 }
 
+TEST_P(JitConstants, AreSharedByRecordingsThatComputeTheSame) {
+  Tensor w = ones(1, 1000);
+  auto f = jit([&](const Tensor& a) { return a + doubled(w); });
+  const Tensor x = ones(2, 1000), rows = ones(5, 3000).reshape({3, 1000});
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(floats(f(x))[7], 4.0f);
+    EXPECT_EQ(floats(f(rows))[2007], 7.0f);
+  }
+  EXPECT_EQ(statistics().constant_bytes, 4000u);
+  w.assign(w + 1);
+  EXPECT_EQ(kernels_of([&] { f(x); }), 3u);  // the assigned value, twice that, the sum
+  EXPECT_EQ(kernels_of([&] { f(rows); }), 1u);
+  EXPECT_EQ(floats(f(rows))[2007], 9.0f);
+}
+
 TEST_P(JitConstants, TablesMuchLargerThanWhatTheyAreMadeOfAreNotKept) {
   const Tensor w = ones(2, 600);
   const auto kept = [&](int64_t rows) {

@@ -97,6 +97,16 @@ std::vector<bool> constant_values(const JitRecording& recording) {
   return is_constant;
 }
 
+bool is_same_buffer(const schedule::PlannedBuffer& a, const schedule::PlannedBuffer& b) {
+  return a.kind == b.kind && a.number == b.number && a.dtype == b.dtype && a.device == b.device &&
+         a.elem_count == b.elem_count;
+}
+
+bool is_same_step(const schedule::Step& a, const schedule::Step& b) {
+  return a.kind == b.kind && a.device == b.device && a.buffers == b.buffers &&
+         a.scalars == b.scalars;
+}
+
 bool is_same_value(const std::weak_ptr<Value>& known, const ValuePtr& now) {
   return !known.owner_before(now) && !now.owner_before(known);
 }
@@ -130,7 +140,29 @@ bool JitConstants::is_up_to_date(const Part& part, std::span<const ValuePtr> inp
   return true;
 }
 
-void JitConstants::add_results(std::vector<ValuePtr>& inputs, const RunPlan& run) {
+// Kernels are one object wherever they are used.
+bool JitConstants::computes_the_same(const Part& a, const Part& b) {
+  const schedule::Plan &one = a.ready->plan, &other = b.ready->plan;
+  return a.ready->kernels == b.ready->kernels && one.constants == other.constants &&
+         one.root_buffers == other.root_buffers &&
+         std::ranges::equal(one.steps, other.steps, is_same_step) &&
+         std::ranges::equal(one.buffers, other.buffers, is_same_buffer) &&
+         std::ranges::equal(a.made_of, b.made_of,
+                            [](const auto& x, const auto& y) { return is_same_owner(x, y); });
+}
+
+std::vector<ValuePtr> JitConstants::results_of_others(const Part& part, AllConstants others) {
+  for (const auto& weak : others) {
+    const auto other = weak.lock();
+    if (!other) continue;
+    for (const Part& each : other->parts_)
+      if (!each.results.empty() && computes_the_same(part, each)) return each.results;
+  }
+  return {};
+}
+
+void JitConstants::add_results(std::vector<ValuePtr>& inputs, AllConstants others,
+                               const RunPlan& run) {
   const size_t own = inputs.size();
   std::vector<ValuePtr> read;
   for (Part& part : parts_) {
@@ -139,7 +171,8 @@ void JitConstants::add_results(std::vector<ValuePtr>& inputs, const RunPlan& run
       read.clear();
       for (const uint32_t number : part.inputs) read.push_back(inputs[number]);
       part.made_of.assign(read.begin(), read.end());
-      part.results = run(*part.ready, read);
+      part.results = results_of_others(part, others);
+      if (part.results.empty()) part.results = run(*part.ready, read);
     }
     inputs.insert(inputs.end(), part.results.begin(), part.results.end());
   }
@@ -151,12 +184,9 @@ void JitConstants::give_up() {
   for (Part& part : parts_) part.results.clear();
 }
 
-uint64_t JitConstants::size_bytes(uint32_t device) const {
-  uint64_t bytes = 0;
+void JitConstants::add_values(std::vector<const Value*>& values) const {
   for (const Part& part : parts_)
-    for (const ValuePtr& value : part.results)
-      if (device == 0 || value->device == device) bytes += value->size_bytes;
-  return bytes;
+    for (const ValuePtr& value : part.results) values.push_back(value.get());
 }
 
 std::vector<std::shared_ptr<JitConstants>> constants_of(const JitRecording& recording,
@@ -171,9 +201,15 @@ std::vector<std::shared_ptr<JitConstants>> constants_of(const JitRecording& reco
 }
 
 uint64_t Session::Parts::constant_bytes(uint32_t device) const {
-  uint64_t bytes = 0;
+  std::vector<const Value*> kept;
   for (const auto& weak : constants)
-    if (const auto each = weak.lock()) bytes += each->size_bytes(device);
+    if (const auto each = weak.lock()) each->add_values(kept);
+  std::ranges::sort(kept);  // several recordings may have one
+  const auto repeated = std::ranges::unique(kept);
+  kept.erase(repeated.begin(), repeated.end());
+  uint64_t bytes = 0;
+  for (const Value* value : kept)
+    if (device == 0 || value->device == device) bytes += value->size_bytes;
   return bytes;
 }
 

@@ -18,6 +18,9 @@ using KeptOn = std::function<uint64_t(uint32_t device)>;
 /// Runs a plan on inputs; gives its roots.
 using RunPlan = std::function<std::vector<ValuePtr>(ReadyPlan&, std::span<const ValuePtr>)>;
 
+class JitConstants;
+using AllConstants = std::span<const std::weak_ptr<JitConstants>>;
+
 /// One run of a recording, of which the constant part is kept. Values do not change once they are
 /// computed: a tensor that is assigned, in whatever way, has another Value afterwards.
 class JitConstants {
@@ -28,14 +31,14 @@ class JitConstants {
   /// The run without its constant parts, whose results are inputs behind its own.
   const JitRun& rest() const { return rest_; }
 
-  /// Computes what is missing or outdated, and adds the results to `inputs`, which are those of the
-  /// run.
-  void add_results(std::vector<ValuePtr>& inputs, const RunPlan& run);
+  /// Computes what is missing or outdated, unless another recording has it, and adds the results to
+  /// `inputs`, which are those of the run.
+  void add_results(std::vector<ValuePtr>& inputs, AllConstants others, const RunPlan& run);
   /// Memory lacks: lets the results go. From now on the run is to be done as a whole.
   void give_up();
   bool is_given_up() const { return is_given_up_; }
-  /// Of the results on a device; 0: on all.
-  uint64_t size_bytes(uint32_t device = 0) const;
+  /// All results that are kept.
+  void add_values(std::vector<const Value*>& values) const;
 
  private:
   struct Part {
@@ -45,6 +48,8 @@ class JitConstants {
     std::vector<ValuePtr> results;
   };
   static bool is_up_to_date(const Part& part, std::span<const ValuePtr> inputs);
+  static bool computes_the_same(const Part& a, const Part& b);
+  static std::vector<ValuePtr> results_of_others(const Part& part, AllConstants others);
 
   std::vector<Part> parts_;
   JitRun rest_;

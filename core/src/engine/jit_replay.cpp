@@ -170,9 +170,10 @@ std::vector<ValuePtr> JitReplay::run_one(const JitRun& run, std::span<const Valu
 
 std::vector<ValuePtr> JitReplay::run_with_constants(JitConstants& constants,
                                                     std::vector<ValuePtr>& inputs, bool is_last) {
-  constants.add_results(inputs, [&](ReadyPlan& ready, std::span<const ValuePtr> of) {
-    return session_.run_ready(ready, of);
-  });
+  constants.add_results(inputs, session_.parts_->constants,
+                        [&](ReadyPlan& ready, std::span<const ValuePtr> of) {
+                          return session_.run_ready(ready, of);
+                        });
   return run_one(constants.rest(), inputs, is_last);
 }
 
