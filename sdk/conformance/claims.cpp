@@ -55,6 +55,7 @@ void require_inst(const Device& device, const sdk::IrView& ir, uint32_t number) 
     lacks(std::to_string(inst.lanes) + " lanes of " + std::string(sdk::dtype_name(inst.dtype)));
   if ((inst.op == PGR_OP_LOCAL_ID || inst.op == PGR_OP_BARRIER) && !caps.has_local)
     lacks("groups of work-items that meet (has_local)");
+  if (inst.op == PGR_OP_BARRIER) require_op(device, inst.op, PGR_DTYPE_BOOL);
   if (sdk::op_info(inst.op)->op_class == PGR_OP_CLASS_ALU)
     require_alu(device, ir, number);
   else if (inst.op == PGR_OP_ATOMIC_ADD || inst.op == PGR_OP_STORE)

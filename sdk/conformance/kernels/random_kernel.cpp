@@ -218,7 +218,7 @@ class Generator {
 
   // Work-items of the group hand values on; all of them must come by here.
   void add_exchange() {
-    if (local_size_ == 1 || in_block_) return;
+    if (local_size_ == 1 || in_block_ || !claims(PGR_OP_BARRIER, PGR_DTYPE_BOOL)) return;
     const uint32_t dtype = any_dtype();
     const Value array = ir_.array(PGR_SPACE_LOCAL, dtype, local_size_);
     ir_.store(array, local_id_, get_wide(dtype, 1));
