@@ -7,10 +7,10 @@
 namespace plugrad::cost {
 namespace {
 
-constexpr double kPage = 4096;                  // bytes
-constexpr double kPages = 48, kPageCycles = 7;  // first-level translations; one from the second
-constexpr double kWays = 8;                     // lines of a set, at least
-constexpr double kShare = 0.75;                 // of a cache, for operands
+constexpr double kPage = 4096;     // bytes
+constexpr double kPageCycles = 7;  // for a translation from the second level
+constexpr double kWays = 8;        // lines of a set, at least
+constexpr double kShare = 0.75;    // of a cache, for operands
 
 // The loops that run inside of a place, as bits.
 using Loops = uint64_t;
@@ -91,6 +91,23 @@ double lines_taken(const Nest& nest, std::span<const Operand> operands, Loops lo
   return taken;
 }
 
+// Of a first level of translations.
+double pages_kept(const Machine& machine) {
+  return machine.tlb_bytes / kPage * kShare;
+}
+
+// All threads read at the same time. What is read from a level passes those before it, so that its
+// rate has their cycles in it.
+double line_cycles(const Machine& machine, size_t level) {
+  const auto cycles = [&](size_t from) {
+    return machine.line_bytes * machine.threads / machine.levels[from].all;
+  };
+  const size_t memory = machine.levels.size() - 1;
+  size_t next = level + 1;
+  while (next < memory && machine.levels[next].bytes == 0) ++next;
+  return std::max(0.0, cycles(next) - (level == 0 ? 0 : cycles(level)));
+}
+
 // Blocks that are fetched into a store that keeps `room` of them. `taken` says how many of its
 // places what the loops read takes. Where a little too much is read, some of it is kept.
 template <class Taken>
@@ -115,9 +132,9 @@ double fetched(const Nest& nest, std::span<const Operand> operands, double block
 
 double traffic_cycles(const Nest& nest, std::span<const Operand> operands, const Machine& machine) {
   const double line = machine.line_bytes;
-  double cycles = kPageCycles * fetched(nest, operands, kPage, kPages, [&](Loops loops) {
-                    return blocks_of_all(nest, operands, loops, kPage);
-                  });
+  double cycles = kPageCycles *
+                  fetched(nest, operands, kPage, pages_kept(machine),
+                          [&](Loops loops) { return blocks_of_all(nest, operands, loops, kPage); });
   for (size_t level = 0; level + 1 < machine.levels.size(); ++level) {
     const double bytes = machine.levels[level].bytes;
     if (bytes == 0) continue;
@@ -126,18 +143,6 @@ double traffic_cycles(const Nest& nest, std::span<const Operand> operands, const
                       [&](Loops loops) { return lines_taken(nest, operands, loops, bytes, line); });
   }
   return cycles;
-}
-
-// All threads read at the same time. What is read from a level passes those before it, so that its
-// rate has their cycles in it.
-double line_cycles(const Machine& machine, size_t level) {
-  const auto cycles = [&](size_t from) {
-    return machine.line_bytes * machine.threads / machine.levels[from].all;
-  };
-  const size_t memory = machine.levels.size() - 1;
-  size_t next = level + 1;
-  while (next < memory && machine.levels[next].bytes == 0) ++next;
-  return std::max(0.0, cycles(next) - (level == 0 ? 0 : cycles(level)));
 }
 
 size_t cache_that_keeps(const Rows& rows, const Machine& machine) {
@@ -149,6 +154,17 @@ size_t cache_that_keeps(const Rows& rows, const Machine& machine) {
     if (bytes != 0 && lines <= std::min(bytes / line, reached)) return level;
   }
   return memory;
+}
+
+double reading_cycles(const Rows& rows, const Machine& machine) {
+  const double lines = rows.count * rows.lines;
+  double cycles = 0;
+  for (size_t level = 0; level < cache_that_keeps(rows, machine); ++level)
+    cycles += lines * line_cycles(machine, level);
+  const double pages_of_lines = std::ceil(lines * machine.line_bytes / kPage);
+  const double pages =
+      std::max(pages_of_lines, std::min(rows.count, rows.count * rows.step / kPage));
+  return pages > pages_kept(machine) ? cycles + pages * kPageCycles : cycles;
 }
 
 }  // namespace plugrad::cost

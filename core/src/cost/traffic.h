@@ -33,9 +33,6 @@ struct Nest {
 /// once. Bandwidths add up: a line from memory passes every cache.
 double traffic_cycles(const Nest& nest, std::span<const Operand> operands, const Machine& machine);
 
-/// Cycles that a line which is read with others takes into cache `level` from the one behind it.
-double line_cycles(const Machine& machine, size_t level);
-
 /// Runs of lines whose beginnings lie `step` bytes apart.
 struct Rows {
   double count = 1, lines = 1;
@@ -44,5 +41,8 @@ struct Rows {
 
 /// The nearest cache that keeps them all; the place of memory among the levels for none.
 size_t cache_that_keeps(const Rows& rows, const Machine& machine);
+
+/// Cycles to read them once more, all others having been read since.
+double reading_cycles(const Rows& rows, const Machine& machine);
 
 }  // namespace plugrad::cost

@@ -83,5 +83,12 @@ TEST(Traffic, rows_that_share_sets_are_kept_by_larger_caches_or_none) {
   EXPECT_EQ(cache_that_keeps({256, 65, 4160}, kMachine), 3u);
 }
 
+// 256 rows of one line: kept by the second cache, but each in a page of its own.
+TEST(Traffic, of_rows_read_again_counts_their_pages) {
+  EXPECT_DOUBLE_EQ(reading_cycles({256, 1, 4096}, kMachine), 256 * (kLine + kPage));
+  EXPECT_DOUBLE_EQ(reading_cycles({.lines = 256}, kMachine), 0);
+  EXPECT_DOUBLE_EQ(reading_cycles({48, 1, 4096}, kMachine), 48 * kLine);
+}
+
 }  // namespace
 }  // namespace plugrad::cost

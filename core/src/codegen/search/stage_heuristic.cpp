@@ -90,15 +90,9 @@ bool saves_lines(const Kernel& kernel, const Panel& panel) {
   const double line = machine.line_bytes;
   const double rows = static_cast<double>(panel.bytes) / panel.row_bytes;
   const double in_row = std::ceil(panel.row_bytes / line) + (panel.has_split_rows ? 1 : 0);
-  const double lines = rows * in_row, packed = static_cast<double>(panel.bytes) / line;
-  const auto reading = [&](const cost::Rows& all) {
-    double cycles = 0;  // a line passes each cache in front of the one that keeps it
-    for (size_t level = 0; level < cost::cache_that_keeps(all, machine); ++level)
-      cycles += cost::line_cycles(machine, level);
-    return cycles;
-  };
-  const double far = lines * reading({rows, in_row, panel.row_stride});
-  const double near = packed * reading({.lines = packed});
+  const double packed = static_cast<double>(panel.bytes) / line;
+  const double far = cost::reading_cycles({rows, in_row, panel.row_stride}, machine);
+  const double near = cost::reading_cycles({.lines = packed}, machine);
   const double copying = 2 * panel.elements / machine.lanes + far;
   return panel.reuse * (far - near) > copying;
 }
