@@ -1,11 +1,13 @@
 // POSIX underneath: open, read, mmap.
 #include "base/file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/check.h"
@@ -45,6 +47,22 @@ std::optional<std::vector<std::byte>> read_file(const std::string& path) {
   }
   bytes.resize(have);
   return bytes;
+}
+
+std::optional<std::vector<std::string>> names_in_folder(const std::string& path) {
+  const auto close = [](DIR* folder) { closedir(folder); };
+  const std::unique_ptr<DIR, decltype(close)> folder(opendir(path.c_str()));
+  if (!folder) return std::nullopt;
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = readdir(folder.get())) {
+    names.emplace_back(entry->d_name);
+    errno = 0;
+  }
+  if (errno != 0) return std::nullopt;
+  std::erase_if(names, [](const std::string& name) { return name == "." || name == ".."; });
+  std::ranges::sort(names);  // the order of a folder is chance
+  return names;
 }
 
 MappedFile::MappedFile(const std::string& path, const std::string& operation) : path_(path) {

@@ -36,6 +36,10 @@ class FileDescriptor {
 /// writer.
 std::optional<std::vector<std::byte>> read_file(const std::string& path);
 
+/// Names in a folder, sorted; nothing, with errno set, where it cannot be read. Unlike iterators of
+/// std::filesystem it throws where there is no memory, and does not end the process.
+std::optional<std::vector<std::string>> names_in_folder(const std::string& path);
+
 /// The error of replace_file and MappedFile for a path that is not a regular file.
 inline constexpr int kNotRegular = -1;
 /// The text of an errno or of kNotRegular.

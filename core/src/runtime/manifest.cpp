@@ -4,18 +4,23 @@
 
 #include <algorithm>
 #include <cctype>
-#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/check.h"
+#include "runtime/manifest_json.h"
 
 namespace plugrad::runtime {
 namespace {
 
-using nlohmann::json;
+using Object = JsonValue::Object;
+using Array = JsonValue::Array;
 
 constexpr int kMostDepth = 32;
 constexpr std::size_t kMostTextBytes = 4096;
 constexpr std::size_t kMostItems = 256;
 
-// Whether brackets outside of texts nest further than any manifest does: what walks JSON recurses.
+// Whether brackets outside of texts nest further than any manifest does: what destroys and compares
+// trees recurses.
 bool nests_too_deep(std::string_view text) {
   int depth = 0;
   bool quoted = false;
@@ -42,34 +47,38 @@ bool is_plain(const std::string& text) {
 // Reads one key; a wrong type or a missing required key becomes the reason, the first one stays.
 class Reader {
  public:
-  explicit Reader(const json& object, std::string prefix = "") : object_(object), prefix_(prefix) {}
+  explicit Reader(const Object& object, std::string prefix = "")
+      : object_(object), prefix_(prefix) {}
 
-  void text(const char* key, std::string& out, bool required = false) {
-    if (const json* v = find(key, required, &json::is_string, "text")) take(key, *v, out);
+  void text(const std::string& key, std::string& out, bool required = false) {
+    if (const auto* v = find<std::string>(key, required, "text")) take(key, *v, out);
   }
-  void flag(const char* key, bool& out) {
-    if (const json* v = find(key, false, &json::is_boolean, "true or false")) out = v->get<bool>();
+  void flag(const std::string& key, bool& out) {
+    if (const bool* v = find<bool>(key, false, "true or false")) out = *v;
   }
   template <class T>
-  void number(const char* key, T& out, bool required = false) {
-    const json* v = find(key, required, &json::is_number_integer, "a whole number");
-    if (!v) return;
-    if (*v < 0 || *v > 1000000)
-      refuse(key, fmt::format("is {}: not from 0 to 1000000", v->dump()));
-    else
-      out = v->get<T>();
+  void number(const std::string& key, T& out, bool required = false) {
+    constexpr int64_t kMost = 1'000'000;
+    const auto found = object_.find(key);
+    const bool is_huge = found != object_.end() && found->second.template as<uint64_t>();
+    const int64_t* v = is_huge ? nullptr : find<int64_t>(key, required, "a whole number");
+    if (is_huge || (v && (*v < 0 || *v > kMost)))
+      refuse(key, fmt::format("is {}: not from 0 to {}", found->second.text(), kMost));
+    else if (v)
+      out = static_cast<T>(*v);
   }
-  void texts(const char* key, std::vector<std::string>& out) {
-    const json* v = find(key, false, &json::is_array, "a list of texts");
-    if (!v || too_long(key, *v)) return;
-    for (const json& item : *v) {
-      if (!item.is_string()) return refuse(key, "holds something that is no text");
-      take(key, item, out.emplace_back());
+  void texts(const std::string& key, std::vector<std::string>& out) {
+    const Array* v = find<Array>(key, false, "a list of texts");
+    if (!v || too_long(key, v->size())) return;
+    for (const JsonValue& item : *v) {
+      const auto* text = item.as<std::string>();
+      if (!text) return refuse(key, "holds something that is no text");
+      take(key, *text, out.emplace_back());
     }
   }
-  const json* object(const char* key, bool required) {
-    const json* v = find(key, required, &json::is_object, "an object");
-    return v && !too_long(key, *v) ? v : nullptr;
+  const Object* object(const std::string& key, bool required) {
+    const Object* v = find<Object>(key, required, "an object");
+    return v && !too_long(key, v->size()) ? v : nullptr;
   }
   const std::string& reason() const { return reason_; }
   void refuse(std::string_view key, std::string_view what) {
@@ -77,32 +86,31 @@ class Reader {
   }
 
  private:
-  using Check = bool (json::*)() const noexcept;
-  const json* find(const char* key, bool required, Check is, const char* what) {
+  template <class T>
+  const T* find(const std::string& key, bool required, const char* what) {
     auto found = object_.find(key);
     if (!reason_.empty()) return nullptr;
     if (found == object_.end()) {
       if (required) refuse(key, "is missing");
       return nullptr;
     }
-    if (((*found).*is)()) return &*found;
-    refuse(key, fmt::format("is not {}", what));
-    return nullptr;
+    const T* value = found->second.template as<T>();
+    if (!value) refuse(key, fmt::format("is not {}", what));
+    return value;
   }
-  void take(std::string_view key, const json& value, std::string& out) {
-    std::string text = value.get<std::string>();
+  void take(std::string_view key, const std::string& text, std::string& out) {
     if (is_plain(text))
-      out = std::move(text);
+      out = text;
     else
       refuse(key, fmt::format("holds control characters or more than {} bytes", kMostTextBytes));
   }
-  bool too_long(std::string_view key, const json& list) {
-    if (list.size() <= kMostItems) return false;
-    refuse(key, fmt::format("has {} entries, more than {}", list.size(), kMostItems));
+  bool too_long(std::string_view key, std::size_t size) {
+    if (size <= kMostItems) return false;
+    refuse(key, fmt::format("has {} entries, more than {}", size, kMostItems));
     return true;
   }
 
-  const json& object_;
+  const Object& object_;
   std::string prefix_, reason_;
 };
 
@@ -114,7 +122,7 @@ bool consists_of(const std::string& text, const Allowed& allowed) {
 }
 
 std::string read_abi(Reader& root, Manifest& out) {
-  const json* abi = root.object("abi", true);
+  const Object* abi = root.object("abi", true);
   if (!abi) return root.reason();
   Reader read(*abi, "abi.");
   read.number("major", out.abi_major, true);
@@ -131,39 +139,39 @@ std::string read_renderer(Reader& root, Manifest& out) {
   if (!out.renderer.empty() &&
       !consists_of(out.renderer, [](unsigned char c) { return std::islower(c); }))
     root.refuse("renderer", fmt::format("is \"{}\": not lower case, digits and _", out.renderer));
-  const json* options = root.object("renderer_options", false);
+  const Object* options = root.object("renderer_options", false);
   if (!options) return root.reason();
   if (out.renderer.empty()) root.refuse("renderer_options", "has no \"renderer\" to go to");
   Reader read(*options, "renderer_options.");
-  for (auto it = options->begin(); it != options->end(); ++it)
-    read.text(it.key().c_str(), out.renderer_options.emplace_back(it.key(), "").second, true);
+  for (const auto& [key, value] : *options)
+    read.text(key, out.renderer_options.emplace_back(key, "").second, true);
   return root.reason().empty() ? read.reason() : root.reason();
 }
 
 // "key": "help", or "key": {"type": …, "default": …, "help": …}.
 std::string read_options(Reader& root, Manifest& out) {
-  const json* options = root.object("options", false);
+  const Object* options = root.object("options", false);
   if (!options) return root.reason();
-  for (auto it = options->begin(); it != options->end(); ++it) {
+  for (const auto& [key, value] : *options) {
     ManifestOption& option = out.options.emplace_back();
-    option.key = it.key();
+    option.key = key;
     Reader all(*options, "options.");
-    if (it->is_string()) {
-      all.text(it.key().c_str(), option.help);
-    } else if (const json* schema = all.object(it.key().c_str(), true)) {
-      Reader one(*schema, fmt::format("options.{}.", it.key()));
+    if (value.as<std::string>()) {
+      all.text(key, option.help);
+    } else if (const Object* schema = all.object(key, true)) {
+      Reader one(*schema, fmt::format("options.{}.", key));
       one.text("type", option.type);
       one.text("default", option.default_value);
       one.text("help", option.help);
       if (!one.reason().empty()) return one.reason();
     }
-    if (!is_plain(it.key())) all.refuse("", "has a key with control characters");
+    if (!is_plain(key)) all.refuse("", "has a key with control characters");
     if (!all.reason().empty()) return all.reason();
   }
   return "";
 }
 
-std::string read_keys(const json& root, Manifest& out) {
+std::string read_keys(const Object& root, Manifest& out) {
   Reader read(root);
   read.text("name", out.name, true);
   read.text("device_name", out.device_name, true);
@@ -189,23 +197,25 @@ std::string read_keys(const json& root, Manifest& out) {
 }
 
 // A value as a message shows it.
-std::string shown(const json* value) {
+std::string shown(const JsonValue* value) {
   if (!value) return "missing";
-  std::string text = value->dump();
+  std::string text = value->text();
   return text.size() <= 60 ? text : text.substr(0, 57) + "...";
 }
 
-std::string difference(const json& note, const json& file, const std::string& prefix) {
-  json keys = note;
-  keys.update(file);
-  for (auto it = keys.begin(); it != keys.end(); ++it) {
-    auto in_note = note.find(it.key()), in_file = file.find(it.key());
-    const json* a = in_note == note.end() ? nullptr : &*in_note;
-    const json* b = in_file == file.end() ? nullptr : &*in_file;
+std::string difference(const Object& note, const Object& file, const std::string& prefix) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : note) keys.insert(key);
+  for (const auto& [key, value] : file) keys.insert(key);
+  for (const std::string& key : keys) {
+    const auto in_note = note.find(key), in_file = file.find(key);
+    const JsonValue* a = in_note == note.end() ? nullptr : &in_note->second;
+    const JsonValue* b = in_file == file.end() ? nullptr : &in_file->second;
     if (a && b && *a == *b) continue;
-    if (a && b && a->is_object() && b->is_object())
-      return difference(*a, *b, prefix + it.key() + ".");
-    return fmt::format("\"{}{}\" is {} in the note, {} in the file", prefix, it.key(), shown(a),
+    const Object* inner = a ? a->as<Object>() : nullptr;
+    const Object* other = b ? b->as<Object>() : nullptr;
+    if (inner && other) return difference(*inner, *other, prefix + key + ".");
+    return fmt::format("\"{}{}\" is {} in the note, {} in the file", prefix, key, shown(a),
                        shown(b));
   }
   return "";
@@ -217,16 +227,19 @@ std::string parse_manifest(std::string_view text, Manifest& out) {
   if (text.size() > kMostManifestBytes) return "the manifest is larger than 1 MiB";
   if (nests_too_deep(text))
     return fmt::format("the manifest nests more than {} levels deep", kMostDepth);
-  json root = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (root.is_discarded()) return "the manifest is not valid JSON";
-  if (!root.is_object()) return "the manifest is not a JSON object";
-  std::string reason = read_keys(root, out);
+  const auto root = parse_json(text);
+  if (!root) return "the manifest is not valid JSON";
+  const Object* keys = root->as<Object>();
+  if (!keys) return "the manifest is not a JSON object";
+  std::string reason = read_keys(*keys, out);
   return reason.empty() ? "" : "the manifest's " + reason;
 }
 
 std::string manifest_difference(std::string_view note, std::string_view file) {
   if (note == file) return "";
-  return difference(json::parse(note), json::parse(file), "");
+  const auto a = parse_json(note), b = parse_json(file);
+  ensure(a && b && a->as<Object>() && b->as<Object>());  // they were read before
+  return difference(*a->as<Object>(), *b->as<Object>(), "");
 }
 
 }  // namespace plugrad::runtime

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "base/file.h"
 #include "base/settings.h"
 #include "runtime/host_api.h"
 #include "runtime/manifest.h"
@@ -39,17 +40,15 @@ std::string absolute(const std::string& path) {
 // `reason`: why the directory cannot be read.
 std::vector<std::string> libraries_in(const std::string& directory, std::string& reason) {
   std::vector<std::string> out;
-  std::error_code error;
   if (is_bare_name(directory)) {
     reason = "it is a bare name, which is looked for nowhere: write ./NAME";
     return out;
   }
-  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    std::string name = it->path().filename().string();
-    if (name.starts_with(kPrefix) && name.ends_with(kSuffix)) out.push_back(it->path().string());
-  }
-  if (error) reason = error.message();
-  std::sort(out.begin(), out.end());  // the order of a directory is chance
+  const auto names = names_in_folder(directory);
+  if (!names) reason = std::strerror(errno);
+  for (const std::string& name : names.value_or(std::vector<std::string>()))
+    if (name.starts_with(kPrefix) && name.ends_with(kSuffix))
+      out.push_back((fs::path(directory) / name).string());
   return out;
 }
 
