@@ -2,6 +2,8 @@
 // timed in turns.
 #include <fmt/format.h>
 
+#include <span>
+
 #include "bench/harness.h"
 #include "bench/row.h"
 #include "bench/unet_step.h"
@@ -33,38 +35,41 @@ Tensor pool(const Inputs& in) {
 }
 
 // Streams of 8 MB in f32; odd rows; channels that fill no vector; views with gaps.
-const Family kFamilies[] = {
-    {"matmul/512", {{512, 512}, {512, 512}}, product},
-    {"matmul/512/transposed",
-     {{512, 512}, {512, 512}},
-     [](const Inputs& in) { return matmul(in[0], in[1].transpose()); }},
-    {"matmul/33x1000x7", {{33, 1000}, {1000, 7}}, product},
-    {"matvec/4096", {{4096}, {4096, 4096}}, product},
-    {"conv3x3/n4c32k64", {{4, 32, 28, 28}, {64, 32, 3, 3}}, convolve},
-    {"conv3x3/n4c3k20", {{4, 3, 28, 28}, {20, 3, 3, 3}}, convolve},
-    {"conv1x1/n4c64k64", {{4, 64, 28, 28}, {64, 64, 1, 1}}, convolve},
-    {"max_pool/n4c32", {{4, 32, 56, 56}}, pool},
-    {"max_pool/n4c3", {{4, 3, 57, 57}}, pool},
-    {"relu", {{1 << 21}}, [](const Inputs& in) { return in[0].relu(); }},
-    {"multiply_add",
-     {{1 << 21}, {1 << 21}},
-     [](const Inputs& in) { return in[0] * in[1] + in[0]; }},
-    {"silu", {{1 << 21}}, [](const Inputs& in) { return in[0].silu(); }},
-    {"gelu", {{1 << 21}}, [](const Inputs& in) { return in[0].gelu(); }},
-    {"every_second",
-     {{1 << 11, 1 << 10}},
-     [](const Inputs& in) { return in[0].transpose().contiguous() * 2; }},
-    {"sum/2097152", {{1 << 21}}, [](const Inputs& in) { return in[0].sum(); }},
-    {"sum/rows:1000", {{2000, 1000}}, [](const Inputs& in) { return in[0].sum(-1); }},
-    {"max/rows:1000", {{2000, 1000}}, [](const Inputs& in) { return in[0].max(-1); }},
-    {"softmax/rows:1000", {{2000, 1000}}, [](const Inputs& in) { return in[0].softmax(); }},
-    {"softmax/rows:7", {{2000, 7}}, [](const Inputs& in) { return in[0].softmax(); }},
-    {"layernorm/rows:7", {{2000, 7}}, norm_of},
-    {"layernorm/rows:33", {{500, 33}}, norm_of},
-    {"layernorm/rows:64", {{64, 64}}, norm_of},
-    {"layernorm/rows:512", {{128, 512}}, norm_of},
-    {"layernorm/rows:4097", {{200, 4097}}, norm_of},
-};
+std::span<const Family> families() {
+  static const Family all[] = {
+      {"matmul/512", {{512, 512}, {512, 512}}, product},
+      {"matmul/512/transposed",
+       {{512, 512}, {512, 512}},
+       [](const Inputs& in) { return matmul(in[0], in[1].transpose()); }},
+      {"matmul/33x1000x7", {{33, 1000}, {1000, 7}}, product},
+      {"matvec/4096", {{4096}, {4096, 4096}}, product},
+      {"conv3x3/n4c32k64", {{4, 32, 28, 28}, {64, 32, 3, 3}}, convolve},
+      {"conv3x3/n4c3k20", {{4, 3, 28, 28}, {20, 3, 3, 3}}, convolve},
+      {"conv1x1/n4c64k64", {{4, 64, 28, 28}, {64, 64, 1, 1}}, convolve},
+      {"max_pool/n4c32", {{4, 32, 56, 56}}, pool},
+      {"max_pool/n4c3", {{4, 3, 57, 57}}, pool},
+      {"relu", {{1 << 21}}, [](const Inputs& in) { return in[0].relu(); }},
+      {"multiply_add",
+       {{1 << 21}, {1 << 21}},
+       [](const Inputs& in) { return in[0] * in[1] + in[0]; }},
+      {"silu", {{1 << 21}}, [](const Inputs& in) { return in[0].silu(); }},
+      {"gelu", {{1 << 21}}, [](const Inputs& in) { return in[0].gelu(); }},
+      {"every_second",
+       {{1 << 11, 1 << 10}},
+       [](const Inputs& in) { return in[0].transpose().contiguous() * 2; }},
+      {"sum/2097152", {{1 << 21}}, [](const Inputs& in) { return in[0].sum(); }},
+      {"sum/rows:1000", {{2000, 1000}}, [](const Inputs& in) { return in[0].sum(-1); }},
+      {"max/rows:1000", {{2000, 1000}}, [](const Inputs& in) { return in[0].max(-1); }},
+      {"softmax/rows:1000", {{2000, 1000}}, [](const Inputs& in) { return in[0].softmax(); }},
+      {"softmax/rows:7", {{2000, 7}}, [](const Inputs& in) { return in[0].softmax(); }},
+      {"layernorm/rows:7", {{2000, 7}}, norm_of},
+      {"layernorm/rows:33", {{500, 33}}, norm_of},
+      {"layernorm/rows:64", {{64, 64}}, norm_of},
+      {"layernorm/rows:512", {{128, 512}}, norm_of},
+      {"layernorm/rows:4097", {{200, 4097}}, norm_of},
+  };
+  return all;
+}
 
 const DType kSmall[] = {DType::F16, DType::BF16};
 
@@ -121,7 +126,7 @@ void measure_unet(int threads, const Report& report) {
 
 std::vector<Row> half_rows() {
   std::vector<Row> rows;
-  for (const Family& family : kFamilies) {
+  for (const Family& family : families()) {
     Row row{{}, 1, [&family](Peers&, const Report& report) {
               measure_family(family, 1, report);
               return true;

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <new>
 
 #include "base/printable.h"
 #include "command.h"
@@ -90,6 +91,9 @@ int main(int argc, char** argv) {
     return tools::kBadUsage;
   } catch (const Error& error) {
     fmt::print(stderr, "plugrad: error ({}): {}\n", to_string(error.kind()), error.what());
+    return tools::kFailure;
+  } catch (const std::bad_alloc&) {
+    std::fputs("plugrad: error: out of memory\n", stderr);
     return tools::kFailure;
   } catch (const std::exception& error) {
     fmt::print(stderr, "plugrad: error: {}\n", printable(error.what()));

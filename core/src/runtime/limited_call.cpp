@@ -92,17 +92,24 @@ struct Idle {
   std::vector<std::shared_ptr<Worker>> workers;
 };
 
-std::atomic<Idle*> all_idle{new Idle};
+std::atomic<Idle*> all_idle = nullptr;  // made at the first use
+
+Idle& idle_workers() {
+  Idle* now = all_idle;
+  if (now) return *now;
+  auto made = std::make_unique<Idle>();
+  return all_idle.compare_exchange_strong(now, made.get()) ? *made.release() : *now;
+}
 
 // Threads do not survive a fork.
 void watch_forks() {
-  static const int registered = pthread_atfork(nullptr, nullptr, [] { all_idle = new Idle; });
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { all_idle = nullptr; });
   (void)registered;
 }
 
 std::shared_ptr<Worker> take_worker() {
   watch_forks();
-  Idle& idle = *all_idle;
+  Idle& idle = idle_workers();
   {
     const std::lock_guard lock(idle.mutex);
     if (!idle.workers.empty()) {
@@ -121,7 +128,7 @@ std::shared_ptr<Worker> take_worker() {
 }
 
 void give_worker(std::shared_ptr<Worker> worker) {
-  Idle& idle = *all_idle;
+  Idle& idle = idle_workers();
   const std::lock_guard lock(idle.mutex);
   idle.workers.push_back(std::move(worker));
 }
