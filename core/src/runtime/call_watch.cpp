@@ -6,9 +6,11 @@
 #include <signal.h>
 
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <mutex>
-#include <system_error>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -23,7 +25,9 @@ constexpr unsigned kIdleTicks = 5;
 class CallWatch {
  public:
   static CallWatch& instance() {
-    static auto* const one = new CallWatch;  // calls are made until the process is gone
+    // Without an allocation, which could fail, and for calls until the process is gone.
+    alignas(CallWatch) static std::byte place[sizeof(CallWatch)];
+    static auto* const one = new (place) CallWatch;
     return *one;
   }
 
@@ -72,7 +76,7 @@ class CallWatch {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
       std::thread([this] { watch(); }).detach();
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {  // no thread, or no memory for its description
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }

@@ -176,14 +176,16 @@ std::string fish_script() {
   return text;
 }
 
-const Arguments kShells = {"bash", "zsh", "fish"};
+Arguments shell_names() {
+  return {"bash", "zsh", "fish"};
+}
 
 }  // namespace
 
 Syntax completion_syntax() {
   return {.usage = "plugrad completion (bash | zsh | fish)",
           .words = "shell",
-          .choices = {{"shell", kShells}}};
+          .choices = {{"shell", shell_names()}}};
 }
 
 int run_completion(const Arguments& arguments) {
@@ -192,7 +194,7 @@ int run_completion(const Arguments& arguments) {
   if (parsed.help) return kSuccess;
   const auto shells = parsed.get<Arguments>("shell");
   if (shells.size() != 1) throw UsageError("name one shell\nusage: " + syntax.usage);
-  require_choice("completion for", shells[0], kShells, syntax.usage);
+  require_choice("completion for", shells[0], shell_names(), syntax.usage);
   fmt::print("{}", shells[0] == "bash"  ? bash_script()
                    : shells[0] == "zsh" ? zsh_script()
                                         : fish_script());
