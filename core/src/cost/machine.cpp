@@ -19,7 +19,7 @@ struct Row {
 constexpr Row kTable[] = {
     {"x86-64", 16, 1, 3e9},    {"x86-64-v2", 16, 1, 3e9}, {"x86-64-v3", 16, 2, 3e9},
     {"x86-64-v4", 32, 2, 3e9}, {"aarch64", 32, 2, 3e9},   {"in step", 80, 1, 1.5e9},
-    {"unknown", 16, 1, 1e9},
+    {"unknown", 16, 2, 1e9},
 };
 
 // A processor is built with memory for its vectors: a quarter of a byte an operation, on the CPUs
@@ -46,7 +46,8 @@ const char* name_of(MachineClass machine_class) {
 MachineClass class_of(std::string_view arch, const pgr_device_caps& caps) {
   if (caps.has_local != 0 && caps.subgroup_size > 1) return MachineClass::InStep;
   if (arch.starts_with("aarch64") || arch.starts_with("arm64")) return MachineClass::Aarch64;
-  if (!arch.empty() && !arch.starts_with("x86_64")) return MachineClass::Unknown;
+  const bool is_x86 = arch.starts_with("x86_64") || arch.starts_with("x86-64");
+  if (!arch.empty() && !is_x86) return MachineClass::Unknown;
   const uint32_t lanes = caps.vector_lanes[PGR_DTYPE_F32];
   if (lanes >= 16) return MachineClass::X86_64_v4;
   if (lanes >= 8) return MachineClass::X86_64_v3;

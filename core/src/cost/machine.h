@@ -65,8 +65,8 @@ enum class MachineClass : uint8_t {
   Unknown
 };
 const char* name_of(MachineClass machine_class);
-/// By the architecture's name ("x86_64-znver3") and what the device claims; an empty name is that
-/// of a CPU.
+/// By the architecture's name ("x86_64-znver3", "x86-64-v3") and what the device claims; an empty
+/// name is that of a CPU.
 MachineClass class_of(std::string_view arch, const pgr_device_caps& caps);
 
 /// The table's row with what the device says of itself.

@@ -22,6 +22,7 @@ TEST(Machine, has_a_class_by_architecture_and_claims) {
   EXPECT_EQ(class_of("aarch64", caps), MachineClass::Aarch64);
   EXPECT_EQ(class_of("tpu-9", caps), MachineClass::Unknown);
   EXPECT_EQ(class_of("x86_64-znver3", cpu(8, 1)), MachineClass::X86_64_v3);
+  EXPECT_EQ(class_of("x86-64-v3", cpu(8, 1)), MachineClass::X86_64_v3);
   EXPECT_EQ(class_of("", cpu(16, 1)), MachineClass::X86_64_v4);
   caps.has_local = 1;
   EXPECT_EQ(class_of("sm_90", caps), MachineClass::Unknown);
