@@ -1,11 +1,15 @@
 // Replay tokens, and kernels of failures made small.
 #include "conformance/driver/replay.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 
 #include "conformance/driver/shrink.h"
 #include "conformance/suite_run.h"
@@ -42,6 +46,25 @@ TEST(ReplayToken, ALongOneIsAFile) {
   const std::string token = encode_replay(given);
   EXPECT_EQ(token.front(), '/');
   EXPECT_EQ(decode_replay(token).payload, given.payload);
+}
+
+// Another user may have laid a link where the folder of such files is made.
+TEST(ReplayToken, IsNotWrittenThroughALink) {
+  const Replay given{"l2.random.17", 1, some_bytes(100000)};
+  const auto folder = std::filesystem::temp_directory_path() /
+                      fmt::format("pgr_replay_link_{}", static_cast<int>(getpid()));
+  std::filesystem::create_directories(folder / "elsewhere");
+  const auto link = folder / fmt::format("plugrad-replay-{}", geteuid());
+  std::filesystem::create_directory_symlink(folder / "elsewhere", link);
+  const char* const before = std::getenv("TMPDIR");
+  const std::string kept = before ? before : "";
+  setenv("TMPDIR", folder.c_str(), 1);
+  EXPECT_THROW(encode_replay(given), std::runtime_error);
+  EXPECT_TRUE(std::filesystem::is_empty(folder / "elsewhere"));
+  std::filesystem::remove(link);
+  EXPECT_TRUE(encode_replay(given).starts_with(link.string()));
+  before ? setenv("TMPDIR", kept.c_str(), 1) : unsetenv("TMPDIR");
+  std::filesystem::remove_all(folder);
 }
 
 TEST(ReplayToken, DamageIsNoticed) {

@@ -1,7 +1,10 @@
 #include "conformance/driver/replay.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
@@ -53,11 +56,23 @@ std::string read_token_file(const std::string& path) {
   return token;
 }
 
+// Of this user alone: others could lay a link where a file is written next.
+std::string token_folder() {
+  const auto name = fmt::format("plugrad-replay-{}", geteuid());
+  const std::string folder = (std::filesystem::temp_directory_path() / name).string();
+  struct stat facts{};
+  const bool is_made = mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST;
+  if (!is_made || lstat(folder.c_str(), &facts) != 0)
+    throw std::runtime_error(folder + " cannot be made: " + std::strerror(errno));
+  if (!S_ISDIR(facts.st_mode) || facts.st_uid != geteuid() || (facts.st_mode & 022) != 0)
+    throw std::runtime_error(folder +
+                             " is not a folder that only you can write: remove it, or set TMPDIR");
+  return folder;
+}
+
 std::string write_token_file(const std::string& token) {
-  const auto folder = std::filesystem::temp_directory_path() / "plugrad-replay";
-  std::filesystem::create_directories(folder);
   const std::string path =
-      (folder / fmt::format("{:016x}", fnv1a(0xcbf29ce484222325, token))).string();
+      fmt::format("{}/{:016x}", token_folder(), fnv1a(0xcbf29ce484222325, token));
   if (!(std::ofstream(path) << token << '\n'))
     throw std::runtime_error("the replay token cannot be written to " + path);
   return path;
