@@ -14,7 +14,8 @@ constexpr double kAgreement = 1.1;
 constexpr double kAtOnce = 0.7;
 constexpr double kWakeScatter = 1000;  // cycles: a difference of times of two launches
 constexpr double kLeastMemory = 64 << 20, kMostMemory = 256 << 20;  // bytes that no cache holds
-constexpr double kLeastWake = 50;  // cycles: less is below what launches scatter by
+constexpr double kMostShared = 16 << 20;  // bytes of the last cache, which other cores use too
+constexpr double kLeastWake = 50;         // cycles: less is below what launches scatter by
 
 class Run {
  public:
@@ -56,6 +57,7 @@ class Run {
     const double last = m_.levels[2].bytes;
     const double beyond = std::clamp(4 * last, kLeastMemory, kMostMemory);
     double bytes = level == 3 ? beyond : m_.levels[level].bytes / 2;
+    if (level == 2) bytes = std::min(bytes, kMostShared);
     if (all && level >= 2) bytes /= m_.threads;
     return a_cycle({Probe::Kind::Loads, bytes, all});
   }
