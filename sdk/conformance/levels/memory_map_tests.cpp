@@ -2,6 +2,8 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "conformance/host.h"
 #include "conformance/levels/expect.h"
@@ -218,6 +220,9 @@ void check_leak(Context& context, const std::function<void(const Tables&)>& roun
   const uint64_t blocks = host.live_allocations();
   const struct mallinfo2 before = ::mallinfo2();
   for (int i = 0; i < kRounds; ++i) round(t);
+  // A driver's own thread may hold the last round's buffers a little longer.
+  for (int i = 0; i < 100 && host.live_allocations() > blocks; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   const struct mallinfo2 after = ::mallinfo2();
   expect(host.live_allocations() == blocks, "after 1,000 rounds " +
                                                 std::to_string(host.live_allocations() - blocks) +
