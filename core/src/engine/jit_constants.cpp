@@ -107,10 +107,6 @@ bool is_same_step(const schedule::Step& a, const schedule::Step& b) {
          a.scalars == b.scalars;
 }
 
-bool is_same_value(const std::weak_ptr<Value>& known, const ValuePtr& now) {
-  return !known.owner_before(now) && !now.owner_before(known);
-}
-
 }  // namespace
 
 JitConstants::JitConstants(const JitRun& run, const std::vector<bool>& is_constant_value,
@@ -136,7 +132,7 @@ JitConstants::JitConstants(const JitRun& run, const std::vector<bool>& is_consta
 bool JitConstants::is_up_to_date(const Part& part, std::span<const ValuePtr> inputs) {
   if (part.results.size() != part.ready->plan.root_buffers.size()) return false;
   for (size_t i = 0; i < part.inputs.size(); ++i)
-    if (!is_same_value(part.made_of[i], inputs[part.inputs[i]])) return false;
+    if (!is_same_owner(part.made_of[i], std::weak_ptr(inputs[part.inputs[i]]))) return false;
   return true;
 }
 
