@@ -1,5 +1,5 @@
-// What a recording computes of captured tensors alone, on every device at hand: once, anew where
-// such a tensor is assigned, in memory that is counted and given back.
+// Prepared constants on every device at hand: results of captured tensors alone are computed once,
+// and again after such a tensor is assigned. Their memory is counted and given back.
 #include "base/settings.h"
 #include "devices/at_hand.h"
 #include "jit/jit_test.h"

@@ -49,7 +49,7 @@ void print_figures(runtime::Device& device, cost::Machine m) {
               {"figures", figures}});
 }
 
-// What runs while others use the processor measures them too, so that it fails: the table stays.
+// A measurement beside other programs would measure them too; it fails, and the table stays in use.
 int measure(runtime::Device& device) {
   std::string problem;
   const auto machine = engine::calibrate(device, problem);

@@ -1,6 +1,6 @@
-// What schedule and codegen know of the processor that runs their kernels: one description, which
-// both read. It comes from a calibration of the very machine (cost/calibration_text.h), else from a
-// table by instruction set and class of device; what a device says of itself goes before the table.
+// The description of the processor that runs the kernels, read by schedule and by codegen. Its
+// figures come from a calibration of this machine (cost/calibration_text.h). Without one they come
+// from the device's capabilities, and those that are not there from a table by instruction set.
 #pragma once
 
 #include <array>

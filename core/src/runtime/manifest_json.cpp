@@ -46,7 +46,7 @@ class Builder {
     place() = std::move(value);
     return true;
   }
-  // What is open does not move: nothing is added beside it before it is closed.
+  // Pointers to open arrays and objects stay valid: their parents grow only after they are closed.
   bool open(JsonValue value) {
     JsonValue& own = place();
     own = std::move(value);
