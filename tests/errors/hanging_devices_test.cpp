@@ -118,6 +118,35 @@ TEST(HangingDevice, IsReportedWhileItHangsWithDeviceCallAndKernel) {
                            HasSubstr("after 0.1 s; PLUGRAD_DEVICE_TIMEOUT=SECONDS")));
 }
 
+// Twice: kernels that have run before are not compiled again.
+TEST(HangingDevice, WaitsForFirstLaunchesSayHowMany) {
+  const Outcome o = run_with_limit("faults:device=REFERENCE:synchronize=2@HANG", 0.4, [] {
+    runtime::Registry::instance().set_plugin_options("REFERENCE", {{"withdraw", "synchrony"}});
+    runtime::report_calls_after(200ms);
+    const auto run = [] {
+      const Tensor x = Tensor::from<float>({3, 4}, "REFERENCE");
+      const Tensor y = (x * 2).realize(), z = (x + 1).realize();
+      runtime::Registry::instance().find_device("REFERENCE").synchronize();
+    };
+    run();
+    EXPECT_THAT(error_of(run), HasSubstr("(DEVICE_LOST)"));
+  });
+  EXPECT_EQ(o.error, "");
+  EXPECT_THAT(o.log, Not(HasSubstr("for the first time")));
+  const Outcome first = run_with_limit("faults:device=REFERENCE:synchronize=1@HANG", 0.4, [] {
+    runtime::Registry::instance().set_plugin_options("REFERENCE", {{"withdraw", "synchrony"}});
+    runtime::report_calls_after(200ms);
+    const Tensor x = Tensor::from<float>({3, 4}, "REFERENCE");
+    const Tensor y = (x * 2).realize(), z = (x + 1).realize();
+    EXPECT_THAT(
+        error_of([] { runtime::Registry::instance().find_device("REFERENCE").synchronize(); }),
+        HasSubstr("(DEVICE_LOST)"));
+  });
+  EXPECT_EQ(first.error, "");
+  EXPECT_THAT(first.log, HasSubstr("plugrad: REFERENCE:0 runs 2 kernels for the first time; its "
+                                   "driver may be compiling\n"));
+}
+
 TEST(HangingDevice, CallsThatReturnAreNotReported) {
   const Outcome o = run_with_limit("", 0, [] {
     runtime::report_calls_after(200ms);

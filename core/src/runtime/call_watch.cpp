@@ -20,6 +20,7 @@
 namespace plugrad::runtime {
 
 constexpr unsigned kTicks = 10;
+constexpr unsigned kProgressTicks = 2;
 constexpr unsigned kIdleTicks = 5;
 
 class CallWatch {
@@ -97,15 +98,19 @@ class CallWatch {
   }
 
   void report(std::unique_lock<std::mutex>& lock) noexcept try {
-    std::vector<std::string> lines;
-    for (WatchedCall* call = first_; call; call = call->after_)
-      if (++call->ticks_ == kTicks)
+    std::vector<std::string> lines, progress;
+    for (WatchedCall* call = first_; call; call = call->after_) {
+      ++call->ticks_;
+      if (call->ticks_ == kProgressTicks && settings().debug >= 0) call->add_progress(progress);
+      if (call->ticks_ == kTicks)
         lines.push_back(
             fmt::format("{} after {} s; PLUGRAD_DEVICE_TIMEOUT=SECONDS makes an error "
                         "of a call that takes longer",
                         call->description(), std::chrono::duration<double>(time_).count()));
+    }
     lock.unlock();
     for (const std::string& line : lines) log_line(LogLevel::Warning, line);
+    for (const std::string& line : progress) debug_write(line);
     lock.lock();
   } catch (...) {  // no memory for a message
     if (!lock.owns_lock()) lock.lock();
@@ -138,6 +143,15 @@ std::string WatchedCall::description() const {
   return fmt::format("[{}{}{}] {}: the call has not returned{}", call_, subject.empty() ? "" : " ",
                      subject, device_.device_name(),
                      in_flight.empty() ? "" : ", with " + in_flight + " under way,");
+}
+
+// A driver that compiles at the first launch says nothing of it.
+void WatchedCall::add_progress(std::vector<std::string>& lines) const {
+  const std::uint64_t count = device_.underway().first_launches();
+  if (count == 0) return;
+  lines.push_back(fmt::format(
+      "plugrad: {} runs {} for the first time; its driver may be compiling\n",
+      device_.device_name(), count == 1 ? "a kernel" : fmt::format("{} kernels", count)));
 }
 
 void report_calls_after(std::chrono::milliseconds time) {

@@ -1,10 +1,12 @@
-// Says on stderr which call of a device has run for ten seconds, while it runs.
+// Says on stderr which call of a device has run for ten seconds, while it runs, and after two
+// seconds how many kernels run for the first time, which their driver may compile then.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace plugrad::runtime {
 
@@ -25,6 +27,7 @@ class WatchedCall {
  private:
   friend class CallWatch;
   std::string description() const;
+  void add_progress(std::vector<std::string>& lines) const;
 
   const DeviceCalls& device_;
   const char* const call_;

@@ -324,7 +324,7 @@ void Device::launch(const Kernel& kernel, const Launch& launch, std::uint64_t* t
       });
   if (!d.is_asynchronous) return;
   prepare_thread_for_exit();
-  if (!time_ns) d.calls.underway().launched(kernel.name());
+  if (!time_ns) d.calls.underway().launched(kernel.name(), kernel.is_first_launch());
 }
 
 void Device::shut_down() {

@@ -235,9 +235,15 @@ class Kernel : public LiveNode<Kernel> {
   ~Kernel();
   pgr_kernel* handle() const { return handle_; }
   pgr_program* program() const;
+  /// True once.
+  bool is_first_launch() const {
+    return !was_launched_.load(std::memory_order_relaxed) &&
+           !was_launched_.exchange(true, std::memory_order_relaxed);
+  }
 
  private:
   pgr_kernel* handle_;
+  mutable std::atomic<bool> was_launched_{false};
   std::unique_ptr<State> state_;
 };
 

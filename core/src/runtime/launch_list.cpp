@@ -85,7 +85,8 @@ void LaunchList::run(bool as_graph) {
     launch_each();
   if (!d.is_asynchronous) return;
   prepare_thread_for_exit();
-  for (const Kernel* kernel : kernels_) d.calls.underway().launched(kernel->name());
+  for (const Kernel* kernel : kernels_)
+    d.calls.underway().launched(kernel->name(), kernel->is_first_launch());
 }
 
 void LaunchList::launch_each() {

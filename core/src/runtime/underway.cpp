@@ -6,9 +6,12 @@
 
 namespace plugrad::runtime {
 
-void Underway::launched(std::string_view kernel) {
+void Underway::launched(std::string_view kernel, bool is_first) {
   const std::lock_guard lock(mutex_);
   last_[launched_++ % kRemembered].assign(kernel);
+  if (!is_first) return;
+  ++first_launches_;
+  last_first_ = launched_;
 }
 
 std::uint64_t Underway::count() const {
@@ -19,6 +22,12 @@ std::uint64_t Underway::count() const {
 void Underway::waited(std::uint64_t count) {
   const std::lock_guard lock(mutex_);
   waited_ = std::max(waited_, count);
+  if (waited_ >= last_first_) first_launches_ = 0;
+}
+
+std::uint64_t Underway::first_launches() const {
+  const std::lock_guard lock(mutex_);
+  return first_launches_;
 }
 
 std::string Underway::names() const {
