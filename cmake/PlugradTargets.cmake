@@ -44,13 +44,16 @@ function(plugrad_add_component name)
 endfunction()
 
 # plugrad_set_test(NAME [LABELS …] [TIMEOUT seconds] [ENV A=b …]): what every ctest entry is given: a limit of time,
-# longer under sanitizers, a kernel cache inside the build tree, and the sanitizers' options.
+# longer under sanitizers, a kernel cache inside the build tree, schedules that stay, and the sanitizers' options.
 function(plugrad_set_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "LABELS;ENV" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
   list(APPEND arg_ENV PLUGRAD_CACHE_DIR=${CMAKE_BINARY_DIR}/test-cache)
+  if(NOT "${arg_ENV}" MATCHES "PLUGRAD_TUNE")  # replays keep the schedules that a test is about
+    list(APPEND arg_ENV PLUGRAD_TUNE=0)
+  endif()
   if(PLUGRAD_SANITIZE)
     math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 10")
     list(APPEND arg_ENV UBSAN_OPTIONS=print_stacktrace=1)

@@ -112,6 +112,8 @@ constexpr SettingRow kRows[] = {
      read_int<&Settings::beam, 0, 1024>},
     {"BEAM_SECONDS", "time that the search for one kernel may take; 10 unless told",
      read_beam_seconds},
+    {"PLUGRAD_TUNE", "0: replays of jitted functions do not look for faster schedules",
+     read_bool<&Settings::tune>},
     {"PLUGRAD_SEARCH_DB", "file of what searches found",
      read_text<&Settings::search_db>},
     {"PLUGRAD_OPTIMISATIONS", "optimisations of kernels: a list, or name: list; name: list …",

@@ -22,6 +22,7 @@ struct Settings {
   bool noopt = false;         // NOOPT
   int beam = 0;               // BEAM: width of the search, 0 is off
   double beam_seconds = 10;   // BEAM_SECONDS: of the search for one kernel; above 0
+  bool tune = true;           // PLUGRAD_TUNE: replays refine their kernels' schedules
   std::string search_db;      // PLUGRAD_SEARCH_DB: empty is search.tsv in the cache directory
   std::string optimisations;  // PLUGRAD_OPTIMISATIONS: lists given to kernels
   int jit = 1;                // JIT

@@ -5,6 +5,7 @@
 
 #include "engine/jit_calls.h"
 #include "engine/parts.h"
+#include "engine/refinement.h"
 #include "schedule/constant_steps.h"
 
 namespace plugrad::engine {
@@ -79,6 +80,7 @@ std::shared_ptr<ReadyPlan> ready_rest(const ReadyPlan& whole, schedule::Constant
   ready->temporaries = nullptr;
   ready->prepared = nullptr;
   ready->is_recorded = true;
+  if (whole.refinement) ready->refinement = whole.refinement->again();
   return ready;
 }
 
@@ -219,6 +221,7 @@ bool Session::Parts::give_up_constants() {
 void JitReplay::find_constants() {
   Session::Parts& parts = *session_.parts_;
   if (recording_.constants.size() == recording_.runs.size()) return;
+  refine(recording_, parts.kernels);
   std::erase_if(parts.constants, [](const auto& weak) { return weak.expired(); });
   recording_.constants =
       constants_of(recording_, [&](uint32_t device) { return parts.constant_bytes(device); });

@@ -38,6 +38,8 @@ bool contracts(const KernelRequest& request, const KernelOptions& options) {
          !(request.ast && request.ast->is_exact);
 }
 
+}  // namespace
+
 codegen::Options codegen_options(const KernelRequest& request, const KernelOptions& options) {
   return {.no_opt = options.no_opt,
           .fast_math = options.fast_math,
@@ -46,6 +48,8 @@ codegen::Options codegen_options(const KernelRequest& request, const KernelOptio
           .name = request.user ? std::string_view(request.user->name) : std::string_view(),
           .machine = machine_of(*request.device)};
 }
+
+namespace {
 
 using Tuned = std::optional<std::vector<codegen::Optimisation>>;
 
@@ -195,6 +199,18 @@ std::vector<std::shared_ptr<ReadyKernel>> KernelCache::get(std::span<const Kerne
   for (size_t i = 0; i < requests.size(); ++i)
     if (!ready[i]) ready[i] = ready[first.at(keys[i])];
   return ready;
+}
+
+std::shared_ptr<ReadyKernel> KernelCache::make(const KernelRequest& request,
+                                               const KernelOptions& options,
+                                               const std::vector<codegen::Optimisation>& list) {
+  return make_kernel(request, options, list);
+}
+
+void KernelCache::replace(const KernelRequest& request, const KernelOptions& options,
+                          std::shared_ptr<ReadyKernel> better) {
+  const size_t bytes = size_of_kernel(*better);
+  recent_.insert(key_of(request, options), std::move(better), bytes);
 }
 
 }  // namespace plugrad::engine

@@ -47,6 +47,9 @@ struct KernelOptions {
   }
 };
 
+/// What code generation is asked for.
+codegen::Options codegen_options(const KernelRequest& request, const KernelOptions& options);
+
 /// A user's kernel as source or kernel IR. Errors: User where neither fits the device;
 /// CompileError.
 std::shared_ptr<ReadyKernel> make_user_kernel(const UserKernelCode& kernel, runtime::Device& device,
@@ -65,6 +68,14 @@ class KernelCache {
   /// it was.
   std::vector<std::shared_ptr<ReadyKernel>> get(std::span<const KernelRequest> requests,
                                                 const KernelOptions& options);
+  /// The request's kernel with that list instead of its own, not kept here. Any thread. Errors: as
+  /// get().
+  static std::shared_ptr<ReadyKernel> make(const KernelRequest& request,
+                                           const KernelOptions& options,
+                                           const std::vector<codegen::Optimisation>& list);
+  /// What get() gives from now on for requests like that.
+  void replace(const KernelRequest& request, const KernelOptions& options,
+               std::shared_ptr<ReadyKernel> better);
   uint64_t made() const { return made_; }
   uint64_t codegen_ns() const { return codegen_ns_; }
   size_t size() const { return recent_.size(); }

@@ -62,7 +62,7 @@ LaunchLog::~LaunchLog() {
 }
 
 void LaunchLog::launch(ReadyKernel& ready, std::span<runtime::Buffer* const> params,
-                       std::span<const uint64_t> scalars) {
+                       std::span<const uint64_t> scalars, uint64_t* measured_ns) {
   const codegen::KernelCode& code = ready.code;
   const runtime::Launch launch{
       .buffers = params.first(ready.param_count),
@@ -72,7 +72,7 @@ void LaunchLog::launch(ReadyKernel& ready, std::span<runtime::Buffer* const> par
   runtime::Device& device = ready.kernel->device();
   last_device_ = &device;
   ++statistics_.kernels_launched;
-  if (!timed_) return device.launch(*ready.kernel, launch);
+  if (!timed_) return device.launch(*ready.kernel, launch, measured_ns);
   const uint64_t start_ns = monotonic_ns();
   uint64_t time_ns = 0;
   device.launch(*ready.kernel, launch, &time_ns);

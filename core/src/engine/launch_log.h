@@ -20,8 +20,9 @@ class LaunchLog {
 
   /// Whether each launch is measured and told, so that they are to be given one by one.
   bool is_timed() const { return timed_; }
+  /// With `time_ns` the launch is waited for.
   void launch(ReadyKernel& kernel, std::span<runtime::Buffer* const> params,
-              std::span<const uint64_t> scalars);
+              std::span<const uint64_t> scalars, uint64_t* time_ns = nullptr);
   void launch(runtime::LaunchList& list, bool as_graph);
   void copy(runtime::Buffer& dst, const runtime::Buffer& src);
 

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -87,6 +88,14 @@ struct Measurer::Helper {
     }
   }
 
+  uint64_t cpu_ns() const {
+    clockid_t clock{};
+    timespec time{};
+    if (pid <= 0 || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0)
+      return 0;
+    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+  }
+
   /// How it ended, where it has; waits shortly for one that is ending.
   std::string end() {
     int status = 0;
@@ -122,7 +131,19 @@ void Measurer::set_params(std::vector<ParamSpec> params) {
   params_sent_ = false;
 }
 
+void Measurer::interrupt() {
+  const std::lock_guard lock(mutex_);
+  is_interrupted_ = true;
+  if (helper_ && helper_->pid > 0) kill(helper_->pid, SIGKILL);
+}
+
+uint64_t Measurer::helper_ns() const {
+  return lost_helpers_ns_ + (helper_ ? helper_->cpu_ns() : 0);
+}
+
 void Measurer::start() {
+  const std::lock_guard lock(mutex_);
+  if (is_interrupted_) fail(ErrorKind::Device, "[search] the process ends");
   const std::string path = measure_helper_path();
   if (path.empty())
     fail(ErrorKind::Device,
@@ -171,10 +192,12 @@ Measurer::Event Measurer::next_event(double limit) {
     case Heard::Nothing:
       event.loss = fmt::format("it had not ended after {:.1f} s", limit);
       break;
-    case Heard::Gone:
+    case Heard::Gone: {
+      const std::lock_guard lock(mutex_);
       event.loss = helper_->end();
       event.is_end = true;
       break;
+    }
   }
   if (event.loss.empty() && event.kind == Said::Failed)
     fail(ErrorKind::Device, "[search] {}: {}", device_.name(), ByteReader(event.bytes).get_text());
@@ -182,6 +205,8 @@ Measurer::Event Measurer::next_event(double limit) {
 }
 
 void Measurer::lose() {
+  lost_helpers_ns_ = helper_ns();
+  const std::lock_guard lock(mutex_);
   helper_.reset();
   ++losses_;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +37,9 @@ class Measurer {
   Measurer(const Measurer&) = delete;
   Measurer& operator=(const Measurer&) = delete;
 
+  /// Any thread: the helper ends, and what is asked of it now or later fails.
+  void interrupt();
+
   void set_launch_limit(double seconds) { limits_.launch = seconds; }
 
   /// What the kernels of later calls take. Nothing is sent before they need it.
@@ -49,6 +53,11 @@ class Measurer {
   /// with spec.is_sample.
   std::string check(const codegen::KernelCode& candidate, const codegen::KernelCode& reference,
                     const codegen::KernelCode& whole, const CheckSpec& spec);
+
+  runtime::Device& device() const { return device_; }
+
+  /// Processor time of the helpers so far.
+  uint64_t helper_ns() const;
 
   /// How often the helper was lost.
   uint32_t losses() const { return losses_; }
@@ -67,7 +76,10 @@ class Measurer {
   Limits limits_;
   std::vector<ParamSpec> params_;
   bool params_sent_ = false;
+  std::mutex mutex_;  // of the helper's beginning and end
+  bool is_interrupted_ = false;
   std::unique_ptr<Helper> helper_;
+  uint64_t lost_helpers_ns_ = 0;
   uint32_t losses_ = 0;
 };
 

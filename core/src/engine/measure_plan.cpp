@@ -165,7 +165,10 @@ ReferenceAst reference_of(const schedule::KernelAst& ast, double iterations) {
 }
 
 double tolerance_of(const schedule::KernelAst& ast) {
-  if (is_exact(ast)) return 0;
+  return is_exact(ast) ? 0 : rounding_of(ast);
+}
+
+double rounding_of(const schedule::KernelAst& ast) {
   const Graph& g = ast.graph;
   double terms = 1, stored = 0;
   for (Id reduce : nodes_of(g, ast.sink, Op::Reduce)) {

@@ -24,6 +24,8 @@ ReferenceAst reference_of(const schedule::KernelAst& ast, double iterations);
 /// By how much floats may differ that were added in another order, relative to their magnitude: 0
 /// where they are exact (engine/exact_values.h), otherwise what rounding at random makes likely.
 double tolerance_of(const schedule::KernelAst& ast);
+/// The same for numbers of any kind, of which no sum need be exact.
+double rounding_of(const schedule::KernelAst& ast);
 
 /// Sizes of the loops, by axis number.
 std::vector<int64_t> loop_sizes(const schedule::KernelAst& ast);

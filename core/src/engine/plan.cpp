@@ -8,6 +8,7 @@
 #include "engine/launch_log.h"
 #include "engine/loop_run.h"
 #include "engine/prepared_steps.h"
+#include "engine/refinement.h"
 
 namespace plugrad::engine {
 namespace {
@@ -96,7 +97,8 @@ void prepare_steps(ReadyPlan& ready, std::span<runtime::Buffer* const> buffers) 
 }
 
 void give_each_step(ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
-                    std::span<const ValuePtr> values, LaunchLog& log) {
+                    std::span<const ValuePtr> values, LaunchLog& log,
+                    Refinement* refinement = nullptr) {
   std::vector<runtime::Buffer*> params;
   for (size_t i = 0; i < ready.plan.steps.size(); ++i) {
     const schedule::Step& step = ready.plan.steps[i];
@@ -110,7 +112,10 @@ void give_each_step(ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
     }
     params.clear();
     for (uint32_t buffer : step.buffers) params.push_back(buffers[buffer]);
-    log.launch(*ready.kernels[i], params, step.scalars);
+    if (refinement)
+      refinement->launch(ready, i, params, log);
+    else
+      log.launch(*ready.kernels[i], params, step.scalars);
   }
 }
 
@@ -140,6 +145,10 @@ void know_lengths(const ReadyPlan& ready, std::span<const ValuePtr> inputs) {
 void give_steps(ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
                 std::span<const ValuePtr> values, LaunchLog& log) {
   if (log.is_timed()) return give_each_step(ready, buffers, values, log);
+  if (const auto refinement = ready.refinement; refinement && refinement->begin(ready)) {
+    give_each_step(ready, buffers, values, log, refinement.get());
+    return refinement->end(ready);
+  }
   prepare_steps(ready, buffers);
   ready.prepared->run(ready, buffers, values, log);
 }

@@ -24,6 +24,7 @@ struct Temporaries {
 
 class LaunchLog;
 class PreparedSteps;
+class Refinement;
 
 struct ReadyPlan;
 
@@ -50,6 +51,7 @@ struct ReadyPlan {
   std::vector<uint32_t> needed_again;                 // canonical numbers of nodes, see learn()
   bool is_recorded = false;                           // it will run again and again
   std::shared_ptr<PreparedSteps> prepared;            // null before the first run
+  std::shared_ptr<Refinement> refinement;             // null where its kernels stay
 };
 
 /// Whether an output may take the memory of an input: a pair of the plan, and nobody else wants the

@@ -207,9 +207,7 @@ std::vector<SearchRecord> SearchDb::all() {
   return out;
 }
 
-bool SearchDb::add(const SearchRecord& record) {
-  const std::lock_guard lock(mutex_);
-  if (path_.empty()) return false;
+std::string SearchDb::append(const SearchRecord& record) {
   std::error_code ignored;
   const std::string cache =
       cache_directory();  // a folder that somebody named is there, or mistyped
@@ -219,13 +217,12 @@ bool SearchDb::add(const SearchRecord& record) {
   const FileDescriptor file(
       open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644));
   struct stat info;
-  if (file && fstat(file.get(), &info) == 0 && S_ISCHR(info.st_mode)) return false;
+  if (file && fstat(file.get(), &info) == 0 && S_ISCHR(info.st_mode)) return {};
   if (!file || flock(file.get(), LOCK_EX) != 0 || fstat(file.get(), &info) != 0 ||
       !S_ISREG(info.st_mode)) {
     const bool is_other = file && !S_ISREG(info.st_mode);
-    warn(fmt::format("it cannot be written: {}; what searches find is lost with the process",
-                     file_error_text(is_other ? kNotRegular : errno)));
-    return false;
+    return fmt::format("{}; what searches find is lost with the process",
+                       file_error_text(is_other ? kNotRegular : errno));
   }
   char last = '\n';
   if (info.st_size > 0 && pread(file.get(), &last, 1, info.st_size - 1) != 1) last = 0;
@@ -233,8 +230,20 @@ bool SearchDb::add(const SearchRecord& record) {
   if (last != '\n') line = '\n' + line;  // a writer was killed amid its line
   const bool is_written =
       write(file.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size());
-  if (!is_written) warn(fmt::format("it cannot be written: {}", std::strerror(errno)));
-  return is_written;
+  return is_written ? "" : std::strerror(errno);
+}
+
+bool SearchDb::add(const SearchRecord& record) {
+  const std::lock_guard lock(mutex_);
+  if (path_.empty()) return false;
+  const std::string problem = append(record);
+  if (!problem.empty()) warn("it cannot be written: " + problem);
+  return problem.empty();
+}
+
+void SearchDb::add_quietly(const SearchRecord& record) {
+  const std::lock_guard lock(mutex_);
+  if (!path_.empty()) append(record);
 }
 
 SearchDb& search_db() {

@@ -49,6 +49,8 @@ class SearchDb {
   std::vector<SearchRecord> near(const SearchRecord& wanted, size_t most);
   /// One warning where the file cannot be written.
   bool add(const SearchRecord& record);
+  /// Without the warning.
+  void add_quietly(const SearchRecord& record);
   /// Whether there is nothing to look up.
   bool is_empty();
   /// One record a key, in the order of their first appearance.
@@ -58,6 +60,7 @@ class SearchDb {
   void refresh();
   void read_lines(std::string_view text);
   void warn(const std::string& text);
+  std::string append(const SearchRecord& record);  // empty, or why it could not
 
   std::mutex mutex_;
   std::string path_;

@@ -16,6 +16,7 @@ constexpr std::uint64_t kLongestNs = 10'000'000'000;
 struct Waiting {
   std::mutex mutex;
   std::vector<DeviceState*> devices;
+  std::vector<void (*)()> ends;
 };
 Waiting& waiting() {
   static auto* const all = new Waiting;  // outlives everything
@@ -44,7 +45,9 @@ void wait_for_all() {
 struct ThreadEnd {
   bool is_used = false;
   ~ThreadEnd() {
-    if (is_used && gettid() == getpid()) wait_for_all();
+    if (!is_used || gettid() != getpid()) return;
+    run_before_devices_end();
+    wait_for_all();
   }
 };
 thread_local ThreadEnd thread_end;
@@ -53,6 +56,21 @@ thread_local ThreadEnd thread_end;
 
 void prepare_thread_for_exit() {
   thread_end.is_used = true;
+}
+
+void before_devices_end(void (*end)()) {
+  prepare_thread_for_exit();
+  const std::lock_guard lock(waiting().mutex);
+  waiting().ends.push_back(end);
+}
+
+void run_before_devices_end() {
+  std::vector<void (*)()> ends;
+  {
+    const std::lock_guard lock(waiting().mutex);
+    ends = waiting().ends;
+  }
+  for (const auto end : ends) end();
 }
 
 void wait_at_exit(DeviceState& device) {

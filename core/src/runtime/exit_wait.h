@@ -13,4 +13,9 @@ void forget_at_exit(DeviceState& device);
 /// Called by each thread that uses an asynchronous device: the main one is then prepared.
 void prepare_thread_for_exit();
 
+/// `end` is called before devices shut down and before the process waits for them at its end: for
+/// threads that use devices. Called once each time; it must bear a second call.
+void before_devices_end(void (*end)());
+void run_before_devices_end();
+
 }  // namespace plugrad::runtime

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/settings.h"
+#include "runtime/exit_wait.h"
 #include "runtime/registry_state.h"
 #include "runtime/search.h"
 
@@ -131,6 +132,7 @@ std::string Registry::add_plugin(const std::string& path) {
 }
 
 void Registry::shut_down() {
+  run_before_devices_end();
   std::lock_guard lock(state_->mutex);
   state_->ended = true;
   for (auto& entry : state_->entries) entry->shut_down();

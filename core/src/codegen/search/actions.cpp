@@ -472,4 +472,12 @@ std::vector<Prospect> SearchSpace::near(const OptimisationList& list) const {
   return out;
 }
 
+std::vector<Prospect> SearchSpace::alternatives(double slack) const {
+  const Prospect first = heuristic();
+  std::vector<Prospect> out = near(first.list);
+  std::erase_if(out, [&](const Prospect& p) { return p.cost > slack * first.cost; });
+  std::ranges::stable_sort(out, {}, &Prospect::cost);
+  return out;
+}
+
 }  // namespace plugrad::codegen

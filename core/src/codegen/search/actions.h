@@ -39,6 +39,9 @@ class SearchSpace {
   /// Those one change away: another amount, a change less or more, another order, more or fewer
   /// threads; and two amounts at once, since one register tile becomes another only so.
   std::vector<Prospect> near(const OptimisationList& list) const;
+  /// Those near the heuristic's that are predicted to cost at most `slack` times as much, the
+  /// cheapest first.
+  std::vector<Prospect> alternatives(double slack) const;
 
  private:
   Kernel start_;
