@@ -40,14 +40,17 @@ Shared read_calibration(const runtime::Device& device, const cost::Machine& tabl
   const std::string path = calibration_path(device);
   if (path.empty()) return nullptr;
   const auto bytes = read_file(path, kLargestFile);
-  if (!bytes) {
+  if (!bytes && errno != EFBIG) {
     if (errno != ENOENT && errno != ENOTDIR)
       log_warning("calibration {} is not used: {}", path, file_error_text(errno));
     return nullptr;
   }
   std::string problem = "it is damaged";
-  const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-  const auto read = cost::parse_calibration(text, machine_identity(device), table, problem);
+  std::optional<cost::Machine> read;
+  if (bytes) {
+    const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+    read = cost::parse_calibration(text, machine_identity(device), table, problem);
+  }
   if (read) return std::make_shared<cost::Machine>(*read);
   log_warning("calibration {} is not used: {}; plugrad calibrate makes it anew", path, problem);
   return nullptr;
