@@ -16,7 +16,8 @@ def run(*arguments, limit=60, **environment):
 
 
 def small_files():
-    resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
+    """The first files of the template fit, its source does not."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
 
 class Read(unittest.TestCase):
@@ -80,6 +81,20 @@ class Kernels(unittest.TestCase):
                     self.assertNotIn("std::", done.stderr, what)
                     if done.returncode == 1:
                         self.assertIn("kernel.ir", done.stderr, what)
+
+
+    def test_parameters_of_a_kernel_are_numbered_without_a_gap(self):
+        text = ("%1 = const index 4\n%2 = range index %1 axis=0 kind=loop\n%3 = param f32 [{}, 0, 4, 6]\n{}"
+                "%4 = const f32 1\n%5 = store void %3, %2, %4\n%6 = sink void %5\n")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "kernel.ir")
+            for kernel, said in ((text.format(0, ""), ""), (text.format(5, ""), "the slots of the parameters are not 0 to 0"),
+                                 (text.format(0, "%7 = param f32 [0, 0, 8, 5]\n"), "the slot is there twice"),
+                                 (text.format(0, "%7 = barrier void\n"), "the op is of code generation alone")):
+                pathlib.Path(path).write_text(kernel)
+                done = run("explain", path)
+                self.assertEqual(done.returncode, 1 if said else 0, (kernel, done.stderr))
+                self.assertIn(said, done.stderr)
 
 
 class NewPlugin(unittest.TestCase):

@@ -139,6 +139,17 @@ std::string refusal_of_zip(uint64_t size_bytes, uint64_t packed_bytes, uint64_t 
   return refusal_of_file(archive, [](const auto& path) { load_npz(path); });
 }
 
+// Stored bytes are as many as are announced.
+std::string refusal_of_stored(uint64_t size_bytes) {
+  nn::ZipWriter writer;
+  writer.add("a.npy", bytes_of(npy("0")), false);
+  const auto bytes = writer.finish();
+  std::string archive(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const auto size = static_cast<uint32_t>(size_bytes);
+  std::memcpy(&archive[archive.find("PK\x01\x02") + 24], &size, sizeof size);
+  return refusal_of_file(archive, [](const auto& path) { load_npz(path); });
+}
+
 uint64_t packed_bytes() {
   nn::ZipWriter writer;
   writer.add("a.npy", bytes_of(npy("0")), true);
@@ -260,6 +271,7 @@ const SizeReader kReaders[] = {
     {"npy empty product", npy_of("0, 4611686018427387904, ", ", 4"), {"*"}},
     {"npz unpacked size",
      [](const auto& s) { return refusal_of_zip(bits_of(s), packed_bytes(), 0); }},
+    {"npz stored size", [](const auto& s) { return refusal_of_stored(bits_of(s)); }},
     {"npz packed size", [](const auto& s) { return refusal_of_zip(128, bits_of(s), 0); }},
     {"npz offset", [](const auto& s) { return refusal_of_zip(128, packed_bytes(), bits_of(s)); }},
     {"safetensors header size",
@@ -307,6 +319,8 @@ const SizeReader kReaders[] = {
     {"IR: buffer",
      [](const auto& s) { return refusal_of_ir("%0 = buffer f32 [0, 1, " + s + "]"); },
      {"2147483648", "1125899906842624", "1125899906842625"}},
+    {"IR: buffer without a device",
+     [](const auto& s) { return refusal_of_ir("%0 = buffer f32 [" + s + "]"); }},
     {"IR: product",
      [](const auto& s) {
        return refusal_of_ir("%0 = buffer f32 [0, 1, " + s + ", 4611686018427387904]");
@@ -374,6 +388,20 @@ TEST(HostileSizes, AnArrayThatNoMemoryHolds) {
     EXPECT_THAT(message, testing::HasSubstr(*order == '<' ? "a buffer of 4.0 TiB"
                                                           : "do not fit the host's memory"));
   }
+}
+
+// Two arrays of the same packed bytes, as many of which would be a bomb.
+TEST(HostileSizes, FilesOfAnArchiveThatOverlap) {
+  nn::ZipWriter writer;
+  writer.add("a.npy", bytes_of(std::string(100'000, 'x')), false);
+  writer.add("b.npy", bytes_of("y"), false);
+  const auto bytes = writer.finish();
+  std::string archive(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::size_t first = archive.find("PK\x01\x02"),
+                    second = archive.find("PK\x01\x02", first + 4);
+  archive.replace(second + 16, 30, archive.substr(first + 16, 30));  // checksum, sizes, offset
+  EXPECT_THAT(refusal_of([&] { nn::read_zip(bytes_of(archive), "archive"); }),
+              testing::HasSubstr("its files overlap"));
 }
 
 // What nests without end costs a stack where trees are printed or copied.
