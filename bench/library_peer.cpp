@@ -8,7 +8,10 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 
+#include "base/check.h"
+#include "base/file.h"
 #include "bench/hand_kernels.h"
 #include "bench/harness.h"
 #include "bench/huge_array.h"
@@ -258,6 +261,13 @@ std::vector<double> take_turn(const Variant& variant, double seconds) {
   return times;
 }
 
+void write_floats(const std::string& path, const HugeArray& values) {
+  const std::span<const float> all(values.data(), values.size());
+  const std::span<const std::byte> parts[] = {std::as_bytes(all)};
+  const int error = replace_file(path, parts, {.sync = false});
+  require(error == 0, "[bench] {} cannot be written: {}", path, file_error_text(error));
+}
+
 // Runs each variant once and writes what it computed to the file "PREFIX.number".
 json answer_setup(const std::vector<Variant>& variants, const std::string& prefix) {
   json names = json::array();
@@ -265,9 +275,7 @@ json answer_setup(const std::vector<Variant>& variants, const std::string& prefi
     variants[i].run();
     names.push_back(variants[i].name);
     if (const HugeArray* output = variants[i].output)
-      std::ofstream(prefix + "." + std::to_string(i), std::ios::binary)
-          .write(reinterpret_cast<const char*>(output->data()),
-                 static_cast<std::streamsize>(output->size() * 4));
+      write_floats(prefix + "." + std::to_string(i), *output);
   }
   return {{"variants", names}};
 }

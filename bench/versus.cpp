@@ -6,9 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <span>
 
+#include "base/check.h"
+#include "base/file.h"
 #include "base/settings.h"
 #include "bench/subject.h"
 
@@ -63,20 +66,18 @@ std::vector<double> our_turn(const Round& round, double seconds) {
 }
 
 void write_inputs(const std::string& path, const Subject& subject) {
-  std::ofstream file(path, std::ios::binary);
-  for (const auto& input : subject.inputs)
-    file.write(reinterpret_cast<const char*>(input.data()),
-               static_cast<std::streamsize>(input.size() * 4));
-  if (!file.flush()) throw std::runtime_error("cannot write the peers' inputs to " + path);
+  std::vector<std::span<const std::byte>> parts;
+  for (const auto& input : subject.inputs) parts.push_back(std::as_bytes(std::span(input)));
+  const int error = replace_file(path, parts, {.sync = false});
+  require(error == 0, "[bench] the peers' inputs cannot be written to {}: {}", path,
+          file_error_text(error));
 }
 
 std::vector<float> read_floats(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return {};
-  std::vector<float> values(static_cast<size_t>(file.tellg()) / sizeof(float));
-  file.seekg(0);
-  file.read(reinterpret_cast<char*>(values.data()),
-            static_cast<std::streamsize>(values.size() * 4));
+  const auto bytes = read_file(path);
+  if (!bytes) return {};
+  std::vector<float> values(bytes->size() / sizeof(float));
+  std::memcpy(values.data(), bytes->data(), values.size() * sizeof(float));
   return values;
 }
 

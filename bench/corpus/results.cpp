@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <fstream>
+#include <span>
+#include <sstream>
 
 #include "base/check.h"
+#include "base/file.h"
 
 namespace plugrad::bench {
 namespace {
@@ -49,15 +50,18 @@ Json to_json(const CorpusResult& r) {
 ResultFile::ResultFile(std::string path, const Json& run, bool is_resumed)
     : path_(std::move(path)) {
   if (is_resumed) read(run);
-  std::ofstream(path_, std::ios::trunc);
-  append(run.dump());
-  for (const CorpusResult& result : results_) append(to_json(result).dump());
+  text_ = run.dump() + "\n";
+  for (const CorpusResult& result : results_) text_ += to_json(result).dump() + "\n";
+  write();
 }
 
 void ResultFile::read(const Json& run) {
-  std::ifstream file(path_);
+  const auto bytes = read_file(path_);
+  require(bytes || errno == ENOENT, "[bench] {} cannot be read: {}", path_, file_error_text(errno));
+  if (!bytes) return;  // nothing to resume
+  std::istringstream file(std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()));
   std::string line;
-  if (!std::getline(file, line)) return;  // nothing to resume
+  if (!std::getline(file, line)) return;
   const Json header = Json::parse(line, nullptr, false);
   require(header == run,
           "[bench] {} holds results of another run ({}) than this one ({}); without --resume it is "
@@ -80,13 +84,15 @@ bool ResultFile::has(const std::string& name, int threads) const {
 
 void ResultFile::add(const CorpusResult& result) {
   results_.push_back(result);
-  append(to_json(result).dump());
+  text_ += to_json(result).dump() + "\n";
+  write();
 }
 
-void ResultFile::append(const std::string& line) {
-  std::ofstream file(path_, std::ios::app);
-  file << line << "\n";
-  require(bool(file.flush()), "[bench] {} cannot be written: {}", path_, std::strerror(errno));
+// Anew for each row, which takes seconds to measure: hundreds of rows are few bytes.
+void ResultFile::write() const {
+  const std::span<const std::byte> parts[] = {std::as_bytes(std::span(text_))};
+  const int error = replace_file(path_, parts);
+  require(error == 0, "[bench] {} cannot be written: {}", path_, file_error_text(error));
 }
 
 }  // namespace plugrad::bench

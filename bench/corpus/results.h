@@ -35,9 +35,9 @@ class ResultFile {
 
  private:
   void read(const nlohmann::ordered_json& run);
-  void append(const std::string& line);
+  void write() const;
 
-  std::string path_;
+  std::string path_, text_;
   std::vector<CorpusResult> results_;
 };
 

@@ -4,10 +4,10 @@
 
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+
+#include "conformance/files.h"
 
 namespace plugrad::conformance {
 namespace {
@@ -15,11 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::runtime_error(path + " cannot be read");
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+constexpr uint64_t kMostManifestBytes = 1 << 20;  // as the host reads
+constexpr uint64_t kMostLibraryBytes = uint64_t{1} << 30;
 
 // A record at an offset of the file; throws where it does not lie inside.
 template <typename Record>
@@ -69,11 +66,11 @@ std::string text_of(const json& object, const char* key) {
 std::optional<std::string> manifest_beside(const std::string& library_path) {
   const fs::path path = fs::path(library_path).replace_extension(".json");
   if (!fs::exists(path)) return std::nullopt;
-  return read_file(path.string());
+  return read_whole_file(path.string(), kMostManifestBytes);
 }
 
 std::optional<std::string> manifest_inside(const std::string& library_path) {
-  const std::string file = read_file(library_path);
+  const std::string file = read_whole_file(library_path, kMostLibraryBytes);
   const auto header = record_at<Elf64_Ehdr>(file, 0);
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
       header.e_ident[EI_DATA] != ELFDATA2LSB)
@@ -88,6 +85,7 @@ std::optional<std::string> manifest_inside(const std::string& library_path) {
 }
 
 ManifestFacts parse_manifest(const std::string& text) {
+  if (nests_too_deep(text)) throw std::runtime_error("the manifest nests too deeply");
   const json root = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!root.is_object()) throw std::runtime_error("the manifest is not a JSON object");
   ManifestFacts facts;

@@ -21,18 +21,24 @@ std::string encode_result(const TestResult& result) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+// The plugin shares the worker's memory and may have written over the answer.
 TestResult decode_result(const std::string& text) {
-  const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object() || !object.contains("status"))
+  try {
+    const json object = json::parse(text);
+    TestResult result;
+    const int status = object.at("status").get<int>();
+    if (status < 0 || status > static_cast<int>(Status::Timeout))
+      throw std::out_of_range("no status");
+    result.status = static_cast<Status>(status);
+    result.message = object.at("message").get<std::string>();
+    result.metric = object.at("metric").get<std::string>();
+    result.worst = std::strtod(object.at("worst").get<std::string>().c_str(), nullptr);
+    result.worst_input = object.at("worst_input").get<std::string>();
+    result.milliseconds = object.at("milliseconds").get<double>();
+    return result;
+  } catch (const std::exception&) {
     throw std::runtime_error("the worker's answer is damaged");
-  TestResult result;
-  result.status = static_cast<Status>(object["status"].get<int>());
-  result.message = object["message"].get<std::string>();
-  result.metric = object["metric"].get<std::string>();
-  result.worst = std::strtod(object["worst"].get<std::string>().c_str(), nullptr);
-  result.worst_input = object["worst_input"].get<std::string>();
-  result.milliseconds = object["milliseconds"].get<double>();
-  return result;
+  }
 }
 
 }  // namespace plugrad::conformance

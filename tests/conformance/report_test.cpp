@@ -300,6 +300,7 @@ TEST_F(WaiverFile, waives_failures_until_its_last_day) {
 TEST_F(WaiverFile, says_what_is_wrong_with_it) {
   EXPECT_THAT(refusal("nonsense"), HasSubstr("no JSON"));
   EXPECT_THAT(refusal("{}"), HasSubstr("not a list"));
+  EXPECT_THAT(refusal(std::string(5'000'000, '[')), HasSubstr("nests too deeply"));
   EXPECT_THAT(refusal("[1]"), HasSubstr("entry 1 is no object"));
   EXPECT_THAT(refusal(R"([{"test": "x", "reason": "y"}])"), HasSubstr("entry 1 lacks \"expires\""));
   EXPECT_THAT(refusal(R"([{"test": "x", "reason": "", "expires": "2027-01-01"}])"),

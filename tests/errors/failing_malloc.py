@@ -1,5 +1,5 @@
-"""Searching for plugins and one computation while one allocation of the process fails: each run ends by itself, with
-what it was asked for or with a message; none is killed by a signal.
+"""Searching for plugins, and counting the entries of the cache, while one allocation of the process fails: each run
+ends by itself, with what it was asked for or with a message; none is killed by a signal.
 
 usage: failing_malloc.py PLUGRAD REFERENCE_PLUGIN FAILING_MALLOC [RUNS]
 
@@ -62,6 +62,10 @@ def main():
         environment = {"LD_PRELOAD": str(failing), "HOME": name, "PLUGRAD_CACHE_DIR": str(folder / "cache"),
                        "PLUGRAD_PLUGIN_PATH": "", "XDG_DATA_HOME": name}
         good = check([command, "devices", "--why"], environment, runs, folder)
+        entry = folder / "cache" / "kernels" / "00" / ("0" * 32 + ".entry")
+        entry.parent.mkdir(parents=True, exist_ok=True)
+        entry.write_text("counted")
+        good = check([command, "cache", "stats"], environment, runs // 5, folder) and good
     sys.exit(0 if good else "a process was killed or said nothing")
 
 

@@ -4,14 +4,12 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <set>
 
 #include "command.h"
 #ifdef PLUGRAD_HAS_BENCH
 #include "base/check.h"
+#include "base/file.h"
 #include "base/settings.h"
 #include "bench/first_steps.h"
 #include "bench/isa.h"
@@ -179,20 +177,22 @@ void print_peers(const bench::Peers& peers, bool json) {
   if (json) print_json(rows);
 }
 
+void require_written(const std::string& path, int error) {
+  require(error == 0, "[bench] --roofline {} cannot be written: {}", path, file_error_text(error));
+}
+
 // Found out before anything is measured.
 void require_writable(const std::string& path) {
-  if (!path.empty() && !std::ofstream(path, std::ios::app))
-    fail(ErrorKind::User, "[bench] --roofline {} cannot be written: {}", path,
-         std::strerror(errno));
+  if (!path.empty()) require_written(path, check_replaceable(path));
 }
 
 void write_roofline(const std::string& path, const std::vector<bench::Result>& results) {
   std::vector<bench::Roof> roofs;
   for (const int threads : std::set<int>{1, thread_count()})
     roofs.push_back({threads, bench::peak_flops(threads), bench::read_bandwidth(threads)});
-  std::ofstream file(path);
-  file << bench::roofline_svg(bench::describe_machine(), roofs, results);
-  require(bool(file.flush()), "[bench] {} cannot be written: {}", path, std::strerror(errno));
+  const std::string svg = bench::roofline_svg(bench::describe_machine(), roofs, results);
+  const std::span<const std::byte> parts[] = {std::as_bytes(std::span(svg))};
+  require_written(path, replace_file(path, parts));
 }
 
 // Before the device is opened.

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <span>
 #include <sstream>
 
@@ -227,9 +226,11 @@ int run_and_report(const suite::Options& given, const Parsed& parsed) {
 }
 
 int verify(const std::string& path, bool json) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw UsageError(fmt::format("--verify-report {}: the file cannot be read", path));
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto bytes = read_file(path);
+  if (!bytes)
+    throw UsageError(
+        fmt::format("--verify-report {} cannot be read: {}", path, file_error_text(errno)));
+  const std::string text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
   const std::string wrong = suite::verify_report(text, model_tests({}));
   if (json)
     print_json({{"path", path}, {"verified", wrong.empty()}, {"reason", wrong}});

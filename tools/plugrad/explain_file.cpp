@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <numeric>
+#include <set>
 
 #include "base/check.h"
 #include "base/file.h"
@@ -13,6 +15,7 @@
 #include "plugrad/sdk/ir_view.h"
 #include "runtime/runtime.h"
 #include "uop/parser.h"
+#include "uop/printer.h"
 #include "uop/structural_hash.h"
 #include "uop/verifier.h"
 
@@ -23,7 +26,7 @@ using Asts = std::vector<std::shared_ptr<const schedule::KernelAst>>;
 
 std::string read_text(const std::string& path) {
   auto bytes = read_file(path);
-  require(bytes.has_value(), "[explain] cannot open {}: {}", path, std::strerror(errno));
+  require(bytes.has_value(), "[explain] cannot open {}: {}", path, file_error_text(errno));
   return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
 }
 
@@ -37,8 +40,31 @@ void check_file(const std::string& path, Check check) {
   }
 }
 
+// Ops that only code generation makes: it does not meet them where it begins.
+constexpr Op kLowered[] = {Op::Filled,      Op::Array,     Op::GroupId, Op::LocalId, Op::Loop,
+                           Op::EndLoop,     Op::If,        Op::EndIf,   Op::Barrier, Op::AsyncCopy,
+                           Op::AsyncCommit, Op::AsyncWait, Op::Vector,  Op::Lane,    Op::Wmma};
+
+// Parameters are numbered without a gap, each once.
+void check_kernel(const std::string& path, const Graph& graph) {
+  std::set<int64_t> slots;
+  for (Id id = 0; id < graph.size(); ++id) {
+    const bool is_lowered = std::ranges::count(kLowered, graph[id].op) > 0;
+    const bool is_twice = graph[id].op == Op::Param && !slots.insert(graph.arg_list(id)[0]).second;
+    require(!is_lowered, "[explain] {}: {}: the op is of code generation alone", path,
+            print_node(graph, id));
+    require(!is_twice, "[explain] {}: {}: the slot is there twice", path, print_node(graph, id));
+  }
+  require(slots.empty() || *slots.rbegin() + 1 == static_cast<int64_t>(slots.size()),
+          "[explain] {}: the slots of the parameters are not 0 to {}", path, slots.size() - 1);
+}
+
 Asts one_kernel(const std::string& path, Graph graph, Id sink) {
+  std::vector<Id> all(graph.size());
+  std::iota(all.begin(), all.end(), Id{0});
+  check_file(path, [&] { verify(graph, all, Spec::Kernel); });
   check_file(path, [&] { verify_kernel_ast(graph, sink); });
+  check_kernel(path, graph);
   auto ast = std::make_shared<schedule::KernelAst>();
   NodeHash hash = structural_hash(graph, sink);
   std::copy_n(hash.word, 2, ast->hash);
@@ -50,10 +76,16 @@ Asts one_kernel(const std::string& path, Graph graph, Id sink) {
 
 Asts planned(const std::string& path, Graph graph, const std::vector<Id>& roots,
              runtime::Device& device) {
-  check_file(path, [&] { verify(graph, roots, Spec::Tensor); });
-  std::vector<Id> inputs;
-  for (Id id = 0; id < graph.size(); ++id)
+  std::vector<Id> all(graph.size()), inputs;
+  std::iota(all.begin(), all.end(), Id{0});
+  // Shapes are computed of nodes that nothing uses, too.
+  check_file(path, [&] { verify(graph, all, Spec::Tensor); });
+  for (Id id : all) {
+    require(graph[id].op != Op::UserKernel && graph[id].op != Op::Function,
+            "[explain] {}: line {} is of a user's function, which a file does not hold", path,
+            print_node(graph, id));
     if (graph[id].op == Op::Buffer) inputs.push_back(id);
+  }
   // Buffers are numbered by the first element of their list.
   std::sort(inputs.begin(), inputs.end(),
             [&](Id a, Id b) { return graph.arg_list(a)[0] < graph.arg_list(b)[0]; });

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
+#include <span>
 #include <string_view>
 
+#include "base/file.h"
 #include "command.h"
 
 namespace plugrad::tools {
@@ -78,15 +80,32 @@ std::string upper(std::string text) {
 }
 
 void copy_file(const fs::path& from, const fs::path& to, const std::string& name) {
-  std::ifstream in(from, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const auto bytes = read_file(from.string());
+  if (!bytes)
+    throw std::runtime_error(
+        fmt::format("new-plugin: cannot read {}: {}", from.string(), file_error_text(errno)));
+  std::string text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
   text = replace_all(std::move(text), "ACME", upper(name));
   text = replace_all(std::move(text), "acme", name);
-  std::ofstream out(to, std::ios::binary);
-  out << text;
-  out.close();
-  if (!in || !out)
-    throw std::runtime_error(fmt::format("new-plugin: cannot write {}", to.string()));
+  const std::span<const std::byte> parts[] = {std::as_bytes(std::span(text))};
+  if (const int error = replace_file(to.string(), parts))
+    throw std::runtime_error(
+        fmt::format("new-plugin: cannot write {}: {}", to.string(), file_error_text(error)));
+}
+
+// All files of the template, or none.
+void copy_files(const fs::path& from, const fs::path& to, const std::string& name) {
+  const auto files = names_in_folder(from.string());
+  if (!files)
+    throw std::runtime_error(
+        fmt::format("new-plugin: cannot read {}: {}", from.string(), file_error_text(errno)));
+  try {
+    for (const std::string& file : *files) copy_file(from / file, to / file, name);
+  } catch (...) {
+    std::error_code ignored;
+    for (const std::string& file : *files) fs::remove(to / file, ignored);
+    throw;
+  }
 }
 
 void make_project(const std::string& name, const std::string& language, const fs::path& directory) {
@@ -96,12 +115,16 @@ void make_project(const std::string& name, const std::string& language, const fs
     throw std::runtime_error(
         fmt::format("new-plugin: {} is there and not an empty directory; name another with --dir",
                     directory.string()));
-  fs::create_directories(directory, error);
+  const bool is_new = fs::create_directories(directory, error);
   if (error)
     throw std::runtime_error(
         fmt::format("new-plugin: cannot make {}: {}", directory.string(), error.message()));
-  for (const fs::directory_entry& entry : fs::directory_iterator(from))
-    copy_file(entry.path(), directory / entry.path().filename(), name);
+  try {
+    copy_files(from, directory, name);
+  } catch (...) {
+    if (is_new) fs::remove(directory, error);
+    throw;
+  }
 }
 
 std::string quoted(const std::string& text) {

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include "base/check.h"
@@ -27,7 +26,8 @@ void export_to(const std::vector<SearchRecord>& records, const std::string& path
 }
 
 uint64_t import_from(const std::string& path, SearchDb& db) {
-  require(read_file(path).has_value(), "[tune] {} cannot be read: {}", path, std::strerror(errno));
+  require(bool(open_regular_file(path)), "[tune] {} cannot be read: {}", path,
+          file_error_text(errno));
   uint64_t added = 0;
   for (const SearchRecord& record : SearchDb(path).all()) {
     const auto known = db.find(record);

@@ -66,19 +66,35 @@ bool is_own_file(const std::string& path) {
   return (info.st_uid == geteuid() || info.st_uid == 0) && !(info.st_mode & S_IWOTH);
 }
 
-template <class F>
-void for_each_entry(const std::string& directory, const F& f) {
-  std::error_code error;
-  auto options = fs::directory_options::skip_permission_denied;
-  for (fs::recursive_directory_iterator it(directory, options, error), end; !error && it != end;
-       it.increment(error)) {
-    std::string name = it->path().filename().string();
-    if (name.find(kSuffix) == name.npos || !it->is_regular_file(error)) continue;
+struct Entry {
+  std::string path;
+  std::uint64_t bytes;
+  std::int64_t used_ns;
+};
+
+// The entries of one folder that holds no others.
+void add_entries(const std::string& folder, std::vector<Entry>& out) {
+  for (const std::string& name : names_in_folder(folder).value_or(std::vector<std::string>())) {
+    const std::string path = folder + "/" + name;
+    struct stat info;
+    if (name.find(kSuffix) == name.npos || lstat(path.c_str(), &info) != 0) continue;
+    if (!S_ISREG(info.st_mode)) continue;
     if (name.ends_with(kSuffix))
-      f(*it);
+      out.push_back({path, static_cast<std::uint64_t>(info.st_size),
+                     info.st_mtim.tv_sec * std::int64_t{1'000'000'000} + info.st_mtim.tv_nsec});
     else
-      is_being_written(it->path().string());  // removes what a dead writer left
+      is_being_written(path);  // removes what a dead writer left
   }
+}
+
+std::vector<Entry> all_entries(const std::string& directory) {
+  std::vector<Entry> out;
+  for (const std::string& name : names_in_folder(directory).value_or(std::vector<std::string>())) {
+    const std::string folder = directory + "/" + name;
+    struct stat info;  // a link would lead to files that are not the cache's
+    if (lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) add_entries(folder, out);
+  }
+  return out;
 }
 
 constexpr std::uint64_t kFolders = 256;  // entries are spread over them by hash
@@ -87,27 +103,15 @@ constexpr std::uint64_t kPutsBetweenTrims = 4;
 /// Removes the entries of one folder that were not used for longest, down to three quarters of its
 /// share, when it exceeds that.
 void trim(const std::string& folder, std::uint64_t limit_bytes) {
-  struct Entry {
-    fs::file_time_type used;
-    std::uint64_t bytes;
-    fs::path path;
-  };
   std::vector<Entry> entries;
+  add_entries(folder, entries);
   std::uint64_t total = 0;
-  for_each_entry(folder, [&](const fs::directory_entry& entry) {
-    std::error_code error;
-    const std::uint64_t bytes = entry.file_size(error);
-    const fs::file_time_type used = entry.last_write_time(error);
-    if (error) return;  // another process removed it
-    entries.push_back({used, bytes, entry.path()});
-    total += bytes;
-  });
+  for (const Entry& entry : entries) total += entry.bytes;
   if (total <= limit_bytes) return;
-  std::ranges::sort(entries, {}, &Entry::used);
+  std::ranges::sort(entries, {}, &Entry::used_ns);
   for (const Entry& entry : entries) {
     if (total <= limit_bytes / 4 * 3) return;
-    std::error_code error;
-    fs::remove(entry.path, error);
+    unlink(entry.path.c_str());
     total -= entry.bytes;
   }
 }
@@ -197,23 +201,16 @@ DiskCache::Stats DiskCache::stats() const {
   out.misses = misses_;
   out.damaged = damaged_;
   out.stored = stored_;
-  for_each_entry(directory_, [&](const fs::directory_entry& entry) {
-    std::error_code error;
-    std::uintmax_t size = entry.file_size(error);
-    if (error) return;
+  for (const Entry& entry : all_entries(directory_)) {
     ++out.entries;
-    out.bytes += size;
-  });
+    out.bytes += entry.bytes;
+  }
   return out;
 }
 
 std::uint64_t DiskCache::clear() {
-  std::vector<fs::path> found;
-  for_each_entry(directory_,
-                 [&](const fs::directory_entry& entry) { found.push_back(entry.path()); });
   std::uint64_t removed = 0;
-  std::error_code error;
-  for (const fs::path& path : found) removed += fs::remove(path, error) ? 1 : 0;
+  for (const Entry& entry : all_entries(directory_)) removed += unlink(entry.path.c_str()) == 0;
   return removed;
 }
 

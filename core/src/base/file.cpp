@@ -19,8 +19,6 @@ FileDescriptor::~FileDescriptor() {
 
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 30;  // no file of ours has a tenth
-
 std::nullopt_t refuse(int error) {
   errno = error;
   return std::nullopt;
@@ -28,16 +26,25 @@ std::nullopt_t refuse(int error) {
 
 }  // namespace
 
-std::optional<std::vector<std::byte>> read_file(const std::string& path) {
+FileDescriptor open_regular_file(const std::string& path) {
+  // A FIFO without a writer would wait for one.
   FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info;
+  if (!fd || fstat(fd.get(), &info) != 0) return FileDescriptor();
+  if (S_ISREG(info.st_mode)) return fd;
+  errno = S_ISDIR(info.st_mode) ? EISDIR : ENOTSUP;
+  return FileDescriptor();
+}
+
+std::optional<std::vector<std::byte>> read_file(const std::string& path, std::uint64_t most_bytes) {
+  const FileDescriptor fd = open_regular_file(path);
+  struct stat info;
   if (!fd || fstat(fd.get(), &info) != 0) return std::nullopt;
-  if (!S_ISREG(info.st_mode)) return refuse(S_ISDIR(info.st_mode) ? EISDIR : ENOTSUP);
-  if (static_cast<std::uint64_t>(info.st_size) > kMostBytes) return refuse(EFBIG);
+  if (static_cast<std::uint64_t>(info.st_size) > most_bytes) return refuse(EFBIG);
   std::vector<std::byte> bytes(static_cast<std::size_t>(info.st_size));
   std::size_t have = 0;
   while (true) {
-    if (have >= kMostBytes) return refuse(EFBIG);
+    if (have > most_bytes) return refuse(EFBIG);
     if (have == bytes.size()) bytes.resize(have + 4096);  // sizes of /proc read as 0
     ssize_t got = read(fd.get(), bytes.data() + have, bytes.size() - have);
     if (got < 0 && errno == EINTR) continue;
@@ -69,12 +76,9 @@ MappedFile::MappedFile(const std::string& path, const std::string& operation) : 
   auto refuse = [&](int error) {
     fail(ErrorKind::User, "[{}] cannot open {}: {}", operation, path, file_error_text(error));
   };
-  // A FIFO without a writer would wait for one.
-  FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const FileDescriptor fd = open_regular_file(path);
   struct stat info;
   if (!fd || fstat(fd.get(), &info) != 0) refuse(errno);
-  if (S_ISDIR(info.st_mode)) refuse(EISDIR);
-  if (!S_ISREG(info.st_mode)) refuse(kNotRegular);
   size_ = static_cast<std::size_t>(info.st_size);
   if (size_ == 0) return;
   void* data = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd.get(), 0);

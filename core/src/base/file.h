@@ -25,16 +25,24 @@ class FileDescriptor {
   }
   ~FileDescriptor();
   int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
   explicit operator bool() const { return fd_ >= 0; }
 
  private:
   int fd_;
 };
 
-/// All bytes of a regular file; nothing, with errno set, for any other: EISDIR for a folder,
-/// ENOTSUP for a pipe, device or socket, EFBIG where it has more than 16 GiB. Never waits for a
-/// writer.
-std::optional<std::vector<std::byte>> read_file(const std::string& path);
+/// A regular file, open for reading; none, with errno set, for any other: EISDIR for a folder,
+/// ENOTSUP for a pipe, device or socket. Never waits for a writer.
+FileDescriptor open_regular_file(const std::string& path);
+
+/// More than any file of ours has, and less than a process can always allocate.
+inline constexpr std::uint64_t kMostFileBytes = std::uint64_t{1} << 30;
+
+/// All bytes of a regular file; nothing, with errno set, where open_regular_file gives none, and
+/// EFBIG where it has more than `most_bytes`, for which no memory is taken.
+std::optional<std::vector<std::byte>> read_file(const std::string& path,
+                                                std::uint64_t most_bytes = kMostFileBytes);
 
 /// Names in a folder, sorted; nothing, with errno set, where it cannot be read. Unlike iterators of
 /// std::filesystem it throws where there is no memory, and does not end the process.
@@ -42,7 +50,7 @@ std::optional<std::vector<std::string>> names_in_folder(const std::string& path)
 
 /// The error of replace_file and MappedFile for a path that is not a regular file.
 inline constexpr int kNotRegular = -1;
-/// The text of an errno or of kNotRegular.
+/// The text of an errno or of kNotRegular, which is that of open_regular_file's ENOTSUP too.
 std::string file_error_text(int error);
 
 struct ReplaceOptions {
@@ -55,6 +63,10 @@ struct ReplaceOptions {
 /// failed or kNotRegular; then nothing is left behind. Temporary files of dead writers are removed.
 int replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts,
                  ReplaceOptions options = {});
+
+/// The error with which replace_file would fail before it writes a byte; 0 where it would write.
+/// Nothing is left behind: for what is found out before long work.
+int check_replaceable(const std::string& path);
 
 /// Whether `path` is a temporary file of replace_file whose writer lives. One whose writer is dead
 /// is removed.

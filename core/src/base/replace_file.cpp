@@ -1,6 +1,5 @@
 // A temporary file is named PATH.PID-N.tmp; its writer holds a lock on it, so that other processes,
 // in other pid namespaces too, know whether the writer lives.
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -102,13 +101,24 @@ class Temporary {
 void remove_dead_temporaries(const std::string& path) {
   const std::string folder = folder_of(path);
   const std::string start = path.substr(path.rfind('/') + 1) + ".";
-  DIR* const all = opendir(folder.c_str());
-  if (!all) return;
-  while (const dirent* entry = readdir(all)) {
-    const std::string_view name = entry->d_name;
+  for (const std::string& name : names_in_folder(folder).value_or(std::vector<std::string>()))
     if (name.starts_with(start)) is_being_written(fmt::format("{}/{}", folder, name));
-  }
-  closedir(all);
+}
+
+struct Target {
+  std::string path;                     // behind the links
+  std::optional<mode_t> old_mode = {};  // of the regular file that is replaced
+};
+
+int find_target(Target& target, ReplaceOptions options) {
+  if (options.follow_links)
+    if (const int error = follow_links(target.path)) return error;
+  struct stat old;
+  if (lstat(target.path.c_str(), &old) != 0) return 0;  // making the file says what is wrong
+  if (S_ISDIR(old.st_mode)) return EISDIR;
+  if (!S_ISREG(old.st_mode)) return options.follow_links ? kNotRegular : 0;
+  target.old_mode = old.st_mode;
+  return 0;
 }
 
 // Some file systems cannot sync a folder: EINVAL is no failure.
@@ -121,8 +131,9 @@ int sync_folder(const std::string& path) {
 }  // namespace
 
 std::string file_error_text(int error) {
-  return error == kNotRegular ? "it is a device, pipe or socket, not a regular file"
-                              : std::strerror(error);
+  return error == kNotRegular || error == ENOTSUP
+             ? "it is a device, pipe or socket, not a regular file"
+             : std::strerror(error);
 }
 
 bool is_being_written(const std::string& path) {
@@ -135,20 +146,22 @@ bool is_being_written(const std::string& path) {
   return false;
 }
 
+int check_replaceable(const std::string& asked) {
+  Target target{.path = asked};
+  if (const int error = find_target(target, {})) return error;
+  return Temporary(target.path, 0600) ? 0 : errno;
+}
+
 int replace_file(const std::string& asked, std::span<const std::span<const std::byte>> parts,
                  ReplaceOptions options) {
-  std::string path = asked;
-  if (options.follow_links)
-    if (const int error = follow_links(path)) return error;
-  struct stat old;
-  const bool exists = lstat(path.c_str(), &old) == 0;
-  if (exists && S_ISDIR(old.st_mode)) return EISDIR;
-  if (exists && !S_ISREG(old.st_mode) && options.follow_links) return kNotRegular;
+  Target target{.path = asked};
+  if (const int error = find_target(target, options)) return error;
+  const std::string& path = target.path;
   if (options.sync) remove_dead_temporaries(path);
   const NoFileSizeSignal quiet;
   Temporary temporary(path, 0644);
   if (!temporary) return errno;
-  if (exists && S_ISREG(old.st_mode)) fchmod(temporary.fd(), old.st_mode & 0777);
+  if (target.old_mode) fchmod(temporary.fd(), *target.old_mode & 0777);
   for (std::span<const std::byte> part : parts)
     if (!write_all(temporary.fd(), part)) return errno;
   if (options.sync && fsync(temporary.fd()) != 0) return errno;

@@ -1,7 +1,9 @@
-// One stdio stream for the process, flushed at its end.
+// One stdio stream for the process, flushed at its end. It is no file that replace_file renames
+// when it is whole: of a process that crashes the trace has what came before.
 #include "base/trace.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -21,7 +23,13 @@ namespace {
 
 struct Trace {
   std::mutex mutex;
+  std::string path;
   std::FILE* file = nullptr;
+  int error = 0;  // the first of writing
+
+  void note(bool is_written) {
+    if (!is_written && error == 0) error = errno;
+  }
 };
 
 Trace& trace();
@@ -31,23 +39,38 @@ void finish() {
   Trace& t = trace();
   const std::lock_guard lock(t.mutex);
   const NoFileSizeSignal quiet;
-  if (t.file) std::fclose(t.file);  // which drops what cannot be written
+  if (t.file) t.note(std::fclose(t.file) == 0);
   t.file = nullptr;
+  if (t.error != 0)
+    log_warning("PLUGRAD_TRACE={} is not whole: {}", t.path, std::strerror(t.error));
+}
+
+// Nothing, with the error, for what is no regular file: to open a FIFO would wait for its reader.
+std::FILE* open_trace(const std::string& path, int& error) {
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    error = S_ISDIR(info.st_mode) ? EISDIR : kNotRegular;
+    return nullptr;
+  }
+  std::FILE* const file = std::fopen(path.c_str(), "we");
+  error = errno;
+  return file;
 }
 
 // Opened on first use by the process's first trace path; scopes may switch recording off and on.
 Trace& trace() {
   static Trace* instance = [] {
     auto* made = new Trace;
-    const std::string& path = settings().trace_path;
-    made->file = std::fopen(path.c_str(), "we");
+    int error = 0;
+    made->path = settings().trace_path;
+    made->file = open_trace(made->path, error);
     if (made->file) {
       std::atexit(finish);
       std::setvbuf(made->file, nullptr, _IOFBF, 1 << 18);
       std::fputs("[\n", made->file);
     } else {
-      log_warning("cannot write PLUGRAD_TRACE={}: {}; nothing is traced", path,
-                  std::strerror(errno));
+      log_warning("cannot write PLUGRAD_TRACE={}: {}; nothing is traced", made->path,
+                  file_error_text(error));
     }
     return made;
   }();
@@ -109,7 +132,7 @@ void write_event(std::string_view category, std::string_view name, std::string_v
   line += "}},\n";
   std::lock_guard lock(t.mutex);
   const NoFileSizeSignal quiet;
-  if (t.file) std::fwrite(line.data(), 1, line.size(), t.file);
+  if (t.file) t.note(std::fwrite(line.data(), 1, line.size(), t.file) == line.size());
 }
 
 double microseconds(std::uint64_t ns) {
@@ -144,7 +167,7 @@ void flush_trace() {
   Trace& t = trace();
   std::lock_guard lock(t.mutex);
   const NoFileSizeSignal quiet;
-  if (t.file) std::fflush(t.file);
+  if (t.file) t.note(std::fflush(t.file) == 0);
 }
 
 }  // namespace plugrad

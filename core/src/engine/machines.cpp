@@ -39,15 +39,15 @@ AllKnown& all_known() {
 Shared read_calibration(const runtime::Device& device, const cost::Machine& table) {
   const std::string path = calibration_path(device);
   if (path.empty()) return nullptr;
-  const auto bytes = read_file(path);
-  if (!bytes) {
+  const auto bytes = read_file(path, kLargestFile);
+  if (!bytes && errno != EFBIG) {
     if (errno != ENOENT && errno != ENOTDIR)
       log_warning("calibration {} is not used: {}", path, file_error_text(errno));
     return nullptr;
   }
   std::string problem = "it is damaged";
   std::optional<cost::Machine> read;
-  if (bytes->size() <= kLargestFile) {
+  if (bytes) {
     const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
     read = cost::parse_calibration(text, machine_identity(device), table, problem);
   }

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,7 +31,7 @@ constexpr std::string_view kMagic = "plugrad-search-1";
 constexpr size_t kFields = 13;
 constexpr size_t kFieldsBefore = 12;  // without how many lists were tried
 constexpr size_t kLongestLine = 16 << 10;
-constexpr int64_t kLargestFile = int64_t{256} << 20;
+constexpr uint64_t kLargestFile = uint64_t{256} << 20;
 
 std::vector<std::string_view> split(std::string_view text, char at) {
   std::vector<std::string_view> out;
@@ -55,6 +56,11 @@ bool read_sizes(std::string_view text, std::vector<int64_t>& out) {
     if (!read(part, out.back()) || out.back() < 1) return false;
   }
   return true;
+}
+
+// "/dev/null": no database.
+bool is_null(const struct stat& info) {
+  return S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3);
 }
 
 bool is_time(double seconds) {
@@ -145,12 +151,12 @@ void SearchDb::refresh() {
   records_.clear();
   by_kernel_.clear();
   by_family_.clear();
-  if (S_ISCHR(info.st_mode)) return;  // /dev/null: no database
-  if (!S_ISREG(info.st_mode) || info.st_size > kLargestFile)
+  if (is_null(info)) return;
+  if (!S_ISREG(info.st_mode) || static_cast<uint64_t>(info.st_size) > kLargestFile)
     return warn(
         fmt::format("it is no regular file of at most {} MiB and is ignored", kLargestFile >> 20));
-  const auto bytes = read_file(path_);
-  if (!bytes) return warn(fmt::format("it cannot be read: {}", std::strerror(errno)));
+  const auto bytes = read_file(path_, kLargestFile);
+  if (!bytes) return warn(fmt::format("it cannot be read: {}", file_error_text(errno)));
   read_lines({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
 }
 
@@ -207,6 +213,8 @@ std::vector<SearchRecord> SearchDb::all() {
   return out;
 }
 
+// Processes append beside each other, each a line under the lock: replace_file would lose the lines
+// of all but the last. A line that is not whole fails its checksum.
 std::string SearchDb::append(const SearchRecord& record) {
   std::error_code ignored;
   const std::string cache =
@@ -217,7 +225,7 @@ std::string SearchDb::append(const SearchRecord& record) {
   const FileDescriptor file(
       open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644));
   struct stat info;
-  if (file && fstat(file.get(), &info) == 0 && S_ISCHR(info.st_mode)) return {};
+  if (file && fstat(file.get(), &info) == 0 && is_null(info)) return {};
   if (!file || flock(file.get(), LOCK_EX) != 0 || fstat(file.get(), &info) != 0 ||
       !S_ISREG(info.st_mode)) {
     const bool is_other = file && !S_ISREG(info.st_mode);

@@ -36,9 +36,12 @@ template <class... Args>
 // A tar archive that is unpacked while it is read.
 class TarReader {
  public:
-  explicit TarReader(const fs::path& path)
-      : path_(path), file_(gzopen(path.c_str(), "rb"), gzclose) {
-    if (!file_) refuse(path, "cannot be opened: {}", std::strerror(errno));
+  explicit TarReader(const fs::path& path) : path_(path), file_(nullptr, gzclose) {
+    FileDescriptor open = open_regular_file(path.string());
+    if (!open) refuse(path, "cannot be opened: {}", file_error_text(errno));
+    file_.reset(gzdopen(open.get(), "rb"));
+    if (!file_) refuse(path, "cannot be unpacked (zlib has no memory)");
+    open.release();  // gzclose closes it
   }
 
   // The next file's name and size; false at the end.
@@ -86,6 +89,8 @@ std::map<std::string, FileBytes, std::less<>> read_archive(const fs::path& path,
                                                            const CifarExpectation& expected) {
   if (!expected.sha256.empty()) {
     const MappedFile file(path.string(), "cifar-10");
+    if (file.bytes().size() > kMostFileBytes)
+      refuse(path, "it has {} bytes, more than the archive", file.bytes().size());
     const auto* bytes = reinterpret_cast<const uint8_t*>(file.bytes().data());
     const std::string found = sha256_hex({bytes, file.bytes().size()});
     if (found != expected.sha256)
@@ -108,11 +113,12 @@ std::map<std::string, FileBytes, std::less<>> read_archive(const fs::path& path,
   return files;
 }
 
-std::map<std::string, FileBytes, std::less<>> read_folder(const fs::path& folder) {
+std::map<std::string, FileBytes, std::less<>> read_folder(const fs::path& folder, size_t wanted) {
   std::map<std::string, FileBytes, std::less<>> files;
   for (std::string_view name : kNames) {
-    const auto bytes = read_file((folder / name).string());
-    if (!bytes) refuse(folder / name, "cannot be read: {}", std::strerror(errno));
+    const auto bytes = read_file((folder / name).string(), wanted);
+    if (!bytes && errno == EFBIG) refuse(folder / name, "has more than {} bytes", wanted);
+    if (!bytes) refuse(folder / name, "cannot be read: {}", file_error_text(errno));
     const auto* begin = reinterpret_cast<const uint8_t*>(bytes->data());
     files[std::string(name)].assign(begin, begin + bytes->size());
   }
@@ -131,12 +137,13 @@ void append(const FileBytes& file, const fs::path& path, CifarImages& out) {
 }  // namespace
 
 Cifar read_cifar(const fs::path& path, const CifarExpectation& expected) {
-  const auto files = fs::is_directory(path) ? read_folder(path) : read_archive(path, expected);
+  const size_t wanted = expected.records_a_file * kRecordBytes;
+  const auto files =
+      fs::is_directory(path) ? read_folder(path, wanted) : read_archive(path, expected);
   Cifar cifar;
   for (std::string_view name : kNames) {
     const auto found = files.find(name);
     if (found == files.end()) refuse(path, "it lacks {}", name);
-    const size_t wanted = expected.records_a_file * kRecordBytes;
     if (found->second.size() != wanted)
       refuse(path / name, "has {} bytes, not {}", found->second.size(), wanted);
     append(found->second, path, name == kNames.back() ? cifar.test : cifar.train);

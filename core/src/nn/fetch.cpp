@@ -12,12 +12,20 @@
 namespace plugrad::nn {
 namespace {
 
+struct Body {
+  std::string bytes;
+  size_t most_bytes;
+};
+
+// A server that announces no size may send without end.
 size_t store(char* bytes, size_t, size_t count, void* context) {
-  static_cast<std::string*>(context)->append(bytes, count);
+  auto& body = *static_cast<Body*>(context);
+  if (count > body.most_bytes - body.bytes.size()) return CURL_WRITEFUNC_ERROR;
+  body.bytes.append(bytes, count);
   return count;
 }
 
-void configure(CURL* curl, const std::string& url, const FetchLimits& limits, std::string* body) {
+void configure(CURL* curl, const std::string& url, const FetchLimits& limits, Body* body) {
   curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
@@ -34,7 +42,7 @@ void configure(CURL* curl, const std::string& url, const FetchLimits& limits, st
 }
 
 // Fills `body`; an empty text, or why not.
-std::string transfer(const std::string& url, const FetchLimits& limits, std::string& body) {
+std::string transfer(const std::string& url, const FetchLimits& limits, Body& body) {
   static std::once_flag once;
   std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
   std::unique_ptr<CURL, void (*)(CURL*)> curl(curl_easy_init(), curl_easy_cleanup);
@@ -44,6 +52,7 @@ std::string transfer(const std::string& url, const FetchLimits& limits, std::str
   configure(curl.get(), url, limits, &body);
   CURLcode code = curl_easy_perform(curl.get());
   if (code == CURLE_OK) return {};
+  if (code == CURLE_WRITE_ERROR) return fmt::format("more than {} bytes came", limits.size_bytes);
   return *detail ? detail : curl_easy_strerror(code);
 }
 
@@ -51,11 +60,11 @@ std::string transfer(const std::string& url, const FetchLimits& limits, std::str
 
 std::string fetch(const std::string& url, const std::filesystem::path& path,
                   const FetchLimits& limits) {
-  std::string body;
+  Body body{.bytes = {}, .most_bytes = static_cast<size_t>(limits.size_bytes)};
   if (std::string failure = transfer(url, limits, body); !failure.empty()) return failure;
   std::error_code no_folder;
   std::filesystem::create_directories(path.parent_path(), no_folder);
-  std::span<const std::byte> parts[] = {std::as_bytes(std::span(body))};
+  std::span<const std::byte> parts[] = {std::as_bytes(std::span(body.bytes))};
   int error = no_folder ? no_folder.value() : replace_file(path.string(), parts);
   return error ? fmt::format("cannot write {}: {}", path.string(), file_error_text(error)) : "";
 }

@@ -14,6 +14,8 @@
 namespace plugrad::nn {
 namespace {
 
+constexpr uint64_t kMostPackedBytes = 64 << 20;  // more than twice the largest set
+
 constexpr char kAdvice[] =
     "delete it so that it is fetched again, or point --data or PLUGRAD_DATA to sound files";
 
@@ -27,8 +29,11 @@ template <class... Args>
 // The whole file, unpacked; zlib passes plain files through. At most `limit` bytes and one more, so
 // that a file that unpacks without end is noticed.
 std::vector<uint8_t> unpack(const std::filesystem::path& path, size_t limit) {
-  std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
-  if (!file) refuse(path, "cannot be opened: {}", std::strerror(errno));
+  FileDescriptor open = open_regular_file(path.string());
+  if (!open) refuse(path, "cannot be opened: {}", file_error_text(errno));
+  std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzdopen(open.get(), "rb"), gzclose);
+  if (!file) refuse(path, "cannot be unpacked (zlib has no memory)");
+  open.release();  // gzclose closes it
   std::vector<uint8_t> bytes(limit + 1);
   size_t filled = 0;
   while (filled < bytes.size()) {
@@ -86,8 +91,8 @@ size_t check_header(const std::filesystem::path& path, const std::vector<uint8_t
 
 // Compares the file as it is on disk, if it is packed.
 void check_packed(const std::filesystem::path& path, const std::string& expected) {
-  const auto file = read_file(path.string());
-  if (!file) refuse(path, "cannot be read: {}", std::strerror(errno));
+  const auto file = read_file(path.string(), kMostPackedBytes);
+  if (!file) refuse(path, "cannot be read: {}", file_error_text(errno));
   const auto* bytes = reinterpret_cast<const uint8_t*>(file->data());
   if (file->size() < 2 || bytes[0] != 0x1f || bytes[1] != 0x8b) return;
   const std::string found = sha256_hex({bytes, file->size()});

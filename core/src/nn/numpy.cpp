@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "nn/npy.h"
 #include "nn/zip.h"
+#include "tensor/sizes.h"
 
 namespace plugrad {
 namespace {
@@ -23,6 +24,7 @@ bool is_aligned(const NpyArray& array) {
 
 // A copy in this machine's byte order; bool as 0 and 1, whatever the file has.
 std::shared_ptr<std::vector<std::byte>> in_order(const NpyArray& array) {
+  tensor::require_host_memory("load_npy", array.shape, size_of(array.dtype));
   auto copy = std::make_shared<std::vector<std::byte>>(array.bytes.begin(), array.bytes.end());
   const size_t width = size_of(array.dtype);
   if (array.swapped)

@@ -15,6 +15,8 @@ using nlohmann::json;
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
+constexpr int kMostDepth = 3;                      // file, tensor, shape
+constexpr size_t kMostNumbers = 64;                // of a shape or offsets
 constexpr char kMetadataKey[] = "__metadata__";
 
 struct DTypeName {
@@ -68,15 +70,22 @@ class Reader {
     if (size == 0 || text[0] != '{') refuse("the header does not begin with '{{'");
     data_ = bytes.subspan(8 + size);
     try {
-      return json::parse(text, text + size, duplicate_key_check());
+      return json::parse(text, text + size, structure_check());
     } catch (const json::exception& error) {
       refuse("the header is not valid JSON ({})", error.what());
     }
   }
 
-  // The last of two equal keys would win silently.
-  json::parser_callback_t duplicate_key_check() {
-    return [this](int, json::parse_event_t event, json& parsed) {
+  // The last of two equal keys would win silently; what nests deeply or lists millions of numbers
+  // takes many times its text in memory.
+  json::parser_callback_t structure_check() {
+    return [this](int depth, json::parse_event_t event, json& parsed) {
+      const bool is_start =
+          event == json::parse_event_t::object_start || event == json::parse_event_t::array_start;
+      if (is_start && depth >= kMostDepth) refuse("the header nests too deeply");
+      if (event == json::parse_event_t::array_start) numbers_ = 0;
+      if (event == json::parse_event_t::value && depth == kMostDepth && ++numbers_ > kMostNumbers)
+        refuse("the header lists more than {} numbers in one place", kMostNumbers);
       if (event == json::parse_event_t::object_start) keys_.emplace_back();
       if (event == json::parse_event_t::object_end) keys_.pop_back();
       if (event == json::parse_event_t::key &&
@@ -168,7 +177,8 @@ class Reader {
   std::shared_ptr<const MappedFile> mapping_;
   std::span<const std::byte> data_;
   std::vector<std::set<std::string>>
-      keys_;  // of the objects that are open while the header is parsed
+      keys_;            // of the objects that are open while the header is parsed
+  size_t numbers_ = 0;  // of the list that is open
 };
 
 const char* safetensors_name(const NamedArray& array) {

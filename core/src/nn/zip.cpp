@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/host_memory.h"
 
 namespace plugrad::nn {
 namespace {
@@ -19,6 +20,7 @@ constexpr size_t kLocalBytes = 30, kCentralBytes = 46, kEndBytes = 22, kLocatorB
 constexpr uint16_t kWideSizes = 1;        // the extra field with 64-bit sizes
 constexpr uint64_t kMaxExpansion = 1040;  // deflate packs 1032 bytes in one at best
 constexpr uint16_t kStored = 0, kDeflated = 8;
+constexpr size_t kFirstBytes = 1 << 20;  // room for what is unpacked, which grows
 
 // Little-endian numbers of an archive; reading outside it is an error that names it.
 class Reader {
@@ -169,8 +171,9 @@ std::vector<std::byte> deflated(Bytes bytes) {
   return out;
 }
 
-// Fills `out`; whether exactly all of it came out of all of `packed`.
-bool inflate_into(Bytes packed, std::vector<std::byte>& out) {
+// Whether exactly `size_bytes` came out of all of `packed`. `out` grows with what comes: an archive
+// may announce more than it holds.
+bool inflate_into(Bytes packed, uint64_t size_bytes, std::vector<std::byte>& out) {
   z_stream stream{};
   ensure(inflateInit2(&stream, -15) == Z_OK, "zlib cannot start");
   size_t in_done = 0, out_done = 0;
@@ -178,6 +181,8 @@ bool inflate_into(Bytes packed, std::vector<std::byte>& out) {
   int code = Z_OK;
   while (code == Z_OK) {
     const size_t in = std::min<size_t>(packed.size() - in_done, 1u << 30);
+    if (out_done == out.size())
+      out.resize(std::min<uint64_t>(size_bytes, 2 * out_done + kFirstBytes));
     const size_t space = std::min<size_t>(out.size() - out_done, 1u << 30);
     stream.next_in = input(packed.subspan(in_done, in));
     stream.avail_in = static_cast<uInt>(in);
@@ -188,7 +193,7 @@ bool inflate_into(Bytes packed, std::vector<std::byte>& out) {
     out_done += space - stream.avail_out;
   }
   inflateEnd(&stream);
-  return code == Z_STREAM_END && out_done == out.size();
+  return code == Z_STREAM_END && out_done == size_bytes;
 }
 
 }  // namespace
@@ -212,10 +217,13 @@ std::vector<std::byte> unpack(const ZipEntry& entry, std::string_view name) {
   const auto refuse = [&](std::string_view what) {
     fail(ErrorKind::User, "{}: \"{}\" {}; the file is damaged", name, entry.name, what);
   };
-  std::vector<std::byte> bytes(entry.size_bytes);
+  require(entry.size_bytes <= host_memory_bytes(),
+          "{}: \"{}\" has {} bytes, which the host's memory of {} does not hold", name, entry.name,
+          entry.size_bytes, host_memory_bytes());
+  std::vector<std::byte> bytes;
   if (!entry.deflated)
-    std::ranges::copy(entry.packed, bytes.begin());
-  else if (!inflate_into(entry.packed, bytes))
+    bytes.assign(entry.packed.begin(), entry.packed.end());
+  else if (!inflate_into(entry.packed, entry.size_bytes, bytes))
     refuse("cannot be unpacked");
   if (checksum(bytes) != entry.crc) refuse("has another checksum");
   return bytes;

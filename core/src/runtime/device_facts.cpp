@@ -18,6 +18,11 @@ constexpr std::uint32_t kWidestVector = 64;  // of kernel IR
 constexpr std::uint32_t kMostAlignment = 1 << 30;
 constexpr std::uint32_t kMostBanks = 1 << 12;
 constexpr std::uint32_t kMostTileEdge = 1 << 16;
+// Beyond any machine: what is larger is computed with as these, so that products stay in 64 bits.
+constexpr std::uint32_t kMostAtOnce = 1 << 20;  // threads, work-items, registers
+constexpr std::uint32_t kWidestSubgroup = 1 << 10;
+constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 48;
+constexpr std::uint64_t kLongestLine = 1 << 16;
 constexpr std::uint32_t kUnknownKind = UINT32_MAX;  // of a tensor core
 
 [[noreturn]] void refuse(const std::string& device, const std::string& what) {
@@ -31,6 +36,23 @@ void check_lanes(const std::string& device, pgr_device_caps& caps) {
       refuse(device, fmt::format("vector_lanes[{}] = {}, which is no power of two", d, lanes));
     lanes = std::min(lanes, kWidestVector);
   }
+}
+
+template <class Fact>
+void clamp(Fact& fact, std::uint64_t most) {
+  fact = static_cast<Fact>(std::min<std::uint64_t>(fact, most));
+}
+
+void clamp_facts(pgr_device_caps& caps) {
+  for (std::uint32_t* fact : {&caps.threads, &caps.vector_registers, &caps.max_local_total})
+    clamp(*fact, kMostAtOnce);
+  for (std::uint32_t& size : caps.max_local_size) clamp(size, kMostAtOnce);
+  clamp(caps.subgroup_size, kWidestSubgroup);
+  for (std::uint64_t& groups : caps.max_groups) clamp(groups, INT64_MAX);
+  for (std::uint64_t& bytes : caps.cache_bytes) clamp(bytes, kMostMemory);
+  for (std::uint64_t* bytes : {&caps.local_bytes, &caps.core_local_bytes, &caps.private_bytes})
+    clamp(*bytes, kMostMemory);
+  clamp(caps.cache_line_bytes, kLongestLine);
 }
 
 void check_groups(const std::string& device, const pgr_device_caps& caps) {
@@ -90,6 +112,7 @@ void check_caps(const std::string& device, pgr_device_caps& caps,
                 std::vector<pgr_tensor_core>& cores) {
   check_lanes(device, caps);
   check_groups(device, caps);
+  clamp_facts(caps);
   if (caps.max_params != 0 && caps.max_params < kLeastParams)
     refuse(device, fmt::format("max_params = {}: kernels need {} (0: unknown)", caps.max_params,
                                kLeastParams));

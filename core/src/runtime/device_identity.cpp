@@ -40,6 +40,7 @@ std::string make_identity(DeviceState& s) {
     s.calls.check("cache_identity", [&](pgr_error* e) {
       return s.compiler.cache_identity(s.handle, compiler.get(), e);
     });
+  compiler.check(s.name, "cache_identity");
   const std::string& plugin = s.plugin->path();
   return fmt::format("{}/{}/core {}/plugin {}/renderer {}/caps {}/{}", s.plugin_name, s.info.arch,
                      file_identity(own_file()), file_identity(plugin),

@@ -152,8 +152,10 @@ class Maker {
       return d_.compiler.compile(d_.handle, &desc, binary.get(), log.get(), e);
     });
     std::string said = escaped.empty() ? error.message() : escaped;
+    log.check(d_.name, "compile");
     if (status == PGR_STATUS_COMPILE_FAILED) throw_compile_error(said, std::string(log.text()));
     if (status != PGR_STATUS_OK) d_.calls.fail("compile", kernel_.name, status, said);
+    binary.check(d_.name, "compile");
     kernel_.binary = bytes_of(binary);
   }
 
@@ -223,6 +225,7 @@ std::string render(DeviceState& device, std::span<const std::byte> kernel_ir) {
   device.calls.check("render", [&](pgr_error* e) {
     return device.renderer.render(device.renderer_handle, &desc, source.get(), e);
   });
+  source.check(device.name, "render");
   return std::string(source.text());
 }
 
@@ -232,6 +235,7 @@ std::string compiler_identity(DeviceState& device) {
   device.calls.check("cache_identity", [&](pgr_error* e) {
     return device.compiler.cache_identity(device.handle, identity.get(), e);
   });
+  identity.check(device.name, "cache_identity");
   return std::string(identity.text());
 }
 
@@ -288,6 +292,7 @@ std::string Kernel::disassemble() const {
     return d.compiler.disassemble(d.handle, state_->binary.data(), state_->binary.size(),
                                   text.get(), e);
   });
+  text.check(d.name, "disassemble");
   return std::string(text.text());
 }
 

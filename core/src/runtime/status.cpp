@@ -79,4 +79,11 @@ std::string copied(const pgr_string& s) {
   return std::string(view(s));
 }
 
+void Blob::check(const std::string& device, const char* call) const {
+  if (size() > kMostBlobBytes)
+    throw_status(
+        device, call, PGR_STATUS_INTERNAL,
+        fmt::format("the plugin gave {} bytes; at most {} are taken", size(), kMostBlobBytes));
+}
+
 }  // namespace plugrad::runtime

@@ -74,6 +74,9 @@ inline pgr_string c_string(std::string_view s) {
 /// Copies; a string that is NULL or longer than any sane one is empty.
 std::string copied(const pgr_string& s);
 
+/// More than any source, binary or log has.
+constexpr std::uint64_t kMostBlobBytes = std::uint64_t{1} << 30;
+
 /// A callee's bytes, released at the end.
 class Blob {
  public:
@@ -86,6 +89,8 @@ class Blob {
   pgr_blob* get() { return &blob_; }
   const void* data() const { return blob_.data; }
   std::uint64_t size() const { return blob_.data ? blob_.size : 0; }
+  /// Before its bytes are copied. Errors: Device, for more than kMostBlobBytes.
+  void check(const std::string& device, const char* call) const;
   std::string_view text() const { return {static_cast<const char*>(blob_.data), size()}; }
 
  private:

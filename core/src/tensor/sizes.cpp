@@ -1,15 +1,13 @@
 #include "tensor/sizes.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/host_memory.h"
+#include "uop/facts.h"
 
 namespace plugrad::tensor {
 namespace {
-
-constexpr int64_t kMostElements = int64_t{1} << 60;
 
 [[noreturn]] void refuse(std::string_view function, const Shape& shape) {
   for (int64_t size : shape)
@@ -35,9 +33,7 @@ int64_t checked_count(std::string_view function, const Shape& shape) {
 
 void require_host_memory(std::string_view function, const Shape& shape, uint64_t element_bytes) {
   const auto count = static_cast<uint64_t>(checked_count(function, shape));
-  const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page_bytes <= 0) return;
-  const uint64_t host_bytes = static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes);
+  const uint64_t host_bytes = host_memory_bytes();
   require(count <= host_bytes / std::max<uint64_t>(element_bytes, 1),
           "[{}] the {} elements of shape {} do not fit the host's memory of {} bytes; read a part "
           "of them",

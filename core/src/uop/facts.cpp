@@ -77,6 +77,17 @@ ListId Shapes::compute(Id node) {
   return scalar;
 }
 
+bool is_possible_shape(std::span<const int64_t> shape) {
+  int64_t count = 1;
+  bool is_empty = false, overflows = false;
+  for (int64_t size : shape) {
+    if (size < 0) return false;
+    is_empty |= size == 0;
+    overflows |= __builtin_mul_overflow(count, std::max<int64_t>(size, 1), &count);
+  }
+  return is_empty || (!overflows && count <= kMostElements);
+}
+
 bool holds(DType dtype, int64_t value) {
   if (dtype == DType::U64) return value >= 0;
   return round_int(value, dtype) == value;

@@ -45,6 +45,12 @@ inline uint32_t buffer_device(const Graph& g, Id id) {
   return static_cast<uint32_t>(g.arg_list(id)[1]);
 }
 
+/// No tensor has more.
+inline constexpr int64_t kMostElements = int64_t{1} << 60;
+/// Whether no size is negative, and the product of the others is at most kMostElements or one is 0.
+bool is_possible_shape(std::span<const int64_t> shape);
+
+/// Of a possible shape.
 inline int64_t element_count(std::span<const int64_t> shape) {
   int64_t count = 1;
   for (int64_t size : shape) count *= size;

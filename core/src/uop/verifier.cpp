@@ -16,6 +16,8 @@
 namespace plugrad {
 namespace {
 
+constexpr int64_t kMostParams = 1 << 16;  // of a kernel
+
 struct Subject {
   Graph& g;
   const Node& n;  // perhaps not in the graph yet: its sources are those below
@@ -71,6 +73,21 @@ const char* constant(const Subject& s) {
 const char* first_source_dtype(const Subject& s) {
   return s.type(0) == s.n.dtype ? nullptr : "the result has the dtype of the source";
 }
+const char* buffer_op(const Subject& s) {
+  const auto list = s.list();
+  if (list.size() < 2 || list[0] < 0 || list[1] < 0 || list[1] > UINT32_MAX)
+    return "the list needs a number and a device";
+  return is_possible_shape(list.subspan(2)) ? nullptr : "no tensor has this shape";
+}
+const char* iota_op(const Subject& s) {
+  return s.n.arg <= static_cast<uint64_t>(kMostElements) ? nullptr : "no tensor has this shape";
+}
+const char* param_op(const Subject& s) {
+  const auto list = s.list();
+  if (list.size() != 4) return "the list needs a slot, a kind, a number of elements and flags";
+  if (list[0] < 0 || list[0] >= kMostParams) return "the slot is none of a kernel";
+  return list[2] >= 0 && list[2] <= kMostElements ? nullptr : "no tensor has so many elements";
+}
 const char* range_op(const Subject& s) {
   if (!is_integer(s.n.dtype)) return "a range is an integer";
   if (s.type(0) != s.n.dtype) return "the size has the range's dtype";
@@ -89,8 +106,8 @@ const char* range_op(const Subject& s) {
 const char* reduce_op(const Subject& s) {
   const auto list = s.list();
   if (list.empty()) return "the list must name the op";
-  const auto op = static_cast<Op>(list[0]);
-  if (op != Op::Add && op != Op::Mul && op != Op::Max) return "reductions are by add, mul or max";
+  const auto is = [&](Op op) { return list[0] == static_cast<int64_t>(op); };
+  if (!is(Op::Add) && !is(Op::Mul) && !is(Op::Max)) return "reductions are by add, mul or max";
   if (s.type(0) != s.n.dtype) return "the result has the dtype of the source";
   if (s.spec == Spec::Tensor)
     return s.sources.size() == 1 ? nullptr : "a tensor reduction has axes, not ranges";
@@ -108,7 +125,8 @@ bool is_memory(const Node& n) {
 }
 const char* scalar(const Subject& s) {
   const auto list = s.list();
-  if (list.size() != 2 || list[0] < 0) return "the list needs a number and the most";
+  if (list.size() != 2 || list[0] < 0 || list[0] >= kMostParams)
+    return "the list needs a number and the most";
   return list[1] >= 0 && list[1] <= INT32_MAX ? nullptr : "the most is an i32, and not negative";
 }
 const char* filled_op(const Subject& s) {
@@ -152,6 +170,15 @@ const char* bounded_op(const Subject& s) {
 const char* user_kernel(const Subject& s) {
   const auto list = s.list();
   if (list.size() < 3 || list[1] < 0 || list[1] >= list[2]) return "the list names no output";
+  size_t at = 3;  // of the form of the next output: dtype, rank, sizes
+  for (int64_t i = 0; i < list[2]; ++i) {
+    if (at + 2 > list.size() || list[at + 1] < 0) return "the list lacks the form of an output";
+    if (static_cast<uint64_t>(list[at + 1]) > list.size() - at - 2)
+      return "the list lacks sizes of an output";
+    const auto rank = static_cast<size_t>(list[at + 1]);
+    if (!is_possible_shape(list.subspan(at + 2, rank))) return "no tensor has this shape";
+    at += 2 + rank;
+  }
   const UserKernelArg arg(list);
   return arg.form(arg.output()).dtype == s.n.dtype ? nullptr
                                                    : "the result has the dtype of the output";
@@ -176,14 +203,16 @@ struct ShapeSubject {
 
 const char* check_pairs(const ShapeSubject& s, bool inside) {
   const auto list = s.list();
-  const auto shape = s.source();
+  auto shape = s.source();
   if (list.size() != 2 * shape.size()) return "the list needs two numbers an axis";
   for (size_t i = 0; i < shape.size(); ++i) {
     const int64_t a = list[2 * i], b = list[2 * i + 1];
     if (inside ? (a < 0 || b < a || b > shape[i]) : (a < 0 || b < 0))
       return "the list leaves the source's shape";
+    if (!inside && (a > kMostElements || b > kMostElements)) return "no tensor has this shape";
+    if (!inside) shape[i] += a + b;
   }
-  return nullptr;
+  return is_possible_shape(shape) ? nullptr : "no tensor has this shape";
 }
 
 const char* check_permute(const ShapeSubject& s) {
@@ -200,7 +229,21 @@ const char* check_expand(const ShapeSubject& s) {
   if (from.size() != to.size()) return "an expand keeps the rank";
   for (size_t i = 0; i < to.size(); ++i)
     if (from[i] != to[i] && from[i] != 1) return "only axes of size 1 expand";
-  return nullptr;
+  return is_possible_shape(to) ? nullptr : "no tensor has this shape";
+}
+
+const char* check_reshape(const ShapeSubject& s) {
+  if (!is_possible_shape(s.list())) return "no tensor has this shape";
+  return element_count(s.source()) == element_count(s.list())
+             ? nullptr
+             : "a reshape keeps the number of elements";
+}
+
+const char* check_bounded(const ShapeSubject& s) {
+  const auto list = s.list();
+  const bool has_axis =
+      list.size() == 2 && list[0] >= 0 && list[0] < static_cast<int64_t>(s.source().size());
+  return has_axis ? nullptr : "the list needs an axis of the source and the least size";
 }
 
 const char* check_axes(const ShapeSubject& s) {
@@ -224,9 +267,7 @@ const char* check_shapes(const Subject& subject, Shapes& shapes) {
   const ShapeSubject s{subject, shapes};
   switch (subject.n.op) {
     case Op::Reshape:
-      return element_count(s.source()) == element_count(s.list())
-                 ? nullptr
-                 : "a reshape keeps the number of elements";
+      return check_reshape(s);
     case Op::Permute:
       return check_permute(s);
     case Op::Expand:
@@ -240,6 +281,8 @@ const char* check_shapes(const Subject& subject, Shapes& shapes) {
                                                   : "the list has another rank than the source";
     case Op::Reduce:
       return check_axes(s);
+    case Op::Bounded:
+      return check_bounded(s);
     default:
       return is_alu(subject.n.op) ? check_equal_shapes(s) : nullptr;
   }
@@ -254,7 +297,7 @@ struct Row {
 // clang-format off
 constexpr Row kRows[] = {
     {Op::Sink, T | K | P, sink},          {Op::Const, T | K | P, constant},
-    {Op::Buffer, T, anything},            {Op::Iota, T | K | P, anything},
+    {Op::Buffer, T, buffer_op},           {Op::Iota, T | K | P, iota_op},
     {Op::Reshape, T, first_source_dtype}, {Op::Permute, T, first_source_dtype},
     {Op::Expand, T, first_source_dtype},  {Op::Pad, T, first_source_dtype},
     {Op::Shrink, T, first_source_dtype},  {Op::Flip, T, first_source_dtype},
@@ -262,7 +305,7 @@ constexpr Row kRows[] = {
     {Op::Bounded, T | K, bounded_op},
     {Op::Function, T, first_source_dtype}, {Op::UserKernel, T, user_kernel},
     {Op::Copy, T, first_source_dtype},    {Op::Reduce, T | K, reduce_op},
-    {Op::Range, K | P, range_op},         {Op::Param, K | P, anything},
+    {Op::Range, K | P, range_op},         {Op::Param, K | P, param_op},
     {Op::Scalar, K | P, scalar},
     {Op::Filled, K | P, filled_op},
     {Op::Array, K | P, anything},         {Op::GroupId, K | P, anything},

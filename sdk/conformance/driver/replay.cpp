@@ -8,14 +8,15 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
+
+#include "conformance/files.h"
 
 namespace plugrad::conformance {
 namespace {
 
 constexpr size_t kLongestArgument = 16 << 10;
+constexpr uint64_t kMostTokenBytes = 64 << 20;
 constexpr std::string_view kDigits =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -50,9 +51,9 @@ std::string from_base64url(std::string_view text) {
 }
 
 std::string read_token_file(const std::string& path) {
-  std::ifstream file(path);
-  std::string token;
-  if (!(file >> token)) throw std::runtime_error("the replay token's file " + path + " is empty");
+  const std::string text = read_whole_file(path, kMostTokenBytes);
+  const std::string token = text.substr(0, text.find_first_of(" \t\r\n"));
+  if (token.empty()) throw std::runtime_error("the replay token's file " + path + " is empty");
   return token;
 }
 
@@ -73,8 +74,7 @@ std::string token_folder() {
 std::string write_token_file(const std::string& token) {
   const std::string path =
       fmt::format("{}/{:016x}", token_folder(), fnv1a(0xcbf29ce484222325, token));
-  if (!(std::ofstream(path) << token << '\n'))
-    throw std::runtime_error("the replay token cannot be written to " + path);
+  write_whole_file(path, token + '\n');
   return path;
 }
 

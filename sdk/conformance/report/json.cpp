@@ -7,6 +7,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "conformance/files.h"
 #include "conformance/report/report.h"
 
 namespace plugrad::conformance {
@@ -92,6 +93,7 @@ Json to_json(const Report& report) {
 
 // A key that stands twice in an object would be read differently by different readers.
 Json parse_strictly(const std::string& text) {
+  if (nests_too_deep(text)) throw std::runtime_error("it nests too deeply");
   std::vector<std::set<std::string>> keys;
   const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
     if (event == Json::parse_event_t::object_start) keys.emplace_back();

@@ -4,16 +4,17 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <stdexcept>
 
+#include "conformance/files.h"
 #include "conformance/report/report.h"
 #include "conformance/selection.h"
 
 namespace plugrad::conformance {
 namespace {
+
+constexpr uint64_t kMostBytes = 16 << 20;
 
 // A day that the calendar has, as year-month-day: text that sorts as time does.
 bool is_date(std::string_view text) {
@@ -54,13 +55,11 @@ std::string text_of(const std::string& path, size_t number, const nlohmann::json
 }
 
 nlohmann::json parse_list(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw std::runtime_error(fmt::format("waivers file {}: cannot be read", path));
-  std::stringstream text;
-  text << file.rdbuf();
+  const std::string text = read_whole_file(path, kMostBytes);
+  if (nests_too_deep(text)) refuse(path, "it nests too deeply");
   nlohmann::json list;
   try {
-    list = nlohmann::json::parse(text.str());
+    list = nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
     refuse(path, fmt::format("no JSON (byte {})", error.byte));
   }

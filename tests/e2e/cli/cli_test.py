@@ -96,6 +96,29 @@ class Performance(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("/nonexistent/roofline.svg cannot be written: No such file or directory", done.stderr)
 
+    def test_a_roofline_of_a_measurement_that_fails_leaves_nothing_behind(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "roofline.svg")
+            done = run("bench", "gemm", "--filter", "sgemm/256/threads:1", "--peers", "none", "--roofline", str(path),
+                       PLUGRAD_MEMORY_LIMIT="1")
+            if "PLUGRAD_BUILD_BENCH=ON" in done.stderr:
+                self.skipTest("this build has no benchmarks")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("out of memory", done.stderr)
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_a_roofline_that_is_no_regular_file_is_refused_and_stays(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pipe = pathlib.Path(folder, "pipe")
+            os.mkfifo(pipe)
+            for path in (str(pipe), "/dev/full", folder):
+                done = run("bench", "gemm", "--filter", "sgemm/256/threads:1", "--roofline", path)
+                if "PLUGRAD_BUILD_BENCH=ON" in done.stderr:
+                    self.skipTest("this build has no benchmarks")
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertIn(f"--roofline {path} cannot be written: ", done.stderr)
+            self.assertTrue(pipe.is_fifo())
+
     def test_a_roofline_has_each_row_where_its_speed_says(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "roofline.svg")

@@ -247,6 +247,30 @@ TEST(DiskCache, AFifoAsEntryIsAMissAndIsReplaced) {
   EXPECT_EQ(text_of(cache.get(as_bytes("key"))), "payload");
 }
 
+TEST(DiskCache, AnEntryThatIsLargerThanAnyMemoryIsAMissAndIsReplaced) {
+  TemporaryDirectory directory;
+  DiskCache cache(directory.path());
+  ASSERT_TRUE(cache.put(as_bytes("key"), as_bytes("payload")));
+  ASSERT_EQ(truncate(cache.path_of(as_bytes("key")).c_str(), off_t{1} << 42), 0);
+  EXPECT_EQ(text_of(cache.get(as_bytes("key"))), "(miss)");
+  EXPECT_TRUE(cache.put(as_bytes("key"), as_bytes("payload")));
+  EXPECT_EQ(text_of(cache.get(as_bytes("key"))), "payload");
+}
+
+TEST(DiskCache, LinksLeadNoClearingOutOfTheFolder) {
+  TemporaryDirectory directory, elsewhere;
+  DiskCache cache(directory.path());
+  ASSERT_TRUE(cache.put(as_bytes("key"), as_bytes("payload")));
+  std::ofstream(elsewhere / "precious.entry") << "stays";
+  std::filesystem::create_directory_symlink(elsewhere.path(), directory / "zz");
+  const auto beside = std::filesystem::path(cache.path_of(as_bytes("key"))).parent_path();
+  std::filesystem::create_symlink(elsewhere / "precious.entry", beside / "link.entry");
+  EXPECT_EQ(cache.stats().entries, 1u);
+  EXPECT_EQ(cache.clear(), 1u);
+  EXPECT_TRUE(read_file(elsewhere / "precious.entry"));
+  EXPECT_TRUE(std::filesystem::is_symlink(beside / "link.entry"));
+}
+
 // Each process makes room among the entries that the others are writing.
 TEST(DiskCache, ProcessesThatMakeRoomLeaveEachOthersWritingAlone) {
   TemporaryDirectory directory;

@@ -23,6 +23,20 @@ namespace fs = std::filesystem;
 
 namespace {
 
+int synced_files = 0, synced_folders = 0;
+
+}  // namespace
+
+// In place of the C library's.
+extern "C" int fsync(int fd) {
+  struct stat info;
+  if (fstat(fd, &info) != 0) return -1;
+  ++(S_ISDIR(info.st_mode) ? synced_folders : synced_files);
+  return 0;
+}
+
+namespace {
+
 int write_text(const std::string& path, std::string_view text, ReplaceOptions options = {}) {
   const std::span<const std::byte> parts[] = {std::as_bytes(std::span(text))};
   return replace_file(path, parts, options);
@@ -74,6 +88,32 @@ TEST(ReplaceFile, WhatIsNoRegularFileIsRefusedAndStays) {
   }
   EXPECT_EQ(files_in(d.path()), 1u);
   EXPECT_EQ(file_error_text(kNotRegular), "it is a device, pipe or socket, not a regular file");
+}
+
+TEST(ReplaceFile, ACheckSaysWhatWritingWouldAndLeavesNothing) {
+  TemporaryDirectory d;
+  ASSERT_EQ(mkfifo((d / "fifo").c_str(), 0600), 0);
+  fs::create_symlink("not-there-yet", d / "dangling");
+  fs::create_symlink("fifo", d / "to-fifo");
+  ASSERT_EQ(write_text(d / "old", "stays"), 0);
+  EXPECT_EQ(check_replaceable(d / "fifo"), kNotRegular);
+  EXPECT_EQ(check_replaceable(d / "to-fifo"), kNotRegular);
+  EXPECT_EQ(check_replaceable("/dev/full"), kNotRegular);
+  EXPECT_EQ(check_replaceable(d.path()), EISDIR);
+  EXPECT_EQ(check_replaceable(d / "absent/file"), ENOENT);
+  for (const char* name : {"new", "old", "dangling"}) EXPECT_EQ(check_replaceable(d / name), 0);
+  EXPECT_EQ(text_of(d / "old"), "stays");
+  EXPECT_EQ(files_in(d.path()), 4u);
+}
+
+TEST(ReplaceFile, FileAndFolderReachTheDiskWhereThatIsAsked) {
+  TemporaryDirectory d;
+  synced_files = synced_folders = 0;
+  ASSERT_EQ(write_text(d / "kept", "x"), 0);
+  EXPECT_EQ(synced_files, 1);
+  EXPECT_EQ(synced_folders, 1);
+  ASSERT_EQ(write_text(d / "cached", "x", {.sync = false}), 0);
+  EXPECT_EQ(synced_files + synced_folders, 2);
 }
 
 TEST(ReplaceFile, PermissionsOfTheOldFileStay) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -169,6 +170,37 @@ TEST_F(SearchDatabase, survives_writers_that_are_killed) {
     EXPECT_EQ(found.list, "upcast(0, " + found.kernel.substr(1) + ")");
   db.add(record("last", "unroll(1, 2)"));
   EXPECT_TRUE(db.find(record("last", "")));
+}
+
+// Lines are appended, so that replace_file's rules are held by another function.
+TEST_F(SearchDatabase, follows_a_link_and_refuses_what_is_no_regular_file) {
+  std::filesystem::create_symlink("target.tsv", directory / "link");
+  EXPECT_TRUE(SearchDb(directory / "link").add(record("a", "upcast(0, 4)")));
+  EXPECT_TRUE(std::filesystem::is_symlink(directory / "link"));
+  EXPECT_TRUE(SearchDb(directory / "target.tsv").find(record("a", "")));
+  EXPECT_EQ(log, "");
+  ASSERT_EQ(mkfifo((directory / "fifo").c_str(), 0600), 0);
+  SearchDb fifo(directory / "fifo");
+  EXPECT_FALSE(fifo.add(record("a", "")));
+  EXPECT_FALSE(fifo.find(record("a", "")));
+  EXPECT_THAT(log, testing::HasSubstr("fifo: it cannot be written: it is a device, pipe or"));
+  SearchDb full("/dev/full");
+  EXPECT_FALSE(full.add(record("a", "")));
+  EXPECT_FALSE(full.find(record("a", "")));
+  EXPECT_THAT(log, testing::HasSubstr("/dev/full: it cannot be written: it is a device, pipe or"));
+  log.clear();
+  SearchDb none("/dev/null");
+  EXPECT_FALSE(none.add(record("a", "")));
+  EXPECT_FALSE(none.find(record("a", "")));
+  EXPECT_EQ(log, "");
+}
+
+TEST_F(SearchDatabase, of_more_bytes_than_any_is_ignored_with_a_warning) {
+  SearchDb db(path);
+  db.add(record("a", "upcast(0, 4)"));
+  ASSERT_EQ(truncate(path.c_str(), off_t{1} << 42), 0);
+  EXPECT_FALSE(db.find(record("a", "")));
+  EXPECT_THAT(log, testing::HasSubstr("no regular file of at most 256 MiB"));
 }
 
 TEST_F(SearchDatabase, that_cannot_be_written_or_read_is_a_warning) {

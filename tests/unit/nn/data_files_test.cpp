@@ -1,8 +1,15 @@
 #include "nn/data_files.h"
 
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <thread>
 
 #include "base/settings.h"
+#include "nn/fetch.h"
 #include "nn/image_sets.h"
 #include "plugrad/data.h"
 #include "scratch_folder.h"
@@ -43,6 +50,55 @@ struct Said {
 };
 
 }  // namespace
+
+// Serves one request on a port of its own: bytes without an announced size, until nobody listens.
+class EndlessServer {
+ public:
+  EndlessServer() : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    if (::bind(socket_, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+        ::listen(socket_, 1) != 0 ||
+        ::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+      throw std::runtime_error("no socket");
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~EndlessServer() {
+    ::shutdown(socket_, SHUT_RDWR);
+    thread_.join();
+    ::close(socket_);
+  }
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_) + "/endless"; }
+  std::size_t sent_bytes() const { return sent_bytes_; }
+
+ private:
+  void serve() {
+    const int caller = ::accept(socket_, nullptr, nullptr);
+    if (caller < 0) return;
+    const std::string head = "HTTP/1.0 200 OK\r\n\r\n", part(1 << 16, 'x');
+    ::send(caller, head.data(), head.size(), MSG_NOSIGNAL);
+    for (ssize_t sent = 0; sent >= 0 && sent_bytes_ < (64u << 20); sent_bytes_ += part.size())
+      sent = ::send(caller, part.data(), part.size(), MSG_NOSIGNAL);
+    ::close(caller);
+  }
+
+  int socket_;
+  uint16_t port_ = 0;
+  std::atomic<std::size_t> sent_bytes_ = 0;
+  std::thread thread_;
+};
+
+TEST(Fetch, MoreThanTheLimitIsRefusedAndNothingIsLeft) {
+  const ScratchFolder folder;
+  EndlessServer server;
+  const std::string failure = fetch(server.url(), folder.path / "file", {.size_bytes = 1 << 20});
+  EXPECT_THAT(failure, HasSubstr("more than 1048576 bytes came"));
+  EXPECT_EQ(folder.file_count(), 0u);
+  EXPECT_LT(server.sent_bytes(), 64u << 20) << "all of it was taken";
+}
 
 TEST(DataFiles, AGivenFolderOrItsMnistFolderIsRead) {
   ScratchFolder folder;

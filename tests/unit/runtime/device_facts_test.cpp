@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "plugrad/error.h"
+
 namespace plugrad::runtime {
 namespace {
 
@@ -32,6 +34,19 @@ TEST(DeviceFacts, TensorCoresOfALaterMinorKeepTheirNumbers) {
   EXPECT_NE(caps.tensor_cores[1].kind, PGR_TENSOR_CORE_LANES);
   EXPECT_EQ(caps.tensor_cores[2].kind, PGR_TENSOR_CORE_LANES);
   EXPECT_EQ(caps.tensor_cores[2].dtype_in, uint32_t{PGR_DTYPE_BF16});
+}
+
+TEST(DeviceFacts, FewerParametersThanEveryKernelMayHaveAreRefused) {
+  for (const uint32_t count : {0u, 1u, 2u, 7u, 8u}) {
+    pgr_device_caps caps;
+    PGR_INIT(caps, DEVICE_CAPS);
+    caps.max_params = count;
+    std::vector<pgr_tensor_core> none;
+    if (count == 0 || count >= 8)
+      EXPECT_NO_THROW(check_caps("ACME:0", caps, none)) << count;
+    else
+      EXPECT_THROW(check_caps("ACME:0", caps, none), Error) << count;
+  }
 }
 
 TEST(DeviceFacts, BanksThatCannotBeAreUnknown) {

@@ -261,6 +261,16 @@ TEST_F(FakeDevice, IsNotAskedToContract_WhereItCannot) {
             "disassembly of binary 0 s");
 }
 
+TEST_F(FakeDevice, ABlobThatNoMemoryHoldsIsAnErrorThatNamesTheCall) {
+  EXPECT_THAT(message_of([&] { device().compile(ir("endless source"), "k"); }),
+              HasSubstr("[render] GOOD:0: the plugin gave 1125899906842624 bytes; at most"));
+  EXPECT_THAT(message_of([&] { device().compile(ir("endless binary"), "k"); }),
+              HasSubstr("[compile] GOOD:0: the plugin gave 18446744073709551615 bytes"));
+  EXPECT_THAT(message_of([&] { device().compile(ir("#error endless log"), "k"); }),
+              HasSubstr("[compile] GOOD:0: the plugin gave 4611686018427387904 bytes"));
+  EXPECT_EQ(device().compile(ir("good"), "k")->source(), "source good");
+}
+
 TEST_F(FakeDevice, BinariesComeFromTheDiskCacheInTheNextProcess) {
   device().compile(ir("x"), "k");
   device().compile(ir("x"), "k", {.optimize = 1});

@@ -126,7 +126,9 @@ bool meets_another() {
 }
 
 pgr_status render(pgr_device*, const pgr_render_desc* desc, pgr_blob* out, pgr_error*) {
-  give(out, "source " + std::string(static_cast<const char*>(desc->ir), desc->ir_bytes));
+  const std::string ir(static_cast<const char*>(desc->ir), desc->ir_bytes);
+  give(out, "source " + ir);
+  if (ir.find("endless source") != ir.npos) out->size = std::uint64_t{1} << 50;
   return PGR_STATUS_OK;
 }
 pgr_status compile(pgr_device*, const pgr_compile_desc* desc, pgr_blob* out, pgr_blob* log,
@@ -137,9 +139,11 @@ pgr_status compile(pgr_device*, const pgr_compile_desc* desc, pgr_blob* out, pgr
     return answer(error, PGR_STATUS_COMPILE_FAILED, "no other compile is under way");
   if (source.find("#error") != source.npos) {
     if (log) give(log, "line 1: #error is no word of the fake language\n");
+    if (log && source.find("endless log") != source.npos) log->size = std::uint64_t{1} << 62;
     return answer(error, PGR_STATUS_COMPILE_FAILED, "1 error");
   }
   give(out, "binary " + std::to_string(desc->contract) + " " + source);
+  if (source.find("endless binary") != source.npos) out->size = UINT64_MAX;
   return PGR_STATUS_OK;
 }
 pgr_status cache_identity(pgr_device*, pgr_blob* out, pgr_error*) {

@@ -117,6 +117,7 @@ PGR_HELPER int pgr_cc_start(struct pgr_cc_job* job, const pgr_compile_desc* desc
   sprintf(job->log, "%s/log", job->dir);
   sprintf(job->temporary, "TMPDIR=%s", job->dir);
   sprintf(job->optimize, "-O%u", (unsigned)(desc->optimize < 3 ? desc->optimize : 3));
+  /* The folder is new and of this user alone: nothing lies there to be replaced or followed. */
   file = open(job->source, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   ok = file >= 0 && pgr_cc_write(file, desc->input, desc->input_bytes);
   if (file >= 0) close(file);
