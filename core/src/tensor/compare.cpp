@@ -24,25 +24,12 @@ Pair as_reals(std::string_view function, const Tensor& a, const Tensor& b) {
   return {r.done(nodes[0]), r.done(nodes[1])};
 }
 
-DType bits_dtype(DType real) {
-  switch (size_of(real)) {
-    case 1:
-      return DType::I8;
-    case 2:
-      return DType::I16;
-    case 4:
-      return DType::I32;
-    default:
-      return DType::I64;
-  }
-}
-
 }  // namespace
 
 Tensor Tensor::copysign(const Tensor& sign) const {
   const auto [a, b] = as_reals("copysign", *this, sign);
   const Tensor size = a.abs();
-  const Tensor signed_size = plugrad::where(b.bitcast(bits_dtype(b.dtype())) < 0, -size, size);
+  const Tensor signed_size = plugrad::where(tensor::sign_bit(b), -size, size);
   return plugrad::where(Tensor(false), b, signed_size);  // the slope in `sign` is 0
 }
 

@@ -33,13 +33,15 @@ Tensor rest_after(const Tensor& a, const Tensor& q, const Tensor& b) {
 }
 
 /// Of one dtype, f32 or f64. What is left after the rounded quotient is representable; a second
-/// division takes off what the first could not hold, and rounding up leaves less than nothing.
-Tensor real_fmod(const Tensor& a, const Tensor& b) {
+/// division takes off what the first could not hold, and rounding up leaves less than nothing. All
+/// of that on |x|: a rest of nothing is +0, whatever the sign of x, and gets that sign in the end.
+Tensor real_fmod(const Tensor& x, const Tensor& b) {
+  const Tensor is_negative = tensor::sign_bit(x), a = where(is_negative, -x, x);
   const Tensor q = (a / b).trunc().detach(), first = rest_after(a, q, b);
   const Tensor rest = rest_after(first, (first / b).trunc().detach(), b);
-  const Tensor past = (rest != 0.0) & ((rest < 0.0) != (a < 0.0));
-  const Tensor back = where(past, where((a < 0.0) == (b < 0.0), rest + b, rest - b), rest);
-  return where(b.isinf() & a.isfinite(), a, back);
+  const Tensor back = where(rest < 0.0, where(b < 0.0, rest - b, rest + b), rest);
+  const Tensor size = where(b.isinf() & a.isfinite(), a, back);
+  return where(is_negative, -size, size);
 }
 
 Tensor real_mod(const Tensor& a, const Tensor& b) {

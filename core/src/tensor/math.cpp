@@ -15,7 +15,28 @@ using tensor::polynomial;
 using tensor::widened;
 using tensor::with_slope;
 
+namespace {
+
+DType bits_dtype(DType real) {
+  switch (size_of(real)) {
+    case 1:
+      return DType::I8;
+    case 2:
+      return DType::I16;
+    case 4:
+      return DType::I32;
+    default:
+      return DType::I64;
+  }
+}
+
+}  // namespace
+
 namespace tensor {
+
+Tensor sign_bit(const Tensor& x) {
+  return x.bitcast(bits_dtype(x.dtype())) < 0;
+}
 
 Tensor magnitude(const Tensor& x) {
   return where(x < 0.0, -x, x);

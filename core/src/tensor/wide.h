@@ -22,6 +22,9 @@ Tensor widened(const Tensor& x, Function function) {
   return is_float(own) ? result.cast(own) : result;
 }
 
+/// Whether a float has its sign bit set, as -0 has.
+Tensor sign_bit(const Tensor& x);
+
 /// |x| with gradient 1 at 0, so that functions built on it keep their slope there.
 Tensor magnitude(const Tensor& x);
 
