@@ -30,7 +30,7 @@ class Assembler {
     KernelLowering lowering(draft_);
     for (const std::vector<Id>& outputs : draft_.kernels) add_step(lowering, outputs);
     find_in_place(plan_, kernels_, draft_.options, draft_.visits);
-    join_programs(plan_, kernels_, draft_.options);
+    join_programs(plan_, kernels_, draft_.options, draft_.visits);
     for (size_t i = 0; i < kernels_.size(); ++i)
       if (kernels_[i]) plan_.steps[i].ast = intern(kernels_[i]);
   }
@@ -135,6 +135,7 @@ class Assembler {
   }
 
   uint32_t intern(const std::shared_ptr<KernelAst>& ast) {
+    draft_.visits += ast->graph.size();
     NodeHash hash = structural_hash(ast->graph, ast->sink);
     hash.word[0] ^= ast->is_exact ? 1 : 0;
     ast->hash[0] = hash.word[0];

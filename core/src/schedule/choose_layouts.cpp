@@ -94,6 +94,7 @@ class LayoutChooser {
   /// Whether nobody outside the plan's kernels sees how the value lies.
   bool is_free(Id id) const {
     const auto raw = [&](Id c) {
+      ++draft_.visits;
       const Op op = draft_.graph[c].op;
       return op == Op::Copy || op == Op::UserKernel;
     };
@@ -160,6 +161,7 @@ class LayoutChooser {
   }
 
   LayoutCost cost_of(const LoopNest& nest) const {
+    draft_.visits += nest.readings.size();
     const bool packs =
         std::ranges::any_of(nest.bodies, [&](LoopSet b) { return b != nest.bodies[0]; });
     return {nest,

@@ -111,6 +111,7 @@ class Chooser {
   bool is_scanned(Id id) {
     const Graph& g = draft_.graph;
     return std::ranges::any_of(draft_.consumers.of(id), [&](Id by) {
+      ++draft_.visits;
       if (is_movement(g[by].op)) return is_scanned(by);
       if (g[by].op != Op::Where || g[by].src[0] == id) return false;
       const Region condition = regions_.below(g[by].src[0]);
@@ -122,6 +123,7 @@ class Chooser {
   bool is_left_out(Id id) const {
     const Graph& g = draft_.graph;
     return std::ranges::all_of(draft_.consumers.of(id), [&](Id by) {
+      ++draft_.visits;
       if (is_movement(g[by].op)) return is_left_out(by);
       return g[by].op == Op::Mul && std::ranges::all_of(draft_.consumers.of(by), [&](Id choice) {
                const Node& n = g[choice];
@@ -213,6 +215,7 @@ class Chooser {
       return g[s].op == Op::Mul && !is_read(s);
     };
     return std::ranges::any_of(reachable.from(g, std::span(&root, 1), is_read), [&](Id id) {
+      ++draft_.visits;
       const bool adds = g[id].op == Op::Add || g[id].op == Op::Sub;
       return adds && is_float(g[id].dtype) && !is_read(id) &&
              std::ranges::any_of(g.sources(id), is_product);

@@ -45,6 +45,7 @@ void Demand::update(const Draft& draft, Id node) {
   kernel[node] = kNoId;
   const float own = static_cast<float>(std::max<int64_t>(draft.computed[node], 1));
   for (Id c : draft.consumers.of(node)) {
+    ++draft.visits;
     const bool ends = draft.stored[c] != 0, reduces = draft.graph[c].op == Op::Reduce;
     const bool once = reduces || draft.graph[c].op == Op::Pad;  // the padding needs no evaluation
     const float grows = once ? 1.0f : static_cast<float>(draft.computed[c]) / own;

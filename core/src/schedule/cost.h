@@ -1,6 +1,7 @@
 // What it costs to compute a value again where it is read, instead of storing it.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "schedule/draft.h"
@@ -36,8 +37,10 @@ struct Demand {
       operand;  // of a Reduce that reads its leaves repeatedly, as matmul and convolution do
   std::vector<Id> kernel;  // the stored node whose kernel alone computes it; kMany
   static constexpr Id kMany = kNoId - 1;
+  // Of kernels, by what they store: whether a reduction of theirs is like a matmul, once asked for.
+  std::vector<std::optional<bool>> has_product;
 
-  explicit Demand(size_t size) : ratio(size), operand(size), kernel(size) {}
+  explicit Demand(size_t size) : ratio(size), operand(size), kernel(size), has_product(size) {}
   /// From the consumers' entries, which stand already: nodes are visited from the last to the
   /// first.
   void update(const Draft& draft, Id node);
@@ -46,7 +49,7 @@ struct Demand {
 /// Whether the one kernel that reads the stored value can compute it outside of its inner loops, as
 /// the maximum of each row in the kernel that reads the row again. `demand` holds for its
 /// consumers.
-bool computes_once(Draft& draft, const Demand& demand, Id node);
+bool computes_once(Draft& draft, Demand& demand, Id node);
 
 /// Whether the kernel that reads the rows of the stored value as an operand of a matmul is to
 /// compute them too, a few at a time. Where it is, the value and what nothing else reads of its

@@ -175,8 +175,8 @@ std::vector<int64_t> offsets_of(const Member& member) {
 
 class ProgramJoiner {
  public:
-  ProgramJoiner(Plan& plan, std::span<AstPtr> kernels, const Options& options)
-      : plan_(plan), kernels_(kernels), options_(options) {}
+  ProgramJoiner(Plan& plan, std::span<AstPtr> kernels, const Options& options, uint64_t& visits)
+      : plan_(plan), kernels_(kernels), options_(options), visits_(visits) {}
 
   void run() {
     std::map<uint64_t, Alike> likely;
@@ -188,6 +188,7 @@ class ProgramJoiner {
     for (auto& [hash, group] : likely)
       for (Member& member : group) {
         if (group.size() < 2) continue;
+        visits_ += member.ast->graph.size();
         member.offsets = offsets_of(member);
         const NodeHash key = hash_with_numbers(member);
         alike[key].push_back(std::move(member));
@@ -196,11 +197,12 @@ class ProgramJoiner {
   }
 
  private:
-  std::vector<Member> different_kernels() const {
+  std::vector<Member> different_kernels() {
     std::map<NodeHash, size_t> number_of;
     std::vector<Member> out;
     for (size_t step = 0; step < kernels_.size(); ++step) {
       if (!kernels_[step]) continue;
+      visits_ += kernels_[step]->graph.size();
       const auto [at, is_new] = number_of.try_emplace(hash_of(*kernels_[step]), out.size());
       if (is_new) out.push_back({kernels_[step], ReadOrder(*kernels_[step]), {}});
       out[at->second].steps.push_back(step);
@@ -240,12 +242,14 @@ class ProgramJoiner {
   Plan& plan_;
   std::span<AstPtr> kernels_;
   const Options& options_;
+  uint64_t& visits_;
 };
 
 }  // namespace
 
-void join_programs(Plan& plan, std::span<AstPtr> kernels, const Options& options) {
-  ProgramJoiner(plan, kernels, options).run();
+void join_programs(Plan& plan, std::span<AstPtr> kernels, const Options& options,
+                   uint64_t& visits) {
+  ProgramJoiner(plan, kernels, options, visits).run();
 }
 
 }  // namespace plugrad::schedule

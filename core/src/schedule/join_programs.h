@@ -14,8 +14,8 @@ namespace plugrad::schedule {
 
 /// Replaces kernels (by step, null where a step runs none), and sets buffers and scalars of their
 /// steps. Offsets become scalars only where at least four different kernels become one: all others
-/// keep their constants.
+/// keep their constants. The nodes that are looked at are added to `visits`.
 void join_programs(Plan& plan, std::span<std::shared_ptr<KernelAst>> kernels,
-                   const Options& options);
+                   const Options& options, uint64_t& visits);
 
 }  // namespace plugrad::schedule

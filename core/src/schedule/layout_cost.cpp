@@ -64,8 +64,8 @@ double LayoutCost::total(size_t lane) const {
 
 double LayoutCost::body(LoopSet around, size_t lane) const {
   double count = 1;
-  for (size_t l = 0; l < nest_.loops.size(); ++l) {
-    if (!has(around, l)) continue;
+  for (LoopSet rest = around; rest != 0; rest &= rest - 1) {
+    const auto l = static_cast<size_t>(std::countr_zero(rest));
     const int64_t size = nest_.loops[l].size;
     count *= l == lane ? vectors(size) : static_cast<double>(size);
   }

@@ -41,6 +41,7 @@ void KernelLowering::begin(const std::vector<Id>& outputs, Graph& graph, Simplif
   loops_.assign(1, Loops{0, 0, 0, {}});
   runs_.clear();
   params_.clear();
+  slots_.clear();
   outputs_.clear();
   ranges_.clear();
   next_axis_ = 0;
@@ -52,7 +53,7 @@ void KernelLowering::begin(const std::vector<Id>& outputs, Graph& graph, Simplif
   make_output_loops(outputs[0]);
   for (Id node : outputs) {
     outputs_.push_back({node, kNoId, kNoId});
-    params_.push_back(node);
+    slot_of(node);
   }
   find_phases(outputs);
 }
@@ -188,7 +189,7 @@ bool KernelLowering::may_read(std::span<const Id> leaves) const {
   size_t count = params_.size();
   for (Id leaf : leaves) {
     if (draft_.devices[leaf] != device_) return false;
-    count += std::ranges::find(params_, leaf) == params_.end() ? 1 : 0;
+    count += slots_.contains(leaf) ? 0 : 1;
   }
   return count <= draft_.options.max_params;
 }
@@ -274,6 +275,7 @@ uint32_t KernelLowering::place(Id node, ListId index, Id gate, uint32_t loops) {
   if (gate != kNoId && is_one_element(index)) gate = kNoId;
   loops = loops_around(index, gate, loops);
   for (uint32_t at = first_[node]; at != kNone; at = places_[at].next) {
+    ++draft_.visits;
     const Place& p = places_[at];
     if (p.index == index && p.gate == gate && p.loops == loops) return at;
   }
@@ -391,6 +393,7 @@ void KernelLowering::enter_reduce(Place& at) {
 uint32_t KernelLowering::loops_for(uint32_t outer, const Dims& sizes, const Dims& order,
                                    uint32_t phase) {
   const ListId key = graph_->list(sizes);
+  draft_.visits += loops_.size();
   for (uint32_t i = 1; i < loops_.size(); ++i)
     if (loops_[i].outer == outer && loops_[i].sizes == key && loops_[i].phase == phase) return i;
   Loops loops{outer, key, phase, std::vector<Id>(sizes.size())};
@@ -477,9 +480,7 @@ Id KernelLowering::reduced(const Place& at, Id value) {
 }
 
 Id KernelLowering::param(Id node) {
-  uint32_t slot = 0;
-  while (slot < params_.size() && params_[slot] != node) ++slot;
-  if (slot == params_.size()) params_.push_back(node);
+  const uint32_t slot = slot_of(node);
   const uint32_t access = slot < outputs_.size() ? PGR_PARAM_WRITE : PGR_PARAM_READ;
   return make_param(*graph_, draft_.graph[node].dtype,
                     {slot, draft_.counts[node], access | PGR_PARAM_NO_ALIAS});

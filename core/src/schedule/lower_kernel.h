@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "schedule/draft.h"
@@ -92,6 +93,11 @@ class KernelLowering {
   uint64_t runs_along(Id id);
   void find_phases(const std::vector<Id>& outputs);
   Id param(Id node);
+  uint32_t slot_of(Id node) {
+    const auto [at, is_new] = slots_.try_emplace(node, static_cast<uint32_t>(params_.size()));
+    if (is_new) params_.push_back(node);
+    return at->second;
+  }
   ListId index_list(std::span<const Id> index);
   std::vector<Id> index_of(ListId list) const;
 
@@ -111,6 +117,7 @@ class KernelLowering {
   std::vector<uint32_t> phase_;  // by draft node of this kernel: Reduces on the longest way down
   std::vector<uint64_t> runs_;   // by node of the kernel
   std::vector<Id> params_;
+  std::unordered_map<Id, uint32_t> slots_;  // by node: its place in params_
   bool is_exact_ = false;
 };
 

@@ -12,7 +12,7 @@
 namespace plugrad::schedule {
 namespace {
 
-constexpr size_t kMostPartedNodes = 64;  // looked at to find where parted paths meet
+constexpr size_t kMostPartedNodes = 64;  // at once, and in all, where parted paths may meet
 constexpr int64_t kEnoughOutputs =
     1024;  // of a sum that takes the loops of a convolution into its own
 constexpr int64_t kLargeReduction = 32768;
@@ -23,7 +23,8 @@ class Placement {
       : draft_(draft),
         g_(draft.graph),
         largest_leaf_(draft.graph.size(), 0),
-        carries_(draft.graph.size(), 0) {}
+        carries_(draft.graph.size(), 0),
+        end_of_(draft.graph.size(), kNoId) {}
 
   void run() {
     for (Id id : draft_.live) {
@@ -44,16 +45,7 @@ class Placement {
     reduce_ = reduce;
     load_ = draft_.like_matmul[reduce] != 0 ? 2 : 1;
     views_only_ = true;
-    Id at = reduce;
-    while (true) {
-      carries_[at] = std::max(carries_[at], load_);
-      if (draft_.stored[at] != 0) break;
-      const Id next = advance(at);
-      if (next == kNoId || clashes(next)) break;
-      views_only_ = views_only_ && (is_movement(g_[next].op) || g_[next].op == Op::Reduce);
-      if (g_[next].op == Op::Reduce) reduce_ = next;
-      at = next;
-    }
+    Id at = flow_from(reduce);
     // Views at the end only say how the readers see the value: it is stored in the order of its own
     // loops.
     while (is_movement(g_[at].op) && draft_.stored[at] == 0 &&
@@ -63,6 +55,35 @@ class Placement {
     while (is_mask(at) && draft_.stored[at] == 0 && carries_[g_[at].src[1]] != 0)
       at = g_[at].src[1];
     draft_.stored[at] = 1;
+  }
+
+  /// Where the value of a Reduce goes. Light ones that meet go on together, unless another Reduce
+  /// is in the way: then it counts which of them comes.
+  Id flow_from(Id reduce) {
+    std::vector<Id> path;
+    Id at = reduce;
+    while (true) {
+      ++draft_.visits;
+      if (load_ == 1 && end_of_[at] != kNoId) {
+        at = end_of_[at];
+        break;
+      }
+      path.push_back(at);
+      carries_[at] = std::max(carries_[at], load_);
+      if (draft_.stored[at] != 0) break;
+      const Id next = advance(at);
+      if (next == kNoId || clashes(next)) break;
+      views_only_ = views_only_ && (is_movement(g_[next].op) || g_[next].op == Op::Reduce);
+      if (g_[next].op == Op::Reduce) reduce_ = next;
+      at = next;
+    }
+    const bool is_read_by_reduce =
+        std::ranges::any_of(draft_.consumers.of(at), [&](Id c) { return g_[c].op == Op::Reduce; });
+    for (size_t i = path.size(); load_ == 1 && !is_read_by_reduce && i-- > 0;) {
+      if (g_[path[i]].op == Op::Reduce) break;
+      end_of_[path[i]] = at;
+    }
+    return at;
   }
 
   bool is_mask(Id id) const { return std::ranges::binary_search(draft_.masks, id); }
@@ -137,12 +158,15 @@ class Placement {
     std::vector<Id> front;  // a heap with the earliest node on top
     const auto add_consumers = [&](Id id) {
       for (Id c : draft_.consumers.of(id)) {
+        draft_.visits += front.size();
         if (std::ranges::find(front, c) != front.end()) continue;
+        if (front.size() == kMostPartedNodes) return false;
         front.push_back(c);
         std::ranges::push_heap(front, std::greater<>());
       }
+      return true;
     };
-    add_consumers(at);
+    if (!add_consumers(at)) return kNoId;
     for (size_t looked_at = 0; looked_at < kMostPartedNodes; ++looked_at) {
       const Id first = front.front();
       if (!is_alu(g_[first].op) || draft_.counts[first] != draft_.counts[at]) return kNoId;
@@ -150,7 +174,7 @@ class Placement {
       if (draft_.stored[first] != 0) return kNoId;
       std::ranges::pop_heap(front, std::greater<>());
       front.pop_back();
-      add_consumers(first);
+      if (!add_consumers(first)) return kNoId;
     }
     return kNoId;
   }
@@ -160,6 +184,7 @@ class Placement {
   std::vector<int64_t> largest_leaf_;  // elements of the largest stored value below
   std::vector<uint8_t>
       carries_;             // by node that a Reduce flows through: 1, or 2 for one like matmul
+  std::vector<Id> end_of_;  // by node that a light Reduce flows through, behind other Reduces
   Id reduce_ = kNoId;       // whose value flows
   uint8_t load_ = 1;        // what it adds to carries_
   bool views_only_ = true;  // since it left

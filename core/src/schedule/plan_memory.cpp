@@ -83,12 +83,14 @@ class Places {
 template <class Arena>
 class Placement {
  public:
-  Placement(Plan& plan, uint64_t most) : plan_(plan), most_(most) {}
+  explicit Placement(Draft& draft)
+      : plan_(draft.plan), most_(draft.options.max_buffer_bytes), visits_(draft.visits) {}
 
   template <class OffsetFor, class Put>
   void place(const Life& life, OffsetFor offset_for, Put put) {
     PlannedBuffer& buffer = plan_.buffers[life.buffer];
     for (uint32_t i = 0;; ++i) {
+      ++visits_;
       if (i == plan_.arenas.size()) {
         plan_.arenas.push_back({buffer.device, 0});
         arenas_.emplace_back();
@@ -108,6 +110,7 @@ class Placement {
  private:
   Plan& plan_;
   const uint64_t most_;
+  uint64_t& visits_;
   std::vector<Arena> arenas_;
 };
 
@@ -116,7 +119,7 @@ class Placement {
 /// each.
 void place_by_size(Draft& draft, std::vector<Life>& lives) {
   std::ranges::stable_sort(lives, std::greater(), &Life::size_bytes);
-  Placement<Places> placement(draft.plan, draft.options.max_buffer_bytes);
+  Placement<Places> placement(draft);
   size_t placed = 0;
   for (const Life& life : lives) {
     draft.visits += placed++;
@@ -129,13 +132,12 @@ void place_by_size(Draft& draft, std::vector<Life>& lives) {
 /// In the order of the steps, as an allocator would. On an unrolled LSTM of 963 and 7,703 values
 /// this stays within 2% of the most that lives at once, on networks of 100 within 30%.
 void place_by_time(Draft& draft, const std::vector<Life>& lives) {
-  Placement<FreeBlocks> placement(draft.plan, draft.options.max_buffer_bytes);
+  Placement<FreeBlocks> placement(draft);
   std::vector<const Life*> by_end;
   for (const Life& life : lives) by_end.push_back(&life);
   std::ranges::stable_sort(by_end, {}, &Life::last);
   size_t ended = 0;
   for (const Life& life : lives) {
-    ++draft.visits;
     for (; ended < by_end.size() && by_end[ended]->last < life.first; ++ended) {
       const PlannedBuffer& old = draft.plan.buffers[by_end[ended]->buffer];
       placement.arena(old.arena).give_back(old.offset_bytes, by_end[ended]->size_bytes);

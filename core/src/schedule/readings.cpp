@@ -50,6 +50,7 @@ class Walk {
   }
 
   void visit(const Place& at) {
+    ++draft_.visits;
     const Node& n = g_[at.node];
     const bool leaf = at.node != nest_.output && draft_.stored[at.node] != 0;
     if (leaf) {

@@ -35,6 +35,7 @@ class Reading {
     std::vector<Runs> readings;
     for (size_t next = 0; next < found_.size(); ++next) {
       if (next == kMostVisits) return {};
+      ++draft_.visits;
       const auto [id, at] = found_[next];
       if (id == value)
         readings.push_back(at);
@@ -48,8 +49,8 @@ class Reading {
   std::span<const int64_t> shape_of(Id id) const { return draft_.shapes[id]; }
 
   void visit(Id id, Runs runs) {
-    const std::pair<Id, Runs> entry(id, std::move(runs));
-    if (std::ranges::find(found_, entry) == found_.end()) found_.push_back(entry);
+    std::pair<Id, Runs> entry(id, std::move(runs));
+    if (known_.insert(entry).second) found_.push_back(std::move(entry));
   }
 
   void enter(Id id, const Runs& at, Id value) {
@@ -106,6 +107,7 @@ class Reading {
   const Graph& g_;
   Id reader_;
   std::vector<std::pair<Id, Runs>> found_;
+  std::set<std::pair<Id, Runs>> known_;
 };
 
 /// The elements of a row of `value`, where its readings run along the reader's outermost loops, all
@@ -136,6 +138,7 @@ int64_t row_length(Draft& draft, Id reader, Id value) {
 Id only_reader(const Draft& draft, const Demand& demand, Id node) {
   Id reader = kNoId;
   for (Id c : draft.consumers.of(node)) {
+    ++draft.visits;
     const Id by = draft.stored[c] != 0 ? c : demand.kernel[c];
     if (reader != kNoId && by != reader) return kNoId;
     reader = by;
@@ -163,6 +166,14 @@ Reductions reductions_of(const Draft& draft, Id node) {
     out.elements = std::max(out.elements, draft.counts[draft.graph[id].src[0]]);
   }
   return out;
+}
+
+/// Whether the kernel of a reader has a reduction like a matmul. What kernels take in while rows
+/// are looked for adds none.
+bool has_product(const Draft& draft, Demand& demand, Id reader) {
+  std::optional<bool>& known = demand.has_product[reader];
+  if (!known) known = reductions_of(draft, reader).like_matmul;
+  return *known;
 }
 
 /// What the kernel of `node` would read and do, and what of it is rows: the value itself and the
@@ -250,9 +261,11 @@ class RowBlock {
     std::vector<Id> found;
     Reachable& reachable = draft_.reachable;
     const auto is_read = [&](Id id) { return draft_.stored[id] != 0; };
-    for (Id id : reachable.from(draft_.graph, std::span(&node, 1), is_read))
+    for (Id id : reachable.from(draft_.graph, std::span(&node, 1), is_read)) {
+      ++draft_.visits;
       if (!is_read(id) && draft_.graph[id].op == Op::Reduce && draft_.like_matmul[id] != 0)
         found.push_back(id);
+    }
     return found;
   }
 
@@ -264,8 +277,10 @@ class RowBlock {
       return id != node &&
              (draft_.stored[id] != 0 || std::ranges::find(taken_, id) != taken_.end());
     };
-    for (Id id : reachable.from(draft_.graph, std::span(&node, 1), is_source))
+    for (Id id : reachable.from(draft_.graph, std::span(&node, 1), is_source)) {
+      ++draft_.visits;
       if (id != node && draft_.stored[id] != 0) elements += draft_.counts[id];
+    }
     return elements;
   }
 
@@ -279,15 +294,14 @@ class RowBlock {
 
 }  // namespace
 
-bool computes_once(Draft& draft, const Demand& demand, Id node) {
+bool computes_once(Draft& draft, Demand& demand, Id node) {
   if (draft.requested[node] != 0) return false;
   const Op op = draft.graph[node].op;
   if (!is_alu(op) && op != Op::Reduce && !is_movement(op)) return false;
   const Id reader = only_reader(draft, demand, node);
   if (reader == kNoId) return false;
   const Reductions own = reductions_of(draft, node);
-  if (own.elements == 0 || own.like_matmul || reductions_of(draft, reader).like_matmul)
-    return false;
+  if (own.elements == 0 || own.like_matmul || has_product(draft, demand, reader)) return false;
   const int64_t rows = draft.counts[node];
   if (own.elements >= kFewRowsWork && rows < 4 * int64_t{draft.options.threads}) return false;
   return row_length(draft, reader, node) == 1;
@@ -297,7 +311,7 @@ bool computes_in_blocks(Draft& draft, Demand& demand, Id node) {
   if (draft.options.scratch_bytes == 0 || draft.requested[node] != 0) return false;
   if (!is_alu(draft.graph[node].op) && draft.graph[node].op != Op::Reduce) return false;
   const Id reader = only_reader(draft, demand, node);
-  if (reader == kNoId || !reductions_of(draft, reader).like_matmul) return false;
+  if (reader == kNoId || !has_product(draft, demand, reader)) return false;
   const int64_t length = row_length(draft, reader, node);
   if (length == 0) return false;
   // Enough rows for the threads, and columns that read them again.

@@ -195,6 +195,7 @@ class Sharing {
 
   bool may_join(uint32_t k, uint32_t into) const {
     const Kernel &a = kernels_[into], &b = kernels_[k];
+    draft_.visits += b.leaves.size();
     if (a.alone || b.alone || a.loops != b.loops || a.members.size() >= kMostMembers) return false;
     if (a.instructions + b.instructions > kMostInstructions) return false;
     if (draft_.devices[a.members[0]] != draft_.devices[b.members[0]]) return false;

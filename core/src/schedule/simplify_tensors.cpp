@@ -39,6 +39,7 @@ class Copier {
     for (Id& root : draft_.roots) root = request(joined[root]);
     find_limits(draft_, new_id_);
     draft_.requested.resize(draft_.graph.size(), 0);
+    draft_.visits += build_.visits();
   }
 
  private:

@@ -9,6 +9,7 @@ namespace {
 
 constexpr double kWritten = 2;        // a written line is read first
 constexpr int64_t kFewElements = 16;  // that a light Reduce takes
+constexpr size_t kMostNodes = 256;    // that are computed with light Reduces
 constexpr size_t kMostReaders = 16;
 
 }  // namespace
@@ -40,8 +41,12 @@ std::vector<Id> light_reductions_below(const Draft& draft, Id node) {
   std::vector<Id> reductions;
   Reachable& reachable = draft.reachable;
   const auto is_read = [&](Id id) { return id != node && draft.stored[id] != 0; };
-  for (Id id : reachable.from(g, std::span(&node, 1), is_read)) {
-    ++draft.visits;
+  size_t entered = 0;
+  const auto stops = [&](Id id) { return is_read(id) || ++entered > kMostNodes; };
+  const std::vector<Id>& nodes = reachable.from(g, std::span(&node, 1), stops);
+  draft.visits += nodes.size();
+  if (entered > kMostNodes) return {};
+  for (Id id : nodes) {
     if (is_read(id) || g[id].op != Op::Reduce) continue;
     const bool few = draft.counts[g[id].src[0]] <= kFewElements * draft.counts[id];
     if (!few || draft.like_matmul[id] != 0) return {};

@@ -36,6 +36,8 @@ class TensorBuilder {
     return {s.begin(), s.end()};
   }
   const Graph& graph() const { return graph_; }
+  /// Of nodes, by rules of algebra.
+  uint64_t visits() const { return simplify_.rewriter().visits(); }
   int64_t count(Id x) { return element_count(shapes_[x]); }
 
  private:

