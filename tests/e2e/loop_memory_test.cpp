@@ -138,6 +138,23 @@ TEST(LoopMemory, WeightsThatBeginAsConstants) {
   EXPECT_LE(all.plans, 30u);
 }
 
+// Each reading computes another number of constants, until what they grew to is stored.
+TEST(LoopMemory, TotalsThatBeginAsConstants) {
+  engine::Session& session = engine::Session::current();
+  const Tensor x = realised(Tensor::ones({512}).contiguous());
+  Tensor total = Tensor::zeros({512}), count(0.0f);
+  const auto read = [&](int i) {
+    total = total + 1;
+    count = count + 2;
+    EXPECT_EQ(item(total.sum()), 512.0f * static_cast<float>(i));
+    EXPECT_EQ(item((x * count).sum()), 1024.0f * static_cast<float>(i));
+  };
+  for (int i = 1; i <= 20; ++i) read(i);
+  const uint64_t before = session.statistics().plans_made;
+  for (int i = 21; i <= 60; ++i) read(i);
+  EXPECT_EQ(session.statistics().plans_made, before);
+}
+
 // Each is a kernel and a plan of its own, of which a bounded number is kept.
 TEST(LoopMemory, ANumberOfTheHostThatChanges) {
   const Tensor x = weights();

@@ -1,6 +1,7 @@
 #include "engine/canonical.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/check.h"
 #include "engine/index_report.h"
@@ -233,19 +234,14 @@ std::vector<Id> CanonicalGraph::computed_sizes() const {
   return sizes;
 }
 
-std::optional<uint32_t> CanonicalGraph::root_of(uint32_t number) const {
-  const auto root = std::ranges::find(roots_, number);
-  if (root == roots_.end()) return std::nullopt;
-  return static_cast<uint32_t>(root - roots_.begin());
-}
-
 std::vector<SizeUse> CanonicalGraph::sizes(const IndexRangeTable& ranges) const {
   std::vector<SizeUse> uses;
+  const std::vector<uint32_t> root_of = root_numbers(), input_of = input_numbers();
   for (const auto& [node, check] : range_checks_) {
-    const auto root = root_of(number_of_[graph_->sources(check)[1]]);
-    if (root)
+    const uint32_t root = root_of[number_of_[graph_->sources(check)[1]]];
+    if (root != kNone)
       uses.push_back({.is_root = true,
-                      .number = *root,
+                      .number = root,
                       .least = kNoneOutside,
                       .most = kNoneOutside,
                       .node = node,
@@ -259,52 +255,55 @@ std::vector<SizeUse> CanonicalGraph::sizes(const IndexRangeTable& ranges) const 
     SizeUse use{.least = bounds[1],
                 .most = (*shapes_)[id][static_cast<size_t>(bounds[0])],
                 .node = static_cast<uint32_t>(number)};
-    if (is_input_[size]) {
-      use.number = input_number(size);
-    } else if (const auto root = root_of(size)) {
-      use.is_root = true;
-      use.number = *root;
-    } else {
-      continue;  // a constant
-    }
-    uses.push_back(use);
+    use.is_root = !is_input_[size];
+    use.number = use.is_root ? root_of[size] : input_of[size];
+    if (use.number != kNone) uses.push_back(use);  // else a constant
   }
   return uses;
 }
 
-uint32_t CanonicalGraph::input_number(size_t number) const {
-  return static_cast<uint32_t>(
-      std::count(is_input_.begin(), is_input_.begin() + static_cast<std::ptrdiff_t>(number), true));
+// By canonical number: the first place among the roots.
+std::vector<uint32_t> CanonicalGraph::root_numbers() const {
+  std::vector<uint32_t> numbers(order_.size(), kNone);
+  for (size_t root = roots_.size(); root-- > 0;)
+    numbers[roots_[root]] = static_cast<uint32_t>(root);
+  return numbers;
 }
 
-// A row of bits for each node: inputs, then sizes.
+// By canonical number: the place among the inputs.
+std::vector<uint32_t> CanonicalGraph::input_numbers() const {
+  std::vector<uint32_t> numbers(order_.size(), kNone);
+  uint32_t next = 0;
+  for (size_t number = 0; number < order_.size(); ++number)
+    if (is_input_[number]) numbers[number] = next++;
+  return numbers;
+}
+
 std::vector<Origins> CanonicalGraph::origins(std::span<const SizeUse> sizes) const {
-  const size_t inputs = input_number(order_.size()), words = (inputs + sizes.size() + 63) / 64;
-  std::vector<uint64_t> bits(order_.size() * words);
-  const auto set = [&](size_t number, size_t bit) {
-    bits[number * words + bit / 64] |= uint64_t{1} << bit % 64;
-  };
-  for (size_t i = 0; i < sizes.size(); ++i) set(sizes[i].node, inputs + i);
-  size_t next_input = 0;
-  for (size_t number = 0; number < order_.size(); ++number) {
-    if (is_input_[number]) {
-      set(number, next_input++);
-      continue;
-    }
-    for (Id source : graph_->sources(order_[number]))
-      for (size_t w = 0; w < words; ++w)
-        bits[number * words + w] |= bits[number_of_[source] * words + w];
-  }
   std::vector<Origins> origins(roots_.size());
-  for (size_t root = 0; root < roots_.size(); ++root)
-    for (uint32_t bit = 0; bit < inputs + sizes.size(); ++bit) {
-      if ((bits[roots_[root] * words + bit / 64] >> bit % 64 & 1) == 0) continue;
-      if (bit < inputs)
-        origins[root].inputs.push_back(bit);
-      else
-        origins[root].sizes.push_back(bit - static_cast<uint32_t>(inputs));
-    }
+  for (size_t first = 0; first < roots_.size(); first += kRootsAtOnce)
+    add_origins(std::span(origins).subspan(first, std::min(kRootsAtOnce, roots_.size() - first)),
+                std::span(roots_).subspan(first), sizes);
   return origins;
+}
+
+// A word of bits for each node: which of the roots are computed of it.
+void CanonicalGraph::add_origins(std::span<Origins> origins, std::span<const uint32_t> roots,
+                                 std::span<const SizeUse> sizes) const {
+  std::vector<uint64_t> reached_from(order_.size());
+  for (size_t i = 0; i < origins.size(); ++i) reached_from[roots[i]] |= uint64_t{1} << i;
+  for (size_t number = order_.size(); number-- > 0;)
+    if (reached_from[number] != 0 && !is_input_[number])
+      for (Id source : graph_->sources(order_[number]))
+        reached_from[number_of_[source]] |= reached_from[number];
+  const auto note = [&](size_t number, std::vector<uint32_t> Origins::* list, uint32_t origin) {
+    for (uint64_t from = reached_from[number]; from != 0; from &= from - 1)
+      (origins[static_cast<size_t>(std::countr_zero(from))].*list).push_back(origin);
+  };
+  uint32_t next_input = 0;
+  for (size_t number = 0; number < order_.size(); ++number)
+    if (is_input_[number]) note(number, &Origins::inputs, next_input++);
+  for (uint32_t i = 0; i < sizes.size(); ++i) note(sizes[i].node, &Origins::sizes, i);
 }
 
 // The identity of a Contiguous becomes its canonical number, so that equal graphs have equal

@@ -2,7 +2,7 @@
 // of the schedule cache, and on a miss the scratch graph that is planned.
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
@@ -86,12 +86,16 @@ class CanonicalGraph {
   bool comes_first(uint32_t a, uint32_t b);
   void number(uint32_t position);
   void note_range_checks(Id id);
-  std::optional<uint32_t> root_of(uint32_t number) const;
+  std::vector<uint32_t> root_numbers() const;
+  std::vector<uint32_t> input_numbers() const;
+  void add_origins(std::span<Origins> origins, std::span<const uint32_t> roots,
+                   std::span<const SizeUse> sizes) const;
   uint64_t new_arg(Graph& scratch, size_t number) const;
   void put_list(std::span<const int64_t> list);
   void note_device(uint32_t device);
-  uint32_t input_number(size_t number) const;
 
+  static constexpr size_t kRootsAtOnce = 64;  // bits of a word
+  static constexpr uint32_t kNone = UINT32_MAX;
   const Graph* graph_ = nullptr;
   Shapes* shapes_ = nullptr;
   Devices* devices_ = nullptr;

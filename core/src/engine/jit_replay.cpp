@@ -10,10 +10,6 @@ namespace {
 
 using Guard = std::lock_guard<std::recursive_mutex>;
 
-bool shows_the_same_elements(Op op) {
-  return op == Op::Reshape || op == Op::Detach || op == Op::Bounded || op == Op::Function;
-}
-
 }  // namespace
 
 JitReplay::JitReplay(Session& session, JitRecording& recording, std::span<const StatePtr> arguments)

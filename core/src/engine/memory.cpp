@@ -132,9 +132,10 @@ void Session::renumber() {
     std::erase(nodes, kNoId);
   }
   graph_ = std::move(graph);
+  parts_->held.clear();
   parts_->each_state([&](TensorState& state) {
     state.node = new_id[state.node];
-    parts_->computed.hold(held_by(graph_, state.node));
+    parts_->computed.hold(parts_->held.of(graph_, state.node));
   });
   parts_->values = std::move(values);
   shapes_ = std::make_unique<Shapes>(graph_);

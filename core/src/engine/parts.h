@@ -11,6 +11,7 @@
 #include "engine/recent_cache.h"
 #include "engine/session.h"
 #include "engine/tape.h"
+#include "engine/views.h"
 
 namespace plugrad::engine {
 
@@ -29,6 +30,7 @@ struct Session::Parts {
       replaced;                                                // by pending ones: what they denoted
   std::unordered_map<TensorState*, std::vector<Id>> versions;  // of pending ones, but the latest
   ComputedNodes computed;
+  HeldNodes held;  // by id of the graph
   struct Before {  // an assignment of the step that is being recorded
     StatePtr state;
     bool was_pending = false;

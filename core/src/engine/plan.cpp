@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "engine/launch_log.h"
@@ -60,11 +61,13 @@ ValuePtr make_output_of(const schedule::PlannedBuffer& planned, const ValuePtr& 
 Bindings bind_buffers(ReadyPlan& ready, std::span<const ValuePtr> inputs,
                       std::span<const schedule::InPlace> taken, DeviceTable& devices) {
   const auto& planned = ready.plan.buffers;
+  std::unordered_map<uint32_t, uint32_t> input_of;
+  for (const schedule::InPlace& pair : taken) input_of.emplace(pair.output, pair.input);
   const auto make = [&](size_t buffer) {
-    const auto pair = std::ranges::find(taken, buffer, &schedule::InPlace::output);
-    return pair == taken.end()
+    const auto input = input_of.find(static_cast<uint32_t>(buffer));
+    return input == input_of.end()
                ? make_output(planned[buffer], *ready.buffer_devices[buffer])
-               : make_output_of(planned[buffer], inputs[planned[pair->input].number]);
+               : make_output_of(planned[buffer], inputs[planned[input->second].number]);
   };
   Bindings bound{std::vector<ValuePtr>(planned.size()),
                  std::vector<runtime::Buffer*>(planned.size())};

@@ -1,11 +1,13 @@
 // From states to values: which nodes must be computed, the plan for them from the cache or made,
 // its run.
 #include <algorithm>
+#include <map>
 
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/trace.h"
+#include "engine/distinct_roots.h"
 #include "engine/jit_trace.h"
 #include "engine/parts.h"
 #include "engine/plan_options.h"
@@ -43,10 +45,16 @@ class Stopwatch {
 };
 
 void note_origins(ReadyPlan& ready, std::vector<Origins> by_root) {
+  std::map<Origins, uint32_t> known;
   for (Origins& origins : by_root) {
-    const auto known = std::ranges::find(ready.origins, origins);
-    ready.origins_of.push_back(static_cast<uint32_t>(known - ready.origins.begin()));
-    if (known == ready.origins.end()) ready.origins.push_back(std::move(origins));
+    const auto [at, is_new] =
+        known.try_emplace(std::move(origins), static_cast<uint32_t>(known.size()));
+    ready.origins_of.push_back(at->second);
+  }
+  ready.origins.resize(known.size());
+  while (!known.empty()) {
+    auto entry = known.extract(known.begin());
+    ready.origins[entry.mapped()] = std::move(entry.key());
   }
 }
 
@@ -107,10 +115,9 @@ Session::RootGroups Session::missing_roots(States states) {
     groups[free ? state->device : 0].push_back(base);
   }
   for (auto& [device, roots] : groups) {  // the order is kept: it is part of the plan's key
-    std::vector<Id> distinct;
-    for (Id root : roots)
-      if (std::ranges::find(distinct, root) == distinct.end()) distinct.push_back(root);
-    roots = std::move(distinct);
+    DistinctRoots distinct;
+    for (Id root : roots) distinct.add(root);
+    roots = distinct.take();
   }
   return groups;
 }
@@ -191,14 +198,25 @@ void Session::walk(std::span<const Id> roots, uint32_t default_device) {
   if (may_have_checks()) walk_with_sizes(parts_->canonical, roots, walk_from);
 }
 
+schedule::Plan Session::plan_of_walk(uint32_t default_device, const schedule::Options& options) {
+  Statistics& statistics = parts_->statistics;
+  const Stopwatch watch(statistics.schedule_ns);
+  CanonicalGraph::Scratch scratch = parts_->canonical.copy();
+  statistics.planned_nodes += scratch.graph.size();
+  schedule::Plan plan =
+      schedule::make_plan(scratch.graph, scratch.roots, scratch.inputs, default_device, options);
+  statistics.planning_visits += plan.visits;
+  if (tracing()) trace_span("engine", "schedule", watch.begin_ns());
+  return plan;
+}
+
 schedule::Plan Session::planned(std::span<const Id> roots, uint32_t default_device) {
   Work work{{roots.begin(), roots.end()}, {}, nullptr};
   walk(work.roots, default_device);
   if (add_along(work, default_device)) walk(work.roots, default_device);
-  const auto options = options_of_walk(default_device);
-  CanonicalGraph::Scratch scratch = parts_->canonical.copy();
+  schedule::Plan plan = plan_of_walk(default_device, options_of_walk(default_device));
   parts_->canonical.take_inputs();
-  return schedule::make_plan(scratch.graph, scratch.roots, scratch.inputs, default_device, options);
+  return plan;
 }
 
 std::shared_ptr<ReadyPlan> Session::make_ready(uint32_t default_device,
@@ -206,13 +224,7 @@ std::shared_ptr<ReadyPlan> Session::make_ready(uint32_t default_device,
                                                const KernelOptions& kernel_options) {
   Statistics& statistics = parts_->statistics;
   auto ready = std::make_shared<ReadyPlan>();
-  {
-    const Stopwatch watch(statistics.schedule_ns);
-    CanonicalGraph::Scratch scratch = parts_->canonical.copy();
-    ready->plan =
-        schedule::make_plan(scratch.graph, scratch.roots, scratch.inputs, default_device, options);
-    if (tracing()) trace_span("engine", "schedule", watch.begin_ns());
-  }
+  ready->plan = plan_of_walk(default_device, options);
   if (may_have_checks()) ready->sizes = parts_->canonical.sizes(index_ranges_);
   note_origins(*ready, parts_->canonical.origins(ready->sizes));
   const Stopwatch watch(statistics.compile_ns);

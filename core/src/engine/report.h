@@ -30,6 +30,8 @@ struct Statistics {
   uint64_t plans_run = 0;
   uint64_t plans_made = 0;  // schedule-cache misses
   uint64_t plan_cache_hits = 0;
+  uint64_t planned_nodes = 0;     // of the graphs that plans were made of
+  uint64_t planning_visits = 0;   // of nodes, by the stages of planning (schedule::Plan::visits)
   uint64_t kernels_compiled = 0;  // distinct kernels made in this process
   uint64_t collections = 0;
   uint64_t compile_ns = 0;   // wall time of code generation and compiling

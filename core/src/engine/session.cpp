@@ -81,7 +81,7 @@ void Session::remove(TensorState* state) {
   (state->previous ? state->previous->next : parts_->first_state) = state->next;
   if (state->next) state->next->previous = state->previous;
   parts_->forget_assignments(state);
-  parts_->computed.release(held_by(graph_, state->node));
+  parts_->computed.release(parts_->held.of(graph_, state->node));
   --parts_->state_count;
   parts_->maybe_garbage = true;
 }
@@ -104,9 +104,9 @@ void Session::assign(TensorState& state, Id node) {
 }
 
 void Session::denote(TensorState& state, Id node) {
-  if (state.node != kNoId) parts_->computed.release(held_by(graph_, state.node));
+  if (state.node != kNoId) parts_->computed.release(parts_->held.of(graph_, state.node));
   state.node = node;
-  parts_->computed.hold(held_by(graph_, node));
+  parts_->computed.hold(parts_->held.of(graph_, node));
 }
 
 void Session::set_requires_grad(TensorState& state, bool on) {

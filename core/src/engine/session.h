@@ -57,6 +57,7 @@ struct TensorState : std::enable_shared_from_this<TensorState> {
 struct KernelOptions;
 struct KernelRequest;
 struct ReadyPlan;
+class DistinctRoots;
 class SizeDoubts;
 struct Value;
 using StatePtr = std::shared_ptr<TensorState>;
@@ -233,6 +234,7 @@ class Session {
   Work work_for(std::span<const Id> roots, uint32_t default_device, bool stores_along);
   void walk(std::span<const Id> roots, uint32_t default_device);
   schedule::Options options_of_walk(uint32_t default_device);
+  schedule::Plan plan_of_walk(uint32_t default_device, const schedule::Options& options);
   schedule::Plan planned(std::span<const Id> roots, uint32_t default_device);
   std::shared_ptr<ReadyPlan> make_ready(uint32_t default_device, const schedule::Options& options,
                                         const KernelOptions& kernel_options);
@@ -253,19 +255,21 @@ class Session {
   // stored_along.cpp
   bool is_computed(Id base, uint32_t device, uint32_t default_device);
   Id latest_computed(TensorState& state, uint32_t default_device);
-  void add_assigned(std::vector<Id>& roots, uint32_t default_device);
+  void add_assigned(DistinctRoots& roots, uint32_t default_device);
   void note_assigned();
-  bool add_gradients(std::vector<Id>& roots);
+  bool add_gradients(DistinctRoots& roots);
   struct Repeated {
     size_t again = 0, anew = 0;
     uint32_t last_plan = 0;
   };
   Repeated count_repeated();
   bool is_work(uint32_t number);
-  void add_held(Work& work);
-  void add_used_anew(std::vector<Id>& roots);
-  void add_overdue(std::vector<Id>& roots);
-  void add_repeated(Work& work);
+  void add_held(Work& work, DistinctRoots& roots);
+  void add_used_anew(DistinctRoots& roots);
+  void add_overdue(DistinctRoots& roots);
+  void add_repeated(Work& work, DistinctRoots& roots);
+  void add_grown_constants(DistinctRoots& roots, uint32_t default_device);
+  bool may_store_constant(uint32_t number);
   bool add_learned(Work& work);
   bool add_along(Work& work, uint32_t default_device);
   void note_computed(const Work& work);

@@ -29,7 +29,7 @@ struct SizeUse {
 /// What a root of a plan is computed from: inputs by number, sizes by place in the list of them.
 struct Origins {
   std::vector<uint32_t> inputs, sizes;
-  bool operator==(const Origins&) const = default;
+  auto operator<=>(const Origins&) const = default;
 };
 
 /// The number that a size is, and what a report has beside it.

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/settings.h"
+#include "engine/distinct_roots.h"
 #include "engine/jit_trace.h"
 #include "engine/parts.h"
 #include "engine/views.h"
@@ -11,10 +12,6 @@
 
 namespace plugrad::engine {
 namespace {
-
-void add_root(std::vector<Id>& roots, Id root) {
-  if (std::ranges::find(roots, root) == roots.end()) roots.push_back(root);
-}
 
 // Where equal programs give equal bits, what is stored beside a result must not follow from earlier
 // reads, since sums that are stored may be ordered otherwise than fused ones.
@@ -51,10 +48,9 @@ Id Session::latest_computed(TensorState& state, uint32_t default_device) {
 
 // An assignment that was computed is not computed again: the value is stored with the first result
 // that needs it.
-void Session::add_assigned(std::vector<Id>& roots, uint32_t default_device) {
+void Session::add_assigned(DistinctRoots& roots, uint32_t default_device) {
   for (TensorState* state : parts_->pending)
-    if (const Id base = latest_computed(*state, default_device); base != kNoId)
-      add_root(roots, base);
+    if (const Id base = latest_computed(*state, default_device); base != kNoId) roots.add(base);
 }
 
 // Values that pending tensors had before the latest.
@@ -68,18 +64,18 @@ void Session::note_assigned() {
 }
 
 // Assignments that no result needs for long hold the values that all of them are computed of.
-void Session::add_overdue(std::vector<Id>& roots) {
+void Session::add_overdue(DistinctRoots& roots) {
   constexpr size_t kMostVersions = 16;  // what a chain of as many steps fuses into is compiled once
   for (TensorState* state : parts_->pending) {
     const auto versions = parts_->versions.find(state);
     if (versions == parts_->versions.end() || versions->second.size() < kMostVersions) continue;
     const Id base = stored_base(state->node, state->device);
-    if ((*devices_)[base] != 0 && !is_stored(base, state->device)) add_root(roots, base);
+    if ((*devices_)[base] != 0 && !is_stored(base, state->device)) roots.add(base);
   }
 }
 
 // Gradients that came of one backward() are computed together once one of them is computed again.
-bool Session::add_gradients(std::vector<Id>& roots) {
+bool Session::add_gradients(DistinctRoots& roots) {
   std::set<uint64_t> calls;
   std::vector<std::pair<uint64_t, Id>> missing;
   parts_->each_state([&](const TensorState& leaf) {
@@ -91,7 +87,7 @@ bool Session::add_gradients(std::vector<Id>& roots) {
   });
   std::ranges::reverse(missing);  // states are listed from the newest
   for (const auto& [call, base] : missing)
-    if (calls.contains(call)) add_root(roots, base);
+    if (calls.contains(call)) roots.add(base);
   return !calls.empty();
 }
 
@@ -116,7 +112,7 @@ bool Session::is_work(uint32_t number) {
 
 // The last values on the way to the roots that tensors denoted when they were first computed. The
 // plans that computed them first are told so, each of the last values that it could have stored.
-void Session::add_held(Work& work) {
+void Session::add_held(Work& work, DistinctRoots& roots) {
   const CanonicalGraph& walked = parts_->canonical;
   constexpr uint32_t kUnneeded = UINT32_MAX;
   std::vector<uint32_t> told(walked.size(), kUnneeded);  // the last plan above; 0: none
@@ -127,7 +123,7 @@ void Session::add_held(Work& work) {
     const Id id = walked.id(number);
     const ComputedNodes::Note note = parts_->computed.of(id);
     if (note.was_held && note.plan != above && is_work(number)) {
-      if (above == 0) add_root(work.roots, id);
+      if (above == 0) roots.add(id);
       work.repeated.push_back(note);
       above = note.plan;
     }
@@ -141,7 +137,7 @@ void Session::add_held(Work& work) {
 // What was computed before and is now computed again for something new. No tensor denoted it when
 // it was computed: that of which a momentum is computed, say, once the next one was recorded. Of
 // what has more elements than all that is read or asked for, as the mask of a scatter, the sources.
-void Session::add_used_anew(std::vector<Id>& roots) {
+void Session::add_used_anew(DistinctRoots& roots) {
   const CanonicalGraph& walked = parts_->canonical;
   const auto count = [&](uint32_t number) { return element_count(shape(walked.id(number))); };
   const auto is_anew = [&](uint32_t number) {
@@ -158,7 +154,7 @@ void Session::add_used_anew(std::vector<Id>& roots) {
   for (auto number = static_cast<uint32_t>(walked.size()); number-- > 0;) {
     if (walked.is_input(number)) continue;
     const bool passes_on = is_anew(number) || !is_work(number) || count(number) > most;
-    if (used[number] && !passes_on) add_root(roots, walked.id(number));
+    if (used[number] && !passes_on) roots.add(walked.id(number));
     if (is_anew(number) || (used[number] && passes_on))
       for (Id source : graph_.sources(walked.id(number))) used[walked.number(source)] = true;
   }
@@ -166,23 +162,65 @@ void Session::add_used_anew(std::vector<Id>& roots) {
 
 // Where a plan would do more again than anew, it stores what tensors denoted: the work of any
 // number of reads stays within a constant of that of the nodes.
-void Session::add_repeated(Work& work) {
+void Session::add_repeated(Work& work, DistinctRoots& roots) {
   const Repeated repeated = count_repeated();
   if (repeated.again <= repeated.anew) return;
-  const size_t before = work.roots.size();
-  add_held(work);
-  if (work.roots.size() == before) add_used_anew(work.roots);
-  if (add_gradients(work.roots))
+  const size_t before = roots.size();
+  add_held(work, roots);
+  if (roots.size() == before) add_used_anew(roots);
+  if (add_gradients(roots))
     work.repeated.push_back({.plan = repeated.last_plan, .number = ComputedNodes::kGradients});
+}
+
+// Of totals that began as constants, and are made of constants alone still: what each of many plans
+// added to one. Every plan would compute all of it again, and be another one than the last.
+void Session::add_grown_constants(DistinctRoots& roots, uint32_t default_device) {
+  constexpr uint32_t kMostPlans = 4;
+  const CanonicalGraph& walked = parts_->canonical;
+  std::vector<uint32_t> plans(walked.size());  // that computed what the node is made of first
+  bool any = false;
+  for (uint32_t number = 0; number < walked.size(); ++number) {
+    const Id id = walked.id(number);
+    if (walked.is_input(number) || (*devices_)[id] != 0) continue;
+    const uint32_t own = parts_->computed.of(id).plan;
+    for (Id source : graph_.sources(id)) {
+      const uint32_t below = parts_->computed.of(source).plan;
+      const uint32_t steps = own != 0 && below != 0 && own != below ? 1 : 0;
+      plans[number] = std::max(plans[number], plans[walked.number(source)] + steps);
+    }
+    any = any || plans[number] >= kMostPlans;
+  }
+  if (!any || only_device(roots.list(), default_device) != default_device) return;
+  std::vector<bool> is_below(walked.size());
+  for (auto number = static_cast<uint32_t>(walked.size()); number-- > 0;) {
+    const Id id = walked.id(number);
+    if (plans[number] >= kMostPlans && !is_below[number] && may_store_constant(number)) {
+      roots.add(id);
+      is_below[number] = true;
+    }
+    if (is_below[number] && !walked.is_input(number))
+      for (Id source : graph_.sources(id)) is_below[walked.number(source)] = true;
+  }
+}
+
+// Whether a plan may store the node of constants alone, and a tensor will ask for it.
+bool Session::may_store_constant(uint32_t number) {
+  const Id id = parts_->canonical.id(number);
+  const ComputedNodes::Note note = parts_->computed.of(id);
+  return note.plan != 0 && note.was_held && !is_view(graph_[id].op) &&
+         strong(graph_[id].dtype) == graph_[id].dtype;
 }
 
 bool Session::add_along(Work& work, uint32_t default_device) {
   const size_t before = work.roots.size();
-  add_assigned(work.roots, default_device);
+  DistinctRoots roots(work.roots);
+  add_assigned(roots, default_device);
   if (follows_earlier_reads()) {
-    add_repeated(work);
-    add_overdue(work.roots);
+    add_repeated(work, roots);
+    add_grown_constants(roots, default_device);
+    add_overdue(roots);
   }
+  work.roots = roots.take();
   return work.roots.size() > before;
 }
 
@@ -190,13 +228,15 @@ bool Session::add_along(Work& work, uint32_t default_device) {
 bool Session::add_learned(Work& work) {
   if (!follows_earlier_reads()) return false;
   const size_t before = work.roots.size();
+  DistinctRoots roots(work.roots);
   for (uint32_t number : work.ready->needed_again) {
     if (number == ComputedNodes::kGradients)
-      add_gradients(work.roots);
+      add_gradients(roots);
     else if (const Id id = parts_->canonical.id(number); parts_->computed.is_held(id))
-      add_root(work.roots, id);
+      roots.add(id);
   }
-  if (work.roots.size() > before) add_held(work);
+  if (roots.size() > before) add_held(work, roots);
+  work.roots = roots.take();
   return work.roots.size() > before;
 }
 

@@ -1,6 +1,8 @@
 // Ops whose result is another look at their source's elements.
 #pragma once
 
+#include <vector>
+
 #include "uop/graph.h"
 
 namespace plugrad::engine {
@@ -22,10 +24,21 @@ inline bool shows_the_same_elements(Op op) {
   return op == Op::Reshape || op == Op::Detach || op == Op::Bounded || op == Op::Function;
 }
 
-/// What a state that denotes the node holds: it, below views of all of it.
-inline Id held_by(const Graph& graph, Id node) {
-  while (keeps_every_element(graph[node].op)) node = graph.sources(node)[0];
-  return node;
-}
+/// What a state that denotes a node holds: it, below views of all of it. A fact by id of a graph.
+class HeldNodes {
+ public:
+  Id of(const Graph& graph, Id node) {
+    while (held_.size() <= node) {
+      const auto id = static_cast<Id>(held_.size());
+      const bool is_view = keeps_every_element(graph[id].op);
+      held_.push_back(is_view ? held_[graph.sources(id)[0]] : id);
+    }
+    return held_[node];
+  }
+  void clear() { held_.clear(); }
+
+ private:
+  std::vector<Id> held_;
+};
 
 }  // namespace plugrad::engine
