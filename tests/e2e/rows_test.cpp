@@ -108,6 +108,20 @@ TEST(Rows, NoElementsGiveNone) {
   EXPECT_TRUE(Tensor::zeros({0, 5}).layernorm().to_vector<float>().empty());
 }
 
+// More loops than one kernel may have.
+TEST(Rows, MaximaOfManyPrefixesAreAdded) {
+  const Row row = numbers(250, -3, 6);
+  const Tensor x = rows_of(row, 2).realize();
+  Tensor sum;
+  double want = 0;
+  for (int64_t n = 1; n <= 250; ++n) {
+    const Tensor most = x.shrink({{0, 2}, {0, n}}).max(1);
+    sum = n == 1 ? most : sum + most;
+    want += *std::max_element(row.begin(), row.begin() + n);
+  }
+  EXPECT_NEAR(sum.to_vector<float>()[1], want, 1e-3);
+}
+
 TEST(Rows, AResultOfAnotherTypeIsMadeToo) {
   const Row row = numbers(130, -3, 6);
   const Row want = softmax(row, false);

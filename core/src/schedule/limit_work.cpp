@@ -15,6 +15,9 @@ namespace {
 // at four operations a byte (StoreCost).
 constexpr uint32_t kWorthStoring = 48;
 
+// A kernel has at most 128 ranges (codegen/access.h), of which up to 16 are its own.
+constexpr uint32_t kLoop = kMostInstructions / 112 + 1;
+
 class WorkLimiter {
  public:
   explicit WorkLimiter(Draft& draft)
@@ -159,6 +162,8 @@ uint32_t instructions_of(const Graph& g, const Node& n) {
     case Op::FloorDiv:
     case Op::FloorMod:
       return is_const(g, n.src[1]) ? 4 : 16;
+    case Op::Reduce:  // its list is the operation and the axes
+      return kLoop * static_cast<uint32_t>(g.list(static_cast<ListId>(n.arg)).size() - 1);
     default:
       return is_alu(n.op) ? 1 : 0;
   }
