@@ -215,7 +215,7 @@ std::vector<SearchRecord> SearchDb::all() {
 
 // Processes append beside each other, each a line under the lock: replace_file would lose the lines
 // of all but the last. A line that is not whole fails its checksum.
-std::string SearchDb::append(const SearchRecord& record) {
+bool SearchDb::append(const SearchRecord& record, std::string& problem) {
   std::error_code ignored;
   const std::string cache =
       cache_directory();  // a folder that somebody named is there, or mistyped
@@ -225,12 +225,13 @@ std::string SearchDb::append(const SearchRecord& record) {
   const FileDescriptor file(
       open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644));
   struct stat info;
-  if (file && fstat(file.get(), &info) == 0 && is_null(info)) return {};
+  if (file && fstat(file.get(), &info) == 0 && is_null(info)) return false;
   if (!file || flock(file.get(), LOCK_EX) != 0 || fstat(file.get(), &info) != 0 ||
       !S_ISREG(info.st_mode)) {
     const bool is_other = file && !S_ISREG(info.st_mode);
-    return fmt::format("{}; what searches find is lost with the process",
-                       file_error_text(is_other ? kNotRegular : errno));
+    problem = fmt::format("{}; what searches find is lost with the process",
+                          file_error_text(is_other ? kNotRegular : errno));
+    return false;
   }
   char last = '\n';
   if (info.st_size > 0 && pread(file.get(), &last, 1, info.st_size - 1) != 1) last = 0;
@@ -238,20 +239,23 @@ std::string SearchDb::append(const SearchRecord& record) {
   if (last != '\n') line = '\n' + line;  // a writer was killed amid its line
   const bool is_written =
       write(file.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size());
-  return is_written ? "" : std::strerror(errno);
+  if (!is_written) problem = std::strerror(errno);
+  return is_written;
 }
 
 bool SearchDb::add(const SearchRecord& record) {
   const std::lock_guard lock(mutex_);
   if (path_.empty()) return false;
-  const std::string problem = append(record);
+  std::string problem;
+  const bool is_written = append(record, problem);
   if (!problem.empty()) warn("it cannot be written: " + problem);
-  return problem.empty();
+  return is_written;
 }
 
 void SearchDb::add_quietly(const SearchRecord& record) {
   const std::lock_guard lock(mutex_);
-  if (!path_.empty()) append(record);
+  std::string ignored;
+  if (!path_.empty()) append(record, ignored);
 }
 
 SearchDb& search_db() {

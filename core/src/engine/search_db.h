@@ -60,7 +60,8 @@ class SearchDb {
   void refresh();
   void read_lines(std::string_view text);
   void warn(const std::string& text);
-  std::string append(const SearchRecord& record);  // empty, or why it could not
+  // Whether it did; `problem` where that is a surprise.
+  bool append(const SearchRecord& record, std::string& problem);
 
   std::mutex mutex_;
   std::string path_;
