@@ -59,35 +59,41 @@ Floats use_reference() {
 
 }  // namespace
 
+// Limits leave calls that do not hang the time that they take on a busy machine: the interpreter
+// answers within a second, a compile of the CPU within three.
 TEST(HangingDevice, EndsWithDeviceLostInWhicheverCallAndTheProgramGoesOn) {
   for (const char* call : {"alloc", "compile", "load", "launch", "copy", "synchronize"}) {
     const std::string device = std::string(call) == "compile" ? "CPU" : "REFERENCE";
     const std::string other = device == "CPU" ? "REFERENCE" : "CPU";
-    const Outcome o = run_with_limit("faults:device=" + device + ":" + call + "=1@HANG", 0.2, [&] {
-      if (std::string(call) == "synchronize")
-        runtime::Registry::instance().set_plugin_options(device, {{"withdraw", "synchrony"}});
-      const auto use = [](const std::string& where) {
-        const Tensor x = Tensor::from<float>({3, 4}, where);
-        const Tensor y = (x * 2).realize();
-        if (where == "REFERENCE") runtime::Registry::instance().find_device(where).synchronize();
-        return (y + y.sum()).to_vector<float>();
-      };
-      for (int again = 0; again < 2; ++again)
-        EXPECT_THAT(
-            error_of([&] { use(device); }),
-            AllOf(StartsWith("device: ["), HasSubstr(device + ":0 is lost since"),
-                  HasSubstr("a call did not return within the 0.2 s of PLUGRAD_DEVICE_TIMEOUT"),
-                  HasSubstr("(DEVICE_LOST)"), HasSubstr("go on with another device")));
-      EXPECT_EQ(use(other), (Floats{20, 22}));
-      shutdown();
-    });
+    const double limit = other == "CPU" ? 3 : 1;
+    const Outcome o =
+        run_with_limit("faults:device=" + device + ":" + call + "=1@HANG", limit, [&] {
+          if (std::string(call) == "synchronize")
+            runtime::Registry::instance().set_plugin_options(device, {{"withdraw", "synchrony"}});
+          const auto use = [](const std::string& where) {
+            const Tensor x = Tensor::from<float>({3, 4}, where);
+            const Tensor y = (x * 2).realize();
+            if (where == "REFERENCE")
+              runtime::Registry::instance().find_device(where).synchronize();
+            return (y + y.sum()).to_vector<float>();
+          };
+          for (int again = 0; again < 2; ++again)
+            EXPECT_THAT(
+                error_of([&] { use(device); }),
+                AllOf(StartsWith("device: ["), HasSubstr(device + ":0 is lost since"),
+                      HasSubstr("a call did not return within the " + std::to_string(int(limit)) +
+                                " s of PLUGRAD_DEVICE_TIMEOUT"),
+                      HasSubstr("(DEVICE_LOST)"), HasSubstr("go on with another device")));
+          EXPECT_EQ(use(other), (Floats{20, 22}));
+          shutdown();
+        });
     EXPECT_TRUE(o.survived) << call;
     EXPECT_EQ(o.error, "") << call;
   }
 }
 
 TEST(HangingDevice, NamesTheKernelThatHangs) {
-  const Outcome o = run_with_limit("faults:device=REFERENCE:launch=2@HANG", 0.2, [] {
+  const Outcome o = run_with_limit("faults:device=REFERENCE:launch=2@HANG", 1, [] {
     EXPECT_THAT(error_of([] { use_reference(); }),
                 AllOf(StartsWith("device: [launch r_"), HasSubstr("(DEVICE_LOST)")));
   });
@@ -108,7 +114,7 @@ TEST(HangingDevice, ProgramsMayFreeEverythingThatTheCallWasGiven) {
 }
 
 TEST(HangingDevice, IsReportedWhileItHangsWithDeviceCallAndKernel) {
-  const Outcome o = run_with_limit("faults:device=REFERENCE:launch=2@HANG", 0.4, [] {
+  const Outcome o = run_with_limit("faults:device=REFERENCE:launch=2@HANG", 1, [] {
     runtime::report_calls_after(100ms);
     EXPECT_THAT(error_of([] { use_reference(); }), HasSubstr("(DEVICE_LOST)"));
   });
@@ -120,7 +126,7 @@ TEST(HangingDevice, IsReportedWhileItHangsWithDeviceCallAndKernel) {
 
 // Twice: kernels that have run before are not compiled again.
 TEST(HangingDevice, WaitsForFirstLaunchesSayHowMany) {
-  const Outcome o = run_with_limit("faults:device=REFERENCE:synchronize=2@HANG", 0.4, [] {
+  const Outcome o = run_with_limit("faults:device=REFERENCE:synchronize=2@HANG", 1, [] {
     runtime::Registry::instance().set_plugin_options("REFERENCE", {{"withdraw", "synchrony"}});
     runtime::report_calls_after(200ms);
     const auto run = [] {
@@ -133,7 +139,7 @@ TEST(HangingDevice, WaitsForFirstLaunchesSayHowMany) {
   });
   EXPECT_EQ(o.error, "");
   EXPECT_THAT(o.log, Not(HasSubstr("for the first time")));
-  const Outcome first = run_with_limit("faults:device=REFERENCE:synchronize=1@HANG", 0.4, [] {
+  const Outcome first = run_with_limit("faults:device=REFERENCE:synchronize=1@HANG", 1, [] {
     runtime::Registry::instance().set_plugin_options("REFERENCE", {{"withdraw", "synchrony"}});
     runtime::report_calls_after(200ms);
     const Tensor x = Tensor::from<float>({3, 4}, "REFERENCE");
@@ -149,8 +155,8 @@ TEST(HangingDevice, WaitsForFirstLaunchesSayHowMany) {
 
 TEST(HangingDevice, CallsThatReturnAreNotReported) {
   const Outcome o = run_with_limit("", 0, [] {
-    runtime::report_calls_after(200ms);
-    for (const auto end = std::chrono::steady_clock::now() + 400ms;
+    runtime::report_calls_after(1s);
+    for (const auto end = std::chrono::steady_clock::now() + 1500ms;
          std::chrono::steady_clock::now() < end;)
       EXPECT_EQ(use_reference(), (Floats{20, 22}));
   });
