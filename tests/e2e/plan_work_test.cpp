@@ -15,12 +15,17 @@ namespace {
 using Tensors = std::vector<Tensor>;
 using Program = std::function<Tensors(int64_t n)>;
 
+std::vector<engine::TensorState*> states_of(const Tensors& results) {
+  std::vector<engine::TensorState*> states;
+  for (const Tensor& result : results) states.push_back(result.state().get());
+  return states;
+}
+
 /// Nodes looked at to plan what the program of size n returns, for each node of its graph.
 double visits_a_node(const Program& program, int64_t n) {
   engine::Session& session = engine::Session::current();
   const Tensors results = program(n);
-  std::vector<engine::TensorState*> states;
-  for (const Tensor& result : results) states.push_back(result.state().get());
+  const std::vector<engine::TensorState*> states = states_of(results);
   const engine::Statistics before = session.statistics();
   session.planned_kernels_of(states);
   const engine::Statistics after = session.statistics();
@@ -31,6 +36,15 @@ double visits_a_node(const Program& program, int64_t n) {
 void expect_linear(const Program& program, int64_t n, double most_a_node) {
   for (int64_t size : {n / 4, n / 2, n})
     EXPECT_LE(visits_a_node(program, size), most_a_node) << "n = " << size;
+}
+
+/// However many parts there are, and not one for each few of them.
+void expect_kernels(const Program& program, int64_t n, size_t most) {
+  for (int64_t size : {n / 4, n}) {
+    const Tensors results = program(size);
+    EXPECT_LE(engine::Session::current().planned_kernels_of(states_of(results)).size(), most)
+        << "n = " << size;
+  }
 }
 
 Tensor stored(int64_t salt, const Shape& shape = {4}) {
@@ -98,7 +112,30 @@ TEST(PlanWork, GradientOfACatOfSlices) {
     for (int64_t i = 0; i < n; ++i) parts.push_back(x[i] * static_cast<double>(i) + 1.0);
     return gradient(cat(parts).square().sum(), {x});
   };
-  expect_linear(program, 5000, 320);
+  expect_linear(program, 5000, 4);
+  expect_kernels(program, 5000, 1);
+}
+
+TEST(PlanWork, GradientOfRowsInAnyOrder) {
+  const auto program = [](int64_t n) {
+    const Tensor x = stored(0, {n, 4});
+    Tensor loss(0.0);
+    for (int64_t i = 0; i < n; ++i) loss = loss + (x[i] * x[(i * 7 + 3) % n]).sum();
+    return gradient(loss, {x});
+  };
+  expect_linear(program, 1000, 9);
+}
+
+TEST(PlanWork, GradientOfColumns) {
+  const auto program = [](int64_t n) {
+    const Tensor x = stored(0, {4, n});
+    Tensors columns;
+    for (int64_t i = 0; i < n; ++i)
+      columns.push_back((x[{Slice(), i}] * (1.0 + static_cast<double>(i))).tanh());
+    return gradient(stack(columns, 1).sum(), {x});
+  };
+  expect_linear(program, 1000, 4);
+  expect_kernels(program, 1000, 1);
 }
 
 // Chains.

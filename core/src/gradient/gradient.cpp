@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "gradient/convolution.h"
+#include "gradient/parts.h"
 #include "gradient/rules.h"
 #include "uop/user.h"
 
@@ -43,7 +44,15 @@ class Tape {
 
   size_t size() const { return nodes_.size(); }
   Id node(size_t place) const { return nodes_[place]; }
-  Id gradient(size_t place) const { return gradient_[place]; }
+  /// All that has flowed to the node.
+  Id gradient(size_t place) {
+    if (const auto parts = parts_.find(place); parts != parts_.end()) {
+      const Id sum = sum_of_parts(context_, parts->second);
+      parts_.erase(parts);
+      add(place, sum);
+    }
+    return gradient_[place];
+  }
   bool is_active(Id id) const {
     const size_t place = find(id);
     return place < nodes_.size() && active_[place];
@@ -53,19 +62,27 @@ class Tape {
   void flow(Id id, Id of, ListId used_as) {
     if (of == kNoId || !is_active(id)) return;
     of = fold(id, of, used_as);
-    Id& sum = gradient_[find(id)];
-    sum = sum == kNoId ? of : context_.graph.binary(Op::Add, sum, of);
+    const bool is_counted = context_.extents != nullptr && context_.extents->is_counted(id);
+    if (!is_counted && padded_axis(context_.graph, of))
+      parts_[find(id)].push_back(of);
+    else
+      add(find(id), of);
   }
 
   /// The gradient of `id` in its full shape.
   Id result(Id id) {
-    if (!is_active(id) || gradient_[find(id)] == kNoId) return kNoId;
-    const Id whole = counted(context_, id, gradient_[find(id)]);
+    if (!is_active(id) || gradient(find(id)) == kNoId) return kNoId;
+    const Id whole = counted(context_, id, gradient(find(id)));
     Step step(context_, id, whole);
     return step.full_g();
   }
 
  private:
+  void add(size_t place, Id more) {
+    Id& sum = gradient_[place];
+    sum = sum == kNoId ? more : context_.graph.binary(Op::Add, sum, more);
+  }
+
   size_t find(Id id) const {
     const auto at = std::ranges::lower_bound(nodes_, id);
     return at != nodes_.end() && *at == id ? static_cast<size_t>(at - nodes_.begin())
@@ -92,6 +109,7 @@ class Tape {
   std::vector<Id> nodes_;
   std::vector<bool> active_;
   std::vector<Id> gradient_;
+  std::map<size_t, std::vector<Id>> parts_;  // by place: Pads that are not in gradient_ yet
 };
 
 /// Sources of elementwise ops are used in the node's shape; others as they are.

@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "base/check.h"
+#include "gradient/parts.h"
 #include "uop/user.h"
 
 namespace plugrad::autodiff {
@@ -150,6 +151,11 @@ bool is_relu(const Graph& g, Id node) {
 /// The value of a relu tells where it was cut off: then nobody needs what it was made of.
 void choose(Step& s) {
   Graph& g = s.graph;
+  if (const auto first = prefix_of(s)) {
+    s.flow(1, flow_within(s, first->axis, 0, first->count));
+    s.flow(2, flow_within(s, first->axis, first->count, s.shape(s.y())[first->axis]));
+    return;
+  }
   const Id zero = s.number(0.0);
   const Id chosen = is_relu(g, s.y()) ? g.binary(Op::CmpEq, s.y(), zero) : s.x(0);
   s.flow(1, g.where(chosen, s.g(), zero));
@@ -194,7 +200,7 @@ void pad(Step& s) {
   std::vector<int64_t> box;
   for (size_t i = 0; i < inner.size(); ++i)
     box.insert(box.end(), {pads[2 * i], pads[2 * i] + inner[i]});
-  s.flow(0, s.move(Op::Shrink, s.full_g(), box));
+  s.flow(0, cut(s, s.full_g(), box));
 }
 
 void shrink(Step& s) {

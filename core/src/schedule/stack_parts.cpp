@@ -133,8 +133,10 @@ Id PartStacker::movement(const std::vector<Id>& parts) {
 
 Id PartStacker::shrinks(const std::vector<Id>& parts) {
   const Id source = g_[parts[0]].src[0];
-  if (std::ranges::all_of(parts, [&](Id part) { return g_[part].src[0] == source; }))
-    return slices(source, parts);
+  if (std::ranges::all_of(parts, [&](Id part) { return g_[part].src[0] == source; })) {
+    const Id evenly = slices(source, parts);
+    return evenly == kNoId ? at_places(source, parts) : evenly;
+  }
   const uint64_t bounds = g_[parts[0]].arg;
   std::vector<Id> below;
   for (Id part : parts) {
@@ -184,6 +186,60 @@ Id PartStacker::slices(Id source, const std::vector<Id>& parts) {
   }
   flags[axis] = step < 0 ? 1 : 0;
   return build_.permute(build_.flip(build_.shrink(x, box), flags), order);
+}
+
+/// Boxes of one source that lie anywhere along one axis: read at places that a Buffer holds.
+///   x[place]  =  sum over r of where(place == r, x[r], 0), which becomes a load
+Id PartStacker::at_places(Id source, const std::vector<Id>& parts) {
+  const Dims first = list(parts[0]);
+  size_t axis = first.size();
+  for (Id part : parts)
+    for (size_t i = 0; i < first.size(); i += 2) {
+      if (g_.arg_list(part)[i] == first[i] || i == axis) continue;
+      if (axis != first.size()) return kNoId;
+      axis = i;
+    }
+  if (axis == first.size() || g_[source].dtype == DType::Bool) return kNoId;
+  std::vector<Id> begins;
+  for (Id part : parts) begins.push_back(g_.constant(DType::I32, g_.arg_list(part)[axis]));
+  const int64_t length = first[axis + 1] - first[axis], size = draft_.shapes[source][axis / 2];
+  if (size > INT32_MAX) return kNoId;
+  Dims bounds = first;
+  bounds[axis] = 0;
+  bounds[axis + 1] = size;
+  axis /= 2;
+  const Id x = build_.shrink(source, bounds);
+  const Dims shape = build_.shape(x);
+  Dims order, here = {1}, all = {static_cast<int64_t>(parts.size())};
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (i != axis) order.push_back(static_cast<int64_t>(i));
+    here.push_back(i == axis ? 1 : shape[i]);
+    all.push_back(i == axis ? length : shape[i]);
+  }
+  order.push_back(static_cast<int64_t>(axis));
+  here.push_back(size);
+  const Dims stacked = all;
+  all.push_back(size);
+  const auto along = [&](Id list, size_t at) {
+    Dims row(all.size(), 1);
+    row[at] = all[at];
+    return build_.expand(build_.reshape(list, row), all);
+  };
+  const auto counter = [&](size_t at) {
+    return along(g_.add(Op::Iota, DType::I32, {}, static_cast<uint64_t>(all[at])), at);
+  };
+  const auto made = [&](Id id) {
+    const Node like = g_[id];
+    const std::vector<Id> sources(g_.sources(id).begin(), g_.sources(id).end());
+    return build_.elementwise(like, sources);
+  };
+  Id place = along(constants(begins), 0);
+  if (length > 1) place = made(g_.binary(Op::Add, place, counter(axis + 1)));
+  const Id hit = made(g_.binary(Op::CmpEq, place, counter(all.size() - 1)));
+  const Id value = build_.expand(build_.reshape(build_.permute(x, order), here), all);
+  const Id chosen = made(g_.where(hit, value, g_.constant(g_[x].dtype, int64_t{0})));
+  return build_.reshape(build_.reduce(Op::Add, chosen, {static_cast<int64_t>(all.size()) - 1}),
+                        stacked);
 }
 
 Id PartStacker::elementwise(const std::vector<Id>& parts) {

@@ -27,6 +27,7 @@ class PartStacker {
   Id movement(const std::vector<Id>& parts);
   Id shrinks(const std::vector<Id>& parts);
   Id slices(Id source, const std::vector<Id>& parts);
+  Id at_places(Id source, const std::vector<Id>& parts);
   Id elementwise(const std::vector<Id>& parts);
   bool is_read_whole(Id node) const;
   Dims list(Id node) const {

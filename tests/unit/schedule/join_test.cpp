@@ -149,6 +149,21 @@ TEST(Join, EveryFourthRow) {
   EXPECT_EQ(kernel_count(check(t, {joined(t, parts)})), 1u);
 }
 
+TEST(Join, RowsInAnyOrder) {
+  const auto other = [](Tensors& t, Id x, int64_t i) {
+    return t.plus(t.times(row(t, x, i * 7 % 40), static_cast<double>(i + 2)), 1);
+  };
+  expect_one_kernel(other);
+  expect_one_kernel(other, 1);
+  expect_one_kernel([](Tensors& t, Id x, int64_t i) {  // two that overlap others
+    const int64_t from = i * i % 37;
+    return t.times(t.shrink(x, {from, from + 2, 0, 3}), static_cast<double>(i + 2));
+  });
+  expect_one_kernel([](Tensors& t, Id x, int64_t i) {  // of the other axis, between 1 and 3
+    return t.times(t.shrink(x, {0, 40, i % 2, i % 2 + 2}), static_cast<double>(i + 2));
+  });
+}
+
 TEST(Join, AValueThatIsAlsoAResult) {
   Tensors t;
   const Id x = t.buffer({40, 3});
