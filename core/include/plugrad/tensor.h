@@ -106,6 +106,8 @@ class PLUGRAD_API Tensor {
   static Tensor from(std::initializer_list<MixedNumber> values, std::string_view device = {});
   static Tensor from(std::initializer_list<MixedNumber> values, Shape shape,
                      std::string_view device = {});
+  static Tensor from(std::initializer_list<std::initializer_list<MixedNumber>> rows,
+                     std::string_view device = {});
   /// `bytes` in the dtype's storage form. With an owner they are not copied; the owner keeps them
   /// in place.
   static Tensor from_bytes(std::span<const std::byte> bytes, Shape, DType,
@@ -195,8 +197,7 @@ class PLUGRAD_API Tensor {
     read_as(out.data(), out.size(), dtype_of<T>());
   }
   std::vector<std::byte> to_bytes() const;  ///< in storage form
-  std::vector<Kernel> schedule()
-      const;  ///< the kernels that realize() would run, compiled, not run
+  std::vector<Kernel> schedule() const;     ///< what realize() would run, compiled, not run
   std::vector<Kernel> kernelize() const;  ///< the same before code generation: AST and ranges only
   ir::UOp uop() const;                    ///< the node that it denotes now; see uop.h
 
@@ -408,8 +409,7 @@ class PLUGRAD_API Tensor {
 
   // ---- Indexing. A place that is data and outside its axis reads 0; negative ones count from the
   // end. A place outside that the program knows is an error ----
-  /// bounds are clipped, steps may be negative
-  Tensor slice(int64_t axis, const Slice& slice) const;
+  Tensor slice(int64_t axis, const Slice& slice) const;  ///< clips bounds; steps may be negative
   /// As in PyTorch: tensors and lists of places broadcast; the axes of their common shape come
   /// where theirs were, or first when others are between. Errors: User for bool (masked_select).
   Tensor operator[](const Index& index) const&;

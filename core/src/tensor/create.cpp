@@ -207,6 +207,17 @@ Tensor Tensor::from(std::initializer_list<MixedNumber> values, Shape shape,
   return from(numbers_of(values), std::move(shape), device);
 }
 
+Tensor Tensor::from(std::initializer_list<std::initializer_list<MixedNumber>> rows,
+                    std::string_view device) {
+  std::vector<double> values;
+  const int64_t width = rows.size() == 0 ? 0 : static_cast<int64_t>(rows.begin()->size());
+  for (const auto& row : rows) {
+    require_row_length(static_cast<int64_t>(row.size()), width);
+    for (double number : numbers_of(row)) values.push_back(number);
+  }
+  return from(values, {static_cast<int64_t>(rows.size()), width}, device);
+}
+
 Tensor Tensor::from_bytes(std::span<const std::byte> bytes, Shape shape, DType dtype,
                           std::string_view device, std::shared_ptr<const void> owner) {
   Recorder r("from");

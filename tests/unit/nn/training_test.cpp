@@ -123,6 +123,15 @@ TEST(MixedNumbers, AreOneListOfDoubles) {
   EXPECT_EQ(Tensor::from({1, 2}).dtype(), DType::I32);
 }
 
+TEST(MixedNumbers, StandInRowsToo) {
+  const Tensor rows = Tensor::from({{1, 2.5}, {3, 4u}});
+  EXPECT_EQ(rows.dtype(), DType::F64);
+  EXPECT_EQ(rows.shape(), (Shape{2, 2}));
+  EXPECT_EQ(rows.to_vector<double>(), (std::vector<double>{1, 2.5, 3, 4}));
+  EXPECT_EQ(Tensor::from({{1, 2}, {3, 4}}).dtype(), DType::I32);
+  EXPECT_THROW(Tensor::from({{1, 2.5}, {3}}), Error);
+}
+
 TEST(BatchNorm, CountsItsBatchesAsPyTorchDoes) {
   nn::BatchNorm norm(3);
   norm(input());
