@@ -297,15 +297,21 @@ void JitTrace::step_done() {
 void JitTrace::check(const TensorState& indices, const IndexRange& range) {
   const Graph& graph = session_.graph();
   Id base = indices.node;
-  while (!session_.parts_->values.find(base) && shows_the_same_elements(graph[base].op))
+  DType dtype = range.dtype;
+  while (!session_.parts_->values.find(base) &&
+         (shows_the_same_elements(graph[base].op) || is_widening(graph, base))) {
     base = graph.sources(base)[0];
+    dtype = strong(graph[base].dtype);
+  }
   const Value* value = session_.parts_->values.find(base);
   const auto number = value_of_.find(value);
-  if (number == value_of_.end() || value->dtype != range.dtype) return;
+  if (number == value_of_.end() || value->dtype != dtype) return;
   const JitValue::Kind kind = recording_.values[number->second].kind;
   if (kind != JitValue::Kind::Tensor) return;
-  if (const auto known = host_.find(value); known != host_.end()) range.require_of(known->second);
-  recording_.indices.push_back({number->second, range});
+  IndexRange own = range;
+  own.dtype = dtype;
+  if (const auto known = host_.find(value); known != host_.end()) own.require_of(known->second);
+  recording_.indices.push_back({number->second, own});
 }
 
 void JitTrace::refuse_read(std::string_view function) {

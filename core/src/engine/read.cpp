@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
 #include "engine/jit_trace.h"
 #include "engine/parts.h"
+#include "engine/views.h"
 #include "uop/round.h"
 
 namespace plugrad::engine {
@@ -41,6 +43,21 @@ uint64_t cast_bits(uint64_t bits, DType from, DType to) {
   if (is_float(from)) return bits_of(std::bit_cast<double>(bits), to);
   if (from == DType::U64 && is_float(to)) return bits_of(static_cast<double>(bits), to);
   return bits_of(static_cast<int64_t>(bits), to);
+}
+
+std::vector<std::byte> cast_elements(std::span<const std::byte> elements, DType from,
+                                     std::span<const DType> casts) {
+  const size_t step = size_of(from), size = size_of(casts.back());
+  std::vector<std::byte> out(elements.size() / step * size);
+  for (size_t i = 0; i < elements.size() / step; ++i) {
+    uint64_t stored = 0;
+    std::memcpy(&stored, elements.data() + i * step, step);
+    uint64_t bits = constant_bits(stored, from);
+    for (DType before = from; DType to : casts)
+      bits = cast_bits(bits, std::exchange(before, to), to);
+    std::memcpy(out.data() + i * size, &bits, size);
+  }
+  return out;
 }
 
 void fill(std::span<std::byte> out, uint64_t element, uint32_t size_bytes) {
@@ -122,13 +139,18 @@ std::optional<std::vector<std::byte>> Session::peek(const TensorState& state) {
     fill(bytes, storage_bits(*constant, dtype), size_of(dtype));
     return bytes;
   }
+  std::vector<DType> casts;  // between integers
   Id base = state.node;
-  while (graph_[base].op == Op::Reshape || graph_[base].op == Op::Detach ||
-         graph_[base].op == Op::Bounded)
-    base = graph_.sources(base)[0];
+  for (; shows_the_same_elements(graph_[base].op) || is_integer_cast(graph_, base);
+       base = graph_.sources(base)[0])
+    if (graph_[base].op == Op::Cast) casts.push_back(graph_[base].dtype);
   const Value* value = parts_->values.find(base);
-  if (value == nullptr || value->buffer || value->host.size() != size_bytes) return std::nullopt;
-  return std::vector<std::byte>(value->host.begin(), value->host.end());
+  const uint64_t count = size_bytes / size_of(dtype);
+  if (value == nullptr || value->buffer || value->host.size() != count * size_of(value->dtype))
+    return std::nullopt;
+  if (casts.empty()) return std::vector<std::byte>(value->host.begin(), value->host.end());
+  std::ranges::reverse(casts);
+  return cast_elements(value->host, value->dtype, casts);
 }
 
 std::vector<int64_t> Session::counted_shape(TensorState& state) {

@@ -24,6 +24,19 @@ inline bool shows_the_same_elements(Op op) {
   return op == Op::Reshape || op == Op::Detach || op == Op::Bounded || op == Op::Function;
 }
 
+/// Casts from integers to integers: what the host knows of the source, it knows of the result.
+inline bool is_integer_cast(const Graph& graph, Id id) {
+  return graph[id].op == Op::Cast && is_integer(graph[id].dtype) &&
+         is_integer(graph[graph.sources(id)[0]].dtype);
+}
+
+/// Those of them that keep every value.
+inline bool is_widening(const Graph& graph, Id id) {
+  if (!is_integer_cast(graph, id)) return false;
+  const DType from = graph[graph.sources(id)[0]].dtype, to = graph[id].dtype;
+  return size_of(to) > size_of(from) && (is_unsigned(from) || !is_unsigned(to));
+}
+
 /// What a state that denotes a node holds: it, below views of all of it. A fact by id of a graph.
 class HeldNodes {
  public:
