@@ -14,6 +14,13 @@ PROGRAMS = [
      "struct Inner { Tensor w; }; struct Net { Inner inner; PLUGRAD_FIELDS(inner) }; nn::save(Net(), \"f\");", "write PLUGRAD_FIELDS("),
     ("a jitted function that returns a number",
      "jit([](const Tensor& x) { return x.item<float>(); })(Tensor::ones({}));", "a number would be that of the recorded call for ever"),
+    ("a jitted function with a number among its results",
+     "jit([](const Tensor& x) { return std::pair(x, 1.0f); })(Tensor::ones({}));", "a number would be that of the recorded call for ever"),
+    ("a jitted function that returns a list of numbers",
+     "jit([](const Tensor& x) { return x.to_vector<float>(); })(Tensor::ones({}));", "a number would be that of the recorded call for ever"),
+    ("a jitted function that takes a pointer",
+     "int* p = nullptr; jit([](const Tensor& x, int*) { return x; })(Tensor::ones({}), p);", "arguments of a jitted function are tensors"),
+    ("a copy that would share its tensors", "struct Net { Tensor w; }; nn::clone(Net());", "a copy of this would share its tensors"),
     ("a jitted function with other arguments",
      "jit([](const Tensor& x, const Tensor& y) { return x + y; })(Tensor::ones({}));", "the jitted function does not take these arguments"),
     ("a jitted function with a wrong body",
@@ -21,7 +28,10 @@ PROGRAMS = [
     ("a layer that is none", "nn::Sequential net(nn::Linear(1, 1), 3);", "a layer of nn::Sequential takes one Tensor and returns one"),
 ]
 GOOD = """nn::Sequential net(nn::Linear(2, 2), gelu, [](const Tensor& x) { return x + 1; });
-  const Tensor y = net(Tensor::from({1, 2.5})); return y.defined() ? 0 : 1;"""
+  const Tensor y = net(Tensor::from({1, 2.5}));
+  const auto step = jit([](const Tensor& x, std::optional<float>) { return std::tuple(x, std::vector{x}); });
+  std::vector<nn::Linear> layers; layers.emplace_back(2, 2);
+  nn::parameters(nn::clone(layers)); step(y, std::optional<float>()); return y.defined() ? 0 : 1;"""
 
 
 def errors_of(compiler, folders, body):

@@ -14,6 +14,7 @@
 /// function each time.
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <cstring>
@@ -64,6 +65,49 @@ inline constexpr bool is_optional = false;
 template <class T>
 inline constexpr bool is_optional<std::optional<T>> = true;
 
+/// Whether the check holds for every type in a tuple.
+template <class T, template <class> class Check>
+inline constexpr bool each_of = false;
+template <template <class...> class List, class... Each, template <class> class Check>
+inline constexpr bool each_of<List<Each...>, Check> = (Check<std::decay_t<Each>>::value && ...);
+template <class T, size_t n, template <class> class Check>
+inline constexpr bool each_of<std::array<T, n>, Check> = Check<T>::value;
+
+/// What put_result takes.
+template <class T>
+struct IsResult {
+  static constexpr bool find() {
+    if constexpr (std::same_as<T, Tensor>)
+      return true;
+    else if constexpr (TupleLike<T>)
+      return each_of<T, IsResult>;
+    else if constexpr (Container<T>)
+      return IsResult<typename T::value_type>::value;
+    else
+      return false;
+  }
+  static constexpr bool value = find();
+};
+
+/// What put_argument takes.
+template <class T>
+struct IsArgument {
+  static constexpr bool find() {
+    if constexpr (std::same_as<T, Tensor> || Number<T> || Module<T> ||
+                  std::convertible_to<const T&, std::string_view>)
+      return true;
+    else if constexpr (is_optional<T>)
+      return IsArgument<typename T::value_type>::value;
+    else if constexpr (TupleLike<T>)
+      return each_of<T, IsArgument>;
+    else if constexpr (Container<T>)
+      return IsArgument<std::decay_t<decltype(*std::declval<const T&>().begin())>>::value;
+    else
+      return false;
+  }
+  static constexpr bool value = find();
+};
+
 template <class T>
 void put_argument(Flat& flat, const T& value) {
   if constexpr (std::same_as<T, Tensor>) {
@@ -85,9 +129,6 @@ void put_argument(Flat& flat, const T& value) {
   } else if constexpr (TupleLike<T>) {
     std::apply([&](const auto&... each) { (put_argument(flat, each), ...); }, value);
   } else {
-    static_assert(Container<T>,
-                  "arguments of a jitted function are tensors, numbers, strings, structs with "
-                  "PLUGRAD_FIELDS, and vectors, tuples and optionals of these");
     flat.words.push_back(value.size());
     for (const auto& each : value) put_argument(flat, each);
   }
@@ -100,9 +141,6 @@ void put_result(Flat& flat, const T& value) {
   } else if constexpr (TupleLike<T>) {
     std::apply([&](const auto&... each) { (put_result(flat, each), ...); }, value);
   } else {
-    static_assert(Container<T>,
-                  "a jitted function returns tensors, vectors and tuples of them, or nothing: a "
-                  "number would be that of the recorded call for ever");
     flat.words.push_back(value.size());
     for (const auto& each : value) put_result(flat, each);
   }
@@ -219,18 +257,23 @@ class Jit {
         is_callable,
         "the jitted function does not take these arguments, in number or type, or its body "
         "does not compile with them");
-    if constexpr (is_callable) return record(std::forward<Arguments>(arguments)...);
+    constexpr bool are_arguments = (jit_detail::IsArgument<std::decay_t<Arguments>>::value && ...);
+    static_assert(!is_callable || are_arguments,
+                  "arguments of a jitted function are tensors, numbers, strings, structs with "
+                  "PLUGRAD_FIELDS, and vectors, tuples and optionals of these");
+    if constexpr (is_callable && are_arguments)
+      return record(std::forward<Arguments>(arguments)...);
   }
 
   template <class... Arguments>
   auto record(Arguments&&... arguments) const {
     using Result = std::decay_t<std::invoke_result_t<Function&, Arguments...>>;
-    constexpr bool is_number = jit_detail::Number<Result>;
-    static_assert(!is_number,
+    constexpr bool is_result = std::is_void_v<Result> || jit_detail::IsResult<Result>::value;
+    static_assert(is_result,
                   "a jitted function returns tensors, vectors and tuples of them, or nothing: a "
                   "number would be that of the recorded call for ever; return the Tensor and call "
                   "item() on what the call gives");
-    if constexpr (!is_number) return record_as<Result>(std::forward<Arguments>(arguments)...);
+    if constexpr (is_result) return record_as<Result>(std::forward<Arguments>(arguments)...);
   }
 
   template <class Result, class... Arguments>

@@ -66,6 +66,15 @@ TEST(Copies, AreIndependent) {
   expect_independent(layer, layers[2]);
 }
 
+// Lists of modules are copied, listed and converted as a module that has them is.
+TEST(Copies, OfListsAreIndependent) {
+  const std::vector<Block> blocks(2);
+  expect_independent(blocks, nn::clone(blocks));
+  EXPECT_EQ(nn::state_dict(blocks)[1].first, "0.scale");
+  EXPECT_EQ(nn::state_dict(blocks)[2].first, "1.linear.weight");
+  EXPECT_EQ(nn::parameters(blocks).size(), 4u);
+}
+
 TEST(Copies, HaveGradientsOfTheirOwn) {
   const Block block;
   const Block copy = block;

@@ -32,6 +32,14 @@ template <class Module>
 concept HasFields =
     requires(const Module& module, StateVisitor& visitor) { module.visit_fields(visitor); };
 
+/// A module, or a vector or optional of modules: copies of it have tensors of their own.
+template <class T>
+inline constexpr bool holds_modules = HasFields<T>;
+template <class T>
+inline constexpr bool holds_modules<std::vector<T>> = holds_modules<T>;
+template <class T>
+inline constexpr bool holds_modules<std::optional<T>> = holds_modules<T>;
+
 /// Receives a module's fields; PLUGRAD_FIELDS writes the calls.
 class PLUGRAD_API StateVisitor {
  public:
@@ -58,7 +66,7 @@ class PLUGRAD_API StateVisitor {
   template <class Module>
   void field(std::string_view name, const std::vector<Module>& modules) {
     enter(name);
-    for (size_t i = 0; i < modules.size(); ++i) field(std::to_string(i), modules[i]);
+    visit_module(modules);
     leave(name);
   }
   template <class Module>
@@ -72,6 +80,11 @@ class PLUGRAD_API StateVisitor {
                   "in it; a field is a Tensor, a struct with PLUGRAD_FIELDS, or a vector or "
                   "optional of such structs");
     if constexpr (HasFields<Module>) module.visit_fields(*this);
+  }
+  /// A list of modules is one whose fields are called 0, 1, …
+  template <class Module>
+  void visit_module(const std::vector<Module>& modules) {
+    for (size_t i = 0; i < modules.size(); ++i) field(std::to_string(i), modules[i]);
   }
 
  private:
@@ -128,6 +141,9 @@ class PLUGRAD_API FieldCopies {
 /// marked as there.
 template <class Module>
 Module clone(const Module& module) {
+  static_assert(holds_modules<Module>,
+                "a copy of this would share its tensors: write PLUGRAD_FIELDS(weight, layers, …) "
+                "in the struct; a single Tensor has clone() of its own");
   return module;
 }
 
