@@ -154,6 +154,9 @@ TEST(NetworkErrors, Losses) {
             "[cross_entropy] labels (4, 3) do not fit logits (4, 3, 5): expected (4, 5)");
   EXPECT_EQ(error_of([&] { cross_entropy(logits, Tensor::full({4, 5}, 3)); }),
             "[cross_entropy] label 3 (element 0) is out of range for size 3: allowed are 0 to 2");
+  const Tensor bytes = Tensor::from(std::vector<uint8_t>{2, 255, 0, 1}).reshape({2, 2});
+  EXPECT_EQ(error_of([&] { embedding(Tensor::zeros({3, 1}), bytes.cast(DType::I64)); }),
+            "[embedding] place 255 (element 1) is out of range for size 3: allowed are 0 to 2");
   EXPECT_EQ(error_of([&] { nll_loss(Tensor::zeros({2, 3}), Tensor::from({2, -100})); }),
             "[nll_loss] label -100 (element 1) is out of range for size 3: allowed are 0 to 2");
   nll_loss(Tensor::zeros({2, 3}), Tensor::from({2, -100}), {.ignore_index = -100});
