@@ -53,8 +53,8 @@ class TileModel {
   size_t cheapest_lanes(bool reduces) const;
   /// Whether a reduce axis runs over fewer iterations while it is not expanded.
   bool has_bounds(size_t axis, const Tile& tile) const;
-  /// The reduce axes of a kernel whose windows share elements, none otherwise: expanded, all of
-  /// them, they share loads.
+  /// The reduce axes where all of them run over windows that share elements, none otherwise:
+  /// expanded, all of them, they share loads.
   std::vector<size_t> taps(const Tile& tile) const;
   /// Whether the tile expands all that is summed, so that no loop is left.
   bool leaves_no_sum(const Tile& tile) const;

@@ -20,8 +20,10 @@ void TileModel::add_windows(Item& item, Id index) {
     for (size_t tap = 0; tap < sizes_.size(); ++tap) {
       if (is_reduce(output) || !is_reduce(tap) || step(output) == 0 || step(tap) == 0) continue;
       const int64_t least = std::min(step(output), step(tap));
-      const int64_t reach = step(tap) * (sizes_[tap] - 1);
-      if (reach >= step(output) && step(output) % least == 0 && step(tap) % least == 0)
+      const auto meets = [&](size_t one, size_t other) {
+        return step(one) * (sizes_[one] - 1) >= step(other) && step(other) % least == 0;
+      };
+      if (meets(tap, output) && meets(output, tap))
         item.windows.push_back({output, tap, step(output) / least, step(tap) / least});
     }
 }
@@ -68,15 +70,18 @@ double TileModel::border_share(const Item& item, const Tile& tile, size_t axis) 
 }
 
 std::vector<size_t> TileModel::taps(const Tile& tile) const {
-  if (works_in_groups(*kernel_.caps) ||
-      std::ranges::all_of(items_, [](const Item& item) { return item.windows.empty(); }))
-    return {};
+  if (works_in_groups(*kernel_.caps)) return {};
+  const auto is_tap = [&](size_t axis) {
+    return may_split(kernel_, axis) && std::ranges::any_of(items_, [&](const Item& item) {
+             return std::ranges::find(item.windows, axis, &Window::tap) != item.windows.end();
+           });
+  };
   std::vector<size_t> axes;
-  for (size_t a = 0; a < sizes_.size(); ++a)
-    if (is_reduce(a) && a != tile.vector_axis) {
-      if (!may_split(kernel_, a)) return {};
-      axes.push_back(a);
-    }
+  for (size_t a = 0; a < sizes_.size(); ++a) {
+    if (!is_reduce(a) || a == tile.vector_axis) continue;
+    if (!is_tap(a)) return {};
+    axes.push_back(a);
+  }
   return axes;
 }
 
