@@ -104,6 +104,27 @@ std::vector<Id> OpenRanges::members(RangeSet set) const {
   return out;
 }
 
+bool may_repeat(const Graph& g, OpenRanges& open, std::span<const Id> stores, Id range) {
+  const auto is_end = [&](Id id) { return g[id].op == Op::Reduce; };
+  const auto stores_sums = [&](Id store) {
+    if (!open.depends(store, range)) return true;
+    bool sums = false;
+    Reachable reachable;
+    const Id value = g.sources(store)[2];
+    for (Id id : reachable.from(g, std::span(&value, 1), is_end)) {
+      sums |= g[id].op == Op::Reduce;
+      if (g[id].op == Op::Load && open.depends(id, range)) return false;
+    }
+    const auto is_stored = [&](Id load) {
+      return std::ranges::any_of(stores,
+                                 [&](Id s) { return g.sources(s)[0] == g.sources(load)[0]; });
+    };
+    return sums && g.sources(store).size() == 3 &&
+           std::ranges::none_of(nodes_of(g, store, Op::Load), is_stored);
+  };
+  return std::ranges::all_of(stores, stores_sums);
+}
+
 std::vector<Id> nodes_of(const Graph& g, Id root, Op op) {
   Reachable reachable;
   std::vector<Id> out;

@@ -48,6 +48,10 @@ class OpenRanges {
   std::vector<Id> ranges_;
 };
 
+/// Whether the stores may store elements along the range twice: they store sums, and nothing else
+/// that lies along the range, which may lie where they store to.
+bool may_repeat(const Graph& g, OpenRanges& open, std::span<const Id> stores, Id range);
+
 /// Nodes of `op` reachable from `root`, ascending.
 std::vector<Id> nodes_of(const Graph& g, Id root, Op op);
 

@@ -19,7 +19,7 @@ struct Stage {
   const char* meaning;
 };
 
-constexpr std::array<Stage, 12> kCodegen = {{
+constexpr std::array<Stage, 13> kCodegen = {{
     {"collapse loops", collapse_loops, Spec::Kernel,
      "reductions that are closed forms or single loads lose their loop"},
     {"index stores", index_stores, Spec::Kernel,
@@ -32,6 +32,8 @@ constexpr std::array<Stage, 12> kCodegen = {{
     {"count loops", count_loops, Spec::Kernel, "loops end where sizes that are data say"},
     {"bound loops", bound_loops, Spec::Kernel, "loops run where their terms are not 0"},
     {"expand", expand, Spec::Kernel, "upcast, unroll and vector ranges are copies and lanes"},
+    {"partition loops", partition_loops, Spec::Kernel,
+     "inside of borders, conditions are constant"},
     {"gate items", gate_items, Spec::Kernel, "every element is stored by one work-item"},
     {"vectorise", vectorise, Spec::Kernel, "loads and stores have scalar indices and a width"},
     {"lower indices", lower_indices, Spec::Kernel, "index arithmetic is i32 or i64"},

@@ -4,8 +4,9 @@
 //   = range 2 unroll after    store %c[%i*4 + 0], (reduce add %x[%k*2], %x[%k*2 + 1], %k)
 //            store %c[%i*4 + 1], (reduce add %x[%k*2], %x[%k*2 + 1], %k)
 // A vector range of n becomes pieces of as many lanes as the device has, then smaller powers of
-// two: 20 = 16 + 4. Afterwards Range nodes are Loop, Reduce, Global, Local or Group; a Reduce may
-// have several values, which are combined in order into one accumulator.
+// two: 20 = 16 + 4; of sums that may be computed twice, 28 = 16 + 16, four of them twice.
+// Afterwards Range nodes are Loop, Reduce, Global, Local or Group; a Reduce may have several
+// values, which are combined in order into one accumulator.
 #include <algorithm>
 #include <bit>
 #include <functional>
@@ -15,6 +16,7 @@
 #include "codegen/lanes.h"
 #include "codegen/passes/passes.h"
 #include "codegen/rebuild.h"
+#include "codegen/search/heuristic.h"
 #include "codegen/wmma_tiles.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
@@ -30,11 +32,16 @@ struct Piece {
   uint32_t lanes;
 };
 
-std::vector<Piece> pieces_of(int64_t size, uint32_t widest) {
+// Where elements may be computed twice, the last piece begins earlier rather than being several.
+std::vector<Piece> pieces_of(int64_t size, uint32_t widest, bool may_repeat = false) {
   std::vector<Piece> out;
   for (int64_t at = 0; at < size;) {
-    const auto lanes = static_cast<uint32_t>(
-        std::min<uint64_t>(widest, std::bit_floor(static_cast<uint64_t>(size - at))));
+    const auto left = static_cast<uint64_t>(size - at), more = std::bit_ceil(left);
+    if (may_repeat && at > 0 && left < more && more <= widest) {
+      out.push_back({size - static_cast<int64_t>(more), static_cast<uint32_t>(more)});
+      break;
+    }
+    const auto lanes = static_cast<uint32_t>(std::min<uint64_t>(widest, std::bit_floor(left)));
     out.push_back({at, lanes});
     at += lanes;
   }
@@ -61,12 +68,14 @@ uint32_t widest_vector(const Kernel& kernel) {
 
 // All combinations of the ranges' values, the last range running fastest. Vector ranges run over
 // their pieces.
-std::vector<Map> combinations(Graph& g, const std::vector<Id>& ranges, uint32_t widest) {
+std::vector<Map> combinations(Graph& g, const std::vector<Id>& ranges, uint32_t widest,
+                              const std::vector<Id>& repeated = {}) {
   std::vector<Map> out = {{}};
   for (Id range : ranges) {
     std::vector<Id> values;
     if (range_kind(g[range]) == AxisKind::Vector)
-      for (const Piece& piece : pieces_of(range_size(g, range), widest))
+      for (const Piece& piece : pieces_of(range_size(g, range), widest,
+                                          std::ranges::find(repeated, range) != repeated.end()))
         values.push_back(piece_index(g, piece));
     else
       for (int64_t i = 0; i < range_size(g, range); ++i) values.push_back(g.index(i));
@@ -100,6 +109,18 @@ struct Expander {
   Kernel& kernel;
   Graph& g = kernel.graph;
   uint32_t widest = widest_vector(kernel);
+  std::vector<Id> repeated = repeated_ranges();  // of which elements may be computed twice
+
+  std::vector<Id> repeated_ranges() const {
+    std::vector<Id> ranges;
+    if (works_in_groups(*kernel.caps) || kernel.options.no_opt) return ranges;
+    OpenRanges open(g);
+    for (Id axis : kernel.axes)
+      if (range_kind(g[axis]) == AxisKind::Vector &&
+          may_repeat(g, open, g.sources(kernel.sink), axis))
+        ranges.push_back(axis);
+    return ranges;
+  }
 
   Id simplified(Id id) { return simplify(id); }
   Simplifier simplify{g, kernel.rules()};
@@ -200,7 +221,7 @@ struct Expander {
       // Vectors run fastest: what is repeated to all their lanes is then needed in one place.
       std::ranges::stable_partition(expanded,
                                     [&](Id r) { return range_kind(g[r]) != AxisKind::Vector; });
-      for (const Map& map : combinations(g, expanded, widest))
+      for (const Map& map : combinations(g, expanded, widest, repeated))
         out.push_back(map.empty() ? store : simplified(substitute(g, store, map)));
     }
     return out;

@@ -15,6 +15,7 @@ void choose(Kernel& kernel);           // optimisations: the heuristic's, or tho
 void count_loops(Kernel& kernel);      // loops end where sizes that are data say
 void bound_loops(Kernel& kernel);      // loops run where their terms are not 0
 void expand(Kernel& kernel);           // upcast, unroll and vector ranges are gone
+void partition_loops(Kernel& kernel);  // inside of borders, conditions are constant
 void gate_items(Kernel& kernel);       // every element is stored by one work-item
 void vectorise(Kernel& kernel);        // loads and stores have scalar indices and a width
 void decompose(Kernel& kernel);        // only ops that the device claims

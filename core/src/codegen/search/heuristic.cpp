@@ -19,7 +19,6 @@ namespace {
 
 using Kind = Optimisation::Kind;
 
-constexpr double kMostCode = 160;    // copies of one instruction
 constexpr double kNeighbours = 1.1;  // what they gain over lanes that are stored apart
 
 // How many elements of the vector axis to expand: whole short axes, otherwise a few vectors.
@@ -83,7 +82,7 @@ std::vector<Lanes> lanes_of(const Kernel& kernel, const TileModel& model) {
       tile.amounts[axis] = amount;
       add_neighbours(kernel, model, tile);
       const double cost = model.cost(tile);
-      if (cost < best.cost * 0.98 && model.code_size(tile) <= kMostCode) best = {tile, cost};
+      if (cost < best.cost * 0.98 && !is_too_much_code(model, tile)) best = {tile, cost};
     }
     if (best.cost < std::numeric_limits<double>::infinity()) found.push_back(std::move(best));
   }
@@ -110,7 +109,7 @@ Lanes tile_of(const Kernel& kernel, const TileModel& model, const Lanes& start) 
   const size_t lanes = start.tile.vector_axis;
   const bool panels = lanes != SIZE_MAX && shares_out_panels(kernel, lanes);
   const TileCost cost = [&](const Tile& tile, double limit) {
-    const bool fits = model.code_size(tile) <= kMostCode &&
+    const bool fits = !is_too_much_code(model, tile) &&
                       static_cast<double>(model.streams(tile)) <= kernel.machine().streams;
     if (!fits) return std::numeric_limits<double>::infinity();
     const double uneven = panels ? unevenness(kernel, tile) : 1;
@@ -119,11 +118,16 @@ Lanes tile_of(const Kernel& kernel, const TileModel& model, const Lanes& start) 
   double best_cost = panels ? cost(best, std::numeric_limits<double>::infinity()) : start.cost;
   std::vector<int64_t> amounts = {1};
   if (lanes != SIZE_MAX) amounts = amounts_of(kernel, model, lanes);
-  for (int64_t amount : amounts) {
-    Tile tile = start.tile;
-    if (lanes != SIZE_MAX) tile.amounts[lanes] = amount;
-    search_tile(kernel, cost, axes, panels, tile, best, best_cost);
+  std::vector<Tile> starts = {start.tile};
+  if (const std::vector<size_t> taps = model.taps(start.tile); !taps.empty()) {
+    starts.push_back(start.tile);
+    for (size_t axis : taps) starts[1].amounts[axis] = size_of_axis(kernel, axis);
   }
+  for (Tile& tile : starts)
+    for (int64_t amount : amounts) {
+      if (lanes != SIZE_MAX) tile.amounts[lanes] = amount;
+      search_tile(kernel, cost, axes, panels, tile, best, best_cost);
+    }
   return {best, best_cost};
 }
 

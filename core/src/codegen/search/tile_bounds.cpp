@@ -69,6 +69,7 @@ double TileModel::undecided(const Bound& bound, const Tile& tile) const {
     int64_t factor, copies, width;
   };
   std::vector<Expanded> expanded;
+  double inner = 1;  // iterations of the one loop that decides it, which is cut at its borders
   int64_t low = bound.constant, high = bound.constant, copies = 1;
   const auto widen = [&](int64_t reach) { (reach < 0 ? low : high) += reach; };
   for (size_t a = 0; a < sizes_.size(); ++a) {
@@ -80,6 +81,8 @@ double TileModel::undecided(const Bound& bound, const Tile& tile) const {
     widen(factor * (width - 1));
     expanded.push_back({factor, amount / width, width});
     copies *= amount / width;
+    const auto iterations = static_cast<double>(sizes_[a] / amount);
+    if (iterations > 1) inner = inner == 1 ? iterations : 0;
   }
   if (copies > 4096) return 1;
   int64_t open = 0;
@@ -91,7 +94,8 @@ double TileModel::undecided(const Bound& bound, const Tile& tile) const {
     }
     open += low + offset < 0 && high + offset >= 0;
   }
-  return static_cast<double>(open) / static_cast<double>(copies);
+  return static_cast<double>(open) / static_cast<double>(copies) /
+         (leaves_no_sum(tile) ? std::max(inner, 1.0) : 1);
 }
 
 bool TileModel::has_bounds(size_t axis, const Tile& tile) const {

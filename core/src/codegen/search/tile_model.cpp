@@ -62,6 +62,8 @@ TileModel::TileModel(Kernel& kernel)
   element_bytes_ = widest_bytes;
   const DType widest = widest_bytes == 8 ? DType::F64 : DType::F32;
   lanes_ = std::max(1u, kernel.caps->vector_lanes[static_cast<size_t>(widest)]);
+  for (Id axis : kernel.axes)
+    repeats_.push_back(may_repeat(kernel.graph, open_, kernel.graph.sources(kernel.sink), axis));
 }
 
 void TileModel::add_item(Item::Kind kind, Id id, Id index) {
@@ -74,8 +76,10 @@ void TileModel::add_item(Item::Kind kind, Id id, Id index) {
     int64_t stride = open_.depends(id, kernel_.axes[a]) ? 1 : 0;
     if (index != kNoId) stride = memory_stride(kind, id, index, kernel_.axes[a]);
     item.stride.push_back(stride);
+    item.borders.push_back(stride == kNear ? borders_of(id, kernel_.axes[a]).value_or(0) : 0);
     if (stride != 0) item.last = a + 1;
   }
+  if (kind == Item::Kind::Load) add_windows(item, index);
   items_.push_back(std::move(item));
 }
 
@@ -100,28 +104,17 @@ int64_t TileModel::memory_stride(Item::Kind kind, Id id, Id index, Id axis) {
       kind == Item::Kind::Load ? g.sources(id).size() > gate : has_strict_gate(g, id);
   const bool gated = has_gate && open_.depends(g.sources(id)[gate], axis);
   if (gated && kind == Item::Kind::Load && stride == 1 && gates_lanes(*kernel_.caps, 2)) return 1;
-  // A value or a gate may vary along an axis that the address does not.
-  if (gated || (stride == 0 && open_.depends(id, axis))) return kIrregular;
-  if (kind == Item::Kind::Store || stride == 0 || stride == 1) return stride;
+  // A value or a gate may vary along an axis that the address does not. Inside of its borders a
+  // loop has no gate (passes/partition_loops.cpp).
+  const bool is_open = gated && (kind == Item::Kind::Store || !borders_of(id, axis));
+  if (is_open || (stride == 0 && open_.depends(id, axis))) return kIrregular;
+  const int64_t otherwise = gated ? kIrregular : stride;
+  if (kind == Item::Kind::Store || stride == 0 || stride == 1) return otherwise;
   const int64_t count = std::min<int64_t>(range_size(g, axis), 8);
   const auto steps = index_steps(g, simplify_, index, axis, count);
-  if (!steps) return stride;
+  if (!steps) return otherwise;
   const auto [low, high] = std::ranges::minmax(*steps);
-  return high - low < 4 * count ? kNear : stride;
-}
-
-int64_t TileModel::pieces(int64_t amount) const {
-  return amount / lanes_ + std::popcount(static_cast<uint64_t>(amount % lanes_));
-}
-
-// Of the vectors for an amount and for the rest that it leaves, which may fall into more of them.
-int64_t TileModel::widest(size_t axis, int64_t amount) const {
-  return is_reduce(axis) ? pieces(amount) : std::max(pieces(amount), pieces(sizes_[axis] % amount));
-}
-
-int64_t TileModel::vectors_of_axis(size_t axis, int64_t amount) const {
-  const int64_t rest = sizes_[axis] % amount;
-  return sizes_[axis] / amount * pieces(amount) + pieces(rest);
+  return high - low < 4 * count ? kNear : otherwise;
 }
 
 // Whether the vectors of neighbours that a sum reads are of different cache lines.
@@ -196,7 +189,7 @@ size_t TileModel::axis_beside_lanes(const Tile& tile) const {
 }
 
 double TileModel::instructions(const Item& item, const Tile& tile) const {
-  double count = 1, shuffles = transposing(item, tile);
+  double count = share_of_loads(item, tile), shuffles = transposing(item, tile);
   const bool packed = is_packed(item, tile);
   for (size_t a = 0; a < item.last; ++a) {
     if (item.stride[a] == 0)
@@ -207,10 +200,12 @@ double TileModel::instructions(const Item& item, const Tile& tile) const {
       count *= static_cast<double>(vectors_of_axis(a, tile.amounts[a]));
     else if (shuffles > 0)
       count *= static_cast<double>(vectors_of_axis(a, tile.amounts[a])) * shuffles;
-    else if (item.stride[a] == kNear)
-      count *= static_cast<double>(vectors_of_axis(a, tile.amounts[a])) * kPickCost / together();
-    else
-      count *= static_cast<double>(sizes_[a]) * kernel_.machine().lane_cost / together();
+    else {
+      const double single = static_cast<double>(sizes_[a]) * kernel_.machine().lane_cost;
+      const double picked = static_cast<double>(vectors_of_axis(a, tile.amounts[a])) * kPickCost;
+      const double border = item.stride[a] == kNear ? border_share(item, tile, a) : 1;
+      count *= (border * single + (1 - border) * picked) / together();
+    }
   }
   return count;
 }
@@ -253,7 +248,7 @@ double TileModel::copies(const Item& item, const Tile& tile) const {
   for (size_t a = 0; a < sizes_.size(); ++a) {
     if (item.stride[a] == 0) continue;
     const bool lanes_apart = item.stride[a] != 1 && item.stride[a] != kNear && shuffles == 0;
-    count *= static_cast<double>(a == tile.vector_axis && !lanes_apart ? pieces(tile.amounts[a])
+    count *= static_cast<double>(a == tile.vector_axis && !lanes_apart ? pieces(a, tile.amounts[a])
                                                                        : tile.amounts[a]);
   }
   // Stores follow the loops, so that many of them are less of a burden.
@@ -274,12 +269,16 @@ double TileModel::whole_code(const Tile& tile) const {
 
 int64_t TileModel::streams(const Tile& tile) const {
   int64_t most = 1;
+  const auto is_whole = [&](size_t a) { return tile.amounts[a] == sizes_[a]; };
   for (const Item& item : items_) {
     if (item.kind != Item::Kind::Load || std::ranges::count(item.stride, 0) != 0) continue;
     int64_t count = 1;
     for (size_t a = 0; a < sizes_.size(); ++a)
-      if (a != tile.vector_axis && item.stride[a] != 1 && item.stride[a] != kNear)
+      if (a != tile.vector_axis && item.stride[a] != 1 && item.stride[a] != kNear &&
+          (item.windows.empty() || !(is_reduce(a) || (is_whole(a) && is_whole(tile.vector_axis)))))
         count *= tile.amounts[a];
+    if (!item.windows.empty() && leaves_no_sum(tile) && count > 1)
+      count *= 2;  // as many rows are written
     if (count > 1 && tile.vector_axis != SIZE_MAX && is_reduce(tile.vector_axis))
       count *= pieces(tile.amounts[tile.vector_axis]);
     most = std::max(most, count);
@@ -318,6 +317,8 @@ double TileModel::operands(const Tile& tile) const {
 // runs beside the vectors.
 double TileModel::weight(const Item& item, const Tile& tile, double conditions) const {
   if (!item.is_condition) return 1;
+  // Nothing but borders has any, and there they are constant.
+  if (leaves_no_sum(tile) && kernel_.graph[item.id].op != Op::Where) return 0;
   const bool varies_by_lane =
       tile.vector_axis < item.stride.size() && item.stride[tile.vector_axis] != 0;
   return varies_by_lane ? conditions * kGateCost : conditions * kScalarCost;
@@ -326,6 +327,7 @@ double TileModel::weight(const Item& item, const Tile& tile, double conditions) 
 bool TileModel::fits_registers(const Tile& tile) const {
   const double sums = std::max(accumulators(tile), transposed_vectors(tile));
   if (works_in_groups(*kernel_.caps) || !has_reduce_) return sums <= most_accumulators();
+  if (leaves_no_sum(tile)) return true;  // sums are finished one after the other
   return sums + operands(tile) <= std::max(8u, kernel_.caps->vector_registers);
 }
 
@@ -398,6 +400,7 @@ TileModel::Work TileModel::work(const Tile& tile) const {
     work.chain *= is_reduce(a) && a != tile.vector_axis ? size : std::ceil(size / amount);
   }
   work.passes = loops;
+  if (leaves_no_sum(tile)) work.chain = 0;  // other iterations run while one waits
   if (tile.vector_axis != SIZE_MAX && is_reduce(tile.vector_axis)) {
     double results = 1;
     for (size_t a = 0; a < sizes_.size(); ++a)

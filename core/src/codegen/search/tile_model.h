@@ -3,6 +3,7 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "codegen/access.h"
@@ -29,6 +30,8 @@ class TileModel {
   double code_size(const Tile& tile) const;
   /// Copies of all instructions.
   double whole_code(const Tile& tile) const;
+  /// Copies of multiply-adds and loads, those that windows share once.
+  double sum_code(const Tile& tile) const;
   /// Rows apart in memory that the tile walks along at once, of what is loaded once and never
   /// again; several vectors of each count as so many where lanes run along them.
   int64_t streams(const Tile& tile) const;
@@ -50,10 +53,20 @@ class TileModel {
   size_t cheapest_lanes(bool reduces) const;
   /// Whether a reduce axis runs over fewer iterations while it is not expanded.
   bool has_bounds(size_t axis, const Tile& tile) const;
+  /// The reduce axes where all of them run over windows that share elements, none otherwise:
+  /// expanded, all of them, they share loads.
+  std::vector<size_t> taps(const Tile& tile) const;
+  /// Whether the tile expands all that is summed, so that no loop is left.
+  bool leaves_no_sum(const Tile& tile) const;
   /// Of the widest dtype.
   int64_t element_bytes() const { return element_bytes_; }
 
  private:
+  // An output loop and one over taps of which a load reads the sum of both, in steps.
+  struct Window {
+    size_t output, tap;
+    int64_t output_step, tap_step;
+  };
   struct Item {
     enum class Kind : uint8_t { Load, Store, Alu, Accumulate };
     Kind kind;
@@ -63,6 +76,8 @@ class TileModel {
     bool is_condition = false;  // of a term: gone where bounds stand for it
     bool is_fused = false;      // a product, one instruction with the sum that it is added to
     size_t last = 0;            // one past the innermost axis that it depends on
+    std::vector<Window> windows = {};
+    std::vector<int64_t> borders = {};  // by axis: ends of the loop at which a load has a gate
   };
   static constexpr int64_t kIrregular = INT64_MIN;
   static constexpr int64_t kNear =
@@ -83,6 +98,10 @@ class TileModel {
   double undecided(const Bound& bound, const Tile& tile) const;
   int64_t memory_stride(Item::Kind kind, Id id, Id index, Id axis);
 
+  std::optional<int64_t> borders_of(Id load, Id axis);
+  double border_share(const Item& item, const Tile& tile, size_t axis) const;
+  void add_windows(Item& item, Id index);
+  double share_of_loads(const Item& item, const Tile& tile) const;
   void note_fused();
   double operands(const Tile& tile) const;
   double weight(const Item& item, const Tile& tile, double conditions) const;
@@ -114,6 +133,7 @@ class TileModel {
   double together() const;
   double lines_moved(const Item& item, size_t axis) const;
   int64_t pieces(int64_t amount) const;  // vectors that hold `amount` elements
+  int64_t pieces(size_t axis, int64_t amount) const;
   int64_t widest(size_t axis, int64_t amount) const;
   int64_t vectors_of_axis(size_t axis, int64_t amount) const;
   bool is_reduce(size_t axis) const {
@@ -126,6 +146,7 @@ class TileModel {
   std::vector<Item> items_;
   std::vector<Bound> bounds_;
   std::vector<int64_t> sizes_;  // by axis
+  std::vector<bool> repeats_;   // by axis: whether vectors may have elements in common
   int64_t lanes_ = 1, element_bytes_ = 1;
   bool has_reduce_ = false;
 };

@@ -13,6 +13,10 @@ constexpr int64_t kUpcasts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1
 constexpr double kMostCopies = 32;  // of one instruction, by unrolling
 constexpr double kMostUnrolled =
     256;  // of all: more hide no latency, but their values do not fit the registers
+constexpr double kMostCode = 160;  // copies of one instruction, in a loop over sums
+// Instructions of sums without a loop: three such bodies, the interior and two borders, are what a
+// cache of decoded instructions holds (1,536 of them on Skylake, Intel's optimisation manual 2.5).
+constexpr double kMostStraight = 512;
 
 // Larger odd amounts are for short axes as a whole.
 bool is_usual(int64_t amount) {
@@ -113,6 +117,11 @@ void search_tile(const Kernel& kernel, const TileCost& cost, std::span<const siz
     tile.amounts[axes[0]] = amount;
     search_tile(kernel, cost, axes.subspan(1), rests, tile, best, best_cost);
   }
+}
+
+bool is_too_much_code(const TileModel& model, const Tile& tile) {
+  return model.leaves_no_sum(tile) ? model.sum_code(tile) > kMostStraight
+                                   : model.code_size(tile) > kMostCode;
 }
 
 void add_unrolling(const Kernel& kernel, const TileModel& model, Tile& tile) {

@@ -40,6 +40,9 @@ using TileCost = std::function<double(const Tile&, double limit)>;  // as TileMo
 void search_tile(const Kernel& kernel, const TileCost& cost, std::span<const size_t> axes,
                  bool rests, Tile tile, Tile& best, double& best_cost);
 
+/// Whether the tile makes more code than pays.
+bool is_too_much_code(const TileModel& model, const Tile& tile);
+
 /// Short reduce loops around little code are unrolled whole, longer ones by 4.
 void add_unrolling(const Kernel& kernel, const TileModel& model, Tile& tile);
 

@@ -1,0 +1,125 @@
+// Windows that overlap read the same elements: copies of an output loop and of a loop over taps,
+// both expanded, share the loads of which `y + tap` is the same.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <set>
+
+#include "codegen/gates.h"
+#include "codegen/search/changes.h"
+#include "codegen/search/heuristic.h"
+#include "codegen/search/tile_model.h"
+
+namespace plugrad::codegen {
+
+void TileModel::add_windows(Item& item, Id index) {
+  const auto step = [&](size_t a) {
+    return std::abs(stride_of(kernel_.graph, index, kernel_.axes[a]).value_or(0));
+  };
+  for (size_t output = 0; output < sizes_.size(); ++output)
+    for (size_t tap = 0; tap < sizes_.size(); ++tap) {
+      if (is_reduce(output) || !is_reduce(tap) || step(output) == 0 || step(tap) == 0) continue;
+      const int64_t least = std::min(step(output), step(tap));
+      const auto meets = [&](size_t one, size_t other) {
+        return step(one) * (sizes_[one] - 1) >= step(other) && step(other) % least == 0;
+      };
+      if (meets(tap, output) && meets(output, tap))
+        item.windows.push_back({output, tap, step(output) / least, step(tap) / least});
+    }
+}
+
+// Of the loads that the tile's copies would make if each made its own.
+double TileModel::share_of_loads(const Item& item, const Tile& tile) const {
+  double share = 1;
+  for (const Window& window : item.windows) {
+    const int64_t outputs = tile.amounts[window.output], taps = tile.amounts[window.tap];
+    if (outputs == 1 || taps == 1 || window.output == tile.vector_axis ||
+        window.tap == tile.vector_axis)
+      continue;
+    std::set<int64_t> places;
+    for (int64_t o = 0; o < outputs; ++o)
+      for (int64_t t = 0; t < taps; ++t)
+        places.insert(o * window.output_step + t * window.tap_step);
+    share *= static_cast<double>(places.size()) / static_cast<double>(outputs * taps);
+  }
+  return share;
+}
+
+// The ends of the loop at which the load has a gate; nothing where it may have one anywhere.
+std::optional<int64_t> TileModel::borders_of(Id load, Id axis) {
+  const Graph& g = kernel_.graph;
+  int64_t count = 0;
+  if (g.sources(load).size() < 3) return count;
+  for (Id clause : conjuncts(g, g.sources(load)[2])) {
+    if (!open_.depends(clause, axis)) continue;
+    const Node& n = g[clause];
+    if (n.op != Op::CmpLt || g[n.src[0]].dtype != DType::Index) return std::nullopt;
+    if (stride_of(g, n.src[0], axis) == std::nullopt ||
+        stride_of(g, n.src[1], axis) == std::nullopt)
+      return std::nullopt;
+    ++count;
+  }
+  return count;
+}
+
+// Of the vectors along the axis, those with a gate.
+double TileModel::border_share(const Item& item, const Tile& tile, size_t axis) const {
+  if (item.borders[axis] > 0 && !leaves_no_sum(tile)) return 1;
+  return std::min(
+      1.0, static_cast<double>(item.borders[axis] * lanes_) / static_cast<double>(sizes_[axis]));
+}
+
+std::vector<size_t> TileModel::taps(const Tile& tile) const {
+  if (works_in_groups(*kernel_.caps)) return {};
+  const auto is_tap = [&](size_t axis) {
+    return may_split(kernel_, axis) && std::ranges::any_of(items_, [&](const Item& item) {
+             return std::ranges::find(item.windows, axis, &Window::tap) != item.windows.end();
+           });
+  };
+  std::vector<size_t> axes;
+  for (size_t a = 0; a < sizes_.size(); ++a) {
+    if (!is_reduce(a) || a == tile.vector_axis) continue;
+    if (!is_tap(a)) return {};
+    axes.push_back(a);
+  }
+  return axes;
+}
+
+bool TileModel::leaves_no_sum(const Tile& tile) const {
+  for (size_t a = 0; a < sizes_.size(); ++a)
+    if (is_reduce(a) && (tile.amounts[a] < sizes_[a] || a == tile.vector_axis)) return false;
+  return has_reduce_;
+}
+
+double TileModel::sum_code(const Tile& tile) const {
+  double sum = 0;
+  for (const Item& item : items_)
+    if (!item.is_fused && !item.is_condition)
+      sum += copies(item, tile) * share_of_loads(item, tile);
+  return sum;
+}
+
+int64_t TileModel::pieces(int64_t amount) const {
+  return amount / lanes_ + std::popcount(static_cast<uint64_t>(amount % lanes_));
+}
+
+// Two pieces may have elements in common where the values are sums (pieces_of in
+// passes/expand.cpp).
+int64_t TileModel::pieces(size_t axis, int64_t amount) const {
+  const int64_t whole = amount / lanes_, rest = amount % lanes_;
+  if (is_reduce(axis) || !repeats_[axis] || rest == 0) return pieces(amount);
+  return whole + (whole > 0 || std::has_single_bit(static_cast<uint64_t>(rest)) ? 1 : 2);
+}
+
+// Of the vectors for an amount and for the rest that it leaves, which may fall into more of them.
+int64_t TileModel::widest(size_t axis, int64_t amount) const {
+  return is_reduce(axis) ? pieces(amount)
+                         : std::max(pieces(axis, amount), pieces(axis, sizes_[axis] % amount));
+}
+
+int64_t TileModel::vectors_of_axis(size_t axis, int64_t amount) const {
+  const int64_t rest = sizes_[axis] % amount;
+  return sizes_[axis] / amount * pieces(axis, amount) + pieces(axis, rest);
+}
+
+}  // namespace plugrad::codegen
