@@ -6,6 +6,7 @@
 
 #include "bench/case.h"
 #include "bench/harness.h"
+#include "plugrad/tensor.h"
 
 namespace plugrad::bench {
 
@@ -14,6 +15,7 @@ struct Subject {
   std::vector<std::vector<float>> inputs;    ///< what the peers get
   std::vector<std::string> names = {};       ///< of the last inputs, where they are weights
   Round round;
+  std::function<std::vector<Tensor>()> record = {};  ///< what a round computes; of rows of tensors
   std::function<std::vector<float>()> result;  ///< to compare with the peers' once, before timing
 };
 

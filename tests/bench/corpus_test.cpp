@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "bench/corpus/model.h"
 #include "bench/corpus/rows.h"
 #include "bench/corpus/summary.h"
 #include "bench/kinds.h"
@@ -21,6 +22,13 @@ using ::testing::HasSubstr;
 const std::vector<CorpusRow>& all_rows() {
   static const std::vector<CorpusRow> rows = corpus_rows();
   return rows;
+}
+
+std::vector<std::string> all_rows_of(const std::string& family) {
+  std::vector<std::string> names;
+  for (const CorpusRow& row : all_rows())
+    if (row.family == family) names.push_back(row.item.name);
+  return names;
 }
 
 const CorpusRow& row_named(const std::string& name) {
@@ -241,6 +249,48 @@ TEST(CorpusSummary, TheWorstComeFirst_AndTheMiddleRunCounts) {
   const CorpusResult middle = middle_run({rows[1], rows[2], rows[3]});
   EXPECT_DOUBLE_EQ(middle.result.ratio(), 0.7);
   EXPECT_EQ(middle.runs, 3);
+}
+
+TEST(CorpusModel, RanksAreCorrelatedAsSpearmanDefinesIt) {
+  const std::vector<double> a = {1, 2, 3, 4, 5};
+  EXPECT_DOUBLE_EQ(rank_correlation(a, std::vector<double>{10, 20, 30, 40, 1000}), 1);
+  EXPECT_DOUBLE_EQ(rank_correlation(a, std::vector<double>{5, 4, 3, 2, 1}), -1);
+  // Ranks 1 2 3 5 4: 1 - 6 * 2 / (5 * 24).
+  EXPECT_DOUBLE_EQ(rank_correlation(a, std::vector<double>{5, 6, 7, 9, 8}), 0.9);
+  // Ranks 1 2 3 4.5 4.5: both 9.5, of b 9.5, of a 10.
+  EXPECT_NEAR(rank_correlation(a, std::vector<double>{5, 6, 7, 8, 8}), 9.5 / std::sqrt(95.0),
+              1e-12);
+  EXPECT_TRUE(std::isnan(rank_correlation({}, {})));
+}
+
+TEST(CorpusModel, FamiliesAndAllAreSummedUp) {
+  const auto row = [](const char* family, double predicted, double measured) {
+    return ModelRow{"r", family, 1, predicted, measured};
+  };
+  const auto summaries = summarise(
+      std::vector<ModelRow>{row("norms", 1, 2), row("norms", 2, 8), row("softmax", 3, 1)});
+  ASSERT_EQ(summaries.size(), 3u);
+  EXPECT_EQ(summaries[0].family, "norms");
+  EXPECT_DOUBLE_EQ(summaries[0].rank_correlation, 1);
+  EXPECT_NEAR(summaries[0].ratio, std::sqrt(1 / 8.0), 1e-12);
+  EXPECT_NEAR(summaries[0].spread, std::sqrt(2.0), 1e-12);
+  EXPECT_EQ(summaries[2].family, "all");
+  EXPECT_EQ(summaries[2].rows, 3u);
+  EXPECT_DOUBLE_EQ(summaries[2].rank_correlation, -0.5);
+}
+
+// Of a row's kernels, by the schedules that they have.
+TEST(CorpusModel, ARowIsPredictedAndMeasured) {
+  std::vector<ModelRow> rows;
+  run_model({.family = "softmax", .filter = all_rows_of("softmax")[0], .threads = {1}},
+            [&](const ModelRow& r) { rows.push_back(r); });
+  ASSERT_EQ(rows.size(), 1u);
+  ASSERT_FALSE(rows[0].kernels.empty());
+  EXPECT_FALSE(rows[0].kernels[0].optimisations.empty());
+  EXPECT_GT(rows[0].measured, 0);
+  // A model that is a hundred times off, or has no unit, is broken.
+  EXPECT_GT(rows[0].predicted, rows[0].measured / 100);
+  EXPECT_LT(rows[0].predicted, rows[0].measured * 100);
 }
 
 TEST(CorpusResults, AnInterruptedRunGoesOnWhereItEnded) {

@@ -33,7 +33,7 @@ constexpr char kUsage[] =
     "[--isa native|v4|v3|v2] [--peers NAME…] [--device D] [--option KEY=VALUE…] "
     "[--roofline FILE.svg] [--list] [--json]\n"
     "plugrad bench corpus [--family NAME] [--filter TEXT] [--threads N] [--isa …] [--peers NAME…] "
-    "[--results FILE] [--resume] [--list] [--json]";
+    "[--results FILE] [--resume] [--model] [--list] [--json]";
 
 }  // namespace
 
@@ -57,6 +57,7 @@ Syntax bench_syntax() {
       "peers to measure beside; default: all that are installed")(
       "family", text(), "only rows of this family of the corpus")(
       "results", text(), "file that keeps the corpus's results; default: in the cache folder")(
+      "model", "predicted beside measured times of the corpus's rows, without peers")(
       "resume", "go on with the corpus where its file of results ends")(
       "roofline", text(), "draw the rows into this SVG file")(
       "list", "names of the rows, without measuring")(
@@ -209,7 +210,7 @@ bool is_corpus(const Parsed& parsed) {
   const bool found = std::ranges::count(suites, "corpus") > 0;
   if (found && suites.size() > 1)
     throw UsageError(fmt::format("corpus is measured alone\nusage: {}", kUsage));
-  for (const char* option : {"resume", "results", "family"})
+  for (const char* option : {"resume", "results", "family", "model"})
     if (!found && parsed.has(option) && !parsed.values[option].defaulted())
       throw UsageError(fmt::format("--{} is of the suite corpus\nusage: {}", option, kUsage));
   return found;
@@ -238,7 +239,7 @@ int run_corpus_suite(const Parsed& parsed, const Arguments& names, bench::Peers&
   }
   signal(SIGPIPE, SIG_IGN);
   Tensor::from<float>({1}).contiguous().realize();
-  return bench_corpus(run, names, peers);
+  return parsed.has("model") ? bench_model(run.choice, run.json) : bench_corpus(run, names, peers);
 }
 
 }  // namespace

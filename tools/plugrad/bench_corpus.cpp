@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/disk_cache.h"
+#include "bench/corpus/model.h"
 #include "bench/corpus/summary.h"
 #include "bench/isa.h"
 #include "bench_isas.h"
@@ -74,7 +75,38 @@ Json summary_json(const std::vector<bench::CorpusResult>& results, const Json& r
   return document;
 }
 
+void print_row(const bench::ModelRow& r) {
+  fmt::print("{:<84} {} thread{} {:>10.4g} us predicted {:>10.4g} us measured {:6.2f}\n", r.name,
+             r.threads, r.threads == 1 ? " " : "s", r.predicted * 1e6, r.measured * 1e6,
+             r.predicted / r.measured);
+  std::fflush(stdout);
+}
+
+Json model_json(const std::vector<bench::ModelRow>& rows) {
+  Json document = describe_run({});
+  document["families"] = document["results"] = Json::array();
+  for (const bench::ModelSummary& s : bench::summarise(rows))
+    document["families"].push_back(to_json(s));
+  for (const bench::ModelRow& row : rows) document["results"].push_back(to_json(row));
+  return document;
+}
+
 }  // namespace
+
+int bench_model(const bench::CorpusChoice& choice, bool json) {
+  std::vector<bench::ModelRow> rows;
+  bench::run_model(choice, [&](const bench::ModelRow& row) {
+    rows.push_back(row);
+    if (!json) print_row(row);
+  });
+  if (json) return print_json(model_json(rows)), kSuccess;
+  fmt::print("\n{:<16}{:>8}{:>6}{:>18}{:>22}{:>8}\n", "family", "threads", "rows",
+             "rank correlation", "predicted / measured", "spread");
+  for (const bench::ModelSummary& s : bench::summarise(rows))
+    fmt::print("{:<16}{:>8}{:>6}{:>18.3f}{:>22.2f}{:>8.2f}\n", s.family, s.threads, s.rows,
+               s.rank_correlation, s.ratio, s.spread);
+  return kSuccess;
+}
 
 const std::vector<std::string>& corpus_peers() {
   static const std::vector<std::string> names = {"openblas", "onednn", "pytorch-tuned", "blis",

@@ -16,6 +16,8 @@ struct CorpusRun {
 
 /// Peers that have the corpus's kinds.
 const std::vector<std::string>& corpus_peers();
+/// Predicted beside measured times, without peers.
+int bench_model(const bench::CorpusChoice& choice, bool json);
 void print_corpus(const bench::CorpusChoice& choice, bool json);
 /// The exit code: a failed job where a row's result is wrong.
 int bench_corpus(const CorpusRun& run, const std::vector<std::string>& names, bench::Peers& peers);

@@ -1,22 +1,27 @@
 // plugrad explain: what becomes of a tensor program, stage by stage.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <functional>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "command.h"
+#include "engine/kernels.h"
 #include "engine/session.h"
 #include "explain_examples.h"
 #include "explain_file.h"
+#include "explain_why.h"
+#include "runtime/registry.h"
 
 namespace plugrad::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr char kUsage[] = "plugrad explain (EXAMPLE | FILE.ir | --list) [--device D] [--json]";
+constexpr char kUsage[] =
+    "plugrad explain (EXAMPLE | FILE.ir | --list) [--why] [--kernel NAME] [--device D] [--json]";
 
-Json to_json(const std::string& name, const std::vector<engine::KernelReport>& kernels) {
+Json to_json(const std::string& name, const std::vector<engine::KernelReport>& kernels, bool why) {
   Json document = {{"name", name}, {"kernels", Json::array()}};
   for (const engine::KernelReport& kernel : kernels) {
     // The ABI counts groups; the field's word for groups times their size is the global size.
@@ -32,6 +37,7 @@ Json to_json(const std::string& name, const std::vector<engine::KernelReport>& k
                                    {"local_size", kernel.local_size},
                                    {"flops", kernel.flops},
                                    {"bytes", kernel.bytes}});
+    if (why) document["kernels"].back()["why"] = choice_json(kernel);
   }
   return document;
 }
@@ -79,8 +85,39 @@ Explanation make_explanation(const std::string& word) {
           }};
 }
 
+// Those whose name, as generated or as planned, contains the text. Errors: User where there is
+// none.
+void keep_kernels(std::vector<engine::KernelReport>& kernels, const std::string& text) {
+  Arguments names;
+  for (const engine::KernelReport& kernel : kernels) names.push_back(kernel.name);
+  std::erase_if(kernels, [&](const engine::KernelReport& kernel) {
+    return kernel.name.find(text) == std::string::npos;
+  });
+  require(!kernels.empty(), "[explain] there is no kernel \"{}\"; there are {}", text,
+          fmt::join(names, ", "));
+}
+
 void to_stdout(std::string_view text, void*) {
   fmt::print("{}", text);
+}
+
+// Every stage prints itself, down to the machine code, while kernels are made.
+template <class Make>
+auto showing_stages(const Make& make) {
+  set_log_sink(to_stdout, nullptr);
+  SettingScope scope([](Settings& s) { s.debug = 5; });
+  return make();
+}
+
+// Code generation alone, of these kernels.
+void show_kernels(const std::vector<engine::KernelReport>& kernels) {
+  std::vector<engine::KernelRequest> requests;
+  for (const engine::KernelReport& kernel : kernels)
+    if (kernel.planned)
+      requests.push_back(
+          {kernel.planned, &runtime::Registry::instance().find_device(kernel.device)});
+  engine::KernelCache cache;
+  showing_stages([&] { return cache.get(requests, engine::KernelOptions::from_settings()); });
 }
 
 }  // namespace
@@ -91,8 +128,11 @@ Syntax explain_syntax() {
                 .words = "example",
                 .choices = {{"example", example_names()}},
                 .paths = {"example"}};
-  syntax.options.add_options()("list", "name the built-in examples")("json", "one JSON document")(
-      "device", po::value<std::string>()->default_value(""), "device to compile for");
+  const auto text = [] { return po::value<std::string>()->default_value(""); };
+  syntax.options.add_options()("list", "name the built-in examples")(
+      "why", "the schedule of each kernel beside others, with the time that is predicted of each")(
+      "kernel", text(), "only kernels whose name contains this")("json", "one JSON document")(
+      "device", text(), "device to compile for");
   return syntax;
 }
 
@@ -105,16 +145,18 @@ int run_explain(const Arguments& arguments) {
     throw UsageError(fmt::format("name one example or file\nusage: {}", kUsage));
   choose_device(parsed.get<std::string>("device"));
 
-  bool json = parsed.has("json");
+  const bool json = parsed.has("json"), why = parsed.has("why");
+  const std::string wanted = parsed.get<std::string>("kernel");
   Explanation explanation = make_explanation(words[0]);
-  // Every stage prints itself at this level, down to the machine code.
-  if (!json) set_log_sink(to_stdout, nullptr);
-  SettingScope scope([&](Settings& s) {
-    if (!json) s.debug = 5;
-  });
-  std::vector<engine::KernelReport> kernels = explanation.kernels();
+  const bool stages = !json && !why;
+  std::vector<engine::KernelReport> kernels =
+      stages && wanted.empty() ? showing_stages(explanation.kernels) : explanation.kernels();
+  if (!wanted.empty()) keep_kernels(kernels, wanted);
+  if (stages && !wanted.empty()) show_kernels(kernels);
   if (json)
-    print_json(to_json(explanation.name, kernels));
+    print_json(to_json(explanation.name, kernels, why));
+  else if (why)
+    print_choices(kernels);
   else
     print_summary(explanation.name, kernels);
   return kSuccess;

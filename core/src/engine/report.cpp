@@ -51,6 +51,7 @@ void add_kernels_of(const ReadyPlan& ready, std::vector<KernelReport>& reports) 
 KernelReport report_of(const ReadyKernel& ready) {
   KernelReport report = report_of(ready.ast.get(), ready.code, ready.kernel->device().name());
   report.source = ready.kernel->source();
+  report.planned = ready.ast;
   return report;
 }
 

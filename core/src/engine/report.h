@@ -2,10 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "plugrad/kernel.h"
+
+namespace plugrad::schedule {
+struct KernelAst;
+}
 
 namespace plugrad::engine {
 
@@ -21,6 +26,7 @@ struct KernelReport {
   uint64_t group_count[3] = {1, 1, 1};
   uint32_t local_size[3] = {1, 1, 1};
   int64_t flops = 0, bytes = 0;
+  std::shared_ptr<const schedule::KernelAst> planned;  // null of a kernel that was written by hand
 };
 
 /// Counters since the process began or reset_statistics; gauges are of now.

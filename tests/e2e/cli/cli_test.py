@@ -342,6 +342,32 @@ class Explain(unittest.TestCase):
         for part in ("schedule: ", "codegen: ", "param f32", "void E_", "ret"):
             self.assertIn(part, done.stdout)
 
+    def test_why_shows_the_chosen_schedule_beside_others(self):
+        document = json.loads(run("explain", "matmul", "--why", "--json", DEV="CPU").stdout)
+        kernel = document["kernels"][0]
+        why = kernel["why"]
+        chosen, plain, *near = why["candidates"]
+        self.assertEqual(chosen["optimisations"], kernel["optimisations"])
+        self.assertEqual(plain["optimisations"], "")
+        self.assertGreater(chosen["seconds"], 0)
+        self.assertLess(chosen["seconds"], plain["seconds"])
+        self.assertGreater(why["looked_at"], len(near))
+        self.assertEqual({"arithmetic", "accesses", "latency", "traffic", "packing", "loops"}, chosen["cycles"].keys())
+        self.assertIn("multiply-adds a cycle", why["machine"])
+        text = run("explain", "matmul", "--why", DEV="CPU").stdout
+        self.assertIn("\n* ", text)
+        self.assertIn(kernel["optimisations"], text)
+        self.assertNotIn("codegen: ", text, "stages are not printed")
+
+    def test_one_kernel_of_many(self):
+        names = [k["name"] for k in json.loads(run("explain", "softmax", "--json", DEV="CPU").stdout)["kernels"]]
+        one = json.loads(run("explain", "softmax", "--kernel", names[0], "--json", DEV="CPU").stdout)["kernels"]
+        self.assertEqual([k["name"] for k in one], [n for n in names if names[0] in n])
+        self.assertIn("codegen: ", run("explain", "softmax", "--kernel", names[0], DEV="CPU").stdout)
+        done = run("explain", "softmax", "--kernel", "nothing", DEV="CPU")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f'there is no kernel "nothing"; there are {names[0]}', done.stderr)
+
     def test_a_file_of_textual_ir(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "dot.ir"

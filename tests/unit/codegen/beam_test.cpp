@@ -125,7 +125,7 @@ TEST(SearchSpace, lists_near_a_staged_one_have_a_cost) {
   const codegen::SearchSpace space(product.graph, product.sink, large, {});
   const codegen::Prospect start = space.heuristic();
   ASSERT_NE(codegen::to_string(start.list).find("stage"), std::string::npos);
-  EXPECT_LT(start.cost, 512.0 * 500 * 512);
+  EXPECT_LT(start.cost(), 512.0 * 500 * 512);
   const auto near = space.near(start.list);
   const auto has = [&](const char* part) {
     return std::ranges::any_of(near, [&](const codegen::Prospect& prospect) {

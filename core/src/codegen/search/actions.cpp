@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/thread_pool.h"
 #include "codegen/access.h"
+#include "codegen/report.h"
 #include "codegen/search/apply.h"
 #include "codegen/search/heuristic.h"
 #include "codegen/search/tile_search.h"
@@ -21,8 +22,6 @@ namespace {
 
 using Kind = Optimisation::Kind;
 
-constexpr double kMostCopies =
-    1024;  // of an instruction: a list from outside may ask for any number
 constexpr size_t kLongestList = 32;
 
 struct Step {
@@ -47,96 +46,21 @@ uint32_t number_at(const Kernel& kernel, size_t axis) {
   return range_axis(kernel.graph[kernel.axes[axis]]);
 }
 
-bool is_expanded(AxisKind kind) {
-  return kind == AxisKind::Upcast || kind == AxisKind::Unroll || kind == AxisKind::Vector;
-}
-
-// Copies become parameters, so that the kernel reads them without making them. Returns what it
-// takes to make them.
-double without_copies(Kernel& part) {
-  constexpr double kCopyCost = 1.0 / 8;  // of an element; most are copied in vectors
-  Graph& g = part.graph;
-  OpenRanges open(g);
-  double cost = 0;
-  std::vector<std::pair<Id, Id>> params;
-  for (Id filled : nodes_of(g, part.sink, Op::Filled)) {
-    const int64_t count = array_info(g, filled_parts(g, filled).array).elem_count;
-    double turns = 1;
-    for (Id range : open.members(open[filled])) turns *= static_cast<double>(range_size(g, range));
-    cost += turns * static_cast<double>(count) * kCopyCost;
-    const auto slot = static_cast<uint32_t>(part.param_count + 1024 + params.size());
-    params.emplace_back(filled, make_param(g, g[filled].dtype, {slot, count, PGR_PARAM_READ}));
-  }
-  replace(part, params);
-  return cost;
-}
-
-// The kernel of one store with its axes as they were before the changes, and the tile that the
-// changes made.
-double cost_of_store(const Kernel& kernel, Id store) {
-  Kernel part = part_of(kernel, store);
-  const double copies = without_copies(part);
-  std::set<uint32_t> expanded;
-  uint32_t vector = UINT32_MAX;
-  std::vector<std::pair<Id, Id>> plain;
-  std::set<Id> closed;
-  for (Id reduce : nodes_of(part.graph, part.sink, Op::Reduce))
-    for (Id range : reduce_parts(part.graph, reduce).ranges) closed.insert(range);
-  for (Id axis : part.axes) {
-    const AxisKind kind = range_kind(part.graph[axis]);
-    const uint32_t number = range_axis(part.graph[axis]);
-    if (is_expanded(kind)) expanded.insert(number);
-    if (kind == AxisKind::Vector) vector = number;
-    const AxisKind before = closed.contains(axis) ? AxisKind::Reduce : AxisKind::Loop;
-    const Id range = make_range(part.graph, range_size(part.graph, axis), number, before);
-    if (range != axis) plain.emplace_back(axis, range);
-  }
-  replace(part, plain);
-  const TileModel model(part);
-  Tile tile;
-  for (size_t axis = 0; axis < part.axes.size(); ++axis) {
-    const uint32_t number = number_at(part, axis);
-    tile.amounts.push_back(expanded.contains(number) ? size_of_axis(part, axis) : 1);
-    if (number == vector) tile.vector_axis = axis;
-  }
-  return model.code_size(tile) <= kMostCopies ? model.cost(tile) + copies
-                                              : std::numeric_limits<double>::infinity();
-}
-
-// How many times over the device could do the kernel's work at once if there were more of it.
-double idle_share(const Kernel& kernel) {
-  double items = 1;
-  for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
-    const AxisKind kind = kind_of(kernel, axis);
-    if (kind == AxisKind::Global || kind == AxisKind::Local || kind == AxisKind::Group)
-      items *= static_cast<double>(size_of_axis(kernel, axis));
-  }
-  const double enough = std::max(1u, kernel.caps->threads) *
-                        (works_in_groups(*kernel.caps) ? 8.0 * kernel.caps->subgroup_size : 1.0);
-  return std::max(1.0, enough / items);
-}
-
-double predicted_cost(const Kernel& kernel) {
-  double cost = 0;
-  for (Id store : kernel.graph.sources(kernel.sink)) cost += cost_of_store(kernel, store);
-  return cost * idle_share(kernel);
-}
-
 // Nothing where a compiler would be given too much code.
-std::optional<Prospect> as_prospect(const Kernel& kernel) {
-  Prospect prospect{kernel.applied, predicted_cost(kernel)};
-  return prospect.cost < std::numeric_limits<double>::infinity()
+std::optional<Prospect> as_prospect(const Kernel& kernel, int64_t bytes) {
+  Prospect prospect{kernel.applied, predict(kernel, bytes)};
+  return prospect.cost() < std::numeric_limits<double>::infinity()
              ? std::optional(std::move(prospect))
              : std::nullopt;
 }
 
 // Nothing where a change is not legal.
 template <class Change>
-std::optional<Prospect> prospect_of(const Kernel& start, const Change& change) {
+std::optional<Prospect> prospect_of(const Kernel& start, int64_t bytes, const Change& change) {
   try {
     Kernel kernel = copy_of(start);
     change(kernel);
-    return as_prospect(kernel);
+    return as_prospect(kernel, bytes);
   } catch (const Error& e) {
     note_refusal(e);
     return std::nullopt;
@@ -428,22 +352,27 @@ void note_refusal(const Error& e) {
 
 SearchSpace::SearchSpace(const Graph& ast, Id sink, const pgr_device_caps& caps,
                          const Options& options)
-    : start_(kernel_before_choice(ast, sink, caps, options)) {}
+    : start_(kernel_before_choice(ast, sink, caps, options)), bytes_(estimate(start_).bytes) {}
 
 Prospect SearchSpace::heuristic() const {
   Kernel kernel = copy_of(start_);
   apply_heuristic(kernel);
-  return {kernel.applied, predicted_cost(kernel)};
+  return {kernel.applied, predict(kernel, bytes_)};
 }
 
-Prospect SearchSpace::require_legal(const OptimisationList& list) const {
+Prospect SearchSpace::predicted(const OptimisationList& list) const {
   require(list.size() <= kLongestList, "a list has at most {} changes, this one {}", kLongestList,
           list.size());
   Kernel kernel = copy_of(start_);
   for (const Optimisation& change : list) apply(kernel, change);
-  const std::optional<Prospect> prospect = as_prospect(kernel);
-  require(prospect.has_value(), "it asks for more code than a compiler should be given");
-  return *prospect;
+  return {kernel.applied, predict(kernel, bytes_)};
+}
+
+Prospect SearchSpace::require_legal(const OptimisationList& list) const {
+  Prospect prospect = predicted(list);
+  require(prospect.cost() < std::numeric_limits<double>::infinity(),
+          "it asks for more code than a compiler should be given");
+  return prospect;
 }
 
 std::optional<Prospect> SearchSpace::look(const OptimisationList& list) const {
@@ -462,7 +391,7 @@ std::vector<Prospect> SearchSpace::near(const OptimisationList& list) const {
     OptimisationList changes;
     for (const Step& step : drafts[i].steps) changes.push_back(step.change);
     if (changes.size() > kLongestList) return;
-    found[i] = prospect_of(start_, [&](Kernel& kernel) { apply_draft(kernel, drafts[i]); });
+    found[i] = prospect_of(start_, bytes_, [&](Kernel& kernel) { apply_draft(kernel, drafts[i]); });
   });
   std::vector<Prospect> out;
   std::set<std::string> seen = {to_string(list)};
@@ -475,7 +404,7 @@ std::vector<Prospect> SearchSpace::near(const OptimisationList& list) const {
 std::vector<Prospect> SearchSpace::alternatives(double slack) const {
   const Prospect first = heuristic();
   std::vector<Prospect> out = near(first.list);
-  std::erase_if(out, [&](const Prospect& p) { return p.cost > slack * first.cost; });
+  std::erase_if(out, [&](const Prospect& p) { return p.cost() > slack * first.cost(); });
   std::ranges::stable_sort(out, {}, &Prospect::cost);
   return out;
 }

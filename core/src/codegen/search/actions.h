@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "codegen/kernel.h"
+#include "codegen/search/prediction.h"
 #include "plugrad/error.h"
 
 namespace plugrad::codegen {
@@ -20,7 +21,8 @@ void note_refusal(const Error& error);
 /// A legal list that nothing has run of yet.
 struct Prospect {
   OptimisationList list;
-  double cost = 0;  // instructions issued one after another, by TileModel
+  Prediction prediction;
+  double cost() const { return prediction.cost(); }
 };
 
 /// One kernel as the stage "choose" finds it. Its functions may be called from any thread.
@@ -31,8 +33,11 @@ class SearchSpace {
 
   /// What the heuristic would apply.
   Prospect heuristic() const;
-  /// Errors: User where the list is not legal for the kernel, naming the change, or asks for more
-  /// code than a compiler should be given.
+  /// Also of a list that spills or is too much code. Errors: User where the list is not legal for
+  /// the kernel, naming the change.
+  Prospect predicted(const OptimisationList& list) const;
+  /// Errors: as predicted(), and User where the list asks for more code than a compiler should be
+  /// given.
   Prospect require_legal(const OptimisationList& list) const;
   /// The same, and nothing where that is an error.
   std::optional<Prospect> look(const OptimisationList& list) const;
@@ -45,6 +50,7 @@ class SearchSpace {
 
  private:
   Kernel start_;
+  int64_t bytes_;
 };
 
 }  // namespace plugrad::codegen

@@ -22,7 +22,7 @@ constexpr size_t kMostIrBytes =
 // The predicted cost relative to a neighbour whose time is known; models are never as sure as they
 // look.
 double predicted_seconds(const Timed& from, const Prospect& to) {
-  return from.seconds * std::sqrt(to.cost / std::max(from.cost, 1.0));
+  return from.seconds * std::sqrt(to.cost() / std::max(from.cost, 1.0));
 }
 
 class Beam {
@@ -62,7 +62,7 @@ class Beam {
   void measure_first() {
     Timed first;
     Prospect heuristic = space_.heuristic();
-    first.cost = heuristic.cost;
+    first.cost = heuristic.cost();
     first.list = heuristic.list;
     first.code = generate(ast_, sink_, caps_, with(first.list));
     is_new(first);
@@ -112,7 +112,7 @@ class Beam {
       std::vector<Timed> made(count);
       run_tasks(count, [&](uint64_t i) {
         made[i].list = frontier_[i].prospect.list;
-        made[i].cost = frontier_[i].prospect.cost;
+        made[i].cost = frontier_[i].prospect.cost();
         try {
           made[i].code = generate(ast_, sink_, caps_, with(made[i].list));
         } catch (const Error& e) {

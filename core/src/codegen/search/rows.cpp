@@ -84,7 +84,7 @@ bool RowParts::allows(uint32_t axis_number) const {
          (has_arrays && std::ranges::find(axes, axis_number) == axes.end());
 }
 
-RowParts row_parts(Kernel& kernel) {
+RowParts row_parts(Kernel& kernel, const std::set<uint32_t>& across) {
   Graph& g = kernel.graph;
   OpenRanges open(g);
   const std::vector<Id> made = row_values(kernel, open);
@@ -92,7 +92,10 @@ RowParts row_parts(Kernel& kernel) {
   if (made.empty()) return out;
   RangeSet shared = ~RangeSet{0};
   for (Id value : made) shared &= open[value];
-  for (Id axis : kernel.axes) out.axes.push_back(range_axis(g[axis]));
+  for (Id axis : kernel.axes) {
+    out.axes.push_back(range_axis(g[axis]));
+    if (across.contains(range_axis(g[axis]))) shared &= ~open.bit(axis);
+  }
   const std::vector<Id> row_loops = open.members(shared);
   double rows = 1;
   for (Id loop : row_loops) {

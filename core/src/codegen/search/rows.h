@@ -2,6 +2,7 @@
 // by one, as if each were a kernel of its own.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "codegen/kernel.h"
@@ -24,7 +25,8 @@ struct RowParts {
   bool allows(uint32_t axis_number) const;
 };
 
-/// `kernel` has one store, and gets nodes that it does not need.
-RowParts row_parts(Kernel& kernel);
+/// `kernel` has one store, and gets nodes that it does not need. Axes with the numbers `across` are
+/// loops of the parts, as where lanes run across rows, and no row axes.
+RowParts row_parts(Kernel& kernel, const std::set<uint32_t>& across = {});
 
 }  // namespace plugrad::codegen

@@ -21,15 +21,11 @@ namespace {
 constexpr double kScalarCost = 0.25;  // of integers and conditions, beside vectors
 constexpr double kGateCost = 1.5;   // of a copy with a condition: a mask for its lanes and its use
 constexpr double kCopyCost = 1.5;   // a load and a store of a vector
-constexpr double kLoopShare = 0.5;  // of the cycles of counting, which take places in the pipeline
-constexpr double kBeside = 0.2;     // of a cycle
 constexpr double kPickCost = 8;     // instructions: some loads and shuffles for each vector
 constexpr double kPackCost = 1.5;   // a load and a store of a lane
 constexpr double kPackReuse = 32;   // of each element by other loops
 constexpr int64_t kWaiting = 4;     // neighbours of a result, in scratch
-constexpr double kLoopCost = 1.5;   // instructions: counting, comparing, addressing
 constexpr double kStoreCode = 0.5;  // of what copies inside the loops weigh
-constexpr double kSlack = 1;        // that scheduling adds to the latency of a sum
 constexpr double kTogether = 2;     // instructions of a CPU that begin in one cycle, beside others
 constexpr double kHorizontalCost = 1.5;  // one halving of a vector
 
@@ -324,11 +320,15 @@ double TileModel::weight(const Item& item, const Tile& tile, double conditions) 
   return varies_by_lane ? conditions * kGateCost : conditions * kScalarCost;
 }
 
-bool TileModel::fits_registers(const Tile& tile) const {
+double TileModel::registers(const Tile& tile) const {
   const double sums = std::max(accumulators(tile), transposed_vectors(tile));
-  if (works_in_groups(*kernel_.caps) || !has_reduce_) return sums <= most_accumulators();
+  return works_in_groups(*kernel_.caps) || !has_reduce_ ? sums : sums + operands(tile);
+}
+
+bool TileModel::fits_registers(const Tile& tile) const {
+  if (works_in_groups(*kernel_.caps) || !has_reduce_) return registers(tile) <= most_accumulators();
   if (leaves_no_sum(tile)) return true;  // sums are finished one after the other
-  return sums + operands(tile) <= std::max(8u, kernel_.caps->vector_registers);
+  return registers(tile) <= std::max(8u, kernel_.caps->vector_registers);
 }
 
 // Vectors of neighbours that begin anywhere: those that meet the border of a cache line are read
@@ -410,32 +410,6 @@ TileModel::Work TileModel::work(const Tile& tile) const {
     work.arithmetic += results * halvings * kHorizontalCost;
   }
   return work;
-}
-
-// Other subgroups run while one waits: what is issued counts.
-double TileModel::group_cost(const Work& work) const {
-  const double issued = work.arithmetic + work.memory;
-  const double least = has_reduce_ ? work.passes * kernel_.machine().latency : 0;
-  return (std::max(issued, least) + work.packing + work.passes * kLoopCost) * work.share;
-}
-
-double TileModel::cost(const Tile& tile, double limit) const {
-  if (!fits_registers(tile)) return std::numeric_limits<double>::infinity();
-  const Work now = work(tile);
-  if (works_in_groups(*kernel_.caps)) return group_cost(now);
-  const cost::Machine& machine = kernel_.machine();
-  const double arithmetic = now.arithmetic / machine.multiply_adds;
-  const double loops = now.passes * kLoopCost / together();
-  const double latency = now.chain * (machine.latency + kSlack);
-  // The slowest resource counts in full; the others, which run at the same time, count a little.
-  const auto total = [&](double lines) {
-    const double slowest = std::max({arithmetic, now.memory, latency, lines});
-    return (slowest + kBeside * (arithmetic + now.memory + lines) + kLoopShare * loops +
-            now.packing) *
-           now.share;
-  };
-  const double least = total(0);
-  return least >= limit ? least : total(traffic(tile));
 }
 
 double TileModel::iterations() const {

@@ -17,6 +17,21 @@ struct Tile {
   size_t vector_axis = SIZE_MAX;  // the axis that becomes lanes; SIZE_MAX for none
 };
 
+/// Cycles of one core, each as if it ran alone; where work-items run in step, instructions that a
+/// subgroup issues.
+struct TileCycles {
+  double arithmetic = 0;  // instructions that compute
+  double accesses = 0;    // loads and stores that are issued
+  double latency = 0;     // sums that wait for their last addition
+  double traffic = 0;     // lines that come through the caches again
+  double loops = 0;       // counting and branching
+  double packing = 0;     // copies of operands
+  double all = 0;         // what runs at the same time counts once, and a little for the rest
+
+  /// The other, so many times.
+  void add(const TileCycles& other, double times);
+};
+
 class TileModel {
  public:
   explicit TileModel(Kernel& kernel);
@@ -24,6 +39,12 @@ class TileModel {
   /// subgroup issues; infinity where the tile does not fit the registers. Where it is at least
   /// `limit` only that is sure.
   double cost(const Tile& tile, double limit = std::numeric_limits<double>::infinity()) const;
+  /// What cost() is made of, also of a tile that does not fit. Without traffic where the rest is at
+  /// least `limit`.
+  TileCycles cycles(const Tile& tile, double limit = std::numeric_limits<double>::infinity()) const;
+  /// Vectors that are live at once: accumulators and operands.
+  double registers(const Tile& tile) const;
+  bool fits_registers(const Tile& tile) const;
   /// Accumulators that are live at once.
   double accumulators(const Tile& tile) const;
   /// Copies of the most copied instruction: how much code the tile makes.
@@ -113,7 +134,7 @@ class TileModel {
     double share = 1;   // of the iterations, where loops have bounds
   };
   Work work(const Tile& tile) const;
-  double group_cost(const Work& work) const;
+  TileCycles cycles_without_traffic(const Work& work) const;
   bool is_packed(const Item& item, const Tile& tile) const {
     return pack_cost(item, tile) < std::numeric_limits<double>::infinity();
   }
@@ -121,7 +142,6 @@ class TileModel {
   bool rows_lie_apart(const Item& item, const Tile& tile) const;
   std::vector<size_t> loop_order(const Tile& tile) const;
   double traffic(const Tile& tile) const;
-  bool fits_registers(const Tile& tile) const;
   void add_item(Item::Kind kind, Id id, Id index);
   double instructions(const Item& item, const Tile& tile) const;
   double pack_cost(const Item& item, const Tile& tile) const;

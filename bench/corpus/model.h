@@ -1,0 +1,46 @@
+// How well the cost model orders the rows of the corpus: predicted beside measured times.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/corpus/run.h"
+
+namespace plugrad::bench {
+
+struct ModelKernel {
+  std::string name, optimisations;
+  double predicted;  ///< seconds
+};
+
+struct ModelRow {
+  std::string name, family;
+  int threads = 1;
+  double predicted = 0, measured = 0;  ///< seconds of all kernels of a replay
+  std::vector<ModelKernel> kernels = {};
+};
+
+/// Measures the chosen rows without peers; medians of at least 7 replays.
+void run_model(const CorpusChoice& choice, const std::function<void(const ModelRow&)>& report);
+
+/// Spearman's: of the ranks of two lists of one length, equal values sharing the mean of their
+/// ranks. NaN for fewer than two values, or where all of one list are equal.
+double rank_correlation(std::span<const double> a, std::span<const double> b);
+
+struct ModelSummary {
+  std::string family;  ///< or "all"
+  int threads;
+  size_t rows;
+  double rank_correlation;
+  double ratio;   ///< geometric mean of predicted over measured
+  double spread;  ///< geometric: by so much a row is off the mean, one deviation
+};
+std::vector<ModelSummary> summarise(const std::vector<ModelRow>& rows);
+
+nlohmann::ordered_json to_json(const ModelRow& row);
+nlohmann::ordered_json to_json(const ModelSummary& summary);
+
+}  // namespace plugrad::bench

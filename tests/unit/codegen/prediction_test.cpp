@@ -1,0 +1,107 @@
+// What is predicted of a schedule, against cycles and bytes counted by hand.
+#include "codegen/search/prediction.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "codegen/search/actions.h"
+#include "kernels.h"
+#include "plugrad/error.h"
+#include "run.h"
+
+namespace plugrad::test {
+namespace {
+
+using codegen::Prediction;
+
+// 16 registers of 4 lanes, one multiply-add and two loads a cycle, 2 threads.
+std::shared_ptr<cost::Machine> machine() {
+  auto m = std::make_shared<cost::Machine>();
+  m->lanes = 4, m->registers = 16, m->threads = 2;
+  m->multiply_adds = 1, m->loads = 2;
+  m->wake_cycles = 1000, m->cycles_a_second = 1e9;
+  m->levels = {{{32'768, 32, 64}, {1 << 20, 16, 32}, {0, 8, 16}, {0, 4, 6}}};
+  return m;
+}
+
+struct Product {
+  explicit Product(int64_t m, int64_t n, int64_t k) : ast(matmul(m, n, k)) {
+    caps.vector_registers = 16;
+    caps.threads = 2;
+  }
+  Prediction of(const char* list) const {
+    const codegen::SearchSpace space(ast.graph, ast.sink, caps, {.machine = machine()});
+    return space.predicted(codegen::parse_optimisations(list)).prediction;
+  }
+  Ast ast;
+  pgr_device_caps caps = small_cpu(4);
+};
+
+TEST(Prediction, ATileOfRegistersComputesAVectorOfProductsACycle) {
+  const Product product(64, 64, 64);
+  const Prediction tile = product.of("upcast(0, 4) vectorize(1, 8)");
+  EXPECT_DOUBLE_EQ(tile.cycles.arithmetic, 64 * 64 * 64 / 4.0);
+  // 4 x 2 accumulators, 2 vectors of one operand, 1 number of the other.
+  EXPECT_DOUBLE_EQ(tile.registers, 11);
+  EXPECT_DOUBLE_EQ(tile.bytes, 3 * 64 * 64 * 4);
+  EXPECT_GE(tile.cycles.all, tile.cycles.arithmetic);
+  EXPECT_LT(tile.cycles.all, 2 * tile.cycles.arithmetic);
+}
+
+TEST(Prediction, WithoutChangesASumWaitsForItsLastAddition) {
+  const Prediction plain = Product(64, 64, 64).of("");
+  EXPECT_GE(plain.cycles.latency, 64 * 64 * 64 * machine()->latency);
+  EXPECT_GT(plain.cycles.all,
+            5 * Product(64, 64, 64).of("upcast(0, 4) vectorize(1, 8)").cycles.all);
+}
+
+TEST(Prediction, WhatNeedsMoreRegistersThanThereAreIsNeverChosen) {
+  const Prediction spilled = Product(64, 64, 64).of("upcast(0, 8) vectorize(1, 16)");
+  EXPECT_DOUBLE_EQ(spilled.registers, 32 + 4 + 1);
+  EXPECT_TRUE(std::isinf(spilled.cost()));
+  EXPECT_FALSE(std::isinf(spilled.cycles.all)) << "its parts are shown all the same";
+}
+
+TEST(Prediction, ThreadsShareCyclesAndTakeTimeToWake) {
+  const Prediction both = Product(64, 64, 64).of("upcast(0, 4) vectorize(1, 8) thread(0, 0)");
+  EXPECT_DOUBLE_EQ(both.busy, 2);
+  EXPECT_DOUBLE_EQ(both.seconds(*machine(), 1), both.cycles.all * 1e-9);
+  EXPECT_DOUBLE_EQ(both.seconds(*machine(), 2), (both.cycles.all / 2 + 1000) * 1e-9);
+  const Prediction one = Product(64, 64, 64).of("upcast(0, 4) vectorize(1, 8)");
+  EXPECT_DOUBLE_EQ(one.busy, 1);
+  EXPECT_DOUBLE_EQ(one.seconds(*machine(), 2), one.cycles.all * 1e-9) << "the other has no work";
+}
+
+TEST(Prediction, BytesComeFromTheNearestCacheThatHoldsThem) {
+  const auto moving = [](double bytes, double threads) {
+    return Prediction{.bytes = bytes}.moving(*machine(), threads);
+  };
+  EXPECT_DOUBLE_EQ(moving(32'000, 1), 1000);
+  EXPECT_DOUBLE_EQ(moving(64'000, 1), 4000) << "L2";
+  EXPECT_DOUBLE_EQ(moving(64'000, 2), 1000) << "each half in a first cache";
+  EXPECT_DOUBLE_EQ(moving(1.6e6, 2), 50'000);
+  EXPECT_DOUBLE_EQ(moving(4e6, 1), 1e6) << "memory: there is no L3";
+  EXPECT_DOUBLE_EQ(moving(6e6, 2), 1e6);
+}
+
+// Softmax reduces a row twice and runs along it a third time: three loops, one after the other.
+TEST(Prediction, RowsAreLoopsOneAfterTheOther) {
+  Ast ast = softmax2(32, 64);
+  const pgr_device_caps caps = small_cpu(4);
+  const codegen::SearchSpace space(ast.graph, ast.sink, caps, {.machine = machine()});
+  const Prediction plain = space.predicted({}).prediction;
+  EXPECT_GT(plain.cycles.latency, 2 * 32 * 64 * machine()->latency);
+  EXPECT_LT(plain.cycles.latency, 4 * 32 * 64 * (machine()->latency + 1));
+  EXPECT_LT(plain.cycles.accesses, 32 * 64 * 5.0);
+  const Prediction lanes = space.heuristic().prediction;
+  EXPECT_LT(lanes.cycles.all, plain.cycles.all / 3);
+  EXPECT_TRUE(lanes.is_possible);
+}
+
+TEST(Prediction, OfAListThatIsNotLegalIsAnError) {
+  EXPECT_THROW(Product(64, 64, 64).of("upcast(7, 4)"), Error);
+}
+
+}  // namespace
+}  // namespace plugrad::test
