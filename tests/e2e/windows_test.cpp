@@ -110,5 +110,21 @@ TEST(Windows, AssignedToTheirOwnImageAreThoseOfTheOldOne) {
   EXPECT_EQ(image.to_vector<float>(), expected);
 }
 
+// 28 = 16 + 16 with four elements computed twice: of rows that are read where they are written it
+// would change these four twice.
+TEST(Windows, RowsThatAreChangedInPlaceAreComputedOnce) {
+  for (const int64_t width : {7, 12, 14, 28, 30}) {
+    const int64_t rows = 65536 / width;
+    const auto x = eighths(rows * width, 13), b = eighths(rows, 17);
+    Tensor values = Tensor::from(x, {rows, width}).contiguous().realize();
+    const Tensor bias = Tensor::from(b, {rows, 1}).contiguous().realize();
+    for (int i = 0; i < 3; ++i) values.assign(values * 2 + bias).realize();
+    const auto ours = values.to_vector<float>();
+    for (size_t i = 0; i < x.size(); ++i)
+      ASSERT_EQ(ours[i], 8 * x[i] + 7 * b[i / static_cast<size_t>(width)])
+          << "element " << i << " of rows of " << width;
+  }
+}
+
 }  // namespace
 }  // namespace plugrad
