@@ -73,7 +73,7 @@ inline constexpr bool each_of<List<Each...>, Check> = (Check<std::decay_t<Each>>
 template <class T, size_t n, template <class> class Check>
 inline constexpr bool each_of<std::array<T, n>, Check> = Check<T>::value;
 
-/// What put_result takes.
+/// A type that put_result takes.
 template <class T>
 struct IsResult {
   static constexpr bool find() {
@@ -89,7 +89,7 @@ struct IsResult {
   static constexpr bool value = find();
 };
 
-/// What put_argument takes.
+/// A type that put_argument takes.
 template <class T>
 struct IsArgument {
   static constexpr bool find() {

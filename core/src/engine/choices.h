@@ -1,4 +1,4 @@
-// What the cost model says of a kernel that is ready: its schedule beside others.
+// The predictions of the cost model for a kernel that is ready: its schedule beside others.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// What a kernel with its schedule is predicted to take: the tile model's cycles of each store, the
+// Predicts the time of a kernel with its schedule from the tile model's cycles of each store, the
 // bytes that move at least once, and the share of the threads that have work.
 #pragma once
 

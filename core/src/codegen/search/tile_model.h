@@ -39,7 +39,7 @@ class TileModel {
   /// subgroup issues; infinity where the tile does not fit the registers. Where it is at least
   /// `limit` only that is sure.
   double cost(const Tile& tile, double limit = std::numeric_limits<double>::infinity()) const;
-  /// What cost() is made of, also of a tile that does not fit. Without traffic where the rest is at
+  /// The parts of cost(), also of a tile that does not fit. Without traffic where the rest is at
   /// least `limit`.
   TileCycles cycles(const Tile& tile, double limit = std::numeric_limits<double>::infinity()) const;
   /// Vectors that are live at once: accumulators and operands.
