@@ -86,7 +86,7 @@ TEST(Windows, OfAnySizeStrideAndPaddingAreThoseOfLoops) {
     expect_equal(w, eighths(w.batch * w.channels * w.height * w.width, 3));
 }
 
-// What a border or a lane that is computed twice must not touch shows as NaN.
+// NaN shows a window or a lane that reads an element of another one.
 TEST(Windows, NanAndInfinitiesReachTheirOwnWindowsAlone) {
   for (const Windows& w : kWindows) {
     std::vector<float> x = eighths(w.batch * w.channels * w.height * w.width, 5);

@@ -20,7 +20,7 @@ struct Prefix {
 };
 /// Where exactly the condition of the step's Where holds, which is how a join chooses its parts.
 std::optional<Prefix> prefix_of(Step& step);
-/// What flows to the places [begin, end) of an axis, and 0 elsewhere.
+/// A gradient of the places [begin, end) of an axis; it is 0 elsewhere.
 Id flow_within(Step& step, size_t axis, int64_t begin, int64_t end);
 
 /// The axis along which a Pad puts zeros beside its source, where that is one.

@@ -1,4 +1,4 @@
-// What is predicted of a schedule, against cycles and bytes counted by hand.
+// Predictions of schedules, against cycles and bytes counted by hand.
 #include "codegen/search/prediction.h"
 
 #include <gtest/gtest.h>
