@@ -78,6 +78,13 @@ TEST_F(Parts, ManySlicesThatDoNotOverlapAreJoined) {
   EXPECT_EQ(count_of(Op::Add, expect_slope(columns, 2, 40)), 40u);
 }
 
+// Each shares a row with the next: two joins of 20, whose sum has both where they meet.
+TEST_F(Parts, SlicesThatShareARowAreInDifferentJoins) {
+  std::vector<Box> boxes;
+  for (int64_t i = 0; i < 40; ++i) boxes.push_back({3 * i, 3 * i + 4, 0, 2});
+  EXPECT_EQ(count_of(Op::Where, expect_slope(boxes, 125, 2)), 38u);
+}
+
 TEST_F(Parts, FewAreAdded) {
   EXPECT_EQ(count_of(Op::Where, expect_slope({{0, 2, 0, 3}, {3, 4, 0, 3}, {1, 4, 0, 3}}, 5, 3)),
             0u);
