@@ -224,9 +224,10 @@ void check_leak(Context& context, const std::function<void(const Tables&)>& roun
   for (int i = 0; i < 100 && host.live_allocations() > blocks; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   const struct mallinfo2 after = ::mallinfo2();
-  expect(host.live_allocations() == blocks, "after 1,000 rounds " +
-                                                std::to_string(host.live_allocations() - blocks) +
-                                                " blocks of host.alloc were not given back");
+  // Fewer than before: it held buffers of the rounds that were not counted.
+  const uint64_t left = host.live_allocations();
+  expect(left <= blocks, "after 1,000 rounds " + std::to_string(left - blocks) +
+                             " blocks of host.alloc were not given back");
   const uint64_t now = after.uordblks + after.hblkhd, then = before.uordblks + before.hblkhd;
   expect(now <= then + kRounds * heap_slack_a_round(),
          "1,000 rounds left " + std::to_string(now - then) + " bytes of the heap behind");
