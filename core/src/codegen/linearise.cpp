@@ -20,6 +20,9 @@
 #include "codegen/launch_ids.h"
 #include "codegen/loop_writer.h"
 #include "codegen/param_table.h"
+#include "codegen/search/heuristic.h"
+#include "codegen/store_groups.h"
+#include "codegen/term_blocks.h"
 #include "codegen/wide_integers.h"
 #include "uop/facts.h"
 #include "uop/scratch.h"
@@ -45,7 +48,7 @@ class Lineariser {
     group_reducer_.start(ids.items, group_reduced_types());
     uint32_t block = kNone;
     if (ids.inside) block = writer_.inst(PGR_OP_IF, DType::Void, 1, {*ids.inside});
-    for (const StoreGroup& group : store_groups()) store_nest(group);
+    for (const StoreGroup& group : store_groups(graph_, open_, kernel_.sink)) store_nest(group);
     if (block != kNone) writer_.inst(PGR_OP_END_IF, DType::Void, 1, {block});
     if (needs_pairs(writer_, *kernel_.caps)) writer_ = split_into_pairs(writer_, *kernel_.caps);
     return writer_.finish(name, size_, kernel_.options.contract ? PGR_IR_FLAG_CONTRACT : 0);
@@ -78,36 +81,6 @@ class Lineariser {
       if (graph_[r].op == Op::Range && is_loop(r)) loops.push_back(r);
     std::ranges::sort(loops, {}, [&](Id r) { return range_axis(graph_[r]); });
     return loops;
-  }
-
-  struct StoreGroup {
-    Id gate;  // encloses the nest; kNoId for none
-    Nodes stores;
-  };
-
-  bool reads_result_of(Id store, const StoreGroup& group) {
-    const std::vector<Id> loads = nodes_of(graph_, store, Op::Load);
-    return std::ranges::any_of(group.stores, [&](Id other) {
-      return std::ranges::any_of(
-          loads, [&](Id load) { return graph_.sources(load)[0] == graph_.sources(other)[0]; });
-    });
-  }
-
-  // Stores with the same gate, in the order in which the first of each group stands in the sink. A
-  // store that reads what a later group writes comes after it.
-  std::vector<StoreGroup> store_groups() {
-    std::vector<StoreGroup> groups;
-    for (Id store : graph_.sources(kernel_.sink)) {
-      const Id gate = gate_encloses(graph_, open_, store) ? graph_.sources(store)[3] : kNoId;
-      const auto written =
-          std::find_if(groups.rbegin(), groups.rend(), [&](const StoreGroup& group) {
-            return group.gate != gate && reads_result_of(store, group);
-          });
-      auto it = std::ranges::find(written.base(), groups.end(), gate, &StoreGroup::gate);
-      if (it == groups.end()) it = groups.insert(it, {gate, {}});
-      it->stores.push_back(store);
-    }
-    return groups;
   }
 
   void store_nest(const StoreGroup& group) {
@@ -179,8 +152,7 @@ class Lineariser {
       ++loop_depth_;
       inside &= ~open_.bit(loops[i]);
     }
-    emit_level(roots, inside);
-    for (Id reduce : reduces) update_accumulator(reduce);
+    emit_sums(roots, reduces);
     loop_depth_ -= opened.size();
     for (size_t i = loops.size(); i-- > 0;) {
       writer_.inst(PGR_OP_END_LOOP, DType::Void, 1, {opened[i]});
@@ -189,6 +161,33 @@ class Lineariser {
       if (around != kNone) writer_.inst(PGR_OP_END_LOOP, DType::Void, 1, {around});
     }
     end_scope(scope);
+  }
+
+  // What is added in every turn, then what is where a condition holds.
+  void emit_sums(std::span<const Id> roots, const Nodes& reduces) {
+    std::vector<TermBlock> blocks;
+    if (!works_in_groups(*kernel_.caps))
+      blocks = term_blocks(graph_, lanes_, reduces, [&](Id id) { return value_[id] != kNone; });
+    const auto waits = [&](Id id) {
+      return std::ranges::any_of(blocks, [&](const TermBlock& block) { return block.has(id); });
+    };
+    Nodes always;
+    std::ranges::copy_if(roots, std::back_inserter(always), [&](Id id) { return !waits(id); });
+    for (const TermBlock& block : blocks) always.push_back(block.condition);
+    emit_level(always, 0);
+    for (Id reduce : reduces) update_accumulator(reduce, [&](Id id) { return !waits(id); });
+    for (const TermBlock& block : blocks) {
+      const size_t scope = begin_scope();
+      const uint32_t opened = writer_.inst(PGR_OP_IF, DType::Void, 1, {value_[block.condition]});
+      for (Id term : block.terms) {
+        const Id chosen = graph_[term].src[1];
+        emit_level({&chosen, 1}, 0);
+        define(term, value_[chosen]);
+      }
+      for (Id reduce : reduces) update_accumulator(reduce, [&](Id id) { return block.has(id); });
+      writer_.inst(PGR_OP_END_IF, DType::Void, 1, {opened});
+      end_scope(scope);
+    }
   }
 
   // Emits everything that the roots need and that depends on none of the ranges `not_open`.
@@ -339,12 +338,16 @@ class Lineariser {
     for (Id reduce : reduces) define(reduce, accumulators_.load(reduce));
   }
 
-  void update_accumulator(Id reduce) {
+  // By those of its terms that are meant.
+  template <class Meant>
+  void update_accumulator(Id reduce, const Meant& is_meant) {
     const ReduceParts parts = reduce_parts(graph_, reduce);
+    if (std::ranges::none_of(parts.values, is_meant)) return;
     uint32_t sum = accumulators_.load(reduce);
     for (Id v : parts.values)
-      sum = is_tile(v) ? add_tile(v, sum)
-                       : write_combined(writer_, *kernel_.caps, parts.op, sum, value_[v]);
+      if (is_meant(v))
+        sum = is_tile(v) ? add_tile(v, sum)
+                         : write_combined(writer_, *kernel_.caps, parts.op, sum, value_[v]);
     accumulators_.store(reduce, sum);
   }
 

@@ -3,13 +3,15 @@
 //   before   reduce add (where (2 < %h + %r) & (%h + %r < 20), f(%r), 0), %r         %r = range 5
 //   after    reduce add f(%r), %r                          %r = range 5 from max(3 - %h, 0) to
 //   min(20 - %h, 5)
-// What still has a condition (on lanes, on copies) is the product of factors that have it each,
-// which a multiply-add takes.
+// What still has a condition on lanes is the product of factors that have it each, which a
+// multiply-add takes. A condition on copies alone stays one of the term, which is a branch
+// (term_blocks.h), but where work-items run in step.
 #include <algorithm>
 
 #include "codegen/loop_bounds.h"
 #include "codegen/passes/passes.h"
 #include "codegen/rebuild.h"
+#include "codegen/search/heuristic.h"
 #include "codegen/work_items.h"
 #include "uop/facts.h"
 
@@ -18,7 +20,8 @@ namespace {
 
 class Bounder {
  public:
-  explicit Bounder(Kernel& kernel) : g_(kernel.graph), open_(g_) {}
+  explicit Bounder(Kernel& kernel)
+      : g_(kernel.graph), open_(g_), may_branch_(!works_in_groups(*kernel.caps)) {}
 
   Id changed(Id reduce) {
     std::vector<LoopBound> bounds = loop_bounds(g_, open_, reduce);
@@ -74,17 +77,24 @@ class Bounder {
     return any ? bounded_range(g_, range, begin, end) : range;
   }
 
+  bool is_same_for_all_lanes(Id condition) {
+    return std::ranges::none_of(open_.members(open_[condition]),
+                                [&](Id r) { return range_kind(g_[r]) == AxisKind::Vector; });
+  }
+
   Id choice(Id condition, Id term, Id zero) {
     const Node n = g_[term];
     const bool is_zero =
         g_[zero].op == Op::Const && g_[zero].arg == 0;  // not the -inf of a maximum
-    if (n.op != Op::Mul || !is_zero) return g_.where(condition, term, zero);
+    if (n.op != Op::Mul || !is_zero || (may_branch_ && is_same_for_all_lanes(condition)))
+      return g_.where(condition, term, zero);
     return g_.binary(Op::Mul, g_.where(condition, n.src[0], zero),
                      g_.where(condition, n.src[1], zero));
   }
 
   Graph& g_;
   OpenRanges open_;
+  bool may_branch_;
 };
 
 }  // namespace
