@@ -25,6 +25,7 @@ struct Level {
 struct Machine {
   double lanes = 1;            // f32 of a vector
   double registers = 16;       // vectors
+  double passing = 2;          // registers of operands on their way into one instruction
   double threads = 1;          // groups that run at once
   double multiply_adds = 1;    // a cycle
   double latency = 4;          // cycles until the result of one can be added to

@@ -34,6 +34,8 @@ TEST(Machine, has_a_class_by_architecture_and_claims) {
 TEST(Machine, of_the_table_feeds_its_vectors) {
   const Machine m = table_machine("x86_64-znver3", cpu(8, 6));
   EXPECT_EQ(m.registers, 16);
+  EXPECT_EQ(m.passing, 2);  // AVX2 multiplies by no element of memory
+  EXPECT_EQ(table_machine("x86_64-znver4", cpu(16, 6)).passing, 1);
   EXPECT_EQ(m.threads, 6);
   EXPECT_EQ(m.memory().one, 4);
   EXPECT_EQ(m.memory().all, 24);

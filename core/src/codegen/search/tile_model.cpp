@@ -19,6 +19,7 @@ namespace plugrad::codegen {
 namespace {
 
 constexpr double kScalarCost = 0.25;  // of integers and conditions, beside vectors
+constexpr double kBranchCost = 0.5;   // a comparison and a jump, as scalars
 constexpr double kGateCost = 1.5;   // of a copy with a condition: a mask for its lanes and its use
 constexpr double kCopyCost = 1.5;   // a load and a store of a vector
 constexpr double kPickCost = 8;     // instructions: some loads and shuffles for each vector
@@ -54,6 +55,7 @@ TileModel::TileModel(Kernel& kernel)
     has_reduce_ |= n.op == Op::Reduce;
   }
   const bool fuses = kernel.options.contract && kernel.caps->contract_supported != 0;
+  if (!works_in_groups(*kernel.caps)) note_terms();
   if (fuses && !works_in_groups(*kernel.caps)) note_fused();
   element_bytes_ = widest_bytes;
   const DType widest = widest_bytes == 8 ? DType::F64 : DType::F32;
@@ -77,6 +79,18 @@ void TileModel::add_item(Item::Kind kind, Id id, Id index) {
   }
   if (kind == Item::Kind::Load) add_windows(item, index);
   items_.push_back(std::move(item));
+}
+
+void TileModel::note_terms() {
+  for (const Item& sum : items_) {
+    if (sum.kind != Item::Kind::Accumulate || kernel_.graph[sum.id].op != Op::Where) continue;
+    for (Item& item : items_) {
+      if (item.kind != Item::Kind::Alu || item.id != sum.id) continue;
+      item.decided_by.clear();
+      for (Id axis : kernel_.axes)
+        item.decided_by.push_back(open_.depends(kernel_.graph[sum.id].src[0], axis));
+    }
+  }
 }
 
 // A product that is added is one instruction with the sum, also where a condition stands between.
@@ -294,19 +308,19 @@ double TileModel::transposed_vectors(const Tile& tile) const {
 }
 
 // Operands in registers beside the accumulators: the vectors of one side of a product stay, the
-// other side passes through one register; what is computed on the way takes more.
+// other side passes through one or two; what is computed on the way takes more.
 double TileModel::operands(const Tile& tile) const {
-  double vectors = 0, passing = 1;
+  double vectors = 0, computed = 0;
   for (const Item& item : items_) {
     const bool inside = item.last > 0 && is_reduce(item.last - 1);
     if (!inside) continue;
     if (item.kind == Item::Kind::Alu && !item.is_fused && !item.is_condition)
-      passing = std::min(passing + 1, 4.0);
+      computed = std::min(computed + 1, 3.0);
     const size_t lanes = tile.vector_axis;
     if (item.kind == Item::Kind::Load && lanes < item.stride.size() && item.stride[lanes] != 0)
       vectors = std::max(vectors, static_cast<double>(widest(lanes, tile.amounts[lanes])));
   }
-  return vectors + passing;
+  return vectors + kernel_.machine().passing + computed;
 }
 
 // Conditions are there for the border's copies alone; what decides them, for all lanes at once,
@@ -315,8 +329,14 @@ double TileModel::weight(const Item& item, const Tile& tile, double conditions) 
   if (!item.is_condition) return 1;
   // Nothing but borders has any, and there they are constant.
   if (leaves_no_sum(tile) && kernel_.graph[item.id].op != Op::Where) return 0;
-  const bool varies_by_lane =
-      tile.vector_axis < item.stride.size() && item.stride[tile.vector_axis] != 0;
+  const size_t lanes = tile.vector_axis;
+  if (is_branch(item, tile))  // around all of its vectors
+    return conditions * kBranchCost / static_cast<double>(pieces(lanes, tile.amounts[lanes]));
+  const bool varies_by_lane = lanes < item.stride.size() && item.stride[lanes] != 0;
+  const bool decides_branch =
+      !varies_by_lane &&
+      std::ranges::any_of(items_, [&](const Item& other) { return is_branch(other, tile); });
+  if (decides_branch) return 0;  // one of its clauses is left, which the branch has
   return varies_by_lane ? conditions * kGateCost : conditions * kScalarCost;
 }
 

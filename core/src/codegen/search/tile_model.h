@@ -98,6 +98,7 @@ class TileModel {
     bool is_fused = false;      // a product, one instruction with the sum that it is added to
     size_t last = 0;            // one past the innermost axis that it depends on
     std::vector<Window> windows = {};
+    std::vector<bool> decided_by = {};  // by axis: of a term that counts where a condition holds
     std::vector<int64_t> borders = {};  // by axis: ends of the loop at which a load has a gate
   };
   static constexpr int64_t kIrregular = INT64_MIN;
@@ -123,9 +124,13 @@ class TileModel {
   double border_share(const Item& item, const Tile& tile, size_t axis) const;
   void add_windows(Item& item, Id index);
   double share_of_loads(const Item& item, const Tile& tile) const;
+  void note_terms();
   void note_fused();
   double operands(const Tile& tile) const;
   double weight(const Item& item, const Tile& tile, double conditions) const;
+  bool is_branch(const Item& item, const Tile& tile) const {
+    return tile.vector_axis < item.decided_by.size() && !item.decided_by[tile.vector_axis];
+  }
   // In cycles, each as if it ran alone.
   struct Work {
     double arithmetic = 0, memory = 0, packing = 0;
