@@ -163,19 +163,18 @@ class Lineariser {
     end_scope(scope);
   }
 
-  // What is added in every turn, then what is where a condition holds.
+  // What is added where a condition holds, then what is in every turn: a compiler moves sums, but
+  // not their operands, behind a branch that comes later, and all of them would be live there.
   void emit_sums(std::span<const Id> roots, const Nodes& reduces) {
+    const auto has_value = [&](Id id) { return value_[id] != kNone; };
     std::vector<TermBlock> blocks;
-    if (!works_in_groups(*kernel_.caps))
-      blocks = term_blocks(graph_, lanes_, reduces, [&](Id id) { return value_[id] != kNone; });
+    if (!works_in_groups(*kernel_.caps)) blocks = term_blocks(graph_, lanes_, reduces, has_value);
     const auto waits = [&](Id id) {
       return std::ranges::any_of(blocks, [&](const TermBlock& block) { return block.has(id); });
     };
     Nodes always;
     std::ranges::copy_if(roots, std::back_inserter(always), [&](Id id) { return !waits(id); });
-    for (const TermBlock& block : blocks) always.push_back(block.condition);
-    emit_level(always, 0);
-    for (Id reduce : reduces) update_accumulator(reduce, [&](Id id) { return !waits(id); });
+    emit_level(needed_by_blocks_too(graph_, blocks, always, has_value), 0);
     for (const TermBlock& block : blocks) {
       const size_t scope = begin_scope();
       const uint32_t opened = writer_.inst(PGR_OP_IF, DType::Void, 1, {value_[block.condition]});
@@ -188,6 +187,8 @@ class Lineariser {
       writer_.inst(PGR_OP_END_IF, DType::Void, 1, {opened});
       end_scope(scope);
     }
+    emit_level(always, 0);
+    for (Id reduce : reduces) update_accumulator(reduce, [&](Id id) { return !waits(id); });
   }
 
   // Emits everything that the roots need and that depends on none of the ranges `not_open`.

@@ -42,4 +42,19 @@ std::vector<TermBlock> term_blocks(Graph& g, Lanes& lanes, std::span<const Id> r
   return blocks;
 }
 
+std::vector<Id> needed_by_blocks_too(const Graph& g, std::span<const TermBlock> blocks,
+                                     std::span<const Id> others, const HasValue& has_value) {
+  std::vector<Id> out, chosen;
+  for (const TermBlock& block : blocks) {
+    out.push_back(block.condition);
+    for (Id term : block.terms) chosen.push_back(g[term].src[1]);
+  }
+  Reachable by_terms, by_others;
+  std::vector<bool> is_met(g.size(), false);
+  for (Id id : by_terms.from(g, chosen, has_value)) is_met[id] = true;
+  for (Id id : by_others.from(g, others, has_value))
+    if (is_met[id]) out.push_back(id);
+  return out;
+}
+
 }  // namespace plugrad::codegen

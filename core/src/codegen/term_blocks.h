@@ -24,4 +24,9 @@ struct TermBlock {
 std::vector<TermBlock> term_blocks(Graph& g, Lanes& lanes, std::span<const Id> reduces,
                                    const std::function<bool(Id)>& has_value);
 
+/// The conditions, and what both the blocks' terms and `others` need and has no value.
+std::vector<Id> needed_by_blocks_too(const Graph& g, std::span<const TermBlock> blocks,
+                                     std::span<const Id> others,
+                                     const std::function<bool(Id)>& has_value);
+
 }  // namespace plugrad::codegen
