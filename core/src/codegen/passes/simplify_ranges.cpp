@@ -8,6 +8,7 @@
 
 #include "codegen/access.h"
 #include "codegen/passes/passes.h"
+#include "codegen/search/heuristic.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
 
@@ -65,12 +66,28 @@ bool merge_any(Kernel& kernel) {
   return false;
 }
 
-// Whether the range is also used as it is, in an address or a value: then it stays whole, because
-// whoever walks it in vectors wants those addresses consecutive. A multiple of it is not; and the
-// inner part may be long enough.
-bool used_whole(const Graph& g, Id sink, Id range) {
+// Where whoever walks along the range in vectors wants its addresses to be consecutive: in all of a
+// store, but in the values alone of one whose sums are transposed in registers on their way
+// (transposed_stores.h).
+std::vector<Id> roots_of_addresses(const Kernel& kernel, Id range) {
+  const Graph& g = kernel.graph;
+  std::vector<Id> roots;
+  OpenRanges open(g);
+  for (Id store : g.sources(kernel.sink)) {
+    const Id value = g.sources(store)[2];
+    const bool sums = std::ranges::any_of(nodes_of(g, value, Op::Reduce),
+                                          [&](Id reduce) { return open.depends(reduce, range); });
+    roots.push_back(sums && !works_in_groups(*kernel.caps) ? value : store);
+  }
+  return roots;
+}
+
+// Whether the range is also used as it is, in an address or a value: then it stays whole. A
+// multiple of it is not; and the inner part may be long enough.
+bool used_whole(const Kernel& kernel, Id range) {
+  const Graph& g = kernel.graph;
   Reachable reachable;
-  return std::ranges::any_of(reachable.from(g, std::span(&sink, 1)), [&](Id id) {
+  return std::ranges::any_of(reachable.from(g, roots_of_addresses(kernel, range)), [&](Id id) {
     const Op op = g[id].op;
     if (op == Op::FloorDiv || op == Op::FloorMod || op == Op::Reduce) return false;
     if (op == Op::Mul && is_const(g, g[id].src[1])) return false;
@@ -92,7 +109,7 @@ bool split_at(Kernel& kernel, Id division) {
   const int64_t divisor = divisor_of(g, division);
   if (divisor == 0) return false;
   const Id range = g[division].src[0];
-  if (divisor < kLongEnough && used_whole(g, kernel.sink, range)) return false;
+  if (divisor < kLongEnough && used_whole(kernel, range)) return false;
   const AxisKind kind = range_kind(g[range]);
   // Axis numbers double, so that the inner part finds a free one right behind its outer part.
   std::vector<RangeReplacement> change;
