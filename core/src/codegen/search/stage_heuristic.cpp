@@ -163,6 +163,13 @@ class LoopOrder {
       std::swap(loops_[i - 1], loops_[i]);
     }
   }
+  /// Of a loop that was cut, the part that is innermost, to `to`.
+  void move_inner_part(size_t to) {
+    const auto is_output = [&](Id r) { return is_output_axis(range_kind(kernel_.graph[r])); };
+    const auto count = static_cast<size_t>(std::ranges::count_if(kernel_.axes, is_output));
+    for (size_t i = count - 1; i > to; --i)
+      apply(kernel_, {Kind::Swap, static_cast<uint32_t>(i - 1), static_cast<int64_t>(i)});
+  }
   void insert(size_t place) {
     loops_.insert(loops_.begin() + static_cast<std::ptrdiff_t>(place), SIZE_MAX);
   }
@@ -241,6 +248,7 @@ size_t stage_blocks(Kernel& kernel, const Panel& panel, const Rows& rows) {
   }
   if (pack_rows) apply(kernel, {Kind::Stage, rows.slot, static_cast<int64_t>(at)});
   for (size_t column : columns) order.move(column, at++);
+  if (parts > 1) order.move_inner_part(at);  // before those that it was before
   apply(kernel, {Kind::Stage, panel.slot, static_cast<int64_t>(at)});
   return both.size() + (parts > 1);
 }
