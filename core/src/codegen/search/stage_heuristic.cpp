@@ -163,12 +163,12 @@ class LoopOrder {
       std::swap(loops_[i - 1], loops_[i]);
     }
   }
-  /// Of a loop that was cut, the part that is innermost, to `to`.
+  /// Of a loop that was cut, the part that is the innermost loop, to `to`.
   void move_inner_part(size_t to) {
-    const auto is_output = [&](Id r) { return is_output_axis(range_kind(kernel_.graph[r])); };
-    const auto count = static_cast<size_t>(std::ranges::count_if(kernel_.axes, is_output));
-    for (size_t i = count - 1; i > to; --i)
-      apply(kernel_, {Kind::Swap, static_cast<uint32_t>(i - 1), static_cast<int64_t>(i)});
+    size_t last = kernel_.axes.size() - 1;
+    while (last > to && range_kind(kernel_.graph[kernel_.axes[last]]) != AxisKind::Loop) --last;
+    for (; last > to; --last)
+      apply(kernel_, {Kind::Swap, static_cast<uint32_t>(last - 1), static_cast<int64_t>(last)});
   }
   void insert(size_t place) {
     loops_.insert(loops_.begin() + static_cast<std::ptrdiff_t>(place), SIZE_MAX);
@@ -222,6 +222,9 @@ size_t stage_panel(Kernel& kernel, const Panel& panel) {
 size_t stage_blocks(Kernel& kernel, const Panel& panel, const Rows& rows) {
   const pgr_device_caps& caps = *kernel.caps;
   const int64_t threads = std::max(1u, caps.threads), size = size_of_axis(kernel, rows.loop);
+  bool others = false;  // loops along the same rows
+  for (size_t place = rows.loop + 1; place < kernel.axes.size(); ++place)
+    others |= rows.runs[place] && is_serial_output(kernel.graph, kernel.axes[place]);
   LoopOrder order(kernel);
   std::vector<size_t> both, columns;
   for (size_t place : places_of(kernel, panel.outside))
@@ -248,7 +251,7 @@ size_t stage_blocks(Kernel& kernel, const Panel& panel, const Rows& rows) {
   }
   if (pack_rows) apply(kernel, {Kind::Stage, rows.slot, static_cast<int64_t>(at)});
   for (size_t column : columns) order.move(column, at++);
-  if (parts > 1) order.move_inner_part(at);  // before those that it was before
+  if (parts > 1 && others) order.move_inner_part(at);  // outside of those, where it was
   apply(kernel, {Kind::Stage, panel.slot, static_cast<int64_t>(at)});
   return both.size() + (parts > 1);
 }
