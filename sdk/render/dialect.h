@@ -173,6 +173,8 @@ struct Dialect {
   // A load or store of several lanes whose place is a multiple of its size: $T $P $I, $A bytes, the
   // value $0; nullptr: as any other.
   const char* load_aligned = nullptr;
+  const char* tile_loop = nullptr;  // before a loop that adds up a register tile, for compilers
+                                    // that would unroll it too; nullptr: none
   const char* store_aligned = nullptr;
   bool only_moves_lanes = false;  // vectors are operands of WMMA, and no ALU op takes them
   // ASYNC_COPY of $A bytes to $I behind $P from $J behind $Q, with a gate where $0 is true;

@@ -255,6 +255,7 @@ constexpr Dialect kWithClang = {
     .helper_prefix = "static inline __attribute__((always_inline)) ",
     .assume_aligned = "  $0 = __builtin_assume_aligned($0, $A);\n",
     .assume_range = "  __builtin_assume($0 >= $L && $0 <= $H);\n",
+    .tile_loop = "#pragma clang loop unroll(disable)",
     .size_check = "_Static_assert(sizeof($T) == $A, \"this compiler has $T of another size$0\");\n",
     .vector_advice = ": dialect c_gcc is for GCC",
     .byte_mask = "($T)($0)",
@@ -272,6 +273,7 @@ constexpr Dialect with_gcc() {
   dialect.repeat_bits = UINT32_MAX;
   dialect.vector_type = "typedef $E $T __attribute__((vector_size($A)));\n";
   dialect.vector_advice = "";
+  dialect.tile_loop = nullptr;
   dialect.load_vector = "($T)*(const $U *)($P + $I)";  // `?:` tells $U from $T
   dialect.splat = "splat_$T($0)";
   dialect.splat_helper = &kSplat;

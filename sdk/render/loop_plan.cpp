@@ -1,6 +1,7 @@
 #include "render/loop_plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "render/integer_ranges.h"
 
@@ -21,6 +22,8 @@ struct Loop {
   bool is_whole() const { return turns != kUnknown && unrolled >= turns; }
 };
 constexpr uint32_t kNone = UINT32_MAX;
+// Sums side by side that hide the latency of each: two a cycle, four cycles later.
+constexpr uint32_t kTile = 8;
 
 uint64_t product(uint64_t a, uint64_t b) {
   return b != 0 && a > kVeryOften / b ? kVeryOften : a * b;
@@ -97,10 +100,33 @@ bool unroll_one(std::vector<Loop>& loops, const std::vector<uint64_t>& counts) {
   return true;
 }
 
+bool is_sum(const sdk::IrView& ir, uint32_t store) {
+  const pgr_ir_inst& target = ir.inst(ir.source(store, 0));
+  if (ir.inst(ir.source(store, 2)).lanes < 2 || target.op != PGR_OP_ARRAY) return false;
+  const pgr_ir_array& array = ir.arrays()[target.arg];
+  return array.space == PGR_SPACE_PRIVATE && array.elem_count == array.lanes;
+}
+
+// Of each loop those that stand in it and in no loop inside.
+std::vector<bool> find_tiles(const sdk::IrView& ir) {
+  std::vector<bool> holds_tile(ir.insts().size(), false);
+  std::vector<std::pair<uint32_t, uint32_t>> open;  // LOOP, sums
+  for (uint32_t i = 0; i < ir.insts().size(); ++i) {
+    const uint16_t op = ir.inst(i).op;
+    if (op == PGR_OP_LOOP) open.emplace_back(i, 0);
+    if (op == PGR_OP_STORE && !open.empty()) open.back().second += is_sum(ir, i);
+    if (op != PGR_OP_END_LOOP) continue;
+    holds_tile[open.back().first] = open.back().second >= kTile;
+    open.pop_back();
+  }
+  return holds_tile;
+}
+
 }  // namespace
 
 LoopPlan plan_loops(const sdk::IrView& ir, uint64_t most) {
   LoopPlan plan;
+  plan.holds_tile = find_tiles(ir);
   plan.unrolled.assign(ir.insts().size(), 1);
   if (most == 0) return plan;
   std::vector<Loop> loops = find_loops(ir);

@@ -12,6 +12,9 @@ struct LoopPlan {
   // By instruction; of a LOOP how many turns stand in the text one after the other: 1, or as many
   // as the loop has, or a part of those with which its constant number of turns is counted.
   std::vector<uint32_t> unrolled;
+  // By instruction: whether the LOOP adds to so many vectors that turns side by side gain nothing,
+  // and their operands would take the registers.
+  std::vector<bool> holds_tile;
   // All loops together may turn more than `most` times for one work-item.
   bool may_turn_too_often = false;
 };

@@ -26,6 +26,7 @@ void KernelWriter::write_loop_head(const OpenLoop& loop, const std::string& coun
                                    const std::string& step) {
   const std::string start = loop.type + " " + counter + " = " + loop.begin + ";";
   if (loops_.may_turn_too_often) line(start);
+  if (dialect_.tile_loop != nullptr && loops_.holds_tile[loop.number]) line(dialect_.tile_loop);
   line("for (" + (loops_.may_turn_too_often ? std::string(";") : start) + " " + counter + " < " +
        loop.end + "; " + step + ") {");
 }

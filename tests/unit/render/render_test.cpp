@@ -112,6 +112,36 @@ TEST_F(Renderer, Accumulator_IsAVariable_AndItsSumOneLine) {
 )"));
 }
 
+// `vectors` sums in a loop of three turns, in one of 16.
+IrBuilder sums(int vectors) {
+  IrBuilder b("r_16_3");
+  const auto out = b.buffer(PGR_DTYPE_F32, 64, kWrite), in = b.buffer(PGR_DTYPE_F32, 64, kRead);
+  const auto zero = b.constant_int(PGR_DTYPE_I32, 0);
+  std::vector<IrBuilder::Value> arrays;
+  for (int i = 0; i < vectors; ++i) {
+    arrays.push_back(b.array(PGR_SPACE_PRIVATE, PGR_DTYPE_F32, 4, 4));
+    b.store(arrays.back(), zero, b.load(in, zero, 4));
+  }
+  const auto outer = b.loop(zero, b.constant_int(PGR_DTYPE_I32, 16));
+  const auto inner = b.loop(zero, b.constant_int(PGR_DTYPE_I32, 3));
+  const auto x = b.load(in, inner, 4);
+  for (const auto& array : arrays)
+    b.store(array, zero, b.alu(PGR_OP_ADD, {b.load(array, zero, 4), x}));
+  b.end_loop(inner);
+  b.end_loop(outer);
+  for (const auto& array : arrays) b.store(out, zero, b.load(array, zero, 4));
+  return b;
+}
+
+TEST_F(Renderer, LoopOfARegisterTile_IsNotUnrolledByClang) {
+  const char* const held = "#pragma clang loop unroll(disable)\n";
+  EXPECT_THAT(render(sums(8)), HasSubstr(std::string(held) + "      for (i32 idx1"));
+  EXPECT_THAT(source_, Not(HasSubstr(std::string(held) + "    for (i32 idx0")));
+  EXPECT_THAT(render(sums(7)), Not(HasSubstr(held)));  // turns side by side hide their latency
+  EXPECT_EQ(try_render(sums(8).finish(), "c_gcc"), PGR_STATUS_OK);
+  EXPECT_THAT(source_, Not(HasSubstr(held)));
+}
+
 TEST_F(Renderer, AReadBeforeAWriteOfTheSameMemory_StaysBeforeIt) {
   IrBuilder b("swap");
   const auto data = b.buffer(PGR_DTYPE_I32, 2);
