@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "codegen/access.h"
 #include "codegen/search/apply.h"
+#include "codegen/search/changes.h"
 #include "codegen/search/tile_search.h"
 #include "cost/traffic.h"
 #include "plugrad/error.h"
@@ -163,13 +164,6 @@ class LoopOrder {
       std::swap(loops_[i - 1], loops_[i]);
     }
   }
-  /// Of a loop that was cut, the part that is the innermost loop, to `to`.
-  void move_inner_part(size_t to) {
-    size_t last = kernel_.axes.size() - 1;
-    while (last > to && range_kind(kernel_.graph[kernel_.axes[last]]) != AxisKind::Loop) --last;
-    for (; last > to; --last)
-      apply(kernel_, {Kind::Swap, static_cast<uint32_t>(last - 1), static_cast<int64_t>(last)});
-  }
   void insert(size_t place) {
     loops_.insert(loops_.begin() + static_cast<std::ptrdiff_t>(place), SIZE_MAX);
   }
@@ -178,6 +172,12 @@ class LoopOrder {
   Kernel& kernel_;
   std::vector<size_t> loops_;
 };
+
+size_t place_of_number(const Kernel& kernel, uint32_t number) {
+  const auto it =
+      std::ranges::find(kernel.axes, number, [&](Id r) { return range_axis(kernel.graph[r]); });
+  return static_cast<size_t>(it - kernel.axes.begin());
+}
 
 std::vector<size_t> places_of(const Kernel& kernel, const std::vector<Id>& ranges) {
   std::vector<size_t> places;
@@ -245,13 +245,18 @@ size_t stage_blocks(Kernel& kernel, const Panel& panel, const Rows& rows) {
       even_parts(size, std::max<int64_t>(1, static_cast<int64_t>(most / bytes_of_one)), threads);
   if (parts == 0 || panel.reuse < static_cast<double>(parts * kEnoughTiles))
     fail(ErrorKind::User, "[codegen] the rows cannot be shared out");
+  size_t inner = 0;  // place of the rows of a block
   if (parts > 1) {
+    const uint32_t number = new_axis(kernel);
     apply(kernel, {Kind::Block, static_cast<uint32_t>(order.place(rows.loop)), size / parts});
+    inner = place_of_number(kernel, number);
     order.move(rows.loop, at++);
   }
   if (pack_rows) apply(kernel, {Kind::Stage, rows.slot, static_cast<int64_t>(at)});
   for (size_t column : columns) order.move(column, at++);
-  if (parts > 1 && others) order.move_inner_part(at);  // outside of those, where it was
+  if (others)
+    for (; inner > at; --inner)  // outside of those, where it was
+      apply(kernel, {Kind::Swap, static_cast<uint32_t>(inner - 1), static_cast<int64_t>(inner)});
   apply(kernel, {Kind::Stage, panel.slot, static_cast<int64_t>(at)});
   return both.size() + (parts > 1);
 }
