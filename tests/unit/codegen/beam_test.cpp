@@ -123,7 +123,7 @@ TEST(SearchSpace, lists_near_a_staged_one_have_a_cost) {
   large.private_bytes = 512 << 10;
   const Ast product = matmul(512, 500, 512);
   const codegen::SearchSpace space(product.graph, product.sink, large, {});
-  const codegen::Prospect start = space.heuristic();
+  const codegen::Prospect start = space.chosen();
   ASSERT_NE(codegen::to_string(start.list).find("stage"), std::string::npos);
   EXPECT_LT(start.cost(), 512.0 * 500 * 512);
   const auto near = space.near(start.list);
@@ -190,7 +190,7 @@ TEST_F(BeamSearch, the_heuristics_list_makes_the_heuristics_kernel_of_pieces_too
   const Id twice = g.binary(Op::Mul, a, g.constant(DType::F32, 2.0));
   store(joined, param(g, 0, 1000, true), i,
         g.where(g.binary(Op::CmpLt, i, g.index(400)), a, twice));
-  const List list = codegen::SearchSpace(g, joined.sink, caps, {}).heuristic().list;
+  const List list = codegen::SearchSpace(g, joined.sink, caps, {}).chosen().list;
   const KernelCode chosen = codegen::generate(g, joined.sink, caps, {});
   ASSERT_GT(list.size(), 1u) << "one change a piece at least";
   EXPECT_EQ(codegen::generate(g, joined.sink, caps, {.apply = &list}).ir, chosen.ir);
@@ -206,7 +206,7 @@ TEST_F(BeamSearch, every_neighbour_is_legal) {
   groups.local_bytes = 4096;
   for (const pgr_device_caps& device : {caps, groups}) {
     const codegen::SearchSpace space(conv.graph, conv.sink, device, {});
-    const auto near = space.near(space.heuristic().list);
+    const auto near = space.near(space.chosen().list);
     EXPECT_GT(near.size(), 20u);
     for (size_t i = 0; i < near.size(); i += 7)
       EXPECT_NO_THROW(codegen::generate(conv.graph, conv.sink, device, {.apply = &near[i].list}))

@@ -187,7 +187,7 @@ TEST(GroupHeuristic, what_search_tries_of_rows_keeps_a_row_in_its_group) {
   const Ast ast = rows_of(512, 4096);
   const pgr_device_caps caps = large_gpu();
   const codegen::SearchSpace space(ast.graph, ast.sink, caps, {});
-  const auto near = space.near(space.heuristic().list);
+  const auto near = space.near(space.chosen().list);
   const auto keeps_rows = [&](const codegen::Prospect& prospect) {
     return groups_of(codegen::generate(ast.graph, ast.sink, caps, {.apply = &prospect.list})) <=
            512;

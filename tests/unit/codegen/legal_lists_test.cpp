@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "codegen/kernel.h"
+#include "codegen/search/climb.h"
 #include "gpu.h"
 #include "kernels.h"
 #include "oracle/array.h"
@@ -55,7 +56,7 @@ class Lists {
 
   // How often each kind of change was legal.
   std::map<Kind, int> legal;
-  int kernels = 0, barriers = 0, shared_copies = 0, asynchronous = 0;
+  int kernels = 0, climbed = 0, barriers = 0, shared_copies = 0, asynchronous = 0;
 
   // A kernel with a loop that is bounded by another, or that can be.
   void run_bounded() {
@@ -216,6 +217,7 @@ class Lists {
     expect_same(ast, chosen, before, expected);
     if (testing::Test::HasFailure()) return;
     check_limits(chosen, caps);
+    check_climb(ast, caps, before, expected);
     ++kernels;
     for (int attempt = 0; attempt < 3; ++attempt) {
       List list;
@@ -245,6 +247,16 @@ class Lists {
         check_limits(code, caps);
       }
     }
+  }
+
+  // What the search by the model finds from the loops as they were planned.
+  void check_climb(const schedule::KernelAst& ast, const pgr_device_caps& caps,
+                   const Memory& before, const Memory& expected) {
+    const codegen::SearchSpace space(ast.graph, ast.sink, caps, {.contract = false});
+    const codegen::Climb found = codegen::climb(space, space.predicted({}));
+    climbed += found.best.list.empty() ? 0 : 1;
+    const codegen::Options options{.contract = false, .apply = &found.best.list};
+    expect_same(ast, codegen::generate(ast.graph, ast.sink, caps, options), before, expected);
   }
 
   void check_limits(const codegen::KernelCode& code, const pgr_device_caps& caps) {
@@ -306,7 +318,7 @@ class Lists {
 
 void check_seeds(uint64_t first, uint64_t count) {
   std::map<Kind, int> legal;
-  int barriers = 0, shared_copies = 0, asynchronous = 0;
+  int barriers = 0, shared_copies = 0, asynchronous = 0, climbed = 0;
   for (uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
     Lists lists(seed);
     try {
@@ -316,6 +328,7 @@ void check_seeds(uint64_t first, uint64_t count) {
     }
     for (const auto& [kind, times] : lists.legal) legal[kind] += times;
     barriers += lists.barriers;
+    climbed += lists.climbed;
     shared_copies += lists.shared_copies;
     asynchronous += lists.asynchronous;
   }
@@ -324,6 +337,7 @@ void check_seeds(uint64_t first, uint64_t count) {
         fmt::format("legal_{}", codegen::to_string({{kind}}).substr(0, 5)), times);
   if (count < 100) return;
   EXPECT_EQ(legal.size(), static_cast<size_t>(kKinds + 1)) << "a kind of change was never legal";
+  EXPECT_GT(climbed, 50) << "the search hardly ever leaves its start";
   EXPECT_GT(barriers, 100) << "hardly any reduction over a group";
   EXPECT_GT(shared_copies, 50) << "hardly any copy in local memory";
   EXPECT_GT(asynchronous, 0) << "no asynchronous copy";

@@ -133,8 +133,39 @@ TEST(Prediction, RowsAreLoopsOneAfterTheOther) {
   EXPECT_GT(plain.cycles.latency, 2 * 32 * 64 * machine()->latency);
   EXPECT_LT(plain.cycles.latency, 4 * 32 * 64 * (machine()->latency + 1));
   EXPECT_LT(plain.cycles.accesses, 32 * 64 * 5.0);
-  const Prediction lanes = space.heuristic().prediction;
+  const Prediction lanes = space.chosen().prediction;
   EXPECT_LT(lanes.cycles.all, plain.cycles.all / 3);
+}
+
+// The copy is made in each iteration of the loop that is expanded afterwards: its copies compute
+// as much as its iterations did.
+TEST(Prediction, ACopyIsAnotherInEachIterationAroundIt) {
+  Product product(64, 64, 64);
+  product.caps.private_bytes = 64 << 10;
+  const Prediction plain = product.of("upcast(0, 4) vectorize(1, 8)");
+  for (const char* list : {"upcast(0, 4) vectorize(1, 8) swap(0, 1) stage(2, 1)",
+                           "upcast(0, 4) vectorize(1, 8) swap(0, 1) stage(2, 1) upcast(0, 2)"}) {
+    const Prediction staged = product.of(list);
+    EXPECT_DOUBLE_EQ(staged.cycles.arithmetic, plain.cycles.arithmetic) << list;
+    EXPECT_GT(staged.cycles.packing, 64 * 64 / 4.0) << list;
+    EXPECT_LT(staged.cycles.packing, 64 * 64 * 2.0) << list;
+  }
+}
+
+// What waits in scratch is computed all the same.
+TEST(Prediction, AResultThatWaitsIsComputed) {
+  Product product(64, 64, 64);
+  product.caps.private_bytes = 64 << 10;
+  const Prediction plain = product.of("upcast(0, 4) vectorize(1, 8)");
+  const Prediction waits = product.of("upcast(0, 4) vectorize(1, 8) stage(0, 1)");
+  EXPECT_DOUBLE_EQ(waits.cycles.arithmetic, plain.cycles.arithmetic);
+  EXPECT_GT(waits.cycles.all, plain.cycles.all);
+}
+
+// 67 terms are 8 times 8 and 3, one loop after the other.
+TEST(Prediction, TheRestOfASumIsALoopOfItsOwn) {
+  const Prediction sum = Product(64, 64, 67).of("unroll(2, 8) upcast(0, 4) vectorize(1, 8)");
+  EXPECT_DOUBLE_EQ(sum.cycles.arithmetic, 64 * 64 * (67 + 1) / 4.0) << "and one to add them";
 }
 
 TEST(Prediction, OfAListThatIsNotLegalIsAnError) {

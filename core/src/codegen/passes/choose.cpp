@@ -1,8 +1,8 @@
-// Decides the optimisations of a kernel: those given, none, or the heuristic's.
+// Decides the optimisations of a kernel: those given, none, or what the search by the model finds.
 #include "codegen/copies_ahead.h"
 #include "codegen/passes/passes.h"
 #include "codegen/search/apply.h"
-#include "codegen/search/heuristic.h"
+#include "codegen/search/climb.h"
 #include "codegen/wmma_tiles.h"
 
 namespace plugrad::codegen {
@@ -11,7 +11,7 @@ void choose(Kernel& kernel) {
   if (kernel.options.apply != nullptr) {
     for (const Optimisation& change : *kernel.options.apply) apply(kernel, change);
   } else if (!kernel.options.no_opt) {
-    apply_heuristic(kernel);
+    apply_search(kernel);
   }
   lay_out_tiles(kernel);
   place_copies_ahead(kernel);

@@ -12,6 +12,7 @@
 #include "codegen/access.h"
 #include "codegen/report.h"
 #include "codegen/search/apply.h"
+#include "codegen/search/climb.h"
 #include "codegen/search/heuristic.h"
 #include "codegen/search/tile_search.h"
 #include "plugrad/error.h"
@@ -181,6 +182,14 @@ class Neighbours {
     return std::move(out_);
   }
 
+  std::vector<Draft> run_first() {
+    for (size_t i = 0; i < draft_.steps.size(); ++i) remove_step(i);
+    for (size_t axis = 0; axis < start_.axes.size(); ++axis) expand(axis);
+    add_swaps();
+    add_stages();
+    return std::move(out_);
+  }
+
  private:
   template <class Edit>
   void add(const Edit& edit) {
@@ -191,9 +200,13 @@ class Neighbours {
     return amounts_for(step.change.kind, step.size, lanes_, *start_.caps);
   }
 
+  void remove_step(size_t i) {
+    add([&](Draft& d) { d.steps.erase(d.steps.begin() + static_cast<std::ptrdiff_t>(i)); });
+  }
+
   void change_step(size_t i) {
     const Step& step = draft_.steps[i];
-    add([&](Draft& d) { d.steps.erase(d.steps.begin() + static_cast<std::ptrdiff_t>(i)); });
+    remove_step(i);
     for (int64_t amount : amounts(step))
       if (amount != step.change.amount) add([&](Draft& d) { d.steps[i].change.amount = amount; });
     if (i + 1 < draft_.steps.size()) add([&](Draft& d) { std::swap(d.steps[i], d.steps[i + 1]); });
@@ -224,12 +237,29 @@ class Neighbours {
         draft_.steps, [&](const Step& s) { return s.change.kind == kind && s.number == number; });
   }
 
+  // By the amounts that divide the loop: a rest is more code.
+  void expand(size_t axis) {
+    const uint32_t number = number_at(start_, axis);
+    const int64_t size = size_of_axis(start_, axis);
+    const Kind kind = is_reduce_axis(kind_of(start_, axis)) ? Kind::Unroll : Kind::Upcast;
+    if (has(kind, number) || has(Kind::Vectorize, number)) return;
+    for (int64_t amount : {4, 2, 8, 3})
+      if (size % amount == 0)
+        add([&](Draft& d) {
+          d.steps.insert(d.steps.begin() + before_swaps(), Step{number, {kind, 0, amount}, size});
+        });
+  }
+
+  std::ptrdiff_t before_swaps() const {
+    return std::ranges::find(draft_.steps, Kind::Swap,
+                             [](const Step& s) { return s.change.kind; }) -
+           draft_.steps.begin();
+  }
+
   // Before the swaps, which give all axes new numbers.
   void add_step(size_t axis) {
     const uint32_t number = number_at(start_, axis);
-    const auto swap =
-        std::ranges::find(draft_.steps, Kind::Swap, [](const Step& s) { return s.change.kind; });
-    const std::ptrdiff_t place = swap - draft_.steps.begin();
+    const std::ptrdiff_t place = before_swaps();
     for (Kind kind : {Kind::Upcast, Kind::Unroll, Kind::Vectorize, Kind::Local, Kind::Group}) {
       const bool reduce = kind == Kind::Unroll || kind == Kind::Group;
       const bool either = kind == Kind::Vectorize;
@@ -354,9 +384,12 @@ SearchSpace::SearchSpace(const Graph& ast, Id sink, const pgr_device_caps& caps,
                          const Options& options)
     : start_(kernel_before_choice(ast, sink, caps, options)), bytes_(estimate(start_).bytes) {}
 
-Prospect SearchSpace::heuristic() const {
+SearchSpace::SearchSpace(const Kernel& start)
+    : start_(copy_of(start)), bytes_(estimate(start_).bytes) {}
+
+Prospect SearchSpace::chosen() const {
   Kernel kernel = copy_of(start_);
-  apply_heuristic(kernel);
+  apply_search(kernel);
   return {kernel.applied, predict(kernel, bytes_)};
 }
 
@@ -384,14 +417,17 @@ std::optional<Prospect> SearchSpace::look(const OptimisationList& list) const {
   }
 }
 
-std::vector<Prospect> SearchSpace::near(const OptimisationList& list) const {
-  const std::vector<Draft> drafts = Neighbours(start_, draft_of(start_, list)).run();
+namespace {
+
+// Those drafts that are legal, without two of one list.
+std::vector<Prospect> prospects_of(const Kernel& start, int64_t bytes, const OptimisationList& list,
+                                   const std::vector<Draft>& drafts) {
   std::vector<std::optional<Prospect>> found(drafts.size());
   run_tasks(drafts.size(), [&](uint64_t i) {
     OptimisationList changes;
     for (const Step& step : drafts[i].steps) changes.push_back(step.change);
     if (changes.size() > kLongestList) return;
-    found[i] = prospect_of(start_, bytes_, [&](Kernel& kernel) { apply_draft(kernel, drafts[i]); });
+    found[i] = prospect_of(start, bytes, [&](Kernel& kernel) { apply_draft(kernel, drafts[i]); });
   });
   std::vector<Prospect> out;
   std::set<std::string> seen = {to_string(list)};
@@ -401,8 +437,20 @@ std::vector<Prospect> SearchSpace::near(const OptimisationList& list) const {
   return out;
 }
 
+}  // namespace
+
+std::vector<Prospect> SearchSpace::near(const OptimisationList& list) const {
+  return prospects_of(start_, bytes_, list, Neighbours(start_, draft_of(start_, list)).run());
+}
+
+SearchSpace::Near SearchSpace::first_of_near(const OptimisationList& list, size_t most) const {
+  std::vector<Draft> drafts = Neighbours(start_, draft_of(start_, list)).run_first();
+  if (drafts.size() > most) drafts.resize(most);
+  return {prospects_of(start_, bytes_, list, drafts), drafts.size()};
+}
+
 std::vector<Prospect> SearchSpace::alternatives(double slack) const {
-  const Prospect first = heuristic();
+  const Prospect first = chosen();
   std::vector<Prospect> out = near(first.list);
   std::erase_if(out, [&](const Prospect& p) { return p.cost() > slack * first.cost(); });
   std::ranges::stable_sort(out, {}, &Prospect::cost);

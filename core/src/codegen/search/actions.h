@@ -13,7 +13,7 @@ namespace plugrad::codegen {
 using OptimisationList = std::vector<Optimisation>;
 
 /// Raised when a list comes to mean another kernel than before, or kernels another speed.
-inline constexpr uint32_t kSearchVersion = 4;
+inline constexpr uint32_t kSearchVersion = 5;
 
 /// A list could not be applied or generated: to be left out. DEBUG tells where that is a bug.
 void note_refusal(const Error& error);
@@ -30,9 +30,10 @@ class SearchSpace {
  public:
   /// `caps` lives as long.
   SearchSpace(const Graph& ast, Id sink, const pgr_device_caps& caps, const Options& options);
+  explicit SearchSpace(const Kernel& start);
 
-  /// What the heuristic would apply.
-  Prospect heuristic() const;
+  /// What is applied where nothing was measured: what climb() finds from the heuristic's list.
+  Prospect chosen() const;
   /// Also of a list that spills or is too much code. Errors: User where the list is not legal for
   /// the kernel, naming the change.
   Prospect predicted(const OptimisationList& list) const;
@@ -44,9 +45,19 @@ class SearchSpace {
   /// Those one change away: another amount, a change less or more, another order, more or fewer
   /// threads; and two amounts at once, since one register tile becomes another only so.
   std::vector<Prospect> near(const OptimisationList& list) const;
-  /// Those near the heuristic's that are predicted to cost at most `slack` times as much, the
+  /// Of near(), the `most` changes that reach furthest for what they cost to look at: a step less,
+  /// an output loop or a sum expanded, two loops in the other order, an operand copied; none with
+  /// an amount of its own to find.
+  struct Near {
+    std::vector<Prospect> prospects;
+    size_t looks = 0;  // with those that were not legal
+  };
+  Near first_of_near(const OptimisationList& list, size_t most) const;
+  /// Those near chosen() that are predicted to cost at most `slack` times as much, the
   /// cheapest first.
   std::vector<Prospect> alternatives(double slack) const;
+
+  const Kernel& start() const { return start_; }
 
  private:
   Kernel start_;

@@ -61,7 +61,7 @@ class Beam {
 
   void measure_first() {
     Timed first;
-    Prospect heuristic = space_.heuristic();
+    Prospect heuristic = space_.chosen();
     first.cost = heuristic.cost();
     first.list = heuristic.list;
     first.code = generate(ast_, sink_, caps_, with(first.list));

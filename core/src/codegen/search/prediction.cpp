@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "codegen/access.h"
 #include "codegen/search/heuristic.h"
 #include "codegen/search/rows.h"
 #include "codegen/search/tile_search.h"
+#include "uop/facts.h"
 #include "uop/scratch.h"
 
 namespace plugrad::codegen {
@@ -45,50 +47,73 @@ Expansion restore_axes(Kernel& part) {
   return out;
 }
 
-// Copies become parameters, so that the kernel reads them without making them. Returns what it
-// takes to make them.
-double without_copies(Kernel& part) {
-  constexpr double kCopyCost = 1.0 / 8;  // of an element; most are copied in vectors
-  Graph& g = part.graph;
-  OpenRanges open(g);
-  double cost = 0;
-  std::vector<std::pair<Id, Id>> params;
-  for (Id filled : nodes_of(g, part.sink, Op::Filled)) {
-    const Id array = filled_parts(g, filled).array;
-    const int64_t count = g[array].op == Op::Array ? array_info(g, array).elem_count
-                                                   : param_info(g, array).elem_count;
-    double turns = 1;
-    for (Id range : open.members(open[filled])) turns *= static_cast<double>(range_size(g, range));
-    cost += turns * static_cast<double>(count) * kCopyCost;
-    const auto slot = static_cast<uint32_t>(part.param_count + 1024 + params.size());
-    params.emplace_back(filled, make_param(g, g[filled].dtype, {slot, count, PGR_PARAM_READ}));
+// Sums that run over other loops than the longest one, as the rest of a split does, are nests of
+// their own.
+std::vector<Kernel> take_other_sums(Kernel& nest) {
+  Graph& g = nest.graph;
+  std::vector<Id> sums;
+  for (Id reduce : nodes_of(g, nest.sink, Op::Reduce)) {
+    const auto is_inside = [&](Id other) { return depends_on(g, other, reduce); };
+    if (const std::vector<Id> all = nodes_of(g, nest.sink, Op::Reduce);
+        std::ranges::count_if(all, is_inside) == 1)
+      sums.push_back(reduce);
   }
-  replace(part, params);
-  return cost;
+  const auto turns = [&](Id reduce) {
+    double count = 1;
+    for (Id range : reduce_parts(g, reduce).ranges)
+      count *= static_cast<double>(range_size(g, range));
+    return count;
+  };
+  const auto longest = std::ranges::max_element(sums, {}, turns);
+  std::vector<Kernel> out;
+  std::vector<std::pair<Id, Id>> loads;
+  if (sums.size() < 2) return out;
+  OpenRanges open(g);
+  const std::vector<Id> of_longest(reduce_parts(g, *longest).ranges.begin(),
+                                   reduce_parts(g, *longest).ranges.end());
+  for (Id sum : sums) {
+    if (std::ranges::equal(reduce_parts(g, sum).ranges, of_longest)) continue;
+    const std::vector<Id> around = open.members(open[sum]);
+    int64_t count = 1;
+    for (Id range : around) count *= range_size(g, range);
+    const Id place = place_for(nest, sum, static_cast<uint32_t>(out.size()), count),
+             at = index_of(g, around);
+    out.push_back(part_of(nest, g.add(Op::Store, DType::Void, {place, at, sum})));
+    loads.emplace_back(sum, g.add(Op::Load, g[sum].dtype, {place, at}));
+  }
+  replace(nest, loads);
+  return out;
+}
+
+// Loops without sums of their own around.
+void add_loops(Kernel& nest, const Expansion& expansion, double times, Prediction& out) {
+  const TileModel model(nest);
+  Tile tile;
+  int64_t lanes = 0;
+  for (size_t axis = 0; axis < nest.axes.size(); ++axis) {
+    const uint32_t number = range_axis(nest.graph[nest.axes[axis]]);
+    const int64_t size = size_of_axis(nest, axis);
+    tile.amounts.push_back(expansion.expanded.contains(number) ? size : 1);
+    tile.outer.push_back(tile.amounts.back() > 1 ? model.outer_part(axis) : SIZE_MAX);
+    if (!expansion.lanes.contains(number) || size <= lanes) continue;
+    tile.vector_axis = axis;
+    lanes = size;
+  }
+  out.is_possible &= model.code_size(tile) <= kMostCopies && model.fits_registers(tile);
+  out.is_trusted &= !is_too_much_code(model, tile) &&
+                    static_cast<double>(model.streams(tile)) <= nest.machine().streams;
+  out.cycles.add(model.cycles(tile), times);
+  out.registers = std::max(out.registers, model.registers(tile));
 }
 
 // One nest of loops, that runs `times`.
 void add_nest(Kernel& nest, const Expansion& expansion, double times, Prediction& out) {
-  const double copies = without_copies(nest);
-  const TileModel model(nest);
-  Tile tile;
-  for (size_t axis = 0; axis < nest.axes.size(); ++axis) {
-    const uint32_t number = range_axis(nest.graph[nest.axes[axis]]);
-    tile.amounts.push_back(expansion.expanded.contains(number) ? size_of_axis(nest, axis) : 1);
-    if (expansion.lanes.contains(number)) tile.vector_axis = axis;
-  }
-  TileCycles now = model.cycles(tile);
-  out.is_possible &= model.code_size(tile) <= kMostCopies && model.fits_registers(tile);
-  now.packing += copies;
-  now.all += copies;
-  out.cycles.add(now, times);
-  out.registers = std::max(out.registers, model.registers(tile));
+  for (Kernel& sum : take_other_sums(nest)) add_loops(sum, expansion, times, out);
+  add_loops(nest, expansion, times, out);
 }
 
 // A store's nest, or where it reduces rows and runs along them again, each of its nests in turn.
-void add_store(const Kernel& kernel, Id store, Prediction& out) {
-  Kernel part = part_of(kernel, store);
-  const Expansion expansion = restore_axes(part);
+void add_rows(Kernel& part, const Expansion& expansion, Prediction& out) {
   RowParts rows = row_parts(part, expansion.expanded);
   if (rows.parts.empty()) return add_nest(part, expansion, 1, out);
   double times = 1;
@@ -96,6 +121,77 @@ void add_store(const Kernel& kernel, Id store, Prediction& out) {
     if (rows.is_row_axis(range_axis(part.graph[axis])))
       times *= static_cast<double>(range_size(part.graph, axis));
   for (Kernel& nest : rows.parts) add_nest(nest, expansion, times, out);
+}
+
+// A copy of an operand: all of it is packing.
+void add_copy(Kernel& copy, const Expansion& expansion, Prediction& out) {
+  Prediction alone;
+  add_nest(copy, expansion, 1, alone);
+  out.is_possible &= alone.is_possible;
+  out.cycles.packing += alone.cycles.all;
+  out.cycles.all += alone.cycles.all;
+}
+
+// What is stored in an array. The loops around it are loops of the nest, whatever they are of the
+// kernel.
+Kernel filling(const Kernel& kernel, Id store, const std::vector<Id>& around) {
+  Kernel one = part_of(kernel, store);
+  std::vector<std::pair<Id, Id>> plain;
+  for (Id axis : one.axes) {
+    const uint32_t number = range_axis(one.graph[axis]);
+    const auto is_around = [&](Id range) { return range_axis(kernel.graph[range]) == number; };
+    if (range_kind(one.graph[axis]) == AxisKind::Reduce && std::ranges::any_of(around, is_around))
+      plain.emplace_back(
+          axis, make_range(one.graph, range_size(one.graph, axis), number, AxisKind::Loop));
+  }
+  replace(one, plain);
+  return one;
+}
+
+// Arrays become parameters, so that the kernel reads them without making them. What fills them is
+// nests of its own. Each iteration of a loop around an array has elements of its own.
+void take_arrays(Kernel& part, const Expansion& expansion, Prediction& out) {
+  Graph& g = part.graph;
+  OpenRanges open(g);
+  std::map<Id, Id> now;
+  const auto with_params = [&](Id id) {
+    const std::vector<std::pair<Id, Id>> map(now.begin(), now.end());
+    return substitute(g, id, map);
+  };
+  const std::vector<Id> loads = nodes_of(g, part.sink, Op::Load);
+  uint32_t number = 0;
+  for (Id filled : nodes_of(g, part.sink, Op::Filled)) {
+    const FilledParts parts = filled_parts(g, filled);
+    const std::vector<Id> around = open.members(open[filled]),
+                          stores(parts.stores.begin(), parts.stores.end());
+    int64_t count = elements_of(g, parts.array);
+    const Id apart = g.binary(Op::Mul, index_of(g, around), g.index(count));
+    for (Id range : around) count *= range_size(g, range);
+    const Id place = place_for(part, filled, number++, count), array = parts.array;
+    now[array] = place;
+    for (Id store : stores) {
+      Kernel one = filling(part, with_params(store), around);
+      nodes_of(one.graph, one.sink, Op::Reduce).empty() ? add_copy(one, expansion, out)
+                                                        : add_rows(one, expansion, out);
+    }
+    now[filled] = place;
+    for (Id load : loads) {
+      if (g.sources(load)[0] != filled || around.empty()) continue;
+      std::vector<Id> sources(g.sources(load).begin(), g.sources(load).end());
+      for (Id& source : sources) source = with_params(source);
+      sources[1] = g.binary(Op::Add, sources[1], apart);
+      now[load] = g.add(Op::Load, g[load].dtype, sources);
+    }
+  }
+  part.sink = with_params(part.sink);
+  replace(part, {});
+}
+
+void add_store(const Kernel& kernel, Id store, Prediction& out) {
+  Kernel part = part_of(kernel, store);
+  const Expansion expansion = restore_axes(part);
+  take_arrays(part, expansion, out);
+  add_rows(part, expansion, out);
 }
 
 // Work-items that the launch has.

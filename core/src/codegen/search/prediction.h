@@ -18,6 +18,8 @@ struct Prediction {
   // Whether the tile fits the registers, by the model's count, and a compiler can be given the
   // code.
   bool is_possible = true;
+  // Whether the tile is within the bounds of code and of streams that search keeps.
+  bool is_trusted = true;
 
   /// Ranks schedules of one kernel; infinity for one that is not possible.
   double cost() const {

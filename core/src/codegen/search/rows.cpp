@@ -51,12 +51,13 @@ Kernel in_first_row(const Kernel& kernel, Id store, std::span<const Id> row_loop
   return one;
 }
 
+}  // namespace
+
 int64_t elements_of(const Graph& g, Id array) {
   return g[array].op == Op::Array ? array_info(g, array).elem_count
                                   : param_info(g, array).elem_count;
 }
 
-// The ranges as one number.
 Id index_of(Graph& g, std::span<const Id> ranges) {
   Id index = g.index(0);
   for (Id r : ranges)
@@ -64,7 +65,6 @@ Id index_of(Graph& g, std::span<const Id> ranges) {
   return index;
 }
 
-// Elements that no buffer of the kernel has, for the result of a reduction or of an array.
 Id place_for(Kernel& kernel, Id value, uint32_t number, int64_t count) {
   Graph& g = kernel.graph;
   uint32_t slot = number;
@@ -72,8 +72,6 @@ Id place_for(Kernel& kernel, Id value, uint32_t number, int64_t count) {
     slot = std::max(slot, param_info(g, id).slot + 1 + number);
   return make_param(g, g[value].dtype, {slot, count, PGR_PARAM_WRITE | PGR_PARAM_READ});
 }
-
-}  // namespace
 
 bool RowParts::is_row_axis(uint32_t axis_number) const {
   return std::ranges::find(row_axes, axis_number) != row_axes.end();

@@ -29,4 +29,14 @@ struct RowParts {
 /// loops of the parts, as where lanes run across rows, and no row axes.
 RowParts row_parts(Kernel& kernel, const std::set<uint32_t>& across = {});
 
+/// Of an array, or of a parameter that stands for one.
+int64_t elements_of(const Graph& g, Id array);
+
+/// The ranges as one number.
+Id index_of(Graph& g, std::span<const Id> ranges);
+
+/// Elements that no buffer of the kernel has, for what `value` gives; one after the other by
+/// `number`.
+Id place_for(Kernel& kernel, Id value, uint32_t number, int64_t count);
+
 }  // namespace plugrad::codegen

@@ -1,9 +1,11 @@
 // The cycles of a tile: its parts, each as if it ran alone, and what they come to side by side.
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "codegen/search/heuristic.h"
 #include "codegen/search/tile_model.h"
+#include "cost/traffic.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -27,6 +29,46 @@ void TileCycles::add(const TileCycles& other, double times) {
        {&TileCycles::arithmetic, &TileCycles::accesses, &TileCycles::latency, &TileCycles::traffic,
         &TileCycles::loops, &TileCycles::packing, &TileCycles::all})
     this->*part += times * other.*part;
+}
+
+// The loops from the outermost on. Those that a packed operand depends on go outside, so that what
+// was packed is used up before the next is.
+std::vector<size_t> TileModel::loop_order(const Tile& tile) const {
+  std::vector<size_t> order(sizes_.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto packed =
+      std::ranges::find_if(items_, [&](const Item& item) { return is_packed(item, tile); });
+  if (packed != items_.end())
+    std::ranges::stable_partition(
+        order, [&](size_t a) { return !is_reduce(a) && packed->stride[a] != 0; });
+  std::ranges::stable_partition(order, [&](size_t a) { return !is_reduce(a); });
+  return order;
+}
+
+// What a kernel of sums loads for a finished one is no part of their loops.
+bool TileModel::stands_beside_sums(const Item& item) const {
+  if (!has_reduce_) return false;
+  for (size_t a = 0; a < sizes_.size(); ++a)
+    if (is_reduce(a) && item.stride[a] != 0) return false;
+  return true;
+}
+
+// Cycles in which what is loaded comes through the caches, beyond those in which each line comes
+// once: those are the same for every tile, and of one row's part the rows around it know more.
+double TileModel::traffic(const Tile& tile) const {
+  std::vector<cost::Operand> operands;
+  for (const Item& item : items_) {
+    if (item.kind != Item::Kind::Load || stands_beside_sums(item)) continue;
+    operands.push_back({{}, element_bytes_, is_packed(item, tile)});
+    for (int64_t stride : item.stride)
+      operands.back().steps.push_back(
+          stride == kNear || stride == kIrregular ? cost::kNear : stride * element_bytes_);
+  }
+  const cost::Machine& machine = kernel_.machine();
+  const std::vector<size_t> order = loop_order(tile);
+  const double once = cost::traffic_cycles({sizes_, sizes_, order}, operands, machine);
+  const double all = cost::traffic_cycles({sizes_, tile.amounts, order}, operands, machine);
+  return std::max(0.0, all - once);
 }
 
 TileCycles TileModel::cycles_without_traffic(const Work& work) const {

@@ -8,11 +8,9 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "codegen/gates.h"
 #include "codegen/search/heuristic.h"
-#include "cost/traffic.h"
 #include "uop/facts.h"
 
 namespace plugrad::codegen {
@@ -145,6 +143,11 @@ double TileModel::pack_cost(const Item& item, const Tile& tile) const {
       item.stride[lanes] == 0 || is_reduce(lanes) || kernel_.caps->private_bytes == 0 ||
       works_in_groups(*kernel_.caps))
     return kNever;
+  // What the kernel writes is a result, or an array that holds a copy already.
+  if (const Id memory = kernel_.graph.sources(item.id)[0];
+      kernel_.graph[memory].op == Op::Param &&
+      (param_info(kernel_.graph, memory).flags & PGR_PARAM_WRITE) != 0)
+    return kNever;
   double elements = 1, reuse = 1;
   bool sums = false;
   for (size_t a = 0; a < sizes_.size(); ++a) {
@@ -214,7 +217,10 @@ double TileModel::instructions(const Item& item, const Tile& tile) const {
       const double single = static_cast<double>(sizes_[a]) * kernel_.machine().lane_cost;
       const double picked = static_cast<double>(vectors_of_axis(a, tile.amounts[a])) * kPickCost;
       const double border = item.stride[a] == kNear ? border_share(item, tile, a) : 1;
-      count *= (border * single + (1 - border) * picked) / together();
+      // Where lanes have gates a vector at the border is picked too, under a mask.
+      const double gated =
+          item.stride[a] == kNear && gates_lanes(*kernel_.caps, 2) ? picked * kGateCost : single;
+      count *= (border * gated + (1 - border) * picked) / together();
     }
   }
   return count;
@@ -279,14 +285,14 @@ double TileModel::whole_code(const Tile& tile) const {
 
 int64_t TileModel::streams(const Tile& tile) const {
   int64_t most = 1;
-  const auto is_whole = [&](size_t a) { return tile.amounts[a] == sizes_[a]; };
+  const auto is_whole = [&](size_t a) { return tile.amounts[a] == sizes_[a] && !tile.is_part(a); };
   for (const Item& item : items_) {
     if (item.kind != Item::Kind::Load || std::ranges::count(item.stride, 0) != 0) continue;
     int64_t count = 1;
     for (size_t a = 0; a < sizes_.size(); ++a)
       if (a != tile.vector_axis && item.stride[a] != 1 && item.stride[a] != kNear &&
           (item.windows.empty() || !(is_reduce(a) || (is_whole(a) && is_whole(tile.vector_axis)))))
-        count *= tile.amounts[a];
+        count *= rows_of_windows(item, a, tile.amounts[a]);
     if (!item.windows.empty() && leaves_no_sum(tile) && count > 1)
       count *= 2;  // as many rows are written
     if (count > 1 && tile.vector_axis != SIZE_MAX && is_reduce(tile.vector_axis))
@@ -308,19 +314,21 @@ double TileModel::transposed_vectors(const Tile& tile) const {
 }
 
 // Operands in registers beside the accumulators: the vectors of one side of a product stay, the
-// other side passes through one or two; what is computed on the way takes more.
+// other side passes through one or two; what is computed on the way takes more, and what windows
+// share stays until the last of them has read it.
 double TileModel::operands(const Tile& tile) const {
-  double vectors = 0, computed = 0;
+  double vectors = 0, computed = 0, shared = 0;
   for (const Item& item : items_) {
     const bool inside = item.last > 0 && is_reduce(item.last - 1);
     if (!inside) continue;
     if (item.kind == Item::Kind::Alu && !item.is_fused && !item.is_condition)
       computed = std::min(computed + 1, 3.0);
     const size_t lanes = tile.vector_axis;
+    if (item.kind == Item::Kind::Load) shared = std::max(shared, shared_loads(item, tile));
     if (item.kind == Item::Kind::Load && lanes < item.stride.size() && item.stride[lanes] != 0)
       vectors = std::max(vectors, static_cast<double>(widest(lanes, tile.amounts[lanes])));
   }
-  return vectors + kernel_.machine().passing + computed;
+  return vectors + std::max(kernel_.machine().passing + computed, shared);
 }
 
 // Conditions are there for the border's copies alone; what decides them, for all lanes at once,
@@ -361,38 +369,6 @@ double TileModel::split_loads(const Item& item, const Tile& tile) const {
     if (a != lanes && item.stride[a] != 0 && item.stride[a] % width != 0)
       return 1 + static_cast<double>(width * element_bytes_) / kernel_.machine().line_bytes;
   return 1;
-}
-
-// The loops from the outermost on. Those that a packed operand depends on go outside, so that what
-// was packed is used up before the next is.
-std::vector<size_t> TileModel::loop_order(const Tile& tile) const {
-  std::vector<size_t> order(sizes_.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  const auto packed =
-      std::ranges::find_if(items_, [&](const Item& item) { return is_packed(item, tile); });
-  if (packed != items_.end())
-    std::ranges::stable_partition(
-        order, [&](size_t a) { return !is_reduce(a) && packed->stride[a] != 0; });
-  std::ranges::stable_partition(order, [&](size_t a) { return !is_reduce(a); });
-  return order;
-}
-
-// Cycles in which what is loaded comes through the caches, beyond those in which each line comes
-// once: those are the same for every tile, and of one row's part the rows around it know more.
-double TileModel::traffic(const Tile& tile) const {
-  std::vector<cost::Operand> operands;
-  for (const Item& item : items_) {
-    if (item.kind != Item::Kind::Load) continue;
-    operands.push_back({{}, element_bytes_, is_packed(item, tile)});
-    for (int64_t stride : item.stride)
-      operands.back().steps.push_back(
-          stride == kNear || stride == kIrregular ? cost::kNear : stride * element_bytes_);
-  }
-  const cost::Machine& machine = kernel_.machine();
-  const std::vector<size_t> order = loop_order(tile);
-  const double once = cost::traffic_cycles({sizes_, sizes_, order}, operands, machine);
-  const double all = cost::traffic_cycles({sizes_, tile.amounts, order}, operands, machine);
-  return std::max(0.0, all - once);
 }
 
 TileModel::Work TileModel::work(const Tile& tile) const {

@@ -15,6 +15,10 @@ namespace plugrad::codegen {
 struct Tile {
   std::vector<int64_t> amounts;
   size_t vector_axis = SIZE_MAX;  // the axis that becomes lanes; SIZE_MAX for none
+  /// Of a kernel whose axes are split already, by axis: the loop that goes on where the axis ends,
+  /// SIZE_MAX for none. Empty for none at all.
+  std::vector<size_t> outer = {};
+  bool is_part(size_t axis) const { return axis < outer.size() && outer[axis] != SIZE_MAX; }
 };
 
 /// Cycles of one core, each as if it ran alone; where work-items run in step, instructions that a
@@ -79,6 +83,9 @@ class TileModel {
   std::vector<size_t> taps(const Tile& tile) const;
   /// Whether the tile expands all that is summed, so that no loop is left.
   bool leaves_no_sum(const Tile& tile) const;
+  /// The loop that goes on where the axis ends, in all that is loaded and stored: what a split
+  /// leaves of one. SIZE_MAX for none.
+  size_t outer_part(size_t axis) const;
   /// Of the widest dtype.
   int64_t element_bytes() const { return element_bytes_; }
 
@@ -123,8 +130,11 @@ class TileModel {
   std::optional<int64_t> borders_of(Id load, Id axis);
   double border_share(const Item& item, const Tile& tile, size_t axis) const;
   void add_windows(Item& item, Id index);
+  static double places_of(const Window& window, const Tile& tile);
   double share_of_loads(const Item& item, const Tile& tile) const;
   void note_terms();
+  static int64_t rows_of_windows(const Item& item, size_t axis, int64_t windows);
+  double shared_loads(const Item& item, const Tile& tile) const;
   void note_fused();
   double operands(const Tile& tile) const;
   double weight(const Item& item, const Tile& tile, double conditions) const;
@@ -146,6 +156,7 @@ class TileModel {
   double split_loads(const Item& item, const Tile& tile) const;
   bool rows_lie_apart(const Item& item, const Tile& tile) const;
   std::vector<size_t> loop_order(const Tile& tile) const;
+  bool stands_beside_sums(const Item& item) const;
   double traffic(const Tile& tile) const;
   void add_item(Item::Kind kind, Id id, Id index);
   double instructions(const Item& item, const Tile& tile) const;

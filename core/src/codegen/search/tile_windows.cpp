@@ -28,21 +28,40 @@ void TileModel::add_windows(Item& item, Id index) {
     }
 }
 
+// Elements that the tile's copies of a window read, 0 where not both of its loops have any.
+double TileModel::places_of(const Window& window, const Tile& tile) {
+  const int64_t outputs = tile.amounts[window.output], taps = tile.amounts[window.tap];
+  if (outputs == 1 || taps == 1 || window.output == tile.vector_axis ||
+      window.tap == tile.vector_axis)
+    return 0;
+  std::set<int64_t> places;
+  for (int64_t o = 0; o < outputs; ++o)
+    for (int64_t t = 0; t < taps; ++t) places.insert(o * window.output_step + t * window.tap_step);
+  return static_cast<double>(places.size());
+}
+
 // Of the loads that the tile's copies would make if each made its own.
 double TileModel::share_of_loads(const Item& item, const Tile& tile) const {
   double share = 1;
-  for (const Window& window : item.windows) {
-    const int64_t outputs = tile.amounts[window.output], taps = tile.amounts[window.tap];
-    if (outputs == 1 || taps == 1 || window.output == tile.vector_axis ||
-        window.tap == tile.vector_axis)
-      continue;
-    std::set<int64_t> places;
-    for (int64_t o = 0; o < outputs; ++o)
-      for (int64_t t = 0; t < taps; ++t)
-        places.insert(o * window.output_step + t * window.tap_step);
-    share *= static_cast<double>(places.size()) / static_cast<double>(outputs * taps);
-  }
+  for (const Window& window : item.windows)
+    if (const double places = places_of(window, tile); places > 0)
+      share *= places / static_cast<double>(tile.amounts[window.output] * tile.amounts[window.tap]);
   return share;
+}
+
+// By how many rows of taps so many windows beside each other reach further than none.
+int64_t TileModel::rows_of_windows(const Item& item, size_t axis, int64_t windows) {
+  int64_t step = 1;
+  for (const Window& window : item.windows)
+    if (window.output == axis)
+      step = std::max(step, window.output_step / std::max<int64_t>(1, window.tap_step));
+  return (windows - 1) * step + 1;
+}
+
+double TileModel::shared_loads(const Item& item, const Tile& tile) const {
+  double most = 0;
+  for (const Window& window : item.windows) most = std::max(most, places_of(window, tile));
+  return most;
 }
 
 // The ends of the loop at which the load has a gate; nothing where it may have one anywhere.
@@ -65,8 +84,24 @@ std::optional<int64_t> TileModel::borders_of(Id load, Id axis) {
 // Of the vectors along the axis, those with a gate.
 double TileModel::border_share(const Item& item, const Tile& tile, size_t axis) const {
   if (item.borders[axis] > 0 && !leaves_no_sum(tile)) return 1;
-  return std::min(
-      1.0, static_cast<double>(item.borders[axis] * lanes_) / static_cast<double>(sizes_[axis]));
+  const int64_t size = sizes_[axis] * (tile.is_part(axis) ? sizes_[tile.outer[axis]] : 1);
+  return std::min(1.0,
+                  static_cast<double>(item.borders[axis] * lanes_) / static_cast<double>(size));
+}
+
+size_t TileModel::outer_part(size_t axis) const {
+  const auto goes_on = [&](size_t outer) {
+    return outer != axis && is_reduce(outer) == is_reduce(axis) &&
+           std::ranges::all_of(items_, [&](const Item& item) {
+             if (item.kind != Item::Kind::Load && item.kind != Item::Kind::Store) return true;
+             const int64_t inner = item.stride[axis], step = item.stride[outer];
+             if (inner == kIrregular || inner == kNear) return step == inner;
+             return step == inner * sizes_[axis] || (step == kNear && inner != 0);
+           });
+  };
+  for (size_t outer = 0; outer < sizes_.size(); ++outer)
+    if (goes_on(outer)) return outer;
+  return SIZE_MAX;
 }
 
 std::vector<size_t> TileModel::taps(const Tile& tile) const {

@@ -1,0 +1,74 @@
+// Only schedules within the bounds that the search for a register tile keeps are gone to. A kernel
+// that computes, or moves its bytes, for most of its time is left alone: no schedule changes that.
+#include "codegen/search/climb.h"
+
+#include <algorithm>
+
+#include "codegen/report.h"
+#include "codegen/search/apply.h"
+#include "codegen/search/heuristic.h"
+
+namespace plugrad::codegen {
+namespace {
+
+// The model counts a fifth of what runs beside the slowest part (tile_cycles.cpp): where arithmetic
+// or bytes alone take so much of the time, they are the slowest part, and the rest is beside them.
+constexpr double kBusy = 0.6;
+
+// The time of a launch that all threads share, in cycles.
+double cycles_of(const Prospect& prospect, const cost::Machine& machine) {
+  const Prediction& p = prospect.prediction;
+  return std::max(p.cycles.all / p.busy, p.moving(machine, p.busy));
+}
+
+bool is_near_its_limit(const Prospect& prospect, const cost::Machine& machine) {
+  const Prediction& p = prospect.prediction;
+  const double least = std::max(p.cycles.arithmetic / p.busy, p.moving(machine, p.busy));
+  return cycles_of(prospect, machine) * kBusy < least;
+}
+
+}  // namespace
+
+Climb climb(const SearchSpace& space, Prospect first, size_t most) {
+  const cost::Machine& machine = space.start().machine();
+  Climb out{first, std::move(first), 0};
+  while (out.looks < most && !is_near_its_limit(out.best, machine)) {
+    const SearchSpace::Near near = space.first_of_near(out.best.list, most - out.looks);
+    out.looks += near.looks;
+    const Prospect* least = nullptr;
+    for (const Prospect& prospect : near.prospects)
+      if (prospect.prediction.is_trusted &&
+          (least == nullptr || cycles_of(prospect, machine) < cycles_of(*least, machine)))
+        least = &prospect;
+    if (least == nullptr || cycles_of(*least, machine) >= kClearly * cycles_of(out.best, machine))
+      return out;
+    out.best = *least;
+  }
+  return out;
+}
+
+void apply_search(Kernel& kernel) {
+  Kernel chosen = copy_of(kernel);
+  apply_heuristic(chosen);
+  // In groups the model was held against no clock.
+  if (works_in_groups(*kernel.caps)) {
+    kernel = std::move(chosen);
+    return;
+  }
+  const Prospect first{chosen.applied, predict(chosen, estimate(kernel).bytes)};
+  const cost::Machine& machine = kernel.machine();
+  // Shorter ones take the time of a launch, whatever their schedule.
+  if (cycles_of(first, machine) < machine.wake_cycles || is_near_its_limit(first, machine)) {
+    kernel = std::move(chosen);
+    return;
+  }
+  const size_t most = std::min(kMostLooks, kMostNodes / chosen.graph.size());
+  const Climb found = climb(SearchSpace(kernel), first, most);
+  if (to_string(found.best.list) == to_string(found.first.list)) {
+    kernel = std::move(chosen);
+    return;
+  }
+  for (const Optimisation& change : found.best.list) apply(kernel, change);
+}
+
+}  // namespace plugrad::codegen
