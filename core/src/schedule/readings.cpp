@@ -46,7 +46,7 @@ class Walk {
     const size_t number = nest_.loops.size();
     nest_.loops.push_back({owner, axis, size, owner != nest_.output || reducing_});
     if (number >= kMostLoops) return {};
-    return {LoopSet{1} << number, true};
+    return {LoopSet{1} << number, true, LoopSet{1} << number};
   }
 
   void visit(const Place& at) {
@@ -55,8 +55,8 @@ class Walk {
     const bool leaf = at.node != nest_.output && draft_.stored[at.node] != 0;
     if (leaf) {
       nest_.readings.push_back({at.node, at.view == kNoId ? at.node : at.view, at.axes,
-                                at.view == kNoId ? at.axes : at.view_axes, at.around, at.widened,
-                                at.widened_axes,
+                                at.view == kNoId ? at.axes : at.view_axes, at.around,
+                                draft_.counts[at.node], at.widened, at.widened_axes,
                                 draft_.constant[at.view == kNoId ? at.node : at.view] != 0});
       return;
     }
@@ -108,6 +108,13 @@ class Walk {
     below.widened_axes = at.widened_axes;
   }
 
+  /// The last axis before `end` that is not of size 1.
+  static size_t last_long(std::span<const int64_t> sizes, size_t end) {
+    do --end;
+    while (sizes[end] == 1);
+    return end;
+  }
+
   /// Axes of size 1 aside, an axis that stays as it is keeps its loop; of others only the loops are
   /// known.
   static Axes reshaped(const Axes& axes, std::span<const int64_t> to,
@@ -133,6 +140,7 @@ class Walk {
       LoopSet all = 0;
       for (size_t k = i0; k < i; ++k) all |= axes[k].loops;
       for (size_t k = j0; k < j; ++k) out[k].loops = from[k] == 1 ? 0 : all;
+      out[last_long(from, j)].near = axes[last_long(to, i)].near;
     }
   }
 
