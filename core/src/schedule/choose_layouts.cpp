@@ -16,8 +16,10 @@
 namespace plugrad::schedule {
 namespace {
 
-constexpr double kPays = 0.97;  // of the cost before, of the kernels that it changes
 constexpr int kRounds = 2;
+// A register tile of two vectors and 6 rows, which fills 16 registers, needs less than one load for
+// each multiply-add; one of a vector and 12 rows needs more.
+constexpr int64_t kVectorsInBlock = 2;
 
 class LayoutChooser {
  public:
@@ -81,6 +83,8 @@ class LayoutChooser {
         if (draft_.stored[r.view] != 0 || !has_room() || lots() % 2 == 0) continue;
         draft_.stored[r.view] = 1;
         draft_.order[r.view] = shuffled(shape(r.view).size());
+        const int64_t last = shape(r.view)[static_cast<size_t>(draft_.order[r.view].back())];
+        if (last > 2 && last % 2 == 0 && lots() % 2 == 0) draft_.blocks[r.view] = 2;
       }
     }
   }
@@ -215,7 +219,7 @@ class LayoutChooser {
       was += before[i];
       is += after[i];
     }
-    return is < was * kPays;
+    return is < was;
   }
 
   Dims row_major(Id node) {
@@ -254,10 +258,25 @@ class LayoutChooser {
       if (draft_.stored[r.view] == 0 && cost.pays_packed(r, lane)) {
         draft_.stored[r.view] = 1;
         draft_.order[r.view] = packed_order(nest, r, lane);
+        if (r.is_constant && stores_along(nest, lane)) cut_into_blocks(r.view);
       } else if (draft_.stored[r.view] == 0 && cost.pays_widened(r, lane)) {
         widen(r);
       }
     }
+  }
+
+  /// Whether vectors along the loop are stored as they are: then codegen leaves the loop whole.
+  bool stores_along(const LoopNest& nest, size_t lane) const {
+    const Loop& loop = nest.loops[lane];
+    return loop.owner == nest.output && innermost_[nest.output] == loop.axis && !loop.reduces;
+  }
+
+  /// As wide as a register tile, so that a tile reads its weights one after the other. Otherwise
+  /// they lie a row's length apart, and the kernel copies them for each tile in every run.
+  void cut_into_blocks(Id node) {
+    const int64_t block = kVectorsInBlock * int64_t{draft_.options.lanes};
+    const int64_t size = shape(node)[static_cast<size_t>(draft_.order[node].back())];
+    if (size > block && size % block == 0) draft_.blocks[node] = block;
   }
 
   void widen(const Reading& r) {

@@ -70,6 +70,20 @@ Id Indexing::flatten(std::span<const Id> index, std::span<const int64_t> shape,
   return flatten(moved, sizes);
 }
 
+Id Indexing::flatten(std::span<const Id> index, std::span<const int64_t> shape,
+                     std::span<const int64_t> order, int64_t block) {
+  const auto cut = static_cast<size_t>(order.back());
+  std::vector<Id> digits = {quotient(index[cut], block)};
+  std::vector<int64_t> sizes = {shape[cut] / block};
+  for (int64_t axis : order.first(order.size() - 1)) {
+    digits.push_back(index[static_cast<size_t>(axis)]);
+    sizes.push_back(shape[static_cast<size_t>(axis)]);
+  }
+  digits.push_back(remainder(index[cut], block));
+  sizes.push_back(block);
+  return flatten(digits, sizes);
+}
+
 std::vector<Id> Indexing::split(Id flat, std::span<const int64_t> shape) {
   std::vector<Id> index(shape.size());
   int64_t stride = element_count(shape), outer = stride;

@@ -28,6 +28,10 @@ class Indexing {
   /// As above, with the axes in another order, outermost first.
   Id flatten(std::span<const Id> index, std::span<const int64_t> shape,
              std::span<const int64_t> order);
+  /// As above, with the last of `order` cut into blocks of `block` elements, which divides its
+  /// size: the number of the block is the outermost digit, the place in it the innermost.
+  Id flatten(std::span<const Id> index, std::span<const int64_t> shape,
+             std::span<const int64_t> order, int64_t block);
   /// The index into a source of shape `from` whose reshape to `to` is read at `index`.
   std::vector<Id> reshape(std::span<const Id> index, std::span<const int64_t> to,
                           std::span<const int64_t> from);

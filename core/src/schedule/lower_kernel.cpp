@@ -133,6 +133,8 @@ void KernelLowering::make_output_loops(Id output) {
 Id KernelLowering::element(Id node, std::span<const Id> index) {
   const auto own = draft_.order.find(node);
   const auto shape = draft_.shapes[node];
+  if (const auto block = draft_.blocks.find(node); block != draft_.blocks.end())
+    return simplify_(indexing_->flatten(index, shape, own->second, block->second));
   return simplify_(own == draft_.order.end() ? indexing_->flatten(index, shape)
                                              : indexing_->flatten(index, shape, own->second));
 }

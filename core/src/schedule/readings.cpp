@@ -1,6 +1,7 @@
 #include "schedule/readings.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 namespace plugrad::schedule {
@@ -115,10 +116,15 @@ class Walk {
     return end;
   }
 
+  bool is_of_sum(LoopSet loop) const {
+    return loop != 0 && nest_.loops[static_cast<size_t>(std::countr_zero(loop))].reduces;
+  }
+
   /// Axes of size 1 aside, an axis that stays as it is keeps its loop; of others only the loops are
-  /// known.
-  static Axes reshaped(const Axes& axes, std::span<const int64_t> to,
-                       std::span<const int64_t> from) {
+  /// known. A loop over joined axes takes the neighbours along the last of them; that of a sum is
+  /// taken apart by codegen, so that any of them may be the inner one.
+  Axes reshaped(const Axes& axes, std::span<const int64_t> to,
+                std::span<const int64_t> from) const {
     Axes out(from.size());
     size_t i = 0, j = 0;
     while (true) {
@@ -140,29 +146,34 @@ class Walk {
       LoopSet all = 0;
       for (size_t k = i0; k < i; ++k) all |= axes[k].loops;
       for (size_t k = j0; k < j; ++k) out[k].loops = from[k] == 1 ? 0 : all;
-      out[last_long(from, j)].near = axes[last_long(to, i)].near;
+      const size_t last = last_long(to, i);
+      const int64_t most = is_of_sum(axes[last].near) ? to[last] : 2;
+      int64_t inside = 1;
+      for (size_t k = j; k-- > j0 && inside < most; inside *= from[k])
+        out[k].near = from[k] == 1 ? 0 : axes[last].near;
     }
   }
 
+  /// Its terms are added up once for all of a loop on which none of them depends: a row's maximum
+  /// is the same for all elements of the row, and of the sum over it.
   void enter_reduce(const Place& at, Place& below) {
     const auto list = g_.arg_list(at.node);
     const auto from = shape(below.node);
-    const auto known = loops_of_.find({at.node, at.around});
-    if (known == loops_of_.end()) {
-      Axes made;
+    below.around = 0;
+    for (const AxisIndex& a : at.axes) below.around |= a.loops;
+    const auto [known, is_new] = loops_of_.try_emplace({at.node, below.around});
+    Axes& made = known->second;
+    if (is_new) {
       reducing_ = true;
       for (int64_t axis : list.subspan(1))
         made.push_back(loop(at.node, static_cast<uint32_t>(axis), from[static_cast<size_t>(axis)]));
       reducing_ = false;
-      for (const AxisIndex& a : made) below.around |= a.loops;
-      loops_of_[{at.node, at.around}] = made;
-      nest_.bodies.push_back(below.around);
     }
-    const Axes& made = loops_of_[{at.node, at.around}];
     for (size_t i = 1; i < list.size(); ++i) {
       below.axes[static_cast<size_t>(list[i])] = made[i - 1];
       below.around |= made[i - 1].loops;
     }
+    if (is_new) nest_.bodies.push_back(below.around);
   }
 
   /// Places are told apart by what they read and how.

@@ -7,7 +7,7 @@
 namespace plugrad::test {
 namespace {
 
-constexpr int64_t kImages = 3, kChannels = 16, kPixels = 7, kResults = 24;
+constexpr int64_t kImages = 8, kChannels = 16, kPixels = 7, kResults = 24;
 
 /// x (n, c, p) with w (o, c): (n, o, p).
 Id convolution(Tensors& t, Id x, Id w) {
