@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "check.h"
+#include "schedule/layout_cost.h"
 
 namespace plugrad::test {
 namespace {
@@ -59,6 +60,27 @@ TEST(Readings, ASumInsideASumIsTakenOnceForAllItsTerms) {
   for (const schedule::LoopSet around : made.nest.bodies)
     EXPECT_LE(std::popcount(around), 2) << around;
   for (const auto& reading : made.nest.readings) EXPECT_EQ(std::popcount(reading.around), 2);
+}
+
+// Three quarters of the registers hold sums: 12 of 16, 24 of 32. Beside 12 sums, tiles of 2 vectors
+// and 6 rows load 8 values, those of a vector and 12 rows 13.
+TEST(Readings, ARegisterTileSharesWhatIsLoaded) {
+  Tensors t;
+  Nest made(t, t.matmul(t.buffer({96, 64}), t.buffer({64, 96})));
+  ASSERT_EQ(made.nest.loops.size(), 3u);
+  for (const double registers : {16.0, 32.0}) {
+    made.nest.tiles.clear();
+    cost::Machine machine;
+    machine.registers = registers;
+    schedule::add_tiles(made.nest, machine, 8);
+    ASSERT_EQ(made.nest.tiles.size(), 4u);
+    for (size_t lane : {0, 1}) {
+      const std::vector<double>& tile = made.nest.tiles[lane];
+      EXPECT_EQ(tile[0] * tile[1], registers * 3 / 4);
+      EXPECT_LE(std::abs(tile[0] - tile[1]), 4);
+      EXPECT_EQ(tile[2], 1);
+    }
+  }
 }
 
 }  // namespace plugrad::test
