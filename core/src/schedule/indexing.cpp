@@ -60,28 +60,20 @@ Id Indexing::flatten(std::span<const Id> index, std::span<const int64_t> shape) 
 }
 
 Id Indexing::flatten(std::span<const Id> index, std::span<const int64_t> shape,
-                     std::span<const int64_t> order) {
+                     std::span<const int64_t> order, int64_t block) {
   std::vector<Id> moved;
   std::vector<int64_t> sizes;
   for (int64_t axis : order) {
     moved.push_back(index[static_cast<size_t>(axis)]);
     sizes.push_back(shape[static_cast<size_t>(axis)]);
   }
-  return flatten(moved, sizes);
-}
-
-Id Indexing::flatten(std::span<const Id> index, std::span<const int64_t> shape,
-                     std::span<const int64_t> order, int64_t block) {
-  const auto cut = static_cast<size_t>(order.back());
-  std::vector<Id> digits = {quotient(index[cut], block)};
-  std::vector<int64_t> sizes = {shape[cut] / block};
-  for (int64_t axis : order.first(order.size() - 1)) {
-    digits.push_back(index[static_cast<size_t>(axis)]);
-    sizes.push_back(shape[static_cast<size_t>(axis)]);
+  if (block != 0) {
+    moved.insert(moved.begin(), quotient(moved.back(), block));
+    sizes.insert(sizes.begin(), sizes.back() / block);
+    moved.back() = remainder(moved.back(), block);
+    sizes.back() = block;
   }
-  digits.push_back(remainder(index[cut], block));
-  sizes.push_back(block);
-  return flatten(digits, sizes);
+  return flatten(moved, sizes);
 }
 
 std::vector<Id> Indexing::split(Id flat, std::span<const int64_t> shape) {
