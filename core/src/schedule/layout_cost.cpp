@@ -136,9 +136,22 @@ size_t LayoutCost::best_loop() const {
 double LayoutCost::total(size_t lane) const {
   double cost = store(lane);
   for (LoopSet around : nest_.bodies)
-    cost += body(around, lane) + kLoopStart * starts(around, lane);
+    cost += body(as_run(around), lane) + kLoopStart * starts(around, lane);
   for (const Reading& reading : nest_.readings) cost += access(reading, lane);
   return cost;
+}
+
+// Loops run in the order of the output's layout: what depends on an inner one alone is computed
+// again for each pass of those outside.
+LoopSet LayoutCost::as_run(LoopSet around) const {
+  const LoopSet outputs = nest_.bodies[0], own = around & outputs;
+  LoopSet inner = 0;
+  for (size_t l = 0; l < nest_.loops.size(); ++l)
+    if (has(outputs, l) && nest_.loops[l].axis == innermost_[nest_.output])
+      inner |= LoopSet{1} << l;
+  if ((own & inner) != 0) return around | outputs;
+  const LoopSet outside = own == 0 ? 0 : std::bit_floor(own) - 1;
+  return around | (outputs & outside & ~inner);
 }
 
 double LayoutCost::body(LoopSet around, size_t lane) const {
@@ -210,10 +223,10 @@ bool LayoutCost::gathers(const Reading& reading, size_t lane) const {
 }
 
 double LayoutCost::loads(const Reading& reading, size_t lane, bool gathers) const {
-  const LoopSet own = loops_of(reading.axes);
+  const LoopSet own = loops_of(reading.axes), around = as_run(reading.around);
   double count = machine_.load_cost();
   for (size_t l = 0; l < nest_.loops.size(); ++l) {
-    if (!has(reading.around, l)) continue;
+    if (!has(around, l)) continue;
     const int64_t size = nest_.loops[l].size;
     const double passes = l == lane ? vectors(size) : static_cast<double>(size);
     if (!has(own, l))

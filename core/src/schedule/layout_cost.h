@@ -42,6 +42,7 @@ class LayoutCost {
 
  private:
   double total(size_t lane) const;
+  LoopSet as_run(LoopSet around) const;
   double body(LoopSet around, size_t lane) const;
   double starts(LoopSet around, size_t lane) const;
   double store(size_t lane) const;

@@ -83,4 +83,18 @@ TEST(Readings, ARegisterTileSharesWhatIsLoaded) {
   }
 }
 
+// A row's maximum is taken once for the row where the elements of the row are innermost in the
+// output; where they are not, it is taken again for each of them.
+TEST(Readings, ASumOfRowsIsTakenOnceWhereRowsAreInnermost) {
+  Tensors t;
+  const Id x = t.buffer({4, 32, 32});
+  Nest made(t, t.sub(x, t.max(x, {2})));
+  schedule::add_tiles(made.nest, made.options.machine, 8);
+  const auto cost = [&](uint32_t axis) {
+    const schedule::Innermost innermost(made.draft.graph.size(), axis);
+    return schedule::LayoutCost(made.nest, innermost, made.options.machine, 8, true, 0).least();
+  };
+  EXPECT_LT(cost(2) * 2, cost(1));
+}
+
 }  // namespace plugrad::test
