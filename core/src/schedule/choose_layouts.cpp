@@ -16,8 +16,10 @@
 namespace plugrad::schedule {
 namespace {
 
-constexpr double kPays = 0.97;  // of the cost before, of the kernels that it changes
 constexpr int kRounds = 2;
+// A register tile of two vectors and 6 rows, which fills 16 registers, needs less than one load for
+// each multiply-add; one of a vector and 12 rows needs more.
+constexpr int64_t kVectorsInBlock = 2;
 
 class LayoutChooser {
  public:
@@ -59,6 +61,7 @@ class LayoutChooser {
       if (op == Op::Buffer || op == Op::Copy || op == Op::UserKernel || draft_.counts[id] == 0)
         continue;
       nests_.push_back(loop_nest(draft_, id));
+      add_tiles(nests_.back(), draft_.options.machine, draft_.options.lanes);
       if (is_free(id)) make_class_of_axes(id);
     }
   }
@@ -80,6 +83,8 @@ class LayoutChooser {
         if (draft_.stored[r.view] != 0 || !has_room() || lots() % 2 == 0) continue;
         draft_.stored[r.view] = 1;
         draft_.order[r.view] = shuffled(shape(r.view).size());
+        const int64_t last = shape(r.view)[static_cast<size_t>(draft_.order[r.view].back())];
+        if (last > 2 && last % 2 == 0 && lots() % 2 == 0) draft_.blocks[r.view] = 2;
       }
     }
   }
@@ -101,14 +106,13 @@ class LayoutChooser {
     return is_root_[id] == 0 && std::ranges::none_of(draft_.consumers.of(id), raw);
   }
 
-  /// Every axis but the outermost, which threads share, of values of three axes or more.
+  /// Every axis but the first, which threads share, of values of three axes or more that are not of
+  /// size 1: of a single image the channels move, too.
   void make_class_of_axes(Id id) {
     const auto sizes = shape(id);
-    std::vector<uint32_t> long_axes;
-    for (uint32_t i = 0; i < sizes.size(); ++i)
-      if (sizes[i] != 1) long_axes.push_back(i);
-    if (long_axes.size() < 3) return;
-    for (size_t i = 1; i < long_axes.size(); ++i) movable_.insert({id, long_axes[i]});
+    if (std::ranges::count_if(sizes, [](int64_t size) { return size != 1; }) < 3) return;
+    for (uint32_t i = 1; i < sizes.size(); ++i)
+      if (sizes[i] != 1) movable_.insert({id, i});
   }
 
   AxisKey root_of(AxisKey key) {
@@ -215,7 +219,7 @@ class LayoutChooser {
       was += before[i];
       is += after[i];
     }
-    return is < was * kPays;
+    return is < was;
   }
 
   Dims row_major(Id node) {
@@ -231,26 +235,18 @@ class LayoutChooser {
     draft_.order[node] = order;
   }
 
-  /// The loop along which the largest value read has its neighbours becomes the inner one.
   void order_reductions(const LoopNest& nest) {
-    std::map<Id, std::pair<int64_t, uint32_t>> inner;  // by Reduce: elements, axis
-    for (const Reading& r : nest.readings) {
-      const uint32_t at = innermost_[r.node];
-      if (at == kNoAxis || !r.axes[at].plain || r.axes[at].loops == 0) continue;
-      const Loop& loop = nest.loops[static_cast<size_t>(std::countr_zero(r.axes[at].loops))];
-      auto& most = inner[loop.owner];
-      if (loop.reduces && draft_.counts[r.node] > most.first)
-        most = {draft_.counts[r.node], loop.axis};
-    }
-    for (const auto& [reduce, most] : inner) {
-      if (most.first == 0) continue;
-      const auto list = draft_.graph.arg_list(reduce).subspan(1);
-      Dims order;
-      for (size_t i = 0; i < list.size(); ++i)
-        if (list[i] != most.second) order.push_back(static_cast<int64_t>(i));
-      for (size_t i = 0; i < list.size(); ++i)
-        if (list[i] == most.second) order.push_back(static_cast<int64_t>(i));
-      draft_.loop_order[reduce] = order;
+    const LayoutCost cost = cost_of(nest);
+    const size_t lane = cost.best_loop();
+    for (LoopSet around : nest.bodies) {
+      const size_t inner = cost.inner_loop(around, lane);
+      if (inner == nest.loops.size()) continue;
+      const auto list = draft_.graph.arg_list(nest.loops[inner].owner).subspan(1);
+      Dims order(list.size());
+      std::iota(order.begin(), order.end(), 0);
+      std::ranges::stable_partition(
+          order, [&](int64_t i) { return list[static_cast<size_t>(i)] != nest.loops[inner].axis; });
+      if (!std::ranges::is_sorted(order)) draft_.loop_order[nest.loops[inner].owner] = order;
     }
   }
 
@@ -262,10 +258,25 @@ class LayoutChooser {
       if (draft_.stored[r.view] == 0 && cost.pays_packed(r, lane)) {
         draft_.stored[r.view] = 1;
         draft_.order[r.view] = packed_order(nest, r, lane);
+        if (r.is_constant && stores_along(nest, lane)) cut_into_blocks(r.view);
       } else if (draft_.stored[r.view] == 0 && cost.pays_widened(r, lane)) {
         widen(r);
       }
     }
+  }
+
+  /// Whether vectors along the loop are stored as they are: then codegen leaves the loop whole.
+  bool stores_along(const LoopNest& nest, size_t lane) const {
+    const Loop& loop = nest.loops[lane];
+    return loop.owner == nest.output && innermost_[nest.output] == loop.axis && !loop.reduces;
+  }
+
+  /// As wide as a register tile, so that a tile reads its weights one after the other. Otherwise
+  /// they lie a row's length apart, and the kernel copies them for each tile in every run.
+  void cut_into_blocks(Id node) {
+    const int64_t block = kVectorsInBlock * int64_t{draft_.options.lanes};
+    const int64_t size = shape(node)[static_cast<size_t>(draft_.order[node].back())];
+    if (size > block && size % block == 0) draft_.blocks[node] = block;
   }
 
   void widen(const Reading& r) {

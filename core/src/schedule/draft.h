@@ -78,6 +78,9 @@ struct Draft {
 
   // choose_layouts
   std::map<Id, Dims> order;  // of stored values that are not row-major: their axes, outermost first
+  // Of those, the ones whose innermost axis is cut into blocks of so many elements: the blocks are
+  // the outermost axis, and each is the innermost of all its own.
+  std::map<Id, int64_t> blocks;
   std::map<Id, Dims> loop_order;  // of Reduces: numbers of their axes, the outermost loop first
 
   // share_kernels

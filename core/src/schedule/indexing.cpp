@@ -60,12 +60,18 @@ Id Indexing::flatten(std::span<const Id> index, std::span<const int64_t> shape) 
 }
 
 Id Indexing::flatten(std::span<const Id> index, std::span<const int64_t> shape,
-                     std::span<const int64_t> order) {
+                     std::span<const int64_t> order, int64_t block) {
   std::vector<Id> moved;
   std::vector<int64_t> sizes;
   for (int64_t axis : order) {
     moved.push_back(index[static_cast<size_t>(axis)]);
     sizes.push_back(shape[static_cast<size_t>(axis)]);
+  }
+  if (block != 0) {
+    moved.insert(moved.begin(), quotient(moved.back(), block));
+    sizes.insert(sizes.begin(), sizes.back() / block);
+    moved.back() = remainder(moved.back(), block);
+    sizes.back() = block;
   }
   return flatten(moved, sizes);
 }

@@ -25,9 +25,11 @@ class Indexing {
 
   /// Row-major place of `index` in `shape`.
   Id flatten(std::span<const Id> index, std::span<const int64_t> shape);
-  /// As above, with the axes in another order, outermost first.
+  /// As above, with the axes in another order, outermost first. `block`: the last of them is cut
+  /// into blocks of so many elements, which divide its size: the number of the block is the
+  /// outermost digit, the place in it the innermost. 0: it is whole.
   Id flatten(std::span<const Id> index, std::span<const int64_t> shape,
-             std::span<const int64_t> order);
+             std::span<const int64_t> order, int64_t block = 0);
   /// The index into a source of shape `from` whose reshape to `to` is read at `index`.
   std::vector<Id> reshape(std::span<const Id> index, std::span<const int64_t> to,
                           std::span<const int64_t> from);

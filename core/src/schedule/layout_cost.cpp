@@ -7,8 +7,12 @@
 namespace plugrad::schedule {
 namespace {
 
-constexpr double kVectorsInTile = 2;  // of a register tile
-constexpr double kTile = 6;  // a register tile's length along a loop that a load does not depend on
+constexpr double kAmounts[] = {2, 3, 4, 6, 8, 12, 16, 24};  // of a loop in a register tile
+constexpr double kForSums = 0.75;  // of the registers; the others hold operands
+constexpr double kHoisted = 6;     // passes of a sum's loop for one load of what is the same in all
+// A branch that is foreseen wrongly takes 13 cycles on Zen 4 (Agner Fog, The microarchitecture of
+// Intel, AMD and VIA CPUs), in each of which two instructions are issued.
+constexpr double kLoopStart = 26;
 constexpr double kUnaligned = 1.2;     // of vectors that start anywhere
 constexpr double kHorizontal = 16;     // the sum of a vector's lanes
 constexpr double kPanelReadings = 32;  // for codegen to pack what the lanes read of a matrix
@@ -33,10 +37,84 @@ LoopSet loops_of(const std::vector<AxisIndex>& axes) {
   return all;
 }
 
+double vectors_of(int64_t size, int64_t lanes) {
+  return static_cast<double>(size / lanes + std::popcount(static_cast<uint64_t>(size % lanes)));
+}
+
+/// Finds a nest's tile for vectors along one loop: the results of a register tile share what does
+/// not depend on the loops that they are of.
+class TileFinder {
+ public:
+  TileFinder(const LoopNest& nest, size_t lane, int64_t lanes) : nest_(nest) {
+    for (size_t l = 0; l < nest.loops.size(); ++l) {
+      const int64_t size = nest.loops[l].size;
+      passes_.push_back(l == lane ? vectors_of(size, lanes) : static_cast<double>(size));
+    }
+    for (const Reading& r : nest.readings) reads_.push_back({r.around, loops_of(r.axes), 1});
+    for (Read& read : reads_)
+      for (size_t l = 0; l < passes_.size(); ++l)
+        if (has(read.around, l)) read.untiled *= passes_[l];
+  }
+
+  /// With sums for at most so many vectors.
+  std::vector<double> find(double most) const {
+    std::vector<double> tile(nest_.loops.size(), 1), best = tile;
+    double held = 1, least = loads(tile);
+    for (bool grows = true; grows; tile = best) {
+      grows = false;
+      const double before = held;
+      for (size_t l = 0; l < tile.size(); ++l) {
+        if (nest_.loops[l].reduces) continue;
+        std::vector<double> longer = tile;
+        longer[l] = next(tile[l], passes_[l]);
+        const double sums = before / tile[l] * longer[l], count = loads(longer);
+        if (sums > most || count >= least) continue;
+        least = count;
+        best = longer;
+        held = sums;
+        grows = true;
+      }
+    }
+    return best;
+  }
+
+ private:
+  struct Read {
+    LoopSet around, own;
+    double untiled;
+  };
+
+  static double next(double amount, double most) {
+    for (double longer : kAmounts)
+      if (longer > amount) return std::min(longer, most);
+    return amount;
+  }
+
+  double loads(const std::vector<double>& tile) const {
+    double all = 0;
+    for (const Read& read : reads_) {
+      double count = read.untiled;
+      for (size_t l = 0; l < tile.size(); ++l)
+        if (has(read.around, l) && !has(read.own, l)) count /= tile[l];
+      all += count;
+    }
+    return all;
+  }
+
+  const LoopNest& nest_;
+  std::vector<double> passes_;
+  std::vector<Read> reads_;
+};
+
 }  // namespace
 
+void add_tiles(LoopNest& nest, const cost::Machine& machine, int64_t lanes) {
+  for (size_t lane = 0; lane <= nest.loops.size(); ++lane)
+    nest.tiles.push_back(TileFinder(nest, lane, lanes).find(kForSums * machine.registers));
+}
+
 double LayoutCost::vectors(int64_t size) const {
-  return static_cast<double>(size / lanes_ + std::popcount(static_cast<uint64_t>(size % lanes_)));
+  return vectors_of(size, lanes_);
 }
 
 double LayoutCost::least() const {
@@ -57,9 +135,23 @@ size_t LayoutCost::best_loop() const {
 
 double LayoutCost::total(size_t lane) const {
   double cost = store(lane);
-  for (LoopSet around : nest_.bodies) cost += body(around, lane);
+  for (LoopSet around : nest_.bodies)
+    cost += body(as_run(around), lane) + kLoopStart * starts(around, lane);
   for (const Reading& reading : nest_.readings) cost += access(reading, lane);
   return cost;
+}
+
+// Loops run in the order of the output's layout: what depends on an inner one alone is computed
+// again for each pass of those outside.
+LoopSet LayoutCost::as_run(LoopSet around) const {
+  const LoopSet outputs = nest_.bodies[0], own = around & outputs;
+  LoopSet inner = 0;
+  for (size_t l = 0; l < nest_.loops.size(); ++l)
+    if (has(outputs, l) && nest_.loops[l].axis == innermost_[nest_.output])
+      inner |= LoopSet{1} << l;
+  if ((own & inner) != 0) return around | outputs;
+  const LoopSet outside = own == 0 ? 0 : std::bit_floor(own) - 1;
+  return around | (outputs & outside & ~inner);
 }
 
 double LayoutCost::body(LoopSet around, size_t lane) const {
@@ -68,6 +160,43 @@ double LayoutCost::body(LoopSet around, size_t lane) const {
     const auto l = static_cast<size_t>(std::countr_zero(rest));
     const int64_t size = nest_.loops[l].size;
     count *= l == lane ? vectors(size) : static_cast<double>(size);
+  }
+  return count;
+}
+
+size_t LayoutCost::inner_loop(LoopSet around, size_t lane) const {
+  const size_t none = nest_.loops.size();
+  const size_t last = around == 0 ? none : static_cast<size_t>(std::bit_width(around)) - 1;
+  if (last == none || !nest_.loops[last].reduces) return none;
+  size_t inner = last;
+  int64_t most = 0;
+  for (const Reading& r : nest_.readings) {
+    const uint32_t at = innermost_[r.node];
+    if (at == kNoAxis || !r.axes[at].plain || r.axes[at].loops == 0 || r.elements <= most) continue;
+    const auto loop = static_cast<size_t>(std::countr_zero(r.axes[at].loops));
+    if (nest_.loops[loop].owner != nest_.loops[last].owner || !nest_.loops[loop].reduces) continue;
+    if (lane < none && pays_packed(r, lane)) continue;
+    most = r.elements;
+    inner = loop;
+  }
+  return inner;
+}
+
+// How often a sum's inner loop is begun where it runs along a window: it is short, and borders cut
+// it, so that its end is not foreseen. The results of a register tile share it.
+double LayoutCost::starts(LoopSet around, size_t lane) const {
+  const size_t inner = inner_loop(around, lane);
+  const auto is_window = [&](const Reading& r) {
+    return std::ranges::any_of(r.axes,
+                               [&](const AxisIndex& a) { return has(a.loops, inner) && !a.plain; });
+  };
+  if (inner == nest_.loops.size() || std::ranges::none_of(nest_.readings, is_window)) return 0;
+  double count = 1;
+  for (size_t l = 0; l < nest_.loops.size(); ++l) {
+    if (!has(around, l) || l == inner) continue;
+    const int64_t size = nest_.loops[l].size;
+    const double passes = l == lane ? vectors(size) : static_cast<double>(size);
+    count *= nest_.loops[l].reduces ? passes : std::ceil(passes / nest_.tiles[lane][l]);
   }
   return count;
 }
@@ -90,23 +219,20 @@ double LayoutCost::store(size_t lane) const {
 bool LayoutCost::gathers(const Reading& reading, size_t lane) const {
   if (!has(loops_of(reading.axes), lane)) return false;
   const uint32_t inner = innermost_[reading.node];
-  return inner == kNoAxis || !has(reading.axes[inner].loops, lane);
+  return inner == kNoAxis || !has(reading.axes[inner].near, lane);
 }
 
 double LayoutCost::loads(const Reading& reading, size_t lane, bool gathers) const {
-  const LoopSet own = loops_of(reading.axes);
+  const LoopSet own = loops_of(reading.axes), around = as_run(reading.around);
   double count = machine_.load_cost();
   for (size_t l = 0; l < nest_.loops.size(); ++l) {
-    if (!has(reading.around, l)) continue;
+    if (!has(around, l)) continue;
     const int64_t size = nest_.loops[l].size;
-    if (l == lane && !has(own, l))
-      count *= std::ceil(vectors(size) / kVectorsInTile);
-    else if (l == lane)
-      count *= gathers ? static_cast<double>(size) * machine_.lane_cost : vectors(size);
-    else if (has(own, l))
-      count *= static_cast<double>(size);
+    const double passes = l == lane ? vectors(size) : static_cast<double>(size);
+    if (!has(own, l))
+      count *= std::ceil(passes / (nest_.loops[l].reduces ? kHoisted : nest_.tiles[lane][l]));
     else
-      count *= std::ceil(static_cast<double>(size) / kTile);
+      count *= l == lane && gathers ? static_cast<double>(size) * machine_.lane_cost : passes;
   }
   const uint32_t inner = innermost_[reading.node];
   const bool shifted = !gathers && has(own, lane) && inner != kNoAxis && !reading.axes[inner].plain;

@@ -10,10 +10,13 @@ namespace plugrad::schedule {
 using Innermost = std::vector<uint32_t>;
 inline constexpr uint32_t kNoAxis = UINT32_MAX;  // a value of one element
 
+/// Adds the nest's tiles: those with which as little as possible is loaded beside the arithmetic.
+void add_tiles(LoopNest& nest, const cost::Machine& machine, int64_t lanes);
+
 class LayoutCost {
  public:
-  /// `machine` lives as long. `cache_bytes`: of the largest cache that a thread has for itself; 0:
-  /// unknown.
+  /// The nest has tiles. `machine` lives as long. `cache_bytes`: of the largest cache that a thread
+  /// has for itself; 0: unknown.
   LayoutCost(const LoopNest& nest, const Innermost& innermost, const cost::Machine& machine,
              int64_t lanes, bool packs, uint64_t cache_bytes)
       : nest_(nest),
@@ -27,6 +30,10 @@ class LayoutCost {
   double least() const;
   /// That loop; the number of loops where none helps.
   size_t best_loop() const;
+  /// The loop of the sum inside all of `around` that runs innermost with vectors along loop `lane`:
+  /// along which the largest value read has its neighbours. What will be packed has them as the
+  /// loops run. The number of loops where nothing is summed there.
+  size_t inner_loop(LoopSet around, size_t lane) const;
   /// Whether the value read is worth a copy in which its elements along loop `lane` are neighbours.
   bool pays_packed(const Reading& reading, size_t lane) const;
   /// Whether the value read is of a half type and worth a copy of floats, cast once: processors
@@ -35,7 +42,9 @@ class LayoutCost {
 
  private:
   double total(size_t lane) const;
+  LoopSet as_run(LoopSet around) const;
   double body(LoopSet around, size_t lane) const;
+  double starts(LoopSet around, size_t lane) const;
   double store(size_t lane) const;
   double access(const Reading& reading, size_t lane) const;
   double loads(const Reading& reading, size_t lane, bool gathers) const;

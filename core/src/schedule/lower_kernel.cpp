@@ -11,7 +11,6 @@
 #include "uop/range.h"
 
 namespace plugrad::schedule {
-
 namespace {
 
 /// Whether a * b + c * d occurs where nothing else wants multiply-adds. Which of the products
@@ -133,8 +132,10 @@ void KernelLowering::make_output_loops(Id output) {
 Id KernelLowering::element(Id node, std::span<const Id> index) {
   const auto own = draft_.order.find(node);
   const auto shape = draft_.shapes[node];
-  return simplify_(own == draft_.order.end() ? indexing_->flatten(index, shape)
-                                             : indexing_->flatten(index, shape, own->second));
+  if (own == draft_.order.end()) return simplify_(indexing_->flatten(index, shape));
+  const auto block = draft_.blocks.find(node);
+  const int64_t size = block == draft_.blocks.end() ? 0 : block->second;
+  return simplify_(indexing_->flatten(index, shape, own->second, size));
 }
 
 std::vector<Id> KernelLowering::output_index(Id output) {

@@ -1,6 +1,7 @@
 #include "schedule/readings.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 namespace plugrad::schedule {
@@ -46,7 +47,7 @@ class Walk {
     const size_t number = nest_.loops.size();
     nest_.loops.push_back({owner, axis, size, owner != nest_.output || reducing_});
     if (number >= kMostLoops) return {};
-    return {LoopSet{1} << number, true};
+    return {LoopSet{1} << number, true, LoopSet{1} << number};
   }
 
   void visit(const Place& at) {
@@ -55,8 +56,8 @@ class Walk {
     const bool leaf = at.node != nest_.output && draft_.stored[at.node] != 0;
     if (leaf) {
       nest_.readings.push_back({at.node, at.view == kNoId ? at.node : at.view, at.axes,
-                                at.view == kNoId ? at.axes : at.view_axes, at.around, at.widened,
-                                at.widened_axes,
+                                at.view == kNoId ? at.axes : at.view_axes, at.around,
+                                draft_.counts[at.node], at.widened, at.widened_axes,
                                 draft_.constant[at.view == kNoId ? at.node : at.view] != 0});
       return;
     }
@@ -108,10 +109,22 @@ class Walk {
     below.widened_axes = at.widened_axes;
   }
 
+  /// The last axis before `end` that is not of size 1.
+  static size_t last_long(std::span<const int64_t> sizes, size_t end) {
+    do --end;
+    while (sizes[end] == 1);
+    return end;
+  }
+
+  bool is_of_sum(LoopSet loop) const {
+    return loop != 0 && nest_.loops[static_cast<size_t>(std::countr_zero(loop))].reduces;
+  }
+
   /// Axes of size 1 aside, an axis that stays as it is keeps its loop; of others only the loops are
-  /// known.
-  static Axes reshaped(const Axes& axes, std::span<const int64_t> to,
-                       std::span<const int64_t> from) {
+  /// known. A loop over joined axes takes the neighbours along the last of them; that of a sum is
+  /// taken apart by codegen, so that any of them may be the inner one.
+  Axes reshaped(const Axes& axes, std::span<const int64_t> to,
+                std::span<const int64_t> from) const {
     Axes out(from.size());
     size_t i = 0, j = 0;
     while (true) {
@@ -133,28 +146,34 @@ class Walk {
       LoopSet all = 0;
       for (size_t k = i0; k < i; ++k) all |= axes[k].loops;
       for (size_t k = j0; k < j; ++k) out[k].loops = from[k] == 1 ? 0 : all;
+      const size_t last = last_long(to, i);
+      const int64_t most = is_of_sum(axes[last].near) ? to[last] : 2;
+      int64_t inside = 1;
+      for (size_t k = j; k-- > j0 && inside < most; inside *= from[k])
+        out[k].near = from[k] == 1 ? 0 : axes[last].near;
     }
   }
 
+  /// Its terms are added up once for all of a loop on which none of them depends: a row's maximum
+  /// is the same for all elements of the row, and of the sum over it.
   void enter_reduce(const Place& at, Place& below) {
     const auto list = g_.arg_list(at.node);
     const auto from = shape(below.node);
-    const auto known = loops_of_.find({at.node, at.around});
-    if (known == loops_of_.end()) {
-      Axes made;
+    below.around = 0;
+    for (const AxisIndex& a : at.axes) below.around |= a.loops;
+    const auto [known, is_new] = loops_of_.try_emplace({at.node, below.around});
+    Axes& made = known->second;
+    if (is_new) {
       reducing_ = true;
       for (int64_t axis : list.subspan(1))
         made.push_back(loop(at.node, static_cast<uint32_t>(axis), from[static_cast<size_t>(axis)]));
       reducing_ = false;
-      for (const AxisIndex& a : made) below.around |= a.loops;
-      loops_of_[{at.node, at.around}] = made;
-      nest_.bodies.push_back(below.around);
     }
-    const Axes& made = loops_of_[{at.node, at.around}];
     for (size_t i = 1; i < list.size(); ++i) {
       below.axes[static_cast<size_t>(list[i])] = made[i - 1];
       below.around |= made[i - 1].loops;
     }
+    if (is_new) nest_.bodies.push_back(below.around);
   }
 
   /// Places are told apart by what they read and how.

@@ -15,6 +15,7 @@ using LoopSet = uint64_t;
 struct AxisIndex {
   LoopSet loops = 0;
   bool plain = false;  // the index is the one loop, over the whole axis
+  LoopSet near = 0;    // of the loops, the one whose next pass takes the next element
 };
 
 /// One value read from memory.
@@ -25,6 +26,7 @@ struct Reading {
   std::vector<AxisIndex> axes;       // of node
   std::vector<AxisIndex> view_axes;  // of view
   LoopSet around;                    // the loops that run around it
+  int64_t elements;                  // of node
   // The node, of a half type, cast to a wider float, with all of its elements and no more; or none.
   Id widened = kNoId;
   std::vector<AxisIndex> widened_axes = {};
@@ -44,6 +46,9 @@ struct LoopNest {
   std::vector<Loop> loops;
   std::vector<Reading> readings;
   std::vector<LoopSet> bodies;  // of the output and of each Reduce: the loops around one evaluation
+  // By loop with vectors along it, and at last without vectors: what a register tile holds of each
+  // loop (layout_cost.h). A vector counts as one.
+  std::vector<std::vector<double>> tiles = {};
 };
 
 /// The loops of the kernel that computes the stored value `output` alone. No readings where it has

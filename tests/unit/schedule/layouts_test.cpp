@@ -1,5 +1,7 @@
 // Layouts of stored values by cost: channels lie innermost between convolutions, what is asked for
 // stays row-major, and operands that are read over and over are packed.
+#include <set>
+
 #include "check.h"
 #include "uop/kernel_ast.h"
 #include "uop/range.h"
@@ -7,7 +9,7 @@
 namespace plugrad::test {
 namespace {
 
-constexpr int64_t kImages = 3, kChannels = 16, kPixels = 7, kResults = 24;
+constexpr int64_t kImages = 8, kChannels = 16, kPixels = 7, kResults = 24;
 
 /// x (n, c, p) with w (o, c): (n, o, p).
 Id convolution(Tensors& t, Id x, Id w) {
@@ -242,6 +244,93 @@ TEST(Layouts, ScalesOfChannelsAreComputedOnceWhereTheyAreConstant) {
   };
   EXPECT_EQ(kernels({}), 1u);
   EXPECT_EQ(kernels({1, 2}), 2u);
+}
+
+namespace {
+
+/// x (n, c, h, w) with w (o, c, 3, 3), borders of zeros: (n, o, h, w).
+Id image_convolution(Tensors& t, Id x, Id w) {
+  const Dims image = t.shape(x), weight = t.shape(w);
+  const int64_t n = image[0], c = image[1], h = image[2], v = image[3], o = weight[0];
+  const Id windows = t.windows(t.pad(x, {0, 0, 0, 0, 1, 1, 1, 1}), 3);
+  const Id terms =
+      t.mul(t.reshape(windows, {n, 1, c, h, v, 3, 3}), t.reshape(w, {1, o, c, 1, 1, 3, 3}));
+  return t.reshape(t.sum(terms, {2, 5, 6}), {n, o, h, v});
+}
+
+/// Two convolutions, whose weights are constant, of one image; `between` is applied to what the
+/// first one computes.
+struct ImageChain {
+  static constexpr int64_t kSide = 8;
+  Tensors t;
+  Id root;
+  schedule::Options options = vectors_of(8);
+
+  template <class Between>
+  ImageChain(int64_t channels, Between between) {
+    const Id x = t.buffer({1, 4, kSide, kSide});
+    const Id first = t.buffer({channels, 4, 3, 3}), second = t.buffer({8, channels, 3, 3});
+    root = image_convolution(t, between(t, image_convolution(t, x, first)), second);
+    options.constants = {1, 2};
+  }
+  explicit ImageChain(int64_t channels)
+      : ImageChain(channels, [](Tensors& of, Id y) { return of.relu(y); }) {}
+};
+
+/// The numbers by which the kernel that stores `count` elements divides where it stores.
+std::set<int64_t> divisors_of_stores(const schedule::Plan& plan, int64_t count) {
+  std::set<int64_t> divisors;
+  for (const auto& ast : plan.asts)
+    for (Id store : ast->graph.sources(ast->sink)) {
+      const Graph& g = ast->graph;
+      if (param_info(g, g[store].src[0]).elem_count != count) continue;
+      Reachable reachable;
+      const Id index = g[store].src[1];
+      for (Id id : reachable.from(g, std::span(&index, 1)))
+        if (g[id].op == Op::FloorDiv) divisors.insert(const_int(g, g[id].src[1]));
+    }
+  return divisors;
+}
+
+}  // namespace
+
+// The rows fill vectors as well as the channels do, but a loop over the three places of a window
+// would be begun for each channel, and of a single image the channels are the outermost long axis.
+TEST(Layouts, OneImagesChannelsLieInnermostBetweenConvolutions) {
+  ImageChain chain(16);
+  const auto plan = check(chain.t, {chain.root}, chain.options);
+  const auto between = strides_of_stores(plan, 16 * ImageChain::kSide * ImageChain::kSide);
+  ASSERT_FALSE(between.empty()) << to_string(plan);
+  for (const auto& strides : between)
+    EXPECT_EQ(strides, (std::vector<int64_t>{ImageChain::kSide * 16, 16, 1})) << to_string(plan);
+}
+
+// Weights outnumber the image's elements, but they are packed and lie as the loops run.
+TEST(Layouts, PackedWeightsDoNotChooseTheInnerLoopOfTheSum) {
+  ImageChain chain(48);
+  const auto plan = check(chain.t, {chain.root}, chain.options);
+  size_t sums = 0;
+  for (const auto& ast : plan.asts) {
+    const Graph& g = ast->graph;
+    Reachable reachable;
+    for (Id reduce : reachable.from(g, std::span(&ast->sink, 1))) {
+      if (g[reduce].op != Op::Reduce) continue;
+      std::map<uint32_t, int64_t> sizes;  // by the loop's number: the innermost is the last
+      for (Id r : g.sources(reduce).subspan(1)) sizes[range_axis(g[r])] = range_size(g, r);
+      if (sizes.begin()->second == 4 || sizes.rbegin()->second == 4) continue;  // of the first
+      ++sums;
+      EXPECT_EQ(sizes.rbegin()->second, 48) << to_string(plan);
+    }
+  }
+  EXPECT_EQ(sums, 1u) << to_string(plan);
+}
+
+TEST(Layouts, PackedConstantsLieInBlocksOfTwoVectors) {
+  ImageChain wide(32), narrow(16);
+  EXPECT_EQ(divisors_of_stores(check(wide.t, {wide.root}, wide.options), 32 * 4 * 9),
+            (std::set<int64_t>{16}));
+  EXPECT_EQ(divisors_of_stores(check(narrow.t, {narrow.root}, narrow.options), 16 * 4 * 9),
+            std::set<int64_t>{});
 }
 
 }  // namespace plugrad::test
