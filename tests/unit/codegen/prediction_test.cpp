@@ -153,6 +153,18 @@ TEST(Prediction, ACopyIsAnotherInEachIterationAroundIt) {
 }
 
 // What waits in scratch is computed all the same.
+// The panel of one place is filled once for all rows, but again for each row tile where these are
+// outside of the panels.
+TEST(Prediction, ACopyInsideOfOtherLoopsIsMadeAgain) {
+  const Product product(64, 64, 64);
+  const double once =
+      product.of("upcast(0, 4) vectorize(1, 8) swap(0, 1) stage(2, 1)").cycles.packing;
+  const double again =
+      product.of("upcast(0, 4) vectorize(1, 8) swap(0, 1) stage(2, 1) swap(0, 1)").cycles.packing;
+  EXPECT_GT(once, 0);
+  EXPECT_DOUBLE_EQ(again, once * 64 / 4);
+}
+
 TEST(Prediction, AResultThatWaitsIsComputed) {
   Product product(64, 64, 64);
   product.caps.private_bytes = 64 << 10;

@@ -123,13 +123,37 @@ void add_rows(Kernel& part, const Expansion& expansion, Prediction& out) {
   for (Kernel& nest : rows.parts) add_nest(nest, expansion, times, out);
 }
 
-// A copy of an operand: all of it is packing.
-void add_copy(Kernel& copy, const Expansion& expansion, Prediction& out) {
+// How often an array is filled with the same again: it has one place, so that loops which it does
+// not depend on do so where one that it depends on is further inside.
+double repeats(const Kernel& part, const Expansion& expansion, std::span<const Id> around) {
+  const Graph& g = part.graph;
+  const auto place = [&](Id range) {
+    return std::pair(is_reduce_axis(range_kind(g[range])), range_axis(g[range]));
+  };
+  const auto is_loop = [&](Id range) { return !expansion.expanded.contains(range_axis(g[range])); };
+  double count = 1;
+  for (Id axis : part.axes) {
+    const bool is_outside = std::ranges::any_of(
+        around, [&](Id range) { return is_loop(range) && place(axis) < place(range); });
+    if (is_outside && is_loop(axis) && std::ranges::find(around, axis) == around.end())
+      count *= static_cast<double>(range_size(g, axis));
+  }
+  return count;
+}
+
+// Of a copy of an operand all is packing.
+void add_filling(Kernel& filling, const Expansion& expansion, double times, Prediction& out) {
   Prediction alone;
-  add_nest(copy, expansion, 1, alone);
+  if (nodes_of(filling.graph, filling.sink, Op::Reduce).empty()) {
+    add_nest(filling, expansion, 1, alone);
+    alone.cycles = {.packing = alone.cycles.all, .all = alone.cycles.all};
+  } else {
+    add_rows(filling, expansion, alone);
+    out.registers = std::max(out.registers, alone.registers);
+    out.is_trusted &= alone.is_trusted;
+  }
   out.is_possible &= alone.is_possible;
-  out.cycles.packing += alone.cycles.all;
-  out.cycles.all += alone.cycles.all;
+  out.cycles.add(alone.cycles, times);
 }
 
 // What is stored in an array. The loops around it are loops of the nest, whatever they are of the
@@ -171,8 +195,7 @@ void take_arrays(Kernel& part, const Expansion& expansion, Prediction& out) {
     now[array] = place;
     for (Id store : stores) {
       Kernel one = filling(part, with_params(store), around);
-      nodes_of(one.graph, one.sink, Op::Reduce).empty() ? add_copy(one, expansion, out)
-                                                        : add_rows(one, expansion, out);
+      add_filling(one, expansion, repeats(part, expansion, around), out);
     }
     now[filled] = place;
     for (Id load : loads) {
