@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "codegen/work_items.h"
 #include "codegen/kernel.h"
+#include "codegen/work_items.h"
 
 namespace plugrad::codegen {
 namespace {

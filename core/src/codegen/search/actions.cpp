@@ -404,7 +404,8 @@ Prospect SearchSpace::predicted(const OptimisationList& list) const {
 Prospect SearchSpace::require_legal(const OptimisationList& list) const {
   Prospect prospect = predicted(list);
   require(prospect.cost() < std::numeric_limits<double>::infinity(),
-          "it asks for more code than a compiler should be given");
+          "it asks for more registers than there are, or more code than a compiler should be "
+          "given");
   return prospect;
 }
 

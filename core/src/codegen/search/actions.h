@@ -37,8 +37,8 @@ class SearchSpace {
   /// Also of a list that spills or is too much code. Errors: User where the list is not legal for
   /// the kernel, naming the change.
   Prospect predicted(const OptimisationList& list) const;
-  /// Errors: as predicted(), and User where the list asks for more code than a compiler should be
-  /// given.
+  /// Errors: as predicted(), and User where the list asks for more registers than there are, or for
+  /// more code than a compiler should be given.
   Prospect require_legal(const OptimisationList& list) const;
   /// The same, and nothing where that is an error.
   std::optional<Prospect> look(const OptimisationList& list) const;
