@@ -240,7 +240,8 @@ double LayoutCost::loads(const Reading& reading, size_t lane, bool gathers) cons
 }
 
 double LayoutCost::packed(const Reading& reading, size_t lane) const {
-  const double copying = reading.is_constant ? 0 : elements_of(reading) * machine_.lane_cost;
+  const double copying =
+      reading.is_constant ? 0 : elements_of(reading) * machine_.lane_cost + machine_.kernel_cost();
   return copying + loads(reading, lane, false);
 }
 
