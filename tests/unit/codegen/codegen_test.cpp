@@ -443,5 +443,32 @@ TEST(Estimates, count_operations_and_bytes_once) {
   EXPECT_EQ(code.estimates.bytes, 4 * (24 * 10 + 10 * 48 + 24 * 48));
 }
 
+// out[i] = sum over c of x[c, i / 2] * w[c, i % 2], or without the sum with c = 0
+Ast pairs(bool sums) {
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id i = make_range(g, 8, 0, AxisKind::Loop), c = make_range(g, 3, 1, AxisKind::Reduce);
+  const Id half = g.binary(Op::FloorDiv, i, g.index(2)),
+           rest = g.binary(Op::FloorMod, i, g.index(2));
+  const Id x = load(g, param(g, 1, 12, false), sums ? affine(g, c, 4, half) : half);
+  const Id w = load(g, param(g, 2, 6, false), sums ? affine(g, c, 2, rest) : rest);
+  const Id product = g.binary(Op::Mul, x, w);
+  store(ast, param(g, 0, 8, true), i, sums ? reduce(g, Op::Add, product, {c}) : product);
+  return ast;
+}
+
+// Vectors of sums are transposed in registers before they are stored, so that lanes may run along
+// i / 2; what is stored as it is computed wants whole vectors of i.
+TEST(DividedLoop, splits_where_only_stores_of_sums_want_it_whole) {
+  const codegen::KernelCode sums = build(pairs(true), {.no_opt = true});
+  EXPECT_EQ(sums.name, "r_4_2_3");
+  EXPECT_EQ(build(pairs(false), {.no_opt = true}).name, "E_8");
+  std::vector<float> out(8), x = small_integers(12, 1), w = small_integers(6, 2), expected(8);
+  run(sums, {&out, &x, &w});
+  for (size_t i = 0; i < 8; ++i)
+    for (size_t c = 0; c < 3; ++c) expected[i] += x[c * 4 + i / 2] * w[c * 2 + i % 2];
+  EXPECT_EQ(out, expected);
+}
+
 }  // namespace
 }  // namespace plugrad::test
