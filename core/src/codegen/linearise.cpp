@@ -163,8 +163,8 @@ class Lineariser {
     end_scope(scope);
   }
 
-  // What is added where a condition holds, then what is in every turn: a compiler moves sums, but
-  // not their operands, behind a branch that comes later, and all of them would be live there.
+  // Terms behind a branch come first. Behind a later branch a compiler would move the other sums,
+  // but not the loads of their operands, which would all be live across it.
   void emit_sums(std::span<const Id> roots, const Nodes& reduces) {
     const auto has_value = [&](Id id) { return value_[id] != kNone; };
     std::vector<TermBlock> blocks;

@@ -3,9 +3,9 @@
 //   before   reduce add (where (2 < %h + %r) & (%h + %r < 20), f(%r), 0), %r         %r = range 5
 //   after    reduce add f(%r), %r                          %r = range 5 from max(3 - %h, 0) to
 //   min(20 - %h, 5)
-// What still has a condition on lanes is the product of factors that have it each, which a
-// multiply-add takes. A condition on copies alone stays one of the term, which is a branch
-// (term_blocks.h), but where work-items run in step.
+// A condition that remains and differs between lanes is put on each factor of the product, so that
+// the multiply-add stays one instruction. One that is the same in all lanes stays on the term and
+// becomes a branch (term_blocks.h), except where work-items run in step.
 #include <algorithm>
 
 #include "codegen/loop_bounds.h"

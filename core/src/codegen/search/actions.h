@@ -32,7 +32,7 @@ class SearchSpace {
   SearchSpace(const Graph& ast, Id sink, const pgr_device_caps& caps, const Options& options);
   explicit SearchSpace(const Kernel& start);
 
-  /// What is applied where nothing was measured: what climb() finds from the heuristic's list.
+  /// The schedule of a kernel without measurements: the heuristic's, improved by climb().
   Prospect chosen() const;
   /// Also of a list that spills or is too much code. Errors: User where the list is not legal for
   /// the kernel, naming the change.

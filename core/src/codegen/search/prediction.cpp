@@ -156,8 +156,7 @@ void add_filling(Kernel& filling, const Expansion& expansion, double times, Pred
   out.cycles.add(alone.cycles, times);
 }
 
-// What is stored in an array. The loops around it are loops of the nest, whatever they are of the
-// kernel.
+// The nest that fills an array. Reduce loops around it are plain loops there.
 Kernel filling(const Kernel& kernel, Id store, const std::vector<Id>& around) {
   Kernel one = part_of(kernel, store);
   std::vector<std::pair<Id, Id>> plain;

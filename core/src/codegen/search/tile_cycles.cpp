@@ -45,7 +45,7 @@ std::vector<size_t> TileModel::loop_order(const Tile& tile) const {
   return order;
 }
 
-// What a kernel of sums loads for a finished one is no part of their loops.
+// Whether it is loaded after the sum, as a bias is, and not in the sum's loops.
 bool TileModel::stands_beside_sums(const Item& item) const {
   if (!has_reduce_) return false;
   for (size_t a = 0; a < sizes_.size(); ++a)

@@ -143,7 +143,7 @@ double TileModel::pack_cost(const Item& item, const Tile& tile) const {
       item.stride[lanes] == 0 || is_reduce(lanes) || kernel_.caps->private_bytes == 0 ||
       works_in_groups(*kernel_.caps))
     return kNever;
-  // What the kernel writes is a result, or an array that holds a copy already.
+  // A parameter that is written is a result, or stands for an array that holds a copy already.
   if (const Id memory = kernel_.graph.sources(item.id)[0];
       kernel_.graph[memory].op == Op::Param &&
       (param_info(kernel_.graph, memory).flags & PGR_PARAM_WRITE) != 0)
