@@ -1,4 +1,5 @@
-// Loops as users write them hold as much after 500 iterations as after 100: values, plans, kernels.
+// Loops as users write them hold as much in later iterations as in earlier ones: values, plans,
+// kernels.
 #include <gtest/gtest.h>
 #include <plugrad/plugrad.h>
 
@@ -14,7 +15,10 @@ namespace {
 /// The most of some consecutive iterations.
 struct Held {
   uint64_t values = 0, value_bytes = 0, plans = 0, kernels = 0;
-  bool operator==(const Held&) const = default;
+  bool is_within(const Held& other) const {
+    return values <= other.values && value_bytes <= other.value_bytes && plans <= other.plans &&
+           kernels <= other.kernels;
+  }
   void take(const engine::Statistics& now) {
     values = std::max(values, now.live_values);
     value_bytes = std::max(value_bytes, now.value_bytes);
@@ -27,17 +31,18 @@ std::ostream& operator<<(std::ostream& out, const Held& held) {
              << " plans, " << held.kernels << " kernels";
 }
 
-/// Collections follow allocations: a value may outlive its last use by some iterations.
+/// Collections follow allocations and the growth of the graph: a value may outlive its last use by
+/// some iterations.
 template <class Step>
 void expect_flat(Step step) {
   Held early, late;
   engine::Session& session = engine::Session::current();
   for (int i = 0; i < 500; ++i) {
     step(i);
-    if (i >= 50 && i < 100) early.take(session.statistics());
-    if (i >= 450) late.take(session.statistics());
+    if (i >= 50 && i < 250) early.take(session.statistics());
+    if (i >= 300) late.take(session.statistics());
   }
-  EXPECT_EQ(late, early);
+  EXPECT_TRUE(late.is_within(early)) << "late: " << late << ", early: " << early;
   EXPECT_LE(late.values, 80u);
 }
 

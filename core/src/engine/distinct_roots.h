@@ -2,6 +2,7 @@
 // plan's key.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <unordered_set>
 #include <utility>
@@ -17,15 +18,20 @@ class DistinctRoots {
     for (Id root : roots) add(root);
   }
   void add(Id root) {
-    if (known_.insert(root).second) roots_.push_back(root);
+    if (roots_.size() == kFew) known_.insert(roots_.begin(), roots_.end());
+    const bool is_new = roots_.size() < kFew ? std::ranges::find(roots_, root) == roots_.end()
+                                             : known_.insert(root).second;
+    if (is_new) roots_.push_back(root);
   }
   size_t size() const { return roots_.size(); }
   std::span<const Id> list() const { return roots_; }
   std::vector<Id> take() { return std::move(roots_); }
 
  private:
+  static constexpr size_t kFew = 16;  // up to so many are compared one by one: the set allocates
+
   std::vector<Id> roots_;
-  std::unordered_set<Id> known_;
+  std::unordered_set<Id> known_;  // all of them, where there are more
 };
 
 }  // namespace plugrad::engine
