@@ -29,6 +29,7 @@ struct Machine {
   double threads = 1;          // groups that run at once
   double multiply_adds = 1;    // a cycle
   double latency = 4;          // cycles until the result of one can be added to
+  double window = 0;           // instructions that are begun while earlier ones wait
   double loads = 2;            // a cycle, beside the arithmetic
   double stores = 1;           // a cycle
   double lane_cost = 3;        // of a scalar access and its way into or out of a vector

@@ -31,8 +31,10 @@ struct Product {
     caps.contract_supported = 1;
     caps.threads = 2;
   }
-  Prediction of(const char* list) const {
-    const codegen::SearchSpace space(ast.graph, ast.sink, caps, {.machine = machine()});
+  Prediction of(const char* list, double window = 0) const {
+    auto m = machine();
+    m->window = window;
+    const codegen::SearchSpace space(ast.graph, ast.sink, caps, {.machine = m});
     return space.predicted(codegen::parse_optimisations(list)).prediction;
   }
   Ast ast;
@@ -55,6 +57,29 @@ TEST(Prediction, WithoutChangesASumWaitsForItsLastAddition) {
   EXPECT_GE(plain.cycles.latency, 64 * 64 * 64 * machine()->latency);
   EXPECT_GT(plain.cycles.all,
             5 * Product(64, 64, 64).of("upcast(0, 4) vectorize(1, 8)").cycles.all);
+}
+
+TEST(Prediction, ShortSumsWaitBesideEachOther) {
+  const auto waiting = [](int64_t terms, double window) {
+    return Product(64, 64, terms).of("vectorize(1, 8)", window).cycles.latency;
+  };
+  EXPECT_LT(waiting(4, 224), 0.2 * waiting(4, 0));
+  EXPECT_GT(waiting(4096, 224), 0.95 * waiting(4096, 0));
+}
+
+// A loop over rows is cut where a condition on them changes, unless half of it would be borders.
+TEST(Prediction, RowsThatAreMostlyBordersKeepTheirConditions) {
+  const auto cycles_a_row = [](int64_t rows) {
+    const Ast ast = padded_conv2d({1, 1, rows, 32, 8, 5}, 2);
+    pgr_device_caps caps = small_cpu(4);
+    caps.vector_registers = 16;
+    caps.contract_supported = 1;
+    const codegen::SearchSpace space(ast.graph, ast.sink, caps, {.machine = machine()});
+    const auto list = codegen::parse_optimisations("vectorize(2, 32) unroll(3, 5) unroll(3, 5)");
+    return space.predicted(list).prediction.cycles.arithmetic / static_cast<double>(rows);
+  };
+  EXPECT_GT(cycles_a_row(7), 1.2 * cycles_a_row(8));
+  EXPECT_NEAR(cycles_a_row(64), cycles_a_row(128), 0.05 * cycles_a_row(64));
 }
 
 TEST(Prediction, WhatNeedsMoreRegistersThanThereAreIsNeverChosen) {

@@ -36,6 +36,8 @@ TEST(Machine, of_the_table_feeds_its_vectors) {
   EXPECT_EQ(m.registers, 16);
   EXPECT_EQ(m.passing, 2);  // AVX2 multiplies by no element of memory
   EXPECT_EQ(table_machine("x86_64-znver4", cpu(16, 6)).passing, 1);
+  EXPECT_EQ(m.window, 224);
+  EXPECT_EQ(table_machine("aarch64", cpu(4, 6)).window, 128);
   EXPECT_EQ(m.threads, 6);
   EXPECT_EQ(m.memory().one, 4);
   EXPECT_EQ(m.memory().all, 24);

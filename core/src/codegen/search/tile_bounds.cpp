@@ -69,7 +69,10 @@ double TileModel::undecided(const Bound& bound, const Tile& tile) const {
     int64_t factor, copies, width;
   };
   std::vector<Expanded> expanded;
-  double inner = 1;  // iterations of the one loop that decides it, which is cut at its borders
+  struct {
+    int64_t iterations = 1, step = 0;
+  } loop;  // the one that decides it; 0 iterations: there is more than one
+  int64_t farthest = bound.constant;  // of an iteration's copies
   int64_t low = bound.constant, high = bound.constant, copies = 1;
   const auto widen = [&](int64_t reach) { (reach < 0 ? low : high) += reach; };
   for (size_t a = 0; a < sizes_.size(); ++a) {
@@ -77,12 +80,14 @@ double TileModel::undecided(const Bound& bound, const Tile& tile) const {
     if (factor == 0) continue;
     const int64_t amount = std::min(tile.amounts[a], sizes_[a]);
     const int64_t width = a == tile.vector_axis ? std::min(lanes_, amount) : 1;
-    widen(factor * amount * (sizes_[a] / amount - 1));  // the rest is a part of its own
+    const int64_t iterations = sizes_[a] / amount;  // the rest is a part of its own
+    widen(factor * amount * (iterations - 1));
+    farthest += std::max<int64_t>(0, factor * (amount - 1));
     widen(factor * (width - 1));
     expanded.push_back({factor, amount / width, width});
     copies *= amount / width;
-    const auto iterations = static_cast<double>(sizes_[a] / amount);
-    if (iterations > 1) inner = inner == 1 ? iterations : 0;
+    if (iterations == 1) continue;
+    loop = {loop.iterations == 1 ? iterations : 0, factor * amount};
   }
   if (copies > 4096) return 1;
   int64_t open = 0;
@@ -94,8 +99,13 @@ double TileModel::undecided(const Bound& bound, const Tile& tile) const {
     }
     open += low + offset < 0 && high + offset >= 0;
   }
-  return static_cast<double>(open) / static_cast<double>(copies) /
-         (leaves_no_sum(tile) ? std::max(inner, 1.0) : 1);
+  const double share = static_cast<double>(open) / static_cast<double>(copies);
+  if (!leaves_no_sum(tile) || loop.iterations <= 1) return share;
+  // Such a loop is cut at its borders where they are less than half of it (partition_loops.cpp).
+  int64_t border = 0;
+  for (int64_t i = 0; i < loop.iterations; ++i) border += farthest + loop.step * i >= 0;
+  if (4 * border > loop.iterations) return share;
+  return share * static_cast<double>(border) / static_cast<double>(loop.iterations);
 }
 
 bool TileModel::has_bounds(size_t axis, const Tile& tile) const {

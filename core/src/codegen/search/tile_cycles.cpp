@@ -71,6 +71,15 @@ double TileModel::traffic(const Tile& tile) const {
   return std::max(0.0, all - once);
 }
 
+// A short sum is still waiting for its terms when the next ones begin: those that are within reach
+// of a processor that begins instructions out of order.
+double TileModel::sums_at_once(const Work& work) const {
+  const cost::Machine& machine = kernel_.machine();
+  const double instructions =
+      work.arithmetic + work.memory / machine.load_cost() + work.passes * kLoopCost;
+  return 1 + machine.window * work.sums / instructions;
+}
+
 TileCycles TileModel::cycles_without_traffic(const Work& work) const {
   const cost::Machine& machine = kernel_.machine();
   TileCycles cycles{.arithmetic = work.arithmetic * work.share,
@@ -86,7 +95,7 @@ TileCycles TileModel::cycles_without_traffic(const Work& work) const {
   }
   cycles.arithmetic /= machine.multiply_adds;
   cycles.loops /= together();
-  cycles.latency = work.chain * (machine.latency + kSlack) * work.share;
+  cycles.latency = work.chain * (machine.latency + kSlack) * work.share / sums_at_once(work);
   add_up(cycles);
   return cycles;
 }

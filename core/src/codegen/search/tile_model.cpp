@@ -19,6 +19,8 @@ namespace {
 constexpr double kScalarCost = 0.25;  // of integers and conditions, beside vectors
 constexpr double kBranchCost = 0.5;   // a comparison and a jump, as scalars
 constexpr double kGateCost = 1.5;   // of a copy with a condition: a mask for its lanes and its use
+constexpr double kMaskUses = 1.5;   // of a mask: both factors of a term; a constant one may wait
+constexpr double kMaskMade = 1;     // from conditions of loops and constants of lanes
 constexpr double kCopyCost = 1.5;   // a load and a store of a vector
 constexpr double kPickCost = 8;     // instructions: some loads and shuffles for each vector
 constexpr double kPackCost = 1.5;   // a load and a store of a lane
@@ -62,12 +64,20 @@ TileModel::TileModel(Kernel& kernel)
     repeats_.push_back(may_repeat(kernel.graph, open_, kernel.graph.sources(kernel.sink), axis));
 }
 
+bool TileModel::is_of_indices(Id condition) const {
+  Reachable reachable;
+  return std::ranges::none_of(reachable.from(kernel_.graph, std::span(&condition, 1)), [&](Id id) {
+    return kernel_.graph[id].op == Op::Load || kernel_.graph[id].op == Op::Reduce;
+  });
+}
+
 void TileModel::add_item(Item::Kind kind, Id id, Id index) {
   const Node& n = kernel_.graph[id];
   Item item{
       .kind = kind,
       .id = id,
       .is_condition = kind == Item::Kind::Alu && (n.op == Op::Where || n.dtype == DType::Bool)};
+  item.is_of_indices = item.is_condition && is_of_indices(n.op == Op::Where ? n.src[0] : id);
   for (size_t a = 0; a < kernel_.axes.size(); ++a) {
     int64_t stride = open_.depends(id, kernel_.axes[a]) ? 1 : 0;
     if (index != kNoId) stride = memory_stride(kind, id, index, kernel_.axes[a]);
@@ -341,11 +351,26 @@ double TileModel::weight(const Item& item, const Tile& tile, double conditions) 
   if (is_branch(item, tile))  // around all of its vectors
     return conditions * kBranchCost / static_cast<double>(pieces(lanes, tile.amounts[lanes]));
   const bool varies_by_lane = lanes < item.stride.size() && item.stride[lanes] != 0;
+  if (varies_by_lane && item.is_of_indices)
+    return kernel_.graph[item.id].op == Op::Where ? conditions * masking(tile) : 0;
   const bool decides_branch =
       !varies_by_lane &&
       std::ranges::any_of(items_, [&](const Item& other) { return is_branch(other, tile); });
   if (decides_branch) return 0;  // one of its clauses is left, which the branch has
   return varies_by_lane ? conditions * kGateCost : conditions * kScalarCost;
+}
+
+// Instructions of a copy whose lanes have a condition on indices: both factors are masked, and the
+// mask is made where loops decide it.
+double TileModel::masking(const Tile& tile) const {
+  const auto is_open = [&](const Bound& b) {
+    for (size_t a = 0; a < sizes_.size(); ++a)
+      if (b.factors[a] != 0 && tile.amounts[a] != sizes_[a]) return true;
+    return !b.is_linear;
+  };
+  const bool varies =
+      std::ranges::any_of(bounds_, [&](const Bound& b) { return !holds(b, tile) && is_open(b); });
+  return kMaskUses + (varies ? kMaskMade : 0);
 }
 
 double TileModel::registers(const Tile& tile) const {
@@ -393,6 +418,7 @@ TileModel::Work TileModel::work(const Tile& tile) const {
   for (size_t a = 0; a < sizes_.size(); ++a) {
     const auto size = static_cast<double>(sizes_[a]), amount = static_cast<double>(tile.amounts[a]);
     loops *= std::ceil(size / amount);
+    if (!is_reduce(a)) work.sums *= std::ceil(size / amount);
     work.chain *= is_reduce(a) && a != tile.vector_axis ? size : std::ceil(size / amount);
   }
   work.passes = loops;

@@ -100,10 +100,11 @@ class TileModel {
     Kind kind;
     Id id;  // of an Accumulate what is added
     std::vector<int64_t> stride =
-        {};                     // by axis: 0 where it does not depend on it; or kNear, kIrregular
-    bool is_condition = false;  // of a term: gone where bounds stand for it
-    bool is_fused = false;      // a product, one instruction with the sum that it is added to
-    size_t last = 0;            // one past the innermost axis that it depends on
+        {};                      // by axis: 0 where it does not depend on it; or kNear, kIrregular
+    bool is_condition = false;   // of a term: gone where bounds stand for it
+    bool is_of_indices = false;  // such a one that no value decides
+    bool is_fused = false;       // a product, one instruction with the sum that it is added to
+    size_t last = 0;             // one past the innermost axis that it depends on
     std::vector<Window> windows = {};
     std::vector<bool> decided_by = {};  // by axis: of a term that counts where a condition holds
     std::vector<int64_t> borders = {};  // by axis: ends of the loop at which a load has a gate
@@ -146,9 +147,11 @@ class TileModel {
     double arithmetic = 0, memory = 0, packing = 0;
     double chain = 0;   // turns in which each accumulator waits for its last sum
     double passes = 1;  // turns of all loops
+    double sums = 1;    // and of those around the sums
     double share = 1;   // of the iterations, where loops have bounds
   };
   Work work(const Tile& tile) const;
+  double sums_at_once(const Work& work) const;
   TileCycles cycles_without_traffic(const Work& work) const;
   bool is_packed(const Item& item, const Tile& tile) const {
     return pack_cost(item, tile) < std::numeric_limits<double>::infinity();
@@ -158,6 +161,8 @@ class TileModel {
   std::vector<size_t> loop_order(const Tile& tile) const;
   bool stands_beside_sums(const Item& item) const;
   double traffic(const Tile& tile) const;
+  bool is_of_indices(Id condition) const;
+  double masking(const Tile& tile) const;
   void add_item(Item::Kind kind, Id id, Id index);
   double instructions(const Item& item, const Tile& tile) const;
   double pack_cost(const Item& item, const Tile& tile) const;
