@@ -123,10 +123,23 @@ void add_rows(Kernel& part, const Expansion& expansion, Prediction& out) {
   for (Kernel& nest : rows.parts) add_nest(nest, expansion, times, out);
 }
 
+// The loops that fill arrays, but those of arrays that are filled with what is read of this one.
+RangeSet loops_elsewhere(const Kernel& part, OpenRanges& open, Id filled) {
+  const Graph& g = part.graph;
+  RangeSet loops = 0;
+  for (Id other : nodes_of(g, part.sink, Op::Filled)) {
+    if (other != filled && depends_on(g, other, filled)) continue;
+    for (Id store : filled_parts(g, other).stores) loops |= open[store] & ~open[other];
+  }
+  return loops;
+}
+
 // How often an array is filled with the same again: it has one place, so that loops which it does
 // not depend on do so where one that it depends on is further inside.
-double repeats(const Kernel& part, const Expansion& expansion, std::span<const Id> around) {
+double repeats(const Kernel& part, const Expansion& expansion, OpenRanges& open, Id filled) {
   const Graph& g = part.graph;
+  const std::vector<Id> around = open.members(open[filled]);
+  const RangeSet elsewhere = loops_elsewhere(part, open, filled);
   const auto place = [&](Id range) {
     return std::pair(is_reduce_axis(range_kind(g[range])), range_axis(g[range]));
   };
@@ -135,7 +148,7 @@ double repeats(const Kernel& part, const Expansion& expansion, std::span<const I
   for (Id axis : part.axes) {
     const bool is_outside = std::ranges::any_of(
         around, [&](Id range) { return is_loop(range) && place(axis) < place(range); });
-    if (is_outside && is_loop(axis) && std::ranges::find(around, axis) == around.end())
+    if (is_outside && is_loop(axis) && ((open[filled] | elsewhere) & open.bit(axis)) == 0)
       count *= static_cast<double>(range_size(g, axis));
   }
   return count;
@@ -194,7 +207,7 @@ void take_arrays(Kernel& part, const Expansion& expansion, Prediction& out) {
     now[array] = place;
     for (Id store : stores) {
       Kernel one = filling(part, with_params(store), around);
-      add_filling(one, expansion, repeats(part, expansion, around), out);
+      add_filling(one, expansion, repeats(part, expansion, open, filled), out);
     }
     now[filled] = place;
     for (Id load : loads) {

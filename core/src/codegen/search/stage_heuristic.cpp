@@ -5,11 +5,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
+#include <span>
 
 #include "base/check.h"
 #include "codegen/access.h"
 #include "codegen/search/apply.h"
 #include "codegen/search/changes.h"
+#include "codegen/search/prediction.h"
 #include "codegen/search/tile_search.h"
 #include "cost/traffic.h"
 #include "plugrad/error.h"
@@ -289,6 +293,9 @@ bool shares_out_panels(const Kernel& kernel, size_t axis) {
   return false;
 }
 
+namespace {
+
+// Stages the operand that the lanes load where it is read again often enough.
 size_t stage_operands(Kernel& kernel) {
   if (kernel.caps->private_bytes == 0) return SIZE_MAX;
   const Graph& g = kernel.graph;
@@ -310,8 +317,6 @@ size_t stage_operands(Kernel& kernel) {
   }
   return SIZE_MAX;
 }
-
-namespace {
 
 // The loop along which a store writes neighbours, where its lanes lie apart; the number of axes for
 // none.
@@ -366,15 +371,22 @@ bool move_next_inside(Kernel& kernel, int64_t few) {
   return true;
 }
 
-}  // namespace
+// Whether sums wait for their neighbours in `kernel`.
+bool has_scattered(const Kernel& kernel) {
+  const Graph& g = kernel.graph;
+  const Id store = g.sources(kernel.sink)[0];
+  if (kernel.caps->private_bytes == 0 || nodes_of(g, store, Op::Reduce).empty()) return false;
+  OpenRanges open(g);
+  return loop_beside_lanes(kernel, open, store) < kernel.axes.size();
+}
 
+// A sum whose lanes lie apart where it is stored waits in scratch until its neighbours are there.
 size_t stage_scattered(Kernel& kernel) {
   const Graph& g = kernel.graph;
   const Id store = g.sources(kernel.sink)[0];
-  if (kernel.caps->private_bytes == 0 || nodes_of(g, store, Op::Reduce).empty()) return SIZE_MAX;
+  if (!has_scattered(kernel)) return SIZE_MAX;
   OpenRanges open(g);
   const size_t loop = loop_beside_lanes(kernel, open, store);
-  if (loop == kernel.axes.size()) return SIZE_MAX;
   const auto change = [&](Kernel& k) {
     const int64_t size = size_of_axis(k, loop), part = waiting(size);
     move_inside(k, loop, part);
@@ -385,6 +397,47 @@ size_t stage_scattered(Kernel& kernel) {
     return place;
   };
   return attempt(kernel, change).value_or(SIZE_MAX);
+}
+
+double cycles_of(const Kernel& kernel) {
+  const Prediction found = predict(kernel, 0);
+  return found.is_possible ? found.cycles.all : std::numeric_limits<double>::infinity();
+}
+
+// The changes with the copies of operands behind those that move loops for the last one.
+std::optional<Kernel> with_copies_last(const Kernel& start, std::span<const Optimisation> changes) {
+  Kernel kernel = copy_of(start);
+  const auto change = [&](Kernel& k) {
+    for (const Optimisation& c : changes)
+      if (c.kind != Kind::Stage) apply(k, c);
+    for (const Optimisation& c : changes)
+      if (c.kind == Kind::Stage) apply(k, c);
+    return size_t{0};
+  };
+  return attempt(kernel, change) ? std::optional(std::move(kernel)) : std::nullopt;
+}
+
+}  // namespace
+
+// Sums that wait may bring a loop inside that a copied operand depends on, which then is copied
+// again for each tile. Larger copies, outside of that loop, or sums that do not wait may cost less.
+size_t stage_values(Kernel& kernel) {
+  if (!has_scattered(kernel)) return stage_operands(kernel);
+  const Kernel start = copy_of(kernel);
+  const size_t most = stage_operands(kernel), count = start.applied.size();
+  if (kernel.applied.size() == count) return stage_scattered(kernel);
+  Kernel alone = copy_of(kernel);
+  const size_t scattered = std::min(most, stage_scattered(kernel));
+  if (kernel.applied.size() == alone.applied.size()) return most;
+  double least = cycles_of(kernel);
+  if (auto last = with_copies_last(start, std::span(kernel.applied).subspan(count)))
+    if (const double now = cycles_of(*last); now < least) {
+      least = now;
+      kernel = std::move(*last);
+    }
+  if (cycles_of(alone) >= least) return scattered;
+  kernel = std::move(alone);
+  return most;
 }
 
 }  // namespace plugrad::codegen
