@@ -6,6 +6,7 @@
 #include <set>
 
 #include "codegen/access.h"
+#include "codegen/gates.h"
 #include "codegen/search/heuristic.h"
 #include "codegen/search/rows.h"
 #include "codegen/search/tile_search.h"
@@ -222,8 +223,36 @@ void take_arrays(Kernel& part, const Expansion& expansion, Prediction& out) {
   replace(part, {});
 }
 
+// A store that only some of the groups make, or one of them, runs over those alone.
+void take_groups(Kernel& part) {
+  Graph& g = part.graph;
+  const Id store = g.sources(part.sink)[0];
+  if (g.sources(store).size() < 4) return;
+  Id gate = kNoId;
+  std::vector<std::pair<Id, Id>> fewer;
+  for (Id clause : conjuncts(g, g.sources(store)[3])) {
+    const Node& n = g[clause];
+    const bool is_some = n.op == Op::CmpLt, is_one = n.op == Op::CmpEq;
+    const bool is_of_groups = (is_some || is_one) && g[n.src[0]].op == Op::Range &&
+                              range_kind(g[n.src[0]]) == AxisKind::Global &&
+                              g[n.src[1]].op == Op::Const;
+    if (is_of_groups)
+      fewer.emplace_back(n.src[0], is_one ? n.src[1]
+                                          : make_range(g, const_int(g, n.src[1]),
+                                                       range_axis(g[n.src[0]]), AxisKind::Global));
+    else
+      gate = gate == kNoId ? clause : g.binary(Op::And, gate, clause);
+  }
+  if (fewer.empty()) return;
+  std::vector<Id> sources(g.sources(store).begin(), g.sources(store).end() - 1);
+  if (gate != kNoId) sources.push_back(gate);
+  part.sink = g.add(Op::Sink, DType::Void, {g.add(Op::Store, g[store].dtype, sources)});
+  replace(part, fewer);
+}
+
 void add_store(const Kernel& kernel, Id store, Prediction& out) {
   Kernel part = part_of(kernel, store);
+  take_groups(part);
   const Expansion expansion = restore_axes(part);
   take_arrays(part, expansion, out);
   add_rows(part, expansion, out);
