@@ -13,6 +13,7 @@
 #include "codegen/access.h"
 #include "codegen/search/apply.h"
 #include "codegen/search/changes.h"
+#include "codegen/search/climb.h"
 #include "codegen/search/prediction.h"
 #include "codegen/search/tile_search.h"
 #include "cost/traffic.h"
@@ -222,8 +223,8 @@ size_t stage_panel(Kernel& kernel, const Panel& panel) {
 }
 
 // Blocks of rows outside, which stay in a cache while panel after panel is packed for them. Threads
-// share out the rows.
-size_t stage_blocks(Kernel& kernel, const Panel& panel, const Rows& rows) {
+// share out the rows. The rows of a block may be packed too.
+size_t stage_blocks(Kernel& kernel, const Panel& panel, const Rows& rows, bool pack_rows) {
   const pgr_device_caps& caps = *kernel.caps;
   const int64_t threads = std::max(1u, caps.threads), size = size_of_axis(kernel, rows.loop);
   bool others = false;  // loops along the same rows
@@ -233,9 +234,6 @@ size_t stage_blocks(Kernel& kernel, const Panel& panel, const Rows& rows) {
   std::vector<size_t> both, columns;
   for (size_t place : places_of(kernel, panel.outside))
     (rows.runs[place] ? both : columns).push_back(place);
-  double readings = 1;  // of each row, by the panels
-  for (size_t column : columns) readings *= static_cast<double>(size_of_axis(kernel, column));
-  const bool pack_rows = rows.lie_apart && readings >= kEnoughGatherings;
   for (size_t i = 0; i < both.size(); ++i) order.move(both[i], i);
   size_t at = both.size();
   const int64_t block = block_sum(kernel, panel, caps.private_bytes / (pack_rows ? 4 : 2), at);
@@ -263,6 +261,14 @@ size_t stage_blocks(Kernel& kernel, const Panel& panel, const Rows& rows) {
       apply(kernel, {Kind::Swap, static_cast<uint32_t>(inner - 1), static_cast<int64_t>(inner)});
   apply(kernel, {Kind::Stage, panel.slot, static_cast<int64_t>(at)});
   return both.size() + (parts > 1);
+}
+
+// How often the panels read each row.
+double readings_of(const Kernel& kernel, const Panel& panel, const Rows& rows) {
+  double readings = 1;
+  for (size_t place : places_of(kernel, panel.outside))
+    if (!rows.runs[place]) readings *= static_cast<double>(size_of_axis(kernel, place));
+  return readings;
 }
 
 // Whether the rows are so many, or so far apart, that they are better taken block by block.
@@ -295,6 +301,27 @@ bool shares_out_panels(const Kernel& kernel, size_t axis) {
 
 namespace {
 
+double cycles_of(const Kernel& kernel) {
+  const Prediction found = predict(kernel, 0);
+  return found.is_possible ? found.cycles.all : std::numeric_limits<double>::infinity();
+}
+
+// Rows whose neighbours along the sum lie apart are packed. Those of windows have some beside each
+// other: they are packed where that clearly pays, as where planes lie powers of two apart.
+std::optional<size_t> stage_cheapest_blocks(Kernel& kernel, const Panel& panel, const Rows& rows) {
+  const bool may_pack = readings_of(kernel, panel, rows) >= kEnoughGatherings;
+  const auto staged = [&](Kernel& k, bool pack) {
+    return attempt(k, [&](Kernel& trial) { return stage_blocks(trial, panel, rows, pack); });
+  };
+  if (!may_pack || rows.lie_apart) return staged(kernel, may_pack && rows.lie_apart);
+  Kernel packed = copy_of(kernel);
+  const auto parallel = staged(kernel, false), parallel_packed = staged(packed, true);
+  if (!parallel_packed || (parallel && cycles_of(packed) >= kClearly * cycles_of(kernel)))
+    return parallel;
+  kernel = std::move(packed);
+  return parallel_packed;
+}
+
 // Stages the operand that the lanes load where it is read again often enough.
 size_t stage_operands(Kernel& kernel) {
   if (kernel.caps->private_bytes == 0) return SIZE_MAX;
@@ -309,9 +336,7 @@ size_t stage_operands(Kernel& kernel) {
       if (!pays(kernel, panel)) continue;
       const Rows rows = rows_beside(kernel, open, store, lanes, panel);
       if (wants_blocks(kernel, panel, rows))
-        if (const auto parallel =
-                attempt(kernel, [&](Kernel& k) { return stage_blocks(k, panel, rows); }))
-          return *parallel;
+        if (const auto parallel = stage_cheapest_blocks(kernel, panel, rows)) return *parallel;
       return attempt(kernel, [&](Kernel& k) { return stage_panel(k, panel); }).value_or(SIZE_MAX);
     }
   }
@@ -397,11 +422,6 @@ size_t stage_scattered(Kernel& kernel) {
     return place;
   };
   return attempt(kernel, change).value_or(SIZE_MAX);
-}
-
-double cycles_of(const Kernel& kernel) {
-  const Prediction found = predict(kernel, 0);
-  return found.is_possible ? found.cycles.all : std::numeric_limits<double>::infinity();
 }
 
 // The changes with the copies of operands behind those that move loops for the last one.
