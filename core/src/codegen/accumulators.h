@@ -4,6 +4,7 @@
 
 #include <map>
 #include <span>
+#include <vector>
 
 #include "codegen/ir_writer.h"
 #include "codegen/kernel.h"
@@ -38,5 +39,9 @@ class Accumulators {
   const pgr_device_caps& caps_;
   std::map<Id, uint32_t> numbers_, totals_;  // by Reduce; totals: while a part is added up
 };
+
+/// The order in which sums of products are updated where each value of some is multiplied by each
+/// of others: one of the more numerous after the other, so that only the fewer stay in registers.
+std::vector<Id> update_order(const Graph& g, std::span<const Id> reduces);
 
 }  // namespace plugrad::codegen

@@ -188,7 +188,7 @@ class Lineariser {
       end_scope(scope);
     }
     emit_level(always, 0);
-    for (Id reduce : reduces) update_accumulator(reduce, [&](Id id) { return !waits(id); });
+    for (Id reduce : update_order(graph_, reduces)) update_accumulator(reduce, std::not_fn(waits));
   }
 
   // Emits everything that the roots need and that depends on none of the ranges `not_open`.

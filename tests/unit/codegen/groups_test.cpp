@@ -189,6 +189,19 @@ TEST(LocalAxes, are_refused_where_the_device_has_fewer_items) {
               testing::HasSubstr("the device has no groups of work-items"));
 }
 
+// Of 16 rows 4 are a rest, whose only loop is that of the columns: it is a group of rows of its
+// own.
+TEST(Groups, a_rest_shares_out_columns_as_the_other_rows_do) {
+  pgr_device_caps caps = small_cpu(4);
+  caps.vector_registers = 16;
+  const Ast ast = matmul(16, 64, 8);
+  const auto code = build(ast, "upcast(0, 6) vectorize(1, 8) thread(0, 0) thread(1, 0)", caps);
+  EXPECT_EQ(code.group_count[0] * code.group_count[1] * code.group_count[2], 3u * 8);
+  std::vector<float> a = small_integers(16 * 8, 1), b = small_integers(8 * 64, 2), c(16 * 64, -99);
+  run(code, {&c, &a, &b});
+  EXPECT_EQ(c, matmul_loops(a, b, 16, 64, 8));
+}
+
 TEST(Groups, more_than_an_axis_counts_or_of_more_than_three_axes_are_counted_in_one_number) {
   pgr_device_caps caps = with_groups(64, 4096);
   for (uint64_t& most : caps.max_groups) most = 7;

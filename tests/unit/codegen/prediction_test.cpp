@@ -177,7 +177,6 @@ TEST(Prediction, ACopyIsAnotherInEachIterationAroundIt) {
   }
 }
 
-// What waits in scratch is computed all the same.
 // The panel of one place is filled once for all rows, but again for each row tile where these are
 // outside of the panels.
 TEST(Prediction, ACopyInsideOfOtherLoopsIsMadeAgain) {
@@ -190,6 +189,52 @@ TEST(Prediction, ACopyInsideOfOtherLoopsIsMadeAgain) {
   EXPECT_DOUBLE_EQ(again, once * 64 / 4);
 }
 
+// The copy depends on the loop of four column tiles, inside of all row tiles. The loops in which
+// the results wait are around neither.
+TEST(Prediction, LoopsThatFillOtherArraysDoNotRepeatACopy) {
+  Product product(64, 64, 64);
+  product.caps.private_bytes = 64 << 10;
+  const double once =
+      product.of("upcast(0, 4) vectorize(1, 8) swap(0, 1) stage(2, 1)").cycles.packing;
+  const double again =
+      product.of("upcast(0, 4) vectorize(1, 8) swap(0, 1) stage(2, 1) block(0, 4) stage(0, 2)")
+          .cycles.packing;
+  EXPECT_DOUBLE_EQ(again, once * 64 / 4);
+}
+
+// Of 16 rows 4 are a rest, which one of three groups of rows makes.
+TEST(Prediction, AStoreOfFewGroupsCountsOnce) {
+  const Product product(16, 64, 64);
+  const Prediction alone = product.of("upcast(0, 6) vectorize(1, 8)"),
+                   shared = product.of("upcast(0, 6) vectorize(1, 8) thread(0, 0) thread(1, 0)");
+  EXPECT_DOUBLE_EQ(alone.cycles.arithmetic, 16 * 64 * 64 / 4.0);
+  EXPECT_DOUBLE_EQ(shared.cycles.arithmetic, alone.cycles.arithmetic);
+}
+
+// out[n, k, x] = sum over c of in[n, c, x] * w[k, c]: a 1x1 convolution of four images
+Ast points() {
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id n = make_range(g, 4, 0, AxisKind::Loop), k = make_range(g, 24, 1, AxisKind::Loop),
+           x = make_range(g, 64, 2, AxisKind::Loop), c = make_range(g, 16, 3, AxisKind::Reduce);
+  const Id pixel = load(g, param(g, 1, 4 * 16 * 64, false), affine(g, affine(g, n, 16, c), 64, x));
+  const Id weight = load(g, param(g, 2, 24 * 16, false), affine(g, k, 16, c));
+  store(ast, param(g, 0, 4 * 24 * 64, true), affine(g, affine(g, n, 24, k), 64, x),
+        reduce(g, Op::Add, g.binary(Op::Mul, pixel, weight), {c}));
+  return ast;
+}
+
+// The vectors of two images stay while six weights pass; those of four do not fit.
+TEST(Prediction, OperandsOfAllImagesOfATileStay) {
+  Product product(1, 1, 1);
+  product.ast = points();
+  EXPECT_DOUBLE_EQ(product.of("upcast(0, 2) upcast(1, 6) vectorize(2, 4)").registers, 12 + 2 + 2);
+  const Prediction most = product.of("upcast(0, 4) upcast(0, 3) vectorize(1, 4)");
+  EXPECT_DOUBLE_EQ(most.registers, 12 + 3 + 2);
+  EXPECT_TRUE(std::isinf(most.cost()));
+}
+
+// What waits in scratch is computed all the same.
 TEST(Prediction, AResultThatWaitsIsComputed) {
   Product product(64, 64, 64);
   product.caps.private_bytes = 64 << 10;

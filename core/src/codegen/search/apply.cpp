@@ -166,8 +166,32 @@ bool copies_again(const Kernel& kernel, OpenRanges& open, Id store, Id loop) {
   return std::ranges::any_of(arrays, [&](Id filled) { return !open.depends(filled, loop); });
 }
 
+// Elements that a store writes, expanded axes included.
+double elements_of_store(const Kernel& kernel, OpenRanges& open, Id store) {
+  double count = 1;
+  for (Id range : open.members(open[store]))
+    count *= static_cast<double>(range_size(kernel.graph, range));
+  return count;
+}
+
+// Whether a store that the range does not run over (a rest) wants a group of its own: its outermost
+// loop is a longer one, over which stores of the range run too. If the rest took that loop for the
+// groups, most of them would have no work once that loop becomes a group id of the others.
+bool wants_own_group(const Kernel& kernel, OpenRanges& open, Id store, Id loop, Id range) {
+  const Graph& g = kernel.graph;
+  if (loop == kNoId || range_size(g, loop) <= range_size(g, range)) return false;
+  const double elements = elements_of_store(kernel, open, store);
+  const auto has_larger_share = [&](Id other) {
+    return open.depends(other, range) && open.depends(other, loop) &&
+           elements_of_store(kernel, open, other) >=
+               elements * static_cast<double>(range_size(g, range));
+  };
+  return std::ranges::any_of(g.sources(kernel.sink), has_larger_share);
+}
+
 // The axis becomes a group id. A store that does not depend on it (a rest, a border) gives its own
-// outermost loop to the same groups; one without a loop runs in the first group.
+// outermost loop to the same groups, or runs in a group of its own; one without a loop runs in the
+// first group.
 void make_global(Kernel& kernel, const Optimisation& change) {
   Graph& g = kernel.graph;
   const Id range = kernel.axes[change.axis];
@@ -182,7 +206,9 @@ void make_global(Kernel& kernel, const Optimisation& change) {
   int64_t groups = 1, alone = 0;
   for (Id store : stores) {
     loops.push_back(open.depends(store, range) ? range : outermost_loop(kernel, open, store));
-    own.push_back(!open.depends(store, range) && copies_again(kernel, open, store, loops.back()));
+    own.push_back(!open.depends(store, range) &&
+                  (copies_again(kernel, open, store, loops.back()) ||
+                   wants_own_group(kernel, open, store, loops.back(), range)));
     if (own.back()) {
       ++alone;
       continue;

@@ -354,10 +354,7 @@ void apply_heuristic(Kernel& kernel) {
   if (in_blocks) stage_blocks_of_rows(kernel);
   // Staging gives the axes other numbers than those of the rows.
   size_t most = work.rows.empty() ? sum_columns(kernel) : SIZE_MAX;
-  if (work.rows.empty() && most == SIZE_MAX) {
-    most = stage_operands(kernel);
-    most = std::min(most, stage_scattered(kernel));
-  }
+  if (work.rows.empty() && most == SIZE_MAX) most = stage_values(kernel);
   add_threads(kernel, work, most);
 }
 

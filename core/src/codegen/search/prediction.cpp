@@ -6,6 +6,7 @@
 #include <set>
 
 #include "codegen/access.h"
+#include "codegen/gates.h"
 #include "codegen/search/heuristic.h"
 #include "codegen/search/rows.h"
 #include "codegen/search/tile_search.h"
@@ -123,10 +124,23 @@ void add_rows(Kernel& part, const Expansion& expansion, Prediction& out) {
   for (Kernel& nest : rows.parts) add_nest(nest, expansion, times, out);
 }
 
+// The loops that fill arrays, but those of arrays that are filled with what is read of this one.
+RangeSet loops_elsewhere(const Kernel& part, OpenRanges& open, Id filled) {
+  const Graph& g = part.graph;
+  RangeSet loops = 0;
+  for (Id other : nodes_of(g, part.sink, Op::Filled)) {
+    if (other != filled && depends_on(g, other, filled)) continue;
+    for (Id store : filled_parts(g, other).stores) loops |= open[store] & ~open[other];
+  }
+  return loops;
+}
+
 // How often an array is filled with the same again: it has one place, so that loops which it does
 // not depend on do so where one that it depends on is further inside.
-double repeats(const Kernel& part, const Expansion& expansion, std::span<const Id> around) {
+double repeats(const Kernel& part, const Expansion& expansion, OpenRanges& open, Id filled) {
   const Graph& g = part.graph;
+  const std::vector<Id> around = open.members(open[filled]);
+  const RangeSet elsewhere = loops_elsewhere(part, open, filled);
   const auto place = [&](Id range) {
     return std::pair(is_reduce_axis(range_kind(g[range])), range_axis(g[range]));
   };
@@ -135,7 +149,7 @@ double repeats(const Kernel& part, const Expansion& expansion, std::span<const I
   for (Id axis : part.axes) {
     const bool is_outside = std::ranges::any_of(
         around, [&](Id range) { return is_loop(range) && place(axis) < place(range); });
-    if (is_outside && is_loop(axis) && std::ranges::find(around, axis) == around.end())
+    if (is_outside && is_loop(axis) && ((open[filled] | elsewhere) & open.bit(axis)) == 0)
       count *= static_cast<double>(range_size(g, axis));
   }
   return count;
@@ -194,7 +208,7 @@ void take_arrays(Kernel& part, const Expansion& expansion, Prediction& out) {
     now[array] = place;
     for (Id store : stores) {
       Kernel one = filling(part, with_params(store), around);
-      add_filling(one, expansion, repeats(part, expansion, around), out);
+      add_filling(one, expansion, repeats(part, expansion, open, filled), out);
     }
     now[filled] = place;
     for (Id load : loads) {
@@ -209,8 +223,36 @@ void take_arrays(Kernel& part, const Expansion& expansion, Prediction& out) {
   replace(part, {});
 }
 
+// A store that only some of the groups make, or one of them, runs over those alone.
+void take_groups(Kernel& part) {
+  Graph& g = part.graph;
+  const Id store = g.sources(part.sink)[0];
+  if (g.sources(store).size() < 4) return;
+  Id gate = kNoId;
+  std::vector<std::pair<Id, Id>> fewer;
+  for (Id clause : conjuncts(g, g.sources(store)[3])) {
+    const Node& n = g[clause];
+    const bool is_some = n.op == Op::CmpLt, is_one = n.op == Op::CmpEq;
+    const bool is_of_groups = (is_some || is_one) && g[n.src[0]].op == Op::Range &&
+                              range_kind(g[n.src[0]]) == AxisKind::Global &&
+                              g[n.src[1]].op == Op::Const;
+    if (is_of_groups)
+      fewer.emplace_back(n.src[0], is_one ? n.src[1]
+                                          : make_range(g, const_int(g, n.src[1]),
+                                                       range_axis(g[n.src[0]]), AxisKind::Global));
+    else
+      gate = gate == kNoId ? clause : g.binary(Op::And, gate, clause);
+  }
+  if (fewer.empty()) return;
+  std::vector<Id> sources(g.sources(store).begin(), g.sources(store).end() - 1);
+  if (gate != kNoId) sources.push_back(gate);
+  part.sink = g.add(Op::Sink, DType::Void, {g.add(Op::Store, g[store].dtype, sources)});
+  replace(part, fewer);
+}
+
 void add_store(const Kernel& kernel, Id store, Prediction& out) {
   Kernel part = part_of(kernel, store);
+  take_groups(part);
   const Expansion expansion = restore_axes(part);
   take_arrays(part, expansion, out);
   add_rows(part, expansion, out);

@@ -5,11 +5,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
+#include <span>
 
 #include "base/check.h"
 #include "codegen/access.h"
 #include "codegen/search/apply.h"
 #include "codegen/search/changes.h"
+#include "codegen/search/climb.h"
+#include "codegen/search/prediction.h"
 #include "codegen/search/tile_search.h"
 #include "cost/traffic.h"
 #include "plugrad/error.h"
@@ -218,8 +223,8 @@ size_t stage_panel(Kernel& kernel, const Panel& panel) {
 }
 
 // Blocks of rows outside, which stay in a cache while panel after panel is packed for them. Threads
-// share out the rows.
-size_t stage_blocks(Kernel& kernel, const Panel& panel, const Rows& rows) {
+// share out the rows. The rows of a block may be packed too.
+size_t stage_blocks(Kernel& kernel, const Panel& panel, const Rows& rows, bool pack_rows) {
   const pgr_device_caps& caps = *kernel.caps;
   const int64_t threads = std::max(1u, caps.threads), size = size_of_axis(kernel, rows.loop);
   bool others = false;  // loops along the same rows
@@ -229,9 +234,6 @@ size_t stage_blocks(Kernel& kernel, const Panel& panel, const Rows& rows) {
   std::vector<size_t> both, columns;
   for (size_t place : places_of(kernel, panel.outside))
     (rows.runs[place] ? both : columns).push_back(place);
-  double readings = 1;  // of each row, by the panels
-  for (size_t column : columns) readings *= static_cast<double>(size_of_axis(kernel, column));
-  const bool pack_rows = rows.lie_apart && readings >= kEnoughGatherings;
   for (size_t i = 0; i < both.size(); ++i) order.move(both[i], i);
   size_t at = both.size();
   const int64_t block = block_sum(kernel, panel, caps.private_bytes / (pack_rows ? 4 : 2), at);
@@ -259,6 +261,14 @@ size_t stage_blocks(Kernel& kernel, const Panel& panel, const Rows& rows) {
       apply(kernel, {Kind::Swap, static_cast<uint32_t>(inner - 1), static_cast<int64_t>(inner)});
   apply(kernel, {Kind::Stage, panel.slot, static_cast<int64_t>(at)});
   return both.size() + (parts > 1);
+}
+
+// How often the panels read each row.
+double readings_of(const Kernel& kernel, const Panel& panel, const Rows& rows) {
+  double readings = 1;
+  for (size_t place : places_of(kernel, panel.outside))
+    if (!rows.runs[place]) readings *= static_cast<double>(size_of_axis(kernel, place));
+  return readings;
 }
 
 // Whether the rows are so many, or so far apart, that they are better taken block by block.
@@ -289,6 +299,30 @@ bool shares_out_panels(const Kernel& kernel, size_t axis) {
   return false;
 }
 
+namespace {
+
+double cycles_of(const Kernel& kernel) {
+  const Prediction found = predict(kernel, 0);
+  return found.is_possible ? found.cycles.all : std::numeric_limits<double>::infinity();
+}
+
+// Rows whose neighbours along the sum lie apart are packed. Those of windows have some beside each
+// other: they are packed where that clearly pays, as where planes lie powers of two apart.
+std::optional<size_t> stage_cheapest_blocks(Kernel& kernel, const Panel& panel, const Rows& rows) {
+  const bool may_pack = readings_of(kernel, panel, rows) >= kEnoughGatherings;
+  const auto staged = [&](Kernel& k, bool pack) {
+    return attempt(k, [&](Kernel& trial) { return stage_blocks(trial, panel, rows, pack); });
+  };
+  if (!may_pack || rows.lie_apart) return staged(kernel, may_pack && rows.lie_apart);
+  Kernel packed = copy_of(kernel);
+  const auto parallel = staged(kernel, false), parallel_packed = staged(packed, true);
+  if (!parallel_packed || (parallel && cycles_of(packed) >= kClearly * cycles_of(kernel)))
+    return parallel;
+  kernel = std::move(packed);
+  return parallel_packed;
+}
+
+// Stages the operand that the lanes load where it is read again often enough.
 size_t stage_operands(Kernel& kernel) {
   if (kernel.caps->private_bytes == 0) return SIZE_MAX;
   const Graph& g = kernel.graph;
@@ -302,16 +336,12 @@ size_t stage_operands(Kernel& kernel) {
       if (!pays(kernel, panel)) continue;
       const Rows rows = rows_beside(kernel, open, store, lanes, panel);
       if (wants_blocks(kernel, panel, rows))
-        if (const auto parallel =
-                attempt(kernel, [&](Kernel& k) { return stage_blocks(k, panel, rows); }))
-          return *parallel;
+        if (const auto parallel = stage_cheapest_blocks(kernel, panel, rows)) return *parallel;
       return attempt(kernel, [&](Kernel& k) { return stage_panel(k, panel); }).value_or(SIZE_MAX);
     }
   }
   return SIZE_MAX;
 }
-
-namespace {
 
 // The loop along which a store writes neighbours, where its lanes lie apart; the number of axes for
 // none.
@@ -366,15 +396,22 @@ bool move_next_inside(Kernel& kernel, int64_t few) {
   return true;
 }
 
-}  // namespace
+// Whether sums wait for their neighbours in `kernel`.
+bool has_scattered(const Kernel& kernel) {
+  const Graph& g = kernel.graph;
+  const Id store = g.sources(kernel.sink)[0];
+  if (kernel.caps->private_bytes == 0 || nodes_of(g, store, Op::Reduce).empty()) return false;
+  OpenRanges open(g);
+  return loop_beside_lanes(kernel, open, store) < kernel.axes.size();
+}
 
+// A sum whose lanes lie apart where it is stored waits in scratch until its neighbours are there.
 size_t stage_scattered(Kernel& kernel) {
   const Graph& g = kernel.graph;
   const Id store = g.sources(kernel.sink)[0];
-  if (kernel.caps->private_bytes == 0 || nodes_of(g, store, Op::Reduce).empty()) return SIZE_MAX;
+  if (!has_scattered(kernel)) return SIZE_MAX;
   OpenRanges open(g);
   const size_t loop = loop_beside_lanes(kernel, open, store);
-  if (loop == kernel.axes.size()) return SIZE_MAX;
   const auto change = [&](Kernel& k) {
     const int64_t size = size_of_axis(k, loop), part = waiting(size);
     move_inside(k, loop, part);
@@ -385,6 +422,42 @@ size_t stage_scattered(Kernel& kernel) {
     return place;
   };
   return attempt(kernel, change).value_or(SIZE_MAX);
+}
+
+// The changes with the copies of operands behind those that move loops for the last one.
+std::optional<Kernel> with_copies_last(const Kernel& start, std::span<const Optimisation> changes) {
+  Kernel kernel = copy_of(start);
+  const auto change = [&](Kernel& k) {
+    for (const Optimisation& c : changes)
+      if (c.kind != Kind::Stage) apply(k, c);
+    for (const Optimisation& c : changes)
+      if (c.kind == Kind::Stage) apply(k, c);
+    return size_t{0};
+  };
+  return attempt(kernel, change) ? std::optional(std::move(kernel)) : std::nullopt;
+}
+
+}  // namespace
+
+// Sums that wait may bring a loop inside that a copied operand depends on, which then is copied
+// again for each tile. Larger copies, outside of that loop, or sums that do not wait may cost less.
+size_t stage_values(Kernel& kernel) {
+  if (!has_scattered(kernel)) return stage_operands(kernel);
+  const Kernel start = copy_of(kernel);
+  const size_t most = stage_operands(kernel), count = start.applied.size();
+  if (kernel.applied.size() == count) return stage_scattered(kernel);
+  Kernel alone = copy_of(kernel);
+  const size_t scattered = std::min(most, stage_scattered(kernel));
+  if (kernel.applied.size() == alone.applied.size()) return most;
+  double least = cycles_of(kernel);
+  if (auto last = with_copies_last(start, std::span(kernel.applied).subspan(count)))
+    if (const double now = cycles_of(*last); now < least) {
+      least = now;
+      kernel = std::move(*last);
+    }
+  if (cycles_of(alone) >= least) return scattered;
+  kernel = std::move(alone);
+  return most;
 }
 
 }  // namespace plugrad::codegen

@@ -11,14 +11,10 @@ namespace plugrad::codegen {
 inline constexpr double kEnoughGatherings = 4;
 
 /// For a kernel with its register tile: stages the operand that the lanes load where it is read
-/// again often enough. Returns how many output loops, from the outermost on, may run in parallel
-/// without copying it more than once.
-size_t stage_operands(Kernel& kernel);
-
-/// For a kernel with its register tile: a sum whose lanes lie apart where it is stored waits in
-/// scratch until its neighbours are there, and is transposed. Returns how many output loops may run
-/// in parallel.
-size_t stage_scattered(Kernel& kernel);
+/// again often enough. A sum whose lanes lie apart where it is stored waits in scratch until its
+/// neighbours are there, and is transposed. Returns how many output loops, from the outermost on,
+/// may run in parallel without copying more than once; SIZE_MAX where nothing is staged.
+size_t stage_values(Kernel& kernel);
 
 /// For a kernel with its groups and register tile: stages the tiles that many work-items read, and
 /// unrolls what is left of the reduction. False where there are none, or the device gains nothing.

@@ -323,11 +323,22 @@ double TileModel::transposed_vectors(const Tile& tile) const {
   return most;
 }
 
-// Operands in registers beside the accumulators: the vectors of one side of a product stay, the
-// other side passes through one or two; what is computed on the way takes more, and what windows
-// share stays until the last of them has read it.
+// Vectors, or single elements, of an operand of which a tile's sums take one after the other.
+double TileModel::copies_of_operand(const Item& item, const Tile& tile) const {
+  double count = 1;
+  for (size_t a = 0; a < sizes_.size(); ++a)
+    if (a == tile.vector_axis && item.stride[a] != 0)
+      count *= static_cast<double>(widest(a, tile.amounts[a]));
+    else if (!is_reduce(a) && item.stride[a] != 0)
+      count *= static_cast<double>(tile.amounts[a]);
+  return count;
+}
+
+// Operands in registers beside the accumulators: of a product the side with fewer vectors stays,
+// the other passes through one or two (update_order); what is computed on the way takes more, and
+// what windows share stays until the last of them has read it.
 double TileModel::operands(const Tile& tile) const {
-  double vectors = 0, computed = 0, shared = 0;
+  double vectors = 0, computed = 0, shared = 0, most = 0, fewer = 0;
   for (const Item& item : items_) {
     const bool inside = item.last > 0 && is_reduce(item.last - 1);
     if (!inside) continue;
@@ -337,7 +348,12 @@ double TileModel::operands(const Tile& tile) const {
     if (item.kind == Item::Kind::Load) shared = std::max(shared, shared_loads(item, tile));
     if (item.kind == Item::Kind::Load && lanes < item.stride.size() && item.stride[lanes] != 0)
       vectors = std::max(vectors, static_cast<double>(widest(lanes, tile.amounts[lanes])));
+    if (item.kind != Item::Kind::Load || !item.windows.empty()) continue;
+    const double count = copies_of_operand(item, tile);
+    fewer = std::max(fewer, std::min(most, count));
+    most = std::max(most, count);
   }
+  vectors = std::max(vectors, fewer);
   return vectors + std::max(kernel_.machine().passing + computed, shared);
 }
 

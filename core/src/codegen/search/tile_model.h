@@ -137,6 +137,7 @@ class TileModel {
   static int64_t rows_of_windows(const Item& item, size_t axis, int64_t windows);
   double shared_loads(const Item& item, const Tile& tile) const;
   void note_fused();
+  double copies_of_operand(const Item& item, const Tile& tile) const;
   double operands(const Tile& tile) const;
   double weight(const Item& item, const Tile& tile, double conditions) const;
   bool is_branch(const Item& item, const Tile& tile) const {
