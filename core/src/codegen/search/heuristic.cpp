@@ -265,8 +265,18 @@ struct Threading {
   }
 };
 
+// Rows that are stored by an index are shared out among the threads already.
+double shared_out(const Kernel& kernel) {
+  double groups = 1;
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
+    if (kind_of(kernel, axis) == AxisKind::Global)
+      groups *= static_cast<double>(size_of_axis(kernel, axis));
+  return groups;
+}
+
 // The outermost output loops, `most` at most, become group ids until there are enough groups for
-// every thread.
+// every thread. Where each thread has its share of rows it clears them whole: columns of its own
+// are strips that lie a row apart, which takes three times as long.
 void add_threads(Kernel& kernel, const Threading& work, size_t most) {
   const double iterations = work.iterations;
   if (iterations < kernel.machine().parallel_iterations() || kernel.caps->threads < 2) return;
@@ -276,7 +286,8 @@ void add_threads(Kernel& kernel, const Threading& work, size_t most) {
     return std::ranges::any_of(kernel.graph.sources(kernel.sink),
                                [&](Id store) { return open.depends(store, kernel.axes[axis]); });
   };
-  double groups = 1;
+  double groups = shared_out(kernel);
+  if (groups >= kernel.caps->threads) return;
   for (size_t axis = 0, used = 0;
        axis < kernel.axes.size() && used < std::min<size_t>(most, 3) && groups < enough; ++axis) {
     if (kind_of(kernel, axis) != AxisKind::Loop || is_bounded(kernel.graph[kernel.axes[axis]]))
