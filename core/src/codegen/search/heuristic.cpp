@@ -301,16 +301,20 @@ void add_threads(Kernel& kernel, const Threading& work, size_t most) {
 }
 
 // Rows of fewer elements than a vector has lie beside each other, as the windows of images with
-// channels innermost do: then lanes run across rows, and what is not stored along a row is as any
-// other sum.
+// channels innermost do, or one after the other along a line, as windows that do not overlap: then
+// lanes run across rows, and what is not stored along a row is as any other sum.
 bool has_short_rows(const Kernel& kernel, const RowParts& rows) {
   if (rows.parts.empty() || rows.has_arrays) return false;
   double longest = 0;
   for (const Kernel& part : rows.parts) longest = std::max(longest, iterations_of(part));
   const Graph& g = kernel.graph;
   const Id index = g.sources(g.sources(kernel.sink)[0])[1];
+  const auto is_row = [&](Id axis) { return rows.is_row_axis(range_axis(g[axis])); };
+  int64_t line = 1;  // elements of a row that are neighbours
+  for (Id axis : kernel.axes)
+    if (!is_row(axis) && stride_of(g, index, axis) == 1) line = range_size(g, axis);
   const auto lies_beside = [&](Id axis) {
-    return rows.is_row_axis(range_axis(g[axis])) && stride_of(g, index, axis) == 1 &&
+    return is_row(axis) && stride_of(g, index, axis) == line &&
            static_cast<double>(range_size(g, axis)) > longest;
   };
   return longest <
