@@ -127,6 +127,21 @@ TEST(Layouts, ProductsOfMatricesLeaveRowsAsTheyAre) {
     EXPECT_EQ(strides.back(), 1) << to_string(plan);
 }
 
+// Three heads read each head of keys: scores, of which rows are reduced, lie in rows all the same.
+TEST(Layouts, ScoresOfHeadsThatShareKeysAreRows) {
+  Tensors t;
+  const Dims shared = {2, 3, 3, 128, 64}, heads = {2, 9, 128, 64};
+  const Id q = t.buffer(heads),
+           k = t.reshape(t.expand(t.buffer({2, 3, 1, 128, 64}), shared), heads);
+  const Id scores = t.matmul(q, t.transpose(k));
+  const Id most = t.reduce(Op::Max, scores, {3});
+  const Id root = t.op(Op::Sub, scores, t.expand(most, t.shape(scores)));
+  const auto plan = check(t, {root}, vectors_of(8));
+  const auto stores = strides_of_stores(plan, 2 * 9 * 128 * 128);
+  EXPECT_EQ(stores.size(), 2u);
+  for (const auto& strides : stores) EXPECT_EQ(strides.back(), 1) << to_string(plan);
+}
+
 // Numbers of a half type that a product reads over and over are cast once, in a kernel of their own
 // and in the order in which they lie; a product with one row reads each once, and a sum that does
 // not depend on a loop around it is computed once.
