@@ -41,28 +41,6 @@ Id find_below(Context& c, Id id, Good good) {
   }
 }
 
-/// Stride and dilation of each axis, read off the window view: its row length and the split of that
-/// row.
-void read_steps(Context& c, Id operand, Convolution& v, const List& kernel) {
-  const List size = shape_of(c, v.image);
-  const size_t n = kernel.size();
-  const auto holds_kernel = [&](const List& shape, size_t parts) {
-    if (shape.size() != 2 + parts * n) return false;
-    for (size_t i = 0; i < n; ++i)
-      if (shape[2 + parts * i] != kernel[i]) return false;
-    return true;
-  };
-  for (Id id = operand; id != v.image; id = c.graph[id].src[0]) {
-    const List shape = shape_of(c, id);
-    if (c.graph[id].op != Op::Reshape) continue;
-    for (size_t i = 0; i < n; ++i) {
-      if (holds_kernel(shape, 3)) v.stride[i] = shape[4 + 3 * i];
-      if (holds_kernel(shape, 2) && shape[3 + 2 * i] > size[2 + i] && kernel[i] > 1)
-        v.dilation[i] = shape[3 + 2 * i] % size[2 + i];
-    }
-  }
-}
-
 /// Whether building `v` gives just these operands; nodes are interned, so equal means the same.
 bool proves(Context& c, const Convolution& v, const Operands& operands) {
   const List full = shape_of(c, operands.image), image = shape_of(c, v.image);
@@ -92,8 +70,10 @@ std::optional<Convolution> guess(Context& c, const Operands& operands) {
   for (Id id = operands.image; (id = find_below(c, id, is_image)) != kNoId;
        id = c.graph[id].src[0]) {
     v.image = id;
-    v.stride = v.dilation = List(n, 1);
-    read_steps(c, operands.image, v, kernel);
+    Windows w{kernel, List(n, 1), List(n, 1)};
+    read_steps(c, operands.image, v.image, w);
+    v.stride = w.stride;
+    v.dilation = w.dilation;
     if (proves(c, v, operands)) return v;
     v.stride = kernel;  // windows side by side
     v.dilation = List(n, 1);

@@ -9,6 +9,7 @@
 
 #include "gradient/convolution.h"
 #include "gradient/parts.h"
+#include "gradient/pooling.h"
 #include "gradient/rules.h"
 #include "uop/user.h"
 
@@ -138,6 +139,22 @@ bool flow_through_convolution(Context& context, Tape& tape, Id node, Id gradient
   return true;
 }
 
+/// Its image takes all of it: nodes between it and the Reduce must not be targets.
+bool flow_through_pooling(Context& context, Tape& tape, Id node, Id gradient,
+                          std::span<const Id> targets) {
+  if (context.extents != nullptr && context.extents->is_counted(node)) return false;
+  const auto may_skip = [&](Id id) { return !std::ranges::binary_search(targets, id); };
+  const std::optional<MaxPooling> pooling = match_max_pooling(context, node, may_skip);
+  if (!pooling) return false;
+  Step step(context, node, gradient);
+  const auto list = context.graph.arg_list(node);
+  const Id share =
+      step.spread(share_of_maxima(step, {list.begin() + 1, list.end()}), step.shape(node));
+  tape.flow(pooling->image, max_pooling_gradient(context, *pooling, node, share),
+            context.shapes.id(pooling->image));
+  return true;
+}
+
 /// Whether a user's function says the gradient.
 bool is_call(const Node& n) {
   return n.op == Op::Function && function_call(n.arg) != kSlopeCall && !is_range_check(n);
@@ -193,7 +210,8 @@ std::vector<Id> gradient(Context& context, Id loss, Id seed, std::span<const Id>
     }
     if (tape.gradient(i) == kNoId) continue;
     const Id flowing = counted(context, node, tape.gradient(i));
-    if (!flow_through_convolution(context, tape, node, flowing))
+    if (!flow_through_convolution(context, tape, node, flowing) &&
+        !flow_through_pooling(context, tape, node, flowing, sorted))
       flow_to_sources(context, tape, node, flowing);
   }
   std::vector<Id> results;

@@ -58,6 +58,13 @@ Id Step::spread(Id a, const std::vector<int64_t>& to) {
   return shape(a) == to ? a : move(Op::Expand, a, to);
 }
 
+// Nothing equals a maximum that is NaN: with 0 of them a share is infinite.
+Id share_of_maxima(Step& s, const std::vector<int64_t>& axes) {
+  const Id is_max = s.graph.binary(Op::CmpEq, s.x(0), s.spread(s.y(), s.shape(s.x(0))));
+  const Id count = s.sum(s.graph.cast(is_max, s.dtype()), axes);
+  return s.graph.binary(Op::FDiv, s.g(), count);
+}
+
 namespace {
 
 // ---- Arithmetic ----
@@ -237,14 +244,12 @@ void flip(Step& s) {
 }
 
 // ---- Reductions ----
-/// All equal maxima share it. Nothing equals a maximum that is NaN: with 0 of them a share is
-/// infinite, and what the others take, 0 of a share, is NaN, as all that depends on the row.
+/// All equal maxima share it. Of a row that has a NaN what the others take, 0 of a share, is NaN.
 void reduce_max(Step& s, const std::vector<int64_t>& axes) {
   Graph& g = s.graph;
   const std::vector<int64_t> shape = s.shape(s.x(0));
   const Id is_max = g.binary(Op::CmpEq, s.x(0), s.spread(s.y(), shape));
-  const Id count = s.sum(g.cast(is_max, s.dtype()), axes);
-  const Id share = g.binary(Op::FDiv, s.g(), count);
+  const Id share = share_of_maxima(s, axes);
   const Id others = s.mul(share, s.number(0.0));
   s.flow(0, g.where(is_max, s.spread(share, shape), s.spread(others, shape)));
 }

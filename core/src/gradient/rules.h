@@ -46,6 +46,9 @@ class Step {
   std::array<Id, 3> out_{kNoId, kNoId, kNoId};
 };
 
+/// What each of the equal maxima takes of the gradient of a Reduce by Max.
+Id share_of_maxima(Step& step, const std::vector<int64_t>& axes);
+
 using Rule = void (*)(Step&);
 
 /// The rule of an op; null where no gradient flows (comparisons, rounding, Detach, leaves).

@@ -110,4 +110,49 @@ Id window_view(Context& c, Id image, const Windows& windows) {
   return move(c, Op::Permute, x, order);
 }
 
+// The steps are the lengths of rows and what rows are split by.
+void read_steps(Context& c, Id view, Id image, Windows& w) {
+  const List size = shape_of(c, image);
+  const size_t n = w.axes(), lead = size.size() - n;
+  const auto holds_kernel = [&](const List& shape, size_t parts) {
+    if (shape.size() != lead + parts * n) return false;
+    for (size_t i = 0; i < n; ++i)
+      if (shape[lead + parts * i] != w.kernel[i]) return false;
+    return true;
+  };
+  for (Id id = view; id != image; id = c.graph[id].src[0]) {
+    const List shape = shape_of(c, id);
+    if (c.graph[id].op != Op::Reshape) continue;
+    for (size_t i = 0; i < n; ++i) {
+      if (holds_kernel(shape, 3)) w.stride[i] = shape[lead + 3 * i + 2];
+      if (holds_kernel(shape, 2) && shape[lead + 2 * i + 1] > size[lead + i] && w.kernel[i] > 1)
+        w.dilation[i] = shape[lead + 2 * i + 1] % size[lead + i];
+    }
+  }
+}
+
+std::optional<WindowsOfImage> match_windows(Context& c, Id view, const List& kernel) {
+  const List full = shape_of(c, view);
+  const size_t n = kernel.size(), lead = full.size() - 2 * n;
+  const auto is_view_of = [&](Id image, const Windows& w) {
+    const List size = shape_of(c, image);
+    for (size_t i = 0; i < n; ++i)
+      if (w.stride[i] < 1 || w.count(i, size[lead + i]) != full[lead + i]) return false;
+    return window_view(c, image, w) == view;
+  };
+  for (Id id = view; is_movement(c.graph[id].op);) {
+    id = c.graph[id].src[0];
+    const List size = shape_of(c, id);
+    if (size.size() != lead + n ||
+        !std::equal(size.begin(), size.end() - static_cast<int64_t>(n), full.begin()))
+      continue;
+    Windows w{kernel, List(n, 1), List(n, 1)};
+    read_steps(c, view, id, w);
+    if (is_view_of(id, w)) return WindowsOfImage{id, w};
+    w = {kernel, kernel, List(n, 1)};  // side by side
+    if (is_view_of(id, w)) return WindowsOfImage{id, w};
+  }
+  return std::nullopt;
+}
+
 }  // namespace plugrad::autodiff

@@ -1,6 +1,7 @@
 // Windows over the last axes of an image, and the movement nodes that give a view of them.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "gradient/gradient.h"
@@ -24,6 +25,17 @@ struct Windows {
 /// (…, h, w) -> (…, oh, ow, kh, kw): element (o, k) of an axis is o * stride + k * dilation of the
 /// source.
 Id window_view(Context& context, Id image, const Windows& windows);
+
+/// Sets stride and dilation of windows of `image` as they are read off a view of them, of which
+/// window_view is a part. What is read is a guess; only building the view again proves it.
+void read_steps(Context& context, Id view, Id image, Windows& windows);
+
+struct WindowsOfImage {
+  Id image;
+  Windows windows;
+};
+/// The image of which window_view gives this node, where it does.
+std::optional<WindowsOfImage> match_windows(Context& context, Id view, const List& kernel);
 
 // Movement nodes; none of these adds one that changes nothing.
 List shape_of(Context& context, Id id);

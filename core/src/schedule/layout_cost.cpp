@@ -273,8 +273,12 @@ double LayoutCost::access(const Reading& reading, size_t lane) const {
 bool LayoutCost::is_panel(const Reading& reading, size_t lane) const {
   if (nest_.loops[lane].reduces) return false;
   const LoopSet own = loops_of(reading.axes);
+  LoopSet inside = LoopSet{1} << lane;
+  for (size_t l = 0; l < nest_.loops.size(); ++l)
+    if (nest_.loops[l].reduces) inside |= LoopSet{1} << l;
+  // Axes outside of the panel, as heads that share their keys are, may be read in any way.
   for (const AxisIndex& a : reading.axes)
-    if (!a.plain && a.loops != 0) return false;
+    if (!a.plain && (a.loops & inside) != 0) return false;
   double readings = 1;
   bool sums = false;
   for (size_t l = 0; l < nest_.loops.size(); ++l) {

@@ -232,19 +232,23 @@ Tensor erf_f64(const Tensor& x) {
   return where(small, near_zero, where(x < 0.0, tail - 1.0, 1.0 - tail));
 }
 
-// A polynomial below 1; above, Abramowitz and Stegun 7.1.26, whose error of 1.5e-7 is one of the
-// last digit there.
+// A rational minimax approximation of the relative error, within 5 units in the last place (every
+// 211th float, with and without fused multiply-adds): a division costs less than an exponential and
+// two polynomials. Beyond the limit the nearest float to erf is 1, which roundings may exceed.
 Tensor erf_f32(const Tensor& x) {
-  const Tensor a = magnitude(x), small = a < 1.0;
-  const Tensor s = where(small, x, 0.0);
-  const Tensor near_zero =
-      s * polynomial(s * s, {7.87587506269e-5, -0.000801686428717, 0.00518908742343,
-                             -0.0268542120106, 0.112835947152, -0.376126266667, 1.12837916585});
-  const Tensor y = where(a > 9.0, 9.0, a), t = (y * 0.3275911 + 1.0).reciprocal();
-  const Tensor tail =
-      polynomial(t, {1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592, 0.0}) *
-      (-y * y).exp();
-  return where(small, near_zero, where(x < 0.0, tail - 1.0, 1.0 - tail));
+  constexpr double kLimit = 3.925;
+  const auto within = [](const Tensor& v, double limit) {
+    const Tensor capped = where(v > limit, limit, v);
+    return where(capped < -limit, -limit, capped);
+  };
+  const Tensor s = within(x, kLimit), u = s * s;
+  const Tensor above =
+      s * polynomial(u, {1.938195282491506e-06, 0.000270265358267352, 0.003586324630305171,
+                         0.050164662301540375, 0.1812567263841629, 1.0726711750030518});
+  const Tensor below =
+      polynomial(u, {3.607041071518324e-05, 0.0011053892085328698, 0.014244752936065197,
+                     0.10856720060110092, 0.4775107204914093, 0.9506301283836365});
+  return within(above / below, 1.0);
 }
 
 }  // namespace

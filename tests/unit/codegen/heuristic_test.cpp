@@ -277,5 +277,68 @@ TEST(Heuristic, short_rows_beside_a_sum_of_their_own_have_no_lanes_across_their_
   EXPECT_EQ(got, want);
 }
 
+// out[n, x, q] = in[n, x, q] times the sum of its window: two neighbours, and the next window
+// behind them.
+TEST(Heuristic, lanes_run_across_windows_that_lie_one_after_the_other) {
+  constexpr int64_t kImages = 40, kWindows = 64;
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id n = make_range(g, kImages, 0, AxisKind::Loop),
+           x = make_range(g, kWindows, 1, AxisKind::Loop), q = make_range(g, 2, 2, AxisKind::Loop);
+  const Id in_window = make_range(g, 2, 3, AxisKind::Reduce);
+  const Id from = param(g, 1, kImages * kWindows * 2, false);
+  const auto place = [&](Id at) { return affine(g, affine(g, n, kWindows, x), 2, at); };
+  const Id sum = reduce(g, Op::Add, load(g, from, place(in_window)), {in_window});
+  store(ast, param(g, 0, kImages * kWindows * 2, true), place(q),
+        g.binary(Op::Mul, load(g, from, place(q)), sum));
+  const auto code = generate(ast.graph, ast.sink, small_cpu(16), {});
+  EXPECT_THAT(codegen::to_string(code.optimisations), testing::HasSubstr("vectorize(0, "));
+  EXPECT_THAT(codegen::to_string(code.optimisations), testing::HasSubstr("upcast(1, 2)"));
+  Floats in = small_integers(kImages * kWindows * 2, 1), got(in.size()), expected(in.size());
+  for (size_t i = 0; i < in.size(); ++i) expected[i] = in[i] * (in[i / 2 * 2] + in[i / 2 * 2 + 1]);
+  run(code, {&got, &in});
+  EXPECT_EQ(got, expected);
+}
+
+TEST(Heuristic, rows_of_windows_that_no_cache_holds_are_taken_whole) {
+  pgr_device_caps caps = small_cpu(8);
+  caps.cache_bytes[1] = 64 << 10;
+  const Ast large = max_pool2(8, 32, 128), small = max_pool2(2, 16, 128);
+  const auto code = generate(large.graph, large.sink, caps, {});
+  EXPECT_THAT(codegen::to_string(code.optimisations), testing::HasSubstr("vectorize(1, 64)"));
+  EXPECT_THAT(codegen::to_string(generate(small.graph, small.sink, caps, {}).optimisations),
+              testing::Not(testing::HasSubstr("vectorize(1, 64)")));
+  Floats in = small_integers(8 * 32 * 128, 1), got(in.size() / 4), expected(got.size(), -1e9f);
+  for (size_t i = 0; i < in.size(); ++i) {
+    float& most = expected[i / 256 * 64 + i % 128 / 2];
+    most = std::max(most, in[i]);
+  }
+  run(code, {&got, &in});
+  EXPECT_EQ(got, expected);
+}
+
+// out[r, c] = sum over i of at[i] == r ? v[i, c] : 0, marked.
+TEST(Heuristic, threads_that_have_their_share_of_rows_clear_them_whole) {
+  constexpr int64_t kRows = 4096, kColumns = 64, kTerms = 32;
+  Ast ast;
+  Graph& g = ast.graph;
+  const Id r = make_range(g, kRows, 0, AxisKind::Loop),
+           c = make_range(g, kColumns, 1, AxisKind::Loop);
+  const Id i = make_range(g, kTerms, 2, AxisKind::Reduce);
+  const Id at = load(g, param(g, 2, kTerms, false, DType::I32), i);
+  const Id hit = g.binary(Op::CmpEq, g.cast(at, g[r].dtype), r);
+  const Id term =
+      g.where(hit, load(g, param(g, 1, kTerms * kColumns, false), affine(g, i, kColumns, c)),
+              g.constant(DType::F32, 0.0));
+  const Id sum = g.add(Op::Reduce, DType::F32, {term, i},
+                       g.list(std::vector<int64_t>{static_cast<int64_t>(Op::Add), kIndexed}));
+  store(ast, param(g, 0, kRows * kColumns, true), affine(g, r, kColumns, c), sum);
+  pgr_device_caps caps = small_cpu(16);
+  const std::string shared =
+      codegen::to_string(generate(ast.graph, ast.sink, caps, {}).optimisations);
+  EXPECT_THAT(shared, testing::HasSubstr("vectorize"));
+  EXPECT_THAT(shared, testing::Not(testing::HasSubstr("thread")));
+}
+
 }  // namespace
 }  // namespace plugrad::test

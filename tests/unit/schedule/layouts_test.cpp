@@ -127,6 +127,23 @@ TEST(Layouts, ProductsOfMatricesLeaveRowsAsTheyAre) {
     EXPECT_EQ(strides.back(), 1) << to_string(plan);
 }
 
+// Three heads read each head of keys: scores, of which rows are reduced, lie in rows all the same.
+TEST(Layouts, ScoresOfHeadsThatShareKeysAreRows) {
+  Tensors t;
+  const auto of_heads = [&] {
+    const Id shared = t.expand(t.buffer({8, 3, 1, 96, 64}), {8, 3, 3, 96, 64});
+    return t.reshape(shared, {8, 9, 96, 64});
+  };
+  const Id scores = t.matmul(t.buffer({8, 9, 128, 64}), t.transpose(of_heads()));
+  const auto of_rows = [&](Op op, Id x) { return t.expand(t.reduce(op, x, {3}), t.shape(x)); };
+  const Id powers = t.g.unary(Op::Exp2, t.op(Op::Sub, scores, of_rows(Op::Max, scores)));
+  const Id root = t.matmul(t.op(Op::FDiv, powers, of_rows(Op::Add, powers)), of_heads());
+  const auto plan = schedule::make_plan(t.g, std::vector{root}, t.inputs, 1, vectors_of(8));
+  const auto stores = strides_of_stores(plan, 8 * 9 * 128 * 96);
+  EXPECT_EQ(stores.size(), 2u);
+  for (const auto& strides : stores) EXPECT_EQ(strides.end()[-2], 96) << to_string(plan);
+}
+
 // Numbers of a half type that a product reads over and over are cast once, in a kernel of their own
 // and in the order in which they lie; a product with one row reads each once, and a sum that does
 // not depend on a loop around it is computed once.

@@ -87,6 +87,26 @@ TEST(Elementwise, DerivativesFarOutHaveTheirDigits) {
   expect([](const Tensor& t) { return t.log1p(); }, 1e6f, 1 / (1e6 + 1), "log1p");
 }
 
+// The bound that math.cpp states for erf of f32, over every exponent below its limit.
+TEST(Elementwise, ErfIsWithinFiveUnitsInTheLastPlace) {
+  std::vector<float> at;
+  for (float scale = 0x1p-20f; scale < 8; scale *= 2)
+    for (int i = 0; i < 300; ++i) at.push_back(scale * (1 + static_cast<float>(i) / 300));
+  const size_t positive = at.size();
+  for (size_t i = 0; i < positive; ++i) at.push_back(-at[i]);
+  const std::vector<double> found = values(Tensor::from(at).erf());
+  for (size_t i = 0; i < at.size(); ++i) {
+    const double expected = std::erf(static_cast<double>(at[i]));
+    const double unit = std::ldexp(1.0, std::ilogb(expected) - 23);
+    EXPECT_LE(std::abs(found[i] - expected), 5 * unit) << at[i];
+    EXPECT_LE(std::abs(found[i]), 1) << at[i];
+    EXPECT_EQ(found[i], -found[(i + positive) % at.size()]) << at[i];
+  }
+  const Tensor ends = Tensor::from({-0.f, 4.f, -4.f, 1e30f, INFINITY, -INFINITY, NAN}).erf();
+  expect_values(ends, {-0.0, 1, -1, 1, 1, -1, NAN}, 0, 0);
+  EXPECT_TRUE(std::signbit(values(ends)[0]));
+}
+
 // Quotients beyond the mantissa, infinite divisors, signs; expected as Python has them.
 TEST(Elementwise, RemaindersAreExact) {
   const Tensor a = Tensor::from({1e10f, 12345678.f, 5.f, -5.f, 7.f, -7.f, 1.f});

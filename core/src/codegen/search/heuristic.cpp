@@ -3,6 +3,7 @@
 #include "codegen/search/heuristic.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "codegen/search/apply.h"
@@ -149,6 +150,21 @@ Tile best_tile(const Kernel& kernel, const TileModel& model) {
   return best;
 }
 
+// Prefetching follows two short rows at 10 GB/s and both as one at 24 GB/s (rows of 512 bytes, Zen
+// 4): where registers hold all of a row, lanes take it whole.
+void take_whole_rows(const Kernel& kernel, const TileModel& model, Tile& tile) {
+  if (tile.vector_axis == SIZE_MAX || !joins_rows(kernel, tile.vector_axis)) return;
+  Tile whole = tile;
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
+    if (axis != tile.vector_axis && kind_of(kernel, axis) == AxisKind::Loop) {
+      if (tile.amounts[axis] > 1) return;  // rows of other results, which lie elsewhere
+    } else if (may_split(kernel, axis)) {
+      whole.amounts[axis] = size_of_axis(kernel, axis);
+    }
+  }
+  if (!is_too_much_code(model, whole) && std::isfinite(model.cost(whole))) tile = whole;
+}
+
 // Everything expanded where that is little code: short kernels have no loop at all.
 bool expand_wholly(const Kernel& kernel, const TileModel& model, Tile& tile) {
   Tile whole = tile;
@@ -186,6 +202,7 @@ struct Decisions {
 void decide(Kernel& part, Decisions& decisions) {
   const TileModel model(part);
   Tile tile = best_tile(part, model);
+  take_whole_rows(part, model, tile);
   if (!expand_wholly(part, model, tile) && !narrow_to_columns(part, model.lanes(), tile))
     add_unrolling(part, model, tile);
   const auto number = [&](size_t axis) { return range_axis(part.graph[part.axes[axis]]); };
@@ -265,8 +282,18 @@ struct Threading {
   }
 };
 
+// Rows that are stored by an index are shared out among the threads already.
+double shared_out(const Kernel& kernel) {
+  double groups = 1;
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
+    if (kind_of(kernel, axis) == AxisKind::Global)
+      groups *= static_cast<double>(size_of_axis(kernel, axis));
+  return groups;
+}
+
 // The outermost output loops, `most` at most, become group ids until there are enough groups for
-// every thread.
+// every thread. Where each thread has its share of rows it clears them whole: columns of its own
+// are strips that lie a row apart, which takes three times as long.
 void add_threads(Kernel& kernel, const Threading& work, size_t most) {
   const double iterations = work.iterations;
   if (iterations < kernel.machine().parallel_iterations() || kernel.caps->threads < 2) return;
@@ -276,7 +303,8 @@ void add_threads(Kernel& kernel, const Threading& work, size_t most) {
     return std::ranges::any_of(kernel.graph.sources(kernel.sink),
                                [&](Id store) { return open.depends(store, kernel.axes[axis]); });
   };
-  double groups = 1;
+  double groups = shared_out(kernel);
+  if (groups >= kernel.caps->threads) return;
   for (size_t axis = 0, used = 0;
        axis < kernel.axes.size() && used < std::min<size_t>(most, 3) && groups < enough; ++axis) {
     if (kind_of(kernel, axis) != AxisKind::Loop || is_bounded(kernel.graph[kernel.axes[axis]]))
@@ -290,16 +318,20 @@ void add_threads(Kernel& kernel, const Threading& work, size_t most) {
 }
 
 // Rows of fewer elements than a vector has lie beside each other, as the windows of images with
-// channels innermost do: then lanes run across rows, and what is not stored along a row is as any
-// other sum.
+// channels innermost do, or one after the other along a line, as windows that do not overlap: then
+// lanes run across rows, and what is not stored along a row is as any other sum.
 bool has_short_rows(const Kernel& kernel, const RowParts& rows) {
   if (rows.parts.empty() || rows.has_arrays) return false;
   double longest = 0;
   for (const Kernel& part : rows.parts) longest = std::max(longest, iterations_of(part));
   const Graph& g = kernel.graph;
   const Id index = g.sources(g.sources(kernel.sink)[0])[1];
+  const auto is_row = [&](Id axis) { return rows.is_row_axis(range_axis(g[axis])); };
+  int64_t line = 1;  // elements of a row that are neighbours
+  for (Id axis : kernel.axes)
+    if (!is_row(axis) && stride_of(g, index, axis) == 1) line = range_size(g, axis);
   const auto lies_beside = [&](Id axis) {
-    return rows.is_row_axis(range_axis(g[axis])) && stride_of(g, index, axis) == 1 &&
+    return is_row(axis) && stride_of(g, index, axis) == line &&
            static_cast<double>(range_size(g, axis)) > longest;
   };
   return longest <

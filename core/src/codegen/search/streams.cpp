@@ -59,6 +59,24 @@ int64_t rows_of_stream(const Kernel& kernel, size_t axis, int64_t count) {
   return rows < 2 ? 1 : fitting_rows(size, count, rows);
 }
 
+bool joins_rows(const Kernel& kernel, size_t axis) {
+  OpenRanges open(kernel.graph);
+  const Id lanes = kernel.axes[axis];
+  const auto joins = [&](Id load) {
+    const auto stride = [&](Id range) {
+      return stride_of(kernel.graph, kernel.graph.sources(load)[1], range).value_or(0);
+    };
+    for (size_t row = 0; row < kernel.axes.size(); ++row)
+      if (kind_of(kernel, row) == AxisKind::Reduce && bytes_of_row(kernel, open, load, row) > 0 &&
+          stride(lanes) < stride(kernel.axes[row]))
+        return true;
+    return false;
+  };
+  return iterations_of(kernel) * sizeof(float) >=
+             static_cast<double>(kernel.caps->cache_bytes[1]) &&
+         std::ranges::any_of(nodes_of(kernel.graph, kernel.sink, Op::Load), joins);
+}
+
 void upcast_apart(Kernel& kernel, size_t axis, int64_t count, int64_t rows) {
   auto place = static_cast<uint32_t>(axis);
   if (size_of_axis(kernel, place) > count * rows) {

@@ -11,6 +11,11 @@ namespace plugrad::codegen {
 /// lie one behind the other and more than the caches of a thread hold; 1 where they are not.
 int64_t rows_of_stream(const Kernel& kernel, size_t axis, int64_t count);
 
+/// Whether a tile with all of this axis reads rows that are summed, lie one behind the other and
+/// are more than a cache of the thread holds as one stream: 2 x 2 pooling reads a line and the
+/// next.
+bool joins_rows(const Kernel& kernel, size_t axis);
+
 /// upcast(axis, count) of rows that are `rows` apart.
 void upcast_apart(Kernel& kernel, size_t axis, int64_t count, int64_t rows);
 
