@@ -70,12 +70,12 @@ TEST(Prediction, ShortSumsWaitBesideEachOther) {
 // A loop over rows is cut where a condition on them changes, unless half of it would be borders.
 TEST(Prediction, RowsThatAreMostlyBordersKeepTheirConditions) {
   const auto cycles_a_row = [](int64_t rows) {
-    const Ast ast = padded_conv2d({1, 1, rows, 32, 8, 5}, 2);
+    const Ast ast = padded_conv2d({1, 1, rows, 32, 1, 5}, 2);
     pgr_device_caps caps = small_cpu(4);
     caps.vector_registers = 16;
     caps.contract_supported = 1;
     const codegen::SearchSpace space(ast.graph, ast.sink, caps, {.machine = machine()});
-    const auto list = codegen::parse_optimisations("vectorize(2, 32) unroll(3, 5) unroll(3, 5)");
+    const auto list = codegen::parse_optimisations("vectorize(1, 32) unroll(1, 5) unroll(1, 5)");
     return space.predicted(list).prediction.cycles.arithmetic / static_cast<double>(rows);
   };
   EXPECT_GT(cycles_a_row(7), 1.2 * cycles_a_row(8));
