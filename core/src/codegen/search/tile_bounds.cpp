@@ -7,6 +7,9 @@
 namespace plugrad::codegen {
 namespace {
 
+constexpr double kMaskUses = 1.5;  // of a mask: both factors of a term; a constant one may wait
+constexpr double kMaskMade = 1;    // from conditions of loops and constants of lanes
+
 // Of the iterations of the range, those that the clause leaves, where it meets one other range;
 // each clause is one of a pair of borders.
 double share_of(const Graph& g, const LoopBound& b) {
@@ -106,6 +109,19 @@ double TileModel::undecided(const Bound& bound, const Tile& tile) const {
   for (int64_t i = 0; i < loop.iterations; ++i) border += farthest + loop.step * i >= 0;
   if (4 * border > loop.iterations) return share;
   return share * static_cast<double>(border) / static_cast<double>(loop.iterations);
+}
+
+// Instructions of a copy whose lanes have a condition on indices: both factors are masked, and the
+// mask is made where loops decide it.
+double TileModel::masking(const Tile& tile) const {
+  const auto is_open = [&](const Bound& b) {
+    for (size_t a = 0; a < sizes_.size(); ++a)
+      if (b.factors[a] != 0 && tile.amounts[a] != sizes_[a]) return true;
+    return !b.is_linear;
+  };
+  const bool varies =
+      std::ranges::any_of(bounds_, [&](const Bound& b) { return !holds(b, tile) && is_open(b); });
+  return kMaskUses + (varies ? kMaskMade : 0);
 }
 
 bool TileModel::has_bounds(size_t axis, const Tile& tile) const {

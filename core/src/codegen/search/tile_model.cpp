@@ -19,8 +19,6 @@ namespace {
 constexpr double kScalarCost = 0.25;  // of integers and conditions, beside vectors
 constexpr double kBranchCost = 0.5;   // a comparison and a jump, as scalars
 constexpr double kGateCost = 1.5;   // of a copy with a condition: a mask for its lanes and its use
-constexpr double kMaskUses = 1.5;   // of a mask: both factors of a term; a constant one may wait
-constexpr double kMaskMade = 1;     // from conditions of loops and constants of lanes
 constexpr double kCopyCost = 1.5;   // a load and a store of a vector
 constexpr double kPickCost = 8;     // instructions: some loads and shuffles for each vector
 constexpr double kPackCost = 1.5;   // a load and a store of a lane
@@ -374,19 +372,6 @@ double TileModel::weight(const Item& item, const Tile& tile, double conditions) 
       std::ranges::any_of(items_, [&](const Item& other) { return is_branch(other, tile); });
   if (decides_branch) return 0;  // one of its clauses is left, which the branch has
   return varies_by_lane ? conditions * kGateCost : conditions * kScalarCost;
-}
-
-// Instructions of a copy whose lanes have a condition on indices: both factors are masked, and the
-// mask is made where loops decide it.
-double TileModel::masking(const Tile& tile) const {
-  const auto is_open = [&](const Bound& b) {
-    for (size_t a = 0; a < sizes_.size(); ++a)
-      if (b.factors[a] != 0 && tile.amounts[a] != sizes_[a]) return true;
-    return !b.is_linear;
-  };
-  const bool varies =
-      std::ranges::any_of(bounds_, [&](const Bound& b) { return !holds(b, tile) && is_open(b); });
-  return kMaskUses + (varies ? kMaskMade : 0);
 }
 
 double TileModel::registers(const Tile& tile) const {
