@@ -18,13 +18,13 @@ struct MaxPooling {
   List padding = {};  // of the image, before and after each axis of windows
 };
 
-/// The pooling that this Reduce is of, if it is one. Padding that `may_skip` holds for belongs to
-/// it: nobody asks what flows to the padded image.
+/// The pooling of which this Reduce takes the maxima, or nothing. A padded image counts as part of
+/// the pooling where `may_skip` holds for it: then no gradient of the padded image is wanted.
 std::optional<MaxPooling> match_max_pooling(Context& context, Id node,
                                             const std::function<bool(Id)>& may_skip);
 
-/// What flows to the image. `y` is the maximum and `share` the part that each of the equal maxima
-/// of a window takes, both in the shape of the Reduce.
+/// The gradient of the image. `y` holds the maxima and `share` the gradient that each element equal
+/// to a maximum receives, both in the shape of the Reduce.
 Id max_pooling_gradient(Context& context, const MaxPooling& pooling, Id y, Id share);
 
 }  // namespace plugrad::autodiff

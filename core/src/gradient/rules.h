@@ -46,7 +46,7 @@ class Step {
   std::array<Id, 3> out_{kNoId, kNoId, kNoId};
 };
 
-/// What each of the equal maxima takes of the gradient of a Reduce by Max.
+/// The gradient that each of the equal maxima of a Reduce by Max receives: they share it equally.
 Id share_of_maxima(Step& step, const std::vector<int64_t>& axes);
 
 using Rule = void (*)(Step&);
