@@ -36,7 +36,7 @@ struct PoolingTest : GraphFixture {
   }
 };
 
-/// What the windows, each by itself, let flow to one image.
+/// The gradient of one image, added up window by window.
 std::vector<double> by_windows(const Form& f, const std::vector<double>& x,
                                const std::vector<double>& dy) {
   const int64_t span = f.dilation * (f.kernel - 1) + 1;
