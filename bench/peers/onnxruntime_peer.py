@@ -37,5 +37,7 @@ def prepare(request):
     return [(LABEL, run, lambda: run()[0].tobytes())]
 
 
-torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+# PyTorch only exports: a thread of its own would go on waiting actively, on a core that ONNX
+# Runtime's threads need.
+torch.set_num_threads(1)
 protocol.serve(prepare)
