@@ -65,7 +65,7 @@ LoweredKernel KernelLowering::lower(const std::vector<Id>& outputs) {
   std::vector<Id> stores;
   for (Id node : outputs) stores.push_back(store(node));
   for (size_t i = 0; i < stores.size(); ++i) stores[i] = with_limits(stores[i], outputs[i]);
-  ast->sink = simplifier(g.add(Op::Sink, DType::Void, stores));
+  ast->sink = simplifier(mark_kept(g.add(Op::Sink, DType::Void, stores)));
   ast->param_count = static_cast<uint32_t>(params_.size());
   ast->is_exact = is_exact_ || adds_products(g, ast->sink);
   return {std::move(ast), params_};

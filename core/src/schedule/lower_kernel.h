@@ -10,8 +10,9 @@
 #include "schedule/indexing.h"
 
 namespace plugrad {
+class RangeSets;
 class Simplifier;
-}
+}  // namespace plugrad
 
 namespace plugrad::schedule {
 
@@ -85,6 +86,11 @@ class KernelLowering {
   Id padded(const Place& at, Id value);
   Id reduced(const Place& at, Id value);
   bool zero_outside(Id value, Id gate) const;
+  bool differ_in_loops(const Place& a, const Place& b);
+  bool is_part_of_kept(Id node, const std::vector<Id>& kept) const;
+  std::vector<std::vector<Id>> values_of(Id node);
+  bool are_rows_of_operand(Id value, RangeSets& open);
+  Id mark_kept(Id sink);
   bool is_leaf(Id node) const;
   bool is_storable(Id node) const;
   const Output* output(Id node) const;

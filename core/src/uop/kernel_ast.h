@@ -23,6 +23,12 @@
 //   nowhere outside it. Reduces of which
 //                                             neither contains the other may close the same ranges:
 //                                             they share loops
+//   Keep(value)                               list: number, blocks. The value is computed for each
+//                                             turn of a loop and again for each of another, and is
+//                                             worth computing once. Those of one number are the
+//                                             same function of the loops. blocks 1: alone of its
+//                                             number, rows of an operand of a product, which are
+//                                             computed a few at a time
 //   Const, ALU ops, Cast, Bitcast, Where, FloorDiv, FloorMod
 //
 // Indices are element offsets of dtype Index (row-major in the stored shape), built of Range,
@@ -61,6 +67,18 @@ inline Id make_scalar(Graph& g, uint32_t number, int64_t most) {
 /// Of a Scalar.
 inline uint32_t scalar_number(const Graph& g, Id scalar) {
   return static_cast<uint32_t>(g.arg_list(scalar)[0]);
+}
+
+struct KeepMark {
+  int64_t number;
+  bool in_blocks;
+};
+inline KeepMark keep_mark(const Graph& g, Id keep) {
+  return {g.arg_list(keep)[0], g.arg_list(keep)[1] != 0};
+}
+inline Id make_keep(Graph& g, Id value, const KeepMark& mark) {
+  const ListId list = g.list({mark.number, int64_t{mark.in_blocks}});
+  return g.add(Op::Keep, g[value].dtype, {value}, list);
 }
 
 }  // namespace plugrad

@@ -167,6 +167,12 @@ const char* bounded_op(const Subject& s) {
   const bool places = s.type(0) == DType::Index && s.type(1) == DType::Index;
   return places && s.n.dtype == DType::Bool ? nullptr : "a hint compares two places";
 }
+const char* keep_op(const Subject& s) {
+  const auto list = s.list();
+  if (list.size() != 2 || list[0] < 0 || list[1] < 0 || list[1] > 1)
+    return "the list needs a number, and 0 or 1";
+  return first_source_dtype(s);
+}
 const char* user_kernel(const Subject& s) {
   const auto list = s.list();
   if (list.size() < 3 || list[1] < 0 || list[1] >= list[2]) return "the list names no output";
@@ -307,7 +313,7 @@ constexpr Row kRows[] = {
     {Op::Copy, T, first_source_dtype},    {Op::Reduce, T | K, reduce_op},
     {Op::Range, K | P, range_op},         {Op::Param, K | P, param_op},
     {Op::Scalar, K | P, scalar},
-    {Op::Filled, K | P, filled_op},
+    {Op::Filled, K | P, filled_op},       {Op::Keep, K, keep_op},
     {Op::Array, K | P, anything},         {Op::GroupId, K | P, anything},
     {Op::LocalId, K | P, anything},       {Op::Loop, K | P, anything},
     {Op::EndLoop, K | P, anything},       {Op::If, K | P, anything},

@@ -261,7 +261,7 @@ TEST(Heuristic, short_rows_beside_a_sum_of_their_own_have_no_lanes_across_their_
   };
   const Id most = reduce(g, Op::Max, at(l), {l});
   const auto power = [&](Id column) {
-    return g.unary(Op::Exp2, g.binary(Op::Sub, at(column), most));
+    return make_keep(g, g.unary(Op::Exp2, g.binary(Op::Sub, at(column), most)), {0, false});
   };
   const Id total = reduce(g, Op::Add, power(k), {k});
   store(ast, param(g, 0, kRows * kColumns, true), affine(g, i, kColumns, j),

@@ -90,8 +90,9 @@ inline Ast softmax2(int64_t rows, int64_t n) {
   const auto power = [&](Id column) {
     return g.unary(Op::Exp2, g.binary(Op::Sub, at(column), most));
   };
-  const Id sum = reduce(g, Op::Add, power(k), {k});
-  store(ast, param(g, 0, rows * n, true), affine(g, i, n, j), g.binary(Op::FDiv, power(j), sum));
+  const auto kept = [&](Id column) { return make_keep(g, power(column), {0, false}); };
+  const Id sum = reduce(g, Op::Add, kept(k), {k});
+  store(ast, param(g, 0, rows * n, true), affine(g, i, n, j), g.binary(Op::FDiv, kept(j), sum));
   return ast;
 }
 

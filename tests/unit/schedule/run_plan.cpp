@@ -96,6 +96,7 @@ class KernelRun {
     if (n.op == Op::Range) return static_cast<uint64_t>(range_[id]);
     if (n.op == Op::Reduce) return reduce(id, 1);
     if (n.op == Op::Load) return load(src);
+    if (n.op == Op::Keep) return eval(src[0]);
     if (n.op == Op::Cast) return oracle::cast_value(eval(src[0]), g_[src[0]].dtype, n.dtype);
     if (n.op == Op::Bitcast) return oracle::bitcast_value(eval(src[0]), g_[src[0]].dtype, n.dtype);
     std::vector<uint64_t> args;

@@ -2,6 +2,7 @@
 #include "codegen/copies_ahead.h"
 #include "codegen/passes/passes.h"
 #include "codegen/search/apply.h"
+#include "codegen/search/changes.h"
 #include "codegen/search/climb.h"
 #include "codegen/wmma_tiles.h"
 
@@ -13,6 +14,7 @@ void choose(Kernel& kernel) {
   } else if (!kernel.options.no_opt) {
     apply_search(kernel);
   }
+  drop_marks(kernel);
   lay_out_tiles(kernel);
   place_copies_ahead(kernel);
 }

@@ -94,15 +94,15 @@ bool reads(const Graph& g, Id value, Id param);
 /// Error(User) where what waits in the output would be written over before it was used up.
 void check_kept(const Kernel& kernel, const Optimisation& change);
 
-/// The largest value that is computed along the axis and again along others, or for each column of
-/// the reduction that reads it.
+/// The largest of the values that the scheduler marked which is computed along the axis and again
+/// along others, or in blocks.
 struct Repeated {
   std::vector<Id> values;  // each with the range that it is computed along; empty for none
-  double work = 0;         // instructions for one element, about
-  bool serves_columns() const { return values.size() == 2; }
+  bool in_blocks = false;  // one value alone: rows of an operand of a product
 };
-inline constexpr double kWorthKeeping = 12;
 Repeated find_repeated(const Kernel& kernel, size_t axis);
+/// Marks that were not used, or no longer.
+void drop_marks(Kernel& kernel);
 uint64_t bytes_to_keep(const Kernel& kernel, const Repeated& repeated, size_t place);
 
 /// accumulate(axis, place): a reduce loop runs outside of the output loops from `place` on.

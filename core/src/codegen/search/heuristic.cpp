@@ -343,7 +343,7 @@ bool has_short_rows(const Kernel& kernel, const RowParts& rows) {
 void keep_rows(Kernel& kernel) {
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
     const Repeated repeated = find_repeated(kernel, axis);
-    if (repeated.work < kWorthKeeping) continue;
+    if (repeated.values.empty()) continue;
     OpenRanges open(kernel.graph);
     size_t place = 0;  // the row is all that the value varies over further inside
     while (place < axis && open.depends(repeated.values[0], kernel.axes[place])) ++place;

@@ -4,12 +4,10 @@
 //   n after    %a = filled s[%w] = f(%i, %w), over %w
 //            reduce add (load %a, %r), %r    …    load %a, %j
 // Loops further inside than the change says are dimensions of the array too, its inner ones. Where
-// the result is stored along %j, the values wait in its place instead of an array. A value with
-// sums of its own is kept for the columns of the reduction that reads it too.
+// the result is stored along %j, the values wait in its place instead of an array. The scheduler
+// says which values these are (uop/kernel_ast.h, Keep).
 #include <algorithm>
 #include <functional>
-#include <map>
-#include <set>
 
 #include "base/check.h"
 #include "codegen/access.h"
@@ -19,157 +17,26 @@
 #include "codegen/work_items.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
+#include "uop/kernel_ast.h"
 #include "uop/scratch.h"
 
 namespace plugrad::codegen {
 namespace {
 
-// Whether two values are the same function, the one of range a and the other of range b, and of
-// what else both are inside of. Reductions have loops of their own.
-class SameFunction {
- public:
-  SameFunction(const Graph& g, Id a, Id b) : g_(g), ranges_{{a, b}} {}
-
-  bool operator()(Id x, Id y) {
-    const Node &n = g_[x], &m = g_[y];
-    if (n.op != m.op || n.dtype != m.dtype) return false;
-    if (n.op == Op::Range) return same_range(x, y);
-    const auto from = g_.sources(x), to = g_.sources(y);
-    if (from.size() != to.size() || !same_arg(n, m, x, y)) return false;
-    if (from.empty()) return x == y;
-    if (visited_.contains({x, y})) return true;
-    const State before = state();
-    const bool is_index_sum = n.op == Op::Add && n.dtype == DType::Index;
-    bool same = is_index_sum ? same_terms(terms_of(x), terms_of(y)) : all_same(from, to);
-    if (!same && !is_index_sum && from.size() == 2 && is_commutative(n.op)) {
-      restore(before);
-      same = (*this)(from[0], to[1]) && (*this)(from[1], to[0]);
-    }
-    if (same && visited_.insert({x, y}).second) found_.push_back({x, y});
-    return same;
-  }
-
- private:
-  // What was found under an assumption falls with it.
-  struct State {
-    std::map<Id, Id> ranges;
-    size_t found;
-  };
-  State state() const { return {ranges_, found_.size()}; }
-  void restore(const State& before) {
-    ranges_ = before.ranges;
-    for (; found_.size() > before.found; found_.pop_back()) visited_.erase(found_.back());
-  }
-
-  bool same_arg(const Node& n, const Node& m, Id x, Id y) const {
-    if (op_info(n.op).arg == ArgKind::List)
-      return std::ranges::equal(g_.arg_list(x), g_.arg_list(y));
-    return n.arg == m.arg;
-  }
-  bool all_same(std::span<const Id> from, std::span<const Id> to) {
-    for (size_t i = 0; i < from.size(); ++i)
-      if (!(*this)(from[i], to[i])) return false;
-    return true;
-  }
-  // The order of an index's terms is that in which their ranges were made.
-  std::vector<Id> terms_of(Id sum) const {
-    std::vector<Id> terms = {sum};
-    for (size_t i = 0; i < terms.size();) {
-      const Node& n = g_[terms[i]];
-      if (n.op != Op::Add) {
-        ++i;
-        continue;
-      }
-      terms[i] = n.src[0];
-      terms.push_back(n.src[1]);
-    }
-    return terms;
-  }
-  bool same_terms(const std::vector<Id>& from, std::vector<Id> to) {
-    if (from.size() != to.size()) return false;
-    for (Id x : from) {
-      auto it = std::ranges::find(to, x);
-      const bool is_common = it != to.end() && (*this)(x, x);
-      if (!is_common) it = std::ranges::find_if(to, [&](Id y) { return is_same(x, y); });
-      if (it == to.end()) return false;
-      to.erase(it);
-    }
-    return true;
-  }
-  bool is_same(Id x, Id y) {
-    const State before = state();
-    if ((*this)(x, y)) return true;
-    restore(before);
-    return false;
-  }
-  bool same_range(Id x, Id y) {
-    if (const auto known = ranges_.find(x); known != ranges_.end()) return known->second == y;
-    const bool both_reduce = is_reduce_axis(range_kind(g_[x])) && is_reduce_axis(range_kind(g_[y]));
-    if (x != y &&
-        (!both_reduce || is_bounded(g_[x]) || is_bounded(g_[y]) || g_[x].src[0] != g_[y].src[0]))
-      return false;
-    if (std::ranges::any_of(ranges_, [&](const auto& pair) { return pair.second == y; }))
-      return false;
-    ranges_.emplace(x, y);
-    return true;
-  }
-
-  const Graph& g_;
-  std::map<Id, Id> ranges_;  // of the one, of the other
-  std::set<std::pair<Id, Id>> visited_;
-  std::vector<std::pair<Id, Id>> found_;  // those of visited_, in their order
-};
-
-// What it takes to compute a value; of reductions inside it each iteration.
-double work_of(const Graph& g, Id value) {
-  double work = 0;
-  Reachable reachable;
-  OpenRanges open(g);
-  for (Id id : reachable.from(g, std::span(&value, 1))) {
-    const Op op = g[id].op;
-    if (g[id].dtype == DType::Index || (open[id] & open[value]) != open[value]) continue;
-    if (op == Op::Reduce) work += 64;
-    if (is_alu(op))
-      work += op == Op::Exp2 || op == Op::Log2 || op == Op::Sin ? 16
-              : op == Op::FDiv || op == Op::Sqrt                ? 4
-                                                                : 1;
-  }
-  return work;
-}
-
-std::vector<Id> twins_of(const Kernel& kernel, const std::vector<Id>& nodes, OpenRanges& open,
+// The marked values of the same number, each with its range: the same along other loops.
+std::vector<Id> twins_of(const Kernel& kernel, const std::vector<Id>& marked, OpenRanges& open,
                          Id value, Id range) {
   const Graph& g = kernel.graph;
   std::vector<Id> out;
-  for (Id other : nodes) {
-    if (other == value || g[other].op != g[value].op || g[other].dtype != g[value].dtype) continue;
-    for (Id axis : kernel.axes) {
-      if (axis == range || range_size(g, axis) != range_size(g, range) || is_bounded(g[axis]))
-        continue;
-      if ((open[value] & ~open.bit(range)) != (open[other] & ~open.bit(axis)) ||
-          !open.depends(other, axis))
-        continue;
-      if (SameFunction(g, range, axis)(value, other)) out.insert(out.end(), {other, axis});
-    }
+  for (Id other : marked) {
+    if (other == value || keep_mark(g, other).number != keep_mark(g, value).number) continue;
+    for (Id axis : kernel.axes)
+      if (axis != range && range_size(g, axis) == range_size(g, range) && !is_bounded(g[axis]) &&
+          open.depends(other, axis) &&
+          (open[value] & ~open.bit(range)) == (open[other] & ~open.bit(axis)))
+        out.insert(out.end(), {other, axis});
   }
   return out;
-}
-
-// Whether the value has sums of its own and is computed for every column of a reduction that reads
-// it: attention's weights, for each column of the values.
-bool serves_columns(const Kernel& kernel, OpenRanges& open, Id value, Id range) {
-  const Graph& g = kernel.graph;
-  const auto varies = [&](Id reduce) { return open.depends(reduce, range); };
-  if (std::ranges::none_of(nodes_of(g, value, Op::Reduce), varies)) return false;
-  for (Id reduce : closing(g, kernel.sink, range)) {
-    const std::vector<Id> below = nodes_of(g, reduce, g[value].op);
-    if (std::ranges::find(below, value) == below.end()) continue;
-    for (Id axis : kernel.axes)
-      if (range_kind(g[axis]) == AxisKind::Loop && open.depends(reduce, axis) &&
-          !open.depends(value, axis))
-        return true;
-  }
-  return false;
 }
 
 }  // namespace
@@ -177,23 +44,34 @@ bool serves_columns(const Kernel& kernel, OpenRanges& open, Id value, Id range) 
 Repeated find_repeated(const Kernel& kernel, size_t axis) {
   const Graph& g = kernel.graph;
   const Id range = kernel.axes[axis];
-  Repeated out;
-  if (range_kind(g[range]) != AxisKind::Reduce || is_bounded(g[range])) return out;
+  if (range_kind(g[range]) != AxisKind::Reduce || is_bounded(g[range])) return {};
   OpenRanges open(g);
-  Reachable reachable;
-  const std::vector<Id> nodes = reachable.from(g, std::span(&kernel.sink, 1));
-  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
-    const Op op = g[*it].op;
-    if (!open.depends(*it, range) || (!is_alu(op) && op != Op::Reduce)) continue;
-    if (g[*it].dtype == DType::Index || !claims_storage(*kernel.caps, g[*it].dtype)) continue;
-    const std::vector<Id> twins = twins_of(kernel, nodes, open, *it, range);
-    if (twins.empty() && !serves_columns(kernel, open, *it, range)) continue;
-    out.values = {*it, range};
+  const std::vector<Id> marked = nodes_of(g, kernel.sink, Op::Keep);
+  for (auto it = marked.rbegin(); it != marked.rend(); ++it) {
+    if (!open.depends(*it, range) || !claims_storage(*kernel.caps, g[*it].dtype)) continue;
+    const std::vector<Id> twins = twins_of(kernel, marked, open, *it, range);
+    const bool in_blocks = keep_mark(g, *it).in_blocks;
+    if (twins.empty() && !in_blocks) continue;
+    Repeated out{{*it, range}, in_blocks};
     out.values.insert(out.values.end(), twins.begin(), twins.end());
-    out.work = work_of(g, *it);
     return out;
   }
-  return out;
+  return {};
+}
+
+void drop_marks(Kernel& kernel) {
+  const std::vector<Id> marked = nodes_of(kernel.graph, kernel.sink, Op::Keep);
+  if (marked.empty()) return;
+  Graph& g = kernel.graph;
+  std::vector<Id> now(kernel.sink + 1, kNoId), sources;
+  Reachable reachable;
+  for (Id id : std::vector<Id>(reachable.from(g, std::span(&kernel.sink, 1)))) {
+    sources.clear();
+    for (Id s : g.sources(id)) sources.push_back(now[s]);
+    now[id] = g[id].op == Op::Keep ? sources[0] : g.with_sources(id, sources);
+  }
+  kernel.sink = now[kernel.sink];
+  replace(kernel, {});
 }
 
 uint64_t bytes_to_keep(const Kernel& kernel, const Repeated& repeated, size_t place) {
@@ -399,8 +277,9 @@ void keep(Kernel& kernel, const Optimisation& change) {
     inner.emplace_back(r, closed.back());
   }
   std::ranges::sort(inner);
-  const Id store = g.add(Op::Store, DType::Void,
-                         {place.memory, place.index(closed), substitute(g, value, inner)});
+  const Id store =
+      g.add(Op::Store, DType::Void,
+            {place.memory, place.index(closed), substitute(g, g[value].src[0], inner)});
   const Id filled = make_filled(g, {&store, 1}, closed);
   std::vector<std::pair<Id, Id>> map;
   for (size_t i = 0; i < repeated.values.size(); i += 2) {

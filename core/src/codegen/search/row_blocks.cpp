@@ -34,7 +34,7 @@ struct Product {
 Product find_product(const Kernel& kernel) {
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
     Repeated found = find_repeated(kernel, axis);
-    if (!found.values.empty() && found.serves_columns()) return {axis, std::move(found)};
+    if (found.in_blocks) return {axis, std::move(found)};
   }
   return {};
 }
@@ -70,8 +70,7 @@ void move_out(Kernel& kernel, std::span<const size_t> axes) {
 // Inside the first `place` axes, one thing after the other, what is made of it first.
 void keep_inside(Kernel& kernel, size_t place) {
   for (size_t axis = 0; axis < kernel.axes.size();) {
-    const Repeated repeated = find_repeated(kernel, axis);
-    const bool is_kept = !repeated.values.empty() && repeated.work >= kWorthKeeping;
+    const bool is_kept = !find_repeated(kernel, axis).values.empty();
     if (is_kept)
       apply(kernel, {Kind::Keep, static_cast<uint32_t>(axis), static_cast<int64_t>(place)});
     axis = is_kept ? 0 : axis + 1;  // its axes are others now

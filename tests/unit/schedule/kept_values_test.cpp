@@ -1,0 +1,82 @@
+// Which values of a kernel are marked as worth keeping, and that the marks tell the same functions
+// apart from others.
+#include <algorithm>
+#include <map>
+
+#include "check.h"
+#include "uop/kernel_ast.h"
+#include "uop/range.h"
+
+namespace plugrad::test {
+namespace {
+
+struct Marks {
+  std::map<int64_t, size_t> values;  // how many there are of each number
+  size_t in_blocks = 0;
+};
+
+/// Of the one kernel that computes `root`, whose numbers are checked.
+Marks marks_of(Tensors& t, Id root, const schedule::Options& options = {}) {
+  const schedule::Plan plan = check(t, {root}, options);
+  EXPECT_EQ(plan.asts.size(), 1u);
+  const schedule::KernelAst& ast = *plan.asts[0];
+  Marks out;
+  Reachable reachable;
+  for (Id id : reachable.from(ast.graph, std::span(&ast.sink, 1))) {
+    if (ast.graph[id].op != Op::Keep) continue;
+    ++out.values[keep_mark(ast.graph, id).number];
+    out.in_blocks += keep_mark(ast.graph, id).in_blocks;
+  }
+  return out;
+}
+
+Id exponentials(Tensors& t, Id x) {
+  return t.g.unary(Op::Exp2, x);
+}
+
+TEST(KeptValues, ExponentialsOfASoftmaxAreOneFunctionOfTwoLoops) {
+  Tensors t;
+  const Marks marks = marks_of(t, t.softmax(t.buffer({6, 10})));
+  EXPECT_EQ(marks.values, (std::map<int64_t, size_t>{{0, 2}}));
+  EXPECT_EQ(marks.in_blocks, 0u);
+}
+
+TEST(KeptValues, RowsOfSeveralAxesAreOneFunctionToo) {
+  Tensors t;
+  const Id x = exponentials(t, t.buffer({6, 4, 5}));
+  const Marks marks = marks_of(t, t.div(x, t.sum(x, {1, 2})));
+  EXPECT_EQ(marks.values, (std::map<int64_t, size_t>{{0, 2}}));
+}
+
+TEST(KeptValues, DifferencesFromTheMeanAreComputedAgain) {
+  Tensors t;
+  const Id x = t.buffer({8, 16}), centred = t.sub(x, t.mean(x, {1}));
+  const Id scale = t.g.unary(Op::Recip, t.mean(t.mul(centred, centred), {1}));
+  EXPECT_TRUE(marks_of(t, t.mul(centred, scale)).values.empty());
+}
+
+TEST(KeptValues, OtherFunctionsAreNotTheSame) {
+  Tensors t;
+  const Id x = t.buffer({6, 10}), up = exponentials(t, x), down = exponentials(t, t.times(x, -1));
+  EXPECT_TRUE(marks_of(t, t.div(up, t.sum(down, {1}))).values.empty());
+}
+
+// The sum runs down a column of the same values: each is at another place than the one divided.
+TEST(KeptValues, ColumnsAreNotRows) {
+  Tensors t;
+  const Id x = exponentials(t, t.buffer({7, 7}));
+  EXPECT_TRUE(marks_of(t, t.div(x, t.transpose(t.sum(x, {0})))).values.empty());
+}
+
+TEST(KeptValues, WeightsOfAttentionAreMadeInBlocks) {
+  Tensors t;
+  const Id q = t.buffer({2, 37, 4}), k = t.buffer({2, 37, 4}), v = t.buffer({2, 37, 3});
+  const Id scores = t.times(t.matmul(q, t.transpose(k)), 0.5);
+  const Marks marks =
+      marks_of(t, t.matmul(t.softmax(scores), v), schedule::Options{.scratch_bytes = 1024});
+  EXPECT_EQ(marks.in_blocks, 1u);
+  EXPECT_EQ(std::ranges::count_if(marks.values, [](const auto& m) { return m.second == 1; }), 1);
+}
+
+}  // namespace
+}  // namespace plugrad::test
