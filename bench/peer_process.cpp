@@ -60,9 +60,19 @@ PeerProcess::PeerProcess(std::vector<std::string> words,
   found_ = greeting && greeting->value("found", false);
   if (greeting) isa_ = {greeting->value("isa", isa_.name), greeting->value("level", isa_.level)};
   if (found_)
-    kill(process_, SIGSTOP);
+    stop();
   else
     end();
+}
+
+// The signal is handled by whichever thread of the peer runs next; until then the others, which
+// spin between two calls, take a processor from the turn that follows.
+void PeerProcess::stop() {
+  kill(process_, SIGSTOP);
+  siginfo_t info;
+  while (waitid(P_PID, static_cast<id_t>(process_), &info, WSTOPPED | WEXITED | WNOWAIT) != 0 &&
+         errno == EINTR) {
+  }
 }
 
 PeerProcess::~PeerProcess() {
@@ -86,7 +96,7 @@ std::optional<nlohmann::json> PeerProcess::ask(const nlohmann::json& request) {
   const bool sent = write(in_, line.data(), line.size()) == static_cast<ssize_t>(line.size());
   auto answer = sent ? read_answer() : std::nullopt;
   if (answer)
-    kill(process_, SIGSTOP);
+    stop();
   else
     end();
   return answer;

@@ -39,6 +39,7 @@ class PeerProcess {
 
  private:
   std::optional<nlohmann::json> read_answer();
+  void stop();
   void end();
 
   pid_t process_ = -1;
