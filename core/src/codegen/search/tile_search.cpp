@@ -135,6 +135,8 @@ void add_unrolling(const Kernel& kernel, const TileModel& model, Tile& tile) {
     unrolled.amounts[axis] = size <= 8 ? size : size % 4 == 0 ? 4 : 1;
     if (model.code_size(unrolled) > kMostCopies || model.whole_code(unrolled) > kMostUnrolled)
       return;
+    // Windows keep what their taps share in registers.
+    if (model.fits_registers(tile) && !model.fits_registers(unrolled)) continue;
     tile = unrolled;
   }
 }
