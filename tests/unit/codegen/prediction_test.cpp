@@ -25,6 +25,12 @@ std::shared_ptr<cost::Machine> machine() {
   return m;
 }
 
+codegen::Options options(std::shared_ptr<cost::Machine> of = machine()) {
+  codegen::Options out;
+  out.machine = std::move(of);
+  return out;
+}
+
 struct Product {
   explicit Product(int64_t m, int64_t n, int64_t k) : ast(matmul(m, n, k)) {
     caps.vector_registers = 16;
@@ -89,9 +95,9 @@ TEST(Prediction, WhatNeedsMoreRegistersThanThereAreIsNeverChosen) {
   EXPECT_FALSE(std::isinf(spilled.cycles.all)) << "its parts are shown all the same";
 }
 
-// out[x, k] = sum over c and t with 0 <= x + t - 1 < width, or all with `padded` false, of
-// in[c, x + t] * w[c, t, k]
-Ast windows(int64_t width, int64_t inputs, int64_t channels, bool padded) {
+// out[x, k] = sum over c and t with 0 <= step * x + t - 1 < step * width, or all with `padded`
+// false, of in[c, step * x + t] * w[c, t, k]
+Ast windows(int64_t width, int64_t inputs, int64_t channels, bool padded, int64_t step = 1) {
   constexpr int64_t kTaps = 3;
   Ast ast;
   Graph& g = ast.graph;
@@ -99,11 +105,12 @@ Ast windows(int64_t width, int64_t inputs, int64_t channels, bool padded) {
            k = make_range(g, channels, 1, AxisKind::Loop);
   const Id c = make_range(g, inputs, 2, AxisKind::Reduce),
            t = make_range(g, kTaps, 3, AxisKind::Reduce);
-  const Id place = g.binary(Op::Add, x, t);
+  const int64_t places = step * width;
+  const Id place = affine(g, x, step, t);
   const Id inside = g.binary(Op::And, g.binary(Op::CmpLt, g.index(0), place),
-                             g.binary(Op::CmpLt, place, g.index(width + 1)));
+                             g.binary(Op::CmpLt, place, g.index(places + 1)));
   const Id pixel =
-      load(g, param(g, 1, inputs * (width + 2), false), affine(g, c, width + 2, place));
+      load(g, param(g, 1, inputs * (places + 2), false), affine(g, c, places + 2, place));
   const Id weight = load(g, param(g, 2, inputs * kTaps * channels, false),
                          affine(g, affine(g, c, kTaps, t), channels, k));
   const Id product = g.binary(Op::Mul, pixel, weight);
@@ -125,6 +132,17 @@ TEST(Prediction, ABorderThatAllLanesShareCostsABranch) {
   EXPECT_DOUBLE_EQ(padded.of(list).registers, whole.of(list).registers);
   // Lanes along the image choose each factor by a mask.
   EXPECT_GT(padded.of("vectorize(0, 8) upcast(1, 4)").cycles.arithmetic, 1.2 * products);
+}
+
+// Five windows of three taps in steps of two share eleven places, which stay in registers where
+// the taps are unrolled: beside ten sums they would be more than there are.
+TEST(Prediction, TapsWhoseWindowsDoNotFitTheRegistersAreNotUnrolled) {
+  Product strided(1, 1, 1);
+  strided.ast = windows(14, 32, 64, true, 2);
+  const codegen::SearchSpace space(strided.ast.graph, strided.ast.sink, strided.caps, options());
+  const codegen::Prospect chosen = space.chosen();
+  EXPECT_LE(chosen.prediction.registers, 16) << codegen::to_string(chosen.list);
+  EXPECT_FALSE(std::isinf(chosen.prediction.cost())) << codegen::to_string(chosen.list);
 }
 
 TEST(Prediction, ThreadsShareCyclesAndTakeTimeToWake) {
