@@ -14,7 +14,7 @@ constexpr int64_t kFewTerms = 4;        // times the terms must be as many as th
 constexpr int64_t kReadAgain = 16;      // times each operand is read, for a cache to help
 constexpr int64_t kVectorsInStrip =
     16;  // of columns, for a thread that takes no more of each row to read memory in order
-constexpr int64_t kTermsOfChunk = 16;  // so that storing what the chunks make costs little
+constexpr int64_t kTermsOfChunk = 16;  // so that storing what a part of a sum makes costs little
 
 /// A number of equal chunks of `size` elements: best a multiple of the threads and some for each,
 /// so that a thread that is held up delays the end by one chunk only. 1 when there is none.
@@ -106,6 +106,12 @@ int64_t chunks_for_cache(TensorBuilder& build, Op op, Id x, int64_t outputs, int
 }
 
 }  // namespace
+
+bool is_long_product(TensorBuilder& build, Id x, const Dims& axes) {
+  int64_t terms = 1;
+  for (int64_t axis : axes) terms *= build.shape(x)[static_cast<size_t>(axis)];
+  return terms >= kTermsOfChunk && reads_again(build, x);
+}
 
 SplitReduction split_reduction(TensorBuilder& build, Op op, Id x, const Dims& axes,
                                const Options& options) {
