@@ -1,6 +1,7 @@
 #include "schedule/split_reduction.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace plugrad::schedule {
 namespace {
@@ -147,8 +148,19 @@ SplitReduction split_reduction(TensorBuilder& build, Op op, Id x, const Dims& ax
     cut.push_back(i == at ? merged.shape[i] / chunks : merged.shape[i]);
     if (merged.reduced[i]) inner.push_back(static_cast<int64_t>(cut.size() - 1));
   }
-  const Id first = build.reduce(op, build.reshape(x, cut), inner);
-  return {build.reshape(build.reduce(op, first, {static_cast<int64_t>(at)}), result), first};
+  auto chunk_axis = static_cast<int64_t>(at);
+  Id parts = build.reshape(x, cut);
+  if (!few) {
+    // A chunk stays in the cache only where its loop is outside of those of all results.
+    Dims order(cut.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::rotate(order.begin(), order.begin() + chunk_axis, order.begin() + chunk_axis + 1);
+    parts = build.permute(parts, order);
+    for (int64_t& axis : inner) axis += axis < chunk_axis ? 1 : 0;
+    chunk_axis = 0;
+  }
+  const Id first = build.reduce(op, parts, inner);
+  return {build.reshape(build.reduce(op, first, {chunk_axis}), result), first};
 }
 
 }  // namespace plugrad::schedule
