@@ -238,6 +238,9 @@ int run_corpus_suite(const Parsed& parsed, const Arguments& names, bench::Peers&
     return kSuccess;
   }
   signal(SIGPIPE, SIG_IGN);
+  // The device plans for the threads that the process has when it opens.
+  if (const int threads = parsed.get<int>("threads"); threads > 0)
+    change_settings([&](Settings& s) { s.threads = threads; });
   Tensor::from<float>({1}).contiguous().realize();
   return parsed.has("model") ? bench_model(run.choice, run.json) : bench_corpus(run, names, peers);
 }

@@ -179,11 +179,12 @@ class Copier {
     std::vector<Id> terms;
     if (static_cast<Op>(op_and_axes[0]) == Op::Add)
       terms = sums_.terms(draft_.source[id].src[0], has_shape);
-    if (terms.size() <= LongSums::kMostTerms) return reduce(x, op_and_axes);
+    const size_t most = terms_together(terms, op_and_axes);
+    if (terms.size() <= most) return reduce(x, op_and_axes);
     const Node addition = draft_.source[draft_.source[id].src[0]];
     Id total = kNoId;
-    for (size_t first = 0; first < terms.size(); first += LongSums::kMostTerms) {
-      const size_t end = std::min(first + LongSums::kMostTerms, terms.size());
+    for (size_t first = 0; first < terms.size(); first += most) {
+      const size_t end = std::min(first + most, terms.size());
       Id part = new_id_[terms[first]];
       for (size_t i = first + 1; i < end; ++i) part = add(addition, part, new_id_[terms[i]]);
       part = reduce(part, op_and_axes);
@@ -191,6 +192,16 @@ class Copier {
       if (end < terms.size()) request(total);
     }
     return total;
+  }
+
+  /// How many of the terms one kernel adds up. Matrix products that read the same operand in the
+  /// forward pass meet in its gradient; each alone has all registers for its tile and its operands
+  /// packed.
+  size_t terms_together(const std::vector<Id>& terms, const Dims& op_and_axes) {
+    const Dims axes(op_and_axes.begin() + 1, op_and_axes.end());
+    const bool products = std::ranges::all_of(
+        terms, [&](Id term) { return is_long_product(build_, new_id_[term], axes); });
+    return terms.size() > 1 && products ? 1 : LongSums::kMostTerms;
   }
 
   Id add(const Node& addition, Id a, Id b) {

@@ -1,6 +1,7 @@
 #include "schedule/split_reduction.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace plugrad::schedule {
 namespace {
@@ -14,7 +15,7 @@ constexpr int64_t kFewTerms = 4;        // times the terms must be as many as th
 constexpr int64_t kReadAgain = 16;      // times each operand is read, for a cache to help
 constexpr int64_t kVectorsInStrip =
     16;  // of columns, for a thread that takes no more of each row to read memory in order
-constexpr int64_t kTermsOfChunk = 16;  // so that storing what the chunks make costs little
+constexpr int64_t kTermsOfChunk = 16;  // so that storing what a part of a sum makes costs little
 
 /// A number of equal chunks of `size` elements: best a multiple of the threads and some for each,
 /// so that a thread that is held up delays the end by one chunk only. 1 when there is none.
@@ -107,6 +108,12 @@ int64_t chunks_for_cache(TensorBuilder& build, Op op, Id x, int64_t outputs, int
 
 }  // namespace
 
+bool is_long_product(TensorBuilder& build, Id x, const Dims& axes) {
+  int64_t terms = 1;
+  for (int64_t axis : axes) terms *= build.shape(x)[static_cast<size_t>(axis)];
+  return terms >= kTermsOfChunk && reads_again(build, x);
+}
+
 SplitReduction split_reduction(TensorBuilder& build, Op op, Id x, const Dims& axes,
                                const Options& options) {
   const Dims shape = build.shape(x);
@@ -141,8 +148,19 @@ SplitReduction split_reduction(TensorBuilder& build, Op op, Id x, const Dims& ax
     cut.push_back(i == at ? merged.shape[i] / chunks : merged.shape[i]);
     if (merged.reduced[i]) inner.push_back(static_cast<int64_t>(cut.size() - 1));
   }
-  const Id first = build.reduce(op, build.reshape(x, cut), inner);
-  return {build.reshape(build.reduce(op, first, {static_cast<int64_t>(at)}), result), first};
+  auto chunk_axis = static_cast<int64_t>(at);
+  Id parts = build.reshape(x, cut);
+  if (!few) {
+    // A chunk stays in the cache only where its loop is outside of those of all results.
+    Dims order(cut.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::rotate(order.begin(), order.begin() + chunk_axis, order.begin() + chunk_axis + 1);
+    parts = build.permute(parts, order);
+    for (int64_t& axis : inner) axis += axis < chunk_axis ? 1 : 0;
+    chunk_axis = 0;
+  }
+  const Id first = build.reduce(op, parts, inner);
+  return {build.reshape(build.reduce(op, first, {chunk_axis}), result), first};
 }
 
 }  // namespace plugrad::schedule

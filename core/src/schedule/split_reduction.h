@@ -12,6 +12,10 @@ struct SplitReduction {
   Id first = kNoId;  // the partial results, to be stored; kNoId when the reduction stays whole
 };
 
+/// Whether the sum of `x` over `axes` is a product of matrices, say, with so many terms that
+/// storing its result costs little beside them.
+bool is_long_product(TensorBuilder& build, Id x, const TensorBuilder::Dims& axes);
+
 /// Reduces `x`. A reduction of at least 32768 elements into fewer results than 4 a thread becomes
 /// one over equal contiguous chunks and one over their results. So do sums of columns, such as
 /// those of channels, that are too few for threads to share them out and read memory in order. So

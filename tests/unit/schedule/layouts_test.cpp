@@ -193,10 +193,28 @@ TEST(Layouts, SumOfManyProductsIsCutToTheCache) {
     options.cache_bytes = 1 << 16;
     const auto plan = check(t, {root}, options);
     EXPECT_EQ(kernel_count(plan), 2u) << to_string(plan);
-    EXPECT_FALSE(strides_of_stores(plan, 8 * 1024).empty()) << to_string(plan);
+    // The loop of the chunks is outside of those of the results.
+    const auto parts = strides_of_stores(plan, 8 * 1024);
+    ASSERT_EQ(parts.size(), 1u) << to_string(plan);
+    EXPECT_EQ(parts[0], (std::vector<int64_t>{32 * 32, 32, 1})) << to_string(plan);
     options.cache_bytes = 1 << 20;
     EXPECT_EQ(kernel_count(check(t, {root}, options)), 1u);
   }
+}
+
+// Three products that read one operand in the forward pass meet in its gradient.
+TEST(Layouts, SumsOfProductsAreKernelsOfTheirOwn) {
+  const auto kernels_of = [](int64_t terms_of_sum) {
+    Tensors t;
+    const auto product = [&] {
+      const Id a = t.buffer({48, terms_of_sum, 1}), b = t.buffer({1, terms_of_sum, 64});
+      return t.mul(a, b);
+    };
+    const Id terms = t.add(t.add(product(), product()), product());
+    return kernel_count(check(t, {t.sum(terms, {1})}, vectors_of(8)));
+  };
+  EXPECT_EQ(kernels_of(32), 3u);
+  EXPECT_EQ(kernels_of(8), 1u);  // storing the sums between them would cost too much
 }
 
 // What is read once gains nothing by it: a matrix times a vector, squares of rows.

@@ -8,29 +8,41 @@
 #include "codegen/passes/float_math.h"
 
 namespace plugrad::codegen {
-// 2^x = 2^n * 2^f with n the nearest integer and |f| <= 1/2; 2^f is its Taylor series. 2^n is
-// applied as two factors, so that results below the smallest normal number round once. The sum
-// with 1.5 * 2^mantissa_bits has n in its lowest bits. Outside [lowest, highest] the result is 0 or
-// infinity; NaN passes both bounds and the polynomial.
+// 2^f for |f| <= 1/2, highest power first. f64: the Taylor series. f32: the polynomial of degree 6
+// whose largest relative error is least (2e-9, by Lawson's iteration) among those that give 2^0
+// = 1.
+Id two_to_fraction(Math& m, Id f) {
+  if (m.real != DType::F64) {
+    constexpr double least[] = {1.5353362e-4, 1.3398874e-3, 9.6184369e-3, 5.5503324e-2,
+                                0.24022648,   0.69314718,   1.0};
+    return m.polynomial(f, least);
+  }
+  double series[14];
+  double coefficient = 1;
+  for (int k = 0; k < 14; ++k, coefficient *= std::log(2.0) / k) series[13 - k] = coefficient;
+  return m.polynomial(f, series);
+}
+
+// 2^x = 2^n * 2^f with n the nearest integer. The sum of x and 1.5 * 2^mantissa_bits has n in its
+// lowest bits. 2^n is applied as two powers, so that results below the smallest normal number round
+// once: 2^(n - n1) is added to the exponent of 2^f, which stays normal, and 2^n1, n1 = floor(n /
+// 2), is a factor. Outside [lowest, highest] the result is 0 or infinity; NaN passes both bounds
+// and the polynomial.
 Id make_exp2(Graph& g, Id x) {
   Math m(g, g[x].dtype);
-  const bool wide = m.real == DType::F64;
   const double highest = m.bias + 2, lowest = -(m.bias + m.mantissa_bits + 1);
   const Id above = g.where(m.less(x, m.c(lowest)), m.c(lowest), x);
   const Id safe = g.where(m.less(m.c(highest), above), m.c(highest), above);
-  const Id rounded = m.add(safe, m.c(std::ldexp(1.5, m.mantissa_bits)));
-  const int64_t zero = (int64_t{m.bias + m.mantissa_bits} << m.mantissa_bits) +
-                       (int64_t{1} << (m.mantissa_bits - 1));
-  const Id n = m.sub(g.add(Op::Bitcast, m.integer, {rounded}), m.i(zero));
-  double series[16];
-  const int degree = wide ? 13 : 7;
-  double coefficient = 1;
-  for (int k = 0; k <= degree; ++k, coefficient *= std::log(2.0) / k)
-    series[degree - k] = coefficient;
-  const Id fraction = m.sub(safe, g.cast(n, m.real));
-  const Id power = m.polynomial(fraction, std::span(series, static_cast<size_t>(degree) + 1));
-  const Id n1 = g.binary(Op::Shr, n, m.i(1)), n2 = m.sub(n, n1);
-  return m.mul(m.mul(power, m.power_of_two(n1)), m.power_of_two(n2));
+  const Id magic = m.c(std::ldexp(1.5, m.mantissa_bits)), rounded = m.add(safe, magic);
+  const Id bits = g.add(Op::Bitcast, m.integer, {rounded});
+  const Id power = two_to_fraction(m, m.sub(safe, m.sub(rounded, magic)));
+  const int64_t exponents = -(int64_t{1} << m.mantissa_bits);  // and the sign
+  const Id first =
+      g.binary(Op::And, g.binary(Op::Shl, bits, m.i(m.mantissa_bits - 1)), m.i(exponents));
+  const Id second = m.sub(g.binary(Op::Shl, bits, m.i(m.mantissa_bits)), first);
+  const Id raised = m.add(g.add(Op::Bitcast, m.integer, {power}), second);
+  const Id factor = m.add(first, m.i(int64_t{m.bias} << m.mantissa_bits));
+  return m.mul(g.add(Op::Bitcast, m.real, {raised}), g.add(Op::Bitcast, m.real, {factor}));
 }
 
 // log2 x = e + log2 m with x = 2^e * m and m in [sqrt(1/2), sqrt(2)); log2 m from s = (m-1)/(m+1)

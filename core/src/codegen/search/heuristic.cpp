@@ -9,6 +9,7 @@
 #include "codegen/search/apply.h"
 #include "codegen/search/changes.h"
 #include "codegen/search/column_sums.h"
+#include "codegen/search/prediction.h"
 #include "codegen/search/row_blocks.h"
 #include "codegen/search/rows.h"
 #include "codegen/search/stage_heuristic.h"
@@ -199,8 +200,13 @@ struct Decisions {
   }
 };
 
-void decide(Kernel& part, Decisions& decisions) {
-  const TileModel model(part);
+bool may_pack_rows(Kernel& part) {
+  return TileModel(part).may_pack_rows();
+}
+
+void decide(Kernel& part, bool packs_rows, Decisions& decisions) {
+  TileModel model(part);
+  if (packs_rows) model.pack_rows();
   Tile tile = best_tile(part, model);
   take_whole_rows(part, model, tile);
   if (!expand_wholly(part, model, tile) && !narrow_to_columns(part, model.lanes(), tile))
@@ -358,13 +364,8 @@ void keep_rows(Kernel& kernel) {
   }
 }
 
-}  // namespace
-
-void apply_heuristic(Kernel& kernel) {
-  if (works_in_groups(*kernel.caps)) return apply_group_heuristic(kernel);
-  const bool in_blocks = keep_blocks(kernel);
-  if (!in_blocks && kernel.graph.sources(kernel.sink).size() == 1) keep_rows(kernel);
-  std::vector<Kernel> parts;
+// The kernel of each store, or of each part of its rows; larger ones first, which decide first.
+Threading take_apart(const Kernel& kernel, std::vector<Kernel>& parts) {
   Threading work;
   for (Id store : kernel.graph.sources(kernel.sink)) {
     Kernel part = part_of(kernel, store);
@@ -378,9 +379,17 @@ void apply_heuristic(Kernel& kernel) {
       work.rows.push_back(std::move(rows));
     }
   }
-  std::ranges::stable_sort(parts, std::greater{}, iterations_of);  // larger stores decide first
+  std::ranges::stable_sort(parts, std::greater{}, iterations_of);
+  return work;
+}
+
+Decisions decide_all(std::vector<Kernel>& parts, bool packs_rows) {
   Decisions decisions;
-  for (Kernel& part : parts) decide(part, decisions);
+  for (Kernel& part : parts) decide(part, packs_rows, decisions);
+  return decisions;
+}
+
+void carry_out(Kernel& kernel, Decisions& decisions, const Threading& work, bool in_blocks) {
   apply_decisions(kernel, decisions);
   walk_along_rows(kernel);
   if (in_blocks) stage_blocks_of_rows(kernel);
@@ -388,6 +397,27 @@ void apply_heuristic(Kernel& kernel) {
   size_t most = work.rows.empty() ? sum_columns(kernel) : SIZE_MAX;
   if (work.rows.empty() && most == SIZE_MAX) most = stage_values(kernel);
   add_threads(kernel, work, most);
+}
+
+}  // namespace
+
+void apply_heuristic(Kernel& kernel) {
+  if (works_in_groups(*kernel.caps)) return apply_group_heuristic(kernel);
+  const bool in_blocks = keep_blocks(kernel);
+  if (!in_blocks && kernel.graph.sources(kernel.sink).size() == 1) keep_rows(kernel);
+  std::vector<Kernel> parts;
+  const Threading work = take_apart(kernel, parts);
+  Decisions decisions = decide_all(parts, false);
+  if (work.rows.empty() && std::ranges::any_of(parts, may_pack_rows)) {
+    // A tile that is good where rows are packed may be dear where they lie: both are tried.
+    Kernel packed = copy_of(kernel);
+    Decisions others = decide_all(parts, true);
+    carry_out(packed, others, work, in_blocks);
+    carry_out(kernel, decisions, work, in_blocks);
+    if (predict(packed, 0).cost() < predict(kernel, 0).cost()) kernel = std::move(packed);
+    return;
+  }
+  carry_out(kernel, decisions, work, in_blocks);
 }
 
 }  // namespace plugrad::codegen

@@ -53,13 +53,41 @@ bool TileModel::stands_beside_sums(const Item& item) const {
   return true;
 }
 
+// Whether its neighbours lie along an output loop and far apart along the sum, and no cache near
+// the core holds it: staging may pack such rows block by block (search/stage_heuristic.cpp).
+bool TileModel::has_distant_rows(const Item& item) const {
+  if (item.kind != Item::Kind::Load) return false;
+  auto bytes = static_cast<double>(element_bytes_);
+  bool has_neighbours = false, is_apart = false;
+  for (size_t a = 0; a < sizes_.size(); ++a) {
+    const int64_t stride = item.stride[a];
+    if (stride == kNear || stride == kIrregular || (is_reduce(a) && stride == 1)) return false;
+    has_neighbours |= !is_reduce(a) && stride == 1;
+    is_apart |= is_reduce(a) && stride != 0;
+    if (stride != 0) bytes *= static_cast<double>(sizes_[a]);
+  }
+  return has_neighbours && is_apart && bytes > static_cast<double>(kernel_.caps->private_bytes) / 2;
+}
+
+bool TileModel::may_pack_rows() const {
+  return kernel_.caps->private_bytes != 0 &&
+         std::ranges::any_of(items_, [&](const Item& i) { return has_distant_rows(i); });
+}
+
+bool TileModel::packs_rows(const Item& item, const Tile& tile) const {
+  const size_t lanes = tile.vector_axis;
+  return is_packing_rows_ && lanes < item.stride.size() && item.stride[lanes] == 0 &&
+         has_distant_rows(item) &&
+         std::ranges::any_of(items_, [&](const Item& i) { return is_packed(i, tile); });
+}
+
 // Cycles in which what is loaded comes through the caches, beyond those in which each line comes
 // once: those are the same for every tile, and of one row's part the rows around it know more.
 double TileModel::traffic(const Tile& tile) const {
   std::vector<cost::Operand> operands;
   for (const Item& item : items_) {
     if (item.kind != Item::Kind::Load || stands_beside_sums(item)) continue;
-    operands.push_back({{}, element_bytes_, is_packed(item, tile)});
+    operands.push_back({{}, element_bytes_, is_packed(item, tile) || packs_rows(item, tile)});
     for (int64_t stride : item.stride)
       operands.back().steps.push_back(
           stride == kNear || stride == kIrregular ? cost::kNear : stride * element_bytes_);

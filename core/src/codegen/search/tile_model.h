@@ -46,6 +46,10 @@ class TileModel {
   /// The parts of cost(), also of a tile that does not fit. Without traffic where the rest is at
   /// least `limit`.
   TileCycles cycles(const Tile& tile, double limit = std::numeric_limits<double>::infinity()) const;
+  /// Whether copies of what the lanes are multiplied by may pay.
+  bool may_pack_rows() const;
+  /// From now on costs assume such copies where the lanes' own operand is packed too.
+  void pack_rows() { is_packing_rows_ = true; }
   /// Vectors that are live at once: accumulators and operands.
   double registers(const Tile& tile) const;
   bool fits_registers(const Tile& tile) const;
@@ -167,6 +171,8 @@ class TileModel {
   void add_item(Item::Kind kind, Id id, Id index);
   double instructions(const Item& item, const Tile& tile) const;
   double pack_cost(const Item& item, const Tile& tile) const;
+  bool has_distant_rows(const Item& item) const;
+  bool packs_rows(const Item& item, const Tile& tile) const;
   double copies(const Item& item, const Tile& tile) const;
   int64_t neighbours(const Item& item, const Tile& tile) const;
   double transposing(const Item& item, const Tile& tile) const;
@@ -191,6 +197,7 @@ class TileModel {
   std::vector<bool> repeats_;   // by axis: whether vectors may have elements in common
   int64_t lanes_ = 1, element_bytes_ = 1;
   bool has_reduce_ = false;
+  bool is_packing_rows_ = false;
 };
 
 }  // namespace plugrad::codegen
