@@ -118,4 +118,51 @@ Id reduce_identity(Graph& g, Op op, DType dtype) {
                          : g.constant(dtype, lowest_int(dtype));
 }
 
+Kernel part_of(const Kernel& kernel, Id store) {
+  Kernel part;
+  part.caps = kernel.caps;
+  part.options = kernel.options;
+  const Id copy = copy_into(part.graph, kernel.graph, store);
+  part.sink = part.graph.add(Op::Sink, DType::Void, {copy});
+  compact(part);
+  return part;
+}
+
+Kernel copy_of(const Kernel& kernel) {
+  Kernel copy;
+  copy.caps = kernel.caps;
+  copy.options = kernel.options;
+  copy.param_count = kernel.param_count;
+  copy.scalars = kernel.scalars;
+  copy.applied = kernel.applied;
+  copy.sink = copy_into(copy.graph, kernel.graph, kernel.sink);
+  compact(copy);
+  return copy;
+}
+
+double iterations_of(const Kernel& kernel) {
+  double count = 1;
+  for (Id axis : kernel.axes) count *= static_cast<double>(range_size(kernel.graph, axis));
+  return count;
+}
+
+int64_t part_of_size(int64_t size, int64_t most) {
+  for (int64_t part = most; part > most / 2; --part)
+    if (size % part == 0) return part;
+  return most;
+}
+
+size_t outermost_loop(const Kernel& kernel, const std::function<bool(uint32_t)>& allows) {
+  OpenRanges open(kernel.graph);
+  RangeSet outputs = 0;  // not those that fill an array
+  for (Id store : kernel.graph.sources(kernel.sink)) outputs |= open[store];
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
+    const Id range = kernel.axes[axis];
+    if (kind_of(kernel, axis) == AxisKind::Loop && (open.bit(range) & outputs) != 0 &&
+        !is_bounded(kernel.graph[range]) && (!allows || allows(range_axis(kernel.graph[range]))))
+      return axis;
+  }
+  return kernel.axes.size();
+}
+
 }  // namespace plugrad::codegen

@@ -1,6 +1,7 @@
 // A kernel on its way through codegen: its graph, its root and what has been decided so far.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "codegen/codegen.h"
@@ -67,5 +68,33 @@ bool is_indexed(const Graph& g, Id id);
 Id make_reduce(Graph& g, Op op, std::span<const Id> values, std::span<const Id> ranges);
 /// What a reduction over nothing gives: +0, 1, or the lowest value of the dtype.
 Id reduce_identity(Graph& g, Op op, DType dtype);
+
+/// Whether kernels for the device are spread over work-items that run in step, as on a GPU.
+inline bool works_in_groups(const pgr_device_caps& caps) {
+  return caps.has_local != 0 && caps.subgroup_size > 1;
+}
+
+inline AxisKind kind_of(const Kernel& kernel, size_t axis) {
+  return range_kind(kernel.graph[kernel.axes[axis]]);
+}
+inline int64_t size_of_axis(const Kernel& kernel, size_t axis) {
+  return range_size(kernel.graph, kernel.axes[axis]);
+}
+
+/// A kernel of one store of another.
+Kernel part_of(const Kernel& kernel, Id store);
+
+/// With what was applied to it, to try changes on.
+Kernel copy_of(const Kernel& kernel);
+
+/// Iterations of all axes.
+double iterations_of(const Kernel& kernel);
+
+/// A part of the size that leaves no rest where there is one that is not much smaller than `most`.
+int64_t part_of_size(int64_t size, int64_t most);
+
+/// The outermost output loop that may become group ids, of those that `allows`, where given, says
+/// by their numbers; the number of axes for none.
+size_t outermost_loop(const Kernel& kernel, const std::function<bool(uint32_t)>& allows = {});
 
 }  // namespace plugrad::codegen

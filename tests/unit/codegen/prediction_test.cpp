@@ -1,5 +1,5 @@
 // Predictions of schedules, against cycles and bytes counted by hand.
-#include "codegen/search/prediction.h"
+#include "codegen/tiling/prediction.h"
 
 #include <gtest/gtest.h>
 

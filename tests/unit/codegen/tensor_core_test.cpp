@@ -1,6 +1,6 @@
 // tensor_core(axis, n) on made-up capabilities: the same numbers as without, in every shape, and
 // what is refused.
-#include "codegen/search/tensor_core.h"
+#include "codegen/transforms/tensor_core.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

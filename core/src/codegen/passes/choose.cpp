@@ -1,9 +1,9 @@
 // Decides the optimisations of a kernel: those given, none, or what the search by the model finds.
 #include "codegen/copies_ahead.h"
 #include "codegen/passes/passes.h"
-#include "codegen/search/apply.h"
-#include "codegen/search/changes.h"
 #include "codegen/search/climb.h"
+#include "codegen/transforms/apply.h"
+#include "codegen/transforms/changes.h"
 #include "codegen/wmma_tiles.h"
 
 namespace plugrad::codegen {

@@ -13,7 +13,7 @@
 #include "base/check.h"
 #include "codegen/access.h"
 #include "codegen/passes/passes.h"
-#include "codegen/search/changes.h"
+#include "codegen/transforms/changes.h"
 #include "symbolic/reduction.h"
 
 namespace plugrad::codegen {

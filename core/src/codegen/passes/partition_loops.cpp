@@ -6,8 +6,8 @@
 
 #include "codegen/access.h"
 #include "codegen/passes/passes.h"
-#include "codegen/search/changes.h"
 #include "codegen/search/heuristic.h"
+#include "codegen/transforms/changes.h"
 #include "codegen/wmma_tiles.h"
 #include "symbolic/linear.h"
 #include "uop/facts.h"

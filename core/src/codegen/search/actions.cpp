@@ -11,10 +11,10 @@
 #include "base/thread_pool.h"
 #include "codegen/access.h"
 #include "codegen/report.h"
-#include "codegen/search/apply.h"
 #include "codegen/search/climb.h"
 #include "codegen/search/heuristic.h"
 #include "codegen/search/tile_search.h"
+#include "codegen/transforms/apply.h"
 #include "plugrad/error.h"
 #include "uop/scratch.h"
 

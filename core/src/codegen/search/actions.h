@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "codegen/kernel.h"
-#include "codegen/search/prediction.h"
+#include "codegen/tiling/prediction.h"
 #include "plugrad/error.h"
 
 namespace plugrad::codegen {

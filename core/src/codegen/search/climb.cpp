@@ -10,8 +10,8 @@
 #include <string>
 
 #include "codegen/report.h"
-#include "codegen/search/apply.h"
 #include "codegen/search/heuristic.h"
+#include "codegen/transforms/apply.h"
 
 namespace plugrad::codegen {
 namespace {

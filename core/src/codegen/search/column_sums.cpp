@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "codegen/access.h"
-#include "codegen/search/apply.h"
 #include "codegen/search/tile_search.h"
+#include "codegen/transforms/apply.h"
 #include "uop/facts.h"
 
 namespace plugrad::codegen {

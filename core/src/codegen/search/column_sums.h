@@ -1,7 +1,7 @@
 // Sums along the rows of a matrix that is read once.
 #pragma once
 
-#include "codegen/search/tile_model.h"
+#include "codegen/tiling/tile_model.h"
 
 namespace plugrad::codegen {
 

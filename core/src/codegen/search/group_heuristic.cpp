@@ -5,13 +5,13 @@
 #include <bit>
 #include <limits>
 
-#include "codegen/search/apply.h"
-#include "codegen/search/changes.h"
 #include "codegen/search/group_rows.h"
 #include "codegen/search/heuristic.h"
-#include "codegen/search/rows.h"
 #include "codegen/search/stage_heuristic.h"
 #include "codegen/search/tile_search.h"
+#include "codegen/tiling/rows.h"
+#include "codegen/transforms/apply.h"
+#include "codegen/transforms/changes.h"
 
 namespace plugrad::codegen {
 namespace {

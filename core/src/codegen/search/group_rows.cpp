@@ -7,8 +7,8 @@
 #include <bit>
 
 #include "codegen/access.h"
-#include "codegen/search/changes.h"
 #include "codegen/search/tile_search.h"
+#include "codegen/transforms/changes.h"
 #include "uop/facts.h"
 
 namespace plugrad::codegen {

@@ -6,15 +6,15 @@
 #include <cmath>
 #include <limits>
 
-#include "codegen/search/apply.h"
-#include "codegen/search/changes.h"
 #include "codegen/search/column_sums.h"
-#include "codegen/search/prediction.h"
 #include "codegen/search/row_blocks.h"
-#include "codegen/search/rows.h"
 #include "codegen/search/stage_heuristic.h"
 #include "codegen/search/streams.h"
 #include "codegen/search/tile_search.h"
+#include "codegen/tiling/prediction.h"
+#include "codegen/tiling/rows.h"
+#include "codegen/transforms/apply.h"
+#include "codegen/transforms/changes.h"
 
 namespace plugrad::codegen {
 namespace {

@@ -8,12 +8,7 @@ namespace plugrad::codegen {
 
 void apply_heuristic(Kernel& kernel);
 
-/// Whether kernels for the device are spread over work-items that run in step, as on a GPU.
-inline bool works_in_groups(const pgr_device_caps& caps) {
-  return caps.has_local != 0 && caps.subgroup_size > 1;
-}
-
-/// The choice for such devices.
+/// The choice for devices whose work-items run in step.
 void apply_group_heuristic(Kernel& kernel);
 
 /// Gives a product of matrices to a tensor core of the device; false where there is none for it.

@@ -9,10 +9,10 @@
 #include <algorithm>
 
 #include "codegen/access.h"
-#include "codegen/search/apply.h"
-#include "codegen/search/changes.h"
 #include "codegen/search/stage_heuristic.h"
 #include "codegen/search/tile_search.h"
+#include "codegen/transforms/apply.h"
+#include "codegen/transforms/changes.h"
 #include "plugrad/error.h"
 #include "uop/facts.h"
 #include "uop/scratch.h"

@@ -4,9 +4,9 @@
 
 #include "base/check.h"
 #include "codegen/access.h"
-#include "codegen/search/apply.h"
-#include "codegen/search/changes.h"
 #include "codegen/search/tile_search.h"
+#include "codegen/transforms/apply.h"
+#include "codegen/transforms/changes.h"
 #include "uop/facts.h"
 
 namespace plugrad::codegen {

@@ -6,12 +6,12 @@
 #include <set>
 
 #include "codegen/access.h"
-#include "codegen/search/apply.h"
-#include "codegen/search/changes.h"
 #include "codegen/search/heuristic.h"
 #include "codegen/search/stage_heuristic.h"
-#include "codegen/search/tensor_core.h"
 #include "codegen/search/tile_search.h"
+#include "codegen/transforms/apply.h"
+#include "codegen/transforms/changes.h"
+#include "codegen/transforms/tensor_core.h"
 #include "uop/facts.h"
 
 namespace plugrad::codegen {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "codegen/search/changes.h"
 #include "codegen/search/heuristic.h"
+#include "codegen/transforms/changes.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -13,10 +13,6 @@ constexpr int64_t kUpcasts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1
 constexpr double kMostCopies = 32;  // of one instruction, by unrolling
 constexpr double kMostUnrolled =
     256;  // of all: more hide no latency, but their values do not fit the registers
-constexpr double kMostCode = 160;  // copies of one instruction, in a loop over sums
-// Instructions of sums without a loop: three such bodies, the interior and two borders, are what a
-// cache of decoded instructions holds (1,536 of them on Skylake, Intel's optimisation manual 2.5).
-constexpr double kMostStraight = 512;
 
 // Larger odd amounts are for short axes as a whole.
 bool is_usual(int64_t amount) {
@@ -39,53 +35,6 @@ bool fits(const Kernel& kernel, int64_t size, int64_t amount, bool rests) {
 }
 
 }  // namespace
-
-Kernel part_of(const Kernel& kernel, Id store) {
-  Kernel part;
-  part.caps = kernel.caps;
-  part.options = kernel.options;
-  const Id copy = copy_into(part.graph, kernel.graph, store);
-  part.sink = part.graph.add(Op::Sink, DType::Void, {copy});
-  compact(part);
-  return part;
-}
-
-Kernel copy_of(const Kernel& kernel) {
-  Kernel copy;
-  copy.caps = kernel.caps;
-  copy.options = kernel.options;
-  copy.param_count = kernel.param_count;
-  copy.scalars = kernel.scalars;
-  copy.applied = kernel.applied;
-  copy.sink = copy_into(copy.graph, kernel.graph, kernel.sink);
-  compact(copy);
-  return copy;
-}
-
-double iterations_of(const Kernel& kernel) {
-  double count = 1;
-  for (Id axis : kernel.axes) count *= static_cast<double>(range_size(kernel.graph, axis));
-  return count;
-}
-
-int64_t part_of_size(int64_t size, int64_t most) {
-  for (int64_t part = most; part > most / 2; --part)
-    if (size % part == 0) return part;
-  return most;
-}
-
-size_t outermost_loop(const Kernel& kernel, const std::function<bool(uint32_t)>& allows) {
-  OpenRanges open(kernel.graph);
-  RangeSet outputs = 0;  // not those that fill an array
-  for (Id store : kernel.graph.sources(kernel.sink)) outputs |= open[store];
-  for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
-    const Id range = kernel.axes[axis];
-    if (kind_of(kernel, axis) == AxisKind::Loop && (open.bit(range) & outputs) != 0 &&
-        !is_bounded(kernel.graph[range]) && (!allows || allows(range_axis(kernel.graph[range]))))
-      return axis;
-  }
-  return kernel.axes.size();
-}
 
 std::vector<size_t> tile_axes(const Kernel& kernel, const TileModel& model, const Tile& tile) {
   std::vector<size_t> axes;
@@ -117,11 +66,6 @@ void search_tile(const Kernel& kernel, const TileCost& cost, std::span<const siz
     tile.amounts[axes[0]] = amount;
     search_tile(kernel, cost, axes.subspan(1), rests, tile, best, best_cost);
   }
-}
-
-bool is_too_much_code(const TileModel& model, const Tile& tile) {
-  return model.leaves_no_sum(tile) ? model.sum_code(tile) > kMostStraight
-                                   : model.code_size(tile) > kMostCode;
 }
 
 void add_unrolling(const Kernel& kernel, const TileModel& model, Tile& tile) {

@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "codegen/access.h"
-#include "codegen/search/changes.h"
+#include "codegen/transforms/changes.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
 

@@ -1,5 +1,5 @@
 // What the changes share.
-#include "codegen/search/changes.h"
+#include "codegen/transforms/changes.h"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 #include "codegen/access.h"
 #include "codegen/claims.h"
 #include "codegen/copies_ahead.h"
-#include "codegen/search/changes.h"
+#include "codegen/transforms/changes.h"
 #include "uop/facts.h"
 #include "uop/range.h"
 #include "uop/scratch.h"

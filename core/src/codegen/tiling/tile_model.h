@@ -200,4 +200,7 @@ class TileModel {
   bool is_packing_rows_ = false;
 };
 
+/// Whether the tile makes more code than pays.
+bool is_too_much_code(const TileModel& model, const Tile& tile);
+
 }  // namespace plugrad::codegen

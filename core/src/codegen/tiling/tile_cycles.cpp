@@ -3,8 +3,7 @@
 #include <limits>
 #include <numeric>
 
-#include "codegen/search/heuristic.h"
-#include "codegen/search/tile_model.h"
+#include "codegen/tiling/tile_model.h"
 #include "cost/traffic.h"
 
 namespace plugrad::codegen {

@@ -1,4 +1,4 @@
-#include "codegen/search/local_rows.h"
+#include "codegen/transforms/local_rows.h"
 
 #include <algorithm>
 #include <set>

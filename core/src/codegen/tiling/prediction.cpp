@@ -1,4 +1,4 @@
-#include "codegen/search/prediction.h"
+#include "codegen/tiling/prediction.h"
 
 #include <algorithm>
 #include <limits>
@@ -7,9 +7,7 @@
 
 #include "codegen/access.h"
 #include "codegen/gates.h"
-#include "codegen/search/heuristic.h"
-#include "codegen/search/rows.h"
-#include "codegen/search/tile_search.h"
+#include "codegen/tiling/rows.h"
 #include "uop/facts.h"
 #include "uop/scratch.h"
 

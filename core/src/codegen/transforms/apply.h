@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "codegen/search/tile_search.h"
+#include "codegen/kernel.h"
 #include "plugrad/error.h"
 
 namespace plugrad::codegen {

@@ -1,10 +1,9 @@
-#include "codegen/search/rows.h"
+#include "codegen/tiling/rows.h"
 
 #include <algorithm>
 #include <map>
 
 #include "codegen/access.h"
-#include "codegen/search/tile_search.h"
 #include "plugrad/plugin_api/kernel_ir.h"
 #include "uop/facts.h"
 #include "uop/scratch.h"

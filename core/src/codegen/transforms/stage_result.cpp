@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "codegen/access.h"
 #include "codegen/claims.h"
-#include "codegen/search/changes.h"
+#include "codegen/transforms/changes.h"
 #include "uop/facts.h"
 #include "uop/scratch.h"
 #include "uop/shared_param.h"

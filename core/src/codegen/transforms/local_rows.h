@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "codegen/search/tile_coordinates.h"
+#include "codegen/transforms/tile_coordinates.h"
 #include "codegen/work_items.h"
 
 namespace plugrad::codegen {

@@ -6,7 +6,7 @@
 //            store %c[(%i*16 + m(%w))*N + %j*8 + n(%w)], (lane (reduce add (wmma A, B, 0), %l))
 // A and B are expressions over the elements of a tile (codegen/wmma_tiles.h). Where tiles do not
 // fill the matrices, what is outside is 0 and not stored.
-#include "codegen/search/tensor_core.h"
+#include "codegen/transforms/tensor_core.h"
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@
 #include "codegen/access.h"
 #include "codegen/gates.h"
 #include "codegen/lanes.h"
-#include "codegen/search/changes.h"
+#include "codegen/transforms/changes.h"
 #include "codegen/wmma_tiles.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"

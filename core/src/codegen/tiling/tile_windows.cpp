@@ -6,9 +6,8 @@
 #include <set>
 
 #include "codegen/gates.h"
-#include "codegen/search/changes.h"
-#include "codegen/search/heuristic.h"
-#include "codegen/search/tile_model.h"
+#include "codegen/tiling/tile_model.h"
+#include "codegen/transforms/changes.h"
 
 namespace plugrad::codegen {
 

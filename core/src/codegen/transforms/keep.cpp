@@ -13,7 +13,7 @@
 #include "codegen/access.h"
 #include "codegen/claims.h"
 #include "codegen/gates.h"
-#include "codegen/search/changes.h"
+#include "codegen/transforms/changes.h"
 #include "codegen/work_items.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"

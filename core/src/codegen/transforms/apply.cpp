@@ -1,7 +1,7 @@
 // Dispatch, the changes of places, and those that spread ranges over work-items.
 // Work-items do not peel. A Local range runs past the end of its axis, where its stores are gated;
 // in a reduction over a Group range the items past the rest add nothing to it.
-#include "codegen/search/apply.h"
+#include "codegen/transforms/apply.h"
 
 #include <algorithm>
 #include <set>
@@ -11,10 +11,8 @@
 #include "codegen/access.h"
 #include "codegen/copies_ahead.h"
 #include "codegen/gates.h"
-#include "codegen/search/changes.h"
-#include "codegen/search/heuristic.h"
-#include "codegen/search/tensor_core.h"
-#include "codegen/search/tile_search.h"
+#include "codegen/transforms/changes.h"
+#include "codegen/transforms/tensor_core.h"
 #include "codegen/work_items.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"

@@ -2,7 +2,7 @@
 // elements) of the axes that it depends on, and again for every pass of the loops around it that it
 // does not depend on; expanding such a loop by n divides those passes by n. That is all there is to
 // reuse in registers.
-#include "codegen/search/tile_model.h"
+#include "codegen/tiling/tile_model.h"
 
 #include <algorithm>
 #include <bit>
@@ -10,11 +10,15 @@
 #include <limits>
 
 #include "codegen/gates.h"
-#include "codegen/search/heuristic.h"
 #include "uop/facts.h"
 
 namespace plugrad::codegen {
 namespace {
+
+constexpr double kMostCode = 160;  // copies of one instruction, in a loop over sums
+// Instructions of sums without a loop: three such bodies, the interior and two borders, are what a
+// cache of decoded instructions holds (1,536 of them on Skylake, Intel's optimisation manual 2.5).
+constexpr double kMostStraight = 512;
 
 constexpr double kScalarCost = 0.25;  // of integers and conditions, beside vectors
 constexpr double kBranchCost = 0.5;   // a comparison and a jump, as scalars
@@ -482,6 +486,11 @@ size_t TileModel::cheapest_lanes(bool reduces) const {
     }
   }
   return best;
+}
+
+bool is_too_much_code(const TileModel& model, const Tile& tile) {
+  return model.leaves_no_sum(tile) ? model.sum_code(tile) > kMostStraight
+                                   : model.code_size(tile) > kMostCode;
 }
 
 }  // namespace plugrad::codegen

@@ -1,6 +1,6 @@
 // Every index and condition of the operand is a sum of factor * range. Two ranges whose factors are
 // in proportion everywhere can only be told apart by the sum of both.
-#include "codegen/search/tile_coordinates.h"
+#include "codegen/transforms/tile_coordinates.h"
 
 #include <algorithm>
 #include <cstdlib>
