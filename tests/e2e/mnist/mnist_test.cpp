@@ -124,12 +124,13 @@ struct TransformerBlock {
   }
 };
 
-TEST(Training, AStepOfATransformersBlockRunsAtMost60Kernels) {
+// Of the products that meet in the gradient of an operand, each is a kernel of its own.
+TEST(Training, AStepOfATransformersBlockRunsAtMost62Kernels) {
   Tensor::manual_seed(1);
   TransformerBlock block;
   Tensor x = Tensor::randn({16, 128, 256}), y = Tensor::randn({16, 128, 256});
   Tensor::realize(std::vector{x, y});
-  EXPECT_LE(kernels_of_step(nn::parameters(block), [&] { return mse_loss(block(x), y); }), 60u);
+  EXPECT_LE(kernels_of_step(nn::parameters(block), [&] { return mse_loss(block(x), y); }), 62u);
 }
 
 TEST(Training, RealDigitsAreLearnedByTheSmallNetwork) {
