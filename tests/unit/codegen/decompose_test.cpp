@@ -34,11 +34,11 @@ std::vector<float> unary_without_claim(Op op, const std::vector<float>& in,
   return out;
 }
 
-// Every exponent with several mantissas, both signs, and the edges.
+// Every exponent with several mantissas, both signs, and the edges; NaN of several payloads.
 std::vector<float> all_magnitudes() {
   std::vector<float> out = {0.0f,  -0.0f, kInfinity, -kInfinity, kNaN,        1.0f,
                             -1.0f, 0.5f,  1e-45f,    3.4e38f,    0.70710678f, 0.70710677f};
-  for (uint32_t exponent = 0; exponent < 255; ++exponent)
+  for (uint32_t exponent = 0; exponent < 256; ++exponent)
     for (uint32_t mantissa : {0u, 1u, 0x1234u, 0x3504f3u, 0x490fdbu, 0x7fffffu})
       for (uint32_t sign : {0u, 0x80000000u})
         out.push_back(std::bit_cast<float>(sign | exponent << 23 | mantissa));
@@ -129,7 +129,7 @@ std::vector<double> all_magnitudes_f64() {
       0x1.921fb54442d18p+0,
       0x1.4p20,
       6381956970095103.0 * 0x1p797};  // the f64 that is next to a multiple of pi/2
-  for (uint64_t exponent = 0; exponent < 2047; ++exponent)
+  for (uint64_t exponent = 0; exponent < 2048; ++exponent)
     for (uint64_t mantissa : {0ull, 1ull, 0x123456789abcdull, 0x6a09e667f3bcdull,
                               0x921fb54442d18ull, 0xfffffffffffffull})
       for (uint64_t sign : {0ull, 1ull})

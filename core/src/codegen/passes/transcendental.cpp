@@ -26,13 +26,12 @@ Id two_to_fraction(Math& m, Id f) {
 // 2^x = 2^n * 2^f with n the nearest integer. The sum of x and 1.5 * 2^mantissa_bits has n in its
 // lowest bits. 2^n is applied as two powers, so that results below the smallest normal number round
 // once: 2^(n - n1) is added to the exponent of 2^f, which stays normal, and 2^n1, n1 = floor(n /
-// 2), is a factor. Outside [lowest, highest] the result is 0 or infinity; NaN passes both bounds
-// and the polynomial.
+// 2), is a factor. Below the lowest x the result is 0. From the highest on it is infinity, and NaN
+// stays NaN: there the exponent would be added to bits that are none of a power.
 Id make_exp2(Graph& g, Id x) {
   Math m(g, g[x].dtype);
   const double highest = m.bias + 2, lowest = -(m.bias + m.mantissa_bits + 1);
-  const Id above = g.where(m.less(x, m.c(lowest)), m.c(lowest), x);
-  const Id safe = g.where(m.less(m.c(highest), above), m.c(highest), above);
+  const Id safe = g.where(m.less(x, m.c(lowest)), m.c(lowest), x);
   const Id magic = m.c(std::ldexp(1.5, m.mantissa_bits)), rounded = m.add(safe, magic);
   const Id bits = g.add(Op::Bitcast, m.integer, {rounded});
   const Id power = two_to_fraction(m, m.sub(safe, m.sub(rounded, magic)));
@@ -42,7 +41,10 @@ Id make_exp2(Graph& g, Id x) {
   const Id second = m.sub(g.binary(Op::Shl, bits, m.i(m.mantissa_bits)), first);
   const Id raised = m.add(g.add(Op::Bitcast, m.integer, {power}), second);
   const Id factor = m.add(first, m.i(int64_t{m.bias} << m.mantissa_bits));
-  return m.mul(g.add(Op::Bitcast, m.real, {raised}), g.add(Op::Bitcast, m.real, {factor}));
+  const Id result =
+      m.mul(g.add(Op::Bitcast, m.real, {raised}), g.add(Op::Bitcast, m.real, {factor}));
+  const Id infinity = m.c(std::numeric_limits<double>::infinity());
+  return g.where(m.less(x, m.c(highest)), result, m.add(x, infinity));
 }
 
 // log2 x = e + log2 m with x = 2^e * m and m in [sqrt(1/2), sqrt(2)); log2 m from s = (m-1)/(m+1)
