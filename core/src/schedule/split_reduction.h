@@ -12,8 +12,8 @@ struct SplitReduction {
   Id first = kNoId;  // the partial results, to be stored; kNoId when the reduction stays whole
 };
 
-/// Whether the sum of `x` over `axes` is a product of matrices, say, with so many terms that
-/// storing its result costs little beside them.
+/// Whether the sum of `x` over `axes` reads its operands repeatedly, as a product of matrices does,
+/// and has at least 16 terms. Then storing its result costs little.
 bool is_long_product(TensorBuilder& build, Id x, const TensorBuilder::Dims& axes);
 
 /// Reduces `x`. A reduction of at least 32768 elements into fewer results than 4 a thread becomes

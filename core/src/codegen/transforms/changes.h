@@ -70,9 +70,9 @@ void copy_ahead(Kernel& kernel, const Optimisation& change);
 /// Error(User) where the change cannot follow a copy in local memory.
 void check_beside_local_copies(const Kernel& kernel, const Optimisation& change);
 
-/// The largest expressions that depend on the parameter and run over the same inner ranges as what
-/// is loaded of it.
-std::vector<Id> find_operands(const Kernel& kernel, OpenRanges& open, uint32_t slot,
+/// The largest expressions that depend on the change's parameter and run over the same inner ranges
+/// as what is loaded of it. Error(User) where there are none.
+std::vector<Id> find_operands(const Kernel& kernel, OpenRanges& open, const Optimisation& change,
                               RangeSet inside);
 
 /// A number for an array that no other has.

@@ -36,9 +36,10 @@ bool is_of_slot(const Graph& g, Id load, uint32_t slot) {
 
 }  // namespace
 
-std::vector<Id> find_operands(const Kernel& kernel, OpenRanges& open, uint32_t slot,
+std::vector<Id> find_operands(const Kernel& kernel, OpenRanges& open, const Optimisation& change,
                               RangeSet inside) {
   const Graph& g = kernel.graph;
+  const uint32_t slot = change.axis;
   Reachable reachable;
   // Not what a copy loads, but what a kept value is a sum of.
   const std::vector<Id> nodes = reachable.from(g, std::span(&kernel.sink, 1), [&](Id id) {
@@ -71,6 +72,9 @@ std::vector<Id> find_operands(const Kernel& kernel, OpenRanges& open, uint32_t s
     if (!copied)
       for (Id s : g.sources(*it)) used[s] = 1;
   }
+  require(!operands.empty(),
+          "[codegen] {}: nothing that is loaded of parameter {} varies inside there",
+          to_string({change}), slot);
   return operands;
 }
 
@@ -258,10 +262,7 @@ void stage(Kernel& kernel, const Optimisation& change) {
       require(!is_expanded(range_kind(g[kernel.axes[i]])), "[codegen] {}: axis {} is no loop", text,
               i);
   }
-  const std::vector<Id> operands = find_operands(kernel, open, change.axis, inside);
-  require(!operands.empty(),
-          "[codegen] {}: nothing that is loaded of parameter {} varies inside there", text,
-          change.axis);
+  const std::vector<Id> operands = find_operands(kernel, open, change, inside);
   uint32_t number = next_array(kernel), axis = new_axis(kernel);
   std::vector<std::pair<Id, Id>> map;
   for (Id operand : operands) {

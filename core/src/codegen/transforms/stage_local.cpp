@@ -231,10 +231,7 @@ void stage_local(Kernel& kernel, const Optimisation& change) {
     if (is_inside(range_kind(g[range]))) inside |= open.bit(range);
   const std::vector<ItemAxis> item_axes_now = item_axes(kernel, open);
   const Items items = items_of(kernel, item_axes_now, text);
-  const std::vector<Id> operands = find_operands(kernel, open, change.axis, inside);
-  require(!operands.empty(),
-          "[codegen] {}: nothing that is loaded of parameter {} varies inside there", text,
-          change.axis);
+  const std::vector<Id> operands = find_operands(kernel, open, change, inside);
   uint32_t number = next_array(kernel), axis = new_axis(kernel);
   std::vector<std::pair<Id, Id>> map;
   for (Id operand : operands) {
