@@ -33,6 +33,12 @@ struct Nest {
 /// once. Bandwidths add up: a line from memory passes every cache.
 double traffic_cycles(const Nest& nest, std::span<const Operand> operands, const Machine& machine);
 
+/// Of these the cycles beyond those in which each line comes once.
+double reading_again(const Nest& nest, std::span<const Operand> operands, const Machine& machine);
+
+/// The same of what the nest writes: a line that no cache keeps until it is full goes and comes.
+double writing_again(const Nest& nest, const Operand& operand, const Machine& machine);
+
 /// Runs of lines whose beginnings lie `step` bytes apart.
 struct Rows {
   double count = 1, lines = 1;

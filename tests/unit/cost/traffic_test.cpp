@@ -67,6 +67,40 @@ TEST(Traffic, of_rows_that_fill_all_sets_is_kept) {
   EXPECT_DOUBLE_EQ(cycles(again, {{{0, 2048, 4}}}), 256 * (kLine + kSecond) + 4 * kPage);
 }
 
+// 16 planes 8 KiB apart have one place in the first cache, however many rows of each are read: 3
+// rows of each are 48 lines in 3 places of 8 ways, read again for each of 8 columns.
+TEST(Traffic, of_planes_that_share_sets_is_not_kept_by_what_their_rows_have) {
+  const Nest columns{{8, 16, 3}, {1, 1, 1}, {0, 1, 2}};
+  const double crowded = cycles(columns, {{{4, 8192, 1280}}});
+  EXPECT_DOUBLE_EQ(crowded, 48 * (8 * kLine + kSecond) + 16 * kPage);
+  const double apart = cycles(columns, {{{4, 8192 + 3840, 1280}}});
+  EXPECT_LT(apart, crowded);
+}
+
+TEST(Traffic, again_is_what_the_first_reading_is_not) {
+  const Nest rows{{1024, 1024}, {1, 16}, {0, 1}};
+  const std::vector<Operand> stream = {{{4096, 4}}};
+  EXPECT_DOUBLE_EQ(reading_again(rows, stream, kMachine), 0);
+  const Nest columns{{1024, 1024}, {1, 1}, {1, 0}};
+  EXPECT_DOUBLE_EQ(reading_again(columns, stream, kMachine),
+                   cycles(columns, stream) - cycles(rows, stream));
+}
+
+// Fours of floats in 32 rows that share the sets of both caches: each line comes for each of its 4
+// parts, 3 times more than once, and for longer than in a stream. One row keeps its line.
+TEST(Traffic, of_lines_that_are_written_in_parts_is_more_than_their_reading) {
+  const auto written = [](int64_t rows) {
+    const Nest nest{{rows, 1024}, {rows, 4}, {1, 0}};
+    const Operand planes{{256 << 10, 4}};
+    return std::pair(writing_again(nest, planes, kMachine),
+                     reading_again(nest, std::vector<Operand>{planes}, kMachine));
+  };
+  const auto [many, read] = written(32);
+  EXPECT_DOUBLE_EQ(read, 3 * 64 * 32 * (kLine + kSecond));
+  EXPECT_DOUBLE_EQ(many, 4 * read);
+  EXPECT_DOUBLE_EQ(written(1).first, 0);
+}
+
 TEST(Traffic, of_one_element_and_of_nothing) {
   EXPECT_DOUBLE_EQ(cycles({{1}, {1}, {0}}, {{{4}}}), kLine + kSecond + kPage);
   EXPECT_DOUBLE_EQ(cycles({{}, {}, {}}, {}), 0);

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "codegen/search/column_sums.h"
 #include "codegen/search/row_blocks.h"
@@ -21,7 +24,13 @@ namespace {
 
 using Kind = Optimisation::Kind;
 
-constexpr double kNeighbours = 1.1;  // what they gain over lanes that are stored apart
+constexpr double kNeighbours = 1.1;    // what they gain over lanes that are stored apart
+constexpr int64_t kMostTaps = 8;       // that are unrolled, with other loops around them
+constexpr double kNearlyAsGood = 1.5;  // as the cheapest tile: what is copied for each may decide
+constexpr size_t kMostWhole = 3;       // tiles of which whole schedules are made
+// Predictions of two schedules of one kernel are off by as much against each other (3x3 convolution
+// of 512 channels, x86-64-v3: predicted 0.88 of the time, measured 1.4).
+constexpr double kSurely = 0.85;
 
 // How many elements of the vector axis to expand: whole short axes, otherwise a few vectors.
 std::vector<int64_t> vector_amounts(int64_t size, int64_t lanes) {
@@ -103,52 +112,66 @@ double unevenness(const Kernel& kernel, const Tile& tile) {
   return most * static_cast<double>(threads) / (static_cast<double>(whole) + narrow);
 }
 
-// The register tile of these lanes.
-Lanes tile_of(const Kernel& kernel, const TileModel& model, const Lanes& start) {
-  Tile best = start.tile;
+// The register tiles of these lanes, the cheapest of all and with taps that stand unrolled.
+std::vector<Lanes> tiles_of(const Kernel& kernel, const TileModel& model, const Lanes& start) {
   std::vector<size_t> axes = tile_axes(kernel, model, start.tile);
   std::erase_if(axes, [&](size_t axis) { return !is_worth_expanding(kernel, model, axis); });
   const size_t lanes = start.tile.vector_axis;
   const bool panels = lanes != SIZE_MAX && shares_out_panels(kernel, lanes);
+  // What is known soonest comes first: the cost without traffic, then the code that the tile makes.
   const TileCost cost = [&](const Tile& tile, double limit) {
+    const double uneven = panels ? unevenness(kernel, tile) : 1;
+    if (const double least = model.cost(tile, 0) * uneven; least >= limit) return least;
     const bool fits = !is_too_much_code(model, tile) &&
                       static_cast<double>(model.streams(tile)) <= kernel.machine().streams;
-    if (!fits) return std::numeric_limits<double>::infinity();
-    const double uneven = panels ? unevenness(kernel, tile) : 1;
-    return model.cost(tile, limit / uneven) * uneven;
+    return fits ? model.cost(tile, limit / uneven) * uneven
+                : std::numeric_limits<double>::infinity();
   };
-  double best_cost = panels ? cost(best, std::numeric_limits<double>::infinity()) : start.cost;
   std::vector<int64_t> amounts = {1};
   if (lanes != SIZE_MAX) amounts = amounts_of(kernel, model, lanes);
-  std::vector<Tile> starts = {start.tile};
-  if (const std::vector<size_t> taps = model.taps(start.tile); !taps.empty()) {
-    starts.push_back(start.tile);
-    for (size_t axis : taps) starts[1].amounts[axis] = size_of_axis(kernel, axis);
-  }
-  for (Tile& tile : starts)
+  std::vector<Lanes> found = {
+      {start.tile,
+       panels ? cost(start.tile, std::numeric_limits<double>::infinity()) : start.cost}};
+  const auto search = [&](Tile tile, Lanes& best) {
     for (int64_t amount : amounts) {
       if (lanes != SIZE_MAX) tile.amounts[lanes] = amount;
-      search_tile(kernel, cost, axes, panels, tile, best, best_cost);
+      search_tile(kernel, cost, axes, panels, tile, best.tile, best.cost);
     }
-  return {best, best_cost};
+  };
+  search(start.tile, found[0]);
+  std::vector<size_t> taps = model.taps(start.tile);
+  if (const size_t last = model.last_tap(start.tile);
+      taps.empty() && last != SIZE_MAX && size_of_axis(kernel, last) <= kMostTaps)
+    taps = {last};
+  if (taps.empty()) return found;
+  Tile unrolled = start.tile;
+  for (size_t axis : taps) unrolled.amounts[axis] = size_of_axis(kernel, axis);
+  found.push_back({unrolled, std::numeric_limits<double>::infinity()});
+  search(unrolled, found[1]);
+  return found;
 }
 
-// Lanes and register tile together: lanes that cost more alone may be the cheapest with a tile.
-// Stores want neighbours more than these costs tell.
-Tile best_tile(const Kernel& kernel, const TileModel& model) {
-  Tile best;
-  double best_cost = std::numeric_limits<double>::infinity();
-  for (const Lanes& start : lanes_of(kernel, model)) {
-    const Lanes found = tile_of(kernel, model, start);
-    const size_t lanes = found.tile.vector_axis;
-    const bool stores = lanes != SIZE_MAX && model.has_reduce() && model.stores_neighbours(lanes);
-    const double cost = found.cost * (stores ? 1 / kNeighbours : 1);
-    if (best.amounts.empty() || cost < best_cost * 0.98) {
-      best = found.tile;
-      best_cost = cost;
+// Lanes and register tile together, the cheapest first: lanes that cost more alone may be the
+// cheapest with a tile. Stores want neighbours more than these costs tell.
+std::vector<Tile> best_tiles(const Kernel& kernel, const TileModel& model) {
+  std::vector<Lanes> all;
+  for (const Lanes& start : lanes_of(kernel, model))
+    for (Lanes& found : tiles_of(kernel, model, start)) {
+      const size_t lanes = found.tile.vector_axis;
+      const bool stores = lanes != SIZE_MAX && model.has_reduce() && model.stores_neighbours(lanes);
+      if (stores) found.cost /= kNeighbours;
+      if (all.empty() || std::isfinite(found.cost)) all.push_back(std::move(found));
     }
-  }
-  return best;
+  const auto least = std::ranges::min(all, {}, &Lanes::cost).cost;
+  // Of those that hardly differ the first stands in front.
+  std::ranges::stable_sort(all, {}, [&](const Lanes& l) { return std::max(l.cost, least * 1.02); });
+  // For windows alone nothing is copied: these costs are all.
+  const size_t most = model.taps(all[0].tile).empty() ? kMostWhole : 1;
+  std::vector<Tile> tiles;
+  for (Lanes& found : all)
+    if (tiles.empty() || (found.cost <= kNearlyAsGood * least && tiles.size() < most))
+      tiles.push_back(std::move(found.tile));
+  return tiles;
 }
 
 // Prefetching follows two short rows at 10 GB/s and both as one at 24 GB/s (rows of 512 bytes, Zen
@@ -200,14 +223,7 @@ struct Decisions {
   }
 };
 
-bool may_pack_rows(Kernel& part) {
-  return TileModel(part).may_pack_rows();
-}
-
-void decide(Kernel& part, bool packs_rows, Decisions& decisions) {
-  TileModel model(part);
-  if (packs_rows) model.pack_rows();
-  Tile tile = best_tile(part, model);
+void decide(Kernel& part, const TileModel& model, Tile tile, Decisions& decisions) {
   take_whole_rows(part, model, tile);
   if (!expand_wholly(part, model, tile) && !narrow_to_columns(part, model.lanes(), tile))
     add_unrolling(part, model, tile);
@@ -383,12 +399,6 @@ Threading take_apart(const Kernel& kernel, std::vector<Kernel>& parts) {
   return work;
 }
 
-Decisions decide_all(std::vector<Kernel>& parts, bool packs_rows) {
-  Decisions decisions;
-  for (Kernel& part : parts) decide(part, packs_rows, decisions);
-  return decisions;
-}
-
 void carry_out(Kernel& kernel, Decisions& decisions, const Threading& work, bool in_blocks) {
   apply_decisions(kernel, decisions);
   walk_along_rows(kernel);
@@ -399,6 +409,52 @@ void carry_out(Kernel& kernel, Decisions& decisions, const Threading& work, bool
   add_threads(kernel, work, most);
 }
 
+// The tiles that whole schedules are made of; a tile that is good where rows are packed may be dear
+// where they lie.
+struct Choice {
+  Tile tile;
+  const TileModel* model;
+  bool is_first;  // the cheapest so far as the tile tells
+};
+
+std::vector<Choice> choices_of(const Kernel& part, const std::deque<TileModel>& models) {
+  std::vector<Choice> choices;
+  for (const TileModel& model : models) {
+    bool is_first = true;
+    for (Tile& tile : best_tiles(part, model))
+      choices.push_back({std::move(tile), &model, std::exchange(is_first, false)});
+  }
+  return choices;
+}
+
+// The cheapest of a few whole schedules, each with one tile and what is copied for it. A tile that
+// looked dearer has to be clearly cheaper.
+void schedule_whole(Kernel& kernel, Kernel& part, const Threading& work, bool in_blocks) {
+  std::deque<TileModel> models;
+  models.emplace_back(part);
+  if (models[0].may_pack_rows()) models.emplace_back(part).pack_rows();
+  std::vector<Choice> choices = choices_of(part, models);
+  const auto schedule = [&](Kernel& k, Choice& choice) {
+    Decisions decisions;
+    decide(part, *choice.model, std::move(choice.tile), decisions);
+    carry_out(k, decisions, work, in_blocks);
+  };
+  if (choices.size() == 1) return schedule(kernel, choices[0]);
+  std::optional<Kernel> best;
+  double least = std::numeric_limits<double>::infinity();
+  for (Choice& choice : choices) {
+    Kernel trial = copy_of(kernel);
+    schedule(trial, choice);
+    const Prediction found = predict(trial, 0);
+    const bool is_better =
+        choice.is_first ? found.cost() < least : found.is_trusted && found.cost() < kSurely * least;
+    if (best && !is_better) continue;
+    best = std::move(trial);
+    least = found.cost();
+  }
+  kernel = std::move(*best);
+}
+
 }  // namespace
 
 void apply_heuristic(Kernel& kernel) {
@@ -407,17 +463,15 @@ void apply_heuristic(Kernel& kernel) {
   if (!in_blocks && kernel.graph.sources(kernel.sink).size() == 1) keep_rows(kernel);
   std::vector<Kernel> parts;
   const Threading work = take_apart(kernel, parts);
-  Decisions decisions = decide_all(parts, false);
-  if (work.rows.empty() && std::ranges::any_of(parts, may_pack_rows)) {
-    // A tile that is good where rows are packed may be dear where they lie: both are tried.
-    Kernel packed = copy_of(kernel);
-    Decisions others = decide_all(parts, true);
-    carry_out(packed, others, work, in_blocks);
-    carry_out(kernel, decisions, work, in_blocks);
-    if (predict(packed, 0).cost() < predict(kernel, 0).cost()) kernel = std::move(packed);
-    return;
+  if (!work.rows.empty() || parts.size() != 1) {
+    Decisions decisions;
+    for (Kernel& part : parts) {
+      const TileModel model(part);
+      decide(part, model, std::move(best_tiles(part, model)[0]), decisions);
+    }
+    return carry_out(kernel, decisions, work, in_blocks);
   }
-  carry_out(kernel, decisions, work, in_blocks);
+  schedule_whole(kernel, parts[0], work, in_blocks);
 }
 
 }  // namespace plugrad::codegen

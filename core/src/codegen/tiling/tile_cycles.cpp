@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "codegen/tiling/tile_model.h"
-#include "cost/traffic.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -18,7 +17,7 @@ constexpr double kSlack = 1;        // that scheduling adds to the latency of a 
 void add_up(TileCycles& c) {
   const double slowest = std::max({c.arithmetic, c.accesses, c.latency, c.traffic});
   c.all = slowest + kBeside * (c.arithmetic + c.accesses + c.traffic) + kLoopShare * c.loops +
-          c.packing;
+          c.packing + c.storing;
 }
 
 }  // namespace
@@ -26,7 +25,7 @@ void add_up(TileCycles& c) {
 void TileCycles::add(const TileCycles& other, double times) {
   for (double TileCycles::* part :
        {&TileCycles::arithmetic, &TileCycles::accesses, &TileCycles::latency, &TileCycles::traffic,
-        &TileCycles::loops, &TileCycles::packing, &TileCycles::all})
+        &TileCycles::loops, &TileCycles::packing, &TileCycles::storing, &TileCycles::all})
     this->*part += times * other.*part;
 }
 
@@ -80,22 +79,26 @@ bool TileModel::packs_rows(const Item& item, const Tile& tile) const {
          std::ranges::any_of(items_, [&](const Item& i) { return is_packed(i, tile); });
 }
 
-// Cycles in which what is loaded comes through the caches, beyond those in which each line comes
-// once: those are the same for every tile, and of one row's part the rows around it know more.
+cost::Operand TileModel::operand_of(const Item& item, const Tile& tile) const {
+  cost::Operand operand{{}, element_bytes_, is_packed(item, tile) || packs_rows(item, tile)};
+  for (int64_t stride : item.stride)
+    operand.steps.push_back(stride == kNear || stride == kIrregular ? cost::kNear
+                                                                    : stride * element_bytes_);
+  return operand;
+}
+
+// Cycles in which lines come through the caches, beyond those in which each line comes once: those
+// are the same for every tile, and of one row's part the rows around it know more.
 double TileModel::traffic(const Tile& tile) const {
-  std::vector<cost::Operand> operands;
-  for (const Item& item : items_) {
-    if (item.kind != Item::Kind::Load || stands_beside_sums(item)) continue;
-    operands.push_back({{}, element_bytes_, is_packed(item, tile) || packs_rows(item, tile)});
-    for (int64_t stride : item.stride)
-      operands.back().steps.push_back(
-          stride == kNear || stride == kIrregular ? cost::kNear : stride * element_bytes_);
-  }
-  const cost::Machine& machine = kernel_.machine();
-  const std::vector<size_t> order = loop_order(tile);
-  const double once = cost::traffic_cycles({sizes_, sizes_, order}, operands, machine);
-  const double all = cost::traffic_cycles({sizes_, tile.amounts, order}, operands, machine);
-  return std::max(0.0, all - once);
+  std::vector<cost::Operand> loads;
+  double stores = 0;
+  for (const Item& item : items_)
+    if (item.kind == Item::Kind::Store)
+      stores += store_traffic(item, tile);
+    else if (item.kind == Item::Kind::Load && !stands_beside_sums(item))
+      loads.push_back(operand_of(item, tile));
+  return stores +
+         cost::reading_again({sizes_, tile.amounts, loop_order(tile)}, loads, kernel_.machine());
 }
 
 // A short sum is still waiting for its terms when the next ones begin: those that are within reach
@@ -112,7 +115,8 @@ TileCycles TileModel::cycles_without_traffic(const Work& work) const {
   TileCycles cycles{.arithmetic = work.arithmetic * work.share,
                     .accesses = work.memory * work.share,
                     .loops = work.passes * kLoopCost * work.share,
-                    .packing = work.packing * work.share};
+                    .packing = work.packing * work.share,
+                    .storing = work.storing};
   // Other subgroups run while one waits: what is issued counts.
   if (works_in_groups(*kernel_.caps)) {
     const double least = has_reduce_ ? work.passes * machine.latency * work.share : 0;
@@ -122,6 +126,7 @@ TileCycles TileModel::cycles_without_traffic(const Work& work) const {
   }
   cycles.arithmetic /= machine.multiply_adds;
   cycles.loops /= together();
+  cycles.storing /= machine.multiply_adds;
   cycles.latency = work.chain * (machine.latency + kSlack) * work.share / sums_at_once(work);
   add_up(cycles);
   return cycles;

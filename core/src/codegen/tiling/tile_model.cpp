@@ -27,7 +27,6 @@ constexpr double kCopyCost = 1.5;   // a load and a store of a vector
 constexpr double kPickCost = 8;     // instructions: some loads and shuffles for each vector
 constexpr double kPackCost = 1.5;   // a load and a store of a lane
 constexpr double kPackReuse = 32;   // of each element by other loops
-constexpr int64_t kWaiting = 4;     // neighbours of a result, in scratch
 constexpr double kStoreCode = 0.5;  // of what copies inside the loops weigh
 constexpr double kTogether = 2;     // instructions of a CPU that begin in one cycle, beside others
 constexpr double kHorizontalCost = 1.5;  // one halving of a vector
@@ -171,46 +170,6 @@ double TileModel::pack_cost(const Item& item, const Tile& tile) const {
   if (!sums || reuse < kPackReuse) return kNever;
   if (item.stride[lanes] > 1) return elements * kPackCost;
   return rows_lie_apart(item, tile) ? elements / static_cast<double>(lanes_) * kCopyCost : kNever;
-}
-
-// Of a store's elements, how many that are neighbours are stored together though lanes lie apart:
-// copies of the axis that they are neighbours along; for a finished sum always some, since it may
-// wait in scratch. A power of two.
-int64_t TileModel::neighbours(const Item& item, const Tile& tile) const {
-  const size_t lanes = tile.vector_axis;
-  if (item.kind != Item::Kind::Store || lanes >= item.last || is_reduce(lanes) ||
-      works_in_groups(*kernel_.caps))
-    return 1;
-  if (item.stride[lanes] == 1 || item.stride[lanes] == kNear || item.stride[lanes] == kIrregular)
-    return 1;
-  for (size_t a = 0; a < item.last; ++a) {
-    if (item.stride[a] != 1) continue;
-    const bool waits = has_reduce_ && kernel_.caps->private_bytes != 0;
-    const int64_t copies =
-        std::min({waits ? std::max<int64_t>(tile.amounts[a], kWaiting) : tile.amounts[a], sizes_[a],
-                  lanes_});
-    return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(copies)));
-  }
-  return 1;
-}
-
-// Shuffles and stores for each vector of such a store; 0 where its lanes are stored one by one.
-double TileModel::transposing(const Item& item, const Tile& tile) const {
-  const int64_t together = neighbours(item, tile);
-  if (together == 1) return 0;
-  return std::log2(static_cast<double>(together)) +
-         static_cast<double>(lanes_) / static_cast<double>(together);
-}
-
-size_t TileModel::axis_beside_lanes(const Tile& tile) const {
-  for (const Item& item : items_) {
-    if (item.kind != Item::Kind::Store || tile.vector_axis >= item.last ||
-        works_in_groups(*kernel_.caps))
-      continue;
-    for (size_t a = 0; a < item.last; ++a)
-      if (a != tile.vector_axis && item.stride[a] == 1) return a;
-  }
-  return SIZE_MAX;
 }
 
 double TileModel::instructions(const Item& item, const Tile& tile) const {
@@ -414,7 +373,9 @@ TileModel::Work TileModel::work(const Tile& tile) const {
   for (const Item& item : items_) {
     const double count = instructions(item, tile) * weight(item, tile, conditions);
     if (is_packed(item, tile)) work.packing += pack_cost(item, tile);
-    if (item.kind == Item::Kind::Load || item.kind == Item::Kind::Store)
+    if (has_reduce_ && transposing(item, tile) > 0)
+      work.storing += count;
+    else if (item.kind == Item::Kind::Load || item.kind == Item::Kind::Store)
       work.memory += count * kernel_.machine().load_cost() * split_loads(item, tile);
     else if (!item.is_fused)
       work.arithmetic += count;

@@ -8,6 +8,7 @@
 
 #include "codegen/access.h"
 #include "codegen/kernel.h"
+#include "cost/traffic.h"
 
 namespace plugrad::codegen {
 
@@ -30,6 +31,7 @@ struct TileCycles {
   double traffic = 0;     // lines that come through the caches again
   double loops = 0;       // counting and branching
   double packing = 0;     // copies of operands
+  double storing = 0;     // sums that are transposed behind their loops
   double all = 0;         // what runs at the same time counts once, and a little for the rest
 
   /// The other, so many times.
@@ -85,6 +87,8 @@ class TileModel {
   /// The reduce axes where all of them run over windows that share elements, none otherwise:
   /// expanded, all of them, they share loads.
   std::vector<size_t> taps(const Tile& tile) const;
+  /// The innermost reduce axis where it runs over such windows, SIZE_MAX otherwise.
+  size_t last_tap(const Tile& tile) const;
   /// Whether the tile expands all that is summed, so that no loop is left.
   bool leaves_no_sum(const Tile& tile) const;
   /// The loop that goes on where the axis ends, in all that is loaded and stored: what a split
@@ -149,7 +153,7 @@ class TileModel {
   }
   // In cycles, each as if it ran alone.
   struct Work {
-    double arithmetic = 0, memory = 0, packing = 0;
+    double arithmetic = 0, memory = 0, packing = 0, storing = 0;
     double chain = 0;   // turns in which each accumulator waits for its last sum
     double passes = 1;  // turns of all loops
     double sums = 1;    // and of those around the sums
@@ -163,9 +167,12 @@ class TileModel {
   }
   double split_loads(const Item& item, const Tile& tile) const;
   bool rows_lie_apart(const Item& item, const Tile& tile) const;
+  bool is_tap(size_t axis) const;
   std::vector<size_t> loop_order(const Tile& tile) const;
   bool stands_beside_sums(const Item& item) const;
+  cost::Operand operand_of(const Item& item, const Tile& tile) const;
   double traffic(const Tile& tile) const;
+  double store_traffic(const Item& item, const Tile& tile) const;
   bool is_of_indices(Id condition) const;
   double masking(const Tile& tile) const;
   void add_item(Item::Kind kind, Id id, Id index);
@@ -174,6 +181,11 @@ class TileModel {
   bool has_distant_rows(const Item& item) const;
   bool packs_rows(const Item& item, const Tile& tile) const;
   double copies(const Item& item, const Tile& tile) const;
+  struct Beside {
+    size_t axis = SIZE_MAX;
+    int64_t copies = 1;
+  };
+  Beside beside(const Item& item, const Tile& tile) const;
   int64_t neighbours(const Item& item, const Tile& tile) const;
   double transposing(const Item& item, const Tile& tile) const;
   double transposed_vectors(const Tile& tile) const;

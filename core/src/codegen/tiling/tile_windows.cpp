@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <set>
 
 #include "codegen/gates.h"
 #include "codegen/tiling/tile_model.h"
@@ -33,10 +32,12 @@ double TileModel::places_of(const Window& window, const Tile& tile) {
   if (outputs == 1 || taps == 1 || window.output == tile.vector_axis ||
       window.tap == tile.vector_axis)
     return 0;
-  std::set<int64_t> places;
-  for (int64_t o = 0; o < outputs; ++o)
-    for (int64_t t = 0; t < taps; ++t) places.insert(o * window.output_step + t * window.tap_step);
-  return static_cast<double>(places.size());
+  // One of the steps is 1: runs of that loop's length, which overlap where the other steps less
+  // far.
+  const bool taps_run = window.tap_step == 1;
+  const int64_t run = taps_run ? taps : outputs, others = taps_run ? outputs : taps;
+  const int64_t step = taps_run ? window.output_step : window.tap_step;
+  return static_cast<double>((others - 1) * std::min(step, run) + run);
 }
 
 // Of the loads that the tile's copies would make if each made its own.
@@ -103,13 +104,15 @@ size_t TileModel::outer_part(size_t axis) const {
   return SIZE_MAX;
 }
 
+bool TileModel::is_tap(size_t axis) const {
+  return is_reduce(axis) && may_split(kernel_, axis) &&
+         std::ranges::any_of(items_, [&](const Item& item) {
+           return std::ranges::find(item.windows, axis, &Window::tap) != item.windows.end();
+         });
+}
+
 std::vector<size_t> TileModel::taps(const Tile& tile) const {
   if (works_in_groups(*kernel_.caps)) return {};
-  const auto is_tap = [&](size_t axis) {
-    return may_split(kernel_, axis) && std::ranges::any_of(items_, [&](const Item& item) {
-             return std::ranges::find(item.windows, axis, &Window::tap) != item.windows.end();
-           });
-  };
   std::vector<size_t> axes;
   for (size_t a = 0; a < sizes_.size(); ++a) {
     if (!is_reduce(a) || a == tile.vector_axis) continue;
@@ -117,6 +120,13 @@ std::vector<size_t> TileModel::taps(const Tile& tile) const {
     axes.push_back(a);
   }
   return axes;
+}
+
+size_t TileModel::last_tap(const Tile& tile) const {
+  if (works_in_groups(*kernel_.caps)) return SIZE_MAX;
+  for (size_t a = sizes_.size(); a-- > 0;)
+    if (is_reduce(a)) return a != tile.vector_axis && is_tap(a) ? a : SIZE_MAX;
+  return SIZE_MAX;
 }
 
 bool TileModel::leaves_no_sum(const Tile& tile) const {
