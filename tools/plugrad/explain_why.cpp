@@ -26,6 +26,7 @@ constexpr Column kColumns[] = {
     {"latency", "latency", &codegen::TileCycles::latency},
     {"traffic", "traffic", &codegen::TileCycles::traffic},
     {"packing", "packing", &codegen::TileCycles::packing},
+    {"storing", "storing", &codegen::TileCycles::storing},
     {"loops", "loops", &codegen::TileCycles::loops},
 };
 

@@ -145,9 +145,20 @@ double fetched(const Nest& nest, std::span<const Operand> operands, double block
   return blocks;
 }
 
+// Where the tile holds all loops each block is fetched once, whatever the order.
+double blocks_once(const Nest& nest, std::span<const Operand> operands, double block) {
+  return blocks_of_all({nest.sizes, nest.sizes, {}}, operands, 0, block);
+}
+
 double page_cycles(const Nest& nest, std::span<const Operand> operands, const Machine& machine) {
   const auto taken = [&](Loops loops) { return blocks_of_all(nest, operands, loops, kPage); };
   return kPageCycles * fetched(nest, operands, kPage, pages_kept(machine), taken);
+}
+
+double page_cycles_again(const Nest& nest, std::span<const Operand> operands,
+                         const Machine& machine) {
+  return std::max(
+      0.0, page_cycles(nest, operands, machine) - kPageCycles * blocks_once(nest, operands, kPage));
 }
 
 double all_line_cycles(const Nest& nest, std::span<const Operand> operands,
@@ -164,6 +175,15 @@ double all_line_cycles(const Nest& nest, std::span<const Operand> operands,
   return cycles;
 }
 
+double line_cycles_again(const Nest& nest, std::span<const Operand> operands,
+                         const Machine& machine) {
+  double of_all_levels = 0;
+  for (size_t level = 0; level + 1 < machine.levels.size(); ++level)
+    if (machine.levels[level].bytes != 0) of_all_levels += line_cycles(machine, level);
+  const double once = of_all_levels * blocks_once(nest, operands, machine.line_bytes);
+  return std::max(0.0, all_line_cycles(nest, operands, machine) - once);
+}
+
 }  // namespace
 
 double traffic_cycles(const Nest& nest, std::span<const Operand> operands, const Machine& machine) {
@@ -171,16 +191,13 @@ double traffic_cycles(const Nest& nest, std::span<const Operand> operands, const
 }
 
 double reading_again(const Nest& nest, std::span<const Operand> operands, const Machine& machine) {
-  const double once = traffic_cycles({nest.sizes, nest.sizes, nest.order}, operands, machine);
-  return std::max(0.0, traffic_cycles(nest, operands, machine) - once);
+  return page_cycles_again(nest, operands, machine) + line_cycles_again(nest, operands, machine);
 }
 
 double writing_again(const Nest& nest, const Operand& operand, const Machine& machine) {
   const std::span<const Operand> one(&operand, 1);
-  const Nest whole{nest.sizes, nest.sizes, nest.order};
-  const double lines = all_line_cycles(nest, one, machine) - all_line_cycles(whole, one, machine),
-               pages = page_cycles(nest, one, machine) - page_cycles(whole, one, machine);
-  return std::max(0.0, kWrittenBack * lines) + std::max(0.0, pages);
+  return page_cycles_again(nest, one, machine) +
+         kWrittenBack * line_cycles_again(nest, one, machine);
 }
 
 size_t cache_that_keeps(const Rows& rows, const Machine& machine) {
