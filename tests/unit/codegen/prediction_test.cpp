@@ -88,6 +88,23 @@ TEST(Prediction, RowsThatAreMostlyBordersKeepTheirConditions) {
   EXPECT_NEAR(cycles_a_row(64), cycles_a_row(128), 0.05 * cycles_a_row(64));
 }
 
+// 40 channels are two blocks of 20, or two of 16 and a rest: both compute the same terms, though a
+// rest's rows are predicted from one row, and the first has a third fewer than the others.
+TEST(Prediction, ARestOfBlocksCountsTheTermsOfAnyRow) {
+  const auto arithmetic = [](const char* list) {
+    const Ast ast = padded_conv2d({1, 40, 32, 32, 4, 3}, 1);
+    pgr_device_caps caps = small_cpu(4);
+    caps.vector_registers = 16;
+    caps.contract_supported = 1;
+    caps.private_bytes = 64 << 10;
+    const codegen::SearchSpace space(ast.graph, ast.sink, caps, {.machine = machine()});
+    return space.predicted(codegen::parse_optimisations(list)).prediction.cycles.arithmetic;
+  };
+  const double whole = arithmetic("vectorize(1, 32) block(4, 20) accumulate(4, 0)"),
+               rest = arithmetic("vectorize(1, 32) block(4, 16) accumulate(4, 0)");
+  EXPECT_NEAR(rest, whole, 0.1 * whole);
+}
+
 TEST(Prediction, WhatNeedsMoreRegistersThanThereAreIsNeverChosen) {
   const Prediction spilled = Product(64, 64, 64).of("upcast(0, 8) vectorize(1, 16)");
   EXPECT_DOUBLE_EQ(spilled.registers, 32 + 4 + 2);
