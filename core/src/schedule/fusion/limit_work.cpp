@@ -6,7 +6,7 @@
 // Equal parts are cut equally, so that few kernels are compiled.
 #include <algorithm>
 
-#include "schedule/cost.h"
+#include "schedule/fusion/cost.h"
 
 namespace plugrad::schedule {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <map>
 
-#include "schedule/cost.h"
-#include "schedule/lower_kernel.h"
+#include "schedule/fusion/cost.h"
+#include "schedule/lower/lower_kernel.h"
 #include "symbolic/symbolic.h"
 #include "uop/kernel_ast.h"
 #include "uop/range.h"

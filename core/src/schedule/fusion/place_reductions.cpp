@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "schedule/cost.h"
-#include "schedule/store_cost.h"
+#include "schedule/fusion/cost.h"
+#include "schedule/fusion/store_cost.h"
 
 namespace plugrad::schedule {
 namespace {

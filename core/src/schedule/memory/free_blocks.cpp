@@ -1,4 +1,4 @@
-#include "schedule/free_blocks.h"
+#include "schedule/memory/free_blocks.h"
 
 #include <algorithm>
 #include <iterator>

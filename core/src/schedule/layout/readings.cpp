@@ -1,4 +1,4 @@
-#include "schedule/readings.h"
+#include "schedule/layout/readings.h"
 
 #include <algorithm>
 #include <bit>

@@ -5,8 +5,8 @@
 #include <queue>
 #include <tuple>
 
-#include "schedule/cost.h"
-#include "schedule/lower_kernel.h"
+#include "schedule/fusion/cost.h"
+#include "schedule/lower/lower_kernel.h"
 
 namespace plugrad::schedule {
 namespace {

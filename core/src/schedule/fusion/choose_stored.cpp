@@ -2,8 +2,8 @@
 // value for each Reduce (place_reductions), and what costs more to compute again than to store.
 #include <algorithm>
 
-#include "schedule/cost.h"
-#include "schedule/store_cost.h"
+#include "schedule/fusion/cost.h"
+#include "schedule/fusion/store_cost.h"
 
 namespace plugrad::schedule {
 namespace {

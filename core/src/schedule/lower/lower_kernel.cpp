@@ -1,4 +1,4 @@
-#include "schedule/lower_kernel.h"
+#include "schedule/lower/lower_kernel.h"
 
 #include <algorithm>
 #include <numeric>

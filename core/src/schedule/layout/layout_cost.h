@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cost/machine.h"
-#include "schedule/readings.h"
+#include "schedule/layout/readings.h"
 
 namespace plugrad::schedule {
 

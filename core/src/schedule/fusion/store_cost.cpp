@@ -1,8 +1,8 @@
-#include "schedule/store_cost.h"
+#include "schedule/fusion/store_cost.h"
 
 #include <algorithm>
 
-#include "schedule/cost.h"
+#include "schedule/fusion/cost.h"
 
 namespace plugrad::schedule {
 namespace {

@@ -1,4 +1,4 @@
-#include "schedule/read_order.h"
+#include "schedule/lower/read_order.h"
 
 #include <algorithm>
 

@@ -6,9 +6,9 @@
 #include <map>
 #include <queue>
 
-#include "schedule/cost.h"
 #include "schedule/draft.h"
-#include "schedule/kernel_order.h"
+#include "schedule/fusion/cost.h"
+#include "schedule/fusion/kernel_order.h"
 #include "uop/user.h"
 
 namespace plugrad::schedule {

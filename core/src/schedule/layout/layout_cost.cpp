@@ -1,4 +1,4 @@
-#include "schedule/layout_cost.h"
+#include "schedule/layout/layout_cost.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "schedule/kernel_order.h"
+#include "schedule/fusion/kernel_order.h"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 #include <functional>
 #include <set>
 
-#include "schedule/cost.h"
+#include "schedule/fusion/cost.h"
 
 namespace plugrad::schedule {
 namespace {

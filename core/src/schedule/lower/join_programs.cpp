@@ -1,11 +1,11 @@
-#include "schedule/join_programs.h"
+#include "schedule/lower/join_programs.h"
 
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <numeric>
 
-#include "schedule/read_order.h"
+#include "schedule/lower/read_order.h"
 #include "uop/facts.h"
 #include "uop/kernel_ast.h"
 #include "uop/structural_hash.h"

@@ -1,4 +1,4 @@
-#include "schedule/in_place.h"
+#include "schedule/memory/in_place.h"
 
 #include <algorithm>
 #include <map>

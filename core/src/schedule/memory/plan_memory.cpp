@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "schedule/draft.h"
-#include "schedule/free_blocks.h"
+#include "schedule/memory/free_blocks.h"
 
 namespace plugrad::schedule {
 namespace {

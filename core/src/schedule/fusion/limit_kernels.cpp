@@ -1,7 +1,7 @@
 // Keeps kernels within the number of buffers that one may take.
 #include <algorithm>
 
-#include "schedule/cost.h"
+#include "schedule/fusion/cost.h"
 
 namespace plugrad::schedule {
 namespace {

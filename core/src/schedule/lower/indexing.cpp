@@ -1,4 +1,4 @@
-#include "schedule/indexing.h"
+#include "schedule/lower/indexing.h"
 
 #include "uop/facts.h"
 

@@ -5,9 +5,9 @@
 
 #include "base/check.h"
 #include "schedule/draft.h"
-#include "schedule/in_place.h"
-#include "schedule/join_programs.h"
-#include "schedule/lower_kernel.h"
+#include "schedule/lower/join_programs.h"
+#include "schedule/lower/lower_kernel.h"
+#include "schedule/memory/in_place.h"
 #include "uop/structural_hash.h"
 #include "uop/user.h"
 

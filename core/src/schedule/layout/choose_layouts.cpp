@@ -11,7 +11,7 @@
 #include <ranges>
 #include <utility>
 
-#include "schedule/layout_cost.h"
+#include "schedule/layout/layout_cost.h"
 
 namespace plugrad::schedule {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "schedule/draft.h"
-#include "schedule/indexing.h"
+#include "schedule/lower/indexing.h"
 
 namespace plugrad {
 class RangeSets;
