@@ -15,7 +15,7 @@ namespace {
 // at four operations a byte (StoreCost).
 constexpr uint32_t kWorthStoring = 48;
 
-// A kernel has at most 128 ranges (codegen/access.h), of which up to 16 are its own.
+// A kernel has at most 128 ranges (codegen/analysis/access.h), of which up to 16 are its own.
 constexpr uint32_t kLoop = kMostInstructions / 112 + 1;
 
 class WorkLimiter {
