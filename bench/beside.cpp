@@ -4,7 +4,7 @@
 
 #include "bench/harness.h"
 #include "plugrad/functional.h"
-#include "runtime/device_state.h"
+#include "runtime/device/device_state.h"
 #include "runtime/registry.h"
 
 namespace plugrad::bench {

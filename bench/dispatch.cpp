@@ -9,7 +9,7 @@
 #include "bench/harness.h"
 #include "bench/raw_launch.h"
 #include "plugrad/sdk/ir_builder.h"
-#include "runtime/device_state.h"
+#include "runtime/device/device_state.h"
 #include "runtime/registry.h"
 
 namespace plugrad::bench {

@@ -6,7 +6,7 @@
 #include "base/settings.h"
 #include "engine/session.h"
 #include "plugrad/jit.h"
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "runtime/registry.h"
 
 namespace plugrad::bench {

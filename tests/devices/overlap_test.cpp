@@ -14,7 +14,7 @@
 #include "plugrad/functional.h"
 #include "plugrad/jit.h"
 #include "plugrad/tensor.h"
-#include "runtime/device_state.h"
+#include "runtime/device/device_state.h"
 
 using namespace plugrad;
 using testing::ElementsAre;

@@ -10,7 +10,7 @@
 #include "plugrad/jit.h"
 #include "plugrad/shutdown.h"
 #include "plugrad/tensor.h"
-#include "runtime/call_watch.h"
+#include "runtime/queue/call_watch.h"
 #include "runtime/registry.h"
 #include "unit/base/temporary_directory.h"
 

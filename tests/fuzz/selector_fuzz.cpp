@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "plugrad/error.h"
+#include "runtime/discovery/selection.h"
 #include "runtime/printable.h"
-#include "runtime/selection.h"
 
 namespace {
 

@@ -49,7 +49,7 @@ def room_of_public_header(name):
     stem = name.removesuffix(".h")
     for room in BUILDS_ON:
         folder = tree.ROOT / "core/src" / room
-        if (folder / f"{stem}.cpp").exists() or room == stem:
+        if room == stem or any(folder.rglob(f"{stem}.cpp")):
             return room
     return "tensor"
 

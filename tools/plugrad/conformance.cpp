@@ -19,8 +19,8 @@
 #include "conformance_models.h"
 #include "conformance_progress.h"
 #include "interruption.h"
+#include "runtime/discovery/search.h"
 #include "runtime/runtime.h"
-#include "runtime/search.h"
 
 namespace plugrad::tools {
 namespace {

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "base/check.h"
-#include "codegen/access.h"
-#include "codegen/wmma_tiles.h"
+#include "codegen/analysis/access.h"
+#include "codegen/transforms/wmma_tiles.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "codegen/linearise.h"
+#include "codegen/emit/linearise.h"
 #include "codegen/passes/passes.h"
 #include "codegen/report.h"
 #include "rewrite/stage.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "codegen/access.h"
+#include "codegen/analysis/access.h"
 #include "uop/facts.h"
 
 namespace plugrad::codegen {

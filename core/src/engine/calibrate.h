@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cost/machine.h"
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 
 namespace plugrad::engine {
 

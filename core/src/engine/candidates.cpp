@@ -15,7 +15,7 @@
 #include "engine/measure.h"
 #include "engine/measure_plan.h"
 #include "plugrad/error.h"
-#include "runtime/exit_wait.h"
+#include "runtime/queue/exit_wait.h"
 
 namespace plugrad::engine {
 namespace {

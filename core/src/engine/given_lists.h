@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "codegen/codegen.h"
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "schedule/schedule.h"
 
 namespace plugrad::engine {

@@ -11,7 +11,7 @@
 #include "engine/recent_cache.h"
 #include "engine/report.h"
 #include "engine/user_kernels.h"
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "schedule/schedule.h"
 
 namespace plugrad::engine {

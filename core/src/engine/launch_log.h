@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "engine/kernels.h"
 #include "engine/report.h"
-#include "runtime/launch_list.h"
+#include "runtime/queue/launch_list.h"
 
 namespace plugrad::engine {
 

@@ -21,9 +21,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "engine/measure_contents.h"
-#include "runtime/device_state.h"
-#include "runtime/host_api.h"
-#include "runtime/plugin.h"
+#include "runtime/device/device_state.h"
+#include "runtime/device/host_api.h"
+#include "runtime/device/plugin.h"
 
 namespace plugrad::engine {
 namespace {

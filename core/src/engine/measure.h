@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/measure_messages.h"
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 
 namespace plugrad::engine {
 

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/check.h"
-#include "codegen/access.h"
+#include "codegen/analysis/access.h"
 #include "codegen/kernel.h"
 #include "engine/exact_values.h"
 #include "symbolic/bounds.h"

@@ -8,7 +8,7 @@
 
 #include "engine/launch_log.h"
 #include "engine/value.h"
-#include "runtime/launch_list.h"
+#include "runtime/queue/launch_list.h"
 
 namespace plugrad::engine {
 

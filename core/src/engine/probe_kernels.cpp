@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "codegen/ir_writer.h"
+#include "codegen/emit/ir_writer.h"
 
 namespace plugrad::engine {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "codegen/codegen.h"
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 
 namespace plugrad::engine {
 

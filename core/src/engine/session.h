@@ -124,8 +124,8 @@ class Session {
   void release_tape(TensorState& state);
   size_t live_states();
 
-  // Devices. Numbers start at 1 and stay. Names follow the grammar of runtime/selection.h; a device
-  // is opened when something runs on it.
+  // Devices. Numbers start at 1 and stay. Names follow the grammar of
+  // runtime/discovery/selection.h; a device is opened when something runs on it.
   uint32_t device_number(std::string_view name);
   std::string device_name(uint32_t number);  ///< 0: the default device's
   /// What the registry says now; its plugin is looked for on first use. Errors: User, with the load

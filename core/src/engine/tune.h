@@ -5,7 +5,7 @@
 
 #include "codegen/codegen.h"
 #include "engine/search_db.h"
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "schedule/schedule.h"
 
 namespace plugrad::engine {

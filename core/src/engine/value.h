@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "uop/graph.h"
 
 namespace plugrad::engine {

@@ -5,9 +5,9 @@
 
 #include "base/check.h"
 #include "base/settings.h"
-#include "runtime/exit_wait.h"
+#include "runtime/discovery/search.h"
+#include "runtime/queue/exit_wait.h"
 #include "runtime/registry_state.h"
-#include "runtime/search.h"
 
 namespace plugrad::runtime {
 

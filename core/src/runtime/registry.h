@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/device.h"
-#include "runtime/load_record.h"
-#include "runtime/selection.h"
+#include "runtime/device/device.h"
+#include "runtime/discovery/load_record.h"
+#include "runtime/discovery/selection.h"
 
 namespace plugrad::runtime {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "runtime/search.h"
+#include "runtime/discovery/search.h"
 
 namespace plugrad::runtime {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/plugin_entry.h"
+#include "runtime/discovery/plugin_entry.h"
 #include "runtime/registry.h"
 
 namespace plugrad::runtime {

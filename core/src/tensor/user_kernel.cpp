@@ -6,8 +6,8 @@
 #include <cctype>
 
 #include "codegen/kernel.h"
-#include "runtime/kernel_facts.h"
-#include "runtime/selection.h"
+#include "runtime/device/kernel_facts.h"
+#include "runtime/discovery/selection.h"
 #include "schedule/schedule.h"
 #include "symbolic/bounds.h"
 #include "tensor/record.h"

@@ -2,7 +2,7 @@
 #include <fstream>
 
 #include "abi/zoo/zoo.h"
-#include "runtime/manifest.h"
+#include "runtime/discovery/manifest.h"
 
 using namespace plugrad::runtime;
 using testing::HasSubstr;

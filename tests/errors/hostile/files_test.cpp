@@ -25,7 +25,7 @@
 #include "nn/safetensors.h"
 #include "plugrad/error.h"
 #include "plugrad/numpy.h"
-#include "runtime/search.h"
+#include "runtime/discovery/search.h"
 #include "unit/base/temporary_directory.h"
 
 namespace plugrad {

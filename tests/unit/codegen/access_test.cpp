@@ -1,5 +1,5 @@
 // Which elements may be stored twice.
-#include "codegen/access.h"
+#include "codegen/analysis/access.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include "gpu.h"
 #include "kernels.h"
 #include "plugrad/error.h"
-#include "runtime/device_facts.h"
+#include "runtime/device/device_facts.h"
 
 using namespace plugrad;
 using namespace plugrad::test;

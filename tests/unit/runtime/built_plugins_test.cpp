@@ -8,7 +8,7 @@
 #include "base/thread_pool.h"
 #include "plugrad/error.h"
 #include "plugrad/sdk/ir_builder.h"
-#include "runtime/device_state.h"
+#include "runtime/device/device_state.h"
 #include "runtime/runtime.h"
 #include "unit/base/temporary_directory.h"
 

@@ -1,5 +1,5 @@
 // What a device says of itself, as the host takes it.
-#include "runtime/device_facts.h"
+#include "runtime/device/device_facts.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "base/settings.h"
 #include "plugrad/error.h"
-#include "runtime/allocator.h"
+#include "runtime/memory/allocator.h"
 #include "unit/runtime/fake_plugins.h"
 
 using namespace plugrad;

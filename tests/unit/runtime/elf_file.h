@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "plugrad/plugin_api/plugin.h"
-#include "runtime/note.h"
+#include "runtime/discovery/note.h"
 
 namespace plugrad::runtime {
 

@@ -1,6 +1,6 @@
 // The layers around a device: each rule of validate, each fault, what redzone sees, how they are
 // switched on, and that a device without them is called by the plugin's own functions.
-#include "runtime/layers/layers.h"
+#include "runtime/checks/layers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

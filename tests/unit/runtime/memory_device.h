@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/layers/layers.h"
+#include "runtime/checks/layers.h"
 
 namespace plugrad::runtime {
 

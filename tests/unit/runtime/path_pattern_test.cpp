@@ -1,5 +1,5 @@
 // Probes of manifests: what matches, and that no pattern takes long.
-#include "runtime/path_pattern.h"
+#include "runtime/discovery/path_pattern.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/selection.h"
+#include "runtime/discovery/selection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

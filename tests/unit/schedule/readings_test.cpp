@@ -1,10 +1,10 @@
 // Which loops of a kernel run along the axes of the values that it reads.
-#include "schedule/readings.h"
+#include "schedule/layout/readings.h"
 
 #include <bit>
 
 #include "check.h"
-#include "schedule/layout_cost.h"
+#include "schedule/layout/layout_cost.h"
 
 namespace plugrad::test {
 namespace {

@@ -8,11 +8,11 @@
 // becomes a branch (term_blocks.h), except where work-items run in step.
 #include <algorithm>
 
-#include "codegen/loop_bounds.h"
+#include "codegen/analysis/loop_bounds.h"
+#include "codegen/analysis/work_items.h"
 #include "codegen/passes/passes.h"
 #include "codegen/rebuild.h"
 #include "codegen/search/heuristic.h"
-#include "codegen/work_items.h"
 #include "uop/facts.h"
 
 namespace plugrad::codegen {

@@ -1,10 +1,10 @@
 // Decides the optimisations of a kernel: those given, none, or what the search by the model finds.
-#include "codegen/copies_ahead.h"
 #include "codegen/passes/passes.h"
 #include "codegen/search/climb.h"
 #include "codegen/transforms/apply.h"
 #include "codegen/transforms/changes.h"
-#include "codegen/wmma_tiles.h"
+#include "codegen/transforms/copies_ahead.h"
+#include "codegen/transforms/wmma_tiles.h"
 
 namespace plugrad::codegen {
 

@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "codegen/access.h"
-#include "codegen/gates.h"
+#include "codegen/analysis/access.h"
+#include "codegen/analysis/gates.h"
 #include "codegen/passes/passes.h"
 #include "codegen/rebuild.h"
 #include "symbolic/linear.h"

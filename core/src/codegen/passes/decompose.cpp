@@ -9,10 +9,10 @@
 
 #include "base/check.h"
 #include "codegen/claims.h"
+#include "codegen/lowering/small_floats.h"
+#include "codegen/lowering/transcendental.h"
+#include "codegen/lowering/unsigned_words.h"
 #include "codegen/passes/passes.h"
-#include "codegen/passes/small_floats.h"
-#include "codegen/passes/transcendental.h"
-#include "codegen/passes/unsigned_words.h"
 #include "uop/facts.h"
 #include "uop/fold.h"
 

@@ -12,12 +12,12 @@
 #include <functional>
 
 #include "base/check.h"
-#include "codegen/access.h"
-#include "codegen/lanes.h"
+#include "codegen/analysis/access.h"
+#include "codegen/analysis/lanes.h"
 #include "codegen/passes/passes.h"
 #include "codegen/rebuild.h"
 #include "codegen/search/heuristic.h"
-#include "codegen/wmma_tiles.h"
+#include "codegen/transforms/wmma_tiles.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
 #include "uop/scratch.h"

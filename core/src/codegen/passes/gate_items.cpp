@@ -7,10 +7,10 @@
 #include <map>
 #include <set>
 
-#include "codegen/gates.h"
+#include "codegen/analysis/gates.h"
+#include "codegen/analysis/work_items.h"
 #include "codegen/passes/passes.h"
 #include "codegen/rebuild.h"
-#include "codegen/work_items.h"
 #include "uop/scratch.h"
 
 namespace plugrad::codegen {

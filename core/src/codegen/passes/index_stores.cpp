@@ -11,7 +11,7 @@
 #include <tuple>
 
 #include "base/check.h"
-#include "codegen/access.h"
+#include "codegen/analysis/access.h"
 #include "codegen/passes/passes.h"
 #include "codegen/transforms/changes.h"
 #include "symbolic/reduction.h"

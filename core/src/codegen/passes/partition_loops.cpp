@@ -4,11 +4,11 @@
 //   after    store %out[0], 0     store %out[%y*2 + 2], %in[%y*2 + 1]           %y = range 55
 #include <algorithm>
 
-#include "codegen/access.h"
+#include "codegen/analysis/access.h"
 #include "codegen/passes/passes.h"
 #include "codegen/search/heuristic.h"
 #include "codegen/transforms/changes.h"
-#include "codegen/wmma_tiles.h"
+#include "codegen/transforms/wmma_tiles.h"
 #include "symbolic/linear.h"
 #include "uop/facts.h"
 #include "uop/scratch.h"

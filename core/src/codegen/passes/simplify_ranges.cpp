@@ -6,7 +6,7 @@
 //   %x[%b], %y[%a]
 #include <algorithm>
 
-#include "codegen/access.h"
+#include "codegen/analysis/access.h"
 #include "codegen/passes/passes.h"
 #include "codegen/search/heuristic.h"
 #include "symbolic/symbolic.h"

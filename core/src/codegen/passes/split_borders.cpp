@@ -5,7 +5,7 @@
 //   + range 4: 0
 #include <algorithm>
 
-#include "codegen/access.h"
+#include "codegen/analysis/access.h"
 #include "codegen/passes/passes.h"
 #include "codegen/search/heuristic.h"
 #include "symbolic/symbolic.h"

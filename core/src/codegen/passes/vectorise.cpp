@@ -10,10 +10,10 @@
 #include <bit>
 
 #include "base/check.h"
-#include "codegen/access.h"
-#include "codegen/lanes.h"
+#include "codegen/analysis/access.h"
+#include "codegen/analysis/lanes.h"
 #include "codegen/passes/passes.h"
-#include "codegen/transposed_stores.h"
+#include "codegen/passes/transposed_stores.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
 #include "uop/scratch.h"

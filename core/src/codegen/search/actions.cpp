@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/thread_pool.h"
-#include "codegen/access.h"
+#include "codegen/analysis/access.h"
 #include "codegen/report.h"
 #include "codegen/search/climb.h"
 #include "codegen/search/heuristic.h"

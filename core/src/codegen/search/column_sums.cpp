@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "codegen/access.h"
+#include "codegen/analysis/access.h"
 #include "codegen/search/tile_search.h"
 #include "codegen/transforms/apply.h"
 #include "uop/facts.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "codegen/access.h"
+#include "codegen/analysis/access.h"
 #include "codegen/search/tile_search.h"
 #include "codegen/transforms/changes.h"
 #include "uop/facts.h"

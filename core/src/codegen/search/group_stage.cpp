@@ -5,12 +5,12 @@
 #include <set>
 
 #include "base/check.h"
-#include "codegen/access.h"
-#include "codegen/copies_ahead.h"
+#include "codegen/analysis/access.h"
 #include "codegen/search/stage_heuristic.h"
 #include "codegen/search/tile_search.h"
 #include "codegen/transforms/apply.h"
 #include "codegen/transforms/changes.h"
+#include "codegen/transforms/copies_ahead.h"
 #include "plugrad/error.h"
 #include "uop/facts.h"
 #include "uop/scratch.h"

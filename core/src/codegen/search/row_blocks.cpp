@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "codegen/access.h"
+#include "codegen/analysis/access.h"
 #include "codegen/search/stage_heuristic.h"
 #include "codegen/search/tile_search.h"
 #include "codegen/transforms/apply.h"

@@ -10,7 +10,7 @@
 #include <span>
 
 #include "base/check.h"
-#include "codegen/access.h"
+#include "codegen/analysis/access.h"
 #include "codegen/search/climb.h"
 #include "codegen/search/tile_search.h"
 #include "codegen/tiling/prediction.h"

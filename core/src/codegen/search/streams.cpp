@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "codegen/access.h"
+#include "codegen/analysis/access.h"
 #include "codegen/search/tile_search.h"
 #include "codegen/transforms/apply.h"
 #include "codegen/transforms/changes.h"

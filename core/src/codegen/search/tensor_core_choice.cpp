@@ -5,7 +5,7 @@
 #include <limits>
 #include <set>
 
-#include "codegen/access.h"
+#include "codegen/analysis/access.h"
 #include "codegen/search/heuristic.h"
 #include "codegen/search/stage_heuristic.h"
 #include "codegen/search/tile_search.h"

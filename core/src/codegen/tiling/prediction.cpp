@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "codegen/access.h"
-#include "codegen/gates.h"
+#include "codegen/analysis/access.h"
+#include "codegen/analysis/gates.h"
 #include "codegen/tiling/rows.h"
 #include "uop/facts.h"
 #include "uop/scratch.h"

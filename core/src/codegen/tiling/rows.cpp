@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "codegen/access.h"
+#include "codegen/analysis/access.h"
 #include "plugrad/plugin_api/kernel_ir.h"
 #include "uop/facts.h"
 #include "uop/scratch.h"

@@ -1,6 +1,6 @@
 // Terms of a sum that are 0 outside of bounds: loops run between the bounds where a tile leaves
 // them to decide, and copies have a condition where it does not.
-#include "codegen/loop_bounds.h"
+#include "codegen/analysis/loop_bounds.h"
 #include "codegen/tiling/tile_model.h"
 #include "uop/facts.h"
 

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <limits>
 
-#include "codegen/gates.h"
+#include "codegen/analysis/gates.h"
 #include "uop/facts.h"
 
 namespace plugrad::codegen {

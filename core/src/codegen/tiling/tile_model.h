@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "codegen/access.h"
+#include "codegen/analysis/access.h"
 #include "codegen/kernel.h"
 #include "cost/traffic.h"
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-#include "codegen/gates.h"
+#include "codegen/analysis/gates.h"
 #include "codegen/tiling/tile_model.h"
 #include "codegen/transforms/changes.h"
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "codegen/access.h"
+#include "codegen/analysis/access.h"
 #include "codegen/transforms/changes.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"

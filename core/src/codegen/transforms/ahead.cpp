@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "codegen/access.h"
+#include "codegen/analysis/access.h"
 #include "codegen/claims.h"
-#include "codegen/copies_ahead.h"
 #include "codegen/transforms/changes.h"
+#include "codegen/transforms/copies_ahead.h"
 #include "uop/facts.h"
 #include "uop/range.h"
 #include "uop/scratch.h"

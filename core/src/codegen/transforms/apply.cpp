@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "base/check.h"
-#include "codegen/access.h"
-#include "codegen/copies_ahead.h"
-#include "codegen/gates.h"
+#include "codegen/analysis/access.h"
+#include "codegen/analysis/gates.h"
+#include "codegen/analysis/work_items.h"
 #include "codegen/transforms/changes.h"
+#include "codegen/transforms/copies_ahead.h"
 #include "codegen/transforms/tensor_core.h"
-#include "codegen/work_items.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
 #include "uop/scratch.h"

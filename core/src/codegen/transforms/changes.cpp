@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "codegen/access.h"
+#include "codegen/analysis/access.h"
+#include "codegen/analysis/work_items.h"
 #include "codegen/rebuild.h"
-#include "codegen/work_items.h"
 #include "symbolic/symbolic.h"
 
 namespace plugrad::codegen {

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "codegen/access.h"
+#include "codegen/analysis/access.h"
 #include "codegen/kernel.h"
 
 namespace plugrad::codegen {

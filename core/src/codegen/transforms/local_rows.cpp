@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "codegen/wmma_tiles.h"
+#include "codegen/transforms/wmma_tiles.h"
 #include "uop/facts.h"
 
 namespace plugrad::codegen {

@@ -5,8 +5,8 @@
 
 #include <functional>
 
+#include "codegen/analysis/work_items.h"
 #include "codegen/transforms/tile_coordinates.h"
-#include "codegen/work_items.h"
 
 namespace plugrad::codegen {
 

@@ -11,11 +11,11 @@
 #include <numeric>
 
 #include "base/check.h"
-#include "codegen/access.h"
+#include "codegen/analysis/access.h"
+#include "codegen/analysis/work_items.h"
 #include "codegen/claims.h"
 #include "codegen/transforms/changes.h"
 #include "codegen/transforms/tile_coordinates.h"
-#include "codegen/work_items.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
 #include "uop/scratch.h"

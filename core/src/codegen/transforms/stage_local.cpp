@@ -8,13 +8,13 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "codegen/access.h"
+#include "codegen/analysis/access.h"
+#include "codegen/analysis/gates.h"
+#include "codegen/analysis/work_items.h"
 #include "codegen/claims.h"
-#include "codegen/gates.h"
 #include "codegen/transforms/changes.h"
 #include "codegen/transforms/local_rows.h"
 #include "codegen/transforms/tile_coordinates.h"
-#include "codegen/work_items.h"
 #include "symbolic/linear.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "codegen/access.h"
+#include "codegen/analysis/access.h"
 #include "codegen/claims.h"
 #include "codegen/transforms/changes.h"
 #include "uop/facts.h"
@@ -112,9 +112,9 @@ class Result {
   uint32_t& next_axis_;
 };
 
-// Whether the result takes the memory of an input (schedule/in_place.h), which another result may
-// be made of: both are made at once, element by element, and what waits in scratch is stored before
-// the other reads.
+// Whether the result takes the memory of an input (schedule/memory/in_place.h), which another
+// result may be made of: both are made at once, element by element, and what waits in scratch is
+// stored before the other reads.
 bool others_may_read_its_memory(const Kernel& kernel, Id store) {
   const Graph& g = kernel.graph;
   const Id own = g.sources(store)[0];

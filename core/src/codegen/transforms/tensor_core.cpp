@@ -4,18 +4,18 @@
 //   %l) after    for each lane of C, at row m and column n of a tile:                %w = range 32
 //   warp
 //            store %c[(%i*16 + m(%w))*N + %j*8 + n(%w)], (lane (reduce add (wmma A, B, 0), %l))
-// A and B are expressions over the elements of a tile (codegen/wmma_tiles.h). Where tiles do not
-// fill the matrices, what is outside is 0 and not stored.
+// A and B are expressions over the elements of a tile (codegen/transforms/wmma_tiles.h). Where
+// tiles do not fill the matrices, what is outside is 0 and not stored.
 #include "codegen/transforms/tensor_core.h"
 
 #include <algorithm>
 
 #include "base/check.h"
-#include "codegen/access.h"
-#include "codegen/gates.h"
-#include "codegen/lanes.h"
+#include "codegen/analysis/access.h"
+#include "codegen/analysis/gates.h"
+#include "codegen/analysis/lanes.h"
 #include "codegen/transforms/changes.h"
-#include "codegen/wmma_tiles.h"
+#include "codegen/transforms/wmma_tiles.h"
 #include "symbolic/symbolic.h"
 #include "uop/facts.h"
 

@@ -3,8 +3,8 @@
 
 #include <optional>
 
+#include "codegen/analysis/tensor_core.h"
 #include "codegen/kernel.h"
-#include "codegen/tensor_core.h"
 
 namespace plugrad::codegen {
 

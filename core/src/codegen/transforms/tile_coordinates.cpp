@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "codegen/access.h"
+#include "codegen/analysis/access.h"
 #include "symbolic/linear.h"
 #include "uop/facts.h"
 

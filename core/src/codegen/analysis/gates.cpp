@@ -1,0 +1,83 @@
+#include "codegen/analysis/gates.h"
+
+#include <algorithm>
+
+#include "codegen/rebuild.h"
+#include "symbolic/symbolic.h"
+#include "uop/facts.h"
+#include "uop/range.h"
+#include "uop/scratch.h"
+
+namespace plugrad::codegen {
+namespace {
+
+Id gated_load(Graph& g, Id load, Id gate) {
+  std::vector<Id> sources(g.sources(load).begin(), g.sources(load).end());
+  if (sources.size() > 2) {
+    sources[2] = g.binary(Op::And, sources[2], gate);
+  } else {
+    const Id zero = g.constant(g[load].dtype, int64_t{0});
+    sources.push_back(gate);
+    sources.push_back(g[load].arg > 1 ? g.add(Op::Vector, g[load].dtype, {zero}, g[load].arg)
+                                      : zero);
+  }
+  return g.add(Op::Load, g[load].dtype, sources, g[load].arg);
+}
+
+template <class IsKind>
+bool depends_on(const Graph& g, OpenRanges& open, Id gate, IsKind is_kind) {
+  return std::ranges::any_of(open.members(open[gate]), [&](Id r) {
+    return g[r].op == Op::Range && is_kind(range_kind(g[r]));
+  });
+}
+
+}  // namespace
+
+Id with_gate(Graph& g, Id store, Id gate) {
+  std::vector<Id> sources(g.sources(store).begin(), g.sources(store).end());
+  if (sources.size() == 4)
+    sources[3] = g.binary(Op::And, sources[3], gate);
+  else
+    sources.push_back(gate);
+  return g.add(Op::Store, g[store].dtype, sources);
+}
+
+std::vector<Id> conjuncts(const Graph& g, Id gate) {
+  std::vector<Id> out, stack = {gate};
+  while (!stack.empty()) {
+    const Id id = stack.back();
+    stack.pop_back();
+    if (g[id].op == Op::And && g[id].dtype == DType::Bool)
+      for (Id s : g.sources(id)) stack.push_back(s);
+    else
+      out.push_back(id);
+  }
+  return out;
+}
+
+bool is_on_elements(const Graph& g, OpenRanges& open, Id condition) {
+  return std::ranges::any_of(nodes_of(g, condition, Op::Load),
+                             [&](Id load) { return open[load] != 0; });
+}
+
+bool has_strict_gate(const Graph& g, Id store) {
+  if (g.sources(store).size() < 4) return false;
+  return std::ranges::any_of(conjuncts(g, g.sources(store)[3]),
+                             [&](Id condition) { return g[condition].op != Op::Bounded; });
+}
+
+Id gate_loads(Graph& g, OpenRanges& open, Id root, Id gate) {
+  const RangeSet needs = open[gate];
+  // What a tensor core takes of a work-item is not what it gives to it, and what a group copies for
+  // all is not its own.
+  const bool by_team =
+      depends_on(g, open, gate, [](AxisKind kind) { return kind == AxisKind::Warp; });
+  const auto is_end = [&](Id id) { return (by_team && g[id].op == Op::Wmma) || is_local(g, id); };
+  const auto change = [&](Id id, Id rebuilt) {
+    const bool is_meant = g[id].op == Op::Load && (open[id] & needs) == needs;
+    return is_meant ? gated_load(g, rebuilt, gate) : rebuilt;
+  };
+  return rebuild(g, root, change, is_end);
+}
+
+}  // namespace plugrad::codegen

@@ -1,0 +1,105 @@
+#include "codegen/emit/copy_writer.h"
+
+#include <algorithm>
+#include <map>
+
+#include "uop/scratch.h"
+
+namespace plugrad::codegen {
+namespace {
+
+// Of a load: pointer, index and gate, without what stands for closed lanes.
+constexpr size_t kCopySources = 3;
+
+std::span<const Id> copied(const Graph& g, Id load) {
+  const auto sources = g.sources(load);
+  return sources.subspan(0, std::min(kCopySources, sources.size()));
+}
+
+}  // namespace
+
+int64_t CopyWriter::turns(Id filled) const {
+  return array_info(graph_, filled_parts(graph_, filled).array).ahead;
+}
+
+Id CopyWriter::load(Id store) {
+  return asynchronous_load(graph_, caps_, store, lanes_[graph_.sources(store)[2]]);
+}
+
+bool CopyWriter::is_asynchronous(Id filled) {
+  return std::ranges::any_of(filled_parts(graph_, filled).stores,
+                             [&](Id store) { return load(store) != kNoId; });
+}
+
+void CopyWriter::start(std::span<const Id> arrays, uint32_t begin, uint32_t end, const Fill& fill) {
+  int64_t most = 0;
+  for (Id id : arrays) most = std::max(most, turns(id));
+  for (int64_t turn = 0; turn < most; ++turn) {
+    std::vector<Id> starting;
+    std::ranges::copy_if(arrays, std::back_inserter(starting),
+                         [&](Id id) { return turns(id) > turn; });
+    copy(starting, later(begin, turn), end, fill);
+    commit(arrays);
+  }
+}
+
+// Each turn commits one group, which holds the tile of the turn that is `turns` later: of as many
+// turns less one the copies may be under way still.
+void CopyWriter::wait(std::span<const Id> arrays) {
+  if (std::ranges::none_of(arrays, [&](Id id) { return is_asynchronous(id); })) return;
+  int64_t fewest = INT64_MAX;
+  for (Id id : arrays) fewest = std::min(fewest, turns(id));
+  writer_.inst(PGR_OP_ASYNC_WAIT, DType::Void, 1, {}, static_cast<uint64_t>(fewest - 1));
+}
+
+void CopyWriter::go_on(std::span<const Id> arrays, uint32_t turn, uint32_t end, const Fill& fill) {
+  std::map<int64_t, std::vector<Id>> by_turns;
+  for (Id id : arrays) by_turns[turns(id)].push_back(id);
+  for (const auto& [turns, members] : by_turns) copy(members, later(turn, turns), end, fill);
+  commit(arrays);
+}
+
+uint32_t CopyWriter::later(uint32_t turn, int64_t turns) {
+  if (turns == 0) return turn;
+  const auto dtype = static_cast<DType>(writer_.insts()[turn].dtype);
+  const uint32_t more = writer_.inst(PGR_OP_CONST, dtype, 1, {}, static_cast<uint64_t>(turns));
+  return writer_.inst(PGR_OP_ADD, dtype, 1, {turn, more});
+}
+
+// Where the loop gets there.
+void CopyWriter::copy(std::span<const Id> arrays, uint32_t turn, uint32_t end, const Fill& fill) {
+  const uint32_t exists = writer_.inst(PGR_OP_CMPLT, DType::Bool, 1, {turn, end});
+  const uint32_t block = writer_.inst(PGR_OP_IF, DType::Void, 1, {exists});
+  is_copying_ = true;
+  for (Id filled : arrays) fill(filled, turn);
+  is_copying_ = false;
+  writer_.inst(PGR_OP_END_IF, DType::Void, 1, {block});
+}
+
+void CopyWriter::commit(std::span<const Id> arrays) {
+  if (std::ranges::any_of(arrays, [&](Id id) { return is_asynchronous(id); }))
+    writer_.inst(PGR_OP_ASYNC_COMMIT, DType::Void, 1, {});
+}
+
+std::vector<Id> CopyWriter::needs(Id store) {
+  const auto sources = graph_.sources(store);
+  const Id copy = is_copying_ ? load(store) : kNoId;
+  if (copy == kNoId) return {sources.begin(), sources.end()};
+  std::vector<Id> out = {sources[0], sources[1]};
+  if (sources.size() == 4) out.push_back(sources[3]);
+  const auto more = copied(graph_, copy);
+  out.insert(out.end(), more.begin(), more.end());
+  return out;
+}
+
+bool CopyWriter::write(Id store, std::span<const uint32_t> values) {
+  const Id copy = is_copying_ ? load(store) : kNoId;
+  if (copy == kNoId) return false;
+  const auto sources = graph_.sources(store);
+  std::vector<uint32_t> numbers = {values[sources[0]], values[sources[1]]};
+  for (Id s : copied(graph_, copy)) numbers.push_back(values[s]);
+  writer_.inst(PGR_OP_ASYNC_COPY, DType::Void, lanes_[copy], numbers);
+  return true;
+}
+
+}  // namespace plugrad::codegen

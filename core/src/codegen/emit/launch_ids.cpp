@@ -1,0 +1,119 @@
+#include "codegen/emit/launch_ids.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check.h"
+
+namespace plugrad::codegen {
+namespace {
+
+class IdWriter {
+ public:
+  IdWriter(const Kernel& kernel, IrWriter& writer, LaunchSize& size)
+      : kernel_(kernel), g_(kernel.graph), writer_(writer), size_(size) {
+    for (uint32_t i = 0; i < 3; ++i)
+      most_[i] = kernel.caps->max_groups[i] == 0 ? std::numeric_limits<uint32_t>::max()
+                                                 : kernel.caps->max_groups[i];
+  }
+
+  LaunchIds run(std::span<const ItemAxis> axes) {
+    std::vector<Id> globals;  // the innermost axis is axis 0
+    for (auto it = kernel_.axes.rbegin(); it != kernel_.axes.rend(); ++it)
+      if (range_kind(g_[*it]) == AxisKind::Global) globals.push_back(*it);
+    if (fits(globals))
+      plain(globals);
+    else
+      folded(globals);
+    items(axes);
+    return std::move(ids_);
+  }
+
+ private:
+  uint64_t count(Id range) const { return static_cast<uint64_t>(const_int(g_, g_[range].src[0])); }
+
+  bool fits(const std::vector<Id>& globals) const {
+    if (globals.size() > 3) return false;
+    for (size_t i = 0; i < globals.size(); ++i)
+      if (count(globals[i]) > most_[i]) return false;
+    return true;
+  }
+
+  void plain(const std::vector<Id>& globals) {
+    for (uint32_t i = 0; i < globals.size(); ++i) {
+      size_.group_count[i] = count(globals[i]);
+      ids_.groups.emplace_back(globals[i],
+                               writer_.inst(PGR_OP_GROUP_ID, g_[globals[i]].dtype, 1, {}, i));
+    }
+  }
+
+  void items(std::span<const ItemAxis> axes) {
+    for (uint32_t i = 0; i < axes.size(); ++i) {
+      const DType dtype = g_[axes[i].ranges[0]].dtype;
+      const uint32_t id = writer_.inst(PGR_OP_LOCAL_ID, dtype, 1, {}, i);
+      size_.local_size[i] = static_cast<uint32_t>(axes[i].size);
+      ids_.items.push_back({axes[i].size, id, axes[i].ranges});
+    }
+  }
+
+  // As even as the limits allow, so that few groups are without work.
+  void spread_groups(uint64_t total) {
+    const auto parts = [](uint64_t n, uint64_t most) { return (n + most - 1) / most; };
+    uint64_t rows = parts(total, most_[0]);
+    const uint64_t planes = parts(rows, most_[1]), fewest = rows;
+    for (uint64_t n = fewest; n < 2 * fewest && planes == 1 && total % rows != 0; ++n)
+      if (total % n == 0 && n <= most_[1]) rows = n;
+    size_.group_count[2] = planes;
+    size_.group_count[1] = parts(rows, planes);
+    size_.group_count[0] = parts(total, size_.group_count[1] * planes);
+    require(
+        size_.group_count[0] <= most_[0] && size_.group_count[1] <= most_[1] && planes <= most_[2],
+        "[codegen] a kernel of {} groups; the device launches at most {} x {} x {}", total,
+        most_[0], most_[1], most_[2]);
+  }
+
+  // All groups in one number, of which each range takes its digit.
+  void folded(const std::vector<Id>& globals) {
+    uint64_t total = 1;
+    for (Id range : globals) total *= count(range);
+    spread_groups(total);
+    const uint64_t launched = size_.group_count[0] * size_.group_count[1] * size_.group_count[2];
+    const bool wide = launched > static_cast<uint64_t>(std::numeric_limits<int32_t>::max());
+    dtype_ = wide ? DType::I64 : g_[globals[0]].dtype;
+    uint32_t number = writer_.inst(PGR_OP_GROUP_ID, dtype_, 1, {}, 2);
+    for (uint32_t axis : {1u, 0u})
+      number = op(PGR_OP_ADD, op(PGR_OP_MUL, number, constant(size_.group_count[axis])),
+                  writer_.inst(PGR_OP_GROUP_ID, dtype_, 1, {}, axis));
+    if (launched > total)
+      ids_.inside = writer_.inst(PGR_OP_CMPLT, DType::Bool, 1, {number, constant(total)});
+    for (size_t i = 0; i < globals.size(); ++i) {
+      const bool last = i + 1 == globals.size();
+      uint32_t digit = last ? number : op(PGR_OP_MOD, number, constant(count(globals[i])));
+      const DType dtype = g_[globals[i]].dtype;
+      if (dtype != dtype_) digit = writer_.inst(PGR_OP_CAST, dtype, 1, {digit});
+      ids_.groups.emplace_back(globals[i], digit);
+      if (!last) number = op(PGR_OP_IDIV, number, constant(count(globals[i])));
+    }
+  }
+
+  uint32_t op(uint16_t number, uint32_t a, uint32_t b) {
+    return writer_.inst(number, dtype_, 1, {a, b});
+  }
+  uint32_t constant(uint64_t value) { return writer_.inst(PGR_OP_CONST, dtype_, 1, {}, value); }
+
+  const Kernel& kernel_;
+  const Graph& g_;
+  IrWriter& writer_;
+  LaunchSize& size_;
+  uint64_t most_[3];
+  DType dtype_ = DType::I32;
+  LaunchIds ids_;
+};
+
+}  // namespace
+
+LaunchIds write_ids(const Kernel& kernel, OpenRanges& open, IrWriter& writer, LaunchSize& size) {
+  return IdWriter(kernel, writer, size).run(item_axes(kernel, open));
+}
+
+}  // namespace plugrad::codegen

@@ -1,0 +1,118 @@
+// All formats are described by their mantissa and exponent bits. Widening multiplies by a power of
+// two, which also makes numbers below the smallest normal one right; narrowing adds half a unit,
+// minus one bit unless odd.
+#include "codegen/lowering/small_floats.h"
+
+#include <cmath>
+
+namespace plugrad::codegen {
+namespace {
+
+struct Format {
+  int mantissa_bits, exponent_bits;
+  bool has_infinity;
+  DType bits;  // unsigned integer of the same size
+
+  int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+  int sign_bit() const { return mantissa_bits + exponent_bits; }
+  int64_t largest_exponent_bits() const {
+    return ((int64_t{1} << exponent_bits) - 1) << mantissa_bits;
+  }
+};
+
+Format format_of(DType dtype) {
+  switch (dtype) {
+    case DType::F16:
+      return {10, 5, true, DType::U16};
+    case DType::BF16:
+      return {7, 8, true, DType::U16};
+    case DType::F8E5M2:
+      return {2, 5, true, DType::U8};
+    default:
+      return {3, 4, false, DType::U8};
+  }
+}
+
+struct Bits {
+  Graph& g;
+  Id c(int64_t v) { return g.constant(DType::U32, v); }
+  Id op(Op op, Id a, int64_t b) { return g.binary(op, a, c(b)); }
+  Id as_float(Id bits) { return g.add(Op::Bitcast, DType::F32, {bits}); }
+  Id as_bits(Id value) { return g.add(Op::Bitcast, DType::U32, {value}); }
+};
+
+}  // namespace
+
+Id small_to_f32(Graph& g, Id x) {
+  const Format f = format_of(g[x].dtype);
+  Bits b{g};
+  const Id bits = g.cast(g.add(Op::Bitcast, f.bits, {x}), DType::U32);
+  const Id sign = b.op(Op::Shl, b.op(Op::Shr, bits, f.sign_bit()), 31);
+  const Id magnitude = b.op(Op::And, bits, (int64_t{1} << f.sign_bit()) - 1);
+  const Id shifted = b.op(Op::Shl, magnitude, 23 - f.mantissa_bits);
+  // Read as f32 the exponent is too small by the difference of the biases.
+  const Id scaled = g.binary(Op::Mul, b.as_float(shifted),
+                             g.constant(DType::F32, std::ldexp(1.0, 127 - f.bias())));
+  const Id finite = f.exponent_bits == 8 ? shifted : b.as_bits(scaled);
+  const int64_t special =
+      f.has_infinity ? f.largest_exponent_bits() : (int64_t{1} << f.sign_bit()) - 1;
+  const Id is_special = b.op(Op::Xor, g.cast(b.op(Op::CmpLt, magnitude, special), DType::U32), 1);
+  const Id special_bits = f.has_infinity ? b.op(Op::Or, shifted, 0x7f800000) : b.c(0x7fc00000);
+  const Id value = g.where(b.op(Op::CmpNe, is_special, 0), special_bits, finite);
+  return b.as_float(g.binary(Op::Or, value, sign));
+}
+
+// The nearest f32, moved by one towards x where it is not x and its last bit is 0. The way back may
+// be out of range of an integer dtype, for f32 values that no smaller format tells from their
+// neighbours.
+Id to_odd_f32(Graph& g, Id x) {
+  Bits b{g};
+  const DType dtype = g[x].dtype;
+  const Id nearest = g.cast(x, DType::F32), back = g.cast(nearest, dtype),
+           bits = b.as_bits(nearest);
+  const Id below = g.binary(Op::CmpLt, back, x), above = g.binary(Op::CmpLt, x, back);
+  const Id negative = b.op(Op::CmpNe, b.op(Op::Shr, bits, 31), 0);
+  const Id grow = g.where(g.where(negative, above, below), b.c(1), b.c(0));
+  const Id shrink = g.where(g.where(negative, below, above), b.c(1), b.c(0));
+  const Id moved = g.binary(Op::Sub, g.binary(Op::Add, bits, grow), shrink);
+  const Id is_odd = b.op(Op::CmpNe, b.op(Op::And, bits, 1), 0);
+  return b.as_float(g.where(is_odd, bits, moved));
+}
+
+Id f32_to_small(Graph& g, Id x, DType dtype) {
+  const Format f = format_of(dtype);
+  Bits b{g};
+  const Id bits = b.as_bits(x);
+  const Id sign = b.op(Op::Shl, b.op(Op::Shr, bits, 31), f.sign_bit());
+  const Id magnitude = b.op(Op::And, bits, 0x7fffffff);
+  const int drop = 23 - f.mantissa_bits;
+  // Normal results: rebias, then round by adding. A carry into the exponent is what rounding up
+  // means.
+  const int64_t rebias = static_cast<int64_t>(127 - f.bias()) << 23;
+  const Id odd = b.op(Op::And, b.op(Op::Shr, magnitude, drop), 1);
+  const Id rounded =
+      g.binary(Op::Add, b.op(Op::Add, magnitude, (int64_t{1} << (drop - 1)) - 1), odd);
+  const Id normal = b.op(Op::Shr, b.op(Op::Sub, rounded, rebias), drop);
+  // Results below the smallest normal number: adding a power of two lets the f32 addition do the
+  // rounding.
+  const double magic = std::ldexp(1.0, 1 - f.bias() + drop);
+  const Id sum = g.binary(Op::Add, b.as_float(magnitude), g.constant(DType::F32, magic));
+  const Id subnormal =
+      b.op(Op::Sub, b.as_bits(sum), static_cast<int64_t>(127 + 1 - f.bias() + drop) << 23);
+  const int64_t smallest_normal = static_cast<int64_t>(127 + 1 - f.bias()) << 23;
+  const Id finite = f.exponent_bits == 8
+                        ? normal
+                        : g.where(b.op(Op::CmpLt, magnitude, smallest_normal), subnormal, normal);
+  // Overflow shows in the rounded result; infinity and NaN were large already.
+  const int64_t overflow =
+      f.has_infinity ? f.largest_exponent_bits() : (int64_t{1} << f.sign_bit()) - 1;
+  const int64_t nan = f.has_infinity ? overflow | int64_t{1} << (f.mantissa_bits - 1) : overflow;
+  const Id fits = b.op(Op::CmpLt, finite, overflow);
+  const Id in_range = b.op(Op::CmpLt, magnitude, 0x7f800000);
+  const Id bounded = g.where(g.binary(Op::And, fits, in_range), finite, b.c(overflow));
+  const Id is_nan = g.binary(Op::CmpLt, b.c(0x7f800000), magnitude);
+  const Id result = g.binary(Op::Or, g.where(is_nan, b.c(nan), bounded), sign);
+  return g.add(Op::Bitcast, dtype, {g.cast(result, f.bits)});
+}
+
+}  // namespace plugrad::codegen

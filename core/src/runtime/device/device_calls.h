@@ -1,0 +1,100 @@
+// How the host calls one device: exceptions and statuses of the plugin become errors that name the
+// device, and a device that is lost, shut down or of a parent process is not called again.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "runtime/queue/call_watch.h"
+#include "runtime/queue/underway.h"
+#include "runtime/status.h"
+
+namespace plugrad::runtime {
+
+class DeviceCalls {
+ public:
+  explicit DeviceCalls(std::string device_name);
+  DeviceCalls(const DeviceCalls&) = delete;
+  DeviceCalls& operator=(const DeviceCalls&) = delete;
+
+  const std::string& device_name() const { return name_; }
+
+  /// Errors: User in a process that was forked after the device was opened, and after shutdown;
+  /// Device once it was lost.
+  void require_usable(const char* call) const {
+    if (gone_.load(std::memory_order_relaxed) != kThere || born_after_forks_ != fork_count)
+        [[unlikely]]
+      refuse(call);
+  }
+  /// Whether this process may call the plugin for it, be it only to destroy handles.
+  bool is_reachable() const {
+    return born_after_forks_ == fork_count && gone_.load(std::memory_order_relaxed) != kShutDown;
+  }
+  bool is_lost() const { return gone_.load(std::memory_order_relaxed) == kLost; }
+  void mark_shut_down() { gone_ = kShutDown; }
+
+  /// Calls f(error) -> status and throws unless it is OK. `subject`: what it is done with, such as
+  /// the name of a kernel. details(status) says more of a failure.
+  template <class F, class Details>
+  void check(const char* call, std::string_view subject, const F& f, const Details& details) {
+    const WatchedCall watched(*this, call, subject);
+    CallError error;
+    pgr_status status = PGR_STATUS_OK;
+    try {
+      status = f(error.get());
+    } catch (...) {
+      fail(call, subject, PGR_STATUS_INTERNAL, describe_escaped());
+    }
+    if (status != PGR_STATUS_OK) [[unlikely]]
+      fail(call, subject, status, error.message() + details(status));
+  }
+  template <class F>
+  void check(const char* call, std::string_view subject, const F& f) {
+    check(call, subject, f, [](pgr_status) { return ""; });
+  }
+  template <class F>
+  void check(const char* call, const F& f) {
+    check(call, {}, f);
+  }
+
+  /// Throws for a status other than OK, and remembers that the device is lost where it says so.
+  [[noreturn]] void fail(const char* call, std::string_view subject, pgr_status status,
+                         const std::string& said);
+
+  /// For functions that cannot fail: what a broken plugin throws from them is logged.
+  template <class F>
+  void quietly(const char* call, const F& f) noexcept {
+    const WatchedCall watched(*this, call);
+    try {
+      f();
+    } catch (...) {
+      log_escaped(call);
+    }
+  }
+
+  /// What an asynchronous device may still be working on.
+  Underway& underway() { return underway_; }
+  const Underway& underway() const { return underway_; }
+
+  /// Forks between the process that loaded this code and this one.
+  static unsigned fork_count;
+
+ private:
+  enum : unsigned char { kThere, kLost, kShutDown };
+
+  [[noreturn]] void refuse(const char* call) const;
+  [[noreturn]] void throw_lost(std::string_view call) const;
+  std::string earlier_kernels(pgr_status status) const;
+  void log_escaped(const char* call) noexcept;
+
+  const std::string name_;
+  const unsigned born_after_forks_;
+  std::atomic<unsigned char> gone_{kThere};
+  mutable std::mutex mutex_;
+  std::string lost_because_;
+  Underway underway_;
+};
+
+}  // namespace plugrad::runtime

@@ -1,0 +1,175 @@
+// Text of a device list -> choices, with errors that point at their place.
+#include "runtime/discovery/selection.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <utility>
+
+#include "base/check.h"
+#include "runtime/printable.h"
+
+namespace plugrad::runtime {
+namespace {
+
+constexpr std::string_view kGrammar =
+    "a list such as \"cuda:1\", \"cuda,vulkan,cpu\", \"!vulkan\", \"cuda:name=*A100*\" or "
+    "\"uuid=GPU-4f*\"";
+
+char upper(char c) {
+  return static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+}
+
+struct Place {
+  std::size_t begin, end;
+  std::size_t size() const { return end - begin; }
+};
+
+// As many bytes as before, so that a caret below points at the same place.
+std::string on_one_line(std::string_view text) {
+  std::string out = printable(text);
+  std::replace_if(out.begin(), out.end(), [](char c) { return c == '\n' || c == '\t'; }, '?');
+  return out;
+}
+
+// One parse: the text and where it is.
+class Parser {
+ public:
+  Parser(std::string_view text, std::string_view source) {
+    out_.text = text;
+    out_.source = source;
+  }
+
+  Selection parse() {
+    std::size_t begin = 0;
+    while (true) {
+      std::size_t comma = std::min(out_.text.find(',', begin), out_.text.size());
+      item(trimmed({begin, comma}));
+      if (comma == out_.text.size()) return std::move(out_);
+      begin = comma + 1;
+    }
+  }
+
+ private:
+  std::string_view text(Place p) const {
+    return std::string_view(out_.text).substr(p.begin, p.size());
+  }
+
+  Place trimmed(Place p) const {
+    while (p.begin < p.end && out_.text[p.begin] == ' ') ++p.begin;
+    while (p.begin < p.end && out_.text[p.end - 1] == ' ') --p.end;
+    return p;
+  }
+
+  [[noreturn]] void refuse(Place p, std::string_view what) const {
+    refuse_selection(out_.text, p.begin, p.size(), fmt::format("{} in {}", what, out_.source),
+                     fmt::format("{} takes {}", out_.source, kGrammar));
+  }
+
+  void item(Place p) {
+    if (p.size() == 0) refuse(p, out_.text.empty() ? "no device is named" : "an empty item");
+    bool excluded = out_.text[p.begin] == '!';
+    if (excluded) p = trimmed({p.begin + 1, p.end});
+    if (p.size() == 0) refuse({p.begin - 1, p.end}, "'!' names nothing");
+    DeviceChoice choice;
+    where(p, choice);
+    (excluded ? out_.exclude : out_.prefer).push_back(std::move(choice));
+  }
+
+  void where(Place p, DeviceChoice& out) {
+    std::size_t colon = text(p).find(':');
+    bool bare_which =
+        text(p).find('=') < colon ||
+        std::all_of(
+            text(p).begin(), text(p).end(), [](unsigned char c) { return std::isdigit(c); });
+    out.offset = out.which_offset = p.begin;
+    out.length = out.which_length = p.size();
+    if (bare_which) return which(p, out);
+    Place plugin = p;
+    if (colon != std::string_view::npos) plugin.end = p.begin + colon;
+    plugin_name(trimmed(plugin), out);
+    if (plugin.end != p.end) which(trimmed({plugin.end + 1, p.end}), out);
+  }
+
+  void plugin_name(Place p, DeviceChoice& out) {
+    auto allowed = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
+    std::string_view name = text(p);
+    if (name.empty()) refuse(p, "no device name before ':'");
+    if (!std::all_of(name.begin(), name.end(), allowed))
+      refuse(p, fmt::format("\"{}\" cannot be a device's name", name));
+    out.length = out.which_length = p.size();
+    out.plugin = canonical_device_name(name);
+  }
+
+  void which(Place p, DeviceChoice& out) {
+    out.which_offset = p.begin;
+    out.which_length = p.size();
+    std::string_view value = text(p);
+    if (value.starts_with("name=") && value.size() > 5) {
+      out.name_glob = value.substr(5);
+    } else if (value.starts_with("uuid=") && value.size() > 5) {
+      out.uuid_glob = value.substr(5);
+    } else {
+      std::uint32_t index = 0;
+      auto [end, code] = std::from_chars(value.data(), value.data() + value.size(), index);
+      if (value.empty() || code != std::errc() || end != value.data() + value.size())
+        refuse(p, fmt::format("\"{}\" is neither a number, name=... nor uuid=...", value));
+      out.index = index;
+    }
+  }
+
+  Selection out_;
+};
+
+}  // namespace
+
+Selection parse_selection(std::string_view text, std::string_view source) {
+  return Parser(text, source).parse();
+}
+
+void refuse_selection(std::string_view text, std::size_t offset, std::size_t length,
+                      std::string_view message, std::string_view advice) {
+  constexpr std::string_view kIndent =
+      "       ";  // as wide as the "error: " that tools print first
+  std::string caret(offset, ' ');
+  caret += '^';
+  if (length > 1) caret.append(length - 1, '~');
+  fail(ErrorKind::User, "{}\n{}{}\n{}{} {}", on_one_line(message), kIndent, on_one_line(text),
+       kIndent, caret, advice);
+}
+
+std::string device_numbers(std::size_t count) {
+  if (count == 1) return "1 device: 0";
+  return count == 0 ? "no device" : fmt::format("{} devices: 0 to {}", count, count - 1);
+}
+
+std::string canonical_device_name(std::string_view name) {
+  std::string out(name);
+  std::transform(out.begin(), out.end(), out.begin(), upper);
+  if (out == "CLANG") return "CPU";
+  if (out == "GPU") return "OPENCL";
+  return out;
+}
+
+bool matches_glob(std::string_view text, std::string_view glob) {
+  std::size_t t = 0, g = 0, star = glob.npos, retry = 0;
+  while (t < text.size()) {
+    if (g < glob.size() &&
+        (glob[g] == '?' || (glob[g] != '*' && upper(glob[g]) == upper(text[t])))) {
+      ++t;
+      ++g;
+    } else if (g < glob.size() && glob[g] == '*') {
+      star = g++;
+      retry = t;
+    } else if (star != glob.npos) {  // let the last star take one character more
+      g = star + 1;
+      t = ++retry;
+    } else {
+      return false;
+    }
+  }
+  while (g < glob.size() && glob[g] == '*') ++g;
+  return g == glob.size();
+}
+
+}  // namespace plugrad::runtime

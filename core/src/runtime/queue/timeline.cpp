@@ -1,0 +1,145 @@
+#include "runtime/queue/timeline.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/device/device_state.h"
+
+namespace plugrad::runtime {
+
+QueuePlace::QueuePlace(DeviceState& device, std::uint64_t number)
+    : device_(device), number_(number) {
+  device_.timeline.places_.add(*this);
+}
+
+QueuePlace::~QueuePlace() {
+  device_.timeline.places_.remove(*this);
+  if (device_.calls.is_reachable()) forget_event();
+}
+
+void QueuePlace::forget_event() noexcept {
+  if (!event_) return;
+  device_.calls.quietly("event_destroy",
+                        [&] { device_.queue.event_destroy(device_.handle, event_); });
+  event_ = nullptr;
+}
+
+bool Timeline::is_kept() const {
+  const pgr_queue_api& q = device_.queue;
+  return device_.is_asynchronous && offered(q.record) && offered(q.wait) && offered(q.event_wait) &&
+         offered(q.event_destroy);
+}
+
+// The place that is left behind gets its event, if anybody wants it and the device may not have
+// come there yet.
+Timeline::Work::Work(Timeline& timeline)
+    : timeline_(timeline.device_.is_asynchronous ? &timeline : nullptr) {
+  if (!timeline_) return;
+  std::unique_lock lock(timeline.mutex_);
+  const QueuePlacePtr left = timeline.current_.use_count() > 1 ? timeline.current_ : nullptr;
+  if (left && !left->event_ && left->number() > timeline.waited_) {
+    lock.unlock();
+    timeline.record(*left);
+    lock.lock();
+  }
+  timeline.current_ = nullptr;
+  timeline.is_giving_ = true;
+}
+
+Timeline::Work::~Work() {
+  if (!timeline_) return;
+  const std::lock_guard lock(timeline_->mutex_);
+  ++timeline_->given_;
+  timeline_->is_giving_ = false;
+}
+
+QueuePlacePtr Timeline::here() {
+  if (!is_kept()) return nullptr;
+  const std::lock_guard lock(mutex_);
+  if (!current_) current_ = std::make_shared<QueuePlace>(device_, begun());
+  return current_;
+}
+
+bool Timeline::has_passed(const QueuePlace& place) const {
+  const std::lock_guard lock(mutex_);
+  return place.number() < begun();
+}
+
+bool Timeline::has_work() const {
+  const std::lock_guard lock(mutex_);
+  return waited_ < begun();
+}
+
+std::uint64_t Timeline::count() const {
+  const std::lock_guard lock(mutex_);
+  return given_;
+}
+
+void Timeline::waited(std::uint64_t count) {
+  const std::lock_guard lock(mutex_);
+  waited_ = std::max(waited_, count);
+}
+
+// With queue_mutex held: behind the last work that was given, which is the place or behind it.
+void Timeline::record(QueuePlace& place) {
+  pgr_event* event = nullptr;
+  device_.calls.check("record", [&](pgr_error* e) {
+    return device_.queue.record(device_.handle, nullptr, &event, e);
+  });
+  place.event_ = event;
+}
+
+pgr_event* Timeline::event_of(QueuePlace& place) {
+  const std::lock_guard lock(device_.queue_mutex);
+  if (!place.event_) record(place);
+  return place.event_;
+}
+
+bool Timeline::is_reached(QueuePlace& place) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (place.number() <= waited_) return true;
+    if (place.number() >= begun()) return false;  // the newest: no event for a question
+  }
+  pgr_event* const event = event_of(place);
+  CallError error;
+  std::string escaped;
+  const pgr_status status = guarded(error, escaped, [&](pgr_error* e) {
+    return device_.queue.event_wait(device_.handle, event, 0, e);
+  });
+  if (status != PGR_STATUS_OK) return false;  // a failure is told to who waits
+  waited(place.number());
+  return true;
+}
+
+void Timeline::wait(QueuePlace& place) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (place.number() <= waited_) return;
+  }
+  pgr_event* const event = event_of(place);
+  device_.calls.check("event_wait", [&](pgr_error* e) {
+    return device_.queue.event_wait(device_.handle, event, UINT64_MAX, e);
+  });
+  waited(place.number());
+}
+
+void Timeline::let_wait(pgr_queue* queue, QueuePlace& place) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (place.number() <= waited_) return;
+  }
+  pgr_event* const event = event_of(place);
+  device_.calls.check(
+      "wait", [&](pgr_error* e) { return device_.queue.wait(device_.handle, queue, event, e); });
+}
+
+void Timeline::shut_down() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    current_ = nullptr;
+  }
+  places_.each([](QueuePlace& place) { place.forget_event(); });
+}
+
+}  // namespace plugrad::runtime

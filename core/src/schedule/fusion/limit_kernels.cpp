@@ -1,0 +1,122 @@
+// Keeps kernels within the number of buffers that one may take.
+#include <algorithm>
+
+#include "schedule/fusion/cost.h"
+
+namespace plugrad::schedule {
+namespace {
+
+class Limiter {
+ public:
+  explicit Limiter(Draft& draft) : draft_(draft), set_of_(draft.graph.size(), 0) {}
+
+  bool run() {
+    for (Id id : draft_.live) {
+      const Op op = draft_.graph[id].op;
+      if (op == Op::Buffer || op == Op::UserKernel) continue;
+      while (!fits(id)) store_widest_source(id);
+    }
+    return stored_any_;
+  }
+
+ private:
+  void store(Id id) {
+    draft_.stored[id] = 1;
+    stored_any_ = true;
+  }
+
+  /// Collects what the value of `id` reads; false when that is too much. It is what the source
+  /// reads that reads most, and some values more, mostly.
+  bool fits(Id id) {
+    Id largest = kNoId;
+    for (Id s : draft_.graph.sources(id))
+      if (draft_.stored[s] == 0 && set_of_[s] != 0 &&
+          (largest == kNoId || set(s).size() > set(largest).size()))
+        largest = s;
+    const std::vector<Id> more = read_beside(id, largest);
+    const size_t count = more.size() + (largest == kNoId ? 0 : set(largest).size());
+    if (count + 1 > draft_.options.max_params) return false;
+    if (largest == kNoId && more.empty()) return true;
+    const bool is_last = largest != kNoId && draft_.consumers.of(largest).size() == 1;
+    if (largest == kNoId || (!more.empty() && (!is_last || is_shared_[set_of_[largest]] != 0)))
+      set_of_[id] = add_copy(largest);
+    else
+      set_of_[id] = set_of_[largest];
+    if (!is_last) is_shared_[set_of_[id]] |= largest != kNoId && more.empty() ? 1 : 0;
+    std::vector<Id>& own = sets_[set_of_[id]];
+    for (Id leaf : more) own.insert(std::ranges::lower_bound(own, leaf), leaf);
+    return true;
+  }
+
+  const std::vector<Id>& set(Id id) const { return sets_[set_of_[id]]; }
+
+  /// What the sources of `id` read and `largest` among them does not.
+  std::vector<Id> read_beside(Id id, Id largest) const {
+    std::vector<Id> more;
+    const auto add = [&](Id leaf) {
+      ++draft_.visits;
+      if (largest != kNoId && std::ranges::binary_search(set(largest), leaf)) return;
+      const auto at = std::ranges::lower_bound(more, leaf);
+      if (at == more.end() || *at != leaf) more.insert(at, leaf);
+    };
+    for (Id s : draft_.graph.sources(id)) {
+      if (draft_.stored[s] != 0)
+        add(s);
+      else if (s != largest)
+        std::ranges::for_each(set(s), add);  // none of constants
+    }
+    return more;
+  }
+
+  uint32_t add_copy(Id largest) {
+    if (largest == kNoId)
+      sets_.emplace_back();
+    else
+      sets_.push_back(std::vector<Id>(set(largest)));
+    draft_.visits += sets_.back().size();
+    is_shared_.push_back(0);
+    return static_cast<uint32_t>(sets_.size() - 1);
+  }
+
+  void store_widest_source(Id id) {
+    Id widest = kNoId;
+    size_t most = 0;
+    for (Id s : draft_.graph.sources(id)) {
+      while (is_movement(draft_.graph[s].op) && draft_.stored[s] == 0) s = draft_.graph[s].src[0];
+      if (draft_.stored[s] != 0 || set_of_[s] == 0 || sets_[set_of_[s]].size() <= most) continue;
+      most = sets_[set_of_[s]].size();
+      widest = s;
+    }
+    store(widest);
+    refresh(id);
+  }
+
+  /// The views between `id` and what was just stored read only that now.
+  void refresh(Id id) {
+    for (Id s : draft_.graph.sources(id)) {
+      std::vector<Id> views;
+      while (is_movement(draft_.graph[s].op) && draft_.stored[s] == 0) {
+        views.push_back(s);
+        s = draft_.graph[s].src[0];
+      }
+      while (!views.empty()) {
+        fits(views.back());
+        views.pop_back();
+      }
+    }
+  }
+
+  Draft& draft_;
+  std::vector<uint32_t> set_of_;              // by id: index into sets_, 0 is empty
+  std::vector<std::vector<Id>> sets_ = {{}};  // sorted leaves
+  std::vector<uint8_t> is_shared_ = {1};      // by set: of a node that others may read
+  bool stored_any_ = false;
+};
+
+}  // namespace
+
+bool limit_kernels(Draft& draft) {
+  return Limiter(draft).run();
+}
+
+}  // namespace plugrad::schedule

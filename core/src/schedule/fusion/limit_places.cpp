@@ -1,0 +1,85 @@
+// A value that its readers see through different views is computed at different indices: twice at
+// each step of a recurrence x[1:] = f(x[:-1]), 2^n times after n steps, where it has no memory.
+#include <algorithm>
+#include <map>
+#include <queue>
+#include <tuple>
+
+#include "schedule/fusion/cost.h"
+#include "schedule/lower/lower_kernel.h"
+
+namespace plugrad::schedule {
+namespace {
+
+// A value is computed at so many indices by one kernel at most. What is looked at is then near
+// linear in the nodes, and a kernel is not much longer than the graph that it computes.
+constexpr size_t kMostPlaces = 32;
+
+/// The ways of views from a kernel's output down to each of its nodes, as numbers. There may be
+/// fewer indices than ways, never more.
+class Ways {
+ public:
+  explicit Ways(Draft& draft) : draft_(draft), g_(draft.graph), of_(draft.graph.size()) {}
+
+  /// Whether a node of the kernel of `output` is reached in more than kMostPlaces ways.
+  bool are_many(Id output) {
+    bool many = false;
+    numbers_.clear();
+    add(output, 0);
+    while (!waiting_.empty()) {
+      const Id node = waiting_.top();
+      waiting_.pop();
+      const std::vector<uint32_t> ways = std::move(of_[node]);
+      of_[node].clear();
+      draft_.visits += ways.size();
+      many = many || ways.size() > kMostPlaces;
+      if (many || (node != output && draft_.stored[node] != 0)) continue;
+      for (Id s : g_.sources(node))
+        for (uint32_t way : ways) add(s, through(node, s, way));
+    }
+    return many;
+  }
+
+ private:
+  void add(Id node, uint32_t way) {
+    std::vector<uint32_t>& ways = of_[node];
+    if (ways.empty()) waiting_.push(node);
+    if (std::ranges::find(ways, way) == ways.end()) ways.push_back(way);
+  }
+
+  uint32_t through(Id node, Id source, uint32_t way) {
+    const Node& n = g_[node];
+    if (draft_.shapes[source].empty()) return 0;
+    if (!is_movement(n.op) && n.op != Op::Reduce) return way;
+    const auto key = std::tuple(way, n.op, n.arg, draft_.shapes.id(source));
+    return numbers_.try_emplace(key, static_cast<uint32_t>(numbers_.size() + 1)).first->second;
+  }
+
+  Draft& draft_;
+  const Graph& g_;
+  std::vector<std::vector<uint32_t>> of_;  // by node, while it waits
+  std::priority_queue<Id> waiting_;        // readers first
+  std::map<std::tuple<uint32_t, Op, uint64_t, ListId>, uint32_t> numbers_;
+};
+
+}  // namespace
+
+bool limit_places(Draft& draft) {
+  bool stored_any = false;
+  Ways ways(draft);
+  KernelLowering lowering(draft);
+  for (size_t i = draft.live.size(); i-- > 0;) {
+    const Id id = draft.live[i];
+    const Op op = draft.graph[id].op;
+    if (draft.stored[id] == 0 || op == Op::Buffer || op == Op::Copy || op == Op::UserKernel)
+      continue;
+    if (!ways.are_many(id)) continue;
+    for (Id repeated : lowering.computed_too_often(id, kMostPlaces)) {
+      draft.stored[repeated] = 1;
+      stored_any = true;
+    }
+  }
+  return stored_any;
+}
+
+}  // namespace plugrad::schedule

@@ -1,0 +1,176 @@
+// Cuts kernels that would compute too much for one element: a compiler's time grows faster than a
+// kernel does. The nodes up to one place in the order of the graph are a kernel's, and every value
+// among them that is needed behind that place is stored, unless it is cheap:
+//   y = sin(y * w) + x, n times, and its gradient -> kernels of some steps each, reading the
+//   values that the steps before stored
+// Equal parts are cut equally, so that few kernels are compiled.
+#include <algorithm>
+
+#include "schedule/fusion/cost.h"
+
+namespace plugrad::schedule {
+namespace {
+
+// Instructions that a value is worth which is written, read back and kept in the cache: 12 bytes,
+// at four operations a byte (StoreCost).
+constexpr uint32_t kWorthStoring = 48;
+
+// A kernel has at most 128 ranges (codegen/analysis/access.h), of which up to 16 are its own.
+constexpr uint32_t kLoop = kMostInstructions / 112 + 1;
+
+class WorkLimiter {
+ public:
+  explicit WorkLimiter(Draft& draft)
+      : draft_(draft),
+        g_(draft.graph),
+        most_(g_.size(), 0),
+        base_(g_.size(), kNoId),
+        behind_(g_.size(), 0),
+        needed_(g_.size(), kNoId),
+        epoch_of_(g_.size(), 0) {}
+
+  bool run() {
+    for (Id id : draft_.live) {
+      if (g_[id].op == Op::Buffer || g_[id].op == Op::UserKernel || g_[id].op == Op::Copy) continue;
+      estimate(id);
+      if (most_[id] <= kMostInstructions) continue;
+      count(id);
+      if (most_[id] <= kMostInstructions || instructions_of(g_, g_[id]) == 0) continue;
+      cut_before(id);
+      count(id);
+    }
+    return stored_any_;
+  }
+
+ private:
+  /// No less than the work of the node. Where all of its sources but cheap ones follow from one
+  /// node that was counted, they compute nothing but what that node does and what came after it;
+  /// otherwise what two sources need counts twice.
+  void estimate(Id id) {
+    uint64_t own = instructions_of(g_, g_[id]), sum = own;
+    Id base = kNoId;
+    bool has_one = true;
+    for (Id s : g_.sources(id)) {
+      if (draft_.stored[s] != 0) continue;
+      sum += most_[s];
+      if (most_[s] < kWorthStoring) {
+        own += most_[s];
+        continue;
+      }
+      has_one = has_one && (base == kNoId || base == base_[s]);
+      base = base_[s];
+    }
+    behind_[id] = total_ += own;
+    const bool follows = has_one && base != kNoId;
+    if (follows) sum = std::min(sum, most_[base] + total_ - behind_[base]);
+    most_[id] = static_cast<uint32_t>(std::min<uint64_t>(sum, UINT32_MAX));
+    base_[id] = follows ? base : id;
+  }
+
+  void count(Id id) {
+    most_[id] = work_below(id, UINT32_MAX);
+    base_[id] = id;
+  }
+
+  /// The instructions of what is computed for `id`; counts until there are more than `enough`.
+  uint32_t work_below(Id id, uint32_t enough) {
+    ++epoch_;
+    region_.assign(1, id);
+    epoch_of_[id] = epoch_;
+    uint32_t work = 0;
+    for (size_t next = 0; next < region_.size() && work <= enough; ++next) {
+      const Id at = region_[next];
+      ++draft_.visits;
+      work += instructions_of(g_, g_[at]);
+      for (Id s : g_.sources(at)) reach(s);
+    }
+    return work;
+  }
+
+  void reach(Id id) {
+    if (draft_.stored[id] != 0 || epoch_of_[id] == epoch_) return;
+    epoch_of_[id] = epoch_;
+    region_.push_back(id);
+  }
+
+  void cut_before(Id end) {
+    const std::vector<Id> part = part_of(end);
+    for (auto id = part.rbegin(); id != part.rend(); ++id)
+      needed_[*id] = is_needed_from(*id, end) ? end : kNoId;
+    for (Id id : part)
+      if (needed_[id] == end && is_worth_storing(id, end)) {
+        draft_.stored[id] = 1;
+        draft_.ends_kernel[id] = 1;
+        stored_any_ = true;
+      }
+  }
+
+  /// The values that `end` needs, and earlier ones computed from those, in ascending order.
+  std::vector<Id> part_of(Id end) {
+    work_below(end, UINT32_MAX);
+    for (size_t next = 0; next < region_.size(); ++next)
+      if (most_[region_[next]] >= kWorthStoring)
+        for (Id c : draft_.consumers.of(region_[next])) {
+          ++draft_.visits;
+          if (c < end) reach(c);
+        }
+    std::vector<Id> part = region_;
+    std::erase(part, end);
+    std::ranges::sort(part);
+    return part;
+  }
+
+  /// By `end` or what comes after it, through views or not.
+  bool is_needed_from(Id id, Id end) const {
+    return std::ranges::any_of(draft_.consumers.of(id), [&](Id c) {
+      return c >= end || (is_movement(g_[c].op) && draft_.stored[c] == 0 && needed_[c] == end);
+    });
+  }
+
+  bool is_worth_storing(Id id, Id end) {
+    const Op op = g_[id].op;
+    return (is_alu(op) || op == Op::Reduce) && draft_.of_rows[id] == 0 && !draft_.is_for_rows(id) &&
+           draft_.counts[id] <= draft_.counts[end] &&
+           work_below(id, kWorthStoring) >= kWorthStoring;
+  }
+
+  Draft& draft_;
+  const Graph& g_;
+  std::vector<uint32_t> most_;    // by id: no less than the instructions of what it computes
+  std::vector<Id> base_;          // by id: the node from which its work was estimated
+  std::vector<uint64_t> behind_;  // by id: the work of all nodes up to it, cheap sources included
+  uint64_t total_ = 0;
+  std::vector<Id> needed_;  // by id: where it was cut last, if the node is needed behind that
+  std::vector<uint32_t> epoch_of_;
+  uint32_t epoch_ = 0;
+  std::vector<Id> region_;
+  bool stored_any_ = false;
+};
+
+}  // namespace
+
+uint32_t instructions_of(const Graph& g, const Node& n) {
+  switch (n.op) {
+    case Op::Sin:
+      return 120;
+    case Op::Log2:
+      return 30;
+    case Op::Exp2:
+      return 24;
+    case Op::IDiv:
+    case Op::Mod:
+    case Op::FloorDiv:
+    case Op::FloorMod:
+      return is_const(g, n.src[1]) ? 4 : 16;
+    case Op::Reduce:  // its list is the operation and the axes
+      return kLoop * static_cast<uint32_t>(g.list(static_cast<ListId>(n.arg)).size() - 1);
+    default:
+      return is_alu(n.op) ? 1 : 0;
+  }
+}
+
+bool limit_work(Draft& draft) {
+  return WorkLimiter(draft).run();
+}
+
+}  // namespace plugrad::schedule

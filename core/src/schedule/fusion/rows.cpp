@@ -1,0 +1,329 @@
+// What the rows of a value have in common is computed in the kernel that reads the row again, while
+// the row is in the cache: softmax's maximum and sum, layernorm's mean and variance. Where a
+// product of matrices reads rows that are made by another one, as attention does, both are one
+// kernel that takes the rows in blocks: the scores of a block wait in scratch, and are never
+// stored.
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "schedule/fusion/cost.h"
+
+namespace plugrad::schedule {
+namespace {
+
+constexpr uint64_t kInner = uint64_t{1} << 63;  // runs along loops of a Reduce
+constexpr size_t kMostVisits = 400;
+constexpr int64_t kRowsOfBlock = 16;     // about
+constexpr int64_t kFewRowsWork = 32768;  // elements from which on few rows are better split
+
+/// By axis of a node, the axes of the reader's output along which its index runs, as bits.
+using Runs = std::vector<uint64_t>;
+
+/// How the kernel of `reader` reads a value that it would compute itself.
+class Reading {
+ public:
+  Reading(Draft& draft, Id reader) : draft_(draft), g_(draft.graph), reader_(reader) {}
+
+  /// Along what each reading of `value` runs; none where it is not known.
+  std::vector<Runs> of(Id value) {
+    const auto shape = shape_of(reader_);
+    if (shape.size() > 60) return {};
+    Runs runs;
+    for (size_t i = 0; i < shape.size(); ++i) runs.push_back(shape[i] == 1 ? 0 : uint64_t{1} << i);
+    visit(reader_, std::move(runs));
+    std::vector<Runs> readings;
+    for (size_t next = 0; next < found_.size(); ++next) {
+      if (next == kMostVisits) return {};
+      ++draft_.visits;
+      const auto [id, at] = found_[next];
+      if (id == value)
+        readings.push_back(at);
+      else if (id == reader_ || draft_.stored[id] == 0)
+        enter(id, at, value);
+    }
+    return readings;
+  }
+
+ private:
+  std::span<const int64_t> shape_of(Id id) const { return draft_.shapes[id]; }
+
+  void visit(Id id, Runs runs) {
+    std::pair<Id, Runs> entry(id, std::move(runs));
+    if (known_.insert(entry).second) found_.push_back(std::move(entry));
+  }
+
+  void enter(Id id, const Runs& at, Id value) {
+    for (Id s : g_.sources(id)) {
+      if (s < value) continue;  // sources come first, so that it cannot need the value
+      if (shape_of(s).empty())
+        visit(s, {});
+      else
+        visit(s, is_movement(g_[id].op)    ? moved(id, at)
+                 : g_[id].op == Op::Reduce ? inside(id, at)
+                                           : at);
+    }
+  }
+
+  Runs inside(Id reduce, Runs at) const {
+    for (int64_t axis : g_.arg_list(reduce).subspan(1)) at[static_cast<size_t>(axis)] = kInner;
+    return at;
+  }
+
+  Runs moved(Id id, const Runs& at) const {
+    const auto from = shape_of(g_[id].src[0]);
+    if (g_[id].op == Op::Reshape) return reshaped(at, shape_of(id), from);
+    Runs out = at;
+    if (g_[id].op == Op::Permute)
+      for (size_t i = 0; i < at.size(); ++i) out[static_cast<size_t>(g_.arg_list(id)[i])] = at[i];
+    for (size_t i = 0; i < out.size(); ++i)
+      if (from[i] == 1) out[i] = 0;
+    return out;
+  }
+
+  /// Axes that are taken apart or joined together run along all that their group does.
+  static Runs reshaped(const Runs& at, std::span<const int64_t> to, std::span<const int64_t> from) {
+    Runs out(from.size(), 0);
+    size_t i = 0, j = 0;
+    while (i < to.size() || j < from.size()) {
+      const size_t first = j;
+      int64_t a = i < to.size() ? to[i] : 1, b = j < from.size() ? from[j] : 1;
+      uint64_t runs = i < to.size() ? at[i] : 0;
+      ++i, ++j;
+      while (a != b) {
+        if (a < b) {
+          runs |= at[i];
+          a *= to[i++];
+        } else {
+          b *= from[j++];
+        }
+      }
+      for (size_t k = first; k < std::min(j, from.size()); ++k) out[k] = from[k] == 1 ? 0 : runs;
+    }
+    return out;
+  }
+
+  Draft& draft_;
+  const Graph& g_;
+  Id reader_;
+  std::vector<std::pair<Id, Runs>> found_;
+  std::set<std::pair<Id, Runs>> known_;
+};
+
+/// The elements of a row of `value`, where its readings run along the reader's outermost loops, all
+/// of them up to one, and for the rest along loops of a Reduce; 0 where not.
+int64_t row_length(Draft& draft, Id reader, Id value) {
+  const auto shape = draft.shapes[reader], own = draft.shapes[value];
+  const std::vector<Runs> readings = Reading(draft, reader).of(value);
+  if (readings.empty()) return 0;
+  int64_t rows = 1, length = 1, outer = 1;
+  size_t inner_axes = 0;
+  for (size_t i = 0; i < own.size(); ++i) {
+    const auto is_inner = [&](const Runs& at) { return at[i] == kInner; };
+    const bool inner = std::ranges::any_of(readings, is_inner);
+    for (const Runs& at : readings)
+      if ((at[i] & kInner) != 0 ? at[i] != kInner : inner) return 0;
+    (inner ? length : rows) *= own[i];
+    if (inner && own[i] > 1) ++inner_axes;
+  }
+  if (inner_axes > 1) return 0;  // codegen keeps rows that one loop walks along
+  uint64_t runs = 0;
+  for (const Runs& at : readings)
+    for (uint64_t axis : at) runs |= axis & ~kInner;
+  for (size_t i = 0; runs >> i != 0; ++i) outer *= shape[i];
+  return outer == rows ? length : 0;
+}
+
+/// The one kernel that reads the value; kNoId for several, or for what is no kernel of loops.
+Id only_reader(const Draft& draft, const Demand& demand, Id node) {
+  Id reader = kNoId;
+  for (Id c : draft.consumers.of(node)) {
+    ++draft.visits;
+    const Id by = draft.stored[c] != 0 ? c : demand.kernel[c];
+    if (reader != kNoId && by != reader) return kNoId;
+    reader = by;
+  }
+  if (reader == kNoId || reader == Demand::kMany) return kNoId;
+  const Op op = draft.graph[reader].op;
+  const bool loops = op != Op::Copy && op != Op::UserKernel && op != Op::Buffer;
+  return loops && draft.devices[reader] == draft.devices[node] ? reader : kNoId;
+}
+
+/// What the reductions of a value's kernel are.
+struct Reductions {
+  bool like_matmul = false;  // fast alone only
+  int64_t elements = 0;      // that the longest runs over
+};
+
+Reductions reductions_of(const Draft& draft, Id node) {
+  Reductions out;
+  Reachable& reachable = draft.reachable;
+  const auto is_read = [&](Id id) { return id != node && draft.stored[id] != 0; };
+  for (Id id : reachable.from(draft.graph, std::span(&node, 1), is_read)) {
+    ++draft.visits;
+    if (is_read(id) || draft.graph[id].op != Op::Reduce) continue;
+    out.like_matmul = out.like_matmul || draft.like_matmul[id] != 0;
+    out.elements = std::max(out.elements, draft.counts[draft.graph[id].src[0]]);
+  }
+  return out;
+}
+
+/// Whether the kernel of a reader has a reduction like a matmul. What kernels take in while rows
+/// are looked for adds none.
+bool has_product(const Draft& draft, Demand& demand, Id reader) {
+  std::optional<bool>& known = demand.has_product[reader];
+  if (!known) known = reductions_of(draft, reader).like_matmul;
+  return *known;
+}
+
+/// What the kernel of `node` would read and do, and what of it is rows: the value itself and the
+/// stored values below it that nothing but this kernel reads. Undone unless it is kept.
+class RowBlock {
+ public:
+  RowBlock(Draft& draft, Demand& demand, Id reader)
+      : draft_(draft), demand_(demand), reader_(reader) {}
+  RowBlock(const RowBlock&) = delete;
+  RowBlock& operator=(const RowBlock&) = delete;
+  ~RowBlock() {
+    if (kept_) return;
+    for (Id id : taken_) {
+      set_stored(id, true);
+      demand_.update(draft_, id);
+    }
+  }
+
+  void take_all(Id node) {
+    take(node);
+    std::set<Id, std::greater<>> waiting;  // consumers first
+    std::set<Id> operands;  // of products, which would compute them for each of their terms
+    const auto add_sources = [&](Id id) {
+      const auto sources = draft_.graph.sources(id);
+      waiting.insert(sources.begin(), sources.end());
+      if (draft_.like_matmul[id] != 0 || operands.contains(id))
+        operands.insert(sources.begin(), sources.end());
+    };
+    for (add_sources(node); !waiting.empty();) {
+      const Id id = *waiting.begin();
+      waiting.erase(waiting.begin());
+      demand_.update(draft_, id);
+      if (draft_.stored[id] != 0) {
+        if (operands.contains(id) || !may_take(id)) continue;
+        take(id);
+      }
+      add_sources(id);
+    }
+  }
+
+  /// Products of matrices with far more elements than what they are made of, and than what the
+  /// reader multiplies them by; and nothing too long. Other products are faster alone.
+  bool pays(Id node) const {
+    // A kernel of its own computes the part alone that a variable size asks for.
+    const auto is_limited = [&](Id id) { return draft_.limits.contains(id); };
+    if (is_limited(reader_) || std::ranges::any_of(taken_, is_limited)) return false;
+    if (longest_ <= 1 || row_bytes_ * kFewestRows > draft_.options.scratch_bytes) return false;
+    const std::vector<Id> products = products_below(node);
+    const int64_t beside = elements_read(reader_);
+    return !products.empty() && std::ranges::all_of(products, [&](Id product) {
+      // Windows would be computed again for each place that they cover.
+      const bool is_matmul = draft_.graph.arg_list(product).size() == 2;  // over one axis
+      return is_matmul &&
+             draft_.counts[product] >= kMuchMore * std::max(elements_read(product), beside);
+    });
+  }
+  void keep() { kept_ = true; }
+
+ private:
+  static constexpr uint64_t kFewestRows = 4;  // that a block is worth its while with
+  static constexpr int64_t kMuchMore = 4;
+
+  bool may_take(Id id) {
+    const Op op = draft_.graph[id].op;
+    if (draft_.requested[id] != 0 || (!is_alu(op) && op != Op::Reduce && !is_movement(op)))
+      return false;
+    return only_reader(draft_, demand_, id) == reader_ && row_length(draft_, reader_, id) != 0;
+  }
+
+  void take(Id id) {
+    taken_.push_back(id);
+    set_stored(id, false);
+    const auto length = static_cast<uint64_t>(row_length(draft_, reader_, id));
+    longest_ = std::max(longest_, length);
+    row_bytes_ = std::max(row_bytes_, length * size_of(strong(draft_.graph[id].dtype)));
+    demand_.update(draft_, id);
+  }
+
+  void set_stored(Id id, bool stored) {
+    draft_.stored[id] = stored;
+    draft_.of_rows[id] = !stored;
+  }
+
+  std::vector<Id> products_below(Id node) const {
+    std::vector<Id> found;
+    Reachable& reachable = draft_.reachable;
+    const auto is_read = [&](Id id) { return draft_.stored[id] != 0; };
+    for (Id id : reachable.from(draft_.graph, std::span(&node, 1), is_read)) {
+      ++draft_.visits;
+      if (!is_read(id) && draft_.graph[id].op == Op::Reduce && draft_.like_matmul[id] != 0)
+        found.push_back(id);
+    }
+    return found;
+  }
+
+  /// Without what the rows are made of.
+  int64_t elements_read(Id node) const {
+    int64_t elements = 0;
+    Reachable& reachable = draft_.reachable;
+    const auto is_source = [&](Id id) {
+      return id != node &&
+             (draft_.stored[id] != 0 || std::ranges::find(taken_, id) != taken_.end());
+    };
+    for (Id id : reachable.from(draft_.graph, std::span(&node, 1), is_source)) {
+      ++draft_.visits;
+      if (id != node && draft_.stored[id] != 0) elements += draft_.counts[id];
+    }
+    return elements;
+  }
+
+  Draft& draft_;
+  Demand& demand_;
+  Id reader_;
+  std::vector<Id> taken_;
+  uint64_t longest_ = 0, row_bytes_ = 0;  // of a row
+  bool kept_ = false;
+};
+
+}  // namespace
+
+bool computes_once(Draft& draft, Demand& demand, Id node) {
+  if (draft.requested[node] != 0) return false;
+  const Op op = draft.graph[node].op;
+  if (!is_alu(op) && op != Op::Reduce && !is_movement(op)) return false;
+  const Id reader = only_reader(draft, demand, node);
+  if (reader == kNoId) return false;
+  const Reductions own = reductions_of(draft, node);
+  if (own.elements == 0 || own.like_matmul || has_product(draft, demand, reader)) return false;
+  const int64_t rows = draft.counts[node];
+  if (own.elements >= kFewRowsWork && rows < 4 * int64_t{draft.options.threads}) return false;
+  return row_length(draft, reader, node) == 1;
+}
+
+bool computes_in_blocks(Draft& draft, Demand& demand, Id node) {
+  if (draft.options.scratch_bytes == 0 || draft.requested[node] != 0) return false;
+  if (!is_alu(draft.graph[node].op) && draft.graph[node].op != Op::Reduce) return false;
+  const Id reader = only_reader(draft, demand, node);
+  if (reader == kNoId || !has_product(draft, demand, reader)) return false;
+  const int64_t length = row_length(draft, reader, node);
+  if (length == 0) return false;
+  // Enough rows for the threads, and columns that read them again.
+  const int64_t rows = draft.counts[node] / length;
+  if (rows < kRowsOfBlock * int64_t{draft.options.threads} || rows == draft.counts[reader])
+    return false;
+  RowBlock block(draft, demand, reader);
+  block.take_all(node);
+  if (!block.pays(node)) return false;
+  block.keep();
+  draft.in_blocks[reader] = 1;
+  return true;
+}
+
+}  // namespace plugrad::schedule

@@ -1,0 +1,315 @@
+// Stored values that can be computed in the same loops share a kernel: the parameter, both moments
+// and the gradient of an optimiser's step; a convolution's sum and its relu; sums over the same
+// elements. What one reads of another at its own index is passed on without memory, and needs none
+// when nothing else reads it.
+#include <algorithm>
+#include <map>
+#include <queue>
+
+#include "schedule/draft.h"
+#include "schedule/fusion/cost.h"
+#include "schedule/fusion/kernel_order.h"
+#include "uop/user.h"
+
+namespace plugrad::schedule {
+namespace {
+
+constexpr size_t kMostMembers = 8;
+// By a kernel with reductions that is made of two: LLVM compiles each load as often as the register
+// tile has vectors, and takes seconds for 140.
+constexpr size_t kMostLeavesOfReductions = 48;
+constexpr int64_t kWorthAnEpilogue =
+    65536;  // elements that need not be read again after a matmul-like Reduce
+
+// A sum of more terms is added up in parts, and what follows it would run once a part: where that
+// reads arrays of its own, as an optimiser does, it costs more than reading the sum again.
+constexpr int64_t kOneGo = 1024;
+
+/// A stored value read by another: at its own index only, or anywhere.
+struct Leaf {
+  Id node;
+  bool aligned;
+};
+
+/// Loops that a kernel has inside those of its outputs.
+struct Inner {
+  bool any = false, heavy = false,
+       uniform = true;  // heavy: like matmul; uniform: all of the same sizes
+  Dims sizes;
+  void add(const Dims& other, bool is_heavy) {
+    uniform = uniform && (!any || sizes == other);
+    sizes = other;
+    any = true;
+    heavy = heavy || is_heavy;
+  }
+};
+
+struct Kernel {
+  std::vector<Id> members;
+  ListId loops = 0;  // sizes of the outputs' axes without those of size 1
+  std::vector<Leaf> leaves;
+  Inner inner;
+  bool alone =
+      false;  // a copy, or conditions in its loops, which codegen splits best by themselves
+  bool reduces = false;
+  uint32_t instructions = 0;
+  bool merged = false;
+};
+
+class Sharing {
+ public:
+  explicit Sharing(Draft& draft)
+      : draft_(draft), g_(draft.graph), kernel_of_(g_.size(), kNone), seen_(4 * g_.size(), 0) {}
+
+  void run() {
+    find_loops();
+    for (Id id : draft_.live)
+      if (is_computed(id) && !joins_launch(id)) add_kernel(id);
+    if (draft_.options.share_kernels) {
+      KernelOrder order(kernels_.size(), draft_.visits);
+      for (uint32_t k = 0; k < kernels_.size(); ++k) place(k, order);
+    }
+    emit();
+  }
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  bool is_computed(Id id) const {
+    return draft_.stored[id] != 0 && draft_.counts[id] != 0 && g_[id].op != Op::Buffer;
+  }
+  bool is_leaf(Id id, Id root) const {
+    return id != root && draft_.stored[id] != 0 && draft_.devices[id] == draft_.devices[root];
+  }
+
+  void find_loops() {
+    loops_.resize(g_.size());
+    for (Id id : draft_.live) {
+      Dims sizes;
+      for (int64_t s : draft_.shapes[id])
+        if (s != 1) sizes.push_back(s);
+      loops_[id] = draft_.graph.list(sizes);
+    }
+  }
+
+  /// Whether another output of the same user's kernel is there already: one launch writes all.
+  bool joins_launch(Id id) {
+    if (g_[id].op != Op::UserKernel) return false;
+    std::vector<Id> key(g_.sources(id).begin(), g_.sources(id).end());
+    key.push_back(UserKernelArg(g_.arg_list(id)).kernel());
+    const auto [at, is_new] = launches_.try_emplace(key, static_cast<uint32_t>(kernels_.size()));
+    if (is_new) return false;
+    kernels_[at->second].members.push_back(id);
+    kernel_of_[id] = at->second;
+    return true;
+  }
+
+  void add_kernel(Id id) {
+    Kernel k;
+    k.members = {id};
+    k.loops = loops_[id];
+    k.alone = g_[id].op == Op::Copy || g_[id].op == Op::UserKernel;
+    if (k.alone)
+      for (Id s : g_.sources(id)) k.leaves.push_back({s, false});
+    else
+      collect(id, k);
+    // Rows wait for one store's loops alone; and terms stored by an index, which nothing in the
+    // kernel could read, are no faster beside others.
+    k.alone = k.alone || draft_.in_blocks[id] != 0 || draft_.indexed[id] != 0;
+    kernel_of_[id] = static_cast<uint32_t>(kernels_.size());
+    kernels_.push_back(std::move(k));
+  }
+
+  /// Walks what the kernel of `root` computes; each node at most once in each way.
+  void collect(Id root, Kernel& k) {
+    ++epoch_;
+    struct Visit {
+      Id id;
+      bool aligned, inside;  // inside: of another Reduce, whose loops count
+    };
+    std::vector<Visit> stack = {{root, true, false}};
+    while (!stack.empty()) {
+      const auto [id, aligned, inside] = stack.back();
+      stack.pop_back();
+      ++draft_.visits;
+      if (is_leaf(id, root)) {
+        k.leaves.push_back({id, aligned});
+        continue;
+      }
+      const Op op = g_[id].op;
+      if (op == Op::Pad) k.alone = true;
+      k.instructions += instructions_of(g_, g_[id]);
+      if (op == Op::Reduce) {
+        k.reduces = true;
+        const auto source = draft_.shapes[g_[id].src[0]];
+        Dims sizes;
+        for (int64_t axis : g_.arg_list(id).subspan(1))
+          sizes.push_back(source[static_cast<size_t>(axis)]);
+        if (!inside) k.inner.add(sizes, false);
+        k.inner.heavy = k.inner.heavy || draft_.like_matmul[id] != 0;
+      }
+      const bool below = inside || op == Op::Reduce;
+      const bool elementwise = is_alu(op) || op == Op::Reshape || op == Op::Contiguous;
+      for (Id s : g_.sources(id)) {
+        const bool still = aligned && elementwise && loops_[s] == loops_[id];
+        const size_t mark = 4 * size_t{s} + (still ? 2 : 0) + (below ? 1 : 0);
+        if (seen_[mark] == epoch_) continue;
+        seen_[mark] = epoch_;
+        stack.push_back({s, still, below});
+      }
+    }
+    std::ranges::sort(k.leaves, {}, [](const Leaf& l) { return std::pair(l.node, l.aligned); });
+    // A value read both ways counts as not aligned.
+    const auto last = std::unique(k.leaves.begin(), k.leaves.end(),
+                                  [](const Leaf& a, const Leaf& b) { return a.node == b.node; });
+    k.leaves.erase(last, k.leaves.end());
+  }
+
+  uint32_t writer_of(const Leaf& leaf) const { return kernel_of_[leaf.node]; }
+
+  /// Merges kernel `k` into an earlier one where that helps.
+  void place(uint32_t k, KernelOrder& order) {
+    uint32_t mine = k;
+    for (uint32_t into : candidates(k)) {
+      if (!may_join(k, into) || !order.reads_too(into, read_by(k, into))) continue;
+      join(k, into);
+      mine = into;
+      break;
+    }
+    if (mine == k) order.append(k, read_by(k, kNone));
+    for (const Leaf& leaf : kernels_[k].leaves) readers_[{kernels_[mine].loops, leaf.node}] = mine;
+  }
+
+  /// Earlier kernels that `k` reads or that read what it reads.
+  std::vector<uint32_t> candidates(uint32_t k) const {
+    std::vector<uint32_t> found;
+    for (const Leaf& leaf : kernels_[k].leaves)
+      if (leaf.aligned && writer_of(leaf) != kNone) found.push_back(writer_of(leaf));
+    for (const Leaf& leaf : kernels_[k].leaves) {
+      if (draft_.counts[leaf.node] < draft_.counts[kernels_[k].members[0]]) continue;
+      const auto at = readers_.find({kernels_[k].loops, leaf.node});
+      if (at != readers_.end()) found.push_back(at->second);
+    }
+    return found;
+  }
+
+  bool may_join(uint32_t k, uint32_t into) const {
+    const Kernel &a = kernels_[into], &b = kernels_[k];
+    draft_.visits += b.leaves.size();
+    if (a.alone || b.alone || a.loops != b.loops || a.members.size() >= kMostMembers) return false;
+    if (a.instructions + b.instructions > kMostInstructions) return false;
+    if (draft_.devices[a.members[0]] != draft_.devices[b.members[0]]) return false;
+    if (draft_.constant[a.members[0]] != draft_.constant[b.members[0]]) return false;
+    const size_t leaves = a.leaves.size() + b.leaves.size();
+    if (leaves + a.members.size() + 1 > draft_.options.max_params) return false;
+    if ((a.reduces || b.reduces) && leaves > kMostLeavesOfReductions) return false;
+    bool reads_it = false;
+    for (const Leaf& leaf : b.leaves) {
+      const uint32_t from = writer_of(leaf);
+      if (from == kNone) continue;
+      if (from == into && (!leaf.aligned || draft_.ends_kernel[leaf.node] != 0)) return false;
+      reads_it = reads_it || from == into;
+    }
+    if (!a.inner.any && !b.inner.any) return true;
+    if (b.inner.any)
+      return a.inner.any && !a.inner.heavy && !b.inner.heavy && a.inner.uniform &&
+             b.inner.uniform && a.inner.sizes == b.inner.sizes;
+    return reads_it && (!a.inner.heavy || is_worth_an_epilogue(a, b));
+  }
+
+  static bool is_member(const Kernel& kernel, Id node) {
+    return std::ranges::find(kernel.members, node) != kernel.members.end();
+  }
+
+  bool is_worth_an_epilogue(const Kernel& product, const Kernel& end) const {
+    const int64_t count = draft_.counts[end.members[0]];
+    if (count < kWorthAnEpilogue) return false;
+    return element_count(product.inner.sizes) <= kOneGo ||
+           std::ranges::all_of(end.leaves, [&](const Leaf& leaf) {
+             return draft_.counts[leaf.node] < count || is_member(product, leaf.node);
+           });
+  }
+
+  /// The kernels that `k` reads, but for `except`.
+  std::vector<uint32_t> read_by(uint32_t k, uint32_t except) const {
+    std::vector<uint32_t> from;
+    for (const Leaf& leaf : kernels_[k].leaves)
+      if (writer_of(leaf) != kNone && writer_of(leaf) != except) from.push_back(writer_of(leaf));
+    std::ranges::sort(from);
+    from.erase(std::unique(from.begin(), from.end()), from.end());
+    return from;
+  }
+
+  void join(uint32_t k, uint32_t into) {
+    Kernel& a = kernels_[into];
+    Kernel& b = kernels_[k];
+    a.members.push_back(b.members[0]);
+    a.instructions += b.instructions;
+    a.leaves.insert(a.leaves.end(), b.leaves.begin(), b.leaves.end());
+    if (b.inner.any) a.inner.add(b.inner.sizes, b.inner.heavy);
+    kernel_of_[b.members[0]] = into;
+    b.merged = true;
+  }
+
+  /// Values that only their own kernel reads need no memory.
+  void unstore_internal() {
+    std::vector<uint8_t> read(g_.size(), 0);
+    for (uint32_t k = 0; k < kernels_.size(); ++k)
+      for (const Leaf& leaf : kernels_[k].leaves)
+        if (!kernels_[k].merged && writer_of(leaf) != k) read[leaf.node] = 1;
+    for (const Kernel& k : kernels_)
+      for (Id member : k.members)
+        if (!k.merged && g_[member].op != Op::UserKernel && draft_.requested[member] == 0 &&
+            read[member] == 0)
+          draft_.stored[member] = 0;
+  }
+
+  /// The kernels in an order in which each comes after those it reads, otherwise as the graph has
+  /// them.
+  void emit() {
+    unstore_internal();
+    std::vector<std::vector<uint32_t>> readers(kernels_.size());
+    std::vector<uint32_t> waiting(kernels_.size(), 0);
+    for (uint32_t k = 0; k < kernels_.size(); ++k) {
+      if (kernels_[k].merged) continue;
+      for (const Leaf& leaf : kernels_[k].leaves) {
+        const uint32_t from = writer_of(leaf);
+        if (from == kNone || from == k) continue;
+        readers[from].push_back(k);
+        ++waiting[k];
+      }
+    }
+    std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
+    for (uint32_t k = 0; k < kernels_.size(); ++k)
+      if (!kernels_[k].merged && waiting[k] == 0) ready.push(k);
+    while (!ready.empty()) {
+      const uint32_t k = ready.top();
+      ready.pop();
+      std::vector<Id> outputs;
+      for (Id member : kernels_[k].members)
+        if (draft_.stored[member] != 0) outputs.push_back(member);
+      if (!outputs.empty()) draft_.kernels.push_back(std::move(outputs));
+      for (uint32_t r : readers[k])
+        if (--waiting[r] == 0) ready.push(r);
+    }
+  }
+
+  Draft& draft_;
+  const Graph& g_;
+  std::vector<Kernel> kernels_;                   // by first member, ascending
+  std::vector<uint32_t> kernel_of_;               // by stored node
+  std::map<std::vector<Id>, uint32_t> launches_;  // of users' kernels, by sources and kernel
+  std::vector<ListId> loops_;                     // by node: its sizes without those of 1
+  std::map<std::pair<ListId, Id>, uint32_t>
+      readers_;  // the last kernel with these loops that reads the node
+  std::vector<uint32_t> seen_;
+  uint32_t epoch_ = 0;
+};
+
+}  // namespace
+
+void share_kernels(Draft& draft) {
+  Sharing(draft).run();
+}
+
+}  // namespace plugrad::schedule

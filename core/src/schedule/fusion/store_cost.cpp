@@ -1,0 +1,143 @@
+#include "schedule/fusion/store_cost.h"
+
+#include <algorithm>
+
+#include "schedule/fusion/cost.h"
+
+namespace plugrad::schedule {
+namespace {
+
+constexpr double kWritten = 2;        // a written line is read first
+constexpr int64_t kFewElements = 16;  // that a light Reduce takes
+constexpr size_t kMostNodes = 256;    // that are computed with light Reduces
+constexpr size_t kMostReaders = 16;
+
+}  // namespace
+
+uint32_t weight_of(const Graph& g, const Node& n) {
+  switch (n.op) {
+    case Op::Exp2:
+    case Op::Log2:
+    case Op::Sin:
+      return 8;
+    case Op::Sqrt:
+    case Op::Recip:
+    case Op::FDiv:
+      return 4;
+    case Op::IDiv:
+    case Op::Mod:
+    case Op::FloorDiv:
+    case Op::FloorMod:
+      return is_const(g, n.src[1]) ? 2 : 8;
+    case Op::Bitcast:
+      return 0;
+    default:
+      return is_alu(n.op) ? 1 : 0;
+  }
+}
+
+std::vector<Id> light_reductions_below(const Draft& draft, Id node) {
+  const Graph& g = draft.graph;
+  std::vector<Id> reductions;
+  Reachable& reachable = draft.reachable;
+  const auto is_read = [&](Id id) { return id != node && draft.stored[id] != 0; };
+  size_t entered = 0;
+  const auto stops = [&](Id id) { return is_read(id) || ++entered > kMostNodes; };
+  const std::vector<Id>& nodes = reachable.from(g, std::span(&node, 1), stops);
+  draft.visits += nodes.size();
+  if (entered > kMostNodes) return {};
+  for (Id id : nodes) {
+    if (is_read(id) || g[id].op != Op::Reduce) continue;
+    const bool few = draft.counts[g[id].src[0]] <= kFewElements * draft.counts[id];
+    if (!few || draft.like_matmul[id] != 0) return {};
+    reductions.push_back(id);
+  }
+  return reductions;
+}
+
+double StoreCost::bytes(Id leaf) const {
+  return static_cast<double>(draft_.counts[leaf]) *
+         static_cast<double>(size_of(draft_.graph[leaf].dtype));
+}
+
+/// What the kernel of the `roots` reads and does, without what it needs for `except` only, as far
+/// as a kernel may be long.
+StoreCost::Below StoreCost::below(std::span<const Id> roots, Id except) {
+  Below found;
+  const Graph& g = draft_.graph;
+  ++epoch_;
+  stack_.assign(roots.begin(), roots.end());
+  for (Id root : roots) mark_[root] = epoch_;
+  for (uint32_t count = 0; !stack_.empty() && count < kMostInstructions; ++count) {
+    const Id id = stack_.back();
+    stack_.pop_back();
+    ++draft_.visits;
+    if (draft_.stored[id] != 0 && std::ranges::find(roots, id) == roots.end()) {
+      found.leaves.push_back(id);
+      continue;
+    }
+    const Node& n = g[id];
+    const bool reduces = n.op == Op::Reduce;
+    found.heavy = found.heavy || (reduces && draft_.like_matmul[id] != 0);
+    found.work += reduces ? static_cast<double>(draft_.computed[n.src[0]])
+                          : static_cast<double>(draft_.computed[id]) * weight_of(g, n);
+    for (Id s : g.sources(n)) {
+      if (s == except || mark_[s] == epoch_) continue;
+      mark_[s] = epoch_;
+      stack_.push_back(s);
+    }
+  }
+  return found;
+}
+
+/// The stored values whose kernels compute `node` as long as it has no memory, one entry a kernel;
+/// false where those are many or long, no kernels of loops, or sums of products that would compute
+/// it again for each of their terms.
+bool StoreCost::find_readers(Id node) {
+  readers_.clear();
+  ++epoch_;
+  stack_.assign(1, node);
+  reduced_[node] = 0;
+  uint32_t visits = 0;
+  while (!stack_.empty()) {
+    const Id id = stack_.back();
+    stack_.pop_back();
+    for (Id c : draft_.consumers.of(id)) {
+      ++draft_.visits;
+      if (mark_[c] == epoch_) continue;
+      mark_[c] = epoch_;
+      if (++visits > kMostInstructions) return false;
+      if (draft_.like_matmul[c] != 0) return false;
+      const Op op = draft_.graph[c].op;
+      const int64_t own = op == Op::Reduce ? draft_.computed[id] : 0;
+      reduced_[c] = std::max(reduced_[id], own);
+      if (draft_.stored[c] == 0) {
+        stack_.push_back(c);
+        continue;
+      }
+      if (op == Op::Copy || op == Op::UserKernel || readers_.size() == kMostReaders) return false;
+      readers_[{draft_.counts[c], reduced_[c]}].push_back(c);
+    }
+  }
+  return true;
+}
+
+bool StoreCost::pays(Id node) {
+  const Below own = below(std::span(&node, 1), kNoId);
+  if (own.heavy) return true;
+  const cost::Machine& machine = draft_.options.machine;
+  const double computed = machine.bytes_an_operation() * own.work;
+  double stored = computed + kWritten * bytes(node), repeated = 0;
+  for (Id leaf : own.leaves) stored += bytes(leaf);
+  if (stored < machine.near_bytes || !find_readers(node)) return true;
+  for (const auto& [loops, kernel] : readers_) {
+    const Below other = below(kernel, node);
+    stored += bytes(node);
+    repeated += computed;
+    for (Id leaf : own.leaves)
+      if (std::ranges::find(other.leaves, leaf) == other.leaves.end()) repeated += bytes(leaf);
+  }
+  return stored < repeated;
+}
+
+}  // namespace plugrad::schedule

@@ -1,0 +1,220 @@
+#include "schedule/layout/readings.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+namespace plugrad::schedule {
+namespace {
+
+constexpr size_t kMostLoops = 8 * sizeof(LoopSet);
+using Axes = std::vector<AxisIndex>;
+
+class Walk {
+ public:
+  Walk(Draft& draft, LoopNest& nest) : draft_(draft), g_(draft.graph), nest_(nest) {}
+
+  void run() {
+    const auto sizes = shape(nest_.output);
+    Axes axes;
+    for (uint32_t i = 0; i < sizes.size(); ++i) axes.push_back(loop(nest_.output, i, sizes[i]));
+    around_ = nest_.loops.size() >= kMostLoops ? 0 : (LoopSet{1} << nest_.loops.size()) - 1;
+    nest_.bodies.push_back(around_);
+    stack_.push_back({nest_.output, axes, around_, kNoId, {}});
+    while (!stack_.empty()) {
+      const Place at = std::move(stack_.back());
+      stack_.pop_back();
+      visit(at);
+    }
+    if (nest_.loops.size() > kMostLoops) nest_.readings.clear();
+  }
+
+ private:
+  struct Place {
+    Id node;
+    Axes axes;
+    LoopSet around;
+    Id view;  // above it only views that read each element once, and casts, from this one on
+    Axes view_axes;
+    Id widened = kNoId;  // a cast of a half type, under which are only views
+    Axes widened_axes = {};
+  };
+
+  std::span<const int64_t> shape(Id node) { return draft_.shapes[node]; }
+
+  AxisIndex loop(Id owner, uint32_t axis, int64_t size) {
+    if (size == 1) return {};
+    const size_t number = nest_.loops.size();
+    nest_.loops.push_back({owner, axis, size, owner != nest_.output || reducing_});
+    if (number >= kMostLoops) return {};
+    return {LoopSet{1} << number, true, LoopSet{1} << number};
+  }
+
+  void visit(const Place& at) {
+    ++draft_.visits;
+    const Node& n = g_[at.node];
+    const bool leaf = at.node != nest_.output && draft_.stored[at.node] != 0;
+    if (leaf) {
+      nest_.readings.push_back({at.node, at.view == kNoId ? at.node : at.view, at.axes,
+                                at.view == kNoId ? at.axes : at.view_axes, at.around,
+                                draft_.counts[at.node], at.widened, at.widened_axes,
+                                draft_.constant[at.view == kNoId ? at.node : at.view] != 0});
+      return;
+    }
+    for (Id s : g_.sources(n)) {
+      Place below{s, at.axes, at.around, kNoId, {}};
+      if (shape(s).empty()) below.axes.clear();
+      if (is_movement(n.op)) enter_movement(at, below);
+      if (n.op == Op::Cast) enter_cast(at, below);
+      if (n.op == Op::Reduce) enter_reduce(at, below);
+      if (is_new(below)) stack_.push_back(std::move(below));
+    }
+  }
+
+  void enter_movement(const Place& at, Place& below) {
+    const Op op = g_[at.node].op;
+    const auto list = g_.arg_list(at.node);
+    const auto from = shape(below.node);
+    if (op == Op::Permute)
+      for (size_t i = 0; i < list.size(); ++i)
+        below.axes[static_cast<size_t>(list[i])] = at.axes[i];
+    if (op == Op::Reshape) below.axes = reshaped(at.axes, shape(at.node), from);
+    if (op == Op::Expand)
+      for (size_t i = 0; i < from.size(); ++i)
+        if (from[i] == 1) below.axes[i] = {};
+    const auto moved = [&](size_t i) {
+      if (op == Op::Flip) return list[i] != 0;
+      return list[2 * i] != 0 || from[i] != shape(at.node)[i];
+    };
+    if (op == Op::Flip || op == Op::Pad || op == Op::Shrink)
+      for (size_t i = 0; i < from.size(); ++i)
+        if (moved(i)) below.axes[i].plain = false;
+    if (draft_.counts[at.node] == draft_.counts[below.node]) continue_view(at, below);
+  }
+
+  /// A cast counts as a view: who stores a copy of it stores what was cast, once.
+  void enter_cast(const Place& at, Place& below) const {
+    continue_view(at, below);
+    const DType from = g_[below.node].dtype, to = g_[at.node].dtype;
+    if (is_float(from) && is_float(to) && size_of(from) == 2 && size_of(to) > 2) {
+      below.widened = at.node;
+      below.widened_axes = at.axes;
+    }
+  }
+
+  static void continue_view(const Place& at, Place& below) {
+    below.view = at.view == kNoId ? at.node : at.view;
+    below.view_axes = at.view == kNoId ? at.axes : at.view_axes;
+    below.widened = at.widened;
+    below.widened_axes = at.widened_axes;
+  }
+
+  /// The last axis before `end` that is not of size 1.
+  static size_t last_long(std::span<const int64_t> sizes, size_t end) {
+    do --end;
+    while (sizes[end] == 1);
+    return end;
+  }
+
+  bool is_of_sum(LoopSet loop) const {
+    return loop != 0 && nest_.loops[static_cast<size_t>(std::countr_zero(loop))].reduces;
+  }
+
+  /// Axes of size 1 aside, an axis that stays as it is keeps its loop; of others only the loops are
+  /// known. A loop over joined axes takes the neighbours along the last of them; that of a sum is
+  /// taken apart by codegen, so that any of them may be the inner one.
+  Axes reshaped(const Axes& axes, std::span<const int64_t> to,
+                std::span<const int64_t> from) const {
+    Axes out(from.size());
+    size_t i = 0, j = 0;
+    while (true) {
+      while (i < to.size() && to[i] == 1) ++i;
+      while (j < from.size() && from[j] == 1) ++j;
+      if (i == to.size() || j == from.size()) return out;
+      const size_t i0 = i, j0 = j;
+      int64_t a = to[i++], b = from[j++];
+      while (a != b) {
+        if (a < b)
+          a *= to[i++];
+        else
+          b *= from[j++];
+      }
+      if (to[i0] == from[j0] && to[i0] == a) {
+        out[j0] = axes[i0];
+        continue;
+      }
+      LoopSet all = 0;
+      for (size_t k = i0; k < i; ++k) all |= axes[k].loops;
+      for (size_t k = j0; k < j; ++k) out[k].loops = from[k] == 1 ? 0 : all;
+      const size_t last = last_long(to, i);
+      const int64_t most = is_of_sum(axes[last].near) ? to[last] : 2;
+      int64_t inside = 1;
+      for (size_t k = j; k-- > j0 && inside < most; inside *= from[k])
+        out[k].near = from[k] == 1 ? 0 : axes[last].near;
+    }
+  }
+
+  /// Its terms are added up once for all of a loop on which none of them depends: a row's maximum
+  /// is the same for all elements of the row, and of the sum over it.
+  void enter_reduce(const Place& at, Place& below) {
+    const auto list = g_.arg_list(at.node);
+    const auto from = shape(below.node);
+    below.around = 0;
+    for (const AxisIndex& a : at.axes) below.around |= a.loops;
+    const auto [known, is_new] = loops_of_.try_emplace({at.node, below.around});
+    Axes& made = known->second;
+    if (is_new) {
+      reducing_ = true;
+      for (int64_t axis : list.subspan(1))
+        made.push_back(loop(at.node, static_cast<uint32_t>(axis), from[static_cast<size_t>(axis)]));
+      reducing_ = false;
+    }
+    for (size_t i = 1; i < list.size(); ++i) {
+      below.axes[static_cast<size_t>(list[i])] = made[i - 1];
+      below.around |= made[i - 1].loops;
+    }
+    if (is_new) nest_.bodies.push_back(below.around);
+  }
+
+  /// Places are told apart by what they read and how.
+  bool is_new(const Place& p) {
+    std::vector<uint64_t> key = {p.node, p.around, p.view};
+    for (const AxisIndex& a : p.axes) key.push_back(a.loops * 2 + (a.plain ? 1 : 0));
+    return seen_.insert(std::move(key)).second;
+  }
+
+  Draft& draft_;
+  const Graph& g_;
+  LoopNest& nest_;
+  LoopSet around_ = 0;
+  bool reducing_ = false;
+  std::vector<Place> stack_;
+  std::set<std::vector<uint64_t>> seen_;
+  std::map<std::pair<Id, LoopSet>, Axes> loops_of_;
+};
+
+}  // namespace
+
+LoopNest loop_nest(Draft& draft, Id output) {
+  LoopNest nest{output, {}, {}, {}};
+  Walk(draft, nest).run();
+  return nest;
+}
+
+Dims widened_order(const Reading& reading, const std::map<Id, Dims>& orders) {
+  Dims memory(reading.axes.size()), order(reading.widened_axes.size());
+  std::iota(memory.begin(), memory.end(), 0);
+  std::iota(order.begin(), order.end(), 0);
+  if (const auto known = orders.find(reading.node); known != orders.end()) memory = known->second;
+  std::ranges::stable_sort(order, {}, [&](int64_t axis) -> int64_t {
+    const LoopSet loops = reading.widened_axes[static_cast<size_t>(axis)].loops;
+    if (loops == 0) return -1;
+    const auto same = [&](int64_t own) {
+      return reading.axes[static_cast<size_t>(own)].loops == loops;
+    };
+    return std::ranges::find_if(memory, same) - memory.begin();
+  });
+  return order;
+}
+
+}  // namespace plugrad::schedule

@@ -1,0 +1,163 @@
+// Every stored value gets a buffer, every group of them a kernel or copy; equal kernels are one
+// object.
+#include <algorithm>
+#include <map>
+
+#include "base/check.h"
+#include "schedule/draft.h"
+#include "schedule/lower/join_programs.h"
+#include "schedule/lower/lower_kernel.h"
+#include "schedule/memory/in_place.h"
+#include "uop/structural_hash.h"
+#include "uop/user.h"
+
+namespace plugrad::schedule {
+namespace {
+
+using Kind = PlannedBuffer::Kind;
+
+class Assembler {
+ public:
+  explicit Assembler(Draft& draft) : draft_(draft), plan_(draft.plan) {}
+
+  void run() {
+    draft_.buffer_of.assign(draft_.graph.size(), kNoBuffer);
+    add_inputs();
+    add_constants();
+    add_outputs();
+    for (Id id : draft_.live)
+      if (draft_.stored[id] != 0) buffer(id);
+    KernelLowering lowering(draft_);
+    for (const std::vector<Id>& outputs : draft_.kernels) add_step(lowering, outputs);
+    find_in_place(plan_, kernels_, draft_.options, draft_.visits);
+    join_programs(plan_, kernels_, draft_.options, draft_.visits);
+    for (size_t i = 0; i < kernels_.size(); ++i)
+      if (kernels_[i]) plan_.steps[i].ast = intern(kernels_[i]);
+  }
+
+ private:
+  void add_inputs() {
+    plan_.input_count = static_cast<uint32_t>(draft_.inputs.size());
+    for (uint32_t i = 0; i < plan_.input_count; ++i) {
+      const Id id = draft_.source_inputs[i];
+      PlannedBuffer planned{.kind = Kind::Input, .number = i, .dtype = draft_.source[id].dtype};
+      planned.device = buffer_device(draft_.source, id);
+      planned.elem_count = element_count(draft_.source.arg_list(id).subspan(2));
+      if (draft_.inputs[i] != kNoId) draft_.buffer_of[draft_.inputs[i]] = i;
+      plan_.buffers.push_back(planned);
+    }
+  }
+
+  void add_constants() {
+    for (ConstantBuffer& constant : draft_.constants) {
+      if (!std::ranges::binary_search(draft_.live, constant.node)) continue;
+      draft_.buffer_of[constant.node] = static_cast<uint32_t>(plan_.buffers.size());
+      PlannedBuffer planned{.kind = Kind::Constant,
+                            .number = static_cast<uint32_t>(plan_.constants.size()),
+                            .dtype = draft_.graph[constant.node].dtype};
+      planned.device = draft_.devices[constant.node];
+      planned.elem_count = draft_.counts[constant.node];
+      plan_.buffers.push_back(planned);
+      plan_.constants.push_back(std::move(constant.bits));
+    }
+  }
+
+  void add_outputs() {
+    for (uint32_t i = 0; i < draft_.roots.size(); ++i) {
+      const Id root = draft_.roots[i];
+      if (draft_.buffer_of[root] == kNoBuffer) {
+        buffer(root);
+        plan_.buffers.back().kind = Kind::Output;
+        plan_.buffers.back().number = i;
+      }
+      plan_.root_buffers.push_back(draft_.buffer_of[root]);
+    }
+  }
+
+  void buffer(Id id) {
+    if (draft_.buffer_of[id] != kNoBuffer) return;
+    ensure(draft_.graph[id].op != Op::Buffer, "[schedule] Buffer {} is not among the inputs", id);
+    const DType dtype = draft_.graph[id].dtype;
+    ensure(size_of(dtype) != 0, "[schedule] a value of dtype {} cannot be stored", name_of(dtype));
+    draft_.buffer_of[id] = static_cast<uint32_t>(plan_.buffers.size());
+    PlannedBuffer planned{.kind = Kind::Temporary, .dtype = dtype};
+    planned.device = draft_.devices[id];
+    planned.elem_count = draft_.counts[id];
+    plan_.buffers.push_back(planned);
+  }
+
+  void add_step(KernelLowering& lowering, const std::vector<Id>& outputs) {
+    const Id id = outputs[0];
+    const Op op = draft_.graph[id].op;
+    if (op == Op::UserKernel) return add_user_step(outputs);
+    Step step{op == Op::Copy ? Step::Kind::Copy : Step::Kind::Kernel, draft_.devices[id], 0, {}};
+    if (op == Op::Copy) {
+      step.buffers = {draft_.buffer_of[id], draft_.buffer_of[draft_.graph[id].src[0]]};
+    } else {
+      LoweredKernel kernel = lowering.lower(outputs);
+      for (Id param : kernel.params) step.buffers.push_back(draft_.buffer_of[param]);
+      kernel.ast->graph.trim();
+      kernels_.push_back(std::move(kernel.ast));
+    }
+    plan_.steps.push_back(std::move(step));
+    kernels_.resize(plan_.steps.size());
+  }
+
+  /// All outputs get memory, those too that nobody reads.
+  void add_user_step(const std::vector<Id>& outputs) {
+    const Graph& g = draft_.graph;
+    const UserKernelArg arg(g.arg_list(outputs[0]));
+    const bool is_loop = (arg.kernel() & kLoopBit) != 0;
+    Step step{is_loop ? Step::Kind::Loop : Step::Kind::User,
+              draft_.devices[outputs[0]],
+              arg.kernel() & ~kLoopBit,
+              {}};
+    for (uint32_t i = 0; i < arg.output_count(); ++i) {
+      const auto at = std::ranges::find_if(
+          outputs, [&](Id id) { return UserKernelArg(g.arg_list(id)).output() == i; });
+      step.buffers.push_back(at != outputs.end() ? draft_.buffer_of[*at]
+                                                 : unread(arg.form(i), step.device));
+    }
+    for (Id s : g.sources(outputs[0])) step.buffers.push_back(draft_.buffer_of[s]);
+    require(is_loop || step.buffers.size() <= draft_.options.max_params,
+            "[schedule] a user's kernel takes {} buffers, the device {} at most",
+            step.buffers.size(), draft_.options.max_params);
+    plan_.steps.push_back(std::move(step));
+    kernels_.resize(plan_.steps.size());
+  }
+
+  uint32_t unread(const OutputForm& form, uint32_t device) {
+    PlannedBuffer planned{.kind = Kind::Temporary, .dtype = form.dtype};
+    planned.device = device;
+    planned.elem_count = element_count(form.shape);
+    plan_.buffers.push_back(planned);
+    return static_cast<uint32_t>(plan_.buffers.size() - 1);
+  }
+
+  uint32_t intern(const std::shared_ptr<KernelAst>& ast) {
+    draft_.visits += ast->graph.size();
+    NodeHash hash = structural_hash(ast->graph, ast->sink);
+    hash.word[0] ^= ast->is_exact ? 1 : 0;
+    ast->hash[0] = hash.word[0];
+    ast->hash[1] = hash.word[1];
+    const auto [at, fresh] = known_.try_emplace(hash, static_cast<uint32_t>(plan_.asts.size()));
+    if (fresh) {
+      ast->graph.trim();  // others may have been rebuilt since they were lowered
+      plan_.asts.push_back(ast);
+    }
+    return at->second;
+  }
+
+  Draft& draft_;
+  Plan& plan_;
+  std::vector<std::shared_ptr<KernelAst>> kernels_;  // by step; null where it runs none
+  std::map<NodeHash, uint32_t> known_;
+};
+
+}  // namespace
+
+void assemble(Draft& draft) {
+  Assembler(draft).run();
+}
+
+}  // namespace plugrad::schedule

@@ -1,0 +1,130 @@
+// Stored values as loops over scalars (uop/kernel_ast.h).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "schedule/draft.h"
+#include "schedule/lower/indexing.h"
+
+namespace plugrad {
+class RangeSets;
+class Simplifier;
+}  // namespace plugrad
+
+namespace plugrad::schedule {
+
+/// A kernel and the stored nodes of the draft behind its params, in param order.
+struct LoweredKernel {
+  std::shared_ptr<KernelAst> ast;
+  std::vector<Id> params;
+};
+
+/// Lowers kernels one after the other; keeps its working memory between them.
+class KernelLowering {
+ public:
+  explicit KernelLowering(Draft& draft) : draft_(draft) {}
+
+  /// The kernel that computes the stored nodes `outputs`, ascending, which differ in axes of size 1
+  /// only.
+  LoweredKernel lower(const std::vector<Id>& outputs);
+
+  /// The values that the kernel of `output` alone would compute at more than `most` indices each:
+  /// those nearest to the output, and none of what only they need.
+  std::vector<Id> computed_too_often(Id output, size_t most);
+
+ private:
+  // A node read at one index under one validity, inside one set of reduce loops.
+  struct Place {
+    Id node;
+    ListId index;         // one index expression an axis
+    Id gate;              // a condition outside of which the value does not matter; kNoId: none
+    uint32_t loops;       // the reduce loops around it
+    uint32_t next;        // another place of the same node, or kNone
+    uint32_t number = 1;  // how many places of the node there are up to this one
+    Id value = kNoId;     // what it became
+    bool entered = false;
+    // How the sources are read.
+    ListId inner_index = 0;
+    Id inner_gate = kNoId;
+    uint32_t inner_loops = 0;
+    Id valid = kNoId;  // of a Pad
+  };
+  // The loops of Reduces over the same sizes in the same surroundings: they are shared.
+  struct Loops {
+    uint32_t outer;
+    ListId sizes;
+    uint32_t phase;  // Reduces inside one another have different ones
+    std::vector<Id> ranges;
+  };
+  // An output: where its element of this iteration is stored, and what it is, once known.
+  struct Output {
+    Id node, index, value;
+  };
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  void begin(const std::vector<Id>& outputs, Graph& graph, Simplifier& simplifier);
+  Dims axis_order(Id node) const;
+  void make_output_loops(Id output);
+  std::vector<Id> output_index(Id output);
+  Id element(Id node, std::span<const Id> index);
+  Id store(Id output);
+  Id with_limits(Id store, Id output);
+  bool may_read(std::span<const Id> leaves) const;
+  Id lower_value(Id root, ListId index);
+  bool is_one_element(ListId index) const;
+  uint32_t place(Id node, ListId index, Id gate, uint32_t loops);
+  uint32_t source_place(const Place& at, Id source);
+  void enter(Place& at);
+  void enter_movement(Place& at);
+  void enter_padding(Place& at, std::span<Id> inner);
+  void enter_reduce(Place& at);
+  Id finish(const Place& at);
+  Id load(const Place& at);
+  Id padded(const Place& at, Id value);
+  Id reduced(const Place& at, Id value);
+  bool zero_outside(Id value, Id gate) const;
+  bool differ_in_loops(const Place& a, const Place& b);
+  bool is_part_of_kept(Id node, const std::vector<Id>& kept) const;
+  std::vector<std::vector<Id>> values_of(Id node);
+  bool are_rows_of_operand(Id value, RangeSets& open);
+  Id mark_kept(Id sink);
+  bool is_leaf(Id node) const;
+  bool is_storable(Id node) const;
+  const Output* output(Id node) const;
+  uint32_t loops_for(uint32_t outer, const Dims& sizes, const Dims& order, uint32_t phase);
+  uint32_t loops_around(ListId index, Id gate, uint32_t loops);
+  uint64_t runs_along(Id id);
+  void find_phases(const std::vector<Id>& outputs);
+  Id param(Id node);
+  uint32_t slot_of(Id node) {
+    const auto [at, is_new] = slots_.try_emplace(node, static_cast<uint32_t>(params_.size()));
+    if (is_new) params_.push_back(node);
+    return at->second;
+  }
+  ListId index_list(std::span<const Id> index);
+  std::vector<Id> index_of(ListId list) const;
+
+  Draft& draft_;
+  std::vector<Output> outputs_;
+  std::vector<Id> ranges_;  // the loops of the outputs
+  uint32_t device_ = 0;
+  uint32_t next_axis_ = 0;
+  Graph* graph_ = nullptr;
+  std::unique_ptr<Indexing> indexing_;
+  std::function<Id(Id)> simplify_;
+  std::vector<uint32_t> first_;  // by draft node: its places
+  std::vector<Id> touched_;
+  std::vector<Place> places_;
+  std::vector<uint32_t> stack_;
+  std::vector<Loops> loops_;
+  std::vector<uint32_t> phase_;  // by draft node of this kernel: Reduces on the longest way down
+  std::vector<uint64_t> runs_;   // by node of the kernel
+  std::vector<Id> params_;
+  std::unordered_map<Id, uint32_t> slots_;  // by node: its place in params_
+  bool is_exact_ = false;
+};
+
+}  // namespace plugrad::schedule

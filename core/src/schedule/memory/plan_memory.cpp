@@ -1,0 +1,163 @@
+// Temporaries share storage: each gets a place in its device's arena that no other uses while it
+// lives.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "schedule/draft.h"
+#include "schedule/memory/free_blocks.h"
+
+namespace plugrad::schedule {
+namespace {
+
+constexpr uint64_t kAlignment = 256;
+// Up to so many values the best places are looked for, which takes squared time: some milliseconds.
+constexpr size_t kFewLives = 1024;
+
+struct Life {
+  uint32_t buffer, first, last;  // steps that write it first and read it last
+  uint64_t size_bytes;
+};
+
+uint64_t rounded_size(const PlannedBuffer& buffer) {
+  const uint64_t bytes = static_cast<uint64_t>(buffer.elem_count) * size_of(buffer.dtype);
+  return std::max<uint64_t>((bytes + kAlignment - 1) / kAlignment, 1) * kAlignment;
+}
+
+std::vector<Life> lives_of(const Plan& plan) {
+  std::vector<Life> lives;
+  std::vector<uint32_t> place(plan.buffers.size(), UINT32_MAX);
+  for (uint32_t step = 0; step < plan.steps.size(); ++step)
+    for (uint32_t b : plan.steps[step].buffers) {
+      if (plan.buffers[b].kind != PlannedBuffer::Kind::Temporary) continue;
+      if (place[b] == UINT32_MAX) {
+        place[b] = static_cast<uint32_t>(lives.size());
+        lives.push_back({b, step, step, rounded_size(plan.buffers[b])});
+      }
+      lives[place[b]].last = step;
+    }
+  return lives;
+}
+
+/// What has a place in one arena, by offset.
+class Places {
+ public:
+  /// The smallest gap between values that live at the same time, else behind all of those.
+  uint64_t offset_for(const Life& life) const {
+    uint64_t free_from = 0, best = kNone, smallest = UINT64_MAX;
+    for (const Place& place : places_) {
+      if (place.last < life.first || life.last < place.first) continue;
+      const uint64_t gap = place.begin > free_from ? place.begin - free_from : 0;
+      if (gap >= life.size_bytes && gap < smallest) {
+        best = free_from;
+        smallest = gap;
+      }
+      free_from = std::max(free_from, place.end);
+    }
+    return best == kNone ? free_from : best;
+  }
+
+  void put(const Life& life, uint64_t offset) {
+    const Place place{offset, offset + life.size_bytes, life.first, life.last};
+    places_.insert(std::ranges::upper_bound(places_, offset, {}, &Place::begin), place);
+    end_ = std::max(end_, place.end);
+  }
+
+  uint64_t end() const { return end_; }
+
+ private:
+  static constexpr uint64_t kNone = UINT64_MAX;
+  struct Place {
+    uint64_t begin, end;
+    uint32_t first, last;
+  };
+  std::vector<Place> places_;
+  uint64_t end_ = 0;
+};
+
+/// Puts values into the first arena of their device that has room, or into new ones. `Arena` says
+/// where a value would lie.
+template <class Arena>
+class Placement {
+ public:
+  explicit Placement(Draft& draft)
+      : plan_(draft.plan), most_(draft.options.max_buffer_bytes), visits_(draft.visits) {}
+
+  template <class OffsetFor, class Put>
+  void place(const Life& life, OffsetFor offset_for, Put put) {
+    PlannedBuffer& buffer = plan_.buffers[life.buffer];
+    for (uint32_t i = 0;; ++i) {
+      ++visits_;
+      if (i == plan_.arenas.size()) {
+        plan_.arenas.push_back({buffer.device, 0});
+        arenas_.emplace_back();
+      }
+      if (plan_.arenas[i].device != buffer.device) continue;
+      const uint64_t offset = offset_for(arenas_[i]), end = offset + life.size_bytes;
+      if (offset != 0 && end > most_) continue;
+      put(arenas_[i], offset);
+      plan_.arenas[i].size_bytes = arenas_[i].end();
+      buffer.arena = i;
+      buffer.offset_bytes = offset;
+      return;
+    }
+  }
+  Arena& arena(uint32_t number) { return arenas_[number]; }
+
+ private:
+  Plan& plan_;
+  const uint64_t most_;
+  uint64_t& visits_;
+  std::vector<Arena> arenas_;
+};
+
+/// Large values first: what is placed early fits best, and the small ones fill the gaps. On
+/// training steps this stays within a tenth of the most that lives at once. Looks at all places for
+/// each.
+void place_by_size(Draft& draft, std::vector<Life>& lives) {
+  std::ranges::stable_sort(lives, std::greater(), &Life::size_bytes);
+  Placement<Places> placement(draft);
+  size_t placed = 0;
+  for (const Life& life : lives) {
+    draft.visits += placed++;
+    placement.place(
+        life, [&](const Places& places) { return places.offset_for(life); },
+        [&](Places& places, uint64_t offset) { places.put(life, offset); });
+  }
+}
+
+/// In the order of the steps, as an allocator would. On an unrolled LSTM of 963 and 7,703 values
+/// this stays within 2% of the most that lives at once, on networks of 100 within 30%.
+void place_by_time(Draft& draft, const std::vector<Life>& lives) {
+  Placement<FreeBlocks> placement(draft);
+  std::vector<const Life*> by_end;
+  for (const Life& life : lives) by_end.push_back(&life);
+  std::ranges::stable_sort(by_end, {}, &Life::last);
+  size_t ended = 0;
+  for (const Life& life : lives) {
+    for (; ended < by_end.size() && by_end[ended]->last < life.first; ++ended) {
+      const PlannedBuffer& old = draft.plan.buffers[by_end[ended]->buffer];
+      placement.arena(old.arena).give_back(old.offset_bytes, by_end[ended]->size_bytes);
+    }
+    placement.place(
+        life, [&](const FreeBlocks& blocks) { return blocks.offset_for(life.size_bytes); },
+        [&](FreeBlocks& blocks, uint64_t offset) { blocks.take(offset, life.size_bytes); });
+  }
+}
+
+}  // namespace
+
+void plan_memory(Draft& draft) {
+  std::vector<Life> lives = lives_of(draft.plan);
+  if (!draft.options.plan_memory)
+    for (Life& life : lives) life.first = 0, life.last = UINT32_MAX;
+  if (lives.size() <= kFewLives)
+    place_by_size(draft, lives);
+  else
+    place_by_time(draft, lives);
+}
+
+}  // namespace plugrad::schedule
