@@ -7,6 +7,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/chec
 sys.dont_write_bytecode = True
 import docs  # noqa: E402
 import layers  # noqa: E402
+import licences  # noqa: E402
 import portable  # noqa: E402
 import sizes  # noqa: E402
 import surface  # noqa: E402
@@ -100,6 +101,18 @@ class Portable(unittest.TestCase):
         slash = "/"
         self.assertTrue(portable.MACHINE_PATH.search(f"in {slash}home{slash}someone"))
         self.assertFalse(portable.MACHINE_PATH.search("docs/root/x and $HOME/work"))
+
+
+class Licences(unittest.TestCase):
+    def test_the_first_line_names_the_licence(self):
+        self.assertEqual(licences.licence_of("/* SPDX-License-Identifier: 0BSD\n   text */"), "0BSD")
+        self.assertIsNone(licences.licence_of("// text\n// SPDX-License-Identifier: 0BSD\n"))
+
+    def test_who_must_name_one(self):
+        self.assertEqual(licences.expected(pathlib.Path("sdk/include/plugrad/sdk/entry.h")), "Apache-2.0")
+        self.assertEqual(licences.expected(pathlib.Path("sdk/template/c/plugin.c")), "0BSD")
+        self.assertIsNone(licences.expected(pathlib.Path("sdk/template/c/manifest.json")))
+        self.assertIsNone(licences.expected(pathlib.Path("plugin_api/include/plugrad/plugin_api/queue.h")))
 
 
 class Docs(unittest.TestCase):
