@@ -119,6 +119,20 @@ class Docs(unittest.TestCase):
     def test_links(self):
         self.assertEqual(docs.LINK.findall("see [a](docs/a.md#part) and [b](b.md)"), ["docs/a.md", "b.md"])
 
+    def breaches(self, block):
+        example = "#include <a>\nint main() {\n  int x = 1;\n\n  use(x);  // twice\n}"
+        return len(list(docs.example_breaches("page.md", f"text\n```cpp\n{block}\n```\n", {example})))
+
+    def test_cpp_blocks_are_parts_of_examples(self):
+        self.assertEqual(self.breaches("int x = 1;\n\nuse(x);  // twice"), 0)
+        self.assertEqual(self.breaches("int x = 1;\nuse(x);  // twice"), 1)
+        self.assertEqual(self.breaches("use(x);"), 1)
+        self.assertEqual(self.breaches("int x = 1;"), 0)
+
+    def test_a_block_with_main_is_a_whole_example(self):
+        self.assertEqual(self.breaches("#include <a>\nint main() {\n  int x = 1;\n\n  use(x);  // twice\n}"), 0)
+        self.assertEqual(self.breaches("int main() {\n  int x = 1;\n\n  use(x);  // twice\n}"), 1)
+
 
 if __name__ == "__main__":
     unittest.main()
