@@ -7,6 +7,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/chec
 sys.dont_write_bytecode = True
 import docs  # noqa: E402
 import layers  # noqa: E402
+import licences  # noqa: E402
 import portable  # noqa: E402
 import sizes  # noqa: E402
 import surface  # noqa: E402
@@ -102,9 +103,35 @@ class Portable(unittest.TestCase):
         self.assertFalse(portable.MACHINE_PATH.search("docs/root/x and $HOME/work"))
 
 
+class Licences(unittest.TestCase):
+    def test_the_first_line_names_the_licence(self):
+        self.assertEqual(licences.licence_of("/* SPDX-License-Identifier: 0BSD\n   text */"), "0BSD")
+        self.assertIsNone(licences.licence_of("// text\n// SPDX-License-Identifier: 0BSD\n"))
+
+    def test_who_must_name_one(self):
+        self.assertEqual(licences.expected(pathlib.Path("sdk/include/plugrad/sdk/entry.h")), "Apache-2.0")
+        self.assertEqual(licences.expected(pathlib.Path("sdk/template/c/plugin.c")), "0BSD")
+        self.assertIsNone(licences.expected(pathlib.Path("sdk/template/c/manifest.json")))
+        self.assertIsNone(licences.expected(pathlib.Path("plugin_api/include/plugrad/plugin_api/queue.h")))
+
+
 class Docs(unittest.TestCase):
     def test_links(self):
         self.assertEqual(docs.LINK.findall("see [a](docs/a.md#part) and [b](b.md)"), ["docs/a.md", "b.md"])
+
+    def breaches(self, block):
+        example = "#include <a>\nint main() {\n  int x = 1;\n\n  use(x);  // twice\n}"
+        return len(list(docs.example_breaches("page.md", f"text\n```cpp\n{block}\n```\n", {example})))
+
+    def test_cpp_blocks_are_parts_of_examples(self):
+        self.assertEqual(self.breaches("int x = 1;\n\nuse(x);  // twice"), 0)
+        self.assertEqual(self.breaches("int x = 1;\nuse(x);  // twice"), 1)
+        self.assertEqual(self.breaches("use(x);"), 1)
+        self.assertEqual(self.breaches("int x = 1;"), 0)
+
+    def test_a_block_with_main_is_a_whole_example(self):
+        self.assertEqual(self.breaches("#include <a>\nint main() {\n  int x = 1;\n\n  use(x);  // twice\n}"), 0)
+        self.assertEqual(self.breaches("int main() {\n  int x = 1;\n\n  use(x);  // twice\n}"), 1)
 
 
 if __name__ == "__main__":

@@ -51,6 +51,15 @@ def make_and_judge(environment, folder, language):
         sys.exit(f"{language}: the suite's summary: {printed[-500:]}")
 
 
+def check_licences(prefix, folder):
+    """The archive carries the licence, and every source file of a new project says that it is under 0BSD."""
+    if not (prefix / "share/doc/plugrad/LICENSE").exists():
+        sys.exit("the archive has no LICENSE")
+    for path in (path for language in ("c", "cpp") for path in (folder / language / "X").glob("*")):
+        if path.is_file() and path.suffix != ".json" and "0BSD" not in path.read_text():
+            sys.exit(f"{path} does not name its licence")
+
+
 def check_no_path(environment, folder, prefix):
     """A project names no folder of the machine that made it, and is told where plugrad is if PATH does not say."""
     for language in ("c", "cpp"):
@@ -93,6 +102,7 @@ def main(build, archive):
         check_libraries(packager, prefix)
         for language in ("c", "cpp"):
             make_and_judge(environment, folder, language)
+        check_licences(prefix, folder)
         check_no_path(environment, folder, prefix)
         check_refusals(environment, folder)
     print("archive: unpacked elsewhere it makes, builds and judges plugins in C and C++")

@@ -51,6 +51,10 @@ def main(build_tree, compiler, sanitizers=""):
         printed = run(folder / "build" / "uses_plugrad", env=environment)
         expect("the program's output", printed == "CPU 1 9\n" or printed == "CPU:0 1 9\n", printed)
 
+        for file in ("LICENSE", "LICENSES/Apache-2.0.txt", "LICENSES/0BSD.txt"):
+            carried = prefix / "share/doc/plugrad" / file
+            expect(f"the package carries {file}", carried.exists() and carried.read_text() == (SOURCE / file).read_text(), carried)
+
         devices = json.loads(run(prefix / "bin" / "plugrad", "devices", "--json", env=environment))
         outside = [p["path"] for p in devices["plugins"] if not p["path"].startswith(str(prefix))]
         expect("every plugin comes from the moved prefix", devices["plugins"] and not outside, devices["plugins"])

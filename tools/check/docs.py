@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Documents keep their word: links reach a file, public declarations say what they do, shown C++ is
-an example that is compiled and run.
+compiled.
 
-A C++ block in README.md or docs/ that has a main() must equal a file of docs/examples, which ctest runs.
+A C++ block that has a main() must equal a program of docs/examples, any other must be a part of one. docs/CMakeLists.txt
+compiles these programs, and ctest runs them.
 """
+import pathlib
 import re
 
 import tree
 
+BUILD, EXAMPLES = pathlib.Path("docs/CMakeLists.txt"), pathlib.Path("docs/examples")
 LINK = re.compile(r"\[[^\]]+\]\(([^)#\s]+)(?:#[^)]*)?\)")
 CPP_BLOCK = re.compile(r"^```cpp\n(.*?)^```", re.S | re.M)
 DECLARATION = re.compile(r"^PLUGRAD_API [^;{]*\(", re.M)
@@ -25,11 +28,31 @@ def link_breaches(path):
             yield f"{path}: the link to {target} leads nowhere"
 
 
-def example_breaches(path, examples):
-    for block in CPP_BLOCK.findall(tree.read(path)):
-        if "int main(" in block and block.strip() not in examples:
-            first = block.strip().splitlines()[0]
-            yield f"{path}: the program that starts with '{first}' is not a file of docs/examples"
+def is_part(block, example):
+    """Whether the lines of a block stand together in an example, at any indentation."""
+    block, example = block.strip("\n").splitlines(), example.splitlines()
+    for start in range(len(example) - len(block) + 1):
+        first = example[start]
+        indent = first[:len(first) - len(block[0])]
+        if not indent.strip() and all((indent + line).rstrip() == other for line, other in zip(block, example[start:])):
+            return True
+    return False
+
+
+def example_breaches(path, text, examples):
+    """Blocks of C++ that no compiled example holds; a whole program must be a whole example."""
+    for block in CPP_BLOCK.findall(text):
+        is_program = "int main(" in block
+        if is_program and block.strip() in examples or not is_program and any(is_part(block, e) for e in examples):
+            continue
+        yield (f"{path}: the {'program' if is_program else 'code'} that starts with '{block.strip().splitlines()[0]}' is not in "
+               "an example that docs/CMakeLists.txt compiles")
+
+
+def compiled_examples():
+    """Names of the programs in the list of docs/CMakeLists.txt."""
+    listed = re.search(r"foreach\(example\s(.*?)\)", tree.read(BUILD), re.S)
+    return set(listed[1].split())
 
 
 def undocumented(path):
@@ -49,14 +72,19 @@ def undocumented(path):
 
 def main():
     breaches, files = [], documents()
-    examples = {tree.read(f).strip() for f in tree.tracked_files() if f.parts[:2] == ("docs", "examples")}
+    compiled = compiled_examples()
+    programs = [f for f in tree.tracked_files() if f.parent == EXAMPLES and f.suffix == ".cpp"]
+    breaches += [f"{f}: {BUILD} does not compile it" for f in programs if f.stem not in compiled]
+    examples = {tree.read(f).strip() for f in programs if f.stem in compiled}
+    blocks = 0
     for path in files:
         breaches += link_breaches(path)
-        breaches += example_breaches(path, examples)
+        breaches += example_breaches(path, tree.read(path), examples)
+        blocks += len(CPP_BLOCK.findall(tree.read(path)))
     headers = [f for f in tree.sources("core") if f.parts[1] == "include"]
     for path in headers:
         breaches += undocumented(path)
-    tree.finish("docs", breaches, f"{len(files)} documents, {len(headers)} public headers")
+    tree.finish("docs", breaches, f"{len(files)} documents, {blocks} blocks of C++, {len(headers)} public headers")
 
 
 if __name__ == "__main__":

@@ -33,7 +33,8 @@ constexpr const char* kUsage =
     "                    [--seed S] [--jobs N] [--report DIR] [--json]\n"
     "       plugrad conformance (--plugin PATH | --device D) --replay TOKEN\n"
     "       plugrad conformance --list [--full]\n"
-    "       plugrad conformance --verify-report FILE";
+    "       plugrad conformance --verify-report FILE\n"
+    "       plugrad conformance --suite-version";
 
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
@@ -261,6 +262,14 @@ int list(const Parsed& parsed) {
   return kSuccess;
 }
 
+int print_suite_version(bool json) {
+  if (json)
+    print_json({{"suite_version", suite::suite_version()}});
+  else
+    fmt::print("{}\n", suite::suite_version());
+  return kSuccess;
+}
+
 boost::program_options::options_description describe_options() {
   namespace po = boost::program_options;
   const auto text = [] { return po::value<std::string>()->default_value("", ""); };
@@ -293,6 +302,7 @@ boost::program_options::options_description describe_options() {
                         "stretches the time limits, for slow devices");
   options.add_options()("verify-report", po::value<std::string>(),
                         "says whether the suite wrote this report");
+  options.add_options()("suite-version", "the suite's version, as reports name it");
   options.add_options()("list", "the tests");
   return options;
 }
@@ -310,6 +320,7 @@ int run_conformance(const Arguments& arguments) {
   const Parsed parsed = parse(arguments, conformance_syntax());
   if (parsed.help) return kSuccess;
   if (parsed.has("list")) return list(parsed);
+  if (parsed.has("suite-version")) return print_suite_version(parsed.has("json"));
   if (parsed.has("verify-report"))
     return verify(parsed.get<std::string>("verify-report"), parsed.has("json"));
   return run_and_report(read_options(parsed), parsed);

@@ -91,6 +91,15 @@ void read_size(Settings& out, const char* name, std::string_view text) {
   out.*field = value << shift;
 }
 
+// Accepting VIZ=1 without a viewer would let a user wait for a page that never opens.
+void refuse_viewer(Settings&, const char* name, std::string_view text) {
+  if (text == "0") return;
+  fail(ErrorKind::User,
+       "[settings] {}=\"{}\": the viewer is not there yet; PLUGRAD_TRACE=FILE records every stage "
+       "and rewrite",
+       name, text);
+}
+
 // Any value, even an empty one, switches colour off: https://no-color.org. Present is all that
 // counts.
 void read_no_color(Settings& out, const char*, std::string_view) {
@@ -120,8 +129,8 @@ constexpr SettingRow kRows[] = {
      read_text<&Settings::optimisations>},
     {"JIT", "0: a jitted function runs without recording; 2: it runs in each call, compared with what a replay would do",
      read_int<&Settings::jit, 0, 2>},
-    {"VIZ", "1: record for the viewer",
-     read_int<&Settings::viz, 0, 9>},
+    {"VIZ", "the viewer, which is not there yet; only 0 is taken",
+     refuse_viewer},
     {"PLUGRAD_THREADS", "threads of the process's pool; 0 is every core",
      read_int<&Settings::threads, 0, 256>},
     {"PLUGRAD_MEMORY_LIMIT", "device memory that may be in use at once",

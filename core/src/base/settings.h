@@ -26,7 +26,6 @@ struct Settings {
   std::string search_db;      // PLUGRAD_SEARCH_DB: empty is search.tsv in the cache directory
   std::string optimisations;  // PLUGRAD_OPTIMISATIONS: lists given to kernels
   int jit = 1;                // JIT
-  int viz = 0;                // VIZ
   int threads = 0;            // PLUGRAD_THREADS: 0 is every core this process may use
   std::uint64_t memory_limit_bytes = 0;  // PLUGRAD_MEMORY_LIMIT, a device: 0 is no limit
   bool fast_math = false;                // PLUGRAD_FAST_MATH

@@ -1,7 +1,7 @@
-/* plugrad_plugin_acme: the device ACME. It comes as a device that works from the first minute: its
-   memory is the host's, its kernels are C that the SDK's renderer writes, and the system's compiler
-   makes machine code of them. Put your hardware in piece by piece: what is yours to write is marked
-   FILL, and a slot that is left NULL answers UNSUPPORTED. */
+/* SPDX-License-Identifier: 0BSD
+   plugrad_plugin_acme: the device ACME. It works from the first minute: its memory is the host's,
+   its kernels are C that the SDK's renderer writes, and the system's compiler makes code of them.
+   Put your hardware in where it says FILL; a slot that is left NULL answers UNSUPPORTED. */
 #define _GNU_SOURCE
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: 0BSD
 // What the device says of itself. The host decides by it which kernels it sends, and the suite
 // tests every claim.
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: 0BSD
 // Kernels: the binary is the kernel IR block itself, and the SDK's interpreter runs it.
 // FILL: your compiler and your launch. With "renderer": "c" (or another dialect) in manifest.json
 // the compiler's input is source text in place of kernel IR.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: 0BSD
 // Buffers are host memory. FILL: allocation and copies of your device
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: 0BSD
 // plugrad_plugin_acme: the device ACME. It comes as a device that works from the first minute: its
 // memory is the host's, and the SDK's interpreter runs its kernels. Put your hardware in piece by
 // piece: what is yours to write is marked FILL, and a slot that is left NULL answers UNSUPPORTED.

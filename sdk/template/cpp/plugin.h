@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: 0BSD
 // What the plugin's parts share: the objects behind the opaque handles, and the tables.
 #pragma once
 

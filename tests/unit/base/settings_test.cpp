@@ -39,7 +39,6 @@ TEST(Settings, EveryVariableReachesItsField) {
                      {"BEAM", "8"},
                      {"BEAM_SECONDS", "2.5"},
                      {"JIT", "0"},
-                     {"VIZ", "1"},
                      {"PLUGRAD_THREADS", "3"},
                      {"PLUGRAD_MEMORY_LIMIT", "512M"},
                      {"PLUGRAD_CACHE_LIMIT", "3G"},
@@ -66,7 +65,6 @@ TEST(Settings, EveryVariableReachesItsField) {
   EXPECT_EQ(s.beam, 8);
   EXPECT_EQ(s.beam_seconds, 2.5);
   EXPECT_EQ(s.jit, 0);
-  EXPECT_EQ(s.viz, 1);
   EXPECT_EQ(s.threads, 3);
   EXPECT_EQ(s.memory_limit_bytes, 512u << 20);
   EXPECT_EQ(s.cache_limit_bytes, uint64_t{3} << 30);
@@ -96,6 +94,14 @@ TEST(Settings, MalformedValuesAreErrorsThatSayWhatIsValid) {
   EXPECT_EQ(refusal({{"PLUGRAD_CPU_TARGET", "avx2"}}),
             "[settings] PLUGRAD_CPU_TARGET=\"avx2\" is not valid: it takes one of native, "
             "x86-64-v4, x86-64-v3, x86-64-v2, x86-64");
+}
+
+TEST(Settings, TheViewerIsRefusedUntilItIsThere) {
+  EXPECT_EQ(refusal({{"VIZ", "1"}}),
+            "[settings] VIZ=\"1\": the viewer is not there yet; PLUGRAD_TRACE=FILE records every "
+            "stage and rewrite");
+  EXPECT_EQ(refusal({{"VIZ", "0"}}), "accepted");
+  EXPECT_EQ(refusal({{"VIZ", ""}}), "accepted");
 }
 
 TEST(Text, NearestNameIsOneThatIsLikelyMeant) {

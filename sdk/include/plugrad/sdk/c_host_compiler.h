@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* C to a loaded library by the system's compiler: what the template's device computes with until it
    has a compiler of its own. C89 and POSIX; who includes this defines _GNU_SOURCE first. */
 #ifndef PLUGRAD_SDK_C_HOST_COMPILER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the functions of a plugin in C need over and over: errors, strings, structs of any size,
    options, blobs. C89; nothing to link; depends on plugin_api alone. */
 #ifndef PLUGRAD_SDK_C_PLUGIN_H

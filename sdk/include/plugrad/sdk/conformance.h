@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The suite that judges a plugin through plugin_api alone: runs its tests in a worker process and
 // reports. What the levels hold is in docs/conformance.md.
 #pragma once

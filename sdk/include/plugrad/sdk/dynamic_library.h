@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A driver's library, opened when the plugin starts and not linked: where it is absent the plugin
 // loads all the same, and says so by having no devices.
 #pragma once

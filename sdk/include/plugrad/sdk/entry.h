@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every plugin does with a hello, with query_interface and with the question for a counter.
 #pragma once
 

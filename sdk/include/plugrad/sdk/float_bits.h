@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Floats as bits: every float dtype of kernel IR to double and back, rounding to nearest even.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every plugin with "pgr.graph" checks of the nodes that it is given.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The border between C++ code and the C line: exceptions become statuses, strings and structs cross
 // with clamped writes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Buffers of a device whose memory is the host's: what the functions of its "pgr.allocator" are
 // made of. A plugin's own type derives from HostBuffer: struct pgr_buffer : sdk::HostBuffer {};
 #pragma once

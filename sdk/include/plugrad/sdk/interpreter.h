@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a kernel IR block on the calling thread, exactly as docs/kernel-ir.md says: every operation
 // rounds once (the contract flag is ignored), and what hardware leaves undefined is an error or a
 // fixed value.

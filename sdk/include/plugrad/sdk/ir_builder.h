@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes kernel IR blocks instruction by instruction: for tests, and for programs that make kernels
 // by hand. What is built is not checked here; decode_ir does that.
 #pragma once

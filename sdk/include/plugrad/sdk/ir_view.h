@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A checked view of one kernel IR block: what decode_ir returns satisfies every rule of
 // kernel_ir.h, so that its readers need no checks of their own.
 #pragma once

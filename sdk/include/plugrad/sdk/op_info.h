@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ops and dtypes of kernel IR as tables that code can look up by number.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads an array of pgr_option by the stride its maker gave.
 #pragma once
 

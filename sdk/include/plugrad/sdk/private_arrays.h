@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private arrays of a kernel that runs on a CPU: they lie on the stack of the thread.
 #pragma once
 

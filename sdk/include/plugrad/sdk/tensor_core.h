@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensor cores as docs/kernel-ir.md describes them: which element of A, B and C each work-item
 // holds in which lane.
 #pragma once
