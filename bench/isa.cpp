@@ -61,23 +61,14 @@ RunningIsa isa_of_blis(void* library) {
   return named(name(query()));
 }
 
-using Variables = std::vector<std::string>;
-
-// OpenBLAS 0.3.21 takes AMD's processors that it does not know for Haswells, which leaves those
-// with AVX-512 half of their speed.
-Variables native_environment() {
-  const bool unknown = __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512f");
-  if (!unknown || getenv("OPENBLAS_CORETYPE")) return {};
-  return {"OPENBLAS_CORETYPE=SkylakeX"};
-}
-
 }  // namespace
 
 std::span<const Isa> isas() {
+  using Variables = std::vector<std::string>;
   static const Variables sse = {"ONEDNN_MAX_CPU_ISA=SSE41", "ATEN_CPU_CAPABILITY=default",
                                 "OPENBLAS_CORETYPE=Nehalem", "MKL_ENABLE_INSTRUCTIONS=SSE4_2"};
   static const std::array<Isa, 5> all = {
-      Isa{"native", "native", kAnyLevel, native_environment()},
+      Isa{"native", "native", kAnyLevel, {}},
       Isa{"v4",
           "x86-64-v4",
           4,
