@@ -105,8 +105,8 @@ class Portable(unittest.TestCase):
 
 class Licences(unittest.TestCase):
     def test_the_first_line_names_the_licence(self):
-        self.assertEqual(licences.licence_of("/* SPDX-License-Identifier: 0BSD\n   text */"), "0BSD")
-        self.assertIsNone(licences.licence_of("// text\n// SPDX-License-Identifier: 0BSD\n"))
+        self.assertEqual(licences.licence_of(f"/* {licences.TAG}0BSD\n   text */"), "0BSD")
+        self.assertIsNone(licences.licence_of(f"// text\n// {licences.TAG}0BSD\n"))
 
     def test_who_must_name_one(self):
         self.assertEqual(licences.expected(pathlib.Path("sdk/include/plugrad/sdk/entry.h")), "Apache-2.0")
