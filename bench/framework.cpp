@@ -18,10 +18,10 @@
 #include "bench/resnet18.h"
 #include "bench/row.h"
 #include "engine/session.h"
+#include "ir/range.h"
 #include "plugrad/functional.h"
 #include "plugrad/jit.h"
 #include "symbolic/symbolic.h"
-#include "uop/range.h"
 
 namespace plugrad::bench {
 namespace {

@@ -11,9 +11,9 @@
 #include "codegen/codegen.h"
 #include "conformance/kernels/core.h"
 #include "engine/session.h"
+#include "ir/parser.h"
 #include "plugrad/plugrad.h"
 #include "plugrad/sdk/ir_view.h"
-#include "uop/parser.h"
 
 namespace plugrad {
 namespace {

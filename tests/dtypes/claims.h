@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "ir/op.h"
 #include "plugrad/dtype.h"
 #include "plugrad/plugin_api/device.h"
 #include "plugrad/sdk/ir_view.h"
-#include "uop/op.h"
 
 namespace plugrad::dtypes {
 

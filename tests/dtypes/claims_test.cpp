@@ -14,12 +14,12 @@
 
 #include "codegen/codegen.h"
 #include "dtypes/values.h"
+#include "ir/kernel_ast.h"
+#include "ir/range.h"
 #include "oracle/alu.h"
 #include "oracle/array.h"
 #include "plugrad/error.h"
 #include "plugrad/sdk/interpreter.h"
-#include "uop/kernel_ast.h"
-#include "uop/range.h"
 
 namespace plugrad::dtypes {
 namespace {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/graph.h"
+#include "ir/round.h"
 #include "oracle/alu.h"
-#include "uop/graph.h"
-#include "uop/round.h"
 
 namespace plugrad::dtypes {
 namespace {

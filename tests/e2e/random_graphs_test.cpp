@@ -9,9 +9,9 @@
 #include "base/settings.h"
 #include "devices/at_hand.h"
 #include "e2e/random_graph.h"
+#include "ir/printer.h"
 #include "oracle/evaluator.h"
 #include "oracle/reference_options.h"
-#include "uop/printer.h"
 
 using namespace plugrad;
 using e2e::Known;

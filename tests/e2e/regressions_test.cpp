@@ -5,8 +5,8 @@
 
 #include "base/settings.h"
 #include "engine/session.h"
+#include "ir/parser.h"
 #include "oracle/evaluator.h"
-#include "uop/parser.h"
 
 using namespace plugrad;
 using engine::Session;

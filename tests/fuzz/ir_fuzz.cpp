@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string_view>
 
+#include "ir/parser.h"
+#include "ir/printer.h"
 #include "plugrad/error.h"
-#include "uop/parser.h"
-#include "uop/printer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace plugrad;

@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "base/check.h"
+#include "ir/graph.h"
+#include "ir/round.h"
 #include "oracle/array.h"
-#include "uop/graph.h"
-#include "uop/round.h"
 
 namespace plugrad::oracle {
 namespace {

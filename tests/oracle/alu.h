@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "ir/op.h"
 #include "plugrad/dtype.h"
-#include "uop/op.h"
 
 namespace plugrad::oracle {
 

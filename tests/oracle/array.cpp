@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "uop/round.h"
+#include "ir/round.h"
 
 namespace plugrad::oracle {
 namespace {

@@ -4,9 +4,9 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "ir/facts.h"
 #include "oracle/alu.h"
 #include "oracle/movement.h"
-#include "uop/facts.h"
 
 namespace plugrad::oracle {
 namespace {

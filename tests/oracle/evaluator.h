@@ -5,8 +5,8 @@
 
 #include <functional>
 
+#include "ir/graph.h"
 #include "oracle/array.h"
-#include "uop/graph.h"
 
 namespace plugrad::engine {
 struct TensorState;

@@ -8,11 +8,11 @@
 
 #include "base/check.h"
 #include "engine/session.h"
+#include "ir/facts.h"
+#include "ir/user.h"
 #include "oracle/alu.h"
 #include "oracle/movement.h"
 #include "oracle/rounding.h"
-#include "uop/facts.h"
-#include "uop/user.h"
 
 namespace plugrad::oracle {
 namespace {

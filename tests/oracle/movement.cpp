@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "base/check.h"
-#include "uop/facts.h"
-#include "uop/graph.h"
+#include "ir/facts.h"
+#include "ir/graph.h"
 
 namespace plugrad::oracle {
 namespace {

@@ -1,8 +1,8 @@
 // Movement of elements between arrays, and where reductions put them. Lists are as in ops.def.
 #pragma once
 
+#include "ir/op.h"
 #include "oracle/array.h"
-#include "uop/op.h"
 
 namespace plugrad::oracle {
 

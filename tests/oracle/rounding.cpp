@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "uop/round.h"
+#include "ir/round.h"
 
 namespace plugrad::oracle {
 namespace {

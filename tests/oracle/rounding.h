@@ -3,8 +3,8 @@
 
 #include <span>
 
+#include "ir/op.h"
 #include "plugrad/dtype.h"
-#include "uop/op.h"
 
 namespace plugrad::oracle {
 

@@ -4,12 +4,12 @@
 
 #include <map>
 
+#include "ir/printer.h"
+#include "ir/verifier.h"
 #include "plugrad/error.h"
 #include "rules/random_values.h"
 #include "symbolic/tables.h"
 #include "unit/symbolic/evaluate.h"
-#include "uop/printer.h"
-#include "uop/verifier.h"
 
 namespace plugrad {
 namespace {

@@ -4,11 +4,11 @@
 
 #include <map>
 
+#include "ir/printer.h"
+#include "ir/verifier.h"
 #include "rules/random_values.h"
 #include "symbolic/symbolic.h"
 #include "unit/symbolic/evaluate.h"
-#include "uop/printer.h"
-#include "uop/verifier.h"
 
 namespace plugrad {
 namespace {

@@ -6,9 +6,9 @@
 #include <limits>
 #include <random>
 
-#include "uop/graph.h"
-#include "uop/range.h"
-#include "uop/round.h"
+#include "ir/graph.h"
+#include "ir/range.h"
+#include "ir/round.h"
 
 namespace plugrad::testing {
 

@@ -7,16 +7,16 @@ import tree
 # A room of core and the rooms it builds on; what those may enter, it may enter too.
 BUILDS_ON = {
     "base": [],
-    "uop": ["base"],
-    "rewrite": ["uop"],
+    "ir": ["base"],
+    "rewrite": ["ir"],
     "symbolic": ["rewrite"],
-    "gradient": ["symbolic"],
+    "autodiff": ["symbolic"],
     "cost": ["symbolic"],
     "schedule": ["cost"],
     "codegen": ["cost"],
     "runtime": ["base"],
     "engine": ["schedule", "codegen", "runtime"],
-    "tensor": ["engine", "gradient"],
+    "tensor": ["engine", "autodiff"],
     "nn": ["tensor"],
 }
 # The kernel's language and the device's capabilities are all that these know of a plugin.

@@ -11,13 +11,13 @@
 #include "base/log.h"
 #include "engine/kernels.h"
 #include "engine/machines.h"
+#include "ir/parser.h"
+#include "ir/printer.h"
+#include "ir/structural_hash.h"
+#include "ir/verifier.h"
 #include "plugrad/sdk/guard.h"
 #include "plugrad/sdk/ir_view.h"
 #include "runtime/runtime.h"
-#include "uop/parser.h"
-#include "uop/printer.h"
-#include "uop/structural_hash.h"
-#include "uop/verifier.h"
 
 namespace plugrad::tools {
 namespace {

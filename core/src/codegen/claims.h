@@ -1,9 +1,9 @@
 // What a device says it can do, as codegen asks it.
 #pragma once
 
+#include "ir/op.h"
 #include "plugrad/dtype.h"
 #include "plugrad/plugin_api/device.h"
-#include "uop/op.h"
 
 namespace plugrad::codegen {
 

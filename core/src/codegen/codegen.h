@@ -1,4 +1,4 @@
-// How it runs: one kernel AST (uop/kernel_ast.h) becomes kernel IR for a target. A function from
+// How it runs: one kernel AST (ir/kernel_ast.h) becomes kernel IR for a target. A function from
 // graph to bytes; it sees no device, only the capabilities of one.
 #pragma once
 
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cost/machine.h"
+#include "ir/graph.h"
 #include "plugrad/plugin_api/device.h"
-#include "uop/graph.h"
 
 namespace plugrad::codegen {
 

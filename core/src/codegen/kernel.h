@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "codegen/codegen.h"
+#include "ir/kernel_ast.h"
+#include "ir/range.h"
 #include "symbolic/symbolic.h"
-#include "uop/kernel_ast.h"
-#include "uop/range.h"
 
 namespace plugrad::codegen {
 
@@ -63,7 +63,7 @@ struct ReduceParts {
   std::span<const Id> values, ranges;
 };
 ReduceParts reduce_parts(const Graph& g, Id reduce);
-/// Whether the scheduler marked it (kIndexed in uop/kernel_ast.h).
+/// Whether the scheduler marked it (kIndexed in ir/kernel_ast.h).
 bool is_indexed(const Graph& g, Id id);
 Id make_reduce(Graph& g, Op op, std::span<const Id> values, std::span<const Id> ranges);
 /// What a reduction over nothing gives: +0, 1, or the lowest value of the dtype.

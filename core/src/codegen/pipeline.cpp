@@ -5,9 +5,9 @@
 #include "codegen/emit/linearise.h"
 #include "codegen/passes/passes.h"
 #include "codegen/report.h"
+#include "ir/printer.h"
+#include "ir/verifier.h"
 #include "rewrite/stage.h"
-#include "uop/printer.h"
-#include "uop/verifier.h"
 
 namespace plugrad::codegen {
 namespace {

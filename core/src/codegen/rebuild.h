@@ -1,7 +1,7 @@
 // Rebuilding a graph of which some nodes change.
 #pragma once
 
-#include "uop/facts.h"
+#include "ir/facts.h"
 
 namespace plugrad::codegen {
 

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "codegen/analysis/access.h"
-#include "uop/facts.h"
+#include "ir/facts.h"
 
 namespace plugrad::codegen {
 namespace {

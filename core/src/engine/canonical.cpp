@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "engine/index_report.h"
 #include "engine/loop_body.h"
-#include "uop/user.h"
+#include "ir/user.h"
 
 namespace plugrad::engine {
 

@@ -12,7 +12,7 @@
 #include "engine/index_ranges.h"
 #include "engine/size_checks.h"
 #include "engine/value.h"
-#include "uop/facts.h"
+#include "ir/facts.h"
 
 namespace plugrad::engine {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "uop/graph.h"
+#include "ir/graph.h"
 
 namespace plugrad::engine {
 

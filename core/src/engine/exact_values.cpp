@@ -11,9 +11,9 @@
 
 #include "codegen/kernel.h"
 #include "engine/measure_contents.h"
-#include "uop/facts.h"
-#include "uop/kernel_ast.h"
-#include "uop/range.h"
+#include "ir/facts.h"
+#include "ir/kernel_ast.h"
+#include "ir/range.h"
 
 namespace plugrad::engine {
 namespace {

@@ -3,7 +3,7 @@
 #include <unordered_set>
 
 #include "base/check.h"
-#include "uop/user.h"
+#include "ir/user.h"
 
 namespace plugrad::engine {
 

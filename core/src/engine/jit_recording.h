@@ -23,7 +23,7 @@ bool is_same_owner(const std::weak_ptr<T>& a, const std::weak_ptr<T>& b) {
   return !a.owner_before(b) && !b.owner_before(a);
 }
 
-/// Where the count of a counted axis (uop/extents.h) comes from: a value by number.
+/// Where the count of a counted axis (ir/extents.h) comes from: a value by number.
 struct JitCount {
   static constexpr uint32_t kItself = UINT32_MAX;
   uint32_t axis = 0;  // kItself: of the tensor that is such a count

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "uop/graph.h"
+#include "ir/graph.h"
 
 namespace plugrad::engine {
 

@@ -5,8 +5,8 @@
 #include <bit>
 #include <cmath>
 
+#include "ir/round.h"
 #include "plugrad/dtype.h"
-#include "uop/round.h"
 
 namespace plugrad::engine {
 namespace {

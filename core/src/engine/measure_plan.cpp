@@ -8,13 +8,13 @@
 #include "codegen/analysis/access.h"
 #include "codegen/kernel.h"
 #include "engine/exact_values.h"
+#include "ir/facts.h"
+#include "ir/kernel_ast.h"
+#include "ir/range.h"
+#include "ir/shared_param.h"
+#include "ir/structural_hash.h"
 #include "symbolic/bounds.h"
 #include "symbolic/symbolic.h"
-#include "uop/facts.h"
-#include "uop/kernel_ast.h"
-#include "uop/range.h"
-#include "uop/shared_param.h"
-#include "uop/structural_hash.h"
 
 namespace plugrad::engine {
 namespace {

@@ -219,7 +219,7 @@ void require_storable(const schedule::PlannedBuffer& buffer, const runtime::Devi
 
 namespace {
 
-/// The bytes of constants in their dtype; nodes keep them in the widest of its kind (uop/graph.h).
+/// The bytes of constants in their dtype; nodes keep them in the widest of its kind (ir/graph.h).
 std::vector<std::byte> memory_of(std::span<const uint64_t> constants, DType dtype) {
   const size_t size = size_of(dtype);
   std::vector<std::byte> bytes(constants.size() * size);

@@ -8,7 +8,7 @@
 #include "engine/jit_trace.h"
 #include "engine/parts.h"
 #include "engine/views.h"
-#include "uop/round.h"
+#include "ir/round.h"
 
 namespace plugrad::engine {
 namespace {

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "engine/parts.h"
-#include "uop/printer.h"
-#include "uop/range.h"
+#include "ir/printer.h"
+#include "ir/range.h"
 
 namespace plugrad::engine {
 

@@ -23,9 +23,9 @@
 #include "engine/loop_body.h"
 #include "engine/report.h"
 #include "engine/user_kernels.h"
-#include "uop/extents.h"
-#include "uop/facts.h"
-#include "uop/graph.h"
+#include "ir/extents.h"
+#include "ir/facts.h"
+#include "ir/graph.h"
 
 namespace plugrad::schedule {
 struct Options;
@@ -93,7 +93,7 @@ class Session {
   /// The graph with its extents; what is asked of it only where has_bounds().
   BoundedGraph bounded() { return {graph_, *shapes_, *extents_}; }
   Extents* bounded_extents() { return extents_.get(); }
-  /// Whether an axis of some tensor may be Counted (uop/extents.h).
+  /// Whether an axis of some tensor may be Counted (ir/extents.h).
   bool has_bounds() const { return has_bounds_; }
   bool is_counted(Id node) { return has_bounds_ && extents_->is_counted(node); }
   const std::vector<Extent>& extents_of(Id node) { return (*extents_)[node]; }

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "uop/graph.h"
+#include "ir/graph.h"
 
 namespace plugrad::engine {
 

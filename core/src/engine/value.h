@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "ir/graph.h"
 #include "runtime/device/device.h"
-#include "uop/graph.h"
 
 namespace plugrad::engine {
 

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "uop/graph.h"
+#include "ir/graph.h"
 
 namespace plugrad {
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <bit>
 
-#include "uop/fold.h"
+#include "ir/fold.h"
 
 namespace plugrad {
 namespace {

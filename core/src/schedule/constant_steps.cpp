@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "uop/kernel_ast.h"
+#include "ir/kernel_ast.h"
 
 namespace plugrad::schedule {
 namespace {

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "ir/facts.h"
 #include "schedule/schedule.h"
-#include "uop/facts.h"
 
 namespace plugrad::schedule {
 

@@ -5,10 +5,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/trace.h"
+#include "ir/printer.h"
+#include "ir/verifier.h"
 #include "rewrite/trace.h"
 #include "schedule/draft.h"
-#include "uop/printer.h"
-#include "uop/verifier.h"
 
 namespace plugrad::schedule {
 namespace {

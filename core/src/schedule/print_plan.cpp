@@ -1,8 +1,8 @@
 // Plans as text.
 #include <fmt/format.h>
 
+#include "ir/printer.h"
 #include "schedule/schedule.h"
-#include "uop/printer.h"
 
 namespace plugrad::schedule {
 namespace {

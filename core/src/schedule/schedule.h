@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cost/machine.h"
-#include "uop/graph.h"
+#include "ir/graph.h"
 
 namespace plugrad::schedule {
 
@@ -55,7 +55,7 @@ struct Arena {
 };
 
 /// A kernel before codegen: a graph of its own with one Sink root over Stores; the AST form is
-/// described in uop/kernel_ast.h. Identical kernels of a plan (and across plans, by hash) are one
+/// described in ir/kernel_ast.h. Identical kernels of a plan (and across plans, by hash) are one
 /// object.
 struct KernelAst {
   Graph graph;

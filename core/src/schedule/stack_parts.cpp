@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "uop/facts.h"
+#include "ir/facts.h"
 
 namespace plugrad::schedule {
 namespace {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "ir/facts.h"
 #include "symbolic/symbolic.h"
-#include "uop/facts.h"
 
 namespace plugrad::schedule {
 

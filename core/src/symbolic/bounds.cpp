@@ -5,8 +5,8 @@
 #include <bit>
 #include <limits>
 
-#include "uop/fold.h"
-#include "uop/round.h"
+#include "ir/fold.h"
+#include "ir/round.h"
 
 namespace plugrad {
 namespace {

@@ -5,10 +5,10 @@
 #include <bit>
 #include <cmath>
 
+#include "ir/facts.h"
+#include "ir/fold.h"
+#include "ir/range.h"
 #include "symbolic/reduction.h"
-#include "uop/facts.h"
-#include "uop/fold.h"
-#include "uop/range.h"
 
 namespace plugrad {
 namespace {

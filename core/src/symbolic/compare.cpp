@@ -2,8 +2,8 @@
 //   before  r0*4 + r1 + 8 < 20      after  r0 < 3      (0 <= r1 < 4)
 #include <numeric>
 
+#include "ir/fold.h"
 #include "symbolic/tables.h"
-#include "uop/fold.h"
 
 namespace plugrad {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <numeric>
 
-#include "uop/fold.h"
+#include "ir/fold.h"
 
 namespace plugrad {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "uop/fold.h"
+#include "ir/fold.h"
 
 namespace plugrad {
 namespace {

@@ -1,7 +1,7 @@
 // Comparisons of any integer dtype are lifted to Index, where a range and what it meets form a
 // linear sum.
+#include "ir/fold.h"
 #include "symbolic/reduction.h"
-#include "uop/fold.h"
 
 namespace plugrad {
 namespace {

@@ -3,9 +3,9 @@
 #include <span>
 #include <vector>
 
+#include "ir/range.h"
 #include "symbolic/reduction.h"
 #include "symbolic/tables.h"
-#include "uop/range.h"
 
 namespace plugrad {
 namespace {

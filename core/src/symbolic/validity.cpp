@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/fold.h"
 #include "symbolic/tables.h"
-#include "uop/fold.h"
 
 namespace plugrad {
 namespace {

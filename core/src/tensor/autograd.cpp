@@ -1,8 +1,8 @@
-// Gradients of tensors: the marked leaves, backward() and the functional form, over gradient/.
+// Gradients of tensors: the marked leaves, backward() and the functional form, over autodiff/.
 #include <algorithm>
 
+#include "autodiff/gradient.h"
 #include "engine/jit_trace.h"
-#include "gradient/gradient.h"
 #include "tensor/function_gradient.h"
 #include "tensor/record.h"
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "gradient/convolution.h"
+#include "autodiff/convolution.h"
 #include "tensor/windows.h"
 
 namespace plugrad {

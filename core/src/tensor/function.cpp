@@ -3,8 +3,8 @@
 #include "plugrad/function.h"
 
 #include "engine/jit_trace.h"
+#include "ir/user.h"
 #include "tensor/function_gradient.h"
-#include "uop/user.h"
 
 namespace plugrad {
 

@@ -1,7 +1,7 @@
-// The gradient of functions with the user's own backward, for the walk in gradient/.
+// The gradient of functions with the user's own backward, for the walk in autodiff/.
 #pragma once
 
-#include "gradient/gradient.h"
+#include "autodiff/gradient.h"
 #include "tensor/record.h"
 
 namespace plugrad::tensor {

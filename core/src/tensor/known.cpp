@@ -5,11 +5,11 @@
 #include "base/settings.h"
 #include "engine/index_report.h"
 #include "engine/jit_trace.h"
+#include "ir/user.h"
 #include "plugrad/functional.h"
 #include "tensor/index.h"
 #include "tensor/record.h"
 #include "tensor/variable_sizes.h"
-#include "uop/user.h"
 
 namespace plugrad::tensor {
 

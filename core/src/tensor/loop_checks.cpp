@@ -1,10 +1,10 @@
 #include "tensor/loop_checks.h"
 
 #include "engine/index_report.h"
+#include "ir/user.h"
 #include "plugrad/functional.h"
 #include "plugrad/operators.h"
 #include "tensor/index.h"
-#include "uop/user.h"
 
 namespace plugrad::tensor {
 namespace {

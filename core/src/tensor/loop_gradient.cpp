@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "gradient/gradient.h"
+#include "autodiff/gradient.h"
 #include "plugrad/function.h"
 #include "plugrad/functional.h"
 #include "plugrad/operators.h"

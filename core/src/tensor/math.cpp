@@ -3,10 +3,10 @@
 #include <cmath>
 #include <numbers>
 
+#include "ir/user.h"
 #include "plugrad/functional.h"
 #include "tensor/record.h"
 #include "tensor/wide.h"
-#include "uop/user.h"
 
 namespace plugrad {
 

@@ -5,11 +5,11 @@
 #include <deque>
 #include <unordered_map>
 
+#include "ir/parser.h"
+#include "ir/printer.h"
 #include "plugrad/uop.h"
 #include "rewrite/rewrite.h"
 #include "tensor/record.h"
-#include "uop/parser.h"
-#include "uop/printer.h"
 
 namespace plugrad::ir {
 

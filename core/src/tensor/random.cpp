@@ -9,11 +9,11 @@
 
 #include "base/settings.h"
 #include "engine/jit_trace.h"
+#include "ir/round.h"
 #include "plugrad/functional.h"
 #include "tensor/known.h"
 #include "tensor/record.h"
 #include "tensor/sizes.h"
-#include "uop/round.h"
 
 namespace plugrad {
 

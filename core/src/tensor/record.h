@@ -58,7 +58,7 @@ class Recorder {
   Id permute(Id node, const std::vector<int64_t>& order);
   Id broadcast_to(Id node, const Shape& shape);
 
-  // Sizes that are known when a kernel runs (uop/extents.h).
+  // Sizes that are known when a kernel runs (ir/extents.h).
   /// Null where no tensor has one.
   Extents* extents() { return session_.has_bounds() ? session_.bounded_extents() : nullptr; }
   Extent extent(Id node, int64_t axis);

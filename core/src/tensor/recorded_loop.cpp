@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/loop_body.h"
-#include "uop/user.h"
+#include "ir/user.h"
 
 namespace plugrad::tensor {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/host_memory.h"
-#include "uop/facts.h"
+#include "ir/facts.h"
 
 namespace plugrad::tensor {
 namespace {

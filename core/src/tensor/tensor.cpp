@@ -6,11 +6,11 @@
 #include <ostream>
 
 #include "engine/report.h"
+#include "ir/round.h"
 #include "plugrad/device.h"
 #include "tensor/record.h"
 #include "tensor/sizes.h"
 #include "tensor/variable_sizes.h"
-#include "uop/round.h"
 
 namespace plugrad {
 

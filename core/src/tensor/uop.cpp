@@ -4,13 +4,13 @@
 #include <algorithm>
 
 #include "codegen/kernel.h"
+#include "ir/kernel_ast.h"
+#include "ir/parser.h"
+#include "ir/printer.h"
+#include "ir/range.h"
+#include "ir/verifier.h"
 #include "symbolic/symbolic.h"
 #include "tensor/record.h"
-#include "uop/kernel_ast.h"
-#include "uop/parser.h"
-#include "uop/printer.h"
-#include "uop/range.h"
-#include "uop/verifier.h"
 
 namespace plugrad::ir {
 namespace {

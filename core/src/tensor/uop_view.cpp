@@ -1,9 +1,9 @@
 // What a UOp shows of its node.
 #include <ostream>
 
+#include "ir/printer.h"
 #include "plugrad/uop.h"
 #include "tensor/record.h"
-#include "uop/printer.h"
 
 namespace plugrad::ir {
 namespace {

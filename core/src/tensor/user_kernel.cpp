@@ -6,17 +6,17 @@
 #include <cctype>
 
 #include "codegen/kernel.h"
+#include "ir/kernel_ast.h"
+#include "ir/printer.h"
+#include "ir/range.h"
+#include "ir/structural_hash.h"
+#include "ir/user.h"
+#include "ir/verifier.h"
 #include "runtime/device/kernel_facts.h"
 #include "runtime/discovery/selection.h"
 #include "schedule/schedule.h"
 #include "symbolic/bounds.h"
 #include "tensor/record.h"
-#include "uop/kernel_ast.h"
-#include "uop/printer.h"
-#include "uop/range.h"
-#include "uop/structural_hash.h"
-#include "uop/user.h"
-#include "uop/verifier.h"
 
 namespace plugrad {
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "gradient/windows.h"
+#include "autodiff/windows.h"
 #include "plugrad/window.h"
 #include "tensor/record.h"
 #include "tensor/variable_sizes.h"

@@ -22,6 +22,8 @@
 #include "engine/program_cache.h"
 #include "engine/search_db.h"
 #include "errors/hostile/largest_request.h"
+#include "ir/parser.h"
+#include "ir/verifier.h"
 #include "nn/cifar.h"
 #include "nn/idx.h"
 #include "nn/npy.h"
@@ -35,8 +37,6 @@
 #include "runtime/device/kernel_facts.h"
 #include "runtime/discovery/manifest.h"
 #include "unit/base/temporary_directory.h"
-#include "uop/parser.h"
-#include "uop/verifier.h"
 
 namespace plugrad {
 namespace {

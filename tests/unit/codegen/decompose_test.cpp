@@ -7,10 +7,10 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/round.h"
 #include "kernels.h"
 #include "plugrad/error.h"
 #include "run.h"
-#include "uop/round.h"
 
 namespace plugrad::test {
 namespace {

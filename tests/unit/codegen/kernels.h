@@ -1,8 +1,8 @@
-// Kernel ASTs for tests, written by hand in the form of uop/kernel_ast.h.
+// Kernel ASTs for tests, written by hand in the form of ir/kernel_ast.h.
 #pragma once
 
-#include "uop/kernel_ast.h"
-#include "uop/range.h"
+#include "ir/kernel_ast.h"
+#include "ir/range.h"
 
 namespace plugrad::test {
 

@@ -13,14 +13,14 @@
 #include "codegen/kernel.h"
 #include "codegen/search/climb.h"
 #include "gpu.h"
+#include "ir/kernel_ast.h"
+#include "ir/printer.h"
 #include "kernels.h"
 #include "oracle/array.h"
 #include "plugrad/error.h"
 #include "random_tensors.h"
 #include "run.h"
 #include "schedule/schedule.h"
-#include "uop/kernel_ast.h"
-#include "uop/printer.h"
 
 namespace plugrad::test {
 namespace {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ir/uop.h"
 #include "plugrad/error.h"
-#include "uop/uop.h"
 
 namespace plugrad {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "uop/uop.h"
+#include "ir/uop.h"
 
 namespace plugrad {
 namespace {

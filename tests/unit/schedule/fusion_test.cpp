@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "check.h"
-#include "uop/range.h"
+#include "ir/range.h"
 
 namespace plugrad::test {
 namespace {

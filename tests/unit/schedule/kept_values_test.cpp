@@ -4,8 +4,8 @@
 #include <map>
 
 #include "check.h"
-#include "uop/kernel_ast.h"
-#include "uop/range.h"
+#include "ir/kernel_ast.h"
+#include "ir/range.h"
 
 namespace plugrad::test {
 namespace {

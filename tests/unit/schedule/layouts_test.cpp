@@ -3,8 +3,8 @@
 #include <set>
 
 #include "check.h"
-#include "uop/kernel_ast.h"
-#include "uop/range.h"
+#include "ir/kernel_ast.h"
+#include "ir/range.h"
 
 namespace plugrad::test {
 namespace {

@@ -1,7 +1,7 @@
 // Random graphs of views, elementwise ops and reductions: every plan computes what its graph means.
 #include "check.h"
-#include "uop/printer.h"
-#include "uop/verifier.h"
+#include "ir/printer.h"
+#include "ir/verifier.h"
 
 namespace plugrad::test {
 namespace {

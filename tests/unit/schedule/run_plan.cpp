@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/facts.h"
+#include "ir/kernel_ast.h"
+#include "ir/range.h"
 #include "oracle/alu.h"
-#include "uop/facts.h"
-#include "uop/kernel_ast.h"
-#include "uop/range.h"
 
 namespace plugrad::test {
 namespace {

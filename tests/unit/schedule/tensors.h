@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "uop/facts.h"
+#include "ir/facts.h"
 
 namespace plugrad::test {
 

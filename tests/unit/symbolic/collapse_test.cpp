@@ -1,10 +1,10 @@
 #include <gtest/gtest.h>
 
+#include "ir/kernel_ast.h"
+#include "ir/printer.h"
+#include "ir/uop.h"
 #include "symbolic/symbolic.h"
 #include "unit/symbolic/evaluate.h"
-#include "uop/kernel_ast.h"
-#include "uop/printer.h"
-#include "uop/uop.h"
 
 namespace plugrad {
 namespace {

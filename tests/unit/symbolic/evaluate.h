@@ -4,8 +4,8 @@
 #include <map>
 #include <vector>
 
-#include "uop/fold.h"
-#include "uop/range.h"
+#include "ir/fold.h"
+#include "ir/range.h"
 
 namespace plugrad::testing {
 

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
+#include "ir/range.h"
 #include "symbolic/symbolic.h"
-#include "uop/range.h"
 
 namespace plugrad {
 namespace {

@@ -1,9 +1,9 @@
 // Conditions lose the clauses that others imply, and nothing else.
 #include <gtest/gtest.h>
 
+#include "ir/kernel_ast.h"
 #include "symbolic/symbolic.h"
 #include "unit/symbolic/random_expression.h"
-#include "uop/kernel_ast.h"
 
 namespace plugrad {
 namespace {

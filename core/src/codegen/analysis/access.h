@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
+#include "ir/graph.h"
 #include "plugrad/plugin_api/device.h"
 #include "symbolic/symbolic.h"
-#include "uop/graph.h"
 
 namespace plugrad::codegen {
 

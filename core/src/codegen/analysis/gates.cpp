@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "codegen/rebuild.h"
+#include "ir/facts.h"
+#include "ir/range.h"
+#include "ir/scratch.h"
 #include "symbolic/symbolic.h"
-#include "uop/facts.h"
-#include "uop/range.h"
-#include "uop/scratch.h"
 
 namespace plugrad::codegen {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "uop/graph.h"
+#include "ir/graph.h"
 
 namespace plugrad::codegen {
 

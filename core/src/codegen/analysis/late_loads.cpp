@@ -1,7 +1,7 @@
 #include "codegen/analysis/late_loads.h"
 
 #include "codegen/kernel.h"
-#include "uop/facts.h"
+#include "ir/facts.h"
 
 namespace plugrad::codegen {
 

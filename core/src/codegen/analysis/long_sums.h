@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "uop/graph.h"
+#include "ir/graph.h"
 
 namespace plugrad::codegen {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "codegen/analysis/access.h"
-#include "uop/graph.h"
+#include "ir/graph.h"
 
 namespace plugrad::codegen {
 

@@ -4,8 +4,8 @@
 
 #include "codegen/analysis/access.h"
 #include "codegen/claims.h"
+#include "ir/facts.h"
 #include "symbolic/symbolic.h"
-#include "uop/facts.h"
 
 namespace plugrad::codegen {
 

@@ -2,7 +2,7 @@
 
 #include "codegen/analysis/access.h"
 #include "codegen/kernel.h"
-#include "uop/facts.h"
+#include "ir/facts.h"
 
 namespace plugrad::codegen {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "codegen/analysis/lanes.h"
-#include "uop/graph.h"
+#include "ir/graph.h"
 
 namespace plugrad::codegen {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "codegen/analysis/tensor_core.h"
-#include "uop/facts.h"
-#include "uop/scratch.h"
+#include "ir/facts.h"
+#include "ir/scratch.h"
 
 namespace plugrad::codegen {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "uop/scratch.h"
+#include "ir/scratch.h"
 
 namespace plugrad::codegen {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "codegen/emit/ir_writer.h"
 #include "codegen/emit/launch_ids.h"
-#include "uop/op.h"
+#include "ir/op.h"
 
 namespace plugrad::codegen {
 

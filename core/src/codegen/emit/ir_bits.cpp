@@ -2,8 +2,8 @@
 
 #include <bit>
 
-#include "uop/facts.h"
-#include "uop/round.h"
+#include "ir/facts.h"
+#include "ir/round.h"
 
 namespace plugrad::codegen {
 

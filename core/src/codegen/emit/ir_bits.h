@@ -1,7 +1,7 @@
 // Constants of graphs in kernel IR.
 #pragma once
 
-#include "uop/graph.h"
+#include "ir/graph.h"
 
 namespace plugrad::codegen {
 

@@ -24,8 +24,8 @@
 #include "codegen/emit/param_table.h"
 #include "codegen/lowering/wide_integers.h"
 #include "codegen/search/heuristic.h"
-#include "uop/facts.h"
-#include "uop/scratch.h"
+#include "ir/facts.h"
+#include "ir/scratch.h"
 
 namespace plugrad::codegen {
 namespace {

@@ -1,7 +1,7 @@
 #include "codegen/emit/loop_writer.h"
 
-#include "uop/facts.h"
-#include "uop/range.h"
+#include "ir/facts.h"
+#include "ir/range.h"
 
 namespace plugrad::codegen {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "codegen/emit/ir_writer.h"
-#include "uop/graph.h"
+#include "ir/graph.h"
 
 namespace plugrad::codegen {
 

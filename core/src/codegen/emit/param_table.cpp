@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "codegen/analysis/access.h"
-#include "uop/kernel_ast.h"
-#include "uop/shared_param.h"
+#include "ir/kernel_ast.h"
+#include "ir/shared_param.h"
 
 namespace plugrad::codegen {
 

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "uop/graph.h"
+#include "ir/graph.h"
 
 namespace plugrad::codegen {
 

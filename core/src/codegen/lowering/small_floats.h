@@ -2,7 +2,7 @@
 // convert them.
 #pragma once
 
-#include "uop/graph.h"
+#include "ir/graph.h"
 
 namespace plugrad::codegen {
 

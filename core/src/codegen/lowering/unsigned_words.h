@@ -1,7 +1,7 @@
 // u32 from i32, for devices without arithmetic on it. Both are the same 32 bits.
 #pragma once
 
-#include "uop/graph.h"
+#include "ir/graph.h"
 
 namespace plugrad::codegen {
 

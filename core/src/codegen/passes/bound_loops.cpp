@@ -13,7 +13,7 @@
 #include "codegen/passes/passes.h"
 #include "codegen/rebuild.h"
 #include "codegen/search/heuristic.h"
-#include "uop/facts.h"
+#include "ir/facts.h"
 
 namespace plugrad::codegen {
 namespace {

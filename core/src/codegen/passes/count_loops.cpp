@@ -14,9 +14,9 @@
 #include "codegen/analysis/gates.h"
 #include "codegen/passes/passes.h"
 #include "codegen/rebuild.h"
+#include "ir/facts.h"
 #include "symbolic/linear.h"
 #include "symbolic/symbolic.h"
-#include "uop/facts.h"
 
 namespace plugrad::codegen {
 namespace {

@@ -13,8 +13,8 @@
 #include "codegen/lowering/transcendental.h"
 #include "codegen/lowering/unsigned_words.h"
 #include "codegen/passes/passes.h"
-#include "uop/facts.h"
-#include "uop/fold.h"
+#include "ir/facts.h"
+#include "ir/fold.h"
 
 namespace plugrad::codegen {
 namespace {

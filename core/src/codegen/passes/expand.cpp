@@ -18,9 +18,9 @@
 #include "codegen/rebuild.h"
 #include "codegen/search/heuristic.h"
 #include "codegen/transforms/wmma_tiles.h"
+#include "ir/facts.h"
+#include "ir/scratch.h"
 #include "symbolic/symbolic.h"
-#include "uop/facts.h"
-#include "uop/scratch.h"
 
 namespace plugrad::codegen {
 namespace {

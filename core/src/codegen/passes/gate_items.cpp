@@ -11,7 +11,7 @@
 #include "codegen/analysis/work_items.h"
 #include "codegen/passes/passes.h"
 #include "codegen/rebuild.h"
-#include "uop/scratch.h"
+#include "ir/scratch.h"
 
 namespace plugrad::codegen {
 namespace {

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "codegen/passes/passes.h"
+#include "ir/facts.h"
 #include "symbolic/symbolic.h"
-#include "uop/facts.h"
 
 namespace plugrad::codegen {
 namespace {

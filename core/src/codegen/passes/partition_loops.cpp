@@ -9,9 +9,9 @@
 #include "codegen/search/heuristic.h"
 #include "codegen/transforms/changes.h"
 #include "codegen/transforms/wmma_tiles.h"
+#include "ir/facts.h"
+#include "ir/scratch.h"
 #include "symbolic/linear.h"
-#include "uop/facts.h"
-#include "uop/scratch.h"
 
 namespace plugrad::codegen {
 namespace {

@@ -8,8 +8,8 @@
 #include "codegen/analysis/access.h"
 #include "codegen/passes/passes.h"
 #include "codegen/search/heuristic.h"
+#include "ir/facts.h"
 #include "symbolic/symbolic.h"
-#include "uop/facts.h"
 
 namespace plugrad::codegen {
 namespace {

@@ -14,9 +14,9 @@
 #include "codegen/analysis/lanes.h"
 #include "codegen/passes/passes.h"
 #include "codegen/passes/transposed_stores.h"
+#include "ir/facts.h"
+#include "ir/scratch.h"
 #include "symbolic/symbolic.h"
-#include "uop/facts.h"
-#include "uop/scratch.h"
 
 namespace plugrad::codegen {
 namespace {

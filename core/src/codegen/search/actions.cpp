@@ -15,8 +15,8 @@
 #include "codegen/search/heuristic.h"
 #include "codegen/search/tile_search.h"
 #include "codegen/transforms/apply.h"
+#include "ir/scratch.h"
 #include "plugrad/error.h"
-#include "uop/scratch.h"
 
 namespace plugrad::codegen {
 namespace {

@@ -9,7 +9,7 @@
 #include "codegen/analysis/access.h"
 #include "codegen/search/tile_search.h"
 #include "codegen/transforms/changes.h"
-#include "uop/facts.h"
+#include "ir/facts.h"
 
 namespace plugrad::codegen {
 namespace {

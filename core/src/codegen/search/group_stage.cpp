@@ -11,9 +11,9 @@
 #include "codegen/transforms/apply.h"
 #include "codegen/transforms/changes.h"
 #include "codegen/transforms/copies_ahead.h"
+#include "ir/facts.h"
+#include "ir/scratch.h"
 #include "plugrad/error.h"
-#include "uop/facts.h"
-#include "uop/scratch.h"
 
 namespace plugrad::codegen {
 namespace {

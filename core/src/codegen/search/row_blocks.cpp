@@ -13,9 +13,9 @@
 #include "codegen/search/tile_search.h"
 #include "codegen/transforms/apply.h"
 #include "codegen/transforms/changes.h"
+#include "ir/facts.h"
+#include "ir/scratch.h"
 #include "plugrad/error.h"
-#include "uop/facts.h"
-#include "uop/scratch.h"
 
 namespace plugrad::codegen {
 namespace {

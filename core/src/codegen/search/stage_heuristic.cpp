@@ -17,8 +17,8 @@
 #include "codegen/transforms/apply.h"
 #include "codegen/transforms/changes.h"
 #include "cost/traffic.h"
+#include "ir/facts.h"
 #include "plugrad/error.h"
-#include "uop/facts.h"
 
 namespace plugrad::codegen {
 namespace {

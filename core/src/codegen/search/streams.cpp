@@ -7,7 +7,7 @@
 #include "codegen/search/tile_search.h"
 #include "codegen/transforms/apply.h"
 #include "codegen/transforms/changes.h"
-#include "uop/facts.h"
+#include "ir/facts.h"
 
 namespace plugrad::codegen {
 namespace {

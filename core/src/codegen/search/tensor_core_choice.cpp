@@ -12,7 +12,7 @@
 #include "codegen/transforms/apply.h"
 #include "codegen/transforms/changes.h"
 #include "codegen/transforms/tensor_core.h"
-#include "uop/facts.h"
+#include "ir/facts.h"
 
 namespace plugrad::codegen {
 namespace {

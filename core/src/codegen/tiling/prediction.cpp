@@ -8,8 +8,8 @@
 #include "codegen/analysis/access.h"
 #include "codegen/analysis/gates.h"
 #include "codegen/tiling/rows.h"
-#include "uop/facts.h"
-#include "uop/scratch.h"
+#include "ir/facts.h"
+#include "ir/scratch.h"
 
 namespace plugrad::codegen {
 namespace {

@@ -4,9 +4,9 @@
 #include <map>
 
 #include "codegen/analysis/access.h"
+#include "ir/facts.h"
+#include "ir/scratch.h"
 #include "plugrad/plugin_api/kernel_ir.h"
-#include "uop/facts.h"
-#include "uop/scratch.h"
 
 namespace plugrad::codegen {
 namespace {

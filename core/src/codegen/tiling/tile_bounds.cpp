@@ -2,7 +2,7 @@
 // them to decide, and copies have a condition where it does not.
 #include "codegen/analysis/loop_bounds.h"
 #include "codegen/tiling/tile_model.h"
-#include "uop/facts.h"
+#include "ir/facts.h"
 
 namespace plugrad::codegen {
 namespace {

@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "codegen/analysis/gates.h"
-#include "uop/facts.h"
+#include "ir/facts.h"
 
 namespace plugrad::codegen {
 namespace {

@@ -9,8 +9,8 @@
 #include "base/check.h"
 #include "codegen/analysis/access.h"
 #include "codegen/transforms/changes.h"
+#include "ir/facts.h"
 #include "symbolic/symbolic.h"
-#include "uop/facts.h"
 
 namespace plugrad::codegen {
 namespace {

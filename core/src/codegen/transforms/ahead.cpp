@@ -7,9 +7,9 @@
 #include "codegen/claims.h"
 #include "codegen/transforms/changes.h"
 #include "codegen/transforms/copies_ahead.h"
-#include "uop/facts.h"
-#include "uop/range.h"
-#include "uop/scratch.h"
+#include "ir/facts.h"
+#include "ir/range.h"
+#include "ir/scratch.h"
 
 namespace plugrad::codegen {
 namespace {

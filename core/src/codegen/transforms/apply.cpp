@@ -14,9 +14,9 @@
 #include "codegen/transforms/changes.h"
 #include "codegen/transforms/copies_ahead.h"
 #include "codegen/transforms/tensor_core.h"
+#include "ir/facts.h"
+#include "ir/scratch.h"
 #include "symbolic/symbolic.h"
-#include "uop/facts.h"
-#include "uop/scratch.h"
 
 namespace plugrad::codegen {
 namespace {

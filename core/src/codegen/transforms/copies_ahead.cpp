@@ -6,9 +6,9 @@
 #include "codegen/claims.h"
 #include "codegen/emit/ir_bits.h"
 #include "codegen/rebuild.h"
-#include "uop/facts.h"
-#include "uop/range.h"
-#include "uop/scratch.h"
+#include "ir/facts.h"
+#include "ir/range.h"
+#include "ir/scratch.h"
 
 namespace plugrad::codegen {
 namespace {

@@ -5,7 +5,7 @@
 //            reduce add (load %a, %r), %r    …    load %a, %j
 // Loops further inside than the change says are dimensions of the array too, its inner ones. Where
 // the result is stored along %j, the values wait in its place instead of an array. The scheduler
-// says which values these are (uop/kernel_ast.h, Keep).
+// says which values these are (ir/kernel_ast.h, Keep).
 #include <algorithm>
 #include <functional>
 
@@ -14,10 +14,10 @@
 #include "codegen/analysis/work_items.h"
 #include "codegen/claims.h"
 #include "codegen/transforms/changes.h"
+#include "ir/facts.h"
+#include "ir/kernel_ast.h"
+#include "ir/scratch.h"
 #include "symbolic/symbolic.h"
-#include "uop/facts.h"
-#include "uop/kernel_ast.h"
-#include "uop/scratch.h"
 
 namespace plugrad::codegen {
 namespace {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "codegen/transforms/wmma_tiles.h"
-#include "uop/facts.h"
+#include "ir/facts.h"
 
 namespace plugrad::codegen {
 namespace {

@@ -9,9 +9,9 @@
 #include "base/check.h"
 #include "codegen/analysis/access.h"
 #include "codegen/transforms/changes.h"
+#include "ir/facts.h"
+#include "ir/scratch.h"
 #include "symbolic/symbolic.h"
-#include "uop/facts.h"
-#include "uop/scratch.h"
 
 namespace plugrad::codegen {
 namespace {

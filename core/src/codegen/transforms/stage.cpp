@@ -16,9 +16,9 @@
 #include "codegen/claims.h"
 #include "codegen/transforms/changes.h"
 #include "codegen/transforms/tile_coordinates.h"
+#include "ir/facts.h"
+#include "ir/scratch.h"
 #include "symbolic/symbolic.h"
-#include "uop/facts.h"
-#include "uop/scratch.h"
 
 namespace plugrad::codegen {
 namespace {

@@ -15,10 +15,10 @@
 #include "codegen/transforms/changes.h"
 #include "codegen/transforms/local_rows.h"
 #include "codegen/transforms/tile_coordinates.h"
+#include "ir/facts.h"
+#include "ir/scratch.h"
 #include "symbolic/linear.h"
 #include "symbolic/symbolic.h"
-#include "uop/facts.h"
-#include "uop/scratch.h"
 
 namespace plugrad::codegen {
 namespace {

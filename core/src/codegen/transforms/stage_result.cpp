@@ -10,9 +10,9 @@
 #include "codegen/analysis/access.h"
 #include "codegen/claims.h"
 #include "codegen/transforms/changes.h"
-#include "uop/facts.h"
-#include "uop/scratch.h"
-#include "uop/shared_param.h"
+#include "ir/facts.h"
+#include "ir/scratch.h"
+#include "ir/shared_param.h"
 
 namespace plugrad::codegen {
 namespace {

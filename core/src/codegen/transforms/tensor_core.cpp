@@ -16,8 +16,8 @@
 #include "codegen/analysis/lanes.h"
 #include "codegen/transforms/changes.h"
 #include "codegen/transforms/wmma_tiles.h"
+#include "ir/facts.h"
 #include "symbolic/symbolic.h"
-#include "uop/facts.h"
 
 namespace plugrad::codegen {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstdlib>
 
 #include "codegen/analysis/access.h"
+#include "ir/facts.h"
 #include "symbolic/linear.h"
-#include "uop/facts.h"
 
 namespace plugrad::codegen {
 namespace {

@@ -2,9 +2,9 @@
 
 #include "base/check.h"
 #include "codegen/analysis/access.h"
+#include "ir/facts.h"
 #include "symbolic/linear.h"
 #include "symbolic/symbolic.h"
-#include "uop/facts.h"
 
 namespace plugrad::codegen {
 namespace {

@@ -6,10 +6,10 @@
 #include <map>
 #include <queue>
 
+#include "ir/user.h"
 #include "schedule/draft.h"
 #include "schedule/fusion/cost.h"
 #include "schedule/fusion/kernel_order.h"
-#include "uop/user.h"
 
 namespace plugrad::schedule {
 namespace {

@@ -4,12 +4,12 @@
 #include <map>
 
 #include "base/check.h"
+#include "ir/structural_hash.h"
+#include "ir/user.h"
 #include "schedule/draft.h"
 #include "schedule/lower/join_programs.h"
 #include "schedule/lower/lower_kernel.h"
 #include "schedule/memory/in_place.h"
-#include "uop/structural_hash.h"
-#include "uop/user.h"
 
 namespace plugrad::schedule {
 namespace {

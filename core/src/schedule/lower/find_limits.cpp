@@ -1,10 +1,10 @@
-// Axes of variable sizes (uop/extents.h): which values nobody looks at behind some place. The nodes
+// Axes of variable sizes (ir/extents.h): which values nobody looks at behind some place. The nodes
 // that say so are gone from the draft; what they said of its values is kept here, as far as a
 // kernel can tell the size before it begins: numbers in memory, and sums and products of them.
 #include <algorithm>
 
+#include "ir/extents.h"
 #include "schedule/draft.h"
-#include "uop/extents.h"
 
 namespace plugrad::schedule {
 namespace {

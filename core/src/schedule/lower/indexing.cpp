@@ -1,6 +1,6 @@
 #include "schedule/lower/indexing.h"
 
-#include "uop/facts.h"
+#include "ir/facts.h"
 
 namespace plugrad::schedule {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "uop/graph.h"
+#include "ir/graph.h"
 
 namespace plugrad::schedule {
 

@@ -5,10 +5,10 @@
 #include <map>
 #include <numeric>
 
+#include "ir/facts.h"
+#include "ir/kernel_ast.h"
+#include "ir/structural_hash.h"
 #include "schedule/lower/read_order.h"
-#include "uop/facts.h"
-#include "uop/kernel_ast.h"
-#include "uop/structural_hash.h"
 
 namespace plugrad::schedule {
 namespace {

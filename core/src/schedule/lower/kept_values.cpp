@@ -1,14 +1,14 @@
 // Values that a kernel computes along a reduce loop and again along other loops: softmax's
 // exponentials, which are summed and then divided by the sum. Lowering made each of the places
-// where they are read; those that are worth computing once are marked by Keep (uop/kernel_ast.h).
+// where they are read; those that are worth computing once are marked by Keep (ir/kernel_ast.h).
 #include <algorithm>
 #include <map>
 
+#include "ir/kernel_ast.h"
+#include "ir/range.h"
 #include "schedule/fusion/cost.h"
 #include "schedule/lower/lower_kernel.h"
 #include "symbolic/symbolic.h"
-#include "uop/kernel_ast.h"
-#include "uop/range.h"
 
 namespace plugrad::schedule {
 namespace {

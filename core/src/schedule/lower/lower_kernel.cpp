@@ -5,10 +5,10 @@
 #include <queue>
 
 #include "base/check.h"
+#include "ir/kernel_ast.h"
+#include "ir/range.h"
 #include "plugrad/plugin_api/kernel_ir.h"
 #include "symbolic/symbolic.h"
-#include "uop/kernel_ast.h"
-#include "uop/range.h"
 
 namespace plugrad::schedule {
 namespace {

@@ -1,4 +1,4 @@
-// Stored values as loops over scalars (uop/kernel_ast.h).
+// Stored values as loops over scalars (ir/kernel_ast.h).
 #pragma once
 
 #include <functional>

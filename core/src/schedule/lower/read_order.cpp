@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "ir/facts.h"
+#include "ir/kernel_ast.h"
 #include "plugrad/plugin_api/kernel_ir.h"
-#include "uop/facts.h"
-#include "uop/kernel_ast.h"
 
 namespace plugrad::schedule {
 namespace {

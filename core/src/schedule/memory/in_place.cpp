@@ -7,9 +7,9 @@
 #include <tuple>
 #include <vector>
 
-#include "uop/facts.h"
-#include "uop/kernel_ast.h"
-#include "uop/shared_param.h"
+#include "ir/facts.h"
+#include "ir/kernel_ast.h"
+#include "ir/shared_param.h"
 
 namespace plugrad::schedule {
 namespace {

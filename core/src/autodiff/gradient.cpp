@@ -1,0 +1,222 @@
+// The walk: from the loss down, each node's gradient is complete when it is reached, because
+// everything that reads a node has a larger id.
+#include "autodiff/gradient.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "autodiff/convolution.h"
+#include "autodiff/parts.h"
+#include "autodiff/pooling.h"
+#include "autodiff/rules.h"
+#include "ir/user.h"
+
+namespace plugrad::autodiff {
+namespace {
+
+/// The gradient of a node has the node's extents: what the loss does not depend on is not summed.
+Id counted(Context& context, Id node, Id gradient) {
+  if (context.extents == nullptr || !context.extents->is_counted(node)) return gradient;
+  Step step(context, node, gradient);
+  BoundedGraph bounded{context.graph, context.shapes, *context.extents};
+  return bounded.like(step.full_g(), node);
+}
+
+/// Nodes between the loss and the targets, by place in an ascending list, and what has flowed to
+/// each.
+class Tape {
+ public:
+  /// `targets` are sorted.
+  Tape(Context& context, Id loss, std::span<const Id> targets) : context_(context) {
+    Reachable reachable;
+    const Graph& g = context.graph;
+    nodes_ = reachable.from(g, std::span(&loss, 1), [&](Id id) { return g[id].op == Op::Detach; });
+    active_.assign(nodes_.size(), false);
+    gradient_.assign(nodes_.size(), kNoId);
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      const Node& n = g[nodes_[i]];
+      active_[i] = std::ranges::binary_search(targets, nodes_[i]);
+      if (active_[i] || n.op == Op::Detach || !is_float(n.dtype)) continue;
+      for (Id s : g.sources(n)) active_[i] = active_[i] || is_active(s);
+    }
+  }
+
+  size_t size() const { return nodes_.size(); }
+  Id node(size_t place) const { return nodes_[place]; }
+  /// All that has flowed to the node.
+  Id gradient(size_t place) {
+    if (const auto parts = parts_.find(place); parts != parts_.end()) {
+      const Id sum = sum_of_parts(context_, parts->second);
+      parts_.erase(parts);
+      add(place, sum);
+    }
+    return gradient_[place];
+  }
+  bool is_active(Id id) const {
+    const size_t place = find(id);
+    return place < nodes_.size() && active_[place];
+  }
+
+  /// `of` was computed for a use of `id` in a node of shape `used_as`.
+  void flow(Id id, Id of, ListId used_as) {
+    if (of == kNoId || !is_active(id)) return;
+    of = fold(id, of, used_as);
+    const bool is_counted = context_.extents != nullptr && context_.extents->is_counted(id);
+    if (!is_counted && padded_axis(context_.graph, of))
+      parts_[find(id)].push_back(of);
+    else
+      add(find(id), of);
+  }
+
+  /// The gradient of `id` in its full shape.
+  Id result(Id id) {
+    if (!is_active(id) || gradient(find(id)) == kNoId) return kNoId;
+    const Id whole = counted(context_, id, gradient(find(id)));
+    Step step(context_, id, whole);
+    return step.full_g();
+  }
+
+ private:
+  void add(size_t place, Id more) {
+    Id& sum = gradient_[place];
+    sum = sum == kNoId ? more : context_.graph.binary(Op::Add, sum, more);
+  }
+
+  size_t find(Id id) const {
+    const auto at = std::ranges::lower_bound(nodes_, id);
+    return at != nodes_.end() && *at == id ? static_cast<size_t>(at - nodes_.begin())
+                                           : nodes_.size();
+  }
+
+  /// A source of shape () was used once for every element: the sum of what flows to each.
+  Id fold(Id id, Id of, ListId used_as) {
+    Graph& g = context_.graph;
+    const ListId scalar = g.list({});
+    if (context_.shapes.id(id) != scalar || used_as == scalar) return of;
+    const ListId shape = context_.shapes.id(of);
+    if (shape == scalar) {
+      const int64_t count = element_count(g.list(used_as));
+      return g.binary(Op::Mul, of, g.constant(g[of].dtype, count));
+    }
+    Step step(context_, id, of);
+    std::vector<int64_t> axes(g.list(shape).size());
+    std::iota(axes.begin(), axes.end(), 0);
+    return step.move(Op::Reshape, step.sum(of, axes), {});
+  }
+
+  Context& context_;
+  std::vector<Id> nodes_;
+  std::vector<bool> active_;
+  std::vector<Id> gradient_;
+  std::map<size_t, std::vector<Id>> parts_;  // by place: Pads that are not in gradient_ yet
+};
+
+/// Sources of elementwise ops are used in the node's shape; others as they are.
+void flow_to_sources(Context& context, Tape& tape, Id node, Id gradient) {
+  const Graph& g = context.graph;
+  const Rule rule = rule_of(g[node].op);
+  if (rule == nullptr) return;
+  Step step(context, node, gradient);
+  rule(step);
+  const bool elementwise = is_alu(g[node].op);
+  for (size_t i = 0; i < g[node].src_count && i < 3; ++i) {
+    const Id source = step.x(i);
+    tape.flow(source, step.out(i), context.shapes.id(elementwise ? node : source));
+  }
+}
+
+bool flow_through_convolution(Context& context, Tape& tape, Id node, Id gradient) {
+  if (context.extents != nullptr && context.extents->is_counted(node)) return false;
+  const std::optional<Convolution> c = match_convolution(context, node);
+  if (!c) return false;
+  const bool to_image = tape.is_active(c->image), to_weight = tape.is_active(c->weight);
+  const ConvolutionGradient flows =
+      convolution_gradient(context, *c, node, gradient, to_image, to_weight);
+  tape.flow(c->image, flows.image, context.shapes.id(c->image));
+  tape.flow(c->weight, flows.weight, context.shapes.id(c->weight));
+  return true;
+}
+
+/// Its image takes all of it: nodes between it and the Reduce must not be targets.
+bool flow_through_pooling(Context& context, Tape& tape, Id node, Id gradient,
+                          std::span<const Id> targets) {
+  if (context.extents != nullptr && context.extents->is_counted(node)) return false;
+  const auto may_skip = [&](Id id) { return !std::ranges::binary_search(targets, id); };
+  const std::optional<MaxPooling> pooling = match_max_pooling(context, node, may_skip);
+  if (!pooling) return false;
+  Step step(context, node, gradient);
+  const auto list = context.graph.arg_list(node);
+  const Id share =
+      step.spread(share_of_maxima(step, {list.begin() + 1, list.end()}), step.shape(node));
+  tape.flow(pooling->image, max_pooling_gradient(context, *pooling, node, share),
+            context.shapes.id(pooling->image));
+  return true;
+}
+
+/// Whether a user's function says the gradient.
+bool is_call(const Node& n) {
+  return n.op == Op::Function && function_call(n.arg) != kSlopeCall && !is_range_check(n);
+}
+
+/// Calls of functions with their own derivative. All outputs of a call are newer than what they
+/// were computed of, so what flows to them is complete when the oldest is reached.
+class Calls {
+ public:
+  explicit Calls(const Graph& g, const Tape& tape) {
+    for (size_t place = 0; place < tape.size(); ++place) {
+      const Node& n = g[tape.node(place)];
+      if (is_call(n)) places_[function_call(n.arg)].push_back(place);
+    }
+  }
+
+  /// The function of the node at `place` gives its gradient, once for all outputs.
+  void flow(Context& context, Tape& tape, size_t place) {
+    const Graph& g = context.graph;
+    const Id first = tape.node(place);
+    const auto& outputs = places_.at(function_call(g[first].arg));
+    if (outputs.front() != place) return;
+    std::vector<FunctionStep::Flow> flows;
+    for (size_t output : outputs)
+      if (tape.gradient(output) != kNoId)
+        flows.push_back({tape.node(output), tape.result(tape.node(output))});
+    if (flows.empty()) return;
+    FunctionStep step{flows, {}};
+    const std::vector<Id> sources(g.sources(first).begin(), g.sources(first).end());
+    for (Id source : sources) step.wanted.push_back(tape.is_active(source));
+    const std::vector<Id> to = context.function(step);
+    for (size_t i = 0; i < to.size(); ++i)
+      tape.flow(sources[i + 1], to[i], context.shapes.id(sources[i + 1]));
+  }
+
+ private:
+  std::map<uint64_t, std::vector<size_t>> places_;  // ascending
+};
+
+}  // namespace
+
+std::vector<Id> gradient(Context& context, Id loss, Id seed, std::span<const Id> targets) {
+  std::vector<Id> sorted(targets.begin(), targets.end());
+  std::ranges::sort(sorted);
+  Tape tape(context, loss, sorted);
+  tape.flow(loss, seed, context.shapes.id(loss));
+  Calls calls(context.graph, tape);
+  for (size_t i = tape.size(); i-- > 0;) {
+    const Id node = tape.node(i);
+    if (is_call(context.graph[node])) {
+      calls.flow(context, tape, i);
+      continue;
+    }
+    if (tape.gradient(i) == kNoId) continue;
+    const Id flowing = counted(context, node, tape.gradient(i));
+    if (!flow_through_convolution(context, tape, node, flowing) &&
+        !flow_through_pooling(context, tape, node, flowing, sorted))
+      flow_to_sources(context, tape, node, flowing);
+  }
+  std::vector<Id> results;
+  for (Id target : targets) results.push_back(tape.result(target));
+  return results;
+}
+
+}  // namespace plugrad::autodiff

@@ -1,0 +1,152 @@
+// Convolution the other way, as a convolution of y with the flipped weight. With a stride s,
+// element s q + r of the image meets the elements r, r + s, … of the kernel alone: each rest r is a
+// group of out channels of one convolution with stride 1, and their results are interleaved. Rests
+// that have fewer elements than others are filled up; products with those are left out.
+#include <algorithm>
+#include <optional>
+
+#include "autodiff/convolution.h"
+
+namespace plugrad::autodiff {
+namespace {
+
+/// One spatial axis.
+struct Axis {
+  int64_t kernel, stride, dilation;
+  int64_t front;  // elements that fill the kernel up before its first
+  int64_t rests;  // of the stride that are computed; others have no element of the kernel
+  int64_t taps;   // elements of the kernel for each rest
+  int64_t rows;   // elements of the image for each rest
+};
+
+/// y with stride - 1 zeros between the elements of axis `at`.
+Id spread_axis(Context& c, Id y, size_t at, int64_t stride) {
+  List shape = shape_of(c, y);
+  const int64_t size = shape[at];
+  List split = shape, pads(2 * (shape.size() + 1), 0);
+  split.insert(split.begin() + static_cast<int64_t>(at) + 1, 1);
+  pads[2 * (at + 1) + 1] = stride - 1;
+  Id x = move(c, Op::Pad, move(c, Op::Reshape, y, split), pads);
+  shape[at] = size * stride;
+  x = move(c, Op::Reshape, x, shape);
+  shape[at] = std::max<int64_t>((size - 1) * stride + 1, 0);
+  return keep(c, x, shape);
+}
+
+/// Groups of (co, ci) matrices transposed, kernels turned by half and split by rests: (g * rests… *
+/// ci, co, taps…). Zeros, or false, fill kernels up.
+Id flipped_weight(Context& c, Id weight, int64_t g, const std::vector<Axis>& axes) {
+  const List w = shape_of(c, weight);
+  const int64_t co = w[0] / g, ci = w[1];
+  const int64_t n = static_cast<int64_t>(axes.size());
+  List pads(4, 0), split = {g, co, ci}, order = {0}, shape = {g * ci, co}, flips = {0, 0};
+  for (const Axis& a : axes) {
+    pads.insert(pads.end(), {a.front, a.taps * a.rests - a.kernel - a.front});
+    split.insert(split.end(), {a.taps, a.rests});
+    shape[0] *= a.rests;
+    shape.push_back(a.taps);
+    flips.push_back(a.taps > 1);
+  }
+  for (int64_t i = 0; i < n; ++i) order.push_back(4 + 2 * i);
+  order.insert(order.end(), {2, 1});
+  for (int64_t i = 0; i < n; ++i) order.push_back(3 + 2 * i);
+  Id x = move(c, Op::Reshape, move(c, Op::Pad, weight, pads), split);
+  x = move(c, Op::Reshape, move(c, Op::Permute, x, order), shape);
+  return move(c, Op::Flip, x, flips);
+}
+
+/// Which elements of the flipped weight are the weight's; kNoId where all are.
+Id flipped_presence(Context& c, const Transposed& t, const std::vector<Axis>& axes) {
+  const auto is_whole = [](const Axis& a) { return a.taps * a.rests == a.kernel; };
+  if (t.present != kNoId) return flipped_weight(c, t.present, t.groups, axes);
+  if (std::ranges::all_of(axes, is_whole)) return kNoId;
+  const List w = shape_of(c, t.weight);
+  const Id one = move(c, Op::Reshape, c.graph.constant(DType::Bool, int64_t{1}), List(w.size(), 1));
+  return flipped_weight(c, move(c, Op::Expand, one, w), t.groups, axes);
+}
+
+/// How the axis is computed without the elements that `first` and `last` cut off; `y` is its size
+/// in y. The kernel is filled up so that its elements of rest r meet those of the cut image of rest
+/// r. Nothing where more is cut off than y's padding has.
+std::optional<Axis> cut_axis(Axis a, int64_t image, int64_t y, int64_t first, int64_t last,
+                             List& pads) {
+  const int64_t steps = (first + a.stride - 1) / a.stride;
+  a.front = steps * a.stride - first;
+  a.rests = std::min(a.kernel + a.front, a.stride);
+  a.taps = (a.kernel + a.front + a.rests - 1) / a.rests;
+  a.rows = (image - first - last + a.stride - 1) / a.stride;
+  const int64_t before = a.dilation * (a.taps - 1) - steps, after = a.rows - y + steps;
+  if (before < 0 || after < 0) return std::nullopt;
+  pads.insert(pads.end(), {before, after});
+  return a;
+}
+
+/// (n, groups, rests…, channels, rows…) of `x` to the image.
+Id interleave(Context& c, Id x, int64_t batch, int64_t channels, const Transposed& t,
+              const std::vector<Axis>& axes) {
+  const int64_t n = static_cast<int64_t>(axes.size()), g = t.groups;
+  if (std::ranges::all_of(axes, [](const Axis& a) { return a.stride == 1; }))
+    return move(c, Op::Reshape, x, joined({batch, g * channels}, t.image));
+  List split = {batch, g}, order = {0, 1, 2 + n}, pads(6, 0), merged = {batch, g * channels};
+  for (const Axis& a : axes) split.push_back(a.rests);
+  split.push_back(channels);
+  for (const Axis& a : axes) split.push_back(a.rows);
+  for (int64_t i = 0; i < n; ++i) {
+    const Axis& a = axes[static_cast<size_t>(i)];
+    order.insert(order.end(), {3 + n + i, 2 + i});
+    pads.insert(pads.end(), {0, 0, 0, a.stride - a.rests});
+    merged.push_back(a.rows * a.stride);
+  }
+  x = move(c, Op::Permute, move(c, Op::Reshape, x, split), order);
+  x = move(c, Op::Reshape, move(c, Op::Pad, x, pads), merged);
+  return keep(c, x, joined({batch, g * channels}, t.image));
+}
+
+/// Without the elements that `crop` counts before and after each spatial axis.
+Id without_ends(Context& c, Id x, const List& crop) {
+  if (std::ranges::all_of(crop, [](int64_t n) { return n == 0; })) return x;
+  const List shape = shape_of(c, x);
+  List box = {0, shape[0], 0, shape[1]};
+  for (size_t i = 2; i < shape.size(); ++i)
+    box.insert(box.end(), {crop[2 * i - 4], shape[i] - crop[2 * i - 3]});
+  return move(c, Op::Shrink, x, box);
+}
+
+}  // namespace
+
+Id transposed_convolution(Context& c, const Transposed& transposed) {
+  Transposed t = transposed;
+  if (t.crop.empty()) t.crop = List(2 * t.image.size(), 0);
+  const List weight = shape_of(c, t.weight);
+  const int64_t batch = shape_of(c, t.y)[0];
+  Id y = t.y;
+  std::vector<Axis> axes;
+  List pads, dilation;
+  for (size_t i = 0; i < t.image.size(); ++i) {
+    Axis a{weight[2 + i], t.stride[i], t.dilation[i], 0, 1, 1, 1};
+    if (a.kernel == 1) a.dilation = 1;
+    if (a.stride > 1 && a.dilation > 1) {
+      y = spread_axis(c, y, 2 + i, a.stride);
+      a.stride = 1;
+    }
+    const int64_t size = shape_of(c, y)[2 + i], first = t.crop[2 * i], last = t.crop[2 * i + 1];
+    if (const auto cut = cut_axis(a, t.image[i], size, first, last, pads)) {
+      axes.push_back(*cut);
+      t.image[i] -= first + last;
+      t.crop[2 * i] = t.crop[2 * i + 1] = 0;
+    } else {
+      axes.push_back(*cut_axis(a, t.image[i], size, 0, 0, pads));
+    }
+    dilation.push_back(a.dilation);
+  }
+  if (std::ranges::all_of(pads, [](int64_t n) { return n == 0; })) pads.clear();
+  Id flipped = flipped_weight(c, t.weight, t.groups, axes);
+  const Id present = flipped_presence(c, t, axes);
+  if (present != kNoId && t.store_weight)
+    flipped = c.graph.add(Op::Contiguous, c.graph[flipped].dtype, {flipped});
+  const Id back =
+      build_convolution(c, {y, flipped, t.groups, List(axes.size(), 1), dilation, pads, present});
+  return without_ends(c, interleave(c, back, batch, weight[1], t, axes), t.crop);
+}
+
+}  // namespace plugrad::autodiff

@@ -1,0 +1,96 @@
+// Facts derived from nodes, kept in vectors by id and filled by one forward loop on demand.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace plugrad {
+
+/// The shape of every node of a tensor graph. Ascending ids are topological, so a new node's shape
+/// only needs earlier entries. Constants have shape (). Elementwise ops have their sources' shape:
+/// all equal except for shape-() sources, which stand for the same value everywhere.
+class Shapes {
+ public:
+  explicit Shapes(Graph& graph) : graph_(graph) {}
+  ListId id(Id node);
+  std::span<const int64_t> operator[](Id node) { return graph_.list(id(node)); }
+
+ private:
+  ListId compute(Id node);
+  Graph& graph_;
+  std::vector<ListId> by_id_;
+};
+
+/// Device number of every node: a Buffer's or Copy's own, otherwise that of its sources; 0 for
+/// none.
+class Devices {
+ public:
+  explicit Devices(const Graph& graph) : graph_(graph) {}
+  uint32_t operator[](Id node);
+
+ private:
+  const Graph& graph_;
+  std::vector<uint32_t> by_id_;
+};
+
+/// Whether an integer dtype holds the value.
+bool holds(DType dtype, int64_t value);
+/// strong(dtype) of the node, but i64 for an integer literal that i32 does not hold.
+DType strong_dtype(const Graph& g, Id id);
+
+/// Buffer nodes: list is number, device, shape….
+inline uint64_t buffer_number(const Graph& g, Id id) {
+  return static_cast<uint64_t>(g.arg_list(id)[0]);
+}
+inline uint32_t buffer_device(const Graph& g, Id id) {
+  return static_cast<uint32_t>(g.arg_list(id)[1]);
+}
+
+/// No tensor has more.
+inline constexpr int64_t kMostElements = int64_t{1} << 60;
+/// Whether no size is negative, and the product of the others is at most kMostElements or one is 0.
+bool is_possible_shape(std::span<const int64_t> shape);
+
+/// Of a possible shape.
+inline int64_t element_count(std::span<const int64_t> shape) {
+  int64_t count = 1;
+  for (int64_t size : shape) count *= size;
+  return count;
+}
+
+/// Nodes reachable from `roots`, ascending (so sources come first). Time and memory follow what is
+/// reached, not the size of the graph: an explicit stack and epoch marks that are kept between
+/// calls.
+class Reachable {
+ public:
+  const std::vector<Id>& from(const Graph& graph, std::span<const Id> roots);
+  /// As above, not entering sources of nodes for which stop(id) is true.
+  template <class Stop>
+  const std::vector<Id>& from(const Graph& graph, std::span<const Id> roots, Stop stop);
+
+ private:
+  bool mark(Id id);
+  void begin(uint32_t size);
+  void finish();
+  std::vector<uint32_t> epoch_of_;
+  uint32_t epoch_ = 0;
+  std::vector<Id> found_, stack_;
+};
+
+template <class Stop>
+const std::vector<Id>& Reachable::from(const Graph& graph, std::span<const Id> roots, Stop stop) {
+  begin(graph.size());
+  for (Id root : roots)
+    if (mark(root)) stack_.push_back(root);
+  while (!stack_.empty()) {
+    const Id id = stack_.back();
+    stack_.pop_back();
+    found_.push_back(id);
+    if (stop(id)) continue;
+    for (Id s : graph.sources(id))
+      if (mark(s)) stack_.push_back(s);
+  }
+  finish();
+  return found_;
+}
+
+}  // namespace plugrad

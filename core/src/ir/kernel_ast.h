@@ -1,0 +1,84 @@
+// The form in which schedule hands a kernel to codegen: a contract, checked by verify_kernel_ast.
+//
+//   Sink(Store…)                              one kernel; every Store has its own output loops or
+//   shares them Store(param, index, value[, gate])        runs for every combination of the Loop
+//   ranges that its index, value
+//                                             or gate mention; each element is written once
+//   Load(param, index[, gate, alt])           arg 0. Where gate is false the index may be anything,
+//   nothing is read
+//                                             and the value is alt (a constant)
+//   Bounded(place, limit)                     list: none. Bool, and a gate of Stores: place <
+//   limit, but it may be taken
+//                                             as true. Behind the limit nobody looks at what is
+//                                             stored
+//   Param                                     dtype of an element; list: slot, PGR_PARAM_BUFFER,
+//   elem_count, flags
+//   Scalar                                    list: number, most. An Index given at launch; numbers
+//                                             count from 0 (Step::scalars)
+//   Range(size[, begin, end])                 arg: axis number and kind, Loop or
+//   Reduce (ir/range.h); axis numbers are
+//                                             unique in the kernel, ascending from the outermost
+//                                             output axis inwards
+//   Reduce(value, range…)                     list: op. Closes its Reduce ranges, which appear
+//   nowhere outside it. Reduces of which
+//                                             neither contains the other may close the same ranges:
+//                                             they share loops
+//   Keep(value)                               list: number, blocks. The value is computed for each
+//                                             turn of a loop and again for each of another, and is
+//                                             worth computing once. Those of one number are the
+//                                             same function of the loops. blocks 1: alone of its
+//                                             number, rows of an operand of a product, which are
+//                                             computed a few at a time
+//   Const, ALU ops, Cast, Bitcast, Where, FloorDiv, FloorMod
+//
+// Indices are element offsets of dtype Index (row-major in the stored shape), built of Range,
+// Scalar, Index constants, Add, Mul, FloorDiv, FloorMod, and Loads cast to Index. Conditions are
+// Bool: CmpLt, CmpEq, CmpNe, And, Or, Xor. A Range may also be cast to a stored dtype as a value.
+// Reductions of f16 and bf16 already accumulate in f32.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace plugrad {
+
+/// In the list of a Reduce, behind its op: its value is where(range == index, term, identity) for
+/// an output range and an index that depends on the ranges it closes, and it is all that a Store
+/// stores. Codegen stores each term by its index (codegen/passes/index_stores.cpp).
+inline constexpr int64_t kIndexed = 1;
+
+struct ParamInfo {
+  uint32_t slot;
+  int64_t elem_count;
+  uint32_t flags;  // PGR_PARAM_READ, PGR_PARAM_WRITE, PGR_PARAM_NO_ALIAS
+};
+inline ParamInfo param_info(const Graph& g, Id param) {
+  const auto list = g.arg_list(param);
+  return {static_cast<uint32_t>(list[0]), list[2], static_cast<uint32_t>(list[3])};
+}
+inline Id make_param(Graph& g, DType dtype, const ParamInfo& info) {
+  const ListId list = g.list({static_cast<int64_t>(info.slot), 0 /* PGR_PARAM_BUFFER */,
+                              info.elem_count, static_cast<int64_t>(info.flags)});
+  return g.add(Op::Param, dtype, {}, list);
+}
+
+inline Id make_scalar(Graph& g, uint32_t number, int64_t most) {
+  return g.add(Op::Scalar, DType::Index, {}, g.list({static_cast<int64_t>(number), most}));
+}
+/// Of a Scalar.
+inline uint32_t scalar_number(const Graph& g, Id scalar) {
+  return static_cast<uint32_t>(g.arg_list(scalar)[0]);
+}
+
+struct KeepMark {
+  int64_t number;
+  bool in_blocks;
+};
+inline KeepMark keep_mark(const Graph& g, Id keep) {
+  return {g.arg_list(keep)[0], g.arg_list(keep)[1] != 0};
+}
+inline Id make_keep(Graph& g, Id value, const KeepMark& mark) {
+  const ListId list = g.list({mark.number, int64_t{mark.in_blocks}});
+  return g.add(Op::Keep, g[value].dtype, {value}, list);
+}
+
+}  // namespace plugrad
