@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "command.h"
-#include "engine/kernels.h"
+#include "engine/kernels/kernel_cache.h"
 #include "engine/session.h"
 #include "explain_examples.h"
 #include "explain_file.h"

@@ -10,14 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "base/database.h"
 #include "base/settings.h"
 
 namespace plugrad {
 
-/// One file an entry, named by the hash of its key: magic, sizes, checksum, key, payload. Entries
-/// are written whole and renamed into place. What was not used for longest goes when the directory
-/// exceeds its limit. A directory that is missing, read-only or full costs
-/// one warning, and then everything is a miss.
+/// Entries are rows of one database, each with a checksum. Those that were not used for longest go
+/// when their bytes exceed the limit. A directory that is missing, read-only or full costs one
+/// warning, and then everything is a miss.
 class DiskCache {
  public:
   /// Empty: switched off. The limit is kept roughly.
@@ -31,31 +31,31 @@ class DiskCache {
   void remove(std::span<const std::byte> key);
 
   struct Stats {
-    std::uint64_t entries = 0, bytes = 0;                         // on disk now
+    std::uint64_t entries = 0, bytes = 0;                         // on disk now; keys and payloads
     std::uint64_t hits = 0, misses = 0, damaged = 0, stored = 0;  // by this process
   };
-  Stats stats() const;
-  /// Removes every entry; how many.
+  Stats stats();
+  /// Removes every entry and gives their room back; how many.
   std::uint64_t clear();
 
   const std::string& directory() const { return directory_; }
-  std::string path_of(std::span<const std::byte> key) const;
+  /// The file that holds the entries.
+  const std::string& path() const { return database_.path(); }
 
  private:
-  void warn_once(const std::string& path, int error);
+  void trim(sqlite3* connection);
 
   std::string directory_;
   std::uint64_t limit_bytes_;
-  std::atomic<bool> warned_{false};
+  Database database_;
   std::atomic<std::uint64_t> hits_{0}, misses_{0}, damaged_{0}, stored_{0};
 };
 
-/// PLUGRAD_CACHE_DIR, else $XDG_CACHE_HOME/plugrad, else ~/.cache/plugrad; empty when there is
-/// none.
+/// plugrad's cache directory: PLUGRAD_CACHE_DIR, else $XDG_CACHE_HOME/plugrad, else
+/// ~/.cache/plugrad. Empty where none of them is known.
 std::string cache_directory();
 
-/// The cache of programs and compiled kernels in cache_directory(), of the size that the settings
-/// say.
+/// The cache of compiled kernels: kernels/ in there, of the size that PLUGRAD_CACHE_LIMIT gives.
 DiskCache& disk_cache();
 
 }  // namespace plugrad

@@ -5,7 +5,7 @@
 #include "codegen/emit/linearise.h"
 #include "codegen/passes/passes.h"
 #include "codegen/report.h"
-#include "ir/printer.h"
+#include "ir/text/printer.h"
 #include "ir/verifier.h"
 #include "rewrite/stage.h"
 

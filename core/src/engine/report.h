@@ -8,7 +8,7 @@
 
 #include "plugrad/kernel.h"
 
-namespace plugrad::schedule {
+namespace plugrad {
 struct KernelAst;
 }
 
@@ -26,7 +26,7 @@ struct KernelReport {
   uint64_t group_count[3] = {1, 1, 1};
   uint32_t local_size[3] = {1, 1, 1};
   int64_t flops = 0, bytes = 0;
-  std::shared_ptr<const schedule::KernelAst> planned;  // null of a kernel that was written by hand
+  std::shared_ptr<const KernelAst> planned;  // null of a kernel that was written by hand
 };
 
 /// Counters since the process began or reset_statistics; gauges are of now.

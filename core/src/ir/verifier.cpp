@@ -8,9 +8,9 @@
 
 #include "base/check.h"
 #include "ir/facts.h"
-#include "ir/printer.h"
 #include "ir/range.h"
 #include "ir/scratch.h"
+#include "ir/text/printer.h"
 #include "ir/user.h"
 
 namespace plugrad {

@@ -1,5 +1,5 @@
 // What one process generates, the next one reads; what cannot be read is made again.
-#include "engine/program_cache.h"
+#include "engine/kernels/program_cache.h"
 
 #include <gtest/gtest.h>
 

@@ -11,8 +11,8 @@
 #include "codegen/claims.h"
 #include "codegen/transforms/changes.h"
 #include "ir/facts.h"
+#include "ir/kernel_ast.h"
 #include "ir/scratch.h"
-#include "ir/shared_param.h"
 
 namespace plugrad::codegen {
 namespace {
