@@ -50,7 +50,7 @@ struct Statistics {
   uint64_t live_values = 0;     // nodes with a value
   uint64_t value_bytes = 0;     // memory of those values
   uint64_t arena_bytes = 0;     // memory for intermediates
-  uint64_t constant_bytes = 0;  // memory of what recordings compute once (jit_constants.h)
+  uint64_t constant_bytes = 0;  // memory of what recordings compute once (prepared_constants.h)
   uint64_t plans_kept = 0, kernels_kept = 0;
   uint64_t kept_bytes = 0;  // memory of those, an estimate
 };

@@ -49,7 +49,7 @@ struct TensorState : std::enable_shared_from_this<TensorState> {
       false;  ///< cut from its inputs as soon as it has a value, whatever its ancestors
   std::shared_ptr<TensorState> grad;
   uint64_t backward = 0;  ///< of a gradient: which call of backward() it came of; 0: none
-  uint64_t call = 0;      ///< of a jitted function that made it (jit_trace.h)
+  uint64_t call = 0;      ///< of a jitted function that made it (jit/trace.h)
 
   TensorState* previous = nullptr;  // the session's list of live states
   TensorState* next = nullptr;
