@@ -10,6 +10,7 @@
 #include "autodiff/parts.h"
 #include "base/check.h"
 #include "ir/user.h"
+#include "rewrite/trace.h"
 
 namespace plugrad::autodiff {
 
@@ -370,6 +371,7 @@ void differentiate(Step& step) {
   Match m;
   const Rule* rule = derivative_table().find(step.graph, step.y(), &step, m);
   if (rule == nullptr) return;
+  if (RewriteTrace* trace = current_trace()) trace->events.push_back({rule, step.y(), step.g()});
   if (rule->function != nullptr) {
     rule->function(step.graph, m);
     return;
