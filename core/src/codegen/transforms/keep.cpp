@@ -1,3 +1,4 @@
+// A schedule step, no local rewrite: values far apart in a kernel become one.
 // What a kernel computes along a reduce loop and again along other loops of that length is computed
 // once, into scratch: softmax's exponentials, which are summed and then divided by the sum.
 //   before   reduce add f(%i, %r), %r    …    f(%i, %j)               inside %i     %r, %j = range
