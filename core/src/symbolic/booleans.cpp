@@ -30,22 +30,22 @@ constexpr Pattern bools(Pattern p) {
 
 // clang-format off
 constexpr Rule kBooleans[] = {
-    rule("bool-mul",          bools(x * y),                  x & y),
-    rule("bool-max",          bools(max(x, y)),              x | y),
-    rule("bool-not-equal",    x != y,                        x ^ y,                   when(is_bool(x))),
-    rule("bool-equal",        x == y,                        (x ^ y) ^ true,          when(is_bool(x))),
-    rule("bool-less",         x < y,                         (x ^ true) & y,          when(is_bool(x))),
-    rule("not-equal",         (x == y) ^ true,               x != y),
-    rule("not-not-equal",     (x != y) ^ true,               x == y),
-    rule("not-less-const",    (x < c0) ^ true,               negate_less_constant,    when(is_int(x))),
-    rule("not-const-less",    (c0 < x) ^ true,               negate_constant_less,    when(is_int(x))),
-    rule("not-less-index",    (x < y) ^ true,                y < x + 1,               when(is_index(x))),
-    rule("and-not-self",      (x ^ true) & x,                false,                   when(is_bool(x))),
-    rule("or-not-self",       (x ^ true) | x,                true,                    when(is_bool(x))),
-    rule("and-of-nots",       (x ^ true) & (y ^ true),       (x | y) ^ true,          when(is_bool(x))),
-    rule("or-of-nots",        (x ^ true) | (y ^ true),       (x & y) ^ true,          when(is_bool(x))),
-    rule("xor-of-nots",       (x ^ true) ^ (y ^ true),       x ^ y,                   when(is_bool(x))),
-    rule("xor-not-outward",   (x ^ true) ^ y,                (x ^ y) ^ true,          when(is_bool(x))),
+    rule("bool-mul",        bools(x * y),            x & y),
+    rule("bool-max",        bools(max(x, y)),        x | y),
+    rule("bool-not-equal",  x != y,                  x ^ y,                      when(is_bool(x))),
+    rule("bool-equal",      x == y,                  (x ^ y) ^ true,             when(is_bool(x))),
+    rule("bool-less",       x < y,                   (x ^ true) & y,             when(is_bool(x))),
+    rule("not-equal",       (x == y) ^ true,         x != y),
+    rule("not-not-equal",   (x != y) ^ true,         x == y),
+    rule("not-less-const",  (x < c0) ^ true,         code<negate_less_constant>, when(is_int(x))),
+    rule("not-const-less",  (c0 < x) ^ true,         code<negate_constant_less>, when(is_int(x))),
+    rule("not-less-index",  (x < y) ^ true,          y < x + 1,                  when(is_index(x))),
+    rule("and-not-self",    (x ^ true) & x,          false,                      when(is_bool(x))),
+    rule("or-not-self",     (x ^ true) | x,          true,                       when(is_bool(x))),
+    rule("and-of-nots",     (x ^ true) & (y ^ true), (x | y) ^ true,             when(is_bool(x))),
+    rule("or-of-nots",      (x ^ true) | (y ^ true), (x & y) ^ true,             when(is_bool(x))),
+    rule("xor-of-nots",     (x ^ true) ^ (y ^ true), x ^ y,                      when(is_bool(x))),
+    rule("xor-not-outward", (x ^ true) ^ y,          (x ^ y) ^ true,             when(is_bool(x))),
 };
 // clang-format on
 }  // namespace

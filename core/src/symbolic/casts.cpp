@@ -58,12 +58,12 @@ Id cast_to_same(Graph& g, const Match& m) {
 
 // clang-format off
 constexpr Rule kCasts[] = {
-    rule("cast-to-same",   cast(x),                            cast_to_same),
-    rule("cast-of-cast",   cast(cast(x)),                      cast_of_cast),
-    rule("cast-to-bool",   of_class(cast(x), kBoolClass),      x != 0),
-    rule("cast-of-where",  cast(where(x, c0, c1)),             where(x, cast(c0), cast(c1))),
-    rule("bitcast-to-same",    bitcast(x),                     cast_to_same),
-    rule("bitcast-of-bitcast", bitcast(bitcast(x)),            bitcast(x)),
+    rule("cast-to-same",       cast(x),                       code<cast_to_same>),
+    rule("cast-of-cast",       cast(cast(x)),                 code<cast_of_cast>),
+    rule("cast-to-bool",       of_class(cast(x), kBoolClass), x != 0),
+    rule("cast-of-where",      cast(where(x, c0, c1)),        where(x, cast(c0), cast(c1))),
+    rule("bitcast-to-same",    bitcast(x),                    code<cast_to_same>),
+    rule("bitcast-of-bitcast", bitcast(bitcast(x)),           bitcast(x)),
 };
 // clang-format on
 }  // namespace

@@ -159,22 +159,22 @@ Id compare_cast_constant(Graph& g, const Match& m) {
 
 // clang-format off
 constexpr Rule kCompare[] = {
-    rule("less-self",          x < x,                  false),
-    rule("equal-self",         x == x,                 true,             when(is_int_or_bool(x))),
-    rule("not-equal-self",     x != x,                 false,            when(is_int_or_bool(x))),
-    rule("less-casts",         cast(x) < cast(y),      compare_casts),
-    rule("equal-casts",        cast(x) == cast(y),     compare_casts),
-    rule("not-equal-casts",    cast(x) != cast(y),     compare_casts),
-    rule("less-cast-const",    cast(x) < c0,           compare_cast_constant),
-    rule("less-const-cast",    c0 < cast(x),           compare_cast_constant),
-    rule("equal-cast-const",   cast(x) == c0,          compare_cast_constant),
-    rule("not-equal-cast-const", cast(x) != c0,        compare_cast_constant),
-    rule("less-index",         x < y,                  less_index,       when(is_index(x))),
-    rule("equal-index",        x == y,                 equal_index,      when(is_index(x))),
-    rule("not-equal-index",    x != y,                 equal_index,      when(is_index(x))),
-    rule("less-both",          (x < c0) & (x < c1),    x < (c0 + c1 - max(c0, c1)),  when(is_index(x))),
-    rule("greater-both",       (c0 < x) & (c1 < x),    max(c0, c1) < x,  when(is_int(x))),
-    rule("less-either",        (x < c0) | (x < c1),    x < max(c0, c1),  when(is_int(x))),
+    rule("less-self",            x < x,               false),
+    rule("equal-self",           x == x,              true,              when(is_int_or_bool(x))),
+    rule("not-equal-self",       x != x,              false,             when(is_int_or_bool(x))),
+    rule("less-casts",           cast(x) < cast(y),   code<compare_casts>),
+    rule("equal-casts",          cast(x) == cast(y),  code<compare_casts>),
+    rule("not-equal-casts",      cast(x) != cast(y),  code<compare_casts>),
+    rule("less-cast-const",      cast(x) < c0,        code<compare_cast_constant>),
+    rule("less-const-cast",      c0 < cast(x),        code<compare_cast_constant>),
+    rule("equal-cast-const",     cast(x) == c0,       code<compare_cast_constant>),
+    rule("not-equal-cast-const", cast(x) != c0,       code<compare_cast_constant>),
+    rule("less-index",           x < y,               code<less_index>,  when(is_index(x))),
+    rule("equal-index",          x == y,              code<equal_index>, when(is_index(x))),
+    rule("not-equal-index",      x != y,              code<equal_index>, when(is_index(x))),
+    rule("less-both", (x < c0) & (x < c1), x < (c0 + c1 - max(c0, c1)), when(is_index(x))),
+    rule("greater-both",         (c0 < x) & (c1 < x), max(c0, c1) < x,   when(is_int(x))),
+    rule("less-either",          (x < c0) | (x < c1), x < max(c0, c1),   when(is_int(x))),
 };
 // clang-format on
 }  // namespace

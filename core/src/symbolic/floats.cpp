@@ -29,22 +29,22 @@ bool is_float_of_int(const Graph& g, const Match& m) {
 
 // clang-format off
 constexpr Rule kFloats[] = {
-    rule("float-add-minus-zero", x + -0.0,           x,                when(is_float(x))),
-    rule("float-sub-zero",       x - 0.0,            x,                when(is_float(x))),
-    rule("float-mul-minus-one",  x * -1.0,           -x,               when(is_float(x))),
-    rule("float-neg-neg",        -(-x),              x,                when(is_float(x))),
-    rule("float-neg-mul",        -(x * c0),          x * -c0,          when(is_float(x))),
-    rule("float-mul-neg",        (-x) * c0,          x * -c0,          when(is_float(x))),
-    rule("float-mul-negs",       (-x) * (-y),        x * y,            when(is_float(x))),
-    rule("float-sub-neg",        x - (-y),           x + y,            when(is_float(x))),
-    rule("float-add-neg",        x + (-y),           x - y,            when(is_float(x))),
-    rule("float-neg-sub-const",  x - c0,             x + -c0,          when(is_float(x))),
-    rule("float-div-one",        fdiv(x, 1.0),       x),
-    rule("float-div-power",      fdiv(x, c0),        divide_by_power),
-    rule("float-one-over",       fdiv(1.0, x),       recip(x)),
-    rule("float-max-lowest",     max(x, -__builtin_inf()), x,          when(is_float(x))),
-    rule("float-trunc-trunc",    trunc(trunc(x)),    trunc(x)),
-    rule("float-trunc-of-int",   trunc(as(y, cast(x))), y,             when(is_float_of_int)),
+    rule("float-add-minus-zero", x + -0.0,                 x,       when(is_float(x))),
+    rule("float-sub-zero",       x - 0.0,                  x,       when(is_float(x))),
+    rule("float-mul-minus-one",  x * -1.0,                 -x,      when(is_float(x))),
+    rule("float-neg-neg",        -(-x),                    x,       when(is_float(x))),
+    rule("float-neg-mul",        -(x * c0),                x * -c0, when(is_float(x))),
+    rule("float-mul-neg",        (-x) * c0,                x * -c0, when(is_float(x))),
+    rule("float-mul-negs",       (-x) * (-y),              x * y,   when(is_float(x))),
+    rule("float-sub-neg",        x - (-y),                 x + y,   when(is_float(x))),
+    rule("float-add-neg",        x + (-y),                 x - y,   when(is_float(x))),
+    rule("float-neg-sub-const",  x - c0,                   x + -c0, when(is_float(x))),
+    rule("float-div-one",        fdiv(x, 1.0),             x),
+    rule("float-div-power",      fdiv(x, c0),              code<divide_by_power>),
+    rule("float-one-over",       fdiv(1.0, x),             recip(x)),
+    rule("float-max-lowest",     max(x, -__builtin_inf()), x,       when(is_float(x))),
+    rule("float-trunc-trunc",    trunc(trunc(x)),          trunc(x)),
+    rule("float-trunc-of-int",   trunc(as(y, cast(x))),    y,       when(check<is_float_of_int>)),
 };
 // clang-format on
 }  // namespace

@@ -42,11 +42,11 @@ Id simplify_quotient(Graph& g, const Match& m) {
 
 // clang-format off
 constexpr Rule kIndex[] = {
-    rule("div-by-bounds",  x / c0,             simplify_quotient,    when(c0 > 0)),
-    rule("mod-by-bounds",  x % c0,             simplify_quotient,    when(c0 > 0)),
-    rule("div-negative",   x / c0,             (x * -1) / (0 - c0),  when(is_index(x) && c0 < 0)),
-    rule("mod-negative",   x % c0,             ((x * -1) % (0 - c0)) * -1,  when(is_index(x) && c0 < 0)),
-    rule("canonical-sum",  of_class(any_of(x, Op::Add), kIndexClass), canonical_sum),
+    rule("div-by-bounds", x / c0, code<simplify_quotient>, when(c0 > 0)),
+    rule("mod-by-bounds", x % c0, code<simplify_quotient>, when(c0 > 0)),
+    rule("div-negative", x / c0, (x * -1) / (0 - c0), when(is_index(x) && c0 < 0)),
+    rule("mod-negative", x % c0, ((x * -1) % (0 - c0)) * -1, when(is_index(x) && c0 < 0)),
+    rule("canonical-sum", of_class(any_of(x, Op::Add), kIndexClass), code<canonical_sum>),
 };
 // clang-format on
 }  // namespace

@@ -42,8 +42,8 @@ Id reduce_of_nothing(Graph& g, const Match& m) {
 
 // clang-format off
 constexpr Rule kReduces[] = {
-    rule("reduce-nothing",        any_of(x, Op::Reduce), reduce_of_nothing),
-    rule("reduce-constant-range", any_of(x, Op::Reduce), drop_constant_ranges),
+    rule("reduce-nothing",        any_of(x, Op::Reduce), code<reduce_of_nothing>),
+    rule("reduce-constant-range", any_of(x, Op::Reduce), code<drop_constant_ranges>),
 };
 // clang-format on
 }  // namespace

@@ -183,12 +183,12 @@ Id closed_load(Graph& g, const Match& m) {
 
 // clang-format off
 constexpr Rule kValidity[] = {
-    rule("and-implied",       (x < y) & (z < w),                       drop_implied,   when(is_index(x))),
-    rule("and-implied-chain", (x & (y < z)) & (w < u),                 drop_implied,   when(is_index(y))),
-    rule("and-implied-tree",  (x & (y < z)) & (u & (v < w)),           drop_implied,   when(is_index(y))),
-    rule("where-as-loaded",   where(x, y, c0),                         drop_choice),
-    rule("load-open",         node(Op::Load, x, y, true, z),           open_load),
-    rule("load-closed",       node(Op::Load, x, y, false, z),          closed_load),
+    rule("and-implied",     (x < y) & (z < w),              code<drop_implied>, when(is_index(x))),
+    rule("and-implied-chain", (x & (y < z)) & (w < u), code<drop_implied>, when(is_index(y))),
+    rule("and-implied-tree", (x & (y < z)) & (u & (v < w)), code<drop_implied>, when(is_index(y))),
+    rule("where-as-loaded", where(x, y, c0),                code<drop_choice>),
+    rule("load-open",       node(Op::Load, x, y, true, z),  code<open_load>),
+    rule("load-closed",     node(Op::Load, x, y, false, z), code<closed_load>),
 };
 // clang-format on
 }  // namespace

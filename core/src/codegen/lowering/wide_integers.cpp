@@ -1,3 +1,4 @@
+// A translation of linear kernel IR, no rewrite of a graph: a value becomes two.
 //   before   %5 = LOAD i64 %a[%i]          after   %7 = LOAD u32 %a[2 * %i]      %9 = LOAD u32 %a[2
 //   * %i + 1]
 //            %6 = ADD i64 %5, %5                   %10 = ADD u32 %7, %7, the carry into ADD u32 %9,

@@ -11,7 +11,7 @@
 #include "codegen/analysis/loop_bounds.h"
 #include "codegen/analysis/work_items.h"
 #include "codegen/passes/passes.h"
-#include "codegen/rebuild.h"
+#include "codegen/passes/tables.h"
 #include "codegen/search/heuristic.h"
 #include "ir/facts.h"
 
@@ -97,14 +97,26 @@ class Bounder {
   bool may_branch_;
 };
 
+using namespace rules;
+
+Id bounded(Graph&, const Match& m) {
+  return m.context<Bounder>().changed(m.root);
+}
+
+constexpr Rule kLoopBounds[] = {
+    rule("bound-loop", any_of(x, Op::Reduce), code<bounded>),
+};
+
 }  // namespace
 
+std::span<const Rule> loop_bound_rules() {
+  return kLoopBounds;
+}
+
 void bound_loops(Kernel& kernel) {
-  Graph& g = kernel.graph;
+  static const RuleTable table(kLoopBounds);
   Bounder bounder(kernel);
-  const Id sink = rebuild(g, kernel.sink, [&](Id id, Id rebuilt) {
-    return g[id].op == Op::Reduce ? bounder.changed(rebuilt) : rebuilt;
-  });
+  const Id sink = rewrite(kernel.graph, kernel.sink, table, {.context = &bounder});
   if (sink == kernel.sink) return;
   kernel.sink = sink;
   replace(kernel, {});

@@ -15,7 +15,7 @@
 #include "codegen/analysis/access.h"
 #include "codegen/analysis/lanes.h"
 #include "codegen/passes/passes.h"
-#include "codegen/rebuild.h"
+#include "codegen/passes/tables.h"
 #include "codegen/search/heuristic.h"
 #include "codegen/transforms/wmma_tiles.h"
 #include "ir/facts.h"
@@ -190,13 +190,6 @@ struct Expander {
     return total;
   }
 
-  void reduces() {
-    kernel.sink = rebuild(g, kernel.sink, [&](Id id, Id rebuilt) {
-      if (g[id].op == Op::Reduce) return reduce(rebuilt);
-      return g[id].op == Op::Filled ? filled(rebuilt) : rebuilt;
-    });
-  }
-
   // An array's stores are expanded along its own ranges only: what the surroundings expand makes
   // another array.
   Id filled(Id id) {
@@ -235,11 +228,30 @@ struct Expander {
   }
 };
 
+using namespace rules;
+
+Id expand_reduce(Graph&, const Match& m) {
+  return m.context<Expander>().reduce(m.root);
+}
+Id expand_filled(Graph&, const Match& m) {
+  return m.context<Expander>().filled(m.root);
+}
+
+constexpr Rule kExpansion[] = {
+    rule("expand-reduce", any_of(x, Op::Reduce), code<expand_reduce>),
+    rule("expand-array", any_of(x, Op::Filled), code<expand_filled>),
+};
+
 }  // namespace
 
+std::span<const Rule> expansion_rules() {
+  return kExpansion;
+}
+
 void expand(Kernel& kernel) {
+  static const RuleTable table(kExpansion);
   Expander expander{kernel};
-  expander.reduces();
+  kernel.sink = rewrite(kernel.graph, kernel.sink, table, {.context = &expander});
   expander.stores();
   compact(kernel);
 }

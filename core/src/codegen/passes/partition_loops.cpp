@@ -1,3 +1,4 @@
+// A cut, no local rewrite: stores become several over parts of a loop.
 // An output loop is cut where the conditions on it are settled: between its borders they are
 // constant.
 //   before   store %out[%y*2], where (0 < %y) %in[%y*2 - 1], 0                  %y = range 56

@@ -1,3 +1,4 @@
+// A choice by cost, no local rewrite: a loop changes for the whole kernel.
 // Loops that are walked as one become one, and a loop that is taken apart by a division becomes
 // two. A change is kept when it does not add (merge) or when it saves (split) divisions in the
 // indices.

@@ -1,3 +1,4 @@
+// A cut, no local rewrite: stores become several over parts of a loop.
 // The innermost output loop is cut where a condition on it alone changes, so that padding needs no
 // test for each element: the pieces are stores of their own, in which the condition is constant.
 //   before   store %out[%i*28 + %x], where (3 < %x & %x < 24) %in[%i*20 + %x - 4], 0        %x =

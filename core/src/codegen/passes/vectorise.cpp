@@ -1,3 +1,4 @@
+// A translation, no local rewrite: stores are transposed together.
 // Loads and stores whose index holds lanes become accesses of a width: consecutive elements in one
 // access, elements close together picked from vectors, stores beside each other transposed in
 // registers, anything else lane by lane.

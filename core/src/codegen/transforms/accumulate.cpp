@@ -1,3 +1,4 @@
+// A schedule step, no local rewrite: loops change for the whole kernel.
 // A reduce loop moves out of its reduction and around output loops. Between its iterations the sums
 // wait in the output.
 //   before   store %c[%i], (reduce add f(%i, %o, %k), %o, %k)

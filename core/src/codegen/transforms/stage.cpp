@@ -1,3 +1,4 @@
+// A schedule step, no local rewrite: all loads of a parameter change together.
 // What is loaded of a parameter is copied into scratch, once for all the loops inside that read it
 // again, in the order in which they do.
 //   before   load %b[%k*512 + %j*48 + %v]              inside %i, %j, %k           %v = range 48

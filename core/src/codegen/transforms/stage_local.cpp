@@ -1,3 +1,4 @@
+// A schedule step, no local rewrite: all loads of a parameter change together.
 // Work-items of a group share one copy of what they load of a parameter, in local memory, which
 // they fill together: each copies every n-th vector, so that neighbours read neighbours.
 //   before   load %a[%i*512 + %b*16 + %k]              %i = range 16 local, %k = range 16

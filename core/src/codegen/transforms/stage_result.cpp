@@ -1,3 +1,4 @@
+// A schedule step, no local rewrite: all stores to a parameter change together.
 // What is stored to a parameter waits in scratch, in the order in which it is computed, and is then
 // copied to where it belongs: lanes that lie far apart there are transposed on the way.
 //   before   store %c[%v*49 + %i] of f(%i, %v)                                %v = range 16 vector

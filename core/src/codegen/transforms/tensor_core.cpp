@@ -1,3 +1,4 @@
+// A schedule step, no local rewrite: loops change for the whole kernel.
 // A sum of products over tiles: the work-items of a team hold a tile of each matrix together, each
 // of them the lanes that the tensor core's layout gives it.
 //   before   store %c[%i*N + %j], (reduce add (cast f32 %a[%i*K + %l]) * (cast f32 %b[%l*N + %j]),

@@ -1,3 +1,4 @@
+// A cut, no rewrite.
 // Cuts kernels that would compute too much for one element: a compiler's time grows faster than a
 // kernel does. The nodes up to one place in the order of the graph are a kernel's, and every value
 // among them that is needed behind that place is stored, unless it is cheap:
