@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "plugrad/sdk/ir_view.h"
-#include "render/dialect.h"
-#include "render/integer_ranges.h"
-#include "render/loop_plan.h"
-#include "render/prelude.h"
+#include "render/dialects/dialect.h"
+#include "render/dialects/prelude.h"
+#include "render/writer/integer_ranges.h"
+#include "render/writer/loop_plan.h"
 
 namespace plugrad::render {
 

@@ -3,7 +3,7 @@
 // address is pushed where there are more than 16. Scalars only: a subgroup is the vector.
 #include <string_view>
 
-#include "render/dialect.h"
+#include "render/dialects/dialect.h"
 
 namespace plugrad::render {
 namespace {

@@ -1,7 +1,7 @@
 // OpenCL C 1.2: what the opencl plugin hands to the driver's compiler. Vectors are the language's
 // own; f16, bf16 and the 8-bit floats are held as their bits.
-#include "render/c_rows.h"
-#include "render/dialect.h"
+#include "render/dialects/c_rows.h"
+#include "render/dialects/dialect.h"
 
 namespace plugrad::render {
 namespace {

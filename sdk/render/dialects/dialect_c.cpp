@@ -3,8 +3,8 @@
 // their sizes.
 #include <string_view>
 
-#include "render/c_rows.h"
-#include "render/dialect.h"
+#include "render/dialects/c_rows.h"
+#include "render/dialects/dialect.h"
 
 namespace plugrad::render {
 namespace {

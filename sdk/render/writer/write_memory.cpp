@@ -4,8 +4,8 @@
 #include "plugrad/sdk/guard.h"
 #include "plugrad/sdk/op_info.h"
 #include "plugrad/sdk/private_arrays.h"
-#include "render/kernel_writer.h"
 #include "render/text.h"
+#include "render/writer/kernel_writer.h"
 
 namespace plugrad::render {
 namespace {

@@ -1,6 +1,6 @@
 // LOOP and IF, and what closes them.
-#include "render/kernel_writer.h"
 #include "render/text.h"
+#include "render/writer/kernel_writer.h"
 
 namespace plugrad::render {
 

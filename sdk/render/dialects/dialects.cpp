@@ -1,5 +1,5 @@
 // The list of languages.
-#include "render/dialect.h"
+#include "render/dialects/dialect.h"
 
 namespace plugrad::render {
 namespace {

@@ -1,6 +1,6 @@
 // The loop over the instructions, and how values get from where they are made to where they are
 // used.
-#include "render/kernel_writer.h"
+#include "render/writer/kernel_writer.h"
 
 #include <algorithm>
 #include <array>

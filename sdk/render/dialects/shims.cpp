@@ -1,4 +1,4 @@
-#include "render/shims.h"
+#include "render/dialects/shims.h"
 
 namespace plugrad::render {
 namespace {

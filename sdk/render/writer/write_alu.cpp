@@ -1,8 +1,8 @@
 // Arithmetic by the dialect's rows.
 #include "plugrad/sdk/guard.h"
 #include "plugrad/sdk/op_info.h"
-#include "render/kernel_writer.h"
 #include "render/text.h"
+#include "render/writer/kernel_writer.h"
 
 namespace plugrad::render {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "render/dialect.h"
+#include "render/dialects/dialect.h"
 
 namespace plugrad::render {
 

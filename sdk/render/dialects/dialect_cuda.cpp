@@ -1,8 +1,8 @@
 // CUDA C that NVRTC and Clang take without a header of the toolkit. A warp is the vector, so lanes
 // are scalar but for the operands of tensor cores, which are structs. Signed arithmetic is written
 // as unsigned: its overflow wraps in the IR, not in C++.
-#include "render/c_rows.h"
-#include "render/dialect.h"
+#include "render/dialects/c_rows.h"
+#include "render/dialects/dialect.h"
 
 namespace plugrad::render {
 namespace {

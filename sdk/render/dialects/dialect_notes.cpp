@@ -1,4 +1,4 @@
-#include "render/dialect_notes.h"
+#include "render/dialects/dialect_notes.h"
 
 namespace plugrad::render {
 namespace {

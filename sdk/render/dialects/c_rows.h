@@ -6,7 +6,7 @@
 #include <array>
 #include <iterator>
 
-#include "render/dialect.h"
+#include "render/dialects/dialect.h"
 
 namespace plugrad::render {
 

@@ -1,9 +1,9 @@
-#include "render/loop_plan.h"
+#include "render/writer/loop_plan.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "render/integer_ranges.h"
+#include "render/writer/integer_ranges.h"
 
 namespace plugrad::render {
 namespace {

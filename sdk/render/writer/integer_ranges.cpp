@@ -1,4 +1,4 @@
-#include "render/integer_ranges.h"
+#include "render/writer/integer_ranges.h"
 
 #include <algorithm>
 #include <optional>

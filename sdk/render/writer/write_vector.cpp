@@ -1,8 +1,8 @@
 // VECTOR, LANE and WMMA.
 #include "plugrad/sdk/guard.h"
 #include "plugrad/sdk/op_info.h"
-#include "render/kernel_writer.h"
 #include "render/text.h"
+#include "render/writer/kernel_writer.h"
 
 namespace plugrad::render {
 namespace {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "plugrad/plugin_api/kernel_ir.h"
-#include "render/shims.h"
+#include "render/dialects/shims.h"
 
 namespace plugrad::render {
 

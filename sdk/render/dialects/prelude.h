@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "render/dialect.h"
+#include "render/dialects/dialect.h"
 
 namespace plugrad::render {
 

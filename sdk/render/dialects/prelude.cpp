@@ -1,4 +1,4 @@
-#include "render/prelude.h"
+#include "render/dialects/prelude.h"
 
 #include <algorithm>
 #include <bit>

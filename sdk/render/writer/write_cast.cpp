@@ -1,7 +1,7 @@
 // CAST and BITCAST: exact or rounded once, whatever the pair of dtypes.
 #include "plugrad/sdk/op_info.h"
-#include "render/kernel_writer.h"
 #include "render/text.h"
+#include "render/writer/kernel_writer.h"
 
 namespace plugrad::render {
 namespace {
