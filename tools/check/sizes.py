@@ -14,7 +14,7 @@ FILE_WARN, FILE_FAIL = 300, 500
 FUNCTION_WARN, FUNCTION_FAIL = 40, 70
 COLUMNS_WARN, COLUMNS_FAIL = 100, 140
 TABLES = {"ops.def", "kernel_ops.h", "vectors.h", "numpy_files.h"}
-TABLE_FOLDER = "tests/ops"  # rows of op cases
+TABLE_FOLDER = "tests/ops/rows"  # rows of op cases
 STRIP = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'
                    r"(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'", re.S)
 CONTROL = re.compile(r"\b(if|for|while|switch|catch|do|else|try)\b\s*(constexpr\s*)?(\(|$)")

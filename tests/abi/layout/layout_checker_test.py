@@ -6,7 +6,7 @@ import sys
 
 import layout
 
-GOLDEN = pathlib.Path("tests/abi/layout.golden").read_text()
+GOLDEN = pathlib.Path("tests/abi/layout/layout.golden").read_text()
 
 
 def shifted(line, by):

@@ -3,7 +3,7 @@
 
 Every field of the golden file keeps its offset and size, every struct its number; fields may follow behind the
 last one of a struct, and structs and numbers behind the last. What is new must be in the golden file too.
-Write a new golden file with: build/dev/tests/pgr_abi_layout > tests/abi/layout.golden
+Write a new golden file with: build/dev/tests/pgr_abi_layout > tests/abi/layout/layout.golden
 """
 import pathlib
 import re

@@ -13,13 +13,13 @@ COMPILERS = [("gcc", "c"), ("g++", "c++"), ("clang-19", "c"), ("clang++-19", "c+
 
 def layout_by(compiler, language, directory):
     program = pathlib.Path(directory) / f"layout-{compiler}"
-    subprocess.run([compiler, "-x", language, "-Iplugin_api/include", "-Itests/abi", "tests/abi/layout.c",
+    subprocess.run([compiler, "-x", language, "-Iplugin_api/include", "-Itests/abi/layout", "tests/abi/layout/layout.c",
                     "-o", str(program)], check=True)
     return subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout
 
 
 def main():
-    golden = pathlib.Path("tests/abi/layout.golden").read_text()
+    golden = pathlib.Path("tests/abi/layout/layout.golden").read_text()
     breaches = []
     with tempfile.TemporaryDirectory() as directory:
         for compiler, language in COMPILERS:
