@@ -39,10 +39,6 @@ std::vector<Timing> measure(const std::vector<Round>& contenders, const Rounds& 
   return timings;
 }
 
-Timing measure(const Round& round, const Rounds& rounds) {
-  return measure(std::vector{round}, rounds)[0];
-}
-
 double time_of(const std::function<void()>& call) {
   uint64_t start = monotonic_ns();
   call();

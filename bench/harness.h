@@ -1,4 +1,5 @@
-// How things are timed here: warm, in turns with the peer, the best and the median of many rounds.
+// How rows with peers are timed: warm, in turns with the peer, the best and the median of many
+// rounds. Rows without peers are timed by Google Benchmark (bench/micro).
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,6 @@ struct Rounds {
 
 /// Times the contenders in turns, so that a slow moment of the machine meets all of them.
 std::vector<Timing> measure(const std::vector<Round>& contenders, const Rounds& rounds = {});
-Timing measure(const Round& round, const Rounds& rounds = {});
 
 /// Seconds of one call.
 double time_of(const std::function<void()>& call);

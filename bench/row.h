@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/peers.h"
+#include "bench/peers/peers.h"
 #include "bench/suites.h"
 
 namespace plugrad::bench {
@@ -17,7 +17,7 @@ struct Row {
   std::function<bool(Peers& peers, const Report& report)> run;
 };
 
-/// One that has no peer of another process.
+/// One that has no peer in another process.
 inline Row reporting(std::vector<std::string> names, void (*measure)(const Report& report)) {
   return {std::move(names), 0, [measure](Peers&, const Report& report) {
             measure(report);
@@ -31,8 +31,10 @@ std::vector<Row> conv_rows();
 std::vector<Row> elementwise_rows();
 std::vector<Row> framework_rows();
 std::vector<Row> model_rows();
-std::vector<Row> half_rows();     ///< small floats beside f32
-std::vector<Row> network_rows();  ///< one call of whole networks
-std::vector<Row> step_rows();     ///< those of the models that have peers
+std::vector<Row> half_rows();      ///< small floats beside f32
+std::vector<Row> network_rows();   ///< one call of whole networks
+std::vector<Row> step_rows();      ///< those of the models that have peers
+std::vector<Row> dispatch_rows();  ///< calls of a device beside the plugin's own functions
+Row beside_row();                  ///< copies beside kernels
 
 }  // namespace plugrad::bench

@@ -4,9 +4,43 @@ include(PlugradPlugin)
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  set(launcher ${CCACHE_PROGRAM})
+  if(PLUGRAD_PRECOMPILE)  # the standard headers alone: they change with the compiler, which ccache sees
+    set(launcher /usr/bin/env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
+  endif()
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
+
+# plugrad_precompile(TARGET [HEADERS…]): where PLUGRAD_PRECOMPILE is on, TARGET reads the standard headers that most
+# files include from one precompiled file: from that of all libraries, or from one of its own with these headers more.
+set(PLUGRAD_STANDARD_HEADERS
+  <algorithm> <array> <atomic> <bit> <cmath> <cstdint> <cstring> <functional> <limits> <map> <memory> <mutex> <numeric>
+  <optional> <set> <span> <string> <string_view> <unordered_map> <utility> <vector>)
+if(PLUGRAD_PRECOMPILE)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/precompiled.cpp CONTENT "")
+endif()
+function(plugrad_precompile target)
+  if(NOT PLUGRAD_PRECOMPILE)
+    return()
+  endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -fpch-preprocess)  # ccache looks into the precompiled file by it
+  endif()
+  if(ARGN)
+    target_precompile_headers(${target} PRIVATE ${PLUGRAD_STANDARD_HEADERS} ${ARGN})
+    return()
+  endif()
+  if(NOT TARGET plugrad_precompiled)
+    # Of no definition: one that only some targets have would make it useless to the others.
+    add_library(plugrad_precompiled OBJECT ${CMAKE_BINARY_DIR}/precompiled.cpp)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      target_compile_options(plugrad_precompiled PRIVATE -fpch-preprocess)
+    endif()
+    target_precompile_headers(plugrad_precompiled PRIVATE ${PLUGRAD_STANDARD_HEADERS})
+  endif()
+  target_precompile_headers(${target} REUSE_FROM plugrad_precompiled)
+endfunction()
 
 add_compile_options(-Wall -Wextra $<$<COMPILE_LANGUAGE:CXX>:-Wshadow>)
 if(PLUGRAD_WERROR)
@@ -26,6 +60,7 @@ function(plugrad_add_room name)
                                                     ${PROJECT_SOURCE_DIR}/core/include)
   target_link_libraries(plugrad_${name} PUBLIC plugrad::plugin_api ${arg_LINK})
   target_compile_definitions(plugrad_${name} PRIVATE PLUGRAD_BUILDING_CORE)
+  plugrad_precompile(plugrad_${name})
 endfunction()
 
 # plugrad_add_component(NAME SOURCES … [LINK …]): lib/libplugrad_<NAME>.so with one exported symbol, opened at run
@@ -37,6 +72,7 @@ function(plugrad_add_component name)
   add_library(${target} SHARED ${arg_SOURCES})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/sdk)
   target_link_libraries(${target} PRIVATE plugrad::sdk ${arg_LINK})
+  plugrad_precompile(${target})
   set(version_script ${PROJECT_SOURCE_DIR}/cmake/component.map)
   target_link_options(${target} PRIVATE -Wl,--version-script=${version_script} -Wl,--exclude-libs,ALL)
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${version_script})

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/settings.h"
-#include "bench/subject.h"
+#include "bench/rows/subject.h"
 #include "engine/refine/choices.h"
 #include "engine/session.h"
 #include "runtime/registry.h"
@@ -43,7 +43,7 @@ ModelRow measure_row(const CorpusRow& row, int threads) {
   item.threads = threads;
   const Subject subject = make_subject(item);
   predict(subject.record(), out);
-  out.measured = measure(subject.round, kRounds).median;
+  out.measured = measure({subject.round}, kRounds)[0].median;
   return out;
 }
 

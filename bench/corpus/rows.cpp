@@ -9,7 +9,7 @@
 #include <set>
 
 #include "base/check.h"
-#include "bench/kinds.h"
+#include "bench/rows/kinds.h"
 
 namespace plugrad::bench {
 namespace {

@@ -1,5 +1,5 @@
 // The shapes of known networks, read from the JSON files beside this one: a file a network.
-//   {"title": where it comes from, "rows": [{"kind": of bench/kinds.cpp, "inputs": [shapes],
+//   {"title": where it comes from, "rows": [{"kind": of bench/rows/kinds.cpp, "inputs": [shapes],
 //    "options": {…}, "count": in one call of the network, "gradients": true where they are
 //    wanted}]}
 #pragma once
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/case.h"
+#include "bench/rows/case.h"
 
 namespace plugrad::bench {
 

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "bench/corpus/summary.h"
-#include "bench/versus.h"
+#include "bench/rows/versus.h"
 #include "engine/session.h"
 
 namespace plugrad::bench {

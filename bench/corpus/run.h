@@ -7,7 +7,7 @@
 
 #include "bench/corpus/results.h"
 #include "bench/corpus/rows.h"
-#include "bench/peers.h"
+#include "bench/peers/peers.h"
 
 namespace plugrad::bench {
 

@@ -1,6 +1,6 @@
 // ResNet-18 and 50, MobileNetV2 and a U-Net.
 #include "bench/networks/networks.h"
-#include "bench/resnet18.h"
+#include "bench/networks/resnet18.h"
 #include "plugrad/functional.h"
 
 namespace plugrad::bench {

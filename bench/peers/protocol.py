@@ -1,4 +1,4 @@
-"""What peers in Python share: the requests of bench/peer_process.h on stdin, answers on stdout."""
+"""What peers in Python share: the requests of bench/peers/peer_process.h on stdin, answers on stdout."""
 import array
 import ctypes
 import json

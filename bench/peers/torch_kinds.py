@@ -1,4 +1,4 @@
-"""The computations of bench/kinds.cpp in PyTorch: each kind as a function of the request and its inputs."""
+"""The computations of bench/rows/kinds.cpp in PyTorch: each kind as a function of the request and its inputs."""
 import torch
 from torch.nn import functional as F
 

@@ -3,8 +3,8 @@
 
 #include <cstring>
 
+#include "driver/pocl.h"
 #include "plugrad/sdk/options.h"
-#include "pocl.h"
 
 namespace plugrad::opencl {
 namespace {

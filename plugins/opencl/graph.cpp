@@ -1,6 +1,6 @@
 // "pgr.graph": launches and copies, checked once and queued again at each replay in the order
 // given, which every node's dependencies allow: as a command buffer or one by one.
-#include "command_buffer.h"
+#include "driver/command_buffer.h"
 #include "plugrad/sdk/graph_node.h"
 
 struct pgr_graph {

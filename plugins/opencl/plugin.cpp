@@ -1,5 +1,5 @@
 // opencl: kernels become OpenCL C, which the driver of any vendor compiles and runs.
-#include "command_buffer.h"
+#include "driver/command_buffer.h"
 #include "plugrad/sdk/entry.h"
 #include "plugrad/sdk/options.h"
 

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "enumerate.h"
+#include "driver/enumerate.h"
+#include "driver/recent_programs.h"
 #include "plugrad/plugin_api/compiler.h"
 #include "plugrad/plugin_api/graph.h"
 #include "plugrad/plugin_api/queue.h"
 #include "plugrad/sdk/host_buffers.h"
-#include "recent_programs.h"
 
 struct pgr_plugin {
   const pgr_host_api* host = nullptr;

@@ -1,7 +1,7 @@
 // Claims: what the dialect "glsl" writes, as far as the device has the types for it.
 #include <algorithm>
 
-#include "facts.h"
+#include "driver/facts.h"
 
 namespace plugrad::vulkan {
 namespace {

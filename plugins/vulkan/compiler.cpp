@@ -3,9 +3,9 @@
 #include <charconv>
 
 #include "binary.h"
-#include "glsl.h"
 #include "plugin.h"
-#include "spirv.h"
+#include "shader/glsl.h"
+#include "shader/spirv.h"
 
 namespace plugrad::vulkan {
 namespace {

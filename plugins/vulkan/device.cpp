@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "driver/suspects.h"
 #include "plugin.h"
-#include "suspects.h"
 
 namespace plugrad::vulkan {
 namespace {

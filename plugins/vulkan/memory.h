@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "facts.h"
+#include "driver/facts.h"
 
 namespace plugrad::vulkan {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "binary.h"
-#include "instance.h"
+#include "driver/instance.h"
 #include "memory.h"
 #include "plugrad/plugin_api/compiler.h"
 #include "plugrad/plugin_api/graph.h"

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "conformance/device.h"
+#include "conformance/plugin/device.h"
 #include "plugrad/sdk/conformance.h"
 
 namespace plugrad::conformance {

@@ -4,7 +4,7 @@
 #include "plugrad/sdk/guard.h"
 #include "plugrad/sdk/ir_view.h"
 #include "plugrad/sdk/options.h"
-#include "render/kernel_writer.h"
+#include "render/writer/kernel_writer.h"
 
 namespace plugrad::render {
 namespace {

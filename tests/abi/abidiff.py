@@ -15,7 +15,7 @@ INCOMPATIBLE = 8
 
 
 def structs():
-    text = pathlib.Path("tests/abi/layout_fields.h").read_text()
+    text = pathlib.Path("tests/abi/layout/layout_fields.h").read_text()
     return re.findall(r"^  S\((pgr_\w+)\)", text, re.M)
 
 

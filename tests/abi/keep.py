@@ -39,7 +39,7 @@ def main():
         subprocess.run(["gcc", *FLAGS, f"-ffile-prefix-map={directory}=.", "-I", f"plugin_api/frozen/{release}",
                         "-I", "sdk/include", str(source / "plugin.c"), str(source / "note.c"), "-ldl", "-o", str(library)], check=True)
         shutil.copy(manifest, kept)
-    shutil.copy("tests/abi/layout.golden", kept / "layout.golden")
+    shutil.copy("tests/abi/layout/layout.golden", kept / "layout.golden")
     (kept / "README.md").write_text(
         f"# A plugin of {release}, as a binary\n\n"
         f"`sdk/template/c` of commit {output_of('git', 'rev-parse', 'HEAD')} under the name `kept`, built by\n"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What every struct measures at each minor: usage: minor_sizes.py OUTPUT_HEADER.
 
-Reads tests/abi/layout.golden (this minor) and tests/abi/kept/1.N/layout.golden (those before, kept when a minor ends)
+Reads tests/abi/layout/layout.golden (this minor) and tests/abi/kept/1.N/layout.golden (those before, kept when a minor ends)
 and writes a table by which a host can be cut down to any of them.
 """
 import pathlib
@@ -18,7 +18,7 @@ def minor_now():
 
 def goldens():
     kept = {int(p.parent.name.split(".")[1]): p for p in sorted(TESTS.glob("kept/1.*/layout.golden"))}
-    return {**kept, minor_now(): TESTS / "layout.golden"}
+    return {**kept, minor_now(): TESTS / "layout/layout.golden"}
 
 
 def rows():

@@ -10,7 +10,7 @@
 #include "bench/corpus/model.h"
 #include "bench/corpus/rows.h"
 #include "bench/corpus/summary.h"
-#include "bench/kinds.h"
+#include "bench/rows/kinds.h"
 #include "plugrad/error.h"
 #include "unit/base/temporary_directory.h"
 

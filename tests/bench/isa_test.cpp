@@ -6,7 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "base/settings.h"
-#include "bench/peer_process.h"
+#include "bench/names.h"
+#include "bench/peers/peers.h"
 
 namespace plugrad::bench {
 namespace {
@@ -22,6 +23,18 @@ const Isa& isa_named(const std::string& name) {
   for (const Isa& isa : isas())
     if (name == isa.name) return isa;
   throw std::invalid_argument(name);
+}
+
+template <class Rows>
+std::vector<std::string> names_of(const Rows& rows) {
+  std::vector<std::string> names;
+  for (const auto& row : rows) names.emplace_back(row.name);
+  return names;
+}
+
+TEST(BenchNames, AreThoseOfTheTables) {
+  EXPECT_THAT(names_of(isas()), ::testing::ElementsAreArray(kIsaNames));
+  EXPECT_THAT(names_of(peer_programs()), ::testing::ElementsAreArray(kPeerNames));
 }
 
 TEST(BenchIsa, FollowsTheSetting) {

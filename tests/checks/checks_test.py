@@ -96,6 +96,27 @@ class Sizes(unittest.TestCase):
         self.assertEqual(self.lengths("void f() {\n  for (;;) {\n    if (x) {\n    }\n  }\n}\n"), [6])
 
 
+class Folders(unittest.TestCase):
+    def breaches(self, folder, count):
+        paths = [pathlib.Path(folder) / f"{number}.cpp" for number in range(count)]
+        return list(sizes.folder_breaches(paths + [pathlib.Path("README.md")]))
+
+    def test_at_most_25_files_directly_in_a_folder(self):
+        self.assertEqual(self.breaches("core/src/base", 25), [])
+        self.assertEqual(self.breaches("core/src/base", 26), [
+            "core/src/base: 26 files; at most 25: put them into folders by subject"])
+
+    def test_files_of_folders_within_do_not_count(self):
+        paths = [pathlib.Path(f"bench/{part}/{number}.cpp") for part in "abc" for number in range(20)]
+        self.assertEqual(list(sizes.folder_breaches(paths)), [])
+
+    def test_exempt_folders(self):
+        self.assertEqual(self.breaches("docs/decisions", 100), [])
+        for folder, reason in sizes.FOLDERS_EXEMPT.items():
+            self.assertTrue((sizes.tree.ROOT / folder).is_dir(), folder)
+            self.assertTrue(reason)
+
+
 class Portable(unittest.TestCase):
     def test_machine_paths(self):
         slash = "/"

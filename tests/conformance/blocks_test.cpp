@@ -9,7 +9,7 @@
 #include <map>
 
 #include "codegen/codegen.h"
-#include "conformance/kernels/core.h"
+#include "conformance/kernels/mandatory/core.h"
 #include "engine/session.h"
 #include "ir/text/parser.h"
 #include "plugrad/plugrad.h"

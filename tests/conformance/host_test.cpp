@@ -1,5 +1,5 @@
 // The suite's own host, and the tables it hands to tests.
-#include "conformance/host.h"
+#include "conformance/plugin/host.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "conformance/calls.h"
-#include "conformance/tables.h"
+#include "conformance/plugin/calls.h"
+#include "conformance/plugin/tables.h"
 #include "plugrad/sdk/guard.h"
 
 namespace plugrad::conformance {

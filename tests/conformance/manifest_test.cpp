@@ -1,5 +1,5 @@
 // Manifests as the suite reads them, from the file beside the library and the note inside.
-#include "conformance/manifest.h"
+#include "conformance/plugin/manifest.h"
 
 #include <gtest/gtest.h>
 

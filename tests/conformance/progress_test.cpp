@@ -1,7 +1,7 @@
 // What `plugrad conformance` says while it runs where its output is no terminal.
-#include <gtest/gtest.h>
+#include "tools/conformance/progress.h"
 
-#include "tools/plugrad/conformance_progress.h"
+#include <gtest/gtest.h>
 
 namespace plugrad::tools {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "conformance/kernels/random_kernel.h"
+#include "conformance/kernels/random/random_kernel.h"
 #include "plugrad/sdk/interpreter.h"
 
 namespace plugrad::conformance {

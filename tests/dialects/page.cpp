@@ -7,7 +7,7 @@
 #include <set>
 
 #include "plugrad/sdk/op_info.h"
-#include "render/dialect_notes.h"
+#include "render/dialects/dialect_notes.h"
 
 namespace plugrad::render {
 namespace {

@@ -3,8 +3,9 @@
 
 Files: warn over 300 lines, fail over 500. Functions: warn over 40, fail over 70. Lines: warn over 100
 columns, fail over 140. Tables (op lists, test vectors) are exempt from the limits of files and lines, and lines between
-clang-format marks from that of lines.
+clang-format marks from that of lines. Folders: fail over 25 files directly in one.
 """
+import collections
 import re
 import statistics
 
@@ -14,7 +15,12 @@ FILE_WARN, FILE_FAIL = 300, 500
 FUNCTION_WARN, FUNCTION_FAIL = 40, 70
 COLUMNS_WARN, COLUMNS_FAIL = 100, 140
 TABLES = {"ops.def", "kernel_ops.h", "vectors.h", "numpy_files.h"}
-TABLE_FOLDER = "tests/ops"  # rows of op cases
+TABLE_FOLDER = "tests/ops/rows"  # rows of op cases
+FOLDER_FAIL = 25
+FOLDERS_EXEMPT = {
+    "docs/decisions": "one page a decision, read by name",
+    "core/include/plugrad": "users include <plugrad/NAME.h>",
+}
 STRIP = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'
                    r"(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'", re.S)
 CONTROL = re.compile(r"\b(if|for|while|switch|catch|do|else|try)\b\s*(constexpr\s*)?(\(|$)")
@@ -84,6 +90,14 @@ def check_file(path, warnings, breaches):
     return len(lines), [length for _, length in lengths]
 
 
+def folder_breaches(paths):
+    """Folders with too many of these files directly in them."""
+    counts = collections.Counter(path.parent.as_posix() for path in paths)
+    for folder, count in sorted(counts.items()):
+        if count > FOLDER_FAIL and folder not in FOLDERS_EXEMPT:
+            yield f"{folder}: {count} files; at most {FOLDER_FAIL}: put them into folders by subject"
+
+
 def growth():
     core = sum(len(tree.read(f).splitlines()) for f in tree.sources("core"))
     rows = re.compile(r"^\s*(?:X|OP|GRAPH_OP|PGR_OP|PLUGRAD_OP)\w*\(", re.M)
@@ -100,6 +114,7 @@ def main():
         size, own = check_file(path, warnings, breaches)
         sizes.append(size)
         lengths += own
+    breaches += folder_breaches(tree.tracked_files())
     for warning in warnings:
         print(f"sizes: warning: {warning}")
     tree.finish("sizes", breaches,

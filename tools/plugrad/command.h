@@ -66,12 +66,6 @@ int run_train(const Arguments& arguments);
 Syntax train_syntax();
 int run_tune(const Arguments& arguments);
 Syntax tune_syntax();
-/// One model of the conformance suite in a process of its own.
-int run_conformance_model(const Arguments& arguments);
-/// Processes that `plugrad bench` starts: a peer that takes turns with it, a training's first
-/// steps.
-int run_bench_peer(const Arguments& arguments);
-int run_bench_steps(const Arguments& arguments);
 /// One kernel in a process of its own, whose time `plugrad bench` measures.
 int run_first_kernel(const Arguments& arguments);
 

@@ -1,15 +1,10 @@
-// The `plugrad` command: finds the subcommand, turns errors into messages and exit codes.
+// The `plugrad` command: finds the subcommand.
 #include <fmt/format.h>
 
-#include <csignal>
-#include <cstdio>
-#include <exception>
-#include <new>
-
-#include "base/printable.h"
 #include "command.h"
+#include "command_line/run_program.h"
 #include "command_line/version.h"
-#include "plugrad/error.h"
+#include "plugrad/tensor.h"
 
 namespace plugrad::tools {
 namespace {
@@ -22,14 +17,11 @@ constexpr Command kCommands[] = {
     {"completion", "print what makes a shell complete this command", run_completion,
      completion_syntax},
     {"conformance", "judge a plugin by the conformance suite", run_conformance, conformance_syntax},
-    {"conformance-model", nullptr, run_conformance_model, nullptr},
     {"data", "find or fetch a data set", run_data, data_syntax},
     {"devices", "list plugins and devices, and why a plugin is not used", run_devices,
      devices_syntax},
     {"explain", "show every stage from a tensor program to machine code", run_explain,
      explain_syntax},
-    {"bench-peer", nullptr, run_bench_peer, nullptr},
-    {"bench-steps", nullptr, run_bench_steps, nullptr},
     {"first-kernel", nullptr, run_first_kernel, nullptr},
     {"man", "print the manual page", run_man, man_syntax},
     {"new-plugin", "make a project for a device of your own", run_new_plugin, new_plugin_syntax},
@@ -75,6 +67,12 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
+int run_first_kernel(const Arguments& arguments) {
+  if (arguments.size() != 1) throw UsageError("usage: plugrad first-kernel DEVICE");
+  const Tensor x = Tensor::from<float>({1, 2, 3}, arguments[0]);
+  return (x * 2 + 1).to_vector<float>() == std::vector<float>{3, 5, 7} ? kSuccess : kFailure;
+}
+
 std::span<const Command> commands() {
   return kCommands;
 }
@@ -82,21 +80,5 @@ std::span<const Command> commands() {
 }  // namespace plugrad::tools
 
 int main(int argc, char** argv) {
-  using namespace plugrad;
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write
-  try {
-    return tools::run({argv + 1, argv + argc});
-  } catch (const tools::UsageError& error) {
-    fmt::print(stderr, "plugrad: {}\n", printable(error.what()));
-    return tools::kBadUsage;
-  } catch (const Error& error) {
-    fmt::print(stderr, "plugrad: error ({}): {}\n", to_string(error.kind()), error.what());
-    return tools::kFailure;
-  } catch (const std::bad_alloc&) {
-    std::fputs("plugrad: error: out of memory\n", stderr);
-    return tools::kFailure;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "plugrad: error: {}\n", printable(error.what()));
-    return tools::kFailure;
-  }
+  return plugrad::tools::run_program(argc, argv, plugrad::tools::run);
 }

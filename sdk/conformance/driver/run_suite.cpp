@@ -13,7 +13,7 @@
 #include "conformance/driver/session.h"
 #include "conformance/driver/side_by_side.h"
 #include "conformance/driver/test_runner.h"
-#include "conformance/manifest.h"
+#include "conformance/plugin/manifest.h"
 #include "conformance/report/report.h"
 #include "conformance/run_test.h"
 #include "conformance/selection.h"

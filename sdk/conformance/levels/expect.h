@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "conformance/calls.h"
-#include "conformance/device.h"
-#include "conformance/tables.h"
+#include "conformance/plugin/calls.h"
+#include "conformance/plugin/device.h"
+#include "conformance/plugin/tables.h"
 #include "conformance/test.h"
 
 namespace plugrad::conformance {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "conformance/device.h"
 #include "conformance/levels/expect.h"
+#include "conformance/plugin/device.h"
 
 namespace plugrad::conformance {
 

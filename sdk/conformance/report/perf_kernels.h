@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "conformance/device.h"
+#include "conformance/plugin/device.h"
 
 namespace plugrad::conformance {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "conformance/calls.h"
+#include "conformance/plugin/calls.h"
 #include "conformance/report/perf_kernels.h"
 #include "conformance/test.h"
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <sstream>
 
-#include "conformance/levels/elf_symbols.h"
+#include "conformance/levels/loading/elf_symbols.h"
 
 namespace plugrad::conformance {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "conformance/device.h"
+#include "conformance/plugin/device.h"
 #include "conformance/worker/channel.h"
 #include "plugrad/sdk/ir_view.h"
 

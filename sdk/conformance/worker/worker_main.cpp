@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <exception>
 
-#include "conformance/levels/fresh_process.h"
+#include "conformance/levels/loading/fresh_process.h"
 #include "conformance/worker/crash_report.h"
 #include "conformance/worker/serve.h"
 

@@ -90,6 +90,49 @@ class Performance(unittest.TestCase):
         self.assertGreaterEqual(row["peak_bytes"], three_matrices)
         self.assertLess(row["peak_bytes"], 8 * three_matrices)
 
+    def test_a_build_is_compared_with_another_in_turns(self):
+        if not bench_rows():
+            self.skipTest("this build has no benchmarks")
+        row = {"name": "nodes built", "value": 2.0, "unit": "million/s", "peer": None}
+        with tempfile.TemporaryDirectory() as folder:
+            turns = pathlib.Path(folder, "turns")
+            program = pathlib.Path(folder, "bin/plugrad")
+            program.parent.mkdir()
+            program.write_text(f"""#!/bin/sh
+case "$*" in
+  *--list*) echo '[{{"name": "nodes built"}}, {{"name": "a row of its own"}}]' ;;
+  *) echo "$*" >> {turns}; echo '{json.dumps({"results": [row]})}' ;;
+esac
+""")
+            program.chmod(0o755)
+            done = run("bench", "framework", "--filter", "nodes built", "--against", folder, "--json")
+            asked = turns.read_text().splitlines()
+        document = json.loads(done.stdout)
+        self.assertEqual((done.returncode, document["against"]), (0, folder))
+        [row] = document["results"]
+        self.assertEqual((row["name"], row["unit"], row["peer"], row["peer_value"]), ("nodes built", "million/s", folder, 2.0))
+        self.assertAlmostEqual(row["ratio"], row["value"] / 2)
+        self.assertEqual(asked, ["bench framework --peers none --filter nodes built --json"] * 9)
+
+    def test_a_build_that_cannot_be_compared_with_is_told(self):
+        if not bench_rows():
+            self.skipTest("this build has no benchmarks")
+        with tempfile.TemporaryDirectory() as folder:
+            for arguments, said in ((("--against", folder), f"there is no {folder}/bin/plugrad"),
+                                    (("--against", folder, "--list"), "--against and --list do not go together"),
+                                    (("--against", folder, "--peers", "c"), "--against and --peers do not go together"),
+                                    (("corpus", "--against", folder), "--against compares no rows of the corpus")):
+                done = run("bench", *arguments)
+                self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+                self.assertIn(said, done.stderr)
+            program = pathlib.Path(folder, "bin/plugrad")
+            program.parent.mkdir()
+            program.write_text("#!/bin/sh\nexit 7\n")
+            program.chmod(0o755)
+            done = run("bench", "framework", "--filter", "nodes built", "--against", folder)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn("failed with exit code 7", done.stderr)
+
     def test_a_roofline_that_cannot_be_written_is_told_before_anything_is_measured(self):
         done = run("bench", "gemm", "--filter", "sgemm/256/threads:1", "--roofline", "/nonexistent/roofline.svg")
         if "PLUGRAD_BUILD_BENCH=ON" in done.stderr:

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "conformance/driver/replay.h"
-#include "conformance/manifest.h"
+#include "conformance/plugin/manifest.h"
 #include "conformance/report/report.h"
 #include "errors/hostile/largest_request.h"
 #include "io/safetensors.h"

@@ -17,7 +17,7 @@
 #include "base/hash.h"
 #include "base/settings.h"
 #include "codegen/codegen.h"
-#include "conformance/manifest.h"
+#include "conformance/plugin/manifest.h"
 #include "cost/calibration_text.h"
 #include "engine/kernels/program_cache.h"
 #include "errors/hostile/largest_request.h"

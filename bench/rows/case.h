@@ -1,0 +1,44 @@
+// A computation that is measured beside its peers: one row of the tables.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace plugrad::bench {
+
+struct Case {
+  std::string name;  ///< "sgemm/512/threads:2"
+  std::string
+      kind;  ///< what is computed: "matmul", "conv2d", … (bench/rows/kinds.cpp, bench/peers)
+  std::vector<std::vector<int64_t>> shapes;           ///< of the f32 inputs
+  nlohmann::json options = nlohmann::json::object();  ///< "transpose", "stride", "padding", …
+  int threads = 0;                                    ///< 0: every one
+  double flops = 0;                                   ///< multiply and add count as two
+  double bytes = 0;                                   ///< that must be read or written
+  std::string unit;                                   ///< "GFLOP/s", "GB/s" or "ms"
+  /// Peers that the row is held against (the best one); others are measured for information.
+  std::vector<std::string> judges;
+  double tolerance = 1e-4;  ///< between results, relative to the largest value
+  double turn_seconds = 0.04;
+  int least_turns = 3;       ///< of a contender whose turns take long; 7 of others
+  bool is_jitted = false;    ///< replayed, as within a network, instead of recorded at each call
+  bool is_searched = false;  ///< kernels are searched for (BEAM), otherwise chosen by the heuristic
+
+  /// Of a duration, in the unit.
+  double value(double seconds) const {
+    if (unit == "GFLOP/s") return flops / seconds * 1e-9;
+    if (unit == "GB/s") return bytes / seconds * 1e-9;
+    return seconds * 1e3;
+  }
+  bool higher_is_better() const { return unit != "ms"; }
+};
+
+std::vector<Case> gemm_cases();
+std::vector<Case> conv_cases();
+std::vector<Case> elementwise_cases();
+std::vector<Case> model_cases();
+std::vector<Case> network_cases();
+
+}  // namespace plugrad::bench

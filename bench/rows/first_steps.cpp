@@ -1,0 +1,136 @@
+#include "bench/rows/first_steps.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "base/settings.h"
+#include "bench/harness.h"
+#include "bench/networks/mnist_step.h"
+#include "bench/row.h"
+#include "plugrad/device.h"
+
+namespace plugrad::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kBatch = 512;
+
+// A field of /proc/self/status, in bytes.
+double resident(const std::string& field) {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(field + ":")) return std::stod(line.substr(field.size() + 1)) * 1024;
+  return 0;
+}
+
+class CacheFolder {
+ public:
+  CacheFolder() {
+    std::string path = (fs::temp_directory_path() / "plugrad-bench-XXXXXX").string();
+    if (!mkdtemp(path.data())) throw std::runtime_error("no temporary directory");
+    path_ = path;
+  }
+  ~CacheFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  CacheFolder(const CacheFolder&) = delete;
+  CacheFolder& operator=(const CacheFolder&) = delete;
+
+  /// The first steps of a new process with this folder as its cache.
+  nlohmann::json steps() const {
+    const std::string command =
+        fmt::format("PLUGRAD_CACHE_DIR='{}' '{}' bench-steps {}", path_.string(),
+                    fs::read_symlink("/proc/self/exe").string(), Device::default_device());
+    FILE* pipe = popen(command.c_str(), "r");
+    if (!pipe) throw std::runtime_error("no process for bench-steps");
+    char line[512] = "";
+    const bool read = std::fgets(line, sizeof line, pipe) != nullptr;
+    if (pclose(pipe) != 0 || !read) throw std::runtime_error("bench-steps failed");
+    return nlohmann::json::parse(line);
+  }
+
+ private:
+  fs::path path_;
+};
+
+void report_first(const Report& report, const std::string& name, const nlohmann::json& steps) {
+  const double more = steps.at("first").get<double>() - steps.at("steady").get<double>();
+  report({.name = name, .value = more, .unit = "s", .higher_is_better = false});
+}
+
+// What PyTorch's memory grows by in a new process, at the least of its settings.
+std::optional<Peer> torch_growth(Peers& peers) {
+  std::optional<Peer> least;
+  const std::string file =
+      (fs::temp_directory_path() / fmt::format("plugrad-bench-{}", getpid())).string();
+  for (const PeerProgram& program : peer_programs())
+    for (const char* format : {"channels-first", "channels-last"}) {
+      const auto process = peers.start(program, thread_count());
+      if (!process || !program.script) continue;
+      const auto answer = process->ask({{"do", "setup"},
+                                        {"kind", "peak_memory"},
+                                        {"batch", kBatch},
+                                        {"format", format},
+                                        {"shapes", nlohmann::json::array()},
+                                        {"input", "/dev/null"},
+                                        {"output", file}});
+      if (!answer || answer->at("variants").empty()) continue;
+      float bytes = 0;
+      std::ifstream(file + ".0", std::ios::binary)
+          .read(reinterpret_cast<char*>(&bytes), sizeof bytes);
+      fs::remove(file + ".0");
+      if (!least || bytes * 1e-6 < least->value)
+        least = Peer{answer->at("variants")[0], static_cast<double>(bytes) * 1e-6};
+    }
+  return least;
+}
+
+}  // namespace
+
+std::vector<std::string> first_step_names() {
+  return {"first_step/cold", "first_step/warm", "mnist_step/peak_memory"};
+}
+
+nlohmann::json run_first_steps(const std::string& device) {
+  if (!device.empty()) Device::set_default_device(device);
+  MnistStep step(kBatch);
+  std::ofstream("/proc/self/clear_refs") << "5";  // the peak begins anew
+  const double before = resident("VmRSS"), first = time_of([&] { step.run(); });
+  std::vector<double> others;
+  for (int i = 0; i < 5; ++i) others.push_back(time_of([&] { step.run(); }));
+  std::sort(others.begin(), others.end());
+  return {{"first", first}, {"steady", others[2]}, {"growth_bytes", resident("VmHWM") - before}};
+}
+
+bool report_first_steps(Peers& peers, const Report& report) {
+  const CacheFolder folder;
+  const std::vector<std::string> names = first_step_names();
+  report_first(report, names[0], folder.steps());
+  std::vector<nlohmann::json> warm = {folder.steps(), folder.steps(), folder.steps()};
+  std::sort(warm.begin(), warm.end(),
+            [](auto& a, auto& b) { return a.at("first") < b.at("first"); });
+  report_first(report, names[1], warm[1]);
+  Result memory{.name = names[2],
+                .value = warm[1].at("growth_bytes").get<double>() * 1e-6,
+                .unit = "MB",
+                .peer = torch_growth(peers),
+                .higher_is_better = false};
+  if (memory.peer) memory.peers = {*memory.peer};
+  report(memory);
+  return true;
+}
+
+std::vector<Row> model_rows() {
+  std::vector<Row> rows = step_rows();
+  rows.push_back({first_step_names(), 0, report_first_steps});
+  return rows;
+}
+
+}  // namespace plugrad::bench

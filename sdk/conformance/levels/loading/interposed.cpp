@@ -1,0 +1,138 @@
+// Part of the worker program, not of the library: see interposed.h.
+#include "conformance/levels/loading/interposed.h"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+namespace {
+
+using plugrad::conformance::InterposedCall;
+
+constexpr size_t kMost = 4096;
+InterposedCall calls[kMost];
+std::atomic<size_t> call_count{0};
+
+// Called before any constructor has run, and from every thread.
+void note(const char* function, const void* caller, const char* argument) {
+  const size_t index = call_count.fetch_add(1);
+  if (index >= kMost) return;
+  calls[index].function = function;
+  calls[index].caller = caller;
+  if (argument) std::strncpy(calls[index].argument, argument, sizeof calls[index].argument - 1);
+}
+
+template <typename Function>
+Function next(const char* name) {
+  return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
+}
+
+// Of the language's own libraries, or of this program.
+bool is_runtime(const char* path) {
+  const char* slash = std::strrchr(path, '/');
+  const char* name = slash ? slash + 1 : path;
+  for (const char* own : {"libc.so", "libc-", "libstdc++", "libgcc_s", "libpthread", "libasan",
+                          "libtsan", "libubsan", "plugrad-conformance-worker"})
+    if (std::strncmp(name, own, std::strlen(own)) == 0) return true;
+  return false;
+}
+
+struct Culprit {
+  const void* address;
+  const char* path;
+};
+
+// The innermost caller that no library of the language is; nullptr where there is none.
+Culprit find_culprit() {
+  void* frames[64];
+  const int count = ::backtrace(frames, 64);
+  for (int i = 0; i < count; ++i) {
+    Dl_info info{};
+    if (::dladdr(frames[i], &info) && info.dli_fname && !is_runtime(info.dli_fname))
+      return {frames[i], info.dli_fname};
+  }
+  return {nullptr, nullptr};
+}
+
+char muted_except[4096];
+
+bool is_muted(int file) {
+  if (!muted_except[0] || (file != STDOUT_FILENO && file != STDERR_FILENO)) return false;
+  const Culprit culprit = find_culprit();
+  return culprit.path && std::strcmp(culprit.path, muted_except) != 0;
+}
+
+char* find_variable(const char* name) {
+  const size_t size = std::strlen(name);
+  for (char** at = environ; at && *at; ++at)
+    if (std::strncmp(*at, name, size) == 0 && (*at)[size] == '=') return *at + size + 1;
+  return nullptr;
+}
+
+}  // namespace
+
+// Visible, or a plugin would find those of the C library in their place.
+#pragma GCC visibility push(default)
+extern "C" {
+
+size_t plugrad_interposed_calls(InterposedCall* out, size_t capacity) {
+  const size_t count = std::min(call_count.load(), kMost);
+  std::copy_n(calls, std::min(count, capacity), out);
+  return count;
+}
+
+void plugrad_mute_drivers(const char* plugin) {
+  std::strncpy(muted_except, plugin, sizeof muted_except - 1);
+}
+
+ssize_t write(int file, const void* bytes, size_t size) {
+  static const auto real = next<ssize_t (*)(int, const void*, size_t)>("write");
+  return is_muted(file) ? static_cast<ssize_t>(size) : real(file, bytes, size);
+}
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
+                   void* argument) noexcept {
+  static const auto real =
+      next<int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>("pthread_create");
+  note("pthread_create", find_culprit().address, nullptr);
+  return real(thread, attributes, run, argument);
+}
+char* getenv(const char* name) noexcept {
+  note("getenv", __builtin_return_address(0), name);
+  return find_variable(name);
+}
+char* secure_getenv(const char* name) noexcept {
+  note("secure_getenv", __builtin_return_address(0), name);
+  return find_variable(name);
+}
+int setenv(const char* name, const char* value, int replace) noexcept {
+  note("setenv", __builtin_return_address(0), name);
+  return next<int (*)(const char*, const char*, int)>("setenv")(name, value, replace);
+}
+int unsetenv(const char* name) noexcept {
+  note("unsetenv", __builtin_return_address(0), name);
+  return next<int (*)(const char*)>("unsetenv")(name);
+}
+int putenv(char* text) noexcept {
+  note("putenv", __builtin_return_address(0), text);
+  return next<int (*)(char*)>("putenv")(text);
+}
+char* setlocale(int category, const char* locale) noexcept {
+  if (locale) note("setlocale", __builtin_return_address(0), locale);
+  return next<char* (*)(int, const char*)>("setlocale")(category, locale);
+}
+int fesetround(int mode) noexcept {
+  note("fesetround", __builtin_return_address(0), nullptr);
+  return next<int (*)(int)>("fesetround")(mode);
+}
+int chdir(const char* path) noexcept {
+  note("chdir", __builtin_return_address(0), path);
+  return next<int (*)(const char*)>("chdir")(path);
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

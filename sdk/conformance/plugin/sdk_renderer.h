@@ -1,0 +1,11 @@
+// The SDK's renderer as a table for plugins that name it in their manifest.
+#pragma once
+
+#include "conformance/plugin/device.h"
+
+namespace plugrad::conformance {
+
+// Opened on first use and kept; one dialect a process. Throws Failed where it is not installed.
+const pgr_renderer_api* sdk_renderer(const pgr_host_api& host, const ManifestFacts& manifest);
+
+}  // namespace plugrad::conformance

@@ -1,0 +1,41 @@
+// plugrad-bench: `plugrad bench` starts it, and it starts itself for what needs a process of its
+// own.
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include "bench.h"
+#include "bench/peers/library_peer.h"
+#include "bench/rows/first_steps.h"
+#include "command_line/run_program.h"
+
+namespace plugrad::tools {
+namespace {
+
+// A peer that takes turns with the rows.
+int run_peer(const Arguments& arguments) {
+  if (arguments.size() != 1) throw UsageError("usage: plugrad-bench bench-peer NAME");
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a stopped process would outlive its parent
+  return bench::run_library_peer(arguments[0]);
+}
+
+// The first steps of a training.
+int run_steps(const Arguments& arguments) {
+  if (arguments.size() != 1) throw UsageError("usage: plugrad-bench bench-steps DEVICE");
+  fmt::print("{}\n", bench::run_first_steps(arguments[0]).dump());
+  return kSuccess;
+}
+
+int run(const Arguments& arguments) {
+  const std::string first = arguments.empty() ? "" : arguments[0];
+  if (first == "bench-peer") return run_peer({arguments.begin() + 1, arguments.end()});
+  if (first == "bench-steps") return run_steps({arguments.begin() + 1, arguments.end()});
+  return measure_rows(arguments);
+}
+
+}  // namespace
+}  // namespace plugrad::tools
+
+int main(int argc, char** argv) {
+  return plugrad::tools::run_program(argc, argv, plugrad::tools::run);
+}

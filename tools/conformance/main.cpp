@@ -1,0 +1,20 @@
+// plugrad-conformance: `plugrad conformance` starts it, and it starts itself for each model.
+#include "command_line/run_program.h"
+#include "judge.h"
+#include "models.h"
+
+namespace plugrad::tools {
+namespace {
+
+int run(const Arguments& arguments) {
+  if (!arguments.empty() && arguments[0] == "conformance-model")
+    return train_alone({arguments.begin() + 1, arguments.end()});
+  return judge_plugin(arguments);
+}
+
+}  // namespace
+}  // namespace plugrad::tools
+
+int main(int argc, char** argv) {
+  return plugrad::tools::run_program(argc, argv, plugrad::tools::run);
+}

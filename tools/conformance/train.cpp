@@ -1,0 +1,193 @@
+// Trains a model step by step on a device and compares every step with the evaluator, which gives
+// beside each value how far a correct device may be from it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <stdexcept>
+
+#include "base/settings.h"
+#include "engine/session.h"
+#include "models.h"
+#include "networks.h"
+#include "oracle/measured.h"
+#include "plugrad/device.h"
+#include "plugrad/error.h"
+#include "runtime/registry.h"
+
+namespace plugrad::tools {
+namespace {
+
+using conformance::Status;
+using conformance::TestResult;
+
+constexpr int kSteps = 4;
+constexpr double kRate = 0.2, kMomentum = 0.9;
+// The bounds are of first order; products of two roundings are within the same again.
+constexpr double kAllowed = 2;
+// A bound above this part of its tensor's largest value says nothing: where two values lie within
+// their errors of each other, a comparison of them has none, and a gradient that is 0 but for
+// rounding has one far above itself. More of that than kMostUnknown would leave too little to
+// compare.
+constexpr double kLoosest = 0.1, kMostUnknown = 0.05;
+
+struct Named {
+  std::string name;
+  Tensor tensor;
+};
+
+// Every value that the device keeps against what the evaluator makes of those it kept before.
+class Comparison {
+ public:
+  // Computes the tensors and compares them.
+  void take(const std::vector<Named>& tensors) {
+    std::vector<engine::TensorState*> states;
+    std::vector<Tensor> all;
+    for (const Named& named : tensors) {
+      states.push_back(named.tensor.state().get());
+      all.push_back(named.tensor);
+    }
+    const auto expected = oracle::evaluate_measured(states, oracle::Leaf::Kept);
+    Tensor::realize(all);
+    for (size_t i = 0; i < tensors.size(); ++i) compare(tensors[i], expected[i]);
+  }
+
+  int step = 0;
+  double worst = 0;
+  std::string where, fault;
+  uint64_t elements = 0, unknown = 0;
+
+ private:
+  void compare(const Named& named, const oracle::Measured& expected) {
+    const Tensor& tensor = named.tensor;
+    const oracle::Array got = oracle::from_bytes(tensor.dtype(), tensor.shape(), tensor.to_bytes());
+    double scale = 0;
+    for (size_t i = 0; i < got.size(); ++i)
+      scale = std::max(scale, std::fabs(expected.value.real(i)));
+    for (size_t i = 0; i < got.size(); ++i) {
+      ++elements;
+      unknown += !(expected.error_of(i) <= kLoosest * scale);
+      compare(fmt::format("step {}, {}[{}]", step, named.name, i), expected.value.real(i),
+              got.real(i), expected.error_of(i));
+    }
+  }
+
+  void compare(const std::string& name, double want, double got, double error) {
+    if (want == got || std::isinf(error) || (std::isnan(want) && std::isnan(got))) return;
+    const double ratio = error > 0 ? std::fabs(want - got) / error : INFINITY;
+    if (!(ratio <= worst)) worst = ratio, where = name;
+    if (!(ratio <= kAllowed) && fault.empty())
+      fault = fmt::format("{} is {}, the evaluator has {} (a correct device is within {})", name,
+                          got, want, kAllowed * error);
+  }
+};
+
+// Weights begin as numbers of ours: what a device makes of random bits is not the subject here.
+// Scales, shifts and biases stay as layers begin them or become 0.
+void set_weights(const nn::StateDict& state, Numbers& numbers) {
+  nn::StateDict values;
+  for (const auto& [name, tensor] : state) {
+    if (!tensor.requires_grad()) continue;
+    if (tensor.ndim() < 2) {
+      values.emplace_back(name, name.ends_with("bias") ? Tensor::zeros(tensor.shape())
+                                                       : Tensor::ones(tensor.shape()));
+      continue;
+    }
+    double inputs = 1;
+    for (int64_t axis = 1; axis < tensor.ndim(); ++axis)
+      inputs *= static_cast<double>(tensor.size(axis));
+    values.emplace_back(name, numbers.reals(tensor.shape(), 1 / std::sqrt(inputs)));
+  }
+  nn::load_state(state, values, nn::Loading::NotStrict);
+}
+
+struct Losses {
+  double first = 0, last = 0;
+};
+
+template <class Net>
+Losses train(Comparison& comparison) {
+  Numbers numbers(1);
+  Net net;
+  const nn::StateDict state = nn::state_dict(net);
+  set_weights(state, numbers);
+  net.make_data(numbers);
+  optim::SGD optimizer(nn::parameters(net), {.lr = kRate, .momentum = kMomentum});
+  const Keep keep = [&](const char* name, const Tensor& value) {
+    comparison.take({{name, value}});
+    return value;
+  };
+  Losses losses;
+  for (comparison.step = 1; comparison.step <= kSteps; ++comparison.step) {
+    optimizer.zero_grad();
+    const Tensor loss = net.loss(keep);
+    comparison.take({{"the loss", loss}});
+    loss.backward();
+    std::vector<Named> gradients, values;
+    for (const auto& [name, tensor] : state) {
+      if (tensor.requires_grad()) gradients.push_back({"gradient of " + name, tensor.grad()});
+      values.push_back({name, tensor});
+    }
+    comparison.take(gradients);
+    optimizer.record_step();
+    comparison.take(values);
+    (comparison.step == 1 ? losses.first : losses.last) = loss.item<double>();
+  }
+  return losses;
+}
+
+Losses train_named(const std::string& name, Comparison& result) {
+  if (name == Mlp::kName) return train<Mlp>(result);
+  if (name == Convnet::kName) return train<Convnet>(result);
+  if (name == Transformer::kName) return train<Transformer>(result);
+  throw std::invalid_argument(fmt::format("there is no model {}", name));
+}
+
+void select_device(const ModelTarget& target) {
+  const std::string device = add_plugin(std::filesystem::absolute(target.plugin_path).string());
+  runtime::Registry::instance().set_plugin_options(
+      device, {target.device_options.begin(), target.device_options.end()});
+  Device::set_default_device(fmt::format("{}:{}", device, target.device_index));
+}
+
+void judge(const Comparison& comparison, const Losses& losses, TestResult& result) {
+  result.metric = "error/bound";
+  result.worst = comparison.worst;
+  result.worst_input = comparison.where;
+  const double unknown =
+      static_cast<double>(comparison.unknown) / static_cast<double>(comparison.elements);
+  if (!comparison.fault.empty())
+    result.message = comparison.fault;
+  else if (!(losses.last < losses.first))
+    result.message = fmt::format("the loss went from {} to {} in {} steps: nothing was learned",
+                                 losses.first, losses.last, kSteps);
+  else if (unknown > kMostUnknown)
+    result.message = fmt::format("{} of {} values could not be compared", comparison.unknown,
+                                 comparison.elements);
+  result.status = result.message.empty() ? Status::Pass : Status::Fail;
+}
+
+}  // namespace
+
+std::vector<std::string> model_names() {
+  return {Mlp::kName, Convnet::kName, Transformer::kName};
+}
+
+TestResult train_model(const std::string& name, const ModelTarget& target) {
+  TestResult result;
+  // The evaluator rounds after every operation; the device must be asked to.
+  const SettingScope scope([](Settings& s) { s.contract = false; });
+  try {
+    select_device(target);
+    Comparison comparison;
+    const Losses losses = train_named(name, comparison);
+    judge(comparison, losses, result);
+  } catch (const Error& error) {
+    result.status = error.kind() == ErrorKind::Unsupported ? Status::Unsupported : Status::Fail;
+    result.message = error.what();
+  }
+  return result;
+}
+
+}  // namespace plugrad::tools
