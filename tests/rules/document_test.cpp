@@ -9,7 +9,7 @@
 #include "codegen/lowering/lowering.h"
 #include "codegen/passes/tables.h"
 #include "rewrite/print_rule.h"
-#include "symbolic/tables.h"
+#include "symbolic/rules/tables.h"
 
 namespace plugrad {
 namespace {

@@ -8,7 +8,7 @@
 #include "ir/verifier.h"
 #include "plugrad/error.h"
 #include "rules/random_values.h"
-#include "symbolic/tables.h"
+#include "symbolic/rules/tables.h"
 #include "unit/symbolic/evaluate.h"
 
 namespace plugrad {

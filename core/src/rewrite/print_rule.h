@@ -13,7 +13,7 @@ std::string to_string(const Pattern& pattern);
 std::string right_side(const Rule& rule);
 /// The guard; empty for none.
 std::string condition(const Rule& rule);
-/// The file from core/src on, and the line: "symbolic/casts.cpp".
+/// The file from core/src on, and the line: "symbolic/rules/casts.cpp".
 std::string source_file(const Rule& rule);
 
 }  // namespace plugrad

@@ -1,5 +1,5 @@
 // Identities of integer and bool ops, and the canonical form: no Sub and no Neg on integers.
-#include "symbolic/tables.h"
+#include "symbolic/rules/tables.h"
 
 namespace plugrad {
 namespace {

@@ -1,7 +1,7 @@
 // Ops on constants become constants, and so does any integer node that can only have one value.
 #include "ir/fold.h"
 #include "ir/range.h"
-#include "symbolic/tables.h"
+#include "symbolic/rules/tables.h"
 
 namespace plugrad {
 namespace {

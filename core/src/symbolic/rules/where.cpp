@@ -1,5 +1,5 @@
 // Selections: known conditions, equal arms, nested selections, and ops moved into constant arms.
-#include "symbolic/tables.h"
+#include "symbolic/rules/tables.h"
 
 namespace plugrad {
 namespace {

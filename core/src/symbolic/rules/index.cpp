@@ -2,8 +2,8 @@
 // constants.
 //   before  ((r0*28 + r1 + 28) // 28) % 28      after  (r0 + 1) % 28      (r1 < 28)
 
-#include "symbolic/divmod.h"
-#include "symbolic/tables.h"
+#include "symbolic/rules/divmod.h"
+#include "symbolic/rules/tables.h"
 
 namespace plugrad {
 namespace {

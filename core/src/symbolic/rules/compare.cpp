@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "ir/fold.h"
-#include "symbolic/tables.h"
+#include "symbolic/rules/tables.h"
 
 namespace plugrad {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "ir/range.h"
 #include "symbolic/reduction.h"
-#include "symbolic/tables.h"
+#include "symbolic/rules/tables.h"
 
 namespace plugrad {
 namespace {

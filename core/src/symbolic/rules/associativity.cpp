@@ -1,6 +1,6 @@
 // Integers and bools are rings of wrap-around arithmetic: constants move outward and meet, equal
 // terms merge.
-#include "symbolic/tables.h"
+#include "symbolic/rules/tables.h"
 
 namespace plugrad {
 namespace {

@@ -2,7 +2,7 @@
 //   not here: x + 0 -> x (-0 + 0 is +0), x * 0 -> 0 (inf), x - x -> 0 (inf), x / x -> 1 (NaN)
 #include <cmath>
 
-#include "symbolic/tables.h"
+#include "symbolic/rules/tables.h"
 
 namespace plugrad {
 namespace {

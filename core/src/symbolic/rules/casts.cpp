@@ -1,7 +1,7 @@
 // Casts that change nothing, and casts of casts. Integers wrap when cast to integers; floats
 // saturate.
 #include "ir/fold.h"
-#include "symbolic/tables.h"
+#include "symbolic/rules/tables.h"
 
 namespace plugrad {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "ir/fold.h"
-#include "symbolic/tables.h"
+#include "symbolic/rules/tables.h"
 
 namespace plugrad {
 namespace {

@@ -1,7 +1,7 @@
 // The set `fast`, opt-in: as if floats were real numbers. Last bits may differ, -0 may become +0,
 // NaN and infinity may vanish.
 #include "symbolic/reduction.h"
-#include "symbolic/tables.h"
+#include "symbolic/rules/tables.h"
 
 namespace plugrad {
 namespace {

@@ -1,6 +1,6 @@
 // Bool algebra. "Not" is x ^ true; equality of bools becomes xor, their product and, their maximum
 // or.
-#include "symbolic/tables.h"
+#include "symbolic/rules/tables.h"
 
 namespace plugrad {
 namespace {

@@ -4,7 +4,7 @@
 //   congruence        factors are replaced by smaller ones, equal modulo c, when that brings one
 //   period common factor     (g*a + r) // (g*d) is a // d for 0 <= r < g nested            (y // a)
 //   // b is y // (a*b);  (y % a) % b is y % b where b divides a
-#include "symbolic/divmod.h"
+#include "symbolic/rules/divmod.h"
 
 #include <numeric>
 
