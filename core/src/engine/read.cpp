@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "engine/call_observer.h"
+#include "engine/recording/call_observer.h"
 #include "engine/session_state.h"
 #include "engine/views.h"
 #include "ir/round.h"

@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/trace.h"
-#include "engine/call_observer.h"
 #include "engine/distinct_roots.h"
 #include "engine/plan/options.h"
+#include "engine/recording/call_observer.h"
 #include "engine/session_state.h"
 #include "engine/views.h"
 

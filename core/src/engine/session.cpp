@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "engine/call_observer.h"
+#include "engine/recording/call_observer.h"
 #include "engine/session_state.h"
 #include "engine/views.h"
 #include "tuning/schedule_overrides.h"

@@ -3,7 +3,7 @@
 #include <exception>
 #include <utility>
 
-#include "engine/call_observer.h"
+#include "engine/recording/call_observer.h"
 #include "engine/session_state.h"
 #include "plugrad/error.h"
 

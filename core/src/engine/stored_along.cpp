@@ -4,8 +4,8 @@
 #include <set>
 
 #include "base/settings.h"
-#include "engine/call_observer.h"
 #include "engine/distinct_roots.h"
+#include "engine/recording/call_observer.h"
 #include "engine/session_state.h"
 #include "engine/views.h"
 #include "ir/facts.h"

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/prepared_constants.h"
+#include "engine/recording/prepared_constants.h"
 #include "jit/recording.h"
 
 namespace plugrad::jit_detail {

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/call_observer.h"
+#include "engine/recording/call_observer.h"
 #include "jit/recording.h"
 
 namespace plugrad::jit_detail {

@@ -10,10 +10,10 @@
 #include <memory>
 #include <tuple>
 
-#include "base/disk_cache.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "base/storage/disk_cache.h"
 
 namespace plugrad::tuning {
 namespace {

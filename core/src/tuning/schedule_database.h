@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/database.h"
+#include "base/storage/database.h"
 #include "tuning/schedule_record.h"
 
 namespace plugrad::tuning {

@@ -11,10 +11,10 @@
 #include <fstream>
 #include <functional>
 
-#include "base/disk_cache.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "base/storage/disk_cache.h"
 #include "conformance/driver/replay.h"
 #include "conformance/plugin/manifest.h"
 #include "conformance/report/report.h"

@@ -13,9 +13,9 @@
 #include <fstream>
 #include <functional>
 
-#include "base/disk_cache.h"
 #include "base/hash.h"
 #include "base/settings.h"
+#include "base/storage/disk_cache.h"
 #include "codegen/codegen.h"
 #include "conformance/plugin/manifest.h"
 #include "cost/calibration_text.h"

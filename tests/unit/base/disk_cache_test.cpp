@@ -1,4 +1,4 @@
-#include "base/disk_cache.h"
+#include "base/storage/disk_cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,9 +5,9 @@
 
 #include <cstring>
 
-#include "base/disk_cache.h"
 #include "base/hash.h"
 #include "base/settings.h"
+#include "base/storage/disk_cache.h"
 #include "plugrad/plugin_api/kernel_ir.h"
 #include "unit/base/temporary_directory.h"
 

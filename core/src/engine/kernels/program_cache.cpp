@@ -5,9 +5,9 @@
 #include <type_traits>
 
 #include "base/bytes.h"
-#include "base/disk_cache.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/storage/disk_cache.h"
 #include "plugrad/error.h"
 #include "plugrad/plugin_api/kernel_ir.h"
 

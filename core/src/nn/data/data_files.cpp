@@ -1,7 +1,7 @@
 #include "nn/data/data_files.h"
 
 #include "base/check.h"
-#include "base/disk_cache.h"
+#include "base/storage/disk_cache.h"
 #include "io/fetch.h"
 
 namespace plugrad::nn {

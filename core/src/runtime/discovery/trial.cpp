@@ -17,10 +17,10 @@
 #include <cstring>
 
 #include "base/clock.h"
-#include "base/disk_cache.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/storage/disk_cache.h"
 #include "plugrad/plugin_api/plugin.h"
 #include "runtime/discovery/trust.h"
 

@@ -8,11 +8,11 @@
 #include <map>
 #include <mutex>
 
-#include "base/disk_cache.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "base/storage/disk_cache.h"
 #include "cost/calibration_text.h"
 
 namespace plugrad::tuning {

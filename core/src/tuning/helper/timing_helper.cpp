@@ -17,9 +17,9 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "base/disk_cache.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/storage/disk_cache.h"
 #include "runtime/device/device_state.h"
 #include "runtime/device/host_api.h"
 #include "runtime/device/plugin.h"

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "base/database.h"
 #include "base/settings.h"
+#include "base/storage/database.h"
 
 namespace plugrad {
 

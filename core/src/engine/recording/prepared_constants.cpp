@@ -1,4 +1,4 @@
-#include "engine/prepared_constants.h"
+#include "engine/recording/prepared_constants.h"
 
 #include <algorithm>
 

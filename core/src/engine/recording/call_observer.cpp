@@ -1,4 +1,4 @@
-#include "engine/call_observer.h"
+#include "engine/recording/call_observer.h"
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 // Connections do not survive a fork: SQLite's locks belong to the process that took them. They are
 // closed before one, and both processes open their own when they need it.
-#include "base/database.h"
+#include "base/storage/database.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
