@@ -25,11 +25,11 @@ constexpr std::array<OpInfo, 256> make_table() {
                    .meaning = text};
   PGR_KERNEL_OPS(PLUGRAD_OP_ROW)
 #undef PLUGRAD_OP_ROW
-#define PLUGRAD_OP_ROW(Pascal, arg_kind, in, rule, cost_class, order)            \
-  {                                                                              \
-    OpInfo& row = table[static_cast<uint8_t>(Op::Pascal)];                       \
-    row.arg = ArgKind::arg_kind, row.stages = in, row.operands = Operands::rule; \
-    row.cost = OpCost::cost_class, row.commutative = order, row.known = true;    \
+#define PLUGRAD_OP_ROW(Pascal, arg_kind, in, rule, cost_class, order)               \
+  {                                                                                 \
+    OpInfo& row = table[static_cast<uint8_t>(Op::Pascal)];                          \
+    row.arg = ArgKind::arg_kind, row.stages = in, row.operands = OperandRule::rule; \
+    row.cost = OpCost::cost_class, row.commutative = order, row.known = true;       \
   }
   PLUGRAD_KERNEL_OP_FACTS(PLUGRAD_OP_ROW)
 #undef PLUGRAD_OP_ROW
@@ -41,7 +41,7 @@ constexpr std::array<OpInfo, 256> make_table() {
                    ArgKind::arg_kind,                                                          \
                    OpKind::op_kind,                                                            \
                    in,                                                                         \
-                   Operands::rule,                                                             \
+                   OperandRule::rule,                                                          \
                    OpCost::cost_class,                                                         \
                    true,                                                                       \
                    order,                                                                      \

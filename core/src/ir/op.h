@@ -20,7 +20,7 @@ enum class Op : uint8_t {
 enum class ArgKind : uint8_t { None, Int, Bits, List };
 enum class OpKind : uint8_t { Other, Movement, Alu };
 /// The rule that the dtypes of an op's sources and result follow; ops.def has their meanings.
-enum class Operands : uint8_t { Any, First, Numbers, Integers, Floats, Bits, Comparison, Own };
+enum class OperandRule : uint8_t { Any, First, Numbers, Integers, Floats, Bits, Comparison, Own };
 
 /// What an op costs an element of a vector unit, by class.
 enum class OpCost : uint8_t {
@@ -47,7 +47,7 @@ struct OpInfo {
   ArgKind arg = ArgKind::None;
   OpKind kind = OpKind::Other;
   uint8_t stages = 0;  // bits of Spec (ir/verifier.h)
-  Operands operands = Operands::Any;
+  OperandRule operands = OperandRule::Any;
   OpCost cost = OpCost::None;
   bool known = false, commutative = false;
   std::string_view meaning;
@@ -65,7 +65,7 @@ inline bool is_commutative(Op op) {
   return op_info(op).commutative;
 }
 inline bool is_compare(Op op) {
-  return op_info(op).operands == Operands::Comparison;
+  return op_info(op).operands == OperandRule::Comparison;
 }
 /// Polynomials of many steps.
 inline bool is_transcendental(Op op) {

@@ -310,21 +310,21 @@ constexpr OwnCheck kOwnChecks[] = {
 
 Check check_of(Op op) {
   switch (op_info(op).operands) {
-    case Operands::First:
+    case OperandRule::First:
       return first_source_dtype;
-    case Operands::Numbers:
+    case OperandRule::Numbers:
       return number_op;
-    case Operands::Integers:
+    case OperandRule::Integers:
       return integer_op;
-    case Operands::Floats:
+    case OperandRule::Floats:
       return float_op;
-    case Operands::Bits:
+    case OperandRule::Bits:
       return bitwise_op;
-    case Operands::Comparison:
+    case OperandRule::Comparison:
       return compare;
-    case Operands::Own:
+    case OperandRule::Own:
       return std::ranges::find(kOwnChecks, op, &OwnCheck::op)->check;
-    case Operands::Any:
+    case OperandRule::Any:
       break;
   }
   return anything;
