@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
-#include "base/printable.h"
+#include "base/sanitise_text.h"
 #include "command.h"
 #include "cost/calibration_text.h"
 #include "plugrad/error.h"
@@ -21,7 +21,8 @@ const char* source_of(runtime::Device& device) {
 
 // By unit: registers and lanes are no rates.
 void print_text(runtime::Device& device, const cost::Machine& m) {
-  fmt::print("{}", printable(fmt::format("device       {}\n", tuning::machine_identity(device))));
+  fmt::print("{}",
+             sanitise_text(fmt::format("device       {}\n", tuning::machine_identity(device))));
   fmt::print("from         {}\n", tuning::is_calibrated(device)
                                       ? "a calibration"
                                       : fmt::format("the table, {}", source_of(device)));
@@ -55,12 +56,12 @@ int measure(runtime::Device& device) {
   const auto machine = tuning::calibrate(device, problem);
   if (!machine) {
     fmt::print(stderr, "plugrad: {} is not calibrated, the table is used: {}\n", device.name(),
-               printable(problem));
+               sanitise_text(problem));
     return kFailure;
   }
   if (const int error = tuning::keep_calibration(device, *machine)) {
     fmt::print(stderr, "plugrad: the calibration cannot be kept in {}: {}\n",
-               printable(tuning::calibration_path(device)), file_error_text(error));
+               sanitise_text(tuning::calibration_path(device)), file_error_text(error));
     return kFailure;
   }
   return kSuccess;

@@ -106,7 +106,7 @@ std::shared_ptr<Value> Session::readable_value(TensorState& state) {
 // is.
 void Session::read(TensorState& state, std::span<std::byte> out) {
   const Source source = read_or_find_source(state, out);
-  if (source.doubts) source.doubts->require_within();
+  if (source.pending_checks) source.pending_checks->require_within();
   if (source.buffer) source.buffer->copy_out(out.data(), out.size());
 }
 
@@ -127,7 +127,7 @@ Session::Source Session::read_or_find_source(TensorState& state, std::span<std::
   const auto value = readable_value(state);
   require_there(*value);
   if (!value->buffer) std::memcpy(out.data(), value->host.data(), needed);
-  return {value->buffer, value->doubts};
+  return {value->buffer, value->pending_checks};
 }
 
 std::optional<std::vector<std::byte>> Session::peek(const TensorState& state) {

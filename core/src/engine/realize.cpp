@@ -59,15 +59,15 @@ void note_origins(ReadyPlan& ready, std::vector<Origins> by_root) {
 }
 
 // Roots tell of the sizes that they depend on, and of those that their inputs do.
-void pass_on_doubts(const ReadyPlan& ready, std::span<const ValuePtr> inputs,
-                    std::span<const ValuePtr> roots) {
-  const auto is_doubtful = [](const ValuePtr& v) { return v && v->doubts; };
-  if (ready.sizes.empty() && std::ranges::none_of(inputs, is_doubtful)) return;
-  std::vector<std::shared_ptr<SizeDoubts>> doubts;
+void inherit_pending_checks(const ReadyPlan& ready, std::span<const ValuePtr> inputs,
+                            std::span<const ValuePtr> roots) {
+  const auto has_pending_checks = [](const ValuePtr& v) { return v && v->pending_checks; };
+  if (ready.sizes.empty() && std::ranges::none_of(inputs, has_pending_checks)) return;
+  std::vector<std::shared_ptr<PendingSizeChecks>> pending_checks;
   for (const Origins& origins : ready.origins)
-    doubts.push_back(doubts_of(origins, ready.sizes, inputs, roots));
+    pending_checks.push_back(pending_checks_of(origins, ready.sizes, inputs, roots));
   for (size_t root = 0; root < roots.size(); ++root)
-    roots[root]->doubts = doubts[ready.origins_of[root]];
+    roots[root]->pending_checks = pending_checks[ready.origins_of[root]];
 }
 
 }  // namespace
@@ -317,9 +317,9 @@ std::vector<ValuePtr> Session::run_ready(ReadyPlan& ready, std::span<const Value
   for (const SizeUse& use : ready.sizes)
     if (!use.is_root) know_size(*inputs[use.number]);
   const auto run = [&] {
-    auto roots =
-        run_plan(ready, inputs, state_->takes, state_->arenas, state_->devices, state_->statistics);
-    pass_on_doubts(ready, inputs, roots);
+    auto roots = run_plan(ready, inputs, state_->may_donate, state_->arenas, state_->devices,
+                          state_->statistics);
+    inherit_pending_checks(ready, inputs, roots);
     return roots;
   };
   try {

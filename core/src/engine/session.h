@@ -59,7 +59,7 @@ struct KernelOptions;
 struct KernelRequest;
 struct ReadyPlan;
 class DistinctRoots;
-class SizeDoubts;
+class PendingSizeChecks;
 struct Value;
 using StatePtr = std::shared_ptr<TensorState>;
 using States = std::span<TensorState* const>;
@@ -299,7 +299,7 @@ class Session {
   // read.cpp
   struct Source {
     std::shared_ptr<runtime::Buffer> buffer;
-    std::shared_ptr<SizeDoubts> doubts;
+    std::shared_ptr<PendingSizeChecks> pending_checks;
   };
   Source read_or_find_source(TensorState& state, std::span<std::byte> out);
   /// The bits of the single element, and its dtype.

@@ -40,7 +40,7 @@ struct SessionState {
   CanonicalGraph canonical;
   // 64 plans: those of a program with some networks or lengths, however large they are.
   RecentCache<std::shared_ptr<ReadyPlan>> plans{{1024, 64, 16 << 20}};
-  Takes takes;                        // of the run of a replay that is at work
+  MayDonate may_donate;               // of the run of a replay that is at work
   PreparedConstantsList constants;    // of all recordings
   std::vector<TensorState*> leaving;  // states that marking passes by, ascending
   KernelCache kernels;

@@ -45,27 +45,26 @@ engine::TensorState* JitReplay::only_holder(const JitRun& run, const schedule::I
 
 std::vector<engine::ValuePtr> JitReplay::run_in_place(const JitRun& run,
                                                       std::span<const engine::ValuePtr> inputs) {
-  engine::SessionState& parts = session_.state();
+  engine::SessionState& session = session_.state();
   const std::vector<engine::TensorState*> states = renewed();
   struct Scope {
-    engine::SessionState& parts;
+    engine::SessionState& session;
     ~Scope() {
-      parts.leaving.clear();
-      parts.takes = nullptr;
+      session.leaving.clear();
+      session.may_donate = nullptr;
     }
-  } const scope{parts};
-  // What others lead to is asked for when a tensor's memory depends on it: marking visits all that
-  // lives.
+  } const scope{session};
+  // Marking visits all that lives: only when a tensor's memory depends on what others reach.
   std::optional<std::vector<Id>> reached;
   const auto is_reached = [&](Id base) {
     if (!reached) {
-      parts.leaving = states;
+      session.leaving = states;
       reached = session_.mark();
-      parts.leaving.clear();
+      session.leaving.clear();
     }
     return std::ranges::binary_search(*reached, base);
   };
-  parts.takes = [&](const schedule::InPlace& pair) {
+  session.may_donate = [&](const schedule::InPlace& pair) {
     const engine::TensorState* const state = only_holder(run, pair, states);
     return state && !is_reached(base_of(*state));
   };

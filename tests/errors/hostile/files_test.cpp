@@ -24,7 +24,7 @@
 #include "nn/data/idx.h"
 #include "plugrad/error.h"
 #include "plugrad/numpy.h"
-#include "runtime/discovery/search.h"
+#include "runtime/discovery/plugin_discovery.h"
 #include "tuning/schedule_database.h"
 #include "unit/base/temporary_directory.h"
 

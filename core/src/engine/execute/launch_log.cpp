@@ -77,7 +77,7 @@ void LaunchLog::launch(ReadyKernel& ready, std::span<runtime::Buffer* const> par
   uint64_t time_ns = 0;
   device.launch(*ready.kernel, launch, &time_ns);
   if (tracing()) trace_span("launch", code.name, start_ns, {{"device", device.name()}});
-  if (debug_ >= 2) tell_launch(ready, params.size(), time_ns);
+  if (debug_ >= 2) log_launch(ready, params.size(), time_ns);
   ++ready.launches;
 }
 
@@ -94,10 +94,10 @@ void LaunchLog::copy(runtime::Buffer& dst, const runtime::Buffer& src) {
   runtime::copy(dst, 0, src, 0, dst.size_bytes());
   if (timed_) wait_for(dst, src);
   if (tracing()) trace_span("copy", dst.device().name(), start_ns);
-  if (debug_ >= 2) tell_copy(dst, src, monotonic_ns() - start_ns);
+  if (debug_ >= 2) log_copy(dst, src, monotonic_ns() - start_ns);
 }
 
-void LaunchLog::tell_launch(const ReadyKernel& ready, size_t params, uint64_t time_ns) {
+void LaunchLog::log_launch(const ReadyKernel& ready, size_t params, uint64_t time_ns) {
   const runtime::Device& device = ready.kernel->device();
   const codegen::Estimates& work = ready.code.estimates;
   const std::string number = fmt::format("{:5}", statistics_.kernels_launched);
@@ -110,8 +110,7 @@ void LaunchLog::tell_launch(const ReadyKernel& ready, size_t params, uint64_t ti
                   rate(static_cast<double>(work.bytes), time_ns)));
 }
 
-void LaunchLog::tell_copy(const runtime::Buffer& dst, const runtime::Buffer& src,
-                          uint64_t time_ns) {
+void LaunchLog::log_copy(const runtime::Buffer& dst, const runtime::Buffer& src, uint64_t time_ns) {
   const std::string name =
       fmt::format("copy {} bytes from {}", dst.size_bytes(), src.device().name());
   debug_write(fmt::format(

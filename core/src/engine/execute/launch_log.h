@@ -27,8 +27,8 @@ class LaunchLog {
   void copy(runtime::Buffer& dst, const runtime::Buffer& src);
 
  private:
-  void tell_launch(const ReadyKernel& kernel, size_t params, uint64_t time_ns);
-  void tell_copy(const runtime::Buffer& dst, const runtime::Buffer& src, uint64_t time_ns);
+  void log_launch(const ReadyKernel& kernel, size_t params, uint64_t time_ns);
+  void log_copy(const runtime::Buffer& dst, const runtime::Buffer& src, uint64_t time_ns);
 
   Statistics& statistics_;
   const int debug_;

@@ -275,12 +275,12 @@ void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
 }
 
 std::vector<ValuePtr> run_plan(ReadyPlan& ready, std::span<const ValuePtr> inputs,
-                               const Takes& takes, ArenaPool& arenas, DeviceTable& devices,
+                               const MayDonate& may_donate, ArenaPool& arenas, DeviceTable& devices,
                                Statistics& statistics) {
   arenas.provide(ready);
   know_lengths(ready, inputs);
   std::vector<schedule::InPlace> taken;
-  if (takes) std::ranges::copy_if(ready.plan.in_place, std::back_inserter(taken), takes);
+  if (may_donate) std::ranges::copy_if(ready.plan.in_place, std::back_inserter(taken), may_donate);
   Bindings bound = bind_buffers(ready, inputs, taken, devices);
   LaunchLog log(statistics);
   if (!log.is_timed()) prepare_steps(ready, bound.buffers);

@@ -54,9 +54,9 @@ struct ReadyPlan {
   std::shared_ptr<Refinement> refinement;             // null where its kernels stay
 };
 
-/// Whether an output may take the memory of an input: a pair of the plan, and nobody else wants the
-/// input's value, now or later.
-using Takes = std::function<bool(const schedule::InPlace&)>;
+/// Whether an input's buffer may be donated to an output: a pair of the plan, and no later reader
+/// needs the input's value.
+using MayDonate = std::function<bool(const schedule::InPlace&)>;
 
 /// Memory for intermediates: one block a device and arena, shared by all plans, since they run one
 /// after another in the order of the device's queue. Grows to the largest plan.
@@ -96,7 +96,7 @@ void give_steps(ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
 /// Allocates the outputs, launches every step, and returns a value for each root. When it throws,
 /// what outputs took the memory of may be gone; nothing else has changed.
 std::vector<ValuePtr> run_plan(ReadyPlan& ready, std::span<const ValuePtr> inputs,
-                               const Takes& takes, ArenaPool& arenas, DeviceTable& devices,
+                               const MayDonate& may_donate, ArenaPool& arenas, DeviceTable& devices,
                                Statistics& statistics);
 
 /// Memory that it takes while it is kept, an estimate.

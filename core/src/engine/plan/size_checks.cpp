@@ -101,7 +101,7 @@ std::optional<SizeRead> SizeNumber::known() const {
 }
 
 // Others may ask and add meanwhile: nobody holds the lock who waits for a device.
-void SizeDoubts::require_within() {
+void PendingSizeChecks::require_within() {
   std::vector<SizeCheck> checks;
   std::string problem;
   {
@@ -118,7 +118,7 @@ void SizeDoubts::require_within() {
   require(problem.empty(), "{}", problem);
 }
 
-std::string SizeDoubts::add_to(std::vector<SizeCheck>& checks) const {
+std::string PendingSizeChecks::add_to(std::vector<SizeCheck>& checks) const {
   const std::lock_guard lock(mutex_);
   merge(checks, open_);
   return problem_;
@@ -131,14 +131,15 @@ void know_size(Value& value) {
   value.size = std::make_shared<SizeNumber>(size);
 }
 
-std::shared_ptr<SizeDoubts> doubts_of(const Origins& origins, std::span<const SizeUse> sizes,
-                                      std::span<const ValuePtr> inputs,
-                                      std::span<const ValuePtr> roots) {
+std::shared_ptr<PendingSizeChecks> pending_checks_of(const Origins& origins,
+                                                     std::span<const SizeUse> sizes,
+                                                     std::span<const ValuePtr> inputs,
+                                                     std::span<const ValuePtr> roots) {
   std::vector<SizeCheck> checks;
   std::string problem;
   for (const uint32_t number : origins.inputs)
-    if (const auto& doubts = inputs[number]->doubts) {
-      std::string known = doubts->add_to(checks);
+    if (const auto& pending_checks = inputs[number]->pending_checks) {
+      std::string known = pending_checks->add_to(checks);
       if (problem.empty()) problem = std::move(known);
     }
   for (const uint32_t at : origins.sizes) {
@@ -154,7 +155,7 @@ std::shared_ptr<SizeDoubts> doubts_of(const Origins& origins, std::span<const Si
   checks.erase(checks.begin(), checks.end() - static_cast<std::ptrdiff_t>(open));
   if (!problem.empty()) checks.clear();  // the first is told
   if (problem.empty() && checks.empty()) return nullptr;
-  return std::make_shared<SizeDoubts>(std::move(checks), std::move(problem));
+  return std::make_shared<PendingSizeChecks>(std::move(checks), std::move(problem));
 }
 
 }  // namespace plugrad::engine

@@ -67,9 +67,9 @@ struct SizeCheck {
 
 /// What is not known yet of the sizes that a value was computed with, by whichever plans; shared by
 /// values of one history. Any thread may ask.
-class SizeDoubts {
+class PendingSizeChecks {
  public:
-  SizeDoubts(std::vector<SizeCheck> checks, std::string problem)
+  PendingSizeChecks(std::vector<SizeCheck> checks, std::string problem)
       : open_(std::move(checks)), problem_(std::move(problem)) {}
 
   /// Waits for the sizes. Errors: User, each time, where one lies outside of its bounds.
@@ -86,9 +86,10 @@ class SizeDoubts {
 /// Notes the size of a value that the host still has: soon a kernel needs it elsewhere.
 void know_size(Value& value);
 
-/// The doubts of values with these origins; null where there are none.
-std::shared_ptr<SizeDoubts> doubts_of(const Origins& origins, std::span<const SizeUse> sizes,
-                                      std::span<const ValuePtr> inputs,
-                                      std::span<const ValuePtr> roots);
+/// The pending_checks of values with these origins; null where there are none.
+std::shared_ptr<PendingSizeChecks> pending_checks_of(const Origins& origins,
+                                                     std::span<const SizeUse> sizes,
+                                                     std::span<const ValuePtr> inputs,
+                                                     std::span<const ValuePtr> roots);
 
 }  // namespace plugrad::engine

@@ -97,7 +97,7 @@ class Worker {
     say(socket_, MessageKind::Ready);
   }
 
-  void tell(MessageKind kind, uint32_t number) {
+  void report(MessageKind kind, uint32_t number) {
     say(socket_, kind, ByteWriter().put(number).bytes());
   }
 
@@ -150,7 +150,7 @@ class Worker {
       const auto number = static_cast<uint32_t>(i);
       {
         const std::lock_guard lock(mutex);
-        tell(MessageKind::Compiling, number);
+        report(MessageKind::Compiling, number);
       }
       std::string refusal;
       try {
@@ -159,7 +159,7 @@ class Worker {
         refusal = e.what();
       }
       const std::lock_guard lock(mutex);
-      if (entrants[i].kernel) return tell(MessageKind::Compiled, number);
+      if (entrants[i].kernel) return report(MessageKind::Compiled, number);
       entrants[i].is_out = true;
       say(socket_, MessageKind::Refused, ByteWriter().put(number).put_text(refusal).bytes());
     });
@@ -184,7 +184,7 @@ class Worker {
     Entrant& entrant = entrants[number];
     if (entrant.is_out) return;
     restore(false);
-    tell(MessageKind::Running, number);
+    report(MessageKind::Running, number);
     const double seconds = launch_once(entrant, number);
     double least = kInfinity;
     for (const Entrant& other : entrants) least = std::min(least, other.least());
@@ -197,7 +197,7 @@ class Worker {
     Entrant& entrant = entrants[number];
     if (entrant.is_out) return;
     restore(false);
-    tell(MessageKind::Running, number);
+    report(MessageKind::Running, number);
     const double expected = entrant.least();
     const auto launches = static_cast<uint32_t>(std::clamp(
         static_cast<double>(kSampleNs) * 1e-9 / expected, 1.0, static_cast<double>(kMostLaunches)));
@@ -227,7 +227,7 @@ class Worker {
   Results results_of(const KernelSpec& spec, bool contract, uint32_t number) {
     const auto kernel = compile(spec, contract);
     restore(true);
-    tell(MessageKind::Running, number);
+    report(MessageKind::Running, number);
     launch(*kernel, spec, nullptr);
     Results out;
     for (const Param& param : params_) {

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "runtime/discovery/manifest.h"
-#include "runtime/discovery/search.h"
+#include "runtime/discovery/plugin_discovery.h"
 #include "runtime/registry_state.h"
 
 namespace plugrad::runtime {

@@ -10,6 +10,6 @@ namespace plugrad {
 
 /// Valid UTF-8 of the same size without control characters but tab and newline: each byte of other
 /// ones becomes '?'. Each Error and each line of the log has passed it.
-PLUGRAD_API std::string printable(std::string_view text);
+PLUGRAD_API std::string sanitise_text(std::string_view text);
 
 }  // namespace plugrad

@@ -1,4 +1,4 @@
-#include "runtime/discovery/trial.h"
+#include "runtime/discovery/probe_process.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -22,7 +22,7 @@
 #include "base/log.h"
 #include "base/storage/disk_cache.h"
 #include "plugrad/plugin_api/plugin.h"
-#include "runtime/discovery/trust.h"
+#include "runtime/discovery/file_permissions.h"
 
 namespace plugrad::runtime {
 namespace {
@@ -134,8 +134,8 @@ std::string outcome_in_child(const std::function<void()>& open, std::uint32_t li
   return "";
 }
 
-std::string outcome_on_trial(const std::string& path, const std::function<void()>& open,
-                             std::uint32_t limit_ms) {
+std::string outcome_in_probe_process(const std::string& path, const std::function<void()>& open,
+                                     std::uint32_t limit_ms) {
   if (is_trusted(path)) return "";
   const std::string identity = identity_of(path);
   DiskCache good = outcomes_cache();

@@ -1,4 +1,4 @@
-#include "runtime/discovery/search.h"
+#include "runtime/discovery/plugin_discovery.h"
 
 #include <sys/auxv.h>
 
@@ -13,10 +13,10 @@
 #include "base/file.h"
 #include "base/settings.h"
 #include "runtime/device/host_api.h"
+#include "runtime/discovery/elf_manifest.h"
+#include "runtime/discovery/file_permissions.h"
 #include "runtime/discovery/manifest.h"
-#include "runtime/discovery/note.h"
 #include "runtime/discovery/regular_file.h"
-#include "runtime/discovery/trust.h"
 
 namespace plugrad::runtime {
 namespace {
@@ -198,7 +198,7 @@ LoadRecord unread_place(const SearchPlace& place, const std::string& why) {
 
 }  // namespace
 
-std::vector<LoadRecord> search_plugins(const std::vector<SearchPlace>& places) {
+std::vector<LoadRecord> discover_plugins(const std::vector<SearchPlace>& places) {
   std::vector<LoadRecord> records;
   std::set<std::string> seen, names;
   for (const SearchPlace& place : places) {

@@ -1,4 +1,4 @@
-#include "runtime/queue/underway.h"
+#include "runtime/queue/in_flight.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 namespace plugrad::runtime {
 
-void Underway::launched(std::string_view kernel, bool is_first) {
+void LaunchesInFlight::launched(std::string_view kernel, bool is_first) {
   const std::lock_guard lock(mutex_);
   last_[launched_++ % kRemembered].assign(kernel);
   if (!is_first) return;
@@ -14,23 +14,23 @@ void Underway::launched(std::string_view kernel, bool is_first) {
   last_first_ = launched_;
 }
 
-std::uint64_t Underway::count() const {
+std::uint64_t LaunchesInFlight::count() const {
   const std::lock_guard lock(mutex_);
   return launched_;
 }
 
-void Underway::waited(std::uint64_t count) {
+void LaunchesInFlight::waited(std::uint64_t count) {
   const std::lock_guard lock(mutex_);
   waited_ = std::max(waited_, count);
   if (waited_ >= last_first_) first_launches_ = 0;
 }
 
-std::uint64_t Underway::first_launches() const {
+std::uint64_t LaunchesInFlight::first_launches() const {
   const std::lock_guard lock(mutex_);
   return first_launches_;
 }
 
-std::string Underway::names() const {
+std::string LaunchesInFlight::names() const {
   const std::lock_guard lock(mutex_);
   const std::uint64_t open = launched_ - waited_, known = std::min(open, kRemembered);
   std::string out;

@@ -1,4 +1,4 @@
-#include "base/printable.h"
+#include "base/sanitise_text.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +33,7 @@ bool is_control(std::string_view character) {
 
 }  // namespace
 
-std::string printable(std::string_view text) {
+std::string sanitise_text(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {

@@ -1,6 +1,6 @@
 // ELF64, little endian, as the gABI lays it out: file header, program headers, the PT_NOTE
 // segments. Section headers are not read: a stripped library has none.
-#include "runtime/discovery/note.h"
+#include "runtime/discovery/elf_manifest.h"
 
 #include <elf.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "runtime/discovery/trust.h"
+#include "runtime/discovery/file_permissions.h"
 
 #include <fmt/format.h>
 

@@ -10,7 +10,7 @@
 
 namespace plugrad::runtime {
 
-class Underway {
+class LaunchesInFlight {
  public:
   /// `is_first`: the kernel was never launched before.
   void launched(std::string_view kernel, bool is_first);

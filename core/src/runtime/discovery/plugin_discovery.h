@@ -11,7 +11,7 @@ namespace plugrad::runtime {
 
 /// A record for each candidate of `places`: permissions, manifest and probes looked at; of those
 /// that could be opened under one device name only the first is Available.
-std::vector<LoadRecord> search_plugins(const std::vector<SearchPlace>& places);
+std::vector<LoadRecord> discover_plugins(const std::vector<SearchPlace>& places);
 
 /// One candidate.
 LoadRecord examine_plugin(const std::string& library_path, const std::string& origin);

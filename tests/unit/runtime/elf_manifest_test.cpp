@@ -1,5 +1,5 @@
 // ELF files good, damaged and hostile -> manifest text or a reason.
-#include "runtime/discovery/note.h"
+#include "runtime/discovery/elf_manifest.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -15,7 +15,7 @@ std::string outcome_in_child(const std::function<void()>& open, std::uint32_t li
 /// outcome_in_child for a library file, once: a good outcome is kept in the disk cache under the
 /// file's identity, no answer within the limit for an hour. Nothing is tried for a file that
 /// PLUGRAD_TRUST_PLUGINS names.
-std::string outcome_on_trial(const std::string& path, const std::function<void()>& open,
-                             std::uint32_t limit_ms);
+std::string outcome_in_probe_process(const std::string& path, const std::function<void()>& open,
+                                     std::uint32_t limit_ms);
 
 }  // namespace plugrad::runtime
