@@ -1,8 +1,9 @@
 // A reduce loop runs over the values between which its terms are not 0, where loops around it
-// decide them.
-//   before   reduce add (where (2 < %h + %r) & (%h + %r < 20), f(%r), 0), %r         %r = range 5
-//   after    reduce add f(%r), %r                          %r = range 5 from max(3 - %h, 0) to
-//   min(20 - %h, 5)
+// decide those.
+//   before   reduce add (where (2 < %h + %r) & (%h + %r < 20), f(%r), 0), %r
+//            %r = range 5
+//   after    reduce add f(%r), %r
+//            %r = range 5 from max(3 - %h, 0) to min(20 - %h, 5)
 // A condition that remains and differs between lanes is put on each factor of the product, so that
 // the multiply-add stays one instruction. One that is the same in all lanes stays on the term and
 // becomes a branch (term_blocks.h), except where work-items run in step.

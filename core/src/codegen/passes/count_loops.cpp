@@ -1,12 +1,14 @@
-// Sizes that are data: loops end at a count that lies in memory, where nothing behind it is in a
-// sum or looked at.
-//   before   reduce add (where %r < (load %n), f(%r), 0), %r                    %r = range 4096
-//   after    reduce add f(%r), %r                                %r = range 4096 from 0 to min(load
-//   %n, 4096) before   store %out[%i*4 + %u], f, bounded (%i*4 + %u, load %n)             %i =
-//   range 1024, %u = range 4 upcast after    store %out[%i*4 + %u], f                  %i = range
-//   1024 from 0 to min(ceil((load %n) / 4), 1024)
-// A tile that is partly behind the count runs whole: what it adds to a sum keeps its condition.
-// Groups that lie behind it do nothing. Afterwards no hint is left.
+// Loops end at a count that lies in memory, where no element behind it is summed or read.
+//   before   reduce add (where %r < (load %n), f(%r), 0), %r
+//            %r = range 4096
+//   after    reduce add f(%r), %r
+//            %r = range 4096 from 0 to min(load %n, 4096)
+//   before   store %out[%i*4 + %u], f, bounded (%i*4 + %u, load %n)
+//            %i = range 1024, %u = range 4 upcast
+//   after    store %out[%i*4 + %u], f
+//            %i = range 1024 from 0 to min(ceil((load %n) / 4), 1024)
+// A tile that is partly behind the count runs whole: the terms that it adds to a sum keep their
+// condition. Groups behind the count do nothing. Afterwards the kernel has no Bounded node.
 #include <algorithm>
 #include <numeric>
 

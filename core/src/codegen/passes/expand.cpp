@@ -1,7 +1,8 @@
-// Upcast and unroll ranges become copies of what depends on them, vector ranges become lanes.
-// Copies share all that does not depend on the range, because nodes are interned.
-//   before   store %c[%i*4 + %u], (reduce add %x[%k*2 + %v], %k, %v)        %u = range 2 upcast, %v
-//   = range 2 unroll after    store %c[%i*4 + 0], (reduce add %x[%k*2], %x[%k*2 + 1], %k)
+// Upcast and unroll ranges become copies of the nodes that depend on them, vector ranges become
+// lanes. Copies share all nodes that do not depend on the range, because nodes are interned.
+//   before   store %c[%i*4 + %u], (reduce add %x[%k*2 + %v], %k, %v)
+//            %u = range 2 upcast, %v = range 2 unroll
+//   after    store %c[%i*4 + 0], (reduce add %x[%k*2], %x[%k*2 + 1], %k)
 //            store %c[%i*4 + 1], (reduce add %x[%k*2], %x[%k*2 + 1], %k)
 // A vector range of n becomes pieces of as many lanes as the device has, then smaller powers of
 // two: 20 = 16 + 4; of sums that may be computed twice, 28 = 16 + 16, four of them twice.

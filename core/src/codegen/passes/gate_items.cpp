@@ -1,8 +1,9 @@
 // Every element is stored once: a store that does not run over an axis of the group is left to that
 // axis' first item. Where a gate cannot be a block around the whole store, because there are
 // barriers or loops inside, the loads behind it get it too.
-//   before   store %out[%r], (reduce add %x[%r*8 + %i], %i)                       %i = range 8
-//   group after    store %out[%r], (reduce add %x[%r*8 + %i], %i), gate (%i < 1)
+//   before   store %out[%r], (reduce add %x[%r*8 + %i], %i)
+//            %i = range 8 group
+//   after    store %out[%r], (reduce add %x[%r*8 + %i], %i), gate (%i < 1)
 #include <algorithm>
 #include <map>
 #include <set>

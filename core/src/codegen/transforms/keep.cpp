@@ -1,12 +1,12 @@
-// A schedule step, no local rewrite: values far apart in a kernel become one.
-// What a kernel computes along a reduce loop and again along other loops of that length is computed
-// once, into scratch: softmax's exponentials, which are summed and then divided by the sum.
-//   before   reduce add f(%i, %r), %r    …    f(%i, %j)               inside %i     %r, %j = range
-//   n after    %a = filled s[%w] = f(%i, %w), over %w
+// A schedule step, no local rewrite: values far apart in a kernel become one. A value that a kernel
+// computes along a reduce loop and again along other loops of that length is computed once, into
+// scratch: softmax's exponentials, which are summed and then divided by the sum.
+//   before   reduce add f(%i, %r), %r    …    f(%i, %j)      inside %i;  %r, %j = range n
+//   after    %a = filled s[%w] = f(%i, %w), over %w
 //            reduce add (load %a, %r), %r    …    load %a, %j
-// Loops further inside than the change says are dimensions of the array too, its inner ones. Where
+// Loops further inside than the step says are dimensions of the array too, its inner ones. Where
 // the result is stored along %j, the values wait in its place instead of an array. The scheduler
-// says which values these are (ir/kernel_ast.h, Keep).
+// marks such values (ir/kernel_ast.h, Keep).
 #include <algorithm>
 #include <functional>
 

@@ -1,9 +1,9 @@
 // Each step below rewrites  x // c  and  x % c  for a sum x in unbounded integers:
 //   whole multiples   terms whose factor c divides leave the quotient, and vanish from the modulus
-//   one period        when what remains stays in [q*c, (q+1)*c) the quotient is q
-//   congruence        factors are replaced by smaller ones, equal modulo c, when that brings one
-//   period common factor     (g*a + r) // (g*d) is a // d for 0 <= r < g nested            (y // a)
-//   // b is y // (a*b);  (y % a) % b is y % b where b divides a
+//   one period        when the rest stays in [q*c, (q+1)*c) the quotient is q
+//   congruence        smaller factors, equal modulo c, where they give one period
+//   common factor     (g*a + r) // (g*d) is a // d for 0 <= r < g
+//   nested            (y // a) // b is y // (a*b);  (y % a) % b is y % b where b divides a
 #include "symbolic/rules/divmod.h"
 
 #include <numeric>
