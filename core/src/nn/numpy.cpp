@@ -88,12 +88,13 @@ nn::StateDict load_npz(const std::string& path, std::string_view device) {
   const std::string name = "[load_npz] " + path;
   nn::StateDict arrays;
   std::set<std::string> names;
-  for (const io::ZipEntry& entry : io::read_zip(file->bytes(), name)) {
+  const io::ZipReader archive(file->bytes(), name);
+  for (const io::ZipEntry& entry : archive.entries()) {
     require(entry.name.ends_with(kEnding), "{}: it holds \"{}\", which is no .npy array", name,
             entry.name);
     const std::string key = entry.name.substr(0, entry.name.size() - kEnding.size());
     require(names.insert(key).second, "{}: it holds \"{}\" twice", name, key);
-    const auto bytes = std::make_shared<std::vector<std::byte>>(io::unpack(entry, name));
+    const auto bytes = std::make_shared<std::vector<std::byte>>(archive.unpack(entry));
     const std::string array_name = name + ": \"" + key + "\"";
     arrays.emplace_back(key, tensor_of(io::parse_npy(*bytes, array_name), bytes, device));
   }
@@ -112,7 +113,7 @@ void save_npz(const nn::StateDict& arrays, const std::string& path, bool compres
     auto [header, bytes] = npy_parts(tensor);
     const auto begin = std::as_bytes(std::span(header));
     bytes.insert(bytes.begin(), begin.begin(), begin.end());
-    archive.add(name + std::string(kEnding), bytes, compressed);
+    archive.add(name + std::string(kEnding), std::move(bytes), compressed);
   }
   write("save_npz", path, {archive.finish()});
 }
