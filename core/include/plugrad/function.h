@@ -3,8 +3,12 @@
 ///
 ///   const CustomFunction clip{
 ///       "clip",
-///       [](FunctionContext&, const std::vector<Tensor>& x) { return std::vector{x[0].clamp(-1, 1)}; },
-///       [](const FunctionContext&, const std::vector<Tensor>& g) { return g; }};
+///       [](FunctionContext&, const std::vector<Tensor>& x) {
+///         return std::vector{x[0].clamp(-1, 1)};
+///       },
+///       [](FunctionContext&, const std::vector<Tensor>& x) {
+///         return std::vector{x[0].clamp(-1, 1)};
+///       },
 ///   Tensor y = clip({x})[0];
 #pragma once
 

@@ -204,7 +204,7 @@ class PLUGRAD_API Calls {
 ///   for (const Tensor& x : sentences) step(length.fit(x, 0));  // (length, 256)
 class PLUGRAD_API Variable {
  public:
-  /// Errors: User where there is no number in [low, high], or i32 does not hold them.
+  /// Errors: User for low > high, or bounds that i32 does not hold.
   Variable(std::string name, int64_t low, int64_t high);
   const std::string& name() const { return name_; }
   int64_t low() const { return low_; }

@@ -8,7 +8,7 @@
 namespace plugrad::nn {
 
 struct AttentionOptions {
-  /// heads of keys and values, each shared by heads / kv_heads queries; 0: as many as heads
+  /// heads of keys and values, each for heads / kv_heads query heads; 0: as many as heads
   int64_t kv_heads = 0;
   double dropout = 0.0;  ///< dropout of the attention weights, in training
   bool bias = true;
