@@ -2,8 +2,8 @@
 ///
 /// bool, integers of 8 to 64 bits, f16, f32 and f64 keep their dtype. NumPy lacks bf16 and 8-bit
 /// floats: they are written as f32, which holds them exactly, and a read returns f32. The ml_dtypes
-/// package writes bf16 as two-byte void ("V2"), which is read as bf16. Arrays of either byte order, in
-/// C or Fortran order, are read. Complex numbers, texts, dates, records and objects are errors.
+/// package writes bf16 as two-byte void ("V2"), which is read as bf16. Arrays of either byte order,
+/// in C or Fortran order, are read. Complex numbers, texts, dates, records and objects are errors.
 #pragma once
 
 #include <string>

@@ -30,7 +30,7 @@ class PLUGRAD_API Optimizer {
   /// and >= 0.
   void set_learning_rate(double lr);
   bool has_gradients() const;  ///< whether any parameter has one
-  /// Computes all values that are recorded but not computed, in one plan: parameters, state, losses.
+  /// Computes all recorded values in one plan: parameters, state, losses.
   static void realize_recorded();
 
  protected:

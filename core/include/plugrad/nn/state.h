@@ -6,7 +6,7 @@
 ///     PLUGRAD_FIELDS(conv, out)
 ///   };
 /// Fields are tensors, modules, or vectors and optionals of modules; the state dictionary has keys
-/// such as "conv.weight" and "blocks.0.bias". Copying a module copies its tensors; moving keeps them.
+/// such as "conv.weight" and "blocks.0.bias". Copying a module copies its tensors; moving does not.
 #pragma once
 
 #include <cstddef>
