@@ -17,12 +17,12 @@ using Bytes = std::span<const std::byte>;
 constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50;
 constexpr uint32_t kEnd64 = 0x06064b50, kEnd64Locator = 0x07064b50;
 constexpr size_t kLocalBytes = 30, kCentralBytes = 46, kEndBytes = 22, kLocatorBytes = 20;
-constexpr uint16_t kWideSizes = 1;        // the extra field with 64-bit sizes
-constexpr uint64_t kMaxExpansion = 1040;  // deflate packs 1032 bytes in one at best
+constexpr uint16_t kWideSizes = 1;        // tag of the extra field with 64-bit sizes
+constexpr uint64_t kMaxExpansion = 1040;  // deflate expands one byte to at most 1032
 constexpr uint16_t kStored = 0, kDeflated = 8;
-constexpr size_t kFirstBytes = 1 << 20;  // room for what is unpacked, which grows
+constexpr size_t kFirstBytes = 1 << 20;  // bytes; first size of the output buffer, which grows
 
-// Little-endian numbers of an archive; reading outside it is an error that names it.
+// Little-endian numbers of an archive. A read outside of it is an error with the archive's name.
 class Reader {
  public:
   Reader(Bytes archive, std::string_view name) : archive_(archive), name_(name) {}
@@ -56,7 +56,7 @@ struct Directory {
   uint64_t count, offset;
 };
 
-// The end record is the last thing in the file but for a comment of at most 65535 bytes.
+// The end record is the last one in the file, followed by a comment of at most 65535 bytes.
 Directory find_directory(const Reader& reader) {
   if (reader.size() < kEndBytes) reader.refuse("{} bytes are too few", reader.size());
   const uint64_t last = reader.size() - kEndBytes, first = last > 0xffff ? last - 0xffff : 0;
@@ -78,7 +78,7 @@ Directory find_directory(const Reader& reader) {
   return {reader.number<uint16_t>(end + 10), reader.number<uint32_t>(end + 16)};
 }
 
-// 64-bit numbers for those fields that are all ones, in this order.
+// Replaces each of `fields` that is all ones by the next 64-bit number of the extra field.
 void read_wide_sizes(const Reader& reader, uint64_t at, uint64_t size,
                      std::initializer_list<uint64_t*> fields) {
   const uint64_t end = at + size;
@@ -97,7 +97,7 @@ void read_wide_sizes(const Reader& reader, uint64_t at, uint64_t size,
   }
 }
 
-// Reads the directory's entry at `at`, which is moved behind it.
+// Reads the directory entry at `at` and moves `at` to the next one.
 ZipEntry read_entry(const Reader& reader, uint64_t& at) {
   if (reader.number<uint32_t>(at) != kCentral) reader.refuse("its directory is broken at {}", at);
   const auto flags = reader.number<uint16_t>(at + 8), method = reader.number<uint16_t>(at + 10);
@@ -171,8 +171,8 @@ std::vector<std::byte> deflated(Bytes bytes) {
   return out;
 }
 
-// Whether exactly `size_bytes` came out of all of `packed`. `out` grows with what comes: an archive
-// may announce more than it holds.
+// Whether all of `packed` unpacks to exactly `size_bytes`. `out` grows with the output, because an
+// archive may announce more than it holds.
 bool inflate_into(Bytes packed, uint64_t size_bytes, std::vector<std::byte>& out) {
   z_stream stream{};
   ensure(inflateInit2(&stream, -15) == Z_OK, "zlib cannot start");
@@ -237,11 +237,11 @@ void ZipWriter::add(const std::string& name, Bytes bytes, bool deflate) {
           "[save_npz] \"{}\" would make the archive 4 GiB or more; save it as safetensors", name);
   const std::vector<std::byte> smaller = deflate ? deflated(bytes) : std::vector<std::byte>();
   const Bytes packed = deflate ? Bytes(smaller) : bytes;
-  std::vector<std::byte> common;  // what both headers have
-  put(common, uint16_t{20});      // needs version 2.0
+  std::vector<std::byte> common;  // fields that both headers share
+  put(common, uint16_t{20});      // version needed to extract: 2.0
   put(common, uint16_t{0x800});   // the name is UTF-8
   put(common, deflate ? kDeflated : kStored);
-  put(common, uint32_t{0x00210000});  // the first day that the format knows
+  put(common, uint32_t{0x00210000});  // 1 January 1980, the first date of the format
   put(common, checksum(bytes));
   put(common, static_cast<uint32_t>(packed.size()));
   put(common, static_cast<uint32_t>(bytes.size()));

@@ -1,4 +1,4 @@
-// Zip archives: files one after the other, stored or deflated, and a directory at the end.
+// Reads and writes zip archives: files, stored or deflated, then a directory.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace plugrad::io {
 
-/// One file of an archive: where its packed bytes lie and what they unpack to.
+/// One file of an archive: its packed bytes, and the size and checksum of the unpacked ones.
 struct ZipEntry {
   std::string name;
   bool deflated = false;
@@ -19,14 +19,15 @@ struct ZipEntry {
   std::span<const std::byte> packed;
 };
 
-/// The directory, checked: every entry lies within the archive, none overlaps another, and none
-/// announces more than deflate can hold. `name` begins messages. Errors: User, with what is wrong.
+/// Reads the directory and checks it: every entry is within the archive, none overlaps another, and
+/// none announces more than deflate can hold. `name` is the prefix of messages. Errors: User, with
+/// the reason.
 std::vector<ZipEntry> read_zip(std::span<const std::byte> archive, std::string_view name);
 
-/// The unpacked bytes, their checksum compared. Errors: User.
+/// The unpacked bytes; verifies their checksum. Errors: User.
 std::vector<std::byte> unpack(const ZipEntry& entry, std::string_view name);
 
-/// Makes an archive in memory.
+/// Builds an archive in memory.
 class ZipWriter {
  public:
   /// Errors: User once the archive reaches 4 GiB, which needs an extension of the format.

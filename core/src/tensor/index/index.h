@@ -59,7 +59,7 @@ void require_places(std::string_view function, const Tensor& places);
 /// `places`, checked (in_range in tensor/index/check_indices.h) as indices of an axis of `size`;
 /// negative ones count from its end.
 Tensor places_of(std::string_view function, const Tensor& places, int64_t size);
-/// As i32, or i64 where i32 does not hold all that the dtype does.
+/// As i32, or as i64 if i32 does not hold all values of the dtype.
 Tensor wide(const Tensor& places);
 /// Indices of an axis of x as i32 or i64, with negative ones converted to count from the front.
 Tensor wrapped_places(const Tensor& places, const Tensor& x, int64_t axis);

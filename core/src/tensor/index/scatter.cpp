@@ -16,7 +16,7 @@ namespace {
 
 /// scatter with its arguments checked.
 struct Hits {
-  Tensor x;  // like all others whole: none has a variable size
+  Tensor x;  // like the others, at its largest sizes
   int64_t axis;
   Tensor hit;     // (…, size of the axis, …, indices): whether the index names the element
   Tensor values;  // (…, 1, …, indices)

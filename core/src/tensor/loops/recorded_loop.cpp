@@ -219,7 +219,7 @@ std::span<const Id> used_sources(Recorder& r, Id id) {
   if (node.op != Op::Function || is_range_check(node)) return sources;
   const uint64_t call = function_call(node.arg);
   const auto& calls = r.session().functions();
-  const bool is_known = call != kSlopeCall && calls.contains(call);  // else below a value
+  const bool is_known = call != kSlopeCall && calls.contains(call);  // else a value only
   return sources.first(is_known ? 1 + calls[call]->input_count : 1);
 }
 
