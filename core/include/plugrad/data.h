@@ -23,7 +23,7 @@ struct BatchOptions {
   uint64_t seed = 0;     ///< seed of the orders; equal seeds give equal batches on every device
   int64_t steps = 0;     ///< number of batches, over as many passes as needed; 0: one pass
   bool keep_partial =
-      false;  ///< the last batch of a pass may be smaller; otherwise its samples are left out
+      false;  ///< yield the smaller last batch of a pass; false: leave its samples out
 };
 
 class Batches;
@@ -89,7 +89,7 @@ struct SourceOptions {
   std::string folder = {};  ///< when not empty, the only folder that is searched
   bool download = true;     ///< download from public mirrors when no folder has the files
   std::function<void(std::string_view line)> say =
-      {};  ///< told what happens; a line on stderr when empty
+      {};  ///< receives the log, one line a call; when empty, the log goes to stderr
 };
 
 /// Training samples and test samples.

@@ -16,7 +16,7 @@ enum class DType : uint8_t {
 #undef PLUGRAD_DTYPE_ENUM
   // Exist only in graphs: no buffer has them, and no plugin sees them.
   Index =
-      64,  ///< index arithmetic and integer literals ("weak int"): wide enough for what it holds
+      64,  ///< index arithmetic and integer literals ("weak int"), lowered to a width that holds them
   WeakFloat = 65,  ///< float literals: promotion gives them the dtype of the other operand
 };
 

@@ -14,7 +14,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "data is written as it lies in memory");
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr size_t kMaxHeaderBytes = 1 << 20;  // bytes of one array's description
+constexpr size_t kMaxHeaderBytes = 1 << 20;  // bytes; limit for one array's description
 constexpr size_t kAlignment = 64;            // bytes; alignment of the data, as in NumPy
 
 struct Code {

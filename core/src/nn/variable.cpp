@@ -13,7 +13,7 @@ using tensor::Recorder;
 
 // Sizes are equal if they are the same tensor, so equal values must share a tensor.
 struct Variable::Bound {
-  static constexpr size_t kMost = 4096;
+  static constexpr size_t kMost = 4096;  // tensors; then all are dropped
   std::mutex mutex;
   std::map<std::pair<int64_t, uint32_t>, Tensor> tensors;  // by value and device
 };

@@ -86,8 +86,8 @@ bool Recorder::is_modular() const {
   return std::ranges::find(kModular, function_) != std::end(kModular);
 }
 
-// Literals without a tensor operand become i64 if i32 does not hold one. Comparisons use i64 so
-// that they are exact.
+// Operands become i64 where the common dtype does not hold a literal and all are literals, or the
+// function is a comparison, which is exact.
 DType Recorder::dtype_for_literals(std::span<const Id> nodes, DType common) {
   if (!is_integer(common)) return common;
   constexpr std::string_view kComparisons[] = {"eq", "ne", "lt", "gt"};

@@ -1,4 +1,4 @@
-// Turns convolutions into reductions over a view of windows, and transposed ones into its gradient.
+// Turns convolutions into reductions over a view of windows; a transposed one is a gradient.
 #include "plugrad/conv.h"
 
 #include <algorithm>

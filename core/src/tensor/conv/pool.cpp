@@ -138,8 +138,8 @@ ValuesAndPlaces max_pool_with_places(std::string_view function, const Tensor& x,
   const Pooling p = pooling(function, x, axes, kernel, o);
   const Tensor view = view_of(p, x, lowest(x.dtype()));
   const Tensor largest = view.max(p.kernel_axes(), true).detach();
-  // The first index has the largest number counted from the end. NaN is a maximum. Padding counts
-  // 0.
+  // The first index has the largest number counted from the end. NaN is a maximum. Padding has
+  // number 0.
   Tensor count;
   const Tensor from_end = view_of(p, numbers_from_end(x, axes, count), 0);
   const Tensor hit = (view == largest) | view.isnan();

@@ -37,7 +37,7 @@ Bound bound_of(const Tensor& scalar) {
   return {false, std::abs(real) < 0x1p63 ? static_cast<int64_t>(real) : 0, real};
 }
 
-constexpr int64_t kTooMany = INT64_MAX;
+constexpr int64_t kTooMany = INT64_MAX;  // elements; checked_count refuses it
 
 int64_t whole_steps(int64_t first, int64_t last, int64_t by) {
   const __int128 way = static_cast<__int128>(last) - first, step = by;

@@ -22,6 +22,7 @@ using tensor::Recorder;
 
 namespace {
 
+// Key parity and rotation distances of threefry-2x32 (Salmon et al. 2011).
 constexpr uint32_t kParity = 0x1BD11BDA;
 constexpr int kRotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
 // The low 32 bits of SHA-256 of four zero bytes: the stream of device ordinal 0, used for all

@@ -11,7 +11,7 @@ namespace plugrad {
 namespace {
 
 constexpr const char* kName = "scaled_dot_product_attention";
-constexpr double kNever = -std::numeric_limits<double>::infinity();
+constexpr double kNever = -std::numeric_limits<double>::infinity();  // score of a masked key
 
 void require_sizes(const Tensor& q, const Tensor& k, const Tensor& v) {
   require(q.ndim() >= 2 && k.ndim() >= 2 && v.ndim() >= 2,

@@ -12,7 +12,7 @@ namespace {
 
 struct Checked {
   std::string_view function;
-  int64_t axis;  ///< of classes
+  int64_t axis;  ///< the axis of classes
   int64_t classes;
 };
 

@@ -1,5 +1,5 @@
 // Turns masked_select and nonzero into gathers. The index of hit k is the number of prefix counts
-// of the mask that are at most k: a binary search with one load per iteration.
+// of the mask that are at most k; a binary search with one load per iteration finds it.
 #include <algorithm>
 
 #include "plugrad/functional.h"

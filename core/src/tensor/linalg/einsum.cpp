@@ -183,7 +183,7 @@ class Einsum {
       result = joined(result, operands_[i], kept);
     }
     Tensor y = aligned(summed(result, output), output);
-    Shape shape;  // of axes that an operand has with size 1 only
+    Shape shape;  // the sizes of the result
     for (char name : output) shape.push_back(sizes_[static_cast<unsigned char>(name)]);
     return y.expand(shape);
   }

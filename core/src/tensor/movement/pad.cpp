@@ -12,7 +12,7 @@ using tensor::Recorder;
 namespace {
 
 using Pairs = std::vector<std::pair<int64_t, int64_t>>;
-constexpr int64_t kMost = int64_t{1} << 48;
+constexpr int64_t kMost = int64_t{1} << 48;  // elements before or after an axis
 
 Id pad_node(Recorder& r, Id node, const Pairs& pads) {
   std::vector<int64_t> list;

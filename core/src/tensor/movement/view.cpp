@@ -43,7 +43,7 @@ Tensor Tensor::diag(int64_t offset) const {
   tensor::require_fixed("diag", *this);
   require(std::abs(offset / 2) < (int64_t{1} << 30), "[diag] offset {} is too large", offset);
   const int64_t count = size(0), away = std::abs(offset);
-  // The inverse: count zeros after each element.
+  // The inverse of diagonal(): count zeros after each element.
   const Tensor square = unsqueeze(1).pad({{0, 0}, {0, count}}).flatten();
   const Tensor x = square.slice(0, {0, count * count}).reshape({count, count});
   return offset < 0 ? x.pad({{away, 0}, {0, away}}) : x.pad({{0, away}, {away, 0}});

@@ -14,7 +14,7 @@ using tensor::checked_axis;
 
 namespace {
 
-constexpr int64_t kOneBlock = 32;
+constexpr int64_t kOneBlock = 32;  // elements
 
 enum class Kind : uint8_t { Sum, Product, Max, LogSumExp };
 
