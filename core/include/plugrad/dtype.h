@@ -15,8 +15,7 @@ enum class DType : uint8_t {
   PGR_DTYPES(PLUGRAD_DTYPE_ENUM)
 #undef PLUGRAD_DTYPE_ENUM
   // Exist only in graphs: no buffer has them, and no plugin sees them.
-  Index =
-      64,  ///< index arithmetic and integer literals ("weak int"), lowered to a width that holds them
+  Index = 64,  ///< index arithmetic and integer literals ("weak int"), of a width that holds them
   WeakFloat = 65,  ///< float literals: promotion gives them the dtype of the other operand
 };
 

@@ -6,9 +6,7 @@
 ///       [](FunctionContext&, const std::vector<Tensor>& x) {
 ///         return std::vector{x[0].clamp(-1, 1)};
 ///       },
-///       [](FunctionContext&, const std::vector<Tensor>& x) {
-///         return std::vector{x[0].clamp(-1, 1)};
-///       },
+///       [](const FunctionContext&, const std::vector<Tensor>& g) { return g; }};
 ///   Tensor y = clip({x})[0];
 #pragma once
 

@@ -20,7 +20,7 @@ constexpr int64_t kBlock = 64;
 /// Steps of the network in one kernel: it reads 2^n elements for each element.
 constexpr int kStepsAKernel = 2;
 
-/// A key with NaN above all numbers and equal zeros, from the bits, which are the same on every device.
+/// A key with NaN above all numbers and equal zeros. Bit operations give it on every device.
 Tensor float_key(const Tensor& bits, int64_t sign, int64_t infinity) {
   const Tensor size = bits & (sign - 1), is_negative = (bits & sign) != 0;
   const Tensor number = where(is_negative, ~bits, bits | sign);

@@ -54,7 +54,7 @@ std::string described(Op op, DType dtype, std::span<const Id> sources) {
   return text;
 }
 
-constexpr int64_t kMostElements = int64_t{1} << 60;  // as in tensor/sizes.h
+constexpr int64_t kMostElements = int64_t{1} << 60;  // as in ir/facts.h
 
 const char* sizes_problem(std::span<const int64_t> sizes) {
   int64_t count = 1;

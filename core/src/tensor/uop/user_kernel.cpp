@@ -251,7 +251,7 @@ std::vector<Tensor> UserKernel::operator()(const std::vector<Tensor>& inputs,
     return call(*this, detached, outputs);
   };
   if (backward) {
-    // CustomFunction keeps only the name and backward after the call: `forward` may hold references.
+    // CustomFunction keeps only name and backward after the call: `forward` may hold references.
     CustomFunction function{name, forward, backward};
     return function(inputs);
   }
