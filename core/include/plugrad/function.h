@@ -1,12 +1,10 @@
-/// Defines functions with a backward of the user's, like torch.autograd.Function and
-/// jax.custom_vjp. This straight-through clip returns its gradient unchanged:
-///
+/// Functions with a backward of the user's, like torch.autograd.Function and jax.custom_vjp:
 ///   const CustomFunction clip{
 ///       "clip",
 ///       [](FunctionContext&, const std::vector<Tensor>& x) {
 ///         return std::vector{x[0].clamp(-1, 1)};
 ///       },
-///       [](const FunctionContext&, const std::vector<Tensor>& g) { return g; }};
+///       [](const FunctionContext&, const std::vector<Tensor>& g) { return g; }};  // straight through
 ///   Tensor y = clip({x})[0];
 #pragma once
 

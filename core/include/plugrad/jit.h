@@ -1,17 +1,12 @@
-/// jit(): a function of tensors that is run twice, recorded, and replayed from then on.
-///
+/// jit(): records a function of tensors at its second call and replays the recording from then on.
+/// A replay launches the recorded kernels on the new arguments and does not run the function;
+/// docs/jit.md states the consequences for tensors, random numbers and host numbers. JIT=0 always
+/// runs it.
 ///   auto step = jit([&](const Tensor& x, const Tensor& y) {
 ///     opt.zero_grad();
 ///     Tensor loss = sparse_categorical_crossentropy(net(x), y);
-///     loss.backward();
-///     opt.step();
-///     return loss;
+///     return loss.backward(), opt.step(), loss;
 ///   });
-///   for (auto [x, y] : batches) step(x, y);
-///
-/// A replay launches the recorded kernels on the new arguments and does not run the function;
-/// docs/jit.md states the consequences for tensors, random numbers and host numbers. JIT=0 runs the
-/// function at every call.
 #pragma once
 
 #include <array>

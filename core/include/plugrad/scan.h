@@ -1,6 +1,5 @@
 /// scan(): a loop like jax.lax.scan. The step is recorded, planned and compiled once, and runs for
 /// every element of an axis.
-///
 ///   ScanResult r = scan(
 ///       [&](const std::vector<Tensor>& state, const std::vector<Tensor>& x) {
 ///         Tensor h = (matmul(x[0], w) + matmul(state[0], u)).tanh();

@@ -1,8 +1,7 @@
 /// State of modules: named fields, parameters, and files of them. A module is a struct that lists
 /// its fields in PLUGRAD_FIELDS, after their declarations:
 ///   struct Net {
-///     nn::Conv2d conv{1, 32, 5};
-///     nn::Linear out{576, 10};
+///     nn::Conv2d conv{1, 32, 5};  nn::Linear out{576, 10};
 ///     PLUGRAD_FIELDS(conv, out)
 ///   };
 /// Fields are tensors, modules, or vectors and optionals of modules; the state dictionary has keys
