@@ -4,7 +4,7 @@
 ///       [](FunctionContext&, const std::vector<Tensor>& x) {
 ///         return std::vector{x[0].clamp(-1, 1)};
 ///       },
-///       [](const FunctionContext&, const std::vector<Tensor>& g) { return g; }};  // straight through
+///       [](const FunctionContext&, const std::vector<Tensor>& g) { return g; }};  // identity
 ///   Tensor y = clip({x})[0];
 #pragma once
 

@@ -1,7 +1,6 @@
 /// jit(): records a function of tensors at its second call and replays the recording from then on.
 /// A replay launches the recorded kernels on the new arguments and does not run the function;
-/// docs/jit.md states the consequences for tensors, random numbers and host numbers. JIT=0 always
-/// runs it.
+/// docs/jit.md: consequences for tensors, random and host numbers. JIT=0 always runs the function.
 ///   auto step = jit([&](const Tensor& x, const Tensor& y) {
 ///     opt.zero_grad();
 ///     Tensor loss = sparse_categorical_crossentropy(net(x), y);

@@ -1,6 +1,5 @@
-/// Builds, inspects, matches and rewrites graph nodes. Tensors use the same graph: equal nodes,
-/// built by hand or by tensor functions, are one node. Errors are of kind User. All functions are
-/// thread-safe.
+/// Builds, inspects, matches and rewrites nodes of the graph of tensors. Equal nodes are one node.
+/// Errors are of kind User and show the node. All functions are thread-safe.
 ///   using namespace plugrad::ir;
 ///   UOp four = UOp::constant(2, DType::I32) + UOp::constant(2, DType::I32);
 ///   PatternMatcher fold{{Pattern::constant("a") + Pattern::constant("b"), [](const Match& m) {

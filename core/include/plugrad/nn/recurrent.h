@@ -58,8 +58,8 @@ struct PLUGRAD_API RecurrentWeights {
   FieldCopies plugrad_field_copies_{this};
 };
 
-/// Long short-term memory over sequences: a recorded loop (plugrad/scan.h), compiled once for every
-/// length. Shape: x (time, batch, in), or (time, in) without a batch; `before` (zeros if undefined)
+/// Long short-term memory over sequences: a recorded loop (plugrad/scan.h), compiled once for all
+/// lengths. Shape: x (time, batch, in), or (time, in) without a batch; `before` (zeros if undefined)
 /// and the final state (layers · directions, batch, hidden), layer by layer, forward before
 /// reverse; output (time, batch, directions · hidden). `lengths` (batch,): integers from 0 to time,
 /// as in PyTorch's packed sequences: outputs at and after the length are 0, the final state is that
