@@ -56,7 +56,7 @@ PLUGRAD_API Schedule one_cycle_rate(double peak, int64_t steps, const OneCycleOp
 
 struct PlateauOptions {
   double factor = 0.1;
-  int64_t patience = 10;    ///< checks without improvement before a reduction
+  int64_t patience = 10;    ///< checks without improvement that are tolerated
   double threshold = 1e-4;  ///< least relative improvement over the best value
   int64_t cooldown = 0;     ///< checks after a reduction that are not counted
   double min_lr = 0.0;

@@ -59,12 +59,12 @@ struct PLUGRAD_API RecurrentWeights {
 };
 
 /// Long short-term memory over sequences: a recorded loop (plugrad/scan.h), compiled once for all
-/// lengths. Shape: x (time, batch, in), or (time, in) without a batch; `before` (zeros if undefined)
-/// and the final state (layers · directions, batch, hidden), layer by layer, forward before
-/// reverse; output (time, batch, directions · hidden). `lengths` (batch,): integers from 0 to time,
-/// as in PyTorch's packed sequences: outputs at and after the length are 0, the final state is that
-/// at the length, and the reverse direction starts there. The time may be a variable size. Errors:
-/// User for shapes that do not fit. Hochreiter and Schmidhuber 1997.
+/// lengths. Shape: x (time, batch, in), or (time, in) without a batch; `before` (zeros if
+/// undefined) and the final state (layers · directions, batch, hidden), layer by layer, forward
+/// before reverse; output (time, batch, directions · hidden). `lengths` (batch,): integers from 0
+/// to time, as in PyTorch's packed sequences: outputs at and after the length are 0, the final
+/// state is that at the length, and the reverse direction starts there. The time may be a variable
+/// size. Errors: User for shapes that do not fit. Hochreiter and Schmidhuber 1997.
 struct PLUGRAD_API LSTM {
   using State = LSTMCell::State;
   struct Result {

@@ -11,8 +11,7 @@ using tensor::each_axis;
 
 namespace {
 
-/// Sizes of the image: the requested ones, if pooling reduces them to x; else the smallest such
-/// sizes.
+/// Sizes of the image: the given ones, which pooling must reduce to x, or the smallest such sizes.
 Shape unpooled_sizes(std::string_view function, const Tensor& x, int64_t axes,
                      const PerAxis& kernel, const UnpoolOptions& o) {
   const auto n = static_cast<size_t>(axes);
