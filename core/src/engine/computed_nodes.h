@@ -1,5 +1,5 @@
-// Records the nodes that were computed without being stored: the plan that computed each first and
-// whether a tensor denoted it.
+// Records the nodes that were computed without being stored: which plan computed each, and whether
+// a tensor denoted it then.
 #pragma once
 
 #include <memory>
@@ -19,9 +19,9 @@ class ComputedNodes {
       UINT32_MAX;  // as Note::number: the gradients of marked leaves
   struct Note {
     uint32_t holders = 0;   // states that denote the node or a view of all its elements
-    uint32_t plan = 0;      // the first plan that computed the node, from 1; 0: none
+    uint32_t plan = 0;      // first plan to compute it while held, else the latest; 0: none
     uint32_t number = 0;    // canonical number of the node in that plan
-    bool was_held = false;  // a state held it when `plan` first computed it
+    bool was_held = false;  // a state held the node when `plan` computed it
   };
 
   void hold(Id id) {
