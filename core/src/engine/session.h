@@ -170,7 +170,7 @@ class Session {
     int exceptions_;
   };
   /// Computes the recorded step in one plan: its assignments, other pending ones and the losses
-  /// noted by backward(); if memory does not suffice, without the latter two. Errors leave every
+  /// noted by backward(); on out of memory, without the other pending ones. Errors leave every
   /// tensor as it was before the step.
   void step_realize();
   /// backward() notes its loss, so that the step's plan computes it with the gradients.
