@@ -31,7 +31,7 @@ class JitCalls {
     std::shared_ptr<JitRecording> recording{};  // of the last call
     bool is_ready = false;                      // two consecutive calls made this recording
     bool is_comparable = false;                 // may be compared with a call of the function
-    int calls = 0;                              // calls since the last replayable recording
+    int calls = 0;                              // recorded calls
     uint64_t last_used = 0;
   };
   static constexpr size_t kMostEntries = 32;

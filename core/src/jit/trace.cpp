@@ -11,8 +11,7 @@
 namespace plugrad::jit_detail {
 namespace {
 
-constexpr uint64_t kNoCall = UINT64_MAX;  // call number of handles that only a trace or recording
-                                          // holds
+constexpr uint64_t kNoCall = UINT64_MAX;  // of handles that only a trace or recording holds
 
 uint64_t next_call() {
   static std::atomic<uint64_t> last{0};

@@ -103,8 +103,7 @@ class JitTrace final : public engine::CallObserver {
   std::unordered_map<const engine::Value*, std::vector<std::byte>>
       host_;                                         // integers that the host had
   std::vector<const engine::TensorState*> used_up_;  // gradients that an optimiser's step consumed
-  std::vector<std::vector<int64_t>> cut_;            // shapes of tensors computed from leaves
-                                                     // outside
+  std::vector<std::vector<int64_t>> cut_;            // shapes of tensors that have a tape
   std::vector<std::pair<engine::StatePtr, engine::ValuePtr>>
       hidden_;  // values of constants alone, by their nodes
 };
