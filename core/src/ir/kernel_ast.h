@@ -27,9 +27,10 @@ namespace plugrad {
 ///                           Reduces of which neither contains the other may close the same ranges:
 ///                           they share loops
 ///   Keep(value)             list: number, blocks. compute_at: the value is worth computing once in
-///                           an iteration of one loop, and again in each iteration of another. Marks
-///                           with the same number are one function of the loops. blocks 1: rows of an
-///                           operand of a product, a few at a time; the only mark of its number
+///                           an iteration of one loop, and again in each iteration of another.
+///                           Marks with the same number are one function of the loops. blocks 1:
+///                           rows of an operand of a product, a few at a time; the only mark of
+///                           its number
 ///   Const, ALU ops, Cast, Bitcast, Where, FloorDiv, FloorMod
 ///
 /// Indices are element offsets of dtype Index (row-major in the stored shape), built of Range,

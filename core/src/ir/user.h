@@ -6,7 +6,6 @@
 //               (engine/plan/index_ranges.h).
 //   UserKernel  list: kernel number, or loop body number | kLoopBit; output; output count; dtype,
 //               rank, sizes… of each output. Nodes that differ only in `output` are one launch.
-//               nodes that differ in `output` alone.
 #pragma once
 
 #include "ir/graph.h"

@@ -12,8 +12,7 @@ enum class Spec : uint8_t {
   Tensor = 1,   ///< shapes and movement; no loops, no memory
   Kernel = 2,   ///< loops, memory and index arithmetic (ir/kernel_ast.h), through all graph passes
                 ///< of codegen
-  Program = 4,  ///< as Kernel, without Index, Reduce, FloorDiv and FloorMod: expressible in kernel
-                ///< IR
+  Program = 4,  ///< as Kernel, without Index, Reduce, FloorDiv and FloorMod: valid kernel IR
 };
 
 /// Checks every node reachable from `roots`: its op belongs to the spec; sources, dtypes and arg

@@ -54,9 +54,8 @@ struct TimeSpec {
 
 struct CheckSpec {
   bool contract = true;
-  bool is_sample = false;  // the reference computes some elements; the rest are as in `whole`
-  double tolerance = 0;    // the reference computes a sample only; all elements are then compared
-                           // with `whole`
+  bool is_sample = false;  // the reference has a sample: compare all elements with `whole` too
+  double tolerance = 0;    // of floats, relative to the larger of value and mean magnitude
 };
 
 void put_kernel(ByteWriter& out, const codegen::KernelCode& code);
