@@ -65,7 +65,7 @@ void Session::note_assigned() {
 // Stores long chains of assignments that no result has needed yet: they keep all their inputs
 // alive.
 void Session::add_overdue(DistinctRoots& roots) {
-  constexpr size_t kMostVersions = 16;  // a chain of so many steps fuses into one compiled plan
+  constexpr size_t kMostVersions = 16;  // chains of equal length share one compiled plan
   for (TensorState* state : state_->pending) {
     const auto versions = state_->versions.find(state);
     if (versions == state_->versions.end() || versions->second.size() < kMostVersions) continue;

@@ -22,7 +22,7 @@ struct Extent {
     Different,  ///< operands have different extents
     Merged,     ///< a reshape split the axis or merged it with others
     Cut,        ///< a slice may reach beyond the extent
-    Reversed,   ///< the first elements may lie beyond the extent
+    Reversed,   ///< the elements do not start at index 0
     Opaque,     ///< a user-written kernel reads it
   };
   Kind kind = Kind::Whole;

@@ -1,8 +1,7 @@
 // Scratch arrays of a kernel graph, and the values stored in them.
 //
 //   Array(list: number, space, element count[, iterations that a pipelined copy runs ahead])
-//   Filled(Store…, Range…)   the array after its stores ran for all combinations of the ranges
-//   Load(Filled, index)      uses it as a pointer.
+//   Filled(Store…, Range…)   the array after all iterations of its stores; read by Load(Filled, i)
 //
 // A Filled closes its ranges, like a Reduce, and is refilled in every iteration of its stores' open
 // ranges. A Param may take the Array's place: a part of the output that holds other values until

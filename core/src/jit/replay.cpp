@@ -117,7 +117,7 @@ Id JitReplay::base_of(const engine::TensorState& state) const {
   return base;
 }
 
-// The stored value of a state if it is contiguous, without views of part of it; else null.
+// The stored value that has exactly the state's elements in order; null if there is none.
 engine::ValuePtr JitReplay::quick_value(const engine::TensorState& state) {
   const Id base = base_of(state);
   const engine::Value* value = session_.state().values.find(base);

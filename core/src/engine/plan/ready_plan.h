@@ -88,8 +88,8 @@ class ArenaPool {
 void prepare(ReadyPlan& ready, DeviceTable& devices, KernelCache& kernels,
              const UserKernelTable& user_kernels, const KernelOptions& options);
 
-/// Launches every step of a plan. `buffers` and `values`: by plan buffer; `values` are null for
-/// buffers that are no inputs, and absent for the body of a loop.
+/// Launches every step of a plan. `buffers` and `values`: by plan buffer; `values` has null for
+/// temporaries and is empty for the body of a loop.
 void give_steps(ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
                 std::span<const ValuePtr> values, LaunchLog& log);
 

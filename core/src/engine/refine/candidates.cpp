@@ -22,8 +22,8 @@ namespace {
 
 constexpr size_t kMostCandidates = 4;  // timed by the helper
 constexpr size_t kMostTrials = 3;      // compared with the kernel on the program's data
-constexpr double kSlack = 1.2;         // x best predicted time: the model's error (docs/search.md)
-constexpr double kNear = 1.1;          // x the kernel's time in the helper; other load disturbs it
+constexpr double kSlack = 1.2;  // x the kernel's predicted time: the model's error (docs/search.md)
+constexpr double kNear = 1.1;   // x the kernel's time in the helper; other load disturbs it
 constexpr uint64_t kMostBytes = 256 << 20;  // the helper may allocate for one kernel's buffers
 // Of 19. A thread of this niceness gets a third of the share of one of niceness 0, so a program
 // that uses all cores keeps three quarters of the core that it shares.
