@@ -228,7 +228,7 @@ void Database::prepare_schema() {
     if (const int code = sqlite3_exec(connection_, sql.c_str(), nullptr, nullptr, nullptr))
       throw DatabaseError{code, sqlite3_errmsg(connection_)};
   };
-  const bool is_new = pragma("schema_version") == 0;  // first: it is set in one step
+  const bool is_new = pragma("schema_version") == 0;  // before the others: all are set together
   const int64_t application = pragma("application_id"), version = pragma("user_version");
   if (!is_new && application != kApplication)
     throw DatabaseError{SQLITE_MISUSE, "it is another program's database and stays as it is"};

@@ -18,7 +18,7 @@ constexpr uint32_t kProfiledRuns = 2;
 constexpr double kLeastShare = 0.01;      // of the time of all kernels in a run
 constexpr uint64_t kShortestNs = 20'000;  // ten times the spread of launch and clock
 constexpr size_t kPairs = 3;              // runs with the kernel and runs with the candidate
-constexpr double kHopeless = 1.1;         // x the kernel's time: stop after the first pair
+constexpr double kHopeless = 1.1;         // x the kernel's time: dropped after the first pair
 constexpr double kGain = 0.97;  // x the kernel's time at most: the accuracy of medians of three
 constexpr double kExtra = 0.4;  // largest part of a run that a comparison may add
 constexpr uint64_t kPiece = 64 << 10, kPieces = 16;  // bytes compared of each buffer

@@ -57,7 +57,7 @@ class Allocator {
             std::uint64_t arrival) noexcept;
   void flush();
   void set_reclaim(Reclaim reclaim);
-  /// Waits for the device, which may free memory only after its work.
+  /// `wait` waits for the device, which may free memory only after its work.
   void set_wait(std::function<void()> wait) { wait_ = std::move(wait); }
   MemoryStats stats() const;
   void reset_peak();
