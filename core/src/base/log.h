@@ -33,7 +33,7 @@ inline bool debugging(int level) {
 using LogSink = void (*)(std::string_view text, void* context);
 PLUGRAD_API void set_log_sink(LogSink sink, void* context);
 
-/// The colours of semantics.md's kernel names, and those that a DEBUG=2 line uses.
+/// The colours of axes in kernel names, and those of a DEBUG=2 line.
 enum class Color { Plain, Blue, BrightBlue, Cyan, Red, Yellow, Purple, Green, Gray, Bold };
 
 /// `text` in `color`; unchanged if stderr is no terminal or NO_COLOR is set.

@@ -73,7 +73,7 @@ class JitReplay {
   /// Whether each argument that may also be captured is the recorded tensor.
   bool has_captured_arguments() const;
   /// Errors leave every tensor unchanged; if the device failed midway, tensors whose memory was
-  /// donated may be gone (plan.h).
+  /// donated may be gone (schedule/memory/in_place.h).
   JitOutput run();
 
  private:

@@ -194,7 +194,7 @@ std::string own_file() {
   if (!dladdr(reinterpret_cast<void*>(&own_file), &info) || !info.dli_fname) return "";
   std::error_code error;
   fs::path path = fs::canonical(info.dli_fname, error);
-  // dladdr gives only the bare name of a program started by it.
+  // If the program was started by a bare name, dladdr gives only that name.
   if (error) path = fs::canonical("/proc/self/exe", error);
   return error ? "" : path.string();
 }

@@ -8,7 +8,7 @@
 
 namespace plugrad::runtime {
 
-/// The last step that a candidate passed; each includes the previous ones.
+/// How far loading a candidate got; each value includes the previous ones.
 enum class LoadStage : std::uint8_t {
   Found,
   Permissions,
