@@ -168,8 +168,7 @@ void TimingHelper::start() {
   if (!debugging(2))
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_addclosefrom_np(&actions, 3);
-  // An own process group, so that Ctrl-C reaches only the program, which then ends the helper.
-  posix_spawnattr_t attributes;
+  posix_spawnattr_t attributes;  // own group: Ctrl-C reaches the program, which ends the helper
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   const int failed =
