@@ -7,10 +7,10 @@
 
 #include "base/settings.h"
 #include "bench/rows/subject.h"
-#include "engine/choices.h"
-#include "engine/machines.h"
+#include "engine/refine/choices.h"
 #include "engine/session.h"
 #include "runtime/registry.h"
+#include "tuning/calibration/machines.h"
 
 namespace plugrad::bench {
 namespace {
@@ -25,7 +25,7 @@ void predict(const std::vector<Tensor>& results, ModelRow& row) {
   for (const Tensor& output : outputs) states.push_back(output.state().get());
   for (const engine::KernelReport& kernel : engine::Session::current().kernels_of(states)) {
     const auto machine =
-        engine::machine_of(runtime::Registry::instance().find_device(kernel.device));
+        tuning::machine_of(runtime::Registry::instance().find_device(kernel.device));
     const double seconds = engine::prediction_of(kernel).prediction.seconds(*machine, row.threads);
     row.kernels.push_back({kernel.name, kernel.optimisations, seconds});
     row.predicted += seconds;
@@ -37,7 +37,7 @@ ModelRow measure_row(const CorpusRow& row, int threads) {
   engine::Session::current().clear_caches();
   const ThreadScope scope(threads);
   // The heuristic's schedules, whatever was found before.
-  const SettingScope search([](Settings& s) { s.search_db = "/dev/null", s.tune = false; });
+  const SettingScope search([](Settings& s) { s.schedule_database = "/dev/null", s.tune = false; });
   ModelRow out{.name = row.item.name, .family = row.family, .threads = threads};
   Case item = row.item;
   item.threads = threads;

@@ -210,7 +210,7 @@ std::optional<Result> measure_case(const Case& row, Peers& peers) {
   // What was found before, by the user or for another row, decides nothing.
   const Folder found;
   const SettingScope search([&](Settings& s) {
-    s.search_db = found.file("search.tsv");
+    s.schedule_database = found.file("search.tsv");
     s.beam = mine.is_searched ? 4 : 0;
     s.beam_seconds = 15;
   });

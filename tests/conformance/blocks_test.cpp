@@ -11,7 +11,7 @@
 #include "codegen/codegen.h"
 #include "conformance/kernels/mandatory/core.h"
 #include "engine/session.h"
-#include "ir/parser.h"
+#include "ir/text/parser.h"
 #include "plugrad/plugrad.h"
 #include "plugrad/sdk/ir_view.h"
 

@@ -1,5 +1,5 @@
 // A device's machine: what is kept is used, by plans and kernels alike, until it is forgotten.
-#include "engine/machines.h"
+#include "tuning/calibration/machines.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "base/settings.h"
-#include "engine/plan_options.h"
+#include "engine/plan/options.h"
 #include "runtime/registry.h"
 #include "unit/base/temporary_directory.h"
 
@@ -16,8 +16,8 @@ namespace {
 
 class Machines : public testing::Test {
  protected:
-  Machines() { engine::forget_calibration(device); }
-  ~Machines() override { engine::forget_calibration(device); }
+  Machines() { tuning::forget_calibration(device); }
+  ~Machines() override { tuning::forget_calibration(device); }
 
   TemporaryDirectory folder;
   SettingScope scope{[this](Settings& s) { s.cache_dir = folder.path(); }};
@@ -25,25 +25,25 @@ class Machines : public testing::Test {
 };
 
 TEST_F(Machines, keep_what_was_measured) {
-  cost::Machine measured = engine::table_machine_of(device);
-  EXPECT_EQ(*engine::machine_of(device), measured);
-  EXPECT_FALSE(engine::is_calibrated(device));
+  cost::Machine measured = tuning::table_machine_of(device);
+  EXPECT_EQ(*tuning::machine_of(device), measured);
+  EXPECT_FALSE(tuning::is_calibrated(device));
   measured.latency = 5;
   measured.levels[3].all = 7;
-  ASSERT_EQ(engine::keep_calibration(device, measured), 0);
-  EXPECT_TRUE(engine::is_calibrated(device));
-  EXPECT_EQ(*engine::machine_of(device), measured);
-  EXPECT_TRUE(engine::forget_calibration(device));
-  EXPECT_EQ(*engine::machine_of(device), engine::table_machine_of(device));
-  EXPECT_FALSE(engine::forget_calibration(device));
+  ASSERT_EQ(tuning::keep_calibration(device, measured), 0);
+  EXPECT_TRUE(tuning::is_calibrated(device));
+  EXPECT_EQ(*tuning::machine_of(device), measured);
+  EXPECT_TRUE(tuning::forget_calibration(device));
+  EXPECT_EQ(*tuning::machine_of(device), tuning::table_machine_of(device));
+  EXPECT_FALSE(tuning::forget_calibration(device));
 }
 
 TEST_F(Machines, are_of_the_table_where_results_must_be_the_same_everywhere) {
-  cost::Machine measured = engine::table_machine_of(device);
+  cost::Machine measured = tuning::table_machine_of(device);
   measured.latency = 5;
-  ASSERT_EQ(engine::keep_calibration(device, measured), 0);
+  ASSERT_EQ(tuning::keep_calibration(device, measured), 0);
   const SettingScope fixed([](Settings& s) { s.deterministic = true; });
-  EXPECT_EQ(*engine::machine_of(device), engine::table_machine_of(device));
+  EXPECT_EQ(*tuning::machine_of(device), tuning::table_machine_of(device));
 }
 
 TEST_F(Machines, are_part_of_the_keys_of_plans) {
@@ -55,11 +55,11 @@ TEST_F(Machines, are_part_of_the_keys_of_plans) {
   };
   const Hash128 before = key();
   EXPECT_EQ(key(), before);
-  cost::Machine measured = engine::table_machine_of(device);
+  cost::Machine measured = tuning::table_machine_of(device);
   measured.wake_cycles = 9000;
-  ASSERT_EQ(engine::keep_calibration(device, measured), 0);
+  ASSERT_EQ(tuning::keep_calibration(device, measured), 0);
   EXPECT_NE(key(), before);
-  engine::forget_calibration(device);
+  tuning::forget_calibration(device);
   EXPECT_EQ(key(), before);
 }
 

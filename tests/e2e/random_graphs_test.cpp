@@ -9,7 +9,7 @@
 #include "base/settings.h"
 #include "devices/at_hand.h"
 #include "e2e/random_graph.h"
-#include "ir/printer.h"
+#include "ir/text/printer.h"
 #include "oracle/evaluator.h"
 #include "oracle/reference_options.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/settings.h"
 #include "engine/session.h"
-#include "ir/parser.h"
+#include "ir/text/parser.h"
 #include "oracle/evaluator.h"
 
 using namespace plugrad;

@@ -9,12 +9,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "engine/measure.h"
-#include "engine/measure_plan.h"
-#include "engine/search_db.h"
 #include "fixture.h"
 #include "plugrad/error.h"
 #include "runtime/registry.h"
+#include "tuning/helper/check_plan.h"
+#include "tuning/helper/timing_helper.h"
+#include "tuning/schedule_database.h"
 #include "unit/base/temporary_directory.h"
 #include "unit/codegen/kernels.h"
 
@@ -22,8 +22,8 @@ namespace plugrad::e2e {
 namespace {
 
 using codegen::KernelCode;
-using engine::Measurer;
 using test::Ast;
+using tuning::TimingHelper;
 
 constexpr int64_t kSize = 4096;
 
@@ -61,13 +61,13 @@ class MeasuredKernels : public testing::Test {
     test::store(ast, test::param(g, 0, kSize, true), g.index(0), test::reduce(g, Op::Add, a, {k}));
     return code(ast, "hanging");
   }
-  std::vector<engine::ParamSpec> params() {
+  std::vector<tuning::ParamSpec> params() {
     const auto f32 = static_cast<uint32_t>(DType::F32);
     return {{kSize, f32, PGR_PARAM_WRITE, 0}, {kSize, f32, PGR_PARAM_READ, 0}};
   }
 
   runtime::Device& device = runtime::Registry::instance().find_device("CPU");
-  Measurer measurer{device, {2, 30}};
+  TimingHelper measurer{device, {2, 30}};
 };
 
 TEST_F(MeasuredKernels, are_timed_though_others_crash_and_hang) {
@@ -117,7 +117,7 @@ class Beam : public SessionTest {
     const SettingScope scope([&](Settings& s) {
       s.beam = beam;
       s.beam_seconds = seconds;
-      s.search_db = path;
+      s.schedule_database = path;
     });
     session.clear_caches();
     const int64_t m = 192, k = 64;
@@ -134,19 +134,22 @@ class Beam : public SessionTest {
     report = session.kernels_of(std::vector{out.get()})[0];
     return values(out);
   }
-  engine::SearchDb db() { return engine::SearchDb(path); }
-  // The database with another list for every kernel in it.
+  tuning::ScheduleDatabase db() { return tuning::ScheduleDatabase(path); }
+  std::string contents() {
+    std::string lines;
+    for (const auto& record : db().all()) lines += tuning::to_line(record) + "\n";
+    return lines;
+  }
+  // Another list for every kernel in the database.
   void replace_lists(const std::string& list) {
-    auto records = db().all();
-    std::filesystem::remove(path);
-    for (auto& record : records) {
+    for (auto& record : db().all()) {
       record.list = list;
       db().add(record);
     }
   }
 
   TemporaryDirectory directory;
-  const std::string path = directory / "search.tsv";
+  const std::string path = directory / "search.db";
   std::string log;
   engine::KernelReport report;
 };
@@ -162,9 +165,9 @@ TEST_F(Beam, finds_a_list_within_its_budget_that_is_used_without_it_too) {
   EXPECT_EQ(db().all()[0].width, 2u);
   EXPECT_EQ(report.optimisations, db().all()[0].list);
   EXPECT_EQ(log, "");
-  const auto size = std::filesystem::file_size(path);
+  const std::string found = contents();
   product(2);  // not searched again
-  EXPECT_EQ(std::filesystem::file_size(path), size);
+  EXPECT_EQ(contents(), found);
 
   replace_lists("upcast(0, 2) vectorize(1, 8)");
   EXPECT_EQ(product(0), expected);
@@ -183,14 +186,14 @@ TEST_F(Beam, and_what_it_found_are_passed_over_where_schedules_are_fixed) {
   }
   product(1, 0.3);
   replace_lists("upcast(0, 2) vectorize(1, 8)");
-  const auto size = std::filesystem::file_size(path);
+  const std::string found = contents();
   const SettingScope scope(fixed);
   for (int beam : {0, 2}) {
     EXPECT_EQ(product(beam), expected);
     EXPECT_EQ(report.optimisations, heuristic);
     EXPECT_NE(report.optimisations, "upcast(0, 2) vectorize(1, 8)");
   }
-  EXPECT_EQ(std::filesystem::file_size(path), size);
+  EXPECT_EQ(contents(), found);
 }
 
 TEST_F(Beam, ignores_lists_that_are_not_legal_with_one_warning) {
@@ -206,10 +209,10 @@ TEST_F(Beam, ignores_lists_that_are_not_legal_with_one_warning) {
 }
 
 TEST_F(Beam, works_with_a_database_of_nonsense) {
-  std::ofstream(path) << "nonsense\n" << std::string(5000, '\0') << "\nplugrad-search-1\t\t\t\n";
+  std::ofstream(path) << "SQLite format 3" << std::string(5000, '\0') << "nonsense";
   const std::vector<float> expected = product(0);
   EXPECT_EQ(product(1, 0.3), expected);
-  EXPECT_THAT(log, testing::HasSubstr("lines are damaged"));
+  EXPECT_THAT(log, testing::HasSubstr("the file is damaged and was set aside"));
   EXPECT_GE(db().all().size(), 1u);
 }
 

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "base/disk_cache.h"
+#include "base/storage/disk_cache.h"
 #include "errors/fresh_process.h"
 #include "plugrad/device.h"
 #include "plugrad/tensor.h"

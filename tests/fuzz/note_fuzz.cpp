@@ -2,7 +2,7 @@
 // the file is asked for, and not more than a bounded part of it.
 #include <cstring>
 
-#include "runtime/discovery/note.h"
+#include "runtime/discovery/elf_manifest.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace plugrad::runtime;

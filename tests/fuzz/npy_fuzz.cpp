@@ -1,13 +1,13 @@
 // NumPy files from anywhere: an array that lies within the file, or an Error.
 #include <cstdint>
 
-#include "nn/npy.h"
+#include "io/npy.h"
 #include "plugrad/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace plugrad;
   try {
-    const nn::NpyArray array = nn::parse_npy(std::as_bytes(std::span(data, size)), "[fuzz] bytes");
+    const io::NpyArray array = io::parse_npy(std::as_bytes(std::span(data, size)), "[fuzz] bytes");
     uint64_t count = 1;
     for (int64_t n : array.shape) count *= static_cast<uint64_t>(n);
     if (count * size_of(array.dtype) != array.bytes.size()) __builtin_trap();

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-#include "nn/safetensors.h"
+#include "io/safetensors.h"
 #include "plugrad/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -15,9 +15,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
   try {
-    const nn::SafetensorsFile file = nn::read_safetensors(path);
+    const io::SafetensorsFile file = io::read_safetensors(path);
     unsigned sum = 0;
-    for (const nn::NamedArray& array : file.arrays)
+    for (const io::NamedArray& array : file.arrays)
       for (const std::byte b : array.bytes) sum += static_cast<unsigned>(b);
     static volatile unsigned sink;
     sink = sum;

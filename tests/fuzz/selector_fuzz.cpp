@@ -6,7 +6,7 @@
 
 #include "plugrad/error.h"
 #include "runtime/discovery/selection.h"
-#include "runtime/printable.h"
+#include "runtime/plugin_text.h"
 
 namespace {
 
@@ -34,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       }
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::User) __builtin_trap();
-    std::string shown = printable(text);
+    std::string shown = sanitise_text(text);
     for (char& c : shown)
       if (c == '\n' || c == '\t') c = '?';
     if (shown.size() != size) __builtin_trap();

@@ -6,9 +6,9 @@
 
 #include "base/settings.h"
 #include "codegen/codegen.h"
-#include "engine/candidates.h"
-#include "engine/search_db.h"
+#include "engine/refine/candidates.h"
 #include "jit/jit_test.h"
+#include "tuning/schedule_database.h"
 #include "unit/base/temporary_directory.h"
 
 using namespace plugrad;
@@ -40,7 +40,7 @@ class Refinement : public testing::Test {
   Refinement()
       : scope_([&](Settings& s) {
           s.tune = true;
-          s.search_db = directory_.path() + "/found.tsv";
+          s.schedule_database = directory_.path() + "/found.tsv";
         }) {
     times.first.clear();
     times.others_ns = 500'000;
@@ -56,14 +56,14 @@ class Refinement : public testing::Test {
   }
 
   // Until the database has `count` records; each call is checked by `call`.
-  std::vector<engine::SearchRecord> replay(size_t count, const std::function<void()>& call) {
+  std::vector<tuning::ScheduleRecord> replay(size_t count, const std::function<void()>& call) {
     const auto end = std::chrono::steady_clock::now() + 60s;
     for (int i = 0; std::chrono::steady_clock::now() < end; ++i) {
       call();
-      if (engine::search_db().all().size() >= count) break;
+      if (tuning::schedule_database().all().size() >= count) break;
       if (i > 20) std::this_thread::sleep_for(5ms);
     }
-    return engine::search_db().all();
+    return tuning::schedule_database().all();
   }
 
   const TemporaryDirectory directory_;
@@ -152,7 +152,7 @@ TEST_F(Refinement, BeginsWhereAnEarlierProcessEnded) {
   for (int i = 0; i < 12; ++i) g(x, y).realize();
   std::this_thread::sleep_for(200ms);
   for (int i = 0; i < 12; ++i) g(x, y).realize();
-  const auto after = engine::search_db().all();
+  const auto after = tuning::schedule_database().all();
   ASSERT_EQ(after.size(), 1u);
   EXPECT_EQ(after[0].list, before[0].list);
   EXPECT_EQ(after[0].tried, before[0].tried);

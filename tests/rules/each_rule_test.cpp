@@ -4,11 +4,11 @@
 
 #include <map>
 
-#include "ir/printer.h"
+#include "ir/text/printer.h"
 #include "ir/verifier.h"
 #include "plugrad/error.h"
 #include "rules/random_values.h"
-#include "symbolic/tables.h"
+#include "symbolic/rules/tables.h"
 #include "unit/symbolic/evaluate.h"
 
 namespace plugrad {

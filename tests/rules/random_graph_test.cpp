@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "ir/printer.h"
+#include "ir/text/printer.h"
 #include "ir/verifier.h"
 #include "rules/random_values.h"
 #include "symbolic/symbolic.h"

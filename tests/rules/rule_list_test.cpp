@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 
-#include "symbolic/tables.h"
+#include "symbolic/rules/tables.h"
 
 namespace plugrad {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "base/disk_cache.h"
+#include "base/storage/disk_cache.h"
 #include "bench/corpus/model.h"
 #include "bench/corpus/summary.h"
 #include "bench/isa.h"

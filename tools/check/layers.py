@@ -15,15 +15,18 @@ BUILDS_ON = {
     "schedule": ["cost"],
     "codegen": ["cost"],
     "runtime": ["base"],
-    "engine": ["schedule", "codegen", "runtime"],
-    "tensor": ["engine", "autodiff"],
-    "nn": ["tensor"],
+    "tuning": ["codegen", "runtime"],
+    "engine": ["schedule", "tuning"],
+    "jit": ["engine"],
+    "tensor": ["jit", "autodiff"],
+    "io": ["base"],
+    "nn": ["tensor", "io"],
 }
 # The kernel's language and the device's capabilities are all that these know of a plugin.
 NARROW_API = {"kernel_ir.h", "kernel_ops.h", "device.h"}
 NARROW_ROOMS = {"cost", "schedule", "codegen"}
 # uop::DType is public, and a dtype is all that runtime needs of the room above base.
-PUBLIC_ROOM = {"export.h": "base", "error.h": "base", "dtype.h": "base", "plugrad.h": "nn",
+PUBLIC_ROOM = {"export.h": "base", "error.h": "base", "dtype.h": "base", "plugrad.h": "nn", "jit.h": "nn", "numpy.h": "nn", "search.h": "tuning",
                "uop.h": "tensor", "gradient.h": "tensor"}
 DEVICE_SDK = re.compile(r"^(llvm|clang|clang-c|lld|CL|vulkan|cuda|nvrtc|hip|shaderc)(/|\.h|$)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.M)

@@ -20,7 +20,7 @@
 #include "models.h"
 #include "plugrad/sdk/conformance.h"
 #include "progress.h"
-#include "runtime/discovery/search.h"
+#include "runtime/discovery/plugin_discovery.h"
 #include "runtime/runtime.h"
 
 namespace plugrad::tools {

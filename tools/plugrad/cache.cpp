@@ -1,7 +1,7 @@
 // plugrad cache: what the disk cache of compiled kernels holds; clearing it.
 #include <fmt/format.h>
 
-#include "base/disk_cache.h"
+#include "base/storage/disk_cache.h"
 #include "command.h"
 
 namespace plugrad::tools {

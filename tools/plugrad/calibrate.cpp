@@ -1,28 +1,29 @@
 // plugrad calibrate: measures what the machine of a device can do, and keeps it.
-#include "engine/calibrate.h"
+#include "tuning/calibration/calibrate.h"
 
 #include <fmt/format.h>
 
 #include "base/file.h"
-#include "base/printable.h"
+#include "base/sanitise_text.h"
 #include "command.h"
 #include "cost/calibration_text.h"
-#include "engine/machines.h"
 #include "plugrad/error.h"
 #include "runtime/runtime.h"
+#include "tuning/calibration/machines.h"
 
 namespace plugrad::tools {
 namespace {
 
 const char* source_of(runtime::Device& device) {
-  if (engine::is_calibrated(device)) return "calibration";
+  if (tuning::is_calibrated(device)) return "calibration";
   return cost::name_of(cost::class_of(device.info().arch, device.caps()));
 }
 
 // By unit: registers and lanes are no rates.
 void print_text(runtime::Device& device, const cost::Machine& m) {
-  fmt::print("{}", printable(fmt::format("device       {}\n", engine::machine_identity(device))));
-  fmt::print("from         {}\n", engine::is_calibrated(device)
+  fmt::print("{}",
+             sanitise_text(fmt::format("device       {}\n", tuning::machine_identity(device))));
+  fmt::print("from         {}\n", tuning::is_calibrated(device)
                                       ? "a calibration"
                                       : fmt::format("the table, {}", source_of(device)));
   fmt::print(
@@ -43,8 +44,8 @@ void print_text(runtime::Device& device, const cost::Machine& m) {
 void print_figures(runtime::Device& device, cost::Machine m) {
   nlohmann::ordered_json figures;
   for (const cost::Field& field : cost::fields()) figures[field.name] = field.of(m);
-  print_json({{"device", engine::machine_identity(device)},
-              {"path", engine::calibration_path(device)},
+  print_json({{"device", tuning::machine_identity(device)},
+              {"path", tuning::calibration_path(device)},
               {"source", source_of(device)},
               {"figures", figures}});
 }
@@ -52,15 +53,15 @@ void print_figures(runtime::Device& device, cost::Machine m) {
 // A measurement beside other programs would measure them too; it fails, and the table stays in use.
 int measure(runtime::Device& device) {
   std::string problem;
-  const auto machine = engine::calibrate(device, problem);
+  const auto machine = tuning::calibrate(device, problem);
   if (!machine) {
     fmt::print(stderr, "plugrad: {} is not calibrated, the table is used: {}\n", device.name(),
-               printable(problem));
+               sanitise_text(problem));
     return kFailure;
   }
-  if (const int error = engine::keep_calibration(device, *machine)) {
+  if (const int error = tuning::keep_calibration(device, *machine)) {
     fmt::print(stderr, "plugrad: the calibration cannot be kept in {}: {}\n",
-               printable(engine::calibration_path(device)), file_error_text(error));
+               sanitise_text(tuning::calibration_path(device)), file_error_text(error));
     return kFailure;
   }
   return kSuccess;
@@ -88,10 +89,10 @@ int run_calibrate(const Arguments& arguments) {
   runtime::Device& device = runtime::Registry::instance().default_device();
   int result = kSuccess;
   if (parsed.has("forget"))
-    engine::forget_calibration(device);
+    tuning::forget_calibration(device);
   else if (!parsed.has("show"))
     result = measure(device);
-  const auto machine = engine::machine_of(device);
+  const auto machine = tuning::machine_of(device);
   if (parsed.has("json"))
     print_figures(device, *machine);
   else

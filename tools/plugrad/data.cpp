@@ -5,7 +5,7 @@
 
 #include "command.h"
 #include "data_sets.h"
-#include "nn/data_files.h"
+#include "nn/data/data_files.h"
 
 namespace plugrad::tools {
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "base/printable.h"
+#include "base/sanitise_text.h"
 #include "base/settings.h"
 #include "command.h"
 #include "plugrad/error.h"
@@ -79,7 +79,7 @@ Json to_json(const Found& found) {
 // Paths, and manifests, may hold any bytes.
 template <class... Args>
 void show(fmt::format_string<Args...> format, Args&&... args) {
-  fmt::print("{}", printable(fmt::format(format, std::forward<Args>(args)...)));
+  fmt::print("{}", sanitise_text(fmt::format(format, std::forward<Args>(args)...)));
 }
 
 void print_options(const runtime::Manifest& manifest) {

@@ -6,20 +6,23 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "codegen/pipeline.h"
 #include "command.h"
-#include "engine/kernels.h"
+#include "engine/kernels/kernel_cache.h"
 #include "engine/session.h"
 #include "explain_examples.h"
 #include "explain_file.h"
 #include "explain_why.h"
 #include "runtime/registry.h"
+#include "schedule/pipeline.h"
 
 namespace plugrad::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr char kUsage[] =
-    "plugrad explain (EXAMPLE | FILE.ir | --list) [--why] [--kernel NAME] [--device D] [--json]";
+    "plugrad explain (EXAMPLE | FILE.ir | --list | --stages) [--why] [--kernel NAME] [--device D] "
+    "[--json]";
 
 Json to_json(const std::string& name, const std::vector<engine::KernelReport>& kernels, bool why) {
   Json document = {{"name", name}, {"kernels", Json::array()}};
@@ -120,6 +123,22 @@ void show_kernels(const std::vector<engine::KernelReport>& kernels) {
   showing_stages([&] { return cache.get(requests, engine::KernelOptions::from_settings()); });
 }
 
+// The tables of both compilers.
+void list_stages(bool json) {
+  Json document = Json::object();
+  for (const auto& [compiler, stages] :
+       {std::pair("schedule", schedule::stages()), std::pair("codegen", codegen::stages())}) {
+    if (!json) fmt::print("{}\n", compiler);
+    for (const StageInfo& stage : stages)
+      if (json)
+        document[compiler].push_back(
+            {{"name", stage.name}, {"form", name_of(stage.form)}, {"meaning", stage.meaning}});
+      else
+        fmt::print("  {:<22}{:<14}{}\n", stage.name, name_of(stage.form), stage.meaning);
+  }
+  if (json) print_json(document);
+}
+
 }  // namespace
 
 Syntax explain_syntax() {
@@ -130,6 +149,7 @@ Syntax explain_syntax() {
                 .paths = {"example"}};
   const auto text = [] { return po::value<std::string>()->default_value(""); };
   syntax.options.add_options()("list", "name the built-in examples")(
+      "stages", "the stages of both compilers, what each leaves and what it is for")(
       "why", "the schedule of each kernel beside others, with the time that is predicted of each")(
       "kernel", text(), "only kernels whose name contains this")("json", "one JSON document")(
       "device", text(), "device to compile for");
@@ -140,6 +160,7 @@ int run_explain(const Arguments& arguments) {
   const Parsed parsed = parse(arguments, explain_syntax());
   if (parsed.help) return kSuccess;
   if (parsed.has("list")) return list_examples(parsed.has("json")), kSuccess;
+  if (parsed.has("stages")) return list_stages(parsed.has("json")), kSuccess;
   auto words = parsed.get<Arguments>("example");
   if (words.size() != 1)
     throw UsageError(fmt::format("name one example or file\nusage: {}", kUsage));

@@ -9,20 +9,20 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "engine/kernels.h"
-#include "engine/machines.h"
-#include "ir/parser.h"
-#include "ir/printer.h"
+#include "engine/kernels/kernel_cache.h"
 #include "ir/structural_hash.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "ir/verifier.h"
 #include "plugrad/sdk/guard.h"
 #include "plugrad/sdk/ir_view.h"
 #include "runtime/runtime.h"
+#include "tuning/calibration/machines.h"
 
 namespace plugrad::tools {
 namespace {
 
-using Asts = std::vector<std::shared_ptr<const schedule::KernelAst>>;
+using Asts = std::vector<std::shared_ptr<const KernelAst>>;
 
 std::string read_text(const std::string& path) {
   auto bytes = read_file(path);
@@ -65,7 +65,7 @@ Asts one_kernel(const std::string& path, Graph graph, Id sink) {
   check_file(path, [&] { verify(graph, all, Spec::Kernel); });
   check_file(path, [&] { verify_kernel_ast(graph, sink); });
   check_kernel(path, graph);
-  auto ast = std::make_shared<schedule::KernelAst>();
+  auto ast = std::make_shared<KernelAst>();
   NodeHash hash = structural_hash(graph, sink);
   std::copy_n(hash.word, 2, ast->hash);
   for (Id id = 0; id < graph.size(); ++id) ast->param_count += graph[id].op == Op::Param;
@@ -91,7 +91,7 @@ Asts planned(const std::string& path, Graph graph, const std::vector<Id>& roots,
             [&](Id a, Id b) { return graph.arg_list(a)[0] < graph.arg_list(b)[0]; });
   schedule::Options options;
   options.threads = std::max(1u, device.caps().threads);
-  options.machine = *engine::machine_of(device);
+  options.machine = *tuning::machine_of(device);
   return schedule::make_plan(graph, roots, inputs, 1, options).asts;
 }
 

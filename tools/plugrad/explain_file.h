@@ -8,7 +8,7 @@
 
 namespace plugrad::tools {
 
-/// Reads the file (form: ir/printer.h), plans its roots unless they are one kernel already (a
+/// Reads the file (form: ir/text/printer.h), plans its roots unless they are one kernel already (a
 /// sink), and compiles for the default device. Errors: User, naming the file and the line.
 std::vector<engine::KernelReport> explain_file(const std::string& path);
 

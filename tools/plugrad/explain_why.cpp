@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "engine/choices.h"
-#include "engine/machines.h"
+#include "engine/refine/choices.h"
 #include "runtime/registry.h"
+#include "tuning/calibration/machines.h"
 
 namespace plugrad::tools {
 namespace {
@@ -56,7 +56,7 @@ std::string machine_text(runtime::Device& device, const cost::Machine& machine) 
   return fmt::format(
       "{}, {}: {:g} f32 lanes, {:g} vector registers, {:g} threads, {:.2f} multiply-adds a cycle, "
       "{:.2f} GHz",
-      device.name(), engine::is_calibrated(device) ? "calibrated" : "by the table", machine.lanes,
+      device.name(), tuning::is_calibrated(device) ? "calibrated" : "by the table", machine.lanes,
       machine.registers, machine.threads, machine.multiply_adds, machine.cycles_a_second * 1e-9);
 }
 
@@ -77,7 +77,7 @@ void print_choice(const engine::KernelReport& kernel) {
   if (!kernel.planned) return fmt::print("  written by hand: it has no schedule\n");
   const engine::Choice choice = engine::choice_of(kernel, kShown);
   runtime::Device& device = device_of(kernel);
-  const cost::Machine machine = *engine::machine_of(device);
+  const cost::Machine machine = *tuning::machine_of(device);
   fmt::print("  on {}\n  {:>10}", machine_text(device, machine), "us");
   for (const Column& column : kColumns) fmt::print(" {:>10}", column.title);
   fmt::print(" {:>10} {:>9} {:>7}  schedule\n", "once", "registers", "threads");
@@ -103,7 +103,7 @@ Json choice_json(const engine::KernelReport& kernel) {
   if (!kernel.planned) return nullptr;
   const engine::Choice choice = engine::choice_of(kernel, kShown);
   runtime::Device& device = device_of(kernel);
-  const cost::Machine machine = *engine::machine_of(device);
+  const cost::Machine machine = *tuning::machine_of(device);
   Json candidates = {to_json(choice.own, machine), to_json(choice.plain, machine)};
   for (const Prospect& near : choice.nearest) candidates.push_back(to_json(near, machine));
   return {{"machine", machine_text(device, machine)},

@@ -33,11 +33,9 @@
 
 namespace plugrad {
 
-namespace engine {
-class JitCalls;
-}
-
 namespace jit_detail {
+
+class JitCalls;
 
 /// Tensors in order, and what stands between them: sizes of vectors, numbers.
 struct Flat {
@@ -189,7 +187,7 @@ class PLUGRAD_API Calls {
   size_t recordings() const;
 
  private:
-  std::unique_ptr<engine::JitCalls> calls_;
+  std::unique_ptr<JitCalls> calls_;
 };
 
 }  // namespace jit_detail

@@ -5,11 +5,8 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <optional>
 
-#include "autodiff/convolution.h"
 #include "autodiff/parts.h"
-#include "autodiff/pooling.h"
 #include "autodiff/rules.h"
 #include "ir/user.h"
 
@@ -113,48 +110,6 @@ class Tape {
   std::map<size_t, std::vector<Id>> parts_;  // by place: Pads that are not in gradient_ yet
 };
 
-/// Sources of elementwise ops are used in the node's shape; others as they are.
-void flow_to_sources(Context& context, Tape& tape, Id node, Id gradient) {
-  const Graph& g = context.graph;
-  const Rule rule = rule_of(g[node].op);
-  if (rule == nullptr) return;
-  Step step(context, node, gradient);
-  rule(step);
-  const bool elementwise = is_alu(g[node].op);
-  for (size_t i = 0; i < g[node].src_count && i < 3; ++i) {
-    const Id source = step.x(i);
-    tape.flow(source, step.out(i), context.shapes.id(elementwise ? node : source));
-  }
-}
-
-bool flow_through_convolution(Context& context, Tape& tape, Id node, Id gradient) {
-  if (context.extents != nullptr && context.extents->is_counted(node)) return false;
-  const std::optional<Convolution> c = match_convolution(context, node);
-  if (!c) return false;
-  const bool to_image = tape.is_active(c->image), to_weight = tape.is_active(c->weight);
-  const ConvolutionGradient flows =
-      convolution_gradient(context, *c, node, gradient, to_image, to_weight);
-  tape.flow(c->image, flows.image, context.shapes.id(c->image));
-  tape.flow(c->weight, flows.weight, context.shapes.id(c->weight));
-  return true;
-}
-
-/// Its image takes all of it: nodes between it and the Reduce must not be targets.
-bool flow_through_pooling(Context& context, Tape& tape, Id node, Id gradient,
-                          std::span<const Id> targets) {
-  if (context.extents != nullptr && context.extents->is_counted(node)) return false;
-  const auto may_skip = [&](Id id) { return !std::ranges::binary_search(targets, id); };
-  const std::optional<MaxPooling> pooling = match_max_pooling(context, node, may_skip);
-  if (!pooling) return false;
-  Step step(context, node, gradient);
-  const auto list = context.graph.arg_list(node);
-  const Id share =
-      step.spread(share_of_maxima(step, {list.begin() + 1, list.end()}), step.shape(node));
-  tape.flow(pooling->image, max_pooling_gradient(context, *pooling, node, share),
-            context.shapes.id(pooling->image));
-  return true;
-}
-
 /// Whether a user's function says the gradient.
 bool is_call(const Node& n) {
   return n.op == Op::Function && function_call(n.arg) != kSlopeCall && !is_range_check(n);
@@ -202,6 +157,8 @@ std::vector<Id> gradient(Context& context, Id loss, Id seed, std::span<const Id>
   Tape tape(context, loss, sorted);
   tape.flow(loss, seed, context.shapes.id(loss));
   Calls calls(context.graph, tape);
+  const Walk walk{[&](Id id) { return tape.is_active(id); },
+                  [&](Id id) { return std::ranges::binary_search(sorted, id); }};
   for (size_t i = tape.size(); i-- > 0;) {
     const Id node = tape.node(i);
     if (is_call(context.graph[node])) {
@@ -209,10 +166,10 @@ std::vector<Id> gradient(Context& context, Id loss, Id seed, std::span<const Id>
       continue;
     }
     if (tape.gradient(i) == kNoId) continue;
-    const Id flowing = counted(context, node, tape.gradient(i));
-    if (!flow_through_convolution(context, tape, node, flowing) &&
-        !flow_through_pooling(context, tape, node, flowing, sorted))
-      flow_to_sources(context, tape, node, flowing);
+    Step step(context, node, counted(context, node, tape.gradient(i)), &walk);
+    differentiate(step);
+    for (const Step::Flow& flow : step.flows())
+      tape.flow(flow.to, flow.gradient, context.shapes.id(flow.used_in));
   }
   std::vector<Id> results;
   for (Id target : targets) results.push_back(tape.result(target));

@@ -1,10 +1,16 @@
+// The table of derivatives. The walk (gradient.cpp) asks for the flows of one node at a time and
+// adds them up, so nothing here is rewritten in place.
+//   node     %c = mul %a, %b         row      derivative("mul", x * y, flows(g * y, g * x))
+//   flows    to %a: mul %g, %b       to %b: mul %g, %a
 #include "autodiff/rules.h"
 
+#include <algorithm>
 #include <numbers>
 
 #include "autodiff/parts.h"
 #include "base/check.h"
 #include "ir/user.h"
+#include "rewrite/trace.h"
 
 namespace plugrad::autodiff {
 
@@ -58,45 +64,24 @@ Id Step::spread(Id a, const std::vector<int64_t>& to) {
   return shape(a) == to ? a : move(Op::Expand, a, to);
 }
 
-// Nothing equals a maximum that is NaN: with 0 of them a share is infinite.
+void Step::flow(size_t source, Id gradient) {
+  if (gradient == kNoId) return;
+  const Id to = x(source);
+  flows_[flow_count_++] = {to, gradient, is_alu(graph[node_].op) ? node_ : to};
+}
+
+namespace {
+using namespace rules;
+
+// The gradient that each of the equal maxima of a Reduce receives: they share it equally. Nothing
+// equals a maximum that is NaN: with 0 of them a share is infinite.
 Id share_of_maxima(Step& s, const std::vector<int64_t>& axes) {
   const Id is_max = s.graph.binary(Op::CmpEq, s.x(0), s.spread(s.y(), s.shape(s.x(0))));
   const Id count = s.sum(s.graph.cast(is_max, s.dtype()), axes);
   return s.graph.binary(Op::FDiv, s.g(), count);
 }
 
-namespace {
-
 // ---- Arithmetic ----
-void add(Step& s) {
-  s.flow(0, s.g());
-  s.flow(1, s.g());
-}
-
-void sub(Step& s) {
-  s.flow(0, s.g());
-  s.flow(1, s.neg(s.g()));
-}
-
-void mul(Step& s) {
-  s.flow(0, s.mul(s.g(), s.x(1)));
-  s.flow(1, s.mul(s.g(), s.x(0)));
-}
-
-void negate(Step& s) {
-  s.flow(0, s.neg(s.g()));
-}
-
-void divide(Step& s) {
-  const Id by = s.graph.binary(Op::FDiv, s.g(), s.x(1));
-  s.flow(0, by);
-  s.flow(1, s.neg(s.mul(by, s.y())));
-}
-
-void reciprocal(Step& s) {
-  s.flow(0, s.neg(s.mul(s.g(), s.mul(s.y(), s.y()))));
-}
-
 /// The larger source takes it; equal ones take half each. Beside a NaN, which is no less and no
 /// more, both take it.
 void maximum(Step& s) {
@@ -105,37 +90,6 @@ void maximum(Step& s) {
   const Id share = g.where(g.binary(Op::CmpEq, s.x(0), s.x(1)), half, s.g());
   s.flow(0, g.where(g.binary(Op::CmpLt, s.x(0), s.x(1)), zero, share));
   s.flow(1, g.where(g.binary(Op::CmpLt, s.x(1), s.x(0)), zero, share));
-}
-
-void square_root(Step& s) {
-  s.flow(0, s.graph.binary(Op::FDiv, s.mul(s.g(), s.number(0.5)), s.y()));
-}
-
-void exp2(Step& s) {
-  s.flow(0, s.mul(s.g(), s.mul(s.y(), s.number(std::numbers::ln2))));
-}
-
-void log2(Step& s) {
-  s.flow(0, s.graph.binary(Op::FDiv, s.g(), s.mul(s.x(0), s.number(std::numbers::ln2))));
-}
-
-/// cos x as 1 - 2 sin²(x/2): pi/2 - x would lose what a large x has before its point.
-void sine(Step& s) {
-  Graph& g = s.graph;
-  const Id half = g.unary(Op::Sin, s.mul(s.x(0), s.number(0.5)));
-  const Id square = g.binary(Op::Mul, half, half);
-  const Id cosine = g.binary(Op::Sub, s.number(1.0), s.mul(square, s.number(2.0)));
-  s.flow(0, s.mul(s.g(), cosine));
-}
-
-void fused_multiply_add(Step& s) {
-  s.flow(0, s.mul(s.g(), s.x(1)));
-  s.flow(1, s.mul(s.g(), s.x(0)));
-  s.flow(2, s.g());
-}
-
-void truncate(Step& s) {
-  s.flow(0, s.number(0.0));
 }
 
 bool is_const_zero(const Graph& g, Id x) {
@@ -156,25 +110,20 @@ bool is_relu(const Graph& g, Id node) {
 }
 
 /// The value of a relu tells where it was cut off: then nobody needs what it was made of.
-void choose(Step& s) {
-  Graph& g = s.graph;
-  if (const auto first = prefix_of(s)) {
-    s.flow(1, flow_within(s, first->axis, 0, first->count));
-    s.flow(2, flow_within(s, first->axis, first->count, s.shape(s.y())[first->axis]));
-    return;
-  }
-  const Id zero = s.number(0.0);
-  const Id chosen = is_relu(g, s.y()) ? g.binary(Op::CmpEq, s.y(), zero) : s.x(0);
-  s.flow(1, g.where(chosen, s.g(), zero));
-  s.flow(2, g.where(chosen, zero, s.g()));
+bool guards_relu(const Graph& g, const Match& m) {
+  return is_relu(g, m.root);
 }
 
-void cast(Step& s) {
-  s.flow(0, s.graph.cast(s.g(), s.graph[s.x(0)].dtype));
+bool joins_parts(const Graph&, const Match& m) {
+  return prefix_of(m.context<Step>()).has_value();
 }
-void pass(Step& s) {
-  s.flow(0, s.g());
+
+void split(Step& s) {
+  const Prefix first = *prefix_of(s);
+  s.flow(1, flow_within(s, first.axis, 0, first.count));
+  s.flow(2, flow_within(s, first.axis, first.count, s.shape(s.y())[first.axis]));
 }
+
 void copy(Step& s) {
   s.flow(0, s.graph.add(Op::Copy, s.dtype(), {s.g()}, s.device(s.x(0))));
 }
@@ -244,8 +193,14 @@ void flip(Step& s) {
 }
 
 // ---- Reductions ----
+std::vector<int64_t> axes_of(const Step& s) {
+  const std::vector<int64_t> list = s.arg();
+  return {list.begin() + 1, list.end()};
+}
+
 /// All equal maxima share it. Of a row that has a NaN what the others take, 0 of a share, is NaN.
-void reduce_max(Step& s, const std::vector<int64_t>& axes) {
+void reduce_max(Step& s) {
+  const std::vector<int64_t> axes = axes_of(s);
   Graph& g = s.graph;
   const std::vector<int64_t> shape = s.shape(s.x(0));
   const Id is_max = g.binary(Op::CmpEq, s.x(0), s.spread(s.y(), shape));
@@ -256,7 +211,8 @@ void reduce_max(Step& s, const std::vector<int64_t>& axes) {
 
 /// The product of the others: the whole over the element, unless the element or one of the others
 /// is 0.
-void reduce_product(Step& s, const std::vector<int64_t>& axes) {
+void reduce_product(Step& s) {
+  const std::vector<int64_t> axes = axes_of(s);
   Graph& g = s.graph;
   const std::vector<int64_t> shape = s.shape(s.x(0));
   const Id zero = s.number(0.0), one = s.number(1.0);
@@ -271,44 +227,163 @@ void reduce_product(Step& s, const std::vector<int64_t>& axes) {
   s.flow(0, g.where(is_zero, others(1.0), g.binary(Op::FDiv, others(0.0), nonzero)));
 }
 
-void reduce(Step& s) {
-  const std::vector<int64_t> list = s.arg(), axes(list.begin() + 1, list.end());
-  switch (static_cast<Op>(list[0])) {
-    case Op::Add:
-      return s.flow(0, s.spread(s.g(), s.shape(s.x(0))));
-    case Op::Max:
-      return reduce_max(s, axes);
-    case Op::Mul:
-      return reduce_product(s, axes);
-    default:
-      fail(ErrorKind::Internal, "a reduction by {} has no derivative",
-           op_info(static_cast<Op>(list[0])).name);
-  }
+template <Op op>
+bool reduces(const Graph& g, const Match& m) {
+  return g.arg_list(m.root)[0] == static_cast<int64_t>(op);
 }
 
-struct Row {
-  Op op;
-  Rule rule;
-};
+void reduce_sum(Step& s) {
+  s.flow(0, s.spread(s.g(), s.shape(s.x(0))));
+}
+
+// ---- What several nodes mean together ----
+bool is_convolution(const Graph&, const Match& m) {
+  auto& s = m.context<Step>();
+  if (!s.is_counted()) s.convolution = match_convolution(s.context(), m.root);
+  return s.convolution.has_value();
+}
+
+void convolution(Step& s) {
+  const Convolution& c = *s.convolution;
+  const ConvolutionGradient flows = convolution_gradient(
+      s.context(), c, s.y(), s.g(), s.walk().is_active(c.image), s.walk().is_active(c.weight));
+  s.flow_to(c.image, flows.image);
+  s.flow_to(c.weight, flows.weight);
+}
+
+/// Its image takes all of it: nodes between it and the Reduce must not be targets.
+bool is_max_pooling(const Graph&, const Match& m) {
+  auto& s = m.context<Step>();
+  if (!s.is_counted())
+    s.pooling =
+        match_max_pooling(s.context(), m.root, [&](Id id) { return !s.walk().is_target(id); });
+  return s.pooling.has_value();
+}
+
+void max_pooling(Step& s) {
+  const Id share = s.spread(share_of_maxima(s, axes_of(s)), s.shape(s.y()));
+  s.flow_to(s.pooling->image, max_pooling_gradient(s.context(), *s.pooling, s.y(), share));
+}
+
+// ---- The table ----
+constexpr Pattern g = u, out = v;
+
+/// What flows to source 0, 1, …
+template <class... Sources>
+constexpr Pattern flows(const Sources&... sources) {
+  return node(Op::Sink, sources...);
+}
+constexpr Pattern make_nothing() {
+  Pattern p(0);
+  p.root().typed = true;
+  return p;
+}
+constexpr Pattern kNothing = make_nothing();
+
+/// A right side as code.
+template <void (*derive)(Step&)>
+inline constexpr Named<RuleFunction> by{[](Graph&, const Match& m) {
+                                          derive(m.context<Step>());
+                                          return m.root;
+                                        },
+                                        name_of_function<derive>()};
+
+consteval Rule derivative(const char* name, const Pattern& left, const Pattern& right,
+                          const RuleGuard& guard = {}, const char* file = __builtin_FILE(),
+                          int line = __builtin_LINE()) {
+  return checked({name, left, right, nullptr, guard, file, line}, g.root().name);
+}
+consteval Rule derivative(const char* name, const Pattern& left, const Named<RuleFunction>& right,
+                          const RuleGuard& guard = {}, const char* file = __builtin_FILE(),
+                          int line = __builtin_LINE()) {
+  return checked({name, left, {}, right.function, guard, file, line, right.name});
+}
+
+constexpr Pattern choice = as(out, where(x, y, z));
+constexpr Pattern kLn2 = std::numbers::ln2;
+/// cos x as 1 - 2 sin²(x/2): pi/2 - x would lose what a large x has before its point.
+constexpr Pattern kHalfSine = sin(x * 0.5), kCosine = 1.0 - kHalfSine * kHalfSine * 2.0;
+
 // clang-format off
-constexpr Row kRules[] = {
-    {Op::Add, add},             {Op::Sub, sub},         {Op::Mul, mul},       {Op::Neg, negate},
-    {Op::FDiv, divide},         {Op::Recip, reciprocal}, {Op::Max, maximum}, {Op::Sqrt, square_root},
-    {Op::Exp2, exp2},           {Op::Log2, log2},       {Op::Sin, sine},      {Op::Where, choose},
-    {Op::Fma, fused_multiply_add}, {Op::Trunc, truncate},
-    {Op::Cast, cast},           {Op::Contiguous, pass}, {Op::Copy, copy},
-    {Op::Reshape, reshape},     {Op::Permute, permute}, {Op::Expand, expand}, {Op::Pad, pad},
-    {Op::Shrink, shrink},       {Op::Flip, flip},       {Op::Reduce, reduce},
-    {Op::Bounded, bounded},     {Op::Function, slope},
+constexpr Rule kDerivatives[] = {
+    derivative("d-add",        x + y,                   flows(g, g)),
+    derivative("d-sub",        x - y,                   flows(g, -g)),
+    derivative("d-mul",        x * y,                   flows(g * y, g * x)),
+    derivative("d-neg",        -x,                      flows(-g)),
+    derivative("d-fdiv",       as(out, fdiv(x, y)),     flows(fdiv(g, y), -(fdiv(g, y) * out))),
+    derivative("d-recip",      as(out, recip(x)),       flows(-(g * (out * out)))),
+    derivative("d-max",        max(x, y),               by<maximum>),
+    derivative("d-sqrt",       as(out, sqrt(x)),        flows(fdiv(g * 0.5, out))),
+    derivative("d-exp2",       as(out, exp2(x)),        flows(g * (out * kLn2))),
+    derivative("d-log2",       log2(x),                 flows(fdiv(g, x * kLn2))),
+    derivative("d-sin",        sin(x),                  flows(g * kCosine)),
+    derivative("d-fma",        fma(x, y, z),            flows(g * y, g * x, g)),
+    derivative("d-trunc",      trunc(x),                flows(0.0)),
+    derivative("d-join",       choice,                  by<split>, when(check<joins_parts>)),
+    derivative("d-relu", choice,
+               flows(kNothing, where(out == 0.0, g, 0.0), where(out == 0.0, 0.0, g)),
+               when(check<guards_relu>)),
+    derivative("d-where", choice, flows(kNothing, where(x, g, 0.0), where(x, 0.0, g))),
+    derivative("d-cast",       cast(x),                 flows(cast(g))),
+    derivative("d-contiguous", node(Op::Contiguous, x), flows(g)),
+    derivative("d-copy",       node(Op::Copy, x),       by<copy>),
+    derivative("d-reshape",    node(Op::Reshape, x),    by<reshape>),
+    derivative("d-permute",    node(Op::Permute, x),    by<permute>),
+    derivative("d-expand",     node(Op::Expand, x),     by<expand>),
+    derivative("d-pad",        node(Op::Pad, x),        by<pad>),
+    derivative("d-shrink",     node(Op::Shrink, x),     by<shrink>),
+    derivative("d-flip",       node(Op::Flip, x),       by<flip>),
+    derivative("d-bounded",    node(Op::Bounded, x, y), by<bounded>),
+    derivative("d-function",   any_of(x, Op::Function), by<slope>),
+    derivative("d-convolution", any_of(x, Op::Reduce), by<convolution>,
+               when(check<is_convolution>)),
+    derivative("d-max-pooling", any_of(x, Op::Reduce), by<max_pooling>,
+               when(check<is_max_pooling>)),
+    derivative("d-reduce-add", any_of(x, Op::Reduce), by<reduce_sum>,
+               when(check<reduces<Op::Add>>)),
+    derivative("d-reduce-max", any_of(x, Op::Reduce), by<reduce_max>,
+               when(check<reduces<Op::Max>>)),
+    derivative("d-reduce-mul", any_of(x, Op::Reduce), by<reduce_product>,
+               when(check<reduces<Op::Mul>>)),
 };
 // clang-format on
 
+bool is_one(const Graph& graph, Id id) {
+  return is_const(graph, id) && const_float(graph, id) == 1.0;
+}
+
+// x * 1 is x. Nothing is folded: constants stand for values of the node's shape.
+Id make_flow(Graph& graph, Op op, DType dtype, std::span<const Id> sources) {
+  if (op == Op::Mul && is_one(graph, sources[0])) return sources[1];
+  if (op == Op::Mul && is_one(graph, sources[1])) return sources[0];
+  if (op == Op::Cast && graph[sources[0]].dtype == dtype) return sources[0];
+  return graph.add(op, dtype, sources);
+}
+
 }  // namespace
 
-Rule rule_of(Op op) {
-  for (const Row& row : kRules)
-    if (row.op == op) return row.rule;
-  return nullptr;
+const RuleTable& derivative_table() {
+  static const RuleTable table(kDerivatives, plugrad::Operands::AsWritten);
+  return table;
+}
+
+void differentiate(Step& step) {
+  Match m;
+  const Rule* rule = derivative_table().find(step.graph, step.y(), &step, m);
+  if (rule == nullptr) return;
+  if (RewriteTrace* trace = current_trace()) trace->events.push_back({rule, step.y(), step.g()});
+  if (rule->function != nullptr) {
+    rule->function(step.graph, m);
+    return;
+  }
+  m.bound[g.root().name] = step.g();
+  const Pattern& right = rule->right;
+  for (int i = 0; i < right.root().child_count; ++i) {
+    if (right.nodes[right.root().child[i]].typed) continue;  // kNothing
+    const auto source = static_cast<size_t>(i);
+    const DType wanted = step.graph[step.x(source)].dtype;
+    step.flow(source, build_source(step.graph, right, i, m, wanted, make_flow));
+  }
 }
 
 }  // namespace plugrad::autodiff

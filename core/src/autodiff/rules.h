@@ -1,17 +1,28 @@
-// The derivative of each op: one row an op.
+// The derivative of each op: one row an op, and rows for what several nodes mean together.
 #pragma once
 
 #include <array>
+#include <functional>
+#include <optional>
 
+#include "autodiff/convolution.h"
 #include "autodiff/gradient.h"
+#include "autodiff/pooling.h"
+#include "rewrite/rule_table.h"
 
 namespace plugrad::autodiff {
 
-/// What a rule sees of one node, and where it leaves what flows to the sources.
+/// What rows may ask of the walk.
+struct Walk {
+  std::function<bool(Id)> is_active;  // a target depends on it, or it is one
+  std::function<bool(Id)> is_target;
+};
+
+/// The context of every row: one node, what flows in, and what flows to other nodes.
 class Step {
  public:
-  Step(Context& context, Id node, Id gradient)
-      : graph(context.graph), context_(context), node_(node), gradient_(gradient) {}
+  Step(Context& context, Id node, Id gradient, const Walk* walk = nullptr)
+      : graph(context.graph), context_(context), walk_(walk), node_(node), gradient_(gradient) {}
 
   Graph& graph;
   Id y() const { return node_; }                            // the node's own value
@@ -21,8 +32,23 @@ class Step {
   uint32_t device(Id id) { return context_.devices[id]; }
   std::vector<int64_t> shape(Id id);
   std::vector<int64_t> arg() const;  // the node's list
-  void flow(size_t source, Id gradient) { out_[source] = gradient; }
-  Id out(size_t source) const { return out_[source]; }
+
+  /// What flows to a node, for a use of it in the shape of `used_in`.
+  struct Flow {
+    Id to, gradient, used_in;
+  };
+  void flow(size_t source, Id gradient);
+  void flow_to(Id node, Id gradient) { flows_[flow_count_++] = {node, gradient, node}; }
+  std::span<const Flow> flows() const { return {flows_.data(), flow_count_}; }
+
+  // Found by guards, for the right sides of their rows.
+  std::optional<Convolution> convolution;
+  std::optional<MaxPooling> pooling;
+  Context& context() { return context_; }
+  const Walk& walk() const { return *walk_; }
+  bool is_counted() const {
+    return context_.extents != nullptr && context_.extents->is_counted(node_);
+  }
 
   // Nodes.
   Id number(double value) { return graph.constant(dtype(), value); }
@@ -42,16 +68,18 @@ class Step {
 
  private:
   Context& context_;
+  const Walk* walk_;
   Id node_, gradient_;
-  std::array<Id, 3> out_{kNoId, kNoId, kNoId};
+  std::array<Flow, 3> flows_;
+  size_t flow_count_ = 0;
 };
 
-/// The gradient that each of the equal maxima of a Reduce by Max receives: they share it equally.
-Id share_of_maxima(Step& step, const std::vector<int64_t>& axes);
+/// The rows. No gradient flows through an op without one (comparisons, rounding, Detach, leaves).
+/// A right side is `flows`: one pattern a source, over the sources and the names `g`, what flows
+/// in, and `out`, the node's own value.
+const RuleTable& derivative_table();
 
-using Rule = void (*)(Step&);
-
-/// The rule of an op; null where no gradient flows (comparisons, rounding, Detach, leaves).
-Rule rule_of(Op op);
+/// What flows from the node of the step to others, by the first row that matches.
+void differentiate(Step& step);
 
 }  // namespace plugrad::autodiff

@@ -2,7 +2,7 @@
 #include "plugrad/error.h"
 
 #include "base/check.h"
-#include "base/printable.h"
+#include "base/sanitise_text.h"
 
 namespace plugrad {
 
@@ -21,7 +21,7 @@ const char* to_string(ErrorKind kind) {
 }
 
 Error::Error(ErrorKind kind, const std::string& message)
-    : std::runtime_error(printable(message)), kind_(kind) {}
+    : std::runtime_error(sanitise_text(message)), kind_(kind) {}
 
 OutOfMemoryError::OutOfMemoryError(std::uint64_t size_bytes, const std::string& message)
     : Error(ErrorKind::Device, message), size_bytes_(size_bytes) {}

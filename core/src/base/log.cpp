@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <mutex>
 
-#include "base/printable.h"
+#include "base/sanitise_text.h"
 
 namespace plugrad {
 namespace {
@@ -61,7 +61,7 @@ const char* code_of(Color color) {
 }  // namespace
 
 void log_line(LogLevel level, std::string_view foreign) {
-  const std::string text = printable(foreign);
+  const std::string text = sanitise_text(foreign);
   switch (level) {
     case LogLevel::Error:
       return write_out(fmt::format("plugrad: error: {}\n", text));

@@ -124,7 +124,7 @@ constexpr SettingRow kRows[] = {
     {"PLUGRAD_TUNE", "0: replays of jitted functions do not look for faster schedules",
      read_bool<&Settings::tune>},
     {"PLUGRAD_SEARCH_DB", "file of what searches found",
-     read_text<&Settings::search_db>},
+     read_text<&Settings::schedule_database>},
     {"PLUGRAD_OPTIMISATIONS", "optimisations of kernels: a list, or name: list; name: list …",
      read_text<&Settings::optimisations>},
     {"JIT", "0: a jitted function runs without recording; 2: it runs in each call, compared with what a replay would do",

@@ -17,16 +17,16 @@ namespace plugrad {
 
 /// Each field's environment variable is in the table that setting_rows() gives.
 struct Settings {
-  std::string device;         // DEV, DEVICE; empty: the default rule
-  int debug = 0;              // DEBUG
-  bool noopt = false;         // NOOPT
-  int beam = 0;               // BEAM: width of the search, 0 is off
-  double beam_seconds = 10;   // BEAM_SECONDS: of the search for one kernel; above 0
-  bool tune = true;           // PLUGRAD_TUNE: replays refine their kernels' schedules
-  std::string search_db;      // PLUGRAD_SEARCH_DB: empty is search.tsv in the cache directory
-  std::string optimisations;  // PLUGRAD_OPTIMISATIONS: lists given to kernels
-  int jit = 1;                // JIT
-  int threads = 0;            // PLUGRAD_THREADS: 0 is every core this process may use
+  std::string device;             // DEV, DEVICE; empty: the default rule
+  int debug = 0;                  // DEBUG
+  bool noopt = false;             // NOOPT
+  int beam = 0;                   // BEAM: width of the search, 0 is off
+  double beam_seconds = 10;       // BEAM_SECONDS: of the search for one kernel; above 0
+  bool tune = true;               // PLUGRAD_TUNE: replays refine their kernels' schedules
+  std::string schedule_database;  // PLUGRAD_SEARCH_DB: empty is search.tsv in the cache directory
+  std::string optimisations;      // PLUGRAD_OPTIMISATIONS: lists given to kernels
+  int jit = 1;                    // JIT
+  int threads = 0;                // PLUGRAD_THREADS: 0 is every core this process may use
   std::uint64_t memory_limit_bytes = 0;  // PLUGRAD_MEMORY_LIMIT, a device: 0 is no limit
   bool fast_math = false;                // PLUGRAD_FAST_MATH
   bool contract = true;                  // PLUGRAD_CONTRACT: a multiply and its add may round once

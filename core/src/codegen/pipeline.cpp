@@ -1,44 +1,108 @@
-// The stages of codegen as a list, and the one loop that runs it.
+// Code generation as a table of stages.
+#include "codegen/pipeline.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
 #include "codegen/emit/linearise.h"
 #include "codegen/passes/passes.h"
 #include "codegen/report.h"
-#include "ir/printer.h"
+#include "codegen/transforms/changes.h"
+#include "codegen/transforms/copies_ahead.h"
+#include "codegen/transforms/wmma_tiles.h"
+#include "ir/text/printer.h"
 #include "ir/verifier.h"
-#include "rewrite/stage.h"
 
 namespace plugrad::codegen {
 namespace {
 
-struct Stage {
-  const char* name;
-  void (*run)(Kernel&);
-  Spec holds;  // after it
-  const char* meaning;
+/// A kernel on its way, and what is made of it.
+struct Generation {
+  Kernel kernel;
+  Emission emission;
+  KernelCode code;
 };
 
-constexpr std::array<Stage, 13> kCodegen = {{
-    {"collapse loops", collapse_loops, Spec::Kernel,
+template <void (*pass)(Kernel&)>
+void on_kernel(Generation& generation) {
+  pass(generation.kernel);
+}
+template <void (*stage)(Kernel&, Emission&)>
+void emit(Generation& generation) {
+  stage(generation.kernel, generation.emission);
+}
+
+void estimate_work(Generation& generation) {
+  generation.code.estimates = estimate(generation.kernel);
+}
+
+void name_kernel(Generation& generation) {
+  KernelCode& code = generation.code;
+  const std::string_view given = generation.kernel.options.name;
+  code.colored_name = given.empty() ? kernel_name(generation.kernel, true) : std::string(given);
+  code.name = given.empty() ? kernel_name(generation.kernel, false) : std::string(given);
+}
+
+void encode_ir(Generation& generation) {
+  KernelCode& code = generation.code;
+  code.ir = encode(generation.kernel, generation.emission, code.name);
+  std::copy_n(generation.emission.size.group_count, 3, code.group_count);
+  std::copy_n(generation.emission.size.local_size, 3, code.local_size);
+  code.optimisations = generation.kernel.applied;
+}
+
+constexpr Form kGraph = Form::KernelGraph, kIr = Form::KernelIr;
+
+// clang-format off
+constexpr std::array<Stage<Generation>, 24> kCodegen = {{
+    {"estimate", estimate_work, kGraph, "operations and bytes that the kernel takes at least"},
+    {"collapse loops", on_kernel<collapse_loops>, kGraph,
      "reductions that are closed forms or single loads lose their loop"},
-    {"index stores", index_stores, Spec::Kernel,
+    {"index stores", on_kernel<index_stores>, kGraph,
      "terms of marked reductions are stored by their index"},
-    {"simplify ranges", simplify_ranges, Spec::Kernel,
+    {"simplify ranges", on_kernel<simplify_ranges>, kGraph,
      "adjacent ranges merge, divided ranges split"},
-    {"split borders", split_borders, Spec::Kernel,
+    {"split borders", on_kernel<split_borders>, kGraph,
      "padding is stores of its own instead of conditions"},
-    {"choose", choose, Spec::Kernel, "ranges become lanes, register tiles, group ids"},
-    {"count loops", count_loops, Spec::Kernel, "loops end where sizes that are data say"},
-    {"bound loops", bound_loops, Spec::Kernel, "loops run where their terms are not 0"},
-    {"expand", expand, Spec::Kernel, "upcast, unroll and vector ranges are copies and lanes"},
-    {"partition loops", partition_loops, Spec::Kernel,
+    {"choose", on_kernel<choose>, kGraph, "ranges become lanes, register tiles, group ids"},
+    {"drop marks", on_kernel<drop_marks>, kGraph, "marks that no transformation took are gone"},
+    {"lay out tiles", on_kernel<lay_out_tiles>, kGraph,
+     "operands of tensor cores lie as these take them"},
+    {"copy ahead", on_kernel<place_copies_ahead>, kGraph,
+     "arrays hold the tiles of several turns of a loop"},
+    {"name kernel", name_kernel, kGraph, "the name says the axes"},
+    {"count loops", on_kernel<count_loops>, kGraph, "loops end where sizes that are data say"},
+    {"bound loops", on_kernel<bound_loops>, kGraph, "loops run where their terms are not 0"},
+    {"expand", on_kernel<expand>, kGraph, "upcast, unroll and vector ranges are copies and lanes"},
+    {"partition loops", on_kernel<partition_loops>, kGraph,
      "inside of borders, conditions are constant"},
-    {"gate items", gate_items, Spec::Kernel, "every element is stored by one work-item"},
-    {"vectorise", vectorise, Spec::Kernel, "loads and stores have scalar indices and a width"},
-    {"lower indices", lower_indices, Spec::Kernel, "index arithmetic is i32 or i64"},
-    {"decompose", decompose, Spec::Kernel, "only ops that the device claims remain"},
+    {"gate items", on_kernel<gate_items>, kGraph, "every element is stored by one work-item"},
+    {"vectorise", on_kernel<vectorise>, kGraph, "loads and stores have scalar indices and a width"},
+    {"lower indices", on_kernel<lower_indices>, kGraph, "index arithmetic is i32 or i64"},
+    {"decompose", on_kernel<decompose>, kGraph, "only ops that the device claims remain"},
+    {"sink loads", emit<sink_loads>, kGraph, "loads of earlier sums wait for the loops of later ones"},
+    {"write parameters", emit<write_parameters>, kIr, "buffers and scalars have numbers"},
+    {"write launch ids", emit<write_launch_ids>, kIr, "parallel ranges are read off the launch"},
+    {"linearise", emit<linearise>, kIr,
+     "loops, accumulators, reductions of groups, copies and stores in order"},
+    {"split words", emit<split_words>, kIr, "64-bit integers are pairs of words where need be"},
+    {"encode", encode_ir, kIr, "the block that a plugin is given"},
 }};
+// clang-format on
+
+void check(Generation& generation, const Stage<Generation>& stage) {
+  verify(generation.kernel.graph, generation.kernel.sink, Spec::Kernel, stage.name);
+}
+
+std::string text(Generation& generation, const Stage<Generation>& stage) {
+  if (stage.form == kIr)
+    return fmt::format("{} instructions", generation.emission.writer.inst_count());
+  return print(generation.kernel.graph, generation.kernel.sink);
+}
+
+constexpr Pipeline<Generation> kPipeline = {"codegen", kCodegen, check, text};
 
 void note_scalar(Kernel& kernel, Id scalar) {
   const size_t number = scalar_number(kernel.graph, scalar);
@@ -77,34 +141,23 @@ KernelCode describe(const Graph& ast, Id sink) {
 
 Kernel kernel_before_choice(const Graph& ast, Id sink, const pgr_device_caps& caps,
                             const Options& options) {
-  Kernel kernel = kernel_of(ast, sink, caps, options);
-  for (const Stage& stage : kCodegen) {
-    if (stage.run == choose) break;
-    stage.run(kernel);
+  Generation generation{kernel_of(ast, sink, caps, options), {}, {}};
+  for (const Stage<Generation>& stage : kCodegen) {
+    if (stage.run == on_kernel<choose>) break;
+    stage.run(generation);
   }
-  return kernel;
+  return std::move(generation.kernel);
+}
+
+std::vector<StageInfo> stages() {
+  return kPipeline.rows();
 }
 
 KernelCode generate(const Graph& ast, Id sink, const pgr_device_caps& caps,
                     const Options& options) {
-  Kernel kernel = kernel_of(ast, sink, caps, options);
-  KernelCode code;
-  code.estimates = estimate(kernel);
-  for (const Stage& stage : kCodegen) {
-    run_stage({"codegen", stage.name, [&] { stage.run(kernel); },
-               [&] { verify(kernel.graph, kernel.sink, stage.holds, stage.name); },
-               [&] { return print(kernel.graph, kernel.sink); }});
-    if (stage.run == choose) {
-      code.colored_name = options.name.empty() ? kernel_name(kernel, true) : options.name;
-      code.name = options.name.empty() ? kernel_name(kernel, false) : options.name;
-    }
-  }
-  LaunchSize size;
-  code.ir = linearise(kernel, code.name, size);
-  std::copy_n(size.group_count, 3, code.group_count);
-  std::copy_n(size.local_size, 3, code.local_size);
-  code.optimisations = kernel.applied;
-  return code;
+  Generation generation{kernel_of(ast, sink, caps, options), {}, {}};
+  kPipeline.run(generation);
+  return std::move(generation.code);
 }
 
 }  // namespace plugrad::codegen

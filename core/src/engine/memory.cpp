@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "engine/parts.h"
+#include "engine/session_state.h"
 #include "engine/views.h"
 
 namespace plugrad::engine {
@@ -22,8 +22,8 @@ constexpr uint8_t kLive = 1, kNeeded = 2, kForGradient = 4, kEnds = 8;
 // A node that has a value needs its inputs only for a gradient that may flow to it, or to know what
 // of it counts.
 bool Session::needs_no_inputs(Id id, bool for_gradient) {
-  return parts_->values.find(id) && !is_counted(id) &&
-         !(for_gradient && parts_->tape.has_tracked_source(graph_, id));
+  return state_->values.find(id) && !is_counted(id) &&
+         !(for_gradient && state_->tape.has_tracked_source(graph_, id));
 }
 
 // What is passed on to the sources. A value of constants alone may be computed again on another
@@ -31,21 +31,21 @@ bool Session::needs_no_inputs(Id id, bool for_gradient) {
 uint8_t Session::marks_below(Id id, uint8_t marks) {
   const bool for_gradient = marks & kForGradient;
   if (needs_no_inputs(id, for_gradient)) {
-    const bool may_move = (*devices_)[id] == 0 && !parts_->values.find(id)->is_assigned;
+    const bool may_move = (*devices_)[id] == 0 && !state_->values.find(id)->is_assigned;
     return may_move || !(marks & kNeeded) ? kLive : 0;
   }
-  const bool flows = for_gradient && parts_->tape.has_tracked_source(graph_, id);
+  const bool flows = for_gradient && state_->tape.has_tracked_source(graph_, id);
   return static_cast<uint8_t>(kLive | (marks & kNeeded) | (flows ? kForGradient : 0));
 }
 
 // Sources have lower ids, so that one sweep downwards meets each node after all that use it.
 const std::vector<Id>& Session::mark() {
-  auto& marks = parts_->marks;
-  auto& live = parts_->live;
+  auto& marks = state_->marks;
+  auto& live = state_->live;
   marks.assign(graph_.size(), 0);
   live.clear();
-  parts_->each_state([&](TensorState& state) {
-    if (!std::ranges::binary_search(parts_->leaving, &state))
+  state_->each_state([&](TensorState& state) {
+    if (!std::ranges::binary_search(state_->leaving, &state))
       marks[state.node] = kLive | kNeeded | kForGradient;
   });
   for (Id id = graph_.size(); id-- > 0;) {
@@ -62,10 +62,10 @@ const std::vector<Id>& Session::mark() {
 // What a dead call of a user's function held may have been the last use of other calls.
 const std::vector<Id>& Session::mark_without_dead_calls() {
   while (true) {
-    const size_t states = parts_->state_count;
+    const size_t states = state_->state_count;
     const std::vector<Id>& reached = mark();
     functions_.retain(graph_, reached);
-    if (parts_->state_count == states) return reached;
+    if (state_->state_count == states) return reached;
   }
 }
 
@@ -73,21 +73,21 @@ void Session::forget_unreached() {
   remark_leaves();  // leaves that died since hold no tape any more
   mark_without_dead_calls();
   const size_t dropped =
-      parts_->values.retain([&](Id id) { return (parts_->marks[id] & kNeeded) != 0; });
-  parts_->maybe_garbage = false;
-  ++parts_->statistics.collections;
+      state_->values.retain([&](Id id) { return (state_->marks[id] & kNeeded) != 0; });
+  state_->maybe_garbage = false;
+  ++state_->statistics.collections;
   if (debugging(5)) debug_write(fmt::format("memory: dropped {} unreachable values\n", dropped));
 }
 
 void Session::reclaim(bool must) {
   // Another thread that is inside the session frees by itself when it needs memory.
   const std::unique_lock guard(mutex_, std::try_to_lock);
-  if (!guard || locks_held_ > 0 || !(must || parts_->maybe_garbage)) return;
+  if (!guard || locks_held_ > 0 || !(must || state_->maybe_garbage)) return;
   forget_unreached();
 }
 
 void Session::safe_point() {
-  if (locks_held_ == 0 && graph_.size() > parts_->renumber_above) renumber();
+  if (locks_held_ == 0 && graph_.size() > state_->renumber_above) renumber();
 }
 
 void Session::collect() {
@@ -97,17 +97,17 @@ void Session::collect() {
 }
 
 void Session::remark_leaves() {
-  parts_->tape.clear();
-  parts_->each_state([&](const TensorState& state) {
-    if (state.requires_grad) parts_->tape.mark_leaf(state.node);
+  state_->tape.clear();
+  state_->each_state([&](const TensorState& state) {
+    if (state.requires_grad) state_->tape.mark_leaf(state.node);
   });
 }
 
 // A copy of the node in `graph`; one that needs no inputs becomes a Buffer, and so leads nowhere.
 Id Session::copy_node(Graph& graph, Id id, const std::vector<Id>& new_id) {
   const Node& node = graph_[id];
-  if (node.op != Op::Buffer && (parts_->marks[id] & kEnds))
-    return add_buffer(graph, shape(id), node.dtype, parts_->values.find(id)->device);
+  if (node.op != Op::Buffer && (state_->marks[id] & kEnds))
+    return add_buffer(graph, shape(id), node.dtype, state_->values.find(id)->device);
   std::vector<Id> sources;
   for (Id source : graph_.sources(node)) sources.push_back(new_id[source]);
   const bool has_list = op_info(node.op).arg == ArgKind::List;
@@ -123,28 +123,28 @@ void Session::renumber() {
   std::vector<Id> new_id(old_size, kNoId);
   for (Id id : mark_without_dead_calls()) {
     new_id[id] = copy_node(graph, id, new_id);
-    if (parts_->values.find(id) && (parts_->marks[id] & kNeeded))
-      values.set(new_id[id], parts_->values.share(id));
+    if (state_->values.find(id) && (state_->marks[id] & kNeeded))
+      values.set(new_id[id], state_->values.share(id));
   }
-  parts_->computed.renumber(new_id);
-  for (auto& [state, nodes] : parts_->versions) {
+  state_->computed.renumber(new_id);
+  for (auto& [state, nodes] : state_->versions) {
     for (Id& node : nodes) node = new_id[node];
     std::erase(nodes, kNoId);
   }
   graph_ = std::move(graph);
-  parts_->held.clear();
-  parts_->each_state([&](TensorState& state) {
+  state_->held.clear();
+  state_->each_state([&](TensorState& state) {
     state.node = new_id[state.node];
-    parts_->computed.hold(parts_->held.of(graph_, state.node));
+    state_->computed.hold(state_->held.of(graph_, state.node));
   });
-  parts_->values = std::move(values);
+  state_->values = std::move(values);
   shapes_ = std::make_unique<Shapes>(graph_);
   devices_ = std::make_unique<Devices>(graph_);
   extents_ = std::make_unique<Extents>(graph_, *shapes_);
   remark_leaves();
-  parts_->renumber_above = std::max(Parts::kSmallGraph, 2 * graph_.size());
-  parts_->maybe_garbage = false;
-  ++parts_->statistics.collections;
+  state_->renumber_above = std::max(SessionState::kSmallGraph, 2 * graph_.size());
+  state_->maybe_garbage = false;
+  ++state_->statistics.collections;
   if (debugging(5))
     debug_write(fmt::format("memory: renumbered, {} of {} nodes live\n", graph_.size(), old_size));
 }

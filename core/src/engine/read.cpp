@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "engine/jit_trace.h"
-#include "engine/parts.h"
+#include "engine/recording/call_observer.h"
+#include "engine/session_state.h"
 #include "engine/views.h"
 #include "ir/round.h"
 
@@ -86,27 +86,27 @@ std::optional<uint64_t> Session::constant_value(Id node) {
 std::shared_ptr<Value> Session::readable_value(TensorState& state) {
   realize(state);
   const auto has_value = [&](Id id) {
-    return parts_->values.find(id) && is_stored(id, state.device);
+    return state_->values.find(id) && is_stored(id, state.device);
   };
   Id base = state.node;
   while (!has_value(base) && (graph_[base].op == Op::Reshape || graph_[base].op == Op::Detach ||
                               graph_[base].op == Op::Bounded || graph_[base].op == Op::Function))
     base = graph_.sources(base)[0];
-  if (has_value(base)) return parts_->values.share(base);
+  if (has_value(base)) return state_->values.share(base);
   const Id root = graph_.add(Op::Contiguous, graph_[base].dtype, {base});
   if (!has_value(root)) {
     const uint32_t device = state.device == 0 ? default_device() : state.device;
-    parts_->values.set(root, compute(std::span(&root, 1), device)[0]);
-    parts_->maybe_garbage = true;  // no state holds it
+    state_->values.set(root, compute(std::span(&root, 1), device)[0]);
+    state_->maybe_garbage = true;  // no state holds it
   }
-  return parts_->values.share(root);
+  return state_->values.share(root);
 }
 
 // Waits for the device with the session open to others: a buffer that somebody holds stays as it
 // is.
 void Session::read(TensorState& state, std::span<std::byte> out) {
   const Source source = read_or_find_source(state, out);
-  if (source.doubts) source.doubts->require_within();
+  if (source.pending_checks) source.pending_checks->require_within();
   if (source.buffer) source.buffer->copy_out(out.data(), out.size());
 }
 
@@ -123,11 +123,11 @@ Session::Source Session::read_or_find_source(TensorState& state, std::span<std::
     fill(out, storage_bits(*constant, dtype), size_of(dtype));
     return {};
   }
-  if (JitTrace::active()) JitTrace::refuse_read("read");
+  CallObserver::require_none("read");
   const auto value = readable_value(state);
   require_there(*value);
   if (!value->buffer) std::memcpy(out.data(), value->host.data(), needed);
-  return {value->buffer, value->doubts};
+  return {value->buffer, value->pending_checks};
 }
 
 std::optional<std::vector<std::byte>> Session::peek(const TensorState& state) {
@@ -144,7 +144,7 @@ std::optional<std::vector<std::byte>> Session::peek(const TensorState& state) {
   for (; shows_the_same_elements(graph_[base].op) || is_integer_cast(graph_, base);
        base = graph_.sources(base)[0])
     if (graph_[base].op == Op::Cast) casts.push_back(graph_[base].dtype);
-  const Value* value = parts_->values.find(base);
+  const Value* value = state_->values.find(base);
   const uint64_t count = size_bytes / size_of(dtype);
   if (value == nullptr || value->buffer || value->host.size() != count * size_of(value->dtype))
     return std::nullopt;

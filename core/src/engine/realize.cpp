@@ -8,9 +8,9 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "engine/distinct_roots.h"
-#include "engine/jit_trace.h"
-#include "engine/parts.h"
-#include "engine/plan_options.h"
+#include "engine/plan/options.h"
+#include "engine/recording/call_observer.h"
+#include "engine/session_state.h"
 #include "engine/views.h"
 
 namespace plugrad::engine {
@@ -59,22 +59,22 @@ void note_origins(ReadyPlan& ready, std::vector<Origins> by_root) {
 }
 
 // Roots tell of the sizes that they depend on, and of those that their inputs do.
-void pass_on_doubts(const ReadyPlan& ready, std::span<const ValuePtr> inputs,
-                    std::span<const ValuePtr> roots) {
-  const auto is_doubtful = [](const ValuePtr& v) { return v && v->doubts; };
-  if (ready.sizes.empty() && std::ranges::none_of(inputs, is_doubtful)) return;
-  std::vector<std::shared_ptr<SizeDoubts>> doubts;
+void inherit_pending_checks(const ReadyPlan& ready, std::span<const ValuePtr> inputs,
+                            std::span<const ValuePtr> roots) {
+  const auto has_pending_checks = [](const ValuePtr& v) { return v && v->pending_checks; };
+  if (ready.sizes.empty() && std::ranges::none_of(inputs, has_pending_checks)) return;
+  std::vector<std::shared_ptr<PendingSizeChecks>> pending_checks;
   for (const Origins& origins : ready.origins)
-    doubts.push_back(doubts_of(origins, ready.sizes, inputs, roots));
+    pending_checks.push_back(pending_checks_of(origins, ready.sizes, inputs, roots));
   for (size_t root = 0; root < roots.size(); ++root)
-    roots[root]->doubts = doubts[ready.origins_of[root]];
+    roots[root]->pending_checks = pending_checks[ready.origins_of[root]];
 }
 
 }  // namespace
 
 // Constants alone have a value for each device that they were computed on; the last is kept.
 bool Session::is_stored(Id base, uint32_t device) {
-  const Value* value = parts_->values.find(base);
+  const Value* value = state_->values.find(base);
   if (!value || graph_[base].op == Op::Const) return graph_[base].op == Op::Const;
   if ((*devices_)[base] != 0) return true;
   return value->device == (device == 0 ? default_device() : device);
@@ -127,7 +127,7 @@ void Session::realize(States states) {
   safe_point();
   for (const auto& [device, roots] : missing_roots(states)) {
     const auto values = compute(roots, device == 0 ? default_device() : device);
-    for (size_t i = 0; i < roots.size(); ++i) parts_->values.set(roots[i], values[i]);
+    for (size_t i = 0; i < roots.size(); ++i) state_->values.set(roots[i], values[i]);
   }
   for (TensorState* state : states) settle(*state);
 }
@@ -140,7 +140,7 @@ void Session::realize(TensorState& state) {
 void Session::realize_with_pending(States states) {
   const Guard guard(mutex_);
   std::vector<TensorState*> all(states.begin(), states.end());
-  all.insert(all.end(), parts_->pending.begin(), parts_->pending.end());
+  all.insert(all.end(), state_->pending.begin(), state_->pending.end());
   realize(all);
 }
 
@@ -149,9 +149,9 @@ void Session::realize_with_pending(States states) {
 void Session::settle(TensorState& state) {
   const Id base = stored_base(state.node, state.device);
   const bool assigned_leaf = state.pending && state.requires_grad;
-  parts_->forget_assignments(&state);
-  parts_->step_assigned.erase(&state);
-  if (state.release_tape || assigned_leaf || !parts_->tape.has_tracked_source(graph_, state.node)) {
+  state_->forget_assignments(&state);
+  state_->step_assigned.erase(&state);
+  if (state.release_tape || assigned_leaf || !state_->tape.has_tracked_source(graph_, state.node)) {
     cut(state, base);
   }
 }
@@ -164,16 +164,16 @@ void Session::cut(TensorState& state, Id base) {
   for (Id id = state.node; id != base; id = graph_.sources(id)[0])
     if (graph_[id].op != Op::Function && graph_[id].op != Op::Bounded)  // there for a gradient only
       views.push_back(id);
-  const ValuePtr value = parts_->values.share(base);
+  const ValuePtr value = state_->values.share(base);
   Id node = add_buffer(graph_, std::vector<int64_t>(shape(base).begin(), shape(base).end()),
                        value->dtype, value->device);
-  parts_->values.set(node, value);
+  state_->values.set(node, value);
   for (auto view = views.rbegin(); view != views.rend(); ++view)
     node = graph_.with_sources(*view, std::span(&node, 1));
   denote(state, with_extents(node, extents));
   state.release_tape = false;
-  if (state.requires_grad) parts_->tape.mark_leaf(state.node);
-  parts_->maybe_garbage = true;
+  if (state.requires_grad) state_->tape.mark_leaf(state.node);
+  state_->maybe_garbage = true;
 }
 
 void Session::release_tape(TensorState& state) {
@@ -185,23 +185,23 @@ void Session::release_tape(TensorState& state) {
 
 // Of the graph that was just walked; constants alone are computed on the default device.
 schedule::Options Session::options_of_walk(uint32_t default_device) {
-  const auto used = parts_->canonical.devices_used();
-  return plan_options(parts_->devices, used.empty() ? std::span(&default_device, 1) : used);
+  const auto used = state_->canonical.devices_used();
+  return plan_options(state_->devices, used.empty() ? std::span(&default_device, 1) : used);
 }
 
 void Session::walk(std::span<const Id> roots, uint32_t default_device) {
   const auto walk_from = [&](std::span<const Id> from) {
-    parts_->canonical.walk(graph_, *shapes_, *devices_, only_device(roots, default_device),
-                           parts_->values, from);
+    state_->canonical.walk(graph_, *shapes_, *devices_, only_device(roots, default_device),
+                           state_->values, from);
   };
   walk_from(roots);
-  if (may_have_checks()) walk_with_sizes(parts_->canonical, roots, walk_from);
+  if (may_have_checks()) walk_with_sizes(state_->canonical, roots, walk_from);
 }
 
 schedule::Plan Session::plan_of_walk(uint32_t default_device, const schedule::Options& options) {
-  Statistics& statistics = parts_->statistics;
+  Statistics& statistics = state_->statistics;
   const Stopwatch watch(statistics.schedule_ns);
-  CanonicalGraph::Scratch scratch = parts_->canonical.copy();
+  CanonicalGraph::Scratch scratch = state_->canonical.copy();
   statistics.planned_nodes += scratch.graph.size();
   schedule::Plan plan =
       schedule::make_plan(scratch.graph, scratch.roots, scratch.inputs, default_device, options);
@@ -215,20 +215,20 @@ schedule::Plan Session::planned(std::span<const Id> roots, uint32_t default_devi
   walk(work.roots, default_device);
   if (add_along(work, default_device)) walk(work.roots, default_device);
   schedule::Plan plan = plan_of_walk(default_device, options_of_walk(default_device));
-  parts_->canonical.take_inputs();
+  state_->canonical.take_inputs();
   return plan;
 }
 
 std::shared_ptr<ReadyPlan> Session::make_ready(uint32_t default_device,
                                                const schedule::Options& options,
                                                const KernelOptions& kernel_options) {
-  Statistics& statistics = parts_->statistics;
+  Statistics& statistics = state_->statistics;
   auto ready = std::make_shared<ReadyPlan>();
   ready->plan = plan_of_walk(default_device, options);
-  if (may_have_checks()) ready->sizes = parts_->canonical.sizes(index_ranges_);
-  note_origins(*ready, parts_->canonical.origins(ready->sizes));
+  if (may_have_checks()) ready->sizes = state_->canonical.sizes(index_ranges_);
+  note_origins(*ready, state_->canonical.origins(ready->sizes));
   const Stopwatch watch(statistics.compile_ns);
-  prepare(*ready, parts_->devices, parts_->kernels, user_kernels_, kernel_options);
+  prepare(*ready, state_->devices, state_->kernels, user_kernels_, kernel_options);
   prepare_loops(*ready, kernel_options);
   if (tracing()) trace_span("engine", "compile", watch.begin_ns());
   ++statistics.plans_made;
@@ -249,7 +249,7 @@ uint32_t Session::only_device(std::span<const Id> roots, uint32_t default_device
 // A known plan may add roots; then another is looked for.
 Session::Work Session::work_for(std::span<const Id> roots, uint32_t default_device,
                                 bool stores_along) {
-  Statistics& statistics = parts_->statistics;
+  Statistics& statistics = state_->statistics;
   const auto kernel_options = KernelOptions::from_settings();
   Work work{{roots.begin(), roots.end()}, {}, nullptr};
   schedule::Options options;
@@ -260,12 +260,13 @@ Session::Work Session::work_for(std::span<const Id> roots, uint32_t default_devi
     if (stores_along && add_along(work, default_device)) walk(work.roots, default_device);
     while (true) {
       options = options_of_walk(default_device);
-      options.replaced = parts_->replaced_inputs(parts_->canonical.inputs());
+      options.replaced = state_->replaced_inputs(state_->canonical.inputs());
       // With fixed schedules a call is planned alike whether it is recorded or not.
-      if (JitTrace* trace = JitTrace::active(); trace && !kernel_options.deterministic)
-        options.constants = trace->constant_inputs(parts_->canonical.inputs());
-      key = plan_key(parts_->canonical.key(), default_device, options, kernel_options);
-      const auto* known = parts_->plans.find(key);
+      if (CallObserver* observer = CallObserver::active();
+          observer && !kernel_options.deterministic)
+        options.constants = observer->constant_inputs(state_->canonical.inputs());
+      key = plan_key(state_->canonical.key(), default_device, options, kernel_options);
+      const auto* known = state_->plans.find(key);
       if (!known) break;
       work.ready = *known;
       if (!stores_along || !add_learned(work)) {
@@ -279,15 +280,15 @@ Session::Work Session::work_for(std::span<const Id> roots, uint32_t default_devi
   if (debugging(1))
     debug_write(fmt::format("planned {} steps for {} results\n", work.ready->plan.steps.size(),
                             work.roots.size()));
-  parts_->plans.insert(key, work.ready, size_of_plan(*work.ready));
+  state_->plans.insert(key, work.ready, size_of_plan(*work.ready));
   return work;
 }
 
 std::vector<ValuePtr> Session::run_work(Work& work) {
-  const auto inputs = parts_->canonical.take_inputs();
+  const auto inputs = state_->canonical.take_inputs();
   auto values = run_ready(*work.ready, inputs);
-  if (JitTrace* trace = JitTrace::active())
-    trace->ran(work.ready, inputs, values);
+  if (CallObserver* observer = CallObserver::active())
+    observer->ran(work.ready, inputs, values);
   else
     note_computed(work);
   return values;
@@ -312,28 +313,28 @@ std::vector<ValuePtr> Session::compute(std::span<const Id> roots, uint32_t defau
 }
 
 std::vector<ValuePtr> Session::run_ready(ReadyPlan& ready, std::span<const ValuePtr> inputs) {
-  ++parts_->statistics.plans_run;
+  ++state_->statistics.plans_run;
   for (const SizeUse& use : ready.sizes)
     if (!use.is_root) know_size(*inputs[use.number]);
   const auto run = [&] {
-    auto roots =
-        run_plan(ready, inputs, parts_->takes, parts_->arenas, parts_->devices, parts_->statistics);
-    pass_on_doubts(ready, inputs, roots);
+    auto roots = run_plan(ready, inputs, state_->may_donate, state_->arenas, state_->devices,
+                          state_->statistics);
+    inherit_pending_checks(ready, inputs, roots);
     return roots;
   };
   try {
     return run();
   } catch (const OutOfMemoryError&) {
     // Once more with everything given back that is not needed now.
-    parts_->arenas.release();
+    state_->arenas.release();
     reclaim(true);
-    for (runtime::Device* device : parts_->devices.opened()) device->flush_allocator_cache();
+    for (runtime::Device* device : state_->devices.opened()) device->flush_allocator_cache();
   }
   try {
     return run();
   } catch (const OutOfMemoryError&) {
-    if (!parts_->give_up_constants()) throw;
-    for (runtime::Device* device : parts_->devices.opened()) device->flush_allocator_cache();
+    if (!state_->constants.give_up()) throw;
+    for (runtime::Device* device : state_->devices.opened()) device->flush_allocator_cache();
     return run();
   }
 }

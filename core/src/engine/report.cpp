@@ -1,15 +1,15 @@
 // Kernels as people see them.
 #include <algorithm>
 
-#include "engine/parts.h"
-#include "ir/printer.h"
+#include "engine/session_state.h"
 #include "ir/range.h"
+#include "ir/text/printer.h"
 
 namespace plugrad::engine {
 
 namespace {
 
-std::vector<KernelRange> ranges_of(const schedule::KernelAst& ast) {
+std::vector<KernelRange> ranges_of(const KernelAst& ast) {
   std::vector<KernelRange> ranges;
   Reachable reachable;
   for (Id id : reachable.from(ast.graph, std::span(&ast.sink, 1)))
@@ -20,8 +20,7 @@ std::vector<KernelRange> ranges_of(const schedule::KernelAst& ast) {
   return ranges;
 }
 
-KernelReport report_of(const schedule::KernelAst* ast, const codegen::KernelCode& code,
-                       std::string device) {
+KernelReport report_of(const KernelAst* ast, const codegen::KernelCode& code, std::string device) {
   KernelReport report;
   report.device = std::move(device);
   report.name = code.name;
@@ -61,7 +60,7 @@ std::vector<KernelReport> Session::kernels_of(States states) {
   std::vector<KernelReport> reports;
   for (const auto& [device, roots] : missing_roots(states)) {
     const Work work = work_for(roots, device == 0 ? default_device() : device, true);
-    parts_->canonical.take_inputs();
+    state_->canonical.take_inputs();
     add_kernels_of(*work.ready, reports);
   }
   return reports;
@@ -69,9 +68,9 @@ std::vector<KernelReport> Session::kernels_of(States states) {
 
 void Session::add_reports(const schedule::Plan& plan, std::vector<KernelReport>& reports) {
   for (const schedule::Step& step : plan.steps) {
-    const std::string& name = parts_->devices.name(step.device);
+    const std::string& name = state_->devices.name(step.device);
     if (step.kind == schedule::Step::Kind::Kernel) {
-      const schedule::KernelAst& ast = *plan.asts[step.ast];
+      const KernelAst& ast = *plan.asts[step.ast];
       reports.push_back(report_of(&ast, codegen::describe(ast.graph, ast.sink), name));
     } else if (step.kind == schedule::Step::Kind::User) {
       const UserKernelCode& kernel = *user_kernels_[step.ast];
@@ -97,7 +96,7 @@ std::vector<KernelReport> Session::planned_kernels_of(States states) {
 void Session::add_requests(const schedule::Plan& plan, std::vector<KernelRequest>& requests) {
   for (const schedule::Step& step : plan.steps)
     if (step.kind == schedule::Step::Kind::Kernel)
-      requests.push_back({plan.asts[step.ast], &parts_->devices.open(step.device)});
+      requests.push_back({plan.asts[step.ast], &state_->devices.open(step.device)});
     else if (step.kind == schedule::Step::Kind::Loop)
       add_requests(plan_of_body(*loops_[step.ast], step.device), requests);
 }

@@ -8,7 +8,7 @@
 
 #include "plugrad/kernel.h"
 
-namespace plugrad::schedule {
+namespace plugrad {
 struct KernelAst;
 }
 
@@ -26,7 +26,7 @@ struct KernelReport {
   uint64_t group_count[3] = {1, 1, 1};
   uint32_t local_size[3] = {1, 1, 1};
   int64_t flops = 0, bytes = 0;
-  std::shared_ptr<const schedule::KernelAst> planned;  // null of a kernel that was written by hand
+  std::shared_ptr<const KernelAst> planned;  // null of a kernel that was written by hand
 };
 
 /// Counters since the process began or reset_statistics; gauges are of now.
@@ -50,7 +50,7 @@ struct Statistics {
   uint64_t live_values = 0;     // nodes with a value
   uint64_t value_bytes = 0;     // memory of those values
   uint64_t arena_bytes = 0;     // memory for intermediates
-  uint64_t constant_bytes = 0;  // memory of what recordings compute once (jit_constants.h)
+  uint64_t constant_bytes = 0;  // memory of what recordings compute once (prepared_constants.h)
   uint64_t plans_kept = 0, kernels_kept = 0;
   uint64_t kept_bytes = 0;  // memory of those, an estimate
 };

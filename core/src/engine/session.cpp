@@ -4,21 +4,21 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "engine/given_lists.h"
-#include "engine/jit_trace.h"
-#include "engine/parts.h"
+#include "engine/recording/call_observer.h"
+#include "engine/session_state.h"
 #include "engine/views.h"
+#include "tuning/schedule_overrides.h"
 
 namespace plugrad::engine {
 
 using Guard = std::lock_guard<std::recursive_mutex>;
 
-Session::Session() : parts_(std::make_unique<Parts>()) {
+Session::Session() : state_(std::make_unique<SessionState>()) {
   shapes_ = std::make_unique<Shapes>(graph_);
   devices_ = std::make_unique<Devices>(graph_);
   extents_ = std::make_unique<Extents>(graph_, *shapes_);
-  note_given_lists();
-  parts_->devices.on_open = [this](runtime::Device& device) {
+  tuning::check_overrides_at_exit();
+  state_->devices.on_open = [this](runtime::Device& device) {
     device.set_reclaim([this](uint64_t, bool must) { reclaim(must); });
   };
 }
@@ -62,69 +62,69 @@ StatePtr Session::make(Id node, uint32_t device) {
   auto state = std::make_unique<TensorState>();
   state->device = device;
   denote(*state, node);
-  if (const JitTrace* trace = JitTrace::active()) state->call = trace->call();
+  if (const CallObserver* observer = CallObserver::active()) state->call = observer->call();
   TensorState* const raw = state.get();
   StatePtr shared(state.release(), [this](TensorState* dead) {
     remove(dead);
     delete dead;
   });
-  raw->next = parts_->first_state;
+  raw->next = state_->first_state;
   if (raw->next) raw->next->previous = raw;
-  parts_->first_state = raw;
-  ++parts_->state_count;
+  state_->first_state = raw;
+  ++state_->state_count;
   return shared;
 }
 
 void Session::remove(TensorState* state) {
   const Guard guard(mutex_);
-  const auto assigned = parts_->step_assigned.extract(state);  // what it holds goes last
-  (state->previous ? state->previous->next : parts_->first_state) = state->next;
+  const auto assigned = state_->step_assigned.extract(state);  // what it holds goes last
+  (state->previous ? state->previous->next : state_->first_state) = state->next;
   if (state->next) state->next->previous = state->previous;
-  parts_->forget_assignments(state);
-  parts_->computed.release(parts_->held.of(graph_, state->node));
-  --parts_->state_count;
-  parts_->maybe_garbage = true;
+  state_->forget_assignments(state);
+  state_->computed.release(state_->held.of(graph_, state->node));
+  --state_->state_count;
+  state_->maybe_garbage = true;
 }
 
 void Session::assign(TensorState& state, Id node) {
   const Guard guard(mutex_);
   note_assignment(state);
   if (state.pending)
-    parts_->versions[&state].push_back(state.node);
+    state_->versions[&state].push_back(state.node);
   else
-    parts_->note_replaced(state, stored_base(state.node, state.device));
+    state_->note_replaced(state, stored_base(state.node, state.device));
   // Constants alone are on no device: they are stored where the tensor was.
   const uint32_t before = (*devices_)[state.node];
   if (before != 0 && before != default_device()) state.device = before;
   denote(state, node);
-  if (state.requires_grad) parts_->tape.mark_leaf(node);
-  if (!state.pending) parts_->pending.push_back(&state);
+  if (state.requires_grad) state_->tape.mark_leaf(node);
+  if (!state.pending) state_->pending.push_back(&state);
   state.pending = true;
-  parts_->maybe_garbage = true;
+  state_->maybe_garbage = true;
 }
 
 void Session::denote(TensorState& state, Id node) {
-  if (state.node != kNoId) parts_->computed.release(parts_->held.of(graph_, state.node));
+  if (state.node != kNoId) state_->computed.release(state_->held.of(graph_, state.node));
   state.node = node;
-  parts_->computed.hold(parts_->held.of(graph_, node));
+  state_->computed.hold(state_->held.of(graph_, node));
 }
 
 void Session::set_requires_grad(TensorState& state, bool on) {
   const Guard guard(mutex_);
   if (state.requires_grad == on) return;
   state.requires_grad = on;
-  if (on) return parts_->tape.mark_leaf(state.node);
+  if (on) return state_->tape.mark_leaf(state.node);
   bool still_marked = false;
-  parts_->each_state([&](const TensorState& other) {
+  state_->each_state([&](const TensorState& other) {
     still_marked |= other.requires_grad && other.node == state.node;
   });
-  if (!still_marked) parts_->tape.unmark_leaf(state.node);
+  if (!still_marked) state_->tape.unmark_leaf(state.node);
 }
 
 std::vector<TensorState*> Session::marked_states() {
   const Guard guard(mutex_);
   std::vector<TensorState*> marked;
-  parts_->each_state([&](TensorState& state) {
+  state_->each_state([&](TensorState& state) {
     if (state.requires_grad) marked.push_back(&state);
   });
   return marked;
@@ -132,27 +132,27 @@ std::vector<TensorState*> Session::marked_states() {
 
 bool Session::is_tracked(Id node) {
   const Guard guard(mutex_);
-  return parts_->tape.is_tracked(graph_, node);
+  return state_->tape.is_tracked(graph_, node);
 }
 
 size_t Session::live_states() {
   const Guard guard(mutex_);
-  return parts_->state_count;
+  return state_->state_count;
 }
 
 uint32_t Session::device_number(std::string_view name) {
   const Guard guard(mutex_);
-  return parts_->devices.number(name);
+  return state_->devices.number(name);
 }
 
 std::string Session::device_name(uint32_t number) {
   const Guard guard(mutex_);
-  return parts_->devices.name(number == 0 ? default_device() : number);
+  return state_->devices.name(number == 0 ? default_device() : number);
 }
 
 uint32_t Session::default_device() {
   const Guard guard(mutex_);
-  return parts_->devices.default_number();
+  return state_->devices.default_number();
 }
 
 void Session::set_default_device(std::string_view selection) {
@@ -184,13 +184,13 @@ Id Session::store_shared(std::span<const int64_t> shape, DType dtype, uint32_t d
   value->host = bytes;
   value->host_owner = std::move(owner);
   const Id node = add_buffer(graph_, shape, dtype, value->device);
-  if (JitTrace* trace = JitTrace::active()) trace->brought_from_host(value);
-  parts_->values.set(node, std::move(value));
+  if (CallObserver* observer = CallObserver::active()) observer->brought_from_host(value);
+  state_->values.set(node, std::move(value));
   return node;
 }
 
 Id Session::add_buffer(Graph& graph, std::span<const int64_t> shape, DType dtype, uint32_t device) {
-  std::vector<int64_t> list = {static_cast<int64_t>(parts_->next_buffer++), device};
+  std::vector<int64_t> list = {static_cast<int64_t>(state_->next_buffer++), device};
   list.insert(list.end(), shape.begin(), shape.end());
   return graph.add(Op::Buffer, dtype, {}, graph.list(list));
 }
@@ -210,22 +210,22 @@ Id Session::with_extents(Id node, const std::vector<Extent>& extents) {
 
 void Session::note_loss(const StatePtr& loss) {
   const Guard guard(mutex_);
-  parts_->losses.push_back(loss);
+  state_->losses.push_back(loss);
 }
 
 Statistics Session::statistics() {
   const Guard guard(mutex_);
-  Statistics now = parts_->statistics;
-  now.kernels_compiled = parts_->kernels.made() - now.kernels_compiled;
-  now.codegen_ns = parts_->kernels.codegen_ns() - now.codegen_ns;
+  Statistics now = state_->statistics;
+  now.kernels_compiled = state_->kernels.made() - now.kernels_compiled;
+  now.codegen_ns = state_->kernels.codegen_ns() - now.codegen_ns;
   now.graph_nodes = graph_.size();
-  now.arena_bytes = parts_->arenas.size_bytes();
-  now.constant_bytes = parts_->constant_bytes();
-  now.plans_kept = parts_->plans.size();
-  now.kernels_kept = parts_->kernels.size();
-  now.kept_bytes = parts_->plans.size_bytes() + parts_->kernels.size_bytes();
+  now.arena_bytes = state_->arenas.size_bytes();
+  now.constant_bytes = state_->constants.bytes_on();
+  now.plans_kept = state_->plans.size();
+  now.kernels_kept = state_->kernels.size();
+  now.kept_bytes = state_->plans.size_bytes() + state_->kernels.size_bytes();
   std::vector<const Value*> distinct;  // several nodes may have one value
-  parts_->values.each([&](const Value& value) { distinct.push_back(&value); });
+  state_->values.each([&](const Value& value) { distinct.push_back(&value); });
   now.live_values = distinct.size();
   std::ranges::sort(distinct);
   const auto repeated = std::ranges::unique(distinct);
@@ -236,16 +236,28 @@ Statistics Session::statistics() {
 
 void Session::reset_statistics() {
   const Guard guard(mutex_);
-  parts_->statistics = {};
-  parts_->statistics.kernels_compiled = parts_->kernels.made();  // counted from here
-  parts_->statistics.codegen_ns = parts_->kernels.codegen_ns();
+  state_->statistics = {};
+  state_->statistics.kernels_compiled = state_->kernels.made();  // counted from here
+  state_->statistics.codegen_ns = state_->kernels.codegen_ns();
 }
 
 void Session::clear_caches() {
   const Guard guard(mutex_);
-  parts_->plans.clear();
-  parts_->kernels.clear();
-  parts_->arenas.release();
+  state_->plans.clear();
+  state_->kernels.clear();
+  state_->arenas.release();
+}
+
+std::vector<uint32_t> SessionState::replaced_inputs(std::span<const ValuePtr> inputs) const {
+  std::vector<uint32_t> numbers;
+  if (replaced.empty()) return numbers;
+  std::vector<const Value*> before;
+  for (const auto& [state, value] : replaced)
+    if (const ValuePtr there = value.lock()) before.push_back(there.get());
+  std::ranges::sort(before);
+  for (uint32_t i = 0; i < inputs.size(); ++i)
+    if (std::ranges::binary_search(before, inputs[i].get())) numbers.push_back(i);
+  return numbers;
 }
 
 }  // namespace plugrad::engine

@@ -18,11 +18,11 @@
 #include <vector>
 
 #include "engine/computed_nodes.h"
+#include "engine/execute/loop_body.h"
 #include "engine/functions.h"
-#include "engine/index_ranges.h"
-#include "engine/loop_body.h"
+#include "engine/kernels/user_kernels.h"
+#include "engine/plan/index_ranges.h"
 #include "engine/report.h"
-#include "engine/user_kernels.h"
 #include "ir/extents.h"
 #include "ir/facts.h"
 #include "ir/graph.h"
@@ -49,16 +49,17 @@ struct TensorState : std::enable_shared_from_this<TensorState> {
       false;  ///< cut from its inputs as soon as it has a value, whatever its ancestors
   std::shared_ptr<TensorState> grad;
   uint64_t backward = 0;  ///< of a gradient: which call of backward() it came of; 0: none
-  uint64_t call = 0;      ///< of a jitted function that made it (jit_trace.h)
+  uint64_t call = 0;      ///< of a jitted function that made it (jit/trace.h)
 
   TensorState* previous = nullptr;  // the session's list of live states
   TensorState* next = nullptr;
 };
+struct SessionState;
 struct KernelOptions;
 struct KernelRequest;
 struct ReadyPlan;
 class DistinctRoots;
-class SizeDoubts;
+class PendingSizeChecks;
 struct Value;
 using StatePtr = std::shared_ptr<TensorState>;
 using States = std::span<TensorState* const>;
@@ -205,18 +206,33 @@ class Session {
   /// Forgets plans, compiled kernels and the plans' memory, for tests and benchmarks.
   void clear_caches();
 
+  // For recording and replaying calls (jit/), which runs plans on values that it holds itself.
+  std::recursive_mutex& mutex() { return mutex_; }
+  SessionState& state() { return *state_; }
+  /// A new Buffer node of `graph` without a value.
+  Id add_buffer(Graph& graph, std::span<const int64_t> shape, DType dtype, uint32_t device);
+  /// The bits of a node that is one constant, however expanded.
+  std::optional<uint64_t> constant_value(Id node);
+  /// The state's elements in their order, computed or copied where needed.
+  std::shared_ptr<Value> readable_value(TensorState& state);
+  /// Runs the plan; gives a value for each of its roots. Memory that lacks is reclaimed.
+  std::vector<std::shared_ptr<Value>> run_ready(ReadyPlan& ready,
+                                                std::span<const std::shared_ptr<Value>> inputs);
+  /// Nodes that live states reach, ascending; valid until the next call.
+  const std::vector<Id>& mark();
+  /// Drops the values that no live state reaches.
+  void forget_unreached();
+  /// Renumbers when the graph has grown enough and no Lock is held.
+  void safe_point();
+
  private:
   friend class Lock;
   friend class JitTrace;
   friend class JitReplay;
-  struct Parts;
 
   Session();
   ~Session() = delete;
   void remove(TensorState* state);
-  Id add_buffer(Graph& graph, std::span<const int64_t> shape, DType dtype, uint32_t device);
-  /// Renumbers when the graph has grown enough and no Lock is held.
-  void safe_point();
 
   // realize.cpp
   using RootGroups =
@@ -245,8 +261,6 @@ class Session {
   std::shared_ptr<ReadyPlan> ready_body(const LoopBody& body, uint32_t device, uint32_t depth,
                                         const KernelOptions& kernel_options);
   std::vector<std::shared_ptr<Value>> compute(std::span<const Id> roots, uint32_t default_device);
-  std::vector<std::shared_ptr<Value>> run_ready(ReadyPlan& ready,
-                                                std::span<const std::shared_ptr<Value>> inputs);
   std::vector<std::shared_ptr<Value>> run_work(Work& work);
   void settle(TensorState& state);
   void cut(TensorState& state, Id base);
@@ -283,11 +297,9 @@ class Session {
   bool may_have_checks() const { return has_bounds_ || !index_ranges_.empty(); }
 
   // read.cpp
-  std::optional<uint64_t> constant_value(Id node);
-  std::shared_ptr<Value> readable_value(TensorState& state);
   struct Source {
     std::shared_ptr<runtime::Buffer> buffer;
-    std::shared_ptr<SizeDoubts> doubts;
+    std::shared_ptr<PendingSizeChecks> pending_checks;
   };
   Source read_or_find_source(TensorState& state, std::span<std::byte> out);
   /// The bits of the single element, and its dtype.
@@ -296,9 +308,7 @@ class Session {
   // memory.cpp
   bool needs_no_inputs(Id id, bool for_gradient);
   uint8_t marks_below(Id id, uint8_t marks);
-  const std::vector<Id>& mark();
   const std::vector<Id>& mark_without_dead_calls();
-  void forget_unreached();
   void renumber();
   void remark_leaves();
   Id copy_node(Graph& graph, Id id, const std::vector<Id>& new_id);
@@ -316,7 +326,7 @@ class Session {
   UserKernelTable user_kernels_;
   IndexRangeTable index_ranges_;  // of PLUGRAD_CHECK_INDICES: empty without it
   LoopTable loops_;
-  std::unique_ptr<Parts> parts_;
+  std::unique_ptr<SessionState> state_;
 };
 
 }  // namespace plugrad::engine

@@ -3,8 +3,8 @@
 #include <exception>
 #include <utility>
 
-#include "engine/jit_trace.h"
-#include "engine/parts.h"
+#include "engine/recording/call_observer.h"
+#include "engine/session_state.h"
 #include "plugrad/error.h"
 
 namespace plugrad::engine {
@@ -27,26 +27,26 @@ Session::StepScope::~StepScope() {
 }
 
 void Session::note_assignment(TensorState& state) {
-  if (!records_step || parts_->step_assigned.contains(&state)) return;
-  Parts::Before before{make(state.node, state.device), state.pending};
-  parts_->step_assigned.emplace(&state, std::move(before));
+  if (!records_step || state_->step_assigned.contains(&state)) return;
+  SessionState::Before before{make(state.node, state.device), state.pending};
+  state_->step_assigned.emplace(&state, std::move(before));
 }
 
 void Session::undo_step() {
-  const auto assigned = std::exchange(parts_->step_assigned, {});
+  const auto assigned = std::exchange(state_->step_assigned, {});
   for (const auto& [state, before] : assigned) {
     denote(*state, before.state->node);
-    if (state->requires_grad) parts_->tape.mark_leaf(state->node);
-    if (!before.was_pending) parts_->forget_assignments(state);
+    if (state->requires_grad) state_->tape.mark_leaf(state->node);
+    if (!before.was_pending) state_->forget_assignments(state);
   }
-  parts_->maybe_garbage = true;
+  state_->maybe_garbage = true;
 }
 
 void Session::step_realize() {
   const Guard guard(mutex_);
-  if (JitTrace* trace = JitTrace::active()) trace->step_done();
+  if (CallObserver* observer = CallObserver::active()) observer->step_done();
   std::vector<StatePtr> losses;
-  for (const auto& weak : parts_->losses)
+  for (const auto& weak : state_->losses)
     if (StatePtr loss = weak.lock()) losses.push_back(std::move(loss));
   std::vector<TensorState*> own;
   for (const StatePtr& loss : losses) own.push_back(loss.get());
@@ -54,16 +54,16 @@ void Session::step_realize() {
     try {
       realize_with_pending(own);
     } catch (const OutOfMemoryError&) {
-      for (const auto& [state, before] : parts_->step_assigned) own.push_back(state);
-      if (parts_->pending.size() <= parts_->step_assigned.size()) throw;
+      for (const auto& [state, before] : state_->step_assigned) own.push_back(state);
+      if (state_->pending.size() <= state_->step_assigned.size()) throw;
       realize(own);
     }
   } catch (...) {
     undo_step();
     throw;
   }
-  parts_->step_assigned.clear();
-  parts_->losses.clear();
+  state_->step_assigned.clear();
+  state_->losses.clear();
 }
 
 }  // namespace plugrad::engine

@@ -5,8 +5,8 @@
 
 #include "base/settings.h"
 #include "engine/distinct_roots.h"
-#include "engine/jit_trace.h"
-#include "engine/parts.h"
+#include "engine/recording/call_observer.h"
+#include "engine/session_state.h"
 #include "engine/views.h"
 #include "ir/facts.h"
 
@@ -16,14 +16,14 @@ namespace {
 // Where equal programs give equal bits, what is stored beside a result must not follow from earlier
 // reads, since sums that are stored may be ordered otherwise than fused ones.
 bool follows_earlier_reads() {
-  return !JitTrace::active() && !settings().deterministic;
+  return !CallObserver::active() && !settings().deterministic;
 }
 
 }  // namespace
 
 /// Whether the walk computes the node, and the plan may store it.
 bool Session::is_computed(Id base, uint32_t device, uint32_t default_device) {
-  if (!parts_->canonical.computes(base) || is_stored(base, device)) return false;
+  if (!state_->canonical.computes(base) || is_stored(base, device)) return false;
   return (*devices_)[base] != 0 || device == 0 || device == default_device;
 }
 
@@ -33,8 +33,8 @@ Id Session::latest_computed(TensorState& state, uint32_t default_device) {
   const Id now = base_of(state.node);
   if (is_stored(now, state.device)) return kNoId;
   if (is_computed(now, state.device, default_device)) return now;
-  const auto versions = parts_->versions.find(&state);
-  if (versions == parts_->versions.end()) return kNoId;
+  const auto versions = state_->versions.find(&state);
+  if (versions == state_->versions.end()) return kNoId;
   auto& nodes = versions->second;
   for (size_t i = nodes.size(); i-- > 0;) {
     const Id base = base_of(nodes[i]);
@@ -49,26 +49,26 @@ Id Session::latest_computed(TensorState& state, uint32_t default_device) {
 // An assignment that was computed is not computed again: the value is stored with the first result
 // that needs it.
 void Session::add_assigned(DistinctRoots& roots, uint32_t default_device) {
-  for (TensorState* state : parts_->pending)
+  for (TensorState* state : state_->pending)
     if (const Id base = latest_computed(*state, default_device); base != kNoId) roots.add(base);
 }
 
 // Values that pending tensors had before the latest.
 void Session::note_assigned() {
-  for (const auto& [state, nodes] : parts_->versions)
+  for (const auto& [state, nodes] : state_->versions)
     for (Id node : nodes) {
       const Id base = stored_base(node, state->device);
       if (graph_[base].op != Op::Const && is_stored(base, state->device))
-        parts_->values.find(base)->is_assigned = true;
+        state_->values.find(base)->is_assigned = true;
     }
 }
 
 // Assignments that no result needs for long hold the values that all of them are computed of.
 void Session::add_overdue(DistinctRoots& roots) {
   constexpr size_t kMostVersions = 16;  // what a chain of as many steps fuses into is compiled once
-  for (TensorState* state : parts_->pending) {
-    const auto versions = parts_->versions.find(state);
-    if (versions == parts_->versions.end() || versions->second.size() < kMostVersions) continue;
+  for (TensorState* state : state_->pending) {
+    const auto versions = state_->versions.find(state);
+    if (versions == state_->versions.end() || versions->second.size() < kMostVersions) continue;
     const Id base = stored_base(state->node, state->device);
     if ((*devices_)[base] != 0 && !is_stored(base, state->device)) roots.add(base);
   }
@@ -78,12 +78,12 @@ void Session::add_overdue(DistinctRoots& roots) {
 bool Session::add_gradients(DistinctRoots& roots) {
   std::set<uint64_t> calls;
   std::vector<std::pair<uint64_t, Id>> missing;
-  parts_->each_state([&](const TensorState& leaf) {
+  state_->each_state([&](const TensorState& leaf) {
     if (!leaf.requires_grad || !leaf.grad || leaf.grad->backward == 0) return;
     const Id base = stored_base(leaf.grad->node, leaf.grad->device);
     if (is_stored(base, leaf.grad->device) || (*devices_)[base] == 0) return;
     missing.emplace_back(leaf.grad->backward, base);
-    if (parts_->canonical.computes(base)) calls.insert(leaf.grad->backward);
+    if (state_->canonical.computes(base)) calls.insert(leaf.grad->backward);
   });
   std::ranges::reverse(missing);  // states are listed from the newest
   for (const auto& [call, base] : missing)
@@ -94,11 +94,11 @@ bool Session::add_gradients(DistinctRoots& roots) {
 // What the plan does again and anew, in nodes; and the plan that first computed what is last among
 // the former.
 Session::Repeated Session::count_repeated() {
-  const CanonicalGraph& walked = parts_->canonical;
+  const CanonicalGraph& walked = state_->canonical;
   Repeated repeated;
   for (uint32_t number = 0; number < walked.size(); ++number) {
     if (!is_work(number)) continue;
-    const uint32_t plan = parts_->computed.of(walked.id(number)).plan;
+    const uint32_t plan = state_->computed.of(walked.id(number)).plan;
     ++(plan != 0 ? repeated.again : repeated.anew);
     if (plan != 0) repeated.last_plan = plan;
   }
@@ -106,14 +106,14 @@ Session::Repeated Session::count_repeated() {
 }
 
 bool Session::is_work(uint32_t number) {
-  const Id id = parts_->canonical.id(number);
-  return !parts_->canonical.is_input(number) && (*devices_)[id] != 0 && !is_view(graph_[id].op);
+  const Id id = state_->canonical.id(number);
+  return !state_->canonical.is_input(number) && (*devices_)[id] != 0 && !is_view(graph_[id].op);
 }
 
 // The last values on the way to the roots that tensors denoted when they were first computed. The
 // plans that computed them first are told so, each of the last values that it could have stored.
 void Session::add_held(Work& work, DistinctRoots& roots) {
-  const CanonicalGraph& walked = parts_->canonical;
+  const CanonicalGraph& walked = state_->canonical;
   constexpr uint32_t kUnneeded = UINT32_MAX;
   std::vector<uint32_t> told(walked.size(), kUnneeded);  // the last plan above; 0: none
   for (uint32_t root : walked.roots()) told[root] = 0;
@@ -121,7 +121,7 @@ void Session::add_held(Work& work, DistinctRoots& roots) {
     uint32_t above = told[number];
     if (above == kUnneeded || walked.is_input(number)) continue;
     const Id id = walked.id(number);
-    const ComputedNodes::Note note = parts_->computed.of(id);
+    const ComputedNodes::Note note = state_->computed.of(id);
     if (note.was_held && note.plan != above && is_work(number)) {
       if (above == 0) roots.add(id);
       work.repeated.push_back(note);
@@ -138,10 +138,10 @@ void Session::add_held(Work& work, DistinctRoots& roots) {
 // it was computed: that of which a momentum is computed, say, once the next one was recorded. Of
 // what has more elements than all that is read or asked for, as the mask of a scatter, the sources.
 void Session::add_used_anew(DistinctRoots& roots) {
-  const CanonicalGraph& walked = parts_->canonical;
+  const CanonicalGraph& walked = state_->canonical;
   const auto count = [&](uint32_t number) { return element_count(shape(walked.id(number))); };
   const auto is_anew = [&](uint32_t number) {
-    return parts_->computed.of(walked.id(number)).plan == 0;
+    return state_->computed.of(walked.id(number)).plan == 0;
   };
   std::vector<bool> used(walked.size());
   int64_t most = 1;
@@ -176,15 +176,15 @@ void Session::add_repeated(Work& work, DistinctRoots& roots) {
 // added to one. Every plan would compute all of it again, and be another one than the last.
 void Session::add_grown_constants(DistinctRoots& roots, uint32_t default_device) {
   constexpr uint32_t kMostPlans = 4;
-  const CanonicalGraph& walked = parts_->canonical;
+  const CanonicalGraph& walked = state_->canonical;
   std::vector<uint32_t> plans(walked.size());  // that computed what the node is made of first
   bool any = false;
   for (uint32_t number = 0; number < walked.size(); ++number) {
     const Id id = walked.id(number);
     if (walked.is_input(number) || (*devices_)[id] != 0) continue;
-    const uint32_t own = parts_->computed.of(id).plan;
+    const uint32_t own = state_->computed.of(id).plan;
     for (Id source : graph_.sources(id)) {
-      const uint32_t below = parts_->computed.of(source).plan;
+      const uint32_t below = state_->computed.of(source).plan;
       const uint32_t steps = own != 0 && below != 0 && own != below ? 1 : 0;
       plans[number] = std::max(plans[number], plans[walked.number(source)] + steps);
     }
@@ -205,8 +205,8 @@ void Session::add_grown_constants(DistinctRoots& roots, uint32_t default_device)
 
 // Whether a plan may store the node of constants alone, and a tensor will ask for it.
 bool Session::may_store_constant(uint32_t number) {
-  const Id id = parts_->canonical.id(number);
-  const ComputedNodes::Note note = parts_->computed.of(id);
+  const Id id = state_->canonical.id(number);
+  const ComputedNodes::Note note = state_->computed.of(id);
   return note.plan != 0 && note.was_held && !is_view(graph_[id].op) &&
          strong(graph_[id].dtype) == graph_[id].dtype;
 }
@@ -232,7 +232,7 @@ bool Session::add_learned(Work& work) {
   for (uint32_t number : work.ready->needed_again) {
     if (number == ComputedNodes::kGradients)
       add_gradients(roots);
-    else if (const Id id = parts_->canonical.id(number); parts_->computed.is_held(id))
+    else if (const Id id = state_->canonical.id(number); state_->computed.is_held(id))
       roots.add(id);
   }
   if (roots.size() > before) add_held(work, roots);
@@ -243,27 +243,27 @@ bool Session::add_learned(Work& work) {
 // After a run of the plan that was walked for.
 void Session::note_computed(const Work& work) {
   for (const ComputedNodes::Note& note : work.repeated) {
-    const auto ready = parts_->computed.plan(note.plan);
+    const auto ready = state_->computed.plan(note.plan);
     if (!ready || std::ranges::find(ready->needed_again, note.number) != ready->needed_again.end())
       continue;
     ready->needed_again.push_back(note.number);
   }
-  const CanonicalGraph& walked = parts_->canonical;
+  const CanonicalGraph& walked = state_->canonical;
   const auto& ready = work.ready;
-  if (ready->number == 0) ready->number = parts_->computed.add_plan(ready);
+  if (ready->number == 0) ready->number = state_->computed.add_plan(ready);
   std::vector<bool> is_root(walked.size());
   for (uint32_t root : walked.roots()) is_root[root] = true;
   for (uint32_t number = 0; number < walked.size(); ++number)
     if (!walked.is_input(number) && !is_root[number])
-      parts_->computed.note(walked.id(number), ready->number, number);
+      state_->computed.note(walked.id(number), ready->number, number);
 }
 
 // The results that were not asked for become values; assignments among them are pending no more.
 void Session::keep_along(std::span<const Id> roots,
                          std::span<const std::shared_ptr<Value>> values) {
-  for (size_t i = 0; i < roots.size(); ++i) parts_->values.set(roots[i], values[i]);
+  for (size_t i = 0; i < roots.size(); ++i) state_->values.set(roots[i], values[i]);
   note_assigned();
-  const std::vector<TensorState*> pending = parts_->pending;
+  const std::vector<TensorState*> pending = state_->pending;
   for (TensorState* state : pending)
     if (is_stored(stored_base(state->node, state->device), state->device)) settle(*state);
 }

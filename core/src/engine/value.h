@@ -10,7 +10,7 @@
 
 namespace plugrad::engine {
 
-class SizeDoubts;
+class PendingSizeChecks;
 class SizeNumber;
 
 /// The elements of a node, row-major: in device memory, or still with the host until a kernel needs
@@ -26,8 +26,9 @@ struct Value {
   bool is_gone = false;      // another value has its memory
   bool is_assigned = false;  // to a tensor, which lies on its device from then on
 
-  std::shared_ptr<SizeNumber> size;    // what it is, if it sizes an axis
-  std::shared_ptr<SizeDoubts> doubts;  // about sizes that it was computed with; null: none
+  std::shared_ptr<SizeNumber> size;  // what it is, if it sizes an axis
+  std::shared_ptr<PendingSizeChecks>
+      pending_checks;  // about sizes that it was computed with; null: none
 
   // Scratch of one walk: the canonical number of this value as an input (see canonical.h).
   uint32_t walk = 0;

@@ -3,75 +3,82 @@
 
 #include <array>
 
+#include "ir/verifier.h"
+
 namespace plugrad {
 namespace {
 
-constexpr ArgKind kernel_arg(Op op) {
-  switch (op) {
-    case Op::Const:
-      return ArgKind::Bits;
-    case Op::Param:
-    case Op::Array:
-      return ArgKind::List;
-    case Op::GroupId:
-    case Op::LocalId:
-    case Op::Load:    // lanes, 0 until vectors are made
-    case Op::Vector:  // lanes of the result
-    case Op::Lane:    // first lane, and lanes of the result above bit 16
-    case Op::Wmma:
-    case Op::AsyncCopy:  // lanes
-    case Op::AsyncWait:
-      return ArgKind::Int;
-    default:
-      return ArgKind::None;
-  }
-}
-
-constexpr bool commutes(Op op) {
-  switch (op) {
-    case Op::Add:
-    case Op::Mul:
-    case Op::Max:
-    case Op::And:
-    case Op::Or:
-    case Op::Xor:
-    case Op::CmpEq:
-    case Op::CmpNe:
-      return true;
-    default:
-      return false;
-  }
-}
-
-constexpr bool moves(Op op) {
-  return op >= Op::Reshape && op <= Op::Flip;
-}
+// Columns of ops.def.
+constexpr bool Commutes = true, Fixed = false;
+constexpr uint8_t Never = 0, Tensor = static_cast<uint8_t>(Spec::Tensor),
+                  Kernel = static_cast<uint8_t>(Spec::Kernel),
+                  Program = static_cast<uint8_t>(Spec::Program), TensorKernel = Tensor | Kernel,
+                  KernelProgram = Kernel | Program, All = Tensor | Kernel | Program;
 
 constexpr std::array<OpInfo, 256> make_table() {
   std::array<OpInfo, 256> table{};
-#define PLUGRAD_OP_ROW(NAME, Pascal, number, lo, hi, op_class, text) \
-  table[number] = {#Pascal, lo,                                      \
-                   hi,      kernel_arg(Op::Pascal),                  \
-                   true,    op_class == PGR_OP_CLASS_ALU,            \
-                   false,   commutes(Op::Pascal),                    \
-                   text};
+#define PLUGRAD_OP_ROW(NAME, Pascal, number, lo, hi, op_class, text)                   \
+  table[number] = {.name = #Pascal,                                                    \
+                   .min_sources = lo,                                                  \
+                   .max_sources = hi,                                                  \
+                   .kind = op_class == PGR_OP_CLASS_ALU ? OpKind::Alu : OpKind::Other, \
+                   .meaning = text};
   PGR_KERNEL_OPS(PLUGRAD_OP_ROW)
 #undef PLUGRAD_OP_ROW
-#define PLUGRAD_OP_ROW(Pascal, number, lo, hi, arg_kind, text) \
-  table[number] = {#Pascal, lo, hi, ArgKind::arg_kind, true, false, moves(Op::Pascal), false, text};
+#define PLUGRAD_OP_ROW(Pascal, arg_kind, in, rule, cost_class, order)               \
+  {                                                                                 \
+    OpInfo& row = table[static_cast<uint8_t>(Op::Pascal)];                          \
+    row.arg = ArgKind::arg_kind, row.stages = in, row.operands = OperandRule::rule; \
+    row.cost = OpCost::cost_class, row.commutative = order, row.known = true;       \
+  }
+  PLUGRAD_KERNEL_OP_FACTS(PLUGRAD_OP_ROW)
+#undef PLUGRAD_OP_ROW
+#define PLUGRAD_OP_ROW(Pascal, number, lo, hi, arg_kind, op_kind, in, rule, cost_class, order, \
+                       text)                                                                   \
+  table[number] = {#Pascal,                                                                    \
+                   lo,                                                                         \
+                   hi,                                                                         \
+                   ArgKind::arg_kind,                                                          \
+                   OpKind::op_kind,                                                            \
+                   in,                                                                         \
+                   OperandRule::rule,                                                          \
+                   OpCost::cost_class,                                                         \
+                   true,                                                                       \
+                   order,                                                                      \
+                   text};
   PLUGRAD_GRAPH_OPS(PLUGRAD_OP_ROW)
 #undef PLUGRAD_OP_ROW
-  table[static_cast<uint8_t>(Op::FloorDiv)].alu = true;
-  table[static_cast<uint8_t>(Op::FloorMod)].alu = true;
   return table;
 }
 
 constexpr std::array<OpInfo, 256> kOps = make_table();
 
+constexpr bool every_op_has_facts() {
+  for (const OpInfo& op : kOps)
+    if (!op.name.empty() && !op.known) return false;
+  return true;
+}
+static_assert(every_op_has_facts(), "an op of plugin_api has no row in PLUGRAD_KERNEL_OP_FACTS");
+
+constexpr std::array<CostFacts, 8> kCosts = {{
+    {0, 0, 0, 0},     // None
+    {1, 0, 1, 0},     // Bits: the same register under another type
+    {1, 1, 1, 1},     // Arithmetic
+    {1, 4, 1, 4},     // Root
+    {16, 8, 4, 2},    // Division of integers; by a constant it is a product and shifts
+    {24, 8, 24, 8},   // Exponential
+    {30, 8, 30, 8},   // Logarithm
+    {120, 8, 120, 8}  // Sine
+}};
+
 }  // namespace
 
 const OpInfo& op_info(Op op) {
   return kOps[static_cast<uint8_t>(op)];
+}
+
+const CostFacts& cost_facts(OpCost cost) {
+  return kCosts[static_cast<uint8_t>(cost)];
 }
 
 }  // namespace plugrad

@@ -12,34 +12,64 @@ enum class Op : uint8_t {
 #define PLUGRAD_OP_ENUM(NAME, Pascal, number, lo, hi, op_class, meaning) Pascal = number,
   PGR_KERNEL_OPS(PLUGRAD_OP_ENUM)
 #undef PLUGRAD_OP_ENUM
-#define PLUGRAD_OP_ENUM(Pascal, number, lo, hi, arg, meaning) Pascal = number,
+#define PLUGRAD_OP_ENUM(Pascal, number, ...) Pascal = number,
       PLUGRAD_GRAPH_OPS(PLUGRAD_OP_ENUM)
 #undef PLUGRAD_OP_ENUM
 };
 
 enum class ArgKind : uint8_t { None, Int, Bits, List };
+enum class OpKind : uint8_t { Other, Movement, Alu };
+/// The rule that the dtypes of an op's sources and result follow; ops.def has their meanings.
+enum class OperandRule : uint8_t { Any, First, Numbers, Integers, Floats, Bits, Comparison, Own };
+
+/// What an op costs an element of a vector unit, by class.
+enum class OpCost : uint8_t {
+  None,
+  Bits,
+  Arithmetic,
+  Root,
+  Division,
+  Exponential,
+  Logarithm,
+  Sine
+};
+struct CostFacts {
+  uint32_t
+      instructions;  ///< in a CPU's kernel: counted in cpu_clang's disassembly of `exp2(x)` etc.
+  uint32_t weight;   ///< throughput relative to an addition
+  uint32_t instructions_by_constant, weight_by_constant;  ///< where source 1 is one
+};
+const CostFacts& cost_facts(OpCost cost);
 
 struct OpInfo {
   std::string_view name;  // as printed: the Pascal name
   uint8_t min_sources = 0, max_sources = 0;
   ArgKind arg = ArgKind::None;
-  bool known = false, alu = false, movement = false, commutative = false;
+  OpKind kind = OpKind::Other;
+  uint8_t stages = 0;  // bits of Spec (ir/verifier.h)
+  OperandRule operands = OperandRule::Any;
+  OpCost cost = OpCost::None;
+  bool known = false, commutative = false;
   std::string_view meaning;
 };
 
 const OpInfo& op_info(Op op);
 
 inline bool is_alu(Op op) {
-  return op_info(op).alu;
+  return op_info(op).kind == OpKind::Alu;
 }
 inline bool is_movement(Op op) {
-  return op_info(op).movement;
+  return op_info(op).kind == OpKind::Movement;
 }
 inline bool is_commutative(Op op) {
   return op_info(op).commutative;
 }
 inline bool is_compare(Op op) {
-  return op == Op::CmpLt || op == Op::CmpEq || op == Op::CmpNe;
+  return op_info(op).operands == OperandRule::Comparison;
+}
+/// Polynomials of many steps.
+inline bool is_transcendental(Op op) {
+  return op_info(op).cost >= OpCost::Exponential;
 }
 
 /// One bit per op for the early reject of rules; ops may share a bit.

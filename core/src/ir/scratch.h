@@ -1,16 +1,15 @@
 // Scratch arrays of a kernel graph, and the values that they hold.
 //
-//   Array                    list: number, space, element count and, where tiles are copied ahead,
-//   how
-//                            many turns of a loop; unique in the kernel by its number
+//   Array                    list: number, space, element count and, for a pipelined copy, how many
+//                            iterations it runs ahead; unique in the kernel by its number
 //   Filled(Store…, Range…)   the array that the stores write, once they have run over every
-//   combination of the ranges.
-//                            Closes the ranges, which appear nowhere outside it. Loads take it for
-//                            a pointer: Load(Filled, index). Like a Reduce it is a value: it
-//                            depends on the open ranges of its stores, and is filled again in every
-//                            iteration of those. It may be a Param instead: a part of the output,
-//                            which holds other values until it is stored to. Its stores may read
-//                            another Filled of the same array, whose contents they replace.
+//                            combination of the ranges. Closes the ranges, which appear nowhere
+//                            outside it. Loads take it for a pointer: Load(Filled, index).
+//
+// Like a Reduce, a Filled is a value: it depends on the open ranges of its stores, and is filled
+// again in every iteration of those. It may be a Param instead: a part of the output, which holds
+// other values until it is stored to. Its stores may read another Filled of the same array, whose
+// contents they replace.
 #pragma once
 
 #include "ir/graph.h"

@@ -1,13 +1,14 @@
 // The args of the two ops that stand for what a user wrote.
+//
 //   Function    call << 16 | output. Sources: the output's value, then what the gradient needs: the
 //               function's inputs first. All outputs of a call have one call number. Call 0 is no
 //               user's: its sources are the value, x, and the derivative of the value by x.
 //               With output kRangeCheck it is no call: its sources are indices, then the report of
-//               the first that lies outside of its range (engine/index_ranges.h), whose number is
-//               in the place of the call's.
+//               the first that lies outside of its range (engine/plan/index_ranges.h), whose number
+//               takes the place of the call's.
 //   UserKernel  list: kernel number, or number of a loop's body with kLoopBit, output, number of
-//   outputs, then dtype, rank, sizes… of each
-//               output. The outputs of one launch are the nodes that differ in `output` alone.
+//               outputs, then dtype, rank, sizes… of each output. The outputs of one launch are the
+//               nodes that differ in `output` alone.
 #pragma once
 
 #include "ir/graph.h"
@@ -35,7 +36,7 @@ inline bool is_range_check(const Node& node) {
   return node.op == Op::Function && function_output(node.arg) == kRangeCheck;
 }
 
-/// Marks the number of a UserKernel node that runs a recorded loop (engine/loop_body.h).
+/// Marks the number of a UserKernel node that runs a recorded loop (engine/execute/loop_body.h).
 inline constexpr uint32_t kLoopBit = 1u << 31;
 
 /// A stored array as a kernel writes it.

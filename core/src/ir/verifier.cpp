@@ -1,4 +1,4 @@
-// A row an op: where it may stand, and a check that returns what is wrong, or null.
+// Checks return what is wrong with a node, or null; which one an op has is in ops.def.
 #include "ir/verifier.h"
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 
 #include "base/check.h"
 #include "ir/facts.h"
-#include "ir/printer.h"
 #include "ir/range.h"
 #include "ir/scratch.h"
+#include "ir/text/printer.h"
 #include "ir/user.h"
 
 namespace plugrad {
@@ -294,58 +294,48 @@ const char* check_shapes(const Subject& subject, Shapes& shapes) {
   }
 }
 
-constexpr uint8_t T = 1, K = 2, P = 4;
-struct Row {
+// Those of ops whose rule is their own.
+struct OwnCheck {
   Op op;
-  uint8_t specs;
   Check check;
 };
-// clang-format off
-constexpr Row kRows[] = {
-    {Op::Sink, T | K | P, sink},          {Op::Const, T | K | P, constant},
-    {Op::Buffer, T, buffer_op},           {Op::Iota, T | K | P, iota_op},
-    {Op::Reshape, T, first_source_dtype}, {Op::Permute, T, first_source_dtype},
-    {Op::Expand, T, first_source_dtype},  {Op::Pad, T, first_source_dtype},
-    {Op::Shrink, T, first_source_dtype},  {Op::Flip, T, first_source_dtype},
-    {Op::Contiguous, T, first_source_dtype}, {Op::Detach, T, first_source_dtype},
-    {Op::Bounded, T | K, bounded_op},
-    {Op::Function, T, first_source_dtype}, {Op::UserKernel, T, user_kernel},
-    {Op::Copy, T, first_source_dtype},    {Op::Reduce, T | K, reduce_op},
-    {Op::Range, K | P, range_op},         {Op::Param, K | P, param_op},
-    {Op::Scalar, K | P, scalar},
-    {Op::Filled, K | P, filled_op},       {Op::Keep, K, keep_op},
-    {Op::Array, K | P, anything},         {Op::GroupId, K | P, anything},
-    {Op::LocalId, K | P, anything},       {Op::Loop, K | P, anything},
-    {Op::EndLoop, K | P, anything},       {Op::If, K | P, anything},
-    {Op::EndIf, K | P, anything},         {Op::Load, K | P, load_op},
-    {Op::Store, K | P, store_op},         {Op::AtomicAdd, K | P, store_op},
-    {Op::Barrier, K | P, anything},       {Op::AsyncCopy, K | P, anything},
-    {Op::AsyncCommit, K | P, anything},   {Op::AsyncWait, K | P, anything},
-    {Op::Vector, K | P, anything},
-    {Op::Lane, K | P, anything},          {Op::Wmma, K | P, anything},
-    {Op::Add, T | K | P, number_op},      {Op::Sub, T | K | P, number_op},
-    {Op::Mul, T | K | P, number_op},      {Op::Neg, T | K | P, number_op},
-    {Op::IDiv, T | K | P, integer_op},    {Op::Mod, T | K | P, integer_op},
-    {Op::FloorDiv, T | K, integer_op},    {Op::FloorMod, T | K, integer_op},
-    {Op::Max, T | K | P, number_op},      {Op::Recip, T | K | P, float_op},
-    {Op::FDiv, T | K | P, float_op},      {Op::Sqrt, T | K | P, float_op},
-    {Op::Fma, T | K | P, number_op},      {Op::Trunc, T | K | P, float_op},
-    {Op::And, T | K | P, bitwise_op},     {Op::Or, T | K | P, bitwise_op},
-    {Op::Xor, T | K | P, bitwise_op},     {Op::Shl, T | K | P, bitwise_op},
-    {Op::Shr, T | K | P, bitwise_op},     {Op::CmpLt, T | K | P, compare},
-    {Op::CmpEq, T | K | P, compare},      {Op::CmpNe, T | K | P, compare},
-    {Op::Where, T | K | P, where_op},     {Op::Cast, T | K | P, cast_op},
-    {Op::Bitcast, T | K | P, bitcast_op}, {Op::Exp2, T | K | P, float_op},
-    {Op::Log2, T | K | P, float_op},      {Op::Sin, T | K | P, float_op},
+constexpr OwnCheck kOwnChecks[] = {
+    {Op::Sink, sink},        {Op::Const, constant},     {Op::Buffer, buffer_op},
+    {Op::Iota, iota_op},     {Op::Bounded, bounded_op}, {Op::UserKernel, user_kernel},
+    {Op::Reduce, reduce_op}, {Op::Range, range_op},     {Op::Param, param_op},
+    {Op::Scalar, scalar},    {Op::Filled, filled_op},   {Op::Keep, keep_op},
+    {Op::Load, load_op},     {Op::Store, store_op},     {Op::AtomicAdd, store_op},
+    {Op::Where, where_op},   {Op::Cast, cast_op},       {Op::Bitcast, bitcast_op},
 };
-// clang-format on
 
-constexpr std::array<Row, 256> by_op() {
-  std::array<Row, 256> table{};
-  for (const Row& row : kRows) table[static_cast<uint8_t>(row.op)] = row;
-  return table;
+Check check_of(Op op) {
+  switch (op_info(op).operands) {
+    case OperandRule::First:
+      return first_source_dtype;
+    case OperandRule::Numbers:
+      return number_op;
+    case OperandRule::Integers:
+      return integer_op;
+    case OperandRule::Floats:
+      return float_op;
+    case OperandRule::Bits:
+      return bitwise_op;
+    case OperandRule::Comparison:
+      return compare;
+    case OperandRule::Own:
+      return std::ranges::find(kOwnChecks, op, &OwnCheck::op)->check;
+    case OperandRule::Any:
+      break;
+  }
+  return anything;
 }
-constexpr std::array<Row, 256> kByOp = by_op();
+
+std::array<Check, 256> checks_by_op() {
+  std::array<Check, 256> checks;
+  for (size_t number = 0; number < checks.size(); ++number)
+    checks[number] = check_of(static_cast<Op>(number));
+  return checks;
+}
 
 const char* check_node(const Subject& s, Shapes& shapes) {
   const OpInfo& info = op_info(s.n.op);
@@ -356,7 +346,8 @@ const char* check_node(const Subject& s, Shapes& shapes) {
     return "the number of sources is wrong";
   if (s.spec == Spec::Program && (s.n.dtype == DType::Index || s.n.dtype == DType::WeakFloat))
     return "weak dtypes must be gone";
-  const char* wrong = kByOp[static_cast<uint8_t>(s.n.op)].check(s);
+  static const std::array<Check, 256> checks = checks_by_op();
+  const char* wrong = checks[static_cast<uint8_t>(s.n.op)](s);
   return wrong == nullptr && s.spec == Spec::Tensor ? check_shapes(s, shapes) : wrong;
 }
 
@@ -385,7 +376,7 @@ const char* node_problem(Graph& graph, Shapes& shapes, Spec spec, Op op, DType d
 }
 
 bool belongs(Op op, Spec spec) {
-  return (kByOp[static_cast<uint8_t>(op)].specs & static_cast<uint8_t>(spec)) != 0;
+  return (op_info(op).stages & static_cast<uint8_t>(spec)) != 0;
 }
 
 namespace {

@@ -1,6 +1,6 @@
 // A module's tensors in another dtype, or on another device.
 #include "base/check.h"
-#include "engine/jit_trace.h"
+#include "jit/trace.h"
 #include "plugrad/nn/state.h"
 #include "tensor/record.h"
 
@@ -21,7 +21,7 @@ void become(const Tensor& tensor, const Tensor& changed) {
 
 template <class Change>
 void change_all(const StateDict& state, const Change& change) {
-  require(!engine::JitTrace::active(),
+  require(!jit_detail::JitTrace::active(),
           "[to] inside a jitted function a replay would not do it again; convert the module before "
           "the call");
   std::vector<Tensor> changed;

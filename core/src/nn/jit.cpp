@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
-#include "engine/jit_calls.h"
+#include "jit/calls.h"
 #include "plugrad/nn/training.h"
 
 namespace plugrad::jit_detail {
@@ -23,15 +23,15 @@ uint64_t hash_of(std::string_view text) {
   return hash128(std::as_bytes(std::span(text))).low;
 }
 
-Calls::Calls() : calls_(std::make_unique<engine::JitCalls>()) {}
+Calls::Calls() : calls_(std::make_unique<jit_detail::JitCalls>()) {}
 Calls::~Calls() = default;
 
 Flat Calls::call(const Flat& arguments, const std::function<Flat()>& function) {
   std::vector<uint64_t> key = arguments.words;
   key.push_back(nn::is_training());
-  engine::JitOutput output = calls_->call(states_of(arguments.tensors), key, [&] {
+  jit_detail::JitOutput output = calls_->call(states_of(arguments.tensors), key, [&] {
     const Flat made = function();
-    return engine::JitOutput{states_of(made.tensors), made.words};
+    return jit_detail::JitOutput{states_of(made.tensors), made.words};
   });
   Flat results{{}, std::move(output.structure)};
   for (engine::StatePtr& state : output.tensors)

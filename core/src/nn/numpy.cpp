@@ -8,14 +8,14 @@
 
 #include "base/check.h"
 #include "base/file.h"
-#include "nn/npy.h"
-#include "nn/zip.h"
+#include "io/npy.h"
+#include "io/zip.h"
 #include "tensor/sizes.h"
 
 namespace plugrad {
 namespace {
 
-using nn::NpyArray;
+using io::NpyArray;
 using Owner = std::shared_ptr<const void>;
 
 bool is_aligned(const NpyArray& array) {
@@ -57,7 +57,7 @@ std::pair<std::string, std::vector<std::byte>> npy_parts(const Tensor& tensor) {
   const bool lacks = is_float(dtype) && size_of(dtype) < 4 && dtype != DType::F16;
   if (lacks) dtype = DType::F32;
   const Tensor stored = tensor.detach().cast(dtype);
-  return {nn::npy_header(dtype, stored.bound_shape()), stored.to_bytes()};
+  return {io::npy_header(dtype, stored.bound_shape()), stored.to_bytes()};
 }
 
 void write(const char* function, const std::string& path,
@@ -74,7 +74,7 @@ constexpr std::string_view kEnding = ".npy";
 
 Tensor load_npy(const std::string& path, std::string_view device) {
   const auto file = std::make_shared<MappedFile>(path, "load_npy");
-  return tensor_of(nn::parse_npy(file->bytes(), "[load_npy] " + path), file, device);
+  return tensor_of(io::parse_npy(file->bytes(), "[load_npy] " + path), file, device);
 }
 
 void save_npy(const Tensor& tensor, const std::string& path) {
@@ -88,20 +88,20 @@ nn::StateDict load_npz(const std::string& path, std::string_view device) {
   const std::string name = "[load_npz] " + path;
   nn::StateDict arrays;
   std::set<std::string> names;
-  for (const nn::ZipEntry& entry : nn::read_zip(file->bytes(), name)) {
+  for (const io::ZipEntry& entry : io::read_zip(file->bytes(), name)) {
     require(entry.name.ends_with(kEnding), "{}: it holds \"{}\", which is no .npy array", name,
             entry.name);
     const std::string key = entry.name.substr(0, entry.name.size() - kEnding.size());
     require(names.insert(key).second, "{}: it holds \"{}\" twice", name, key);
-    const auto bytes = std::make_shared<std::vector<std::byte>>(nn::unpack(entry, name));
+    const auto bytes = std::make_shared<std::vector<std::byte>>(io::unpack(entry, name));
     const std::string array_name = name + ": \"" + key + "\"";
-    arrays.emplace_back(key, tensor_of(nn::parse_npy(*bytes, array_name), bytes, device));
+    arrays.emplace_back(key, tensor_of(io::parse_npy(*bytes, array_name), bytes, device));
   }
   return arrays;
 }
 
 void save_npz(const nn::StateDict& arrays, const std::string& path, bool compressed) {
-  nn::ZipWriter archive;
+  io::ZipWriter archive;
   std::set<std::string> names;
   for (const auto& [name, tensor] : arrays) {
     require(tensor.defined(), "[save_npz] \"{}\" is undefined", name);

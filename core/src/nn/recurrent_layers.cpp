@@ -9,7 +9,7 @@
 #include "plugrad/nn.h"
 #include "plugrad/operators.h"
 #include "plugrad/scan.h"
-#include "tensor/known.h"
+#include "tensor/index/check_indices.h"
 #include "tensor/variable_sizes.h"
 
 namespace plugrad::nn {

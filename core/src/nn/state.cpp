@@ -7,7 +7,7 @@
 #include <span>
 
 #include "base/check.h"
-#include "nn/safetensors.h"
+#include "io/safetensors.h"
 #include "plugrad/nn.h"
 
 namespace plugrad::nn {
@@ -186,19 +186,19 @@ void save_state(const StateDict& state, const std::string& path) {
   for (const auto& [name, tensor] : state) tensors.push_back(tensor);
   Tensor::realize(tensors);
   std::vector<std::vector<std::byte>> values;
-  std::vector<NamedArray> arrays;
+  std::vector<io::NamedArray> arrays;
   values.reserve(state.size());  // the spans below point into it
   for (const auto& [name, tensor] : state) {
     values.push_back(tensor.to_bytes());
     arrays.push_back({name, tensor.dtype(), tensor.bound_shape(), values.back()});
   }
-  write_safetensors(path, arrays);
+  io::write_safetensors(path, arrays);
 }
 
 StateDict read_state(const std::string& path, std::string_view device) {
-  SafetensorsFile file = read_safetensors(path);
+  io::SafetensorsFile file = io::read_safetensors(path);
   StateDict state;
-  for (const NamedArray& array : file.arrays)
+  for (const io::NamedArray& array : file.arrays)
     state.emplace_back(array.name, Tensor::from_bytes(array.bytes, array.shape, array.dtype, device,
                                                       file.mapping));
   return state;

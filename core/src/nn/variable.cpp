@@ -3,7 +3,7 @@
 #include <map>
 #include <mutex>
 
-#include "engine/jit_trace.h"
+#include "jit/trace.h"
 #include "plugrad/jit.h"
 #include "tensor/record.h"
 
@@ -31,7 +31,7 @@ Tensor Variable::bind(int64_t value, std::string_view device) const {
   const auto make = [&] {
     return Tensor::from<int32_t>({static_cast<int32_t>(value)}, Shape{}, device);
   };
-  if (engine::JitTrace::active()) return make();  // lives no longer than the call
+  if (jit_detail::JitTrace::active()) return make();  // lives no longer than the call
   const std::lock_guard lock(bound_->mutex);
   if (bound_->tensors.size() >= Bound::kMost) bound_->tensors.clear();
   engine::Session& session = engine::Session::current();

@@ -2,10 +2,11 @@
 //   x, y, z, w, u, v match any node; c0 to c3 match constants; the same name twice means the same
 //   node. Numbers match a constant of that value (an integer literal matches a float constant too:
 //   0 is +0.0). Operators: + - * / % (floor division and modulus) & | ^ < == !=; other ops by name:
-//   where(x, y, z), ….
+//   where(x, y, z), …. one_of(ops) matches a node of any op of a set.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 
 #include "ir/graph.h"
 
@@ -14,10 +15,16 @@ namespace plugrad {
 /// Kinds of dtype that a pattern may ask for, as bits.
 enum DTypeClass : uint8_t {
   kBoolClass = 1,
-  kIntClass = 2,
-  kIndexClass = 4,
-  kFloatClass = 8,
-  kAnyClass = 15
+  kSmallIntClass = 2,  // 8 and 16 bits
+  kI32Class = 4,
+  kU32Class = 8,
+  kWideIntClass = 16,  // 64 bits
+  kIndexClass = 32,
+  kSmallFloatClass = 64,  // 8 and 16 bits
+  kRealClass = 128,       // f32, f64
+  kIntClass = kSmallIntClass | kI32Class | kU32Class | kWideIntClass,
+  kFloatClass = kSmallFloatClass | kRealClass,
+  kAnyClass = 255
 };
 inline constexpr uint8_t kIntegerClass = kIntClass | kIndexClass;  // what is_int() asks for
 
@@ -27,6 +34,7 @@ enum class PatternKind : uint8_t {
   Literal,     // a Const of the value `literal`
   Op,          // a node of `op` whose sources match `child`; bound to `name` unless kNoName
   OpAny,       // a node of `op` with any sources, bound to `name`
+  OneOf,       // a node of an op of the set `literal`; without children: any sources
   ClassGuard,  // in guards: the dtype of child 0 (a name) is in `classes`
 };
 
@@ -42,12 +50,13 @@ struct PatternNode {
   uint8_t classes = kAnyClass;
   bool open = false;           // further sources than child_count may follow
   bool float_literal = false;  // literal holds a double
+  bool typed = false;          // a Cast or Bitcast on a right side, to the dtype number `literal`
   uint64_t literal = 0;
 };
 
 /// A tree of pattern nodes, children before parents; the last is the root.
 struct Pattern {
-  static constexpr int kCapacity = 14;
+  static constexpr int kCapacity = 20;
   PatternNode nodes[kCapacity];
   uint8_t count = 0;
 
@@ -99,7 +108,8 @@ constexpr Pattern named(uint8_t name) {
 }
 
 // clang-format off
-inline constexpr Pattern x = named(0), y = named(1), z = named(2), w = named(3), u = named(4), v = named(5);
+inline constexpr Pattern x = named(0), y = named(1), z = named(2);
+inline constexpr Pattern w = named(3), u = named(4), v = named(5);
 inline constexpr Pattern c0 = named(6), c1 = named(7), c2 = named(8), c3 = named(9);
 // clang-format on
 
@@ -124,6 +134,27 @@ constexpr Pattern any_of(const Pattern& n, Op op) {
   p.push({.kind = PatternKind::OpAny, .op = op, .name = n.root().name});
   return p;
 }
+/// A set of kernel ops, as bits by their numbers.
+constexpr uint64_t set_of(std::initializer_list<Op> ops) {
+  uint64_t bits = 0;
+  for (Op op : ops) {
+    if (static_cast<uint8_t>(op) >= 64) throw "a set holds kernel ops only";
+    bits |= uint64_t{1} << static_cast<uint8_t>(op);
+  }
+  return bits;
+}
+constexpr bool is_in(uint64_t ops, Op op) {
+  const auto number = static_cast<uint8_t>(op);
+  return number < 64 && (ops >> number & 1) != 0;
+}
+/// A node of an op of the set, with these sources in this order or, none given, any.
+template <class... Sources>
+constexpr Pattern one_of(uint64_t ops, const Sources&... sources) {
+  Pattern p = node(Op::Nop, sources...);
+  p.root().kind = PatternKind::OneOf;
+  p.root().literal = ops;
+  return p;
+}
 /// `p`, bound to the name `n` as a whole.
 constexpr Pattern as(const Pattern& n, Pattern p) {
   p.root().name = n.root().name;
@@ -132,6 +163,13 @@ constexpr Pattern as(const Pattern& n, Pattern p) {
 /// `p` of a dtype of these classes only.
 constexpr Pattern of_class(Pattern p, uint8_t classes) {
   p.root().classes = classes;
+  return p;
+}
+
+constexpr Pattern typed(Op op, const Pattern& a, DType dtype) {
+  Pattern p = node(op, a);
+  p.root().typed = true;
+  p.root().literal = static_cast<uint64_t>(dtype);
   return p;
 }
 
@@ -157,16 +195,24 @@ constexpr Pattern max(const Pattern& a, const Pattern& b) { return node(Op::Max,
 constexpr Pattern fdiv(const Pattern& a, const Pattern& b) { return node(Op::FDiv, a, b); }
 constexpr Pattern shl(const Pattern& a, const Pattern& b) { return node(Op::Shl, a, b); }
 constexpr Pattern shr(const Pattern& a, const Pattern& b) { return node(Op::Shr, a, b); }
-constexpr Pattern where(const Pattern& a, const Pattern& b, const Pattern& c) { return node(Op::Where, a, b, c); }
-constexpr Pattern fma(const Pattern& a, const Pattern& b, const Pattern& c) { return node(Op::Fma, a, b, c); }
+constexpr Pattern where(const Pattern& a, const Pattern& b, const Pattern& c) {
+  return node(Op::Where, a, b, c);
+}
+constexpr Pattern fma(const Pattern& a, const Pattern& b, const Pattern& c) {
+  return node(Op::Fma, a, b, c);
+}
 constexpr Pattern recip(const Pattern& a) { return node(Op::Recip, a); }
 constexpr Pattern sqrt(const Pattern& a) { return node(Op::Sqrt, a); }
 constexpr Pattern exp2(const Pattern& a) { return node(Op::Exp2, a); }
 constexpr Pattern log2(const Pattern& a) { return node(Op::Log2, a); }
+constexpr Pattern sin(const Pattern& a) { return node(Op::Sin, a); }
 constexpr Pattern trunc(const Pattern& a) { return node(Op::Trunc, a); }
 /// On a right side, the result dtype is that of the node that was matched.
 constexpr Pattern cast(const Pattern& a) { return node(Op::Cast, a); }
 constexpr Pattern bitcast(const Pattern& a) { return node(Op::Bitcast, a); }
+/// To a given dtype; on right sides only.
+constexpr Pattern cast_to(const Pattern& a, DType dtype) { return typed(Op::Cast, a, dtype); }
+constexpr Pattern bitcast_to(const Pattern& a, DType dtype) { return typed(Op::Bitcast, a, dtype); }
 // clang-format on
 
 constexpr Pattern class_guard(const Pattern& a, uint8_t classes) {

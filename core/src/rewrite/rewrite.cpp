@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "ir/facts.h"
 
 namespace plugrad {
 namespace {
@@ -43,6 +44,11 @@ bool Rewriter::push_sources(Id id) {
 
 Id Rewriter::rebuilt(Id id) {
   const auto sources = graph_.sources(id);
+  if (options_.rebuild != nullptr) {
+    scratch_.assign(sources.begin(), sources.end());
+    for (Id& s : scratch_) s = done_[s];
+    return options_.rebuild(graph_, id, scratch_, options_.context);
+  }
   const bool same = std::ranges::all_of(sources, [&](Id s) { return done_[s] == s; });
   if (same) return id;
   scratch_.assign(sources.begin(), sources.end());
@@ -50,9 +56,13 @@ Id Rewriter::rebuilt(Id id) {
   return graph_.with_sources(id, scratch_);
 }
 
-Id Rewriter::apply(Id id, uint32_t& rule) {
+Id Rewriter::result(Id id) const {
+  return id < done_.size() && done_[id] != kUnderWay ? done_[id] : kNoId;
+}
+
+Id Rewriter::apply(Id id, Id before, uint32_t& rule) {
   ++visits_;
-  const Id to = table_.apply(graph_, id, options_.context, rule);
+  const Id to = table_.apply(graph_, id, options_.context, rule, before);
   if (to == kNoMatch) return to;
   ensure(graph_[to].dtype == graph_[id].dtype, "[rewrite] rule {} turned {} %{} into {} %{}",
          table_[rule].name, name_of(graph_[id].dtype), id, name_of(graph_[to].dtype), to);
@@ -81,12 +91,11 @@ void Rewriter::step_children_first() {
   if (push_sources(id)) return;
   const Id again = rebuilt(id);
   cover_new_nodes();
-  if (again != id && options_.fixpoint) return forward(frame, again, kNoRule);
+  if (again != id) return forward(frame, again, kNoRule);
   uint32_t rule = kNoRule;
-  const Id to = apply(again, rule);
+  const Id to = apply(again, id, rule);
   cover_new_nodes();
   if (to == kNoMatch) return finish(id, again);
-  if (!options_.fixpoint) return finish(id, to);
   forward(frame, to, rule);
 }
 
@@ -98,7 +107,7 @@ void Rewriter::step_parents_first() {
   if (frame.next != kNoId) return finish(id, done_[frame.next]);
   if (frame.body == kNoId) {
     uint32_t rule = kNoRule;
-    const Id to = apply(id, rule);
+    const Id to = apply(id, id, rule);
     cover_new_nodes();
     if (to != kNoMatch && options_.fixpoint) return forward(frame, to, rule);
     frame.body = to == kNoMatch ? id : to;
@@ -117,6 +126,20 @@ Id Rewriter::operator()(Id root) {
   stack_.clear();
   if (done_[root] != kNoId) return done_[root];
   budget_ = hit_count_ + 200'000 + 64 * uint64_t{graph_.size()};
+  if (options_.order == Order::ChildrenFirst && !options_.fixpoint) {
+    // Every node is made once, in the order of ids: sources first.
+    Reachable reachable;
+    const auto is_done = [&](Id id) { return done_[id] != kNoId; };
+    for (Id id : reachable.from(graph_, std::span(&root, 1), is_done)) {
+      if (is_done(id)) continue;
+      const Id again = rebuilt(id);
+      uint32_t rule = kNoRule;
+      const Id to = apply(again, id, rule);
+      cover_new_nodes();
+      done_[id] = to == kNoMatch ? again : to;
+    }
+    return done_[root];
+  }
   push(root);
   while (!stack_.empty()) {
     const Id id = stack_.back().id;

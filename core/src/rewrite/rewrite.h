@@ -10,10 +10,16 @@ namespace plugrad {
 
 enum class Order : uint8_t { ChildrenFirst, ParentsFirst };
 
+/// The node that stands for `id`, given what stands for its sources.
+using RebuildFunction = Id (*)(Graph&, Id id, std::span<const Id> sources, RuleContext);
+
 struct RewriteOptions {
   Order order = Order::ChildrenFirst;
-  bool fixpoint = false;          // what a rule returns is rewritten again, until no rule applies
-  const void* context = nullptr;  // Match::context
+  bool fixpoint = false;  // what a rule returns is rewritten again, until no rule applies
+  RuleContext context = {};
+  /// Children first, no fixpoint: how every node is made again before rules see it, where that is
+  /// not the same node of the new sources.
+  RebuildFunction rebuild = nullptr;
 };
 
 /// Rewrites with a memo by id that lasts as long as the object: nodes never change, so a node that
@@ -23,6 +29,10 @@ class Rewriter {
  public:
   Rewriter(Graph& graph, const RuleTable& table, RewriteOptions options = {});
   Id operator()(Id root);
+
+  /// What stands for a node, kNoId when it was not rewritten yet: for rule functions that note
+  /// facts about nodes they made.
+  Id result(Id id) const;
 
   /// How often each rule of the table applied.
   const std::vector<uint32_t>& hits() const { return hits_; }
@@ -42,7 +52,7 @@ class Rewriter {
   void finish(Id id, Id result);
   void step_children_first();
   void step_parents_first();
-  Id apply(Id id, uint32_t& rule);
+  Id apply(Id id, Id before, uint32_t& rule);
   void forward(Frame& frame, Id next, uint32_t rule);
   [[noreturn]] void report_cycle(Id id) const;
   [[noreturn]] void report_budget() const;

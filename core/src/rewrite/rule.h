@@ -2,7 +2,10 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <span>
+#include <string_view>
+#include <type_traits>
 
 #include "rewrite/pattern.h"
 
@@ -10,17 +13,43 @@ namespace plugrad {
 
 struct Rule;
 
+/// What rule functions may ask and note: the object of one type that a rewrite was given.
+class RuleContext {
+ public:
+  // NOLINTBEGIN(google-explicit-constructor): a context is given as its address.
+  constexpr RuleContext(std::nullptr_t = nullptr) {}
+  template <class T>
+  constexpr RuleContext(T* object) : object_(object), type_(&kTag<std::remove_const_t<T>>) {}
+  // NOLINTEND(google-explicit-constructor)
+
+  /// Errors: Internal when the rewrite was given another type.
+  template <class T>
+  T& get() const {
+    if (type_ != &kTag<std::remove_const_t<T>>) report_type();
+    return *static_cast<T*>(const_cast<void*>(object_));
+  }
+
+ private:
+  template <class T>
+  static inline char kTag = 0;
+  [[noreturn]] static void report_type();
+
+  const void* object_ = nullptr;
+  const char* type_ = nullptr;
+};
+
 /// What the names of a pattern stand for.
 struct Match {
-  Id root;                     // the node that matched
-  Id bound[kNameCount];        // by name; kNoId where the pattern does not have it
-  const void* user;            // RewriteOptions::context
+  Id root;               // the node that matched
+  Id before;             // the same node before its sources were rewritten
+  Id bound[kNameCount];  // by name; unspecified where the pattern does not have it
+  RuleContext user;
   const Rule* rule = nullptr;  // whose left side matched
 
   Id operator[](const Pattern& name) const { return bound[name.root().name]; }
   template <class T>
   T& context() const {
-    return *static_cast<T*>(const_cast<void*>(user));
+    return user.get<T>();
   }
 };
 
@@ -30,9 +59,17 @@ using RuleFunction = Id (*)(Graph&, const Match&);
 using RulePredicate = bool (*)(const Graph&, const Match&);
 inline constexpr Id kNoMatch = kNoId;
 
+/// A function with its name, which documents show: `code<f>` and `check<f>` in tables.
+template <class F>
+struct Named {
+  F function = nullptr;
+  std::string_view name;
+};
+
 struct RuleGuard {
   Pattern pattern;  // over names; constants as int64, true when not 0; count 0: none
   RulePredicate predicate = nullptr;
+  std::string_view predicate_name = {};
 };
 
 struct Rule {
@@ -43,9 +80,34 @@ struct Rule {
   RuleGuard guard;
   const char* file = "";
   int line = 0;
+  std::string_view function_name = {};
 };
 
 namespace rules {
+
+/// As written, without its namespaces.
+template <auto f>
+consteval std::string_view name_of_function() {
+  std::string_view text = __PRETTY_FUNCTION__;  // "… [with auto f = space::name; …]"
+  text.remove_prefix(text.find("f = ") + 4);
+  text = text.substr(0, text.find_first_of(";]"));
+  const std::string_view plain = text.substr(0, text.find('<'));
+  if (const size_t at = plain.rfind("::"); at != plain.npos) text.remove_prefix(at + 2);
+  return text;
+}
+/// A right side as code.
+template <RuleFunction f>
+inline constexpr Named<RuleFunction> code{f, name_of_function<f>()};
+/// `f` of what x is bound to, or of what x and y are.
+template <Id (*f)(Graph&, Id)>
+inline constexpr Named<RuleFunction> code_of_x{[](Graph& g, const Match& m) { return f(g, m[x]); },
+                                               name_of_function<f>()};
+template <Id (*f)(Graph&, Id, Id)>
+inline constexpr Named<RuleFunction> code_of_xy{
+    [](Graph& g, const Match& m) { return f(g, m[x], m[y]); }, name_of_function<f>()};
+/// A condition as code.
+template <RulePredicate f>
+inline constexpr Named<RulePredicate> check{f, name_of_function<f>()};
 
 constexpr RuleGuard when(const Pattern& condition) {
   return {condition, nullptr};
@@ -53,25 +115,30 @@ constexpr RuleGuard when(const Pattern& condition) {
 constexpr RuleGuard when(RulePredicate predicate) {
   return {{}, predicate};
 }
-constexpr RuleGuard when(const Pattern& condition, RulePredicate predicate) {
-  return {condition, predicate};
+constexpr RuleGuard when(const Named<RulePredicate>& predicate) {
+  return {{}, predicate.function, predicate.name};
+}
+constexpr RuleGuard when(const Pattern& condition, const Named<RulePredicate>& predicate) {
+  return {condition, predicate.function, predicate.name};
 }
 
 // A thrown string ends constant evaluation: the compiler shows it at the rule's own line.
-constexpr void check_names(const Pattern& used, const Pattern& left) {
+constexpr void check_names(const Pattern& used, const Pattern& left, uint8_t given = kNoName) {
   for (int i = 0; i < used.count; ++i) {
     const uint8_t name = used.nodes[i].name;
-    bool found = name == kNoName;
+    bool found = name == kNoName || name == given;
     for (int k = 0; k < left.count; ++k) found = found || left.nodes[k].name == name;
     if (!found) throw "rule uses a name that its left side does not bind";
   }
 }
-constexpr Rule check(const Rule& r) {
+/// `given`: a name that whoever builds the right side binds.
+constexpr Rule checked(const Rule& r, uint8_t given = kNoName) {
   if (r.left.count == 0) throw "rule has no left side";
-  if (r.left.root().kind != PatternKind::Op && r.left.root().kind != PatternKind::OpAny)
+  const PatternKind kind = r.left.root().kind;
+  if (kind != PatternKind::Op && kind != PatternKind::OpAny && kind != PatternKind::OneOf)
     throw "the left side of a rule starts with an op";
   if ((r.right.count == 0) == (r.function == nullptr)) throw "rule needs one right side";
-  check_names(r.right, r.left);
+  check_names(r.right, r.left, given);
   check_names(r.guard.pattern, r.left);
   return r;
 }
@@ -79,12 +146,18 @@ constexpr Rule check(const Rule& r) {
 consteval Rule rule(const char* name, const Pattern& left, const Pattern& right,
                     const RuleGuard& guard = {}, const char* file = __builtin_FILE(),
                     int line = __builtin_LINE()) {
-  return check({name, left, right, nullptr, guard, file, line});
+  return checked({name, left, right, nullptr, guard, file, line});
 }
 consteval Rule rule(const char* name, const Pattern& left, RuleFunction right,
                     const RuleGuard& guard = {}, const char* file = __builtin_FILE(),
                     int line = __builtin_LINE()) {
-  return check({name, left, {}, right, guard, file, line});
+  return checked({name, left, {}, right, guard, file, line});
+}
+
+consteval Rule rule(const char* name, const Pattern& left, const Named<RuleFunction>& right,
+                    const RuleGuard& guard = {}, const char* file = __builtin_FILE(),
+                    int line = __builtin_LINE()) {
+  return checked({name, left, {}, right.function, guard, file, line, right.name});
 }
 
 // A plain 0 would convert to a null function.
@@ -92,7 +165,7 @@ template <std::same_as<int> Number>
 consteval Rule rule(const char* name, const Pattern& left, Number right,
                     const RuleGuard& guard = {}, const char* file = __builtin_FILE(),
                     int line = __builtin_LINE()) {
-  return check({name, left, Pattern(right), nullptr, guard, file, line});
+  return checked({name, left, Pattern(right), nullptr, guard, file, line});
 }
 
 }  // namespace rules

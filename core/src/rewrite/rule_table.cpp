@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 
+#include "base/check.h"
 #include "ir/fold.h"
 
 namespace plugrad {
@@ -10,14 +11,17 @@ namespace {
 
 constexpr std::array<uint8_t, 256> make_classes() {
   std::array<uint8_t, 256> table{};
-  table[static_cast<uint8_t>(DType::Bool)] = kBoolClass;
-  for (DType d : {DType::I8, DType::U8, DType::I16, DType::U16, DType::I32, DType::U32, DType::I64,
-                  DType::U64})
-    table[static_cast<uint8_t>(d)] = kIntClass;
-  table[static_cast<uint8_t>(DType::Index)] = kIndexClass;
-  for (DType d : {DType::F16, DType::BF16, DType::F32, DType::F64, DType::F8E4M3, DType::F8E5M2,
-                  DType::WeakFloat})
-    table[static_cast<uint8_t>(d)] = kFloatClass;
+  const auto put = [&](DTypeClass dtype_class, std::initializer_list<DType> dtypes) {
+    for (DType d : dtypes) table[static_cast<uint8_t>(d)] = dtype_class;
+  };
+  put(kBoolClass, {DType::Bool});
+  put(kSmallIntClass, {DType::I8, DType::U8, DType::I16, DType::U16});
+  put(kI32Class, {DType::I32});
+  put(kU32Class, {DType::U32});
+  put(kWideIntClass, {DType::I64, DType::U64});
+  put(kIndexClass, {DType::Index});
+  put(kSmallFloatClass, {DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2});
+  put(kRealClass, {DType::F32, DType::F64, DType::WeakFloat});
   return table;
 }
 constexpr auto kClasses = make_classes();
@@ -31,7 +35,7 @@ uint64_t literal_bits(bool is_double, uint64_t literal, DType dtype) {
 }
 
 bool literal_matches(const Node& n, bool is_double, uint64_t literal) {
-  if (n.op != Op::Const || (is_double && class_of(n.dtype) != kFloatClass)) return false;
+  if (n.op != Op::Const || (is_double && (class_of(n.dtype) & kFloatClass) == 0)) return false;
   // A number that the dtype cannot hold (f8e4m3 has no infinity) is not the value of any constant.
   if (is_double && bits_of(std::bit_cast<double>(literal), n.dtype) != literal) return false;
   return n.arg == literal_bits(is_double, literal, n.dtype);
@@ -96,37 +100,47 @@ int64_t evaluate(const Graph& g, const Pattern& p, int at, const Match& m) {
   }
 }
 
-Id build_node(Graph& g, const Pattern& p, int at, const Match& m, DType wanted);
+/// Makes the nodes of a right side.
+struct Builder {
+  Graph& g;
+  const Pattern& p;
+  const Match& m;
+  MakeNode make;
 
-DType result_dtype(const Graph& g, Op op, std::span<const Id> sources, DType wanted) {
-  if (is_compare(op)) return DType::Bool;
-  if (op == Op::Cast || op == Op::Bitcast) return wanted;
-  return g[sources[op == Op::Where ? 1 : 0]].dtype;
-}
-
-// Literals have the dtype of their first sibling that is none.
-Id build_op(Graph& g, const Pattern& p, const PatternNode& n, const Match& m, DType wanted) {
-  Id sources[4] = {};
-  DType sibling = wanted;
-  for (int pass = 0; pass < 2; ++pass) {
-    for (int i = 0; i < n.child_count; ++i) {
-      const bool literal = p.nodes[n.child[i]].kind == PatternKind::Literal;
-      if (literal != (pass == 1)) continue;
-      const bool condition = n.op == Op::Where && i == 0;
-      sources[i] = build_node(g, p, n.child[i], m, condition ? DType::Bool : sibling);
-      if (!literal && !condition) sibling = g[sources[i]].dtype;
-    }
+  Id node(int at, DType wanted) {
+    const PatternNode& n = p.nodes[at];
+    if (n.kind == PatternKind::Literal)
+      return g.add(Op::Const, wanted, {}, literal_bits(n.float_literal, n.literal, wanted));
+    return n.kind == PatternKind::Op ? op(n, wanted) : m.bound[n.name];
   }
-  const std::span<const Id> all(sources, n.child_count);
-  return add_folded(g, n.op, result_dtype(g, n.op, all, wanted), all);
-}
 
-Id build_node(Graph& g, const Pattern& p, int at, const Match& m, DType wanted) {
-  const PatternNode& n = p.nodes[at];
-  if (n.kind == PatternKind::Literal)
-    return g.add(Op::Const, wanted, {}, literal_bits(n.float_literal, n.literal, wanted));
-  if (n.kind == PatternKind::Op) return build_op(g, p, n, m, wanted);
-  return m.bound[n.name];
+  // Literals have the dtype of their first sibling that is none.
+  Id op(const PatternNode& n, DType wanted) {
+    Id sources[4] = {};
+    DType sibling = wanted;
+    for (int pass = 0; pass < 2; ++pass) {
+      for (int i = 0; i < n.child_count; ++i) {
+        const bool literal = p.nodes[n.child[i]].kind == PatternKind::Literal;
+        if (literal != (pass == 1)) continue;
+        const bool condition = n.op == Op::Where && i == 0;
+        sources[i] = node(n.child[i], condition ? DType::Bool : sibling);
+        if (!literal && !condition) sibling = g[sources[i]].dtype;
+      }
+    }
+    const std::span<const Id> all(sources, n.child_count);
+    return make(g, n.op, result_dtype(n, all, wanted), all);
+  }
+
+  DType result_dtype(const PatternNode& n, std::span<const Id> sources, DType wanted) const {
+    if (is_compare(n.op)) return DType::Bool;
+    if (n.typed) return static_cast<DType>(n.literal);
+    if (n.op == Op::Cast || n.op == Op::Bitcast) return wanted;
+    return g[sources[n.op == Op::Where ? 1 : 0]].dtype;
+  }
+};
+
+Id make_folded(Graph& g, Op op, DType dtype, std::span<const Id> sources) {
+  return add_folded(g, op, dtype, sources);
 }
 
 }  // namespace
@@ -157,7 +171,7 @@ void RuleTable::add_orders(Pattern left, int at, uint32_t rule) {
     const bool left_const = is_constant(left.nodes[n.child[0]]),
                right_const = is_constant(left.nodes[n.child[1]]);
     if (left_const && !right_const) std::swap(n.child[0], n.child[1]);
-    if (left_const || right_const) continue;
+    if (left_const || right_const || operands_ == Operands::AsWritten) continue;
     Pattern swapped = left;
     std::swap(swapped.nodes[at].child[0], swapped.nodes[at].child[1]);
     add_orders(swapped, at + 1, rule);
@@ -190,26 +204,38 @@ void RuleTable::add_variant(const Pattern& left, uint32_t rule) {
     const PatternNode& child = left.nodes[root.child[k]];
     if (is_constant(child))
       variant.need |= op_bit(Op::Const);
-    else if (child.kind != PatternKind::Name)
+    else if (child.kind != PatternKind::Name && child.kind != PatternKind::OneOf)
       variant.need |= op_bit(child.op);
   }
-  auto& list = by_op_[static_cast<uint8_t>(root.op)];
-  // Equal orders of symmetric patterns (x + y) need one variant only.
-  for (const Variant& other : list) {
-    if (other.rule != rule || other.step_count != variant.step_count) continue;
+  add_to_lists(variant, root);
+}
+
+// Equal orders of symmetric patterns (x + y) need one variant only.
+void RuleTable::add_to_lists(const Variant& variant, const PatternNode& root) {
+  if (root.kind == PatternKind::OneOf) {
+    for (uint8_t op = 0; op < 64; ++op)
+      if (rules::is_in(root.literal, static_cast<Op>(op))) by_op_[op].push_back(variant);
+    return;
+  }
+  if (is_listed(variant, root.op))
+    steps_.resize(variant.first_step);
+  else
+    by_op_[static_cast<uint8_t>(root.op)].push_back(variant);
+}
+
+// Renaming apart is not attempted: only rules whose swapped text is the same text are equal.
+bool RuleTable::is_listed(const Variant& variant, Op op) const {
+  for (const Variant& other : by_op_[static_cast<uint8_t>(op)]) {
+    if (other.rule != variant.rule || other.step_count != variant.step_count) continue;
     bool same = true;
-    // Renaming apart is not attempted: only rules whose swapped text is the same text are equal.
     for (uint32_t i = 0; same && i < variant.step_count; ++i) {
-      const Step &a = steps_[first + i], &b = steps_[other.first_step + i];
+      const Step &a = steps_[variant.first_step + i], &b = steps_[other.first_step + i];
       same = a.kind == b.kind && a.op == b.op && a.name == b.name && a.literal == b.literal &&
              a.parent == b.parent && a.child == b.child && a.classes == b.classes;
     }
-    if (same) {
-      steps_.resize(first);
-      return;
-    }
+    if (same) return true;
   }
-  list.push_back(variant);
+  return false;
 }
 
 bool RuleTable::match(const Graph& g, const Variant& variant, Match& m) const {
@@ -231,6 +257,10 @@ bool RuleTable::match(const Graph& g, const Variant& variant, Match& m) const {
         break;
       case PatternKind::OpAny:
         if (n.op != s.op) return false;
+        break;
+      case PatternKind::OneOf:
+        if (!rules::is_in(s.literal, n.op) || (s.src_count != 0 && n.src_count != s.src_count))
+          return false;
         break;
       case PatternKind::Constant:
         if (n.op != Op::Const) return false;
@@ -255,13 +285,23 @@ bool holds(const Graph& g, const RuleGuard& guard, const Match& m) {
 }
 
 Id build(Graph& g, const Pattern& pattern, const Match& m) {
-  return build_node(g, pattern, pattern.count - 1, m, g[m.root].dtype);
+  return Builder{g, pattern, m, make_folded}.node(pattern.count - 1, g[m.root].dtype);
 }
 
-Id RuleTable::apply(Graph& g, Id id, const void* context, uint32_t& rule) const {
+Id build_source(Graph& g, const Pattern& pattern, int source, const Match& m, DType wanted,
+                MakeNode make) {
+  return Builder{g, pattern, m, make}.node(pattern.root().child[source], wanted);
+}
+
+void RuleContext::report_type() {
+  fail(ErrorKind::Internal, "[rewrite] a rule asked for a context of another type");
+}
+
+Id RuleTable::apply(Graph& g, Id id, RuleContext context, uint32_t& rule, Id before) const {
   const Node& n = g[id];
   Match m;
   m.root = id;
+  m.before = before == kNoId ? id : before;
   m.user = context;
   for (const Variant& variant : by_op_[static_cast<uint8_t>(n.op)]) {
     if ((variant.need & ~n.src_ops) != 0 || !match(g, variant, m)) continue;
@@ -274,6 +314,18 @@ Id RuleTable::apply(Graph& g, Id id, const void* context, uint32_t& rule) const 
     return result;
   }
   return kNoMatch;
+}
+
+const Rule* RuleTable::find(const Graph& g, Id id, RuleContext context, Match& m) const {
+  const Node& n = g[id];
+  m.root = m.before = id;
+  m.user = context;
+  for (const Variant& variant : by_op_[static_cast<uint8_t>(n.op)]) {
+    if ((variant.need & ~n.src_ops) != 0 || !match(g, variant, m)) continue;
+    m.rule = rules_[variant.rule];
+    if (holds(g, m.rule->guard, m)) return m.rule;
+  }
+  return nullptr;
 }
 
 }  // namespace plugrad

@@ -8,11 +8,17 @@
 
 namespace plugrad {
 
+/// In which orders the operands of commutative ops are matched.
+enum class Operands : uint8_t { AnyOrder, AsWritten };
+
 /// Made once a rule set (`static const RuleTable table{kAlgebra, kIndex}`), then shared by any
 /// threads. Rules are tried in the order in which they were given.
 class RuleTable {
  public:
-  explicit RuleTable(std::span<const Rule> rules) { append(rules); }
+  explicit RuleTable(std::span<const Rule> rules, Operands operands = Operands::AnyOrder)
+      : operands_(operands) {
+    append(rules);
+  }
   RuleTable(std::initializer_list<std::span<const Rule>> tables) {
     for (auto table : tables) append(table);
   }
@@ -22,7 +28,11 @@ class RuleTable {
 
   /// Applies the first rule that matches `id`. Returns the node that takes its place and sets
   /// `rule` to the rule's number; kNoMatch when none applies or the result is `id` itself.
-  Id apply(Graph& g, Id id, const void* context, uint32_t& rule) const;
+  /// `before` is Match::before, `id` itself when not given.
+  Id apply(Graph& g, Id id, RuleContext context, uint32_t& rule, Id before = kNoId) const;
+  /// The first rule whose left side and guard hold for `id`, and what its names stand for; null for
+  /// none.
+  const Rule* find(const Graph& g, Id id, RuleContext context, Match& match) const;
 
   const Rule& operator[](uint32_t number) const { return *rules_[number]; }
   uint32_t size() const { return static_cast<uint32_t>(rules_.size()); }
@@ -46,14 +56,24 @@ class RuleTable {
   void add_variant(const Pattern& left, uint32_t rule);
   void add_orders(Pattern left, int at, uint32_t rule);
   bool match(const Graph& g, const Variant& variant, Match& m) const;
+  void add_to_lists(const Variant& variant, const PatternNode& root);
+  bool is_listed(const Variant& variant, Op op) const;
 
+  Operands operands_ = Operands::AnyOrder;
   std::vector<const Rule*> rules_;
   std::vector<Step> steps_;
   std::vector<Variant> by_op_[256];
 };
 
-/// The node that a right side stands for; constants are folded.
+/// How a right side makes its nodes; the default folds constants.
+using MakeNode = Id (*)(Graph&, Op, DType, std::span<const Id>);
+
+/// The node that a right side stands for.
 Id build(Graph& g, const Pattern& pattern, const Match& m);
+/// The node that source `source` of the root of a right side stands for, of dtype `wanted` where
+/// nothing else says it.
+Id build_source(Graph& g, const Pattern& pattern, int source, const Match& m, DType wanted,
+                MakeNode make);
 /// Whether a guard holds.
 bool holds(const Graph& g, const RuleGuard& guard, const Match& m);
 

@@ -1,5 +1,6 @@
 #include "rewrite/stage.h"
 
+#include <map>
 #include <optional>
 
 #include "base/clock.h"
@@ -9,31 +10,61 @@
 #include "rewrite/trace.h"
 
 namespace plugrad {
+namespace {
+
+void record(const StageRun& stage, uint64_t start_ns, const RewriteTrace& rewrites) {
+  trace_span(stage.category, stage.stage.name, start_ns,
+             {{"meaning", std::string_view(stage.stage.meaning)},
+              {"rewrites", static_cast<int64_t>(rewrites.events.size())}});
+  for (const TraceEvent& event : rewrites.events)
+    trace_instant("rewrite", "rule",
+                  {{"stage", std::string_view(stage.stage.name)},
+                   {"rule", std::string_view(event.rule->name)},
+                   {"file", std::string_view(event.rule->file)},
+                   {"line", int64_t{event.rule->line}},
+                   {"from", int64_t{event.from}},
+                   {"to", int64_t{event.to}}});
+}
+
+// "rules: add-zero 2, mul-one 1"; empty when none applied.
+std::string rules_line(const RewriteTrace& rewrites) {
+  std::map<std::string_view, int> counts;
+  for (const TraceEvent& event : rewrites.events) ++counts[event.rule->name];
+  std::string text;
+  for (const auto& [name, count] : counts)
+    text += fmt::format("{}{} {}", text.empty() ? "rules: " : ", ", name, count);
+  return text.empty() ? text : text + "\n";
+}
+
+}  // namespace
+
+const char* name_of(Form form) {
+  switch (form) {
+    case Form::TensorGraph:
+      return "tensor graph";
+    case Form::Plan:
+      return "plan";
+    case Form::KernelGraph:
+      return "kernel graph";
+    default:
+      return "kernel IR";
+  }
+}
 
 void run_stage(const StageRun& stage) {
+  const bool dumps = debugging(4) || settings().dump == stage.stage.name;
   const uint64_t start = monotonic_ns();
-  if (tracing()) {
-    RewriteTrace rewrites;
-    {
-      TraceScope scope(rewrites);
-      stage.run();
-    }
-    trace_span(stage.category, stage.name, start,
-               {{"rewrites", static_cast<int64_t>(rewrites.events.size())}});
-    for (const TraceEvent& event : rewrites.events)
-      trace_instant(stage.category, event.rule->name,
-                    {{"stage", std::string_view(stage.name)},
-                     {"rule", std::string_view(event.rule->name)},
-                     {"file", std::string_view(event.rule->file)},
-                     {"line", int64_t{event.rule->line}},
-                     {"from", int64_t{event.from}},
-                     {"to", int64_t{event.to}}});
-  } else {
+  RewriteTrace rewrites;
+  {
+    std::optional<TraceScope> scope;
+    if (dumps || tracing()) scope.emplace(rewrites);
     stage.run();
   }
-  if (settings().verify && stage.verify) stage.verify();
-  if (debugging(4) || settings().dump == stage.name)
-    debug_write(fmt::format("-- {}: {}\n{}\n", stage.category, stage.name, stage.text()));
+  if (tracing()) record(stage, start, rewrites);
+  if (settings().verify) stage.verify();
+  if (dumps)
+    debug_write(fmt::format("--- {}: {} ({})\n{}\n{}", stage.category, stage.stage.name,
+                            stage.stage.meaning, stage.text(), rules_line(rewrites)));
 }
 
 }  // namespace plugrad

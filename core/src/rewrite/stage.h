@@ -1,15 +1,37 @@
-// The one loop body of both pipelines: a stage is timed, recorded, verified and dumped here.
+// The one pipeline runner: a compiler is a table of stages over one state.
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace plugrad {
 
-/// How a stage of a pipeline is run and looked at.
+/// What a compiler's state is after a stage.
+enum class Form : uint8_t { TensorGraph, Plan, KernelGraph, KernelIr };
+const char* name_of(Form form);
+
+/// One row of a pipeline.
+template <class State>
+struct Stage {
+  const char* name;
+  void (*run)(State&);
+  Form form;  // after it
+  const char* meaning;
+};
+
+/// A row as it is shown.
+struct StageInfo {
+  const char* name;
+  Form form;
+  const char* meaning;
+};
+
+/// How a stage is run and looked at.
 struct StageRun {
   const char* category;  ///< "schedule" or "codegen"
-  const char* name;      ///< of the stage
+  StageInfo stage;
   std::function<void()> run;
   std::function<void()> verify;       ///< after it, with PLUGRAD_VERIFY
   std::function<std::string()> text;  ///< the IR after it, for DEBUG=4 and PLUGRAD_DUMP
@@ -17,7 +39,30 @@ struct StageRun {
 
 /// Runs the stage. With PLUGRAD_TRACE its time and every rewrite (rule, file, line, from, to) are
 /// recorded; with PLUGRAD_VERIFY its result is verified; with DEBUG=4, or PLUGRAD_DUMP naming it,
-/// the IR is printed.
+/// the IR and the rules that applied are printed.
 void run_stage(const StageRun& stage);
+
+/// A compiler: its stages, in order, and how its state is verified and printed in each form.
+template <class State>
+struct Pipeline {
+  const char* category;
+  std::span<const Stage<State>> stages;
+  void (*verify)(State&, const Stage<State>&);
+  std::string (*text)(State&, const Stage<State>&);
+
+  void run(State& state) const {
+    for (const Stage<State>& stage : stages)
+      run_stage({category,
+                 {stage.name, stage.form, stage.meaning},
+                 [&] { stage.run(state); },
+                 [&] { verify(state, stage); },
+                 [&] { return text(state, stage); }});
+  }
+  std::vector<StageInfo> rows() const {
+    std::vector<StageInfo> out;
+    for (const Stage<State>& s : stages) out.push_back({s.name, s.form, s.meaning});
+    return out;
+  }
+};
 
 }  // namespace plugrad

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "base/settings.h"
-#include "runtime/discovery/search.h"
+#include "runtime/discovery/plugin_discovery.h"
 #include "runtime/queue/exit_wait.h"
 #include "runtime/registry_state.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "runtime/discovery/search.h"
+#include "runtime/discovery/plugin_discovery.h"
 
 namespace plugrad::runtime {
 
@@ -14,7 +14,7 @@ void Registry::State::search() {
   if (!options.visible_devices.empty())
     visible = parse_selection(options.visible_devices, "PLUGRAD_VISIBLE_DEVICES");
   layers = parse_layers(options.layers);
-  for (LoadRecord& record : search_plugins(options.places)) add(std::move(record));
+  for (LoadRecord& record : discover_plugins(options.places)) add(std::move(record));
   searched = true;
 }
 

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "plugrad/error.h"
-#include "runtime/printable.h"
+#include "runtime/plugin_text.h"
 
 namespace plugrad::runtime {
 namespace {
@@ -41,7 +41,7 @@ const char* status_name(pgr_status status) {
 
 std::string CallError::message() const {
   std::uint64_t size = std::min<std::uint64_t>(error_.message_size, sizeof message_);
-  return printable(std::string_view(message_, size));
+  return sanitise_text(std::string_view(message_, size));
 }
 
 void throw_status(std::string_view device, std::string_view call, pgr_status status,
@@ -57,7 +57,7 @@ std::string describe_escaped() {
   try {
     throw;
   } catch (const std::exception& e) {
-    return "an exception left the plugin: " + printable(std::string_view(e.what()));
+    return "an exception left the plugin: " + sanitise_text(std::string_view(e.what()));
   } catch (...) {
     return "an exception left the plugin";
   }

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "ir/facts.h"
@@ -34,6 +35,8 @@ struct ConstantBuffer {
   Id node;
   std::vector<uint64_t> bits;
 };
+
+class Materialiser;
 
 /// Facts are vectors by id of `graph`, in which ascending ids are a topological order.
 struct Draft {
@@ -67,7 +70,8 @@ struct Draft {
   std::vector<uint32_t> devices;  // that compute each node; of constants, the first that needs them
   std::vector<uint8_t> constant;  // depends on Options::constants, and on no other input
 
-  // choose_stored
+  // materialisation: store_required to find_exact
+  std::shared_ptr<Materialiser> materialiser;  // what these stages share
   std::vector<uint8_t> stored;  // has memory of its own: computed by a kernel or copy, or a Buffer
   std::vector<uint8_t> like_matmul;  // of Reduces: reads its leaves repeatedly
   std::vector<uint8_t>
@@ -109,6 +113,9 @@ struct Draft {
 };
 inline constexpr uint32_t kNoBuffer = UINT32_MAX;
 
+/// Runs the stages before `end`.
+void run_until(Draft& draft, std::string_view end);
+
 // The stages, in order (pipeline.cpp).
 void simplify_tensors(Draft& draft);
 /// A part of it: `new_id` says which node of the draft each node of the source became.
@@ -116,7 +123,12 @@ void find_limits(Draft& draft, std::span<const Id> new_id);
 /// The Buffers that a count of a Limit is made of.
 std::vector<Id> leaves_of_count(const Graph& graph, Id count);
 void link_consumers(Draft& draft);
-void choose_stored(Draft& draft);
+void store_required(Draft& draft);
+void materialise(Draft& draft);
+void fuse_rows(Draft& draft);
+void store_blocks(Draft& draft);
+void limit_all(Draft& draft);
+void find_exact(Draft& draft);
 void choose_layouts(Draft& draft);
 void share_kernels(Draft& draft);
 void assemble(Draft& draft);

@@ -1,3 +1,4 @@
+// No local rewrite: it compares all parts of a chain.
 // A chain of Wheres that puts parts into ranges of an axis, as cat and assignments to slices record
 // it, becomes one computation for all parts that are computed alike.
 //   before   where(i < 2, where(i < 1, pad(f(x[0])), pad(f(x[1]))), pad(f(x[2])))

@@ -1,91 +1,75 @@
-// The stages of the scheduler as a list, and the one loop that runs it: times, checks, prints and
-// records each.
+// The scheduler as a table of stages.
+#include "schedule/pipeline.h"
+
 #include <array>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/trace.h"
-#include "ir/printer.h"
+#include "ir/text/printer.h"
 #include "ir/verifier.h"
-#include "rewrite/trace.h"
 #include "schedule/draft.h"
+#include "schedule/fusion/cost.h"
 
 namespace plugrad::schedule {
 namespace {
 
-enum class Result : uint8_t { TensorGraph, Plan };
-
-struct Stage {
-  const char* name;
-  void (*run)(Draft&);
-  Result result;  // what is checked and printed after it
-  const char* meaning;
-};
-
 // clang-format off
-constexpr std::array<Stage, 7> kSchedule = {{
-    {"simplify tensors", simplify_tensors, Result::TensorGraph,
+constexpr std::array<Stage<Draft>, 13> kSchedule = {{
+    {"simplify tensors", simplify_tensors, Form::TensorGraph,
      "views merge, uniform values and empty tensors fold, large reductions split"},
-    {"link consumers", link_consumers, Result::TensorGraph,
+    {"link consumers", link_consumers, Form::TensorGraph,
      "who reads what, how large, on which device"},
-    {"choose stored", choose_stored, Result::TensorGraph,
-     "which values get memory; the rest is computed where it is read"},
-    {"choose layouts", choose_layouts, Result::TensorGraph,
+    {"store required", store_required, Form::TensorGraph,
+     "outputs, both ends of copies and what user kernels make get memory"},
+    {"place reductions", place_reductions, Form::TensorGraph,
+     "one value for each reduction gets memory: the last that it can be fused with"},
+    {"materialise", materialise, Form::TensorGraph,
+     "what costs more to compute again than to store gets memory"},
+    {"fuse rows", fuse_rows, Form::TensorGraph,
+     "values of a row are computed with it and have no memory"},
+    {"store repeated blocks", store_blocks, Form::TensorGraph,
+     "what blocks of rows would compute over and over gets memory"},
+    {"limit kernels", limit_all, Form::TensorGraph,
+     "what makes a kernel longer, larger or of more operands than allowed gets memory"},
+    {"find exact", find_exact, Form::TensorGraph,
+     "values that several kernels must compute alike to the last bit are marked"},
+    {"choose layouts", choose_layouts, Form::TensorGraph,
      "in which order the elements of each stored value lie, and which operands are packed"},
-    {"share kernels", share_kernels, Result::TensorGraph,
+    {"share kernels", share_kernels, Form::TensorGraph,
      "stored values that can be computed in the same loops share a kernel"},
-    {"assemble", assemble, Result::Plan, "each kernel is loops over scalars"},
-    {"plan memory", plan_memory, Result::Plan, "temporaries share arenas"},
+    {"assemble", assemble, Form::Plan, "each kernel is loops over scalars"},
+    {"plan memory", plan_memory, Form::Plan, "temporaries share arenas"},
 }};
 // clang-format on
 
-void check(Draft& draft, const Stage& stage) {
-  if (stage.result == Result::TensorGraph)
+void check(Draft& draft, const Stage<Draft>& stage) {
+  if (stage.form == Form::TensorGraph)
     return verify(draft.graph, draft.roots, Spec::Tensor, stage.name);
   for (const auto& ast : draft.plan.asts)
     verify_kernel_ast(const_cast<Graph&>(ast->graph), ast->sink);
 }
 
-std::string dump(const Draft& draft, const Stage& stage) {
-  const std::string body =
-      stage.result == Result::Plan ? to_string(draft.plan) : print(draft.graph, draft.roots) + "\n";
-  return fmt::format("--- schedule: {} ({})\n{}", stage.name, stage.meaning, body);
+std::string text(Draft& draft, const Stage<Draft>& stage) {
+  return stage.form == Form::Plan ? to_string(draft.plan) : print(draft.graph, draft.roots);
 }
 
-void record(const Stage& stage, uint64_t start_ns, const RewriteTrace& rewrites) {
-  trace_span("schedule", stage.name, start_ns, {{"meaning", std::string_view(stage.meaning)}});
-  for (const TraceEvent& e : rewrites.events)
-    trace_instant("rewrite", "rule",
-                  {{"stage", std::string_view(stage.name)},
-                   {"rule", std::string_view(e.rule->name)},
-                   {"from", int64_t{e.from}},
-                   {"to", int64_t{e.to}}});
-}
-
-void run_traced(Draft& draft, const Stage& stage) {
-  RewriteTrace rewrites;
-  const uint64_t start = monotonic_ns();
-  {
-    const TraceScope scope(rewrites);
-    stage.run(draft);
-  }
-  record(stage, start, rewrites);
-}
+constexpr Pipeline<Draft> kPipeline = {"schedule", kSchedule, check, text};
 
 }  // namespace
+
+std::vector<StageInfo> stages() {
+  return kPipeline.rows();
+}
+
+void run_until(Draft& draft, std::string_view end) {
+  for (const Stage<Draft>& stage : kSchedule) {
+    if (stage.name == end) return;
+    stage.run(draft);
+  }
+}
 
 Plan make_plan(const Graph& graph, std::span<const Id> roots, std::span<const Id> inputs,
                uint32_t default_device, const Options& options) {
   Draft draft(graph, roots, inputs, default_device, options);
-  const bool print_all = debugging(4);
-  for (const Stage& stage : kSchedule) {
-    if (tracing())
-      run_traced(draft, stage);
-    else
-      stage.run(draft);
-    if (settings().verify) check(draft, stage);
-    if (print_all || settings().dump == stage.name) debug_write(dump(draft, stage));
-  }
+  kPipeline.run(draft);
   draft.plan.visits = draft.visits;
   return std::move(draft.plan);
 }

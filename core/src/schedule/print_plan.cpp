@@ -1,7 +1,7 @@
 // Plans as text.
 #include <fmt/format.h>
 
-#include "ir/printer.h"
+#include "ir/text/printer.h"
 #include "schedule/schedule.h"
 
 namespace plugrad::schedule {

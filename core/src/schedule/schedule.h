@@ -8,6 +8,7 @@
 
 #include "cost/machine.h"
 #include "ir/graph.h"
+#include "ir/kernel_ast.h"
 
 namespace plugrad::schedule {
 
@@ -52,17 +53,6 @@ struct InPlace {
 struct Arena {
   uint32_t device;
   uint64_t size_bytes;
-};
-
-/// A kernel before codegen: a graph of its own with one Sink root over Stores; the AST form is
-/// described in ir/kernel_ast.h. Identical kernels of a plan (and across plans, by hash) are one
-/// object.
-struct KernelAst {
-  Graph graph;
-  Id sink = kNoId;
-  uint64_t hash[2] = {};     // of its structure, independent of ids
-  uint32_t param_count = 0;  // Params are numbered 0 … param_count - 1, written ones first
-  bool is_exact = false;     // no multiply-add may round once, whatever the settings
 };
 
 struct Step {

@@ -1,3 +1,4 @@
+// A copy, no rewrite in place: nodes of another graph are made in simplest form.
 // Copies what the roots need into the draft's own graph, in its simplest form: views merge, Detach
 // and needless Contiguous and Copy vanish, uniform values are computed once, empty tensors become
 // constants.

@@ -222,7 +222,7 @@ Interval Bounds::compute(Id id) const {
     default:
       break;
   }
-  if (!op_info(n.op).alu || n.src_count > 2) return all;
+  if (!is_alu(n.op) || n.src_count > 2) return all;
   const Interval result =
       arithmetic(n.op, source(0), n.src_count > 1 ? source(1) : Interval{0, 0}, n.dtype, all);
   // U64 intervals are clamped, so arithmetic on their ends proves nothing once it reaches the end.

@@ -231,8 +231,8 @@ Id factor_out(Graph& g, const Match& m) {
 
 // clang-format off
 constexpr Rule kCollapse[] = {
-    rule("collapse-reduce", any_of(x, Op::Reduce), collapse),
-    rule("reduce-factor-out", any_of(x, Op::Reduce), factor_out),
+    rule("collapse-reduce",   any_of(x, Op::Reduce), code<collapse>),
+    rule("reduce-factor-out", any_of(x, Op::Reduce), code<factor_out>),
 };
 // clang-format on
 }  // namespace

@@ -1,7 +1,7 @@
 // What the rules on reductions share.
 #pragma once
 
-#include "symbolic/tables.h"
+#include "symbolic/rules/tables.h"
 
 namespace plugrad {
 

@@ -1,4 +1,4 @@
-#include "symbolic/tables.h"
+#include "symbolic/rules/tables.h"
 
 namespace plugrad {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "autodiff/gradient.h"
-#include "engine/jit_trace.h"
+#include "jit/trace.h"
 #include "tensor/function_gradient.h"
 #include "tensor/record.h"
 
@@ -80,7 +80,7 @@ bool Tensor::requires_grad() const {
 Tensor Tensor::grad() const {
   Recorder r("grad");
   r.use(*this);
-  if (engine::JitTrace* trace = engine::JitTrace::active()) trace->use_gradient(*state_);
+  if (jit_detail::JitTrace* trace = jit_detail::JitTrace::active()) trace->use_gradient(*state_);
   return state_->grad ? Tensor(state_->grad) : Tensor();
 }
 
@@ -107,7 +107,7 @@ void Tensor::backward(bool retain_graph) const {
 
 void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
   Recorder r("backward");
-  engine::JitTrace* const trace = engine::JitTrace::active();
+  jit_detail::JitTrace* const trace = jit_detail::JitTrace::active();
   if (trace) trace->take_gradients("backward");
   const Id loss = r.use(*this);
   require(!state_->release_tape,
@@ -138,7 +138,8 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
 std::vector<Tensor> gradient(const Tensor& loss, const std::vector<Tensor>& targets,
                              const Tensor& seed) {
   Recorder r("gradient");
-  if (engine::JitTrace* trace = engine::JitTrace::active()) trace->take_gradients("gradient");
+  if (jit_detail::JitTrace* trace = jit_detail::JitTrace::active())
+    trace->take_gradients("gradient");
   const Id node = r.use(loss);
   std::vector<Id> ids;
   for (const Tensor& target : targets) {

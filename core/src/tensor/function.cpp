@@ -2,8 +2,8 @@
 // becomes a Function node over its value, and the gradient walk comes back here.
 #include "plugrad/function.h"
 
-#include "engine/jit_trace.h"
 #include "ir/user.h"
+#include "jit/trace.h"
 #include "tensor/function_gradient.h"
 
 namespace plugrad {
@@ -113,7 +113,7 @@ void require_defined(const std::string& name, const char* what,
 }
 
 void note_use(const Tensor& t) {
-  if (engine::JitTrace* trace = engine::JitTrace::active()) trace->use(*t.state());
+  if (jit_detail::JitTrace* trace = jit_detail::JitTrace::active()) trace->use(*t.state());
 }
 
 /// Nodes of literals are given the dtype in which they are stored.

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <iterator>
 
-#include "engine/jit_trace.h"
+#include "jit/trace.h"
 #include "tensor/sizes.h"
 
 namespace plugrad {
@@ -26,7 +26,7 @@ Id Recorder::use(const Tensor& tensor) {
       "[{}] a tensor is undefined; assign it a value first (a grad() has none before backward())",
       function_);
   engine::TensorState& state = *tensor.state();
-  if (engine::JitTrace* trace = engine::JitTrace::active()) trace->use(state);
+  if (jit_detail::JitTrace* trace = jit_detail::JitTrace::active()) trace->use(state);
   const uint32_t device = session_.devices()[state.node];
   if (device != 0 && device_ != 0 && device != device_)
     fail(ErrorKind::User, "[{}] tensors are on {} and on {}; move one with to(\"{}\")", function_,

@@ -7,6 +7,7 @@ import random
 import re
 import runpy
 import signal
+import sqlite3
 import subprocess
 import tempfile
 import time
@@ -452,21 +453,34 @@ def is_linked_to_a_search():
     return (pathlib.Path(BINARY).parent.parent / "lib/plugrad/plugrad-measure").exists()
 
 
+def changes_of(database):
+    """What is in it, as SQLite reads it while others write."""
+    if not database.exists():
+        return []
+    connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+    try:
+        return connection.execute("SELECT seconds, list FROM schedule").fetchall()
+    except sqlite3.OperationalError:  # it is just being made
+        return []
+    finally:
+        connection.close()
+
+
 class InterruptedSearch(unittest.TestCase):
     @unittest.skipUnless(is_linked_to_a_search(), "this build has no helper for searches")
     def test_ctrl_c_leaves_a_database_that_the_next_program_can_use(self):
         moments = random.Random(1)
         with tempfile.TemporaryDirectory() as folder:
-            database = pathlib.Path(folder) / "search.tsv"
+            database = pathlib.Path(folder) / "search.db"
             settings = {"PLUGRAD_SEARCH_DB": str(database), "PLUGRAD_CACHE_DIR": folder, "DEV": "CPU"}
             for stop in range(4):
                 child = subprocess.Popen([BINARY, "explain", "matmul", "--json"], start_new_session=True,
                                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                          env={**os.environ, **settings, "BEAM": "4", "BEAM_SECONDS": "30"})
-                lines = database.read_bytes().count(b"\n") if database.exists() else 0
+                changes = changes_of(database)
                 begin = time.monotonic()
                 while time.monotonic() - begin < 20:  # until something was found, and then any moment
-                    if database.exists() and database.read_bytes().count(b"\n") > lines:
+                    if changes_of(database) != changes:
                         break
                     time.sleep(0.01)
                 time.sleep(moments.random() * 0.3)

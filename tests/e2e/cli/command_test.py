@@ -141,7 +141,7 @@ class Completion(unittest.TestCase):
 class OneJsonStyle(unittest.TestCase):
     def test_json_is_one_document_on_one_line(self):
         with tempfile.TemporaryDirectory() as folder:
-            settings = {"PLUGRAD_CACHE_DIR": folder, "PLUGRAD_SEARCH_DB": folder + "/search.tsv"}
+            settings = {"PLUGRAD_CACHE_DIR": folder, "PLUGRAD_SEARCH_DB": folder + "/search.db"}
             for arguments in (["--version"], ["cache", "stats"], ["cache", "clear"], ["calibrate", "--show"], ["devices"], ["tune", "show"],
                               ["tune", "export", folder + "/out"], ["tune", "import", folder + "/out"],
                               ["explain", "--list"], ["explain", "relu"], ["data", "cifar10", "--where"],
@@ -158,7 +158,7 @@ class OneJsonStyle(unittest.TestCase):
 class Tune(unittest.TestCase):
     def test_show_says_when_there_is_nothing(self):
         with tempfile.TemporaryDirectory() as folder:
-            path = folder + "/search.tsv"
+            path = folder + "/search.db"
             done = run("tune", "show", PLUGRAD_SEARCH_DB=path)
             self.assertEqual((done.returncode, done.stdout),
                              (0, f"no search has found anything yet: {path} is not there; BEAM=2 before a program searches\n"))

@@ -11,21 +11,21 @@
 #include <fstream>
 #include <functional>
 
-#include "base/disk_cache.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "base/storage/disk_cache.h"
 #include "conformance/driver/replay.h"
 #include "conformance/plugin/manifest.h"
 #include "conformance/report/report.h"
-#include "engine/search_db.h"
 #include "errors/hostile/largest_request.h"
-#include "nn/cifar.h"
-#include "nn/idx.h"
-#include "nn/safetensors.h"
+#include "io/safetensors.h"
+#include "nn/data/cifar.h"
+#include "nn/data/idx.h"
 #include "plugrad/error.h"
 #include "plugrad/numpy.h"
-#include "runtime/discovery/search.h"
+#include "runtime/discovery/plugin_discovery.h"
+#include "tuning/schedule_database.h"
 #include "unit/base/temporary_directory.h"
 
 namespace plugrad {
@@ -87,16 +87,15 @@ std::string manifest_refusal(const std::string& path) {
   return record.state == runtime::LoadState::Refused ? path + record.reason : "";
 }
 
-// The name is of the reader's choice: an entry of the cache is called by its key's hash.
+// The file of a cache has a name of its own.
 std::string cache_refusal(const std::string& path) {
+  const std::string key = "key";
   DiskCache cache(path + ".cache");
-  const std::string key = "key", entry = cache.path_of(std::as_bytes(std::span(key)));
-  fs::create_directories(fs::path(entry).parent_path());
-  fs::remove(entry);
-  if (fs::exists(path)) fs::rename(path, entry);
+  fs::create_directories(cache.directory());
+  if (fs::exists(path)) fs::rename(path, cache.path());
   const auto found = cache.get(std::as_bytes(std::span(key)));
-  if (fs::exists(entry)) fs::rename(entry, path);
-  fs::remove_all(path + ".cache");
+  if (fs::exists(cache.path())) fs::rename(cache.path(), path);
+  fs::remove_all(cache.directory());
   return found ? "" : path;
 }
 
@@ -105,14 +104,14 @@ const std::vector<FileReader>& readers() {
       {"read_file", text_of},
       {"load_npy", [](const auto& p) { return refusal_of([&] { load_npy(p).realize(); }); }},
       {"load_npz", [](const auto& p) { return refusal_of([&] { load_npz(p); }); }},
-      {"safetensors", [](const auto& p) { return refusal_of([&] { nn::read_safetensors(p); }); }},
+      {"safetensors", [](const auto& p) { return refusal_of([&] { io::read_safetensors(p); }); }},
       {"idx", [](const auto& p) { return refusal_of([&] { nn::read_idx(p, {{2, 3}, ""}); }); }},
       {"cifar archive", [](const auto& p) { return refusal_of([&] { nn::read_cifar(p, {2}); }); }},
       {"cifar checksum",
        [](const auto& p) { return refusal_of([&] { nn::read_cifar(p, {2, "00"}); }); }},
       {"search database",
-       [](const auto& p) { return log_of([&] { engine::SearchDb(p).find({}); }); }},
-      {"cache entry", cache_refusal},
+       [](const auto& p) { return log_of([&] { tuning::ScheduleDatabase(p).find({}); }); }},
+      {"cache", cache_refusal},
       {"plugin", library_refusal},
       {"manifest", manifest_refusal},
       {"replay token",

@@ -13,22 +13,21 @@
 #include <fstream>
 #include <functional>
 
-#include "base/disk_cache.h"
 #include "base/hash.h"
 #include "base/settings.h"
+#include "base/storage/disk_cache.h"
 #include "codegen/codegen.h"
 #include "conformance/plugin/manifest.h"
 #include "cost/calibration_text.h"
-#include "engine/program_cache.h"
-#include "engine/search_db.h"
+#include "engine/kernels/program_cache.h"
 #include "errors/hostile/largest_request.h"
-#include "ir/parser.h"
+#include "io/npy.h"
+#include "io/safetensors.h"
+#include "io/zip.h"
+#include "ir/text/parser.h"
 #include "ir/verifier.h"
-#include "nn/cifar.h"
-#include "nn/idx.h"
-#include "nn/npy.h"
-#include "nn/safetensors.h"
-#include "nn/zip.h"
+#include "nn/data/cifar.h"
+#include "nn/data/idx.h"
 #include "plugrad/error.h"
 #include "plugrad/numpy.h"
 #include "plugrad/sdk/guard.h"
@@ -36,6 +35,7 @@
 #include "plugrad/sdk/ir_view.h"
 #include "runtime/device/kernel_facts.h"
 #include "runtime/discovery/manifest.h"
+#include "tuning/schedule_database.h"
 #include "unit/base/temporary_directory.h"
 
 namespace plugrad {
@@ -124,7 +124,7 @@ std::function<std::string(const std::string&)> npy_of(const std::string& before,
 
 // An archive of one deflated array, which announces other sizes in 64 bits.
 std::string refusal_of_zip(uint64_t size_bytes, uint64_t packed_bytes, uint64_t offset) {
-  nn::ZipWriter writer;
+  io::ZipWriter writer;
   writer.add("a.npy", bytes_of(npy("0")), true);
   const auto bytes = writer.finish();
   std::string archive(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -141,7 +141,7 @@ std::string refusal_of_zip(uint64_t size_bytes, uint64_t packed_bytes, uint64_t 
 
 // Stored bytes are as many as are announced.
 std::string refusal_of_stored(uint64_t size_bytes) {
-  nn::ZipWriter writer;
+  io::ZipWriter writer;
   writer.add("a.npy", bytes_of(npy("0")), false);
   const auto bytes = writer.finish();
   std::string archive(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -151,31 +151,20 @@ std::string refusal_of_stored(uint64_t size_bytes) {
 }
 
 uint64_t packed_bytes() {
-  nn::ZipWriter writer;
+  io::ZipWriter writer;
   writer.add("a.npy", bytes_of(npy("0")), true);
   const auto archive = writer.finish();
-  return nn::read_zip(archive, "archive")[0].packed.size();
+  return io::read_zip(archive, "archive")[0].packed.size();
 }
 
 std::string refusal_of_header(const std::string& header) {
   const std::string file = raw(uint64_t{header.size()}) + header;
-  return refusal_of_file(file, [](const auto& path) { nn::read_safetensors(path); });
+  return refusal_of_file(file, [](const auto& path) { io::read_safetensors(path); });
 }
 
 std::function<std::string(const std::string&)> safetensors_of(const std::string& before,
                                                               const std::string& after) {
   return [=](const std::string& size) { return refusal_of_header(before + size + after); };
-}
-
-std::string refusal_of_entry(const std::string& size, std::size_t at) {
-  const TemporaryDirectory directory;
-  DiskCache cache(directory.path());
-  cache.put(bytes_of("key"), bytes_of("payload"));
-  const uint64_t hostile = bits_of(size);
-  std::fstream(cache.path_of(bytes_of("key")), std::ios::in | std::ios::out | std::ios::binary)
-      .seekp(static_cast<std::streamoff>(at))
-      .write(reinterpret_cast<const char*>(&hostile), sizeof hostile);
-  return cache.get(bytes_of("key")) ? "" : "a miss";
 }
 
 std::string refusal_of_program(const std::string& size) {
@@ -189,7 +178,7 @@ std::string refusal_of_record(const std::string& sizes, const std::string& width
   const std::string line = "plugrad-search-1\t1\tCPU\tclang\tkernel\tfamily\t" + sizes + "\t" +
                            width + "\t0.001\t0.002\tupcast(0, 4)\t1";
   const std::string sum = fmt::format("{:016x}", hash64(bytes_of(line)));
-  return engine::parse_record(line + "\t" + sum) ? "" : "a damaged line";
+  return tuning::parse_record(line + "\t" + sum) ? "" : "a damaged line";
 }
 
 std::string refusal_of_figure(const std::string& name, const std::string& value) {
@@ -277,7 +266,7 @@ const SizeReader kReaders[] = {
     {"safetensors header size",
      [](const auto& s) {
        return refusal_of_file(raw(bits_of(s)) + "{}",
-                              [](const auto& path) { nn::read_safetensors(path); });
+                              [](const auto& path) { io::read_safetensors(path); });
      }},
     {"safetensors shape",
      safetensors_of(R"({"a": {"dtype": "F32", "data_offsets": [0, 0], "shape": [)", "]}}")},
@@ -288,8 +277,6 @@ const SizeReader kReaders[] = {
      safetensors_of(R"({"a": {"dtype": "F32", "shape": [0], "data_offsets": [0, )", "]}}")},
     {"idx extent", refusal_of_idx},
     {"cifar file size", refusal_of_tar},
-    {"cache entry's key", [](const auto& s) { return refusal_of_entry(s, 8); }},
-    {"cache entry's payload", [](const auto& s) { return refusal_of_entry(s, 16); }},
     {"cached program", refusal_of_program},
     {"search record's sizes",
      [](const auto& s) { return refusal_of_record("64," + s, "2"); },
@@ -392,7 +379,7 @@ TEST(HostileSizes, AnArrayThatNoMemoryHolds) {
 
 // Two arrays of the same packed bytes, as many of which would be a bomb.
 TEST(HostileSizes, FilesOfAnArchiveThatOverlap) {
-  nn::ZipWriter writer;
+  io::ZipWriter writer;
   writer.add("a.npy", bytes_of(std::string(100'000, 'x')), false);
   writer.add("b.npy", bytes_of("y"), false);
   const auto bytes = writer.finish();
@@ -400,7 +387,7 @@ TEST(HostileSizes, FilesOfAnArchiveThatOverlap) {
   const std::size_t first = archive.find("PK\x01\x02"),
                     second = archive.find("PK\x01\x02", first + 4);
   archive.replace(second + 16, 30, archive.substr(first + 16, 30));  // checksum, sizes, offset
-  EXPECT_THAT(refusal_of([&] { nn::read_zip(bytes_of(archive), "archive"); }),
+  EXPECT_THAT(refusal_of([&] { io::read_zip(bytes_of(archive), "archive"); }),
               testing::HasSubstr("its files overlap"));
 }
 

@@ -14,7 +14,7 @@
 #include "codegen/search/climb.h"
 #include "gpu.h"
 #include "ir/kernel_ast.h"
-#include "ir/printer.h"
+#include "ir/text/printer.h"
 #include "kernels.h"
 #include "oracle/array.h"
 #include "plugrad/error.h"
@@ -65,7 +65,7 @@ class Lists {
     const int64_t m = size(20), n = size(40), k = 1 + size(20);
     const int64_t below = size(4) - 1, above = size(4) - 1;
     Ast ast = seed_ % 2 == 0 ? padded_conv2d(conv, conv.k - 1) : band_matmul(m, n, k, below, above);
-    schedule::KernelAst kernel;
+    KernelAst kernel;
     kernel.graph = std::move(ast.graph);
     kernel.sink = ast.sink;
     kernel.param_count = 3;
@@ -107,7 +107,7 @@ class Lists {
         t.reduce(is_max ? Op::Max : Op::Add, chosen, pick(3) == 0 ? Dims{0, 1} : Dims{1});
     const schedule::Plan plan = schedule::make_plan(t.g, std::vector{root}, t.inputs, 1, {});
     ASSERT_EQ(plan.asts.size(), 1u);
-    schedule::KernelAst marked;
+    KernelAst marked;
     Graph& g = marked.graph;
     marked.sink = codegen::copy_into(g, plan.asts[0]->graph, plan.asts[0]->sink);
     marked.param_count = plan.asts[0]->param_count;
@@ -148,7 +148,7 @@ class Lists {
   }
 
   // Large integers that become floats would make sums that depend on the order.
-  static bool makes_floats_of_integers(const schedule::KernelAst& ast) {
+  static bool makes_floats_of_integers(const KernelAst& ast) {
     for (Id id = 0; id < ast.graph.size(); ++id)
       if (ast.graph[id].op == Op::Cast && is_float(ast.graph[id].dtype) &&
           !is_float(ast.graph[ast.graph[id].src[0]].dtype))
@@ -156,7 +156,7 @@ class Lists {
     return false;
   }
 
-  Memory contents(const schedule::KernelAst& ast) {
+  Memory contents(const KernelAst& ast) {
     Memory memory(ast.param_count);
     const bool may_wrap = odd_ && !makes_floats_of_integers(ast);
     const uint64_t rarity = odd_ ? 2 + pick(40) : 0;
@@ -202,10 +202,10 @@ class Lists {
             place ? static_cast<int64_t>(pick(5)) : amounts[pick(std::size(amounts))]};
   }
 
-  void check(const schedule::KernelAst& ast) { check(ast, ast); }
+  void check(const KernelAst& ast) { check(ast, ast); }
 
   // Whether every list gives what the kernel `meant` makes as it stands.
-  void check(const schedule::KernelAst& ast, const schedule::KernelAst& meant) {
+  void check(const KernelAst& ast, const KernelAst& meant) {
     pgr_device_caps caps = pick(3) == 0 ? with_tiny_limits() : with_local(1u << pick(4));
     caps.subgroup_size = 1u << pick(6);  // from 2 on, the heuristic for devices like GPUs
     const Memory before = contents(ast);
@@ -250,8 +250,8 @@ class Lists {
   }
 
   // What the search by the model finds from the loops as they were planned.
-  void check_climb(const schedule::KernelAst& ast, const pgr_device_caps& caps,
-                   const Memory& before, const Memory& expected) {
+  void check_climb(const KernelAst& ast, const pgr_device_caps& caps, const Memory& before,
+                   const Memory& expected) {
     const codegen::SearchSpace space(ast.graph, ast.sink, caps, {.contract = false});
     const codegen::Climb found = codegen::climb(space, space.predicted({}));
     climbed += found.best.list.empty() ? 0 : 1;
@@ -281,8 +281,8 @@ class Lists {
 
   static bool same_number(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-  void expect_same(const schedule::KernelAst& ast, const codegen::KernelCode& code,
-                   const Memory& before, const Memory& expected) {
+  void expect_same(const KernelAst& ast, const codegen::KernelCode& code, const Memory& before,
+                   const Memory& expected) {
     Memory got;
     try {
       got = result_of(code, before);
@@ -304,7 +304,7 @@ class Lists {
     }
   }
 
-  std::string describe(const schedule::KernelAst& ast, const List& list) const {
+  std::string describe(const KernelAst& ast, const List& list) const {
     return fmt::format("\nPLUGRAD_TEST_SEED={} repeats this: {}\n{}\n", seed_,
                        codegen::to_string(list), print(ast.graph, ast.sink));
   }

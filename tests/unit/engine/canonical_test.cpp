@@ -1,4 +1,4 @@
-#include "engine/canonical.h"
+#include "engine/plan/canonical.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "engine/compile_progress.h"
+#include "engine/kernels/compile_progress.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,13 +1,13 @@
 // What one process generates, the next one reads; what cannot be read is made again.
-#include "engine/program_cache.h"
+#include "engine/kernels/program_cache.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 
-#include "base/disk_cache.h"
 #include "base/hash.h"
 #include "base/settings.h"
+#include "base/storage/disk_cache.h"
 #include "plugrad/plugin_api/kernel_ir.h"
 #include "unit/base/temporary_directory.h"
 

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "ir/parser.h"
-#include "ir/printer.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "ir/uop.h"
 #include "plugrad/error.h"
 

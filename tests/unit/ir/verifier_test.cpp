@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/kernel_ast.h"
-#include "ir/parser.h"
+#include "ir/text/parser.h"
 #include "ir/uop.h"
 #include "plugrad/error.h"
 

@@ -1,5 +1,5 @@
 // CIFAR-10's binary files, with two records each instead of 10,000.
-#include "nn/cifar.h"
+#include "nn/data/cifar.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "nn/data_files.h"
+#include "nn/data/data_files.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "base/settings.h"
-#include "nn/fetch.h"
-#include "nn/image_sets.h"
+#include "io/fetch.h"
+#include "nn/data/image_sets.h"
 #include "plugrad/data.h"
 #include "scratch_folder.h"
 

@@ -1,4 +1,4 @@
-#include "nn/idx.h"
+#include "nn/data/idx.h"
 
 #include <gmock/gmock.h>
 #include <zlib.h>

@@ -4,9 +4,9 @@
 
 #include <random>
 
+#include "io/npy.h"
+#include "io/zip.h"
 #include "near.h"
-#include "nn/npy.h"
-#include "nn/zip.h"
 #include "plugrad/nn.h"
 #include "scratch_folder.h"
 
@@ -169,7 +169,7 @@ TEST(Npz, DamagedArchivesAreRefused) {
   const std::string whole = bytes_of(kDeflated);
   for (size_t size = 0; size < whole.size(); ++size)
     EXPECT_THAT(npz_refusal(whole.substr(0, size)), HasSubstr("x.npz: "));
-  nn::ZipWriter writer;
+  io::ZipWriter writer;
   writer.add("readme.txt", {}, false);
   const auto archive = writer.finish();
   EXPECT_THAT(npz_refusal({reinterpret_cast<const char*>(archive.data()), archive.size()}),
@@ -189,8 +189,8 @@ TEST(Npz, RandomDamageNeverGoesUnnoticedOrCrashes) {
         damaged[random() % damaged.size()] = static_cast<char>(random());
       const auto bytes = std::as_bytes(std::span(damaged));
       try {
-        for (const nn::ZipEntry& entry : nn::read_zip(bytes, "x"))
-          nn::parse_npy(nn::unpack(entry, "x"), "x");
+        for (const io::ZipEntry& entry : io::read_zip(bytes, "x"))
+          io::parse_npy(io::unpack(entry, "x"), "x");
       } catch (const Error& error) {
         EXPECT_EQ(error.kind(), ErrorKind::User) << error.what();
       }

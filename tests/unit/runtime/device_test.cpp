@@ -7,10 +7,10 @@
 
 #include <thread>
 
-#include "base/disk_cache.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/settings.h"
+#include "base/storage/disk_cache.h"
 #include "plugrad/error.h"
 #include "runtime/memory/allocator.h"
 #include "unit/runtime/fake_plugins.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "plugrad/plugin_api/plugin.h"
-#include "runtime/discovery/note.h"
+#include "runtime/discovery/elf_manifest.h"
 
 namespace plugrad::runtime {
 

@@ -3,7 +3,7 @@
 
 #include "base/settings.h"
 #include "base/thread_pool.h"
-#include "engine/kernels.h"
+#include "engine/kernels/kernel_cache.h"
 #include "unit/runtime/fake_plugins.h"
 
 using namespace plugrad;

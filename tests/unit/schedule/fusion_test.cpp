@@ -53,7 +53,7 @@ TEST(Fusion, Reductions) {
   EXPECT_EQ(kernel_count(plan), 1u);
   size_t ranges = 0;
   Reachable reachable;
-  const schedule::KernelAst& ast = *plan.asts[0];
+  const KernelAst& ast = *plan.asts[0];
   for (Id id : reachable.from(ast.graph, std::vector<Id>{ast.sink}))
     ranges += ast.graph[id].op == Op::Range;
   EXPECT_EQ(ranges, 2u);  // both sums use the same loop

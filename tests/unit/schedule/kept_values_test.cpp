@@ -19,7 +19,7 @@ struct Marks {
 Marks marks_of(Tensors& t, Id root, const schedule::Options& options = {}) {
   const schedule::Plan plan = check(t, {root}, options);
   EXPECT_EQ(plan.asts.size(), 1u);
-  const schedule::KernelAst& ast = *plan.asts[0];
+  const KernelAst& ast = *plan.asts[0];
   Marks out;
   Reachable reachable;
   for (Id id : reachable.from(ast.graph, std::span(&ast.sink, 1))) {

@@ -1,6 +1,6 @@
 // Random graphs of views, elementwise ops and reductions: every plan computes what its graph means.
 #include "check.h"
-#include "ir/printer.h"
+#include "ir/text/printer.h"
 #include "ir/verifier.h"
 
 namespace plugrad::test {

@@ -18,9 +18,7 @@ struct Nest {
 
  private:
   static schedule::LoopNest read(schedule::Draft& draft) {
-    schedule::simplify_tensors(draft);
-    schedule::link_consumers(draft);
-    schedule::choose_stored(draft);
+    schedule::run_until(draft, "choose layouts");
     return schedule::loop_nest(draft, draft.roots[0]);
   }
 };

@@ -17,7 +17,7 @@ using Memory = std::vector<std::vector<uint64_t>>;
 
 class KernelRun {
  public:
-  KernelRun(const schedule::KernelAst& ast, const schedule::Step& step, Memory& memory)
+  KernelRun(const KernelAst& ast, const schedule::Step& step, Memory& memory)
       : g_(ast.graph),
         step_(step),
         memory_(memory),
@@ -155,7 +155,7 @@ std::vector<std::vector<uint64_t>> run_plan(const schedule::Plan& plan,
       memory[step.buffers[0]] = memory[step.buffers[1]];
       continue;
     }
-    const schedule::KernelAst& ast = *plan.asts[step.ast];
+    const KernelAst& ast = *plan.asts[step.ast];
     for (uint32_t b : step.buffers) EXPECT_EQ(plan.buffers[b].device, step.device);
     KernelRun(ast, step, memory).run(ast.sink);
   }

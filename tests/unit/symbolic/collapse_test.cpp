@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/kernel_ast.h"
-#include "ir/printer.h"
+#include "ir/text/printer.h"
 #include "ir/uop.h"
 #include "symbolic/symbolic.h"
 #include "unit/symbolic/evaluate.h"

@@ -7,7 +7,7 @@
 #include <exception>
 #include <new>
 
-#include "base/printable.h"
+#include "base/sanitise_text.h"
 #include "plugrad/error.h"
 
 namespace plugrad::tools {
@@ -17,7 +17,7 @@ int run_program(int argc, char** argv, int (*run)(const Arguments& arguments)) {
   try {
     return run({argv + 1, argv + argc});
   } catch (const UsageError& error) {
-    fmt::print(stderr, "plugrad: {}\n", printable(error.what()));
+    fmt::print(stderr, "plugrad: {}\n", sanitise_text(error.what()));
     return kBadUsage;
   } catch (const Error& error) {
     fmt::print(stderr, "plugrad: error ({}): {}\n", to_string(error.kind()), error.what());
@@ -26,7 +26,7 @@ int run_program(int argc, char** argv, int (*run)(const Arguments& arguments)) {
     std::fputs("plugrad: error: out of memory\n", stderr);
     return kFailure;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "plugrad: error: {}\n", printable(error.what()));
+    fmt::print(stderr, "plugrad: error: {}\n", sanitise_text(error.what()));
     return kFailure;
   }
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "codegen/rebuild.h"
+#include "codegen/passes/tables.h"
 #include "ir/facts.h"
 #include "ir/range.h"
 #include "ir/scratch.h"
@@ -66,18 +66,53 @@ bool has_strict_gate(const Graph& g, Id store) {
                              [&](Id condition) { return g[condition].op != Op::Bounded; });
 }
 
+namespace {
+using namespace rules;
+
+struct Gating {
+  OpenRanges& open;
+  Id gate;
+  RangeSet needs;  // ranges of the gate
+  bool by_team;    // the gate is on items of a team
+};
+
+// What a tensor core takes of a work-item is not what it gives to it, and what a group copies for
+// all is not its own.
+bool is_of_others(const Graph& g, const Match& m) {
+  const bool by_team = m.context<Gating>().by_team;
+  return (by_team && g[m.before].op == Op::Wmma) || is_local(g, m.before);
+}
+Id unchanged(Graph&, const Match& m) {
+  return m.before;
+}
+
+bool is_meant(const Graph&, const Match& m) {
+  const auto& gating = m.context<Gating>();
+  return (gating.open[m.before] & gating.needs) == gating.needs;
+}
+Id gate_load(Graph& g, const Match& m) {
+  return gated_load(g, m.root, m.context<Gating>().gate);
+}
+
+// clang-format off
+constexpr Rule kGates[] = {
+    rule("keep-wmma-operands", any_of(x, Op::Wmma),   code<unchanged>, when(check<is_of_others>)),
+    rule("keep-local-copies",  any_of(x, Op::Filled), code<unchanged>, when(check<is_of_others>)),
+    rule("gate-load",          any_of(x, Op::Load),   code<gate_load>, when(check<is_meant>)),
+};
+// clang-format on
+}  // namespace
+
+std::span<const Rule> gate_rules() {
+  return kGates;
+}
+
 Id gate_loads(Graph& g, OpenRanges& open, Id root, Id gate) {
-  const RangeSet needs = open[gate];
-  // What a tensor core takes of a work-item is not what it gives to it, and what a group copies for
-  // all is not its own.
+  static const RuleTable table(kGates);
   const bool by_team =
       depends_on(g, open, gate, [](AxisKind kind) { return kind == AxisKind::Warp; });
-  const auto is_end = [&](Id id) { return (by_team && g[id].op == Op::Wmma) || is_local(g, id); };
-  const auto change = [&](Id id, Id rebuilt) {
-    const bool is_meant = g[id].op == Op::Load && (open[id] & needs) == needs;
-    return is_meant ? gated_load(g, rebuilt, gate) : rebuilt;
-  };
-  return rebuild(g, root, change, is_end);
+  Gating gating{open, gate, open[gate], by_team};
+  return rewrite(g, root, table, {.context = &gating});
 }
 
 }  // namespace plugrad::codegen

@@ -10,19 +10,14 @@
 #include <utility>
 
 #include "base/check.h"
-#include "codegen/analysis/access.h"
 #include "codegen/analysis/lanes.h"
-#include "codegen/analysis/late_loads.h"
 #include "codegen/analysis/store_groups.h"
 #include "codegen/analysis/term_blocks.h"
 #include "codegen/emit/accumulators.h"
 #include "codegen/emit/copy_writer.h"
 #include "codegen/emit/group_reduce.h"
 #include "codegen/emit/ir_bits.h"
-#include "codegen/emit/launch_ids.h"
 #include "codegen/emit/loop_writer.h"
-#include "codegen/emit/param_table.h"
-#include "codegen/lowering/wide_integers.h"
 #include "codegen/search/heuristic.h"
 #include "ir/facts.h"
 #include "ir/scratch.h"
@@ -30,28 +25,19 @@
 namespace plugrad::codegen {
 namespace {
 
-constexpr uint32_t kNone = UINT32_MAX;
+constexpr uint32_t kNone = kNoInst;
 constexpr uint32_t kScratchAlign = 64;  // a cache line
 
 class Lineariser {
  public:
-  Lineariser(Kernel& kernel, LaunchSize& size) : kernel_(kernel), size_(size) {
-    value_.assign(graph_.size(), kNone);
-  }
+  Lineariser(Kernel& kernel, Emission& emission) : kernel_(kernel), emission_(emission) {}
 
-  std::vector<std::byte> run(std::string_view name) {
-    for (const auto& [param, number] : write_params(kernel_, writer_)) value_[param] = number;
-    const LaunchIds ids = write_ids(kernel_, open_, writer_, size_);
-    for (const auto& [range, number] : ids.groups) value_[range] = number;
-    for (const LaunchIds::Item& item : ids.items)
-      for (Id range : item.ranges) value_[range] = item.id;
-    group_reducer_.start(ids.items, group_reduced_types());
+  void run() {
+    group_reducer_.start(emission_.items, group_reduced_types());
     uint32_t block = kNone;
-    if (ids.inside) block = writer_.inst(PGR_OP_IF, DType::Void, 1, {*ids.inside});
+    if (emission_.inside) block = writer_.inst(PGR_OP_IF, DType::Void, 1, {*emission_.inside});
     for (const StoreGroup& group : store_groups(graph_, open_, kernel_.sink)) store_nest(group);
     if (block != kNone) writer_.inst(PGR_OP_END_IF, DType::Void, 1, {block});
-    if (needs_pairs(writer_, *kernel_.caps)) writer_ = split_into_pairs(writer_, *kernel_.caps);
-    return writer_.finish(name, size_, kernel_.options.contract ? PGR_IR_FLAG_CONTRACT : 0);
   }
 
  private:
@@ -474,27 +460,28 @@ class Lineariser {
   }
 
   Kernel& kernel_;
-  LaunchSize& size_;
+  Emission& emission_;
   Graph& graph_ = kernel_.graph;
-  IrWriter writer_;
-  OpenRanges open_{graph_};
+  IrWriter& writer_ = emission_.writer;
+  OpenRanges& open_ = *emission_.open;
   Lanes lanes_{graph_};
-  const LateLoads late_loads_{graph_, kernel_.sink};
+  const LateLoads& late_loads_ = *emission_.late_loads;
   Accumulators accumulators_{graph_, writer_, lanes_, *kernel_.caps};
   GroupReducer group_reducer_{writer_, *kernel_.caps};
   CopyWriter copies_{graph_, *kernel_.caps, open_, lanes_, writer_};
   size_t loop_depth_ = 0;
   std::map<Id, uint32_t> local_arrays_;  // by Filled
   Reachable reachable_;
-  std::vector<uint32_t> value_, phase_;  // by node
+  std::vector<uint32_t>& value_ = emission_.value;
+  std::vector<uint32_t> phase_;  // by node
   const LoopWriter loops_{graph_, writer_, value_};
   Nodes defined_;
 };
 
 }  // namespace
 
-std::vector<std::byte> linearise(Kernel& kernel, std::string_view name, LaunchSize& size) {
-  return Lineariser(kernel, size).run(name);
+void linearise(Kernel& kernel, Emission& emission) {
+  Lineariser(kernel, emission).run();
 }
 
 }  // namespace plugrad::codegen

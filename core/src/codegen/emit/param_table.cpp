@@ -5,7 +5,6 @@
 
 #include "codegen/analysis/access.h"
 #include "ir/kernel_ast.h"
-#include "ir/shared_param.h"
 
 namespace plugrad::codegen {
 

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "codegen/lowering/float_math.h"
-#include "codegen/lowering/transcendental.h"
+#include "codegen/lowering/lowering.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -90,8 +90,6 @@ Id rounded_bits(Words& w, Id digits, Id exponent) {
       w.g.binary(Op::CmpLt, w.g.constant(sint, int64_t{2 * w.bias}), signed_exponent);
   return w.g.where(overflows, w.c(static_cast<int64_t>(2 * w.bias + 1) << w.mantissa_bits), bits);
 }
-
-}  // namespace
 
 Id make_fdiv(Graph& g, Id a, Id b) {
   Words w(g, g[a].dtype);
@@ -178,6 +176,27 @@ Id make_idiv(Graph& g, Id a, Id b) {
   const Id differ = g.binary(Op::CmpNe, g.where(negative(a), word(1), word(0)),
                              g.where(negative(b), word(1), word(0)));
   return g.cast(g.where(differ, g.binary(Op::Sub, word(0), quotient), quotient), dtype);
+}
+
+using namespace rules;
+constexpr uint8_t kWordClasses = kI32Class | kU32Class;
+
+// clang-format off
+constexpr Rule kDivision[] = {
+    rule("fdiv-by-digits", of_class(fdiv(x, y), kRealClass), code_of_xy<make_fdiv>,
+         when(check<lacks_op_beside_add>)),
+    rule("sqrt-by-digits", of_class(sqrt(x), kRealClass), code_of_x<make_sqrt>,
+         when(check<lacks_op_beside_add>)),
+    rule("idiv-by-digits", of_class(idiv(x, y), kWordClasses), code_of_xy<make_idiv>,
+         when(check<lacks_op>)),
+    rule("mod-is-idiv", of_class(imod(x, y), kWordClasses), x - y * idiv(x, y),
+         when(check<lacks_op>)),
+};
+// clang-format on
+}  // namespace
+
+std::span<const Rule> division_rules() {
+  return kDivision;
 }
 
 }  // namespace plugrad::codegen

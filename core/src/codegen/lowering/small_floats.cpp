@@ -1,9 +1,13 @@
+// f16, bf16 and the f8 formats from integer arithmetic, for devices that can store them but not
+// convert them.
 // All formats are described by their mantissa and exponent bits. Widening multiplies by a power of
 // two, which also makes numbers below the smallest normal one right; narrowing adds half a unit,
 // minus one bit unless odd.
 #include "codegen/lowering/small_floats.h"
 
 #include <cmath>
+
+#include "codegen/lowering/lowering.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -113,6 +117,36 @@ Id f32_to_small(Graph& g, Id x, DType dtype) {
   const Id is_nan = g.binary(Op::CmpLt, b.c(0x7f800000), magnitude);
   const Id result = g.binary(Op::Or, g.where(is_nan, b.c(nan), bounded), sign);
   return g.add(Op::Bitcast, dtype, {g.cast(result, f.bits)});
+}
+
+namespace {
+using namespace rules;
+
+// f32 holds every value of the dtype.
+bool fits_f32(DType dtype) {
+  return dtype == DType::F32 || size_of(dtype) < 4;
+}
+
+Id from_small_float(Graph& g, const Match& m) {
+  return g.cast(small_to_f32(g, m[x]), g[m.root].dtype);
+}
+Id to_small_float(Graph& g, const Match& m) {
+  const bool fits = fits_f32(g[m[x]].dtype);
+  return f32_to_small(g, fits ? g.cast(m[x], DType::F32) : to_odd_f32(g, m[x]), g[m.root].dtype);
+}
+
+// clang-format off
+constexpr Rule kSmallFloats[] = {
+    rule("from-small-float", cast(of_class(x, kSmallFloatClass)), code<from_small_float>,
+         when(check<lacks_source_cast>)),
+    rule("to-small-float", of_class(cast(x), kSmallFloatClass), code<to_small_float>,
+         when(check<lacks_result_cast>)),
+};
+// clang-format on
+}  // namespace
+
+std::span<const Rule> small_float_rules() {
+  return kSmallFloats;
 }
 
 }  // namespace plugrad::codegen

@@ -6,11 +6,6 @@
 
 namespace plugrad::codegen {
 
-inline bool is_small_float(DType dtype) {
-  return dtype == DType::F16 || dtype == DType::BF16 || dtype == DType::F8E4M3 ||
-         dtype == DType::F8E5M2;
-}
-
 /// The value of a small float as f32, exactly.
 Id small_to_f32(Graph& g, Id x);
 /// A number of another dtype as an f32 that is right up to its last bit, which is 1 where bits are

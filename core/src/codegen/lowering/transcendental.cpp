@@ -6,8 +6,12 @@
 #include <limits>
 
 #include "codegen/lowering/float_math.h"
+#include "codegen/lowering/lowering.h"
 
 namespace plugrad::codegen {
+namespace {
+using namespace rules;
+
 // 2^f for |f| <= 1/2, highest power first. f64: the Taylor series. f32: the polynomial of degree 6
 // whose largest relative error is least (2e-9, by Lawson's iteration) among those that give 2^0
 // = 1.
@@ -92,6 +96,24 @@ Id make_trunc(Graph& g, Id x) {
   const Id sign = g.binary(Op::And, g.add(Op::Bitcast, m.integer, {x}), sign_bit);
   const Id bits = g.binary(Op::Or, g.add(Op::Bitcast, m.integer, {whole}), sign);
   return g.where(small, g.add(Op::Bitcast, m.real, {bits}), x);
+}
+
+// clang-format off
+constexpr Rule kTranscendental[] = {
+    rule("exp2-by-polynomial", of_class(exp2(x), kRealClass), code_of_x<make_exp2>,
+         when(check<lacks_op_beside_add>)),
+    rule("log2-by-series", of_class(log2(x), kRealClass), code_of_x<make_log2>,
+         when(check<lacks_op_beside_add>)),
+    rule("sin-by-series", of_class(sin(x), kRealClass), code_of_x<make_sin>,
+         when(check<lacks_op_beside_add>)),
+    rule("trunc-by-cast", of_class(trunc(x), kRealClass), code_of_x<make_trunc>,
+         when(check<lacks_op_beside_add>)),
+};
+// clang-format on
+}  // namespace
+
+std::span<const Rule> transcendental_rules() {
+  return kTranscendental;
 }
 
 }  // namespace plugrad::codegen

@@ -1,90 +1,107 @@
-#include "codegen/lowering/unsigned_words.h"
-
-#include "codegen/claims.h"
+// u32 from i32, for devices without arithmetic on it. Both are the same 32 bits.
+#include "codegen/kernel.h"
+#include "codegen/lowering/lowering.h"
 #include "codegen/lowering/small_floats.h"
 
 namespace plugrad::codegen {
 namespace {
+using namespace rules;
 
 constexpr int64_t kLowest = INT32_MIN;
 
-Id signed_of(Graph& g, Id x) {
-  return g.add(Op::Bitcast, DType::I32, {x});
+Id signed_of(Graph& g, Id value) {
+  return g.add(Op::Bitcast, DType::I32, {value});
 }
-Id unsigned_of(Graph& g, Id x) {
-  return g.add(Op::Bitcast, DType::U32, {x});
+Id unsigned_of(Graph& g, Id value) {
+  return g.add(Op::Bitcast, DType::U32, {value});
 }
 Id word(Graph& g, int64_t value) {
   return g.constant(DType::I32, value);
 }
-// Order of u32 as order of i32.
-Id ordered(Graph& g, Id x) {
-  return g.binary(Op::Xor, signed_of(g, x), word(g, kLowest));
-}
-
-// By one with the sign bit cleared, then by the rest: counts from 32 on give 0 either way.
-Id shift_right(Graph& g, Id x, Id count) {
-  const Id value = signed_of(g, x), places = signed_of(g, count);
-  const Id half = g.binary(Op::And, g.binary(Op::Shr, value, word(g, 1)), word(g, INT32_MAX));
-  const Id rest = g.binary(Op::Shr, half, g.binary(Op::Add, places, word(g, -1)));
-  return unsigned_of(g, g.where(g.binary(Op::CmpEq, places, word(g, 0)), value, rest));
-}
-
-}  // namespace
-
-Id u32_in_i32(Graph& g, Id id) {
-  const Node n = g[id];
-  switch (n.op) {
-    case Op::Add:
-    case Op::Sub:
-    case Op::Mul:
-    case Op::And:
-    case Op::Or:
-    case Op::Xor:
-    case Op::Shl:
-      return unsigned_of(g, g.binary(n.op, signed_of(g, n.src[0]), signed_of(g, n.src[1])));
-    case Op::Neg:
-      return unsigned_of(g, g.unary(Op::Neg, signed_of(g, n.src[0])));
-    case Op::CmpEq:
-    case Op::CmpNe:
-      return g.binary(n.op, signed_of(g, n.src[0]), signed_of(g, n.src[1]));
-    case Op::CmpLt:
-      return g.binary(Op::CmpLt, ordered(g, n.src[0]), ordered(g, n.src[1]));
-    case Op::Max:
-      return g.where(g.binary(Op::CmpLt, n.src[0], n.src[1]), n.src[1], n.src[0]);
-    case Op::Where:
-      return unsigned_of(g, g.where(n.src[0], signed_of(g, n.src[1]), signed_of(g, n.src[2])));
-    case Op::Shr:
-      return shift_right(g, n.src[0], n.src[1]);
-    default:
-      return id;
-  }
-}
 
 // Below 0 and beyond the largest it saturates, as casts of most devices do.
-Id cast_to_u32(Graph& g, Id x) {
-  const DType from = g[x].dtype;
-  if (is_small_float(from)) return g.cast(g.cast(x, DType::F32), DType::U32);
-  if (!is_float(from)) return unsigned_of(g, g.cast(x, DType::I32));
-  const auto real = [&](double value) { return g.constant(from, value); };
-  const Id upper = g.binary(Op::Add, x, real(-0x1p31));
+Id cast_to_u32(Graph& g, Id value) {
+  const DType from = g[value].dtype;
+  if (is_small_float(from)) return g.cast(g.cast(value, DType::F32), DType::U32);
+  if (!is_float(from)) return unsigned_of(g, g.cast(value, DType::I32));
+  const auto real = [&](double number) { return g.constant(from, number); };
+  const Id upper = g.binary(Op::Add, value, real(-0x1p31));
   const Id large = g.binary(Op::Xor, g.cast(upper, DType::I32), word(g, kLowest));
-  const Id inside = g.where(g.binary(Op::CmpLt, x, real(0x1p31)), g.cast(x, DType::I32), large);
-  const Id above = g.where(g.binary(Op::CmpLt, x, real(0x1p32)), inside, word(g, -1));
-  return unsigned_of(g, g.where(g.binary(Op::CmpLt, real(0), x), above, word(g, 0)));
+  const Id inside =
+      g.where(g.binary(Op::CmpLt, value, real(0x1p31)), g.cast(value, DType::I32), large);
+  const Id above = g.where(g.binary(Op::CmpLt, value, real(0x1p32)), inside, word(g, -1));
+  return unsigned_of(g, g.where(g.binary(Op::CmpLt, real(0), value), above, word(g, 0)));
 }
 
-Id cast_from_u32(Graph& g, Id x, DType to) {
-  const Id bits = signed_of(g, x);
+Id cast_from_u32(Graph& g, const Match& m) {
+  const Id bits = signed_of(g, m[x]);
+  const DType to = g[m.root].dtype;
   if (is_wide_integer(to))
     return g.binary(Op::And, g.cast(bits, to), g.constant(to, int64_t{UINT32_MAX}));
   if (!is_float(to)) return g.cast(bits, to);
-  if (is_small_float(to)) return g.cast(to_odd_f32(g, x), to);
+  if (is_small_float(to)) return g.cast(to_odd_f32(g, m[x]), to);
   // Both halves are exact, so is their place, and only the sum is rounded.
   const Id upper = g.binary(Op::And, g.binary(Op::Shr, bits, word(g, 16)), word(g, 0xffff));
   const Id lower = g.binary(Op::And, bits, word(g, 0xffff));
   const Id placed = g.binary(Op::Mul, g.cast(upper, to), g.constant(to, 65536.0));
   return g.binary(Op::Add, placed, g.cast(lower, to));
+}
+
+// Accumulators are i32. The largest u32 is the largest i32 when the sign bits of all are flipped.
+Id reduce_signed(Graph& g, const Match& m) {
+  const ReduceParts parts = reduce_parts(g, m.root);
+  const std::vector<Id> ranges(parts.ranges.begin(), parts.ranges.end());
+  const Op op = parts.op;
+  const Id sign = word(g, kLowest);
+  std::vector<Id> values;
+  for (Id v : parts.values)
+    values.push_back(op == Op::Max ? g.binary(Op::Xor, signed_of(g, v), sign)
+                                   : g.cast(v, DType::I32));
+  const Id reduced = make_reduce(g, op, values, ranges);
+  return op == Op::Max ? unsigned_of(g, g.binary(Op::Xor, reduced, sign))
+                       : g.cast(reduced, DType::U32);
+}
+
+constexpr Pattern i32(const Pattern& a) {
+  return bitcast_to(a, DType::I32);
+}
+// Order of u32 as order of i32.
+constexpr Pattern ordered(const Pattern& a) {
+  return i32(a) ^ static_cast<int>(kLowest);
+}
+constexpr Pattern u32(const Pattern& a) {
+  return of_class(a, kU32Class);
+}
+// By one with the sign bit cleared, then by the rest: counts from 32 on give 0 either way.
+constexpr Pattern kShifted =
+    where(i32(y) == 0, i32(x), shr(shr(i32(x), 1) & INT32_MAX, i32(y) + -1));
+
+// clang-format off
+constexpr Rule kUnsigned[] = {
+    rule("u32-add",    u32(x + y),     bitcast(i32(x) + i32(y)),     when(check<lacks_op>)),
+    rule("u32-sub",    u32(x - y),     bitcast(i32(x) - i32(y)),     when(check<lacks_op>)),
+    rule("u32-mul",    u32(x * y),     bitcast(i32(x) * i32(y)),     when(check<lacks_op>)),
+    rule("u32-and",    u32(x & y),     bitcast(i32(x) & i32(y)),     when(check<lacks_op>)),
+    rule("u32-or",     u32(x | y),     bitcast(i32(x) | i32(y)),     when(check<lacks_op>)),
+    rule("u32-xor",    u32(x ^ y),     bitcast(i32(x) ^ i32(y)),     when(check<lacks_op>)),
+    rule("u32-shl",    u32(shl(x, y)), bitcast(shl(i32(x), i32(y))), when(check<lacks_op>)),
+    rule("u32-shr",    u32(shr(x, y)), bitcast(kShifted),            when(check<lacks_op>)),
+    rule("u32-neg",    u32(-x),        bitcast(-i32(x)),             when(check<lacks_op>)),
+    rule("u32-max",    u32(max(x, y)), where(x < y, y, x),           when(check<lacks_op>)),
+    rule("u32-where", u32(where(x, y, z)), bitcast(where(x, i32(y), i32(z))),
+         when(check<lacks_op>)),
+    rule("u32-equal",  u32(x) == y,    i32(x) == i32(y),             when(check<lacks_op>)),
+    rule("u32-differ", u32(x) != y,    i32(x) != i32(y),             when(check<lacks_op>)),
+    rule("u32-less",   u32(x) < y,     ordered(x) < ordered(y),      when(check<lacks_op>)),
+    rule("reduce-u32", u32(any_of(x, Op::Reduce)), code<reduce_signed>, when(check<lacks_reduce>)),
+    rule("from-u32", cast(u32(x)), code<cast_from_u32>, when(check<lacks_source_cast>)),
+    rule("to-u32", u32(cast(x)), code_of_x<cast_to_u32>, when(check<lacks_result_cast>)),
+};
+// clang-format on
+}  // namespace
+
+std::span<const Rule> unsigned_rules() {
+  return kUnsigned;
 }
 
 }  // namespace plugrad::codegen

@@ -1,7 +1,6 @@
-//   before   %5 = LOAD i64 %a[%i]          after   %7 = LOAD u32 %a[2 * %i]      %9 = LOAD u32 %a[2
-//   * %i + 1]
-//            %6 = ADD i64 %5, %5                   %10 = ADD u32 %7, %7, the carry into ADD u32 %9,
-//            %9
+// A translation of linear kernel IR, no rewrite of a graph: a value becomes two.
+//   before   %5 = LOAD i64 %a[%i]    after   %7 = LOAD u32 %a[2*%i]    %9 = LOAD u32 %a[2*%i + 1]
+//            %6 = ADD i64 %5, %5             %10 = ADD u32 %7, %7, the carry into ADD u32 %9, %9
 // Memory is little-endian: the low word comes first. Values of 64 bits that only indices need lose
 // their upper words again, because no index exceeds i32.
 #include "codegen/lowering/wide_integers.h"

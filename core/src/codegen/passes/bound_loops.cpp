@@ -1,8 +1,9 @@
 // A reduce loop runs over the values between which its terms are not 0, where loops around it
-// decide them.
-//   before   reduce add (where (2 < %h + %r) & (%h + %r < 20), f(%r), 0), %r         %r = range 5
-//   after    reduce add f(%r), %r                          %r = range 5 from max(3 - %h, 0) to
-//   min(20 - %h, 5)
+// decide those.
+//   before   reduce add (where (2 < %h + %r) & (%h + %r < 20), f(%r), 0), %r
+//            %r = range 5
+//   after    reduce add f(%r), %r
+//            %r = range 5 from max(3 - %h, 0) to min(20 - %h, 5)
 // A condition that remains and differs between lanes is put on each factor of the product, so that
 // the multiply-add stays one instruction. One that is the same in all lanes stays on the term and
 // becomes a branch (term_blocks.h), except where work-items run in step.
@@ -11,7 +12,7 @@
 #include "codegen/analysis/loop_bounds.h"
 #include "codegen/analysis/work_items.h"
 #include "codegen/passes/passes.h"
-#include "codegen/rebuild.h"
+#include "codegen/passes/tables.h"
 #include "codegen/search/heuristic.h"
 #include "ir/facts.h"
 
@@ -97,14 +98,26 @@ class Bounder {
   bool may_branch_;
 };
 
+using namespace rules;
+
+Id bounded(Graph&, const Match& m) {
+  return m.context<Bounder>().changed(m.root);
+}
+
+constexpr Rule kLoopBounds[] = {
+    rule("bound-loop", any_of(x, Op::Reduce), code<bounded>),
+};
+
 }  // namespace
 
+std::span<const Rule> loop_bound_rules() {
+  return kLoopBounds;
+}
+
 void bound_loops(Kernel& kernel) {
-  Graph& g = kernel.graph;
+  static const RuleTable table(kLoopBounds);
   Bounder bounder(kernel);
-  const Id sink = rebuild(g, kernel.sink, [&](Id id, Id rebuilt) {
-    return g[id].op == Op::Reduce ? bounder.changed(rebuilt) : rebuilt;
-  });
+  const Id sink = rewrite(kernel.graph, kernel.sink, table, {.context = &bounder});
   if (sink == kernel.sink) return;
   kernel.sink = sink;
   replace(kernel, {});

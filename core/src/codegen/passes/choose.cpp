@@ -1,10 +1,8 @@
+// A choice, no rewrite.
 // Decides the optimisations of a kernel: those given, none, or what the search by the model finds.
 #include "codegen/passes/passes.h"
 #include "codegen/search/climb.h"
 #include "codegen/transforms/apply.h"
-#include "codegen/transforms/changes.h"
-#include "codegen/transforms/copies_ahead.h"
-#include "codegen/transforms/wmma_tiles.h"
 
 namespace plugrad::codegen {
 
@@ -14,9 +12,6 @@ void choose(Kernel& kernel) {
   } else if (!kernel.options.no_opt) {
     apply_search(kernel);
   }
-  drop_marks(kernel);
-  lay_out_tiles(kernel);
-  place_copies_ahead(kernel);
 }
 
 }  // namespace plugrad::codegen

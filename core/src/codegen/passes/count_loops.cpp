@@ -1,19 +1,21 @@
-// Sizes that are data: loops end at a count that lies in memory, where nothing behind it is in a
-// sum or looked at.
-//   before   reduce add (where %r < (load %n), f(%r), 0), %r                    %r = range 4096
-//   after    reduce add f(%r), %r                                %r = range 4096 from 0 to min(load
-//   %n, 4096) before   store %out[%i*4 + %u], f, bounded (%i*4 + %u, load %n)             %i =
-//   range 1024, %u = range 4 upcast after    store %out[%i*4 + %u], f                  %i = range
-//   1024 from 0 to min(ceil((load %n) / 4), 1024)
-// A tile that is partly behind the count runs whole: what it adds to a sum keeps its condition.
-// Groups that lie behind it do nothing. Afterwards no hint is left.
+// Loops end at a count that lies in memory, where no element behind it is summed or read.
+//   before   reduce add (where %r < (load %n), f(%r), 0), %r
+//            %r = range 4096
+//   after    reduce add f(%r), %r
+//            %r = range 4096 from 0 to min(load %n, 4096)
+//   before   store %out[%i*4 + %u], f, bounded (%i*4 + %u, load %n)
+//            %i = range 1024, %u = range 4 upcast
+//   after    store %out[%i*4 + %u], f
+//            %i = range 1024 from 0 to min(ceil((load %n) / 4), 1024)
+// A tile that is partly behind the count runs whole: the terms that it adds to a sum keep their
+// condition. Groups behind the count do nothing. Afterwards the kernel has no Bounded node.
 #include <algorithm>
 #include <numeric>
 
 #include "codegen/analysis/access.h"
 #include "codegen/analysis/gates.h"
 #include "codegen/passes/passes.h"
-#include "codegen/rebuild.h"
+#include "codegen/passes/tables.h"
 #include "ir/facts.h"
 #include "symbolic/linear.h"
 #include "symbolic/symbolic.h"
@@ -39,17 +41,52 @@ class LoopCounter {
   explicit LoopCounter(Kernel& kernel)
       : kernel_(kernel), g_(kernel.graph), open_(g_), bounds_(g_) {}
 
-  void run() {
+  /// `reductions` is the table of counted().
+  void run(const RuleTable& reductions) {
     // A hint may count by a constant, in a kernel that loads nothing.
     if (nodes_of(g_, kernel_.sink, Op::Load).empty() &&
         nodes_of(g_, kernel_.sink, Op::Bounded).empty())
       return;
-    reduces();
+    kernel_.sink = rewrite(g_, kernel_.sink, reductions, {.context = this});
     stores();
     Map hints;
     for (Id hint : nodes_of(g_, kernel_.sink, Op::Bounded)) hints.emplace_back(hint, truth());
     replace(kernel_, hints);
     drop_open_gates();
+  }
+
+  // A reduction over ranges that end where its condition says.
+  Id counted(Id reduce) {
+    const ReduceParts parts = reduce_parts(g_, reduce);
+    const Op op = parts.op;
+    const Id condition = condition_of(parts), value = parts.values[0];
+    if (condition == kNoId) return reduce;
+    std::vector<Id> ranges(parts.ranges.begin(), parts.ranges.end());
+    const std::vector<Id> own = ranges;
+    std::ranges::sort(ranges, {}, [&](Id r) { return range_axis(g_[r]); });
+    Map map;
+    for (Id part : conjuncts(g_, condition)) {
+      const auto clause = clause_of(part);
+      if (!clause) continue;
+      bool is_exact = false;
+      for (size_t i = 0; i < ranges.size(); ++i) {
+        if (range_kind(g_[ranges[i]]) != AxisKind::Reduce) continue;
+        const Id range = own_range(own, ranges[i]);
+        const auto is_given = [&](Id r) { return is_outside(r, own, range); };
+        const Id end = end_of(*clause, range, is_given);
+        if (end == kNoId) continue;
+        ranges[i] = ended(ranges[i], substitute(g_, end, map));
+        std::erase_if(map, [&](const auto& entry) { return entry.first == range; });
+        map.emplace_back(range, ranges[i]);
+        std::ranges::sort(map);
+        is_exact = is_decided(*clause, range, is_given);
+      }
+      if (is_exact) map.emplace_back(part, truth());
+      std::ranges::sort(map);
+    }
+    if (map.empty()) return reduce;
+    const Id term = substitute(g_, value, map);
+    return make_reduce(g_, op, {&term, 1}, ranges);
   }
 
  private:
@@ -205,12 +242,6 @@ class LoopCounter {
     return bounded_range(g_, range, begin, bounded ? smaller(g_[range].src[2], end) : end);
   }
 
-  void reduces() {
-    kernel_.sink = rebuild(g_, kernel_.sink, [&](Id id, Id now) {
-      return g_[id].op == Op::Reduce ? counted(now) : now;
-    });
-  }
-
   // The condition under which a term is in the sum; kNoId for none.
   Id condition_of(const ReduceParts& parts) {
     if (parts.values.size() != 1) return kNoId;
@@ -221,39 +252,6 @@ class LoopCounter {
     const Node n = g_[value];
     if (n.op != Op::Where || n.src[2] != reduce_identity(g_, parts.op, n.dtype)) return kNoId;
     return n.src[0];
-  }
-
-  Id counted(Id reduce) {
-    const ReduceParts parts = reduce_parts(g_, reduce);
-    const Op op = parts.op;
-    const Id condition = condition_of(parts), value = parts.values[0];
-    if (condition == kNoId) return reduce;
-    std::vector<Id> ranges(parts.ranges.begin(), parts.ranges.end());
-    const std::vector<Id> own = ranges;
-    std::ranges::sort(ranges, {}, [&](Id r) { return range_axis(g_[r]); });
-    Map map;
-    for (Id part : conjuncts(g_, condition)) {
-      const auto clause = clause_of(part);
-      if (!clause) continue;
-      bool is_exact = false;
-      for (size_t i = 0; i < ranges.size(); ++i) {
-        if (range_kind(g_[ranges[i]]) != AxisKind::Reduce) continue;
-        const Id range = own_range(own, ranges[i]);
-        const auto is_given = [&](Id r) { return is_outside(r, own, range); };
-        const Id end = end_of(*clause, range, is_given);
-        if (end == kNoId) continue;
-        ranges[i] = ended(ranges[i], substitute(g_, end, map));
-        std::erase_if(map, [&](const auto& entry) { return entry.first == range; });
-        map.emplace_back(range, ranges[i]);
-        std::ranges::sort(map);
-        is_exact = is_decided(*clause, range, is_given);
-      }
-      if (is_exact) map.emplace_back(part, truth());
-      std::ranges::sort(map);
-    }
-    if (map.empty()) return reduce;
-    const Id term = substitute(g_, value, map);
-    return make_reduce(g_, op, {&term, 1}, ranges);
   }
 
   // The range as the reduction had it, of one that has an end by now.
@@ -341,10 +339,25 @@ class LoopCounter {
   Bounds bounds_;
 };
 
+using namespace rules;
+
+Id count_reduce(Graph&, const Match& m) {
+  return m.context<LoopCounter>().counted(m.root);
+}
+
+constexpr Rule kLoopCounts[] = {
+    rule("count-loop", any_of(x, Op::Reduce), code<count_reduce>),
+};
+
 }  // namespace
 
+std::span<const Rule> loop_count_rules() {
+  return kLoopCounts;
+}
+
 void count_loops(Kernel& kernel) {
-  LoopCounter(kernel).run();
+  static const RuleTable table(kLoopCounts);
+  LoopCounter(kernel).run(table);
 }
 
 }  // namespace plugrad::codegen

@@ -1,7 +1,8 @@
-// Upcast and unroll ranges become copies of what depends on them, vector ranges become lanes.
-// Copies share all that does not depend on the range, because nodes are interned.
-//   before   store %c[%i*4 + %u], (reduce add %x[%k*2 + %v], %k, %v)        %u = range 2 upcast, %v
-//   = range 2 unroll after    store %c[%i*4 + 0], (reduce add %x[%k*2], %x[%k*2 + 1], %k)
+// Upcast and unroll ranges become copies of the nodes that depend on them, vector ranges become
+// lanes. Copies share all nodes that do not depend on the range, because nodes are interned.
+//   before   store %c[%i*4 + %u], (reduce add %x[%k*2 + %v], %k, %v)
+//            %u = range 2 upcast, %v = range 2 unroll
+//   after    store %c[%i*4 + 0], (reduce add %x[%k*2], %x[%k*2 + 1], %k)
 //            store %c[%i*4 + 1], (reduce add %x[%k*2], %x[%k*2 + 1], %k)
 // A vector range of n becomes pieces of as many lanes as the device has, then smaller powers of
 // two: 20 = 16 + 4; of sums that may be computed twice, 28 = 16 + 16, four of them twice.
@@ -15,7 +16,7 @@
 #include "codegen/analysis/access.h"
 #include "codegen/analysis/lanes.h"
 #include "codegen/passes/passes.h"
-#include "codegen/rebuild.h"
+#include "codegen/passes/tables.h"
 #include "codegen/search/heuristic.h"
 #include "codegen/transforms/wmma_tiles.h"
 #include "ir/facts.h"
@@ -190,13 +191,6 @@ struct Expander {
     return total;
   }
 
-  void reduces() {
-    kernel.sink = rebuild(g, kernel.sink, [&](Id id, Id rebuilt) {
-      if (g[id].op == Op::Reduce) return reduce(rebuilt);
-      return g[id].op == Op::Filled ? filled(rebuilt) : rebuilt;
-    });
-  }
-
   // An array's stores are expanded along its own ranges only: what the surroundings expand makes
   // another array.
   Id filled(Id id) {
@@ -235,11 +229,30 @@ struct Expander {
   }
 };
 
+using namespace rules;
+
+Id expand_reduce(Graph&, const Match& m) {
+  return m.context<Expander>().reduce(m.root);
+}
+Id expand_filled(Graph&, const Match& m) {
+  return m.context<Expander>().filled(m.root);
+}
+
+constexpr Rule kExpansion[] = {
+    rule("expand-reduce", any_of(x, Op::Reduce), code<expand_reduce>),
+    rule("expand-array", any_of(x, Op::Filled), code<expand_filled>),
+};
+
 }  // namespace
 
+std::span<const Rule> expansion_rules() {
+  return kExpansion;
+}
+
 void expand(Kernel& kernel) {
+  static const RuleTable table(kExpansion);
   Expander expander{kernel};
-  expander.reduces();
+  kernel.sink = rewrite(kernel.graph, kernel.sink, table, {.context = &expander});
   expander.stores();
   compact(kernel);
 }

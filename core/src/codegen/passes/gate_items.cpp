@@ -1,8 +1,9 @@
 // Every element is stored once: a store that does not run over an axis of the group is left to that
 // axis' first item. Where a gate cannot be a block around the whole store, because there are
 // barriers or loops inside, the loads behind it get it too.
-//   before   store %out[%r], (reduce add %x[%r*8 + %i], %i)                       %i = range 8
-//   group after    store %out[%r], (reduce add %x[%r*8 + %i], %i), gate (%i < 1)
+//   before   store %out[%r], (reduce add %x[%r*8 + %i], %i)
+//            %i = range 8 group
+//   after    store %out[%r], (reduce add %x[%r*8 + %i], %i), gate (%i < 1)
 #include <algorithm>
 #include <map>
 #include <set>
@@ -10,11 +11,13 @@
 #include "codegen/analysis/gates.h"
 #include "codegen/analysis/work_items.h"
 #include "codegen/passes/passes.h"
-#include "codegen/rebuild.h"
+#include "codegen/passes/tables.h"
+#include "ir/facts.h"
 #include "ir/scratch.h"
 
 namespace plugrad::codegen {
 namespace {
+using namespace rules;
 
 // Whether the condition is the same for all items of a group.
 bool decided_by_groups(const Graph& g, OpenRanges& open, Id condition) {
@@ -55,9 +58,27 @@ Id for_first_items(Graph& g, OpenRanges& open, std::span<const ItemAxis> axes, I
   return store;
 }
 
+struct CopyGates {
+  OpenRanges& open;
+  const std::map<Id, std::vector<Id>>& asked;  // by array
+};
+
+Id gate_copy(Graph& g, const Match& m) {
+  const auto& [open, asked] = m.context<CopyGates>();
+  const auto it = asked.find(m.before);
+  if (it == asked.end()) return kNoMatch;
+  const FilledParts parts = filled_parts(g, m.root);
+  const std::vector<Id> ranges(parts.ranges.begin(), parts.ranges.end());
+  std::vector<Id> copies(parts.stores.begin(), parts.stores.end());
+  for (Id& copy : copies)
+    for (Id condition : it->second) copy = gate_loads(g, open, copy, condition);
+  return make_filled(g, copies, ranges);
+}
+
 // What a group copies is not read where no store is made that needs it: what all of these ask of
 // the group is a gate of the copy. One copy serves them all, whatever else each of them asks.
-void gate_copies(Kernel& kernel, OpenRanges& open, std::span<const ItemAxis> axes) {
+void gate_copies(Kernel& kernel, OpenRanges& open, std::span<const ItemAxis> axes,
+                 const RuleTable& copies) {
   Graph& g = kernel.graph;
   std::map<Id, std::vector<Id>> asked;  // by array
   std::set<Id> outside;                 // of a block that their conditions make
@@ -80,25 +101,26 @@ void gate_copies(Kernel& kernel, OpenRanges& open, std::span<const ItemAxis> axe
     return entry.second.empty() || !outside.contains(entry.first);
   });
   if (asked.empty()) return;
-  kernel.sink = rebuild(g, kernel.sink, [&](Id id, Id rebuilt) {
-    const auto it = asked.find(id);
-    if (it == asked.end()) return rebuilt;
-    const FilledParts parts = filled_parts(g, rebuilt);
-    const std::vector<Id> ranges(parts.ranges.begin(), parts.ranges.end());
-    std::vector<Id> copies(parts.stores.begin(), parts.stores.end());
-    for (Id& copy : copies)
-      for (Id condition : it->second) copy = gate_loads(g, open, copy, condition);
-    return make_filled(g, copies, ranges);
-  });
+  CopyGates gates{open, asked};
+  kernel.sink = rewrite(g, kernel.sink, copies, {.context = &gates});
 }
+
+constexpr Rule kCopyGates[] = {
+    rule("gate-copy", any_of(x, Op::Filled), code<gate_copy>),
+};
 
 }  // namespace
 
+std::span<const Rule> copy_gate_rules() {
+  return kCopyGates;
+}
+
 void gate_items(Kernel& kernel) {
+  static const RuleTable copies(kCopyGates);
   Graph& g = kernel.graph;
   OpenRanges open(g);
   const std::vector<ItemAxis> axes = item_axes(kernel, open);
-  gate_copies(kernel, open, axes);
+  gate_copies(kernel, open, axes, copies);
   const std::vector<Id> before(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end());
   std::vector<Id> stores;
   for (Id store : before) {

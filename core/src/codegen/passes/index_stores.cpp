@@ -1,3 +1,4 @@
+// A cut, no local rewrite: one store becomes two over loops of their own.
 // Stores the terms of a marked reduction by their index instead of looking for them in every row.
 //   before   store %out[%r*64 + %b], (reduce add (where (%at == %r), %v, 0), %i)
 //   after    store %out[%z*64 + %b], 0                                   %z: as %r, block

@@ -1,7 +1,8 @@
-// An output loop is cut where the conditions on it are settled: between its borders they are
-// constant.
-//   before   store %out[%y*2], where (0 < %y) %in[%y*2 - 1], 0                  %y = range 56
-//   after    store %out[0], 0     store %out[%y*2 + 2], %in[%y*2 + 1]           %y = range 55
+// A cut, no local rewrite: stores become several over parts of a loop. An output loop is cut where
+// the conditions on it are settled: between its borders they are constant.
+//   before   store %out[%y*2], where (0 < %y) %in[%y*2 - 1], 0    %y = range 56
+//   after    store %out[0], 0
+//            store %out[%y*2 + 2], %in[%y*2 + 1]                  %y = range 55
 #include <algorithm>
 
 #include "codegen/analysis/access.h"

@@ -1,9 +1,10 @@
-// Loops that are walked as one become one, and a loop that is taken apart by a division becomes
-// two. A change is kept when it does not add (merge) or when it saves (split) divisions in the
-// indices.
-//   before   load %x[%i*4 + %j]            %i = range 3, %j = range 4       after   load %x[%k] %k
-//   = range 12 before   load %x[%i % 4], %y[%i // 4]  %i = range 12                    after   load
-//   %x[%b], %y[%a]
+// A choice by cost, no local rewrite: a loop changes for the whole kernel. Nested loops that walk
+// memory as one become one loop, and a loop that a division takes apart becomes two. A change is
+// kept when it adds no division to the indices (merge) or saves some (split).
+//   before   load %x[%i*4 + %j]              %i = range 3, %j = range 4
+//   after    load %x[%k]                     %k = range 12
+//   before   load %x[%i % 4], %y[%i // 4]    %i = range 12
+//   after    load %x[%b], %y[%a]             %a = range 3, %b = range 4
 #include <algorithm>
 
 #include "codegen/analysis/access.h"

@@ -1,8 +1,11 @@
-// The innermost output loop is cut where a condition on it alone changes, so that padding needs no
-// test for each element: the pieces are stores of their own, in which the condition is constant.
-//   before   store %out[%i*28 + %x], where (3 < %x & %x < 24) %in[%i*20 + %x - 4], 0        %x =
-//   range 28 after    store … %x = range 4: 0        store … 4 + range 20: %in[…]        store … 24
-//   + range 4: 0
+// A cut, no local rewrite: stores become several over parts of a loop. The innermost output loop is
+// cut where a condition on it alone changes, so that padding needs no test an element: the pieces
+// are stores of their own, in which the condition is constant.
+//   before   store %out[%i*28 + %x], where (3 < %x & %x < 24) %in[%i*20 + %x - 4], 0
+//            %x = range 28
+//   after    store %out[%i*28 + %x], 0                          %x = range 4
+//            store %out[%i*28 + %x + 4], %in[%i*20 + %x]        %x = range 20
+//            store %out[%i*28 + %x + 24], 0                     %x = range 4
 #include <algorithm>
 
 #include "codegen/analysis/access.h"

@@ -1,11 +1,11 @@
-// Loads and stores whose index holds lanes become accesses of a width: consecutive elements in one
-// access, elements close together picked from vectors, stores beside each other transposed in
-// registers, anything else lane by lane.
-//   before   load %x[%i*16 + iota 4]          load %x[(iota 4)*7]
-//   after    load.x4 %x[%i*16]                vector(load %x[0], load %x[7], load %x[14], load
-//   %x[21])
-// Where a gate holds in some lanes alone, consecutive elements are still one load, of a gate for
-// each lane. Afterwards no index holds an Iota; Lanes tells the width of every value.
+// A translation, no local rewrite: stores are transposed together. Loads and stores whose index
+// holds lanes become accesses of a width: consecutive elements in one access, elements close
+// together picked from vectors, stores beside each other transposed in registers, all others lane
+// by lane.
+//   before   load %x[%i*16 + iota 4]    load %x[(iota 4)*7]
+//   after    load.x4 %x[%i*16]          vector(load %x[0], load %x[7], load %x[14], load %x[21])
+// Where a gate holds in some lanes alone, consecutive elements are still one load, with a gate a
+// lane. Afterwards no index holds an Iota; Lanes has the width of every value.
 #include <algorithm>
 #include <bit>
 

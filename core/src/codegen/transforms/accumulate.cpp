@@ -1,9 +1,9 @@
-// A reduce loop moves out of its reduction and around output loops. Between its iterations the sums
-// wait in the output.
+// A schedule step, no local rewrite: loops change for the whole kernel. A reduce loop moves out of
+// its reduction and around output loops. Between its iterations the sums wait in the output.
 //   before   store %c[%i], (reduce add f(%i, %o, %k), %o, %k)
-//   after    store %c[%i], (reduce add f(%i, %b, %k), %k) + (load %c[%i], 0 < %b, 0)         %b =
-//   range block
-// What is done to the finished sum is done in the last iteration.
+//   after    store %c[%i], (reduce add f(%i, %b, %k), %k) + (load %c[%i], 0 < %b, 0)
+//            %b = range block
+// The computation on the finished sum runs in the last iteration.
 #include <algorithm>
 
 #include "base/check.h"

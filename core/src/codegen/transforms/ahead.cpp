@@ -1,3 +1,4 @@
+// A schedule step, no local rewrite: loops change for the whole kernel.
 // ahead(slot, n): the tiles that a group copies of a parameter into local memory are copied n turns
 // of their loop before they are used, so that the copy runs beside the use of others.
 #include <algorithm>

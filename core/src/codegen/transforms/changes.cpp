@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "codegen/analysis/access.h"
 #include "codegen/analysis/work_items.h"
-#include "codegen/rebuild.h"
+#include "codegen/passes/tables.h"
 #include "symbolic/symbolic.h"
 
 namespace plugrad::codegen {
@@ -83,14 +83,28 @@ bool closes(const Graph& g, Id node, Id range) {
 }
 
 namespace {
+using namespace rules;
+
+struct Closing {
+  Id range;
+  const std::function<Id(Id)>& change;
+};
+
+Id changed(Graph& g, const Match& m) {
+  const auto& closing = m.context<Closing>();
+  return closes(g, m.root, closing.range) ? closing.change(m.root) : kNoMatch;
+}
+
+bool is_over_items(const Graph& g, const Match& m) {
+  return is_group_reduce(g, m.root) && !closes(g, m.root, m.context<Closing>().range);
+}
 
 // A Reduce over items of a Reduce over other items is one over both.
-Id with_inner_items(Graph& g, Id reduce) {
-  if (!is_group_reduce(g, reduce)) return reduce;
-  const ReduceParts outer = reduce_parts(g, reduce);
-  if (!is_group_reduce(g, outer.values[0])) return reduce;
+Id with_inner_items(Graph& g, const Match& m) {
+  const ReduceParts outer = reduce_parts(g, m.root);
+  if (!is_group_reduce(g, outer.values[0])) return kNoMatch;
   const ReduceParts inner = reduce_parts(g, outer.values[0]);
-  if (inner.op != outer.op) return reduce;
+  if (inner.op != outer.op) return kNoMatch;
   const Op op = outer.op;
   std::vector<Id> ranges(outer.ranges.begin(), outer.ranges.end());
   ranges.insert(ranges.end(), inner.ranges.begin(), inner.ranges.end());
@@ -98,13 +112,24 @@ Id with_inner_items(Graph& g, Id reduce) {
   return make_reduce(g, op, {&value, 1}, ranges);
 }
 
+// clang-format off
+constexpr Rule kClosing[] = {
+    rule("change-closing-reduce", any_of(x, Op::Reduce), code<changed>),
+    rule("change-closing-array",  any_of(x, Op::Filled), code<changed>),
+    rule("reduce-over-all-items", any_of(x, Op::Reduce), code<with_inner_items>,
+         when(check<is_over_items>)),
+};
+// clang-format on
 }  // namespace
 
+std::span<const Rule> closing_rules() {
+  return kClosing;
+}
+
 void change_closing(Kernel& kernel, Id range, const std::function<Id(Id)>& change) {
-  Graph& g = kernel.graph;
-  kernel.sink = rebuild(g, kernel.sink, [&](Id, Id rebuilt) {
-    return closes(g, rebuilt, range) ? change(rebuilt) : with_inner_items(g, rebuilt);
-  });
+  static const RuleTable table(kClosing);
+  Closing closing{range, change};
+  kernel.sink = rewrite(kernel.graph, kernel.sink, table, {.context = &closing});
 }
 
 void check_private_place(const Kernel& kernel, const Optimisation& change) {

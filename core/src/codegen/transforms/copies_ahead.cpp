@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "codegen/claims.h"
 #include "codegen/emit/ir_bits.h"
-#include "codegen/rebuild.h"
+#include "codegen/passes/tables.h"
 #include "ir/facts.h"
 #include "ir/range.h"
 #include "ir/scratch.h"
@@ -50,45 +50,72 @@ uint64_t bytes_of_copy(const Graph& g, Id filled) {
   return static_cast<uint64_t>((1 + info.ahead) * info.elem_count) * size_of(g[filled].dtype);
 }
 
+namespace {
+using namespace rules;
+
+Id turn_of(Graph& g, OpenRanges& open, Id filled) {
+  const ArrayInfo info = array_info(g, filled_parts(g, filled).array);
+  const Id loop = innermost(g, reduce_loops(g, open, filled));
+  ensure(loop != kNoId, "[codegen] a copy that is made ahead of no loop");
+  return place_of_turn(g, loop, 1 + info.ahead, info.elem_count);
+}
+
+Id moved(Graph& g, Id access, Id turn) {
+  std::vector<Id> sources(g.sources(access).begin(), g.sources(access).end());
+  sources[1] = g.binary(Op::Add, sources[1], turn);
+  return g.add(g[access].op, g[access].dtype, sources, g[access].arg);
+}
+
+bool is_ahead(const Graph& g, Id memory) {
+  return g[memory].op == Op::Filled && tiles_ahead(g, memory) > 0;
+}
+bool fills_ahead(const Graph& g, const Match& m) {
+  return is_ahead(g, m.before);
+}
+bool reads_ahead(const Graph& g, const Match& m) {
+  return is_ahead(g, g.sources(m.before)[0]);
+}
+
+Id fill_by_turns(Graph& g, const Match& m) {
+  const Id turn = turn_of(g, m.context<OpenRanges>(), m.before);
+  const FilledParts parts = filled_parts(g, m.root);
+  ArrayInfo info = array_info(g, parts.array);
+  info.elem_count *= 1 + info.ahead;
+  const std::vector<Id> ranges(parts.ranges.begin(), parts.ranges.end()),
+      before(parts.stores.begin(), parts.stores.end());
+  const Id array = make_array(g, g[parts.array].dtype, info);
+  std::vector<Id> stores;
+  for (Id store : before) {
+    std::vector<Id> sources(g.sources(store).begin(), g.sources(store).end());
+    sources[0] = array;
+    stores.push_back(moved(g, g.add(Op::Store, DType::Void, sources), turn));
+  }
+  return make_filled(g, stores, ranges);
+}
+
+Id read_by_turns(Graph& g, const Match& m) {
+  return moved(g, m.root, turn_of(g, m.context<OpenRanges>(), g.sources(m.before)[0]));
+}
+
+// clang-format off
+constexpr Rule kCopiesAhead[] = {
+    rule("fill-by-turns", any_of(x, Op::Filled), code<fill_by_turns>, when(check<fills_ahead>)),
+    rule("read-by-turns", any_of(x, Op::Load),   code<read_by_turns>, when(check<reads_ahead>)),
+};
+// clang-format on
+}  // namespace
+
+std::span<const Rule> copies_ahead_rules() {
+  return kCopiesAhead;
+}
+
 void place_copies_ahead(Kernel& kernel) {
-  Graph& g = kernel.graph;
+  static const RuleTable table(kCopiesAhead);
+  const Graph& g = kernel.graph;
   const std::vector<Id> all = nodes_of(g, kernel.sink, Op::Filled);
-  if (std::ranges::none_of(all, [&](Id filled) { return tiles_ahead(g, filled) > 0; })) return;
+  if (std::ranges::none_of(all, [&](Id filled) { return is_ahead(g, filled); })) return;
   OpenRanges open(g);
-  const auto turn_of = [&](Id filled) {
-    const ArrayInfo info = array_info(g, filled_parts(g, filled).array);
-    const Id loop = innermost(g, reduce_loops(g, open, filled));
-    ensure(loop != kNoId, "[codegen] a copy that is made ahead of no loop");
-    return place_of_turn(g, loop, 1 + info.ahead, info.elem_count);
-  };
-  const auto moved = [&](Id access, Id turn) {
-    std::vector<Id> sources(g.sources(access).begin(), g.sources(access).end());
-    sources[1] = g.binary(Op::Add, sources[1], turn);
-    return g.add(g[access].op, g[access].dtype, sources, g[access].arg);
-  };
-  const auto filled_by_turns = [&](Id filled, Id turn) {
-    const FilledParts parts = filled_parts(g, filled);
-    ArrayInfo info = array_info(g, parts.array);
-    info.elem_count *= 1 + info.ahead;
-    const std::vector<Id> ranges(parts.ranges.begin(), parts.ranges.end()),
-        before(parts.stores.begin(), parts.stores.end());
-    const Id array = make_array(g, g[parts.array].dtype, info);
-    std::vector<Id> stores;
-    for (Id store : before) {
-      std::vector<Id> sources(g.sources(store).begin(), g.sources(store).end());
-      sources[0] = array;
-      stores.push_back(moved(g.add(Op::Store, DType::Void, sources), turn));
-    }
-    return make_filled(g, stores, ranges);
-  };
-  kernel.sink = rebuild(g, kernel.sink, [&](Id id, Id rebuilt) {
-    if (g[id].op == Op::Filled && tiles_ahead(g, id) > 0)
-      return filled_by_turns(rebuilt, turn_of(id));
-    if (g[id].op != Op::Load) return rebuilt;
-    const Id memory = g.sources(id)[0];
-    const bool is_ahead = g[memory].op == Op::Filled && tiles_ahead(g, memory) > 0;
-    return is_ahead ? moved(rebuilt, turn_of(memory)) : rebuilt;
-  });
+  kernel.sink = rewrite(kernel.graph, kernel.sink, table, {.context = &open});
   replace(kernel, {});
 }
 

@@ -1,15 +1,14 @@
-// Copies in local memory that are made some turns of a loop before they are used, asynchronously
-// where the device can: the array holds as many tiles, and each turn reads one and starts the copy
-// of another.
+// Software pipelining: copies into local memory that are made some iterations of a loop before they
+// are used, asynchronously where the device can. The array holds as many tiles, and each iteration
+// reads one and starts the copy of another.
 //   before   load (filled s[%e] = %a[%b*16 + %e], over %e)[%k]                 inside %b
 //   after    load (filled s[(%b % 2)*16 + %e] = %a[%b*16 + %e], over %e)[(%b % 2)*16 + %k]
-// As values both say the same, so that no other pass need know. What linearise makes of the second,
-// for one turn ahead, is
-//   copy the tile of turn 0; commit
-//   loop %b: wait for all copies; barrier; copy the tile of %b + 1 where there is one; commit; use
-//   %b's
-// The one barrier serves twice: behind it what all items copied is there, and all have done with
-// the tile that is written next.
+// Both are the same value, so that no other pass need know. For one iteration ahead, linearise
+// makes of the second
+//   copy the tile of iteration 0; commit
+//   loop %b: wait for all copies; barrier; copy the tile of %b + 1 if any; commit; use that of %b
+// The one barrier serves twice: behind it the copies of all items are there, and all items have
+// finished with the tile that is written next.
 #pragma once
 
 #include "codegen/analysis/access.h"

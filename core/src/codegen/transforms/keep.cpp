@@ -1,11 +1,12 @@
-// What a kernel computes along a reduce loop and again along other loops of that length is computed
-// once, into scratch: softmax's exponentials, which are summed and then divided by the sum.
-//   before   reduce add f(%i, %r), %r    …    f(%i, %j)               inside %i     %r, %j = range
-//   n after    %a = filled s[%w] = f(%i, %w), over %w
+// A schedule step, no local rewrite: values far apart in a kernel become one. A value that a kernel
+// computes along a reduce loop and again along other loops of that length is computed once, into
+// scratch: softmax's exponentials, which are summed and then divided by the sum.
+//   before   reduce add f(%i, %r), %r    …    f(%i, %j)      inside %i;  %r, %j = range n
+//   after    %a = filled s[%w] = f(%i, %w), over %w
 //            reduce add (load %a, %r), %r    …    load %a, %j
-// Loops further inside than the change says are dimensions of the array too, its inner ones. Where
+// Loops further inside than the step says are dimensions of the array too, its inner ones. Where
 // the result is stored along %j, the values wait in its place instead of an array. The scheduler
-// says which values these are (ir/kernel_ast.h, Keep).
+// marks such values (ir/kernel_ast.h, Keep).
 #include <algorithm>
 #include <functional>
 
@@ -13,6 +14,7 @@
 #include "codegen/analysis/access.h"
 #include "codegen/analysis/work_items.h"
 #include "codegen/claims.h"
+#include "codegen/passes/tables.h"
 #include "codegen/transforms/changes.h"
 #include "ir/facts.h"
 #include "ir/kernel_ast.h"
@@ -58,18 +60,23 @@ Repeated find_repeated(const Kernel& kernel, size_t axis) {
   return {};
 }
 
+namespace {
+using namespace rules;
+
+constexpr Rule kKeepMarks[] = {
+    rule("drop-keep", node(Op::Keep, x), x),
+};
+
+}  // namespace
+
+std::span<const Rule> keep_mark_rules() {
+  return kKeepMarks;
+}
+
 void drop_marks(Kernel& kernel) {
-  const std::vector<Id> marked = nodes_of(kernel.graph, kernel.sink, Op::Keep);
-  if (marked.empty()) return;
-  Graph& g = kernel.graph;
-  std::vector<Id> now(kernel.sink + 1, kNoId), sources;
-  Reachable reachable;
-  for (Id id : std::vector<Id>(reachable.from(g, std::span(&kernel.sink, 1)))) {
-    sources.clear();
-    for (Id s : g.sources(id)) sources.push_back(now[s]);
-    now[id] = g[id].op == Op::Keep ? sources[0] : g.with_sources(id, sources);
-  }
-  kernel.sink = now[kernel.sink];
+  static const RuleTable table(kKeepMarks);
+  if (nodes_of(kernel.graph, kernel.sink, Op::Keep).empty()) return;
+  kernel.sink = rewrite(kernel.graph, kernel.sink, table);
   replace(kernel, {});
 }
 

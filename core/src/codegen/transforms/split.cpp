@@ -1,3 +1,4 @@
+// A schedule step, no local rewrite: loops change for the whole kernel.
 // A split replaces range r of n by outer*amount + inner. Where amount does not divide n the rest is
 // peeled: a second copy of the store (or of the reduction) runs over the last n mod amount
 // elements, so that the main part needs no gates.

@@ -1,11 +1,12 @@
-// What is loaded of a parameter is copied into scratch, once for all the loops inside that read it
-// again, in the order in which they do.
-//   before   load %b[%k*512 + %j*48 + %v]              inside %i, %j, %k           %v = range 48
-//   vector after    load (filled s[%x*48*128 + %y*48 + %w] = %b[%y*512 + %x*48 + %w], over %x, %y,
-//   %w)[%j*48*128 + %k*48 + %v]
-// The copy takes in all that is computed of the operand alone (a mask, a cast, padding). Loops that
-// move the address together, such as a row and a tap, are one coordinate of the copy: h + r, of
-// extent H + R - 1.
+// A schedule step, no local rewrite: all loads of a parameter change together. The elements that
+// are loaded of a parameter are copied into scratch, once for all the loops inside that read them
+// again, in the order in which they are read.
+//   before   load %b[%k*512 + %j*48 + %v]                inside %i, %j, %k;  %v = range 48 vector
+//   after    load (filled s[%x*48*128 + %y*48 + %w] = %b[%y*512 + %x*48 + %w], over %x, %y, %w)
+//                 [%j*48*128 + %k*48 + %v]
+// The copy includes the computation on the operand alone (a mask, a cast, padding). Loops that move
+// the address together, such as a row and a tap, are one coordinate of the copy: h + r, of extent H
+// + R - 1.
 #include <algorithm>
 #include <functional>
 #include <numeric>

@@ -1,10 +1,11 @@
-// Work-items of a group share one copy of what they load of a parameter, in local memory, which
-// they fill together: each copies every n-th vector, so that neighbours read neighbours.
-//   before   load %a[%i*512 + %b*16 + %k]              %i = range 16 local, %k = range 16
+// A schedule step, no local rewrite: all loads of a parameter change together. Work-items of a
+// group share one copy of the elements that they load of a parameter, in local memory, which they
+// fill together: each copies every n-th vector, so that neighbours read neighbours.
+//   before   load %a[%i*512 + %b*16 + %k]                %i = range 16 local, %k = range 16
 //   after    load (filled s[%e // 16 * 16 + %e % 16] =
-//                             %a[%e // 16 * 512 + %b*16 + %e % 16], over %r)[%i*16 + %k]
+//                           %a[%e // 16 * 512 + %b*16 + %e % 16], over %r)[%i*16 + %k]
 //            %e = %r*64 + (the number of the work-item among 64)
-// Rows lie apart so that items that read at once meet different banks (search/local_rows.h).
+// Rows are padded so that items that read at once meet different banks (transforms/local_rows.h).
 #include <algorithm>
 
 #include "base/check.h"

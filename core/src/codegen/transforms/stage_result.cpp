@@ -1,8 +1,9 @@
-// What is stored to a parameter waits in scratch, in the order in which it is computed, and is then
-// copied to where it belongs: lanes that lie far apart there are transposed on the way.
-//   before   store %c[%v*49 + %i] of f(%i, %v)                                %v = range 16 vector
-//   after    store %c[%v*49 + %j] of load (filled s[%w*16 + %x] = f(%w, %x), over %w, %x)[%j*16 +
-//   %v]
+// A schedule step, no local rewrite: all stores to a parameter change together. The values that are
+// stored to a parameter wait in scratch, in the order in which they are computed, and are then
+// copied to their places: lanes that lie far apart there are transposed on the way.
+//   before   store %c[%v*49 + %i] of f(%i, %v)           %v = range 16 vector
+//   after    store %c[%v*49 + %j] of
+//                  load (filled s[%w*16 + %x] = f(%w, %x), over %w, %x)[%j*16 + %v]
 //            %j = range 4 upcast, %v = range 16 vector
 #include <algorithm>
 
@@ -11,8 +12,8 @@
 #include "codegen/claims.h"
 #include "codegen/transforms/changes.h"
 #include "ir/facts.h"
+#include "ir/kernel_ast.h"
 #include "ir/scratch.h"
-#include "ir/shared_param.h"
 
 namespace plugrad::codegen {
 namespace {

@@ -1,11 +1,12 @@
-// A sum of products over tiles: the work-items of a team hold a tile of each matrix together, each
-// of them the lanes that the tensor core's layout gives it.
-//   before   store %c[%i*N + %j], (reduce add (cast f32 %a[%i*K + %l]) * (cast f32 %b[%l*N + %j]),
-//   %l) after    for each lane of C, at row m and column n of a tile:                %w = range 32
-//   warp
+// A schedule step, no local rewrite: loops change for the whole kernel. A sum of products over
+// tiles: the work-items of a team hold a tile of each matrix together, each of them the lanes that
+// the tensor core's layout gives it.
+//   before   store %c[%i*N + %j],
+//                  (reduce add (cast f32 %a[%i*K + %l]) * (cast f32 %b[%l*N + %j]), %l)
+//   after    for each lane of C, at row m and column n of a tile:        %w = range 32 warp
 //            store %c[(%i*16 + m(%w))*N + %j*8 + n(%w)], (lane (reduce add (wmma A, B, 0), %l))
 // A and B are expressions over the elements of a tile (codegen/transforms/wmma_tiles.h). Where
-// tiles do not fill the matrices, what is outside is 0 and not stored.
+// tiles do not fill the matrices, elements outside are 0 and not stored.
 #include "codegen/transforms/tensor_core.h"
 
 #include <algorithm>

@@ -324,7 +324,7 @@ void Device::launch(const Kernel& kernel, const Launch& launch, std::uint64_t* t
       });
   if (!d.is_asynchronous) return;
   prepare_thread_for_exit();
-  if (!time_ns) d.calls.underway().launched(kernel.name(), kernel.is_first_launch());
+  if (!time_ns) d.calls.in_flight().launched(kernel.name(), kernel.is_first_launch());
 }
 
 void Device::shut_down() {
@@ -335,10 +335,10 @@ void Device::synchronize() {
   DeviceState& d = *state_;
   d.calls.require_usable("synchronize");
   if (!offered(d.device.synchronize)) return;  // synchronous: everything has finished
-  const std::uint64_t covered = d.is_asynchronous ? d.calls.underway().count() : 0;
+  const std::uint64_t covered = d.is_asynchronous ? d.calls.in_flight().count() : 0;
   const std::uint64_t given = d.timeline.count();
   d.calls.check("synchronize", [&](pgr_error* e) { return d.device.synchronize(d.handle, e); });
-  if (covered) d.calls.underway().waited(covered);
+  if (covered) d.calls.in_flight().waited(covered);
   d.timeline.waited(given);
 }
 

@@ -61,7 +61,7 @@ std::string DeviceCalls::earlier_kernels(pgr_status status) const {
     default:
       break;
   }
-  const std::string names = underway_.names();
+  const std::string names = in_flight_.names();
   return names.empty()
              ? ""
              : "; an earlier kernel may be what failed, launched since the last wait: " + names;

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "runtime/queue/call_watch.h"
-#include "runtime/queue/underway.h"
+#include "runtime/queue/in_flight.h"
 #include "runtime/status.h"
 
 namespace plugrad::runtime {
@@ -75,8 +75,8 @@ class DeviceCalls {
   }
 
   /// What an asynchronous device may still be working on.
-  Underway& underway() { return underway_; }
-  const Underway& underway() const { return underway_; }
+  LaunchesInFlight& in_flight() { return in_flight_; }
+  const LaunchesInFlight& in_flight() const { return in_flight_; }
 
   /// Forks between the process that loaded this code and this one.
   static unsigned fork_count;
@@ -94,7 +94,7 @@ class DeviceCalls {
   std::atomic<unsigned char> gone_{kThere};
   mutable std::mutex mutex_;
   std::string lost_because_;
-  Underway underway_;
+  LaunchesInFlight in_flight_;
 };
 
 }  // namespace plugrad::runtime

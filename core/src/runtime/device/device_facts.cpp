@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "runtime/device/tables.h"
-#include "runtime/printable.h"
+#include "runtime/plugin_text.h"
 
 namespace plugrad::runtime {
 namespace {
@@ -98,8 +98,9 @@ void read_cores(const std::string& device, const pgr_device_caps& caps,
 }  // namespace
 
 DeviceInfo checked_info(const std::string& device, const pgr_device_info& theirs) {
-  DeviceInfo out{printable(theirs.stable_id), printable(theirs.name),   printable(theirs.arch),
-                 printable(theirs.vendor),    printable(theirs.driver), theirs.memory_bytes,
+  DeviceInfo out{sanitise_text(theirs.stable_id), sanitise_text(theirs.name),
+                 sanitise_text(theirs.arch),      sanitise_text(theirs.vendor),
+                 sanitise_text(theirs.driver),    theirs.memory_bytes,
                  theirs.is_software != 0};
   if (out.stable_id.empty())
     throw_status(device, "info", PGR_STATUS_INCOMPATIBLE,

@@ -9,7 +9,7 @@
 
 namespace plugrad::runtime {
 
-/// Copies what the plugin filled. Texts are made printable, an empty name becomes the arch.
+/// Copies what the plugin filled. Texts are sanitised, an empty name becomes the arch.
 /// Errors: Device where the stable id is empty.
 DeviceInfo checked_info(const std::string& device, const pgr_device_info& theirs);
 

@@ -12,11 +12,11 @@
 #include <new>
 #include <tuple>
 
-#include "base/disk_cache.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/storage/disk_cache.h"
 #include "base/thread_pool.h"
-#include "runtime/discovery/trust.h"
+#include "runtime/discovery/file_permissions.h"
 #include "runtime/status.h"
 
 // What `pgr_host *` points at: who is asking.

@@ -5,9 +5,9 @@
 
 #include "base/check.h"
 #include "base/clock.h"
-#include "base/disk_cache.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/storage/disk_cache.h"
 #include "base/trace.h"
 #include "runtime/device/named_renderer.h"
 #include "runtime/device/plugin.h"

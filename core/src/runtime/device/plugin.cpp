@@ -11,7 +11,7 @@
 #include "runtime/device/device_state.h"
 #include "runtime/device/host_api.h"
 #include "runtime/discovery/manifest.h"
-#include "runtime/discovery/trial.h"
+#include "runtime/discovery/probe_process.h"
 
 namespace plugrad::runtime {
 namespace {
@@ -126,7 +126,7 @@ bool Plugin::read_info(LoadRecord& record) {
 
 // What the child does is what comes next here, without keeping anything of it.
 bool Plugin::survives_trial(LoadRecord& record, std::uint32_t limit_ms) {
-  std::string outcome = outcome_on_trial(
+  std::string outcome = outcome_in_probe_process(
       record.path,
       [trial = record]() mutable {
         void* entry = entry_of(trial);

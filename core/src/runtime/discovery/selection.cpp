@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "runtime/printable.h"
+#include "runtime/plugin_text.h"
 
 namespace plugrad::runtime {
 namespace {
@@ -27,7 +27,7 @@ struct Place {
 
 // As many bytes as before, so that a caret below points at the same place.
 std::string on_one_line(std::string_view text) {
-  std::string out = printable(text);
+  std::string out = sanitise_text(text);
   std::replace_if(out.begin(), out.end(), [](char c) { return c == '\n' || c == '\t'; }, '?');
   return out;
 }

@@ -16,7 +16,7 @@ constexpr std::uint64_t kSmallestClass = 256;
 constexpr std::uint64_t kLeastKept = 256u << 20;
 constexpr size_t kMostWaiting = 2;  // buffers of a class that wait for the device
 
-void tell(const std::string& device, const char* event, std::uint64_t bytes) noexcept try {
+void log_event(const std::string& device, const char* event, std::uint64_t bytes) noexcept try {
   if (debugging(5)) [[unlikely]]
     debug_write(fmt::format("{}: {} {}\n", device, event, format_size(bytes)));
 } catch (...) {  // buffers are freed where nothing may throw, and a message is not worth that
@@ -47,7 +47,7 @@ Allocator::~Allocator() {
 
 TakenBuffer Allocator::take(std::uint64_t class_bytes, std::uint32_t flags) {
   if (const TakenBuffer buffer = take_cached(class_bytes, flags); buffer.handle) {
-    tell(calls_.device_name(), "reuse", class_bytes);
+    log_event(calls_.device_name(), "reuse", class_bytes);
     return buffer;
   }
   ask_to_reclaim(class_bytes, false);
@@ -158,7 +158,7 @@ pgr_buffer* Allocator::take_fresh(std::uint64_t class_bytes, std::uint32_t flags
     pgr_status status = guarded(
         error, escaped, [&](pgr_error* e) { return api_.alloc(device_, &desc, &buffer, e); });
     if (status == PGR_STATUS_OK && buffer) {
-      tell(calls_.device_name(), "alloc", class_bytes);
+      log_event(calls_.device_name(), "alloc", class_bytes);
       return buffer;
     }
     bool exhausted = status == PGR_STATUS_OUT_OF_MEMORY || status == PGR_STATUS_OUT_OF_HOST_MEMORY;
@@ -191,7 +191,7 @@ void Allocator::give(pgr_buffer* buffer, std::uint64_t class_bytes, std::uint32_
     }
   }
   if (!keep) free(buffer);
-  tell(calls_.device_name(), keep ? "keep" : "free", class_bytes);
+  log_event(calls_.device_name(), keep ? "keep" : "free", class_bytes);
 }
 
 void Allocator::free(pgr_buffer* buffer) noexcept {
@@ -206,7 +206,7 @@ void Allocator::flush() {
     all.swap(cached_);
     bytes = std::exchange(stats_.cached_bytes, 0);
   }
-  if (bytes) tell(calls_.device_name(), "flush", bytes);
+  if (bytes) log_event(calls_.device_name(), "flush", bytes);
   for (auto& [key, buffers] : all)
     for (const Kept& kept : buffers) free(kept.handle);
 }

@@ -139,7 +139,7 @@ WatchedCall::~WatchedCall() {
 std::string WatchedCall::description() const {
   const std::string* const kernel = kernel_.load(std::memory_order_acquire);
   const std::string_view subject = kernel ? std::string_view(*kernel) : subject_;
-  const std::string in_flight = device_.underway().names();
+  const std::string in_flight = device_.in_flight().names();
   return fmt::format("[{}{}{}] {}: the call has not returned{}", call_, subject.empty() ? "" : " ",
                      subject, device_.device_name(),
                      in_flight.empty() ? "" : ", with " + in_flight + " under way,");
@@ -147,7 +147,7 @@ std::string WatchedCall::description() const {
 
 // A driver that compiles at the first launch says nothing of it.
 void WatchedCall::add_progress(std::vector<std::string>& lines) const {
-  const std::uint64_t count = device_.underway().first_launches();
+  const std::uint64_t count = device_.in_flight().first_launches();
   if (count == 0) return;
   lines.push_back(fmt::format(
       "plugrad: {} runs {} for the first time; its driver may be compiling\n",

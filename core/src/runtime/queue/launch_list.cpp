@@ -86,7 +86,7 @@ void LaunchList::run(bool as_graph) {
   if (!d.is_asynchronous) return;
   prepare_thread_for_exit();
   for (const Kernel* kernel : kernels_)
-    d.calls.underway().launched(kernel->name(), kernel->is_first_launch());
+    d.calls.in_flight().launched(kernel->name(), kernel->is_first_launch());
 }
 
 void LaunchList::launch_each() {

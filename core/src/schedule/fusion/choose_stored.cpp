@@ -1,3 +1,4 @@
+// A choice, no rewrite.
 // Which values get memory. Stored are: roots, what is made contiguous, both ends of a copy, one
 // value for each Reduce (place_reductions), and what costs more to compute again than to store.
 #include <algorithm>
@@ -21,39 +22,70 @@ constexpr float kFewTimes = 4;  // that a light Reduce may be computed by each k
 constexpr float kRepeated = 1.01f;  // more than once, whatever the rounding
 constexpr int kRounds = 4;
 
-class Chooser {
+}  // namespace
+
+/// What the stages of materialisation share. Each stage is one function.
+class Materialiser {
  public:
-  explicit Chooser(Draft& draft)
+  explicit Materialiser(Draft& draft)
       : draft_(draft),
         demand_(draft.graph.size()),
         regions_(draft),
         cost_(draft),
         repeated_(draft.graph.size(), 0) {}
 
-  void run() {
-    store_what_must();
-    place_reductions(draft_);
+  void store_required() {
+    for (Id id : draft_.live)
+      if (must_store(id)) draft_.stored[id] = 1;
+  }
+
+  void materialise() {
     for (int round = 0; round < kRounds; ++round) {
       bool changed = store_operands();
       repeat_light_reductions();
       changed = store_shared() || changed;
       if (!changed) break;
     }
-    compute_with_rows();
-    store_repeated_blocks(draft_);
-    // What is stored to keep kernels within limits may leave a Reduce to several kernels.
+  }
+
+  /// What is stored to keep kernels within limits may leave a Reduce to several kernels.
+  void limit_all() {
     while (limit_kernels(draft_) | limit_work(draft_) | limit_places(draft_) |
            store_shared_reductions()) {
     }
-    find_exact();
+  }
+
+  /// Consumers first: what the kernel of a row's sum computes moves with it.
+  void fuse_rows() {
+    for (size_t i = draft_.live.size(); i-- > 0;) {
+      const Id id = draft_.live[i];
+      demand_.update(draft_, id);
+      if (draft_.stored[id] == 0 || draft_.indexed[id] != 0 ||
+          computes_in_blocks(draft_, demand_, id))
+        continue;
+      if (!computes_once(draft_, demand_, id)) continue;
+      draft_.stored[id] = 0;
+      draft_.of_rows[id] = 1;
+      demand_.update(draft_, id);
+    }
+  }
+
+  /// A maximum and where it is are found by kernels that both compute what they compare: equal to
+  /// the last bit only if neither rounds a multiply-add once that the other rounds twice.
+  void find_exact() {
+    const Graph& g = draft_.graph;
+    for (Id id : draft_.live) {
+      if (g[id].op != Op::CmpEq && g[id].op != Op::CmpNe) continue;
+      if (is_const(g, g[id].src[0]) || is_const(g, g[id].src[1])) continue;
+      for (Id side : g.sources(id)) {
+        while (is_movement(g[side].op) && draft_.stored[side] == 0) side = g[side].src[0];
+        if (draft_.stored[side] == 0 && demand_.kernel[side] == Demand::kMany && may_contract(side))
+          draft_.exact[side] = 1;
+      }
+    }
   }
 
  private:
-  void store_what_must() {
-    for (Id id : draft_.live)
-      if (must_store(id)) draft_.stored[id] = 1;
-  }
-
   bool must_store(Id id) const {
     const Op op = draft_.graph[id].op;
     return op == Op::Buffer || op == Op::Contiguous || op == Op::Copy || op == Op::UserKernel ||
@@ -144,21 +176,6 @@ class Chooser {
     });
   }
 
-  /// Consumers first: what the kernel of a row's sum computes moves with it.
-  void compute_with_rows() {
-    for (size_t i = draft_.live.size(); i-- > 0;) {
-      const Id id = draft_.live[i];
-      demand_.update(draft_, id);
-      if (draft_.stored[id] == 0 || draft_.indexed[id] != 0 ||
-          computes_in_blocks(draft_, demand_, id))
-        continue;
-      if (!computes_once(draft_, demand_, id)) continue;
-      draft_.stored[id] = 0;
-      draft_.of_rows[id] = 1;
-      demand_.update(draft_, id);
-    }
-  }
-
   /// Sources first: what is stored makes those above it cheap.
   bool store_shared() {
     bool changed = false;
@@ -190,21 +207,6 @@ class Chooser {
     return changed;
   }
 
-  /// A maximum and where it is are found by kernels that both compute what they compare: equal to
-  /// the last bit only if neither rounds a multiply-add once that the other rounds twice.
-  void find_exact() {
-    const Graph& g = draft_.graph;
-    for (Id id : draft_.live) {
-      if (g[id].op != Op::CmpEq && g[id].op != Op::CmpNe) continue;
-      if (is_const(g, g[id].src[0]) || is_const(g, g[id].src[1])) continue;
-      for (Id side : g.sources(id)) {
-        while (is_movement(g[side].op) && draft_.stored[side] == 0) side = g[side].src[0];
-        if (draft_.stored[side] == 0 && demand_.kernel[side] == Demand::kMany && may_contract(side))
-          draft_.exact[side] = 1;
-      }
-    }
-  }
-
   /// Whether the kernel that computes `root` adds to a product that it computes.
   bool may_contract(Id root) const {
     const Graph& g = draft_.graph;
@@ -233,16 +235,36 @@ class Chooser {
   std::vector<uint8_t> repeated_;  // Reduces that every kernel computes that reads them
 };
 
-}  // namespace
-
-void choose_stored(Draft& draft) {
+void store_required(Draft& draft) {
   draft.stored.assign(draft.graph.size(), 0);
   draft.like_matmul.assign(draft.graph.size(), 0);
   draft.of_rows.assign(draft.graph.size(), 0);
   draft.in_blocks.assign(draft.graph.size(), 0);
   draft.exact.assign(draft.graph.size(), 0);
   draft.ends_kernel.assign(draft.graph.size(), 0);
-  Chooser(draft).run();
+  draft.materialiser = std::make_shared<Materialiser>(draft);
+  draft.materialiser->store_required();
+}
+
+void materialise(Draft& draft) {
+  draft.materialiser->materialise();
+}
+
+void fuse_rows(Draft& draft) {
+  draft.materialiser->fuse_rows();
+}
+
+void store_blocks(Draft& draft) {
+  store_repeated_blocks(draft);
+}
+
+void limit_all(Draft& draft) {
+  draft.materialiser->limit_all();
+}
+
+void find_exact(Draft& draft) {
+  draft.materialiser->find_exact();
+  draft.materialiser.reset();
 }
 
 }  // namespace plugrad::schedule

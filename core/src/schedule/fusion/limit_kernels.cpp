@@ -1,3 +1,4 @@
+// A choice, no rewrite.
 // Keeps kernels within the number of buffers that one may take.
 #include <algorithm>
 

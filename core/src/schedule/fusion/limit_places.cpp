@@ -1,3 +1,4 @@
+// A choice, no rewrite.
 // A value that its readers see through different views is computed at different indices: twice at
 // each step of a recurrence x[1:] = f(x[:-1]), 2^n times after n steps, where it has no memory.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A cut, no rewrite.
 // Cuts kernels that would compute too much for one element: a compiler's time grows faster than a
 // kernel does. The nodes up to one place in the order of the graph are a kernel's, and every value
 // among them that is needed behind that place is stored, unless it is cheap:
@@ -150,23 +151,11 @@ class WorkLimiter {
 }  // namespace
 
 uint32_t instructions_of(const Graph& g, const Node& n) {
-  switch (n.op) {
-    case Op::Sin:
-      return 120;
-    case Op::Log2:
-      return 30;
-    case Op::Exp2:
-      return 24;
-    case Op::IDiv:
-    case Op::Mod:
-    case Op::FloorDiv:
-    case Op::FloorMod:
-      return is_const(g, n.src[1]) ? 4 : 16;
-    case Op::Reduce:  // its list is the operation and the axes
-      return kLoop * static_cast<uint32_t>(g.list(static_cast<ListId>(n.arg)).size() - 1);
-    default:
-      return is_alu(n.op) ? 1 : 0;
-  }
+  if (n.op == Op::Reduce)  // its list is the operation and the axes
+    return kLoop * static_cast<uint32_t>(g.list(static_cast<ListId>(n.arg)).size() - 1);
+  const CostFacts& cost = cost_facts(op_info(n.op).cost);
+  return n.src_count == 2 && is_const(g, n.src[1]) ? cost.instructions_by_constant
+                                                   : cost.instructions;
 }
 
 bool limit_work(Draft& draft) {

@@ -1,3 +1,4 @@
+// An analysis, no rewrite.
 // Facts that the choices need: who reads each node, how many elements it has, on which device it
 // is.
 #include "base/check.h"

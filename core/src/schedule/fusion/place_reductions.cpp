@@ -1,3 +1,4 @@
+// A choice, no rewrite.
 // Where the value of each Reduce is stored. It flows on through elementwise ops and views that read
 // each of its elements once, because those can be computed in its own loops:
 //   matmul -> + bias -> relu -> [store]       sum -> * 1/n -> [store] -> expand …

@@ -1,3 +1,4 @@
+// An analysis, no rewrite.
 // What the rows of a value have in common is computed in the kernel that reads the row again, while
 // the row is in the cache: softmax's maximum and sum, layernorm's mean and variance. Where a
 // product of matrices reads rows that are made by another one, as attention does, both are one

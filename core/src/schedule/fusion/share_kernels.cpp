@@ -1,3 +1,4 @@
+// A choice, no rewrite.
 // Stored values that can be computed in the same loops share a kernel: the parameter, both moments
 // and the gradient of an optimiser's step; a convolution's sum and its relu; sums over the same
 // elements. What one reads of another at its own index is passed on without memory, and needs none

@@ -1,3 +1,4 @@
+// A choice, no rewrite.
 // A kernel that computes the same long expression of hundreds of values, each read from elsewhere,
 // compiles for long. Where each of these expressions gets memory, they are one kernel, compiled
 // once and launched for each.

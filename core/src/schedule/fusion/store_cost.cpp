@@ -15,25 +15,8 @@ constexpr size_t kMostReaders = 16;
 }  // namespace
 
 uint32_t weight_of(const Graph& g, const Node& n) {
-  switch (n.op) {
-    case Op::Exp2:
-    case Op::Log2:
-    case Op::Sin:
-      return 8;
-    case Op::Sqrt:
-    case Op::Recip:
-    case Op::FDiv:
-      return 4;
-    case Op::IDiv:
-    case Op::Mod:
-    case Op::FloorDiv:
-    case Op::FloorMod:
-      return is_const(g, n.src[1]) ? 2 : 8;
-    case Op::Bitcast:
-      return 0;
-    default:
-      return is_alu(n.op) ? 1 : 0;
-  }
+  const CostFacts& cost = cost_facts(op_info(n.op).cost);
+  return n.src_count == 2 && is_const(g, n.src[1]) ? cost.weight_by_constant : cost.weight;
 }
 
 std::vector<Id> light_reductions_below(const Draft& draft, Id node) {

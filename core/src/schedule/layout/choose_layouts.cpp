@@ -1,3 +1,4 @@
+// A choice, no rewrite.
 // The order in which the elements of stored values lie in memory. Values that live on are
 // row-major; of the others the axis goes innermost along which the kernels that write and read them
 // can take vectors at least cost: an axis that all of them index plainly, as channels are. Axes

@@ -1,3 +1,4 @@
+// A translation, no rewrite: plans are made of groups of values.
 // Every stored value gets a buffer, every group of them a kernel or copy; equal kernels are one
 // object.
 #include <algorithm>

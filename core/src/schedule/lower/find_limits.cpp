@@ -1,3 +1,4 @@
+// An analysis, no rewrite.
 // Axes of variable sizes (ir/extents.h): which values nobody looks at behind some place. The nodes
 // that say so are gone from the draft; what they said of its values is kept here, as far as a
 // kernel can tell the size before it begins: numbers in memory, and sums and products of them.

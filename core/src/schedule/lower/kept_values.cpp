@@ -1,3 +1,4 @@
+// An analysis, no rewrite but for the marks it leaves.
 // Values that a kernel computes along a reduce loop and again along other loops: softmax's
 // exponentials, which are summed and then divided by the sum. Lowering made each of the places
 // where they are read; those that are worth computing once are marked by Keep (ir/kernel_ast.h).

@@ -22,7 +22,7 @@ bool adds_products(const Graph& g, Id sink) {
   Reachable reachable;
   for (Id id : reachable.from(g, std::span(&sink, 1))) {
     const Node& n = g[id];
-    if (n.op == Op::Exp2 || n.op == Op::Log2 || n.op == Op::Sin) return false;
+    if (is_transcendental(n.op)) return false;
     if (n.op == Op::Reduce && is_product(n.src[0])) return false;  // a matmul
     found = found ||
             ((n.op == Op::Add || n.op == Op::Sub) && is_product(n.src[0]) && is_product(n.src[1]));

@@ -9,7 +9,6 @@
 
 #include "ir/facts.h"
 #include "ir/kernel_ast.h"
-#include "ir/shared_param.h"
 
 namespace plugrad::schedule {
 namespace {

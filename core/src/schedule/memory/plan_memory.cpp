@@ -1,3 +1,4 @@
+// A choice, no rewrite.
 // Temporaries share storage: each gets a place in its device's arena that no other uses while it
 // lives.
 #include <algorithm>

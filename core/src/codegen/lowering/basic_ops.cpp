@@ -1,0 +1,105 @@
+// Basic ops from other basic ops.
+//   before   max i32 %a, %b        after   where (cmplt %a, %b), %b, %a
+#include "codegen/lowering/lowering.h"
+
+namespace plugrad::codegen {
+namespace {
+using namespace rules;
+
+bool has(const Graph& g, const Match& m, Op op) {
+  return m.context<Lowering>().has(op, operand_dtype(g, g[m.root]));
+}
+bool lacks_but_has(const Graph& g, const Match& m, Op op) {
+  return lacks_op_beside_add(g, m) && has(g, m, op);
+}
+bool but_adds(const Graph& g, const Match& m) {
+  return lacks_but_has(g, m, Op::Add);
+}
+bool but_multiplies(const Graph& g, const Match& m) {
+  return lacks_but_has(g, m, Op::Mul);
+}
+bool but_orders(const Graph& g, const Match& m) {
+  return lacks_but_has(g, m, Op::CmpLt);
+}
+bool but_tells_equal(const Graph& g, const Match& m) {
+  return lacks_but_has(g, m, Op::CmpEq);
+}
+bool but_tells_different(const Graph& g, const Match& m) {
+  return lacks_but_has(g, m, Op::CmpNe);
+}
+bool but_masks(const Graph& g, const Match& m) {
+  return lacks_but_has(g, m, Op::And) && m.context<Lowering>().has(Op::Cast, DType::Bool);
+}
+
+// A choice of floats is a choice of their bits.
+Id choose_bits(Graph& g, const Match& m) {
+  const DType bits = g[m.root].dtype == DType::F64 ? DType::U64 : DType::U32;
+  const auto as_bits = [&](Id value) { return g.add(Op::Bitcast, bits, {value}); };
+  return g.add(Op::Bitcast, g[m.root].dtype,
+               {g.add(Op::Where, bits, {m[x], as_bits(m[y]), as_bits(m[z])})});
+}
+
+// In f64 the product of two f32 is exact, and their sum rounded to odd rounds to f32 as the exact
+// sum does.
+Id fma_in_f64(Graph& g, const Match& m) {
+  if (g[m.root].dtype != DType::F32 || !m.context<Lowering>().has(Op::Add, DType::F64))
+    return kNoMatch;
+  const auto wide = [&](Id value) { return g.cast(value, DType::F64); };
+  const Id product = g.binary(Op::Mul, wide(m[x]), wide(m[y])), addend = wide(m[z]),
+           sum = g.binary(Op::Add, product, addend);
+  const Id added = g.binary(Op::Sub, sum, product);
+  const Id error = g.binary(Op::Add, g.binary(Op::Sub, product, g.binary(Op::Sub, sum, added)),
+                            g.binary(Op::Sub, addend, added));
+  const Id zero = g.constant(DType::F64, 0.0), bits = g.add(Op::Bitcast, DType::I64, {sum});
+  const auto i64 = [&](int64_t v) { return g.constant(DType::I64, v); };
+  const Id grows =
+      g.binary(Op::CmpEq, g.binary(Op::CmpLt, zero, error), g.binary(Op::CmpLt, zero, sum));
+  const Id inexact =
+      g.binary(Op::Or, g.binary(Op::CmpLt, error, zero), g.binary(Op::CmpLt, zero, error));
+  const Id even = g.binary(Op::CmpEq, g.binary(Op::And, bits, i64(1)), i64(0));
+  const Id moved = g.binary(Op::Add, bits, g.where(grows, i64(1), i64(-1)));
+  const Id odd = g.where(g.binary(Op::And, inexact, even), moved, bits);
+  return g.cast(g.add(Op::Bitcast, DType::F64, {odd}), DType::F32);
+}
+
+// All ones where the condition holds.
+Id choose_by_mask(Graph& g, const Match& m) {
+  const DType dtype = g[m.root].dtype;
+  const Id mask = g.unary(Op::Neg, g.cast(m[x], dtype));
+  const Id other = g.binary(Op::Xor, mask, g.constant(dtype, int64_t{-1}));
+  return g.binary(Op::Or, g.binary(Op::And, m[y], mask), g.binary(Op::And, m[z], other));
+}
+
+constexpr Pattern real(const Pattern& a) {
+  return of_class(a, kRealClass);
+}
+constexpr Pattern integer(const Pattern& a) {
+  return of_class(a, kIntClass);
+}
+
+// NaN wins from either side of a maximum: it is not less than anything, and anything that is not
+// itself is taken.
+// clang-format off
+constexpr Rule kBasic[] = {
+    rule("sub-is-add-neg", x - y,              x + -y,             when(check<but_adds>)),
+    rule("neg-is-times",   -x,                 x * -1,             when(check<but_multiplies>)),
+    rule("recip-is-fdiv", recip(x), fdiv(1, x), when(check<lacks_op_beside_add>)),
+    rule("max-is-choice",  integer(max(x, y)), where(x < y, y, x), when(check<but_orders>)),
+    rule("fmax-is-choice", real(max(x, y)), where(y != y, y, where(x < y, y, x)),
+         when(check<but_orders>)),
+    rule("equal-is-not-differ", x == y, (x != y) ^ true, when(check<but_tells_different>)),
+    rule("differ-is-not-equal", x != y, (x == y) ^ true, when(check<but_tells_equal>)),
+    rule("fma-is-mul-add", integer(fma(x, y, z)), x * y + z, when(check<lacks_op_beside_add>)),
+    rule("fma-in-f64", real(fma(x, y, z)), code<fma_in_f64>, when(check<lacks_op_beside_add>)),
+    rule("choice-of-bits", real(where(x, y, z)), code<choose_bits>,
+         when(check<lacks_op_beside_add>)),
+    rule("choice-by-mask", integer(where(x, y, z)), code<choose_by_mask>, when(check<but_masks>)),
+};
+// clang-format on
+}  // namespace
+
+std::span<const Rule> basic_rules() {
+  return kBasic;
+}
+
+}  // namespace plugrad::codegen

@@ -1,0 +1,41 @@
+// Launches steps one after another, counts them, and tells what DEBUG asks for.
+#pragma once
+
+#include <span>
+
+#include "base/clock.h"
+#include "engine/kernels/kernel_cache.h"
+#include "engine/report.h"
+#include "runtime/queue/launch_list.h"
+
+namespace plugrad::engine {
+
+/// Lives as long as one run of a plan; its end prints the line of DEBUG=1.
+class LaunchLog {
+ public:
+  explicit LaunchLog(Statistics& statistics);
+  ~LaunchLog();
+  LaunchLog(const LaunchLog&) = delete;
+  LaunchLog& operator=(const LaunchLog&) = delete;
+
+  /// Whether each launch is measured and told, so that they are to be given one by one.
+  bool is_timed() const { return timed_; }
+  /// With `time_ns` the launch is waited for.
+  void launch(ReadyKernel& kernel, std::span<runtime::Buffer* const> params,
+              std::span<const uint64_t> scalars, uint64_t* time_ns = nullptr);
+  void launch(runtime::LaunchList& list, bool as_graph);
+  void copy(runtime::Buffer& dst, const runtime::Buffer& src);
+
+ private:
+  void log_launch(const ReadyKernel& kernel, size_t params, uint64_t time_ns);
+  void log_copy(const runtime::Buffer& dst, const runtime::Buffer& src, uint64_t time_ns);
+
+  Statistics& statistics_;
+  const int debug_;
+  const bool timed_;
+  const uint64_t begin_ns_;
+  const uint64_t kernels_before_, copies_before_;
+  const runtime::Device* last_device_ = nullptr;
+};
+
+}  // namespace plugrad::engine

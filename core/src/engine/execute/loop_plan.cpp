@@ -1,0 +1,70 @@
+// The body of a loop is planned and compiled once, for loops of every length: its plan is in the
+// cache of plans, under the key of the body.
+#include "base/clock.h"
+#include "engine/plan/options.h"
+#include "engine/session_state.h"
+
+namespace plugrad::engine {
+namespace {
+
+// Two plans that run inside of one another must not share temporaries.
+Hash128 key_at_depth(const Hash128& key, uint32_t depth) {
+  const uint64_t words[] = {key.high, key.low, depth};
+  return hash128(std::as_bytes(std::span(words)));
+}
+
+}  // namespace
+
+schedule::Plan Session::plan_of_body(const LoopBody& body, uint32_t device) {
+  const schedule::Options options = plan_options(state_->devices, std::span(&device, 1));
+  schedule::Plan plan = schedule::make_plan(body.graph, body.roots, body.inputs, device, options);
+  for (schedule::PlannedBuffer& buffer : plan.buffers) buffer.device = device;  // inputs had none
+  return plan;
+}
+
+std::shared_ptr<ReadyPlan> Session::ready_body(const LoopBody& body, uint32_t device,
+                                               uint32_t depth,
+                                               const KernelOptions& kernel_options) {
+  const schedule::Options options = plan_options(state_->devices, std::span(&device, 1));
+  const Hash128 key = key_at_depth(plan_key(body.hash, device, options, kernel_options), depth);
+  if (const auto* known = state_->plans.find(key)) return *known;
+  auto ready = std::make_shared<ReadyPlan>();
+  const uint64_t begin_ns = monotonic_ns();
+  ready->plan = plan_of_body(body, device);
+  ready->depth = depth;
+  const uint64_t planned_ns = monotonic_ns();
+  prepare(*ready, state_->devices, state_->kernels, user_kernels_, kernel_options);
+  prepare_loops(*ready, kernel_options);
+  Statistics& statistics = state_->statistics;
+  statistics.schedule_ns += planned_ns - begin_ns;
+  statistics.compile_ns += monotonic_ns() - planned_ns;
+  ++statistics.plans_made;
+  state_->plans.insert(key, ready, size_of_plan(*ready));
+  return ready;
+}
+
+void Session::prepare_loops(ReadyPlan& ready, const KernelOptions& kernel_options) {
+  const auto& steps = ready.plan.steps;
+  ready.loops.resize(steps.size());
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i].kind != schedule::Step::Kind::Loop) continue;
+    const LoopBodyPtr body = loops_[steps[i].ast];
+    ready.loops[i] = {body, ready_body(*body, steps[i].device, ready.depth + 1, kernel_options)};
+  }
+}
+
+Id Session::placeholder(std::span<const int64_t> shape, DType dtype, uint32_t device) {
+  const std::lock_guard guard(mutex_);
+  std::vector<int64_t> list = {static_cast<int64_t>(kPlaceholder + state_->next_buffer++), device};
+  list.insert(list.end(), shape.begin(), shape.end());
+  return graph_.add(Op::Buffer, dtype, {}, graph_.list(list));
+}
+
+std::vector<Id> Session::pending_nodes() {
+  const std::lock_guard guard(mutex_);
+  std::vector<Id> nodes;
+  for (const TensorState* state : state_->pending) nodes.push_back(state->node);
+  return nodes;
+}
+
+}  // namespace plugrad::engine

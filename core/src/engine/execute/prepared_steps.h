@@ -1,0 +1,41 @@
+// The steps of a plan as lists of launches, one for each stretch on one device, and the copies
+// between them: all that a run does is to say which buffers they work on.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/execute/launch_log.h"
+#include "engine/value.h"
+#include "runtime/queue/launch_list.h"
+
+namespace plugrad::engine {
+
+struct ReadyPlan;
+struct Temporaries;
+
+class PreparedSteps {
+ public:
+  explicit PreparedSteps(const ReadyPlan& ready);
+
+  /// `buffers`: by plan buffer; null for those that no step uses. Graphs are made, or learn of
+  /// their buffers.
+  void set_buffers(const ReadyPlan& ready, std::span<runtime::Buffer* const> buffers);
+  /// With the buffers that are set. As graphs where a recording runs the plan.
+  void run(const ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
+           std::span<const ValuePtr> values, LaunchLog& log);
+
+ private:
+  struct Part {
+    std::unique_ptr<runtime::LaunchList> launches;  // null: a copy or a loop
+    std::vector<uint32_t> places;                   // plan buffers that change from run to run
+    uint32_t step = 0;                              // the copy or the loop
+  };
+  void set_temporaries(const ReadyPlan& ready);
+
+  std::vector<Part> parts_;
+  uint64_t version_ = 0;  // of the temporaries that are set
+};
+
+}  // namespace plugrad::engine

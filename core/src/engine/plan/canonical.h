@@ -1,0 +1,126 @@
+// What is reachable from some roots, in an order and numbering that do not depend on ids: the key
+// of the schedule cache, and on a miss the scratch graph that is planned.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/hash.h"
+#include "engine/plan/canonical_order.h"
+#include "engine/plan/index_ranges.h"
+#include "engine/plan/size_checks.h"
+#include "engine/value.h"
+#include "ir/facts.h"
+
+namespace plugrad::engine {
+
+/// Walks depth first from the roots, sources first, stopping at nodes that have values; these are
+/// the inputs, numbered by first visit. Sources of a commutative op are visited in an order that
+/// follows from the graph's structure (canonical_order.cpp), not from ids or from what inputs were
+/// computed from. Kept between walks, so that only what is reached costs time.
+class CanonicalGraph {
+ public:
+  /// Errors: Internal when a Buffer is reached that has no value.
+  /// Values of constants alone are taken where they are on `device`, and otherwise made again: they
+  /// may be used on any device.
+  void walk(const Graph& graph, Shapes& shapes, Devices& devices, uint32_t device,
+            const ValueTable& values, std::span<const Id> roots);
+
+  /// Of structure, shapes, dtypes, devices and which roots: equal graphs have equal keys.
+  Hash128 key() const { return hash128(std::as_bytes(std::span(words_))); }
+
+  /// Devices of inputs, and those that something is copied to.
+  std::span<const uint32_t> devices_used() const { return devices_used_; }
+
+  /// Sizes of axes that were walked and are no inputs, and reports of indices: they must be roots,
+  /// to be checked.
+  std::vector<Id> computed_sizes() const;
+  /// Those that are inputs or roots.
+  std::vector<SizeUse> sizes(const IndexRangeTable& ranges) const;
+  /// What each root is computed from.
+  std::vector<Origins> origins(std::span<const SizeUse> sizes) const;
+
+  // What was walked, by canonical number: sources first.
+  size_t size() const { return order_.size(); }
+  Id id(uint32_t number) const { return order_[number]; }
+  bool is_input(uint32_t number) const { return is_input_[number]; }
+  uint32_t number(Id walked) const { return number_of_[walked]; }
+  std::span<const uint32_t> roots() const { return roots_; }
+  /// Whether the node was walked and is no input.
+  bool computes(Id id) const {
+    return id < walk_of_.size() && is_visited(id) && !is_input_[number_of_[id]];
+  }
+
+  std::span<const ValuePtr> inputs() const { return inputs_; }
+  /// The inputs' values, in canonical order; taken once.
+  std::vector<ValuePtr> take_inputs() { return std::move(inputs_); }
+
+  struct Scratch {
+    Graph graph;
+    std::vector<Id> roots;
+    std::vector<Id> inputs;  // Buffer nodes 0, 1, … in canonical order
+  };
+  /// A copy of what was walked, in a graph of its own where Buffers are numbered canonically.
+  Scratch copy() const;
+
+ private:
+  /// A node or an input that the walk reaches. The array of these is in topological order.
+  struct Reached {
+    Id id;
+    bool is_input, is_commutative, is_const;
+    uint32_t first_source, source_count;  // in sources_
+    uint32_t first_word, word_count;      // in own_words_: all of the node but its sources
+    uint32_t input;                       // in reached_values_
+  };
+  bool is_visited(Id id) const { return walk_of_[id] == walk_; }
+  void begin(const Graph& graph);
+  bool is_input(Id id, const ValueTable& values);
+  void reach_from(Id root, const ValueTable& values);
+  void finish(Id id);
+  void finish_input(Id id, const ValuePtr& value);
+  void add_reached(Id id, bool is_input, uint32_t first_word);
+  void number_all(std::span<const Id> roots);
+  void number_from(uint32_t root);
+  bool comes_first(uint32_t a, uint32_t b);
+  void number(uint32_t position);
+  void note_range_checks(Id id);
+  std::vector<uint32_t> root_numbers() const;
+  std::vector<uint32_t> input_numbers() const;
+  void add_origins(std::span<Origins> origins, std::span<const uint32_t> roots,
+                   std::span<const SizeUse> sizes) const;
+  uint64_t new_arg(Graph& scratch, size_t number) const;
+  void put_list(std::span<const int64_t> list);
+  void note_device(uint32_t device);
+
+  static constexpr size_t kRootsAtOnce = 64;  // bits of a word
+  static constexpr uint32_t kNone = UINT32_MAX;
+  const Graph* graph_ = nullptr;
+  Shapes* shapes_ = nullptr;
+  Devices* devices_ = nullptr;
+  uint32_t device_ = 0;
+  uint32_t walk_ = 0;
+  std::vector<uint32_t> walk_of_;    // by id
+  std::vector<uint32_t> number_of_;  // by id: index into reached_ during a walk, canonical after it
+  std::vector<Id> visited_;          // all that have a number
+  std::vector<Reached> reached_;
+  std::vector<uint32_t> sources_;  // indices into reached_
+  std::vector<uint64_t> own_words_;
+  std::vector<ValuePtr> reached_values_;
+  std::vector<uint32_t> canonical_of_;  // by index into reached_
+  std::vector<Id> order_;               // by canonical number: the first id that has it
+  std::vector<bool> is_input_;
+  // Checks of indices, each after the number of a node that is computed of the indices: an index
+  // into reached_ during a walk, canonical after it.
+  std::vector<std::pair<uint32_t, Id>> range_checks_;
+  bool has_range_checks_ = false;
+  std::vector<uint64_t> words_;
+  std::vector<uint32_t> roots_;
+  std::vector<ValuePtr> inputs_;
+  std::vector<uint32_t> devices_used_;
+  std::vector<std::pair<uint32_t, uint32_t>> stack_;  // node, next source
+  StructuralOrder structure_;
+};
+
+}  // namespace plugrad::engine

@@ -1,0 +1,21 @@
+// The options of the scheduler that suit some devices, and the key of a plan in the cache.
+#pragma once
+
+#include <span>
+
+#include "base/hash.h"
+#include "engine/devices.h"
+#include "engine/kernels/kernel_cache.h"
+#include "schedule/schedule.h"
+
+namespace plugrad::engine {
+
+/// Options that suit every device in `used`: work is split for the one with most threads, a
+/// kernel takes as many parameters as the one with the fewest, and costs are of the first.
+schedule::Options plan_options(DeviceTable& devices, std::span<const uint32_t> used);
+
+/// Equal graphs, devices and options have equal keys.
+Hash128 plan_key(const Hash128& graph, uint32_t default_device, const schedule::Options& options,
+                 const KernelOptions& kernels);
+
+}  // namespace plugrad::engine

@@ -1,0 +1,50 @@
+// Values that a recording computed of captured tensors and keeps (jit/constants.h). The session
+// counts their memory and takes it back when it runs out.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/value.h"
+
+namespace plugrad::engine {
+
+struct ReadyPlan;
+
+struct PreparedConstants {
+  struct Part {
+    std::shared_ptr<ReadyPlan> ready;
+    std::vector<uint32_t> inputs;               // of the recorded plan, by number
+    std::vector<std::weak_ptr<Value>> made_of;  // those inputs when it was computed
+    std::vector<ValuePtr> results;
+  };
+  std::vector<Part> parts;
+  bool is_given_up = false;  ///< from now on the recorded plan runs whole
+
+  void give_up() {
+    is_given_up = true;
+    for (Part& part : parts) part.results.clear();
+  }
+};
+
+/// Those of all recordings.
+class PreparedConstantsList {
+ public:
+  void add(const std::shared_ptr<PreparedConstants>& constants);
+  /// Bytes on a device; 0: on all.
+  uint64_t bytes_on(uint32_t device = 0) const;
+  /// Whether memory came free.
+  bool give_up();
+
+  template <class Visit>
+  void each(Visit visit) const {
+    for (const auto& weak : list_)
+      if (const auto constants = weak.lock()) visit(*constants);
+  }
+
+ private:
+  std::vector<std::weak_ptr<PreparedConstants>> list_;
+};
+
+}  // namespace plugrad::engine

@@ -1,0 +1,264 @@
+#include "engine/refine/candidates.h"
+
+#include <fmt/ranges.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <thread>
+
+#include "base/log.h"
+#include "codegen/search/actions.h"
+#include "plugrad/error.h"
+#include "runtime/queue/exit_wait.h"
+#include "tuning/helper/check_plan.h"
+#include "tuning/helper/timing_helper.h"
+
+namespace plugrad::engine {
+namespace {
+
+constexpr size_t kMostCandidates = 4;  // timed by the helper
+constexpr size_t kMostTrials = 3;      // tried on the program's data
+constexpr double kSlack = 1.2;  // of the predicted time: the model's own error (docs/search.md)
+constexpr double kNear = 1.1;   // of the kernel's time in the helper, which others disturb
+constexpr uint64_t kMostBytes = 256 << 20;  // that the helper takes for the buffers of one kernel
+// Of 19. A thread of this niceness has a third of what one of niceness 0 has, so that a program
+// on all cores keeps three quarters of the one that is shared.
+constexpr int kNiceness = 5;
+constexpr tuning::TimingHelper::Limits kLimits{.launch = 2, .compile = 3};
+constexpr tuning::TimeSpec kTiming{
+    .seconds = 0.1, .least_rounds = 1, .most_rounds = 3, .slower = 1.5};
+
+std::atomic<LaunchTime> test_times{nullptr};
+
+uint64_t thread_cpu_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+uint64_t bytes_of(std::span<const tuning::ParamSpec> params) {
+  uint64_t bytes = 0;
+  for (const tuning::ParamSpec& param : params)
+    bytes += param.elem_count * size_of(static_cast<DType>(param.dtype));
+  return bytes;
+}
+
+// Different code for one AST, the likeliest first. The pool's other threads are the program's.
+std::vector<codegen::KernelCode> alternatives(const CandidateRequest& request) {
+  const SettingScope alone([](Settings& s) { s.threads = 1; });
+  const KernelAst& ast = *request.request().ast;
+  const pgr_device_caps& caps = request.request().device->caps();
+  codegen::Options options = codegen_options(request.request(), request.options());
+  const codegen::SearchSpace space(ast.graph, ast.sink, caps, options);
+  std::vector<codegen::KernelCode> codes;
+  for (const codegen::Prospect& prospect : space.alternatives(kSlack)) {
+    if (codes.size() == kMostCandidates) break;
+    options.apply = &prospect.list;
+    try {
+      codegen::KernelCode code = codegen::generate(ast.graph, ast.sink, caps, options);
+      const auto is_same = [&](const codegen::KernelCode& other) { return other.ir == code.ir; };
+      if (!is_same(request.own().code) && std::ranges::none_of(codes, is_same))
+        codes.push_back(std::move(code));
+    } catch (const Error& e) {
+      codegen::note_refusal(e);
+    }
+  }
+  return codes;
+}
+
+}  // namespace
+
+std::shared_ptr<ReadyKernel> CandidateRequest::take() {
+  const std::lock_guard lock(mutex_);
+  if (ready_.empty()) return nullptr;
+  auto first = ready_.front();
+  ready_.erase(ready_.begin());
+  return first;
+}
+
+bool CandidateRequest::is_done() const {
+  const std::lock_guard lock(mutex_);
+  return is_made_ && ready_.empty();
+}
+
+uint32_t CandidateRequest::tried() const {
+  const std::lock_guard lock(mutex_);
+  return tried_;
+}
+
+void CandidateRequest::add(std::shared_ptr<ReadyKernel> candidate) {
+  const std::lock_guard lock(mutex_);
+  ready_.push_back(std::move(candidate));
+}
+
+// The process's only one. Stopped before the devices end.
+class CandidateThread {
+ public:
+  static CandidateThread& instance() {
+    static auto* const one = new CandidateThread;
+    return *one;
+  }
+
+  void add(const std::shared_ptr<CandidateRequest>& request) {
+    const std::lock_guard lock(mutex_);
+    if (is_stopped_ || getpid() != pid_) return end(*request);
+    waiting_.push_back(request);
+    if (!thread_.joinable()) start();
+    wake_.notify_one();
+  }
+
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_stopped_ = true;
+      if (getpid() != pid_) return;  // a forked child has no such thread
+      if (measurer_) measurer_->interrupt();
+    }
+    wake_.notify_one();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  bool is_stopped() const { return is_stopped_; }
+
+  /// For requests of one device and the same settings one helper, started when it is first asked.
+  tuning::TimingHelper& helper(runtime::Device& device) {
+    const std::string environment =
+        fmt::format("{}", fmt::join(tuning::helper_environment(device), "\n"));
+    if (measurer_ && &measurer_->device() == &device && environment_ == environment)
+      return *measurer_;
+    set_helper(std::make_unique<tuning::TimingHelper>(device, kLimits));
+    environment_ = environment;
+    return *measurer_;
+  }
+
+ private:
+  static void end(CandidateRequest& request) {
+    const std::lock_guard lock(request.mutex_);
+    request.is_made_ = true;
+  }
+
+  void start() try {
+    runtime::before_devices_end([] { instance().stop(); });
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::exception&) {  // no thread: nothing is refined
+    is_stopped_ = true;
+    for (const auto& request : waiting_) end(*request);
+  }
+
+  void run() {
+    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNiceness);
+    for (;;) {
+      std::shared_ptr<CandidateRequest> next;
+      {
+        std::unique_lock lock(mutex_);
+        if (waiting_.empty() && measurer_) {
+          lock.unlock();
+          set_helper(nullptr);
+          lock.lock();
+        }
+        wake_.wait(lock, [this] { return is_stopped_ || !waiting_.empty(); });
+        if (is_stopped_) return;
+        next = std::move(waiting_.front());
+        waiting_.pop_front();
+      }
+      next->make();
+      end(*next);
+    }
+  }
+
+  void set_helper(std::unique_ptr<tuning::TimingHelper> next) {
+    {
+      const std::lock_guard lock(mutex_);
+      std::swap(measurer_, next);
+      if (measurer_ && is_stopped_) measurer_->interrupt();
+    }
+  }  // the one before ends
+
+  const pid_t pid_ = getpid();
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::shared_ptr<CandidateRequest>> waiting_;
+  std::unique_ptr<tuning::TimingHelper> measurer_;  // changed by the thread alone
+  std::string environment_;                         // its
+  std::atomic<bool> is_stopped_{false};
+  std::thread thread_;
+};
+
+// A failure costs candidates and nothing else.
+void CandidateRequest::make() {
+  if (budget_->is_spent()) return;
+  const SettingScope scope([this](Settings& s) { s = settings_; });
+  const uint64_t begin_ns = thread_cpu_ns();
+  try {
+    make_within_budget();
+  } catch (const std::exception& e) {
+    log_line(LogLevel::Info, fmt::format("[refine] no candidates for {} on {}: {}", own_->code.name,
+                                         request_.device->name(), e.what()));
+  }
+  budget_->spend(thread_cpu_ns() - begin_ns);
+}
+
+void CandidateRequest::make_within_budget() {
+  const std::vector<tuning::ParamSpec> params = tuning::params_of(*request_.ast);
+  if (bytes_of(params) > kMostBytes) return;
+  const std::vector<codegen::KernelCode> codes = alternatives(*this);
+  if (codes.empty()) return;
+  tuning::TimingHelper& helper = CandidateThread::instance().helper(*request_.device);
+  const uint64_t begin_ns = helper.helper_ns();
+  try_all(helper, params, codes);
+  budget_->spend(helper.helper_ns() - begin_ns);
+}
+
+void CandidateRequest::try_all(tuning::TimingHelper& helper,
+                               const std::vector<tuning::ParamSpec>& params,
+                               std::span<const codegen::KernelCode> codes) {
+  helper.set_params(params);
+  std::vector<const codegen::KernelCode*> all = {&own_->code};
+  for (const codegen::KernelCode& code : codes) all.push_back(&code);
+  tuning::TimeSpec timing = kTiming;
+  timing.contract = codegen_options(request_, options_).contract;
+  const auto times = helper.time(all, timing);
+  {
+    const std::lock_guard lock(mutex_);
+    tried_ = static_cast<uint32_t>(codes.size());
+  }
+  std::vector<size_t> order;
+  for (size_t i = 1; i < all.size(); ++i)
+    if (times[i].seconds < kNear * times[0].seconds || (launch_times() && times[i].problem.empty()))
+      order.push_back(i);
+  std::ranges::sort(order, {}, [&](size_t i) { return times[i].seconds; });
+  log_line(LogLevel::Info,
+           fmt::format(
+               "[refine] {} on {}: {} of {} candidates are near its {:.1f} us{}", own_->code.name,
+               request_.device->name(), order.size(), codes.size(), times[0].seconds * 1e6,
+               order.empty() ? "" : fmt::format(", {:.1f}", times[order[0]].seconds * 1e6)));
+  if (order.size() > kMostTrials) order.resize(kMostTrials);
+  const tuning::CheckSpec check{timing.contract, false, tuning::tolerance_of(*request_.ast)};
+  for (const size_t i : order) {
+    if (CandidateThread::instance().is_stopped()) return;
+    const std::string problem = helper.check(*all[i], own_->code, own_->code, check);
+    if (problem.empty())
+      add(KernelCache::make(request_, options_, all[i]->optimisations));
+    else
+      log_warning("[refine] {} on {}: {} is not used: {}", own_->code.name, request_.device->name(),
+                  codegen::to_string(all[i]->optimisations), problem);
+  }
+}
+
+void set_launch_times(LaunchTime time) {
+  test_times = time;
+}
+
+LaunchTime launch_times() {
+  return test_times;
+}
+
+void make_candidates(const std::shared_ptr<CandidateRequest>& request) {
+  CandidateThread::instance().add(request);
+}
+
+}  // namespace plugrad::engine

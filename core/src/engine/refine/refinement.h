@@ -1,0 +1,84 @@
+// Better schedules for what a jitted function replays: the first replays time its kernels, then
+// candidates take a kernel's place, one in a replay, and the fastest stays. Why and how:
+// docs/decisions/replays-refine-their-kernels.md.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/execute/launch_log.h"
+#include "engine/refine/candidates.h"
+#include "tuning/helper/messages.h"
+
+namespace plugrad::engine {
+
+struct ReadyPlan;
+
+/// Of one plan that is recorded. Used under the session's mutex.
+class Refinement {
+ public:
+  Refinement(std::shared_ptr<RefinementBudget> budget, const KernelOptions& options,
+             KernelCache& kernels)
+      : budget_(std::move(budget)), options_(options), kernels_(kernels) {}
+
+  /// For a plan of some of this one's steps.
+  std::shared_ptr<Refinement> again() const {
+    return std::make_shared<Refinement>(budget_, options_, kernels_);
+  }
+
+  /// A run of the plan begins. Whether its kernels are to be launched by launch(), one by one.
+  bool begin(ReadyPlan& ready);
+  void launch(const ReadyPlan& ready, size_t step, std::span<runtime::Buffer* const> params,
+              LaunchLog& log);
+  /// The run ended well.
+  void end(ReadyPlan& ready);
+
+ private:
+  enum class Phase { Warm, Profile, Trials, Done };
+
+  // Steps that launch one kernel.
+  struct Group {
+    std::shared_ptr<ReadyKernel> own;  // the best so far
+    std::vector<size_t> steps{};
+    uint64_t first_ns = 0, own_ns = 0;  // a run, of all steps
+    std::shared_ptr<CandidateRequest> request{};
+    bool is_kept = false;  // in the database
+  };
+  struct Trial {
+    size_t group = 0;
+    std::shared_ptr<ReadyKernel> candidate;
+    std::vector<uint64_t> own_ns{}, candidate_ns{};  // by run, of all steps
+    uint64_t now_ns = 0;                             // in this run
+    std::string problem{};
+    bool is_of_candidate() const { return candidate_ns.size() < own_ns.size(); }
+    bool is_first() const { return own_ns.empty(); }
+  };
+
+  void choose(ReadyPlan& ready);
+  bool next_trial();
+  void decide(ReadyPlan& ready);
+  void accept(ReadyPlan& ready, Group& group, uint64_t ns);
+  void keep(Group& group);
+  bool affords_comparison(const Group& group) const;
+  void launch_compared(const ReadyPlan& ready, size_t step,
+                       std::span<runtime::Buffer* const> params, LaunchLog& log);
+
+  const std::shared_ptr<RefinementBudget> budget_;
+  const KernelOptions options_;
+  KernelCache& kernels_;
+  Phase phase_ = Phase::Warm;
+  uint32_t runs_ = 0;            // in this phase
+  std::vector<uint64_t> times_;  // by step, the least of the profiled runs
+  uint64_t total_ns_ = 0;
+  std::vector<Group> groups_;
+  std::unique_ptr<Trial> trial_;
+};
+
+/// These plans, which run together again and again, are refined from now on, where the settings
+/// allow it.
+void refine(std::span<const std::shared_ptr<ReadyPlan>> plans, KernelCache& kernels);
+
+}  // namespace plugrad::engine

@@ -1,0 +1,258 @@
+#include "jit/calls.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "engine/session_state.h"
+
+namespace plugrad::jit_detail {
+namespace {
+
+// Of two calls that run their functions at once, one could realise what the other assigned.
+std::mutex one_recording;
+
+// Which axes are counted, and which of them alike or by another argument.
+void add_counts(std::vector<uint64_t>& words, engine::Session& session,
+                std::span<const engine::StatePtr> arguments) {
+  if (!session.has_bounds()) return;
+  std::vector<Id> counts;
+  for (const engine::StatePtr& argument : arguments) {
+    if (!argument || !session.is_counted(argument->node)) continue;
+    const std::vector<Extent>& extents = session.extents_of(argument->node);
+    for (size_t axis = 0; axis < extents.size(); ++axis) {
+      if (!extents[axis].is_counted()) continue;
+      const auto first = std::ranges::find(counts, extents[axis].count) - counts.begin();
+      words.push_back(static_cast<uint64_t>(&argument - arguments.data()));
+      words.push_back(axis << 32 | static_cast<uint64_t>(first));
+      words.push_back(static_cast<uint64_t>(extents[axis].least));
+      if (static_cast<size_t>(first) == counts.size()) counts.push_back(extents[axis].count);
+    }
+  }
+  for (const engine::StatePtr& argument : arguments)
+    if (argument && !counts.empty())
+      words.push_back(
+          static_cast<uint64_t>(std::ranges::find(counts, argument->node) - counts.begin()));
+}
+
+std::vector<uint64_t> full_key(engine::Session& session,
+                               std::span<const engine::StatePtr> arguments,
+                               std::span<const uint64_t> key) {
+  std::vector<uint64_t> words(key.begin(), key.end());
+  words.push_back(session.default_device());
+  const engine::KernelOptions options = engine::KernelOptions::from_settings();
+  words.push_back(options.bits());
+  words.push_back(options.lists);
+  words.push_back(settings().check_indices);
+  const engine::Session::Lock lock(session);
+  for (const engine::StatePtr& argument : arguments) {
+    const auto first = std::ranges::find(arguments, argument) - arguments.begin();
+    words.push_back(static_cast<uint64_t>(first));
+    if (!argument) continue;
+    const Node& node = session.graph()[argument->node];
+    const uint32_t device = session.devices()[argument->node];
+    const auto shape = session.shape(argument->node);
+    words.push_back(static_cast<uint64_t>(node.dtype) | uint64_t{argument->requires_grad} << 8 |
+                    shape.size() << 16 | uint64_t{device != 0 ? device : argument->device} << 32);
+    words.insert(words.end(), shape.begin(), shape.end());
+    if (node.op == Op::Const) words.push_back(node.arg);
+  }
+  add_counts(words, session, arguments);
+  return words;
+}
+
+// Marks the arguments that were the same tensors in both calls: which of the two the function used,
+// its argument or a tensor that it captures, cannot be told. Whether there are any.
+bool mark_captured(JitRecording& made, const JitRecording& before) {
+  bool any = false;
+  for (size_t i = 0; i < made.tensors.size(); ++i) {
+    JitTensor& tensor = made.tensors[i];
+    tensor.may_be_captured = tensor.argument != JitTensor::kCaptured &&
+                             is_same_owner(tensor.state, before.tensors[i].state);
+    any |= tensor.may_be_captured;
+  }
+  return any;
+}
+
+// A jitted function that calls itself without end would use up the stack.
+class NestedCall {
+ public:
+  NestedCall() {
+    require(depth_ < kDeepest,
+            "[jit] {} calls of jitted functions are inside each other: does one call itself? Its "
+            "end must not depend on values of tensors",
+            kDeepest);
+    ++depth_;
+  }
+  ~NestedCall() { --depth_; }
+  NestedCall(const NestedCall&) = delete;
+  NestedCall& operator=(const NestedCall&) = delete;
+
+ private:
+  static constexpr int kDeepest = 100;  // of about 1 KiB of stack each, beside the function's own
+  static thread_local int depth_;
+};
+thread_local int NestedCall::depth_ = 0;
+
+// As after a recorded call, so that a program does not change its meaning with JIT=0.
+void release_tapes(engine::Session& session, const JitOutput& output) {
+  for (const engine::StatePtr& state : output.tensors)
+    if (state && !state->requires_grad) {
+      session.realize(*state);
+      session.release_tape(*state);
+    }
+}
+
+}  // namespace
+
+// A call with a tensor that the function captures, too, is another kind of call.
+void JitCalls::add_captured(std::vector<uint64_t>& words,
+                            std::span<const engine::StatePtr> arguments) const {
+  for (const engine::StatePtr& argument : arguments) {
+    const auto known = captured_.find(argument.get());
+    const bool is_captured = known != captured_.end() && known->second.state.lock() == argument;
+    words.push_back(is_captured ? known->second.number : 0);
+  }
+}
+
+void JitCalls::note_captured(const JitRecording& recording) {
+  std::erase_if(captured_, [](const auto& entry) { return entry.second.state.expired(); });
+  for (const JitTensor& tensor : recording.tensors)
+    if (const engine::StatePtr state = tensor.state.lock();
+        state && tensor.argument == JitTensor::kCaptured)
+      if (captured_.try_emplace(state.get(), state, captures_ + 1).second) ++captures_;
+}
+
+size_t JitCalls::recordings() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<size_t>(std::ranges::count(entries_, true, &Entry::is_ready));
+}
+
+JitCalls::Entry& JitCalls::entry_of(std::vector<uint64_t> key) {
+  auto found = std::ranges::find(entries_, key, &Entry::key);
+  if (found == entries_.end()) {
+    if (entries_.size() >= kMostEntries) {
+      entries_.erase(std::ranges::min_element(entries_, {}, &Entry::last_used));
+      if (++dropped_ == kMostEntries) warn_of_many();
+    }
+    entries_.push_back({.key = std::move(key)});
+    found = std::prev(entries_.end());
+  }
+  found->last_used = ++uses_;
+  return *found;
+}
+
+void JitCalls::warn_of_many() {
+  log_line(
+      LogLevel::Warning,
+      fmt::format("[jit] a function was called with more than {} kinds of arguments, each of "
+                  "which is recorded apart, and calls that are not replays take their time. "
+                  "Give numbers that change as tensors or as a Variable, and sizes that change "
+                  "as axes of variable sizes",
+                  2 * kMostEntries));
+}
+
+JitOutput JitCalls::call(std::span<const engine::StatePtr> arguments, std::span<const uint64_t> key,
+                         const Function& function) {
+  const NestedCall nested;
+  if (JitTrace::active()) return function();  // part of the outer function's recording
+  engine::Session& session = engine::Session::current();
+  // Of two threads one may have the session and want these, the other the other way round: who
+  // calls from a backward function, which runs with the session locked, does not wait.
+  std::unique_lock lock(mutex_, std::defer_lock);
+  std::unique_lock recording(one_recording, std::defer_lock);
+  const bool must_not_wait = engine::holds_session_lock();
+  const bool is_free =
+      settings().jit != 0 && (!must_not_wait || std::try_lock(lock, recording) == -1);
+  if (!is_free) {
+    JitOutput output = function();
+    release_tapes(session, output);
+    return output;
+  }
+  if (!lock) lock.lock();
+  std::vector<uint64_t> words = full_key(session, arguments, key);
+  add_captured(words, arguments);
+  Entry& entry = entry_of(std::move(words));
+  if (entry.is_ready) {
+    JitReplay replay(session, *entry.recording, arguments);
+    const bool is_valid = replay.is_valid(), is_as_captured = replay.has_captured_arguments();
+    if (is_valid && is_as_captured && settings().jit == 1) return replay.run();
+    if (!recording) recording.lock();
+    if (is_valid && is_as_captured && entry.is_comparable)
+      return compared(entry, arguments, function);
+    if (is_valid && !is_as_captured) {  // this call tells whether it matters which tensor it is
+      entry.is_ready = false;
+      entry.calls = 1;
+    } else {
+      entry = {.key = std::move(entry.key), .last_used = entry.last_used};
+    }
+  }
+  if (!recording) recording.lock();
+  return record(entry, arguments, function);
+}
+
+JitRecording JitCalls::trace(JitOutput& output, std::span<const engine::StatePtr> arguments,
+                             bool keeps, const Function& function) {
+  engine::Session& session = engine::Session::current();
+  std::vector<engine::TensorState*> states;
+  for (const engine::StatePtr& argument : arguments)
+    if (argument) states.push_back(argument.get());
+  session.realize_with_pending(states);
+  JitTrace trace(session, arguments);
+  output = function();
+  return trace.finish(output, keeps);
+}
+
+JitOutput JitCalls::record(Entry& entry, std::span<const engine::StatePtr> arguments,
+                           const Function& function) {
+  JitOutput output;
+  keep(entry, trace(output, arguments, entry.recording != nullptr, function));
+  return output;
+}
+
+// What a replay would have done, done by the function, and compared.
+JitOutput JitCalls::compared(const Entry& entry, std::span<const engine::StatePtr> arguments,
+                             const Function& function) {
+  JitOutput output;
+  const JitRecording made = trace(output, arguments, true, function);
+  const std::string difference = made.has_strangers ? "" : made.difference_from(*entry.recording);
+  require(difference.empty(),
+          "[jit] a replay would not do what the function does now: {}. Pass what changes as an "
+          "argument; assign() to a tensor that is captured instead of making its handle denote "
+          "another (found because of JIT=2)",
+          difference);
+  return output;
+}
+
+void JitCalls::keep(Entry& entry, JitRecording made) {
+  if (made.has_strangers) return;  // another thread was at work; the next call is another try
+  ++entry.calls;
+  note_captured(made);
+  std::string difference;
+  bool may_capture = false;
+  if (entry.recording) {
+    difference = made.difference_from(*entry.recording);
+    entry.is_ready = difference.empty();
+    if (entry.is_ready) may_capture = mark_captured(made, *entry.recording);
+  }
+  entry.recording = std::make_shared<JitRecording>(std::move(made));
+  if (entry.is_ready) {
+    entry.is_comparable = settings().jit == 2 || may_capture;
+    if (!entry.is_comparable)
+      for (JitValue& value : entry.recording->values) value.host_owner.reset();
+    for (JitRun& run : entry.recording->runs) run.ready->is_recorded = true;
+    if (debugging(1))
+      debug_write(fmt::format("jit: recorded {} plans on {} values\n", entry.recording->runs.size(),
+                              entry.recording->values.size()));
+    return;
+  }
+  if (entry.calls < kMostCalls) return;
+  entry = {.key = std::move(entry.key), .last_used = entry.last_used};
+  fail(ErrorKind::User,
+       "[jit] the function did something else in each of its {} calls with such arguments, so that "
+       "there is nothing to replay: {}. Pass what changes as an argument: as a tensor, or as a "
+       "number, of which each value is recorded; JIT=0 runs the function as it is",
+       kMostCalls, difference);
+}
+
+}  // namespace plugrad::jit_detail

@@ -1,0 +1,281 @@
+#include <algorithm>
+#include <ranges>
+
+#include "base/check.h"
+#include "engine/refine/refinement.h"
+#include "engine/session_state.h"
+#include "jit/calls.h"
+#include "jit/constants.h"
+
+namespace plugrad::jit_detail {
+namespace {
+
+using Guard = std::lock_guard<std::recursive_mutex>;
+
+}  // namespace
+
+JitReplay::JitReplay(engine::Session& session, JitRecording& recording,
+                     std::span<const engine::StatePtr> arguments)
+    : session_(session), recording_(recording) {
+  states_.reserve(recording.tensors.size());
+  for (const JitTensor& tensor : recording.tensors)
+    states_.push_back(tensor.argument == JitTensor::kCaptured ? tensor.state.lock()
+                                                              : arguments[tensor.argument]);
+}
+
+bool JitReplay::is_valid() {
+  const Guard guard(session_.mutex());
+  for (size_t i = 0; i < states_.size(); ++i) {
+    const JitTensor& tensor = recording_.tensors[i];
+    if (!states_[i] || states_[i]->requires_grad != tensor.requires_grad) return false;
+    if (tensor.is_number && states_[i]->node != tensor.number->node) return false;
+  }
+  if (!has_the_counts()) return false;
+  return std::ranges::all_of(recording_.values, [&](const JitValue& value) {
+    return value.kind != JitValue::Kind::Gradient || states_[value.tensor]->grad;
+  });
+}
+
+bool JitReplay::has_captured_arguments() const {
+  for (size_t i = 0; i < states_.size(); ++i)
+    if (recording_.tensors[i].may_be_captured &&
+        !is_same_owner(recording_.tensors[i].state, std::weak_ptr<engine::TensorState>(states_[i])))
+      return false;
+  return true;
+}
+
+// Whether the tensors have the counted axes that they had, and counts in common where they had. Ids
+// may change later: handles keep the nodes.
+bool JitReplay::has_the_counts() {
+  counts_.assign(recording_.values.size(), nullptr);
+  for (size_t i = 0; i < states_.size(); ++i) {
+    const std::vector<JitCount>& counts = recording_.tensors[i].counts;
+    const Id node = states_[i]->node;
+    const auto axes = std::ranges::count_if(
+        counts, [](const JitCount& c) { return c.axis != JitCount::kItself; });
+    if (axes == 0 && session_.is_counted(node)) return false;
+    for (const JitCount& c : counts) {
+      Id count = node;
+      if (c.axis != JitCount::kItself) {
+        if (!session_.is_counted(node)) return false;
+        const std::vector<Extent>& extents = session_.extents_of(node);
+        if (!extents[c.axis].is_counted() ||
+            std::ranges::count_if(extents, &Extent::is_counted) != axes)
+          return false;
+        count = extents[c.axis].count;
+      }
+      engine::StatePtr& known = counts_[c.value];
+      if (known && known->node != count) return false;
+      if (!known) known = session_.make(count);
+    }
+  }
+  return true;
+}
+
+JitOutput JitReplay::run() {
+  const Guard guard(session_.mutex());
+  session_.safe_point();
+  require_no_tape();
+  require_indices();
+  bind();
+  run_plans();
+  session_.random().counter += recording_.random_words;
+  for (uint32_t tensor : recording_.marked) session_.set_requires_grad(*states_[tensor], true);
+  JitOutput output = results();
+  for (const JitUpdate& each : recording_.updates) update(each);
+  session_.state().maybe_garbage = true;
+  return output;
+}
+
+void JitReplay::require_no_tape() {
+  if (!recording_.takes_gradients) return;
+  for (const engine::StatePtr& state : states_)
+    require(state->requires_grad || !session_.is_tracked(state->node),
+            "[jit] an argument of shape ({}) was computed of tensors that are marked with "
+            "requires_grad_(), and gradients do not flow out of a jitted call; detach() it",
+            fmt::join(session_.shape(state->node), ", "));
+}
+
+void JitReplay::require_indices() {
+  for (const JitIndices& indices : recording_.indices)
+    if (const auto known = session_.peek(source_of(recording_.values[indices.value])))
+      indices.range.require_of(*known);
+}
+
+engine::TensorState& JitReplay::source_of(const JitValue& value) {
+  if (value.kind == JitValue::Kind::Count)
+    return *counts_[static_cast<size_t>(&value - recording_.values.data())];
+  engine::TensorState& state = *states_[value.tensor];
+  return value.kind == JitValue::Kind::Gradient ? *state.grad : state;
+}
+
+Id JitReplay::base_of(const engine::TensorState& state) const {
+  const Graph& graph = session_.graph();
+  Id base = state.node;
+  while (!session_.state().values.find(base) && engine::shows_the_same_elements(graph[base].op))
+    base = graph.sources(base)[0];
+  return base;
+}
+
+// The value of a state that is stored whole, in its own order.
+engine::ValuePtr JitReplay::quick_value(const engine::TensorState& state) {
+  const Id base = base_of(state);
+  const engine::Value* value = session_.state().values.find(base);
+  return value && session_.devices()[base] != 0 ? session_.state().values.share(base) : nullptr;
+}
+
+void JitReplay::bind() {
+  values_.resize(recording_.values.size());
+  std::vector<engine::TensorState*> missing;
+  std::vector<uint32_t> missing_numbers;
+  for (uint32_t i = 0; i < values_.size(); ++i) {
+    const JitValue& value = recording_.values[i];
+    if (value.kind == JitValue::Kind::Fixed) values_[i] = value.value;
+    if (value.kind == JitValue::Kind::Random) values_[i] = random_key(value);
+    if (value.kind != JitValue::Kind::Tensor && value.kind != JitValue::Kind::Gradient &&
+        value.kind != JitValue::Kind::Count)
+      continue;
+    engine::TensorState& source = source_of(value);
+    if ((values_[i] = quick_value(source))) continue;
+    missing.push_back(&source);
+    missing_numbers.push_back(i);
+  }
+  if (missing.empty()) return;
+  session_.realize(missing);
+  for (size_t i = 0; i < missing.size(); ++i)
+    values_[missing_numbers[i]] = session_.readable_value(*missing[i]);
+}
+
+engine::ValuePtr JitReplay::random_key(const JitValue& recorded) {
+  const engine::RandomState& now = session_.random();
+  auto key = std::make_shared<std::array<uint32_t, 2>>(
+      recorded.key({now.seed, now.counter + recorded.counter}));
+  auto value = std::make_shared<engine::Value>();
+  value->dtype = DType::U32;
+  value->device = recorded.device;
+  value->size_bytes = sizeof *key;
+  value->host = std::as_bytes(std::span(*key));
+  value->host_owner = std::move(key);
+  return value;
+}
+
+// Only the last run takes the memory of tensors that it renews: what fails before it leaves them as
+// they were.
+std::vector<engine::ValuePtr> JitReplay::run_one(const JitRun& run,
+                                                 std::span<const engine::ValuePtr> inputs,
+                                                 bool is_last) {
+  return is_last && !run.ready->plan.in_place.empty() ? run_in_place(run, inputs)
+                                                      : session_.run_ready(*run.ready, inputs);
+}
+
+std::vector<engine::ValuePtr> JitReplay::run_with_constants(JitConstants& constants,
+                                                            std::vector<engine::ValuePtr>& inputs,
+                                                            bool is_last) {
+  constants.add_results(inputs, session_.state().constants,
+                        [&](engine::ReadyPlan& ready, std::span<const engine::ValuePtr> of) {
+                          return session_.run_ready(ready, of);
+                        });
+  return run_one(constants.rest(), inputs, is_last);
+}
+
+void JitReplay::find_constants() {
+  engine::SessionState& state = session_.state();
+  if (recording_.constants.size() == recording_.runs.size()) return;
+  const auto plans = recording_.runs | std::views::transform(&JitRun::ready);
+  engine::refine(std::vector(plans.begin(), plans.end()), state.kernels);
+  recording_.constants =
+      constants_of(recording_, [&](uint32_t device) { return state.constants.bytes_on(device); });
+  for (const auto& constants : recording_.constants)
+    if (constants) state.constants.add(constants->kept());
+}
+
+void JitReplay::run_plans() {
+  find_constants();
+  std::vector<engine::ValuePtr> inputs, roots;
+  for (size_t i = 0; i < recording_.runs.size(); ++i) {
+    const JitRun& run = recording_.runs[i];
+    JitConstants* const constants = recording_.constants[i].get();
+    const bool is_last = i + 1 == recording_.runs.size();
+    inputs.clear();
+    for (uint32_t number : run.inputs) inputs.push_back(values_[number]);
+    bool is_done = false;
+    if (constants && !constants->is_given_up()) try {
+        roots = run_with_constants(*constants, inputs, is_last);
+        is_done = true;
+      } catch (const OutOfMemoryError&) {  // nothing is overwritten yet
+        constants->kept()->give_up();
+        inputs.resize(run.inputs.size());
+      }
+    if (!is_done) roots = run_one(run, inputs, is_last);
+    for (size_t r = 0; r < roots.size(); ++r) values_[run.roots[r]] = std::move(roots[r]);
+  }
+}
+
+// Results of one call that have a count in common have one node for it, that of the arguments where
+// it is theirs.
+Id JitReplay::count_node(uint32_t value) {
+  engine::StatePtr& known = counts_[value];
+  if (!known) {
+    const Id node = session_.add_buffer(session_.graph(), {}, DType::I32, values_[value]->device);
+    session_.state().values.set(node, values_[value]);
+    known = session_.make(node);
+  }
+  return known->node;
+}
+
+// What a tensor denotes from now on.
+Id JitReplay::node_of(const JitResult& result) {
+  if (result.kind == JitResult::Kind::Constant) return result.constant->node;
+  const engine::ValuePtr& value = values_[result.number];
+  Id node = session_.add_buffer(session_.graph(), result.shape, value->dtype, value->device);
+  session_.state().values.set(node, value);
+  for (const JitCount& c : result.counts)
+    node = session_.bound(node, c.axis, count_node(c.value), c.least);
+  return node;
+}
+
+JitOutput JitReplay::results() {
+  JitOutput output{{}, recording_.structure};
+  for (const JitResult& result : recording_.results) {
+    switch (result.kind) {
+      case JitResult::Kind::Undefined:
+        output.tensors.push_back(nullptr);
+        break;
+      case JitResult::Kind::Tensor:
+        output.tensors.push_back(states_[result.number]);
+        break;
+      case JitResult::Kind::Same:
+        output.tensors.push_back(output.tensors[result.number]);
+        break;
+      case JitResult::Kind::Value:
+      case JitResult::Kind::Constant:
+        output.tensors.push_back(
+            session_.make(node_of(result), result.constant ? result.constant->device : 0));
+    }
+  }
+  return output;
+}
+
+void JitReplay::update(const JitUpdate& update) {
+  engine::TensorState& state = *states_[update.tensor];
+  if (update.is_gradient) {
+    switch (update.to.kind) {
+      case JitResult::Kind::Undefined:
+        state.grad = nullptr;
+        return;
+      case JitResult::Kind::Tensor:
+        state.grad = states_[update.to.number];
+        return;
+      default:
+        state.grad = session_.make(node_of(update.to), state.device);
+        return;
+    }
+  }
+  session_.denote(state, node_of(update.to));
+  if (state.requires_grad) session_.state().tape.mark_leaf(state.node);
+  if (state.pending) std::erase(session_.state().pending, &state);
+  state.pending = false;
+  session_.state().replaced.erase(&state);
+}
+
+}  // namespace plugrad::jit_detail

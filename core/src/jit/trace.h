@@ -1,0 +1,111 @@
+// A call of a jitted function while it runs: which tensors it reads, which plans run, and which
+// tensors it changes or returns. The session reports to it as to any CallObserver, the tensor
+// functions call it directly. Inactive outside a jitted call.
+#pragma once
+
+#include <deque>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/recording/call_observer.h"
+#include "jit/recording.h"
+
+namespace plugrad::jit_detail {
+
+/// What the function returned: its tensors in order, and words that say what they were in.
+struct JitOutput {
+  std::vector<engine::StatePtr> tensors;  // null: undefined
+  std::vector<uint64_t> structure;
+};
+
+/// Listens to this thread from its making to its end. Every tensor of before that the function
+/// reads gets a node of its own for that time, so that each value has one origin.
+class JitTrace final : public engine::CallObserver {
+ public:
+  /// The arguments have no pending assignments, and values. Equal handles are one argument.
+  JitTrace(engine::Session& session, std::span<const engine::StatePtr> arguments);
+  ~JitTrace() override;
+  JitTrace(const JitTrace&) = delete;
+  JitTrace& operator=(const JitTrace&) = delete;
+
+  /// That of this thread; null outside a call, or while values of before are computed.
+  static JitTrace* active();
+  uint64_t call() const override { return call_; }
+
+  void use(engine::TensorState& state);
+  void use_gradient(engine::TensorState& leaf);
+  void take_gradients(std::string_view function);
+  void ran(const std::shared_ptr<engine::ReadyPlan>& ready,
+           std::span<const engine::ValuePtr> inputs,
+           std::span<const engine::ValuePtr> roots) override;
+  void brought_from_host(const engine::ValuePtr& value) override;
+  /// The values of captured tensors which the call did not assign so far.
+  std::vector<uint32_t> constant_inputs(std::span<const engine::ValuePtr> inputs) const override;
+  void drew_random(Id key_node, const engine::RandomState& at, RandomKey key);
+  void step_done() override;
+  /// Indices that the function uses. Errors: User where the host knew them when the call began, and
+  /// one lies outside; replays look as well.
+  void check(const engine::TensorState& indices, const engine::IndexRange& range);
+
+  /// Computes what the function left and says what it did. `keeps` false: a recording that is
+  /// compared only, and may leave tensors that no replay makes. Errors: User.
+  JitRecording finish(const JitOutput& output, bool keeps);
+
+ private:
+  struct Seen {  // a tensor of before, or a gradient
+    std::weak_ptr<engine::TensorState> state;
+    engine::StatePtr before, during;  // handles of what it denoted, and denotes unless assigned
+    std::weak_ptr<engine::TensorState> gradient;
+  };
+  struct Count {  // what counts an axis of tensors of before
+    engine::StatePtr before, during;
+    uint32_t value;
+  };
+  void hide_constants();
+  const Count* known_count(Id node) const;
+  const Count& cut_count(Id count, uint32_t tensor, uint32_t axis);
+  Id with_counts(Id node, const engine::TensorState& state, uint32_t tensor, bool is_gradient);
+  std::vector<JitCount> counts_of(Id node);
+  void give_back_counts(engine::TensorState& state);
+  void add_tensor(engine::TensorState& state, uint32_t argument);
+  bool is_number(const engine::TensorState& state);
+  void cut_off(engine::TensorState& state, JitValue origin);
+  engine::ValuePtr own_value(engine::TensorState& state);
+  bool is_before(const engine::TensorState& state) const { return state.call != call_; }
+  engine::StatePtr handle(Id node, uint32_t device);
+  uint32_t number_of(const engine::ValuePtr& value);
+  uint32_t add_value(const engine::ValuePtr& value, JitValue made);
+  bool is_of_constants(const engine::Value& value);
+  JitResult result_of(engine::TensorState& state);
+  JitResult tensor_itself(engine::TensorState& state);
+  std::vector<engine::TensorState*> left_behind(const JitOutput& output);
+  void note_updates();
+  void note_gradients(uint32_t tensor, engine::TensorState& leaf);
+  void note_results(const JitOutput& output);
+  std::vector<std::vector<int64_t>> kept_shapes(const JitOutput& output);
+  void require_nothing_kept(const JitOutput& output);
+  bool is_kept_gradient(const engine::TensorState& leaf) const;
+
+  engine::Session& session_;
+  engine::CallObserver* const outer_;
+  const uint64_t call_;
+  const engine::RandomState random_;
+  JitRecording recording_;
+  std::vector<Seen> seen_;
+  std::vector<size_t> seen_of_;  // by tensor
+  std::deque<Count> counts_;
+  std::unordered_map<const engine::TensorState*, uint32_t> tensor_of_;
+  std::unordered_map<const engine::TensorState*, uint32_t>
+      gradient_of_;  // of before, to its tensor
+  std::unordered_map<const engine::Value*, uint32_t> value_of_;
+  std::unordered_map<const engine::Value*, std::vector<std::byte>>
+      host_;                                         // integers that the host knew
+  std::vector<const engine::TensorState*> used_up_;  // gradients that a step was made of
+  std::vector<std::vector<int64_t>> cut_;            // shapes of tensors that lead back to leaves
+  std::vector<std::pair<engine::StatePtr, engine::ValuePtr>>
+      hidden_;  // values of constants alone, by their nodes
+};
+
+}  // namespace plugrad::jit_detail

@@ -1,0 +1,111 @@
+#include "nn/data/data_files.h"
+
+#include "base/check.h"
+#include "base/storage/disk_cache.h"
+#include "io/fetch.h"
+
+namespace plugrad::nn {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The file under one of its names in `folder`; empty when there is none.
+fs::path path_in(const fs::path& folder, const DataFile& file) {
+  std::vector<std::string> names = {file.name};
+  names.insert(names.end(), file.also.begin(), file.also.end());
+  for (const std::string& name : names) {
+    std::error_code ignored;
+    if (fs::exists(folder / name, ignored)) return folder / name;
+  }
+  return {};
+}
+
+// The folder's own folder of the set, or the folder itself: whichever holds the first file.
+fs::path folder_with_files(const fs::path& folder, const DataFiles& set) {
+  for (const fs::path& candidate : {folder / set.set, folder})
+    if (!path_in(candidate, set.files.front()).empty()) return candidate;
+  return {};
+}
+
+void read_folder(const DataFiles& set, const fs::path& folder, const Say& say) {
+  for (const DataFile& file : set.files) {
+    const fs::path path = path_in(folder, file);
+    require(!path.empty(), "[{}] {} lacks {} (or the same unpacked); put all {} files there",
+            set.set, folder.string(), file.name, set.files.size());
+    file.read(path);
+  }
+  say(fmt::format("{}: read from {}", set.set, folder.string()));
+}
+
+// Whether a sound file was in the cache; a damaged one would only be met again, and goes.
+bool read_cached(const DataFile& file, const fs::path& cache, const Say& say) {
+  const fs::path path = path_in(cache, file);
+  if (path.empty()) return false;
+  try {
+    file.read(path);
+    return true;
+  } catch (const Error& error) {
+    say(error.what());
+    fs::remove_all(path);
+    return false;
+  }
+}
+
+// Whether a mirror served a sound file; `problems` collects why not.
+bool read_fetched(const DataFile& file, const DataFiles& set, const fs::path& cache, const Say& say,
+                  std::string& problems) {
+  for (const std::string& mirror : set.mirrors) {
+    const std::string url = mirror + file.name;
+    const fs::path path = cache / file.name;
+    say(fmt::format("{}: fetching {}", set.set, url));
+    std::string failure = io::fetch(url, path);
+    if (failure.empty()) {
+      try {
+        file.read(path);
+        return true;
+      } catch (const Error& error) {
+        failure = error.what();
+        fs::remove(path);
+      }
+    }
+    problems += fmt::format("\n  {}: {}", url, failure);
+  }
+  return false;
+}
+
+}  // namespace
+
+fs::path cache_folder(const std::string& set) {
+  const std::string folder = cache_directory();
+  require(!folder.empty(),
+          "[{}] there is no folder for downloads; set PLUGRAD_CACHE_DIR, or PLUGRAD_DATA to a "
+          "folder that holds {}/",
+          set, set);
+  return fs::path(folder) / set;
+}
+
+void load_files(const DataFiles& set, const DataPlaces& places, const Say& say) {
+  const std::string& first = set.files.front().name;
+  if (!places.given.empty()) {
+    const fs::path found = folder_with_files(places.given, set);
+    require(!found.empty(),
+            "[{}] neither {} nor its {}/ holds {}; name a folder with the files of the data set",
+            set.set, places.given.string(), set.set, first);
+    return read_folder(set, found, say);
+  }
+  if (!places.data_dir.empty()) {
+    const fs::path found = folder_with_files(places.data_dir, set);
+    if (!found.empty()) return read_folder(set, found, say);
+    say(fmt::format("{}: PLUGRAD_DATA is {}, which holds no {}/{}", set.set,
+                    places.data_dir.string(), set.set, first));
+  }
+  std::string problems;
+  for (const DataFile& file : set.files)
+    require(read_cached(file, places.cache, say) ||
+                read_fetched(file, set, places.cache, say, problems),
+            "[{}] the data set is neither in {} nor could it be fetched; put its files into a "
+            "folder {}/ and name the folder around it by --data or PLUGRAD_DATA{}",
+            set.set, places.cache.string(), set.set, problems);
+}
+
+}  // namespace plugrad::nn

@@ -1,0 +1,210 @@
+// A selection -> the first device that it allows, or an error that shows the place, what is there
+// and the nearest name.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "runtime/discovery/manifest.h"
+#include "runtime/discovery/plugin_discovery.h"
+#include "runtime/registry_state.h"
+
+namespace plugrad::runtime {
+namespace {
+
+// Names that this project's own plugins have: asking for one that is not installed is no spelling
+// mistake.
+constexpr const char* kOwnNames[] = {"CPU", "REFERENCE", "OPENCL", "VULKAN", "CUDA"};
+constexpr std::size_t kMostListed = 16;
+
+bool excludes_plugin(const Selection& selection, const std::string& name) {
+  return std::any_of(
+      selection.exclude.begin(), selection.exclude.end(), [&](const DeviceChoice& c) {
+        return c.plugin == name && !c.index && c.name_glob.empty() && c.uuid_glob.empty();
+      });
+}
+
+std::string without_stars(std::string text) {
+  std::erase(text, '*');
+  return text;
+}
+
+// "no device of HIGH has that name; there are: a, b; did you mean name=a?"
+std::string nearest_fact(const PluginEntry& entry, const char* key, const std::string& glob,
+                         std::string DeviceInfo::* fact) {
+  std::vector<std::string> there;
+  for (const auto& device : entry.devices)
+    if (device) there.push_back(device->info().*fact);
+  std::string nearest = nearest_name(without_stars(glob), there);
+  std::string out = fmt::format(
+      "no device of {} has {} \"{}\"; there are: ", entry.record.manifest.device_name, key, glob);
+  const std::size_t listed = std::min(there.size(), kMostListed);
+  out += fmt::format(
+      "{}{}; ", fmt::join(there.begin(), there.begin() + static_cast<long>(listed), ", "),
+      there.size() > listed ? fmt::format(" and {} more", there.size() - listed) : "");
+  return nearest.empty() ? out : out + fmt::format("did you mean {}={}? ", key, nearest);
+}
+
+}  // namespace
+
+bool Registry::State::is_excluded(const Selection& selection, const Device& device) {
+  return std::any_of(selection.exclude.begin(), selection.exclude.end(),
+                     [&](const DeviceChoice& c) {
+                       return (c.plugin.empty() || c.plugin == device.plugin_name()) &&
+                              (!c.index || *c.index == device.index()) && facts_match(device, c);
+                     });
+}
+
+// Opens a device unless it fails, which its record and `failure` keep. A device that was given
+// options is wanted with them: another is no substitute.
+bool Registry::State::open_or_note(PluginEntry& entry, std::uint32_t number,
+                                   std::exception_ptr& failure) {
+  try {
+    entry.device(number);
+    return true;
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::Device && e.kind() != ErrorKind::Unsupported) throw;
+    if (!entry.options.empty()) throw;
+    if (!failure) failure = std::current_exception();
+    log_line(LogLevel::Info, fmt::format("passed over: {}", e.what()));
+    return false;
+  }
+}
+
+// The first device of one plugin that `choice` allows; null when none.
+Device* Registry::State::match(const std::string& name, const DeviceChoice& choice,
+                               const Selection& selection, std::exception_ptr& failure) {
+  if (excludes_plugin(selection, name)) return nullptr;
+  PluginEntry* entry = open(name);
+  if (!entry) return nullptr;
+  for (std::uint32_t i = 0; i < entry->devices.size(); ++i) {
+    if (choice.index && *choice.index != i) continue;
+    if (!open_or_note(*entry, i, failure)) continue;
+    Device& found = entry->device(i);
+    if (facts_match(found, choice) && !is_excluded(selection, found)) return &found;
+  }
+  return nullptr;
+}
+
+Device* Registry::State::match_any(const DeviceChoice& choice, const Selection& selection,
+                                   std::exception_ptr& failure) {
+  if (!choice.plugin.empty()) return match(choice.plugin, choice, selection, failure);
+  for (const std::string& name : names_by_priority())
+    if (Device* found = match(name, choice, selection, failure)) return found;
+  return nullptr;
+}
+
+void Registry::State::require_known(const Selection& selection, const DeviceChoice& choice) {
+  std::vector<std::string> known(std::begin(kOwnNames), std::end(kOwnNames));
+  for (auto& entry : entries) known.push_back(entry->record.manifest.device_name);
+  if (choice.plugin.empty() || std::count(known.begin(), known.end(), choice.plugin)) return;
+  std::string nearest = nearest_name(choice.plugin, known);
+  std::string advice = nearest.empty() ? "" : fmt::format("did you mean {}? ", nearest);
+  std::string_view typed = std::string_view(selection.text).substr(choice.offset, choice.length);
+  refuse_selection(selection.text, choice.offset, choice.length,
+                   fmt::format("unknown device \"{}\" in {}", typed, selection.source),
+                   advice + describe_records(records()));
+}
+
+void Registry::State::require_known(const Selection& selection) {
+  for (const DeviceChoice& choice : selection.prefer) require_known(selection, choice);
+  for (const DeviceChoice& choice : selection.exclude) require_known(selection, choice);
+}
+
+void Registry::State::require_numbers(const Selection& selection) {
+  search();
+  require_known(selection);
+  for (const DeviceChoice& c : selection.prefer) {
+    PluginEntry* entry = c.plugin.empty() || !c.index ? nullptr : open(c.plugin);
+    if (!entry || *c.index < entry->devices.size()) continue;
+    refuse_selection(selection.text, c.which_offset, c.which_length,
+                     fmt::format("no device {}:{} in {}", c.plugin, *c.index, selection.source),
+                     fmt::format("{} has {}", c.plugin, device_numbers(entry->devices.size())));
+  }
+}
+
+Device& Registry::State::find(const Selection& selection) {
+  search();
+  if (visible) require_known(*visible);
+  require_known(selection);
+  if (selection.prefer.empty()) return by_rule(selection);
+  std::exception_ptr failure;
+  for (const DeviceChoice& choice : selection.prefer)
+    if (Device* found = match_any(choice, selection, failure)) return *found;
+  if (failure && selection.prefer.size() == 1) std::rethrow_exception(failure);
+  const DeviceChoice& first = selection.prefer.front();
+  const bool there = std::any_of(entries.begin(), entries.end(), [&](const auto& entry) {
+    return entry->record.state == LoadState::Loaded &&
+           entry->record.manifest.device_name == first.plugin;
+  });
+  std::string why;
+  for (const DeviceChoice& choice : selection.prefer) why += why_nothing(choice);
+  refuse_selection(
+      selection.text, there ? first.which_offset : first.offset,
+      there ? first.which_length : first.length,
+      fmt::format("no device is available for \"{}\" in {}", selection.text, selection.source),
+      why + describe_records(records()));
+}
+
+// What plugins that are open have instead of what the choice asks for, and why the one that it
+// names has nothing.
+std::string Registry::State::why_nothing(const DeviceChoice& choice) {
+  std::string out;
+  for (const auto& entry : entries) {
+    const std::string& name = entry->record.manifest.device_name;
+    bool meant = choice.plugin.empty() || choice.plugin == name;
+    if (choice.plugin == name && entry->record.state == LoadState::Absent)
+      out += fmt::format("{}: {}{}{}; ", name, entry->record.reason,
+                         entry->record.hint.empty() ? "" : ": ", entry->record.hint);
+    if (entry->record.state != LoadState::Loaded || !meant) continue;
+    if (choice.index)
+      out += fmt::format("{} has {}; ", name, device_numbers(entry->devices.size()));
+    if (!choice.name_glob.empty())
+      out += nearest_fact(*entry, "name", choice.name_glob, &DeviceInfo::name);
+    if (!choice.uuid_glob.empty())
+      out += nearest_fact(*entry, "uuid", choice.uuid_glob, &DeviceInfo::stable_id);
+  }
+  return out;
+}
+
+Device& Registry::State::by_rule(const Selection& selection) {
+  search();
+  if (visible) require_known(*visible);
+  std::exception_ptr failure;
+  for (const std::string& name : names_by_priority()) {
+    const Manifest& manifest = available(name)->record.manifest;
+    if (manifest.priority == 0 || manifest.software || !probes_pass(manifest.default_probes) ||
+        excludes_plugin(selection, name))
+      continue;
+    PluginEntry* entry = open(name);
+    for (std::uint32_t i = 0; entry && i < entry->devices.size(); ++i) {
+      if (!open_or_note(*entry, i, failure)) continue;
+      Device& found = entry->device(i);
+      if (!found.info().is_software && !is_excluded(selection, found)) return found;
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+  fail(ErrorKind::User, "no device can be the default: DEV=NAME chooses one. {}",
+       describe_records(records()));
+}
+
+std::string Registry::State::named_by_environment() {
+  std::string found;
+  if (!options.environment) return found;
+  std::vector<std::string> names = {"CLANG", "GPU"};
+  for (auto& entry : entries) names.push_back(entry->record.manifest.device_name);
+  for (const char* name : kOwnNames) names.push_back(name);
+  for (const std::string& name : names) {
+    auto value = name.empty() ? std::nullopt : options.environment(name.c_str());
+    std::string device = canonical_device_name(name);
+    if (!value || *value != "1" || device == found) continue;
+    require(found.empty(), "{}=1 and {}=1 both choose a device: set one, or DEV={},{}", found,
+            device, found, device);
+    found = device;
+  }
+  return found;
+}
+
+}  // namespace plugrad::runtime

@@ -1,0 +1,153 @@
+#include "runtime/discovery/probe_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/storage/disk_cache.h"
+#include "plugrad/plugin_api/plugin.h"
+#include "runtime/discovery/file_permissions.h"
+
+namespace plugrad::runtime {
+namespace {
+
+constexpr int kFine = 42;  // no code that an exit() inside the plugin is likely to give
+
+// What the plugin prints, dumps or catches there concerns nobody.
+void keep_quiet() {
+  rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  for (int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGTERM})
+    signal(number, SIG_DFL);
+  int sink = open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (sink >= 0) dup2(sink, stream);
+}
+
+[[noreturn]] void run_child(const std::function<void()>& open, pid_t parent) {
+  keep_quiet();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() == parent) {
+    try {
+      open();
+    } catch (...) {  // the parent meets it too, and can say more
+    }
+  }
+  _exit(kFine);
+}
+
+// Waits for the child's end; false when the time is over.
+bool wait_for(pid_t child, std::uint32_t limit_ms, int& status) {
+  const std::uint64_t end = monotonic_ns() + std::uint64_t{limit_ms} * 1000000;
+  FileDescriptor handle(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
+  while (true) {
+    pid_t done = waitpid(child, &status, WNOHANG);
+    if (done == child) return true;
+    if (done < 0 && errno != EINTR) {  // somebody else's SIGCHLD handler has reaped it
+      status = kFine << 8;
+      return true;
+    }
+    const std::uint64_t now = monotonic_ns();
+    if (now >= end) return false;
+    const int left_ms = static_cast<int>((end - now) / 1000000) + 1;
+    pollfd waiting{handle.get(), POLLIN, 0};
+    poll(&waiting, 1, handle ? left_ms : 1);  // an old kernel has no handles: look every ms
+  }
+}
+
+std::string identity_of(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) return "";
+  return fmt::format("plugin trial 3/{}.{}/{}/{}/{}/{}/{}.{}/{}.{}", PGR_API_MAJOR, PGR_API_MINOR,
+                     path, info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec,
+                     info.st_mtim.tv_nsec, info.st_ctim.tv_sec, info.st_ctim.tv_nsec);
+}
+
+// Beside the kernels, so that counting or clearing those leaves it alone.
+DiskCache outcomes_cache() {
+  std::string directory = cache_directory();
+  // One that cannot be written is complained of when kernels are stored.
+  if (access(directory.c_str(), W_OK) != 0 && errno != ENOENT) directory.clear();
+  return DiskCache(directory.empty() ? "" : directory + "/plugins");
+}
+
+// The text of the outcome where it is of less than an hour ago. Loads of the machine, drivers and
+// clocks change: it does not hold for ever.
+std::string remembered(DiskCache& hung, const std::string& key) {
+  constexpr std::int64_t kSeconds = 3600;
+  const auto found = hung.get(as_bytes(key));
+  std::int64_t then = 0;
+  if (!found || found->size() != sizeof then) return "";
+  std::memcpy(&then, found->data(), sizeof then);
+  const std::int64_t age = static_cast<std::int64_t>(time(nullptr)) - then;
+  return age < 0 || age >= kSeconds
+             ? ""
+             : fmt::format("{} min ago; it is tried again an hour after that", age / 60);
+}
+
+void remember(DiskCache& hung, const std::string& key) {
+  const std::int64_t now = time(nullptr);
+  hung.put(as_bytes(key), std::as_bytes(std::span(&now, 1)));
+}
+
+std::string no_answer(std::uint32_t limit_ms) {
+  return fmt::format("it had not answered after {} s", limit_ms / 1000.0);
+}
+
+}  // namespace
+
+std::string outcome_in_child(const std::function<void()>& open, std::uint32_t limit_ms) {
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child == 0) run_child(open, parent);
+  if (child < 0) {
+    log_line(LogLevel::Debug, fmt::format("no trial of a plugin: fork: {}", std::strerror(errno)));
+    return "";
+  }
+  int status = 0;
+  if (!wait_for(child, limit_ms, status)) {
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    return no_answer(limit_ms);
+  }
+  if (WIFSIGNALED(status))
+    return fmt::format("it ended the process with signal {} ({})", WTERMSIG(status),
+                       strsignal(WTERMSIG(status)));
+  if (WIFEXITED(status) && WEXITSTATUS(status) != kFine)
+    return fmt::format("it ended the process with exit code {}", WEXITSTATUS(status));
+  return "";
+}
+
+std::string outcome_in_probe_process(const std::string& path, const std::function<void()>& open,
+                                     std::uint32_t limit_ms) {
+  if (is_trusted(path)) return "";
+  const std::string identity = identity_of(path);
+  DiskCache good = outcomes_cache();
+  if (good.get(as_bytes(identity))) return "";
+  const std::string hung_key = fmt::format("{}/no answer in {} ms", identity, limit_ms);
+  if (const std::string when = remembered(good, hung_key); !when.empty())
+    return fmt::format("{}, {}", no_answer(limit_ms), when);
+  std::string outcome = outcome_in_child(open, limit_ms);
+  if (identity.empty()) return outcome;
+  if (outcome == no_answer(limit_ms)) remember(good, hung_key);
+  if (outcome.empty()) good.put(as_bytes(identity), as_bytes("good"));
+  return outcome;
+}
+
+}  // namespace plugrad::runtime

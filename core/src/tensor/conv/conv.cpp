@@ -1,0 +1,227 @@
+// Convolution: a view of windows, then one reduction over them; and the other way.
+#include "plugrad/conv.h"
+
+#include <algorithm>
+
+#include "autodiff/convolution.h"
+#include "tensor/conv/windows.h"
+
+namespace plugrad {
+
+using autodiff::Windows;
+using tensor::Recorder;
+
+namespace {
+
+bool is_half(DType dtype) {
+  return is_float(dtype) && size_of(dtype) < 4;
+}
+
+/// What products are summed in, and what the result is.
+struct Dtypes {
+  DType wide, result;
+};
+
+Dtypes dtypes_of(std::string_view function, const Tensor& x, const Tensor& weight,
+                 std::optional<DType> given) {
+  require(x.defined() && weight.defined(), "[{}] a tensor is undefined; assign it a value first",
+          function);
+  const DType common = promote(x.dtype(), weight.dtype());
+  require(common != DType::Bool, "[{}] takes numbers, not bool; cast it", function);
+  if (given) {
+    tensor::require_dtype(function, *given);
+    return {*given, *given};
+  }
+  if (is_half(common)) return {DType::F32, common};  // their products are exact there, as in matmul
+  return {tensor::narrow_sum_dtype(common), tensor::narrow_sum_dtype(common)};
+}
+
+void require_channels(std::string_view function, const Tensor& x, const Tensor& weight,
+                      int64_t groups, bool transposed) {
+  require(x.ndim() >= 3 && weight.ndim() == x.ndim(),
+          "[{}] image {} and weight {} must have the same number of axes, three at least", function,
+          to_string(x.shape()), to_string(weight.shape()));
+  for (int64_t axis = transposed ? 0 : 1; axis < 2; ++axis)
+    tensor::require_fixed(function, x, axis);
+  tensor::require_fixed(function, weight);
+  const int64_t in = x.size(1);
+  if (transposed)
+    require(
+        groups > 0 && in == weight.size(0) && in % groups == 0,
+        "[{}] image {} and weight {} do not fit {} groups: the weight must be ({}, out / groups, "
+        "…), and {} a multiple of groups",
+        function, to_string(x.shape()), to_string(weight.shape()), groups, in, in);
+  else
+    require(
+        groups > 0 && weight.size(0) % groups == 0 && in == weight.size(1) * groups,
+        "[{}] image {} and weight {} do not fit {} groups: the weight must be (out, {} / groups, "
+        "…) and out a multiple of groups",
+        function, to_string(x.shape()), to_string(weight.shape()), groups, in);
+}
+
+/// Over the last axes, with the weight's sizes as kernel.
+Windows windows_of(std::string_view function, const Tensor& weight, const PerAxis& stride,
+                   const PerAxis& dilation) {
+  const Shape shape = weight.shape();
+  Windows w{{shape.begin() + 2, shape.end()}, {}, {}};
+  for (int64_t size : w.kernel)
+    require(size > 0, "[{}] the weight {} has no elements along an axis", function,
+            to_string(shape));
+  w.stride = tensor::each_axis(function, "stride", stride, w.axes(), 1);
+  w.dilation = tensor::each_axis(function, "dilation", dilation, w.axes(), 1);
+  return w;
+}
+
+Tensor with_bias(std::string_view function, const Tensor& y, const Tensor& bias) {
+  if (!bias.defined()) return y;
+  const int64_t channels = y.size(1);
+  require(bias.shape() == Shape{channels},
+          "[{}] bias {} does not have one value for each of {} channels", function,
+          to_string(bias.shape()), channels);
+  Shape shape(static_cast<size_t>(y.ndim()), 1);
+  shape[1] = channels;
+  return y + bias.reshape(shape);
+}
+
+Tensor convolve(std::string_view function, const Tensor& given, const Tensor& weight,
+                const Tensor& bias, const ConvOptions& o) {
+  const Dtypes dtypes = dtypes_of(function, given, weight, o.dtype);
+  require_channels(function, given, weight, o.groups, false);
+  const Tensor x = tensor::whole_image(given, 0, static_cast<size_t>(given.ndim()) - 2);
+  const Windows w = windows_of(function, weight, o.stride, o.dilation);
+  Padding::Sides sides = tensor::sides_of(function, o.padding, w), cuts(sides.size());
+  const Tensor padded = tensor::pad_image(x.cast(dtypes.wide), sides);
+  tensor::require_windows(function, w, x, padded);
+  Shape shape = {x.size(0), weight.size(0)};
+  autodiff::List padding;
+  for (size_t i = 0; i < w.axes(); ++i) {
+    shape.push_back(w.count(i, padded.size(static_cast<int64_t>(i) + 2)));
+    cuts[i] = {std::min<int64_t>(sides[i].first, 0), std::min<int64_t>(sides[i].second, 0)};
+    padding.insert(padding.end(),
+                   {sides[i].first - cuts[i].first, sides[i].second - cuts[i].second});
+  }
+  if (std::ranges::all_of(padding, [](int64_t n) { return n == 0; })) padding.clear();
+  const Tensor image = tensor::pad_image(x.cast(dtypes.wide), cuts);
+  const Tensor kernel = weight.cast(dtypes.wide);
+  Tensor y;
+  {
+    Recorder r(function);
+    autodiff::Context context = tensor::context_of(r);
+    const Id node = autodiff::build_convolution(
+        context, {r.use(image), r.use(kernel), o.groups, w.stride, w.dilation, padding});
+    y = r.done(r.reshape(node, shape));
+  }
+  y = with_bias(function, y.cast(dtypes.result), bias);
+  for (size_t i = 0; i < w.axes(); ++i) {
+    const auto axis = static_cast<int64_t>(i) + 2;
+    const tensor::AxisSize size = tensor::axis_size(given, axis);
+    y = tensor::limited(y, axis, tensor::window_count(function, w, i, size, sides[i]));
+  }
+  return y;
+}
+
+/// What convolve_back makes of an axis of `size`, and how many places more or less.
+tensor::AxisSize size_back(std::string_view function, const Tensor& x, int64_t axis, int64_t stride,
+                           int64_t more) {
+  tensor::AxisSize size = tensor::axis_size(x, axis);
+  if (!size.varies) return size;
+  const int64_t least = (size.least - 1) * stride + more;
+  require(size.least > 0 && least > 0,
+          "[{}] axis {} of {}, whose size may be {}, may leave no elements", function, axis,
+          tensor::shown_shape(x), size.least);
+  if (stride != 1) size = {size.count * stride, size.least * stride, true};
+  return tensor::plus(size, more - stride);
+}
+
+Tensor convolve_back(std::string_view function, const Tensor& given, const Tensor& weight,
+                     const Tensor& bias, const ConvTransposeOptions& o) {
+  const Dtypes dtypes = dtypes_of(function, given, weight, o.dtype);
+  require_channels(function, given, weight, o.groups, true);
+  const Tensor x = tensor::whole_image(given, 0, static_cast<size_t>(given.ndim()) - 2);
+  const Windows w = windows_of(function, weight, o.stride, o.dilation);
+  const std::vector<int64_t> more =
+      tensor::each_axis(function, "output_padding", o.output_padding, w.axes(), 0);
+  Padding::Sides sides = tensor::sides_of(function, o.padding, w);
+  std::vector<int64_t> image;
+  for (size_t i = 0; i < w.axes(); ++i) {
+    const int64_t size = x.size(static_cast<int64_t>(i) + 2);
+    require(more[i] < std::max(w.stride[i], w.dilation[i]),
+            "[{}] output_padding {} must be below stride {} or dilation {}", function,
+            to_string(more), to_string(w.stride), to_string(w.dilation));
+    require(size > 0, "[{}] image {} has no elements along an axis", function,
+            to_string(x.shape()));
+    image.push_back((size - 1) * w.stride[i] + w.span(i) + more[i]);
+    sides[i] = {-sides[i].first, -sides[i].second};
+    require(image[i] + sides[i].first + sides[i].second > 0,
+            "[{}] nothing is left of axis {}: {} elements less padding of {} and {}", function,
+            i + 2, image[i], -sides[i].first, -sides[i].second);
+  }
+  const Tensor y = x.cast(dtypes.wide), kernel = weight.cast(dtypes.wide);
+  Tensor whole;
+  {
+    Recorder r(function);
+    autodiff::Context context = tensor::context_of(r);
+    whole = r.done(autodiff::transposed_convolution(context, {.y = r.use(y),
+                                                              .weight = r.use(kernel),
+                                                              .groups = o.groups,
+                                                              .stride = w.stride,
+                                                              .dilation = w.dilation,
+                                                              .image = image,
+                                                              .store_weight = false}));
+  }
+  Tensor result = with_bias(function, tensor::pad_image(whole, sides).cast(dtypes.result), bias);
+  for (size_t i = 0; i < w.axes(); ++i) {
+    const auto axis = static_cast<int64_t>(i) + 2;
+    const int64_t around = w.span(i) + more[i] + sides[i].first + sides[i].second;
+    result = tensor::limited(result, axis, size_back(function, given, axis, w.stride[i], around));
+  }
+  return result;
+}
+
+void require_axes(std::string_view function, const Tensor& x, int64_t axes) {
+  require(!x.defined() || x.ndim() == axes + 2, "[{}] image {} does not have {} axes", function,
+          to_string(x.shape()), axes + 2);
+}
+
+}  // namespace
+
+Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& o) {
+  return convolve("conv", x, weight, bias, o);
+}
+Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& o) {
+  require_axes("conv1d", x, 1);
+  return convolve("conv1d", x, weight, bias, o);
+}
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& o) {
+  require_axes("conv2d", x, 2);
+  return convolve("conv2d", x, weight, bias, o);
+}
+Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& o) {
+  require_axes("conv3d", x, 3);
+  return convolve("conv3d", x, weight, bias, o);
+}
+Tensor Tensor::conv2d(const Tensor& weight, const Tensor& bias, const ConvOptions& o) const {
+  return plugrad::conv2d(*this, weight, bias, o);
+}
+
+Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                      const ConvTransposeOptions& o) {
+  return convolve_back("conv_transpose", x, weight, bias, o);
+}
+Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                        const ConvTransposeOptions& o) {
+  require_axes("conv_transpose1d", x, 1);
+  return convolve_back("conv_transpose1d", x, weight, bias, o);
+}
+Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                        const ConvTransposeOptions& o) {
+  require_axes("conv_transpose2d", x, 2);
+  return convolve_back("conv_transpose2d", x, weight, bias, o);
+}
+Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                        const ConvTransposeOptions& o) {
+  require_axes("conv_transpose3d", x, 3);
+  return convolve_back("conv_transpose3d", x, weight, bias, o);
+}
+
+}  // namespace plugrad

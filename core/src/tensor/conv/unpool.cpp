@@ -1,0 +1,82 @@
+// Unpooling: each element of the image is the last pooled one that names its place.
+#include "plugrad/conv.h"
+#include "plugrad/functional.h"
+#include "tensor/conv/windows.h"
+#include "tensor/index/check_indices.h"
+
+namespace plugrad {
+
+using tensor::each_axis;
+
+namespace {
+
+/// Sizes of the image: what is given, where pooling leads back from it, or the smallest that does.
+Shape unpooled_sizes(std::string_view function, const Tensor& x, int64_t axes,
+                     const PerAxis& kernel, const UnpoolOptions& o) {
+  const auto n = static_cast<size_t>(axes);
+  autodiff::Windows w{
+      each_axis(function, "kernel", kernel, n, 1),
+      each_axis(function, "stride", o.stride.list().empty() ? kernel : o.stride, n, 1),
+      each_axis(function, "dilation", o.dilation, n, 1)};
+  const Padding::Sides sides = tensor::sides_of(function, o.padding, w);
+  Shape sizes;
+  for (size_t i = 0; i < n; ++i) {
+    const int64_t count = x.size(static_cast<int64_t>(i) - axes);
+    const int64_t usual = (count - 1) * w.stride[i] + w.span(i) - sides[i].first - sides[i].second;
+    sizes.push_back(std::max<int64_t>(usual, 0));
+  }
+  const Shape& given = o.output_size;
+  if (given.empty()) return sizes;
+  require(given.size() == n, "[{}] output_size {} does not have {} sizes", function,
+          to_string(given), n);
+  for (size_t i = 0; i < n; ++i)
+    require(given[i] > sizes[i] - w.stride[i] && given[i] < sizes[i] + w.stride[i] && given[i] >= 0,
+            "[{}] output_size {} is not near {}: pooling it with kernel {} and stride {} does not "
+            "give {}",
+            function, to_string(given), to_string(sizes), to_string(w.kernel), to_string(w.stride),
+            to_string(x.shape()));
+  return given;
+}
+
+Tensor max_unpool(std::string_view function, const Tensor& x, const Tensor& places, int64_t axes,
+                  const PerAxis& kernel, const UnpoolOptions& o) {
+  require(x.ndim() >= axes, "[{}] shape {} has fewer than {} axes", function, to_string(x.shape()),
+          axes);
+  require(is_integer(places.dtype()), "[{}] places are {}, not integers", function,
+          name_of(places.dtype()));
+  require(places.shape() == x.shape(), "[{}] places {} and elements {} differ in shape", function,
+          to_string(places.shape()), to_string(x.shape()));
+  const Shape sizes = unpooled_sizes(function, x, axes, kernel, o);
+  int64_t count = 1, pooled = 1;
+  for (int64_t size : sizes) count *= size;
+  for (int64_t i = -axes; i < 0; ++i) pooled *= x.size(i);
+  const Tensor inside = tensor::in_range(function, "place", places, 0, count);
+  Shape flat = x.shape();
+  flat.resize(flat.size() - static_cast<size_t>(axes));
+  Shape image = flat;
+  flat.push_back(pooled);
+  image.insert(image.end(), sizes.begin(), sizes.end());
+  // (…, place, element): the number of the element, from 1, where it names the place.
+  const Tensor hit = inside.reshape(flat).unsqueeze(-2) == Tensor::arange(count).reshape({-1, 1});
+  const Tensor number = Tensor::arange(1, pooled + 1);
+  const Tensor last = where(hit, number, 0).max(-1, true);
+  const Tensor values = where(last == number, x.reshape(flat).unsqueeze(-2), 0);
+  return values.sum(-1, false, tensor::narrow_sum_dtype(x.dtype())).cast(x.dtype()).reshape(image);
+}
+
+}  // namespace
+
+Tensor max_unpool1d(const Tensor& x, const Tensor& places, const PerAxis& kernel,
+                    const UnpoolOptions& o) {
+  return max_unpool("max_unpool1d", x, places, 1, kernel, o);
+}
+Tensor max_unpool2d(const Tensor& x, const Tensor& places, const PerAxis& kernel,
+                    const UnpoolOptions& o) {
+  return max_unpool("max_unpool2d", x, places, 2, kernel, o);
+}
+Tensor max_unpool3d(const Tensor& x, const Tensor& places, const PerAxis& kernel,
+                    const UnpoolOptions& o) {
+  return max_unpool("max_unpool3d", x, places, 3, kernel, o);
+}
+
+}  // namespace plugrad

@@ -1,0 +1,297 @@
+// Random numbers by threefry-2x32 with 20 rounds (Salmon et al. 2011), in u32 arithmetic: the bits
+// are the same on every device. Each call draws its own key from (seed, counter) on the host and
+// moves the counter by the words it uses; the key is data, so that all calls of one shape share
+// their kernels.
+#include <array>
+#include <bit>
+#include <cmath>
+#include <numbers>
+
+#include "base/settings.h"
+#include "ir/round.h"
+#include "jit/trace.h"
+#include "plugrad/functional.h"
+#include "tensor/index/check_indices.h"
+#include "tensor/record.h"
+#include "tensor/sizes.h"
+
+namespace plugrad {
+
+using tensor::checked_count;
+using tensor::Recorder;
+
+namespace {
+
+constexpr uint32_t kParity = 0x1BD11BDA;
+constexpr int kRotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
+// The low 32 bits of sha256 of four zero bytes: the stream of device ordinal 0, which all devices
+// share.
+constexpr uint32_t kStream = 0x14b81119;
+
+template <class Word>
+Word rotated(const Word& x, int by) {
+  return (x << by) | (x >> (32 - by));
+}
+
+/// Both on the host (Word is uint32_t) and recorded (Word is Tensor).
+template <class Word>
+void threefry(const Word& key0, const Word& key1, Word& x0, Word& x1) {
+  const Word keys[3] = {key0, key1, key0 ^ key1 ^ kParity};
+  x0 = x0 + keys[0];
+  x1 = x1 + keys[1];
+  for (uint32_t i = 0; i < 5; ++i) {
+    for (int rotation : kRotations[i % 2]) {
+      x0 = x0 + x1;
+      x1 = x0 ^ rotated(x1, rotation);
+    }
+    x0 = x0 + keys[(i + 1) % 3];
+    x1 = x1 + keys[(i + 2) % 3] + (i + 1);
+  }
+}
+
+std::array<uint32_t, 2> key_at(const engine::RandomState& random) {
+  uint32_t x0 = static_cast<uint32_t>(random.counter),
+           x1 = static_cast<uint32_t>(random.counter >> 32);
+  threefry<uint32_t>(kStream ^ static_cast<uint32_t>(random.seed >> 32),
+                     static_cast<uint32_t>(random.seed), x0, x1);
+  return {x0, x1};
+}
+
+/// The key of the next `words` words.
+Tensor next_key(Recorder& r, uint64_t words, std::string_view device) {
+  engine::RandomState& random = r.session().random();
+  const engine::RandomState before = random;
+  random.counter += words;
+  const std::array<uint32_t, 2> words_of_key = key_at(before);
+  const Tensor key =
+      Tensor::from_bytes(std::as_bytes(std::span(words_of_key)), {2}, DType::U32, device);
+  if (jit_detail::JitTrace* trace = jit_detail::JitTrace::active())
+    trace->drew_random(key.state()->node, before, key_at);
+  return key;
+}
+
+/// Word number `place` of a draw of `count` words: the first half are the low words of the counter
+/// pairs (i, i + half), the second half their high words.
+Tensor word_at(const Tensor& key, const Tensor& place, uint64_t count) {
+  const auto half = static_cast<int64_t>((count + 1) / 2);
+  const Tensor high = place >= half;
+  Tensor x0 = where(high, place - half, place), x1 = x0 + half;
+  threefry<Tensor>(key[0], key[1], x0, x1);
+  return where(high, x1, x0);
+}
+
+/// Random unsigned integers of `width` bytes.
+Tensor random_bits(std::string_view function, int64_t count, uint64_t width,
+                   std::string_view device) {
+  Recorder r(function);
+  // Positions of words are counted in u32.
+  require(static_cast<uint64_t>(count) <= uint64_t{UINT32_MAX} * 4 / width,
+          "[{}] draws at most 2^32 - 1 words of 32 bits at once, and {} elements of {} bytes need "
+          "more; draw parts and join them",
+          function, count, width);
+  const uint64_t words = (static_cast<uint64_t>(count) * width + 3) / 4;
+  const Tensor key = next_key(r, words, device);
+  const Tensor place = Tensor::arange(count, DType::U32);
+  if (width == 4) return word_at(key, place, words);
+  if (width == 2) {
+    const Tensor word = word_at(key, place >> 1, words);
+    return (word >> ((place & 1) * 16)).cast(DType::U16);
+  }
+  const Tensor low = word_at(key, place * 2, words), high = word_at(key, place * 2 + 1, words);
+  return low.cast(DType::U64) | (high.cast(DType::U64) << 32);
+}
+
+bool can_hold(DType dtype, int64_t value) {
+  return round_int(value, dtype) == value && (value >= 0 || !is_unsigned(dtype));
+}
+
+/// The elements that go into one element of the first axis.
+double fan_in(std::string_view function, const Shape& shape) {
+  require(!shape.empty(), "[{}] the shape has no axes", function);
+  checked_count(function, shape);
+  return static_cast<double>(std::max<int64_t>(element_count(std::span(shape).subspan(1)), 1));
+}
+
+struct Layout {
+  DType dtype, bits;
+  int mantissa;
+  int64_t one;  // the bits of 1.0
+};
+constexpr Layout kLayouts[] = {
+    {DType::F32, DType::U32, 23, 0x3f800000},
+    {DType::F64, DType::U64, 52, 0x3ff0000000000000},
+    {DType::F16, DType::U16, 10, 0x3c00},
+    {DType::BF16, DType::U16, 7, 0x3f80},
+};
+
+}  // namespace
+
+void Tensor::manual_seed(uint64_t seed) {
+  Recorder r("manual_seed");
+  require(!jit_detail::JitTrace::active(),
+          "[manual_seed] inside a jitted function it would hold for the calls alone that are not "
+          "replays; seed before the call");
+  r.session().random() = {seed, 0};
+}
+
+RandomState Tensor::random_state() {
+  Recorder r("random_state");
+  require(!jit_detail::JitTrace::active(),
+          "[random_state] inside a jitted function it would be that of the recorded call; ask "
+          "before the call");
+  return {r.session().random().seed, r.session().random().counter};
+}
+
+void Tensor::set_random_state(const RandomState& state) {
+  Recorder r("set_random_state");
+  require(!jit_detail::JitTrace::active(),
+          "[set_random_state] inside a jitted function it would hold for the calls alone that are "
+          "not replays; set it before the call");
+  r.session().random() = {state.seed, state.counter};
+}
+
+// Random mantissas of numbers in [1, 2), less 1.
+Tensor Tensor::rand(const Shape& shape, DType dtype, std::string_view device) {
+  for (const Layout& layout : kLayouts) {
+    if (layout.dtype != dtype) continue;
+    checked_count("rand", shape);
+    const Tensor bits = random_bits("rand", element_count(shape), size_of(dtype), device);
+    const int shift = static_cast<int>(size_of(dtype)) * 8 - layout.mantissa;
+    return (((bits >> shift) | layout.one).bitcast(dtype) - 1.0).reshape(shape);
+  }
+  fail(ErrorKind::User, "[rand] draws f16, bf16, f32 or f64, not {}; use randint, or cast",
+       name_of(dtype));
+}
+
+Tensor Tensor::randn(const Shape& shape, DType dtype, std::string_view device) {
+  require(is_float(dtype), "[randn] draws floats, not {}", name_of(dtype));
+  Shape both = shape;
+  both.insert(both.begin(), 2);
+  const Tensor u = rand(both, DType::F32, device);
+  return ((u[0] * (2.0 * std::numbers::pi)).cos() * ((1.0 - u[1]).log() * -2.0).sqrt()).cast(dtype);
+}
+
+Tensor Tensor::uniform(const Shape& shape, double low, double high, DType dtype,
+                       std::string_view device) {
+  require(low <= high && std::isfinite(high - low), "[uniform] there is no number in [{}, {})", low,
+          high);
+  require(is_float(dtype), "[uniform] draws floats, not {}; use randint", name_of(dtype));
+  const DType drawn = dtype == DType::F64 ? DType::F64 : DType::F32;
+  return (rand(shape, drawn, device) * (high - low) + low).cast(dtype);
+}
+
+Tensor Tensor::normal(const Shape& shape, double mean, double std, DType dtype,
+                      std::string_view device) {
+  require(std >= 0.0, "[normal] the deviation is {}", std);
+  require(is_float(dtype), "[normal] draws floats, not {}", name_of(dtype));
+  return (randn(shape, DType::F32, device) * std + mean).cast(dtype);
+}
+
+// Wide ranges have more integers than f32 has numbers; there 64 bits modulo the width are as good.
+Tensor Tensor::randint(const Shape& shape, int64_t low, int64_t high, DType dtype,
+                       std::string_view device) {
+  require(is_integer(dtype), "[randint] draws integers, not {}", name_of(dtype));
+  require(low < high, "[randint] there is no integer in [{}, {})", low, high);
+  require(can_hold(dtype, low) && can_hold(dtype, high - 1), "[randint] {} does not hold [{}, {})",
+          name_of(dtype), low, high);
+  checked_count("randint", shape);
+  const uint64_t width = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  if (width <= uint64_t{1} << 23)
+    return (rand(shape, DType::F32, device) * static_cast<double>(width)).cast(dtype) + low;
+  const Tensor bits = random_bits("randint", element_count(shape), 8, device);
+  const Tensor drawn = bits % Tensor(width).cast(DType::U64) + Tensor(low).cast(DType::U64);
+  return drawn.cast(dtype).reshape(shape);
+}
+
+Tensor Tensor::kaiming_uniform(const Shape& shape, double a, DType dtype, std::string_view device) {
+  const double bound = std::sqrt(6.0 / ((1.0 + a * a) * fan_in("kaiming_uniform", shape)));
+  return uniform(shape, -bound, bound, dtype, device);
+}
+
+Tensor Tensor::kaiming_normal(const Shape& shape, double a, DType dtype, std::string_view device) {
+  const double deviation = std::sqrt(2.0 / ((1.0 + a * a) * fan_in("kaiming_normal", shape)));
+  return normal(shape, 0.0, deviation, dtype, device);
+}
+
+Tensor Tensor::scaled_uniform(const Shape& shape, DType dtype, std::string_view device) {
+  checked_count("scaled_uniform", shape);
+  const int64_t count = std::max<int64_t>(element_count(shape), 1);
+  const double bound = 1.0 / std::sqrt(static_cast<double>(count));
+  return uniform(shape, -bound, bound, dtype, device);
+}
+
+Tensor Tensor::glorot_uniform(const Shape& shape, DType dtype, std::string_view device) {
+  require(!shape.empty(), "[glorot_uniform] the shape has no axes");
+  const int64_t rest = element_count(std::span(shape).subspan(1));
+  const double bound = std::sqrt(6.0 / static_cast<double>(std::max<int64_t>(shape[0] + rest, 1)));
+  return uniform(shape, -bound, bound, dtype, device);
+}
+
+Tensor Tensor::rand_like(std::optional<DType> wanted) const {
+  return rand(shape(), wanted.value_or(dtype()), device());
+}
+Tensor Tensor::randn_like(std::optional<DType> wanted) const {
+  return randn(shape(), wanted.value_or(dtype()), device());
+}
+
+namespace {
+
+/// Whether no place can be drawn with the weights of a row.
+Tensor is_undrawable(const Tensor& weights) {
+  const Tensor total = weights.sum(-1, true);
+  return !((weights >= 0.0).all(-1, true) & (total > 0.0) & (total < INFINITY));
+}
+
+/// Errors: User where a row has no place to draw. A recording cannot wait for the weights.
+void require_drawable(const Tensor& weights) {
+  if (jit_detail::JitTrace::active() != nullptr) return;
+  const std::vector<bool> rows = is_undrawable(weights).to_vector<bool>();
+  for (size_t row = 0; row < rows.size(); ++row)
+    require(!rows[row],
+            "[multinomial] row {} of the weights has no place to draw: weights must be finite, 0 "
+            "or more, and not all 0",
+            row);
+}
+
+}  // namespace
+
+// Random keys, put in order: equal ones keep the order of their places.
+Tensor Tensor::randperm(int64_t n, DType dtype, std::string_view device) {
+  require(n >= 0, "[randperm] the length {} is negative", n);
+  require(is_integer(dtype) && n <= INT32_MAX && (n == 0 || can_hold(dtype, n - 1)),
+          "[randperm] {} does not hold 0 to {}", name_of(dtype), n - 1);
+  return random_bits("randperm", n, 4, device).argsort().cast(dtype);
+}
+
+Tensor Tensor::multinomial(int64_t count, bool replacement) const {
+  require(ndim() == 1 || ndim() == 2, "[multinomial] weights have shape {}, not one or two axes",
+          to_string(shape()));
+  const int64_t places = size(-1);
+  require(count >= 0 && (replacement ? count == 0 || places > 0 : count <= places),
+          "[multinomial] {} draws{} of the {} places of {}", count,
+          replacement ? "" : " without replacement", places, to_string(shape()));
+  const Tensor weights = cast(DType::F32).contiguous();
+  require_drawable(weights);
+  const bool is_recorded = jit_detail::JitTrace::active() != nullptr;
+  const auto checked = [&](const Tensor& drawn) {
+    if (!is_recorded) return drawn;
+    const Tensor found = plugrad::where(is_undrawable(weights), -1, drawn);
+    if (!settings().check_indices) return found;
+    return tensor::in_range("multinomial", "draw", found, 0, places) + 0;
+  };
+  if (!replacement) {
+    // The order of w / E, E exponential, is that of drawing one after the other (Efraimidis and
+    // Spirakis 2006).
+    const Tensor exponential = -(1.0 - rand(shape(), DType::F32, device())).log();
+    return checked((weights / exponential.maximum(1e-30)).topk(count).second);
+  }
+  Shape drawn = shape();
+  drawn.back() = count;
+  const Tensor upto = weights.cumsum(-1).contiguous();
+  const Tensor total = upto.slice(-1, Slice(-1, {}));
+  const Tensor point = (rand(drawn, DType::F32, device()) * total).contiguous();
+  const Tensor passed = (upto.unsqueeze(-2) <= point.unsqueeze(-1)).sum(-1, false, DType::I32);
+  return checked(passed.minimum(places - 1));  // the total may be rounded up
+}
+
+}  // namespace plugrad

@@ -1,0 +1,66 @@
+// Signs, nearness, sums of exponentials: functions of two operands that are composed of others.
+#include <cmath>
+
+#include "plugrad/functional.h"
+#include "tensor/compute_dtype.h"
+#include "tensor/elementwise/compositions.h"
+#include "tensor/record.h"
+
+namespace plugrad {
+
+using tensor::Recorder;
+using tensor::Takes;
+
+namespace {
+
+struct Pair {
+  Tensor a, b;
+};
+
+/// Both of one float dtype.
+Pair as_reals(std::string_view function, const Tensor& a, const Tensor& b) {
+  Recorder r(function);
+  std::vector<Id> nodes = {r.use(a), r.use(b)};
+  r.match(nodes, Takes::Floats);
+  return {r.done(nodes[0]), r.done(nodes[1])};
+}
+
+}  // namespace
+
+Tensor Tensor::copysign(const Tensor& sign) const {
+  const auto [a, b] = as_reals("copysign", *this, sign);
+  const Tensor size = a.abs();
+  const Tensor signed_size = plugrad::where(tensor::sign_bit(b), -size, size);
+  return plugrad::where(Tensor(false), b, signed_size);  // the slope in `sign` is 0
+}
+
+// Equal operands, infinite ones too, are no distance apart.
+Tensor Tensor::logaddexp(const Tensor& other) const {
+  const auto [x, y] = as_reals("logaddexp", *this, other);
+  const Tensor b = y;
+  return tensor::in_compute_dtype(x, [&](const Tensor& wide) {
+    const Tensor to = b.cast(wide.dtype()), equal = wide == to;
+    const Tensor distance = plugrad::where(equal, 0.0, wide - to).abs();
+    return wide.maximum(to) + (-distance).exp().log1p();
+  });
+}
+
+Tensor Tensor::isclose(const Tensor& other, double rtol, double atol, bool equal_nan) const {
+  require(rtol >= 0.0 && atol >= 0.0, "[isclose] rtol {} or atol {} is negative", rtol, atol);
+  Tensor close = *this == other;
+  if (is_float(dtype()) || is_float(other.dtype())) {
+    const auto [a, b] = as_reals("isclose", *this, other);
+    const Tensor distance = (a - b).abs();
+    close = close | (distance.isfinite() & (distance <= b.abs() * rtol + atol));
+    return equal_nan ? close | (a.isnan() & b.isnan()) : close;
+  }
+  if (dtype() == DType::Bool && other.dtype() == DType::Bool) return close;
+  const Tensor apart = plugrad::where(*this < other, other - *this, *this - other);
+  return close | (apart.cast(DType::F32) <= other.abs().cast(DType::F32) * rtol + atol);
+}
+
+bool Tensor::allclose(const Tensor& other, double rtol, double atol, bool equal_nan) const {
+  return isclose(other, rtol, atol, equal_nan).all().item<bool>();
+}
+
+}  // namespace plugrad

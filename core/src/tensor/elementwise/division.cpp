@@ -1,0 +1,110 @@
+// Quotients that are rounded, and remainders. Those of floats are exact where the quotient is below
+// 2^48 (f64: 2^106) and the device has a fused multiply-add.
+#include "plugrad/functional.h"
+#include "tensor/compute_dtype.h"
+#include "tensor/elementwise/compositions.h"
+#include "tensor/record.h"
+
+namespace plugrad {
+
+using tensor::Recorder;
+using tensor::Takes;
+
+namespace {
+
+/// Of the dtypes in the graph: a number takes that of the other.
+bool takes_reals(const Tensor& a, const Tensor& b) {
+  Recorder r("div");
+  return is_float(promote(r.dtype(r.use(a)), r.dtype(r.use(b))));
+}
+
+Tensor integer_op(std::string_view function, Op op, const Tensor& a, const Tensor& b) {
+  Recorder r(function);
+  std::vector<Id> nodes = {r.use(a), r.use(b)};
+  r.match(nodes, Takes::Numbers);
+  return r.done(r.graph().binary(op, nodes[0], nodes[1]));
+}
+
+/// a - q * b, rounded once.
+Tensor rest_after(const Tensor& a, const Tensor& q, const Tensor& b) {
+  Recorder r("fmod");
+  std::vector<Id> nodes = {r.use(-q), r.use(b), r.use(a)};
+  r.match(nodes, Takes::Floats);
+  return r.done(r.graph().add(Op::Fma, r.dtype(nodes[0]), {nodes[0], nodes[1], nodes[2]}));
+}
+
+/// Of one dtype, f32 or f64. What is left after the rounded quotient is representable; a second
+/// division takes off what the first could not hold, and rounding up leaves less than nothing. All
+/// of that on |x|: a rest of nothing is +0, whatever the sign of x, and gets that sign in the end.
+Tensor real_fmod(const Tensor& x, const Tensor& b) {
+  const Tensor is_negative = tensor::sign_bit(x), a = where(is_negative, -x, x);
+  const Tensor q = (a / b).trunc().detach(), first = rest_after(a, q, b);
+  const Tensor rest = rest_after(first, (first / b).trunc().detach(), b);
+  const Tensor back = where(rest < 0.0, where(b < 0.0, rest - b, rest + b), rest);
+  const Tensor size = where(b.isinf() & a.isfinite(), a, back);
+  return where(is_negative, -size, size);
+}
+
+Tensor real_mod(const Tensor& a, const Tensor& b) {
+  const Tensor rest = real_fmod(a, b);
+  return where((rest != 0.0) & ((rest < 0.0) != (b < 0.0)), rest + b, rest);
+}
+
+/// The whole number nearest to (a - mod) / b: a / b rounded first could be one too many.
+Tensor real_floor_div(const Tensor& x, const Tensor& y) {
+  const Tensor a = x.detach(), b = y.detach(), ratio = a / b;
+  const Tensor q = ((a - real_mod(a, b)) / b).round();
+  const Tensor zero = ratio * 0.0;  // with the sign of the quotient
+  const Tensor floor = where(q == 0.0, zero, q);
+  const Tensor is_below = (a != 0.0) & ((a < 0.0) != (b < 0.0));
+  const Tensor of_infinity = where(is_below, -1.0, zero);
+  return where(b.isinf() & a.isfinite(), of_infinity,
+               where((b == 0.0) | ratio.isinf(), ratio, floor));
+}
+
+template <class Function>
+Tensor on_reals(std::string_view name, const Tensor& a, const Tensor& b, Function function) {
+  Recorder r(name);
+  std::vector<Id> nodes = {r.use(a), r.use(b)};
+  r.match(nodes, Takes::Floats);
+  const Tensor x = r.done(nodes[0]), y = r.done(nodes[1]);
+  return tensor::in_compute_dtype(
+      x, [&](const Tensor& wide) { return function(wide, y.cast(wide.dtype())); });
+}
+
+}  // namespace
+
+Tensor operator%(const Tensor& a, const Tensor& b) {
+  if (!takes_reals(a, b)) return integer_op("mod", Op::FloorMod, a, b);
+  return on_reals("mod", a, b, real_mod);
+}
+
+Tensor Tensor::mod(const Tensor& other) const {
+  return *this % other;
+}
+
+Tensor Tensor::fmod(const Tensor& other) const {
+  if (!takes_reals(*this, other)) return integer_op("fmod", Op::Mod, *this, other);
+  return on_reals("fmod", *this, other, real_fmod);
+}
+
+Tensor Tensor::floor_div(const Tensor& other) const {
+  if (!takes_reals(*this, other)) return integer_op("floor_div", Op::FloorDiv, *this, other);
+  return on_reals("floor_div", *this, other, [](const Tensor& a, const Tensor& b) {
+    return tensor::constant_in(a + b, real_floor_div(a, b));
+  });
+}
+
+Tensor Tensor::trunc_div(const Tensor& other) const {
+  if (!takes_reals(*this, other)) return integer_op("trunc_div", Op::IDiv, *this, other);
+  return on_reals("trunc_div", *this, other, [](const Tensor& a, const Tensor& b) {
+    return tensor::constant_in(a + b, (a / b).trunc());
+  });
+}
+
+Tensor Tensor::div(const Tensor& other, Rounding rounding) const {
+  if (rounding == Rounding::Floor) return floor_div(other);
+  return rounding == Rounding::Trunc ? trunc_div(other) : *this / other;
+}
+
+}  // namespace plugrad

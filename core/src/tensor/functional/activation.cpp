@@ -1,0 +1,118 @@
+// Activation functions, composed so that neither values nor gradients become NaN at the extremes:
+// every exponential here has an argument that is not positive.
+#include <cmath>
+#include <numbers>
+
+#include "base/check.h"
+#include "plugrad/functional.h"
+#include "tensor/compute_dtype.h"
+#include "tensor/elementwise/compositions.h"
+
+namespace plugrad {
+
+using tensor::in_compute_dtype;
+using tensor::magnitude;
+using tensor::with_slope;
+
+// Zero or less gives 0 (with gradient 0); NaN compares false and stays.
+Tensor Tensor::relu() const {
+  return plugrad::where(*this <= 0, 0, *this);
+}
+
+// A bound that is NaN goes through, as x does.
+Tensor Tensor::clamp(const Tensor& low, const Tensor& high) const {
+  require(low.defined() || high.defined(), "[clamp] give a lower bound, an upper bound, or both");
+  Tensor x = *this;
+  if (low.defined()) x = plugrad::where((x < low) | low.isnan(), low, x);
+  if (high.defined()) x = plugrad::where((x > high) | high.isnan(), high, x);
+  return x;
+}
+
+// As clamp, with gradient 0 at the bounds themselves.
+Tensor Tensor::hardtanh(double low, double high) const {
+  const Tensor x = plugrad::where(*this <= low, low, *this);
+  return plugrad::where(*this >= high, high, x);
+}
+Tensor Tensor::relu6() const {
+  return hardtanh(0.0, 6.0);
+}
+Tensor Tensor::leaky_relu(double slope) const {
+  return plugrad::where(*this > 0.0, *this, *this * slope);
+}
+
+Tensor Tensor::prelu(const Tensor& weight) const {
+  const int64_t places = ndim() > 1 ? size(1) : 1;
+  require(
+      weight.defined() && weight.ndim() <= 1 && (weight.numel() == 1 || weight.numel() == places),
+      "[prelu] the weight has shape {}; one element or the {} of axis 1 of {} are wanted",
+      weight.defined() ? to_string(weight.shape()) : "none", places, to_string(shape()));
+  Shape along(static_cast<size_t>(ndim()), 1);
+  if (weight.numel() != 1) along[1] = places;
+  return plugrad::where(*this > 0, *this, *this * weight.reshape(along));
+}
+
+Tensor Tensor::sigmoid() const {
+  return in_compute_dtype(*this, [](const Tensor& x) {
+    const Tensor e = (-magnitude(x)).exp(), r = (e + 1.0).reciprocal();
+    return with_slope(plugrad::where(x < 0.0, e, 1.0) * r, x, e * r * r);
+  });
+}
+
+// exp must not overflow where it is not used.
+Tensor Tensor::elu(double alpha) const {
+  return in_compute_dtype(*this, [&](const Tensor& x) {
+    return plugrad::where(x > 0.0, x, plugrad::where(x > 0.0, 0.0, x).expm1() * alpha);
+  });
+}
+Tensor Tensor::celu(double alpha) const {
+  require(alpha != 0.0, "[celu] alpha is 0");
+  return in_compute_dtype(*this, [&](const Tensor& x) {
+    return plugrad::where(x > 0.0, x, (plugrad::where(x > 0.0, 0.0, x) / alpha).expm1() * alpha);
+  });
+}
+// Klambauer et al. 2017.
+Tensor Tensor::selu() const {
+  return in_compute_dtype(
+      *this, [](const Tensor& x) { return x.elu(1.6732632423543772) * 1.0507009873554805; });
+}
+
+Tensor Tensor::softplus(double beta) const {
+  require(beta != 0.0, "[softplus] beta is 0");
+  return in_compute_dtype(*this, [&](const Tensor& x) {
+    const Tensor y = x * beta;
+    return with_slope((y.maximum(0.0) + (-y.abs()).exp().log1p()) / beta, x, y.sigmoid());
+  });
+}
+Tensor Tensor::logsigmoid() const {
+  return -(-*this).softplus();
+}
+Tensor Tensor::silu() const {
+  return in_compute_dtype(*this, [](const Tensor& x) { return x * x.sigmoid(); });
+}
+Tensor Tensor::mish() const {
+  return in_compute_dtype(*this, [](const Tensor& x) { return x * x.softplus().tanh(); });
+}
+Tensor Tensor::quick_gelu() const {
+  return in_compute_dtype(*this, [](const Tensor& x) { return x * (x * 1.702).sigmoid(); });
+}
+Tensor Tensor::softsign() const {
+  return in_compute_dtype(*this, [](const Tensor& x) { return x / (magnitude(x) + 1.0); });
+}
+Tensor Tensor::hardsigmoid(double slope, double offset) const {
+  return in_compute_dtype(*this,
+                          [&](const Tensor& x) { return (x * slope + offset).hardtanh(0.0, 1.0); });
+}
+Tensor Tensor::hardswish() const {
+  return in_compute_dtype(*this, [](const Tensor& x) { return x * (x + 3.0).relu6() / 6.0; });
+}
+
+// Hendrycks and Gimpel 2016.
+Tensor Tensor::gelu(bool tanh_form) const {
+  return in_compute_dtype(*this, [&](const Tensor& x) {
+    if (!tanh_form) return x * 0.5 * ((x * (std::numbers::sqrt2 / 2.0)).erf() + 1.0);
+    const double scale = std::sqrt(2.0 / std::numbers::pi);
+    return x * ((x + x * x * x * 0.044715) * (2.0 * scale)).sigmoid();  // (1 + tanh u) / 2
+  });
+}
+
+}  // namespace plugrad

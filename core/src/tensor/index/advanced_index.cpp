@@ -1,0 +1,118 @@
+// Tensors in index expressions: the axes that they index become one, and their places one number.
+#include <algorithm>
+#include <numeric>
+
+#include "plugrad/functional.h"
+#include "tensor/index/index.h"
+#include "tensor/record.h"
+#include "tensor/variable_sizes.h"
+
+namespace plugrad::tensor {
+
+namespace {
+
+void broadcast(std::vector<Tensor>& places, Shape& common) {
+  Recorder r("index");
+  std::vector<Id> nodes;
+  for (const Tensor& p : places) nodes.push_back(r.use(p));
+  r.match_dtypes(nodes, Takes::Bits);
+  r.match_shapes(nodes);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    common = r.shape(nodes[i]).size() >= common.size() ? r.shape(nodes[i]) : common;
+    places[i] = r.done(nodes[i]);
+  }
+}
+
+/// At least 0 and below `size`, in a form whose bounds are seen.
+Tensor clamped(const Tensor& places, int64_t size) {
+  return -(-places.maximum(0)).maximum(1 - size);
+}
+
+}  // namespace
+
+namespace {
+
+/// For each of `size` rows the number of the last place that names it; negative for none.
+Tensor last_place(const Tensor& places, int64_t count, int64_t size) {
+  const Tensor hit = places.reshape({1, count}) == counter(size, 2, 0);
+  return where(hit, counter(count, 2, 1), kNoPlace).max(1);
+}
+
+}  // namespace
+
+PlaceIndex::PlaceIndex(const Tensor& x, const std::vector<IndexEntry>& entries) : x_(x) {
+  int64_t axis = 0;
+  for (const IndexEntry& e : entries) {
+    if (e.kind == Index::Kind::Tensor) {
+      axes_.push_back(axis);
+      places_.push_back(e.places);
+    }
+    if (e.kind != Index::Kind::Number) ++axis;
+  }
+  if (axes_.empty()) return;
+  broadcast(places_, chosen_);
+  const auto count = static_cast<int64_t>(axes_.size());
+  at_ = axes_.back() - axes_.front() == count - 1 ? axes_.front() : 0;
+  for (int64_t i = 0; i < x.ndim(); ++i)
+    if (std::ranges::find(axes_, i) == axes_.end()) order_.push_back(i);
+  order_.insert(order_.begin() + at_, axes_.begin(), axes_.end());
+  if (count == 1) {
+    flat_ = places_[0];
+    return;
+  }
+  int64_t total = 1;
+  for (int64_t indexed : axes_) total *= x.size(indexed);
+  const DType dtype = total > INT32_MAX ? DType::I64 : places_[0].dtype();
+  for (size_t i = 0; i < places_.size(); ++i) {
+    const int64_t size = x.size(axes_[i]);
+    const Tensor inside = clamped(places_[i], size), is_inside = inside == places_[i];
+    flat_ = flat_.defined() ? flat_ * size + inside.cast(dtype) : inside.cast(dtype);
+    valid_ = valid_.defined() ? valid_ & is_inside : is_inside;
+  }
+}
+
+Tensor PlaceIndex::rows() const {
+  const Tensor x = x_.permute(order_);
+  return axes_.size() == 1 ? x : x.flatten(at_, at_ + static_cast<int64_t>(axes_.size()) - 1);
+}
+
+Tensor PlaceIndex::read() const {
+  const Tensor y = select(rows(), at_, flat_);
+  if (!valid_.defined()) return y;
+  Shape shape(chosen_);
+  shape.resize(
+      chosen_.size() + static_cast<size_t>(x_.ndim()) - axes_.size() - static_cast<size_t>(at_), 1);
+  return where(valid_.reshape(shape), y, 0);
+}
+
+Tensor PlaceIndex::written(const Tensor& value) const {
+  const Tensor x = rows();
+  const Shape from = x.shape();
+  const auto tail = from.begin() + at_ + 1;
+  const int64_t size = from[static_cast<size_t>(at_)],
+                count = std::accumulate(chosen_.begin(), chosen_.end(), int64_t{1},
+                                        std::multiplies<>());
+  // The last place that names a row; none is negative.
+  const Tensor places = whole(valid_.defined() ? where(valid_, flat_, -1) : flat_, -1);
+  const Tensor last = last_place(places, count, size);
+  Shape full(from.begin(), from.begin() + at_);
+  full.insert(full.end(), chosen_.begin(), chosen_.end());
+  full.insert(full.end(), tail, from.end());
+  Shape flat(from);
+  flat[static_cast<size_t>(at_)] = count;
+  const Tensor values = value.expand(full).reshape(flat);
+  Shape along(static_cast<size_t>(from.end() - tail) + 1, 1);
+  along[0] = size;
+  Tensor y = where(last.reshape(along) >= 0, select(values, at_, last.maximum(0)), x);
+  if (axes_.size() > 1) {
+    Shape sizes;
+    for (int64_t axis : axes_) sizes.push_back(x_.size(axis));
+    y = y.unflatten(at_, sizes);
+  }
+  std::vector<int64_t> inverse(order_.size());
+  for (size_t i = 0; i < order_.size(); ++i)
+    inverse[static_cast<size_t>(order_[i])] = static_cast<int64_t>(i);
+  return y.permute(inverse);
+}
+
+}  // namespace plugrad::tensor

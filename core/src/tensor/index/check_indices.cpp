@@ -1,0 +1,75 @@
+#include "tensor/index/check_indices.h"
+
+#include <algorithm>
+
+#include "base/settings.h"
+#include "engine/plan/index_report.h"
+#include "ir/user.h"
+#include "jit/trace.h"
+#include "plugrad/functional.h"
+#include "tensor/index/index.h"
+#include "tensor/record.h"
+#include "tensor/variable_sizes.h"
+
+namespace plugrad::tensor {
+
+namespace {
+
+using engine::IndexRange;
+
+/// Checks what the host knows. Whether that is all of it, in every call.
+bool is_checked_by_host(std::string_view function, const Tensor& places, const IndexRange& range) {
+  Recorder r(function);
+  r.use(places);
+  if (const auto bytes = r.session().peek(*places.state())) {
+    range.require_of(*bytes);
+    return true;
+  }
+  if (jit_detail::JitTrace* trace = jit_detail::JitTrace::active())
+    trace->check(*places.state(), range);
+  return false;
+}
+
+/// (the number of the first element outside, or kNoneOutside; its value).
+Tensor report_of(const Tensor& places, const IndexRange& range) {
+  const Tensor p = wide(places);
+  Tensor outside = (p < range.low) | (p >= range.high);
+  if (range.but) outside = outside & (p != *range.but);
+  const Tensor flat = whole(p, 0).flatten(), flat_outside = whole(outside, false).flatten();
+  const int64_t count = flat.numel();
+  const DType dtype = count > INT32_MAX ? DType::I64 : p.dtype();
+  const Tensor numbers = Tensor::arange(count, dtype);
+  const Tensor first = where(flat_outside, numbers, count).min().reshape({1});
+  const Tensor value = select(flat, 0, first).cast(dtype);
+  const Tensor none = Tensor(engine::kNoneOutside).cast(dtype);
+  const Tensor number = where(first == count, none, first.cast(dtype));
+  return where(Tensor::arange(2) == 0, number, value);
+}
+
+/// `places` as a node of its own, whose report is looked at where what is computed of it is read.
+Tensor checked_by_device(const Tensor& places, const IndexRange& range) {
+  const Tensor report = report_of(places, range);
+  Recorder r("check_indices");
+  const Id node = r.use(places), found = r.use(report);
+  const uint64_t number = r.session().index_ranges().number_of(range);
+  return r.done(
+      r.graph().add(Op::Function, r.dtype(node), {node, found}, function_arg(number, kRangeCheck)));
+}
+
+}  // namespace
+
+Tensor in_range(std::string_view function, std::string_view what, const Tensor& places, int64_t low,
+                int64_t high, std::optional<int64_t> but) {
+  const DType dtype = strong(places.dtype());
+  const IndexRange range{.function = std::string(function),
+                         .what = std::string(what),
+                         .low = is_unsigned(dtype) ? std::max<int64_t>(low, 0) : low,
+                         .high = high,
+                         .but = but,
+                         .dtype = dtype};
+  if (is_checked_by_host(function, places, range)) return places;
+  if (!settings().check_indices || places.numel() == 0) return places;
+  return checked_by_device(places, range);
+}
+
+}  // namespace plugrad::tensor

@@ -1,0 +1,194 @@
+// Index expressions: numbers and slices are movement; tensors are read by places.cpp.
+#include "tensor/index/index.h"
+
+#include <algorithm>
+
+#include "plugrad/functional.h"
+#include "tensor/record.h"
+#include "tensor/variable_sizes.h"
+
+namespace plugrad {
+
+using tensor::checked_axis;
+
+namespace tensor {
+
+Range resolve_slice(const Slice& s, int64_t size) {
+  require(s.step != 0, "[slice] the step is 0");
+  const bool forward = s.step > 0;
+  const int64_t low = forward ? 0 : -1, high = forward ? size : size - 1;
+  const auto place = [&](int64_t at) { return std::clamp(at < 0 ? at + size : at, low, high); };
+  const int64_t start = s.start ? place(*s.start) : (forward ? 0 : size - 1);
+  const int64_t stop = s.stop ? place(*s.stop) : (forward ? size : -1);
+  const int64_t distance = forward ? stop - start : start - stop;
+  const int64_t by = s.step == INT64_MIN ? INT64_MAX : std::abs(s.step);
+  return {start, distance > 0 ? (distance - 1) / by + 1 : 0, s.step};
+}
+
+namespace {
+
+Tensor cut(const Tensor& x, int64_t axis, int64_t begin, int64_t end) {
+  std::vector<Part> box(static_cast<size_t>(x.ndim()));
+  box[static_cast<size_t>(axis)] = {begin, end};
+  return x.shrink(box);
+}
+
+/// Every step-th element, from the first: rows of `step` of which the first column stays.
+Tensor every(const Tensor& x, int64_t axis, int64_t step, int64_t count) {
+  const int64_t missing = count * step - x.size(axis);  // negative: a tail that no row needs
+  std::vector<std::pair<int64_t, int64_t>> pads(static_cast<size_t>(x.ndim()));
+  pads[static_cast<size_t>(axis)] = {0, missing};
+  const Tensor rows = x.pad(pads).unflatten(axis, {count, step});
+  return cut(rows, axis + 1, 0, 1).squeeze(axis + 1);
+}
+
+Tensor read_range(const Tensor& x, int64_t axis, const Range& range) {
+  if (range.count == 0) return cut(x, axis, 0, 0);
+  if (range.count == 1) return cut(x, axis, range.start, range.start + 1);
+  const int64_t by = std::abs(range.step), reach = (range.count - 1) * by;
+  int64_t low = range.step > 0 ? range.start : range.start - reach, high = low + reach + 1;
+  // Whole steps where the axis has them: a view without padding.
+  if (range.step > 0)
+    high = std::min(high + by - 1, x.size(axis));
+  else
+    low = std::max<int64_t>(low - (by - 1), 0);
+  Tensor y = cut(x, axis, low, high);
+  if (range.step < 0) y = y.flip(axis);
+  return by == 1 ? y : every(y, axis, by, range.count);
+}
+
+int64_t checked_place(int64_t place, int64_t axis, const Tensor& x) {
+  const int64_t size = x.size(axis), at = place < 0 ? place + size : place;
+  require(at >= 0 && at < size, "[index] {} is out of range for axis {} of {}", place, axis,
+          to_string(x.shape()));
+  return at;
+}
+
+Tensor place_from_end(int64_t number, int64_t axis, const Tensor& x) {
+  const AxisSize size = axis_size(x, axis);
+  require(-number <= size.least,
+          "[index] {} may be out of range for axis {} of {}, whose size may be {}", number, axis,
+          shown_shape(x), size.least);
+  return (size.count + number).reshape({1});
+}
+
+IndexEntry resolve(const Tensor& x, const Index& index, int64_t axis, size_t number) {
+  const int64_t size = x.size(axis);
+  const Range whole{0, size, 1};
+  switch (index.kind) {
+    case Index::Kind::Number: {
+      const Range range{checked_place(index.number, axis, x), 1, 1};
+      if (index.number >= 0 || !has_variable_size(x, axis)) return {Index::Kind::Number, range};
+      return {Index::Kind::Number, range, place_from_end(index.number, axis, x)};
+    }
+    case Index::Kind::Slice:
+      return {Index::Kind::Slice, resolve_slice(index.slice, size)};
+    case Index::Kind::List: {
+      std::vector<int32_t> places;
+      for (int64_t place : index.list)
+        places.push_back(static_cast<int32_t>(checked_place(place, axis, x)));
+      require(size <= INT32_MAX, "[index] axis {} of {} is too long for a list; use a tensor", axis,
+              to_string(x.shape()));
+      return {Index::Kind::Tensor, whole, Tensor::from(places, x.device())};
+    }
+    default:
+      require(index.tensor->dtype() != DType::Bool,
+              "[index] index {} is a bool mask: use masked_select(mask), or masked_fill and "
+              "where(mask, …), which "
+              "keeps the shape",
+              number);
+      return {Index::Kind::Tensor, whole,
+              wrapped_places(places_of("index", *index.tensor, size), x, axis)};
+  }
+}
+
+}  // namespace
+
+std::vector<IndexEntry> resolve_indices(const Tensor& x, const std::vector<Index>& indices) {
+  using Kind = Index::Kind;
+  const auto uses_axis = [](const Index& i) {
+    return i.kind != Kind::NewAxis && i.kind != Kind::Ellipsis;
+  };
+  const int64_t rank = x.ndim(), used = std::ranges::count_if(indices, uses_axis);
+  require(used <= rank, "[index] {} indices for shape {} of {} axes", used, to_string(x.shape()),
+          rank);
+  require(std::ranges::count(indices, Kind::Ellipsis, &Index::kind) <= 1,
+          "[index] more than one ellipsis");
+  std::vector<IndexEntry> entries;
+  int64_t axis = 0;
+  const auto fill_up_to = [&](int64_t end) {
+    for (; axis < end; ++axis) entries.push_back({Kind::Slice, {0, x.size(axis), 1}});
+  };
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (indices[i].kind == Kind::NewAxis)
+      entries.push_back({Kind::NewAxis});
+    else if (indices[i].kind == Kind::Ellipsis)
+      fill_up_to(axis + rank - used);
+    else
+      entries.push_back(resolve(x, indices[i], axis++, i));
+  }
+  fill_up_to(rank);
+  return entries;
+}
+
+Tensor read_ranges(const Tensor& x, const std::vector<IndexEntry>& entries) {
+  Tensor y = x;
+  Shape shape;
+  int64_t axis = 0;
+  for (const IndexEntry& e : entries) {
+    if (e.kind == Index::Kind::NewAxis) {
+      shape.push_back(1);
+      continue;
+    }
+    const bool from_end = e.kind == Index::Kind::Number && e.places.defined();
+    y = from_end ? select(y, axis, e.places) : read_range(y, axis, e.range);
+    ++axis;
+    if (e.kind != Index::Kind::Number) shape.push_back(e.range.count);
+  }
+  return y.reshape(shape);
+}
+
+}  // namespace tensor
+
+Tensor Tensor::slice(int64_t axis, const Slice& s) const {
+  const int64_t at = checked_axis("slice", axis, ndim());
+  return tensor::read_range(*this, at, tensor::resolve_slice(s, size(at)));
+}
+
+Tensor Tensor::index(const std::vector<Index>& indices) const {
+  const std::vector<tensor::IndexEntry> entries = tensor::resolve_indices(*this, indices);
+  const Tensor x = tensor::read_ranges(*this, entries);
+  const tensor::PlaceIndex places(x, entries);
+  return places.is_empty() ? x : places.read();
+}
+
+Tensor Tensor::operator[](const Index& i) const& {
+  return index({i});
+}
+
+Tensor Tensor::operator[](std::initializer_list<Index> indices) const& {
+  return index(indices);
+}
+
+namespace {
+
+Tensor triangle(const Tensor& x, int64_t diagonal, bool lower) {
+  require(x.ndim() >= 2, "[{}] shape {} has fewer than two axes", lower ? "tril" : "triu",
+          to_string(x.shape()));
+  const int64_t n = x.size(-2), m = x.size(-1);
+  const int64_t above = std::clamp(diagonal, -n, m);  // beyond, every diagonal keeps all or nothing
+  const Tensor rows = Tensor::arange(n).reshape({n, 1}) + above, columns = Tensor::arange(m);
+  const Tensor kept = lower ? columns <= rows : columns >= rows;
+  return x.dtype() == DType::Bool ? x & kept : where(kept, x, 0);
+}
+
+}  // namespace
+
+Tensor Tensor::tril(int64_t diagonal) const {
+  return triangle(*this, diagonal, true);
+}
+Tensor Tensor::triu(int64_t diagonal) const {
+  return triangle(*this, diagonal, false);
+}
+
+}  // namespace plugrad

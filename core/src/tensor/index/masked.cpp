@@ -1,0 +1,87 @@
+// Selection by a mask. Place k of the result is where the number of hits up to there exceeds k: a
+// binary search in the running count, with one load a step.
+#include <algorithm>
+
+#include "plugrad/functional.h"
+#include "tensor/index/index.h"
+#include "tensor/record.h"
+#include "tensor/variable_sizes.h"
+
+namespace plugrad {
+
+namespace {
+
+/// Places of the first `size` true elements of a vector; its own size where there are no more.
+Tensor true_places(const Tensor& mask, int64_t size) {
+  const int64_t count = mask.size(0);
+  const DType dtype = count > INT32_MAX ? DType::I64 : DType::I32;
+  const Tensor upto = mask.cast(dtype).cumsum(0, dtype).contiguous();
+  const Tensor wanted = Tensor::arange(size, dtype);
+  Tensor place = Tensor::zeros({size}, dtype);  // so many counts are known to be <= wanted
+  int64_t step = 1;
+  while (step <= count / 2) step *= 2;
+  for (; step > 0 && count > 0; step /= 2) {
+    const Tensor next = place + step;
+    const Tensor below = tensor::select(upto, 0, next - 1) <= wanted;
+    place = where((next <= count) & below, next, place);
+  }
+  return place;
+}
+
+int64_t selected_count(std::string_view function, const Tensor& mask, std::optional<int64_t> size) {
+  require(!size || *size >= 0, "[{}] size {} is negative", function, size.value_or(0));
+  return size ? *size : mask.sum().item<int64_t>();
+}
+
+void require_fill(std::string_view function, const Tensor& fill, DType dtype) {
+  require(fill.ndim() == 0, "[{}] the fill has shape {}, not one number", function,
+          to_string(fill.shape()));
+  require(is_float(dtype) || !is_float(fill.dtype()), "[{}] the fill is {}, the elements are {}",
+          function, name_of(fill.dtype()), name_of(dtype));
+}
+
+}  // namespace
+
+Tensor Tensor::masked_select(const Tensor& mask, std::optional<int64_t> size,
+                             const Tensor& fill) const {
+  require(defined() && mask.defined(), "[masked_select] a tensor is undefined; assign it a value");
+  require(mask.dtype() == DType::Bool, "[masked_select] the mask is {}, not bool; compare it first",
+          name_of(mask.dtype()));
+  require_fill("masked_select", fill, dtype());
+  std::vector<Tensor> both;
+  {
+    tensor::Recorder r("masked_select");
+    std::vector<Id> nodes = {r.use(*this), r.use(mask)};
+    if (r.shape(nodes[0]) != r.shape(nodes[1])) {
+      const Shape rank(std::max(r.shape(nodes[0]).size(), r.shape(nodes[1]).size()), 1);
+      for (Id& node : nodes)
+        if (r.shape(node).empty()) node = r.reshape(node, rank);
+      r.match_shapes(nodes);
+    }
+    for (Id node : nodes) both.push_back(r.done(node));
+  }
+  plugrad::where(both[1], both[0], 0);  // refuses sizes that differ
+  const Tensor values = tensor::whole(both[0], 0).flatten(),
+               flags = tensor::whole(tensor::limited_as(both[1], both[0]), false).flatten();
+  const Tensor place = true_places(flags, selected_count("masked_select", flags, size));
+  return plugrad::where(place < flags.size(0), tensor::select(values, 0, place),
+                        fill.cast(dtype()));
+}
+
+Tensor Tensor::nonzero(std::optional<int64_t> size, const Tensor& fill) const {
+  require_fill("nonzero", fill, DType::I32);
+  const Shape shape = this->shape();
+  const Tensor flags = tensor::whole(dtype() == DType::Bool ? *this : *this != 0, false).flatten();
+  const Tensor place = true_places(flags, selected_count("nonzero", flags, size));
+  std::vector<Tensor> columns;
+  int64_t stride = flags.size(0);
+  for (int64_t axis_size : shape) {
+    stride = axis_size == 0 ? 0 : stride / axis_size;
+    columns.push_back(stride == 0 ? place : place.trunc_div(stride) % axis_size);
+  }
+  if (columns.empty()) return Tensor::zeros({place.size(0), 0}, place.dtype());
+  return plugrad::where((place < flags.size(0)).unsqueeze(1), stack(columns, 1),
+                        fill.cast(place.dtype()));
+}
+
+}  // namespace plugrad

@@ -1,0 +1,158 @@
+// Writing at places that are data: for each element of the result, a reduction of the values whose
+// places name it. The scheduler decides whether every element looks at every place or the values
+// are stored by their places (schedule/indexed_sums.h).
+#include <limits>
+
+#include "plugrad/functional.h"
+#include "tensor/index/index.h"
+#include "tensor/record.h"
+#include "tensor/variable_sizes.h"
+
+namespace plugrad {
+
+using tensor::checked_axis;
+
+namespace {
+
+/// scatter with its arguments checked.
+struct Hits {
+  Tensor x;  // like all others whole: none has a variable size
+  int64_t axis;
+  Tensor hit;     // (…, size of the axis, …, places of the row): whether it names the element
+  Tensor values;  // (…, 1, …, places of the row)
+  Shape missing;  // how many elements of each axis no row reaches
+};
+
+Tensor last_axis(const Tensor& x, int64_t axis) {
+  return x.unsqueeze(-1).transpose(axis, -1);
+}
+
+void require_values(std::string_view function, const Tensor& x, const Tensor& places,
+                    const Tensor& values) {
+  require(is_float(x.dtype()) || !is_float(values.dtype()),
+          "[{}] {} values into a {} tensor; cast them first", function, name_of(values.dtype()),
+          name_of(x.dtype()));
+  require(values.ndim() == 0 || values.ndim() == places.ndim(),
+          "[{}] values {} and places {} have different numbers of axes", function,
+          to_string(values.shape()), to_string(places.shape()));
+  for (int64_t i = 0; i < values.ndim(); ++i) {
+    require(places.size(i) <= values.size(i), "[{}] places {} are larger than values {} along {}",
+            function, to_string(places.shape()), to_string(values.shape()), i);
+    tensor::require_inside(function, places, values, i);
+  }
+}
+
+Hits find_hits(std::string_view function, const Tensor& x, int64_t axis, const Tensor& places,
+               const Tensor& values) {
+  tensor::require_places(function, places);
+  const Shape to = x.shape(), rows = places.shape();
+  require(to.size() == rows.size(), "[{}] places {} and {} have different numbers of axes",
+          function, to_string(rows), to_string(to));
+  const int64_t at = checked_axis(function, axis, x.ndim());
+  const Tensor inside = tensor::places_of(function, places, to[static_cast<size_t>(at)]);
+  require_values(function, x, places, values);
+  std::vector<Part> box;
+  Shape missing;
+  for (size_t i = 0; i < to.size(); ++i) {
+    const bool along = static_cast<int64_t>(i) == at;
+    require(along || rows[i] <= to[i], "[{}] places {} are larger than {} along axis {}", function,
+            to_string(rows), to_string(to), i);
+    if (!along) tensor::require_inside(function, places, x, static_cast<int64_t>(i));
+    missing.push_back(along ? 0 : to[i] - rows[i]);
+    box.push_back(Part(0, rows[i]));
+  }
+  const int64_t size = x.size(at);
+  // Behind sizes places name nothing.
+  const Tensor wrapped = tensor::whole(tensor::wrapped_places(inside, x, at), -1);
+  const Tensor hit = last_axis(wrapped, at) == tensor::counter(size, x.ndim() + 1, at);
+  const Tensor all = tensor::whole(values.cast(x.dtype()), 0);
+  return {tensor::whole(x, 0), at, hit, values.ndim() == 0 ? all : last_axis(all.shrink(box), at),
+          missing};
+}
+
+/// To the shape of x, from what its rows have.
+Tensor whole(const Hits& h, const Tensor& part) {
+  std::vector<std::pair<int64_t, int64_t>> pads;
+  for (int64_t n : h.missing) pads.emplace_back(0, n);
+  return part.pad(pads);
+}
+
+/// The last place that names the element; negative for none.
+Tensor last_place(const Hits& h) {
+  const Tensor number = tensor::counter(h.hit.size(-1), h.hit.ndim(), h.hit.ndim() - 1);
+  return plugrad::where(h.hit, number, tensor::kNoPlace).max(-1);
+}
+
+Tensor is_hit(const Hits& h) {
+  return whole(h, last_place(h) >= 0);
+}
+
+Tensor replace(const Hits& h) {
+  if (h.values.ndim() == 0) return plugrad::where(is_hit(h), h.values, h.x);
+  const Tensor last = last_place(h), rows = whole(h, h.values.transpose(h.axis, -1).squeeze(-1));
+  return plugrad::where(whole(h, last >= 0), rows.gather(h.axis, whole(h, last.maximum(0))), h.x);
+}
+
+Tensor lowest(DType dtype) {
+  if (is_float(dtype)) return -std::numeric_limits<double>::infinity();
+  if (is_unsigned(dtype) || dtype == DType::Bool) return 0;
+  return std::numeric_limits<int64_t>::min() >> (64 - 8 * size_of(dtype));
+}
+
+Tensor average(const Tensor& sum, const Tensor& count) {
+  return is_float(sum.dtype()) ? sum / count.cast(sum.dtype()) : sum.floor_div(count);
+}
+
+/// What the values that meet at an element make of it, in the dtype in which they are combined.
+Tensor combine(const Hits& h, Combine how, bool include_self) {
+  const DType dtype = h.x.dtype();
+  const DType wide =
+      is_float(dtype) && size_of(dtype) < 4 ? DType::F32 : tensor::narrow_sum_dtype(dtype);
+  const Tensor x = h.x.cast(wide), values = h.values.cast(wide);
+  const auto of_hits = [&](const Tensor& otherwise) {
+    return plugrad::where(h.hit, values, otherwise);
+  };
+  if (how == Combine::Prod) {
+    const Tensor product = whole(h, of_hits(1).prod(-1, false, wide));
+    return include_self ? x * product : product;
+  }
+  if (how == Combine::Max) {
+    const Tensor top = whole(h, of_hits(lowest(wide)).max(-1));
+    return include_self ? x.maximum(top) : top;
+  }
+  Tensor sum = whole(h, of_hits(0).sum(-1, false, wide));
+  if (include_self) sum = x + sum;
+  if (how == Combine::Sum) return sum;
+  const Tensor count = whole(h, h.hit.sum(-1, false, DType::I32)) + (include_self ? 1 : 0);
+  return average(sum, count.maximum(1));
+}
+
+}  // namespace
+
+Tensor Tensor::scatter(int64_t axis, const Tensor& places, const Tensor& values,
+                       Combine how) const {
+  return scatter_reduce(axis, places, values, how);
+}
+
+Tensor Tensor::scatter_reduce(int64_t axis, const Tensor& places, const Tensor& values, Combine how,
+                              bool include_self) const {
+  const std::string_view function = how == Combine::Replace ? "scatter" : "scatter_reduce";
+  if (ndim() == 0)
+    return unsqueeze(0)
+        .scatter_reduce(0, places.reshape({1}), values.reshape({1}), how, include_self)
+        .squeeze();
+  if (how == Combine::Min) {  // the maximum of what is in the opposite order
+    const auto opposite = [](const Tensor& t) {
+      return t.dtype() == DType::Bool ? !t : is_float(t.dtype()) ? -t : ~t;
+    };
+    const Tensor given = is_float(values.dtype()) ? values : values.cast(dtype());
+    return opposite(
+        opposite(*this).scatter_reduce(axis, places, opposite(given), Combine::Max, include_self));
+  }
+  const Hits hits = find_hits(function, *this, axis, places, values);
+  if (how == Combine::Replace) return tensor::limited_as(replace(hits), *this);
+  const Tensor combined = combine(hits, how, include_self);
+  return tensor::limited_as(plugrad::where(is_hit(hits), combined.cast(dtype()), hits.x), *this);
+}
+
+}  // namespace plugrad

@@ -1,0 +1,183 @@
+// Movement: shapes change, elements do not. Each function checks its arguments and records one or a
+// few nodes.
+#include <algorithm>
+#include <numeric>
+
+#include "plugrad/functional.h"
+#include "tensor/index/index.h"
+#include "tensor/record.h"
+#include "tensor/sizes.h"
+#include "tensor/variable_sizes.h"
+
+namespace plugrad {
+
+using tensor::checked_axes;
+using tensor::checked_axis;
+using tensor::Recorder;
+
+namespace {
+
+/// `shape` with its -1 replaced by what is left of `count` elements.
+Shape resolve_shape(const Shape& from, const Shape& wanted) {
+  const int64_t count = element_count(from);
+  Shape shape = wanted;
+  int64_t open = -1;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] != -1) {
+      require(shape[i] >= 0, "[reshape] size {} in {} is negative", shape[i], to_string(wanted));
+      continue;
+    }
+    require(open < 0, "[reshape] {} has more than one -1", to_string(wanted));
+    open = static_cast<int64_t>(i);
+    shape[i] = 1;
+  }
+  int64_t known = tensor::checked_count("reshape", shape);
+  if (open >= 0) {
+    require(known > 0 && count % known == 0, "[reshape] {} does not fit the {} elements of {}",
+            to_string(wanted), count, to_string(from));
+    shape[static_cast<size_t>(open)] = count / known;
+    known = count;
+  }
+  require(known == count, "[reshape] {} has {} elements, {} has {}", to_string(from), count,
+          to_string(shape), known);
+  return shape;
+}
+
+void require_rank(std::string_view function, size_t given, const Shape& shape) {
+  require(given == shape.size(), "[{}] {} entries given for shape {} of {} axes", function, given,
+          to_string(shape), shape.size());
+}
+
+}  // namespace
+
+Tensor Tensor::reshape(const Shape& shape) const {
+  Recorder r("reshape");
+  const Id node = r.use(*this);
+  return r.done(r.reshape(node, resolve_shape(r.shape(node), shape)));
+}
+
+Tensor Tensor::permute(const std::vector<int64_t>& order) const {
+  Recorder r("permute");
+  const Id node = r.use(*this);
+  const int64_t rank = static_cast<int64_t>(r.shape(node).size());
+  require_rank("permute", order.size(), r.shape(node));
+  std::vector<int64_t> axes;
+  for (int64_t axis : order) axes.push_back(checked_axis("permute", axis, rank));
+  checked_axes("permute", Axes(axes), rank);  // none twice
+  return r.done(r.permute(node, axes));
+}
+
+Tensor Tensor::transpose(int64_t axis0, int64_t axis1) const {
+  std::vector<int64_t> order(static_cast<size_t>(ndim()));
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[static_cast<size_t>(checked_axis("transpose", axis0, ndim()))],
+            order[static_cast<size_t>(checked_axis("transpose", axis1, ndim()))]);
+  return permute(order);
+}
+
+Tensor Tensor::expand(const Shape& wanted) const {
+  Recorder r("expand");
+  const Id node = r.use(*this);
+  const Shape from = r.shape(node);
+  require(wanted.size() >= from.size(), "[expand] {} has fewer axes than {}", to_string(wanted),
+          to_string(from));
+  Shape shape = wanted;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const size_t added = wanted.size() - from.size();
+    const int64_t old = i < added ? 1 : from[i - added];
+    if (shape[i] == -1) shape[i] = old;
+    require(shape[i] >= 0 && (shape[i] == old || old == 1),
+            "[expand] {} does not expand to {}: only sizes of 1 repeat", to_string(from),
+            to_string(wanted));
+  }
+  return r.done(r.broadcast_to(node, shape));
+}
+
+Tensor Tensor::shrink(const Box& box) const {
+  Recorder r("shrink");
+  const Id node = r.use(*this);
+  const Shape shape = r.shape(node);
+  require_rank("shrink", box.parts().size(), shape);
+  std::vector<int64_t> list;
+  bool whole = true;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const auto [begin, end] = box.parts()[i].value_or(std::pair(int64_t{0}, shape[i]));
+    require(0 <= begin && begin <= end && end <= shape[i],
+            "[shrink] ({}, {}) is no part of axis {} of {}", begin, end, i, to_string(shape));
+    list.insert(list.end(), {begin, end});
+    whole &= begin == 0 && end == shape[i];
+  }
+  if (whole) return r.done(node);
+  return r.done(r.graph().add(Op::Shrink, r.dtype(node), {node}, r.graph().list(list)));
+}
+
+Tensor Tensor::shrink_to(const std::vector<std::optional<int64_t>>& sizes) const {
+  std::vector<Part> parts;
+  for (const std::optional<int64_t>& size : sizes) parts.push_back(size ? Part(0, *size) : Part());
+  return shrink(parts);
+}
+
+namespace {
+
+/// An axis of a variable size from its last element on.
+Tensor flip_variable(const Tensor& x, int64_t axis) {
+  const tensor::AxisSize size = tensor::axis_size(x, axis);
+  const Tensor places = size.count - 1 - Tensor::arange(x.size(axis));
+  return tensor::limited(tensor::select(x, axis, places), axis, size);
+}
+
+}  // namespace
+
+Tensor Tensor::flip(const Axes& axes) const {
+  Tensor x = *this;
+  std::vector<int64_t> flags(static_cast<size_t>(ndim()), 0);
+  for (int64_t axis : checked_axes("flip", axes, ndim())) {
+    const bool varies = tensor::has_variable_size(*this, axis);
+    if (varies) x = flip_variable(x, axis);
+    flags[static_cast<size_t>(axis)] = varies ? 0 : 1;
+  }
+  Recorder r("flip");
+  const Id node = r.use(x);
+  if (std::ranges::find(flags, 1) == flags.end()) return r.done(node);
+  return r.done(r.graph().add(Op::Flip, r.dtype(node), {node}, r.graph().list(flags)));
+}
+
+Tensor Tensor::squeeze(const Axes& axes) const {
+  const Shape shape = this->shape();
+  const std::vector<int64_t> list = checked_axes("squeeze", axes, ndim());
+  Shape rest;
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] != 1 || !std::ranges::binary_search(list, static_cast<int64_t>(i)))
+      rest.push_back(shape[i]);
+  return reshape(rest);
+}
+
+Tensor Tensor::unsqueeze(int64_t axis) const {
+  Shape shape = this->shape();
+  shape.insert(shape.begin() + checked_axis("unsqueeze", axis, ndim() + 1), 1);
+  return reshape(shape);
+}
+
+Tensor Tensor::flatten(int64_t start, int64_t end) const {
+  const Shape shape = this->shape();
+  if (shape.empty()) return reshape({1});
+  const int64_t first = checked_axis("flatten", start, ndim()),
+                last = checked_axis("flatten", end, ndim());
+  require(first <= last, "[flatten] start axis {} is after end axis {}", start, end);
+  Shape result(shape.begin(), shape.begin() + first);
+  result.push_back(element_count(
+      std::span(shape).subspan(static_cast<size_t>(first), static_cast<size_t>(last - first + 1))));
+  result.insert(result.end(), shape.begin() + last + 1, shape.end());
+  return reshape(result);
+}
+
+Tensor Tensor::unflatten(int64_t axis, const Shape& sizes) const {
+  Shape shape = this->shape();
+  const int64_t at = checked_axis("unflatten", axis, ndim());
+  const Shape parts = resolve_shape({shape[static_cast<size_t>(at)]}, sizes);
+  shape.erase(shape.begin() + at);
+  shape.insert(shape.begin() + at, parts.begin(), parts.end());
+  return reshape(shape);
+}
+
+}  // namespace plugrad

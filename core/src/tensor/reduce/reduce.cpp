@@ -1,0 +1,237 @@
+// Reductions over lists of axes, and the functions that are made of them.
+#include <cmath>
+
+#include "plugrad/functional.h"
+#include "tensor/compute_dtype.h"
+#include "tensor/record.h"
+
+namespace plugrad {
+
+using tensor::checked_axes;
+using tensor::checked_axis;
+using tensor::Recorder;
+
+namespace {
+
+Shape without_axes(const Shape& shape, const std::vector<int64_t>& axes) {
+  Shape rest;
+  size_t next = 0;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (next < axes.size() && axes[next] == static_cast<int64_t>(i))
+      ++next;
+    else
+      rest.push_back(shape[i]);
+  }
+  return rest;
+}
+
+/// The axes that are reduced, ascending; one number has the axes 0 and -1, of size 1.
+std::vector<int64_t> reduced_axes(std::string_view function, const Axes& axes, const Shape& shape) {
+  const bool imagined = shape.empty() && axes.list().size() == 1;
+  std::vector<int64_t> list =
+      checked_axes(function, axes, imagined ? 1 : static_cast<int64_t>(shape.size()));
+  if (imagined) list.clear();
+  return list;
+}
+
+/// One Reduce node in `dtype`. Axes of size 1 need none.
+Tensor reduce(std::string_view function, Op op, const Tensor& x, DType dtype, const Axes& axes,
+              bool keepdim) {
+  Recorder r(function);
+  Id node = r.cast(r.use(x), dtype);
+  const Shape shape = r.shape(node);
+  const std::vector<int64_t> list = reduced_axes(function, axes, shape);
+  std::vector<int64_t> arg = {static_cast<int64_t>(op)};
+  for (int64_t axis : list)
+    if (shape[static_cast<size_t>(axis)] != 1) arg.push_back(axis);
+  Graph& g = r.graph();
+  if (arg.size() > 1) {
+    node = r.masked(node, std::span<const int64_t>(arg).subspan(1), op);
+    node = g.add(Op::Reduce, dtype, {node}, g.list(arg));
+  }
+  if (!keepdim) node = r.reshape(node, without_axes(shape, list));
+  return r.done(node);
+}
+
+/// How many elements go into one element of the result.
+Tensor reduced_count(std::string_view function, const Tensor& x, const Axes& axes) {
+  return tensor::count_along(function, x, reduced_axes(function, axes, x.shape()), x.dtype());
+}
+
+/// The dtype of a sum: f16, bf16 and smaller are added up in f32 before they are rounded.
+Tensor accumulate(std::string_view function, Op op, const Tensor& x, const Axes& axes, bool keepdim,
+                  std::optional<DType> wanted) {
+  const DType result = tensor::dtype_or(function, wanted, sum_dtype(x.dtype()));
+  if (result == DType::Bool) return (x != 0).any(axes, keepdim);
+  return reduce(function, op, x, result, axes, keepdim);
+}
+
+Tensor mean_in(const Tensor& x, const Axes& axes, bool keepdim) {
+  return x.sum(axes, keepdim) / reduced_count("mean", x, axes);
+}
+
+/// Variance and mean in the wide dtype. The sum of squares is least at the mean and hardly changes
+/// beside it, so that no first derivative flows through the mean: its sum over all elements would
+/// be one more pass over them for what is 0. Derivatives of higher order come with the last term, a
+/// 0.
+std::pair<Tensor, Tensor> moments(std::string_view function, const Tensor& x, const Axes& axes,
+                                  bool keepdim, int64_t correction) {
+  const Tensor count = reduced_count(function, x, axes);
+  const Tensor mean = mean_in(x, axes, true), fixed = mean.detach();
+  const Tensor squares = (x - fixed).square().sum(axes, keepdim);
+  const Tensor beside = (mean - fixed).square() * count;
+  const Tensor degrees = tensor::plus_at_least_0(count, -correction);
+  return {(squares - beside.reshape(squares.shape())) / degrees, mean.reshape(squares.shape())};
+}
+
+/// With gradient 0 at 0, not NaN.
+Tensor deviation(const Tensor& variance) {
+  const Tensor zero = variance == 0.0;
+  return where(zero, 0.0, where(zero, 1.0, variance).sqrt());
+}
+
+/// An infinite maximum is not subtracted: inf - inf would be NaN.
+Tensor finite_or_zero(const Tensor& x) {
+  return where(x.isinf(), 0.0, x);
+}
+
+/// x in the float dtype that was asked for.
+Tensor as_float(std::string_view function, const Tensor& x, DType wanted) {
+  const DType dtype = tensor::dtype_or(function, wanted, wanted);
+  require(is_float(dtype), "[{}] results are floats, not {}", function, name_of(dtype));
+  return x.cast(dtype);
+}
+
+/// x in the wide dtype.
+Tensor wide(const Tensor& x) {
+  return x.cast(tensor::compute_dtype(x.dtype()));
+}
+
+}  // namespace
+
+Tensor Tensor::sum(const Axes& axes, bool keepdim, std::optional<DType> wanted) const {
+  return accumulate("sum", Op::Add, *this, axes, keepdim, wanted);
+}
+
+Tensor Tensor::prod(const Axes& axes, bool keepdim, std::optional<DType> wanted) const {
+  if (wanted == DType::Bool) return all(axes, keepdim);
+  return accumulate("prod", Op::Mul, *this, axes, keepdim, wanted);
+}
+
+Tensor Tensor::max(const Axes& axes, bool keepdim) const {
+  if (dtype() == DType::Bool) return any(axes, keepdim);
+  return reduce("max", Op::Max, *this, dtype(), axes, keepdim);
+}
+
+Tensor Tensor::min(const Axes& axes, bool keepdim) const {
+  if (is_float(dtype())) return -reduce("min", Op::Max, -*this, dtype(), axes, keepdim);
+  return ~(~*this).max(axes, keepdim);
+}
+
+Tensor Tensor::any(const Axes& axes, bool keepdim) const {
+  const Tensor flags = dtype() == DType::Bool ? *this : *this != 0;
+  return reduce("any", Op::Max, flags, DType::U8, axes, keepdim) != 0;
+}
+
+Tensor Tensor::all(const Axes& axes, bool keepdim) const {
+  return !(logical_not().any(axes, keepdim));
+}
+
+Tensor Tensor::mean(const Axes& axes, bool keepdim) const {
+  return mean_in(wide(*this), axes, keepdim).cast(tensor::real_dtype(dtype()));
+}
+
+Tensor Tensor::var(const Axes& axes, bool keepdim, int64_t correction) const {
+  const Tensor variance = moments("var", wide(*this), axes, keepdim, correction).first;
+  return variance.cast(tensor::real_dtype(dtype()));
+}
+
+Tensor Tensor::std(const Axes& axes, bool keepdim, int64_t correction) const {
+  const Tensor variance = moments("std", wide(*this), axes, keepdim, correction).first;
+  return deviation(variance).cast(tensor::real_dtype(dtype()));
+}
+
+std::pair<Tensor, Tensor> Tensor::var_mean(const Axes& axes, bool keepdim,
+                                           int64_t correction) const {
+  const auto [variance, mean] = moments("var_mean", wide(*this), axes, keepdim, correction);
+  const DType result = tensor::real_dtype(dtype());
+  return {variance.cast(result), mean.cast(result)};
+}
+
+std::pair<Tensor, Tensor> Tensor::std_mean(const Axes& axes, bool keepdim,
+                                           int64_t correction) const {
+  const auto [variance, mean] = moments("std_mean", wide(*this), axes, keepdim, correction);
+  const DType result = tensor::real_dtype(dtype());
+  return {deviation(variance).cast(result), mean.cast(result)};
+}
+
+Tensor Tensor::logsumexp(const Axes& axes, bool keepdim) const {
+  return tensor::in_compute_dtype(*this, [&](const Tensor& x) {
+    const Tensor top = finite_or_zero(x.max(axes, true).detach());
+    const Tensor sum = (x - top).exp().sum(axes, true).log() + top;
+    const Shape shape = x.shape();
+    return keepdim ? sum : sum.reshape(without_axes(shape, reduced_axes("logsumexp", axes, shape)));
+  });
+}
+
+Tensor Tensor::softmax(int64_t axis, std::optional<DType> wanted) const {
+  if (wanted) return as_float("softmax", *this, *wanted).softmax(axis);
+  return tensor::in_compute_dtype(*this, [&](const Tensor& x) {
+    const Tensor e = (x - x.max(axis, true).detach()).exp();
+    return e * e.sum(axis, true).reciprocal();  // one division a row
+  });
+}
+
+Tensor Tensor::log_softmax(int64_t axis, std::optional<DType> wanted) const {
+  if (wanted) return as_float("log_softmax", *this, *wanted).log_softmax(axis);
+  return tensor::in_compute_dtype(*this, [&](const Tensor& x) {
+    const Tensor shifted = x - x.max(axis, true).detach();
+    return shifted - shifted.exp().sum(axis, true).log();
+  });
+}
+
+Tensor Tensor::softmin(int64_t axis) const {
+  return (-*this).softmax(axis);
+}
+
+Tensor Tensor::normalize(double p, int64_t axis, double eps) const {
+  require(!std::isnan(p), "[normalize] the norm's order is NaN");
+  require(eps >= 0.0, "[normalize] eps is {}", eps);
+  return tensor::in_compute_dtype(*this, [&](const Tensor& x) {
+    const Tensor size = x.abs();
+    Tensor norm;
+    if (std::isinf(p))
+      norm = p > 0.0 ? size.max(axis, true) : size.min(axis, true);
+    else if (p == 0.0)
+      norm = (size != 0.0).cast(x.dtype()).sum(axis, true);
+    else if (p == 1.0)
+      norm = size.sum(axis, true);
+    else if (p == 2.0)
+      norm = deviation(x.square().sum(axis, true));
+    else
+      norm = size.pow(p).sum(axis, true).pow(1.0 / p);
+    return x / plugrad::where(norm < eps, eps, norm);
+  });
+}
+
+Tensor Tensor::argmax(std::optional<int64_t> axis, bool keepdim) const {
+  if (!axis || ndim() == 0) {
+    if (axis) reduced_axes("argmax", *axis, {});
+    const Tensor place = flatten().argmax(0);
+    return keepdim ? place.reshape(Shape(static_cast<size_t>(ndim()), 1)) : place;
+  }
+  const int64_t at = checked_axis("argmax", *axis, ndim()), count = size(at);
+  require(count > 0, "[argmax] axis {} of shape {} is empty", at, to_string(shape()));
+  // The first place is the largest of those counted from the end. NaN is a maximum.
+  Shape along(static_cast<size_t>(ndim()), 1);
+  along[static_cast<size_t>(at)] = count;
+  const Tensor from_end = arange(count, 0, -1).reshape(along);
+  const Tensor hit = (*this == max(at, true)) | isnan();
+  return count - plugrad::where(hit, from_end, 0).max(at, keepdim);
+}
+
+Tensor Tensor::argmin(std::optional<int64_t> axis, bool keepdim) const {
+  return (is_float(dtype()) ? -*this : ~*this).argmax(axis, keepdim);
+}
+
+}  // namespace plugrad

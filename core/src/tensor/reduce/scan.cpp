@@ -1,0 +1,162 @@
+// Scans. Up to 32 elements are a masked reduction. More are cut into blocks of about 16, which are
+// masked reductions on top of the scan of their totals: ordinary values, which the scheduler joins
+// with what is around them.
+#include <limits>
+
+#include "plugrad/functional.h"
+#include "tensor/compute_dtype.h"
+#include "tensor/record.h"
+#include "tensor/variable_sizes.h"
+
+namespace plugrad {
+
+using tensor::checked_axis;
+
+namespace {
+
+constexpr int64_t kOneBlock = 32;
+
+enum class Kind : uint8_t { Sum, Product, Max, LogSumExp };
+
+double identity(Kind kind, DType dtype) {
+  if (kind == Kind::Sum) return 0.0;
+  if (kind == Kind::Product) return 1.0;
+  if (is_float(dtype)) return -std::numeric_limits<double>::infinity();
+  return is_unsigned(dtype) ? 0.0 : -std::ldexp(1.0, static_cast<int>(size_of(dtype)) * 8 - 1);
+}
+
+Tensor literal(double value, DType dtype) {
+  return is_float(dtype) ? Tensor(value) : Tensor(static_cast<int64_t>(value));
+}
+
+Tensor reduced(const Tensor& x, int64_t axis, Kind kind) {
+  switch (kind) {
+    case Kind::Sum:
+      return x.sum(axis, false, x.dtype());
+    case Kind::Product:
+      return x.prod(axis, false, x.dtype());
+    case Kind::Max:
+      return x.max(axis);
+    default:
+      return x.logsumexp(axis);
+  }
+}
+
+Tensor combined(const Tensor& a, const Tensor& b, Kind kind) {
+  switch (kind) {
+    case Kind::Sum:
+      return a + b;
+    case Kind::Product:
+      return a * b;
+    case Kind::Max:
+      return a.maximum(b);
+    default:
+      return a.logaddexp(b);
+  }
+}
+
+/// Axis 2 of (outer, blocks, n, inner) as one reduction of (outer, blocks, n, n, inner), whose axis
+/// 3 shows the places up to that of axis 2.
+Tensor scan_blocks(const Tensor& x, Kind kind) {
+  const int64_t n = x.size(2);
+  const Tensor place = Tensor::arange(n);
+  const Tensor is_before = place.reshape({n, 1}) <= place.reshape({n, 1, 1});
+  return reduced(where(is_before, x.unsqueeze(2), literal(identity(kind, x.dtype()), x.dtype())), 3,
+                 kind);
+}
+
+/// Axis 1 of (outer, n, inner) with `before` and `after` places more, or fewer.
+Tensor extended(const Tensor& x, int64_t before, int64_t after, Kind kind) {
+  if (before == 0 && after == 0) return x;
+  return x.pad({{0, 0}, {before, after}, {0, 0}}, identity(kind, x.dtype()));
+}
+
+/// Elements of a block: a divisor of the length, where one is of a fitting size.
+int64_t block_of(int64_t length) {
+  for (int64_t size : {16, 8, 15, 14, 13, 12, 11, 10, 9, 7, 6, 5})
+    if (length % size == 0) return size;
+  return 8;
+}
+
+/// Axis 1 of (outer, n, inner).
+Tensor scan_rows(const Tensor& x, Kind kind) {
+  const int64_t outer = x.size(0), n = x.size(1), inner = x.size(2);
+  if (n <= kOneBlock) return scan_blocks(x.unsqueeze(1), kind).squeeze(1);
+  const int64_t block = block_of(n), blocks = (n + block - 1) / block;
+  const Tensor grid =
+      extended(x, 0, blocks * block - n, kind).reshape({outer, blocks, block, inner});
+  const Tensor totals = scan_rows(reduced(grid, 2, kind), kind);
+  const Tensor before = extended(totals, 1, -1, kind).unsqueeze(2);
+  const Tensor all = combined(before, scan_blocks(grid, kind), kind);
+  return extended(all.reshape({outer, blocks * block, inner}), 0, n - blocks * block, kind);
+}
+
+Tensor scan(std::string_view function, const Tensor& x, int64_t axis, Kind kind) {
+  if (x.ndim() == 0) {
+    checked_axis(function, axis, 1);
+    return tensor::own_handle(x);
+  }
+  const int64_t at = checked_axis(function, axis, x.ndim());
+  // No element is computed of one behind it: what stands there is to be finite in gradients alone.
+  if (tensor::has_variable_size(x))
+    return tensor::limited_as(
+        scan(function, tensor::whole(x, kind == Kind::Product ? 1 : 0), at, kind), x);
+  if (x.numel() == 0) return tensor::own_handle(x);
+  int64_t outer = 1;
+  for (int64_t i = 0; i < at; ++i) outer *= x.size(i);
+  return scan_rows(x.reshape({outer, x.size(at), -1}), kind).reshape(x.shape());
+}
+
+Tensor accumulated(std::string_view function, const Tensor& x, int64_t axis,
+                   std::optional<DType> wanted, Kind kind) {
+  const DType result = tensor::dtype_or(function, wanted, sum_dtype(x.dtype()));
+  require(result != DType::Bool, "[{}] bool is no dtype to add up in", function);
+  const DType wide = is_float(result) ? tensor::compute_dtype(result) : result;
+  return scan(function, x.cast(result).cast(wide), axis, kind).cast(result);
+}
+
+/// Values, and the last place at or before each that has its value.
+std::pair<Tensor, Tensor> running_maximum(std::string_view function, const Tensor& x,
+                                          int64_t axis) {
+  const Tensor values = scan(function, x, axis, Kind::Max);
+  if (x.ndim() == 0) return {values, Tensor(0).cast(DType::I32)};
+  const int64_t at = checked_axis(function, axis, x.ndim());
+  Shape along(static_cast<size_t>(x.ndim()), 1);
+  along[static_cast<size_t>(at)] = x.size(at);
+  const Tensor place = Tensor::arange(x.size(at)).reshape(along);
+  const Tensor is_new = (x == values) | x.isnan();
+  return {values, scan(function, where(is_new, place, 0), axis, Kind::Max)};
+}
+
+}  // namespace
+
+Tensor Tensor::cumsum(int64_t axis, std::optional<DType> wanted) const {
+  return accumulated("cumsum", *this, axis, wanted, Kind::Sum);
+}
+
+Tensor Tensor::cumprod(int64_t axis, std::optional<DType> wanted) const {
+  return accumulated("cumprod", *this, axis, wanted, Kind::Product);
+}
+
+Tensor Tensor::logcumsumexp(int64_t axis) const {
+  return tensor::in_compute_dtype(
+      *this, [&](const Tensor& x) { return scan("logcumsumexp", x, axis, Kind::LogSumExp); });
+}
+
+std::pair<Tensor, Tensor> Tensor::cummax(int64_t axis) const {
+  if (dtype() != DType::Bool) return running_maximum("cummax", *this, axis);
+  auto [values, places] = running_maximum("cummax", cast(DType::U8), axis);
+  return {values != 0, places};
+}
+
+// -x reverses the order of floats; ~x that of integers, without overflow.
+std::pair<Tensor, Tensor> Tensor::cummin(int64_t axis) const {
+  const bool real = is_float(dtype()), logic = dtype() == DType::Bool;
+  const Tensor reversed = real ? -*this : ~*this;
+  auto [values, places] =
+      running_maximum("cummin", logic ? reversed.cast(DType::U8) : reversed, axis);
+  if (logic) return {values == 0, places};
+  return {real ? -values : ~values, places};
+}
+
+}  // namespace plugrad

@@ -1,0 +1,181 @@
+// Rules made at run time, over the engine that runs plugrad's own: each becomes a rule as data
+// whose right side looks up the user's.
+#include <algorithm>
+#include <bit>
+#include <deque>
+#include <unordered_map>
+
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "plugrad/uop.h"
+#include "rewrite/rewrite.h"
+#include "tensor/record.h"
+
+namespace plugrad::ir {
+
+struct Pattern::Tree {
+  PatternKind kind;
+  std::string name = {};
+  Op op = Op::Nop;
+  bool is_float = false;
+  uint64_t literal = 0;
+  std::vector<Pattern> sources = {};
+};
+
+Pattern Pattern::any(std::string name) {
+  return Pattern(std::make_shared<const Tree>(Tree{PatternKind::Name, std::move(name)}));
+}
+Pattern Pattern::constant(std::string name) {
+  return Pattern(std::make_shared<const Tree>(Tree{PatternKind::Constant, std::move(name)}));
+}
+Pattern Pattern::literal(double value) {
+  return Pattern(std::make_shared<const Tree>(
+      Tree{PatternKind::Literal, {}, Op::Nop, true, std::bit_cast<uint64_t>(value)}));
+}
+Pattern Pattern::literal(int64_t value) {
+  return Pattern(std::make_shared<const Tree>(
+      Tree{PatternKind::Literal, {}, Op::Nop, false, static_cast<uint64_t>(value)}));
+}
+Pattern Pattern::op(std::string_view name, std::vector<Pattern> sources, std::string bound) {
+  const auto op = op_from_name(name);
+  require(op.has_value(), "[Pattern] there is no op \"{}\"", name);
+  require(sources.size() <= 4, "[Pattern] {} over {} sources; a pattern names 4 at most", name,
+          sources.size());
+  return Pattern(std::make_shared<const Tree>(
+      Tree{PatternKind::Op, std::move(bound), *op, false, 0, std::move(sources)}));
+}
+
+// clang-format off
+Pattern operator+(const Pattern& a, const Pattern& b) { return Pattern::op("add", {a, b}); }
+Pattern operator-(const Pattern& a, const Pattern& b) { return Pattern::op("sub", {a, b}); }
+Pattern operator*(const Pattern& a, const Pattern& b) { return Pattern::op("mul", {a, b}); }
+Pattern operator/(const Pattern& a, const Pattern& b) { return Pattern::op("floordiv", {a, b}); }
+Pattern operator%(const Pattern& a, const Pattern& b) { return Pattern::op("floormod", {a, b}); }
+Pattern operator<(const Pattern& a, const Pattern& b) { return Pattern::op("cmplt", {a, b}); }
+Pattern operator-(const Pattern& a) { return Pattern::op("neg", {a}); }
+// clang-format on
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+uint8_t number_of(const std::string& name, Names& names, const std::string& rule, bool may_add) {
+  if (name.empty()) return kNoName;
+  const auto at = std::ranges::find(names, name);
+  if (at != names.end()) return static_cast<uint8_t>(at - names.begin());
+  require(may_add, "[rule {}] its right side uses \"{}\", which its left side does not bind", rule,
+          name);
+  require(names.size() < kNameCount, "[rule {}] more than {} names", rule, kNameCount);
+  names.push_back(name);
+  return static_cast<uint8_t>(names.size() - 1);
+}
+
+/// Appends the tree, children first; returns the place of its root.
+uint8_t append(const Pattern::Tree& tree, plugrad::Pattern& out, Names& names,
+               const std::string& rule, bool left) {
+  PatternNode node{.kind = tree.kind,
+                   .op = tree.op,
+                   .child_count = static_cast<uint8_t>(tree.sources.size()),
+                   .float_literal = tree.is_float,
+                   .literal = tree.literal};
+  for (size_t i = 0; i < tree.sources.size(); ++i)
+    node.child[i] = append(tree.sources[i].tree(), out, names, rule, left);
+  require(out.count < plugrad::Pattern::kCapacity, "[rule {}] a pattern of more than {} nodes",
+          rule, plugrad::Pattern::kCapacity);
+  node.name = number_of(tree.name, names, rule, left);
+  out.push(node);
+  return static_cast<uint8_t>(out.count - 1);
+}
+
+}  // namespace
+
+struct PatternMatcher::State {
+  struct Entry {
+    Rule given;
+    plugrad::Rule rule;
+    plugrad::Pattern right;  // or the function of `given`
+    Names names;
+  };
+  std::deque<Entry> entries;  // stay in place: the table points to them
+  std::unordered_map<const plugrad::Rule*, const Entry*> by_rule;
+  RuleTable table{std::span<const plugrad::Rule>{}};
+
+  explicit State(std::initializer_list<Rule> rules) {
+    for (const Rule& rule : rules) add(rule);
+  }
+
+  void add(const Rule& given) {
+    Entry& entry = entries.emplace_back(Entry{given, {}, {}, {}});
+    const std::string& name = entry.given.name;
+    append(given.left.tree(), entry.rule.left, entry.names, name, true);
+    require(entry.rule.left.root().kind == PatternKind::Op,
+            "[rule {}] its left side is no op; begin with one", name);
+    entry.rule.function = call;
+    if (!given.right.empty()) {
+      append(given.right[0].tree(), entry.right, entry.names, name, false);
+      for (int i = 0; i < entry.right.count; ++i)
+        require(entry.right.nodes[i].kind != PatternKind::Op || is_alu(entry.right.nodes[i].op),
+                "[rule {}] {} on a right side: a pattern builds arithmetic, use a function", name,
+                printed_name(entry.right.nodes[i].op));
+    }
+    entry.rule.name = name.c_str();
+    by_rule[&entry.rule] = &entry;
+    table.append(std::span(&entry.rule, 1));
+  }
+
+  /// The right side of every rule: of the dtype and shape of what matched.
+  static Id call(Graph& g, const plugrad::Match& m) {
+    const Entry& entry = *m.context<const State>().by_rule.at(m.rule);
+    const Id id = entry.right.count != 0 ? build(g, entry.right, m) : called(entry, m);
+    if (id == kNoMatch) return id;
+    tensor::Recorder r("rewrite");
+    require(g[id].dtype == g[m.root].dtype, "[rule {}] made {} of {}: a rule keeps the dtype",
+            entry.given.name, print_node(g, id), print_node(g, m.root));
+    const Shape made = r.shape(id), wanted = r.shape(m.root);
+    require(made.empty() || made == wanted, "[rule {}] made {} of {}: a rule keeps the shape",
+            entry.given.name, to_string(made), to_string(wanted));
+    return r.broadcast_to(id, wanted);
+  }
+
+  static Id called(const Entry& entry, const plugrad::Match& m) {
+    engine::Session& session = engine::Session::current();
+    Match match;
+    match.root_ = UOp(session.make(m.root));
+    for (size_t i = 0; i < entry.names.size(); ++i)
+      match.bound_.emplace_back(entry.names[i], UOp(session.make(m.bound[i])));
+    const UOp result = entry.given.function(match);
+    return result.defined() ? result.state()->node : kNoMatch;
+  }
+};
+
+const UOp& Match::operator[](std::string_view name) const {
+  for (const auto& [bound, node] : bound_)
+    if (bound == name) return node;
+  fail(ErrorKind::User, "[Match] the pattern has no name \"{}\"", name);
+}
+
+PatternMatcher::PatternMatcher(std::initializer_list<Rule> rules)
+    : state_(std::make_shared<const State>(rules)) {}
+
+UOp PatternMatcher::apply(const UOp& node) const {
+  tensor::Recorder r("apply");
+  require(node.defined(), "[apply] the UOp is undefined; assign it a node first");
+  uint32_t rule = 0;
+  const Id to = state_->table.apply(r.graph(), node.state()->node, state_.get(), rule);
+  return to == kNoMatch ? UOp() : UOp(r.session().make(to));
+}
+
+UOp PatternMatcher::rewrite(const UOp& node) const {
+  tensor::Recorder r("rewrite");
+  require(node.defined(), "[rewrite] the UOp is undefined; assign it a node first");
+  try {
+    const Id to = plugrad::rewrite(r.graph(), node.state()->node, state_->table,
+                                   {.fixpoint = true, .context = state_.get()});
+    return UOp(r.session().make(to));
+  } catch (const Error& error) {  // of the driver: rules without an end are the user's
+    if (error.kind() != ErrorKind::Internal) throw;
+    throw Error(ErrorKind::User, error.what());
+  }
+}
+
+}  // namespace plugrad::ir

@@ -1,0 +1,160 @@
+// "name: list; name: list", or a list alone, which is for every kernel.
+#include "tuning/schedule_overrides.h"
+
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "codegen/search/actions.h"
+
+namespace plugrad::tuning {
+namespace {
+
+using List = codegen::OptimisationList;
+
+struct GivenList {
+  std::string_view kernel;  // empty: every one
+  List list;
+};
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+GivenList parse_entry(std::string_view entry) {
+  const size_t colon = entry.find(':');
+  if (colon == entry.npos) return {{}, codegen::parse_optimisations(entry)};
+  const std::string_view kernel = trimmed(entry.substr(0, colon));
+  require(!kernel.empty(), "[optimisations] no kernel is named before the ':' of \"{}\"", entry);
+  return {kernel, codegen::parse_optimisations(entry.substr(colon + 1))};
+}
+
+std::vector<GivenList> parse_lists(std::string_view text) {
+  std::vector<GivenList> out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(';'), text.size());
+    const std::string_view entry = trimmed(text.substr(0, end));
+    if (!entry.empty()) out.push_back(parse_entry(entry));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+// What was asked of each text in this process; used until exit.
+struct Use {
+  std::set<std::string, std::less<>> kernels;  // names of those that were made
+  size_t scopes = 0;                           // that give it now, and look at it themselves
+  bool is_of_process = false;  // somebody else gives it: looked at when the process ends
+};
+struct Uses {
+  std::mutex mutex;
+  std::map<std::string, Use, std::less<>> by_text;
+};
+Uses& uses() {
+  static auto* all = new Uses;
+  return *all;
+}
+
+void warn_of_unused(std::string_view text, const Use& use) {
+  std::set<std::string_view> unused;
+  for (const GivenList& given : parse_lists(text))
+    if (!given.kernel.empty() && !use.kernels.contains(given.kernel)) unused.insert(given.kernel);
+  if (unused.empty()) return;
+  constexpr size_t kShown = 8;
+  std::string made;
+  size_t shown = 0;
+  for (const std::string& name : use.kernels)
+    if (++shown <= kShown) made += (made.empty() ? "" : ", ") + name;
+  if (shown > kShown) made += fmt::format(" and {} others", shown - kShown);
+  log_warning(
+      "[optimisations] lists were given for kernels that were not made: {}. {}; the names are "
+      "those "
+      "of Tensor::kernelize() and of DEBUG=3, and kernels that are there already keep their lists",
+      fmt::join(unused, ", "), made.empty() ? "None were made" : "Made were " + made);
+}
+
+void warn_at_exit() {
+  Uses& all = uses();
+  const std::lock_guard lock(all.mutex);
+  for (const auto& [text, use] : all.by_text) try {
+      if (use.is_of_process) warn_of_unused(text, use);
+    } catch (const Error& e) {  // no kernel was made, which would have said so
+      log_warning("{}", e.what());
+    }
+}
+
+/// The use of a text that may be a scope's or the environment's. The lock is held.
+Use& noted(Uses& all, std::string_view text) {
+  static std::once_flag once;
+  Use& use = all.by_text[std::string(text)];
+  if (use.scopes > 0) return use;
+  use.is_of_process = true;
+  std::call_once(once, [] { std::atexit(warn_at_exit); });
+  return use;
+}
+
+}  // namespace
+
+void check_overrides_at_exit() {
+  if (settings().optimisations.empty()) return;
+  Uses& all = uses();
+  const std::lock_guard lock(all.mutex);
+  noted(all, settings().optimisations);
+}
+
+void begin_overrides(std::string_view text) {
+  parse_lists(text);
+  Uses& all = uses();
+  const std::lock_guard lock(all.mutex);
+  ++all.by_text[std::string(text)].scopes;
+}
+
+void end_overrides(std::string_view text, bool is_done) {
+  Uses& all = uses();
+  const std::lock_guard lock(all.mutex);
+  Use& use = all.by_text[std::string(text)];
+  --use.scopes;
+  if (is_done) warn_of_unused(text, use);
+}
+
+std::optional<List> schedule_override(const KernelAst& ast, runtime::Device& device,
+                                      codegen::Options options) {
+  if (settings().optimisations.empty()) return std::nullopt;
+  const std::string planned = codegen::describe(ast.graph, ast.sink).name;
+  const std::string_view name = options.name.empty() ? std::string_view(planned) : options.name;
+  {
+    Uses& all = uses();
+    const std::lock_guard lock(all.mutex);
+    noted(all, settings().optimisations).kernels.emplace(name);
+  }
+  std::optional<List> found;  // an entry that names the kernel counts before one that names none
+  bool is_named = false;
+  for (GivenList& given : parse_lists(settings().optimisations)) {
+    if (!given.kernel.empty() && given.kernel != name) continue;
+    if (given.kernel.empty() && is_named) continue;
+    is_named = !given.kernel.empty();
+    found = std::move(given.list);
+  }
+  if (!found) return std::nullopt;
+  options.no_opt = false;  // more is said of this kernel than NOOPT=1 says of all
+  try {
+    codegen::SearchSpace(ast.graph, ast.sink, device.caps(), options).require_legal(*found);
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::User) throw;
+    fail(ErrorKind::User, "[optimisations] the list \"{}\" is not legal for {} on {}: {}",
+         codegen::to_string(*found), name, device.name(), e.what());
+  }
+  if (debugging(1))
+    debug_write(fmt::format("{} on {} gets the list given to it: {}\n", name, device.name(),
+                            codegen::to_string(*found)));
+  return found;
+}
+
+}  // namespace plugrad::tuning
