@@ -1,6 +1,7 @@
 // What one call of a user costs: recorded, replayed, of variable sizes; and a launch alone.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "bench/harness.h"
@@ -13,20 +14,31 @@ namespace plugrad::bench {
 namespace {
 
 constexpr int kTinyKernels = 100;
+constexpr int kCalls = 250;  // of an iteration
 constexpr int64_t kMostRows = 4096, kRowSize = 256;
 constexpr std::array<int64_t, 3> kVariableSizes = {1, kMostRows / 4, kMostRows};
 
 using Body = std::function<void(benchmark::State&)>;
+
+// Of the calls of one iteration; a mean would hold what else the machine did meanwhile.
+double median_seconds(const std::function<double()>& call) {
+  std::array<double, kCalls> seconds;
+  for (double& s : seconds) s = call();
+  std::sort(seconds.begin(), seconds.end());
+  return seconds[kCalls / 2];
+}
 
 Body call_to_value() {
   const Tensor a = Tensor::from<float>({1, 2, 3, 4}), b = Tensor::from<float>({5, 6, 7, 8});
   Tensor::realize(std::vector{a, b});
   return [a, b](benchmark::State& state) {
     std::vector<float> out(4);
-    for (auto _ : state) {
-      state.SetIterationTime(time_of([&] { (a + b).copy_to(std::span<float>(out)); }));
-      engine::Session::current().collect();
-    }
+    for (auto _ : state)
+      state.SetIterationTime(median_seconds([&] {
+        const double seconds = time_of([&] { (a + b).copy_to(std::span<float>(out)); });
+        engine::Session::current().collect();
+        return seconds;
+      }));
   };
 }
 
@@ -45,7 +57,8 @@ Body replay_of_chain() {
   chain(x);
   const auto kernels = static_cast<double>(session.statistics().kernels_launched - before);
   return [x, chain, kernels](benchmark::State& state) {
-    for (auto _ : state) state.SetIterationTime(time_of([&] { chain(x); }) / kernels);
+    for (auto _ : state)
+      state.SetIterationTime(median_seconds([&] { return time_of([&] { chain(x); }); }) / kernels);
   };
 }
 
@@ -72,12 +85,10 @@ std::vector<Micro> call_micros() {
       {.name = "a + b of 4 floats, call to value",
        .unit = "us",
        .prepare = call_to_value,
-       .iterations = 1000,
        .is_timed_by_hand = true},
       {.name = fmt::format("jitted replay a kernel ({} tiny kernels)", kTinyKernels),
        .unit = "us",
        .prepare = replay_of_chain,
-       .iterations = 1000,
        .is_timed_by_hand = true}};
   for (const int64_t size : kVariableSizes)
     micros.push_back({.name = fmt::format("variable size/bound:{}/size:{}", kMostRows, size),

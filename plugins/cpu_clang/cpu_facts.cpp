@@ -33,9 +33,9 @@ std::string read_vendor() {
 
 std::string read_model() {
   unsigned words[12] = {};
-  for (unsigned i = 0; i < 3; ++i)
-    if (!__get_cpuid(0x80000002u + i, &words[4 * i], &words[4 * i + 1], &words[4 * i + 2],
-                     &words[4 * i + 3]))
+  for (size_t i = 0; i < 3; ++i)
+    if (!__get_cpuid(0x80000002u + static_cast<unsigned>(i), &words[4 * i], &words[4 * i + 1],
+                     &words[4 * i + 2], &words[4 * i + 3]))
       return "x86-64 processor";
   return text_of(words, 12);
 }

@@ -249,6 +249,7 @@ class ElfReader {
       const bool is_function =
           ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL;
       if (!is_function || symbol.st_shndx == SHN_UNDEF) continue;
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): this is what loading means
       object_->functions_.emplace(name_of(symbol), reinterpret_cast<const void*>(address(i)));
     }
   }

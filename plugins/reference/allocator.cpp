@@ -36,6 +36,7 @@ pgr_status copy_in(pgr_device* device, pgr_queue* queue, pgr_buffer* dst, uint64
     }
     // The caller may use its memory again before the queue comes to this.
     auto run = [to, bytes = std::string(from, size)] {
+      // NOLINTNEXTLINE(bugprone-not-null-terminated-result): bytes of any kind
       std::memcpy(to, bytes.data(), bytes.size());
     };
     worker->submit({std::move(run), {dst->memory}});

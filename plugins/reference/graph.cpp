@@ -24,8 +24,7 @@ pgr_graph::Node read_node(const pgr_device& device, const pgr_graph_node* nodes,
       "node " + std::to_string(number) + " is of unknown kind " + std::to_string(own.kind));
   sdk::require(own.dst && own.src, PGR_STATUS_INVALID_ARGUMENT,
                "node " + std::to_string(number) + ": dst or src is NULL");
-  const CopyWork copy{*own.dst, *own.src, own.dst_offset_bytes, own.src_offset_bytes,
-                      own.size_bytes};
+  CopyWork copy{*own.dst, *own.src, own.dst_offset_bytes, own.src_offset_bytes, own.size_bytes};
   check_copy(copy);
   return copy;
 }

@@ -104,6 +104,7 @@ namespace {
 template <typename Use>
 void with_launch(const LaunchWork& work, const Use& use) {
   std::vector<sdk::InterpreterBuffer> buffers;
+  buffers.reserve(work.buffers.size());
   for (const sdk::HostBuffer& buffer : work.buffers) buffers.push_back({buffer.data, buffer.size});
   use(sdk::InterpreterLaunch{.buffers = buffers,
                              .scalars = work.scalars,

@@ -90,6 +90,7 @@ struct Session {
 bool set_arguments(Session& session, const CompileOptions& options) {
   const std::vector<std::string> args = arguments(options);
   std::vector<const char*> pointers;
+  pointers.reserve(args.size());
   for (const std::string& arg : args) pointers.push_back(arg.c_str());
   return clang::CompilerInvocation::CreateFromArgs(session.instance.getInvocation(), pointers,
                                                    session.diagnostics);

@@ -13,7 +13,7 @@ namespace {
 // The value in a double whose last bit is set where bits were lost, so that rounding it to a
 // shorter format gives what rounding the integer itself would.
 double to_odd(uint64_t magnitude) {
-  const int excess = std::bit_width(magnitude) - 53;
+  const int excess = static_cast<int>(std::bit_width(magnitude)) - 53;
   if (excess > 0) {
     const bool sticky = (magnitude & ((uint64_t{1} << excess) - 1)) != 0;
     magnitude = ((magnitude >> excess) | (sticky ? 1 : 0)) << excess;
@@ -39,7 +39,7 @@ typename NumberOf<To>::Value int_to_float(From value) {
     return static_cast<typename NumberOf<To>::Value>(value);
   } else {
     const bool is_negative = value < 0;
-    const uint64_t bits = static_cast<uint64_t>(value);
+    const uint64_t bits = static_cast<uint64_t>(static_cast<int64_t>(value));
     return is_negative ? -to_odd(0 - bits) : to_odd(bits);
   }
 }

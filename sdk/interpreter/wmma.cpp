@@ -53,8 +53,8 @@ void check_wmma(const Interpreter::Program& program, uint32_t number) {
 
 void run_wmma(const pgr_tensor_core& core, const Step& step, std::span<uint64_t* const> slots) {
   const TileLayout of_a = layout_of_a(core), of_b = layout_of_b(core), of_c = layout_of_c(core);
-  Tile a{std::vector<double>(core.m * core.k), core.k},
-      b{std::vector<double>(core.n * core.k), core.k};
+  Tile a{std::vector<double>(size_t{core.m} * core.k), core.k},
+      b{std::vector<double>(size_t{core.n} * core.k), core.k};
   for (uint32_t item = 0; item < core.threads; ++item) {
     for (uint32_t lane = 0; lane < core.elems_a; ++lane) {
       const MatrixPlace at = place_of(of_a, item, lane);

@@ -67,6 +67,7 @@ static pgr_status query_interface(pgr_plugin *plugin, const pgr_string *name, ui
 PGR_EXPORT pgr_status PGR_PLUGIN_ENTRY(pgr_hello *hello, const pgr_plugin_api **out_api,
                                        pgr_error *error) {
   static pgr_plugin_api api;
+  (void)error;
   PGR_HELLO_ANSWER(hello, 0);
   PGR_INIT(api, PLUGIN_API);
   api.info = info;

@@ -55,7 +55,8 @@ const nlohmann::json& row_of(const nlohmann::json& document, const std::string& 
 bench::Result compare_row(const std::string& name, const std::string& folder,
                           const std::string (&programs)[2], const Arguments& arguments) {
   std::vector<double> values[2];
-  bench::Result result{.name = name};
+  bench::Result result;
+  result.name = name;
   for (int turn = 0; turn < kTurns; ++turn)
     for (int i = 0; i < 2; ++i) {
       const size_t side = static_cast<size_t>((turn + i) % 2);  // each begins as often

@@ -2,11 +2,11 @@
 // twice, is not built again.
 #pragma once
 
-#include <CL/cl.h>
-
 #include <deque>
 #include <mutex>
 #include <string>
+
+#include "api.h"
 
 namespace plugrad::opencl {
 

@@ -219,7 +219,7 @@ constexpr bool covers_every_alu_op(std::span<const AluRow> rows) {
   };
   bool all = true;
 #define PLUGRAD_CHECK_ROW(NAME, Pascal, number, lo, hi, op_class, meaning) \
-  all = all && (op_class != PGR_OP_CLASS_ALU || has_row(number));
+  all = all && ((op_class) != PGR_OP_CLASS_ALU || has_row(number));
   PGR_KERNEL_OPS(PLUGRAD_CHECK_ROW)
 #undef PLUGRAD_CHECK_ROW
   return all;

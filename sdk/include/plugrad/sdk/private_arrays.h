@@ -14,7 +14,7 @@ inline constexpr uint64_t kMostPrivateBytes = uint64_t{2} << 20;
 /// arrays of a kernel together may have four times that (docs/optimisations.md), which the stack
 /// has to hold.
 constexpr uint64_t private_bytes_of_cpu(uint64_t cache_bytes) {
-  return cache_bytes == 0 ? 128 * 1024 : std::min(cache_bytes / 2, kMostPrivateBytes / 4);
+  return cache_bytes == 0 ? uint64_t{128} * 1024 : std::min(cache_bytes / 2, kMostPrivateBytes / 4);
 }
 
 }  // namespace plugrad::sdk
