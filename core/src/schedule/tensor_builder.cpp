@@ -1,9 +1,5 @@
 #include "schedule/tensor_builder.h"
 
-#include <algorithm>
-#include <limits>
-#include <numeric>
-
 #include "base/check.h"
 
 namespace plugrad::schedule {
