@@ -8,7 +8,7 @@
 #include "../nn/scratch_folder.h"
 
 using namespace plugrad;
-using namespace plugrad::nn;
+using namespace plugrad::io;
 using testing::HasSubstr;
 
 namespace {
