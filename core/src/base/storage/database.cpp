@@ -96,7 +96,10 @@ Statement::~Statement() {
 }
 
 void Statement::fail(int code) const {
-  throw DatabaseError{code, sqlite3_errmsg(connection_)};
+  const int error = sqlite3_system_errno(connection_);
+  const bool is_of_system = (code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CANTOPEN;
+  throw DatabaseError{code,
+                      is_of_system && error ? std::strerror(error) : sqlite3_errmsg(connection_)};
 }
 
 bool Statement::step() {

@@ -49,9 +49,10 @@ std::string home_directory() {
 
 }  // namespace
 
-DiskCache::DiskCache(std::string directory, std::uint64_t limit_bytes)
+DiskCache::DiskCache(std::string directory, std::uint64_t limit_bytes, bool warns)
     : directory_(std::move(directory)),
       limit_bytes_(limit_bytes),
+      warns_(warns),
       database_(directory_.empty() ? "" : directory_ + "/cache.db", description()) {}
 
 std::optional<std::vector<std::byte>> DiskCache::get(std::span<const std::byte> key) {
@@ -81,13 +82,14 @@ std::optional<std::vector<std::byte>> DiskCache::get(std::span<const std::byte> 
 
 bool DiskCache::put(std::span<const std::byte> key, std::span<const std::byte> payload) {
   const Hash128 hash = hash128(key);
-  const bool is_stored = database_.write([&](sqlite3* connection) {
+  const auto insert = [&](sqlite3* connection) {
     Statement(connection, "INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?, ?, ?)")
         .bind(std::as_bytes(std::span(&hash, 1)), key, payload, checksum(key, payload),
               std::uint64_t{key.size() + payload.size()}, now_ns())
         .step();
     if (stored_ % kPutsBetweenTrims == 0) trim(connection);
-  });
+  };
+  const bool is_stored = warns_ ? database_.write(insert) : database_.write_quietly(insert);
   if (is_stored) stored_.fetch_add(1);
   return is_stored;
 }

@@ -20,9 +20,9 @@ namespace plugrad {
 /// treats every request as a miss.
 class DiskCache {
  public:
-  /// Empty: disabled. The limit is approximate.
+  /// Empty: disabled. The limit is approximate. Without `warns` a failed write is silent.
   explicit DiskCache(std::string directory,
-                     std::uint64_t limit_bytes = Settings().cache_limit_bytes);
+                     std::uint64_t limit_bytes = Settings().cache_limit_bytes, bool warns = true);
 
   std::optional<std::vector<std::byte>> get(std::span<const std::byte> key);
   /// Returns whether the entry is stored.
@@ -47,6 +47,7 @@ class DiskCache {
 
   std::string directory_;
   std::uint64_t limit_bytes_;
+  bool warns_;
   Database database_;
   std::atomic<std::uint64_t> hits_{0}, misses_{0}, damaged_{0}, stored_{0};
 };

@@ -84,7 +84,8 @@ DiskCache outcomes_cache() {
   std::string directory = cache_directory();
   // The kernel cache warns if the directory is not writable.
   if (access(directory.c_str(), W_OK) != 0 && errno != ENOENT) directory.clear();
-  return DiskCache(directory.empty() ? "" : directory + "/plugins");
+  return DiskCache(directory.empty() ? "" : directory + "/plugins", Settings().cache_limit_bytes,
+                   /*warns=*/false);
 }
 
 // The text of an outcome of the last hour. It expires, as load, drivers and clocks change.
