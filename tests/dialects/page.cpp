@@ -14,28 +14,25 @@ namespace {
 
 constexpr char kIntroduction[] =
     "# Dialects of the renderer\n\n"
-    "What the SDK's renderer (`libplugrad_render.so`) writes of a kernel, for the author of a "
-    "compiler that reads it. "
-    "This page is made of the renderer's tables: `tools/update-dialects` writes it, and a test "
-    "compares the two.\n\n"
+    "This page specifies the source text that the SDK's renderer (`libplugrad_render.so`) "
+    "writes for a kernel, for authors of compilers that read it. `tools/update-dialects` "
+    "generates the page from the renderer's tables, and a test compares the two.\n\n"
     "## Options\n\n"
-    "A plugin names a dialect as `renderer` in [its manifest](plugin-manifest.md), and the host "
-    "passes that and the "
-    "`renderer_options` on; a plugin that opens the component itself passes them in "
-    "`pgr_render_desc`.\n\n"
-    "| option | values | what it means |\n|---|---|---|\n"
-    "| `dialect` | {} | the language of the text; the first is the default. Any other value is "
-    "UNSUPPORTED |\n\n"
-    "There is no other option yet: any other key is INVALID_ARGUMENT, so `renderer_options` stays "
-    "empty.\n\n"
+    "Name a dialect as `renderer` in [the manifest](plugin-manifest.md); the host passes it "
+    "and the `renderer_options` to the renderer. A plugin that opens the component itself "
+    "passes them in `pgr_render_desc`.\n\n"
+    "| option | values | meaning |\n"
+    "|---|---|---|\n"
+    "| `dialect` | {} | the language of the text; the first is the default. Any other value "
+    "is UNSUPPORTED |\n\n"
+    "There are no other options yet: any other key is INVALID_ARGUMENT, so "
+    "`renderer_options` stays empty.\n\n"
     "## All dialects\n\n"
-    "The same kernel IR gives the same bytes on every machine. A text includes no header of a "
-    "system and holds only "
-    "the types and helper functions that it uses. In the tables below `$0`, `$1` and `$2` are "
-    "operands, `$T` is their "
-    "type, `$V` the unsigned type of the same size, and a row holds where no row above it does. An "
-    "op without a row "
-    "for a dtype is UNSUPPORTED: do not claim it.\n";
+    "The same kernel IR gives the same bytes on every machine. A text includes no system "
+    "header and contains only the types and helper functions that it uses. In the tables "
+    "below, `$0`, `$1` and `$2` are operands, `$T` is their type, `$V` the unsigned type of "
+    "the same size, and the first matching row applies. An op without a row for a dtype is "
+    "UNSUPPORTED: do not claim it.\n";
 
 std::string code(std::string text) {
   for (size_t at = 0; (at = text.find('|', at)) != text.npos; at += 2) text.replace(at, 1, "\\|");
@@ -95,7 +92,7 @@ const char* condition_of(When when) {
 }
 
 std::string ops_of(const Dialect& dialect) {
-  std::string out = "| op | of | where | written as |\n|---|---|---|---|\n";
+  std::string out = "| op | dtypes | condition | text |\n|---|---|---|---|\n";
   for (const sdk::OpInfo& op : sdk::all_ops())
     for (const AluRow& row : dialect.alu)
       if (row.op == op.number && row.pattern && *row.pattern)
@@ -137,7 +134,7 @@ std::string builtins_of(const Dialect& dialect) {
   for (const Shim& shim : *dialect.shims)
     for (const std::string& name : names)
       if (std::string_view(shim.name).starts_with(name)) replaced.insert(name);
-  std::string out = "| builtin | where the compiler lacks it |\n|---|---|\n";
+  std::string out = "| builtin | if the compiler lacks it |\n|---|---|\n";
   for (const std::string& name : names)
     out += fmt::format("| `{}` | {} |\n", name,
                        replaced.contains(name) ? "the text defines it, for one lane" : "an error");
@@ -149,10 +146,10 @@ std::string section_of(const DialectNotes& notes) {
   std::string out = fmt::format("\n## `{}`\n\n{}\n\n", dialect.name, notes.language);
   out += fmt::format("**Kernel.** {}\n\n**Contraction.** {}\n\n**Vectors.** {}\n\n", notes.kernel,
                      notes.contraction, notes.vectors);
-  out += fmt::format("**Groups.** {}\n\n", dialect.groups
-                                               ? "The device launches groups of work-items."
-                                               : "One work-item each: no LOCAL_ID, no BARRIER.");
-  out += "**Flags that matter.**\n\n| flag | what for |\n|---|---|\n";
+  out += fmt::format("**Groups.** {}\n\n",
+                     dialect.groups ? "The device launches groups of work-items."
+                                    : "A group has one work-item: no LOCAL_ID, no BARRIER.");
+  out += "**Compiler flags.**\n\n| flag | purpose |\n|---|---|\n";
   for (const FlagRow& row : notes.flags) out += fmt::format("| {} | {} |\n", row.flag, row.purpose);
   out += "\n**Types.**\n\n" + types_of(dialect) + "\n**Builtins.**\n\n" + builtins_of(dialect) +
          "\n**Ops.**\n\n" + ops_of(dialect);

@@ -9,6 +9,7 @@
 #include "codegen/lowering/lowering.h"
 #include "codegen/passes/tables.h"
 #include "rewrite/print_rule.h"
+#include "schedule/tensor_builder.h"
 #include "symbolic/rules/tables.h"
 
 namespace plugrad {
@@ -61,6 +62,7 @@ std::vector<Table> tables() {
       {"The fast set (opt-in)", all(fast_rules())},
       {"Derivatives: what flows to each source, of u, what flows in, and v, the node's value",
        all(autodiff::derivative_table())},
+      {"Views of tensors", all(schedule::view_rules())},
       {"Expansion of ranges", all(expansion_rules())},
       {"Loops that end where sizes that are data say", all(loop_count_rules())},
       {"Loops over the terms that are not 0", all(loop_bound_rules())},

@@ -1,6 +1,6 @@
-/// Convolution, pooling and resizing of images (n, channels, sizes…) with one axis of sizes or
-/// more; the numbered forms take that many. Settings are in window.h: one number for all axes, or a
-/// list.
+/// Convolution, pooling and resizing of images (n, channels, sizes…) with one or more axes of
+/// sizes. A function named with 1d, 2d or 3d requires that many. window.h defines the options; an
+/// option is one number for all axes, or a list with one number for each axis.
 #pragma once
 
 #include <utility>
@@ -22,10 +22,11 @@ PLUGRAD_API Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& b
 PLUGRAD_API Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
                           const ConvOptions& options = {});
 
-/// The gradient of conv as a function of its own: each element of x is spread over a window of the
-/// result. Shape: (n, c, h, w) with weight (c, m / groups, kh, kw) and bias (m) -> (n, m, (h - 1)
-/// stride - begin - end + dilation (kh - 1) + output_padding + 1, …). Dtype and errors as in conv;
-/// User for an output_padding not below stride or dilation. Zeiler et al. 2010.
+/// Transposed convolution, the gradient of conv with respect to its input: each element of x is
+/// multiplied with the weight and added to a window of the result. Shape: (n, c, h, w) with weight
+/// (c, m / groups, kh, kw) and bias (m) -> (n, m, (h - 1) stride - begin - end + dilation (kh - 1)
+/// + output_padding + 1, …). Dtype and errors as in conv; User for an output_padding that is not
+/// below stride or dilation. Zeiler et al. 2010.
 PLUGRAD_API Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
                                   const ConvTransposeOptions& options = {});
 PLUGRAD_API Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
@@ -35,15 +36,15 @@ PLUGRAD_API Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const
 PLUGRAD_API Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
                                     const ConvTransposeOptions& options = {});
 
-/// The largest element of each window of the last axes; other axes stay. Padding never wins, NaN
-/// does; equal elements share the gradient. Dtype: that of x. Errors: User for windows that do not
-/// fit, or padding as large as a window.
+/// The largest element of each window of the last axes; other axes stay. Padding is never the
+/// maximum; a NaN in a window is. Equal maxima share the gradient. Dtype: that of x. Errors: User
+/// for windows that do not fit, or padding as large as a window.
 PLUGRAD_API Tensor max_pool1d(const Tensor& x, const PerAxis& kernel = 2, const PoolOptions& = {});
 PLUGRAD_API Tensor max_pool2d(const Tensor& x, const PerAxis& kernel = 2, const PoolOptions& = {});
 PLUGRAD_API Tensor max_pool3d(const Tensor& x, const PerAxis& kernel = 2, const PoolOptions& = {});
 
-/// The largest elements and their places (i32): row-major in the axes that are pooled, without
-/// padding; the first of equal ones.
+/// The largest elements and their indices (i32): row-major over the pooled axes of the image
+/// without padding; of equal elements, the index of the first.
 using ValuesAndPlaces = std::pair<Tensor, Tensor>;
 PLUGRAD_API ValuesAndPlaces max_pool1d_with_places(const Tensor& x, const PerAxis& kernel = 2,
                                                    const PoolOptions& = {});
@@ -52,10 +53,11 @@ PLUGRAD_API ValuesAndPlaces max_pool2d_with_places(const Tensor& x, const PerAxi
 PLUGRAD_API ValuesAndPlaces max_pool3d_with_places(const Tensor& x, const PerAxis& kernel = 2,
                                                    const PoolOptions& = {});
 
-/// Puts each element at its place of an image of zeros, the last one where several have the same.
-/// Shape: (…, sizes…) -> (…, options.output_size). Places outside are dropped. Errors: User for
-/// places of another shape or of floats, for places outside that the host knows, or an output_size
-/// that pooling would not bring to these sizes.
+/// Writes each element to its index in an image of zeros; of several elements with one index the
+/// last is kept. Shape: (…, sizes…) -> (…, options.output_size). Elements with indices out of range
+/// are dropped. Errors: User for indices (`places`) of another shape or of a float dtype, for
+/// indices that the host knows to be out of range, or an output_size that pooling would not reduce
+/// to these sizes.
 PLUGRAD_API Tensor max_unpool1d(const Tensor& x, const Tensor& places, const PerAxis& kernel = 2,
                                 const UnpoolOptions& = {});
 PLUGRAD_API Tensor max_unpool2d(const Tensor& x, const Tensor& places, const PerAxis& kernel = 2,
@@ -70,10 +72,10 @@ PLUGRAD_API Tensor avg_pool2d(const Tensor& x, const PerAxis& kernel = 2, const 
 PLUGRAD_API Tensor avg_pool3d(const Tensor& x, const PerAxis& kernel = 2, const PoolOptions& = {});
 
 /// Resizes the last axes to options.size, or by options.scale (rounded down). Element i is read at
-/// (i + 1/2) old / new - 1/2, or at i (old - 1) / (new - 1) with align_corners; a scale that is
-/// given stands for new / old. Dtype: that of x; Linear takes other integers than u8 as f32. u8 is
-/// weighed in whole numbers and rounded after each axis, last axis first. Errors: User unless size
-/// or scale is given for each axis and positive.
+/// (i + 1/2) old / new - 1/2, or at i (old - 1) / (new - 1) with align_corners; a given scale
+/// replaces new / old. Dtype: that of x; Linear converts integers other than u8 to f32. Linear
+/// computes u8 in integers and rounds after each axis, last axis first. Errors: User unless size or
+/// scale is given for each axis and positive.
 PLUGRAD_API Tensor interpolate(const Tensor& x, const InterpolateOptions& options);
 
 }  // namespace plugrad

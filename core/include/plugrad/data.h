@@ -1,4 +1,4 @@
-/// Data sets in host memory, and batches of them as tensors.
+/// Data sets in host memory and their batches as tensors.
 #pragma once
 
 #include <cstdint>
@@ -19,31 +19,31 @@ struct Batch {
 };
 
 struct BatchOptions {
-  bool shuffle = false;  ///< a new order for each pass over the data
-  uint64_t seed = 0;     ///< of the orders; equal seeds give equal batches everywhere
-  int64_t steps = 0;     ///< batches in all, over as many passes as needed; 0: one pass
+  bool shuffle = false;  ///< draw a new order for each pass over the data
+  uint64_t seed = 0;     ///< seed of the orders; equal seeds give equal batches on every device
+  int64_t steps = 0;     ///< number of batches, over as many passes as needed; 0: one pass
   bool keep_partial =
-      false;  ///< the last batch of a pass may be smaller; otherwise its samples are left out
+      false;  ///< yield the smaller last batch of a pass; false: leave its samples out
 };
 
 class Batches;
 
-/// Images with one label each; a cheap handle.
+/// Images with one label each. A copy shares the storage.
 class PLUGRAD_API Dataset {
  public:
-  /// Images of one channel. Errors: User unless there are height * width values a label.
+  /// Images with one channel. Errors: User unless there are height * width values for each label.
   Dataset(std::vector<uint8_t> images, std::vector<uint8_t> labels, int64_t height, int64_t width);
-  /// `sample` is (channels, height, width), the width innermost. Errors: User unless there are as
-  /// many values a label.
+  /// `sample` is (channels, height, width), the width innermost. Errors: User unless the number of
+  /// values is the number of labels times the size of `sample`.
   Dataset(std::vector<uint8_t> images, std::vector<uint8_t> labels, const Shape& sample);
   const Shape& sample_shape() const;  ///< (channels, height, width)
   int64_t size() const;
   const std::vector<uint8_t>& images() const;
   const std::vector<uint8_t>& labels() const;
-  /// The samples with these numbers as a batch on the default device.
+  /// The samples with these indices as a batch on the default device.
   Batch gather(const std::vector<int64_t>& samples) const;
-  /// For `for (auto [x, y] : set.batches(512, {.shuffle = true}))`. Errors: User unless 1 <= size
-  /// <= size().
+  /// For `for (auto [x, y] : set.batches(512, {.shuffle = true}))`. Errors: User unless 1 <=
+  /// batch_size <= size().
   Batches batches(int64_t batch_size, const BatchOptions& options = {}) const;
 
  private:
@@ -51,7 +51,7 @@ class PLUGRAD_API Dataset {
   std::shared_ptr<const Storage> storage_;
 };
 
-/// The batches of a data set, one after the other; each is made when the loop reaches it.
+/// A range over the batches of a data set; the iterator makes a batch when it is dereferenced.
 class PLUGRAD_API Batches {
  public:
   class PLUGRAD_API Iterator {
@@ -72,7 +72,7 @@ class PLUGRAD_API Batches {
   };
 
   Batches(Dataset set, int64_t batch_size, const BatchOptions& options);
-  int64_t size() const;  ///< batches
+  int64_t size() const;  ///< number of batches
   int64_t batch_size() const { return batch_size_; }
   Iterator begin() const { return Iterator(*this); }
   std::default_sentinel_t end() const { return {}; }
@@ -84,33 +84,34 @@ class PLUGRAD_API Batches {
   BatchOptions options_;
 };
 
-/// Where the files of a data set may come from, and who hears about it.
+/// Sources of a data set's files, and the log function.
 struct SourceOptions {
-  std::string folder = {};  ///< looked at alone when not empty
-  bool download = true;     ///< from public mirrors, when no folder has the files
+  std::string folder = {};  ///< when not empty, the only folder that is searched
+  bool download = true;     ///< download from public mirrors when no folder has the files
   std::function<void(std::string_view line)> say =
-      {};  ///< told what happens; a line on stderr when empty
+      {};  ///< receives the log, one line a call; when empty, the log goes to stderr
 };
 
-/// Samples to learn from, and others to judge by.
+/// Training samples and test samples.
 struct Split {
   Dataset train, test;
 };
 using Mnist = Split;
 
-// Each looks in `folder`, else PLUGRAD_DATA, the cache and public mirrors, and verifies checksums.
-// In each place the files lie in a folder of the set's name, or there. Errors: User, naming the
-// places that were tried, or the file that is damaged, and what to do.
+// Each function searches `folder` if given, else PLUGRAD_DATA, the cache and public mirrors, in
+// this order, and verifies checksums. A folder holds the files directly or in a subfolder with the
+// name of the set. Errors: User, with the sources that were tried or the damaged file, and a
+// remedy.
 
 /// 60,000 and 10,000 images of handwritten digits, 28 x 28; "mnist". LeCun et al. 1998.
 PLUGRAD_API Split mnist(const SourceOptions& options = {});
-/// As many images of clothes, in the same form and under the same file names; "fashion-mnist". Xiao
-/// et al. 2017.
+/// 60,000 and 10,000 images of clothes, with the form and file names of MNIST; "fashion-mnist".
+/// Xiao et al. 2017.
 PLUGRAD_API Split fashion_mnist(const SourceOptions& options = {});
-/// 50,000 and 10,000 colour images of ten kinds of things, 32 x 32; "cifar-10": the binary version,
+/// 50,000 and 10,000 colour images of ten classes, 32 x 32; "cifar-10": the binary version,
 /// cifar-10-binary.tar.gz or its folder cifar-10-batches-bin. Krizhevsky 2009.
 PLUGRAD_API Split cifar10(const SourceOptions& options = {});
-/// The folder of the cache that mnist() looks in and downloads to.
+/// The cache folder that mnist() reads and downloads to.
 PLUGRAD_API std::string mnist_cache_folder();
 
 }  // namespace plugrad::data

@@ -1,4 +1,4 @@
-// dtypes of tensors and of graph nodes, and how two of them combine.
+// Dtypes of tensors and graph nodes, and their promotion.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,9 @@ enum class DType : uint8_t {
 #define PLUGRAD_DTYPE_ENUM(NAME, Pascal, number, size, text) Pascal = number,
   PGR_DTYPES(PLUGRAD_DTYPE_ENUM)
 #undef PLUGRAD_DTYPE_ENUM
-  // Only in graphs: never stored, never seen by a plugin.
-  Index =
-      64,  ///< index arithmetic and integer literals ("weak int"): wide enough for what it holds
-  WeakFloat = 65,  ///< float literals: they take the dtype of what they meet
+  // Exist only in graphs: no buffer has them, and no plugin sees them.
+  Index = 64,  ///< index arithmetic and integer literals ("weak int"), of a width that holds them
+  WeakFloat = 65,  ///< float literals: promotion gives them the dtype of the other operand
 };
 
 /// "f32", "i64", …: the short name, which dtype_from_name reads; "unknown" for other numbers.
@@ -31,12 +30,13 @@ PLUGRAD_API bool is_float(DType dtype);     ///< floats, WeakFloat included
 PLUGRAD_API bool is_integer(DType dtype);   ///< integers, Index included; not Bool
 PLUGRAD_API bool is_unsigned(DType dtype);  ///< U8 to U64 and Bool
 
-/// The least dtype that both convert to: the promotion lattice of JAX, weak literals included.
+/// The smallest dtype that both convert to, by the promotion lattice of JAX, with weak literals.
 /// i64 with f16 is f16; u64 with i64 is WeakFloat (f32 once stored).
 PLUGRAD_API DType promote(DType a, DType b);
-/// What is stored for a weak dtype: Index is I32, WeakFloat F32; others themselves.
+/// The dtype in which a weak dtype is stored: I32 for Index, F32 for WeakFloat; others are
+/// unchanged.
 PLUGRAD_API DType strong(DType dtype);
-/// That of a sum, product or running total: i64 of bool and integers, u64 of unsigned ones.
+/// The dtype of a sum, product or scan: i64 for bool and integers, u64 for unsigned integers.
 PLUGRAD_API DType sum_dtype(DType dtype);
 
 /// The dtype that holds values of the C++ type T.

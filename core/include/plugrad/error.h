@@ -1,4 +1,4 @@
-/// The one exception that plugrad throws, and its kinds. Inside core, throw with base/check.h.
+/// The one exception type of plugrad, and its kinds. Code inside core throws with base/check.h.
 #pragma once
 
 #include <cstdint>

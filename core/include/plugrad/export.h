@@ -1,4 +1,4 @@
-/// What of libplugrad_core.so a program may link to.
+/// Marks the symbols that libplugrad_core.so exports.
 #pragma once
 
 #define PLUGRAD_API __attribute__((visibility("default")))

@@ -1,5 +1,4 @@
-/// Functions of tensors: the free forms of methods, joining, and the functions that networks are
-/// made of.
+/// Free functions of tensors: forms of the methods, joins, and the functions of neural networks.
 #pragma once
 
 #include <functional>
@@ -15,13 +14,14 @@ namespace plugrad {
 /// unless `condition` is bool.
 PLUGRAD_API Tensor where(const Tensor& condition, const Tensor& yes, const Tensor& no);
 
-/// Coordinates of a grid: tensor i has the values of axis i, repeated along the others. Axes have
-/// one axis or none; indexing "xy" swaps the first two. Errors: User for another indexing.
+/// Coordinates of a grid: tensor i has the values of axis i, repeated along the other axes. Each of
+/// `axes` is a vector or a scalar; indexing "xy" swaps the first two. Errors: User for another
+/// indexing.
 PLUGRAD_API std::vector<Tensor> meshgrid(const std::vector<Tensor>& axes,
                                          std::string_view indexing = "ij");
 
-/// Joins along an axis that is there already. Errors: User for no tensors or other sizes that
-/// differ.
+/// Joins along an existing axis. Errors: User for an empty list, or sizes that differ in other
+/// axes.
 PLUGRAD_API Tensor cat(const std::vector<Tensor>& tensors, int64_t axis = 0);
 /// Joins along a new axis. Errors: User for shapes that differ.
 PLUGRAD_API Tensor stack(const std::vector<Tensor>& tensors, int64_t axis = 0);
@@ -39,21 +39,21 @@ PLUGRAD_API Tensor layernorm(const Tensor& x, const Axes& axes = -1, double eps 
 /// x / sqrt(mean of x² + eps) * weight over the last axes. Zhang and Sennrich 2019.
 PLUGRAD_API Tensor rmsnorm(const Tensor& x, const Tensor& weight = {}, double eps = 1e-6,
                            const Axes& axes = -1);
-/// As layernorm over the channels of each group and the axes after them, then times weight plus
-/// bias of each channel. Shape: x (n, channels, …). Errors: User for channels that the groups do
-/// not divide. Wu and He 2018.
+/// Normalises like layernorm over the channels of each group and the axes after them, then
+/// multiplies by the weight and adds the bias of each channel. Shape: x (n, channels, …). Errors:
+/// User when the groups do not divide the channels. Wu and He 2018.
 PLUGRAD_API Tensor groupnorm(const Tensor& x, int64_t groups, const Tensor& weight = {},
                              const Tensor& bias = {}, double eps = 1e-5);
-/// groupnorm with a group a channel. Shape: x (n, channels, sizes…). Ulyanov et al. 2016.
+/// groupnorm with one group for each channel. Shape: x (n, channels, sizes…). Ulyanov et al. 2016.
 PLUGRAD_API Tensor instancenorm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {},
                                 double eps = 1e-5);
-/// (x - mean) * inverse_std * weight + bias along `axis`; statistics have one element a channel,
-/// undefined weight or bias are left out. Dtype: that of x. Ioffe and Szegedy 2015.
+/// (x - mean) * inverse_std * weight + bias along `axis`. The statistics have one element for each
+/// channel; an undefined weight or bias is left out. Dtype: that of x. Ioffe and Szegedy 2015.
 PLUGRAD_API Tensor batchnorm(const Tensor& x, const Tensor& weight, const Tensor& bias,
                              const Tensor& mean, const Tensor& inverse_std, int64_t axis = 1);
 
-/// A layer as an argument: what a Tensor is passed to, a module, a function or &Tensor::relu. It is
-/// not copied, since a copied module has parameters of its own; it lasts as long as the call.
+/// Reference to a layer: a module, a function of a Tensor, or &Tensor::relu. Valid during the call
+/// only. A reference, because a copied module would have parameters of its own.
 class LayerRef {
  public:
   template <class Layer>
@@ -67,22 +67,23 @@ class LayerRef {
   std::function<Tensor(const Tensor&)> call_;
 };
 
-/// The layers applied one after the other: sequential(x, {conv, &Tensor::relu, head}).
+/// Applies the layers in order: sequential(x, {conv, &Tensor::relu, head}).
 PLUGRAD_API Tensor sequential(const Tensor& x, std::initializer_list<LayerRef> layers);
-/// Those of a list, which holds copies of modules that were put into it.
+/// The same for a list, which holds copies of the modules that were put into it.
 PLUGRAD_API Tensor sequential(const Tensor& x,
                               const std::vector<std::function<Tensor(const Tensor&)>>& layers);
 
-/// Rows of `table` (n, d). Shape: places.shape + (d). Errors: User for places outside of 0 to n - 1
-/// that the host knows; computed ones outside read 0 (see Indexing in the tensor guide).
+/// Rows of `table` (n, d). Shape: places.shape + (d). Errors: User for indices (`places`) outside 0
+/// to n - 1 that the host knows; computed indices out of range read 0 (see Indexing in the tensor
+/// guide).
 PLUGRAD_API Tensor embedding(const Tensor& table, const Tensor& places);
 
 /// softmax(q k^T scale + mask) v. Shape: q (…, l, d), k (…, s, d), v (…, s, e) -> (…, l, e). The
-/// mask (…, l, s) is bool (true takes part) or is added; rows in which nothing takes part give 0.
-/// is_causal lets place i see places up to i. With enable_gqa the heads of k and v (axis -3) are
-/// shared by groups of those of q. `scale` is 1 / sqrt(d) unless given. Dtype: the common one;
-/// halves are computed in f32. Errors: User for sizes, heads or masks that do not fit. Vaswani et
-/// al. 2017; Ainslie et al. 2023.
+/// mask (…, l, s) is bool (true: attend) or is added; a row without any true gives 0. With
+/// is_causal position i attends to positions up to i. With enable_gqa several heads of q share one
+/// head of k and v (axis -3). `scale` is 1 / sqrt(d) unless given. Dtype: the common one; halves
+/// are computed in f32. Errors: User for sizes, heads or masks that do not fit. Vaswani et al.
+/// 2017; Ainslie et al. 2023.
 PLUGRAD_API Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                                 const Tensor& mask = {}, bool is_causal = false,
                                                 double dropout = 0.0, bool enable_gqa = false,
@@ -98,7 +99,8 @@ inline Tensor sigmoid(const Tensor& x) {
 inline Tensor tanh(const Tensor& x) {
   return x.tanh();
 }
-// Two forms where there is a default, so that the name alone is a function of a tensor.
+// Functions with a default argument are two overloads, so that the name converts to a function of
+// one Tensor.
 inline Tensor gelu(const Tensor& x) {
   return x.gelu();
 }

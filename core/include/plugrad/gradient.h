@@ -1,14 +1,14 @@
-/// Gradients as tensors; included by tensor.h.
+/// Gradients as lazy tensors; included by tensor.h.
 #pragma once
 
 #include "plugrad/tensor.h"
 
 namespace plugrad {
 
-/// d loss / d target for each target, lazily; may be differentiated again. Values that are realised
-/// or read forget how they were computed, unless a target was marked with requires_grad_() before.
-/// Errors: User unless loss is one float element or `seed`, the gradient of each of its elements,
-/// is given; or where it does not depend on a target, naming a read that cut it off.
+/// d loss / d target for each target; lazy and differentiable again. Realising or reading a tensor
+/// drops its autograd history, unless a target was marked with requires_grad_() before. Errors:
+/// User unless loss is one float element or `seed`, the gradient of each of its elements, is given;
+/// when loss does not depend on a target (the message names the read that dropped the history).
 PLUGRAD_API std::vector<Tensor> gradient(const Tensor& loss, const std::vector<Tensor>& targets,
                                          const Tensor& seed = {});
 

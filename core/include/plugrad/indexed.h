@@ -1,5 +1,5 @@
-/// What indexing a named tensor gives: its elements, and, until the end of the expression, the
-/// place to assign them: x[{Slice(1, 3), 0}] = value; x[rows] += 1; x[1][2] = 0.
+/// IndexedTensor: the result of indexing a named tensor. It reads the elements, and a temporary one
+/// can be assigned to: x[{Slice(1, 3), 0}] = value; x[rows] += 1; x[1][2] = 0.
 #pragma once
 
 #include <initializer_list>
@@ -9,8 +9,8 @@
 
 namespace plugrad {
 
-/// Assigning to the expression changes the indexed tensor for every copy of its handle; see
-/// Tensor::set_index. A named one (auto row = x[0]) is a Tensor as any other.
+/// Assigning to a temporary changes the indexed tensor for every copy of its handle; see
+/// Tensor::set_index. A named one (auto row = x[0]) behaves like any other Tensor.
 class PLUGRAD_API IndexedTensor : public Tensor {
  public:
   struct Target;
@@ -22,14 +22,14 @@ class PLUGRAD_API IndexedTensor : public Tensor {
   void operator=(const Tensor& value) && { write(value); }
   void operator=(const IndexedTensor& value) && { write(value); }
   void assign(const Tensor& value) && { write(value); }
-  // Of a named one.
+  // A named one: assignment rebinds this handle only.
   IndexedTensor& operator=(const Tensor& other) &;
   IndexedTensor& operator=(const IndexedTensor& other) & {
     return *this = static_cast<const Tensor&>(other);
   }
   Tensor& assign(const Tensor& value) & { return Tensor::assign(value); }
 
-  // Elements that an index expression names twice are read once and written once, as in NumPy.
+  // An element that an index lists twice is read once and written once, as in NumPy.
 #define PLUGRAD_UPDATE(op)                                              \
   void operator op##=(const Tensor& other)&& { write(*this op other); } \
   Tensor& operator op##=(const Tensor & other)& { return Tensor::operator op##=(other); }

@@ -1,17 +1,11 @@
-/// jit(): a function of tensors that is run twice, recorded, and replayed from then on.
-///
+/// jit(): records a function of tensors at its second call and replays the recording from then on.
+/// A replay launches the recorded kernels on the new arguments and does not run the function;
+/// docs/jit.md: consequences for tensors, random and host numbers. JIT=0 always runs the function.
 ///   auto step = jit([&](const Tensor& x, const Tensor& y) {
 ///     opt.zero_grad();
 ///     Tensor loss = sparse_categorical_crossentropy(net(x), y);
-///     loss.backward();
-///     opt.step();
-///     return loss;
+///     return loss.backward(), opt.step(), loss;
 ///   });
-///   for (auto [x, y] : batches) step(x, y);
-///
-/// A replay launches the recorded kernels on the new arguments and does not run the function; what
-/// that means for tensors, random numbers and numbers of the host is in docs/jit.md. JIT=0 runs the
-/// function each time.
 #pragma once
 
 #include <array>
@@ -37,13 +31,13 @@ namespace jit_detail {
 
 class JitCalls;
 
-/// Tensors in order, and what stands between them: sizes of vectors, numbers.
+/// Tensors in order, and the words between them: sizes of vectors, numbers, hashes of strings.
 struct Flat {
   std::vector<Tensor> tensors;
   std::vector<uint64_t> words;
 };
 
-/// Stands for the text in a key.
+/// Replaces a string in the key of a call.
 PLUGRAD_API uint64_t hash_of(std::string_view text);
 
 template <class T>
@@ -63,7 +57,7 @@ inline constexpr bool is_optional = false;
 template <class T>
 inline constexpr bool is_optional<std::optional<T>> = true;
 
-/// Whether the check holds for every type in a tuple.
+/// True if the check holds for every type in a tuple.
 template <class T, template <class> class Check>
 inline constexpr bool each_of = false;
 template <template <class...> class List, class... Each, template <class> class Check>
@@ -144,7 +138,7 @@ void put_result(Flat& flat, const T& value) {
   }
 }
 
-/// The other way.
+/// Rebuilds a result from its flat form.
 struct Reader {
   const Flat& flat;
   size_t tensor = 0, word = 0;
@@ -167,7 +161,7 @@ struct Reader {
   }
 };
 
-/// x[0] is a tensor from here on, the same for the function and for its recording.
+/// Turns x[0] into a plain tensor, so that the function and its recording get the same type.
 template <class T>
 decltype(auto) as_argument(T&& value) {
   if constexpr (std::is_same_v<std::decay_t<T>, IndexedTensor>)
@@ -192,8 +186,8 @@ class PLUGRAD_API Calls {
 
 }  // namespace jit_detail
 
-/// A whole number of the host that may differ in every call of a jitted function, within bounds: a
-/// length, a position. As a tensor it costs no recording of its own.
+/// A host integer, such as a length or a position, that may differ in every call of a jitted
+/// function, within bounds. Bound as a tensor, it needs no recording for each value.
 ///
 ///   const Variable length("length", 1, 4096);
 ///   step(x, length.bind(17));
@@ -204,32 +198,32 @@ class PLUGRAD_API Calls {
 ///   for (const Tensor& x : sentences) step(length.fit(x, 0));  // (length, 256)
 class PLUGRAD_API Variable {
  public:
-  /// Errors: User where there is no number in [low, high], or i32 does not hold them.
+  /// Errors: User for low > high, or bounds that i32 does not hold.
   Variable(std::string name, int64_t low, int64_t high);
   const std::string& name() const { return name_; }
   int64_t low() const { return low_; }
   int64_t high() const { return high_; }
-  /// The value, i32 of shape (). Errors: User, naming the variable, outside of [low, high].
+  /// The value as a tensor, i32 of shape (). Errors: User, with the name, outside [low, high].
   Tensor bind(int64_t value, std::string_view device = {}) const;
-  /// Of the axis of `x`, the first places alone, as many as `value` says (i32, of shape ()): what
-  /// lies behind them is not part of the result. No copy. Errors: User where the axis is shorter
-  /// than high(), or has a variable size already. A value of data outside of the bounds is an error
-  /// when the result is read.
+  /// A view of the first `value` elements of the axis (`value`: i32 of shape ()). No copy. Errors:
+  /// User where the axis is shorter than high(), or has a variable size already. A computed value
+  /// out of bounds is an error when the result is read.
   Tensor limit(const Tensor& x, int64_t axis, const Tensor& value) const;
   Tensor limit(const Tensor& x, int64_t axis, int64_t value) const;
-  /// `x` in memory for high() places of the axis, its size being the value: a copy by way of the
-  /// host, without a gradient. Errors: User where the size is outside of the bounds.
+  /// Copies `x` to memory for high() elements of the axis and binds the size of the axis as the
+  /// value. The copy goes through the host and has no gradient. Errors: User where the size is out
+  /// of bounds.
   Tensor fit(const Tensor& x, int64_t axis) const;
 
  private:
   struct Bound;
   std::string name_;
   int64_t low_, high_;
-  std::shared_ptr<Bound> bound_;  // values lately bound, each of them one tensor
+  std::shared_ptr<Bound> bound_;  // recently bound values, one tensor each
 };
 
-/// What jit() returns. Copies share their recordings; a move copies, so that what was moved from
-/// can still be called. Calls may come from any thread and run one after another.
+/// The callable that jit() returns. Copies share their recordings; a move copies, so that the
+/// moved-from object stays callable. Calls from several threads run one after another.
 template <class Function>
 class Jit {
  public:
@@ -237,14 +231,15 @@ class Jit {
   Jit(const Jit&) = default;
   Jit& operator=(const Jit&) = default;
 
-  /// What the function returns. Errors: User, for what a replay could not do again (see
-  /// docs/jit.md); what the function throws.
+  /// The result of the function. Errors: User for operations that a replay cannot repeat (see
+  /// docs/jit.md); exceptions of the function.
   template <class... Arguments>
   auto operator()(Arguments&&... arguments) const {
     return call(jit_detail::as_argument(std::forward<Arguments>(arguments))...);
   }
 
-  /// Kinds of calls that are replayed by now: shapes, dtypes, devices and numbers of the arguments.
+  /// The number of signatures (shapes, dtypes, devices and numbers of the arguments) that calls
+  /// replay.
   size_t recordings() const { return shared_->calls.recordings(); }
 
  private:
@@ -284,7 +279,7 @@ class Jit {
     if constexpr (std::is_void_v<Result>) {
       shared_->calls.call(given, [&] { return invoke(), jit_detail::Flat(); });
     } else {
-      std::optional<Result> direct;  // of a call that ran
+      std::optional<Result> direct;  // the result of a call that ran the function
       const jit_detail::Flat results = shared_->calls.call(given, [&] {
         jit_detail::Flat flat;
         jit_detail::put_result(flat, direct.emplace(invoke()));
@@ -302,8 +297,7 @@ class Jit {
   std::shared_ptr<Shared> shared_;
 };
 
-/// The function, recorded at its second call with arguments of some shapes and replayed at later
-/// ones.
+/// Wraps the function. The second call with a signature is recorded; later calls replay it.
 template <class Function>
 Jit<std::decay_t<Function>> jit(Function&& function) {
   return Jit<std::decay_t<Function>>(std::forward<Function>(function));

@@ -1,4 +1,4 @@
-/// What a tensor would run: read-only views of its kernels, for people and tests.
+/// Read-only views of the kernels that a tensor would run, for users and tests.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ struct KernelReport;
 struct KernelRange {
   uint32_t axis = 0;  ///< unique in the kernel, smaller is further out
   int64_t size = 0;
-  bool reduces = false;  ///< closed by a reduction, otherwise over elements of outputs
+  bool reduces = false;  ///< true: the loop of a reduction; false: a loop over output elements
 };
 
-/// One fused kernel as planned, and from Tensor::schedule() as compiled for its device. A cheap
-/// copy; printed, it shows all of this.
+/// One fused kernel as planned; from Tensor::schedule() also as compiled for its device. Copies
+/// share the report. Printing shows all members.
 class PLUGRAD_API Kernel {
  public:
   explicit Kernel(std::shared_ptr<const engine::KernelReport> report)
@@ -32,12 +32,13 @@ class PLUGRAD_API Kernel {
   const std::string& name() const;          ///< a C identifier, unique by content
   const std::string& colored_name() const;  ///< with terminal colours: one for each kind of axis
   const std::string& device() const;        ///< "CPU:0"
-  const std::string& source() const;        ///< rendered text; empty where the plugin renders none
+  const std::string& source() const;        ///< rendered text; empty if the plugin renders none
   const std::string& ast() const;           ///< textual IR
   std::span<const KernelRange> ranges() const;  ///< the loops of the AST, outermost first
-  const std::string& optimisations() const;     ///< can be given back: OptimisationScope
-  int64_t flops() const;                        ///< floating-point operations of one launch
-  int64_t bytes() const;                        ///< bytes that must move in one launch
+  /// the schedule of the kernel, as OptimisationScope takes it
+  const std::string& optimisations() const;
+  int64_t flops() const;  ///< floating-point operations of one launch
+  int64_t bytes() const;  ///< bytes of memory traffic that one launch needs at least
 
  private:
   std::shared_ptr<const engine::KernelReport> report_;

@@ -1,4 +1,4 @@
-/// Networks: state of modules, layers, and training. Everything of nn/.
+/// Includes all headers of nn/: state of modules, layers and training.
 #pragma once
 
 #include "plugrad/data.h"

@@ -1,4 +1,4 @@
-/// Numbers of the host that are more than one arithmetic type: of lists, of the random stream.
+/// Host numbers that are no plain arithmetic type: mixed lists, the state of the random stream.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,13 @@
 
 namespace plugrad {
 
-/// Where random numbers are drawn from: the next word is number `counter` of the stream of `seed`.
+/// State of the random number generator: the next word is number `counter` of the stream of `seed`.
 struct RandomState {
   uint64_t seed = 0, counter = 0;
   bool operator==(const RandomState&) const = default;
 };
 
-/// A number of a list in which integers and floats are mixed: {1, 2.5}.
+/// An element of a list that mixes integers and floats: {1, 2.5}.
 struct MixedNumber {
   template <class T>
     requires std::is_arithmetic_v<T>

@@ -1,4 +1,4 @@
-/// Operators of tensors, elementwise; they broadcast and promote as the methods of tensor.h do.
+/// Elementwise operators of tensors, with the broadcasting and promotion of tensor.h.
 #pragma once
 
 #include "plugrad/export.h"
@@ -12,11 +12,11 @@ PLUGRAD_API Tensor operator-(const Tensor& a, const Tensor& b);
 PLUGRAD_API Tensor operator*(const Tensor& a, const Tensor& b);
 PLUGRAD_API Tensor operator/(const Tensor& a, const Tensor& b);  ///< floats; integers as f32
 PLUGRAD_API Tensor operator%(const Tensor& a, const Tensor& b);  ///< a - b * floor(a / b)
-// Bits of integers, logic of bool.
+// Bitwise for integers, logical for bool.
 PLUGRAD_API Tensor operator&(const Tensor& a, const Tensor& b);
 PLUGRAD_API Tensor operator|(const Tensor& a, const Tensor& b);
 PLUGRAD_API Tensor operator^(const Tensor& a, const Tensor& b);
-// Shifts have the dtype of `a`; >> of signed integers keeps the sign.
+// The result has the dtype of `a`; >> of signed integers is arithmetic.
 PLUGRAD_API Tensor operator<<(const Tensor& a, const Tensor& b);
 PLUGRAD_API Tensor operator>>(const Tensor& a, const Tensor& b);
 // Comparisons give bool, elementwise.

@@ -1,10 +1,10 @@
-/// Optimisers: they turn the gradients of parameters into their next values.
+/// Optimisers: they update parameters with their gradients.
 ///
 ///   optim::Adam opt(nn::parameters(net), {.lr = 1e-3});
 ///   opt.zero_grad();  loss.backward();  opt.step();
 ///
-/// nn::save and nn::load take an optimiser's state as they take a module's. The options, and the
-/// learning rate with them, are not part of it.
+/// nn::save and nn::load accept an optimiser like a module. The saved state does not contain the
+/// options, nor the learning rate.
 #pragma once
 
 #include <array>
@@ -19,17 +19,18 @@
 
 namespace plugrad::optim {
 
-/// What every optimiser has. All state is in tensors, so that the graph of a step is the same each
-/// time; it is f64 for f64 parameters and f32 for all others.
+/// Base of the optimisers. All state is in tensors, so that every step records the same graph; it
+/// is f64 for f64 parameters and f32 for all others.
 class PLUGRAD_API Optimizer {
  public:
   void zero_grad();
   const std::vector<Tensor>& parameters() const { return parameters_; }
   double learning_rate() const { return learning_rate_; }
-  /// From the next step on; plans and compiles nothing anew. Errors: User unless finite and >= 0.
+  /// Takes effect at the next step, without new planning or compilation. Errors: User unless finite
+  /// and >= 0.
   void set_learning_rate(double lr);
-  bool has_gradients() const;  ///< of any parameter
-  /// Computes what was recorded and not computed: parameters, state, losses, in one plan.
+  bool has_gradients() const;  ///< whether any parameter has one
+  /// Computes all recorded values in one plan: parameters, state, losses.
   static void realize_recorded();
 
  protected:
@@ -37,14 +38,14 @@ class PLUGRAD_API Optimizer {
   Optimizer(std::vector<Tensor> parameters, double lr);
   /// Errors: User when no parameter has a gradient.
   void require_gradients() const;
-  /// A zero tensor of state for each parameter.
+  /// A state tensor of zeros for each parameter.
   std::vector<Tensor> zeros_like_parameters() const;
-  /// A parameter and its gradient in the dtype of the state, without their past.
+  /// A parameter and its gradient in the dtype of the state, without autograd history.
   Tensor value(size_t i) const;
   Tensor gradient(size_t i) const;
-  /// The learning rate where parameter `i` is.
+  /// The learning rate on the device of parameter `i`.
   Tensor rate(size_t i) const { return lr_.to(parameters_[i].device()); }
-  /// Numbers as data, in the widest dtype of the state.
+  /// A tensor of these numbers, in the widest dtype of the state.
   Tensor numbers(const std::vector<double>& values) const;
 
   std::vector<Tensor> parameters_;
@@ -59,7 +60,7 @@ struct SGDOptions {
   double lr = 1e-3;
   double momentum = 0.0;
   bool nesterov = false;
-  double weight_decay = 0.0;  ///< added to the gradient, times the parameter
+  double weight_decay = 0.0;  ///< times the parameter, added to the gradient
 };
 /// b = momentum b + g; p -= lr b (or lr (g + momentum b) with nesterov). Sutskever et al. 2013.
 class PLUGRAD_API SGD : public Optimizer {
@@ -68,7 +69,7 @@ class PLUGRAD_API SGD : public Optimizer {
   SGD(std::vector<Tensor> parameters, const SGDOptions& options = {});
   /// Errors: User before a backward(); Device from the plugin.
   void step();
-  void record_step();  ///< step() without computing it
+  void record_step();  ///< records step() without running it
   void visit_fields(nn::StateVisitor& visitor) const { visitor.visit("velocity", velocity_); }
 
  private:
@@ -80,7 +81,8 @@ struct AdamOptions {
   double lr = 1e-3;
   double beta1 = 0.9, beta2 = 0.999;
   double eps = 1e-8;
-  double weight_decay = 0.0;  ///< Adam adds it to the gradient; AdamW shrinks the parameter by it
+  /// added to the gradient; in AdamW: times lr, shrinks the parameter
+  double weight_decay = 0.0;
 };
 /// Kingma and Ba 2015.
 class PLUGRAD_API Adam : public Optimizer {
@@ -88,7 +90,7 @@ class PLUGRAD_API Adam : public Optimizer {
   Adam(std::vector<Tensor> parameters, const AdamOptions& options = {});
   /// Errors: User before a backward(); Device from the plugin.
   void step();
-  void record_step();  ///< step() without computing it
+  void record_step();  ///< records step() without running it
   void visit_fields(nn::StateVisitor& visitor) const {
     visitor.visit("mean, variance, correction", mean_, variance_, correction_);
   }
@@ -96,7 +98,7 @@ class PLUGRAD_API Adam : public Optimizer {
  protected:
   enum class Decay : uint8_t { Gradient, Parameter };
   Adam(std::vector<Tensor> parameters, const AdamOptions& options, Decay decay);
-  /// Follows the moments of g; g divided by its deviation.
+  /// Updates the moments with g; returns the mean over the deviation.
   Tensor direction(size_t i, const Tensor& g);
   const AdamOptions& options() const { return options_; }
   void record_correction();
@@ -105,10 +107,10 @@ class PLUGRAD_API Adam : public Optimizer {
   AdamOptions options_;
   Decay decay_;
   std::vector<Tensor> mean_, variance_;
-  // 1 - beta^t for both betas, followed as an average of ones: near t = 1 the plain formula
-  // cancels.
+  // 1 - beta^t for both betas, updated as a moving average of ones, because the closed formula
+  // cancels at small t.
   Tensor correction_;
-  Tensor betas_, gains_;  // (beta1, beta2) and what is left of 1
+  Tensor betas_, gains_;  // (beta1, beta2) and (1 - beta1, 1 - beta2)
 };
 
 /// Adam whose weight decay is decoupled from the gradient. Loshchilov and Hutter 2019.
@@ -123,34 +125,35 @@ struct LAMBOptions {
   double eps = 1e-6;
   double weight_decay = 0.0;
 };
-/// Adam's direction plus the decayed parameter, scaled to the length of the parameter (1 where
-/// either is zero). You et al. 2020.
+/// Adam's direction plus the weight decay, scaled by the norm of the parameter over the norm of the
+/// update (by 1 where either is zero). You et al. 2020.
 class PLUGRAD_API LAMB : public Adam {
  public:
   LAMB(std::vector<Tensor> parameters, const LAMBOptions& options = {});
   /// Errors: User before a backward(); Device from the plugin.
   void step();
-  void record_step();  ///< step() without computing it
+  void record_step();  ///< records step() without running it
 };
 
 struct MuonOptions {
   double lr = 1e-3;
   double momentum = 0.95;
   bool nesterov = true;
-  double weight_decay = 0.1;  ///< shrinks the parameter, times the learning rate
-  int64_t iterations = 5;     ///< of Newton and Schulz
+  /// times the learning rate and the parameter, subtracted from the parameter
+  double weight_decay = 0.1;
+  int64_t iterations = 5;  ///< of the Newton-Schulz iteration
   std::array<double, 3> coefficients = {3.4445, -4.775, 2.0315};
 };
-/// Averages gradients, makes their singular values about 1, and steps by that times
-/// sqrt(max(1, rows / columns)). For weights of hidden layers: parameters of more than two axes
-/// count as matrices of size(0) rows. Jordan et al. 2024.
+/// Averages gradients, orthogonalises them (singular values near 1), and steps by the result times
+/// sqrt(max(1, rows / columns)). For weights of hidden layers; a parameter of more than two axes is
+/// treated as a matrix with size(0) rows. Jordan et al. 2024.
 class PLUGRAD_API Muon : public Optimizer {
  public:
   /// Errors: User for a parameter with fewer than two axes.
   Muon(std::vector<Tensor> parameters, const MuonOptions& options = {});
   /// Errors: User before a backward(); Device from the plugin.
   void step();
-  void record_step();  ///< step() without computing it
+  void record_step();  ///< records step() without running it
   void visit_fields(nn::StateVisitor& visitor) const { visitor.visit("velocity", velocity_); }
 
  private:
@@ -158,8 +161,8 @@ class PLUGRAD_API Muon : public Optimizer {
   std::vector<Tensor> velocity_;
 };
 
-/// Several optimisers that step together, in one plan: parameters that want other options, or
-/// another method.
+/// Several optimisers that step together, in one plan, e.g. with other options or another method
+/// for some parameters.
 ///   optim::OptimizerGroup opt(optim::Muon(matrices), optim::AdamW(others, {.lr = 3e-4}));
 template <class... Members>
 class OptimizerGroup {
@@ -172,7 +175,7 @@ class OptimizerGroup {
   void zero_grad() {
     each([](auto& member, size_t) { member.zero_grad(); });
   }
-  /// Members without gradients stay as they are.
+  /// Skips members without gradients.
   void step() {
     each([](auto& member, size_t) {
       if (member.has_gradients()) member.record_step();
@@ -195,15 +198,14 @@ class OptimizerGroup {
   std::tuple<Members...> members_;
 };
 
-/// Scales the gradients so that all together have a norm of at most `max_norm`, and returns the
-/// norm that they had, lazily: f32, or f64 with an f64 parameter. `order` may be infinity (the
-/// largest magnitude). A norm that is no number makes every gradient NaN. As in PyTorch, parameters
-/// without a gradient are left out: before backward() the norm is 0 and nothing changes. Errors:
-/// User for a negative bound or an order below 1. Pascanu et al. 2013.
+/// Scales all gradients by one factor so that their joint norm is at most `max_norm`. Returns the
+/// norm before scaling, lazily: f32, or f64 with an f64 parameter. `order` may be infinity (the
+/// largest magnitude). A NaN norm makes every gradient NaN. As in PyTorch, parameters without a
+/// gradient are skipped: before backward() the norm is 0 and nothing changes. Errors: User for a
+/// negative bound or an order below 1. Pascanu et al. 2013.
 PLUGRAD_API Tensor clip_grad_norm(const std::vector<Tensor>& parameters, double max_norm,
                                   double order = 2.0);
-/// Clamps every element of every gradient that is there to ±bound. Errors: User for a negative
-/// bound.
+/// Clamps every element of every existing gradient to ±bound. Errors: User for a negative bound.
 PLUGRAD_API void clip_grad_value(const std::vector<Tensor>& parameters, double bound);
 
 }  // namespace plugrad::optim

@@ -1,4 +1,4 @@
-/// A progress bar on stderr: one line that is redrawn on a terminal, a plain line now and then
+/// A progress bar on stderr: a line that is redrawn on a terminal, occasional plain lines
 /// elsewhere.
 #pragma once
 
@@ -18,7 +18,7 @@ class PLUGRAD_API ProgressBar {
  public:
   struct Options {
     std::string label = {};
-    std::string unit = {};  ///< of the rate, "images"; empty: no rate
+    std::string unit = {};  ///< unit of the rate, e.g. "images"; empty: no rate
     int64_t units_a_step = 1;
     bool quiet = false;
   };
@@ -26,7 +26,7 @@ class PLUGRAD_API ProgressBar {
   ~ProgressBar();  ///< ends the line
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
-  /// `done` steps of the total are behind us; `note` is shown, such as "loss 0.1234".
+  /// Sets the number of finished steps; `note` is shown, e.g. "loss 0.1234".
   void update(int64_t done, std::string_view note = {});
 
  private:
@@ -34,7 +34,8 @@ class PLUGRAD_API ProgressBar {
   std::unique_ptr<State> state_;
 };
 
-/// A range that shows how far a loop over it is: `for (auto [x, y] : progress(set.batches(512)))`.
+/// A range that shows the progress of a loop over it: `for (auto [x, y] :
+/// progress(set.batches(512)))`.
 template <class Range>
 class ProgressRange {
  public:

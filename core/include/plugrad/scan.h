@@ -1,6 +1,5 @@
-/// scan(): a loop whose step is recorded, planned and compiled once and runs for every place of an
-/// axis, as jax.lax.scan.
-///
+/// scan(): a loop like jax.lax.scan. The step is recorded, planned and compiled once, and runs for
+/// every element of an axis.
 ///   ScanResult r = scan(
 ///       [&](const std::vector<Tensor>& state, const std::vector<Tensor>& x) {
 ///         Tensor h = (matmul(x[0], w) + matmul(state[0], u)).tanh();
@@ -21,18 +20,18 @@ struct ScanResult {
   std::vector<Tensor> outputs;  ///< of the step, or of all steps along a new first axis
 };
 
-/// Any tensor functions. Gradients flow to tensors that it captures too.
+/// The body: any tensor functions. Gradients also flow to tensors that it captures.
 using ScanStep =
     std::function<ScanResult(const std::vector<Tensor>& state, const std::vector<Tensor>& inputs)>;
 
-/// Calls `step` once, to record it, with a state and with inputs without their first axis; runs
-/// what it computes for each place of that axis, from the last place with `reverse`. Lazy;
-/// differentiable any number of times. At least one input: Tensor::arange(n) where there is no
-/// other. The axis may have a variable size, and may be empty: the state is as it was then. The
-/// states of all steps are kept for the gradient, which computes each step again.
-/// Shape: input (n, …) -> state as given, output (n, …). Errors: User, where the step returns
-/// a state of another shape, dtype or number than it got; assigns to a tensor, draws random
-/// numbers, reads a value or copies between devices; where inputs have different lengths.
+/// Calls `step` once to record it, with the state and the inputs without their first axis, and runs
+/// the recording for each element of that axis, from the last to the first with `reverse`. Lazy;
+/// differentiable any number of times. Needs an input: use Tensor::arange(n) if there is no other.
+/// The axis may have a variable size, and may be empty: then the state is returned unchanged. The
+/// states of all steps are kept for the gradient, which computes each step again. Shape: input (n,
+/// …) -> state as given, output (n, …). Errors: User when the step changes the shape, dtype or
+/// number of the state, assigns to a tensor, draws random numbers, reads a value or copies between
+/// devices, and for inputs of different lengths.
 PLUGRAD_API ScanResult scan(const ScanStep& step, const std::vector<Tensor>& state,
                             const std::vector<Tensor>& inputs, bool reverse = false);
 

@@ -1,5 +1,5 @@
-/// Which optimisations kernels get, for a part of a program: by a search, as BEAM does for all of
-/// it, or lists that are given back, as PLUGRAD_OPTIMISATIONS does.
+/// Sets the schedules of the kernels that a scope makes: by a search, as BEAM does for the whole
+/// program, or from given schedules, as PLUGRAD_OPTIMISATIONS does.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,13 @@
 
 namespace plugrad {
 
-/// While it lives, kernels that this thread makes are searched for: docs/search.md.
+/// During its lifetime, kernels that this thread makes get their schedules by a search:
+/// docs/search.md.
 ///   SearchScope search(4, 15);   // as BEAM=4 BEAM_SECONDS=15
 class PLUGRAD_API SearchScope {
  public:
-  /// `beam` is the width of the search, 0 for none; `seconds` is what the search for one kernel may
-  /// take. Errors: User for a beam outside [0, 1024] or seconds that are not above 0.
+  /// `beam` is the width of the search, 0 for none; `seconds` bounds the search for one kernel.
+  /// Errors: User for a beam outside [0, 1024] or seconds that are not above 0.
   explicit SearchScope(int beam, double seconds = 10);
   ~SearchScope();
   SearchScope(const SearchScope&) = delete;
@@ -25,15 +26,15 @@ class PLUGRAD_API SearchScope {
   std::unique_ptr<State> state_;
 };
 
-/// While it lives, kernels that this thread makes get the lists that they are given, with neither
-/// heuristic nor search: docs/optimisations.md.
+/// During its lifetime, kernels that this thread makes get the given schedules, without heuristic
+/// or search: docs/optimisations.md.
 ///   OptimisationScope lists("r_512_512_512: " + kernel.optimisations());
 class PLUGRAD_API OptimisationScope {
  public:
-  /// "name: list; name: list", by the names of kernels as planned (Tensor::kernelize); a list
-  /// without a name is for every other kernel. Errors: User where the text holds no lists. A list
-  /// that is not legal for its kernel is an error, of kind User, where the kernel is made. Names of
-  /// kernels that were never made are a warning at the end of the scope.
+  /// "name: schedule; name: schedule", by the names of planned kernels (Tensor::kernelize); a
+  /// schedule without a name applies to every other kernel. Errors: User where the text holds no
+  /// schedules. A schedule that is illegal for its kernel is an error, of kind User, when the
+  /// kernel is made. Names of kernels that were never made cause a warning at the end of the scope.
   explicit OptimisationScope(std::string lists);
   ~OptimisationScope();
   OptimisationScope(const OptimisationScope&) = delete;

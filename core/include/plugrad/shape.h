@@ -1,4 +1,4 @@
-/// Small argument types of tensor functions: shapes, lists of axes, pairs, slices.
+/// Argument types of tensor functions: shapes, lists of axes, padding, slices, indices.
 #pragma once
 
 #include <concepts>
@@ -22,7 +22,7 @@ using Shape = std::vector<int64_t>;
 /// "(2, 3)"; "(2,)" for one axis.
 PLUGRAD_API std::string to_string(const Shape& shape);
 
-/// One axis or several. Negative ones count from the end; {} means every axis, an empty vector or
+/// One or more axes. Negative ones count from the end; {} means every axis; an empty vector or
 /// Axes::none() means no axis.
 class Axes {
  public:
@@ -40,12 +40,12 @@ class Axes {
   bool is_all_ = true;
 };
 
-/// What padding holds: a value; the elements next to the edge, backwards and without the edge
-/// itself; the edge repeated; or the elements of the other end.
+/// Values in the padding: a constant; the elements mirrored at the edge element, which is not
+/// repeated; the edge element repeated; or the elements of the opposite end.
 enum class PadMode : uint8_t { Constant, Reflect, Replicate, Circular };
 
-/// What goes around the axes: {before, after} for each, or, as one list of numbers, for the last
-/// axes, the last one first: {left, right, top, bottom, …}. Negative numbers crop.
+/// Padding of axes: {before, after} for each axis; or one list of numbers for the last axes, the
+/// last one first: {left, right, top, bottom, …}. Negative numbers crop.
 class Pads {
  public:
   using Pair = std::pair<int64_t, int64_t>;
@@ -64,7 +64,7 @@ class Pads {
   bool is_flat_ = false;
 };
 
-/// The part of an axis from begin to before end; as std::nullopt, all of it.
+/// The elements [begin, end) of an axis; std::nullopt stands for all.
 struct Part : std::optional<std::pair<int64_t, int64_t>> {
   Part(std::nullopt_t = std::nullopt) {}
   Part(int64_t begin, int64_t end) : optional(std::pair(begin, end)) {}
@@ -82,8 +82,8 @@ class Box {
   std::vector<Part> parts_;
 };
 
-/// What scatter makes of an element and the values that meet there: the last of them, or their
-/// combination.
+/// How scatter combines an element with the values for its index: the last value replaces it, or
+/// all are reduced with it.
 enum class Combine : uint8_t { Replace, Sum, Prod, Mean, Max, Min };
 
 /// Elements start, start + step, … before stop. Negative bounds count from the end and bounds
@@ -99,11 +99,11 @@ struct Slice {
 /// Inserts an axis of size 1.
 struct NewAxis {};
 inline constexpr NewAxis kNewAxis{};
-/// Stands for as many full slices as the index leaves open.
+/// Replaced by full slices for the axes that the index does not list.
 struct Ellipsis {};
 inline constexpr Ellipsis kEllipsis{};
 
-/// One place of an index expression: t[{0, Slice(1, 3), kEllipsis, rows, {2, 0, 2}}].
+/// One entry of an index expression: t[{0, Slice(1, 3), kEllipsis, rows, {2, 0, 2}}].
 class Index {
  public:
   enum class Kind : uint8_t { Number, Slice, NewAxis, Ellipsis, Tensor, List };
@@ -120,8 +120,8 @@ class Index {
   Kind kind;
   int64_t number = 0;
   Slice slice;
-  std::shared_ptr<const Tensor> tensor;  ///< integers: takes these places of the axis
-  std::vector<int64_t> list;             ///< the same, of numbers that are known
+  std::shared_ptr<const Tensor> tensor;  ///< integers: indices along the axis
+  std::vector<int64_t> list;             ///< the same, as host numbers
 };
 
 }  // namespace plugrad

@@ -1,15 +1,15 @@
-/// The explicit end, for programs that must give devices back before they end. Others need nothing:
-/// at exit nothing is closed, and nothing has to be.
+/// Explicit shutdown, for programs that must release devices before they exit. Others do not need
+/// it: plugrad closes nothing at exit.
 #pragma once
 
 #include "plugrad/export.h"
 
 namespace plugrad {
 
-/// Frees everything on every device, in the order that plugins ask for (programs, memory, the
-/// device, the plugin), and closes them for good. Tensors may live on, but what they had on a
-/// device is gone: using it is an error, as is asking for a device again. No other thread uses
-/// plugrad meanwhile. Calling it again does nothing.
+/// Frees everything on every device in the order that plugins require (programs, memory, device,
+/// plugin), and closes the devices permanently. Tensors may outlive it without their device data:
+/// using such a tensor, or requesting a device, is an error. No other thread may use plugrad during
+/// the call. A second call does nothing.
 PLUGRAD_API void shutdown();
 
 }  // namespace plugrad

@@ -1,10 +1,9 @@
 /// Tensor: a handle to a lazily recorded n-dimensional array. Copies denote the same tensor;
-/// nothing runs before realize() or a read. Errors thrown are plugrad::Error; the message names the
-/// function and shapes.
+/// nothing runs before realize() or a read. Errors are plugrad::Error, with function and shapes.
 ///
-/// Unless a function says otherwise: elementwise functions broadcast their operands as NumPy does
-/// and promote their dtypes (dtype.h); numbers are weak, so that f16 + 1.5 stays f16; functions of
-/// real analysis (exp, sqrt, division, …) take integers as f32. Axes may be negative.
+/// Defaults: elementwise functions broadcast their operands like NumPy and promote their dtypes
+/// (dtype.h); numbers are weak, so that f16 + 1.5 stays f16; functions of real analysis (exp, sqrt,
+/// division, …) take integers as f32. Axes may be negative.
 #pragma once
 
 #include <cstddef>
@@ -35,36 +34,36 @@ class UOp;
 }
 class IndexedTensor;
 
-/// What becomes of a quotient's fraction.
+/// How div rounds a quotient to an integer.
 enum class Rounding : uint8_t { None, Trunc, Floor };
 
 class PLUGRAD_API Tensor {
  public:
   /// No tensor: only assignment and defined() are allowed.
   Tensor() = default;
-  /// A weak number: takes the dtype and device of what it meets; on its own it is i32, f32 or bool.
+  /// A weak number: takes the dtype and device of the other operand; alone it is i32, f32 or bool.
   template <class T>
     requires std::is_arithmetic_v<T>
   Tensor(T value) : Tensor(Literal{}, convert_literal(value)) {}
-  /// The values along one axis, on that device: Tensor({1, 2, 3}, "CPU"). Like from().
+  /// The values along one axis, on `device`: Tensor({1, 2, 3}, "CPU"). Like from().
   template <class T>
     requires std::is_arithmetic_v<T>
   Tensor(std::initializer_list<T> values, std::string_view device) : Tensor(from(values, device)) {}
   explicit Tensor(std::shared_ptr<engine::TensorState> state) : state_(std::move(state)) {}
   Tensor(const Tensor&) = default;
   Tensor(Tensor&&) = default;
-  // Lets a named handle denote another tensor; a temporary one would forget it at once.
+  // Rebinds a named handle. Not for temporaries, where it would have no effect.
   Tensor& operator=(const Tensor&) & = default;
   Tensor& operator=(Tensor&&) & = default;
 
-  // ---- Creation. Errors: User for negative sizes, unknown devices, wrong counts of values ----
+  // ---- Creation. Errors: User for negative sizes, unknown devices, wrong numbers of values ----
   /// Holds zeros.
   static Tensor empty(const Shape&, DType = DType::F32, std::string_view device = {});
   static Tensor full(const Shape&, const Tensor& scalar, std::optional<DType> = {},
                      std::string_view device = {});
   static Tensor zeros(const Shape&, DType = DType::F32, std::string_view device = {});
   static Tensor ones(const Shape&, DType = DType::F32, std::string_view device = {});
-  // Of the shape and device of this, and of its dtype unless given.
+  // With the shape and device of this tensor, and its dtype unless given.
   Tensor full_like(const Tensor& scalar, std::optional<DType> = {}) const;
   Tensor zeros_like(std::optional<DType> = {}) const;
   Tensor ones_like(std::optional<DType> = {}) const;
@@ -80,7 +79,7 @@ class PLUGRAD_API Tensor {
   /// Ones on the diagonal of an n x m matrix (m = n when not given).
   static Tensor eye(int64_t n, int64_t m = -1, DType = DType::F32, std::string_view device = {});
 
-  /// Values from the host, row-major, copied at once. Without a shape: one axis.
+  /// Host values, row-major, copied immediately. Without a shape: one axis.
   template <class T>
   static Tensor from(std::span<const T> values, Shape shape, std::string_view device = {}) {
     return from_bytes(std::as_bytes(values), std::move(shape), dtype_of<T>(), device);
@@ -102,14 +101,14 @@ class PLUGRAD_API Tensor {
   template <class T>  ///< rows, all of one length
   static Tensor from(std::initializer_list<std::initializer_list<T>> rows,
                      std::string_view device = {});
-  /// Lists that mix types of numbers, {1, 2.5}, are f64, as a list of doubles is.
+  /// Lists that mix types of numbers, {1, 2.5}, are f64, like lists of doubles.
   static Tensor from(std::initializer_list<MixedNumber> values, std::string_view device = {});
   static Tensor from(std::initializer_list<MixedNumber> values, Shape shape,
                      std::string_view device = {});
   static Tensor from(std::initializer_list<std::initializer_list<MixedNumber>> rows,
                      std::string_view device = {});
-  /// `bytes` in the dtype's storage form. With an owner they are not copied; the owner keeps them
-  /// in place.
+  /// `bytes` in the dtype's storage form. With an owner they are not copied, and the owner keeps
+  /// them valid.
   static Tensor from_bytes(std::span<const std::byte> bytes, Shape, DType,
                            std::string_view device = {},
                            std::shared_ptr<const void> owner = nullptr);
@@ -117,18 +116,18 @@ class PLUGRAD_API Tensor {
   // ---- Random numbers: threefry-2x32, counter-based, the same bits on every device. ----
   /// Source: Salmon et al. 2011; how keys and counters are formed is in docs/tensor-guide.md.
   static void manual_seed(uint64_t seed = 0);
-  /// The seed and counter of the next draw; set_random_state with them repeats the draws that
-  /// followed. Errors: User within a jitted function.
+  /// The seed and counter of the next draw; set_random_state with them repeats the later draws.
+  /// Errors: User within a jitted function.
   static RandomState random_state();
   static void set_random_state(const RandomState& state);
   static Tensor rand(const Shape&, DType = DType::F32, std::string_view device = {});  ///< [0, 1)
-  /// Of mean 0 and deviation 1. Source: Box and Muller 1958.
+  /// With mean 0 and deviation 1. Source: Box and Muller 1958.
   static Tensor randn(const Shape&, DType = DType::F32, std::string_view device = {});
   static Tensor uniform(const Shape&, double low, double high, DType = DType::F32,
                         std::string_view device = {});
   static Tensor normal(const Shape&, double mean, double std, DType = DType::F32,
                        std::string_view device = {});
-  /// Integers in [low, high). Errors: User where the dtype does not hold them.
+  /// Integers in [low, high). Errors: User if the dtype does not hold them.
   static Tensor randint(const Shape&, int64_t low, int64_t high, DType = DType::I32,
                         std::string_view device = {});
   /// Uniform in ±sqrt(6 / ((1 + a²) fan_in)), fan_in = product of all sizes but the first. He et
@@ -137,7 +136,7 @@ class PLUGRAD_API Tensor {
                                 std::string_view device = {});
   /// Uniform in ±sqrt(6 / (shape[0] + product of the others)). Glorot and Bengio 2010.
   static Tensor glorot_uniform(const Shape&, DType = DType::F32, std::string_view device = {});
-  /// Normal, of deviation sqrt(2 / ((1 + a²) fan_in)). He et al. 2015.
+  /// Normal, with deviation sqrt(2 / ((1 + a²) fan_in)). He et al. 2015.
   static Tensor kaiming_normal(const Shape&, double a = 0.01, DType = DType::F32,
                                std::string_view device = {});
   /// Uniform in ±1 / sqrt(number of elements).
@@ -146,24 +145,24 @@ class PLUGRAD_API Tensor {
   static Tensor randperm(int64_t n, DType = DType::I32, std::string_view device = {});
   Tensor rand_like(std::optional<DType> = {}) const;
   Tensor randn_like(std::optional<DType> = {}) const;
-  /// `count` places (i32) of the last axis for each row, drawn with probabilities in proportion to
-  /// this, which is computed. Shape: (n) -> (count), (m, n) -> (m, count). Without replacement,
-  /// places of weight 0 come last. Errors: User for more draws than places, and for weights that
-  /// are negative, not finite or all 0; in a jitted function such rows draw -1.
+  /// `count` indices (i32) into the last axis for each row, drawn with probabilities proportional
+  /// to this tensor, which is computed. Shape: (n) -> (count), (m, n) -> (m, count). Without
+  /// replacement, indices of weight 0 come last. Errors: User for more draws than indices, and for
+  /// weights that are negative, not finite or all 0; in a jitted function such rows give -1.
   Tensor multinomial(int64_t count, bool replacement = false) const;
 
-  // ---- What it is. None of these runs anything. ----
+  // ---- Properties. None of these runs anything ----
   bool defined() const { return state_ != nullptr; }
   Shape shape() const;
   int64_t size(int64_t axis) const;
   int64_t ndim() const;
   int64_t numel() const;
-  Shape bound_shape() const;  ///< shape() with the sizes that variables are bound to (jit.h)
+  Shape bound_shape() const;  ///< shape() with the present values of variable sizes (jit.h)
   DType dtype() const;
   std::string device() const;
   bool is_realized() const;
   const std::shared_ptr<engine::TensorState>& state() const { return state_; }
-  /// A tensor decides nothing before it is computed: `if (a > 0)` does not compile.
+  /// A tensor is no condition, because its value is not computed: `if (a > 0)` does not compile.
   template <class Use = void>
   explicit operator bool() const {
     static_assert(!std::is_void_v<Use>,
@@ -174,11 +173,11 @@ class PLUGRAD_API Tensor {
   }
 
   // ---- Values ----
-  /// Computes the value now. Errors: Device from the plugin; every tensor stays as it was.
+  /// Computes the value now. Errors: Device from the plugin; then every tensor keeps its state.
   Tensor realize() const;
   static void realize(std::span<const Tensor> tensors);  ///< together, in one plan
-  /// The only element as a T; a float loses its fraction in an integer. Errors: User unless numel()
-  /// is 1, and for a value outside of T's range (-1 as uint8_t, NaN or 1e10 as int).
+  /// The only element as a T; an integer T truncates a float. Errors: User unless numel() is 1, and
+  /// for a value out of T's range (-1 as uint8_t, NaN or 1e10 as int).
   template <class T>
     requires std::is_arithmetic_v<T>
   T item() const {
@@ -186,22 +185,22 @@ class PLUGRAD_API Tensor {
     read_item(&value, dtype_of<T>());
     return value;
   }
-  /// All elements (of bound_shape()), row-major, converted to T as by item().
+  /// All elements (of bound_shape()), row-major, converted to T like item().
   template <class T>
     requires std::is_arithmetic_v<T>
   std::vector<T> to_vector() const;
-  /// As to_vector, into `out`. Errors: User when its size is not numel().
+  /// Like to_vector, into `out`. Errors: User when its size is not numel().
   template <class T>
     requires std::is_arithmetic_v<T>
   void copy_to(std::span<T> out) const {
     read_as(out.data(), out.size(), dtype_of<T>());
   }
   std::vector<std::byte> to_bytes() const;  ///< in storage form
-  std::vector<Kernel> schedule() const;     ///< what realize() would run, compiled, not run
+  std::vector<Kernel> schedule() const;     ///< the compiled kernels of realize(), not run
   std::vector<Kernel> kernelize() const;  ///< the same before code generation: AST and ranges only
-  ir::UOp uop() const;                    ///< the node that it denotes now; see uop.h
+  ir::UOp uop() const;                    ///< the present node of this tensor; see uop.h
 
-  // ---- Changing it, seen through every copy. What was recorded before keeps the old value ----
+  // ---- Assignment, visible through every copy. Values recorded before it stay unchanged ----
   /// Errors: User when `value` does not broadcast to shape(), or is a float and this is not.
   Tensor& assign(const Tensor& value);
   Tensor& operator+=(const Tensor& other) &;
@@ -221,10 +220,10 @@ class PLUGRAD_API Tensor {
   Tensor grad() const;  ///< undefined before a backward()
   void set_grad(const Tensor& gradient);
   void zero_grad();
-  /// Adds d this / d leaf to grad() of every live marked tensor it depends on, and releases the
-  /// graph. Errors: User unless one float, if no marked tensor is found, or once released.
+  /// Adds d this / d leaf to grad() of every live marked tensor that this depends on, and releases
+  /// the graph. Errors: User unless one float, without a marked tensor, or for a released graph.
   void backward(bool retain_graph = false) const;
-  /// The same for any shape: `gradient` is that of each element of this.
+  /// The same for any shape: `gradient` holds the gradient of each element.
   void backward(const Tensor& gradient, bool retain_graph = false) const;
   Tensor detach() const;
 
@@ -243,30 +242,30 @@ class PLUGRAD_API Tensor {
   Tensor log() const;         ///< NaN below 0, -inf at 0, as all logarithms
   Tensor log2() const;        ///< base 2
   Tensor log10() const;       ///< base 10
-  Tensor log1p() const;       ///< log(1 + x), exact to the last digits near 0
-  Tensor expm1() const;       ///< exp(x) - 1, exact to the last digits near 0
-  Tensor sin() const;         ///< of radians, as all of these; NaN of infinities
-  Tensor cos() const;         ///< keeps its digits for large x, as sin
+  Tensor log1p() const;       ///< log(1 + x), accurate near 0
+  Tensor expm1() const;       ///< exp(x) - 1, accurate near 0
+  Tensor sin() const;         ///< radians, like all of these; NaN of infinities
+  Tensor cos() const;         ///< accurate for large x, like sin
   Tensor tan() const;         ///< sin(x) / cos(x)
-  Tensor asin() const;        ///< NaN outside [-1, 1], as acos
+  Tensor asin() const;        ///< NaN outside [-1, 1], like acos
   Tensor acos() const;        ///< in [0, pi]
   Tensor atan() const;        ///< in [-pi/2, pi/2]
   Tensor sinh() const;        ///< (exp(x) - exp(-x)) / 2
   Tensor cosh() const;        ///< (exp(x) + exp(-x)) / 2
-  Tensor tanh() const;        ///< sinh(x) / cosh(x); 1 and -1 far out
-  Tensor asinh() const;       ///< the x of sinh(x)
+  Tensor tanh() const;        ///< sinh(x) / cosh(x); 1 and -1 for large |x|
+  Tensor asinh() const;       ///< inverse of sinh
   Tensor acosh() const;       ///< NaN below 1
   Tensor atanh() const;       ///< NaN outside [-1, 1], infinite at its ends
   Tensor erf() const;         ///< Abramowitz and Stegun 1964, 7.1.26 (Cody 1969 for f64)
-  Tensor abs() const;         ///< gradient 0 at 0; the lowest integer stays
+  Tensor abs() const;         ///< gradient 0 at 0; the lowest integer is unchanged
   Tensor sign() const;        ///< -1, 0 or 1; NaN of NaN; gradient 0
-  Tensor trunc() const;       ///< towards 0; gradient 0, as of the next three
-  Tensor floor() const;       ///< down; integers stay, as in all of these
+  Tensor trunc() const;       ///< towards 0; gradient 0, like the next three
+  Tensor floor() const;       ///< down; integers are unchanged, like in all of these
   Tensor ceil() const;        ///< up
   Tensor round() const;       ///< halves to even
-  Tensor isnan() const;       ///< bool, as the next two
-  Tensor isinf() const;       ///< of either sign
-  Tensor isposinf() const;    ///< +inf alone; isneginf: -inf alone
+  Tensor isnan() const;       ///< bool, like the next two
+  Tensor isinf() const;       ///< +inf or -inf
+  Tensor isposinf() const;    ///< only +inf; isneginf: only -inf
   Tensor isneginf() const;
   Tensor isfinite() const;                       ///< neither infinite nor NaN
   Tensor relu() const;                           ///< max(x, 0); NaN stays; gradient 0 at 0
@@ -287,31 +286,31 @@ class PLUGRAD_API Tensor {
   Tensor hardtanh(double low = -1.0, double high = 1.0) const;
   Tensor softplus(double beta = 1.0) const;  ///< log(1 + exp(beta x)) / beta, without overflow
   Tensor softsign() const;                   ///< x / (1 + |x|)
-  /// x * weight below 0; `weight` has one element, or one for each place of axis 1. He 2015.
+  /// x * weight below 0; `weight` has one element, or one for each index of axis 1. He 2015.
   Tensor prelu(const Tensor& weight) const;
-  /// Bounds broadcast; one of them may be left out as {}. Where low > high: high.
+  /// Bounds broadcast; {} leaves one out. Where low > high: high.
   Tensor clamp(const Tensor& low, const Tensor& high = {}) const;
   Tensor clip(const Tensor& low, const Tensor& high = {}) const { return clamp(low, high); }
 
   // ---- Elementwise, two or three operands: broadcast shape, promoted dtype. Errors: User for
   // shapes that do not broadcast. The operators are below the class ----
-  /// The edges are those of C's pow. Integers stay integers; a negative exponent gives 0 but for
-  /// bases 1 and -1. Errors: User for an integer to a negative literal.
+  /// Edge cases are those of C's pow. Integers stay integers; a negative exponent gives 0 except
+  /// for bases 1 and -1. Errors: User for an integer to a negative literal.
   Tensor pow(const Tensor& exponent) const;
-  /// Floats (integers as f32) unless rounded: then integers stay integers.
+  /// Floats (integers as f32); with a rounding, integers stay integers.
   Tensor div(const Tensor& other, Rounding = Rounding::None) const;
   Tensor maximum(const Tensor& other) const;    ///< NaN if either is
   Tensor minimum(const Tensor& other) const;    ///< NaN if either is
   Tensor floor_div(const Tensor& other) const;  ///< rounds down; integer x / 0 is 0
   Tensor trunc_div(const Tensor& other) const;  ///< rounds towards zero
-  Tensor mod(const Tensor& other) const;        ///< as %: has the sign of `other`
-  Tensor fmod(const Tensor& other) const;       ///< has the sign of this
+  Tensor mod(const Tensor& other) const;        ///< like %: has the sign of `other`
+  Tensor fmod(const Tensor& other) const;       ///< has the sign of x
   Tensor copysign(const Tensor& sign) const;    ///< |x| with the sign bit of `sign`
   Tensor logaddexp(const Tensor& other) const;  ///< log(exp(x) + exp(y)), without overflow
-  /// |x - other| <= atol + rtol |other|; infinities are near themselves, NaN only if asked.
+  /// |x - other| <= atol + rtol |other|; equal infinities are close, NaN only with equal_nan.
   Tensor isclose(const Tensor& other, double rtol = 1e-5, double atol = 1e-8,
                  bool equal_nan = false) const;
-  /// Whether isclose holds everywhere. Computes it.
+  /// Whether isclose holds for all elements. Computes it.
   bool allclose(const Tensor& other, double rtol = 1e-5, double atol = 1e-8,
                 bool equal_nan = false) const;
   Tensor where(const Tensor& yes, const Tensor& no) const;  ///< this is the condition
@@ -321,8 +320,8 @@ class PLUGRAD_API Tensor {
   Tensor lerp(const Tensor& end, const Tensor& weight) const;
 
   // ---- Reductions over `axes` (not given: all; Axes::none(): none). keepdim leaves size 1.
-  // Errors: User for a bad axis. A number has one axis, of size 1, wherever functions take one ----
-  /// Dtype: the one given; else bool and integers widen to i64, unsigned ones to u64; f16 and bf16
+  // Errors: User for a bad axis. A number counts as one axis of size 1 ----
+  /// Dtype: the given one, else i64 for bool and integers, u64 for unsigned integers; f16 and bf16
   /// accumulate in f32.
   Tensor sum(const Axes& axes = {}, bool keepdim = false, std::optional<DType> = {}) const;
   Tensor prod(const Axes& axes = {}, bool keepdim = false, std::optional<DType> = {}) const;
@@ -331,139 +330,139 @@ class PLUGRAD_API Tensor {
   Tensor min(const Axes& axes = {}, bool keepdim = false) const;   ///< NaN if any is
   Tensor any(const Axes& axes = {}, bool keepdim = false) const;   ///< bool: whether one is not 0
   Tensor all(const Axes& axes = {}, bool keepdim = false) const;   ///< bool: whether none is 0
-  /// Sum of squared distances from the mean over (count - correction), which is at least 0.
+  /// Sum of squared distances from the mean over max(count - correction, 0).
   Tensor var(const Axes& axes = {}, bool keepdim = false, int64_t correction = 1) const;
   Tensor std(const Axes& axes = {}, bool keepdim = false, int64_t correction = 1) const;
   std::pair<Tensor, Tensor> var_mean(const Axes& axes = {}, bool keepdim = false,
                                      int64_t correction = 1) const;
   std::pair<Tensor, Tensor> std_mean(const Axes& axes = {}, bool keepdim = false,
                                      int64_t correction = 1) const;
-  /// log of the sum of exp, no overflow
+  /// log of the sum of exp, without overflow
   Tensor logsumexp(const Axes& axes = {}, bool keepdim = false) const;
-  /// Place of the first maximum (i32); without an axis, in row-major order.
+  /// Index of the first maximum (i32); without an axis, into the row-major elements.
   Tensor argmax(std::optional<int64_t> axis = {}, bool keepdim = false) const;
   Tensor argmin(std::optional<int64_t> axis = {}, bool keepdim = false) const;  ///< first minimum
-  /// exp(x) over their sum, and its log without underflow; with a dtype, of x cast to it
+  /// exp(x) over the sum of exp(x), and its log without underflow; with a dtype, of x cast to it
   Tensor softmax(int64_t axis = -1, std::optional<DType> = {}) const;
   Tensor log_softmax(int64_t axis = -1, std::optional<DType> = {}) const;
   Tensor softmin(int64_t axis = -1) const;  ///< softmax(-x)
-  /// x / max(||x||, eps), with the p-norm along `axis`; any p, -inf is the least |x|.
+  /// x / max(||x||, eps), with the p-norm along `axis`; any p; -inf: the smallest |x|.
   Tensor normalize(double p = 2.0, int64_t axis = 1, double eps = 1e-12) const;
 
-  // ---- Scans: each place has the reduction of those up to it. Blelloch 1990 ----
+  // ---- Scans: element i is the reduction of elements 0 to i. Blelloch 1990 ----
   Tensor cumsum(int64_t axis, std::optional<DType> = {}) const;  ///< dtype as in sum
   Tensor cumprod(int64_t axis, std::optional<DType> = {}) const;
   Tensor logcumsumexp(int64_t axis) const;  ///< without overflow
-  /// Values, and where (i32) they lie: the last of equal ones. NaN wins, the last of those.
+  /// Values and their indices (i32), the last of equal values. NaN wins; then the last NaN.
   std::pair<Tensor, Tensor> cummax(int64_t axis) const;
   std::pair<Tensor, Tensor> cummin(int64_t axis) const;
 
-  // ---- Order: stable, NaN above all numbers. Batcher 1968 ----
-  /// Values in order, and the places (i32) they come from.
+  // ---- Sorting: stable, NaN above all numbers. Batcher 1968 ----
+  /// Sorted values, and their indices (i32) in this tensor.
   std::pair<Tensor, Tensor> sort(int64_t axis = -1, bool descending = false) const;
   Tensor argsort(int64_t axis = -1, bool descending = false) const;
-  /// The first k of sort; unless `sorted`, in the order of places. Errors: User for a shorter axis.
+  /// The first k of sort; unless `sorted`, by index. Errors: User for an axis shorter than k.
   std::pair<Tensor, Tensor> topk(int64_t k, int64_t axis = -1, bool largest = true,
                                  bool sorted = true) const;
 
-  // ---- Movement: views, no copies; joins and padding are fused into what reads them ----
-  /// Errors, of all: User, with the shapes.
+  // ---- Movement: views, no copies; joins and padding are fused into their consumers ----
+  /// Errors of all of these: User, with the shapes.
   Tensor reshape(const Shape& shape) const;  ///< one size may be -1
   Tensor view(const Shape& shape) const { return reshape(shape); }
-  Tensor permute(const std::vector<int64_t>& order) const;  ///< axis i is axis order[i] of this
+  Tensor permute(const std::vector<int64_t>& order) const;         ///< axis i is axis order[i] of x
   Tensor transpose(int64_t axis0 = -2, int64_t axis1 = -1) const;  ///< swaps two axes
   Tensor expand(const Shape& shape) const;  ///< -1 keeps a size; new axes come first
-  /// Reflecting takes fewer elements than the axis has, circular padding no more.
+  /// Reflect pads less than the size of the axis, Circular at most the size.
   Tensor pad(const Pads& pads, double value = 0.0) const;
   Tensor pad(const Pads& pads, PadMode mode, double value = 0.0) const;
-  /// Behind each axis up to `sizes`; none keeps the axis.
+  /// Pads the end of each axis up to `sizes`; nullopt keeps the axis.
   Tensor pad_to(const std::vector<std::optional<int64_t>>& sizes, double value = 0.0) const;
-  Tensor shrink(const Box& box) const;  ///< a part {begin, end} of each axis
-  Tensor shrink_to(const std::vector<std::optional<int64_t>>& sizes) const;  ///< the first ones
-  Tensor flip(const Axes& axes) const;                        ///< backwards along each
-  Tensor squeeze(const Axes& axes = {}) const;                ///< those of size 1
-  Tensor unsqueeze(int64_t axis) const;                       ///< a new axis of size 1 there
-  Tensor flatten(int64_t start = 0, int64_t end = -1) const;  ///< axes start to end in one
-  Tensor unflatten(int64_t axis, const Shape& sizes) const;   ///< in several; one may be -1
-  /// By names: "b (h w) c -> b c h w" with {{"h", 4}}. … stands as "..." for any axes, 1 for a new
+  Tensor shrink(const Box& box) const;  ///< the elements [begin, end) of each axis
+  Tensor shrink_to(const std::vector<std::optional<int64_t>>& sizes) const;  ///< a prefix each
+  Tensor flip(const Axes& axes) const;                        ///< reverses these axes
+  Tensor squeeze(const Axes& axes = {}) const;                ///< removes axes of size 1
+  Tensor unsqueeze(int64_t axis) const;                       ///< inserts an axis of size 1
+  Tensor flatten(int64_t start = 0, int64_t end = -1) const;  ///< merges axes start to end
+  Tensor unflatten(int64_t axis, const Shape& sizes) const;  ///< splits an axis; one size may be -1
+  /// By axis names: "b (h w) c -> b c h w" with {{"h", 4}}. "..." stands for any axes, 1 for a new
   /// one. Errors: User, with a caret where the pattern is wrong. Source: Rogozhnikov 2022 (einops).
   Tensor rearrange(std::string_view pattern,
                    const std::vector<std::pair<std::string, int64_t>>& sizes = {}) const;
   std::vector<Tensor> split(int64_t size, int64_t axis = 0) const;  ///< the last may be smaller
-  /// sizes add up to the axis
+  /// sizes that add up to the axis
   std::vector<Tensor> split(const std::vector<int64_t>& sizes, int64_t axis = 0) const;
-  std::vector<Tensor> chunk(int64_t count, int64_t axis = 0) const;  ///< as PyTorch: may be fewer
-  Tensor repeat(const Shape& repeats) const;  ///< whole copies along each axis
-  /// Each element `count` times in a row; without an axis, of all in row-major order.
+  std::vector<Tensor> chunk(int64_t count, int64_t axis = 0) const;  ///< like PyTorch: may be fewer
+  Tensor repeat(const Shape& repeats) const;  ///< copies of the tensor along each axis
+  /// Each element `count` times in a row; without an axis, of the flat row-major tensor.
   Tensor repeat_interleave(int64_t count, std::optional<int64_t> axis = {}) const;
-  /// Elements move on by `shifts` and come in again in front; without axes, in row-major order.
+  /// Shifts elements cyclically towards higher indices; without axes, in row-major order.
   Tensor roll(const Axes& shifts, const Axes& axes = {}) const;
   /// A matrix with this on a diagonal, or the diagonal of a matrix. Errors: User for other ranks.
   Tensor diag(int64_t offset = 0) const;
-  /// Shape: the other axes, then the diagonal. Positive offsets lie above the main one.
+  /// Shape: the other axes, then the diagonal. Positive offsets are above the main diagonal.
   Tensor diagonal(int64_t offset = 0, int64_t axis0 = 0, int64_t axis1 = 1) const;
   /// Windows of `size` elements, `step` apart, as a new last axis.
   Tensor unfold(int64_t axis, int64_t size, int64_t step) const;
   Tensor tril(int64_t diagonal = 0) const;  ///< 0 above a diagonal of the last two axes
   Tensor triu(int64_t diagonal = 0) const;  ///< 0 below it
 
-  // ---- Indexing. A place that is data and outside its axis reads 0; negative ones count from the
-  // end. A place outside that the program knows is an error ----
+  // ---- Indexing. Negative indices count from the end. An index out of range reads 0 if it is
+  // tensor data, and is an error if the host knows it ----
   Tensor slice(int64_t axis, const Slice& slice) const;  ///< clips bounds; steps may be negative
-  /// As in PyTorch: tensors and lists of places broadcast; the axes of their common shape come
-  /// where theirs were, or first when others are between. Errors: User for bool (masked_select).
+  /// Like PyTorch: index tensors and lists broadcast; the axes of their common shape replace the
+  /// indexed axes, or come first if these are not adjacent. Errors: User for bool (masked_select).
   Tensor operator[](const Index& index) const&;
   Tensor operator[](std::initializer_list<Index> indices) const&;
   IndexedTensor operator[](const Index& index) &;  ///< may be assigned to, see indexed.h
   IndexedTensor operator[](std::initializer_list<Index> indices) &;
   Tensor index(const std::vector<Index>& indices) const;
-  /// x[indices] = value. Errors: User as operator[] and assign, and for a leaf that requires a
+  /// x[indices] = value. Errors: User like operator[] and assign, and for a leaf that requires a
   /// gradient.
   void set_index(const std::vector<Index>& indices, const Tensor& value);
-  /// the places' axes replace the axis
+  /// the axes of `places` (indices) replace the axis
   Tensor index_select(int64_t axis, const Tensor& places) const;
-  /// of the places' shape, which fits in this
+  /// has the shape of `places` (indices), which fits in this tensor
   Tensor gather(int64_t axis, const Tensor& places) const;
-  /// This, with `values` (of the places' shape or larger, or a number) put where `places` say along
-  /// the axis; of several the last remains, or they are combined with the element and each other.
+  /// A copy with `values` (a number, or at least the shape of `places`) at the indices `places` of
+  /// the axis. Of values with one index the last is kept, or all are combined with the element.
   Tensor scatter(int64_t axis, const Tensor& places, const Tensor& values,
                  Combine how = Combine::Replace) const;
-  /// As scatter; without include_self the elements that are hit start afresh.
+  /// Like scatter; without include_self the written elements are not part of the combination.
   Tensor scatter_reduce(int64_t axis, const Tensor& places, const Tensor& values, Combine how,
                         bool include_self = true) const;
-  /// The elements where `mask`, in row-major order: the first `size`, followed by `fill` if there
-  /// are fewer. Without a size, they are counted, which reads the mask.
+  /// The elements where `mask` is true, row-major: the first `size`, then `fill` if there are
+  /// fewer. Without a size they are counted, which reads the mask.
   Tensor masked_select(const Tensor& mask, std::optional<int64_t> size = {},
                        const Tensor& fill = 0) const;
-  /// Shape: (size, ndim), a row of places (i32) for each element that is not 0; as masked_select.
+  /// Shape: (size, ndim), a row of indices (i32) for each element that is not 0; as masked_select.
   Tensor nonzero(std::optional<int64_t> size = {}, const Tensor& fill = 0) const;
   Tensor one_hot(int64_t classes) const;  ///< i32, with a new last axis
 
   // ---- Products and windows; see functional.h for shapes ----
   Tensor dot(const Tensor& other) const { return matmul(other); }
-  /// With a dtype, multiplied, summed and returned in it.
+  /// With a dtype, products, sums and result have it.
   Tensor matmul(const Tensor& other, std::optional<DType> dtype = {}) const;
   Tensor linear(const Tensor& weight, const Tensor& bias = {}) const;
   Tensor conv2d(const Tensor& weight, const Tensor& bias = {}, const ConvOptions& = {}) const;
   Tensor max_pool2d(Pair kernel = 2, const PoolOptions& = {}) const;
   Tensor avg_pool2d(Pair kernel = 2, const PoolOptions& = {}) const;
   Tensor layernorm(const Axes& axes = -1, double eps = 1e-5) const;
-  /// Each element is zero with probability p, others are divided by 1 - p.
+  /// Zeroes each element with probability p and divides the others by 1 - p.
   Tensor dropout(double p = 0.5, bool training = true) const;
 
   // ---- Representation ----
   Tensor cast(DType dtype) const;
-  /// The same bits. Between sizes the last axis grows or shrinks, low bytes first. Errors: User
-  /// when it does not divide, or to bool from another size.
+  /// Reinterprets the bits. If the element size changes, the last axis grows or shrinks, low bytes
+  /// first. Errors: User when it does not divide, or to bool from another size.
   Tensor bitcast(DType dtype) const;
-  Tensor clone() const;       ///< the same value as a tensor of its own
-  Tensor contiguous() const;  ///< stored as its own value when realised
+  Tensor clone() const;       ///< the same value as a new tensor
+  Tensor contiguous() const;  ///< stored when realised, not a view
   Tensor to(std::string_view device) const;
 
  private:
   struct Literal {};
   struct Number {
-    DType dtype;  // Index, WeakFloat, Bool, or U64 for what i64 does not hold
+    DType dtype;  // Index, WeakFloat, Bool, or U64 for values beyond i64
     double real;
     int64_t integer;
   };
@@ -473,7 +472,7 @@ class PLUGRAD_API Tensor {
       return {DType::Bool, 0.0, value};
     else if constexpr (std::is_floating_point_v<T>)
       return {DType::WeakFloat, value, 0};
-    else  // what i64 does not hold has the bits of a negative number
+    else  // a value beyond i64 has the bits of a negative number
       return {std::is_unsigned_v<T> && static_cast<int64_t>(value) < 0 ? DType::U64 : DType::Index,
               0.0, static_cast<int64_t>(value)};
   }

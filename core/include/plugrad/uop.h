@@ -1,14 +1,11 @@
-/// Graph nodes by hand: build, look at, match, rewrite. The same graph as that of tensors, so an
-/// equal node built twice, by hand or by tensor functions, is one.
-///
+/// Builds, inspects, matches and rewrites nodes of the graph of tensors. Equal nodes are one node.
+/// Errors are of kind User and show the node. All functions are thread-safe.
 ///   using namespace plugrad::ir;
 ///   UOp four = UOp::constant(2, DType::I32) + UOp::constant(2, DType::I32);
 ///   PatternMatcher fold{{Pattern::constant("a") + Pattern::constant("b"), [](const Match& m) {
 ///     return UOp::constant(m["a"].integer() + m["b"].integer(), m.root().dtype());
 ///   }}};
 ///   fold.rewrite(four);  // const i32 4
-///
-/// Errors are of kind User and show the node. Everything may be used from any thread.
 #pragma once
 
 #include <concepts>
@@ -26,8 +23,8 @@
 
 namespace plugrad::ir {
 
-/// A node: op, dtype, sources, argument. A cheap copy, which keeps the node and what it is made of.
-/// The text that it prints as is documented in docs/custom-ops.md.
+/// A node: op, dtype, sources, argument. Copies are cheap and keep the node and its sources alive.
+/// docs/custom-ops.md documents the printed text.
 class PLUGRAD_API UOp {
  public:
   UOp() = default;  ///< no node
@@ -38,9 +35,9 @@ class PLUGRAD_API UOp {
   UOp(T value) : UOp(constant(value)) {}  // NOLINT(google-explicit-constructor): as in algebra
   bool defined() const { return state_ != nullptr; }
 
-  // ---- Building. A number beside a node takes the node's dtype ----
-  /// Without a dtype it is weak: index, weakfloat or bool, as a number beside a tensor.
-  /// Errors: User for void, or a number that is no dtype.
+  // ---- Building. A number next to a node takes the node's dtype ----
+  /// Without a dtype it is weak: index, weakfloat or bool, like a number next to a tensor. Errors:
+  /// User for void, or a DType value that does not exist.
   template <class T>
     requires std::is_arithmetic_v<T>
   static UOp constant(T value, std::optional<DType> dtype = {}) {
@@ -50,18 +47,18 @@ class PLUGRAD_API UOp {
     else
       return make_constant(static_cast<int64_t>(value), dtype);
   }
-  /// Any op by its printed name ("add", "where", "exp2", "reshape", …). `dtype` when it does not
-  /// follow from the sources; `arg` is the op's number or list. Errors: User for a node that has no
-  /// place in the IR, and for void where the op has a value.
+  /// Any op by its printed name ("add", "where", "exp2", "reshape", …). `dtype` is needed if it
+  /// does not follow from the sources; `arg` is the op's number or list. Errors: User for a node
+  /// that the IR does not allow, and for void where the op has a value.
   static UOp make(std::string_view op, const std::vector<UOp>& sources,
                   std::optional<DType> dtype = {}, const std::vector<int64_t>& arg = {});
   UOp cast(DType dtype) const;
   UOp where(const UOp& yes, const UOp& no) const;  ///< this is the condition
-  /// Reads text as it is printed; one node for each that it returns.
+  /// Parses printed text; returns one node for each `return`.
   static std::vector<UOp> parse(std::string_view text);
 
   // ---- Building a kernel (user_kernel.h), with loops and memory ----
-  /// A loop variable from 0 below `size`. `axis`: unique in the kernel, smaller is further out.
+  /// A loop variable in [0, size). `axis`: unique in the kernel, smaller is further out.
   static UOp range(int64_t size, uint32_t axis, bool reduces = false);
   /// Buffer number `slot`: the outputs first, then the inputs.
   static UOp param(uint32_t slot, DType dtype, int64_t elem_count, bool written);
@@ -75,12 +72,12 @@ class PLUGRAD_API UOp {
   std::string op() const;  ///< "add"
   DType dtype() const;
   std::vector<UOp> sources() const;
-  std::vector<int64_t> arg() const;  ///< the op's number or list; of a constant, see below
-  Shape shape() const;               ///< as a tensor's; () for scalars and in kernels
+  std::vector<int64_t> arg() const;  ///< the op's number or list; of a constant, see integer()
+  Shape shape() const;               ///< like a tensor's; () for scalars and in kernels
   bool is_constant() const;
   int64_t integer() const;  ///< of a constant. Errors: User when it is none
   double number() const;
-  /// Nodes that it is made of, itself included.
+  /// The number of distinct nodes in the graph of this node, itself included.
   size_t size() const;
   /// Textual IR: one node a line, sources first.
   std::string to_string() const;
@@ -88,9 +85,10 @@ class PLUGRAD_API UOp {
   friend PLUGRAD_API bool operator==(const UOp& a, const UOp& b);
 
   // ---- Changing ----
-  /// By plugrad's own algebra, which keeps every IEEE result; with `fast`, by PLUGRAD_FAST_MATH's.
+  /// Applies plugrad's own algebra, which keeps every IEEE result; with `fast` that of
+  /// PLUGRAD_FAST_MATH.
   UOp simplify(bool fast = false) const;
-  /// The tensor that it denotes. Errors: User where kernel ops are in it.
+  /// The tensor of this node. Errors: User if its graph contains kernel ops.
   Tensor tensor() const;
 
   const std::shared_ptr<engine::TensorState>& state() const { return state_; }
@@ -113,13 +111,13 @@ PLUGRAD_API UOp operator<(const UOp& a, const UOp& b);
 PLUGRAD_API UOp operator-(const UOp& a);
 PLUGRAD_API std::ostream& operator<<(std::ostream& out, const UOp& node);
 
-/// What a rule looks for. The same name twice means the same node.
+/// The left side of a rule. A repeated name must match the same node.
 class PLUGRAD_API Pattern {
  public:
   static Pattern any(std::string name);       ///< any node
   static Pattern constant(std::string name);  ///< any constant
-  /// A node of that op over exactly these sources, which may be given a name too. Operands of
-  /// commutative ops match in either order.
+  /// A node of that op with exactly these sources, optionally named. Operands of commutative ops
+  /// match in either order.
   static Pattern op(std::string_view op, std::vector<Pattern> sources, std::string name = {});
   /// A constant of that value; an integer also matches a float constant.
   template <class T>
@@ -146,12 +144,12 @@ PLUGRAD_API Pattern operator%(const Pattern& a, const Pattern& b);
 PLUGRAD_API Pattern operator<(const Pattern& a, const Pattern& b);
 PLUGRAD_API Pattern operator-(const Pattern& a);
 
-/// The nodes that a pattern's names stand for.
+/// The nodes bound to a pattern's names.
 class PLUGRAD_API Match {
  public:
   /// Errors: User when the pattern has no such name.
   const UOp& operator[](std::string_view name) const;
-  const UOp& root() const { return root_; }  ///< what matched as a whole
+  const UOp& root() const { return root_; }  ///< the node that the whole pattern matched
 
  private:
   friend class PatternMatcher;
@@ -159,8 +157,8 @@ class PLUGRAD_API Match {
   std::vector<std::pair<std::string, UOp>> bound_;
 };
 
-/// Left becomes right: a function (an undefined UOp: no match after all) or a pattern over left's
-/// names, in which constants are folded. Both keep the dtype.
+/// Rewrites left to right: right is a function (an undefined UOp means no match) or a pattern over
+/// left's names, whose constants are folded. Both keep the dtype.
 struct PLUGRAD_API Rule {
   template <std::invocable<const Match&> Right>
   Rule(Pattern left_side, Right right_side, std::string rule_name = "rule")
@@ -169,7 +167,7 @@ struct PLUGRAD_API Rule {
       : left(std::move(left_side)), right({right_side}), name(std::move(rule_name)) {}
 
   Pattern left;
-  std::vector<Pattern> right;  // one, or none where there is a function
+  std::vector<Pattern> right;  // one pattern; none if there is a function
   std::function<UOp(const Match&)> function;
   std::string name;  ///< in messages
 };
@@ -178,10 +176,10 @@ struct PLUGRAD_API Rule {
 class PLUGRAD_API PatternMatcher {
  public:
   PatternMatcher(std::initializer_list<Rule> rules);
-  /// What the first rule that matches makes of the node itself; undefined when none does.
+  /// The result of the first rule that matches the node itself; undefined when none does.
   UOp apply(const UOp& node) const;
-  /// Applies the rules to everything that the node is made of, sources first, until none applies.
-  /// Errors: User when rules undo each other or never end; what their functions throw.
+  /// Applies the rules to the node and everything below it, sources first, until none applies.
+  /// Errors: User for rules that undo each other or do not terminate; exceptions of rule functions.
   UOp rewrite(const UOp& node) const;
 
  private:

@@ -1,6 +1,6 @@
-/// Kernels that the user wrote, as source text of a device's language, as kernel IR, or as an AST
-/// of UOps that plugrad compiles for every device. They are planned, cached and reported as others.
-/// docs/custom-ops.md shows each form and what source text looks like on each device.
+/// Kernels that the user writes: as source text in a device's language, as kernel IR, or as an AST
+/// of UOps, which plugrad compiles for every device. They are planned, cached and reported like
+/// other kernels. docs/custom-ops.md shows each form, and the source text for each device.
 #pragma once
 
 #include <array>
@@ -22,28 +22,30 @@ struct KernelOutput {
 
 /// Source text for the devices of one plugin.
 struct KernelSource {
-  std::string device;  ///< "CPU": what devices are named in front of the colon
-  std::string text;    ///< defines a kernel called as UserKernel::name
+  std::string device;  ///< the device name before the colon, e.g. "CPU"
+  std::string text;    ///< defines a kernel with the name UserKernel::name
 };
 
-/// At least one of `sources`, `ir` and `ast`; a device takes the first of these that is for it.
+/// At least one of `sources`, `ir` and `ast` is given; a device uses the first that is available
+/// for it, in this order.
 struct PLUGRAD_API UserKernel {
   std::string name;  ///< a C identifier
   std::vector<KernelSource> sources = {};
-  std::vector<std::byte> ir = {};  ///< a block as in docs/kernel-ir.md, of the same name
+  std::vector<std::byte> ir = {};  ///< a block of docs/kernel-ir.md with the same name
   ir::UOp ast = {};                ///< a sink over stores: see UOp::param
-  std::array<uint64_t, 3> groups = {1, 1, 1};  ///< of sources; a block says its own
-  std::array<uint32_t, 3> local = {1, 1, 1};   ///< work-items in a group; 1 on a CPU
-  /// The gradient, as of a CustomFunction; without one, none flows.
+  /// workgroups, for `sources`; an IR block has its own
+  std::array<uint64_t, 3> groups = {1, 1, 1};
+  std::array<uint32_t, 3> local = {1, 1, 1};  ///< work-items in a workgroup; 1 on a CPU
+  /// The gradient, as in CustomFunction; without one, no gradient flows.
   CustomFunction::Backward backward = {};
 
-  /// The outputs, computed of the inputs by one launch. Buffers are in the order outputs, inputs;
-  /// inputs are contiguous: computed ones and views are stored first. A kernel must write every
-  /// element of its outputs, must depend on its inputs alone, and must not write those: equal calls
-  /// are one. Errors: User, "[name] …", for what is not well formed, inputs on several devices or
-  /// without a shape that fits the block or AST; when it runs, for a device without source, and
-  /// CompileError with the compiler's log. Source and IR are trusted: what they do outside of their
-  /// buffers is undefined.
+  /// The outputs, computed from the inputs by one launch. The buffers are the outputs, then the
+  /// inputs. Inputs are contiguous: computed ones and views are stored first. A kernel must write
+  /// every element of its outputs, must depend only on its inputs, and must not write them: equal
+  /// calls share one launch. Errors: User, "[name] …", for an ill-formed kernel, inputs on several
+  /// devices, or shapes that do not fit the block or AST; at the launch, for a device without
+  /// source, and CompileError with the compiler's log. Source and IR are trusted: an access outside
+  /// their buffers is undefined.
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs,
                                  const std::vector<KernelOutput>& outputs) const;
 };

@@ -1,4 +1,4 @@
-/// Windows over images: the argument types and settings of convolutions, pooling and resizing.
+/// Argument types and options of windows over images: convolutions, pooling and resizing.
 #pragma once
 
 #include <concepts>
@@ -12,7 +12,7 @@
 
 namespace plugrad {
 
-/// A setting of a window's axes: one number for all of them, or one an axis, outermost first.
+/// An option of a window: one number for all axes, or one for each axis, outermost first.
 class PerAxis {
  public:
   template <std::integral T>
@@ -24,12 +24,12 @@ class PerAxis {
  private:
   std::vector<int64_t> list_;
 };
-using Pair = PerAxis;  ///< of a two-dimensional window: one number, or {height, width}
+using Pair = PerAxis;  ///< for a two-dimensional window: one number, or {height, width}
 
-/// What is added around an image; negative numbers cut. One number for all sides, one an axis
-/// ({height, width}), a pair {begin, end} an axis, or begin and end of each axis in one list, the
-/// last axis first ({left, right, top, bottom}). "same": what keeps the sizes of the image at
-/// stride 1, an odd one at the end.
+/// Padding of an image; negative numbers crop. One number for all sides, one for each axis
+/// ({height, width}), a pair {begin, end} for each axis, or one list of begin and end for each
+/// axis, the last axis first ({left, right, top, bottom}). "same" keeps the sizes of the image at
+/// stride 1; if the total is odd, the extra element is at the end.
 class Padding {
  public:
   using Sides = std::vector<std::pair<int64_t, int64_t>>;
@@ -42,7 +42,7 @@ class Padding {
   Padding(const char* name) : name_(name) {}
   const std::vector<int64_t>& list() const { return list_; }
   const Sides& sides() const { return sides_; }
-  const char* name() const { return name_; }  ///< null unless made of one
+  const char* name() const { return name_; }  ///< null unless constructed from a name
 
  private:
   std::vector<int64_t> list_;
@@ -56,16 +56,16 @@ struct ConvOptions {
   Padding padding = 0;
   PerAxis dilation = 1;
   int64_t groups = 1;
-  /// Of products, their sum and the result. Not given: the operands' common dtype, where halves are
+  /// Dtype of products, sums and result. Not given: the operands' common dtype, where halves are
   /// summed in f32 and small integers in 32 bits.
   std::optional<DType> dtype = {};
 };
 
-/// Settings of transposed convolutions: those of the convolution that goes the other way.
+/// Options of transposed convolutions: those of the convolution whose gradient it is.
 struct ConvTransposeOptions {
   PerAxis stride = 1;
-  Padding padding = 0;         ///< is cut off the result
-  PerAxis output_padding = 0;  ///< is added to the end of each axis of the result
+  Padding padding = 0;         ///< cropped from the result
+  PerAxis output_padding = 0;  ///< added to the end of each axis of the result
   PerAxis dilation = 1;
   int64_t groups = 1;
   std::optional<DType> dtype = {};  ///< as in ConvOptions
@@ -76,12 +76,12 @@ struct PoolOptions {
   PerAxis stride = {};  ///< the kernel's size when not given
   Padding padding = 0;
   PerAxis dilation = 1;
-  /// One window more where a rest is left: it leaves the image, and begins before its end.
+  /// Add a last window for a remainder: it begins before the end of the image and extends past it.
   bool ceil_mode = false;
-  bool count_include_pad = true;  ///< of averages: whether padding counts as elements
+  bool count_include_pad = true;  ///< for averages: whether padding counts as elements
 };
 
-/// Settings of unpooling: those of the pooling that it undoes.
+/// Options of unpooling: those of the pooling that it inverts.
 struct UnpoolOptions {
   PerAxis stride = {};  ///< the kernel's size when not given
   Padding padding = 0;
@@ -92,17 +92,19 @@ struct UnpoolOptions {
 
 /// How interpolate reads between elements.
 enum class Interpolation : uint8_t {
-  Nearest,       ///< element floor(place * old / new)
-  NearestExact,  ///< element floor((place + 1/2) * old / new)
-  Linear,        ///< weighs the two neighbours along each axis: linear, bilinear, trilinear
+  Nearest,       ///< element floor(index * old / new)
+  NearestExact,  ///< element floor((index + 1/2) * old / new)
+  Linear,        ///< weights the two neighbours along each axis: linear, bilinear, trilinear
 };
 
-/// Settings of interpolate: sizes of the last axes, or factors, one for all axes after the second.
+/// Options of interpolate: sizes of the last axes, or factors; one number is for all axes after the
+/// second.
 struct InterpolateOptions {
   std::vector<int64_t> size = {};
   std::vector<double> scale = {};
   Interpolation mode = Interpolation::Nearest;
-  bool align_corners = false;  ///< of Linear: whether first and last elements stay at the corners
+  /// for Linear: align the first and last elements of input and output
+  bool align_corners = false;
 };
 
 }  // namespace plugrad

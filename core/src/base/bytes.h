@@ -1,4 +1,4 @@
-// Numbers, texts and structs of numbers one after another, as bytes that this build reads again.
+// Writes numbers, texts and trivial structs as bytes, and reads them back with the same build.
 #pragma once
 
 #include <cstddef>
@@ -33,8 +33,7 @@ class ByteWriter {
   std::vector<std::byte> bytes_;
 };
 
-/// Reads them back. What is not there reads as zeros and empties, and is_whole() is false from then
-/// on.
+/// Reads the values in order. Missing values read as zero or empty, and is_whole() is then false.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::byte> bytes) : rest_(bytes) {}

@@ -1,6 +1,6 @@
-// Throws plugrad::Error where a condition does not hold; messages are fmt format strings.
-//   require(axis < rank, "[sum] axis {} is out of range for shape {}", axis, shape);   // the
-//   user's fault ensure(node.op == Op::Range, "node {} is no range", id); // ours
+// Throws plugrad::Error if a condition does not hold; messages are fmt format strings.
+//   require(axis < rank, "[sum] axis {} is out of range for shape {}", axis, shape);  // user error
+//   ensure(node.op == Op::Range, "node {} is no range", id);                          // our bug
 #pragma once
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 
 namespace plugrad {
 
-/// Place of a call in the source.
+/// Source location of a call.
 struct Where {
   const char* file;
   int line;
@@ -22,7 +22,7 @@ struct Where {
   }
 };
 
-/// A format string checked at compile time that knows where it stands.
+/// A format string checked at compile time, with the source location of its call.
 template <class... Args>
 struct LocatedFormat {
   fmt::format_string<Args...> text;

@@ -1,4 +1,4 @@
-// Time for measuring.
+// A clock for measurements.
 #pragma once
 
 #include <chrono>
@@ -6,7 +6,7 @@
 
 namespace plugrad {
 
-/// Nanoseconds of a clock that never goes back; only differences mean something.
+/// Nanoseconds of a clock that never goes back; only differences are meaningful.
 inline std::uint64_t monotonic_ns() {
   auto since = std::chrono::steady_clock::now().time_since_epoch();
   return static_cast<std::uint64_t>(

@@ -36,7 +36,7 @@ void throw_error(ErrorKind kind, const std::string& message) {
 }
 
 void throw_internal(Where where, const std::string& message) {
-  // Only the file's name: the folder of the machine that built this says nothing to a reader.
+  // Drop the build machine's folders, which mean nothing to the reader.
   std::string file = where.file;
   if (auto slash = file.find("core/"); slash != std::string::npos) file = file.substr(slash);
   throw Error(ErrorKind::Internal,

@@ -1,4 +1,4 @@
-// POSIX underneath: open, read, mmap.
+// Implements file access with POSIX: open, read, mmap.
 #include "base/file.h"
 
 #include <dirent.h>
@@ -27,7 +27,7 @@ std::nullopt_t refuse(int error) {
 }  // namespace
 
 FileDescriptor open_regular_file(const std::string& path) {
-  // A FIFO without a writer would wait for one.
+  // O_NONBLOCK: opening a FIFO would otherwise wait for a writer.
   FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info;
   if (!fd || fstat(fd.get(), &info) != 0) return FileDescriptor();
@@ -68,7 +68,7 @@ std::optional<std::vector<std::string>> names_in_folder(const std::string& path)
   }
   if (errno != 0) return std::nullopt;
   std::erase_if(names, [](const std::string& name) { return name == "." || name == ".."; });
-  std::ranges::sort(names);  // the order of a folder is chance
+  std::ranges::sort(names);  // the file system's order is arbitrary
   return names;
 }
 

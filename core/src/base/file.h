@@ -1,4 +1,4 @@
-// Whole files: read, map, replace. Failures are values here; callers know what to say about them.
+// Reads, maps and replaces whole files. Failures are return values: callers word the errors.
 #pragma once
 
 #include <signal.h>
@@ -32,48 +32,48 @@ class FileDescriptor {
   int fd_;
 };
 
-/// A regular file, open for reading; none, with errno set, for any other: EISDIR for a folder,
+/// Opens a regular file for reading. None, with errno set, for anything else: EISDIR for a folder,
 /// ENOTSUP for a pipe, device or socket. Never waits for a writer.
 FileDescriptor open_regular_file(const std::string& path);
 
-/// More than any file of ours has, and less than a process can always allocate.
+/// Larger than any file of ours, and small enough to allocate.
 inline constexpr std::uint64_t kMostFileBytes = std::uint64_t{1} << 30;
 
-/// All bytes of a regular file; nothing, with errno set, where open_regular_file gives none, and
-/// EFBIG where it has more than `most_bytes`, for which no memory is taken.
+/// All bytes of a regular file. Nothing, with errno set, as open_regular_file(); EFBIG for more
+/// than `most_bytes`, before allocating memory for them.
 std::optional<std::vector<std::byte>> read_file(const std::string& path,
                                                 std::uint64_t most_bytes = kMostFileBytes);
 
-/// Names in a folder, sorted; nothing, with errno set, where it cannot be read. Unlike iterators of
-/// std::filesystem it throws where there is no memory, and does not end the process.
+/// Names in a folder, sorted; nothing, with errno set, if it cannot be read. Unlike iterators of
+/// std::filesystem, it throws when out of memory instead of ending the process.
 std::optional<std::vector<std::string>> names_in_folder(const std::string& path);
 
 /// The error of replace_file and MappedFile for a path that is not a regular file.
 inline constexpr int kNotRegular = -1;
-/// The text of an errno or of kNotRegular, which is that of open_regular_file's ENOTSUP too.
+/// The text of an errno or of kNotRegular, whose text ENOTSUP has too.
 std::string file_error_text(int error);
 
 struct ReplaceOptions {
-  bool follow_links = true;  // a symbolic link stays, its target is replaced
+  bool follow_links = true;  // a symbolic link stays; its target is replaced
   bool sync = true;          // file and folder reach the disk before the call returns
 };
 
-/// Writes `parts` one after the other to a new file beside `path` and renames it: readers see the
-/// old file or the whole new one. A replaced file's permissions stay. 0, or the errno of what
-/// failed or kNotRegular; then nothing is left behind. Temporary files of dead writers are removed.
+/// Writes the concatenated `parts` to a new file beside `path` and renames it: readers see either
+/// the old file or the whole new one. Keeps the permissions of a replaced file. Returns 0, or an
+/// errno or kNotRegular after removing the new file. Removes temporary files of dead writers.
 int replace_file(const std::string& path, std::span<const std::span<const std::byte>> parts,
                  ReplaceOptions options = {});
 
-/// The error with which replace_file would fail before it writes a byte; 0 where it would write.
-/// Nothing is left behind: for what is found out before long work.
+/// The error with which replace_file would fail before writing; 0 if it would write. Leaves no file
+/// behind. Call it before long work whose result is to be written.
 int check_replaceable(const std::string& path);
 
-/// Whether `path` is a temporary file of replace_file whose writer lives. One whose writer is dead
-/// is removed.
+/// Whether `path` is a temporary file of replace_file with a live writer; removes one whose writer
+/// is dead.
 bool is_being_written(const std::string& path);
 
-/// Bytes written while it lives end in EFBIG at the limit of file sizes, without SIGXFSZ. Only the
-/// calling thread's signal mask changes.
+/// During its lifetime, exceeding the file size limit fails with EFBIG instead of raising SIGXFSZ.
+/// Changes only the calling thread's signal mask.
 class NoFileSizeSignal {
  public:
   NoFileSizeSignal();
@@ -86,8 +86,7 @@ class NoFileSizeSignal {
   bool was_pending_ = false;
 };
 
-/// A file mapped for reading; pages come in when touched. The bytes of an empty file are an empty
-/// span.
+/// A file mapped for reading; pages are loaded on access. An empty file has an empty span.
 class MappedFile {
  public:
   /// Errors: User, "[operation] cannot open path: reason".

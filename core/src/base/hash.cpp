@@ -1,4 +1,4 @@
-// The only file that sees xxHash.
+// The only file that includes xxHash.
 #include "base/hash.h"
 
 #include <fmt/format.h>

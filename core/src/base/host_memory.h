@@ -1,4 +1,4 @@
-// How much memory the host has, against which announced sizes are held before they are allocated.
+// The size of host memory, an upper bound for announced sizes before they are allocated.
 #pragma once
 
 #include <unistd.h>
@@ -7,7 +7,7 @@
 
 namespace plugrad {
 
-/// All that is built in, used or not; the largest number where the system does not say.
+/// Physical memory, used or not; UINT64_MAX if the system does not report it.
 inline std::uint64_t host_memory_bytes() {
   const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
   if (pages <= 0 || page_bytes <= 0) return UINT64_MAX;

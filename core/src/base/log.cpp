@@ -1,4 +1,4 @@
-// Lines to stderr, one write each, so that lines of many threads do not mix.
+// Writes lines to stderr with one write each, so that lines of several threads do not mix.
 #include "base/log.h"
 
 #include <unistd.h>

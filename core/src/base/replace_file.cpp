@@ -1,5 +1,5 @@
-// A temporary file is named PATH.PID-N.tmp; its writer holds a lock on it, so that other processes,
-// in other pid namespaces too, know whether the writer lives.
+// Replaces files through a temporary file PATH.PID-N.tmp. Its writer holds a lock on it, so that
+// other processes, even in other pid namespaces, can tell whether the writer lives.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -16,8 +16,8 @@
 namespace plugrad {
 namespace {
 
-constexpr int kMostLinks = 40;      // as Linux follows
-constexpr int kMostAttempts = 100;  // at a temporary file of one's own
+constexpr int kMostLinks = 40;      // the limit of Linux
+constexpr int kMostAttempts = 100;  // to create a temporary file
 constexpr std::string_view kEnding = ".tmp";
 
 bool write_all(int fd, std::span<const std::byte> bytes) {
@@ -35,7 +35,7 @@ std::string folder_of(const std::string& path) {
   return slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// Puts the file that a chain of symbolic links names into `path`, whether it exists or not.
+// Replaces `path` by the target of its symbolic links, even if the target does not exist.
 int follow_links(std::string& path) {
   for (int i = 0; i < kMostLinks; ++i) {
     char target[4096];
@@ -63,7 +63,7 @@ bool is_temporary(std::string_view name) {
   return dot != name.npos && is_number(name.substr(dot + 1));
 }
 
-// An open temporary file of its own with a lock held; removed unless it was renamed.
+// A new temporary file with a lock held; the destructor removes it unless it was renamed.
 class Temporary {
  public:
   Temporary(const std::string& path, mode_t mode) {
@@ -71,10 +71,10 @@ class Temporary {
     for (int i = 0; i < kMostAttempts; ++i) {
       path_ = fmt::format("{}.{}-{}{}", path, getpid(), counter.fetch_add(1), kEnding);
       fd_ = FileDescriptor(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-      if (!fd_ && errno == EEXIST) continue;  // of a dead process of the same number
+      if (!fd_ && errno == EEXIST) continue;  // left by a dead process with the same pid
       if (!fd_) return;
       struct stat info;
-      // Between creation and lock another process may have taken the file for a dead one's.
+      // Before it is locked, another process may have removed it as a dead writer's file.
       const bool is_locked = flock(fd_.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
       if (is_locked && fstat(fd_.get(), &info) == 0 && info.st_nlink != 0) return;
     }
@@ -106,15 +106,15 @@ void remove_dead_temporaries(const std::string& path) {
 }
 
 struct Target {
-  std::string path;                     // behind the links
-  std::optional<mode_t> old_mode = {};  // of the regular file that is replaced
+  std::string path;                     // after following links
+  std::optional<mode_t> old_mode = {};  // of the regular file to be replaced
 };
 
 int find_target(Target& target, ReplaceOptions options) {
   if (options.follow_links)
     if (const int error = follow_links(target.path)) return error;
   struct stat old;
-  if (lstat(target.path.c_str(), &old) != 0) return 0;  // making the file says what is wrong
+  if (lstat(target.path.c_str(), &old) != 0) return 0;  // creating the file reports the error
   if (S_ISDIR(old.st_mode)) return EISDIR;
   if (!S_ISREG(old.st_mode)) return options.follow_links ? kNotRegular : 0;
   target.old_mode = old.st_mode;
@@ -178,7 +178,7 @@ NoFileSizeSignal::NoFileSizeSignal() {
   pthread_sigmask(SIG_BLOCK, &only, &before_);
 }
 
-// The kernel sends SIGXFSZ to the thread that writes: it waits here, if at all.
+// SIGXFSZ is sent to the writing thread, so it is pending here if at all.
 NoFileSizeSignal::~NoFileSizeSignal() {
   const int error = errno;
   sigset_t only;

@@ -10,8 +10,8 @@ unsigned byte_at(std::string_view text, std::size_t at) {
   return at < text.size() ? static_cast<unsigned char>(text[at]) : 0;
 }
 
-// Bytes of the UTF-8 character at the start of `text`; 0 where there is none: a stray or missing
-// continuation, a longer form than needed, a surrogate, beyond U+10FFFF.
+// Bytes of the UTF-8 character at the start of `text`; 0 if it is invalid: a stray or missing
+// continuation, an overlong form, a surrogate, beyond U+10FFFF.
 std::size_t character_size(std::string_view text) {
   const unsigned first = byte_at(text, 0), second = byte_at(text, 1);
   if (first < 0x80) return 1;
@@ -24,7 +24,7 @@ std::size_t character_size(std::string_view text) {
   return bad ? 0 : size;
 }
 
-// Those of ASCII and, as C2 80 to C2 9F, those that begin U+0080, which some terminals obey.
+// ASCII controls and C2 80 to C2 9F (U+0080 to U+009F), which some terminals obey.
 bool is_control(std::string_view character) {
   const unsigned c = byte_at(character, 0);
   if (character.size() == 2) return c == 0xc2 && byte_at(character, 1) < 0xa0;

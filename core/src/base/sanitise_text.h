@@ -1,4 +1,4 @@
-// Texts of others (names in files, plugins, environment) on their way to terminals and JSON.
+// Sanitises foreign text (names in files, plugins, environment) for terminals and JSON.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace plugrad {
 
-/// Valid UTF-8 of the same size without control characters but tab and newline: each byte of other
-/// ones becomes '?'. Each Error and each line of the log has passed it.
+/// Valid UTF-8 of the same size without control characters other than tab and newline: each byte of
+/// an invalid or control character becomes '?'. Applied to every Error and every line of the log.
 PLUGRAD_API std::string sanitise_text(std::string_view text);
 
 }  // namespace plugrad

@@ -1,4 +1,4 @@
-// Environment text -> Settings, by one table; and which Settings hold where.
+// Turns environment variables into Settings by one table, and resolves the settings of a thread.
 #include "base/settings.h"
 
 #include <fmt/ranges.h>
@@ -58,7 +58,7 @@ void read_beam_seconds(Settings& out, const char* name, std::string_view text) {
 }
 
 void read_device_timeout(Settings& out, const char* name, std::string_view text) {
-  constexpr double kMostSeconds = 1e8;  // which fits 64 bits of nanoseconds
+  constexpr double kMostSeconds = 1e8;  // fits 64 bits of nanoseconds
   double value = 0;
   if (!parse_whole(text, value) || !(value >= 0 && value <= kMostSeconds))
     refuse(name, text, "seconds from 0 to 1e8, such as 60; 0 is no limit");
@@ -91,7 +91,7 @@ void read_size(Settings& out, const char* name, std::string_view text) {
   out.*field = value << shift;
 }
 
-// Accepting VIZ=1 without a viewer would let a user wait for a page that never opens.
+// Without a viewer, VIZ=1 must be an error, or a user would wait for a page that never opens.
 void refuse_viewer(Settings&, const char* name, std::string_view text) {
   if (text == "0") return;
   fail(ErrorKind::User,
@@ -100,13 +100,12 @@ void refuse_viewer(Settings&, const char* name, std::string_view text) {
        name, text);
 }
 
-// Any value, even an empty one, switches colour off: https://no-color.org. Present is all that
-// counts.
+// NO_COLOR disables colour with any value, even an empty one: https://no-color.org.
 void read_no_color(Settings& out, const char*, std::string_view) {
   out.color = false;
 }
 
-// Where two rows fill one field, the later wins.
+// If two rows set one field, the later wins.
 // clang-format off
 constexpr SettingRow kRows[] = {
     {"DEVICE", "alias of DEV",
@@ -176,7 +175,7 @@ constexpr SettingRow kRows[] = {
 };
 // clang-format on
 
-// Settings of the process: published whole, and never freed, because readers hold no lock.
+// The process's settings. Each version is published whole and never freed: readers hold no lock.
 struct Process {
   std::mutex mutex;
   std::deque<Settings> versions;
@@ -190,7 +189,7 @@ struct Process {
 };
 
 Process& process() {
-  static Process* instance = new Process;  // outlives every thread that may still read at exit
+  static Process* instance = new Process;  // threads may still read it at exit
   return *instance;
 }
 
@@ -225,7 +224,7 @@ std::optional<std::string> environment_variable(const char* name) {
 
 std::vector<std::string> unknown_settings(const char* const* environment) {
   constexpr std::string_view kPrefix = "PLUGRAD_";
-  std::vector<std::string> known, out;  // without the prefix, which says nothing about likeness
+  std::vector<std::string> known, out;  // without the prefix, which would distort similarity
   for (const SettingRow& row : kRows)
     if (std::string_view name = row.name; name.starts_with(kPrefix))
       known.emplace_back(name.substr(kPrefix.size()));
@@ -233,7 +232,7 @@ std::vector<std::string> unknown_settings(const char* const* environment) {
     std::string_view entry = *environment, name = entry.substr(0, entry.find('='));
     if (!name.starts_with(kPrefix)) continue;
     name.remove_prefix(kPrefix.size());
-    // The test programs' own, and where `plugrad bench` finds its peers.
+    // Used by the test programs, and by `plugrad bench` to find its peers.
     if (name.starts_with("TEST_") || name.starts_with("PEER_")) continue;
     if (std::count(known.begin(), known.end(), name)) continue;
     std::string nearest = nearest_name(name, known);
@@ -247,7 +246,7 @@ Settings read_settings(const Environment& environment) {
   Settings out;
   for (const SettingRow& row : kRows) {
     std::optional<std::string> text = environment(row.name);
-    // An empty value reads as unset, as shells make it easy to leave one behind.
+    // An empty value counts as unset, since shells easily leave one behind.
     bool counts = text && (!text->empty() || std::string_view(row.name) == "NO_COLOR");
     if (counts) row.parse(out, row.name, *text);
   }

@@ -1,4 +1,4 @@
-// All that a user can set: one struct, read from the environment in one place, changed in code by
+// All settings of a user: one struct, read from the environment in one place and changed in code by
 // scope.
 #pragma once
 
@@ -15,33 +15,33 @@
 
 namespace plugrad {
 
-/// Each field's environment variable is in the table that setting_rows() gives.
+/// setting_rows() gives each field's environment variable.
 struct Settings {
   std::string device;             // DEV, DEVICE; empty: the default rule
   int debug = 0;                  // DEBUG
   bool noopt = false;             // NOOPT
-  int beam = 0;                   // BEAM: width of the search, 0 is off
-  double beam_seconds = 10;       // BEAM_SECONDS: of the search for one kernel; above 0
+  int beam = 0;                   // BEAM: width of the schedule search; 0: off
+  double beam_seconds = 10;       // BEAM_SECONDS: limit of the search for one kernel; above 0
   bool tune = true;               // PLUGRAD_TUNE: replays refine their kernels' schedules
-  std::string schedule_database;  // PLUGRAD_SEARCH_DB: empty is search.tsv in the cache directory
-  std::string optimisations;      // PLUGRAD_OPTIMISATIONS: lists given to kernels
+  std::string schedule_database;  // PLUGRAD_SEARCH_DB: empty: search.db in the cache directory
+  std::string optimisations;      // PLUGRAD_OPTIMISATIONS: schedule overrides
   int jit = 1;                    // JIT
-  int threads = 0;                // PLUGRAD_THREADS: 0 is every core this process may use
+  int threads = 0;                // PLUGRAD_THREADS: 0: every core this process may use
   std::uint64_t memory_limit_bytes = 0;  // PLUGRAD_MEMORY_LIMIT, a device: 0 is no limit
   bool fast_math = false;                // PLUGRAD_FAST_MATH
   bool contract = true;                  // PLUGRAD_CONTRACT: a multiply and its add may round once
-  bool deterministic = false;  // PLUGRAD_DETERMINISTIC: no search's lists, contract is off
-  bool tf32 = false;           // TF32: tensor cores may round f32 factors to 10 bits of fraction
-  bool check_indices = false;  // PLUGRAD_CHECK_INDICES: indices that devices compute, too
+  bool deterministic = false;            // PLUGRAD_DETERMINISTIC: no search results, contract off
+  bool tf32 = false;           // TF32: tensor cores may round f32 factors to 10 fraction bits
+  bool check_indices = false;  // PLUGRAD_CHECK_INDICES: also indices computed on devices
   bool verify = false;         // PLUGRAD_VERIFY
   std::string dump;            // PLUGRAD_DUMP: name of a stage
   std::string trace_path;      // PLUGRAD_TRACE
   std::string data_dir;        // PLUGRAD_DATA: parent of mnist/
   std::string cache_dir;       // PLUGRAD_CACHE_DIR: empty is the user's cache directory
-  std::uint64_t cache_limit_bytes = std::uint64_t{2} << 30;  // PLUGRAD_CACHE_LIMIT, kept roughly
-  std::string plugin_files;                                  // PLUGRAD_PLUGIN_FILES: exclusive
-  std::string plugin_path;                                   // PLUGRAD_PLUGIN_PATH: added
-  std::string trust_plugins;    // PLUGRAD_TRUST_PLUGINS: though everybody can write them
+  std::uint64_t cache_limit_bytes = std::uint64_t{2} << 30;  // PLUGRAD_CACHE_LIMIT, approximate
+  std::string plugin_files;                                  // PLUGRAD_PLUGIN_FILES: only these
+  std::string plugin_path;                                   // PLUGRAD_PLUGIN_PATH: additional
+  std::string trust_plugins;    // PLUGRAD_TRUST_PLUGINS: even if world-writable
   std::string visible_devices;  // PLUGRAD_VISIBLE_DEVICES
   std::string layers;           // PLUGRAD_LAYERS
   std::string cpu_target;       // PLUGRAD_CPU_TARGET: option isa of the CPU's plugin; empty: native
@@ -49,7 +49,7 @@ struct Settings {
   bool color = true;            // NO_COLOR present: false
 };
 
-/// One variable: how it is spelled, what it means, how its text enters Settings.
+/// One variable: its name, its meaning, and its parser.
 struct SettingRow {
   const char* name;
   const char* meaning;
@@ -57,21 +57,21 @@ struct SettingRow {
 };
 std::span<const SettingRow> setting_rows();
 
-/// Text of a variable, or nothing when it is not set.
+/// Text of a variable; nothing if it is not set.
 using Environment = std::function<std::optional<std::string>(const char* name)>;
 
-/// The process's environment; empty for a program that runs with elevated privileges.
+/// The process's environment; empty if the program runs with elevated privileges.
 std::optional<std::string> environment_variable(const char* name);
 
-/// A warning for each "NAME=text" of `environment` that looks like a setting and is none, with what
-/// it may mean.
+/// A warning for each "NAME=text" of `environment` that looks like a setting but is none, with the
+/// nearest setting.
 std::vector<std::string> unknown_settings(const char* const* environment);
 
-/// Errors: User, naming the variable, its text and what it may be.
+/// Errors: User, naming the variable, its text and the allowed values.
 Settings read_settings(const Environment& environment);
 
-/// What holds on this thread: the innermost SettingScope, else the process's settings, which the
-/// first call reads from the environment. Valid until the scope ends or, process-wide, for ever.
+/// The settings of this thread: those of the innermost SettingScope, else the process's, which the
+/// first call reads from the environment. Valid until the scope ends; process-wide, forever.
 PLUGRAD_API const Settings& settings();
 
 /// Changes the process's settings. Threads inside a SettingScope keep theirs.
@@ -80,8 +80,7 @@ PLUGRAD_API void change_settings(const std::function<void(Settings&)>& change);
 /// settings().threads with 0 resolved; at least 1.
 PLUGRAD_API int thread_count();
 
-/// Changes the settings of this thread, and of the pool work that it starts, until the end of the
-/// scope:
+/// Changes the settings of this thread, and of pool work that it starts, during its lifetime:
 ///   SettingScope scope([](Settings& s) { s.noopt = true; });
 class PLUGRAD_API SettingScope {
  public:
@@ -95,7 +94,7 @@ class PLUGRAD_API SettingScope {
   const Settings* outer_;
 };
 
-/// Lends a caller's scope to a pool thread while it works for that caller; null: the process's
+/// Gives a pool thread the caller's scope while it works for that caller; null: the process's
 /// settings.
 const Settings* scoped_settings();
 void lend_scoped_settings(const Settings* of_caller);

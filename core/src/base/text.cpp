@@ -7,7 +7,7 @@
 namespace plugrad {
 namespace {
 
-// Letters to insert, drop, replace or swap with their neighbour.
+// Number of letters to insert, drop, replace or swap with a neighbour.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) {

@@ -1,4 +1,4 @@
-// Help with words that people typed.
+// Suggests corrections of misspelled words.
 #pragma once
 
 #include <span>
@@ -7,8 +7,8 @@
 
 namespace plugrad {
 
-/// The candidate that `name` most likely means, or empty: at most a third of its letters are wrong,
-/// missing, too many or swapped. Letter case does not count.
+/// The candidate nearest to `name`; empty if more than a third of its letters are wrong, missing,
+/// superfluous or swapped. Case-insensitive.
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
 
 }  // namespace plugrad

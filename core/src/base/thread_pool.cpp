@@ -1,6 +1,6 @@
-// A gate word says whether a job takes workers and how many are inside; spans are taken from slots,
-// one for each participant, by fetch_add. A caller closes the gate when no span is left and waits
-// for those inside.
+// A gate word holds whether a job accepts workers, and how many are inside. Participants take spans
+// with fetch_add from slots, one slot each. The caller closes the gate when no span is left and
+// waits for those inside.
 #include "base/thread_pool.h"
 
 #include <pthread.h>
@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::uint32_t kOpen = 1u << 31;
 constexpr auto kSpin = std::chrono::microseconds(100);
-constexpr std::uint64_t kChunksPerThread = 4;  // spans a slot is cut into: evens out unequal speeds
+constexpr std::uint64_t kChunksPerThread = 4;  // spans per slot: balances unequal speeds
 
-// Which worker this thread is inside a job; kOutside elsewhere.
+// The worker number of this thread inside a job; kOutside elsewhere.
 constexpr std::uint32_t kOutside = UINT32_MAX;
 thread_local std::uint32_t worker_of_thread = kOutside;
 
@@ -28,7 +28,7 @@ void relax() {
 #endif
 }
 
-// Returns as soon as done() holds; after 100 us of trying, `sleep` waits for a change each time.
+// Returns once done() holds: spins for 100 us, then calls `sleep` before each check.
 template <class Done, class Sleep>
 void spin_then_sleep(const Done& done, const Sleep& sleep) {
   auto start = std::chrono::steady_clock::now();
@@ -63,7 +63,7 @@ void ThreadPool::spawn_until(std::uint32_t participants) {
     Worker& worker = *workers_.emplace_back(std::make_unique<Worker>());
     try {
       worker.thread = std::thread([this, id, &worker] { worker_loop(id, worker.signal); });
-    } catch (const std::system_error&) {  // no more threads: those that exist do the work
+    } catch (const std::system_error&) {  // thread limit reached: the existing threads do the work
       workers_.pop_back();
       return;
     }
@@ -87,7 +87,7 @@ void ThreadPool::worker_loop(std::uint32_t id, std::atomic<std::uint32_t>& signa
   }
 }
 
-// A worker that wakes late finds the gate closed, or open for a later job that wants fewer
+// A worker that wakes late may find the gate closed, or open for a later job with fewer
 // participants.
 bool ThreadPool::join_job(std::uint32_t id) {
   std::uint32_t gate = gate_.load(std::memory_order_relaxed);
@@ -104,7 +104,7 @@ void ThreadPool::leave_job() {
   if (gate_.fetch_sub(1, std::memory_order_acq_rel) == 1) gate_.notify_one();
 }
 
-// Own slot first, then the others': memory stays with the thread that touched it last.
+// Takes spans of its own slot first: memory stays with the thread that last touched it.
 void ThreadPool::work(std::uint32_t id) {
   for (std::uint32_t k = 0; k < job_.participants; ++k) {
     Slot& slot = slots_[(id + k) % job_.participants];
@@ -116,7 +116,7 @@ void ThreadPool::work(std::uint32_t id) {
   }
 }
 
-// Slot bounds are multiples of the chunk, so that every span but the last has the chunk's length.
+// Slot bounds are multiples of the chunk, so all spans but the last have the chunk's length.
 void ThreadPool::cut(std::uint64_t count) {
   std::uint64_t chunks = (count + job_.chunk - 1) / job_.chunk;
   std::uint64_t each = chunks / job_.participants, rest = chunks % job_.participants, from = 0;
@@ -201,8 +201,8 @@ namespace {
 
 std::atomic<ThreadPool*> the_pool{nullptr};
 
-// Threads do not survive a fork: the child leaves the parent's pool alone and makes its own when
-// needed.
+// Threads do not survive a fork: the child abandons the parent's pool and creates its own on
+// demand.
 void forget_pool_in_child() {
   the_pool.store(nullptr, std::memory_order_relaxed);
   worker_of_thread = kOutside;
@@ -214,8 +214,7 @@ ThreadPool& thread_pool() {
   if (ThreadPool* pool = the_pool.load(std::memory_order_acquire)) return *pool;
   static const int registered = pthread_atfork(nullptr, nullptr, forget_pool_in_child);
   (void)registered;
-  auto made =
-      std::make_unique<ThreadPool>();  // has no threads yet, so losing the race costs nothing
+  auto made = std::make_unique<ThreadPool>();  // without threads yet: losing the race is cheap
   ThreadPool* expected = nullptr;
   if (the_pool.compare_exchange_strong(expected, made.get(), std::memory_order_acq_rel))
     return *made.release();

@@ -1,5 +1,5 @@
-// The process's one pool of threads. Kernels reach it through the ABI's parallel_for; compilation
-// by run_tasks.
+// The process's only thread pool. Kernels use it through the ABI's parallel_for, compilation
+// through run_tasks.
 #pragma once
 
 #include <atomic>
@@ -15,15 +15,14 @@
 
 namespace plugrad {
 
-/// Works on [begin, end). `worker` is below the thread count of the call; 0 is the caller. Must not
+/// Works on [begin, end). `worker` is less than the call's thread count; 0 is the caller. Must not
 /// throw.
 using SpanFunction = void (*)(void* context, std::uint64_t begin, std::uint64_t end,
                               std::uint32_t worker);
 
-/// One job at a time; a job's caller works too, and takes over what late workers have not begun, so
-/// it never waits for a thread that the system has not scheduled. Idle workers spin for 100 us and
-/// then sleep. A call made inside a job, or while another thread's job runs, runs on its own
-/// caller.
+/// Runs one job at a time. The caller works too and takes spans that late workers have not begun,
+/// so it never waits for an unscheduled thread. Idle workers spin for 100 us and then sleep. A call
+/// inside a job, or during another thread's job, runs on its caller alone.
 class ThreadPool {
  public:
   static constexpr std::uint32_t kMaxThreads = 256;
@@ -33,19 +32,19 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  /// Cuts [0, count) into consecutive spans of at least `min_span` (0 reads as 1); returns when all
-  /// have run. `threads` bounds who takes part, the caller included. Threads are made when first
-  /// wanted.
+  /// Splits [0, count) into consecutive spans of at least `min_span` (0 means 1) and returns when
+  /// all have run. `threads` limits the participants, including the caller. Creates threads on
+  /// demand.
   void parallel_for(std::uint64_t count, std::uint64_t min_span, std::uint32_t threads,
                     SpanFunction function, void* context);
 
-  /// Runs task(i) for each i in [0, count), one at a time to whoever is free: for few, uneven, long
-  /// tasks. The first exception is thrown again here, after all tasks have ended.
+  /// Runs task(i) for each i in [0, count), each on the next free thread: for few long tasks of
+  /// uneven length. Rethrows the first exception after all tasks have ended.
   void run_tasks(std::uint64_t count, std::uint32_t threads,
                  const std::function<void(std::uint64_t)>& task);
 
  private:
-  // Spans that a participant takes in order; others steal from it when theirs are used up.
+  // Spans that a participant takes in order; others steal from it when their own are used up.
   struct alignas(64) Slot {
     std::atomic<std::uint64_t> next{0};
     std::uint64_t end = 0;
@@ -73,34 +72,34 @@ class ThreadPool {
   void dispatch(std::uint64_t count, std::uint64_t chunk, std::uint32_t participants,
                 SpanFunction function, void* context);
 
-  std::mutex busy_;  // held for the length of a job
+  std::mutex busy_;  // held during a job
   Job job_;
-  // Bit 31: the job takes workers. Below: how many are inside. Job fields only change while this is
-  // 0.
+  // Bit 31: the job accepts workers. Other bits: number of workers inside. Job fields change only
+  // while this is 0.
   alignas(64) std::atomic<std::uint32_t> gate_{0};
   std::unique_ptr<Slot[]> slots_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<bool> stop_{false};
 };
 
-/// The process's pool. Made on first use, never destroyed; a forked child gets one of its own.
+/// The process's pool: created on first use, never destroyed; a forked child gets its own.
 ThreadPool& thread_pool();
 
-/// Later jobs get another pool: a thread of this one may never come back. Jobs that run go on.
+/// Makes later jobs use a new pool, as a thread of this one may hang. Running jobs continue.
 void forget_thread_pool();
 
 /// parallel_for on the process's pool with thread_count() threads.
 void parallel_for(std::uint64_t count, std::uint64_t min_span, SpanFunction function,
                   void* context);
 
-/// As above for a callable f(begin, end, worker); the first exception is thrown again here.
+/// As above for a callable f(begin, end, worker); rethrows the first exception.
 template <class F>
 void parallel_for(std::uint64_t count, std::uint64_t min_span, const F& f);
 
 /// run_tasks on the process's pool with thread_count() threads.
 void run_tasks(std::uint64_t count, const std::function<void(std::uint64_t)>& task);
 
-/// Keeps the first exception of many threads.
+/// Keeps the first exception of several threads.
 class FirstException {
  public:
   void capture() noexcept {

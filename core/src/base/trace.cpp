@@ -1,5 +1,5 @@
-// One stdio stream for the process, flushed at its end. It is no file that replace_file renames
-// when it is whole: of a process that crashes the trace has what came before.
+// Writes the trace to one stdio stream, flushed at exit, instead of replace_file: after a crash,
+// the file has all events written before.
 #include "base/trace.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ struct Trace {
   std::mutex mutex;
   std::string path;
   std::FILE* file = nullptr;
-  int error = 0;  // the first of writing
+  int error = 0;  // the first write error
 
   void note(bool is_written) {
     if (!is_written && error == 0) error = errno;
@@ -34,7 +34,7 @@ struct Trace {
 
 Trace& trace();
 
-// Before the C library writes the rest, which would end the process at the limit of file sizes.
+// Runs before the C library flushes, which at the file size limit would end the process.
 void finish() {
   Trace& t = trace();
   const std::lock_guard lock(t.mutex);
@@ -45,7 +45,7 @@ void finish() {
     log_warning("PLUGRAD_TRACE={} is not whole: {}", t.path, std::strerror(t.error));
 }
 
-// Nothing, with the error, for what is no regular file: to open a FIFO would wait for its reader.
+// Null and the error if it is not a regular file: opening a FIFO would wait for a reader.
 std::FILE* open_trace(const std::string& path, int& error) {
   struct stat info;
   if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
@@ -57,7 +57,8 @@ std::FILE* open_trace(const std::string& path, int& error) {
   return file;
 }
 
-// Opened on first use by the process's first trace path; scopes may switch recording off and on.
+// Opened on first use with the first trace path of the process; scopes may switch recording off and
+// on.
 Trace& trace() {
   static Trace* instance = [] {
     auto* made = new Trace;

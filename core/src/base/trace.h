@@ -1,5 +1,5 @@
-// The file that PLUGRAD_TRACE names: what every stage and rewrite did, and when. One JSON object a
-// line after an opening "[", each ending in ",": Chrome's trace format, so that its viewers open it
+// Writes the file of PLUGRAD_TRACE: the time and effect of every stage and rewrite. One JSON object
+// a line after an opening "[", each followed by ",": Chrome's trace format, which its viewers open
 // as it is.
 #pragma once
 
@@ -18,18 +18,18 @@ struct TraceArg {
   std::variant<std::int64_t, double, std::string_view> value;
 };
 
-/// Whether anything is recorded; ask before preparing arguments.
+/// Whether events are recorded; check before preparing arguments.
 PLUGRAD_API bool tracing();
 
-/// Something that took from `start_ns` to now (monotonic_ns): a stage, a compilation, a launch.
+/// Records an event from `start_ns` (monotonic_ns) to now: a stage, a compilation, a launch.
 void trace_span(std::string_view category, std::string_view name, std::uint64_t start_ns,
                 std::initializer_list<TraceArg> args = {});
 
-/// Something that happened now: a rewrite, with "stage", "rule", "from" and "to".
+/// Records an event at this moment: a rewrite, with "stage", "rule", "from" and "to".
 void trace_instant(std::string_view category, std::string_view name,
                    std::initializer_list<TraceArg> args = {});
 
-/// Puts what was recorded so far on disk; the end of the process does it too.
+/// Flushes all recorded events to disk; also done at exit.
 PLUGRAD_API void flush_trace();
 
 }  // namespace plugrad

@@ -12,16 +12,17 @@ namespace {
 
 constexpr double kAgreement = 1.1;
 constexpr double kAtOnce = 0.7;
-constexpr double kWakeScatter = 1000;  // cycles: a difference of times of two launches
-constexpr double kLeastMemory = 64 << 20, kMostMemory = 256 << 20;  // bytes that no cache holds
-constexpr double kMostShared = 16 << 20;  // bytes of the last cache, which other cores use too
-constexpr double kLeastWake = 50;         // cycles: less is below what launches scatter by
+constexpr double kWakeScatter = 1000;  // cycles by which the difference of two launches may vary
+constexpr double kLeastMemory = 64 << 20, kMostMemory = 256 << 20;  // bytes: larger than any cache
+constexpr double kMostShared = 16 << 20;  // bytes of the last cache, which other cores use as well
+constexpr double kLeastWake = 50;         // cycles: below this, launches vary more than they differ
 
 class Run {
  public:
   Run(const Machine& table, const Measure& measure) : m_(table), measure_(measure) {}
 
-  // Sums that wait for themselves leave room for others, even of a thread on the same core.
+  // A dependent sum leaves units idle, so all threads should reach its full rate, even two on one
+  // core.
   bool threads_run_at_once() const {
     return m_.threads == 1 ||
            rate({Probe::Kind::Latency, 0, true}) > kAtOnce * rate({Probe::Kind::Latency});
@@ -52,7 +53,8 @@ class Run {
     return sample.work / sample.seconds;
   }
   double a_cycle(const Probe& probe) const { return rate(probe) / m_.cycles_a_second; }
-  // Half of a cache, beside what else lies there; of what all threads share each has its part.
+  // Probes half of a cache, leaving room for other data; of a shared level each thread gets its
+  // share.
   double loads(size_t level, bool all) const {
     const double last = m_.levels[2].bytes;
     const double beyond = std::clamp(4 * last, kLeastMemory, kMostMemory);
@@ -66,7 +68,7 @@ class Run {
   const Measure& measure_;
 };
 
-// Empty where they agree; else the first figure that they do not agree about.
+// Empty if they agree; else the first figure that differs.
 std::string disagreement(Machine a, Machine b) {
   for (const Field& field : fields()) {
     const double x = field.of(a), y = field.of(b);

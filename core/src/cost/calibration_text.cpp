@@ -1,8 +1,9 @@
-// plugrad calibration 1
-// device CPU x86_64-znver3 cpu-0 AMD EPYC
-// latency 4
-// …
-// checksum 0123456789abcdef
+// The text of a calibration file:
+//   plugrad calibration 1
+//   device CPU x86_64-znver3 cpu-0 AMD EPYC
+//   latency 4
+//   …
+//   checksum 0123456789abcdef
 #include "cost/calibration_text.h"
 
 #include <fmt/format.h>
@@ -24,7 +25,7 @@ std::string checksum_line(std::string_view body) {
   return fmt::format("{}{:016x}\n", kChecksum, hash64(std::as_bytes(std::span(body))));
 }
 
-// Up to the next line's end, which is taken too.
+// Removes the next line with its line end and returns it without.
 std::string_view take_line(std::string_view& text) {
   const std::string_view line = text.substr(0, text.find('\n'));
   text.remove_prefix(std::min(line.size() + 1, text.size()));

@@ -1,4 +1,5 @@
-// A calibration as the text of a file: who was measured, and each figure. Nothing in it is trusted.
+// Converts a calibration to and from the text of a file: the device and each figure. The parser
+// trusts nothing in it.
 #pragma once
 
 #include <optional>
@@ -10,7 +11,7 @@
 
 namespace plugrad::cost {
 
-/// One figure of a Machine that calibration may replace, and what may be believed of it.
+/// A figure of a Machine that calibration may replace, with its plausible range.
 struct Field {
   std::string name;
   double& (*of)(Machine& machine);
@@ -18,14 +19,14 @@ struct Field {
 };
 std::span<const Field> fields();
 
-/// Empty where each figure is a number within its bounds; else the first that is not.
+/// Empty if each figure is a number within its bounds; else the first that is not.
 std::string problem_of(const Machine& machine);
 
-/// `identity` is of the device: architecture, stable id, name, target; one line.
+/// `identity`: one line that describes the device: architecture, stable id, name, target.
 std::string to_text(const Machine& machine, std::string_view identity);
 
-/// `table` with the figures of the text; nothing, and why, where the text is damaged, of another
-/// machine or claims what cannot be.
+/// `table` with the figures of the text; nothing, and `problem`, if the text is damaged, belongs to
+/// another machine or has implausible figures.
 std::optional<Machine> parse_calibration(std::string_view text, std::string_view identity,
                                          const Machine& table, std::string& problem);
 

@@ -15,10 +15,10 @@ struct Row {
 };
 
 // By MachineClass. Passing: AVX-512 and NEON multiply by an element of memory or of a vector,
-// others load it into a register while the one before is in use. Multiply-adds: without FMA a
-// multiplier and an adder side by side. Window: Skylake and Zen 2 hold 224 instructions, Neoverse
-// N1 128; of others nothing is known. The other fields are the same in every row: what the searches
-// were fitted with.
+// others load it into a register while the previous one is in use. Multiply-adds: without FMA, a
+// multiplier and an adder work in parallel. Window: Skylake and Zen 2 hold 224 instructions,
+// Neoverse N1 128; 0 is unknown. The other fields are the same in every row: those for which the
+// searches were fitted.
 constexpr Row kTable[] = {
     {"x86-64", 16, 2, 1, 224, 3e9},    {"x86-64-v2", 16, 2, 1, 224, 3e9},
     {"x86-64-v3", 16, 2, 2, 224, 3e9}, {"x86-64-v4", 32, 1, 2, 224, 3e9},
@@ -26,11 +26,11 @@ constexpr Row kTable[] = {
     {"unknown", 16, 2, 2, 0, 1e9},
 };
 
-// A processor is built with memory for its vectors: a quarter of a byte an operation, on the CPUs
-// measured.
+// Bytes of memory bandwidth per operation: a quarter on the CPUs measured, as memory is built to
+// match the vector units.
 constexpr double kMemoryBytesAnOperation = 0.25;
-// Bytes a cycle that a core of a server of 2020 or later sustains from the second and the third
-// cache, with prefetching; none is faster than its first.
+// Bytes a cycle that a server core of 2020 or later sustains from the second and the third cache,
+// with prefetching; neither is assumed faster than the first cache.
 constexpr double kSecond = 48, kThird = 15;
 
 bool claims_f32(const pgr_device_caps& caps, uint32_t op) {

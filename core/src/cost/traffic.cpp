@@ -8,14 +8,15 @@ namespace plugrad::cost {
 namespace {
 
 constexpr double kPage = 4096;     // bytes
-constexpr double kPageCycles = 7;  // for a translation from the second level
-constexpr double kWays = 8;        // lines of a set, at least
-constexpr double kShare = 0.75;    // of a cache, for operands
-// Of a line that is written and goes back before it is full: it comes again, and no prefetching
-// knows. Fours of 16 planes of 256 x 256 f32: 20 cycles a line, 4.3 of a stream (Zen 4).
+constexpr double kPageCycles = 7;  // for a translation from the second-level TLB
+constexpr double kWays = 8;        // lines of a set: a lower bound of the associativity
+constexpr double kShare = 0.75;    // part of a cache available to operands
+// Factor for a line that is written back before it is full: it must be fetched again, and no
+// prefetching helps. Measured on Zen 4, storing four floats at a time to 16 planes of 256 x 256
+// f32: 20 cycles a line, against 4.3 for a stream.
 constexpr double kWrittenBack = 4;
 
-// The loops that run inside of a place, as bits.
+// A set of loops as bits: those inside a position of the nest.
 using Loops = uint64_t;
 
 int64_t turns_of(const Nest& nest, size_t loop) {
@@ -26,7 +27,8 @@ int64_t count_of(const Nest& nest, Loops loops, size_t loop) {
   return loops >> loop & 1 ? nest.sizes[loop] : std::min(nest.tile[loop], nest.sizes[loop]);
 }
 
-// The blocks of `block` bytes that an operand has in some loops and the tile: runs of neighbours.
+// The blocks of `block` bytes that an operand touches in some loops and the tile: `count` runs of
+// `blocks` adjacent blocks.
 struct Runs {
   double count = 1, blocks = 1;
 };
@@ -61,24 +63,24 @@ double blocks_of_all(const Nest& nest, std::span<const Operand> operands, Loops 
   return blocks;
 }
 
-// Bytes after which lines have the same place in a cache again.
+// Distance in bytes after which lines map to the same set again.
 uint64_t period_of(double bytes, double line) {
   return static_cast<uint64_t>(std::max(bytes / kWays, line));
 }
 
-// Places that lines which begin `step` bytes apart have in a cache.
+// Number of sets to which lines `step` bytes apart map.
 double places_of(uint64_t step, uint64_t period, double line) {
   return static_cast<double>(period) / std::max(static_cast<double>(std::gcd(step, period)), line);
 }
 
-// Lines, or runs of them, that a cache keeps of those that begin so many bytes apart.
+// Number of lines, or runs of them, `step` bytes apart that a cache keeps.
 double reach(double step, double bytes, double line) {
   return kWays *
          places_of(static_cast<uint64_t>(std::max(step, line)), period_of(bytes, line), line);
 }
 
-// How many times over the lines of the operand that lie apart fill the places that they have in a
-// cache; 0 where they are one run.
+// How many times the operand's separate lines fill the sets to which they map; 0 if they are one
+// run.
 double crowding(const Nest& nest, const Operand& operand, Loops loops, double bytes, double line) {
   const uint64_t period = period_of(bytes, line);
   uint64_t common = 0;
@@ -96,7 +98,7 @@ double crowding(const Nest& nest, const Operand& operand, Loops loops, double by
   return lines / (kWays * std::min(places, places_of(common, period, line)));
 }
 
-// Lines of the cache that the operands take, those of its sets that they do not reach among them.
+// Cache lines that the operands occupy, including lines of sets that their conflicts leave unused.
 double lines_taken(const Nest& nest, std::span<const Operand> operands, Loops loops, double bytes,
                    double line) {
   double taken = 0;
@@ -108,13 +110,13 @@ double lines_taken(const Nest& nest, std::span<const Operand> operands, Loops lo
   return taken;
 }
 
-// Of a first level of translations.
+// Pages that the first-level TLB covers.
 double pages_kept(const Machine& machine) {
   return machine.tlb_bytes / kPage * kShare;
 }
 
-// All threads read at the same time. What is read from a level passes those before it, so that its
-// rate has their cycles in it.
+// Cycles to fetch a line into `level`, with all threads reading at once. The rate of the next level
+// includes the cycles of the levels before it, which are subtracted.
 double line_cycles(const Machine& machine, size_t level) {
   const auto cycles = [&](size_t from) {
     return machine.line_bytes * machine.threads / machine.levels[from].all;
@@ -125,8 +127,8 @@ double line_cycles(const Machine& machine, size_t level) {
   return std::max(0.0, cycles(next) - (level == 0 ? 0 : cycles(level)));
 }
 
-// Blocks that are fetched into a store that keeps `room` of them. `taken` says how many of its
-// places what the loops read takes. Where a little too much is read, some of it is kept.
+// Blocks fetched into a store with room for `room` blocks. `taken` gives the room that the data of
+// some loops takes; if they exceed the room slightly, a part of the blocks is kept.
 template <class Taken>
 double fetched(const Nest& nest, std::span<const Operand> operands, double block, double room,
                const Taken& taken) {
@@ -145,7 +147,7 @@ double fetched(const Nest& nest, std::span<const Operand> operands, double block
   return blocks;
 }
 
-// Where the tile holds all loops each block is fetched once, whatever the order.
+// The number of distinct blocks: if the tile holds all loops, each block is fetched once.
 double blocks_once(const Nest& nest, std::span<const Operand> operands, double block) {
   return blocks_of_all({nest.sizes, nest.sizes, {}}, operands, 0, block);
 }

@@ -1,5 +1,5 @@
-// How long it takes to bring the operands of a loop nest through the caches. The nest is tiled in
-// registers: each turn of its loops reads a tile.
+// Estimates the cycles to move the operands of a loop nest through the caches. The nest is tiled in
+// registers: each iteration reads one tile.
 #pragma once
 
 #include <cstdint>
@@ -11,44 +11,45 @@
 
 namespace plugrad::cost {
 
-/// A step whose length is not known: about as near as neighbours are.
+/// A step of unknown length, counted like that between neighbours.
 inline constexpr int64_t kNear = std::numeric_limits<int64_t>::max();
 
-/// The part of one array that the nest reads.
+/// The part of an array that the nest reads.
 struct Operand {
-  std::vector<int64_t> steps;  ///< bytes from one turn of a loop to the next; 0: it stays
+  std::vector<int64_t> steps;  ///< byte stride of each loop; 0: loop-invariant
   int64_t element_bytes = 4;
   bool is_packed = false;  ///< copied in the order in which it is read
 };
 
 /// At most 64 loops.
 struct Nest {
-  std::vector<int64_t> sizes;  ///< turns of each loop, without the tile
-  std::vector<int64_t> tile;   ///< how many of them the tile holds
-  std::vector<size_t> order;   ///< the loops from the outermost on
+  std::vector<int64_t> sizes;  ///< iterations of each loop before tiling
+  std::vector<int64_t> tile;   ///< iterations of each loop in a tile
+  std::vector<size_t> order;   ///< loops, outermost first
 };
 
-/// Cycles, of one core. A cache keeps what one turn of a loop reads if that fits it, also where
-/// lines that lie apart by the same step share its sets; then all turns of the loop read each line
-/// once. Bandwidths add up: a line from memory passes every cache.
+/// Cycles of one core. A cache keeps the data of one iteration of a loop if it fits, counting
+/// conflicts between lines a fixed stride apart; then all iterations of the loop fetch each line
+/// once. Costs of levels add up: a line from memory passes through every cache.
 double traffic_cycles(const Nest& nest, std::span<const Operand> operands, const Machine& machine);
 
-/// Of these the cycles beyond those in which each line comes once.
+/// The part of traffic_cycles() beyond fetching each line once.
 double reading_again(const Nest& nest, std::span<const Operand> operands, const Machine& machine);
 
-/// The same of what the nest writes: a line that no cache keeps until it is full goes and comes.
+/// The same for a written operand: a line evicted before it is full is written back and fetched
+/// again.
 double writing_again(const Nest& nest, const Operand& operand, const Machine& machine);
 
-/// Runs of lines whose beginnings lie `step` bytes apart.
+/// Runs of `lines` lines; runs start `step` bytes apart.
 struct Rows {
   double count = 1, lines = 1;
   double step = 64;
 };
 
-/// The nearest cache that keeps them all; the place of memory among the levels for none.
+/// Index of the nearest cache that keeps all rows; the index of memory if none does.
 size_t cache_that_keeps(const Rows& rows, const Machine& machine);
 
-/// Cycles to read them once more, all others having been read since.
+/// Cycles to read all rows again after each of them was read once.
 double reading_cycles(const Rows& rows, const Machine& machine);
 
 }  // namespace plugrad::cost

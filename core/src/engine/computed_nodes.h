@@ -1,5 +1,5 @@
-// Which nodes were computed without being stored, by which plan, and which of them a tensor
-// denoted.
+// Records the nodes that were computed without being stored: which plan computed each, and whether
+// a tensor denoted it then.
 #pragma once
 
 #include <memory>
@@ -12,16 +12,16 @@ namespace plugrad::engine {
 
 struct ReadyPlan;
 
-/// Facts by id of the session's graph.
+/// Facts by node id of the session's graph.
 class ComputedNodes {
  public:
   static constexpr uint32_t kGradients =
-      UINT32_MAX;  // in place of a number: those of marked leaves
+      UINT32_MAX;  // as Note::number: the gradients of marked leaves
   struct Note {
-    uint32_t holders = 0;   // states that denote the node or a view of all of it
-    uint32_t plan = 0;      // that computed the node first, counted from 1; 0: none did
-    uint32_t number = 0;    // of the node, canonical in that plan
-    bool was_held = false;  // by a state when that plan computed it; the first that did so counts
+    uint32_t holders = 0;   // states that denote the node or a view of all its elements
+    uint32_t plan = 0;      // first plan to compute it while held, else the latest; 0: none
+    uint32_t number = 0;    // canonical number of the node in that plan
+    bool was_held = false;  // a state held the node when `plan` computed it
   };
 
   void hold(Id id) {
@@ -44,7 +44,7 @@ class ComputedNodes {
   }
   std::shared_ptr<ReadyPlan> plan(uint32_t number) const { return plans_[number - 1].lock(); }
 
-  /// The notes of nodes that have a new id; nobody holds them.
+  /// Moves the notes to the nodes' new ids, with no holders.
   void renumber(std::span<const Id> new_id) {
     std::vector<Note> kept;
     for (Id id = 0; id < new_id.size() && id < notes_.size(); ++id) {
@@ -58,7 +58,7 @@ class ComputedNodes {
 
  private:
   std::vector<Note> notes_;
-  std::vector<std::weak_ptr<ReadyPlan>> plans_;  // by number less 1
+  std::vector<std::weak_ptr<ReadyPlan>> plans_;  // index: plan number - 1
 };
 
 }  // namespace plugrad::engine

@@ -17,7 +17,7 @@ bool is_available(const runtime::LoadRecord& record, const std::string& plugin) 
          (record.state == LoadState::Available || record.state == LoadState::Loaded);
 }
 
-// The device's name where the text means exactly one plugin and index that was found; otherwise
+// The device's short name if the text names exactly one available plugin and index; otherwise
 // empty.
 std::string plain_name(std::string_view text) {
   const runtime::Selection selection = runtime::parse_selection(text, "device");
@@ -28,7 +28,7 @@ std::string plain_name(std::string_view text) {
   const bool found =
       std::ranges::any_of(records, [&](const auto& r) { return is_available(r, choice.plugin); });
   if (!found) return {};
-  // A number other than the first may not exist, which is told here and not when it is used.
+  // Only index 0 is sure to exist: report any other now rather than at its first use.
   if (choice.index.value_or(0) != 0) runtime::Registry::instance().require_numbers(text);
   return short_name(choice.plugin, choice.index.value_or(0));
 }

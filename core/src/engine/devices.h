@@ -1,4 +1,4 @@
-// Device numbers: what stands in nodes instead of names.
+// Maps device names to the numbers that nodes store.
 #pragma once
 
 #include <map>
@@ -15,8 +15,8 @@ class DeviceTable {
   /// Called once for each device when it is opened.
   std::function<void(runtime::Device&)> on_open;
 
-  /// Number of the device that a selection means. Where it names one plugin and index that the
-  /// manifests know, nothing is opened. Errors: User, as Registry::find_device.
+  /// The number of the device that a selection denotes. Does not open the device if the selection
+  /// names one plugin and an index listed in its manifest. Errors: User, as Registry::find_device.
   uint32_t number(std::string_view selection);
   uint32_t number(runtime::Device& device);
   /// "CPU", "CUDA:1".

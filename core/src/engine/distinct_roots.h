@@ -1,5 +1,5 @@
-// Nodes that a plan stores: each once, in the order in which they were added, which is part of the
-// plan's key.
+// Collects the nodes that a plan stores, without duplicates. Insertion order is kept: it is part of
+// the plan's key.
 #pragma once
 
 #include <algorithm>
@@ -28,10 +28,10 @@ class DistinctRoots {
   std::vector<Id> take() { return std::move(roots_); }
 
  private:
-  static constexpr size_t kFew = 16;  // up to so many are compared one by one: the set allocates
+  static constexpr size_t kFew = 16;  // up to this many are searched linearly: the set allocates
 
   std::vector<Id> roots_;
-  std::unordered_set<Id> known_;  // all of them, where there are more
+  std::unordered_set<Id> known_;  // all of roots_, once there are more than kFew
 };
 
 }  // namespace plugrad::engine

@@ -1,4 +1,4 @@
-// What the user's functions in the graph mean (Op::Function): the session's table of their calls.
+// Implements Op::Function: the session's table of calls of user-defined functions.
 #pragma once
 
 #include <functional>
@@ -12,15 +12,15 @@
 
 namespace plugrad::engine {
 
-/// One call of a function. The sources of its nodes are: own value, inputs, saved, all values.
+/// One call of a function. Sources of its nodes: the node's own value, inputs, saved, all values.
 struct FunctionCall {
   std::string name;
   uint32_t input_count = 0, saved_count = 0, output_count = 0;
-  std::shared_ptr<const void> function;  // what the user gave, as its maker knows it
+  std::shared_ptr<const void> function;  // the user's object; only its creator knows the type
 };
 using FunctionCallPtr = std::shared_ptr<const FunctionCall>;
 
-/// Calls by number. A call lives as long as a node of it.
+/// Calls by number. A call lives as long as a node refers to it.
 class FunctionTable {
  public:
   uint64_t add(FunctionCallPtr call) {
@@ -32,8 +32,8 @@ class FunctionTable {
   const FunctionCallPtr& operator[](uint64_t call) const;
   size_t size() const { return calls_.size(); }
 
-  /// Removes the calls that no node of `ids` names. They are returned, because what the user gave
-  /// may hold tensors, whose end changes the session.
+  /// Removes the calls that no node of `ids` names. Returns them instead of destroying them: their
+  /// functions may own tensors, whose destructors change the session.
   std::vector<FunctionCallPtr> retain(const Graph& graph, std::span<const Id> ids);
 
  private:

@@ -1,5 +1,4 @@
-// Which values are still wanted: marking from live states, dropping the rest, renumbering the
-// graph.
+// Collects garbage: marks the values that live states need, drops the others, renumbers the graph.
 #include <algorithm>
 
 #include "base/check.h"
@@ -13,21 +12,21 @@ using Guard = std::lock_guard<std::recursive_mutex>;
 
 namespace {
 
-// Of a node that was marked: that it is live, that its value is, that a gradient may flow to it,
-// and that it leads nowhere.
+// Marks of a node: it is live, its value is needed, a gradient may flow to it, its sources are not
+// followed.
 constexpr uint8_t kLive = 1, kNeeded = 2, kForGradient = 4, kEnds = 8;
 
 }  // namespace
 
-// A node that has a value needs its inputs only for a gradient that may flow to it, or to know what
-// of it counts.
+// A node that has a value needs its sources only if a gradient may flow to them or if it has
+// counted axes.
 bool Session::needs_no_inputs(Id id, bool for_gradient) {
   return state_->values.find(id) && !is_counted(id) &&
          !(for_gradient && state_->tape.has_tracked_source(graph_, id));
 }
 
-// What is passed on to the sources. A value of constants alone may be computed again on another
-// device: their nodes stay, their values do not.
+// The marks that a node passes to its sources. A value of constants alone may be recomputed on
+// another device, so its sources keep their nodes but not their values.
 uint8_t Session::marks_below(Id id, uint8_t marks) {
   const bool for_gradient = marks & kForGradient;
   if (needs_no_inputs(id, for_gradient)) {
@@ -38,7 +37,7 @@ uint8_t Session::marks_below(Id id, uint8_t marks) {
   return static_cast<uint8_t>(kLive | (marks & kNeeded) | (flows ? kForGradient : 0));
 }
 
-// Sources have lower ids, so that one sweep downwards meets each node after all that use it.
+// Sources have lower ids, so one downward sweep visits every node after all its users.
 const std::vector<Id>& Session::mark() {
   auto& marks = state_->marks;
   auto& live = state_->live;
@@ -59,7 +58,7 @@ const std::vector<Id>& Session::mark() {
   return live;
 }
 
-// What a dead call of a user's function held may have been the last use of other calls.
+// A dead call's function may hold the last use of other calls, so this repeats until nothing dies.
 const std::vector<Id>& Session::mark_without_dead_calls() {
   while (true) {
     const size_t states = state_->state_count;
@@ -70,7 +69,7 @@ const std::vector<Id>& Session::mark_without_dead_calls() {
 }
 
 void Session::forget_unreached() {
-  remark_leaves();  // leaves that died since hold no tape any more
+  remark_leaves();  // leaves that died since then no longer need a tape
   mark_without_dead_calls();
   const size_t dropped =
       state_->values.retain([&](Id id) { return (state_->marks[id] & kNeeded) != 0; });
@@ -80,7 +79,7 @@ void Session::forget_unreached() {
 }
 
 void Session::reclaim(bool must) {
-  // Another thread that is inside the session frees by itself when it needs memory.
+  // Another thread inside the session frees memory itself when it needs some.
   const std::unique_lock guard(mutex_, std::try_to_lock);
   if (!guard || locks_held_ > 0 || !(must || state_->maybe_garbage)) return;
   forget_unreached();
@@ -103,7 +102,7 @@ void Session::remark_leaves() {
   });
 }
 
-// A copy of the node in `graph`; one that needs no inputs becomes a Buffer, and so leads nowhere.
+// Copies the node into `graph`; a node that needs no sources becomes a Buffer.
 Id Session::copy_node(Graph& graph, Id id, const std::vector<Id>& new_id) {
   const Node& node = graph_[id];
   if (node.op != Op::Buffer && (state_->marks[id] & kEnds))
@@ -116,7 +115,7 @@ Id Session::copy_node(Graph& graph, Id id, const std::vector<Id>& new_id) {
 }
 
 void Session::renumber() {
-  remark_leaves();  // leaves that died since hold no tape any more
+  remark_leaves();  // leaves that died since then no longer need a tape
   const uint32_t old_size = graph_.size();
   Graph graph;
   ValueTable values;

@@ -1,4 +1,4 @@
-// Values back to the host.
+// Copies values back to the host.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -20,7 +20,7 @@ bool repeats_or_reorders(Op op) {
          op == Op::Function;
 }
 
-// The storage form of a constant's bits, in the low bytes.
+// Converts a constant's bits to storage form, in the low bytes.
 uint64_t storage_bits(uint64_t constant, DType dtype) {
   if (!is_float(dtype) || dtype == DType::F64) return constant;
   const double value = std::bit_cast<double>(constant);
@@ -28,7 +28,7 @@ uint64_t storage_bits(uint64_t constant, DType dtype) {
   return encode_small_float(value, dtype);
 }
 
-// The other way: what graph.h says a constant holds.
+// Converts stored bits to those of a constant node (ir/graph.h).
 uint64_t constant_bits(uint64_t stored, DType dtype) {
   if (!is_float(dtype))
     return static_cast<uint64_t>(round_int(static_cast<int64_t>(stored), dtype));
@@ -67,7 +67,7 @@ void fill(std::span<std::byte> out, uint64_t element, uint32_t size_bytes) {
 
 }  // namespace
 
-// Bits of the constant that every element of the node is, where views and casts show that.
+// The bits of the constant that all elements of the node equal, as far as views and casts show it.
 std::optional<uint64_t> Session::constant_value(Id node) {
   std::vector<DType> casts;
   Id id = node;
@@ -97,20 +97,20 @@ std::shared_ptr<Value> Session::readable_value(TensorState& state) {
   if (!has_value(root)) {
     const uint32_t device = state.device == 0 ? default_device() : state.device;
     state_->values.set(root, compute(std::span(&root, 1), device)[0]);
-    state_->maybe_garbage = true;  // no state holds it
+    state_->maybe_garbage = true;  // the value has no holder
   }
   return state_->values.share(root);
 }
 
-// Waits for the device with the session open to others: a buffer that somebody holds stays as it
-// is.
+// Waits for the device without the session's lock; Source shares ownership of the buffer, so that
+// its contents stay unchanged.
 void Session::read(TensorState& state, std::span<std::byte> out) {
   const Source source = read_or_find_source(state, out);
   if (source.pending_checks) source.pending_checks->require_within();
   if (source.buffer) source.buffer->copy_out(out.data(), out.size());
 }
 
-// What `out` is to be filled from, unless it is filled.
+// Returns the source for `out`; empty if `out` is already filled.
 Session::Source Session::read_or_find_source(TensorState& state, std::span<std::byte> out) {
   const Guard guard(mutex_);
   safe_point();

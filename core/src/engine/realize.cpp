@@ -1,5 +1,4 @@
-// From states to values: which nodes must be computed, the plan for them from the cache or made,
-// its run.
+// Turns states into values: finds the nodes to compute, finds or makes their plan, and runs it.
 #include <algorithm>
 #include <map>
 
@@ -22,8 +21,7 @@ bool is_weak(DType dtype) {
   return dtype == DType::Index || dtype == DType::WeakFloat;
 }
 
-// Sizes and reports that what was walked computes itself are roots as well, so that somebody can
-// look at them.
+// Computed sizes and reports that the walk reached become roots too, so that they can be checked.
 template <class Walk>
 void walk_with_sizes(const CanonicalGraph& canonical, std::span<const Id> roots, const Walk& walk) {
   std::vector<Id> all(roots.begin(), roots.end());
@@ -32,7 +30,7 @@ void walk_with_sizes(const CanonicalGraph& canonical, std::span<const Id> roots,
   if (all.size() > roots.size()) walk(all);
 }
 
-// Adds the time until its end to a counter.
+// Adds the elapsed time to a counter on destruction.
 class Stopwatch {
  public:
   explicit Stopwatch(uint64_t& total_ns) : total_ns_(total_ns), begin_ns_(monotonic_ns()) {}
@@ -58,7 +56,7 @@ void note_origins(ReadyPlan& ready, std::vector<Origins> by_root) {
   }
 }
 
-// Roots tell of the sizes that they depend on, and of those that their inputs do.
+// Roots get the checks of the sizes that they depend on, and those of their inputs.
 void inherit_pending_checks(const ReadyPlan& ready, std::span<const ValuePtr> inputs,
                             std::span<const ValuePtr> roots) {
   const auto has_pending_checks = [](const ValuePtr& v) { return v && v->pending_checks; };
@@ -72,7 +70,7 @@ void inherit_pending_checks(const ReadyPlan& ready, std::span<const ValuePtr> in
 
 }  // namespace
 
-// Constants alone have a value for each device that they were computed on; the last is kept.
+// A node of constants alone has a value for each device that computed it; only the last is kept.
 bool Session::is_stored(Id base, uint32_t device) {
   const Value* value = state_->values.find(base);
   if (!value || graph_[base].op == Op::Const) return graph_[base].op == Op::Const;
@@ -80,8 +78,8 @@ bool Session::is_stored(Id base, uint32_t device) {
   return value->device == (device == 0 ? default_device() : device);
 }
 
-// What must have a value so that `node` has one: below views that keep every element, and below all
-// views where that has a value already. Constants need none.
+// The node that must have a value for `node` to have one: below all views if that node has a value
+// already, else below the views that keep every element. Constants need no value.
 Id Session::stored_base(Id node, uint32_t device) {
   Id bottom = node;
   while (!is_stored(bottom, device) && is_view(graph_[bottom].op))
@@ -92,7 +90,7 @@ Id Session::stored_base(Id node, uint32_t device) {
   return base;
 }
 
-// Literals become i32 or f32 when they are stored.
+// Weak literals become i32 or f32 when they are stored.
 void Session::make_strong(TensorState& state) {
   if (is_weak(graph_[state.node].dtype))
     denote(state, graph_.cast(state.node, strong_dtype(graph_, state.node)));
@@ -103,7 +101,7 @@ bool Session::is_realized(const TensorState& state) {
   return is_stored(stored_base(state.node, state.device), state.device);
 }
 
-// The distinct nodes to compute, grouped by the device that takes those of constants alone.
+// The distinct nodes to compute, grouped by the device that computes nodes of constants alone.
 Session::RootGroups Session::missing_roots(States states) {
   RootGroups groups;
   for (TensorState* state : states) {
@@ -114,7 +112,7 @@ Session::RootGroups Session::missing_roots(States states) {
     const bool free = (*devices_)[base] == 0 && state->device != 0;
     groups[free ? state->device : 0].push_back(base);
   }
-  for (auto& [device, roots] : groups) {  // the order is kept: it is part of the plan's key
+  for (auto& [device, roots] : groups) {  // keep the order: it is part of the plan's key
     DistinctRoots distinct;
     for (Id root : roots) distinct.add(root);
     roots = distinct.take();
@@ -144,8 +142,7 @@ void Session::realize_with_pending(States states) {
   realize(all);
 }
 
-// The state has a value now: it is no longer pending, and leads back to its inputs only for a
-// gradient.
+// The state has a value now: it is no longer pending, and keeps its inputs only for a gradient.
 void Session::settle(TensorState& state) {
   const Id base = stored_base(state.node, state.device);
   const bool assigned_leaf = state.pending && state.requires_grad;
@@ -162,7 +159,7 @@ void Session::cut(TensorState& state, Id base) {
   const std::vector<Extent> extents = has_bounds_ ? (*extents_)[state.node] : std::vector<Extent>();
   std::vector<Id> views;
   for (Id id = state.node; id != base; id = graph_.sources(id)[0])
-    if (graph_[id].op != Op::Function && graph_[id].op != Op::Bounded)  // there for a gradient only
+    if (graph_[id].op != Op::Function && graph_[id].op != Op::Bounded)  // for gradients only
       views.push_back(id);
   const ValuePtr value = state_->values.share(base);
   Id node = add_buffer(graph_, std::vector<int64_t>(shape(base).begin(), shape(base).end()),
@@ -183,7 +180,7 @@ void Session::release_tape(TensorState& state) {
   if (is_stored(base, state.device)) cut(state, base);
 }
 
-// Of the graph that was just walked; constants alone are computed on the default device.
+// For the graph just walked; constants alone are computed on the default device.
 schedule::Options Session::options_of_walk(uint32_t default_device) {
   const auto used = state_->canonical.devices_used();
   return plan_options(state_->devices, used.empty() ? std::span(&default_device, 1) : used);
@@ -235,7 +232,7 @@ std::shared_ptr<ReadyPlan> Session::make_ready(uint32_t default_device,
   return ready;
 }
 
-// 0 where roots are on several devices.
+// 0 if the roots are on several devices.
 uint32_t Session::only_device(std::span<const Id> roots, uint32_t default_device) {
   uint32_t only = 0;
   for (Id root : roots) {
@@ -246,7 +243,7 @@ uint32_t Session::only_device(std::span<const Id> roots, uint32_t default_device
   return only;
 }
 
-// A known plan may add roots; then another is looked for.
+// A cached plan may add roots; the extended set of roots is then looked up in turn.
 Session::Work Session::work_for(std::span<const Id> roots, uint32_t default_device,
                                 bool stores_along) {
   Statistics& statistics = state_->statistics;
@@ -261,7 +258,7 @@ Session::Work Session::work_for(std::span<const Id> roots, uint32_t default_devi
     while (true) {
       options = options_of_walk(default_device);
       options.replaced = state_->replaced_inputs(state_->canonical.inputs());
-      // With fixed schedules a call is planned alike whether it is recorded or not.
+      // With fixed schedules a call must get the same plan whether it is recorded or not.
       if (CallObserver* observer = CallObserver::active();
           observer && !kernel_options.deterministic)
         options.constants = observer->constant_inputs(state_->canonical.inputs());
@@ -294,7 +291,7 @@ std::vector<ValuePtr> Session::run_work(Work& work) {
   return values;
 }
 
-// Where memory lacks for what would be stored along, without that.
+// On out of memory, retries without the nodes that would be stored along.
 std::vector<ValuePtr> Session::compute(std::span<const Id> roots, uint32_t default_device) {
   Work work = work_for(roots, default_device, true);
   std::vector<ValuePtr> values;
@@ -325,7 +322,7 @@ std::vector<ValuePtr> Session::run_ready(ReadyPlan& ready, std::span<const Value
   try {
     return run();
   } catch (const OutOfMemoryError&) {
-    // Once more with everything given back that is not needed now.
+    // Retry after freeing everything that is not needed now.
     state_->arenas.release();
     reclaim(true);
     for (runtime::Device* device : state_->devices.opened()) device->flush_allocator_cache();

@@ -1,5 +1,5 @@
-// Values by hash, of which those used lately stay: a program whose shapes never repeat must not
-// grow for ever.
+// Caches values by hash and drops those not used recently: a program whose shapes never repeat must
+// not grow without bound.
 #pragma once
 
 #include <unordered_map>
@@ -9,21 +9,21 @@
 
 namespace plugrad::engine {
 
-/// A generation is full with `most` values, or with `few` of them that take `most_bytes` together:
-/// a program may go round some large ones.
+/// A generation is full with `most` values, or with `few` values that occupy `most_bytes` in total:
+/// a program may cycle through a few large ones.
 struct GenerationSize {
   size_t most, few;
   uint64_t most_bytes;
 };
 
-/// Two generations: when the young one is full it becomes the old one, whose values are dropped
-/// unless they were used meanwhile.
+/// Keeps two generations: a full young generation becomes the old one, and the previous old values
+/// that were not used since are dropped.
 template <class Value>
 class RecentCache {
  public:
   explicit RecentCache(GenerationSize size) : limit_(size) {}
 
-  /// Null when it is not there. Valid until the next call.
+  /// Null if absent. Valid until the next call.
   const Value* find(const Hash128& key) {
     if (const auto at = young_.find(key); at != young_.end()) return &at->second.value;
     auto node = old_.extract(key);
@@ -42,7 +42,7 @@ class RecentCache {
   }
 
   size_t size() const { return young_.size() + old_.size(); }
-  /// Counts twice what moved from the old generation to the young one.
+  /// Values moved from the old generation to the young one count twice.
   uint64_t size_bytes() const { return young_bytes_ + old_bytes_; }
   void clear() {
     young_.clear();

@@ -1,4 +1,4 @@
-// Kernels as people see them.
+// Turns kernels into reports.
 #include <algorithm>
 
 #include "engine/session_state.h"
@@ -37,7 +37,7 @@ KernelReport report_of(const KernelAst* ast, const codegen::KernelCode& code, st
   return report;
 }
 
-// A loop's kernels stand once, where the loop stands.
+// A loop's kernels are listed once, at the loop's position.
 void add_kernels_of(const ReadyPlan& ready, std::vector<KernelReport>& reports) {
   for (size_t i = 0; i < ready.kernels.size(); ++i) {
     if (ready.kernels[i]) reports.push_back(report_of(*ready.kernels[i]));

@@ -1,4 +1,4 @@
-// What the session tells about its work: kernels for people and tools, counters for tests.
+// Reports of the session: kernels for users and tools, counters for tests.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,17 @@ struct KernelReport {
   std::string device;
   std::string name;                 // C identifier
   std::string colored_name;         // axis sizes in their colours
-  std::string optimisations;        // printed list, can be given back
+  std::string optimisations;        // printed schedule, accepted as an override
   std::string ast;                  // textual IR
   std::vector<KernelRange> ranges;  // of the AST
   std::string source;  // rendered text; empty where the plugin compiles kernel IR itself
   uint64_t group_count[3] = {1, 1, 1};
   uint32_t local_size[3] = {1, 1, 1};
   int64_t flops = 0, bytes = 0;
-  std::shared_ptr<const KernelAst> planned;  // null of a kernel that was written by hand
+  std::shared_ptr<const KernelAst> planned;  // null for a user-written kernel
 };
 
-/// Counters since the process began or reset_statistics; gauges are of now.
+/// Counters since the process began or reset_statistics(); gauges show the current state.
 struct Statistics {
   uint64_t kernels_launched = 0;
   uint64_t copies = 0;  // between devices
@@ -52,7 +52,7 @@ struct Statistics {
   uint64_t arena_bytes = 0;     // memory for intermediates
   uint64_t constant_bytes = 0;  // memory of what recordings compute once (prepared_constants.h)
   uint64_t plans_kept = 0, kernels_kept = 0;
-  uint64_t kept_bytes = 0;  // memory of those, an estimate
+  uint64_t kept_bytes = 0;  // memory of the plans and kernels, an estimate
 };
 
 }  // namespace plugrad::engine

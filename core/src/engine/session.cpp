@@ -77,7 +77,7 @@ StatePtr Session::make(Id node, uint32_t device) {
 
 void Session::remove(TensorState* state) {
   const Guard guard(mutex_);
-  const auto assigned = state_->step_assigned.extract(state);  // what it holds goes last
+  const auto assigned = state_->step_assigned.extract(state);  // destroy what it holds last
   (state->previous ? state->previous->next : state_->first_state) = state->next;
   if (state->next) state->next->previous = state->previous;
   state_->forget_assignments(state);
@@ -93,7 +93,7 @@ void Session::assign(TensorState& state, Id node) {
     state_->versions[&state].push_back(state.node);
   else
     state_->note_replaced(state, stored_base(state.node, state.device));
-  // Constants alone are on no device: they are stored where the tensor was.
+  // A value of constants alone has no device: store it on the tensor's previous device.
   const uint32_t before = (*devices_)[state.node];
   if (before != 0 && before != default_device()) state.device = before;
   denote(state, node);
@@ -224,7 +224,7 @@ Statistics Session::statistics() {
   now.plans_kept = state_->plans.size();
   now.kernels_kept = state_->kernels.size();
   now.kept_bytes = state_->plans.size_bytes() + state_->kernels.size_bytes();
-  std::vector<const Value*> distinct;  // several nodes may have one value
+  std::vector<const Value*> distinct;  // several nodes may share one value
   state_->values.each([&](const Value& value) { distinct.push_back(&value); });
   now.live_values = distinct.size();
   std::ranges::sort(distinct);

@@ -1,9 +1,9 @@
-// The session: everything that lives as long as the process and that tensors share. It owns the
-// tensor graph, says which nodes have values in device memory, and turns nodes into values.
+// The session: process-wide state that tensors share. Owns the tensor graph and the values of its
+// nodes, and computes values for nodes.
 //
-// Threads: every member may be called from any thread. Code that holds node ids of the graph across
-// more than one call (reads a state's node, adds nodes, makes a state) does so inside a
-// Session::Lock; ids are renumbered only when no Lock is held.
+// Threads: every member may be called from any thread. Code that uses node ids across more than one
+// call (reads a state's node, adds nodes, makes a state) must hold a Session::Lock; ids are
+// renumbered only when no Lock is held.
 #pragma once
 
 #include <cstddef>
@@ -38,18 +38,18 @@ class Buffer;
 
 namespace plugrad::engine {
 
-/// What a Tensor (or a UOp in user hands) denotes: a root of the session's graph. Made by
-/// Session::make; its fields are read and written under a Session::Lock.
+/// The node that a Tensor (or a user's UOp) denotes: a root of the session's graph. Made by
+/// Session::make; its fields are accessed under a Session::Lock.
 struct TensorState : std::enable_shared_from_this<TensorState> {
   Id node = kNoId;
-  uint32_t device = 0;         ///< where constants alone would be stored; 0: on the default device
+  uint32_t device = 0;         ///< where constants alone would be stored; 0: the default device
   bool requires_grad = false;  ///< set with Session::set_requires_grad
-  bool pending = false;        ///< assigned and not realised since
+  bool pending = false;        ///< assigned since it was last realised
   bool release_tape =
-      false;  ///< cut from its inputs as soon as it has a value, whatever its ancestors
+      false;  ///< cut from its inputs once it has a value, even if an ancestor needs a gradient
   std::shared_ptr<TensorState> grad;
-  uint64_t backward = 0;  ///< of a gradient: which call of backward() it came of; 0: none
-  uint64_t call = 0;      ///< of a jitted function that made it (jit/trace.h)
+  uint64_t backward = 0;  ///< of a gradient: the number of its backward() call; 0: none
+  uint64_t call = 0;      ///< number of the jitted call that made it (jit/trace.h)
 
   TensorState* previous = nullptr;  // the session's list of live states
   TensorState* next = nullptr;
@@ -64,7 +64,7 @@ struct Value;
 using StatePtr = std::shared_ptr<TensorState>;
 using States = std::span<TensorState* const>;
 
-/// What random numbers are drawn from: the next word is number `counter` of the stream of `seed`.
+/// The state of the random generator: the next word is number `counter` of the stream of `seed`.
 struct RandomState {
   uint64_t seed = 0;
   uint64_t counter = 0;
@@ -75,7 +75,7 @@ class Session {
   /// The process's session; made on first use, never destroyed.
   static Session& current();
 
-  /// Exclusive use of the session by this thread; may be nested. Ids stay valid while one is held.
+  /// Exclusive use of the session by this thread; locks may nest. Ids stay valid while one is held.
   class Lock {
    public:
     explicit Lock(Session& session = Session::current());
@@ -91,10 +91,10 @@ class Session {
   Graph& graph() { return graph_; }
   Shapes& shapes() { return *shapes_; }
   Devices& devices() { return *devices_; }
-  /// The graph with its extents; what is asked of it only where has_bounds().
+  /// The graph with its extents; callers use it only if has_bounds().
   BoundedGraph bounded() { return {graph_, *shapes_, *extents_}; }
   Extents* bounded_extents() { return extents_.get(); }
-  /// Whether an axis of some tensor may be Counted (ir/extents.h).
+  /// Whether any tensor may have a Counted axis (ir/extents.h).
   bool has_bounds() const { return has_bounds_; }
   bool is_counted(Id node) { return has_bounds_ && extents_->is_counted(node); }
   const std::vector<Extent>& extents_of(Id node) { return (*extents_)[node]; }
@@ -109,19 +109,18 @@ class Session {
 
   // States.
   StatePtr make(Id node, uint32_t device = 0);
-  /// From now on the state denotes `node` and is pending until it is realised.
+  /// The state denotes `node` from now on and is pending until it is realised.
   void assign(TensorState& state, Id node);
-  /// The same value as before, as another node; or one that is stored.
+  /// Replaces the state's node by one of the same value, e.g. a stored one.
   void denote(TensorState& state, Id node);
   /// Marks or unmarks a leaf of the tape.
   void set_requires_grad(TensorState& state, bool on);
-  /// Live states that are marked.
+  /// Live states marked with requires_grad.
   std::vector<TensorState*> marked_states();
   /// Whether a gradient can flow through the node: a marked state's node or, except through Detach,
   /// a float node with such an ancestor.
   bool is_tracked(Id node);
-  /// The state's value no longer leads back to its inputs: at once when it is realised, otherwise
-  /// then.
+  /// Cuts the state's value from its inputs: now if it is realised, otherwise once it is.
   void release_tape(TensorState& state);
   size_t live_states();
 
@@ -129,36 +128,36 @@ class Session {
   // runtime/discovery/selection.h; a device is opened when something runs on it.
   uint32_t device_number(std::string_view name);
   std::string device_name(uint32_t number);  ///< 0: the default device's
-  /// What the registry says now; its plugin is looked for on first use. Errors: User, with the load
+  /// The registry's current default; loads its plugin on first use. Errors: User, with the load
   /// records.
   uint32_t default_device();
-  void set_default_device(std::string_view selection);  ///< empty: back to the rule
-  std::string add_plugin(const std::string& path);      ///< gives its device name
+  void set_default_device(std::string_view selection);  ///< empty: the registry's rule
+  std::string add_plugin(const std::string& path);      ///< returns its device name
 
   // Values from the host.
-  /// A new Buffer node that holds `bytes` (row-major). The device is not touched before the value
-  /// is needed.
+  /// A new Buffer node that holds `bytes` (row-major). The device is first used when a kernel needs
+  /// the value.
   Id store_host(std::span<const int64_t> shape, DType dtype, uint32_t device,
                 std::span<const std::byte> bytes);
-  /// The same without a copy: `owner` keeps `bytes` in place until they are on the device.
+  /// As store_host without a copy: `owner` keeps `bytes` valid until they are on the device.
   Id store_shared(std::span<const int64_t> shape, DType dtype, uint32_t device,
                   std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
 
-  /// A Buffer node without a value: what the body of a loop is recorded with.
+  /// A Buffer node without a value, for recording the body of a loop.
   Id placeholder(std::span<const int64_t> shape, DType dtype, uint32_t device);
   /// The values of tensors with pending assignments.
   std::vector<Id> pending_nodes();
 
   // Realising.
   bool is_realized(const TensorState& state);
-  /// Computes every state that has no value yet, in one plan where devices allow. A movement of
-  /// something that has a value costs nothing. Errors leave every tensor as it was.
+  /// Computes every state that has no value yet, in one plan if devices allow. A movement of a
+  /// stored value costs nothing. Errors leave every tensor unchanged.
   void realize(States states);
   void realize(TensorState& state);
-  /// With all pending assignments.
+  /// The same, with all pending assignments.
   void realize_with_pending(States states);
-  /// While one lives, this thread records an optimiser's step: what is assigned is put back when
-  /// the step cannot be recorded or computed.
+  /// While one lives, this thread records an optimiser's step: assignments are undone if the step
+  /// cannot be recorded or computed.
   class StepScope {
    public:
     StepScope();
@@ -170,8 +169,8 @@ class Session {
     bool outer_;
     int exceptions_;
   };
-  /// Computes the recorded step: its assignments, others that are pending and the losses noted by
-  /// backward, in one plan; where memory lacks for the others, without them. Errors leave every
+  /// Computes the recorded step in one plan: its assignments, other pending ones and the losses
+  /// noted by backward(); on out of memory, without the other pending ones. Errors leave every
   /// tensor as it was before the step.
   void step_realize();
   /// backward() notes its loss, so that the step's plan computes it with the gradients.
@@ -179,31 +178,31 @@ class Session {
 
   /// Copies the value out, realising it first. Errors: User when `out` has another size.
   void read(TensorState& state, std::span<std::byte> out);
-  /// The value where the host has it, converted to the dtype's storage form: a constant, or values
-  /// from the host that no kernel has read yet. Nothing runs.
+  /// The value if the host has it, converted to the dtype's storage form: a constant, or host
+  /// values that no kernel has read yet. Runs nothing.
   std::optional<std::vector<std::byte>> peek(const TensorState& state);
   /// The single element of a state with one element.
   double item(TensorState& state);
   int64_t item_int(TensorState& state);
-  /// The shape of what read() gives of a state with counted axes: its counts are read. Errors: User
-  /// where a count does not lie in its axis.
+  /// The shape of read()'s result for a state with counted axes; reads the counts. Errors: User if
+  /// a count does not lie within its axis.
   std::vector<int64_t> counted_shape(TensorState& state);
 
-  /// The kernels that realising the states would run, compiled and not run.
+  /// The kernels that realising the states would run, compiled but not run.
   std::vector<KernelReport> kernels_of(States states);
-  /// The same as planned: without what code generation and compiling would add.
+  /// The same before code generation: without the facts that codegen and compiling add.
   std::vector<KernelReport> planned_kernels_of(States states);
-  /// Source texts of their distinct kernels, planned, generated and rendered anew and not compiled.
+  /// Source texts of their distinct kernels, planned and generated anew but not compiled.
   std::vector<std::string> sources_of(States states);
 
   Statistics statistics();
   void reset_statistics();
 
   // Memory.
-  /// Forgets the values that no live state reaches, and renumbers the graph. Needs that this thread
-  /// holds no Lock.
+  /// Drops the values that no live state reaches, and renumbers the graph. The calling thread must
+  /// hold no Lock.
   void collect();
-  /// Forgets plans, compiled kernels and the plans' memory, for tests and benchmarks.
+  /// Drops plans, compiled kernels and the plans' memory; for tests and benchmarks.
   void clear_caches();
 
   // For recording and replaying calls (jit/), which runs plans on values that it holds itself.
@@ -211,11 +210,11 @@ class Session {
   SessionState& state() { return *state_; }
   /// A new Buffer node of `graph` without a value.
   Id add_buffer(Graph& graph, std::span<const int64_t> shape, DType dtype, uint32_t device);
-  /// The bits of a node that is one constant, however expanded.
+  /// The bits of a node whose elements all equal one constant.
   std::optional<uint64_t> constant_value(Id node);
-  /// The state's elements in their order, computed or copied where needed.
+  /// The state's elements in row-major order, computed or copied if needed.
   std::shared_ptr<Value> readable_value(TensorState& state);
-  /// Runs the plan; gives a value for each of its roots. Memory that lacks is reclaimed.
+  /// Runs the plan and returns a value for each root. On out of memory, frees memory and retries.
   std::vector<std::shared_ptr<Value>> run_ready(ReadyPlan& ready,
                                                 std::span<const std::shared_ptr<Value>> inputs);
   /// Nodes that live states reach, ascending; valid until the next call.
@@ -243,8 +242,8 @@ class Session {
   RootGroups missing_roots(States states);
   uint32_t only_device(std::span<const Id> roots, uint32_t default_device);
   struct Work {
-    std::vector<Id> roots;                      // those asked for, then those stored along
-    std::vector<ComputedNodes::Note> repeated;  // computed before, and not stored
+    std::vector<Id> roots;                      // the requested ones, then those stored along
+    std::vector<ComputedNodes::Note> repeated;  // computed before but not stored
     std::shared_ptr<ReadyPlan> ready;
   };
   Work work_for(std::span<const Id> roots, uint32_t default_device, bool stores_along);
@@ -324,7 +323,7 @@ class Session {
   RandomState random_;
   FunctionTable functions_;
   UserKernelTable user_kernels_;
-  IndexRangeTable index_ranges_;  // of PLUGRAD_CHECK_INDICES: empty without it
+  IndexRangeTable index_ranges_;  // for PLUGRAD_CHECK_INDICES; otherwise empty
   LoopTable loops_;
   std::unique_ptr<SessionState> state_;
 };

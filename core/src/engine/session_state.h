@@ -1,4 +1,4 @@
-// What the session is made of, beside the graph.
+// The session's data other than the graph.
 #pragma once
 
 #include <memory>
@@ -26,11 +26,11 @@ struct SessionState {
   size_t state_count = 0;
   std::vector<TensorState*> pending;
   std::unordered_map<TensorState*, std::weak_ptr<Value>>
-      replaced;                                                // by pending ones: what they denoted
-  std::unordered_map<TensorState*, std::vector<Id>> versions;  // of pending ones, but the latest
+      replaced;                                                // by pending state: its value before
+  std::unordered_map<TensorState*, std::vector<Id>> versions;  // earlier nodes of pending states
   ComputedNodes computed;
   HeldNodes held;  // by id of the graph
-  struct Before {  // an assignment of the step that is being recorded
+  struct Before {  // an assignment of the step being recorded
     StatePtr state;
     bool was_pending = false;
   };
@@ -38,31 +38,32 @@ struct SessionState {
   std::vector<std::weak_ptr<TensorState>> losses;
 
   CanonicalGraph canonical;
-  // 64 plans: those of a program with some networks or lengths, however large they are.
+  // 64 plans serve a program with several networks or sequence lengths, however large the plans
+  // are.
   RecentCache<std::shared_ptr<ReadyPlan>> plans{{1024, 64, 16 << 20}};
-  MayDonate may_donate;               // of the run of a replay that is at work
+  MayDonate may_donate;               // of the replay that is running
   PreparedConstantsList constants;    // of all recordings
-  std::vector<TensorState*> leaving;  // states that marking passes by, ascending
+  std::vector<TensorState*> leaving;  // states that marking skips, ascending
   KernelCache kernels;
   ArenaPool arenas;
   Statistics statistics;
 
   std::vector<uint8_t> marks;             // by node, of the last marking
-  std::vector<Id> live;                   // that it found, ascending
+  std::vector<Id> live;                   // marked nodes, ascending
   uint32_t renumber_above = kSmallGraph;  // nodes
   bool maybe_garbage = false;             // a state died or moved since the last marking
-  // Marking passes over the whole graph whenever no kept buffer serves: 16,384 nodes took 15 us of
-  // each replay.
+  // Marking visits the whole graph whenever no cached buffer can be reused: with 16,384 nodes it
+  // took 15 us of each replay.
   static constexpr uint32_t kSmallGraph = 1024;
 
-  /// The state is about to denote something else than node `base`, or a view of it.
+  /// Call before the state denotes anything other than node `base` or a view of it.
   void note_replaced(TensorState& state, Id base) {
     if (values.find(base)) replaced[&state] = values.share(base);
   }
-  /// Numbers of the inputs that pending states denoted before, ascending.
+  /// Numbers, ascending, of the inputs that are previous values of pending states.
   std::vector<uint32_t> replaced_inputs(std::span<const ValuePtr> inputs) const;
 
-  /// The state is realised, dead or denotes again what it did.
+  /// Call when the state is realised, destroyed or restored.
   void forget_assignments(TensorState* state) {
     if (state->pending) std::erase(pending, state);
     state->pending = false;
@@ -76,7 +77,7 @@ struct SessionState {
   }
 };
 
-/// Whether this thread is inside a Session::Lock: it must not wait for one that may want the
+/// Whether this thread holds a Session::Lock: then it must not wait for a thread that may want the
 /// session.
 bool holds_session_lock();
 

@@ -1,4 +1,4 @@
-// An optimiser's step: recorded by assignments, computed in one plan, undone when that fails.
+// An optimiser's step: recorded as assignments, computed in one plan, undone on failure.
 #include <algorithm>
 #include <exception>
 #include <utility>

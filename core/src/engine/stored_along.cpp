@@ -1,5 +1,5 @@
-// What a plan stores beside the values that were asked for, so that no later plan computes it
-// again: assigned values, and what a tensor denotes and earlier plans computed without storing it.
+// Selects the nodes that a plan stores beside the requested ones, so that no later plan recomputes
+// them: assigned values, and nodes that a tensor denotes and earlier plans did not store.
 #include <algorithm>
 #include <set>
 
@@ -13,8 +13,8 @@
 namespace plugrad::engine {
 namespace {
 
-// Where equal programs give equal bits, what is stored beside a result must not follow from earlier
-// reads, since sums that are stored may be ordered otherwise than fused ones.
+// With `deterministic`, equal programs give equal bits: the stored nodes must then not depend on
+// earlier reads, as stored sums may be ordered differently from fused ones.
 bool follows_earlier_reads() {
   return !CallObserver::active() && !settings().deterministic;
 }
@@ -27,7 +27,7 @@ bool Session::is_computed(Id base, uint32_t device, uint32_t default_device) {
   return (*devices_)[base] != 0 || device == 0 || device == default_device;
 }
 
-// Of a state that is pending, the latest value that the walk computes.
+// The latest value of a pending state that the walk computes.
 Id Session::latest_computed(TensorState& state, uint32_t default_device) {
   const auto base_of = [&](Id node) { return stored_base(node, state.device); };
   const Id now = base_of(state.node);
@@ -46,14 +46,13 @@ Id Session::latest_computed(TensorState& state, uint32_t default_device) {
   return kNoId;
 }
 
-// An assignment that was computed is not computed again: the value is stored with the first result
-// that needs it.
+// Stores an assigned value with the first result that needs it, so that it is computed once.
 void Session::add_assigned(DistinctRoots& roots, uint32_t default_device) {
   for (TensorState* state : state_->pending)
     if (const Id base = latest_computed(*state, default_device); base != kNoId) roots.add(base);
 }
 
-// Values that pending tensors had before the latest.
+// Marks stored earlier values of pending tensors as assigned.
 void Session::note_assigned() {
   for (const auto& [state, nodes] : state_->versions)
     for (Id node : nodes) {
@@ -63,9 +62,10 @@ void Session::note_assigned() {
     }
 }
 
-// Assignments that no result needs for long hold the values that all of them are computed of.
+// Stores long chains of assignments that no result has needed yet: they keep all their inputs
+// alive.
 void Session::add_overdue(DistinctRoots& roots) {
-  constexpr size_t kMostVersions = 16;  // what a chain of as many steps fuses into is compiled once
+  constexpr size_t kMostVersions = 16;  // chains of equal length share one compiled plan
   for (TensorState* state : state_->pending) {
     const auto versions = state_->versions.find(state);
     if (versions == state_->versions.end() || versions->second.size() < kMostVersions) continue;
@@ -74,7 +74,7 @@ void Session::add_overdue(DistinctRoots& roots) {
   }
 }
 
-// Gradients that came of one backward() are computed together once one of them is computed again.
+// If one gradient of a backward() call is computed again, computes all of that call together.
 bool Session::add_gradients(DistinctRoots& roots) {
   std::set<uint64_t> calls;
   std::vector<std::pair<uint64_t, Id>> missing;
@@ -85,14 +85,14 @@ bool Session::add_gradients(DistinctRoots& roots) {
     missing.emplace_back(leaf.grad->backward, base);
     if (state_->canonical.computes(base)) calls.insert(leaf.grad->backward);
   });
-  std::ranges::reverse(missing);  // states are listed from the newest
+  std::ranges::reverse(missing);  // the list of states begins with the newest
   for (const auto& [call, base] : missing)
     if (calls.contains(call)) roots.add(base);
   return !calls.empty();
 }
 
-// What the plan does again and anew, in nodes; and the plan that first computed what is last among
-// the former.
+// Counts the nodes that the plan recomputes and those that are new, and finds the plan that first
+// computed the last of the former.
 Session::Repeated Session::count_repeated() {
   const CanonicalGraph& walked = state_->canonical;
   Repeated repeated;
@@ -110,12 +110,12 @@ bool Session::is_work(uint32_t number) {
   return !state_->canonical.is_input(number) && (*devices_)[id] != 0 && !is_view(graph_[id].op);
 }
 
-// The last values on the way to the roots that tensors denoted when they were first computed. The
-// plans that computed them first are told so, each of the last values that it could have stored.
+// Adds the last values before the roots that tensors denoted when they were first computed, and
+// notes, for each earlier plan, the values that it should have stored.
 void Session::add_held(Work& work, DistinctRoots& roots) {
   const CanonicalGraph& walked = state_->canonical;
   constexpr uint32_t kUnneeded = UINT32_MAX;
-  std::vector<uint32_t> told(walked.size(), kUnneeded);  // the last plan above; 0: none
+  std::vector<uint32_t> told(walked.size(), kUnneeded);  // the nearest plan above; 0: none
   for (uint32_t root : walked.roots()) told[root] = 0;
   for (auto number = static_cast<uint32_t>(walked.size()); number-- > 0;) {
     uint32_t above = told[number];
@@ -134,9 +134,9 @@ void Session::add_held(Work& work, DistinctRoots& roots) {
   }
 }
 
-// What was computed before and is now computed again for something new. No tensor denoted it when
-// it was computed: that of which a momentum is computed, say, once the next one was recorded. Of
-// what has more elements than all that is read or asked for, as the mask of a scatter, the sources.
+// Adds recomputed nodes that a new node uses and that no tensor denoted, e.g. the input of a
+// momentum once the next one is recorded. If such a node has more elements than every root and
+// input (the mask of a scatter), adds its sources instead.
 void Session::add_used_anew(DistinctRoots& roots) {
   const CanonicalGraph& walked = state_->canonical;
   const auto count = [&](uint32_t number) { return element_count(shape(walked.id(number))); };
@@ -160,8 +160,8 @@ void Session::add_used_anew(DistinctRoots& roots) {
   }
 }
 
-// Where a plan would do more again than anew, it stores what tensors denoted: the work of any
-// number of reads stays within a constant of that of the nodes.
+// Stores what tensors denoted if a plan would recompute more nodes than it adds: the total work of
+// any number of reads stays within a constant factor of the number of nodes.
 void Session::add_repeated(Work& work, DistinctRoots& roots) {
   const Repeated repeated = count_repeated();
   if (repeated.again <= repeated.anew) return;
@@ -172,12 +172,12 @@ void Session::add_repeated(Work& work, DistinctRoots& roots) {
     work.repeated.push_back({.plan = repeated.last_plan, .number = ComputedNodes::kGradients});
 }
 
-// Of totals that began as constants, and are made of constants alone still: what each of many plans
-// added to one. Every plan would compute all of it again, and be another one than the last.
+// Stores running totals of constants alone, to which many plans have added. Otherwise each plan
+// would recompute the whole chain and differ from the previous plan.
 void Session::add_grown_constants(DistinctRoots& roots, uint32_t default_device) {
   constexpr uint32_t kMostPlans = 4;
   const CanonicalGraph& walked = state_->canonical;
-  std::vector<uint32_t> plans(walked.size());  // that computed what the node is made of first
+  std::vector<uint32_t> plans(walked.size());  // number of plans that computed the node's chain
   bool any = false;
   for (uint32_t number = 0; number < walked.size(); ++number) {
     const Id id = walked.id(number);
@@ -203,7 +203,7 @@ void Session::add_grown_constants(DistinctRoots& roots, uint32_t default_device)
   }
 }
 
-// Whether a plan may store the node of constants alone, and a tensor will ask for it.
+// Whether a plan may store the node of constants alone and a tensor held it.
 bool Session::may_store_constant(uint32_t number) {
   const Id id = state_->canonical.id(number);
   const ComputedNodes::Note note = state_->computed.of(id);
@@ -224,7 +224,7 @@ bool Session::add_along(Work& work, uint32_t default_device) {
   return work.roots.size() > before;
 }
 
-// What earlier runs of the same plan should have stored, where tensors denote it again.
+// Adds nodes that earlier runs of the same plan should have stored, if tensors hold them again.
 bool Session::add_learned(Work& work) {
   if (!follows_earlier_reads()) return false;
   const size_t before = work.roots.size();
@@ -240,7 +240,7 @@ bool Session::add_learned(Work& work) {
   return work.roots.size() > before;
 }
 
-// After a run of the plan that was walked for.
+// Records what a run of the walked plan computed.
 void Session::note_computed(const Work& work) {
   for (const ComputedNodes::Note& note : work.repeated) {
     const auto ready = state_->computed.plan(note.plan);
@@ -258,7 +258,7 @@ void Session::note_computed(const Work& work) {
       state_->computed.note(walked.id(number), ready->number, number);
 }
 
-// The results that were not asked for become values; assignments among them are pending no more.
+// Stores the results that were not requested; assignments among them are no longer pending.
 void Session::keep_along(std::span<const Id> roots,
                          std::span<const std::shared_ptr<Value>> values) {
   for (size_t i = 0; i < roots.size(); ++i) state_->values.set(roots[i], values[i]);

@@ -1,4 +1,4 @@
-// Which nodes a gradient can flow through: marked leaves and the float nodes above them.
+// Records the nodes through which a gradient can flow: marked leaves and float nodes above them.
 #pragma once
 
 #include <vector>
@@ -7,14 +7,13 @@
 
 namespace plugrad::engine {
 
-/// A fact by id, filled by one forward loop on demand like Shapes; marking an old node refills from
-/// there.
+/// Facts by id, filled on demand by one forward loop; marking an old node refills from there.
 class Tape {
  public:
   void mark_leaf(Id id);
   void unmark_leaf(Id id);
   bool is_tracked(const Graph& graph, Id id);
-  /// Not counting a mark on the node itself.
+  /// As is_tracked, without the mark on the node itself.
   bool has_tracked_source(const Graph& graph, Id id);
   void clear();
 

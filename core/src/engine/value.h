@@ -1,4 +1,4 @@
-// Values in memory and the table that says which nodes have one.
+// Values in memory, and the table of the nodes that have one.
 #pragma once
 
 #include <memory>
@@ -13,22 +13,21 @@ namespace plugrad::engine {
 class PendingSizeChecks;
 class SizeNumber;
 
-/// The elements of a node, row-major: in device memory, or still with the host until a kernel needs
-/// them.
+/// The elements of a node, row-major: in device memory, or on the host until a kernel needs them.
 struct Value {
   DType dtype = DType::Void;
   uint32_t device = 0;
   uint64_t size_bytes = 0;
   std::shared_ptr<runtime::Buffer> buffer;
-  std::span<const std::byte> host;         // while there is no buffer
+  std::span<const std::byte> host;         // valid while there is no buffer
   std::shared_ptr<const void> host_owner;  // keeps `host` in place
 
-  bool is_gone = false;      // another value has its memory
-  bool is_assigned = false;  // to a tensor, which lies on its device from then on
+  bool is_gone = false;      // its memory was donated to another value
+  bool is_assigned = false;  // to a tensor, which stays on its device from then on
 
-  std::shared_ptr<SizeNumber> size;  // what it is, if it sizes an axis
+  std::shared_ptr<SizeNumber> size;  // set if the value is the size of an axis
   std::shared_ptr<PendingSizeChecks>
-      pending_checks;  // about sizes that it was computed with; null: none
+      pending_checks;  // of sizes that it was computed with; null: none
 
   // Scratch of one walk: the canonical number of this value as an input (see canonical.h).
   uint32_t walk = 0;

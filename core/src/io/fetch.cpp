@@ -17,7 +17,7 @@ struct Body {
   size_t most_bytes;
 };
 
-// A server that announces no size may send without end.
+// Checks the size here too: a server that announces none may send without end.
 size_t store(char* bytes, size_t, size_t count, void* context) {
   auto& body = *static_cast<Body*>(context);
   if (count > body.most_bytes - body.bytes.size()) return CURL_WRITEFUNC_ERROR;
@@ -32,7 +32,7 @@ void configure(CURL* curl, const std::string& url, const FetchLimits& limits, Bo
   curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
   curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 5L);
   curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
-  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);  // other threads run
+  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);  // required in programs with threads
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, limits.connect_seconds);
   curl_easy_setopt(curl, CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(limits.size_bytes));
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1024L);
@@ -41,7 +41,7 @@ void configure(CURL* curl, const std::string& url, const FetchLimits& limits, Bo
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, body);
 }
 
-// Fills `body`; an empty text, or why not.
+// Fills `body`. Returns an empty text, or the reason of the failure.
 std::string transfer(const std::string& url, const FetchLimits& limits, Body& body) {
   static std::once_flag once;
   std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });

@@ -1,4 +1,4 @@
-// Fetches a file over HTTP.
+// Downloads a file over HTTP.
 #pragma once
 
 #include <filesystem>
@@ -9,11 +9,11 @@ namespace plugrad::io {
 struct FetchLimits {
   long connect_seconds = 3;
   long size_bytes = 1 << 28;
-  long idle_seconds = 15;  ///< gives up when less than a kilobyte a second arrives for so long
+  long idle_seconds = 15;  ///< gives up after this time below 1024 bytes a second
 };
 
-/// Stores what `url` serves as `path`, whole or not at all. Returns an empty text, or why it
-/// failed.
+/// Downloads `url` to `path`, which is replaced atomically. Returns an empty text, or the reason of
+/// the failure.
 std::string fetch(const std::string& url, const std::filesystem::path& path,
                   const FetchLimits& limits = {});
 

@@ -14,8 +14,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "data is written as it lies in memory");
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr size_t kMaxHeaderBytes = 1 << 20;  // of one array's description
-constexpr size_t kAlignment = 64;            // of the data, as NumPy writes it
+constexpr size_t kMaxHeaderBytes = 1 << 20;  // bytes; limit for one array's description
+constexpr size_t kAlignment = 64;            // bytes; alignment of the data, as in NumPy
 
 struct Code {
   const char* text;  // without the byte order
@@ -28,7 +28,7 @@ constexpr Code kCodes[] = {
     {"V2", DType::BF16},
 };
 
-// Reads the Python literal of a header; every failure names the array.
+// Parses the Python literal of a header. Errors contain the array's name.
 class HeaderParser {
  public:
   HeaderParser(std::string_view text, std::string_view name) : text_(text), name_(name) {}
@@ -127,7 +127,7 @@ class HeaderParser {
           std::from_chars(text_.data() + at_, text_.data() + text_.size(), size);
       if (error != std::errc{} || size < 0) refuse("the shape has no size at place {}", at_);
       at_ = static_cast<size_t>(end - text_.data());
-      accept('L');  // Python 2 wrote long integers so
+      accept('L');  // Python 2 appends it to long integers
       sizes.push_back(size);
       if (!accept(',')) {
         expect(')');
@@ -141,7 +141,7 @@ class HeaderParser {
   size_t at_ = 0;
 };
 
-// Bytes that an array of this shape has; nothing when no memory could hold it.
+// The size of the array in bytes; nothing if it overflows 64 bits.
 std::optional<uint64_t> size_bytes_of(const NpyArray& array) {
   if (std::ranges::find(array.shape, 0) != array.shape.end()) return 0;
   uint64_t size_bytes = size_of(array.dtype);
@@ -188,7 +188,8 @@ std::string npy_header(DType dtype, std::span<const int64_t> shape) {
   if (shape.size() == 1) sizes += ',';
   std::string text = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}",
                                  order, found->text, sizes);
-  // With a line's end the data is aligned. Shapes have few axes, so version 1 is always enough.
+  // Pads with spaces and a newline, so that the data is aligned. Shapes have few axes, so the
+  // 16-bit size of version 1 is enough.
   const size_t begin = kMagic.size() + 4;
   text.resize((begin + text.size() + kAlignment) / kAlignment * kAlignment - begin - 1, ' ');
   text += '\n';

@@ -22,12 +22,11 @@ struct NpyArray {
   std::span<const std::byte> bytes;  ///< exactly what shape and dtype need
 };
 
-/// Checks all of the header and the size of the data. `name` begins messages: "[load_npy] a.npy".
-/// Errors: User, with the name and what is wrong.
+/// Checks the whole header and the size of the data. `name` is the prefix of messages, e.g.
+/// "[load_npy] a.npy". Errors: User, with the name and the reason.
 NpyArray parse_npy(std::span<const std::byte> file, std::string_view name);
 
-/// What precedes the data of a row-major, little-endian array. Errors: User for a dtype that NumPy
-/// lacks.
+/// The header of a row-major, little-endian array. Errors: User for a dtype that NumPy lacks.
 std::string npy_header(DType dtype, std::span<const int64_t> shape);
 
 }  // namespace plugrad::io

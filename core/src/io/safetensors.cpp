@@ -14,9 +14,9 @@ namespace {
 using nlohmann::json;
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
-constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
-constexpr int kMostDepth = 3;                      // file, tensor, shape
-constexpr size_t kMostNumbers = 64;                // of a shape or offsets
+constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // bytes; the format's own limit
+constexpr int kMostDepth = 3;                      // nesting levels: file, tensor, shape
+constexpr size_t kMostNumbers = 64;                // numbers in a shape or in offsets
 constexpr char kMetadataKey[] = "__metadata__";
 
 struct DTypeName {
@@ -31,7 +31,7 @@ constexpr DTypeName kDTypeNames[] = {
     {DType::F64, "F64"},   {DType::F8E4M3, "F8_E4M3"}, {DType::F8E5M2, "F8_E5M2"},
 };
 
-// Reads one file; every failure names it.
+// Reads one file. Errors contain its path.
 class Reader {
  public:
   explicit Reader(const std::filesystem::path& path)
@@ -76,8 +76,8 @@ class Reader {
     }
   }
 
-  // The last of two equal keys would win silently; what nests deeply or lists millions of numbers
-  // takes many times its text in memory.
+  // Refuses equal keys, of which the parser would silently keep the last, and deep nesting and long
+  // lists, which need many times their text in memory.
   json::parser_callback_t structure_check() {
     return [this](int depth, json::parse_event_t event, json& parsed) {
       const bool is_start =
@@ -130,7 +130,7 @@ class Reader {
     refuse("tensor \"{}\" has the dtype {}, which is not known", name, value.dump());
   }
 
-  // Fills `shape`; the bytes that it needs.
+  // Fills `shape`; returns the size in bytes.
   uint64_t read_shape(const std::string& name, const json& value, uint64_t element_bytes,
                       std::vector<int64_t>& shape) {
     if (!value.is_array()) refuse("tensor \"{}\" has the shape {}, not a list", name, value.dump());
@@ -151,7 +151,7 @@ class Reader {
     return {value[0].get<uint64_t>(), value[1].get<uint64_t>()};
   }
 
-  // The data is exactly the arrays, one after another.
+  // Checks that the arrays cover the data exactly, one after another.
   void check_coverage(const std::vector<NamedArray>& arrays) {
     std::vector<const NamedArray*> order;
     for (const NamedArray& array : arrays) order.push_back(&array);
@@ -176,9 +176,8 @@ class Reader {
   std::string path_;
   std::shared_ptr<const MappedFile> mapping_;
   std::span<const std::byte> data_;
-  std::vector<std::set<std::string>>
-      keys_;            // of the objects that are open while the header is parsed
-  size_t numbers_ = 0;  // of the list that is open
+  std::vector<std::set<std::string>> keys_;  // keys of the objects being parsed
+  size_t numbers_ = 0;                       // numbers so far in the list being parsed
 };
 
 const char* safetensors_name(const NamedArray& array) {
@@ -237,7 +236,7 @@ void write_safetensors(const std::filesystem::path& path, std::span<const NamedA
   } catch (const json::exception& error) {
     fail(ErrorKind::User, "[save] a name or metadata is not UTF-8 ({})", error.what());
   }
-  text.resize((text.size() + 7) / 8 * 8, ' ');  // the data begins aligned for every dtype
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // aligns the data for every dtype
   uint64_t size = text.size();
   require(size <= kMaxHeaderBytes,
           "[save] {}: the names and shapes need a header of {} bytes, at most {} "

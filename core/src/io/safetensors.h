@@ -26,20 +26,20 @@ struct NamedArray {
 };
 using Metadata = std::map<std::string, std::string>;
 
-/// A checked file: each array lies within the file, has the bytes its shape needs, overlaps no
-/// other.
+/// A checked file: each array is within the file, has the bytes that its shape needs, and overlaps
+/// no other.
 struct SafetensorsFile {
-  std::vector<NamedArray> arrays;  ///< by name; their bytes point into `mapping`
+  std::vector<NamedArray> arrays;  ///< sorted by name; the bytes point into `mapping`
   Metadata metadata;
   std::shared_ptr<const MappedFile> mapping;
 };
 
-/// Maps the file and checks all of its header before anything is returned.
-/// Errors: User, naming the file, the tensor and what is wrong.
+/// Maps the file and checks the whole header. Errors: User, with the file, the tensor and the
+/// reason.
 SafetensorsFile read_safetensors(const std::filesystem::path& path);
 
-/// Writes arrays one after another, those of wide elements first, so that every one is aligned; the
-/// file appears whole or not at all. Errors: User (unknown dtype, same name twice, disk).
+/// Writes arrays in descending order of element size, so that all are aligned. The file is replaced
+/// atomically. Errors: User (unknown dtype, equal names, disk).
 void write_safetensors(const std::filesystem::path& path, std::span<const NamedArray> arrays,
                        const Metadata& metadata = {});
 

@@ -1,41 +1,61 @@
-// Zip archives: files one after the other, stored or deflated, and a directory at the end.
+// Zip archives in memory, by libzip.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+struct zip;
+
 namespace plugrad::io {
 
-/// One file of an archive: where its packed bytes lie and what they unpack to.
 struct ZipEntry {
   std::string name;
-  bool deflated = false;
-  uint32_t crc = 0;
+  uint64_t index = 0;
   uint64_t size_bytes = 0;  ///< unpacked
-  std::span<const std::byte> packed;
+  uint64_t packed_bytes = 0;
 };
 
-/// The directory, checked: every entry lies within the archive, none overlaps another, and none
-/// announces more than deflate can hold. `name` begins messages. Errors: User, with what is wrong.
-std::vector<ZipEntry> read_zip(std::span<const std::byte> archive, std::string_view name);
+class ZipReader {
+ public:
+  /// The bytes stay in place as long as the reader. `name` begins messages. Errors: User, where the
+  /// directory is damaged, entries overlap, or an entry announces more than deflate can hold.
+  ZipReader(std::span<const std::byte> archive, std::string name);
 
-/// The unpacked bytes, their checksum compared. Errors: User.
-std::vector<std::byte> unpack(const ZipEntry& entry, std::string_view name);
+  const std::vector<ZipEntry>& entries() const { return entries_; }
+  /// The unpacked bytes, their checksum compared. Errors: User.
+  std::vector<std::byte> unpack(const ZipEntry& entry) const;
+
+ private:
+  struct Close {
+    void operator()(zip* archive) const;
+  };
+  void add_entry(uint64_t index);
+  [[noreturn]] void refuse(std::string_view what) const;
+
+  std::string name_;
+  std::unique_ptr<zip, Close> zip_;
+  std::vector<ZipEntry> entries_;
+};
 
 /// Makes an archive in memory.
 class ZipWriter {
  public:
-  /// Errors: User once the archive reaches 4 GiB, which needs an extension of the format.
-  void add(const std::string& name, std::span<const std::byte> bytes, bool deflate);
-  std::vector<std::byte> finish();
+  void add(std::string name, std::vector<std::byte> bytes, bool deflate);
+  std::vector<std::byte> finish() const;
 
  private:
-  std::vector<std::byte> archive_, directory_;
-  uint16_t count_ = 0;
+  struct File {
+    std::string name;
+    std::vector<std::byte> bytes;
+    bool deflate;
+  };
+  std::deque<File> files_;
 };
 
 }  // namespace plugrad::io

@@ -1,4 +1,4 @@
-// dtype facts and promotion: a table of direct successors, closed once.
+// Facts of dtypes, and promotion by a lattice: its edges are a table, closed at compile time.
 #include "plugrad/dtype.h"
 
 #include <array>
@@ -30,8 +30,8 @@ constexpr Alias kAliases[] = {
     {"float", DType::F32},     {"double", DType::F64},
 };
 
-// The lattice: each dtype's direct successors. Index and WeakFloat sit where JAX puts Python
-// literals.
+// The lattice: each dtype's direct successors. Index and WeakFloat have the place of Python
+// literals in JAX.
 struct Edge {
   DType from, to;
 };
@@ -62,7 +62,7 @@ constexpr DType from_slot(int s) {
                                     : static_cast<DType>(s);
 }
 
-// ancestors[s]: bit t is set when dtype t is s or reachable from it.
+// kUp[s]: bit t is set if dtype t is s or reachable from it.
 constexpr std::array<uint32_t, kSlots> close_lattice() {
   std::array<uint32_t, kSlots> up{};
   for (int s = 0; s < kSlots; ++s) up[s] = 1u << s;
@@ -110,7 +110,7 @@ bool is_unsigned(DType dtype) {
 
 DType promote(DType a, DType b) {
   if (a == b) return a;
-  // The least common ancestor is the one that reaches all the others.
+  // The least common ancestor is the one from which all other common ancestors are reachable.
   const uint32_t common = kUp[slot(a)] & kUp[slot(b)];
   for (int s = 0; s < kSlots; ++s)
     if ((common >> s & 1u) && (kUp[s] & common) == common) return from_slot(s);

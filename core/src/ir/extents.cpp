@@ -21,7 +21,7 @@ bool Extents::is_counted(Id node) {
   return std::ranges::any_of((*this)[node], &Extent::is_counted);
 }
 
-// Most nodes have the extents of a source.
+// Most nodes have the extents of a source: those share its list.
 uint32_t Extents::keep(Id node, List list) {
   for (Id s : graph_.sources(node))
     if (lists_[by_id_[s]] == list) return by_id_[s];
@@ -63,7 +63,7 @@ Extents::List Extents::compute(Id node) {
       List list = first();
       const auto arg = graph_.arg_list(node);
       const auto axis = static_cast<size_t>(arg[0]);
-      // No less than all can be less than all.
+      // A count of at least the whole size is the whole size.
       const bool is_whole = arg[1] == shapes_[node][axis];
       list[axis] = is_whole ? Extent{} : Extent{Kind::Counted, graph_.sources(node)[1], arg[1]};
       return list;
@@ -102,7 +102,7 @@ Extents::List Extents::elementwise(Id node) {
   return result;
 }
 
-// An axis that stays has as many elements before it, and its size.
+// An axis is unchanged if it has the same size and the same number of elements before it.
 Extents::List Extents::reshaped(Id node) {
   const Id source = graph_.sources(node)[0];
   const List from = lists_[by_id_[source]];
@@ -126,7 +126,8 @@ Extents::List Extents::reshaped(Id node) {
   return to;
 }
 
-// An axis that took in those behind it, or gave back what it had taken in: whole rows count.
+// The extent of an axis that a reshape merged with the axes behind it, or split again: it counts
+// whole rows.
 Extent Extents::rescaled(const Extent& e, int64_t size, int64_t to) {
   if (to > size && to % size == 0)
     return {Kind::Counted, graph_.binary(Op::Mul, e.count, graph_.constant(DType::I32, to / size)),
@@ -180,7 +181,7 @@ Extent Extents::shrunk(const Extent& e, int64_t size, int64_t begin, int64_t end
   return {Kind::Counted, plus(e.count, -begin), e.least - begin};
 }
 
-// Counts are where the tensor is.
+// The count is copied to the device of the tensor.
 Extents::List Extents::copied(Id node) {
   List list = lists_[by_id_[graph_.sources(node)[0]]];
   for (Extent& e : list)
@@ -206,7 +207,7 @@ Id BoundedGraph::like(Id x, Id model) {
   return x;
 }
 
-// Whether the place along the axis has an element, in the shape of x.
+// A mask in the shape of x: whether the index along the axis lies within its extent.
 Id BoundedGraph::inside(Id x, int64_t axis) {
   const auto at = static_cast<size_t>(axis);
   const auto sizes = shapes[x];

@@ -1,7 +1,7 @@
-// Axes of which only a first part counts: sizes that are known when a kernel runs. A shape holds
-// the largest size of each axis, and memory, strides and loops are for that; an extent says how
-// many places along the axis have elements. What lies behind them is whatever was computed there,
-// and no element depends on it: reductions and padding take an axis through masked() first.
+// Dynamic axis sizes: a shape has the largest size of each axis, for which memory, strides and
+// loops are made; an extent has the number of indices with elements, known when a kernel runs.
+// Elements beyond it are arbitrary and must not affect others: reductions and padding call masked()
+// first.
 #pragma once
 
 #include <deque>
@@ -12,18 +12,18 @@
 
 namespace plugrad {
 
-/// One axis of a tensor's extents.
+/// The extent of one axis of a tensor.
 struct Extent {
   enum class Kind : uint8_t {
-    Whole,    ///< every place has an element
-    Free,     ///< numbers and positions: takes the extent of what it meets
-    Counted,  ///< `count` places have one, between `least` and all
-    // No extent can be said: the reason.
-    Different,  ///< operands have different ones
-    Merged,     ///< a reshape split the axis, or joined it with others
-    Cut,        ///< a part was taken that may reach beyond it
-    Reversed,   ///< the first place lies somewhere inside
-    Opaque,     ///< a written kernel reads it
+    Whole,    ///< every index has an element
+    Free,     ///< constants and positions: adopts the extent of the other operands
+    Counted,  ///< `count` indices have one, from `least` up to the size
+    // The extent cannot be expressed; the reason:
+    Different,  ///< operands have different extents
+    Merged,     ///< a reshape split the axis or merged it with others
+    Cut,        ///< a slice may reach beyond the extent
+    Reversed,   ///< the elements do not start at index 0
+    Opaque,     ///< a user-written kernel reads it
   };
   Kind kind = Kind::Whole;
   Id count = kNoId;  // i32 of shape ()
@@ -33,7 +33,7 @@ struct Extent {
   bool operator==(const Extent&) const = default;
 };
 
-/// The extents of every node of a tensor graph; adds nodes for counts that follow from others.
+/// Computes the extents of every node of a tensor graph; adds nodes for derived counts.
 class Extents {
  public:
   Extents(Graph& graph, Shapes& shapes) : graph_(graph), shapes_(shapes) {}
@@ -56,23 +56,23 @@ class Extents {
 
   Graph& graph_;
   Shapes& shapes_;
-  std::vector<uint32_t> by_id_;  // place in lists_
+  std::vector<uint32_t> by_id_;  // index into lists_
   std::deque<List> lists_;
 };
 
-/// A tensor graph with what is derived of it.
+/// A tensor graph with its shapes and extents.
 struct BoundedGraph {
   Graph& graph;
   Shapes& shapes;
   Extents& extents;
 
-  /// `x` with that extent along the axis, in place of another.
+  /// `x` with that extent along the axis, replacing any other.
   Id bound(Id x, int64_t axis, Id count, int64_t least);
-  /// `x` with the Counted extents of `model`, which has its shape.
+  /// `x` with the Counted extents of `model`, which has the same shape.
   Id like(Id x, Id model);
-  /// `x`, with what a reduction by `op` of nothing is behind the extents of `axes`.
+  /// `x` with the identity of a reduction by `op` beyond the extents of `axes`.
   Id masked(Id x, std::span<const int64_t> axes, Op op);
-  /// `x` with the constant `fill` behind its Counted extent along the axis, which is Whole then.
+  /// `x` with the constant `fill` beyond its Counted extent along the axis, which becomes Whole.
   Id whole(Id x, int64_t axis, Id fill);
 
  private:

@@ -1,13 +1,13 @@
-// Facts derived from nodes, kept in vectors by id and filled by one forward loop on demand.
+// Facts derived from nodes, stored in vectors by id and filled on demand by one forward loop.
 #pragma once
 
 #include "ir/graph.h"
 
 namespace plugrad {
 
-/// The shape of every node of a tensor graph. Ascending ids are topological, so a new node's shape
-/// only needs earlier entries. Constants have shape (). Elementwise ops have their sources' shape:
-/// all equal except for shape-() sources, which stand for the same value everywhere.
+/// The shape of every node of a tensor graph. Ids are topological, so a new node's shape depends
+/// only on earlier entries. Constants have shape (). Elementwise ops have the shape of their
+/// sources: all equal, except sources of shape (), which are broadcast.
 class Shapes {
  public:
   explicit Shapes(Graph& graph) : graph_(graph) {}
@@ -20,8 +20,7 @@ class Shapes {
   std::vector<ListId> by_id_;
 };
 
-/// Device number of every node: a Buffer's or Copy's own, otherwise that of its sources; 0 for
-/// none.
+/// Device number of every node: that of a Buffer or Copy, otherwise that of its sources; 0: none.
 class Devices {
  public:
   explicit Devices(const Graph& graph) : graph_(graph) {}
@@ -45,25 +44,24 @@ inline uint32_t buffer_device(const Graph& g, Id id) {
   return static_cast<uint32_t>(g.arg_list(id)[1]);
 }
 
-/// No tensor has more.
+/// Largest number of elements of a tensor.
 inline constexpr int64_t kMostElements = int64_t{1} << 60;
 /// Whether no size is negative, and the product of the others is at most kMostElements or one is 0.
 bool is_possible_shape(std::span<const int64_t> shape);
 
-/// Of a possible shape.
+/// The shape must be possible.
 inline int64_t element_count(std::span<const int64_t> shape) {
   int64_t count = 1;
   for (int64_t size : shape) count *= size;
   return count;
 }
 
-/// Nodes reachable from `roots`, ascending (so sources come first). Time and memory follow what is
-/// reached, not the size of the graph: an explicit stack and epoch marks that are kept between
-/// calls.
+/// Nodes reachable from `roots`, ascending, so sources come first. Time and memory depend on what
+/// is reached, not on the graph's size: the stack and the epoch marks are reused between calls.
 class Reachable {
  public:
   const std::vector<Id>& from(const Graph& graph, std::span<const Id> roots);
-  /// As above, not entering sources of nodes for which stop(id) is true.
+  /// The same, without the sources of nodes for which stop(id) is true.
   template <class Stop>
   const std::vector<Id>& from(const Graph& graph, std::span<const Id> roots, Stop stop);
 

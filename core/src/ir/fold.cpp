@@ -1,6 +1,6 @@
-// One function an operand kind: integers in int64 or uint64 and wrapped, f32 in float, other floats
-// in double and rounded once. For +, -, *, / and sqrt of a 24-bit or narrower float, rounding the
-// double result gives what one rounding would (53 >= 2 * 24 + 2 bits), so only fma is left out.
+// Folds by operand kind: integers in int64 or uint64 with wrapping, f32 in float, other floats in
+// double with one rounding. For +, -, *, / and sqrt of floats with at most 24 bits, rounding the
+// double result equals rounding once (53 >= 2 * 24 + 2 bits); fma is excluded.
 #include "ir/fold.h"
 
 #include <bit>
@@ -137,8 +137,8 @@ std::optional<bool> fold_compare(const Graph& g, Op op, Id a, Id b) {
   return op == Op::CmpLt ? less(x, y, dtype) : op == Op::CmpEq ? x == y : x != y;
 }
 
-// An integer as a double whose last bit says whether anything was cut off: rounding that to a few
-// bits is rounding the integer itself.
+// Rounds an integer to a double whose last bit is set if bits were cut off (round to odd), so that
+// rounding the double to fewer bits equals rounding the integer once.
 double rounded_to_odd(int64_t value, bool is_u64) {
   const bool negative = value < 0 && !is_u64;
   uint64_t magnitude = negative ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
@@ -150,7 +150,7 @@ double rounded_to_odd(int64_t value, bool is_u64) {
 uint64_t fold_cast(const Graph& g, Id source, DType to) {
   if (is_float(g[source].dtype)) return bits_of(const_float(g, source), to);
   if (!is_float(to)) return bits_of(const_int(g, source), to);
-  // One rounding from 64-bit integers: to f32 directly, not by way of double.
+  // Converts 64-bit integers to f32 directly: by way of double they would be rounded twice.
   if (to == DType::F32) {
     const float value = g[source].dtype == DType::U64 ? static_cast<float>(g[source].arg)
                                                       : static_cast<float>(const_int(g, source));
@@ -160,7 +160,7 @@ uint64_t fold_cast(const Graph& g, Id source, DType to) {
   return bits_of(rounded_to_odd(const_int(g, source), g[source].dtype == DType::U64), to);
 }
 
-// Storage bits of a constant, zero-extended, and back.
+// Converts a constant to zero-extended storage bits, and back.
 uint64_t storage_bits(uint64_t bits, DType dtype) {
   const double value = std::bit_cast<double>(bits);
   if (dtype == DType::F64) return bits;
@@ -183,7 +183,7 @@ uint64_t from_storage_bits(uint64_t bits, DType dtype) {
 std::optional<uint64_t> fold_bitcast(const Graph& g, Id source, DType to) {
   const DType from = g[source].dtype;
   if (size_of(from) == 0 || size_of(from) != size_of(to) || to == DType::Bool) return std::nullopt;
-  // A NaN's payload does not survive the way constants are kept.
+  // Constants cannot represent the payload of a NaN.
   if (is_float(from) && std::isnan(const_float(g, source))) return std::nullopt;
   const uint64_t result = from_storage_bits(storage_bits(g[source].arg, from), to);
   if (is_float(to) && std::isnan(std::bit_cast<double>(result))) return std::nullopt;

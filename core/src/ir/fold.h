@@ -1,4 +1,4 @@
-// The value of an ALU op on constants, exactly as a kernel computes it.
+// Evaluates an ALU op on constants, exactly as a kernel does.
 #pragma once
 
 #include <optional>
@@ -8,9 +8,9 @@
 
 namespace plugrad {
 
-/// Constant bits (graph.h) of `op` on constant sources, or nothing where the value is not fixed by
-/// the op's definition: fused multiply-add of 16-bit floats and what is not an ALU op. Integers
-/// wrap; floats are rounded once to `dtype`. `sources` are constants of the graph.
+/// Constant bits (graph.h) of `op` on constant nodes `sources`; nothing if the op's definition
+/// leaves the value open: fused multiply-add of 16-bit floats and ops that are not ALU ops.
+/// Integers wrap; floats are rounded once to `dtype`.
 std::optional<uint64_t> fold(const Graph& g, Op op, DType dtype, std::span<const Id> sources);
 
 /// As Graph::add, but an op whose sources are all constants becomes a constant.

@@ -1,4 +1,4 @@
-// Interning by open addressing over ids; lists interned the same way.
+// Interns nodes by open addressing over ids, and lists in the same way.
 #include "ir/graph.h"
 
 #include <algorithm>
@@ -24,9 +24,8 @@ uint32_t hash_of(Op op, DType dtype, std::span<const Id> sources, uint64_t arg) 
   return mix(h);
 }
 
-// The slots to look at, in order: first some near the place of the newest source, because nodes
-// that are built together are looked up together; where those are taken (a source with many users),
-// anywhere.
+// The sequence of slots to probe: first near the slot of the newest source, since nodes built
+// together are looked up together; if those are taken (a source with many users), anywhere.
 class Probe {
  public:
   Probe(std::vector<uint32_t>& table, uint32_t hash, std::span<const Id> sources)
@@ -49,7 +48,7 @@ class Probe {
 
 struct Graph::Lists {
   SpanArena<int64_t> values;
-  std::vector<std::pair<uint32_t, uint32_t>> spans;  // place, size
+  std::vector<std::pair<uint32_t, uint32_t>> spans;  // offset, size
   std::vector<uint32_t> table = std::vector<uint32_t>(64);
 
   static uint32_t hash(std::span<const int64_t> list) {

@@ -1,4 +1,4 @@
-// The arena of nodes: interned, immutable, named by 32-bit ids whose order is topological.
+// The arena of nodes: interned, immutable, named by 32-bit ids in topological order.
 #pragma once
 
 #include <array>
@@ -22,14 +22,14 @@ struct Node {
   Op op;
   DType dtype;
   uint16_t src_count;
-  Id src[3];  // inline sources; with src_count > 3, src[0] is the place in the graph's long sources
-  uint64_t src_ops;  // one bit per source op: a rule is rejected with one AND
-  uint64_t arg;      // by op (ArgKind): a number, a constant's bits, a ListId
+  Id src[3];         // inline sources; with src_count > 3, src[0] is an index into long_src_
+  uint64_t src_ops;  // a bit for each source op: one AND rejects a rule
+  uint64_t arg;      // meaning by ArgKind: a number, a constant's bits, a ListId
 };
 static_assert(sizeof(Node) == 32);
 
-/// Nodes, sources and lists live in blocks, so references and spans stay valid while the graph
-/// grows. One thread at a time.
+/// Stores nodes, sources and lists in blocks, so references and spans stay valid while the graph
+/// grows. Not thread-safe.
 class Graph {
  public:
   Graph();
@@ -37,15 +37,14 @@ class Graph {
   Graph& operator=(Graph&&) noexcept;
   ~Graph();
 
-  /// The node with these parts, made when there is none yet. Sources of a commutative op are put in
-  /// order: constants right, otherwise ascending ids. Does not check shapes or dtypes: the verifier
-  /// does.
+  /// The node with these fields, created on first request. Sources of a commutative op are sorted:
+  /// constants last, others by ascending id. Does not check shapes or dtypes, unlike the verifier.
   Id add(Op op, DType dtype, std::span<const Id> sources, uint64_t arg = 0);
   Id add(Op op, DType dtype, std::initializer_list<Id> sources, uint64_t arg = 0) {
     return add(op, dtype, std::span<const Id>(sources.begin(), sources.size()), arg);
   }
 
-  /// Interned list of numbers: shapes, axes, …. Equal lists have equal ids.
+  /// Interned list of numbers, e.g. shapes and axes. Equal lists have equal ids.
   ListId list(std::span<const int64_t> values);
   ListId list(std::initializer_list<int64_t> values) {
     return list(std::span<const int64_t>(values.begin(), values.size()));
@@ -58,17 +57,16 @@ class Graph {
     return node.src_count <= 3 ? std::span<const Id>(node.src, node.src_count)
                                : std::span<const Id>(long_src_.at(node.src[0]), node.src_count);
   }
-  /// The list of a node whose arg is one.
+  /// The list of a node whose arg is a list.
   std::span<const int64_t> arg_list(Id id) const {
     return list(static_cast<ListId>(operator[](id).arg));
   }
 
   uint32_t size() const { return size_; }
 
-  /// Gives back the room for more nodes: for a graph that is complete and kept. References and
-  /// spans into it are no longer valid.
+  /// Frees unused capacity: for a complete graph that is kept. Invalidates references and spans.
   void trim();
-  /// Memory that it takes.
+  /// Memory that the graph occupies.
   uint64_t size_bytes() const;
 
   // Constants. The value is rounded to what the dtype can hold (integers wrap).
@@ -86,7 +84,7 @@ class Graph {
     return operator[](a).dtype == dtype ? a : add(Op::Cast, dtype, {a});
   }
 
-  /// The same node of another dtype, sources or arg.
+  /// The same node with other sources.
   Id with_sources(Id id, std::span<const Id> sources) {
     const Node& n = operator[](id);
     return add(n.op, n.dtype, sources, n.arg);
@@ -105,14 +103,14 @@ class Graph {
   std::vector<uint32_t> table_;   // open addressing; id + 1, 0 is empty
   std::vector<uint32_t> hashes_;  // by id
   uint32_t size_ = 0;
-  uint32_t room_ = 0;  // nodes that the blocks have memory for
+  uint32_t room_ = 0;  // capacity of the blocks, in nodes
   struct Lists;
   std::unique_ptr<Lists> lists_;
 };
 
-// Constants hold the bits of the value as the widest of its kind: int64_t (sign-extended; U64 as
-// its bits; Bool 0 or 1) for integers, double for floats, so that -0, infinities and NaN keep their
-// identity.
+// Constants hold the bits of the value in the widest type of their kind: int64_t (sign-extended;
+// U64 as its bits; Bool 0 or 1) for integers, double for floats, which keeps -0, infinities and NaN
+// apart.
 uint64_t bits_of(int64_t value, DType dtype);
 uint64_t bits_of(double value, DType dtype);
 inline bool is_const(const Graph& g, Id id) {

@@ -1,57 +1,57 @@
-// The form in which schedule hands a kernel to codegen: a contract, checked by verify_kernel_ast.
-//
-//   Sink(Store…)            one kernel; every Store has its own output loops or shares them
-//   Store(param, index, value[, gate])
-//                           runs for every combination of the Loop ranges that its index, value or
-//                           gate mention; each element is written once
-//   Load(param, index[, gate, alt])
-//                           arg 0. Where the gate is false the index may be anything, nothing is
-//                           read, and the value is alt (a constant)
-//   Bounded(index, limit)   list: none. Bool, and a gate of Stores: index < limit, but it may be
-//                           taken as true: elements behind the limit are never read
-//   Param                   dtype of an element; list: slot, PGR_PARAM_BUFFER, elem_count, flags
-//   Scalar                  list: number, most. An Index given at launch; numbers count from 0
-//                           (Step::scalars)
-//   Range(size[, begin, end])
-//                           arg: axis number and kind, Loop or Reduce (ir/range.h); axis numbers
-//                           are unique in the kernel, ascending from the outermost output axis
-//                           inwards
-//   Reduce(value, range…)   list: op. Closes its Reduce ranges, which appear nowhere outside it.
-//                           Reduces of which neither contains the other may close the same ranges:
-//                           they share loops
-//   Keep(value)             list: number, blocks. The value is computed in each iteration of one
-//                           loop and again in each of another, and is worth computing once. Marks
-//                           of one number are the same function of the loops. blocks 1: the rows of
-//                           an operand of a product, computed a few at a time; alone of its number
-//   Const, ALU ops, Cast, Bitcast, Where, FloorDiv, FloorMod
-//
-// Indices are element offsets of dtype Index (row-major in the stored shape), built of Range,
-// Scalar, Index constants, Add, Mul, FloorDiv, FloorMod, and Loads cast to Index. Conditions are
-// Bool: CmpLt, CmpEq, CmpNe, And, Or, Xor. A Range may also be cast to a stored dtype as a value.
-// Reductions of f16 and bf16 already accumulate in f32.
+// The form in which schedule passes a kernel to codegen; verify_kernel_ast checks it.
 #pragma once
 
 #include "ir/graph.h"
 
 namespace plugrad {
 
-/// A kernel before codegen: a graph of its own with one Sink root over Stores; its form is
-/// described above. Identical kernels of a plan (and across plans, by hash) are one object.
+/// A kernel before codegen: a graph of its own with one Sink root over Stores. Identical kernels of
+/// a plan (and across plans, by hash) are one object.
+///
+///   Sink(Store…)            one kernel; every Store has its own output loops or shares them
+///   Store(param, index, value[, gate])
+///                           runs for every combination of the Loop ranges that its index, value or
+///                           gate mention; each element is written once
+///   Load(param, index[, gate, alt])
+///                           arg 0. If the gate is false nothing is read, the index is arbitrary
+///                           and the value is alt, a constant
+///   Bounded(index, limit)   list: none. Bool, a gate of Stores: index < limit, or always true, as
+///                           elements beyond the limit are never read
+///   Param                   dtype of an element; list: slot, PGR_PARAM_BUFFER, elem_count, flags
+///   Scalar                  list: number, upper bound. An Index given at launch; numbered from 0
+///                           (Step::scalars)
+///   Range(size[, begin, end])
+///                           arg: axis number and kind, Loop or Reduce (ir/range.h); axis numbers
+///                           are unique in the kernel and ascend from the outermost output axis
+///   Reduce(value, range…)   list: op. Closes its Reduce ranges, which appear nowhere outside it.
+///                           Reduces of which neither contains the other may close the same ranges:
+///                           they share loops
+///   Keep(value)             list: number, blocks. compute_at: the value is worth computing once in
+///                           an iteration of one loop, and again in each iteration of another.
+///                           Marks with the same number are one function of the loops. blocks 1:
+///                           rows of an operand of a product, a few at a time; the only mark of
+///                           its number
+///   Const, ALU ops, Cast, Bitcast, Where, FloorDiv, FloorMod
+///
+/// Indices are element offsets of dtype Index (row-major in the stored shape), built of Range,
+/// Scalar, Index constants, Add, Mul, FloorDiv, FloorMod, and Loads cast to Index. Conditions are
+/// Bool: CmpLt, CmpEq, CmpNe, And, Or, Xor. A Range may also be cast to a stored dtype as a value.
+/// Reductions of f16 and bf16 already accumulate in f32.
 struct KernelAst {
   Graph graph;
   Id sink = kNoId;
-  uint64_t hash[2] = {};     // of its structure, independent of ids
+  uint64_t hash[2] = {};     // hash of the structure, independent of ids
   uint32_t param_count = 0;  // Params are numbered 0 … param_count - 1, written ones first
-  bool is_exact = false;     // no multiply-add may round once, whatever the settings
+  bool is_exact = false;     // forbids fused multiply-adds, whatever the settings
 };
 
-/// In the list of a Reduce, behind its op: its value is where(range == index, term, identity) for
-/// an output range and an index that depends on the ranges it closes, and it is all that a Store
-/// stores. Codegen stores each term by its index (codegen/passes/index_stores.cpp).
+/// Follows the op in the list of a Reduce whose value is where(range == index, term, identity), for
+/// an output range and an index that depends on the closed ranges, and which is all that a Store
+/// stores. Codegen then stores each term by its index (codegen/passes/index_stores.cpp).
 inline constexpr int64_t kIndexed = 1;
 
-/// A flag of parameters: one buffer may be this parameter and another with this flag; plugins see
-/// that as no NO_ALIAS.
+/// A parameter flag: one buffer may be bound to this parameter and to another with this flag.
+/// Plugins see such a parameter without NO_ALIAS.
 inline constexpr uint32_t kParamShared = 1u << 31;
 
 struct ParamInfo {
@@ -72,7 +72,6 @@ inline Id make_param(Graph& g, DType dtype, const ParamInfo& info) {
 inline Id make_scalar(Graph& g, uint32_t number, int64_t most) {
   return g.add(Op::Scalar, DType::Index, {}, g.list({static_cast<int64_t>(number), most}));
 }
-/// Of a Scalar.
 inline uint32_t scalar_number(const Graph& g, Id scalar) {
   return static_cast<uint32_t>(g.arg_list(scalar)[0]);
 }

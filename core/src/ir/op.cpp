@@ -1,4 +1,4 @@
-// Fills the table behind op_info from ops.def.
+// Fills the table of op_info() from ops.def.
 #include "ir/op.h"
 
 #include <array>
@@ -62,10 +62,10 @@ static_assert(every_op_has_facts(), "an op of plugin_api has no row in PLUGRAD_K
 
 constexpr std::array<CostFacts, 8> kCosts = {{
     {0, 0, 0, 0},     // None
-    {1, 0, 1, 0},     // Bits: the same register under another type
+    {1, 0, 1, 0},     // a register reinterpreted
     {1, 1, 1, 1},     // Arithmetic
     {1, 4, 1, 4},     // Root
-    {16, 8, 4, 2},    // Division of integers; by a constant it is a product and shifts
+    {16, 8, 4, 2},    // of integers; by a constant: a product and shifts
     {24, 8, 24, 8},   // Exponential
     {30, 8, 30, 8},   // Logarithm
     {120, 8, 120, 8}  // Sine

@@ -1,4 +1,4 @@
-// The op enumeration, generated from ops.def, and what is known of each op.
+// The op enumeration, generated from ops.def, and the facts of each op.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ enum class Op : uint8_t {
 
 enum class ArgKind : uint8_t { None, Int, Bits, List };
 enum class OpKind : uint8_t { Other, Movement, Alu };
-/// The rule that the dtypes of an op's sources and result follow; ops.def has their meanings.
+/// The rule for the dtypes of an op's sources and result, as in ops.def.
 enum class OperandRule : uint8_t { Any, First, Numbers, Integers, Floats, Bits, Comparison, Own };
 
-/// What an op costs an element of a vector unit, by class.
+/// The cost class of an op on an element of a vector.
 enum class OpCost : uint8_t {
   None,
   Bits,
@@ -34,10 +34,9 @@ enum class OpCost : uint8_t {
   Sine
 };
 struct CostFacts {
-  uint32_t
-      instructions;  ///< in a CPU's kernel: counted in cpu_clang's disassembly of `exp2(x)` etc.
-  uint32_t weight;   ///< throughput relative to an addition
-  uint32_t instructions_by_constant, weight_by_constant;  ///< where source 1 is one
+  uint32_t instructions;  ///< in a CPU kernel: counted in cpu_clang's disassembly of `exp2(x)` etc.
+  uint32_t weight;        ///< throughput relative to an addition
+  uint32_t instructions_by_constant, weight_by_constant;  ///< if source 1 is a constant
 };
 const CostFacts& cost_facts(OpCost cost);
 
@@ -67,12 +66,12 @@ inline bool is_commutative(Op op) {
 inline bool is_compare(Op op) {
   return op_info(op).operands == OperandRule::Comparison;
 }
-/// Polynomials of many steps.
+/// Computed by a polynomial.
 inline bool is_transcendental(Op op) {
   return op_info(op).cost >= OpCost::Exponential;
 }
 
-/// One bit per op for the early reject of rules; ops may share a bit.
+/// A bit for each op, for early rejection of rules; ops may share a bit.
 inline uint64_t op_bit(Op op) {
   return uint64_t{1} << (static_cast<uint8_t>(op) & 63);
 }

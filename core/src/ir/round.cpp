@@ -1,4 +1,4 @@
-// Small floats are described by three numbers each, so one routine serves all of them.
+// Rounds small floats with one routine: three numbers describe each format.
 #include "ir/round.h"
 
 #include <bit>
@@ -22,7 +22,7 @@ constexpr SmallFloat small_float(DType dtype) {
     case DType::F8E5M2:
       return {2, 15, 5, true};
     default:
-      return {3, 7, 4, false};  // f8e4m3: all ones is NaN, no infinity
+      return {3, 7, 4, false};  // f8e4m3: all ones is NaN; no infinity
   }
 }
 

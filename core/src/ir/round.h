@@ -1,4 +1,4 @@
-// What a value becomes when a dtype holds it: used by constants, folding and the evaluator.
+// Converts a value to the one that a dtype can hold: for constants, folding and the evaluator.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 namespace plugrad {
 
 /// `value` wrapped to the dtype's bits and sign- or zero-extended; Bool: 0 or 1; Index and 64-bit:
-/// itself.
+/// unchanged.
 int64_t round_int(int64_t value, DType dtype);
 
-/// `value` rounded to nearest even in the float dtype; overflow gives infinity (f8e4m3, which has
-/// none: NaN).
+/// `value` rounded to nearest even in the float dtype; overflow gives infinity (NaN for f8e4m3,
+/// which has no infinity).
 double round_float(double value, DType dtype);
 
 /// `value` truncated towards zero; outside the dtype's range it saturates and NaN gives 0.

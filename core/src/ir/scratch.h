@@ -1,15 +1,11 @@
-// Scratch arrays of a kernel graph, and the values that they hold.
+// Scratch arrays of a kernel graph, and the values stored in them.
 //
-//   Array                    list: number, space, element count and, for a pipelined copy, how many
-//                            iterations it runs ahead; unique in the kernel by its number
-//   Filled(Store…, Range…)   the array that the stores write, once they have run over every
-//                            combination of the ranges. Closes the ranges, which appear nowhere
-//                            outside it. Loads take it for a pointer: Load(Filled, index).
+//   Array(list: number, space, element count[, iterations that a pipelined copy runs ahead])
+//   Filled(Store…, Range…)   the array after all iterations of its stores; read by Load(Filled, i)
 //
-// Like a Reduce, a Filled is a value: it depends on the open ranges of its stores, and is filled
-// again in every iteration of those. It may be a Param instead: a part of the output, which holds
-// other values until it is stored to. Its stores may read another Filled of the same array, whose
-// contents they replace.
+// A Filled closes its ranges, like a Reduce, and is refilled in every iteration of its stores' open
+// ranges. A Param may take the Array's place: a part of the output that holds other values until
+// its final store. Stores may read another Filled of the same array, whose contents they replace.
 #pragma once
 
 #include "ir/graph.h"
@@ -21,7 +17,7 @@ struct ArrayInfo {
   uint32_t number;
   uint32_t space;  // PGR_SPACE_PRIVATE or PGR_SPACE_LOCAL
   int64_t elem_count;
-  int64_t ahead = 0;  // codegen/transforms/copies_ahead.h
+  int64_t ahead = 0;  // prefetch distance (codegen/transforms/copies_ahead.h)
 };
 inline Id make_array(Graph& g, DType dtype, const ArrayInfo& info) {
   std::vector<int64_t> list = {info.number, info.space, info.elem_count};
@@ -44,7 +40,7 @@ inline FilledParts filled_parts(const Graph& g, Id filled) {
   while (stores < sources.size() && g[sources[stores]].op == Op::Store) ++stores;
   return {g.sources(sources[0])[0], sources.subspan(0, stores), sources.subspan(stores)};
 }
-/// Whether work-items fill it together.
+/// Whether several work-items fill it together.
 inline bool is_local(const Graph& g, Id filled) {
   return g[filled].op == Op::Filled &&
          array_info(g, filled_parts(g, filled).array).space == PGR_SPACE_LOCAL;

@@ -1,5 +1,4 @@
-// Storage for short runs of values that never move, so that spans into it stay valid while it
-// grows.
+// Stores short runs of values that never move, so that spans stay valid while the arena grows.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +12,7 @@ namespace plugrad {
 template <class T>
 class SpanArena {
  public:
-  /// Copies the values in; `at` of the result finds them.
+  /// Copies the values; at() of the result returns them.
   uint32_t add(std::span<const T> values) {
     if (blocks_.empty() || used_ >= kBlockSize || used_ + values.size() > room_) {
       room_ = std::max<size_t>(kBlockSize, values.size());
@@ -28,7 +27,7 @@ class SpanArena {
   const T* at(uint32_t place) const {
     return blocks_[place >> kBlockBits].get() + (place & (kBlockSize - 1));
   }
-  /// Gives back the room for more values. Spans into the arena are no longer valid.
+  /// Frees unused capacity. Invalidates spans into the arena.
   void trim() {
     if (blocks_.empty() || used_ == room_) return;
     auto exact = std::make_unique_for_overwrite<T[]>(used_);
@@ -43,7 +42,7 @@ class SpanArena {
  private:
   static constexpr uint32_t kBlockBits = 12, kBlockSize = 1u << kBlockBits;
   std::vector<std::unique_ptr<T[]>> blocks_;
-  size_t used_ = 0, room_ = 0;  // of the last block; an oversized run fills a block of its own
+  size_t used_ = 0, room_ = 0;  // of the last block; an oversized run has its own block
 };
 
 }  // namespace plugrad

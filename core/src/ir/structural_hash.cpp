@@ -1,5 +1,5 @@
-// Two lanes of multiply-and-fold, each with constants of its own; a node absorbs its sources'
-// hashes.
+// Hashes with two lanes of multiply-and-fold with different constants; a node absorbs the hashes of
+// its sources.
 #include "ir/structural_hash.h"
 
 #include <fmt/format.h>
@@ -9,8 +9,8 @@
 namespace plugrad {
 namespace {
 
-// High and low half of the 128-bit product, folded. Operands are kept from being 0 by the
-// constants.
+// Folds the high and low half of the 128-bit product. The callers' constants keep operands from
+// being 0.
 uint64_t fold_product(uint64_t a, uint64_t b) {
   const auto product = static_cast<unsigned __int128>(a) * b;
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
@@ -31,7 +31,7 @@ struct Mixer {
   }
 };
 
-constexpr uint64_t kNamed = 0xffff;  // stands where op and dtype do for named nodes
+constexpr uint64_t kNamed = 0xffff;  // replaces op and dtype for named nodes
 
 }  // namespace
 

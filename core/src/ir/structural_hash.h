@@ -1,4 +1,4 @@
-// What a graph computes, as 128 bits: the same for equal structures whatever their ids.
+// Hashes the structure of a graph to 128 bits, independent of ids.
 #pragma once
 
 #include <functional>
@@ -18,25 +18,23 @@ struct NodeHash {
 /// 32 hexadecimal digits.
 std::string to_string(const NodeHash& hash);
 
-/// Hashes what is reachable from `roots`, in the order of the roots; sources of commutative ops
-/// count in either order, lists by content. Keeps its memory between calls, and for one graph its
-/// results too.
+/// Hashes everything reachable from `roots`, in order of the roots; sources of commutative ops in
+/// either order, lists by content. Keeps its memory between calls, and its results as long as the
+/// graph is the same.
 class StructuralHash {
  public:
   explicit StructuralHash(const Graph& graph) : graph_(graph) {}
 
-  /// From now on `node` counts as this number alone, its op, arg and sources do not: for buffers,
-  /// whose own numbers are no part of what a graph computes. Only before the first hash of a node
-  /// that contains it.
+  /// Replaces op, arg and sources of `node` by `number`: for buffers, whose own numbers do not
+  /// affect what a graph computes. Call before hashing any node that contains it.
   void name(Id node, uint64_t number);
 
-  /// From now on `node` counts with this arg instead of its own: for numbers that only tell nodes
-  /// apart.
+  /// Replaces the arg of `node`: for numbers that only make nodes distinct.
   void rename_arg(Id node, uint64_t arg) { args_.emplace_back(node, arg); }
 
   NodeHash operator()(std::span<const Id> roots);
   NodeHash operator()(Id root) { return (*this)(std::span<const Id>(&root, 1)); }
-  /// Hash of one node that an earlier call reached.
+  /// Hash of a node that an earlier call reached.
   const NodeHash& of(Id node) const { return by_id_[node]; }
 
  private:

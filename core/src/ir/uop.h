@@ -1,5 +1,4 @@
-// UOp: a node with its graph, for building by hand and for tests. Links inside the graph stay plain
-// ids.
+// UOp: a node with its graph, for building graphs by hand and for tests.
 #pragma once
 
 #include <concepts>
@@ -63,7 +62,7 @@ inline UOp less(UOp a, int64_t b) { return less(a, a.constant(b)); }
 inline UOp equal(UOp a, int64_t b) { return equal(a, a.constant(b)); }
 // clang-format on
 
-/// Reduce in loop form.
+/// A Reduce that closes ranges.
 inline UOp reduce(Op op, UOp value, std::initializer_list<Id> ranges) {
   std::vector<Id> sources{value.id};
   sources.insert(sources.end(), ranges.begin(), ranges.end());

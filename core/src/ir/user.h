@@ -1,14 +1,11 @@
-// The args of the two ops that stand for what a user wrote.
+// The args of the two ops for user-written code.
 //
-//   Function    call << 16 | output. Sources: the output's value, then what the gradient needs: the
-//               function's inputs first. All outputs of a call have one call number. Call 0 is no
-//               user's: its sources are the value, x, and the derivative of the value by x.
-//               With output kRangeCheck it is no call: its sources are indices, then the report of
-//               the first that lies outside of its range (engine/plan/index_ranges.h), whose number
-//               takes the place of the call's.
-//   UserKernel  list: kernel number, or number of a loop's body with kLoopBit, output, number of
-//               outputs, then dtype, rank, sizes… of each output. The outputs of one launch are the
-//               nodes that differ in `output` alone.
+//   Function    call << 16 | output. Sources: the output's value, then those of the gradient, the
+//               function's inputs first. call kSlopeCall: value, x and the derivative by x.
+//               output kRangeCheck: indices and their report; call is the range's number
+//               (engine/plan/index_ranges.h).
+//   UserKernel  list: kernel number, or loop body number | kLoopBit; output; output count; dtype,
+//               rank, sizes… of each output. Nodes that differ only in `output` are one launch.
 #pragma once
 
 #include "ir/graph.h"
@@ -19,7 +16,7 @@ inline constexpr uint32_t kMostOutputs = 1 << 16;
 
 inline constexpr uint64_t kSlopeCall = 0;
 
-/// No output of a call: those are fewer.
+/// Not an output of a call: calls have fewer outputs.
 inline constexpr uint32_t kRangeCheck = kMostOutputs - 1;
 
 inline uint64_t function_arg(uint64_t call, uint32_t output) {
@@ -39,13 +36,13 @@ inline bool is_range_check(const Node& node) {
 /// Marks the number of a UserKernel node that runs a recorded loop (engine/execute/loop_body.h).
 inline constexpr uint32_t kLoopBit = 1u << 31;
 
-/// A stored array as a kernel writes it.
+/// Dtype and shape of an output.
 struct OutputForm {
   DType dtype;
   std::span<const int64_t> shape;
 };
 
-/// Reads the list of a UserKernel node.
+/// Parses the list of a UserKernel node.
 class UserKernelArg {
  public:
   explicit UserKernelArg(std::span<const int64_t> list) : list_(list) {}

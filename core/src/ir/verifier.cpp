@@ -1,4 +1,4 @@
-// Checks return what is wrong with a node, or null; which one an op has is in ops.def.
+// Checks a node and returns the problem, or null; ops.def names the check of each op.
 #include "ir/verifier.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ constexpr int64_t kMostParams = 1 << 16;  // of a kernel
 
 struct Subject {
   Graph& g;
-  const Node& n;  // perhaps not in the graph yet: its sources are those below
+  const Node& n;  // may not be in the graph yet: its sources are given separately
   std::span<const Id> sources;
   Spec spec;
   std::span<const int64_t> list() const { return g.list(static_cast<ListId>(n.arg)); }
@@ -111,7 +111,7 @@ const char* reduce_op(const Subject& s) {
   if (s.type(0) != s.n.dtype) return "the result has the dtype of the source";
   if (s.spec == Spec::Tensor)
     return s.sources.size() == 1 ? nullptr : "a tensor reduction has axes, not ranges";
-  bool ranges = false;  // codegen unrolls into several values, which come first
+  bool ranges = false;  // unrolled by codegen: several values come first
   for (Id source : s.sources.subspan(1)) {
     const bool is_range = s.g[source].op == Op::Range;
     if (ranges && !is_range) return "sources after the values must be ranges";
@@ -176,7 +176,7 @@ const char* keep_op(const Subject& s) {
 const char* user_kernel(const Subject& s) {
   const auto list = s.list();
   if (list.size() < 3 || list[1] < 0 || list[1] >= list[2]) return "the list names no output";
-  size_t at = 3;  // of the form of the next output: dtype, rank, sizes
+  size_t at = 3;  // start of the next output's form: dtype, rank, sizes
   for (int64_t i = 0; i < list[2]; ++i) {
     if (at + 2 > list.size() || list[at + 1] < 0) return "the list lacks the form of an output";
     if (static_cast<uint64_t>(list[at + 1]) > list.size() - at - 2)
@@ -196,7 +196,7 @@ const char* sink(const Subject& s) {
   return stores ? nullptr : "a kernel's sink has stores below it";
 }
 
-// Shapes, for ops of tensor graphs.
+// Checks of shapes, for ops of tensor graphs.
 struct ShapeSubject {
   const Subject& s;
   Shapes& shapes;
@@ -294,7 +294,7 @@ const char* check_shapes(const Subject& subject, Shapes& shapes) {
   }
 }
 
-// Those of ops whose rule is their own.
+// The checks of ops whose operand rule is Own.
 struct OwnCheck {
   Op op;
   Check check;
@@ -412,7 +412,7 @@ void verify_kernel_ast(Graph& graph, Id sink) {
       closed_by.emplace(range, id);
     }
   }
-  // A reduce range is open at a store when some path to it passes no Reduce that closes it.
+  // A reduce range is open at a store if some path to it passes no Reduce that closes it.
   std::vector<Id> stack{sink};
   std::vector<bool> seen(graph.size());
   while (!stack.empty()) {

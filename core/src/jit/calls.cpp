@@ -9,10 +9,11 @@
 namespace plugrad::jit_detail {
 namespace {
 
-// Of two calls that run their functions at once, one could realise what the other assigned.
+// Only one call records at a time: a second one could realise what the first has assigned.
 std::mutex one_recording;
 
-// Which axes are counted, and which of them alike or by another argument.
+// Adds the signature of the counted axes: which ones, which share a count, and which arguments are
+// such a count.
 void add_counts(std::vector<uint64_t>& words, engine::Session& session,
                 std::span<const engine::StatePtr> arguments) {
   if (!session.has_bounds()) return;
@@ -61,8 +62,8 @@ std::vector<uint64_t> full_key(engine::Session& session,
   return words;
 }
 
-// Marks the arguments that were the same tensors in both calls: which of the two the function used,
-// its argument or a tensor that it captures, cannot be told. Whether there are any.
+// Marks the arguments that were the same tensors in both calls: the recording cannot tell whether
+// the function used its argument or captured the same tensor. Returns whether there are any.
 bool mark_captured(JitRecording& made, const JitRecording& before) {
   bool any = false;
   for (size_t i = 0; i < made.tensors.size(); ++i) {
@@ -74,7 +75,7 @@ bool mark_captured(JitRecording& made, const JitRecording& before) {
   return any;
 }
 
-// A jitted function that calls itself without end would use up the stack.
+// Limits recursion of a jitted function, which would otherwise overflow the stack.
 class NestedCall {
  public:
   NestedCall() {
@@ -89,12 +90,13 @@ class NestedCall {
   NestedCall& operator=(const NestedCall&) = delete;
 
  private:
-  static constexpr int kDeepest = 100;  // of about 1 KiB of stack each, beside the function's own
+  static constexpr int kDeepest = 100;  // each uses 1 KiB of stack beside the function's own
   static thread_local int depth_;
 };
 thread_local int NestedCall::depth_ = 0;
 
-// As after a recorded call, so that a program does not change its meaning with JIT=0.
+// Cuts results from their inputs, as a recorded call does: JIT=0 must not change the program's
+// meaning.
 void release_tapes(engine::Session& session, const JitOutput& output) {
   for (const engine::StatePtr& state : output.tensors)
     if (state && !state->requires_grad) {
@@ -105,7 +107,7 @@ void release_tapes(engine::Session& session, const JitOutput& output) {
 
 }  // namespace
 
-// A call with a tensor that the function captures, too, is another kind of call.
+// A call with an argument that the function also captures has a key of its own.
 void JitCalls::add_captured(std::vector<uint64_t>& words,
                             std::span<const engine::StatePtr> arguments) const {
   for (const engine::StatePtr& argument : arguments) {
@@ -157,8 +159,8 @@ JitOutput JitCalls::call(std::span<const engine::StatePtr> arguments, std::span<
   const NestedCall nested;
   if (JitTrace::active()) return function();  // part of the outer function's recording
   engine::Session& session = engine::Session::current();
-  // Of two threads one may have the session and want these, the other the other way round: who
-  // calls from a backward function, which runs with the session locked, does not wait.
+  // Two threads could deadlock on the session and these locks. A caller that holds the session's
+  // lock, e.g. in a backward function, therefore does not wait.
   std::unique_lock lock(mutex_, std::defer_lock);
   std::unique_lock recording(one_recording, std::defer_lock);
   const bool must_not_wait = engine::holds_session_lock();
@@ -180,7 +182,7 @@ JitOutput JitCalls::call(std::span<const engine::StatePtr> arguments, std::span<
     if (!recording) recording.lock();
     if (is_valid && is_as_captured && entry.is_comparable)
       return compared(entry, arguments, function);
-    if (is_valid && !is_as_captured) {  // this call tells whether it matters which tensor it is
+    if (is_valid && !is_as_captured) {  // this call decides whether the tensor's identity matters
       entry.is_ready = false;
       entry.calls = 1;
     } else {
@@ -210,7 +212,7 @@ JitOutput JitCalls::record(Entry& entry, std::span<const engine::StatePtr> argum
   return output;
 }
 
-// What a replay would have done, done by the function, and compared.
+// Calls the function in place of a replay and compares it with the recording.
 JitOutput JitCalls::compared(const Entry& entry, std::span<const engine::StatePtr> arguments,
                              const Function& function) {
   JitOutput output;
@@ -225,7 +227,7 @@ JitOutput JitCalls::compared(const Entry& entry, std::span<const engine::StatePt
 }
 
 void JitCalls::keep(Entry& entry, JitRecording made) {
-  if (made.has_strangers) return;  // another thread was at work; the next call is another try
+  if (made.has_strangers) return;  // another thread interfered; retry at the next call
   ++entry.calls;
   note_captured(made);
   std::string difference;

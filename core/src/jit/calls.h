@@ -1,4 +1,4 @@
-// One jitted function: what its calls did, by what they were given, and their replays.
+// One jitted function: the recordings of its calls by signature, and their replays.
 #pragma once
 
 #include <functional>
@@ -12,26 +12,26 @@
 
 namespace plugrad::jit_detail {
 
-/// Calls may come from any thread; they run one after another.
+/// Thread-safe; calls run one after another.
 class JitCalls {
  public:
   using Function = std::function<JitOutput()>;
 
-  /// Runs `function`, or replays what it did with arguments like these. `key`: what else the call
-  /// depends on. Errors: User, for what a replay could not do again; what the function and its
-  /// kernels throw.
+  /// Runs `function`, or replays a recorded call with such arguments. `key`: everything else the
+  /// call depends on. Errors: User for what a replay could not repeat; those of the function and
+  /// its kernels.
   JitOutput call(std::span<const engine::StatePtr> arguments, std::span<const uint64_t> key,
                  const Function& function);
-  /// How many kinds of calls can be replayed now.
+  /// The number of recordings that can be replayed now.
   size_t recordings() const;
 
  private:
   struct Entry {
     std::vector<uint64_t> key{};
     std::shared_ptr<JitRecording> recording{};  // of the last call
-    bool is_ready = false;                      // two calls in a row did this
-    bool is_comparable = false;                 // with calls of the function
-    int calls = 0;                              // that were not replays
+    bool is_ready = false;                      // two consecutive calls made this recording
+    bool is_comparable = false;                 // may be compared with a call of the function
+    int calls = 0;                              // recorded calls
     uint64_t last_used = 0;
   };
   static constexpr size_t kMostEntries = 32;
@@ -57,28 +57,28 @@ class JitCalls {
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;
   std::unordered_map<const engine::TensorState*, Captured>
-      captured_;           // by any call that was recorded
-  uint64_t captures_ = 0;  // counted, for their numbers
+      captured_;           // tensors captured by any recorded call
+  uint64_t captures_ = 0;  // number of the last captured tensor
   uint64_t uses_ = 0;
-  uint64_t dropped_ = 0;  // entries that others took the place of
+  uint64_t dropped_ = 0;  // entries that were evicted
 };
 
-/// The recording's runs on other values.
+/// Runs a recording on other values.
 class JitReplay {
  public:
   JitReplay(engine::Session& session, JitRecording& recording,
             std::span<const engine::StatePtr> arguments);
-  /// Whether what it captured is still there.
+  /// Whether everything that it captured still exists.
   bool is_valid();
-  /// Whether the arguments that the function may capture too are the tensors that they were.
+  /// Whether each argument that may also be captured is the recorded tensor.
   bool has_captured_arguments() const;
-  /// Errors leave every tensor as it was; where the device failed midway, those that were renewed
-  /// in their own memory may be gone (plan.h).
+  /// Errors leave every tensor unchanged; if the device failed midway, tensors whose memory was
+  /// donated may be gone (schedule/memory/in_place.h).
   JitOutput run();
 
  private:
   void require_no_tape();
-  /// Errors: User for indices outside of their ranges that the host knows.
+  /// Errors: User for indices out of range, if the host has them.
   void require_indices();
   engine::TensorState& source_of(const JitValue& value);
   engine::ValuePtr quick_value(const engine::TensorState& state);
@@ -109,7 +109,7 @@ class JitReplay {
   std::vector<engine::StatePtr> states_;  // by tensor
   std::vector<engine::ValuePtr> values_;  // by number
   std::vector<engine::StatePtr>
-      counts_;  // what counts an axis, by number of the value; null for others
+      counts_;  // the count of an axis, by value number; null for other values
 };
 
 }  // namespace plugrad::jit_detail

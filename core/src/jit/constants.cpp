@@ -10,10 +10,10 @@
 namespace plugrad::jit_detail {
 namespace {
 
-// A table that is much larger than what it is made of is not worth memory that outlives the run.
-constexpr uint64_t kMostGrowth = 16;          // f32 of integers of two bits
-constexpr uint64_t kSmallTable = 1ULL << 20;  // bytes, whatever it is made of
-constexpr uint64_t kMostOfDevice = 4;         // a quarter of its memory, as what allocators cache
+// A constant part is kept only if its result is not much larger than its inputs.
+constexpr uint64_t kMostGrowth = 16;          // e.g. f32 from 2-bit integers
+constexpr uint64_t kSmallTable = 1ULL << 20;  // bytes, kept whatever the size of the inputs
+constexpr uint64_t kMostOfDevice = 4;         // a quarter of the memory, as allocator caches
 
 uint64_t memory_of(const runtime::Device& device) {
   const uint64_t limit = device.memory_stats().limit_bytes, all = device.info().memory_bytes;
@@ -21,7 +21,7 @@ uint64_t memory_of(const runtime::Device& device) {
   return std::min(limit, all);
 }
 
-// Which parts are kept, with those that are kept already.
+// Chooses the parts to keep, counting what other recordings keep already.
 class Budget {
  public:
   Budget(const engine::ReadyPlan& ready, const KeptOn& kept) : ready_(ready), kept_(kept) {}
@@ -46,7 +46,7 @@ class Budget {
   std::map<uint32_t, uint64_t> used_;  // by device
 };
 
-// The kernels are there already; memory is provided when it runs.
+// A part reuses the whole plan's kernels; memory is allocated when it runs.
 std::shared_ptr<engine::ReadyPlan> ready_part(const engine::ReadyPlan& whole,
                                               schedule::ConstantPart& part) {
   auto ready = std::make_shared<engine::ReadyPlan>();
@@ -85,7 +85,7 @@ std::shared_ptr<engine::ReadyPlan> ready_rest(const engine::ReadyPlan& whole,
   return ready;
 }
 
-// Values that no replay finds changed, unless a tensor was assigned outside of it.
+// The values that stay the same between replays unless a tensor is assigned outside of them.
 std::vector<bool> constant_values(const JitRecording& recording) {
   std::vector<bool> is_assigned(recording.tensors.size());
   for (const JitUpdate& update : recording.updates)
@@ -118,7 +118,7 @@ bool is_up_to_date(const engine::PreparedConstants::Part& part,
   return true;
 }
 
-// Kernels are one object wherever they are used.
+// Equal kernels are one object, so pointers are compared.
 bool computes_the_same(const engine::PreparedConstants::Part& a,
                        const engine::PreparedConstants::Part& b) {
   const schedule::Plan &one = a.ready->plan, &other = b.ready->plan;
@@ -169,7 +169,7 @@ void JitConstants::add_results(std::vector<engine::ValuePtr>& inputs,
   std::vector<engine::ValuePtr> read;
   for (engine::PreparedConstants::Part& part : kept_->parts) {
     if (!is_up_to_date(part, std::span(inputs).first(own))) {
-      part.results.clear();  // first, so that the memory can serve the new ones
+      part.results.clear();  // first, so that the new results can use the memory
       read.clear();
       for (const uint32_t number : part.inputs) read.push_back(inputs[number]);
       part.made_of.assign(read.begin(), read.end());
@@ -178,7 +178,7 @@ void JitConstants::add_results(std::vector<engine::ValuePtr>& inputs,
     }
     inputs.insert(inputs.end(), part.results.begin(), part.results.end());
   }
-  if (is_given_up()) kept_->give_up();  // meanwhile, by a part that lacked memory
+  if (is_given_up()) kept_->give_up();  // a part ran out of memory meanwhile
 }
 
 std::vector<std::shared_ptr<JitConstants>> constants_of(const JitRecording& recording,

@@ -1,5 +1,6 @@
-// Prepared constants: what a recording computes of captured tensors alone that it does not assign,
-// such as packed or cast weights, is computed once and kept until one of them is assigned.
+// Prepared constants: values that a recording computes only from captured tensors that it does not
+// assign, such as packed or cast weights. They are computed once and kept until such a tensor is
+// assigned.
 #pragma once
 
 #include <cstdint>
@@ -13,29 +14,29 @@
 
 namespace plugrad::jit_detail {
 
-/// Bytes that recordings keep already on a device.
+/// Bytes that recordings already keep on a device.
 using KeptOn = std::function<uint64_t(uint32_t device)>;
 
-/// Runs a plan on inputs; gives its roots.
+/// Runs a plan on inputs and returns its roots.
 using RunPlan = std::function<std::vector<engine::ValuePtr>(engine::ReadyPlan&,
                                                             std::span<const engine::ValuePtr>)>;
 
-/// One run of a recording, of which the constant part is kept. Values do not change once they are
-/// computed: a tensor that is assigned, in whatever way, has another Value afterwards.
+/// One run of a recording whose constant part is kept. Values are immutable: a tensor that is
+/// assigned has another Value afterwards.
 class JitConstants {
  public:
   JitConstants(const JitRun& run, const std::vector<bool>& is_constant_value, const KeptOn& kept);
 
   bool empty() const { return kept_->parts.empty(); }
-  /// The run without its constant parts, whose results are inputs behind its own.
+  /// The run without its constant parts; their results are inputs after its own.
   const JitRun& rest() const { return rest_; }
-  /// The values, for the session to count and to take back.
+  /// The kept values, which the session counts and may reclaim.
   const std::shared_ptr<engine::PreparedConstants>& kept() const { return kept_; }
-  /// Memory lacked: the run is to be done as a whole.
+  /// The values were reclaimed: execute the run as a whole.
   bool is_given_up() const { return kept_->is_given_up; }
 
-  /// Computes what is missing or outdated, unless another recording has it, and adds the results to
-  /// `inputs`, which are those of the run.
+  /// Computes missing or outdated results, unless another recording has them, and appends the
+  /// results to `inputs`, the run's own inputs.
   void add_results(std::vector<engine::ValuePtr>& inputs,
                    const engine::PreparedConstantsList& others, const RunPlan& run);
 
@@ -44,7 +45,7 @@ class JitConstants {
   JitRun rest_;
 };
 
-/// Of each run of the recording; null where nothing of it is constant.
+/// By run of the recording; null for a run without a constant part.
 std::vector<std::shared_ptr<JitConstants>> constants_of(const JitRecording& recording,
                                                         const KeptOn& kept);
 

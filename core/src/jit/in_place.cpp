@@ -1,5 +1,5 @@
-// A replay that renews a tensor may compute the new value in the memory of the old one, when nobody
-// else can reach that: no tensor, no tape, no other recording, no reader on another thread.
+// Donates buffers in replays: a replay that renews a tensor may compute the new value in the old
+// one's memory if no other tensor, tape, recording or thread can read it.
 #include <algorithm>
 #include <optional>
 
@@ -8,7 +8,7 @@
 
 namespace plugrad::jit_detail {
 
-// Tensors that denote something else after the call, ascending.
+// Tensors that denote another node after the call, ascending.
 std::vector<engine::TensorState*> JitReplay::renewed() const {
   std::vector<engine::TensorState*> states;
   for (const JitUpdate& update : recording_.updates)
@@ -26,7 +26,7 @@ bool JitReplay::is_wanted_afterwards(uint32_t number) const {
          std::ranges::any_of(recording_.updates, wants, &JitUpdate::to);
 }
 
-// The tensor among `renewed` whose value the input is, if nobody holds that but the graph; else
+// The tensor in `renewed` that has the input's value, if only the graph holds that value; else
 // null.
 engine::TensorState* JitReplay::only_holder(const JitRun& run, const schedule::InPlace& pair,
                                             std::span<engine::TensorState* const> renewed) const {
@@ -36,7 +36,7 @@ engine::TensorState* JitReplay::only_holder(const JitRun& run, const schedule::I
   engine::TensorState* const state = states_[from.tensor].get();
   if (!std::ranges::binary_search(renewed, state)) return nullptr;
   const engine::ValuePtr& value = values_[number];
-  // Held by the table of values, by this replay and by the inputs of its run, and by nobody else.
+  // Holders: the table of values, this replay, the inputs of its run.
   if (value.use_count() != 3 || !value->buffer || value->buffer.use_count() != 1 ||
       value->buffer->is_part())
     return nullptr;
@@ -54,7 +54,7 @@ std::vector<engine::ValuePtr> JitReplay::run_in_place(const JitRun& run,
       session.may_donate = nullptr;
     }
   } const scope{session};
-  // Marking visits all that lives: only when a tensor's memory depends on what others reach.
+  // Marking visits the whole graph, so it runs only if a donation depends on it.
   std::optional<std::vector<Id>> reached;
   const auto is_reached = [&](Id base) {
     if (!reached) {

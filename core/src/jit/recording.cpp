@@ -51,7 +51,7 @@ bool is_same_kernel(const std::shared_ptr<engine::ReadyKernel>& a,
          (!a->ast || std::ranges::equal(a->ast->hash, b->ast->hash));
 }
 
-// Of runs that are not the same.
+// Describes the first difference between two lists of runs.
 std::string difference_of(const std::vector<JitRun>& now, const std::vector<JitRun>& before) {
   if (now.size() != before.size())
     return fmt::format("it computed {} times what is left or realised in it, before {} times",

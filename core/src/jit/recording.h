@@ -1,4 +1,4 @@
-// What one call of a jitted function did, as data: plans run over numbered values, and the tensors
+// The recording of one call of a jitted function: plans run over numbered values, and the tensors
 // that denote some of these values afterwards.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace plugrad::jit_detail {
 
 class JitConstants;
 
-/// Makes the eight bytes of a random key of a state of the generator.
+/// Computes the eight bytes of a random key from a state of the generator.
 using RandomKey = std::array<uint32_t, 2> (*)(const engine::RandomState& at);
 
 template <class T>
@@ -23,33 +23,33 @@ bool is_same_owner(const std::weak_ptr<T>& a, const std::weak_ptr<T>& b) {
   return !a.owner_before(b) && !b.owner_before(a);
 }
 
-/// Where the count of a counted axis (ir/extents.h) comes from: a value by number.
+/// The source of an axis count (ir/extents.h): a value by number.
 struct JitCount {
   static constexpr uint32_t kItself = UINT32_MAX;
-  uint32_t axis = 0;  // kItself: of the tensor that is such a count
+  uint32_t axis = 0;  // kItself: the tensor itself is the count
   uint32_t value = 0;
   int64_t least = 0;
   bool operator==(const JitCount&) const = default;
 };
 
-/// A tensor that was there before the call: an argument, or one that the function captures.
+/// A tensor that existed before the call: an argument or one that the function captures.
 struct JitTensor {
   static constexpr uint32_t kCaptured = UINT32_MAX;
   uint32_t argument = kCaptured;               // its number
-  std::weak_ptr<engine::TensorState> state{};  // what it was in the recorded call
-  // An argument that was this tensor in every recorded call: the function may capture it too.
+  std::weak_ptr<engine::TensorState> state{};  // the tensor in the recorded call
+  // The argument was this tensor in every recorded call, so the function may also capture it.
   bool may_be_captured = false;
   std::vector<int64_t> shape{};
   DType dtype = DType::Void;
   uint32_t device = 0;
   bool requires_grad = false;  // when the call began
   std::vector<JitCount> counts{};
-  // Of a number that takes its dtype and device from what it meets: part of the recorded graph.
+  // A Python-like number, which takes dtype and device from its operands and is part of the graph.
   bool is_number = false;
-  engine::StatePtr number{};  // what it denoted
+  engine::StatePtr number{};  // the number in the recorded call
 };
 
-/// Where a value comes from in a replay.
+/// The source of a value in a replay.
 struct JitValue {
   enum class Kind : uint8_t {
     Tensor,    ///< of tensor `tensor` when the call began
@@ -64,31 +64,31 @@ struct JitValue {
   uint32_t axis = 0;
   uint64_t counter = 0;
   RandomKey key = nullptr;
-  uint32_t device = 0;       // Random: where the key is wanted
+  uint32_t device = 0;       // Random: target device of the key
   engine::ValuePtr value{};  // Fixed: itself
-  // Of a fixed one that the function brought from the host.
+  // For a Fixed value that the function copied from the host.
   std::span<const std::byte> host{};
   std::shared_ptr<const void> host_owner{};
 };
 
-/// Indices that are a value of before the call, which the host may know.
+/// Indices in a value that existed before the call and that the host may have.
 struct JitIndices {
   uint32_t value = 0;
   engine::IndexRange range;
 };
 
-/// One plan, on values by number.
+/// One run of a plan, on values by number.
 struct JitRun {
   std::shared_ptr<engine::ReadyPlan> ready;
   std::vector<uint32_t> inputs, roots;
 };
 
-/// What a tensor denotes after the call.
+/// The node that a tensor denotes after the call.
 struct JitResult {
   enum class Kind : uint8_t {
     Undefined,
     Value,     ///< value `number`, in `shape`
-    Constant,  ///< what `constant` denotes
+    Constant,  ///< the node of `constant`
     Tensor,    ///< the handle of tensor `number` itself
     Same,      ///< the handle that is result `number`
   };
@@ -99,7 +99,7 @@ struct JitResult {
   std::vector<JitCount> counts{};
 };
 
-/// Tensor `tensor`, or its gradient, denotes something else after the call.
+/// Tensor `tensor` or its gradient denotes another node after the call.
 struct JitUpdate {
   uint32_t tensor = 0;
   bool is_gradient = false;
@@ -112,16 +112,16 @@ struct JitRecording {
   std::vector<JitRun> runs;
   std::vector<JitIndices> indices;
   std::vector<JitResult> results;
-  std::vector<uint64_t> structure;  // of the results, as the caller knows it
+  std::vector<uint64_t> structure;  // of the results, defined by the caller
   std::vector<JitUpdate> updates;
   std::vector<uint32_t> marked;  // tensors that the function marked with requires_grad
   uint64_t random_words = 0;     // drawn in the call
   bool takes_gradients = false;
-  // By run, null where nothing of it is constant; found by the first replay.
+  // By run, null for a run without a constant part; computed by the first replay.
   std::vector<std::shared_ptr<JitConstants>> constants;
-  bool has_strangers = false;  // a value of unknown origin, such as of another thread's step
+  bool has_strangers = false;  // used a value of unknown origin, e.g. of another thread
 
-  /// Empty where a call that does what `other` did would do this; else the first difference.
+  /// Empty if this recording equals `other`; else the first difference.
   std::string difference_from(const JitRecording& other) const;
 };
 

@@ -44,8 +44,8 @@ bool JitReplay::has_captured_arguments() const {
   return true;
 }
 
-// Whether the tensors have the counted axes that they had, and counts in common where they had. Ids
-// may change later: handles keep the nodes.
+// Whether the tensors have the recorded counted axes, sharing counts as recorded. Stores handles,
+// since ids may change later.
 bool JitReplay::has_the_counts() {
   counts_.assign(recording_.values.size(), nullptr);
   for (size_t i = 0; i < states_.size(); ++i) {
@@ -117,7 +117,7 @@ Id JitReplay::base_of(const engine::TensorState& state) const {
   return base;
 }
 
-// The value of a state that is stored whole, in its own order.
+// The stored value that has exactly the state's elements in order; null if there is none.
 engine::ValuePtr JitReplay::quick_value(const engine::TensorState& state) {
   const Id base = base_of(state);
   const engine::Value* value = session_.state().values.find(base);
@@ -159,8 +159,7 @@ engine::ValuePtr JitReplay::random_key(const JitValue& recorded) {
   return value;
 }
 
-// Only the last run takes the memory of tensors that it renews: what fails before it leaves them as
-// they were.
+// Only the last run may donate inputs: a failure before it leaves every tensor unchanged.
 std::vector<engine::ValuePtr> JitReplay::run_one(const JitRun& run,
                                                  std::span<const engine::ValuePtr> inputs,
                                                  bool is_last) {
@@ -202,7 +201,7 @@ void JitReplay::run_plans() {
     if (constants && !constants->is_given_up()) try {
         roots = run_with_constants(*constants, inputs, is_last);
         is_done = true;
-      } catch (const OutOfMemoryError&) {  // nothing is overwritten yet
+      } catch (const OutOfMemoryError&) {  // no input is overwritten yet
         constants->kept()->give_up();
         inputs.resize(run.inputs.size());
       }
@@ -211,8 +210,7 @@ void JitReplay::run_plans() {
   }
 }
 
-// Results of one call that have a count in common have one node for it, that of the arguments where
-// it is theirs.
+// Results that share a count share its node; a count of the arguments keeps its own node.
 Id JitReplay::count_node(uint32_t value) {
   engine::StatePtr& known = counts_[value];
   if (!known) {
@@ -223,7 +221,7 @@ Id JitReplay::count_node(uint32_t value) {
   return known->node;
 }
 
-// What a tensor denotes from now on.
+// The node that a tensor denotes from now on.
 Id JitReplay::node_of(const JitResult& result) {
   if (result.kind == JitResult::Kind::Constant) return result.constant->node;
   const engine::ValuePtr& value = values_[result.number];

@@ -1,5 +1,4 @@
-// What a recorded call leaves behind: its results, gradients and updates, with which the recording
-// ends.
+// Ends a recording with the effects of the call: its results, gradients and updates.
 #include <algorithm>
 #include <utility>
 
@@ -32,12 +31,12 @@ void JitTrace::take_gradients(std::string_view function) {
 bool JitTrace::is_kept_gradient(const engine::TensorState& leaf) const {
   if (!leaf.grad || is_before(*leaf.grad)) return false;
   if (std::ranges::find(used_up_, leaf.grad.get()) == used_up_.end()) return true;
-  const uint32_t tensor = tensor_of_.at(&leaf);  // it is summed over calls
+  const uint32_t tensor = tensor_of_.at(&leaf);  // gradients accumulate over calls
   return std::ranges::any_of(gradient_of_, [&](const auto& g) { return g.second == tensor; });
 }
 
-// The order is part of the plan's key: that of the results and of first use. Ids would not do, as
-// what is made of constants alone may still be there from an earlier call.
+// Order: results, then tensors by first use. It is part of the plan's key, so it must not follow
+// ids: nodes of constants alone may exist from an earlier call.
 std::vector<engine::TensorState*> JitTrace::left_behind(const JitOutput& output) {
   std::vector<engine::TensorState*> left;
   for (const engine::StatePtr& state : output.tensors)
@@ -61,7 +60,7 @@ std::vector<JitCount> JitTrace::counts_of(Id node) {
   return counts;
 }
 
-// Of a state that has a value. A view of something else is copied: a replay makes whole values.
+// The result for a state. A view of part of a value is copied: replays compute whole values.
 JitResult JitTrace::result_of(engine::TensorState& state) {
   using Kind = JitResult::Kind;
   if (session_.constant_value(state.node) && !session_.is_counted(state.node))
@@ -152,8 +151,8 @@ std::vector<std::vector<int64_t>> JitTrace::kept_shapes(const JitOutput& output)
   return kept;
 }
 
-// A tensor of the call that lives on elsewhere would go stale. Calls of a user's function that are
-// dead may hold some until they are swept.
+// Rejects tensors of the call that live on elsewhere: a replay could not renew them. Dead calls of
+// user functions may hold some until they are collected.
 void JitTrace::require_nothing_kept(const JitOutput& output) {
   auto kept = kept_shapes(output);
   if (!kept.empty()) {
@@ -167,7 +166,7 @@ void JitTrace::require_nothing_kept(const JitOutput& output) {
           listed(kept));
 }
 
-// What is left shares the counts of the tensors of before, as the results of a replay do.
+// Replaces counts made for the recording by the original ones, as a replay does.
 void JitTrace::give_back_counts(engine::TensorState& state) {
   if (!session_.is_counted(state.node)) return;
   const std::vector<Extent> extents = session_.extents_of(state.node);

@@ -11,14 +11,14 @@
 namespace plugrad::jit_detail {
 namespace {
 
-constexpr uint64_t kNoCall = UINT64_MAX;  // of handles that only a trace or a recording holds
+constexpr uint64_t kNoCall = UINT64_MAX;  // of handles that only a trace or recording holds
 
 uint64_t next_call() {
   static std::atomic<uint64_t> last{0};
   return ++last;
 }
 
-// What is computed within belongs to no call.
+// Suspends the observer: computations meanwhile belong to no call.
 class Suspended {
  public:
   Suspended() : observer_(engine::CallObserver::set_active(nullptr)) {}
@@ -33,7 +33,7 @@ class Suspended {
 }  // namespace
 
 JitTrace* JitTrace::active() {
-  return static_cast<JitTrace*>(engine::CallObserver::active());  // the only kind of observer
+  return static_cast<JitTrace*>(engine::CallObserver::active());  // the only subclass
 }
 
 JitTrace::JitTrace(engine::Session& session, std::span<const engine::StatePtr> arguments)
@@ -48,7 +48,7 @@ JitTrace::JitTrace(engine::Session& session, std::span<const engine::StatePtr> a
   engine::CallObserver::set_active(this);
 }
 
-// Tensors that were not assigned denote again what they did, with its past.
+// Restores each unassigned tensor's node and autograd history.
 JitTrace::~JitTrace() {
   engine::CallObserver::set_active(outer_);
   const engine::Session::Lock lock(session_);
@@ -63,8 +63,8 @@ JitTrace::~JitTrace() {
       session_.state().values.set(hidden->node, value);
 }
 
-// Whether a value made of constants alone is there from an earlier call depends on what the caller
-// kept of that call. The call makes its own, so that each call does the same.
+// Hides existing values of constants alone: whether they exist depends on what the caller kept of
+// an earlier call. The call computes its own, so that all calls are recorded alike.
 void JitTrace::hide_constants() {
   engine::ValueTable& values = session_.state().values;
   for (Id id = 0; id < session_.graph().size(); ++id) {
@@ -96,8 +96,8 @@ void JitTrace::use_gradient(engine::TensorState& leaf) {
   cut_off(*leaf.grad, {.kind = JitValue::Kind::Gradient, .tensor = tensor});
 }
 
-// A number has no device to be stored on. So has what is computed of numbers alone, but a program
-// that uses one device stores it there: it may be a state that is about to be assigned.
+// Whether the state is a number, which has no device. With a single device, a value computed from
+// numbers alone is not one: it may be a state about to be assigned.
 bool JitTrace::is_number(const engine::TensorState& state) {
   const Id node = state.node;
   const DType dtype = session_.graph()[node].dtype;
@@ -125,7 +125,7 @@ void JitTrace::add_tensor(engine::TensorState& state, uint32_t argument) {
   seen_of_.push_back(seen_.size() - 1);
 }
 
-// The elements of the state under a Value of its own, which no other state shares.
+// The state's elements as a Value that no other state shares.
 engine::ValuePtr JitTrace::own_value(engine::TensorState& state) {
   const Suspended suspended;
   auto own = std::make_shared<engine::Value>();
@@ -153,7 +153,7 @@ const JitTrace::Count* JitTrace::known_count(Id node) const {
   return at != counts_.end() ? &*at : nullptr;
 }
 
-// Tensors that have a count in common have one in common in the recording.
+// Tensors that share a count share it in the recording too.
 const JitTrace::Count& JitTrace::cut_count(Id count, uint32_t tensor, uint32_t axis) {
   if (const Count* known = known_count(count)) return *known;
   const engine::StatePtr reading = handle(count, 0);
@@ -166,7 +166,7 @@ const JitTrace::Count& JitTrace::cut_count(Id count, uint32_t tensor, uint32_t a
   return counts_.emplace_back(std::move(made));
 }
 
-// `node`, of the elements of `state`, with its counted axes.
+// Adds the counted axes of `state` to `node`, which has its elements.
 Id JitTrace::with_counts(Id node, const engine::TensorState& state, uint32_t tensor,
                          bool is_gradient) {
   if (!session_.is_counted(state.node)) return node;
@@ -287,7 +287,7 @@ void JitTrace::drew_random(Id key_node, const engine::RandomState& at, RandomKey
   value.host_owner.reset();
 }
 
-// What the step made of them is stored; a replay does not compute them apart.
+// Gradients that the step consumed are stored with it; a replay does not compute them separately.
 void JitTrace::step_done() {
   for (const auto& [state, tensor] : tensor_of_) {
     const Seen& seen = seen_[seen_of_[tensor]];

@@ -1,6 +1,6 @@
-// A call of a jitted function while it runs: which tensors it reads, which plans run, and which
-// tensors it changes or returns. The session reports to it as to any CallObserver, the tensor
-// functions call it directly. Inactive outside a jitted call.
+// Records a call of a jitted function while it runs: the tensors it reads, the plans it runs, the
+// tensors it changes or returns. The session reports through CallObserver; tensor functions call
+// JitTrace directly. Inactive outside a jitted call.
 #pragma once
 
 #include <deque>
@@ -14,23 +14,23 @@
 
 namespace plugrad::jit_detail {
 
-/// What the function returned: its tensors in order, and words that say what they were in.
+/// The result of the function: its tensors in order, and words that encode their containers.
 struct JitOutput {
   std::vector<engine::StatePtr> tensors;  // null: undefined
   std::vector<uint64_t> structure;
 };
 
-/// Listens to this thread from its making to its end. Every tensor of before that the function
-/// reads gets a node of its own for that time, so that each value has one origin.
+/// Observes this thread during its lifetime. Each existing tensor that the function reads gets a
+/// node of its own meanwhile, so that every value has one origin.
 class JitTrace final : public engine::CallObserver {
  public:
-  /// The arguments have no pending assignments, and values. Equal handles are one argument.
+  /// The arguments must have values and no pending assignments. Equal handles are one argument.
   JitTrace(engine::Session& session, std::span<const engine::StatePtr> arguments);
   ~JitTrace() override;
   JitTrace(const JitTrace&) = delete;
   JitTrace& operator=(const JitTrace&) = delete;
 
-  /// That of this thread; null outside a call, or while values of before are computed.
+  /// The trace of this thread; null outside a call and while earlier values are computed.
   static JitTrace* active();
   uint64_t call() const override { return call_; }
 
@@ -41,25 +41,25 @@ class JitTrace final : public engine::CallObserver {
            std::span<const engine::ValuePtr> inputs,
            std::span<const engine::ValuePtr> roots) override;
   void brought_from_host(const engine::ValuePtr& value) override;
-  /// The values of captured tensors which the call did not assign so far.
+  /// Numbers of the inputs that are values of captured tensors not assigned so far.
   std::vector<uint32_t> constant_inputs(std::span<const engine::ValuePtr> inputs) const override;
   void drew_random(Id key_node, const engine::RandomState& at, RandomKey key);
   void step_done() override;
-  /// Indices that the function uses. Errors: User where the host knew them when the call began, and
-  /// one lies outside; replays look as well.
+  /// Notes indices that the function uses. Errors: User if the host had them at the call's begin
+  /// and one is out of range; replays check again.
   void check(const engine::TensorState& indices, const engine::IndexRange& range);
 
-  /// Computes what the function left and says what it did. `keeps` false: a recording that is
-  /// compared only, and may leave tensors that no replay makes. Errors: User.
+  /// Computes the pending results and returns the recording. `keeps` false: the recording is only
+  /// compared, and may leave tensors that no replay renews. Errors: User.
   JitRecording finish(const JitOutput& output, bool keeps);
 
  private:
-  struct Seen {  // a tensor of before, or a gradient
+  struct Seen {  // a tensor that existed before the call, or its gradient
     std::weak_ptr<engine::TensorState> state;
-    engine::StatePtr before, during;  // handles of what it denoted, and denotes unless assigned
+    engine::StatePtr before, during;  // its original node; its node unless assigned
     std::weak_ptr<engine::TensorState> gradient;
   };
-  struct Count {  // what counts an axis of tensors of before
+  struct Count {  // the count of an axis of existing tensors
     engine::StatePtr before, during;
     uint32_t value;
   };
@@ -94,16 +94,16 @@ class JitTrace final : public engine::CallObserver {
   const engine::RandomState random_;
   JitRecording recording_;
   std::vector<Seen> seen_;
-  std::vector<size_t> seen_of_;  // by tensor
+  std::vector<size_t> seen_of_;  // by tensor: index into seen_
   std::deque<Count> counts_;
   std::unordered_map<const engine::TensorState*, uint32_t> tensor_of_;
   std::unordered_map<const engine::TensorState*, uint32_t>
-      gradient_of_;  // of before, to its tensor
+      gradient_of_;  // existing gradients, to their tensors
   std::unordered_map<const engine::Value*, uint32_t> value_of_;
   std::unordered_map<const engine::Value*, std::vector<std::byte>>
-      host_;                                         // integers that the host knew
-  std::vector<const engine::TensorState*> used_up_;  // gradients that a step was made of
-  std::vector<std::vector<int64_t>> cut_;            // shapes of tensors that lead back to leaves
+      host_;                                         // integers that the host had
+  std::vector<const engine::TensorState*> used_up_;  // gradients that an optimiser's step consumed
+  std::vector<std::vector<int64_t>> cut_;            // shapes of tensors that have a tape
   std::vector<std::pair<engine::StatePtr, engine::ValuePtr>>
       hidden_;  // values of constants alone, by their nodes
 };

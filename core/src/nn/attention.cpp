@@ -1,4 +1,4 @@
-// Attention between four linear layers.
+// Multi-head attention: scaled dot-product attention between four linear layers.
 #include <cmath>
 
 #include "base/check.h"

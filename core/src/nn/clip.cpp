@@ -1,4 +1,4 @@
-// Gradients kept within bounds.
+// Clips gradients by their norm or their values.
 #include <cmath>
 
 #include "base/check.h"
@@ -45,7 +45,7 @@ Tensor clip_grad_norm(const std::vector<Tensor>& parameters, double max_norm, do
   const Tensor scale = (max_norm / (total + 1e-6)).minimum(1.0);
   for (Tensor p : with_gradients(parameters))
     p.set_grad((wide_gradient(p) * scale.to(p.device())).cast(p.grad().dtype()));
-  // Computed with the step, as the loss is: reading it then costs nothing.
+  // Computed in the plan of the step, like the loss: reading it then needs no plan of its own.
   engine::Session::current().note_loss(total.state());
   return total;
 }

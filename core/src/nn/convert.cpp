@@ -1,4 +1,4 @@
-// A module's tensors in another dtype, or on another device.
+// Converts a module's tensors to another dtype or device.
 #include "base/check.h"
 #include "jit/trace.h"
 #include "plugrad/nn/state.h"
@@ -7,7 +7,7 @@
 namespace plugrad::nn {
 namespace {
 
-/// The tensor itself becomes what `changed` is, a marked one a leaf again.
+/// Assigns `changed`, which may have another dtype or device, to the tensor itself, as a new leaf.
 void become(const Tensor& tensor, const Tensor& changed) {
   tensor::Recorder r("to");
   engine::TensorState& state = *tensor.state();

@@ -1,4 +1,4 @@
-// The convolving layers.
+// Convolution layers.
 #include "plugrad/nn/convolution.h"
 
 #include <cmath>

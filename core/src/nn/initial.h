@@ -1,15 +1,15 @@
-// How the state of layers begins.
+// Initial values of layers.
 #pragma once
 
 #include "plugrad/tensor.h"
 
 namespace plugrad::nn {
 
-/// Trained, uniform in ±bound.
+/// A trained tensor, uniform in ±bound.
 Tensor trained_uniform(const Shape& shape, double bound);
 
-/// A buffer of its own with one value everywhere: two tensors made of equal constants would be one
-/// node until the first step writes them, and that step a graph of its own. Errors: User for a
+/// A separate buffer with one value: equal constants would share a node until the first step
+/// assigns to them, and that step would have another graph than later ones. Errors: User for a
 /// negative size.
 Tensor filled(const Shape& shape, float value);
 Tensor trained_constant(const Shape& shape, float value);

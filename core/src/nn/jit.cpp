@@ -1,5 +1,5 @@
-// jit() for tensors: their states, and the settings of this thread that a function may ask for, go
-// to the engine.
+// Connects jit() to the JIT engine: passes tensors as states, and adds the thread's training mode
+// to the key of a call.
 #include "plugrad/jit.h"
 
 #include "base/check.h"

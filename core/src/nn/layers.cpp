@@ -1,5 +1,4 @@
-// The layers that hold one table of weights or none: how their state begins, and what they compute
-// of x.
+// Linear, Embedding and Dropout, the initial values of layers, and the training mode.
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -40,8 +39,7 @@ Tensor trained_constant(const Shape& shape, float value) {
   return filled(shape, value).requires_grad_();
 }
 
-// Weights as kaiming_uniform with a = sqrt(5), which is 1/sqrt(fan in): the field's default since
-// Torch.
+// The bound of kaiming_uniform with a = sqrt(5), which is 1/sqrt(fan in): the default since Torch.
 Linear::Linear(int64_t in, int64_t out, bool with_bias) {
   require(in > 0 && out > 0, "[Linear] {} inputs to {} outputs; both must be positive", in, out);
   double bound = 1.0 / std::sqrt(static_cast<double>(in));

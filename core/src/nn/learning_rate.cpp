@@ -1,4 +1,4 @@
-// Schedules of learning rates: closed forms of the step's number.
+// Learning-rate schedules: closed forms of the step's number.
 #include "plugrad/learning_rate.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ void require_count(const char* schedule, int64_t count) {
   require(count > 0, "[{}] {} steps; there must be one at least", schedule, count);
 }
 
-// From `from` to `to` while `part` goes from 0 to 1.
+// Half a cosine from `from` to `to`, for `part` from 0 to 1.
 double half_cosine(double from, double to, double part) {
   return to + (from - to) * (1 + std::cos(std::numbers::pi * part)) / 2;
 }

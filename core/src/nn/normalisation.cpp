@@ -1,4 +1,4 @@
-// The normalising layers.
+// Normalisation layers.
 #include <algorithm>
 
 #include "base/check.h"
@@ -15,7 +15,7 @@ void require_channels(const char* layer, const Tensor& x, int64_t channels) {
           channels);
 }
 
-// The axes that have the sizes `shape`, counted from the back.
+// The last axes of x, counted from the back; they must have the sizes `shape`.
 std::vector<int64_t> last_axes(const char* layer, const Tensor& x, const Shape& shape) {
   const Shape all = x.shape();
   const bool fits =
@@ -53,7 +53,7 @@ Tensor BatchNorm::operator()(const Tensor& x) {
   std::vector<int64_t> others;
   for (int64_t axis = 0; axis < x.ndim(); ++axis)
     if (axis != 1) others.push_back(axis);
-  tensor::require_fixed("BatchNorm", x);  // the running variance counts them
+  tensor::require_fixed("BatchNorm", x);  // the unbiased variance needs a constant count
   const int64_t count = x.numel() / channels;
   require(count > 1, "[BatchNorm] x is {}: one value a channel has no variance to train with",
           to_string(x.shape()));

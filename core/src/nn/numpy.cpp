@@ -1,4 +1,4 @@
-// Tensors in and out of NumPy's files.
+// Converts between tensors and NumPy's files.
 #include "plugrad/numpy.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ bool is_aligned(const NpyArray& array) {
   return reinterpret_cast<uintptr_t>(array.bytes.data()) % size_of(array.dtype) == 0;
 }
 
-// A copy in this machine's byte order; bool as 0 and 1, whatever the file has.
+// A copy in native byte order. Any nonzero byte of a bool becomes 1.
 std::shared_ptr<std::vector<std::byte>> in_order(const NpyArray& array) {
   tensor::require_host_memory("load_npy", array.shape, size_of(array.dtype));
   auto copy = std::make_shared<std::vector<std::byte>>(array.bytes.begin(), array.bytes.end());
@@ -51,7 +51,7 @@ Tensor tensor_of(const NpyArray& array, const Owner& owner, std::string_view dev
   return array.fortran ? tensor.permute(order) : tensor;
 }
 
-// What NumPy can hold: the header and the bytes of a tensor.
+// Header and bytes of a tensor, in a dtype that NumPy has.
 std::pair<std::string, std::vector<std::byte>> npy_parts(const Tensor& tensor) {
   DType dtype = strong(tensor.dtype());
   const bool lacks = is_float(dtype) && size_of(dtype) < 4 && dtype != DType::F16;
@@ -88,12 +88,13 @@ nn::StateDict load_npz(const std::string& path, std::string_view device) {
   const std::string name = "[load_npz] " + path;
   nn::StateDict arrays;
   std::set<std::string> names;
-  for (const io::ZipEntry& entry : io::read_zip(file->bytes(), name)) {
+  const io::ZipReader archive(file->bytes(), name);
+  for (const io::ZipEntry& entry : archive.entries()) {
     require(entry.name.ends_with(kEnding), "{}: it holds \"{}\", which is no .npy array", name,
             entry.name);
     const std::string key = entry.name.substr(0, entry.name.size() - kEnding.size());
     require(names.insert(key).second, "{}: it holds \"{}\" twice", name, key);
-    const auto bytes = std::make_shared<std::vector<std::byte>>(io::unpack(entry, name));
+    const auto bytes = std::make_shared<std::vector<std::byte>>(archive.unpack(entry));
     const std::string array_name = name + ": \"" + key + "\"";
     arrays.emplace_back(key, tensor_of(io::parse_npy(*bytes, array_name), bytes, device));
   }
@@ -112,7 +113,7 @@ void save_npz(const nn::StateDict& arrays, const std::string& path, bool compres
     auto [header, bytes] = npy_parts(tensor);
     const auto begin = std::as_bytes(std::span(header));
     bytes.insert(bytes.begin(), begin.begin(), begin.end());
-    archive.add(name + std::string(kEnding), bytes, compressed);
+    archive.add(name + std::string(kEnding), std::move(bytes), compressed);
   }
   write("save_npz", path, {archive.finish()});
 }

@@ -1,4 +1,4 @@
-// The optimisers: each records the next values of its tensors, which are realised in one plan.
+// Optimisers: each records the next values of its tensors and realises them in one plan.
 #include "plugrad/optim.h"
 
 #include <algorithm>
@@ -14,20 +14,20 @@
 namespace plugrad::optim {
 namespace {
 
-// A buffer of its own: equal constants would be one node until the first step writes them, and that
-// step a graph of its own.
+// A separate buffer: equal constants would share a node until the first step assigns to them, and
+// that step would have another graph than later ones.
 Tensor zeros(const Shape& shape, DType dtype, const std::string& device) {
   auto count = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
   std::vector<std::byte> bytes(static_cast<size_t>(count) * size_of(dtype));
   return Tensor::from_bytes(bytes, shape, dtype, device);
 }
 
-// Of the state that belongs to a parameter: squares of halves would underflow.
+// Dtype of a parameter's state: squares of halves would underflow.
 DType state_dtype(const Tensor& parameter) {
   return parameter.dtype() == DType::F64 ? DType::F64 : DType::F32;
 }
 
-/// Errors: User unless the option is a number from 0 on.
+/// Errors: User unless the option is finite and not negative.
 void require_from_zero(std::string_view optimizer, std::string_view option, double value) {
   require(std::isfinite(value) && value >= 0, "[{}] {} is {}; it must be a number from 0 on",
           optimizer, option, value);
@@ -52,8 +52,8 @@ Optimizer::Optimizer(std::vector<Tensor> parameters, double lr)
               "[optim] parameter {}, of shape {}, is given twice", i,
               to_string(parameters_[i].shape()));
   set_learning_rate(lr);
-  // Initial values have plans of their own, so that the first step has the same graph as all
-  // others.
+  // Realises initial values in plans of their own, so that the first step has the graph of all
+  // later steps.
   Tensor::realize(parameters_);
 }
 
@@ -68,7 +68,7 @@ void Optimizer::set_learning_rate(double lr) {
   learning_rate_ = lr;
   const Tensor rate = numbers({lr}).reshape({});
   if (lr_.defined())
-    lr_.assign(rate);  // a jitted step reads the tensor that it saw first
+    lr_.assign(rate);  // a jitted step reads this tensor, so it must not be replaced
   else
     lr_ = rate;
 }

@@ -1,4 +1,4 @@
-// The progress bar of loops that people watch.
+// Draws progress bars.
 #include "plugrad/progress.h"
 
 #include <fmt/format.h>
@@ -13,9 +13,9 @@
 namespace plugrad {
 namespace {
 
-constexpr int64_t kBarWidth = 24;
-constexpr uint64_t kRedrawNs = 50'000'000;
-constexpr int64_t kPlainLines = 10;  // in all, where nothing can be redrawn
+constexpr int64_t kBarWidth = 24;           // columns
+constexpr uint64_t kRedrawNs = 50'000'000;  // least time between two redraws
+constexpr int64_t kPlainLines = 10;         // lines per loop, if stderr is no terminal
 
 std::string minutes(double seconds) {
   auto whole = static_cast<int64_t>(std::max(0.0, seconds) + 0.5);

@@ -1,4 +1,4 @@
-// One step of recurrent networks.
+// Recurrent cells: one step in time.
 #include <cmath>
 
 #include "base/check.h"
@@ -27,7 +27,7 @@ Weights begin(const char* cell, int64_t in, int64_t hidden, int64_t gates, bool 
   return w;
 }
 
-// The state before, zeros of the right shape when there is none yet.
+// The state, checked; zeros of the required shape if undefined.
 Tensor checked_state(const char* cell, const char* name, const Tensor& state, const Tensor& x,
                      const Tensor& weight_ih, const Tensor& weight_hh) {
   require(x.ndim() >= 1 && x.size(-1) == weight_ih.size(1),

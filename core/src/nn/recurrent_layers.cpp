@@ -1,5 +1,5 @@
-// Recurrent layers over sequences: for each layer and direction one matrix product of all places
-// with the weights of the input, and a recorded loop for what is left.
+// Recurrent layers over sequences. For each layer and direction, one matrix product applies the
+// input weights to all steps; a recorded loop computes the rest.
 #include <cmath>
 #include <functional>
 
@@ -18,9 +18,9 @@ namespace {
 using Tensors = std::vector<Tensor>;
 using Direction = RecurrentWeights::Direction;
 
-/// The next states of one place, h first, of the gates that x leads to and the states before.
+/// The next states of one step, h first, from the gates of x and the states before.
 using Cell = std::function<Tensors(const Direction&, const Tensor& from_x, const Tensors& states)>;
-/// The part of the gates that the states have nothing to do with, for all places.
+/// The part of the gates that does not depend on the states, for all steps.
 using Gates = std::function<Tensor(const Direction&, const Tensor& x)>;
 
 Tensor gates_of_lstm(const Direction& w, const Tensor& x) {
@@ -54,7 +54,7 @@ class Sequence {
     Tensors states;
   };
 
-  /// `before`: by kind of state; undefined ones are zeros.
+  /// `before`: one tensor for each kind of state; undefined ones are zeros.
   Result run(const Tensor& given, const Tensors& before, const Tensor& lengths) {
     const RecurrentOptions& options = weights_.options;
     check(given, before, lengths);
@@ -105,7 +105,8 @@ class Sequence {
             name_of(lengths.dtype()));
   }
 
-  /// (time, batch, 1): which places are within their sequence; with the size of x along the time.
+  /// (time, batch, 1): whether a step is inside its sequence, with the variable size of x along the
+  /// time.
   Tensor mask_of(const Tensor& x, const Tensor& given) const {
     const int64_t time = x.size(0);
     const Tensor lengths = tensor::in_range(name_, "length", given, 0, time + 1);

@@ -1,4 +1,4 @@
-// State dictionaries: collecting, comparing, reading and writing them.
+// Collects, compares, reads and writes state dictionaries.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -23,7 +23,7 @@ std::string describe(const Tensor& tensor) {
 
 using Kind = StateDifference::Kind;
 
-/// What keeps `source` from filling `target`.
+/// The differences that prevent loading `source` into `target`.
 std::vector<StateDifference> differences(const StateDict& target,
                                          const std::map<std::string, Tensor>& source) {
   std::vector<StateDifference> found;
@@ -46,7 +46,7 @@ std::vector<StateDifference> differences(const StateDict& target,
   return found;
 }
 
-constexpr size_t kRows = 40;  // of a table; the rest is counted
+constexpr size_t kRows = 40;  // rows of the table; further differences are counted
 
 const char* name_of_kind(Kind kind) {
   switch (kind) {
@@ -103,7 +103,7 @@ void StateVisitor::leave(std::string_view name) {
 
 namespace {
 
-/// A leaf of its own, with the value that `tensor` has now.
+/// A new leaf with the present value of `tensor`.
 Tensor separate(const Tensor& tensor) {
   Tensor copy = tensor.detach().clone();
   if (tensor.requires_grad()) copy.requires_grad_();
@@ -124,7 +124,7 @@ void FieldCopies::separate_from(const FieldCopies& original) {
   Handles from, to;
   original.list_(original, from);
   list_(*this, to);
-  std::map<const void*, Tensor> copies;  // by the original's tensor
+  std::map<const void*, Tensor> copies;  // key: the original's tensor
   for (size_t i = 0; i < to.size() && i < from.size(); ++i) {
     if (!from[i]->defined()) continue;
     // The module is being copied and is not const; nested modules are separate already.

@@ -1,4 +1,4 @@
-// Numbers within bounds that may differ in every call: as tensors, and as sizes of axes.
+// Variables: bounded host integers as tensors and as axis sizes.
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -11,9 +11,9 @@ namespace plugrad {
 
 using tensor::Recorder;
 
-// Sizes are equal when they are one tensor, so equal values must be.
+// Sizes are equal if they are the same tensor, so equal values must share a tensor.
 struct Variable::Bound {
-  static constexpr size_t kMost = 4096;
+  static constexpr size_t kMost = 4096;  // tensors; then all are dropped
   std::mutex mutex;
   std::map<std::pair<int64_t, uint32_t>, Tensor> tensors;  // by value and device
 };
@@ -31,7 +31,7 @@ Tensor Variable::bind(int64_t value, std::string_view device) const {
   const auto make = [&] {
     return Tensor::from<int32_t>({static_cast<int32_t>(value)}, Shape{}, device);
   };
-  if (jit_detail::JitTrace::active()) return make();  // lives no longer than the call
+  if (jit_detail::JitTrace::active()) return make();  // not cached: lives no longer than the call
   const std::lock_guard lock(bound_->mutex);
   if (bound_->tensors.size() >= Bound::kMost) bound_->tensors.clear();
   engine::Session& session = engine::Session::current();

@@ -156,6 +156,14 @@ Id Rewriter::operator()(Id root) {
   return done_[root];
 }
 
+Id Rewriter::at(Id node) {
+  constexpr uint64_t kMostRules = 200'000;  // for one node, whatever they make
+  budget_ = hit_count_ + kMostRules;
+  uint32_t rule = kNoRule;
+  for (Id to; (to = apply(node, node, rule)) != kNoMatch;) node = to;
+  return node;
+}
+
 void Rewriter::report_cycle(Id id) const {
   std::set<std::string> names;
   bool inside = false;

@@ -29,6 +29,9 @@ class Rewriter {
  public:
   Rewriter(Graph& graph, const RuleTable& table, RewriteOptions options = {});
   Id operator()(Id root);
+  /// Rewrites one node to a fixpoint, whose sources are taken as they are: for those who make nodes
+  /// in their simplest form. Rule functions may call it again.
+  Id at(Id node);
 
   /// What stands for a node, kNoId when it was not rewritten yet: for rule functions that note
   /// facts about nodes they made.

@@ -1,4 +1,4 @@
-// Texts of plugins on their way to terminals, JSON and messages.
+// Sanitises texts of plugins for terminals, JSON and messages.
 #pragma once
 
 #include "base/sanitise_text.h"
@@ -8,7 +8,7 @@ namespace plugrad::runtime {
 
 using plugrad::sanitise_text;
 
-/// The same of a plugin's string. One that is NULL or longer than any sane one is empty.
+/// The same for a plugin's string; empty if it is NULL or too long.
 inline std::string sanitise_text(const pgr_string& text) {
   constexpr std::uint64_t kLongestFact = 4096;
   return text.data && text.size <= kLongestFact ? sanitise_text(view(text)) : "";

@@ -1,5 +1,5 @@
-// What the registry holds: the plugins that were found, in order of preference, and which devices
-// were chosen. Callers hold `mutex`.
+// The registry's state: the plugins found, in order of preference, and the chosen devices. Requires
+// `mutex`.
 #pragma once
 
 #include <exception>
@@ -25,33 +25,33 @@ struct Registry::State {
   std::optional<Selection> visible;
   LayerList layers;
   std::string chosen;          // by set_default_device
-  Device* fallback = nullptr;  // what the default rule gave
+  Device* fallback = nullptr;  // result of the default rule
 
   // Entries: registry_state.cpp.
   void search();
   PluginEntry& add(LoadRecord record);
   std::vector<LoadRecord> records() const;
   PluginOptions options_of(const LoadRecord& record) const;
-  /// The entry that would be, or has been, opened for a device name.
+  /// The entry that is or would be opened for a device name.
   PluginEntry* available(const std::string& name);
-  /// The entry of a library that can be, or has been, opened.
+  /// The entry of a library that is open or can be opened.
   PluginEntry* usable_from(const std::string& path);
-  /// Puts an entry first; one that could be opened shadows others of its device name.
+  /// Moves an entry to the front; if it can be opened, it shadows others of its device name.
   void prefer(PluginEntry& preferred);
-  /// Device names of usable plugins, in the order in which an unnamed choice tries them.
+  /// Device names of usable plugins, in the order of the default rule.
   std::vector<std::string> names_by_priority();
-  /// The opened plugin of that device name with at least one visible device; null when there is
-  /// none. A plugin that is refused on the way gives its place to the next of the same name.
+  /// Opens the plugin of that device name; null without a visible device. If a plugin is refused,
+  /// tries the next of the same name.
   PluginEntry* open(const std::string& name);
 
-  // Choices: choosing.cpp.
+  // Choices: discovery/default_device.cpp.
   Device& find(const Selection& selection);
-  /// Highest priority first; never software, never priority 0.
+  /// Highest priority first; skips software and priority 0.
   Device& by_rule(const Selection& selection);
-  /// CUDA=1 and the like: one at most.
+  /// The device name set by CUDA=1 and the like: at most one.
   std::string named_by_environment();
   void require_known(const Selection& selection);
-  /// Errors: User where the plugin of a choice has no device of its number. Opens no device.
+  /// Errors: User if a plugin has no device of a requested number. Opens no device.
   void require_numbers(const Selection& selection);
 
  private:

@@ -1,4 +1,4 @@
-// Where kernels run: everything of this room that engine uses.
+// Includes everything of this room that engine uses: devices and kernels.
 #pragma once
 
 #include "runtime/device/device.h"

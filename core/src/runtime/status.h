@@ -1,4 +1,4 @@
-// Status codes of plugins -> exceptions, and exceptions of the host -> status codes.
+// Converts plugin status codes to exceptions, and exceptions of the host to status codes.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace plugrad::runtime {
 
-/// "OUT_OF_MEMORY"; unknown codes read as INTERNAL.
+/// E.g. "OUT_OF_MEMORY"; unknown codes read as INTERNAL.
 const char* status_name(pgr_status status);
 
-/// A caller's message buffer for one call. Cheap to make: the buffer is not cleared.
+/// A message buffer for one call. Construction is cheap: the buffer is not cleared.
 class CallError {
  public:
   CallError() {
@@ -25,7 +25,7 @@ class CallError {
   CallError(const CallError&) = delete;
   CallError& operator=(const CallError&) = delete;
   pgr_error* get() { return &error_; }
-  /// What the plugin wrote; empty where it wrote nothing.
+  /// The plugin's message; empty if there is none.
   std::string message() const;
 
  private:
@@ -33,15 +33,15 @@ class CallError {
   char message_[1024];
 };
 
-/// Throws for a status other than OK: Unsupported for UNSUPPORTED, else Device; the message names
-/// device, call, code, and what the plugin said.
+/// Throws for a status other than OK: Unsupported for UNSUPPORTED, else Device. The message has
+/// device, call, code and the plugin's message.
 [[noreturn]] void throw_status(std::string_view device, std::string_view call, pgr_status status,
                                const std::string& plugin_message);
 
-/// Within a catch block: what a broken plugin let out, for a message.
+/// In a catch block: describes the exception that a broken plugin let escape.
 std::string describe_escaped();
 
-/// Calls f(error) -> status. A C++ exception that a broken plugin lets out reads as INTERNAL.
+/// Calls f(error) -> status. An escaped C++ exception of a broken plugin counts as INTERNAL.
 template <class F>
 pgr_status guarded(CallError& error, std::string& escaped, const F& f) {
   try {
@@ -62,7 +62,7 @@ void checked(std::string_view device, std::string_view call, const F& f) {
     throw_status(device, call, status, escaped.empty() ? error.message() : escaped);
 }
 
-/// Fills a plugin's error, if it gave one, and returns `code`.
+/// Fills a plugin's error, if it passed one, and returns `code`.
 pgr_status set_error(pgr_error* error, pgr_status code, std::string_view message);
 
 inline std::string_view view(const pgr_string& s) {
@@ -71,13 +71,13 @@ inline std::string_view view(const pgr_string& s) {
 inline pgr_string c_string(std::string_view s) {
   return {s.data(), s.size()};
 }
-/// Copies; a string that is NULL or longer than any sane one is empty.
+/// Copies the text; empty if it is NULL or too long.
 std::string copied(const pgr_string& s);
 
-/// More than any source, binary or log has.
+/// Upper limit of a source, binary or log, in bytes.
 constexpr std::uint64_t kMostBlobBytes = std::uint64_t{1} << 30;
 
-/// A callee's bytes, released at the end.
+/// Bytes of a callee, released by the destructor.
 class Blob {
  public:
   Blob() { PGR_INIT(blob_, BLOB); }
@@ -89,7 +89,7 @@ class Blob {
   pgr_blob* get() { return &blob_; }
   const void* data() const { return blob_.data; }
   std::uint64_t size() const { return blob_.data ? blob_.size : 0; }
-  /// Before its bytes are copied. Errors: Device, for more than kMostBlobBytes.
+  /// Call before copying its bytes. Errors: Device for more than kMostBlobBytes.
   void check(const std::string& device, const char* call) const;
   std::string_view text() const { return {static_cast<const char*>(blob_.data), size()}; }
 

@@ -13,15 +13,17 @@ namespace plugrad::schedule {
 class TensorBuilder {
  public:
   using Dims = std::vector<int64_t>;
-  TensorBuilder(Graph& graph, Shapes& shapes, RuleSet rules)
-      : graph_(graph), shapes_(shapes), simplify_(graph, rules) {}
+  TensorBuilder(Graph& graph, Shapes& shapes, RuleSet rules);
+  TensorBuilder(const TensorBuilder&) = delete;
+  TensorBuilder& operator=(const TensorBuilder&) = delete;
 
-  Id reshape(Id x, const Dims& shape);
-  Id permute(Id x, const Dims& order);
-  Id expand(Id x, const Dims& shape);
-  Id pad(Id x, const Dims& pads);
-  Id shrink(Id x, const Dims& bounds);
-  Id flip(Id x, const Dims& flags);
+  // Views, by the table view_rules().
+  Id reshape(Id x, const Dims& shape) { return move(Op::Reshape, x, shape); }
+  Id permute(Id x, const Dims& order) { return move(Op::Permute, x, order); }
+  Id expand(Id x, const Dims& shape) { return move(Op::Expand, x, shape); }
+  Id pad(Id x, const Dims& pads) { return move(Op::Pad, x, pads); }
+  Id shrink(Id x, const Dims& bounds) { return move(Op::Shrink, x, bounds); }
+  Id flip(Id x, const Dims& flags) { return move(Op::Flip, x, flags); }
   Id reduce(Op op, Id x, const Dims& axes);
   /// An elementwise op; sources of shape () stand for the same value everywhere.
   Id elementwise(const Node& like, std::span<const Id> sources);
@@ -39,23 +41,25 @@ class TensorBuilder {
   /// Of nodes, by rules of algebra.
   uint64_t visits() const { return simplify_.rewriter().visits(); }
   int64_t count(Id x) { return element_count(shapes_[x]); }
+  /// The node of one element that `x` repeats, or kNoId.
+  Id one_value(Id x);
 
  private:
-  Id one_value(Id x);
   Id as_scalar(Id x);
   Id hoisted(const Node& like, std::span<const Id> sources);
   Id simplified(Id node);
-  Dims list(Id x) const {
-    const auto l = graph_.arg_list(x);
-    return {l.begin(), l.end()};
-  }
   Id move(Op op, Id x, const Dims& values) {
-    return graph_.add(op, graph_[x].dtype, {x}, graph_.list(values));
+    return views_.at(graph_.add(op, graph_[x].dtype, {x}, graph_.list(values)));
   }
   Graph& graph_;
   Shapes& shapes_;
   Simplifier simplify_;
+  Rewriter views_;
   std::vector<Id> one_value_;  // by id; the node of one element that a value repeats, or kNoId
 };
+
+/// Views of views, views that change nothing, and reductions over nothing.
+std::span<const Rule> view_rules();
+const RuleTable& view_table();
 
 }  // namespace plugrad::schedule

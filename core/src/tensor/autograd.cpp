@@ -1,4 +1,4 @@
-// Gradients of tensors: the marked leaves, backward() and the functional form, over autodiff/.
+// Turns backward() and gradient() into calls of autodiff/, and stores gradients in marked leaves.
 #include <algorithm>
 
 #include "autodiff/gradient.h"
@@ -12,7 +12,7 @@ using tensor::Recorder;
 
 namespace {
 
-/// The gradient of the loss itself: one, or what the caller gives in the loss's shape and dtype.
+/// The gradient of the loss itself: 1, or `given`, which must have the loss's shape.
 Id seed_of(Recorder& r, Id loss, const Tensor& given) {
   const Shape shape = r.shape(loss);
   require(is_float(r.dtype(loss)), "[{}] the loss is {}; only floats have gradients", r.function(),
@@ -40,7 +40,7 @@ std::vector<Id> gradients_of(Recorder& r, Id loss, const Tensor& given,
   return autodiff::gradient(context, loss, seed, targets);
 }
 
-/// Why the loss may not reach a leaf that it was computed from.
+/// Hint for a loss that reaches no marked leaf: lists marked tensors with a pending assignment.
 std::string assignment_advice(std::span<engine::TensorState* const> leaves) {
   std::string shapes;
   engine::Session& session = engine::Session::current();
@@ -63,7 +63,7 @@ Tensor& Tensor::requires_grad_(bool on) {
   const Id node = r.use(*this);
   require(!on || is_float(r.dtype(node)),
           "[requires_grad_] the tensor is {}; only floats have gradients", name_of(dtype()));
-  // Equal expressions are one node, but two leaves must not share a gradient.
+  // Equal expressions share one node, but two leaves must not share a gradient.
   if (on && !state_->requires_grad && r.graph()[node].op != Op::Buffer) {
     const Id stored = r.cast(node, strong(r.dtype(node)));
     r.session().denote(
@@ -125,7 +125,8 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
   const uint64_t call = tensor::new_identity();
   for (size_t i = 0; i < leaves.size(); ++i) {
     if (gradients[i] == kNoId) continue;
-    Id sum = r.graph().unary(Op::Detach, gradients[i]);  // a value, not a function of the leaves
+    // so that no gradient flows through it to the leaves
+    Id sum = r.graph().unary(Op::Detach, gradients[i]);
     if (trace) trace->use_gradient(*leaves[i]);
     if (leaves[i]->grad) sum = r.graph().binary(Op::Add, leaves[i]->grad->node, sum);
     leaves[i]->grad = r.session().make(sum, leaves[i]->device);
@@ -150,12 +151,12 @@ std::vector<Tensor> gradient(const Tensor& loss, const std::vector<Tensor>& targ
   const std::vector<Id> found = gradients_of(r, node, seed, ids);
   std::vector<Tensor> results;
   for (size_t i = 0; i < found.size(); ++i) {
-    if (found[i] == kNoId && targets[i].numel() == 0) {  // dropped where it adds nothing
+    if (found[i] == kNoId && targets[i].numel() == 0) {  // the graph drops terms without elements
       results.push_back(targets[i].zeros_like());
       continue;
     }
-    // Not zeros: the loss may have been cut from the target when something between them was
-    // realised.
+    // An error and not zeros: realising a tensor between the target and the loss may have dropped
+    // the history.
     require(found[i] != kNoId,
             "[gradient] the loss does not depend on target {}, of shape {}. A value that was "
             "realised or read (realize(), item(), to_vector(), printing) has forgotten how it was "

@@ -1,5 +1,5 @@
-// Functions of several steps compute in f32 where their operand is smaller, and round once.
-// Integers are computed in f32 too.
+// The compute dtype: functions of several steps compute f16, bf16 and integers in f32 and round the
+// result once.
 #pragma once
 
 #include "tensor/record.h"
@@ -15,12 +15,12 @@ inline Tensor to_compute_dtype(const Tensor& x) {
   return x.cast(compute_dtype(x.dtype()));
 }
 
-/// `y` in the dtype that a function of real analysis of `x` has.
+/// Casts the result `y` to the dtype that a real function of `x` returns.
 inline Tensor to_result_dtype(const Tensor& y, const Tensor& x) {
   return y.cast(real_dtype(x.dtype()));
 }
 
-/// function(x in its compute dtype), in x's own dtype where that is a float.
+/// Applies `function` to x in its compute dtype; casts back if x is a float.
 template <class Function>
 Tensor in_compute_dtype(const Tensor& x, Function function) {
   const DType own = x.dtype();

@@ -1,5 +1,5 @@
-// Functions with the user's own backward: forward runs on detached inputs, each float output
-// becomes a Function node over its value, and the gradient walk comes back here.
+// Turns a CustomFunction into Function nodes: forward runs on detached inputs, each float output
+// becomes a Function node with its value as source, and the gradient pass calls backward here.
 #include "plugrad/function.h"
 
 #include "ir/user.h"
@@ -11,7 +11,7 @@ namespace plugrad {
 using engine::FunctionCall;
 using tensor::Recorder;
 
-/// From the nodes of a call to what the user's functions see, and back.
+/// Converts between the nodes of a call and the tensors of the user's functions.
 class FunctionCaller {
  public:
   FunctionCaller(Recorder& r, Id node)
@@ -44,7 +44,7 @@ class FunctionCaller {
     return sources_[1 + call_->input_count + call_->saved_count + output];
   }
 
-  /// The node of an output, made again where nothing else held it.
+  /// The node of an output; added again if the graph has dropped it.
   Id output(uint32_t number) {
     const Id own = value(number);
     if (!is_float(r_.dtype(own))) return own;
@@ -94,7 +94,7 @@ class FunctionCaller {
 
   Recorder& r_;
   const uint64_t arg_;
-  const engine::FunctionCallPtr call_;  // kept while the user's code runs
+  const engine::FunctionCallPtr call_;  // keeps the call alive while user code runs
   const std::vector<Id> sources_;
 };
 
@@ -116,7 +116,7 @@ void note_use(const Tensor& t) {
   if (jit_detail::JitTrace* trace = jit_detail::JitTrace::active()) trace->use(*t.state());
 }
 
-/// Nodes of literals are given the dtype in which they are stored.
+/// The nodes of the tensors; literals are cast to the dtype in which they are stored.
 std::vector<Id> nodes_of(Recorder& r, const std::vector<Tensor>& tensors) {
   std::vector<Id> nodes;
   for (const Tensor& t : tensors) {
@@ -127,7 +127,8 @@ std::vector<Id> nodes_of(Recorder& r, const std::vector<Tensor>& tensors) {
   return nodes;
 }
 
-/// The same tensors of their own: what is assigned to those given later does not show.
+/// New handles of the same values, so that a later assignment to the caller's tensors has no
+/// effect.
 std::vector<Tensor> aliases(const std::string& name, const std::vector<Tensor>& tensors) {
   Recorder r(name);
   std::vector<Tensor> result;
@@ -138,8 +139,8 @@ std::vector<Tensor> aliases(const std::string& name, const std::vector<Tensor>& 
   return result;
 }
 
-/// The outputs as nodes that know the call: over their values, what backward is given, and all
-/// values, so that any of them leads to the others.
+/// Adds a Function node for each float output. Its sources are the output's value, all inputs and
+/// saved tensors (for backward), and all output values, so that each node can rebuild the others.
 std::vector<Tensor> bind_outputs(const std::shared_ptr<const CustomFunction>& function,
                                  const std::vector<Tensor>& inputs,
                                  const std::vector<Tensor>& saved,

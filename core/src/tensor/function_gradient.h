@@ -1,4 +1,4 @@
-// The gradient of functions with the user's own backward, for the walk in autodiff/.
+// The callback through which the gradient pass of autodiff/ calls a user's backward.
 #pragma once
 
 #include "autodiff/gradient.h"
@@ -6,7 +6,7 @@
 
 namespace plugrad::tensor {
 
-/// Calls the user's backward. `recorder` must outlive it.
+/// `recorder` must outlive the result.
 autodiff::FunctionGradient function_gradient(Recorder& recorder);
 
 }  // namespace plugrad::tensor

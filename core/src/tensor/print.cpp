@@ -1,4 +1,4 @@
-// Values as text, laid out as nested rows.
+// Turns a tensor into text: its values in nested rows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,9 +9,8 @@
 namespace plugrad {
 namespace {
 
-constexpr int64_t kShownWhole =
-    1000;                     // elements; of larger tensors the middle of long axes is left out
-constexpr int64_t kEdge = 3;  // elements at each end of such an axis
+constexpr int64_t kShownWhole = 1000;  // elements; a larger tensor shows only the ends of long axes
+constexpr int64_t kEdge = 3;           // elements shown at each end of such an axis
 
 class Layout {
  public:
@@ -29,7 +28,7 @@ class Layout {
  private:
   int64_t rank() const { return static_cast<int64_t>(shape_.size()); }
 
-  /// Axes from `axis` on, of the elements that begin at `first`.
+  /// The text of the axes from `axis` on, starting at element `first`.
   std::string rows(int64_t axis, int64_t first) const {
     if (axis == rank()) return fmt::format("{:>{}}", words_[static_cast<size_t>(first)], width_);
     const auto at = static_cast<size_t>(axis);

@@ -1,4 +1,4 @@
-// Operands of primitives: devices, dtypes and shapes are brought together here and nowhere else.
+// Brings operands of primitives to one device, dtype and shape. No other file does this.
 #include "tensor/record.h"
 
 #include <algorithm>
@@ -80,13 +80,14 @@ bool is_integer_literal(const Graph& g, Id node) {
 
 }  // namespace
 
-// Sums, products and bits are the same modulo 2^n whichever of its representatives a number is.
+// Sums, products and bit operations are equal modulo 2^n for all numbers with the same low n bits.
 bool Recorder::is_modular() const {
   constexpr std::string_view kModular[] = {"add", "sub", "mul", "and", "or", "xor"};
   return std::ranges::find(kModular, function_) != std::end(kModular);
 }
 
-// Numbers that meet only numbers are i64 if they must; comparisons are exact, in i64.
+// Operands become i64 where the common dtype does not hold a literal and all are literals, or the
+// function is a comparison, which is exact.
 DType Recorder::dtype_for_literals(std::span<const Id> nodes, DType common) {
   if (!is_integer(common)) return common;
   constexpr std::string_view kComparisons[] = {"eq", "ne", "lt", "gt"};

@@ -1,6 +1,5 @@
-// What every primitive tensor function starts with: exclusive use of the session, operands whose
-// devices are checked, and short forms of the nodes that broadcasting and movement need. Functions
-// that are composed of others are written with Tensor alone and need none of this.
+// Recorder: the entry of every primitive tensor function. It locks the session, checks operands and
+// adds nodes for casts, broadcasting and movement. Composed functions use Tensor only.
 #pragma once
 
 #include <optional>
@@ -14,59 +13,59 @@
 
 namespace plugrad::tensor {
 
-/// Which operands a function takes, and what becomes of them.
+/// The dtypes that a function accepts, and how it converts them.
 enum class Takes : uint8_t {
   Any,      ///< every dtype
   Numbers,  ///< no bool
-  Floats,   ///< integers and bool are taken as f32
+  Floats,   ///< integers and bool are converted to f32
   Bits,     ///< integers and bool
 };
 
 class Recorder {
  public:
-  /// `function` is what error messages begin with; it must outlive the recorder.
+  /// `function` is the prefix of error messages; it must outlive the recorder.
   explicit Recorder(std::string_view function);
 
   Graph& graph() { return session_.graph(); }
   engine::Session& session() { return session_; }
   std::string_view function() const { return function_; }
 
-  /// The node of a tensor. Errors: User when it is undefined or on another device than those before
-  /// it.
+  /// The node of a tensor. Errors: User when it is undefined, or its device differs from that of an
+  /// earlier operand.
   Id use(const Tensor& tensor);
-  /// A new tensor on the device of those used.
+  /// A new tensor on the device of the operands.
   Tensor done(Id node);
-  /// Constants alone are to live there.
+  /// Sets the device of a result that is made of constants only.
   void place(uint32_t device) { hint_ = device; }
 
-  Shape shape(Id node) const;  // by value: spans of lists move when lists are added
+  Shape shape(Id node) const;  // by value: adding a list moves the storage of spans
   DType dtype(Id node) { return graph()[node].dtype; }
 
-  /// One dtype for all and one shape (or ()) for all. Errors: User for shapes that do not broadcast
-  /// and dtypes that are not taken.
+  /// Converts all nodes to one dtype and one shape; a scalar keeps the shape (). Errors: User for
+  /// shapes that do not broadcast and dtypes that the function does not accept.
   void match(std::vector<Id>& nodes, Takes takes);
   void match_dtypes(std::vector<Id>& nodes, Takes takes);
   void match_shapes(std::vector<Id>& nodes);
 
-  // Nodes; none of these adds one that changes nothing.
+  // Adding nodes. Each returns its argument when there is nothing to change.
   Id cast(Id node, DType dtype);
-  /// As cast, for a number that takes the dtype of what it meets. Errors: User when an integer
-  /// dtype does not hold it.
+  /// Like cast, for an operand that may be a literal. Errors: User when an integer dtype does not
+  /// hold the literal.
   Id take(Id node, DType dtype);
   Id reshape(Id node, const Shape& shape);
   Id expand(Id node, const Shape& shape);
   Id permute(Id node, const std::vector<int64_t>& order);
   Id broadcast_to(Id node, const Shape& shape);
 
-  // Sizes that are known when a kernel runs (ir/extents.h).
-  /// Null where no tensor has one.
+  // Sizes that are known only when a kernel runs (ir/extents.h); null if no tensor has one.
   Extents* extents() { return session_.has_bounds() ? session_.bounded_extents() : nullptr; }
   Extent extent(Id node, int64_t axis);
   /// `node` with the extents of `model`, of the same shape.
   Id like(Id node, Id model);
-  /// `value`, of the shape of `old`, as what `old` becomes. Errors: User for other extents.
+  /// The node that `old` becomes when `value`, of the same shape, is assigned. Errors: User for
+  /// other extents.
   Id assigned(Id old, Id value);
-  /// `node`, with what a reduction of nothing is behind the extents of `axes`.
+  /// `node` with the identity of the reduction `op` beyond the extents of `axes`.
   Id masked(Id node, std::span<const int64_t> axes, Op op);
 
  private:
@@ -80,41 +79,40 @@ class Recorder {
   uint32_t device_ = 0, hint_ = 0;
 };
 
-/// `axis` counted from the front. Errors: User, naming the function, when it is outside [-rank,
-/// rank).
+/// `axis` counted from the front. Errors: User, with the function, outside [-rank, rank).
 int64_t checked_axis(std::string_view function, int64_t axis, int64_t rank);
-/// As checked_axis for each, ascending. Errors: User for an axis named twice.
+/// checked_axis of each axis, sorted. Errors: User for an axis that occurs twice.
 std::vector<int64_t> checked_axes(std::string_view function, const Axes& axes, int64_t rank);
 
-/// Dtype that values of `dtype` have in functions of real analysis.
+/// The result dtype of real functions (exp, sqrt, …) of `dtype`.
 inline DType real_dtype(DType dtype) {
   return is_float(dtype) ? strong(dtype) : DType::F32;
 }
 
-/// Errors: User unless memory holds the dtype: for void, weak dtypes and numbers that are no dtype.
+/// Errors: User for dtypes that no buffer has: void, weak dtypes and undefined DType values.
 void require_dtype(std::string_view function, DType dtype);
-/// `wanted`, checked, or `otherwise`, where none is given.
+/// `wanted`, checked; `otherwise` if there is none.
 DType dtype_or(std::string_view function, std::optional<DType> wanted, DType otherwise);
-/// Dtype that products of integers are summed up in by matrix products and convolutions: small ones
-/// in 32 bits. Reads and counts of elements take it for sums that cannot outgrow it.
+/// Accumulation dtype of integer matrix products and convolutions: 32 bits for small integers. Also
+/// for one-hot sums and element counts, which cannot overflow it.
 DType narrow_sum_dtype(DType dtype);
 
-/// How many elements the axes hold together, of shape () and in `dtype`: a number but for axes of a
-/// variable size.
+/// The number of elements of these axes together, of shape () and in `dtype`; a constant unless an
+/// axis has a variable size.
 Tensor count_along(std::string_view function, const Tensor& x, std::span<const int64_t> axes,
                    DType dtype);
-/// count + by, or 0 if that is less; a number where the count is one.
+/// max(count + by, 0); a constant if the count is one.
 Tensor plus_at_least_0(const Tensor& count, int64_t by);
-/// "(≤512, 256)": a variable size shows its largest value.
+/// "(≤512, 256)": ≤ marks the bound of a variable size.
 std::string shown_shape(const Tensor& x);
-/// Errors: User where the axis, or without one any, has a variable size.
+/// Errors: User if the axis (without one, any axis) has a variable size.
 void require_fixed(std::string_view function, const Tensor& x, std::optional<int64_t> axis = {});
 
-/// The same value under a handle of its own, for functions that have nothing to do: changing their
-/// result in place must not change their argument.
+/// The same value under a new handle. A function that returns its argument unchanged uses it, so
+/// that assigning to the result does not change the argument.
 Tensor own_handle(const Tensor& tensor);
 
-/// A number that no other stored value carries.
+/// A process-wide unique number, for nodes that must not be merged with equal ones.
 uint64_t new_identity();
 
 }  // namespace plugrad::tensor

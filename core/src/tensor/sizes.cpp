@@ -18,7 +18,7 @@ namespace {
 
 }  // namespace
 
-// Each recorded function comes here: text is made only for an error.
+// Every recorded function calls this: only an error formats text.
 int64_t checked_count(std::string_view function, const Shape& shape) {
   int64_t count = 1;
   bool is_empty = false, is_negative = false, overflows = false;

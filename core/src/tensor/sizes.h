@@ -1,4 +1,4 @@
-// The checked arithmetic of sizes: every count of elements that a user's shape leads to.
+// Checked arithmetic of sizes that come from a user's shape.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace plugrad::tensor {
 
-/// The elements of a shape. Errors: User, for a negative size and for more than 2^60 elements.
+/// The number of elements. Errors: User for a negative size and for more than 2^60 elements.
 int64_t checked_count(std::string_view function, const Shape& shape);
 
-/// Errors: User, where the elements need more memory than the host has.
+/// Errors: User if the elements need more memory than the host has.
 void require_host_memory(std::string_view function, const Shape& shape, uint64_t element_bytes);
 
 }  // namespace plugrad::tensor

@@ -1,4 +1,4 @@
-// The handle itself: what it is, its values on the host, assignment, printing.
+// Tensor and the small public types: properties, host values, assignment, printing.
 #include "plugrad/tensor.h"
 
 #include <cmath>
@@ -69,7 +69,7 @@ std::string add_plugin(const std::string& path) {
   return Session::current().add_plugin(path);
 }
 
-// ---- What it is ----
+// ---- Properties ----
 
 Tensor::Tensor(Literal, Number value) {
   Recorder r("Tensor");
@@ -143,7 +143,7 @@ void Tensor::realize(std::span<const Tensor> tensors) {
     states.push_back(t.state().get());
   }
   Session::current().realize(
-      states);  // not under a Lock: dead values may be dropped when memory is short
+      states);  // not under a Lock: out of memory, the session may drop dead values
 }
 
 void Tensor::require_row_length(int64_t length, int64_t first) {
@@ -153,14 +153,15 @@ void Tensor::require_row_length(int64_t length, int64_t first) {
 
 namespace {
 
-/// Of elements in the row-major order of `all`, those in the box `part` from the first place on.
+/// Compacts row-major elements of shape `all` to those in the leading box of shape `part`.
 std::vector<std::byte> first_places(std::vector<std::byte> bytes, const Shape& all,
                                     const Shape& part, size_t element_bytes) {
   if (part == all) return bytes;
-  size_t row = element_bytes, to = 0;  // whole inner axes move together
+  // bytes of the inner axes that are not cut; they move as one block
+  size_t row = element_bytes, to = 0;
   size_t outer = all.size();
   while (outer > 0 && part[outer - 1] == all[outer - 1]) row *= static_cast<size_t>(all[--outer]);
-  // The innermost cut axis is one run of a row.
+  // Each row of the innermost cut axis keeps one contiguous run.
   const auto cut = static_cast<size_t>(part[outer - 1]),
              stride = static_cast<size_t>(all[outer - 1]);
   const int64_t runs = element_count(std::span(part).first(outer - 1));
@@ -228,17 +229,16 @@ uint64_t load_element(const std::byte* at, DType dtype) {
   return static_cast<uint64_t>(round_int(static_cast<int64_t>(bits), dtype));
 }
 
-/// The number as text.
 std::string shown(uint64_t bits, DType from) {
   if (is_float(from)) return fmt::format("{}", std::bit_cast<double>(bits));
   return from == DType::U64 ? fmt::format("{}", bits)
                             : fmt::format("{}", static_cast<int64_t>(bits));
 }
 
-/// Whether a C++ type of the dtype `to` has the number, rounded as C++ does.
+/// Whether a C++ value of dtype `to` can represent the number after C++ conversion.
 bool has_value(uint64_t bits, DType from, DType to) {
   if (to == DType::Bool || to == DType::F64) return true;
-  if (is_float(to))  // f32: infinities stay, finite numbers must
+  if (is_float(to))  // f32: infinities convert; a finite number must stay finite
     return !is_float(from) || !std::isfinite(std::bit_cast<double>(bits)) ||
            std::isfinite(static_cast<float>(std::bit_cast<double>(bits)));
   const int width = static_cast<int>(size_of(to)) * 8;
@@ -253,7 +253,7 @@ bool has_value(uint64_t bits, DType from, DType to) {
   return round_int(value, to) == value && (value >= 0 || !is_unsigned(to));
 }
 
-/// The other way; `to` is the dtype of a C++ type.
+/// Inverse of load_element; `to` is the dtype of a C++ type.
 void store_element(uint64_t bits, DType from, DType to, std::byte* at) {
   if (is_float(from))
     bits = bits_of(std::bit_cast<double>(bits), to);
@@ -300,7 +300,7 @@ void Tensor::read_item(void* out, DType wanted) const {
   read_converted("item", out, 1, wanted);
 }
 
-// ---- Changing ----
+// ---- Assignment ----
 
 Tensor& Tensor::assign(const Tensor& value) {
   Recorder r("assign");
@@ -318,7 +318,7 @@ Tensor& Tensor::assign(const Tensor& value) {
           "[assign] a {} value into a {} tensor; cast it first", name_of(value.dtype()),
           name_of(own));
   node = r.assigned(old, r.broadcast_to(r.take(node, own), shape));
-  // A leaf has a node of its own, and its new value is no function of other leaves.
+  // A leaf needs a node of its own, and the new value must not depend on other leaves.
   if (state_->requires_grad) {
     node = r.graph().add(Op::Detach, own, {node});
     node = r.graph().add(Op::Contiguous, own, {node}, tensor::new_identity());
@@ -382,7 +382,7 @@ Tensor Tensor::to(std::string_view name) const {
   const Id node = r.use(*this);
   const uint32_t device = r.session().device_number(name), from = r.session().devices()[node];
   if (from == device) return *this;
-  if (from == 0) return Tensor(r.session().make(node, device));  // constants are anywhere
+  if (from == 0) return Tensor(r.session().make(node, device));  // constants have no device
   return Tensor(r.session().make(r.graph().add(Op::Copy, r.dtype(node), {node}, device), device));
 }
 

@@ -1,4 +1,5 @@
-// Tensors whose axes have variable sizes: what functions ask of them, and what they refuse.
+// Helpers for tensors with variable axis sizes: queries, masking, and the errors of unsupported
+// uses.
 #include "tensor/variable_sizes.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Variable sizes where a function has more to say of them than that it does not take them.
+// Support for variable sizes in functions that do more than refuse them.
 #pragma once
 
 #include <optional>
@@ -10,30 +10,30 @@ namespace plugrad::tensor {
 
 bool has_variable_size(const Tensor& x);
 bool has_variable_size(const Tensor& x, int64_t axis);
-/// Errors: User, with the reason, where the axis, or without one any, has a variable size.
+/// Errors: User, with the reason, if the axis (without one, any axis) has a variable size.
 void require_fixed(std::string_view function, const Tensor& x, std::optional<int64_t> axis,
                    std::string_view reason);
 
-// How functions take variable sizes that ask for all places of an axis: they compute with those of
-// the largest size, behind which something harmless was put, and their results have sizes again.
+// A function that needs all elements of an axis computes at the largest size: whole() fills the
+// elements beyond the variable size with a neutral value, and limited() restores the size.
 
-/// How many places of an axis have elements.
+/// The number of elements of an axis.
 struct AxisSize {
-  Tensor count;  // a number; i32 of shape () where it varies
+  Tensor count;  // a constant; a tensor, i32 of shape (), if the size varies
   int64_t least = 0;
   bool varies = false;
 };
 AxisSize axis_size(const Tensor& x, int64_t axis);
 AxisSize plus(const AxisSize& size, int64_t places);
 AxisSize plus(const AxisSize& a, const AxisSize& b);
-/// x of its largest size, with the number `fill` behind the variable one of the axis, or without
-/// an axis of all.
+/// x at its largest size, with `fill` beyond the variable size of the axis (without one, of all
+/// axes).
 Tensor whole(const Tensor& x, const Tensor& fill, std::optional<int64_t> axis = {});
-/// x, of which no size varies, with that of the axis if it does.
+/// Gives the axis of x, which has fixed sizes, this size if it varies.
 Tensor limited(const Tensor& x, int64_t axis, const AxisSize& size);
-/// x, of which no size varies, with those of `model`, which has its shape.
+/// Gives x, which has fixed sizes, the variable sizes of `model`. Both have one shape.
 Tensor limited_as(const Tensor& x, const Tensor& model);
-/// Errors: User where `part`, which is no larger, may have places along the axis that x has not.
+/// Errors: User if `part` may have elements along the axis that x lacks; its shape is no larger.
 void require_inside(std::string_view function, const Tensor& part, const Tensor& x, int64_t axis);
 
 }  // namespace plugrad::tensor

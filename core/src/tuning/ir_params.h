@@ -1,4 +1,4 @@
-// The parameters of a kernel IR block, as launches need them.
+// Extracts the parameters of a kernel IR block that a launch needs.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@ namespace plugrad::tuning {
 
 struct IrParams {
   uint32_t buffer_count = 0;
-  std::vector<uint64_t> greatest_scalars;  // the most of each scalar, in order
+  std::vector<uint64_t> greatest_scalars;  // upper bound of each scalar, in order
 };
 
-/// Of a block that the core wrote or has checked.
+/// The block must come from the core or have been checked.
 IrParams params_in(std::span<const std::byte> ir);
 
 }  // namespace plugrad::tuning

@@ -1,5 +1,5 @@
-// One search: the beam's questions are answered by a TimingHelper, its answers are checked and
-// kept.
+// Runs one schedule search: a TimingHelper times and checks the beam's candidates; results are
+// stored.
 #include "tuning/kernel_schedule.h"
 
 #include <unistd.h>
@@ -28,9 +28,9 @@ using List = codegen::OptimisationList;
 
 constexpr double kReferenceIterations =
     1 << 26;                             // of the unoptimised kernel: a few tenths of a second
-constexpr double kFewIterations = 1024;  // nothing to gain
-constexpr double kLongLaunch = 30;       // seconds; once a time is known, of what is not far slower
-constexpr uint32_t kMostLosses = 8;      // of the helper, by the kernels of one search
+constexpr double kFewIterations = 1024;  // fewer have nothing to gain
+constexpr double kLongLaunch = 30;       // seconds; upper limit, once a launch was timed
+constexpr uint32_t kMostLosses = 8;      // lost helpers in one search
 
 double now_seconds() {
   return static_cast<double>(monotonic_ns()) * 1e-9;
@@ -41,7 +41,7 @@ std::string shown_time(double seconds) {
                         : fmt::format("{:.3f} ms", seconds * 1e3);
 }
 
-// One line that is written over until the search ends.
+// A line that is redrawn until the search ends.
 class ProgressLine {
  public:
   explicit ProgressLine(std::string name)
@@ -113,13 +113,13 @@ class Search {
   }
 
  private:
-  // What was found for near shapes; legal or not is for the beam to see.
+  // Schedules found for similar shapes; the beam checks whether they are legal.
   std::vector<List> seeds() {
     std::vector<List> out;
     for (const ScheduleRecord& record : schedule_database().near(key_, 6)) {
       try {
         out.push_back(codegen::parse_optimisations(record.list));
-      } catch (const Error&) {  // of a version with other optimisations
+      } catch (const Error&) {  // written by a version with other schedule steps
       }
     }
     return out;
@@ -156,7 +156,7 @@ class Search {
     return false;
   }
 
-  // A width of 0 says that the search goes on.
+  // Width 0 marks an unfinished search.
   void keep(const List& list, double seconds, double first_seconds, uint32_t width) {
     if (!std::isfinite(seconds) || !std::isfinite(first_seconds)) return;
     ScheduleRecord record = key_;
@@ -181,7 +181,7 @@ class Search {
   uint32_t tried_ = 0;
 };
 
-// The record's list where the kernel allows it; one warning a process where not.
+// The record's schedule if it is legal for the kernel; otherwise one warning for the process.
 std::optional<List> usable(const ScheduleRecord& record, const KernelAst& ast,
                            runtime::Device& device, const codegen::Options& options) {
   static std::atomic<bool> was_warned{false};

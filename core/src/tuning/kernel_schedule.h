@@ -1,4 +1,4 @@
-// Which optimisations a kernel gets: what it is given, what a search finds, or has found before.
+// Chooses the schedule of a kernel: an override, the result of a search, or a stored result.
 #pragma once
 
 #include <optional>
@@ -10,17 +10,17 @@
 
 namespace plugrad::tuning {
 
-/// The facts of a device that lists are found by.
+/// The device facts that are part of a schedule's key.
 std::string device_facts_key(const pgr_device_caps& caps);
 
-/// What of a kernel, its device and the options is looked up.
+/// The database key of a kernel, its device and the options.
 ScheduleRecord schedule_key(const KernelAst& ast, runtime::Device& device,
                             const codegen::Options& options);
 
-/// The list for the kernel: that which the settings give it; with BEAM that of a search, unless one
-/// of that width has ended before; without, what the database says. Nothing: the heuristic's, as
-/// with `deterministic` unless the settings give one. A failed search is a warning. Errors: User,
-/// for a budget that is none and for a given list that is not legal.
+/// The kernel's schedule: the override in the settings; else, with BEAM, the result of a search,
+/// unless one of that width has finished before; else the stored one. Nothing: the heuristic's
+/// schedule, also with `deterministic` and no override. A failed search is a warning. Errors: User
+/// for an invalid budget and for an override that is not legal.
 std::optional<std::vector<codegen::Optimisation>> tuned_schedule(const KernelAst& ast,
                                                                  runtime::Device& device,
                                                                  const codegen::Options& options);

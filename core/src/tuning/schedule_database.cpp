@@ -39,7 +39,7 @@ Database::Description description() {
           .is_trusted = false};
 }
 
-// How far apart, as the sum over axes of the ratio's logarithm.
+// Distance of two shapes: the sum over axes of |log2 of the ratio|.
 double distance(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
   if (a.size() != b.size()) return HUGE_VAL;
   double total = 0;
@@ -48,7 +48,7 @@ double distance(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
   return total;
 }
 
-// A row passes through the form of a line, which checks every field.
+// Converts a row to a text line and parses that, which checks every field.
 std::optional<ScheduleRecord> record_of(const Statement& row) {
   ScheduleRecord r;
   r.version = static_cast<uint32_t>(row.integer(0));

@@ -1,5 +1,5 @@
-// What searches found, in a database that any number of processes share. Nothing in it is trusted:
-// a schedule is used where it is legal.
+// Stores search results in a database shared by any number of processes. Readers must not trust a
+// result: they use a schedule only if it is legal.
 #pragma once
 
 #include <optional>
@@ -13,22 +13,21 @@ namespace plugrad::tuning {
 
 class ScheduleDatabase {
  public:
-  /// `text`: a file of lines (tuning/schedule_record.h) that is imported once; empty: none.
+  /// `text`: a text file (tuning/schedule_record.h) to import once; empty: none.
   explicit ScheduleDatabase(std::string path, std::string text = "", bool is_in_cache = false);
 
   const std::string& path() const { return database_.path(); }
-  /// The record with the key of `wanted`: the last that was added.
+  /// The latest record with the key of `wanted`.
   std::optional<ScheduleRecord> find(const ScheduleRecord& wanted);
-  /// Of the same family, those of the nearest sizes first, other devices' after this one's; at most
-  /// `most`.
+  /// At most `most` records of the same family, nearest sizes first, then this device before
+  /// others.
   std::vector<ScheduleRecord> near(const ScheduleRecord& wanted, size_t most);
-  /// Whether it is kept. One warning where the file cannot be written.
+  /// Returns whether it was stored. Warns once if the file cannot be written.
   bool add(const ScheduleRecord& record);
-  /// Without the warning.
+  /// As add(), without the warning.
   bool add_quietly(const ScheduleRecord& record);
-  /// Whether there is nothing to look up.
   bool is_empty();
-  /// One record a key, in the order of their first appearance.
+  /// One record for each key, in the order of first appearance.
   std::vector<ScheduleRecord> all();
 
  private:
@@ -39,9 +38,9 @@ class ScheduleDatabase {
   std::once_flag imported_;
 };
 
-/// That of PLUGRAD_SEARCH_DB, else search.db in the cache directory; switched off where there is
-/// none. A text file of plugrad 1.0 (search.tsv in the cache directory, or what the setting names)
-/// is imported once; of FILE, the database is FILE.db.
+/// The database of PLUGRAD_SEARCH_DB, else search.db in the cache directory; disabled without one.
+/// A text file of plugrad 1.0 (search.tsv in the cache directory, or FILE if the setting names one)
+/// is imported once; the database of FILE is FILE.db.
 ScheduleDatabase& schedule_database();
 
 }  // namespace plugrad::tuning

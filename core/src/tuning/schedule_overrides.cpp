@@ -1,4 +1,4 @@
-// "name: list; name: list", or a list alone, which is for every kernel.
+// Parses "name: schedule; name: schedule", or one schedule for all kernels.
 #include "tuning/schedule_overrides.h"
 
 #include <cstdlib>
@@ -18,7 +18,7 @@ namespace {
 using List = codegen::OptimisationList;
 
 struct GivenList {
-  std::string_view kernel;  // empty: every one
+  std::string_view kernel;  // empty: all kernels
   List list;
 };
 
@@ -47,11 +47,11 @@ std::vector<GivenList> parse_lists(std::string_view text) {
   return out;
 }
 
-// What was asked of each text in this process; used until exit.
+// The use of each override text in this process; never destroyed.
 struct Use {
-  std::set<std::string, std::less<>> kernels;  // names of those that were made
-  size_t scopes = 0;                           // that give it now, and look at it themselves
-  bool is_of_process = false;  // somebody else gives it: looked at when the process ends
+  std::set<std::string, std::less<>> kernels;  // names of the kernels made
+  size_t scopes = 0;                           // scopes now using it, which warn themselves
+  bool is_of_process = false;                  // also set outside scopes: checked at exit
 };
 struct Uses {
   std::mutex mutex;
@@ -85,12 +85,12 @@ void warn_at_exit() {
   const std::lock_guard lock(all.mutex);
   for (const auto& [text, use] : all.by_text) try {
       if (use.is_of_process) warn_of_unused(text, use);
-    } catch (const Error& e) {  // no kernel was made, which would have said so
+    } catch (const Error& e) {  // no kernel was made, so no error was reported before
       log_warning("{}", e.what());
     }
 }
 
-/// The use of a text that may be a scope's or the environment's. The lock is held.
+/// The use of a text set by a scope or the environment. Requires the lock.
 Use& noted(Uses& all, std::string_view text) {
   static std::once_flag once;
   Use& use = all.by_text[std::string(text)];
@@ -134,7 +134,7 @@ std::optional<List> schedule_override(const KernelAst& ast, runtime::Device& dev
     const std::lock_guard lock(all.mutex);
     noted(all, settings().optimisations).kernels.emplace(name);
   }
-  std::optional<List> found;  // an entry that names the kernel counts before one that names none
+  std::optional<List> found;  // a named entry takes precedence over one for all kernels
   bool is_named = false;
   for (GivenList& given : parse_lists(settings().optimisations)) {
     if (!given.kernel.empty() && given.kernel != name) continue;
@@ -143,7 +143,7 @@ std::optional<List> schedule_override(const KernelAst& ast, runtime::Device& dev
     found = std::move(given.list);
   }
   if (!found) return std::nullopt;
-  options.no_opt = false;  // more is said of this kernel than NOOPT=1 says of all
+  options.no_opt = false;  // an override of this kernel takes precedence over NOOPT=1
   try {
     codegen::SearchSpace(ast.graph, ast.sink, device.caps(), options).require_legal(*found);
   } catch (const Error& e) {

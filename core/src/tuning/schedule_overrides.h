@@ -1,4 +1,4 @@
-// Optimisation lists that a user gives to kernels: the setting PLUGRAD_OPTIMISATIONS.
+// Schedule overrides that a user gives to kernels: the setting PLUGRAD_OPTIMISATIONS.
 #pragma once
 
 #include <optional>
@@ -11,20 +11,18 @@
 
 namespace plugrad::tuning {
 
-/// The list that the settings give the kernel; nothing where they name others. Errors: User where
-/// the text holds no lists, or the kernel's is not legal for it.
+/// The kernel's override; nothing if the settings name other kernels. Errors: User if the text
+/// cannot be parsed or the override is not legal for the kernel.
 std::optional<std::vector<codegen::Optimisation>> schedule_override(const KernelAst& ast,
                                                                     runtime::Device& device,
                                                                     codegen::Options options);
 
-/// A session begins: lists that the settings give now are looked at when the process ends, also if
-/// it makes no kernel.
+/// Call at the start of a session: checks the current overrides at exit, even if no kernel is made.
 void check_overrides_at_exit();
-/// A part of the program begins for which the lists of `text` hold. Errors: User where it holds
-/// none.
+/// Starts a scope in which the overrides of `text` hold. Errors: User if it holds none.
 void begin_overrides(std::string_view text);
-/// It ends: a warning names the kernels of `text` that nobody has made yet, if the part was done to
-/// its end. For lists of the environment the end is that of the process.
+/// Ends the scope; if `is_done`, warns of kernels in `text` that were never made. Overrides from
+/// the environment are checked at exit instead.
 void end_overrides(std::string_view text, bool is_done);
 
 }  // namespace plugrad::tuning

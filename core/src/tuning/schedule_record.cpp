@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kMagic = "plugrad-search-1";
 constexpr size_t kFields = 13;
-constexpr size_t kFieldsBefore = 12;  // without how many lists were tried
+constexpr size_t kFieldsBefore = 12;  // before the number of tried schedules was added
 constexpr size_t kLongestLine = 16 << 10;
 
 std::vector<std::string_view> split(std::string_view text, char at) {

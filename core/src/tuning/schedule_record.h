@@ -1,5 +1,5 @@
-// What a search found for one kernel, and its line in a text file: fields between tabs, the last of
-// which is the hash of all before it. Files of such lines are exported, imported and joined by cat.
+// A search result for one kernel and its line in a text file: tab-separated fields, of which the
+// last is a hash of the others. Such files can be exported, imported and concatenated.
 #pragma once
 
 #include <cstdint>
@@ -12,33 +12,33 @@ namespace plugrad::tuning {
 
 struct ScheduleRecord {
   uint32_t version = 0;          // codegen::kSearchVersion of the writer
-  std::string device, compiler;  // what the times are of
+  std::string device, compiler;  // where the times were measured
   std::string kernel;            // its structure with sizes, and the options that change its code
   std::string family;            // its structure without sizes
   std::vector<int64_t> sizes;    // of its loops
-  uint32_t width = 0;            // BEAM of a search that ended; 0: of one that did not
-  uint32_t tried = 0;            // lists timed until then; 0: written before this was kept
-  double seconds = 0, first_seconds = 0;  // of one launch, and of the heuristic's kernel
-  std::string list;                       // codegen::parse_optimisations reads it
+  uint32_t width = 0;            // BEAM of a finished search; 0: unfinished
+  uint32_t tried = 0;            // schedules timed so far; 0: older than this field
+  double seconds = 0, first_seconds = 0;  // of one launch; with the heuristic's schedule
+  std::string list;                       // for codegen::parse_optimisations
 
-  /// Whether both are about the same kernel on the same device, by the same compiler and codegen.
+  /// Whether both have the same kernel, device, compiler and codegen version.
   bool same_key(const ScheduleRecord& other) const {
     return version == other.version && device == other.device && compiler == other.compiler &&
            kernel == other.kernel;
   }
 };
 
-/// Sizes between commas. Whether the text holds such.
+/// Parses comma-separated sizes. Returns whether the text is valid.
 bool read_sizes(std::string_view text, std::vector<int64_t>& out);
-/// Whether a time of a launch can be that.
+/// Whether the value is plausible as the time of a launch.
 bool is_time(double seconds);
 
-/// Without the line's end.
+/// Without a line end.
 std::string to_line(const ScheduleRecord& record);
-/// Nothing where the line is damaged or of another form.
+/// Nothing if the line is damaged or has another form.
 std::optional<ScheduleRecord> parse_record(std::string_view line);
 
-/// The records of a text file, in order; `damaged` counts the lines that are damaged or of another
+/// The records of a text file, in order; `damaged` counts lines that are damaged or of another
 /// version, `first_damaged` is the number of the first.
 struct ScheduleText {
   std::vector<ScheduleRecord> records;
@@ -46,7 +46,7 @@ struct ScheduleText {
 };
 ScheduleText parse_records(std::string_view text);
 
-/// Whether a file begins as such a text does.
+/// Whether a file starts like such a text.
 bool is_schedule_text(const std::string& path);
 
 }  // namespace plugrad::tuning

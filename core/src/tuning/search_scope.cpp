@@ -39,12 +39,12 @@ OptimisationScope::OptimisationScope(std::string lists) {
   state_.reset(new State{lists, SettingScope(change)});
 }
 
-// Of a part that was not done to its end nothing is known.
+// A scope left by an exception is not checked for unused overrides.
 OptimisationScope::~OptimisationScope() {
   const bool is_done = std::uncaught_exceptions() <= state_->exceptions;
   try {
     tuning::end_overrides(state_->lists, is_done);
-  } catch (...) {  // a warning is not worth the program
+  } catch (...) {  // a warning must not terminate the program
   }
 }
 

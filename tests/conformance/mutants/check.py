@@ -146,11 +146,12 @@ def check_originals(builder, rows):
 
 
 def page():
-    lines = ["# Mutants: what the suite catches", "",
-             "Each row is a plugin broken in one way, and the test of the conformance suite that must catch it. "
-             "`tests/conformance/mutants`", "makes them, and CI runs each against its test; the plugin as it is passes "
-             "all of them. The page is written by", "`tests/conformance/mutants/check.py --write-page`.", "",
-             "| mutant | what is broken | made of | caught by |", "|---|---|---|---|"]
+    lines = ["# Mutants: bugs that the suite detects", "",
+             "A mutant is a plugin with one deliberate bug. Each row names a mutant and the test of the conformance suite "
+             "that must detect it.", "`tests/conformance/mutants` makes the mutants, and CI runs each against its test; the "
+             "unchanged plugins pass all of these tests.", "`tests/conformance/mutants/check.py --write-page` generates "
+             "this page.", "",
+             "| mutant | bug | base | detected by |", "|---|---|---|---|"]
     for name, broken, file, _, test in table.ROWS:
         lines.append(f"| {name} | {broken} | {TITLES[file.partition('/')[0]]} | `{test}` |")
     return "\n".join(lines) + "\n"

@@ -161,11 +161,11 @@ TEST(Npz, AModuleComesBack) {
 }
 
 TEST(Npz, DamagedArchivesAreRefused) {
-  EXPECT_THAT(npz_refusal(""), HasSubstr("0 bytes are too few"));
-  EXPECT_THAT(npz_refusal(std::string(100, 'x')), HasSubstr("no directory"));
+  EXPECT_THAT(npz_refusal(""), HasSubstr("no zip archive"));
+  EXPECT_THAT(npz_refusal(std::string(100, 'x')), HasSubstr("no zip archive"));
   std::string flipped = bytes_of(kStored);
   flipped[flipped.find("NUMPY") + 150] ^= 1;
-  EXPECT_THAT(npz_refusal(flipped), HasSubstr("\"a.npy\" has another checksum"));
+  EXPECT_THAT(npz_refusal(flipped), HasSubstr("\"a.npy\": CRC error"));
   const std::string whole = bytes_of(kDeflated);
   for (size_t size = 0; size < whole.size(); ++size)
     EXPECT_THAT(npz_refusal(whole.substr(0, size)), HasSubstr("x.npz: "));
@@ -189,8 +189,9 @@ TEST(Npz, RandomDamageNeverGoesUnnoticedOrCrashes) {
         damaged[random() % damaged.size()] = static_cast<char>(random());
       const auto bytes = std::as_bytes(std::span(damaged));
       try {
-        for (const io::ZipEntry& entry : io::read_zip(bytes, "x"))
-          io::parse_npy(io::unpack(entry, "x"), "x");
+        const io::ZipReader archive(bytes, "x");
+        for (const io::ZipEntry& entry : archive.entries())
+          io::parse_npy(archive.unpack(entry), "x");
       } catch (const Error& error) {
         EXPECT_EQ(error.kind(), ErrorKind::User) << error.what();
       }

@@ -1,4 +1,4 @@
-/// Attention as a layer.
+/// Multi-head attention as a layer.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +8,21 @@
 namespace plugrad::nn {
 
 struct AttentionOptions {
-  int64_t kv_heads = 0;  ///< heads of keys and values, each shared by heads / kv_heads; 0: as many
-  double dropout = 0.0;  ///< of the weights, in training
+  /// heads of keys and values, each for heads / kv_heads query heads; 0: as many as heads
+  int64_t kv_heads = 0;
+  double dropout = 0.0;  ///< dropout of the attention weights, in training
   bool bias = true;
-  int64_t key_width = 0, value_width = 0;  ///< of the inputs; 0: the width
+  int64_t key_width = 0, value_width = 0;  ///< widths of keys and values; 0: `width`
 };
-/// What one call looks at.
+/// The mask of one call.
 struct AttentionMask {
-  Tensor mask = {};     ///< bool (true takes part) or added; broadcasts to (…, heads, l, s)
-  bool causal = false;  ///< place i sees places up to i
+  Tensor mask = {};     ///< bool (true: attend) or added; broadcasts to (…, heads, l, s)
+  bool causal = false;  ///< position i attends to positions up to i
 };
-/// Scaled dot-product attention with `heads` heads between four Linear layers. Shape: query
-/// (…, l, width), key and value (…, s, width) -> (…, l, width). Projections begin Glorot uniform
-/// and out_proj as Linear does, biases as zeros. PyTorch's in_proj_weight is q_proj, k_proj and
-/// v_proj stacked. Vaswani et al. 2017; grouped heads: Ainslie et al. 2023.
+/// Scaled dot-product attention with `heads` heads between four Linear layers. Shape: query (…, l,
+/// width), key and value (…, s, width) -> (…, l, width). Initial values: projections Glorot
+/// uniform, out_proj as Linear, biases zero. PyTorch's in_proj_weight is q_proj, k_proj and v_proj
+/// stacked. Vaswani et al. 2017; grouped heads: Ainslie et al. 2023.
 struct PLUGRAD_API MultiHeadAttention {
   MultiHeadAttention(int64_t width, int64_t heads, AttentionOptions options = {});
   /// Self-attention.

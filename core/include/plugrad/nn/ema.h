@@ -1,17 +1,17 @@
-/// Running averages of a module's parameters.
+/// Exponential moving averages of a module's parameters.
 #pragma once
 
 #include "plugrad/nn/state.h"
 
 namespace plugrad::nn {
 
-/// average = decay * average + (1 - decay) * source for the parameters of `source`, in f32 at
-/// least, and the values of `source` for its other tensors; computed at once. Errors: User for a
-/// decay outside of [0, 1] and states that differ in names, shapes or dtypes.
+/// average = decay * average + (1 - decay) * source for the parameters of `source`, at least in
+/// f32; the other tensors of `source` are copied. Computes the result before it returns. Errors:
+/// User for a decay outside [0, 1] and states that differ in names, shapes or dtypes.
 PLUGRAD_API void update_average(const StateDict& average, const StateDict& source, double decay);
 
-/// A copy of a module whose parameters follow those of the original as an exponential moving
-/// average, and need no gradients:
+/// A copy of a module whose parameters are the exponential moving average of the original's and
+/// need no gradients:
 ///   nn::Ema ema(net, 0.999);
 ///   … each step: optimizer.step(); ema.update(net);
 ///   ema.module(x)

@@ -1,4 +1,4 @@
-/// Layers: functions with trained state. How weights begin is PyTorch's default unless said
+/// Layers: functions with trained state. Initial weights are PyTorch's defaults unless a layer says
 /// otherwise.
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace plugrad::nn {
 
-/// x times weight, transposed, plus bias. Shape: (…, in) -> (…, out). Weight (out, in) and bias
-/// (out) begin uniform in ±1/sqrt(in).
+/// x times the transposed weight, plus bias. Shape: (…, in) -> (…, out). Initial weight (out, in)
+/// and bias (out): uniform in ±1/sqrt(in).
 struct PLUGRAD_API Linear {
   Linear(int64_t in, int64_t out, bool with_bias = true);
   Tensor operator()(const Tensor& x) const;
@@ -17,7 +17,7 @@ struct PLUGRAD_API Linear {
   PLUGRAD_FIELDS(weight, bias)
 };
 
-/// Rows of a table by number. Shape: places (…) of integers -> (…, width). The table begins
+/// Rows of a table by index. Shape: indices (`places`, …) of integers -> (…, width). Initial table:
 /// standard normal.
 struct PLUGRAD_API Embedding {
   Embedding(int64_t count, int64_t width);
@@ -26,8 +26,8 @@ struct PLUGRAD_API Embedding {
   PLUGRAD_FIELDS(weight)
 };
 
-/// Zeroes each element with probability p and divides the others by 1 - p, in training; else x.
-/// Srivastava et al. 2014.
+/// In training, zeroes each element with probability p and divides the others by 1 - p; otherwise
+/// returns x. Srivastava et al. 2014.
 struct PLUGRAD_API Dropout {
   explicit Dropout(double p = 0.5);
   Tensor operator()(const Tensor& x) const;

@@ -1,5 +1,5 @@
-/// Layers that bring values to mean 0 and deviation 1, over a batch, a sample, a group or a row.
-/// Scales (weight) begin as ones and shifts (bias) as zeros.
+/// Layers that normalise to mean 0 and deviation 1, over a batch, a sample, a group or a row.
+/// Scales (weight) start as ones and shifts (bias) as zeros.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@ namespace plugrad::nn {
 
 struct BatchNormOptions {
   double eps = 1e-5;
-  double momentum = 0.1;  ///< weight of the batch in the running statistics
+  double momentum = 0.1;  ///< weight of a batch in the running statistics
   bool affine = true;     ///< with a trained scale and shift
 };
 /// (x - mean) / sqrt(variance + eps) * weight + bias for each channel (axis 1). Shape: (n,
-/// channels) or (n, channels, …). Training takes mean and variance of the batch and follows them in
-/// running_mean and running_var (unbiased); otherwise those are used. num_batches_tracked (i64)
-/// counts the batches. Ioffe and Szegedy 2015.
+/// channels) or (n, channels, …). Training uses the mean and variance of the batch and averages
+/// them into running_mean and running_var (unbiased); evaluation uses these averages.
+/// num_batches_tracked (i64) counts the batches. Ioffe and Szegedy 2015.
 struct PLUGRAD_API BatchNorm {
   explicit BatchNorm(int64_t channels, BatchNormOptions options = {});
   Tensor operator()(const Tensor& x);
@@ -25,8 +25,8 @@ struct PLUGRAD_API BatchNorm {
   PLUGRAD_FIELDS(weight, bias, running_mean, running_var, num_batches_tracked)
 };
 
-/// Normalises over the last axes, which have the sizes `shape`; trained scale and shift of that
-/// shape. Ba et al. 2016.
+/// Normalises over the last axes, which have the sizes `shape`, with a trained scale and shift of
+/// that shape. Ba et al. 2016.
 struct PLUGRAD_API LayerNorm {
   explicit LayerNorm(const Shape& shape, double eps = 1e-5, bool affine = true);
   Tensor operator()(const Tensor& x) const;
@@ -36,8 +36,8 @@ struct PLUGRAD_API LayerNorm {
   PLUGRAD_FIELDS(weight, bias)
 };
 
-/// Normalises each sample over `groups` equal parts of its channels (axis 1) and all axes behind;
-/// a trained scale and shift a channel. Shape: (n, channels, …). Wu and He 2018.
+/// Normalises each sample over `groups` equal parts of its channels (axis 1) and all later axes,
+/// with a trained scale and shift for each channel. Shape: (n, channels, …). Wu and He 2018.
 struct PLUGRAD_API GroupNorm {
   GroupNorm(int64_t groups, int64_t channels, double eps = 1e-5, bool affine = true);
   Tensor operator()(const Tensor& x) const;
@@ -47,8 +47,8 @@ struct PLUGRAD_API GroupNorm {
   PLUGRAD_FIELDS(weight, bias)
 };
 
-/// GroupNorm with a group for each channel; no trained scale and shift unless `affine`. Ulyanov et
-/// al. 2016.
+/// GroupNorm with one group for each channel; scale and shift are trained only if `affine`. Ulyanov
+/// et al. 2016.
 struct PLUGRAD_API InstanceNorm {
   explicit InstanceNorm(int64_t channels, double eps = 1e-5, bool affine = false);
   Tensor operator()(const Tensor& x) const;
@@ -58,8 +58,8 @@ struct PLUGRAD_API InstanceNorm {
   PLUGRAD_FIELDS(weight, bias)
 };
 
-/// x / sqrt(mean of squares + eps) * weight over the last axes, which have the sizes `shape`; no
-/// mean is taken away. Zhang and Sennrich 2019.
+/// x / sqrt(mean of squares + eps) * weight over the last axes, which have the sizes `shape`. The
+/// mean is not subtracted. Zhang and Sennrich 2019.
 struct PLUGRAD_API RMSNorm {
   explicit RMSNorm(const Shape& shape, double eps = 1e-6, bool affine = true);
   Tensor operator()(const Tensor& x) const;

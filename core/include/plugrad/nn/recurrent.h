@@ -1,5 +1,5 @@
-/// Recurrent networks: cells, which are one step in time, and layers over whole sequences. All
-/// weights and biases begin uniform in ±1/sqrt(hidden); names and order of gates are PyTorch's.
+/// Recurrent networks: cells compute one step in time, layers whole sequences. Initial weights and
+/// biases: uniform in ±1/sqrt(hidden). Names and order of gates are PyTorch's.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace plugrad::nn {
 
-/// Long short-term memory. Shape: x (…, in), h and c (…, hidden), zeros when not given. Weights are
-/// (4 hidden, in) and (4 hidden, hidden): input, forget, candidate and output gate. Hochreiter and
-/// Schmidhuber 1997.
+/// Long short-term memory. Shape: x (…, in), h and c (…, hidden), zeros if undefined. Weights are
+/// (4 hidden, in) and (4 hidden, hidden), in the order input, forget, candidate and output gate.
+/// Hochreiter and Schmidhuber 1997.
 struct PLUGRAD_API LSTMCell {
   struct State {
     Tensor h, c;
@@ -23,9 +23,9 @@ struct PLUGRAD_API LSTMCell {
   PLUGRAD_FIELDS(weight_ih, weight_hh, bias_ih, bias_hh)
 };
 
-/// Gated recurrent unit. Shape: x (…, in), h (…, hidden), zeros when not given -> (…, hidden).
-/// Weights are (3 hidden, in) and (3 hidden, hidden): reset, update and candidate gate. Cho et al.
-/// 2014.
+/// Gated recurrent unit. Shape: x (…, in), h (…, hidden), zeros if undefined -> (…, hidden).
+/// Weights are (3 hidden, in) and (3 hidden, hidden), in the order reset, update and candidate
+/// gate. Cho et al. 2014.
 struct PLUGRAD_API GRUCell {
   GRUCell(int64_t in, int64_t hidden, bool with_bias = true);
   Tensor operator()(const Tensor& x, const Tensor& before = {}) const;
@@ -33,13 +33,13 @@ struct PLUGRAD_API GRUCell {
   PLUGRAD_FIELDS(weight_ih, weight_hh, bias_ih, bias_hh)
 };
 
-/// Options of the layers over whole sequences.
+/// Options of the layers for whole sequences.
 struct RecurrentOptions {
-  int64_t layers = 1;          ///< each takes the outputs of the one before
-  bool bidirectional = false;  ///< a second direction begins at the last place
+  int64_t layers = 1;          ///< stacked layers; each reads the outputs of the previous one
+  bool bidirectional = false;  ///< adds a direction that runs from the last step to the first
   bool bias = true;
   bool batch_first = false;  ///< x and outputs are (batch, time, …), not (time, batch, …)
-  double dropout = 0.0;      ///< of the outputs of each layer but the last, in training
+  double dropout = 0.0;      ///< dropout of the outputs of each layer but the last, in training
 };
 
 /// Weights of the layers over sequences, with PyTorch's names: weight_ih_l0, weight_hh_l0,
@@ -54,17 +54,17 @@ struct PLUGRAD_API RecurrentWeights {
   void visit_fields(StateVisitor& visitor) const;
 
   RecurrentOptions options;
-  std::vector<Direction> directions;  ///< of each layer forward, then reverse
+  std::vector<Direction> directions;  ///< for each layer: forward, then reverse
   FieldCopies plugrad_field_copies_{this};
 };
 
-/// Long short-term memory over sequences: a recorded loop (plugrad/scan.h), one for every length.
-/// Shape: x (time, batch, in), or (time, in) without a batch; `before`, zeros when not given, and
-/// the final state (layers · directions, batch, hidden), layer by layer, forward before reverse;
-/// output (time, batch, directions · hidden). `lengths` (batch,), integers from 0 to time: outputs
-/// from there on are 0, the final state is that at the length, and the reverse direction begins
-/// there, as PyTorch has it of packed sequences. The time may be of a variable size. Errors: User
-/// where shapes do not fit. Hochreiter and Schmidhuber 1997.
+/// Long short-term memory over sequences: a recorded loop (plugrad/scan.h), compiled once for all
+/// lengths. Shape: x (time, batch, in), or (time, in) without a batch; `before` (zeros if
+/// undefined) and the final state (layers · directions, batch, hidden), layer by layer, forward
+/// before reverse; output (time, batch, directions · hidden). `lengths` (batch,): integers from 0
+/// to time, as in PyTorch's packed sequences: outputs at and after the length are 0, the final
+/// state is that at the length, and the reverse direction starts there. The time may be a variable
+/// size. Errors: User for shapes that do not fit. Hochreiter and Schmidhuber 1997.
 struct PLUGRAD_API LSTM {
   using State = LSTMCell::State;
   struct Result {
@@ -77,7 +77,7 @@ struct PLUGRAD_API LSTM {
   RecurrentWeights weights;
 };
 
-/// Gated recurrent unit over sequences. Shapes and errors as LSTM. Cho et al. 2014.
+/// Gated recurrent unit over sequences. Shapes and errors as for LSTM. Cho et al. 2014.
 struct PLUGRAD_API GRU {
   struct Result {
     Tensor output, state;

@@ -1,4 +1,4 @@
-/// Layers one after the other.
+/// A module that applies layers in order.
 #pragma once
 
 #include <functional>
@@ -12,16 +12,16 @@
 
 namespace plugrad::nn {
 
-/// Calls its parts in order: modules, functions and lambdas of a Tensor. State is named by place:
+/// Calls its layers in order: modules, functions and lambdas of a Tensor. State is named by index:
 ///   nn::Sequential net(nn::Linear(784, 128), relu, nn::Linear(128, 10));
 /// has "0.weight", "0.bias", "2.weight" and "2.bias". A copy has layers of its own.
 class Sequential {
  public:
-  /// A part of any kind. Also made from the name of a function that has several forms, such as
-  /// gelu, of which it takes the one of a single Tensor.
+  /// A type-erased layer. Converts from the name of an overloaded function, such as gelu, and picks
+  /// the overload of one Tensor.
   class Part {
    public:
-    Part() {}  // none
+    Part() {}  // no layer
     Part(Tensor (*function)(const Tensor&))
         : call(function), copy([function] { return Part(function); }) {}
     template <class Layer>
@@ -29,15 +29,15 @@ class Sequential {
     Part(Layer layer);
 
     std::function<Tensor(const Tensor&)> call;
-    std::function<void(StateVisitor&)> visit_fields;  // empty for what has no state
-    std::function<Part()> copy;                       // with a layer of its own
+    std::function<void(StateVisitor&)> visit_fields;  // empty for a layer without state
+    std::function<Part()> copy;                       // makes a Part with a copy of the layer
   };
 
   template <class... Layers>
   explicit Sequential(Layers... layers) {
     (add(std::move(layers)), ...);
   }
-  // Chosen where one of the parts is such a name; by `add` there may be more of them.
+  // Overload for arguments with an overloaded function's name; add() allows more than 16 layers.
   explicit Sequential(Part a, Part b = {}, Part c = {}, Part d = {}, Part e = {}, Part f = {},
                       Part g = {}, Part h = {}, Part i = {}, Part j = {}, Part k = {}, Part l = {},
                       Part m = {}, Part n = {}, Part o = {}, Part p = {}) {

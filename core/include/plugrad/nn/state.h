@@ -1,15 +1,11 @@
-/// What every module has: its fields by name, parameters, and files of them.
-///
-/// A module is any struct that names its fields once:
+/// State of modules: named fields, parameters, and files of them. A module is a struct that lists
+/// its fields in PLUGRAD_FIELDS, after their declarations:
 ///   struct Net {
-///     nn::Conv2d conv{1, 32, 5};
-///     nn::Linear out{576, 10};
+///     nn::Conv2d conv{1, 32, 5};  nn::Linear out{576, 10};
 ///     PLUGRAD_FIELDS(conv, out)
-///     Tensor operator()(const Tensor& x) { … }
 ///   };
-/// Fields are tensors, modules, or vectors and optionals of modules; the state dictionary calls
-/// them "conv.weight", "blocks.0.bias". A copy of a module has tensors of its own, with equal
-/// values; moving keeps them. PLUGRAD_FIELDS stands after the fields.
+/// Fields are tensors, modules, or vectors and optionals of modules; the state dictionary has keys
+/// such as "conv.weight" and "blocks.0.bias". Copying a module copies its tensors; moving does not.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +19,7 @@
 
 namespace plugrad::nn {
 
-/// Tensors by name, in the order in which the fields are named.
+/// Tensors by name, in the order of PLUGRAD_FIELDS.
 using StateDict = std::vector<std::pair<std::string, Tensor>>;
 
 class StateVisitor;
@@ -32,7 +28,7 @@ template <class Module>
 concept HasFields =
     requires(const Module& module, StateVisitor& visitor) { module.visit_fields(visitor); };
 
-/// A module, or a vector or optional of modules: copies of it have tensors of their own.
+/// True for a module, or a vector or optional of modules: copying it copies the tensors.
 template <class T>
 inline constexpr bool holds_modules = HasFields<T>;
 template <class T>
@@ -40,12 +36,12 @@ inline constexpr bool holds_modules<std::vector<T>> = holds_modules<T>;
 template <class T>
 inline constexpr bool holds_modules<std::optional<T>> = holds_modules<T>;
 
-/// Receives a module's fields; PLUGRAD_FIELDS writes the calls.
+/// Receives a module's fields; PLUGRAD_FIELDS generates the calls.
 class PLUGRAD_API StateVisitor {
  public:
   explicit StateVisitor(StateDict& out) : out_(&out) {}
-  /// Lists where the handles lie, undefined ones too. Errors: User for a field of the outermost
-  /// module that lies in [begin, end).
+  /// Collects the addresses of the handles, undefined ones too. Errors: User for a field of the
+  /// outermost module in [begin, end).
   StateVisitor(std::vector<const Tensor*>& handles, const void* begin, const void* end)
       : handles_(&handles), begin_(begin), end_(end) {}
 
@@ -55,7 +51,7 @@ class PLUGRAD_API StateVisitor {
     (field(next_name(comma_separated_names), fields), ...);
   }
 
-  // One field, for modules that make up their names.
+  // Visits one field, for modules that compute their field names.
   void field(std::string_view name, const Tensor& tensor);
   template <class Module>
   void field(std::string_view name, const Module& module) {
@@ -81,7 +77,7 @@ class PLUGRAD_API StateVisitor {
                   "optional of such structs");
     if constexpr (HasFields<Module>) module.visit_fields(*this);
   }
-  /// A list of modules is one whose fields are called 0, 1, …
+  /// The fields of a list of modules are called 0, 1, …
   template <class Module>
   void visit_module(const std::vector<Module>& modules) {
     for (size_t i = 0; i < modules.size(); ++i) field(std::to_string(i), modules[i]);
@@ -99,9 +95,10 @@ class PLUGRAD_API StateVisitor {
   std::string prefix_;
 };
 
-/// The member of a module that makes its copies independent: it is copied after the fields, whose
-/// handles then denote the original's tensors, and gives each a tensor of its own. Fields that
-/// denote one tensor (tied weights) do so in the copy. PLUGRAD_FIELDS adds it.
+/// Makes copies of a module independent; PLUGRAD_FIELDS adds it as the last member. Copying a
+/// module copies this member after the fields, whose handles then still denote the original's
+/// tensors; its copy constructor replaces each tensor by a copy. Fields that shared a tensor (tied
+/// weights) share the copy.
 class PLUGRAD_API FieldCopies {
  public:
   template <class Module>
@@ -125,20 +122,20 @@ class PLUGRAD_API FieldCopies {
   }
   void separate_from(const FieldCopies& original);
 
-  std::ptrdiff_t offset_;  // in the module
+  std::ptrdiff_t offset_;  // byte offset of this member in the module
   void (*list_)(const FieldCopies& own, Handles& handles);
 };
 
-/// Names the fields of a module that hold its state, once, after them; nothing else needs to be
-/// registered.
+/// Lists the fields of a module that hold its state; the macro stands after the fields. No other
+/// registration is needed.
 #define PLUGRAD_FIELDS(...)                                       \
   void visit_fields(::plugrad::nn::StateVisitor& visitor) const { \
     visitor.visit(#__VA_ARGS__ __VA_OPT__(, ) __VA_ARGS__);       \
   }                                                               \
   ::plugrad::nn::FieldCopies plugrad_field_copies_{this};
 
-/// A module with tensors of its own, whose values are those that `module` has now; trained ones are
-/// marked as there.
+/// A module with copies of the tensors of `module`, at their present values; the trained ones
+/// require gradients there too.
 template <class Module>
 Module clone(const Module& module) {
   static_assert(holds_modules<Module>,
@@ -147,8 +144,7 @@ Module clone(const Module& module) {
   return module;
 }
 
-/// Every tensor of the module, trained or not, by name. The handles denote the module's own
-/// tensors.
+/// Every tensor of the module by name, trained or not. The handles denote the module's own tensors.
 template <class Module>
 StateDict state_dict(const Module& module) {
   StateDict state;
@@ -156,20 +152,20 @@ StateDict state_dict(const Module& module) {
   return state;
 }
 
-/// Those of `state` that require gradients.
+/// The tensors of `state` that require gradients.
 PLUGRAD_API std::vector<Tensor> trained(const StateDict& state);
 template <class Module>
 std::vector<Tensor> parameters(const Module& module) {
   return trained(state_dict(module));
 }
 
-/// The floats of `state` in another dtype, or all of it on another device, for every holder of
-/// these tensors. Their gradients are dropped. Errors: User where the dtype is no float, for an
-/// unknown device, and within a jitted function.
+/// Casts the floats of `state` to another dtype, or moves all of it to another device; every handle
+/// of these tensors sees the change. Drops their gradients. Errors: User for a dtype that is no
+/// float, an unknown device, and in a jitted function.
 PLUGRAD_API void convert_state(const StateDict& state, DType dtype);
 PLUGRAD_API void move_state(const StateDict& state, std::string_view device);
-/// nn::to(net, DType::BF16), nn::to(net, "CUDA"). What an optimiser or a jitted function keeps of
-/// the module stays as it was: make them afterwards.
+/// nn::to(net, DType::BF16), nn::to(net, "CUDA"). Optimisers and jitted functions that hold tensors
+/// of the module are not converted: create them afterwards.
 template <class Module>
 Module& to(Module& module, DType dtype) {
   convert_state(state_dict(module), dtype);
@@ -181,27 +177,27 @@ Module& to(Module& module, std::string_view device) {
   return module;
 }
 
-/// One tensor that a state and a module do not agree on.
+/// One tensor in which a state and a module differ.
 struct StateDifference {
   enum class Kind : uint8_t {
-    Missing,     ///< only the module has it
-    Unexpected,  ///< only the state has it
+    Missing,     ///< only in the module
+    Unexpected,  ///< only in the state
     Shape,
-    DType,  ///< floats are cast to floats; anything else differs
+    DType,  ///< loading casts floats to floats; all other dtypes must be equal
   };
   Kind kind;
   std::string name;
   std::string in_module, in_state;  ///< "(3, 4) f32", or empty
 };
-/// The differences as a table, a line each.
+/// The differences as text, one line each.
 PLUGRAD_API std::string describe(const std::vector<StateDifference>& differences);
 
-/// Whether a state must fit a module exactly.
+/// Strict: the state must fit the module exactly.
 enum class Loading : uint8_t { Strict, NotStrict };
 
-/// Gives the tensors of `target` the values that `source` has under their names, cast where both
-/// are floats. Returns what was skipped, which is nothing when Strict. Errors: User when Strict and
-/// anything differs, with the table of differences; then nothing changed.
+/// Assigns the values of `source` to the tensors of `target` with the same names, cast where both
+/// are floats. Returns the differences that it skipped; none when Strict. Errors: User when Strict
+/// and there is a difference, with the table of differences; then nothing is assigned.
 PLUGRAD_API std::vector<StateDifference> load_state(const StateDict& target,
                                                     const StateDict& source,
                                                     Loading loading = Loading::Strict);
@@ -211,11 +207,11 @@ std::vector<StateDifference> load_state_dict(const Module& module, const StateDi
   return load_state(state_dict(module), source, loading);
 }
 
-/// Writes a safetensors file, which the `safetensors` package reads too; the file appears whole or
-/// not at all. Errors: User, naming the file and the reason.
+/// Writes a safetensors file, which the `safetensors` package reads too. The file is replaced
+/// atomically. Errors: User, with the file and the reason.
 PLUGRAD_API void save_state(const StateDict& state, const std::string& path);
-/// The tensors of a safetensors file; it stays mapped until their values are on the device.
-/// Errors: User, naming the file, the tensor and what is wrong with it; nothing is loaded then.
+/// Reads the tensors of a safetensors file, which stays mapped until their values are on the
+/// device. Errors: User, with the file, the tensor and the reason; then nothing is loaded.
 PLUGRAD_API StateDict read_state(const std::string& path, std::string_view device = {});
 template <class Module>
 void save(const Module& module, const std::string& path) {

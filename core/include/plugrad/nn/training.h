@@ -1,4 +1,4 @@
-/// Training and evaluating: the mode that some layers look at, and how often a network is right.
+/// Training mode of layers, and the accuracy of a classifier.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace plugrad::nn {
 
-/// Whether layers that behave differently in training (BatchNorm, Dropout) do so now, on this
-/// thread: true unless a scope says otherwise.
+/// The mode of this thread for layers that differ between training and evaluation (BatchNorm,
+/// Dropout): true unless a TrainingScope changes it.
 PLUGRAD_API bool is_training();
 /// Sets is_training() until the end of the scope.
 class PLUGRAD_API TrainingScope {
@@ -23,7 +23,7 @@ class PLUGRAD_API TrainingScope {
   bool outer_;
 };
 
-/// The part of `set` whose label is the largest output of `net`, in [0, 1]; not training.
+/// The fraction of `set` whose label is the argmax of `net`, in [0, 1]. Runs in evaluation mode.
 template <class Net>
 double accuracy(Net& net, const data::Dataset& set, int64_t batch_size = 500) {
   TrainingScope evaluation(false);

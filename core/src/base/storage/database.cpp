@@ -1,5 +1,5 @@
-// Connections do not survive a fork: SQLite's locks belong to the process that took them. They are
-// closed before one, and both processes open their own when they need it.
+// Connections are closed before a fork, as SQLite's locks belong to the process that took them;
+// both processes reopen theirs on demand.
 #include "base/storage/database.h"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 namespace plugrad {
 namespace {
 
-constexpr int kBusyMs = 10'000;           // another process writes for milliseconds at most
+constexpr int kBusyMs = 10'000;           // ms; other processes write for milliseconds at most
 constexpr int kApplication = 0x50475244;  // "PGRD": SQLite's application_id of our files
 
 // Magic numbers of statfs(2): NFS, SMB2, CIFS, 9P, Lustre, Ceph, GPFS, AFS.
@@ -36,7 +36,7 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder.string();
 }
 
-// Processes on several machines do not see each other's shared memory, which WAL needs.
+// WAL needs shared memory, which processes on several machines do not have.
 bool is_on_network(const std::string& path) {
   struct statfs info;
   if (statfs(folder_of(path).c_str(), &info) != 0) return false;
@@ -52,7 +52,7 @@ bool is_damage(int code) {
   return (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB;
 }
 
-// Whether the file was a SQLite database once.
+// Whether the file was once a SQLite database.
 bool has_magic(const std::string& path) {
   constexpr std::string_view kMagic = "SQLite format 3";
   const FileDescriptor file = open_regular_file(path);
@@ -169,7 +169,7 @@ void Database::warn_once(std::string_view text) {
   was_warned_ = true;
 }
 
-// Whether the path names a file that may be opened, or none yet.
+// Whether the path names a file that may be opened, or does not exist yet.
 bool Database::is_usable(Access access) {
   if (path_.empty()) return false;
   struct stat info;
@@ -197,7 +197,7 @@ void Database::open() {
   const bool is_writable = ::access(exists ? path_.c_str() : folder_of(path_).c_str(), W_OK) == 0 &&
                            ::access(folder_of(path_).c_str(), W_OK) == 0;
   is_read_only_ = exists && !is_writable;
-  // A folder that cannot be written has no room for the files that writers lock beside it.
+  // A read-only folder has no room for the lock files of SQLite.
   const std::string uri = is_read_only_ ? "?mode=ro&immutable=1" : "";
   std::string escaped;
   for (const char c : path_)
@@ -228,7 +228,7 @@ void Database::prepare_schema() {
     if (const int code = sqlite3_exec(connection_, sql.c_str(), nullptr, nullptr, nullptr))
       throw DatabaseError{code, sqlite3_errmsg(connection_)};
   };
-  const bool is_new = pragma("schema_version") == 0;  // first: who makes it sets all in one step
+  const bool is_new = pragma("schema_version") == 0;  // before the others: all are set together
   const int64_t application = pragma("application_id"), version = pragma("user_version");
   if (!is_new && application != kApplication)
     throw DatabaseError{SQLITE_MISUSE, "it is another program's database and stays as it is"};
@@ -251,7 +251,7 @@ void Database::prepare_schema() {
                   kApplication, description_.version, description_.schema));
 }
 
-// Whether the path still names the file that is open: caches are deleted by hand.
+// Whether the path still names the open file: users delete caches by hand.
 bool Database::is_still_there() const {
   struct stat info;
   return stat(path_.c_str(), &info) == 0 && info.st_ino == file_;
@@ -296,7 +296,7 @@ bool Database::run(Call call, void* context, Access access) {
   return false;
 }
 
-// Another process may have found the damage first: who holds the lock looks again.
+// Another process may have found the damage first, so check again with the lock held.
 bool Database::set_aside() {
   close();
   if (!is_in_cache_ && !has_magic(path_)) return false;

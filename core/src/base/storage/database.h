@@ -1,5 +1,5 @@
-// SQLite files that any number of processes and threads share. Nothing depends on one: where a file
-// cannot be used a call returns false, and one warning says why.
+// SQLite files shared by any number of processes and threads. All of them are optional: if a file
+// cannot be used, calls return false and one warning gives the reason.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@ struct sqlite3_stmt;
 
 namespace plugrad {
 
-/// What SQLite reports; leaves Database::read and write as false.
+/// An error of SQLite; makes Database::read and write return false.
 struct DatabaseError {
   int code;  // SQLITE_…
   std::string text;
 };
 
-/// One statement while it runs. Parameters and columns count from 1 and 0, as SQLite's do.
+/// A running statement. As in SQLite, parameters count from 1 and columns from 0.
 class Statement {
  public:
   Statement(sqlite3* connection, std::string_view sql);
@@ -36,7 +36,7 @@ class Statement {
     (set(++number, values), ...);
     return *this;
   }
-  /// Whether there is a row.
+  /// Returns whether there is a row.
   bool step();
   int64_t integer(int column) const;
   double real(int column) const;
@@ -60,15 +60,15 @@ class Statement {
 class Database {
  public:
   struct Description {
-    std::string purpose;  // "kernel cache", for messages
-    std::string without;  // what follows when it cannot be used, for messages
-    std::string schema;   // statements that create its tables where they are missing
-    int version;          // of the schema: another one's file is left alone
-    bool is_trusted;      // its contents are run: a file that others may write is not used
+    std::string purpose;  // for messages, e.g. "kernel cache"
+    std::string without;  // the consequence of doing without it, for messages
+    std::string schema;   // SQL that creates missing tables
+    int version;          // of the schema; files of other versions are left alone
+    bool is_trusted;      // its contents are executed: refuse a file that others can write
   };
 
-  /// The file is opened on first use. Empty: switched off. In the cache directory a missing folder
-  /// is made, and a damaged file set aside whatever it was; elsewhere, only what was a database.
+  /// Opens the file on first use. An empty path disables the database. In the cache directory,
+  /// creates a missing folder and sets any damaged file aside; elsewhere, only a former database.
   Database(std::string path, const Description& description, bool is_in_cache = true);
   ~Database();
   Database(const Database&) = delete;
@@ -76,22 +76,22 @@ class Database {
 
   const std::string& path() const { return path_; }
 
-  /// work(connection), which reads. A damaged file is set aside, and the work done again on a new
-  /// one.
+  /// Calls work(connection), which reads. On a damaged file, sets it aside and repeats the work on
+  /// a new one.
   template <class Work>
   bool read(Work work) {
     return run(
         [](void* context, sqlite3* connection) { (*static_cast<Work*>(context))(connection); },
         &work, Access::Read);
   }
-  /// The same in a transaction: all that the work writes, or nothing.
+  /// As read(), in a transaction: all writes of the work take effect, or none.
   template <class Work>
   bool write(Work work) {
     return run(
         [](void* context, sqlite3* connection) { (*static_cast<Work*>(context))(connection); },
         &work, Access::Write);
   }
-  /// As write(), without a warning where the file cannot be written.
+  /// As write(), without a warning if the file cannot be written.
   template <class Work>
   bool write_quietly(Work work) {
     return run(
@@ -127,7 +127,7 @@ class Database {
   const bool is_in_cache_;
   std::mutex mutex_;
   sqlite3* connection_ = nullptr;
-  uint64_t file_ = 0;  // inode of what is open
+  uint64_t file_ = 0;  // inode of the open file
   bool is_read_only_ = false;
   bool was_warned_ = false;
 };

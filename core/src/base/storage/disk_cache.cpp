@@ -15,7 +15,7 @@
 namespace plugrad {
 namespace {
 
-// Keys are found by their hash; two of one hash take each other's place.
+// Keys are found by hash; two keys of one hash replace each other.
 constexpr const char* kSchema =
     "CREATE TABLE IF NOT EXISTS entry (hash BLOB PRIMARY KEY, key BLOB, payload BLOB, check_sum "
     "INTEGER, bytes INTEGER, used_ns INTEGER);"
@@ -72,7 +72,7 @@ std::optional<std::vector<std::byte>> DiskCache::get(std::span<const std::byte> 
     damaged_.fetch_add(1);
     remove(key);
   }
-  if (found)  // a failure only makes the entry look older
+  if (found)  // on failure the entry only looks older
     database_.write_if_idle([&](sqlite3* connection) {
       Statement(connection, "UPDATE entry SET used_ns=? WHERE hash=?").bind(now_ns(), name).step();
     });
@@ -92,7 +92,7 @@ bool DiskCache::put(std::span<const std::byte> key, std::span<const std::byte> p
   return is_stored;
 }
 
-// Down to three quarters of the limit when it is exceeded; the entry just written stays.
+// Trims to three quarters of the limit once it is exceeded; the entry just written stays.
 void DiskCache::trim(sqlite3* connection) {
   Statement sum(connection, "SELECT sum(bytes) FROM entry");
   std::uint64_t total = sum.step() ? static_cast<std::uint64_t>(sum.integer(0)) : 0;

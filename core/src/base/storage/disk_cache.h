@@ -1,5 +1,5 @@
-// Bytes by key on disk, shared by any number of processes. Never trusted: what does not check out
-// is a miss.
+// Caches bytes by key on disk, shared by any number of processes. An entry that fails its checks is
+// a miss.
 #pragma once
 
 #include <atomic>
@@ -15,19 +15,19 @@
 
 namespace plugrad {
 
-/// Entries are rows of one database, each with a checksum. Those that were not used for longest go
-/// when their bytes exceed the limit. A directory that is missing, read-only or full costs one
-/// warning, and then everything is a miss.
+/// Entries are rows of one database, each with a checksum. Evicts the least recently used ones when
+/// the total exceeds the limit. If the directory is missing, read-only or full, warns once and
+/// treats every request as a miss.
 class DiskCache {
  public:
-  /// Empty: switched off. The limit is kept roughly.
+  /// Empty: disabled. The limit is approximate.
   explicit DiskCache(std::string directory,
                      std::uint64_t limit_bytes = Settings().cache_limit_bytes);
 
   std::optional<std::vector<std::byte>> get(std::span<const std::byte> key);
-  /// Whether the entry is stored now.
+  /// Returns whether the entry is stored.
   bool put(std::span<const std::byte> key, std::span<const std::byte> payload);
-  /// Forgets a payload that its reader found to be useless.
+  /// Removes a payload that its reader could not use.
   void remove(std::span<const std::byte> key);
 
   struct Stats {
@@ -35,7 +35,7 @@ class DiskCache {
     std::uint64_t hits = 0, misses = 0, damaged = 0, stored = 0;  // by this process
   };
   Stats stats();
-  /// Removes every entry and gives their room back; how many.
+  /// Removes every entry, frees their space and returns their number.
   std::uint64_t clear();
 
   const std::string& directory() const { return directory_; }
@@ -52,10 +52,10 @@ class DiskCache {
 };
 
 /// plugrad's cache directory: PLUGRAD_CACHE_DIR, else $XDG_CACHE_HOME/plugrad, else
-/// ~/.cache/plugrad. Empty where none of them is known.
+/// ~/.cache/plugrad; empty if none is known.
 std::string cache_directory();
 
-/// The cache of compiled kernels: kernels/ in there, of the size that PLUGRAD_CACHE_LIMIT gives.
+/// The cache of compiled kernels: kernels/ in cache_directory(), limited by PLUGRAD_CACHE_LIMIT.
 DiskCache& disk_cache();
 
 }  // namespace plugrad

@@ -87,7 +87,7 @@ constexpr Rule kUnsigned[] = {
     rule("u32-shl",    u32(shl(x, y)), bitcast(shl(i32(x), i32(y))), when(check<lacks_op>)),
     rule("u32-shr",    u32(shr(x, y)), bitcast(kShifted),            when(check<lacks_op>)),
     rule("u32-neg",    u32(-x),        bitcast(-i32(x)),             when(check<lacks_op>)),
-    rule("u32-max",    u32(max(x, y)), where(x < y, y, x),           when(check<lacks_op>)),
+    rule("u32-max",    u32(max(y, x)), where(x < y, y, x),           when(check<lacks_op>)),
     rule("u32-where", u32(where(x, y, z)), bitcast(where(x, i32(y), i32(z))),
          when(check<lacks_op>)),
     rule("u32-equal",  u32(x) == y,    i32(x) == i32(y),             when(check<lacks_op>)),

@@ -8,7 +8,7 @@
 namespace plugrad::engine {
 namespace {
 
-std::atomic<uint64_t> total_ns{0};  // of all kernels of the process, as DEBUG=2 shows it
+std::atomic<uint64_t> total_ns{0};  // of all kernels of the process, for DEBUG=2
 
 double rate(double amount, uint64_t time_ns) {
   return time_ns == 0 ? 0.0 : amount / static_cast<double>(time_ns);  // per ns: giga per second
@@ -89,7 +89,7 @@ void LaunchLog::launch(runtime::LaunchList& list, bool as_graph) {
 
 void LaunchLog::copy(runtime::Buffer& dst, const runtime::Buffer& src) {
   ++statistics_.copies;
-  if (timed_) wait_for(dst, src);  // for what they still have to do, which is not the copy's time
+  if (timed_) wait_for(dst, src);  // wait for pending work, which must not count as copy time
   const uint64_t start_ns = monotonic_ns();
   runtime::copy(dst, 0, src, 0, dst.size_bytes());
   if (timed_) wait_for(dst, src);

@@ -1,4 +1,4 @@
-// Launches steps one after another, counts them, and tells what DEBUG asks for.
+// Launches the steps of a plan, counts them and prints what DEBUG requests.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace plugrad::engine {
 
-/// Lives as long as one run of a plan; its end prints the line of DEBUG=1.
+/// Lives for one run of a plan; the destructor prints the line of DEBUG=1.
 class LaunchLog {
  public:
   explicit LaunchLog(Statistics& statistics);
@@ -18,9 +18,9 @@ class LaunchLog {
   LaunchLog(const LaunchLog&) = delete;
   LaunchLog& operator=(const LaunchLog&) = delete;
 
-  /// Whether each launch is measured and told, so that they are to be given one by one.
+  /// Whether each launch is timed and logged; if so, steps must be launched one by one.
   bool is_timed() const { return timed_; }
-  /// With `time_ns` the launch is waited for.
+  /// With `time_ns`, waits for the launch to finish.
   void launch(ReadyKernel& kernel, std::span<runtime::Buffer* const> params,
               std::span<const uint64_t> scalars, uint64_t* time_ns = nullptr);
   void launch(runtime::LaunchList& list, bool as_graph);

@@ -38,7 +38,7 @@ uint64_t LoopBody::Array::stride_bytes() const {
   return static_cast<uint64_t>(loop_stride(elem_count, dtype)) * size_of(dtype);
 }
 
-// The values that stand for what a step reads make the walk stop there; they hold nothing.
+// Placeholder values stop the walk at the body's inputs; they own no buffer.
 LoopBody make_loop_body(Session& session, const LoopNodes& nodes) {
   LoopBody body;
   body.states = static_cast<uint32_t>(nodes.states.size());

@@ -1,6 +1,5 @@
-// Recorded loops: what one step of a loop computes, as a graph of its own, and the session's table
-// of these bodies. A UserKernel node with kLoopBit runs the body once for each place of the first
-// axis of the arrays that it steps along.
+// Recorded loops: the graph of one iteration, and the session's table of these bodies. A UserKernel
+// node with kLoopBit runs the body once for each index of the first axis of its stepped arrays.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +15,23 @@ namespace plugrad::engine {
 
 class Session;
 
-/// Buffer nodes from this number on stand for what a step is given: they never have a value.
+/// Buffer nodes numbered from here on are the inputs of a body: they never have a value.
 inline constexpr uint64_t kPlaceholder = uint64_t{1} << 62;
 
-/// Places of a stepped array are as many elements apart as make this many bytes or a multiple.
+/// Alignment, in bytes, of consecutive iterations' slices in a stepped array.
 inline constexpr int64_t kLoopAlignment = 256;
 
-/// Elements from a place of a stepped array to the next, which has `elem_count` of them.
+/// Elements between the slices of consecutive iterations; a slice has `elem_count` elements.
 int64_t loop_stride(int64_t elem_count, DType dtype);
 
-/// One step of a loop. What a step reads has a number: states, then stepped inputs, captured
-/// values, sums. The node's sources: the length if it is counted, first states, stepped inputs,
-/// captured values. Its outputs: the states after each step, stepped outputs, sums, and memory in
-/// which sums change places.
+/// One iteration of a loop. Its inputs are numbered in the order: states, stepped inputs, captured
+/// values, sums. Sources of the node: the length if it is counted, initial states, stepped inputs,
+/// captured values. Outputs of the node: the states after each iteration, stepped outputs, sums,
+/// and a second buffer for each sum, with which iterations alternate.
 struct LoopBody {
   struct Array {
     DType dtype;
-    int64_t elem_count;  // of one step
+    int64_t elem_count;  // of one iteration
     uint64_t size_bytes() const;
     uint64_t stride_bytes() const;
   };
@@ -40,11 +39,11 @@ struct LoopBody {
   Graph graph;
   std::vector<Id> roots;            // next states, stepped outputs, next sums
   std::vector<Id> inputs;           // Buffer nodes 0, 1, …
-  std::vector<uint32_t> number_of;  // by input: what it stands for
+  std::vector<uint32_t> number_of;  // by input: its number in the order above
   std::vector<Array> arrays;        // by root
   std::vector<Array> stepped;       // inputs
   uint32_t states = 0, captured = 0, outputs = 0, sums = 0;
-  bool is_counted = false;  // the length is data
+  bool is_counted = false;  // the length is a value computed at run time
   bool is_reversed = false;
   Hash128 hash;
 
@@ -54,17 +53,17 @@ struct LoopBody {
 };
 using LoopBodyPtr = std::shared_ptr<const LoopBody>;
 
-/// Nodes of the session's graph of which a body is made.
+/// Nodes of the session's graph from which a body is made.
 struct LoopNodes {
-  std::vector<Id> states, stepped, captured, sums;  // what a step reads
-  std::vector<Id> next_states, outputs, next_sums;  // what it gives
+  std::vector<Id> states, stepped, captured, sums;  // inputs of an iteration
+  std::vector<Id> next_states, outputs, next_sums;  // outputs of an iteration
   bool is_counted = false, is_reversed = false;
 };
 
-/// The body as a graph of its own. Equal ones have equal hashes. Under a Session::Lock.
+/// Copies the body into its own graph. Equal bodies have equal hashes. Requires a Session::Lock.
 LoopBody make_loop_body(Session& session, const LoopNodes& nodes);
 
-/// Equal bodies have one number. They stay: plans name them.
+/// Bodies by number, equal ones once. Entries are never removed: plans refer to them.
 class LoopTable {
  public:
   uint32_t add(LoopBody body);

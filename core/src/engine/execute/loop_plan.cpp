@@ -1,5 +1,5 @@
-// The body of a loop is planned and compiled once, for loops of every length: its plan is in the
-// cache of plans, under the key of the body.
+// Plans and compiles the body of a loop once for loops of every length; the plan cache stores it
+// under the body's key.
 #include "base/clock.h"
 #include "engine/plan/options.h"
 #include "engine/session_state.h"
@@ -7,7 +7,7 @@
 namespace plugrad::engine {
 namespace {
 
-// Two plans that run inside of one another must not share temporaries.
+// Nested plans must not share temporaries, so each depth has its own plan.
 Hash128 key_at_depth(const Hash128& key, uint32_t depth) {
   const uint64_t words[] = {key.high, key.low, depth};
   return hash128(std::as_bytes(std::span(words)));

@@ -11,13 +11,13 @@ namespace {
 
 using BufferPtr = std::shared_ptr<runtime::Buffer>;
 
-// Owned by the run of the plan around the loop.
+// A non-owning pointer: the run of the enclosing plan owns the buffer.
 BufferPtr borrowed(runtime::Buffer& buffer) {
   return {BufferPtr(), &buffer};
 }
 
-// One place of a stepped array. On a device without ranges of buffers it is memory of its own,
-// which is copied.
+// One iteration's slice of a stepped array. On a device without sub-buffers, `part` is a separate
+// buffer that is copied from and to the array.
 struct Slice {
   BufferPtr part;
   runtime::Buffer* whole;
@@ -66,7 +66,7 @@ class LoopRun {
   }
   uint32_t stepped() const { return static_cast<uint32_t>(body_.stepped.size()); }
 
-  // Of the arrays; less where it is data, which the host may have to wait for.
+  // The length of the arrays, or a shorter counted one, for which the host may have to wait.
   int64_t length() const {
     const auto most =
         static_cast<int64_t>(source(body_.states).size_bytes() / body_.stepped[0].stride_bytes());
@@ -80,7 +80,7 @@ class LoopRun {
     return std::clamp<int64_t>(number, 0, most);
   }
 
-  // Buffers that every step shares.
+  // Binds the buffers that all iterations share.
   void bind_fixed() {
     const auto& planned = plan_.plan.buffers;
     const uint32_t first = body_.states + stepped();
@@ -95,7 +95,7 @@ class LoopRun {
     }
   }
 
-  // A sum is in one of two places, last in that of the output: `last` for the steps to come.
+  // Iterations alternate between a sum's two buffers so that the last one writes the output.
   runtime::Buffer& sum(uint32_t number, int64_t steps_to_come) const {
     const uint32_t at = body_.states + body_.outputs + number;
     return param(steps_to_come % 2 == 0 ? at : at + body_.sums);
@@ -145,7 +145,7 @@ class LoopRun {
     return slice.part.get();
   }
 
-  // A root that is an input as it is, or another root, is copied when the step has run.
+  // A root that is itself an input or another root is copied after the iteration.
   void bind_outputs(int64_t place, int64_t steps_to_come) {
     targets_.clear();
     const auto& roots = plan_.plan.root_buffers;
@@ -181,8 +181,8 @@ class LoopRun {
   const std::span<const ValuePtr> values_;
   LaunchLog& log_;
   std::vector<runtime::Buffer*> buffers_;  // by plan buffer of the body
-  std::vector<BufferPtr> kept_;            // of the step
-  std::vector<Slice> slices_;              // that the step writes
+  std::vector<BufferPtr> kept_;            // inputs of this iteration
+  std::vector<Slice> slices_;              // outputs of this iteration
   std::vector<runtime::Buffer*> targets_;  // by root
 };
 

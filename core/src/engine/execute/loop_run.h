@@ -1,4 +1,4 @@
-// Runs a recorded loop: the plan of its body, once for each place of the stepped arrays.
+// Runs a recorded loop: the plan of its body, once for each index of the stepped arrays.
 #pragma once
 
 #include <span>
@@ -7,8 +7,8 @@
 
 namespace plugrad::engine {
 
-/// `params`: plan buffers of the step, outputs first, as LoopBody says. `buffers` and `values`: by
-/// plan buffer of the plan around it; values may be missing.
+/// `params`: plan buffers of the step, outputs first, in the order of LoopBody. `buffers` and
+/// `values`: by plan buffer of the enclosing plan; values may be missing.
 void run_loop(const ReadyLoop& loop, std::span<const uint32_t> params,
               std::span<runtime::Buffer* const> buffers, std::span<const ValuePtr> values,
               LaunchLog& log);

@@ -1,5 +1,5 @@
-// The steps of a plan as lists of launches, one for each stretch on one device, and the copies
-// between them: all that a run does is to say which buffers they work on.
+// Turns the steps of a plan into launch lists, one for each run of consecutive steps on one device,
+// with the copies and loops between them. A run of the plan only rebinds buffers.
 #pragma once
 
 #include <memory>
@@ -19,10 +19,10 @@ class PreparedSteps {
  public:
   explicit PreparedSteps(const ReadyPlan& ready);
 
-  /// `buffers`: by plan buffer; null for those that no step uses. Graphs are made, or learn of
-  /// their buffers.
+  /// `buffers`: by plan buffer; null for buffers that no step uses. Creates the device graphs, or
+  /// rebinds them.
   void set_buffers(const ReadyPlan& ready, std::span<runtime::Buffer* const> buffers);
-  /// With the buffers that are set. As graphs where a recording runs the plan.
+  /// Runs with the buffers that were set; as device graphs where a recording runs the plan.
   void run(const ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
            std::span<const ValuePtr> values, LaunchLog& log);
 

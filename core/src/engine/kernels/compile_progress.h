@@ -1,4 +1,4 @@
-// A line on stderr for who waits for kernels: "compiling 34 of 120 kernels for OPENCL:0".
+// Shows progress of compilation on stderr: "compiling 34 of 120 kernels for OPENCL:0".
 #pragma once
 
 #include <chrono>
@@ -10,9 +10,9 @@
 
 namespace plugrad::engine {
 
-/// Shows from its start to its end how many kernels are made. Nothing is written within the first
-/// `after`; then a terminal's line is redrawn, and cleared at the end, and anything else than a
-/// terminal gets a line every `every`. Silent with a negative DEBUG.
+/// Shows the number of finished kernels during its lifetime. Writes nothing for the first `after`;
+/// then redraws a line on a terminal and clears it at the end, or else writes a line every `every`.
+/// Silent with a negative DEBUG.
 class CompileProgress {
  public:
   struct Pace {
@@ -25,11 +25,11 @@ class CompileProgress {
   CompileProgress(const CompileProgress&) = delete;
   CompileProgress& operator=(const CompileProgress&) = delete;
 
-  /// One kernel more is ready. Any thread.
+  /// One more kernel is ready. May be called from any thread.
   void count();
 
  private:
-  void show();  // under the mutex
+  void show();  // requires the mutex
   void watch();
 
   const uint64_t total_;

@@ -62,13 +62,13 @@ codegen::KernelCode generate_code(const KernelRequest& request, const KernelOpti
       now.no_opt = false;
     }
     return codegen::generate(request.ast->graph, request.ast->sink, request.device->caps(), now);
-  } catch (const Error& e) {  // codegen sees capabilities, not the device that has them
+  } catch (const Error& e) {  // codegen knows capabilities but not the device's name
     if (e.kind() != ErrorKind::Unsupported) throw;
     fail(e.kind(), "{} (device {})", e.what(), request.device->name());
   }
 }
 
-// Who looks at what code generation does needs it to run.
+// With any of these settings code generation must run, so that its output is visible.
 bool is_observed() {
   return tracing() || debugging(4) || settings().verify || !settings().dump.empty();
 }
@@ -105,7 +105,7 @@ std::shared_ptr<ReadyKernel> make_kernel(const KernelRequest& request, const Ker
   return ready;
 }
 
-// An estimate: a loaded program of the CPU takes some pages.
+// An estimate in bytes: a loaded CPU program occupies at least a few pages.
 uint64_t size_of_kernel(const ReadyKernel& ready) {
   constexpr uint64_t kLoaded = 16 << 10;
   return kLoaded + ready.code.ir.size() + ready.kernel->source().size() +
@@ -115,7 +115,7 @@ uint64_t size_of_kernel(const ReadyKernel& ready) {
 // DEBUG=3 shows the source, DEBUG=5 the machine code.
 void tell(const ReadyKernel& ready) {
   if (!debugging(3)) return;
-  std::string planned;  // what PLUGRAD_OPTIMISATIONS knows it by
+  std::string planned;  // the kernel's name for PLUGRAD_OPTIMISATIONS
   if (ready.ast)
     planned = ", planned as " + codegen::describe(ready.ast->graph, ready.ast->sink).name;
   std::string text = fmt::format(
@@ -125,7 +125,7 @@ void tell(const ReadyKernel& ready) {
   debug_write(text);
 }
 
-// "OPENCL:0, CPU:0", for people.
+// E.g. "OPENCL:0, CPU:0", for messages.
 std::string devices_of(std::span<const KernelRequest> requests, std::span<const size_t> some) {
   std::vector<std::string> names;
   for (size_t i : some) names.push_back(requests[i].device->name());
@@ -140,7 +140,7 @@ KernelOptions KernelOptions::from_settings() {
   const Settings& now = settings();
   return {.no_opt = now.noopt,
           .fast_math = now.fast_math,
-          // Which product of a sum is fused depends on the order of its terms.
+          // The order of a sum's terms decides which product is fused.
           .contract = now.contract && !now.deterministic,
           .tf32 = now.tf32,
           .deterministic = now.deterministic,
@@ -166,7 +166,7 @@ std::vector<std::shared_ptr<ReadyKernel>> KernelCache::get(std::span<const Kerne
                                                            const KernelOptions& options) {
   std::vector<std::shared_ptr<ReadyKernel>> ready(requests.size());
   std::vector<Hash128> keys;
-  std::unordered_map<Hash128, size_t, Hash128Hasher> first;  // the request that is made, by key
+  std::unordered_map<Hash128, size_t, Hash128Hasher> first;  // by key: the request that is compiled
   std::vector<size_t> missing;
   for (size_t i = 0; i < requests.size(); ++i) {
     keys.push_back(key_of(requests[i], options));
@@ -175,14 +175,14 @@ std::vector<std::shared_ptr<ReadyKernel>> KernelCache::get(std::span<const Kerne
     else if (first.try_emplace(keys[i], i).second)
       missing.push_back(i);
   }
-  std::vector<Tuned> tuned(missing.size());  // one after another: a search needs the machine
+  std::vector<Tuned> tuned(missing.size());  // sequential: a search needs the whole machine
   for (size_t i = 0; i < missing.size(); ++i) {
     const KernelRequest& request = requests[missing[i]];
     if (request.ast)
       tuned[i] =
           tuning::tuned_schedule(*request.ast, *request.device, codegen_options(request, options));
   }
-  // The IR dumps of DEBUG=4 follow each other instead of mixing.
+  // With DEBUG=4 one thread, so that IR dumps do not interleave.
   const uint32_t threads = debugging(4) ? 1u : static_cast<uint32_t>(thread_count());
   {
     CompileProgress progress(missing.size(), devices_of(requests, missing));

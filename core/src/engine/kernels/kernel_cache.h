@@ -1,4 +1,4 @@
-// Kernel ASTs become loaded kernels: in parallel, identical ones once.
+// Turns kernel ASTs into loaded kernels: in parallel, identical kernels once.
 #pragma once
 
 #include <memory>
@@ -16,30 +16,29 @@
 
 namespace plugrad::engine {
 
-/// A kernel that can be launched, and what it is told about.
+/// A kernel that can be launched, and its facts for reports.
 struct ReadyKernel {
   std::shared_ptr<const KernelAst> ast;
   codegen::KernelCode code;
   std::shared_ptr<runtime::Kernel> kernel;
-  uint32_t param_count = 0;  // buffers it takes: those of its AST, less unused ones at the end
+  uint32_t param_count = 0;  // buffers it takes: those of its AST without unused trailing ones
   uint64_t codegen_ns = 0;
   uint32_t launches = 0;  // DEBUG marks the first
 };
 
-/// What people are told of it.
 KernelReport report_of(const ReadyKernel& ready);
 
 struct KernelRequest {
-  std::shared_ptr<const KernelAst> ast;  // null where `user` says all
+  std::shared_ptr<const KernelAst> ast;  // null if `user` is complete by itself
   runtime::Device* device;
   UserKernelPtr user = nullptr;
 };
 
-/// The settings that a kernel depends on, fixed for one plan.
+/// The settings that affect a kernel, constant within a plan.
 struct KernelOptions {
   bool no_opt = false, fast_math = false, contract = true, tf32 = false, deterministic = false;
   uint32_t beam = 0;
-  uint64_t lists = 0;  // a hash of those that kernels are given
+  uint64_t lists = 0;  // hash of the schedule overrides
   static KernelOptions from_settings();
   uint64_t bits() const {
     return no_opt | fast_math << 1 | contract << 2 | tf32 << 3 | deterministic << 4 |
@@ -47,33 +46,31 @@ struct KernelOptions {
   }
 };
 
-/// What code generation is asked for.
 codegen::Options codegen_options(const KernelRequest& request, const KernelOptions& options);
 
-/// A user's kernel as source or kernel IR. Errors: User where neither fits the device;
+/// Compiles a user's kernel given as source or kernel IR. Errors: User if neither fits the device;
 /// CompileError.
 std::shared_ptr<ReadyKernel> make_user_kernel(const UserKernelCode& kernel, runtime::Device& device,
                                               const KernelOptions& options);
 
-/// Source texts of the requests, generated and rendered anew and not compiled; identical kernels
-/// once. Errors: Unsupported and what codegen throws.
+/// Source texts of the requests, generated anew and not compiled; identical kernels once. Errors:
+/// Unsupported and those of codegen.
 std::vector<std::string> render(std::span<const KernelRequest> requests,
                                 const KernelOptions& options);
 
-/// Ready kernels that this process used lately, by AST, device and options. Used under the
-/// session's mutex.
+/// Recently used kernels by AST, device and options. Requires the session's mutex.
 class KernelCache {
  public:
-  /// One ready kernel a request. Errors: CompileError and what codegen throws; the cache stays as
-  /// it was.
+  /// One ready kernel for each request. Errors: CompileError and those of codegen; the cache is
+  /// then unchanged.
   std::vector<std::shared_ptr<ReadyKernel>> get(std::span<const KernelRequest> requests,
                                                 const KernelOptions& options);
-  /// The request's kernel with that list instead of its own, not kept here. Any thread. Errors: as
-  /// get().
+  /// Makes the request's kernel with schedule `list` and does not cache it. May be called from any
+  /// thread. Errors: as get().
   static std::shared_ptr<ReadyKernel> make(const KernelRequest& request,
                                            const KernelOptions& options,
                                            const std::vector<codegen::Optimisation>& list);
-  /// What get() gives from now on for requests like that.
+  /// Makes get() return `better` for such requests from now on.
   void replace(const KernelRequest& request, const KernelOptions& options,
                std::shared_ptr<ReadyKernel> better);
   uint64_t made() const { return made_; }
@@ -83,7 +80,7 @@ class KernelCache {
   void clear() { recent_.clear(); }
 
  private:
-  // 256 kernels are those of a large network.
+  // 256: the kernels of one large network.
   RecentCache<std::shared_ptr<ReadyKernel>> recent_{{4096, 256, 32 << 20}};
   uint64_t made_ = 0, codegen_ns_ = 0;
 };

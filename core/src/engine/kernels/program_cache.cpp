@@ -1,4 +1,4 @@
-// Layout of an entry: the fields of Program in order; texts, lists and bytes behind their length.
+// Layout of an entry: the fields of Program in order; texts, lists and bytes have a length prefix.
 #include "engine/kernels/program_cache.h"
 
 #include <cstring>
@@ -14,7 +14,7 @@
 namespace plugrad::engine {
 namespace {
 
-constexpr int kFormat = 1;  // raised when the layout changes
+constexpr int kFormat = 1;  // increase when the layout changes
 
 struct Put {
   ByteWriter bytes;
@@ -33,7 +33,7 @@ struct Get {
   void operator()(auto& number) { number = bytes.get<std::remove_reference_t<decltype(number)>>(); }
 };
 
-// The one list of fields, for both directions.
+// Visits the fields in file order, for reading and writing alike.
 template <class Visit, class SomeProgram>
 void each_field(Visit& visit, SomeProgram& program, auto& optimisations) {
   auto& code = program.code;
@@ -75,7 +75,7 @@ std::optional<Program> find_program(const std::string& key) {
       throw std::out_of_range("no kernel IR");
     program.code.optimisations = codegen::parse_optimisations(optimisations);
     return program;
-  } catch (const std::exception& e) {  // its checksum was right: it was written so
+  } catch (const std::exception& e) {  // the checksum was right: a faulty writer
     log_line(LogLevel::Info, fmt::format("a cached program is not usable: {}", e.what()));
     disk_cache().remove(as_bytes(key));
     return std::nullopt;

@@ -1,5 +1,5 @@
-// Programs on disk: what code generation and rendering made of a kernel, so that a process that
-// computes what another one did before generates and renders nothing.
+// Caches the results of code generation and rendering on disk, so that another process can skip
+// both.
 #pragma once
 
 #include <optional>
@@ -12,15 +12,15 @@ namespace plugrad::engine {
 
 struct Program {
   codegen::KernelCode code;
-  std::string source;  // empty where the device's compiler takes kernel IR
+  std::string source;  // empty if the device's compiler takes kernel IR
 };
 
-/// Everything that a program depends on: the kernel's structure, what it was told to be generated
-/// with, the device (Device::code_identity).
+/// Identifies a program: the kernel's structure, the options of code generation, the device
+/// (Device::code_identity).
 std::string program_key(const uint64_t (&ast_hash)[2], std::string_view options,
                         runtime::Device& device);
 
-/// From the disk cache, or nothing; what cannot be read is removed there.
+/// Looks the program up in the disk cache; removes an entry that cannot be read.
 std::optional<Program> find_program(const std::string& key);
 void keep_program(const std::string& key, const Program& program);
 

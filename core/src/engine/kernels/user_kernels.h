@@ -1,4 +1,4 @@
-// Kernels that the user wrote: the session's table of them, by content.
+// The session's table of user-written kernels, by content.
 #pragma once
 
 #include <cstddef>
@@ -15,26 +15,26 @@ struct KernelAst;
 
 namespace plugrad::engine {
 
-/// What a UserKernel node runs: on a device the source given for it, otherwise the kernel IR,
-/// otherwise the AST.
+/// The code of a UserKernel node: the source for the device if there is one, else the kernel IR,
+/// else the AST.
 struct UserKernelCode {
   std::string name;
   struct Source {
     std::string device, text;  // "CPU"
   };
   std::vector<Source> sources;
-  std::vector<std::byte> ir;  // a block
+  std::vector<std::byte> ir;  // a kernel IR block
   std::shared_ptr<const KernelAst> ast;
-  uint64_t group_count[3] = {1, 1, 1};  // of sources and of the block
+  uint64_t group_count[3] = {1, 1, 1};  // for sources and the kernel IR
   uint32_t local_size[3] = {1, 1, 1};
   uint32_t param_count = 0;
-  int64_t bytes = 0;  // of all its buffers, for reports
+  int64_t bytes = 0;  // total size of its buffers, for reports
 
   Hash128 hash() const;
 };
 using UserKernelPtr = std::shared_ptr<const UserKernelCode>;
 
-/// Equal kernels have one number. They stay: plans name them.
+/// Kernels by number, equal ones once. Entries are never removed: plans refer to them.
 class UserKernelTable {
  public:
   uint32_t add(UserKernelCode kernel);

@@ -30,7 +30,7 @@ void CanonicalGraph::begin(const Graph& graph) {
   roots_.clear();
   inputs_.clear();
   devices_used_.clear();
-  stack_.clear();  // of a walk that ended with an error
+  stack_.clear();  // left over from a walk that threw
 }
 
 void CanonicalGraph::note_device(uint32_t device) {
@@ -103,7 +103,7 @@ void CanonicalGraph::finish(Id id) {
   ensure(node.op != Op::Buffer, "buffer node {} has no value", id);
   walk_of_[id] = walk_;
   visited_.push_back(id);
-  if (node.op == Op::Function) {  // is its value: what else it names is for gradients
+  if (node.op == Op::Function) {  // stands for its value; its other sources serve gradients only
     number_of_[id] = number_of_[graph_->sources(id)[0]];
     has_range_checks_ |= is_range_check(node);
     return;
@@ -127,7 +127,7 @@ void CanonicalGraph::finish(Id id) {
   add_reached(id, false, first_word);
 }
 
-// The ranges are part of the node's own words, in an order that follows from none of its sources.
+// Adds the ranges to the node's own words, sorted: their order must not depend on the sources'.
 void CanonicalGraph::note_range_checks(Id id) {
   const size_t first = own_words_.size();
   for (Id source : graph_->sources(id))
@@ -139,7 +139,8 @@ void CanonicalGraph::note_range_checks(Id id) {
   std::sort(own_words_.begin() + static_cast<std::ptrdiff_t>(first), own_words_.end());
 }
 
-// Two nodes with one value and one shape are one input: a cut tensor and the expression it was.
+// Two nodes with the same value and shape are one input, e.g. a tensor and the expression that it
+// was before it was cut from its inputs.
 void CanonicalGraph::finish_input(Id id, const ValuePtr& value) {
   walk_of_[id] = walk_;
   visited_.push_back(id);
@@ -162,7 +163,7 @@ void CanonicalGraph::finish_input(Id id, const ValuePtr& value) {
   value->walk_number = number_of_[id];
 }
 
-// Numbers by a second walk, which takes sources of commutative ops in structural order.
+// Numbers the nodes by a second walk, which visits sources of commutative ops in structural order.
 void CanonicalGraph::number_all(std::span<const Id> roots) {
   structure_.begin(reached_.size());
   for (const Reached& r : reached_)
@@ -198,7 +199,7 @@ void CanonicalGraph::number_from(uint32_t root) {
   }
 }
 
-// Constants come last, as Graph::add puts them.
+// Constants come last, as in Graph::add.
 bool CanonicalGraph::comes_first(uint32_t a, uint32_t b) {
   if (reached_[a].is_const != reached_[b].is_const) return reached_[b].is_const;
   return structure_.comes_first(a, b);
@@ -262,7 +263,7 @@ std::vector<SizeUse> CanonicalGraph::sizes(const IndexRangeTable& ranges) const 
   return uses;
 }
 
-// By canonical number: the first place among the roots.
+// Index of the first root, by canonical number.
 std::vector<uint32_t> CanonicalGraph::root_numbers() const {
   std::vector<uint32_t> numbers(order_.size(), kNone);
   for (size_t root = roots_.size(); root-- > 0;)
@@ -270,7 +271,7 @@ std::vector<uint32_t> CanonicalGraph::root_numbers() const {
   return numbers;
 }
 
-// By canonical number: the place among the inputs.
+// Index of the input, by canonical number.
 std::vector<uint32_t> CanonicalGraph::input_numbers() const {
   std::vector<uint32_t> numbers(order_.size(), kNone);
   uint32_t next = 0;
@@ -287,7 +288,7 @@ std::vector<Origins> CanonicalGraph::origins(std::span<const SizeUse> sizes) con
   return origins;
 }
 
-// A word of bits for each node: which of the roots are computed of it.
+// Propagates one word of bits per node: bit i is set if root i depends on the node.
 void CanonicalGraph::add_origins(std::span<Origins> origins, std::span<const uint32_t> roots,
                                  std::span<const SizeUse> sizes) const {
   std::vector<uint64_t> reached_from(order_.size());

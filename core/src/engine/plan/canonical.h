@@ -1,5 +1,5 @@
-// What is reachable from some roots, in an order and numbering that do not depend on ids: the key
-// of the schedule cache, and on a miss the scratch graph that is planned.
+// Turns the nodes reachable from some roots into a numbering that does not depend on ids: the key
+// of the plan cache and, on a miss, the scratch graph to plan.
 #pragma once
 
 #include <cstdint>
@@ -16,33 +16,33 @@
 
 namespace plugrad::engine {
 
-/// Walks depth first from the roots, sources first, stopping at nodes that have values; these are
-/// the inputs, numbered by first visit. Sources of a commutative op are visited in an order that
-/// follows from the graph's structure (canonical_order.cpp), not from ids or from what inputs were
-/// computed from. Kept between walks, so that only what is reached costs time.
+/// Walks depth first from the roots, sources first. Nodes that have values are the inputs, numbered
+/// by first visit. Sources of a commutative op are visited in structural order
+/// (canonical_order.cpp), which depends neither on ids nor on how inputs were computed. The object
+/// is reused between walks, so a walk costs time only for the nodes that it reaches.
 class CanonicalGraph {
  public:
-  /// Errors: Internal when a Buffer is reached that has no value.
-  /// Values of constants alone are taken where they are on `device`, and otherwise made again: they
-  /// may be used on any device.
+  /// Errors: Internal for a Buffer without a value. A value of constants alone is an input only if
+  /// it is on `device`; otherwise its node is computed again, as constants may be used on any
+  /// device.
   void walk(const Graph& graph, Shapes& shapes, Devices& devices, uint32_t device,
             const ValueTable& values, std::span<const Id> roots);
 
-  /// Of structure, shapes, dtypes, devices and which roots: equal graphs have equal keys.
+  /// Hash of structure, shapes, dtypes, devices and roots: equal graphs have equal keys.
   Hash128 key() const { return hash128(std::as_bytes(std::span(words_))); }
 
-  /// Devices of inputs, and those that something is copied to.
+  /// Devices of inputs and targets of copies.
   std::span<const uint32_t> devices_used() const { return devices_used_; }
 
-  /// Sizes of axes that were walked and are no inputs, and reports of indices: they must be roots,
-  /// to be checked.
+  /// Computed axis sizes and index reports that the walk reached: they must become roots, so that
+  /// they can be checked.
   std::vector<Id> computed_sizes() const;
-  /// Those that are inputs or roots.
+  /// The sizes and reports that are inputs or roots.
   std::vector<SizeUse> sizes(const IndexRangeTable& ranges) const;
-  /// What each root is computed from.
+  /// The inputs and sizes from which each root is computed.
   std::vector<Origins> origins(std::span<const SizeUse> sizes) const;
 
-  // What was walked, by canonical number: sources first.
+  // The walked nodes by canonical number: sources first.
   size_t size() const { return order_.size(); }
   Id id(uint32_t number) const { return order_[number]; }
   bool is_input(uint32_t number) const { return is_input_[number]; }
@@ -54,7 +54,7 @@ class CanonicalGraph {
   }
 
   std::span<const ValuePtr> inputs() const { return inputs_; }
-  /// The inputs' values, in canonical order; taken once.
+  /// Moves the inputs' values out, in canonical order; valid once.
   std::vector<ValuePtr> take_inputs() { return std::move(inputs_); }
 
   struct Scratch {
@@ -62,16 +62,16 @@ class CanonicalGraph {
     std::vector<Id> roots;
     std::vector<Id> inputs;  // Buffer nodes 0, 1, … in canonical order
   };
-  /// A copy of what was walked, in a graph of its own where Buffers are numbered canonically.
+  /// Copies the walked nodes into a graph of their own, with canonically numbered Buffers.
   Scratch copy() const;
 
  private:
-  /// A node or an input that the walk reaches. The array of these is in topological order.
+  /// A node or an input reached by the walk; reached_ is in topological order.
   struct Reached {
     Id id;
     bool is_input, is_commutative, is_const;
     uint32_t first_source, source_count;  // in sources_
-    uint32_t first_word, word_count;      // in own_words_: all of the node but its sources
+    uint32_t first_word, word_count;      // in own_words_: the node without its sources
     uint32_t input;                       // in reached_values_
   };
   bool is_visited(Id id) const { return walk_of_[id] == walk_; }
@@ -103,7 +103,7 @@ class CanonicalGraph {
   uint32_t walk_ = 0;
   std::vector<uint32_t> walk_of_;    // by id
   std::vector<uint32_t> number_of_;  // by id: index into reached_ during a walk, canonical after it
-  std::vector<Id> visited_;          // all that have a number
+  std::vector<Id> visited_;          // every id that has a number
   std::vector<Reached> reached_;
   std::vector<uint32_t> sources_;  // indices into reached_
   std::vector<uint64_t> own_words_;
@@ -111,8 +111,8 @@ class CanonicalGraph {
   std::vector<uint32_t> canonical_of_;  // by index into reached_
   std::vector<Id> order_;               // by canonical number: the first id that has it
   std::vector<bool> is_input_;
-  // Checks of indices, each after the number of a node that is computed of the indices: an index
-  // into reached_ during a walk, canonical after it.
+  // Range checks of indices, each with a node computed from the indices: an index into reached_
+  // during a walk, a canonical number after it.
   std::vector<std::pair<uint32_t, Id>> range_checks_;
   bool has_range_checks_ = false;
   std::vector<uint64_t> words_;

@@ -22,7 +22,7 @@ void StructuralOrder::begin(size_t node_count) {
   below_.reserve(node_count);
 }
 
-// Sources of a commutative op have no order.
+// Sources of a commutative op contribute without order.
 uint64_t StructuralOrder::combine(uint64_t own, const Sources& sources,
                                   std::span<const uint64_t> of) {
   uint64_t h = mix(own);

@@ -1,5 +1,5 @@
-// Labels of a graph's nodes that follow from structure alone: equal labels are given to nodes that
-// compute the same of equal inputs and that are used in the same ways.
+// Labels the nodes of a graph by structure alone: nodes have equal labels if they compute the same
+// function of equal inputs and are used in the same ways.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace plugrad::engine {
 
-/// Nodes are added in topological order and named by the order of adding. Linear passes: what a
-/// node computes; then, only when two nodes that compute the same are compared, what a node is used
-/// for and both of all that lies below it. Nodes that differ may still compare equal: their order
-/// is not structural.
+/// Nodes are added in topological order and named by their index. Passes are linear: one labels
+/// what a node computes; two more run only when two nodes of equal label are compared, and label
+/// how a node is used and both properties of all nodes below it. Different nodes may still compare
+/// equal; their order is then not structural.
 class StructuralOrder {
  public:
   void begin(size_t node_count);
-  /// `own`: all that describes the node beside its sources. `sources` stay where they are until the
-  /// last comparison.
+  /// `own`: the node's description without its sources. `sources` must stay valid until the last
+  /// comparison.
   void add(std::span<const uint64_t> own, std::span<const uint32_t> sources, bool is_commutative);
   void add_root(uint32_t node) { roots_.push_back(node); }
   bool comes_first(uint32_t a, uint32_t b);

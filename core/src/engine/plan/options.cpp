@@ -44,7 +44,7 @@ schedule::Options plan_options(DeviceTable& devices, std::span<const uint32_t> u
     if (caps.max_buffer_bytes != 0)
       options.max_buffer_bytes = std::min(options.max_buffer_bytes, caps.max_buffer_bytes);
   }
-  // Unoptimised, a kernel would make the rows again for every element that it makes of them.
+  // Without optimisation, a kernel would recompute the rows for each element that uses them.
   if (least_scratch != UINT64_MAX && !settings().noopt) options.scratch_bytes = least_scratch;
   if (least_params != UINT32_MAX) options.max_params = least_params;
   return options;

@@ -1,4 +1,4 @@
-// The options of the scheduler that suit some devices, and the key of a plan in the cache.
+// Computes the scheduler's options for some devices, and the key of a plan in the cache.
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace plugrad::engine {
 
-/// Options that suit every device in `used`: work is split for the one with most threads, a
-/// kernel takes as many parameters as the one with the fewest, and costs are of the first.
+/// Options valid for every device in `used`: work is split for the one with most threads,
+/// parameters are limited to the least maximum, and costs are those of the first.
 schedule::Options plan_options(DeviceTable& devices, std::span<const uint32_t> used);
 
 /// Equal graphs, devices and options have equal keys.

@@ -20,7 +20,7 @@ uint64_t size_in_bytes(const schedule::PlannedBuffer& buffer) {
   return static_cast<uint64_t>(buffer.elem_count) * size_of(buffer.dtype);
 }
 
-// What memory was wanted for is known here, and added to the error.
+// Adds the purpose of the allocation to an out-of-memory error.
 template <class Purpose>
 std::shared_ptr<runtime::Buffer> allocate_for(runtime::Device& device, uint64_t size_bytes,
                                               const Purpose& purpose, bool from_host = false) {
@@ -42,13 +42,13 @@ ValuePtr make_output(const schedule::PlannedBuffer& planned, runtime::Device& de
   return value;
 }
 
-// Everything that one run binds, by plan buffer.
+// The values and buffers of one run, by plan buffer.
 struct Bindings {
   std::vector<ValuePtr> values;  // inputs and outputs; null for temporaries
   std::vector<runtime::Buffer*> buffers;
 };
 
-// The output in the memory of the input, should nothing fail before give_up_inputs().
+// An output in the memory of a donated input. The input stays valid until give_up_inputs().
 ValuePtr make_output_of(const schedule::PlannedBuffer& planned, const ValuePtr& input) {
   auto value = std::make_shared<Value>();
   value->dtype = planned.dtype;
@@ -85,7 +85,7 @@ Bindings bind_buffers(ReadyPlan& ready, std::span<const ValuePtr> inputs,
   return bound;
 }
 
-// From here on their memory holds what it held or what it will hold.
+// Invalidates donated inputs: from here on their memory may already hold the output.
 void give_up_inputs(std::span<const schedule::InPlace> taken, const Bindings& bound) {
   for (const schedule::InPlace& pair : taken) {
     bound.values[pair.input]->buffer.reset();
@@ -93,7 +93,7 @@ void give_up_inputs(std::span<const schedule::InPlace> taken, const Bindings& bo
   }
 }
 
-// All that may fail before anything is launched.
+// Everything that can fail before the first launch.
 void prepare_steps(ReadyPlan& ready, std::span<runtime::Buffer* const> buffers) {
   if (!ready.prepared) ready.prepared = std::make_shared<PreparedSteps>(ready);
   ready.prepared->set_buffers(ready, buffers);
@@ -122,7 +122,7 @@ void give_each_step(ReadyPlan& ready, std::span<runtime::Buffer* const> buffers,
   }
 }
 
-// Whoever reads an output waits for these steps and not for later ones.
+// A reader of an output waits for these steps and not for later ones.
 void run_steps(ReadyPlan& ready, const Bindings& bound, LaunchLog& log) {
   const auto each_output = [&](auto&& act) {
     for (size_t i = 0; i < bound.buffers.size(); ++i)
@@ -133,7 +133,8 @@ void run_steps(ReadyPlan& ready, const Bindings& bound, LaunchLog& log) {
   each_output([](runtime::Buffer& buffer) { buffer.note_written(); });
 }
 
-// The length of a loop, should the host know it; once it is on its device, it has to be read.
+// Records the length of a counted loop while the host has it; later it must be read from the
+// device.
 void know_lengths(const ReadyPlan& ready, std::span<const ValuePtr> inputs) {
   for (size_t i = 0; i < ready.loops.size(); ++i) {
     if (!ready.loops[i].body || !ready.loops[i].body->is_counted) continue;
@@ -192,7 +193,7 @@ runtime::Buffer& buffer_of(Value& value, DeviceTable& devices) {
 
 namespace {
 
-// A user's AST goes the way of all kernels, unless the user wrote for that device.
+// Compiles a user's AST like any kernel, unless the user gave source or IR for this device.
 KernelRequest request_of(UserKernelPtr user, runtime::Device& device) {
   const bool as_given = !user->ast || !user->ir.empty() ||
                         std::ranges::find(user->sources, device.plugin_name(),
@@ -202,8 +203,8 @@ KernelRequest request_of(UserKernelPtr user, runtime::Device& device) {
   return request;
 }
 
-// A device may lack a dtype altogether: nothing of it can be brought there. Integers of 64 bits are
-// pairs of words where it has no better.
+// Rejects a buffer of a dtype that the device cannot store. 64-bit integers may be stored as pairs
+// of words.
 void require_storable(const schedule::PlannedBuffer& buffer, const runtime::Device& device) {
   const uint32_t held = device.caps().storage_dtypes;
   const auto holds = [&](DType dtype) { return held >> static_cast<uint32_t>(dtype) & 1; };
@@ -219,7 +220,8 @@ void require_storable(const schedule::PlannedBuffer& buffer, const runtime::Devi
 
 namespace {
 
-/// The bytes of constants in their dtype; nodes keep them in the widest of its kind (ir/graph.h).
+/// The bytes of constants in their dtype; nodes store them in the widest dtype of the kind
+/// (ir/graph.h).
 std::vector<std::byte> memory_of(std::span<const uint64_t> constants, DType dtype) {
   const size_t size = size_of(dtype);
   std::vector<std::byte> bytes(constants.size() * size);
@@ -227,7 +229,7 @@ std::vector<std::byte> memory_of(std::span<const uint64_t> constants, DType dtyp
     uint64_t bits = constants[i];
     if (dtype == DType::F32)
       bits = std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(bits)));
-    std::memcpy(bytes.data() + i * size, &bits, size);  // of integers the low bytes
+    std::memcpy(bytes.data() + i * size, &bits, size);  // for integers, the low bytes
   }
   return bytes;
 }
@@ -300,7 +302,7 @@ std::shared_ptr<runtime::Buffer>& ArenaPool::block(runtime::Device& device, uint
 
 namespace {
 
-// A loop's body runs between the steps around it, whose values stay: each depth has its arenas.
+// The enclosing plan's values stay live while a loop's body runs, so each depth has its own arenas.
 uint32_t arena_of(const ReadyPlan& ready, uint32_t arena) {
   return arena | ready.depth << 16;
 }
@@ -338,7 +340,7 @@ void ArenaPool::place(ReadyPlan& ready) {
   }
   const auto& planned = ready.plan.buffers;
   std::vector<std::shared_ptr<runtime::Buffer>> places(planned.size());
-  std::vector<bool> used(planned.size());  // what no step reads or writes has no place
+  std::vector<bool> used(planned.size());  // a buffer that no step uses gets no memory
   for (const schedule::Step& step : ready.plan.steps)
     for (uint32_t buffer : step.buffers) used[buffer] = true;
   for (size_t i = 0; i < planned.size(); ++i) {

@@ -11,8 +11,8 @@
 namespace plugrad::engine {
 namespace {
 
-// A loop whose values nobody reads runs ahead of the device by so many sizes: then each step waits
-// for the oldest, which is done by now, and for no other.
+// A loop whose values are never read can run this many sizes ahead of the device; then each
+// iteration waits for the oldest size only, which is normally computed by then.
 constexpr size_t kMostOpen = 128;
 
 std::string problem_of(const SizeCheck& check, const SizeRead& size) {
@@ -38,14 +38,14 @@ bool is_before(const SizeCheck& a, const SizeCheck& b) {
          std::tuple(b.size->age(), b.size.get(), b.least, b.most, b.range.get());
 }
 
-/// `checks` with `more` of them; both are in order, and histories have most in common.
+/// Merges sorted `more` into sorted `checks`; values of one history share most checks.
 void merge(std::vector<SizeCheck>& checks, std::span<const SizeCheck> more) {
   std::vector<SizeCheck> both;
   std::ranges::set_union(checks, more, std::back_inserter(both), is_before);
   checks = std::move(both);
 }
 
-/// Takes out what is known by now. Returns what is wrong with it.
+/// Removes the checks whose sizes are known. Returns the first problem among them.
 std::string settle(std::vector<SizeCheck>& checks) {
   std::string problem;
   std::erase_if(checks, [&](const SizeCheck& check) {
@@ -71,7 +71,7 @@ SizeNumber::SizeNumber(std::shared_ptr<runtime::Buffer> buffer, DType dtype, uin
   age_ = ++last;
 }
 
-// Nobody holds the lock who waits for a device.
+// Never waits on the device while holding the lock.
 SizeRead SizeNumber::wait() {
   std::shared_ptr<runtime::Buffer> buffer;
   {
@@ -100,7 +100,7 @@ std::optional<SizeRead> SizeNumber::known() const {
   return number_;
 }
 
-// Others may ask and add meanwhile: nobody holds the lock who waits for a device.
+// Other threads may read and merge meanwhile: never waits on a device while holding the lock.
 void PendingSizeChecks::require_within() {
   std::vector<SizeCheck> checks;
   std::string problem;
@@ -153,7 +153,7 @@ std::shared_ptr<PendingSizeChecks> pending_checks_of(const Origins& origins,
   const std::span old = std::span(checks).first(checks.size() - open);
   if (problem.empty()) problem = first_problem(old);
   checks.erase(checks.begin(), checks.end() - static_cast<std::ptrdiff_t>(open));
-  if (!problem.empty()) checks.clear();  // the first is told
+  if (!problem.empty()) checks.clear();  // only the first problem is reported
   if (problem.empty() && checks.empty()) return nullptr;
   return std::make_shared<PendingSizeChecks>(std::move(checks), std::move(problem));
 }

@@ -1,6 +1,5 @@
-// Variable sizes that come out of kernels, and reports of indices that kernels checked: whether
-// they lie within their bounds is seen where a value that depends on them is read, since nothing
-// waits for them before.
+// Checks variable sizes computed by kernels, and index reports, against their bounds. The check
+// happens when a dependent value is read: nothing waits for the device earlier.
 #pragma once
 
 #include <memory>
@@ -15,30 +14,29 @@
 
 namespace plugrad::engine {
 
-/// A size, i32 of shape (), that a plan takes from input or root `number`; or, with a range, the
-/// report of the first index outside of it (index_report.h).
-/// Both bounds of a report are kNoneOutside.
+/// An axis size, i32 of shape (), in input or root `number` of a plan; or, with a range, the report
+/// of the first index out of range (index_report.h), whose bounds are both kNoneOutside.
 struct SizeUse {
   bool is_root = false;
   uint32_t number = 0;
   int64_t least = 0, most = 0;
-  uint32_t node = 0;  ///< canonical number of what is bounded by it
+  uint32_t node = 0;  ///< canonical number of the node that it bounds
   IndexRangePtr range{};
 };
 
-/// What a root of a plan is computed from: inputs by number, sizes by place in the list of them.
+/// What a root of a plan is computed from: inputs by number, sizes by index in the plan's list.
 struct Origins {
   std::vector<uint32_t> inputs, sizes;
   auto operator<=>(const Origins&) const = default;
 };
 
-/// The number that a size is, and what a report has beside it.
+/// A size, or the two elements of a report.
 struct SizeRead {
   int64_t number = 0, value = 0;
 };
 
-/// A size or a report: the host knows it, or whoever first waits for the device knows it for all,
-/// and its memory is let go. Any thread may ask.
+/// A size or a report that the host has, or reads from the device on the first wait(); the buffer
+/// is then released. May be called from any thread.
 class SizeNumber {
  public:
   explicit SizeNumber(int32_t number) : number_(SizeRead{number}) {}
@@ -46,7 +44,7 @@ class SizeNumber {
 
   SizeRead wait();
   std::optional<SizeRead> known() const;
-  /// Later ones have larger ages.
+  /// Increases with creation order.
   uint64_t age() const { return age_; }
 
  private:
@@ -65,16 +63,16 @@ struct SizeCheck {
   bool holds(int64_t number) const { return number >= least && number <= most; }
 };
 
-/// What is not known yet of the sizes that a value was computed with, by whichever plans; shared by
-/// values of one history. Any thread may ask.
+/// The unsettled checks of a value's sizes, across plans; shared by values of one history. May be
+/// called from any thread.
 class PendingSizeChecks {
  public:
   PendingSizeChecks(std::vector<SizeCheck> checks, std::string problem)
       : open_(std::move(checks)), problem_(std::move(problem)) {}
 
-  /// Waits for the sizes. Errors: User, each time, where one lies outside of its bounds.
+  /// Waits for the sizes. Errors: User on every call, if one is out of bounds.
   void require_within();
-  /// Adds what is open to `checks`, oldest first, and says what is wrong already.
+  /// Adds the open checks to `checks`, oldest first, and returns a problem already found.
   std::string add_to(std::vector<SizeCheck>& checks) const;
 
  private:
@@ -83,10 +81,10 @@ class PendingSizeChecks {
   std::string problem_;
 };
 
-/// Notes the size of a value that the host still has: soon a kernel needs it elsewhere.
+/// Records the size while the host still has its value: a kernel will soon need it on the device.
 void know_size(Value& value);
 
-/// The pending_checks of values with these origins; null where there are none.
+/// The pending_checks of values with these origins; null if there are none.
 std::shared_ptr<PendingSizeChecks> pending_checks_of(const Origins& origins,
                                                      std::span<const SizeUse> sizes,
                                                      std::span<const ValuePtr> inputs,

@@ -15,7 +15,7 @@ uint64_t PreparedConstantsList::bytes_on(uint32_t device) const {
     for (const PreparedConstants::Part& part : constants.parts)
       for (const ValuePtr& value : part.results) kept.push_back(value.get());
   });
-  std::ranges::sort(kept);  // several recordings may have one
+  std::ranges::sort(kept);  // several recordings may share a value
   const auto repeated = std::ranges::unique(kept);
   kept.erase(repeated.begin(), repeated.end());
   uint64_t bytes = 0;

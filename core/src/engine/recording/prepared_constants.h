@@ -1,5 +1,5 @@
-// Values that a recording computed of captured tensors and keeps (jit/constants.h). The session
-// counts their memory and takes it back when it runs out.
+// Holds the values that a recording computed from captured tensors alone (jit/constants.h). The
+// session counts their memory and reclaims it when memory runs out.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ struct ReadyPlan;
 struct PreparedConstants {
   struct Part {
     std::shared_ptr<ReadyPlan> ready;
-    std::vector<uint32_t> inputs;               // of the recorded plan, by number
-    std::vector<std::weak_ptr<Value>> made_of;  // those inputs when it was computed
+    std::vector<uint32_t> inputs;               // input numbers of the recorded plan
+    std::vector<std::weak_ptr<Value>> made_of;  // those inputs at the time of computation
     std::vector<ValuePtr> results;
   };
   std::vector<Part> parts;
-  bool is_given_up = false;  ///< from now on the recorded plan runs whole
+  bool is_given_up = false;  ///< from now on the recorded plan runs as a whole
 
   void give_up() {
     is_given_up = true;
@@ -28,13 +28,13 @@ struct PreparedConstants {
   }
 };
 
-/// Those of all recordings.
+/// The prepared constants of all recordings.
 class PreparedConstantsList {
  public:
   void add(const std::shared_ptr<PreparedConstants>& constants);
-  /// Bytes on a device; 0: on all.
+  /// Bytes on a device; 0: on all devices.
   uint64_t bytes_on(uint32_t device = 0) const;
-  /// Whether memory came free.
+  /// Drops all of them. Returns whether memory was freed.
   bool give_up();
 
   template <class Visit>

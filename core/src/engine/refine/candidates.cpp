@@ -21,12 +21,12 @@ namespace plugrad::engine {
 namespace {
 
 constexpr size_t kMostCandidates = 4;  // timed by the helper
-constexpr size_t kMostTrials = 3;      // tried on the program's data
-constexpr double kSlack = 1.2;  // of the predicted time: the model's own error (docs/search.md)
-constexpr double kNear = 1.1;   // of the kernel's time in the helper, which others disturb
-constexpr uint64_t kMostBytes = 256 << 20;  // that the helper takes for the buffers of one kernel
-// Of 19. A thread of this niceness has a third of what one of niceness 0 has, so that a program
-// on all cores keeps three quarters of the one that is shared.
+constexpr size_t kMostTrials = 3;      // compared with the kernel on the program's data
+constexpr double kSlack = 1.2;  // x the kernel's predicted time: the model's error (docs/search.md)
+constexpr double kNear = 1.1;   // x the kernel's time in the helper; other load disturbs it
+constexpr uint64_t kMostBytes = 256 << 20;  // the helper may allocate for one kernel's buffers
+// Of 19. A thread of this niceness gets a third of the share of one of niceness 0, so a program
+// that uses all cores keeps three quarters of the core that it shares.
 constexpr int kNiceness = 5;
 constexpr tuning::TimingHelper::Limits kLimits{.launch = 2, .compile = 3};
 constexpr tuning::TimeSpec kTiming{
@@ -47,7 +47,7 @@ uint64_t bytes_of(std::span<const tuning::ParamSpec> params) {
   return bytes;
 }
 
-// Different code for one AST, the likeliest first. The pool's other threads are the program's.
+// Different code for one AST, best predicted time first. One thread: the program uses the others.
 std::vector<codegen::KernelCode> alternatives(const CandidateRequest& request) {
   const SettingScope alone([](Settings& s) { s.threads = 1; });
   const KernelAst& ast = *request.request().ast;
@@ -95,7 +95,7 @@ void CandidateRequest::add(std::shared_ptr<ReadyKernel> candidate) {
   ready_.push_back(std::move(candidate));
 }
 
-// The process's only one. Stopped before the devices end.
+// The one candidate thread of the process; stopped before the devices are destroyed.
 class CandidateThread {
  public:
   static CandidateThread& instance() {
@@ -124,7 +124,7 @@ class CandidateThread {
 
   bool is_stopped() const { return is_stopped_; }
 
-  /// For requests of one device and the same settings one helper, started when it is first asked.
+  /// The helper for the device and the current settings, started on first use; others are stopped.
   tuning::TimingHelper& helper(runtime::Device& device) {
     const std::string environment =
         fmt::format("{}", fmt::join(tuning::helper_environment(device), "\n"));
@@ -144,7 +144,7 @@ class CandidateThread {
   void start() try {
     runtime::before_devices_end([] { instance().stop(); });
     thread_ = std::thread([this] { run(); });
-  } catch (const std::exception&) {  // no thread: nothing is refined
+  } catch (const std::exception&) {  // without a thread nothing is refined
     is_stopped_ = true;
     for (const auto& request : waiting_) end(*request);
   }
@@ -176,19 +176,19 @@ class CandidateThread {
       std::swap(measurer_, next);
       if (measurer_ && is_stopped_) measurer_->interrupt();
     }
-  }  // the one before ends
+  }  // destroys the previous helper outside the lock
 
   const pid_t pid_ = getpid();
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::shared_ptr<CandidateRequest>> waiting_;
-  std::unique_ptr<tuning::TimingHelper> measurer_;  // changed by the thread alone
-  std::string environment_;                         // its
+  std::unique_ptr<tuning::TimingHelper> measurer_;  // changed by this thread only
+  std::string environment_;                         // of the helper
   std::atomic<bool> is_stopped_{false};
   std::thread thread_;
 };
 
-// A failure costs candidates and nothing else.
+// A failure only means that there are no candidates.
 void CandidateRequest::make() {
   if (budget_->is_spent()) return;
   const SettingScope scope([this](Settings& s) { s = settings_; });

@@ -1,5 +1,5 @@
-// Makes other schedules of kernels ready while the program runs: on one thread of low priority,
-// which asks the timing helper whether they are right and near the kernel's own time.
+// Compiles other schedules of kernels while the program runs: a low-priority thread asks the timing
+// helper which of them are correct and close to the kernel's own time.
 #pragma once
 
 #include <atomic>
@@ -14,15 +14,15 @@
 
 namespace plugrad::engine {
 
-/// Processor time that may go by before no more candidates are made for one jitted function. The
-/// last kernel's and the trials of those that are made come behind it.
+/// Processor time left for making candidates for one jitted function. The kernel in progress and
+/// the trials of finished candidates may exceed it.
 struct RefinementBudget {
   std::atomic<int64_t> left_ns{1'400'000'000};
   void spend(uint64_t ns) { left_ns.fetch_sub(static_cast<int64_t>(ns)); }
   bool is_spent() const { return left_ns.load() <= 0; }
 };
 
-/// One kernel for which candidates are wanted.
+/// One kernel that wants candidates.
 class CandidateRequest {
  public:
   CandidateRequest(KernelRequest request, KernelOptions options,
@@ -37,11 +37,11 @@ class CandidateRequest {
   const KernelOptions& options() const { return options_; }
   const ReadyKernel& own() const { return *own_; }
 
-  /// A candidate that passed its checks and was not taken before; null where there is none now.
+  /// A checked candidate that was not taken before; null if there is none now.
   std::shared_ptr<ReadyKernel> take();
-  /// Whether nothing is to come, and all were taken.
+  /// Whether all candidates were made and taken.
   bool is_done() const;
-  /// How many the helper timed.
+  /// The number of candidates that the helper timed.
   uint32_t tried() const;
 
  private:
@@ -56,21 +56,20 @@ class CandidateRequest {
   const KernelOptions options_;
   const std::shared_ptr<const ReadyKernel> own_;
   const std::shared_ptr<RefinementBudget> budget_;
-  const Settings settings_;  // of whoever asked
+  const Settings settings_;  // of the requesting thread
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<ReadyKernel>> ready_;
   uint32_t tried_ = 0;
   bool is_made_ = false;
 };
 
-/// For tests: a time for each launch in a replay instead of the measured one; candidates then go on
-/// however slow the helper finds them. Null: measured again.
+/// For tests: replaces the measured time of each launch in a replay; slow candidates are then kept
+/// too. Null: measured times.
 using LaunchTime = uint64_t (*)(const ReadyKernel& kernel);
 void set_launch_times(LaunchTime time);
 LaunchTime launch_times();
 
-/// Queues the request behind others. Its candidates come later, or none where the thread cannot
-/// run.
+/// Queues the request. Its candidates come later; none come if the thread cannot run.
 void make_candidates(const std::shared_ptr<CandidateRequest>& request);
 
 }  // namespace plugrad::engine

@@ -1,4 +1,4 @@
-// The predictions of the cost model for a kernel that is ready: its schedule beside others.
+// Compares the cost model's predictions for a ready kernel's schedule with other schedules.
 #pragma once
 
 #include <vector>
@@ -10,14 +10,14 @@ namespace plugrad::engine {
 
 struct Choice {
   codegen::Prospect own;
-  codegen::Prospect plain;                 // without any change
+  codegen::Prospect plain;                 // the empty schedule
   std::vector<codegen::Prospect> nearest;  // one change away, by predicted cost
-  size_t looked_at = 0;                    // schedules one change away that are legal
+  size_t looked_at = 0;                    // number of legal schedules one change away
 };
 
-/// Errors: User for a kernel that was written by hand: it has no schedule.
+/// Errors: User for a user-written kernel, which has no schedule.
 codegen::Prospect prediction_of(const KernelReport& report);
-/// `most` schedules at most in `nearest`. Errors: the same.
+/// At most `most` schedules in `nearest`. Errors: as prediction_of().
 Choice choice_of(const KernelReport& report, size_t most);
 
 }  // namespace plugrad::engine

@@ -15,13 +15,13 @@ namespace plugrad::engine {
 namespace {
 
 constexpr uint32_t kProfiledRuns = 2;
-constexpr double kLeastShare = 0.01;      // of a run's kernels
-constexpr uint64_t kShortestNs = 20'000;  // ten times what a launch and its clock differ by
+constexpr double kLeastShare = 0.01;      // of the time of all kernels in a run
+constexpr uint64_t kShortestNs = 20'000;  // ten times the spread of launch and clock
 constexpr size_t kPairs = 3;              // runs with the kernel and runs with the candidate
-constexpr double kHopeless = 1.1;         // of the kernel's time, in the first pair
-constexpr double kGain = 0.97;  // of the kernel's time, at most: medians of three are so sure
-constexpr double kExtra = 0.4;  // of a run that a comparison may take
-constexpr uint64_t kPiece = 64 << 10, kPieces = 16;  // bytes that are compared of each buffer
+constexpr double kHopeless = 1.1;         // x the kernel's time: dropped after the first pair
+constexpr double kGain = 0.97;  // x the kernel's time at most: the accuracy of medians of three
+constexpr double kExtra = 0.4;  // largest part of a run that a comparison may add
+constexpr uint64_t kPiece = 64 << 10, kPieces = 16;  // bytes compared of each buffer
 
 uint64_t median(std::vector<uint64_t> samples) {
   const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
@@ -46,7 +46,7 @@ uint64_t timed_launch(ReadyKernel& kernel, std::span<runtime::Buffer* const> par
   return given ? given(kernel) : ns;
 }
 
-// Of what the kernel wrote and what the candidate wrote in its place, pieces spread evenly.
+// Compares evenly spaced pieces of the two kernels' output.
 std::string difference_in(const tuning::ParamSpec& spec, const runtime::Buffer& own,
                           const runtime::Buffer& candidate, double tolerance) {
   const uint64_t size = own.size_bytes();
@@ -110,7 +110,7 @@ void Refinement::end(ReadyPlan& ready) {
   decide(ready);
 }
 
-// Kernels that a search or an earlier process looked at are as good as they get.
+// Skips kernels with a record in the database: a search or an earlier process already tuned them.
 void Refinement::choose(ReadyPlan& ready) {
   phase_ = Phase::Trials;
   for (size_t i = 0; i < ready.kernels.size(); ++i) {
@@ -142,7 +142,7 @@ void Refinement::choose(ReadyPlan& ready) {
   }
 }
 
-// False where nothing is to be tried now.
+// False if no candidate is ready now.
 bool Refinement::next_trial() {
   bool is_done = true;
   for (size_t i = 0; i < groups_.size(); ++i) {
@@ -164,8 +164,8 @@ bool Refinement::next_trial() {
   return false;
 }
 
-// Candidates differ from the kernel by the order of sums, which real data with cancellations may
-// show: no reason for a warning.
+// A difference is logged but is no warning: candidates sum in another order, which may show on real
+// data with cancellation.
 void Refinement::decide(ReadyPlan& ready) {
   const Trial& trial = *trial_;
   Group& group = groups_[trial.group];
@@ -216,13 +216,13 @@ void Refinement::keep(Group& group) {
   tuning::schedule_database().add_quietly(record);
 }
 
-// The candidate runs once more than the kernels of the plan do.
+// Whether one extra launch of the candidate is short enough compared with the run.
 bool Refinement::affords_comparison(const Group& group) const {
   return static_cast<double>(group.own_ns) / static_cast<double>(group.steps.size()) <
          kExtra * static_cast<double>(total_ns_);
 }
 
-// The candidate first, on copies of what it writes: the kernel may write over what it reads.
+// The candidate runs first, on copies of its outputs: the kernel may overwrite its own inputs.
 void Refinement::launch_compared(const ReadyPlan& ready, size_t step,
                                  std::span<runtime::Buffer* const> params, LaunchLog& log) {
   Trial& trial = *trial_;

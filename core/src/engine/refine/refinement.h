@@ -1,5 +1,5 @@
-// Better schedules for what a jitted function replays: the first replays time its kernels, then
-// candidates take a kernel's place, one in a replay, and the fastest stays. Why and how:
+// Improves the schedules of plans that a jitted function replays: the first replays time the
+// kernels, later ones try candidates one at a time, and the fastest stays. Design:
 // docs/decisions/replays-refine-their-kernels.md.
 #pragma once
 
@@ -17,40 +17,41 @@ namespace plugrad::engine {
 
 struct ReadyPlan;
 
-/// Of one plan that is recorded. Used under the session's mutex.
+/// Refines one recorded plan. Requires the session's mutex.
 class Refinement {
  public:
   Refinement(std::shared_ptr<RefinementBudget> budget, const KernelOptions& options,
              KernelCache& kernels)
       : budget_(std::move(budget)), options_(options), kernels_(kernels) {}
 
-  /// For a plan of some of this one's steps.
+  /// A refinement for a plan made of some of this plan's steps.
   std::shared_ptr<Refinement> again() const {
     return std::make_shared<Refinement>(budget_, options_, kernels_);
   }
 
-  /// A run of the plan begins. Whether its kernels are to be launched by launch(), one by one.
+  /// Starts a run of the plan. Returns whether its kernels must be launched by launch(), one by
+  /// one.
   bool begin(ReadyPlan& ready);
   void launch(const ReadyPlan& ready, size_t step, std::span<runtime::Buffer* const> params,
               LaunchLog& log);
-  /// The run ended well.
+  /// Ends a run that succeeded.
   void end(ReadyPlan& ready);
 
  private:
   enum class Phase { Warm, Profile, Trials, Done };
 
-  // Steps that launch one kernel.
+  // The steps that launch the same kernel.
   struct Group {
     std::shared_ptr<ReadyKernel> own;  // the best so far
     std::vector<size_t> steps{};
-    uint64_t first_ns = 0, own_ns = 0;  // a run, of all steps
+    uint64_t first_ns = 0, own_ns = 0;  // ns in a run, summed over steps
     std::shared_ptr<CandidateRequest> request{};
-    bool is_kept = false;  // in the database
+    bool is_kept = false;  // its result is in the database
   };
   struct Trial {
     size_t group = 0;
     std::shared_ptr<ReadyKernel> candidate;
-    std::vector<uint64_t> own_ns{}, candidate_ns{};  // by run, of all steps
+    std::vector<uint64_t> own_ns{}, candidate_ns{};  // by run, summed over steps
     uint64_t now_ns = 0;                             // in this run
     std::string problem{};
     bool is_of_candidate() const { return candidate_ns.size() < own_ns.size(); }
@@ -77,8 +78,7 @@ class Refinement {
   std::unique_ptr<Trial> trial_;
 };
 
-/// These plans, which run together again and again, are refined from now on, where the settings
-/// allow it.
+/// Refines these plans, which are replayed together, from now on, if the settings allow it.
 void refine(std::span<const std::shared_ptr<ReadyPlan>> plans, KernelCache& kernels);
 
 }  // namespace plugrad::engine

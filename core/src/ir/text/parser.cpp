@@ -1,4 +1,4 @@
-// A scanner over one line at a time; every error knows its line and column.
+// Parses line by line; errors have line and column.
 #include "ir/text/parser.h"
 
 #include <algorithm>

@@ -9,12 +9,12 @@
 
 namespace plugrad {
 
-/// Adds the nodes of `text` to the graph and returns the roots of its "return" line (of the last
-/// node, when there is none). Checks form, number of sources and dtype names; what ops mean is the
-/// verifier's business. Errors: User, "[parse] line 3, column 9: …".
+/// Adds the nodes of `text` to the graph and returns the roots of its "return" line, or else the
+/// last node. Checks form, number of sources and dtype names; the verifier checks the rest. Errors:
+/// User, "[parse] line 3, column 9: …".
 std::vector<Id> parse(Graph& graph, std::string_view text);
 
-/// The op that is printed so ("add"); nothing when there is none.
+/// The op with this printed name ("add"); nothing if there is none.
 std::optional<Op> op_from_name(std::string_view name);
 
 }  // namespace plugrad

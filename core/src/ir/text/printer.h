@@ -1,4 +1,4 @@
-// Textual IR. One node a line, sources first, the roots in the last line:
+// Prints textual IR: one node a line, sources first, the roots in the last line:
 //   %0 = const index 8
 //   %1 = range index %0 axis=2 kind=reduce
 //   %2 = reshape f32 %7 [4, 8]
@@ -15,7 +15,7 @@ namespace plugrad {
 
 enum class Numbering : uint8_t {
   Ids,       ///< %n is node n, as in traces and messages
-  FromZero,  ///< by place in the text: equal graphs give equal text
+  FromZero,  ///< by position in the text: equal graphs give equal text
 };
 
 std::string print(const Graph& graph, std::span<const Id> roots,
@@ -24,7 +24,7 @@ inline std::string print(const Graph& graph, Id root, Numbering numbering = Numb
   return print(graph, std::span<const Id>(&root, 1), numbering);
 }
 
-/// One line, without the sources' own lines and without a newline.
+/// One line, without the lines of its sources and without a newline.
 std::string print_node(const Graph& graph, Id id);
 
 /// The op's name as printed: "floordiv".

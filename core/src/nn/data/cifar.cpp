@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using FileBytes = std::vector<uint8_t>;
 
 constexpr size_t kPixels = 3 * 32 * 32, kRecordBytes = 1 + kPixels;
-constexpr size_t kBlock = 512;  // of tar archives
+constexpr size_t kBlock = 512;  // bytes of a block in a tar archive
 constexpr std::array<std::string_view, 6> kNames = {"data_batch_1.bin", "data_batch_2.bin",
                                                     "data_batch_3.bin", "data_batch_4.bin",
                                                     "data_batch_5.bin", "test_batch.bin"};
@@ -33,7 +33,7 @@ template <class... Args>
        path.string(), fmt::format(format, std::forward<Args>(args)...));
 }
 
-// A tar archive that is unpacked while it is read.
+// Reads a gzipped tar archive as a stream.
 class TarReader {
  public:
   explicit TarReader(const fs::path& path) : path_(path), file_(nullptr, gzclose) {
@@ -44,7 +44,7 @@ class TarReader {
     open.release();  // gzclose closes it
   }
 
-  // The next file's name and size; false at the end.
+  // Reads the name and size of the next file; false at the end.
   bool next(std::string& name, size_t& size) {
     char header[kBlock];
     if (!read(header, kBlock, true) ||

@@ -9,7 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file under one of its names in `folder`; empty when there is none.
+// The path of the file under one of its names in `folder`; empty if there is none.
 fs::path path_in(const fs::path& folder, const DataFile& file) {
   std::vector<std::string> names = {file.name};
   names.insert(names.end(), file.also.begin(), file.also.end());
@@ -20,7 +20,8 @@ fs::path path_in(const fs::path& folder, const DataFile& file) {
   return {};
 }
 
-// The folder's own folder of the set, or the folder itself: whichever holds the first file.
+// The subfolder of the set or the folder itself, whichever has the first file; empty if neither
+// has.
 fs::path folder_with_files(const fs::path& folder, const DataFiles& set) {
   for (const fs::path& candidate : {folder / set.set, folder})
     if (!path_in(candidate, set.files.front()).empty()) return candidate;
@@ -37,7 +38,8 @@ void read_folder(const DataFiles& set, const fs::path& folder, const Say& say) {
   say(fmt::format("{}: read from {}", set.set, folder.string()));
 }
 
-// Whether a sound file was in the cache; a damaged one would only be met again, and goes.
+// Reads the file from the cache and returns whether it succeeded. Deletes a damaged file, so that
+// it is fetched again.
 bool read_cached(const DataFile& file, const fs::path& cache, const Say& say) {
   const fs::path path = path_in(cache, file);
   if (path.empty()) return false;
@@ -51,7 +53,7 @@ bool read_cached(const DataFile& file, const fs::path& cache, const Say& say) {
   }
 }
 
-// Whether a mirror served a sound file; `problems` collects why not.
+// Reads the file from the first mirror that serves a sound one; `problems` collects the failures.
 bool read_fetched(const DataFile& file, const DataFiles& set, const fs::path& cache, const Say& say,
                   std::string& problems) {
   for (const std::string& mirror : set.mirrors) {

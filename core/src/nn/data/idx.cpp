@@ -14,7 +14,7 @@
 namespace plugrad::nn {
 namespace {
 
-constexpr uint64_t kMostPackedBytes = 64 << 20;  // more than twice the largest set
+constexpr uint64_t kMostPackedBytes = 64 << 20;  // bytes; more than twice the largest set
 
 constexpr char kAdvice[] =
     "delete it so that it is fetched again, or point --data or PLUGRAD_DATA to sound files";
@@ -26,8 +26,8 @@ template <class... Args>
        fmt::format(format, std::forward<Args>(args)...), kAdvice);
 }
 
-// The whole file, unpacked; zlib passes plain files through. At most `limit` bytes and one more, so
-// that a file that unpacks without end is noticed.
+// The file's bytes, unpacked; zlib passes plain files through. Reads at most `limit` + 1 bytes,
+// which is enough to detect a file that unpacks to more.
 std::vector<uint8_t> unpack(const std::filesystem::path& path, size_t limit) {
   FileDescriptor open = open_regular_file(path.string());
   if (!open) refuse(path, "cannot be opened: {}", file_error_text(errno));
@@ -69,7 +69,7 @@ uint32_t big_endian(const uint8_t* at) {
   return uint32_t{at[0]} << 24 | uint32_t{at[1]} << 16 | uint32_t{at[2]} << 8 | at[3];
 }
 
-// Compares magic number and extents; the header's size in bytes.
+// Compares magic number and extents; returns the size of the header in bytes.
 size_t check_header(const std::filesystem::path& path, const std::vector<uint8_t>& bytes,
                     const std::vector<int64_t>& shape) {
   size_t header_bytes = 4 + 4 * shape.size();
@@ -89,7 +89,7 @@ size_t check_header(const std::filesystem::path& path, const std::vector<uint8_t
   return header_bytes;
 }
 
-// Compares the file as it is on disk, if it is packed.
+// Compares the checksum of a gzipped file; accepts a plain one.
 void check_packed(const std::filesystem::path& path, const std::string& expected) {
   const auto file = read_file(path.string(), kMostPackedBytes);
   if (!file) refuse(path, "cannot be read: {}", file_error_text(errno));

@@ -1,4 +1,4 @@
-// Files in the idx format of MNIST, plain or gzipped: magic, extents, bytes.
+// Reads files in the idx format of MNIST, plain or gzipped: magic, extents, bytes.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +16,18 @@ struct IdxArray {
   std::string sha256;           ///< of the unpacked file, in hexadecimal digits
 };
 
-/// What the file must be; empty checksums are not compared.
+/// Expected contents of a file; empty checksums are not compared.
 struct IdxExpectation {
   std::vector<int64_t> shape;
   std::string sha256;              ///< of the unpacked file
-  std::string packed_sha256 = {};  ///< of the gzipped file, where it is gzipped
+  std::string packed_sha256 = {};  ///< of the gzipped file, if it is gzipped
 };
 
-/// In hexadecimal digits.
+/// SHA-256 in hexadecimal digits.
 std::string sha256_hex(std::span<const uint8_t> bytes);
 
-/// Reads a file of bytes (idx type 0x08), gzipped or not, and compares it with what is expected.
-/// Errors: User, naming the file, what is wrong (truncated, magic, size, checksum) and what to do.
+/// Reads a file of bytes (idx type 0x08), gzipped or not, and checks it. Errors: User, with the
+/// file, the reason (truncated, magic, size, checksum) and a remedy.
 IdxArray read_idx(const std::filesystem::path& path, const IdxExpectation& expected);
 
 }  // namespace plugrad::nn

@@ -1,5 +1,5 @@
-// Makes a healthy device fail on demand: the n-th allocation, compilation, load, launch, copy or
-// synchronisation, with a status of choice; or the whole device from the n-th call on.
+// Injects faults into a working device: the n-th allocation, compilation, load, launch, copy or
+// synchronisation fails with a given status, or all calls from the n-th on.
 #include <unistd.h>
 
 #include <atomic>
@@ -13,7 +13,7 @@
 namespace plugrad::runtime {
 namespace {
 
-// "3", "3+" (and all after it), "3@TIMED_OUT", "3@12345" (a code of no meaning), "3@THROW",
+// Parses "3", "3+" (and all later), "3@TIMED_OUT", "3@12345" (an undefined code), "3@THROW",
 // "3@HANG".
 struct Fault {
   uint64_t first = 0;  // counted from 1; 0: never
@@ -55,7 +55,7 @@ std::optional<Fault> parse_fault(std::string_view text, pgr_status by_default) {
   return out;
 }
 
-// One of the functions that can be made to fail.
+// A function that can be made to fail.
 class Point {
  public:
   Point(const LayerChoice& choice, const char* key, pgr_status by_default) : key_(key) {
@@ -63,7 +63,7 @@ class Point {
     if (found != choice.values.end())
       fault_ = parse_fault(found->second, by_default).value_or(Fault{});
   }
-  /// Counts the call; the fault that it meets.
+  /// Counts the call. Returns its fault, or null.
   const Fault* count() {
     const uint64_t now = ++calls_;
     const bool hit =
@@ -161,7 +161,7 @@ class Faults final : public Layer {
     while (fault.hangs) pause();
   }
 
-  // OK where the call goes on to the device. What is lost stays so.
+  // OK if the call may go on to the device. A lost device stays lost.
   pgr_status fault_of(Point& point, pgr_error* error) {
     if (const Fault* fault = lost_.count()) {
       is_lost_ = true;

@@ -16,7 +16,7 @@ std::string dead_buffer(LiveObjects& live, const pgr_launch_desc& desc) {
   return "";
 }
 
-// A limit of 0 is not stated.
+// A limit of 0 means that none is stated.
 std::string over_limits(const pgr_launch_desc& desc, const pgr_device_caps& caps) {
   uint64_t items = 1;
   for (int axis = 0; axis < 3; ++axis) {

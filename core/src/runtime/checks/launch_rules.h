@@ -1,4 +1,4 @@
-// What a launch must keep to: the kernel's parameters, the device's limits, live buffers, aliasing.
+// Checks a launch: the kernel's parameters, the device's limits, live buffers, aliasing.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace plugrad::runtime {
 
-/// Empty, or the first rule that the launch breaks. Under a LiveObjects::Lock.
+/// Empty, or the first rule that the launch breaks. Requires a LiveObjects::Lock.
 std::string launch_error(LiveObjects& live, const LiveKernel& kernel, const pgr_launch_desc& desc,
                          const pgr_device_caps& caps);
 

@@ -5,7 +5,7 @@
 namespace plugrad::runtime {
 namespace {
 
-// The C function of a table that calls `method` of the layer whose address is the device's handle.
+// A C function for a table slot: calls `method` of the Layer whose address is the device handle.
 template <auto method>
 struct Enter;
 template <class R, class... Args, R (Layer::*method)(Args...)>
@@ -54,7 +54,7 @@ DeviceTables Layer::outer() {
   lead_through<&Layer::caps>(t.device.caps);
   lead_through<&Layer::memory_stats>(t.device.memory_stats);
   lead_through<&Layer::health>(t.device.health);
-  t.device.synchronize = &Enter<&Layer::synchronize>::call;  // a moment at which layers look
+  t.device.synchronize = &Enter<&Layer::synchronize>::call;  // layers check at this call
   lead_through<&Layer::alloc>(t.allocator_api.alloc);
   lead_through<&Layer::free>(t.allocator_api.free);
   lead_through<&Layer::copy_in>(t.allocator_api.copy_in);

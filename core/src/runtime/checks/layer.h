@@ -1,5 +1,5 @@
-// A wrapper around a device: it stands between the host and the tables below it, which are the
-// plugin's or those of another layer. What a layer does not override passes through.
+// A wrapper around a device, between the host and the tables of the plugin or of another layer.
+// Functions that a layer does not override pass through.
 #pragma once
 
 #include <mutex>
@@ -12,26 +12,26 @@ namespace plugrad::runtime {
 
 class Layer {
  public:
-  /// `name`: of the layer ("validate"); `device_name`: of the device, for messages.
+  /// `name`: of the layer, e.g. "validate"; `device_name`: of the device, for messages.
   Layer(std::string name, std::string device_name, const DeviceTables& inner);
   virtual ~Layer() = default;
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
 
-  /// What is above calls the device by these. Functions that are absent below are absent here.
+  /// The tables through which callers use the device. Functions absent below are absent here.
   DeviceTables outer();
-  /// Everything that was made of the device should be gone; it is closed next.
+  /// Called before the device closes, when everything made of it should be destroyed.
   virtual void closing() {}
-  /// Whether a call is still inside that its caller gave up: the device and the layers below must
-  /// live for ever.
+  /// Whether a call that its caller abandoned is still running: the device and the layers below
+  /// must then never be destroyed.
   virtual bool is_hung() const { return false; }
-  /// Whether buffers are to be freed at once, each of its own size, instead of kept for reuse.
+  /// Whether buffers must be freed immediately, with their exact sizes, instead of kept for reuse.
   virtual bool wants_every_free() const { return false; }
 
-  /// What was found wrong so far, oldest first. Each was logged as an error, too.
+  /// The problems found so far, oldest first. Each was also logged as an error.
   std::vector<std::string> findings() const;
 
-  // The functions of the tables, in their order.
+  // The functions of the tables, in order.
   virtual pgr_status info(pgr_device_info* out, pgr_error* error);
   virtual pgr_status caps(pgr_device_caps* out, pgr_error* error);
   virtual pgr_status memory_stats(pgr_memory_stats* out, pgr_error* error);
@@ -91,9 +91,9 @@ class Layer {
   virtual void graph_destroy(pgr_graph* graph);
 
  protected:
-  /// Notes what is wrong and logs it as "LAYER: DEVICE: what".
+  /// Records the problem and logs it as "LAYER: DEVICE: what".
   void report(const std::string& what);
-  /// The same, and gives it to the caller as the call's failure.
+  /// The same, and returns it as the call's failure.
   pgr_status report(pgr_error* error, pgr_status status, const std::string& what);
 
   const std::string name_, device_name_;
@@ -104,10 +104,10 @@ class Layer {
   std::vector<std::string> findings_;
 };
 
-/// Its capabilities; all 0 where it does not tell.
+/// The device's capabilities; all 0 if it reports none.
 pgr_device_caps caps_of(const DeviceTables& tables);
 
-/// "buffer 12 (1024 bytes)" and the like.
+/// E.g. "buffer 12 (1024 bytes)".
 std::string named(const char* kind, uint64_t number, uint64_t size_bytes);
 
 }  // namespace plugrad::runtime

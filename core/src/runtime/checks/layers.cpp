@@ -12,7 +12,7 @@ namespace {
 
 struct LayerKind {
   const char* name;
-  std::vector<std::string> keys;  // beside "device"
+  std::vector<std::string> keys;  // besides "device"
   std::string (*value_error)(std::string_view key, std::string_view value);
   std::unique_ptr<Layer> (*make)(const DeviceTables&, const LayerChoice&, const std::string&);
 };

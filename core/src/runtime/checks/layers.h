@@ -1,7 +1,7 @@
-// Which layers stand around devices: read from PLUGRAD_LAYERS, put there when a device is opened.
+// Parses PLUGRAD_LAYERS and wraps devices in layers when they are opened.
 //   list  := layer (',' layer)*          the first is nearest to the host
 //   layer := name (':' key '=' value)*   validate, redzone, faults
-// docs/debugging-a-plugin.md describes them.
+// docs/debugging-a-plugin.md describes the layers.
 #pragma once
 
 #include <map>
@@ -17,23 +17,24 @@ namespace plugrad::runtime {
 
 struct LayerChoice {
   std::string name;
-  std::string device;                         // key "device", of every layer; empty: all
+  std::string device;                         // key "device" of any layer; empty: all devices
   std::map<std::string, std::string> values;  // the layer's own keys
 };
 using LayerList = std::vector<LayerChoice>;
 
-/// Errors: User, with the text, a caret line under the place, the nearest name and what there is.
+/// Errors: User, with the text, a caret line below the mistake, the nearest name and the valid
+/// names.
 LayerList parse_layers(std::string_view text, std::string_view source = "PLUGRAD_LAYERS");
 
 using LayerStack = std::vector<std::unique_ptr<Layer>>;  // from the plugin outwards
 
-/// Puts those layers of the list that are for this device around `tables`, which then are those of
-/// the outermost. Without one, nothing changes.
+/// Wraps `tables` in the layers of the list that apply to this device and replaces them by the
+/// outermost layer's; unchanged if no layer applies.
 LayerStack wrap(DeviceTables& tables, const LayerList& list, const std::string& plugin_name,
                 const std::string& device_name);
 
-/// The kernel IR that this thread's host makes a kernel of, for a layer that checks its launches:
-/// from disk cache to launch nothing else says which parameters a kernel has.
+/// The kernel IR from which this thread currently makes a kernel, for layers that check launches:
+/// no other source of a kernel's parameters exists when it comes from the disk cache.
 class KernelIrScope {
  public:
   explicit KernelIrScope(std::span<const std::byte> ir);
@@ -46,18 +47,18 @@ class KernelIrScope {
   std::span<const std::byte> outer_;
 };
 
-// The layers, a file each.
+// The layers, one file each.
 std::unique_ptr<Layer> make_validate_layer(const DeviceTables& inner, const LayerChoice& choice,
                                            const std::string& device_name);
 std::unique_ptr<Layer> make_redzone_layer(const DeviceTables& inner, const LayerChoice& choice,
                                           const std::string& device_name);
-/// Around all others, with PLUGRAD_DEVICE_TIMEOUT.
+/// The outermost layer, with PLUGRAD_DEVICE_TIMEOUT.
 std::unique_ptr<Layer> make_time_limit_layer(const DeviceTables& inner, double seconds,
                                              const std::string& device_name);
 std::unique_ptr<Layer> make_faults_layer(const DeviceTables& inner, const LayerChoice& choice,
                                          const std::string& device_name);
 
-/// Empty, or what is wrong with the value of a faults layer's key.
+/// Empty, or the error in the value of a key of the faults layer.
 std::string faults_value_error(std::string_view key, std::string_view value);
 
 }  // namespace plugrad::runtime

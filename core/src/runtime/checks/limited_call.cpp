@@ -19,9 +19,9 @@
 namespace plugrad::runtime {
 namespace {
 
-constexpr auto kSpin = std::chrono::microseconds(50);  // a wake-up through the system costs 5 to 50
+constexpr auto kSpin = std::chrono::microseconds(50);  // a wake-up by the system takes 5 to 50 us
 
-// Waits until `flag` is set by signal(): by trying at first, then asleep.
+// Waits until signal() sets the flag: spins first, then sleeps.
 class Gate {
  public:
   void signal() {
@@ -76,7 +76,7 @@ struct Worker {
   std::atomic<bool> is_left{false};
 };
 
-// The worker belongs to this thread and to the caller that uses it; one that was left ends.
+// Owned jointly by its thread and the current caller; an abandoned worker ends after its call.
 void work(std::shared_ptr<Worker> worker) {
   while (!worker->is_left.load()) {
     worker->posted.wait(std::nullopt);
@@ -86,13 +86,13 @@ void work(std::shared_ptr<Worker> worker) {
   }
 }
 
-// Workers without work, the one used last at the end. They never end: no destructor waits for them.
+// Idle workers, the last used at the end. Never destroyed, so that no destructor waits for them.
 struct Idle {
   std::mutex mutex;
   std::vector<std::shared_ptr<Worker>> workers;
 };
 
-std::atomic<Idle*> all_idle = nullptr;  // made at the first use
+std::atomic<Idle*> all_idle = nullptr;  // created on first use
 
 Idle& idle_workers() {
   Idle* now = all_idle;
@@ -101,7 +101,7 @@ Idle& idle_workers() {
   return all_idle.compare_exchange_strong(now, made.get()) ? *made.release() : *now;
 }
 
-// Threads do not survive a fork.
+// Threads do not survive a fork, so the child starts without workers.
 void watch_forks() {
   static const int registered = pthread_atfork(nullptr, nullptr, [] { all_idle = nullptr; });
   (void)registered;
@@ -146,7 +146,7 @@ std::optional<pgr_status> run_limited(DeviceCall call, std::chrono::nanoseconds 
   worker->posted.signal();
   if (!job->done.wait(limit)) {
     worker->is_left = true;
-    forget_thread_pool();  // the call may be inside a job of it
+    forget_thread_pool();  // the call may be inside one of its jobs
     return std::nullopt;
   }
   give_worker(std::move(worker));

@@ -1,5 +1,5 @@
-// Calls into a plugin that may never return. Each runs on a thread that can be left behind: the
-// thread of a call that hangs cannot be ended, so the call goes on there and its caller does not.
+// Runs plugin calls that may never return on threads that can be abandoned: a hanging thread cannot
+// be ended, so it stays and its caller goes on.
 #pragma once
 
 #include <chrono>
@@ -10,13 +10,13 @@
 
 namespace plugrad::runtime {
 
-/// Owns all memory that the plugin reads or writes through it.
+/// Owns all memory that the plugin accesses through it.
 using DeviceCall = std::function<pgr_status(pgr_error*)>;
 
-/// The status of `call`, with `error` filled; nothing where it has not returned within `limit`. The
-/// call then goes on, and is destroyed if it ever returns. What it throws is thrown here. The
-/// caller's scope of settings holds in it. Where the system has no more threads, the call runs on
-/// the caller's, without limit.
+/// Returns the status of `call` and fills `error`; nothing if the call has not returned within
+/// `limit`. It then continues, and is destroyed if it ever returns. Rethrows its exceptions. Uses
+/// the caller's scope of settings. If no thread can be created, the call runs on the caller's
+/// thread, without a limit.
 std::optional<pgr_status> run_limited(DeviceCall call, std::chrono::nanoseconds limit,
                                       pgr_error* error);
 

@@ -1,4 +1,4 @@
-// Handles of one kind, such as events, that were made and are not destroyed.
+// Tracks live handles of one kind, e.g. events.
 #pragma once
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ class LiveHandles {
     gone_.insert(handle);
     return live_.erase(handle) != 0;
   }
-  /// Empty where the handle is one of these.
+  /// Empty if the handle is live, otherwise the reason why it is not.
   std::string why_not(const void* handle) const {
     const std::lock_guard lock(mutex_);
     if (live_.contains(handle)) return "";
@@ -33,7 +33,7 @@ class LiveHandles {
         "the {} {}", kind_,
         gone_.contains(handle) ? "was destroyed already" : "was never made by this device");
   }
-  /// "2 events"; empty where none is left.
+  /// E.g. "2 events"; empty if none is left.
   std::string left() const {
     const std::lock_guard lock(mutex_);
     if (live_.empty()) return "";
@@ -41,7 +41,7 @@ class LiveHandles {
   }
 
  private:
-  static constexpr std::size_t kMostGone = 4096;  // remembered, for messages
+  static constexpr std::size_t kMostGone = 4096;  // handles remembered for messages
   const char* const kind_;
   mutable std::mutex mutex_;
   std::unordered_set<const void*> live_, gone_;

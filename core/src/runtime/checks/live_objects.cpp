@@ -12,9 +12,9 @@
 namespace plugrad::runtime {
 namespace {
 
-constexpr std::size_t kMostGone = 4096;  // remembered, for messages
+constexpr std::size_t kMostGone = 4096;  // handles remembered for messages
 constexpr int kMostFrames = 32;
-constexpr int kOwnFrames = 4;  // of the layer itself
+constexpr int kOwnFrames = 4;  // frames of the layer itself
 
 std::recursive_mutex& lock() {
   static auto* mutex = new std::recursive_mutex;

@@ -1,6 +1,5 @@
-// What exists of a device: buffers, programs and kernels that were made and are not gone, with the
-// call that made each. One lock for all devices of the process, so that a handle of another device
-// can be told from one that never was.
+// Tracks a device's live buffers, programs and kernels, each with the call that made it. One lock
+// for all devices, so that a handle of another device can be distinguished from an invalid one.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +15,16 @@
 
 namespace plugrad::runtime {
 
-/// The call that made something.
+/// The call that created an object.
 struct Origin {
-  uint64_t number = 0;  // of its kind, from 1
+  uint64_t number = 0;  // among objects of its kind, from 1
   std::vector<void*> frames;
 };
 
 struct LiveBuffer {
   Origin made;
   uint64_t size = 0;
-  pgr_buffer* root = nullptr;  // the allocation that it is a range of, or itself
+  pgr_buffer* root = nullptr;  // the allocation that contains it, or itself
   uint64_t offset = 0;         // in the root
   uint32_t maps = 0;
   std::string last_kernel;
@@ -47,13 +46,13 @@ struct LiveKernel {
 
 class LiveObjects {
  public:
-  /// `frames`: how many callers an Origin keeps.
+  /// `frames`: number of callers stored in an Origin.
   LiveObjects(std::string device_name, int frames);
   ~LiveObjects();
   LiveObjects(const LiveObjects&) = delete;
   LiveObjects& operator=(const LiveObjects&) = delete;
 
-  // Each under the one lock, which the caller holds by a Lock.
+  // All members below require a Lock.
   class Lock {
    public:
     Lock();
@@ -65,8 +64,8 @@ class LiveObjects {
   LiveBuffer* buffer(const pgr_buffer* handle);
   LiveProgram* program(const pgr_program* handle);
   LiveKernel* kernel(const pgr_kernel* handle);
-  /// Why a handle is none of these: "was freed already (…)", "is of CPU:1, not of CPU:0", "was
-  /// never made".
+  /// Why a handle is not live: "was freed already (…)", "is of CPU:1, not of CPU:0", "was never
+  /// made".
   std::string why_not(const void* handle, const char* gone_word) const;
 
   LiveBuffer& add_buffer(pgr_buffer* handle, uint64_t size);
@@ -77,7 +76,7 @@ class LiveObjects {
 
   static std::string describe(const LiveBuffer& buffer);
   static std::string describe(const LiveProgram& program);
-  /// A line for each object that is still there.
+  /// A line for each live object.
   std::vector<std::string> leaks() const;
 
  private:

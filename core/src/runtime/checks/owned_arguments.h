@@ -1,4 +1,4 @@
-// Arguments of calls as copies, arrays and texts included.
+// Deep copies of call arguments, with their arrays and texts.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ inline Bytes copy_of(const void* data, uint64_t size) {
   return from ? Bytes(from, from + size) : Bytes();
 }
 
-// A description of a launch with arrays of its own.
+// A launch description that owns its arrays.
 struct OwnLaunch {
   explicit OwnLaunch(const pgr_launch_desc& theirs)
       : desc(theirs),

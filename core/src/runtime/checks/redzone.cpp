@@ -1,7 +1,7 @@
-// Guard bytes in front of and behind every allocation, looked at when the buffer is freed or copied
-// out and at every synchronize. The device gets one larger buffer; what the host gets is a
-// sub-buffer of it, or the buffer itself where the plugin has no sub-buffers, and then the guard is
-// behind it alone.
+// Puts guard bytes before and after every allocation and checks them when a buffer is freed or
+// copied out and at every synchronize. The device allocates a larger buffer, of which the host gets
+// a sub-buffer; if the plugin has no sub-buffers, the host gets the whole, with a guard at its end
+// only.
 #include <algorithm>
 #include <unordered_map>
 #include <vector>
@@ -14,15 +14,15 @@ namespace {
 
 constexpr uint64_t kGuardBytes = 256;
 
-// Differs from byte to byte, so that what writes one value everywhere is noticed.
+// Varies from byte to byte, so that a write of one repeated value is detected.
 unsigned char guard_byte(uint64_t at) {
   return static_cast<unsigned char>(0xA5u ^ (at * 29u));
 }
 
 struct Guarded {
-  pgr_buffer* whole = nullptr;  // what the device allocated
+  pgr_buffer* whole = nullptr;  // the device's allocation
   uint64_t number = 0, front = 0, size = 0, back = 0;
-  std::string last_kernel;  // that was launched with it
+  std::string last_kernel;  // last kernel launched with the buffer
 };
 
 class Redzone final : public Layer {
@@ -88,12 +88,12 @@ class Redzone final : public Layer {
 
  private:
   struct Part {
-    pgr_buffer* root;  // the host's buffer that it is a range of
+    pgr_buffer* root;  // the host's buffer that contains it
     uint64_t size;
   };
 
-  // Guards are written and read on the device's own queue, which takes one call at a time, by calls
-  // that need no turn of their own: alloc and free.
+  // Locks the device's own queue (NULL), which takes one call at a time: alloc and free, which
+  // callers do not serialise, access guards on it too.
   std::unique_lock<std::mutex> turn_on(const pgr_queue* queue) {
     return queue ? std::unique_lock<std::mutex>() : std::unique_lock(own_queue_);
   }
@@ -103,7 +103,7 @@ class Redzone final : public Layer {
   pgr_status write_guards(const Guarded& g, pgr_error* error);
   pgr_status write_guard(pgr_buffer* whole, uint64_t begin, uint64_t size, pgr_error* error);
   Guarded* root_of(pgr_buffer* buffer);
-  /// What is wrong with the guards of the buffer; empty: nothing. Repaired, so that it is said
+  /// The damage to the buffer's guards; empty if there is none. Repairs it, so that it is reported
   /// once.
   std::string check(pgr_buffer* buffer);
   std::string check_guards(const Guarded& g);
@@ -113,7 +113,7 @@ class Redzone final : public Layer {
   const uint64_t guard_bytes_, device_align_;
   std::mutex mutex_, own_queue_;  // taken in this order
   uint64_t made_ = 0;
-  std::unordered_map<pgr_buffer*, Guarded> buffers_;  // by what the host holds
+  std::unordered_map<pgr_buffer*, Guarded> buffers_;  // by the host's handle
   std::unordered_map<pgr_buffer*, Part> parts_;
   std::unordered_map<pgr_kernel*, std::string> kernel_names_;
 };
@@ -188,7 +188,7 @@ pgr_status Redzone::sub_buffer(pgr_buffer* parent, uint64_t offset, uint64_t siz
   return status;
 }
 
-// The device would allow what reaches into the guards.
+// The device itself would allow accesses to the guards.
 pgr_status Redzone::outside(pgr_buffer* buffer, uint64_t offset, uint64_t size, const char* call,
                             pgr_error* error) {
   uint64_t has = 0;
@@ -199,7 +199,7 @@ pgr_status Redzone::outside(pgr_buffer* buffer, uint64_t offset, uint64_t size, 
     } else if (const auto at = buffers_.find(buffer); at != buffers_.end()) {
       has = at->second.size;
     } else {
-      return PGR_STATUS_OK;  // not one of ours: the device says what it thinks of it
+      return PGR_STATUS_OK;  // not a buffer of this layer: the device checks it
     }
   }
   if (size <= has && offset <= has - size) return PGR_STATUS_OK;
@@ -231,7 +231,7 @@ std::string Redzone::damage(const Guarded& g, uint64_t begin, uint64_t size) {
   std::vector<unsigned char> bytes(size);
   const auto turn = turn_on(nullptr);
   if (Layer::copy_out(nullptr, bytes.data(), g.whole, begin, size, nullptr) != PGR_STATUS_OK)
-    return "";  // a device that is lost answers nothing
+    return "";  // a lost device cannot be read
   uint64_t bad = 0;
   while (bad < size && bytes[bad] == guard_byte(begin + bad)) ++bad;
   if (bad == size) return "";

@@ -1,6 +1,6 @@
-// Ends calls that take longer than PLUGRAD_DEVICE_TIMEOUT: the caller gets DEVICE_LOST, and the
-// device is not called again. The call itself goes on, so that all it can touch stays: arguments
-// are copies that the call owns, and the device, the layers below and the plugin are never closed.
+// Abandons calls that exceed PLUGRAD_DEVICE_TIMEOUT: the caller gets DEVICE_LOST, and the device is
+// not called again. The abandoned call continues, so everything it may access stays: it owns copies
+// of its arguments, and the device, the layers below and the plugin are never closed.
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -247,7 +247,7 @@ class TimeLimit final : public Layer {
   }
 
  private:
-  // `call` captures by value: it may live longer than its caller.
+  // `call` captures by value, as it may outlive its caller.
   template <class Call>
   pgr_status run(pgr_error* error, Call call) {
     bool has_returned = false;
@@ -265,7 +265,7 @@ class TimeLimit final : public Layer {
         fmt::format("a call did not return within the {} s of PLUGRAD_DEVICE_TIMEOUT", seconds_));
   }
 
-  /// Runs call(copy of *out, error) and hands the copy back once the call has returned.
+  /// Runs call(copy of *out, error); copies the result back if the call has returned.
   template <class Out, class Call>
   pgr_status give(Out* out, pgr_error* error, Call call) {
     const auto own = std::make_shared<Out>(*out);

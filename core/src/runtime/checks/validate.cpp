@@ -1,6 +1,6 @@
-// Checks what the host asks of a device and what the device answers: arguments, ranges, lifetimes,
-// launches against the kernel's parameters and the device's limits, and what is left at the end. A
-// call that breaks a rule is not passed on.
+// Checks the host's requests and the device's answers: arguments, ranges, lifetimes, launches
+// against kernel parameters and device limits, and leaks at the end. Does not pass on invalid
+// calls.
 #include <algorithm>
 #include <bit>
 #include <span>
@@ -142,7 +142,7 @@ class Validate final : public Layer {
   }
 
  private:
-  // NULL is the device's own queue.
+  // NULL means the device's own queue.
   pgr_status unknown(const char* call, pgr_queue* queue, pgr_error* error) {
     return queue ? dead(queues_, call, queue, error) : PGR_STATUS_OK;
   }
@@ -160,7 +160,7 @@ class Validate final : public Layer {
     handles.add(*out);
     return status;
   }
-  // Whether the plugin is to destroy it; NULL is allowed.
+  // Whether the plugin should destroy the handle; NULL is allowed.
   bool ends(LiveHandles& handles, const char* call, const void* handle) {
     if (!handle) return true;
     const std::string wrong = handles.why_not(handle);
@@ -176,7 +176,7 @@ class Validate final : public Layer {
     return report(error, PGR_STATUS_INVALID_ARGUMENT, fmt::format("{}: {}", call, wrong));
   }
 
-  // Notes what the ABI does not allow in an answer, and hands the status on.
+  // Reports answers that the ABI does not allow, and returns the status.
   pgr_status answered(const char* call, pgr_status status, const pgr_error* error) {
     if (status < 0 || status >= PGR_STATUS_COUNT)
       report(fmt::format("{} answered {}, which is no status of this ABI", call, status));

@@ -13,7 +13,7 @@ namespace plugrad::runtime {
 namespace {
 
 constexpr std::size_t kInlineBuffers = 32;
-constexpr std::uint64_t kPartOfAnother = 0;  // as a size class, whose least is 256
+constexpr std::uint64_t kPartOfAnother = 0;  // class of sub-buffers; others are >= 256
 
 Hash128 kernel_key(std::span<const std::byte> ir, std::string_view name,
                    const CompileOptions& options) {
@@ -24,13 +24,13 @@ Hash128 kernel_key(std::span<const std::byte> ir, std::string_view name,
   return hash128(as_bytes(text));
 }
 
-// Contraction is asked for only where the device has it: the others may not even read the option.
+// Requests contraction only if the device supports it; others may not read the option.
 CompileOptions options_on(const pgr_device_caps& caps, CompileOptions options) {
   options.contract = options.contract && caps.contract_supported != 0;
   return options;
 }
 
-// What a launch asked for and what the device allows, for the error of one that it refused.
+// The sizes of a refused launch and the device's limits, for its error.
 std::string launch_sizes(const pgr_launch_desc& desc, const pgr_device_caps& caps) {
   const auto three = [](const auto& n) { return fmt::format("{} x {} x {}", n[0], n[1], n[2]); };
   return fmt::format(
@@ -90,7 +90,7 @@ void Buffer::note_written() {
   written_ = device_->state().timeline.here();
 }
 
-// Where nothing is under way there is nothing to go beside.
+// With an idle in-order queue, a second queue has no advantage.
 bool Buffer::copy_in_beside(const void* src, std::uint64_t size_bytes, std::uint64_t offset_bytes) {
   DeviceState& d = device_->state();
   if (!is_idle_ || !d.timeline.has_work() || !d.transfers.can()) return false;
@@ -110,7 +110,7 @@ void Buffer::copy_in(const void* src, std::uint64_t size_bytes, std::uint64_t of
   });
 }
 
-// What was written before the newest work is read without waiting for that.
+// Reads bytes written before the newest work without waiting for that work.
 bool Buffer::copy_out_beside(void* dst, std::uint64_t size_bytes,
                              std::uint64_t offset_bytes) const {
   DeviceState& d = device_->state();
@@ -126,10 +126,10 @@ void Buffer::copy_out(void* dst, std::uint64_t size_bytes, std::uint64_t offset_
   d.calls.require_usable("copy_out");
   if (size_bytes == 0 || copy_out_beside(dst, size_bytes, offset_bytes)) return;
   pgr_buffer* const from = handle();
-  if (d.is_asynchronous) device_->synchronize();  // others may use the queue meanwhile
+  if (d.is_asynchronous) device_->synchronize();  // wait without holding queue_mutex
   std::uint64_t done = 0;
   d.on_queue("copy_out", [&](pgr_error* e) {
-    done = d.timeline.count() + 1;  // this call ends when its bytes are there
+    done = d.timeline.count() + 1;  // when this call ends, its bytes have arrived
     return d.allocator_api.copy_out(d.handle, nullptr, dst, from, offset_bytes, size_bytes, e);
   });
   d.timeline.waited(done);
@@ -167,7 +167,7 @@ std::shared_ptr<Buffer> sub_buffer(const std::shared_ptr<Buffer>& parent,
   }
   struct Part {
     std::shared_ptr<Buffer> parent;
-    Buffer buffer;  // goes first
+    Buffer buffer;  // destroyed first
   };
   pgr_buffer *const whole = parent->handle(), *handle = nullptr;
   d.calls.check("sub_buffer", [&](pgr_error* e) {
@@ -200,7 +200,7 @@ std::span<const std::string> Device::claims() const {
   return state_->claims;
 }
 
-// Errors: Unsupported where no buffer can be so large.
+// Errors: Unsupported if the size exceeds the device's largest buffer.
 std::uint64_t Device::class_of(std::uint64_t size_bytes) const {
   const std::uint64_t most = state_->caps.max_buffer_bytes;
   if (most != 0 && size_bytes > most)
@@ -208,7 +208,7 @@ std::uint64_t Device::class_of(std::uint64_t size_bytes) const {
          "[alloc] {}: a buffer of {}, and the device's largest is {}; use smaller tensors, or "
          "another device",
          name(), format_size(size_bytes), format_size(most));
-  std::uint64_t class_bytes =  // layers look at the end of each buffer
+  std::uint64_t class_bytes =  // layers check the end of each buffer
       state_->keeps_nothing() ? std::max<std::uint64_t>(size_bytes, 1) : size_class(size_bytes);
   if (most != 0) class_bytes = std::min(class_bytes, std::max<std::uint64_t>(most, 1));
   return class_bytes;

@@ -48,7 +48,7 @@ void DeviceCalls::throw_lost(std::string_view call) const {
                 call, name_, lost_because_);
 }
 
-// Whether a failure with this status can be that of work that was queued before.
+// Describes earlier work that may have caused a failure with this status; empty if it cannot.
 std::string DeviceCalls::earlier_kernels(pgr_status status) const {
   switch (status) {
     case PGR_STATUS_INVALID_ARGUMENT:

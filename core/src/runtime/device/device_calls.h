@@ -1,5 +1,5 @@
-// How the host calls one device: exceptions and statuses of the plugin become errors that name the
-// device, and a device that is lost, shut down or of a parent process is not called again.
+// Calls one device: turns exceptions and statuses of the plugin into errors that name the device.
+// Refuses calls to a device that is lost, shut down or of a parent process.
 #pragma once
 
 #include <atomic>
@@ -21,22 +21,22 @@ class DeviceCalls {
 
   const std::string& device_name() const { return name_; }
 
-  /// Errors: User in a process that was forked after the device was opened, and after shutdown;
-  /// Device once it was lost.
+  /// Errors: User if the process was forked after the device was opened, and after shutdown; Device
+  /// once it is lost.
   void require_usable(const char* call) const {
     if (gone_.load(std::memory_order_relaxed) != kThere || born_after_forks_ != fork_count)
         [[unlikely]]
       refuse(call);
   }
-  /// Whether this process may call the plugin for it, be it only to destroy handles.
+  /// Whether this process may call the plugin for the device, if only to destroy handles.
   bool is_reachable() const {
     return born_after_forks_ == fork_count && gone_.load(std::memory_order_relaxed) != kShutDown;
   }
   bool is_lost() const { return gone_.load(std::memory_order_relaxed) == kLost; }
   void mark_shut_down() { gone_ = kShutDown; }
 
-  /// Calls f(error) -> status and throws unless it is OK. `subject`: what it is done with, such as
-  /// the name of a kernel. details(status) says more of a failure.
+  /// Calls f(error) -> status and throws unless it is OK. `subject`: the object of the call, e.g. a
+  /// kernel's name. details(status) adds to the message of a failure.
   template <class F, class Details>
   void check(const char* call, std::string_view subject, const F& f, const Details& details) {
     const WatchedCall watched(*this, call, subject);
@@ -59,11 +59,11 @@ class DeviceCalls {
     check(call, {}, f);
   }
 
-  /// Throws for a status other than OK, and remembers that the device is lost where it says so.
+  /// Throws for a status other than OK, and marks the device as lost if the status says so.
   [[noreturn]] void fail(const char* call, std::string_view subject, pgr_status status,
                          const std::string& said);
 
-  /// For functions that cannot fail: what a broken plugin throws from them is logged.
+  /// For functions that cannot fail: logs the exceptions of a broken plugin.
   template <class F>
   void quietly(const char* call, const F& f) noexcept {
     const WatchedCall watched(*this, call);
@@ -74,11 +74,11 @@ class DeviceCalls {
     }
   }
 
-  /// What an asynchronous device may still be working on.
+  /// The launches that an asynchronous device may not have finished.
   LaunchesInFlight& in_flight() { return in_flight_; }
   const LaunchesInFlight& in_flight() const { return in_flight_; }
 
-  /// Forks between the process that loaded this code and this one.
+  /// Number of forks between the process that loaded this code and this one.
   static unsigned fork_count;
 
  private:

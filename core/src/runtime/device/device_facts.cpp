@@ -11,14 +11,14 @@
 namespace plugrad::runtime {
 namespace {
 
-constexpr std::uint32_t kLeastParams = 8;  // docs/abi.md: what every kernel of the core can do with
+constexpr std::uint32_t kLeastParams = 8;  // docs/abi.md: sufficient for every kernel of the core
 constexpr std::uint32_t kMostTensorCores = 1024;
 constexpr std::uint64_t kMostTensorCoreStride = 1 << 16;
-constexpr std::uint32_t kWidestVector = 64;  // of kernel IR
+constexpr std::uint32_t kWidestVector = 64;  // in kernel IR
 constexpr std::uint32_t kMostAlignment = 1 << 30;
 constexpr std::uint32_t kMostBanks = 1 << 12;
 constexpr std::uint32_t kMostTileEdge = 1 << 16;
-// Beyond any machine: what is larger is computed with as these, so that products stay in 64 bits.
+// Larger than on any machine: larger values are clamped, so that products fit in 64 bits.
 constexpr std::uint32_t kMostAtOnce = 1 << 20;  // threads, work-items, registers
 constexpr std::uint32_t kWidestSubgroup = 1 << 10;
 constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 48;
@@ -63,8 +63,8 @@ void check_groups(const std::string& device, const pgr_device_caps& caps) {
   if (caps.max_local_total == 0) refuse(device, "has_local = 1 and max_local_total = 0");
 }
 
-// The plugin's records may be shorter or longer than ours. One of a dtype or kind that a later
-// minor brought keeps its place, since kernels name cores by their numbers, and is used by nobody.
+// Copies records of any length. A record of a later minor's dtype or kind keeps its index, since
+// kernels name cores by index, but is never used.
 void read_cores(const std::string& device, const pgr_device_caps& caps,
                 std::vector<pgr_tensor_core>& out) {
   if (caps.tensor_core_count == 0 || !caps.tensor_cores) return;

@@ -1,4 +1,4 @@
-// What a device says of itself, checked: schedule and codegen compute with it, people read it.
+// Checks the facts that a device reports before schedule, codegen and users read them.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace plugrad::runtime {
 
-/// Copies what the plugin filled. Texts are sanitised, an empty name becomes the arch.
-/// Errors: Device where the stable id is empty.
+/// Copies the plugin's facts. Sanitises texts; an empty name becomes the arch. Errors: Device if
+/// the stable id is empty.
 DeviceInfo checked_info(const std::string& device, const pgr_device_info& theirs);
 
-/// Makes `caps` fit to compute with: constants of later minors become what they mean to this host,
-/// widths above those of kernel IR the widest. `cores` receives the tensor cores, to which `caps`
-/// points afterwards. Errors: Device, naming field and value, for what can only be a mistake.
+/// Makes `caps` safe to compute with: replaces constants of later minors by their meaning for this
+/// host, limits widths to those of kernel IR. Moves the tensor cores to `cores`, to which `caps`
+/// then points. Errors: Device, naming field and value, for values that must be mistakes.
 void check_caps(const std::string& device, pgr_device_caps& caps,
                 std::vector<pgr_tensor_core>& cores);
 

@@ -1,5 +1,5 @@
-// What the code that is made for a device depends on beside the kernel itself, as text for cache
-// keys: the core, the plugin and the renderer as files, the device's capabilities, its compiler.
+// Computes the part of cache keys that code depends on besides the kernel: the files of core,
+// plugin and renderer, the device's capabilities, its compiler.
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -11,7 +11,7 @@
 namespace plugrad::runtime {
 namespace {
 
-// A library that is built or installed anew is another file, or has another time.
+// A library that is rebuilt or reinstalled has another inode or time.
 std::string file_identity(const std::string& path) {
   struct stat info;
   if (path.empty() || stat(path.c_str(), &info) != 0) return "-";

@@ -95,7 +95,7 @@ DeviceState::~DeviceState() {
   shut_down();
 }
 
-// In a forked child its threads and driver state stayed in the parent.
+// A forked child only drops the device: threads and driver state stayed in the parent.
 void DeviceState::shut_down() noexcept {
   forget_at_exit(*this);
   if (!calls.is_reachable()) return;

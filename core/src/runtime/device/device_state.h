@@ -1,4 +1,4 @@
-// What a Device holds: the plugin's handle and tables, facts, allocator, kernels.
+// The state of a Device: the plugin's handle and tables, facts, allocator, kernels.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ namespace plugrad::runtime {
 
 class Plugin;
 
-// The tables are those of the outermost layer; without layers, the plugin's own.
+// The tables are those of the outermost layer or, without layers, the plugin's.
 struct DeviceState : DeviceTables {
   explicit DeviceState(std::string device_name) : name(std::move(device_name)), calls(name) {}
 
@@ -35,12 +35,12 @@ struct DeviceState : DeviceTables {
   std::vector<pgr_tensor_core> tensor_cores;
   std::vector<std::string> claims;
 
-  pgr_device* plugin_handle = nullptr;  // what the plugin opened
+  pgr_device* plugin_handle = nullptr;  // the plugin's own handle
   LayerStack layers;
   bool has_renderer = false, has_compiler = false;
-  bool renders_by_component = false;  // by the SDK's renderer, which its manifest names
+  bool renders_by_component = false;  // by the SDK's renderer, which the manifest names
   bool has_graph = false, has_profile = false;
-  bool is_asynchronous = false;  // has pgr.queue: launches and copies may return before they ran
+  bool is_asynchronous = false;  // has pgr.queue: launches and copies may return before they finish
   std::mutex queue_mutex;        // the device's in-order queue takes one call at a time
   Timeline timeline{*this};      // of that queue
   Transfers transfers{*this};
@@ -48,12 +48,12 @@ struct DeviceState : DeviceTables {
   std::unique_ptr<Allocator> allocator;
   KernelCache kernels;
   std::once_flag identity_made;
-  std::string identity;  // by Device::code_identity
+  std::string identity;  // cache of Device::code_identity
   LiveList<Buffer> buffers;
   LiveList<Kernel> loaded;
   LiveList<LaunchList> lists;
 
-  /// A call that works on the device's in-order queue: check()'s rules, one at a time.
+  /// A call that works on the device's in-order queue: as check(), serialised.
   template <class F>
   void on_queue(const char* call, const F& f) {
     const std::lock_guard lock(queue_mutex);
@@ -61,12 +61,12 @@ struct DeviceState : DeviceTables {
     calls.check(call, f);
   }
 
-  /// Whether a layer wants to see every allocation and its end.
+  /// Whether a layer must see every allocation and its end.
   bool keeps_nothing() const;
-  /// Whether a call that was given up is still inside the plugin.
+  /// Whether an abandoned call is still inside the plugin.
   bool is_hung() const;
-  /// Destroys what was made of the device, in the order of the ABI, and closes it. Handles that
-  /// live on are dead.
+  /// Destroys everything made of the device, in the order of the ABI, and closes it. Remaining
+  /// handles are invalid.
   void shut_down() noexcept;
 
   ~DeviceState();
@@ -74,10 +74,11 @@ struct DeviceState : DeviceTables {
 
 using DeviceStatePtr = std::unique_ptr<DeviceState, DeviceStateDelete>;
 
-/// What Device::code_identity gives, made anew.
+/// Computes the value of Device::code_identity.
 std::string make_identity(DeviceState& state);
 
-/// Opens the device and reads what it is. Errors: Device, for what the plugin reports or lacks.
+/// Opens the device and reads its facts. Errors: Device if the plugin reports an error or lacks a
+/// part.
 DeviceStatePtr make_device_state(const Plugin& plugin, std::uint32_t physical_index,
                                  std::uint32_t number, const PluginOptions& options,
                                  const LayerList& layers);

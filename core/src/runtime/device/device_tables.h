@@ -1,14 +1,14 @@
-// By what a device is called: its handle and the tables of its interfaces, as the host copied them.
+// The interface to a device: its handle and the tables that the host copied.
 #pragma once
 
 #include "runtime/device/tables.h"
 
 namespace plugrad::runtime {
 
-/// Of the plugin itself, or of the outermost layer around it. Absent functions are stubs.
+/// Those of the plugin or of the outermost layer around it. Absent functions are stubs.
 struct DeviceTables {
   pgr_device* handle = nullptr;
-  pgr_device* renderer_handle = nullptr;  // first argument of the renderer: NULL for a component's
+  pgr_device* renderer_handle = nullptr;  // the renderer's first argument: NULL for a component's
   pgr_device_api device{};
   pgr_allocator_api allocator_api{};
   pgr_runner_api runner{};

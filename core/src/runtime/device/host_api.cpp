@@ -19,7 +19,7 @@
 #include "runtime/discovery/file_permissions.h"
 #include "runtime/status.h"
 
-// What `pgr_host *` points at: who is asking.
+// The target of `pgr_host *`: identifies the calling library.
 struct pgr_host {
   std::string library_path;
   pgr_host_api api;
@@ -70,7 +70,7 @@ void host_parallel_for(pgr_host*, std::uint64_t count, std::uint64_t min_span, p
   parallel_for(count, min_span, fn, context);
 }
 
-// Plugins share the disk cache but not their keys.
+// Plugins share the disk cache, but each has its own keys.
 std::string plugin_key(pgr_host* host, const pgr_string* key) {
   std::string out = "plugin " + fs::path(host->library_path).filename().string();
   out += '\0';
@@ -100,12 +100,12 @@ pgr_status host_cache_put(pgr_host* host, const pgr_string* key, const void* dat
                           std::uint64_t size, pgr_error* error) {
   return no_throw(error, [&] {
     disk_cache().put(as_bytes(plugin_key(host, key)), {static_cast<const std::byte*>(data), size});
-    return PGR_STATUS_OK;  // a cache that cannot be written has warned already
+    return PGR_STATUS_OK;  // the cache has already warned if it cannot be written
   });
 }
 
-// Beside the library that asks, in the library directory above a plugins directory, beside this
-// library.
+// Searches beside the calling library, in the library directory above a plugins directory, and
+// beside this library.
 std::string find_component(const std::string& library_path, std::string_view name) {
   fs::path asking = fs::path(library_path).parent_path();
   fs::path own = own_directory();
@@ -118,7 +118,7 @@ std::string find_component(const std::string& library_path, std::string_view nam
   return "";
 }
 
-// Tables by component, interface and version: the entry of a component is called once for each.
+// Tables by component, interface and version; a component's entry is called once for each.
 struct Components {
   std::mutex mutex;
   std::map<std::tuple<std::string, std::string, std::uint32_t>, const void*> tables;
@@ -126,7 +126,7 @@ struct Components {
 
 pgr_status open_table(const std::string& path, const pgr_string* interface_name,
                       std::uint32_t minor, const void** out, pgr_error* error) {
-  static auto* components = new Components;  // plugins may ask until the process is gone
+  static auto* components = new Components;  // plugins may call until the process ends
   std::lock_guard lock(components->mutex);
   const void*& table = components->tables[{path, copied(*interface_name), minor}];
   if (!table) {
@@ -182,7 +182,7 @@ std::unique_ptr<pgr_host> make_host(const std::string& library_path) {
 
 const pgr_host_api* host_api_for(const std::string& library_path) {
   static std::mutex mutex;
-  static auto* hosts = new std::map<std::string, std::unique_ptr<pgr_host>>;  // valid for ever
+  static auto* hosts = new std::map<std::string, std::unique_ptr<pgr_host>>;  // never destroyed
   std::lock_guard lock(mutex);
   std::unique_ptr<pgr_host>& host = (*hosts)[library_path];
   if (!host) host = make_host(library_path);
@@ -194,7 +194,7 @@ std::string own_file() {
   if (!dladdr(reinterpret_cast<void*>(&own_file), &info) || !info.dli_fname) return "";
   std::error_code error;
   fs::path path = fs::canonical(info.dli_fname, error);
-  // A program started by a bare name reports just that name.
+  // If the program was started by a bare name, dladdr gives only that name.
   if (error) path = fs::canonical("/proc/self/exe", error);
   return error ? "" : path.string();
 }

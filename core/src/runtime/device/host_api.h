@@ -1,5 +1,4 @@
-// The table of everything that a plugin may use of its host: log, memory, threads, disk cache,
-// components.
+// The table of host functions for plugins: log, memory, threads, disk cache, components.
 #pragma once
 
 #include <string>
@@ -10,24 +9,24 @@
 
 namespace plugrad::runtime {
 
-/// A table for the library at `library_path` (a plugin or a component), valid until the process
-/// ends. Where its components are looked for depends on it.
+/// The table for the library at `library_path` (a plugin or a component), valid until the process
+/// ends. Its components are searched relative to this path.
 const pgr_host_api* host_api_for(const std::string& library_path);
 
-/// The library or program that holds this code, and its directory; empty when it cannot be told.
+/// The library or program with this code, and its directory; empty if unknown.
 std::string own_file();
 std::string own_directory();
 
-/// Where the library at `library_path` finds a component; empty when it finds none.
+/// The path at which the library at `library_path` finds a component; empty if there is none.
 std::string component_path(const std::string& library_path, std::string_view component);
 
-/// The table of a component's interface, as the host function open_component gives it to the
-/// library at `library_path`; null with a reason.
+/// The table of a component's interface for the library at `library_path`, as by the host function
+/// open_component; null with a reason.
 const void* open_component_for(const std::string& library_path, const std::string& component,
                                const std::string& interface_name, std::string& reason);
 
-/// Opens a library with RTLD_NOW | RTLD_LOCAL, for ever, and gives the address of `symbol`; null
-/// with a reason.
+/// Opens a library with RTLD_NOW | RTLD_LOCAL, never closes it, and returns the address of
+/// `symbol`; null with a reason.
 void* open_library_symbol(const std::string& path, const char* symbol, std::string& reason);
 
 }  // namespace plugrad::runtime

@@ -31,7 +31,8 @@ std::string numbered(const std::string& source) {
   return out;
 }
 
-// Writes the block to a file of the cache directory; empty where it is none or cannot be written.
+// Saves the block in the cache directory. Returns the path; empty if it is no block or cannot be
+// written.
 std::string keep_refused(std::span<const std::byte> ir, const std::string& name) {
   pgr_ir_header header;
   const std::string& cache = disk_cache().directory();
@@ -45,7 +46,7 @@ std::string keep_refused(std::span<const std::byte> ir, const std::string& name)
   return replace_file(path, parts, {.follow_links = false, .sync = false}) == 0 ? path : "";
 }
 
-// One kernel under way.
+// A kernel being made.
 class Maker {
  public:
   Maker(Device& device, std::span<const std::byte> ir, std::string_view name,
@@ -80,12 +81,12 @@ class Maker {
   }
 
  private:
-  // What the compiler reads.
+  // The compiler's input.
   std::span<const std::byte> input() const {
     return d_.has_renderer ? as_bytes(kernel_.source) : ir_;
   }
 
-  // Everything that the binary depends on.
+  // Everything on which the binary depends.
   std::string cache_key() {
     std::string key =
         fmt::format("kernel/{}/{}/{}/contract {}/optimize {}/{}", d_.plugin_name, d_.info.arch,
@@ -95,7 +96,7 @@ class Maker {
     return key;
   }
 
-  // Whether a binary of the cache runs; one that does not is removed.
+  // Loads a cached binary if it is valid; removes it from the cache otherwise.
   bool take_from(DiskCache& disk, const std::string& key) {
     if (!d_.has_compiler) return false;
     auto found = disk.get(as_bytes(key));
@@ -132,7 +133,7 @@ class Maker {
 
   void compile() {
     d_.kernels.compiled.fetch_add(1);
-    if (!d_.has_compiler) {  // the runner takes what there is
+    if (!d_.has_compiler) {  // the runner takes the source or IR as it is
       kernel_.binary.assign(input().begin(), input().end());
       return;
     }
@@ -170,7 +171,7 @@ class Maker {
                        kernel_.source, log);
   }
 
-  // Loads kernel_.binary and finds the kernel in it; false with a reason.
+  // Loads kernel_.binary and looks the kernel up; false with a reason.
   bool load(std::string& reason) {
     CallError error;
     std::string escaped;

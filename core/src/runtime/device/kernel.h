@@ -1,4 +1,4 @@
-// How a kernel comes to be: render, look in the disk cache, compile, load.
+// Makes kernels: render, look in the disk cache, compile, load.
 #pragma once
 
 #include <memory>
@@ -20,18 +20,18 @@ struct Kernel::State {
   std::uint64_t compile_ns = 0;
 };
 
-/// Of the device's compiler; empty where it has none. Errors: Device.
+/// Identity of the device's compiler; empty if it has none. Errors: Device.
 std::string compiler_identity(DeviceState& device);
 
-/// Source text of kernel IR; empty where the compiler takes kernel IR itself. Errors: Unsupported;
-/// Device.
+/// Renders kernel IR to source text; empty if the compiler takes kernel IR itself. Errors:
+/// Unsupported; Device.
 std::string render(DeviceState& device, std::span<const std::byte> kernel_ir);
 
-/// Makes a kernel without looking at those that exist.
+/// Makes a kernel without looking for an existing one.
 std::shared_ptr<Kernel> make_kernel(Device& device, std::span<const std::byte> kernel_ir,
                                     std::string_view name, const CompileOptions& options);
 
-/// The same of source text, which is not rendered.
+/// The same from source text, without rendering.
 std::shared_ptr<Kernel> make_kernel_of_source(Device& device, std::string_view source,
                                               std::string_view name, const CompileOptions& options);
 

@@ -1,5 +1,5 @@
-// Kernels of one device by their kernel IR: identical ones are compiled once, whoever asks and from
-// how many threads.
+// Kernels of one device by kernel IR: identical ones are compiled once, for all callers and
+// threads.
 #pragma once
 
 #include <atomic>
@@ -17,12 +17,12 @@ class KernelCache {
  public:
   using Make = std::function<std::shared_ptr<Kernel>()>;
 
-  /// The kernel under `key`; the first to ask makes it while the others wait. A failed make leaves
-  /// nothing.
+  /// The kernel under `key`. The first caller makes it while others wait. A failure leaves no
+  /// entry.
   std::shared_ptr<Kernel> get(const Hash128& key, bool keep, const Make& make);
   void clear();
 
-  // What CompileStats reports.
+  // For CompileStats.
   std::atomic<std::uint64_t> compiled{0}, from_disk{0}, from_process{0}, rejected{0}, compile_ns{0};
 
  private:

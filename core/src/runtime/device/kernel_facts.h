@@ -1,4 +1,4 @@
-// What a kernel IR block says of its launches, for those who have no use for its instructions.
+// Reads the launch parameters of a kernel IR block, without its instructions.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,13 @@ namespace plugrad::runtime {
 
 struct KernelFacts {
   std::string name;
-  uint64_t total_bytes = 0;  // as the block says
+  uint64_t total_bytes = 0;  // as stated in the block
   std::vector<pgr_ir_param> params;
   uint64_t group_count[3] = {1, 1, 1};
   uint32_t local_size[3] = {1, 1, 1};
 };
 
-/// Nothing where the bytes are no block. Of records the fields of 1.0 are read, which every minor
-/// has.
+/// Nothing if the bytes are no block. Reads the fields of version 1.0, which every minor has.
 std::optional<KernelFacts> read_kernel_facts(std::span<const std::byte> ir);
 
 }  // namespace plugrad::runtime

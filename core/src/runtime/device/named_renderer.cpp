@@ -1,4 +1,4 @@
-// The SDK's renderer on behalf of a plugin: opened as a component, told by options what to write.
+// Uses the SDK's renderer for a plugin: opens it as a component and passes it options.
 #include "runtime/device/named_renderer.h"
 
 #include <fmt/format.h>

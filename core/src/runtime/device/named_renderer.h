@@ -1,4 +1,4 @@
-// A plugin that names a dialect of the SDK's renderer instead of having a renderer of its own.
+// Supports plugins that name a dialect of the SDK's renderer instead of having their own.
 #pragma once
 
 #include <vector>
@@ -10,11 +10,11 @@ namespace plugrad::runtime {
 
 struct DeviceState;
 
-/// Gives a device whose plugin has no renderer that of the SDK, where its manifest names one.
-/// Errors: Device, with what is missing.
+/// If the plugin has no renderer and its manifest names one of the SDK, installs that. Errors:
+/// Device, naming what is missing.
 void adopt_named_renderer(DeviceState& s);
 
-/// What the SDK's renderer is told: the dialect, then the manifest's options, whose texts it
+/// The options for the SDK's renderer: the dialect, then the manifest's options, whose texts it
 /// borrows.
 std::vector<pgr_option> renderer_options(const Manifest& manifest);
 

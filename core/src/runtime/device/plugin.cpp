@@ -24,7 +24,7 @@ bool refuse(LoadRecord& record, LoadStage stage, std::string reason, std::string
   return false;
 }
 
-// A library without our entry may have that of another major.
+// Explains a missing entry, e.g. a library with the entry of another major.
 void* entry_of(LoadRecord& record) {
   std::string reason;
   void* entry = open_library_symbol(record.path, PGR_PLUGIN_ENTRY_NAME, reason);
@@ -42,13 +42,13 @@ void* entry_of(LoadRecord& record) {
   return nullptr;
 }
 
-// Empty, or what in the plugin's half of the hello does not fit.
+// Empty, or the mismatch in the plugin's half of the hello.
 std::string hello_mismatch(const pgr_hello& hello) {
   if (hello.canary_hello_offset == 0)
     return "its entry did not answer the hello (PGR_HELLO_ANSWER)";
   if (hello.canary_hello_offset != offsetof(pgr_hello, plugin_minor))
     return "its headers lay out pgr_hello differently";
-  // Minors only add at the end.
+  // Minors only append fields.
   bool may_be_longer = hello.plugin_minor > PGR_API_MINOR,
        may_be_shorter = !may_be_longer && hello.plugin_minor != PGR_API_MINOR;
   bool longer = hello.canary_error_size > sizeof(pgr_error);
@@ -124,7 +124,7 @@ bool Plugin::read_info(LoadRecord& record) {
   return true;
 }
 
-// What the child does is what comes next here, without keeping anything of it.
+// The child performs the same calls that follow in this process, and keeps no results.
 bool Plugin::survives_trial(LoadRecord& record, std::uint32_t limit_ms) {
   std::string outcome = outcome_in_probe_process(
       record.path,
@@ -143,7 +143,7 @@ bool Plugin::survives_trial(LoadRecord& record, std::uint32_t limit_ms) {
       fmt::format("ask its maker; without a trial: PLUGRAD_TRUST_PLUGINS={}", record.path));
 }
 
-// Its statuses are of no interest: only whether the process lives on.
+// Ignores statuses: only the survival of the process matters.
 void Plugin::open_and_close(std::uint32_t index) const {
   CallError error;
   pgr_device* device = nullptr;
@@ -153,12 +153,12 @@ void Plugin::open_and_close(std::uint32_t index) const {
   pgr_device_api calls;
   try {
     if (device && interface("pgr.device", PGR_STRUCT_DEVICE_API, calls)) read_facts(calls, device);
-  } catch (...) {  // the process lives on, and the next device is looked at
+  } catch (...) {  // the process survived; go on with the next device
   }
   api_.device_close(api_.plugin, device);
 }
 
-// As the host reads them, texts and tables included.
+// Reads all facts as the host does, including texts and tables.
 void Plugin::read_facts(const pgr_device_api& calls, pgr_device* device) const {
   CallError error;
   pgr_device_info info;
@@ -177,7 +177,7 @@ void Plugin::read_facts(const pgr_device_api& calls, pgr_device* device) const {
 Plugin* Plugin::open(LoadRecord& record, std::uint32_t trial_limit_ms) {
   static std::mutex mutex;
   static auto* opened =
-      new std::map<std::string, std::unique_ptr<Plugin>>;  // entry runs once a process
+      new std::map<std::string, std::unique_ptr<Plugin>>;  // entry must run once a process
   std::error_code failed;
   std::string path = std::filesystem::canonical(record.path, failed).string();
   std::lock_guard lock(mutex);

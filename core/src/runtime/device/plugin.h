@@ -1,4 +1,4 @@
-// An opened plugin: entry called, hello settled, table copied.
+// An opened plugin: entry called, hello exchanged, table copied.
 #pragma once
 
 #include <memory>
@@ -11,14 +11,14 @@
 
 namespace plugrad::runtime {
 
-/// More devices of one plugin cannot be numbered.
+/// The largest number of devices of one plugin.
 inline constexpr std::uint32_t kMostDevices = 65536;
 
-/// One for each library and process; never closed.
+/// One for each library in the process; never closed.
 class Plugin {
  public:
-  /// Opens the library that `record` names, on trial first, and moves the record on, to Loaded or
-  /// to Refused with its reason. The same library gives the same Plugin. Null when it is refused.
+  /// Opens the library of `record`, first in a probe process, and sets the record to Loaded, or to
+  /// Refused with a reason. Returns the same Plugin for the same library; null if it is refused.
   static Plugin* open(LoadRecord& record, std::uint32_t trial_limit_ms);
 
   const pgr_plugin_api& api() const { return api_; }
@@ -27,15 +27,15 @@ class Plugin {
   const std::string& version() const { return version_; }
   const Manifest& manifest() const { return manifest_; }
 
-  /// Devices present. With 0, `reason` is what the plugin says is missing. Errors: Device.
+  /// Number of devices present. If 0, `reason` is the plugin's explanation. Errors: Device.
   std::uint32_t device_count(std::string& reason) const;
   /// Opens physical device `index` under the name "CPU:number".
   std::unique_ptr<Device> open_device(std::uint32_t index, std::uint32_t number,
                                       const PluginOptions& options,
                                       const LayerList& layers = {}) const;
-  /// Tells the plugin that all is closed, once; no device of it can be opened any more.
+  /// Tells the plugin once that all devices are closed; none can be opened afterwards.
   void shut_down();
-  /// A table by name; false where the plugin does not offer it. Errors: Device.
+  /// Reads a table by name; false if the plugin does not offer it. Errors: Device.
   template <class Table>
   bool interface(const char* name, std::uint32_t struct_id, Table& out) const;
 

@@ -1,5 +1,5 @@
-// A plugin's tables as the host sees them: clamped to what the plugin filled, every absent slot a
-// stub that answers UNSUPPORTED, so that nothing ever calls NULL.
+// Copies a plugin's tables: clamped to the part that the plugin filled, with stubs that return
+// UNSUPPORTED in absent slots, so that no call is to NULL.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct Stub;
 template <class... Args>
 struct Stub<pgr_status (*)(Args...)> {
   static pgr_status call(Args... args) {
-    pgr_error* error = std::get<sizeof...(Args) - 1>(std::tuple(args...));  // all end with it
+    pgr_error* error = std::get<sizeof...(Args) - 1>(std::tuple(args...));  // the last
     return set_error(error, PGR_STATUS_UNSUPPORTED, "the plugin does not offer this function");
   }
 };
@@ -42,7 +42,8 @@ bool offered(F slot) {
   return slot != &Stub<F>::call;
 }
 
-/// Copies what both sides know of `theirs`; empty with a reason where it is no table of this kind.
+/// Copies the fields that both sides know. Returns null, or a reason if `theirs` is no table of
+/// this kind.
 template <class Table>
 const char* copy_table(const void* theirs, std::uint32_t struct_id, Table& out) {
   std::memset(&out, 0, sizeof out);

@@ -1,5 +1,5 @@
-// A selection -> the first device that it allows, or an error that shows the place, what is there
-// and the nearest name.
+// Resolves a selection to the first device that it allows, or to an error that shows the mistake,
+// the available devices and the nearest name.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,8 +14,7 @@
 namespace plugrad::runtime {
 namespace {
 
-// Names that this project's own plugins have: asking for one that is not installed is no spelling
-// mistake.
+// Names of this project's plugins: a request for one that is not installed is no spelling mistake.
 constexpr const char* kOwnNames[] = {"CPU", "REFERENCE", "OPENCL", "VULKAN", "CUDA"};
 constexpr std::size_t kMostListed = 16;
 
@@ -31,7 +30,7 @@ std::string without_stars(std::string text) {
   return text;
 }
 
-// "no device of HIGH has that name; there are: a, b; did you mean name=a?"
+// E.g. "no device of HIGH has that name; there are: a, b; did you mean name=a?"
 std::string nearest_fact(const PluginEntry& entry, const char* key, const std::string& glob,
                          std::string DeviceInfo::* fact) {
   std::vector<std::string> there;
@@ -57,8 +56,8 @@ bool Registry::State::is_excluded(const Selection& selection, const Device& devi
                      });
 }
 
-// Opens a device unless it fails, which its record and `failure` keep. A device that was given
-// options is wanted with them: another is no substitute.
+// Opens a device; on failure records the error in its record and `failure`. Rethrows for devices
+// with options: the user wants that device with those options and no substitute.
 bool Registry::State::open_or_note(PluginEntry& entry, std::uint32_t number,
                                    std::exception_ptr& failure) {
   try {
@@ -73,7 +72,7 @@ bool Registry::State::open_or_note(PluginEntry& entry, std::uint32_t number,
   }
 }
 
-// The first device of one plugin that `choice` allows; null when none.
+// The first device of a plugin that `choice` allows; null if there is none.
 Device* Registry::State::match(const std::string& name, const DeviceChoice& choice,
                                const Selection& selection, std::exception_ptr& failure) {
   if (excludes_plugin(selection, name)) return nullptr;
@@ -148,8 +147,7 @@ Device& Registry::State::find(const Selection& selection) {
       why + describe_records(records()));
 }
 
-// What plugins that are open have instead of what the choice asks for, and why the one that it
-// names has nothing.
+// Lists what the opened plugins have in place of the choice, and why the named plugin has nothing.
 std::string Registry::State::why_nothing(const DeviceChoice& choice) {
   std::string out;
   for (const auto& entry : entries) {

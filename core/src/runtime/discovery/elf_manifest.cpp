@@ -1,5 +1,5 @@
-// ELF64, little endian, as the gABI lays it out: file header, program headers, the PT_NOTE
-// segments. Section headers are not read: a stripped library has none.
+// Reads ELF64, little endian, by the gABI: file header, program headers, PT_NOTE segments. Ignores
+// section headers, which a stripped library lacks.
 #include "runtime/discovery/elf_manifest.h"
 
 #include <elf.h>
@@ -26,7 +26,7 @@ constexpr const char* kHostName = "AArch64";
 #endif
 
 constexpr std::uint64_t kMostSegments = 256;
-constexpr std::uint64_t kMostNoteBytes = 2 << 20;  // of one segment
+constexpr std::uint64_t kMostNoteBytes = 2 << 20;  // in one segment
 constexpr std::size_t kMostNotes = 1024;
 
 bool fits(std::uint64_t offset, std::uint64_t size, std::uint64_t whole) {
@@ -39,7 +39,7 @@ bool read_record(const ByteSource& file, std::uint64_t offset, Record& out) {
          file.read(offset, std::as_writable_bytes(std::span(&out, 1)));
 }
 
-// Empty, or why the header is none of a library that this process can open.
+// Empty, or why this process cannot open a library with this header.
 std::string header_refusal(const Elf64_Ehdr& h) {
   const unsigned char* id = h.e_ident;
   if (std::memcmp(id, ELFMAG, SELFMAG) != 0) return "it is not a library: it is no ELF file";
@@ -57,7 +57,7 @@ std::string header_refusal(const Elf64_Ehdr& h) {
   return "";
 }
 
-// What dlopen maps must be in the file, else touching it ends the process.
+// Whatever dlopen maps must be in the file: access beyond its end would end the process.
 std::string segments_refusal(const std::vector<Elf64_Phdr>& segments, std::uint64_t size) {
   bool loads = false, dynamic = false;
   for (const Elf64_Phdr& p : segments) {
@@ -78,14 +78,14 @@ std::uint64_t aligned(std::uint64_t offset, std::uint64_t align) {
   return (offset + align - 1) / align * align;
 }
 
-// The notes of one segment; offsets stay below kMostNoteBytes plus the sizes of 32 bits that are
-// checked, so that no sum overflows.
+// The notes of one segment. Offsets stay below kMostNoteBytes plus checked 32-bit sizes, so sums do
+// not overflow.
 class NoteReader {
  public:
   NoteReader(std::span<const std::byte> bytes, std::uint64_t align)
       : bytes_(bytes), align_(align) {}
 
-  // The next plugrad note's text; nothing at the end. Stops where a note leaves the segment.
+  // The text of the next plugrad note; nothing at the end, or if a note exceeds the segment.
   std::optional<std::string> next() {
     while (count_++ < kMostNotes && fits(at_, sizeof(Elf64_Nhdr), bytes_.size())) {
       Elf64_Nhdr note;
@@ -106,7 +106,7 @@ class NoteReader {
   std::string_view view(std::uint64_t at, std::uint64_t size) const {
     return {reinterpret_cast<const char*>(bytes_.data()) + at, size};
   }
-  // The macro's text ends with a zero, as C's do.
+  // The macro's text ends with a zero.
   static std::string without_zeros(std::string_view text) {
     while (text.ends_with('\0')) text.remove_suffix(1);
     return std::string(text);
@@ -130,7 +130,7 @@ void read_notes(const ByteSource& file, const Elf64_Phdr& segment, LibraryFile& 
   }
   NoteReader notes(bytes, segment.p_align == 8 ? 8 : 4);
   while (std::optional<std::string> text = notes.next()) {
-    // Linkers may put one note under two program headers.
+    // Linkers may list one note under two program headers.
     if (out.manifest && *out.manifest != *text)
       out.refusal = "it holds two manifest notes that differ";
     out.manifest = std::move(text);

@@ -1,5 +1,5 @@
-// A library's file -> whether it is one for this machine, and the manifest that stands in it as an
-// ELF note. Reads a few small parts of the file; nothing is opened or mapped.
+// Reads a library's file: whether it is one for this machine, and the manifest in its ELF note.
+// Reads a few small parts; opens and maps nothing.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 namespace plugrad::runtime {
 
 struct LibraryFile {
-  std::string refusal;                  ///< empty, or why the file is no library of this machine
-  std::optional<std::string> manifest;  ///< JSON text of the plugrad note, where there is one
+  std::string refusal;                  ///< empty, or why it is no library for this machine
+  std::optional<std::string> manifest;  ///< JSON text of the plugrad note, if there is one
 };
 
-/// Any bytes may be given: what they claim is checked against what is there.
+/// Accepts any bytes: checks their claims against the file's contents.
 LibraryFile inspect_library(const ByteSource& file);
 
 }  // namespace plugrad::runtime

@@ -1,4 +1,4 @@
-// Which files are safe to open as code.
+// Decides which files are safe to load as code.
 #pragma once
 
 #include <string>
@@ -6,17 +6,17 @@
 
 namespace plugrad::runtime {
 
-/// Empty, or why a library at `path` is not safe to open: it or the directory it stands in can be
-/// written by everybody, and PLUGRAD_TRUST_PLUGINS names neither.
+/// Empty, or why a library at `path` is unsafe to open: the file or its directory is world-writable
+/// and not listed in PLUGRAD_TRUST_PLUGINS.
 std::string unsafe_permissions(const std::string& path);
 
-/// Whether PLUGRAD_TRUST_PLUGINS names the file or the directory it stands in.
+/// Whether PLUGRAD_TRUST_PLUGINS lists the file or its directory.
 bool is_trusted(const std::string& path);
 
-/// Parts of "a:b", without the empty ones, which in other tools mean the current directory.
+/// Parts of "a:b" without empty ones, which mean the current directory in other tools.
 std::vector<std::string> split_paths(const std::string& text);
 
-/// Whether the text has no '/': such a name is looked for nowhere.
+/// Whether the text has no '/'. Bare names are not searched for.
 bool is_bare_name(const std::string& path);
 
 }  // namespace plugrad::runtime

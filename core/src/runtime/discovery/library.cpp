@@ -1,4 +1,4 @@
-// The only file that sees Boost.DLL.
+// The only file that includes Boost.DLL.
 #define BOOST_DLL_USE_STD_FS
 #include <boost/dll/shared_library.hpp>
 #include <exception>
@@ -12,7 +12,7 @@
 namespace plugrad::runtime {
 namespace {
 
-// "… (dlerror system message: libx.so: cannot open …)": the part that says why.
+// Extracts the reason from "… (dlerror system message: libx.so: cannot open …)".
 std::string dlerror_of(const std::string& what) {
   constexpr std::string_view kMark = "dlerror system message: ";
   std::size_t at = what.find(kMark);
@@ -22,7 +22,7 @@ std::string dlerror_of(const std::string& what) {
   return reason;
 }
 
-// Never unloaded: its threads, handlers and static objects may outlive any use that we know of.
+// Libraries are never unloaded: their threads, handlers and static objects may outlive known uses.
 void keep_open(std::unique_ptr<boost::dll::shared_library> library) {
   static std::mutex mutex;
   static auto* open = new std::vector<std::unique_ptr<boost::dll::shared_library>>;

@@ -19,8 +19,8 @@ constexpr int kMostDepth = 32;
 constexpr std::size_t kMostTextBytes = 4096;
 constexpr std::size_t kMostItems = 256;
 
-// Whether brackets outside of texts nest further than any manifest does: what destroys and compares
-// trees recurses.
+// Whether brackets outside of texts nest deeper than in any manifest: destroying and comparing
+// trees is recursive.
 bool nests_too_deep(std::string_view text) {
   int depth = 0;
   bool quoted = false;
@@ -37,14 +37,14 @@ bool nests_too_deep(std::string_view text) {
   return false;
 }
 
-// Texts reach terminals and messages.
+// Whether a text is safe to print in messages on a terminal.
 bool is_plain(const std::string& text) {
   return text.size() <= kMostTextBytes &&
          std::none_of(text.begin(), text.end(),
                       [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
 
-// Reads one key; a wrong type or a missing required key becomes the reason, the first one stays.
+// Reads keys; the first wrong type or missing required key becomes the reason.
 class Reader {
  public:
   explicit Reader(const Object& object, std::string prefix = "")
@@ -148,7 +148,7 @@ std::string read_renderer(Reader& root, Manifest& out) {
   return root.reason().empty() ? read.reason() : root.reason();
 }
 
-// "key": "help", or "key": {"type": …, "default": …, "help": …}.
+// Parses "key": "help", or "key": {"type": …, "default": …, "help": …}.
 std::string read_options(Reader& root, Manifest& out) {
   const Object* options = root.object("options", false);
   if (!options) return root.reason();
@@ -196,7 +196,7 @@ std::string read_keys(const Object& root, Manifest& out) {
   return "";
 }
 
-// A value as a message shows it.
+// A value shortened for a message.
 std::string shown(const JsonValue* value) {
   if (!value) return "missing";
   std::string text = value->text();
@@ -238,7 +238,7 @@ std::string parse_manifest(std::string_view text, Manifest& out) {
 std::string manifest_difference(std::string_view note, std::string_view file) {
   if (note == file) return "";
   const auto a = parse_json(note), b = parse_json(file);
-  ensure(a && b && a->as<Object>() && b->as<Object>());  // they were read before
+  ensure(a && b && a->as<Object>() && b->as<Object>());  // both were parsed before
   return difference(*a->as<Object>(), *b->as<Object>(), "");
 }
 

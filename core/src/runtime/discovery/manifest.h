@@ -1,5 +1,5 @@
-// A plugin's JSON, beside it or inside -> Manifest. What each key means is in
-// docs/plugin-manifest.md.
+// Parses a plugin's JSON, beside it or inside, to a Manifest. docs/plugin-manifest.md describes the
+// keys.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,24 @@
 
 namespace plugrad::runtime {
 
-/// More than this is no manifest.
+/// Size limit of a manifest in bytes.
 constexpr std::uint64_t kMostManifestBytes = 1 << 20;
 
-/// Fills `out` as far as it gets. Empty, or why the text is no manifest.
+/// Fills `out` as far as possible. Empty, or why the text is no manifest.
 std::string parse_manifest(std::string_view json, Manifest& out);
 
-/// Empty where two manifests hold the same; else the first key in which they do not, and how.
-/// Takes texts that parse_manifest accepts.
+/// Empty if two manifests are equal; else their first difference. Both texts must be valid for
+/// parse_manifest.
 std::string manifest_difference(std::string_view note, std::string_view file);
 
-/// Why a plugin of another major cannot be opened by this host.
+/// Why this host cannot open a plugin of another major.
 std::string major_refusal(std::uint32_t major, std::string& hint);
 
-/// Empty, or why a plugin of this manifest cannot be opened by this host; `hint` says what would
-/// help.
+/// Empty, or why this host cannot open a plugin with this manifest; `hint` is the advice.
 std::string manifest_refusal(const Manifest& manifest, std::string& hint);
 
-/// Whether one of the paths is there, which may have wildcards; with none given, too. Tells whether
-/// the driver that a plugin needs (its probes), or hardware (its default_probes), seems to be
-/// there.
+/// Whether one of the paths, which may have wildcards, exists; true for an empty list. Indicates
+/// that the driver (a plugin's probes) or hardware (its default_probes) is present.
 bool probes_pass(const std::vector<std::string>& paths);
 
 }  // namespace plugrad::runtime

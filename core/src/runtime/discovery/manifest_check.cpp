@@ -1,4 +1,4 @@
-// What a manifest that was read means for this host: versions, sanitizers, probes.
+// Checks a parsed manifest against this host: versions, sanitizers, probes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ std::string manifest_refusal(const Manifest& m, std::string& hint) {
     return fmt::format("it needs a newer host: plugin ABI {}.{}; this host speaks {}.{}",
                        m.abi_major, m.abi_minor_low, PGR_API_MAJOR, PGR_API_MINOR);
   }
-  // A library with a sanitizer in it ends a host without the same one inside dlopen.
+  // A library built with a sanitizer ends a host without it inside dlopen.
   for (const char* kind : {"address", "thread", "memory"}) {
     bool plugin_has = m.sanitizer.find(kind) != std::string::npos;
     if (plugin_has && host_sanitizer() != kind) {

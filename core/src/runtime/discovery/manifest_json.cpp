@@ -8,7 +8,7 @@
 namespace plugrad::runtime {
 namespace {
 
-// Receives what nlohmann's parser reads.
+// Receives the events of nlohmann's parser.
 class Builder {
  public:
   bool null() { return add(JsonValue()); }
@@ -46,7 +46,7 @@ class Builder {
     place() = std::move(value);
     return true;
   }
-  // Pointers to open arrays and objects stay valid: their parents grow only after they are closed.
+  // Pointers to open arrays and objects stay valid: a parent grows only after its child is closed.
   bool open(JsonValue value) {
     JsonValue& own = place();
     own = std::move(value);

@@ -1,5 +1,5 @@
-// JSON of a manifest as a tree. nlohmann::json's own tree allocates in its destructor and so ends
-// the process where there is no memory; its parser alone does not.
+// The JSON of a manifest as a tree. nlohmann::json's own tree allocates in its destructor, which
+// ends the process when memory is exhausted; its parser does not.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class JsonValue {
  public:
   using Array = std::vector<JsonValue>;
   using Object = std::map<std::string, JsonValue>;
-  // Whole numbers are int64_t, above its range uint64_t, beyond 64 bits doubles as all others.
+  // Whole numbers are int64_t, above its range uint64_t, above 64 bits double like all others.
   using Content =
       std::variant<std::nullptr_t, bool, int64_t, uint64_t, double, std::string, Array, Object>;
 
@@ -31,14 +31,14 @@ class JsonValue {
     return std::get_if<T>(&content_);
   }
   bool operator==(const JsonValue&) const = default;
-  /// As JSON, without spaces.
+  /// Prints JSON without spaces.
   std::string text() const;
 
  private:
   Content content_ = nullptr;
 };
 
-/// Nothing where the text is no valid JSON. Of keys that come twice the last one counts.
+/// Nothing if the text is not valid JSON. The last of duplicate keys wins.
 std::optional<JsonValue> parse_json(std::string_view text);
 
 }  // namespace plugrad::runtime

@@ -8,7 +8,7 @@
 namespace plugrad::runtime {
 namespace {
 
-constexpr int kMostEntries = 10000;  // /dev and /sys of a large machine have fewer in a folder
+constexpr int kMostEntries = 10000;  // more than any folder of /dev or /sys on a large machine
 
 struct CloseFolder {
   void operator()(DIR* folder) const { closedir(folder); }
@@ -29,11 +29,11 @@ bool is_in_class(std::string_view list, char c) {
   return is_in != is_negated;
 }
 
-// Whether the part of the pattern at `at`, which is no star, takes `c`; then `at` is behind it.
+// Whether the pattern's part at `at`, which is no star, matches `c`; then moves `at` behind it.
 bool takes(std::string_view pattern, std::size_t& at, char c) {
   if (at >= pattern.size() || pattern[at] == '*') return false;
   if (pattern[at] == '[') {
-    // A bracket that comes first in the list is of the list.
+    // A bracket at the start of a list belongs to the list.
     const std::size_t end = pattern.find(']', at + (pattern.substr(at + 1, 1) == "!" ? 3 : 2));
     if (end != pattern.npos) {
       const bool is_in = is_in_class(pattern.substr(at + 1, end - at - 1), c);
@@ -78,7 +78,7 @@ bool matches_name(std::string_view name, std::string_view pattern) {
     } else if (p < pattern.size() && pattern[p] == '*') {
       star = p++;
       retry = n;
-    } else if (star != pattern.npos) {  // the last star takes one character more
+    } else if (star != pattern.npos) {  // extend the match of the last star
       p = star + 1;
       n = ++retry;
     } else {

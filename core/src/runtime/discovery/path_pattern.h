@@ -1,4 +1,4 @@
-// Matches paths against the wildcards of unchecked manifests, in bounded work for any pattern.
+// Matches paths against the wildcards of unchecked manifests, in bounded time for any pattern.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace plugrad::runtime {
 /// dot. Time: at most the product of both lengths.
 bool matches_name(std::string_view name, std::string_view pattern);
 
-/// Whether a file matches the absolute path. At most 10,000 entries of folders are looked at: a
-/// pattern that has found nothing by then does not match.
+/// Whether a file matches the absolute path. Examines at most 10,000 folder entries; a pattern
+/// without a match by then does not match.
 bool path_pattern_exists(const std::string& pattern);
 
 }  // namespace plugrad::runtime

@@ -37,7 +37,7 @@ std::string absolute(const std::string& path) {
   return error ? path : out.lexically_normal().string();
 }
 
-// `reason`: why the directory cannot be read.
+// `reason`: why the directory cannot be read; else empty.
 std::vector<std::string> libraries_in(const std::string& directory, std::string& reason) {
   std::vector<std::string> out;
   if (is_bare_name(directory)) {
@@ -56,7 +56,7 @@ std::string manifest_path(const std::string& library) {
   return fs::path(library).replace_extension(".json").string();
 }
 
-// Refuses what everybody could have put there: the link, what it leads to, the manifest.
+// Refuses world-writable files: the link, its target, the manifest.
 bool check_permissions(LoadRecord& record, const std::string& found_as) {
   record.stage = LoadStage::Permissions;
   if (is_trusted(found_as) || is_trusted(record.path)) return true;
@@ -74,7 +74,7 @@ bool check_permissions(LoadRecord& record, const std::string& found_as) {
   return true;
 }
 
-// The text beside the library; nothing where there is none, or with a reason.
+// The manifest beside the library; nothing if there is none or, with a reason, on an error.
 std::optional<std::string> manifest_file(const std::string& path, std::string& reason) {
   std::error_code error;
   if (!fs::exists(fs::symlink_status(path, error))) return std::nullopt;
@@ -110,8 +110,8 @@ std::string read_manifest(LoadRecord& record, const std::optional<std::string>& 
   return reason.empty() ? manifest_refusal(record.manifest, record.hint) : reason;
 }
 
-// A path is taken from where the program was started. A bare name stays one, and is refused: it
-// would be looked for in places that nobody named.
+// Relative paths start at the working directory. A bare name stays one and is refused: dlopen would
+// search for it in places that the user did not name.
 std::string as_named(const std::string& path) {
   return is_bare_name(path) ? path : absolute(path);
 }
@@ -123,7 +123,7 @@ std::string user_data_directory() {
   return home && home->starts_with('/') ? *home + "/.local/share" : "";
 }
 
-/// The first of a long list, and how many there are: the manifest has them all.
+/// The first paths of a long list and the number of others.
 std::string shortened(const std::vector<std::string>& paths) {
   constexpr size_t kShown = 3;
   if (paths.size() <= kShown) return fmt::format("{}", fmt::join(paths, ", "));
@@ -244,7 +244,7 @@ std::vector<SearchPlace> search_places() {
 
 namespace {
 
-// Of a plugin that lacks hardware or a driver, what to do says enough.
+// The hint suffices for a plugin whose hardware or driver is missing.
 std::string why_not(const LoadRecord& r) {
   const bool says_enough = r.state == LoadState::Absent && !r.hint.empty();
   std::string out =
@@ -262,10 +262,10 @@ std::string describe_records(const std::vector<LoadRecord>& records) {
     return "no plugin was found; PLUGRAD_PLUGIN_PATH names directories to look in";
   std::string works, others;
   for (const LoadRecord& r : records) {
-    if (r.state == LoadState::Shadowed) continue;  // its name is there from another file
+    if (r.state == LoadState::Shadowed) continue;  // another file has its name
     const std::string name = r.manifest.device_name;
     const bool is_usable = r.state == LoadState::Loaded || r.state == LoadState::Available;
-    if (is_usable && r.reason.empty())  // what could not open its device says why
+    if (is_usable && r.reason.empty())  // a failure to open a device has a reason
       works += (works.empty() ? " " : ", ") + name;
     else
       others += "\n  " + why_not(r);

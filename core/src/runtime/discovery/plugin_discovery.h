@@ -1,4 +1,4 @@
-// Files that may be plugins -> load records, in search order. Nothing is opened here.
+// Turns files that may be plugins into load records, in search order. Opens none of them.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace plugrad::runtime {
 
-/// A record for each candidate of `places`: permissions, manifest and probes looked at; of those
-/// that could be opened under one device name only the first is Available.
+/// A record for each candidate in `places`, with permissions, manifest and probes checked. For each
+/// device name, only the first usable candidate is Available.
 std::vector<LoadRecord> discover_plugins(const std::vector<SearchPlace>& places);
 
 /// One candidate.
 LoadRecord examine_plugin(const std::string& library_path, const std::string& origin);
 
-/// The places that settings and system name, in order.
+/// The places given by settings and system, in order.
 std::vector<SearchPlace> search_places();
 
-/// What was found, for messages: the names of those that work, and a line with the reason for each
-/// other; `plugrad devices --why` has the files too.
+/// Describes the records for messages: names of working plugins, and a line with the reason for
+/// each other. `plugrad devices --why` also lists the files.
 std::string describe_records(const std::vector<LoadRecord>& records);
 
 }  // namespace plugrad::runtime

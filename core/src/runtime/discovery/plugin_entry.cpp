@@ -12,7 +12,7 @@
 namespace plugrad::runtime {
 namespace {
 
-// By bytes, or with the numbers inside read as numbers.
+// Sorted by bytes, or by numbers within the text.
 bool is_sorted(const std::string& low, const std::string& high) {
   return low < high || strverscmp(low.c_str(), high.c_str()) < 0;
 }
@@ -69,7 +69,8 @@ void PluginEntry::choose_visible(const std::optional<Selection>& visible, std::u
   if (physical_.empty()) record.reason = "PLUGRAD_VISIBLE_DEVICES hides its devices";
 }
 
-// In the order of the list, each once, without what is excluded. An empty list shows all.
+// Visible devices in the order of the list, without duplicates and excluded ones. An empty list
+// shows all.
 std::vector<std::uint32_t> PluginEntry::filtered(const Selection& visible,
                                                  std::uint32_t count) const {
   std::vector<std::uint32_t> out;
@@ -88,7 +89,7 @@ std::vector<std::uint32_t> PluginEntry::filtered(const Selection& visible,
   return out;
 }
 
-// A name or identity is only known of an opened device, which is closed again.
+// Name and identity are known only of an open device, which is closed again.
 bool PluginEntry::physical_matches(const DeviceChoice& choice, std::uint32_t index) const {
   if (!choice.plugin.empty() && choice.plugin != record.manifest.device_name) return false;
   if (choice.index && *choice.index != index) return false;
@@ -119,8 +120,8 @@ void PluginEntry::open(std::uint32_t number) {
                                        info.arch, plugin_->path()));
 }
 
-// Numbers mean something only while the plugin sorts by identity. The host cannot do it: it knows
-// an identity when a device is open, and does not open all of them to use one.
+// Warns if the plugin does not sort devices by identity, as numbers are then meaningless. The host
+// cannot sort: identities are known only of open devices, and it does not open all to use one.
 void PluginEntry::check_identity(std::uint32_t number) {
   const std::string& id = devices[number]->info().stable_id;
   auto [same, is_new] = number_of_.emplace(id, number);

@@ -1,4 +1,4 @@
-// A plugin that the search found and, once it is opened, its visible devices.
+// A plugin found by discovery and, once opened, its visible devices.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,18 @@ struct PluginEntry {
   LoadRecord record;
   PluginOptions options;                         // for each of its devices
   LayerList layers;                              // around each of them
-  std::vector<std::unique_ptr<Device>> devices;  // by visible number; null until it is opened
+  std::vector<std::unique_ptr<Device>> devices;  // by visible number; null until opened
 
-  std::uint32_t trial_limit_ms = 0;  // for opening the library
+  std::uint32_t trial_limit_ms = 0;  // time limit for opening the library
 
-  /// Opens the library and counts its devices; without a `visible` selection all of them show.
-  /// Whether there is one now; the record says why not. Errors: User, where `visible` names a
-  /// number that the plugin has not.
+  /// Opens the library and counts its devices; all are visible without a `visible` selection.
+  /// Returns whether there is one; else the record has the reason. Errors: User if `visible` names
+  /// a number that the plugin does not have.
   bool start(const std::optional<Selection>& visible);
-  /// Opens it on first use. Errors: as opening it, which the record keeps; User in a process that
-  /// was forked after it was opened.
+  /// Opens the device on first use. Errors: those of opening, also kept in the record; User in a
+  /// process forked after it was opened.
   Device& device(std::uint32_t number);
-  /// Shuts its devices down, then the plugin.
+  /// Shuts down its devices, then the plugin.
   void shut_down();
 
  private:
@@ -42,12 +42,12 @@ struct PluginEntry {
   bool physical_matches(const DeviceChoice& choice, std::uint32_t index) const;
 
   Plugin* plugin_ = nullptr;
-  std::vector<std::uint32_t> physical_;             // the plugin's index of each visible device
-  std::map<std::uint32_t, std::string> id_of_;      // by the plugin's index, of those opened so far
+  std::vector<std::uint32_t> physical_;             // by visible device: the plugin's index
+  std::map<std::uint32_t, std::string> id_of_;      // of opened devices, by the plugin's index
   std::map<std::string, std::uint32_t> number_of_;  // visible number by id
 };
 
-/// Whether the device has the name and identity that the choice asks for.
+/// Whether the device has the name and identity of the choice.
 bool facts_match(const Device& device, const DeviceChoice& choice);
 
 }  // namespace plugrad::runtime

@@ -27,9 +27,9 @@
 namespace plugrad::runtime {
 namespace {
 
-constexpr int kFine = 42;  // no code that an exit() inside the plugin is likely to give
+constexpr int kFine = 42;  // an exit code that the plugin is unlikely to use
 
-// What the plugin prints, dumps or catches there concerns nobody.
+// Suppresses the plugin's output and core dumps, and resets signal handlers.
 void keep_quiet() {
   rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
@@ -46,20 +46,20 @@ void keep_quiet() {
   if (getppid() == parent) {
     try {
       open();
-    } catch (...) {  // the parent meets it too, and can say more
+    } catch (...) {  // the parent gets the same error and reports it
     }
   }
   _exit(kFine);
 }
 
-// Waits for the child's end; false when the time is over.
+// Waits for the child to end; false after the time limit.
 bool wait_for(pid_t child, std::uint32_t limit_ms, int& status) {
   const std::uint64_t end = monotonic_ns() + std::uint64_t{limit_ms} * 1000000;
   FileDescriptor handle(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
   while (true) {
     pid_t done = waitpid(child, &status, WNOHANG);
     if (done == child) return true;
-    if (done < 0 && errno != EINTR) {  // somebody else's SIGCHLD handler has reaped it
+    if (done < 0 && errno != EINTR) {  // another SIGCHLD handler has reaped it
       status = kFine << 8;
       return true;
     }
@@ -67,7 +67,7 @@ bool wait_for(pid_t child, std::uint32_t limit_ms, int& status) {
     if (now >= end) return false;
     const int left_ms = static_cast<int>((end - now) / 1000000) + 1;
     pollfd waiting{handle.get(), POLLIN, 0};
-    poll(&waiting, 1, handle ? left_ms : 1);  // an old kernel has no handles: look every ms
+    poll(&waiting, 1, handle ? left_ms : 1);  // kernels without pidfd_open: poll every ms
   }
 }
 
@@ -79,16 +79,15 @@ std::string identity_of(const std::string& path) {
                      info.st_mtim.tv_nsec, info.st_ctim.tv_sec, info.st_ctim.tv_nsec);
 }
 
-// Beside the kernels, so that counting or clearing those leaves it alone.
+// Separate from the kernel cache, so that counting or clearing kernels does not affect it.
 DiskCache outcomes_cache() {
   std::string directory = cache_directory();
-  // One that cannot be written is complained of when kernels are stored.
+  // The kernel cache warns if the directory is not writable.
   if (access(directory.c_str(), W_OK) != 0 && errno != ENOENT) directory.clear();
   return DiskCache(directory.empty() ? "" : directory + "/plugins");
 }
 
-// The text of the outcome where it is of less than an hour ago. Loads of the machine, drivers and
-// clocks change: it does not hold for ever.
+// The text of an outcome of the last hour. It expires, as load, drivers and clocks change.
 std::string remembered(DiskCache& hung, const std::string& key) {
   constexpr std::int64_t kSeconds = 3600;
   const auto found = hung.get(as_bytes(key));

@@ -1,5 +1,5 @@
-// A library that was never opened here before is opened in a child process first: what ends or
-// stops a process inside a constructor or the entry ends the child instead.
+// Opens a library first in a child process, the first time it is seen: a constructor or entry that
+// ends or blocks its process then only affects the child.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,12 @@
 
 namespace plugrad::runtime {
 
-/// Runs `open` in a forked child without output and gives what became of the child: empty, or how
-/// it ended. Where no child can be made, empty.
+/// Runs `open` in a forked child without output. Returns how the child ended badly; empty if it
+/// ended well or could not be created.
 std::string outcome_in_child(const std::function<void()>& open, std::uint32_t limit_ms);
 
-/// outcome_in_child for a library file, once: a good outcome is kept in the disk cache under the
-/// file's identity, no answer within the limit for an hour. Nothing is tried for a file that
-/// PLUGRAD_TRUST_PLUGINS names.
+/// outcome_in_child for a library file, cached: a good outcome in the disk cache under the file's
+/// identity, a timeout for an hour. Skips files listed in PLUGRAD_TRUST_PLUGINS.
 std::string outcome_in_probe_process(const std::string& path, const std::function<void()>& open,
                                      std::uint32_t limit_ms);
 

@@ -26,8 +26,8 @@ bool read_at(int fd, std::uint64_t offset, std::span<std::byte> out) {
 
 std::optional<RegularFile> RegularFile::open(const std::string& path, std::string& reason) {
   struct stat info;
-  // Opening a FIFO waits for its writer, so it is looked at first; a change in between meets
-  // O_NONBLOCK.
+  // Opening a FIFO waits for a writer, so its type is checked first; O_NONBLOCK handles a change in
+  // between.
   if (stat(path.c_str(), &info) != 0) {
     reason = std::strerror(errno);
     return std::nullopt;

@@ -1,4 +1,4 @@
-// Text of a device list -> choices, with errors that point at their place.
+// Parses the text of a device list to choices; errors point at the mistake.
 #include "runtime/discovery/selection.h"
 
 #include <algorithm>
@@ -25,14 +25,14 @@ struct Place {
   std::size_t size() const { return end - begin; }
 };
 
-// As many bytes as before, so that a caret below points at the same place.
+// Keeps the number of bytes, so that a caret below stays in place.
 std::string on_one_line(std::string_view text) {
   std::string out = sanitise_text(text);
   std::replace_if(out.begin(), out.end(), [](char c) { return c == '\n' || c == '\t'; }, '?');
   return out;
 }
 
-// One parse: the text and where it is.
+// One parse: the text and the position.
 class Parser {
  public:
   Parser(std::string_view text, std::string_view source) {
@@ -129,8 +129,7 @@ Selection parse_selection(std::string_view text, std::string_view source) {
 
 void refuse_selection(std::string_view text, std::size_t offset, std::size_t length,
                       std::string_view message, std::string_view advice) {
-  constexpr std::string_view kIndent =
-      "       ";  // as wide as the "error: " that tools print first
+  constexpr std::string_view kIndent = "       ";  // as wide as the "error: " that tools print
   std::string caret(offset, ' ');
   caret += '^';
   if (length > 1) caret.append(length - 1, '~');
@@ -161,7 +160,7 @@ bool matches_glob(std::string_view text, std::string_view glob) {
     } else if (g < glob.size() && glob[g] == '*') {
       star = g++;
       retry = t;
-    } else if (star != glob.npos) {  // let the last star take one character more
+    } else if (star != glob.npos) {  // extend the match of the last star
       g = star + 1;
       t = ++retry;
     } else {

@@ -1,5 +1,4 @@
-// The one grammar by which devices are named: DEV, PLUGRAD_VISIBLE_DEVICES, Tensor::to and the
-// command line.
+// The grammar for naming devices in DEV, PLUGRAD_VISIBLE_DEVICES, Tensor::to and the command line.
 //   list  := item (',' item)*            ordered by preference
 //   item  := ['!'] where                 '!' excludes
 //   where := plugin [':' which] | which  plugin: a device name as users type it, in any case
@@ -15,26 +14,26 @@
 
 namespace plugrad::runtime {
 
-/// One item of a list. Empty `plugin`: any.
+/// One item of a list. Empty `plugin`: any plugin.
 struct DeviceChoice {
   std::string plugin;  // upper case, aliases resolved: CPU
   std::optional<std::uint32_t> index;
   std::string name_glob, uuid_glob;
-  // Places in the text, for messages: of the plugin (or which), and of which (or the plugin).
+  // Positions in the text, for messages: of the plugin (or which), and of which (or the plugin).
   std::size_t offset = 0, length = 0;
   std::size_t which_offset = 0, which_length = 0;
 };
 
 struct Selection {
-  std::string text, source;  // as given, and by what: "DEV"
+  std::string text, source;  // as given, and its source: "DEV"
   std::vector<DeviceChoice> prefer;
   std::vector<DeviceChoice> exclude;
 };
 
-/// Errors: User, with the text, a caret line under the place, and what is valid there.
+/// Errors: User, with the text, a caret line below the mistake, and the valid alternatives.
 Selection parse_selection(std::string_view text, std::string_view source);
 
-/// Throws User: message, the selection's text, a caret line under [offset, offset + length), then
+/// Throws User: message, the selection's text, a caret line below [offset, offset + length),
 /// `advice`.
 [[noreturn]] void refuse_selection(std::string_view text, std::size_t offset, std::size_t length,
                                    std::string_view message, std::string_view advice);
@@ -42,10 +41,10 @@ Selection parse_selection(std::string_view text, std::string_view source);
 /// "1 device: 0", "3 devices: 0 to 2".
 std::string device_numbers(std::size_t count);
 
-/// Upper case; CLANG is CPU and GPU is OPENCL.
+/// Upper case; CLANG becomes CPU and GPU becomes OPENCL.
 std::string canonical_device_name(std::string_view name);
 
-/// `*` stands for any text and `?` for one character; letter case does not count.
+/// `*` matches any text and `?` one character; case-insensitive.
 bool matches_glob(std::string_view text, std::string_view glob);
 
 }  // namespace plugrad::runtime

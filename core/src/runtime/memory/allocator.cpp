@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::uint64_t kSmallestClass = 256;
 constexpr std::uint64_t kLeastKept = 256u << 20;
-constexpr size_t kMostWaiting = 2;  // buffers of a class that wait for the device
+constexpr size_t kMostWaiting = 2;  // buffers of a class that may wait for the device
 
 void log_event(const std::string& device, const char* event, std::uint64_t bytes) noexcept try {
   if (debugging(5)) [[unlikely]]
     debug_write(fmt::format("{}: {} {}\n", device, event, format_size(bytes)));
-} catch (...) {  // buffers are freed where nothing may throw, and a message is not worth that
+} catch (...) {  // freeing must not throw, and a message may be lost
 }
 
 }  // namespace
@@ -72,8 +72,8 @@ TakenBuffer Allocator::take_idle(std::uint64_t class_bytes) {
   return buffer;
 }
 
-// The one kept longest, if the device has done with it or another waits behind it. The device is
-// asked without the lock.
+// Takes the buffer kept longest if the device has finished with it or another waits behind it. Asks
+// the device without holding the lock.
 TakenBuffer Allocator::take_oldest(std::uint64_t class_bytes) {
   QueuePlacePtr oldest;
   size_t count = 0;
@@ -90,7 +90,7 @@ TakenBuffer Allocator::take_oldest(std::uint64_t class_bytes) {
   return list ? count_out(*list, true, class_bytes) : TakenBuffer();
 }
 
-// Null where none is kept, or none may be used. With the lock held.
+// Null if no buffer is kept, or none may be used. Requires the lock.
 Allocator::KeptList* Allocator::kept_of(std::uint64_t class_bytes, std::uint32_t flags) {
   const auto found = cached_.find({flags, class_bytes});
   const bool is_there = found != cached_.end() && !found->second.empty();
@@ -104,7 +104,7 @@ TakenBuffer Allocator::take_cached(std::uint64_t class_bytes, std::uint32_t flag
   return list ? count_out(*list, false, class_bytes) : TakenBuffer();
 }
 
-// With the lock held. The one freed last is the warmest; the oldest is the first that is idle.
+// Requires the lock. The buffer freed last is warm in caches; the oldest is idle first.
 TakenBuffer Allocator::count_out(KeptList& list, bool oldest, std::uint64_t class_bytes) {
   Kept& kept = oldest ? list.front() : list.back();
   const TakenBuffer buffer{kept.handle, std::move(kept.earlier), oldest};
@@ -119,7 +119,7 @@ TakenBuffer Allocator::count_out(KeptList& list, bool oldest, std::uint64_t clas
   return buffer;
 }
 
-// Counts the bytes as used before the plugin is asked, so that many threads together keep the
+// Counts the bytes as used before calling the plugin, so that concurrent threads stay within the
 // limit.
 bool Allocator::reserve(std::uint64_t class_bytes) {
   std::lock_guard lock(mutex_);
@@ -143,8 +143,8 @@ bool Allocator::over_limit(std::uint64_t class_bytes) const {
   return limit != 0 && (class_bytes > limit || stats_.used_bytes > limit - class_bytes);
 }
 
-// The plugin may be out of memory although the limit is not reached: try again without what is
-// kept, and once more after everything that can be reclaimed is.
+// The plugin may be out of memory below the limit: retries after freeing kept buffers, and again
+// after reclaiming everything possible.
 pgr_buffer* Allocator::take_fresh(std::uint64_t class_bytes, std::uint32_t flags) {
   pgr_alloc_desc desc;
   PGR_INIT(desc, ALLOC_DESC);
@@ -175,7 +175,7 @@ pgr_buffer* Allocator::take_fresh(std::uint64_t class_bytes, std::uint32_t flags
 
 void Allocator::give(pgr_buffer* buffer, std::uint64_t class_bytes, std::uint32_t flags,
                      std::uint64_t arrival) noexcept {
-  flags &= ~PGR_ALLOC_ZERO;  // it is as dirty as any other now
+  flags &= ~PGR_ALLOC_ZERO;  // its contents are no longer zero
   bool keep = false;
   {
     std::lock_guard lock(mutex_);

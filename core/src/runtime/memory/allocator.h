@@ -1,5 +1,4 @@
-// Keeps freed buffers of one device for reuse, by size class and flags; counts and limits what is
-// in use.
+// Caches freed buffers of one device by size class and flags; counts and limits memory in use.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +17,18 @@
 
 namespace plugrad::runtime {
 
-/// Sizes are rounded up to sixteen classes in each power of two: at most 1/16 is wasted, and sizes
-/// that differ a little share buffers. At least 256 bytes.
+/// Rounds up to sixteen classes in each power of two, at least 256 bytes: at most 1/16 is wasted,
+/// and similar sizes share buffers.
 std::uint64_t size_class(std::uint64_t size_bytes);
 
-/// What may still be done with memory that is used again: the in-order queue works with it up to
-/// `after` (null: it does not), and the copy with that number of the second queue fills it (0:
-/// none).
+/// Pending uses of recycled memory: the in-order queue uses it up to `after` (null: not at all),
+/// and copy number `arrival` of the second queue fills it (0: none).
 struct EarlierUse {
   QueuePlacePtr after;
   std::uint64_t arrival = 0;
 };
 
-/// A buffer for use on the in-order queue or, where it is idle, for a copy from the host beside it.
+/// A buffer for the in-order queue or, if it is idle, for a copy from the host beside the queue.
 struct TakenBuffer {
   pgr_buffer* handle = nullptr;
   EarlierUse earlier;
@@ -39,26 +37,27 @@ struct TakenBuffer {
 
 class Allocator {
  public:
-  /// `device_memory_bytes` bounds what is kept: a quarter of it, at least 256 MiB. 0: unknown.
-  /// Without `keep`, nothing is kept.
+  /// Keeps at most a quarter of `device_memory_bytes`, at least 256 MiB; 0: size unknown. Without
+  /// `keep`, keeps nothing.
   Allocator(DeviceCalls& calls, const pgr_allocator_api& api, pgr_device* device,
             std::uint64_t device_memory_bytes, Timeline& timeline, bool keep = true);
   ~Allocator();
   Allocator(const Allocator&) = delete;
   Allocator& operator=(const Allocator&) = delete;
 
-  /// A buffer of at least `class_bytes`, a size class. Errors: OutOfMemoryError, and what the
-  /// plugin reports.
+  /// A buffer of at least `class_bytes`, a size class. Errors: OutOfMemoryError, and those of the
+  /// plugin.
   TakenBuffer take(std::uint64_t class_bytes, std::uint32_t flags);
-  /// The same for what the host will copy in: one that no work uses any more, be it new; where two
-  /// wait already, the one that will be free first.
+  /// The same for bytes from the host: a buffer that no work uses, if need be a new one; if two are
+  /// already waiting, the one that will be free first.
   TakenBuffer take_idle(std::uint64_t class_bytes);
-  /// `arrival`: of the copy that fills it, of which the in-order queue does not know yet; 0: none.
+  /// `arrival`: number of the copy that fills it and that the in-order queue has not joined; 0:
+  /// none.
   void give(pgr_buffer* buffer, std::uint64_t class_bytes, std::uint32_t flags,
             std::uint64_t arrival) noexcept;
   void flush();
   void set_reclaim(Reclaim reclaim);
-  /// How to wait for the device, which may free memory only when the work on it is done.
+  /// `wait` waits for the device, which may free memory only after its work.
   void set_wait(std::function<void()> wait) { wait_ = std::move(wait); }
   MemoryStats stats() const;
   void reset_peak();
@@ -70,7 +69,7 @@ class Allocator {
     pgr_buffer* handle;
     EarlierUse earlier;
   };
-  using KeptList = std::deque<Kept>;  // in the order in which they were given
+  using KeptList = std::deque<Kept>;  // in the order of give()
 
   KeptList* kept_of(std::uint64_t class_bytes, std::uint32_t flags);
   TakenBuffer count_out(KeptList& list, bool oldest, std::uint64_t class_bytes);

@@ -1,5 +1,5 @@
-// Bytes from one buffer to another: by the device where both are its own, else by way of the host.
-// Where memory can be mapped the host reads or writes it in place; else the bytes go in pieces.
+// Copies between buffers: on the device if both belong to it, else through the host, which accesses
+// mapped memory in place and copies other memory in pieces.
 #include <algorithm>
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kPieceBytes = 4u << 20;
 constexpr std::uint64_t kWorthMapping = 1u << 20;
 
-// A buffer's memory as the host sees it, where that needs no copy.
+// A buffer's memory mapped to the host, if mapping needs no copy.
 class Mapping {
  public:
   explicit Mapping(const Buffer& buffer) : buffer_(buffer), d_(buffer.device().state()) {
@@ -28,7 +28,7 @@ class Mapping {
       return d_.allocator_api.map(d_.handle, handle, &pointer_, e);
     });
     if (status == PGR_STATUS_DEVICE_LOST) d_.calls.fail("map", "", status, error.message());
-    if (status != PGR_STATUS_OK) pointer_ = nullptr;  // the bytes can still be copied
+    if (status != PGR_STATUS_OK) pointer_ = nullptr;  // fall back to copying
   }
   ~Mapping() {
     if (pointer_) d_.calls.quietly("unmap", [&] { unmap(nullptr); });
@@ -38,7 +38,7 @@ class Mapping {
 
   explicit operator bool() const { return pointer_ != nullptr; }
   std::byte* bytes() const { return static_cast<std::byte*>(pointer_); }
-  /// What was written is the device's from now on.
+  /// Returns written bytes to the device.
   void end() {
     d_.calls.check("unmap", [&](pgr_error* e) { return unmap(e); });
   }

@@ -1,4 +1,4 @@
-// Sizes in messages.
+// Formats sizes for messages.
 #pragma once
 
 #include <fmt/format.h>

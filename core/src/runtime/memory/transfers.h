@@ -1,5 +1,5 @@
-// Copies between host and device beside the device's in-order queue, on a queue of their own: they
-// need not wait for the kernels that were given before.
+// Copies between host and device on a second queue, so that they need not wait for earlier kernels
+// on the in-order queue.
 #pragma once
 
 #include <atomic>
@@ -16,20 +16,20 @@ class Transfers {
  public:
   explicit Transfers(DeviceState& device) : device_(device) {}
 
-  /// Whether copies can go beside the in-order queue. Makes the second queue when first asked.
+  /// Whether the device supports such copies. Creates the second queue on first use.
   bool can();
 
-  /// What was copied, for join(). `after`: where the device stops to use the memory; null: nothing
-  /// uses it.
+  /// Returns the copy's number for join(). `after`: the point at which the device stops using the
+  /// memory; null: unused.
   std::uint64_t copy_in(pgr_buffer* dst, std::uint64_t dst_offset_bytes, const void* src,
                         std::uint64_t size_bytes, QueuePlace* after);
-  /// Later work of the in-order queue starts after that copy.
+  /// Makes later work of the in-order queue wait for that copy.
   void join(std::uint64_t copied);
-  /// Of bytes that are there already, and that nothing writes meanwhile.
+  /// Copies bytes that have been computed and that no work overwrites meanwhile.
   void copy_out(void* dst, pgr_buffer* src, std::uint64_t src_offset_bytes,
                 std::uint64_t size_bytes);
 
-  /// Waits at most so long for its copies, unless another thread uses it.
+  /// Waits up to the timeout for its copies, unless another thread uses the queue.
   void wait_quietly(std::uint64_t timeout_ns) noexcept;
   void shut_down() noexcept;
 

@@ -1,5 +1,5 @@
-// One thread looks at the list of running calls ten times in the time after which a call is
-// reported, and sleeps while no call begins.
+// One thread checks the running calls ten times in each report interval and sleeps while there are
+// none.
 #include "runtime/queue/call_watch.h"
 
 #include <pthread.h>
@@ -26,7 +26,7 @@ constexpr unsigned kIdleTicks = 5;
 class CallWatch {
  public:
   static CallWatch& instance() {
-    // Without an allocation, which could fail, and for calls until the process is gone.
+    // In static storage: allocation could fail, and calls may last until the process ends.
     alignas(CallWatch) static std::byte place[sizeof(CallWatch)];
     static auto* const one = new (place) CallWatch;
     return *one;
@@ -43,7 +43,7 @@ class CallWatch {
     if (is_asleep_) wake_.notify_one();
   }
 
-  // The list of a forked child has no calls of the parent.
+  // In a forked child the list has no calls of the parent.
   void end(WatchedCall& call) {
     const std::lock_guard lock(mutex_);
     if (call.forks_ != forks_) return;
@@ -69,7 +69,8 @@ class CallWatch {
                    });
   }
 
-  // Signals are for the program's own threads. Without a thread no call is reported.
+  // Blocks all signals, which the program's own threads handle. Without a thread, calls are not
+  // reported.
   void start() noexcept {
     is_started_ = true;
     sigset_t all, before;
@@ -77,7 +78,7 @@ class CallWatch {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
       std::thread([this] { watch(); }).detach();
-    } catch (const std::exception&) {  // no thread, or no memory for its description
+    } catch (const std::exception&) {  // no thread, or no memory for it
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
@@ -135,7 +136,7 @@ WatchedCall::~WatchedCall() {
   CallWatch::instance().end(*this);
 }
 
-// With the list's lock, so that the call has not ended.
+// Requires the list's lock, so that the call has not ended.
 std::string WatchedCall::description() const {
   const std::string* const kernel = kernel_.load(std::memory_order_acquire);
   const std::string_view subject = kernel ? std::string_view(*kernel) : subject_;
@@ -145,7 +146,7 @@ std::string WatchedCall::description() const {
                      in_flight.empty() ? "" : ", with " + in_flight + " under way,");
 }
 
-// A driver that compiles at the first launch says nothing of it.
+// Drivers that compile at the first launch do not report it.
 void WatchedCall::add_progress(std::vector<std::string>& lines) const {
   const std::uint64_t count = device_.in_flight().first_launches();
   if (count == 0) return;

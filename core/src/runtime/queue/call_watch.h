@@ -1,5 +1,5 @@
-// Says on stderr which call of a device has run for ten seconds, while it runs, and after two
-// seconds how many kernels run for the first time, which their driver may compile then.
+// Reports running device calls on stderr: a call after ten seconds, and after two seconds the
+// number of kernels launched for the first time, which the driver may be compiling.
 #pragma once
 
 #include <atomic>
@@ -12,16 +12,16 @@ namespace plugrad::runtime {
 
 class DeviceCalls;
 
-/// A call of a plugin, from its begin to its end. Two uncontended locks; no clock is read.
+/// A call of a plugin during its lifetime. Costs two uncontended locks and no clock read.
 class WatchedCall {
  public:
-  /// The texts live as long as this.
+  /// The texts must outlive the object.
   WatchedCall(const DeviceCalls& device, const char* call, std::string_view subject = {}) noexcept;
   ~WatchedCall();
   WatchedCall(const WatchedCall&) = delete;
   WatchedCall& operator=(const WatchedCall&) = delete;
 
-  /// The kernel of many that the call is at now; its name lives as long as this.
+  /// The current kernel of a call with several; its name must outlive the object.
   void at(const std::string& kernel) { kernel_.store(&kernel, std::memory_order_release); }
 
  private:
@@ -37,7 +37,7 @@ class WatchedCall {
   WatchedCall *before_ = nullptr, *after_ = nullptr;
 };
 
-/// For tests: the time after which a call is said to hang, instead of ten seconds.
+/// For tests: replaces the ten seconds after which a call is reported as hanging.
 void report_calls_after(std::chrono::milliseconds time);
 
 }  // namespace plugrad::runtime

@@ -19,11 +19,11 @@ struct Waiting {
   std::vector<void (*)()> ends;
 };
 Waiting& waiting() {
-  static auto* const all = new Waiting;  // outlives everything
+  static auto* const all = new Waiting;  // never destroyed
   return *all;
 }
 
-// Nobody is left to be told of a failure.
+// Ignores failures, which cannot be reported any more.
 void wait_for(DeviceState& d) {
   const std::unique_lock lock(d.queue_mutex, std::try_to_lock);
   if (!lock || !d.calls.is_reachable() || d.calls.is_lost()) return;

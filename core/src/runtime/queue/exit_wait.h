@@ -1,7 +1,7 @@
-// The end of a process waits for the work of its devices: a driver that works, and maybe compiles,
-// while its own destructors run crashes. Those are registered at any time, so that no function
-// given to atexit is sure to come before them; what comes before all is the end of the main
-// thread's thread-local objects. A device that does not finish is waited for some seconds only.
+// Makes process exit wait for device work: a driver that works or compiles while its destructors
+// run crashes. Drivers register destructors at any time, so an atexit function may run too late;
+// the destructors of the main thread's thread-local objects run first. Limited to a few seconds a
+// device.
 #pragma once
 
 namespace plugrad::runtime {
@@ -10,11 +10,11 @@ struct DeviceState;
 
 void wait_at_exit(DeviceState& device);
 void forget_at_exit(DeviceState& device);
-/// Called by each thread that uses an asynchronous device: the main one is then prepared.
+/// Prepares the calling thread; every thread that uses an asynchronous device calls it.
 void prepare_thread_for_exit();
 
-/// `end` is called before devices shut down and before the process waits for them at its end: for
-/// threads that use devices. Called once each time; it must bear a second call.
+/// Registers `end`, which stops threads that use devices. Called before devices shut down and
+/// before the exit wait; must allow a second call.
 void before_devices_end(void (*end)());
 void run_before_devices_end();
 

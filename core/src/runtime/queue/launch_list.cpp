@@ -54,8 +54,7 @@ void LaunchList::set(std::uint32_t place, const Buffer& buffer) {
   if (place >= uses_.size() || uses_[place].empty()) return;
   pgr_buffer* const handle = buffer.handle();
   for (const Use& use : uses_[place]) handles_[use.handle] = handle;
-  if (graph_)
-    changed_.push_back(place);  // even if the handle is the same: it may be another memory
+  if (graph_) changed_.push_back(place);  // even for an equal handle, which may be other memory
 }
 
 pgr_launch_desc LaunchList::description(size_t launch) {
@@ -110,7 +109,7 @@ void LaunchList::launch_each() {
     d.calls.fail("launch", kernels_[at]->name(), status, error.message());
 }
 
-// One after another: a device's queue runs them so, too.
+// Nodes depend on each other in order, as on the device's queue.
 void LaunchList::build() {
   DeviceState& d = device_->state();
   std::vector<pgr_launch_desc> launches;

@@ -1,5 +1,5 @@
-// Launches of one device that are given to it again and again with other buffers: prepared once,
-// and a graph where the device makes graphs.
+// Launches on one device that are repeated with other buffers: prepared once, as a device graph if
+// the device supports them.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace plugrad::runtime {
 
-/// Used by one thread at a time. Kernels given to it outlive it.
+/// Not thread-safe. Its kernels must outlive it.
 class LaunchList : public LiveNode<LaunchList> {
  public:
   explicit LaunchList(Device& device);
@@ -23,24 +23,23 @@ class LaunchList : public LiveNode<LaunchList> {
   Device& device() const { return *device_; }
   size_t size() const { return kernels_.size(); }
 
-  /// One more launch, behind the others; its buffers are those of the places named, which set()
-  /// fills.
+  /// Appends a launch; `places` are the indices of its buffers, which set() binds.
   void add(const Kernel& kernel, std::span<const std::uint32_t> places,
            std::span<const std::uint64_t> scalars, const std::array<std::uint64_t, 3>& group_count,
            const std::array<std::uint32_t, 3>& local_size);
-  /// The buffer of a place from now on. It lives until what run() gave to the device is done.
+  /// Binds a buffer to an index. It must live until the work given by run() is finished.
   void set(std::uint32_t place, const Buffer& buffer);
 
-  /// What run(true) will replay: built, or told of the buffers, now. Nothing where the device makes
-  /// no graphs.
+  /// Builds the graph that run(true) replays, or updates its buffers. No effect if the device does
+  /// not support graphs.
   void make_graph();
 
-  /// All launches, in order with earlier and later work of the device. As a graph where
-  /// `as_graph` and the device makes them; building one pays when the list runs again. Errors:
-  /// Device; what was launched before the failing one stays launched.
+  /// Runs all launches, in order with earlier and later work of the device. Uses a graph if
+  /// `as_graph` and the device supports them; building one pays off when the list runs again.
+  /// Errors: Device; launches before the failing one remain.
   void run(bool as_graph);
 
-  /// The device is about to close.
+  /// Called before the device closes.
   void forget_graph() noexcept;
 
  private:
@@ -56,13 +55,13 @@ class LaunchList : public LiveNode<LaunchList> {
 
   Device* device_;
   std::vector<const Kernel*> kernels_;
-  std::vector<pgr_launch_desc> descriptions_;  // their arguments are filled in by description()
+  std::vector<pgr_launch_desc> descriptions_;  // description() fills in their arguments
   std::vector<std::uint32_t> first_handle_;    // by launch
   std::vector<pgr_buffer*> handles_;           // of all launches
   std::vector<std::uint32_t> first_scalar_;    // by launch
   std::vector<std::uint64_t> scalars_;         // of all launches
-  std::vector<std::vector<Use>> uses_;         // by place
-  std::vector<std::uint32_t> changed_;         // places set since the graph was built or patched
+  std::vector<std::vector<Use>> uses_;         // by buffer index
+  std::vector<std::uint32_t> changed_;         // indices set since the last graph update
   pgr_graph* graph_ = nullptr;
 };
 

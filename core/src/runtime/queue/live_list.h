@@ -1,11 +1,11 @@
-// Objects of one device that exist, so that a shutdown can destroy what they hold.
+// Live objects of one device, so that a shutdown can destroy their handles.
 #pragma once
 
 #include <mutex>
 
 namespace plugrad::runtime {
 
-/// Deriving from it makes a class fit for a LiveList.
+/// Base class of the elements of a LiveList.
 template <class T>
 class LiveNode {
   template <class>

@@ -30,8 +30,7 @@ bool Timeline::is_kept() const {
          offered(q.event_destroy);
 }
 
-// The place that is left behind gets its event, if anybody wants it and the device may not have
-// come there yet.
+// Records the event of the previous place if it is shared and the device may not have reached it.
 Timeline::Work::Work(Timeline& timeline)
     : timeline_(timeline.device_.is_asynchronous ? &timeline : nullptr) {
   if (!timeline_) return;
@@ -80,7 +79,7 @@ void Timeline::waited(std::uint64_t count) {
   waited_ = std::max(waited_, count);
 }
 
-// With queue_mutex held: behind the last work that was given, which is the place or behind it.
+// Requires queue_mutex. Records the event after the last work given: at the place or later.
 void Timeline::record(QueuePlace& place) {
   pgr_event* event = nullptr;
   device_.calls.check("record", [&](pgr_error* e) {
@@ -99,7 +98,7 @@ bool Timeline::is_reached(QueuePlace& place) {
   {
     const std::lock_guard lock(mutex_);
     if (place.number() <= waited_) return true;
-    if (place.number() >= begun()) return false;  // the newest: no event for a question
+    if (place.number() >= begun()) return false;  // the newest place: record no event for a query
   }
   pgr_event* const event = event_of(place);
   CallError error;
@@ -107,7 +106,7 @@ bool Timeline::is_reached(QueuePlace& place) {
   const pgr_status status = guarded(error, escaped, [&](pgr_error* e) {
     return device_.queue.event_wait(device_.handle, event, 0, e);
   });
-  if (status != PGR_STATUS_OK) return false;  // a failure is told to who waits
+  if (status != PGR_STATUS_OK) return false;  // wait() reports the failure
   waited(place.number());
   return true;
 }

@@ -1,5 +1,5 @@
-// How far a device has come with the work of its in-order queue: places between two pieces of work,
-// which another queue or the host waits for without waiting for what was given later.
+// Tracks the progress of a device's in-order queue: another queue or the host can wait for a place
+// between two pieces of work without waiting for later work.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace plugrad::runtime {
 
 struct DeviceState;
 
-/// Behind the first `number` pieces of work. Its event is recorded when more work comes and
-/// somebody still holds the place.
+/// The place after the first `number` pieces of work. Its event is recorded when more work comes
+/// while the place is shared.
 class QueuePlace : public LiveNode<QueuePlace> {
  public:
   QueuePlace(DeviceState& device, std::uint64_t number);
@@ -23,26 +23,26 @@ class QueuePlace : public LiveNode<QueuePlace> {
   QueuePlace& operator=(const QueuePlace&) = delete;
 
   std::uint64_t number() const { return number_; }
-  /// The device is about to close.
+  /// Called before the device closes.
   void forget_event() noexcept;
 
  private:
   friend class Timeline;
   DeviceState& device_;
   const std::uint64_t number_;
-  pgr_event* event_ = nullptr;  // guarded by the device's queue_mutex until it is there
+  pgr_event* event_ = nullptr;  // guarded by queue_mutex until it is set
 };
 using QueuePlacePtr = std::shared_ptr<QueuePlace>;
 
-/// Thread-safe. Of a device without queues and events it makes no places: all work is done.
+/// Thread-safe. For a device without queues and events it makes no places: work is always finished.
 class Timeline {
  public:
   explicit Timeline(DeviceState& device) : device_(device) {}
 
-  /// Whether the device has what places need.
+  /// Whether the device has the functions that places need.
   bool is_kept() const;
 
-  /// One call that gives the queue work; its maker holds the device's queue_mutex.
+  /// One call that gives work to the queue; requires the device's queue_mutex.
   class Work {
    public:
     explicit Work(Timeline& timeline);
@@ -51,24 +51,24 @@ class Timeline {
     Work& operator=(const Work&) = delete;
 
    private:
-    Timeline* const timeline_;  // null: of a device that is done when a call returns
+    Timeline* const timeline_;  // null for a synchronous device
   };
 
-  /// Behind all work that was given so far, a call that is under way included. Null where it is not
-  /// kept.
+  /// The place after all work given so far, including a call in progress. Null if the device keeps
+  /// no places.
   QueuePlacePtr here();
-  /// Whether work was given behind it.
+  /// Whether work was given after the place.
   bool has_passed(const QueuePlace& place) const;
-  /// Whether the device has come there. Does not wait.
+  /// Whether the device has reached the place. Does not wait.
   bool is_reached(QueuePlace& place);
-  /// Returns when the device has come there. Errors: Device, for work before it too.
+  /// Waits until the device has reached the place. Errors: Device, also for work before it.
   void wait(QueuePlace& place);
-  /// Later work of the queue, which the caller has to itself, starts behind the place.
+  /// Makes later work of `queue` wait for the place. Requires exclusive use of the queue.
   void let_wait(pgr_queue* queue, QueuePlace& place);
 
-  /// Pieces of work that were given, and of which it is not known that they are done.
+  /// Whether given work may be unfinished.
   bool has_work() const;
-  /// What a wait for the device that begins now covers, and its good end.
+  /// Number of pieces of work that a wait beginning now covers; waited() reports that it succeeded.
   std::uint64_t count() const;
   void waited(std::uint64_t count);
 
@@ -83,7 +83,7 @@ class Timeline {
   DeviceState& device_;
   mutable std::mutex mutex_;
   LiveList<QueuePlace> places_;
-  QueuePlacePtr current_;  // here(), where somebody asked
+  QueuePlacePtr current_;  // here(), once requested
   std::uint64_t given_ = 0, waited_ = 0;
   bool is_giving_ = false;
 };

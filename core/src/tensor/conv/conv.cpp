@@ -1,4 +1,4 @@
-// Convolution: a view of windows, then one reduction over them; and the other way.
+// Turns convolutions into reductions over a view of windows; a transposed one is a gradient.
 #include "plugrad/conv.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ bool is_half(DType dtype) {
   return is_float(dtype) && size_of(dtype) < 4;
 }
 
-/// What products are summed in, and what the result is.
+/// The accumulation dtype, and the dtype of the result.
 struct Dtypes {
   DType wide, result;
 };
@@ -32,7 +32,7 @@ Dtypes dtypes_of(std::string_view function, const Tensor& x, const Tensor& weigh
     tensor::require_dtype(function, *given);
     return {*given, *given};
   }
-  if (is_half(common)) return {DType::F32, common};  // their products are exact there, as in matmul
+  if (is_half(common)) return {DType::F32, common};  // f32 holds the products exactly, as in matmul
   return {tensor::narrow_sum_dtype(common), tensor::narrow_sum_dtype(common)};
 }
 
@@ -59,7 +59,7 @@ void require_channels(std::string_view function, const Tensor& x, const Tensor& 
         function, to_string(x.shape()), to_string(weight.shape()), groups, in);
 }
 
-/// Over the last axes, with the weight's sizes as kernel.
+/// Windows over the last axes, with the weight's sizes as the kernel.
 Windows windows_of(std::string_view function, const Tensor& weight, const PerAxis& stride,
                    const PerAxis& dilation) {
   const Shape shape = weight.shape();
@@ -120,7 +120,8 @@ Tensor convolve(std::string_view function, const Tensor& given, const Tensor& we
   return y;
 }
 
-/// What convolve_back makes of an axis of `size`, and how many places more or less.
+/// The size of an axis of the transposed convolution's result; `more` is the window, the output
+/// padding and the cropped padding together.
 tensor::AxisSize size_back(std::string_view function, const Tensor& x, int64_t axis, int64_t stride,
                            int64_t more) {
   tensor::AxisSize size = tensor::axis_size(x, axis);

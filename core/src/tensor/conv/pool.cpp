@@ -1,4 +1,4 @@
-// Pooling: a view of windows, then one reduction over them; and unpooling.
+// Turns pooling into a reduction over a view of windows.
 #include <cmath>
 #include <limits>
 
@@ -16,8 +16,8 @@ using tensor::AxisSize;
 
 namespace {
 
-/// What pooling does to one tensor: its windows, the padding that was asked for, and with what
-/// ceil_mode adds to it.
+/// Pooling of one tensor: the windows, the requested padding (`own`), and the padding with that of
+/// ceil_mode (`all`).
 struct Pooling {
   std::string_view function;
   Windows windows;
@@ -33,8 +33,8 @@ struct Pooling {
   }
 };
 
-/// How far the last windows of ceil_mode reach over the padded end of an axis. Windows must begin
-/// before that end, in the image or the padding before it.
+/// Padding that the last window of ceil_mode needs beyond the padded end of an axis. A window must
+/// start inside the image or the padding in front of it.
 int64_t overhang(const Windows& w, size_t axis, int64_t size, std::pair<int64_t, int64_t> pads) {
   const int64_t span = w.span(axis), stride = w.stride[axis];
   const int64_t padded = pads.first + size + pads.second;
@@ -67,7 +67,6 @@ Pooling pooling(std::string_view function, const Tensor& x, int64_t axes, const 
   return p;
 }
 
-/// The windows of x, padded with `fill`.
 Tensor view_of(const Pooling& p, const Tensor& x, double fill) {
   const Tensor behind = is_float(x.dtype()) ? Tensor(fill) : Tensor(static_cast<int64_t>(fill));
   const Tensor padded =
@@ -76,7 +75,8 @@ Tensor view_of(const Pooling& p, const Tensor& x, double fill) {
   return tensor::window_view(padded, p.windows);
 }
 
-/// How many windows axis i of x has. Those of ceil_mode begin before the end of the image.
+/// The number of windows of axis i of x. With ceil_mode a window must start before the end of the
+/// image.
 AxisSize pooled_size(const Pooling& p, const Tensor& x, size_t i) {
   const AxisSize size = tensor::axis_size(x, static_cast<int64_t>(i) - p.axes());
   const int64_t stride = p.windows.stride[i];
@@ -90,7 +90,7 @@ AxisSize pooled_size(const Pooling& p, const Tensor& x, size_t i) {
   return all;
 }
 
-/// `y`, which has the windows of x, with variable sizes where x has.
+/// Gives `y`, a result with one element for each window of x, the variable sizes of x.
 Tensor limited_windows(const Pooling& p, const Tensor& y, const Tensor& x) {
   Tensor result = y;
   for (size_t i = 0; i < p.windows.axes(); ++i)
@@ -111,7 +111,7 @@ Tensor max_pool(std::string_view function, const Tensor& x, int64_t axes, const 
   return limited_windows(p, view_of(p, x, lowest(x.dtype())).max(p.kernel_axes()), x);
 }
 
-/// The elements of an image counted from its end, in the sizes that x has; 0 behind them.
+/// Numbers the elements of an image backwards, down to 1, at the sizes of x; 0 beyond them.
 Tensor numbers_from_end(const Tensor& x, int64_t axes, Tensor& count) {
   const Shape shape = x.shape(), image(shape.end() - axes, shape.end());
   const int64_t all = element_count(image);
@@ -138,7 +138,8 @@ ValuesAndPlaces max_pool_with_places(std::string_view function, const Tensor& x,
   const Pooling p = pooling(function, x, axes, kernel, o);
   const Tensor view = view_of(p, x, lowest(x.dtype()));
   const Tensor largest = view.max(p.kernel_axes(), true).detach();
-  // The first place is the largest of those counted from the end. NaN is a maximum. Padding is 0.
+  // The first index has the largest number counted from the end. NaN is a maximum. Padding has
+  // number 0.
   Tensor count;
   const Tensor from_end = view_of(p, numbers_from_end(x, axes, count), 0);
   const Tensor hit = (view == largest) | view.isnan();
@@ -146,8 +147,8 @@ ValuesAndPlaces max_pool_with_places(std::string_view function, const Tensor& x,
   return {limited_windows(p, view.max(p.kernel_axes()), x), limited_windows(p, place, x)};
 }
 
-/// How many elements of each window of an axis lie in [low, high), where window i begins at i *
-/// stride - before.
+/// The number of elements of each window that lie in [low, high); window i starts at i * stride -
+/// before.
 Tensor window_counts(const Windows& w, size_t axis, int64_t count, int64_t before, int64_t low,
                      const Tensor& high) {
   const int64_t kernel = w.kernel[axis], dilation = w.dilation[axis];

@@ -1,5 +1,5 @@
-// Resizing, one axis after the other, the last one first. Which elements are read and how they are
-// weighed is worked out on the host.
+// Turns interpolate into reads and weighted sums, one axis after the other, last axis first. The
+// host computes indices and weights.
 #include <algorithm>
 #include <cmath>
 
@@ -11,12 +11,12 @@ namespace plugrad {
 
 namespace {
 
-/// One axis: from `from` to `to` elements. A scale that was given stands for to / from.
+/// One axis, from `from` to `to` elements. A given scale replaces to / from.
 struct Step {
   int64_t from, to;
   double scale;
 
-  /// Whether each element repeats as often as every other.
+  /// Whether every input element is repeated equally often.
   bool repeats() const {
     return to % from == 0 && (scale <= 0 || scale == static_cast<double>(to / from));
   }
@@ -33,8 +33,8 @@ Tensor along(const Tensor& x, int64_t axis, Tensor list) {
   return list.reshape(shape);
 }
 
-/// The elements of an axis at places that are all inside. As index_select, which would look for
-/// negative ones in a kernel of its own.
+/// The elements of an axis at indices that are in range. index_select would add a kernel that
+/// checks for negative indices.
 Tensor read(const Tensor& x, int64_t axis, const std::vector<int32_t>& places) {
   const auto at = static_cast<size_t>(axis);
   Shape data = x.shape(), counter(data.size() + 1, 1), rows = counter;
@@ -60,7 +60,7 @@ Tensor nearest(const Tensor& x, int64_t axis, const Step& s, bool exact) {
   }
   std::vector<int32_t> places;
   for (int64_t i = 0; i < s.to; ++i) {
-    // In f32, as PyTorch has it: the two differ where a product is nearly whole.
+    // f32 like PyTorch: f64 gives another index where a product is close to an integer.
     const float at = static_cast<float>(i) + (exact ? 0.5f : 0.0f);
     const auto place = static_cast<int64_t>(std::floor(at * s.ratio<float>()));
     places.push_back(static_cast<int32_t>(std::min(place, s.from - 1)));
@@ -90,7 +90,7 @@ Neighbours neighbours_of(const Step& s, bool align_corners) {
   return n;
 }
 
-/// Weights as whole numbers of as many bits as fit i16, and one rounding. As PyTorch does it.
+/// Fixed-point weights with as many fraction bits as fit i16, and one rounding, like PyTorch.
 Tensor weigh_bytes(const Tensor& low, const Tensor& high, int64_t axis,
                    const std::vector<double>& weight) {
   double largest = 0.0;
@@ -118,7 +118,6 @@ Tensor linear(const Tensor& x, int64_t axis, const Step& s, bool align_corners) 
          high * along(x, axis, Tensor::from(n.weight).cast(x.dtype()));
 }
 
-/// One step for each of the last axes.
 std::vector<Step> steps_of(const Tensor& x, const InterpolateOptions& o) {
   constexpr const char* kName = "interpolate";
   require(o.size.empty() != o.scale.empty(), "[{}] give either size or scale", kName);

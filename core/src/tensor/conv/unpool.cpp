@@ -1,4 +1,5 @@
-// Unpooling: each element of the image is the last pooled one that names its place.
+// Turns max_unpool into a comparison of indices: each image element is the last pooled element that
+// has its index.
 #include "plugrad/conv.h"
 #include "plugrad/functional.h"
 #include "tensor/conv/windows.h"
@@ -10,7 +11,7 @@ using tensor::each_axis;
 
 namespace {
 
-/// Sizes of the image: what is given, where pooling leads back from it, or the smallest that does.
+/// Sizes of the image: the given ones, which pooling must reduce to x, or the smallest such sizes.
 Shape unpooled_sizes(std::string_view function, const Tensor& x, int64_t axes,
                      const PerAxis& kernel, const UnpoolOptions& o) {
   const auto n = static_cast<size_t>(axes);
@@ -56,7 +57,7 @@ Tensor max_unpool(std::string_view function, const Tensor& x, const Tensor& plac
   Shape image = flat;
   flat.push_back(pooled);
   image.insert(image.end(), sizes.begin(), sizes.end());
-  // (…, place, element): the number of the element, from 1, where it names the place.
+  // (…, index, element): element number, counted from 1, where the element has this index.
   const Tensor hit = inside.reshape(flat).unsqueeze(-2) == Tensor::arange(count).reshape({-1, 1});
   const Tensor number = Tensor::arange(1, pooled + 1);
   const Tensor last = where(hit, number, 0).max(-1, true);

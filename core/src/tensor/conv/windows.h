@@ -1,4 +1,4 @@
-// The public settings of windows (plugrad/window.h) with one entry an axis, checked.
+// Converts the public window options (plugrad/window.h) to checked lists with one entry per axis.
 #pragma once
 
 #include <string_view>
@@ -12,26 +12,26 @@ namespace plugrad::tensor {
 
 autodiff::Context context_of(Recorder& recorder);
 
-/// One number an axis, each at least `least`. Errors: User, naming the setting.
+/// One number for each axis, each at least `least`. Errors: User, with the option's name.
 std::vector<int64_t> each_axis(std::string_view function, std::string_view setting,
                                const PerAxis& given, size_t axes, int64_t least);
 /// {begin, end} of each axis. Errors: User for other counts, unknown names, "same" with a stride.
 Padding::Sides sides_of(std::string_view function, const Padding& padding,
                         const autodiff::Windows& windows);
 
-/// The last axes padded with `value`.
+/// Pads the last axes with `value`.
 Tensor pad_image(const Tensor& x, const Padding::Sides& sides, double value = 0.0);
 
 /// Errors: User where no window fits an axis of the padded image.
 void require_windows(std::string_view function, const autodiff::Windows& windows, const Tensor& x,
                      const Tensor& padded);
 
-/// How many windows an axis of the kernel has in an image of `size`, padded. Errors: User where a
-/// size within its bounds has none.
+/// The number of windows along an axis of `size`, padded. Errors: User if a size within the
+/// variable's bounds has none.
 AxisSize window_count(std::string_view function, const autodiff::Windows& windows, size_t axis,
                       const AxisSize& size, std::pair<int64_t, int64_t> pads);
 
-/// x with the number `fill` behind variable sizes of its last axes.
+/// x at its largest size, with `fill` beyond the variable sizes of its last axes.
 Tensor whole_image(const Tensor& x, const Tensor& fill, size_t axes);
 
 /// (…, image…) -> (…, windows…, kernel…).

@@ -1,5 +1,5 @@
-// Tensors from numbers and from the host. Constants are deviceless: only their place, should they
-// be stored, is kept.
+// Creates tensors from numbers and host memory. A constant has no device: its handle keeps the
+// requested device for the case that the constant is stored.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,7 +19,7 @@ uint32_t place_of(Recorder& r, std::string_view device) {
   return device.empty() ? 0 : r.session().device_number(device);
 }
 
-// A bound of arange, as its dtype has it.
+// A bound of arange: an integer or a real number, by the dtype of its scalar.
 struct Bound {
   bool is_whole = false;
   int64_t whole = 0;
@@ -37,7 +37,7 @@ Bound bound_of(const Tensor& scalar) {
   return {false, std::abs(real) < 0x1p63 ? static_cast<int64_t>(real) : 0, real};
 }
 
-constexpr int64_t kTooMany = INT64_MAX;
+constexpr int64_t kTooMany = INT64_MAX;  // elements; checked_count refuses it
 
 int64_t whole_steps(int64_t first, int64_t last, int64_t by) {
   const __int128 way = static_cast<__int128>(last) - first, step = by;
@@ -52,7 +52,7 @@ int64_t real_steps(double first, double last, double by) {
   return count < 0x1p62 ? static_cast<int64_t>(count) : kTooMany;
 }
 
-// Counted in i32 where that holds both ends and the step.
+// Counts in i32 if i32 holds the ends, the step and the count.
 Tensor whole_range(Recorder& r, const Bound& first, const Bound& by, int64_t count, DType stored) {
   require(std::abs(first.real) <= 0x1p63 && std::abs(by.real) <= 0x1p63,
           "[arange] {} and steps of {} are beyond i64", first.real, by.real);
@@ -145,7 +145,7 @@ Tensor Tensor::arange(const Tensor& start, const Tensor& stop, const Tensor& ste
   return places.cast(stored);
 }
 
-// From the nearer end, so that both ends are exact.
+// Counts from the nearer end, so that both ends are exact.
 Tensor Tensor::linspace(double start, double stop, int64_t count, DType dtype,
                         std::string_view device) {
   require(count >= 0, "[linspace] count {} is negative", count);

@@ -1,7 +1,7 @@
 // Random numbers by threefry-2x32 with 20 rounds (Salmon et al. 2011), in u32 arithmetic: the bits
-// are the same on every device. Each call draws its own key from (seed, counter) on the host and
-// moves the counter by the words it uses; the key is data, so that all calls of one shape share
-// their kernels.
+// are the same on every device. A call derives its key from (seed, counter) on the host and
+// advances the counter by the words that it uses. The key is a tensor, so that all calls of one
+// shape share their kernels.
 #include <array>
 #include <bit>
 #include <cmath>
@@ -22,10 +22,11 @@ using tensor::Recorder;
 
 namespace {
 
+// Key parity and rotation distances of threefry-2x32 (Salmon et al. 2011).
 constexpr uint32_t kParity = 0x1BD11BDA;
 constexpr int kRotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
-// The low 32 bits of sha256 of four zero bytes: the stream of device ordinal 0, which all devices
-// share.
+// The low 32 bits of SHA-256 of four zero bytes: the stream of device ordinal 0, used for all
+// devices.
 constexpr uint32_t kStream = 0x14b81119;
 
 template <class Word>
@@ -33,7 +34,7 @@ Word rotated(const Word& x, int by) {
   return (x << by) | (x >> (32 - by));
 }
 
-/// Both on the host (Word is uint32_t) and recorded (Word is Tensor).
+/// Runs on the host (Word is uint32_t) or is recorded (Word is Tensor).
 template <class Word>
 void threefry(const Word& key0, const Word& key1, Word& x0, Word& x1) {
   const Word keys[3] = {key0, key1, key0 ^ key1 ^ kParity};
@@ -57,7 +58,7 @@ std::array<uint32_t, 2> key_at(const engine::RandomState& random) {
   return {x0, x1};
 }
 
-/// The key of the next `words` words.
+/// Draws the key of the next `words` words and advances the counter.
 Tensor next_key(Recorder& r, uint64_t words, std::string_view device) {
   engine::RandomState& random = r.session().random();
   const engine::RandomState before = random;
@@ -105,7 +106,7 @@ bool can_hold(DType dtype, int64_t value) {
   return round_int(value, dtype) == value && (value >= 0 || !is_unsigned(dtype));
 }
 
-/// The elements that go into one element of the first axis.
+/// The number of elements for each index of the first axis.
 double fan_in(std::string_view function, const Shape& shape) {
   require(!shape.empty(), "[{}] the shape has no axes", function);
   checked_count(function, shape);
@@ -150,7 +151,7 @@ void Tensor::set_random_state(const RandomState& state) {
   r.session().random() = {state.seed, state.counter};
 }
 
-// Random mantissas of numbers in [1, 2), less 1.
+// Random mantissas give numbers in [1, 2); subtracts 1.
 Tensor Tensor::rand(const Shape& shape, DType dtype, std::string_view device) {
   for (const Layout& layout : kLayouts) {
     if (layout.dtype != dtype) continue;
@@ -187,7 +188,7 @@ Tensor Tensor::normal(const Shape& shape, double mean, double std, DType dtype,
   return (randn(shape, DType::F32, device) * std + mean).cast(dtype);
 }
 
-// Wide ranges have more integers than f32 has numbers; there 64 bits modulo the width are as good.
+// f32 cannot represent every integer of a wide range: there, 64 random bits modulo the width.
 Tensor Tensor::randint(const Shape& shape, int64_t low, int64_t high, DType dtype,
                        std::string_view device) {
   require(is_integer(dtype), "[randint] draws integers, not {}", name_of(dtype));
@@ -236,13 +237,14 @@ Tensor Tensor::randn_like(std::optional<DType> wanted) const {
 
 namespace {
 
-/// Whether no place can be drawn with the weights of a row.
+/// Whether no index can be drawn with the weights of a row.
 Tensor is_undrawable(const Tensor& weights) {
   const Tensor total = weights.sum(-1, true);
   return !((weights >= 0.0).all(-1, true) & (total > 0.0) & (total < INFINITY));
 }
 
-/// Errors: User where a row has no place to draw. A recording cannot wait for the weights.
+/// Errors: User for a row without an index to draw. A recording skips it: it cannot wait for the
+/// weights.
 void require_drawable(const Tensor& weights) {
   if (jit_detail::JitTrace::active() != nullptr) return;
   const std::vector<bool> rows = is_undrawable(weights).to_vector<bool>();
@@ -255,7 +257,7 @@ void require_drawable(const Tensor& weights) {
 
 }  // namespace
 
-// Random keys, put in order: equal ones keep the order of their places.
+// Sorts random keys; the sort is stable for equal keys.
 Tensor Tensor::randperm(int64_t n, DType dtype, std::string_view device) {
   require(n >= 0, "[randperm] the length {} is negative", n);
   require(is_integer(dtype) && n <= INT32_MAX && (n == 0 || can_hold(dtype, n - 1)),
@@ -280,8 +282,8 @@ Tensor Tensor::multinomial(int64_t count, bool replacement) const {
     return tensor::in_range("multinomial", "draw", found, 0, places) + 0;
   };
   if (!replacement) {
-    // The order of w / E, E exponential, is that of drawing one after the other (Efraimidis and
-    // Spirakis 2006).
+    // The order of w / E, with exponential E, is distributed like draws one after the other without
+    // replacement (Efraimidis and Spirakis 2006).
     const Tensor exponential = -(1.0 - rand(shape(), DType::F32, device())).log();
     return checked((weights / exponential.maximum(1e-30)).topk(count).second);
   }
@@ -291,7 +293,7 @@ Tensor Tensor::multinomial(int64_t count, bool replacement) const {
   const Tensor total = upto.slice(-1, Slice(-1, {}));
   const Tensor point = (rand(drawn, DType::F32, device()) * total).contiguous();
   const Tensor passed = (upto.unsqueeze(-2) <= point.unsqueeze(-1)).sum(-1, false, DType::I32);
-  return checked(passed.minimum(places - 1));  // the total may be rounded up
+  return checked(passed.minimum(places - 1));  // rounding may lift the point to the total
 }
 
 }  // namespace plugrad

@@ -1,4 +1,4 @@
-// Values and bits in other dtypes.
+// Casts and bitcasts.
 #include "plugrad/functional.h"
 #include "tensor/record.h"
 
@@ -21,7 +21,7 @@ DType unsigned_of(uint32_t size_bytes) {
   }
 }
 
-/// To another dtype of the same size. Bool is 0 and 1 as bits, and true for all bits but 0.
+/// Bitcast to a dtype of the same size. The bits of bool are 0 and 1; all bits but 0 become true.
 Tensor same_size(const Tensor& x, DType to) {
   if (x.dtype() == to) return tensor::own_handle(x);
   if (to == DType::Bool) return same_size(x, DType::U8) != 0;
@@ -31,7 +31,7 @@ Tensor same_size(const Tensor& x, DType to) {
   return r.done(r.graph().add(Op::Bitcast, to, {node}));
 }
 
-/// Each word of the last axis as parts of `size` bytes, the lowest first.
+/// Splits each word of the last axis into parts of `size` bytes, lowest first.
 Tensor split_words(const Tensor& words, uint32_t size) {
   std::vector<Tensor> parts;
   for (uint32_t at = 0; at < size_of(words.dtype()); at += size)
@@ -39,7 +39,7 @@ Tensor split_words(const Tensor& words, uint32_t size) {
   return stack(parts, -1).flatten(-2);
 }
 
-/// Parts of the last axis as words of `size` bytes.
+/// Joins parts of the last axis to words of `size` bytes, lowest first.
 Tensor join_words(const Tensor& parts, uint32_t size) {
   const uint32_t part = size_of(parts.dtype());
   const int64_t count = size / part;

@@ -1,4 +1,4 @@
-// Signs, nearness, sums of exponentials: functions of two operands that are composed of others.
+// Composed functions of two operands: copysign, logaddexp, isclose.
 #include <cmath>
 
 #include "plugrad/functional.h"
@@ -17,7 +17,7 @@ struct Pair {
   Tensor a, b;
 };
 
-/// Both of one float dtype.
+/// Both operands in one float dtype.
 Pair as_reals(std::string_view function, const Tensor& a, const Tensor& b) {
   Recorder r(function);
   std::vector<Id> nodes = {r.use(a), r.use(b)};
@@ -31,10 +31,11 @@ Tensor Tensor::copysign(const Tensor& sign) const {
   const auto [a, b] = as_reals("copysign", *this, sign);
   const Tensor size = a.abs();
   const Tensor signed_size = plugrad::where(tensor::sign_bit(b), -size, size);
-  return plugrad::where(Tensor(false), b, signed_size);  // the slope in `sign` is 0
+  // makes the gradient to `sign` 0 and not missing
+  return plugrad::where(Tensor(false), b, signed_size);
 }
 
-// Equal operands, infinite ones too, are no distance apart.
+// Equal operands have distance 0: the difference of equal infinities would be NaN.
 Tensor Tensor::logaddexp(const Tensor& other) const {
   const auto [x, y] = as_reals("logaddexp", *this, other);
   const Tensor b = y;

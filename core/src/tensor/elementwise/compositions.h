@@ -1,4 +1,4 @@
-// What functions of real analysis are composed of beside the ops.
+// Helpers for composing functions of real analysis.
 #pragma once
 
 #include <initializer_list>
@@ -7,7 +7,7 @@
 
 namespace plugrad::tensor {
 
-/// Whether a float has its sign bit set, as -0 has.
+/// Whether the sign bit of a float is set; true for -0.
 Tensor sign_bit(const Tensor& x);
 
 /// |x| with gradient 1 at 0, so that functions built on it keep their slope there.
@@ -16,11 +16,11 @@ Tensor magnitude(const Tensor& x);
 /// The polynomial with these coefficients, highest power first (Horner).
 Tensor polynomial(const Tensor& x, std::initializer_list<double> coefficients);
 
-/// `value`, a function of x element by element, with `slope` as its derivative: gradients then take
-/// nothing of the steps that the value is computed in. `slope` may be differentiated again.
+/// `value`, an elementwise function of x, with the derivative `slope`: gradients do not pass
+/// through the steps that compute the value. `slope` may be differentiated again.
 Tensor with_slope(const Tensor& value, const Tensor& x, const Tensor& slope);
 
-/// `value`, which does not change with `x`: gradients to x are 0, and not missing.
+/// `value`, which does not depend on `x`: the gradient to x is 0, not missing.
 Tensor constant_in(const Tensor& x, const Tensor& value);
 
 }  // namespace plugrad::tensor

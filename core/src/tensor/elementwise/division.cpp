@@ -1,5 +1,5 @@
-// Quotients that are rounded, and remainders. Those of floats are exact where the quotient is below
-// 2^48 (f64: 2^106) and the device has a fused multiply-add.
+// Rounded quotients and remainders. Float remainders are exact for quotients below 2^48 (f64:
+// 2^106) if the device has a fused multiply-add.
 #include "plugrad/functional.h"
 #include "tensor/compute_dtype.h"
 #include "tensor/elementwise/compositions.h"
@@ -12,7 +12,7 @@ using tensor::Takes;
 
 namespace {
 
-/// Of the dtypes in the graph: a number takes that of the other.
+/// By the dtypes in the graph: a literal takes that of the other operand.
 bool takes_reals(const Tensor& a, const Tensor& b) {
   Recorder r("div");
   return is_float(promote(r.dtype(r.use(a)), r.dtype(r.use(b))));
@@ -33,9 +33,9 @@ Tensor rest_after(const Tensor& a, const Tensor& q, const Tensor& b) {
   return r.done(r.graph().add(Op::Fma, r.dtype(nodes[0]), {nodes[0], nodes[1], nodes[2]}));
 }
 
-/// Of one dtype, f32 or f64. What is left after the rounded quotient is representable; a second
-/// division takes off what the first could not hold, and rounding up leaves less than nothing. All
-/// of that on |x|: a rest of nothing is +0, whatever the sign of x, and gets that sign in the end.
+/// Operands of one dtype, f32 or f64. a - q b is representable for the rounded quotient q. A second
+/// division removes the part that q could not hold. If q was rounded up, the remainder is negative
+/// and b is added back. Computes on |x| and restores the sign of x, also for a remainder of 0.
 Tensor real_fmod(const Tensor& x, const Tensor& b) {
   const Tensor is_negative = tensor::sign_bit(x), a = where(is_negative, -x, x);
   const Tensor q = (a / b).trunc().detach(), first = rest_after(a, q, b);
@@ -50,7 +50,7 @@ Tensor real_mod(const Tensor& a, const Tensor& b) {
   return where((rest != 0.0) & ((rest < 0.0) != (b < 0.0)), rest + b, rest);
 }
 
-/// The whole number nearest to (a - mod) / b: a / b rounded first could be one too many.
+/// The integer nearest to (a - mod) / b: the rounding of a / b could give one too many.
 Tensor real_floor_div(const Tensor& x, const Tensor& y) {
   const Tensor a = x.detach(), b = y.detach(), ratio = a / b;
   const Tensor q = ((a - real_mod(a, b)) / b).round();

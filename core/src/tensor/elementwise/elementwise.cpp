@@ -1,4 +1,4 @@
-// Elementwise functions: those that are one op, and those that choose between their operands.
+// Elementwise functions of one op, and selections between operands.
 #include <cmath>
 
 #include "plugrad/functional.h"
@@ -25,7 +25,7 @@ Tensor binary(std::string_view function, Op op, const Tensor& a, const Tensor& b
   return r.done(r.graph().binary(op, nodes[0], nodes[1]));
 }
 
-/// As binary; bool operands take `logic` instead.
+/// Like binary, but with `logic` instead of `op` for bool operands.
 Tensor arithmetic(std::string_view function, Op op, Op logic, const Tensor& a, const Tensor& b) {
   const bool both_bool =
       a.defined() && b.defined() && a.dtype() == DType::Bool && b.dtype() == DType::Bool;
@@ -44,7 +44,7 @@ Tensor shift(std::string_view function, Op op, const Tensor& a, const Tensor& b)
   return r.done(r.graph().binary(op, nodes[0], nodes[1]));
 }
 
-/// Whether one is u64 and the other a signed integer, which is not a number of 0 or more: no dtype
+/// Whether `other` is u64 and x a signed integer, unless x is a literal of 0 or more. No dtype
 /// holds both.
 bool is_signed_beside_u64(const Tensor& x, const Tensor& other) {
   if (other.dtype() != DType::U64 || !is_integer(x.dtype()) || is_unsigned(x.dtype())) return false;
@@ -108,7 +108,7 @@ Tensor operator<(const Tensor& a, const Tensor& b) {
 Tensor operator>(const Tensor& a, const Tensor& b) {
   return less("gt", b, a);
 }
-// Not the negation of the opposite: both are false with NaN.
+// Not !(b < a): both comparisons are false for NaN.
 Tensor operator<=(const Tensor& a, const Tensor& b) {
   return (a < b) | (a == b);
 }
@@ -154,7 +154,7 @@ Tensor Tensor::where(const Tensor& yes, const Tensor& no) const {
 Tensor Tensor::masked_fill(const Tensor& mask, const Tensor& value) const {
   return mask.where(value, *this);
 }
-// From the nearer end, so that the weights 0 and 1 give the ends themselves.
+// Starts at the nearer end, so that the weights 0 and 1 give the exact ends.
 Tensor Tensor::lerp(const Tensor& end, const Tensor& weight) const {
   const Tensor way = end - *this;
   return plugrad::where(weight < 0.5, *this + weight * way, end - way * (1.0 - weight));
@@ -211,7 +211,7 @@ Tensor Tensor::ceil() const {
   return plugrad::where(*this > t, t + 1.0, t);
 }
 
-// By what is cut off, so that the sign of a zero stays.
+// Compares the fraction, so that the sign of a zero is kept.
 Tensor Tensor::round() const {
   if (!is_float(dtype())) return tensor::own_handle(*this);
   const Tensor t = trunc(), rest = (*this - t).abs(), odd = (t * 0.5).trunc() * 2.0 != t;
@@ -235,7 +235,7 @@ Tensor Tensor::isfinite() const {
   return is_float(dtype()) ? abs() < INFINITY : *this == *this;
 }
 
-// Zero apart, so that |-0| is +0 and the gradient there is 0.
+// Selects 0 separately, so that |-0| is +0 and the gradient at 0 is 0.
 Tensor Tensor::abs() const {
   if (dtype() == DType::Bool || is_unsigned(dtype())) return tensor::own_handle(*this);
   return plugrad::where(*this == 0, 0, plugrad::where(*this < 0, -*this, *this));

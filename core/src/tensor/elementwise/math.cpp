@@ -1,5 +1,5 @@
-// Functions of real analysis, composed of exp2, log2, sin and sqrt. Where a formula is of no use
-// for some x it is given another x there, so that its gradient is no NaN.
+// Functions of real analysis, composed of exp2, log2, sin and sqrt. Where a formula does not hold
+// for x, it gets another argument, so that its gradient is not NaN.
 #include <cmath>
 #include <numbers>
 
@@ -52,7 +52,7 @@ Tensor polynomial(const Tensor& x, std::initializer_list<double> coefficients) {
 Tensor with_slope(const Tensor& value, const Tensor& x, const Tensor& slope) {
   Recorder r("with_slope");
   const Id from = r.use(x), to = r.use(value);
-  if (r.graph()[from].op == Op::Const) return value;  // a number, whose dtype is not decided yet
+  if (r.graph()[from].op == Op::Const) return value;  // a literal has no final dtype yet
   return r.done(r.graph().add(Op::Function, r.dtype(to), {to, from, r.use(slope)},
                               function_arg(kSlopeCall, 0)));
 }
@@ -74,7 +74,7 @@ Tensor Tensor::log10() const {
   return in_compute_dtype(*this, [](const Tensor& x) { return x.log2() * scale; });
 }
 
-// log(1 + x), and what rounding 1 + x has lost; at -1 and infinity there is nothing to lose.
+// log(1 + x) plus a correction for the rounding of 1 + x, which is 0 at -1 and infinity.
 Tensor Tensor::log1p() const {
   return in_compute_dtype(*this, [](const Tensor& x) {
     const Tensor u = 1.0 + x, usual = (u != 0.0) & (u < INFINITY);
@@ -83,7 +83,7 @@ Tensor Tensor::log1p() const {
   });
 }
 
-// Below 1/2 by its series, to as many terms as the dtype has digits for.
+// Series for |x| < 1/2, with as many terms as the dtype's precision needs.
 Tensor Tensor::expm1() const {
   return in_compute_dtype(*this, [](const Tensor& x) {
     const Tensor small = (x < 0.5) & (x > -0.5), s = plugrad::where(small, x, 0.0);
@@ -94,7 +94,7 @@ Tensor Tensor::expm1() const {
   });
 }
 
-// By half the angle, which is exact: pi/2 - x would lose what x has before its point.
+// Uses half the angle, which is exact: pi/2 - x would lose the fraction digits of a large x.
 Tensor Tensor::cos() const {
   return in_compute_dtype(*this,
                           [](const Tensor& x) { return 1.0 - (x * 0.5).sin().square() * 2.0; });
@@ -105,7 +105,7 @@ Tensor Tensor::tan() const {
 
 namespace {
 
-/// atan of what lies in [-1, 1]: twice that of half the angle, which lies in ±0.4143.
+/// atan on [-1, 1]: twice the atan of the half angle's tangent, which is in ±0.4143.
 Tensor atan_of_unit(const Tensor& x) {
   const Tensor t = x / ((x * x + 1.0).sqrt() + 1.0), u = t * t;
   if (x.dtype() != DType::F64)
@@ -151,8 +151,8 @@ Tensor Tensor::acos() const {
 
 namespace {
 
-// Small ones without cancellation; large ones by half of x, whose exponential does not overflow
-// before they do. The derivatives of the steps would: each function has the other for its slope.
+// Small x: no cancellation. Large x: exp(x / 2), which does not overflow before the result does.
+// The derivative of this form would overflow, so each function is the explicit slope of the other.
 Tensor sinh_of(const Tensor& x) {
   const Tensor a = magnitude(x), small = a < 20.0;
   const Tensor e = where(small, a, 0.0).expm1(), h = (a * 0.5).exp();
@@ -187,7 +187,7 @@ Tensor Tensor::tanh() const {
   });
 }
 
-// Above 1e8, x² + 1 is x² and log(2x) is all that is left.
+// Above 1e8, f64 rounds x² + 1 to x² (1e16 > 2^53), and asinh(x) is log(2x).
 Tensor Tensor::asinh() const {
   return in_compute_dtype(*this, [](const Tensor& x) {
     const Tensor a = magnitude(x), large = a > 1e8, s = plugrad::where(large, 1.0, a);
@@ -222,7 +222,7 @@ Tensor erf_f64(const Tensor& x) {
                      3.77485237685302021e2, 3.20937758913846947e3}) /
       polynomial(u, {1.0, 2.36012909523441209e1, 2.44024637934444173e2, 1.28261652607737228e3,
                      2.84423683343917062e3});
-  const Tensor y = where(a > 6.0, 6.0, a);  // beyond, it is 1
+  const Tensor y = where(a > 6.0, 6.0, a);  // erf rounds to 1 beyond 6
   const Tensor tail =
       (-y * y).exp() *
       polynomial(y, {2.15311535474403846e-8, 5.64188496988670089e-1, 8.88314979438837594e0,
@@ -235,8 +235,9 @@ Tensor erf_f64(const Tensor& x) {
 }
 
 // A rational minimax approximation of the relative error, within 5 units in the last place (every
-// 211th float, with and without fused multiply-adds): a division costs less than an exponential and
-// two polynomials. Beyond the limit the nearest float to erf is 1, which roundings may exceed.
+// 211th float, with and without fused multiply-adds). One division costs less than an exponential
+// and two polynomials. Beyond kLimit the nearest float to erf is 1; rounding may exceed 1, hence
+// the clamp.
 Tensor erf_f32(const Tensor& x) {
   constexpr double kLimit = 3.925;
   const auto within = [](const Tensor& v, double limit) {

@@ -1,4 +1,4 @@
-// Powers: whole numbers by repeated squaring, others by 2^(y log2 |x|).
+// Powers: integer exponents by repeated squaring, others by 2^(y log2 |x|).
 #include <cmath>
 
 #include "plugrad/functional.h"
@@ -13,7 +13,7 @@ using tensor::Takes;
 
 namespace {
 
-/// x to a whole number by repeated squaring: exact for integers.
+/// x to an integer power by repeated squaring; exact for integers.
 Tensor whole_power(const Tensor& x, uint64_t exponent) {
   Tensor result, square = x;
   for (; exponent != 0; exponent >>= 1) {
@@ -23,8 +23,8 @@ Tensor whole_power(const Tensor& x, uint64_t exponent) {
   return result;
 }
 
-/// Integers to integers, by the exponent's bits. A negative exponent gives 0 but for the bases 1
-/// and -1.
+/// Integers to integer powers, by the exponent's bits. A negative exponent gives 0 except for the
+/// bases 1 and -1.
 Tensor integer_power(const Tensor& x, const Tensor& exponent) {
   Tensor result = Tensor(1).cast(x.dtype()), square = x;
   const int bits = static_cast<int>(size_of(exponent.dtype())) * 8;
@@ -39,15 +39,15 @@ Tensor integer_power(const Tensor& x, const Tensor& exponent) {
   return where(exponent < 0, inverse, result);
 }
 
-/// |x|^y = 2^(y log2|x|), then the cases that this does not cover. Where it does cover x or y of 0
-/// or 1 they are left to it, for the sake of the gradients.
+/// |x|^y = 2^(y log2|x|), then the special cases. 0 and 1 are special cases only where the formula
+/// fails: elsewhere its gradient is needed.
 Tensor real_power(const Tensor& x, const Tensor& y) {
   const Tensor is_zero = x == 0.0;
   const Tensor safe = where(is_zero, 1.0, tensor::magnitude(x));
   const Tensor size = (y * safe.log2()).exp2();
   const Tensor whole = y.trunc() == y, odd = whole & ((y * 0.5).trunc() * 2.0 != y);
   const Tensor negative = where(whole | x.isinf(), where(odd, -size, size), NAN);
-  // At 0, by functions that have the limit for their slope.
+  // At x = 0: functions whose derivative there is the limit of the power's derivative.
   const Tensor is_root = (y > 0.0) & (y < 1.0), root = where(is_zero & is_root, x, 1.0).sqrt();
   const Tensor inverse = where(is_zero & (y < 0.0), x, 1.0).reciprocal();
   const Tensor pole = where(odd, inverse, inverse.abs());
@@ -76,7 +76,7 @@ Tensor power_with_slopes(const Tensor& base, const Tensor& exponent) {
   return tensor::with_slope(fixed, x, by_x) + tensor::with_slope(zero, y, by_y);
 }
 
-/// The exponent when it is a literal: those are worth better code.
+/// The exponent if it is a literal, for which pow builds cheaper graphs.
 std::optional<double> literal_of(const Tensor& t) {
   Recorder r("pow");
   const Id node = r.use(t);
@@ -90,7 +90,7 @@ Tensor literal_power(const Tensor& x, double exponent) {
   const auto count = static_cast<uint64_t>(std::abs(exponent));
   const Tensor power = whole_power(x, count);
   if (exponent > 0) return power;
-  // By the rule of the reciprocal, 0 * infinity would meet at 0 and infinity.
+  // Explicit slope: the chain rule of reciprocal() gives 0 * infinity at 0 and infinity.
   const Tensor slope = whole_power(x, count + 1).reciprocal() * exponent;
   return tensor::with_slope(power.reciprocal(), x, slope);
 }

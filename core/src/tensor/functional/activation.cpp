@@ -1,5 +1,5 @@
-// Activation functions, composed so that neither values nor gradients become NaN at the extremes:
-// every exponential here has an argument that is not positive.
+// Activation functions. Neither values nor gradients become NaN for extreme arguments: no
+// exponential has a positive argument.
 #include <cmath>
 #include <numbers>
 
@@ -19,7 +19,7 @@ Tensor Tensor::relu() const {
   return plugrad::where(*this <= 0, 0, *this);
 }
 
-// A bound that is NaN goes through, as x does.
+// A NaN bound gives NaN, like a NaN x.
 Tensor Tensor::clamp(const Tensor& low, const Tensor& high) const {
   require(low.defined() || high.defined(), "[clamp] give a lower bound, an upper bound, or both");
   Tensor x = *this;
@@ -28,7 +28,7 @@ Tensor Tensor::clamp(const Tensor& low, const Tensor& high) const {
   return x;
 }
 
-// As clamp, with gradient 0 at the bounds themselves.
+// Like clamp, but with gradient 0 at the bounds themselves.
 Tensor Tensor::hardtanh(double low, double high) const {
   const Tensor x = plugrad::where(*this <= low, low, *this);
   return plugrad::where(*this >= high, high, x);
@@ -58,7 +58,7 @@ Tensor Tensor::sigmoid() const {
   });
 }
 
-// exp must not overflow where it is not used.
+// The inner select keeps exp from overflowing in the branch that is not taken.
 Tensor Tensor::elu(double alpha) const {
   return in_compute_dtype(*this, [&](const Tensor& x) {
     return plugrad::where(x > 0.0, x, plugrad::where(x > 0.0, 0.0, x).expm1() * alpha);

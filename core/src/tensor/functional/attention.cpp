@@ -11,7 +11,7 @@ namespace plugrad {
 namespace {
 
 constexpr const char* kName = "scaled_dot_product_attention";
-constexpr double kNever = -std::numeric_limits<double>::infinity();
+constexpr double kNever = -std::numeric_limits<double>::infinity();  // score of a masked key
 
 void require_sizes(const Tensor& q, const Tensor& k, const Tensor& v) {
   require(q.ndim() >= 2 && k.ndim() >= 2 && v.ndim() >= 2,
@@ -23,7 +23,7 @@ void require_sizes(const Tensor& q, const Tensor& k, const Tensor& v) {
           kName, to_string(k.shape()), to_string(v.shape()));
 }
 
-/// Each head of x for as many heads of the queries as share it.
+/// Repeats each head of x for the query heads that share it.
 Tensor shared_heads(const Tensor& x, const Tensor& q) {
   require(q.ndim() >= 3 && x.ndim() >= 3, "[{}] enable_gqa needs an axis of heads: {} and {}",
           kName, to_string(q.shape()), to_string(x.shape()));
@@ -52,7 +52,7 @@ void require_mask(const Tensor& mask, const Tensor& scores) {
           to_string(shape), to_string(full));
 }
 
-/// Softmax of the last axis; zeros where nothing takes part.
+/// Softmax of the last axis; 0 in rows that are masked completely.
 Tensor masked_softmax(const Tensor& scores) {
   const Tensor top = scores.max(-1, true).detach();
   const Tensor e = (scores - where(top == kNever, 0.0, top)).exp(), sum = e.sum(-1, true);

@@ -1,4 +1,4 @@
-// Losses of one class of many.
+// Losses of classification with one class for each sample.
 #include "plugrad/functional.h"
 #include "tensor/functional/loss.h"
 #include "tensor/index/check_indices.h"
@@ -12,7 +12,7 @@ namespace {
 
 struct Checked {
   std::string_view function;
-  int64_t axis;  ///< of classes
+  int64_t axis;  ///< the axis of classes
   int64_t classes;
 };
 
@@ -24,7 +24,6 @@ void require_options(const Checked& c, const CrossEntropyOptions& o) {
           o.weight.defined() ? to_string(o.weight.shape()) : "", c.classes);
 }
 
-/// `labels`, checked.
 Tensor labels_of(const Checked& c, const Tensor& logits, const Tensor& labels,
                  const CrossEntropyOptions& o) {
   Shape expected = logits.shape();
@@ -36,20 +35,20 @@ Tensor labels_of(const Checked& c, const Tensor& logits, const Tensor& labels,
   return tensor::in_range(c.function, "label", labels, 0, c.classes, o.ignore_index);
 }
 
-/// One number a class, along the axis of classes.
+/// Reshapes one number for each class to the axis of classes.
 Tensor along(const Checked& c, int64_t rank, const Tensor& list) {
   Shape shape(static_cast<size_t>(rank), 1);
   shape[static_cast<size_t>(c.axis)] = c.classes;
   return list.reshape(shape);
 }
 
-/// (1 - s) of_target + s / classes * the sum over all of them.
+/// (1 - s) of_target + s / classes * the sum over all classes.
 Tensor smoothed(const Checked& c, const Tensor& of_target, const Tensor& log_p, double s) {
   if (s == 0.0) return of_target;
   return of_target * (1.0 - s) + log_p.sum(c.axis) * (s / static_cast<double>(c.classes));
 }
 
-/// `log_p` are weighted.
+/// The loss for integer labels. Class weights scale `log_p`.
 Tensor of_labels(const Checked& c, const Tensor& log_p, const Tensor& labels,
                  const CrossEntropyOptions& o, const Tensor& predictions) {
   const Tensor hit = labels.unsqueeze(c.axis) == along(c, log_p.ndim(), Tensor::arange(c.classes));

@@ -1,4 +1,4 @@
-// Losses of elements: distances, and the entropy of two classes.
+// Elementwise losses: distances, binary cross entropy, divergence, margins.
 #include "tensor/functional/loss.h"
 
 #include <cmath>
@@ -29,14 +29,14 @@ using tensor::to_compute_dtype;
 
 namespace {
 
-/// In the wider dtype of both.
+/// x - target in the wider of their compute dtypes.
 Tensor difference(std::string_view function, const Tensor& x, const Tensor& target) {
   require_same(function, x, target);
   return to_compute_dtype(x) - to_compute_dtype(target);
 }
 
-/// log p, kept above -100. Where it is cut its slope is 1e12: a sure and wrong prediction still
-/// learns.
+/// log p, clamped to -100. The slope of the clamped part is 1e12 instead of 0, so that a confident
+/// wrong prediction has a gradient.
 Tensor bounded_log(const Tensor& p) {
   const Tensor cut = p <= std::exp(-100.0);
   return where(cut, (p - p.detach()) * 1e12 - 100.0, where(cut, 1.0, p).log());
@@ -87,7 +87,7 @@ Tensor l1_loss(const Tensor& x, const Tensor& target, Reduction reduction) {
 
 namespace {
 
-/// The part of the distance up to `kink` is squared, so that nothing overflows in the other.
+/// Squares only the distance up to `kink`, so that a large distance does not overflow.
 Tensor huber(const Tensor& distance, double kink) {
   const Tensor below = where(distance < kink, distance, kink);
   return below.square() * 0.5 + (distance - below) * kink;
@@ -130,7 +130,7 @@ Tensor hinge_embedding_loss(const Tensor& x, const Tensor& target, double margin
 
 namespace {
 
-/// Never below eps, with gradient 0 there.
+/// Clamped to eps, with gradient 0 there.
 Tensor length(const Tensor& x, int64_t axis, double eps) {
   const Tensor squares = x.square().sum(axis), tiny = squares <= eps * eps;
   return where(tiny, eps, where(tiny, 1.0, squares).sqrt());

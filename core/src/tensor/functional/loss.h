@@ -1,4 +1,4 @@
-// What losses share.
+// Helpers of the losses.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace plugrad::tensor {
 
-/// The loss of each sample (in f32 or f64) as `reduction` has it, in the dtype of the predictions.
+/// Reduces the losses of the samples (f32 or f64) and casts to the dtype of the predictions.
 Tensor reduced(const Tensor& loss, Reduction reduction, const Tensor& predictions);
 
 void require_same(std::string_view function, const Tensor& x, const Tensor& target);

@@ -14,7 +14,7 @@ Tensor normalised(const Tensor& x, const Axes& axes, double eps) {
   return centred * (centred.square().mean(axes, true) + eps).rsqrt();
 }
 
-/// `list` has one element for each element of `axis` of x. Undefined stays so.
+/// Reshapes `list`, one element for each index of `axis`, to broadcast with x. Undefined stays so.
 Tensor along(std::string_view function, std::string_view what, const Tensor& x, int64_t axis,
              const Tensor& list) {
   if (!list.defined()) return list;
@@ -30,7 +30,7 @@ Tensor scaled(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   return bias.defined() ? y + bias : y;
 }
 
-/// Over the channels of each group and all axes after them.
+/// Normalises over the channels of each group and all later axes.
 Tensor normalise_groups(std::string_view function, const Tensor& x, int64_t groups,
                         const Tensor& weight, const Tensor& bias, double eps) {
   const int64_t channels = x.size(1);

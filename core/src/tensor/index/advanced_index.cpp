@@ -1,4 +1,4 @@
-// Tensors in index expressions: the axes that they index become one, and their places one number.
+// Turns index tensors into one gather: merges the indexed axes, and their indices into one number.
 #include <algorithm>
 #include <numeric>
 
@@ -23,7 +23,7 @@ void broadcast(std::vector<Tensor>& places, Shape& common) {
   }
 }
 
-/// At least 0 and below `size`, in a form whose bounds are seen.
+/// Clamped to [0, size), as maxima, whose bounds range analysis derives.
 Tensor clamped(const Tensor& places, int64_t size) {
   return -(-places.maximum(0)).maximum(1 - size);
 }
@@ -32,7 +32,7 @@ Tensor clamped(const Tensor& places, int64_t size) {
 
 namespace {
 
-/// For each of `size` rows the number of the last place that names it; negative for none.
+/// For each of `size` rows the position of the last index that names it; negative if there is none.
 Tensor last_place(const Tensor& places, int64_t count, int64_t size) {
   const Tensor hit = places.reshape({1, count}) == counter(size, 2, 0);
   return where(hit, counter(count, 2, 1), kNoPlace).max(1);
@@ -92,7 +92,7 @@ Tensor PlaceIndex::written(const Tensor& value) const {
   const int64_t size = from[static_cast<size_t>(at_)],
                 count = std::accumulate(chosen_.begin(), chosen_.end(), int64_t{1},
                                         std::multiplies<>());
-  // The last place that names a row; none is negative.
+  // -1 names no row.
   const Tensor places = whole(valid_.defined() ? where(valid_, flat_, -1) : flat_, -1);
   const Tensor last = last_place(places, count, size);
   Shape full(from.begin(), from.begin() + at_);

@@ -17,7 +17,7 @@ namespace {
 
 using engine::IndexRange;
 
-/// Checks what the host knows. Whether that is all of it, in every call.
+/// Checks the elements if the host knows them. Returns whether that covers every call.
 bool is_checked_by_host(std::string_view function, const Tensor& places, const IndexRange& range) {
   Recorder r(function);
   r.use(places);
@@ -30,7 +30,7 @@ bool is_checked_by_host(std::string_view function, const Tensor& places, const I
   return false;
 }
 
-/// (the number of the first element outside, or kNoneOutside; its value).
+/// (number of the first element out of range, or kNoneOutside; its value).
 Tensor report_of(const Tensor& places, const IndexRange& range) {
   const Tensor p = wide(places);
   Tensor outside = (p < range.low) | (p >= range.high);
@@ -46,7 +46,8 @@ Tensor report_of(const Tensor& places, const IndexRange& range) {
   return where(Tensor::arange(2) == 0, number, value);
 }
 
-/// `places` as a node of its own, whose report is looked at where what is computed of it is read.
+/// `places` as a new node with the report as a source: a read of a value computed from it checks
+/// the report.
 Tensor checked_by_device(const Tensor& places, const IndexRange& range) {
   const Tensor report = report_of(places, range);
   Recorder r("check_indices");

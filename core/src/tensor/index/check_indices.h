@@ -1,4 +1,4 @@
-// Ranges of indices: those that the host knows are checked at once, others by kernels where
+// Checks ranges of indices: on the host if it knows them, else by kernels if
 // PLUGRAD_CHECK_INDICES=1.
 #pragma once
 
@@ -9,11 +9,11 @@
 
 namespace plugrad::tensor {
 
-/// `places`, for use as indices in [low, high) or equal to `but`; `what` says what they are
-/// ("label"). Every function that takes indices passes them through here.
-/// Errors: User, naming the first element outside, where the host knows the elements: at once, and
-/// of arguments of a jitted function in each call. With PLUGRAD_CHECK_INDICES=1 those that a device
-/// computes are checked as well, and each read of what is computed of the result is such an error.
+/// `places`, checked as indices in [low, high) or equal to `but`; `what` names them in messages
+/// ("label"). Every function that takes indices calls this. Errors: User, with the first element
+/// out of range. If the host knows the elements: immediately, and in each call for arguments of a
+/// jitted function. With PLUGRAD_CHECK_INDICES=1 also for indices that a device computes: then a
+/// read of any value computed from the result fails.
 Tensor in_range(std::string_view function, std::string_view what, const Tensor& places, int64_t low,
                 int64_t high, std::optional<int64_t> but = {});
 

@@ -1,5 +1,5 @@
-// Reading at places that are data: a comparison with a counter and a sum, which the rewriter turns
-// into one load.
+// Turns reads at indices that are data into a comparison and a sum, which the rewriter turns into
+// one load.
 //   x[rows]  =  sum over r of where(rows == r, x[r], 0)  =  load(x, rows), 0 <= rows < size
 #include <algorithm>
 #include <numeric>
@@ -37,7 +37,7 @@ Tensor wide(const Tensor& places) {
 
 namespace {
 
-/// sum over `axis` of x where hit: at most one element, so no rounding, and none of it is a sum.
+/// Sum over `axis` of x where hit. At most one element is hit, so that the sum is exact.
 Tensor pick(const Tensor& hit, const Tensor& x, int64_t axis) {
   const Tensor values = x.dtype() == DType::Bool ? x.cast(DType::U8) : x;
   return where(hit, values, 0).sum(axis, false, narrow_sum_dtype(x.dtype())).cast(x.dtype());
@@ -52,7 +52,8 @@ Tensor wrapped_places(const Tensor& places, const Tensor& x, int64_t axis) {
 
 namespace {
 
-/// select() where sizes vary: places behind one name nothing, and read 0 behind that of x.
+/// select() for variable sizes: indices beyond the size of `places` name nothing, and elements
+/// beyond the size of x read 0.
 Tensor select_variable(const Tensor& x, int64_t axis, const Tensor& places) {
   Tensor y = select(whole(x, 0), axis, whole(places, -1));
   int64_t to = 0;
@@ -76,7 +77,7 @@ Tensor select(const Tensor& x, int64_t axis, const Tensor& places) {
   const int64_t lead = element_count(to), rows = from[at], count = element_count(chosen);
   to.insert(to.end(), chosen.begin(), chosen.end());
   to.insert(to.end(), from.begin() + axis + 1, from.end());
-  // Nothing to read, but still a function of x: its gradient is zeros.
+  // An empty read must depend on x, so that its gradient is zeros.
   if (x.numel() == 0) return x.flatten().sum().cast(x.dtype()).expand(to);
   if (element_count(to) == 0) return x.flatten().shrink({{0, 0}}).reshape(to);
   const Tensor hit = places.reshape({count, 1, 1}) == counter(rows, 3, 1);
@@ -95,10 +96,10 @@ Tensor Tensor::index_select(int64_t axis, const Tensor& places) const {
 
 namespace {
 
-/// gather where no place is negative and no size varies.
+/// gather for indices that are not negative, and fixed sizes.
 Tensor gathered(const Tensor& x, int64_t axis, const Tensor& places) {
   const int64_t size = x.size(axis);
-  // The axis goes last in the data, and the places' own axis stays where it was.
+  // The indexed axis of x becomes the last one; the axes of the indices keep their order.
   return tensor::pick(places.unsqueeze(-1) == Tensor::arange(size),
                       x.unsqueeze(-1).transpose(axis, -1), -1);
 }

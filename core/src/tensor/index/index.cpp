@@ -1,4 +1,4 @@
-// Index expressions: numbers and slices are movement; tensors are read by places.cpp.
+// Turns index expressions into movement; advanced_index.cpp reads the entries that are tensors.
 #include "tensor/index/index.h"
 
 #include <algorithm>
@@ -33,9 +33,11 @@ Tensor cut(const Tensor& x, int64_t axis, int64_t begin, int64_t end) {
   return x.shrink(box);
 }
 
-/// Every step-th element, from the first: rows of `step` of which the first column stays.
+/// Every step-th element, from the first: splits the axis into rows of `step`, keeps the first
+/// column.
 Tensor every(const Tensor& x, int64_t axis, int64_t step, int64_t count) {
-  const int64_t missing = count * step - x.size(axis);  // negative: a tail that no row needs
+  // negative if the axis has a tail after the last row
+  const int64_t missing = count * step - x.size(axis);
   std::vector<std::pair<int64_t, int64_t>> pads(static_cast<size_t>(x.ndim()));
   pads[static_cast<size_t>(axis)] = {0, missing};
   const Tensor rows = x.pad(pads).unflatten(axis, {count, step});
@@ -47,7 +49,7 @@ Tensor read_range(const Tensor& x, int64_t axis, const Range& range) {
   if (range.count == 1) return cut(x, axis, range.start, range.start + 1);
   const int64_t by = std::abs(range.step), reach = (range.count - 1) * by;
   int64_t low = range.step > 0 ? range.start : range.start - reach, high = low + reach + 1;
-  // Whole steps where the axis has them: a view without padding.
+  // Cuts whole steps if the axis has enough elements: then `every` is a view without padding.
   if (range.step > 0)
     high = std::min(high + by - 1, x.size(axis));
   else
@@ -176,7 +178,7 @@ Tensor triangle(const Tensor& x, int64_t diagonal, bool lower) {
   require(x.ndim() >= 2, "[{}] shape {} has fewer than two axes", lower ? "tril" : "triu",
           to_string(x.shape()));
   const int64_t n = x.size(-2), m = x.size(-1);
-  const int64_t above = std::clamp(diagonal, -n, m);  // beyond, every diagonal keeps all or nothing
+  const int64_t above = std::clamp(diagonal, -n, m);  // diagonals further out keep all or nothing
   const Tensor rows = Tensor::arange(n).reshape({n, 1}) + above, columns = Tensor::arange(m);
   const Tensor kept = lower ? columns <= rows : columns >= rows;
   return x.dtype() == DType::Bool ? x & kept : where(kept, x, 0);

@@ -1,5 +1,5 @@
-// Index expressions taken apart, for reading (index.cpp) and assigning (setitem.cpp), and reading
-// at places that are data (places.cpp).
+// Parses index expressions for reads (index.cpp) and assignments (setitem.cpp), and reads at
+// indices that are data (gather.cpp).
 #pragma once
 
 #include <limits>
@@ -16,54 +16,57 @@ struct Range {
 };
 Range resolve_slice(const Slice& slice, int64_t size);
 
-/// One place of an index expression after checking. Ellipsis and open axes have become slices, and
-/// lists tensors.
+/// One entry of a checked index expression. Ellipses and missing axes have become slices, lists
+/// tensors.
 struct IndexEntry {
   Index::Kind kind;    // Number, Slice, NewAxis or Tensor
-  Range range = {};    // of numbers, slices and, in full, the axes that tensors index
-  Tensor places = {};  // integers, negative ones counted from the front; of a number that counts
-                       // from the end of a variable size the one place
+  Range range = {};    // of a number or slice; the whole axis for a tensor
+  Tensor places = {};  // non-negative integers; for a number counted from the end of
+                       // a variable size, its only index
 };
-/// Errors: User for too many indices, places outside that are known, dtypes that are no places.
+/// Errors: User for too many indices, indices known to be out of range, dtypes that are no
+/// integers.
 std::vector<IndexEntry> resolve_indices(const Tensor& x, const std::vector<Index>& indices);
 
-/// The part that is movement; axes that tensors index stay whole.
+/// Applies the entries that are movement. Axes of tensor entries stay whole.
 Tensor read_ranges(const Tensor& x, const std::vector<IndexEntry>& entries);
 
-/// The part that is data: tensors that index axes of what read_ranges gives.
+/// Applies the entries that are tensors to the result of read_ranges.
 class PlaceIndex {
  public:
   PlaceIndex(const Tensor& x, const std::vector<IndexEntry>& entries);
   bool is_empty() const { return axes_.empty(); }
-  Tensor read() const;                        ///< (lead…, places…, tail…)
-  Tensor written(const Tensor& value) const;  ///< all of x, after value is put there
+  Tensor read() const;                        ///< (lead…, indices…, tail…)
+  Tensor written(const Tensor& value) const;  ///< x after the assignment
 
  private:
-  Tensor rows() const;  // x as (lead…, indexed axes as one, tail…)
+  Tensor rows() const;  // x as (lead…, merged indexed axes, tail…)
   Tensor x_;
   std::vector<int64_t> axes_, order_;
   std::vector<Tensor> places_;
-  Shape chosen_;         // of the places
-  int64_t at_ = 0;       // where their axes go
-  Tensor flat_, valid_;  // place in the one axis; whether all are inside (undefined: see select)
+  Shape chosen_;    // common shape of the indices
+  int64_t at_ = 0;  // axis at which it is inserted
+  // index into the merged axis; whether it is in range (undefined: see select)
+  Tensor flat_, valid_;
 };
 
-/// The number of no place: below all others, so that a maximum of the numbers of those that match
-/// begins at it.
+/// The position of no index: the lowest i32, so that it is the identity of a maximum over the
+/// positions that match.
 inline constexpr int32_t kNoPlace = std::numeric_limits<int32_t>::min();
 
 /// Errors: User unless integers.
 void require_places(std::string_view function, const Tensor& places);
-/// `places` (see in_range in tensor/index/check_indices.h) of an axis of `size`; negative ones
-/// count from its end.
+/// `places`, checked (in_range in tensor/index/check_indices.h) as indices of an axis of `size`;
+/// negative ones count from its end.
 Tensor places_of(std::string_view function, const Tensor& places, int64_t size);
-/// As i32, or i64 where i32 does not hold all that the dtype does.
+/// As i32, or as i64 if i32 does not hold all values of the dtype.
 Tensor wide(const Tensor& places);
-/// Places of an axis of x as i32 or i64; negative ones counted from the end.
+/// Indices of an axis of x as i32 or i64, with negative ones converted to count from the front.
 Tensor wrapped_places(const Tensor& places, const Tensor& x, int64_t axis);
-/// Elements of an axis at `places` (i32 or i64), whose axes take its place; those outside read 0.
+/// Elements of an axis at the indices `places` (i32 or i64), whose axes replace it. Indices out of
+/// range read 0.
 Tensor select(const Tensor& x, int64_t axis, const Tensor& places);
-/// The number of each of `count` elements along `axis` of `rank` axes.
+/// 0 to count - 1 along `axis`, with size 1 in the other axes of `rank`.
 Tensor counter(int64_t count, int64_t rank, int64_t axis);
 
 }  // namespace plugrad::tensor

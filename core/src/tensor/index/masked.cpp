@@ -1,5 +1,5 @@
-// Selection by a mask. Place k of the result is where the number of hits up to there exceeds k: a
-// binary search in the running count, with one load a step.
+// Turns masked_select and nonzero into gathers. The index of hit k is the number of prefix counts
+// of the mask that are at most k; a binary search with one load per iteration finds it.
 #include <algorithm>
 
 #include "plugrad/functional.h"
@@ -11,13 +11,13 @@ namespace plugrad {
 
 namespace {
 
-/// Places of the first `size` true elements of a vector; its own size where there are no more.
+/// Indices of the first `size` true elements of a vector; the vector's size if there are fewer.
 Tensor true_places(const Tensor& mask, int64_t size) {
   const int64_t count = mask.size(0);
   const DType dtype = count > INT32_MAX ? DType::I64 : DType::I32;
   const Tensor upto = mask.cast(dtype).cumsum(0, dtype).contiguous();
   const Tensor wanted = Tensor::arange(size, dtype);
-  Tensor place = Tensor::zeros({size}, dtype);  // so many counts are known to be <= wanted
+  Tensor place = Tensor::zeros({size}, dtype);  // this many prefix counts are known to be <= wanted
   int64_t step = 1;
   while (step <= count / 2) step *= 2;
   for (; step > 0 && count > 0; step /= 2) {
@@ -60,7 +60,7 @@ Tensor Tensor::masked_select(const Tensor& mask, std::optional<int64_t> size,
     }
     for (Id node : nodes) both.push_back(r.done(node));
   }
-  plugrad::where(both[1], both[0], 0);  // refuses sizes that differ
+  plugrad::where(both[1], both[0], 0);  // fails for sizes that differ
   const Tensor values = tensor::whole(both[0], 0).flatten(),
                flags = tensor::whole(tensor::limited_as(both[1], both[0]), false).flatten();
   const Tensor place = true_places(flags, selected_count("masked_select", flags, size));

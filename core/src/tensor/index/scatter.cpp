@@ -1,6 +1,6 @@
-// Writing at places that are data: for each element of the result, a reduction of the values whose
-// places name it. The scheduler decides whether every element looks at every place or the values
-// are stored by their places (schedule/indexed_sums.h).
+// Turns scatter into a masked reduction: each element of the result reduces the values whose index
+// names it. The scheduler decides whether a kernel loops over all indices for each element, or
+// stores the values by index.
 #include <limits>
 
 #include "plugrad/functional.h"
@@ -16,11 +16,11 @@ namespace {
 
 /// scatter with its arguments checked.
 struct Hits {
-  Tensor x;  // like all others whole: none has a variable size
+  Tensor x;  // like the others, at its largest sizes
   int64_t axis;
-  Tensor hit;     // (…, size of the axis, …, places of the row): whether it names the element
-  Tensor values;  // (…, 1, …, places of the row)
-  Shape missing;  // how many elements of each axis no row reaches
+  Tensor hit;     // (…, size of the axis, …, indices): whether the index names the element
+  Tensor values;  // (…, 1, …, indices)
+  Shape missing;  // elements of each axis that no index reaches
 };
 
 Tensor last_axis(const Tensor& x, int64_t axis) {
@@ -62,7 +62,7 @@ Hits find_hits(std::string_view function, const Tensor& x, int64_t axis, const T
     box.push_back(Part(0, rows[i]));
   }
   const int64_t size = x.size(at);
-  // Behind sizes places name nothing.
+  // Indices beyond a variable size name nothing.
   const Tensor wrapped = tensor::whole(tensor::wrapped_places(inside, x, at), -1);
   const Tensor hit = last_axis(wrapped, at) == tensor::counter(size, x.ndim() + 1, at);
   const Tensor all = tensor::whole(values.cast(x.dtype()), 0);
@@ -70,14 +70,14 @@ Hits find_hits(std::string_view function, const Tensor& x, int64_t axis, const T
           missing};
 }
 
-/// To the shape of x, from what its rows have.
+/// Pads to the shape of x.
 Tensor whole(const Hits& h, const Tensor& part) {
   std::vector<std::pair<int64_t, int64_t>> pads;
   for (int64_t n : h.missing) pads.emplace_back(0, n);
   return part.pad(pads);
 }
 
-/// The last place that names the element; negative for none.
+/// The position of the last index that names the element; negative if there is none.
 Tensor last_place(const Hits& h) {
   const Tensor number = tensor::counter(h.hit.size(-1), h.hit.ndim(), h.hit.ndim() - 1);
   return plugrad::where(h.hit, number, tensor::kNoPlace).max(-1);
@@ -103,7 +103,7 @@ Tensor average(const Tensor& sum, const Tensor& count) {
   return is_float(sum.dtype()) ? sum / count.cast(sum.dtype()) : sum.floor_div(count);
 }
 
-/// What the values that meet at an element make of it, in the dtype in which they are combined.
+/// Combines the values of each element, in the accumulation dtype.
 Tensor combine(const Hits& h, Combine how, bool include_self) {
   const DType dtype = h.x.dtype();
   const DType wide =
@@ -141,7 +141,7 @@ Tensor Tensor::scatter_reduce(int64_t axis, const Tensor& places, const Tensor& 
     return unsqueeze(0)
         .scatter_reduce(0, places.reshape({1}), values.reshape({1}), how, include_self)
         .squeeze();
-  if (how == Combine::Min) {  // the maximum of what is in the opposite order
+  if (how == Combine::Min) {  // minimum = maximum of the values in reversed order
     const auto opposite = [](const Tensor& t) {
       return t.dtype() == DType::Bool ? !t : is_float(t.dtype()) ? -t : ~t;
     };

@@ -1,5 +1,5 @@
-// x[…] = value: the value in a frame of the whole tensor, chosen where the index reaches.
-//   x[1:5:2] = v   ->   x = where(1 <= i & i < 5 & (i - 1) % 2 == 0, frame of v, x)
+// Turns x[…] = value into a select between x and the value, padded to the shape of x.
+//   x[1:5:2] = v   ->   x = where(1 <= i & i < 5 & (i - 1) % 2 == 0, padded v, x)
 #include <algorithm>
 
 #include "plugrad/functional.h"
@@ -14,7 +14,8 @@ namespace {
 using tensor::IndexEntry;
 using tensor::Range;
 
-/// The element of each place of `size` that the range reaches; others hold anything.
+/// The value padded to `size`, with its elements at the indices of the range; others are
+/// unspecified.
 Tensor framed(const Tensor& value, int64_t axis, const Range& range, int64_t size) {
   Tensor y = range.step < 0 ? value.flip(axis) : value;
   const int64_t by = range.count > 1 ? std::abs(range.step) : 1;
@@ -31,7 +32,7 @@ Tensor framed(const Tensor& value, int64_t axis, const Range& range, int64_t siz
   return y.pad(pads);
 }
 
-/// Whether the range reaches a place of its axis; undefined when it reaches all.
+/// Whether an index of the axis is in the range; undefined if all are.
 Tensor reached(const Range& range, int64_t size, int64_t rank, int64_t axis) {
   if (range.count == size) return {};
   const int64_t by = range.count > 1 ? std::abs(range.step) : 1;
@@ -46,7 +47,7 @@ Tensor reached(const Range& range, int64_t size, int64_t rank, int64_t axis) {
   return hit;
 }
 
-/// x after `value`, of the shape that the index reads, is put where its ranges reach.
+/// x after the assignment of `value`, which has the shape that the index reads, to its ranges.
 Tensor write_ranges(const Tensor& x, const std::vector<IndexEntry>& entries, const Tensor& value) {
   const Shape shape = x.shape();
   Shape box;
@@ -65,7 +66,7 @@ Tensor write_ranges(const Tensor& x, const std::vector<IndexEntry>& entries, con
   return hit.defined() ? plugrad::where(hit, frame, x) : frame;
 }
 
-/// `value` as `x` would store it, of the shape that is written.
+/// `value` in the dtype of `x` and the assigned shape.
 Tensor fitted(const Tensor& value, const Tensor& x, const Shape& shape) {
   require(value.defined(), "[setitem] the value is undefined; assign it one first");
   require(is_float(x.dtype()) || !is_float(value.dtype()),
@@ -114,8 +115,8 @@ void Tensor::set_index(const std::vector<Index>& indices, const Tensor& value) {
   r.session().assign(*state_, r.use(changed));
 }
 
-/// What an index expression denotes: x[indices] of a tensor that may be gone by now, or of elements
-/// that another index expression denotes.
+/// Target of an assignment: x[indices] of a tensor, which may be gone, or of the elements of
+/// another index expression (`outer`).
 struct IndexedTensor::Target {
   std::weak_ptr<engine::TensorState> base;
   std::vector<Index> indices;

@@ -1,6 +1,6 @@
-// Orthogonal factors of matrices. Loops over steps are unrolled into the graph; what every step
-// reads is stored, so that no step computes its predecessors again, and which column a step works
-// on is data, so that all steps are the same few kernels.
+// Orthogonal factors of matrices. Iterations are unrolled into the graph. Values that every
+// iteration reads are stored, so that no iteration recomputes its predecessors. The column of an
+// iteration is data, so that all iterations share their kernels.
 #include <algorithm>
 #include <limits>
 
@@ -23,7 +23,7 @@ DType working_dtype(const Tensor& x) {
   return x.dtype() == DType::F64 ? DType::F64 : DType::F32;
 }
 
-/// eye, for each matrix of x.
+/// An identity matrix for each matrix of x.
 Tensor identity_like(const Tensor& x, int64_t n, int64_t m) {
   Shape shape = x.shape();
   shape[shape.size() - 2] = n;
@@ -31,7 +31,8 @@ Tensor identity_like(const Tensor& x, int64_t n, int64_t m) {
   return Tensor::eye(n, m, x.dtype(), x.device()).expand(shape);
 }
 
-/// The reflection that clears column `at` of r below its diagonal: r - v (w r), w = factor v^T.
+/// Householder reflection that clears column `at` of r below its diagonal: r - v (w r), w = factor
+/// v^T.
 struct Reflection {
   Tensor v, w;
 };
@@ -39,7 +40,7 @@ struct Reflection {
 Reflection reflection(const Tensor& r, const Tensor& at) {
   const Tensor rows = Tensor::arange(r.size(-2)).unsqueeze(1);
   const Tensor column = where(rows >= at, r.index_select(-1, at), 0);
-  // Over its largest element, so that no square overflows; nothing is done to a column of zeros.
+  // Divided by its largest element, so that no square overflows. A column of zeros stays unchanged.
   const Tensor scale = column.abs().max(-2, true).detach();
   const Tensor empty = scale == 0.0;
   const Tensor x = column / where(empty, 1.0, scale);
@@ -67,9 +68,9 @@ QR factors(const Tensor& x, int64_t columns) {
   return {q, r.triu()};
 }
 
-/// x, whose columns are v's columns times the matrix, after rotating all pairs (i, i + half) of
-/// columns to be orthogonal, and moving to the next pairs of a round-robin tournament. The first
-/// `rows` rows are what becomes orthogonal, the others turn with them.
+/// One round of one-sided Jacobi rotations. The first `rows` rows of x are the matrix times v, the
+/// others v. Rotates all column pairs (i, i + half) so that their first `rows` rows are orthogonal,
+/// and permutes the columns to the next pairs of a round-robin tournament.
 Tensor rotated(const Tensor& x, int64_t rows, int64_t half) {
   const auto columns = [](const Tensor& t, int64_t begin, int64_t end) {
     return t.slice(-1, {begin, end});
@@ -91,7 +92,7 @@ Tensor rotated(const Tensor& x, int64_t rows, int64_t half) {
       .contiguous();
 }
 
-/// Columns of x in descending order of `values` (…, 1, k), the first of equals first.
+/// Columns of x in descending order of `values` (…, 1, k); stable.
 Tensor ordered(const Tensor& x, const Tensor& values) {
   const int64_t k = values.size(-1);
   const Tensor other = values.transpose();
@@ -102,12 +103,12 @@ Tensor ordered(const Tensor& x, const Tensor& values) {
   return where(is_there, x.unsqueeze(-2), 0).sum(-1).contiguous();
 }
 
-/// Of n x m with n >= m: u (…, n, columns), s (…, m), v (…, m, m).
+/// SVD of n x m with n >= m: u (…, n, columns), s (…, m), v (…, m, m).
 std::vector<Tensor> jacobi(const Tensor& given, int64_t columns) {
   const int64_t n = given.size(-2), m = given.size(-1), half = (m + 1) / 2;
   const Tensor scale = given.abs().max({-2, -1}, true), empty = scale == 0.0;
   const Tensor a = given / where(empty, 1.0, scale);
-  // A column of zeros makes their number even.
+  // Pairs need an even number of columns: adds a column of zeros if it is odd.
   Tensor x = cat({a, identity_like(a, m, m)}, -2);
   std::vector<std::pair<int64_t, int64_t>> pads(static_cast<size_t>(x.ndim()));
   pads.back() = {0, 2 * half - m};
@@ -119,7 +120,8 @@ std::vector<Tensor> jacobi(const Tensor& given, int64_t columns) {
   x = x.slice(-1, {0, m});
   const Tensor size = x.slice(-2, {0, n}).square().sum(-2, true).contiguous();
   x = ordered(x, size);
-  // Columns of zeros, and what rounding left between small ones, need an orthogonal basis too.
+  // QR replaces columns of zeros by an orthogonal basis and removes rounding errors of small
+  // columns.
   const QR basis = factors(x.slice(-2, {0, n}).contiguous(), columns);
   const Tensor diagonal = basis.r.diagonal(0, -2, -1).contiguous();
   const Tensor sign = where(diagonal < 0.0, -1.0, 1.0).cast(a.dtype());
@@ -140,7 +142,7 @@ Tensor over(const Tensor& x, const Tensor& by) {
 }
 
 /// The gradient of x = u diag(s) v^T, thin. Source: Townsend 2016. Equal values, whose vectors have
-/// no derivative, and zeros add nothing.
+/// no derivative, and zeros contribute 0.
 Tensor svd_gradient(const std::vector<Tensor>& usv, const std::vector<Tensor>& g) {
   const Tensor &u = usv[0], &v = usv[2], s = usv[1].unsqueeze(-2), st = s.transpose();
   const Tensor gap = s.square() - st.square();
@@ -175,7 +177,7 @@ SVD svd(const Tensor& x, bool full_matrices) {
     return {turned.vt.transpose(), turned.s, turned.u.transpose()};
   }
   const int64_t columns = full_matrices ? n : k;
-  Tensor rest;  // columns of u that belong to no value
+  Tensor rest;  // columns of u without a singular value
   const CustomFunction decompose{"svd",
                                  [&](FunctionContext&, const std::vector<Tensor>& in) {
                                    std::vector<Tensor> usv = jacobi(in[0], columns);

@@ -1,5 +1,5 @@
-// einsum: operands are brought to axes in one order, multiplied, and summed over the names that are
-// not needed later.
+// Turns einsum into products and sums: permutes the operands to one order of axes, multiplies them,
+// and sums over the names that are not needed later.
 //   "bij,bjk->bik"  =  sum over j of a (b, i, 1, j) * b (b, 1, k, j)
 #include <algorithm>
 #include <cctype>
@@ -13,13 +13,13 @@ namespace plugrad {
 
 namespace {
 
-// Axes of "..." are named by characters that patterns cannot hold, the last one by kDots.
+// Axes of "..." are named by characters that patterns cannot contain, the last one by kDots.
 constexpr char kDots = 1;
 
 struct Term {
   std::string names;           // without spaces; kDots for "..."
-  std::vector<size_t> places;  // in the pattern
-  size_t end = 0;              // in the pattern
+  std::vector<size_t> places;  // positions in the pattern
+  size_t end = 0;              // position of its end in the pattern
 };
 
 struct Pattern {
@@ -87,7 +87,7 @@ class Parser {
   static Term implicit(const Pattern& p) {
     std::string all;
     for (const Term& t : p.inputs) all += t.names;
-    std::ranges::sort(all);  // "..." is first
+    std::ranges::sort(all);  // "..." sorts first
     Term output;
     for (size_t i = 0; i < all.size(); ++i)
       if (all[i] == kDots ? i == 0 : std::ranges::count(all, all[i]) == 1) output.names += all[i];
@@ -97,7 +97,7 @@ class Parser {
   std::string_view text_;
 };
 
-/// An operand whose axes have different names, in the order of `names`.
+/// An operand with distinct axis names, in the order of `names`.
 struct Named {
   Tensor x;
   std::string names;
@@ -107,7 +107,7 @@ bool has(const std::string& names, char name) {
   return names.find(name) != std::string::npos;
 }
 
-/// Equal names become one axis: their diagonal.
+/// Replaces the axes of a repeated name by their diagonal.
 Named without_repeats(Named n) {
   for (size_t i = 0; i < n.names.size();) {
     const char name = n.names[i];
@@ -137,7 +137,7 @@ Named summed(const Named& n, const std::string& kept) {
   return axes.empty() ? n : Named{n.x.sum(axes, false, n.x.dtype()), rest};
 }
 
-/// Axes in the order of `names`; those that are missing have size 1.
+/// Permutes the axes to the order of `names`; missing ones have size 1.
 Tensor aligned(const Named& n, const std::string& names) {
   std::vector<int64_t> order;
   Shape shape;
@@ -149,7 +149,7 @@ Tensor aligned(const Named& n, const std::string& names) {
   return n.x.permute(order).reshape(shape);
 }
 
-/// Sum of products; names that only one has are summed before.
+/// Sum of products. Sums a name that only one operand has before the product.
 Named joined(const Named& a, const Named& b, const std::string& kept) {
   const Named left = summed(a, kept + b.names), right = summed(b, kept + a.names);
   std::string outer, inner;
@@ -183,7 +183,7 @@ class Einsum {
       result = joined(result, operands_[i], kept);
     }
     Tensor y = aligned(summed(result, output), output);
-    Shape shape;  // of axes that an operand has with size 1 only
+    Shape shape;  // the sizes of the result
     for (char name : output) shape.push_back(sizes_[static_cast<unsigned char>(name)]);
     return y.expand(shape);
   }
@@ -199,7 +199,7 @@ class Einsum {
     return x.ndim() - named;
   }
 
-  /// kDots as `count` names, counted from the end.
+  /// Replaces kDots by `count` names, numbered from the end.
   static std::string spelled(const std::string& names, int64_t count) {
     std::string result;
     for (char name : names) {
@@ -231,14 +231,14 @@ class Einsum {
     operands_.push_back(n);
   }
 
-  /// Where the pattern names axis i of an operand.
+  /// The position in the pattern that names axis i of an operand.
   static size_t place(const Term& term, size_t i, int64_t open) {
     const size_t dots = term.names.find(kDots), count = static_cast<size_t>(open);
     if (dots == std::string::npos || i < dots) return term.places[i];
     return term.places[i < dots + count ? dots : i - count + 1];
   }
 
-  /// Axes of size 1 are left out, so that they broadcast.
+  /// Removes axes of size 1, so that they broadcast.
   void drop_ones(Named& n) {
     std::string rest;
     std::vector<int64_t> ones;

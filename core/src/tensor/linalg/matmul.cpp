@@ -1,4 +1,4 @@
-// Matrix products: one multiplication of expanded operands and one sum, which becomes one kernel.
+// Turns a matrix product into a product of expanded operands and a sum, which become one kernel.
 #include "plugrad/functional.h"
 #include "tensor/record.h"
 
@@ -32,7 +32,7 @@ Tensor Tensor::matmul(const Tensor& other, std::optional<DType> dtype) const {
   const bool row = ndim() == 1, column = other.ndim() == 1;
   Tensor a = row ? unsqueeze(0) : *this, b = column ? other.unsqueeze(1) : other;
   if (a.size(-1) != b.size(-2)) fail_inner(*this, other);
-  // Products of halves are exact in f32, and are summed there; those of small integers must not
+  // f32 holds products of halves exactly and accumulates them; products of small integers must not
   // wrap.
   const DType wide = is_half(common) ? DType::F32
                      : dtype         ? common

@@ -33,7 +33,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int64_t>& a
                  const std::vector<int64_t>& axes_b) {
   require(axes_a.size() == axes_b.size(), "[tensordot] {} axes of {} and {} of {}", axes_a.size(),
           to_string(a.shape()), axes_b.size(), to_string(b.shape()));
-  // Matrices: the other axes, and the summed ones.
+  // Matrices of (other axes, summed axes).
   int64_t inner = 1;
   Shape outer;
   const auto matrix = [&](const Tensor& x, const std::vector<int64_t>& given) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kName = "scan";
 
-/// The step's nodes without the checks of what depends on its placeholders.
+/// Rebuilds the step's nodes without the range checks of values that depend on its placeholders.
 class Unchecked {
  public:
   Unchecked(Recorder& r, const LoopStep& step, std::span<const Id> roots)
@@ -28,7 +28,7 @@ class Unchecked {
   const std::vector<Id>& reports() const { return reports_; }
 
  private:
-  // Function nodes name values, too, that a gradient alone computes with.
+  // Function nodes also have sources that only a gradient uses.
   void find_used(std::span<const Id> nodes, std::span<const Id> roots) {
     for (const Id id : roots) is_used_[id] = true;
     for (size_t i = nodes.size(); i-- > 0;)
@@ -61,7 +61,7 @@ class Unchecked {
   std::vector<Id> reports_;
 };
 
-/// One report of those of all steps, (length, 2).
+/// Combines the reports of all steps, (length, 2), into one.
 Tensor report_of(const Tensor& reports, int64_t count, const AxisSize& length) {
   const int64_t steps = reports.size(0);
   const DType dtype = steps > INT32_MAX / count ? DType::I64 : reports.dtype();
@@ -76,7 +76,7 @@ Tensor report_of(const Tensor& reports, int64_t count, const AxisSize& length) {
   return where(Tensor::arange(2) == 0, where(found == steps, none, report + before), report);
 }
 
-/// `array` as a value of its own, so that the check is no property of the loop's memory.
+/// Stores `array` as a new value, so that the check belongs to it and not to the loop's buffer.
 Tensor checked(const Tensor& array, std::span<const LoopCheck> checks,
                std::span<const Tensor> reports) {
   Recorder r(kName);

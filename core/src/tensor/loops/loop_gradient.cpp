@@ -62,7 +62,7 @@ bool is_zero(const Tensor& t) {
   return is_const(r.graph(), node) && const_float(r.graph(), node) == 0;
 }
 
-/// Undefined where the loss does not depend on a target.
+/// Undefined for targets on which the loss does not depend.
 Tensors gradients_of(const Tensor& loss, const Tensors& targets) {
   if (!loss.defined()) return Tensors(targets.size());
   Recorder r(kName);
@@ -78,7 +78,7 @@ Tensors gradients_of(const Tensor& loss, const Tensors& targets) {
   return found;
 }
 
-/// A number whose gradient by each value is the gradient given for it.
+/// A scalar whose gradient with respect to each value is the one given for it.
 class Loss {
  public:
   void add(const Tensor& value, const Tensor& gradient) {
@@ -92,9 +92,9 @@ class Loss {
   Tensor loss_;
 };
 
-/// How many tensors of each kind a call has. Inputs of the function are the length if it varies,
-/// states, inputs, captured tensors; outputs the arrays of states, of outputs, the sums; saved are
-/// the parts of the step.
+/// The number of tensors of each kind. Inputs of the CustomFunction: the length if it varies,
+/// states, inputs, captured tensors. Outputs: the arrays of states, the arrays of outputs, the
+/// sums. Saved: the tensors of the step.
 struct Counts {
   size_t states, inputs, captured, outputs, terms;
   bool is_reversed, is_counted;
@@ -118,7 +118,7 @@ void append(Tensors& to, const Tensors& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-/// The loop in the other direction, being built.
+/// Builds the loop of the gradient, which runs in the other direction.
 class BackwardLoop {
  public:
   BackwardLoop(const Counts& counts, const FunctionContext& context, const Tensors& gradients)
@@ -153,7 +153,7 @@ class BackwardLoop {
     arrays_.push_back(array);
   }
 
-  // The step is computed again from what it had.
+  // The backward step recomputes the forward step from its states and inputs.
   void read_forward() {
     for (size_t i = 0; i < counts_.inputs; ++i)
       read(inputs_[i], context_.inputs()[counts_.first_input() + i]);
@@ -162,7 +162,7 @@ class BackwardLoop {
            states_before(context_.outputs()[i], first_[i], length_, counts_.is_reversed));
   }
 
-  // The gradient of a state comes from the step after it, and from outside of the loop.
+  // A state gets a gradient from the step after it, and from outside of the loop.
   void seed() {
     for (size_t i = 0; i < counts_.states; ++i) {
       if (!is_float(states_[i].dtype())) continue;
@@ -186,7 +186,7 @@ class BackwardLoop {
     loss_.add(value, own);
   }
 
-  /// The targets: float states, then what of the inputs and captured tensors is wanted.
+  /// The targets: float states, then the inputs and captured tensors that need a gradient.
   Tensors differentiate() {
     Tensors targets;
     for (const Tensor& state : states_)
@@ -223,7 +223,8 @@ class BackwardLoop {
     return result;
   }
 
-  /// Of an input for each step; of a captured tensor the sum over all.
+  /// Adds a result for the gradient of an input: its values in all steps; for a captured tensor,
+  /// their sum.
   void ask_for(size_t input, const Tensor& gradient) {
     if (input < counts_.first_captured()) {
       const size_t at = output_of(tensor::whole(gradient, 0));
@@ -246,7 +247,7 @@ class BackwardLoop {
     return at;
   }
 
-  /// Instead of a sum that each step adds a small product to, one product of all steps.
+  /// Replaces a sum to which each step adds a small product by one product over all steps.
   bool ask_for_product(size_t input, const Tensor& gradient) {
     const Tensors factors = tensor::factors_of(gradient);
     const auto is_captured = [&](const Tensor& factor) {
@@ -267,7 +268,7 @@ class BackwardLoop {
     return true;
   }
 
-  /// A factor's values in all steps: those that the loop is given, else an output of it.
+  /// A factor's values in all steps: an input of the loop if there is one, else a new output.
   std::function<Tensor(const LoopArrays&)> array_of(const Tensor& factor) {
     const auto is_factor = [&](const Tensor& placeholder) {
       return tensor::memory_of(placeholder).state()->node == factor.state()->node;
@@ -288,13 +289,14 @@ class BackwardLoop {
   const FunctionContext& context_;
   const Tensors& given_;
   Tensors states_, inputs_, next_states_, outputs_, terms_;  // of the recorded step
-  Tensors first_, captured_;                                 // what the loop was called with
+  Tensors first_, captured_;                                 // arguments of the forward loop
   AxisSize length_;
   LoopStep step_;
-  Tensors starts_, arrays_;  // what this one is called with
+  Tensors starts_, arrays_;  // arguments of the backward loop
   Loss loss_;
-  std::vector<size_t> wanted_;  // inputs of the function
-  std::vector<std::pair<size_t, std::function<Tensor(const LoopArrays&)>>> asked_;  // of those
+  std::vector<size_t> wanted_;  // indices of the function's inputs
+  // their gradients
+  std::vector<std::pair<size_t, std::function<Tensor(const LoopArrays&)>>> asked_;
 };
 
 LoopArrays split(const Tensors& all, const Counts& counts) {

@@ -11,7 +11,7 @@ bool is_view(Op op) {
   return is_movement(op);
 }
 
-/// A contraction: a sum over axes of a product, or sums of such.
+/// A contraction: a sum over axes of a product, or a sum of contractions.
 class Term {
  public:
   Term(Recorder& r, Id root) : r_(r), is_contraction_(visit(root)) {}
@@ -51,13 +51,13 @@ class Term {
   bool is_contraction_;
 };
 
-/// The same computation with the steps as an axis in front.
+/// Rebuilds a term with the steps as an additional first axis.
 class OverSteps {
  public:
   OverSteps(Recorder& r, const std::function<Tensor(const Tensor&)>& array)
       : r_(r), array_(array) {}
 
-  /// Without the axis of the steps: summed over it.
+  /// The term, summed over the steps.
   Tensor sum(Id id) {
     const Node node = r_.graph()[id];
     const std::vector<Id> sources = sources_of(id);
@@ -94,7 +94,7 @@ class OverSteps {
     return array_(r_.done(id));
   }
 
-  /// What the movement does, behind `skipped` axes in front.
+  /// Applies the movement `id` to x, which has `skipped` additional first axes.
   Tensor moved(Id id, const Tensor& x, size_t skipped) const {
     const std::vector<int64_t> list = list_of(id);
     std::vector<int64_t> own;
@@ -141,7 +141,7 @@ std::vector<Tensor> factors_of(const Tensor& term) {
   std::vector<Tensor> factors;
   if (!parsed.is_contraction()) return factors;
   for (const Id id : parsed.factors()) {
-    if (r.session().devices()[id] == 0) return {};  // a constant: the same in each step
+    if (r.session().devices()[id] == 0) return {};  // a constant, equal in all steps
     factors.push_back(r.done(id));
   }
   return factors;

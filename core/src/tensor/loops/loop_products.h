@@ -1,4 +1,4 @@
-// Sums over all steps of matrix products of what each step has: one product of all steps instead.
+// Turns a sum over all steps of matrix products into one matrix product over all steps.
 #pragma once
 
 #include <functional>
@@ -8,13 +8,12 @@
 
 namespace plugrad::tensor {
 
-/// What a term of a sum over all steps is computed from, where it is a contraction of products, as
-/// the gradient of a weight is: values of a step, from whose arrays the sum is a contraction along
-/// the steps too. Empty where the term is anything else.
+/// The factors of a term that is a contraction of products, such as the gradient of a weight. The
+/// sum over all steps is then a contraction of the factors' arrays. Empty for any other term.
 std::vector<Tensor> factors_of(const Tensor& term);
 
-/// The sum of the term over all steps. `array`: by a factor, its values in all steps, (length, …),
-/// of which none behind a variable length counts.
+/// The sum of the term over all steps. `array` returns the values of a factor in all steps,
+/// (length, …), limited to a variable length.
 Tensor summed(const Tensor& term, const std::function<Tensor(const Tensor& factor)>& array);
 
 }  // namespace plugrad::tensor

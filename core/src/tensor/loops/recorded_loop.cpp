@@ -25,7 +25,7 @@ class Captures {
   const std::vector<Id>& found() const { return found_; }
 
  private:
-  // Sources come before the nodes made of them.
+  // Nodes are visited after their sources.
   void visit(Id id) {
     if (depends_[id]) return;
     const auto sources = used_sources(r_, id);
@@ -43,7 +43,7 @@ class Captures {
       if (r_.graph()[id].op == Op::Bounded) capture(r_.graph().sources(id)[1]);
       id = r_.graph().sources(id)[0];
     }
-    // Of constants alone: each step has it for itself, unless a gradient flows to it.
+    // Made of constants only: each step computes it, unless a gradient flows to it.
     if (r_.session().devices()[id] == 0 && !r_.session().is_tracked(id)) return;
     if (std::ranges::find(found_, id) == found_.end()) found_.push_back(id);
   }
@@ -53,7 +53,7 @@ class Captures {
   std::vector<Id> found_;
 };
 
-/// Nodes with others in the place of some of those that they are made of.
+/// Rebuilds nodes with some of their sources replaced.
 class Substitution {
  public:
   Substitution(Recorder& r, std::span<const Id> old, std::span<const Id> own,
@@ -95,7 +95,7 @@ uint32_t device_of(Recorder& r, std::span<const Id> nodes, uint32_t of_constants
   return of_constants != 0 ? of_constants : r.session().default_device();
 }
 
-/// Each place at a multiple of the stride: (length, stride).
+/// Pads each element of the first axis to the loop's stride: (length, stride).
 Tensor spread(const Tensor& array) {
   const int64_t length = array.size(0);
   const int64_t elem_count = array.numel() / std::max<int64_t>(length, 1);
@@ -110,13 +110,13 @@ Tensor gathered(const Tensor& spread_array, const Shape& place) {
   return spread_array.shrink({{0, length}, {0, element_count(place)}}).reshape(shape);
 }
 
-/// Below variable sizes, whose memory is what a step is given.
+/// The node below variable sizes: a step is given its memory.
 Id stored(Recorder& r, Id node) {
   while (r.graph()[node].op == Op::Bounded) node = r.graph().sources(node)[0];
   return node;
 }
 
-/// The nodes of a loop, one an output, from a step and what it is called with.
+/// Builds the nodes of a loop, one for each output, from a step and its arguments.
 class LoopCall {
  public:
   LoopCall(Recorder& r, const LoopStep& step, const AxisSize& length) : r_(r), step_(step) {
@@ -128,7 +128,8 @@ class LoopCall {
     if (length.varies) sources_.push_back(r.use(length.count));
   }
 
-  // Inputs that no step needs are not stored for it; one input tells the number of steps.
+  // Inputs that no step reads are not stored, except one if there is no other: it has the number of
+  // steps.
   void give(const std::vector<Tensor>& states, const std::vector<Tensor>& inputs,
             const std::vector<Tensor>& captured) {
     for (size_t i = 0; i < states.size(); ++i) {
@@ -203,10 +204,11 @@ class LoopCall {
 
   Recorder& r_;
   const LoopStep& step_;
-  std::vector<Id> reached_;  // ascending
+  std::vector<Id> reached_;  // sorted
   engine::LoopNodes nodes_;
   std::vector<Id> sources_;
-  std::vector<int64_t> list_ = {0, 0, 0};  // number, output, outputs, their forms
+  // loop number, output index, number of outputs, their forms
+  std::vector<int64_t> list_ = {0, 0, 0};
 };
 
 }  // namespace
@@ -217,7 +219,7 @@ std::span<const Id> used_sources(Recorder& r, Id id) {
   if (node.op != Op::Function || is_range_check(node)) return sources;
   const uint64_t call = function_call(node.arg);
   const auto& calls = r.session().functions();
-  const bool is_known = call != kSlopeCall && calls.contains(call);  // else below a value
+  const bool is_known = call != kSlopeCall && calls.contains(call);  // else a value only
   return sources.first(is_known ? 1 + calls[call]->input_count : 1);
 }
 
@@ -244,7 +246,7 @@ Tensor memory_of(const Tensor& placeholder) {
 std::vector<Tensor> close(std::string_view function, LoopStep& step) {
   Recorder r(function);
   std::vector<Tensor> replaced;
-  while (true) {  // sizes of what is captured are captured, too
+  while (true) {  // the variable sizes of captured values are captured in a later iteration
     std::vector<Id> placeholders, roots;
     for (const auto* part : {&step.states, &step.inputs, &step.captured})
       for (const Id id : nodes_of(*part)) placeholders.push_back(stored(r, id));

@@ -1,5 +1,4 @@
-// scan(): records one step with placeholders for what it is given, checks what it did, and calls
-// the loop.
+// Turns scan() into a loop: records the step with placeholders, checks it, and calls the loop.
 #include <algorithm>
 
 #include "plugrad/scan.h"
@@ -67,7 +66,7 @@ LoopStep record(const ScanStep& step, const Tensors& state, const Tensors& input
   engine::Session& session = engine::Session::current();
   const uint64_t drawn = session.random().counter;
   const std::vector<Id> assigned = session.pending_nodes();
-  const engine::Session::StepScope undo;  // assignments, should the step make any
+  const engine::Session::StepScope undo;  // drops assignments that the step makes
   const ScanResult result = step(recorded.states, recorded.inputs);
   require(session.random().counter == drawn,
           "[scan] the step draws random numbers, which would be the same in every step: draw them "
@@ -83,7 +82,7 @@ LoopStep record(const ScanStep& step, const Tensors& state, const Tensors& input
   return recorded;
 }
 
-/// `array`, as all steps give what one gives as `one`, with the sizes of both.
+/// Gives `array`, which has `one` for each step, the variable sizes of both.
 Tensor with_sizes(const Tensor& array, const Tensor& one, const AxisSize& length) {
   Tensor sized = tensor::limited(array, 0, length);
   for (int64_t axis = 0; axis < one.ndim(); ++axis)
@@ -109,8 +108,8 @@ ScanResult empty_loop(const LoopStep& step, const Tensors& state) {
   return result;
 }
 
-/// Outputs that are a state are not stored twice. Gives for each output its number among the
-/// states, or behind them.
+/// Removes outputs that are also a state, to store them once. Returns for each output its index
+/// into the states followed by the other outputs.
 std::vector<size_t> share_outputs(LoopStep& step) {
   Tensors all = step.next_states;
   std::vector<size_t> numbers;
@@ -129,7 +128,7 @@ std::vector<size_t> share_outputs(LoopStep& step) {
 
 ScanResult scan(const ScanStep& step, const Tensors& state, const Tensors& inputs, bool reverse) {
   check_arguments(step, state, inputs);
-  const engine::Session::Lock lock;  // ids stay
+  const engine::Session::Lock lock;  // keeps node ids valid
   LoopStep recorded = record(step, state, inputs, reverse);
   if (inputs[0].size(0) == 0) return empty_loop(recorded, state);
   require(!recorded.next_states.empty() || !recorded.outputs.empty(),

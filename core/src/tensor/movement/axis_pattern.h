@@ -1,4 +1,4 @@
-// Errors in patterns of axes (einsum, rearrange): the pattern, and a caret under the place.
+// Errors in axis patterns (einsum, rearrange): prints the pattern with a caret below the position.
 #pragma once
 
 #include <string>

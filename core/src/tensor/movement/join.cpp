@@ -1,4 +1,4 @@
-// Parts and joins: splitting along an axis, repeating, moving around, joining.
+// Splits, repeats, rolls and joins tensors along axes.
 #include <algorithm>
 #include <numeric>
 
@@ -91,8 +91,8 @@ Tensor Tensor::roll(const Axes& shifts, const Axes& axes) const {
 
 namespace {
 
-/// x from place `begin` of an axis of `total` places on, in a frame of zeros; places behind a
-/// variable size read 0 where nothing else comes to stand.
+/// Places x at index `begin` of an axis of `total` elements; all others, and those beyond a
+/// variable size, are 0.
 Tensor framed(const Tensor& x, int64_t axis, const tensor::AxisSize& begin, int64_t total) {
   if (begin.varies) return tensor::select(x, axis, Tensor::arange(total) - begin.count);
   std::vector<std::pair<int64_t, int64_t>> frame(static_cast<size_t>(x.ndim()));
@@ -102,7 +102,7 @@ Tensor framed(const Tensor& x, int64_t axis, const tensor::AxisSize& begin, int6
 
 }  // namespace
 
-// Each part is chosen by where it lies: adding would turn -0 into +0.
+// Selects each part by its index range: a sum would turn -0 into +0.
 Tensor cat(const std::vector<Tensor>& tensors, int64_t axis) {
   require(!tensors.empty(), "[cat] no tensors are given");
   const Shape first = tensors[0].shape();

@@ -1,4 +1,4 @@
-// Movement: shapes change, elements do not. Each function checks its arguments and records one or a
+// Movement ops, which change shapes and no elements. A function checks its arguments and records a
 // few nodes.
 #include <algorithm>
 #include <numeric>
@@ -17,7 +17,7 @@ using tensor::Recorder;
 
 namespace {
 
-/// `shape` with its -1 replaced by what is left of `count` elements.
+/// `shape` with its -1 replaced by the size that the element count requires.
 Shape resolve_shape(const Shape& from, const Shape& wanted) {
   const int64_t count = element_count(from);
   Shape shape = wanted;
@@ -63,7 +63,7 @@ Tensor Tensor::permute(const std::vector<int64_t>& order) const {
   require_rank("permute", order.size(), r.shape(node));
   std::vector<int64_t> axes;
   for (int64_t axis : order) axes.push_back(checked_axis("permute", axis, rank));
-  checked_axes("permute", Axes(axes), rank);  // none twice
+  checked_axes("permute", Axes(axes), rank);  // an axis must not occur twice
   return r.done(r.permute(node, axes));
 }
 
@@ -119,7 +119,7 @@ Tensor Tensor::shrink_to(const std::vector<std::optional<int64_t>>& sizes) const
 
 namespace {
 
-/// An axis of a variable size from its last element on.
+/// Reverses an axis of a variable size, starting with its last element.
 Tensor flip_variable(const Tensor& x, int64_t axis) {
   const tensor::AxisSize size = tensor::axis_size(x, axis);
   const Tensor places = size.count - 1 - Tensor::arange(x.size(axis));

@@ -1,4 +1,4 @@
-// Padding: by a value, or by elements of the tensor itself.
+// Pads with a value, or with elements of the tensor.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +12,7 @@ using tensor::Recorder;
 namespace {
 
 using Pairs = std::vector<std::pair<int64_t, int64_t>>;
-constexpr int64_t kMost = int64_t{1} << 48;
+constexpr int64_t kMost = int64_t{1} << 48;  // elements before or after an axis
 
 Id pad_node(Recorder& r, Id node, const Pairs& pads) {
   std::vector<int64_t> list;
@@ -25,7 +25,7 @@ Id pad_node(Recorder& r, Id node, const Pairs& pads) {
   return r.graph().add(Op::Pad, r.dtype(node), {node}, r.graph().list(list));
 }
 
-/// A pair for each axis.
+/// The pairs of all axes, outermost first.
 Pairs by_axis(const Tensor& x, const Pads& pads) {
   if (!pads.is_flat()) return pads.pairs();
   const std::vector<int64_t>& numbers = pads.numbers();
@@ -39,7 +39,7 @@ Pairs by_axis(const Tensor& x, const Pads& pads) {
   return pairs;
 }
 
-/// What negative numbers remove, and the rest of the padding.
+/// Crops x by the negative numbers; returns the positive ones in `pads`.
 Tensor crop(const Tensor& x, const Pairs& before_after, Pairs& pads) {
   const Shape shape = x.shape();
   require(before_after.size() == shape.size(), "[pad] {} entries given for shape {} of {} axes",
@@ -76,7 +76,7 @@ Tensor pad_value(const Tensor& x, const Pairs& pads, double value) {
   return plugrad::where(r.done(padded_inside), padded, fill);
 }
 
-/// One axis continued by its own elements.
+/// Pads one axis with its own elements.
 Tensor continue_axis(const Tensor& x, int64_t axis, int64_t before, int64_t after, PadMode mode) {
   const int64_t size = x.size(axis), longest = std::max(before, after);
   const auto part = [&](int64_t begin, int64_t end) { return x.slice(axis, {begin, end}); };
@@ -118,7 +118,7 @@ Tensor Tensor::pad(const Pads& given, PadMode mode, double value) const {
   if (mode == PadMode::Constant) return pad(given, value);
   Pairs pads, crops = by_axis(*this, given);
   const Tensor cropped = crop(*this, crops, pads);
-  // A reflection may show what is cropped; the other modes go by what is left.
+  // A reflection may read elements that the crop removes; the other modes pad the cropped tensor.
   Tensor x = mode == PadMode::Reflect ? *this : cropped;
   for (size_t i = 0; i < pads.size(); ++i) {
     crops[i] = {std::min<int64_t>(crops[i].first, 0), std::min<int64_t>(crops[i].second, 0)};

@@ -1,4 +1,4 @@
-// rearrange: a pattern of named axes is a split of axes, a permutation and a merge.
+// Turns a pattern of named axes into a split of axes, a permutation and a merge.
 //   "b (h w) c -> b c h w", h = 4:  unflatten axis 1 to (4, …), permute (0, 3, 1, 2)
 #include <algorithm>
 #include <cctype>
@@ -13,10 +13,10 @@ namespace {
 /// A name, "1" or "..." of a pattern.
 struct Axis {
   std::string_view name;
-  size_t at;  // in the pattern
+  size_t at;  // position in the pattern
   int64_t size = -1;
 };
-using Group = std::vector<Axis>;  // the axes that one axis of the tensor is made of
+using Group = std::vector<Axis>;  // the axes that form one axis of the tensor
 constexpr std::string_view kDots = "...";
 
 class Side {
@@ -26,7 +26,7 @@ class Side {
     if (open_) bad(opened_at_, "this parenthesis is not closed");
   }
   std::vector<Group> groups;
-  size_t dots = std::string_view::npos;  // which group is "..."
+  size_t dots = std::string_view::npos;  // index of the group "..."
 
   std::vector<Axis> axes() const {
     std::vector<Axis> list;
@@ -87,7 +87,7 @@ class Side {
   size_t opened_at_ = 0;
 };
 
-/// The group "..." becomes one group for each axis it stands for.
+/// Replaces the group "..." by one group for each axis that it stands for.
 void open_dots(Side& side, size_t count) {
   if (side.dots == std::string_view::npos) return;
   const auto at = side.groups.begin() + static_cast<std::ptrdiff_t>(side.dots);
@@ -111,7 +111,7 @@ void take_sizes(Side& left, const Sizes& sizes) {
   }
 }
 
-/// The size of the one axis of a group that has none, from the axis of the tensor.
+/// Computes the one unknown size of a group from the size `whole` of the tensor's axis.
 void solve(const Side& left, Group& group, int64_t whole, size_t axis, const Shape& shape) {
   int64_t known = 1;
   Axis* open = nullptr;

@@ -1,4 +1,4 @@
-// Views that take elements of several axes together: diagonals and windows.
+// Diagonals and windows as views.
 #include <algorithm>
 
 #include "plugrad/functional.h"
@@ -24,7 +24,7 @@ Tensor Tensor::diagonal(int64_t offset, int64_t axis0, int64_t axis1) const {
   const int64_t count = std::min(n - row, m - column);
   const Tensor square =
       permute(order).slice(-2, {row, row + count}).slice(-1, {column, column + count});
-  // Rows of count + 1 elements begin on the diagonal.
+  // In rows of count + 1 elements, each diagonal element is the first of a row.
   Shape lead = square.shape();
   lead.resize(lead.size() - 2);
   Shape flat = lead, rows = lead;
@@ -43,7 +43,7 @@ Tensor Tensor::diag(int64_t offset) const {
   tensor::require_fixed("diag", *this);
   require(std::abs(offset / 2) < (int64_t{1} << 30), "[diag] offset {} is too large", offset);
   const int64_t count = size(0), away = std::abs(offset);
-  // The other way round: behind each element, as many as come before the next one.
+  // The inverse of diagonal(): count zeros after each element.
   const Tensor square = unsqueeze(1).pad({{0, 0}, {0, count}}).flatten();
   const Tensor x = square.slice(0, {0, count * count}).reshape({count, count});
   return offset < 0 ? x.pad({{away, 0}, {0, away}}) : x.pad({{0, away}, {away, 0}});
@@ -57,7 +57,7 @@ Tensor Tensor::unfold(int64_t axis, int64_t window, int64_t step) const {
           to_string(shape()));
   const int64_t count = (n - window) / step + 1;
   std::vector<int64_t> order;
-  if (window == step) {  // side by side
+  if (window == step) {  // windows do not overlap
     for (int64_t i = 0; i <= ndim(); ++i)
       if (i != at + 1) order.push_back(i);
     order.push_back(at + 1);
@@ -67,13 +67,14 @@ Tensor Tensor::unfold(int64_t axis, int64_t window, int64_t step) const {
     if (i != at) order.push_back(i);
   order.push_back(at);
   const Tensor x = permute(order);  // (…, n)
-  // Row k of rows of n + 1, cut from rows of n laid end to end, begins k elements later.
+  // Rows of n, repeated and concatenated, are cut into rows of n + 1: row k then starts at element
+  // k.
   const int64_t repeats = n == 0 ? 1 : (window * (n + 1) + n - 1) / n;
   Shape rows = x.shape();
   rows.insert(rows.end() - 1, repeats);
   Tensor y = x.unsqueeze(-2).expand(rows).flatten(-2).slice(-1, {0, window * (n + 1)});
   y = y.unflatten(-1, {window, n + 1}).slice(-1, {0, (count - 1) * step + 1, step});
-  // (…, window, count): the count goes where the axis was.
+  // (…, window, count): moves the count to the position of the axis.
   order.clear();
   for (int64_t i = 0; i < ndim() - 1; ++i) order.push_back(i);
   order.insert(order.begin() + at, ndim());

@@ -1,4 +1,4 @@
-// Reductions over lists of axes, and the functions that are made of them.
+// Reductions over axes, and functions composed of them.
 #include <cmath>
 
 #include "plugrad/functional.h"
@@ -25,7 +25,7 @@ Shape without_axes(const Shape& shape, const std::vector<int64_t>& axes) {
   return rest;
 }
 
-/// The axes that are reduced, ascending; one number has the axes 0 and -1, of size 1.
+/// The reduced axes, sorted. A scalar accepts the axes 0 and -1, of size 1.
 std::vector<int64_t> reduced_axes(std::string_view function, const Axes& axes, const Shape& shape) {
   const bool imagined = shape.empty() && axes.list().size() == 1;
   std::vector<int64_t> list =
@@ -34,7 +34,7 @@ std::vector<int64_t> reduced_axes(std::string_view function, const Axes& axes, c
   return list;
 }
 
-/// One Reduce node in `dtype`. Axes of size 1 need none.
+/// Adds one Reduce node in `dtype`; none for axes of size 1.
 Tensor reduce(std::string_view function, Op op, const Tensor& x, DType dtype, const Axes& axes,
               bool keepdim) {
   Recorder r(function);
@@ -53,12 +53,12 @@ Tensor reduce(std::string_view function, Op op, const Tensor& x, DType dtype, co
   return r.done(node);
 }
 
-/// How many elements go into one element of the result.
+/// The number of elements that are reduced to one.
 Tensor reduced_count(std::string_view function, const Tensor& x, const Axes& axes) {
   return tensor::count_along(function, x, reduced_axes(function, axes, x.shape()), x.dtype());
 }
 
-/// The dtype of a sum: f16, bf16 and smaller are added up in f32 before they are rounded.
+/// Reduces in the result dtype; floats below 32 bits accumulate in f32.
 Tensor accumulate(std::string_view function, Op op, const Tensor& x, const Axes& axes, bool keepdim,
                   std::optional<DType> wanted) {
   const DType result = tensor::dtype_or(function, wanted, sum_dtype(x.dtype()));
@@ -70,10 +70,9 @@ Tensor mean_in(const Tensor& x, const Axes& axes, bool keepdim) {
   return x.sum(axes, keepdim) / reduced_count("mean", x, axes);
 }
 
-/// Variance and mean in the wide dtype. The sum of squares is least at the mean and hardly changes
-/// beside it, so that no first derivative flows through the mean: its sum over all elements would
-/// be one more pass over them for what is 0. Derivatives of higher order come with the last term, a
-/// 0.
+/// Variance and mean in the wide dtype. The derivative of the sum of squares with respect to the
+/// mean is 0, so first-order gradients skip the mean (`fixed`), which saves a pass over the
+/// elements. The last term has the value 0 and restores derivatives of higher order.
 std::pair<Tensor, Tensor> moments(std::string_view function, const Tensor& x, const Axes& axes,
                                   bool keepdim, int64_t correction) {
   const Tensor count = reduced_count(function, x, axes);
@@ -84,7 +83,7 @@ std::pair<Tensor, Tensor> moments(std::string_view function, const Tensor& x, co
   return {(squares - beside.reshape(squares.shape())) / degrees, mean.reshape(squares.shape())};
 }
 
-/// With gradient 0 at 0, not NaN.
+/// sqrt with gradient 0 instead of NaN at 0.
 Tensor deviation(const Tensor& variance) {
   const Tensor zero = variance == 0.0;
   return where(zero, 0.0, where(zero, 1.0, variance).sqrt());
@@ -95,7 +94,7 @@ Tensor finite_or_zero(const Tensor& x) {
   return where(x.isinf(), 0.0, x);
 }
 
-/// x in the float dtype that was asked for.
+/// x in the requested float dtype.
 Tensor as_float(std::string_view function, const Tensor& x, DType wanted) {
   const DType dtype = tensor::dtype_or(function, wanted, wanted);
   require(is_float(dtype), "[{}] results are floats, not {}", function, name_of(dtype));
@@ -222,7 +221,7 @@ Tensor Tensor::argmax(std::optional<int64_t> axis, bool keepdim) const {
   }
   const int64_t at = checked_axis("argmax", *axis, ndim()), count = size(at);
   require(count > 0, "[argmax] axis {} of shape {} is empty", at, to_string(shape()));
-  // The first place is the largest of those counted from the end. NaN is a maximum.
+  // The first index has the largest number counted from the end. NaN is a maximum.
   Shape along(static_cast<size_t>(ndim()), 1);
   along[static_cast<size_t>(at)] = count;
   const Tensor from_end = arange(count, 0, -1).reshape(along);

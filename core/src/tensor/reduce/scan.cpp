@@ -1,6 +1,6 @@
-// Scans. Up to 32 elements are a masked reduction. More are cut into blocks of about 16, which are
-// masked reductions on top of the scan of their totals: ordinary values, which the scheduler joins
-// with what is around them.
+// Scans. Up to kOneBlock elements are a masked reduction. Longer rows are split into blocks of 5 to
+// 16 elements: masked reductions of the blocks, combined with the scan of the block totals. All
+// values are ordinary nodes, which the scheduler can fuse with their neighbours.
 #include <limits>
 
 #include "plugrad/functional.h"
@@ -14,7 +14,7 @@ using tensor::checked_axis;
 
 namespace {
 
-constexpr int64_t kOneBlock = 32;
+constexpr int64_t kOneBlock = 32;  // elements
 
 enum class Kind : uint8_t { Sum, Product, Max, LogSumExp };
 
@@ -55,8 +55,8 @@ Tensor combined(const Tensor& a, const Tensor& b, Kind kind) {
   }
 }
 
-/// Axis 2 of (outer, blocks, n, inner) as one reduction of (outer, blocks, n, n, inner), whose axis
-/// 3 shows the places up to that of axis 2.
+/// Scans axis 2 of (outer, blocks, n, inner) by one reduction of axis 3 of (outer, blocks, n, n,
+/// inner), which holds the elements up to the index in axis 2.
 Tensor scan_blocks(const Tensor& x, Kind kind) {
   const int64_t n = x.size(2);
   const Tensor place = Tensor::arange(n);
@@ -65,20 +65,20 @@ Tensor scan_blocks(const Tensor& x, Kind kind) {
                  kind);
 }
 
-/// Axis 1 of (outer, n, inner) with `before` and `after` places more, or fewer.
+/// Axis 1 of (outer, n, inner), padded with the identity; negative numbers crop.
 Tensor extended(const Tensor& x, int64_t before, int64_t after, Kind kind) {
   if (before == 0 && after == 0) return x;
   return x.pad({{0, 0}, {before, after}, {0, 0}}, identity(kind, x.dtype()));
 }
 
-/// Elements of a block: a divisor of the length, where one is of a fitting size.
+/// Elements of a block: a divisor of the length if one has a suitable size.
 int64_t block_of(int64_t length) {
   for (int64_t size : {16, 8, 15, 14, 13, 12, 11, 10, 9, 7, 6, 5})
     if (length % size == 0) return size;
   return 8;
 }
 
-/// Axis 1 of (outer, n, inner).
+/// Scans axis 1 of (outer, n, inner).
 Tensor scan_rows(const Tensor& x, Kind kind) {
   const int64_t outer = x.size(0), n = x.size(1), inner = x.size(2);
   if (n <= kOneBlock) return scan_blocks(x.unsqueeze(1), kind).squeeze(1);
@@ -97,7 +97,8 @@ Tensor scan(std::string_view function, const Tensor& x, int64_t axis, Kind kind)
     return tensor::own_handle(x);
   }
   const int64_t at = checked_axis(function, axis, x.ndim());
-  // No element is computed of one behind it: what stands there is to be finite in gradients alone.
+  // No element depends on a later one, so the fill beyond a variable size only has to keep
+  // gradients finite.
   if (tensor::has_variable_size(x))
     return tensor::limited_as(
         scan(function, tensor::whole(x, kind == Kind::Product ? 1 : 0), at, kind), x);
@@ -115,7 +116,7 @@ Tensor accumulated(std::string_view function, const Tensor& x, int64_t axis,
   return scan(function, x.cast(result).cast(wide), axis, kind).cast(result);
 }
 
-/// Values, and the last place at or before each that has its value.
+/// The running maxima, and for each the last index at or before it that has its value.
 std::pair<Tensor, Tensor> running_maximum(std::string_view function, const Tensor& x,
                                           int64_t axis) {
   const Tensor values = scan(function, x, axis, Kind::Max);

@@ -1,6 +1,6 @@
-// Sorting by keys, unsigned integers in the order of the values. Short axes are sorted by counting
-// how many keys lie before each; long ones by Batcher's bitonic network over words of a key and its
-// place, which makes it stable. The few first of a long axis are selected block by block.
+// Sorts by keys: unsigned integers in the order of the values. Short axes are sorted by counting
+// the smaller keys of each element, long ones by Batcher's bitonic network over words of key and
+// index, which is stable. topk of a long axis selects the first elements block by block.
 #include <bit>
 
 #include "plugrad/functional.h"
@@ -13,14 +13,14 @@ using tensor::checked_axis;
 
 namespace {
 
-/// Axes up to here are sorted by counting: n² steps, but two kernels.
+/// Elements of the longest axis that counting sorts: n² comparisons, but only two kernels.
 constexpr int64_t kCounted = 256;
-/// Rows that counting sorts before the network merges them.
+/// Elements of the rows that counting sorts before the network merges them.
 constexpr int64_t kBlock = 64;
-/// Steps of the network that one kernel does: 2^n elements are read for each.
+/// Steps of the network in one kernel: it reads 2^n elements for each element.
 constexpr int kStepsAKernel = 2;
 
-/// NaN above all, zeros equal: by the bits, which devices do not change.
+/// A key with NaN above all numbers and equal zeros. Bit operations give it on every device.
 Tensor float_key(const Tensor& bits, int64_t sign, int64_t infinity) {
   const Tensor size = bits & (sign - 1), is_negative = (bits & sign) != 0;
   const Tensor number = where(is_negative, ~bits, bits | sign);
@@ -28,7 +28,7 @@ Tensor float_key(const Tensor& bits, int64_t sign, int64_t infinity) {
                where(size == 0, static_cast<uint64_t>(sign), number));
 }
 
-/// u32, or u64 for dtypes of 64 bits.
+/// The key of x: u32, or u64 for dtypes of 64 bits.
 Tensor ascending_key(const Tensor& x) {
   const DType dtype = x.dtype();
   const bool wide = size_of(dtype) == 8;
@@ -40,7 +40,7 @@ Tensor ascending_key(const Tensor& x) {
   return float_key(x.cast(DType::F32).bitcast(bits), sign, 0x7f800000);
 }
 
-/// How many keys of the last axis come before each.
+/// The number of keys of the last axis that come before each key.
 Tensor ranks(const Tensor& key) {
   const int64_t n = key.size(-1);
   const Tensor mine = key.unsqueeze(-1), other = key.unsqueeze(-2), place = Tensor::arange(n);
@@ -48,14 +48,14 @@ Tensor ranks(const Tensor& key) {
   return first.sum(-1, false, DType::I32).contiguous();
 }
 
-/// `values` of the last axis put where their ranks say.
+/// Moves `values` of the last axis to their ranks.
 Tensor placed(const Tensor& rank, const Tensor& values) {
   const Tensor place = Tensor::arange(rank.size(-1)).unsqueeze(-1);
   return where(rank.unsqueeze(-2) == place, values.unsqueeze(-2), 0).sum(-1, false, values.dtype());
 }
 
-/// One step of the network: elements `distance` apart, or each with its mirror image in its block
-/// of twice that, exchanged where the first is the larger.
+/// One step of the network: compares elements `distance` apart (mirrored: each with its mirror
+/// image in a block of 2 · distance), and exchanges them if the first is larger.
 Tensor exchanged(const Tensor& x, int64_t distance, bool mirrored) {
   const Shape shape = x.shape();
   const Tensor pairs = x.unflatten(-1, {-1, 2, distance});
@@ -64,8 +64,8 @@ Tensor exchanged(const Tensor& x, int64_t distance, bool mirrored) {
   return where((pairs < other) ^ is_second, pairs, other).reshape(shape);
 }
 
-/// Places in the order of keys of 32 bits, by words that hold a key above its place: no two are
-/// equal.
+/// Indices in the order of 32-bit keys. Sorts words of a key (high half) and its index (low half),
+/// of which no two are equal.
 Tensor network_order(const Tensor& key) {
   const int64_t n = key.size(-1);
   const auto padded = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
@@ -87,20 +87,20 @@ Tensor network_order(const Tensor& key) {
   return words.shrink(bounds).cast(DType::U32).cast(DType::I32).contiguous();
 }
 
-/// Places of the last axis in the order of the keys.
+/// Indices of the last axis in the order of the keys.
 Tensor order_of(const Tensor& key) {
   const int64_t n = key.size(-1);
   if (n <= 1) return Tensor::zeros(key.shape(), DType::I32, key.device());
   if (n <= kCounted) return placed(ranks(key), Tensor::arange(n)).contiguous();
   if (key.dtype() == DType::U32) return network_order(key);
-  // The low halves first; then the high ones, which keeps the order of the low among equals.
+  // Sorts by the low halves, then by the high halves; the second sort is stable.
   const Tensor low = network_order(key.cast(DType::U32));
   const Tensor high = (key >> 32).cast(DType::U32).gather(-1, low);
   return low.gather(-1, network_order(high));
 }
 
-/// Places of the k smallest keys of the last axis, in order. Each block of a long axis keeps its
-/// own k smallest, of which the smallest of all are then taken in the same way.
+/// Indices of the k smallest keys of the last axis, in order. Each block of a long axis keeps its k
+/// smallest keys; the function then selects among these.
 Tensor first_places(const Tensor& key, int64_t k) {
   const int64_t n = key.size(-1);
   if (key.dtype() != DType::U32 || n <= 2 * kCounted || 4 * k > kCounted || k == 0)
@@ -121,13 +121,14 @@ Tensor first_places(const Tensor& key, int64_t k) {
   return from.gather(-1, first_places(best, k));
 }
 
-/// Keys with the axis last.
+/// Keys of x with the axis moved to the end.
 Tensor moved_key(std::string_view function, const Tensor& x, int64_t axis, bool descending) {
   require(x.size(axis) <= INT32_MAX, "[{}] axis {} of {} is longer than places of i32 count",
           function, axis, to_string(x.shape()));
   Tensor key = ascending_key(x.detach().transpose(axis, -1));
   if (descending) key = ~key;
-  // What lies behind a variable size comes last: behind its equals too, as those come before it.
+  // Elements beyond a variable size get the largest key; as the sort is stable, they follow its
+  // equals.
   const Tensor last = size_of(key.dtype()) == 8 ? Tensor(UINT64_MAX) : Tensor(int64_t{UINT32_MAX});
   return tensor::whole(key, last);
 }

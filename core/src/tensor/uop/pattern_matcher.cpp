@@ -1,5 +1,5 @@
-// Rules made at run time, over the engine that runs plugrad's own: each becomes a rule as data
-// whose right side looks up the user's.
+// Runs rules that are made at run time on plugrad's rewrite engine: each becomes a table row whose
+// right side calls the user's.
 #include <algorithm>
 #include <bit>
 #include <deque>
@@ -70,7 +70,7 @@ uint8_t number_of(const std::string& name, Names& names, const std::string& rule
   return static_cast<uint8_t>(names.size() - 1);
 }
 
-/// Appends the tree, children first; returns the place of its root.
+/// Appends the tree, children first; returns the index of its root.
 uint8_t append(const Pattern::Tree& tree, plugrad::Pattern& out, Names& names,
                const std::string& rule, bool left) {
   PatternNode node{.kind = tree.kind,
@@ -93,10 +93,10 @@ struct PatternMatcher::State {
   struct Entry {
     Rule given;
     plugrad::Rule rule;
-    plugrad::Pattern right;  // or the function of `given`
+    plugrad::Pattern right;  // empty if `given` has a function
     Names names;
   };
-  std::deque<Entry> entries;  // stay in place: the table points to them
+  std::deque<Entry> entries;  // a deque, because the table keeps pointers to the entries
   std::unordered_map<const plugrad::Rule*, const Entry*> by_rule;
   RuleTable table{std::span<const plugrad::Rule>{}};
 
@@ -123,7 +123,7 @@ struct PatternMatcher::State {
     table.append(std::span(&entry.rule, 1));
   }
 
-  /// The right side of every rule: of the dtype and shape of what matched.
+  /// The right side of every rule; its result has the dtype and shape of the matched node.
   static Id call(Graph& g, const plugrad::Match& m) {
     const Entry& entry = *m.context<const State>().by_rule.at(m.rule);
     const Id id = entry.right.count != 0 ? build(g, entry.right, m) : called(entry, m);
@@ -172,7 +172,7 @@ UOp PatternMatcher::rewrite(const UOp& node) const {
     const Id to = plugrad::rewrite(r.graph(), node.state()->node, state_->table,
                                    {.fixpoint = true, .context = state_.get()});
     return UOp(r.session().make(to));
-  } catch (const Error& error) {  // of the driver: rules without an end are the user's
+  } catch (const Error& error) {  // from the driver: rules that do not terminate are a user error
     if (error.kind() != ErrorKind::Internal) throw;
     throw Error(ErrorKind::User, error.what());
   }

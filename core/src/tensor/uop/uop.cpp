@@ -1,4 +1,4 @@
-// UOp handles: nodes of the session's graph, checked before they are added.
+// Builds nodes of the session's graph for UOp handles, and checks them first.
 #include "plugrad/uop.h"
 
 #include <algorithm>
@@ -54,7 +54,7 @@ std::string described(Op op, DType dtype, std::span<const Id> sources) {
   return text;
 }
 
-constexpr int64_t kMostElements = int64_t{1} << 60;
+constexpr int64_t kMostElements = int64_t{1} << 60;  // as in ir/facts.h
 
 const char* sizes_problem(std::span<const int64_t> sizes) {
   int64_t count = 1;
@@ -76,7 +76,7 @@ const char* padded_problem(std::span<const int64_t> shape, std::span<const int64
   return sizes_problem(sizes);
 }
 
-// What the verifier leaves to those who make nodes inside.
+// Checks that the verifier omits, because internal code that adds nodes guarantees them.
 const char* form_problem(Op op, uint64_t arg) {
   const auto list = [&] { return graph().list(static_cast<ListId>(arg)); };
   switch (op) {
@@ -99,7 +99,7 @@ const char* form_problem(Op op, uint64_t arg) {
   }
 }
 
-/// Errors: User where the node has no place in any form of the IR.
+/// Errors: User for a node that no form of the IR allows.
 Id checked_add(Op op, DType dtype, std::span<const Id> sources, uint64_t arg) {
   const bool closes_ranges = op == Op::Reduce && sources.size() > 1;
   const Spec spec = belongs(op, Spec::Tensor) && !closes_ranges ? Spec::Tensor : Spec::Kernel;
@@ -130,7 +130,8 @@ bool is_weak(Id id) {
          (graph()[id].dtype == DType::Index || graph()[id].dtype == DType::WeakFloat);
 }
 
-/// Weak constants take the dtype of the first source that is none; a float in an integer's stays.
+/// Weak constants take the dtype of the first other source; a float constant never becomes an
+/// integer.
 void match_literals(std::span<Id> sources) {
   const auto strong = std::ranges::find_if_not(sources, is_weak);
   if (strong == sources.end()) return;
@@ -149,7 +150,7 @@ UOp binary(Op op, const UOp& a, const UOp& b) {
   return handle(checked_add(op, dtype_that_follows(op, sources), sources, 0));
 }
 
-// A shift of blame: where the user built the graph, what is wrong with it is a user's error.
+// Reports an internal error as a user error, because the user built the graph.
 template <class Run>
 auto as_user_error(Run run) {
   try {
@@ -256,9 +257,9 @@ UOp UOp::reduce(std::string_view op, const std::vector<UOp>& ranges) const {
   return make("reduce", sources, {}, {static_cast<int64_t>(op_named(op))});
 }
 
-// ---- Changing ----
+// ---- Rewriting ----
 
-// In a graph of its own, because what the algebra knows it keeps for all nodes of a graph.
+// Uses a scratch graph, because the simplifier caches facts about all nodes of a graph.
 UOp UOp::simplify(bool fast) const {
   tensor::Recorder r("simplify");
   const Id id = node_of(*this, "simplify");

@@ -1,4 +1,4 @@
-// What a UOp shows of its node.
+// Read access to the node of a UOp.
 #include <ostream>
 
 #include "ir/text/printer.h"

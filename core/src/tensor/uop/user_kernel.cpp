@@ -1,5 +1,5 @@
-// The user's kernels become UserKernel nodes, one an output; what they run is in the session's
-// table. Everything that can be checked before a device is known is checked here.
+// Turns user kernels into UserKernel nodes, one for each output; the session's table holds their
+// code. Makes all checks that need no device.
 #include "plugrad/user_kernel.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using tensor::Recorder;
 
 namespace {
 
-/// A buffer as a kernel takes it.
+/// A buffer parameter of a kernel.
 struct Form {
   DType dtype;
   int64_t elem_count;
@@ -114,7 +114,7 @@ const char* ast_problem(const Graph& g, const Node& n) {
   }
 }
 
-/// Whether the access stays inside of its buffer, as far as that follows from the loops.
+/// Checks that the access stays inside its buffer, if its index depends on loop variables only.
 void check_access(const std::string& name, Graph& g, Bounds& bounds, Id access) {
   const auto sources = g.sources(access);
   const size_t gate = g[access].op == Op::Store ? 3 : 2;
@@ -251,7 +251,7 @@ std::vector<Tensor> UserKernel::operator()(const std::vector<Tensor>& inputs,
     return call(*this, detached, outputs);
   };
   if (backward) {
-    // What stays with the function is what backward needs.
+    // CustomFunction keeps only name and backward after the call: `forward` may hold references.
     CustomFunction function{name, forward, backward};
     return function(inputs);
   }

@@ -15,21 +15,21 @@ namespace {
 
 using cost::Probe;
 
-constexpr double kRunSeconds = 0.8;      // of the last run, which begins while so much is left
-constexpr double kLaunchSeconds = 1e-3;  // about what a launch is made to take
-constexpr int kLaunches = 15;            // of which the fastest counts; fewer of long ones
+constexpr double kRunSeconds = 0.8;      // seconds; the last run starts while this much is left
+constexpr double kLaunchSeconds = 1e-3;  // target length of a launch in seconds
+constexpr int kLaunches = 15;            // the fastest counts; fewer if launches are long
 constexpr double kLongestLaunch = 0.25;
 constexpr uint64_t kFewBlocks = 64;
 constexpr uint64_t kMostTurns = 1 << 24;
 constexpr double kWakes = 100;        // launches
-constexpr uint64_t kWakeTurns = 600;  // of each thread: 10 us, since what is shorter stays on one
+constexpr uint64_t kWakeTurns = 600;  // by each thread: 10 us, as shorter work stays on one thread
 
 class Bench {
  public:
   explicit Bench(runtime::Device& device) : device_(device), groups_(device.caps().threads) {
     groups_ = std::max<uint64_t>(groups_, 1);
     elements_ = device.allocate(kProbeBytes);
-    const float half = 0.5;  // sums of halved sums stay normal numbers
+    const float half = 0.5;  // halving sums stay normal numbers
     elements_->fill(std::as_bytes(std::span(&half, 1)));
     device.synchronize();
   }
@@ -42,12 +42,12 @@ class Bench {
     if (block_bytes > 0) blocks = static_cast<uint64_t>(std::max(1.0, probe.bytes / block_bytes));
     const uint64_t groups = probe.all ? groups_ : 1;
     uint64_t turns = 1;
-    // An interpreter would take minutes: such a device gives no figure.
+    // An interpreter would take minutes: such a device is not measured.
     const uint64_t few = std::min<uint64_t>(blocks, kFewBlocks);
     launch(made, few, turns, groups);
     const double most = launch(made, few, turns, groups) * static_cast<double>(blocks / few);
     if (most > kLongestLaunch) return {std::numeric_limits<double>::infinity(), 0};
-    launch(made, blocks, turns, groups);  // brings code and data near
+    launch(made, blocks, turns, groups);  // warm up
     double seconds = launch(made, blocks, turns, groups);
     while (seconds < kLaunchSeconds / 2 && turns < kMostTurns) {
       turns *= seconds <= 0 ? 64 : std::clamp<uint64_t>(uint64_t(kLaunchSeconds / seconds), 2, 64);

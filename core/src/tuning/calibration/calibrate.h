@@ -1,4 +1,4 @@
-// Runs the kernels that tell what a device's machine can do.
+// Measures the machine of a device with probe kernels.
 #pragma once
 
 #include <optional>
@@ -9,11 +9,11 @@
 
 namespace plugrad::tuning {
 
-/// Seconds that a calibration takes at most, about.
+/// Approximate upper limit of a calibration, in seconds.
 inline constexpr double kCalibrationSeconds = 3;
 
-/// Nothing is kept. Nothing, and why, where runs do not agree or the device cannot be measured so.
-/// Errors: what compiling and launching throw.
+/// Stores nothing. Returns nothing, and sets `problem`, if runs disagree or the device cannot be
+/// measured. Errors: those of compiling and launching.
 std::optional<cost::Machine> calibrate(runtime::Device& device, std::string& problem);
 
 }  // namespace plugrad::tuning

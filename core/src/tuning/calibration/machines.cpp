@@ -20,12 +20,12 @@ namespace {
 
 using Shared = std::shared_ptr<const cost::Machine>;
 
-// A file of more bytes is none of ours.
+// Bytes; a larger file is not a calibration.
 constexpr size_t kLargestFile = 64 << 10;
 
 struct Known {
-  std::string name, arch;  // another device may come to lie where one was
-  Shared table, measured;  // measured: null without a calibration
+  std::string name, arch;  // another device may be allocated at the same address
+  Shared table, measured;  // measured: null if not calibrated
 };
 struct AllKnown {
   std::mutex mutex;
@@ -56,7 +56,7 @@ Shared read_calibration(const runtime::Device& device, const cost::Machine& tabl
   return nullptr;
 }
 
-// The lock is held.
+// Requires the lock.
 const Known& known(AllKnown& all, const runtime::Device& device) {
   Known& entry = all.by_device[&device];
   if (entry.table && entry.name == device.name() && entry.arch == device.info().arch) return entry;
@@ -72,7 +72,7 @@ void forget_known(const runtime::Device& device) {
   all.by_device.erase(&device);
 }
 
-// Without line ends and other control characters, which a plugin's names may hold.
+// Replaces line ends and other control characters, which a plugin's names may contain.
 std::string on_one_line(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < ' ') c = ' ';
@@ -98,7 +98,7 @@ bool is_calibrated(runtime::Device& device) {
   return known(all, device).measured != nullptr && !settings().deterministic;
 }
 
-// As many threads and lanes as were measured: bandwidths are of all of them together.
+// Includes threads and lanes: measured bandwidths are those of all of them together.
 std::string machine_identity(const runtime::Device& device) {
   const runtime::DeviceInfo& info = device.info();
   const pgr_device_caps& caps = device.caps();
@@ -119,7 +119,7 @@ int keep_calibration(const runtime::Device& device, const cost::Machine& machine
   if (path.empty()) return ENOENT;
   const std::string text = cost::to_text(machine, machine_identity(device));
   const std::span<const std::byte> parts[] = {as_bytes(text)};
-  std::error_code ignored;  // the write says what is wrong
+  std::error_code ignored;  // replace_file reports the error
   std::filesystem::create_directories(cache_directory(), ignored);
   const int error = replace_file(path, parts);
   forget_known(device);

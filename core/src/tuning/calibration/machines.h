@@ -1,4 +1,4 @@
-// The machine of each device: its calibration where there is one, else the table.
+// The machine model of each device: its calibration if there is one, else the table's.
 #pragma once
 
 #include <memory>
@@ -9,21 +9,22 @@
 
 namespace plugrad::tuning {
 
-/// The same object until the next calibration is kept or forgotten. With `deterministic` the table.
+/// Returns the same object until a calibration is kept or forgotten. With `deterministic`: the
+/// table's.
 std::shared_ptr<const cost::Machine> machine_of(runtime::Device& device);
-/// The table's alone.
+/// The table's machine, even if there is a calibration.
 cost::Machine table_machine_of(const runtime::Device& device);
 
-/// One line: what a calibration is of.
+/// One line that identifies the device of a calibration.
 std::string machine_identity(const runtime::Device& device);
-/// Of the file; empty where there is no cache directory.
+/// Path of the calibration file; empty without a cache directory.
 std::string calibration_path(const runtime::Device& device);
-/// Whether machine_of gives figures that were measured.
+/// Whether machine_of() returns measured figures.
 bool is_calibrated(runtime::Device& device);
 
-/// Plans and kernels made from now on use it. 0 or an errno.
+/// Stores the calibration for plans and kernels made from now on. Returns 0 or an errno.
 int keep_calibration(const runtime::Device& device, const cost::Machine& machine);
-/// Whether there was one.
+/// Returns whether there was one.
 bool forget_calibration(const runtime::Device& device);
 
 }  // namespace plugrad::tuning

@@ -9,8 +9,8 @@ namespace {
 
 using Kind = cost::Probe::Kind;
 
-constexpr int64_t kSums = 10;    // independent ones: more than latency times multiply-adds, mostly
-constexpr int64_t kRepeat = 16;  // copies in a loop, so that counting costs little
+constexpr int64_t kSums = 10;    // independent; usually enough to hide multiply-add latency
+constexpr int64_t kRepeat = 16;  // unrolling, so that the loop counter costs little
 constexpr int64_t kVectors = 8;  // of a block
 constexpr int64_t kBitsOfHalf = 0x3f000000;
 
@@ -22,7 +22,7 @@ class Writer {
     out_ = buffer(align, PGR_PARAM_WRITE, results * lanes_ * kMostProbeGroups);
     in_ = buffer(align, PGR_PARAM_READ | PGR_PARAM_WRITE, kProbeBytes / 4);
     if (claims(caps, PGR_OP_LOOP) && claims(caps, PGR_OP_MUL) && claims(caps, PGR_OP_ADD))
-      index_ = DType::I64;  // of which addresses are made with fewer instructions
+      index_ = DType::I64;  // addresses then need fewer instructions
     blocks_ = scalar();
     turns_ = scalar();
     zero_ = number(0);
@@ -58,7 +58,7 @@ class Writer {
   void end(uint32_t loop) { ir_.inst(PGR_OP_END_LOOP, DType::Void, 1, {loop}); }
   uint32_t turns() const { return turns_; }
   uint32_t blocks() const { return blocks_; }
-  // The element at which vector `v` of the group's block begins.
+  // The first element of vector `v` in the group's block.
   uint32_t at(uint32_t block, int64_t v) {
     const uint32_t all = index(PGR_OP_ADD, index(PGR_OP_MUL, group_, blocks_), block);
     return index(PGR_OP_ADD, index(PGR_OP_MUL, all, number(kVectors * lanes_)), number(v * lanes_));
@@ -99,7 +99,7 @@ class Writer {
   uint32_t out_ = 0, in_ = 0, blocks_ = 0, turns_ = 0, zero_ = 0, group_ = 0;
 };
 
-// sum = (sum + a) ^ b, two operations that no compiler makes one of.
+// sum = (sum + a) ^ b: two operations that compilers cannot merge
 ProbeKernel write_chain(const char* name, uint64_t groups, pgr_device_caps caps) {
   caps.vector_lanes[static_cast<size_t>(DType::I32)] = 1;
   Writer w(DType::I32, caps, 1);
@@ -161,7 +161,7 @@ ProbeKernel write_loads(const char* name, uint64_t groups, const pgr_device_caps
 ProbeKernel write_stores(const char* name, uint64_t groups, const pgr_device_caps& caps) {
   Writer w(DType::I32, caps, 1);
   const uint32_t turn = w.loop(w.turns());
-  // Normal numbers as f32, which other probes read.
+  // as f32 these bits are normal numbers, which other probes read
   const uint32_t value = w.repeated(w.index(PGR_OP_ADD, turn, w.number(kBitsOfHalf)));
   const uint32_t block = w.loop(w.blocks());
   for (int64_t v = 0; v < kVectors; ++v) w.store(w.at(block, v), value);

@@ -1,6 +1,6 @@
-// Each value is a whole multiple of a power of two and is bounded. A float holds all multiples of
-// 2^q up to 2^(q + p), p being the bits of its significand, and every partial sum of a sum is such
-// a multiple, no larger than the sum of all magnitudes.
+// Proves sums exact: each value is a bounded multiple of a power of two. A float with p bits of
+// significand holds all multiples of 2^q up to 2^(q + p); every partial sum is such a multiple, no
+// larger than the sum of all magnitudes.
 #include "tuning/helper/bitwise_comparable.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace plugrad::tuning {
 namespace {
 
-// Multiples of 2^quantum up to `most`. Of integers and conditions: that they do not hang on how a
+// A bounded multiple of 2^quantum. For integers and conditions: the value does not depend on how a
 // float was rounded.
 struct Multiples {
   double most = 0;
@@ -35,7 +35,7 @@ int significand_bits(DType dtype) {
   return dtype == DType::BF16 ? 8 : 0;
 }
 
-// And neither overflows nor becomes subnormal.
+// The value if `dtype` holds it exactly, without overflow or subnormals.
 Known if_held(Multiples value, DType dtype) {
   const int bits = significand_bits(dtype);
   const double largest = dtype == DType::F16 ? 65504 : 0x1p120;
@@ -66,7 +66,7 @@ class ExactValues {
     for (Id id : reachable.from(g_, std::span(&ast.sink, 1))) known_[id] = of(id);
   }
 
-  // A store that narrows rounds a value that both kernels have.
+  // A store that narrows rounds a value that both kernels have exactly.
   bool is_stored_exactly(Id store) const {
     Id value = g_.sources(store)[2];
     if (g_[value].op == Op::Cast && is_float(g_[g_.sources(value)[0]].dtype))
@@ -110,7 +110,7 @@ class ExactValues {
     }
   }
 
-  // What the kernel stores itself may be read again.
+  // A kernel's own output is unknown; it may be read again.
   Known loaded(Id load) const {
     const Id param = g_.sources(load)[0];
     if (g_[param].op != Op::Param || (param_info(g_, param).flags & PGR_PARAM_WRITE))

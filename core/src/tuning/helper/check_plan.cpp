@@ -24,7 +24,7 @@ bool is_access(Op op) {
   return op == Op::Load || op == Op::Store || op == Op::AtomicAdd;
 }
 
-// A gated access may have any index where its gate is false, and the gate is what says so.
+// A gated access may have any index while its gate is false.
 bool has_gate(const Graph& g, Id access) {
   return g.sources(access).size() > (g[access].op == Op::Load ? 2u : 3u);
 }
@@ -41,7 +41,7 @@ std::vector<Id> accesses_of(const Graph& g, Id sink) {
   return out;
 }
 
-// Which numbers the buffers that indices are computed of may hold.
+// Finds bounds for the contents of buffers from which indices are computed.
 class SafeContents {
  public:
   explicit SafeContents(const KernelAst& ast)
@@ -60,8 +60,8 @@ class SafeContents {
   }
 
  private:
-  // The largest bound with which no index leaves its buffer, as far as intervals can tell; 1
-  // otherwise.
+  // The largest bound for which interval analysis proves that no index leaves its buffer; otherwise
+  // 1.
   uint64_t largest(Id param) {
     uint64_t low = 1, high = 2;
     for (Id access : accesses_)
@@ -125,7 +125,7 @@ std::vector<ParamSpec> params_of(const KernelAst& ast) {
     if (spec.elem_count == 1 && spec.below == 0 && (spec.flags & PGR_PARAM_WRITE) == 0 &&
         (spec.dtype == PGR_DTYPE_I32 || spec.dtype == PGR_DTYPE_I64))
       spec.below = ParamSpec::kAllPlaces;
-  for (ParamSpec& spec : out)  // numbers that the kernel does not use
+  for (ParamSpec& spec : out)  // scalars that the kernel does not use
     if (spec.elem_count == 0) spec = {1, static_cast<uint32_t>(DType::F32), PGR_PARAM_READ, 0};
   return out;
 }
@@ -186,8 +186,7 @@ double rounding_of(const KernelAst& ast) {
                                                   : 0x1p-2;
     stored = std::max(stored, 2 * epsilon);
   }
-  // Of the partial sums that two orders make, each rounds by itself; errors of the terms grow
-  // along.
+  // Each partial sum of either order rounds once, and errors of the terms add to it.
   return stored + 0x1p-23 * (16 + 4 * std::sqrt(terms));
 }
 

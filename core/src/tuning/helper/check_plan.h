@@ -1,5 +1,5 @@
-// What it takes to measure and check one kernel: contents for its buffers and a reference that is
-// cheap enough.
+// Prepares the timing and checking of one kernel: contents for its buffers and an affordable
+// reference.
 #pragma once
 
 #include "ir/kernel_ast.h"
@@ -7,13 +7,12 @@
 
 namespace plugrad::tuning {
 
-/// The parameters in order. What an index is computed of holds only numbers that keep the index
-/// inside its buffer.
+/// The parameters in order. A buffer from which indices are computed gets contents that keep every
+/// index inside its buffer.
 std::vector<ParamSpec> params_of(const KernelAst& ast);
 
-/// The kernel, or one that computes a sample of its elements where the whole takes more than
-/// `iterations` of its loops: elements spread evenly over each axis, the first and the last among
-/// them.
+/// The kernel or, if its loops have more than `iterations` iterations, one that computes a sample
+/// of its elements: spread evenly over each axis, including the first and the last.
 struct ReferenceAst {
   Graph graph;
   Id sink = kNoId;
@@ -21,11 +20,10 @@ struct ReferenceAst {
 };
 ReferenceAst reference_of(const KernelAst& ast, double iterations);
 
-/// By how much floats may differ that were added in another order, relative to their magnitude: 0
-/// where they are exact (tuning/helper/bitwise_comparable.h), otherwise what rounding at random
-/// makes likely.
+/// Relative tolerance for floats summed in another order: 0 if they are exact
+/// (bitwise_comparable.h), otherwise the likely error of random rounding.
 double tolerance_of(const KernelAst& ast);
-/// The same for numbers of any kind, of which no sum need be exact.
+/// The tolerance for arbitrary contents, of which sums need not be exact.
 double rounding_of(const KernelAst& ast);
 
 /// Sizes of the loops, by axis number.

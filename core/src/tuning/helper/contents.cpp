@@ -20,7 +20,7 @@ uint64_t next_random(uint64_t& state) {  // splitmix64
 
 static_assert(kContentQuantum == -3 && kLargestContent == 16 / 8.0);
 
-// The bits of n / 8 for 1 <= |n| <= 16.
+// The bits of n / 8, for 1 <= |n| <= 16.
 uint64_t eighths(DType dtype, int n) {
   const double value = n / 8.0;
   if (dtype == DType::F64) return std::bit_cast<uint64_t>(value);
@@ -48,7 +48,7 @@ double real_at(DType dtype, const std::byte* at) {
   return decode_small_float(static_cast<uint16_t>(bits), dtype);
 }
 
-// A short text for the first difference.
+// Describes the first difference.
 std::string unequal(const ParamSpec& spec, uint64_t index, const std::byte* want,
                     const std::byte* have) {
   const auto dtype = static_cast<DType>(spec.dtype);

@@ -1,9 +1,10 @@
-// plugrad-measure: a program of its own, so that a search survives the kernels that it tries.
+// plugrad-measure, the timing helper: a separate program, so that a search survives crashing
+// kernels.
 #include <csignal>
 
 #include "tuning/helper/worker.h"
 
 int main() {
-  std::signal(SIGXFSZ, SIG_IGN);  // the caches that it writes may be at their limit
+  std::signal(SIGXFSZ, SIG_IGN);  // a file size limit must not kill the process
   return plugrad::tuning::serve_timing_requests();
 }

@@ -1,5 +1,5 @@
-// What the process and its measuring helper say to each other over a socket: frames of a kind, a
-// size and bytes. Both ends are of one build, so the form may change with any version.
+// Messages between the process and its timing helper over a socket: frames of kind, size and bytes.
+// Both ends are of the same build, so the format may change with any version.
 #pragma once
 
 #include <cstddef>
@@ -14,27 +14,27 @@
 namespace plugrad::tuning {
 
 enum class MessageKind : uint32_t {
-  // to the helper
-  Params,  // the buffers that the kernels of later requests take
-  Time,    // kernels to be timed side by side
-  Check,   // a kernel to be compared with another one
-  // from it
-  Ready,      // a request begins, or the params are there
+  // requests to the helper
+  Params,  // buffers for the kernels of later requests
+  Time,    // kernels to time side by side
+  Check,   // a kernel to compare with another one
+  // replies of the helper
+  Ready,      // the helper has started, or the params are set
   Compiling,  // number of a kernel
   Compiled,   // number of a kernel
   Refused,    // number of a kernel, why
-  Running,    // number of a kernel that is launched now
+  Running,    // number of the kernel being launched
   Times,      // seconds by kernel
-  Verdict,    // empty, or how the values differ
-  Failed,     // why the request cannot be met
+  Verdict,    // empty, or how the results differ
+  Failed,     // why the request failed
 };
 
-/// One parameter and what it is filled with.
+/// One parameter and its contents.
 struct ParamSpec {
   uint64_t elem_count = 0;
   uint32_t dtype = 0, flags = 0;  // PGR_PARAM_*
-  uint64_t below = 0;             // integers are less than this; 0: any small ones. 1: zeros
-  /// `below` of one number that may be the size of an axis: all loops run to their ends.
+  uint64_t below = 0;             // integers are less than this; 0: small ones; 1: zeros
+  /// `below` of a scalar that may be the size of an axis: all loops run to their full length.
   static constexpr uint64_t kAllPlaces = UINT64_MAX;
 };
 
@@ -47,25 +47,24 @@ struct KernelSpec {
 
 struct TimeSpec {
   bool contract = true;
-  double seconds = 1;  // after which no further round begins
+  double seconds = 1;  // no round starts later than this
   uint32_t least_rounds = 2, most_rounds = 9;
-  double slower = 3;  // than the best so far: not timed any further
+  double slower = 3;  // x the best so far: stop timing the kernel
 };
 
 struct CheckSpec {
   bool contract = true;
-  bool is_sample =
-      false;  // the reference computes some elements: those it leaves are compared with `whole`
-  double tolerance = 0;  // of floats, relative to the value and to the mean magnitude
+  bool is_sample = false;  // the reference has a sample: compare all elements with `whole` too
+  double tolerance = 0;    // of floats, relative to the larger of value and mean magnitude
 };
 
 void put_kernel(ByteWriter& out, const codegen::KernelCode& code);
 KernelSpec get_kernel(ByteReader& in);
 
-/// False when the other end is gone.
+/// False if the other end has closed.
 bool say(int socket, MessageKind kind, std::span<const std::byte> bytes = {});
 enum class Received { Frame, Nothing, Gone };
-/// Waits for one whole frame until `deadline_ns` of the monotonic clock.
+/// Waits for a whole frame until `deadline_ns` of the monotonic clock.
 Received hear(int socket, uint64_t deadline_ns, MessageKind& kind, std::vector<std::byte>& bytes);
 
 }  // namespace plugrad::tuning

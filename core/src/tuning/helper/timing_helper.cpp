@@ -29,10 +29,10 @@ namespace plugrad::tuning {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kStartSeconds = 60;  // a driver may take long to come up
-constexpr double kCheckSeconds = 60;  // of compiling and running a kernel without optimisations
+constexpr double kStartSeconds = 60;  // time for a driver to initialise
+constexpr double kCheckSeconds = 60;  // to compile and run a kernel without optimisations
 
-// The environment of this process with some variables set.
+// The environment of this process with the variables of `set`.
 std::vector<std::string> environment_with(
     const std::vector<std::pair<std::string, std::string>>& set) {
   std::vector<std::string> out;
@@ -75,7 +75,7 @@ std::vector<std::pair<std::string, std::string>> helper_environment(const runtim
           {"BEAM", "0"}};
 }
 
-// A running helper; killed with its owner.
+// A helper process; killed by the destructor.
 struct TimingHelper::Helper {
   FileDescriptor socket;
   pid_t pid = -1;
@@ -96,7 +96,7 @@ struct TimingHelper::Helper {
     return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
   }
 
-  /// How it ended, where it has; waits shortly for one that is ending.
+  /// How it ended; waits shortly for a process that is ending.
   std::string end() {
     int status = 0;
     for (int attempt = 0; attempt < 100; ++attempt) {
@@ -113,12 +113,12 @@ struct TimingHelper::Helper {
   }
 };
 
-// What the helper said, or how it was lost.
+// A message of the helper, or how it was lost.
 struct TimingHelper::Event {
   MessageKind kind{};
   std::vector<std::byte> bytes;
   std::string loss;
-  bool is_end = false;  // of the process
+  bool is_end = false;  // the process ended
 
   uint32_t number() const { return ByteReader(bytes).get<uint32_t>(); }
 };
@@ -168,7 +168,7 @@ void TimingHelper::start() {
   if (!debugging(2))
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_addclosefrom_np(&actions, 3);
-  posix_spawnattr_t attributes;  // a Ctrl-C is for the program, which then ends the helper
+  posix_spawnattr_t attributes;  // own group: Ctrl-C reaches the program, which ends the helper
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   const int failed =
@@ -183,7 +183,7 @@ void TimingHelper::start() {
   params_sent_ = false;
 }
 
-// The next frame; a loss where none comes in time.
+// The next frame; after `limit` seconds, a loss.
 TimingHelper::Event TimingHelper::next_event(double limit) {
   Event event;
   const uint64_t deadline = monotonic_ns() + static_cast<uint64_t>(limit * 1e9);
@@ -243,7 +243,7 @@ void TimingHelper::note(const Event& event, std::vector<uint32_t>& compiling,
 std::vector<TimingHelper::Timing> TimingHelper::time(
     std::span<const codegen::KernelCode* const> kernels, const TimeSpec& spec) {
   std::vector<Timing> timings(kernels.size(), Timing{kInfinity, {}});
-  std::vector<uint32_t> left;  // still asked for
+  std::vector<uint32_t> left;  // indices of kernels not timed yet
   for (uint32_t i = 0; i < kernels.size(); ++i) left.push_back(i);
   while (!left.empty()) {
     need_helper();

@@ -1,4 +1,4 @@
-// Times and checks kernels in a helper process, which is started again when a kernel takes it down.
+// Times and checks kernels in a helper process; restarts it when a kernel crashes it.
 #pragma once
 
 #include <memory>
@@ -12,54 +12,54 @@
 
 namespace plugrad::tuning {
 
-/// The helper's program, as it lies beside the library; empty where it is missing.
+/// Path of the helper program, beside the library; empty if it is missing.
 std::string timing_helper_path();
 
-/// Environment variables of the helper, by which it opens the same device with the same settings.
+/// Environment variables with which the helper opens the same device with the same settings.
 std::vector<std::pair<std::string, std::string>> helper_environment(const runtime::Device& device);
 
 class TimingHelper {
  public:
   struct Timing {
-    double seconds;  // of one launch; infinity where there is a problem or it was clearly slower
+    double seconds;             // of one launch; infinity if it failed or was clearly slower
     std::string problem;        // why it cannot run
     bool is_dangerous = false;  // it crashed, or its launch did not end
   };
 
-  /// Seconds that a launch or compiling may take; what takes longer is a problem.
+  /// Limits in seconds for a launch and for compiling; exceeding one is a problem.
   struct Limits {
     double launch = 30, compile = 10;
   };
 
-  /// A helper for the device, started when it is first needed.
+  /// Times kernels on the device. The helper process starts on first use.
   TimingHelper(runtime::Device& device, Limits limits);
   ~TimingHelper();
   TimingHelper(const TimingHelper&) = delete;
   TimingHelper& operator=(const TimingHelper&) = delete;
 
-  /// Any thread: the helper ends, and what is asked of it now or later fails.
+  /// May be called from any thread: ends the helper; requests in progress and later ones fail.
   void interrupt();
 
   void set_launch_limit(double seconds) { limits_.launch = seconds; }
 
-  /// What the kernels of later calls take. Nothing is sent before they need it.
+  /// Sets the parameters for kernels of later calls; sent on the next call.
   void set_params(std::vector<ParamSpec> params);
 
-  /// Errors: Device, where the helper cannot be started or its memory does not suffice.
+  /// Errors: Device if the helper cannot be started or has too little memory.
   std::vector<Timing> time(std::span<const codegen::KernelCode* const> kernels,
                            const TimeSpec& spec);
 
-  /// Empty where the values agree, otherwise how they differ or what went wrong. `whole` is used
+  /// Empty if the results agree, otherwise how they differ or what failed. `whole` is used only
   /// with spec.is_sample.
   std::string check(const codegen::KernelCode& candidate, const codegen::KernelCode& reference,
                     const codegen::KernelCode& whole, const CheckSpec& spec);
 
   runtime::Device& device() const { return device_; }
 
-  /// Processor time of the helpers so far.
+  /// Processor time of all helpers so far.
   uint64_t helper_ns() const;
 
-  /// How often the helper was lost.
+  /// The number of helpers that were lost.
   uint32_t losses() const { return losses_; }
 
  private:
@@ -76,7 +76,7 @@ class TimingHelper {
   Limits limits_;
   std::vector<ParamSpec> params_;
   bool params_sent_ = false;
-  std::mutex mutex_;  // of the helper's beginning and end
+  std::mutex mutex_;  // guards start and end of the helper
   bool is_interrupted_ = false;
   std::unique_ptr<Helper> helper_;
   uint64_t lost_helpers_ns_ = 0;

@@ -24,13 +24,13 @@ namespace plugrad::tuning {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr uint64_t kSampleNs = 1'000'000;  // a sample of short kernels is of many launches
-constexpr uint32_t kMostLaunches = 64;     // of a sample
+constexpr uint64_t kSampleNs = 1'000'000;  // short kernels are launched several times for a sample
+constexpr uint32_t kMostLaunches = 64;     // in a sample
 
-// A kernel that is being timed.
+// A kernel being timed.
 struct Entrant {
   KernelSpec spec;
-  std::shared_ptr<runtime::Kernel> kernel;  // null: refused
+  std::shared_ptr<runtime::Kernel> kernel;  // null if refused
   std::vector<double> samples;              // seconds of one launch
   bool is_out = false;
 
@@ -116,7 +116,7 @@ class Worker {
     device_.launch(kernel, launch, time_ns);
   }
 
-  // What kernels have changed becomes what it was; `all`: also what they only write.
+  // Restores the contents that kernels overwrote; `all`: also of write-only parameters.
   void restore(bool all) {
     for (Param& param : params_)
       if (param.is_written() && (all || param.is_read()))
@@ -165,7 +165,7 @@ class Worker {
     });
   }
 
-  // One launch; what fails is refused. Infinity then.
+  // Launches once. On an error, reports the kernel as refused and returns infinity.
   double launch_once(Entrant& entrant, uint32_t number) {
     uint64_t time_ns = 0;
     try {
@@ -179,7 +179,7 @@ class Worker {
     return static_cast<double>(std::max<uint64_t>(time_ns, 1)) * 1e-9;
   }
 
-  // The first launch of each brings code and data near; who is far behind is out at once.
+  // Warm up; drop clearly slower candidates.
   void warm_up(std::vector<Entrant>& entrants, uint32_t number, const TimeSpec& spec) {
     Entrant& entrant = entrants[number];
     if (entrant.is_out) return;
@@ -201,15 +201,15 @@ class Worker {
     const double expected = entrant.least();
     const auto launches = static_cast<uint32_t>(std::clamp(
         static_cast<double>(kSampleNs) * 1e-9 / expected, 1.0, static_cast<double>(kMostLaunches)));
-    if (launches > 1) launch_once(entrant, number);  // what the one before left in the caches goes
+    if (launches > 1) launch_once(entrant, number);  // refill caches after the previous kernel
     double total = 0;
     for (uint32_t i = 0; i < launches && !entrant.is_out; ++i)
       total += launch_once(entrant, number);
     if (!entrant.is_out) entrant.samples.push_back(total / launches);
   }
 
-  // The first launch counts no more once there is another. Who never came near the best median is
-  // out.
+  // Drops the warm-up sample once there is another, and kernels whose best sample is far from the
+  // best median.
   static void drop_losers(std::vector<Entrant>& entrants) {
     double best = kInfinity;
     for (Entrant& entrant : entrants) {
@@ -217,7 +217,7 @@ class Worker {
       if (entrant.samples.size() == 2) entrant.samples.erase(entrant.samples.begin());
       best = std::min(best, entrant.median());
     }
-    for (size_t i = 1; i < entrants.size(); ++i)  // the first is what others are compared with
+    for (size_t i = 1; i < entrants.size(); ++i)  // the first is the baseline
       if (entrants[i].least() > 1.15 * best) entrants[i].is_out = true;
   }
 
@@ -238,7 +238,7 @@ class Worker {
     return out;
   }
 
-  // References are asked for again and again.
+  // Caches the reference's results: later checks use the same one.
   const Results& reference_results(const KernelSpec& spec, bool contract, uint32_t number) {
     const std::string key = hash128(spec.ir).hex();
     const auto known = references_.find(key);
@@ -281,7 +281,7 @@ class Worker {
   std::map<std::string, Results> references_;
 };
 
-// A kernel that hangs would outlive the program that asked for it.
+// Exits when the parent closes the socket, even while a kernel hangs.
 void end_with_the_other_side(int socket) {
   std::thread([socket] {
     pollfd waited{socket, POLLRDHUP, 0};
@@ -291,8 +291,8 @@ void end_with_the_other_side(int socket) {
   }).detach();
 }
 
-// Standard input is the socket; plugins and drivers shall neither read it nor write to the
-// program's output.
+// Standard input is the socket. Redirects it and standard output, so that plugins and drivers
+// cannot read from the socket or write to the program's output.
 int take_socket() {
   const int socket = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -1,0 +1,95 @@
+// The pipeline runner: order, what is recorded, verified and printed.
+#include "rewrite/stage.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/log.h"
+#include "base/settings.h"
+#include "ir/uop.h"
+#include "rewrite/rewrite.h"
+
+namespace plugrad {
+namespace {
+using namespace rules;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct State {
+  Graph g;
+  Id root = kNoId;
+  std::vector<std::string> seen;
+};
+
+void simplify(State& state) {
+  static constexpr Rule kRules[] = {rule("one", x * 1, x), rule("zero", x + 0, x)};
+  state.root = rewrite(state.g, state.root, kRules, {.fixpoint = true});
+  state.seen.emplace_back("simplify");
+}
+void finish(State& state) {
+  state.seen.emplace_back("finish");
+}
+void check(State& state, const Stage<State>& stage) {
+  state.seen.push_back(std::string("check ") + stage.name);
+}
+std::string text(State& state, const Stage<State>& stage) {
+  return std::string(stage.name) + " %" + std::to_string(state.root);
+}
+
+constexpr Stage<State> kStages[] = {
+    {"simplify", simplify, Form::TensorGraph, "nothing is added"},
+    {"finish", finish, Form::Plan, "all is done"},
+};
+constexpr Pipeline<State> kPipeline = {"test", kStages, check, text};
+
+struct StageTest : ::testing::Test {
+  State state;
+  std::string log;
+
+  StageTest() {
+    UOp a{&state.g, state.g.add(Op::Param, DType::I32, {}, state.g.list({0, 0, 1, 1}))};
+    state.root = (a * 1) * 1 + 0;
+    set_log_sink([](std::string_view line, void* to) { *static_cast<std::string*>(to) += line; },
+                 &log);
+  }
+  ~StageTest() override { set_log_sink(nullptr, nullptr); }
+};
+
+TEST_F(StageTest, RunInTheOrderOfTheTable) {
+  kPipeline.run(state);
+  EXPECT_THAT(state.seen, ElementsAre("simplify", "finish"));
+  EXPECT_EQ(log, "");
+}
+
+TEST_F(StageTest, AreVerifiedWhenAsked) {
+  SettingScope scope([](Settings& s) { s.verify = true; });
+  kPipeline.run(state);
+  EXPECT_THAT(state.seen, ElementsAre("simplify", "check simplify", "finish", "check finish"));
+}
+
+TEST_F(StageTest, PrintTheGraphAndTheRulesThatApplied) {
+  SettingScope scope([](Settings& s) { s.debug = 4; });
+  kPipeline.run(state);
+  EXPECT_THAT(log, HasSubstr("--- test: simplify (nothing is added)\nsimplify %0\n"));
+  EXPECT_THAT(log, HasSubstr("rules: one 1, zero 1\n"));
+  EXPECT_THAT(log, HasSubstr("--- test: finish (all is done)\n"));
+}
+
+TEST_F(StageTest, PrintOneStageByName) {
+  SettingScope scope([](Settings& s) { s.dump = "finish"; });
+  kPipeline.run(state);
+  EXPECT_THAT(log, HasSubstr("finish %0"));
+  EXPECT_THAT(log, Not(HasSubstr("simplify")));
+}
+
+TEST_F(StageTest, AreListedFromTheTable) {
+  const std::vector<StageInfo> rows = kPipeline.rows();
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_STREQ(rows[1].name, "finish");
+  EXPECT_STREQ(name_of(rows[1].form), "plan");
+  EXPECT_STREQ(rows[0].meaning, "nothing is added");
+}
+
+}  // namespace
+}  // namespace plugrad
