@@ -76,7 +76,7 @@ void give_blob(pgr_blob* out, std::string bytes) {
   require(PGR_HAS_FIELD(pgr_blob, out, owner), PGR_STATUS_INVALID_ARGUMENT,
           "the blob to fill is shorter than pgr_blob of plugin_api 1.0");
   fill(out, blob);
-  owner.release();
+  static_cast<void>(owner.release());
 }
 
 }  // namespace plugrad::sdk

@@ -43,6 +43,7 @@ bool HostMemory::map(uint64_t align_bytes) {
   if (mapping == MAP_FAILED) return false;
   mapping_ = mapping;
   const uintptr_t begin = reinterpret_cast<uintptr_t>(mapping_);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the next aligned address of the mapping
   data_ = reinterpret_cast<char*>((begin + align - 1) / align * align);
   ::madvise(data_, mapping_bytes_ - align, MADV_HUGEPAGE);
   return true;

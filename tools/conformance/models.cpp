@@ -70,7 +70,7 @@ std::vector<std::string> arguments_of(const std::string& model, const ModelTarge
                                         "--plugin",          target.plugin_path,
                                         "--index",           fmt::to_string(target.device_index)};
   for (const auto& [key, value] : target.device_options)
-    arguments.insert(arguments.end(), {"--option", key + "=" + value});
+    arguments.insert(arguments.end(), {"--option", fmt::format("{}={}", key, value)});
   return arguments;
 }
 

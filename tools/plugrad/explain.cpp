@@ -83,6 +83,7 @@ Explanation make_explanation(const std::string& word) {
                                  word, did_you_mean(word, example_names())));
   return {example->name, [outputs = example->make()] {
             std::vector<engine::TensorState*> states;
+            states.reserve(outputs.size());
             for (const Tensor& output : outputs) states.push_back(output.state().get());
             return engine::Session::current().kernels_of(states);
           }};

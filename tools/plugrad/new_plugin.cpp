@@ -186,7 +186,8 @@ int run_new_plugin(const Arguments& arguments) {
   const auto words = parsed.get<std::vector<std::string>>("name");
   if (words.size() != 1)
     throw UsageError("new-plugin: give one name, such as: plugrad new-plugin acme");
-  const std::string name = words[0], language = parsed.get<std::string>("lang");
+  const std::string& name = words[0];
+  const std::string language = parsed.get<std::string>("lang");
   if (language != "c" && language != "cpp")
     throw UsageError(
         fmt::format("new-plugin: there is no template in \"{}\"{}; there are c and cpp", language,

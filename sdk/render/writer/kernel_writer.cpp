@@ -134,7 +134,7 @@ void KernelWriter::require_lanes() const {
 }
 
 void KernelWriter::line(const std::string& text) {
-  body_.append(2 * depth_, ' ');
+  body_.append(size_t{2} * depth_, ' ');
   body_ += text;
   body_ += '\n';
 }

@@ -108,7 +108,7 @@ std::string KernelWriter::slot_value(uint32_t index) {
   const bool is_buffer = param.kind == PGR_PARAM_BUFFER;
   const uint32_t number = count_params(param.kind, index) +
                           (is_buffer ? 0 : count_params(PGR_PARAM_BUFFER, ir_.params().size()));
-  const std::string slot = expand(dialect_.groups->slot, {{'0', std::to_string(number)}});
+  std::string slot = expand(dialect_.groups->slot, {{'0', std::to_string(number)}});
   if (is_buffer) return slot;
   const uint32_t dtype = memory_dtype(param.dtype);
   return prelude_.from_bits(dtype, prelude_.type({unsigned_dtype(dtype), 1}) + "(" + slot + ")");

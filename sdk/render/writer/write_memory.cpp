@@ -203,9 +203,9 @@ std::string KernelWriter::gated_load_text(uint32_t number, const Access& at, Pre
   const std::string name = prelude_.helper(
       *(fills_register(stored) ? dialect_.masked_load_register : dialect_.masked_load), stored,
       stored, at.space);
-  const std::string text = name + "(" + at.pointer + " + " + at.index + ", " +
-                           mask_operand(gate, type.lanes, bits_of(stored.dtype), Prec::Loose) +
-                           ", " + closed + ")";
+  std::string text = name + "(" + at.pointer + " + " + at.index + ", " +
+                     mask_operand(gate, type.lanes, bits_of(stored.dtype), Prec::Loose) + ", " +
+                     closed + ")";
   prec = is_bool ? Prec::Loose : Prec::Atom;
   if (!is_bool) return text;
   values_[number].mask_bits = 8;
