@@ -10,6 +10,7 @@
 namespace plugrad::io {
 namespace {
 
+constexpr size_t kLeastBytes = 22;        // of an archive without files, its end record
 constexpr uint64_t kMaxExpansion = 1040;  // deflate packs 1032 bytes in one at best
 constexpr size_t kStepBytes = 16 << 20;   // an archive may announce more than it holds
 constexpr uint16_t kFirstDosDate = 0x21;  // 1 January 1980: equal contents make equal archives
@@ -32,7 +33,7 @@ struct CloseFile {
 };
 
 std::vector<std::byte> empty_archive() {
-  std::vector<std::byte> end(22);  // libzip writes no archive without files
+  std::vector<std::byte> end(kLeastBytes);  // libzip writes no archive without files
   for (size_t i = 0; const char c : {'P', 'K', '\5', '\6'}) end[i++] = static_cast<std::byte>(c);
   return end;
 }
@@ -61,6 +62,7 @@ void ZipReader::refuse(std::string_view what) const {
 
 ZipReader::ZipReader(std::span<const std::byte> archive, std::string name)
     : name_(std::move(name)) {
+  if (archive.size() < kLeastBytes) refuse(fmt::format("{} bytes are too few", archive.size()));
   Error error;
   zip_source_t* const source =
       zip_source_buffer_create(archive.data(), archive.size(), 0, &error.error);

@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/settings.h"
+#include "base/storage/database.h"
 #include "base/storage/disk_cache.h"
 #include "plugrad/error.h"
 #include "runtime/memory/allocator.h"
@@ -29,13 +31,25 @@ class FakeDevice : public testing::Test {
     if (!made) made = std::make_unique<Registry>(plugins.options());
     return *made;
   }
-  // The kernels of the disk cache.
+  // Keys of the kernels in the disk cache.
   std::vector<std::string> entries() {
-    std::vector<std::string> out;
-    std::error_code none;
-    for (auto& e : std::filesystem::recursive_directory_iterator(cache.path() + "/kernels", none))
-      if (e.is_regular_file()) out.push_back(e.path().string());
-    return out;
+    std::vector<std::string> keys;
+    database("SELECT key FROM entry", [&](const Statement& row) {
+      const auto key = row.blob(0);
+      keys.emplace_back(reinterpret_cast<const char*>(key.data()), key.size());
+    });
+    return keys;
+  }
+  void database(const char* sql, const std::function<void(const Statement&)>& row = {}) {
+    sqlite3* connection = nullptr;
+    const std::string path = cache.path() + "/kernels/cache.db";
+    if (!std::filesystem::exists(path)) return;
+    ASSERT_EQ(sqlite3_open(path.c_str(), &connection), SQLITE_OK);
+    {
+      Statement statement(connection, sql);
+      while (statement.step()) row(statement);
+    }
+    sqlite3_close(connection);
   }
   FakePlugins plugins;
   TemporaryDirectory cache;
@@ -285,14 +299,11 @@ TEST_F(FakeDevice, BinariesComeFromTheDiskCacheInTheNextProcess) {
 
 TEST_F(FakeDevice, ADamagedOrForeignBinaryIsCompiledAnew) {
   device().compile(ir("x"), "k");
-  std::string path = entries().at(0);
-  auto file = *read_file(path);
-  std::ofstream(path, std::ios::in | std::ios::out).seekp(60) << '#';
+  const std::string key = entries().at(0);
+  database("UPDATE entry SET payload = x'23'");
   made.reset();
   EXPECT_FALSE(device().compile(ir("x"), "k")->from_disk_cache());
   // An intact entry whose payload the plugin does not take.
-  std::string key(reinterpret_cast<const char*>(file.data()) + 56, file.size() - 56);
-  key.resize(key.find("binary"));
   DiskCache(cache.path() + "/kernels").put(as_bytes(key), as_bytes("from another world"));
   made.reset();
   EXPECT_FALSE(device().compile(ir("x"), "k")->from_disk_cache());
