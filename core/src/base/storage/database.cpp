@@ -15,8 +15,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -24,7 +26,8 @@
 namespace plugrad {
 namespace {
 
-constexpr int kBusyMs = 10'000;           // ms; other processes write for milliseconds at most
+constexpr int kBusyMs = 10'000;  // ms; other processes write for milliseconds at most
+constexpr int kRetryMs = 2;
 constexpr int kApplication = 0x50475244;  // "PGRD": SQLite's application_id of our files
 
 // Magic numbers of statfs(2): NFS, SMB2, CIFS, 9P, Lustre, Ceph, GPFS, AFS.
@@ -217,9 +220,19 @@ void Database::open() {
     throw DatabaseError{code, text};
   }
   sqlite3_busy_timeout(connection_, kBusyMs);
-  if (!is_read_only_) prepare_schema();
+  if (!is_read_only_) prepare_schema_in_turn();
   struct stat info;
   if (stat(path_.c_str(), &info) == 0) file_ = info.st_ino;
+}
+
+// SQLite does not wait where another process switches to WAL at the same time: it fails at once.
+void Database::prepare_schema_in_turn() {
+  for (int waited_ms = 0;; waited_ms += kRetryMs) try {
+      return prepare_schema();
+    } catch (const DatabaseError& error) {
+      if ((error.code & 0xff) != SQLITE_BUSY || waited_ms >= kBusyMs) throw;
+      std::this_thread::sleep_for(std::chrono::milliseconds(kRetryMs));
+    }
 }
 
 void Database::prepare_schema() {

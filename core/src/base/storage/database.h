@@ -117,6 +117,7 @@ class Database {
   bool is_usable(Access access);
   bool is_still_there() const;
   void open();
+  void prepare_schema_in_turn();
   void prepare_schema();
   void close();
   bool set_aside();
