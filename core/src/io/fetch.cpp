@@ -1,16 +1,55 @@
+// libcurl is opened at the first download: it brings some thirty libraries, which would take most of
+// the start of every process.
 #include "io/fetch.h"
 
 #include <curl/curl.h>
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <cstring>
 #include <memory>
-#include <mutex>
 
 #include "base/file.h"
 
 namespace plugrad::io {
 namespace {
+
+constexpr const char* kLibcurl = "libcurl.so.4";
+
+struct Libcurl {
+  decltype(::curl_easy_init)* easy_init = nullptr;
+  decltype(::curl_easy_setopt)* easy_setopt = nullptr;
+  decltype(::curl_easy_perform)* easy_perform = nullptr;
+  decltype(::curl_easy_strerror)* easy_strerror = nullptr;
+  decltype(::curl_easy_cleanup)* easy_cleanup = nullptr;
+  std::string failure;  // reason why it cannot be used
+
+  Libcurl() {
+    void* library = dlopen(kLibcurl, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+      failure = dlerror();
+      return;
+    }
+    const auto find = [&]<class Function>(const char* name, Function*& function) {
+      function = reinterpret_cast<Function*>(dlsym(library, name));
+      if (!function) failure = fmt::format("{} exports no symbol {}", kLibcurl, name);
+    };
+    decltype(::curl_global_init)* global_init = nullptr;
+    find("curl_global_init", global_init);
+    find("curl_easy_init", easy_init);
+    find("curl_easy_setopt", easy_setopt);
+    find("curl_easy_perform", easy_perform);
+    find("curl_easy_strerror", easy_strerror);
+    find("curl_easy_cleanup", easy_cleanup);
+    if (failure.empty() && global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+      failure = "libcurl cannot start";
+  }
+};
+
+const Libcurl& libcurl() {
+  static const Libcurl opened;
+  return opened;
+}
 
 struct Body {
   std::string bytes;
@@ -26,34 +65,37 @@ size_t store(char* bytes, size_t, size_t count, void* context) {
 }
 
 void configure(CURL* curl, const std::string& url, const FetchLimits& limits, Body* body) {
-  curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
-  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
-  curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 5L);
-  curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
-  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);  // required in programs with threads
-  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, limits.connect_seconds);
-  curl_easy_setopt(curl, CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(limits.size_bytes));
-  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1024L);
-  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, limits.idle_seconds);
-  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, store);
-  curl_easy_setopt(curl, CURLOPT_WRITEDATA, body);
+  const auto set = [curl](CURLoption option, auto value) {
+    libcurl().easy_setopt(curl, option, value);
+  };
+  set(CURLOPT_URL, url.c_str());
+  set(CURLOPT_PROTOCOLS_STR, "http,https");
+  set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+  set(CURLOPT_FOLLOWLOCATION, 1L);
+  set(CURLOPT_MAXREDIRS, 5L);
+  set(CURLOPT_FAILONERROR, 1L);
+  set(CURLOPT_NOSIGNAL, 1L);  // required in programs with threads
+  set(CURLOPT_CONNECTTIMEOUT, limits.connect_seconds);
+  set(CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(limits.size_bytes));
+  set(CURLOPT_LOW_SPEED_LIMIT, 1024L);
+  set(CURLOPT_LOW_SPEED_TIME, limits.idle_seconds);
+  set(CURLOPT_WRITEFUNCTION, &store);
+  set(CURLOPT_WRITEDATA, body);
 }
 
 // Fills `body`. Returns an empty text, or the reason of the failure.
 std::string transfer(const std::string& url, const FetchLimits& limits, Body& body) {
-  static std::once_flag once;
-  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
-  std::unique_ptr<CURL, void (*)(CURL*)> curl(curl_easy_init(), curl_easy_cleanup);
+  const Libcurl& library = libcurl();
+  if (!library.failure.empty()) return library.failure;
+  std::unique_ptr<CURL, void (*)(CURL*)> curl(library.easy_init(), library.easy_cleanup);
   if (!curl) return "libcurl cannot start";
   char detail[CURL_ERROR_SIZE] = "";
-  curl_easy_setopt(curl.get(), CURLOPT_ERRORBUFFER, detail);
+  library.easy_setopt(curl.get(), CURLOPT_ERRORBUFFER, detail);
   configure(curl.get(), url, limits, &body);
-  CURLcode code = curl_easy_perform(curl.get());
+  CURLcode code = library.easy_perform(curl.get());
   if (code == CURLE_OK) return {};
   if (code == CURLE_WRITE_ERROR) return fmt::format("more than {} bytes came", limits.size_bytes);
-  return *detail ? detail : curl_easy_strerror(code);
+  return *detail ? detail : library.easy_strerror(code);
 }
 
 }  // namespace
