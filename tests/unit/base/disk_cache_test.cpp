@@ -28,6 +28,16 @@ std::string text_of(const std::optional<std::vector<std::byte>>& bytes) {
                : "(miss)";
 }
 
+// As if all entries had been used `seconds` earlier.
+void make_older(const DiskCache& cache, int64_t seconds) {
+  Database database(cache.path(), {.version = 1});
+  ASSERT_TRUE(database.write([&](sqlite3* connection) {
+    Statement(connection, "UPDATE entry SET used_ns=used_ns-?")
+        .bind(seconds * 1'000'000'000)
+        .step();
+  }));
+}
+
 // Warnings that appear while it lives.
 class CapturedLog {
  public:
@@ -287,10 +297,36 @@ TEST(DiskCache, ForgetsWhatWasNotUsedForLongestWhenItIsFull) {
   ASSERT_TRUE(cache.put(as_bytes("used"), as_bytes(payload)));
   for (int i = 0; i < 5000; ++i) {
     ASSERT_TRUE(cache.put(as_bytes(std::to_string(i)), as_bytes(payload)));
+    if (i % 100 != 0) continue;
+    make_older(cache, 100);
     EXPECT_EQ(text_of(cache.get(as_bytes("used"))), payload) << i;
   }
   EXPECT_LT(cache.stats().bytes, 2 * limit) << "20 MB were put";
   EXPECT_GT(cache.stats().bytes, limit / 4);
+}
+
+TEST(DiskCache, RecordsUseToTheMinute) {
+  TemporaryDirectory directory;
+  DiskCache cache(directory.path());
+  ASSERT_TRUE(cache.put(as_bytes("key"), as_bytes("payload")));
+  const auto used_ns = [&] {
+    int64_t value = 0;
+    Database(cache.path(), {.version = 1}).read([&](sqlite3* connection) {
+      Statement select(connection, "SELECT used_ns FROM entry");
+      select.step();
+      value = select.integer(0);
+    });
+    return value;
+  };
+  const int64_t stored_ns = used_ns();
+  ASSERT_TRUE(cache.get(as_bytes("key")));
+  EXPECT_EQ(used_ns(), stored_ns);
+  make_older(cache, 100);
+  ASSERT_TRUE(cache.get(as_bytes("key")));
+  EXPECT_GE(used_ns(), stored_ns);
+  make_older(cache, -1000);
+  ASSERT_TRUE(cache.get(as_bytes("key")));
+  EXPECT_LT(used_ns(), stored_ns + 500'000'000'000) << "a use in the future stays";
 }
 
 TEST(DiskCache, AFifoInTheFilesPlaceIsAMiss) {

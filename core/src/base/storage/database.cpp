@@ -88,6 +88,12 @@ void unlock_all_after_fork() {
   open_databases().mutex.unlock();
 }
 
+// The last process to close a file moves its WAL into it; otherwise the next one reads all of it.
+void close_all_at_exit() {
+  close_all_before_fork();
+  unlock_all_after_fork();
+}
+
 Statement::Statement(sqlite3* connection, std::string_view sql) : connection_(connection) {
   const int code = sqlite3_prepare_v2(connection, sql.data(), static_cast<int>(sql.size()),
                                       &statement_, nullptr);
@@ -152,7 +158,8 @@ void Statement::set(int number, std::span<const std::byte> value) {
 Database::Database(std::string path, const Description& description, bool is_in_cache)
     : path_(std::move(path)), description_(description), is_in_cache_(is_in_cache) {
   static const int registered =
-      pthread_atfork(close_all_before_fork, unlock_all_after_fork, unlock_all_after_fork);
+      pthread_atfork(close_all_before_fork, unlock_all_after_fork, unlock_all_after_fork) |
+      std::atexit(close_all_at_exit);
   static_cast<void>(registered);
   const std::lock_guard lock(open_databases().mutex);
   open_databases().list.push_back(this);
@@ -220,6 +227,8 @@ void Database::open() {
     throw DatabaseError{code, text};
   }
   sqlite3_busy_timeout(connection_, kBusyMs);
+  int keeps_wal = 1;  // emptied at close, as files are slow to create
+  sqlite3_file_control(connection_, "main", SQLITE_FCNTL_PERSIST_WAL, &keeps_wal);
   if (!is_read_only_) prepare_schema_in_turn();
   struct stat info;
   if (stat(path_.c_str(), &info) == 0) file_ = info.st_ino;
@@ -259,7 +268,7 @@ void Database::prepare_schema() {
                                          description_.purpose, path_));
     execute("PRAGMA journal_mode=TRUNCATE");
   } else {
-    execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
+    execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=0");
   }
   if (!is_new) return;
   execute(

@@ -22,6 +22,8 @@ constexpr const char* kSchema =
     "CREATE INDEX IF NOT EXISTS by_use ON entry (used_ns, bytes)";
 
 constexpr std::uint64_t kPutsBetweenTrims = 16;
+// A use is recorded to the minute, so that few hits write.
+constexpr std::int64_t kUseGranularityNs = 60'000'000'000;
 
 Database::Description description() {
   return {.purpose = "cache",
@@ -59,13 +61,17 @@ std::optional<std::vector<std::byte>> DiskCache::get(std::span<const std::byte> 
   const Hash128 hash = hash128(key);
   const auto name = std::as_bytes(std::span(&hash, 1));
   std::optional<std::vector<std::byte>> found;
-  bool is_damaged = false;
+  const std::int64_t now = now_ns();
+  bool is_damaged = false, is_used_lately = false;
   database_.read([&](sqlite3* connection) {
-    Statement select(connection, "SELECT payload, check_sum FROM entry WHERE hash=? AND key=?");
+    Statement select(connection,
+                     "SELECT payload, check_sum, used_ns FROM entry WHERE hash=? AND key=?");
     if (!select.bind(name, key).step()) return;
     const auto payload = select.blob(0);
     is_damaged = checksum(key, payload) != static_cast<std::uint64_t>(select.integer(1));
     if (!is_damaged) found.emplace(payload.begin(), payload.end());
+    const std::int64_t used_ns = select.integer(2);  // ahead of now if the clock was set back
+    is_used_lately = used_ns <= now && now - used_ns < kUseGranularityNs;
   });
   (found ? hits_ : misses_).fetch_add(1);
   if (is_damaged) {
@@ -73,9 +79,9 @@ std::optional<std::vector<std::byte>> DiskCache::get(std::span<const std::byte> 
     damaged_.fetch_add(1);
     remove(key);
   }
-  if (found)  // on failure the entry only looks older
+  if (found && !is_used_lately)  // on failure the entry only looks older
     database_.write_if_idle([&](sqlite3* connection) {
-      Statement(connection, "UPDATE entry SET used_ns=? WHERE hash=?").bind(now_ns(), name).step();
+      Statement(connection, "UPDATE entry SET used_ns=? WHERE hash=?").bind(now, name).step();
     });
   return found;
 }
