@@ -10,6 +10,7 @@
 #include "engine/plan/ready_plan.h"
 #include "engine/recent_cache.h"
 #include "engine/recording/prepared_constants.h"
+#include "engine/refine/candidate_thread.h"
 #include "engine/session.h"
 #include "engine/tape.h"
 #include "engine/views.h"
@@ -45,6 +46,7 @@ struct SessionState {
   PreparedConstantsList constants;    // of all recordings
   std::vector<TensorState*> leaving;  // states that marking skips, ascending
   KernelCache kernels;
+  CandidateThread candidates{[] { Session::current().state().candidates.stop(); }};
   ArenaPool arenas;
   Statistics statistics;
 

@@ -1,19 +1,13 @@
 #include "engine/refine/candidates.h"
 
-#include <fmt/ranges.h>
-#include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <deque>
-#include <thread>
 
 #include "base/log.h"
 #include "codegen/search/actions.h"
+#include "engine/refine/candidate_thread.h"
 #include "plugrad/error.h"
-#include "runtime/queue/exit_wait.h"
 #include "tuning/helper/check_plan.h"
 #include "tuning/helper/timing_helper.h"
 
@@ -25,10 +19,6 @@ constexpr size_t kMostTrials = 3;      // compared with the kernel on the progra
 constexpr double kSlack = 1.2;  // x the kernel's predicted time: the model's error (docs/search.md)
 constexpr double kNear = 1.1;   // x the kernel's time in the helper; other load disturbs it
 constexpr uint64_t kMostBytes = 256 << 20;  // the helper may allocate for one kernel's buffers
-// Of 19. A thread of this niceness gets a third of the share of one of niceness 0, so a program
-// that uses all cores keeps three quarters of the core that it shares.
-constexpr int kNiceness = 5;
-constexpr tuning::TimingHelper::Limits kLimits{.launch = 2, .compile = 3};
 constexpr tuning::TimeSpec kTiming{
     .seconds = 0.1, .least_rounds = 1, .most_rounds = 3, .slower = 1.5};
 
@@ -95,106 +85,13 @@ void CandidateRequest::add(std::shared_ptr<ReadyKernel> candidate) {
   ready_.push_back(std::move(candidate));
 }
 
-// The one candidate thread of the process; stopped before the devices are destroyed.
-class CandidateThread {
- public:
-  static CandidateThread& instance() {
-    static auto* const one = new CandidateThread;
-    return *one;
-  }
-
-  void add(const std::shared_ptr<CandidateRequest>& request) {
-    const std::lock_guard lock(mutex_);
-    if (is_stopped_ || getpid() != pid_) return end(*request);
-    waiting_.push_back(request);
-    if (!thread_.joinable()) start();
-    wake_.notify_one();
-  }
-
-  void stop() {
-    {
-      const std::lock_guard lock(mutex_);
-      is_stopped_ = true;
-      if (getpid() != pid_) return;  // a forked child has no such thread
-      if (measurer_) measurer_->interrupt();
-    }
-    wake_.notify_one();
-    if (thread_.joinable()) thread_.join();
-  }
-
-  bool is_stopped() const { return is_stopped_; }
-
-  /// The helper for the device and the current settings, started on first use; others are stopped.
-  tuning::TimingHelper& helper(runtime::Device& device) {
-    const std::string environment =
-        fmt::format("{}", fmt::join(tuning::helper_environment(device), "\n"));
-    if (measurer_ && &measurer_->device() == &device && environment_ == environment)
-      return *measurer_;
-    set_helper(std::make_unique<tuning::TimingHelper>(device, kLimits));
-    environment_ = environment;
-    return *measurer_;
-  }
-
- private:
-  static void end(CandidateRequest& request) {
-    const std::lock_guard lock(request.mutex_);
-    request.is_made_ = true;
-  }
-
-  void start() try {
-    runtime::before_devices_end([] { instance().stop(); });
-    thread_ = std::thread([this] { run(); });
-  } catch (const std::exception&) {  // without a thread nothing is refined
-    is_stopped_ = true;
-    for (const auto& request : waiting_) end(*request);
-  }
-
-  void run() {
-    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNiceness);
-    for (;;) {
-      std::shared_ptr<CandidateRequest> next;
-      {
-        std::unique_lock lock(mutex_);
-        if (waiting_.empty() && measurer_) {
-          lock.unlock();
-          set_helper(nullptr);
-          lock.lock();
-        }
-        wake_.wait(lock, [this] { return is_stopped_ || !waiting_.empty(); });
-        if (is_stopped_) return;
-        next = std::move(waiting_.front());
-        waiting_.pop_front();
-      }
-      next->make();
-      end(*next);
-    }
-  }
-
-  void set_helper(std::unique_ptr<tuning::TimingHelper> next) {
-    {
-      const std::lock_guard lock(mutex_);
-      std::swap(measurer_, next);
-      if (measurer_ && is_stopped_) measurer_->interrupt();
-    }
-  }  // destroys the previous helper outside the lock
-
-  const pid_t pid_ = getpid();
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<std::shared_ptr<CandidateRequest>> waiting_;
-  std::unique_ptr<tuning::TimingHelper> measurer_;  // changed by this thread only
-  std::string environment_;                         // of the helper
-  std::atomic<bool> is_stopped_{false};
-  std::thread thread_;
-};
-
 // A failure only means that there are no candidates.
-void CandidateRequest::make() {
+void CandidateRequest::make(CandidateThread& thread) {
   if (budget_->is_spent()) return;
   const SettingScope scope([this](Settings& s) { s = settings_; });
   const uint64_t begin_ns = thread_cpu_ns();
   try {
-    make_within_budget();
+    make_within_budget(thread);
   } catch (const std::exception& e) {
     log_line(LogLevel::Info, fmt::format("[refine] no candidates for {} on {}: {}", own_->code.name,
                                          request_.device->name(), e.what()));
@@ -202,18 +99,18 @@ void CandidateRequest::make() {
   budget_->spend(thread_cpu_ns() - begin_ns);
 }
 
-void CandidateRequest::make_within_budget() {
+void CandidateRequest::make_within_budget(CandidateThread& thread) {
   const std::vector<tuning::ParamSpec> params = tuning::params_of(*request_.ast);
   if (bytes_of(params) > kMostBytes) return;
   const std::vector<codegen::KernelCode> codes = alternatives(*this);
   if (codes.empty()) return;
-  tuning::TimingHelper& helper = CandidateThread::instance().helper(*request_.device);
+  tuning::TimingHelper& helper = thread.helper(*request_.device);
   const uint64_t begin_ns = helper.helper_ns();
-  try_all(helper, params, codes);
+  try_all(thread, helper, params, codes);
   budget_->spend(helper.helper_ns() - begin_ns);
 }
 
-void CandidateRequest::try_all(tuning::TimingHelper& helper,
+void CandidateRequest::try_all(CandidateThread& thread, tuning::TimingHelper& helper,
                                const std::vector<tuning::ParamSpec>& params,
                                std::span<const codegen::KernelCode> codes) {
   helper.set_params(params);
@@ -239,7 +136,7 @@ void CandidateRequest::try_all(tuning::TimingHelper& helper,
   if (order.size() > kMostTrials) order.resize(kMostTrials);
   const tuning::CheckSpec check{timing.contract, false, tuning::tolerance_of(*request_.ast)};
   for (const size_t i : order) {
-    if (CandidateThread::instance().is_stopped()) return;
+    if (thread.is_stopped()) return;
     const std::string problem = helper.check(*all[i], own_->code, own_->code, check);
     if (problem.empty())
       add(KernelCache::make(request_, options_, all[i]->optimisations));
@@ -255,10 +152,6 @@ void set_launch_times(LaunchTime time) {
 
 LaunchTime launch_times() {
   return test_times;
-}
-
-void make_candidates(const std::shared_ptr<CandidateRequest>& request) {
-  CandidateThread::instance().add(request);
 }
 
 }  // namespace plugrad::engine

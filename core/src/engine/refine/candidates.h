@@ -1,5 +1,5 @@
-// Compiles other schedules of kernels while the program runs: a low-priority thread asks the timing
-// helper which of them are correct and close to the kernel's own time.
+// Compiles other schedules of kernels while the program runs and asks the timing helper which of
+// them are correct and close to the kernel's own time.
 #pragma once
 
 #include <atomic>
@@ -21,6 +21,8 @@ struct RefinementBudget {
   void spend(uint64_t ns) { left_ns.fetch_sub(static_cast<int64_t>(ns)); }
   bool is_spent() const { return left_ns.load() <= 0; }
 };
+
+class CandidateThread;
 
 /// One kernel that wants candidates.
 class CandidateRequest {
@@ -46,9 +48,10 @@ class CandidateRequest {
 
  private:
   friend class CandidateThread;
-  void make();
-  void make_within_budget();
-  void try_all(tuning::TimingHelper& helper, const std::vector<tuning::ParamSpec>& params,
+  void make(CandidateThread& thread);
+  void make_within_budget(CandidateThread& thread);
+  void try_all(CandidateThread& thread, tuning::TimingHelper& helper,
+               const std::vector<tuning::ParamSpec>& params,
                std::span<const codegen::KernelCode> codes);
   void add(std::shared_ptr<ReadyKernel> candidate);
 
@@ -68,8 +71,5 @@ class CandidateRequest {
 using LaunchTime = uint64_t (*)(const ReadyKernel& kernel);
 void set_launch_times(LaunchTime time);
 LaunchTime launch_times();
-
-/// Queues the request. Its candidates come later; none come if the thread cannot run.
-void make_candidates(const std::shared_ptr<CandidateRequest>& request);
 
 }  // namespace plugrad::engine

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/plan/ready_plan.h"
+#include "engine/session_state.h"
 #include "tuning/helper/check_plan.h"
 #include "tuning/helper/contents.h"
 #include "tuning/kernel_schedule.h"
@@ -138,7 +139,7 @@ void Refinement::choose(ReadyPlan& ready) {
     group.is_kept = tuning::schedule_database().find(key).has_value();
     if (group.is_kept) continue;
     group.request = std::make_shared<CandidateRequest>(request, options_, group.own, budget_);
-    make_candidates(group.request);
+    Session::current().state().candidates.add(group.request);
   }
 }
 
