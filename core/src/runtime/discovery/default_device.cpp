@@ -14,8 +14,9 @@
 namespace plugrad::runtime {
 namespace {
 
-// Names of this project's plugins: a request for one that is not installed is no spelling mistake.
-constexpr const char* kOwnNames[] = {"CPU", "REFERENCE", "OPENCL", "VULKAN", "CUDA"};
+// Names of this project's devices, of the manifests in plugins/: a request for one that is not
+// installed is no spelling mistake.
+constexpr const char* kOwnNames[] = {PLUGRAD_DEVICES};
 constexpr std::size_t kMostListed = 16;
 
 bool excludes_plugin(const Selection& selection, const std::string& name) {
