@@ -31,7 +31,7 @@ class RuleContext {
 
  private:
   template <class T>
-  static inline char kTag = 0;
+  static constexpr char kTag = 0;
   [[noreturn]] static void report_type();
 
   const void* object_ = nullptr;
