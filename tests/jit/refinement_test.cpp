@@ -20,7 +20,7 @@ using testing::Not;
 namespace {
 
 using engine::ReadyKernel;
-using List = std::vector<codegen::Optimisation>;
+using List = codegen::KernelSchedule;
 
 // The list of the first kernel that a test launches, and how long all others last beside it.
 struct Times {
@@ -30,7 +30,7 @@ struct Times {
 Times times;
 
 uint64_t time_of(const ReadyKernel& kernel) {
-  const std::string list = codegen::to_string(kernel.code.optimisations);
+  const std::string list = codegen::to_string(kernel.code.schedule);
   if (times.first.empty()) times.first = list;
   return list == times.first ? 1'000'000 : times.others_ns.load();
 }

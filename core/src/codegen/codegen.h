@@ -20,8 +20,8 @@ struct Estimates {
 };
 
 /// One change to a kernel's ranges, e.g. {Upcast, axis 1, 4}. Printed as "upcast(1, 4)" and parsed
-/// back. docs/optimisations.md says what each does.
-struct Optimisation {
+/// back (schedule_text.cpp has the printed names). docs/optimisations.md describes each.
+struct ScheduleStep {
   enum class Kind : uint8_t {
     Upcast,
     Unroll,
@@ -44,16 +44,20 @@ struct Optimisation {
   /// Whether `axis` is the number of a parameter.
   bool names_parameter() const { return kind == Kind::Stage || kind == Kind::Ahead; }
 };
-std::string to_string(const std::vector<Optimisation>& list);
-std::vector<Optimisation> parse_optimisations(std::string_view text);
+
+/// The schedule of a kernel: steps in the order in which they are applied.
+using KernelSchedule = std::vector<ScheduleStep>;
+std::string to_string(const KernelSchedule& schedule);
+/// Errors: User if the text is no schedule.
+KernelSchedule parse_schedule(std::string_view text);
 
 struct Options {
   bool no_opt = false;     // NOOPT; not beside a list
   bool fast_math = false;  // adds the rule set `fast`
   bool contract = true;    // a multiply-add may round once
   bool tf32 = false;       // TF32: products of f32 may be of their leading 10 bits of fraction
-  const std::vector<Optimisation>* apply = nullptr;  // instead of the heuristic's choice
-  std::string_view name = {};  // a C identifier; empty: one that says the axes
+  const KernelSchedule* schedule = nullptr;  // null: the heuristic's
+  std::string_view name = {};                // a C identifier; empty: one that says the axes
   std::shared_ptr<const cost::Machine> machine = nullptr;  // null: the table's, by `caps`
 };
 
@@ -64,7 +68,7 @@ struct KernelCode {
   std::vector<std::byte> ir;  // kernel IR block
   uint64_t group_count[3] = {1, 1, 1};
   uint32_t local_size[3] = {1, 1, 1};
-  std::vector<Optimisation> optimisations;
+  KernelSchedule schedule;
   Estimates estimates;
 };
 

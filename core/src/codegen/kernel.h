@@ -17,7 +17,7 @@ struct Kernel {
   const pgr_device_caps* caps = nullptr;
   Options options;
   std::vector<Id> axes;  // ranges in loop order: output axes, outermost first, then reduce axes
-  std::vector<Optimisation> applied;
+  KernelSchedule applied;
   uint32_t param_count = 0;      // of the AST; those that became unused keep their places
   std::vector<int64_t> scalars;  // of the AST, the most of each by number; unused ones as above
 

@@ -50,7 +50,7 @@ void encode_ir(Generation& generation) {
   code.ir = encode(generation.kernel, generation.emission, code.name);
   std::copy_n(generation.emission.size.group_count, 3, code.group_count);
   std::copy_n(generation.emission.size.local_size, 3, code.local_size);
-  code.optimisations = generation.kernel.applied;
+  code.schedule = generation.kernel.applied;
 }
 
 constexpr Form kGraph = Form::KernelGraph, kIr = Form::KernelIr;

@@ -25,7 +25,7 @@ KernelReport report_of(const KernelAst* ast, const codegen::KernelCode& code, st
   report.device = std::move(device);
   report.name = code.name;
   report.colored_name = code.colored_name;
-  report.optimisations = codegen::to_string(code.optimisations);
+  report.optimisations = codegen::to_string(code.schedule);
   if (ast) {
     report.ast = print(ast->graph, ast->sink, Numbering::FromZero);
     report.ranges = ranges_of(*ast);

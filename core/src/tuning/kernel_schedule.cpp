@@ -24,7 +24,7 @@
 namespace plugrad::tuning {
 namespace {
 
-using List = codegen::OptimisationList;
+using codegen::KernelSchedule;
 
 constexpr double kReferenceIterations =
     1 << 26;                             // of the unoptimised kernel: a few tenths of a second
@@ -88,7 +88,7 @@ class Search {
     heuristic_code_ = codegen::generate(ast.graph, ast.sink, device.caps(), options);
   }
 
-  List run() {
+  KernelSchedule run() {
     ProgressLine line(codegen::describe(ast_.graph, ast_.sink).colored_name);
     codegen::BeamOptions beam;
     beam.width = static_cast<uint32_t>(settings().beam);
@@ -114,11 +114,11 @@ class Search {
 
  private:
   // Schedules found for similar shapes; the beam checks whether they are legal.
-  std::vector<List> seeds() {
-    std::vector<List> out;
+  std::vector<KernelSchedule> seeds() {
+    std::vector<KernelSchedule> out;
     for (const ScheduleRecord& record : schedule_database().near(key_, 6)) {
       try {
-        out.push_back(codegen::parse_optimisations(record.list));
+        out.push_back(codegen::parse_schedule(record.list));
       } catch (const Error&) {  // written by a version with other schedule steps
       }
     }
@@ -135,7 +135,7 @@ class Search {
       seconds.push_back(timings[i].seconds);
       if (!timings[i].problem.empty() && (timings[i].is_dangerous || debugging(2)))
         log_warning("[search] {} on {}: {} is not used: {}", kernels[i]->name, device_.name(),
-                    codegen::to_string(kernels[i]->optimisations), timings[i].problem);
+                    codegen::to_string(kernels[i]->schedule), timings[i].problem);
     }
     if (measurer_.losses() > kMostLosses)
       fail(ErrorKind::Device, "{} of its kernels crashed or did not end", measurer_.losses());
@@ -157,7 +157,7 @@ class Search {
   }
 
   // Width 0 marks an unfinished search.
-  void keep(const List& list, double seconds, double first_seconds, uint32_t width) {
+  void keep(const KernelSchedule& list, double seconds, double first_seconds, uint32_t width) {
     if (!std::isfinite(seconds) || !std::isfinite(first_seconds)) return;
     ScheduleRecord record = key_;
     record.list = codegen::to_string(list);
@@ -182,11 +182,11 @@ class Search {
 };
 
 // The record's schedule if it is legal for the kernel; otherwise one warning for the process.
-std::optional<List> usable(const ScheduleRecord& record, const KernelAst& ast,
-                           runtime::Device& device, const codegen::Options& options) {
+std::optional<KernelSchedule> usable(const ScheduleRecord& record, const KernelAst& ast,
+                                     runtime::Device& device, const codegen::Options& options) {
   static std::atomic<bool> was_warned{false};
   try {
-    List list = codegen::parse_optimisations(record.list);
+    KernelSchedule list = codegen::parse_schedule(record.list);
     codegen::SearchSpace(ast.graph, ast.sink, device.caps(), options).require_legal(list);
     return list;
   } catch (const Error& e) {
@@ -234,8 +234,8 @@ ScheduleRecord schedule_key(const KernelAst& ast, runtime::Device& device,
   return key;
 }
 
-std::optional<List> tuned_schedule(const KernelAst& ast, runtime::Device& device,
-                                   const codegen::Options& options) {
+std::optional<KernelSchedule> tuned_schedule(const KernelAst& ast, runtime::Device& device,
+                                             const codegen::Options& options) {
   if (auto given = schedule_override(ast, device, options)) return given;
   if (options.no_opt || settings().deterministic) return std::nullopt;
   const bool searches = settings().beam > 0;

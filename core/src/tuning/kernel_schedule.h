@@ -21,8 +21,7 @@ ScheduleRecord schedule_key(const KernelAst& ast, runtime::Device& device,
 /// unless one of that width has finished before; else the stored one. Nothing: the heuristic's
 /// schedule, also with `deterministic` and no override. A failed search is a warning. Errors: User
 /// for an invalid budget and for an override that is not legal.
-std::optional<std::vector<codegen::Optimisation>> tuned_schedule(const KernelAst& ast,
-                                                                 runtime::Device& device,
-                                                                 const codegen::Options& options);
+std::optional<codegen::KernelSchedule> tuned_schedule(const KernelAst& ast, runtime::Device& device,
+                                                      const codegen::Options& options);
 
 }  // namespace plugrad::tuning

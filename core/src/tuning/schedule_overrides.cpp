@@ -15,11 +15,11 @@
 namespace plugrad::tuning {
 namespace {
 
-using List = codegen::OptimisationList;
+using codegen::KernelSchedule;
 
 struct GivenList {
   std::string_view kernel;  // empty: all kernels
-  List list;
+  KernelSchedule list;
 };
 
 std::string_view trimmed(std::string_view text) {
@@ -30,10 +30,10 @@ std::string_view trimmed(std::string_view text) {
 
 GivenList parse_entry(std::string_view entry) {
   const size_t colon = entry.find(':');
-  if (colon == entry.npos) return {{}, codegen::parse_optimisations(entry)};
+  if (colon == entry.npos) return {{}, codegen::parse_schedule(entry)};
   const std::string_view kernel = trimmed(entry.substr(0, colon));
   require(!kernel.empty(), "[optimisations] no kernel is named before the ':' of \"{}\"", entry);
-  return {kernel, codegen::parse_optimisations(entry.substr(colon + 1))};
+  return {kernel, codegen::parse_schedule(entry.substr(colon + 1))};
 }
 
 std::vector<GivenList> parse_lists(std::string_view text) {
@@ -124,8 +124,8 @@ void end_overrides(std::string_view text, bool is_done) {
   if (is_done) warn_of_unused(text, use);
 }
 
-std::optional<List> schedule_override(const KernelAst& ast, runtime::Device& device,
-                                      codegen::Options options) {
+std::optional<KernelSchedule> schedule_override(const KernelAst& ast, runtime::Device& device,
+                                                codegen::Options options) {
   if (settings().optimisations.empty()) return std::nullopt;
   const std::string planned = codegen::describe(ast.graph, ast.sink).name;
   const std::string_view name = options.name.empty() ? std::string_view(planned) : options.name;
@@ -134,7 +134,7 @@ std::optional<List> schedule_override(const KernelAst& ast, runtime::Device& dev
     const std::lock_guard lock(all.mutex);
     noted(all, settings().optimisations).kernels.emplace(name);
   }
-  std::optional<List> found;  // a named entry takes precedence over one for all kernels
+  std::optional<KernelSchedule> found;  // a named entry takes precedence over one for all kernels
   bool is_named = false;
   for (GivenList& given : parse_lists(settings().optimisations)) {
     if (!given.kernel.empty() && given.kernel != name) continue;

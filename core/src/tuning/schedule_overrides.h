@@ -13,9 +13,9 @@ namespace plugrad::tuning {
 
 /// The kernel's override; nothing if the settings name other kernels. Errors: User if the text
 /// cannot be parsed or the override is not legal for the kernel.
-std::optional<std::vector<codegen::Optimisation>> schedule_override(const KernelAst& ast,
-                                                                    runtime::Device& device,
-                                                                    codegen::Options options);
+std::optional<codegen::KernelSchedule> schedule_override(const KernelAst& ast,
+                                                         runtime::Device& device,
+                                                         codegen::Options options);
 
 /// Call at the start of a session: checks the current overrides at exit, even if no kernel is made.
 void check_overrides_at_exit();

@@ -19,7 +19,7 @@ struct ScheduleRecord {
   uint32_t width = 0;            // BEAM of a finished search; 0: unfinished
   uint32_t tried = 0;            // schedules timed so far; 0: older than this field
   double seconds = 0, first_seconds = 0;  // of one launch; with the heuristic's schedule
-  std::string list;                       // for codegen::parse_optimisations
+  std::string list;                       // for codegen::parse_schedule
 
   /// Whether both have the same kernel, device, compiler and codegen version.
   bool same_key(const ScheduleRecord& other) const {

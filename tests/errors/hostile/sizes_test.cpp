@@ -293,12 +293,12 @@ const SizeReader kReaders[] = {
     {"calibration", [](const auto& s) { return refusal_of_figure("latency", s); }},
     {"schedule step's amount",
      [](const auto& s) {
-       return refusal_of([&] { codegen::parse_optimisations("upcast(0, " + s + ")"); });
+       return refusal_of([&] { codegen::parse_schedule("upcast(0, " + s + ")"); });
      },
      {"*"}},
     {"schedule step's axis",
      [](const auto& s) {
-       return refusal_of([&] { codegen::parse_optimisations("upcast(" + s + ", 4)"); });
+       return refusal_of([&] { codegen::parse_schedule("upcast(" + s + ", 4)"); });
      },
      {"2147483648"}},
     {"manifest's priority",

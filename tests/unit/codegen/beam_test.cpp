@@ -18,12 +18,12 @@ namespace plugrad::test {
 namespace {
 
 using codegen::KernelCode;
-using codegen::Optimisation;
-using List = codegen::OptimisationList;
-using Kind = Optimisation::Kind;
+using codegen::ScheduleStep;
+using List = codegen::KernelSchedule;
+using Kind = ScheduleStep::Kind;
 
 int64_t amount_of(const List& list, Kind kind) {
-  for (const Optimisation& change : list)
+  for (const ScheduleStep& change : list)
     if (change.kind == kind) return change.amount;
   return 1;
 }
@@ -31,7 +31,7 @@ int64_t amount_of(const List& list, Kind kind) {
 // Fastest with lanes of 8 and an upcast by 2: 1 s, and a second more for each doubling away.
 double made_up_seconds(const KernelCode& code) {
   const auto away = [&](Kind kind, double best) {
-    return std::abs(std::log2(static_cast<double>(amount_of(code.optimisations, kind)) / best));
+    return std::abs(std::log2(static_cast<double>(amount_of(code.schedule, kind)) / best));
   };
   return 1 + away(Kind::Vectorize, 8) + away(Kind::Upcast, 2) + away(Kind::Unroll, 1);
 }
@@ -48,7 +48,7 @@ class BeamSearch : public testing::Test {
       std::vector<double> seconds;
       for (const KernelCode* kernel : kernels) {
         seconds.push_back(seconds_of(*kernel));
-        measured.push_back(codegen::to_string(kernel->optimisations));
+        measured.push_back(codegen::to_string(kernel->schedule));
       }
       return seconds;
     };
@@ -109,8 +109,7 @@ TEST_F(BeamSearch, ends_with_its_budget_and_keeps_what_it_found) {
 TEST_F(BeamSearch, what_was_fast_by_chance_is_no_new_best) {
   std::set<std::string> seen;
   seconds_of = [&](const KernelCode& code) {  // each list but the heuristic's looks fast once
-    return seen.insert(codegen::to_string(code.optimisations)).second && seen.size() > 1 ? 0.1
-                                                                                         : 1.0;
+    return seen.insert(codegen::to_string(code.schedule)).second && seen.size() > 1 ? 0.1 : 1.0;
   };
   EXPECT_FALSE(run().is_better);
   EXPECT_TRUE(accepted.empty());
@@ -145,9 +144,8 @@ TEST_F(BeamSearch, never_gives_a_list_with_wrong_values) {
 
 TEST_F(BeamSearch, survives_kernels_that_cannot_be_timed) {
   seconds_of = [](const KernelCode& code) {
-    return amount_of(code.optimisations, Kind::Vectorize) == 8
-               ? std::numeric_limits<double>::infinity()
-               : made_up_seconds(code);
+    return amount_of(code.schedule, Kind::Vectorize) == 8 ? std::numeric_limits<double>::infinity()
+                                                          : made_up_seconds(code);
   };
   EXPECT_NE(amount_of(run().list, Kind::Vectorize), 8);
 }
@@ -159,8 +157,8 @@ TEST_F(BeamSearch, a_faster_machine_is_no_faster_kernel) {
 }
 
 TEST_F(BeamSearch, tries_seeds_first_and_ignores_those_that_are_not_legal) {
-  beam.seeds = {codegen::parse_optimisations("upcast(7, 4)"),
-                codegen::parse_optimisations("vectorize(1, 12) upcast(0, 2)")};
+  beam.seeds = {codegen::parse_schedule("upcast(7, 4)"),
+                codegen::parse_schedule("vectorize(1, 12) upcast(0, 2)")};
   beam.seconds = 2;
   run();
   EXPECT_TRUE(was_measured("vectorize(1, 12) upcast(0, 2)"));
@@ -175,10 +173,10 @@ TEST_F(BeamSearch, hands_on_what_measuring_throws) {
 TEST_F(BeamSearch, refuses_lists_that_ask_for_endless_code) {
   const Ast large = matmul(1 << 20, 1 << 20, 64);
   const codegen::SearchSpace space(large.graph, large.sink, caps, {});
-  EXPECT_FALSE(space.look(codegen::parse_optimisations("upcast(0, 1048576)")));
-  EXPECT_FALSE(space.look(codegen::parse_optimisations("upcast(0, 1024) upcast(1, 1024)")));
-  EXPECT_FALSE(space.look(List(100, Optimisation{Kind::Swap, 0, 1})));
-  EXPECT_TRUE(space.look(codegen::parse_optimisations("upcast(0, 4) vectorize(1, 4)")));
+  EXPECT_FALSE(space.look(codegen::parse_schedule("upcast(0, 1048576)")));
+  EXPECT_FALSE(space.look(codegen::parse_schedule("upcast(0, 1024) upcast(1, 1024)")));
+  EXPECT_FALSE(space.look(List(100, ScheduleStep{Kind::Swap, 0, 1})));
+  EXPECT_TRUE(space.look(codegen::parse_schedule("upcast(0, 4) vectorize(1, 4)")));
 }
 
 // Where a condition on a loop changes it is cut in two; lists count the loops there are then.
@@ -193,7 +191,7 @@ TEST_F(BeamSearch, the_heuristics_list_makes_the_heuristics_kernel_of_pieces_too
   const List list = codegen::SearchSpace(g, joined.sink, caps, {}).chosen().list;
   const KernelCode chosen = codegen::generate(g, joined.sink, caps, {});
   ASSERT_GT(list.size(), 1u) << "one change a piece at least";
-  EXPECT_EQ(codegen::generate(g, joined.sink, caps, {.apply = &list}).ir, chosen.ir);
+  EXPECT_EQ(codegen::generate(g, joined.sink, caps, {.schedule = &list}).ir, chosen.ir);
 }
 
 TEST_F(BeamSearch, every_neighbour_is_legal) {
@@ -209,7 +207,7 @@ TEST_F(BeamSearch, every_neighbour_is_legal) {
     const auto near = space.near(space.chosen().list);
     EXPECT_GT(near.size(), 20u);
     for (size_t i = 0; i < near.size(); i += 7)
-      EXPECT_NO_THROW(codegen::generate(conv.graph, conv.sink, device, {.apply = &near[i].list}))
+      EXPECT_NO_THROW(codegen::generate(conv.graph, conv.sink, device, {.schedule = &near[i].list}))
           << codegen::to_string(near[i].list);
   }
 }

@@ -26,10 +26,10 @@ pgr_device_caps cpu() {
 struct Searched {
   explicit Searched(Ast&& made) : ast(std::move(made)) {}
   Climb from(const char* list, size_t most = codegen::kMostLooks) const {
-    return codegen::climb(space, space.predicted(codegen::parse_optimisations(list)), most);
+    return codegen::climb(space, space.predicted(codegen::parse_schedule(list)), most);
   }
   std::string chosen() const {
-    return codegen::to_string(codegen::generate(ast.graph, ast.sink, caps, {}).optimisations);
+    return codegen::to_string(codegen::generate(ast.graph, ast.sink, caps, {}).schedule);
   }
   Ast ast;
   pgr_device_caps caps = cpu();
@@ -67,8 +67,7 @@ TEST(Climb, LeavesAloneWhatComputesAllOfTheTime) {
   Ast ast = matmul(96, 96, 96);
   const pgr_device_caps caps = cpu();
   const SearchSpace space(ast.graph, ast.sink, caps, {.machine = slow});
-  const Prospect tile =
-      space.predicted(codegen::parse_optimisations("upcast(0, 4) vectorize(1, 16)"));
+  const Prospect tile = space.predicted(codegen::parse_schedule("upcast(0, 4) vectorize(1, 16)"));
   const Climb found = codegen::climb(space, tile);
   EXPECT_GT(found.first.prediction.cycles.arithmetic, 0.6 * found.first.prediction.cycles.all);
   EXPECT_EQ(found.looks, 0u);

@@ -162,14 +162,14 @@ TEST(Bounds, taps_outside_of_an_image_are_no_iterations) {
         inst.op == PGR_OP_WHERE && sdk::dtype_size(inst.dtype) == 4 && inst.dtype == PGR_DTYPE_F32;
     gates += inst.op == PGR_OP_LOAD && inst.src_count > 2;
   }
-  EXPECT_EQ(tests + gates, 0) << codegen::to_string(code.optimisations);
+  EXPECT_EQ(tests + gates, 0) << codegen::to_string(code.schedule);
   run(code, {&out, &in, &w});
   EXPECT_EQ(out, expected);
   for (const char* text :
        {"", "vectorize(2, 4)", "upcast(1, 2) vectorize(3, 4)", "unroll(5, 3) upcast(0, 2)"}) {
-    const auto list = codegen::parse_optimisations(text);
+    const auto list = codegen::parse_schedule(text);
     Floats again(expected.size());
-    run(build(padded_conv2d(s, pad), {.apply = &list}), {&again, &in, &w});
+    run(build(padded_conv2d(s, pad), {.schedule = &list}), {&again, &in, &w});
     EXPECT_EQ(again, expected) << text;
   }
 }
@@ -239,12 +239,12 @@ TEST(Optimisations, any_legal_list_gives_the_same_numbers_and_is_reported) {
         "block(1, 2) stage(1, 2)",
         "vectorize(1, 16) stage(1, 0) upcast(2, 4) stage(2, 0)", "thread(0, 0) thread(1, 0)",
         "upcast(0, 5) thread(0, 0)", "thread(1, 0) vectorize(0, 4)"}) {
-    const auto list = codegen::parse_optimisations(text);
-    const auto code = build(matmul(24, 48, 10), {.apply = &list});
+    const auto list = codegen::parse_schedule(text);
+    const auto code = build(matmul(24, 48, 10), {.schedule = &list});
     Floats c(expected.size());
     run(code, {&c, &a, &b});
     EXPECT_EQ(c, expected) << text;
-    EXPECT_EQ(codegen::to_string(code.optimisations), text);
+    EXPECT_EQ(codegen::to_string(code.schedule), text);
   }
 }
 
@@ -259,10 +259,11 @@ TEST(Optimisations, the_page_s_lists_give_the_same_numbers) {
   int lists = 0;
   for (std::string line; std::getline(page, line);) {
     if (!line.starts_with("    ")) continue;
-    const auto list = codegen::parse_optimisations(line);
+    const auto list = codegen::parse_schedule(line);
     const Ast ast = matmul(256, 100, 512);
     const bool has_items = line.find("local(") != std::string::npos;
-    const auto code = generate(ast.graph, ast.sink, has_items ? in_step : caps, {.apply = &list});
+    const auto code =
+        generate(ast.graph, ast.sink, has_items ? in_step : caps, {.schedule = &list});
     Floats c(expected.size());
     run(code, {&c, &a, &b});
     EXPECT_EQ(c, expected) << line;
@@ -292,9 +293,9 @@ TEST(Optimisations, what_is_kept_of_a_row_is_computed_once_and_waits_in_the_outp
   for (const char* text :
        {"", "keep(2, 1)", "keep(2, 1) vectorize(1, 8)", "keep(2, 0)", "keep(2, 1) upcast(0, 2)",
         "keep(2, 1) unroll(3, 4) vectorize(1, 16) thread(0, 0)"}) {
-    const auto list = codegen::parse_optimisations(text);
-    const auto code = build(ast, {.apply = &list});
-    EXPECT_EQ(codegen::to_string(code.optimisations), text);
+    const auto list = codegen::parse_schedule(text);
+    const auto code = build(ast, {.schedule = &list});
+    EXPECT_EQ(codegen::to_string(code.schedule), text);
     if (std::string_view(text).size() <= 10) {
       EXPECT_EQ(count_of(code, PGR_OP_EXP2), list.empty() ? 2u : 1u) << text;
     }
@@ -308,8 +309,8 @@ TEST(Optimisations, what_is_kept_of_a_row_is_computed_once_and_waits_in_the_outp
 TEST(Optimisations, nothing_is_stored_over_rows_that_wait_in_the_output) {
   for (const char* text : {"keep(2, 1) swap(0, 1)", "keep(2, 1) thread(1, 0)",
                            "keep(2, 1) block(0, 2)", "keep(2, 1) accumulate(3, 1)"}) {
-    const auto list = codegen::parse_optimisations(text);
-    EXPECT_THROW(build(softmax2(6, 32), {.apply = &list}), Error) << text;
+    const auto list = codegen::parse_schedule(text);
+    EXPECT_THROW(build(softmax2(6, 32), {.schedule = &list}), Error) << text;
   }
 }
 
@@ -322,15 +323,15 @@ TEST(Optimisations, a_window_is_staged_once_for_all_its_taps) {
        {"stage(1, 0)", "stage(1, 1) stage(2, 0)",
         "upcast(3, 3) vectorize(1, 4) stage(1, 1) stage(2, 0)",
         "block(4, 1) accumulate(4, 1) stage(1, 2)", "upcast(0, 2) stage(1, 0) thread(1, 0)"}) {
-    const auto list = codegen::parse_optimisations(text);
-    const auto code = build(conv2d(s), {.apply = &list});
+    const auto list = codegen::parse_schedule(text);
+    const auto code = build(conv2d(s), {.schedule = &list});
     Floats out(expected.size());
     run(code, {&out, &in, &w});
     EXPECT_EQ(out, expected) << text;
   }
   // The whole image of a channel: 9 rows of 11 and no copy for each tap.
-  const auto list = codegen::parse_optimisations("stage(1, 2)");
-  const auto code = build(conv2d(s), {.apply = &list});
+  const auto list = codegen::parse_schedule("stage(1, 2)");
+  const auto code = build(conv2d(s), {.schedule = &list});
   const sdk::IrView ir = sdk::decode_ir(code.ir);
   uint64_t largest = 0;
   for (const pgr_ir_array& array : ir.arrays()) largest = std::max(largest, array.elem_count);
@@ -345,8 +346,8 @@ TEST(Optimisations, what_is_done_to_a_blocked_sum_is_done_once) {
   store(ast, param(g, 0, 6, true), i,
         g.binary(Op::Mul, g.binary(Op::Add, sum, g.constant(DType::F32, 1.0)),
                  g.constant(DType::F32, 2.0)));
-  const auto by_row = codegen::parse_optimisations("block(1, 5) accumulate(1, 0)");
-  const auto code = build(ast, {.apply = &by_row});
+  const auto by_row = codegen::parse_schedule("block(1, 5) accumulate(1, 0)");
+  const auto code = build(ast, {.schedule = &by_row});
   Floats in = small_integers(6 * 23, 5), out(6, -9);
   run(code, {&out, &in});
   for (int64_t row = 0; row < 6; ++row) {
@@ -373,24 +374,24 @@ Ast sum_of_what_is_the_same() {
 TEST(Optimisations, a_sum_of_what_is_the_same_has_lanes_along_one_axis) {
   for (const char* text :
        {"", "vectorize(0, 5)", "vectorize(1, 3)", "vectorize(1, 8) unroll(1, 5)"}) {
-    const auto list = codegen::parse_optimisations(text);
+    const auto list = codegen::parse_schedule(text);
     Floats out(10, -9);
-    run(build(sum_of_what_is_the_same(), {.apply = &list}), {&out});
+    run(build(sum_of_what_is_the_same(), {.schedule = &list}), {&out});
     for (size_t i = 0; i < 10; ++i)
       EXPECT_EQ(out[i], i % 3 == 1 ? 160 : 0) << text << ", element " << i;
   }
   for (const char* text : {"vectorize(0, 5) vectorize(1, 3)", "vectorize(1, 3) vectorize(0, 5)",
                            "vectorize(1, 8) vectorize(1, 5)"}) {
-    const auto list = codegen::parse_optimisations(text);
-    EXPECT_THROW(build(sum_of_what_is_the_same(), {.apply = &list}), Error) << text;
+    const auto list = codegen::parse_schedule(text);
+    EXPECT_THROW(build(sum_of_what_is_the_same(), {.schedule = &list}), Error) << text;
   }
 }
 
 TEST(Optimisations, an_illegal_change_names_itself_and_the_axis) {
   const auto message = [](const char* text) -> std::string {
     try {
-      const auto list = codegen::parse_optimisations(text);
-      build(matmul(24, 48, 10), {.apply = &list});
+      const auto list = codegen::parse_schedule(text);
+      build(matmul(24, 48, 10), {.schedule = &list});
     } catch (const Error& e) {
       EXPECT_EQ(e.kind(), ErrorKind::User);
       return e.what();
@@ -418,8 +419,8 @@ TEST(Optimisations, an_illegal_change_names_itself_and_the_axis) {
   EXPECT_THAT(message("block(1, 49)"), testing::HasSubstr("axis 1 has size 48"));
   const auto banded = [](const char* text) -> std::string {
     try {
-      const auto list = codegen::parse_optimisations(text);
-      build(band_matmul(24, 48, 10, 2, 3), {.apply = &list});
+      const auto list = codegen::parse_schedule(text);
+      build(band_matmul(24, 48, 10, 2, 3), {.schedule = &list});
     } catch (const Error& e) {
       return e.what();
     }

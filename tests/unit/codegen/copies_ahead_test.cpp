@@ -29,9 +29,9 @@ pgr_device_caps small_gpu() {
 
 KernelCode build(const Ast& ast, const std::string& text,
                  const pgr_device_caps& caps = small_gpu()) {
-  const auto list = codegen::parse_optimisations(text);
+  const auto list = codegen::parse_schedule(text);
   EXPECT_EQ(codegen::to_string(list), text);
-  return codegen::generate(ast.graph, ast.sink, caps, {.apply = &list});
+  return codegen::generate(ast.graph, ast.sink, caps, {.schedule = &list});
 }
 
 std::vector<pgr_ir_inst> all(const KernelCode& code, uint16_t op) {

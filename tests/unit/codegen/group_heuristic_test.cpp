@@ -26,9 +26,9 @@ KernelCode build(const Ast& ast, const pgr_device_caps& caps) {
   return codegen::generate(ast.graph, ast.sink, caps, {});
 }
 
-int64_t amount_of(const KernelCode& code, codegen::Optimisation::Kind kind) {
+int64_t amount_of(const KernelCode& code, codegen::ScheduleStep::Kind kind) {
   int64_t amount = 1;
-  for (const codegen::Optimisation& change : code.optimisations)
+  for (const codegen::ScheduleStep& change : code.schedule)
     if (change.kind == kind) amount *= change.amount;
   return amount;
 }
@@ -62,7 +62,7 @@ TEST(GroupHeuristic, elementwise_kernels_have_full_groups_for_every_multiprocess
       EXPECT_EQ(items_of(code), 256u) << n;
       EXPECT_GE(groups_of(code), caps.threads) << n;
       EXPECT_GE(groups_of(code) * 256 *
-                    static_cast<uint64_t>(amount_of(code, codegen::Optimisation::Kind::Upcast)),
+                    static_cast<uint64_t>(amount_of(code, codegen::ScheduleStep::Kind::Upcast)),
                 static_cast<uint64_t>(n));
     }
   EXPECT_EQ(items_of(build(add(5), large_gpu())), 5u);
@@ -78,7 +78,7 @@ TEST(GroupHeuristic, matmul_and_convolution_are_tiled_in_registers_and_in_groups
   for (const pgr_device_caps& caps : {large_gpu(), small_gpu()})
     for (const Ast& ast : {matmul(512, 512, 512), conv2d({64, 32, 24, 24, 64, 3})}) {
       const KernelCode code = build(ast, caps);
-      EXPECT_GE(amount_of(code, codegen::Optimisation::Kind::Upcast), 8);
+      EXPECT_GE(amount_of(code, codegen::ScheduleStep::Kind::Upcast), 8);
       EXPECT_GE(items_of(code), 32u);
       EXPECT_GE(groups_of(code), caps.threads);
       EXPECT_GT(code.local_size[0], 1u);
@@ -102,8 +102,8 @@ Ast products(int64_t batch, int64_t m, int64_t n, int64_t k, bool a_turned, bool
 }
 
 int stages_of(const KernelCode& code) {
-  return static_cast<int>(std::ranges::count(code.optimisations, codegen::Optimisation::Kind::Stage,
-                                             &codegen::Optimisation::kind));
+  return static_cast<int>(std::ranges::count(code.schedule, codegen::ScheduleStep::Kind::Stage,
+                                             &codegen::ScheduleStep::kind));
 }
 
 uint64_t local_bytes_of(const KernelCode& code) {
@@ -123,14 +123,14 @@ TEST(GroupHeuristic, products_copy_both_operands_into_local_memory_and_stay_righ
     for (int turned = 0; turned < 4; ++turned) {
       const Ast ast = products(s.batch, s.m, s.n, s.k, turned & 1, turned & 2);
       const KernelCode code = build(ast, gpu(32, 2, 255));
-      EXPECT_GE(stages_of(code), s.m % 2 == 0 ? 2 : 1) << codegen::to_string(code.optimisations);
+      EXPECT_GE(stages_of(code), s.m % 2 == 0 ? 2 : 1) << codegen::to_string(code.schedule);
       EXPECT_LE(2 * local_bytes_of(code), 48u << 10);
       std::vector<float> a = small_integers(s.batch * s.m * s.k, 1);
       std::vector<float> b = small_integers(s.batch * s.k * s.n, 2);
       std::vector<float> c(static_cast<size_t>(s.batch * s.m * s.n)), expected(c.size());
       run(code, {&c, &a, &b});
       run(build(ast, small_cpu()), {&expected, &a, &b});
-      EXPECT_EQ(c, expected) << codegen::to_string(code.optimisations);
+      EXPECT_EQ(c, expected) << codegen::to_string(code.schedule);
     }
 }
 
@@ -138,7 +138,7 @@ TEST(GroupHeuristic, convolutions_copy_weights_and_windows_into_local_memory) {
   const ConvShape s{8, 16, 12, 12, 32, 3};
   const Ast ast = conv2d(s);
   const KernelCode code = build(ast, gpu(32, 2, 255));
-  EXPECT_GE(stages_of(code), 1) << codegen::to_string(code.optimisations);
+  EXPECT_GE(stages_of(code), 1) << codegen::to_string(code.schedule);
   std::vector<float> in = small_integers(s.n * s.c * s.h * s.w, 1);
   std::vector<float> weight = small_integers(s.o * s.c * s.k * s.k, 2);
   std::vector<float> out(static_cast<size_t>(s.n * s.o * 10 * 10)), expected(out.size());
@@ -165,10 +165,10 @@ Ast rows_of(int64_t rows, int64_t length) {
 
 TEST(GroupHeuristic, a_group_takes_a_row_and_shares_every_pass_along_it) {
   const KernelCode one = build(rows_of(4096, 4096), large_gpu());
-  EXPECT_EQ(items_of(one), 256u) << codegen::to_string(one.optimisations);
+  EXPECT_EQ(items_of(one), 256u) << codegen::to_string(one.schedule);
   EXPECT_EQ(groups_of(one), 4096u);
   const KernelCode few = build(rows_of(8192, 64), large_gpu());
-  EXPECT_EQ(few.local_size[0], 32u) << codegen::to_string(few.optimisations);
+  EXPECT_EQ(few.local_size[0], 32u) << codegen::to_string(few.schedule);
   EXPECT_EQ(items_of(few), 256u);
   EXPECT_EQ(groups_of(few), 1024u);
   for (int64_t rows : {1, 3, 64, 100})
@@ -178,7 +178,7 @@ TEST(GroupHeuristic, a_group_takes_a_row_and_shares_every_pass_along_it) {
         const KernelCode code = build(rows_of(rows, length), caps);
         run(code, {&out, &x});
         run(build(rows_of(rows, length), small_cpu()), {&expected, &x});
-        ASSERT_EQ(out, expected) << codegen::to_string(code.optimisations);
+        ASSERT_EQ(out, expected) << codegen::to_string(code.schedule);
       }
     }
 }
@@ -189,7 +189,7 @@ TEST(GroupHeuristic, what_search_tries_of_rows_keeps_a_row_in_its_group) {
   const codegen::SearchSpace space(ast.graph, ast.sink, caps, {});
   const auto near = space.near(space.chosen().list);
   const auto keeps_rows = [&](const codegen::Prospect& prospect) {
-    return groups_of(codegen::generate(ast.graph, ast.sink, caps, {.apply = &prospect.list})) <=
+    return groups_of(codegen::generate(ast.graph, ast.sink, caps, {.schedule = &prospect.list})) <=
            512;
   };
   EXPECT_GT(near.size(), 10u);
@@ -209,7 +209,7 @@ TEST(GroupHeuristic, long_reductions_with_few_results_are_shared) {
   EXPECT_EQ(items_of(one), 256u);
   EXPECT_TRUE(has_op(one, PGR_OP_BARRIER));
   const KernelCode rows = build(sums(256, 1000, false), large_gpu());
-  EXPECT_EQ(amount_of(rows, codegen::Optimisation::Kind::Group), 125);
+  EXPECT_EQ(amount_of(rows, codegen::ScheduleStep::Kind::Group), 125);
   EXPECT_EQ(groups_of(rows), 256u);
   EXPECT_FALSE(has_op(build(sums(100'000, 1000, true), large_gpu()), PGR_OP_BARRIER));
 }
@@ -217,11 +217,11 @@ TEST(GroupHeuristic, long_reductions_with_few_results_are_shared) {
 TEST(GroupHeuristic, neighbouring_items_read_neighbouring_elements) {
   const KernelCode columns = build(sums(1000, 100'000, true), large_gpu());
   EXPECT_EQ(columns.local_size[0], 32u);
-  EXPECT_EQ(amount_of(columns, codegen::Optimisation::Kind::Local), 32);
-  EXPECT_EQ(amount_of(columns, codegen::Optimisation::Kind::Group), 8);
+  EXPECT_EQ(amount_of(columns, codegen::ScheduleStep::Kind::Local), 32);
+  EXPECT_EQ(amount_of(columns, codegen::ScheduleStep::Kind::Group), 8);
   const KernelCode rows = build(sums(65536, 512, false), large_gpu());
   EXPECT_EQ(rows.local_size[0], 32u);
-  EXPECT_EQ(amount_of(rows, codegen::Optimisation::Kind::Group), 32);
+  EXPECT_EQ(amount_of(rows, codegen::ScheduleStep::Kind::Group), 32);
 }
 
 TEST(GroupHeuristic, stays_away_from_devices_of_single_items) {

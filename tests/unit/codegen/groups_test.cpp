@@ -18,8 +18,8 @@ using codegen::generate;
 
 codegen::KernelCode build(const Ast& ast, const char* text,
                           const pgr_device_caps& caps = with_groups(64, 4096)) {
-  const auto list = codegen::parse_optimisations(text);
-  return generate(ast.graph, ast.sink, caps, {.apply = &list});
+  const auto list = codegen::parse_schedule(text);
+  return generate(ast.graph, ast.sink, caps, {.schedule = &list});
 }
 
 std::string message(const Ast& ast, const char* text,
@@ -125,7 +125,7 @@ TEST(GroupReductions, that_need_one_another_and_run_in_loops) {
     const auto code = build(needs_maximum(count, columns), text);
     run(code, {&out, &in});
     EXPECT_EQ(out, expected) << text;
-    EXPECT_EQ(codegen::to_string(code.optimisations), text);
+    EXPECT_EQ(codegen::to_string(code.schedule), text);
   }
 }
 

@@ -27,9 +27,9 @@ TEST(Heuristic, the_lanes_operand_of_a_large_product_is_staged_and_only_its_loop
   caps.private_bytes = 96 << 10;
   const Ast large = matmul(512, 500, 64), small = matmul(64, 64, 64);
   const auto code = generate(large.graph, large.sink, caps, {});
-  EXPECT_THAT(codegen::to_string(code.optimisations),
+  EXPECT_THAT(codegen::to_string(code.schedule),
               testing::HasSubstr("swap(0, 1) stage(2, 1) thread(0, 0)"));
-  EXPECT_THAT(codegen::to_string(generate(small.graph, small.sink, caps, {}).optimisations),
+  EXPECT_THAT(codegen::to_string(generate(small.graph, small.sink, caps, {}).schedule),
               testing::Not(testing::HasSubstr("stage")));
   Floats a = small_integers(512 * 64, 1), b = small_integers(64 * 500, 2), c(512 * 500);
   run(code, {&c, &a, &b});
@@ -50,8 +50,8 @@ std::string check_product(const pgr_device_caps& caps, int64_t m, int64_t n, int
     for (int64_t j = 0; j < n; ++j)
       own_b[static_cast<size_t>(tb ? j * k + l : l * n + j)] = b[static_cast<size_t>(l * n + j)];
   run(code, {&c, &own_a, &own_b});
-  EXPECT_EQ(c, matmul_loops(a, b, m, n, k)) << codegen::to_string(code.optimisations);
-  return codegen::to_string(code.optimisations);
+  EXPECT_EQ(c, matmul_loops(a, b, m, n, k)) << codegen::to_string(code.schedule);
+  return codegen::to_string(code.schedule);
 }
 
 TEST(Heuristic, rows_that_no_cache_holds_are_taken_block_by_block) {
@@ -82,7 +82,7 @@ TEST(Heuristic, a_matrix_that_is_read_once_is_read_along_few_rows_at_a_time) {
   caps.vector_registers = 32;
   const Ast ast = matmul(130, 1, 512);
   const auto code = generate(ast.graph, ast.sink, caps, {});
-  EXPECT_THAT(codegen::to_string(code.optimisations),
+  EXPECT_THAT(codegen::to_string(code.schedule),
               testing::StartsWith("upcast(0, 4) vectorize(1, 16)"));
   Floats a = small_integers(130 * 512, 1), x = small_integers(512, 2), y(130);
   run(code, {&y, &a, &x});
@@ -104,7 +104,7 @@ TEST(Heuristic, the_rows_of_a_matrix_that_no_cache_holds_are_long_streams_apart)
     caps.vector_registers = 32, caps.cache_bytes[1] = 64 << 10, caps.threads = threads;
     const auto ast = matmul(rows, 1, 128);
     const auto code = generate(ast.graph, ast.sink, caps, {});
-    EXPECT_THAT(codegen::to_string(code.optimisations), testing::StartsWith(list)) << rows;
+    EXPECT_THAT(codegen::to_string(code.schedule), testing::StartsWith(list)) << rows;
     Floats a = small_integers(rows * 128, 1), x = small_integers(128, 2),
            y(static_cast<size_t>(rows), 7.0f);
     run(code, {&y, &a, &x});
@@ -119,8 +119,8 @@ TEST(Heuristic, sums_of_columns_wait_in_the_output_while_rows_are_added) {
     caps.threads = threads;
     const Ast ast = matmul(1, 1500, 300);
     const auto code = generate(ast.graph, ast.sink, caps, {});
-    EXPECT_THAT(codegen::to_string(code.optimisations), testing::HasSubstr("accumulate"));
-    EXPECT_EQ(code.group_count[0] > 1, threads > 1) << codegen::to_string(code.optimisations);
+    EXPECT_THAT(codegen::to_string(code.schedule), testing::HasSubstr("accumulate"));
+    EXPECT_EQ(code.group_count[0] > 1, threads > 1) << codegen::to_string(code.schedule);
     Floats x = small_integers(300, 1), a = small_integers(300 * 1500, 2), y(1500, 7.0f);
     run(code, {&y, &x, &a});
     EXPECT_EQ(y, matmul_loops(x, a, 1, 1500, 300)) << threads;
@@ -156,7 +156,7 @@ TEST(Heuristic, sums_of_columns_of_halves_are_as_wide_as_the_registers) {
   const Id sum = reduce(g, Op::Add, g.cast(a, DType::F32), {k});
   store(ast, param(g, 0, kColumns, true, DType::F16), j, g.cast(sum, DType::F16));
   const auto code = generate(ast.graph, ast.sink, caps, {});
-  EXPECT_THAT(codegen::to_string(code.optimisations), testing::StartsWith("vectorize(0, 256)"));
+  EXPECT_THAT(codegen::to_string(code.schedule), testing::StartsWith("vectorize(0, 256)"));
 }
 
 // out[n, w, c] = x[n, w, c] times the sum of its window, over w: four elements that lie apart.
@@ -174,7 +174,7 @@ TEST(Heuristic, lanes_run_across_rows_that_are_shorter_than_a_vector_and_lie_bes
   store(ast, param(g, 0, kImages * kWindow * kChannels, true), place(w),
         g.binary(Op::Mul, load(g, from, place(w)), sum));
   const auto code = generate(ast.graph, ast.sink, small_cpu(16), {});
-  EXPECT_THAT(codegen::to_string(code.optimisations),
+  EXPECT_THAT(codegen::to_string(code.schedule),
               testing::HasSubstr("upcast(1, 4) vectorize(1, 32)"));
   Floats x = small_integers(kImages * kWindow * kChannels, 1), got(x.size()), expected(x.size());
   for (size_t i = 0; i < x.size(); ++i)
@@ -225,8 +225,8 @@ std::string list_of_column_sums(int times) {
     expected[at % kColumns] += x;
   }
   run(code, {&got, &own});
-  EXPECT_EQ(got, expected) << codegen::to_string(code.optimisations);
-  return codegen::to_string(code.optimisations);
+  EXPECT_EQ(got, expected) << codegen::to_string(code.schedule);
+  return codegen::to_string(code.schedule);
 }
 
 TEST(Heuristic, a_loop_of_many_instructions_is_not_unrolled) {
@@ -269,7 +269,7 @@ TEST(Heuristic, short_rows_beside_a_sum_of_their_own_have_no_lanes_across_their_
   pgr_device_caps caps = small_cpu(16);
   caps.private_bytes = 32 << 10;
   const auto code = generate(ast.graph, ast.sink, caps, {.contract = false});
-  EXPECT_THAT(codegen::to_string(code.optimisations), testing::HasSubstr("keep"));
+  EXPECT_THAT(codegen::to_string(code.schedule), testing::HasSubstr("keep"));
   Floats a = small_integers(kRows * kColumns, 1), b = small_integers(kRows, 2), got(a.size()),
          want(a.size());
   run(code, {&got, &a, &b});
@@ -292,8 +292,8 @@ TEST(Heuristic, lanes_run_across_windows_that_lie_one_after_the_other) {
   store(ast, param(g, 0, kImages * kWindows * 2, true), place(q),
         g.binary(Op::Mul, load(g, from, place(q)), sum));
   const auto code = generate(ast.graph, ast.sink, small_cpu(16), {});
-  EXPECT_THAT(codegen::to_string(code.optimisations), testing::HasSubstr("vectorize(0, "));
-  EXPECT_THAT(codegen::to_string(code.optimisations), testing::HasSubstr("upcast(1, 2)"));
+  EXPECT_THAT(codegen::to_string(code.schedule), testing::HasSubstr("vectorize(0, "));
+  EXPECT_THAT(codegen::to_string(code.schedule), testing::HasSubstr("upcast(1, 2)"));
   Floats in = small_integers(kImages * kWindows * 2, 1), got(in.size()), expected(in.size());
   for (size_t i = 0; i < in.size(); ++i) expected[i] = in[i] * (in[i / 2 * 2] + in[i / 2 * 2 + 1]);
   run(code, {&got, &in});
@@ -305,8 +305,8 @@ TEST(Heuristic, rows_of_windows_that_no_cache_holds_are_taken_whole) {
   caps.cache_bytes[1] = 64 << 10;
   const Ast large = max_pool2(8, 32, 128), small = max_pool2(2, 16, 128);
   const auto code = generate(large.graph, large.sink, caps, {});
-  EXPECT_THAT(codegen::to_string(code.optimisations), testing::HasSubstr("vectorize(1, 64)"));
-  EXPECT_THAT(codegen::to_string(generate(small.graph, small.sink, caps, {}).optimisations),
+  EXPECT_THAT(codegen::to_string(code.schedule), testing::HasSubstr("vectorize(1, 64)"));
+  EXPECT_THAT(codegen::to_string(generate(small.graph, small.sink, caps, {}).schedule),
               testing::Not(testing::HasSubstr("vectorize(1, 64)")));
   Floats in = small_integers(8 * 32 * 128, 1), got(in.size() / 4), expected(got.size(), -1e9f);
   for (size_t i = 0; i < in.size(); ++i) {
@@ -334,8 +334,7 @@ TEST(Heuristic, threads_that_have_their_share_of_rows_clear_them_whole) {
                        g.list(std::vector<int64_t>{static_cast<int64_t>(Op::Add), kIndexed}));
   store(ast, param(g, 0, kRows * kColumns, true), affine(g, r, kColumns, c), sum);
   pgr_device_caps caps = small_cpu(16);
-  const std::string shared =
-      codegen::to_string(generate(ast.graph, ast.sink, caps, {}).optimisations);
+  const std::string shared = codegen::to_string(generate(ast.graph, ast.sink, caps, {}).schedule);
   EXPECT_THAT(shared, testing::HasSubstr("vectorize"));
   EXPECT_THAT(shared, testing::Not(testing::HasSubstr("thread")));
 }

@@ -25,9 +25,9 @@
 namespace plugrad::test {
 namespace {
 
-using codegen::Optimisation;
-using List = std::vector<Optimisation>;
-using Kind = Optimisation::Kind;
+using codegen::KernelSchedule;
+using codegen::ScheduleStep;
+using Kind = ScheduleStep::Kind;
 using Memory = std::vector<std::vector<std::byte>>;
 
 // All but tensor cores, and keep, for which few random kernels have a use; ahead stands behind
@@ -187,7 +187,7 @@ class Lists {
     return memory;
   }
 
-  Optimisation change() {
+  ScheduleStep change() {
     static constexpr int64_t amounts[] = {1, 2, 2, 3, 4, 4, 5, 7, 8, 16, 35};
     if (staged_ && pick(3) == 0) return {Kind::Ahead, *staged_, 1 + static_cast<int64_t>(pick(3))};
     const uint64_t number = pick(kinds_);
@@ -220,16 +220,17 @@ class Lists {
     check_climb(ast, caps, before, expected);
     ++kernels;
     for (int attempt = 0; attempt < 3; ++attempt) {
-      List list;
+      KernelSchedule list;
       int64_t copies = 1;
       staged_.reset();
       for (int i = 0; i < 12 && list.size() < 5; ++i) {
-        const Optimisation next = change();
+        const ScheduleStep next = change();
         if (copies * std::max<int64_t>(next.amount, 1) > 300) continue;
         list.push_back(next);
         codegen::KernelCode code;
         try {
-          code = codegen::generate(ast.graph, ast.sink, caps, {.contract = false, .apply = &list});
+          code =
+              codegen::generate(ast.graph, ast.sink, caps, {.contract = false, .schedule = &list});
         } catch (const Error& e) {
           ASSERT_EQ(e.kind(), ErrorKind::User) << describe(ast, list) << e.what();
           list.pop_back();
@@ -241,7 +242,7 @@ class Lists {
           ++shared_copies;
           staged_ = next.axis;
         }
-        ASSERT_EQ(codegen::to_string(code.optimisations), codegen::to_string(list));
+        ASSERT_EQ(codegen::to_string(code.schedule), codegen::to_string(list));
         expect_same(ast, code, before, expected);
         if (testing::Test::HasFailure()) return;
         check_limits(code, caps);
@@ -255,7 +256,7 @@ class Lists {
     const codegen::SearchSpace space(ast.graph, ast.sink, caps, {.contract = false});
     const codegen::Climb found = codegen::climb(space, space.predicted({}));
     climbed += found.best.list.empty() ? 0 : 1;
-    const codegen::Options options{.contract = false, .apply = &found.best.list};
+    const codegen::Options options{.contract = false, .schedule = &found.best.list};
     expect_same(ast, codegen::generate(ast.graph, ast.sink, caps, options), before, expected);
   }
 
@@ -287,7 +288,7 @@ class Lists {
     try {
       got = result_of(code, before);
     } catch (const std::exception& e) {
-      FAIL() << describe(ast, code.optimisations) << e.what();
+      FAIL() << describe(ast, code.schedule) << e.what();
     }
     for (Id id = 0; id < ast.graph.size(); ++id) {
       if (ast.graph[id].op != Op::Param) continue;
@@ -300,11 +301,11 @@ class Lists {
         ASSERT_TRUE(is_float(have.dtype) ? same_number(have.real(i), want.real(i))
                                          : have.bits[i] == want.bits[i])
             << "buffer " << info.slot << ", element " << i << ": " << have.real(i) << ", should be "
-            << want.real(i) << describe(ast, code.optimisations);
+            << want.real(i) << describe(ast, code.schedule);
     }
   }
 
-  std::string describe(const KernelAst& ast, const List& list) const {
+  std::string describe(const KernelAst& ast, const KernelSchedule& list) const {
     return fmt::format("\nPLUGRAD_TEST_SEED={} repeats this: {}\n{}\n", seed_,
                        codegen::to_string(list), print(ast.graph, ast.sink));
   }

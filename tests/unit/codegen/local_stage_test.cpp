@@ -25,8 +25,8 @@ pgr_device_caps small_gpu() {
 }
 
 KernelCode build(const Ast& ast, const std::string& text) {
-  const auto list = codegen::parse_optimisations(text);
-  return codegen::generate(ast.graph, ast.sink, small_gpu(), {.apply = &list});
+  const auto list = codegen::parse_schedule(text);
+  return codegen::generate(ast.graph, ast.sink, small_gpu(), {.schedule = &list});
 }
 
 size_t count(const KernelCode& code, uint16_t op) {

@@ -23,8 +23,8 @@ Picked pick(int64_t first, int64_t stride) {
   const Id i = make_range(g, 4, 0, AxisKind::Loop);
   const Id at = g.binary(Op::Add, g.binary(Op::Mul, i, g.index(stride)), g.index(first));
   store(ast, param(g, 0, 4, true), i, load(g, param(g, 1, needed, false), at));
-  const auto list = codegen::parse_optimisations("vectorize(0, 4)");
-  const auto code = codegen::generate(g, ast.sink, small_cpu(), {.apply = &list});
+  const auto list = codegen::parse_schedule("vectorize(0, 4)");
+  const auto code = codegen::generate(g, ast.sink, small_cpu(), {.schedule = &list});
   Picked out;
   out.values.resize(4);
   std::vector<float> in;

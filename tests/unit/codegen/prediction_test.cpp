@@ -41,7 +41,7 @@ struct Product {
     auto m = machine();
     m->window = window;
     const codegen::SearchSpace space(ast.graph, ast.sink, caps, {.machine = m});
-    return space.predicted(codegen::parse_optimisations(list)).prediction;
+    return space.predicted(codegen::parse_schedule(list)).prediction;
   }
   Ast ast;
   pgr_device_caps caps = small_cpu(4);
@@ -81,7 +81,7 @@ TEST(Prediction, RowsThatAreMostlyBordersKeepTheirConditions) {
     caps.vector_registers = 16;
     caps.contract_supported = 1;
     const codegen::SearchSpace space(ast.graph, ast.sink, caps, {.machine = machine()});
-    const auto list = codegen::parse_optimisations("vectorize(1, 32) unroll(1, 5) unroll(1, 5)");
+    const auto list = codegen::parse_schedule("vectorize(1, 32) unroll(1, 5) unroll(1, 5)");
     return space.predicted(list).prediction.cycles.arithmetic / static_cast<double>(rows);
   };
   EXPECT_GT(cycles_a_row(7), 1.2 * cycles_a_row(8));
@@ -98,7 +98,7 @@ TEST(Prediction, ARestOfBlocksCountsTheTermsOfAnyRow) {
     caps.contract_supported = 1;
     caps.private_bytes = 64 << 10;
     const codegen::SearchSpace space(ast.graph, ast.sink, caps, {.machine = machine()});
-    return space.predicted(codegen::parse_optimisations(list)).prediction.cycles.arithmetic;
+    return space.predicted(codegen::parse_schedule(list)).prediction.cycles.arithmetic;
   };
   const double whole = arithmetic("vectorize(1, 32) block(4, 20) accumulate(4, 0)"),
                rest = arithmetic("vectorize(1, 32) block(4, 16) accumulate(4, 0)");

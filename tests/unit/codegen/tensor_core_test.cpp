@@ -97,10 +97,10 @@ size_t count_wmma(const KernelCode& code) {
 
 KernelCode build(const Ast& ast, std::string_view changes, bool tf32 = false,
                  bool contract = true) {
-  const auto list = codegen::parse_optimisations(changes);
+  const auto list = codegen::parse_schedule(changes);
   EXPECT_EQ(codegen::to_string(list), changes);
   return codegen::generate(ast.graph, ast.sink, with_cores(),
-                           {.contract = contract, .tf32 = tf32, .apply = &list});
+                           {.contract = contract, .tf32 = tf32, .schedule = &list});
 }
 
 void expect_same(const Shape& s, DType dtype, std::string_view changes) {
@@ -133,11 +133,11 @@ TEST(TensorCores, of_any_layout_multiply) {
   pgr_device_caps caps = with_cores();
   caps.tensor_cores = made_up;
   caps.tensor_core_count = 1;
-  const auto list = codegen::parse_optimisations("tensor_core(2, 0)");
+  const auto list = codegen::parse_schedule("tensor_core(2, 0)");
   for (const Shape& s : {Shape{1, 24, 8, 32}, Shape{1, 21, 7, 19}}) {
     const Ast ast = product(s, DType::F16);
     const KernelCode plain = codegen::generate(ast.graph, ast.sink, caps, {.no_opt = true});
-    const KernelCode tiled = codegen::generate(ast.graph, ast.sink, caps, {.apply = &list});
+    const KernelCode tiled = codegen::generate(ast.graph, ast.sink, caps, {.schedule = &list});
     EXPECT_GT(count_wmma(tiled), 0u);
     EXPECT_EQ(run_product(tiled, s, DType::F16, made_up), run_product(plain, s, DType::F16));
   }
@@ -342,7 +342,7 @@ TEST(TensorCores, are_fed_from_tiles_that_stores_with_other_gates_need) {
   for (const int64_t size : {200, 520, 1000}) {
     const Ast ast = product({1, size, size, size}, DType::F16);
     const KernelCode code = codegen::generate(ast.graph, ast.sink, with_cores(), {});
-    EXPECT_EQ(local_arrays(code).size(), 2u) << codegen::to_string(code.optimisations);
+    EXPECT_EQ(local_arrays(code).size(), 2u) << codegen::to_string(code.schedule);
   }
 }
 
@@ -408,12 +408,12 @@ TEST(TensorCores, are_chosen_for_large_products) {
   EXPECT_EQ(count_wmma(code), 32u);
   EXPECT_EQ(code.local_size[0], 32u);
   EXPECT_EQ(code.local_size[1] * code.local_size[2], 8u);
-  EXPECT_THAT(codegen::to_string(code.optimisations), HasSubstr("stage(1, "));
-  EXPECT_THAT(codegen::to_string(code.optimisations), HasSubstr("stage(2, "));
-  EXPECT_THAT(codegen::to_string(code.optimisations), HasSubstr("ahead(1, "));
-  EXPECT_THAT(codegen::to_string(code.optimisations), HasSubstr("ahead(2, "));
+  EXPECT_THAT(codegen::to_string(code.schedule), HasSubstr("stage(1, "));
+  EXPECT_THAT(codegen::to_string(code.schedule), HasSubstr("stage(2, "));
+  EXPECT_THAT(codegen::to_string(code.schedule), HasSubstr("ahead(1, "));
+  EXPECT_THAT(codegen::to_string(code.schedule), HasSubstr("ahead(2, "));
   // Where rows are no multiples of 4 bytes the items move what they need themselves.
-  EXPECT_THAT(codegen::to_string(chosen(product({1, 256, 255, 128}, DType::F16)).optimisations),
+  EXPECT_THAT(codegen::to_string(chosen(product({1, 256, 255, 128}, DType::F16)).schedule),
               testing::Not(HasSubstr("ahead(")));
   const Ast ast = product(large, DType::F16);
   EXPECT_EQ(run_product(code, large, DType::F16),

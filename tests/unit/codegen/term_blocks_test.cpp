@@ -59,8 +59,8 @@ std::vector<float> loops(Op op, const std::vector<float>& in, const std::vector<
 }
 
 codegen::KernelCode build(const Ast& ast, const std::string& text, const pgr_device_caps& caps) {
-  const auto list = codegen::parse_optimisations(text);
-  return codegen::generate(ast.graph, ast.sink, caps, {.apply = &list});
+  const auto list = codegen::parse_schedule(text);
+  return codegen::generate(ast.graph, ast.sink, caps, {.schedule = &list});
 }
 
 size_t count(const codegen::KernelCode& code, uint16_t op, uint32_t lanes) {

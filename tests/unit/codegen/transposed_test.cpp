@@ -26,8 +26,8 @@ pgr_device_caps with_scratch(uint32_t lanes) {
 }
 
 KernelCode build(const Ast& ast, const std::string& text, uint32_t lanes = 4) {
-  const auto list = codegen::parse_optimisations(text);
-  return codegen::generate(ast.graph, ast.sink, with_scratch(lanes), {.apply = &list});
+  const auto list = codegen::parse_schedule(text);
+  return codegen::generate(ast.graph, ast.sink, with_scratch(lanes), {.schedule = &list});
 }
 
 KernelCode choose(const Ast& ast, uint32_t lanes = 4) {

@@ -26,7 +26,7 @@ class ProgramCache : public ::testing::Test {
     std::memcpy(program.code.ir.data(), &header, sizeof header);
     program.code.group_count[1] = 5;
     program.code.local_size[0] = 32;
-    program.code.optimisations = codegen::parse_optimisations("upcast(1, 4) thread(0, 0)");
+    program.code.schedule = codegen::parse_schedule("upcast(1, 4) thread(0, 0)");
     program.code.estimates = {12, 34};
     program.source = "void r_4_8() {}\n";
     return program;
@@ -46,7 +46,7 @@ TEST_F(ProgramCache, GivesBackEveryField) {
   EXPECT_EQ(found->code.ir, example().code.ir);
   EXPECT_EQ(found->code.group_count[1], 5u);
   EXPECT_EQ(found->code.local_size[0], 32u);
-  EXPECT_EQ(codegen::to_string(found->code.optimisations), "upcast(1, 4) thread(0, 0)");
+  EXPECT_EQ(codegen::to_string(found->code.schedule), "upcast(1, 4) thread(0, 0)");
   EXPECT_EQ(found->code.estimates.flops, 12);
   EXPECT_EQ(found->code.estimates.bytes, 34);
   EXPECT_EQ(found->source, example().source);

@@ -7,8 +7,8 @@
 namespace plugrad::codegen {
 
 void choose(Kernel& kernel) {
-  if (kernel.options.apply != nullptr) {
-    for (const Optimisation& change : *kernel.options.apply) apply(kernel, change);
+  if (kernel.options.schedule != nullptr) {
+    for (const ScheduleStep& change : *kernel.options.schedule) apply(kernel, change);
   } else if (!kernel.options.no_opt) {
     apply_search(kernel);
   }

@@ -21,13 +21,13 @@
 namespace plugrad::codegen {
 namespace {
 
-using Kind = Optimisation::Kind;
+using Kind = ScheduleStep::Kind;
 
 constexpr size_t kLongestList = 32;
 
 struct Step {
   uint32_t number;  // of the axis
-  Optimisation change;
+  ScheduleStep change;
   int64_t size = 0;  // of the axis when the change was made
 };
 
@@ -68,7 +68,7 @@ std::optional<Prospect> prospect_of(const Kernel& start, int64_t bytes, const Ch
   }
 }
 
-Draft draft_of(const Kernel& start, const OptimisationList& list) {
+Draft draft_of(const Kernel& start, const KernelSchedule& list) {
   Draft draft;
   size_t length = list.size();
   while (length > 0 && list[length - 1].kind == Kind::Thread) --length;
@@ -93,7 +93,7 @@ Draft draft_of(const Kernel& start, const OptimisationList& list) {
 // Axes that are gone lose their changes.
 void apply_draft(Kernel& kernel, const Draft& draft) {
   for (const Step& step : draft.steps) {
-    Optimisation change = step.change;
+    ScheduleStep change = step.change;
     if (!change.names_parameter()) {
       const size_t place = place_of(kernel, step.number);
       if (place == kernel.axes.size()) continue;
@@ -393,15 +393,15 @@ Prospect SearchSpace::chosen() const {
   return {kernel.applied, predict(kernel, bytes_)};
 }
 
-Prospect SearchSpace::predicted(const OptimisationList& list) const {
+Prospect SearchSpace::predicted(const KernelSchedule& list) const {
   require(list.size() <= kLongestList, "a list has at most {} changes, this one {}", kLongestList,
           list.size());
   Kernel kernel = copy_of(start_);
-  for (const Optimisation& change : list) apply(kernel, change);
+  for (const ScheduleStep& change : list) apply(kernel, change);
   return {kernel.applied, predict(kernel, bytes_)};
 }
 
-Prospect SearchSpace::require_legal(const OptimisationList& list) const {
+Prospect SearchSpace::require_legal(const KernelSchedule& list) const {
   Prospect prospect = predicted(list);
   require(prospect.cost() < std::numeric_limits<double>::infinity(),
           "it asks for more registers than there are, or more code than a compiler should be "
@@ -409,7 +409,7 @@ Prospect SearchSpace::require_legal(const OptimisationList& list) const {
   return prospect;
 }
 
-std::optional<Prospect> SearchSpace::look(const OptimisationList& list) const {
+std::optional<Prospect> SearchSpace::look(const KernelSchedule& list) const {
   try {
     return require_legal(list);
   } catch (const Error& e) {
@@ -421,11 +421,11 @@ std::optional<Prospect> SearchSpace::look(const OptimisationList& list) const {
 namespace {
 
 // Those drafts that are legal, without two of one list.
-std::vector<Prospect> prospects_of(const Kernel& start, int64_t bytes, const OptimisationList& list,
+std::vector<Prospect> prospects_of(const Kernel& start, int64_t bytes, const KernelSchedule& list,
                                    const std::vector<Draft>& drafts) {
   std::vector<std::optional<Prospect>> found(drafts.size());
   run_tasks(drafts.size(), [&](uint64_t i) {
-    OptimisationList changes;
+    KernelSchedule changes;
     for (const Step& step : drafts[i].steps) changes.push_back(step.change);
     if (changes.size() > kLongestList) return;
     found[i] = prospect_of(start, bytes, [&](Kernel& kernel) { apply_draft(kernel, drafts[i]); });
@@ -440,11 +440,11 @@ std::vector<Prospect> prospects_of(const Kernel& start, int64_t bytes, const Opt
 
 }  // namespace
 
-std::vector<Prospect> SearchSpace::near(const OptimisationList& list) const {
+std::vector<Prospect> SearchSpace::near(const KernelSchedule& list) const {
   return prospects_of(start_, bytes_, list, Neighbours(start_, draft_of(start_, list)).run());
 }
 
-SearchSpace::Near SearchSpace::first_of_near(const OptimisationList& list, size_t most) const {
+SearchSpace::Near SearchSpace::first_of_near(const KernelSchedule& list, size_t most) const {
   std::vector<Draft> drafts = Neighbours(start_, draft_of(start_, list)).run_first();
   if (drafts.size() > most) drafts.resize(most);
   return {prospects_of(start_, bytes_, list, drafts), drafts.size()};

@@ -10,8 +10,6 @@
 
 namespace plugrad::codegen {
 
-using OptimisationList = std::vector<Optimisation>;
-
 /// Raised when a list comes to mean another kernel than before, or kernels another speed.
 inline constexpr uint32_t kSearchVersion = 5;
 
@@ -20,7 +18,7 @@ void note_refusal(const Error& error);
 
 /// A legal list that nothing has run of yet.
 struct Prospect {
-  OptimisationList list;
+  KernelSchedule list;
   Prediction prediction;
   double cost() const { return prediction.cost(); }
 };
@@ -36,15 +34,15 @@ class SearchSpace {
   Prospect chosen() const;
   /// Also of a list that spills or is too much code. Errors: User where the list is not legal for
   /// the kernel, naming the change.
-  Prospect predicted(const OptimisationList& list) const;
+  Prospect predicted(const KernelSchedule& list) const;
   /// Errors: as predicted(), and User where the list asks for more registers than there are, or for
   /// more code than a compiler should be given.
-  Prospect require_legal(const OptimisationList& list) const;
+  Prospect require_legal(const KernelSchedule& list) const;
   /// The same, and nothing where that is an error.
-  std::optional<Prospect> look(const OptimisationList& list) const;
+  std::optional<Prospect> look(const KernelSchedule& list) const;
   /// Those one change away: another amount, a change less or more, another order, more or fewer
   /// threads; and two amounts at once, since one register tile becomes another only so.
-  std::vector<Prospect> near(const OptimisationList& list) const;
+  std::vector<Prospect> near(const KernelSchedule& list) const;
   /// Of near(), the `most` changes that reach furthest for what they cost to look at: a step less,
   /// an output loop or a sum expanded, two loops in the other order, an operand copied; none with
   /// an amount of its own to find.
@@ -52,7 +50,7 @@ class SearchSpace {
     std::vector<Prospect> prospects;
     size_t looks = 0;  // with those that were not legal
   };
-  Near first_of_near(const OptimisationList& list, size_t most) const;
+  Near first_of_near(const KernelSchedule& list, size_t most) const;
   /// Those near chosen() that are predicted to cost at most `slack` times as much, the
   /// cheapest first.
   std::vector<Prospect> alternatives(double slack) const;

@@ -71,15 +71,15 @@ class Beam {
     first_ = first;
     population_.push_back(std::move(first));
     ++tried_;
-    for (const OptimisationList& seed : beam_.seeds)
+    for (const KernelSchedule& seed : beam_.seeds)
       if (auto prospect = space_.look(seed); prospect && seen_.insert(to_string(seed)).second)
         frontier_.push_back({std::move(*prospect), 0});
     tell();
   }
 
-  Options with(const OptimisationList& list) const {
+  Options with(const KernelSchedule& list) const {
     Options options = options_;
-    options.apply = &list;
+    options.schedule = &list;
     return options;
   }
 

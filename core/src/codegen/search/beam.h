@@ -11,7 +11,7 @@ namespace plugrad::codegen {
 
 /// A list that was timed.
 struct Timed {
-  OptimisationList list;
+  KernelSchedule list;
   KernelCode code;
   double cost = 0;     // predicted
   double seconds = 0;  // of one launch
@@ -24,11 +24,11 @@ struct BeamProgress {
 };
 
 struct BeamOptions {
-  uint32_t width = 1;                   // lists whose neighbours are looked at
-  double seconds = 10;                  // after which no more are measured
-  std::vector<OptimisationList> seeds;  // tried first, as far as they are legal
-  uint32_t batch = 8;                   // lists measured at a time
-  std::function<double()> now;          // seconds of some clock
+  uint32_t width = 1;                 // lists whose neighbours are looked at
+  double seconds = 10;                // after which no more are measured
+  std::vector<KernelSchedule> seeds;  // tried first, as far as they are legal
+  uint32_t batch = 8;                 // lists measured at a time
+  std::function<double()> now;        // seconds of some clock
   /// Seconds of one launch of each kernel, all timed side by side; infinity where one does not
   /// compile, crashes, or is clearly slower than the first.
   std::function<std::vector<double>(std::span<const KernelCode* const>)> measure;
@@ -39,7 +39,7 @@ struct BeamOptions {
 };
 
 struct BeamResult {
-  OptimisationList list;  // the heuristic's where nothing accepted is faster
+  KernelSchedule list;  // the heuristic's where nothing accepted is faster
   double first_seconds = 0, seconds = 0;
   uint32_t tried = 0;
   bool is_better = false;  // than the heuristic's

@@ -33,13 +33,13 @@ bool is_near_its_limit(const Prospect& prospect, const cost::Machine& machine) {
 }
 
 // The changes that say which operands are copied, and in which order the loops around them run.
-std::string copies_of(const OptimisationList& list) {
-  using Kind = Optimisation::Kind;
-  const auto is_of_copies = [](const Optimisation& change) {
+std::string copies_of(const KernelSchedule& list) {
+  using Kind = ScheduleStep::Kind;
+  const auto is_of_copies = [](const ScheduleStep& change) {
     return change.kind == Kind::Stage || change.kind == Kind::Block || change.kind == Kind::Swap ||
            change.kind == Kind::Accumulate;
   };
-  OptimisationList out;
+  KernelSchedule out;
   std::ranges::copy_if(list, std::back_inserter(out), is_of_copies);
   return std::ranges::any_of(out, [](const auto& c) { return c.kind == Kind::Stage; })
              ? to_string(out)
@@ -88,7 +88,7 @@ void apply_search(Kernel& kernel) {
     kernel = std::move(chosen);
     return;
   }
-  for (const Optimisation& change : found.best.list) apply(kernel, change);
+  for (const ScheduleStep& change : found.best.list) apply(kernel, change);
 }
 
 }  // namespace plugrad::codegen

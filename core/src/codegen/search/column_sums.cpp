@@ -12,7 +12,7 @@
 namespace plugrad::codegen {
 namespace {
 
-using Kind = Optimisation::Kind;
+using Kind = ScheduleStep::Kind;
 
 constexpr int64_t kFarApart = 4096;    // bytes between rows that prefetching does not follow
 constexpr int64_t kFewestRounds = 32;  // of rows, for the first and the last to cost little

@@ -16,7 +16,7 @@
 namespace plugrad::codegen {
 namespace {
 
-using Kind = Optimisation::Kind;
+using Kind = ScheduleStep::Kind;
 
 constexpr double kMostCode = 64;         // copies of one instruction
 constexpr int64_t kItems = 256;          // of a group, where there is work for them
@@ -78,7 +78,7 @@ class StoreChooser {
         none_{std::vector<int64_t>(part.axes.size(), 1)},
         tile_(none_) {}
 
-  std::vector<std::pair<uint32_t, Optimisation>> run() {
+  std::vector<std::pair<uint32_t, ScheduleStep>> run() {
     find_tile();
     lanes_ = model_.cheapest_lanes(!has_reuse_ || outputs() * 4 < enough());
     const int64_t team = team_size();
@@ -99,7 +99,7 @@ class StoreChooser {
   void change(Kind kind, size_t axis, int64_t amount) {
     const bool is_taken = std::ranges::find(taken_, number(axis)) != taken_.end();
     if (amount > 1 && !is_taken && may_split(part_, axis))
-      changes_.emplace_back(number(axis), Optimisation{kind, 0, amount});
+      changes_.emplace_back(number(axis), ScheduleStep{kind, 0, amount});
   }
 
   int64_t product(bool outputs, const Tile& tile) const {
@@ -257,10 +257,10 @@ class StoreChooser {
   bool is_short_ = false;                           // of outputs
   size_t lanes_ = SIZE_MAX;                         // the axis along which neighbouring items work
   std::vector<std::pair<size_t, int64_t>> rounds_;  // by axis: iterations that its items leave
-  std::vector<std::pair<uint32_t, Optimisation>> changes_;
+  std::vector<std::pair<uint32_t, ScheduleStep>> changes_;
 };
 
-void apply_by_number(Kernel& kernel, uint32_t axis_number, Optimisation change) {
+void apply_by_number(Kernel& kernel, uint32_t axis_number, ScheduleStep change) {
   const auto it = std::ranges::find(kernel.axes, axis_number,
                                     [&](Id r) { return range_axis(kernel.graph[r]); });
   if (it == kernel.axes.end()) return;
@@ -282,7 +282,7 @@ void add_groups(Kernel& kernel, const std::vector<std::vector<uint32_t>>& rows =
 }
 
 // Copies in local memory come behind what makes the group and before what expands the reductions.
-void apply_changes(Kernel& kernel, std::vector<std::pair<uint32_t, Optimisation>> changes,
+void apply_changes(Kernel& kernel, std::vector<std::pair<uint32_t, ScheduleStep>> changes,
                    bool may_stage) {
   const auto unrolled = std::ranges::stable_partition(
       changes, [](const auto& entry) { return entry.second.kind != Kind::Unroll; });
@@ -304,7 +304,7 @@ void apply_group_heuristic(Kernel& kernel) {
   for (Kernel& store : stores) {
     Kernel copy = copy_of(store);
     const RowParts parts = row_parts(copy);
-    std::vector<std::pair<uint32_t, Optimisation>> changes;
+    std::vector<std::pair<uint32_t, ScheduleStep>> changes;
     if (!parts.parts.empty()) {
       rows.push_back(parts.row_axes);
       if (stores.size() == 1) changes = choose_row_groups(store, parts.row_axes);

@@ -14,7 +14,7 @@
 namespace plugrad::codegen {
 namespace {
 
-using Kind = Optimisation::Kind;
+using Kind = ScheduleStep::Kind;
 
 constexpr int64_t kItems = 256;       // of a group
 constexpr int64_t kShortestRow = 16;  // elements; shorter rows are one item's work
@@ -30,7 +30,7 @@ class RowGroups {
   RowGroups(const Kernel& kernel, const std::vector<uint32_t>& row_axes)
       : kernel_(kernel), caps_(*kernel.caps), row_axes_(row_axes) {}
 
-  std::vector<std::pair<uint32_t, Optimisation>> run() {
+  std::vector<std::pair<uint32_t, ScheduleStep>> run() {
     find_passes();
     if (reductions_.empty() || column_ == kNoId) return {};
     const int64_t items = items_of_row();
@@ -50,7 +50,7 @@ class RowGroups {
   }
   void change(Kind kind, Id range, int64_t amount) {
     if (amount > 1)
-      changes_.emplace_back(range_axis(kernel_.graph[range]), Optimisation{kind, 0, amount});
+      changes_.emplace_back(range_axis(kernel_.graph[range]), ScheduleStep{kind, 0, amount});
   }
   bool may_share(Id range) const {
     const auto axis = std::ranges::find(kernel_.axes, range) - kernel_.axes.begin();
@@ -124,12 +124,12 @@ class RowGroups {
   const std::vector<uint32_t>& row_axes_;
   std::vector<Id> reductions_;  // a loop of each
   Id column_ = kNoId;           // the store's loop along the row
-  std::vector<std::pair<uint32_t, Optimisation>> changes_;
+  std::vector<std::pair<uint32_t, ScheduleStep>> changes_;
 };
 
 }  // namespace
 
-std::vector<std::pair<uint32_t, Optimisation>> choose_row_groups(
+std::vector<std::pair<uint32_t, ScheduleStep>> choose_row_groups(
     const Kernel& kernel, const std::vector<uint32_t>& row_axes) {
   return RowGroups(kernel, row_axes).run();
 }

@@ -18,7 +18,7 @@
 namespace plugrad::codegen {
 namespace {
 
-using Kind = Optimisation::Kind;
+using Kind = ScheduleStep::Kind;
 
 constexpr int64_t kEnoughReaders = 4;  // work-items that read an element
 constexpr int64_t kLongestPart = 32;   // iterations of the reduction between two barriers

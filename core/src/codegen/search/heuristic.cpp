@@ -22,7 +22,7 @@
 namespace plugrad::codegen {
 namespace {
 
-using Kind = Optimisation::Kind;
+using Kind = ScheduleStep::Kind;
 
 constexpr double kNeighbours = 1.1;    // what they gain over lanes that are stored apart
 constexpr int64_t kMostTaps = 8;       // that are unrolled, with other loops around them
@@ -203,7 +203,7 @@ bool expand_wholly(const Kernel& kernel, const TileModel& model, Tile& tile) {
 
 struct Decision {
   uint32_t axis_number;  // which splits keep
-  Optimisation change;
+  ScheduleStep change;
   int64_t rows_apart = 1;  // of an upcast
 };
 

@@ -20,7 +20,7 @@
 namespace plugrad::codegen {
 namespace {
 
-using Kind = Optimisation::Kind;
+using Kind = ScheduleStep::Kind;
 
 constexpr int64_t kVectorsOfRows =
     2;  // in a block: with as many columns again, a tile of registers

@@ -23,7 +23,7 @@
 namespace plugrad::codegen {
 namespace {
 
-using Kind = Optimisation::Kind;
+using Kind = ScheduleStep::Kind;
 
 constexpr double kEnoughReuse = 48;    // of windows, which share elements
 constexpr double kRowsOfTile = 8;      // about
@@ -425,12 +425,12 @@ size_t stage_scattered(Kernel& kernel) {
 }
 
 // The changes with the copies of operands behind those that move loops for the last one.
-std::optional<Kernel> with_copies_last(const Kernel& start, std::span<const Optimisation> changes) {
+std::optional<Kernel> with_copies_last(const Kernel& start, std::span<const ScheduleStep> changes) {
   Kernel kernel = copy_of(start);
   const auto change = [&](Kernel& k) {
-    for (const Optimisation& c : changes)
+    for (const ScheduleStep& c : changes)
       if (c.kind != Kind::Stage) apply(k, c);
-    for (const Optimisation& c : changes)
+    for (const ScheduleStep& c : changes)
       if (c.kind == Kind::Stage) apply(k, c);
     return size_t{0};
   };

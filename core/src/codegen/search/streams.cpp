@@ -12,7 +12,7 @@
 namespace plugrad::codegen {
 namespace {
 
-using Kind = Optimisation::Kind;
+using Kind = ScheduleStep::Kind;
 
 constexpr int64_t kGroupsPerThread = 8;
 

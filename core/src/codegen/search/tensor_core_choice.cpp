@@ -17,7 +17,7 @@
 namespace plugrad::codegen {
 namespace {
 
-using Kind = Optimisation::Kind;
+using Kind = ScheduleStep::Kind;
 
 constexpr double kLeastWork = 32 * 32 * 32;  // of a product that is worth whole tiles
 constexpr double kLeastFilled = 0.5;         // of the tiles, by the matrices
@@ -163,7 +163,7 @@ class Applier {
     if (axis == kernel_.axes.size()) return;
     amount = std::min(amount, size_of_axis(kernel_, axis));
     if (amount < 2) return;
-    const Optimisation change{kind, static_cast<uint32_t>(axis), amount};
+    const ScheduleStep change{kind, static_cast<uint32_t>(axis), amount};
     if (kind == Kind::Local)
       apply_if_it_fits(kernel_, change);
     else

@@ -21,7 +21,7 @@
 namespace plugrad::codegen {
 namespace {
 
-using Kind = Optimisation::Kind;
+using Kind = ScheduleStep::Kind;
 
 // The work-item's number is the inner part of the index: neighbours work on neighbouring elements.
 struct Spread {
@@ -122,7 +122,7 @@ std::string excess(const Kernel& kernel) {
   return {};
 }
 
-void spread(Kernel& kernel, const Optimisation& change) {
+void spread(Kernel& kernel, const ScheduleStep& change) {
   check_split(kernel, change);
   Graph& g = kernel.graph;
   const Id range = kernel.axes[change.axis];
@@ -136,7 +136,7 @@ void spread(Kernel& kernel, const Optimisation& change) {
   replace(kernel, {});
 }
 
-void swap_axes(Kernel& kernel, const Optimisation& change) {
+void swap_axes(Kernel& kernel, const ScheduleStep& change) {
   const auto other = static_cast<size_t>(change.amount);
   require(change.amount >= 0 && other < kernel.axes.size(), "[codegen] {}: there are {} axes",
           to_string({change}), kernel.axes.size());
@@ -190,7 +190,7 @@ bool wants_own_group(const Kernel& kernel, OpenRanges& open, Id store, Id loop, 
 // The axis becomes a group id. A store that does not depend on it (a rest, a border) gives its own
 // outermost loop to the same groups, or runs in a group of its own; one without a loop runs in the
 // first group.
-void make_global(Kernel& kernel, const Optimisation& change) {
+void make_global(Kernel& kernel, const ScheduleStep& change) {
   Graph& g = kernel.graph;
   const Id range = kernel.axes[change.axis];
   OpenRanges open(g);
@@ -233,7 +233,7 @@ void make_global(Kernel& kernel, const Optimisation& change) {
 }
 
 // Values and copies stand for all iterations, of which a range with bounds runs some.
-void check_bounds(const Kernel& kernel, const Optimisation& change) {
+void check_bounds(const Kernel& kernel, const ScheduleStep& change) {
   if (change.names_parameter() || change.kind == Kind::Swap) return;
   const std::string text = to_string({change});
   require(range_kind(kernel.graph[kernel.axes[change.axis]]) != AxisKind::Block,
@@ -257,7 +257,7 @@ int64_t room_for_groups(const Kernel& kernel) {
 
 }  // namespace
 
-void apply(Kernel& kernel, const Optimisation& change) {
+void apply(Kernel& kernel, const ScheduleStep& change) {
   require(change.names_parameter() || change.axis < kernel.axes.size(),
           "[codegen] {}: the kernel has {} axes", to_string({change}), kernel.axes.size());
   check_beside_tensor_core(kernel, change);
@@ -313,7 +313,7 @@ void apply(Kernel& kernel, const Optimisation& change) {
   kernel.applied.push_back(change);
 }
 
-void apply_if_it_fits(Kernel& kernel, const Optimisation& change) {
+void apply_if_it_fits(Kernel& kernel, const ScheduleStep& change) {
   Kernel trial = copy_of(kernel);
   spread(trial, change);
   if (!excess(trial).empty()) return;
@@ -323,7 +323,7 @@ void apply_if_it_fits(Kernel& kernel, const Optimisation& change) {
 
 bool apply_thread(Kernel& kernel, size_t axis) {
   const int64_t room = room_for_groups(kernel), size = range_size(kernel.graph, kernel.axes[axis]);
-  const Optimisation thread{Optimisation::Kind::Thread, static_cast<uint32_t>(axis), 0};
+  const ScheduleStep thread{ScheduleStep::Kind::Thread, static_cast<uint32_t>(axis), 0};
   if (size <= room) {
     apply(kernel, thread);
     return true;
@@ -332,7 +332,7 @@ bool apply_thread(Kernel& kernel, size_t axis) {
   while (size % inside != 0) ++inside;  // a rest would bring loops, and so groups, of its own
   if (inside == size) return false;
   const auto change = [&](Kernel& trial) {
-    apply(trial, {Optimisation::Kind::Block, thread.axis, inside});
+    apply(trial, {ScheduleStep::Kind::Block, thread.axis, inside});
     apply(trial, thread);
     return axis;
   };

@@ -10,10 +10,10 @@
 namespace plugrad::codegen {
 
 /// Applies one change; Error(User) naming the change and the axis where it is not legal.
-void apply(Kernel& kernel, const Optimisation& change);
+void apply(Kernel& kernel, const ScheduleStep& change);
 
 /// Applies a Local or Group change unless the group would be larger than the device allows.
-void apply_if_it_fits(Kernel& kernel, const Optimisation& change);
+void apply_if_it_fits(Kernel& kernel, const ScheduleStep& change);
 
 /// The axis becomes group ids; where the device launches fewer groups, its outer part does and the
 /// inner stays a loop. False, and the kernel as it was, where no part of it fits.

@@ -132,7 +132,7 @@ void change_closing(Kernel& kernel, Id range, const std::function<Id(Id)>& chang
   kernel.sink = rewrite(kernel.graph, kernel.sink, table, {.context = &closing});
 }
 
-void check_private_place(const Kernel& kernel, const Optimisation& change) {
+void check_private_place(const Kernel& kernel, const ScheduleStep& change) {
   const Graph& g = kernel.graph;
   const std::string text = to_string({change});
   require(change.amount >= 0 && change.amount <= static_cast<int64_t>(kernel.axes.size()),

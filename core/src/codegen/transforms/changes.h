@@ -43,36 +43,36 @@ bool fills_arrays(const Kernel& kernel, Id range);
 
 /// Error(User) where the change's amount is no place among the axes, or work-items would each fill
 /// an array of their own there.
-void check_private_place(const Kernel& kernel, const Optimisation& change);
+void check_private_place(const Kernel& kernel, const ScheduleStep& change);
 
 /// Error(User) where a split or a spread over work-items is not legal.
-void check_split(const Kernel& kernel, const Optimisation& change);
+void check_split(const Kernel& kernel, const ScheduleStep& change);
 
 /// upcast, unroll, vectorize and block: a range becomes two.
-void split(Kernel& kernel, const Optimisation& change);
+void split(Kernel& kernel, const ScheduleStep& change);
 
 /// stage(slot, place): what is loaded of a parameter is copied into scratch inside the first
 /// `place` axes.
-void stage(Kernel& kernel, const Optimisation& change);
+void stage(Kernel& kernel, const ScheduleStep& change);
 
 /// stage(slot, place) of a parameter that is written: what is stored to it waits in scratch.
-void stage_result(Kernel& kernel, const Optimisation& change);
+void stage_result(Kernel& kernel, const ScheduleStep& change);
 bool is_written(const Kernel& kernel, uint32_t slot);
 
 /// As stage, where work-items run in step: one copy for the group, in local memory. Ranges of items
 /// and those that are expanded are inside wherever they stand.
-void stage_local(Kernel& kernel, const Optimisation& change);
+void stage_local(Kernel& kernel, const ScheduleStep& change);
 
 /// ahead(slot, n): what stage copies of a parameter into local memory is copied n turns before it
 /// is used.
-void copy_ahead(Kernel& kernel, const Optimisation& change);
+void copy_ahead(Kernel& kernel, const ScheduleStep& change);
 
 /// Error(User) where the change cannot follow a copy in local memory.
-void check_beside_local_copies(const Kernel& kernel, const Optimisation& change);
+void check_beside_local_copies(const Kernel& kernel, const ScheduleStep& change);
 
 /// The largest expressions that depend on the change's parameter and run over the same inner ranges
 /// as what is loaded of it. Error(User) where there are none.
-std::vector<Id> find_operands(const Kernel& kernel, OpenRanges& open, const Optimisation& change,
+std::vector<Id> find_operands(const Kernel& kernel, OpenRanges& open, const ScheduleStep& change,
                               RangeSet inside);
 
 /// A number for an array that no other has.
@@ -86,13 +86,13 @@ void check_scratch(const Kernel& kernel, const std::string& change);
 
 /// keep(axis, place): what is computed along a reduce loop and again along others is computed once,
 /// into scratch, inside the first `place` axes.
-void keep(Kernel& kernel, const Optimisation& change);
+void keep(Kernel& kernel, const ScheduleStep& change);
 
 /// Whether the value is made of what the parameter holds.
 bool reads(const Graph& g, Id value, Id param);
 
 /// Error(User) where what waits in the output would be written over before it was used up.
-void check_kept(const Kernel& kernel, const Optimisation& change);
+void check_kept(const Kernel& kernel, const ScheduleStep& change);
 
 /// The largest of the values that the scheduler marked which is computed along the axis and again
 /// along others, or in blocks.
@@ -106,6 +106,6 @@ void drop_marks(Kernel& kernel);
 uint64_t bytes_to_keep(const Kernel& kernel, const Repeated& repeated, size_t place);
 
 /// accumulate(axis, place): a reduce loop runs outside of the output loops from `place` on.
-void accumulate(Kernel& kernel, const Optimisation& change);
+void accumulate(Kernel& kernel, const ScheduleStep& change);
 
 }  // namespace plugrad::codegen

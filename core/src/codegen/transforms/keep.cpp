@@ -249,7 +249,7 @@ bool keeps_array(const Kernel& kernel, OpenRanges& open, Id filled) {
 
 }  // namespace
 
-void check_kept(const Kernel& kernel, const Optimisation& change) {
+void check_kept(const Kernel& kernel, const ScheduleStep& change) {
   const Graph& g = kernel.graph;
   OpenRanges open(g);
   for (Id store : g.sources(kernel.sink))
@@ -261,7 +261,7 @@ void check_kept(const Kernel& kernel, const Optimisation& change) {
     }
 }
 
-void keep(Kernel& kernel, const Optimisation& change) {
+void keep(Kernel& kernel, const ScheduleStep& change) {
   Graph& g = kernel.graph;
   const std::string text = to_string({change});
   check_private_place(kernel, change);

@@ -17,7 +17,7 @@
 namespace plugrad::codegen {
 namespace {
 
-using Kind = Optimisation::Kind;
+using Kind = ScheduleStep::Kind;
 
 struct Split {
   Id main_index = kNoId,
@@ -98,7 +98,7 @@ Id split_one_reduce(Graph& g, Id reduce, Id range, const Split& split) {
   return g.binary(op, main, part(split.tail_index, split.tail_ranges));
 }
 
-AxisKind inner_kind(const Optimisation& change, AxisKind now) {
+AxisKind inner_kind(const ScheduleStep& change, AxisKind now) {
   switch (change.kind) {
     case Kind::Upcast:
       return AxisKind::Upcast;
@@ -146,7 +146,7 @@ bool fills_arrays(const Kernel& kernel, Id range) {
                              [&](Id filled) { return open.depends(filled, range); });
 }
 
-void check_split(const Kernel& kernel, const Optimisation& change) {
+void check_split(const Kernel& kernel, const ScheduleStep& change) {
   const Graph& g = kernel.graph;
   const Id range = kernel.axes[change.axis];
   const AxisKind kind = range_kind(g[range]);
@@ -175,7 +175,7 @@ void check_split(const Kernel& kernel, const Optimisation& change) {
             text);
 }
 
-void split(Kernel& kernel, const Optimisation& change) {
+void split(Kernel& kernel, const ScheduleStep& change) {
   check_split(kernel, change);
   Graph& g = kernel.graph;
   const Id range = kernel.axes[change.axis];

@@ -37,7 +37,7 @@ bool is_of_slot(const Graph& g, Id load, uint32_t slot) {
 
 }  // namespace
 
-std::vector<Id> find_operands(const Kernel& kernel, OpenRanges& open, const Optimisation& change,
+std::vector<Id> find_operands(const Kernel& kernel, OpenRanges& open, const ScheduleStep& change,
                               RangeSet inside) {
   const Graph& g = kernel.graph;
   const uint32_t slot = change.axis;
@@ -250,7 +250,7 @@ void check_scratch(const Kernel& kernel, const std::string& change) {
           bytes, most);
 }
 
-void stage(Kernel& kernel, const Optimisation& change) {
+void stage(Kernel& kernel, const ScheduleStep& change) {
   Graph& g = kernel.graph;
   const std::string text = to_string({change});
   check_private_place(kernel, change);

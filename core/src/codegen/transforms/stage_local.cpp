@@ -219,7 +219,7 @@ class SharedCopy {
 
 }  // namespace
 
-void stage_local(Kernel& kernel, const Optimisation& change) {
+void stage_local(Kernel& kernel, const ScheduleStep& change) {
   Graph& g = kernel.graph;
   const std::string text = to_string({change});
   require(change.amount >= 0 && change.amount <= static_cast<int64_t>(kernel.axes.size()),
@@ -250,8 +250,8 @@ void stage_local(Kernel& kernel, const Optimisation& change) {
   replace(kernel, map);
 }
 
-void check_beside_local_copies(const Kernel& kernel, const Optimisation& change) {
-  using Kind = Optimisation::Kind;
+void check_beside_local_copies(const Kernel& kernel, const ScheduleStep& change) {
+  using Kind = ScheduleStep::Kind;
   const Graph& g = kernel.graph;
   OpenRanges open(g);
   for (Id filled : nodes_of(g, kernel.sink, Op::Filled)) {

@@ -23,7 +23,7 @@
 namespace plugrad::codegen {
 namespace {
 
-using Kind = Optimisation::Kind;
+using Kind = ScheduleStep::Kind;
 
 // The factors of a product in the tensor core's input dtype; a pair of kNoId where it is none.
 std::pair<Id, Id> factors(const Kernel& kernel, Id value, DType input) {
@@ -189,7 +189,7 @@ std::optional<MatrixProduct> find_product(const Kernel& kernel, Id store, Id k,
   return MatrixProduct{reduces[0], rows, columns, a, b};
 }
 
-void use_tensor_core(Kernel& kernel, const Optimisation& change) {
+void use_tensor_core(Kernel& kernel, const ScheduleStep& change) {
   Graph& g = kernel.graph;
   const std::string text = to_string({change});
   const Id k = kernel.axes[change.axis];
@@ -218,7 +218,7 @@ void use_tensor_core(Kernel& kernel, const Optimisation& change) {
   replace(kernel, {});
 }
 
-void check_beside_tensor_core(const Kernel& kernel, const Optimisation& change) {
+void check_beside_tensor_core(const Kernel& kernel, const ScheduleStep& change) {
   const Graph& g = kernel.graph;
   if (change.kind == Kind::TensorCore || !has_wmma(g, kernel.sink)) return;
   const bool is_plain = change.kind == Kind::Upcast || change.kind == Kind::Local ||

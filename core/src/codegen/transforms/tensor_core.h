@@ -20,9 +20,9 @@ std::optional<MatrixProduct> find_product(const Kernel& kernel, Id store, Id k,
                                           const TensorCore& core, std::string* why = nullptr);
 
 /// Tiles of the reductions over the axis are computed by tensor core `amount`.
-void use_tensor_core(Kernel& kernel, const Optimisation& change);
+void use_tensor_core(Kernel& kernel, const ScheduleStep& change);
 
 /// Error(User) where the change cannot follow a tensor_core.
-void check_beside_tensor_core(const Kernel& kernel, const Optimisation& change);
+void check_beside_tensor_core(const Kernel& kernel, const ScheduleStep& change);
 
 }  // namespace plugrad::codegen

@@ -51,14 +51,14 @@ codegen::Options codegen_options(const KernelRequest& request, const KernelOptio
 
 namespace {
 
-using Tuned = std::optional<std::vector<codegen::Optimisation>>;
+using Tuned = std::optional<codegen::KernelSchedule>;
 
 codegen::KernelCode generate_code(const KernelRequest& request, const KernelOptions& options,
                                   const Tuned& tuned) {
   try {
     codegen::Options now = codegen_options(request, options);
     if (tuned) {
-      now.apply = &*tuned;
+      now.schedule = &*tuned;
       now.no_opt = false;
     }
     return codegen::generate(request.ast->graph, request.ast->sink, request.device->caps(), now);
@@ -118,9 +118,9 @@ void tell(const ReadyKernel& ready) {
   std::string planned;  // the kernel's name for PLUGRAD_OPTIMISATIONS
   if (ready.ast)
     planned = ", planned as " + codegen::describe(ready.ast->graph, ready.ast->sink).name;
-  std::string text = fmt::format(
-      "{} on {}{}: {}\n{}\n", as_shown(ready.code.colored_name), ready.kernel->device().name(),
-      planned, codegen::to_string(ready.code.optimisations), ready.kernel->source());
+  std::string text = fmt::format("{} on {}{}: {}\n{}\n", as_shown(ready.code.colored_name),
+                                 ready.kernel->device().name(), planned,
+                                 codegen::to_string(ready.code.schedule), ready.kernel->source());
   if (debugging(5)) text += ready.kernel->disassemble() + "\n";
   debug_write(text);
 }
@@ -204,7 +204,7 @@ std::vector<std::shared_ptr<ReadyKernel>> KernelCache::get(std::span<const Kerne
 
 std::shared_ptr<ReadyKernel> KernelCache::make(const KernelRequest& request,
                                                const KernelOptions& options,
-                                               const std::vector<codegen::Optimisation>& list) {
+                                               const codegen::KernelSchedule& list) {
   return make_kernel(request, options, list);
 }
 

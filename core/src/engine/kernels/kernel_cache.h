@@ -69,7 +69,7 @@ class KernelCache {
   /// thread. Errors: as get().
   static std::shared_ptr<ReadyKernel> make(const KernelRequest& request,
                                            const KernelOptions& options,
-                                           const std::vector<codegen::Optimisation>& list);
+                                           const codegen::KernelSchedule& list);
   /// Makes get() return `better` for such requests from now on.
   void replace(const KernelRequest& request, const KernelOptions& options,
                std::shared_ptr<ReadyKernel> better);

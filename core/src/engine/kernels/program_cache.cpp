@@ -73,7 +73,7 @@ std::optional<Program> find_program(const std::string& key) {
     each_field(get, program, optimisations);
     if (!get.bytes.is_whole() || !get.bytes.is_at_end() || !is_ir(program.code.ir))
       throw std::out_of_range("no kernel IR");
-    program.code.optimisations = codegen::parse_optimisations(optimisations);
+    program.code.schedule = codegen::parse_schedule(optimisations);
     return program;
   } catch (const std::exception& e) {  // the checksum was right: a faulty writer
     log_line(LogLevel::Info, fmt::format("a cached program is not usable: {}", e.what()));
@@ -84,7 +84,7 @@ std::optional<Program> find_program(const std::string& key) {
 
 void keep_program(const std::string& key, const Program& program) {
   Put put;
-  const std::string optimisations = codegen::to_string(program.code.optimisations);
+  const std::string optimisations = codegen::to_string(program.code.schedule);
   each_field(put, program, optimisations);
   disk_cache().put(as_bytes(key), put.bytes.bytes());
 }

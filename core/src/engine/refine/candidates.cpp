@@ -47,7 +47,7 @@ std::vector<codegen::KernelCode> alternatives(const CandidateRequest& request) {
   std::vector<codegen::KernelCode> codes;
   for (const codegen::Prospect& prospect : space.alternatives(kSlack)) {
     if (codes.size() == kMostCandidates) break;
-    options.apply = &prospect.list;
+    options.schedule = &prospect.list;
     try {
       codegen::KernelCode code = codegen::generate(ast.graph, ast.sink, caps, options);
       const auto is_same = [&](const codegen::KernelCode& other) { return other.ir == code.ir; };
@@ -139,10 +139,10 @@ void CandidateRequest::try_all(CandidateThread& thread, tuning::TimingHelper& he
     if (thread.is_stopped()) return;
     const std::string problem = helper.check(*all[i], own_->code, own_->code, check);
     if (problem.empty())
-      add(KernelCache::make(request_, options_, all[i]->optimisations));
+      add(KernelCache::make(request_, options_, all[i]->schedule));
     else
       log_warning("[refine] {} on {}: {} is not used: {}", own_->code.name, request_.device->name(),
-                  codegen::to_string(all[i]->optimisations), problem);
+                  codegen::to_string(all[i]->schedule), problem);
   }
 }
 

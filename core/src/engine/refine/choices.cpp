@@ -19,7 +19,7 @@ codegen::SearchSpace space_of(const KernelReport& report) {
 }
 
 codegen::Prospect own_of(const codegen::SearchSpace& space, const KernelReport& report) {
-  return space.predicted(codegen::parse_optimisations(report.optimisations));
+  return space.predicted(codegen::parse_schedule(report.optimisations));
 }
 
 }  // namespace

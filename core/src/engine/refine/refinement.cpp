@@ -173,7 +173,7 @@ void Refinement::decide(ReadyPlan& ready) {
   if (!trial.problem.empty()) {
     log_line(LogLevel::Info,
              fmt::format("[refine] {}: {} is not used: {}", group.own->code.name,
-                         codegen::to_string(trial.candidate->code.optimisations), trial.problem));
+                         codegen::to_string(trial.candidate->code.schedule), trial.problem));
     trial_ = nullptr;
     return;
   }
@@ -191,12 +191,11 @@ void Refinement::decide(ReadyPlan& ready) {
 void Refinement::accept(ReadyPlan& ready, Group& group, uint64_t ns) {
   const auto better = trial_->candidate;
   if (debugging(1))
-    debug_write(
-        fmt::format("refined {} on {}: {:.1f} us -> {:.1f} us: {} instead of {}\n",
-                    as_shown(group.own->code.colored_name), group.own->kernel->device().name(),
-                    static_cast<double>(group.own_ns) * 1e-3, static_cast<double>(ns) * 1e-3,
-                    codegen::to_string(better->code.optimisations),
-                    codegen::to_string(group.own->code.optimisations)));
+    debug_write(fmt::format(
+        "refined {} on {}: {:.1f} us -> {:.1f} us: {} instead of {}\n",
+        as_shown(group.own->code.colored_name), group.own->kernel->device().name(),
+        static_cast<double>(group.own_ns) * 1e-3, static_cast<double>(ns) * 1e-3,
+        codegen::to_string(better->code.schedule), codegen::to_string(group.own->code.schedule)));
   for (const size_t step : group.steps) ready.kernels[step] = better;
   ready.prepared = nullptr;
   kernels_.replace(group.request->request(), options_, better);
@@ -210,7 +209,7 @@ void Refinement::keep(Group& group) {
   tuning::ScheduleRecord record =
       tuning::schedule_key(*request.ast, *request.device, codegen_options(request, options_));
   const double steps = static_cast<double>(group.steps.size());
-  record.list = codegen::to_string(group.own->code.optimisations);
+  record.list = codegen::to_string(group.own->code.schedule);
   record.seconds = static_cast<double>(group.own_ns) * 1e-9 / steps;
   record.first_seconds = static_cast<double>(group.first_ns) * 1e-9 / steps;
   record.tried = group.request->tried();

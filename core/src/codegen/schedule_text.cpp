@@ -1,4 +1,4 @@
-// The text of optimisation lists: "vectorize(1, 16) upcast(0, 6)".
+// The text of kernel schedules: "vectorize(1, 16) upcast(0, 6)".
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -26,18 +26,18 @@ bool read_number(std::string_view& text, Number& out) {
 
 }  // namespace
 
-std::string to_string(const std::vector<Optimisation>& list) {
+std::string to_string(const KernelSchedule& schedule) {
   std::string out;
-  for (const Optimisation& o : list) {
+  for (const ScheduleStep& o : schedule) {
     if (!out.empty()) out += ' ';
     out += fmt::format("{}({}, {})", kNames[static_cast<size_t>(o.kind)], o.axis, o.amount);
   }
   return out;
 }
 
-std::vector<Optimisation> parse_optimisations(std::string_view text) {
+KernelSchedule parse_schedule(std::string_view text) {
   const std::string_view whole = text;
-  std::vector<Optimisation> out;
+  KernelSchedule out;
   for (;;) {
     while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
     if (text.empty()) return out;
@@ -47,7 +47,7 @@ std::vector<Optimisation> parse_optimisations(std::string_view text) {
     const auto name = std::ranges::find(kNames, text.substr(0, open));
     require(name != kNames.end(), "[optimisations] unknown optimisation \"{}\"; there are {}",
             text.substr(0, open), fmt::join(kNames, ", "));
-    Optimisation o{static_cast<Optimisation::Kind>(name - kNames.begin())};
+    ScheduleStep o{static_cast<ScheduleStep::Kind>(name - kNames.begin())};
     text.remove_prefix(open + 1);
     require(read_number(text, o.axis) && read_number(text, o.amount) && text.starts_with(')'),
             "[optimisations] expected (axis, amount) at \"{}\" in \"{}\"", text, whole);
