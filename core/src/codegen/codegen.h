@@ -32,17 +32,17 @@ struct ScheduleStep {
     Swap,
     TensorCore,
     Block,
-    Accumulate,
-    Stage,
-    Keep,
-    Ahead
+    SplitK,     ///< "accumulate"
+    CacheRead,  ///< "stage"; cache_write of a parameter that the kernel stores to
+    ComputeAt,  ///< "keep"
+    Pipeline    ///< "ahead": software pipelining
   };
   Kind kind;
   uint32_t axis = 0;
   int64_t amount = 0;
 
   /// Whether `axis` is the number of a parameter.
-  bool names_parameter() const { return kind == Kind::Stage || kind == Kind::Ahead; }
+  bool names_parameter() const { return kind == Kind::CacheRead || kind == Kind::Pipeline; }
 };
 
 /// The schedule of a kernel: steps in the order in which they are applied.

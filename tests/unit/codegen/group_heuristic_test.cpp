@@ -102,7 +102,7 @@ Ast products(int64_t batch, int64_t m, int64_t n, int64_t k, bool a_turned, bool
 }
 
 int stages_of(const KernelCode& code) {
-  return static_cast<int>(std::ranges::count(code.schedule, codegen::ScheduleStep::Kind::Stage,
+  return static_cast<int>(std::ranges::count(code.schedule, codegen::ScheduleStep::Kind::CacheRead,
                                              &codegen::ScheduleStep::kind));
 }
 

@@ -189,15 +189,16 @@ class Lists {
 
   ScheduleStep change() {
     static constexpr int64_t amounts[] = {1, 2, 2, 3, 4, 4, 5, 7, 8, 16, 35};
-    if (staged_ && pick(3) == 0) return {Kind::Ahead, *staged_, 1 + static_cast<int64_t>(pick(3))};
+    if (staged_ && pick(3) == 0)
+      return {Kind::Pipeline, *staged_, 1 + static_cast<int64_t>(pick(3))};
     const uint64_t number = pick(kinds_);
     const auto kind =
         static_cast<Kind>(number < static_cast<uint64_t>(Kind::TensorCore) ? number : number + 1);
-    if (kind == Kind::Stage)
+    if (kind == Kind::CacheRead)
       return {kind, static_cast<uint32_t>(pick(4)), static_cast<int64_t>(pick(5))};
-    if (kind == Kind::Keep)
+    if (kind == Kind::ComputeAt)
       return {kind, static_cast<uint32_t>(pick(9)), static_cast<int64_t>(pick(4))};
-    const bool place = kind == Kind::Swap || kind == Kind::Thread || kind == Kind::Accumulate;
+    const bool place = kind == Kind::Swap || kind == Kind::Thread || kind == Kind::SplitK;
     return {kind, static_cast<uint32_t>(pick(5)),
             place ? static_cast<int64_t>(pick(5)) : amounts[pick(std::size(amounts))]};
   }
@@ -238,7 +239,7 @@ class Lists {
         }
         copies *= std::max<int64_t>(next.amount, 1);
         ++legal[next.kind];
-        if (next.kind == Kind::Stage && caps.subgroup_size > 1) {
+        if (next.kind == Kind::CacheRead && caps.subgroup_size > 1) {
           ++shared_copies;
           staged_ = next.axis;
         }
@@ -355,7 +356,7 @@ TEST(LegalLists, give_the_same_numbers_where_a_loop_bounds_another) {
     lists.run_bounded();
     for (const auto& [kind, times] : lists.legal) legal[kind] += times;
   }
-  for (Kind kind : {Kind::Upcast, Kind::Vectorize, Kind::Thread, Kind::Swap, Kind::Stage})
+  for (Kind kind : {Kind::Upcast, Kind::Vectorize, Kind::Thread, Kind::Swap, Kind::CacheRead})
     EXPECT_GT(legal[kind], 0) << codegen::to_string({{kind}});
 }
 
@@ -380,8 +381,8 @@ TEST(LegalLists, give_the_same_numbers_where_rows_of_one_product_wait_for_anothe
     lists.run_rows();
     for (const auto& [kind, times] : lists.legal) legal[kind] += times;
   }
-  for (Kind kind : {Kind::Upcast, Kind::Vectorize, Kind::Thread, Kind::Swap, Kind::Stage,
-                    Kind::Block, Kind::Keep})
+  for (Kind kind : {Kind::Upcast, Kind::Vectorize, Kind::Thread, Kind::Swap, Kind::CacheRead,
+                    Kind::Block, Kind::ComputeAt})
     EXPECT_GT(legal[kind], 0) << codegen::to_string({{kind}});
 }
 

@@ -146,11 +146,11 @@ std::vector<int64_t> amounts_for(Kind kind, int64_t size, int64_t lanes,
     case Kind::Thread:
     case Kind::Swap:
     case Kind::TensorCore:
-    case Kind::Accumulate:
-    case Kind::Stage:
-    case Kind::Keep:
+    case Kind::SplitK:
+    case Kind::CacheRead:
+    case Kind::ComputeAt:
       break;
-    case Kind::Ahead:
+    case Kind::Pipeline:
       return {1, 2, 3};
   }
   return out;
@@ -287,13 +287,13 @@ class Neighbours {
   void add_stages() {
     for (uint32_t slot = 1; slot < start_.param_count; ++slot) {
       const auto staged = std::ranges::find_if(draft_.steps, [&](const Step& s) {
-        return s.change.kind == Kind::Stage && s.change.axis == slot;
+        return s.change.kind == Kind::CacheRead && s.change.axis == slot;
       });
       const auto at = static_cast<size_t>(staged - draft_.steps.begin());
       for (int64_t place = 0; place <= static_cast<int64_t>(start_.axes.size()) + 1; ++place)
         add([&](Draft& d) {
           if (at == d.steps.size())
-            d.steps.push_back({0, {Kind::Stage, slot, place}, 0});
+            d.steps.push_back({0, {Kind::CacheRead, slot, place}, 0});
           else
             d.steps[at].change.amount = place;
         });
@@ -307,10 +307,10 @@ class Neighbours {
     for (const Step& step : draft_.steps) {
       const uint32_t slot = step.change.axis;
       const bool is_ahead = std::ranges::any_of(draft_.steps, [&](const Step& s) {
-        return s.change.kind == Kind::Ahead && s.change.axis == slot;
+        return s.change.kind == Kind::Pipeline && s.change.axis == slot;
       });
-      if (step.change.kind == Kind::Stage && !is_ahead)
-        all.push_back({0, {Kind::Ahead, slot, 1}, 0});
+      if (step.change.kind == Kind::CacheRead && !is_ahead)
+        all.push_back({0, {Kind::Pipeline, slot, 1}, 0});
     }
     for (const Step& step : all) add([&](Draft& d) { d.steps.push_back(step); });
     if (all.size() > 1)
@@ -320,9 +320,9 @@ class Neighbours {
   // Before the first stage: output loops in blocks, and sums in blocks that run outside of output
   // loops, one change of little use without the other.
   void add_blocks() {
-    const auto stage =
-        std::ranges::find(draft_.steps, Kind::Stage, [](const Step& s) { return s.change.kind; });
-    const auto is_stage = [](const Step& s) { return s.change.kind == Kind::Stage; };
+    const auto stage = std::ranges::find(draft_.steps, Kind::CacheRead,
+                                         [](const Step& s) { return s.change.kind; });
+    const auto is_stage = [](const Step& s) { return s.change.kind == Kind::CacheRead; };
     if (works_in_groups(*start_.caps) || !std::all_of(stage, draft_.steps.end(), is_stage)) return;
     const size_t at = static_cast<size_t>(stage - draft_.steps.begin());
     Draft before{{draft_.steps.begin(), stage}, 0};
@@ -353,7 +353,7 @@ class Neighbours {
       auto place = d.steps.begin() + static_cast<std::ptrdiff_t>(at);
       place = d.steps.insert(place, {blocks.number, {Kind::Block, 0, blocks.amount}, blocks.size});
       if (blocks.place >= 0)
-        d.steps.insert(place + 1, {blocks.number, {Kind::Accumulate, 0, blocks.place}, 0});
+        d.steps.insert(place + 1, {blocks.number, {Kind::SplitK, 0, blocks.place}, 0});
     });
   }
 

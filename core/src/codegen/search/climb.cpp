@@ -36,12 +36,12 @@ bool is_near_its_limit(const Prospect& prospect, const cost::Machine& machine) {
 std::string copies_of(const KernelSchedule& list) {
   using Kind = ScheduleStep::Kind;
   const auto is_of_copies = [](const ScheduleStep& change) {
-    return change.kind == Kind::Stage || change.kind == Kind::Block || change.kind == Kind::Swap ||
-           change.kind == Kind::Accumulate;
+    return change.kind == Kind::CacheRead || change.kind == Kind::Block ||
+           change.kind == Kind::Swap || change.kind == Kind::SplitK;
   };
   KernelSchedule out;
   std::ranges::copy_if(list, std::back_inserter(out), is_of_copies);
-  return std::ranges::any_of(out, [](const auto& c) { return c.kind == Kind::Stage; })
+  return std::ranges::any_of(out, [](const auto& c) { return c.kind == Kind::CacheRead; })
              ? to_string(out)
              : std::string();
 }

@@ -172,7 +172,7 @@ size_t sum_in_strips(Kernel& kernel, const Columns& columns) {
     strip = static_cast<size_t>(std::ranges::count_if(kernel.axes, is_output) - 1);
     ++rounds;
   }
-  apply(kernel, {Kind::Accumulate, rounds, static_cast<int64_t>(strip)});
+  apply(kernel, {Kind::SplitK, rounds, static_cast<int64_t>(strip)});
   return strip;
 }
 

@@ -114,7 +114,7 @@ void stage_parts(Kernel& kernel, size_t loop, int64_t length, const std::set<uin
   const uint32_t number = range_axis(kernel.graph[kernel.axes[place]]);
   for (uint32_t slot : slots) {
     while (range_axis(kernel.graph[kernel.axes[place]]) != number) ++place;  // behind a copy's loop
-    apply(kernel, {Kind::Stage, slot, static_cast<int64_t>(place + has_parts)});
+    apply(kernel, {Kind::CacheRead, slot, static_cast<int64_t>(place + has_parts)});
   }
   unroll_part(kernel, copies);
 }
@@ -157,7 +157,7 @@ bool are_asynchronous(const Kernel& kernel) {
 // The copies so many turns before their use.
 void run_ahead(Kernel& kernel, const std::set<uint32_t>& slots, int64_t turns) {
   require(are_asynchronous(kernel), "[codegen] the items move a part of the copies themselves");
-  for (uint32_t slot : slots) apply(kernel, {Kind::Ahead, slot, turns});
+  for (uint32_t slot : slots) apply(kernel, {Kind::Pipeline, slot, turns});
 }
 
 }  // namespace

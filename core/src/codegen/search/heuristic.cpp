@@ -373,9 +373,9 @@ void keep_rows(Kernel& kernel) {
     const bool one_row = std::ranges::count_if(inside, [&](Id r) {
                            return open.depends(repeated.values[0], r);
                          }) == 1;
-    if (!one_row || 2 * bytes_to_keep(kernel, repeated, place) > kernel.caps->private_bytes)
+    if (!one_row || 2 * bytes_to_store(kernel, repeated, place) > kernel.caps->private_bytes)
       continue;
-    apply(kernel, {Kind::Keep, static_cast<uint32_t>(axis), static_cast<int64_t>(place)});
+    apply(kernel, {Kind::ComputeAt, static_cast<uint32_t>(axis), static_cast<int64_t>(place)});
     axis = SIZE_MAX;  // its axes are others now
   }
 }

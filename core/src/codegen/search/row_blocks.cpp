@@ -72,7 +72,7 @@ void keep_inside(Kernel& kernel, size_t place) {
   for (size_t axis = 0; axis < kernel.axes.size();) {
     const bool is_kept = !find_repeated(kernel, axis).values.empty();
     if (is_kept)
-      apply(kernel, {Kind::Keep, static_cast<uint32_t>(axis), static_cast<int64_t>(place)});
+      apply(kernel, {Kind::ComputeAt, static_cast<uint32_t>(axis), static_cast<int64_t>(place)});
     axis = is_kept ? 0 : axis + 1;  // its axes are others now
   }
 }
@@ -155,7 +155,7 @@ void stage_blocks_of_rows(Kernel& kernel) {
     if (std::ranges::find(done, found->slot) != done.end()) return;
     done.push_back(found->slot);
     attempt(kernel, [&](Kernel& k) {
-      apply(k, {Kind::Stage, found->slot, static_cast<int64_t>(found->place)});
+      apply(k, {Kind::CacheRead, found->slot, static_cast<int64_t>(found->place)});
       return found->place;
     });
   }

@@ -199,7 +199,7 @@ int64_t block_sum(Kernel& kernel, const Panel& panel, uint64_t most, size_t plac
   const auto parts = static_cast<int64_t>((panel.bytes + most - 1) / most);
   const int64_t block = part_of_size(panel.longest, std::max<int64_t>(panel.longest / parts, 1));
   apply(kernel, {Kind::Block, longest, block});
-  apply(kernel, {Kind::Accumulate, longest, static_cast<int64_t>(place)});
+  apply(kernel, {Kind::SplitK, longest, static_cast<int64_t>(place)});
   return block;
 }
 
@@ -218,7 +218,7 @@ size_t stage_panel(Kernel& kernel, const Panel& panel) {
   for (size_t i = 0; i < outside.size(); ++i) order.move(outside[i], i);
   const int64_t block = block_sum(kernel, panel, kernel.caps->private_bytes, outside.size());
   const auto place = static_cast<int64_t>(outside.size());
-  apply(kernel, {Kind::Stage, panel.slot, place + (block < panel.longest)});
+  apply(kernel, {Kind::CacheRead, panel.slot, place + (block < panel.longest)});
   return outside.size();
 }
 
@@ -254,12 +254,12 @@ size_t stage_blocks(Kernel& kernel, const Panel& panel, const Rows& rows, bool p
     inner = place_of_number(kernel, number);
     order.move(rows.loop, at++);
   }
-  if (pack_rows) apply(kernel, {Kind::Stage, rows.slot, static_cast<int64_t>(at)});
+  if (pack_rows) apply(kernel, {Kind::CacheRead, rows.slot, static_cast<int64_t>(at)});
   for (size_t column : columns) order.move(column, at++);
   if (others)
     for (; inner > at; --inner)  // outside of those, where it was
       apply(kernel, {Kind::Swap, static_cast<uint32_t>(inner - 1), static_cast<int64_t>(inner)});
-  apply(kernel, {Kind::Stage, panel.slot, static_cast<int64_t>(at)});
+  apply(kernel, {Kind::CacheRead, panel.slot, static_cast<int64_t>(at)});
   return both.size() + (parts > 1);
 }
 
@@ -418,7 +418,7 @@ size_t stage_scattered(Kernel& kernel) {
     const bool is_pair = part == size && move_next_inside(k, part);
     const size_t place = last_output(k) - (is_pair ? 1 : 0);
     const uint32_t slot = param_info(g, g.sources(store)[0]).slot;
-    apply(k, {Kind::Stage, slot, static_cast<int64_t>(place)});
+    apply(k, {Kind::CacheRead, slot, static_cast<int64_t>(place)});
     return place;
   };
   return attempt(kernel, change).value_or(SIZE_MAX);
@@ -429,9 +429,9 @@ std::optional<Kernel> with_copies_last(const Kernel& start, std::span<const Sche
   Kernel kernel = copy_of(start);
   const auto change = [&](Kernel& k) {
     for (const ScheduleStep& c : changes)
-      if (c.kind != Kind::Stage) apply(k, c);
+      if (c.kind != Kind::CacheRead) apply(k, c);
     for (const ScheduleStep& c : changes)
-      if (c.kind == Kind::Stage) apply(k, c);
+      if (c.kind == Kind::CacheRead) apply(k, c);
     return size_t{0};
   };
   return attempt(kernel, change) ? std::optional(std::move(kernel)) : std::nullopt;

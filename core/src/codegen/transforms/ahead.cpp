@@ -29,7 +29,7 @@ bool belong_to_one_reduction(const Graph& g, Id sink, std::span<const Id> loops)
 
 }  // namespace
 
-void copy_ahead(Kernel& kernel, const ScheduleStep& change) {
+void pipeline_copies(Kernel& kernel, const ScheduleStep& change) {
   Graph& g = kernel.graph;
   const std::string text = to_string({change});
   require(kernel.caps->async_copy_bytes != 0, "[codegen] {}: the device has no asynchronous copies",

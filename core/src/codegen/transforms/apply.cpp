@@ -264,24 +264,24 @@ void apply(Kernel& kernel, const ScheduleStep& change) {
   check_bounds(kernel, change);
   check_beside_local_copies(kernel, change);
   switch (change.kind) {
-    case Kind::Stage: {
+    case Kind::CacheRead: {
       if (!works_in_groups(*kernel.caps)) {
-        is_written(kernel, change.axis) ? stage_result(kernel, change) : stage(kernel, change);
+        is_written(kernel, change.axis) ? cache_write(kernel, change) : cache_read(kernel, change);
         break;
       }
-      stage_local(kernel, change);
+      cache_read_local(kernel, change);
       const std::string problem = excess(kernel);
       require(problem.empty(), "[codegen] {}: {}", to_string({change}), problem);
       break;
     }
-    case Kind::Accumulate:
-      accumulate(kernel, change);
+    case Kind::SplitK:
+      split_k(kernel, change);
       break;
-    case Kind::Keep:
-      keep(kernel, change);
+    case Kind::ComputeAt:
+      compute_at(kernel, change);
       break;
-    case Kind::Ahead: {
-      copy_ahead(kernel, change);
+    case Kind::Pipeline: {
+      pipeline_copies(kernel, change);
       const std::string problem = excess(kernel);
       require(problem.empty(), "[codegen] {}: {}", to_string({change}), problem);
       break;
@@ -309,7 +309,7 @@ void apply(Kernel& kernel, const ScheduleStep& change) {
       split(kernel, change);
       break;
   }
-  check_kept(kernel, change);
+  check_compute_at(kernel, change);
   kernel.applied.push_back(change);
 }
 

@@ -53,19 +53,19 @@ void split(Kernel& kernel, const ScheduleStep& change);
 
 /// stage(slot, place): what is loaded of a parameter is copied into scratch inside the first
 /// `place` axes.
-void stage(Kernel& kernel, const ScheduleStep& change);
+void cache_read(Kernel& kernel, const ScheduleStep& change);
 
 /// stage(slot, place) of a parameter that is written: what is stored to it waits in scratch.
-void stage_result(Kernel& kernel, const ScheduleStep& change);
+void cache_write(Kernel& kernel, const ScheduleStep& change);
 bool is_written(const Kernel& kernel, uint32_t slot);
 
 /// As stage, where work-items run in step: one copy for the group, in local memory. Ranges of items
 /// and those that are expanded are inside wherever they stand.
-void stage_local(Kernel& kernel, const ScheduleStep& change);
+void cache_read_local(Kernel& kernel, const ScheduleStep& change);
 
 /// ahead(slot, n): what stage copies of a parameter into local memory is copied n turns before it
 /// is used.
-void copy_ahead(Kernel& kernel, const ScheduleStep& change);
+void pipeline_copies(Kernel& kernel, const ScheduleStep& change);
 
 /// Error(User) where the change cannot follow a copy in local memory.
 void check_beside_local_copies(const Kernel& kernel, const ScheduleStep& change);
@@ -86,13 +86,13 @@ void check_scratch(const Kernel& kernel, const std::string& change);
 
 /// keep(axis, place): what is computed along a reduce loop and again along others is computed once,
 /// into scratch, inside the first `place` axes.
-void keep(Kernel& kernel, const ScheduleStep& change);
+void compute_at(Kernel& kernel, const ScheduleStep& change);
 
 /// Whether the value is made of what the parameter holds.
 bool reads(const Graph& g, Id value, Id param);
 
 /// Error(User) where what waits in the output would be written over before it was used up.
-void check_kept(const Kernel& kernel, const ScheduleStep& change);
+void check_compute_at(const Kernel& kernel, const ScheduleStep& change);
 
 /// The largest of the values that the scheduler marked which is computed along the axis and again
 /// along others, or in blocks.
@@ -103,9 +103,9 @@ struct Repeated {
 Repeated find_repeated(const Kernel& kernel, size_t axis);
 /// Marks that were not used, or no longer.
 void drop_marks(Kernel& kernel);
-uint64_t bytes_to_keep(const Kernel& kernel, const Repeated& repeated, size_t place);
+uint64_t bytes_to_store(const Kernel& kernel, const Repeated& repeated, size_t place);
 
 /// accumulate(axis, place): a reduce loop runs outside of the output loops from `place` on.
-void accumulate(Kernel& kernel, const ScheduleStep& change);
+void split_k(Kernel& kernel, const ScheduleStep& change);
 
 }  // namespace plugrad::codegen

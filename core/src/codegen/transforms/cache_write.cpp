@@ -145,7 +145,7 @@ bool is_written(const Kernel& kernel, uint32_t slot) {
   });
 }
 
-void stage_result(Kernel& kernel, const ScheduleStep& change) {
+void cache_write(Kernel& kernel, const ScheduleStep& change) {
   Graph& g = kernel.graph;
   const std::string text = to_string({change});
   check_private_place(kernel, change);

@@ -59,7 +59,7 @@ Id accumulating(Graph& g, Id store, Id reduce, Id range, Id block) {
 
 }  // namespace
 
-void accumulate(Kernel& kernel, const ScheduleStep& change) {
+void split_k(Kernel& kernel, const ScheduleStep& change) {
   Graph& g = kernel.graph;
   const std::string text = to_string({change});
   const Id range = kernel.axes[change.axis];

@@ -219,7 +219,7 @@ class SharedCopy {
 
 }  // namespace
 
-void stage_local(Kernel& kernel, const ScheduleStep& change) {
+void cache_read_local(Kernel& kernel, const ScheduleStep& change) {
   Graph& g = kernel.graph;
   const std::string text = to_string({change});
   require(change.amount >= 0 && change.amount <= static_cast<int64_t>(kernel.axes.size()),

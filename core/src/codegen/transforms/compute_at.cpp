@@ -80,7 +80,7 @@ void drop_marks(Kernel& kernel) {
   replace(kernel, {});
 }
 
-uint64_t bytes_to_keep(const Kernel& kernel, const Repeated& repeated, size_t place) {
+uint64_t bytes_to_store(const Kernel& kernel, const Repeated& repeated, size_t place) {
   OpenRanges open(kernel.graph);
   uint64_t bytes = size_of(kernel.graph[repeated.values[0]].dtype);
   for (size_t i = 0; i < kernel.axes.size(); ++i)
@@ -249,7 +249,7 @@ bool keeps_array(const Kernel& kernel, OpenRanges& open, Id filled) {
 
 }  // namespace
 
-void check_kept(const Kernel& kernel, const ScheduleStep& change) {
+void check_compute_at(const Kernel& kernel, const ScheduleStep& change) {
   const Graph& g = kernel.graph;
   OpenRanges open(g);
   for (Id store : g.sources(kernel.sink))
@@ -261,7 +261,7 @@ void check_kept(const Kernel& kernel, const ScheduleStep& change) {
     }
 }
 
-void keep(Kernel& kernel, const ScheduleStep& change) {
+void compute_at(Kernel& kernel, const ScheduleStep& change) {
   Graph& g = kernel.graph;
   const std::string text = to_string({change});
   check_private_place(kernel, change);

@@ -250,7 +250,7 @@ void check_scratch(const Kernel& kernel, const std::string& change) {
           bytes, most);
 }
 
-void stage(Kernel& kernel, const ScheduleStep& change) {
+void cache_read(Kernel& kernel, const ScheduleStep& change) {
   Graph& g = kernel.graph;
   const std::string text = to_string({change});
   check_private_place(kernel, change);
