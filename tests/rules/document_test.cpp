@@ -68,7 +68,7 @@ std::vector<Table> tables() {
       {"Loops over the terms that are not 0", all(loop_bound_rules())},
       {"Reductions over work-items", all(closing_rules())},
       {"Marks of kept values", all(keep_mark_rules())},
-      {"Copies made ahead", all(copies_ahead_rules())},
+      {"Copies made ahead", all(pipelining_rules())},
       {"Predication: loads", all(gate_rules())},
       {"Predication: copies of a group", all(copy_gate_rules())},
       {"Floor division of machine integers", all(index_lowering_rules())},

@@ -10,7 +10,7 @@
 #include "codegen/passes/passes.h"
 #include "codegen/report.h"
 #include "codegen/transforms/changes.h"
-#include "codegen/transforms/copies_ahead.h"
+#include "codegen/transforms/software_pipelining.h"
 #include "codegen/transforms/wmma_tiles.h"
 #include "ir/text/printer.h"
 #include "ir/verifier.h"
@@ -71,7 +71,7 @@ constexpr std::array<Stage<Generation>, 24> kCodegen = {{
     {"drop marks", on_kernel<drop_marks>, kGraph, "marks that no transformation took are gone"},
     {"lay out tiles", on_kernel<lay_out_tiles>, kGraph,
      "operands of tensor cores lie as these take them"},
-    {"copy ahead", on_kernel<place_copies_ahead>, kGraph,
+    {"pipeline copies", on_kernel<place_pipelined_tiles>, kGraph,
      "arrays hold the tiles of several turns of a loop"},
     {"name kernel", name_kernel, kGraph, "the kernel is named by its axes"},
     {"count loops", on_kernel<count_loops>, kGraph, "dynamic loop bounds: ends are counts in memory"},

@@ -1,4 +1,4 @@
-// Writes the instructions of copies that are made ahead (copies_ahead.h).
+// Writes the instructions of copies that are made ahead (software_pipelining.h).
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 
 #include "codegen/analysis/lanes.h"
 #include "codegen/emit/ir_writer.h"
-#include "codegen/transforms/copies_ahead.h"
+#include "codegen/transforms/software_pipelining.h"
 
 namespace plugrad::codegen {
 
@@ -18,7 +18,7 @@ class CopyWriter {
       : graph_(graph), caps_(caps), open_(open), lanes_(lanes), writer_(writer) {}
 
   /// The loop in whose turns the array's tiles are copied ahead; kNoId for other arrays.
-  Id loop(Id filled) { return loop_ahead(graph_, open_, filled); }
+  Id loop(Id filled) { return pipelined_loop(graph_, open_, filled); }
 
   /// Writes the stores of the array's tile for the turn of this number.
   using Fill = std::function<void(Id filled, uint32_t turn)>;

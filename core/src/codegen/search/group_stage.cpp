@@ -10,7 +10,7 @@
 #include "codegen/search/tile_search.h"
 #include "codegen/transforms/apply.h"
 #include "codegen/transforms/changes.h"
-#include "codegen/transforms/copies_ahead.h"
+#include "codegen/transforms/software_pipelining.h"
 #include "ir/facts.h"
 #include "ir/scratch.h"
 #include "plugrad/error.h"

@@ -12,7 +12,7 @@
 #include "codegen/analysis/gates.h"
 #include "codegen/analysis/work_items.h"
 #include "codegen/transforms/changes.h"
-#include "codegen/transforms/copies_ahead.h"
+#include "codegen/transforms/software_pipelining.h"
 #include "codegen/transforms/tensor_core.h"
 #include "ir/facts.h"
 #include "ir/scratch.h"

@@ -23,10 +23,10 @@ std::vector<Id> reduce_loops(const Graph& g, OpenRanges& open, Id id);
 uint64_t bytes_of_copy(const Graph& g, Id filled);
 
 /// Gives the tiles of copies that are made ahead their places.
-void place_copies_ahead(Kernel& kernel);
+void place_pipelined_tiles(Kernel& kernel);
 
 /// The loop in whose turns the tiles are copied ahead; kNoId for other arrays.
-Id loop_ahead(const Graph& g, OpenRanges& open, Id filled);
+Id pipelined_loop(const Graph& g, OpenRanges& open, Id filled);
 
 /// The load of which the store is an asynchronous copy on this device: of so many neighbours at
 /// once, zeros behind a closed gate. kNoId where the items must move it themselves.

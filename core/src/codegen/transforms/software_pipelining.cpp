@@ -1,4 +1,4 @@
-#include "codegen/transforms/copies_ahead.h"
+#include "codegen/transforms/software_pipelining.h"
 
 #include <algorithm>
 
@@ -105,11 +105,11 @@ constexpr Rule kCopiesAhead[] = {
 // clang-format on
 }  // namespace
 
-std::span<const Rule> copies_ahead_rules() {
+std::span<const Rule> pipelining_rules() {
   return kCopiesAhead;
 }
 
-void place_copies_ahead(Kernel& kernel) {
+void place_pipelined_tiles(Kernel& kernel) {
   static const RuleTable table(kCopiesAhead);
   const Graph& g = kernel.graph;
   const std::vector<Id> all = nodes_of(g, kernel.sink, Op::Filled);
@@ -119,7 +119,7 @@ void place_copies_ahead(Kernel& kernel) {
   replace(kernel, {});
 }
 
-Id loop_ahead(const Graph& g, OpenRanges& open, Id filled) {
+Id pipelined_loop(const Graph& g, OpenRanges& open, Id filled) {
   if (tiles_ahead(g, filled) == 0) return kNoId;
   // Its place says which tile it is.
   const FilledParts parts = filled_parts(g, filled);

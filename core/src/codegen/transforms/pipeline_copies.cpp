@@ -7,7 +7,7 @@
 #include "codegen/analysis/access.h"
 #include "codegen/claims.h"
 #include "codegen/transforms/changes.h"
-#include "codegen/transforms/copies_ahead.h"
+#include "codegen/transforms/software_pipelining.h"
 #include "ir/facts.h"
 #include "ir/range.h"
 #include "ir/scratch.h"
