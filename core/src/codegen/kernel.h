@@ -26,9 +26,9 @@ struct Kernel {
   RuleSet rules() const { return options.fast_math ? RuleSet::Fast : RuleSet::Strict; }
 };
 
-/// The kernel that the stage "choose" is given.
-Kernel kernel_before_choice(const Graph& ast, Id sink, const pgr_device_caps& caps,
-                            const Options& options);
+/// The kernel that the stage "apply schedule" is given.
+Kernel kernel_before_schedule(const Graph& ast, Id sink, const pgr_device_caps& caps,
+                              const Options& options);
 
 /// Copies what is reachable from `root` of `from` into `to` and returns its id there.
 Id copy_into(Graph& to, const Graph& from, Id root);

@@ -58,15 +58,15 @@ constexpr Form kGraph = Form::KernelGraph, kIr = Form::KernelIr;
 // clang-format off
 constexpr std::array<Stage<Generation>, 24> kCodegen = {{
     {"estimate", estimate_work, kGraph, "operations and bytes that the kernel takes at least"},
-    {"collapse loops", on_kernel<collapse_loops>, kGraph,
+    {"eliminate reductions", on_kernel<eliminate_reductions>, kGraph,
      "reductions that are closed forms or single loads lose their loop"},
     {"index stores", on_kernel<index_stores>, kGraph,
      "terms of marked reductions are stored by their index"},
     {"simplify ranges", on_kernel<simplify_ranges>, kGraph,
      "adjacent ranges merge, divided ranges split"},
-    {"split borders", on_kernel<split_borders>, kGraph,
+    {"partition outputs", on_kernel<partition_outputs>, kGraph,
      "padding is stores of its own instead of conditions"},
-    {"choose", on_kernel<choose>, kGraph,
+    {"apply schedule", on_kernel<apply_schedule>, kGraph,
      "the schedule is applied: ranges become lanes, register tiles, group ids"},
     {"drop marks", on_kernel<drop_marks>, kGraph, "marks that no transformation took are gone"},
     {"lay out tiles", on_kernel<lay_out_tiles>, kGraph,
@@ -74,12 +74,12 @@ constexpr std::array<Stage<Generation>, 24> kCodegen = {{
     {"pipeline copies", on_kernel<place_pipelined_tiles>, kGraph,
      "arrays hold the tiles of several turns of a loop"},
     {"name kernel", name_kernel, kGraph, "the kernel is named by its axes"},
-    {"count loops", on_kernel<count_loops>, kGraph, "dynamic loop bounds: ends are counts in memory"},
-    {"bound loops", on_kernel<bound_loops>, kGraph, "loops run where their terms are not 0"},
+    {"dynamic bounds", on_kernel<set_dynamic_bounds>, kGraph, "dynamic loop bounds: ends are counts in memory"},
+    {"tighten bounds", on_kernel<tighten_bounds>, kGraph, "loops run where their terms are not 0"},
     {"expand", on_kernel<expand>, kGraph, "upcast, unroll and vector ranges are copies and lanes"},
     {"partition loops", on_kernel<partition_loops>, kGraph,
      "inside of borders, conditions are constant"},
-    {"gate items", on_kernel<gate_items>, kGraph, "every element is stored by one work-item"},
+    {"predicate work-items", on_kernel<predicate_work_items>, kGraph, "every element is stored by one work-item"},
     {"vectorise", on_kernel<vectorise>, kGraph, "loads and stores have scalar indices and a width"},
     {"lower indices", on_kernel<lower_indices>, kGraph, "index arithmetic is i32 or i64"},
     {"decompose", on_kernel<decompose>, kGraph, "only ops that the device claims remain"},
@@ -88,7 +88,7 @@ constexpr std::array<Stage<Generation>, 24> kCodegen = {{
     {"write launch ids", emit<write_launch_ids>, kIr, "parallel ranges become launch ids"},
     {"linearise", emit<linearise>, kIr,
      "loops, accumulators, reductions of groups, copies and stores in order"},
-    {"split words", emit<split_words>, kIr,
+    {"emulate int64", emit<split_words>, kIr,
      "64-bit integers become pairs of words on devices without them"},
     {"encode", encode_ir, kIr, "kernel IR is encoded for the plugin"},
 }};
@@ -141,11 +141,11 @@ KernelCode describe(const Graph& ast, Id sink) {
   return code;
 }
 
-Kernel kernel_before_choice(const Graph& ast, Id sink, const pgr_device_caps& caps,
-                            const Options& options) {
+Kernel kernel_before_schedule(const Graph& ast, Id sink, const pgr_device_caps& caps,
+                              const Options& options) {
   Generation generation{kernel_of(ast, sink, caps, options), {}, {}};
   for (const Stage<Generation>& stage : kCodegen) {
-    if (stage.run == on_kernel<choose>) break;
+    if (stage.run == on_kernel<apply_schedule>) break;
     stage.run(generation);
   }
   return std::move(generation.kernel);

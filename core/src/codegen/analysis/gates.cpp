@@ -103,7 +103,7 @@ constexpr Rule kGates[] = {
 // clang-format on
 }  // namespace
 
-std::span<const Rule> gate_rules() {
+std::span<const Rule> predication_rules() {
   return kGates;
 }
 

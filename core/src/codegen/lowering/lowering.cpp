@@ -110,9 +110,9 @@ bool lacks_reduce(const Graph& g, const Match& m) {
 }
 
 const RuleTable& lowering_table() {
-  static const RuleTable table{memory_rules(),   bool_rules(),        narrow_rules(),
-                               unsigned_rules(), small_float_rules(), small_integer_rules(),
-                               basic_rules(),    division_rules(),    transcendental_rules()};
+  static const RuleTable table{memory_rules(), bool_rules(),        narrow_rules(),
+                               u32_rules(),    small_float_rules(), small_integer_rules(),
+                               basic_rules(),  division_rules(),    transcendental_rules()};
   return table;
 }
 

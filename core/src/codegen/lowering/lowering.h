@@ -66,7 +66,7 @@ bool lacks_reduce(const Graph& g, const Match& m);
 std::span<const Rule> memory_rules();
 std::span<const Rule> bool_rules();
 std::span<const Rule> narrow_rules();
-std::span<const Rule> unsigned_rules();
+std::span<const Rule> u32_rules();
 std::span<const Rule> small_float_rules();
 std::span<const Rule> small_integer_rules();
 std::span<const Rule> basic_rules();

@@ -100,7 +100,7 @@ constexpr Rule kUnsigned[] = {
 // clang-format on
 }  // namespace
 
-std::span<const Rule> unsigned_rules() {
+std::span<const Rule> u32_rules() {
   return kUnsigned;
 }
 

@@ -69,7 +69,7 @@ bool merge_any(Kernel& kernel) {
 
 // Where whoever walks along the range in vectors wants its addresses to be consecutive: in all of a
 // store, but in the values alone of one whose sums are transposed in registers on their way
-// (transposed_stores.h).
+// (register_transpose.h).
 std::vector<Id> roots_of_addresses(const Kernel& kernel, Id range) {
   const Graph& g = kernel.graph;
   std::vector<Id> roots;

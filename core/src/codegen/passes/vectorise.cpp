@@ -13,7 +13,7 @@
 #include "codegen/analysis/access.h"
 #include "codegen/analysis/lanes.h"
 #include "codegen/passes/passes.h"
-#include "codegen/passes/transposed_stores.h"
+#include "codegen/passes/register_transpose.h"
 #include "ir/facts.h"
 #include "ir/scratch.h"
 #include "symbolic/symbolic.h"
@@ -170,7 +170,7 @@ struct Vectoriser {
         apart.push_back(*one);
       }
     std::vector<bool> is_left;
-    const std::vector<Id> transposed = transposed_stores(g, simplify, apart, is_left);
+    const std::vector<Id> transposed = transpose_stores(g, simplify, apart, is_left);
     for (Id id : before) {
       const auto it = std::ranges::find(ids, id);
       if (it == ids.end() || is_left[static_cast<size_t>(it - ids.begin())]) store(id, out);

@@ -382,7 +382,7 @@ void note_refusal(const Error& e) {
 
 SearchSpace::SearchSpace(const Graph& ast, Id sink, const pgr_device_caps& caps,
                          const Options& options)
-    : start_(kernel_before_choice(ast, sink, caps, options)), bytes_(estimate(start_).bytes) {}
+    : start_(kernel_before_schedule(ast, sink, caps, options)), bytes_(estimate(start_).bytes) {}
 
 SearchSpace::SearchSpace(const Kernel& start)
     : start_(copy_of(start)), bytes_(estimate(start_).bytes) {}

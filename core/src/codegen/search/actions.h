@@ -23,7 +23,7 @@ struct Prospect {
   double cost() const { return prediction.cost(); }
 };
 
-/// One kernel as the stage "choose" finds it. Its functions may be called from any thread.
+/// One kernel as the stage "apply schedule" finds it. Its functions may be called from any thread.
 class SearchSpace {
  public:
   /// `caps` lives as long.

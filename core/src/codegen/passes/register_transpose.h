@@ -21,7 +21,7 @@ struct LaneStore {
 
 /// Stores of whole vectors that do the work of those of `stores` that are neighbours; a store that
 /// has none is left: `is_left` tells which, in the order of `stores`.
-std::vector<Id> transposed_stores(Graph& g, Simplifier& simplify, std::span<const LaneStore> stores,
-                                  std::vector<bool>& is_left);
+std::vector<Id> transpose_stores(Graph& g, Simplifier& simplify, std::span<const LaneStore> stores,
+                                 std::vector<bool>& is_left);
 
 }  // namespace plugrad::codegen

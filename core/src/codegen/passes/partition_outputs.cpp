@@ -67,7 +67,7 @@ Id innermost_output(const Kernel& kernel, Id store) {
 
 }  // namespace
 
-void split_borders(Kernel& kernel) {
+void partition_outputs(Kernel& kernel) {
   Graph& g = kernel.graph;
   if (kernel.options.no_opt || g.sources(kernel.sink).size() != 1) return;
   if (works_in_groups(*kernel.caps))

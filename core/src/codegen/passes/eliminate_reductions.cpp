@@ -18,7 +18,7 @@ void drop_single_ranges(Kernel& kernel) {
 
 }  // namespace
 
-void collapse_loops(Kernel& kernel) {
+void eliminate_reductions(Kernel& kernel) {
   drop_single_ranges(kernel);
   kernel.sink = Simplifier(kernel.graph, kernel.rules())(kernel.sink);
   kernel.sink = collapse_reduces(kernel.graph, kernel.sink, kernel.rules());

@@ -19,9 +19,9 @@
 namespace plugrad::codegen {
 namespace {
 
-class Bounder {
+class BoundTightening {
  public:
-  explicit Bounder(Kernel& kernel)
+  explicit BoundTightening(Kernel& kernel)
       : g_(kernel.graph), open_(g_), may_branch_(!works_in_groups(*kernel.caps)) {}
 
   Id changed(Id reduce) {
@@ -101,7 +101,7 @@ class Bounder {
 using namespace rules;
 
 Id bounded(Graph&, const Match& m) {
-  return m.context<Bounder>().changed(m.root);
+  return m.context<BoundTightening>().changed(m.root);
 }
 
 constexpr Rule kLoopBounds[] = {
@@ -114,9 +114,9 @@ std::span<const Rule> loop_bound_rules() {
   return kLoopBounds;
 }
 
-void bound_loops(Kernel& kernel) {
+void tighten_bounds(Kernel& kernel) {
   static const RuleTable table(kLoopBounds);
-  Bounder bounder(kernel);
+  BoundTightening bounder(kernel);
   const Id sink = rewrite(kernel.graph, kernel.sink, table, {.context = &bounder});
   if (sink == kernel.sink) return;
   kernel.sink = sink;

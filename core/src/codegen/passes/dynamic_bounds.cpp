@@ -36,12 +36,12 @@ struct Clause {
   int64_t step;  // counts are multiples of it
 };
 
-class LoopCounter {
+class DynamicBounds {
  public:
-  explicit LoopCounter(Kernel& kernel)
+  explicit DynamicBounds(Kernel& kernel)
       : kernel_(kernel), g_(kernel.graph), open_(g_), bounds_(g_) {}
 
-  /// `reductions` is the table of counted().
+  /// `reductions` is the table of with_dynamic_end().
   void run(const RuleTable& reductions) {
     // A hint may count by a constant, in a kernel that loads nothing.
     if (nodes_of(g_, kernel_.sink, Op::Load).empty() &&
@@ -56,7 +56,7 @@ class LoopCounter {
   }
 
   // A reduction over ranges that end where its condition says.
-  Id counted(Id reduce) {
+  Id with_dynamic_end(Id reduce) {
     const ReduceParts parts = reduce_parts(g_, reduce);
     const Op op = parts.op;
     const Id condition = condition_of(parts), value = parts.values[0];
@@ -342,22 +342,22 @@ class LoopCounter {
 using namespace rules;
 
 Id count_reduce(Graph&, const Match& m) {
-  return m.context<LoopCounter>().counted(m.root);
+  return m.context<DynamicBounds>().with_dynamic_end(m.root);
 }
 
-constexpr Rule kLoopCounts[] = {
+constexpr Rule kDynamicBounds[] = {
     rule("count-loop", any_of(x, Op::Reduce), code<count_reduce>),
 };
 
 }  // namespace
 
-std::span<const Rule> loop_count_rules() {
-  return kLoopCounts;
+std::span<const Rule> dynamic_bound_rules() {
+  return kDynamicBounds;
 }
 
-void count_loops(Kernel& kernel) {
-  static const RuleTable table(kLoopCounts);
-  LoopCounter(kernel).run(table);
+void set_dynamic_bounds(Kernel& kernel) {
+  static const RuleTable table(kDynamicBounds);
+  DynamicBounds(kernel).run(table);
 }
 
 }  // namespace plugrad::codegen

@@ -6,7 +6,7 @@
 
 namespace plugrad::codegen {
 
-void choose(Kernel& kernel) {
+void apply_schedule(Kernel& kernel) {
   if (kernel.options.schedule != nullptr) {
     for (const ScheduleStep& change : *kernel.options.schedule) apply(kernel, change);
   } else if (!kernel.options.no_opt) {

@@ -1,4 +1,4 @@
-#include "codegen/passes/transposed_stores.h"
+#include "codegen/passes/register_transpose.h"
 
 #include <algorithm>
 #include <bit>
@@ -18,9 +18,9 @@ bool are_alike(const LaneStore& a, const LaneStore& b) {
   return a.memory == b.memory && a.stride == b.stride && a.lanes == b.lanes && a.loops == b.loops;
 }
 
-class Transposer {
+class RegisterTranspose {
  public:
-  Transposer(Graph& g, Simplifier& simplify, std::span<const LaneStore> stores)
+  RegisterTranspose(Graph& g, Simplifier& simplify, std::span<const LaneStore> stores)
       : g_(g), simplify_(simplify), stores_(stores) {}
 
   /// `row` holds stores of neighbours, as many as a power of two that is no larger than their
@@ -89,13 +89,13 @@ size_t neighbours(std::span<const Placed> row, size_t most) {
 
 }  // namespace
 
-std::vector<Id> transposed_stores(Graph& g, Simplifier& simplify, std::span<const LaneStore> stores,
-                                  std::vector<bool>& is_left) {
+std::vector<Id> transpose_stores(Graph& g, Simplifier& simplify, std::span<const LaneStore> stores,
+                                 std::vector<bool>& is_left) {
   is_left.assign(stores.size(), true);
   std::vector<Placed> all;
   for (size_t i = 0; i < stores.size(); ++i)
     if (const auto index = linear_of(g, stores[i].index)) all.push_back({i, *index});
-  Transposer transposer(g, simplify, stores);
+  RegisterTranspose transposer(g, simplify, stores);
   std::vector<Id> out;
   while (!all.empty()) {
     const std::vector<Placed> row = take_row(all, stores);

@@ -111,11 +111,11 @@ constexpr Rule kCopyGates[] = {
 
 }  // namespace
 
-std::span<const Rule> copy_gate_rules() {
+std::span<const Rule> copy_predication_rules() {
   return kCopyGates;
 }
 
-void gate_items(Kernel& kernel) {
+void predicate_work_items(Kernel& kernel) {
   static const RuleTable copies(kCopyGates);
   Graph& g = kernel.graph;
   OpenRanges open(g);
