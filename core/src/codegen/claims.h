@@ -38,7 +38,7 @@ inline uint32_t widest_moved(const pgr_device_caps& caps, DType dtype, int64_t c
   return widest;
 }
 
-inline bool is_wide_integer(DType dtype) {
+inline bool is_64_bit_integer(DType dtype) {
   return dtype == DType::I64 || dtype == DType::U64;
 }
 

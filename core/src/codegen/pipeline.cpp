@@ -88,7 +88,7 @@ constexpr std::array<Stage<Generation>, 24> kCodegen = {{
     {"write launch ids", emit<write_launch_ids>, kIr, "parallel ranges become launch ids"},
     {"linearise", emit<linearise>, kIr,
      "loops, accumulators, reductions of groups, copies and stores in order"},
-    {"emulate int64", emit<split_words>, kIr,
+    {"emulate int64", emit<emulate_int64>, kIr,
      "64-bit integers become pairs of words on devices without them"},
     {"encode", encode_ir, kIr, "kernel IR is encoded for the plugin"},
 }};

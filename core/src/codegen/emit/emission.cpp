@@ -1,7 +1,7 @@
 // The short stages of emission; linearise.cpp has the long one.
 #include "codegen/emit/linearise.h"
 #include "codegen/emit/param_table.h"
-#include "codegen/lowering/wide_integers.h"
+#include "codegen/lowering/int64_emulation.h"
 
 namespace plugrad::codegen {
 
@@ -25,9 +25,9 @@ void write_launch_ids(Kernel& kernel, Emission& emission) {
   emission.inside = ids.inside;
 }
 
-void split_words(Kernel& kernel, Emission& emission) {
-  if (needs_pairs(emission.writer, *kernel.caps))
-    emission.writer = split_into_pairs(emission.writer, *kernel.caps);
+void emulate_int64(Kernel& kernel, Emission& emission) {
+  if (needs_int64_emulation(emission.writer, *kernel.caps))
+    emission.writer = emulate_int64(emission.writer, *kernel.caps);
 }
 
 std::vector<std::byte> encode(const Kernel& kernel, const Emission& emission,

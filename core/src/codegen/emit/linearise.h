@@ -34,7 +34,7 @@ void write_launch_ids(Kernel& kernel, Emission& emission);
 /// All other instructions: loops, sums, the group's reductions, copies and stores.
 void linearise(Kernel& kernel, Emission& emission);
 /// 64-bit integers are pairs of words where the device does not compute with them.
-void split_words(Kernel& kernel, Emission& emission);
+void emulate_int64(Kernel& kernel, Emission& emission);
 
 /// The kernel IR block.
 std::vector<std::byte> encode(const Kernel& kernel, const Emission& emission,

@@ -57,7 +57,7 @@ bool Lowering::reduces(Op op, DType dtype) const {
 }
 
 DType Lowering::stored(DType dtype) const {
-  if (claims_storage(caps_, dtype) || is_wide_integer(dtype)) return dtype;
+  if (claims_storage(caps_, dtype) || is_64_bit_integer(dtype)) return dtype;
   const DType other = sibling(dtype);
   return other != DType::Void && claims_storage(caps_, other) ? other : DType::Void;
 }
@@ -123,14 +123,14 @@ void check_claimed(const Graph& g, Id id, const Lowering& device) {
   if (n.op == Op::Store) return check_stored(g[g.sources(n)[2]].dtype, device);
   if (n.op == Op::Reduce) {
     const Op op = reduce_parts(g, id).op;
-    if (!is_wide_integer(dtype) && !device.reduces(op, dtype)) refuse(op, dtype);
+    if (!is_64_bit_integer(dtype) && !device.reduces(op, dtype)) refuse(op, dtype);
   } else if (n.op == Op::Cast) {
     const DType from = g[n.src[0]].dtype;
     if (!device.casts(from) || !device.casts(dtype))
       refuse(n.op, device.casts(from) ? dtype : from);
   } else if (is_alu(n.op) && n.op != Op::Bitcast) {
     const DType operand = operand_dtype(g, n);
-    if (!is_wide_integer(operand) && !device.has(n.op, operand)) refuse(n.op, operand);
+    if (!is_64_bit_integer(operand) && !device.has(n.op, operand)) refuse(n.op, operand);
   }
 }
 

@@ -19,7 +19,7 @@ class Lowering {
 
   bool has(Op op, DType dtype) const { return claims(caps_, op, dtype); }
   /// 64-bit integers are cast as they are: linearise splits them.
-  bool casts(DType dtype) const { return has(Op::Cast, dtype) || is_wide_integer(dtype); }
+  bool casts(DType dtype) const { return has(Op::Cast, dtype) || is_64_bit_integer(dtype); }
   /// Accumulators are memory. A maximum that is no op is a choice, which linearise writes.
   bool reduces(Op op, DType dtype) const;
   /// The dtype that stands in memory for `dtype`; Void for none.

@@ -33,9 +33,9 @@ struct Indexed {
   std::vector<Id> walked, summed;  // ranges that the index depends on, and the others
 };
 
-class Splitter {
+class Int64Emulation {
  public:
-  explicit Splitter(Kernel& kernel)
+  explicit Int64Emulation(Kernel& kernel)
       : kernel_(kernel), g_(kernel.graph), algebra_(g_, kernel.rules()) {}
 
   void run() {
@@ -177,7 +177,7 @@ class Splitter {
 void index_stores(Kernel& kernel) {
   const Graph& g = kernel.graph;
   const auto stores = g.sources(kernel.sink);
-  if (stores.size() == 1 && is_indexed(g, g.sources(stores[0])[2])) Splitter(kernel).run();
+  if (stores.size() == 1 && is_indexed(g, g.sources(stores[0])[2])) Int64Emulation(kernel).run();
 }
 
 }  // namespace plugrad::codegen

@@ -131,7 +131,7 @@ Id pipelined_loop(const Graph& g, OpenRanges& open, Id filled) {
 
 Id asynchronous_load(const Graph& g, const pgr_device_caps& caps, Id store, uint32_t lanes) {
   const Id load = g.sources(store)[2];
-  if (g[load].op != Op::Load || is_wide_integer(g[load].dtype))
+  if (g[load].op != Op::Load || is_64_bit_integer(g[load].dtype))
     return kNoId;  // which may become pairs
   const auto sources = g.sources(load);
   if (g[sources[0]].op != Op::Param) return kNoId;

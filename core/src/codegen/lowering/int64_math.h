@@ -13,10 +13,11 @@ struct Pair {
 
 /// Each function appends instructions and gives the number of the result. Signedness is an argument
 /// where it matters.
-class PairMath {
+class Int64Math {
  public:
   /// `divides_words`: u32 can be divided.
-  PairMath(IrWriter& writer, bool divides_words) : writer_(writer), divides_words_(divides_words) {}
+  Int64Math(IrWriter& writer, bool divides_words)
+      : writer_(writer), divides_words_(divides_words) {}
 
   // Single words and conditions.
   uint32_t word(uint32_t value);

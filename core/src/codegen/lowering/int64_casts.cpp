@@ -2,7 +2,7 @@
 #include <bit>
 #include <cmath>
 
-#include "codegen/lowering/pair_math.h"
+#include "codegen/lowering/int64_math.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -13,13 +13,13 @@ bool is_small_float(DType dtype) {
 
 }  // namespace
 
-uint32_t PairMath::real(double value, DType dtype) {
+uint32_t Int64Math::real(double value, DType dtype) {
   const uint64_t bits = dtype == DType::F64 ? std::bit_cast<uint64_t>(value)
                                             : std::bit_cast<uint32_t>(static_cast<float>(value));
   return writer_.inst(PGR_OP_CONST, dtype, 1, {}, bits);
 }
 
-Pair PairMath::from(uint32_t value, DType dtype, bool is_signed) {
+Pair Int64Math::from(uint32_t value, DType dtype, bool is_signed) {
   if (is_small_float(dtype)) return from_float(cast(value, DType::F32), DType::F32, is_signed);
   if (is_float(dtype)) return from_float(value, dtype, is_signed);
   const uint32_t low = dtype == DType::Bool ? number(value) : cast(value, DType::U32);
@@ -30,7 +30,7 @@ Pair PairMath::from(uint32_t value, DType dtype, bool is_signed) {
 
 // The words of the magnitude: its multiple of 2^32, and what is left, which the format holds
 // exactly.
-Pair PairMath::from_float(uint32_t value, DType dtype, bool is_signed) {
+Pair Int64Math::from_float(uint32_t value, DType dtype, bool is_signed) {
   const uint32_t zero = real(0, dtype), limit = real(std::ldexp(1.0, is_signed ? 63 : 64), dtype);
   const uint32_t negative = flag(PGR_OP_CMPLT, value, zero),
                  below = op(PGR_OP_SUB, dtype, {zero, value});
@@ -47,7 +47,7 @@ Pair PairMath::from_float(uint32_t value, DType dtype, bool is_signed) {
   return where(is_number, where(negative, down, where(fits, whole, high_end)), constant(0));
 }
 
-uint32_t PairMath::to(Pair a, DType dtype, bool is_signed) {
+uint32_t Int64Math::to(Pair a, DType dtype, bool is_signed) {
   if (dtype == DType::Bool) return flag(PGR_OP_CMPNE, u32(PGR_OP_OR, a.low, a.high), word(0));
   if (!is_float(dtype)) return dtype == DType::U32 ? a.low : cast(a.low, dtype);
   if (dtype == DType::F64) {  // both words and the product are exact: the sum rounds once
@@ -62,7 +62,7 @@ uint32_t PairMath::to(Pair a, DType dtype, bool is_signed) {
 // The magnitude is shifted up until its top bit is set; what its upper word then cuts off is put in
 // that word's last bit, far below where f32 rounds. With `to_odd` the f32 is exact but for its last
 // bit, which says that bits are missing: it can be rounded to a smaller format.
-uint32_t PairMath::to_f32(Pair a, bool is_signed, bool to_odd) {
+uint32_t Int64Math::to_f32(Pair a, bool is_signed, bool to_odd) {
   Pair size = is_signed ? magnitude(a) : a;
   uint32_t exponent = word(127 + 32);
   for (uint32_t step : {32u, 16u, 8u, 4u, 2u, 1u}) {

@@ -36,7 +36,7 @@ Id cast_to_u32(Graph& g, Id value) {
 Id cast_from_u32(Graph& g, const Match& m) {
   const Id bits = signed_of(g, m[x]);
   const DType to = g[m.root].dtype;
-  if (is_wide_integer(to))
+  if (is_64_bit_integer(to))
     return g.binary(Op::And, g.cast(bits, to), g.constant(to, int64_t{UINT32_MAX}));
   if (!is_float(to)) return g.cast(bits, to);
   if (is_small_float(to)) return g.cast(to_odd_f32(g, m[x]), to);

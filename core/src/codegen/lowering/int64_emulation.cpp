@@ -3,14 +3,14 @@
 //            %6 = ADD i64 %5, %5             %10 = ADD u32 %7, %7, the carry into ADD u32 %9, %9
 // Memory is little-endian: the low word comes first. Values of 64 bits that only indices need lose
 // their upper words again, because no index exceeds i32.
-#include "codegen/lowering/wide_integers.h"
+#include "codegen/lowering/int64_emulation.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "base/check.h"
 #include "codegen/claims.h"
-#include "codegen/lowering/pair_math.h"
+#include "codegen/lowering/int64_math.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -21,15 +21,15 @@ DType dtype_of_inst(const pgr_ir_inst& inst) {
   return static_cast<DType>(inst.dtype);
 }
 bool is_wide(const pgr_ir_inst& inst) {
-  return is_wide_integer(dtype_of_inst(inst));
+  return is_64_bit_integer(dtype_of_inst(inst));
 }
 bool is_signed(const pgr_ir_inst& inst) {
   return dtype_of_inst(inst) == DType::I64;
 }
 
-class Splitter {
+class Int64Emulation {
  public:
-  Splitter(const IrWriter& in, bool divides_words)
+  Int64Emulation(const IrWriter& in, bool divides_words)
       : in_(in),
         math_(out_, divides_words),
         now_(in.insts().size(), kNone),
@@ -46,7 +46,7 @@ class Splitter {
   const pgr_ir_inst& inst(uint32_t number) const { return in_.insts()[number]; }
 
   void add_param(pgr_ir_param row) {
-    const bool wide = is_wide_integer(static_cast<DType>(row.dtype));
+    const bool wide = is_64_bit_integer(static_cast<DType>(row.dtype));
     constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<int32_t>::max());
     if (row.elem_count > (wide ? kMost / 2 : kMost))
       fail(ErrorKind::Unsupported,
@@ -61,7 +61,7 @@ class Splitter {
   }
 
   void add_array(pgr_ir_array row) {
-    const bool wide = is_wide_integer(static_cast<DType>(row.dtype));
+    const bool wide = is_64_bit_integer(static_cast<DType>(row.dtype));
     if (wide) {
       row.dtype = PGR_DTYPE_U32;
       row.align_bytes = std::max(row.align_bytes / 2, 4u);
@@ -307,7 +307,7 @@ class Splitter {
   }
 
   // A quotient and a remainder of the same operands share the loop that finds them.
-  PairMath::Division division(uint32_t i) {
+  Int64Math::Division division(uint32_t i) {
     const auto sources = in_.sources(i);
     if (divided_.a != sources[0] || divided_.b != sources[1])
       divided_ = {sources[0], sources[1], math_.divide(pair(i, 0), pair(i, 1), is_signed(inst(i)))};
@@ -342,12 +342,12 @@ class Splitter {
 
   struct Divided {
     uint32_t a = kNone, b = kNone;
-    PairMath::Division result{};
+    Int64Math::Division result{};
   };
 
   const IrWriter& in_;
   IrWriter out_;
-  PairMath math_;
+  Int64Math math_;
   std::vector<uint32_t> now_;  // by instruction: its number in the new kernel
   std::vector<Pair> pairs_;  // by instruction: the words of a 64-bit value, or of an array of them
   std::vector<std::pair<uint32_t, uint32_t>> arrays_;
@@ -357,7 +357,7 @@ class Splitter {
 bool uses_unclaimed(const IrWriter& kernel, uint32_t i, const pgr_device_caps& caps) {
   const pgr_ir_inst& n = kernel.insts()[i];
   const auto lacks = [&](DType dtype) {
-    return is_wide_integer(dtype) && !claims(caps, static_cast<Op>(n.op), dtype);
+    return is_64_bit_integer(dtype) && !claims(caps, static_cast<Op>(n.op), dtype);
   };
   const auto source = [&](size_t which) {
     return dtype_of_inst(kernel.insts()[kernel.sources(i)[which]]);
@@ -372,14 +372,15 @@ bool uses_unclaimed(const IrWriter& kernel, uint32_t i, const pgr_device_caps& c
 
 }  // namespace
 
-bool needs_pairs(const IrWriter& kernel, const pgr_device_caps& caps) {
+bool needs_int64_emulation(const IrWriter& kernel, const pgr_device_caps& caps) {
   for (uint32_t i = 0; i < kernel.insts().size(); ++i)
     if (uses_unclaimed(kernel, i, caps)) return true;
   return false;
 }
 
-IrWriter split_into_pairs(const IrWriter& kernel, const pgr_device_caps& caps) {
-  return Splitter(kernel, claims(caps, Op::IDiv, DType::U32) && claims(caps, Op::Mod, DType::U32))
+IrWriter emulate_int64(const IrWriter& kernel, const pgr_device_caps& caps) {
+  return Int64Emulation(kernel,
+                        claims(caps, Op::IDiv, DType::U32) && claims(caps, Op::Mod, DType::U32))
       .run();
 }
 
