@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/settings.h"
-#include "codegen/search/actions.h"
+#include "codegen/search/search_space.h"
 
 namespace plugrad::tuning {
 namespace {

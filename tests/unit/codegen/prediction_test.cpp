@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "codegen/search/actions.h"
+#include "codegen/search/search_space.h"
 #include "kernels.h"
 #include "plugrad/error.h"
 #include "run.h"

@@ -28,20 +28,20 @@ std::vector<RangeSet> neighbours(const Kernel& kernel, OpenRanges& open,
 
 }  // namespace
 
-std::vector<ItemAxis> item_axes(const Kernel& kernel, OpenRanges& open) {
+std::vector<WorkItemAxis> work_item_axes(const Kernel& kernel, OpenRanges& open) {
   const Graph& g = kernel.graph;
   std::vector<Id> ranges;
   for (Id r : kernel.axes)
-    if (is_item_axis(range_kind(g[r]))) ranges.push_back(r);
+    if (is_work_item_axis(range_kind(g[r]))) ranges.push_back(r);
   std::ranges::sort(ranges, std::greater{}, [&](Id r) {
     return std::pair(range_kind(g[r]) == AxisKind::Warp, range_axis(g[r]));
   });
   const std::vector<RangeSet> together = neighbours(kernel, open, ranges);
-  std::vector<ItemAxis> axes;
+  std::vector<WorkItemAxis> axes;
   for (size_t i = 0; i < ranges.size(); ++i) {
     const int64_t size = range_size(g, ranges[i]);
     const auto apart = [&](Id other) { return (together[i] & open.bit(other)) == 0; };
-    const auto it = std::ranges::find_if(axes, [&](const ItemAxis& axis) {
+    const auto it = std::ranges::find_if(axes, [&](const WorkItemAxis& axis) {
       return axis.size == size && std::ranges::all_of(axis.ranges, apart);
     });
     if (it == axes.end())
@@ -63,7 +63,7 @@ bool gate_encloses(const Graph& g, OpenRanges& open, Id store) {
   if (g.sources(store).size() < 4) return false;
   bool by_item = false;
   for (Id r : open.members(open[g.sources(store)[3]])) {
-    const bool item = g[r].op == Op::Range && is_item_axis(range_kind(g[r]));
+    const bool item = g[r].op == Op::Range && is_work_item_axis(range_kind(g[r]));
     if (!item && (g[r].op != Op::Range || range_kind(g[r]) != AxisKind::Global)) return false;
     by_item |= item;
   }

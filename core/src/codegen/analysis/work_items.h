@@ -9,16 +9,16 @@
 namespace plugrad::codegen {
 
 /// One axis of a group. Ranges of one size share it where no value depends on two of them.
-struct ItemAxis {
+struct WorkItemAxis {
   int64_t size;
   std::vector<Id> ranges;
 };
 
 /// The axes of a group. Axis 0, along which neighbours run in step, is that of a tensor core's
 /// team, otherwise that of the change made last.
-std::vector<ItemAxis> item_axes(const Kernel& kernel, OpenRanges& open);
+std::vector<WorkItemAxis> work_item_axes(const Kernel& kernel, OpenRanges& open);
 
-inline bool is_item_axis(AxisKind kind) {
+inline bool is_work_item_axis(AxisKind kind) {
   return kind == AxisKind::Local || kind == AxisKind::Group || kind == AxisKind::Warp;
 }
 

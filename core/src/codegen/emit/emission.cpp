@@ -19,7 +19,7 @@ void write_launch_ids(Kernel& kernel, Emission& emission) {
   emission.open.emplace(kernel.graph);
   LaunchIds ids = write_ids(kernel, *emission.open, emission.writer, emission.size);
   for (const auto& [range, number] : ids.groups) emission.value[range] = number;
-  for (const LaunchIds::Item& item : ids.items)
+  for (const LaunchIds::WorkItemAxis& item : ids.items)
     for (Id range : item.ranges) emission.value[range] = item.id;
   emission.items = std::move(ids.items);
   emission.inside = ids.inside;

@@ -32,7 +32,7 @@ uint32_t write_combined(IrWriter& writer, const pgr_device_caps& caps, Op op, ui
   return writer.inst(PGR_OP_WHERE, dtype, lanes, {take, result, value});
 }
 
-void GroupReducer::start(std::vector<LaunchIds::Item> items, size_t types) {
+void GroupReducer::start(std::vector<LaunchIds::WorkItemAxis> items, size_t types) {
   items_ = std::move(items);
   share_bytes_ = caps_.local_bytes / std::max<size_t>(types, 1);
 }

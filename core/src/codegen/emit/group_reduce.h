@@ -26,7 +26,7 @@ class GroupReducer {
 
   /// `types`: how many dtypes of how many lanes the kernel reduces so; each gets its share of local
   /// memory.
-  void start(std::vector<LaunchIds::Item> items, size_t types);
+  void start(std::vector<LaunchIds::WorkItemAxis> items, size_t types);
 
   /// Each value combined over the items that the Group ranges number, the same for all of them.
   /// Every item of the group must come here. `again`: this code runs more than once, in a loop.
@@ -70,7 +70,7 @@ class GroupReducer {
 
   IrWriter& writer_;
   const pgr_device_caps& caps_;
-  std::vector<LaunchIds::Item> items_;
+  std::vector<LaunchIds::WorkItemAxis> items_;
   std::vector<Array> arrays_;
   uint64_t share_bytes_ = 0;  // of local memory for each array
   bool used_ = false;         // other items may still read the arrays

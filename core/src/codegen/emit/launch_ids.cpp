@@ -17,7 +17,7 @@ class IdWriter {
                                                  : kernel.caps->max_groups[i];
   }
 
-  LaunchIds run(std::span<const ItemAxis> axes) {
+  LaunchIds run(std::span<const WorkItemAxis> axes) {
     std::vector<Id> globals;  // the innermost axis is axis 0
     for (auto it = kernel_.axes.rbegin(); it != kernel_.axes.rend(); ++it)
       if (range_kind(g_[*it]) == AxisKind::Global) globals.push_back(*it);
@@ -47,7 +47,7 @@ class IdWriter {
     }
   }
 
-  void items(std::span<const ItemAxis> axes) {
+  void items(std::span<const WorkItemAxis> axes) {
     for (uint32_t i = 0; i < axes.size(); ++i) {
       const DType dtype = g_[axes[i].ranges[0]].dtype;
       const uint32_t id = writer_.inst(PGR_OP_LOCAL_ID, dtype, 1, {}, i);
@@ -113,7 +113,7 @@ class IdWriter {
 }  // namespace
 
 LaunchIds write_ids(const Kernel& kernel, OpenRanges& open, IrWriter& writer, LaunchSize& size) {
-  return IdWriter(kernel, writer, size).run(item_axes(kernel, open));
+  return IdWriter(kernel, writer, size).run(work_item_axes(kernel, open));
 }
 
 }  // namespace plugrad::codegen

@@ -57,7 +57,7 @@ class Lineariser {
   bool is_loop(Id range) const {
     if (graph_[range].op != Op::Range) return false;
     const AxisKind kind = range_kind(graph_[range]);
-    return kind != AxisKind::Global && !is_item_axis(kind);
+    return kind != AxisKind::Global && !is_work_item_axis(kind);
   }
 
   // Loops of a set in nest order.
@@ -411,7 +411,7 @@ class Lineariser {
     if (sources.size() < 4 || lanes_[sources[3]] != 1) return kNoId;
     const std::vector<Id> members = open_.members(open_[sources[3]]);
     const bool by_items = std::ranges::any_of(members, [&](Id r) {
-      return graph_[r].op == Op::Range && is_item_axis(range_kind(graph_[r]));
+      return graph_[r].op == Op::Range && is_work_item_axis(range_kind(graph_[r]));
     });
     return by_items ? sources[3] : kNoId;
   }

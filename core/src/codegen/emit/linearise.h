@@ -20,7 +20,7 @@ struct Emission {
   std::vector<uint32_t> value;  // by node: its instruction, kNoInst before it is made
   std::optional<OpenRanges> open;
   std::optional<LateLoads> late_loads;
-  std::vector<LaunchIds::Item> items;
+  std::vector<LaunchIds::WorkItemAxis> items;
   std::optional<uint32_t> inside;  // groups for which this is false have nothing to do
 };
 inline constexpr uint32_t kNoInst = UINT32_MAX;

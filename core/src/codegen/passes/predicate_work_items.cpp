@@ -32,13 +32,13 @@ bool decided_by_ids(const Graph& g, OpenRanges& open, Id condition) {
   return std::ranges::any_of(open.members(open[condition]), [&](Id r) {
     if (g[r].op != Op::Range) return false;
     const AxisKind kind = range_kind(g[r]);
-    return kind == AxisKind::Global || is_item_axis(kind);
+    return kind == AxisKind::Global || is_work_item_axis(kind);
   });
 }
 
 // Whether what is stored is another for each item of the axis. What the group copied is the same
 // for all of them, whichever item copied it.
-bool differs_along(const Graph& g, OpenRanges& open, const ItemAxis& axis, Id store) {
+bool differs_along(const Graph& g, OpenRanges& open, const WorkItemAxis& axis, Id store) {
   RangeSet ranges = 0;
   for (Id r : axis.ranges) ranges |= open.bit(r);
   const auto is_same = [&](Id id) {
@@ -50,8 +50,8 @@ bool differs_along(const Graph& g, OpenRanges& open, const ItemAxis& axis, Id st
   });
 }
 
-Id for_first_items(Graph& g, OpenRanges& open, std::span<const ItemAxis> axes, Id store) {
-  for (const ItemAxis& axis : axes) {
+Id for_first_items(Graph& g, OpenRanges& open, std::span<const WorkItemAxis> axes, Id store) {
+  for (const WorkItemAxis& axis : axes) {
     if (!differs_along(g, open, axis, store))
       store = with_gate(g, store, g.binary(Op::CmpLt, axis.ranges[0], g.index(1)));
   }
@@ -77,7 +77,7 @@ Id gate_copy(Graph& g, const Match& m) {
 
 // What a group copies is not read where no store is made that needs it: what all of these ask of
 // the group is a gate of the copy. One copy serves them all, whatever else each of them asks.
-void gate_copies(Kernel& kernel, OpenRanges& open, std::span<const ItemAxis> axes,
+void gate_copies(Kernel& kernel, OpenRanges& open, std::span<const WorkItemAxis> axes,
                  const RuleTable& copies) {
   Graph& g = kernel.graph;
   std::map<Id, std::vector<Id>> asked;  // by array
@@ -119,7 +119,7 @@ void predicate_work_items(Kernel& kernel) {
   static const RuleTable copies(kCopyGates);
   Graph& g = kernel.graph;
   OpenRanges open(g);
-  const std::vector<ItemAxis> axes = item_axes(kernel, open);
+  const std::vector<WorkItemAxis> axes = work_item_axes(kernel, open);
   gate_copies(kernel, open, axes, copies);
   const std::vector<Id> before(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end());
   std::vector<Id> stores;

@@ -116,7 +116,7 @@ class Beam {
         try {
           made[i].code = generate(ast_, sink_, caps_, with(made[i].list));
         } catch (const Error& e) {
-          note_refusal(e);
+          log_refusal(e);
         }
       });
       frontier_.erase(frontier_.begin(), frontier_.begin() + static_cast<std::ptrdiff_t>(count));

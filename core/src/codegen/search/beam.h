@@ -5,7 +5,7 @@
 #include <functional>
 #include <span>
 
-#include "codegen/search/actions.h"
+#include "codegen/search/search_space.h"
 
 namespace plugrad::codegen {
 

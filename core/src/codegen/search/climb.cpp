@@ -16,7 +16,7 @@
 namespace plugrad::codegen {
 namespace {
 
-// The model counts a fifth of what runs beside the slowest part (tile_cycles.cpp): where arithmetic
+// The model counts a fifth of what runs beside the slowest part (cost_cycles.cpp): where arithmetic
 // or bytes alone take so much of the time, they are the slowest part, and the rest is beside them.
 constexpr double kBusy = 0.6;
 

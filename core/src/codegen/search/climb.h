@@ -1,7 +1,7 @@
 // Chooses a kernel's schedule: what the heuristics make is where a search by the cost model begins.
 #pragma once
 
-#include "codegen/search/actions.h"
+#include "codegen/search/search_space.h"
 
 namespace plugrad::codegen {
 

@@ -5,11 +5,11 @@
 #include <bit>
 #include <limits>
 
-#include "codegen/search/group_rows.h"
+#include "codegen/search/cache_read_heuristic.h"
 #include "codegen/search/heuristic.h"
-#include "codegen/search/stage_heuristic.h"
-#include "codegen/search/tile_search.h"
-#include "codegen/tiling/rows.h"
+#include "codegen/search/register_tile.h"
+#include "codegen/search/workgroup_per_row.h"
+#include "codegen/tiling/row_kernels.h"
 #include "codegen/transforms/apply.h"
 #include "codegen/transforms/changes.h"
 
@@ -145,7 +145,7 @@ class StoreChooser {
     if (axes.size() > 2) axes.resize(2);
     Tile best = tile_;
     double best_cost = cost(tile_);
-    search_tile(
+    choose_tile(
         part_, [&](const Tile& tile, double) { return cost(tile); }, axes, false, tile_, best,
         best_cost);
     tile_ = best;
@@ -249,7 +249,7 @@ class StoreChooser {
 
   Kernel& part_;
   const pgr_device_caps& caps_;
-  const TileModel model_;
+  const CostModel model_;
   const std::vector<uint32_t>& taken_;
   const Tile none_;
   Tile tile_;
@@ -288,7 +288,7 @@ void apply_changes(Kernel& kernel, std::vector<std::pair<uint32_t, ScheduleStep>
       changes, [](const auto& entry) { return entry.second.kind != Kind::Unroll; });
   for (auto it = changes.begin(); it != unrolled.begin(); ++it)
     apply_by_number(kernel, it->first, it->second);
-  if (may_stage && stage_tiles(kernel)) return;
+  if (may_stage && cache_read_tiles(kernel)) return;
   for (const auto& [number, change] : unrolled) apply_by_number(kernel, number, change);
 }
 
@@ -303,11 +303,11 @@ void apply_group_heuristic(Kernel& kernel) {
   std::vector<std::vector<uint32_t>> rows;  // axes, of the stores that have rows
   for (Kernel& store : stores) {
     Kernel copy = copy_of(store);
-    const RowParts parts = row_parts(copy);
+    const RowKernels parts = row_kernels(copy);
     std::vector<std::pair<uint32_t, ScheduleStep>> changes;
     if (!parts.parts.empty()) {
       rows.push_back(parts.row_axes);
-      if (stores.size() == 1) changes = choose_row_groups(store, parts.row_axes);
+      if (stores.size() == 1) changes = choose_workgroup_per_row(store, parts.row_axes);
     }
     if (changes.empty()) changes = StoreChooser(store, taken).run();
     apply_changes(kernel, std::move(changes), stores.size() == 1 && rows.empty());

@@ -1,5 +1,5 @@
 // First the axis of lanes, then the register tile, then unrolling, then what runs in parallel. Each
-// step takes what TileModel finds cheapest among a few candidates.
+// step takes what CostModel finds cheapest among a few candidates.
 #include "codegen/search/heuristic.h"
 
 #include <algorithm>
@@ -9,13 +9,13 @@
 #include <optional>
 #include <utility>
 
-#include "codegen/search/column_sums.h"
-#include "codegen/search/row_blocks.h"
-#include "codegen/search/stage_heuristic.h"
-#include "codegen/search/streams.h"
-#include "codegen/search/tile_search.h"
+#include "codegen/search/attention_tiling.h"
+#include "codegen/search/cache_read_heuristic.h"
+#include "codegen/search/column_reduction.h"
+#include "codegen/search/interleaved_prefetch.h"
+#include "codegen/search/register_tile.h"
 #include "codegen/tiling/prediction.h"
-#include "codegen/tiling/rows.h"
+#include "codegen/tiling/row_kernels.h"
 #include "codegen/transforms/apply.h"
 #include "codegen/transforms/changes.h"
 
@@ -43,7 +43,7 @@ std::vector<int64_t> vector_amounts(int64_t size, int64_t lanes) {
 
 // Of an axis. Where no other output loop is long enough for the threads, those that leave it to
 // them: the sums of few columns, as channels are.
-std::vector<int64_t> amounts_of(const Kernel& kernel, const TileModel& model, size_t vector_axis) {
+std::vector<int64_t> amounts_of(const Kernel& kernel, const CostModel& model, size_t vector_axis) {
   const int64_t size = size_of_axis(kernel, vector_axis), threads = kernel.caps->threads;
   std::vector<int64_t> amounts = vector_amounts(size, model.lanes());
   int64_t others = 1;
@@ -60,7 +60,7 @@ std::vector<int64_t> amounts_of(const Kernel& kernel, const TileModel& model, si
 
 // Where lanes lie apart in what is stored and nothing is summed, as many neighbours stand beside
 // them.
-void add_neighbours(const Kernel& kernel, const TileModel& model, Tile& tile) {
+void add_neighbours(const Kernel& kernel, const CostModel& model, Tile& tile) {
   const size_t beside = model.has_reduce() ? SIZE_MAX : model.axis_beside_lanes(tile);
   if (beside == SIZE_MAX || !may_split(kernel, beside) || kind_of(kernel, beside) != AxisKind::Loop)
     return;
@@ -69,7 +69,7 @@ void add_neighbours(const Kernel& kernel, const TileModel& model, Tile& tile) {
 
 // Of elements that are stored by an index only neighbours have one index: lanes and copies of other
 // axes are stores one by one.
-bool is_worth_expanding(const Kernel& kernel, const TileModel& model, size_t axis) {
+bool is_worth_expanding(const Kernel& kernel, const CostModel& model, size_t axis) {
   const bool by_index = std::ranges::any_of(
       kernel.axes, [&](Id r) { return range_kind(kernel.graph[r]) == AxisKind::Block; });
   return !by_index || model.stores_neighbours(axis);
@@ -81,7 +81,7 @@ struct Lanes {
   double cost;
 };
 
-std::vector<Lanes> lanes_of(const Kernel& kernel, const TileModel& model) {
+std::vector<Lanes> lanes_of(const Kernel& kernel, const CostModel& model) {
   const Tile scalar{std::vector<int64_t>(kernel.axes.size(), 1), SIZE_MAX};
   std::vector<Lanes> found = {{scalar, model.cost(scalar)}};
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
@@ -113,7 +113,7 @@ double unevenness(const Kernel& kernel, const Tile& tile) {
 }
 
 // The register tiles of these lanes, the cheapest of all and with taps that stand unrolled.
-std::vector<Lanes> tiles_of(const Kernel& kernel, const TileModel& model, const Lanes& start) {
+std::vector<Lanes> tiles_of(const Kernel& kernel, const CostModel& model, const Lanes& start) {
   std::vector<size_t> axes = tile_axes(kernel, model, start.tile);
   std::erase_if(axes, [&](size_t axis) { return !is_worth_expanding(kernel, model, axis); });
   const size_t lanes = start.tile.vector_axis;
@@ -135,7 +135,7 @@ std::vector<Lanes> tiles_of(const Kernel& kernel, const TileModel& model, const 
   const auto search = [&](Tile tile, Lanes& best) {
     for (int64_t amount : amounts) {
       if (lanes != SIZE_MAX) tile.amounts[lanes] = amount;
-      search_tile(kernel, cost, axes, panels, tile, best.tile, best.cost);
+      choose_tile(kernel, cost, axes, panels, tile, best.tile, best.cost);
     }
   };
   search(start.tile, found[0]);
@@ -153,7 +153,7 @@ std::vector<Lanes> tiles_of(const Kernel& kernel, const TileModel& model, const 
 
 // Lanes and register tile together, the cheapest first: lanes that cost more alone may be the
 // cheapest with a tile. Stores want neighbours more than these costs tell.
-std::vector<Tile> best_tiles(const Kernel& kernel, const TileModel& model) {
+std::vector<Tile> best_tiles(const Kernel& kernel, const CostModel& model) {
   std::vector<Lanes> all;
   for (const Lanes& start : lanes_of(kernel, model))
     for (Lanes& found : tiles_of(kernel, model, start)) {
@@ -176,8 +176,8 @@ std::vector<Tile> best_tiles(const Kernel& kernel, const TileModel& model) {
 
 // Prefetching follows two short rows at 10 GB/s and both as one at 24 GB/s (rows of 512 bytes, Zen
 // 4): where registers hold all of a row, lanes take it whole.
-void take_whole_rows(const Kernel& kernel, const TileModel& model, Tile& tile) {
-  if (tile.vector_axis == SIZE_MAX || !joins_rows(kernel, tile.vector_axis)) return;
+void take_whole_rows(const Kernel& kernel, const CostModel& model, Tile& tile) {
+  if (tile.vector_axis == SIZE_MAX || !joins_prefetch_streams(kernel, tile.vector_axis)) return;
   Tile whole = tile;
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
     if (axis != tile.vector_axis && kind_of(kernel, axis) == AxisKind::Loop) {
@@ -190,7 +190,7 @@ void take_whole_rows(const Kernel& kernel, const TileModel& model, Tile& tile) {
 }
 
 // Everything expanded where that is little code: short kernels have no loop at all.
-bool expand_wholly(const Kernel& kernel, const TileModel& model, Tile& tile) {
+bool expand_wholly(const Kernel& kernel, const CostModel& model, Tile& tile) {
   Tile whole = tile;
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
     if (!may_split(kernel, axis)) return false;
@@ -223,7 +223,7 @@ struct Decisions {
   }
 };
 
-void decide(Kernel& part, const TileModel& model, Tile tile, Decisions& decisions) {
+void decide(Kernel& part, const CostModel& model, Tile tile, Decisions& decisions) {
   take_whole_rows(part, model, tile);
   if (!expand_wholly(part, model, tile) && !narrow_to_columns(part, model.lanes(), tile))
     add_unrolling(part, model, tile);
@@ -238,7 +238,8 @@ void decide(Kernel& part, const TileModel& model, Tile tile, Decisions& decision
     const Kind kind = vector                                    ? Kind::Vectorize
                       : kind_of(part, axis) == AxisKind::Reduce ? Kind::Unroll
                                                                 : Kind::Upcast;
-    const int64_t apart = kind == Kind::Upcast ? rows_of_stream(part, axis, tile.amounts[axis]) : 1;
+    const int64_t apart =
+        kind == Kind::Upcast ? prefetch_stream_rows(part, axis, tile.amounts[axis]) : 1;
     decisions.changes.push_back({number(axis), {kind, 0, tile.amounts[axis]}, apart});
   }
   for (size_t axis = 0; axis < part.axes.size(); ++axis) decisions.taken.push_back(number(axis));
@@ -255,7 +256,7 @@ void apply_decisions(Kernel& kernel, Decisions& decisions) {
     if (change.kind == Kind::Vectorize && (meets_lanes(kernel, *it) || fills_arrays(kernel, *it)))
       continue;
     if (rows_apart > 1)
-      upcast_apart(kernel, change.axis, change.amount, rows_apart);
+      upcast_interleaved(kernel, change.axis, change.amount, rows_apart);
     else
       apply(kernel, change);
   }
@@ -296,11 +297,11 @@ void walk_along_rows(Kernel& kernel) {
 // rows.
 struct Threading {
   double iterations = 0;
-  std::vector<RowParts> rows;  // of the stores that have any
+  std::vector<RowKernels> rows;  // of the stores that have any
 
   bool allows(uint32_t axis_number) const {
     return std::ranges::all_of(rows,
-                               [&](const RowParts& parts) { return parts.allows(axis_number); });
+                               [&](const RowKernels& parts) { return parts.allows(axis_number); });
   }
 };
 
@@ -342,7 +343,7 @@ void add_threads(Kernel& kernel, const Threading& work, size_t most) {
 // Rows of fewer elements than a vector has lie beside each other, as the windows of images with
 // channels innermost do, or one after the other along a line, as windows that do not overlap: then
 // lanes run across rows, and what is not stored along a row is as any other sum.
-bool has_short_rows(const Kernel& kernel, const RowParts& rows) {
+bool has_short_rows(const Kernel& kernel, const RowKernels& rows) {
   if (rows.parts.empty() || rows.has_arrays) return false;
   double longest = 0;
   for (const Kernel& part : rows.parts) longest = std::max(longest, iterations_of(part));
@@ -385,7 +386,7 @@ Threading take_apart(const Kernel& kernel, std::vector<Kernel>& parts) {
   Threading work;
   for (Id store : kernel.graph.sources(kernel.sink)) {
     Kernel part = part_of(kernel, store);
-    RowParts rows = row_parts(part);
+    RowKernels rows = row_kernels(part);
     if (has_short_rows(part, rows)) rows = {};
     work.iterations += rows.parts.empty() ? iterations_of(part) : rows.iterations;
     if (rows.parts.empty())
@@ -402,10 +403,10 @@ Threading take_apart(const Kernel& kernel, std::vector<Kernel>& parts) {
 void carry_out(Kernel& kernel, Decisions& decisions, const Threading& work, bool in_blocks) {
   apply_decisions(kernel, decisions);
   walk_along_rows(kernel);
-  if (in_blocks) stage_blocks_of_rows(kernel);
+  if (in_blocks) pack_row_blocks(kernel);
   // Staging gives the axes other numbers than those of the rows.
-  size_t most = work.rows.empty() ? sum_columns(kernel) : SIZE_MAX;
-  if (work.rows.empty() && most == SIZE_MAX) most = stage_values(kernel);
+  size_t most = work.rows.empty() ? schedule_column_reduction(kernel) : SIZE_MAX;
+  if (work.rows.empty() && most == SIZE_MAX) most = choose_cache_reads(kernel);
   add_threads(kernel, work, most);
 }
 
@@ -413,13 +414,13 @@ void carry_out(Kernel& kernel, Decisions& decisions, const Threading& work, bool
 // where they lie.
 struct Choice {
   Tile tile;
-  const TileModel* model;
+  const CostModel* model;
   bool is_first;  // the cheapest so far as the tile tells
 };
 
-std::vector<Choice> choices_of(const Kernel& part, const std::deque<TileModel>& models) {
+std::vector<Choice> choices_of(const Kernel& part, const std::deque<CostModel>& models) {
   std::vector<Choice> choices;
-  for (const TileModel& model : models) {
+  for (const CostModel& model : models) {
     bool is_first = true;
     for (Tile& tile : best_tiles(part, model))
       choices.push_back({std::move(tile), &model, std::exchange(is_first, false)});
@@ -430,7 +431,7 @@ std::vector<Choice> choices_of(const Kernel& part, const std::deque<TileModel>& 
 // The cheapest of a few whole schedules, each with one tile and what is copied for it. A tile that
 // looked dearer has to be clearly cheaper.
 void schedule_whole(Kernel& kernel, Kernel& part, const Threading& work, bool in_blocks) {
-  std::deque<TileModel> models;
+  std::deque<CostModel> models;
   models.emplace_back(part);
   if (models[0].may_pack_rows()) models.emplace_back(part).pack_rows();
   std::vector<Choice> choices = choices_of(part, models);
@@ -459,14 +460,14 @@ void schedule_whole(Kernel& kernel, Kernel& part, const Threading& work, bool in
 
 void apply_heuristic(Kernel& kernel) {
   if (works_in_groups(*kernel.caps)) return apply_group_heuristic(kernel);
-  const bool in_blocks = keep_blocks(kernel);
+  const bool in_blocks = tile_attention(kernel);
   if (!in_blocks && kernel.graph.sources(kernel.sink).size() == 1) keep_rows(kernel);
   std::vector<Kernel> parts;
   const Threading work = take_apart(kernel, parts);
   if (!work.rows.empty() || parts.size() != 1) {
     Decisions decisions;
     for (Kernel& part : parts) {
-      const TileModel model(part);
+      const CostModel model(part);
       decide(part, model, std::move(best_tiles(part, model)[0]), decisions);
     }
     return carry_out(kernel, decisions, work, in_blocks);

@@ -7,7 +7,7 @@
 
 #include "codegen/analysis/access.h"
 #include "codegen/analysis/gates.h"
-#include "codegen/tiling/rows.h"
+#include "codegen/tiling/row_kernels.h"
 #include "ir/facts.h"
 #include "ir/scratch.h"
 
@@ -86,7 +86,7 @@ std::vector<Kernel> take_other_sums(Kernel& nest) {
 
 // Loops without sums of their own around.
 void add_loops(Kernel& nest, const Expansion& expansion, double times, Prediction& out) {
-  const TileModel model(nest);
+  const CostModel model(nest);
   Tile tile;
   int64_t lanes = 0;
   for (size_t axis = 0; axis < nest.axes.size(); ++axis) {
@@ -113,7 +113,7 @@ void add_nest(Kernel& nest, const Expansion& expansion, double times, Prediction
 
 // A store's nest, or where it reduces rows and runs along them again, each of its nests in turn.
 void add_rows(Kernel& part, const Expansion& expansion, Prediction& out) {
-  RowParts rows = row_parts(part, expansion.expanded);
+  RowKernels rows = row_kernels(part, expansion.expanded);
   if (rows.parts.empty()) return add_nest(part, expansion, 1, out);
   double times = 1;
   for (Id axis : part.axes)

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "codegen/kernel.h"
-#include "codegen/tiling/tile_model.h"
+#include "codegen/tiling/cost_model.h"
 
 namespace plugrad::codegen {
 

@@ -104,7 +104,7 @@ uint64_t local_bytes(const Kernel& kernel, int64_t items) {
 std::string excess(const Kernel& kernel) {
   const pgr_device_caps& caps = *kernel.caps;
   OpenRanges open(kernel.graph);
-  const std::vector<ItemAxis> axes = item_axes(kernel, open);
+  const std::vector<WorkItemAxis> axes = work_item_axes(kernel, open);
   if (axes.size() > 3) return "a group has at most 3 axes";
   int64_t items = 1;
   for (size_t i = 0; i < axes.size(); ++i) {

@@ -13,8 +13,8 @@
 #include "codegen/analysis/gates.h"
 #include "codegen/analysis/work_items.h"
 #include "codegen/claims.h"
+#include "codegen/transforms/bank_conflict_padding.h"
 #include "codegen/transforms/changes.h"
-#include "codegen/transforms/local_rows.h"
 #include "codegen/transforms/tile_coordinates.h"
 #include "ir/facts.h"
 #include "ir/scratch.h"
@@ -31,10 +31,10 @@ struct Items {
   int64_t count = 1;
 };
 
-Items items_of(Kernel& kernel, const std::vector<ItemAxis>& axes, const std::string& text) {
+Items items_of(Kernel& kernel, const std::vector<WorkItemAxis>& axes, const std::string& text) {
   Graph& g = kernel.graph;
   Items items{g.index(0)};
-  for (const ItemAxis& axis : axes) {
+  for (const WorkItemAxis& axis : axes) {
     require(axis.ranges.size() == 1 && range_kind(g[axis.ranges[0]]) != AxisKind::Group,
             "[codegen] {}: the work-items do not all work on one tile", text);
     items.number =
@@ -45,7 +45,7 @@ Items items_of(Kernel& kernel, const std::vector<ItemAxis>& axes, const std::str
 }
 
 bool is_inside(AxisKind kind) {
-  return is_item_axis(kind) || kind == AxisKind::Upcast || kind == AxisKind::Unroll ||
+  return is_work_item_axis(kind) || kind == AxisKind::Upcast || kind == AxisKind::Unroll ||
          kind == AxisKind::Vector;
 }
 
@@ -100,7 +100,7 @@ class SharedCopy {
   }
 
   // Loads of it stand for the operand.
-  Id load(const LocalReaders& readers, uint32_t number, uint32_t& next_axis) {
+  Id load(const AccessPattern& readers, uint32_t number, uint32_t& next_axis) {
     row_ = padded_row(*kernel_.caps, coordinates_, readers, g_[operand_].dtype, width_);
     const int64_t turns = extent_from(0) / width_,
                   rounds = (turns + items_.count - 1) / items_.count;
@@ -230,7 +230,7 @@ void cache_read_local(Kernel& kernel, const ScheduleStep& change) {
     if (static_cast<int64_t>(i) >= change.amount) inside |= open.bit(kernel.axes[i]);
   for (Id range : nodes_of(g, kernel.sink, Op::Range))
     if (is_inside(range_kind(g[range]))) inside |= open.bit(range);
-  const std::vector<ItemAxis> item_axes_now = item_axes(kernel, open);
+  const std::vector<WorkItemAxis> item_axes_now = work_item_axes(kernel, open);
   const Items items = items_of(kernel, item_axes_now, text);
   const std::vector<Id> operands = find_operands(kernel, open, change, inside);
   uint32_t number = next_array(kernel), axis = new_axis(kernel);
@@ -242,7 +242,7 @@ void cache_read_local(Kernel& kernel, const ScheduleStep& change) {
       require(!is_bounded(g[r]), "[codegen] {}: an axis inside has bounds", text);
       ranges.push_back(r);
     }
-    const LocalReaders readers = readers_of(kernel, item_axes_now, operand);
+    const AccessPattern readers = access_pattern(kernel, item_axes_now, operand);
     SharedCopy copy(kernel, items, tile_coordinates(kernel, gated, change.axis, ranges, true),
                     gated);
     map.emplace_back(operand, copy.load(readers, number++, axis));

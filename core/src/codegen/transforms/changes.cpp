@@ -137,8 +137,9 @@ void check_private_place(const Kernel& kernel, const ScheduleStep& change) {
   const std::string text = to_string({change});
   require(change.amount >= 0 && change.amount <= static_cast<int64_t>(kernel.axes.size()),
           "[codegen] {}: the kernel has {} axes", text, kernel.axes.size());
-  require(std::ranges::none_of(kernel.axes, [&](Id r) { return is_item_axis(range_kind(g[r])); }),
-          "[codegen] {}: the kernel has work-items", text);
+  require(
+      std::ranges::none_of(kernel.axes, [&](Id r) { return is_work_item_axis(range_kind(g[r])); }),
+      "[codegen] {}: the kernel has work-items", text);
 }
 
 }  // namespace plugrad::codegen

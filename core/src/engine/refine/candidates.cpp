@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "codegen/search/actions.h"
+#include "codegen/search/search_space.h"
 #include "engine/refine/candidate_thread.h"
 #include "plugrad/error.h"
 #include "tuning/helper/check_plan.h"
@@ -54,7 +54,7 @@ std::vector<codegen::KernelCode> alternatives(const CandidateRequest& request) {
       if (!is_same(request.own().code) && std::ranges::none_of(codes, is_same))
         codes.push_back(std::move(code));
     } catch (const Error& e) {
-      codegen::note_refusal(e);
+      codegen::log_refusal(e);
     }
   }
   return codes;

@@ -9,7 +9,7 @@
 
 namespace plugrad::codegen {
 
-struct RowParts {
+struct RowKernels {
   /// Each reduction that is made outside of loops of the store, then the store; for one row. What
   /// an earlier part makes is loaded. Empty where the store has no such reduction.
   std::vector<Kernel> parts;
@@ -27,7 +27,7 @@ struct RowParts {
 
 /// `kernel` has one store, and gets nodes that it does not need. Axes with the numbers `across` are
 /// loops of the parts, as where lanes run across rows, and no row axes.
-RowParts row_parts(Kernel& kernel, const std::set<uint32_t>& across = {});
+RowKernels row_kernels(Kernel& kernel, const std::set<uint32_t>& across = {});
 
 /// Of an array, or of a parameter that stands for one.
 int64_t elements_of(const Graph& g, Id array);

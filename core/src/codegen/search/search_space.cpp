@@ -1,6 +1,6 @@
 // Lists are edited in a form that survives edits: axes by their numbers, which splits keep, and the
 // threads at its end as a count, since which loops are outermost depends on what came before.
-#include "codegen/search/actions.h"
+#include "codegen/search/search_space.h"
 
 #include <algorithm>
 #include <limits>
@@ -13,7 +13,7 @@
 #include "codegen/report.h"
 #include "codegen/search/climb.h"
 #include "codegen/search/heuristic.h"
-#include "codegen/search/tile_search.h"
+#include "codegen/search/register_tile.h"
 #include "codegen/transforms/apply.h"
 #include "ir/scratch.h"
 #include "plugrad/error.h"
@@ -63,7 +63,7 @@ std::optional<Prospect> prospect_of(const Kernel& start, int64_t bytes, const Ch
     change(kernel);
     return as_prospect(kernel, bytes);
   } catch (const Error& e) {
-    note_refusal(e);
+    log_refusal(e);
     return std::nullopt;
   }
 }
@@ -163,7 +163,7 @@ class Neighbours {
     Kernel copy = copy_of(start);
     for (Id store : copy.graph.sources(copy.sink)) {
       Kernel part = part_of(copy, store);
-      lanes_ = std::max(lanes_, TileModel(part).lanes());
+      lanes_ = std::max(lanes_, CostModel(part).lanes());
     }
   }
 
@@ -174,8 +174,8 @@ class Neighbours {
     for (size_t axis = 0; axis < start_.axes.size(); ++axis) add_step(axis);
     add_swaps();
     add_tensor_cores();
-    add_stages();
-    add_copies_ahead();
+    add_cache_reads();
+    add_pipelining();
     add_blocks();
     if (draft_.threads > 0) add([&](Draft& d) { --d.threads; });
     if (draft_.threads < 3) add([&](Draft& d) { ++d.threads; });
@@ -186,7 +186,7 @@ class Neighbours {
     for (size_t i = 0; i < draft_.steps.size(); ++i) remove_step(i);
     for (size_t axis = 0; axis < start_.axes.size(); ++axis) expand(axis);
     add_swaps();
-    add_stages();
+    add_cache_reads();
     return std::move(out_);
   }
 
@@ -284,7 +284,7 @@ class Neighbours {
   }
 
   // Of each operand, at each place; one that is staged already moves.
-  void add_stages() {
+  void add_cache_reads() {
     for (uint32_t slot = 1; slot < start_.param_count; ++slot) {
       const auto staged = std::ranges::find_if(draft_.steps, [&](const Step& s) {
         return s.change.kind == Kind::CacheRead && s.change.axis == slot;
@@ -301,7 +301,7 @@ class Neighbours {
   }
 
   // Of what is staged: each operand, and all together.
-  void add_copies_ahead() {
+  void add_pipelining() {
     if (start_.caps->async_copy_bytes == 0) return;
     std::vector<Step> all;
     for (const Step& step : draft_.steps) {
@@ -375,7 +375,7 @@ class Neighbours {
 }  // namespace
 
 // What codegen cannot do with a list that is legal is a bug, but not one that ends a search.
-void note_refusal(const Error& e) {
+void log_refusal(const Error& e) {
   if (e.kind() == ErrorKind::Internal)
     log_line(LogLevel::Info, fmt::format("[search] a list is left out: {}", e.what()));
 }
@@ -413,7 +413,7 @@ std::optional<Prospect> SearchSpace::look(const KernelSchedule& list) const {
   try {
     return require_legal(list);
   } catch (const Error& e) {
-    note_refusal(e);
+    log_refusal(e);
     return std::nullopt;
   }
 }

@@ -2,7 +2,7 @@
 // elements) of the axes that it depends on, and again for every pass of the loops around it that it
 // does not depend on; expanding such a loop by n divides those passes by n. That is all there is to
 // reuse in registers.
-#include "codegen/tiling/tile_model.h"
+#include "codegen/tiling/cost_model.h"
 
 #include <algorithm>
 #include <bit>
@@ -33,7 +33,7 @@ constexpr double kHorizontalCost = 1.5;  // one halving of a vector
 
 }  // namespace
 
-TileModel::TileModel(Kernel& kernel)
+CostModel::CostModel(Kernel& kernel)
     : kernel_(kernel), open_(kernel.graph), simplify_(kernel.graph, kernel.rules()) {
   const Graph& g = kernel.graph;
   for (Id axis : kernel.axes) sizes_.push_back(range_size(g, axis));
@@ -65,14 +65,14 @@ TileModel::TileModel(Kernel& kernel)
     repeats_.push_back(may_repeat(kernel.graph, open_, kernel.graph.sources(kernel.sink), axis));
 }
 
-bool TileModel::is_of_indices(Id condition) const {
+bool CostModel::is_of_indices(Id condition) const {
   Reachable reachable;
   return std::ranges::none_of(reachable.from(kernel_.graph, std::span(&condition, 1)), [&](Id id) {
     return kernel_.graph[id].op == Op::Load || kernel_.graph[id].op == Op::Reduce;
   });
 }
 
-void TileModel::add_item(Item::Kind kind, Id id, Id index) {
+void CostModel::add_item(Item::Kind kind, Id id, Id index) {
   const Node& n = kernel_.graph[id];
   Item item{
       .kind = kind,
@@ -90,7 +90,7 @@ void TileModel::add_item(Item::Kind kind, Id id, Id index) {
   items_.push_back(std::move(item));
 }
 
-void TileModel::note_terms() {
+void CostModel::note_terms() {
   for (const Item& sum : items_) {
     if (sum.kind != Item::Kind::Accumulate || kernel_.graph[sum.id].op != Op::Where) continue;
     for (Item& item : items_) {
@@ -103,7 +103,7 @@ void TileModel::note_terms() {
 }
 
 // A product that is added is one instruction with the sum, also where a condition stands between.
-void TileModel::note_fused() {
+void CostModel::note_fused() {
   const Graph& g = kernel_.graph;
   for (const Item& sum : items_) {
     if (sum.kind != Item::Kind::Accumulate) continue;
@@ -115,7 +115,7 @@ void TileModel::note_fused() {
   }
 }
 
-int64_t TileModel::memory_stride(Item::Kind kind, Id id, Id index, Id axis) {
+int64_t CostModel::memory_stride(Item::Kind kind, Id id, Id index, Id axis) {
   Graph& g = kernel_.graph;
   const int64_t stride = stride_of(g, index, axis).value_or(kIrregular);
   const size_t gate = kind == Item::Kind::Load ? 2 : 3;
@@ -137,7 +137,7 @@ int64_t TileModel::memory_stride(Item::Kind kind, Id id, Id index, Id axis) {
 }
 
 // Whether the vectors of neighbours that a sum reads are of different cache lines.
-bool TileModel::rows_lie_apart(const Item& item, const Tile& tile) const {
+bool CostModel::rows_lie_apart(const Item& item, const Tile& tile) const {
   for (size_t a = 0; a < sizes_.size(); ++a)
     if (is_reduce(a) && item.stride[a] != 0 &&
         (item.stride[a] == kNear || std::abs(item.stride[a]) < tile.amounts[tile.vector_axis]))
@@ -147,7 +147,7 @@ bool TileModel::rows_lie_apart(const Item& item, const Tile& tile) const {
 
 // What it takes to copy an operand that is read again and again so that its elements along the
 // lanes are neighbours; infinity where that does not pay.
-double TileModel::pack_cost(const Item& item, const Tile& tile) const {
+double CostModel::pack_cost(const Item& item, const Tile& tile) const {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   const size_t lanes = tile.vector_axis;
   if (item.kind != Item::Kind::Load || lanes == SIZE_MAX || lanes >= item.last ||
@@ -172,7 +172,7 @@ double TileModel::pack_cost(const Item& item, const Tile& tile) const {
   return rows_lie_apart(item, tile) ? elements / static_cast<double>(lanes_) * kCopyCost : kNever;
 }
 
-double TileModel::instructions(const Item& item, const Tile& tile) const {
+double CostModel::instructions(const Item& item, const Tile& tile) const {
   double count = share_of_loads(item, tile), shuffles = transposing(item, tile);
   const bool packed = is_packed(item, tile);
   for (size_t a = 0; a < item.last; ++a) {
@@ -197,7 +197,7 @@ double TileModel::instructions(const Item& item, const Tile& tile) const {
   return count;
 }
 
-double TileModel::accumulators(const Tile& tile) const {
+double CostModel::accumulators(const Tile& tile) const {
   double total = 0;
   for (const Item& item : items_) {
     if (item.kind != Item::Kind::Accumulate) continue;
@@ -215,13 +215,13 @@ double TileModel::accumulators(const Tile& tile) const {
 
 // Instructions that are issued in the time that is counted: a cycle, where items work in step that
 // of one instruction.
-double TileModel::together() const {
+double CostModel::together() const {
   return works_in_groups(*kernel_.caps) ? 1 : kTogether;
 }
 
 // Where items work in step their private memory is registers too, and how many there are is rarely
 // told.
-double TileModel::most_accumulators() const {
+double CostModel::most_accumulators() const {
   const pgr_device_caps& caps = *kernel_.caps;
   if (!works_in_groups(caps)) return 0.8 * std::max(8u, caps.vector_registers);
   const double most = 0.8 * (caps.vector_registers == 0 ? 80 : caps.vector_registers);
@@ -229,7 +229,7 @@ double TileModel::most_accumulators() const {
   return caps.private_bytes == 0 ? most : std::max(1.0, std::min(most, room));
 }
 
-double TileModel::copies(const Item& item, const Tile& tile) const {
+double CostModel::copies(const Item& item, const Tile& tile) const {
   const double shuffles = transposing(item, tile);
   double count = std::max(shuffles, 1.0);
   for (size_t a = 0; a < sizes_.size(); ++a) {
@@ -242,19 +242,19 @@ double TileModel::copies(const Item& item, const Tile& tile) const {
   return item.kind == Item::Kind::Store ? count * kStoreCode : count;
 }
 
-double TileModel::code_size(const Tile& tile) const {
+double CostModel::code_size(const Tile& tile) const {
   double largest = 1;
   for (const Item& item : items_) largest = std::max(largest, copies(item, tile));
   return largest;
 }
 
-double TileModel::whole_code(const Tile& tile) const {
+double CostModel::whole_code(const Tile& tile) const {
   double sum = 0;
   for (const Item& item : items_) sum += copies(item, tile);
   return sum;
 }
 
-int64_t TileModel::streams(const Tile& tile) const {
+int64_t CostModel::streams(const Tile& tile) const {
   int64_t most = 1;
   const auto is_whole = [&](size_t a) { return tile.amounts[a] == sizes_[a] && !tile.is_part(a); };
   for (const Item& item : items_) {
@@ -274,7 +274,7 @@ int64_t TileModel::streams(const Tile& tile) const {
 }
 
 // Vectors that are transposed together where nothing is summed.
-double TileModel::transposed_vectors(const Tile& tile) const {
+double CostModel::transposed_vectors(const Tile& tile) const {
   double most = 0;
   for (const Item& item : items_) {
     const int64_t together = has_reduce_ ? 1 : neighbours(item, tile);
@@ -285,7 +285,7 @@ double TileModel::transposed_vectors(const Tile& tile) const {
 }
 
 // Vectors, or single elements, of an operand of which a tile's sums take one after the other.
-double TileModel::copies_of_operand(const Item& item, const Tile& tile) const {
+double CostModel::copies_of_operand(const Item& item, const Tile& tile) const {
   double count = 1;
   for (size_t a = 0; a < sizes_.size(); ++a)
     if (a == tile.vector_axis && item.stride[a] != 0)
@@ -298,7 +298,7 @@ double TileModel::copies_of_operand(const Item& item, const Tile& tile) const {
 // Operands in registers beside the accumulators: of a product the side with fewer vectors stays,
 // the other passes through one or two (update_order); what is computed on the way takes more, and
 // what windows share stays until the last of them has read it.
-double TileModel::operands(const Tile& tile) const {
+double CostModel::operands(const Tile& tile) const {
   double vectors = 0, computed = 0, shared = 0, most = 0, fewer = 0;
   for (const Item& item : items_) {
     const bool inside = item.last > 0 && is_reduce(item.last - 1);
@@ -320,7 +320,7 @@ double TileModel::operands(const Tile& tile) const {
 
 // Conditions are there for the border's copies alone; what decides them, for all lanes at once,
 // runs beside the vectors.
-double TileModel::weight(const Item& item, const Tile& tile, double conditions) const {
+double CostModel::weight(const Item& item, const Tile& tile, double conditions) const {
   if (!item.is_condition) return 1;
   // Nothing but borders has any, and there they are constant.
   if (leaves_no_sum(tile) && kernel_.graph[item.id].op != Op::Where) return 0;
@@ -337,12 +337,12 @@ double TileModel::weight(const Item& item, const Tile& tile, double conditions) 
   return varies_by_lane ? conditions * kGateCost : conditions * kScalarCost;
 }
 
-double TileModel::registers(const Tile& tile) const {
+double CostModel::registers(const Tile& tile) const {
   const double sums = std::max(accumulators(tile), transposed_vectors(tile));
   return works_in_groups(*kernel_.caps) || !has_reduce_ ? sums : sums + operands(tile);
 }
 
-bool TileModel::fits_registers(const Tile& tile) const {
+bool CostModel::fits_registers(const Tile& tile) const {
   if (works_in_groups(*kernel_.caps) || !has_reduce_) return registers(tile) <= most_accumulators();
   if (leaves_no_sum(tile)) return true;  // sums are finished one after the other
   return registers(tile) <= std::max(8u, kernel_.caps->vector_registers);
@@ -350,7 +350,7 @@ bool TileModel::fits_registers(const Tile& tile) const {
 
 // Vectors of neighbours that begin anywhere: those that meet the border of a cache line are read
 // twice.
-double TileModel::split_loads(const Item& item, const Tile& tile) const {
+double CostModel::split_loads(const Item& item, const Tile& tile) const {
   const size_t lanes = tile.vector_axis;
   if (lanes >= item.stride.size() || item.stride[lanes] != 1 || is_packed(item, tile)) return 1;
   const int64_t width = std::min(lanes_, tile.amounts[lanes]);
@@ -360,7 +360,7 @@ double TileModel::split_loads(const Item& item, const Tile& tile) const {
   return 1;
 }
 
-TileModel::Work TileModel::work(const Tile& tile) const {
+CostModel::Work CostModel::work(const Tile& tile) const {
   Work work;
   double decided = 1, loops = 1;
   for (const Bound& bound : bounds_) {
@@ -400,19 +400,19 @@ TileModel::Work TileModel::work(const Tile& tile) const {
   return work;
 }
 
-double TileModel::iterations() const {
+double CostModel::iterations() const {
   double count = 1;
   for (int64_t size : sizes_) count *= static_cast<double>(size);
   return count;
 }
 
-bool TileModel::stores_neighbours(size_t axis) const {
+bool CostModel::stores_neighbours(size_t axis) const {
   return std::ranges::all_of(items_, [&](const Item& item) {
     return item.kind != Item::Kind::Store || (axis < item.stride.size() && item.stride[axis] == 1);
   });
 }
 
-bool TileModel::reuses(size_t axis) const {
+bool CostModel::reuses(size_t axis) const {
   size_t deepest = 0;
   for (const Item& item : items_) deepest = std::max(deepest, item.last);
   return std::ranges::any_of(items_, [&](const Item& item) {
@@ -421,7 +421,7 @@ bool TileModel::reuses(size_t axis) const {
 }
 
 // For one subgroup in every iteration: one line for each item where they are apart.
-double TileModel::lines_moved(const Item& item, size_t axis) const {
+double CostModel::lines_moved(const Item& item, size_t axis) const {
   if (item.kind != Item::Kind::Load && item.kind != Item::Kind::Store) return 0;
   double count = 1;
   for (size_t a = 0; a < item.last; ++a) count *= static_cast<double>(sizes_[a]);
@@ -430,7 +430,7 @@ double TileModel::lines_moved(const Item& item, size_t axis) const {
   return count * (stride == kNear ? 4.0 : static_cast<double>(kernel_.caps->subgroup_size));
 }
 
-size_t TileModel::cheapest_lanes(bool reduces) const {
+size_t CostModel::cheapest_lanes(bool reduces) const {
   size_t best = SIZE_MAX;
   double least = std::numeric_limits<double>::infinity();
   for (size_t axis = sizes_.size(); axis-- > 0;) {
@@ -449,7 +449,7 @@ size_t TileModel::cheapest_lanes(bool reduces) const {
   return best;
 }
 
-bool is_too_much_code(const TileModel& model, const Tile& tile) {
+bool is_too_much_code(const CostModel& model, const Tile& tile) {
   return model.leaves_no_sum(tile) ? model.sum_code(tile) > kMostStraight
                                    : model.code_size(tile) > kMostCode;
 }

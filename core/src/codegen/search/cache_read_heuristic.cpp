@@ -1,7 +1,7 @@
 // The operand that the lanes run over is read row by row, far apart; packed, the panel that one
 // column of register tiles reads again and again is one stream. The loops that the panel depends on
 // go outside, the others inside.
-#include "codegen/search/stage_heuristic.h"
+#include "codegen/search/cache_read_heuristic.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "codegen/analysis/access.h"
 #include "codegen/search/climb.h"
-#include "codegen/search/tile_search.h"
+#include "codegen/search/register_tile.h"
 #include "codegen/tiling/prediction.h"
 #include "codegen/transforms/apply.h"
 #include "codegen/transforms/changes.h"
@@ -441,7 +441,7 @@ std::optional<Kernel> with_copies_last(const Kernel& start, std::span<const Sche
 
 // Sums that wait may bring a loop inside that a copied operand depends on, which then is copied
 // again for each tile. Larger copies, outside of that loop, or sums that do not wait may cost less.
-size_t stage_values(Kernel& kernel) {
+size_t choose_cache_reads(Kernel& kernel) {
   if (!has_scattered(kernel)) return stage_operands(kernel);
   const Kernel start = copy_of(kernel);
   const size_t most = stage_operands(kernel), count = start.applied.size();

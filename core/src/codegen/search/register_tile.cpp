@@ -1,4 +1,4 @@
-#include "codegen/search/tile_search.h"
+#include "codegen/search/register_tile.h"
 
 #include <algorithm>
 
@@ -36,7 +36,7 @@ bool fits(const Kernel& kernel, int64_t size, int64_t amount, bool rests) {
 
 }  // namespace
 
-std::vector<size_t> tile_axes(const Kernel& kernel, const TileModel& model, const Tile& tile) {
+std::vector<size_t> tile_axes(const Kernel& kernel, const CostModel& model, const Tile& tile) {
   std::vector<size_t> axes;
   if (!model.has_reduce()) return axes;
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
@@ -50,7 +50,7 @@ std::vector<size_t> tile_axes(const Kernel& kernel, const TileModel& model, cons
   return axes;
 }
 
-void search_tile(const Kernel& kernel, const TileCost& cost, std::span<const size_t> axes,
+void choose_tile(const Kernel& kernel, const TileCost& cost, std::span<const size_t> axes,
                  bool rests, Tile tile, Tile& best, double& best_cost) {
   if (axes.empty()) {
     const double now = cost(tile, best_cost * 0.99);
@@ -64,11 +64,11 @@ void search_tile(const Kernel& kernel, const TileCost& cost, std::span<const siz
   for (int64_t amount : kUpcasts) {
     if (amount > size || !fits(kernel, size, amount, rests)) continue;
     tile.amounts[axes[0]] = amount;
-    search_tile(kernel, cost, axes.subspan(1), rests, tile, best, best_cost);
+    choose_tile(kernel, cost, axes.subspan(1), rests, tile, best, best_cost);
   }
 }
 
-void add_unrolling(const Kernel& kernel, const TileModel& model, Tile& tile) {
+void add_unrolling(const Kernel& kernel, const CostModel& model, Tile& tile) {
   for (size_t axis = kernel.axes.size(); axis-- > 0;) {
     if (axis == tile.vector_axis || kind_of(kernel, axis) != AxisKind::Reduce ||
         !may_split(kernel, axis))

@@ -14,7 +14,7 @@ namespace plugrad::codegen {
 inline constexpr uint32_t kSearchVersion = 5;
 
 /// A list could not be applied or generated: to be left out. DEBUG tells where that is a bug.
-void note_refusal(const Error& error);
+void log_refusal(const Error& error);
 
 /// A legal list that nothing has run of yet.
 struct Prospect {

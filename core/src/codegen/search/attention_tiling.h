@@ -8,9 +8,9 @@ namespace plugrad::codegen {
 
 /// The rows are taken in blocks, and what is made of a block waits in scratch until the product
 /// reads it. False where the kernel is no such product or a block of rows does not fit.
-bool keep_blocks(Kernel& kernel);
+bool tile_attention(Kernel& kernel);
 
 /// Copies what lanes over the rows of a block load far apart into scratch, side by side.
-void stage_blocks_of_rows(Kernel& kernel);
+void pack_row_blocks(Kernel& kernel);
 
 }  // namespace plugrad::codegen

@@ -1,10 +1,10 @@
-#include "codegen/search/streams.h"
+#include "codegen/search/interleaved_prefetch.h"
 
 #include <algorithm>
 
 #include "base/check.h"
 #include "codegen/analysis/access.h"
-#include "codegen/search/tile_search.h"
+#include "codegen/search/register_tile.h"
 #include "codegen/transforms/apply.h"
 #include "codegen/transforms/changes.h"
 #include "ir/facts.h"
@@ -44,7 +44,7 @@ int64_t fitting_rows(int64_t size, int64_t count, int64_t rows) {
 
 }  // namespace
 
-int64_t rows_of_stream(const Kernel& kernel, size_t axis, int64_t count) {
+int64_t prefetch_stream_rows(const Kernel& kernel, size_t axis, int64_t count) {
   const int64_t size = size_of_axis(kernel, axis);
   OpenRanges open(kernel.graph);
   int64_t row = 0;
@@ -59,7 +59,7 @@ int64_t rows_of_stream(const Kernel& kernel, size_t axis, int64_t count) {
   return rows < 2 ? 1 : fitting_rows(size, count, rows);
 }
 
-bool joins_rows(const Kernel& kernel, size_t axis) {
+bool joins_prefetch_streams(const Kernel& kernel, size_t axis) {
   OpenRanges open(kernel.graph);
   const Id lanes = kernel.axes[axis];
   const auto joins = [&](Id load) {
@@ -77,7 +77,7 @@ bool joins_rows(const Kernel& kernel, size_t axis) {
          std::ranges::any_of(nodes_of(kernel.graph, kernel.sink, Op::Load), joins);
 }
 
-void upcast_apart(Kernel& kernel, size_t axis, int64_t count, int64_t rows) {
+void upcast_interleaved(Kernel& kernel, size_t axis, int64_t count, int64_t rows) {
   auto place = static_cast<uint32_t>(axis);
   if (size_of_axis(kernel, place) > count * rows) {
     const uint32_t inner = new_axis(kernel);

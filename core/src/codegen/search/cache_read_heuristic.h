@@ -14,16 +14,16 @@ inline constexpr double kEnoughGatherings = 4;
 /// again often enough. A sum whose lanes lie apart where it is stored waits in scratch until its
 /// neighbours are there, and is transposed. Returns how many output loops, from the outermost on,
 /// may run in parallel without copying more than once; SIZE_MAX where nothing is staged.
-size_t stage_values(Kernel& kernel);
+size_t choose_cache_reads(Kernel& kernel);
 
 /// For a kernel with its groups and register tile: stages the tiles that many work-items read, and
 /// unrolls what is left of the reduction. False where there are none, or the device gains nothing.
-bool stage_tiles(Kernel& kernel);
+bool cache_read_tiles(Kernel& kernel);
 
 /// Takes the reduce loop in parts of the first length that is legal and leaves room in local
 /// memory, stages the parameters inside, and unrolls what is left. False where none is.
-bool stage_longest_parts(Kernel& kernel, size_t loop, const std::vector<int64_t>& lengths,
-                         const std::set<uint32_t>& slots);
+bool cache_read_longest_parts(Kernel& kernel, size_t loop, const std::vector<int64_t>& lengths,
+                              const std::set<uint32_t>& slots);
 
 /// Whether, in a kernel of one store without a register tile, threads will share out panels of what
 /// lanes along the axis load.

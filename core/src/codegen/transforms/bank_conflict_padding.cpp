@@ -1,4 +1,4 @@
-#include "codegen/transforms/local_rows.h"
+#include "codegen/transforms/bank_conflict_padding.h"
 
 #include <algorithm>
 #include <set>
@@ -29,7 +29,7 @@ Id product_of(const Kernel& kernel, Id operand) {
 }
 
 // Which of the items along the axis a work-item is.
-int64_t place_on_axis(const std::vector<ItemAxis>& axes, size_t axis, uint32_t item) {
+int64_t place_on_axis(const std::vector<WorkItemAxis>& axes, size_t axis, uint32_t item) {
   int64_t number = item;
   for (size_t i = 0; i < axis; ++i) number /= axes[i].size;
   return number % axes[axis].size;
@@ -37,7 +37,7 @@ int64_t place_on_axis(const std::vector<ItemAxis>& axes, size_t axis, uint32_t i
 
 // Words that are given one after the other, over all accesses of a subgroup.
 int64_t words_in_turn(const Banks& memory, std::span<const Coordinate> coordinates,
-                      const LocalReaders& readers, int64_t row, int64_t element_bytes) {
+                      const AccessPattern& readers, int64_t row, int64_t element_bytes) {
   int64_t turns = 0;
   for (uint32_t access = 0; access < readers.accesses; ++access) {
     std::vector<std::set<int64_t>> banks(static_cast<size_t>(memory.count));
@@ -58,10 +58,11 @@ int64_t words_in_turn(const Banks& memory, std::span<const Coordinate> coordinat
 
 }  // namespace
 
-LocalReaders readers_of(const Kernel& kernel, const std::vector<ItemAxis>& axes, Id operand) {
-  LocalReaders readers;
+AccessPattern access_pattern(const Kernel& kernel, const std::vector<WorkItemAxis>& axes,
+                             Id operand) {
+  AccessPattern readers;
   int64_t items = 1;
-  for (const ItemAxis& axis : axes) items *= axis.size;
+  for (const WorkItemAxis& axis : axes) items *= axis.size;
   readers.items = static_cast<uint32_t>(std::min<int64_t>(items, kernel.caps->subgroup_size));
   const auto of_item = [axes](Id range, uint32_t item) -> int64_t {
     for (size_t i = 0; i < axes.size(); ++i)
@@ -97,7 +98,7 @@ int64_t stride_in_rows(std::span<const Coordinate> coordinates, int64_t row, siz
 }
 
 int64_t padded_row(const pgr_device_caps& caps, std::span<const Coordinate> coordinates,
-                   const LocalReaders& readers, DType dtype, int64_t width) {
+                   const AccessPattern& readers, DType dtype, int64_t width) {
   const int64_t bytes = size_of(dtype), row = coordinates.back().extent;
   const Banks banks = banks_of(caps);
   const int64_t step = std::max({width, banks.word_bytes / bytes, int64_t{1}});

@@ -1,13 +1,13 @@
 // All passes along a row are shared by the same number of work-items, so that each of them finds
 // again what it has read before:
 //   group(k, 256) local(column, 256)          where the sum over k and the store run along one row
-#include "codegen/search/group_rows.h"
+#include "codegen/search/workgroup_per_row.h"
 
 #include <algorithm>
 #include <bit>
 
 #include "codegen/analysis/access.h"
-#include "codegen/search/tile_search.h"
+#include "codegen/search/register_tile.h"
 #include "codegen/transforms/changes.h"
 #include "ir/facts.h"
 
@@ -129,7 +129,7 @@ class RowGroups {
 
 }  // namespace
 
-std::vector<std::pair<uint32_t, ScheduleStep>> choose_row_groups(
+std::vector<std::pair<uint32_t, ScheduleStep>> choose_workgroup_per_row(
     const Kernel& kernel, const std::vector<uint32_t>& row_axes) {
   return RowGroups(kernel, row_axes).run();
 }

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-#include "codegen/tiling/tile_model.h"
+#include "codegen/tiling/cost_model.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -16,7 +16,7 @@ constexpr int64_t kWaiting = 4;  // neighbours of a result, in scratch
 // Of a store whose lanes lie apart, the axis along which its elements are neighbours, and how many
 // copies of it are stored together; for a finished sum always some, since it may wait in scratch
 // while no schedule is there yet.
-TileModel::Beside TileModel::beside(const Item& item, const Tile& tile) const {
+CostModel::Beside CostModel::beside(const Item& item, const Tile& tile) const {
   const size_t lanes = tile.vector_axis;
   if (item.kind != Item::Kind::Store || lanes >= item.last || is_reduce(lanes) ||
       works_in_groups(*kernel_.caps))
@@ -33,19 +33,19 @@ TileModel::Beside TileModel::beside(const Item& item, const Tile& tile) const {
 }
 
 // How many of them one instruction stores at most: a power of two.
-int64_t TileModel::neighbours(const Item& item, const Tile& tile) const {
+int64_t CostModel::neighbours(const Item& item, const Tile& tile) const {
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(beside(item, tile).copies)));
 }
 
 // Shuffles and stores for each vector of such a store; 0 where its lanes are stored one by one.
-double TileModel::transposing(const Item& item, const Tile& tile) const {
+double CostModel::transposing(const Item& item, const Tile& tile) const {
   const int64_t together = neighbours(item, tile);
   if (together == 1) return 0;
   return std::log2(static_cast<double>(together)) +
          static_cast<double>(lanes_) / static_cast<double>(together);
 }
 
-size_t TileModel::axis_beside_lanes(const Tile& tile) const {
+size_t CostModel::axis_beside_lanes(const Tile& tile) const {
   for (const Item& item : items_) {
     if (item.kind != Item::Kind::Store || tile.vector_axis >= item.last ||
         works_in_groups(*kernel_.caps))
@@ -58,7 +58,7 @@ size_t TileModel::axis_beside_lanes(const Tile& tile) const {
 
 // Where lanes lie apart, a few neighbours are stored in each of many lines, then the next few;
 // lanes that are neighbours fill their lines.
-double TileModel::store_traffic(const Item& item, const Tile& tile) const {
+double CostModel::store_traffic(const Item& item, const Tile& tile) const {
   if (tile.vector_axis < item.last && item.stride[tile.vector_axis] == 1) return 0;
   cost::Nest nest{sizes_, tile.amounts, loop_order(tile)};
   for (size_t a = 0; a < sizes_.size(); ++a)

@@ -38,9 +38,9 @@ struct TileCycles {
   void add(const TileCycles& other, double times);
 };
 
-class TileModel {
+class CostModel {
  public:
-  explicit TileModel(Kernel& kernel);
+  explicit CostModel(Kernel& kernel);
   /// Cycles of the whole kernel on one core, where work-items run in step instructions that a
   /// subgroup issues; infinity where the tile does not fit the registers. Where it is at least
   /// `limit` only that is sure.
@@ -213,6 +213,6 @@ class TileModel {
 };
 
 /// Whether the tile makes more code than pays.
-bool is_too_much_code(const TileModel& model, const Tile& tile);
+bool is_too_much_code(const CostModel& model, const Tile& tile);
 
 }  // namespace plugrad::codegen

@@ -1,7 +1,7 @@
 // Terms of a sum that are 0 outside of bounds: loops run between the bounds where a tile leaves
 // them to decide, and copies have a condition where it does not.
 #include "codegen/analysis/loop_bounds.h"
-#include "codegen/tiling/tile_model.h"
+#include "codegen/tiling/cost_model.h"
 #include "ir/facts.h"
 
 namespace plugrad::codegen {
@@ -33,7 +33,7 @@ double share_of(const Graph& g, const LoopBound& b) {
 
 }  // namespace
 
-void TileModel::add_bounds(Id reduce) {
+void CostModel::add_bounds(Id reduce) {
   const auto place = [&](Id r) {
     return static_cast<size_t>(std::ranges::find(kernel_.axes, r) - kernel_.axes.begin());
   };
@@ -56,7 +56,7 @@ void TileModel::add_bounds(Id reduce) {
   }
 }
 
-bool TileModel::holds(const Bound& bound, const Tile& tile) const {
+bool CostModel::holds(const Bound& bound, const Tile& tile) const {
   const auto expands = [&](size_t axis) {
     return tile.amounts[axis] > 1 || axis == tile.vector_axis;
   };
@@ -66,7 +66,7 @@ bool TileModel::holds(const Bound& bound, const Tile& tile) const {
 // Of the copies that the tile makes of a term, the share in which the loops around it leave open
 // whether the clause is true: the border's. The others are without the condition. A vector has it
 // where one of its lanes does.
-double TileModel::undecided(const Bound& bound, const Tile& tile) const {
+double CostModel::undecided(const Bound& bound, const Tile& tile) const {
   if (!bound.is_linear) return 1;
   struct Expanded {
     int64_t factor, copies, width;
@@ -113,7 +113,7 @@ double TileModel::undecided(const Bound& bound, const Tile& tile) const {
 
 // Instructions of a copy whose lanes have a condition on indices: both factors are masked, and the
 // mask is made where loops decide it.
-double TileModel::masking(const Tile& tile) const {
+double CostModel::masking(const Tile& tile) const {
   const auto is_open = [&](const Bound& b) {
     for (size_t a = 0; a < sizes_.size(); ++a)
       if (b.factors[a] != 0 && tile.amounts[a] != sizes_[a]) return true;
@@ -124,7 +124,7 @@ double TileModel::masking(const Tile& tile) const {
   return kMaskUses + (varies ? kMaskMade : 0);
 }
 
-bool TileModel::has_bounds(size_t axis, const Tile& tile) const {
+bool CostModel::has_bounds(size_t axis, const Tile& tile) const {
   return std::ranges::any_of(bounds_,
                              [&](const Bound& b) { return b.axis == axis && holds(b, tile); });
 }

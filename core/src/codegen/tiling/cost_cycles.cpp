@@ -3,7 +3,7 @@
 #include <limits>
 #include <numeric>
 
-#include "codegen/tiling/tile_model.h"
+#include "codegen/tiling/cost_model.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -31,7 +31,7 @@ void TileCycles::add(const TileCycles& other, double times) {
 
 // The loops from the outermost on. Those that a packed operand depends on go outside, so that what
 // was packed is used up before the next is.
-std::vector<size_t> TileModel::loop_order(const Tile& tile) const {
+std::vector<size_t> CostModel::loop_order(const Tile& tile) const {
   std::vector<size_t> order(sizes_.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const auto packed =
@@ -44,7 +44,7 @@ std::vector<size_t> TileModel::loop_order(const Tile& tile) const {
 }
 
 // Whether it is loaded after the sum, as a bias is, and not in the sum's loops.
-bool TileModel::stands_beside_sums(const Item& item) const {
+bool CostModel::stands_beside_sums(const Item& item) const {
   if (!has_reduce_) return false;
   for (size_t a = 0; a < sizes_.size(); ++a)
     if (is_reduce(a) && item.stride[a] != 0) return false;
@@ -53,7 +53,7 @@ bool TileModel::stands_beside_sums(const Item& item) const {
 
 // Whether its neighbours lie along an output loop and far apart along the sum, and no cache near
 // the core holds it: staging may pack such rows block by block (search/stage_heuristic.cpp).
-bool TileModel::has_distant_rows(const Item& item) const {
+bool CostModel::has_distant_rows(const Item& item) const {
   if (item.kind != Item::Kind::Load) return false;
   auto bytes = static_cast<double>(element_bytes_);
   bool has_neighbours = false, is_apart = false;
@@ -67,19 +67,19 @@ bool TileModel::has_distant_rows(const Item& item) const {
   return has_neighbours && is_apart && bytes > static_cast<double>(kernel_.caps->private_bytes) / 2;
 }
 
-bool TileModel::may_pack_rows() const {
+bool CostModel::may_pack_rows() const {
   return kernel_.caps->private_bytes != 0 &&
          std::ranges::any_of(items_, [&](const Item& i) { return has_distant_rows(i); });
 }
 
-bool TileModel::packs_rows(const Item& item, const Tile& tile) const {
+bool CostModel::packs_rows(const Item& item, const Tile& tile) const {
   const size_t lanes = tile.vector_axis;
   return is_packing_rows_ && lanes < item.stride.size() && item.stride[lanes] == 0 &&
          has_distant_rows(item) &&
          std::ranges::any_of(items_, [&](const Item& i) { return is_packed(i, tile); });
 }
 
-cost::Operand TileModel::operand_of(const Item& item, const Tile& tile) const {
+cost::Operand CostModel::operand_of(const Item& item, const Tile& tile) const {
   cost::Operand operand{{}, element_bytes_, is_packed(item, tile) || packs_rows(item, tile)};
   for (int64_t stride : item.stride)
     operand.steps.push_back(stride == kNear || stride == kIrregular ? cost::kNear
@@ -89,7 +89,7 @@ cost::Operand TileModel::operand_of(const Item& item, const Tile& tile) const {
 
 // Cycles in which lines come through the caches, beyond those in which each line comes once: those
 // are the same for every tile, and of one row's part the rows around it know more.
-double TileModel::traffic(const Tile& tile) const {
+double CostModel::traffic(const Tile& tile) const {
   std::vector<cost::Operand> loads;
   double stores = 0;
   for (const Item& item : items_)
@@ -103,14 +103,14 @@ double TileModel::traffic(const Tile& tile) const {
 
 // A short sum is still waiting for its terms when the next ones begin: those that are within reach
 // of a processor that begins instructions out of order.
-double TileModel::sums_at_once(const Work& work) const {
+double CostModel::sums_at_once(const Work& work) const {
   const cost::Machine& machine = kernel_.machine();
   const double instructions =
       work.arithmetic + work.memory / machine.load_cost() + work.passes * kLoopCost;
   return 1 + machine.window * work.sums / instructions;
 }
 
-TileCycles TileModel::cycles_without_traffic(const Work& work) const {
+TileCycles CostModel::cycles_without_traffic(const Work& work) const {
   const cost::Machine& machine = kernel_.machine();
   TileCycles cycles{.arithmetic = work.arithmetic * work.share,
                     .accesses = work.memory * work.share,
@@ -132,7 +132,7 @@ TileCycles TileModel::cycles_without_traffic(const Work& work) const {
   return cycles;
 }
 
-TileCycles TileModel::cycles(const Tile& tile, double limit) const {
+TileCycles CostModel::cycles(const Tile& tile, double limit) const {
   const Work now = work(tile);
   TileCycles cycles = cycles_without_traffic(now);
   if (works_in_groups(*kernel_.caps) || cycles.all >= limit) return cycles;
@@ -141,7 +141,7 @@ TileCycles TileModel::cycles(const Tile& tile, double limit) const {
   return cycles;
 }
 
-double TileModel::cost(const Tile& tile, double limit) const {
+double CostModel::cost(const Tile& tile, double limit) const {
   if (!fits_registers(tile)) return std::numeric_limits<double>::infinity();
   return cycles(tile, limit).all;
 }

@@ -1,7 +1,7 @@
 // Sums along the rows of a matrix that is read once.
 #pragma once
 
-#include "codegen/tiling/tile_model.h"
+#include "codegen/tiling/cost_model.h"
 
 namespace plugrad::codegen {
 
@@ -12,6 +12,6 @@ bool narrow_to_columns(const Kernel& kernel, int64_t lanes, Tile& tile);
 
 /// For a kernel with its register tile. Returns how many output loops, from the outermost on, may
 /// run in parallel; SIZE_MAX where the kernel is no such sum and stays as it is.
-size_t sum_columns(Kernel& kernel);
+size_t schedule_column_reduction(Kernel& kernel);
 
 }  // namespace plugrad::codegen

@@ -1,11 +1,11 @@
 // Sums of columns read a matrix row by row: the sums of a strip of columns wait in the output,
 // which stays in the cache, while a few whole rows at a time are added to them.
-#include "codegen/search/column_sums.h"
+#include "codegen/search/column_reduction.h"
 
 #include <algorithm>
 
 #include "codegen/analysis/access.h"
-#include "codegen/search/tile_search.h"
+#include "codegen/search/register_tile.h"
 #include "codegen/transforms/apply.h"
 #include "ir/facts.h"
 
@@ -101,7 +101,7 @@ bool would_sum_columns(const Kernel& kernel, const Tile& tile) {
                                                                   : Kind::Upcast;
     apply(trial, {kind, static_cast<uint32_t>(it - trial.axes.begin()), tile.amounts[axis]});
   }
-  return sum_columns(trial) != SIZE_MAX;
+  return schedule_column_reduction(trial) != SIZE_MAX;
 }
 
 // A sum that cannot wait in the output, being of another dtype, takes as many columns of a row as
@@ -178,7 +178,7 @@ size_t sum_in_strips(Kernel& kernel, const Columns& columns) {
 
 }  // namespace
 
-size_t sum_columns(Kernel& kernel) {
+size_t schedule_column_reduction(Kernel& kernel) {
   const Columns columns = find_columns(kernel);
   if (columns.lanes_loop == SIZE_MAX || columns.rounds == SIZE_MAX) return SIZE_MAX;
   // What cannot wait in the output is summed in registers.

@@ -6,8 +6,8 @@
 
 #include "base/check.h"
 #include "codegen/analysis/access.h"
-#include "codegen/search/stage_heuristic.h"
-#include "codegen/search/tile_search.h"
+#include "codegen/search/cache_read_heuristic.h"
+#include "codegen/search/register_tile.h"
 #include "codegen/transforms/apply.h"
 #include "codegen/transforms/changes.h"
 #include "codegen/transforms/software_pipelining.h"
@@ -121,7 +121,7 @@ void stage_parts(Kernel& kernel, size_t loop, int64_t length, const std::set<uin
 
 }  // namespace
 
-bool stage_tiles(Kernel& kernel) {
+bool cache_read_tiles(Kernel& kernel) {
   const pgr_device_caps& caps = *kernel.caps;
   if (caps.local_in_cache) return false;  // which serves all readers without a copy
   OpenRanges open(kernel.graph);
@@ -129,8 +129,8 @@ bool stage_tiles(Kernel& kernel) {
   if (reuse.slots.empty()) return false;
   const size_t loop = longest_loop(kernel, open, reuse.shared);
   if (loop == kernel.axes.size()) return false;
-  return stage_longest_parts(kernel, loop, lengths_of_part(size_of_axis(kernel, loop)),
-                             reuse.slots);
+  return cache_read_longest_parts(kernel, loop, lengths_of_part(size_of_axis(kernel, loop)),
+                                  reuse.slots);
 }
 
 namespace {
@@ -163,8 +163,8 @@ void run_ahead(Kernel& kernel, const std::set<uint32_t>& slots, int64_t turns) {
 }  // namespace
 
 // Of shorter parts if need be: while one is used, the next is on its way.
-bool stage_longest_parts(Kernel& kernel, size_t loop, const std::vector<int64_t>& lengths,
-                         const std::set<uint32_t>& slots) {
+bool cache_read_longest_parts(Kernel& kernel, size_t loop, const std::vector<int64_t>& lengths,
+                              const std::set<uint32_t>& slots) {
   const auto stage = [&](int64_t length, int64_t turns) {
     return attempt(kernel,
                    [&](Kernel& trial) -> size_t {

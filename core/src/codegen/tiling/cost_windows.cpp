@@ -5,12 +5,12 @@
 #include <cmath>
 
 #include "codegen/analysis/gates.h"
-#include "codegen/tiling/tile_model.h"
+#include "codegen/tiling/cost_model.h"
 #include "codegen/transforms/changes.h"
 
 namespace plugrad::codegen {
 
-void TileModel::add_windows(Item& item, Id index) {
+void CostModel::add_windows(Item& item, Id index) {
   const auto step = [&](size_t a) {
     return std::abs(stride_of(kernel_.graph, index, kernel_.axes[a]).value_or(0));
   };
@@ -27,7 +27,7 @@ void TileModel::add_windows(Item& item, Id index) {
 }
 
 // Elements that the tile's copies of a window read, 0 where not both of its loops have any.
-double TileModel::places_of(const Window& window, const Tile& tile) {
+double CostModel::places_of(const Window& window, const Tile& tile) {
   const int64_t outputs = tile.amounts[window.output], taps = tile.amounts[window.tap];
   if (outputs == 1 || taps == 1 || window.output == tile.vector_axis ||
       window.tap == tile.vector_axis)
@@ -41,7 +41,7 @@ double TileModel::places_of(const Window& window, const Tile& tile) {
 }
 
 // Of the loads that the tile's copies would make if each made its own.
-double TileModel::share_of_loads(const Item& item, const Tile& tile) const {
+double CostModel::share_of_loads(const Item& item, const Tile& tile) const {
   double share = 1;
   for (const Window& window : item.windows)
     if (const double places = places_of(window, tile); places > 0)
@@ -50,7 +50,7 @@ double TileModel::share_of_loads(const Item& item, const Tile& tile) const {
 }
 
 // By how many rows of taps so many windows beside each other reach further than none.
-int64_t TileModel::rows_of_windows(const Item& item, size_t axis, int64_t windows) {
+int64_t CostModel::rows_of_windows(const Item& item, size_t axis, int64_t windows) {
   int64_t step = 1;
   for (const Window& window : item.windows)
     if (window.output == axis)
@@ -58,14 +58,14 @@ int64_t TileModel::rows_of_windows(const Item& item, size_t axis, int64_t window
   return (windows - 1) * step + 1;
 }
 
-double TileModel::shared_loads(const Item& item, const Tile& tile) const {
+double CostModel::shared_loads(const Item& item, const Tile& tile) const {
   double most = 0;
   for (const Window& window : item.windows) most = std::max(most, places_of(window, tile));
   return most;
 }
 
 // The ends of the loop at which the load has a gate; nothing where it may have one anywhere.
-std::optional<int64_t> TileModel::borders_of(Id load, Id axis) {
+std::optional<int64_t> CostModel::borders_of(Id load, Id axis) {
   const Graph& g = kernel_.graph;
   int64_t count = 0;
   if (g.sources(load).size() < 3) return count;
@@ -82,14 +82,14 @@ std::optional<int64_t> TileModel::borders_of(Id load, Id axis) {
 }
 
 // Of the vectors along the axis, those with a gate.
-double TileModel::border_share(const Item& item, const Tile& tile, size_t axis) const {
+double CostModel::border_share(const Item& item, const Tile& tile, size_t axis) const {
   if (item.borders[axis] > 0 && !leaves_no_sum(tile)) return 1;
   const int64_t size = sizes_[axis] * (tile.is_part(axis) ? sizes_[tile.outer[axis]] : 1);
   return std::min(1.0,
                   static_cast<double>(item.borders[axis] * lanes_) / static_cast<double>(size));
 }
 
-size_t TileModel::outer_part(size_t axis) const {
+size_t CostModel::outer_part(size_t axis) const {
   const auto goes_on = [&](size_t outer) {
     return outer != axis && is_reduce(outer) == is_reduce(axis) &&
            std::ranges::all_of(items_, [&](const Item& item) {
@@ -104,14 +104,14 @@ size_t TileModel::outer_part(size_t axis) const {
   return SIZE_MAX;
 }
 
-bool TileModel::is_tap(size_t axis) const {
+bool CostModel::is_tap(size_t axis) const {
   return is_reduce(axis) && may_split(kernel_, axis) &&
          std::ranges::any_of(items_, [&](const Item& item) {
            return std::ranges::find(item.windows, axis, &Window::tap) != item.windows.end();
          });
 }
 
-std::vector<size_t> TileModel::taps(const Tile& tile) const {
+std::vector<size_t> CostModel::taps(const Tile& tile) const {
   if (works_in_groups(*kernel_.caps)) return {};
   std::vector<size_t> axes;
   for (size_t a = 0; a < sizes_.size(); ++a) {
@@ -122,20 +122,20 @@ std::vector<size_t> TileModel::taps(const Tile& tile) const {
   return axes;
 }
 
-size_t TileModel::last_tap(const Tile& tile) const {
+size_t CostModel::last_tap(const Tile& tile) const {
   if (works_in_groups(*kernel_.caps)) return SIZE_MAX;
   for (size_t a = sizes_.size(); a-- > 0;)
     if (is_reduce(a)) return a != tile.vector_axis && is_tap(a) ? a : SIZE_MAX;
   return SIZE_MAX;
 }
 
-bool TileModel::leaves_no_sum(const Tile& tile) const {
+bool CostModel::leaves_no_sum(const Tile& tile) const {
   for (size_t a = 0; a < sizes_.size(); ++a)
     if (is_reduce(a) && (tile.amounts[a] < sizes_[a] || a == tile.vector_axis)) return false;
   return has_reduce_;
 }
 
-double TileModel::sum_code(const Tile& tile) const {
+double CostModel::sum_code(const Tile& tile) const {
   double sum = 0;
   for (const Item& item : items_)
     if (!item.is_fused && !item.is_condition)
@@ -143,25 +143,25 @@ double TileModel::sum_code(const Tile& tile) const {
   return sum;
 }
 
-int64_t TileModel::pieces(int64_t amount) const {
+int64_t CostModel::pieces(int64_t amount) const {
   return amount / lanes_ + std::popcount(static_cast<uint64_t>(amount % lanes_));
 }
 
 // Two pieces may have elements in common where the values are sums (pieces_of in
 // passes/expand.cpp).
-int64_t TileModel::pieces(size_t axis, int64_t amount) const {
+int64_t CostModel::pieces(size_t axis, int64_t amount) const {
   const int64_t whole = amount / lanes_, rest = amount % lanes_;
   if (is_reduce(axis) || !repeats_[axis] || rest == 0) return pieces(amount);
   return whole + (whole > 0 || std::has_single_bit(static_cast<uint64_t>(rest)) ? 1 : 2);
 }
 
 // Of the vectors for an amount and for the rest that it leaves, which may fall into more of them.
-int64_t TileModel::widest(size_t axis, int64_t amount) const {
+int64_t CostModel::widest(size_t axis, int64_t amount) const {
   return is_reduce(axis) ? pieces(amount)
                          : std::max(pieces(axis, amount), pieces(axis, sizes_[axis] % amount));
 }
 
-int64_t TileModel::vectors_of_axis(size_t axis, int64_t amount) const {
+int64_t CostModel::vectors_of_axis(size_t axis, int64_t amount) const {
   const int64_t rest = sizes_[axis] % amount;
   return sizes_[axis] / amount * pieces(axis, amount) + pieces(axis, rest);
 }

@@ -4,13 +4,13 @@
 //            element of a key is read once for all of them, and what a softmax reduces lies in
 //            lanes
 // A block's array has as many bytes as keys times rows; the memory does not grow with both lengths.
-#include "codegen/search/row_blocks.h"
+#include "codegen/search/attention_tiling.h"
 
 #include <algorithm>
 
 #include "codegen/analysis/access.h"
-#include "codegen/search/stage_heuristic.h"
-#include "codegen/search/tile_search.h"
+#include "codegen/search/cache_read_heuristic.h"
+#include "codegen/search/register_tile.h"
 #include "codegen/transforms/apply.h"
 #include "codegen/transforms/changes.h"
 #include "ir/facts.h"
@@ -92,7 +92,7 @@ size_t take_in_blocks(Kernel& kernel, const Product& product) {
 
 }  // namespace
 
-bool keep_blocks(Kernel& kernel) {
+bool tile_attention(Kernel& kernel) {
   if (kernel.caps->private_bytes == 0 || kernel.graph.sources(kernel.sink).size() != 1)
     return false;
   const Product product = find_product(kernel);
@@ -149,7 +149,7 @@ std::optional<Gathered> find_gathered(const Kernel& kernel) {
 
 }  // namespace
 
-void stage_blocks_of_rows(Kernel& kernel) {
+void pack_row_blocks(Kernel& kernel) {
   std::vector<uint32_t> done;
   while (const auto found = find_gathered(kernel)) {
     if (std::ranges::find(done, found->slot) != done.end()) return;

@@ -1,4 +1,4 @@
-#include "codegen/tiling/rows.h"
+#include "codegen/tiling/row_kernels.h"
 
 #include <algorithm>
 #include <map>
@@ -73,20 +73,20 @@ Id place_for(Kernel& kernel, Id value, uint32_t number, int64_t count) {
   return make_param(g, g[value].dtype, {slot, count, PGR_PARAM_WRITE | PGR_PARAM_READ});
 }
 
-bool RowParts::is_row_axis(uint32_t axis_number) const {
+bool RowKernels::is_row_axis(uint32_t axis_number) const {
   return std::ranges::find(row_axes, axis_number) != row_axes.end();
 }
 
-bool RowParts::allows(uint32_t axis_number) const {
+bool RowKernels::allows(uint32_t axis_number) const {
   return is_row_axis(axis_number) ||
          (has_arrays && std::ranges::find(axes, axis_number) == axes.end());
 }
 
-RowParts row_parts(Kernel& kernel, const std::set<uint32_t>& across) {
+RowKernels row_kernels(Kernel& kernel, const std::set<uint32_t>& across) {
   Graph& g = kernel.graph;
   OpenRanges open(g);
   const std::vector<Id> made = row_values(kernel, open);
-  RowParts out;
+  RowKernels out;
   if (made.empty()) return out;
   RangeSet shared = ~RangeSet{0};
   for (Id value : made) shared &= open[value];

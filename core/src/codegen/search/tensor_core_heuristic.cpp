@@ -6,9 +6,9 @@
 #include <set>
 
 #include "codegen/analysis/access.h"
+#include "codegen/search/cache_read_heuristic.h"
 #include "codegen/search/heuristic.h"
-#include "codegen/search/stage_heuristic.h"
-#include "codegen/search/tile_search.h"
+#include "codegen/search/register_tile.h"
 #include "codegen/transforms/apply.h"
 #include "codegen/transforms/changes.h"
 #include "codegen/transforms/tensor_core.h"
@@ -153,7 +153,7 @@ class Applier {
     change(Kind::Upcast, choice_.rows, s.rows);
     change(Kind::Local, choice_.rows, s.row_teams);
     change(Kind::Local, choice_.columns, s.column_teams);
-    stage_tiles();
+    cache_read_tiles();
   }
 
  private:
@@ -175,7 +175,7 @@ class Applier {
   }
 
   // Parts leave no rest, which a tensor core does not add.
-  void stage_tiles() {
+  void cache_read_tiles() {
     const Graph& g = kernel_.graph;
     const size_t loop = axis_of(kernel_, choice_.k);
     if (loop == kernel_.axes.size()) return;
@@ -188,7 +188,7 @@ class Applier {
     std::vector<int64_t> lengths;
     for (int64_t length = std::max<int64_t>(1, kLongestRow / row); length > 0; --length)
       if (size_of_axis(kernel_, loop) % length == 0) lengths.push_back(length);
-    stage_longest_parts(kernel_, loop, lengths, slots);
+    cache_read_longest_parts(kernel_, loop, lengths, slots);
   }
 
   Kernel& kernel_;
