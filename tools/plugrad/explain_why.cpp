@@ -9,7 +9,7 @@
 namespace plugrad::tools {
 namespace {
 
-using codegen::Prospect;
+using codegen::Candidate;
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kShown = 12;  // schedules near the kernel's own
@@ -30,15 +30,15 @@ constexpr Column kColumns[] = {
     {"loops", "loops", &codegen::TileCycles::loops},
 };
 
-std::string list_text(const Prospect& prospect) {
-  return prospect.list.empty() ? "(no change)" : codegen::to_string(prospect.list);
+std::string list_text(const Candidate& candidate) {
+  return candidate.list.empty() ? "(no change)" : codegen::to_string(candidate.list);
 }
 
-double seconds_of(const Prospect& p, const cost::Machine& machine) {
+double seconds_of(const Candidate& p, const cost::Machine& machine) {
   return p.prediction.seconds(machine, machine.threads);
 }
 
-void print_row(const char* mark, const Prospect& p, const cost::Machine& machine) {
+void print_row(const char* mark, const Candidate& p, const cost::Machine& machine) {
   const auto& cycles = p.prediction.cycles;
   const std::string time =
       p.prediction.is_possible ? fmt::format("{:.1f}", seconds_of(p, machine) * 1e6) : "spills";
@@ -60,7 +60,7 @@ std::string machine_text(runtime::Device& device, const cost::Machine& machine) 
       machine.registers, machine.threads, machine.multiply_adds, machine.cycles_a_second * 1e-9);
 }
 
-Json to_json(const Prospect& p, const cost::Machine& machine) {
+Json to_json(const Candidate& p, const cost::Machine& machine) {
   Json cycles = Json::object();
   for (const Column& column : kColumns) cycles[column.key] = p.prediction.cycles.*column.part;
   const bool possible = p.prediction.is_possible;
@@ -83,7 +83,7 @@ void print_choice(const engine::KernelReport& kernel) {
   fmt::print(" {:>10} {:>9} {:>7}  schedule\n", "once", "registers", "threads");
   print_row("*", choice.own, machine);
   if (!choice.own.list.empty()) print_row(" ", choice.plain, machine);
-  for (const Prospect& near : choice.nearest) print_row(" ", near, machine);
+  for (const Candidate& near : choice.nearest) print_row(" ", near, machine);
   fmt::print("  {} of {} schedules one change away from the chosen one (*)\n",
              choice.nearest.size(), choice.looked_at);
 }
@@ -105,7 +105,7 @@ Json choice_json(const engine::KernelReport& kernel) {
   runtime::Device& device = device_of(kernel);
   const cost::Machine machine = *tuning::machine_of(device);
   Json candidates = {to_json(choice.own, machine), to_json(choice.plain, machine)};
-  for (const Prospect& near : choice.nearest) candidates.push_back(to_json(near, machine));
+  for (const Candidate& near : choice.nearest) candidates.push_back(to_json(near, machine));
   return {{"machine", machine_text(device, machine)},
           {"candidates", candidates},
           {"looked_at", choice.looked_at}};

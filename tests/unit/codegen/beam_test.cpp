@@ -122,13 +122,13 @@ TEST(SearchSpace, lists_near_a_staged_one_have_a_cost) {
   large.private_bytes = 512 << 10;
   const Ast product = matmul(512, 500, 512);
   const codegen::SearchSpace space(product.graph, product.sink, large, {});
-  const codegen::Prospect start = space.chosen();
+  const codegen::Candidate start = space.chosen();
   ASSERT_NE(codegen::to_string(start.list).find("stage"), std::string::npos);
   EXPECT_LT(start.cost(), 512.0 * 500 * 512);
   const auto near = space.near(start.list);
   const auto has = [&](const char* part) {
-    return std::ranges::any_of(near, [&](const codegen::Prospect& prospect) {
-      return codegen::to_string(prospect.list).find(part) != std::string::npos;
+    return std::ranges::any_of(near, [&](const codegen::Candidate& candidate) {
+      return codegen::to_string(candidate.list).find(part) != std::string::npos;
     });
   };
   EXPECT_TRUE(has("block(2, 256) accumulate(2, 0) stage(2, 2)"));

@@ -10,8 +10,8 @@
 namespace plugrad::test {
 namespace {
 
+using codegen::Candidate;
 using codegen::Climb;
-using codegen::Prospect;
 using codegen::SearchSpace;
 
 pgr_device_caps cpu() {
@@ -67,7 +67,7 @@ TEST(Climb, LeavesAloneWhatComputesAllOfTheTime) {
   Ast ast = matmul(96, 96, 96);
   const pgr_device_caps caps = cpu();
   const SearchSpace space(ast.graph, ast.sink, caps, {.machine = slow});
-  const Prospect tile = space.predicted(codegen::parse_schedule("upcast(0, 4) vectorize(1, 16)"));
+  const Candidate tile = space.predicted(codegen::parse_schedule("upcast(0, 4) vectorize(1, 16)"));
   const Climb found = codegen::climb(space, tile);
   EXPECT_GT(found.first.prediction.cycles.arithmetic, 0.6 * found.first.prediction.cycles.all);
   EXPECT_EQ(found.looks, 0u);

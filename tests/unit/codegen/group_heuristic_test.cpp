@@ -188,8 +188,8 @@ TEST(GroupHeuristic, what_search_tries_of_rows_keeps_a_row_in_its_group) {
   const pgr_device_caps caps = large_gpu();
   const codegen::SearchSpace space(ast.graph, ast.sink, caps, {});
   const auto near = space.near(space.chosen().list);
-  const auto keeps_rows = [&](const codegen::Prospect& prospect) {
-    return groups_of(codegen::generate(ast.graph, ast.sink, caps, {.schedule = &prospect.list})) <=
+  const auto keeps_rows = [&](const codegen::Candidate& candidate) {
+    return groups_of(codegen::generate(ast.graph, ast.sink, caps, {.schedule = &candidate.list})) <=
            512;
   };
   EXPECT_GT(near.size(), 10u);

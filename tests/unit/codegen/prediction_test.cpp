@@ -157,7 +157,7 @@ TEST(Prediction, TapsWhoseWindowsDoNotFitTheRegistersAreNotUnrolled) {
   Product strided(1, 1, 1);
   strided.ast = windows(14, 32, 64, true, 2);
   const codegen::SearchSpace space(strided.ast.graph, strided.ast.sink, strided.caps, options());
-  const codegen::Prospect chosen = space.chosen();
+  const codegen::Candidate chosen = space.chosen();
   EXPECT_LE(chosen.prediction.registers, 16) << codegen::to_string(chosen.list);
   EXPECT_FALSE(std::isinf(chosen.prediction.cost())) << codegen::to_string(chosen.list);
 }

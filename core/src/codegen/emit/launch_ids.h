@@ -12,13 +12,13 @@
 namespace plugrad::codegen {
 
 struct LaunchIds {
-  struct Item {
+  struct WorkItemAxis {
     int64_t size;
     uint32_t id;             // instruction
     std::vector<Id> ranges;  // whose values it is
   };
   std::vector<std::pair<Id, uint32_t>> groups;  // Global ranges and their values
-  std::vector<Item> items;                      // by axis of the group
+  std::vector<WorkItemAxis> items;              // by axis of the group
   std::optional<uint32_t> inside;               // groups for which this is false have nothing to do
 };
 

@@ -21,7 +21,7 @@ constexpr size_t kMostIrBytes =
 
 // The predicted cost relative to a neighbour whose time is known; models are never as sure as they
 // look.
-double predicted_seconds(const Timed& from, const Prospect& to) {
+double predicted_seconds(const Timed& from, const Candidate& to) {
   return from.seconds * std::sqrt(to.cost() / std::max(from.cost, 1.0));
 }
 
@@ -52,8 +52,8 @@ class Beam {
   }
 
  private:
-  struct Candidate {
-    Prospect prospect;
+  struct Pending {
+    Candidate candidate;
     double predicted;
   };
 
@@ -61,7 +61,7 @@ class Beam {
 
   void measure_first() {
     Timed first;
-    Prospect heuristic = space_.chosen();
+    Candidate heuristic = space_.chosen();
     first.cost = heuristic.cost();
     first.list = heuristic.list;
     first.code = generate(ast_, sink_, caps_, with(first.list));
@@ -72,8 +72,8 @@ class Beam {
     population_.push_back(std::move(first));
     ++tried_;
     for (const KernelSchedule& seed : beam_.seeds)
-      if (auto prospect = space_.look(seed); prospect && seen_.insert(to_string(seed)).second)
-        frontier_.push_back({std::move(*prospect), 0});
+      if (auto candidate = space_.look(seed); candidate && seen_.insert(to_string(seed)).second)
+        frontier_.push_back({std::move(*candidate), 0});
     tell();
   }
 
@@ -93,13 +93,13 @@ class Beam {
     const size_t count = std::min<size_t>(beam_.width, population_.size());
     for (size_t i = 0; i < count && left() > 0; ++i) {
       if (!expanded_.insert(to_string(population_[i].list)).second) continue;
-      for (Prospect& prospect : space_.near(population_[i].list))
-        if (seen_.insert(to_string(prospect.list)).second) {
-          const double predicted = predicted_seconds(population_[i], prospect);
-          frontier_.push_back({std::move(prospect), predicted});
+      for (Candidate& candidate : space_.near(population_[i].list))
+        if (seen_.insert(to_string(candidate.list)).second) {
+          const double predicted = predicted_seconds(population_[i], candidate);
+          frontier_.push_back({std::move(candidate), predicted});
         }
     }
-    std::ranges::stable_sort(frontier_, {}, &Candidate::predicted);
+    std::ranges::stable_sort(frontier_, {}, &Pending::predicted);
   }
 
   size_t most_ir_bytes() const { return std::max(kMostIrBytes, 4 * first_.code.ir.size()); }
@@ -111,8 +111,8 @@ class Beam {
       const size_t count = std::min<size_t>(beam_.batch - round.size(), frontier_.size());
       std::vector<Timed> made(count);
       run_tasks(count, [&](uint64_t i) {
-        made[i].list = frontier_[i].prospect.list;
-        made[i].cost = frontier_[i].prospect.cost();
+        made[i].list = frontier_[i].candidate.list;
+        made[i].cost = frontier_[i].candidate.cost();
         try {
           made[i].code = generate(ast_, sink_, caps_, with(made[i].list));
         } catch (const Error& e) {
@@ -197,7 +197,7 @@ class Beam {
   double begin_ = 0;
   Timed first_;
   std::vector<Timed> population_;  // by time
-  std::vector<Candidate> frontier_;
+  std::vector<Pending> frontier_;
   std::set<std::string> seen_, expanded_, kernels_;
   uint32_t tried_ = 0;
   bool was_empty_ = false;

@@ -21,15 +21,15 @@ namespace {
 constexpr double kBusy = 0.6;
 
 // The time of a launch that all threads share, in cycles.
-double cycles_of(const Prospect& prospect, const cost::Machine& machine) {
-  const Prediction& p = prospect.prediction;
+double cycles_of(const Candidate& candidate, const cost::Machine& machine) {
+  const Prediction& p = candidate.prediction;
   return std::max(p.cycles.all / p.busy, p.moving(machine, p.busy));
 }
 
-bool is_near_its_limit(const Prospect& prospect, const cost::Machine& machine) {
-  const Prediction& p = prospect.prediction;
+bool is_near_its_limit(const Candidate& candidate, const cost::Machine& machine) {
+  const Prediction& p = candidate.prediction;
   const double least = std::max(p.cycles.arithmetic / p.busy, p.moving(machine, p.busy));
-  return cycles_of(prospect, machine) * kBusy < least;
+  return cycles_of(candidate, machine) * kBusy < least;
 }
 
 // The changes that say which operands are copied, and in which order the loops around them run.
@@ -48,18 +48,18 @@ std::string copies_of(const KernelSchedule& list) {
 
 }  // namespace
 
-Climb climb(const SearchSpace& space, Prospect first, size_t most) {
+Climb climb(const SearchSpace& space, Candidate first, size_t most) {
   const cost::Machine& machine = space.start().machine();
   const std::string copies = copies_of(first.list);
   Climb out{first, std::move(first), 0};
   while (out.looks < most && !is_near_its_limit(out.best, machine)) {
     const SearchSpace::Near near = space.first_of_near(out.best.list, most - out.looks);
     out.looks += near.looks;
-    const Prospect* least = nullptr;
-    for (const Prospect& prospect : near.prospects)
-      if (prospect.prediction.is_trusted && copies_of(prospect.list) == copies &&
-          (least == nullptr || cycles_of(prospect, machine) < cycles_of(*least, machine)))
-        least = &prospect;
+    const Candidate* least = nullptr;
+    for (const Candidate& candidate : near.candidates)
+      if (candidate.prediction.is_trusted && copies_of(candidate.list) == copies &&
+          (least == nullptr || cycles_of(candidate, machine) < cycles_of(*least, machine)))
+        least = &candidate;
     if (least == nullptr || cycles_of(*least, machine) >= kClearly * cycles_of(out.best, machine))
       return out;
     out.best = *least;
@@ -75,7 +75,7 @@ void apply_search(Kernel& kernel) {
     kernel = std::move(chosen);
     return;
   }
-  const Prospect first{chosen.applied, predict(chosen, estimate(kernel).bytes)};
+  const Candidate first{chosen.applied, predict(chosen, estimate(kernel).bytes)};
   const cost::Machine& machine = kernel.machine();
   // Shorter ones take the time of a launch, whatever their schedule.
   if (cycles_of(first, machine) < machine.wake_cycles || is_near_its_limit(first, machine)) {

@@ -13,13 +13,13 @@ inline constexpr size_t kMostLooks = 24, kMostNodes = 2'000;
 inline constexpr double kClearly = 0.9;
 
 struct Climb {
-  Prospect first, best;
+  Candidate first, best;
   size_t looks = 0;
 };
 
 /// From `first` to the cheapest schedule near it while one is clearly cheaper and at most `most`
 /// were looked at. Follows from the kernel and the device alone.
-Climb climb(const SearchSpace& space, Prospect first, size_t most = kMostLooks);
+Climb climb(const SearchSpace& space, Candidate first, size_t most = kMostLooks);
 
 /// Applies what the search finds.
 void apply_search(Kernel& kernel);

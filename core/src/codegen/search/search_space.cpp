@@ -31,7 +31,7 @@ struct Step {
   int64_t size = 0;  // of the axis when the change was made
 };
 
-struct Draft {
+struct EditableSchedule {
   std::vector<Step> steps;
   size_t threads = 0;
   bool all_threads = false;  // as many as there are loops, whatever the steps make of them
@@ -48,31 +48,31 @@ uint32_t number_at(const Kernel& kernel, size_t axis) {
 }
 
 // Nothing where a compiler would be given too much code.
-std::optional<Prospect> as_prospect(const Kernel& kernel, int64_t bytes) {
-  Prospect prospect{kernel.applied, predict(kernel, bytes)};
-  return prospect.cost() < std::numeric_limits<double>::infinity()
-             ? std::optional(std::move(prospect))
+std::optional<Candidate> as_candidate(const Kernel& kernel, int64_t bytes) {
+  Candidate candidate{kernel.applied, predict(kernel, bytes)};
+  return candidate.cost() < std::numeric_limits<double>::infinity()
+             ? std::optional(std::move(candidate))
              : std::nullopt;
 }
 
 // Nothing where a change is not legal.
 template <class Change>
-std::optional<Prospect> prospect_of(const Kernel& start, int64_t bytes, const Change& change) {
+std::optional<Candidate> candidate_of(const Kernel& start, int64_t bytes, const Change& change) {
   try {
     Kernel kernel = copy_of(start);
     change(kernel);
-    return as_prospect(kernel, bytes);
+    return as_candidate(kernel, bytes);
   } catch (const Error& e) {
     log_refusal(e);
     return std::nullopt;
   }
 }
 
-Draft draft_of(const Kernel& start, const KernelSchedule& list) {
-  Draft draft;
+EditableSchedule editable(const Kernel& start, const KernelSchedule& list) {
+  EditableSchedule schedule;
   size_t length = list.size();
   while (length > 0 && list[length - 1].kind == Kind::Thread) --length;
-  draft.threads = list.size() - length;
+  schedule.threads = list.size() - length;
   Kernel kernel = copy_of(start);
   for (size_t i = 0; i < length; ++i) {
     Step step{0, list[i], 0};
@@ -82,17 +82,18 @@ Draft draft_of(const Kernel& start, const KernelSchedule& list) {
     }
     if (list[i].kind == Kind::Swap)
       step.change.amount = number_at(kernel, static_cast<size_t>(list[i].amount));
-    draft.steps.push_back(step);
+    schedule.steps.push_back(step);
     apply(kernel, list[i]);
   }
   for (size_t i = length; i < list.size(); ++i) apply(kernel, list[i]);
-  draft.all_threads = works_in_groups(*kernel.caps) && outermost_loop(kernel) == kernel.axes.size();
-  return draft;
+  schedule.all_threads =
+      works_in_groups(*kernel.caps) && outermost_loop(kernel) == kernel.axes.size();
+  return schedule;
 }
 
 // Axes that are gone lose their changes.
-void apply_draft(Kernel& kernel, const Draft& draft) {
-  for (const Step& step : draft.steps) {
+void apply_editable(Kernel& kernel, const EditableSchedule& schedule) {
+  for (const Step& step : schedule.steps) {
     ScheduleStep change = step.change;
     if (!change.names_parameter()) {
       const size_t place = place_of(kernel, step.number);
@@ -104,7 +105,7 @@ void apply_draft(Kernel& kernel, const Draft& draft) {
           static_cast<int64_t>(place_of(kernel, static_cast<uint32_t>(step.change.amount)));
     apply(kernel, change);
   }
-  for (size_t i = 0; draft.all_threads || i < draft.threads; ++i) {
+  for (size_t i = 0; schedule.all_threads || i < schedule.threads; ++i) {
     const size_t axis = outermost_loop(kernel);
     if (axis == kernel.axes.size() || !apply_thread(kernel, axis)) return;
   }
@@ -156,10 +157,11 @@ std::vector<int64_t> amounts_for(Kind kind, int64_t size, int64_t lanes,
   return out;
 }
 
-// Every draft near one.
+// Every schedule near one.
 class Neighbours {
  public:
-  Neighbours(const Kernel& start, Draft draft) : start_(start), draft_(std::move(draft)) {
+  Neighbours(const Kernel& start, EditableSchedule schedule)
+      : start_(start), schedule_(std::move(schedule)) {
     Kernel copy = copy_of(start);
     for (Id store : copy.graph.sources(copy.sink)) {
       Kernel part = part_of(copy, store);
@@ -167,23 +169,23 @@ class Neighbours {
     }
   }
 
-  std::vector<Draft> run() {
-    for (size_t i = 0; i < draft_.steps.size(); ++i) change_step(i);
-    for (size_t i = 0; i < draft_.steps.size(); ++i)
-      for (size_t j = i + 1; j < draft_.steps.size(); ++j) change_two(i, j);
+  std::vector<EditableSchedule> run() {
+    for (size_t i = 0; i < schedule_.steps.size(); ++i) change_step(i);
+    for (size_t i = 0; i < schedule_.steps.size(); ++i)
+      for (size_t j = i + 1; j < schedule_.steps.size(); ++j) change_two(i, j);
     for (size_t axis = 0; axis < start_.axes.size(); ++axis) add_step(axis);
     add_swaps();
     add_tensor_cores();
     add_cache_reads();
     add_pipelining();
     add_blocks();
-    if (draft_.threads > 0) add([&](Draft& d) { --d.threads; });
-    if (draft_.threads < 3) add([&](Draft& d) { ++d.threads; });
+    if (schedule_.threads > 0) add([&](EditableSchedule& d) { --d.threads; });
+    if (schedule_.threads < 3) add([&](EditableSchedule& d) { ++d.threads; });
     return std::move(out_);
   }
 
-  std::vector<Draft> run_first() {
-    for (size_t i = 0; i < draft_.steps.size(); ++i) remove_step(i);
+  std::vector<EditableSchedule> run_first() {
+    for (size_t i = 0; i < schedule_.steps.size(); ++i) remove_step(i);
     for (size_t axis = 0; axis < start_.axes.size(); ++axis) expand(axis);
     add_swaps();
     add_cache_reads();
@@ -193,7 +195,7 @@ class Neighbours {
  private:
   template <class Edit>
   void add(const Edit& edit) {
-    out_.push_back(draft_);
+    out_.push_back(schedule_);
     edit(out_.back());
   }
   std::vector<int64_t> amounts(const Step& step) const {
@@ -201,21 +203,25 @@ class Neighbours {
   }
 
   void remove_step(size_t i) {
-    add([&](Draft& d) { d.steps.erase(d.steps.begin() + static_cast<std::ptrdiff_t>(i)); });
+    add([&](EditableSchedule& d) {
+      d.steps.erase(d.steps.begin() + static_cast<std::ptrdiff_t>(i));
+    });
   }
 
   void change_step(size_t i) {
-    const Step& step = draft_.steps[i];
+    const Step& step = schedule_.steps[i];
     remove_step(i);
     for (int64_t amount : amounts(step))
-      if (amount != step.change.amount) add([&](Draft& d) { d.steps[i].change.amount = amount; });
-    if (i + 1 < draft_.steps.size()) add([&](Draft& d) { std::swap(d.steps[i], d.steps[i + 1]); });
+      if (amount != step.change.amount)
+        add([&](EditableSchedule& d) { d.steps[i].change.amount = amount; });
+    if (i + 1 < schedule_.steps.size())
+      add([&](EditableSchedule& d) { std::swap(d.steps[i], d.steps[i + 1]); });
     if (step.change.kind != Kind::Vectorize) return;
     for (size_t axis = 0; axis < start_.axes.size(); ++axis) {
       if (number_at(start_, axis) == step.number) continue;
       for (int64_t amount :
            amounts_for(Kind::Vectorize, size_of_axis(start_, axis), lanes_, *start_.caps))
-        add([&](Draft& d) {
+        add([&](EditableSchedule& d) {
           d.steps[i].number = number_at(start_, axis);
           d.steps[i].change.amount = amount;
         });
@@ -223,18 +229,19 @@ class Neighbours {
   }
 
   void change_two(size_t i, size_t j) {
-    for (int64_t first : amounts(draft_.steps[i]))
-      for (int64_t second : amounts(draft_.steps[j]))
-        if (first != draft_.steps[i].change.amount && second != draft_.steps[j].change.amount)
-          add([&](Draft& d) {
+    for (int64_t first : amounts(schedule_.steps[i]))
+      for (int64_t second : amounts(schedule_.steps[j]))
+        if (first != schedule_.steps[i].change.amount && second != schedule_.steps[j].change.amount)
+          add([&](EditableSchedule& d) {
             d.steps[i].change.amount = first;
             d.steps[j].change.amount = second;
           });
   }
 
   bool has(Kind kind, uint32_t number) const {
-    return std::ranges::any_of(
-        draft_.steps, [&](const Step& s) { return s.change.kind == kind && s.number == number; });
+    return std::ranges::any_of(schedule_.steps, [&](const Step& s) {
+      return s.change.kind == kind && s.number == number;
+    });
   }
 
   // By the amounts that divide the loop: a rest is more code.
@@ -245,15 +252,15 @@ class Neighbours {
     if (has(kind, number) || has(Kind::Vectorize, number)) return;
     for (int64_t amount : {4, 2, 8, 3})
       if (size % amount == 0)
-        add([&](Draft& d) {
+        add([&](EditableSchedule& d) {
           d.steps.insert(d.steps.begin() + before_swaps(), Step{number, {kind, 0, amount}, size});
         });
   }
 
   std::ptrdiff_t before_swaps() const {
-    return std::ranges::find(draft_.steps, Kind::Swap,
+    return std::ranges::find(schedule_.steps, Kind::Swap,
                              [](const Step& s) { return s.change.kind; }) -
-           draft_.steps.begin();
+           schedule_.steps.begin();
   }
 
   // Before the swaps, which give all axes new numbers.
@@ -268,7 +275,7 @@ class Neighbours {
       if (has(kind, number)) continue;
       const int64_t size = size_of_axis(start_, axis);
       for (int64_t amount : amounts_for(kind, size, lanes_, *start_.caps))
-        add([&](Draft& d) {
+        add([&](EditableSchedule& d) {
           d.steps.insert(d.steps.begin() + place, Step{number, {kind, 0, amount}, size});
         });
     }
@@ -279,19 +286,19 @@ class Neighbours {
       for (size_t b = a + 1; b < start_.axes.size(); ++b) {
         if (is_output_axis(kind_of(start_, a)) != is_output_axis(kind_of(start_, b))) continue;
         const Step step{number_at(start_, a), {Kind::Swap, 0, number_at(start_, b)}, 0};
-        add([&](Draft& d) { d.steps.push_back(step); });
+        add([&](EditableSchedule& d) { d.steps.push_back(step); });
       }
   }
 
   // Of each operand, at each place; one that is staged already moves.
   void add_cache_reads() {
     for (uint32_t slot = 1; slot < start_.param_count; ++slot) {
-      const auto staged = std::ranges::find_if(draft_.steps, [&](const Step& s) {
+      const auto staged = std::ranges::find_if(schedule_.steps, [&](const Step& s) {
         return s.change.kind == Kind::CacheRead && s.change.axis == slot;
       });
-      const auto at = static_cast<size_t>(staged - draft_.steps.begin());
+      const auto at = static_cast<size_t>(staged - schedule_.steps.begin());
       for (int64_t place = 0; place <= static_cast<int64_t>(start_.axes.size()) + 1; ++place)
-        add([&](Draft& d) {
+        add([&](EditableSchedule& d) {
           if (at == d.steps.size())
             d.steps.push_back({0, {Kind::CacheRead, slot, place}, 0});
           else
@@ -304,30 +311,31 @@ class Neighbours {
   void add_pipelining() {
     if (start_.caps->async_copy_bytes == 0) return;
     std::vector<Step> all;
-    for (const Step& step : draft_.steps) {
+    for (const Step& step : schedule_.steps) {
       const uint32_t slot = step.change.axis;
-      const bool is_ahead = std::ranges::any_of(draft_.steps, [&](const Step& s) {
+      const bool is_ahead = std::ranges::any_of(schedule_.steps, [&](const Step& s) {
         return s.change.kind == Kind::Pipeline && s.change.axis == slot;
       });
       if (step.change.kind == Kind::CacheRead && !is_ahead)
         all.push_back({0, {Kind::Pipeline, slot, 1}, 0});
     }
-    for (const Step& step : all) add([&](Draft& d) { d.steps.push_back(step); });
+    for (const Step& step : all) add([&](EditableSchedule& d) { d.steps.push_back(step); });
     if (all.size() > 1)
-      add([&](Draft& d) { d.steps.insert(d.steps.end(), all.begin(), all.end()); });
+      add([&](EditableSchedule& d) { d.steps.insert(d.steps.end(), all.begin(), all.end()); });
   }
 
   // Before the first stage: output loops in blocks, and sums in blocks that run outside of output
   // loops, one change of little use without the other.
   void add_blocks() {
-    const auto stage = std::ranges::find(draft_.steps, Kind::CacheRead,
+    const auto stage = std::ranges::find(schedule_.steps, Kind::CacheRead,
                                          [](const Step& s) { return s.change.kind; });
     const auto is_stage = [](const Step& s) { return s.change.kind == Kind::CacheRead; };
-    if (works_in_groups(*start_.caps) || !std::all_of(stage, draft_.steps.end(), is_stage)) return;
-    const size_t at = static_cast<size_t>(stage - draft_.steps.begin());
-    Draft before{{draft_.steps.begin(), stage}, 0};
+    if (works_in_groups(*start_.caps) || !std::all_of(stage, schedule_.steps.end(), is_stage))
+      return;
+    const size_t at = static_cast<size_t>(stage - schedule_.steps.begin());
+    EditableSchedule before{{schedule_.steps.begin(), stage}, 0};
     Kernel kernel = copy_of(start_);
-    apply_draft(kernel, before);
+    apply_editable(kernel, before);
     for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
       const uint32_t number = number_at(kernel, axis);
       const int64_t size = size_of_axis(kernel, axis);
@@ -348,7 +356,7 @@ class Neighbours {
   };
   void add_block(size_t at, const Blocks& blocks) {
     if (blocks.amount >= blocks.size) return;
-    add([&](Draft& d) {
+    add([&](EditableSchedule& d) {
       for (size_t i = at; i < d.steps.size(); ++i) d.steps[i].change.amount += blocks.later;
       auto place = d.steps.begin() + static_cast<std::ptrdiff_t>(at);
       place = d.steps.insert(place, {blocks.number, {Kind::Block, 0, blocks.amount}, blocks.size});
@@ -360,16 +368,16 @@ class Neighbours {
   void add_tensor_cores() {
     for (size_t axis = 0; axis < start_.axes.size(); ++axis)
       for (uint32_t core = 0; core < start_.caps->tensor_core_count; ++core)
-        add([&](Draft& d) {
+        add([&](EditableSchedule& d) {
           const Step step{number_at(start_, axis), {Kind::TensorCore, 0, core}, 0};
           d.steps.insert(d.steps.begin(), step);
         });
   }
 
   const Kernel& start_;
-  Draft draft_;
+  EditableSchedule schedule_;
   int64_t lanes_ = 1;
-  std::vector<Draft> out_;
+  std::vector<EditableSchedule> out_;
 };
 
 }  // namespace
@@ -387,13 +395,13 @@ SearchSpace::SearchSpace(const Graph& ast, Id sink, const pgr_device_caps& caps,
 SearchSpace::SearchSpace(const Kernel& start)
     : start_(copy_of(start)), bytes_(estimate(start_).bytes) {}
 
-Prospect SearchSpace::chosen() const {
+Candidate SearchSpace::chosen() const {
   Kernel kernel = copy_of(start_);
   apply_search(kernel);
   return {kernel.applied, predict(kernel, bytes_)};
 }
 
-Prospect SearchSpace::predicted(const KernelSchedule& list) const {
+Candidate SearchSpace::predicted(const KernelSchedule& list) const {
   require(list.size() <= kLongestList, "a list has at most {} changes, this one {}", kLongestList,
           list.size());
   Kernel kernel = copy_of(start_);
@@ -401,15 +409,15 @@ Prospect SearchSpace::predicted(const KernelSchedule& list) const {
   return {kernel.applied, predict(kernel, bytes_)};
 }
 
-Prospect SearchSpace::require_legal(const KernelSchedule& list) const {
-  Prospect prospect = predicted(list);
-  require(prospect.cost() < std::numeric_limits<double>::infinity(),
+Candidate SearchSpace::require_legal(const KernelSchedule& list) const {
+  Candidate candidate = predicted(list);
+  require(candidate.cost() < std::numeric_limits<double>::infinity(),
           "it asks for more registers than there are, or more code than a compiler should be "
           "given");
-  return prospect;
+  return candidate;
 }
 
-std::optional<Prospect> SearchSpace::look(const KernelSchedule& list) const {
+std::optional<Candidate> SearchSpace::look(const KernelSchedule& list) const {
   try {
     return require_legal(list);
   } catch (const Error& e) {
@@ -420,41 +428,42 @@ std::optional<Prospect> SearchSpace::look(const KernelSchedule& list) const {
 
 namespace {
 
-// Those drafts that are legal, without two of one list.
-std::vector<Prospect> prospects_of(const Kernel& start, int64_t bytes, const KernelSchedule& list,
-                                   const std::vector<Draft>& drafts) {
-  std::vector<std::optional<Prospect>> found(drafts.size());
-  run_tasks(drafts.size(), [&](uint64_t i) {
+// Those schedules that are legal, without two of one list.
+std::vector<Candidate> candidates_of(const Kernel& start, int64_t bytes, const KernelSchedule& list,
+                                     const std::vector<EditableSchedule>& schedules) {
+  std::vector<std::optional<Candidate>> found(schedules.size());
+  run_tasks(schedules.size(), [&](uint64_t i) {
     KernelSchedule changes;
-    for (const Step& step : drafts[i].steps) changes.push_back(step.change);
+    for (const Step& step : schedules[i].steps) changes.push_back(step.change);
     if (changes.size() > kLongestList) return;
-    found[i] = prospect_of(start, bytes, [&](Kernel& kernel) { apply_draft(kernel, drafts[i]); });
+    found[i] =
+        candidate_of(start, bytes, [&](Kernel& kernel) { apply_editable(kernel, schedules[i]); });
   });
-  std::vector<Prospect> out;
+  std::vector<Candidate> out;
   std::set<std::string> seen = {to_string(list)};
-  for (auto& prospect : found)
-    if (prospect && seen.insert(to_string(prospect->list)).second)
-      out.push_back(std::move(*prospect));
+  for (auto& candidate : found)
+    if (candidate && seen.insert(to_string(candidate->list)).second)
+      out.push_back(std::move(*candidate));
   return out;
 }
 
 }  // namespace
 
-std::vector<Prospect> SearchSpace::near(const KernelSchedule& list) const {
-  return prospects_of(start_, bytes_, list, Neighbours(start_, draft_of(start_, list)).run());
+std::vector<Candidate> SearchSpace::near(const KernelSchedule& list) const {
+  return candidates_of(start_, bytes_, list, Neighbours(start_, editable(start_, list)).run());
 }
 
 SearchSpace::Near SearchSpace::first_of_near(const KernelSchedule& list, size_t most) const {
-  std::vector<Draft> drafts = Neighbours(start_, draft_of(start_, list)).run_first();
-  if (drafts.size() > most) drafts.resize(most);
-  return {prospects_of(start_, bytes_, list, drafts), drafts.size()};
+  std::vector<EditableSchedule> schedules = Neighbours(start_, editable(start_, list)).run_first();
+  if (schedules.size() > most) schedules.resize(most);
+  return {candidates_of(start_, bytes_, list, schedules), schedules.size()};
 }
 
-std::vector<Prospect> SearchSpace::alternatives(double slack) const {
-  const Prospect first = chosen();
-  std::vector<Prospect> out = near(first.list);
-  std::erase_if(out, [&](const Prospect& p) { return p.cost() > slack * first.cost(); });
-  std::ranges::stable_sort(out, {}, &Prospect::cost);
+std::vector<Candidate> SearchSpace::alternatives(double slack) const {
+  const Candidate first = chosen();
+  std::vector<Candidate> out = near(first.list);
+  std::erase_if(out, [&](const Candidate& p) { return p.cost() > slack * first.cost(); });
+  std::ranges::stable_sort(out, {}, &Candidate::cost);
   return out;
 }
 

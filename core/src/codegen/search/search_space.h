@@ -17,7 +17,7 @@ inline constexpr uint32_t kSearchVersion = 5;
 void log_refusal(const Error& error);
 
 /// A legal list that nothing has run of yet.
-struct Prospect {
+struct Candidate {
   KernelSchedule list;
   Prediction prediction;
   double cost() const { return prediction.cost(); }
@@ -31,29 +31,29 @@ class SearchSpace {
   explicit SearchSpace(const Kernel& start);
 
   /// The schedule of a kernel without measurements: the heuristic's, improved by climb().
-  Prospect chosen() const;
+  Candidate chosen() const;
   /// Also of a list that spills or is too much code. Errors: User where the list is not legal for
   /// the kernel, naming the change.
-  Prospect predicted(const KernelSchedule& list) const;
+  Candidate predicted(const KernelSchedule& list) const;
   /// Errors: as predicted(), and User where the list asks for more registers than there are, or for
   /// more code than a compiler should be given.
-  Prospect require_legal(const KernelSchedule& list) const;
+  Candidate require_legal(const KernelSchedule& list) const;
   /// The same, and nothing where that is an error.
-  std::optional<Prospect> look(const KernelSchedule& list) const;
+  std::optional<Candidate> look(const KernelSchedule& list) const;
   /// Those one change away: another amount, a change less or more, another order, more or fewer
   /// threads; and two amounts at once, since one register tile becomes another only so.
-  std::vector<Prospect> near(const KernelSchedule& list) const;
+  std::vector<Candidate> near(const KernelSchedule& list) const;
   /// Of near(), the `most` changes that reach furthest for what they cost to look at: a step less,
   /// an output loop or a sum expanded, two loops in the other order, an operand copied; none with
   /// an amount of its own to find.
   struct Near {
-    std::vector<Prospect> prospects;
+    std::vector<Candidate> candidates;
     size_t looks = 0;  // with those that were not legal
   };
   Near first_of_near(const KernelSchedule& list, size_t most) const;
   /// Those near chosen() that are predicted to cost at most `slack` times as much, the
   /// cheapest first.
-  std::vector<Prospect> alternatives(double slack) const;
+  std::vector<Candidate> alternatives(double slack) const;
 
   const Kernel& start() const { return start_; }
 

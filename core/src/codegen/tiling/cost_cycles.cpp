@@ -34,9 +34,9 @@ void TileCycles::add(const TileCycles& other, double times) {
 std::vector<size_t> CostModel::loop_order(const Tile& tile) const {
   std::vector<size_t> order(sizes_.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  const auto packed =
-      std::ranges::find_if(items_, [&](const Item& item) { return is_packed(item, tile); });
-  if (packed != items_.end())
+  const auto packed = std::ranges::find_if(
+      operations_, [&](const Operation& operation) { return is_packed(operation, tile); });
+  if (packed != operations_.end())
     std::ranges::stable_partition(
         order, [&](size_t a) { return !is_reduce(a) && packed->stride[a] != 0; });
   std::ranges::stable_partition(order, [&](size_t a) { return !is_reduce(a); });
@@ -44,21 +44,21 @@ std::vector<size_t> CostModel::loop_order(const Tile& tile) const {
 }
 
 // Whether it is loaded after the sum, as a bias is, and not in the sum's loops.
-bool CostModel::stands_beside_sums(const Item& item) const {
+bool CostModel::stands_beside_sums(const Operation& operation) const {
   if (!has_reduce_) return false;
   for (size_t a = 0; a < sizes_.size(); ++a)
-    if (is_reduce(a) && item.stride[a] != 0) return false;
+    if (is_reduce(a) && operation.stride[a] != 0) return false;
   return true;
 }
 
 // Whether its neighbours lie along an output loop and far apart along the sum, and no cache near
 // the core holds it: staging may pack such rows block by block (search/stage_heuristic.cpp).
-bool CostModel::has_distant_rows(const Item& item) const {
-  if (item.kind != Item::Kind::Load) return false;
+bool CostModel::has_distant_rows(const Operation& operation) const {
+  if (operation.kind != Operation::Kind::Load) return false;
   auto bytes = static_cast<double>(element_bytes_);
   bool has_neighbours = false, is_apart = false;
   for (size_t a = 0; a < sizes_.size(); ++a) {
-    const int64_t stride = item.stride[a];
+    const int64_t stride = operation.stride[a];
     if (stride == kNear || stride == kIrregular || (is_reduce(a) && stride == 1)) return false;
     has_neighbours |= !is_reduce(a) && stride == 1;
     is_apart |= is_reduce(a) && stride != 0;
@@ -69,19 +69,20 @@ bool CostModel::has_distant_rows(const Item& item) const {
 
 bool CostModel::may_pack_rows() const {
   return kernel_.caps->private_bytes != 0 &&
-         std::ranges::any_of(items_, [&](const Item& i) { return has_distant_rows(i); });
+         std::ranges::any_of(operations_, [&](const Operation& i) { return has_distant_rows(i); });
 }
 
-bool CostModel::packs_rows(const Item& item, const Tile& tile) const {
+bool CostModel::packs_rows(const Operation& operation, const Tile& tile) const {
   const size_t lanes = tile.vector_axis;
-  return is_packing_rows_ && lanes < item.stride.size() && item.stride[lanes] == 0 &&
-         has_distant_rows(item) &&
-         std::ranges::any_of(items_, [&](const Item& i) { return is_packed(i, tile); });
+  return is_packing_rows_ && lanes < operation.stride.size() && operation.stride[lanes] == 0 &&
+         has_distant_rows(operation) &&
+         std::ranges::any_of(operations_, [&](const Operation& i) { return is_packed(i, tile); });
 }
 
-cost::Operand CostModel::operand_of(const Item& item, const Tile& tile) const {
-  cost::Operand operand{{}, element_bytes_, is_packed(item, tile) || packs_rows(item, tile)};
-  for (int64_t stride : item.stride)
+cost::Operand CostModel::operand_of(const Operation& operation, const Tile& tile) const {
+  cost::Operand operand{
+      {}, element_bytes_, is_packed(operation, tile) || packs_rows(operation, tile)};
+  for (int64_t stride : operation.stride)
     operand.steps.push_back(stride == kNear || stride == kIrregular ? cost::kNear
                                                                     : stride * element_bytes_);
   return operand;
@@ -92,11 +93,11 @@ cost::Operand CostModel::operand_of(const Item& item, const Tile& tile) const {
 double CostModel::traffic(const Tile& tile) const {
   std::vector<cost::Operand> loads;
   double stores = 0;
-  for (const Item& item : items_)
-    if (item.kind == Item::Kind::Store)
-      stores += store_traffic(item, tile);
-    else if (item.kind == Item::Kind::Load && !stands_beside_sums(item))
-      loads.push_back(operand_of(item, tile));
+  for (const Operation& operation : operations_)
+    if (operation.kind == Operation::Kind::Store)
+      stores += store_traffic(operation, tile);
+    else if (operation.kind == Operation::Kind::Load && !stands_beside_sums(operation))
+      loads.push_back(operand_of(operation, tile));
   return stores +
          cost::reading_again({sizes_, tile.amounts, loop_order(tile)}, loads, kernel_.machine());
 }

@@ -43,13 +43,13 @@ CostModel::CostModel(Kernel& kernel)
   for (Id id : reachable.from(g, std::span(&kernel.sink, 1), is_hint)) {
     const Node& n = g[id];
     if (n.op == Op::Load)
-      add_item(Item::Kind::Load, id, g.sources(n)[1]);
+      add_operation(Operation::Kind::Load, id, g.sources(n)[1]);
     else if (n.op == Op::Store)
-      add_item(Item::Kind::Store, id, g.sources(n)[1]);
+      add_operation(Operation::Kind::Store, id, g.sources(n)[1]);
     else if (n.op == Op::Reduce)
-      add_item(Item::Kind::Accumulate, g.sources(n)[0], kNoId);
+      add_operation(Operation::Kind::Accumulate, g.sources(n)[0], kNoId);
     else if (is_alu(n.op) && n.dtype != DType::Index)
-      add_item(Item::Kind::Alu, id, kNoId);
+      add_operation(Operation::Kind::Alu, id, kNoId);
     if (n.op == Op::Reduce) add_bounds(id);
     if (n.op == Op::Load || n.op == Op::Reduce)
       widest_bytes = std::max(widest_bytes, size_of(n.dtype));
@@ -72,32 +72,33 @@ bool CostModel::is_of_indices(Id condition) const {
   });
 }
 
-void CostModel::add_item(Item::Kind kind, Id id, Id index) {
+void CostModel::add_operation(Operation::Kind kind, Id id, Id index) {
   const Node& n = kernel_.graph[id];
-  Item item{
-      .kind = kind,
-      .id = id,
-      .is_condition = kind == Item::Kind::Alu && (n.op == Op::Where || n.dtype == DType::Bool)};
-  item.is_of_indices = item.is_condition && is_of_indices(n.op == Op::Where ? n.src[0] : id);
+  Operation operation{.kind = kind,
+                      .id = id,
+                      .is_condition = kind == Operation::Kind::Alu &&
+                                      (n.op == Op::Where || n.dtype == DType::Bool)};
+  operation.is_of_indices =
+      operation.is_condition && is_of_indices(n.op == Op::Where ? n.src[0] : id);
   for (size_t a = 0; a < kernel_.axes.size(); ++a) {
     int64_t stride = open_.depends(id, kernel_.axes[a]) ? 1 : 0;
     if (index != kNoId) stride = memory_stride(kind, id, index, kernel_.axes[a]);
-    item.stride.push_back(stride);
-    item.borders.push_back(stride == kNear ? borders_of(id, kernel_.axes[a]).value_or(0) : 0);
-    if (stride != 0) item.last = a + 1;
+    operation.stride.push_back(stride);
+    operation.borders.push_back(stride == kNear ? borders_of(id, kernel_.axes[a]).value_or(0) : 0);
+    if (stride != 0) operation.last = a + 1;
   }
-  if (kind == Item::Kind::Load) add_windows(item, index);
-  items_.push_back(std::move(item));
+  if (kind == Operation::Kind::Load) add_windows(operation, index);
+  operations_.push_back(std::move(operation));
 }
 
 void CostModel::note_terms() {
-  for (const Item& sum : items_) {
-    if (sum.kind != Item::Kind::Accumulate || kernel_.graph[sum.id].op != Op::Where) continue;
-    for (Item& item : items_) {
-      if (item.kind != Item::Kind::Alu || item.id != sum.id) continue;
-      item.decided_by.clear();
+  for (const Operation& sum : operations_) {
+    if (sum.kind != Operation::Kind::Accumulate || kernel_.graph[sum.id].op != Op::Where) continue;
+    for (Operation& operation : operations_) {
+      if (operation.kind != Operation::Kind::Alu || operation.id != sum.id) continue;
+      operation.decided_by.clear();
       for (Id axis : kernel_.axes)
-        item.decided_by.push_back(open_.depends(kernel_.graph[sum.id].src[0], axis));
+        operation.decided_by.push_back(open_.depends(kernel_.graph[sum.id].src[0], axis));
     }
   }
 }
@@ -105,30 +106,32 @@ void CostModel::note_terms() {
 // A product that is added is one instruction with the sum, also where a condition stands between.
 void CostModel::note_fused() {
   const Graph& g = kernel_.graph;
-  for (const Item& sum : items_) {
-    if (sum.kind != Item::Kind::Accumulate) continue;
+  for (const Operation& sum : operations_) {
+    if (sum.kind != Operation::Kind::Accumulate) continue;
     const bool where = g[sum.id].op == Op::Where;
     const Id product = where ? g[sum.id].src[1] : sum.id;
     if (g[product].op != Op::Mul || !is_float(g[product].dtype)) continue;
-    for (Item& item : items_)
-      if (item.kind == Item::Kind::Alu && item.id == product) item.is_fused = true;
+    for (Operation& operation : operations_)
+      if (operation.kind == Operation::Kind::Alu && operation.id == product)
+        operation.is_fused = true;
   }
 }
 
-int64_t CostModel::memory_stride(Item::Kind kind, Id id, Id index, Id axis) {
+int64_t CostModel::memory_stride(Operation::Kind kind, Id id, Id index, Id axis) {
   Graph& g = kernel_.graph;
   const int64_t stride = stride_of(g, index, axis).value_or(kIrregular);
-  const size_t gate = kind == Item::Kind::Load ? 2 : 3;
+  const size_t gate = kind == Operation::Kind::Load ? 2 : 3;
   const bool has_gate =
-      kind == Item::Kind::Load ? g.sources(id).size() > gate : has_strict_gate(g, id);
+      kind == Operation::Kind::Load ? g.sources(id).size() > gate : has_strict_gate(g, id);
   const bool gated = has_gate && open_.depends(g.sources(id)[gate], axis);
-  if (gated && kind == Item::Kind::Load && stride == 1 && gates_lanes(*kernel_.caps, 2)) return 1;
+  if (gated && kind == Operation::Kind::Load && stride == 1 && gates_lanes(*kernel_.caps, 2))
+    return 1;
   // A value or a gate may vary along an axis that the address does not. Inside of its borders a
   // loop has no gate (passes/partition_loops.cpp).
-  const bool is_open = gated && (kind == Item::Kind::Store || !borders_of(id, axis));
+  const bool is_open = gated && (kind == Operation::Kind::Store || !borders_of(id, axis));
   if (is_open || (stride == 0 && open_.depends(id, axis))) return kIrregular;
   const int64_t otherwise = gated ? kIrregular : stride;
-  if (kind == Item::Kind::Store || stride == 0 || stride == 1) return otherwise;
+  if (kind == Operation::Kind::Store || stride == 0 || stride == 1) return otherwise;
   const int64_t count = std::min<int64_t>(range_size(g, axis), 8);
   const auto steps = index_steps(g, simplify_, index, axis, count);
   if (!steps) return otherwise;
@@ -137,60 +140,64 @@ int64_t CostModel::memory_stride(Item::Kind kind, Id id, Id index, Id axis) {
 }
 
 // Whether the vectors of neighbours that a sum reads are of different cache lines.
-bool CostModel::rows_lie_apart(const Item& item, const Tile& tile) const {
+bool CostModel::rows_lie_apart(const Operation& operation, const Tile& tile) const {
   for (size_t a = 0; a < sizes_.size(); ++a)
-    if (is_reduce(a) && item.stride[a] != 0 &&
-        (item.stride[a] == kNear || std::abs(item.stride[a]) < tile.amounts[tile.vector_axis]))
+    if (is_reduce(a) && operation.stride[a] != 0 &&
+        (operation.stride[a] == kNear ||
+         std::abs(operation.stride[a]) < tile.amounts[tile.vector_axis]))
       return false;
   return true;
 }
 
 // What it takes to copy an operand that is read again and again so that its elements along the
 // lanes are neighbours; infinity where that does not pay.
-double CostModel::pack_cost(const Item& item, const Tile& tile) const {
+double CostModel::pack_cost(const Operation& operation, const Tile& tile) const {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   const size_t lanes = tile.vector_axis;
-  if (item.kind != Item::Kind::Load || lanes == SIZE_MAX || lanes >= item.last ||
-      item.stride[lanes] == 0 || is_reduce(lanes) || kernel_.caps->private_bytes == 0 ||
+  if (operation.kind != Operation::Kind::Load || lanes == SIZE_MAX || lanes >= operation.last ||
+      operation.stride[lanes] == 0 || is_reduce(lanes) || kernel_.caps->private_bytes == 0 ||
       works_in_groups(*kernel_.caps))
     return kNever;
   // A parameter that is written is a result, or stands for an array that holds a copy already.
-  if (const Id memory = kernel_.graph.sources(item.id)[0];
+  if (const Id memory = kernel_.graph.sources(operation.id)[0];
       kernel_.graph[memory].op == Op::Param &&
       (param_info(kernel_.graph, memory).flags & PGR_PARAM_WRITE) != 0)
     return kNever;
   double elements = 1, reuse = 1;
   bool sums = false;
   for (size_t a = 0; a < sizes_.size(); ++a) {
-    if (item.stride[a] == kIrregular || (a == lanes && item.stride[a] == kNear)) return kNever;
-    (item.stride[a] == 0 ? reuse : elements) *=
-        is_reduce(a) && item.stride[a] == 0 ? 1 : static_cast<double>(sizes_[a]);
-    sums |= is_reduce(a) && item.stride[a] != 0;
+    if (operation.stride[a] == kIrregular || (a == lanes && operation.stride[a] == kNear))
+      return kNever;
+    (operation.stride[a] == 0 ? reuse : elements) *=
+        is_reduce(a) && operation.stride[a] == 0 ? 1 : static_cast<double>(sizes_[a]);
+    sums |= is_reduce(a) && operation.stride[a] != 0;
   }
   if (!sums || reuse < kPackReuse) return kNever;
-  if (item.stride[lanes] > 1) return elements * kPackCost;
-  return rows_lie_apart(item, tile) ? elements / static_cast<double>(lanes_) * kCopyCost : kNever;
+  if (operation.stride[lanes] > 1) return elements * kPackCost;
+  return rows_lie_apart(operation, tile) ? elements / static_cast<double>(lanes_) * kCopyCost
+                                         : kNever;
 }
 
-double CostModel::instructions(const Item& item, const Tile& tile) const {
-  double count = share_of_loads(item, tile), shuffles = transposing(item, tile);
-  const bool packed = is_packed(item, tile);
-  for (size_t a = 0; a < item.last; ++a) {
-    if (item.stride[a] == 0)
+double CostModel::instructions(const Operation& operation, const Tile& tile) const {
+  double count = share_of_loads(operation, tile), shuffles = transposing(operation, tile);
+  const bool packed = is_packed(operation, tile);
+  for (size_t a = 0; a < operation.last; ++a) {
+    if (operation.stride[a] == 0)
       count *= std::ceil(static_cast<double>(sizes_[a]) / static_cast<double>(tile.amounts[a]));
     else if (a != tile.vector_axis)
       count *= static_cast<double>(sizes_[a]);
-    else if (item.stride[a] == 1 || packed)
+    else if (operation.stride[a] == 1 || packed)
       count *= static_cast<double>(vectors_of_axis(a, tile.amounts[a]));
     else if (shuffles > 0)
       count *= static_cast<double>(vectors_of_axis(a, tile.amounts[a])) * shuffles;
     else {
       const double single = static_cast<double>(sizes_[a]) * kernel_.machine().lane_cost;
       const double picked = static_cast<double>(vectors_of_axis(a, tile.amounts[a])) * kPickCost;
-      const double border = item.stride[a] == kNear ? border_share(item, tile, a) : 1;
+      const double border = operation.stride[a] == kNear ? border_share(operation, tile, a) : 1;
       // Where lanes have gates a vector at the border is picked too, under a mask.
-      const double gated =
-          item.stride[a] == kNear && gates_lanes(*kernel_.caps, 2) ? picked * kGateCost : single;
+      const double gated = operation.stride[a] == kNear && gates_lanes(*kernel_.caps, 2)
+                               ? picked * kGateCost
+                               : single;
       count *= (border * gated + (1 - border) * picked) / together();
     }
   }
@@ -199,13 +206,13 @@ double CostModel::instructions(const Item& item, const Tile& tile) const {
 
 double CostModel::accumulators(const Tile& tile) const {
   double total = 0;
-  for (const Item& item : items_) {
-    if (item.kind != Item::Kind::Accumulate) continue;
+  for (const Operation& operation : operations_) {
+    if (operation.kind != Operation::Kind::Accumulate) continue;
     double count = 1;
     for (size_t a = 0; a < sizes_.size(); ++a) {
       if (a == tile.vector_axis)
         count *= static_cast<double>(widest(a, tile.amounts[a]));
-      else if (!is_reduce(a) && item.stride[a] != 0)
+      else if (!is_reduce(a) && operation.stride[a] != 0)
         count *= static_cast<double>(tile.amounts[a]);
     }
     total += count;
@@ -229,42 +236,46 @@ double CostModel::most_accumulators() const {
   return caps.private_bytes == 0 ? most : std::max(1.0, std::min(most, room));
 }
 
-double CostModel::copies(const Item& item, const Tile& tile) const {
-  const double shuffles = transposing(item, tile);
+double CostModel::copies(const Operation& operation, const Tile& tile) const {
+  const double shuffles = transposing(operation, tile);
   double count = std::max(shuffles, 1.0);
   for (size_t a = 0; a < sizes_.size(); ++a) {
-    if (item.stride[a] == 0) continue;
-    const bool lanes_apart = item.stride[a] != 1 && item.stride[a] != kNear && shuffles == 0;
+    if (operation.stride[a] == 0) continue;
+    const bool lanes_apart =
+        operation.stride[a] != 1 && operation.stride[a] != kNear && shuffles == 0;
     count *= static_cast<double>(a == tile.vector_axis && !lanes_apart ? pieces(a, tile.amounts[a])
                                                                        : tile.amounts[a]);
   }
   // Stores follow the loops, so that many of them are less of a burden.
-  return item.kind == Item::Kind::Store ? count * kStoreCode : count;
+  return operation.kind == Operation::Kind::Store ? count * kStoreCode : count;
 }
 
 double CostModel::code_size(const Tile& tile) const {
   double largest = 1;
-  for (const Item& item : items_) largest = std::max(largest, copies(item, tile));
+  for (const Operation& operation : operations_)
+    largest = std::max(largest, copies(operation, tile));
   return largest;
 }
 
 double CostModel::whole_code(const Tile& tile) const {
   double sum = 0;
-  for (const Item& item : items_) sum += copies(item, tile);
+  for (const Operation& operation : operations_) sum += copies(operation, tile);
   return sum;
 }
 
 int64_t CostModel::streams(const Tile& tile) const {
   int64_t most = 1;
   const auto is_whole = [&](size_t a) { return tile.amounts[a] == sizes_[a] && !tile.is_part(a); };
-  for (const Item& item : items_) {
-    if (item.kind != Item::Kind::Load || std::ranges::count(item.stride, 0) != 0) continue;
+  for (const Operation& operation : operations_) {
+    if (operation.kind != Operation::Kind::Load || std::ranges::count(operation.stride, 0) != 0)
+      continue;
     int64_t count = 1;
     for (size_t a = 0; a < sizes_.size(); ++a)
-      if (a != tile.vector_axis && item.stride[a] != 1 && item.stride[a] != kNear &&
-          (item.windows.empty() || !(is_reduce(a) || (is_whole(a) && is_whole(tile.vector_axis)))))
-        count *= rows_of_windows(item, a, tile.amounts[a]);
-    if (!item.windows.empty() && leaves_no_sum(tile) && count > 1)
+      if (a != tile.vector_axis && operation.stride[a] != 1 && operation.stride[a] != kNear &&
+          (operation.windows.empty() ||
+           !(is_reduce(a) || (is_whole(a) && is_whole(tile.vector_axis)))))
+        count *= rows_of_windows(operation, a, tile.amounts[a]);
+    if (!operation.windows.empty() && leaves_no_sum(tile) && count > 1)
       count *= 2;  // as many rows are written
     if (count > 1 && tile.vector_axis != SIZE_MAX && is_reduce(tile.vector_axis))
       count *= pieces(tile.amounts[tile.vector_axis]);
@@ -276,8 +287,8 @@ int64_t CostModel::streams(const Tile& tile) const {
 // Vectors that are transposed together where nothing is summed.
 double CostModel::transposed_vectors(const Tile& tile) const {
   double most = 0;
-  for (const Item& item : items_) {
-    const int64_t together = has_reduce_ ? 1 : neighbours(item, tile);
+  for (const Operation& operation : operations_) {
+    const int64_t together = has_reduce_ ? 1 : neighbours(operation, tile);
     if (together > 1)
       most = std::max(most, static_cast<double>(together * pieces(tile.amounts[tile.vector_axis])));
   }
@@ -285,12 +296,12 @@ double CostModel::transposed_vectors(const Tile& tile) const {
 }
 
 // Vectors, or single elements, of an operand of which a tile's sums take one after the other.
-double CostModel::copies_of_operand(const Item& item, const Tile& tile) const {
+double CostModel::copies_of_operand(const Operation& operation, const Tile& tile) const {
   double count = 1;
   for (size_t a = 0; a < sizes_.size(); ++a)
-    if (a == tile.vector_axis && item.stride[a] != 0)
+    if (a == tile.vector_axis && operation.stride[a] != 0)
       count *= static_cast<double>(widest(a, tile.amounts[a]));
-    else if (!is_reduce(a) && item.stride[a] != 0)
+    else if (!is_reduce(a) && operation.stride[a] != 0)
       count *= static_cast<double>(tile.amounts[a]);
   return count;
 }
@@ -300,17 +311,19 @@ double CostModel::copies_of_operand(const Item& item, const Tile& tile) const {
 // what windows share stays until the last of them has read it.
 double CostModel::operands(const Tile& tile) const {
   double vectors = 0, computed = 0, shared = 0, most = 0, fewer = 0;
-  for (const Item& item : items_) {
-    const bool inside = item.last > 0 && is_reduce(item.last - 1);
+  for (const Operation& operation : operations_) {
+    const bool inside = operation.last > 0 && is_reduce(operation.last - 1);
     if (!inside) continue;
-    if (item.kind == Item::Kind::Alu && !item.is_fused && !item.is_condition)
+    if (operation.kind == Operation::Kind::Alu && !operation.is_fused && !operation.is_condition)
       computed = std::min(computed + 1, 3.0);
     const size_t lanes = tile.vector_axis;
-    if (item.kind == Item::Kind::Load) shared = std::max(shared, shared_loads(item, tile));
-    if (item.kind == Item::Kind::Load && lanes < item.stride.size() && item.stride[lanes] != 0)
+    if (operation.kind == Operation::Kind::Load)
+      shared = std::max(shared, shared_loads(operation, tile));
+    if (operation.kind == Operation::Kind::Load && lanes < operation.stride.size() &&
+        operation.stride[lanes] != 0)
       vectors = std::max(vectors, static_cast<double>(widest(lanes, tile.amounts[lanes])));
-    if (item.kind != Item::Kind::Load || !item.windows.empty()) continue;
-    const double count = copies_of_operand(item, tile);
+    if (operation.kind != Operation::Kind::Load || !operation.windows.empty()) continue;
+    const double count = copies_of_operand(operation, tile);
     fewer = std::max(fewer, std::min(most, count));
     most = std::max(most, count);
   }
@@ -320,19 +333,20 @@ double CostModel::operands(const Tile& tile) const {
 
 // Conditions are there for the border's copies alone; what decides them, for all lanes at once,
 // runs beside the vectors.
-double CostModel::weight(const Item& item, const Tile& tile, double conditions) const {
-  if (!item.is_condition) return 1;
+double CostModel::weight(const Operation& operation, const Tile& tile, double conditions) const {
+  if (!operation.is_condition) return 1;
   // Nothing but borders has any, and there they are constant.
-  if (leaves_no_sum(tile) && kernel_.graph[item.id].op != Op::Where) return 0;
+  if (leaves_no_sum(tile) && kernel_.graph[operation.id].op != Op::Where) return 0;
   const size_t lanes = tile.vector_axis;
-  if (is_branch(item, tile))  // around all of its vectors
+  if (is_branch(operation, tile))  // around all of its vectors
     return conditions * kBranchCost / static_cast<double>(pieces(lanes, tile.amounts[lanes]));
-  const bool varies_by_lane = lanes < item.stride.size() && item.stride[lanes] != 0;
-  if (varies_by_lane && item.is_of_indices)
-    return kernel_.graph[item.id].op == Op::Where ? conditions * masking(tile) : 0;
+  const bool varies_by_lane = lanes < operation.stride.size() && operation.stride[lanes] != 0;
+  if (varies_by_lane && operation.is_of_indices)
+    return kernel_.graph[operation.id].op == Op::Where ? conditions * masking(tile) : 0;
   const bool decides_branch =
-      !varies_by_lane &&
-      std::ranges::any_of(items_, [&](const Item& other) { return is_branch(other, tile); });
+      !varies_by_lane && std::ranges::any_of(operations_, [&](const Operation& other) {
+        return is_branch(other, tile);
+      });
   if (decides_branch) return 0;  // one of its clauses is left, which the branch has
   return varies_by_lane ? conditions * kGateCost : conditions * kScalarCost;
 }
@@ -350,12 +364,14 @@ bool CostModel::fits_registers(const Tile& tile) const {
 
 // Vectors of neighbours that begin anywhere: those that meet the border of a cache line are read
 // twice.
-double CostModel::split_loads(const Item& item, const Tile& tile) const {
+double CostModel::split_loads(const Operation& operation, const Tile& tile) const {
   const size_t lanes = tile.vector_axis;
-  if (lanes >= item.stride.size() || item.stride[lanes] != 1 || is_packed(item, tile)) return 1;
+  if (lanes >= operation.stride.size() || operation.stride[lanes] != 1 ||
+      is_packed(operation, tile))
+    return 1;
   const int64_t width = std::min(lanes_, tile.amounts[lanes]);
-  for (size_t a = 0; a < item.last; ++a)
-    if (a != lanes && item.stride[a] != 0 && item.stride[a] % width != 0)
+  for (size_t a = 0; a < operation.last; ++a)
+    if (a != lanes && operation.stride[a] != 0 && operation.stride[a] % width != 0)
       return 1 + static_cast<double>(width * element_bytes_) / kernel_.machine().line_bytes;
   return 1;
 }
@@ -370,14 +386,14 @@ CostModel::Work CostModel::work(const Tile& tile) const {
       decided *= 1 - undecided(bound, tile);
   }
   const double conditions = bounds_.empty() ? 1 : 1 - decided;
-  for (const Item& item : items_) {
-    const double count = instructions(item, tile) * weight(item, tile, conditions);
-    if (is_packed(item, tile)) work.packing += pack_cost(item, tile);
-    if (has_reduce_ && transposing(item, tile) > 0)
+  for (const Operation& operation : operations_) {
+    const double count = instructions(operation, tile) * weight(operation, tile, conditions);
+    if (is_packed(operation, tile)) work.packing += pack_cost(operation, tile);
+    if (has_reduce_ && transposing(operation, tile) > 0)
       work.storing += count;
-    else if (item.kind == Item::Kind::Load || item.kind == Item::Kind::Store)
-      work.memory += count * kernel_.machine().load_cost() * split_loads(item, tile);
-    else if (!item.is_fused)
+    else if (operation.kind == Operation::Kind::Load || operation.kind == Operation::Kind::Store)
+      work.memory += count * kernel_.machine().load_cost() * split_loads(operation, tile);
+    else if (!operation.is_fused)
       work.arithmetic += count;
   }
   work.chain = has_reduce_ ? 1 : 0;
@@ -407,25 +423,27 @@ double CostModel::iterations() const {
 }
 
 bool CostModel::stores_neighbours(size_t axis) const {
-  return std::ranges::all_of(items_, [&](const Item& item) {
-    return item.kind != Item::Kind::Store || (axis < item.stride.size() && item.stride[axis] == 1);
+  return std::ranges::all_of(operations_, [&](const Operation& operation) {
+    return operation.kind != Operation::Kind::Store ||
+           (axis < operation.stride.size() && operation.stride[axis] == 1);
   });
 }
 
 bool CostModel::reuses(size_t axis) const {
   size_t deepest = 0;
-  for (const Item& item : items_) deepest = std::max(deepest, item.last);
-  return std::ranges::any_of(items_, [&](const Item& item) {
-    return item.kind == Item::Kind::Load && item.stride[axis] == 0 && item.last == deepest;
+  for (const Operation& operation : operations_) deepest = std::max(deepest, operation.last);
+  return std::ranges::any_of(operations_, [&](const Operation& operation) {
+    return operation.kind == Operation::Kind::Load && operation.stride[axis] == 0 &&
+           operation.last == deepest;
   });
 }
 
-// For one subgroup in every iteration: one line for each item where they are apart.
-double CostModel::lines_moved(const Item& item, size_t axis) const {
-  if (item.kind != Item::Kind::Load && item.kind != Item::Kind::Store) return 0;
+// For one subgroup in every iteration: one line for each operation where they are apart.
+double CostModel::lines_moved(const Operation& operation, size_t axis) const {
+  if (operation.kind != Operation::Kind::Load && operation.kind != Operation::Kind::Store) return 0;
   double count = 1;
-  for (size_t a = 0; a < item.last; ++a) count *= static_cast<double>(sizes_[a]);
-  const int64_t stride = axis < item.stride.size() ? item.stride[axis] : 0;
+  for (size_t a = 0; a < operation.last; ++a) count *= static_cast<double>(sizes_[a]);
+  const int64_t stride = axis < operation.stride.size() ? operation.stride[axis] : 0;
   if (stride == 0 || stride == 1) return count;
   return count * (stride == kNear ? 4.0 : static_cast<double>(kernel_.caps->subgroup_size));
 }
@@ -436,7 +454,7 @@ size_t CostModel::cheapest_lanes(bool reduces) const {
   for (size_t axis = sizes_.size(); axis-- > 0;) {
     if (is_reduce(axis) && !reduces) continue;
     double lines = 0;
-    for (const Item& item : items_) lines += lines_moved(item, axis);
+    for (const Operation& operation : operations_) lines += lines_moved(operation, axis);
     // Few items along an axis leave most of the subgroup without neighbours.
     const auto items =
         static_cast<double>(std::min<int64_t>(sizes_[axis], kernel_.caps->subgroup_size));

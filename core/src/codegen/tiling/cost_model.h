@@ -103,7 +103,7 @@ class CostModel {
     size_t output, tap;
     int64_t output_step, tap_step;
   };
-  struct Item {
+  struct Operation {
     enum class Kind : uint8_t { Load, Store, Alu, Accumulate };
     Kind kind;
     Id id;  // of an Accumulate what is added
@@ -134,22 +134,23 @@ class CostModel {
   void add_bounds(Id reduce);
   bool holds(const Bound& bound, const Tile& tile) const;
   double undecided(const Bound& bound, const Tile& tile) const;
-  int64_t memory_stride(Item::Kind kind, Id id, Id index, Id axis);
+  int64_t memory_stride(Operation::Kind kind, Id id, Id index, Id axis);
 
   std::optional<int64_t> borders_of(Id load, Id axis);
-  double border_share(const Item& item, const Tile& tile, size_t axis) const;
-  void add_windows(Item& item, Id index);
+  double border_share(const Operation& operation, const Tile& tile, size_t axis) const;
+  void add_windows(Operation& operation, Id index);
   static double places_of(const Window& window, const Tile& tile);
-  double share_of_loads(const Item& item, const Tile& tile) const;
+  double share_of_loads(const Operation& operation, const Tile& tile) const;
   void note_terms();
-  static int64_t rows_of_windows(const Item& item, size_t axis, int64_t windows);
-  double shared_loads(const Item& item, const Tile& tile) const;
+  static int64_t rows_of_windows(const Operation& operation, size_t axis, int64_t windows);
+  double shared_loads(const Operation& operation, const Tile& tile) const;
   void note_fused();
-  double copies_of_operand(const Item& item, const Tile& tile) const;
+  double copies_of_operand(const Operation& operation, const Tile& tile) const;
   double operands(const Tile& tile) const;
-  double weight(const Item& item, const Tile& tile, double conditions) const;
-  bool is_branch(const Item& item, const Tile& tile) const {
-    return tile.vector_axis < item.decided_by.size() && !item.decided_by[tile.vector_axis];
+  double weight(const Operation& operation, const Tile& tile, double conditions) const;
+  bool is_branch(const Operation& operation, const Tile& tile) const {
+    return tile.vector_axis < operation.decided_by.size() &&
+           !operation.decided_by[tile.vector_axis];
   }
   // In cycles, each as if it ran alone.
   struct Work {
@@ -162,36 +163,36 @@ class CostModel {
   Work work(const Tile& tile) const;
   double sums_at_once(const Work& work) const;
   TileCycles cycles_without_traffic(const Work& work) const;
-  bool is_packed(const Item& item, const Tile& tile) const {
-    return pack_cost(item, tile) < std::numeric_limits<double>::infinity();
+  bool is_packed(const Operation& operation, const Tile& tile) const {
+    return pack_cost(operation, tile) < std::numeric_limits<double>::infinity();
   }
-  double split_loads(const Item& item, const Tile& tile) const;
-  bool rows_lie_apart(const Item& item, const Tile& tile) const;
+  double split_loads(const Operation& operation, const Tile& tile) const;
+  bool rows_lie_apart(const Operation& operation, const Tile& tile) const;
   bool is_tap(size_t axis) const;
   std::vector<size_t> loop_order(const Tile& tile) const;
-  bool stands_beside_sums(const Item& item) const;
-  cost::Operand operand_of(const Item& item, const Tile& tile) const;
+  bool stands_beside_sums(const Operation& operation) const;
+  cost::Operand operand_of(const Operation& operation, const Tile& tile) const;
   double traffic(const Tile& tile) const;
-  double store_traffic(const Item& item, const Tile& tile) const;
+  double store_traffic(const Operation& operation, const Tile& tile) const;
   bool is_of_indices(Id condition) const;
   double masking(const Tile& tile) const;
-  void add_item(Item::Kind kind, Id id, Id index);
-  double instructions(const Item& item, const Tile& tile) const;
-  double pack_cost(const Item& item, const Tile& tile) const;
-  bool has_distant_rows(const Item& item) const;
-  bool packs_rows(const Item& item, const Tile& tile) const;
-  double copies(const Item& item, const Tile& tile) const;
+  void add_operation(Operation::Kind kind, Id id, Id index);
+  double instructions(const Operation& operation, const Tile& tile) const;
+  double pack_cost(const Operation& operation, const Tile& tile) const;
+  bool has_distant_rows(const Operation& operation) const;
+  bool packs_rows(const Operation& operation, const Tile& tile) const;
+  double copies(const Operation& operation, const Tile& tile) const;
   struct Beside {
     size_t axis = SIZE_MAX;
     int64_t copies = 1;
   };
-  Beside beside(const Item& item, const Tile& tile) const;
-  int64_t neighbours(const Item& item, const Tile& tile) const;
-  double transposing(const Item& item, const Tile& tile) const;
+  Beside beside(const Operation& operation, const Tile& tile) const;
+  int64_t neighbours(const Operation& operation, const Tile& tile) const;
+  double transposing(const Operation& operation, const Tile& tile) const;
   double transposed_vectors(const Tile& tile) const;
   double most_accumulators() const;
   double together() const;
-  double lines_moved(const Item& item, size_t axis) const;
+  double lines_moved(const Operation& operation, size_t axis) const;
   int64_t pieces(int64_t amount) const;  // vectors that hold `amount` elements
   int64_t pieces(size_t axis, int64_t amount) const;
   int64_t widest(size_t axis, int64_t amount) const;
@@ -203,7 +204,7 @@ class CostModel {
   Kernel& kernel_;
   OpenRanges open_;
   Simplifier simplify_;
-  std::vector<Item> items_;
+  std::vector<Operation> operations_;
   std::vector<Bound> bounds_;
   std::vector<int64_t> sizes_;  // by axis
   std::vector<bool> repeats_;   // by axis: whether vectors may have elements in common

@@ -10,7 +10,7 @@
 
 namespace plugrad::codegen {
 
-void CostModel::add_windows(Item& item, Id index) {
+void CostModel::add_windows(Operation& operation, Id index) {
   const auto step = [&](size_t a) {
     return std::abs(stride_of(kernel_.graph, index, kernel_.axes[a]).value_or(0));
   };
@@ -22,7 +22,7 @@ void CostModel::add_windows(Item& item, Id index) {
         return step(one) * (sizes_[one] - 1) >= step(other) && step(other) % least == 0;
       };
       if (meets(tap, output) && meets(output, tap))
-        item.windows.push_back({output, tap, step(output) / least, step(tap) / least});
+        operation.windows.push_back({output, tap, step(output) / least, step(tap) / least});
     }
 }
 
@@ -41,26 +41,26 @@ double CostModel::places_of(const Window& window, const Tile& tile) {
 }
 
 // Of the loads that the tile's copies would make if each made its own.
-double CostModel::share_of_loads(const Item& item, const Tile& tile) const {
+double CostModel::share_of_loads(const Operation& operation, const Tile& tile) const {
   double share = 1;
-  for (const Window& window : item.windows)
+  for (const Window& window : operation.windows)
     if (const double places = places_of(window, tile); places > 0)
       share *= places / static_cast<double>(tile.amounts[window.output] * tile.amounts[window.tap]);
   return share;
 }
 
 // By how many rows of taps so many windows beside each other reach further than none.
-int64_t CostModel::rows_of_windows(const Item& item, size_t axis, int64_t windows) {
+int64_t CostModel::rows_of_windows(const Operation& operation, size_t axis, int64_t windows) {
   int64_t step = 1;
-  for (const Window& window : item.windows)
+  for (const Window& window : operation.windows)
     if (window.output == axis)
       step = std::max(step, window.output_step / std::max<int64_t>(1, window.tap_step));
   return (windows - 1) * step + 1;
 }
 
-double CostModel::shared_loads(const Item& item, const Tile& tile) const {
+double CostModel::shared_loads(const Operation& operation, const Tile& tile) const {
   double most = 0;
-  for (const Window& window : item.windows) most = std::max(most, places_of(window, tile));
+  for (const Window& window : operation.windows) most = std::max(most, places_of(window, tile));
   return most;
 }
 
@@ -82,19 +82,21 @@ std::optional<int64_t> CostModel::borders_of(Id load, Id axis) {
 }
 
 // Of the vectors along the axis, those with a gate.
-double CostModel::border_share(const Item& item, const Tile& tile, size_t axis) const {
-  if (item.borders[axis] > 0 && !leaves_no_sum(tile)) return 1;
+double CostModel::border_share(const Operation& operation, const Tile& tile, size_t axis) const {
+  if (operation.borders[axis] > 0 && !leaves_no_sum(tile)) return 1;
   const int64_t size = sizes_[axis] * (tile.is_part(axis) ? sizes_[tile.outer[axis]] : 1);
-  return std::min(1.0,
-                  static_cast<double>(item.borders[axis] * lanes_) / static_cast<double>(size));
+  return std::min(
+      1.0, static_cast<double>(operation.borders[axis] * lanes_) / static_cast<double>(size));
 }
 
 size_t CostModel::outer_part(size_t axis) const {
   const auto goes_on = [&](size_t outer) {
     return outer != axis && is_reduce(outer) == is_reduce(axis) &&
-           std::ranges::all_of(items_, [&](const Item& item) {
-             if (item.kind != Item::Kind::Load && item.kind != Item::Kind::Store) return true;
-             const int64_t inner = item.stride[axis], step = item.stride[outer];
+           std::ranges::all_of(operations_, [&](const Operation& operation) {
+             if (operation.kind != Operation::Kind::Load &&
+                 operation.kind != Operation::Kind::Store)
+               return true;
+             const int64_t inner = operation.stride[axis], step = operation.stride[outer];
              if (inner == kIrregular || inner == kNear) return step == inner;
              return step == inner * sizes_[axis] || (step == kNear && inner != 0);
            });
@@ -106,8 +108,9 @@ size_t CostModel::outer_part(size_t axis) const {
 
 bool CostModel::is_tap(size_t axis) const {
   return is_reduce(axis) && may_split(kernel_, axis) &&
-         std::ranges::any_of(items_, [&](const Item& item) {
-           return std::ranges::find(item.windows, axis, &Window::tap) != item.windows.end();
+         std::ranges::any_of(operations_, [&](const Operation& operation) {
+           return std::ranges::find(operation.windows, axis, &Window::tap) !=
+                  operation.windows.end();
          });
 }
 
@@ -137,9 +140,9 @@ bool CostModel::leaves_no_sum(const Tile& tile) const {
 
 double CostModel::sum_code(const Tile& tile) const {
   double sum = 0;
-  for (const Item& item : items_)
-    if (!item.is_fused && !item.is_condition)
-      sum += copies(item, tile) * share_of_loads(item, tile);
+  for (const Operation& operation : operations_)
+    if (!operation.is_fused && !operation.is_condition)
+      sum += copies(operation, tile) * share_of_loads(operation, tile);
   return sum;
 }
 

@@ -45,9 +45,9 @@ std::vector<codegen::KernelCode> alternatives(const CandidateRequest& request) {
   codegen::Options options = codegen_options(request.request(), request.options());
   const codegen::SearchSpace space(ast.graph, ast.sink, caps, options);
   std::vector<codegen::KernelCode> codes;
-  for (const codegen::Prospect& prospect : space.alternatives(kSlack)) {
+  for (const codegen::Candidate& candidate : space.alternatives(kSlack)) {
     if (codes.size() == kMostCandidates) break;
-    options.schedule = &prospect.list;
+    options.schedule = &candidate.list;
     try {
       codegen::KernelCode code = codegen::generate(ast.graph, ast.sink, caps, options);
       const auto is_same = [&](const codegen::KernelCode& other) { return other.ir == code.ir; };

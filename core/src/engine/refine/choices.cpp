@@ -18,13 +18,13 @@ codegen::SearchSpace space_of(const KernelReport& report) {
   return {report.planned->graph, report.planned->sink, device.caps(), options};
 }
 
-codegen::Prospect own_of(const codegen::SearchSpace& space, const KernelReport& report) {
+codegen::Candidate own_of(const codegen::SearchSpace& space, const KernelReport& report) {
   return space.predicted(codegen::parse_schedule(report.optimisations));
 }
 
 }  // namespace
 
-codegen::Prospect prediction_of(const KernelReport& report) {
+codegen::Candidate prediction_of(const KernelReport& report) {
   return own_of(space_of(report), report);
 }
 
@@ -33,7 +33,7 @@ Choice choice_of(const KernelReport& report, size_t most) {
   Choice choice{own_of(space, report), space.predicted({}), {}, 0};
   choice.nearest = space.near(choice.own.list);
   choice.looked_at = choice.nearest.size();
-  std::ranges::stable_sort(choice.nearest, {}, &codegen::Prospect::cost);
+  std::ranges::stable_sort(choice.nearest, {}, &codegen::Candidate::cost);
   if (choice.nearest.size() > most) choice.nearest.resize(most);
   return choice;
 }

@@ -9,14 +9,14 @@
 namespace plugrad::engine {
 
 struct Choice {
-  codegen::Prospect own;
-  codegen::Prospect plain;                 // the empty schedule
-  std::vector<codegen::Prospect> nearest;  // one change away, by predicted cost
-  size_t looked_at = 0;                    // number of legal schedules one change away
+  codegen::Candidate own;
+  codegen::Candidate plain;                 // the empty schedule
+  std::vector<codegen::Candidate> nearest;  // one change away, by predicted cost
+  size_t looked_at = 0;                     // number of legal schedules one change away
 };
 
 /// Errors: User for a user-written kernel, which has no schedule.
-codegen::Prospect prediction_of(const KernelReport& report);
+codegen::Candidate prediction_of(const KernelReport& report);
 /// At most `most` schedules in `nearest`. Errors: as prediction_of().
 Choice choice_of(const KernelReport& report, size_t most);
 
