@@ -7,7 +7,7 @@
 
 #include "autodiff/rules.h"
 #include "codegen/lowering/lowering.h"
-#include "codegen/passes/tables.h"
+#include "codegen/passes/passes.h"
 #include "rewrite/print_rule.h"
 #include "schedule/tensor_builder.h"
 #include "symbolic/rules/tables.h"
@@ -64,13 +64,13 @@ std::vector<Table> tables() {
        all(autodiff::derivative_table())},
       {"Views of tensors", all(schedule::view_rules())},
       {"Expansion of ranges", all(expansion_rules())},
-      {"Loops that end where sizes that are data say", all(dynamic_bound_rules())},
-      {"Loops over the terms that are not 0", all(loop_bound_rules())},
+      {"Dynamic loop bounds", all(dynamic_bound_rules())},
+      {"Bound tightening", all(loop_bound_rules())},
       {"Reductions over work-items", all(closing_rules())},
-      {"Marks of kept values", all(keep_mark_rules())},
-      {"Copies made ahead", all(pipelining_rules())},
+      {"compute_at marks", all(keep_mark_rules())},
+      {"Software pipelining", all(pipelining_rules())},
       {"Predication: loads", all(predication_rules())},
-      {"Predication: copies of a group", all(copy_predication_rules())},
+      {"Predication: copies into local memory", all(copy_predication_rules())},
       {"Floor division of machine integers", all(index_lowering_rules())},
       {"What a device lacks: memory", all(memory_rules())},
       {"What a device lacks: bool", all(bool_rules())},

@@ -8,7 +8,7 @@
 
 #include "codegen/kernel.h"
 #include "codegen/lowering/lowering.h"
-#include "codegen/passes/tables.h"
+#include "codegen/passes/passes.h"
 #include "ir/fold.h"
 #include "ir/range.h"
 #include "ir/text/printer.h"
@@ -302,7 +302,7 @@ int exercise(const Rule& rule, unsigned seed, int rounds) {
     codegen::Lowering device(caps);
     if (n.op == Op::Cast) {  // of a maximum, which is exact
       const Id wide = g.unary(Op::Neg, g.unary(Op::Neg, g.cast(n.src[0], DType::F32)));
-      if (codegen::is_small_float(g[n.src[0]].dtype)) device.note_exact(n.src[0], wide);
+      if (codegen::is_small_float(g[n.src[0]].dtype)) device.record_exact(n.src[0], wide);
     }
     uint32_t number;
     const Id after = table.apply(g, before, &device, number);

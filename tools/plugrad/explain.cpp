@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/settings.h"
-#include "codegen/pipeline.h"
+#include "codegen/codegen.h"
 #include "command.h"
 #include "engine/kernels/kernel_cache.h"
 #include "engine/session.h"

@@ -1,5 +1,5 @@
-// How it runs: one kernel AST (ir/kernel_ast.h) becomes kernel IR for a target. A function from
-// graph to bytes; it sees no device, only the capabilities of one.
+// Turns one kernel AST (ir/kernel_ast.h) into kernel IR for a target. A function from graph to
+// bytes: it sees no device, only the capabilities of one.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,11 @@
 #include "cost/machine.h"
 #include "ir/graph.h"
 #include "plugrad/plugin_api/device.h"
+#include "rewrite/stage.h"
 
 namespace plugrad::codegen {
 
-/// What a kernel does, for reports: floating-point operations and bytes that must move.
+/// Lower bounds of a kernel's work, for reports.
 struct Estimates {
   int64_t flops = 0;
   int64_t bytes = 0;
@@ -32,10 +33,10 @@ struct ScheduleStep {
     Swap,
     TensorCore,
     Block,
-    SplitK,     ///< "accumulate"
-    CacheRead,  ///< "stage"; cache_write of a parameter that the kernel stores to
-    ComputeAt,  ///< "keep"
-    Pipeline    ///< "ahead": software pipelining
+    SplitK,     ///< printed as "accumulate"
+    CacheRead,  ///< printed as "stage"; of a parameter that the kernel stores to: cache_write
+    ComputeAt,  ///< printed as "keep"
+    Pipeline    ///< printed as "ahead"
   };
   Kind kind;
   uint32_t axis = 0;
@@ -52,13 +53,13 @@ std::string to_string(const KernelSchedule& schedule);
 KernelSchedule parse_schedule(std::string_view text);
 
 struct Options {
-  bool no_opt = false;     // NOOPT; not beside a list
+  bool no_opt = false;     // NOOPT; not with a schedule
   bool fast_math = false;  // adds the rule set `fast`
   bool contract = true;    // a multiply-add may round once
-  bool tf32 = false;       // TF32: products of f32 may be of their leading 10 bits of fraction
+  bool tf32 = false;       // TF32: products of f32 may round their factors to 10 bits of fraction
   const KernelSchedule* schedule = nullptr;  // null: the heuristic's
-  std::string_view name = {};                // a C identifier; empty: one that says the axes
-  std::shared_ptr<const cost::Machine> machine = nullptr;  // null: the table's, by `caps`
+  std::string_view name = {};                // a C identifier; empty: derived from the axes
+  std::shared_ptr<const cost::Machine> machine = nullptr;  // null: the table entry for `caps`
 };
 
 /// Everything needed to compile and launch one kernel.
@@ -75,7 +76,9 @@ struct KernelCode {
 /// Name and estimates of a kernel before code generation.
 KernelCode describe(const Graph& ast, Id sink);
 
-/// `ast` is copied into a scratch graph; the source is not touched, so many threads may share it.
+/// Copies `ast` into a scratch graph; threads may share `ast`.
 KernelCode generate(const Graph& ast, Id sink, const pgr_device_caps& caps, const Options& options);
+
+std::vector<StageInfo> stages();
 
 }  // namespace plugrad::codegen

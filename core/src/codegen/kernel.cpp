@@ -1,11 +1,13 @@
+// Builds, copies and describes kernels.
 #include "codegen/kernel.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "base/check.h"
+#include "base/log.h"
 #include "codegen/analysis/access.h"
-#include "codegen/transforms/wmma_tiles.h"
+#include "codegen/analysis/tensor_core.h"
 #include "ir/facts.h"
 #include "symbolic/symbolic.h"
 
@@ -26,6 +28,40 @@ int64_t lowest_int(DType dtype) {
   if (is_unsigned(dtype)) return 0;
   const int bits = dtype == DType::Index ? 64 : static_cast<int>(size_of(dtype)) * 8;
   return std::numeric_limits<int64_t>::min() >> (64 - bits);
+}
+
+Color color_of(AxisKind kind) {
+  switch (kind) {
+    case AxisKind::Global:
+      return Color::Blue;
+    case AxisKind::Warp:
+    case AxisKind::Local:
+      return Color::Cyan;
+    case AxisKind::Reduce:
+      return Color::Red;
+    case AxisKind::Upcast:
+    case AxisKind::Vector:
+      return Color::Yellow;
+    case AxisKind::Unroll:
+      return Color::Purple;
+    case AxisKind::Group:
+      return Color::Green;
+    default:
+      return Color::Plain;
+  }
+}
+
+// The value that an indexed Reduce stores.
+Id term_of(const Graph& g, Id reduce) {
+  Id value = reduce_parts(g, reduce).values[0];
+  while (g[value].op == Op::Cast) value = g[value].src[0];
+  return g[value].op == Op::Where ? g[value].src[1] : value;
+}
+
+double iterations_of(const Graph& g, OpenRanges& open, Id id) {
+  double count = 1;
+  for (Id r : open.members(open[id])) count *= static_cast<double>(range_size(g, r));
+  return count;
 }
 
 }  // namespace
@@ -84,6 +120,18 @@ Id replace_ranges(Graph& g, Id root, std::span<const RangeReplacement> replaceme
       now[id] = make_reduce(g, static_cast<Op>(g.arg_list(id)[0]), sources, {});
   }
   return now[root];
+}
+
+uint32_t new_axis(const Kernel& kernel) {
+  uint32_t last = 0;
+  for (Id axis : kernel.axes) last = std::max(last, range_axis(kernel.graph[axis]));
+  return last + 1;
+}
+
+size_t axis_with_number(const Kernel& kernel, uint32_t number) {
+  const auto it =
+      std::ranges::find(kernel.axes, number, [&](Id r) { return range_axis(kernel.graph[r]); });
+  return static_cast<size_t>(it - kernel.axes.begin());
 }
 
 ReduceParts reduce_parts(const Graph& g, Id reduce) {
@@ -154,7 +202,7 @@ int64_t part_of_size(int64_t size, int64_t most) {
 
 size_t outermost_loop(const Kernel& kernel, const std::function<bool(uint32_t)>& allows) {
   OpenRanges open(kernel.graph);
-  RangeSet outputs = 0;  // not those that fill an array
+  RangeSet outputs = 0;  // without loops that fill a local buffer
   for (Id store : kernel.graph.sources(kernel.sink)) outputs |= open[store];
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
     const Id range = kernel.axes[axis];
@@ -163,6 +211,49 @@ size_t outermost_loop(const Kernel& kernel, const std::function<bool(uint32_t)>&
       return axis;
   }
   return kernel.axes.size();
+}
+
+std::string kernel_name(const Kernel& kernel, bool in_color) {
+  const Graph& g = kernel.graph;
+  const bool reduces =
+      !nodes_of(g, kernel.sink, Op::Reduce).empty() ||
+      std::ranges::any_of(kernel.axes, [&](Id r) { return range_kind(g[r]) == AxisKind::Reduce; });
+  std::string name = reduces ? "r" : "E";
+  for (Id r : kernel.axes) {
+    const std::string size = std::to_string(range_size(g, r));
+    name += '_';
+    name += in_color ? colored(size, color_of(range_kind(g[r]))) : size;
+  }
+  return name;
+}
+
+Estimates estimate(Kernel& kernel) {
+  const Graph& g = kernel.graph;
+  OpenRanges open(g);
+  Estimates out;
+  std::vector<std::pair<Id, double>> touched;  // param, bytes
+  Reachable reachable;
+  for (Id id : reachable.from(g, std::span(&kernel.sink, 1))) {
+    const Node& n = g[id];
+    const double times = iterations_of(g, open, id);
+    if (n.op == Op::Load || n.op == Op::Store) {
+      const Id param = g.sources(n)[0];
+      const double size = size_of(g[param].dtype);
+      const double most = static_cast<double>(param_info(g, param).elem_count) * size;
+      auto it = std::ranges::find(touched, param, &std::pair<Id, double>::first);
+      if (it == touched.end()) it = touched.insert(it, {param, 0.0});
+      it->second = std::min(most, it->second + times * size);
+    } else if (n.op == Op::Reduce && is_float(n.dtype)) {
+      double inner = times;
+      for (Id r : reduce_parts(g, id).ranges) inner *= static_cast<double>(range_size(g, r));
+      if (is_indexed(g, id)) inner = iterations_of(g, open, term_of(g, id));
+      out.flops += static_cast<int64_t>(inner);
+    } else if (is_alu(n.op) && is_float(n.dtype) && n.op != Op::Cast && n.op != Op::Where) {
+      out.flops += static_cast<int64_t>(times);
+    }
+  }
+  for (const auto& [param, bytes] : touched) out.bytes += static_cast<int64_t>(bytes);
+  return out;
 }
 
 }  // namespace plugrad::codegen

@@ -1,24 +1,22 @@
-// Code generation as a table of stages.
-#include "codegen/pipeline.h"
-
+// The pipeline of code generation: a table of stages.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
-#include "codegen/emit/linearise.h"
+#include "codegen/analysis/tensor_core.h"
+#include "codegen/codegen.h"
+#include "codegen/emit/emission.h"
+#include "codegen/kernel.h"
 #include "codegen/passes/passes.h"
-#include "codegen/report.h"
-#include "codegen/transforms/changes.h"
-#include "codegen/transforms/software_pipelining.h"
-#include "codegen/transforms/wmma_tiles.h"
+#include "codegen/transforms/transforms.h"
 #include "ir/text/printer.h"
 #include "ir/verifier.h"
 
 namespace plugrad::codegen {
 namespace {
 
-/// A kernel on its way, and what is made of it.
+/// A kernel in the pipeline and its results.
 struct Generation {
   Kernel kernel;
   Emission emission;
@@ -57,39 +55,43 @@ constexpr Form kGraph = Form::KernelGraph, kIr = Form::KernelIr;
 
 // clang-format off
 constexpr std::array<Stage<Generation>, 24> kCodegen = {{
-    {"estimate", estimate_work, kGraph, "operations and bytes that the kernel takes at least"},
+    {"estimate", estimate_work, kGraph, "minimum operations and bytes of the kernel"},
     {"eliminate reductions", on_kernel<eliminate_reductions>, kGraph,
-     "reductions that are closed forms or single loads lose their loop"},
+     "closed forms and single loads replace reduce loops"},
     {"index stores", on_kernel<index_stores>, kGraph,
-     "terms of marked reductions are stored by their index"},
+     "indexed reductions store each term at its index"},
     {"simplify ranges", on_kernel<simplify_ranges>, kGraph,
      "adjacent ranges merge, divided ranges split"},
     {"partition outputs", on_kernel<partition_outputs>, kGraph,
-     "padding is stores of its own instead of conditions"},
+     "padding becomes stores of its own"},
     {"apply schedule", on_kernel<apply_schedule>, kGraph,
-     "the schedule is applied: ranges become lanes, register tiles, group ids"},
-    {"drop marks", on_kernel<drop_marks>, kGraph, "marks that no transformation took are gone"},
+     "ranges become lanes, register tiles, group ids"},
+    {"drop marks", on_kernel<drop_marks>, kGraph, "compute_at marks that no step used are gone"},
     {"lay out tiles", on_kernel<lay_out_tiles>, kGraph,
-     "operands of tensor cores lie as these take them"},
+     "work-items hold the lanes of tensor core operands"},
     {"pipeline copies", on_kernel<place_pipelined_tiles>, kGraph,
-     "arrays hold the tiles of several turns of a loop"},
+     "local arrays hold the tiles of several iterations"},
     {"name kernel", name_kernel, kGraph, "the kernel is named by its axes"},
-    {"dynamic bounds", on_kernel<set_dynamic_bounds>, kGraph, "dynamic loop bounds: ends are counts in memory"},
-    {"tighten bounds", on_kernel<tighten_bounds>, kGraph, "loops run where their terms are not 0"},
+    {"dynamic bounds", on_kernel<set_dynamic_bounds>, kGraph,
+     "loops end at counts loaded from memory"},
+    {"tighten bounds", on_kernel<tighten_bounds>, kGraph,
+     "reduce loops run only over terms that are not 0"},
     {"expand", on_kernel<expand>, kGraph, "upcast, unroll and vector ranges are copies and lanes"},
     {"partition loops", on_kernel<partition_loops>, kGraph,
-     "inside of borders, conditions are constant"},
-    {"predicate work-items", on_kernel<predicate_work_items>, kGraph, "every element is stored by one work-item"},
+     "conditions are constant in the interior of a loop"},
+    {"predicate work-items", on_kernel<predicate_work_items>, kGraph,
+     "one work-item stores each element"},
     {"vectorise", on_kernel<vectorise>, kGraph, "loads and stores have scalar indices and a width"},
     {"lower indices", on_kernel<lower_indices>, kGraph, "index arithmetic is i32 or i64"},
     {"decompose", on_kernel<decompose>, kGraph, "only ops that the device claims remain"},
-    {"sink loads", emit<sink_loads>, kGraph, "loads of earlier sums wait for the loops of later ones"},
+    {"sink loads", emit<sink_loads>, kGraph,
+     "loads that are added to a finished sum follow its loops"},
     {"write parameters", emit<write_parameters>, kIr, "buffers and scalars have numbers"},
     {"write launch ids", emit<write_launch_ids>, kIr, "parallel ranges become launch ids"},
     {"linearise", emit<linearise>, kIr,
-     "loops, accumulators, reductions of groups, copies and stores in order"},
+     "loops, accumulators, group reductions, copies and stores in order"},
     {"emulate int64", emit<emulate_int64>, kIr,
-     "64-bit integers become pairs of words on devices without them"},
+     "64-bit integers are pairs of words on devices without them"},
     {"encode", encode_ir, kIr, "kernel IR is encoded for the plugin"},
 }};
 // clang-format on
@@ -106,7 +108,7 @@ std::string text(Generation& generation, const Stage<Generation>& stage) {
 
 constexpr Pipeline<Generation> kPipeline = {"codegen", kCodegen, check, text};
 
-void note_scalar(Kernel& kernel, Id scalar) {
+void record_scalar(Kernel& kernel, Id scalar) {
   const size_t number = scalar_number(kernel.graph, scalar);
   if (kernel.scalars.size() <= number) kernel.scalars.resize(number + 1);
   kernel.scalars[number] = kernel.graph.arg_list(scalar)[1];
@@ -123,7 +125,7 @@ Kernel kernel_of(const Graph& ast, Id sink, const pgr_device_caps& caps, const O
     if (kernel.graph[id].op == Op::Param)
       kernel.param_count = std::max(kernel.param_count, param_info(kernel.graph, id).slot + 1);
     else if (kernel.graph[id].op == Op::Scalar)
-      note_scalar(kernel, id);
+      record_scalar(kernel, id);
   compact(kernel);
   return kernel;
 }

@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 13> kNames = {
     "upcast",      "unroll", "vectorize",  "local", "group", "thread", "swap",
     "tensor_core", "block",  "accumulate", "stage", "keep",  "ahead"};
 
-// Reads one number after leading blanks and an optional comma.
+// Reads one number after blanks and an optional comma.
 template <class Number>
 bool read_number(std::string_view& text, Number& out) {
   while (!text.empty() && (text.front() == ' ' || text.front() == ',')) text.remove_prefix(1);

@@ -47,7 +47,7 @@ struct KernelAst {
 
 /// Follows the op in the list of a Reduce whose value is where(range == index, term, identity), for
 /// an output range and an index that depends on the closed ranges, and which is all that a Store
-/// stores. Codegen then stores each term by its index (codegen/passes/index_stores.cpp).
+/// stores. Codegen then stores each term by its index (codegen/passes/eliminate_reductions.cpp).
 inline constexpr int64_t kIndexed = 1;
 
 /// A parameter flag: one buffer may be bound to this parameter and to another with this flag.

@@ -17,7 +17,7 @@ struct ArrayInfo {
   uint32_t number;
   uint32_t space;  // PGR_SPACE_PRIVATE or PGR_SPACE_LOCAL
   int64_t elem_count;
-  int64_t ahead = 0;  // prefetch distance (codegen/transforms/software_pipelining.h)
+  int64_t ahead = 0;  // prefetch distance (codegen/transforms/transforms.h)
 };
 inline Id make_array(Graph& g, DType dtype, const ArrayInfo& info) {
   std::vector<int64_t> list = {info.number, info.space, info.elem_count};

@@ -16,7 +16,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/settings.h"
-#include "codegen/search/beam.h"
+#include "codegen/search/search.h"
 #include "tuning/helper/check_plan.h"
 #include "tuning/helper/timing_helper.h"
 #include "tuning/schedule_overrides.h"

@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/settings.h"
-#include "codegen/search/search_space.h"
+#include "codegen/search/search.h"
 
 namespace plugrad::tuning {
 namespace {

@@ -1,6 +1,4 @@
 // The search over lists with times that the test makes up.
-#include "codegen/search/beam.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "codegen/search/search.h"
 #include "kernels.h"
 #include "plugrad/error.h"
 #include "run.h"

@@ -1,9 +1,8 @@
 // The search for a schedule by the cost model.
-#include "codegen/search/climb.h"
-
 #include <gtest/gtest.h>
 
 #include "base/settings.h"
+#include "codegen/search/search.h"
 #include "kernels.h"
 #include "run.h"
 

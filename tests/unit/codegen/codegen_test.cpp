@@ -402,20 +402,19 @@ TEST(Optimisations, an_illegal_change_names_itself_and_the_axis) {
   EXPECT_THAT(message("upcast(0, 25)"), testing::HasSubstr("axis 0 has size 24"));
   EXPECT_THAT(message("unroll(0, 2)"), testing::HasSubstr("axis 0 is no reduce loop"));
   EXPECT_THAT(message("vectorize(0, 4) vectorize(1, 4)"),
-              testing::HasSubstr("what runs along the axis has a vector axis already"));
+              testing::HasSubstr("a value along the axis has a vector axis already"));
   EXPECT_THAT(message("swap(0, 2)"), testing::HasSubstr("cannot change places"));
-  EXPECT_THAT(message("stage(3, 1)"),
-              testing::HasSubstr("stage(3, 1): nothing that is loaded of parameter 3"));
+  EXPECT_THAT(message("stage(3, 1)"), testing::HasSubstr("stage(3, 1): no load of parameter 3"));
   EXPECT_THAT(message("stage(0, 3)"),
-              testing::HasSubstr("stage(0, 3): nothing of the parameter varies inside"));
+              testing::HasSubstr("stage(0, 3): no stored value of the parameter varies inside"));
   EXPECT_THAT(message("stage(1, 9)"), testing::HasSubstr("the kernel has 3 axes"));
   EXPECT_THAT(message("keep(2, 1)"),
-              testing::HasSubstr("keep(2, 1): nothing along the axis is computed again"));
+              testing::HasSubstr("keep(2, 1): no value along the axis is computed again"));
   EXPECT_THAT(message("keep(0, 9)"), testing::HasSubstr("the kernel has 3 axes"));
   EXPECT_THAT(message("accumulate(0, 0)"), testing::HasSubstr("axis 0 is no reduce loop"));
   EXPECT_THAT(message("accumulate(2, 3)"), testing::HasSubstr("there are 2 output loops"));
   EXPECT_THAT(message("stage(0, 0) accumulate(4, 0)"),
-              testing::HasSubstr("what is made of the sum waits in scratch"));
+              testing::HasSubstr("a value made of the sum is in a local buffer"));
   EXPECT_THAT(message("block(1, 49)"), testing::HasSubstr("axis 1 has size 48"));
   const auto banded = [](const char* text) -> std::string {
     try {

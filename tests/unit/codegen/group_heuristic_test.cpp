@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "codegen/search/search_space.h"
+#include "codegen/search/search.h"
 #include "gpu.h"
 #include "kernels.h"
 #include "run.h"

@@ -1,11 +1,10 @@
 // Predictions of schedules, against cycles and bytes counted by hand.
-#include "codegen/tiling/prediction.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "codegen/search/search_space.h"
+#include "codegen/search/search.h"
+#include "codegen/tiling/cost_model.h"
 #include "kernels.h"
 #include "plugrad/error.h"
 #include "run.h"

@@ -1,6 +1,6 @@
 // tensor_core(axis, n) on made-up capabilities: the same numbers as without, in every shape, and
 // what is refused.
-#include "codegen/transforms/tensor_core.h"
+#include "plugrad/sdk/tensor_core.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -9,10 +9,10 @@
 #include <random>
 
 #include "base/check.h"
+#include "codegen/transforms/transforms.h"
 #include "gpu.h"
 #include "kernels.h"
 #include "plugrad/sdk/float_bits.h"
-#include "plugrad/sdk/tensor_core.h"
 #include "run.h"
 
 namespace plugrad::test {
@@ -231,18 +231,17 @@ TEST(TensorCores, are_refused_where_they_do_not_fit) {
   EXPECT_THAT(refusal(halves, "tensor_core(2, -1)"),
               HasSubstr("the device has no such tensor core"));
   EXPECT_THAT(refusal(halves, "tensor_core(2, 1)"),
-              HasSubstr("no product of the tensor core's dtype"));
+              HasSubstr("not of products in the tensor core's dtype"));
   EXPECT_THAT(refusal(singles, "tensor_core(2, 2)"), HasSubstr("TF32=1"));
   EXPECT_EQ(refusal(singles, "tensor_core(2, 2)", true), "no error");
   const Ast rounded = product({1, 16, 8, 16}, DType::F16, true);
   EXPECT_EQ(refusal(rounded, "tensor_core(2, 0)"), "no error");
-  EXPECT_THAT(refusal(rounded, "tensor_core(2, 0)", false, false), HasSubstr("no product"));
+  EXPECT_THAT(refusal(rounded, "tensor_core(2, 0)", false, false), HasSubstr("not of products"));
   const Ast deep = product({1, 64, 64, 48}, DType::F16);
-  EXPECT_THAT(refusal(deep, "tensor_core(2, 0) unroll(3, 2)"), HasSubstr("leaves a rest"));
-  EXPECT_THAT(refusal(deep, "tensor_core(2, 0) group(3, 3)"),
-              HasSubstr("not behind a tensor_core"));
+  EXPECT_THAT(refusal(deep, "tensor_core(2, 0) unroll(3, 2)"), HasSubstr("leaves a remainder"));
+  EXPECT_THAT(refusal(deep, "tensor_core(2, 0) group(3, 3)"), HasSubstr("not after a tensor_core"));
   EXPECT_THAT(refusal(deep, "tensor_core(2, 0) vectorize(0, 2)"),
-              HasSubstr("not behind a tensor_core"));
+              HasSubstr("not after a tensor_core"));
 }
 
 // The local arrays of a kernel, in elements.

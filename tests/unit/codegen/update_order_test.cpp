@@ -1,7 +1,7 @@
 // In which order the sums of a register tile are updated.
 #include <gtest/gtest.h>
 
-#include "codegen/emit/accumulators.h"
+#include "codegen/emit/reductions.h"
 #include "kernels.h"
 
 namespace plugrad::test {

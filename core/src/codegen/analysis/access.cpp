@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "codegen/transforms/wmma_tiles.h"
+#include "codegen/analysis/tensor_core.h"
 #include "ir/facts.h"
 
 namespace plugrad::codegen {
@@ -17,7 +17,7 @@ std::optional<int64_t> product_stride(const Graph& g, Id a, Id b, Id variable) {
   return std::nullopt;
 }
 
-// id = rest + constant; simplified sums keep their constant last.
+// id = rest + constant; the simplifier puts a sum's constant last.
 struct SumParts {
   Id rest = kNoId;
   int64_t constant = 0;
@@ -33,9 +33,9 @@ SumParts sum_parts(const Graph& g, Id id) {
 
 std::optional<int64_t> stride_of(const Graph& g, Id index, Id variable) {
   if (index == variable) return 1;
-  if (index < variable) return 0;  // made before it, so does not depend on it
+  if (index < variable) return 0;  // an older node cannot depend on it
   const Node& n = g[index];
-  if (n.op == Op::Range) return 0;  // its bounds may move, its values do not
+  if (n.op == Op::Range) return 0;  // its bounds may vary, its set of values does not
   if (n.op == Op::Mul) return product_stride(g, n.src[0], n.src[1], variable);
   if (n.op == Op::Add || n.op == Op::Sub) {
     const auto a = stride_of(g, n.src[0], variable), b = stride_of(g, n.src[1], variable);
@@ -81,7 +81,7 @@ RangeSet OpenRanges::compute(Id id) {
   if (is_of_tiles(graph_, id))
     for (Id s : graph_.sources(n))
       if (is_element(graph_[s])) open &= ~bit(s);
-  // One lane of a vector no longer varies over its lanes, nor does an array.
+  // A single lane does not vary over its vector's lanes; neither does an array.
   if ((n.op == Op::Lane && n.arg >> 16 == 1) || n.op == Op::Filled)
     for (Id member : members(open))
       if (graph_[member].op == Op::Iota) open &= ~bit(member);

@@ -1,7 +1,8 @@
-// How a kernel reaches memory: the stride of an index along a range, and which ranges a node is
-// inside of.
+// Memory accesses of a kernel: the stride of an index along a range, the ranges that each node
+// depends on, and the vector lanes of each node.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -15,20 +16,20 @@ namespace plugrad::codegen {
 /// otherwise. `variable` is a Range or an Iota.
 std::optional<int64_t> stride_of(const Graph& g, Id index, Id variable);
 
-/// By how much the index moves, from value 0 of `variable` to each of its values below `count`,
-/// where these are numbers: 0, 1, 2, … for consecutive elements, 0, 0, 1, 1, … for (variable // 2).
-/// Nothing otherwise.
+/// The offsets of the index for values 0 to count - 1 of `variable`, relative to value 0, if they
+/// are constants: 0, 1, 2, … for consecutive elements; 0, 0, 1, 1, … for (variable // 2). Nothing
+/// otherwise.
 std::optional<std::vector<int64_t>> index_steps(Graph& g, Simplifier& simplify, Id index,
                                                 Id variable, int64_t count);
 
-/// Whether a load of so many lanes may have a gate for each, which compares indices.
+/// Whether a load of `width` lanes may have one gate per lane: gates compare indices in i32.
 inline bool gates_lanes(const pgr_device_caps& caps, uint32_t width) {
   return width <= caps.vector_lanes[PGR_DTYPE_I32];
 }
 
-/// The open ranges of every node as a set of bits: a Range opens itself and what its bounds depend
-/// on, a Reduce closes its own. A Filled closes its own too, and all Iotas of its stores. Iotas
-/// count as ranges. A kernel has at most 128 of both; more is an error.
+/// The open ranges of every node as a bit set. A Range opens itself and the ranges of its bounds; a
+/// Reduce and a Filled close theirs; a Filled also closes all Iotas of its stores. Iotas count as
+/// ranges. More than 128 in a kernel is an error.
 __extension__ typedef unsigned __int128 RangeSet;
 
 class OpenRanges {
@@ -48,11 +49,49 @@ class OpenRanges {
   std::vector<Id> ranges_;
 };
 
-/// Whether the stores may store elements along the range twice: they store sums, and nothing else
-/// that lies along the range, which may lie where they store to.
+/// Whether elements along the range may be stored twice with the same result: only sums vary along
+/// the range, and no load along it may alias the stored memory.
 bool may_repeat(const Graph& g, OpenRanges& open, std::span<const Id> stores, Id range);
 
 /// Nodes of `op` reachable from `root`, ascending.
 std::vector<Id> nodes_of(const Graph& g, Id root, Op op);
+
+constexpr uint64_t lane_arg(uint32_t first, uint32_t lanes) {
+  return first | static_cast<uint64_t>(lanes) << 16;
+}
+
+class Lanes {
+ public:
+  explicit Lanes(const Graph& graph) : graph_(graph) {}
+  uint32_t operator[](Id id) {
+    while (by_id_.size() <= id) by_id_.push_back(compute(static_cast<Id>(by_id_.size())));
+    return by_id_[id];
+  }
+
+ private:
+  uint32_t compute(Id id) const {
+    const Node& n = graph_[id];
+    switch (n.op) {
+      case Op::Iota:
+      case Op::Vector:
+        return static_cast<uint32_t>(n.arg);
+      case Op::Lane:
+        return static_cast<uint32_t>(n.arg >> 16);
+      case Op::Filled:
+        return 1;
+      case Op::Load:
+        return std::max<uint32_t>(1, static_cast<uint32_t>(n.arg));
+      case Op::Wmma:
+        return by_id_[graph_.sources(n)[2]];
+      default:
+        break;
+    }
+    uint32_t lanes = 1;
+    for (Id s : graph_.sources(n)) lanes = std::max(lanes, by_id_[s]);
+    return lanes;
+  }
+  const Graph& graph_;
+  std::vector<uint32_t> by_id_;
+};
 
 }  // namespace plugrad::codegen

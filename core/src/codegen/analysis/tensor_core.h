@@ -1,4 +1,10 @@
-// A tensor core of the device as index arithmetic: which element each lane of a work-item is.
+// Tensor cores: the element that each lane of a work-item holds, and products of whole tiles.
+// While schedule steps are applied a product is one expression over the elements of its tiles, so
+// that cache_read can copy a tile. lay_out_tiles then assigns elements to lanes.
+//   Wmma(a, b, start, row, column, k, item)   a over elements (row, k) times b over (k, column);
+//                                             `item` is the Warp range of the team. The node closes
+//                                             the three element ranges, which are no axes of the
+//                                             kernel and become lanes.
 #pragma once
 
 #include <optional>
@@ -8,8 +14,8 @@
 
 namespace plugrad::codegen {
 
-/// Which bit of m, n or k each bit of a lane's number is (PGR_LANE_BIT), and each bit of its
-/// work-item's.
+/// For each bit of a lane's number and of its work-item's number: the bit of m, n or k that it
+/// stands for (PGR_LANE_BIT).
 struct LaneBits {
   std::span<const uint8_t> lane, item;
 };
@@ -18,24 +24,50 @@ struct LaneLayout {
 };
 
 struct TensorCore {
-  uint32_t number;  // in the device's table
+  uint32_t number;  // index in the device's table
   int64_t m, n, k, items;
   DType input;
   uint32_t lanes_a, lanes_b, lanes_c;
   bool rounds_inputs;
-  LaneLayout layout;  // lives as long as the device's capabilities
+  LaneLayout layout;  // points into the device's capabilities
 };
 
-/// Tensor core `number` of the device; nothing where there is none, or none that kernels can use.
+/// Tensor core `number` of the device; nothing if there is none or kernels cannot use it.
 std::optional<TensorCore> find_tensor_core(const pgr_device_caps& caps, uint32_t number);
 
-/// Along `axis` (PGR_LANE_AXIS_*), where lane `lane` of work-item `item` (an expression) lies.
-Id place_along(Graph& g, const LaneBits& bits, uint32_t axis, Id item, uint32_t lane);
+/// The coordinate along `axis` (PGR_LANE_AXIS_*) of lane `lane` of work-item `item`, an expression.
+Id coordinate_along(Graph& g, const LaneBits& bits, uint32_t axis, Id item, uint32_t lane);
 
-/// The same for a work-item that is known.
-int64_t place_of(const LaneBits& bits, uint32_t axis, uint32_t item, uint32_t lane);
+/// The same for a constant work-item.
+int64_t coordinate_of(const LaneBits& bits, uint32_t axis, uint32_t item, uint32_t lane);
 
-/// Whether a WMMA is below.
+/// Whether a Wmma is reachable from `root`.
 bool has_wmma(const Graph& g, Id root);
+
+/// Axis numbers from here on belong to element ranges.
+inline constexpr uint32_t kFirstElement = 1u << 20;
+inline bool is_element(const Node& n) {
+  return n.op == Op::Range && range_axis(n) >= kFirstElement;
+}
+
+/// Whether the node is a product of whole tiles.
+inline bool is_of_tiles(const Graph& g, Id id) {
+  return g[id].op == Op::Wmma && g.sources(id).size() > 3;
+}
+
+struct TileProduct {
+  Id a, b, start, row, column, k, item;
+};
+TileProduct tile_product(const Graph& g, Id wmma);
+
+/// a · b added to 0; `a` and `b` run over the element ranges.
+Id make_tile_product(Graph& g, const TensorCore& core, const TileProduct& parts);
+
+/// Turns products of whole tiles into products of each work-item's lanes; consecutive elements
+/// become one load.
+void lay_out_tiles(Kernel& kernel);
+
+/// The sum of lane products: each product starts from the one before.
+Id chain_products(Graph& g, std::span<const Id> products);
 
 }  // namespace plugrad::codegen

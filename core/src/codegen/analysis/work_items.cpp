@@ -9,7 +9,8 @@
 namespace plugrad::codegen {
 namespace {
 
-// For each item range, the others that some node depends on too, or that one Reduce closes with it.
+// For each work-item range: the other ranges that some node depends on too, or that one Reduce
+// closes with it.
 std::vector<RangeSet> neighbours(const Kernel& kernel, OpenRanges& open,
                                  const std::vector<Id>& ranges) {
   const Graph& g = kernel.graph;

@@ -8,7 +8,7 @@
 namespace plugrad::codegen {
 namespace {
 
-// Of a load: pointer, index and gate, without what stands for closed lanes.
+// Pointer, index and gate of a load, without the value for closed lanes.
 constexpr size_t kCopySources = 3;
 
 std::span<const Id> copied(const Graph& g, Id load) {
@@ -18,7 +18,7 @@ std::span<const Id> copied(const Graph& g, Id load) {
 
 }  // namespace
 
-int64_t CopyWriter::turns(Id filled) const {
+int64_t CopyWriter::ahead(Id filled) const {
   return array_info(graph_, filled_parts(graph_, filled).array).ahead;
 }
 
@@ -33,47 +33,49 @@ bool CopyWriter::is_asynchronous(Id filled) {
 
 void CopyWriter::start(std::span<const Id> arrays, uint32_t begin, uint32_t end, const Fill& fill) {
   int64_t most = 0;
-  for (Id id : arrays) most = std::max(most, turns(id));
-  for (int64_t turn = 0; turn < most; ++turn) {
+  for (Id id : arrays) most = std::max(most, ahead(id));
+  for (int64_t iteration = 0; iteration < most; ++iteration) {
     std::vector<Id> starting;
     std::ranges::copy_if(arrays, std::back_inserter(starting),
-                         [&](Id id) { return turns(id) > turn; });
-    copy(starting, later(begin, turn), end, fill);
+                         [&](Id id) { return ahead(id) > iteration; });
+    copy(starting, later(begin, iteration), end, fill);
     commit(arrays);
   }
 }
 
-// Each turn commits one group, which holds the tile of the turn that is `turns` later: of as many
-// turns less one the copies may be under way still.
+// Each iteration commits one group, the tile that is used `ahead` iterations later. All groups but
+// the latest `ahead` - 1 must have arrived.
 void CopyWriter::wait(std::span<const Id> arrays) {
   if (std::ranges::none_of(arrays, [&](Id id) { return is_asynchronous(id); })) return;
   int64_t fewest = INT64_MAX;
-  for (Id id : arrays) fewest = std::min(fewest, turns(id));
+  for (Id id : arrays) fewest = std::min(fewest, ahead(id));
   writer_.inst(PGR_OP_ASYNC_WAIT, DType::Void, 1, {}, static_cast<uint64_t>(fewest - 1));
 }
 
-void CopyWriter::go_on(std::span<const Id> arrays, uint32_t turn, uint32_t end, const Fill& fill) {
-  std::map<int64_t, std::vector<Id>> by_turns;
-  for (Id id : arrays) by_turns[turns(id)].push_back(id);
-  for (const auto& [turns, members] : by_turns) copy(members, later(turn, turns), end, fill);
+void CopyWriter::go_on(std::span<const Id> arrays, uint32_t iteration, uint32_t end,
+                       const Fill& fill) {
+  std::map<int64_t, std::vector<Id>> by_ahead;
+  for (Id id : arrays) by_ahead[ahead(id)].push_back(id);
+  for (const auto& [ahead, members] : by_ahead) copy(members, later(iteration, ahead), end, fill);
   commit(arrays);
 }
 
-uint32_t CopyWriter::later(uint32_t turn, int64_t turns) {
-  if (turns == 0) return turn;
-  const auto dtype = static_cast<DType>(writer_.insts()[turn].dtype);
-  const uint32_t more = writer_.inst(PGR_OP_CONST, dtype, 1, {}, static_cast<uint64_t>(turns));
-  return writer_.inst(PGR_OP_ADD, dtype, 1, {turn, more});
+uint32_t CopyWriter::later(uint32_t iteration, int64_t ahead) {
+  if (ahead == 0) return iteration;
+  const auto dtype = static_cast<DType>(writer_.insts()[iteration].dtype);
+  const uint32_t more = writer_.constant(dtype, static_cast<uint64_t>(ahead));
+  return writer_.inst(PGR_OP_ADD, dtype, 1, {iteration, more});
 }
 
-// Where the loop gets there.
-void CopyWriter::copy(std::span<const Id> arrays, uint32_t turn, uint32_t end, const Fill& fill) {
-  const uint32_t exists = writer_.inst(PGR_OP_CMPLT, DType::Bool, 1, {turn, end});
-  const uint32_t block = writer_.inst(PGR_OP_IF, DType::Void, 1, {exists});
+// Copies if the loop has such an iteration.
+void CopyWriter::copy(std::span<const Id> arrays, uint32_t iteration, uint32_t end,
+                      const Fill& fill) {
+  const uint32_t exists = writer_.inst(PGR_OP_CMPLT, DType::Bool, 1, {iteration, end});
+  const uint32_t block = writer_.begin_if(exists);
   is_copying_ = true;
-  for (Id filled : arrays) fill(filled, turn);
+  for (Id filled : arrays) fill(filled, iteration);
   is_copying_ = false;
-  writer_.inst(PGR_OP_END_IF, DType::Void, 1, {block});
+  writer_.end_if(block);
 }
 
 void CopyWriter::commit(std::span<const Id> arrays) {

@@ -1,7 +1,12 @@
 #include "codegen/emit/ir_writer.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+
+#include "ir/facts.h"
+#include "ir/range.h"
+#include "ir/round.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -81,6 +86,50 @@ std::vector<std::byte> IrWriter::finish(std::string_view name, const LaunchSize&
   header.total_bytes = out.size();
   std::memcpy(out.data(), &header, sizeof(header));
   return out;
+}
+
+uint64_t ir_bits(const Graph& g, Id id) {
+  const DType dtype = g[id].dtype;
+  if (!is_float(dtype)) return g[id].arg;
+  const double value = const_float(g, id);
+  if (dtype == DType::F64) return std::bit_cast<uint64_t>(value);
+  if (dtype == DType::F32) return std::bit_cast<uint32_t>(static_cast<float>(value));
+  return encode_small_float(value, dtype);
+}
+
+uint32_t LoopWriter::constant(DType dtype, int64_t n) const {
+  return writer_.constant(dtype, static_cast<uint64_t>(n));
+}
+
+std::pair<uint32_t, uint32_t> LoopWriter::bounds(Id loop) const {
+  const Node& n = graph_[loop];
+  if (is_bounded(n)) return {values_[n.src[1]], values_[n.src[2]]};
+  return {constant(n.dtype, 0), values_[n.src[0]]};
+}
+
+uint32_t LoopWriter::open(Id loop) const {
+  const auto [begin, end] = bounds(loop);
+  return writer_.inst(PGR_OP_LOOP, graph_[loop].dtype, 1, {begin, end});
+}
+
+uint32_t LoopWriter::open_parts(Id loop, int64_t step) const {
+  const DType dtype = graph_[loop].dtype;
+  const int64_t count = (range_size(graph_, loop) + step - 1) / step;
+  return writer_.inst(PGR_OP_LOOP, dtype, 1, {constant(dtype, 0), constant(dtype, count)});
+}
+
+uint32_t LoopWriter::open_part(Id loop, uint32_t part, int64_t step) const {
+  const DType dtype = graph_[loop].dtype;
+  const int64_t size = range_size(graph_, loop);
+  const uint32_t width = constant(dtype, step);
+  const uint32_t begin = writer_.inst(PGR_OP_MUL, dtype, 1, {part, width});
+  uint32_t end = writer_.inst(PGR_OP_ADD, dtype, 1, {begin, width});
+  if (size % step != 0) {
+    const uint32_t last = constant(dtype, size);
+    const uint32_t fits = writer_.inst(PGR_OP_CMPLT, DType::Bool, 1, {end, last});
+    end = writer_.inst(PGR_OP_WHERE, dtype, 1, {fits, end, last});
+  }
+  return writer_.inst(PGR_OP_LOOP, dtype, 1, {begin, end});
 }
 
 }  // namespace plugrad::codegen

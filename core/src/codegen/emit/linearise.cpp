@@ -1,24 +1,19 @@
-// Every node is placed in the innermost loop that it depends on. Stores that need the same loops
-// share them; so do reductions over the same ranges that do not need each other. A nest is emitted
-// level by level: what its first loop's surroundings allow, then the loop, then what that loop
-// allows, and so on.
-#include "codegen/emit/linearise.h"
-
+// Orders the graph's nodes as instructions. Each node goes into the innermost loop that it depends
+// on. Stores that need the same loops share them, as do independent reductions over the same
+// ranges. A nest is emitted level by level: first the nodes that do not depend on a loop, then the
+// loop.
 #include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "base/check.h"
-#include "codegen/analysis/lanes.h"
-#include "codegen/analysis/store_groups.h"
-#include "codegen/analysis/term_blocks.h"
-#include "codegen/emit/accumulators.h"
+#include "codegen/analysis/access.h"
+#include "codegen/analysis/predication.h"
 #include "codegen/emit/copy_writer.h"
-#include "codegen/emit/group_reduce.h"
-#include "codegen/emit/ir_bits.h"
-#include "codegen/emit/loop_writer.h"
-#include "codegen/search/heuristic.h"
+#include "codegen/emit/emission.h"
+#include "codegen/emit/ir_writer.h"
+#include "codegen/emit/reductions.h"
 #include "ir/facts.h"
 #include "ir/scratch.h"
 
@@ -26,7 +21,7 @@ namespace plugrad::codegen {
 namespace {
 
 constexpr uint32_t kNone = kNoInst;
-constexpr uint32_t kScratchAlign = 64;  // a cache line
+constexpr uint32_t kArrayAlign = 64;  // bytes: a cache line
 
 class Lineariser {
  public:
@@ -35,9 +30,9 @@ class Lineariser {
   void run() {
     group_reducer_.start(emission_.items, group_reduced_types());
     uint32_t block = kNone;
-    if (emission_.inside) block = writer_.inst(PGR_OP_IF, DType::Void, 1, {*emission_.inside});
+    if (emission_.inside) block = writer_.begin_if(*emission_.inside);
     for (const StoreGroup& group : store_groups(graph_, open_, kernel_.sink)) store_nest(group);
-    if (block != kNone) writer_.inst(PGR_OP_END_IF, DType::Void, 1, {block});
+    if (block != kNone) writer_.end_if(block);
   }
 
  private:
@@ -45,7 +40,7 @@ class Lineariser {
 
   uint16_t op_number(Op op) const { return static_cast<uint16_t>(op); }
 
-  // How many dtypes, with their lanes, work-items reduce together.
+  // The number of (dtype, lanes) pairs that work-items reduce together.
   size_t group_reduced_types() {
     std::set<std::pair<DType, uint32_t>> types;
     for (Id reduce : nodes_of(graph_, kernel_.sink, Op::Reduce))
@@ -53,7 +48,7 @@ class Lineariser {
     return types.size();
   }
 
-  // An Iota among the values is lanes, not a loop.
+  // Iotas stand for lanes, not loops.
   bool is_loop(Id range) const {
     if (graph_[range].op != Op::Range) return false;
     const AxisKind kind = range_kind(graph_[range]);
@@ -74,17 +69,17 @@ class Lineariser {
     const size_t scope = begin_scope();
     if (group.gate != kNoId) {
       emit_level({&group.gate, 1}, 0);
-      block = writer_.inst(PGR_OP_IF, DType::Void, 1, {value_[group.gate]});
+      block = writer_.begin_if(value_[group.gate]);
     }
     emit_store_loops(group);
-    if (block != kNone) writer_.inst(PGR_OP_END_IF, DType::Void, 1, {block});
+    if (block != kNone) writer_.end_if(block);
     end_scope(scope);
   }
 
-  // Opens the loops that the stores still need, which they share as far as theirs agree, and emits
-  // before each what does not depend on it.
+  // Opens the remaining loops of the stores, shared as far as they agree, and emits before each
+  // loop the nodes that do not depend on it.
   void emit_store_loops(const StoreGroup& group) {
-    std::vector<std::pair<Id, StoreGroup>> by_loop;  // their next loop; kNoId for none
+    std::vector<std::pair<Id, StoreGroup>> by_loop;  // next loop of the stores; kNoId for none
     Nodes roots;
     RangeSet inside = 0;
     for (Id store : group.stores) {
@@ -116,11 +111,11 @@ class Lineariser {
     }
   }
 
-  // Opens the loops one after the other, emitting before each what does not depend on it, then
-  // updates the sums.
+  // Opens the loops in order, emits before each the nodes that do not depend on it, and updates the
+  // sums in the innermost.
   void nest(const Nodes& loops, std::span<const Id> roots, const Nodes& reduces) {
     const size_t scope = begin_scope();
-    const auto parts = parts_of_sums(graph_, loops, reduces);
+    const auto parts = blocks_of_sums(graph_, loops, reduces);
     std::vector<uint32_t> opened;
     uint32_t around = kNone;
     RangeSet inside = 0;
@@ -131,7 +126,7 @@ class Lineariser {
       start_copies(loops[i], roots);
       const bool is_part = parts && parts->loop == i, is_cut = is_part && parts->step > 0;
       if (is_cut) around = loops_.open_parts(loops[i], parts->step);
-      if (is_part) accumulators_.begin_parts(reduces);
+      if (is_part) accumulators_.begin_blocks(reduces);
       opened.push_back(is_cut ? loops_.open_part(loops[i], around, parts->step)
                               : loops_.open(loops[i]));
       define(loops[i], opened.back());
@@ -143,14 +138,14 @@ class Lineariser {
     for (size_t i = loops.size(); i-- > 0;) {
       writer_.inst(PGR_OP_END_LOOP, DType::Void, 1, {opened[i]});
       if (!parts || parts->loop != i) continue;
-      accumulators_.end_parts(reduces);
+      accumulators_.end_blocks(reduces);
       if (around != kNone) writer_.inst(PGR_OP_END_LOOP, DType::Void, 1, {around});
     }
     end_scope(scope);
   }
 
-  // Terms behind a branch come first. Behind a later branch a compiler would move the other sums,
-  // but not the loads of their operands, which would all be live across it.
+  // Terms behind a branch come first: a compiler moves other sums behind a later branch but not
+  // their loads, so that all operands would be live across it.
   void emit_sums(std::span<const Id> roots, const Nodes& reduces) {
     const auto has_value = [&](Id id) { return value_[id] != kNone; };
     std::vector<TermBlock> blocks;
@@ -163,27 +158,27 @@ class Lineariser {
     emit_level(needed_by_blocks_too(graph_, blocks, always, has_value), 0);
     for (const TermBlock& block : blocks) {
       const size_t scope = begin_scope();
-      const uint32_t opened = writer_.inst(PGR_OP_IF, DType::Void, 1, {value_[block.condition]});
+      const uint32_t opened = writer_.begin_if(value_[block.condition]);
       for (Id term : block.terms) {
         const Id chosen = graph_[term].src[1];
         emit_level({&chosen, 1}, 0);
         define(term, value_[chosen]);
       }
       for (Id reduce : reduces) update_accumulator(reduce, [&](Id id) { return block.has(id); });
-      writer_.inst(PGR_OP_END_IF, DType::Void, 1, {opened});
+      writer_.end_if(opened);
       end_scope(scope);
     }
     emit_level(always, 0);
     for (Id reduce : update_order(graph_, reduces)) update_accumulator(reduce, std::not_fn(waits));
   }
 
-  // Emits everything that the roots need and that depends on none of the ranges `not_open`.
+  // Emits all nodes that the roots need and that depend on none of `not_open`.
   void emit_level(std::span<const Id> roots, RangeSet not_open) {
     emit_arrays(roots, not_open);
-    std::map<uint32_t, Nodes> phases;  // by how many reductions must come first
+    std::map<uint32_t, Nodes> phases;  // by the number of reductions that must precede
     for (Id id : needed(roots)) {
       if (value_[id] != kNone || (open_[id] & not_open) != 0 || !ready_here(id)) continue;
-      const Id sum = late_loads_.sum(id);
+      const Id sum = sunk_loads_.sum(id);
       phases[phase(sum == kNoId ? id : sum)].push_back(id);
     }
     for (auto& [number, nodes] : phases) {
@@ -196,7 +191,7 @@ class Lineariser {
     }
   }
 
-  // Arrays are filled as far out as they can be, whatever loops those who read them stand in.
+  // Arrays are filled in the outermost possible loop, wherever they are read.
   void emit_arrays(std::span<const Id> roots, RangeSet not_open) {
     Nodes arrays = unfilled(roots);
     std::erase_if(arrays, [&](Id id) { return (open_[id] & not_open) != 0 || !ready_here(id); });
@@ -219,55 +214,55 @@ class Lineariser {
       if (graph_[id].op == Op::Filled && value_[id] == kNone) arrays.push_back(id);
     return arrays;
   }
-  void barrier() { writer_.inst(PGR_OP_BARRIER, DType::Void, 1, {}); }
-  // Items that are behind may still read what was there; none reads what is not there yet.
+  void barrier() { writer_.barrier(); }
+  // Whether other work-items may still read the previous contents of the arrays.
   bool is_read_still(std::span<const Id> shared) const {
     return std::ranges::any_of(
         shared, [&](Id id) { return loop_depth_ > 0 || local_arrays_.contains(id); });
   }
 
-  // The tiles of the loop's first turns, where copies are made ahead.
+  // Copies the first tiles of pipelined arrays before the loop.
   void start_copies(Id loop, std::span<const Id> roots) {
     Nodes arrays = unfilled(roots);
     std::erase_if(arrays, [&](Id id) { return copies_.loop(id) != loop; });
     if (arrays.empty()) return;
     if (is_read_still(arrays)) barrier();
     const auto [begin, end] = loops_.bounds(loop);
-    copies_.start(arrays, begin, end, [&](Id filled, uint32_t turn) { copy_turn(filled, turn); });
+    copies_.start(arrays, begin, end,
+                  [&](Id filled, uint32_t iteration) { copy_iteration(filled, iteration); });
   }
 
-  // This turn's tile is there and the next is under way.
+  // Starts the next copies; this iteration's tile has arrived.
   void go_on_copying(const Nodes& arrays) {
     const Id loop = copies_.loop(arrays[0]);
     copies_.go_on(arrays, value_[loop], loops_.bounds(loop).second,
-                  [&](Id filled, uint32_t turn) { copy_turn(filled, turn); });
+                  [&](Id filled, uint32_t iteration) { copy_iteration(filled, iteration); });
     for (Id id : arrays) define(id, declare_array(id, filled_parts(graph_, id).array));
   }
 
-  void copy_turn(Id filled, uint32_t turn) {
+  void copy_iteration(Id filled, uint32_t iteration) {
     uint32_t& value = value_[copies_.loop(filled)];
-    const uint32_t now = std::exchange(value, turn);
+    const uint32_t now = std::exchange(value, iteration);
     fill(filled, declare_array(filled, filled_parts(graph_, filled).array));
     value = now;
   }
 
-  // Nodes that must have values for the roots to have them; what has loops of its own is not
-  // entered.
+  // The nodes without a value that the roots need; nodes with loops of their own are not entered.
   const Nodes& needed(std::span<const Id> roots) {
     return reachable_.from(graph_, roots,
                            [&](Id id) { return has_loops(id) || value_[id] != kNone; });
   }
   bool has_loops(Id id) const { return graph_[id].op == Op::Reduce || graph_[id].op == Op::Filled; }
 
-  // Whether all ranges that the node depends on have values.
+  // Whether all ranges of the node have values.
   bool ready_here(Id id) {
     for (Id r : open_.members(open_[id]))
       if (graph_[r].op == Op::Range && value_[r] == kNone) return false;
     return graph_[id].op != Op::Range;
   }
 
-  // Reductions and arrays on the longest way down, this one included: those of one phase do not
-  // need each other.
+  // The number of reductions and arrays on the longest path below, including the node: those of one
+  // phase are independent.
   uint32_t phase(Id id) {
     while (phase_.size() <= id) {
       const Id at = static_cast<Id>(phase_.size());
@@ -290,14 +285,14 @@ class Lineariser {
     }
     for (const auto& [loops, members] : groups) {
       if (is_group_reduce(graph_, members[0]))
-        reduce_items(loops, members);
+        reduce_work_items(loops, members);
       else
         reduce_nest(loops, members);
     }
   }
 
-  // Reductions over work-items: no loop, because every item has its part already.
-  void reduce_items(const Nodes& ranges, const Nodes& reduces) {
+  // Reductions over work-items need no loop: each work-item has a partial value.
+  void reduce_work_items(const Nodes& ranges, const Nodes& reduces) {
     Nodes values;
     for (Id reduce : reduces) values.push_back(reduce_parts(graph_, reduce).values[0]);
     emit_level(values, 0);
@@ -325,7 +320,7 @@ class Lineariser {
     for (Id reduce : reduces) define(reduce, accumulators_.load(reduce));
   }
 
-  // By those of its terms that are meant.
+  // Adds the selected terms.
   template <class Meant>
   void update_accumulator(Id reduce, const Meant& is_meant) {
     const ReduceParts parts = reduce_parts(graph_, reduce);
@@ -338,7 +333,7 @@ class Lineariser {
     accumulators_.store(reduce, sum);
   }
 
-  // A tensor core adds to a sum what it multiplies.
+  // A tensor core adds its product to the sum itself.
   bool is_tile(Id id) const {
     if (graph_[id].op != Op::Wmma) return false;
     const Id start = graph_.sources(id)[2];
@@ -350,8 +345,8 @@ class Lineariser {
                         {value_[sources[0]], value_[sources[1]], sum}, graph_[id].arg);
   }
 
-  // A scratch array of its own for each Filled, declared where it is first filled, but for one
-  // whose contents replace those of another; a part of the output has its place.
+  // Each Filled has an array of its own, declared where it is first filled, unless it replaces the
+  // contents of another Filled or is part of the output.
   void emit_filled(Id filled) {
     const Id array = filled_parts(graph_, filled).array;
     const uint32_t pointer =
@@ -367,7 +362,7 @@ class Lineariser {
     end_scope(scope);
   }
 
-  // That in which what the array is made of waits, where it waits in the same.
+  // The array that the Filled shares with its source, or a new one.
   uint32_t array_below(Id filled, Id array) {
     for (Id id : nodes_of(graph_, filled, Op::Filled))
       if (id != filled && filled_parts(graph_, id).array == array) return value_[id];
@@ -382,31 +377,31 @@ class Lineariser {
     const uint32_t array =
         before != local_arrays_.end()
             ? before->second
-            : writer_.array({info.space, static_cast<uint32_t>(dtype), kScratchAlign, 1, count});
+            : writer_.array({info.space, static_cast<uint32_t>(dtype), kArrayAlign, 1, count});
     if (info.space == PGR_SPACE_LOCAL) local_arrays_[filled] = array;
     return writer_.inst(PGR_OP_ARRAY, dtype, 1, {}, array);
   }
 
-  // Stores that the same items make stand in one block.
+  // Stores with the same work-item gate share one block.
   void emit_stores(const StoreGroup& group) {
     Id gate = kNoId;
     uint32_t block = kNone;
     for (Id store : group.stores) {
-      const Id own = item_gate(store);
+      const Id own = work_item_gate(store);
       if (block != kNone && own != gate) {
-        writer_.inst(PGR_OP_END_IF, DType::Void, 1, {block});
+        writer_.end_if(block);
         block = kNone;
       }
       if (block == kNone && own != kNoId && own != group.gate)
-        block = writer_.inst(PGR_OP_IF, DType::Void, 1, {value_[own]});
+        block = writer_.begin_if(value_[own]);
       gate = own;
       emit_store(store, block == kNone ? group.gate : own);
     }
-    if (block != kNone) writer_.inst(PGR_OP_END_IF, DType::Void, 1, {block});
+    if (block != kNone) writer_.end_if(block);
   }
 
-  // A store's gate that tells work-items apart; kNoId for another or none.
-  Id item_gate(Id store) {
+  // The store's gate if it depends on work-items; kNoId otherwise.
+  Id work_item_gate(Id store) {
     const auto sources = graph_.sources(store);
     if (sources.size() < 4 || lanes_[sources[3]] != 1) return kNoId;
     const std::vector<Id> members = open_.members(open_[sources[3]]);
@@ -427,8 +422,7 @@ class Lineariser {
 
   void emit(Id id) {
     const Node& n = graph_[id];
-    if (n.op == Op::Const)
-      return define(id, writer_.inst(PGR_OP_CONST, n.dtype, 1, {}, ir_bits(graph_, id)));
+    if (n.op == Op::Const) return define(id, writer_.constant(n.dtype, ir_bits(graph_, id)));
     if (n.op == Op::Iota) return emit_iota(id);
     std::vector<uint32_t> sources;
     for (Id s : graph_.sources(n)) {
@@ -444,12 +438,12 @@ class Lineariser {
   void emit_iota(Id id) {
     std::vector<uint32_t> lanes;
     for (uint64_t i = 0; i < graph_[id].arg; ++i)
-      lanes.push_back(writer_.inst(PGR_OP_CONST, graph_[id].dtype, 1, {}, i));
+      lanes.push_back(writer_.constant(graph_[id].dtype, i));
     define(id, writer_.inst(PGR_OP_VECTOR, graph_[id].dtype, static_cast<uint32_t>(lanes.size()),
                             lanes));
   }
 
-  // Values made inside a block are forgotten when it closes.
+  // Values defined inside a block are dropped at its end.
   void define(Id id, uint32_t number) {
     value_[id] = number;
     defined_.push_back(id);
@@ -465,7 +459,7 @@ class Lineariser {
   IrWriter& writer_ = emission_.writer;
   OpenRanges& open_ = *emission_.open;
   Lanes lanes_{graph_};
-  const LateLoads& late_loads_ = *emission_.late_loads;
+  const SunkLoads& sunk_loads_ = *emission_.sunk_loads;
   Accumulators accumulators_{graph_, writer_, lanes_, *kernel_.caps};
   GroupReducer group_reducer_{writer_, *kernel_.caps};
   CopyWriter copies_{graph_, *kernel_.caps, open_, lanes_, writer_};

@@ -1,4 +1,4 @@
-// Basic ops from other basic ops.
+// Replaces basic ops by other basic ops.
 //   before   max i32 %a, %b        after   where (cmplt %a, %b), %b, %a
 #include "codegen/lowering/lowering.h"
 
@@ -31,7 +31,7 @@ bool but_masks(const Graph& g, const Match& m) {
   return lacks_but_has(g, m, Op::And) && m.context<Lowering>().has(Op::Cast, DType::Bool);
 }
 
-// A choice of floats is a choice of their bits.
+// Selects floats by their bits.
 Id choose_bits(Graph& g, const Match& m) {
   const DType bits = g[m.root].dtype == DType::F64 ? DType::U64 : DType::U32;
   const auto as_bits = [&](Id value) { return g.add(Op::Bitcast, bits, {value}); };
@@ -39,7 +39,7 @@ Id choose_bits(Graph& g, const Match& m) {
                {g.add(Op::Where, bits, {m[x], as_bits(m[y]), as_bits(m[z])})});
 }
 
-// In f64 the product of two f32 is exact, and their sum rounded to odd rounds to f32 as the exact
+// In f64 the product of two f32 is exact, and their sum, rounded to odd, rounds to f32 as the exact
 // sum does.
 Id fma_in_f64(Graph& g, const Match& m) {
   if (g[m.root].dtype != DType::F32 || !m.context<Lowering>().has(Op::Add, DType::F64))
@@ -62,7 +62,7 @@ Id fma_in_f64(Graph& g, const Match& m) {
   return g.cast(g.add(Op::Bitcast, DType::F64, {odd}), DType::F32);
 }
 
-// All ones where the condition holds.
+// The mask is all ones if the condition holds.
 Id choose_by_mask(Graph& g, const Match& m) {
   const DType dtype = g[m.root].dtype;
   const Id mask = g.unary(Op::Neg, g.cast(m[x], dtype));
@@ -77,8 +77,8 @@ constexpr Pattern integer(const Pattern& a) {
   return of_class(a, kIntClass);
 }
 
-// NaN wins from either side of a maximum: it is not less than anything, and anything that is not
-// itself is taken.
+// NaN wins on either side of a maximum: y < NaN is false, and a value that differs from itself is
+// taken.
 // clang-format off
 constexpr Rule kBasic[] = {
     rule("sub-is-add-neg", x - y,              x + -y,             when(check<but_adds>)),

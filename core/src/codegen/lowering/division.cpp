@@ -1,4 +1,4 @@
-// Quotients and square roots digit by digit, correctly rounded: for devices that do not claim them.
+// Correctly rounded division and square root, digit by digit, for devices that do not claim them.
 // Source: Muller et al., Handbook of Floating-Point Arithmetic (2018), chapters 7 and 8.
 #include <cmath>
 #include <limits>
@@ -10,8 +10,8 @@
 namespace plugrad::codegen {
 namespace {
 
-// The parts of |x| as unsigned integers: x = mantissa * 2^(exponent - bias - mantissa_bits), the
-// mantissa with its leading one.
+// The magnitude of x in integers: mantissa * 2^(exponent - bias - mantissa_bits), with the leading
+// one in the mantissa.
 struct Words {
   Graph& g;
   DType real, word;
@@ -25,7 +25,7 @@ struct Words {
         bias(dtype == DType::F64 ? 1023 : 127) {}
 
   Id c(int64_t v) { return g.constant(word, v); }
-  // b is a node, or a number that becomes a constant.
+  // b is a node or a number.
   template <class B>
   Id op(Op o, Id a, B b) {
     if constexpr (std::is_same_v<B, Id>)
@@ -48,7 +48,7 @@ struct Words {
   struct Parts {
     Id mantissa, exponent;
   };
-  // Numbers below the smallest normal one are scaled up first.
+  // Subnormal numbers are scaled up first.
   Parts parts(Id magnitude_bits) {
     const Id tiny = op(Op::CmpLt, magnitude_bits, implicit_one());
     const Id scaled =
@@ -60,7 +60,7 @@ struct Words {
   }
 };
 
-// floor(a / b * 2^(digits - 1)) for mantissas, its last bit set where something is left.
+// floor(a / b * 2^(digits - 1)) for mantissas; the last bit is set if there is a remainder.
 Id quotient_digits(Words& w, Id a, Id b, int digits) {
   Id rest = a, quotient = w.c(0);
   for (int i = 0; i < digits; ++i) {
@@ -71,9 +71,8 @@ Id quotient_digits(Words& w, Id a, Id b, int digits) {
   return w.op(Op::Or, quotient, w.g.where(w.op(Op::CmpNe, rest, 0), w.c(1), w.c(0)));
 }
 
-// Bits of the number `digits` * 2^(exponent - bias), digits having mantissa_bits + 4 bits with the
-// leading one set, rounded to nearest even; the exponent is signed (a word whose top bit says below
-// 0).
+// Rounds `digits` * 2^(exponent - bias) to nearest even. `digits` has mantissa_bits + 4 bits with
+// the leading one set; `exponent` is signed, in an unsigned word.
 Id rounded_bits(Words& w, Id digits, Id exponent) {
   const DType sint = w.word == DType::U64 ? DType::I64 : DType::I32;
   const Id signed_exponent = w.g.cast(exponent, sint), one = w.g.constant(sint, int64_t{1});
@@ -114,14 +113,14 @@ Id make_fdiv(Graph& g, Id a, Id b) {
                  w.value(w.op(Op::Or, known, sign)));
 }
 
-// The root's digits from pairs of bits of the mantissa, then from pairs of zeros. The mantissa is
-// shifted so that the exponent is even; no root is below the smallest normal number.
+// Digits come from pairs of bits of the mantissa, then from zeros. The mantissa is shifted to make
+// the exponent even; no root is subnormal.
 Id make_sqrt(Graph& g, Id x) {
   Words w(g, g[x].dtype);
   const Words::Parts p = w.parts(w.magnitude(x));
   const int pairs = w.mantissa_bits == 52 ? 28 : 13, digits = w.mantissa_bits + 3,
             shift = 2 * pairs - 2 - w.mantissa_bits;
-  // 2^(exponent - offset) times the shifted mantissa; `more` is 1 where that exponent is odd.
+  // The value is shifted mantissa * 2^(exponent - offset); `odd` is 1 if that exponent is odd.
   const int offset = w.bias + w.mantissa_bits + shift;
   const Id odd = w.op(Op::And, w.op(Op::Add, p.exponent, offset), 1);
   const Id radicand = w.op(Op::Shl, w.op(Op::Shl, p.mantissa, shift), odd);
@@ -136,8 +135,8 @@ Id make_sqrt(Graph& g, Id x) {
     root = w.op(Op::Add, w.op(Op::Shl, root, 1), g.where(fits, w.c(1), w.c(0)));
   }
   root = w.op(Op::Or, root, g.where(w.op(Op::CmpNe, rest, 0), w.c(1), w.c(0)));
-  // Half the even exponent, made positive before it is shifted: (exponent - offset - odd) / 2 -
-  // (digits - pairs) + bias.
+  // (exponent - offset - odd) / 2 - (digits - pairs) + bias; the sum is made positive before the
+  // shift.
   const int whole = 2 * (w.bias - (digits - pairs)) - offset;
   const Id field = w.op(Op::Shr, w.op(Op::Sub, w.op(Op::Add, p.exponent, whole), odd), 1);
   const Id scale = w.value(w.op(Op::Shl, field, w.mantissa_bits));
@@ -165,7 +164,7 @@ Id make_idiv(Graph& g, Id a, Id b) {
     const Id next = g.binary(Op::And, g.binary(Op::Shr, n, word(bit)), word(1));
     const Id carry = g.binary(Op::Shr, rest, word(31));
     rest = g.binary(Op::Or, g.binary(Op::Shl, rest, word(1)), next);
-    // Fits: not (rest < d), or the bit shifted out says that it does.
+    // It fits if not (rest < d), or if a bit was shifted out.
     const Id below = g.where(g.binary(Op::CmpLt, rest, d), word(1), word(0));
     const Id fits = g.binary(Op::CmpLt, below, g.binary(Op::Add, carry, word(1)));
     rest = g.where(fits, g.binary(Op::Sub, rest, d), rest);

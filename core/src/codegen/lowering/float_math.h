@@ -1,4 +1,4 @@
-// Shorthand for float expressions: constants, Horner's rule, powers of two.
+// Float expressions that the rules of this folder share.
 #pragma once
 
 #include <span>
@@ -39,5 +39,9 @@ struct Math {
     return g.add(Op::Bitcast, real, {bits});
   }
 };
+
+/// Converts another dtype to f32 with rounding to odd: the last bit is 1 if bits are lost, so that
+/// rounding once more to a small float is correct.
+Id to_odd_f32(Graph& g, Id x);
 
 }  // namespace plugrad::codegen

@@ -1,16 +1,16 @@
-// A translation of linear kernel IR, no rewrite of a graph: a value becomes two.
+// Rewrites linear kernel IR so that each 64-bit value becomes two u32. A translation, no rewrite of
+// a graph.
 //   before   %5 = LOAD i64 %a[%i]    after   %7 = LOAD u32 %a[2*%i]    %9 = LOAD u32 %a[2*%i + 1]
 //            %6 = ADD i64 %5, %5             %10 = ADD u32 %7, %7, the carry into ADD u32 %9, %9
-// Memory is little-endian: the low word comes first. Values of 64 bits that only indices need lose
-// their upper words again, because no index exceeds i32.
+// Memory is little-endian: the low word comes first. Indices drop their upper words, because no
+// index exceeds i32.
 #include "codegen/lowering/int64_emulation.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "base/check.h"
-#include "codegen/claims.h"
-#include "codegen/lowering/int64_math.h"
+#include "codegen/kernel.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -20,7 +20,7 @@ constexpr uint32_t kNone = UINT32_MAX;
 DType dtype_of_inst(const pgr_ir_inst& inst) {
   return static_cast<DType>(inst.dtype);
 }
-bool is_wide(const pgr_ir_inst& inst) {
+bool is_64_bit(const pgr_ir_inst& inst) {
   return is_64_bit_integer(dtype_of_inst(inst));
 }
 bool is_signed(const pgr_ir_inst& inst) {
@@ -76,7 +76,7 @@ class Int64Emulation {
       case PGR_OP_ARRAY:
         return array(i);
       case PGR_OP_PARAM:
-        now_[i] = out_.inst(n.op, is_wide(n) ? DType::U32 : dtype_of_inst(n), 1, {}, n.arg);
+        now_[i] = out_.inst(n.op, is_64_bit(n) ? DType::U32 : dtype_of_inst(n), 1, {}, n.arg);
         return;
       case PGR_OP_GROUP_ID:
       case PGR_OP_LOCAL_ID:
@@ -97,43 +97,43 @@ class Int64Emulation {
       default:
         break;
     }
-    if (is_wide(n)) return wide_value(i);
-    now_[i] = narrow_value(i);
+    if (is_64_bit(n))
+      pairs_[i] = value_64(i);
+    else
+      now_[i] = value_32(i);
   }
 
   void array(uint32_t i) {
     const auto& n = inst(i);
-    const DType dtype = is_wide(n) ? DType::U32 : dtype_of_inst(n);
+    const DType dtype = is_64_bit(n) ? DType::U32 : dtype_of_inst(n);
     const auto [low, high] = arrays_[n.arg];
     now_[i] = out_.inst(PGR_OP_ARRAY, dtype, 1, {}, low);
-    if (is_wide(n)) pairs_[i] = {now_[i], out_.inst(PGR_OP_ARRAY, dtype, 1, {}, high)};
+    if (is_64_bit(n)) pairs_[i] = {now_[i], out_.inst(PGR_OP_ARRAY, dtype, 1, {}, high)};
   }
 
   void counter(uint32_t i, uint32_t number) {
     now_[i] = number;
-    if (is_wide(inst(i))) pairs_[i] = math_.from(number, DType::I32, true);
+    if (is_64_bit(inst(i))) pairs_[i] = math_.from(number, DType::I32, true);
   }
 
   // An index as i32.
   uint32_t index(uint32_t i) {
-    if (!is_wide(inst(i))) return now_[i];
+    if (!is_64_bit(inst(i))) return now_[i];
     return now_[i] != kNone ? now_[i] : math_.cast(pairs_[i].low, DType::I32);
   }
 
-  // The instruction as it was, of sources that may have been numbered anew.
+  // The instruction with renumbered sources.
   uint32_t copy(uint32_t i) {
     std::vector<uint32_t> sources;
     for (uint32_t s : in_.sources(i)) sources.push_back(now_[s]);
     return out_.inst(inst(i).op, dtype_of_inst(inst(i)), inst(i).lanes, sources, inst(i).arg);
   }
 
-  // --- memory
-
   uint32_t word_index(uint32_t index, uint32_t word) {
     const uint32_t first = math_.op(PGR_OP_MUL, DType::I32, {index, constant(2)});
     return word == 0 ? first : math_.op(PGR_OP_ADD, DType::I32, {first, constant(word)});
   }
-  uint32_t constant(uint64_t value) { return out_.inst(PGR_OP_CONST, DType::I32, 1, {}, value); }
+  uint32_t constant(uint64_t value) { return out_.constant(DType::I32, value); }
   uint32_t lane(uint32_t value, uint32_t number) {
     if (math_.lanes(value) == 1) return value;
     return out_.inst(PGR_OP_LANE, static_cast<DType>(out_.insts()[value].dtype), 1, {value},
@@ -147,7 +147,7 @@ class Int64Emulation {
 
   void load(uint32_t i) {
     const auto sources = in_.sources(i);
-    if (!is_wide(inst(i))) {
+    if (!is_64_bit(inst(i))) {
       std::vector<uint32_t> now = {now_[sources[0]], index(sources[1])};
       for (uint32_t s : sources.subspan(2)) now.push_back(now_[s]);
       now_[i] = out_.inst(PGR_OP_LOAD, dtype_of_inst(inst(i)), inst(i).lanes, now);
@@ -182,7 +182,7 @@ class Int64Emulation {
   void store(uint32_t i) {
     const auto sources = in_.sources(i);
     const uint32_t at = index(sources[1]);
-    if (!is_wide(inst(sources[2]))) {
+    if (!is_64_bit(inst(sources[2]))) {
       std::vector<uint32_t> now = {now_[sources[0]], at, now_[sources[2]]};
       if (sources.size() == 4) now.push_back(now_[sources[3]]);
       out_.inst(PGR_OP_STORE, DType::Void, inst(i).lanes, now);
@@ -192,9 +192,9 @@ class Int64Emulation {
     if (inst(sources[0]).op == PGR_OP_ARRAY) {
       const Pair to = pairs_[sources[0]];
       out_.inst(PGR_OP_STORE, DType::Void, inst(i).lanes,
-                {to.low, at, widened(value.low, inst(i).lanes)});
+                {to.low, at, broadcast(value.low, inst(i).lanes)});
       out_.inst(PGR_OP_STORE, DType::Void, inst(i).lanes,
-                {to.high, at, widened(value.high, inst(i).lanes)});
+                {to.high, at, broadcast(value.high, inst(i).lanes)});
       return;
     }
     for (uint32_t word = 0; word < 2u * inst(i).lanes; ++word) {
@@ -205,7 +205,7 @@ class Int64Emulation {
     }
   }
 
-  // Never of wide elements (asynchronous_load).
+  // Copied elements are never 64 bits wide (asynchronous_load).
   void async_copy(uint32_t i) {
     const auto sources = in_.sources(i);
     std::vector<uint32_t> now = {now_[sources[0]], index(sources[1]), now_[sources[2]],
@@ -214,65 +214,49 @@ class Int64Emulation {
     out_.inst(PGR_OP_ASYNC_COPY, DType::Void, inst(i).lanes, now);
   }
 
-  uint32_t widened(uint32_t value, uint32_t lanes) {
+  uint32_t broadcast(uint32_t value, uint32_t lanes) {
     return math_.lanes(value) == lanes ? value
                                        : out_.inst(PGR_OP_VECTOR, DType::U32, lanes, {value});
   }
 
-  // --- arithmetic
-
   Pair pair(uint32_t i, size_t which) const { return pairs_[in_.sources(i)[which]]; }
 
-  void wide_value(uint32_t i) {
+  Pair value_64(uint32_t i) {
     const pgr_ir_inst& n = inst(i);
     const bool sign = is_signed(n);
     switch (n.op) {
       case PGR_OP_CONST:
-        pairs_[i] = math_.constant(n.arg);
-        return;
+        return math_.constant(n.arg);
       case PGR_OP_VECTOR:
       case PGR_OP_LANE:
-        pairs_[i] = lanes_of(i);
-        return;
+        return lanes_of(i);
       case PGR_OP_WHERE:
-        pairs_[i] = math_.where(now_[in_.sources(i)[0]], pair(i, 1), pair(i, 2));
-        return;
+        return math_.where(now_[in_.sources(i)[0]], pair(i, 1), pair(i, 2));
       case PGR_OP_CAST:
       case PGR_OP_BITCAST:
-        pairs_[i] = converted(i);
-        return;
+        return converted(i);
       case PGR_OP_NEG:
-        pairs_[i] = math_.negate(pair(i, 0));
-        return;
+        return math_.negate(pair(i, 0));
       case PGR_OP_ADD:
-        pairs_[i] = math_.add(pair(i, 0), pair(i, 1));
-        return;
+        return math_.add(pair(i, 0), pair(i, 1));
       case PGR_OP_SUB:
-        pairs_[i] = math_.sub(pair(i, 0), pair(i, 1));
-        return;
+        return math_.sub(pair(i, 0), pair(i, 1));
       case PGR_OP_MUL:
-        pairs_[i] = math_.mul(pair(i, 0), pair(i, 1));
-        return;
+        return math_.mul(pair(i, 0), pair(i, 1));
       case PGR_OP_MAX:
-        pairs_[i] = math_.max(pair(i, 0), pair(i, 1), sign);
-        return;
+        return math_.max(pair(i, 0), pair(i, 1), sign);
       case PGR_OP_AND:
       case PGR_OP_OR:
       case PGR_OP_XOR:
-        pairs_[i] = math_.bitwise(n.op, pair(i, 0), pair(i, 1));
-        return;
+        return math_.bitwise(n.op, pair(i, 0), pair(i, 1));
       case PGR_OP_SHL:
-        pairs_[i] = math_.shift_left(pair(i, 0), pair(i, 1));
-        return;
+        return math_.shift_left(pair(i, 0), pair(i, 1));
       case PGR_OP_SHR:
-        pairs_[i] = math_.shift_right(pair(i, 0), pair(i, 1), sign);
-        return;
+        return math_.shift_right(pair(i, 0), pair(i, 1), sign);
       case PGR_OP_IDIV:
-        pairs_[i] = division(i).quotient;
-        return;
+        return division(i).quotient;
       case PGR_OP_MOD:
-        pairs_[i] = division(i).remainder;
-        return;
+        return division(i).remainder;
       default:
         break;
     }
@@ -283,8 +267,8 @@ class Int64Emulation {
   Pair lanes_of(uint32_t i) {
     std::vector<uint32_t> low, high;
     for (uint32_t s : in_.sources(i)) {
-      low.push_back(widened(pairs_[s].low, inst(s).lanes));
-      high.push_back(widened(pairs_[s].high, inst(s).lanes));
+      low.push_back(broadcast(pairs_[s].low, inst(s).lanes));
+      high.push_back(broadcast(pairs_[s].high, inst(s).lanes));
     }
     const pgr_ir_inst& n = inst(i);
     return {out_.inst(n.op, DType::U32, n.lanes, low, n.arg),
@@ -294,7 +278,7 @@ class Int64Emulation {
   Pair converted(uint32_t i) {
     const uint32_t source = in_.sources(i)[0];
     const pgr_ir_inst& from = inst(source);
-    if (is_wide(from)) return pairs_[source];
+    if (is_64_bit(from)) return pairs_[source];
     if (inst(i).op != PGR_OP_CAST) no_bits(from, inst(i));
     return math_.from(now_[source], dtype_of_inst(from), is_signed(inst(i)));
   }
@@ -306,7 +290,7 @@ class Int64Emulation {
          name_of(dtype_of_inst(to)), name_of(dtype_of_inst(from)));
   }
 
-  // A quotient and a remainder of the same operands share the loop that finds them.
+  // A quotient and a remainder of the same operands share one loop.
   Int64Math::Division division(uint32_t i) {
     const auto sources = in_.sources(i);
     if (divided_.a != sources[0] || divided_.b != sources[1])
@@ -314,10 +298,10 @@ class Int64Emulation {
     return divided_.result;
   }
 
-  // An instruction whose value is not 64 bits wide, though its sources may be.
-  uint32_t narrow_value(uint32_t i) {
+  // An instruction whose result is narrower than 64 bits; its sources may not be.
+  uint32_t value_32(uint32_t i) {
     const pgr_ir_inst& n = inst(i);
-    if (n.src_count == 0 || !is_wide(inst(in_.sources(i)[0]))) return copy(i);
+    if (n.src_count == 0 || !is_64_bit(inst(in_.sources(i)[0]))) return copy(i);
     const bool sign = is_signed(inst(in_.sources(i)[0]));
     switch (n.op) {
       case PGR_OP_CMPLT:
@@ -349,7 +333,7 @@ class Int64Emulation {
   IrWriter out_;
   Int64Math math_;
   std::vector<uint32_t> now_;  // by instruction: its number in the new kernel
-  std::vector<Pair> pairs_;  // by instruction: the words of a 64-bit value, or of an array of them
+  std::vector<Pair> pairs_;    // by instruction: the words of a 64-bit value or array
   std::vector<std::pair<uint32_t, uint32_t>> arrays_;
   Divided divided_;
 };

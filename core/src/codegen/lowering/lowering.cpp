@@ -1,13 +1,20 @@
+// Decomposition: applies the tables of this folder to a fixpoint, until only ops that the device
+// claims remain.
+//   before   exp2 f32 %x            after   a polynomial, if the device has no exp2
+//   before   add f16 %a, %b         after   cast f16 (add f32 (cast f32 %a), (cast f32 %b))
+//   before   load i8 %p[%i]         after   bitcast i8 (load u8 %p[%i]), if it cannot store i8
+// 64-bit integers stay: emulate_int64 replaces them after linearise.
 #include "codegen/lowering/lowering.h"
 
 #include "base/check.h"
 #include "codegen/kernel.h"
+#include "codegen/passes/passes.h"
 
 namespace plugrad::codegen {
 namespace {
 
-// The dtype of the same size that stands in where one cannot be cast or stored: the other
-// signedness, or the bits of a float; Void for none.
+// The dtype of the same size that replaces one that cannot be cast or stored: the other signedness,
+// or the bits of a float; Void for none.
 DType sibling(DType dtype) {
   switch (dtype) {
     case DType::Bool:
@@ -48,6 +55,25 @@ void check_stored(DType dtype, const Lowering& device) {
          "[codegen] the device cannot store {}; cast to a dtype that it stores", name_of(dtype));
 }
 
+// Errors: Unsupported if the device does not claim the node's op; 64-bit integers are exempt.
+void check_claimed(const Graph& g, Id id, const Lowering& device) {
+  const Node& n = g[id];
+  const DType dtype = n.dtype;
+  if (n.op == Op::Load) return check_stored(dtype, device);
+  if (n.op == Op::Store) return check_stored(g[g.sources(n)[2]].dtype, device);
+  if (n.op == Op::Reduce) {
+    const Op op = reduce_parts(g, id).op;
+    if (!is_64_bit_integer(dtype) && !device.reduces(op, dtype)) refuse(op, dtype);
+  } else if (n.op == Op::Cast) {
+    const DType from = g[n.src[0]].dtype;
+    if (!device.casts(from) || !device.casts(dtype))
+      refuse(n.op, device.casts(from) ? dtype : from);
+  } else if (is_alu(n.op) && n.op != Op::Bitcast) {
+    const DType operand = operand_dtype(g, n);
+    if (!is_64_bit_integer(operand) && !device.has(n.op, operand)) refuse(n.op, operand);
+  }
+}
+
 }  // namespace
 
 bool Lowering::reduces(Op op, DType dtype) const {
@@ -67,7 +93,7 @@ DType Lowering::castable_sibling(DType dtype) const {
   return has(Op::Cast, other) && has(Op::Bitcast, other) ? other : DType::Void;
 }
 
-void Lowering::note_exact(Id small, Id wide) {
+void Lowering::record_exact(Id small, Id wide) {
   exact_[small] = wide;
   pending_.emplace_back(small, wide);
 }
@@ -116,22 +142,13 @@ const RuleTable& lowering_table() {
   return table;
 }
 
-void check_claimed(const Graph& g, Id id, const Lowering& device) {
-  const Node& n = g[id];
-  const DType dtype = n.dtype;
-  if (n.op == Op::Load) return check_stored(dtype, device);
-  if (n.op == Op::Store) return check_stored(g[g.sources(n)[2]].dtype, device);
-  if (n.op == Op::Reduce) {
-    const Op op = reduce_parts(g, id).op;
-    if (!is_64_bit_integer(dtype) && !device.reduces(op, dtype)) refuse(op, dtype);
-  } else if (n.op == Op::Cast) {
-    const DType from = g[n.src[0]].dtype;
-    if (!device.casts(from) || !device.casts(dtype))
-      refuse(n.op, device.casts(from) ? dtype : from);
-  } else if (is_alu(n.op) && n.op != Op::Bitcast) {
-    const DType operand = operand_dtype(g, n);
-    if (!is_64_bit_integer(operand) && !device.has(n.op, operand)) refuse(n.op, operand);
-  }
+void decompose(Kernel& kernel) {
+  Lowering device(*kernel.caps);
+  Rewriter rewriter(kernel.graph, lowering_table(), {.fixpoint = true, .context = &device});
+  device.follow(rewriter);
+  kernel.sink = rewriter(kernel.sink);
+  compact(kernel);
+  for (Id id = 0; id < kernel.graph.size(); ++id) check_claimed(kernel.graph, id, device);
 }
 
 }  // namespace plugrad::codegen

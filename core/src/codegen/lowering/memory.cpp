@@ -1,4 +1,5 @@
-// Dtypes that memory cannot hold are stored as another of the same size.
+// Dtypes that the device cannot store are stored as another dtype of the same size.
+#include "codegen/kernel.h"
 #include "codegen/lowering/lowering.h"
 #include "ir/fold.h"
 
@@ -6,7 +7,7 @@ namespace plugrad::codegen {
 namespace {
 using namespace rules;
 
-// What is stored in place of the dtype; `dtype` itself where nothing is.
+// The dtype in memory; `dtype` itself if nothing replaces it.
 DType memory_of(const Match& m, DType dtype) {
   const DType other = m.context<Lowering>().stored(dtype);
   return other == DType::Void ? dtype : other;
@@ -31,7 +32,7 @@ bool stores_another(const Graph& g, const Match& m) {
 
 Id load_stored(Graph& g, const Match& m) {
   const DType dtype = g[m.root].dtype, memory = memory_of(m, dtype);
-  std::vector<Id> sources(g.sources(m.root).begin(), g.sources(m.root).end());
+  std::vector<Id> sources = to_vector(g.sources(m.root));
   sources[0] = param_of(g, sources[0], memory);
   if (sources.size() == 4) sources[3] = to_stored(g, sources[3], memory);
   const Id bits = g.add(Op::Load, memory, sources, g[m.root].arg);
@@ -40,7 +41,7 @@ Id load_stored(Graph& g, const Match& m) {
 }
 
 Id store_stored(Graph& g, const Match& m) {
-  std::vector<Id> sources(g.sources(m.root).begin(), g.sources(m.root).end());
+  std::vector<Id> sources = to_vector(g.sources(m.root));
   const DType memory = memory_of(m, g[sources[2]].dtype);
   sources[0] = param_of(g, sources[0], memory);
   sources[2] = to_stored(g, sources[2], memory);

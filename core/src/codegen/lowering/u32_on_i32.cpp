@@ -1,7 +1,7 @@
-// u32 from i32, for devices without arithmetic on it. Both are the same 32 bits.
+// u32 on i32: u32 arithmetic for devices that have only i32. Both are the same 32 bits.
 #include "codegen/kernel.h"
+#include "codegen/lowering/float_math.h"
 #include "codegen/lowering/lowering.h"
-#include "codegen/lowering/small_floats.h"
 
 namespace plugrad::codegen {
 namespace {
@@ -19,7 +19,7 @@ Id word(Graph& g, int64_t value) {
   return g.constant(DType::I32, value);
 }
 
-// Below 0 and beyond the largest it saturates, as casts of most devices do.
+// Saturates below 0 and above the largest value, as casts of most devices do.
 Id cast_to_u32(Graph& g, Id value) {
   const DType from = g[value].dtype;
   if (is_small_float(from)) return g.cast(g.cast(value, DType::F32), DType::U32);
@@ -40,17 +40,17 @@ Id cast_from_u32(Graph& g, const Match& m) {
     return g.binary(Op::And, g.cast(bits, to), g.constant(to, int64_t{UINT32_MAX}));
   if (!is_float(to)) return g.cast(bits, to);
   if (is_small_float(to)) return g.cast(to_odd_f32(g, m[x]), to);
-  // Both halves are exact, so is their place, and only the sum is rounded.
+  // Both halves and their scaling are exact; only the sum is rounded.
   const Id upper = g.binary(Op::And, g.binary(Op::Shr, bits, word(g, 16)), word(g, 0xffff));
   const Id lower = g.binary(Op::And, bits, word(g, 0xffff));
   const Id placed = g.binary(Op::Mul, g.cast(upper, to), g.constant(to, 65536.0));
   return g.binary(Op::Add, placed, g.cast(lower, to));
 }
 
-// Accumulators are i32. The largest u32 is the largest i32 when the sign bits of all are flipped.
+// Accumulators are i32. Flipping the sign bits maps the order of u32 to that of i32.
 Id reduce_signed(Graph& g, const Match& m) {
   const ReduceParts parts = reduce_parts(g, m.root);
-  const std::vector<Id> ranges(parts.ranges.begin(), parts.ranges.end());
+  const std::vector<Id> ranges = to_vector(parts.ranges);
   const Op op = parts.op;
   const Id sign = word(g, kLowest);
   std::vector<Id> values;
@@ -65,14 +65,15 @@ Id reduce_signed(Graph& g, const Match& m) {
 constexpr Pattern i32(const Pattern& a) {
   return bitcast_to(a, DType::I32);
 }
-// Order of u32 as order of i32.
+// Compares u32 as i32 with flipped sign bits.
 constexpr Pattern ordered(const Pattern& a) {
   return i32(a) ^ static_cast<int>(kLowest);
 }
 constexpr Pattern u32(const Pattern& a) {
   return of_class(a, kU32Class);
 }
-// By one with the sign bit cleared, then by the rest: counts from 32 on give 0 either way.
+// Shifts by one with the sign bit cleared, then by the rest; counts of 32 and more give 0 in both
+// cases.
 constexpr Pattern kShifted =
     where(i32(y) == 0, i32(x), shr(shr(i32(x), 1) & INT32_MAX, i32(y) + -1));
 

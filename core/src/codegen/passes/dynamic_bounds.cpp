@@ -1,4 +1,4 @@
-// Loops end at a count that lies in memory, where no element behind it is summed or read.
+// Ends loops at a count that is loaded from memory: elements beyond it are not summed or read.
 //   before   reduce add (where %r < (load %n), f(%r), 0), %r
 //            %r = range 4096
 //   after    reduce add f(%r), %r
@@ -7,15 +7,14 @@
 //            %i = range 1024, %u = range 4 upcast
 //   after    store %out[%i*4 + %u], f
 //            %i = range 1024 from 0 to min(ceil((load %n) / 4), 1024)
-// A tile that is partly behind the count runs whole: the terms that it adds to a sum keep their
-// condition. Groups behind the count do nothing. Afterwards the kernel has no Bounded node.
+// A tile that is partly beyond the count runs whole, and its terms of a sum keep their condition.
+// Groups beyond the count exit. Afterwards the kernel has no Bounded node.
 #include <algorithm>
 #include <numeric>
 
 #include "codegen/analysis/access.h"
-#include "codegen/analysis/gates.h"
+#include "codegen/analysis/predication.h"
 #include "codegen/passes/passes.h"
-#include "codegen/passes/tables.h"
 #include "ir/facts.h"
 #include "symbolic/linear.h"
 #include "symbolic/symbolic.h"
@@ -29,11 +28,11 @@ int64_t floor_div(int64_t a, int64_t b) {
   return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
 }
 
-/// `excess` < 0: a sum of places less a count from memory.
+/// excess < 0, where `excess` is a sum of indices minus a count from memory.
 struct Clause {
   Id condition;
   Linear excess;
-  int64_t step;  // counts are multiples of it
+  int64_t step;  // the counts are multiples of it
 };
 
 class DynamicBounds {
@@ -41,9 +40,9 @@ class DynamicBounds {
   explicit DynamicBounds(Kernel& kernel)
       : kernel_(kernel), g_(kernel.graph), open_(g_), bounds_(g_) {}
 
-  /// `reductions` is the table of with_dynamic_end().
+  /// `reductions` is the rule table that calls with_dynamic_end().
   void run(const RuleTable& reductions) {
-    // A hint may count by a constant, in a kernel that loads nothing.
+    // A kernel that loads nothing may still have a hint with a constant count.
     if (nodes_of(g_, kernel_.sink, Op::Load).empty() &&
         nodes_of(g_, kernel_.sink, Op::Bounded).empty())
       return;
@@ -55,13 +54,13 @@ class DynamicBounds {
     drop_open_gates();
   }
 
-  // A reduction over ranges that end where its condition says.
+  // The reduction over ranges that end where its condition does.
   Id with_dynamic_end(Id reduce) {
     const ReduceParts parts = reduce_parts(g_, reduce);
     const Op op = parts.op;
     const Id condition = condition_of(parts), value = parts.values[0];
     if (condition == kNoId) return reduce;
-    std::vector<Id> ranges(parts.ranges.begin(), parts.ranges.end());
+    std::vector<Id> ranges = to_vector(parts.ranges);
     const std::vector<Id> own = ranges;
     std::ranges::sort(ranges, {}, [&](Id r) { return range_axis(g_[r]); });
     Map map;
@@ -92,7 +91,7 @@ class DynamicBounds {
  private:
   void drop_open_gates() {
     Graph& g = kernel_.graph;
-    std::vector<Id> stores(g.sources(kernel_.sink).begin(), g.sources(kernel_.sink).end());
+    std::vector<Id> stores = to_vector(g.sources(kernel_.sink));
     for (Id& store : stores) {
       const auto parts = g.sources(store);
       if (parts.size() == 4 && is_const(g, parts[3]) && const_int(g, parts[3]) != 0)
@@ -104,7 +103,7 @@ class DynamicBounds {
 
   Id truth() { return g_.constant(DType::Bool, int64_t{1}); }
 
-  // What a side of a comparison is: a sum of places, or one number that is not looked into.
+  // A side of a comparison as a sum of indices, or as one opaque term.
   Linear side(Id id) {
     Linear opaque;
     opaque.add(id, 1);
@@ -148,7 +147,7 @@ class DynamicBounds {
     for (const Term& t : clause.excess.terms) {
       if (!is_data(t.id)) continue;
       if (bounds_[t.id].lo == INT64_MIN || bounds_[t.id].hi == INT64_MAX)
-        return std::nullopt;  // ends could wrap
+        return std::nullopt;  // the ends could wrap
       clause.step = std::gcd(clause.step, t.factor);
     }
     return clause.step == 0 ? std::nullopt : std::optional(clause);
@@ -159,7 +158,7 @@ class DynamicBounds {
     return std::ranges::all_of(open_.members(open_[id]), is_given);
   }
 
-  // The terms that are given, and the least that the others can be; nothing where that is unknown.
+  // The selected terms plus the minimum of all others; nothing if a minimum is unknown.
   template <class IsGiven>
   std::optional<Linear> least(const Clause& clause, Id range, const IsGiven& is_given) {
     Linear rest;
@@ -196,8 +195,8 @@ class DynamicBounds {
     return g_.binary(Op::Add, built(whole), g_.binary(Op::FloorDiv, built(rest), g_.index(by)));
   }
 
-  // Whether the count leaves all of the range wherever it leaves anything: it counts in larger
-  // steps.
+  // Whether the count is a multiple of a step larger than the range, so that either the whole range
+  // is masked or none of it.
   bool is_part_of_step(const Clause& clause, Id range) {
     const int64_t factor = clause.excess.factor_of(range);
     int64_t span = 0;
@@ -213,13 +212,13 @@ class DynamicBounds {
     return clause.excess.constant - floor_div(clause.excess.constant, clause.step) * clause.step;
   }
 
-  // By which all terms are divided, so that stores of the same places in other columns end alike.
+  // Divide by the common factor so that stores differing only by column share a bound.
   static int64_t common_factor(const Linear& sum, int64_t factor) {
     for (const Term& t : sum.terms) factor = std::gcd(factor, t.factor);
     return factor;
   }
 
-  // Where the range ends by the clause; kNoId where that says nothing.
+  // The end of the range by the clause; kNoId if the clause does not bound it.
   template <class IsGiven>
   Id end_of(const Clause& clause, Id range, const IsGiven& is_given) {
     const int64_t factor = clause.excess.factor_of(range);
@@ -242,7 +241,7 @@ class DynamicBounds {
     return bounded_range(g_, range, begin, bounded ? smaller(g_[range].src[2], end) : end);
   }
 
-  // The condition under which a term is in the sum; kNoId for none.
+  // The condition of a sum's terms; kNoId for none.
   Id condition_of(const ReduceParts& parts) {
     if (parts.values.size() != 1) return kNoId;
     Id value = parts.values[0];
@@ -254,7 +253,7 @@ class DynamicBounds {
     return n.src[0];
   }
 
-  // The range as the reduction had it, of one that has an end by now.
+  // The reduction's original range of one that was given an end.
   Id own_range(std::span<const Id> own, Id range) {
     return *std::ranges::find(own, range_axis(g_[range]), [&](Id r) { return range_axis(g_[r]); });
   }
@@ -266,7 +265,7 @@ class DynamicBounds {
     });
   }
 
-  // By loops around the range, not by lanes and not by work-items that run in step.
+  // Whether `r` is a loop around the range, not lanes and not work-items in lockstep.
   bool is_outside(Id r, std::span<const Id> own, Id range) {
     if (g_[r].op != Op::Range) return false;
     const AxisKind kind = range_kind(g_[r]);
@@ -284,7 +283,7 @@ class DynamicBounds {
     return out;
   }
 
-  // An output loop ends where all stores in it say so.
+  // An output loop ends where the bounds of all its stores end.
   Id end_for_all(std::span<const Id> stores, Id range) {
     Id common = kNoId;
     for (Id store : stores) {
@@ -306,7 +305,7 @@ class DynamicBounds {
   }
 
   void stores() {
-    std::vector<Id> stores(g_.sources(kernel_.sink).begin(), g_.sources(kernel_.sink).end());
+    std::vector<Id> stores = to_vector(g_.sources(kernel_.sink));
     if (std::ranges::all_of(stores, [&](Id s) { return hints_of(s).empty(); })) return;
     Map map;
     for (Id axis : kernel_.axes) {
@@ -319,7 +318,7 @@ class DynamicBounds {
     kernel_.sink = substitute(g_, g_.add(Op::Sink, DType::Void, stores), map);
   }
 
-  // Groups behind the count store nothing.
+  // Groups beyond the count store nothing.
   Id with_groups(Id store) {
     const auto is_group = [&](Id r) {
       return g_[r].op == Op::Range && range_kind(g_[r]) == AxisKind::Global;

@@ -1,24 +1,21 @@
-// Upcast and unroll ranges become copies of the nodes that depend on them, vector ranges become
-// lanes. Copies share all nodes that do not depend on the range, because nodes are interned.
+// Turns upcast and unroll ranges into copies and vector ranges into lanes. Nodes that do not depend
+// on the range are shared, because nodes are interned.
 //   before   store %c[%i*4 + %u], (reduce add %x[%k*2 + %v], %k, %v)
 //            %u = range 2 upcast, %v = range 2 unroll
 //   after    store %c[%i*4 + 0], (reduce add %x[%k*2], %x[%k*2 + 1], %k)
 //            store %c[%i*4 + 1], (reduce add %x[%k*2], %x[%k*2 + 1], %k)
-// A vector range of n becomes pieces of as many lanes as the device has, then smaller powers of
-// two: 20 = 16 + 4; of sums that may be computed twice, 28 = 16 + 16, four of them twice.
-// Afterwards Range nodes are Loop, Reduce, Global, Local or Group; a Reduce may have several
-// values, which are combined in order into one accumulator.
+// A vector range becomes pieces of the device's width and smaller powers of two: 20 = 16 + 4. Where
+// elements may be stored twice the last piece overlaps: 28 = 16 + 16. Afterwards Range nodes are
+// Loop, Reduce, Global, Local or Group; a Reduce may have several values, combined in order into
+// one accumulator.
 #include <algorithm>
 #include <bit>
 #include <functional>
 
 #include "base/check.h"
 #include "codegen/analysis/access.h"
-#include "codegen/analysis/lanes.h"
+#include "codegen/analysis/tensor_core.h"
 #include "codegen/passes/passes.h"
-#include "codegen/passes/tables.h"
-#include "codegen/search/heuristic.h"
-#include "codegen/transforms/wmma_tiles.h"
 #include "ir/facts.h"
 #include "ir/scratch.h"
 #include "symbolic/symbolic.h"
@@ -33,7 +30,7 @@ struct Piece {
   uint32_t lanes;
 };
 
-// Where elements may be computed twice, the last piece begins earlier rather than being several.
+// With `may_repeat` the last piece overlaps the one before instead of being split further.
 std::vector<Piece> pieces_of(int64_t size, uint32_t widest, bool may_repeat = false) {
   std::vector<Piece> out;
   for (int64_t at = 0; at < size;) {
@@ -55,7 +52,7 @@ Id piece_index(Graph& g, const Piece& piece) {
   return piece.first == 0 ? iota : g.binary(Op::Add, iota, g.index(piece.first));
 }
 
-// Widest vector that all stored and loaded dtypes of the kernel can take.
+// The widest vector that all loaded and stored dtypes of the kernel allow.
 uint32_t widest_vector(const Kernel& kernel) {
   uint32_t lanes = 64;
   Reachable reachable;
@@ -67,8 +64,7 @@ uint32_t widest_vector(const Kernel& kernel) {
   return lanes == 64 ? std::max(1u, kernel.caps->vector_lanes[PGR_DTYPE_F32]) : lanes;
 }
 
-// All combinations of the ranges' values, the last range running fastest. Vector ranges run over
-// their pieces.
+// All combinations of the ranges' values, the last range fastest; of vector ranges the pieces.
 std::vector<Map> combinations(Graph& g, const std::vector<Id>& ranges, uint32_t widest,
                               const std::vector<Id>& repeated = {}) {
   std::vector<Map> out = {{}};
@@ -95,7 +91,7 @@ bool is_expanded(AxisKind kind) {
   return kind == AxisKind::Upcast || kind == AxisKind::Unroll || kind == AxisKind::Vector;
 }
 
-// The lanes of a vector, combined by halves: pairs far apart first, as the hardware shuffles.
+// Combines the lanes of a vector by halves, the order of hardware shuffles.
 Id combine_lanes(Graph& g, Op op, Id vector, uint32_t lanes) {
   for (; lanes > 1; lanes /= 2) {
     const DType dtype = g[vector].dtype;
@@ -110,7 +106,7 @@ struct Expander {
   Kernel& kernel;
   Graph& g = kernel.graph;
   uint32_t widest = widest_vector(kernel);
-  std::vector<Id> repeated = repeated_ranges();  // of which elements may be computed twice
+  std::vector<Id> repeated = repeated_ranges();  // ranges whose elements may be stored twice
 
   std::vector<Id> repeated_ranges() const {
     std::vector<Id> ranges;
@@ -126,7 +122,7 @@ struct Expander {
   Id simplified(Id id) { return simplify(id); }
   Simplifier simplify{g, kernel.rules()};
 
-  // One accumulator for every width of vector; unrolled values share theirs.
+  // One accumulator for each vector width; unrolled values share it.
   Id reduce(Id id) {
     const ReduceParts parts = reduce_parts(g, id);
     const Op op = parts.op;
@@ -159,8 +155,7 @@ struct Expander {
     return combine_pieces(op, sums, lanes);
   }
 
-  // Values that do not depend on the vector range, or no longer do in this piece, are repeated to
-  // every lane.
+  // Broadcasts values that do not vary over the lanes of this piece.
   void repeat_to_lanes(std::vector<Id>& values, uint32_t lanes) {
     if (lanes == 1) return;
     OpenRanges open(g);
@@ -191,7 +186,7 @@ struct Expander {
     return total;
   }
 
-  // An array's stores are expanded along its own ranges only: what the surroundings expand makes
+  // An array's stores are expanded along its own ranges only; expanding a surrounding range makes
   // another array.
   Id filled(Id id) {
     const FilledParts parts = filled_parts(g, id);
@@ -207,12 +202,13 @@ struct Expander {
                                   const std::function<bool(Id)>& expands) {
     OpenRanges open(g);
     std::vector<Id> out;
-    const std::vector<Id> before(stores.begin(), stores.end());
+    const std::vector<Id> before = to_vector(stores);
     for (Id store : before) {
       std::vector<Id> expanded;
       for (Id r : open.members(open[store]))
         if (expands(r)) expanded.push_back(r);
-      // Vectors run fastest: what is repeated to all their lanes is then needed in one place.
+      // Vector ranges run fastest, so that a value broadcast to all their lanes is needed in one
+      // place.
       std::ranges::stable_partition(expanded,
                                     [&](Id r) { return range_kind(g[r]) != AxisKind::Vector; });
       for (const Map& map : combinations(g, expanded, widest, repeated))

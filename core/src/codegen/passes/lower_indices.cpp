@@ -1,13 +1,11 @@
-// Index arithmetic takes a machine dtype: i32 where every value fits, i64 otherwise, and floor
-// division becomes the truncating one (they agree where both operands are known not to be
-// negative).
+// Gives index arithmetic a machine dtype, i32 if every value fits and i64 otherwise, and turns
+// floor division into truncating division.
 //   before   (floordiv index %i, 8)      after   (shr i32 %i, 3)
-// The dtype is one choice for the kernel; nodes take it as the driver makes them again.
+// All indices of a kernel get the same dtype.
 #include <bit>
 #include <limits>
 
 #include "codegen/passes/passes.h"
-#include "codegen/passes/tables.h"
 #include "ir/facts.h"
 #include "symbolic/symbolic.h"
 
@@ -19,7 +17,7 @@ bool fits_i32(const Interval& v) {
   return v.lo >= std::numeric_limits<int32_t>::min() && v.hi <= std::numeric_limits<int32_t>::max();
 }
 
-// The bounds are those of the index arithmetic before it took the machine's dtype.
+// Bounds of the index arithmetic before it had the machine's dtype.
 bool not_negative(const Graph& g, const Match& m) {
   Bounds& bounds = m.context<IndexLowering>().bounds;
   const Node& n = g[m.before];
@@ -35,8 +33,8 @@ Id shift(Graph& g, const Match& m) {
   return g.binary(Op::Shr, m[x], g.constant(g[m.root].dtype, int64_t{std::countr_zero(divisor)}));
 }
 
-// The truncated remainder differs from the floored one exactly when it is not 0 and its sign is
-// not b's. For b = 0 the quotient is 0 and the remainder a in both.
+// The truncated remainder differs from the floored one if it is not 0 and its sign is not that of
+// b. For b = 0 the quotient is 0 and the remainder a in both.
 struct Truncated {
   Id remainder, adjust;
 };
@@ -72,7 +70,7 @@ constexpr Rule kIndices[] = {
 };
 // clang-format on
 
-// The node in the machine's dtype.
+// The node with the machine's dtype.
 Id retyped(Graph& g, Id id, std::span<const Id> sources, RuleContext context) {
   const DType machine = context.get<IndexLowering>().machine;
   const Node& n = g[id];

@@ -1,25 +1,32 @@
-// A cut, no local rewrite: stores become several over parts of a loop. An output loop is cut where
-// the conditions on it are settled: between its borders they are constant.
+// Loop partitioning: splits an output loop at the points where conditions on it change, so that
+// conditions are constant in its interior. A cut, no local rewrite.
+// partition_outputs, before the schedule: padding becomes stores of its own.
+//   before   store %out[%i*28 + %x], where (3 < %x & %x < 24) %in[%i*20 + %x - 4], 0
+//            %x = range 28
+//   after    store %out[%i*28 + %x], 0                          %x = range 4
+//            store %out[%i*28 + %x + 4], %in[%i*20 + %x]        %x = range 20
+//            store %out[%i*28 + %x + 24], 0                     %x = range 4
+// partition_loops, after expansion:
 //   before   store %out[%y*2], where (0 < %y) %in[%y*2 - 1], 0    %y = range 56
 //   after    store %out[0], 0
 //            store %out[%y*2 + 2], %in[%y*2 + 1]                  %y = range 55
 #include <algorithm>
 
 #include "codegen/analysis/access.h"
+#include "codegen/analysis/tensor_core.h"
 #include "codegen/passes/passes.h"
-#include "codegen/search/heuristic.h"
-#include "codegen/transforms/changes.h"
-#include "codegen/transforms/wmma_tiles.h"
+#include "codegen/transforms/transforms.h"
 #include "ir/facts.h"
 #include "ir/scratch.h"
 #include "symbolic/linear.h"
+#include "symbolic/symbolic.h"
 
 namespace plugrad::codegen {
 namespace {
 
-// Of a kernel with its borders: a compiler takes some 0.1 ms a node.
+// nodes of a partitioned kernel; a C compiler takes about 0.1 ms a node
 constexpr size_t kMostNodes = 4096;
-// Beyond such a rest nothing is known of a condition.
+// Bounds of `rest` beyond this decide nothing.
 constexpr int64_t kFar = int64_t{1} << 40;
 
 int64_t floor_div(int64_t a, int64_t b) {
@@ -30,8 +37,7 @@ struct Interior {
   int64_t begin = 0, end = 0;
 };
 
-// Cuts off the end of the loop at which the truth of `factor * range + rest < 0` is another than
-// inside, or is not settled.
+// Narrows the interior to where `factor * range + rest < 0` has one known truth.
 void narrow(Interior& interior, int64_t size, int64_t factor, Interval rest) {
   if (rest.lo < -kFar || rest.hi > kFar) return;
   const int64_t step = std::abs(factor);
@@ -54,20 +60,18 @@ class Partitioner {
     std::vector<uint32_t> numbers;
     for (Id axis : kernel_.axes) numbers.push_back(range_axis(kernel_.graph[axis]));
     for (uint32_t number : numbers) {
-      const Graph& g = kernel_.graph;
-      const auto it =
-          std::ranges::find(kernel_.axes, number, [&](Id r) { return range_axis(g[r]); });
-      if (it != kernel_.axes.end() && may_cut(*it)) cut(*it);
+      const size_t axis = axis_with_number(kernel_, number);
+      if (axis < kernel_.axes.size() && may_cut(kernel_.axes[axis])) cut(kernel_.axes[axis]);
     }
     if (!pieces_.empty()) put_in_order();
   }
 
  private:
   struct Piece {
-    uint32_t number, of;  // axis numbers: its own, that of the loop
+    uint32_t number, of;  // axis numbers: of the piece and of its loop
   };
 
-  // Loops over sums would run side by side where pieces of one iteration share a nest, with more
+  // Pieces of one iteration that share a nest would run their reduce loops side by side, with more
   // accumulators than the tile was chosen for.
   bool may_cut(Id range) const {
     const Graph& g = kernel_.graph;
@@ -84,7 +88,7 @@ class Partitioner {
     });
   }
 
-  // The part of the loop in which no condition on vectors changes.
+  // The part of the loop in which no vector condition changes.
   Interior interior_of(Id range) const {
     const Graph& g = kernel_.graph;
     const int64_t size = range_size(g, range);
@@ -132,7 +136,7 @@ class Partitioner {
     }
     OpenRanges open(g);
     std::vector<Id> stores;
-    for (Id store : std::vector<Id>(g.sources(kernel_.sink).begin(), g.sources(kernel_.sink).end()))
+    for (Id store : to_vector(g.sources(kernel_.sink)))
       if (open.depends(store, range))
         for (Id index : indices) stores.push_back(at(g, store, range, index));
       else
@@ -161,11 +165,78 @@ class Partitioner {
   std::vector<Piece> pieces_;
 };
 
+constexpr size_t kMostPieces = 4;
+
+// The value of `range` at which `left < right` changes, if both sides are affine in the range
+// alone.
+std::optional<int64_t> turning_point(Graph& g, Simplifier& simplify, Id comparison, Id range) {
+  const Id left = g[comparison].src[0], right = g[comparison].src[1];
+  const auto dl = stride_of(g, left, range), dr = stride_of(g, right, range);
+  if (!dl || !dr || *dl == *dr) return std::nullopt;
+  const auto at_zero = [&](Id id) { return simplify(substitute(g, id, {{range, g.index(0)}})); };
+  const Id l0 = at_zero(left), r0 = at_zero(right);
+  if (!is_const(g, l0) || !is_const(g, r0)) return std::nullopt;
+  // left - right = offset + slope * range: negative before that value for a positive slope, after
+  // it for a negative one.
+  const int64_t offset = const_int(g, l0) - const_int(g, r0), slope = *dl - *dr;
+  return slope > 0 ? -floor_div(offset, slope) : floor_div(offset, -slope) + 1;
+}
+
+// Ascending starts of all pieces but the first; empty to leave the loop whole.
+std::vector<int64_t> cuts(Kernel& kernel, Id range) {
+  Graph& g = kernel.graph;
+  Simplifier simplify(g, kernel.rules());
+  OpenRanges open(g);
+  std::vector<int64_t> points;
+  for (Id id : nodes_of(g, kernel.sink, Op::CmpLt)) {
+    if (open[id] != open.bit(range) || g[g[id].src[0]].dtype != DType::Index) continue;
+    const auto point = turning_point(g, simplify, id, range);
+    if (point && *point > 0 && *point < range_size(g, range)) points.push_back(*point);
+  }
+  std::ranges::sort(points);
+  points.erase(std::unique(points.begin(), points.end()), points.end());
+  if (points.size() >= kMostPieces) points.clear();
+  return points;
+}
+
+// The loop along which a store writes consecutive elements; kNoId for none.
+Id innermost_output(const Kernel& kernel, Id store) {
+  const Graph& g = kernel.graph;
+  for (Id axis : kernel.axes)
+    if (range_kind(g[axis]) == AxisKind::Loop && !is_bounded(g[axis]) &&
+        stride_of(g, g.sources(store)[1], axis) == 1)
+      return axis;
+  return kNoId;
+}
+
 }  // namespace
 
 void partition_loops(Kernel& kernel) {
   if (kernel.options.no_opt || works_in_groups(*kernel.caps)) return;
   Partitioner(kernel).run();
+}
+
+void partition_outputs(Kernel& kernel) {
+  Graph& g = kernel.graph;
+  if (kernel.options.no_opt || g.sources(kernel.sink).size() != 1) return;
+  if (works_in_groups(*kernel.caps))
+    return;  // Work-items in lockstep would run the pieces one after another.
+  const Id store = g.sources(kernel.sink)[0], range = innermost_output(kernel, store);
+  if (range == kNoId) return;
+  std::vector<int64_t> points = cuts(kernel, range);
+  if (points.empty()) return;
+  points.push_back(range_size(g, range));
+  uint32_t number = new_axis(kernel);
+  std::vector<Id> stores;
+  int64_t begin = 0;
+  for (int64_t end : points) {
+    const Id piece =
+        end - begin == 1 ? g.index(0) : make_range(g, end - begin, number++, AxisKind::Loop);
+    stores.push_back(substitute(g, store, {{range, g.binary(Op::Add, piece, g.index(begin))}}));
+    begin = end;
+  }
+  kernel.sink = g.add(Op::Sink, DType::Void, stores);
+  replace(kernel, {});
 }
 
 }  // namespace plugrad::codegen

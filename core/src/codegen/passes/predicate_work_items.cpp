@@ -1,6 +1,6 @@
-// Every element is stored once: a store that does not run over an axis of the group is left to that
-// axis' first item. Where a gate cannot be a block around the whole store, because there are
-// barriers or loops inside, the loads behind it get it too.
+// Predicates stores so that each element is stored by one work-item: a store that does not run
+// along an axis of the group is made by the axis' first work-item. If barriers or loops stand
+// inside and the gate cannot enclose them, the loads get the gate too.
 //   before   store %out[%r], (reduce add %x[%r*8 + %i], %i)
 //            %i = range 8 group
 //   after    store %out[%r], (reduce add %x[%r*8 + %i], %i), gate (%i < 1)
@@ -8,10 +8,9 @@
 #include <map>
 #include <set>
 
-#include "codegen/analysis/gates.h"
+#include "codegen/analysis/predication.h"
 #include "codegen/analysis/work_items.h"
 #include "codegen/passes/passes.h"
-#include "codegen/passes/tables.h"
 #include "ir/facts.h"
 #include "ir/scratch.h"
 
@@ -19,7 +18,7 @@ namespace plugrad::codegen {
 namespace {
 using namespace rules;
 
-// Whether the condition is the same for all items of a group.
+// Whether the condition is uniform in the group.
 bool decided_by_groups(const Graph& g, OpenRanges& open, Id condition) {
   const std::vector<Id> members = open.members(open[condition]);
   return !members.empty() && std::ranges::all_of(members, [&](Id r) {
@@ -36,8 +35,8 @@ bool decided_by_ids(const Graph& g, OpenRanges& open, Id condition) {
   });
 }
 
-// Whether what is stored is another for each item of the axis. What the group copied is the same
-// for all of them, whichever item copied it.
+// Whether the stored value differs between work-items of the axis. Data that the group copied is
+// the same for all.
 bool differs_along(const Graph& g, OpenRanges& open, const WorkItemAxis& axis, Id store) {
   RangeSet ranges = 0;
   for (Id r : axis.ranges) ranges |= open.bit(r);
@@ -50,7 +49,7 @@ bool differs_along(const Graph& g, OpenRanges& open, const WorkItemAxis& axis, I
   });
 }
 
-Id for_first_items(Graph& g, OpenRanges& open, std::span<const WorkItemAxis> axes, Id store) {
+Id for_first_work_items(Graph& g, OpenRanges& open, std::span<const WorkItemAxis> axes, Id store) {
   for (const WorkItemAxis& axis : axes) {
     if (!differs_along(g, open, axis, store))
       store = with_gate(g, store, g.binary(Op::CmpLt, axis.ranges[0], g.index(1)));
@@ -68,27 +67,26 @@ Id gate_copy(Graph& g, const Match& m) {
   const auto it = asked.find(m.before);
   if (it == asked.end()) return kNoMatch;
   const FilledParts parts = filled_parts(g, m.root);
-  const std::vector<Id> ranges(parts.ranges.begin(), parts.ranges.end());
-  std::vector<Id> copies(parts.stores.begin(), parts.stores.end());
+  const std::vector<Id> ranges = to_vector(parts.ranges);
+  std::vector<Id> copies = to_vector(parts.stores);
   for (Id& copy : copies)
     for (Id condition : it->second) copy = gate_loads(g, open, copy, condition);
   return make_filled(g, copies, ranges);
 }
 
-// What a group copies is not read where no store is made that needs it: what all of these ask of
-// the group is a gate of the copy. One copy serves them all, whatever else each of them asks.
+// A copy is gated by the conditions that all stores reading it have in common.
 void gate_copies(Kernel& kernel, OpenRanges& open, std::span<const WorkItemAxis> axes,
                  const RuleTable& copies) {
   Graph& g = kernel.graph;
   std::map<Id, std::vector<Id>> asked;  // by array
-  std::set<Id> outside;                 // of a block that their conditions make
-  const std::vector<Id> stores(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end());
+  std::set<Id> outside;                 // conditions of enclosing blocks
+  const std::vector<Id> stores = to_vector(g.sources(kernel.sink));
   for (Id store : stores) {
     std::vector<Id> own;
     if (g.sources(store).size() == 4) own = conjuncts(g, g.sources(store)[3]);
     std::erase_if(own, [&](Id condition) { return !decided_by_groups(g, open, condition); });
     std::ranges::sort(own);
-    const bool encloses = gate_encloses(g, open, for_first_items(g, open, axes, store));
+    const bool encloses = gate_encloses(g, open, for_first_work_items(g, open, axes, store));
     for (Id filled : nodes_of(g, store, Op::Filled)) {
       if (!is_local(g, filled)) continue;
       const auto [at, is_first] = asked.emplace(filled, own);
@@ -121,10 +119,10 @@ void predicate_work_items(Kernel& kernel) {
   OpenRanges open(g);
   const std::vector<WorkItemAxis> axes = work_item_axes(kernel, open);
   gate_copies(kernel, open, axes, copies);
-  const std::vector<Id> before(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end());
+  const std::vector<Id> before = to_vector(g.sources(kernel.sink));
   std::vector<Id> stores;
   for (Id store : before) {
-    Id gated = for_first_items(g, open, axes, store);
+    Id gated = for_first_work_items(g, open, axes, store);
     if (g.sources(store).size() == 4 && !gate_encloses(g, open, gated))
       for (Id condition : conjuncts(g, g.sources(store)[3]))
         if (decided_by_ids(g, open, condition)) gated = gate_loads(g, open, gated, condition);

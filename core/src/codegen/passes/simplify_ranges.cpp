@@ -1,6 +1,6 @@
-// A choice by cost, no local rewrite: a loop changes for the whole kernel. Nested loops that walk
-// memory as one become one loop, and a loop that a division takes apart becomes two. A change is
-// kept when it adds no division to the indices (merge) or saves some (split).
+// Merges nested loops that walk memory as one loop and splits loops that a division takes apart. A
+// choice by cost, no local rewrite: a merge must add no division to the indices, a split must save
+// some.
 //   before   load %x[%i*4 + %j]              %i = range 3, %j = range 4
 //   after    load %x[%k]                     %k = range 12
 //   before   load %x[%i % 4], %y[%i // 4]    %i = range 12
@@ -9,20 +9,19 @@
 
 #include "codegen/analysis/access.h"
 #include "codegen/passes/passes.h"
-#include "codegen/search/heuristic.h"
 #include "ir/facts.h"
 #include "symbolic/symbolic.h"
 
 namespace plugrad::codegen {
 namespace {
 
-constexpr int64_t kLongEnough = 32;  // for vectors of any device
+constexpr int64_t kLongEnough = 32;  // elements; enough for the vectors of any device
 
 size_t division_count(const Graph& g, Id root) {
   return nodes_of(g, root, Op::FloorDiv).size() + nodes_of(g, root, Op::FloorMod).size();
 }
 
-// Takes the changed sink when it has at most `limit` divisions.
+// Accepts the changed sink if it has at most `limit` divisions.
 bool accept(Kernel& kernel, std::span<const RangeReplacement> change, size_t limit) {
   Graph& g = kernel.graph;
   const Id changed = Simplifier(g, kernel.rules())(replace_ranges(g, kernel.sink, change));
@@ -32,7 +31,7 @@ bool accept(Kernel& kernel, std::span<const RangeReplacement> change, size_t lim
   return true;
 }
 
-// Whether the two axes always run together: in the same stores, closed by the same reductions.
+// Whether the two axes occur in the same stores and are closed by the same reductions.
 bool run_together(const Kernel& kernel, Id a, Id b) {
   const Graph& g = kernel.graph;
   if (range_kind(g[a]) != range_kind(g[b]) || is_bounded(g[a]) || is_bounded(g[b])) return false;
@@ -67,9 +66,9 @@ bool merge_any(Kernel& kernel) {
   return false;
 }
 
-// Where whoever walks along the range in vectors wants its addresses to be consecutive: in all of a
-// store, but in the values alone of one whose sums are transposed in registers on their way
-// (register_transpose.h).
+// The nodes whose addresses should be consecutive along the range if it becomes lanes: the whole
+// store, or only its value if the store is a sum that is transposed in registers (transpose_stores
+// in vectorise.cpp).
 std::vector<Id> roots_of_addresses(const Kernel& kernel, Id range) {
   const Graph& g = kernel.graph;
   std::vector<Id> roots;
@@ -83,8 +82,8 @@ std::vector<Id> roots_of_addresses(const Kernel& kernel, Id range) {
   return roots;
 }
 
-// Whether the range is also used as it is, in an address or a value: then it stays whole. A
-// multiple of it is not; and the inner part may be long enough.
+// Whether an address or a value uses the range undivided; then it is not split. A multiple of the
+// range does not count, nor does a use whose inner part is long enough.
 bool used_whole(const Kernel& kernel, Id range) {
   const Graph& g = kernel.graph;
   Reachable reachable;
@@ -97,7 +96,7 @@ bool used_whole(const Kernel& kernel, Id range) {
   });
 }
 
-// A divisor by which the index divides the range, kNoId's place taken by 0.
+// The divisor of a division of the range; 0 for other nodes.
 int64_t divisor_of(const Graph& g, Id division) {
   const Node& n = g[division];
   if (g[n.src[0]].op != Op::Range || !is_const(g, n.src[1])) return 0;
@@ -112,7 +111,7 @@ bool split_at(Kernel& kernel, Id division) {
   const Id range = g[division].src[0];
   if (divisor < kLongEnough && used_whole(kernel, range)) return false;
   const AxisKind kind = range_kind(g[range]);
-  // Axis numbers double, so that the inner part finds a free one right behind its outer part.
+  // Axis numbers are doubled, so that the number after an outer part is free for its inner part.
   std::vector<RangeReplacement> change;
   for (Id r : kernel.axes) {
     const uint32_t axis = range_axis(g[r]) * 2;

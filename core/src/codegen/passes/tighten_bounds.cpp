@@ -1,19 +1,17 @@
-// A reduce loop runs over the values between which its terms are not 0, where loops around it
-// decide those.
+// Restricts a reduce loop to the values for which its terms are not 0, if loops around it decide
+// these values.
 //   before   reduce add (where (2 < %h + %r) & (%h + %r < 20), f(%r), 0), %r
 //            %r = range 5
 //   after    reduce add f(%r), %r
 //            %r = range 5 from max(3 - %h, 0) to min(20 - %h, 5)
-// A condition that remains and differs between lanes is put on each factor of the product, so that
-// the multiply-add stays one instruction. One that is the same in all lanes stays on the term and
-// becomes a branch (term_blocks.h), except where work-items run in step.
+// A remaining condition that differs between lanes moves to each factor of the product, so that the
+// multiply-add stays one instruction. One that is uniform over lanes stays on the term and becomes
+// a branch (term_blocks in predication.h), except on devices with lockstep work-items.
 #include <algorithm>
 
-#include "codegen/analysis/loop_bounds.h"
+#include "codegen/analysis/predication.h"
 #include "codegen/analysis/work_items.h"
 #include "codegen/passes/passes.h"
-#include "codegen/passes/tables.h"
-#include "codegen/search/heuristic.h"
 #include "ir/facts.h"
 
 namespace plugrad::codegen {
@@ -33,7 +31,7 @@ class BoundTightening {
     std::vector<std::pair<Id, Id>> map;
     for (const LoopBound& b : bounds)
       map.emplace_back(b.clause, g_.constant(DType::Bool, int64_t{1}));
-    std::vector<Id> ranges(parts.ranges.begin(), parts.ranges.end());
+    std::vector<Id> ranges = to_vector(parts.ranges);
     std::ranges::sort(ranges, {}, [&](Id r) { return range_axis(g_[r]); });
     for (Id& range : ranges) {
       const Id now = between(range, bounds, map);
@@ -47,7 +45,7 @@ class BoundTightening {
   }
 
  private:
-  // By loops around the range, not by lanes and not by work-items that run in step.
+  // Whether only loops around the range, not lanes or lockstep work-items, occur in the clause.
   bool is_decided_outside(const LoopBound& b) {
     if (range_kind(g_[b.range]) != AxisKind::Reduce || is_bounded(g_[b.range])) return false;
     return std::ranges::all_of(open_.members(open_[b.clause]), [&](Id r) {
@@ -78,7 +76,7 @@ class BoundTightening {
     return any ? bounded_range(g_, range, begin, end) : range;
   }
 
-  bool is_same_for_all_lanes(Id condition) {
+  bool is_uniform_over_lanes(Id condition) {
     return std::ranges::none_of(open_.members(open_[condition]),
                                 [&](Id r) { return range_kind(g_[r]) == AxisKind::Vector; });
   }
@@ -86,8 +84,8 @@ class BoundTightening {
   Id choice(Id condition, Id term, Id zero) {
     const Node n = g_[term];
     const bool is_zero =
-        g_[zero].op == Op::Const && g_[zero].arg == 0;  // not the -inf of a maximum
-    if (n.op != Op::Mul || !is_zero || (may_branch_ && is_same_for_all_lanes(condition)))
+        g_[zero].op == Op::Const && g_[zero].arg == 0;  // excludes the -inf of a maximum
+    if (n.op != Op::Mul || !is_zero || (may_branch_ && is_uniform_over_lanes(condition)))
       return g_.where(condition, term, zero);
     return g_.binary(Op::Mul, g_.where(condition, n.src[0], zero),
                      g_.where(condition, n.src[1], zero));

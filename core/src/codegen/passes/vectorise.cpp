@@ -1,25 +1,136 @@
-// A translation, no local rewrite: stores are transposed together. Loads and stores whose index
-// holds lanes become accesses of a width: consecutive elements in one access, elements close
-// together picked from vectors, stores beside each other transposed in registers, all others lane
-// by lane.
+// Gives loads and stores whose index holds lanes a width: consecutive elements become one access,
+// close elements are picked from vectors, adjacent stores are transposed in registers, all others
+// are split into lanes. A translation, no local rewrite.
 //   before   load %x[%i*16 + iota 4]    load %x[(iota 4)*7]
 //   after    load.x4 %x[%i*16]          vector(load %x[0], load %x[7], load %x[14], load %x[21])
-// Where a gate holds in some lanes alone, consecutive elements are still one load, with a gate a
-// lane. Afterwards no index holds an Iota; Lanes has the width of every value.
+// Register transpose, lane = 0, 1:
+//   before   store %c[%i + 7*lane] of %a; store %c[%i + 1 + 7*lane] of %b
+//   after    store.x2 %c[%i] (%a.0, %b.0); store.x2 %c[%i + 7] (%a.1, %b.1)
+// Consecutive elements with a gate per lane are still one load. Afterwards no index holds an Iota.
 #include <algorithm>
 #include <bit>
 
 #include "base/check.h"
 #include "codegen/analysis/access.h"
-#include "codegen/analysis/lanes.h"
 #include "codegen/passes/passes.h"
-#include "codegen/passes/register_transpose.h"
 #include "ir/facts.h"
 #include "ir/scratch.h"
+#include "symbolic/linear.h"
 #include "symbolic/symbolic.h"
 
 namespace plugrad::codegen {
 namespace {
+
+/// A store of a vector whose lane i goes to element index + i * stride.
+struct LaneStore {
+  Id memory, index, value;
+  int64_t stride;
+  uint32_t lanes;
+  RangeSet loops;  // its open ranges
+};
+
+struct Placed {
+  size_t number;  // index in the list of stores
+  Linear index;
+};
+
+bool are_alike(const LaneStore& a, const LaneStore& b) {
+  return a.memory == b.memory && a.stride == b.stride && a.lanes == b.lanes && a.loops == b.loops;
+}
+
+class RegisterTranspose {
+ public:
+  RegisterTranspose(Graph& g, Simplifier& simplify, std::span<const LaneStore> stores)
+      : g_(g), simplify_(simplify), stores_(stores) {}
+
+  /// `row` holds stores to adjacent elements: a power of two of them, at most their lane count.
+  void transpose(std::span<const Placed> row, std::vector<Id>& out) {
+    const LaneStore& first = stores_[row[0].number];
+    const auto rows = static_cast<uint32_t>(row.size()), columns = first.lanes;
+    std::vector<Id> vectors;
+    for (const Placed& p : row) vectors.push_back(stores_[p.number].value);
+    for (uint32_t left = rows; left > 1; left /= 2) vectors = shuffled(vectors, columns);
+    for (uint32_t lane = 0; lane < columns; ++lane) {
+      const Id index = simplify_(
+          g_.binary(Op::Add, first.index, g_.index(static_cast<int64_t>(lane) * first.stride)));
+      Id value = vectors[lane / (columns / rows)];
+      if (rows < columns)
+        value = g_.add(Op::Lane, g_[value].dtype, {value},
+                       lane_arg(lane % (columns / rows) * rows, rows));
+      out.push_back(g_.add(Op::Store, DType::Void, {first.memory, index, value}));
+    }
+  }
+
+ private:
+  /// Interleaves the first half of the vectors with the second half. log2(vectors) such rounds
+  /// transpose them.
+  std::vector<Id> shuffled(const std::vector<Id>& vectors, uint32_t lanes) {
+    std::vector<Id> out;
+    const size_t half = vectors.size() / 2;
+    for (size_t i = 0; i < half; ++i)
+      for (uint32_t begin : {0u, lanes / 2}) {
+        std::vector<Id> picked;
+        for (uint32_t lane = begin; lane < begin + lanes / 2; ++lane)
+          for (Id from : {vectors[i], vectors[i + half]})
+            picked.push_back(g_.add(Op::Lane, g_[from].dtype, {from}, lane_arg(lane, 1)));
+        out.push_back(g_.add(Op::Vector, g_[vectors[i]].dtype, picked, lanes));
+      }
+    return out;
+  }
+
+  Graph& g_;
+  Simplifier& simplify_;
+  std::span<const LaneStore> stores_;
+};
+
+/// Removes from `all` the stores whose index differs from the first one's by a constant, and
+/// returns them sorted by it.
+std::vector<Placed> take_row(std::vector<Placed>& all, std::span<const LaneStore> stores) {
+  std::vector<Placed> row;
+  const LaneStore& first = stores[all[0].number];
+  const std::vector<Term> terms = all[0].index.terms;
+  const auto belongs = [&](const Placed& p) {
+    return p.index.terms == terms && are_alike(stores[p.number], first);
+  };
+  std::ranges::copy_if(all, std::back_inserter(row), belongs);
+  std::erase_if(all, belongs);
+  std::ranges::sort(row, {}, [](const Placed& p) { return p.index.constant; });
+  return row;
+}
+
+/// The largest power of two up to `most` such that so many stores from the first on are adjacent.
+size_t neighbours(std::span<const Placed> row, size_t most) {
+  size_t count = 1;
+  while (count < std::min(row.size(), most) &&
+         row[count].index.constant == row[count - 1].index.constant + 1)
+    ++count;
+  return std::bit_floor(count);
+}
+
+/// Replaces adjacent stores by stores of whole vectors. Sets `is_left` for the others, in the order
+/// of `stores`.
+std::vector<Id> transpose_stores(Graph& g, Simplifier& simplify, std::span<const LaneStore> stores,
+                                 std::vector<bool>& is_left) {
+  is_left.assign(stores.size(), true);
+  std::vector<Placed> all;
+  for (size_t i = 0; i < stores.size(); ++i)
+    if (const auto index = linear_of(g, stores[i].index)) all.push_back({i, *index});
+  RegisterTranspose transposer(g, simplify, stores);
+  std::vector<Id> out;
+  while (!all.empty()) {
+    const std::vector<Placed> row = take_row(all, stores);
+    for (size_t at = 0; at < row.size();) {
+      const auto rest = std::span(row).subspan(at);
+      const size_t count = neighbours(rest, stores[row[at].number].lanes);
+      if (count > 1) {
+        transposer.transpose(rest.first(count), out);
+        for (const Placed& p : rest.first(count)) is_left[p.number] = false;
+      }
+      at += count;
+    }
+  }
+  return out;
+}
 
 struct Vectoriser {
   Kernel& kernel;
@@ -27,18 +138,17 @@ struct Vectoriser {
   Simplifier simplify{g, kernel.rules()};
   OpenRanges open{g};
   Lanes lane_count{g};
-  std::vector<Id> now = std::vector<Id>(kernel.sink + 1, kNoId);  // what stands for a node
+  std::vector<Id> now = std::vector<Id>(kernel.sink + 1, kNoId);  // by node: its replacement
 
-  // The Iota that a node depends on, outside of what it loads through vectors already made; kNoId
-  // for none.
+  // The Iota that the node depends on; kNoId for none. A vector that is loaded depends on none.
   Id iota_of(Id id) {
     for (Id member : open.members(open[id]))
       if (g[member].op == Op::Iota) return member;
     return kNoId;
   }
 
-  // What a reduction over lanes of its own makes, or an array holds, stays as it is: its Iota is
-  // the same node.
+  // A lane of the node. Nodes that do not depend on this Iota stay: a reduction or an array closes
+  // its own, which may be the same node.
   Id at_lane(Id id, Id iota, int64_t lane) {
     std::vector<std::pair<Id, Id>> map = {{iota, g.index(lane)}};
     Reachable reachable;
@@ -55,9 +165,9 @@ struct Vectoriser {
 
   Id load(Id id) {
     const Node n = g[id];
-    std::vector<Id> sources(g.sources(id).begin(), g.sources(id).end());
+    std::vector<Id> sources = to_vector(g.sources(id));
     if (sources.size() > 2 && is_const(g, sources[2])) {
-      if (const_int(g, sources[2]) == 0) {  // nothing is read, in any lane
+      if (const_int(g, sources[2]) == 0) {  // no lane reads anything
         const Id lanes = iota_of(id);
         return lanes == kNoId ? now[sources[3]]
                               : g.add(Op::Vector, n.dtype, {now[sources[3]]}, g[lanes].arg);
@@ -83,9 +193,9 @@ struct Vectoriser {
     return g.add(Op::Vector, n.dtype, lanes, width);
   }
 
-  // Elements that lie close together are loaded as whole vectors, from which the lanes are picked:
-  // strides of 2 to 4, repeated elements, reversed order. No load leaves the window between the
-  // first and the last element: the last vector begins earlier and overlaps the one before.
+  // Loads elements that lie close together as whole vectors and picks the lanes: strides of 2 to 4,
+  // repeated elements, reversed order. No load leaves the range from the first to the last element:
+  // the last vector overlaps the one before.
   Id pick_lanes(Id load, Id iota, const std::vector<int64_t>& steps) {
     const auto [low, high] = std::ranges::minmax(steps);
     const auto width = static_cast<int64_t>(steps.size());
@@ -118,7 +228,7 @@ struct Vectoriser {
     return sources.size() > gate && open.depends(sources[gate], iota);
   }
 
-  // A value that lost its lanes when it was simplified is the same in every lane.
+  // A value that simplification made the same in every lane is a scalar.
   Id scalar_sources(Id id) {
     std::vector<Id> sources;
     for (Id s : g.sources(id)) sources.push_back(now[s]);
@@ -126,9 +236,9 @@ struct Vectoriser {
     return g.with_sources(id, sources);
   }
 
-  // Appends the stores that do the work of one.
+  // Appends the stores that replace one store.
   void store(Id id, std::vector<Id>& out) {
-    std::vector<Id> sources(g.sources(id).begin(), g.sources(id).end());
+    std::vector<Id> sources = to_vector(g.sources(id));
     const Id iota = iota_of(id);
     if (iota == kNoId) return out.push_back(scalar_sources(id));
     const auto width = static_cast<uint32_t>(g[iota].arg);
@@ -148,7 +258,7 @@ struct Vectoriser {
     }
   }
 
-  // A store without a gate whose lanes lie apart.
+  // A store without a gate whose lanes are not consecutive.
   std::optional<LaneStore> lane_store(Id id) {
     const auto sources = g.sources(id);
     const Id iota = iota_of(id);
@@ -160,7 +270,7 @@ struct Vectoriser {
     return LaneStore{sources[0], at_lane(sources[1], iota, 0), value, *stride, width, open[id]};
   }
 
-  // The stores that do the work of all.
+  // The stores that replace `before`.
   std::vector<Id> stores_of(std::vector<Id> before) {
     std::vector<Id> ids, out;
     std::vector<LaneStore> apart;
@@ -181,7 +291,7 @@ struct Vectoriser {
 
   Id filled(Id id) {
     const FilledParts parts = filled_parts(g, id);
-    const std::vector<Id> ranges(parts.ranges.begin(), parts.ranges.end());
+    const std::vector<Id> ranges = to_vector(parts.ranges);
     return make_filled(g, stores_of({parts.stores.begin(), parts.stores.end()}), ranges);
   }
 

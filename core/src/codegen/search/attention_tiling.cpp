@@ -1,18 +1,13 @@
-// Scores of attention, with rows %i, keys %j, columns %d of the values:
+// Attention tiling, for rows %i, keys %j and columns %d of the values:
 //   before   reduce add (f(reduce add (%q[%i, %e] * %k[%j, %e]), …) * %v[%j, %d]), %j
-//   after    blocks of rows outside; inside each the scores of all keys, lanes over the rows: every
-//            element of a key is read once for all of them, and what a softmax reduces lies in
-//            lanes
-// A block's array has as many bytes as keys times rows; the memory does not grow with both lengths.
-#include "codegen/search/attention_tiling.h"
-
+//   after    blocks of rows outside; inside each block the scores of all keys, lanes over the rows:
+//            an element of a key is read once for all lanes, and softmax reduces within lanes
+// A block's buffer has keys times rows elements, so memory grows with one length only.
 #include <algorithm>
 
 #include "codegen/analysis/access.h"
-#include "codegen/search/cache_read_heuristic.h"
-#include "codegen/search/register_tile.h"
-#include "codegen/transforms/apply.h"
-#include "codegen/transforms/changes.h"
+#include "codegen/search/heuristic.h"
+#include "codegen/transforms/transforms.h"
 #include "ir/facts.h"
 #include "ir/scratch.h"
 #include "plugrad/error.h"
@@ -23,9 +18,9 @@ namespace {
 using Kind = ScheduleStep::Kind;
 
 constexpr int64_t kVectorsOfRows =
-    2;  // in a block: with as many columns again, a tile of registers
+    2;  // rows in a block, in vectors: with as many columns a register tile
 
-// The reduce axis of the product, and what is computed along it for each column.
+// The reduce axis of the product and the value that is computed along it for each column.
 struct Product {
   size_t axis = SIZE_MAX;
   Repeated rows;
@@ -39,7 +34,7 @@ Product find_product(const Kernel& kernel) {
   return {};
 }
 
-// The output axes that the value varies along.
+// The output axes that the value depends on.
 std::vector<size_t> loops_of(const Kernel& kernel, Id value) {
   OpenRanges open(kernel.graph);
   std::vector<size_t> loops;
@@ -60,20 +55,20 @@ int64_t rows_of_block(const Kernel& kernel, const Product& product, size_t rows)
   return size <= most ? size : part_of_size(size, most);
 }
 
-// Those axes first, in their order.
+// Moves these axes outermost, in their order.
 void move_out(Kernel& kernel, std::span<const size_t> axes) {
   for (size_t place = 0; place < axes.size(); ++place)
     for (size_t at = axes[place]; at > place; --at)
       apply(kernel, {Kind::Swap, static_cast<uint32_t>(at - 1), static_cast<int64_t>(at)});
 }
 
-// Inside the first `place` axes, one thing after the other, what is made of it first.
-void keep_inside(Kernel& kernel, size_t place) {
+// Applies compute_at inside the first `place` axes, producers first.
+void compute_inside(Kernel& kernel, size_t place) {
   for (size_t axis = 0; axis < kernel.axes.size();) {
     const bool is_kept = !find_repeated(kernel, axis).values.empty();
     if (is_kept)
       apply(kernel, {Kind::ComputeAt, static_cast<uint32_t>(axis), static_cast<int64_t>(place)});
-    axis = is_kept ? 0 : axis + 1;  // its axes are others now
+    axis = is_kept ? 0 : axis + 1;  // compute_at renumbers the axes
   }
 }
 
@@ -86,7 +81,7 @@ size_t take_in_blocks(Kernel& kernel, const Product& product) {
   else
     loops.pop_back();
   move_out(kernel, loops);
-  keep_inside(kernel, loops.size());
+  compute_inside(kernel, loops.size());
   return loops.size();
 }
 
@@ -102,7 +97,7 @@ bool tile_attention(Kernel& kernel) {
 
 namespace {
 
-// Whether lanes of the range gather the load again and again.
+// Whether lanes of the range gather the load repeatedly.
 bool gathers(const Kernel& kernel, OpenRanges& open, Id store, Id load, Id lanes) {
   const Graph& g = kernel.graph;
   if (g[g.sources(load)[0]].op != Op::Param || !open.depends(load, lanes)) return false;
@@ -115,10 +110,10 @@ bool gathers(const Kernel& kernel, OpenRanges& open, Id store, Id load, Id lanes
     else if (open.depends(store, r))
       reuse *= static_cast<double>(range_size(g, r));
   }
-  return sums && reuse >= kEnoughGatherings;
+  return sums && reuse >= kEnoughGathers;
 }
 
-// The outermost loops in which arrays are filled.
+// The number of outermost loops in which arrays are filled.
 size_t loops_around(const Kernel& kernel, OpenRanges& open) {
   RangeSet around = 0;
   for (Id filled : nodes_of(kernel.graph, kernel.sink, Op::Filled)) around |= open[filled];
@@ -127,7 +122,7 @@ size_t loops_around(const Kernel& kernel, OpenRanges& open) {
   return place;
 }
 
-// The parameter of such a load, and the places of the loops around the array that it is for.
+// The parameter of such a load, and the positions of the loops around its array.
 struct Gathered {
   uint32_t slot;
   size_t place;

@@ -1,8 +1,6 @@
-// The operand that the lanes run over is read row by row, far apart; packed, the panel that one
-// column of register tiles reads again and again is one stream. The loops that the panel depends on
-// go outside, the others inside.
-#include "codegen/search/cache_read_heuristic.h"
-
+// The cache_read and cache_write heuristic for CPUs. The operand with lanes is read row by row with
+// a stride; packed, the panel that one column of register tiles reads repeatedly is one stream. The
+// loops that the panel depends on go outside, the others inside.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,11 +9,10 @@
 
 #include "base/check.h"
 #include "codegen/analysis/access.h"
-#include "codegen/search/climb.h"
-#include "codegen/search/register_tile.h"
-#include "codegen/tiling/prediction.h"
-#include "codegen/transforms/apply.h"
-#include "codegen/transforms/changes.h"
+#include "codegen/search/heuristic.h"
+#include "codegen/search/search.h"
+#include "codegen/tiling/cost_model.h"
+#include "codegen/transforms/transforms.h"
 #include "cost/traffic.h"
 #include "ir/facts.h"
 #include "plugrad/error.h"
@@ -25,22 +22,22 @@ namespace {
 
 using Kind = ScheduleStep::Kind;
 
-constexpr double kEnoughReuse = 48;    // of windows, which share elements
-constexpr double kRowsOfTile = 8;      // about
-constexpr int64_t kEnoughTiles = 6;    // of registers, in a block of rows
-constexpr int64_t kFewNeighbours = 4;  // that are stored together
+constexpr double kEnoughReuse = 48;    // uses of overlapping windows, from which a copy pays
+constexpr double kRowsOfTile = 8;      // typical rows of a register tile
+constexpr int64_t kEnoughTiles = 6;    // register tiles in a block of rows, at least
+constexpr int64_t kFewNeighbours = 4;  // consecutive elements stored together
 
-// What one column of tiles reads of an operand.
+// The part of an operand that one column of tiles reads.
 struct Panel {
   uint32_t slot = 0;
   std::vector<Id> outside;  // output loops that it depends on
-  double reuse = 1;         // by the other output loops
+  double reuse = 1;         // reads of each element by the other output loops
   double elements = 1, span = 1;
   bool is_consecutive = false;
   uint64_t bytes = 0;
   double all_bytes = 0;  // of all panels
   bool has_split_rows = false;
-  double row_bytes = 0;      // that lie side by side
+  double row_bytes = 0;      // of consecutive elements
   double row_stride = 0;     // bytes from one row to the next
   bool is_windowed = false;  // panels share elements
   int64_t longest = 0;       // iterations of its longest serial reduce loop
@@ -90,7 +87,7 @@ Panel panel_of(const Kernel& kernel, OpenRanges& open, Id store, Id load, Id lan
   return panel;
 }
 
-// Whether what the readings of the panel take longer than those of a copy is more than the copying.
+// Whether reading strided lines costs more than reading a copy plus copying.
 bool saves_lines(const Kernel& kernel, const Panel& panel) {
   const cost::Machine& machine = kernel.machine();
   const double line = machine.line_bytes;
@@ -103,22 +100,22 @@ bool saves_lines(const Kernel& kernel, const Panel& panel) {
   return panel.reuse * (far - near) > copying;
 }
 
-// Whether copying the panel is faster than reading it from where it lies.
+// Whether packing the panel is faster than reading it in place.
 bool pays(const Kernel& kernel, const Panel& panel) {
   if (panel.longest == 0) return false;
-  if (!panel.is_consecutive) return panel.reuse >= kEnoughGatherings;
+  if (!panel.is_consecutive) return panel.reuse >= kEnoughGathers;
   if (panel.span <= 2 * panel.elements) return false;
   if (panel.is_windowed) return panel.reuse >= kEnoughReuse;
   return saves_lines(kernel, panel);
 }
 
-// What the loops that read the panel again load beside it.
+// The operands that the loops around a panel's reuse load.
 struct Rows {
   uint32_t slot = 0;
-  size_t loop = SIZE_MAX;  // place of the outermost loop that does not change the panel
-  std::vector<bool> runs;  // by place: whether they depend on the axis
-  double bytes = 0;        // in one iteration of the panel's own loops
-  bool lie_apart = false;  // neighbours along the reduction do
+  size_t loop = SIZE_MAX;  // position of the outermost loop that the panel does not depend on
+  std::vector<bool> runs;  // by position: whether they depend on the axis
+  double bytes = 0;        // of one iteration of the panel's own loops
+  bool lie_apart = false;  // strided along the reduction
 };
 
 Rows rows_beside(const Kernel& kernel, OpenRanges& open, Id store, Id lanes, const Panel& panel) {
@@ -152,7 +149,7 @@ Rows rows_beside(const Kernel& kernel, OpenRanges& open, Id store, Id lanes, con
   return rows;
 }
 
-// Moves the output loops of a kernel about, and knows each by the place that it had at first.
+// Moves output loops of a kernel; loops are identified by their original position.
 class LoopOrder {
  public:
   explicit LoopOrder(Kernel& kernel) : kernel_(kernel) {
@@ -162,7 +159,7 @@ class LoopOrder {
   size_t place(size_t loop) const {
     return static_cast<size_t>(std::ranges::find(loops_, loop) - loops_.begin());
   }
-  /// To `to`, past those between, which keep their order.
+  /// Moves a loop to position `to`; loops between keep their order.
   void move(size_t loop, size_t to) {
     for (size_t i = place(loop); i > to; --i) {
       apply(kernel_, {Kind::Swap, static_cast<uint32_t>(i - 1), static_cast<int64_t>(i)});
@@ -178,12 +175,6 @@ class LoopOrder {
   std::vector<size_t> loops_;
 };
 
-size_t place_of_number(const Kernel& kernel, uint32_t number) {
-  const auto it =
-      std::ranges::find(kernel.axes, number, [&](Id r) { return range_axis(kernel.graph[r]); });
-  return static_cast<size_t>(it - kernel.axes.begin());
-}
-
 std::vector<size_t> places_of(const Kernel& kernel, const std::vector<Id>& ranges) {
   std::vector<size_t> places;
   for (Id r : ranges)
@@ -191,8 +182,8 @@ std::vector<size_t> places_of(const Kernel& kernel, const std::vector<Id>& range
   return places;
 }
 
-// The reduce loop in blocks in which the panel has `most` bytes, outside of the output loops from
-// `place` on. Returns the iterations of one block.
+// Splits the reduce loop into blocks for which the panel has `most` bytes, outside the output loops
+// from `place` on. Returns the iterations of one block.
 int64_t block_sum(Kernel& kernel, const Panel& panel, uint64_t most, size_t place) {
   if (panel.bytes <= most) return panel.longest;
   const auto longest = static_cast<uint32_t>(panel.longest_place);
@@ -203,16 +194,16 @@ int64_t block_sum(Kernel& kernel, const Panel& panel, uint64_t most, size_t plac
   return block;
 }
 
-// Into how many blocks of at most `most` iterations a loop is cut so that each thread has as many;
-// 0 where it cannot.
+// The number of blocks of at most `most` iterations that gives all threads equally many; 0 if there
+// is none.
 int64_t even_parts(int64_t size, int64_t most, int64_t threads) {
   for (int64_t parts = std::max<int64_t>(1, (size + most - 1) / most); parts <= size; ++parts)
     if (size % parts == 0 && (parts % threads == 0 || parts >= 8 * threads)) return parts;
   return 0;
 }
 
-// Panels outside, all rows inside. Threads share out the panels.
-size_t stage_panel(Kernel& kernel, const Panel& panel) {
+// Panels outside, all rows inside. Threads split the panels.
+size_t cache_read_panel(Kernel& kernel, const Panel& panel) {
   LoopOrder order(kernel);
   const std::vector<size_t> outside = places_of(kernel, panel.outside);
   for (size_t i = 0; i < outside.size(); ++i) order.move(outside[i], i);
@@ -222,12 +213,12 @@ size_t stage_panel(Kernel& kernel, const Panel& panel) {
   return outside.size();
 }
 
-// Blocks of rows outside, which stay in a cache while panel after panel is packed for them. Threads
-// share out the rows. The rows of a block may be packed too.
-size_t stage_blocks(Kernel& kernel, const Panel& panel, const Rows& rows, bool pack_rows) {
+// Blocks of rows outside: a block stays in a cache while one panel after another is packed. Threads
+// split the rows. Rows may be packed too.
+size_t cache_read_blocks(Kernel& kernel, const Panel& panel, const Rows& rows, bool pack_rows) {
   const pgr_device_caps& caps = *kernel.caps;
   const int64_t threads = std::max(1u, caps.threads), size = size_of_axis(kernel, rows.loop);
-  bool others = false;  // loops along the same rows
+  bool others = false;  // loops over the same rows
   for (size_t place = rows.loop + 1; place < kernel.axes.size(); ++place)
     others |= rows.runs[place] && is_serial_output(kernel.graph, kernel.axes[place]);
   LoopOrder order(kernel);
@@ -247,31 +238,31 @@ size_t stage_blocks(Kernel& kernel, const Panel& panel, const Rows& rows, bool p
       even_parts(size, std::max<int64_t>(1, static_cast<int64_t>(most / bytes_of_one)), threads);
   if (parts == 0 || panel.reuse < static_cast<double>(parts * kEnoughTiles))
     fail(ErrorKind::User, "[codegen] the rows cannot be shared out");
-  size_t inner = 0;  // place of the rows of a block
+  size_t inner = 0;  // position of a block's rows
   if (parts > 1) {
     const uint32_t number = new_axis(kernel);
     apply(kernel, {Kind::Block, static_cast<uint32_t>(order.place(rows.loop)), size / parts});
-    inner = place_of_number(kernel, number);
+    inner = axis_with_number(kernel, number);
     order.move(rows.loop, at++);
   }
   if (pack_rows) apply(kernel, {Kind::CacheRead, rows.slot, static_cast<int64_t>(at)});
   for (size_t column : columns) order.move(column, at++);
   if (others)
-    for (; inner > at; --inner)  // outside of those, where it was
+    for (; inner > at; --inner)  // back outside of those
       apply(kernel, {Kind::Swap, static_cast<uint32_t>(inner - 1), static_cast<int64_t>(inner)});
   apply(kernel, {Kind::CacheRead, panel.slot, static_cast<int64_t>(at)});
   return both.size() + (parts > 1);
 }
 
-// How often the panels read each row.
-double readings_of(const Kernel& kernel, const Panel& panel, const Rows& rows) {
+// Reads of each row by the panels.
+double reads_per_row(const Kernel& kernel, const Panel& panel, const Rows& rows) {
   double readings = 1;
   for (size_t place : places_of(kernel, panel.outside))
     if (!rows.runs[place]) readings *= static_cast<double>(size_of_axis(kernel, place));
   return readings;
 }
 
-// Whether the rows are so many, or so far apart, that they are better taken block by block.
+// Whether the rows exceed the cache or are so far apart that blocks are better.
 bool wants_blocks(const Kernel& kernel, const Panel& panel, const Rows& rows) {
   const pgr_device_caps& caps = *kernel.caps;
   if (rows.loop == SIZE_MAX || rows.bytes == 0 || caps.cache_bytes[2] == 0) return false;
@@ -282,7 +273,7 @@ bool wants_blocks(const Kernel& kernel, const Panel& panel, const Rows& rows) {
 
 }  // namespace
 
-bool shares_out_panels(const Kernel& kernel, size_t axis) {
+bool splits_panels(const Kernel& kernel, size_t axis) {
   const Graph& g = kernel.graph;
   const Id lanes = kernel.axes[axis], store = g.sources(kernel.sink)[0];
   if (kernel.caps->private_bytes == 0 || kernel.caps->threads < 2 ||
@@ -306,24 +297,25 @@ double cycles_of(const Kernel& kernel) {
   return found.is_possible ? found.cycles.all : std::numeric_limits<double>::infinity();
 }
 
-// Rows whose neighbours along the sum lie apart are packed. Those of windows have some beside each
-// other: they are packed where that clearly pays, as where planes lie powers of two apart.
-std::optional<size_t> stage_cheapest_blocks(Kernel& kernel, const Panel& panel, const Rows& rows) {
-  const bool may_pack = readings_of(kernel, panel, rows) >= kEnoughGatherings;
-  const auto staged = [&](Kernel& k, bool pack) {
-    return attempt(k, [&](Kernel& trial) { return stage_blocks(trial, panel, rows, pack); });
+// Packs rows that are strided along the sum. Rows of windows are partly consecutive: they are
+// packed only if that clearly pays, e.g. if planes are powers of two apart.
+std::optional<size_t> cache_read_cheapest_blocks(Kernel& kernel, const Panel& panel,
+                                                 const Rows& rows) {
+  const bool may_pack = reads_per_row(kernel, panel, rows) >= kEnoughGathers;
+  const auto with_packing = [&](Kernel& k, bool pack) {
+    return attempt(k, [&](Kernel& trial) { return cache_read_blocks(trial, panel, rows, pack); });
   };
-  if (!may_pack || rows.lie_apart) return staged(kernel, may_pack && rows.lie_apart);
+  if (!may_pack || rows.lie_apart) return with_packing(kernel, may_pack && rows.lie_apart);
   Kernel packed = copy_of(kernel);
-  const auto parallel = staged(kernel, false), parallel_packed = staged(packed, true);
+  const auto parallel = with_packing(kernel, false), parallel_packed = with_packing(packed, true);
   if (!parallel_packed || (parallel && cycles_of(packed) >= kClearly * cycles_of(kernel)))
     return parallel;
   kernel = std::move(packed);
   return parallel_packed;
 }
 
-// Stages the operand that the lanes load where it is read again often enough.
-size_t stage_operands(Kernel& kernel) {
+// cache_read of the operand with lanes, if it is read again often enough.
+size_t cache_read_operands(Kernel& kernel) {
   if (kernel.caps->private_bytes == 0) return SIZE_MAX;
   const Graph& g = kernel.graph;
   OpenRanges open(g);
@@ -336,15 +328,16 @@ size_t stage_operands(Kernel& kernel) {
       if (!pays(kernel, panel)) continue;
       const Rows rows = rows_beside(kernel, open, store, lanes, panel);
       if (wants_blocks(kernel, panel, rows))
-        if (const auto parallel = stage_cheapest_blocks(kernel, panel, rows)) return *parallel;
-      return attempt(kernel, [&](Kernel& k) { return stage_panel(k, panel); }).value_or(SIZE_MAX);
+        if (const auto parallel = cache_read_cheapest_blocks(kernel, panel, rows)) return *parallel;
+      return attempt(kernel, [&](Kernel& k) { return cache_read_panel(k, panel); })
+          .value_or(SIZE_MAX);
     }
   }
   return SIZE_MAX;
 }
 
-// The loop along which a store writes neighbours, where its lanes lie apart; the number of axes for
-// none.
+// The loop along which a store is consecutive although its lanes are strided; the number of axes
+// for none.
 size_t loop_beside_lanes(const Kernel& kernel, OpenRanges& open, Id store) {
   const Graph& g = kernel.graph;
   const Id index = g.sources(store)[1];
@@ -359,9 +352,8 @@ size_t loop_beside_lanes(const Kernel& kernel, OpenRanges& open, Id store) {
   return static_cast<size_t>(std::ranges::find_if(kernel.axes, is_beside) - kernel.axes.begin());
 }
 
-// How many neighbours wait: such as leave no rest, and not so many that they push the operands out
-// of the cache.
-int64_t waiting(int64_t size) {
+// Consecutive elements to collect: a divisor, small enough to keep the operands in the cache.
+int64_t collected(int64_t size) {
   for (int64_t part : {4, 8, 6, 5, 7})
     if (size % part == 0) return part;
   return size <= 16 ? size : 4;
@@ -372,7 +364,7 @@ size_t last_output(const Kernel& kernel) {
   return static_cast<size_t>(std::ranges::count_if(kernel.axes, is_output)) - 1;
 }
 
-// A few iterations of the loop become the innermost output loop.
+// Splits off `part` iterations of the loop as the innermost output loop.
 void move_inside(Kernel& kernel, size_t loop, int64_t part) {
   if (part < size_of_axis(kernel, loop))
     return apply(kernel, {Kind::Block, static_cast<uint32_t>(loop), part});
@@ -380,8 +372,8 @@ void move_inside(Kernel& kernel, size_t loop, int64_t part) {
     apply(kernel, {Kind::Swap, static_cast<uint32_t>(loop), static_cast<int64_t>(loop + 1)});
 }
 
-// Where neighbours along one loop are few, as the rests of a stride are, those along the next one
-// wait too. Returns whether there is one.
+// If one loop has few consecutive elements, as the phases of a stride have, collects along the next
+// one too. Returns whether there is one.
 bool move_next_inside(Kernel& kernel, int64_t few) {
   const Graph& g = kernel.graph;
   const Id index = g.sources(g.sources(kernel.sink)[0])[1];
@@ -396,7 +388,7 @@ bool move_next_inside(Kernel& kernel, int64_t few) {
   return true;
 }
 
-// Whether sums wait for their neighbours in `kernel`.
+// Whether `kernel` collects sums in a cache_write.
 bool has_scattered(const Kernel& kernel) {
   const Graph& g = kernel.graph;
   const Id store = g.sources(kernel.sink)[0];
@@ -405,15 +397,15 @@ bool has_scattered(const Kernel& kernel) {
   return loop_beside_lanes(kernel, open, store) < kernel.axes.size();
 }
 
-// A sum whose lanes lie apart where it is stored waits in scratch until its neighbours are there.
-size_t stage_scattered(Kernel& kernel) {
+// cache_write of a sum with strided lanes, until its consecutive elements are complete.
+size_t cache_write_scattered(Kernel& kernel) {
   const Graph& g = kernel.graph;
   const Id store = g.sources(kernel.sink)[0];
   if (!has_scattered(kernel)) return SIZE_MAX;
   OpenRanges open(g);
   const size_t loop = loop_beside_lanes(kernel, open, store);
   const auto change = [&](Kernel& k) {
-    const int64_t size = size_of_axis(k, loop), part = waiting(size);
+    const int64_t size = size_of_axis(k, loop), part = collected(size);
     move_inside(k, loop, part);
     const bool is_pair = part == size && move_next_inside(k, part);
     const size_t place = last_output(k) - (is_pair ? 1 : 0);
@@ -424,7 +416,7 @@ size_t stage_scattered(Kernel& kernel) {
   return attempt(kernel, change).value_or(SIZE_MAX);
 }
 
-// The changes with the copies of operands behind those that move loops for the last one.
+// The schedule with its cache_read steps after the steps that move loops for a cache_write.
 std::optional<Kernel> with_copies_last(const Kernel& start, std::span<const ScheduleStep> changes) {
   Kernel kernel = copy_of(start);
   const auto change = [&](Kernel& k) {
@@ -439,15 +431,15 @@ std::optional<Kernel> with_copies_last(const Kernel& start, std::span<const Sche
 
 }  // namespace
 
-// Sums that wait may bring a loop inside that a copied operand depends on, which then is copied
-// again for each tile. Larger copies, outside of that loop, or sums that do not wait may cost less.
+// A cache_write may move a loop inside that a copied operand depends on, so that the copy is
+// repeated for each tile. Copying more outside that loop, or no cache_write, may cost less.
 size_t choose_cache_reads(Kernel& kernel) {
-  if (!has_scattered(kernel)) return stage_operands(kernel);
+  if (!has_scattered(kernel)) return cache_read_operands(kernel);
   const Kernel start = copy_of(kernel);
-  const size_t most = stage_operands(kernel), count = start.applied.size();
-  if (kernel.applied.size() == count) return stage_scattered(kernel);
+  const size_t most = cache_read_operands(kernel), count = start.applied.size();
+  if (kernel.applied.size() == count) return cache_write_scattered(kernel);
   Kernel alone = copy_of(kernel);
-  const size_t scattered = std::min(most, stage_scattered(kernel));
+  const size_t scattered = std::min(most, cache_write_scattered(kernel));
   if (kernel.applied.size() == alone.applied.size()) return most;
   double least = cycles_of(kernel);
   if (auto last = with_copies_last(start, std::span(kernel.applied).subspan(count)))

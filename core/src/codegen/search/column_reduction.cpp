@@ -1,12 +1,10 @@
-// Sums of columns read a matrix row by row: the sums of a strip of columns wait in the output,
-// which stays in the cache, while a few whole rows at a time are added to them.
-#include "codegen/search/column_reduction.h"
-
+// Column reduction: sums of columns read a matrix row by row. The sums of a strip of columns stay
+// in the output, in cache, while a few whole rows at a time are added to them.
 #include <algorithm>
 
 #include "codegen/analysis/access.h"
-#include "codegen/search/register_tile.h"
-#include "codegen/transforms/apply.h"
+#include "codegen/search/heuristic.h"
+#include "codegen/transforms/transforms.h"
 #include "ir/facts.h"
 
 namespace plugrad::codegen {
@@ -14,22 +12,22 @@ namespace {
 
 using Kind = ScheduleStep::Kind;
 
-constexpr int64_t kFarApart = 4096;    // bytes between rows that prefetching does not follow
-constexpr int64_t kFewestRounds = 32;  // of rows, for the first and the last to cost little
+constexpr int64_t kFarApart = 4096;    // bytes between rows from which prefetching does not follow
+constexpr int64_t kFewestRounds = 32;  // row iterations, so that the first and the last cost little
 constexpr int64_t kGroupsPerThread = 4;
-// Bytes of a row: 512 of halves take 3.6 ms of a matrix of 4096 x 4096 where 128 took 5.5 (bench
-// halves, matvec, AVX-512); 16 registers hold 128, as the tile does by itself.
+// Bytes of a row: 512 of halves take 3.6 ms for a matrix of 4096 x 4096, 128 took 5.5 ms (bench
+// halves, matvec, AVX-512); 16 registers hold 128, which the tile chooses by itself.
 constexpr int64_t kLongRun = 512;
 constexpr int64_t kRowsOfRound[] = {8, 7, 6, 5, 4};
 
 struct Columns {
-  size_t lanes_loop = SIZE_MAX;  // places in kernel.axes: the loop over vectors of columns
+  size_t lanes_loop = SIZE_MAX;  // indices in kernel.axes: the loop over vectors of columns
   size_t rounds = SIZE_MAX;      // the loop over rows
   int64_t others = 1;            // iterations of the other output loops
 };
 
-// Whether the matrix is more than the caches hold: those of a thread for one row of results, its
-// share of the last one for several, which would take it out of there as fast as they compute.
+// Whether the matrix exceeds the caches: a thread's own for one result row, its share of the last
+// one for several, because one row is computed as fast as the last cache delivers.
 bool exceeds_caches(const Kernel& kernel, Id load, bool is_one_row) {
   const Graph& g = kernel.graph;
   const pgr_device_caps& caps = *kernel.caps;
@@ -41,8 +39,8 @@ bool exceeds_caches(const Kernel& kernel, Id load, bool is_one_row) {
   return held > 0 && bytes > held;
 }
 
-// Whether each element that the load takes is needed once, but for `rows` that are computed side by
-// side, and its rows lie far apart.
+// Whether each element of the load is used once, apart from `rows` that are computed side by side,
+// and its rows are far apart.
 bool streams_rows(const Kernel& kernel, OpenRanges& open, Id store, Id load, Id rounds,
                   RangeSet rows) {
   const Graph& g = kernel.graph;
@@ -58,7 +56,7 @@ bool streams_rows(const Kernel& kernel, OpenRanges& open, Id store, Id load, Id 
 Columns find_columns(const Kernel& kernel) {
   const Graph& g = kernel.graph;
   Columns out;
-  // Behind the first store there may be that of the columns that are left over.
+  // The second store may be that of the remaining columns.
   if (nodes_of(g, kernel.sink, Op::Reduce).size() != g.sources(kernel.sink).size()) return out;
   const Id store = g.sources(kernel.sink)[0];
   Id lanes = kNoId;
@@ -70,7 +68,7 @@ Columns find_columns(const Kernel& kernel) {
     if (range_kind(g[axis]) == AxisKind::Upcast) rows |= open.bit(axis);
     adds_several |= range_kind(g[axis]) == AxisKind::Unroll;
   }
-  if (rows != 0 && !adds_several) return out;  // the sums would move more than the matrix
+  if (rows != 0 && !adds_several) return out;  // the sums would move more bytes than the matrix
   if (lanes == kNoId || stride_of(g, g.sources(store)[1], lanes) != 1) return out;
   const int64_t width = range_size(g, lanes);
   for (size_t i = 0; i < kernel.axes.size(); ++i) {
@@ -87,7 +85,7 @@ Columns find_columns(const Kernel& kernel) {
   return out;
 }
 
-// With the tile's changes.
+// Whether the reduction applies with the tile's steps.
 bool would_sum_columns(const Kernel& kernel, const Tile& tile) {
   Kernel trial = copy_of(kernel);
   for (size_t axis = kernel.axes.size(); axis-- > 0;) {
@@ -104,8 +102,8 @@ bool would_sum_columns(const Kernel& kernel, const Tile& tile) {
   return schedule_column_reduction(trial) != SIZE_MAX;
 }
 
-// A sum that cannot wait in the output, being of another dtype, takes as many columns of a row as
-// half of the registers hold: the rows lie in pages of their own, and each is visited less often.
+// A sum of another dtype than the output cannot stay there and takes as many columns as half the
+// registers hold: rows are on separate pages, and each page is visited less often.
 bool sum_in_registers(const Kernel& kernel, Id load, Tile& tile) {
   const Graph& g = kernel.graph;
   const Id store = g.sources(kernel.sink)[0], reduce = nodes_of(g, store, Op::Reduce)[0];
@@ -181,7 +179,7 @@ size_t sum_in_strips(Kernel& kernel, const Columns& columns) {
 size_t schedule_column_reduction(Kernel& kernel) {
   const Columns columns = find_columns(kernel);
   if (columns.lanes_loop == SIZE_MAX || columns.rounds == SIZE_MAX) return SIZE_MAX;
-  // What cannot wait in the output is summed in registers.
+  // Sums that cannot stay in the output stay in registers.
   return attempt(kernel, [&](Kernel& k) { return sum_in_strips(k, columns); }).value_or(SIZE_MAX);
 }
 

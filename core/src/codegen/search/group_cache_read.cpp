@@ -1,16 +1,13 @@
-// Where many work-items of a group read the same elements of an operand, the group copies its tile
-// into local memory, a part of the reduction at a time:
-//   block(k, 16) stage(a, inside of the outer k) stage(b, inside of the outer k)
+// Local-memory copies: if many work-items of a group read the same elements of an operand, the
+// group copies its tile, a part of the reduction at a time:
+//   block(k, 16) copy_parts(a, inside the outer k) copy_parts(b, inside the outer k)
 #include <algorithm>
 #include <set>
 
 #include "base/check.h"
 #include "codegen/analysis/access.h"
-#include "codegen/search/cache_read_heuristic.h"
-#include "codegen/search/register_tile.h"
-#include "codegen/transforms/apply.h"
-#include "codegen/transforms/changes.h"
-#include "codegen/transforms/software_pipelining.h"
+#include "codegen/search/heuristic.h"
+#include "codegen/transforms/transforms.h"
 #include "ir/facts.h"
 #include "ir/scratch.h"
 #include "plugrad/error.h"
@@ -20,19 +17,19 @@ namespace {
 
 using Kind = ScheduleStep::Kind;
 
-constexpr int64_t kEnoughReaders = 4;  // work-items that read an element
+constexpr int64_t kEnoughReaders = 4;  // work-items that read an element, at least
 constexpr int64_t kLongestPart = 32;   // iterations of the reduction between two barriers
 constexpr int64_t kShortestPart = 8;
 constexpr int64_t kMostCode = 64;  // copies of one instruction
-constexpr int64_t kTurnsAhead =
-    2;  // while one part is used, others are on their way: memory answers late
+constexpr int64_t kPipelining =
+    2;  // tiles in memory: copies start early because of the memory's latency
 
 struct Reuse {
   std::set<uint32_t> slots;
-  RangeSet shared = ~RangeSet{0};  // ranges that all of their loads depend on
+  RangeSet shared = ~RangeSet{0};  // ranges that all the loads depend on
 };
 
-// The parameters of which many items of a group load the same elements.
+// The parameters of which many work-items load the same elements.
 Reuse find_reuse(const Kernel& kernel, OpenRanges& open) {
   const Graph& g = kernel.graph;
   Reuse reuse;
@@ -68,8 +65,8 @@ size_t longest_loop(const Kernel& kernel, OpenRanges& open, RangeSet shared) {
   return best;
 }
 
-// Lengths of a part that leave no rest, the longest first; for a long loop that has none, one that
-// leaves a rest.
+// Divisors for the length of a part, longest first; a length with a remainder only for long loops
+// without a divisor.
 std::vector<int64_t> lengths_of_part(int64_t size) {
   std::vector<int64_t> lengths;
   for (int64_t length = std::min(size, kLongestPart); length >= kShortestPart; --length)
@@ -92,7 +89,7 @@ int64_t registers_tiled(const Kernel& kernel) {
   return copies;
 }
 
-// The innermost loop of the reduction as often as the register tile leaves room for.
+// Unrolls the innermost reduce loop as far as the register tile permits.
 void unroll_part(Kernel& kernel, int64_t copies) {
   size_t innermost = kernel.axes.size();
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
@@ -102,8 +99,9 @@ void unroll_part(Kernel& kernel, int64_t copies) {
       return apply(kernel, {Kind::Unroll, static_cast<uint32_t>(innermost), amount});
 }
 
-// The loop in parts of `length`, and in each of them copies of what is loaded of the parameters.
-void stage_parts(Kernel& kernel, size_t loop, int64_t length, const std::set<uint32_t>& slots) {
+// Splits the loop into parts of `length` and copies the parameters inside each.
+void cache_read_parts(Kernel& kernel, size_t loop, int64_t length,
+                      const std::set<uint32_t>& slots) {
   const int64_t copies = registers_tiled(kernel);  // before the copies are expanded too
   size_t place = 0;
   while (kind_of(kernel, place) != AxisKind::Reduce) ++place;
@@ -113,7 +111,8 @@ void stage_parts(Kernel& kernel, size_t loop, int64_t length, const std::set<uin
   if (has_parts) apply(kernel, {Kind::Block, static_cast<uint32_t>(place), length});
   const uint32_t number = range_axis(kernel.graph[kernel.axes[place]]);
   for (uint32_t slot : slots) {
-    while (range_axis(kernel.graph[kernel.axes[place]]) != number) ++place;  // behind a copy's loop
+    // after the loop of a copy
+    while (range_axis(kernel.graph[kernel.axes[place]]) != number) ++place;
     apply(kernel, {Kind::CacheRead, slot, static_cast<int64_t>(place + has_parts)});
   }
   unroll_part(kernel, copies);
@@ -123,7 +122,7 @@ void stage_parts(Kernel& kernel, size_t loop, int64_t length, const std::set<uin
 
 bool cache_read_tiles(Kernel& kernel) {
   const pgr_device_caps& caps = *kernel.caps;
-  if (caps.local_in_cache) return false;  // which serves all readers without a copy
+  if (caps.local_in_cache) return false;  // the cache serves all readers without a copy
   OpenRanges open(kernel.graph);
   const Reuse reuse = find_reuse(kernel, open);
   if (reuse.slots.empty()) return false;
@@ -135,13 +134,13 @@ bool cache_read_tiles(Kernel& kernel) {
 
 namespace {
 
-// Room for a second group, which computes while this one waits.
+// Leaves room for a second group, which computes while the first one waits.
 bool fits_twice(const Kernel& kernel) {
   return 2 * copied_bytes(kernel) <=
          std::max(kernel.caps->local_bytes, kernel.caps->core_local_bytes);
 }
 
-// Whether all copies in local memory are, and the items move none themselves.
+// Whether all copies into local memory are asynchronous.
 bool are_asynchronous(const Kernel& kernel) {
   const Graph& g = kernel.graph;
   for (Id filled : nodes_of(g, kernel.sink, Op::Filled))
@@ -154,22 +153,22 @@ bool are_asynchronous(const Kernel& kernel) {
   return true;
 }
 
-// The copies so many turns before their use.
-void run_ahead(Kernel& kernel, const std::set<uint32_t>& slots, int64_t turns) {
-  require(are_asynchronous(kernel), "[codegen] the items move a part of the copies themselves");
-  for (uint32_t slot : slots) apply(kernel, {Kind::Pipeline, slot, turns});
+// Starts the copies `iterations` iterations before their use.
+void pipeline_all(Kernel& kernel, const std::set<uint32_t>& slots, int64_t iterations) {
+  require(are_asynchronous(kernel), "[codegen] work-items make a part of the copies");
+  for (uint32_t slot : slots) apply(kernel, {Kind::Pipeline, slot, iterations});
 }
 
 }  // namespace
 
-// Of shorter parts if need be: while one is used, the next is on its way.
+// With shorter parts if necessary, so that copies overlap with use.
 bool cache_read_longest_parts(Kernel& kernel, size_t loop, const std::vector<int64_t>& lengths,
                               const std::set<uint32_t>& slots) {
-  const auto stage = [&](int64_t length, int64_t turns) {
+  const auto copy_parts = [&](int64_t length, int64_t iterations) {
     return attempt(kernel,
                    [&](Kernel& trial) -> size_t {
-                     stage_parts(trial, loop, length, slots);
-                     if (turns > 0) run_ahead(trial, slots, turns);
+                     cache_read_parts(trial, loop, length, slots);
+                     if (iterations > 0) pipeline_all(trial, slots, iterations);
                      require(fits_twice(trial), "[codegen] no room for a second group");
                      return 0;
                    })
@@ -177,9 +176,9 @@ bool cache_read_longest_parts(Kernel& kernel, size_t loop, const std::vector<int
   };
   if (kernel.caps->async_copy_bytes != 0)
     for (int64_t length : lengths)
-      for (int64_t turns = kTurnsAhead; turns > 0; --turns)
-        if (stage(length, turns)) return true;
-  return std::ranges::any_of(lengths, [&](int64_t length) { return stage(length, 0); });
+      for (int64_t iterations = kPipelining; iterations > 0; --iterations)
+        if (copy_parts(length, iterations)) return true;
+  return std::ranges::any_of(lengths, [&](int64_t length) { return copy_parts(length, 0); });
 }
 
 }  // namespace plugrad::codegen

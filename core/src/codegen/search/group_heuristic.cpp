@@ -1,30 +1,28 @@
-// The choice for devices whose work-items run in step. First the axis along which neighbouring
-// items work, then a register tile, then whether items share a reduction, how large a group is,
-// then what the group copies into local memory, and every loop left over is group ids.
+// The heuristic for devices with lockstep work-items. In order: the axis of adjacent work-items,
+// the register tile, sharing of reductions, the group size, copies into local memory; all remaining
+// loops become group ids.
 #include <algorithm>
 #include <bit>
 #include <limits>
 
-#include "codegen/search/cache_read_heuristic.h"
 #include "codegen/search/heuristic.h"
-#include "codegen/search/register_tile.h"
-#include "codegen/search/workgroup_per_row.h"
 #include "codegen/tiling/row_kernels.h"
-#include "codegen/transforms/apply.h"
-#include "codegen/transforms/changes.h"
+#include "codegen/transforms/transforms.h"
 
 namespace plugrad::codegen {
 namespace {
 
 using Kind = ScheduleStep::Kind;
 
-constexpr double kMostCode = 64;         // copies of one instruction
-constexpr int64_t kItems = 256;          // of a group, where there is work for them
-constexpr int64_t kStepsToFill = 8;      // subgroups that keep a multiprocessor busy
-constexpr int64_t kShortestShare = 4;    // iterations that an item does of a shared reduction
-constexpr int64_t kShortReduction = 64;  // shorter ones are not worth the barriers
-constexpr double kShareCost = 8;         // of what an item adds to a shared reduction
-constexpr int64_t kElementwise = 4;      // elements of an item where nothing is reused
+constexpr double kMostCode = 64;     // copies of one instruction
+constexpr int64_t kWorkItems = 256;  // work-items of a group, if there is work for them
+constexpr int64_t kStepsToFill = 8;  // subgroups that fill a multiprocessor
+// iterations of a shared reduction for each work-item, at least
+constexpr int64_t kShortestShare = 4;
+// iterations; sharing shorter reductions does not pay for the barriers
+constexpr int64_t kShortReduction = 64;
+constexpr double kShareCost = 8;     // instructions that a work-item adds to a shared reduction
+constexpr int64_t kElementwise = 4;  // elements of a work-item in kernels without reuse
 
 int64_t floor_power(int64_t n) {
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(n, 1))));
@@ -33,14 +31,14 @@ int64_t parts(int64_t size, int64_t amount) {
   return (size + amount - 1) / amount;
 }
 
-// The largest number up to `amount` that divides `size`.
+// The largest divisor of `size` up to `amount`.
 int64_t divisor(int64_t size, int64_t amount) {
   while (size % amount != 0) --amount;
   return amount;
 }
 
-// The items of an axis, at most `most`, that leave fewest without work at its end, and rounds that
-// the upcast by `amount` divides; rather whole subgroups.
+// The work-items of an axis, at most `most`, that leave the fewest idle at its end and a number of
+// rounds that `amount` divides; whole subgroups are preferred.
 int64_t fitting_items(int64_t size, int64_t amount, int64_t most, int64_t subgroup) {
   if (parts(size, amount) <= most) return parts(size, amount);
   int64_t best = most;
@@ -58,8 +56,8 @@ int64_t fitting_items(int64_t size, int64_t amount, int64_t most, int64_t subgro
   return best;
 }
 
-// The items, at most `most`, that share a loop: whole short loops, otherwise a number that leaves
-// no rest, because the rest is a second copy of the loop's body.
+// The work-items, at most `most`, that share a loop: all iterations of a short loop, otherwise a
+// divisor, because a remainder is a second copy of the loop's body.
 int64_t sharing_items(int64_t size, int64_t most) {
   if (size <= most) return size;
   for (int64_t items = most; items > most / 2; --items)
@@ -67,7 +65,7 @@ int64_t sharing_items(int64_t size, int64_t most) {
   return floor_power(most);
 }
 
-// What is decided about one store, by axis numbers, which changes keep.
+// Choices for one store, by axis numbers, which steps keep.
 class StoreChooser {
  public:
   StoreChooser(Kernel& part, const std::vector<uint32_t>& taken)
@@ -112,23 +110,24 @@ class StoreChooser {
 
   bool lanes_reduce() const { return lanes_ < part_.axes.size() && !is_output(lanes_); }
 
-  // Items along an output axis that work in step.
+  // Adjacent work-items along an output axis.
   int64_t neighbours() const {
     const int64_t most = std::min<int64_t>(subgroup(), caps_.max_local_total);
     return lanes_ < part_.axes.size() && !lanes_reduce() ? std::min(size(lanes_), most) : 1;
   }
 
-  // Items that share one reduction: as many as a tile leaves too few outputs.
+  // Work-items that share one reduction: more if the tile leaves too few outputs to fill the
+  // device.
   int64_t team_for(const Tile& tile) const {
     const int64_t length = product(false, tile),
-                  most = std::min<int64_t>(kItems, caps_.max_local_total);
+                  most = std::min<int64_t>(kWorkItems, caps_.max_local_total);
     if (!model_.has_reduce() || length < kShortReduction) return 1;
     const int64_t longest = std::min(floor_power(length / kShortestShare), floor_power(most));
     const auto wanted = static_cast<uint64_t>(parts(enough(), product(true, tile)));
     return std::min(static_cast<int64_t>(std::bit_ceil(wanted)), longest);
   }
 
-  // Instructions, those of sharing included, and more where too few items are left to fill the
+  // Instructions, including those of sharing, scaled up if too few work-items remain to fill the
   // device.
   double cost(const Tile& tile) const {
     if (model_.code_size(tile) > kMostCode) return std::numeric_limits<double>::infinity();
@@ -151,7 +150,7 @@ class StoreChooser {
     tile_ = best;
   }
 
-  // At least a subgroup where its items then read neighbouring elements, and room for neighbours.
+  // At least a subgroup if its work-items then read consecutive elements.
   int64_t team_size() const {
     int64_t team = team_for(tile_);
     const int64_t line = static_cast<int64_t>(std::max<uint64_t>(caps_.cache_line_bytes, 64));
@@ -159,19 +158,19 @@ class StoreChooser {
       const int64_t most = floor_power(product(false, tile_) / kShortestShare);
       team = std::max(team, std::min(subgroup(), most));
     }
-    team = std::min(team,
-                    floor_power(std::min<int64_t>(kItems, caps_.max_local_total) / neighbours()));
+    team = std::min(
+        team, floor_power(std::min<int64_t>(kWorkItems, caps_.max_local_total) / neighbours()));
     return team < 4 ? 1 : team;
   }
 
-  // Items of a group: fewer than usual where some multiprocessors would end much later than others.
+  // Work-items of a group: fewer if some multiprocessors would finish much later than others.
   int64_t group_size(int64_t team) const {
-    const int64_t most = std::min<int64_t>(kItems, caps_.max_local_total);
+    const int64_t most = std::min<int64_t>(kWorkItems, caps_.max_local_total);
     const int64_t even = floor_power(outputs() * team / (2 * std::max(1u, caps_.threads)));
     return std::min(std::max({even, team, subgroup()}), most);
   }
 
-  // Reduce axes, the one that neighbours read along first, then the longest.
+  // Shares reduce axes: first the one with consecutive reads, then the longest.
   void share_reductions(int64_t team) {
     std::vector<size_t> axes;
     for (size_t axis = 0; axis < part_.axes.size(); ++axis)
@@ -186,15 +185,15 @@ class StoreChooser {
       const int64_t items = sharing_items(size(axis), team);
       if (items < 2) continue;
       shares.emplace_back(axis, items);
-      tile_.amounts[axis] = items;  // what is left to unroll
+      tile_.amounts[axis] = items;  // the remaining iterations, to unroll
       team /= items;
     }
     for (auto it = shares.rbegin(); it != shares.rend(); ++it)
       change(Kind::Group, it->first, it->second);
   }
 
-  // The axis of neighbours, which is spread last and so is axis 0 of the group; where registers are
-  // tiled its items are one subgroup and the rest go along the other axis.
+  // Spreads the axis of adjacent work-items last, so that it is axis 0 of the group. In a register
+  // tile its work-items are one subgroup, and the others go along the other axis.
   void spread_outputs(int64_t items) {
     std::vector<size_t> axes;
     for (size_t axis = 0; axis < part_.axes.size(); ++axis)
@@ -223,7 +222,7 @@ class StoreChooser {
     return it == rounds_.end() ? size(axis) : it->second;
   }
 
-  // After the items, so that neighbours stay neighbours; only amounts that leave no rest.
+  // After the work-items, so that adjacent ones stay adjacent; only divisors.
   void upcast() {
     if (!model_.has_reduce() && lanes_ < part_.axes.size()) {
       const int64_t left = outputs() / std::max<int64_t>(enough(), 1);
@@ -254,24 +253,24 @@ class StoreChooser {
   const Tile none_;
   Tile tile_;
   bool has_reuse_ = false;
-  bool is_short_ = false;                           // of outputs
-  size_t lanes_ = SIZE_MAX;                         // the axis along which neighbouring items work
-  std::vector<std::pair<size_t, int64_t>> rounds_;  // by axis: iterations that its items leave
+  bool is_short_ = false;    // whether outputs are too few to fill the device
+  size_t lanes_ = SIZE_MAX;  // the axis of adjacent work-items
+  std::vector<std::pair<size_t, int64_t>> rounds_;  // by axis: iterations left by its work-items
   std::vector<std::pair<uint32_t, ScheduleStep>> changes_;
 };
 
 void apply_by_number(Kernel& kernel, uint32_t axis_number, ScheduleStep change) {
-  const auto it = std::ranges::find(kernel.axes, axis_number,
-                                    [&](Id r) { return range_axis(kernel.graph[r]); });
-  if (it == kernel.axes.end()) return;
-  change.axis = static_cast<uint32_t>(it - kernel.axes.begin());
+  const size_t axis = axis_with_number(kernel, axis_number);
+  if (axis == kernel.axes.size()) return;
+  change.axis = static_cast<uint32_t>(axis);
   if (change.kind == Kind::Local || change.kind == Kind::Group)
     apply_if_it_fits(kernel, change);
   else
     apply(kernel, change);
 }
 
-// What is not the same in every store's rows stays a loop: each group would reduce all rows again.
+// Only axes common to all stores' rows may be parallelised: otherwise each group would reduce all
+// rows again.
 void add_groups(Kernel& kernel, const std::vector<std::vector<uint32_t>>& rows = {}) {
   const auto allows = [&](uint32_t number) {
     return std::ranges::all_of(
@@ -281,7 +280,8 @@ void add_groups(Kernel& kernel, const std::vector<std::vector<uint32_t>>& rows =
     if (!apply_thread(kernel, axis)) return;
 }
 
-// Copies in local memory come behind what makes the group and before what expands the reductions.
+// Copies into local memory follow the steps that make the group and precede those that expand the
+// reductions.
 void apply_changes(Kernel& kernel, std::vector<std::pair<uint32_t, ScheduleStep>> changes,
                    bool may_stage) {
   const auto unrolled = std::ranges::stable_partition(
@@ -298,9 +298,9 @@ void apply_group_heuristic(Kernel& kernel) {
   if (apply_tensor_core_heuristic(kernel)) return add_groups(kernel);
   std::vector<Kernel> stores;
   for (Id store : kernel.graph.sources(kernel.sink)) stores.push_back(part_of(kernel, store));
-  std::ranges::stable_sort(stores, std::greater{}, iterations_of);  // larger stores decide first
+  std::ranges::stable_sort(stores, std::greater{}, iterations_of);  // larger stores choose first
   std::vector<uint32_t> taken;
-  std::vector<std::vector<uint32_t>> rows;  // axes, of the stores that have rows
+  std::vector<std::vector<uint32_t>> rows;  // axes of the stores that have rows
   for (Kernel& store : stores) {
     Kernel copy = copy_of(store);
     const RowKernels parts = row_kernels(copy);

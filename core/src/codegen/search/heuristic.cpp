@@ -1,5 +1,5 @@
-// First the axis of lanes, then the register tile, then unrolling, then what runs in parallel. Each
-// step takes what CostModel finds cheapest among a few candidates.
+// The heuristic for CPUs. In order: the axis of lanes, the register tile, unrolling, parallel
+// loops. Each step takes the cheapest of a few candidates by the cost model.
 #include "codegen/search/heuristic.h"
 
 #include <algorithm>
@@ -9,30 +9,27 @@
 #include <optional>
 #include <utility>
 
-#include "codegen/search/attention_tiling.h"
-#include "codegen/search/cache_read_heuristic.h"
-#include "codegen/search/column_reduction.h"
-#include "codegen/search/interleaved_prefetch.h"
-#include "codegen/search/register_tile.h"
-#include "codegen/tiling/prediction.h"
+#include "codegen/tiling/cost_model.h"
 #include "codegen/tiling/row_kernels.h"
-#include "codegen/transforms/apply.h"
-#include "codegen/transforms/changes.h"
+#include "codegen/transforms/transforms.h"
 
 namespace plugrad::codegen {
 namespace {
 
 using Kind = ScheduleStep::Kind;
 
-constexpr double kNeighbours = 1.1;    // what they gain over lanes that are stored apart
-constexpr int64_t kMostTaps = 8;       // that are unrolled, with other loops around them
-constexpr double kNearlyAsGood = 1.5;  // as the cheapest tile: what is copied for each may decide
-constexpr size_t kMostWhole = 3;       // tiles of which whole schedules are made
-// Predictions of two schedules of one kernel are off by as much against each other (3x3 convolution
-// of 512 channels, x86-64-v3: predicted 0.88 of the time, measured 1.4).
+constexpr double kNeighbours = 1.1;  // gain of consecutive stores over strided ones
+// iterations of a loop over taps that is unrolled inside other loops
+constexpr int64_t kMostTaps = 8;
+// times the cheapest tile's cost; copies are costed later and may reverse the order
+constexpr double kNearlyAsGood = 1.5;
+constexpr size_t kMostWhole = 3;  // tiles for which whole schedules are predicted
+// Share of the predicted time that a later schedule may take. Predictions for two schedules of one
+// kernel err by as much relative to each other (3x3 convolution of 512 channels, x86-64-v3:
+// predicted 0.88 of the time, measured 1.4).
 constexpr double kSurely = 0.85;
 
-// How many elements of the vector axis to expand: whole short axes, otherwise a few vectors.
+// Amounts of the vector axis: the whole axis if short, otherwise a few vectors.
 std::vector<int64_t> vector_amounts(int64_t size, int64_t lanes) {
   std::vector<int64_t> amounts;
   for (int64_t n = 1; n <= 4; ++n)
@@ -41,8 +38,8 @@ std::vector<int64_t> vector_amounts(int64_t size, int64_t lanes) {
   return amounts;
 }
 
-// Of an axis. Where no other output loop is long enough for the threads, those that leave it to
-// them: the sums of few columns, as channels are.
+// Amounts of the vector axis. If no other output loop is long enough for the threads, e.g. for sums
+// of few channels, only amounts that leave it to them.
 std::vector<int64_t> amounts_of(const Kernel& kernel, const CostModel& model, size_t vector_axis) {
   const int64_t size = size_of_axis(kernel, vector_axis), threads = kernel.caps->threads;
   std::vector<int64_t> amounts = vector_amounts(size, model.lanes());
@@ -58,8 +55,7 @@ std::vector<int64_t> amounts_of(const Kernel& kernel, const CostModel& model, si
   return amounts;
 }
 
-// Where lanes lie apart in what is stored and nothing is summed, as many neighbours stand beside
-// them.
+// If stored lanes are strided and nothing is summed, upcasts as many consecutive elements.
 void add_neighbours(const Kernel& kernel, const CostModel& model, Tile& tile) {
   const size_t beside = model.has_reduce() ? SIZE_MAX : model.axis_beside_lanes(tile);
   if (beside == SIZE_MAX || !may_split(kernel, beside) || kind_of(kernel, beside) != AxisKind::Loop)
@@ -67,15 +63,16 @@ void add_neighbours(const Kernel& kernel, const CostModel& model, Tile& tile) {
   tile.amounts[beside] = std::min(model.lanes(), size_of_axis(kernel, beside));
 }
 
-// Of elements that are stored by an index only neighbours have one index: lanes and copies of other
-// axes are stores one by one.
+// In indexed stores only consecutive elements share an index; lanes and copies along other axes are
+// single stores.
 bool is_worth_expanding(const Kernel& kernel, const CostModel& model, size_t axis) {
   const bool by_index = std::ranges::any_of(
       kernel.axes, [&](Id r) { return range_kind(kernel.graph[r]) == AxisKind::Block; });
   return !by_index || model.stores_neighbours(axis);
 }
 
-// Lanes along each axis, as many as are cheapest without a register tile; the scalar tile first.
+// Lanes along one axis, in the cheapest number without a register tile; the scalar tile comes
+// first.
 struct Lanes {
   Tile tile;
   double cost;
@@ -100,8 +97,7 @@ std::vector<Lanes> lanes_of(const Kernel& kernel, const CostModel& model) {
   return found;
 }
 
-// How much longer than its share the thread works that has most of the panels, of which one is
-// narrow.
+// Time of the thread with the most panels, one of them narrow, relative to an even share.
 double unevenness(const Kernel& kernel, const Tile& tile) {
   const int64_t size = size_of_axis(kernel, tile.vector_axis),
                 width = tile.amounts[tile.vector_axis];
@@ -112,13 +108,13 @@ double unevenness(const Kernel& kernel, const Tile& tile) {
   return most * static_cast<double>(threads) / (static_cast<double>(whole) + narrow);
 }
 
-// The register tiles of these lanes, the cheapest of all and with taps that stand unrolled.
+// Register tiles for these lanes: the cheapest, and those with unrolled taps.
 std::vector<Lanes> tiles_of(const Kernel& kernel, const CostModel& model, const Lanes& start) {
   std::vector<size_t> axes = tile_axes(kernel, model, start.tile);
   std::erase_if(axes, [&](size_t axis) { return !is_worth_expanding(kernel, model, axis); });
   const size_t lanes = start.tile.vector_axis;
-  const bool panels = lanes != SIZE_MAX && shares_out_panels(kernel, lanes);
-  // What is known soonest comes first: the cost without traffic, then the code that the tile makes.
+  const bool panels = lanes != SIZE_MAX && splits_panels(kernel, lanes);
+  // Evaluates the cheapest bound first: cost without traffic, then code size.
   const TileCost cost = [&](const Tile& tile, double limit) {
     const double uneven = panels ? unevenness(kernel, tile) : 1;
     if (const double least = model.cost(tile, 0) * uneven; least >= limit) return least;
@@ -151,8 +147,8 @@ std::vector<Lanes> tiles_of(const Kernel& kernel, const CostModel& model, const 
   return found;
 }
 
-// Lanes and register tile together, the cheapest first: lanes that cost more alone may be the
-// cheapest with a tile. Stores want neighbours more than these costs tell.
+// Lanes and register tile together, cheapest first: lanes that cost more alone may be cheapest with
+// a tile. kNeighbours adds a preference for consecutive stores.
 std::vector<Tile> best_tiles(const Kernel& kernel, const CostModel& model) {
   std::vector<Lanes> all;
   for (const Lanes& start : lanes_of(kernel, model))
@@ -163,9 +159,9 @@ std::vector<Tile> best_tiles(const Kernel& kernel, const CostModel& model) {
       if (all.empty() || std::isfinite(found.cost)) all.push_back(std::move(found));
     }
   const auto least = std::ranges::min(all, {}, &Lanes::cost).cost;
-  // Of those that hardly differ the first stands in front.
+  // Of nearly equal tiles the first one stays in front.
   std::ranges::stable_sort(all, {}, [&](const Lanes& l) { return std::max(l.cost, least * 1.02); });
-  // For windows alone nothing is copied: these costs are all.
+  // Windows are not copied, so their costs are complete.
   const size_t most = model.taps(all[0].tile).empty() ? kMostWhole : 1;
   std::vector<Tile> tiles;
   for (Lanes& found : all)
@@ -174,14 +170,14 @@ std::vector<Tile> best_tiles(const Kernel& kernel, const CostModel& model) {
   return tiles;
 }
 
-// Prefetching follows two short rows at 10 GB/s and both as one at 24 GB/s (rows of 512 bytes, Zen
-// 4): where registers hold all of a row, lanes take it whole.
+// Lanes take whole rows that fit the registers: prefetching follows two short rows at 10 GB/s and
+// both as one stream at 24 GB/s (rows of 512 bytes, Zen 4).
 void take_whole_rows(const Kernel& kernel, const CostModel& model, Tile& tile) {
   if (tile.vector_axis == SIZE_MAX || !joins_prefetch_streams(kernel, tile.vector_axis)) return;
   Tile whole = tile;
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
     if (axis != tile.vector_axis && kind_of(kernel, axis) == AxisKind::Loop) {
-      if (tile.amounts[axis] > 1) return;  // rows of other results, which lie elsewhere
+      if (tile.amounts[axis] > 1) return;  // rows of other results are elsewhere in memory
     } else if (may_split(kernel, axis)) {
       whole.amounts[axis] = size_of_axis(kernel, axis);
     }
@@ -189,7 +185,7 @@ void take_whole_rows(const Kernel& kernel, const CostModel& model, Tile& tile) {
   if (!is_too_much_code(model, whole) && std::isfinite(model.cost(whole))) tile = whole;
 }
 
-// Everything expanded where that is little code: short kernels have no loop at all.
+// Expands short kernels fully, without a loop, if that is little code.
 bool expand_wholly(const Kernel& kernel, const CostModel& model, Tile& tile) {
   Tile whole = tile;
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
@@ -202,13 +198,13 @@ bool expand_wholly(const Kernel& kernel, const CostModel& model, Tile& tile) {
 }
 
 struct Decision {
-  uint32_t axis_number;  // which splits keep
+  uint32_t axis_number;  // stable under splits
   ScheduleStep change;
-  int64_t rows_apart = 1;  // of an upcast
+  int64_t rows_apart = 1;  // distance of an upcast's rows
 };
 
-// What the stores have decided: larger stores first, each only about the axes that no larger one
-// runs over.
+// The steps that the stores have chosen. Larger stores choose first; each chooses only for axes
+// that no larger store runs over.
 struct Decisions {
   std::vector<Decision> changes;
   std::vector<uint32_t> taken;  // axis numbers
@@ -228,7 +224,7 @@ void decide(Kernel& part, const CostModel& model, Tile tile, Decisions& decision
   if (!expand_wholly(part, model, tile) && !narrow_to_columns(part, model.lanes(), tile))
     add_unrolling(part, model, tile);
   const auto number = [&](size_t axis) { return range_axis(part.graph[part.axes[axis]]); };
-  bool has_lanes = false;  // of an axis that it shares with a larger store
+  bool has_lanes = false;  // whether an axis shared with a larger store has lanes
   for (size_t axis = 0; axis < part.axes.size(); ++axis)
     has_lanes |= decisions.has_lanes(number(axis));
   for (size_t axis = 0; axis < part.axes.size(); ++axis) {
@@ -247,13 +243,13 @@ void decide(Kernel& part, const CostModel& model, Tile tile, Decisions& decision
 
 void apply_decisions(Kernel& kernel, Decisions& decisions) {
   for (auto& [number, change, rows_apart] : decisions.changes) {
-    const auto it =
-        std::ranges::find(kernel.axes, number, [&](Id r) { return range_axis(kernel.graph[r]); });
-    if (it == kernel.axes.end()) continue;
-    change.axis = static_cast<uint32_t>(it - kernel.axes.begin());
-    // Parts that chose lanes apart may meet where one value runs along both axes; and rows are an
-    // axis of parts where something is reduced beside all rows.
-    if (change.kind == Kind::Vectorize && (meets_lanes(kernel, *it) || fills_arrays(kernel, *it)))
+    const size_t axis = axis_with_number(kernel, number);
+    if (axis == kernel.axes.size()) continue;
+    change.axis = static_cast<uint32_t>(axis);
+    // Two stores may vectorise different axes of one shared value; and rows may be an axis of a
+    // part that reduces something else.
+    if (change.kind == Kind::Vectorize &&
+        (meets_lanes(kernel, kernel.axes[axis]) || fills_arrays(kernel, kernel.axes[axis])))
       continue;
     if (rows_apart > 1)
       upcast_interleaved(kernel, change.axis, change.amount, rows_apart);
@@ -262,8 +258,7 @@ void apply_decisions(Kernel& kernel, Decisions& decisions) {
   }
 }
 
-// A copy whose lanes lie apart in the result reads many rows at once: its innermost loop walks
-// along them.
+// A copy with strided results reads many rows at once: its innermost loop runs along them.
 void walk_along_rows(Kernel& kernel) {
   const Graph& g = kernel.graph;
   const Id store = g.sources(kernel.sink)[0];
@@ -293,11 +288,10 @@ void walk_along_rows(Kernel& kernel) {
   });
 }
 
-// What is not the same in every store's rows cannot be shared out: each group would reduce all
-// rows.
+// Only axes common to all stores may be parallelised: otherwise each group would reduce all rows.
 struct Threading {
   double iterations = 0;
-  std::vector<RowKernels> rows;  // of the stores that have any
+  std::vector<RowKernels> rows;  // of the stores that have row kernels
 
   bool allows(uint32_t axis_number) const {
     return std::ranges::all_of(rows,
@@ -305,8 +299,8 @@ struct Threading {
   }
 };
 
-// Rows that are stored by an index are shared out among the threads already.
-double shared_out(const Kernel& kernel) {
+// Rows of an indexed store are split over the threads already.
+double split_over_threads(const Kernel& kernel) {
   double groups = 1;
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
     if (kind_of(kernel, axis) == AxisKind::Global)
@@ -314,9 +308,9 @@ double shared_out(const Kernel& kernel) {
   return groups;
 }
 
-// The outermost output loops, `most` at most, become group ids until there are enough groups for
-// every thread. Where each thread has its share of rows it clears them whole: columns of its own
-// are strips that lie a row apart, which takes three times as long.
+// The outermost output loops, at most `most`, become group ids until every thread has a group. A
+// thread clears its rows of an indexed store whole: clearing columns takes three times as long,
+// because strips are a row apart.
 void add_threads(Kernel& kernel, const Threading& work, size_t most) {
   const double iterations = work.iterations;
   if (iterations < kernel.machine().parallel_iterations() || kernel.caps->threads < 2) return;
@@ -326,7 +320,7 @@ void add_threads(Kernel& kernel, const Threading& work, size_t most) {
     return std::ranges::any_of(kernel.graph.sources(kernel.sink),
                                [&](Id store) { return open.depends(store, kernel.axes[axis]); });
   };
-  double groups = shared_out(kernel);
+  double groups = split_over_threads(kernel);
   if (groups >= kernel.caps->threads) return;
   for (size_t axis = 0, used = 0;
        axis < kernel.axes.size() && used < std::min<size_t>(most, 3) && groups < enough; ++axis) {
@@ -340,9 +334,9 @@ void add_threads(Kernel& kernel, const Threading& work, size_t most) {
   }
 }
 
-// Rows of fewer elements than a vector has lie beside each other, as the windows of images with
-// channels innermost do, or one after the other along a line, as windows that do not overlap: then
-// lanes run across rows, and what is not stored along a row is as any other sum.
+// Rows shorter than a vector that are adjacent in memory, as in windows of channels-last images, or
+// consecutive along a line, as in windows that do not overlap: lanes then run across rows, and
+// reductions not stored along a row are ordinary sums.
 bool has_short_rows(const Kernel& kernel, const RowKernels& rows) {
   if (rows.parts.empty() || rows.has_arrays) return false;
   double longest = 0;
@@ -350,7 +344,7 @@ bool has_short_rows(const Kernel& kernel, const RowKernels& rows) {
   const Graph& g = kernel.graph;
   const Id index = g.sources(g.sources(kernel.sink)[0])[1];
   const auto is_row = [&](Id axis) { return rows.is_row_axis(range_axis(g[axis])); };
-  int64_t line = 1;  // elements of a row that are neighbours
+  int64_t line = 1;  // consecutive elements of a row
   for (Id axis : kernel.axes)
     if (!is_row(axis) && stride_of(g, index, axis) == 1) line = range_size(g, axis);
   const auto lies_beside = [&](Id axis) {
@@ -362,27 +356,28 @@ bool has_short_rows(const Kernel& kernel, const RowKernels& rows) {
          std::ranges::any_of(kernel.axes, lies_beside);
 }
 
-// What is computed along a row more than once and is no trifle waits in scratch, where a row fits.
-void keep_rows(Kernel& kernel) {
+// compute_at for costly values that repeat along a row, if a row fits.
+void compute_rows_at(Kernel& kernel) {
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
     const Repeated repeated = find_repeated(kernel, axis);
     if (repeated.values.empty()) continue;
     OpenRanges open(kernel.graph);
-    size_t place = 0;  // the row is all that the value varies over further inside
+    size_t place = 0;  // the row holds everything that varies further inside
     while (place < axis && open.depends(repeated.values[0], kernel.axes[place])) ++place;
     const auto inside = std::span(kernel.axes).subspan(place);
     const bool one_row = std::ranges::count_if(inside, [&](Id r) {
                            return open.depends(repeated.values[0], r);
                          }) == 1;
-    if (!one_row || 2 * bytes_to_store(kernel, repeated, place) > kernel.caps->private_bytes)
+    if (!one_row || 2 * bytes_of_buffer(kernel, repeated, place) > kernel.caps->private_bytes)
       continue;
     apply(kernel, {Kind::ComputeAt, static_cast<uint32_t>(axis), static_cast<int64_t>(place)});
-    axis = SIZE_MAX;  // its axes are others now
+    axis = SIZE_MAX;  // compute_at renumbers the axes
   }
 }
 
-// The kernel of each store, or of each part of its rows; larger ones first, which decide first.
-Threading take_apart(const Kernel& kernel, std::vector<Kernel>& parts) {
+// The kernel of each store, or of each pass of its rows; larger ones first, because they choose
+// first.
+Threading split_into_parts(const Kernel& kernel, std::vector<Kernel>& parts) {
   Threading work;
   for (Id store : kernel.graph.sources(kernel.sink)) {
     Kernel part = part_of(kernel, store);
@@ -404,18 +399,17 @@ void carry_out(Kernel& kernel, Decisions& decisions, const Threading& work, bool
   apply_decisions(kernel, decisions);
   walk_along_rows(kernel);
   if (in_blocks) pack_row_blocks(kernel);
-  // Staging gives the axes other numbers than those of the rows.
+  // cache_read renumbers the axes, so the rows' numbers no longer hold.
   size_t most = work.rows.empty() ? schedule_column_reduction(kernel) : SIZE_MAX;
   if (work.rows.empty() && most == SIZE_MAX) most = choose_cache_reads(kernel);
   add_threads(kernel, work, most);
 }
 
-// The tiles that whole schedules are made of; a tile that is good where rows are packed may be dear
-// where they lie.
+// Tiles for whole schedules. A tile that is good with packed rows may be expensive without.
 struct Choice {
   Tile tile;
   const CostModel* model;
-  bool is_first;  // the cheapest so far as the tile tells
+  bool is_first;  // the cheapest by the tile's cost alone
 };
 
 std::vector<Choice> choices_of(const Kernel& part, const std::deque<CostModel>& models) {
@@ -428,8 +422,8 @@ std::vector<Choice> choices_of(const Kernel& part, const std::deque<CostModel>& 
   return choices;
 }
 
-// The cheapest of a few whole schedules, each with one tile and what is copied for it. A tile that
-// looked dearer has to be clearly cheaper.
+// The cheapest of a few whole schedules, each with one tile and its copies. A tile that the cost
+// model ranks lower must be clearly cheaper.
 void schedule_whole(Kernel& kernel, Kernel& part, const Threading& work, bool in_blocks) {
   std::deque<CostModel> models;
   models.emplace_back(part);
@@ -461,9 +455,9 @@ void schedule_whole(Kernel& kernel, Kernel& part, const Threading& work, bool in
 void apply_heuristic(Kernel& kernel) {
   if (works_in_groups(*kernel.caps)) return apply_group_heuristic(kernel);
   const bool in_blocks = tile_attention(kernel);
-  if (!in_blocks && kernel.graph.sources(kernel.sink).size() == 1) keep_rows(kernel);
+  if (!in_blocks && kernel.graph.sources(kernel.sink).size() == 1) compute_rows_at(kernel);
   std::vector<Kernel> parts;
-  const Threading work = take_apart(kernel, parts);
+  const Threading work = split_into_parts(kernel, parts);
   if (!work.rows.empty() || parts.size() != 1) {
     Decisions decisions;
     for (Kernel& part : parts) {

@@ -1,12 +1,10 @@
-#include "codegen/search/interleaved_prefetch.h"
-
+// Interleaved prefetch (heuristic.h): the tile reads rows that are far apart, not adjacent ones.
 #include <algorithm>
 
 #include "base/check.h"
 #include "codegen/analysis/access.h"
-#include "codegen/search/register_tile.h"
-#include "codegen/transforms/apply.h"
-#include "codegen/transforms/changes.h"
+#include "codegen/search/heuristic.h"
+#include "codegen/transforms/transforms.h"
 #include "ir/facts.h"
 
 namespace plugrad::codegen {
@@ -16,8 +14,8 @@ using Kind = ScheduleStep::Kind;
 
 constexpr int64_t kGroupsPerThread = 8;
 
-// Bytes from one value of the axis to the next, where the load takes each element once and what it
-// takes for one value are all elements up to the next; 0 otherwise.
+// Bytes between two values of the axis if the load reads each element once and all elements in
+// between belong to one value; 0 otherwise.
 int64_t bytes_of_row(const Kernel& kernel, OpenRanges& open, Id load, size_t axis) {
   const Graph& g = kernel.graph;
   if (g[g.sources(load)[0]].op != Op::Param || g.sources(load).size() > 2) return 0;
@@ -33,7 +31,7 @@ int64_t bytes_of_row(const Kernel& kernel, OpenRanges& open, Id load, size_t axi
   return inside == row ? row * size_of(g[load].dtype) : 0;
 }
 
-// A number of rows about as large that leaves no rest.
+// A similar number of rows that divides the size.
 int64_t fitting_rows(int64_t size, int64_t count, int64_t rows) {
   for (int64_t more = rows; more < 2 * rows; ++more)
     if (size % (count * more) == 0) return more;
@@ -50,7 +48,7 @@ int64_t prefetch_stream_rows(const Kernel& kernel, size_t axis, int64_t count) {
   int64_t row = 0;
   for (Id load : nodes_of(kernel.graph, kernel.sink, Op::Load))
     row = std::max(row, bytes_of_row(kernel, open, load, axis));
-  // Longer streams are no faster than those of pages that are found at once.
+  // Streams beyond the reach of the TLB are no faster.
   const auto stream = static_cast<int64_t>(kernel.machine().tlb_bytes);
   const auto cached = static_cast<int64_t>(kernel.caps->cache_bytes[1]);
   if (row == 0 || row >= stream || cached == 0 || size * row < cached) return 1;
@@ -82,10 +80,8 @@ void upcast_interleaved(Kernel& kernel, size_t axis, int64_t count, int64_t rows
   if (size_of_axis(kernel, place) > count * rows) {
     const uint32_t inner = new_axis(kernel);
     apply(kernel, {Kind::Block, place, count * rows});
-    const auto it =
-        std::ranges::find(kernel.axes, inner, [&](Id r) { return range_axis(kernel.graph[r]); });
-    ensure(it != kernel.axes.end(), "[codegen] a block of rows without its inner axis");
-    place = static_cast<uint32_t>(it - kernel.axes.begin());
+    place = static_cast<uint32_t>(axis_with_number(kernel, inner));
+    ensure(place < kernel.axes.size(), "[codegen] a block of rows without its inner axis");
   }
   apply(kernel, {Kind::Block, place, rows});
   apply(kernel, {Kind::Upcast, place, count});

@@ -1,20 +1,19 @@
-#include "codegen/search/register_tile.h"
-
+// Chooses the amounts of a register tile by trying all combinations for a few axes.
 #include <algorithm>
 
 #include "codegen/search/heuristic.h"
-#include "codegen/transforms/changes.h"
+#include "codegen/transforms/transforms.h"
 
 namespace plugrad::codegen {
 namespace {
 
 constexpr int64_t kUpcasts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 
-constexpr double kMostCopies = 32;  // of one instruction, by unrolling
+constexpr double kMostCopies = 32;  // copies of one instruction by unrolling
 constexpr double kMostUnrolled =
-    256;  // of all: more hide no latency, but their values do not fit the registers
+    256;  // instructions; more hide no latency, and their values exceed the registers
 
-// Larger odd amounts are for short axes as a whole.
+// Larger odd amounts are used for short axes as a whole.
 bool is_usual(int64_t amount) {
   return amount <= 8 || amount % 2 == 0;
 }
@@ -24,14 +23,14 @@ bool has_useful_divisor(int64_t size) {
                              [&](int64_t n) { return n >= 4 && is_usual(n) && size % n == 0; });
 }
 
-// An upcast that leaves a rest pays for it with a second copy of the kernel: only for axes that no
-// useful amount divides, or where it is little of all.
-bool fits(const Kernel& kernel, int64_t size, int64_t amount, bool rests) {
+// A remainder is a second copy of the kernel: accepted only for axes without a useful divisor, or
+// if it is a small part of the axis.
+bool fits(const Kernel& kernel, int64_t size, int64_t amount, bool remainders) {
   if (size % amount == 0) return size == amount || is_usual(amount);
   if (!is_usual(amount)) return false;
   if (size >= 16 * amount && size % 4 != 0 && size % 6 != 0) return true;
   if (works_in_groups(*kernel.caps)) return false;
-  return size >= 2 * amount || !has_useful_divisor(size) || (rests && size >= 64 * amount);
+  return size >= 2 * amount || !has_useful_divisor(size) || (remainders && size >= 64 * amount);
 }
 
 }  // namespace
@@ -51,7 +50,7 @@ std::vector<size_t> tile_axes(const Kernel& kernel, const CostModel& model, cons
 }
 
 void choose_tile(const Kernel& kernel, const TileCost& cost, std::span<const size_t> axes,
-                 bool rests, Tile tile, Tile& best, double& best_cost) {
+                 bool remainders, Tile tile, Tile& best, double& best_cost) {
   if (axes.empty()) {
     const double now = cost(tile, best_cost * 0.99);
     if (now < best_cost * 0.99) {
@@ -62,9 +61,9 @@ void choose_tile(const Kernel& kernel, const TileCost& cost, std::span<const siz
   }
   const int64_t size = size_of_axis(kernel, axes[0]);
   for (int64_t amount : kUpcasts) {
-    if (amount > size || !fits(kernel, size, amount, rests)) continue;
+    if (amount > size || !fits(kernel, size, amount, remainders)) continue;
     tile.amounts[axes[0]] = amount;
-    choose_tile(kernel, cost, axes.subspan(1), rests, tile, best, best_cost);
+    choose_tile(kernel, cost, axes.subspan(1), remainders, tile, best, best_cost);
   }
 }
 
@@ -79,7 +78,7 @@ void add_unrolling(const Kernel& kernel, const CostModel& model, Tile& tile) {
     unrolled.amounts[axis] = size <= 8 ? size : size % 4 == 0 ? 4 : 1;
     if (model.code_size(unrolled) > kMostCopies || model.whole_code(unrolled) > kMostUnrolled)
       return;
-    // Windows keep what their taps share in registers.
+    // Windows keep the elements that their taps share in registers.
     if (model.fits_registers(tile) && !model.fits_registers(unrolled)) continue;
     tile = unrolled;
   }

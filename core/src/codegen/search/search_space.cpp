@@ -1,7 +1,5 @@
-// Lists are edited in a form that survives edits: axes by their numbers, which splits keep, and the
-// threads at its end as a count, since which loops are outermost depends on what came before.
-#include "codegen/search/search_space.h"
-
+// Edits schedules in a form that is stable under edits: axes by their numbers, which splits keep,
+// and the final thread steps as a count, because earlier steps decide which loops are outermost.
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -10,11 +8,10 @@
 #include "base/log.h"
 #include "base/thread_pool.h"
 #include "codegen/analysis/access.h"
-#include "codegen/report.h"
-#include "codegen/search/climb.h"
+#include "codegen/kernel.h"
 #include "codegen/search/heuristic.h"
-#include "codegen/search/register_tile.h"
-#include "codegen/transforms/apply.h"
+#include "codegen/search/search.h"
+#include "codegen/transforms/transforms.h"
 #include "ir/scratch.h"
 #include "plugrad/error.h"
 
@@ -28,26 +25,20 @@ constexpr size_t kLongestList = 32;
 struct Step {
   uint32_t number;  // of the axis
   ScheduleStep change;
-  int64_t size = 0;  // of the axis when the change was made
+  int64_t size = 0;  // of the axis before the step
 };
 
 struct EditableSchedule {
   std::vector<Step> steps;
   size_t threads = 0;
-  bool all_threads = false;  // as many as there are loops, whatever the steps make of them
+  bool all_threads = false;  // as many as there are loops after the steps
 };
-
-size_t place_of(const Kernel& kernel, uint32_t number) {
-  const auto it =
-      std::ranges::find(kernel.axes, number, [&](Id r) { return range_axis(kernel.graph[r]); });
-  return static_cast<size_t>(it - kernel.axes.begin());
-}
 
 uint32_t number_at(const Kernel& kernel, size_t axis) {
   return range_axis(kernel.graph[kernel.axes[axis]]);
 }
 
-// Nothing where a compiler would be given too much code.
+// Nothing if the code would be too large for a compiler.
 std::optional<Candidate> as_candidate(const Kernel& kernel, int64_t bytes) {
   Candidate candidate{kernel.applied, predict(kernel, bytes)};
   return candidate.cost() < std::numeric_limits<double>::infinity()
@@ -55,7 +46,7 @@ std::optional<Candidate> as_candidate(const Kernel& kernel, int64_t bytes) {
              : std::nullopt;
 }
 
-// Nothing where a change is not legal.
+// Nothing if a step is not legal.
 template <class Change>
 std::optional<Candidate> candidate_of(const Kernel& start, int64_t bytes, const Change& change) {
   try {
@@ -91,18 +82,18 @@ EditableSchedule editable(const Kernel& start, const KernelSchedule& list) {
   return schedule;
 }
 
-// Axes that are gone lose their changes.
+// Steps on axes that no longer exist are dropped.
 void apply_editable(Kernel& kernel, const EditableSchedule& schedule) {
   for (const Step& step : schedule.steps) {
     ScheduleStep change = step.change;
     if (!change.names_parameter()) {
-      const size_t place = place_of(kernel, step.number);
+      const size_t place = axis_with_number(kernel, step.number);
       if (place == kernel.axes.size()) continue;
       change.axis = static_cast<uint32_t>(place);
     }
     if (change.kind == Kind::Swap)
       change.amount =
-          static_cast<int64_t>(place_of(kernel, static_cast<uint32_t>(step.change.amount)));
+          static_cast<int64_t>(axis_with_number(kernel, static_cast<uint32_t>(step.change.amount)));
     apply(kernel, change);
   }
   for (size_t i = 0; schedule.all_threads || i < schedule.threads; ++i) {
@@ -111,7 +102,7 @@ void apply_editable(Kernel& kernel, const EditableSchedule& schedule) {
   }
 }
 
-// Amounts worth trying for an axis; the rest of a split is a second copy of the kernel.
+// Amounts worth trying for an axis; a remainder is a second copy of the kernel.
 std::vector<int64_t> amounts_for(Kind kind, int64_t size, int64_t lanes,
                                  const pgr_device_caps& caps) {
   std::vector<int64_t> out;
@@ -140,7 +131,7 @@ std::vector<int64_t> amounts_for(Kind kind, int64_t size, int64_t lanes,
       for (int64_t items = 2; items <= caps.max_local_total; items *= 2) add(items);
       break;
     case Kind::Block:
-      if (works_in_groups(caps))  // of tiles, too, which are many elements
+      if (works_in_groups(caps))  // of tiles too, which are many elements
         for (int64_t amount : {2, 4, 8}) add(amount);
       for (int64_t amount : {16, 32, 64, 96, 128, 192, 256, 384, 512, 1024}) add(amount);
       break;
@@ -157,7 +148,7 @@ std::vector<int64_t> amounts_for(Kind kind, int64_t size, int64_t lanes,
   return out;
 }
 
-// Every schedule near one.
+// All schedules one change away from one.
 class Neighbours {
  public:
   Neighbours(const Kernel& start, EditableSchedule schedule)
@@ -244,7 +235,7 @@ class Neighbours {
     });
   }
 
-  // By the amounts that divide the loop: a rest is more code.
+  // Divisors only: a remainder is more code.
   void expand(size_t axis) {
     const uint32_t number = number_at(start_, axis);
     const int64_t size = size_of_axis(start_, axis);
@@ -263,7 +254,7 @@ class Neighbours {
            schedule_.steps.begin();
   }
 
-  // Before the swaps, which give all axes new numbers.
+  // Before the swaps, which renumber the axes.
   void add_step(size_t axis) {
     const uint32_t number = number_at(start_, axis);
     const std::ptrdiff_t place = before_swaps();
@@ -290,13 +281,13 @@ class Neighbours {
       }
   }
 
-  // Of each operand, at each place; one that is staged already moves.
+  // Adds a cache_read of each operand at each place; an existing one moves.
   void add_cache_reads() {
     for (uint32_t slot = 1; slot < start_.param_count; ++slot) {
-      const auto staged = std::ranges::find_if(schedule_.steps, [&](const Step& s) {
+      const auto existing = std::ranges::find_if(schedule_.steps, [&](const Step& s) {
         return s.change.kind == Kind::CacheRead && s.change.axis == slot;
       });
-      const auto at = static_cast<size_t>(staged - schedule_.steps.begin());
+      const auto at = static_cast<size_t>(existing - schedule_.steps.begin());
       for (int64_t place = 0; place <= static_cast<int64_t>(start_.axes.size()) + 1; ++place)
         add([&](EditableSchedule& d) {
           if (at == d.steps.size())
@@ -307,16 +298,16 @@ class Neighbours {
     }
   }
 
-  // Of what is staged: each operand, and all together.
+  // Adds software pipelining of each copied operand, and of all together.
   void add_pipelining() {
     if (start_.caps->async_copy_bytes == 0) return;
     std::vector<Step> all;
     for (const Step& step : schedule_.steps) {
       const uint32_t slot = step.change.axis;
-      const bool is_ahead = std::ranges::any_of(schedule_.steps, [&](const Step& s) {
+      const bool is_pipelined = std::ranges::any_of(schedule_.steps, [&](const Step& s) {
         return s.change.kind == Kind::Pipeline && s.change.axis == slot;
       });
-      if (step.change.kind == Kind::CacheRead && !is_ahead)
+      if (step.change.kind == Kind::CacheRead && !is_pipelined)
         all.push_back({0, {Kind::Pipeline, slot, 1}, 0});
     }
     for (const Step& step : all) add([&](EditableSchedule& d) { d.steps.push_back(step); });
@@ -324,16 +315,17 @@ class Neighbours {
       add([&](EditableSchedule& d) { d.steps.insert(d.steps.end(), all.begin(), all.end()); });
   }
 
-  // Before the first stage: output loops in blocks, and sums in blocks that run outside of output
-  // loops, one change of little use without the other.
+  // Before the first cache_read: output loops in blocks, and reduce loops in blocks outside output
+  // loops. Blocking and moving a reduce loop are of little use alone.
   void add_blocks() {
-    const auto stage = std::ranges::find(schedule_.steps, Kind::CacheRead,
-                                         [](const Step& s) { return s.change.kind; });
-    const auto is_stage = [](const Step& s) { return s.change.kind == Kind::CacheRead; };
-    if (works_in_groups(*start_.caps) || !std::all_of(stage, schedule_.steps.end(), is_stage))
+    const auto first_read = std::ranges::find(schedule_.steps, Kind::CacheRead,
+                                              [](const Step& s) { return s.change.kind; });
+    const auto is_cache_read = [](const Step& s) { return s.change.kind == Kind::CacheRead; };
+    if (works_in_groups(*start_.caps) ||
+        !std::all_of(first_read, schedule_.steps.end(), is_cache_read))
       return;
-    const size_t at = static_cast<size_t>(stage - schedule_.steps.begin());
-    EditableSchedule before{{schedule_.steps.begin(), stage}, 0};
+    const size_t at = static_cast<size_t>(first_read - schedule_.steps.begin());
+    EditableSchedule before{{schedule_.steps.begin(), first_read}, 0};
     Kernel kernel = copy_of(start_);
     apply_editable(kernel, before);
     for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
@@ -351,8 +343,8 @@ class Neighbours {
   struct Blocks {
     uint32_t number;
     int64_t size, amount;
-    int64_t place;  // of an accumulate that follows; -1 for none
-    int64_t later;  // loops by which stages move inwards
+    int64_t place;  // of a split-k that follows; -1 for none
+    int64_t later;  // loops by which cache_read steps move inwards
   };
   void add_block(size_t at, const Blocks& blocks) {
     if (blocks.amount >= blocks.size) return;
@@ -382,7 +374,7 @@ class Neighbours {
 
 }  // namespace
 
-// What codegen cannot do with a list that is legal is a bug, but not one that ends a search.
+// A legal schedule that codegen cannot generate is a bug, but does not end a search.
 void log_refusal(const Error& e) {
   if (e.kind() == ErrorKind::Internal)
     log_line(LogLevel::Info, fmt::format("[search] a list is left out: {}", e.what()));
@@ -412,8 +404,7 @@ Candidate SearchSpace::predicted(const KernelSchedule& list) const {
 Candidate SearchSpace::require_legal(const KernelSchedule& list) const {
   Candidate candidate = predicted(list);
   require(candidate.cost() < std::numeric_limits<double>::infinity(),
-          "it asks for more registers than there are, or more code than a compiler should be "
-          "given");
+          "it needs more registers than the device has, or makes too much code");
   return candidate;
 }
 
@@ -428,7 +419,7 @@ std::optional<Candidate> SearchSpace::look(const KernelSchedule& list) const {
 
 namespace {
 
-// Those schedules that are legal, without two of one list.
+// The legal schedules among `schedules`, without duplicates.
 std::vector<Candidate> candidates_of(const Kernel& start, int64_t bytes, const KernelSchedule& list,
                                      const std::vector<EditableSchedule>& schedules) {
   std::vector<std::optional<Candidate>> found(schedules.size());

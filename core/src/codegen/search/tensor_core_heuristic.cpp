@@ -1,17 +1,13 @@
-// Which matrix products go to tensor cores, how many tiles a team of work-items holds, and how many
-// teams a group is. The tiles of a group are copied into local memory, a part of the sum at a time.
+// Chooses matrix products for tensor cores, the tiles of a team of work-items and the teams of a
+// group. The group copies its tiles into local memory, a part of the sum at a time.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
 
 #include "codegen/analysis/access.h"
-#include "codegen/search/cache_read_heuristic.h"
 #include "codegen/search/heuristic.h"
-#include "codegen/search/register_tile.h"
-#include "codegen/transforms/apply.h"
-#include "codegen/transforms/changes.h"
-#include "codegen/transforms/tensor_core.h"
+#include "codegen/transforms/transforms.h"
 #include "ir/facts.h"
 
 namespace plugrad::codegen {
@@ -19,12 +15,12 @@ namespace {
 
 using Kind = ScheduleStep::Kind;
 
-constexpr double kLeastWork = 32 * 32 * 32;  // of a product that is worth whole tiles
-constexpr double kLeastFilled = 0.5;         // of the tiles, by the matrices
-constexpr int64_t kMostItems = 256;          // of a group
+constexpr double kLeastWork = 32 * 32 * 32;  // multiply-adds from which whole tiles pay
+constexpr double kLeastFilled = 0.5;         // share of the tiles that the matrices fill, at least
+constexpr int64_t kMostWorkItems = 256;      // work-items of a group
 constexpr int64_t kMostSums =
-    64;  // of a work-item: with more, one group would fill a multiprocessor
-constexpr int64_t kLongestRow = 128;  // bytes of the sum that a part copies of each row
+    64;  // accumulators of a work-item; with more, one group would fill a multiprocessor
+constexpr int64_t kLongestRow = 128;  // bytes of each row that one part of the sum copies
 
 int64_t parts(int64_t size, int64_t amount) {
   return (size + amount - 1) / amount;
@@ -34,28 +30,22 @@ double filled(int64_t size, int64_t tile) {
   return static_cast<double>(size) / static_cast<double>(parts(size, tile) * tile);
 }
 
-size_t axis_of(const Kernel& kernel, uint32_t number) {
-  const auto it =
-      std::ranges::find(kernel.axes, number, [&](Id r) { return range_axis(kernel.graph[r]); });
-  return static_cast<size_t>(it - kernel.axes.begin());
-}
-
 struct Choice {
   size_t axis;
   TensorCore core;
-  double reads_a, reads_b;    // of memory, that make a work-item's part of a tile
-  uint32_t rows, columns, k;  // numbers of axes
+  double reads_a, reads_b;    // reads of local memory for a work-item's part of a tile
+  uint32_t rows, columns, k;  // axis numbers
 };
 
-// Two lanes that are neighbours along k are one read where they are neighbours in memory too.
+// Two lanes adjacent along k are one read if they are consecutive in memory.
 double reads_of(const Graph& g, Id operand, Id k, const LaneBits& bits, uint32_t lanes) {
-  bool is_pair = lanes > 1 && place_of(bits, PGR_LANE_AXIS_K, 0, 1) == 1;
+  bool is_pair = lanes > 1 && coordinate_of(bits, PGR_LANE_AXIS_K, 0, 1) == 1;
   for (Id load : nodes_of(g, operand, Op::Load))
     is_pair &= stride_of(g, g.sources(load)[1], k) == 1;
   return is_pair ? lanes / 2.0 : lanes;
 }
 
-// The longest sum of products that a tensor core computes.
+// The longest sum of products that a tensor core can compute.
 std::optional<Choice> find_choice(const Kernel& kernel, Id store) {
   std::optional<Choice> best;
   int64_t longest = 0;
@@ -88,13 +78,13 @@ std::optional<Choice> find_choice(const Kernel& kernel, Id store) {
   return best;
 }
 
-// Tiles of a team along rows and columns, and teams of a group.
+// Tiles of a team along rows and columns, and the teams of a group.
 struct GroupShape {
   int64_t rows, columns, row_teams, column_teams;
 };
 
-// Cycles of the multiprocessor that works longest, about: it issues the products and the reads of
-// local memory, and what a group copies comes at so many bytes a cycle.
+// Estimated cycles of the multiprocessor with the most groups: products and local reads are issued;
+// copies have a bandwidth.
 double cycles(const pgr_device_caps& caps, const Choice& choice, int64_t row_tiles,
               int64_t column_tiles, const GroupShape& s) {
   constexpr double kProductCycles = 2, kReadCycles = 1, kCopiedBytes = 64;
@@ -107,18 +97,18 @@ double cycles(const pgr_device_caps& caps, const Choice& choice, int64_t row_til
                        static_cast<double>(s.columns) * choice.reads_b;
   const auto elements = static_cast<double>(
       (s.rows * s.row_teams * core.m + s.columns * s.column_teams * core.n) * core.k);
-  const double turns = std::ceil(groups / std::max(1u, caps.threads));
-  return turns * (teams * (products * kProductCycles + reads * kReadCycles) +
+  const double waves = std::ceil(groups / std::max(1u, caps.threads));
+  return waves * (teams * (products * kProductCycles + reads * kReadCycles) +
                   elements * size_of(core.input) / kCopiedBytes);
 }
 
-// Half of the registers at most hold sums.
+// Accumulators take at most half of the registers.
 bool fits(const pgr_device_caps& caps, const TensorCore& core, const GroupShape& s) {
   const int64_t registers = caps.vector_registers == 0 ? 128 : caps.vector_registers;
   const int64_t items = s.row_teams * s.column_teams * core.items;
   const int64_t sums = s.rows * s.columns * core.lanes_c;
   return sums <= std::min(kMostSums, registers / 2) &&
-         items <= std::min<int64_t>(kMostItems, caps.max_local_total);
+         items <= std::min<int64_t>(kMostWorkItems, caps.max_local_total);
 }
 
 GroupShape best_shape(const pgr_device_caps& caps, const Choice& choice, int64_t row_tiles,
@@ -157,9 +147,9 @@ class Applier {
   }
 
  private:
-  // An axis of one tile is gone.
+  // An axis with a single tile no longer exists.
   void change(Kind kind, uint32_t number, int64_t amount) {
-    const size_t axis = axis_of(kernel_, number);
+    const size_t axis = axis_with_number(kernel_, number);
     if (axis == kernel_.axes.size()) return;
     amount = std::min(amount, size_of_axis(kernel_, axis));
     if (amount < 2) return;
@@ -170,14 +160,14 @@ class Applier {
       apply(kernel_, change);
   }
   int64_t size(uint32_t number) const {
-    const size_t axis = axis_of(kernel_, number);
+    const size_t axis = axis_with_number(kernel_, number);
     return axis == kernel_.axes.size() ? 1 : size_of_axis(kernel_, axis);
   }
 
-  // Parts leave no rest, which a tensor core does not add.
+  // Parts divide the sum, because a tensor core adds no remainder.
   void cache_read_tiles() {
     const Graph& g = kernel_.graph;
-    const size_t loop = axis_of(kernel_, choice_.k);
+    const size_t loop = axis_with_number(kernel_, choice_.k);
     if (loop == kernel_.axes.size()) return;
     std::set<uint32_t> slots;
     for (Id wmma : nodes_of(g, kernel_.sink, Op::Wmma))

@@ -1,14 +1,12 @@
-// All passes along a row are shared by the same number of work-items, so that each of them finds
-// again what it has read before:
-//   group(k, 256) local(column, 256)          where the sum over k and the store run along one row
-#include "codegen/search/workgroup_per_row.h"
-
+// Workgroup per row: the same number of work-items shares all passes along a row, so that each
+// work-item finds the elements that it read before in its caches.
+//   group(k, 256) local(column, 256)          the sum over k and the store run along one row
 #include <algorithm>
 #include <bit>
 
 #include "codegen/analysis/access.h"
-#include "codegen/search/register_tile.h"
-#include "codegen/transforms/changes.h"
+#include "codegen/search/heuristic.h"
+#include "codegen/transforms/transforms.h"
 #include "ir/facts.h"
 
 namespace plugrad::codegen {
@@ -16,10 +14,11 @@ namespace {
 
 using Kind = ScheduleStep::Kind;
 
-constexpr int64_t kItems = 256;       // of a group
-constexpr int64_t kShortestRow = 16;  // elements; shorter rows are one item's work
-constexpr int64_t kLeastShare = 4;    // elements of a row that an item does, where it is long
-constexpr int64_t kShortPass = 8;     // times shorter than the longest: every item does all of it
+constexpr int64_t kWorkItems = 256;   // work-items of a group
+constexpr int64_t kShortestRow = 16;  // elements; a shorter row is the work of one work-item
+constexpr int64_t kLeastShare = 4;    // elements of a long row for each work-item, at least
+// times shorter than the longest pass: every work-item runs all of it
+constexpr int64_t kShortPass = 8;
 
 int64_t floor_power(int64_t n) {
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(n, 1))));
@@ -56,12 +55,12 @@ class RowGroups {
     const auto axis = std::ranges::find(kernel_.axes, range) - kernel_.axes.begin();
     return may_split(kernel_, static_cast<size_t>(axis));
   }
-  // Loads that wait for memory at once; never with a rest.
+  // Loads in flight at once; a divisor of `rounds`.
   static int64_t side_by_side(int64_t rounds) {
     return rounds % 4 == 0 ? 4 : rounds % 2 == 0 ? 2 : 1;
   }
 
-  // The longest loop of each reduction of rows, and that of the store, without short ones.
+  // The longest loop of each row reduction and of the store, without short ones.
   void find_passes() {
     const Graph& g = kernel_.graph;
     OpenRanges open(g);
@@ -90,18 +89,18 @@ class RowGroups {
     for (Id k : reductions_) length = std::min(length, size(k));
     if (length < kShortestRow) return 1;
     const int64_t step = std::min<int64_t>(caps_.subgroup_size, length);
-    // More than run at once would only wait for each other.
+    // More work-items than run at once would only queue.
     const int64_t at_once = int64_t{caps_.subgroup_size} * std::max(caps_.threads, 1u);
     const int64_t most =
-        std::min<int64_t>({kItems, at_once, caps_.max_local_total, caps_.max_local_size[0],
+        std::min<int64_t>({kWorkItems, at_once, caps_.max_local_total, caps_.max_local_size[0],
                            std::max(length / kLeastShare, step)});
-    // A number that leaves no rest, or a power of two.
+    // A divisor, or a power of two.
     for (int64_t items = most; items > most / 2; --items)
       if (length % items == 0) return items;
     return floor_power(most);
   }
 
-  // Short rows leave room for several in a group.
+  // Puts several short rows into one group.
   void share_rows(int64_t items) {
     int64_t rows = 1;
     Id longest = kNoId;
@@ -112,7 +111,7 @@ class RowGroups {
       if (longest == kNoId || size(axis) >= size(longest)) longest = axis;
     }
     if (longest == kNoId) return;
-    const int64_t most = std::min<int64_t>(kItems, caps_.max_local_total) / items;
+    const int64_t most = std::min<int64_t>(kWorkItems, caps_.max_local_total) / items;
     int64_t together = floor_power(
         std::min({most, rows / (2 * std::max<int64_t>(caps_.threads, 1)), size(longest)}));
     while (size(longest) % together != 0) together /= 2;
@@ -122,7 +121,7 @@ class RowGroups {
   const Kernel& kernel_;
   const pgr_device_caps& caps_;
   const std::vector<uint32_t>& row_axes_;
-  std::vector<Id> reductions_;  // a loop of each
+  std::vector<Id> reductions_;  // one loop of each
   Id column_ = kNoId;           // the store's loop along the row
   std::vector<std::pair<uint32_t, ScheduleStep>> changes_;
 };

@@ -1,17 +1,19 @@
-// Terms of a sum that are 0 outside of bounds: loops run between the bounds where a tile leaves
-// them to decide, and copies have a condition where it does not.
-#include "codegen/analysis/loop_bounds.h"
+// The cost of bounded terms of a sum, which are 0 outside the bounds: a loop that is not expanded
+// runs only between them, expanded copies carry a condition.
+#include "codegen/analysis/predication.h"
 #include "codegen/tiling/cost_model.h"
 #include "ir/facts.h"
 
 namespace plugrad::codegen {
 namespace {
 
-constexpr double kMaskUses = 1.5;  // of a mask: both factors of a term; a constant one may wait
-constexpr double kMaskMade = 1;    // from conditions of loops and constants of lanes
+// instructions of a mask: both factors of a term, though a constant factor may stay
+constexpr double kMaskUses = 1.5;
+// instructions that make a mask from loop conditions and lane constants
+constexpr double kMaskMade = 1;
 
-// Of the iterations of the range, those that the clause leaves, where it meets one other range;
-// each clause is one of a pair of borders.
+// The share of the range's iterations that satisfy the clause, if it involves one other range; a
+// clause is one of a pair of borders.
 double share_of(const Graph& g, const LoopBound& b) {
   if (b.rest.terms.size() > 1) return 1;
   const int64_t size = range_size(g, b.range);
@@ -63,9 +65,8 @@ bool CostModel::holds(const Bound& bound, const Tile& tile) const {
   return !expands(bound.axis) && std::ranges::none_of(bound.deciding, expands);
 }
 
-// Of the copies that the tile makes of a term, the share in which the loops around it leave open
-// whether the clause is true: the border's. The others are without the condition. A vector has it
-// where one of its lanes does.
+// The share of a term's copies for which the surrounding loops leave the clause undecided, i.e. the
+// border; the other copies have no condition. A vector has it if one of its lanes has.
 double CostModel::undecided(const Bound& bound, const Tile& tile) const {
   if (!bound.is_linear) return 1;
   struct Expanded {
@@ -74,8 +75,8 @@ double CostModel::undecided(const Bound& bound, const Tile& tile) const {
   std::vector<Expanded> expanded;
   struct {
     int64_t iterations = 1, step = 0;
-  } loop;  // the one that decides it; 0 iterations: there is more than one
-  int64_t farthest = bound.constant;  // of an iteration's copies
+  } loop;  // the loop that decides the clause; 0 iterations: more than one loop
+  int64_t farthest = bound.constant;  // of the copies of one iteration
   int64_t low = bound.constant, high = bound.constant, copies = 1;
   const auto widen = [&](int64_t reach) { (reach < 0 ? low : high) += reach; };
   for (size_t a = 0; a < sizes_.size(); ++a) {
@@ -83,7 +84,7 @@ double CostModel::undecided(const Bound& bound, const Tile& tile) const {
     if (factor == 0) continue;
     const int64_t amount = std::min(tile.amounts[a], sizes_[a]);
     const int64_t width = a == tile.vector_axis ? std::min(lanes_, amount) : 1;
-    const int64_t iterations = sizes_[a] / amount;  // the rest is a part of its own
+    const int64_t iterations = sizes_[a] / amount;  // the remainder is a nest of its own
     widen(factor * amount * (iterations - 1));
     farthest += std::max<int64_t>(0, factor * (amount - 1));
     widen(factor * (width - 1));
@@ -104,15 +105,15 @@ double CostModel::undecided(const Bound& bound, const Tile& tile) const {
   }
   const double share = static_cast<double>(open) / static_cast<double>(copies);
   if (!leaves_no_sum(tile) || loop.iterations <= 1) return share;
-  // Such a loop is cut at its borders where they are less than half of it (partition_loops.cpp).
+  // partition_loops.cpp splits off borders that are less than half of such a loop.
   int64_t border = 0;
   for (int64_t i = 0; i < loop.iterations; ++i) border += farthest + loop.step * i >= 0;
   if (4 * border > loop.iterations) return share;
   return share * static_cast<double>(border) / static_cast<double>(loop.iterations);
 }
 
-// Instructions of a copy whose lanes have a condition on indices: both factors are masked, and the
-// mask is made where loops decide it.
+// Instructions per copy for lanes with a condition on indices: both factors are masked; the mask is
+// made where loops decide it.
 double CostModel::masking(const Tile& tile) const {
   const auto is_open = [&](const Bound& b) {
     for (size_t a = 0; a < sizes_.size(); ++a)

@@ -1,7 +1,6 @@
-// The unit is one vector instruction. An instruction is issued once for every element (or vector of
-// elements) of the axes that it depends on, and again for every pass of the loops around it that it
-// does not depend on; expanding such a loop by n divides those passes by n. That is all there is to
-// reuse in registers.
+// Counts vector instructions. An instruction is issued once for each element (or vector) of the
+// axes that it depends on, and again in each pass of surrounding loops that it does not depend on;
+// expanding such a loop by n divides the passes by n. This is the whole model of register reuse.
 #include "codegen/tiling/cost_model.h"
 
 #include <algorithm>
@@ -9,27 +8,29 @@
 #include <cmath>
 #include <limits>
 
-#include "codegen/analysis/gates.h"
+#include "codegen/analysis/predication.h"
 #include "ir/facts.h"
 
 namespace plugrad::codegen {
 namespace {
 
-constexpr double kMostCode = 160;  // copies of one instruction, in a loop over sums
-// Instructions of sums without a loop: three such bodies, the interior and two borders, are what a
-// cache of decoded instructions holds (1,536 of them on Skylake, Intel's optimisation manual 2.5).
+constexpr double kMostCode = 160;  // copies of one instruction in a reduce loop
+// Instructions of a sum without a loop: three such bodies (interior and two borders) fill the
+// decoded-instruction cache (1,536 entries on Skylake, Intel's optimisation manual 2.5).
 constexpr double kMostStraight = 512;
 
-constexpr double kScalarCost = 0.25;  // of integers and conditions, beside vectors
-constexpr double kBranchCost = 0.5;   // a comparison and a jump, as scalars
-constexpr double kGateCost = 1.5;   // of a copy with a condition: a mask for its lanes and its use
-constexpr double kCopyCost = 1.5;   // a load and a store of a vector
-constexpr double kPickCost = 8;     // instructions: some loads and shuffles for each vector
-constexpr double kPackCost = 1.5;   // a load and a store of a lane
-constexpr double kPackReuse = 32;   // of each element by other loops
-constexpr double kStoreCode = 0.5;  // of what copies inside the loops weigh
-constexpr double kTogether = 2;     // instructions of a CPU that begin in one cycle, beside others
-constexpr double kHorizontalCost = 1.5;  // one halving of a vector
+// vector instructions; integers and conditions run on other ports
+constexpr double kScalarCost = 0.25;
+constexpr double kBranchCost = 0.5;  // vector instructions: a scalar comparison and a jump
+constexpr double kGateCost = 1.5;    // instructions of a gated copy: making and using a lane mask
+constexpr double kCopyCost = 1.5;    // instructions: load and store of a vector
+constexpr double kPickCost = 8;      // instructions: loads and shuffles for each vector
+constexpr double kPackCost = 1.5;    // instructions: load and store of a lane
+constexpr double kPackReuse = 32;    // uses of each element by other loops from which packing pays
+// weight of a store's copies relative to copies inside the loops
+constexpr double kStoreCode = 0.5;
+constexpr double kTogether = 2;          // instructions that a CPU issues per cycle beside others
+constexpr double kHorizontalCost = 1.5;  // instructions: one halving of a vector
 
 }  // namespace
 
@@ -56,8 +57,8 @@ CostModel::CostModel(Kernel& kernel)
     has_reduce_ |= n.op == Op::Reduce;
   }
   const bool fuses = kernel.options.contract && kernel.caps->contract_supported != 0;
-  if (!works_in_groups(*kernel.caps)) note_terms();
-  if (fuses && !works_in_groups(*kernel.caps)) note_fused();
+  if (!works_in_groups(*kernel.caps)) find_conditional_terms();
+  if (fuses && !works_in_groups(*kernel.caps)) find_fused_products();
   element_bytes_ = widest_bytes;
   const DType widest = widest_bytes == 8 ? DType::F64 : DType::F32;
   lanes_ = std::max(1u, kernel.caps->vector_lanes[static_cast<size_t>(widest)]);
@@ -91,7 +92,7 @@ void CostModel::add_operation(Operation::Kind kind, Id id, Id index) {
   operations_.push_back(std::move(operation));
 }
 
-void CostModel::note_terms() {
+void CostModel::find_conditional_terms() {
   for (const Operation& sum : operations_) {
     if (sum.kind != Operation::Kind::Accumulate || kernel_.graph[sum.id].op != Op::Where) continue;
     for (Operation& operation : operations_) {
@@ -103,8 +104,8 @@ void CostModel::note_terms() {
   }
 }
 
-// A product that is added is one instruction with the sum, also where a condition stands between.
-void CostModel::note_fused() {
+// A product that is added is fused with the addition, also through a condition.
+void CostModel::find_fused_products() {
   const Graph& g = kernel_.graph;
   for (const Operation& sum : operations_) {
     if (sum.kind != Operation::Kind::Accumulate) continue;
@@ -126,8 +127,8 @@ int64_t CostModel::memory_stride(Operation::Kind kind, Id id, Id index, Id axis)
   const bool gated = has_gate && open_.depends(g.sources(id)[gate], axis);
   if (gated && kind == Operation::Kind::Load && stride == 1 && gates_lanes(*kernel_.caps, 2))
     return 1;
-  // A value or a gate may vary along an axis that the address does not. Inside of its borders a
-  // loop has no gate (passes/partition_loops.cpp).
+  // A value or a gate may vary along an axis that the address does not vary along. Inside its
+  // borders a loop has no gate (passes/partition_loops.cpp).
   const bool is_open = gated && (kind == Operation::Kind::Store || !borders_of(id, axis));
   if (is_open || (stride == 0 && open_.depends(id, axis))) return kIrregular;
   const int64_t otherwise = gated ? kIrregular : stride;
@@ -139,7 +140,7 @@ int64_t CostModel::memory_stride(Operation::Kind kind, Id id, Id index, Id axis)
   return high - low < 4 * count ? kNear : otherwise;
 }
 
-// Whether the vectors of neighbours that a sum reads are of different cache lines.
+// Whether consecutive vectors that a sum reads are on different cache lines.
 bool CostModel::rows_lie_apart(const Operation& operation, const Tile& tile) const {
   for (size_t a = 0; a < sizes_.size(); ++a)
     if (is_reduce(a) && operation.stride[a] != 0 &&
@@ -149,8 +150,8 @@ bool CostModel::rows_lie_apart(const Operation& operation, const Tile& tile) con
   return true;
 }
 
-// What it takes to copy an operand that is read again and again so that its elements along the
-// lanes are neighbours; infinity where that does not pay.
+// The cost of packing an operand that is read repeatedly, so that its elements are consecutive
+// along the lanes; infinity if packing does not pay.
 double CostModel::pack_cost(const Operation& operation, const Tile& tile) const {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   const size_t lanes = tile.vector_axis;
@@ -158,7 +159,7 @@ double CostModel::pack_cost(const Operation& operation, const Tile& tile) const 
       operation.stride[lanes] == 0 || is_reduce(lanes) || kernel_.caps->private_bytes == 0 ||
       works_in_groups(*kernel_.caps))
     return kNever;
-  // A parameter that is written is a result, or stands for an array that holds a copy already.
+  // A written parameter is a result or stands for an array that already holds a copy.
   if (const Id memory = kernel_.graph.sources(operation.id)[0];
       kernel_.graph[memory].op == Op::Param &&
       (param_info(kernel_.graph, memory).flags & PGR_PARAM_WRITE) != 0)
@@ -194,7 +195,7 @@ double CostModel::instructions(const Operation& operation, const Tile& tile) con
       const double single = static_cast<double>(sizes_[a]) * kernel_.machine().lane_cost;
       const double picked = static_cast<double>(vectors_of_axis(a, tile.amounts[a])) * kPickCost;
       const double border = operation.stride[a] == kNear ? border_share(operation, tile, a) : 1;
-      // Where lanes have gates a vector at the border is picked too, under a mask.
+      // With lane gates, a vector at the border is picked too, under a mask.
       const double gated = operation.stride[a] == kNear && gates_lanes(*kernel_.caps, 2)
                                ? picked * kGateCost
                                : single;
@@ -220,14 +221,13 @@ double CostModel::accumulators(const Tile& tile) const {
   return total;
 }
 
-// Instructions that are issued in the time that is counted: a cycle, where items work in step that
-// of one instruction.
+// Instructions issued per unit of time: per cycle on a CPU, one on devices with lockstep
+// work-items.
 double CostModel::together() const {
   return works_in_groups(*kernel_.caps) ? 1 : kTogether;
 }
 
-// Where items work in step their private memory is registers too, and how many there are is rarely
-// told.
+// Private memory of lockstep work-items is in registers too; few devices report how many there are.
 double CostModel::most_accumulators() const {
   const pgr_device_caps& caps = *kernel_.caps;
   if (!works_in_groups(caps)) return 0.8 * std::max(8u, caps.vector_registers);
@@ -246,7 +246,7 @@ double CostModel::copies(const Operation& operation, const Tile& tile) const {
     count *= static_cast<double>(a == tile.vector_axis && !lanes_apart ? pieces(a, tile.amounts[a])
                                                                        : tile.amounts[a]);
   }
-  // Stores follow the loops, so that many of them are less of a burden.
+  // Stores follow the loops, so many of them weigh less.
   return operation.kind == Operation::Kind::Store ? count * kStoreCode : count;
 }
 
@@ -284,7 +284,7 @@ int64_t CostModel::streams(const Tile& tile) const {
   return most;
 }
 
-// Vectors that are transposed together where nothing is summed.
+// Vectors that are transposed together in kernels without sums.
 double CostModel::transposed_vectors(const Tile& tile) const {
   double most = 0;
   for (const Operation& operation : operations_) {
@@ -295,7 +295,7 @@ double CostModel::transposed_vectors(const Tile& tile) const {
   return most;
 }
 
-// Vectors, or single elements, of an operand of which a tile's sums take one after the other.
+// Vectors or scalars of an operand that the tile's sums use one after another.
 double CostModel::copies_of_operand(const Operation& operation, const Tile& tile) const {
   double count = 1;
   for (size_t a = 0; a < sizes_.size(); ++a)
@@ -306,9 +306,9 @@ double CostModel::copies_of_operand(const Operation& operation, const Tile& tile
   return count;
 }
 
-// Operands in registers beside the accumulators: of a product the side with fewer vectors stays,
-// the other passes through one or two (update_order); what is computed on the way takes more, and
-// what windows share stays until the last of them has read it.
+// Registers for operands beside the accumulators. Of a product the side with fewer vectors stays
+// and the other passes through one or two registers (update_order). Intermediate values take more,
+// and values shared by windows stay until their last use.
 double CostModel::operands(const Tile& tile) const {
   double vectors = 0, computed = 0, shared = 0, most = 0, fewer = 0;
   for (const Operation& operation : operations_) {
@@ -331,14 +331,14 @@ double CostModel::operands(const Tile& tile) const {
   return vectors + std::max(kernel_.machine().passing + computed, shared);
 }
 
-// Conditions are there for the border's copies alone; what decides them, for all lanes at once,
-// runs beside the vectors.
+// Only copies at the border have conditions; a condition that is uniform over lanes runs beside the
+// vectors.
 double CostModel::weight(const Operation& operation, const Tile& tile, double conditions) const {
   if (!operation.is_condition) return 1;
-  // Nothing but borders has any, and there they are constant.
+  // Only border copies have conditions, and there they are constant.
   if (leaves_no_sum(tile) && kernel_.graph[operation.id].op != Op::Where) return 0;
   const size_t lanes = tile.vector_axis;
-  if (is_branch(operation, tile))  // around all of its vectors
+  if (is_branch(operation, tile))  // a branch around all its vectors
     return conditions * kBranchCost / static_cast<double>(pieces(lanes, tile.amounts[lanes]));
   const bool varies_by_lane = lanes < operation.stride.size() && operation.stride[lanes] != 0;
   if (varies_by_lane && operation.is_of_indices)
@@ -347,7 +347,7 @@ double CostModel::weight(const Operation& operation, const Tile& tile, double co
       !varies_by_lane && std::ranges::any_of(operations_, [&](const Operation& other) {
         return is_branch(other, tile);
       });
-  if (decides_branch) return 0;  // one of its clauses is left, which the branch has
+  if (decides_branch) return 0;  // one of its clauses remains, in the branch
   return varies_by_lane ? conditions * kGateCost : conditions * kScalarCost;
 }
 
@@ -358,12 +358,11 @@ double CostModel::registers(const Tile& tile) const {
 
 bool CostModel::fits_registers(const Tile& tile) const {
   if (works_in_groups(*kernel_.caps) || !has_reduce_) return registers(tile) <= most_accumulators();
-  if (leaves_no_sum(tile)) return true;  // sums are finished one after the other
+  if (leaves_no_sum(tile)) return true;  // sums are finished one after another
   return registers(tile) <= std::max(8u, kernel_.caps->vector_registers);
 }
 
-// Vectors of neighbours that begin anywhere: those that meet the border of a cache line are read
-// twice.
+// Unaligned vectors that cross a cache line are read twice.
 double CostModel::split_loads(const Operation& operation, const Tile& tile) const {
   const size_t lanes = tile.vector_axis;
   if (lanes >= operation.stride.size() || operation.stride[lanes] != 1 ||
@@ -438,7 +437,7 @@ bool CostModel::reuses(size_t axis) const {
   });
 }
 
-// For one subgroup in every iteration: one line for each operation where they are apart.
+// Cache lines per iteration of a subgroup; strided accesses take one per work-item.
 double CostModel::lines_moved(const Operation& operation, size_t axis) const {
   if (operation.kind != Operation::Kind::Load && operation.kind != Operation::Kind::Store) return 0;
   double count = 1;
@@ -455,7 +454,7 @@ size_t CostModel::cheapest_lanes(bool reduces) const {
     if (is_reduce(axis) && !reduces) continue;
     double lines = 0;
     for (const Operation& operation : operations_) lines += lines_moved(operation, axis);
-    // Few items along an axis leave most of the subgroup without neighbours.
+    // With few work-items along the axis most of the subgroup is not consecutive.
     const auto items =
         static_cast<double>(std::min<int64_t>(sizes_[axis], kernel_.caps->subgroup_size));
     lines *= kernel_.caps->subgroup_size / items;

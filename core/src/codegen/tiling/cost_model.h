@@ -1,5 +1,5 @@
-// The cost of a register tile: the cycles of a kernel with some of its axes expanded,
-// and how many registers.
+// The cost model: the cycles and registers of a register tile, and the time of a scheduled kernel
+// from the cycles of each store, the bytes that must move, and the threads that have work.
 #pragma once
 
 #include <limits>
@@ -12,93 +12,92 @@
 
 namespace plugrad::codegen {
 
-/// How many values of each axis are expanded; amounts[i] belongs to kernel.axes[i].
+/// Expanded values of each axis; amounts[i] belongs to kernel.axes[i].
 struct Tile {
   std::vector<int64_t> amounts;
   size_t vector_axis = SIZE_MAX;  // the axis that becomes lanes; SIZE_MAX for none
-  /// Of a kernel whose axes are split already, by axis: the loop that goes on where the axis ends,
-  /// SIZE_MAX for none. Empty for none at all.
+  /// For kernels with split axes, by axis: the loop that continues where the axis ends, SIZE_MAX
+  /// for none. Empty if no axis is split.
   std::vector<size_t> outer = {};
   bool is_part(size_t axis) const { return axis < outer.size() && outer[axis] != SIZE_MAX; }
 };
 
-/// Cycles of one core, each as if it ran alone; where work-items run in step, instructions that a
-/// subgroup issues.
+/// Cycles of one core for each resource alone. On devices with lockstep work-items: instructions
+/// that a subgroup issues.
 struct TileCycles {
-  double arithmetic = 0;  // instructions that compute
-  double accesses = 0;    // loads and stores that are issued
-  double latency = 0;     // sums that wait for their last addition
-  double traffic = 0;     // lines that come through the caches again
-  double loops = 0;       // counting and branching
-  double packing = 0;     // copies of operands
-  double storing = 0;     // sums that are transposed behind their loops
-  double all = 0;         // what runs at the same time counts once, and a little for the rest
+  double arithmetic = 0;  // computing instructions
+  double accesses = 0;    // issued loads and stores
+  double latency = 0;     // accumulators that wait for their last addition
+  double traffic = 0;     // cache lines that are fetched again
+  double loops = 0;       // loop counters and branches
+  double packing = 0;     // copies of operands (cache_read)
+  double storing = 0;     // register transposes of sums after their loops
+  double all = 0;         // the longest of the above, plus a fraction of the others
 
-  /// The other, so many times.
+  /// Adds `other` `times` times.
   void add(const TileCycles& other, double times);
 };
 
 class CostModel {
  public:
   explicit CostModel(Kernel& kernel);
-  /// Cycles of the whole kernel on one core, where work-items run in step instructions that a
-  /// subgroup issues; infinity where the tile does not fit the registers. Where it is at least
-  /// `limit` only that is sure.
+  /// Cycles of the whole kernel on one core, or subgroup instructions; infinity if the tile does
+  /// not fit the registers. A result of at least `limit` is a lower bound.
   double cost(const Tile& tile, double limit = std::numeric_limits<double>::infinity()) const;
-  /// The parts of cost(), also of a tile that does not fit. Without traffic where the rest is at
-  /// least `limit`.
+  /// The parts of cost(), also of a tile that does not fit. Omits traffic if the rest is at least
+  /// `limit`.
   TileCycles cycles(const Tile& tile, double limit = std::numeric_limits<double>::infinity()) const;
-  /// Whether copies of what the lanes are multiplied by may pay.
+  /// Whether packing the operand without lanes may pay.
   bool may_pack_rows() const;
-  /// From now on costs assume such copies where the lanes' own operand is packed too.
+  /// From now on costs assume that this operand is packed if the operand with lanes is.
   void pack_rows() { is_packing_rows_ = true; }
-  /// Vectors that are live at once: accumulators and operands.
+  /// Live vectors: accumulators and operands.
   double registers(const Tile& tile) const;
   bool fits_registers(const Tile& tile) const;
-  /// Accumulators that are live at once.
+  /// Live accumulators.
   double accumulators(const Tile& tile) const;
-  /// Copies of the most copied instruction: how much code the tile makes.
+  /// Copies of the most copied instruction, a measure of code size.
   double code_size(const Tile& tile) const;
   /// Copies of all instructions.
   double whole_code(const Tile& tile) const;
-  /// Copies of multiply-adds and loads, those that windows share once.
+  /// Copies of multiply-adds and loads; loads shared by windows count once.
   double sum_code(const Tile& tile) const;
-  /// Rows apart in memory that the tile walks along at once, of what is loaded once and never
-  /// again; several vectors of each count as so many where lanes run along them.
+  /// Distinct rows that the tile reads at once and only once, i.e. prefetch streams; if lanes run
+  /// along rows, each vector counts.
   int64_t streams(const Tile& tile) const;
   /// Lanes of a vector register for the kernel's dtypes.
   int64_t lanes() const { return lanes_; }
   bool has_reduce() const { return has_reduce_; }
   /// Iterations of all axes.
   double iterations() const;
-  /// Whether some load of the innermost loops does not change along the axis: expanding it saves
-  /// loads.
+  /// Whether a load of the innermost loops does not depend on the axis, so that expanding the axis
+  /// saves loads.
   bool reuses(size_t axis) const;
   /// Whether the stores write consecutive elements along the axis.
   bool stores_neighbours(size_t axis) const;
-  /// The axis along which the stores write neighbours, where they do not along the tile's lanes:
-  /// copies of it are stored together, transposed. SIZE_MAX for none.
+  /// The axis along which the stores are consecutive, if the tile's lanes are not: copies along it
+  /// are stored together, transposed. SIZE_MAX for none.
   size_t axis_beside_lanes(const Tile& tile) const;
-  /// The axis for work-items that run in step: that along which they move fewest cache lines.
-  /// Reduce axes are looked at too where `reduces` says so. SIZE_MAX for a kernel without axes.
+  /// The axis for lockstep work-items that moves the fewest cache lines; with `reduces` also among
+  /// reduce axes. SIZE_MAX for a kernel without axes.
   size_t cheapest_lanes(bool reduces) const;
-  /// Whether a reduce axis runs over fewer iterations while it is not expanded.
+  /// Whether the bounds of a reduce axis shorten it, which they do only while it is not expanded.
   bool has_bounds(size_t axis, const Tile& tile) const;
-  /// The reduce axes where all of them run over windows that share elements, none otherwise:
-  /// expanded, all of them, they share loads.
+  /// The reduce axes, if all of them run over overlapping windows: expanded together they share
+  /// loads. Otherwise empty.
   std::vector<size_t> taps(const Tile& tile) const;
-  /// The innermost reduce axis where it runs over such windows, SIZE_MAX otherwise.
+  /// The innermost reduce axis if it runs over overlapping windows; SIZE_MAX otherwise.
   size_t last_tap(const Tile& tile) const;
-  /// Whether the tile expands all that is summed, so that no loop is left.
+  /// Whether the tile expands all reduce axes, so that no reduce loop remains.
   bool leaves_no_sum(const Tile& tile) const;
-  /// The loop that goes on where the axis ends, in all that is loaded and stored: what a split
-  /// leaves of one. SIZE_MAX for none.
+  /// The loop that continues where the axis ends, for all loads and stores: the outer part of a
+  /// split. SIZE_MAX for none.
   size_t outer_part(size_t axis) const;
-  /// Of the widest dtype.
+  /// Bytes of the widest dtype.
   int64_t element_bytes() const { return element_bytes_; }
 
  private:
-  // An output loop and one over taps of which a load reads the sum of both, in steps.
+  // An output loop and a loop over taps whose sum a load is indexed by, with the step of each.
   struct Window {
     size_t output, tap;
     int64_t output_step, tap_step;
@@ -106,30 +105,30 @@ class CostModel {
   struct Operation {
     enum class Kind : uint8_t { Load, Store, Alu, Accumulate };
     Kind kind;
-    Id id;  // of an Accumulate what is added
+    Id id;  // of an Accumulate: the added value
     std::vector<int64_t> stride =
-        {};                      // by axis: 0 where it does not depend on it; or kNear, kIrregular
-    bool is_condition = false;   // of a term: gone where bounds stand for it
-    bool is_of_indices = false;  // such a one that no value decides
-    bool is_fused = false;       // a product, one instruction with the sum that it is added to
-    size_t last = 0;             // one past the innermost axis that it depends on
+        {};                      // by axis: 0 if independent of it; may be kNear or kIrregular
+    bool is_condition = false;   // the condition of a term; bounds may replace it
+    bool is_of_indices = false;  // such a condition that depends on indices only
+    bool is_fused = false;       // a product that forms one instruction with the addition
+    size_t last = 0;             // one past the innermost axis of the operation
     std::vector<Window> windows = {};
-    std::vector<bool> decided_by = {};  // by axis: of a term that counts where a condition holds
-    std::vector<int64_t> borders = {};  // by axis: ends of the loop at which a load has a gate
+    std::vector<bool> decided_by = {};  // by axis: whether it decides the condition of the term
+    std::vector<int64_t> borders = {};  // by axis: ends of the loop at which the load is gated
   };
   static constexpr int64_t kIrregular = INT64_MIN;
   static constexpr int64_t kNear =
       INT64_MAX;  // not consecutive, but within a few vectors (index_steps)
-  // A reduce axis that runs over the values between which its terms are not 0 alone, unless it or
-  // what decides these values is expanded.
+  // A reduce axis that runs only over terms that are not 0, unless the axis or one that decides its
+  // bounds is expanded.
   struct Bound {
     size_t axis;
     std::vector<size_t> deciding = {};
     double share = 1;  // of its iterations
     std::vector<int64_t> factors =
-        {};  // by axis, of the clause `sum of factor * axis + constant < 0`
+        {};  // by axis: of the clause `sum of factor * axis + constant < 0`
     int64_t constant = 0;
-    bool is_linear = false;  // in axes alone
+    bool is_linear = false;  // in axes only
   };
   void add_bounds(Id reduce);
   bool holds(const Bound& bound, const Tile& tile) const;
@@ -139,12 +138,12 @@ class CostModel {
   std::optional<int64_t> borders_of(Id load, Id axis);
   double border_share(const Operation& operation, const Tile& tile, size_t axis) const;
   void add_windows(Operation& operation, Id index);
-  static double places_of(const Window& window, const Tile& tile);
+  static double elements_of_window(const Window& window, const Tile& tile);
   double share_of_loads(const Operation& operation, const Tile& tile) const;
-  void note_terms();
+  void find_conditional_terms();
   static int64_t rows_of_windows(const Operation& operation, size_t axis, int64_t windows);
   double shared_loads(const Operation& operation, const Tile& tile) const;
-  void note_fused();
+  void find_fused_products();
   double copies_of_operand(const Operation& operation, const Tile& tile) const;
   double operands(const Tile& tile) const;
   double weight(const Operation& operation, const Tile& tile, double conditions) const;
@@ -152,13 +151,13 @@ class CostModel {
     return tile.vector_axis < operation.decided_by.size() &&
            !operation.decided_by[tile.vector_axis];
   }
-  // In cycles, each as if it ran alone.
+  // Cycles of each resource alone.
   struct Work {
     double arithmetic = 0, memory = 0, packing = 0, storing = 0;
-    double chain = 0;   // turns in which each accumulator waits for its last sum
-    double passes = 1;  // turns of all loops
-    double sums = 1;    // and of those around the sums
-    double share = 1;   // of the iterations, where loops have bounds
+    double chain = 0;   // iterations in which an accumulator waits for its last addition
+    double passes = 1;  // iterations of all loops
+    double sums = 1;    // iterations of the loops around the sums
+    double share = 1;   // of the iterations, if loops have bounds
   };
   Work work(const Tile& tile) const;
   double sums_at_once(const Work& work) const;
@@ -207,7 +206,7 @@ class CostModel {
   std::vector<Operation> operations_;
   std::vector<Bound> bounds_;
   std::vector<int64_t> sizes_;  // by axis
-  std::vector<bool> repeats_;   // by axis: whether vectors may have elements in common
+  std::vector<bool> repeats_;   // by axis: whether vectors may overlap
   int64_t lanes_ = 1, element_bytes_ = 1;
   bool has_reduce_ = false;
   bool is_packing_rows_ = false;
@@ -215,5 +214,29 @@ class CostModel {
 
 /// Whether the tile makes more code than pays.
 bool is_too_much_code(const CostModel& model, const Tile& tile);
+
+struct Prediction {
+  TileCycles cycles;     // of all stores, on one core
+  double registers = 0;  // live vectors in the store with most
+  double busy = 1;       // threads that have work
+  double idle = 1;       // available threads or work-items over those with work
+  double bytes = 0;      // read or written at least
+  // Whether the tile fits the registers and the code is small enough for a compiler.
+  bool is_possible = true;
+  // Whether code size and prefetch streams are within the range in which the model was validated.
+  bool is_trusted = true;
+
+  /// Ranks schedules of one kernel; infinity if impossible.
+  double cost() const {
+    return is_possible ? cycles.all * idle : std::numeric_limits<double>::infinity();
+  }
+  /// Cycles that `threads` of the machine's threads take to move the bytes.
+  double moving(const cost::Machine& machine, double threads) const;
+  /// Seconds of one launch on `threads` of the machine's threads.
+  double seconds(const cost::Machine& machine, double threads) const;
+};
+
+/// `bytes`: the bytes that the kernel must read and write (estimate in codegen/kernel.h).
+Prediction predict(const Kernel& kernel, int64_t bytes);
 
 }  // namespace plugrad::codegen

@@ -1,12 +1,12 @@
-// Windows that overlap read the same elements: copies of an output loop and of a loop over taps,
-// both expanded, share the loads of which `y + tap` is the same.
+// Overlapping windows: copies of an output loop and of a loop over taps, both expanded, share the
+// loads with equal `y + tap`.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-#include "codegen/analysis/gates.h"
+#include "codegen/analysis/predication.h"
 #include "codegen/tiling/cost_model.h"
-#include "codegen/transforms/changes.h"
+#include "codegen/transforms/transforms.h"
 
 namespace plugrad::codegen {
 
@@ -26,30 +26,30 @@ void CostModel::add_windows(Operation& operation, Id index) {
     }
 }
 
-// Elements that the tile's copies of a window read, 0 where not both of its loops have any.
-double CostModel::places_of(const Window& window, const Tile& tile) {
+// Distinct elements that the tile's copies of a window read; 0 unless both loops are expanded.
+double CostModel::elements_of_window(const Window& window, const Tile& tile) {
   const int64_t outputs = tile.amounts[window.output], taps = tile.amounts[window.tap];
   if (outputs == 1 || taps == 1 || window.output == tile.vector_axis ||
       window.tap == tile.vector_axis)
     return 0;
-  // One of the steps is 1: runs of that loop's length, which overlap where the other steps less
-  // far.
+  // One of the steps is 1, so the elements form runs of that loop's length; they overlap if the
+  // other step is shorter than a run.
   const bool taps_run = window.tap_step == 1;
   const int64_t run = taps_run ? taps : outputs, others = taps_run ? outputs : taps;
   const int64_t step = taps_run ? window.output_step : window.tap_step;
   return static_cast<double>((others - 1) * std::min(step, run) + run);
 }
 
-// Of the loads that the tile's copies would make if each made its own.
+// Loads per copy, relative to one load for each.
 double CostModel::share_of_loads(const Operation& operation, const Tile& tile) const {
   double share = 1;
   for (const Window& window : operation.windows)
-    if (const double places = places_of(window, tile); places > 0)
+    if (const double places = elements_of_window(window, tile); places > 0)
       share *= places / static_cast<double>(tile.amounts[window.output] * tile.amounts[window.tap]);
   return share;
 }
 
-// By how many rows of taps so many windows beside each other reach further than none.
+// Rows of taps that adjacent windows span.
 int64_t CostModel::rows_of_windows(const Operation& operation, size_t axis, int64_t windows) {
   int64_t step = 1;
   for (const Window& window : operation.windows)
@@ -60,11 +60,12 @@ int64_t CostModel::rows_of_windows(const Operation& operation, size_t axis, int6
 
 double CostModel::shared_loads(const Operation& operation, const Tile& tile) const {
   double most = 0;
-  for (const Window& window : operation.windows) most = std::max(most, places_of(window, tile));
+  for (const Window& window : operation.windows)
+    most = std::max(most, elements_of_window(window, tile));
   return most;
 }
 
-// The ends of the loop at which the load has a gate; nothing where it may have one anywhere.
+// The number of loop ends at which the load is gated; nothing if it may be gated anywhere.
 std::optional<int64_t> CostModel::borders_of(Id load, Id axis) {
   const Graph& g = kernel_.graph;
   int64_t count = 0;
@@ -81,7 +82,7 @@ std::optional<int64_t> CostModel::borders_of(Id load, Id axis) {
   return count;
 }
 
-// Of the vectors along the axis, those with a gate.
+// The share of the vectors along the axis that are gated.
 double CostModel::border_share(const Operation& operation, const Tile& tile, size_t axis) const {
   if (operation.borders[axis] > 0 && !leaves_no_sum(tile)) return 1;
   const int64_t size = sizes_[axis] * (tile.is_part(axis) ? sizes_[tile.outer[axis]] : 1);
@@ -150,15 +151,14 @@ int64_t CostModel::pieces(int64_t amount) const {
   return amount / lanes_ + std::popcount(static_cast<uint64_t>(amount % lanes_));
 }
 
-// Two pieces may have elements in common where the values are sums (pieces_of in
-// passes/expand.cpp).
+// Two pieces may overlap if the values are sums (pieces_of in passes/expand.cpp).
 int64_t CostModel::pieces(size_t axis, int64_t amount) const {
   const int64_t whole = amount / lanes_, rest = amount % lanes_;
   if (is_reduce(axis) || !repeats_[axis] || rest == 0) return pieces(amount);
   return whole + (whole > 0 || std::has_single_bit(static_cast<uint64_t>(rest)) ? 1 : 2);
 }
 
-// Of the vectors for an amount and for the rest that it leaves, which may fall into more of them.
+// The vectors for an amount or for its remainder, whichever is more.
 int64_t CostModel::widest(size_t axis, int64_t amount) const {
   return is_reduce(axis) ? pieces(amount)
                          : std::max(pieces(axis, amount), pieces(axis, sizes_[axis] % amount));

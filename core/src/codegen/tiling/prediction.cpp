@@ -1,12 +1,12 @@
-#include "codegen/tiling/prediction.h"
-
+// Predicts the time of a scheduled kernel: each nest of loops is a tile for the cost model.
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <set>
 
 #include "codegen/analysis/access.h"
-#include "codegen/analysis/gates.h"
+#include "codegen/analysis/predication.h"
+#include "codegen/tiling/cost_model.h"
 #include "codegen/tiling/row_kernels.h"
 #include "ir/facts.h"
 #include "ir/scratch.h"
@@ -14,19 +14,19 @@
 namespace plugrad::codegen {
 namespace {
 
-// Of an instruction: a list from outside may ask for any number.
+// copies of an instruction; schedules from users may ask for any number
 constexpr double kMostCopies = 1024;
 
 bool is_expanded(AxisKind kind) {
   return kind == AxisKind::Upcast || kind == AxisKind::Unroll || kind == AxisKind::Vector;
 }
 
-// How the axes of a kernel are expanded, by their numbers.
+// The expansion of a kernel's axes, by axis number.
 struct Expansion {
   std::set<uint32_t> expanded, lanes;
 };
 
-// The axes as they were before the changes; what the changes made of them.
+// Restores the axes before the schedule and returns their expansion.
 Expansion restore_axes(Kernel& part) {
   Expansion out;
   std::set<Id> closed;
@@ -46,8 +46,7 @@ Expansion restore_axes(Kernel& part) {
   return out;
 }
 
-// Sums that run over other loops than the longest one, as the rest of a split does, are nests of
-// their own.
+// Sums over other loops than the longest one, e.g. the remainder of a split, are separate nests.
 std::vector<Kernel> take_other_sums(Kernel& nest) {
   Graph& g = nest.graph;
   std::vector<Id> sums;
@@ -57,13 +56,13 @@ std::vector<Kernel> take_other_sums(Kernel& nest) {
         std::ranges::count_if(all, is_inside) == 1)
       sums.push_back(reduce);
   }
-  const auto turns = [&](Id reduce) {
+  const auto iterations = [&](Id reduce) {
     double count = 1;
     for (Id range : reduce_parts(g, reduce).ranges)
       count *= static_cast<double>(range_size(g, range));
     return count;
   };
-  const auto longest = std::ranges::max_element(sums, {}, turns);
+  const auto longest = std::ranges::max_element(sums, {}, iterations);
   std::vector<Kernel> out;
   std::vector<std::pair<Id, Id>> loads;
   if (sums.size() < 2) return out;
@@ -75,7 +74,7 @@ std::vector<Kernel> take_other_sums(Kernel& nest) {
     const std::vector<Id> around = open.members(open[sum]);
     int64_t count = 1;
     for (Id range : around) count *= range_size(g, range);
-    const Id place = place_for(nest, sum, static_cast<uint32_t>(out.size()), count),
+    const Id place = param_for(nest, sum, static_cast<uint32_t>(out.size()), count),
              at = index_of(g, around);
     out.push_back(part_of(nest, g.add(Op::Store, DType::Void, {place, at, sum})));
     loads.emplace_back(sum, g.add(Op::Load, g[sum].dtype, {place, at}));
@@ -84,7 +83,7 @@ std::vector<Kernel> take_other_sums(Kernel& nest) {
   return out;
 }
 
-// Loops without sums of their own around.
+// Adds the loops that surround nests without sums of their own.
 void add_loops(Kernel& nest, const Expansion& expansion, double times, Prediction& out) {
   const CostModel model(nest);
   Tile tile;
@@ -105,13 +104,13 @@ void add_loops(Kernel& nest, const Expansion& expansion, double times, Predictio
   out.registers = std::max(out.registers, model.registers(tile));
 }
 
-// One nest of loops, that runs `times`.
+// Adds one nest of loops that runs `times`.
 void add_nest(Kernel& nest, const Expansion& expansion, double times, Prediction& out) {
   for (Kernel& sum : take_other_sums(nest)) add_loops(sum, expansion, times, out);
   add_loops(nest, expansion, times, out);
 }
 
-// A store's nest, or where it reduces rows and runs along them again, each of its nests in turn.
+// Adds a store's nest, or one nest per pass for a row kernel.
 void add_rows(Kernel& part, const Expansion& expansion, Prediction& out) {
   RowKernels rows = row_kernels(part, expansion.expanded);
   if (rows.parts.empty()) return add_nest(part, expansion, 1, out);
@@ -122,7 +121,7 @@ void add_rows(Kernel& part, const Expansion& expansion, Prediction& out) {
   for (Kernel& nest : rows.parts) add_nest(nest, expansion, times, out);
 }
 
-// The loops that fill arrays, but those of arrays that are filled with what is read of this one.
+// The loops of other arrays, except arrays filled from this one.
 RangeSet loops_elsewhere(const Kernel& part, OpenRanges& open, Id filled) {
   const Graph& g = part.graph;
   RangeSet loops = 0;
@@ -133,8 +132,8 @@ RangeSet loops_elsewhere(const Kernel& part, OpenRanges& open, Id filled) {
   return loops;
 }
 
-// How often an array is filled with the same again: it has one place, so that loops which it does
-// not depend on do so where one that it depends on is further inside.
+// How often an array is filled with the same contents: it has one place, so loops that it does not
+// depend on repeat the filling if they stand outside a loop that it depends on.
 double repeats(const Kernel& part, const Expansion& expansion, OpenRanges& open, Id filled) {
   const Graph& g = part.graph;
   const std::vector<Id> around = open.members(open[filled]);
@@ -153,7 +152,7 @@ double repeats(const Kernel& part, const Expansion& expansion, OpenRanges& open,
   return count;
 }
 
-// Of a copy of an operand all is packing.
+// All work of an operand's copy is packing.
 void add_filling(Kernel& filling, const Expansion& expansion, double times, Prediction& out) {
   Prediction alone;
   if (nodes_of(filling.graph, filling.sink, Op::Reduce).empty()) {
@@ -168,7 +167,7 @@ void add_filling(Kernel& filling, const Expansion& expansion, double times, Pred
   out.cycles.add(alone.cycles, times);
 }
 
-// The nest that fills an array. Reduce loops around it are plain loops there.
+// The nest that fills an array; surrounding reduce loops are plain loops in it.
 Kernel filling(const Kernel& kernel, Id store, const std::vector<Id>& around) {
   Kernel one = part_of(kernel, store);
   std::vector<std::pair<Id, Id>> plain;
@@ -183,8 +182,8 @@ Kernel filling(const Kernel& kernel, Id store, const std::vector<Id>& around) {
   return one;
 }
 
-// Arrays become parameters, so that the kernel reads them without making them. What fills them is
-// nests of its own. Each iteration of a loop around an array has elements of its own.
+// Turns arrays into parameters, so that the kernel reads but does not fill them; their fillings are
+// nests of their own. Each iteration around an array has elements of its own.
 void take_arrays(Kernel& part, const Expansion& expansion, Prediction& out) {
   Graph& g = part.graph;
   OpenRanges open(g);
@@ -202,7 +201,7 @@ void take_arrays(Kernel& part, const Expansion& expansion, Prediction& out) {
     int64_t count = elements_of(g, parts.array);
     const Id apart = g.binary(Op::Mul, index_of(g, around), g.index(count));
     for (Id range : around) count *= range_size(g, range);
-    const Id place = place_for(part, filled, number++, count), array = parts.array;
+    const Id place = param_for(part, filled, number++, count), array = parts.array;
     now[array] = place;
     for (Id store : stores) {
       Kernel one = filling(part, with_params(store), around);
@@ -211,7 +210,7 @@ void take_arrays(Kernel& part, const Expansion& expansion, Prediction& out) {
     now[filled] = place;
     for (Id load : loads) {
       if (g.sources(load)[0] != filled || around.empty()) continue;
-      std::vector<Id> sources(g.sources(load).begin(), g.sources(load).end());
+      std::vector<Id> sources = to_vector(g.sources(load));
       for (Id& source : sources) source = with_params(source);
       sources[1] = g.binary(Op::Add, sources[1], apart);
       now[load] = g.add(Op::Load, g[load].dtype, sources);
@@ -221,7 +220,7 @@ void take_arrays(Kernel& part, const Expansion& expansion, Prediction& out) {
   replace(part, {});
 }
 
-// A store that only some of the groups make, or one of them, runs over those alone.
+// A store made by one or some of the groups runs over those only.
 void take_groups(Kernel& part) {
   Graph& g = part.graph;
   const Id store = g.sources(part.sink)[0];
@@ -256,8 +255,8 @@ void add_store(const Kernel& kernel, Id store, Prediction& out) {
   add_rows(part, expansion, out);
 }
 
-// Work-items that the launch has.
-double items_of(const Kernel& kernel) {
+// Work-items of the launch.
+double work_items_of(const Kernel& kernel) {
   double items = 1;
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
     const AxisKind kind = kind_of(kernel, axis);
@@ -269,7 +268,7 @@ double items_of(const Kernel& kernel) {
 
 }  // namespace
 
-// The nearest cache that holds all bytes has them, as between two launches of a replay.
+// Bytes come from the nearest cache that holds them all, as between launches of a replay.
 double Prediction::moving(const cost::Machine& machine, double threads) const {
   const auto from = [&](const cost::Level& level) {
     return bytes /
@@ -294,7 +293,7 @@ Prediction predict(const Kernel& kernel, int64_t bytes) {
   const double cores = std::max(1u, kernel.caps->threads);
   const double enough =
       cores * (works_in_groups(*kernel.caps) ? 8.0 * kernel.caps->subgroup_size : 1.0);
-  out.idle = std::max(1.0, enough / items_of(kernel));
+  out.idle = std::max(1.0, enough / work_items_of(kernel));
   out.busy = cores / out.idle;
   return out;
 }

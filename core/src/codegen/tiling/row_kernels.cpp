@@ -11,8 +11,8 @@
 namespace plugrad::codegen {
 namespace {
 
-// Reductions over which something runs along a loop that they do not run along, and arrays. Those
-// that stand in the loops of another reduction belong to it.
+// Arrays, and reductions whose result is used along a loop outside theirs. Reductions inside the
+// loops of another one belong to that one.
 std::vector<Id> row_values(const Kernel& kernel, OpenRanges& open) {
   const Graph& g = kernel.graph;
   RangeSet outputs = 0;
@@ -38,8 +38,8 @@ std::vector<Id> row_values(const Kernel& kernel, OpenRanges& open) {
   return found;
 }
 
-// What one store does, in a kernel of its own, in the middle row alone: a condition on the row, as
-// at borders and in causal attention, takes there what it takes on average.
+// One store as a kernel of its own, at the middle row: a condition on the row, as at borders and in
+// causal attention, then has its average cost.
 Kernel in_middle_row(const Kernel& kernel, Id store, std::span<const Id> row_loops) {
   Kernel one = part_of(kernel, store);
   std::vector<std::pair<Id, Id>> middle;
@@ -65,7 +65,7 @@ Id index_of(Graph& g, std::span<const Id> ranges) {
   return index;
 }
 
-Id place_for(Kernel& kernel, Id value, uint32_t number, int64_t count) {
+Id param_for(Kernel& kernel, Id value, uint32_t number, int64_t count) {
   Graph& g = kernel.graph;
   uint32_t slot = number;
   for (Id id : nodes_of(g, kernel.sink, Op::Param))
@@ -114,17 +114,16 @@ RowKernels row_kernels(Kernel& kernel, const std::set<uint32_t>& across) {
     if (g[value].op == Op::Filled) {
       out.has_arrays = true;
       const FilledParts parts = filled_parts(g, value);
-      const Id place = place_for(kernel, value, number++, elements_of(g, parts.array));
+      const Id place = param_for(kernel, value, number++, elements_of(g, parts.array));
       loads[parts.array] = place;
-      for (Id store : std::vector<Id>(parts.stores.begin(), parts.stores.end()))
-        add(with_loads(store));
+      for (Id store : to_vector(parts.stores)) add(with_loads(store));
       loads[value] = place;
       continue;
     }
     const std::vector<Id> others = open.members(open[value] & ~shared);
     int64_t count = 1;
     for (Id r : others) count *= range_size(g, r);
-    const Id now = with_loads(value), place = place_for(kernel, now, number++, count),
+    const Id now = with_loads(value), place = param_for(kernel, now, number++, count),
              at = index_of(g, others);
     add(g.add(Op::Store, DType::Void, {place, at, now}));
     loads[value] = g.add(Op::Load, g[now].dtype, {place, at});

@@ -1,19 +1,15 @@
-// Dispatch, the changes of places, and those that spread ranges over work-items.
-// Work-items do not peel. A Local range runs past the end of its axis, where its stores are gated;
-// in a reduction over a Group range the items past the rest add nothing to it.
-#include "codegen/transforms/apply.h"
-
+// Dispatches schedule steps and implements swap, local, group and thread. Work-items are not
+// peeled: a Local range runs past the end of its axis, where its stores are gated; in a Group
+// reduction the work-items past the remainder contribute the identity.
 #include <algorithm>
 #include <set>
 #include <utility>
 
 #include "base/check.h"
 #include "codegen/analysis/access.h"
-#include "codegen/analysis/gates.h"
+#include "codegen/analysis/predication.h"
 #include "codegen/analysis/work_items.h"
-#include "codegen/transforms/changes.h"
-#include "codegen/transforms/software_pipelining.h"
-#include "codegen/transforms/tensor_core.h"
+#include "codegen/transforms/transforms.h"
 #include "ir/facts.h"
 #include "ir/scratch.h"
 #include "symbolic/symbolic.h"
@@ -23,10 +19,11 @@ namespace {
 
 using Kind = ScheduleStep::Kind;
 
-// The work-item's number is the inner part of the index: neighbours work on neighbouring elements.
+// The work-item's number is the inner part of the index, so adjacent work-items access adjacent
+// elements.
 struct Spread {
   Id item;
-  Id rounds = kNoId;  // a range, where the items pass over the axis more than once
+  Id rounds = kNoId;  // a range, if the work-items pass over the axis more than once
   Id index;
 };
 
@@ -46,7 +43,7 @@ void spread_output(Kernel& kernel, Id range, Id item) {
   const Id index = spread_range(g, range, item, (size + amount - 1) / amount).index;
   const Id gate = size % amount == 0 ? kNoId : g.binary(Op::CmpLt, index, g.index(size));
   OpenRanges open(g);
-  const std::vector<Id> before(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end());
+  const std::vector<Id> before = to_vector(g.sources(kernel.sink));
   std::vector<Id> stores;
   for (Id store : before) {
     const bool runs = open.depends(store, range);
@@ -56,8 +53,8 @@ void spread_output(Kernel& kernel, Id range, Id item) {
   kernel.sink = g.add(Op::Sink, DType::Void, stores);
 }
 
-// The last elements, fewer than there are items: the items past them have the identity.
-Id rest_value(Graph& g, Op op, Id value, Id range, Id item, int64_t rest) {
+// The remainder, fewer elements than work-items: the others get the identity.
+Id remainder_value(Graph& g, Op op, Id value, Id range, Id item, int64_t rest) {
   const Id first = g.index(range_size(g, range) - rest);
   const Id gate = g.binary(Op::CmpLt, item, g.index(rest));
   OpenRanges open(g);
@@ -65,7 +62,7 @@ Id rest_value(Graph& g, Op op, Id value, Id range, Id item, int64_t rest) {
   return g.where(gate, value, reduce_identity(g, op, g[value].dtype));
 }
 
-// Each item reduces its part; a Reduce over the items follows.
+// Each work-item reduces its part; a Reduce over the work-items follows.
 Id spread_one_reduce(Graph& g, Id reduce, Id range, Id item) {
   const ReduceParts parts = reduce_parts(g, reduce);
   const Op op = parts.op;
@@ -80,19 +77,18 @@ Id spread_one_reduce(Graph& g, Id reduce, Id range, Id item) {
   const Id main = at(g, value, range, spread.index);
   Id partial = make_reduce(g, op, {&main, 1}, ranges);
   if (rest != 0) {
-    const Id tail = rest_value(g, op, value, range, item, rest);
+    const Id tail = remainder_value(g, op, value, range, item, rest);
     partial = g.binary(op, partial, make_reduce(g, op, {&tail, 1}, others));
   }
   return make_reduce(g, op, {&partial, 1}, {&item, 1});
 }
 
-// Bytes that hold one row for each dtype that the work-items reduce together: each gets the same
-// share.
+// Bytes of one row for each dtype that the work-items reduce together; all dtypes get equal shares.
 uint64_t local_bytes(const Kernel& kernel, int64_t items) {
   std::set<DType> dtypes;
   for (Id reduce : nodes_of(kernel.graph, kernel.sink, Op::Reduce))
     if (is_group_reduce(kernel.graph, reduce)) dtypes.insert(kernel.graph[reduce].dtype);
-  uint64_t widest = 4;  // small dtypes may be reduced as 32 bits
+  uint64_t widest = 4;  // bytes; small dtypes may be reduced as 32 bits
   for (DType dtype : dtypes) widest = std::max<uint64_t>(widest, size_of(dtype));
   uint64_t copied = 0;
   for (Id filled : nodes_of(kernel.graph, kernel.sink, Op::Filled))
@@ -100,7 +96,7 @@ uint64_t local_bytes(const Kernel& kernel, int64_t items) {
   return dtypes.size() * widest * static_cast<uint64_t>(items) + copied;
 }
 
-// Why the groups of the kernel are more than the device can run; empty where they are not.
+// Why the device cannot run so many groups; empty if it can.
 std::string excess(const Kernel& kernel) {
   const pgr_device_caps& caps = *kernel.caps;
   OpenRanges open(kernel.graph);
@@ -150,21 +146,21 @@ void swap_axes(Kernel& kernel, const ScheduleStep& change) {
   renumber(kernel, order);
 }
 
-// The outermost loop of a store; kNoId where it has none.
+// The outermost loop of a store; kNoId for none.
 Id outermost_loop(const Kernel& kernel, OpenRanges& open, Id store) {
   for (Id axis : kernel.axes)
     if (range_kind(kernel.graph[axis]) == AxisKind::Loop && open.depends(store, axis)) return axis;
   return kNoId;
 }
 
-// Whether the store would fill an array in every iteration of the loop that it fills once.
+// Whether the store would refill an array in every iteration of the loop that now fills it once.
 bool copies_again(const Kernel& kernel, OpenRanges& open, Id store, Id loop) {
   if (loop == kNoId) return false;
   const std::vector<Id> arrays = nodes_of(kernel.graph, store, Op::Filled);
   return std::ranges::any_of(arrays, [&](Id filled) { return !open.depends(filled, loop); });
 }
 
-// Elements that a store writes, expanded axes included.
+// Elements that a store writes, with expanded axes.
 double elements_of_store(const Kernel& kernel, OpenRanges& open, Id store) {
   double count = 1;
   for (Id range : open.members(open[store]))
@@ -172,9 +168,10 @@ double elements_of_store(const Kernel& kernel, OpenRanges& open, Id store) {
   return count;
 }
 
-// Whether a store that the range does not run over (a rest) wants a group of its own: its outermost
-// loop is a longer one, over which stores of the range run too. If the rest took that loop for the
-// groups, most of them would have no work once that loop becomes a group id of the others.
+// Whether a store that the range does not run over (a remainder) gets a group of its own: its
+// outermost loop is longer than the range, and stores of the range run over it too. If the
+// remainder took that loop for the groups, most groups would idle once the loop becomes a group id
+// of the others.
 bool wants_own_group(const Kernel& kernel, OpenRanges& open, Id store, Id loop, Id range) {
   const Graph& g = kernel.graph;
   if (loop == kNoId || range_size(g, loop) <= range_size(g, range)) return false;
@@ -187,9 +184,9 @@ bool wants_own_group(const Kernel& kernel, OpenRanges& open, Id store, Id loop, 
   return std::ranges::any_of(g.sources(kernel.sink), has_larger_share);
 }
 
-// The axis becomes a group id. A store that does not depend on it (a rest, a border) gives its own
-// outermost loop to the same groups, or runs in a group of its own; one without a loop runs in the
-// first group.
+// Turns the axis into a group id. A store that does not depend on it (a remainder, a border) runs
+// its own outermost loop over the same groups, or in a group of its own; one without a loop runs in
+// the first group.
 void make_global(Kernel& kernel, const ScheduleStep& change) {
   Graph& g = kernel.graph;
   const Id range = kernel.axes[change.axis];
@@ -198,9 +195,9 @@ void make_global(Kernel& kernel, const ScheduleStep& change) {
                                         [&](Id store) { return open.depends(store, range); });
   require(runs && range_kind(g[range]) == AxisKind::Loop, "[codegen] {}: axis {} is no output loop",
           to_string({change}), change.axis);
-  const std::vector<Id> stores(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end());
+  const std::vector<Id> stores = to_vector(g.sources(kernel.sink));
   std::vector<Id> loops;
-  std::vector<bool> own;  // a group of its own, behind the others
+  std::vector<bool> own;  // stores in a group of their own, after the others
   int64_t groups = 1, alone = 0;
   for (Id store : stores) {
     loops.push_back(open.depends(store, range) ? range : outermost_loop(kernel, open, store));
@@ -232,7 +229,7 @@ void make_global(Kernel& kernel, const ScheduleStep& change) {
   compact(kernel);
 }
 
-// Values and copies stand for all iterations, of which a range with bounds runs some.
+// A range with bounds runs only some iterations, but the step's values and copies cover all.
 void check_bounds(const Kernel& kernel, const ScheduleStep& change) {
   if (change.names_parameter() || change.kind == Kind::Swap) return;
   const std::string text = to_string({change});
@@ -244,7 +241,7 @@ void check_bounds(const Kernel& kernel, const ScheduleStep& change) {
           "[codegen] {}: another axis is bounded by axis {}", text, change.axis);
 }
 
-// How many times as many groups the device could launch, at least 1.
+// The factor by which the device could launch more groups, at least 1.
 int64_t room_for_groups(const Kernel& kernel) {
   double most = 1, groups = 1;
   for (const uint64_t along_axis : kernel.caps->max_groups)
@@ -329,7 +326,7 @@ bool apply_thread(Kernel& kernel, size_t axis) {
     return true;
   }
   int64_t inside = (size + room - 1) / room;
-  while (size % inside != 0) ++inside;  // a rest would bring loops, and so groups, of its own
+  while (size % inside != 0) ++inside;  // a remainder would bring loops, and so groups, of its own
   if (inside == size) return false;
   const auto change = [&](Kernel& trial) {
     apply(trial, {ScheduleStep::Kind::Block, thread.axis, inside});

@@ -1,12 +1,11 @@
-// A schedule step, no local rewrite: all loads of a parameter change together. The elements that
-// are loaded of a parameter are copied into scratch, once for all the loops inside that read them
-// again, in the order in which they are read.
+// cache_read: copies the elements loaded from a parameter into a local buffer, in the order in
+// which they are read again. A schedule step, no local rewrite: all loads of a parameter change
+// together.
 //   before   load %b[%k*512 + %j*48 + %v]                inside %i, %j, %k;  %v = range 48 vector
 //   after    load (filled s[%x*48*128 + %y*48 + %w] = %b[%y*512 + %x*48 + %w], over %x, %y, %w)
 //                 [%j*48*128 + %k*48 + %v]
-// The copy includes the computation on the operand alone (a mask, a cast, padding). Loops that move
-// the address together, such as a row and a tap, are one coordinate of the copy: h + r, of extent H
-// + R - 1.
+// The copy includes computations on the operand alone (a mask, a cast, padding). Loops that move
+// the address together, such as a row and a tap, are one coordinate: h + r, of extent H + R - 1.
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -14,9 +13,9 @@
 #include "base/check.h"
 #include "codegen/analysis/access.h"
 #include "codegen/analysis/work_items.h"
-#include "codegen/claims.h"
-#include "codegen/transforms/changes.h"
-#include "codegen/transforms/tile_coordinates.h"
+#include "codegen/kernel.h"
+#include "codegen/transforms/tile_layout.h"
+#include "codegen/transforms/transforms.h"
 #include "ir/facts.h"
 #include "ir/scratch.h"
 #include "symbolic/symbolic.h"
@@ -24,7 +23,7 @@
 namespace plugrad::codegen {
 namespace {
 
-constexpr int64_t kMostCopies = 16;  // of the copying instruction
+constexpr int64_t kMostCopies = 16;  // copies of the copying instruction, a limit on code size
 
 bool is_expanded(AxisKind kind) {
   return kind == AxisKind::Upcast || kind == AxisKind::Unroll || kind == AxisKind::Vector;
@@ -42,14 +41,14 @@ std::vector<Id> find_operands(const Kernel& kernel, OpenRanges& open, const Sche
   const Graph& g = kernel.graph;
   const uint32_t slot = change.axis;
   Reachable reachable;
-  // Not what a copy loads, but what a kept value is a sum of.
+  // Enters the terms of a kept value, but not the loads of an existing copy.
   const std::vector<Id> nodes = reachable.from(g, std::span(&kernel.sink, 1), [&](Id id) {
     return g[id].op == Op::Filled && nodes_of(g, id, Op::Reduce).empty();
   });
   std::vector<bool> written(g.size());
   for (Id store : g.sources(kernel.sink)) written[g.sources(store)[0]] = true;
-  // What is loaded below a node: nothing, of other parameters, of the slot; or over other ranges,
-  // or what changes.
+  // What a node loads: nothing, other parameters, the slot, or anything that this step may not
+  // copy.
   constexpr uint8_t kNothing = 0, kLoads = 1, kSlot = 2, kOther = 3;
   std::vector<uint8_t> below(g.size()), taken(g.size()), used(g.size());
   for (Id id : nodes) {
@@ -73,15 +72,14 @@ std::vector<Id> find_operands(const Kernel& kernel, OpenRanges& open, const Sche
     if (!copied)
       for (Id s : g.sources(*it)) used[s] = 1;
   }
-  require(!operands.empty(),
-          "[codegen] {}: nothing that is loaded of parameter {} varies inside there",
+  require(!operands.empty(), "[codegen] {}: no load of parameter {} varies inside there",
           to_string({change}), slot);
   return operands;
 }
 
 namespace {
 
-// How the copy of one operand is laid out and made.
+// The layout of one operand's copy and its stores.
 class Copy {
  public:
   Copy(Kernel& kernel, Id operand, std::vector<Coordinate> coordinates, uint32_t& next_axis)
@@ -92,7 +90,7 @@ class Copy {
     order();
   }
 
-  /// Loads of it stand for the operand.
+  /// The load that replaces the operand.
   Id load(uint32_t number) {
     const DType dtype = g_[operand_].dtype;
     int64_t count = 1;
@@ -117,8 +115,8 @@ class Copy {
                                [&](const auto& part) { return is_expanded(kind(part.first)); });
   }
 
-  // Lanes innermost, or what is consecutive in memory where there are none; then what the tile of
-  // registers runs over; loops outside, in the order in which they run.
+  // The layout: lanes innermost, or without lanes the coordinate that is consecutive in memory;
+  // then the register tile; then outer loops in their order.
   void order() {
     const bool has_lanes = std::ranges::any_of(
         coordinates_, [&](const Coordinate& c) { return any(c, AxisKind::Vector); });
@@ -140,7 +138,7 @@ class Copy {
     return stride;
   }
 
-  // Where the kernel finds the element.
+  // The index of the kernel's element in the copy.
   Id place() {
     return index_in_copy(g_, coordinates_, [&](size_t i) { return stride(i); });
   }
@@ -152,9 +150,9 @@ class Copy {
     return range;
   }
 
-  // Vectors along what is consecutive in memory: whole rows where that is innermost in the copy
-  // too, otherwise a vector of one row after the other, so that what they are spread over stays
-  // near.
+  // Vectors along the coordinate that is consecutive in memory: whole rows if that coordinate is
+  // innermost in the copy too, otherwise one vector from each row in turn, so that the scattered
+  // elements stay in cache.
   void write_all() {
     const auto it = std::ranges::find_if(coordinates_.rbegin(), coordinates_.rend(),
                                          [](const Coordinate& c) { return c.is_consecutive; });
@@ -168,7 +166,7 @@ class Copy {
     write_lanes(new_range(it->extent / width_, AxisKind::Loop), 0, g_.index(0));
   }
 
-  // Stores for all values of the coordinates from `i` on; `index` is where those before have led.
+  // Stores for all values of the coordinates from `i` on; `index` covers those before.
   void write(size_t i, Id index) {
     if (i == coordinates_.size()) {
       stores_.push_back(g_.add(Op::Store, DType::Void, {array_, index, value_}));
@@ -189,7 +187,7 @@ class Copy {
     write_at(i, i + 1, index, new_range(c.extent, copies ? AxisKind::Upcast : AxisKind::Loop));
   }
 
-  // Coordinate `i` is `value`; those from `next` on follow.
+  // Fixes coordinate `i` at `value` and continues with `next`.
   void write_at(size_t i, size_t next, Id index, Id value) {
     const Coordinate& c = coordinates_[i];
     const Id before = value_;
@@ -198,11 +196,12 @@ class Copy {
     value_ = before;
   }
 
-  // The coordinate of the lanes, then those from `i` on: a few vectors at a time, and the rest.
-  void write_lanes(Id turn, size_t i, Id index) {
+  // The coordinate of the lanes, then those from `i` on: a few vectors at a time, then the
+  // remainder.
+  void write_lanes(Id block, size_t i, Id index) {
     const int64_t extent = coordinates_[lanes_at_].extent, rest = extent % width_;
     const size_t next = i == lanes_at_ ? i + 1 : i;
-    const Id outer = g_.binary(Op::Mul, turn, g_.index(width_));
+    const Id outer = g_.binary(Op::Mul, block, g_.index(width_));
     const int64_t copies = copies_;
     write_at(lanes_at_, next, index,
              g_.binary(Op::Add, outer, new_range(width_, AxisKind::Vector)));
@@ -219,10 +218,10 @@ class Copy {
   uint32_t& next_axis_;
   std::vector<Id> stores_, ranges_;
   int64_t copies_ = 1, width_ = 0;
-  size_t lanes_at_ = SIZE_MAX;  // the coordinate that vectors run along
+  size_t lanes_at_ = SIZE_MAX;  // the coordinate along which vectors run
 };
 
-uint64_t scratch_bytes(const Kernel& kernel) {
+uint64_t local_buffer_bytes(const Kernel& kernel) {
   uint64_t bytes = 0;
   for (Id array : nodes_of(kernel.graph, kernel.sink, Op::Array))
     bytes += static_cast<uint64_t>(array_info(kernel.graph, array).elem_count) *
@@ -230,11 +229,12 @@ uint64_t scratch_bytes(const Kernel& kernel) {
   return bytes;
 }
 
-}  // namespace
-
-uint64_t most_scratch_bytes(const pgr_device_caps& caps) {
+// Bytes of local buffers that one work-item may have.
+uint64_t max_local_buffer_bytes(const pgr_device_caps& caps) {
   return caps.private_bytes == 0 ? 64 << 10 : 4 * caps.private_bytes;
 }
+
+}  // namespace
 
 uint32_t next_array(const Kernel& kernel) {
   uint32_t number = 0;
@@ -243,8 +243,8 @@ uint32_t next_array(const Kernel& kernel) {
   return number;
 }
 
-void check_scratch(const Kernel& kernel, const std::string& change) {
-  const uint64_t bytes = scratch_bytes(kernel), most = most_scratch_bytes(*kernel.caps);
+void check_local_buffers(const Kernel& kernel, const std::string& change) {
+  const uint64_t bytes = local_buffer_bytes(kernel), most = max_local_buffer_bytes(*kernel.caps);
   require(bytes <= most,
           "[codegen] {}: the kernel's arrays need {} bytes, the device has {} for them", change,
           bytes, most);
@@ -270,8 +270,7 @@ void cache_read(Kernel& kernel, const ScheduleStep& change) {
     std::vector<Id> ranges;
     for (Id r : open.members(open[operand] & inside)) {
       ranges.push_back(r);
-      const AxisKind kind =
-          range_kind(g[r]);  // such an axis may run past the end of what it counts
+      const AxisKind kind = range_kind(g[r]);  // such an axis may run past its end
       require(kind != AxisKind::Global, "[codegen] {}: an axis inside runs in parallel", text);
       require(!is_bounded(g[r]), "[codegen] {}: an axis inside has bounds", text);
     }
@@ -280,7 +279,7 @@ void cache_read(Kernel& kernel, const ScheduleStep& change) {
                      .load(number++));
   }
   replace(kernel, map);
-  check_scratch(kernel, text);
+  check_local_buffers(kernel, text);
 }
 
 }  // namespace plugrad::codegen

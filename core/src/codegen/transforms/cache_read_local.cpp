@@ -1,21 +1,20 @@
-// A schedule step, no local rewrite: all loads of a parameter change together. Work-items of a
-// group share one copy of the elements that they load of a parameter, in local memory, which they
-// fill together: each copies every n-th vector, so that neighbours read neighbours.
+// cache_read on devices with lockstep work-items: the group copies the elements that it loads of a
+// parameter into local memory together. A schedule step, no local rewrite. Each of n work-items
+// copies every n-th vector, so that adjacent work-items read adjacent vectors.
 //   before   load %a[%i*512 + %b*16 + %k]                %i = range 16 local, %k = range 16
 //   after    load (filled s[%e // 16 * 16 + %e % 16] =
 //                           %a[%e // 16 * 512 + %b*16 + %e % 16], over %r)[%i*16 + %k]
 //            %e = %r*64 + (the number of the work-item among 64)
-// Rows are padded so that items that read at once meet different banks (transforms/local_rows.h).
+// Rows are padded against bank conflicts (padded_row in transforms/tile_layout.h).
 #include <algorithm>
 
 #include "base/check.h"
 #include "codegen/analysis/access.h"
-#include "codegen/analysis/gates.h"
+#include "codegen/analysis/predication.h"
 #include "codegen/analysis/work_items.h"
-#include "codegen/claims.h"
-#include "codegen/transforms/bank_conflict_padding.h"
-#include "codegen/transforms/changes.h"
-#include "codegen/transforms/tile_coordinates.h"
+#include "codegen/kernel.h"
+#include "codegen/transforms/tile_layout.h"
+#include "codegen/transforms/transforms.h"
 #include "ir/facts.h"
 #include "ir/scratch.h"
 #include "symbolic/linear.h"
@@ -24,14 +23,36 @@
 namespace plugrad::codegen {
 namespace {
 
-constexpr int64_t kMostCopies = 8;  // of the copying instruction
+constexpr int64_t kMostCopies = 8;  // copies of the copying instruction, a limit on code size
+
+// The widest vector of at most 16 bytes that LOAD and STORE accept and whose lanes divide `count`;
+// 1 for none. Tensor core operands count as such vectors.
+uint32_t widest_moved(const pgr_device_caps& caps, DType dtype, int64_t count) {
+  constexpr uint32_t kMostBytes = 16;
+  const auto number = static_cast<uint32_t>(dtype);
+  uint32_t widest = 1;
+  const auto consider = [&](uint32_t lanes) {
+    if (lanes > widest && lanes * size_of(dtype) <= kMostBytes && count % lanes == 0)
+      widest = lanes;
+  };
+  for (uint32_t lanes = 2; lanes <= caps.vector_lanes[number]; lanes *= 2) consider(lanes);
+  if (caps.has_local == 0 || !claims(caps, Op::Wmma, dtype)) return widest;
+  for (uint32_t i = 0; i < caps.tensor_core_count; ++i) {
+    const pgr_tensor_core& core = caps.tensor_cores[i];
+    if (core.dtype_in != number) continue;
+    consider(core.elems_a);
+    consider(core.elems_b);
+  }
+  return widest;
+}
 
 struct Items {
   Id number;
   int64_t count = 1;
 };
 
-Items items_of(Kernel& kernel, const std::vector<WorkItemAxis>& axes, const std::string& text) {
+Items work_items_of(Kernel& kernel, const std::vector<WorkItemAxis>& axes,
+                    const std::string& text) {
   Graph& g = kernel.graph;
   Items items{g.index(0)};
   for (const WorkItemAxis& axis : axes) {
@@ -49,7 +70,8 @@ bool is_inside(AxisKind kind) {
          kind == AxisKind::Vector;
 }
 
-// The conditions of each store that needs the operand, as far as those who copy it know them.
+// For each store that needs the operand: the conditions that are uniform among the copying
+// work-items.
 std::vector<std::vector<Id>> gates_of(const Kernel& kernel, OpenRanges& open, Id operand) {
   const Graph& g = kernel.graph;
   std::vector<std::vector<Id>> gates;
@@ -67,8 +89,8 @@ std::vector<std::vector<Id>> gates_of(const Kernel& kernel, OpenRanges& open, Id
   return gates;
 }
 
-// Items past the end of an axis store nothing, but they copy: what they would read outside is not
-// read. What any of the stores reads, all may read: what all ask for, and all else that one does.
+// Work-items past the end of an axis store nothing but copy; their copies must not read out of
+// bounds. The copy is gated by the conditions common to all stores and by the union of the others.
 Id gated_by_stores(Kernel& kernel, OpenRanges& open, Id operand) {
   Graph& g = kernel.graph;
   std::vector<std::vector<Id>> gates = gates_of(kernel, open, operand);
@@ -99,24 +121,24 @@ class SharedCopy {
     width_ = widest_copy();
   }
 
-  // Loads of it stand for the operand.
+  // The load that replaces the operand.
   Id load(const AccessPattern& readers, uint32_t number, uint32_t& next_axis) {
     row_ = padded_row(*kernel_.caps, coordinates_, readers, g_[operand_].dtype, width_);
-    const int64_t turns = extent_from(0) / width_,
-                  rounds = (turns + items_.count - 1) / items_.count;
+    const int64_t vectors = extent_from(0) / width_,
+                  rounds = (vectors + items_.count - 1) / items_.count;
     std::vector<Id> ranges;
-    Id turn = items_.number;
+    Id vector = items_.number;
     if (rounds > 1) {
       const AxisKind kind = rounds <= kMostCopies ? AxisKind::Upcast : AxisKind::Loop;
       ranges.push_back(make_range(g_, rounds, next_axis++, kind));
-      turn = g_.binary(Op::Add, turn, g_.binary(Op::Mul, ranges[0], g_.index(items_.count)));
+      vector = g_.binary(Op::Add, vector, g_.binary(Op::Mul, ranges[0], g_.index(items_.count)));
     }
     const DType dtype = g_[operand_].dtype;
     const Id array =
         make_array(g_, dtype, {number, PGR_SPACE_LOCAL, coordinates_[0].extent * stride(0)});
-    Id store = fill(array, turn);
-    if (turns % items_.count != 0) {
-      const Id gate = g_.binary(Op::CmpLt, turn, g_.index(turns));
+    Id store = fill(array, vector);
+    if (vectors % items_.count != 0) {
+      const Id gate = g_.binary(Op::CmpLt, vector, g_.index(vectors));
       OpenRanges open(g_);
       store = with_gate(g_, gate_loads(g_, open, store, gate), gate);
     }
@@ -131,13 +153,13 @@ class SharedCopy {
   }
   int64_t stride(size_t coordinate) const { return stride_in_rows(coordinates_, row_, coordinate); }
 
-  // Where the kernel finds the element.
+  // The index of the kernel's element in the copy.
   Id place() {
     return index_in_copy(g_, coordinates_, [&](size_t i) { return stride(i); });
   }
 
-  // The widest vectors that rows divide into, each of neighbours in memory behind one gate, aligned
-  // to their size.
+  // The widest vectors that divide a row, are consecutive in memory behind one gate, and are
+  // aligned to their size.
   int64_t widest_copy() {
     const Coordinate& row = coordinates_.back();
     if (!row.is_consecutive || g_[operand_].op != Op::Load) return 1;
@@ -164,7 +186,7 @@ class SharedCopy {
     return std::ranges::any_of(coordinates_.back().parts,
                                [&](const auto& part) { return open.depends(id, part.first); });
   }
-  // Whether the sum is the place in the row and besides a multiple of the width.
+  // Whether the sum is the position in the row plus a multiple of the width.
   bool moves_by(Id id, int64_t width) {
     const auto& parts = coordinates_.back().parts;
     const auto sum = linear_of(g_, id);
@@ -180,14 +202,14 @@ class SharedCopy {
     });
   }
 
-  Id fill(Id array, Id turn) {
+  Id fill(Id array, Id vector) {
     Id index = g_.index(0);
     std::vector<std::pair<Id, Id>> map;
     for (size_t i = 0; i < coordinates_.size(); ++i) {
       const Coordinate& c = coordinates_[i];
       const bool is_row = i + 1 == coordinates_.size();
       const int64_t inner = is_row ? 1 : extent_from(i + 1) / width_;
-      Id own = g_.binary(Op::FloorDiv, turn, g_.index(inner));
+      Id own = g_.binary(Op::FloorDiv, vector, g_.index(inner));
       if (i > 0)
         own = g_.binary(Op::FloorMod, own, g_.index(is_row ? c.extent / width_ : c.extent));
       if (is_row) own = g_.binary(Op::Mul, own, g_.index(width_));
@@ -201,10 +223,10 @@ class SharedCopy {
     return g_.add(Op::Store, DType::Void, {array, index, value});
   }
 
-  // The load of the first element for all of a vector.
+  // The load of a whole vector, from the load of its first element.
   Id as_vector(Id load) {
     const auto lanes = static_cast<uint64_t>(width_);
-    std::vector<Id> sources(g_.sources(load).begin(), g_.sources(load).end());
+    std::vector<Id> sources = to_vector(g_.sources(load));
     if (sources.size() == 4) sources[3] = g_.add(Op::Vector, g_[load].dtype, {sources[3]}, lanes);
     return g_.add(Op::Load, g_[load].dtype, sources, lanes);
   }
@@ -214,7 +236,7 @@ class SharedCopy {
   const Items& items_;
   std::vector<Coordinate> coordinates_;  // outermost first
   Id operand_;
-  int64_t width_ = 1, row_ = 0;  // elements of a vector, and from one row to the next
+  int64_t width_ = 1, row_ = 0;  // elements: of a vector, and from one row to the next
 };
 
 }  // namespace
@@ -231,7 +253,7 @@ void cache_read_local(Kernel& kernel, const ScheduleStep& change) {
   for (Id range : nodes_of(g, kernel.sink, Op::Range))
     if (is_inside(range_kind(g[range]))) inside |= open.bit(range);
   const std::vector<WorkItemAxis> item_axes_now = work_item_axes(kernel, open);
-  const Items items = items_of(kernel, item_axes_now, text);
+  const Items items = work_items_of(kernel, item_axes_now, text);
   const std::vector<Id> operands = find_operands(kernel, open, change, inside);
   uint32_t number = next_array(kernel), axis = new_axis(kernel);
   std::vector<std::pair<Id, Id>> map;
@@ -260,7 +282,7 @@ void check_beside_local_copies(const Kernel& kernel, const ScheduleStep& change)
         change.names_parameter() || change.kind == Kind::Thread || change.kind == Kind::Swap;
     const bool is_inner =
         change.kind == Kind::Unroll && !open.depends(filled, kernel.axes[change.axis]);
-    require(is_plain || is_inner, "[codegen] {}: not behind a stage in local memory",
+    require(is_plain || is_inner, "[codegen] {}: not after a stage in local memory",
             to_string({change}));
   }
 }

@@ -1,6 +1,6 @@
-// A schedule step, no local rewrite: all stores to a parameter change together. The values that are
-// stored to a parameter wait in scratch, in the order in which they are computed, and are then
-// copied to their places: lanes that lie far apart there are transposed on the way.
+// cache_write: collects the values stored to a parameter in a local buffer, in the order in which
+// they are computed, and then copies them; lanes that are far apart in memory are transposed on the
+// way. A schedule step, no local rewrite: all stores to a parameter change together.
 //   before   store %c[%v*49 + %i] of f(%i, %v)           %v = range 16 vector
 //   after    store %c[%v*49 + %j] of
 //                  load (filled s[%w*16 + %x] = f(%w, %x), over %w, %x)[%j*16 + %v]
@@ -9,8 +9,8 @@
 
 #include "base/check.h"
 #include "codegen/analysis/access.h"
-#include "codegen/claims.h"
-#include "codegen/transforms/changes.h"
+#include "codegen/kernel.h"
+#include "codegen/transforms/transforms.h"
 #include "ir/facts.h"
 #include "ir/kernel_ast.h"
 #include "ir/scratch.h"
@@ -18,7 +18,7 @@
 namespace plugrad::codegen {
 namespace {
 
-constexpr int64_t kMostNeighbours = 16;  // that are stored side by side
+constexpr int64_t kMostNeighbours = 16;  // elements stored side by side
 
 class Result {
  public:
@@ -31,7 +31,7 @@ class Result {
     });
   }
 
-  Id store_from_scratch(uint32_t number) {
+  Id store_from_buffer(uint32_t number) {
     const Id value = g_.sources(store_)[2];
     const DType dtype = g_[value].dtype;
     int64_t count = 1;
@@ -52,7 +52,7 @@ class Result {
  private:
   bool is_vector(Id r) const { return range_kind(g_[r]) == AxisKind::Vector; }
 
-  // Ranges along which elements are neighbours in memory, one inside the other.
+  // Ranges along which elements are consecutive in memory, outermost first.
   void find_neighbours() {
     for (int64_t length = 1;;) {
       const auto is_next = [&](Id r) {
@@ -67,7 +67,8 @@ class Result {
   }
   bool is_neighbour(Id r) const { return std::ranges::find(neighbours_, r) != neighbours_.end(); }
 
-  // Lanes stay lanes, and neighbours stand beside them; where there are none, neighbours are lanes.
+  // Lanes stay lanes with consecutive elements upcast beside them; without lanes the consecutive
+  // range becomes lanes.
   AxisKind kind_outside(Id r) const {
     if (is_vector(r)) return AxisKind::Vector;
     const bool has_lanes = std::ranges::any_of(ranges_, [&](Id other) { return is_vector(other); });
@@ -77,8 +78,7 @@ class Result {
 
   Id new_range(int64_t size, AxisKind kind) { return make_range(g_, size, next_axis_++, kind); }
 
-  // One vector at a time, where lanes are whole vectors: those that are transposed fill the
-  // registers.
+  // If lanes are whole vectors, one vector at a time: its transposition fills the registers.
   Id outside(Id r) {
     const DType dtype = g_[g_.sources(store_)[2]].dtype;
     const int64_t size = range_size(g_, r),
@@ -86,8 +86,8 @@ class Result {
     const AxisKind kind = kind_outside(r);
     if (kind != AxisKind::Vector || size == lanes || size % lanes != 0)
       return new_range(size, kind);
-    const Id turn = g_.binary(Op::Mul, new_range(size / lanes, AxisKind::Loop), g_.index(lanes));
-    return g_.binary(Op::Add, turn, new_range(lanes, kind));
+    const Id block = g_.binary(Op::Mul, new_range(size / lanes, AxisKind::Loop), g_.index(lanes));
+    return g_.binary(Op::Add, block, new_range(lanes, kind));
   }
 
   std::vector<std::pair<Id, Id>> map_to(const std::vector<Id>& others) const {
@@ -108,14 +108,14 @@ class Result {
   Kernel& kernel_;
   Graph& g_ = kernel_.graph;
   Id store_;
-  std::vector<Id> ranges_;  // in the order of their elements in scratch
+  std::vector<Id> ranges_;  // in the order of their elements in the local buffer
   std::vector<Id> neighbours_;
   uint32_t& next_axis_;
 };
 
-// Whether the result takes the memory of an input (schedule/memory/in_place.h), which another
-// result may be made of: both are made at once, element by element, and what waits in scratch is
-// stored before the other reads.
+// Whether the result reuses an input's memory (schedule/memory/in_place.h) that another result
+// reads. Both results are computed together, element by element; values from a local buffer would
+// be stored before the other result reads.
 bool others_may_read_its_memory(const Kernel& kernel, Id store) {
   const Graph& g = kernel.graph;
   const Id own = g.sources(store)[0];
@@ -130,10 +130,10 @@ void check_result(const Kernel& kernel, Id store, const std::string& text) {
   require(!reads(g, kernel.sink, g.sources(store)[0]), "[codegen] {}: the kernel reads it too",
           text);
   require(!others_may_read_its_memory(kernel, store),
-          "[codegen] {}: it lies where what another store reads was", text);
+          "[codegen] {}: it is stored where another store still reads", text);
   const DType dtype = g[g.sources(store)[2]].dtype;
   require(dtype != DType::Bool && claims_storage(*kernel.caps, dtype),
-          "[codegen] {}: scratch of its dtype is not to be had", text);
+          "[codegen] {}: the device has no local buffers of its dtype", text);
 }
 
 }  // namespace
@@ -154,7 +154,7 @@ void cache_write(Kernel& kernel, const ScheduleStep& change) {
   uint32_t number = next_array(kernel), axis = new_axis(kernel);
   std::vector<Id> stores;
   bool any = false;
-  for (Id store : std::vector<Id>(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end())) {
+  for (Id store : to_vector(g.sources(kernel.sink))) {
     std::vector<Id> ranges;
     const bool is_of_slot = param_info(g, g.sources(store)[0]).slot == change.axis;
     for (size_t i = 0; i < kernel.axes.size() && is_of_slot; ++i) {
@@ -168,15 +168,15 @@ void cache_write(Kernel& kernel, const ScheduleStep& change) {
     }
     if (!ranges.empty()) {
       check_result(kernel, store, text);
-      store = Result(kernel, store, std::move(ranges), axis).store_from_scratch(number++);
+      store = Result(kernel, store, std::move(ranges), axis).store_from_buffer(number++);
       any = true;
     }
     stores.push_back(store);
   }
-  require(any, "[codegen] {}: nothing of the parameter varies inside there", text);
+  require(any, "[codegen] {}: no stored value of the parameter varies inside there", text);
   kernel.sink = g.add(Op::Sink, DType::Void, stores);
   replace(kernel, {});
-  check_scratch(kernel, text);
+  check_local_buffers(kernel, text);
 }
 
 }  // namespace plugrad::codegen

@@ -1,21 +1,20 @@
-// A schedule step, no local rewrite: values far apart in a kernel become one. A value that a kernel
-// computes along a reduce loop and again along other loops of that length is computed once, into
-// scratch: softmax's exponentials, which are summed and then divided by the sum.
+// compute_at: computes a value once into a local buffer if the kernel computes it along a reduce
+// loop and again along other loops of that length, e.g. softmax's exponentials, which are summed
+// and then divided by the sum. A schedule step, no local rewrite.
 //   before   reduce add f(%i, %r), %r    …    f(%i, %j)      inside %i;  %r, %j = range n
 //   after    %a = filled s[%w] = f(%i, %w), over %w
 //            reduce add (load %a, %r), %r    …    load %a, %j
-// Loops further inside than the step says are dimensions of the array too, its inner ones. Where
-// the result is stored along %j, the values wait in its place instead of an array. The scheduler
-// marks such values (ir/kernel_ast.h, Keep).
+// Loops inside the step's place become inner dimensions of the array. If the result is stored along
+// %j, the output serves as the buffer. The scheduler marks such values (Keep in ir/kernel_ast.h).
 #include <algorithm>
 #include <functional>
 
 #include "base/check.h"
 #include "codegen/analysis/access.h"
 #include "codegen/analysis/work_items.h"
-#include "codegen/claims.h"
-#include "codegen/passes/tables.h"
-#include "codegen/transforms/changes.h"
+#include "codegen/kernel.h"
+#include "codegen/passes/passes.h"
+#include "codegen/transforms/transforms.h"
 #include "ir/facts.h"
 #include "ir/kernel_ast.h"
 #include "ir/scratch.h"
@@ -24,7 +23,7 @@
 namespace plugrad::codegen {
 namespace {
 
-// The marked values of the same number, each with its range: the same along other loops.
+// The marked values of the same number, each with its range: one value along different loops.
 std::vector<Id> twins_of(const Kernel& kernel, const std::vector<Id>& marked, OpenRanges& open,
                          Id value, Id range) {
   const Graph& g = kernel.graph;
@@ -80,7 +79,7 @@ void drop_marks(Kernel& kernel) {
   replace(kernel, {});
 }
 
-uint64_t bytes_to_store(const Kernel& kernel, const Repeated& repeated, size_t place) {
+uint64_t bytes_of_buffer(const Kernel& kernel, const Repeated& repeated, size_t place) {
   OpenRanges open(kernel.graph);
   uint64_t bytes = size_of(kernel.graph[repeated.values[0]].dtype);
   for (size_t i = 0; i < kernel.axes.size(); ++i)
@@ -91,8 +90,7 @@ uint64_t bytes_to_store(const Kernel& kernel, const Repeated& repeated, size_t p
 
 namespace {
 
-// The loops inside `place` that the value varies over are dimensions of what is kept, outermost
-// first.
+// The loops inside `place` that the value varies over, outermost first: the buffer's dimensions.
 std::vector<Id> dimensions(const Kernel& kernel, const Repeated& repeated, size_t place,
                            const std::string& text) {
   const Graph& g = kernel.graph;
@@ -109,13 +107,13 @@ std::vector<Id> dimensions(const Kernel& kernel, const Repeated& repeated, size_
   return dims;
 }
 
-// Where the kernel writes a result made of the kept value, element by element and after all else
-// that reads it, the value waits in that place: the range along which it is stored there, or kNoId.
+// The range along which the output can serve as the buffer, or kNoId. The kernel must write the
+// result from the value element by element, after all other uses of the value.
 Id range_of_output(const Kernel& kernel, const Repeated& repeated) {
   const Graph& g = kernel.graph;
   if (g.sources(kernel.sink).size() != 1) return kNoId;
   const Id store = g.sources(kernel.sink)[0], target = g.sources(store)[0];
-  // A rest whose store has a gate would fill the output again under it, behind what is stored.
+  // A gated remainder would fill the output again after it has been stored.
   if (g.sources(store).size() == 4 || g[target].dtype != g[repeated.values[0]].dtype) return kNoId;
   if (reads(g, store, target)) return kNoId;
   OpenRanges open(g);
@@ -129,13 +127,13 @@ Id range_of_output(const Kernel& kernel, const Repeated& repeated) {
   return kNoId;
 }
 
-// An array, or the output, with the index of an element at given values of the dimensions.
+// An array or the output, with the index of an element for given dimensions.
 struct Place {
   Id memory = kNoId;
   std::function<Id(std::span<const Id>)> index;
 };
 
-Place scratch_for(Kernel& kernel, const std::vector<Id>& dims, DType dtype) {
+Place buffer_for(Kernel& kernel, const std::vector<Id>& dims, DType dtype) {
   Graph& g = kernel.graph;
   int64_t count = 1;
   for (Id r : dims) count *= range_size(g, r);
@@ -148,10 +146,9 @@ Place scratch_for(Kernel& kernel, const std::vector<Id>& dims, DType dtype) {
   return {make_array(g, dtype, {next_array(kernel), PGR_SPACE_PRIVATE, count}), index};
 }
 
-// Whether the value, at the range of its twin, may wait in the array that is made of it: the
-// array's only store writes element by element, at the same place, after all else that reads the
-// value.
-bool waits_in(Kernel& kernel, Id filled, const Repeated& repeated, size_t twin,
+// Whether the array that is computed from the value can hold the value: its only store writes
+// element by element, at the same index, after all other uses of the value.
+bool can_hold(Kernel& kernel, Id filled, const Repeated& repeated, size_t twin,
               const std::vector<Id>& dims) {
   Graph& g = kernel.graph;
   OpenRanges open(g);
@@ -169,16 +166,16 @@ bool waits_in(Kernel& kernel, Id filled, const Repeated& repeated, size_t twin,
        reachable.from(g, std::span(&kernel.sink, 1), [&](Id node) { return node == filled; }))
     for (size_t i = 0; i < repeated.values.size(); i += 2)
       if (repeated.values[i] == id) return false;
-  const Place place = scratch_for(kernel, dims, g[value].dtype);
+  const Place place = buffer_for(kernel, dims, g[value].dtype);
   return array_info(g, place.memory).elem_count == array_info(g, array).elem_count &&
          Simplifier(g, kernel.rules())(place.index(here)) == g.sources(store)[1];
 }
 
-Id array_to_wait_in(Kernel& kernel, const Repeated& repeated, const std::vector<Id>& dims) {
+Id array_for_value(Kernel& kernel, const Repeated& repeated, const std::vector<Id>& dims) {
   for (size_t twin = 2; twin < repeated.values.size(); twin += 2)
     for (Id filled : nodes_of(kernel.graph, kernel.sink, Op::Filled))
       if (closes(kernel.graph, filled, repeated.values[twin + 1]) &&
-          waits_in(kernel, filled, repeated, twin, dims))
+          can_hold(kernel, filled, repeated, twin, dims))
         return filled_parts(kernel.graph, filled).array;
   return kNoId;
 }
@@ -212,9 +209,9 @@ bool reads(const Graph& g, Id value, Id param) {
 
 namespace {
 
-// Rows wait in the output: the loops that it is stored in and not filled in run inside those that
-// it is filled in, one after the other.
-bool keeps_output(const Kernel& kernel, OpenRanges& open, Id store, Id filled) {
+// Whether rows can be kept in the output: the loops of the store that do not fill it run one after
+// another inside those that do.
+bool may_use_output(const Kernel& kernel, OpenRanges& open, Id store, Id filled) {
   const Graph& g = kernel.graph;
   bool inside = false;
   for (Id axis : kernel.axes) {
@@ -227,8 +224,8 @@ bool keeps_output(const Kernel& kernel, OpenRanges& open, Id store, Id filled) {
   return true;
 }
 
-// The same where rows wait in an array, for the reductions over them.
-bool keeps_array(const Kernel& kernel, OpenRanges& open, Id filled) {
+// The same for rows kept in an array and the reductions over them.
+bool may_use_array(const Kernel& kernel, OpenRanges& open, Id filled) {
   const Graph& g = kernel.graph;
   const FilledParts parts = filled_parts(g, filled);
   const auto waits = [&](Id inner) {
@@ -255,9 +252,10 @@ void check_compute_at(const Kernel& kernel, const ScheduleStep& change) {
   for (Id store : g.sources(kernel.sink))
     for (Id filled : nodes_of(g, store, Op::Filled)) {
       const bool is_output = g[filled_parts(g, filled).array].op == Op::Param;
-      require(
-          is_output ? keeps_output(kernel, open, store, filled) : keeps_array(kernel, open, filled),
-          "[codegen] {}: rows wait where other rows would be stored to", to_string({change}));
+      require(is_output ? may_use_output(kernel, open, store, filled)
+                        : may_use_array(kernel, open, filled),
+              "[codegen] {}: the rows are kept where other rows would be stored",
+              to_string({change}));
     }
 }
 
@@ -266,15 +264,16 @@ void compute_at(Kernel& kernel, const ScheduleStep& change) {
   const std::string text = to_string({change});
   check_private_place(kernel, change);
   const Repeated repeated = find_repeated(kernel, change.axis);
-  require(!repeated.values.empty(), "[codegen] {}: nothing along the axis is computed again", text);
+  require(!repeated.values.empty(), "[codegen] {}: no value along the axis is computed again",
+          text);
   const std::vector<Id> dims =
       dimensions(kernel, repeated, static_cast<size_t>(change.amount), text);
   const Id value = repeated.values[0], output = range_of_output(kernel, repeated);
   const DType dtype = g[value].dtype;
   Place place =
-      output == kNoId ? scratch_for(kernel, dims, dtype) : output_for(kernel, dims, output);
+      output == kNoId ? buffer_for(kernel, dims, dtype) : output_for(kernel, dims, output);
   if (output == kNoId)
-    if (const Id array = array_to_wait_in(kernel, repeated, dims); array != kNoId)
+    if (const Id array = array_for_value(kernel, repeated, dims); array != kNoId)
       place.memory = array;
   std::vector<std::pair<Id, Id>> inner;
   std::vector<Id> closed;
@@ -296,7 +295,7 @@ void compute_at(Kernel& kernel, const ScheduleStep& change) {
   }
   std::ranges::sort(map);
   replace(kernel, map);
-  check_scratch(kernel, text);
+  check_local_buffers(kernel, text);
 }
 
 }  // namespace plugrad::codegen

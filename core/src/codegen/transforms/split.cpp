@@ -1,7 +1,7 @@
-// A schedule step, no local rewrite: loops change for the whole kernel.
-// A split replaces range r of n by outer*amount + inner. Where amount does not divide n the rest is
-// peeled: a second copy of the store (or of the reduction) runs over the last n mod amount
-// elements, so that the main part needs no gates.
+// upcast, unroll, vectorize and block replace range r of size n by outer*amount + inner. A schedule
+// step, no local rewrite. If amount does not divide n the remainder is peeled: a second copy of the
+// store (or of the reduction) covers the last n mod amount elements, so the main part needs no
+// gates.
 //   before   store %out[%r], f(%r)                        %r = range 35
 //   after    store %out[%o*16 + %i], f(%o*16 + %i)        %o = range 2, %i = range 16 vector
 //            store %out[32 + %t], f(32 + %t)              %t = range 3 vector
@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "codegen/analysis/access.h"
-#include "codegen/transforms/changes.h"
+#include "codegen/transforms/transforms.h"
 #include "ir/facts.h"
 #include "ir/scratch.h"
 #include "symbolic/symbolic.h"
@@ -21,12 +21,11 @@ using Kind = ScheduleStep::Kind;
 
 struct Split {
   Id main_index = kNoId,
-     tail_index = kNoId;  // what stands for the range; tail: kNoId when it divides
+     tail_index = kNoId;  // replacements of the range; tail: kNoId if the amount divides
   std::vector<Id> main_ranges, tail_ranges;
 };
 
-// The inner ranges take new axis numbers; the outer one keeps the number, and so the place, of the
-// range.
+// Inner ranges get new axis numbers; the outer one keeps the range's number and position.
 Split split_range(Graph& g, Id range, int64_t amount, AxisKind inner_kind, uint32_t inner_axis) {
   const int64_t size = range_size(g, range), outer = size / amount, rest = size % amount;
   const uint32_t axis = range_axis(g[range]);
@@ -55,7 +54,7 @@ Split split_range(Graph& g, Id range, int64_t amount, AxisKind inner_kind, uint3
   return split;
 }
 
-// The stores, those that run over the range twice where it leaves a rest.
+// The stores; those that run over the range are listed twice if there is a remainder.
 std::vector<Id> split_stores(Graph& g, std::span<const Id> before, Id range, const Split& split) {
   OpenRanges open(g);
   std::vector<Id> stores;
@@ -82,8 +81,8 @@ Id split_filled(Graph& g, Id filled, Id range, const Split& split) {
 
 Id split_one_reduce(Graph& g, Id reduce, Id range, const Split& split) {
   const ReduceParts parts = reduce_parts(g, reduce);
-  const std::vector<Id> values(parts.values.begin(), parts.values.end());
-  const std::vector<Id> ranges(parts.ranges.begin(), parts.ranges.end());
+  const std::vector<Id> values = to_vector(parts.values);
+  const std::vector<Id> ranges = to_vector(parts.ranges);
   const Op op = parts.op;
   const auto part = [&](Id index, const std::vector<Id>& instead) {
     std::vector<Id> new_values, new_ranges;
@@ -115,8 +114,8 @@ AxisKind inner_kind(const ScheduleStep& change, AxisKind now) {
   }
 }
 
-// Whether some value runs along both ranges, so that they cannot both be its lanes. A reduction
-// runs along what it closes also where its values are the same all along it.
+// Whether some value runs along both ranges, which then cannot both be lanes. A reduction runs
+// along a range that it closes even if its values do not vary along it.
 bool run_together(const Kernel& kernel, OpenRanges& open, Id a, Id b) {
   const Graph& g = kernel.graph;
   Reachable reachable;
@@ -159,7 +158,7 @@ void check_split(const Kernel& kernel, const ScheduleStep& change) {
   if (change.kind == Kind::Upcast || change.kind == Kind::Local)
     require(kind == AxisKind::Loop, "[codegen] {}: axis {} is no output loop", text, change.axis);
   if (change.kind == Kind::Local || change.kind == Kind::Group)
-    require(nodes_of(g, kernel.sink, Op::Filled).empty(), "[codegen] {}: not behind a stage", text);
+    require(nodes_of(g, kernel.sink, Op::Filled).empty(), "[codegen] {}: not after a stage", text);
   if (change.kind == Kind::Unroll || change.kind == Kind::Group)
     require(kind == AxisKind::Reduce, "[codegen] {}: axis {} is no reduce loop", text, change.axis);
   if (change.kind == Kind::Vectorize) {
@@ -168,7 +167,7 @@ void check_split(const Kernel& kernel, const ScheduleStep& change) {
     require(!fills_arrays(kernel, range),
             "[codegen] {}: an array is filled in each iteration of axis {}", text, change.axis);
     require(!meets_lanes(kernel, range),
-            "[codegen] {}: what runs along the axis has a vector axis already", text);
+            "[codegen] {}: a value along the axis has a vector axis already", text);
   }
   if (change.kind == Kind::Local || change.kind == Kind::Group)
     require(kernel.caps->has_local != 0, "[codegen] {}: the device has no groups of work-items",

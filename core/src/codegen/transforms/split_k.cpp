@@ -1,21 +1,21 @@
-// A schedule step, no local rewrite: loops change for the whole kernel. A reduce loop moves out of
-// its reduction and around output loops. Between its iterations the sums wait in the output.
+// accumulate: moves a reduce loop outside the output loops; partial sums stay in the output between
+// its iterations (sequential split-k). A schedule step, no local rewrite.
 //   before   store %c[%i], (reduce add f(%i, %o, %k), %o, %k)
 //   after    store %c[%i], (reduce add f(%i, %b, %k), %k) + (load %c[%i], 0 < %b, 0)
 //            %b = range block
-// The computation on the finished sum runs in the last iteration.
+// Operations on the finished sum run in the last iteration.
 #include <algorithm>
 
 #include "base/check.h"
 #include "codegen/analysis/access.h"
-#include "codegen/transforms/changes.h"
+#include "codegen/transforms/transforms.h"
 #include "ir/facts.h"
 #include "symbolic/symbolic.h"
 
 namespace plugrad::codegen {
 namespace {
 
-// Why the sum cannot wait where the store writes; empty where it can.
+// Why partial sums cannot be kept in the output; empty if they can.
 std::string obstacle(const Kernel& kernel, Id store, const std::vector<Id>& reduces) {
   const Graph& g = kernel.graph;
   const Id target = g.sources(store)[0];
@@ -23,8 +23,8 @@ std::string obstacle(const Kernel& kernel, Id store, const std::vector<Id>& redu
   if (g[reduces[0]].dtype != g[target].dtype) return "the output is of another dtype than the sum";
   if (reads(g, kernel.sink, target)) return "the kernel reads the output";
   for (Id filled : nodes_of(g, store, Op::Filled))
-    if (depends_on(g, filled, reduces[0])) return "what is made of the sum waits in scratch";
-  // A reduction around it would take in the part that waits.
+    if (depends_on(g, filled, reduces[0])) return "a value made of the sum is in a local buffer";
+  // A surrounding reduction would include the partial sum.
   for (Id other : nodes_of(g, store, Op::Reduce))
     if (other != reduces[0] && depends_on(g, other, reduces[0]))
       return "another reduction contains it";
@@ -44,7 +44,7 @@ Id without_range(Graph& g, Id reduce, Id range, Id block) {
 Id accumulating(Graph& g, Id store, Id reduce, Id range, Id block) {
   const Op op = reduce_parts(g, reduce).op;
   const DType dtype = g[reduce].dtype;
-  std::vector<Id> sources(g.sources(store).begin(), g.sources(store).end());
+  std::vector<Id> sources = to_vector(g.sources(store));
   const Id memory = sources[0], value = sources[2];
   Id later = g.binary(Op::CmpLt, g.index(0), block);
   if (sources.size() == 4) later = g.binary(Op::And, later, sources[3]);
@@ -72,7 +72,7 @@ void split_k(Kernel& kernel, const ScheduleStep& change) {
   const Id block = make_range(g, range_size(g, range), new_axis(kernel), AxisKind::Block);
   std::vector<Id> stores;
   std::vector<std::pair<Id, Id>> targets;
-  for (Id store : std::vector<Id>(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end())) {
+  for (Id store : to_vector(g.sources(kernel.sink))) {
     const std::vector<Id> reduces = closing(g, store, range);
     if (!reduces.empty()) {
       const std::string problem = obstacle(kernel, store, reduces);
@@ -84,7 +84,7 @@ void split_k(Kernel& kernel, const ScheduleStep& change) {
   }
   kernel.sink = g.add(Op::Sink, DType::Void, stores);
   replace(kernel, targets);
-  // Its number is the largest, so it stands last among the output loops.
+  // The new axis has the largest number, so it stands last among the output loops.
   std::vector<Id> order = kernel.axes;
   const auto end = order.begin() + outputs + 1;
   std::rotate(order.begin() + change.amount, end - 1, end);

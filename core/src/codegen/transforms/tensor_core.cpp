@@ -1,31 +1,32 @@
-// A schedule step, no local rewrite: loops change for the whole kernel. A sum of products over
-// tiles: the work-items of a team hold a tile of each matrix together, each of them the lanes that
-// the tensor core's layout gives it.
+// tensor_core: computes a sum of products in tiles that the work-items of a team hold together; the
+// tensor core's layout assigns elements to lanes. A schedule step, no local rewrite.
 //   before   store %c[%i*N + %j],
 //                  (reduce add (cast f32 %a[%i*K + %l]) * (cast f32 %b[%l*N + %j]), %l)
 //   after    for each lane of C, at row m and column n of a tile:        %w = range 32 warp
 //            store %c[(%i*16 + m(%w))*N + %j*8 + n(%w)], (lane (reduce add (wmma A, B, 0), %l))
-// A and B are expressions over the elements of a tile (codegen/transforms/wmma_tiles.h). Where
-// tiles do not fill the matrices, elements outside are 0 and not stored.
-#include "codegen/transforms/tensor_core.h"
+// A and B are expressions over the elements of a tile (analysis/tensor_core.h). Elements outside
+// the matrices are 0 and are not stored.
+#include "codegen/analysis/tensor_core.h"
 
 #include <algorithm>
 
 #include "base/check.h"
 #include "codegen/analysis/access.h"
-#include "codegen/analysis/gates.h"
-#include "codegen/analysis/lanes.h"
-#include "codegen/transforms/changes.h"
-#include "codegen/transforms/wmma_tiles.h"
+#include "codegen/analysis/predication.h"
+#include "codegen/transforms/transforms.h"
 #include "ir/facts.h"
 #include "symbolic/symbolic.h"
 
 namespace plugrad::codegen {
 namespace {
 
+Id element_range(Graph& g, int64_t size, uint32_t which) {
+  return make_range(g, size, kFirstElement + which, AxisKind::Vector);
+}
+
 using Kind = ScheduleStep::Kind;
 
-// The factors of a product in the tensor core's input dtype; a pair of kNoId where it is none.
+// The factors of a product in the tensor core's input dtype; kNoId for other values.
 std::pair<Id, Id> factors(const Kernel& kernel, Id value, DType input) {
   const Graph& g = kernel.graph;
   const auto is_widened = [&](Id id) {
@@ -36,7 +37,7 @@ std::pair<Id, Id> factors(const Kernel& kernel, Id value, DType input) {
                                   : std::pair(kNoId, kNoId);
   if (g[value].op == Op::Mul && is_widened(g[value].src[0]) && is_widened(g[value].src[1]))
     return {g[g[value].src[0]].src[0], g[g[value].src[1]].src[0]};
-  // The product's own rounding may go, as in a multiply-add.
+  // With contraction the product need not be rounded itself, as in a multiply-add.
   if (kernel.options.contract && is_widened(value) && g[g[value].src[0]].op == Op::Mul) {
     const Id product = g[value].src[0];
     return {g[product].src[0], g[product].src[1]};
@@ -54,8 +55,7 @@ Id own_axis(const Kernel& kernel, OpenRanges& open, Id id, Id other) {
   return found;
 }
 
-// A range in tiles of `size`: the tile's number, and the condition that tells what is inside; kNoId
-// where all is.
+// A range in tiles of `size`; inside() is the condition for an element to exist.
 struct Tiled {
   Id range, tile;
   int64_t size, count;
@@ -102,22 +102,22 @@ class Tiler {
     return {range, tile, size, count};
   }
 
-  // Where an element of a tile lies along the matrix.
+  // The coordinate in the matrix of an element of a tile.
   Id place(const Tiled& t, Id element) {
     return g_.binary(Op::Add, g_.binary(Op::Mul, t.tile, g_.index(t.size)), element);
   }
   Id index(const Tiled& t, const LaneBits& bits, uint32_t axis, uint32_t lane) {
-    return place(t, place_along(g_, bits, axis, item_, lane));
+    return place(t, coordinate_along(g_, bits, axis, item_, lane));
   }
-  // kNoId where all is inside.
+  // kNoId if all elements exist.
   Id inside(const Tiled& t, Id index) {
     if (t.count % t.size == 0) return kNoId;
     const Id gate = simplify_(g_.binary(Op::CmpLt, index, g_.index(t.count)));
     return is_const(g_, gate) && const_int(g_, gate) == 1 ? kNoId : gate;
   }
 
-  // An operand at the elements of its tile. Rows and columns outside are not stored, so that only
-  // what lies outside along k must be 0.
+  // An operand at the elements of its tile. Rows and columns outside are not stored, so only
+  // elements outside along k must be 0.
   Id tile_of(Id operand, const Tiled& t, Id element, Id k_element) {
     const Id own = place(t, element), k = place(k_, k_element);
     const std::pair<Id, Id> map[] = {{t.range, own}, {k_.range, k}};
@@ -126,7 +126,7 @@ class Tiler {
     for (Id gate : {inside(t, own), inside(k_, k)})
       if (gate != kNoId) value = gate_loads(g_, open, value, gate);
     const Id gate = inside(k_, k);
-    if (gate != kNoId && g_[value].op != Op::Load)  // which is 0 there already
+    if (gate != kNoId && g_[value].op != Op::Load)  // a gated load is 0 there already
       value = g_.where(gate, value, g_.constant(g_[value].dtype, 0.0));
     return value;
   }
@@ -170,7 +170,7 @@ std::optional<MatrixProduct> find_product(const Kernel& kernel, Id store, Id k,
     return none("f32 is rounded to tf32 with TF32=1 alone");
   auto [a, b] = factors(kernel, parts.values[0], core.input);
   if (a == kNoId || g[a].dtype != core.input || g[b].dtype != core.input)
-    return none("what is summed is no product of the tensor core's dtype");
+    return none("the sum is not of products in the tensor core's dtype");
   if (!nodes_of(g, a, Op::Reduce).empty() || !nodes_of(g, b, Op::Reduce).empty())
     return none("a factor is a reduction");
   for (Id other : nodes_of(g, store, Op::Reduce))
@@ -182,7 +182,7 @@ std::optional<MatrixProduct> find_product(const Kernel& kernel, Id store, Id k,
   if (!open.depends(a, k) || !open.depends(b, k))
     return none("a factor does not depend on the axis");
   if (range_axis(g[rows]) >
-      range_axis(g[columns])) {  // columns are what neighbouring work-items store
+      range_axis(g[columns])) {  // columns are the axis that adjacent work-items store
     std::swap(rows, columns);
     std::swap(a, b);
   }
@@ -199,11 +199,9 @@ void use_tensor_core(Kernel& kernel, const ScheduleStep& change) {
       *kernel.caps, static_cast<uint32_t>(std::clamp<int64_t>(change.amount, 0, UINT32_MAX)));
   require(change.amount >= 0 && core.has_value(),
           "[codegen] {}: the device has no such tensor core", text);
-  uint32_t last_axis = 0;
-  for (Id axis : kernel.axes) last_axis = std::max(last_axis, range_axis(g[axis]));
-  const Id item = make_range(g, core->items, last_axis + 1, AxisKind::Warp);
+  const Id item = make_range(g, core->items, new_axis(kernel), AxisKind::Warp);
   std::vector<Id> stores;
-  for (Id store : std::vector<Id>(g.sources(kernel.sink).begin(), g.sources(kernel.sink).end())) {
+  for (Id store : to_vector(g.sources(kernel.sink))) {
     if (closing(g, store, k).empty()) {
       stores.push_back(store);
       continue;
@@ -226,10 +224,11 @@ void check_beside_tensor_core(const Kernel& kernel, const ScheduleStep& change) 
                         change.kind == Kind::Unroll || change.names_parameter();
   const bool is_part =
       change.kind == Kind::Block && range_kind(g[kernel.axes[change.axis]]) == AxisKind::Reduce;
-  require(is_plain || is_part, "[codegen] {}: not behind a tensor_core", to_string({change}));
+  require(is_plain || is_part, "[codegen] {}: not after a tensor_core", to_string({change}));
   if (change.kind == Kind::Unroll || is_part)
     require(range_size(g, kernel.axes[change.axis]) % std::max<int64_t>(change.amount, 1) == 0,
-            "[codegen] {}: leaves a rest, which a tensor core does not add", to_string({change}));
+            "[codegen] {}: leaves a remainder, which a tensor core does not add",
+            to_string({change}));
 }
 
 }  // namespace plugrad::codegen

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "codegen/search/search_space.h"
+#include "codegen/search/search.h"
 #include "engine/refine/candidate_thread.h"
 #include "plugrad/error.h"
 #include "tuning/helper/check_plan.h"

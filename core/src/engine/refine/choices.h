@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "codegen/search/search_space.h"
+#include "codegen/search/search.h"
 #include "engine/report.h"
 
 namespace plugrad::engine {
