@@ -16,7 +16,7 @@ namespace {
 
 // terms: sums above kLong are blocked, blocks have about kPart and at least kShortest terms
 constexpr int64_t kLong = 1024, kPart = 512, kShortest = 32;
-// accumulators; with more, the totals would not fit the registers
+// Accumulators; with more, the totals would not fit the registers.
 constexpr size_t kMostSums = 12;
 
 // The largest divisor of `size` in [most / 4, most]; `most` if there is none.

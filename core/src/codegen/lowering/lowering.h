@@ -52,7 +52,7 @@ inline bool is_small_float(DType dtype) {
 
 // Conditions of rules: what the device lacks.
 bool lacks_op(const Graph& g, const Match& m);  // the op, for the operands' dtype
-// the op, although it adds floats of that dtype
+// The op, although it adds floats of that dtype.
 bool lacks_op_beside_add(const Graph& g, const Match& m);
 bool lacks_cast(const Graph& g, const Match& m);         // a cast from or to these dtypes
 bool lacks_source_cast(const Graph& g, const Match& m);  // casts from the source's dtype

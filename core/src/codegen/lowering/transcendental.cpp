@@ -144,7 +144,7 @@ Reduced reduce_far64(Math& m, Id x) {
   const auto u64 = [&](int64_t v) { return g.constant(DType::U64, v); };
   const Id bits = g.add(Op::Bitcast, DType::U64, {x});
   const Id exponent = g.binary(Op::And, g.binary(Op::Shr, bits, u64(52)), u64(2047));
-  // for exponents beyond the near range
+  // For exponents beyond the near range.
   const Id start = g.binary(Op::Sub, exponent, u64(1075 + 2 - 40));
   const std::vector<Id> words = words_from(g, g.binary(Op::Shr, start, u64(5)), 7);
   const Id shift = g.binary(Op::And, start, u64(31));

@@ -28,7 +28,7 @@ int64_t floor_div(int64_t a, int64_t b) {
   return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
 }
 
-/// excess < 0, where `excess` is a sum of indices minus a count from memory.
+/// The clause excess < 0, where `excess` is a sum of indices minus a count from memory.
 struct Clause {
   Id condition;
   Linear excess;

@@ -24,7 +24,7 @@
 namespace plugrad::codegen {
 namespace {
 
-// nodes of a partitioned kernel; a C compiler takes about 0.1 ms a node
+// Nodes of a partitioned kernel; a C compiler takes about 0.1 ms a node.
 constexpr size_t kMostNodes = 4096;
 // Bounds of `rest` beyond this decide nothing.
 constexpr int64_t kFar = int64_t{1} << 40;

@@ -111,7 +111,7 @@ void cache_read_parts(Kernel& kernel, size_t loop, int64_t length,
   if (has_parts) apply(kernel, {Kind::Block, static_cast<uint32_t>(place), length});
   const uint32_t number = range_axis(kernel.graph[kernel.axes[place]]);
   for (uint32_t slot : slots) {
-    // after the loop of a copy
+    // After the loop of a copy.
     while (range_axis(kernel.graph[kernel.axes[place]]) != number) ++place;
     apply(kernel, {Kind::CacheRead, slot, static_cast<int64_t>(place + has_parts)});
   }

@@ -17,9 +17,9 @@ using Kind = ScheduleStep::Kind;
 constexpr double kMostCode = 64;     // copies of one instruction
 constexpr int64_t kWorkItems = 256;  // work-items of a group, if there is work for them
 constexpr int64_t kStepsToFill = 8;  // subgroups that fill a multiprocessor
-// iterations of a shared reduction for each work-item, at least
+// Iterations of a shared reduction for each work-item, at least.
 constexpr int64_t kShortestShare = 4;
-// iterations; sharing shorter reductions does not pay for the barriers
+// Iterations; sharing shorter reductions does not pay for the barriers.
 constexpr int64_t kShortReduction = 64;
 constexpr double kShareCost = 8;     // instructions that a work-item adds to a shared reduction
 constexpr int64_t kElementwise = 4;  // elements of a work-item in kernels without reuse

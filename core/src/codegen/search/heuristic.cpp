@@ -19,9 +19,9 @@ namespace {
 using Kind = ScheduleStep::Kind;
 
 constexpr double kNeighbours = 1.1;  // gain of consecutive stores over strided ones
-// iterations of a loop over taps that is unrolled inside other loops
+// Iterations of a loop over taps that is unrolled inside other loops.
 constexpr int64_t kMostTaps = 8;
-// times the cheapest tile's cost; copies are costed later and may reverse the order
+// Times the cheapest tile's cost; copies are costed later and may reverse the order.
 constexpr double kNearlyAsGood = 1.5;
 constexpr size_t kMostWhole = 3;  // tiles for which whole schedules are predicted
 // Share of the predicted time that a later schedule may take. Predictions for two schedules of one

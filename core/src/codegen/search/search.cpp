@@ -58,7 +58,7 @@ std::string copies_of(const KernelSchedule& list) {
 
 constexpr double kGain = 0.99;  // share of the time that a better schedule may take
 constexpr size_t kMostIrBytes =
-    // bytes of kernel IR, or four times the heuristic's; larger kernels compile for seconds
+    // Bytes of kernel IR, or four times the heuristic's; larger kernels compile for seconds.
     96 << 10;
 
 // Time by the predicted ratio to a measured neighbour, damped, because predictions are uncertain.

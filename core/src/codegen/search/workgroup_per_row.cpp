@@ -17,7 +17,7 @@ using Kind = ScheduleStep::Kind;
 constexpr int64_t kWorkItems = 256;   // work-items of a group
 constexpr int64_t kShortestRow = 16;  // elements; a shorter row is the work of one work-item
 constexpr int64_t kLeastShare = 4;    // elements of a long row for each work-item, at least
-// times shorter than the longest pass: every work-item runs all of it
+// Times shorter than the longest pass: every work-item runs all of it.
 constexpr int64_t kShortPass = 8;
 
 int64_t floor_power(int64_t n) {

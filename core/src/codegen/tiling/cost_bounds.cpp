@@ -7,9 +7,9 @@
 namespace plugrad::codegen {
 namespace {
 
-// instructions of a mask: both factors of a term, though a constant factor may stay
+// Instructions of a mask: both factors of a term, though a constant factor may stay.
 constexpr double kMaskUses = 1.5;
-// instructions that make a mask from loop conditions and lane constants
+// Instructions that make a mask from loop conditions and lane constants.
 constexpr double kMaskMade = 1;
 
 // The share of the range's iterations that satisfy the clause, if it involves one other range; a

@@ -19,7 +19,7 @@ constexpr double kMostCode = 160;  // copies of one instruction in a reduce loop
 // decoded-instruction cache (1,536 entries on Skylake, Intel's optimisation manual 2.5).
 constexpr double kMostStraight = 512;
 
-// vector instructions; integers and conditions run on other ports
+// Vector instructions; integers and conditions run on other ports.
 constexpr double kScalarCost = 0.25;
 constexpr double kBranchCost = 0.5;  // vector instructions: a scalar comparison and a jump
 constexpr double kGateCost = 1.5;    // instructions of a gated copy: making and using a lane mask
@@ -27,7 +27,7 @@ constexpr double kCopyCost = 1.5;    // instructions: load and store of a vector
 constexpr double kPickCost = 8;      // instructions: loads and shuffles for each vector
 constexpr double kPackCost = 1.5;    // instructions: load and store of a lane
 constexpr double kPackReuse = 32;    // uses of each element by other loops from which packing pays
-// weight of a store's copies relative to copies inside the loops
+// Weight of a store's copies relative to copies inside the loops.
 constexpr double kStoreCode = 0.5;
 constexpr double kTogether = 2;          // instructions that a CPU issues per cycle beside others
 constexpr double kHorizontalCost = 1.5;  // instructions: one halving of a vector

@@ -93,7 +93,7 @@ void check_compute_at(const Kernel& kernel, const ScheduleStep& change);
 /// The largest value with a Keep mark that repeats along the axis, or whose rows are taken in
 /// blocks.
 struct Repeated {
-  // each occurrence, with the range that it is computed along; empty for none
+  // Each occurrence, with the range that it is computed along; empty for none.
   std::vector<Id> values;
   bool in_blocks = false;  // a single occurrence: rows of a product's operand
 };
