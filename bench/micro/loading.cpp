@@ -1,14 +1,13 @@
 // Finding plugins, and the first kernel of a process.
 
 #include <fmt/format.h>
-#include <spawn.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <stdexcept>
 
+#include "base/child_process.h"
 #include "bench/micro/micro.h"
 #include "runtime/registry.h"
 
@@ -52,15 +51,7 @@ class Copies {
 // run one kernel.
 void run_first_kernel() {
   const std::string device = runtime::Registry::instance().default_device().name();
-  const std::string program =
-      (fs::read_symlink("/proc/self/exe").parent_path() / "plugrad").string();
-  std::string words[] = {"plugrad", "first-kernel", device};
-  char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
-  pid_t child = 0;
-  int status = 0;
-  if (posix_spawn(&child, program.c_str(), nullptr, nullptr, arguments, environ) != 0 ||
-      waitpid(child, &status, 0) != child || status != 0)
-    throw std::runtime_error("plugrad first-kernel failed");
+  output_of({.program = program_beside("plugrad"), .arguments = {"first-kernel", device}});
 }
 
 std::function<void(benchmark::State&)> discovery() {

@@ -8,13 +8,13 @@
 //   {"do": "turn", "variant", "seconds"}   ->   {"times": [seconds of each call after the first]}
 #pragma once
 
-#include <sys/types.h>
-
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/child_process.h"
+#include "base/file.h"
 #include "bench/isa.h"
 
 namespace plugrad::bench {
@@ -24,7 +24,6 @@ class PeerProcess {
   /// Starts it with these words and "NAME=text" added to the environment. Errors:
   /// std::system_error.
   PeerProcess(std::vector<std::string> words, const std::vector<std::string>& environment);
-  ~PeerProcess();
   PeerProcess(const PeerProcess&) = delete;
   PeerProcess& operator=(const PeerProcess&) = delete;
 
@@ -42,9 +41,9 @@ class PeerProcess {
   void stop();
   void end();
 
-  pid_t process_ = -1;
-  int in_ = -1, out_ = -1;  // its stdin and stdout
-  std::string read_;        // behind the last whole line
+  std::optional<ChildProcess> process_;
+  FileDescriptor in_, out_;  // its stdin and stdout
+  std::string read_;         // behind the last whole line
   bool found_ = false;
   RunningIsa isa_;
 };

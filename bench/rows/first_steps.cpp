@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/child_process.h"
 #include "base/settings.h"
 #include "bench/harness.h"
 #include "bench/networks/mnist_step.h"
@@ -45,15 +46,10 @@ class CacheFolder {
 
   /// The first steps of a new process with this folder as its cache.
   nlohmann::json steps() const {
-    const std::string command =
-        fmt::format("PLUGRAD_CACHE_DIR='{}' '{}' bench-steps {}", path_.string(),
-                    fs::read_symlink("/proc/self/exe").string(), Device::default_device());
-    FILE* pipe = popen(command.c_str(), "r");
-    if (!pipe) throw std::runtime_error("no process for bench-steps");
-    char line[512] = "";
-    const bool read = std::fgets(line, sizeof line, pipe) != nullptr;
-    if (pclose(pipe) != 0 || !read) throw std::runtime_error("bench-steps failed");
-    return nlohmann::json::parse(line);
+    return nlohmann::json::parse(
+        output_of({.program = "/proc/self/exe",
+                   .arguments = {"bench-steps", Device::default_device()},
+                   .environment = environment_with({"PLUGRAD_CACHE_DIR=" + path_.string()})}));
   }
 
  private:

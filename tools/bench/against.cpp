@@ -1,7 +1,6 @@
 #include "against.h"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "base/child_process.h"
 
 namespace plugrad::tools {
 namespace {
@@ -18,26 +18,11 @@ namespace fs = std::filesystem;
 
 constexpr int kTurns = 9;
 
-// A word as the shell takes it.
-std::string quoted(const std::string& word) {
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
-  return text + "'";
-}
-
 // The document that `program bench arguments… --json` prints; its messages go to stderr.
-nlohmann::json run(const std::string& program, const Arguments& arguments) {
-  std::string command = quoted(program) + " bench";
-  for (const std::string& word : arguments) command += " " + quoted(word);
-  std::FILE* pipe = popen((command + " --json").c_str(), "r");
-  require(pipe != nullptr, "[bench] {} cannot be started", program);
-  std::string text;
-  char buffer[4096];
-  while (const size_t size = std::fread(buffer, 1, sizeof buffer, pipe)) text.append(buffer, size);
-  const int status = pclose(pipe);
-  require(WIFEXITED(status) && WEXITSTATUS(status) == 0, "[bench] {} failed{}", command,
-          WIFEXITED(status) ? fmt::format(" with exit code {}", WEXITSTATUS(status)) : "");
-  return nlohmann::json::parse(text);
+nlohmann::json run(const std::string& program, Arguments arguments) {
+  arguments.insert(arguments.begin(), "bench");
+  arguments.emplace_back("--json");
+  return nlohmann::json::parse(output_of({.program = program, .arguments = arguments}));
 }
 
 double median(std::vector<double> values) {

@@ -4,8 +4,8 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
+#include "base/child_process.h"
 #include "command.h"
 #include "plugrad/error.h"
 
@@ -15,8 +15,7 @@ namespace {
 // Becomes the program of that name with the same arguments, streams and process id.
 int become(const char* name, const Syntax& syntax, const Arguments& arguments, const char* remedy) {
   if (parse(arguments, syntax).help) return kSuccess;
-  namespace fs = std::filesystem;
-  const std::string path = (fs::read_symlink("/proc/self/exe").parent_path() / name).string();
+  const std::string path = program_beside(name);
   std::vector<char*> words = {const_cast<char*>(path.c_str())};
   for (const std::string& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);

@@ -2,17 +2,16 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <thread>
 
 #include "conformance/worker/crash_report.h"
 #include "conformance/worker/output.h"
+#include "conformance/worker/spawn.h"
 
 namespace plugrad::conformance {
 namespace {
@@ -29,43 +28,6 @@ std::string read_pipe(int pipe) {
   for (ssize_t got; (got = ::read(pipe, part, sizeof part)) > 0;) text.append(part, got);
   return text;
 }
-
-// What the worker starts with: no input, its output into a file, channel and crash pipe.
-class SpawnPlan {
- public:
-  SpawnPlan(int output, int channel, int crash_pipe) {
-    posix_spawn_file_actions_init(&files_);
-    posix_spawn_file_actions_addopen(&files_, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&files_, output, 1);
-    posix_spawn_file_actions_adddup2(&files_, output, 2);
-    posix_spawn_file_actions_adddup2(&files_, channel, kChannelFile);
-    posix_spawn_file_actions_adddup2(&files_, crash_pipe, kCrashPipe);
-    posix_spawnattr_init(&attributes_);
-    // A group of its own: what the plugin starts is ended with it.
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP);
-    posix_spawnattr_setpgroup(&attributes_, 0);
-  }
-  ~SpawnPlan() {
-    posix_spawn_file_actions_destroy(&files_);
-    posix_spawnattr_destroy(&attributes_);
-  }
-  SpawnPlan(const SpawnPlan&) = delete;
-  SpawnPlan& operator=(const SpawnPlan&) = delete;
-
-  pid_t spawn(const std::string& program) {
-    std::string name = program, parent = std::to_string(::getpid());
-    char* arguments[] = {name.data(), parent.data(), nullptr};
-    pid_t process = -1;
-    const int error =
-        ::posix_spawn(&process, program.c_str(), &files_, &attributes_, arguments, environ);
-    if (error) throw std::runtime_error(program + " cannot be started: " + std::strerror(error));
-    return process;
-  }
-
- private:
-  posix_spawn_file_actions_t files_;
-  posix_spawnattr_t attributes_;
-};
 
 }  // namespace
 
@@ -88,7 +50,10 @@ void Worker::start() {
   crash_pipe_ = ends[0];
   ::fcntl(crash_pipe_, F_SETFL, O_NONBLOCK);
   printed_file_ = make_output_file();
-  process_ = SpawnPlan(printed_file_, channel_.file(), writer).spawn(target_.program);
+  process_ = spawn({.words = {target_.program, std::to_string(::getpid())},
+                    .output = printed_file_,
+                    .files = {{channel_.file(), kChannelFile}, {writer, kCrashPipe}},
+                    .leads_group = true});
   ::close(writer);
 }
 

@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/child_process.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -126,12 +127,7 @@ std::string outcome_in_child(const std::function<void()>& open, std::uint32_t li
     waitpid(child, &status, 0);
     return no_answer(limit_ms);
   }
-  if (WIFSIGNALED(status))
-    return fmt::format("it ended the process with signal {} ({})", WTERMSIG(status),
-                       strsignal(WTERMSIG(status)));
-  if (WIFEXITED(status) && WEXITSTATUS(status) != kFine)
-    return fmt::format("it ended the process with exit code {}", WEXITSTATUS(status));
-  return "";
+  return status == kFine << 8 ? "" : "it ended the process with " + describe_end(status);
 }
 
 std::string outcome_in_probe_process(const std::string& path, const std::function<void()>& open,

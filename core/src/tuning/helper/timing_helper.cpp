@@ -1,11 +1,8 @@
 #include "tuning/helper/timing_helper.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,8 +11,10 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
+#include <system_error>
 
 #include "base/check.h"
+#include "base/child_process.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -32,19 +31,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kStartSeconds = 60;  // time for a driver to initialise
 constexpr double kCheckSeconds = 60;  // to compile and run a kernel without optimisations
 
-// The environment of this process with the variables of `set`.
-std::vector<std::string> environment_with(
-    const std::vector<std::pair<std::string, std::string>>& set) {
-  std::vector<std::string> out;
-  for (char** entry = environ; entry && *entry; ++entry) {
-    const std::string_view text = *entry, name = text.substr(0, text.find('='));
-    if (std::ranges::none_of(set, [&](const auto& pair) { return pair.first == name; }))
-      out.emplace_back(text);
-  }
-  for (const auto& [name, value] : set) out.push_back(name + "=" + value);
-  return out;
-}
-
 }  // namespace
 
 std::string timing_helper_path() {
@@ -57,56 +43,41 @@ std::string timing_helper_path() {
   return {};
 }
 
-std::vector<std::pair<std::string, std::string>> helper_environment(const runtime::Device& device) {
+std::vector<std::string> helper_environment(const runtime::Device& device) {
   const Settings& now = settings();
   auto& state = const_cast<runtime::Device&>(device).state();
-  return {{"DEV", device.name()},
-          {"DEVICE", ""},
-          {"PLUGRAD_PLUGIN_FILES", state.plugin->path()},
-          {"PLUGRAD_TRUST_PLUGINS", now.trust_plugins},
-          {"PLUGRAD_VISIBLE_DEVICES", now.visible_devices},
-          {"PLUGRAD_CACHE_DIR", cache_directory()},
-          {"PLUGRAD_THREADS", std::to_string(now.threads)},
-          {"PLUGRAD_CPU_TARGET", now.cpu_target},
-          {"PLUGRAD_LAYERS", ""},
-          {"PLUGRAD_TRACE", ""},
-          {"PLUGRAD_DUMP", ""},
-          {"DEBUG", "0"},
-          {"BEAM", "0"}};
+  return {"DEV=" + device.name(),
+          "DEVICE=",
+          "PLUGRAD_PLUGIN_FILES=" + state.plugin->path(),
+          "PLUGRAD_TRUST_PLUGINS=" + now.trust_plugins,
+          "PLUGRAD_VISIBLE_DEVICES=" + now.visible_devices,
+          "PLUGRAD_CACHE_DIR=" + cache_directory(),
+          fmt::format("PLUGRAD_THREADS={}", now.threads),
+          "PLUGRAD_CPU_TARGET=" + now.cpu_target,
+          "PLUGRAD_LAYERS=",
+          "PLUGRAD_TRACE=",
+          "PLUGRAD_DUMP=",
+          "DEBUG=0",
+          "BEAM=0"};
 }
 
-// A helper process; killed by the destructor.
 struct TimingHelper::Helper {
   FileDescriptor socket;
-  pid_t pid = -1;
-
-  ~Helper() {
-    if (pid <= 0) return;
-    kill(pid, SIGKILL);
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-  }
+  ChildProcess process;
 
   uint64_t cpu_ns() const {
     clockid_t clock{};
     timespec time{};
-    if (pid <= 0 || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0)
+    if (clock_getcpuclockid(process.pid(), &clock) != 0 || clock_gettime(clock, &time) != 0)
       return 0;
     return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
   }
 
   /// How it ended; waits shortly for a process that is ending.
   std::string end() {
-    int status = 0;
     for (int attempt = 0; attempt < 100; ++attempt) {
-      if (waitpid(pid, &status, WNOHANG) == pid) {
-        pid = -1;
-        return WIFSIGNALED(status)
-                   ? fmt::format("it ended the process with signal {} ({})", WTERMSIG(status),
-                                 strsignal(WTERMSIG(status)))
-                   : fmt::format("it ended the process with exit code {}", WEXITSTATUS(status));
-      }
+      if (const auto status = process.status())
+        return "it ended the process with " + describe_end(*status);
       usleep(10'000);
     }
     return "the process stopped answering";
@@ -135,7 +106,7 @@ void TimingHelper::set_params(std::vector<ParamSpec> params) {
 void TimingHelper::interrupt() {
   const std::lock_guard lock(mutex_);
   is_interrupted_ = true;
-  if (helper_ && helper_->pid > 0) kill(helper_->pid, SIGKILL);
+  if (helper_) helper_->process.signal(SIGKILL);
 }
 
 uint64_t TimingHelper::helper_ns() const {
@@ -153,33 +124,18 @@ void TimingHelper::start() {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
     fail(ErrorKind::Device, "[search] no socket for {}: {}", path, std::strerror(errno));
+  FileDescriptor ours(pair[0]);
   const FileDescriptor theirs(pair[1]);
-  auto helper = std::make_unique<Helper>();
-  helper->socket = FileDescriptor(pair[0]);
-  std::vector<std::string> environment = environment_with(helper_environment(device_));
-  std::vector<char*> envp;
-  for (std::string& entry : environment) envp.push_back(entry.data());
-  envp.push_back(nullptr);
-  std::string name = path;
-  char* argv[] = {name.data(), nullptr};
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, theirs.get(), STDIN_FILENO);
-  if (!debugging(2))
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addclosefrom_np(&actions, 3);
-  posix_spawnattr_t attributes;  // own group: Ctrl-C reaches the program, which ends the helper
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  const int failed =
-      posix_spawn(&helper->pid, path.c_str(), &actions, &attributes, argv, envp.data());
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) {
-    helper->pid = -1;
-    fail(ErrorKind::Device, "[search] {} cannot be started: {}", path, std::strerror(failed));
+  ProcessSpec spec{.program = path,
+                   .environment = environment_with(helper_environment(device_)),
+                   .descriptors = {{theirs.get(), STDIN_FILENO}},
+                   .leads_group = true};  // Ctrl-C reaches the program, which ends the helper
+  if (!debugging(2)) spec.descriptors.emplace_back(-1, STDERR_FILENO);
+  try {
+    helper_.reset(new Helper{std::move(ours), ChildProcess(spec)});
+  } catch (const std::system_error& error) {
+    fail(ErrorKind::Device, "[search] {} cannot be started: {}", path, error.code().message());
   }
-  helper_ = std::move(helper);
   params_sent_ = false;
 }
 

@@ -16,7 +16,7 @@ namespace plugrad::tuning {
 std::string timing_helper_path();
 
 /// Environment variables with which the helper opens the same device with the same settings.
-std::vector<std::pair<std::string, std::string>> helper_environment(const runtime::Device& device);
+std::vector<std::string> helper_environment(const runtime::Device& device);
 
 class TimingHelper {
  public:

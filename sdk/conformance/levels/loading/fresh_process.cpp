@@ -2,14 +2,14 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <vector>
+
+#include "conformance/worker/spawn.h"
 
 namespace plugrad::conformance {
 namespace {
@@ -58,24 +58,6 @@ std::vector<std::string> make_arguments(Context& context, std::string_view check
   return arguments;
 }
 
-pid_t spawn(const std::vector<std::string>& arguments, int verdict, int output) {
-  std::vector<char*> pointers;
-  for (const std::string& argument : arguments)
-    pointers.push_back(const_cast<char*>(argument.c_str()));
-  pointers.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&files, output, 1);
-  posix_spawn_file_actions_adddup2(&files, output, 2);
-  posix_spawn_file_actions_adddup2(&files, verdict, kVerdictFile);
-  pid_t process = -1;
-  const int error = ::posix_spawn(&process, pointers[0], &files, nullptr, pointers.data(), environ);
-  posix_spawn_file_actions_destroy(&files);
-  if (error) throw Failed(std::string("the suite cannot start a process: ") + std::strerror(error));
-  return process;
-}
-
 [[noreturn]] void fail_ending(int status, const std::string& verdict, const std::string& output) {
   std::string how = WIFSIGNALED(status)
                         ? std::string("died with ") + ::sigabbrev_np(WTERMSIG(status))
@@ -95,8 +77,9 @@ void write_verdict(char verdict, const std::string& message) {
 
 std::string run_fresh(Context& context, std::string_view check, const std::string& argument) {
   const MemoryFile verdict_file, output_file;
-  const pid_t process =
-      spawn(make_arguments(context, check, argument), verdict_file.file(), output_file.file());
+  const pid_t process = spawn({.words = make_arguments(context, check, argument),
+                               .output = output_file.file(),
+                               .files = {{verdict_file.file(), kVerdictFile}}});
   int status = 0;
   while (::waitpid(process, &status, 0) != process) {
   }
