@@ -18,14 +18,14 @@ namespace fs = std::filesystem;
 
 constexpr int kTurns = 9;
 
-// A word as the shell takes it.
+// Quotes a word for the shell.
 std::string quoted(const std::string& word) {
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
   return text + "'";
 }
 
-// The document that `program bench arguments… --json` prints; its messages go to stderr.
+// The document printed by `program bench arguments… --json`; its messages go to stderr.
 nlohmann::json run(const std::string& program, const Arguments& arguments) {
   std::string command = quoted(program) + " bench";
   for (const std::string& word : arguments) command += " " + quoted(word);
@@ -45,7 +45,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// The row of that name alone.
+// The row of that name.
 const nlohmann::json& row_of(const nlohmann::json& document, const std::string& name) {
   for (const nlohmann::json& row : document.at("results"))
     if (row.at("name") == name) return row;
@@ -59,7 +59,7 @@ bench::Result compare_row(const std::string& name, const std::string& folder,
   result.name = name;
   for (int turn = 0; turn < kTurns; ++turn)
     for (int i = 0; i < 2; ++i) {
-      const size_t side = static_cast<size_t>((turn + i) % 2);  // each begins as often
+      const size_t side = static_cast<size_t>((turn + i) % 2);  // each starts equally often
       const nlohmann::json document = run(programs[side], arguments);
       const nlohmann::json& row = row_of(document, name);
       values[side].push_back(row.at("value").get<double>());
