@@ -1,5 +1,5 @@
-/* A plugin in C89, built with the frozen headers: its hardware is never there. It loads, says so, and offers
-   nothing. Shows that a C author needs the headers alone. */
+/* A plugin in C89, built with the frozen headers, whose hardware is always missing: it loads,
+   reports that and offers no device. Proves that a C author needs only the headers. */
 #include <string.h>
 
 #include "plugrad/plugin_api/plugin.h"

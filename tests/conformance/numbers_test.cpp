@@ -1,4 +1,5 @@
-// The suite's reference values against values known otherwise, and its judge against wrong results.
+// Tests the suite's reference values against independent values, and its judge with wrong results.
+// results.
 #include <gtest/gtest.h>
 
 #include <bit>

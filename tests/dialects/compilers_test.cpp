@@ -1,6 +1,5 @@
 // Kernels rendered in dialects c and c_gcc, compiled by GCC and Clang for several processors and
-// run there, against the interpreter bit by bit. Processors that this machine is not run under
-// QEMU.
+// compared bitwise with the interpreter. Foreign processors run under QEMU.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,7 +19,7 @@ constexpr char kFlags[] = " -O2 -fwrapv -fno-strict-aliasing -ffp-contract=off -
 struct Compiler {
   const char* name;
   const char* command;  // the first word is what has to be installed
-  const char* runner;   // an emulator, "" for none; nullptr: compiled only
+  const char* runner;   // the first word is the required program
   bool has_vectors, has_f16;
   const char* dialect = "c";
 };

@@ -1,5 +1,4 @@
-// Loops as users write them hold as much in later iterations as in earlier ones: values, plans,
-// kernels.
+// Typical user loops: the number of values, plans and kernels does not grow with the iterations.
 #include <gtest/gtest.h>
 #include <plugrad/plugrad.h>
 

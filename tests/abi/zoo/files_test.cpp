@@ -1,5 +1,4 @@
-// Files that are no library, or none that is safe to open: nothing of them is executed, and none of
-// them blocks.
+// Files that are no library or are unsafe to open: none is executed, and none blocks.
 #include <sys/stat.h>
 #include <unistd.h>
 

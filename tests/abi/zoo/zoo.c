@@ -1,6 +1,6 @@
-/* A plugin that misbehaves in the way that the name of its file says: libplugrad_plugin_crash_entry.so crashes in its
-   entry. A name that nothing here knows behaves well. Macros make what cannot be told by a name: ZOO_ENTRY, ZOO_SECOND_ENTRY,
-   ZOO_IMPORT, ZOO_NOTE. */
+/* A plugin that misbehaves as its file name says: libplugrad_plugin_crash_entry.so crashes in its
+   entry. With unknown names it behaves correctly. Macros select variants that a name cannot:
+   ZOO_ENTRY, ZOO_SECOND_ENTRY, ZOO_IMPORT, ZOO_NOTE. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>

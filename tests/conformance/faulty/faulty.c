@@ -1,5 +1,5 @@
-/* A plugin that does wrong what its option "fault" names. Everything else is the reference plugin's:
-   its tables are handed on, with some functions replaced. */
+/* A plugin with the fault that its option "fault" names. Otherwise it forwards the tables of the
+   reference plugin, with some functions replaced. */
 #include "faulty.h"
 
 #include <dlfcn.h>
@@ -53,7 +53,7 @@ void happen(const char *fault, const char *place) {
   }
 }
 
-/* The reference's binary is the kernel IR block itself. */
+/* The reference plugin's binary is the kernel IR block itself. */
 static pgr_status load(pgr_device *device, const void *binary, uint64_t size, pgr_program **out,
                        pgr_error *error) {
   const pgr_ir_header *header = binary;
@@ -66,7 +66,7 @@ static pgr_status load(pgr_device *device, const void *binary, uint64_t size, pg
   return own_runner->load(device, binary, size, out, error);
 }
 
-/* Byte `offset` of the last buffer, wherever that is. */
+/* Byte `offset` of the last buffer. */
 static void spoil_byte(pgr_device *device, const pgr_launch_desc *desc, int64_t offset) {
   unsigned char *memory = NULL;
   pgr_buffer *buffer = desc->buffers[desc->buffer_count - 1];
