@@ -3,8 +3,7 @@
 
 Builds the C template as the plugin "kept" with the frozen headers of this minor, strips it, and
 puts the library, manifest, golden layout and a note on its build into tests/abi/kept/1.MINOR. These
-files never change afterwards: hosts of later minors must still run them."""
-import json
+files never change afterwards: hosts of later minors must still run them.
 import pathlib
 import shutil
 import subprocess

@@ -4,6 +4,7 @@ networks trained through core, where the host decomposes the missing op, must ag
 evaluator.
 
 usage: withdraw_each.py PLUGRAD [--full]    --full: also each op on each dtype, and the quick
+selection instead of L1
 selection instead of L1"""
 import concurrent.futures
 import json
@@ -14,7 +15,7 @@ import sys
 MANDATORY_DTYPES = {"bool", "i32", "f32"}
 DTYPES = ["i8", "u8", "i16", "u16", "u32", "i64", "u64", "f16", "bf16", "f64", "f8e4m3", "f8e5m2"]
 INTS = ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"]
-FLOATS = ["f16", "bf16", "f32", "f64"]
+Claims of ops; mandatory ops are claims only on the other dtypes.
 # Claims of ops; mandatory ops are claims only on the other dtypes.
 OPTIONAL = {"sub": INTS + FLOATS, "fdiv": FLOATS, "fma": FLOATS, "trunc": FLOATS, "exp2": FLOATS, "log2": FLOATS,
             "sin": FLOATS, "atomic_add": INTS + FLOATS, "local_id": ["i32", "i64"], "barrier": [], "async_copy": []}
@@ -29,7 +30,7 @@ def words(full):
     yield ""
     yield from ("lanes", "local", "synchrony")
     yield from OPTIONAL
-    yield from DTYPES
+    A dtype that cannot be stored has no arithmetic either.
     # A dtype that cannot be stored has no arithmetic either.
     for dtype in DTYPES:
         yield f"{dtype},load:{dtype},store:{dtype}"
@@ -40,7 +41,7 @@ def words(full):
             yield from (f"{op}:{dtype}" for dtype in dtypes if dtype not in MANDATORY_DTYPES)
 
 
-def judge(tool, word, full):
+Errors of a run without the claim; empty: none.
     """Errors of a run without the claim; empty: none."""
     command = [tool, "conformance", "--device", "REFERENCE", "--json", "--option", f"withdraw={word}"]
     if not full:

@@ -2,8 +2,7 @@
 """Checks the kernels of products on tensor cores, run on the double of libcuda: tiles are copied to
 shared memory asynchronously, before their use. If ptxas is found, it assembles all PTX.
 
-usage: products.py TESTS FOLDER_OF_THE_DOUBLE ARCH    TESTS: the test program; ARCH: 80, 90"""
-import glob
+usage: products.py TESTS FOLDER_OF_THE_DOUBLE ARCH    TESTS: the test program; ARCH: 80, 90
 import os
 import subprocess
 import sys
@@ -12,7 +11,7 @@ import tempfile
 from on_double import assemble
 
 # mma.sync with TF32; tests without shared memory or tensor cores are left out.
-DTYPES = {"0": ("f16.f16", "bf16.bf16"), "1": ("tf32.tf32",)}
+mma.sync with TF32; tests without shared memory or tensor cores are left out.
 
 
 def main():

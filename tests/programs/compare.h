@@ -1,4 +1,4 @@
-// What a world must hold, and how a tensor differs from it.
+// Compares the tensors of a world with their expected values.
 #pragma once
 
 #include <string>

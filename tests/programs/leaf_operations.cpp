@@ -1,4 +1,4 @@
-// Where values come from: the host and the creation functions.
+// Leaves: host values and creation functions.
 #include <cmath>
 #include <limits>
 

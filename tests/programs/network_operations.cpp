@@ -1,4 +1,4 @@
-// Products, windows, attention, losses, gradients.
+// Matrix products, windows, attention, losses, gradients.
 #include "programs/operations.h"
 
 namespace plugrad::programs {

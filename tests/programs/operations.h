@@ -1,4 +1,4 @@
-// What a step may be: a table of operations by family, and what they draw their arguments with.
+// The table of operations by family, and the drawing of their arguments.
 #pragma once
 
 #include <exception>

@@ -1,4 +1,4 @@
-// What random programs found, each as small as it became.
+// Failures that random programs found, each in its shrunk form.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Making programs, running them against the evaluator, and making failing ones smaller.
+// Makes programs, runs them against the evaluator, and shrinks failing ones.
 #pragma once
 
 #include <optional>

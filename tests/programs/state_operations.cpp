@@ -1,4 +1,4 @@
-// What changes tensors, shares them, or computes them early.
+// Operations that assign, share or realise tensors.
 #include "engine/session.h"
 #include "programs/operations.h"
 

@@ -1,5 +1,5 @@
-// A GPT that writes on, always the likeliest token next: keys and values of all tokens so far are
-// kept, so that each new token costs one row of every layer. One recording serves every length.
+// A GPT with greedy decoding: keys and values of all tokens are cached, so that each new token
+// costs one row of every layer. One recording serves every length.
 #include <plugrad/plugrad.h>
 
 #include "formula.h"

@@ -1,6 +1,6 @@
-// A variational autoencoder whose reconstruction must not depend steeply on its input: the loss
-// holds the norm of its own gradient, so that training needs gradients of gradients. Trained with
-// Adam; the random numbers of the hidden code are an argument of the step.
+// A variational autoencoder whose loss contains the norm of its own input gradient, so that
+// training needs second-order gradients. Trained with Adam; the random numbers of the latent code
+// are an argument of the step.
 #include <plugrad/plugrad.h>
 
 #include "formula.h"

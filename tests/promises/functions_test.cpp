@@ -1,5 +1,5 @@
-// Functions that the documents build of primitives, against their definitions in double; fused and
-// step by step.
+// Functions that the documents compose of primitives, against their definitions in double; fused
+// and realised step by step.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Reading at places that are data costs one load an element: no kernel loops over an axis that is
-// indexed.
+// A read at a data-dependent index costs one load per element: no kernel loops over an indexed
+// axis.
 #include <gtest/gtest.h>
 
 #include "plugrad/plugrad.h"

@@ -1,4 +1,4 @@
-// docs/optimisations.md: a list that was printed can be given back, to the kernels that it is for.
+// docs/optimisations.md: a printed list can be passed back, for the kernels it names.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The plugin on the driver at hand, through the runtime: what the conformance suite does not ask.
+// The plugin on the present driver, through the runtime: cases outside the conformance suite.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Gradients against central differences.
+// Compares gradients with central differences.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The values of a row's inputs, and the forms a row is checked in.
+// The values of a row's inputs, and the variants in which a row is checked.
 #pragma once
 
 #include "ops/case.h"

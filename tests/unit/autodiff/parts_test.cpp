@@ -1,4 +1,4 @@
-// Gradients of what is taken apart along an axis, and of what is joined of parts.
+// Gradients of tensors split along an axis and of concatenated tensors.
 #include <gmock/gmock.h>
 
 #include "graph_fixture.h"

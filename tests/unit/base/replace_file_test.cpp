@@ -1,4 +1,4 @@
-// Saving never turns what is no regular file into one, and leaves nothing behind.
+// Saving never replaces a path that is no regular file, and leaves no temporary files.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>

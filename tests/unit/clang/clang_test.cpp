@@ -1,4 +1,4 @@
-// The compiler component: objects, logs, threads, contraction, disassembly, and how long it takes.
+// The compiler component: objects, logs, threads, contraction, disassembly, and compile time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Which elements may be stored twice.
+// Detection of elements that may be stored twice.
 #include "codegen/analysis/access.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The search over lists with times that the test makes up.
+// The search over schedules with times given by the test.
 #include "codegen/search/beam.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
-// Kernels come out right whatever was done to their loops: each is compared with plain nested
-// loops.
+// Kernels are correct under every loop transformation: each is compared with plain nested loops.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// ahead(slot, n): tiles in local memory that are copied asynchronously, turns before they are used.
-// The interpreter overwrites a copy's place when it starts and delivers at the wait, so that a
+// ahead(slot, n): software pipelining of asynchronous copies into local memory. The interpreter
+// overwrites the destination when a copy starts and delivers the copy at the wait, so that a
 // missing wait or barrier gives wrong numbers.
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// Counts in memory end loops: what is wanted is right for every count, nothing that a sum leaves
-// out is read, and nothing is stored far behind the count.
+// Dynamic loop bounds read from memory: results are correct for every count, no masked element of a
+// sum is read, and no element far beyond the count is stored.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

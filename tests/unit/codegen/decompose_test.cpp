@@ -1,5 +1,5 @@
-// Ops that a device does not claim come out right from those it does: against libm in double, on
-// the interpreter, over all exponents, signs and the edges.
+// Ops that a device does not claim are composed of claimed ops: against libm in double, on the
+// interpreter, over all exponents, signs and the edges.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

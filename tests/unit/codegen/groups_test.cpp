@@ -1,5 +1,5 @@
-// Work-items of a group: reductions that they share, ranges that they do not divide, launches
-// larger than a device allows along one axis.
+// Work-items of a group: shared reductions, ranges that the group size does not divide, launches
+// beyond a device's limit along one axis.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,4 @@
-// Which optimisations are picked at once for a device without work-items, and that the kernels are
-// right.
+// The heuristic's schedules for a device without work-items, and correctness of the kernels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

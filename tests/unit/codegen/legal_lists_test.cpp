@@ -1,6 +1,5 @@
-// Every list of optimisations that is legal gives the same numbers: random graphs become kernels,
-// kernels are changed by random lists, and each runs on the interpreter beside the kernel that
-// nothing was done to.
+// Every legal schedule gives the same numbers: kernels of random graphs are changed by random
+// schedules and run on the interpreter beside the unscheduled kernel.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

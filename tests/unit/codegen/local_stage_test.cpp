@@ -1,5 +1,5 @@
-// stage(slot, place) where work-items run in step: one copy for the group, with barriers around it,
-// and the same numbers as without.
+// stage(slot, place) on devices with workgroups: one copy per group, with barriers around it, and
+// the same numbers as without.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

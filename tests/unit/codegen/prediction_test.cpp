@@ -1,4 +1,4 @@
-// Predictions of schedules, against cycles and bytes counted by hand.
+// The cost model's predictions against cycles and bytes counted by hand.
 #include "codegen/tiling/prediction.h"
 
 #include <gtest/gtest.h>

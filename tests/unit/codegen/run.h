@@ -1,4 +1,4 @@
-// Runs generated kernels on the SDK's interpreter, so that codegen is tested without any device.
+// Runs generated kernels on the SDK's interpreter, so that codegen is tested without a device.
 #pragma once
 
 #include <cstring>

@@ -1,5 +1,5 @@
 // tensor_core(axis, n) on made-up capabilities: the same numbers as without, in every shape, and
-// what is refused.
+// the refused cases.
 #include "codegen/transforms/tensor_core.h"
 
 #include <fmt/format.h>

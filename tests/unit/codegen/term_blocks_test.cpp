@@ -1,5 +1,5 @@
-// Sums over windows of an image with padding, whose copies are expanded along the image: what is
-// outside is behind a branch, and no factor is chosen by a mask.
+// Sums over padded image windows with copies along the image: elements outside are guarded by a
+// branch, and no factor is selected by a mask.
 #include <gtest/gtest.h>
 
 #include <algorithm>

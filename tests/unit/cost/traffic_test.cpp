@@ -1,4 +1,4 @@
-// Cycles that operands take through caches of 64 KiB and 1 MiB, worked out by hand.
+// Cycles of operand traffic through caches of 64 KiB and 1 MiB, computed by hand.
 #include "cost/traffic.h"
 
 #include <gtest/gtest.h>

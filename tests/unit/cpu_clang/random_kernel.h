@@ -1,4 +1,4 @@
-// Random kernels over all dtypes, with the buffers to run them on.
+// Random kernels over all dtypes, with their buffers.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Random kernels: machine code against the interpreter, bit by bit.
+// Random kernels: machine code against the interpreter, compared bitwise.
 #include <gtest/gtest.h>
 
 #include <cmath>

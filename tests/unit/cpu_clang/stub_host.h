@@ -1,4 +1,4 @@
-// The least host that a plugin can run on: for tests of components without the runtime.
+// A minimal plugin host, for tests of components without the runtime.
 #pragma once
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// Kernels that the user wrote, in each of the three forms.
+// User-written kernels, in each of the three forms.
 #include "plugrad/user_kernel.h"
 
 #include <gmock/gmock.h>

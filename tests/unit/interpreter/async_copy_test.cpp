@@ -1,5 +1,5 @@
-// Copies into local memory arrive when they are waited for, and what stood at their place is gone
-// from the moment they start: both mistakes in a kernel show.
+// Asynchronous copies into local memory arrive at the wait, and the destination is overwritten when
+// the copy starts: a kernel with a missing wait or barrier gives wrong values.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// nn::save where the path is a link, no regular file, or larger than files may be.
+// nn::save to a link, to a path that is no regular file, and beyond the file size limit.
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-// What surrounds a step: groups, clipping, rates that change, saving and resuming; and Sequential.
+// Parameter groups, clipping, learning-rate schedules, saving and resuming; and Sequential.
 #include <gmock/gmock.h>
 
 #include <cmath>

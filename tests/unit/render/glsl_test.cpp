@@ -1,4 +1,4 @@
-// The GLSL that a kernel becomes: its frame, how buffers are reached, and what it refuses.
+// The rendered GLSL of a kernel: its frame, buffer access, and refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

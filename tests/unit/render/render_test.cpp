@@ -1,4 +1,4 @@
-// The C that a kernel becomes: users read it, so it is compared whole.
+// The rendered C of a kernel: users read it, so the whole text is compared.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Real plugins of this build through the runtime: kernel IR in, numbers out.
+// The plugins of this build through the runtime: kernel IR in, numbers out.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

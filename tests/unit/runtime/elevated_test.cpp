@@ -1,5 +1,5 @@
-// A program with elevated privileges takes nothing from its environment: neither variables nor the
-// user's directory. Run as a copy of this program whose group is another than the caller's.
+// A program with elevated privileges ignores environment variables and the user's directory. Runs
+// as a copy of this program with another group than the caller's.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/auxv.h>

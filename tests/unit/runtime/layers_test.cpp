@@ -1,5 +1,5 @@
-// The layers around a device: each rule of validate, each fault, what redzone sees, how they are
-// switched on, and that a device without them is called by the plugin's own functions.
+// The layers around a device: each rule of validate, each fault, redzone's detections, their
+// switches, and direct calls of the plugin's functions without layers.
 #include "runtime/checks/layers.h"
 
 #include <gmock/gmock.h>

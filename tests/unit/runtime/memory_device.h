@@ -1,5 +1,5 @@
 // A device of host memory as tables in this process, for tests of layers: every call is well
-// behaved, and a launch does what the test says.
+// behaved, and the test defines the effect of a launch.
 #pragma once
 
 #include <cstdlib>

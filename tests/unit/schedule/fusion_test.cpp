@@ -1,4 +1,4 @@
-// The most kernels that each graph may take: what raw nodes can express of the promised table.
+// The largest permitted number of kernels per graph: the rows of the fusion table for raw nodes.
 #include <gmock/gmock.h>
 
 #include <algorithm>

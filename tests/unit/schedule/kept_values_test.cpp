@@ -1,5 +1,4 @@
-// Which values of a kernel are marked as worth keeping, and that the marks tell the same functions
-// apart from others.
+// The marks on values worth keeping, and that the marks distinguish equal functions from others.
 #include <algorithm>
 #include <map>
 

@@ -1,5 +1,5 @@
-// Layouts of stored values by cost: channels lie innermost between convolutions, what is asked for
-// stays row-major, and operands that are read over and over are packed.
+// Layouts of stored values by cost: channels are innermost between convolutions, requested tensors
+// stay row-major, and operands that are read repeatedly are packed.
 #include <set>
 
 #include "check.h"

@@ -1,4 +1,4 @@
-// Places of temporaries: of few values by size, of many in the order of the steps.
+// Offsets of temporaries: few values are placed by size, many in the order of the steps.
 #include <map>
 
 #include "check.h"

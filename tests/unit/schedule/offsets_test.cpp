@@ -1,4 +1,4 @@
-// Kernels that differ in constant offsets of their loads or in numbers of parameters: one program.
+// Kernels that differ in constant load offsets or in the number of parameters share one program.
 #include "check.h"
 
 namespace plugrad::test {

@@ -1,4 +1,4 @@
-// Which loops of a kernel run along the axes of the values that it reads.
+// Access patterns: the kernel loops that run along the axes of the values read.
 #include "schedule/layout/readings.h"
 
 #include <bit>

@@ -1,4 +1,4 @@
-// What planning costs, in nodes that the stages look at: near linear in the nodes of the graph.
+// Cost of planning in visited nodes: near linear in the nodes of the graph.
 #include "check.h"
 
 namespace plugrad::test {

@@ -1,5 +1,4 @@
-// The layouts of warps against the figures in the PTX manual's tables of mma.m16n8k16 and
-// mma.m16n8k8, written out as its formulas are.
+// Warp layouts against the formulas of the PTX manual's tables for mma.m16n8k16 and mma.m16n8k8.
 #include "plugrad/sdk/tensor_core.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Values of integer expressions for given range values, straight from the definitions of the ops.
+// Evaluates integer expressions for given range values, directly from the definitions of the ops.
 #pragma once
 
 #include <map>

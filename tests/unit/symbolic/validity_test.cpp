@@ -1,4 +1,4 @@
-// Conditions lose the clauses that others imply, and nothing else.
+// Simplification of conditions drops only clauses that other clauses imply.
 #include <gtest/gtest.h>
 
 #include "ir/kernel_ast.h"

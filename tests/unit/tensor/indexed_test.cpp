@@ -1,5 +1,5 @@
-// Reductions whose terms are found by an index that is data, large enough that terms are stored by
-// their index, against plain loops.
+// Reductions over terms gathered by a data-dependent index, large enough to be sorted by index,
+// against plain loops.
 #include <cmath>
 #include <limits>
 #include <random>

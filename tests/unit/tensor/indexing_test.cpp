@@ -1,5 +1,5 @@
-// Indexing by data and assignment through an index. Ordinary values are compared with PyTorch in
-// tests/ops.
+// Indexing by data and assignment through an index. tests/ops compares ordinary values with
+// PyTorch.
 #include "expect.h"
 
 namespace plugrad {

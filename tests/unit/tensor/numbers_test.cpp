@@ -1,5 +1,5 @@
-// Numbers that a dtype or a C++ type does not hold, indices that the host knows, and values at the
-// edges. Expected values of gradients are PyTorch's.
+// Numbers out of range of a dtype or a C++ type, constant indices, and values at the edges.
+// Expected gradients are PyTorch's.
 #include <cstdint>
 #include <limits>
 

@@ -1,5 +1,5 @@
-// Random functions: bounds, moments, what the errors say. The seed is fixed, so nothing here is
-// chance.
+// Random functions: bounds, moments, error messages. The seed is fixed, so the test is
+// deterministic.
 #include <algorithm>
 #include <numeric>
 

@@ -1,4 +1,4 @@
-// Long scans, scattered values and selections against plain loops.
+// Long scans, scatters and selections against plain loops.
 #include <algorithm>
 #include <limits>
 #include <numeric>

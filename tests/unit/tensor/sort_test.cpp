@@ -1,4 +1,4 @@
-// Order on axes that the network sorts, with gradients; and what sorting and scanning cost.
+// Sorting along axes that use the sorting network, with gradients; cost of sorting and scanning.
 #include <algorithm>
 #include <numeric>
 

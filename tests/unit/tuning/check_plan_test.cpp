@@ -1,4 +1,4 @@
-// What the kernels of a search are run on and compared with.
+// Inputs and reference results of a search's candidate kernels.
 #include "tuning/helper/check_plan.h"
 
 #include <gtest/gtest.h>
