@@ -31,7 +31,7 @@ std::vector<std::byte> addition() {
 
 struct Plugin {
   std::string path;
-  uint32_t minor;  // of its headers
+  uint32_t minor;        // of its headers
   std::string renderer;  // the SDK's dialect in its manifest; empty: its own renderer
 };
 

@@ -19,7 +19,7 @@ constexpr char kFlags[] = " -O2 -fwrapv -fno-strict-aliasing -ffp-contract=off -
 struct Compiler {
   const char* name;
   const char* command;  // the first word is what has to be installed
-  const char* runner;  // the first word is the required program
+  const char* runner;   // the first word is the required program
   bool has_vectors, has_f16;
   const char* dialect = "c";
 };

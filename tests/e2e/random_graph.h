@@ -13,7 +13,7 @@ namespace plugrad::e2e {
 struct Known {
   Id node = kNoId;
   double bound = 0;  // maximum |value|; unused for integers
-  double grid = 0;  // maximum |value|; unused for integers
+  double grid = 0;   // maximum |value|; unused for integers
   double error = 0;  // every value is a multiple of this power of two; 0: unknown
 };
 

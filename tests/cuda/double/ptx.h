@@ -22,7 +22,7 @@ struct Inst {
   std::array<uint32_t, 4> to{}, from{};
   std::vector<uint32_t> tile;  // of an mma: slots of A, then B, then C
   uint32_t lanes = 1;          // of a load or store
-  int64_t offset = 0;  // of the address, which is from[0] of a load, to[0] of a store
+  int64_t offset = 0;          // of the address, which is from[0] of a load, to[0] of a store
   uint32_t target = 0;         // of a branch
   int guard = -1;              // slot of the predicate
   bool is_guard_negated = false;
@@ -40,7 +40,7 @@ struct Kernel {
   std::array<uint32_t, 3> max_block{1024, 1, 1};
   uint64_t max_items = 1024;
   std::vector<Inst> code;
-  std::vector<uint64_t> slots;  // initial contents for an item
+  std::vector<uint64_t> slots;          // initial contents for an item
   std::array<uint32_t, 12> specials{};  // slots of tid, ntid, ctaid, nctaid by axis; 0: unused
   std::vector<Symbol> params, shared, local;
   uint64_t params_size = 0, shared_size = 0, local_size = 0;
