@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Runs abidiff on a library that uses every struct of plugin_api, built from plugin_api/include and
 from the minor's frozen headers. Then with a field inserted in the middle, which abidiff must report
-as harmful.
 as harmful."""
 import pathlib
 import re

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """Checks that docs/abi.md mentions every function and struct of plugin_api, and docs/kernel-ir.md
-every op, dtype and record.
 every op, dtype and record."""
 import pathlib
 import re

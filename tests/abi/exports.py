@@ -2,7 +2,8 @@
 """Checks the symbols of plugins and components: usage: exports.py LIBRARY_DIR.
 
 A plugin exports only pgr_plugin_entry_v1, a component only pgr_component_entry_v1; neither imports
-a symbol of the project, because the host's functions are passed as a table.
+a symbol of the project, because the host's functions are passed as a table."""
+import pathlib
 import subprocess
 import sys
 

@@ -4,7 +4,6 @@ of their minor.
 
 frozen.sha256 has the digests of all frozen headers. Changing plugin_api requires a new minor:
 increment PGR_API_MINOR, append additions at the ends, and add plugin_api/frozen/1.MINOR with its
-digests.
 digests."""
 import hashlib
 import pathlib
@@ -31,7 +30,7 @@ def differences(frozen, current):
             yield f"{name} differs from the frozen one"
 
 
-Lines 'digest path', in the format of sha256sum, for every frozen header.
+def digest_breaches():
     """Lines 'digest path', in the format of sha256sum, for every frozen header."""
     listed = dict(reversed(line.split()) for line in (FROZEN / "frozen.sha256").read_text().splitlines())
     frozen = {str(p.relative_to(FROZEN)): p for p in FROZEN.rglob("*.h")}

@@ -3,7 +3,7 @@
 INCLUDE_DIR.
 
 C89 (with 64-bit integers) to C11 and C++98 to C++20, with every installed C and C++ compiler;
-warnings, including padding, are errors. Headers include only <stddef.h>, <stdint.h> and each other.
+warnings, including padding, are errors. Headers include only <stddef.h>, <stdint.h> and each
 other."""
 import concurrent.futures
 import os

@@ -3,7 +3,8 @@
 
 Builds the C template as the plugin "kept" with the frozen headers of this minor, strips it, and
 puts the library, manifest, golden layout and a note on its build into tests/abi/kept/1.MINOR. These
-files never change afterwards: hosts of later minors must still run them.
+files never change afterwards: hosts of later minors must still run them."""
+import json
 import pathlib
 import shutil
 import subprocess

@@ -2,7 +2,8 @@
 """Writes the size of every struct at each minor: usage: minor_sizes.py OUTPUT_HEADER.
 
 Reads tests/abi/layout/layout.golden (this minor) and tests/abi/kept/1.N/layout.golden (earlier
-minors) and writes a table with which a host imitates any of them.
+minors) and writes a table with which a host imitates any of them."""
+import pathlib
 import re
 import sys
 

@@ -3,7 +3,8 @@
 
 Copies plugin_api/include, appends a field to every struct and every record of kernel IR and a slot
 to every table, and increments PGR_API_MINOR and PGR_IR_VERSION, as a real minor would. The tests
-combine hosts and plugins built with it and with today's headers.
+combine hosts and plugins built with it and with today's headers."""
+import pathlib
 import re
 import sys
 

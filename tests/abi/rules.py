@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Checks rules of plugin_api that no compiler checks: every function of a table documents its
 thread-safety; fields are fixed-width integers, pointers and function pointers; headers include only
-the two standard ones and each other.
 the two standard ones and each other."""
 import pathlib
 import re
@@ -14,7 +13,7 @@ FIELD = re.compile(r"^(const )?(u?int(8|16|32|64)_t|pgr_status|pgr_string|char|v
 ENUM_FIELD = re.compile(r"^\s*enum\b", re.M)
 FUNCTION = re.compile(r"^([\w ]+?\**) ?\(\*(\w+)\)\((.*)\)$")
 TYPEDEF = re.compile(r"^typedef ((?!struct|enum)[^;]*);", re.M)
-Types that a struct may hold by value; pgr_string is the only struct exempt from this rule.
+STRUCT = re.compile(r"typedef struct (\w+) \{\n(.*?)\n\} (\w+);", re.S)
 # Types that a struct may hold by value; pgr_string is the only struct exempt from this rule.
 VALUES = ("uint8_t", "uint16_t", "uint32_t", "uint64_t", "int32_t", "int64_t", "pgr_string", "pgr_status", "pgr_span_fn")
 
@@ -23,8 +22,7 @@ def without_comments(text):
     return re.sub(r"/\*.*?\*/", "", text, flags=re.S)
 
 
-Functions of a table without a preceding mark: a mark applies to the functions up to the next blank
-line or comment.
+def unmarked(table, body):
     """Functions of a table without a preceding mark: a mark applies to the functions up to the next
     blank line or comment."""
     mark = None
@@ -51,7 +49,7 @@ def bad_fields(name, body):
         elif "*" not in text and text.removeprefix("const ").split()[0] not in VALUES:
             yield f"{name}: \"{text}\" is a struct by value"
 
-Result and parameter types of function pointers, in structs and typedefs.
+
 def bad_functions(name, declarations):
     """Result and parameter types of function pointers, in structs and typedefs."""
     for declaration in declarations:
@@ -78,7 +76,7 @@ def breaches_of(text):
         yield from bad_fields(name, body)
         yield from bad_functions(name, without_comments(body).split(";"))
     yield from bad_functions("typedef", TYPEDEF.findall(without_comments(text)))
-Violations that the rules must detect: each is inserted into a copy of a header.
+
 
 # Violations that the rules must detect: each is inserted into a copy of a header.
 WRONG = [

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """Copies the C template under another name, as `plugrad new-plugin` does: usage: template_copy.py
-NAME OUTPUT_DIR.
 NAME OUTPUT_DIR."""
 import json
 import pathlib
@@ -14,7 +13,7 @@ def write_if_changed(path, text):
         path.write_text(text)
 
 
-Writes plugin.c, the manifest next to the library, and note.c, which embeds it.
+def copy(name, output):
     """Writes plugin.c, the manifest next to the library, and note.c, which embeds it."""
     output.mkdir(parents=True, exist_ok=True)
     for file, target in (("plugin.c", "plugin.c"), ("manifest.json", f"libplugrad_plugin_{name}.json")):

@@ -1,6 +1,5 @@
 // Tests the corpus: its rows are complete, distinct and computable; its results are saved and
 // summarised.
-// summarised.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """Tests the command line of `plugrad conformance`: exit codes, one JSON document, reports, replay,
-lists.
 lists."""
 import json
 import os
@@ -76,7 +75,7 @@ def check_nothing_to_judge():
     check("a folder that cannot be made is named", code == 1 and "--report /proc/no/folder: the folder cannot be made" in err,
           code, err)
 
-Opening a pipe without a reader would block; for a link, the target is written.
+
 # Opening a pipe without a reader would block; for a link, the target is written.
 def check_reports_in_the_way(folder):
     pipe, target = pathlib.Path(folder, "pipe"), pathlib.Path(folder, "target")

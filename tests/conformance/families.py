@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """Checks that docs/conformance.md names exactly the families of the suite: usage: families.py
-PLUGRAD PAGE
 PLUGRAD PAGE"""
 import json
 import re

@@ -1,6 +1,5 @@
 // Tests the suite's reading of manifests, from the file next to the library and from the note
 // inside.
-// inside.
 #include "conformance/plugin/manifest.h"
 
 #include <gtest/gtest.h>

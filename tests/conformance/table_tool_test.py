@@ -1,5 +1,4 @@
 """Tests tools/update-conformance-reports: its output for a report, and the errors that --check
-finds in a table.
 finds in a table."""
 import pathlib
 import runpy

@@ -4,7 +4,6 @@ networks trained through core, where the host decomposes the missing op, must ag
 evaluator.
 
 usage: withdraw_each.py PLUGRAD [--full]    --full: also each op on each dtype, and the quick
-selection instead of L1
 selection instead of L1"""
 import concurrent.futures
 import json
@@ -15,7 +14,7 @@ import sys
 MANDATORY_DTYPES = {"bool", "i32", "f32"}
 DTYPES = ["i8", "u8", "i16", "u16", "u32", "i64", "u64", "f16", "bf16", "f64", "f8e4m3", "f8e5m2"]
 INTS = ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"]
-Claims of ops; mandatory ops are claims only on the other dtypes.
+FLOATS = ["f16", "bf16", "f32", "f64"]
 # Claims of ops; mandatory ops are claims only on the other dtypes.
 OPTIONAL = {"sub": INTS + FLOATS, "fdiv": FLOATS, "fma": FLOATS, "trunc": FLOATS, "exp2": FLOATS, "log2": FLOATS,
             "sin": FLOATS, "atomic_add": INTS + FLOATS, "local_id": ["i32", "i64"], "barrier": [], "async_copy": []}
@@ -30,7 +29,7 @@ def words(full):
     yield ""
     yield from ("lanes", "local", "synchrony")
     yield from OPTIONAL
-    A dtype that cannot be stored has no arithmetic either.
+    yield from DTYPES
     # A dtype that cannot be stored has no arithmetic either.
     for dtype in DTYPES:
         yield f"{dtype},load:{dtype},store:{dtype}"
@@ -41,7 +40,7 @@ def words(full):
             yield from (f"{op}:{dtype}" for dtype in dtypes if dtype not in MANDATORY_DTYPES)
 
 
-Errors of a run without the claim; empty: none.
+def judge(tool, word, full):
     """Errors of a run without the claim; empty: none."""
     command = [tool, "conformance", "--device", "REFERENCE", "--json", "--option", f"withdraw={word}"]
     if not full:

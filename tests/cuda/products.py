@@ -2,7 +2,8 @@
 """Checks the kernels of products on tensor cores, run on the double of libcuda: tiles are copied to
 shared memory asynchronously, before their use. If ptxas is found, it assembles all PTX.
 
-usage: products.py TESTS FOLDER_OF_THE_DOUBLE ARCH    TESTS: the test program; ARCH: 80, 90
+usage: products.py TESTS FOLDER_OF_THE_DOUBLE ARCH    TESTS: the test program; ARCH: 80, 90"""
+import glob
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import tempfile
 from on_double import assemble
 
 # mma.sync with TF32; tests without shared memory or tensor cores are left out.
-mma.sync with TF32; tests without shared memory or tensor cores are left out.
+DTYPES = {"0": ("f16.f16", "bf16.bf16"), "1": ("tf32.tf32",)}
 
 
 def main():

@@ -72,7 +72,6 @@ TEST_P(Curves, TwentyStepsAreThoseOfTheCpu) {
   const std::vector<double> wanted = Network("CPU", 0).losses();
   // The error of a sum of n products is about sqrt(n) roundings of 2^-24; the longest sum has 256
   // terms.
-  // terms.
   const double rounding = std::ldexp(1.0, -24), disturbance = 16 * rounding;
   const std::vector<double> moved = Network("CPU", disturbance).losses();
   const std::vector<double> got = Network(GetParam(), 0).losses();

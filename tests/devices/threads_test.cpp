@@ -1,4 +1,4 @@
-// Several plugins at once, each driven by its own threads; and a long loop without memory growth.
+// Several plugins concurrently, each with its own threads; and a long loop without memory growth.
 #include <gtest/gtest.h>
 
 #include <fstream>

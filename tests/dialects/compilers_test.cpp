@@ -13,13 +13,13 @@
 namespace plugrad::testing {
 namespace {
 
-// What docs/dialects.md says that matters, and a level of optimisation at which it does.
+// The flags required by docs/dialects.md, with an optimisation level at which they matter.
 constexpr char kFlags[] = " -O2 -fwrapv -fno-strict-aliasing -ffp-contract=off -fno-math-errno ";
 
 struct Compiler {
   const char* name;
-  const char* command;  // the first word is what has to be installed
-  const char* runner;   // the first word is the required program
+  const char* command;  // the first word is the required program
+  const char* runner;   // an emulator, "" for none; nullptr: compiled only
   bool has_vectors, has_f16;
   const char* dialect = "c";
 };
@@ -94,14 +94,14 @@ class DialectCompilers : public ::testing::TestWithParam<Compiler> {
 
   std::string path(const std::string& name) const { return folder_ / name; }
 
-  // The status of a shell command; what it printed is in log_.
+  // Exit status of a shell command; its output is in log_.
   int shell(const std::string& command) {
     const int status = std::system((command + " > " + path("log") + " 2>&1").c_str());
     log_ = command + "\n" + read_file(path("log"));
     return status;
   }
 
-  // Each kernel in a file of its own: helper functions have the same names in all.
+  // Each kernel in its own file: helper functions have the same names in all.
   std::string write_sources() {
     std::string files, declared, listed;
     for (size_t i = 0; i < kernels_.size(); ++i) {
@@ -177,7 +177,7 @@ TEST_P(DialectCompilers, ComputesWhatTheInterpreterDoes) {
   compare_output();
 }
 
-// GCC would take Clang's vector types for scalars and compute wrong values.
+// GCC would treat Clang's vector types as scalars and compute wrong values.
 TEST(DialectC, OfSeveralLanes_IsRefusedByGcc) {
   if (!is_installed("gcc")) GTEST_SKIP() << "gcc is not installed (tools/setup)";
   const TemporaryDirectory folder;

@@ -1,5 +1,4 @@
 """page_test.py PROGRAM PAGE: the page equals the output of PROGRAM, generated from the renderer's
-tables.
 tables."""
 import pathlib
 import subprocess

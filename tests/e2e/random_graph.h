@@ -13,8 +13,8 @@ namespace plugrad::e2e {
 struct Known {
   Id node = kNoId;
   double bound = 0;  // maximum |value|; unused for integers
-  double grid = 0;   // maximum |value|; unused for integers
-  double error = 0;  // every value is a multiple of this power of two; 0: unknown
+  double grid = 0;   // every value is a multiple of this power of two; 0: unknown
+  double error = 0;  // allowed difference of a device from the exact value
 };
 
 /// Builds nodes in the session's graph. The same seed gives the same graph on every device. Values

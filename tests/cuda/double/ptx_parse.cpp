@@ -112,7 +112,6 @@ class KernelParser {
 
   // Families such as "%r<8>" are recognised by their prefix; other registers are declared one by
   // one.
-  // one.
   void registers(std::string_view text) {
     for (std::string_view name : split(text.substr(text.find_last_of(" \t") + 1), ','))
       if (!name.starts_with('%')) slot(std::string(name));

@@ -1,5 +1,4 @@
 """Tests that train and data support fashion_mnist and cifar10, with generated files in their
-formats.
 formats."""
 import json
 import os
@@ -20,7 +19,7 @@ def run(*arguments, **environment):
                           env={**os.environ, **environment})
 
 
-Magic number, extents and first values; the rest is a sparse hole of zeros.
+def idx(path, shape, values):
     """Magic number, extents and first values; the rest is a sparse hole of zeros."""
     size = 1
     for extent in shape:
@@ -67,7 +66,7 @@ class DataSets(unittest.TestCase):
             command = [BINARY, "train", "fashion_mnist", "--model", "small", "--batch", "16", "--steps", "100000", "--json"]
             for sent, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
                 child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                         of the first step
+                                         env={**os.environ, "PLUGRAD_DATA": name})
                 while not re.match("train +[1-9]", child.stderr.readline()):  # of the first step
                     self.assertIsNone(child.poll())
                 time.sleep(0.5)

@@ -1,4 +1,4 @@
-"""Hostile files at the paths that the command reads and writes: each request ends with one message.
+"""Hostile files at the paths that the command reads and writes: each request ends with one
 message."""
 import os
 import pathlib
@@ -16,7 +16,7 @@ def run(*arguments, limit=60, **environment):
                           env={**os.environ, **environment})
 
 
-The template's first files can be written, its source cannot.
+def small_files():
     """The template's first files can be written, its source cannot."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
@@ -41,7 +41,7 @@ class Read(unittest.TestCase):
                     self.assertIn(path, done.stderr)
                     self.assertNotIn("bad_alloc", done.stderr)
 
-Kernels with one variable size each.
+
 # Kernels with one variable size each.
 KERNELS = (
     "%0 = buffer f32 [0, 1, {}]\n%1 = neg f32 %0\n",
