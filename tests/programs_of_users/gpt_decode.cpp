@@ -58,7 +58,7 @@ struct Gpt {
     return all;
   }
 
-  // Shape: the number of one token, (1), at the place n - 1 -> (1, kTokens) of scores.
+  // Shape: the index of one token, (1), at position n - 1 -> (1, kTokens) logits.
   Tensor operator()(const Tensor& number, const Variable& length, const Tensor& n) {
     Tensor x = token(number) + place((n - 1).reshape({1}));
     for (Block& block : blocks) x = block(x, length, n);

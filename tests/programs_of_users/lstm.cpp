@@ -15,7 +15,7 @@ struct LetterModel {
   nn::Linear out{kHidden, kLetters};
   PLUGRAD_FIELDS(letter, cell, out)
 
-  // Shape: (n, places) of letters -> (n, places, kLetters) of scores.
+  // Shape: (n, positions) letter indices -> (n, positions, kLetters) logits.
   Tensor operator()(const Tensor& letters) const {
     const Tensor x = letter(letters);
     nn::LSTMCell::State state;

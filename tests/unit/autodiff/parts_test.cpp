@@ -20,7 +20,8 @@ struct Parts : GraphFixture {
     for (Id id : reachable.from(g, std::vector{root})) count += g[id].op == op ? 1 : 0;
     return count;
   }
-  /// Of a (rows, columns) value: the sum over boxes of box number + 1 times the squares in it.
+  /// Loss of a (rows, columns) value: the sum over boxes of (box number + 1) times the squares
+  /// inside.
   Id loss(Id x, const std::vector<Box>& boxes) {
     Id sum = number(0);
     for (size_t i = 0; i < boxes.size(); ++i) {

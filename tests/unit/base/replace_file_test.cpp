@@ -27,7 +27,7 @@ int synced_files = 0, synced_folders = 0;
 
 }  // namespace
 
-// In place of the C library's.
+// Replaces the C library's function.
 extern "C" int fsync(int fd) {
   struct stat info;
   if (fstat(fd, &info) != 0) return -1;

@@ -94,7 +94,7 @@ TEST_F(BeamSearch, measures_no_list_twice) {
   std::set<std::string> seen;
   size_t repeated = 0;
   for (const std::string& list : measured) repeated += seen.insert(list).second ? 0 : 1;
-  // The best so far beside each round, and each new best beside the one before.
+  // The best so far is measured with each round, and each new best with the previous one.
   EXPECT_LE(repeated, static_cast<size_t>(calls) + accepted.size() + 1);
 }
 
@@ -181,7 +181,7 @@ TEST_F(BeamSearch, refuses_lists_that_ask_for_endless_code) {
   EXPECT_TRUE(space.look(codegen::parse_optimisations("upcast(0, 4) vectorize(1, 4)")));
 }
 
-// Where a condition on a loop changes it is cut in two; lists count the loops there are then.
+// A loop is split where a condition on it changes; lists count the loops after the split.
 TEST_F(BeamSearch, the_heuristics_list_makes_the_heuristics_kernel_of_pieces_too) {
   Ast joined;
   Graph& g = joined.graph;

@@ -89,7 +89,7 @@ TEST(CopiesAhead, by_several_turns_leave_as_many_copies_under_way) {
     EXPECT_EQ(product(s, fmt::format("{} {}", kStaged, ahead)), product(s, "")) << ahead;
 }
 
-// What the tests above would not see if the interpreter delivered at once.
+// The tests above would miss this if the interpreter delivered copies at once.
 TEST(CopiesAhead, a_wait_that_is_too_short_gives_other_numbers) {
   const Sizes s{16, 32, 32};
   KernelCode code =
@@ -151,7 +151,7 @@ TEST(CopiesAhead, of_any_dtype_and_where_indices_have_64_bits) {
   }
 }
 
-// The gate is the copy's: what it closes is zeros, and what an index outside points at is not read.
+// The gate belongs to the copy: gated elements are zeros, and an index outside is not read.
 TEST(CopiesAhead, behind_closed_gates_have_zeros) {
   const Sizes s{16, 24, 40};
   Ast ast;
@@ -206,7 +206,7 @@ TEST(CopiesAhead, are_refused_where_they_cannot_be) {
               HasSubstr("bytes of local memory, the device has 1000"));
 }
 
-// The inner loop's end depends on the outer one, too; the tile is that of the inner one's turn.
+// The inner loop's end depends on the outer loop, too; the tile is that of the inner iteration.
 TEST(CopiesAhead, of_the_inner_of_two_loops_that_a_count_ends) {
   const int64_t m = 16, n = 32, k = 64;
   Ast ast;

@@ -133,8 +133,8 @@ TEST(CountLoops, stores_end_at_the_tile_of_the_count) {
   }
 }
 
-// A tile behind the count rows lie outside of the matrix: whoever reads them is stopped by the
-// interpreter.
+// Rows one tile behind the count lie outside of the matrix: the interpreter stops at a read of
+// them.
 TEST(CountLoops, reductions_read_no_further_than_the_tile_of_the_count) {
   for (const Op op : {Op::Add, Op::Mul, Op::Max}) {
     const float nothing = op == Op::Add   ? 0

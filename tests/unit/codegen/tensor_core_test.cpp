@@ -258,7 +258,7 @@ bool has_local_array(const KernelCode& code) {
   return !local_arrays(code).empty();
 }
 
-// Lanes of what is stored to local arrays.
+// Lanes of the stores to local arrays.
 std::vector<uint32_t> copied_lanes(const KernelCode& code) {
   const sdk::IrView ir = sdk::decode_ir(code.ir);
   std::vector<uint32_t> lanes;
@@ -412,7 +412,7 @@ TEST(TensorCores, are_chosen_for_large_products) {
   EXPECT_THAT(codegen::to_string(code.optimisations), HasSubstr("stage(2, "));
   EXPECT_THAT(codegen::to_string(code.optimisations), HasSubstr("ahead(1, "));
   EXPECT_THAT(codegen::to_string(code.optimisations), HasSubstr("ahead(2, "));
-  // Where rows are no multiples of 4 bytes the items move what they need themselves.
+  // If row sizes are no multiple of 4 bytes, each work-item copies its own elements.
   EXPECT_THAT(codegen::to_string(chosen(product({1, 256, 255, 128}, DType::F16)).optimisations),
               testing::Not(HasSubstr("ahead(")));
   const Ast ast = product(large, DType::F16);

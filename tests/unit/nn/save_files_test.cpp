@@ -34,7 +34,7 @@ TEST(SaveFiles, ALinkStaysAndItsTargetIsReplaced) {
   EXPECT_EQ(folder.file_count(), 2u);
 }
 
-// A pipe stands for a device such as /dev/full, which only root could make.
+// A pipe replaces a device such as /dev/full, which only root can create.
 TEST(SaveFiles, WhatIsNoRegularFileIsRefusedAndStays) {
   const ScratchFolder folder;
   const fs::path pipe = folder.path / "pipe", link = folder.path / "link";

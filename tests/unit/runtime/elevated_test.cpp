@@ -40,7 +40,7 @@ void name_everything() {
 
 }  // namespace
 
-// What the copy runs: 0 when nothing of the environment was seen, 3 where it has no privileges.
+// Runs in the copy. Exit status 0: the environment was ignored; 3: the copy has no privileges.
 TEST(Elevated, DISABLED_SeesNothingOfTheEnvironment) {
   if (!getauxval(AT_SECURE)) _exit(3);
   const std::string seen = origins(options_from_settings());

@@ -181,7 +181,7 @@ class LayeredDevice {
     return said(tables.runner.launch(tables.handle, nullptr, which, &desc, nullptr, error.get()));
   }
   std::string synchronize() { return said(tables.device.synchronize(tables.handle, error.get())); }
-  /// What the layers found, outermost last; forgets nothing.
+  /// The findings of the layers, outermost layer last; the findings are not cleared.
   std::vector<std::string> findings() const {
     std::vector<std::string> out;
     for (const auto& layer : stack)

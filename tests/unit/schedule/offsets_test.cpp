@@ -112,7 +112,7 @@ TEST(Offsets, NumbersOfParametersDoNotTellProgramsApart) {
   EXPECT_EQ(check(t, {step(x, y), step(z, y), step(y, x), step(x, z)}, kAlone).asts.size(), 1u);
 }
 
-/// Offsets below 0 occur behind gates: what a pad shifts. Here all have one gate.
+/// Negative offsets occur behind gates, as a pad makes them. Here all have one gate.
 TEST(Offsets, ShiftsBelowZero) {
   Tensors t;
   const Id x = t.buffer({12});

@@ -99,7 +99,7 @@ TEST(TensorCore, RecordsThatAreNoneAreNamed) {
             "kernels use products of f16, bf16 and f32 with sums of f32");
 }
 
-// Where several work-items hold an element of A, each of them has it.
+// If several work-items hold an element of A, each has the element's value.
 TEST(TensorCore, AnElementMayBeHeldTwice) {
   pgr_tensor_core core = make_warp_core(PGR_DTYPE_F16);
   core.elems_a = 16;

@@ -9,7 +9,7 @@
 
 namespace plugrad::testing {
 
-/// Evaluates in a graph of its own, so the one under test does not grow.
+/// Evaluates in a separate graph, so that the graph under test does not grow.
 class Evaluator {
  public:
   explicit Evaluator(const Graph& g) : g_(g) {}
